@@ -1,0 +1,94 @@
+# FrameworkController in C. `make deps demo` shows it, `make deps test` tests it.
+# Every dependency is a Debian package and is named here, nowhere else.
+PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-dev libzmq3-dev libyaml-dev \
+	libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
+PACKAGES_TEST := libcmocka-dev clang clang-format clang-tidy cppcheck libclang-rt-14-dev jq openssl curl ca-certificates \
+	procps
+
+BUILD ?= build
+PREFIX ?= /usr/local
+CC ?= gcc
+
+# ---- flags -------------------------------------------------------------------------------------------------------
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
+HARDENING := -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
+	-ftrivial-auto-var-init=zero -fPIE
+LINK_HARDENING := -pie -Wl,-z,relro,-z,now,-z,noexecstack
+CFLAGS_ALL := -std=gnu11 -g -I. -MMD -MP $(WARNINGS)
+ifdef SANITIZE
+CFLAGS_ALL += -O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fPIE
+LDFLAGS_ALL := -fsanitize=$(SANITIZE) -pie
+else ifdef DEBUG
+CFLAGS_ALL += -O0 -DDEBUG=1 -fPIE
+LDFLAGS_ALL := -pie
+else
+CFLAGS_ALL += -O2 $(HARDENING)
+LDFLAGS_ALL := $(LINK_HARDENING)
+endif
+CFLAGS_ALL += $(CFLAGS)
+LIBS := -Wl,--as-needed -lcurl -ljansson -lev -lzmq -lyaml -lmicrohttpd -lprotobuf-c -lpcre2-8 -lz -luuid -lpthread -lm
+
+# ---- what is built from what -------------------------------------------------------------------------------------
+# A program is its folder's main.c and the folder's library (everything else in it), on top of libcommon.
+COMMON_SRC := $(wildcard common/*/*.c)
+WATCHER_SRC := $(filter-out watcher/main.c,$(wildcard watcher/*.c))
+RECONCILER_SRC := $(filter-out reconciler/main.c,$(wildcard reconciler/*.c reconciler/sync/*.c))
+BARRIER_SRC := $(filter-out barrier/main.c,$(wildcard barrier/*.c))
+INIT_SRC := $(filter-out barrier/init/main.c,$(wildcard barrier/init/*.c))
+TESTAPI_SRC := $(filter-out tests/cluster/testapi/main.c,$(wildcard tests/cluster/testapi/*.c))
+TESTKUBELET_SRC := $(filter-out tests/cluster/testkubelet/main.c,$(wildcard tests/cluster/testkubelet/*.c))
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier
+TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
+LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet))
+
+.PHONY: all deps demo test test-unit test-e2e test-kubernetes lint format install clean programs
+.DELETE_ON_ERROR:
+
+all: $(PROGRAMS) $(TEST_PROGRAMS)
+programs: $(PROGRAMS)
+
+# A change of flags rebuilds everything: the objects depend on this file, rewritten only when the flags differ.
+SETTINGS := $(BUILD)/.settings
+$(shell mkdir -p $(BUILD); echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' | cmp -s - $(SETTINGS) || \
+	echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' > $(SETTINGS))
+
+$(BUILD)/obj/%.o: %.c $(SETTINGS)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+$(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC))
+$(BUILD)/libwatcher.a: $(call objects,$(WATCHER_SRC))
+$(BUILD)/libreconciler.a: $(call objects,$(RECONCILER_SRC))
+$(BUILD)/libbarrier.a: $(call objects,$(BARRIER_SRC))
+$(BUILD)/libinit.a: $(call objects,$(INIT_SRC))
+$(BUILD)/libtestapi.a: $(call objects,$(TESTAPI_SRC))
+$(BUILD)/libtestkubelet.a: $(call objects,$(TESTKUBELET_SRC))
+$(LIBRARIES):
+	@rm -f $@
+	@ar rcs $@ $^
+
+link = $(CC) $(LDFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+
+$(BUILD)/fc-watcher: $(BUILD)/obj/watcher/main.o $(BUILD)/libwatcher.a $(BUILD)/libcommon.a
+$(BUILD)/fc-reconciler: $(BUILD)/obj/reconciler/main.o $(BUILD)/libreconciler.a $(BUILD)/libcommon.a
+$(BUILD)/fc-barrier: $(BUILD)/obj/barrier/main.o $(BUILD)/libbarrier.a $(BUILD)/libcommon.a
+$(BUILD)/frameworkbarrier: $(BUILD)/obj/barrier/init/main.o $(BUILD)/libinit.a $(BUILD)/libcommon.a
+$(BUILD)/fc-testapi: $(BUILD)/obj/tests/cluster/testapi/main.o $(BUILD)/libtestapi.a $(BUILD)/libcommon.a
+$(BUILD)/fc-testkubelet: $(BUILD)/obj/tests/cluster/testkubelet/main.o $(BUILD)/libtestkubelet.a $(BUILD)/libcommon.a
+$(PROGRAMS) $(TEST_PROGRAMS):
+	$(link)
+
+# Unit tests: tests/unit/test_<x>.c is one program, linked with every library.
+$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
+	@mkdir -p $(@D)
+	$(link) -lcmocka
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,223 @@
+/* Byte buffer and JSON text writer; see buf.h. */
+#include "common/base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+
+enum { BUF_FIRST = 128 };
+
+void buf_free(struct buf *buf)
+{
+	free(buf->data);
+	*buf = (struct buf){0};
+}
+
+void buf_cleanup(struct buf *buf)
+{
+	buf_free(buf);
+}
+
+void buf_clear(struct buf *buf)
+{
+	buf->len = 0;
+	if (buf->data != NULL)
+		buf->data[0] = '\0';
+}
+
+void buf_reserve(struct buf *buf, size_t extra)
+{
+	size_t need;
+	size_t cap = buf->cap == 0 ? BUF_FIRST : buf->cap;
+
+	if (__builtin_add_overflow(buf->len, extra, &need) || __builtin_add_overflow(need, 1, &need))
+		need = SIZE_MAX; /* mem_realloc aborts */
+	if (need <= buf->cap)
+		return;
+	while (cap < need && cap <= SIZE_MAX / 2)
+		cap *= 2;
+	if (cap < need)
+		cap = need;
+	buf->data = mem_realloc(buf->data, cap, 1);
+	buf->cap = cap;
+}
+
+void buf_append(struct buf *buf, const void *data, size_t len)
+{
+	buf_reserve(buf, len);
+	if (len > 0)
+		memcpy(buf->data + buf->len, data, len);
+	buf->len += len;
+	buf->data[buf->len] = '\0';
+}
+
+void buf_puts(struct buf *buf, const char *text)
+{
+	buf_append(buf, text, strlen(text));
+}
+
+void buf_putc(struct buf *buf, char c)
+{
+	buf_reserve(buf, 1);
+	buf->data[buf->len++] = c;
+	buf->data[buf->len] = '\0';
+}
+
+void buf_printf(struct buf *buf, const char *format, ...)
+{
+	va_list args;
+	int len;
+
+	buf_reserve(buf, BUF_FIRST);
+	va_start(args, format);
+	len = vsnprintf(buf->data + buf->len, buf->cap - buf->len, format, args);
+	va_end(args);
+	if (len < 0)
+		abort(); /* only a broken format does this */
+	if ((size_t)len >= buf->cap - buf->len) {
+		buf_reserve(buf, (size_t)len);
+		va_start(args, format);
+		vsnprintf(buf->data + buf->len, buf->cap - buf->len, format, args);
+		va_end(args);
+	}
+	buf->len += (size_t)len;
+}
+
+void buf_put_int(struct buf *buf, int64_t value)
+{
+	char digits[24];
+	char *at = digits + sizeof(digits);
+	uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+
+	do {
+		*--at = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest > 0);
+	if (value < 0)
+		*--at = '-';
+	buf_append(buf, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+void buf_consume(struct buf *buf, size_t count)
+{
+	if (count >= buf->len) {
+		buf_clear(buf);
+		return;
+	}
+	memmove(buf->data, buf->data + count, buf->len - count);
+	buf->len -= count;
+	buf->data[buf->len] = '\0';
+}
+
+char *buf_steal(struct buf *buf)
+{
+	char *data;
+
+	buf_reserve(buf, 0);
+	data = buf->data;
+	data[buf->len] = '\0';
+	*buf = (struct buf){0};
+	return data;
+}
+
+/* Length of the valid UTF-8 sequence at text (RFC 3629), or 0. */
+static size_t utf8_sequence(const unsigned char *text, size_t len)
+{
+	size_t need;
+	unsigned char low = 0x80;
+	unsigned char high = 0xBF;
+
+	if (text[0] < 0x80)
+		return 1;
+	if (text[0] >= 0xC2 && text[0] <= 0xDF)
+		need = 2;
+	else if (text[0] >= 0xE0 && text[0] <= 0xEF)
+		need = 3;
+	else if (text[0] >= 0xF0 && text[0] <= 0xF4)
+		need = 4;
+	else
+		return 0;
+	if (len < need)
+		return 0;
+	if (text[0] == 0xE0)
+		low = 0xA0;
+	else if (text[0] == 0xED)
+		high = 0x9F;
+	else if (text[0] == 0xF0)
+		low = 0x90;
+	else if (text[0] == 0xF4)
+		high = 0x8F;
+	if (text[1] < low || text[1] > high)
+		return 0;
+	for (size_t i = 2; i < need; i++)
+		if ((text[i] & 0xC0) != 0x80)
+			return 0;
+	return need;
+}
+
+static void put_escaped(struct buf *buf, unsigned char c)
+{
+	switch (c) {
+	case '"': buf_puts(buf, "\\\""); break;
+	case '\\': buf_puts(buf, "\\\\"); break;
+	case '\n': buf_puts(buf, "\\n"); break;
+	case '\r': buf_puts(buf, "\\r"); break;
+	case '\t': buf_puts(buf, "\\t"); break;
+	default: buf_printf(buf, "\\u%04x", c); break;
+	}
+}
+
+void buf_json_string_n(struct buf *buf, const char *text, size_t len)
+{
+	const unsigned char *in = (const unsigned char *)text;
+	size_t plain = 0; /* start of the run that needs no change */
+	size_t i = 0;
+
+	buf_reserve(buf, len + 2);
+	buf_putc(buf, '"');
+	while (i < len) {
+		size_t run = 1;
+
+		if (in[i] >= 0x20 && in[i] < 0x7F && in[i] != '"' && in[i] != '\\') {
+			i++;
+			continue;
+		}
+		if (in[i] >= 0x80 && (run = utf8_sequence(in + i, len - i)) > 0) {
+			i += run;
+			continue;
+		}
+		buf_append(buf, text + plain, i - plain);
+		if (in[i] >= 0x80)
+			buf_puts(buf, "\xEF\xBF\xBD");
+		else
+			put_escaped(buf, in[i]);
+		plain = ++i;
+	}
+	buf_append(buf, text + plain, len - plain);
+	buf_putc(buf, '"');
+}
+
+void buf_json_string(struct buf *buf, const char *text)
+{
+	if (text == NULL)
+		buf_puts(buf, "null");
+	else
+		buf_json_string_n(buf, text, strlen(text));
+}
+
+void buf_json_next(struct buf *buf)
+{
+	if (buf->len > 0 && buf->data[buf->len - 1] != '{' && buf->data[buf->len - 1] != '[')
+		buf_putc(buf, ',');
+}
+
+void buf_json_key(struct buf *buf, const char *name)
+{
+	buf_json_next(buf);
+	buf_putc(buf, '"');
+	buf_puts(buf, name);
+	buf_puts(buf, "\":");
+}

@@ -1,0 +1,85 @@
+/* Clocks and RFC 3339 times; see clock.h. */
+#define _GNU_SOURCE
+#include "common/base/clock.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t read_ms(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t clock_boot_ms(void)
+{
+	return read_ms(CLOCK_BOOTTIME);
+}
+
+int64_t clock_wall_ms(void)
+{
+	return read_ms(CLOCK_REALTIME);
+}
+
+char *time_format_rfc3339(int64_t unix_sec, char out[TIME_RFC3339_SIZE])
+{
+	time_t seconds = (time_t)unix_sec;
+	struct tm utc;
+
+	if (gmtime_r(&seconds, &utc) == NULL)
+		memset(&utc, 0, sizeof(utc));
+	strftime(out, TIME_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	return out;
+}
+
+static int two_digits(const char *text, int low, int high, int *value)
+{
+	if (!isdigit((unsigned char)text[0]) || !isdigit((unsigned char)text[1]))
+		return -1;
+	*value = (text[0] - '0') * 10 + (text[1] - '0');
+	return *value < low || *value > high ? -1 : 0;
+}
+
+int time_parse_rfc3339(const char *text, int64_t *unix_sec)
+{
+	struct tm utc = {0};
+	int century;
+	int year;
+	int hours = 0;
+	int minutes = 0;
+	int sign = 0;
+	const char *rest;
+
+	if (strnlen(text, 20) < 20 || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't') ||
+	    text[13] != ':' || text[16] != ':')
+		return -1;
+	if (two_digits(text, 0, 99, &century) < 0 || two_digits(text + 2, 0, 99, &year) < 0 ||
+	    two_digits(text + 5, 1, 12, &utc.tm_mon) < 0 || two_digits(text + 8, 1, 31, &utc.tm_mday) < 0 ||
+	    two_digits(text + 11, 0, 23, &utc.tm_hour) < 0 || two_digits(text + 14, 0, 59, &utc.tm_min) < 0 ||
+	    two_digits(text + 17, 0, 60, &utc.tm_sec) < 0)
+		return -1;
+	utc.tm_year = century * 100 + year - 1900;
+	utc.tm_mon -= 1;
+	rest = text + 19;
+	if (*rest == '.') {
+		rest++;
+		if (!isdigit((unsigned char)*rest))
+			return -1;
+		while (isdigit((unsigned char)*rest))
+			rest++;
+	}
+	if (*rest == '+' || *rest == '-') {
+		sign = *rest == '+' ? 1 : -1;
+		if (two_digits(rest + 1, 0, 23, &hours) < 0 || rest[3] != ':' ||
+		    two_digits(rest + 4, 0, 59, &minutes) < 0 || rest[6] != '\0')
+			return -1;
+	} else if ((*rest != 'Z' && *rest != 'z') || rest[1] != '\0') {
+		return -1;
+	}
+	*unix_sec = (int64_t)timegm(&utc) - sign * (hours * 3600 + minutes * 60);
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* Short cuts over jansson for reading objects: every getter takes NULL and wrong types in its stride and
+ * answers "absent", because what comes from outside may be anything. */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+/* Parses one JSON text with the project's settings: NUL escapes allowed, duplicate names refused, integers past
+ * 64 bits read as reals. NULL and *err ("line:column: …") on failure. The caller decrefs. */
+json_t *json_parse(const char *text, size_t len, struct error *err);
+
+/* object[name] if that is a string, else NULL. Borrowed. */
+const char *json_str(const json_t *object, const char *name);
+/* object[name] if that is an integer, else fallback. */
+int64_t json_int(const json_t *object, const char *name, int64_t fallback);
+bool json_bool(const json_t *object, const char *name, bool fallback);
+/* The value at object[a][b]…; the list of names ends with NULL. Borrowed; NULL when any part is missing. */
+json_t *json_path(const json_t *object, ...) __attribute__((sentinel));
+/* object[name] parsed as RFC 3339 in unix seconds, or 0 when absent or null or not a time. */
+int64_t json_time(const json_t *object, const char *name);
+/* Compact text of any value. The caller frees. */
+char *json_text(const json_t *value);
+
+static inline void json_cleanup(json_t **value)
+{
+	json_decref(*value);
+}
+#define cleanup_json __attribute__((cleanup(json_cleanup)))
+
+#endif

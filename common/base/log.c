@@ -1,0 +1,78 @@
+/* klog lines on stderr; see log.h. */
+#define _GNU_SOURCE
+#include "common/base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+
+int log_verbosity = 0;
+static char log_prefix[64];
+
+void log_set_prefix(const char *prefix)
+{
+	snprintf(log_prefix, sizeof(log_prefix), "%s", prefix == NULL ? "" : prefix);
+}
+
+static void put_head(struct buf *line, char severity, const char *file, int number)
+{
+	struct timespec now;
+	struct tm local;
+	const char *base = strrchr(file, '/');
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &local);
+	buf_printf(line, "%c%02d%02d %02d:%02d:%02d.%06ld %7d %s:%d] %s", severity, local.tm_mon + 1, local.tm_mday,
+		   local.tm_hour, local.tm_min, local.tm_sec, now.tv_nsec / 1000, (int)getpid(),
+		   base == NULL ? file : base + 1, number, log_prefix);
+}
+
+/* A log that cannot be written has nowhere to complain: a short or failed write is dropped. */
+static void put_line(struct buf *line, size_t head)
+{
+	for (size_t i = head; i < line->len; i++)
+		if ((unsigned char)line->data[i] < 0x20 && line->data[i] != '\t')
+			line->data[i] = line->data[i] == '\n' ? ' ' : '?';
+	buf_putc(line, '\n');
+	for (size_t done = 0; done < line->len;) {
+		ssize_t count = write(STDERR_FILENO, line->data + done, line->len - done);
+
+		if (count <= 0)
+			break;
+		done += (size_t)count;
+	}
+}
+
+void log_write(char severity, const char *file, int number, const char *format, ...)
+{
+	cleanup_buf struct buf line = {0};
+	char text[4096];
+	va_list args;
+	size_t head;
+	int len;
+
+	put_head(&line, severity, file, number);
+	head = line.len;
+	va_start(args, format);
+	len = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	buf_puts(&line, text);
+	if (len >= (int)sizeof(text))
+		buf_puts(&line, "…");
+	put_line(&line, head);
+}
+
+void log_write_text(char severity, const char *file, int number, const char *text, size_t len)
+{
+	cleanup_buf struct buf line = {0};
+	size_t head;
+
+	put_head(&line, severity, file, number);
+	head = line.len;
+	buf_append(&line, text, len);
+	put_line(&line, head);
+}

@@ -1,0 +1,30 @@
+/* Log lines in klog format on stderr: `I1121 05:06:07.123456    4242 file.c:12] message`.
+ * One write per line, so that lines of several processes on one stderr do not mix. */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stddef.h>
+
+/* Most verbose level that is printed; set by the -v flag; default 0. */
+extern int log_verbosity;
+
+/* Put into every line after the bracket, e.g. "fc-reconciler/2: "; NULL for none. Copied, at most 63 bytes. */
+void log_set_prefix(const char *prefix);
+
+void log_write(char severity, const char *file, int line, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* The same for a message of any length that is already text (ObjectSnapshot lines); control bytes but for tabs
+ * become '?', so that a line stays a line. */
+void log_write_text(char severity, const char *file, int line, const char *text, size_t len);
+
+#define log_info(...) log_write('I', __FILE__, __LINE__, __VA_ARGS__)
+#define log_warning(...) log_write('W', __FILE__, __LINE__, __VA_ARGS__)
+#define log_error(...) log_write('E', __FILE__, __LINE__, __VA_ARGS__)
+/* Only at -v level and above. */
+#define log_v(level, ...)                                                \
+	do {                                                             \
+		if (log_verbosity >= (level))                            \
+			log_write('I', __FILE__, __LINE__, __VA_ARGS__); \
+	} while (0)
+
+#endif

@@ -1,0 +1,110 @@
+/* A client of the Kubernetes API: libcurl multi on a libev loop.
+ * One client per process; everything runs on the loop's thread. */
+#ifndef KUBE_CLIENT_H
+#define KUBE_CLIENT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/kube/kubeconfig.h"
+
+struct ev_loop;
+struct kube_client;
+struct kube_call;
+
+struct kube_client_options {
+	double qps;             /* token bucket; 0 = unlimited */
+	int burst;              /* bucket size, >= 1 when qps > 0 */
+	int max_connections;    /* for HTTP/1.1; 0 = 32 */
+	const char *user_agent; /* "fc-watcher/1.0"; copied */
+};
+
+/* config is copied. NULL and *err on failure (an unreadable CA file, say). */
+struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_config *config,
+				    const struct kube_client_options *options, struct error *err);
+/* Cancels every call (their callbacks run with KUBE_CANCELLED), then frees. */
+void kube_client_free(struct kube_client *client);
+/* Takes effect for requests not yet started. */
+void kube_client_set_rate(struct kube_client *client, double qps, int burst);
+/* Reads token, CA and certificates again (SIGHUP). */
+void kube_client_reload(struct kube_client *client);
+
+enum kube_failure {
+	KUBE_OK = 0,    /* an HTTP answer came, of whatever status */
+	KUBE_NETWORK,   /* no answer: refused, reset, TLS; whether the request was carried out is unknown */
+	KUBE_TIMEOUT,   /* no answer in time; unknown likewise */
+	KUBE_CANCELLED, /* by kube_call_cancel or kube_client_free */
+	KUBE_REFUSED,   /* by the before_send hook: never sent */
+};
+
+/* The parts of an API Status object (API conventions, "Response Status Kind") that decisions need. */
+struct kube_status {
+	int code;            /* HTTP code */
+	const char *reason;  /* "NotFound", "AlreadyExists", …; "" when the body was no Status */
+	const char *message; /* "" likewise */
+	bool is_status;      /* the body was a Status object */
+};
+
+/* Valid during the callback only. */
+struct kube_answer {
+	enum kube_failure failure;
+	int http_status;  /* 0 unless KUBE_OK */
+	const char *body; /* NUL-terminated, "" when none */
+	size_t body_len;
+	struct kube_status status; /* filled when http_status >= 400 */
+	int64_t retry_after_ms;    /* from Retry-After, or -1 */
+	bool sent;                 /* false: nothing was ever handed to the network (refused before) */
+	const char *message;       /* one line for people: operation, URL path, cause; "" on 2xx */
+};
+
+/* Exactly once per call for which kube_client_call returned non-NULL, cancellation included; never from within it. */
+typedef void kube_done(void *arg, const struct kube_answer *answer);
+/* Streams only: each chunk of a 2xx body as it comes. Non-2xx bodies go to the answer as usual. */
+typedef void kube_data(void *arg, const char *data, size_t len);
+
+struct kube_request {
+	const char *method;       /* "GET", … */
+	const char *path;         /* from the root, with the query: "/api/v1/pods?limit=500" */
+	const char *accept;       /* NULL: "application/json" */
+	const char *content_type; /* NULL: "application/json" when there is a body */
+	const void *body;         /* copied */
+	size_t body_len;
+	int64_t timeout_ms;      /* > 0; from the start of sending; a deadline of our own beside curl's; streams: of the
+				    whole stream */
+	int64_t idle_timeout_ms; /* streams: longest silence, 0 = none */
+	bool exempt;             /* does not wait in the rate limit (leases, events of the watcher's streams) */
+	bool low_priority;       /* waits behind all others for the rate limit, dropped when too many wait (Events) */
+	/* Called right before the request is handed to curl; false refuses it (KUBE_REFUSED). May lower *timeout_ms:
+	 * the fence of DESIGN.md §5. NULL: none. The argument is the call's arg. */
+	bool (*before_send)(void *arg, int64_t *timeout_ms);
+	bool server_timeout; /* append timeout=<seconds> to the query, so that the server gives up too */
+};
+
+/* Starts a request. Strings of the request are copied. Never NULL. */
+struct kube_call *kube_client_call(struct kube_client *client, const struct kube_request *request, kube_done *done,
+				   void *arg);
+/* The same for a stream (watch). */
+struct kube_call *kube_client_stream(struct kube_client *client, const struct kube_request *request, kube_data *data,
+				     kube_done *done, void *arg);
+/* done runs with KUBE_CANCELLED in the next loop iteration; data not at all. */
+void kube_call_cancel(struct kube_call *call);
+
+/* One GET/POST/… that blocks, for start-up steps and small programs (runs the loop given to the client until done).
+ * The answer is copied: free with kube_answer_free. */
+void kube_client_call_wait(struct kube_client *client, const struct kube_request *request, struct kube_answer *answer);
+void kube_answer_free(struct kube_answer *answer);
+
+/* Counts since the start, for metrics and tests: requests sent by method, first path parts and code. */
+struct kube_counter {
+	char method[8];
+	char resource[48]; /* "pods", "frameworks/status", … */
+	int code;          /* 0: no answer */
+	uint64_t count;
+};
+/* The array is owned by the client, valid until the next call. */
+const struct kube_counter *kube_client_counters(const struct kube_client *client, size_t *count);
+
+#endif

@@ -1,0 +1,55 @@
+/* List and watch one kind, resumed for ever (PITFALLS "Watching").
+ * Objects are handed on one by one; the owner of the cache diffs after a list. */
+#ifndef KUBE_REFLECTOR_H
+#define KUBE_REFLECTOR_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/kube/client.h"
+
+struct reflector;
+
+struct reflector_handler {
+	/* An object as the server has it now: from a list page or an ADDED or MODIFIED event. `object` is borrowed,
+	 * valid during the call (json_incref to keep it). */
+	void (*present)(void *arg, json_t *object);
+	/* A DELETED event with the object's last state. On a stream filtered by label this also comes when the label
+	 * was removed: then metadata.deletionTimestamp is unset and the object may live on. */
+	void (*deleted)(void *arg, json_t *object);
+	/* A list begins: what is not handed to present() before list_end() does not exist at resource_version. */
+	void (*list_begin)(void *arg);
+	void (*list_end)(void *arg, const char *resource_version);
+	/* The stream is at resource_version (a bookmark or an event); for progress only. May be NULL. */
+	void (*progress)(void *arg, const char *resource_version);
+	/* true once a watch is connected after a list; false when it broke. Time counts for creation timeouts only
+	 * while live. */
+	void (*live)(void *arg, bool live);
+	/* An item that could not be parsed; any of the names may be "". May be NULL. */
+	void (*malformed)(void *arg, const char *ns, const char *name, const char *message);
+};
+
+struct reflector_options {
+	const char *path;           /* "/api/v1/pods", "/apis/…/v1/frameworks" */
+	const char *label_selector; /* NULL or "" for all */
+	const char *accept;         /* NULL: JSON; for PartialObjectMetadata the list and the watch are asked with it */
+	int page_size;              /* 0: 500 */
+	const char *what;           /* "Pods", for log lines */
+};
+
+/* Strings are copied; the handler must outlive the reflector. */
+struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client,
+				const struct reflector_options *options, const struct reflector_handler *handler,
+				void *arg);
+void reflector_start(struct reflector *reflector);
+/* No handler runs any more after this returns. */
+void reflector_free(struct reflector *reflector);
+/* Whether the first list is complete. */
+bool reflector_synced(const struct reflector *reflector);
+
+/* Orders two resourceVersions of one resource: well-formed decimals by length, then bytes; anything else by
+ * equality only (0 when equal, 1 otherwise). <0, 0, >0. NULL counts as older than all. */
+int resource_version_compare(const char *a, const char *b);
+
+#endif
