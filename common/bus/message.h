@@ -1,0 +1,137 @@
+/* The messages between the watcher (ROUTER) and its peers (DEALER): DESIGN.md §5.
+ * On the wire a message is two ZeroMQ frames behind the routing id: a fixed head of little-endian numbers, and a body:
+ * a JSON text for control messages, an object's JSON text for UPDATE. */
+#ifndef BUS_MESSAGE_H
+#define BUS_MESSAGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/error.h"
+#include "common/framework/object.h"
+
+enum {
+	BUS_VERSION_MAJOR = 1, /* peers of another major version are refused with a reason */
+	BUS_VERSION_MINOR = 0,
+	BUS_HEAD_SIZE = 48,
+	BUS_BODY_MAX = 16 * 1024 * 1024,
+	BUS_RANGE_MAX = 4096,
+};
+
+enum bus_type {
+	/* peer → watcher */
+	BUS_HELLO = 1, /* struct bus_hello */
+	BUS_PING,      /* struct bus_ping */
+	BUS_BYE,       /* the peer drains and leaves; no body */
+	/* watcher → peer */
+	BUS_WHO,          /* say HELLO; no body */
+	BUS_ASSIGN,       /* struct bus_assign */
+	BUS_PONG,         /* struct bus_pong */
+	BUS_UPDATE,       /* one object as it is now; body: its JSON */
+	BUS_ABSENT,       /* one object is gone; struct bus_absent */
+	BUS_SNAPSHOT_END, /* struct bus_snapshot_end */
+	BUS_REFUSE, /* {"reason": …, "final": bool}: BUSY (final false), another version or a replaced uuid (final true)
+		     */
+};
+
+const char *bus_type_name(enum bus_type type);
+
+/* Little-endian on the wire, in this order after the magic "FC", major, minor, type, kind, 2 reserved bytes. */
+struct bus_head {
+	uint8_t major;
+	uint8_t minor;
+	uint8_t type;      /* enum bus_type */
+	uint8_t kind;      /* enum object_kind for UPDATE and ABSENT */
+	uint64_t epoch;    /* the leader's; peers refuse older ones */
+	uint64_t version;  /* of the assignment this message belongs to (PING: the one applied) */
+	uint64_t sequence; /* counts the messages of one connection and direction from 1; a gap means resync (HELLO) */
+	int64_t time_ms;   /* PING: the sender's CLOCK_BOOTTIME when it was sent; PONG: that time, echoed */
+	uint32_t range;    /* UPDATE, ABSENT: the range of the object's key */
+	uint32_t reserved;
+};
+
+void bus_head_write(const struct bus_head *head, unsigned char out[BUS_HEAD_SIZE]);
+/* 0, or -1 and *err for a short frame or a wrong magic. Another major version is not an error here. */
+int bus_head_read(const void *frame, size_t len, struct bus_head *out, struct error *err);
+
+/* A set of ranges, one bit each. */
+struct range_set {
+	uint64_t bits[BUS_RANGE_MAX / 64];
+};
+
+bool range_set_has(const struct range_set *set, uint32_t range);
+void range_set_add(struct range_set *set, uint32_t range);
+void range_set_remove(struct range_set *set, uint32_t range);
+uint32_t range_set_count(const struct range_set *set);
+
+/* Which of `shards` equal contiguous ranges of the 32-bit hash of "namespace/name" a key falls into. */
+uint32_t range_of_key(const char *ns, const char *name, uint32_t shards);
+
+enum bus_role { BUS_ROLE_RECONCILER, BUS_ROLE_BARRIER };
+
+struct bus_hello {
+	char name[64];         /* member name: pool slot or StatefulSet ordinal's host name */
+	char uuid[40];         /* of this process instance */
+	enum bus_role role;    /* a barrier is a read-only peer of every Framework and owns nothing */
+	struct range_set held; /* under a live lease, granted in held_epoch */
+	uint64_t held_epoch;
+	char nonce[40];  /* of the leader's last WHO or ASSIGN, "" at first */
+	uint32_t window; /* credit: how many UPDATE/ABSENT messages may be on the way at once */
+};
+
+struct bus_ping {
+	struct range_set held;
+	struct range_set draining; /* taken away, but calls are still in flight */
+	uint64_t consumed; /* UPDATE/ABSENT messages handled on this connection since the HELLO: returns credit */
+	uint32_t backlog;  /* keys waiting for a round or for the rate limit */
+};
+
+struct bus_assign {
+	uint32_t shards;
+	struct range_set ranges; /* the whole assignment, not a difference */
+	struct range_set fresh;  /* those of them whose full state follows, ended by SNAPSHOT_END of this version */
+	char nonce[40];
+	int64_t lease_ms;
+};
+
+struct bus_pong {
+	bool renewed; /* the lease of head.version is renewed from head.time_ms on; false: it is not */
+	double qps;   /* this peer's share of kubeClientQps */
+	int32_t burst;
+	bool live; /* the watcher's streams are live: conclusions from absence and creation timeouts may be drawn */
+};
+
+struct bus_absent {
+	char *ns;
+	char *name;
+	char *uid; /* "" : no object of that name (of any uid) exists at resource_version */
+	char *resource_version;
+	char *framework_name; /* of the key it belongs to */
+	bool deleting;        /* its last state had a deletionTimestamp: it is gone for certain */
+};
+
+struct bus_snapshot_end {
+	struct range_set ranges;            /* complete now */
+	char *resource_version[KIND_COUNT]; /* the versions they are true at; owned */
+};
+
+/* JSON bodies both ways. Readers check every member: 0, or -1 and *err naming it. *_free frees owned strings. */
+void bus_hello_write(struct buf *out, const struct bus_hello *hello);
+int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct error *err);
+void bus_ping_write(struct buf *out, const struct bus_ping *ping);
+int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct error *err);
+void bus_assign_write(struct buf *out, const struct bus_assign *assign);
+int bus_assign_read(const char *body, size_t len, struct bus_assign *out, struct error *err);
+void bus_pong_write(struct buf *out, const struct bus_pong *pong);
+int bus_pong_read(const char *body, size_t len, struct bus_pong *out, struct error *err);
+void bus_absent_write(struct buf *out, const struct bus_absent *absent);
+int bus_absent_read(const char *body, size_t len, struct bus_absent *out, struct error *err);
+void bus_absent_free(struct bus_absent *absent);
+void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end);
+int bus_snapshot_end_read(const char *body, size_t len, struct bus_snapshot_end *out, struct error *err);
+void bus_snapshot_end_free(struct bus_snapshot_end *end);
+
+#endif

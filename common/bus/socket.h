@@ -1,0 +1,36 @@
+/* A ZeroMQ socket on a libev loop (PITFALLS "ZeroMQ"): ZMQ_FD is edge-triggered, so events are drained from
+ * prepare/check watchers and looked at again after every send. */
+#ifndef BUS_SOCKET_H
+#define BUS_SOCKET_H
+
+#include "common/bus/message.h"
+
+struct ev_loop;
+struct bus_socket;
+
+/* id: routing id of the peer on a ROUTER (id_len > 0), absent on a DEALER. Frames are borrowed, valid during the call.
+ * Called from the loop; may send. Short, unknown and extra frames never reach it: they are counted. */
+typedef void bus_receive(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head,
+			 const char *body, size_t body_len);
+
+/* endpoint: "ipc://path", "tcp://host:port" (port 0 or * for any). NULL and *err naming the endpoint (a busy port,
+ * say). */
+struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, bus_receive *receive, void *arg,
+				   struct error *err);
+struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint, bus_receive *receive, void *arg,
+				      struct error *err);
+void bus_socket_free(struct bus_socket *socket);
+/* The endpoint bound to, with the port the kernel chose. Borrowed. */
+const char *bus_socket_endpoint(const struct bus_socket *socket);
+
+/* id is NULL on a DEALER. 0; -1: the peer is gone or cannot take it now (errno EHOSTUNREACH, EAGAIN): the caller
+ * resyncs that peer. Fills head's magic and versions itself. */
+int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, const struct bus_head *head,
+	     const void *body, size_t body_len);
+
+struct bus_counters {
+	uint64_t received, sent, dropped_malformed, dropped_oversized, send_failed;
+};
+const struct bus_counters *bus_socket_counters(const struct bus_socket *socket);
+
+#endif
