@@ -1,0 +1,268 @@
+#!/usr/bin/env bash
+# Starts and stops a Kubernetes control plane for tests: etcd, kube-apiserver
+# and kube-controller-manager (garbage collector, namespaces) on loopback. No
+# scheduler, no kubelet: those are the tests'. See README.md.
+set -euo pipefail
+
+usage() {
+    cat >&2 <<'EOF'
+usage: cluster.sh start DIR [MANIFEST...]   start a control plane that keeps all it has in DIR
+       cluster.sh stop DIR                  stop it; only its logs stay
+MANIFESTs are applied, and their CRDs established, before the garbage collector starts.
+KUBE_APISERVER_FLAGS, KUBE_CONTROLLER_MANAGER_FLAGS: more flags, split at blanks.
+EOF
+    exit 2
+}
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
+start_deadline_s=60 # ten times what a start takes on two cores
+stop_deadline_s=3   # kube-apiserver itself would wait 60 s for open watches
+bind_attempts=5     # another process may take the port before the server does
+users=(alice bob)   # known to the server, without any rights
+
+say() { echo "cluster.sh: $*" >&2; }
+
+now_ms() { local now=${EPOCHREALTIME/[.,]/}; echo $((now / 1000)); }
+
+# When a process was started, in clock ticks since boot: with its id it names
+# the process for good. Fails if there is none.
+start_time() { # pid
+    local stat fields
+    { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
+    read -ra fields <<<"${stat##*) }" # from the third on: proc(5)
+    [[ ${fields[0]} != Z ]] || return 1
+    echo "${fields[19]}"
+}
+
+is_alive() { # pid start-time
+    [[ -n $2 && $(start_time "$1") == "$2" ]]
+}
+
+# Ends the recorded processes and nothing else: TERM, then KILL.
+end_processes() { # dir
+    [[ -f $1/pids ]] || return 0
+    local name pid started deadline signal left
+    deadline=$(($(now_ms) + stop_deadline_s * 1000))
+    signal=TERM
+    while :; do
+        left=0
+        while read -r name pid started; do
+            is_alive "$pid" "$started" || continue
+            left=1
+            [[ -z $signal ]] || kill "-$signal" "$pid" 2>/dev/null || true
+        done <"$1/pids"
+        ((left)) || break
+        signal=
+        if (($(now_ms) > deadline)); then signal=KILL; fi
+        sleep 0.02
+    done
+    rm "$1/pids"
+}
+
+# Runs a server of the control plane in DIR, its output in NAME.log.
+launch() { # name command...
+    local name=$1 pid fd
+    shift
+    (
+        # What the caller has open (locks, pipes someone waits on) is not ours to keep.
+        for fd in /proc/self/fd/*; do
+            fd=${fd##*/}
+            ((fd < 3)) || eval "exec $fd>&-"
+        done
+        exec setsid "$@"
+    ) </dev/null >"$name.log" 2>&1 &
+    pid=$!
+    echo "$name $pid $(start_time "$pid")" >>pids
+}
+
+running() { # name
+    local name pid started
+    while read -r name pid started; do
+        if [[ $name == "$1" ]] && is_alive "$pid" "$started"; then return; fi
+    done <pids
+    return 1
+}
+
+# Waits until a command succeeds; gives up if the server has ended or at the deadline.
+await() { # server what command...
+    local server=$1 what=$2
+    shift 2
+    until "$@" >/dev/null 2>await.log; do
+        running "$server" || { say "$server ended while waiting for $what"; return 1; }
+        (($(now_ms) < deadline_ms)) || {
+            say "$what: not within $start_deadline_s s"
+            tail -n 3 await.log >&2
+            return 1
+        }
+        sleep 0.05
+    done
+    rm await.log
+}
+
+fail() { # server message
+    say "$2"
+    if [[ -s $1.log ]]; then
+        say "the end of $PWD/$1.log:"
+        tail -n 25 "$1.log" >&2
+    fi
+    exit 1
+}
+
+# A port that was free a moment ago, chosen by the kernel.
+free_port() {
+    perl -MIO::Socket::INET -e '
+        my $socket = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1") or die "free port: $!\n";
+        print $socket->sockport'
+}
+
+make_identities() {
+    local user
+    {
+        openssl ecparam -name prime256v1 -genkey -noout -out ca.key
+        openssl req -x509 -new -key ca.key -subj /CN=test-ca -days 30 -out ca.crt \
+            -addext keyUsage=critical,keyCertSign,cRLSign
+        openssl ecparam -name prime256v1 -genkey -noout -out server.key
+        openssl req -new -key server.key -subj /CN=kube-apiserver -out server.csr
+        openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 -out server.crt \
+            -extfile <(echo "subjectAltName=IP:127.0.0.1,IP:10.0.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc")
+        openssl ecparam -name prime256v1 -genkey -noout -out service-account.key
+        openssl ec -in service-account.key -pubout -out service-account.pub
+    } 2>openssl.log || fail openssl "could not make certificates"
+    rm openssl.log server.csr
+
+    mkdir tokens
+    for user in admin "${users[@]}"; do openssl rand -hex 16 >"tokens/$user"; done
+    {
+        echo "$(<tokens/admin),admin,admin,system:masters"
+        for user in "${users[@]}"; do echo "$(<"tokens/$user"),$user,$user,testers"; done
+    } >tokens.csv
+}
+
+write_kubeconfig() { # port
+    local user
+    cat >kubeconfig <<EOF
+apiVersion: v1
+kind: Config
+clusters:
+- name: test
+  cluster:
+    server: https://127.0.0.1:$1
+    certificate-authority-data: $(base64 -w0 ca.crt)
+contexts:
+- name: test
+  context: {cluster: test, user: admin, namespace: default}
+current-context: test
+users:
+EOF
+    for user in admin "${users[@]}"; do
+        printf -- '- name: %s\n  user: {token: %s}\n' "$user" "$(<"tokens/$user")"
+    done >>kubeconfig
+    echo "https://127.0.0.1:$1" >server
+}
+
+start_etcd() {
+    # Unix sockets, which etcd makes in its working directory: no ports to choose.
+    launch etcd "$bin/etcd" --name=test --data-dir=etcd --unsafe-no-fsync --log-level=warn --logger=zap \
+        --listen-client-urls=unix://etcd:0 --advertise-client-urls=unix://etcd:0 \
+        --listen-peer-urls=unix://etcd:1 --initial-advertise-peer-urls=unix://etcd:1 \
+        --initial-cluster=test=unix://etcd:1 --quota-backend-bytes=$((4 << 30))
+    await etcd "etcd's socket" test -S etcd:0 || fail etcd "etcd did not start"
+}
+
+start_apiserver() {
+    local port attempt
+    for ((attempt = 1; ; attempt++)); do
+        port=$(free_port)
+        write_kubeconfig "$port"
+        # shellcheck disable=SC2086 # flags are to be split
+        launch kube-apiserver "$bin/kube-apiserver" --etcd-servers=unix://etcd:0 \
+            --bind-address=127.0.0.1 --advertise-address=127.0.0.1 --secure-port="$port" \
+            --tls-cert-file=server.crt --tls-private-key-file=server.key --cert-dir=. \
+            --token-auth-file=tokens.csv --authorization-mode=RBAC \
+            --service-account-issuer=https://kubernetes.default.svc --api-audiences=https://kubernetes.default.svc \
+            --service-account-key-file=service-account.pub --service-account-signing-key-file=service-account.key \
+            --service-cluster-ip-range=10.0.0.0/24 --disable-admission-plugins=ServiceAccount --allow-privileged \
+            --enable-priority-and-fairness=false --max-requests-inflight=2000 --max-mutating-requests-inflight=1000 \
+            --endpoint-reconciler-type=none ${KUBE_APISERVER_FLAGS:-}
+        if await kube-apiserver "kube-apiserver to be ready" "${kubectl[@]}" get --raw /readyz; then break; fi
+        if ! grep -qi "address already in use" kube-apiserver.log || ((attempt >= bind_attempts)); then
+            fail kube-apiserver "kube-apiserver did not start"
+        fi
+        say "port $port was taken in between; choosing another"
+    done
+    await kube-apiserver "the first namespaces" "${kubectl[@]}" get namespace default kube-system ||
+        fail kube-apiserver "kube-apiserver made no namespaces"
+}
+
+apply_manifests() { # manifest...
+    (($#)) || return 0
+    local manifest arguments=()
+    for manifest; do arguments+=(-f "$manifest"); done
+    "${kubectl[@]}" apply "${arguments[@]}" >&2 || fail kubectl "could not apply the manifests"
+    if [[ -n $("${kubectl[@]}" get crd -o name) ]]; then
+        "${kubectl[@]}" wait --for=condition=Established --timeout="${start_deadline_s}s" crd --all >/dev/null ||
+            fail kubectl "the CRDs were not established"
+    fi
+}
+
+start_controller_manager() {
+    local version serve=(--secure-port=0)
+    # Older ones also serve plain HTTP, on a fixed port; newer ones know no such flag.
+    version=$("$bin/kube-controller-manager" --version) # Kubernetes v1.20.2
+    if [[ $version =~ v1\.([0-9]+) ]] && ((BASH_REMATCH[1] < 24)); then serve+=(--port=0); fi
+    # shellcheck disable=SC2086
+    launch kube-controller-manager "$bin/kube-controller-manager" --kubeconfig=kubeconfig "${serve[@]}" \
+        --controllers=garbagecollector,namespace --leader-elect=false --kube-api-qps=1000 --kube-api-burst=2000 \
+        ${KUBE_CONTROLLER_MANAGER_FLAGS:-}
+    # The proof that it collects: an object whose owner never was disappears.
+    "${kubectl[@]}" create -f - >/dev/null <<'EOF' || fail kube-apiserver "could not create a ConfigMap"
+{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "garbage", "namespace": "kube-system", "ownerReferences": [
+  {"apiVersion": "v1", "kind": "ConfigMap", "name": "never", "uid": "00000000-0000-0000-0000-000000000000"}]}}
+EOF
+    await kube-controller-manager "garbage collection" is_gone ||
+        fail kube-controller-manager "kube-controller-manager does not collect garbage"
+}
+
+is_gone() { [[ -z $("${kubectl[@]}" -n kube-system get configmap garbage --ignore-not-found -o name) ]]; }
+
+start() { # dir [manifest...]
+    local dir=$1 manifest manifests=()
+    shift
+    for manifest; do manifests+=("$(realpath -e "$manifest")"); done
+    mkdir -p "$dir"
+    cd "$dir"
+    [[ ! -e pids ]] || { say "$PWD is in use already; cluster.sh stop $PWD first"; exit 1; }
+    command -v openssl >/dev/null || { say "openssl is needed, and missing"; exit 1; }
+    bin=$("$here/assets.sh")
+
+    deadline_ms=$(($(now_ms) + start_deadline_s * 1000))
+    trap '(($? == 0)) || stop .' EXIT
+    trap 'exit 1' INT TERM HUP
+    umask 077
+    : >pids
+    cat >kubectl <<EOF
+#!/bin/sh
+exec "$bin/kubectl" --kubeconfig="$PWD/kubeconfig" --cache-dir="$PWD/kubectl-cache" "\$@"
+EOF
+    chmod +x kubectl
+    kubectl=(./kubectl --request-timeout=10s)
+
+    make_identities
+    start_etcd
+    start_apiserver
+    apply_manifests "${manifests[@]}"
+    start_controller_manager
+}
+
+stop() { # dir
+    cd "$1"
+    end_processes .
+    rm -rf etcd etcd:0 etcd:1 tokens tokens.csv ca.key ca.crt ca.srl server.key server.crt \
+        service-account.key service-account.pub kubeconfig kubectl kubectl-cache server await.log
+}
+
+case ${1:-} in
+start) (($# >= 2)) || usage; shift; start "$@" ;;
+stop) (($# == 2)) || usage; stop "$2" ;;
+*) usage ;;
+esac
