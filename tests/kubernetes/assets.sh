@@ -189,7 +189,8 @@ ensure_cache() {
 # KUBEBUILDER_ASSETS, completed where it lacks something: if so, a directory of
 # links named after what they point to, so that it never changes once made.
 use_assets() { # dir
-    local given=$1 tool path all="" links
+    local given tool path all="" links
+    given=$(realpath -e "$1") || die "KUBEBUILDER_ASSETS names no directory"
     [[ -x $given/kube-apiserver && -x $given/etcd ]] ||
         die "KUBEBUILDER_ASSETS=$given holds no kube-apiserver and etcd"
     if has_tools "$given"; then echo "$given"; return; fi
@@ -218,7 +219,7 @@ use_assets() { # dir
 }
 
 if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
-    use_assets "$(realpath -e "$KUBEBUILDER_ASSETS")"
+    use_assets "$KUBEBUILDER_ASSETS"
 else
     ensure_cache
     echo "$cache/bin"

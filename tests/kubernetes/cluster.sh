@@ -16,7 +16,7 @@ EOF
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
 start_deadline_s=60 # ten times what a start takes on two cores
-stop_deadline_s=3   # kube-apiserver itself would wait 60 s for open watches
+stop_deadline_s=1   # kube-apiserver itself would wait 60 s for open watches
 bind_attempts=5     # another process may take the port before the server does
 users=(alice bob)   # known to the server, without any rights
 
@@ -72,6 +72,7 @@ launch() { # name command...
         exec setsid "$@"
     ) </dev/null >"$name.log" 2>&1 &
     pid=$!
+    disown # no word from bash when it is killed
     echo "$name $pid $(start_time "$pid")" >>pids
 }
 
@@ -184,7 +185,7 @@ start_apiserver() {
             --service-cluster-ip-range=10.0.0.0/24 --disable-admission-plugins=ServiceAccount --allow-privileged \
             --enable-priority-and-fairness=false --max-requests-inflight=2000 --max-mutating-requests-inflight=1000 \
             --endpoint-reconciler-type=none ${KUBE_APISERVER_FLAGS:-}
-        if await kube-apiserver "kube-apiserver to be ready" "${kubectl[@]}" get --raw /readyz; then break; fi
+        if await kube-apiserver "kube-apiserver to be ready" ./kubectl --request-timeout=2s get --raw /readyz; then break; fi
         if ! grep -qi "address already in use" kube-apiserver.log || ((attempt >= bind_attempts)); then
             fail kube-apiserver "kube-apiserver did not start"
         fi

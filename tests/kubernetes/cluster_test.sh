@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# What the other tests take for granted of the control plane: Pods without a
+# scheduler, kubelet or service account, garbage collection, rights, the end.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
+dir=$(mktemp -d)
+trap '"$here/cluster.sh" stop "$dir" && rm -rf "$dir"' EXIT
+trap 'exit 1' INT TERM HUP
+
+check() { # what command...
+    local what=$1
+    shift
+    if "$@"; then echo "ok: $what"; else echo "FAILED: $what" >&2; exit 1; fi
+}
+
+eventually() { # command...
+    local end=$((SECONDS + 10))
+    until "$@"; do ((SECONDS < end)) || return 1; sleep 0.1; done
+}
+
+kubectl() { "$dir/kubectl" --request-timeout=10s "$@"; }
+create() { kubectl create -o 'jsonpath={.metadata.uid}' -f -; } # prints the uid
+gone() { [[ -z $(kubectl get "$@" --ignore-not-found -o name) ]]; }
+
+owner() { # apiVersion kind name uid
+    echo "[{\"apiVersion\":\"$1\",\"kind\":\"$2\",\"name\":\"$3\",\"uid\":\"$4\",\"controller\":true,\"blockOwnerDeletion\":true}]"
+}
+
+pod() { # name [ownerReferences] [nodeName]
+    create <<EOF
+{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1", "ownerReferences": ${2:-[]}},
+ "spec": {"nodeName": "${3:-}", "containers": [{"name": "main", "image": "none"}]}}
+EOF
+}
+
+# A Widget owns a ConfigMap, as a Framework does, which owns a Pod.
+family() { # name
+    local widget map
+    widget=$(create <<<"{\"apiVersion\": \"test.example/v1\", \"kind\": \"Widget\", \"metadata\": {\"name\": \"$1\"}}")
+    map=$(create <<EOF
+{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "$1", "finalizers": ["foregroundDeletion"],
+ "ownerReferences": $(owner test.example/v1 Widget "$1" "$widget")}}
+EOF
+    )
+    pod "$1" "$(owner v1 ConfigMap "$1" "$map")" >/dev/null
+}
+
+cat >"$dir/crd.yaml" <<'EOF'
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.test.example}
+spec:
+  group: test.example
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+EOF
+"$here/cluster.sh" start "$dir" "$dir/crd.yaml"
+
+pod unbound >/dev/null
+kubectl delete pod unbound --wait=false >/dev/null
+check "a Pod without a node goes at once" gone pod unbound
+
+pod bound "" node >/dev/null
+kubectl delete pod bound --wait=false >/dev/null
+check "a Pod on a node waits for its kubelet" test 30 = \
+    "$(kubectl get pod bound -o 'jsonpath={.metadata.deletionGracePeriodSeconds}')"
+kubectl delete pod bound --grace-period=0 --force --wait=false >/dev/null 2>&1
+check "and goes when that confirms" gone pod bound
+
+family map
+kubectl delete configmap map --wait=false >/dev/null
+check "a ConfigMap in foreground deletion takes its Pods along" eventually gone configmap/map pod/map
+for policy in background foreground; do
+    family "$policy"
+    kubectl delete widget "$policy" --cascade="$policy" --wait=false >/dev/null
+    check "a custom resource's $policy deletion takes all along" \
+        eventually gone "widget/$policy" "configmap/$policy" "pod/$policy"
+done
+
+check "admin may do anything" test yes = "$(kubectl auth can-i '*' '*')"
+check "alice may do nothing" test no = "$(kubectl --user=alice auth can-i list pods || true)"
+
+pids=$(awk '{print $2}' "$dir/pids")
+"$here/cluster.sh" stop "$dir"
+for pid in $pids; do check "process $pid has ended" eval "! grep -qs '^State:.[^Z]' /proc/$pid/status"; done
