@@ -47,10 +47,12 @@ struct bus_head {
 	uint8_t kind;      /* enum object_kind for UPDATE and ABSENT */
 	uint64_t epoch;    /* the leader's; peers refuse older ones */
 	uint64_t version;  /* of the assignment this message belongs to (PING: the one applied) */
-	uint64_t sequence; /* counts the messages of one connection and direction from 1; a gap means resync (HELLO) */
+	uint64_t sequence; /* counts the messages of one session and direction from 1; a gap means resync (HELLO); 0 in
+			      WHO and REFUSE, which belong to no session */
 	int64_t time_ms;   /* PING: the sender's CLOCK_BOOTTIME when it was sent; PONG: that time, echoed */
 	uint32_t range;    /* UPDATE, ABSENT: the range of the object's key */
-	uint32_t reserved;
+	uint32_t session;  /* counts the peer's HELLOs from 1; the watcher echoes it, so that what was on its way before
+			      a  HELLO is told from what follows it */
 };
 
 void bus_head_write(const struct bus_head *head, unsigned char out[BUS_HEAD_SIZE]);
@@ -66,6 +68,7 @@ bool range_set_has(const struct range_set *set, uint32_t range);
 void range_set_add(struct range_set *set, uint32_t range);
 void range_set_remove(struct range_set *set, uint32_t range);
 uint32_t range_set_count(const struct range_set *set);
+bool range_set_empty(const struct range_set *set);
 
 /* Which of `shards` equal contiguous ranges of the 32-bit hash of "namespace/name" a key falls into. */
 uint32_t range_of_key(const char *ns, const char *name, uint32_t shards);
@@ -133,5 +136,13 @@ void bus_absent_free(struct bus_absent *absent);
 void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end);
 int bus_snapshot_end_read(const char *body, size_t len, struct bus_snapshot_end *out, struct error *err);
 void bus_snapshot_end_free(struct bus_snapshot_end *end);
+
+/* REFUSE. */
+struct bus_refuse {
+	char reason[256]; /* for people; cut */
+	bool final;       /* the peer need not try again */
+};
+void bus_refuse_write(struct buf *out, const struct bus_refuse *refuse);
+int bus_refuse_read(const char *body, size_t len, struct bus_refuse *out, struct error *err);
 
 #endif

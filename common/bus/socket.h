@@ -17,14 +17,17 @@ typedef void bus_receive(void *arg, const unsigned char *id, size_t id_len, cons
  * say). */
 struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, bus_receive *receive, void *arg,
 				   struct error *err);
+/* Listens on one more endpoint with the same socket; bus_socket_endpoint() names the last one. */
+int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, struct error *err);
 struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint, bus_receive *receive, void *arg,
 				      struct error *err);
+/* May be called from the receive callback. Waits up to half a second for messages still to be sent. */
 void bus_socket_free(struct bus_socket *socket);
 /* The endpoint bound to, with the port the kernel chose. Borrowed. */
 const char *bus_socket_endpoint(const struct bus_socket *socket);
 
 /* id is NULL on a DEALER. 0; -1: the peer is gone or cannot take it now (errno EHOSTUNREACH, EAGAIN): the caller
- * resyncs that peer. Fills head's magic and versions itself. */
+ * resyncs that peer; or the body is too long (EMSGSIZE). Fills head's magic and versions itself. */
 int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, const struct bus_head *head,
 	     const void *body, size_t body_len);
 

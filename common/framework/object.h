@@ -26,6 +26,7 @@ struct object_meta {
 	char *controller_kind; /* of the ownerReference with controller: true */
 	char *controller_name;
 	char *controller_uid;
+	char *framework_name; /* label FC_FRAMEWORK_NAME */
 	int64_t generation;
 	int64_t creation_time;
 	int64_t deletion_time;
@@ -48,6 +49,8 @@ struct config_map *config_map_parse(const json_t *object, struct error *err);
 void config_map_free(struct config_map *config_map);
 /* Appends the kept parts as JSON. */
 void config_map_write(struct buf *out, const struct config_map *config_map);
+/* As pod_same(). */
+bool config_map_same(const struct config_map *a, const struct config_map *b);
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN, POD_UNRECOGNIZED };
 

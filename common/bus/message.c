@@ -1,0 +1,479 @@
+/* Bus messages to bytes and back; see message.h. Numbers behind the head travel little-endian, bodies as JSON. */
+#include "common/bus/message.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+
+static const char *const role_names[] = {[BUS_ROLE_RECONCILER] = "reconciler", [BUS_ROLE_BARRIER] = "barrier"};
+
+const char *bus_type_name(enum bus_type type)
+{
+	switch (type) {
+	case BUS_HELLO: return "HELLO";
+	case BUS_PING: return "PING";
+	case BUS_BYE: return "BYE";
+	case BUS_WHO: return "WHO";
+	case BUS_ASSIGN: return "ASSIGN";
+	case BUS_PONG: return "PONG";
+	case BUS_UPDATE: return "UPDATE";
+	case BUS_ABSENT: return "ABSENT";
+	case BUS_SNAPSHOT_END: return "SNAPSHOT_END";
+	case BUS_REFUSE: return "REFUSE";
+	}
+	return "unknown type";
+}
+
+static void put_le(unsigned char *out, uint64_t value, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		out[i] = (unsigned char)(value >> (8 * i));
+}
+
+static uint64_t get_le(const unsigned char *in, size_t bytes)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		value |= (uint64_t)in[i] << (8 * i);
+	return value;
+}
+
+void bus_head_write(const struct bus_head *head, unsigned char out[BUS_HEAD_SIZE])
+{
+	memset(out, 0, BUS_HEAD_SIZE);
+	out[0] = 'F';
+	out[1] = 'C';
+	out[2] = head->major;
+	out[3] = head->minor;
+	out[4] = head->type;
+	out[5] = head->kind;
+	put_le(out + 8, head->epoch, 8);
+	put_le(out + 16, head->version, 8);
+	put_le(out + 24, head->sequence, 8);
+	put_le(out + 32, (uint64_t)head->time_ms, 8);
+	put_le(out + 40, head->range, 4);
+	put_le(out + 44, head->session, 4);
+}
+
+int bus_head_read(const void *frame, size_t len, struct bus_head *out, struct error *err)
+{
+	const unsigned char *in = frame;
+
+	if (len != BUS_HEAD_SIZE)
+		return error_set(err, "a head of %zu bytes, expected %d", len, BUS_HEAD_SIZE);
+	if (in[0] != 'F' || in[1] != 'C')
+		return error_set(err, "a head that begins with %02x %02x, expected \"FC\"", in[0], in[1]);
+	*out = (struct bus_head){
+		.major = in[2],
+		.minor = in[3],
+		.type = in[4],
+		.kind = in[5],
+		.epoch = get_le(in + 8, 8),
+		.version = get_le(in + 16, 8),
+		.sequence = get_le(in + 24, 8),
+		.time_ms = (int64_t)get_le(in + 32, 8),
+		.range = (uint32_t)get_le(in + 40, 4),
+		.session = (uint32_t)get_le(in + 44, 4),
+	};
+	return 0;
+}
+
+bool range_set_has(const struct range_set *set, uint32_t range)
+{
+	return range < BUS_RANGE_MAX && (set->bits[range / 64] >> (range % 64) & 1) != 0;
+}
+
+void range_set_add(struct range_set *set, uint32_t range)
+{
+	if (range < BUS_RANGE_MAX)
+		set->bits[range / 64] |= UINT64_C(1) << (range % 64);
+}
+
+void range_set_remove(struct range_set *set, uint32_t range)
+{
+	if (range < BUS_RANGE_MAX)
+		set->bits[range / 64] &= ~(UINT64_C(1) << (range % 64));
+}
+
+uint32_t range_set_count(const struct range_set *set)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(set->bits); i++)
+		count += (uint32_t)__builtin_popcountll(set->bits[i]);
+	return count;
+}
+
+bool range_set_empty(const struct range_set *set)
+{
+	for (size_t i = 0; i < ARRAY_LEN(set->bits); i++)
+		if (set->bits[i] != 0)
+			return false;
+	return true;
+}
+
+uint32_t range_of_key(const char *ns, const char *name, uint32_t shards)
+{
+	uLong hash = crc32(0, (const Bytef *)ns, (uInt)strlen(ns));
+
+	hash = crc32(hash, (const Bytef *)"/", 1);
+	hash = crc32(hash, (const Bytef *)name, (uInt)strlen(name));
+	return (uint32_t)((uint64_t)(hash & UINT32_MAX) * shards >> 32);
+}
+
+/* ---- bodies ----------------------------------------------------------------------------------------------------- */
+
+/* A set travels as its runs: [[first,count],…]. */
+static void write_ranges(struct buf *out, const char *name, const struct range_set *set)
+{
+	buf_json_key(out, name);
+	buf_putc(out, '[');
+	for (uint32_t first = 0; first < BUS_RANGE_MAX; first++) {
+		uint32_t count = 0;
+
+		while (range_set_has(set, first + count))
+			count++;
+		if (count == 0)
+			continue;
+		buf_json_next(out);
+		buf_printf(out, "[%u,%u]", first, count);
+		first += count;
+	}
+	buf_putc(out, ']');
+}
+
+static int read_ranges(const json_t *body, const char *name, struct range_set *out, struct error *err)
+{
+	json_t *runs = json_object_get(body, name);
+	size_t i;
+	json_t *run;
+
+	*out = (struct range_set){0};
+	if (!json_is_array(runs))
+		return error_set(err, "%s: expected an array of [first,count]", name);
+	json_array_foreach(runs, i, run)
+	{
+		json_int_t first = json_integer_value(json_array_get(run, 0));
+		json_int_t count = json_integer_value(json_array_get(run, 1));
+
+		if (json_array_size(run) != 2 || !json_is_integer(json_array_get(run, 0)) || first < 0 || count < 1 ||
+		    first >= BUS_RANGE_MAX || count > BUS_RANGE_MAX - first)
+			return error_set(err, "%s[%zu]: expected [first,count] within %d ranges", name, i,
+					 BUS_RANGE_MAX);
+		for (json_int_t r = first; r < first + count; r++)
+			range_set_add(out, (uint32_t)r);
+	}
+	return 0;
+}
+
+static json_t *read_body(const char *body, size_t len, struct error *err)
+{
+	json_t *value = json_parse(body, len, err);
+
+	if (value != NULL && !json_is_object(value)) {
+		json_decref(value);
+		error_set(err, "the body is no object");
+		return NULL;
+	}
+	return value;
+}
+
+static int read_int(const json_t *body, const char *name, int64_t min, int64_t max, int64_t *out, struct error *err)
+{
+	const json_t *value = json_object_get(body, name);
+
+	if (!json_is_integer(value) || json_integer_value(value) < min || json_integer_value(value) > max)
+		return error_set(err, "%s: expected an integer in [%lld, %lld]", name, (long long)min, (long long)max);
+	*out = json_integer_value(value);
+	return 0;
+}
+
+static int read_uint32(const json_t *body, const char *name, uint32_t min, uint32_t *out, struct error *err)
+{
+	int64_t value;
+
+	if (read_int(body, name, min, UINT32_MAX, &value, err) < 0)
+		return -1;
+	*out = (uint32_t)value;
+	return 0;
+}
+
+static int read_uint64(const json_t *body, const char *name, uint64_t *out, struct error *err)
+{
+	int64_t value;
+
+	if (read_int(body, name, 0, INT64_MAX, &value, err) < 0)
+		return -1;
+	*out = (uint64_t)value;
+	return 0;
+}
+
+static int read_bool(const json_t *body, const char *name, bool *out, struct error *err)
+{
+	const json_t *value = json_object_get(body, name);
+
+	if (!json_is_boolean(value))
+		return error_set(err, "%s: expected true or false", name);
+	*out = json_is_true(value);
+	return 0;
+}
+
+static int read_text(const json_t *body, const char *name, char *out, size_t size, struct error *err)
+{
+	const char *text = json_str(body, name);
+
+	if (text == NULL || strlen(text) >= size)
+		return error_set(err, "%s: expected a string of at most %zu bytes", name, size - 1);
+	memcpy(out, text, strlen(text) + 1);
+	return 0;
+}
+
+static int read_owned(const json_t *body, const char *name, char **out, struct error *err)
+{
+	const char *text = json_str(body, name);
+
+	if (text == NULL)
+		return error_set(err, "%s: expected a string", name);
+	*out = mem_strdup(text);
+	return 0;
+}
+
+static void write_text(struct buf *out, const char *name, const char *text)
+{
+	buf_json_key(out, name);
+	buf_json_string(out, text);
+}
+
+static void write_int(struct buf *out, const char *name, int64_t value)
+{
+	buf_json_key(out, name);
+	buf_put_int(out, value);
+}
+
+static void write_bool(struct buf *out, const char *name, bool value)
+{
+	buf_json_key(out, name);
+	buf_puts(out, value ? "true" : "false");
+}
+
+void bus_hello_write(struct buf *out, const struct bus_hello *hello)
+{
+	buf_putc(out, '{');
+	write_text(out, "name", hello->name);
+	write_text(out, "uuid", hello->uuid);
+	write_text(out, "role", role_names[hello->role]);
+	write_ranges(out, "held", &hello->held);
+	write_int(out, "heldEpoch", (int64_t)hello->held_epoch);
+	write_text(out, "nonce", hello->nonce);
+	write_int(out, "window", hello->window);
+	buf_putc(out, '}');
+}
+
+static int read_role(const json_t *body, enum bus_role *out, struct error *err)
+{
+	const char *text = json_str(body, "role");
+
+	for (size_t i = 0; text != NULL && i < ARRAY_LEN(role_names); i++) {
+		if (strcmp(text, role_names[i]) == 0) {
+			*out = (enum bus_role)i;
+			return 0;
+		}
+	}
+	return error_set(err, "role: expected \"reconciler\" or \"barrier\"");
+}
+
+int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct error *err)
+{
+	cleanup_json json_t *json = read_body(body, len, err);
+
+	*out = (struct bus_hello){0};
+	if (json == NULL || read_text(json, "name", out->name, sizeof(out->name), err) < 0 ||
+	    read_text(json, "uuid", out->uuid, sizeof(out->uuid), err) < 0 || read_role(json, &out->role, err) < 0 ||
+	    read_ranges(json, "held", &out->held, err) < 0 ||
+	    read_uint64(json, "heldEpoch", &out->held_epoch, err) < 0 ||
+	    read_text(json, "nonce", out->nonce, sizeof(out->nonce), err) < 0 ||
+	    read_uint32(json, "window", 1, &out->window, err) < 0)
+		return error_wrap(err, "HELLO");
+	if (out->name[0] == '\0' || out->uuid[0] == '\0')
+		return error_set(err, "HELLO: name and uuid may not be empty");
+	return 0;
+}
+
+void bus_ping_write(struct buf *out, const struct bus_ping *ping)
+{
+	buf_putc(out, '{');
+	write_ranges(out, "held", &ping->held);
+	write_ranges(out, "draining", &ping->draining);
+	write_int(out, "consumed", (int64_t)ping->consumed);
+	write_int(out, "backlog", ping->backlog);
+	buf_putc(out, '}');
+}
+
+int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct error *err)
+{
+	cleanup_json json_t *json = read_body(body, len, err);
+
+	*out = (struct bus_ping){0};
+	if (json == NULL || read_ranges(json, "held", &out->held, err) < 0 ||
+	    read_ranges(json, "draining", &out->draining, err) < 0 ||
+	    read_uint64(json, "consumed", &out->consumed, err) < 0 ||
+	    read_uint32(json, "backlog", 0, &out->backlog, err) < 0)
+		return error_wrap(err, "PING");
+	return 0;
+}
+
+void bus_assign_write(struct buf *out, const struct bus_assign *assign)
+{
+	buf_putc(out, '{');
+	write_int(out, "shards", assign->shards);
+	write_ranges(out, "ranges", &assign->ranges);
+	write_ranges(out, "fresh", &assign->fresh);
+	write_text(out, "nonce", assign->nonce);
+	write_int(out, "leaseMs", assign->lease_ms);
+	buf_putc(out, '}');
+}
+
+int bus_assign_read(const char *body, size_t len, struct bus_assign *out, struct error *err)
+{
+	cleanup_json json_t *json = read_body(body, len, err);
+
+	*out = (struct bus_assign){0};
+	if (json == NULL || read_uint32(json, "shards", 1, &out->shards, err) < 0 ||
+	    read_ranges(json, "ranges", &out->ranges, err) < 0 || read_ranges(json, "fresh", &out->fresh, err) < 0 ||
+	    read_text(json, "nonce", out->nonce, sizeof(out->nonce), err) < 0 ||
+	    read_int(json, "leaseMs", 1, INT32_MAX, &out->lease_ms, err) < 0)
+		return error_wrap(err, "ASSIGN");
+	if (out->shards > BUS_RANGE_MAX)
+		return error_set(err, "ASSIGN: shards: %u, expected at most %d", out->shards, BUS_RANGE_MAX);
+	for (uint32_t i = 0; i < BUS_RANGE_MAX; i++)
+		if ((range_set_has(&out->ranges, i) && i >= out->shards) ||
+		    (range_set_has(&out->fresh, i) && !range_set_has(&out->ranges, i)))
+			return error_set(err, "ASSIGN: range %u is not one of its %u ranges, or fresh but not assigned",
+					 i, out->shards);
+	return 0;
+}
+
+void bus_pong_write(struct buf *out, const struct bus_pong *pong)
+{
+	buf_putc(out, '{');
+	write_bool(out, "renewed", pong->renewed);
+	buf_json_key(out, "qps");
+	buf_printf(out, "%.3f", pong->qps);
+	write_int(out, "burst", pong->burst);
+	write_bool(out, "live", pong->live);
+	buf_putc(out, '}');
+}
+
+int bus_pong_read(const char *body, size_t len, struct bus_pong *out, struct error *err)
+{
+	cleanup_json json_t *json = read_body(body, len, err);
+	int64_t burst = 0;
+
+	*out = (struct bus_pong){0};
+	if (json == NULL || read_bool(json, "renewed", &out->renewed, err) < 0 ||
+	    read_int(json, "burst", 0, INT32_MAX, &burst, err) < 0 || read_bool(json, "live", &out->live, err) < 0)
+		return error_wrap(err, "PONG");
+	out->burst = (int32_t)burst;
+	out->qps = json_number_value(json_object_get(json, "qps"));
+	if (!json_is_number(json_object_get(json, "qps")) || out->qps < 0)
+		return error_set(err, "PONG: qps: expected a number >= 0");
+	return 0;
+}
+
+void bus_absent_write(struct buf *out, const struct bus_absent *absent)
+{
+	buf_putc(out, '{');
+	write_text(out, "namespace", absent->ns);
+	write_text(out, "name", absent->name);
+	write_text(out, "uid", absent->uid);
+	write_text(out, "resourceVersion", absent->resource_version);
+	write_text(out, "frameworkName", absent->framework_name);
+	write_bool(out, "deleting", absent->deleting);
+	buf_putc(out, '}');
+}
+
+int bus_absent_read(const char *body, size_t len, struct bus_absent *out, struct error *err)
+{
+	cleanup_json json_t *json = read_body(body, len, err);
+
+	*out = (struct bus_absent){0};
+	if (json == NULL || read_owned(json, "namespace", &out->ns, err) < 0 ||
+	    read_owned(json, "name", &out->name, err) < 0 || read_owned(json, "uid", &out->uid, err) < 0 ||
+	    read_owned(json, "resourceVersion", &out->resource_version, err) < 0 ||
+	    read_owned(json, "frameworkName", &out->framework_name, err) < 0 ||
+	    read_bool(json, "deleting", &out->deleting, err) < 0) {
+		bus_absent_free(out);
+		return error_wrap(err, "ABSENT");
+	}
+	return 0;
+}
+
+void bus_absent_free(struct bus_absent *absent)
+{
+	free(absent->ns);
+	free(absent->name);
+	free(absent->uid);
+	free(absent->resource_version);
+	free(absent->framework_name);
+	*absent = (struct bus_absent){0};
+}
+
+void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end)
+{
+	buf_putc(out, '{');
+	write_ranges(out, "ranges", &end->ranges);
+	buf_json_key(out, "resourceVersions");
+	buf_putc(out, '{');
+	for (size_t kind = 0; kind < KIND_COUNT; kind++)
+		write_text(out, object_kind_name((enum object_kind)kind),
+			   end->resource_version[kind] == NULL ? "" : end->resource_version[kind]);
+	buf_puts(out, "}}");
+}
+
+int bus_snapshot_end_read(const char *body, size_t len, struct bus_snapshot_end *out, struct error *err)
+{
+	cleanup_json json_t *json = read_body(body, len, err);
+	const json_t *versions = json_object_get(json, "resourceVersions");
+
+	*out = (struct bus_snapshot_end){0};
+	if (json == NULL || read_ranges(json, "ranges", &out->ranges, err) < 0)
+		return error_wrap(err, "SNAPSHOT_END");
+	for (size_t kind = 0; kind < KIND_COUNT; kind++) {
+		if (read_owned(versions, object_kind_name((enum object_kind)kind), &out->resource_version[kind], err) <
+		    0) {
+			bus_snapshot_end_free(out);
+			return error_wrap(err, "SNAPSHOT_END: resourceVersions");
+		}
+	}
+	return 0;
+}
+
+void bus_snapshot_end_free(struct bus_snapshot_end *end)
+{
+	for (size_t kind = 0; kind < KIND_COUNT; kind++)
+		free(end->resource_version[kind]);
+	*end = (struct bus_snapshot_end){0};
+}
+
+void bus_refuse_write(struct buf *out, const struct bus_refuse *refuse)
+{
+	buf_putc(out, '{');
+	write_text(out, "reason", refuse->reason);
+	write_bool(out, "final", refuse->final);
+	buf_putc(out, '}');
+}
+
+int bus_refuse_read(const char *body, size_t len, struct bus_refuse *out, struct error *err)
+{
+	cleanup_json json_t *json = read_body(body, len, err);
+
+	*out = (struct bus_refuse){0};
+	if (json == NULL || read_text(json, "reason", out->reason, sizeof(out->reason), err) < 0 ||
+	    read_bool(json, "final", &out->final, err) < 0)
+		return error_wrap(err, "REFUSE");
+	return 0;
+}
