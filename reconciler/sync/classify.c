@@ -1,0 +1,274 @@
+/* Classifying failures, FRAMEWORK.md §8; see classify.h. */
+#include "reconciler/sync/classify.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/mem.h"
+#include "common/framework/codes.h"
+
+/* Container exit codes with a meaning agreed on in advance, in the order they are tried. */
+static const int32_t predefined_exit_codes[] = {
+	CODE_CONTAINER_TRANSIENT_FAILED,
+	CODE_CONTAINER_TRANSIENT_CONFLICT_FAILED,
+	CODE_CONTAINER_PERMANENT_FAILED,
+};
+
+static const char *text_or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+static void put_text(struct buf *out, const char *key, const char *text)
+{
+	if (!text || *text == '\0')
+		return;
+	buf_json_key(out, key);
+	buf_json_string(out, text);
+}
+
+static void put_int(struct buf *out, const char *key, int32_t value)
+{
+	buf_json_key(out, key);
+	buf_put_int(out, value);
+}
+
+char *pod_details(const struct pod *pod)
+{
+	struct buf out = {0};
+	buf_putc(&out, '{');
+	put_text(&out, "reason", pod->reason);
+	put_text(&out, "message", pod->message);
+	if (pod->container_count > 0) {
+		buf_json_key(&out, "containers");
+		buf_putc(&out, '[');
+		for (size_t i = 0; i < pod->container_count; i++) {
+			const struct container_state *container = &pod->containers[i];
+			buf_json_next(&out);
+			buf_putc(&out, '{');
+			buf_json_key(&out, "name");
+			buf_json_string(&out, text_or_empty(container->name));
+			if (container->terminated) {
+				put_text(&out, "reason", container->reason);
+				put_text(&out, "message", container->message);
+				if (container->signal != 0)
+					put_int(&out, "signal", container->signal);
+			}
+			put_int(&out, "code", container->terminated ? container->exit_code : 0);
+			buf_putc(&out, '}');
+		}
+		buf_putc(&out, ']');
+	}
+	buf_putc(&out, '}');
+	return buf_steal(&out);
+}
+
+/* ---- matching -------------------------------------------------------------------------------------------------- */
+
+/* Whether pattern (NULL: not given, matches) matches text. What it matched goes into out as "key", an empty match only
+ * when show_empty. */
+static bool match_text(const struct pattern *pattern, const char *key, const char *text, bool show_empty,
+		       struct buf *out)
+{
+	size_t start, len;
+	if (!pattern)
+		return true;
+	text = text_or_empty(text);
+	if (!pattern_search(pattern, text, &start, &len))
+		return false;
+	if (len > 0 || show_empty) {
+		buf_json_key(out, key);
+		buf_json_string_n(out, text + start, len);
+	}
+	return true;
+}
+
+static bool range_contains(const struct int32_range *range, int32_t value)
+{
+	return value >= range->min && value <= range->max;
+}
+
+/* Appends the members of the matched container, without braces, to the empty out. */
+static bool match_container(const struct container_pattern *pattern, const struct container_state *container,
+			    struct buf *out)
+{
+	/* The members' commas depend on the brace before them. */
+	buf_putc(out, '{');
+	if (!match_text(pattern->name, "name", container->name, true, out))
+		return false;
+	bool asks_end = pattern->reason || pattern->message || pattern->signal.given || pattern->code.given;
+	if (asks_end && !container->terminated)
+		return false;
+	if (!match_text(pattern->reason, "reason", container->reason, false, out) ||
+	    !match_text(pattern->message, "message", container->message, false, out))
+		return false;
+	if (pattern->signal.given) {
+		if (!range_contains(&pattern->signal, container->signal))
+			return false;
+		if (container->signal != 0)
+			put_int(out, "signal", container->signal);
+	}
+	if (pattern->code.given) {
+		if (!range_contains(&pattern->code, container->exit_code))
+			return false;
+		put_int(out, "code", container->exit_code);
+	}
+	buf_putc(out, '}');
+	return true;
+}
+
+/* Each container pattern matches some container; the first one it matches is shown. */
+static bool match_containers(const struct pod_pattern *pattern, const struct pod *pod, struct buf *out)
+{
+	cleanup_buf struct buf shown = {0};
+	cleanup_buf struct buf one = {0};
+	for (size_t i = 0; i < pattern->container_count; i++) {
+		bool matched = false;
+		for (size_t j = 0; j < pod->container_count && !matched; j++) {
+			buf_clear(&one);
+			matched = match_container(&pattern->containers[i], &pod->containers[j], &one);
+		}
+		if (!matched)
+			return false;
+		if (one.len == strlen("{}"))
+			continue;
+		if (shown.len > 0)
+			buf_putc(&shown, ',');
+		buf_append(&shown, one.data, one.len);
+	}
+	if (shown.len > 0) {
+		buf_json_key(out, "containers");
+		buf_putc(out, '[');
+		buf_append(out, shown.data, shown.len);
+		buf_putc(out, ']');
+	}
+	return true;
+}
+
+/* The JSON of what matched, or NULL. */
+static char *match_pod(const struct pod_pattern *pattern, const struct pod *pod)
+{
+	cleanup_buf struct buf out = {0};
+	buf_putc(&out, '{');
+	if (!match_text(pattern->name, "name", pod->meta.name, true, &out) ||
+	    !match_text(pattern->reason, "reason", pod->reason, false, &out) ||
+	    !match_text(pattern->message, "message", pod->message, false, &out) ||
+	    !match_containers(pattern, pod, &out))
+		return NULL;
+	buf_putc(&out, '}');
+	return buf_steal(&out);
+}
+
+/* ---- the three ways to a code ---------------------------------------------------------------------------------- */
+
+static bool classify_predefined(const struct pod *pod, struct pod_failure *out)
+{
+	for (size_t i = 0; i < ARRAY_LEN(predefined_exit_codes); i++) {
+		int32_t code = predefined_exit_codes[i];
+		for (size_t j = 0; j < pod->container_count; j++) {
+			const struct container_state *container = &pod->containers[j];
+			if (!container->terminated || container->exit_code != code)
+				continue;
+			cleanup_buf struct buf text = {0};
+			buf_puts(&text, "PodPattern matched: {\"containers\":[{");
+			buf_json_key(&text, "name");
+			buf_json_string(&text, text_or_empty(container->name));
+			put_text(&text, "message", container->message);
+			put_int(&text, "code", code);
+			buf_puts(&text, "}]}");
+			out->code = code;
+			out->phrase = mem_strdup(completion_code_find(code)->phrase);
+			out->attributes = json_incref(completion_code_attributes(code));
+			out->diagnostics = buf_steal(&text);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool classify_configured(const struct failure_spec *spec, const struct pod *pod, struct pod_failure *out)
+{
+	for (size_t i = 0; i < spec->count; i++) {
+		const struct failure_entry *entry = &spec->entries[i];
+		for (size_t j = 0; j < entry->pattern_count; j++) {
+			cleanup_free char *matched = match_pod(&entry->patterns[j], pod);
+			if (!matched)
+				continue;
+			out->code = entry->code;
+			out->phrase = mem_strdup(entry->phrase);
+			out->attributes = json_incref(entry->attributes);
+			out->diagnostics = mem_printf("PodPattern matched: %s", matched);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void classify_unmatched(const struct pod *pod, struct pod_failure *out)
+{
+	const struct container_state *last = NULL;
+	for (size_t i = 0; i < pod->container_count; i++) {
+		const struct container_state *container = &pod->containers[i];
+		if (container->terminated && container->exit_code != 0 &&
+		    (!last || container->finished_at > last->finished_at))
+			last = container;
+	}
+	out->code = last ? last->exit_code : CODE_POD_FAILED_WITHOUT_FAILED_CONTAINER;
+	out->phrase = mem_strdup(last ? PHRASE_CONTAINER_UNRECOGNIZED_FAILED : completion_code_find(out->code)->phrase);
+	/* Not by last's code: a container may exit with a number that means something as a completion code. */
+	out->attributes = json_incref(completion_code_attributes(CODE_POD_FAILED_WITHOUT_FAILED_CONTAINER));
+	cleanup_free char *details = pod_details(pod);
+	out->diagnostics = mem_printf("PodPattern unmatched: %s", details);
+}
+
+void classify_pod(const struct failure_spec *spec, const struct pod *pod, struct pod_failure *out)
+{
+	if (!classify_predefined(pod, out) && !classify_configured(spec, pod, out))
+		classify_unmatched(pod, out);
+}
+
+void pod_failure_free(struct pod_failure *failure)
+{
+	free(failure->phrase);
+	json_decref(failure->attributes);
+	free(failure->diagnostics);
+	*failure = (struct pod_failure){0};
+}
+
+/* ---- failed creations ------------------------------------------------------------------------------------------ */
+
+static bool contains_any(const char *text, const char *const *parts)
+{
+	for (; *parts; parts++)
+		if (strstr(text, *parts))
+			return true;
+	return false;
+}
+
+enum create_failure classify_create_error(int http_code, bool is_status, const char *reason, const char *message)
+{
+	/* A server that does not know the kind yet, and a quota that may be freed. */
+	static const char *const passing[] = {"object provided is unrecognized", "exceeded quota", NULL};
+	/* A permanent verdict that a network fault on the server's side may have caused. */
+	static const char *const network[] = {"connection reset by peer", "use of closed network connection",
+					      "http2: server sent GOAWAY", NULL};
+	message = text_or_empty(message);
+	reason = text_or_empty(reason);
+	if (contains_any(message, passing))
+		return CREATE_FAILURE_TRANSIENT;
+	if (!is_status) {
+		switch (http_code) {
+		case 400: reason = "BadRequest"; break;
+		case 403: reason = "Forbidden"; break;
+		case 422: reason = "Invalid"; break;
+		default: reason = ""; break;
+		}
+	}
+	if (strcmp(reason, "BadRequest") == 0 || strcmp(reason, "Forbidden") == 0)
+		return CREATE_FAILURE_UNKNOWN;
+	if (http_code == 413 || strcmp(reason, "Invalid") == 0 || strcmp(reason, "RequestEntityTooLarge") == 0)
+		return contains_any(message, network) ? CREATE_FAILURE_UNKNOWN : CREATE_FAILURE_PERMANENT;
+	return CREATE_FAILURE_TRANSIENT;
+}
