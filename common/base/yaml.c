@@ -485,7 +485,12 @@ int yaml_as_int(const struct yaml_node *node, const char *what, int64_t min, int
 		return 0;
 	}
 	char expected[96];
-	snprintf(expected, sizeof(expected), "an integer from %lld to %lld", (long long)min, (long long)max);
+	if (min == INT64_MIN && max == INT64_MAX)
+		snprintf(expected, sizeof(expected), "an integer of 64 bits");
+	else if (max == INT64_MAX)
+		snprintf(expected, sizeof(expected), "an integer of at least %lld", (long long)min);
+	else
+		snprintf(expected, sizeof(expected), "an integer from %lld to %lld", (long long)min, (long long)max);
 	return type_error(node, what, expected, err);
 }
 

@@ -1,0 +1,74 @@
+/* frameworkcontroller.yaml → struct config: defaults, ranges, and complaints that say where (FRAMEWORK.md §15). */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/framework/failure_spec.h"
+
+/* Where the file is when no flag names it. */
+#define CONFIG_DEFAULT_PATH "./frameworkcontroller.yaml"
+
+/* Durations in the file that are longer count as this (31 000 years), so that sums with them cannot overflow. */
+#define CONFIG_SECONDS_MAX INT64_C(1000000000000)
+
+/* Which history snapshots are logged (FRAMEWORK.md §14). */
+struct config_snapshots {
+	bool on_framework_retry;
+	bool on_framework_deletion;
+	bool on_task_retry;
+	bool on_task_deletion;
+	bool on_pod_deletion;
+};
+
+/* Every key of the file under its own name. Strings are owned and never NULL. */
+struct config {
+	char *kube_api_server_address; /* "http[s]://host:port" without a trailing slash, or "" for none */
+	char *kube_config_file_path;   /* or "" for none */
+	double kube_client_qps;        /* (0, 10000]; one budget for the cluster */
+	int64_t kube_client_burst;     /* 0..10000 */
+	int64_t worker_number;         /* >= 1: Frameworks worked on at the same time, over all reconcilers */
+	bool large_framework_compression;
+	int64_t crd_established_check_interval_sec;      /* >= 1 */
+	int64_t crd_established_check_timeout_sec;       /* >= 10 */
+	int64_t object_local_cache_creation_timeout_sec; /* >= 60 */
+	int64_t framework_completed_retain_sec;          /* >= 0; a negative one in the file counts as 0 */
+	/* 0 <= min <= max */
+	int64_t framework_min_retry_delay_sec_for_transient_conflict_failed;
+	int64_t framework_max_retry_delay_sec_for_transient_conflict_failed;
+	struct config_snapshots log_object_snapshot;
+	struct failure_spec pod_failure_spec;
+
+	/* Keys the original controller does not have (DESIGN.md §4, §5). */
+	int64_t shards;           /* 1..4096 ranges of the key space */
+	int64_t member_lease_sec; /* 2..3600; pings go every second */
+	int64_t member_grace_sec; /* 0..86400: how long a gone member's ranges wait for it */
+	char *bus_address; /* where the watcher binds and reconcilers connect: "tcp://host:port" or "ipc://path" */
+
+	/* How many keys of the file nobody knows; each was logged as a warning. */
+	int64_t unknown_keys;
+};
+
+/* The defaults, without looking at the environment. Free with config_free. */
+void config_default(struct config *out);
+
+/* Reads the file at path (NULL: CONFIG_DEFAULT_PATH). An empty one is fine, a missing one is not. Keys that are absent
+ * or null keep their defaults; the address and the kubeconfig take theirs from the environment (below). Unknown keys
+ * are logged as warnings with file:line:column and ignored, or refused when strict.
+ * 0 and *out, to be freed with config_free; or -1, *err "file:line:column: key: found …, expected …", *out untouched.
+ */
+int config_load(const char *path, bool strict, struct config *out, struct error *err);
+/* The same for a text; file is for messages. */
+int config_load_text(const char *file, const char *text, size_t len, bool strict, struct config *out,
+		     struct error *err);
+/* Frees what it owns and zeroes it. */
+void config_free(struct config *config);
+
+/* The address from $KUBE_APISERVER_ADDRESS, "" when not set. 0 and *out, which the caller frees; or -1 and *err. */
+int config_environment_address(char **out, struct error *err);
+/* $KUBECONFIG if that file exists, else ~/.kube/config if that exists, else "". The caller frees. */
+char *config_environment_kubeconfig(void);
+
+#endif

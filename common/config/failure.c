@@ -1,0 +1,212 @@
+/* The key podFailureSpec: how operators classify failed Pods (FRAMEWORK.md §15). */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/config/read.h"
+#include "common/framework/codes.h"
+#include "common/framework/failure_spec.h"
+
+/* Reads each item of the sequence value, a mapping, into the next struct of an array of zeroed ones. count grows with
+ * each, so that what was read so far can be freed after an error. */
+static int read_items(struct reader *reader, const struct yaml_node *value, const char *what, field_read *read,
+		      size_t size, void *array, size_t *count)
+{
+	for (size_t i = 0; i < value->count; i++) {
+		cleanup_free char *item = mem_printf("%s[%zu]", what, i);
+		(*count)++;
+		if (yaml_check_kind(value->items[i], item, YAML_MAPPING, reader->err) < 0 ||
+		    read(reader, value->items[i], item, (char *)array + i * size) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- patterns -------------------------------------------------------------------------------------------------- */
+
+static int read_range(struct reader *reader, const struct yaml_node *value, const char *what, struct int32_range *range)
+{
+	static const struct field fields[] = {
+		{.key = "min", .type = FIELD_INT32, .offset = offsetof(struct int32_range, min)},
+		{.key = "max", .type = FIELD_INT32, .offset = offsetof(struct int32_range, max)},
+		{0},
+	};
+	cleanup_free char *prefix = mem_printf("%s.", what);
+	*range = (struct int32_range){.min = INT32_MIN, .max = INT32_MAX};
+	if (yaml_check_kind(value, what, YAML_MAPPING, reader->err) < 0 ||
+	    read_mapping(reader, value, prefix, fields, range) < 0)
+		return -1;
+	range->given = !yaml_is_null(yaml_get(value, "min")) || !yaml_is_null(yaml_get(value, "max"));
+	/* The original takes it, so a takeover must not fail on it. */
+	if (range->min > range->max)
+		log_warning("%s:%zu:%zu: %s: min %d is above max %d, so it matches nothing", value->file, value->line,
+			    value->column, what, range->min, range->max);
+	return 0;
+}
+
+static int read_signal_range(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
+{
+	return read_range(reader, value, what, &((struct container_pattern *)into)->signal);
+}
+
+static int read_code_range(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
+{
+	return read_range(reader, value, what, &((struct container_pattern *)into)->code);
+}
+
+static int read_container(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
+{
+	static const struct field fields[] = {
+		{.key = "nameRegex", .type = FIELD_PATTERN, .offset = offsetof(struct container_pattern, name)},
+		{.key = "reasonRegex", .type = FIELD_PATTERN, .offset = offsetof(struct container_pattern, reason)},
+		{.key = "messageRegex", .type = FIELD_PATTERN, .offset = offsetof(struct container_pattern, message)},
+		{.key = "signalRange", .type = FIELD_CUSTOM, .read = read_signal_range},
+		{.key = "codeRange", .type = FIELD_CUSTOM, .read = read_code_range},
+		{0},
+	};
+	cleanup_free char *prefix = mem_printf("%s.", what);
+	return read_mapping(reader, value, prefix, fields, into);
+}
+
+static int read_containers(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
+{
+	struct pod_pattern *pattern = into;
+	if (yaml_check_kind(value, what, YAML_SEQUENCE, reader->err) < 0)
+		return -1;
+	pattern->containers = mem_calloc(value->count, sizeof(*pattern->containers));
+	return read_items(reader, value, what, read_container, sizeof(*pattern->containers), pattern->containers,
+			  &pattern->container_count);
+}
+
+static int read_pod_pattern(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
+{
+	static const struct field fields[] = {
+		{.key = "nameRegex", .type = FIELD_PATTERN, .offset = offsetof(struct pod_pattern, name)},
+		{.key = "reasonRegex", .type = FIELD_PATTERN, .offset = offsetof(struct pod_pattern, reason)},
+		{.key = "messageRegex", .type = FIELD_PATTERN, .offset = offsetof(struct pod_pattern, message)},
+		{.key = "containers", .type = FIELD_CUSTOM, .read = read_containers},
+		{0},
+	};
+	cleanup_free char *prefix = mem_printf("%s.", what);
+	return read_mapping(reader, value, prefix, fields, into);
+}
+
+static int read_pod_patterns(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
+{
+	struct failure_entry *entry = into;
+	if (yaml_check_kind(value, what, YAML_SEQUENCE, reader->err) < 0)
+		return -1;
+	entry->patterns = mem_calloc(value->count, sizeof(*entry->patterns));
+	return read_items(reader, value, what, read_pod_pattern, sizeof(*entry->patterns), entry->patterns,
+			  &entry->pattern_count);
+}
+
+/* ---- entries --------------------------------------------------------------------------------------------------- */
+
+struct completion_type {
+	char *name;
+	json_t *attributes;
+};
+
+static int read_attributes(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
+{
+	struct completion_type *type = into;
+	if (yaml_check_kind(value, what, YAML_SEQUENCE, reader->err) < 0)
+		return -1;
+	for (size_t i = 0; i < value->count; i++) {
+		cleanup_free char *item = mem_printf("%s[%zu]", what, i);
+		const char *attribute;
+		if (yaml_as_string(value->items[i], item, &attribute, reader->err) < 0)
+			return -1;
+	}
+	json_decref(type->attributes);
+	type->attributes = yaml_to_json(value);
+	return 0;
+}
+
+static int read_type(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
+{
+	static const struct field fields[] = {
+		{.key = "name", .type = FIELD_STRING, .offset = offsetof(struct completion_type, name)},
+		{.key = "attributes", .type = FIELD_CUSTOM, .read = read_attributes},
+		{0},
+	};
+	struct failure_entry *entry = into;
+	struct completion_type type = {.attributes = entry->attributes};
+	cleanup_free char *prefix = mem_printf("%s.", what);
+	int result = yaml_check_kind(value, what, YAML_MAPPING, reader->err);
+	if (result == 0)
+		result = read_mapping(reader, value, prefix, fields, &type);
+	if (result == 0 && type.name && type.name[0] && strcmp(type.name, "Failed") != 0) {
+		const struct yaml_node *name = yaml_get(value, "name");
+		cleanup_free char *found = yaml_describe(name);
+		result = yaml_error(name, reader->err, "%s.name: found %s, expected Failed", what, found);
+	}
+	entry->attributes = type.attributes;
+	free(type.name);
+	return result;
+}
+
+static int read_entry(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
+{
+	static const struct field fields[] = {
+		{.key = "code", .type = FIELD_INT32, .offset = offsetof(struct failure_entry, code)},
+		{.key = "phrase", .type = FIELD_STRING, .offset = offsetof(struct failure_entry, phrase)},
+		{.key = "type", .type = FIELD_CUSTOM, .read = read_type},
+		{.key = "podPatterns", .type = FIELD_CUSTOM, .read = read_pod_patterns},
+		{0},
+	};
+	struct failure_entry *entry = into;
+	const struct yaml_node *code = yaml_get(value, "code");
+	entry->phrase = mem_strdup("");
+	entry->attributes = json_null();
+	if (yaml_is_null(code))
+		return yaml_error(code ? code : value, reader->err, "%s: code: found nothing, expected an integer",
+				  what);
+	/* The code is part of the entry's name in messages: people know entries by it. */
+	cleanup_free char *shown = code->kind == YAML_SCALAR ? mem_printf(" (code %.40s)", code->text) : NULL;
+	cleanup_free char *prefix = mem_printf("%s%s: ", what, shown ? shown : "");
+	if (read_mapping(reader, value, prefix, fields, entry) < 0)
+		return -1;
+	if (completion_code_reserved(entry->code))
+		return yaml_error(code, reader->err,
+				  "%scode: found the integer %d, expected one outside of -999..0 and 200..219, "
+				  "which are reserved",
+				  prefix, entry->code);
+	if (entry->pattern_count == 0) {
+		const struct yaml_node *patterns = yaml_get(value, "podPatterns");
+		return yaml_error(patterns ? patterns : value, reader->err,
+				  "%spodPatterns: found none, expected at least one", prefix);
+	}
+	return 0;
+}
+
+/* Fewer than YAML_MAX_NODES entries, but an operator's list is a hundred at most: two loops do. */
+static int check_codes_differ(struct reader *reader, const struct yaml_node *value, const char *what,
+			      const struct failure_spec *spec)
+{
+	for (size_t i = 0; i < spec->count; i++) {
+		for (size_t j = 0; j < i; j++) {
+			if (spec->entries[i].code != spec->entries[j].code)
+				continue;
+			const struct yaml_node *first = yaml_get(value->items[j], "code");
+			return yaml_error(yaml_get(value->items[i], "code"), reader->err,
+					  "%s[%zu] (code %d): code: used twice, first by %s[%zu] at %zu:%zu", what, i,
+					  spec->entries[i].code, what, j, first->line, first->column);
+		}
+	}
+	return 0;
+}
+
+int read_failure_spec(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
+{
+	struct failure_spec *spec = into;
+	if (yaml_check_kind(value, what, YAML_SEQUENCE, reader->err) < 0)
+		return -1;
+	spec->entries = mem_calloc(value->count, sizeof(*spec->entries));
+	if (read_items(reader, value, what, read_entry, sizeof(*spec->entries), spec->entries, &spec->count) < 0)
+		return -1;
+	return check_codes_differ(reader, value, what, spec);
+}
