@@ -25,7 +25,8 @@ struct kube_client_options {
 /* config is copied. NULL and *err on failure (an unreadable CA file, say). */
 struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_config *config,
 				    const struct kube_client_options *options, struct error *err);
-/* Cancels every call (their callbacks run with KUBE_CANCELLED), then frees. */
+/* Cancels every call (their callbacks run with KUBE_CANCELLED), then frees. Not from within a callback of the client.
+ * NULL is fine. */
 void kube_client_free(struct kube_client *client);
 /* Takes effect for requests not yet started. */
 void kube_client_set_rate(struct kube_client *client, double qps, int burst);
@@ -62,7 +63,8 @@ struct kube_answer {
 
 /* Exactly once per call for which kube_client_call returned non-NULL, cancellation included; never from within it. */
 typedef void kube_done(void *arg, const struct kube_answer *answer);
-/* Streams only: each chunk of a 2xx body as it comes. Non-2xx bodies go to the answer as usual. */
+/* Streams only: each chunk of a 2xx body as it comes. The first call has len 0 and says that the headers of a 2xx
+ * answer have come. Non-2xx bodies go to the answer as usual. All callbacks may start and cancel calls. */
 typedef void kube_data(void *arg, const char *data, size_t len);
 
 struct kube_request {
@@ -74,7 +76,9 @@ struct kube_request {
 	size_t body_len;
 	int64_t timeout_ms;      /* > 0; from the start of sending; a deadline of our own beside curl's; streams: of the
 				    whole stream */
-	int64_t idle_timeout_ms; /* streams: longest silence, 0 = none */
+	int64_t idle_timeout_ms; /* longest silence, 0 = none; meant for streams */
+	bool brief;              /* streams: ends soon (a list page), so it shares connections with ordinary calls; else
+				    each stream has one of its own */
 	bool exempt;             /* does not wait in the rate limit (leases, events of the watcher's streams) */
 	bool low_priority;       /* waits behind all others for the rate limit, dropped when too many wait (Events) */
 	/* Called right before the request is handed to curl; false refuses it (KUBE_REFUSED). May lower *timeout_ms:

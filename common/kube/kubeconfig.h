@@ -30,6 +30,8 @@ struct kube_config {
  * (directory overridable for tests by the environment variable KUBERNETES_SERVICE_ACCOUNT_DIR).
  * 0, or -1 and *err naming file:line:column, the key, what was found and what was expected. */
 int kube_config_load(const char *address, const char *kubeconfig_path, struct kube_config *out, struct error *err);
+/* A deep copy into *to, which must hold nothing. */
+void kube_config_copy(struct kube_config *to, const struct kube_config *from);
 void kube_config_free(struct kube_config *config);
 
 #endif

@@ -1,0 +1,149 @@
+/* Readable answers; see answer.h. */
+#include "common/kube/answer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+
+/* Of a body that is no Status, this much goes into a message. */
+enum { BODY_SHOWN = 200 };
+/* A server that wants more is not believed. */
+enum { RETRY_AFTER_MAX_S = 3600 };
+
+void answer_read_status(struct kube_answer *answer, json_t **keep)
+{
+	const char *start = answer->body + strspn(answer->body, " \t\r\n");
+	json_t *body = NULL;
+	int64_t seconds;
+
+	*keep = NULL;
+	answer->status = (struct kube_status){.code = answer->http_status, .reason = "", .message = ""};
+	if (*start == '{')
+		body = json_parse(answer->body, answer->body_len, NULL);
+	if (body == NULL)
+		return;
+	if (json_str(body, "kind") == NULL || strcmp(json_str(body, "kind"), "Status") != 0) {
+		json_decref(body);
+		return;
+	}
+	*keep = body;
+	answer->status.is_status = true;
+	if (json_str(body, "reason") != NULL)
+		answer->status.reason = json_str(body, "reason");
+	if (json_str(body, "message") != NULL)
+		answer->status.message = json_str(body, "message");
+	seconds = json_int(json_object_get(body, "details"), "retryAfterSeconds", 0);
+	if (answer->retry_after_ms < 0 && seconds > 0)
+		answer->retry_after_ms = (seconds > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : seconds) * 1000;
+}
+
+const char *http_status_phrase(int status)
+{
+	static const struct {
+		int status;
+		const char *phrase;
+	} phrases[] = {
+		{301, "Moved Permanently"},
+		{302, "Found"},
+		{307, "Temporary Redirect"},
+		{400, "Bad Request"},
+		{401, "Unauthorized"},
+		{403, "Forbidden"},
+		{404, "Not Found"},
+		{405, "Method Not Allowed"},
+		{406, "Not Acceptable"},
+		{409, "Conflict"},
+		{410, "Gone"},
+		{413, "Request Entity Too Large"},
+		{415, "Unsupported Media Type"},
+		{422, "Unprocessable Entity"},
+		{429, "Too Many Requests"},
+		{500, "Internal Server Error"},
+		{502, "Bad Gateway"},
+		{503, "Service Unavailable"},
+		{504, "Gateway Timeout"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(phrases); i++)
+		if (phrases[i].status == status)
+			return phrases[i].phrase;
+	return "";
+}
+
+/* Text from outside in a one-line message: control characters become spaces. */
+static void put_plain(struct buf *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		buf_putc(out, (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i]);
+}
+
+void answer_describe(struct buf *out, const char *method, const char *path, const struct kube_answer *answer)
+{
+	const char *phrase = http_status_phrase(answer->http_status);
+	const char *text = answer->status.message;
+	size_t len;
+
+	if (*text == '\0' && !answer->status.is_status)
+		text = answer->body;
+	len = strnlen(text, answer->status.is_status ? 1024 : BODY_SHOWN);
+	while (len > 0 && (unsigned char)text[len - 1] <= ' ')
+		len--;
+	buf_printf(out, "%s ", method);
+	buf_append(out, path, strcspn(path, "?"));
+	buf_printf(out, ": %d%s%s", answer->http_status, *phrase == '\0' ? "" : " ", phrase);
+	if (len > 0 && (strncmp(text, phrase, len) != 0 || phrase[len] != '\0')) {
+		buf_puts(out, ": ");
+		put_plain(out, text, len);
+	}
+}
+
+/* One part of a path, from *at up to the next slash or the end; *at moves past it. */
+static size_t next_part(const char **at, const char *end, const char **part)
+{
+	const char *start;
+
+	while (*at < end && **at == '/')
+		(*at)++;
+	start = *at;
+	while (*at < end && **at != '/')
+		(*at)++;
+	*part = start;
+	return (size_t)(*at - start);
+}
+
+void resource_label(const char *path, char out[RESOURCE_LABEL_SIZE], bool *collection)
+{
+	enum { PARTS = 8 };
+	const char *parts[PARTS];
+	size_t lens[PARTS];
+	const char *at = path;
+	const char *end = path + strcspn(path, "?");
+	size_t count = 0;
+	size_t first;
+
+	while (count < PARTS && (lens[count] = next_part(&at, end, &parts[count])) > 0)
+		count++;
+	*collection = false;
+	if (count >= 3 && lens[0] == 3 && memcmp(parts[0], "api", 3) == 0)
+		first = 2;
+	else if (count >= 4 && lens[0] == 4 && memcmp(parts[0], "apis", 4) == 0)
+		first = 3;
+	else {
+		/* discovery, /healthz, /version, … */
+		snprintf(out, RESOURCE_LABEL_SIZE, "%.*s", count == 0 ? 1 : (int)lens[0], count == 0 ? "/" : parts[0]);
+		return;
+	}
+	/* namespaces/{name}/{resource}… unless it is the namespace's own subresource */
+	if (count >= first + 3 && lens[first] == 10 && memcmp(parts[first], "namespaces", 10) == 0 &&
+	    !(lens[first + 2] == 6 && memcmp(parts[first + 2], "status", 6) == 0) &&
+	    !(lens[first + 2] == 8 && memcmp(parts[first + 2], "finalize", 8) == 0))
+		first += 2;
+	*collection = count == first + 1;
+	if (count >= first + 3)
+		snprintf(out, RESOURCE_LABEL_SIZE, "%.*s/%.*s", (int)lens[first], parts[first], (int)lens[first + 2],
+			 parts[first + 2]);
+	else
+		snprintf(out, RESOURCE_LABEL_SIZE, "%.*s", (int)lens[first], parts[first]);
+}

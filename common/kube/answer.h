@@ -1,0 +1,23 @@
+/* What the API server answered, made readable: Status objects, one-line messages, resource labels. */
+#ifndef KUBE_ANSWER_H
+#define KUBE_ANSWER_H
+
+#include "common/base/buf.h"
+#include "common/kube/client.h"
+
+/* Reads the Status object in the body of a failed request into answer->status; its strings live as long as *keep,
+ * which the caller decrefs. Not a Status: is_status false, and empty strings. Also fills retry_after_ms from the
+ * Status's details.retryAfterSeconds where the header gave none. */
+void answer_read_status(struct kube_answer *answer, json_t **keep);
+/* "POST /api/v1/namespaces/a/pods: 403 Forbidden: pods \"x\" is forbidden: …"; after answer_read_status.
+ * The path is given with its query and shown without. */
+void answer_describe(struct buf *out, const char *method, const char *path, const struct kube_answer *answer);
+/* The standard phrase of an HTTP status, or "". */
+const char *http_status_phrase(int status);
+
+enum { RESOURCE_LABEL_SIZE = 48 };
+
+/* "/api/v1/namespaces/x/pods/y/status" → "pods/status"; *collection tells whether no single object is named. */
+void resource_label(const char *path, char out[RESOURCE_LABEL_SIZE], bool *collection);
+
+#endif

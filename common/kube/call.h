@@ -1,0 +1,121 @@
+/* Inside the client: one call, and how it becomes a libcurl transfer. Shared by client.c (queues, life of a call) and
+ * exchange.c (requests and answers as libcurl sees them); nobody else includes this. */
+#ifndef KUBE_CALL_H
+#define KUBE_CALL_H
+
+#include <curl/curl.h>
+#include <ev.h>
+
+#include "common/base/buf.h"
+#include "common/kube/answer.h"
+#include "common/kube/client.h"
+#include "common/kube/counters.h"
+#include "common/kube/credentials.h"
+#include "common/kube/rate.h"
+#include "common/kube/transport.h"
+
+/* An answer larger than this is broken off: 10 000 Tasks in one Framework are some MiB. */
+enum { ANSWER_MAX_BYTES = 256 * 1024 * 1024 };
+/* libcurl handles kept for the next calls; each holds some 20 KiB. */
+enum { IDLE_HANDLES_MAX = 64 };
+
+/* QUEUED → RUNNING → FINISHED (its done not yet called); a 401 takes it back to QUEUED once. */
+enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_FINISHED };
+enum lane { LANE_EXEMPT, LANE_NORMAL, LANE_LOW, LANES };
+
+struct kube_call {
+	struct kube_client *client;
+	struct kube_call *prev, *next; /* in the client's list for its state */
+	enum call_state state;
+	enum lane lane;
+	bool stream;
+	bool own_connection; /* a stream that is not brief */
+	bool cancelled;
+	bool retried;   /* after a 401 */
+	bool in_data;   /* its data callback runs: must not be freed */
+	bool counted;   /* in the request counters */
+	bool announce;  /* the headers of a 2xx stream came and were not yet handed on */
+	bool sent;      /* bytes may have left */
+	bool too_large; /* broken off for the size of its answer */
+	bool server_timeout;
+	char *method;
+	char *path;
+	char *accept;
+	char *content_type;
+	char *request_body; /* NULL: none */
+	size_t request_len;
+	int64_t timeout_ms; /* as asked for */
+	int64_t idle_timeout_ms;
+	int64_t allowed_ms; /* what before_send left of it */
+	bool (*before_send)(void *arg, int64_t *timeout_ms);
+	kube_done *done;
+	kube_data *data;
+	void *arg;
+
+	/* while running */
+	CURL *easy;
+	struct transport *transport;
+	struct curl_slist *headers;
+	unsigned token_generation; /* it was sent with */
+	int64_t started_ms;
+	struct ev_timer deadline;
+	struct ev_timer idle;
+	char curl_error[CURL_ERROR_SIZE];
+
+	/* what came */
+	enum kube_failure failure;
+	int http_status;
+	int64_t retry_after_ms;
+	struct buf answer; /* the body; of streams only when not 2xx */
+	struct buf fresh;  /* of 2xx streams: not yet handed on */
+	struct buf cause;  /* why there was no answer */
+};
+
+struct kube_client {
+	struct ev_loop *loop;
+	struct kube_config config; /* strings owned */
+	struct credentials credentials;
+	unsigned tls_generation; /* of the transports in use */
+	char *user_agent;
+	char *url_base;                /* scheme://host:port/prefix as libcurl sees it */
+	struct curl_slist *connect_to; /* the real host, when url_base names tls-server-name instead */
+	char *host_header;             /* likewise */
+	bool tls;
+	size_t max_connections;
+	bool closing;
+
+	struct token_bucket bucket;
+	struct kube_call *lanes[LANES];
+	size_t low_waiting;
+	struct kube_call *running;
+	struct kube_call *streams; /* running ones */
+	struct kube_call *finished;
+	size_t in_flight;       /* running calls that count against max_connections */
+	struct ev_timer work;   /* armed when there is something to start or to deliver */
+	struct ev_timer refill; /* when the bucket has the next token */
+
+	struct transport *shared;   /* of ordinary calls */
+	struct transport *watching; /* of streams: a connection each */
+	struct transport **retired; /* emptying */
+	size_t retired_count;
+
+	CURL **idle_handles;
+	size_t idle_count;
+	struct counters counters;
+};
+
+/* ---- exchange.c ---- */
+
+/* Works out url_base and its kin from the config. 0, or -1 and *err. */
+int exchange_resolve_server(struct kube_client *client, struct error *err);
+/* Gets a handle ready for the call on its transport. */
+void exchange_prepare(struct kube_call *call);
+/* Reads what the ended or broken-off transfer leaves behind: status, Retry-After, sent. Then gives the handle back. */
+void exchange_collect(struct kube_call *call);
+/* failure and cause of a transfer that libcurl ended. */
+void exchange_judge(struct kube_call *call, CURLcode result);
+void exchange_free_handles(struct kube_client *client);
+/* The call as the counters name it. */
+void exchange_count(struct kube_call *call);
+
+#endif

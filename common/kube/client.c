@@ -1,0 +1,617 @@
+/* The Kubernetes client: queues, the rate limit, and the life of a call from kube_client_call to its done callback.
+ * What a call looks like to libcurl is in exchange.c, the event loop under it in transport.c.
+ *
+ * Nothing is started or delivered where it arises: it goes into a list, and the `work` timer (due in the next turn of
+ * the loop) starts and delivers. So no callback ever runs within kube_client_call or within libcurl. */
+#include "common/kube/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/kube/call.h"
+
+enum { DEFAULT_CONNECTIONS = 32 };
+/* Over HTTP/2 calls are streams of one connection; API servers allow 100 to 250 of them. */
+enum { MULTIPLEXED_CALLS = 90 };
+/* Events of a storm are worth less than the memory and the budget they would take. */
+enum { LOW_PRIORITY_WAITING_MAX = 1000 };
+/* Connections have a finite life, so that calls spread over the servers behind a balancer again (PITFALLS "libcurl"
+ * 7). */
+enum { TRANSPORT_LIFE_MS = 10 * 60 * 1000 };
+/* What a stream gathered between two deliveries is freed rather than kept past this. */
+enum { FRESH_KEPT_BYTES = 256 * 1024 };
+
+static void work_soon(struct kube_client *client)
+{
+	if (!ev_is_active(&client->work)) {
+		ev_timer_set(&client->work, 0.0, 0.0);
+		ev_timer_start(client->loop, &client->work);
+	}
+}
+
+/* ---- calls ---- */
+
+static void call_free(struct kube_call *call)
+{
+	free(call->method);
+	free(call->path);
+	free(call->accept);
+	free(call->content_type);
+	free(call->request_body);
+	buf_free(&call->answer);
+	buf_free(&call->fresh);
+	buf_free(&call->cause);
+	free(call);
+}
+
+static void enqueue(struct kube_call *call)
+{
+	struct kube_client *client = call->client;
+
+	call->state = CALL_QUEUED;
+	DL_APPEND(client->lanes[call->lane], call);
+	if (call->lane == LANE_LOW)
+		client->low_waiting++;
+}
+
+static void dequeue(struct kube_call *call)
+{
+	struct kube_client *client = call->client;
+
+	DL_DELETE(client->lanes[call->lane], call);
+	if (call->lane == LANE_LOW)
+		client->low_waiting--;
+}
+
+/* Out of the running list; its handle has left the transport already. */
+static void stop_running(struct kube_call *call)
+{
+	struct kube_client *client = call->client;
+
+	ev_timer_stop(client->loop, &call->deadline);
+	ev_timer_stop(client->loop, &call->idle);
+	exchange_collect(call);
+	if (call->stream)
+		DL_DELETE(client->streams, call);
+	else
+		DL_DELETE(client->running, call);
+	if (call->lane != LANE_EXEMPT)
+		client->in_flight--;
+}
+
+/* From any state to FINISHED. */
+static void finish(struct kube_call *call, enum kube_failure failure)
+{
+	if (call->state == CALL_FINISHED)
+		return;
+	if (call->state == CALL_RUNNING) {
+		if (call->easy != NULL) {
+			transport_remove(call->transport, call->easy);
+			stop_running(call);
+		}
+		if (failure != KUBE_OK)
+			call->http_status = 0;
+		exchange_count(call);
+	} else {
+		dequeue(call);
+	}
+	call->failure = failure;
+	call->state = CALL_FINISHED;
+	DL_APPEND(call->client->finished, call);
+	work_soon(call->client);
+}
+
+static void give_up_on(struct kube_client *client, struct transport **slot);
+
+/* The deadline, or the silence of a stream. A call that ran out of time while nothing at all came over its transport
+ * makes that one suspect: libcurl would go on using a dead HTTP/2 connection. */
+static void time_out(struct kube_call *call, const char *what, int64_t limit_ms)
+{
+	struct kube_client *client = call->client;
+
+	if (!call->own_connection && transport_notes(call->transport)->received_ms < call->started_ms &&
+	    call->transport == client->shared)
+		give_up_on(client, &client->shared);
+	buf_printf(&call->cause, "%s %lld ms", what, (long long)limit_ms);
+	finish(call, KUBE_TIMEOUT);
+}
+
+static void deadline_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct kube_call *call = timer->data;
+
+	(void)loop;
+	(void)events;
+	time_out(call, call->stream ? "not ended within" : "no answer within", call->allowed_ms);
+}
+
+static void idle_due(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct kube_call *call = timer->data;
+
+	(void)loop;
+	(void)events;
+	time_out(call, "silent for", call->idle_timeout_ms);
+}
+
+static struct kube_call *new_call(struct kube_client *client, const struct kube_request *request, kube_data *data,
+				  kube_done *done, void *arg)
+{
+	struct kube_call *call = mem_calloc(1, sizeof(*call));
+
+	call->client = client;
+	call->lane = request->exempt ? LANE_EXEMPT : request->low_priority ? LANE_LOW : LANE_NORMAL;
+	call->stream = data != NULL;
+	call->own_connection = call->stream && !request->brief;
+	call->method = mem_strdup(request->method);
+	call->path = mem_strdup(request->path);
+	call->accept = mem_strdup(request->accept);
+	call->content_type = mem_strdup(request->content_type);
+	if (request->body != NULL) {
+		call->request_body = mem_strndup(request->body, request->body_len);
+		call->request_len = request->body_len;
+	}
+	call->timeout_ms = request->timeout_ms;
+	call->idle_timeout_ms = request->idle_timeout_ms;
+	call->server_timeout = request->server_timeout;
+	call->before_send = request->before_send;
+	call->retry_after_ms = -1;
+	call->data = data;
+	call->done = done;
+	call->arg = arg;
+	ev_timer_init(&call->deadline, deadline_due, 0.0, 0.0);
+	call->deadline.data = call;
+	ev_timer_init(&call->idle, idle_due, 0.0, (double)request->idle_timeout_ms / 1000.0);
+	call->idle.data = call;
+	enqueue(call);
+	if (client->closing) {
+		finish(call, KUBE_CANCELLED);
+	} else if (call->lane == LANE_LOW && client->low_waiting > LOW_PRIORITY_WAITING_MAX) {
+		buf_puts(&call->cause, "dropped: too many requests of low priority wait for the rate limit");
+		finish(call, KUBE_REFUSED);
+	}
+	work_soon(client);
+	return call;
+}
+
+struct kube_call *kube_client_call(struct kube_client *client, const struct kube_request *request, kube_done *done,
+				   void *arg)
+{
+	return new_call(client, request, NULL, done, arg);
+}
+
+struct kube_call *kube_client_stream(struct kube_client *client, const struct kube_request *request, kube_data *data,
+				     kube_done *done, void *arg)
+{
+	return new_call(client, request, data, done, arg);
+}
+
+void kube_call_cancel(struct kube_call *call)
+{
+	call->cancelled = true;
+	finish(call, KUBE_CANCELLED);
+}
+
+/* ---- transports ---- */
+
+static void transfer_done(void *arg, CURL *easy, CURLcode result)
+{
+	struct kube_client *client = arg;
+	struct kube_call *call = NULL;
+
+	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&call);
+	exchange_judge(call, result);
+	if (call->failure == KUBE_TIMEOUT && !call->own_connection && call->transport == client->shared &&
+	    transport_notes(call->transport)->received_ms < call->started_ms)
+		give_up_on(client, &client->shared);
+	stop_running(call);
+	if (call->failure == KUBE_OK && call->http_status == 401 && !call->retried && !client->closing &&
+	    credentials_reread_token(&client->credentials)) {
+		exchange_count(call);
+		call->counted = false;
+		call->retried = true;
+		call->lane = LANE_EXEMPT; /* it has paid already */
+		buf_clear(&call->answer);
+		call->http_status = 0;
+		enqueue(call);
+		work_soon(client);
+		return;
+	}
+	finish(call, call->failure);
+}
+
+static struct kube_call *stream_with_news(struct kube_client *client)
+{
+	struct kube_call *call;
+
+	DL_FOREACH(client->streams, call)
+	if (!call->in_data && (call->announce || call->fresh.len > 0))
+		return call;
+	return NULL;
+}
+
+/* Hands on what a stream received. The callback may do anything, but the call stays until it returns. */
+static void deliver_news(struct kube_call *call)
+{
+	struct buf fresh = call->fresh;
+
+	call->fresh = (struct buf){0};
+	call->in_data = true;
+	if (call->announce) {
+		call->announce = false;
+		call->data(call->arg, "", 0);
+	}
+	if (fresh.len > 0 && !call->cancelled)
+		call->data(call->arg, fresh.data, fresh.len);
+	call->in_data = false;
+	if (call->fresh.data == NULL && fresh.cap <= FRESH_KEPT_BYTES) {
+		buf_clear(&fresh);
+		call->fresh = fresh;
+	} else {
+		buf_free(&fresh);
+	}
+	if (call->state == CALL_FINISHED)
+		work_soon(call->client);
+}
+
+static void transport_has_worked(void *arg)
+{
+	struct kube_client *client = arg;
+	struct kube_call *call;
+
+	while ((call = stream_with_news(client)) != NULL)
+		deliver_news(call);
+}
+
+static struct transport *make_transport(struct kube_client *client)
+{
+	return transport_new(client->loop, (long)client->max_connections + 8, transfer_done, transport_has_worked,
+			     client);
+}
+
+/* No new calls on this one; it is freed when its last call ended. */
+static void give_up_on(struct kube_client *client, struct transport **slot)
+{
+	transport_notes(*slot)->retired = true;
+	client->retired = mem_realloc(client->retired, client->retired_count + 1, sizeof(*client->retired));
+	client->retired[client->retired_count++] = *slot;
+	*slot = make_transport(client);
+	/* the same server most likely */
+	transport_notes(*slot)->multiplexed = transport_notes(client->retired[client->retired_count - 1])->multiplexed;
+	work_soon(client);
+}
+
+static void free_retired(struct kube_client *client)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < client->retired_count; i++) {
+		struct transport *transport = client->retired[i];
+
+		if (transport_active(transport) == 0 && !transport_busy(transport))
+			transport_free(transport);
+		else
+			client->retired[kept++] = transport;
+	}
+	client->retired_count = kept;
+}
+
+static void refresh_transports(struct kube_client *client)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	credentials_refresh(&client->credentials, false);
+	if (client->tls_generation != client->credentials.tls_generation) {
+		client->tls_generation = client->credentials.tls_generation;
+		give_up_on(client, &client->shared);
+	} else if (now_ms - transport_notes(client->shared)->born_ms > TRANSPORT_LIFE_MS) {
+		give_up_on(client, &client->shared);
+	}
+}
+
+/* ---- the work timer ---- */
+
+/* The bucket's token is taken only for what is really sent. */
+static void start(struct kube_call *call)
+{
+	struct kube_client *client = call->client;
+	bool limited = call->lane != LANE_EXEMPT;
+
+	call->allowed_ms = call->timeout_ms;
+	if (call->before_send != NULL && !call->before_send(call->arg, &call->allowed_ms)) {
+		if (call->state == CALL_QUEUED) {
+			buf_puts(&call->cause, "not sent: held back by its sender");
+			finish(call, KUBE_REFUSED);
+		}
+		return;
+	}
+	if (call->state != CALL_QUEUED)
+		return; /* cancelled by its own hook */
+	if (call->allowed_ms <= 0) {
+		buf_puts(&call->cause, "not sent: no time left for it");
+		finish(call, KUBE_REFUSED);
+		return;
+	}
+	if (limited)
+		token_bucket_take(&client->bucket);
+	dequeue(call);
+	call->state = CALL_RUNNING;
+	call->transport = call->own_connection ? client->watching : client->shared;
+	call->started_ms = clock_boot_ms();
+	exchange_prepare(call);
+	if (call->stream)
+		DL_APPEND(client->streams, call);
+	else
+		DL_APPEND(client->running, call);
+	if (limited)
+		client->in_flight++;
+	ev_timer_set(&call->deadline, (double)call->allowed_ms / 1000.0, 0.0);
+	ev_timer_start(client->loop, &call->deadline);
+	if (call->idle_timeout_ms > 0)
+		ev_timer_again(client->loop, &call->idle);
+	if (transport_add(call->transport, call->easy) < 0) {
+		stop_running(call);
+		buf_puts(&call->cause, "libcurl refused the request");
+		finish(call, KUBE_NETWORK);
+	}
+}
+
+static size_t places(const struct kube_client *client)
+{
+	if (transport_notes(client->shared)->multiplexed && client->max_connections < MULTIPLEXED_CALLS)
+		return MULTIPLEXED_CALLS;
+	return client->max_connections;
+}
+
+/* Waiting for a place or a token happens here, never inside libcurl, so it costs no request its time. */
+static void start_calls(struct kube_client *client)
+{
+	int64_t wait_ms = 0;
+	bool started = false;
+
+	ev_now_update(client->loop); /* deadlines count from now, not from when this turn of the loop began */
+	refresh_transports(client);
+	for (enum lane lane = LANE_EXEMPT; lane < LANES; lane++) {
+		while (client->lanes[lane] != NULL) {
+			if (lane != LANE_EXEMPT) {
+				if (client->in_flight >= places(client))
+					break;
+				wait_ms = token_bucket_wait_ms(&client->bucket, clock_boot_ms());
+				if (wait_ms > 0)
+					break;
+			}
+			start(client->lanes[lane]);
+			started = true;
+		}
+		if (lane != LANE_EXEMPT && client->lanes[lane] != NULL)
+			break; /* the lower lane waits behind this one */
+	}
+	ev_timer_stop(client->loop, &client->refill);
+	if (wait_ms > 0) {
+		ev_timer_set(&client->refill, (double)wait_ms / 1000.0, 0.0);
+		ev_timer_start(client->loop, &client->refill);
+	}
+	if (started) {
+		transport_kick(client->shared);
+		transport_kick(client->watching);
+	}
+}
+
+/* The callback may do anything but free the client; the call is gone after it. */
+static void deliver(struct kube_call *call)
+{
+	struct kube_client *client = call->client;
+	struct buf message = {0};
+	json_t *status = NULL;
+	struct kube_answer answer = {
+		.failure = call->cancelled ? KUBE_CANCELLED : call->failure,
+		.body = "",
+		.status = {.reason = "", .message = ""},
+		.retry_after_ms = call->retry_after_ms,
+		.sent = call->sent,
+	};
+
+	if (answer.failure == KUBE_OK) {
+		answer.http_status = call->http_status;
+		if (call->answer.data != NULL) {
+			answer.body = call->answer.data;
+			answer.body_len = call->answer.len;
+		}
+		if (answer.http_status >= 400)
+			answer_read_status(&answer, &status);
+		if (answer.http_status < 200 || answer.http_status >= 300)
+			answer_describe(&message, call->method, call->path, &answer);
+	} else {
+		if (answer.failure == KUBE_CANCELLED) {
+			buf_clear(&call->cause);
+			buf_puts(&call->cause, "cancelled");
+		}
+		buf_printf(&message, "%s %s%.*s: %s", call->method, client->config.server,
+			   (int)strcspn(call->path, "?"), call->path,
+			   call->cause.data == NULL ? "failed" : call->cause.data);
+	}
+	answer.message = message.data == NULL ? "" : message.data;
+	call->done(call->arg, &answer);
+	json_decref(status);
+	buf_free(&message);
+	call_free(call);
+}
+
+/* The next to deliver. One whose data callback runs further up the stack (which then runs the loop) has to wait;
+ * deliver_news comes back for it. */
+static struct kube_call *next_finished(struct kube_client *client)
+{
+	struct kube_call *call;
+
+	DL_FOREACH(client->finished, call)
+	if (!call->in_data)
+		return call;
+	return NULL;
+}
+
+static void deliver_finished(struct kube_client *client)
+{
+	struct kube_call *call;
+	size_t count;
+
+	/* what finishes meanwhile has its turn later, so that a caller who tries again at once starves nobody */
+	DL_COUNT(client->finished, call, count);
+	for (; count > 0 && (call = next_finished(client)) != NULL; count--) {
+		if (call->stream && !call->cancelled && (call->announce || call->fresh.len > 0))
+			deliver_news(call);
+		DL_DELETE(client->finished, call);
+		deliver(call);
+	}
+}
+
+static void work(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct kube_client *client = timer->data;
+
+	(void)loop;
+	(void)events;
+	deliver_finished(client);
+	start_calls(client);
+	free_retired(client);
+	if (next_finished(client) != NULL)
+		work_soon(client);
+}
+
+/* ---- the client ---- */
+
+struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_config *config,
+				    const struct kube_client_options *options, struct error *err)
+{
+	struct kube_client *client;
+
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+		error_set(err, "libcurl does not start");
+		return NULL;
+	}
+	client = mem_calloc(1, sizeof(*client));
+	client->loop = loop;
+	kube_config_copy(&client->config, config);
+	client->user_agent = mem_strdup(options->user_agent == NULL ? "frameworkcontroller" : options->user_agent);
+	client->max_connections = options->max_connections > 0 ? (size_t)options->max_connections : DEFAULT_CONNECTIONS;
+	client->idle_handles = mem_calloc(IDLE_HANDLES_MAX, sizeof(*client->idle_handles));
+	token_bucket_init(&client->bucket, options->qps, options->burst, clock_boot_ms());
+	ev_timer_init(&client->work, work, 0.0, 0.0);
+	client->work.data = client;
+	ev_timer_init(&client->refill, work, 0.0, 0.0);
+	client->refill.data = client;
+	client->shared = make_transport(client);
+	client->watching = make_transport(client);
+	if (exchange_resolve_server(client, err) < 0 ||
+	    credentials_load(&client->credentials, &client->config, err) < 0) {
+		kube_client_free(client);
+		return NULL;
+	}
+	return client;
+}
+
+void kube_client_free(struct kube_client *client)
+{
+	if (client == NULL)
+		return;
+	client->closing = true;
+	for (;;) {
+		struct kube_call *call = client->lanes[LANE_EXEMPT];
+
+		if (call == NULL)
+			call = client->lanes[LANE_NORMAL];
+		if (call == NULL)
+			call = client->lanes[LANE_LOW];
+		if (call == NULL)
+			call = client->running;
+		if (call == NULL)
+			call = client->streams;
+		if (call != NULL)
+			kube_call_cancel(call);
+		else if (client->finished != NULL)
+			deliver_finished(client);
+		else
+			break;
+	}
+	ev_timer_stop(client->loop, &client->work);
+	ev_timer_stop(client->loop, &client->refill);
+	exchange_free_handles(client);
+	free_retired(client);
+	free(client->retired);
+	transport_free(client->shared);
+	transport_free(client->watching);
+	credentials_free(&client->credentials);
+	kube_config_free(&client->config);
+	counters_free(&client->counters);
+	curl_slist_free_all(client->connect_to);
+	free(client->host_header);
+	free(client->url_base);
+	free(client->user_agent);
+	free(client);
+	curl_global_cleanup();
+}
+
+void kube_client_set_rate(struct kube_client *client, double qps, int burst)
+{
+	token_bucket_set(&client->bucket, qps, burst, clock_boot_ms());
+	work_soon(client);
+}
+
+void kube_client_reload(struct kube_client *client)
+{
+	credentials_refresh(&client->credentials, true);
+}
+
+const struct kube_counter *kube_client_counters(const struct kube_client *client, size_t *count)
+{
+	*count = client->counters.count;
+	return client->counters.rows;
+}
+
+/* ---- blocking calls ---- */
+
+struct wait {
+	struct ev_loop *loop;
+	struct kube_answer *answer;
+	bool done;
+};
+
+static void keep_answer(void *arg, const struct kube_answer *answer)
+{
+	struct wait *wait = arg;
+
+	*wait->answer = *answer;
+	wait->answer->body = mem_strndup(answer->body, answer->body_len);
+	wait->answer->status.reason = mem_strdup(answer->status.reason);
+	wait->answer->status.message = mem_strdup(answer->status.message);
+	wait->answer->message = mem_strdup(answer->message);
+	wait->done = true;
+	ev_break(wait->loop, EVBREAK_ONE);
+}
+
+void kube_client_call_wait(struct kube_client *client, const struct kube_request *request, struct kube_answer *answer)
+{
+	struct wait wait = {.loop = client->loop, .answer = answer};
+	struct kube_call *call = kube_client_call(client, request, keep_answer, &wait);
+
+	ev_run(client->loop, 0);
+	if (wait.done)
+		return;
+	/* somebody else stopped the loop, a signal say: its wish goes first */
+	kube_call_cancel(call);
+	DL_DELETE(client->finished, call);
+	deliver(call);
+}
+
+void kube_answer_free(struct kube_answer *answer)
+{
+	free((char *)answer->body);
+	free((char *)answer->status.reason);
+	free((char *)answer->status.message);
+	free((char *)answer->message);
+	*answer = (struct kube_answer){0};
+}

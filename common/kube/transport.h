@@ -1,0 +1,49 @@
+/* A libcurl multi handle driven by a libev loop: connections and transfers, no knowledge of Kubernetes.
+ * All callbacks to the owner run outside libcurl, so that they may add and remove transfers as they like. */
+#ifndef KUBE_TRANSPORT_H
+#define KUBE_TRANSPORT_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ev_loop;
+struct transport;
+
+/* A transfer ended; the handle is no longer in the transport. */
+typedef void transport_done(void *arg, CURL *easy, CURLcode result);
+/* libcurl has worked: whatever its write callbacks gathered can be handed on. */
+typedef void transport_worked(void *arg);
+
+/* max_idle: connections kept open without a transfer. Never NULL. */
+struct transport *transport_new(struct ev_loop *loop, long max_idle, transport_done *done, transport_worked *worked,
+				void *arg);
+/* Not from within a callback of this transport, and only when no transfer is left in it. NULL is fine. */
+void transport_free(struct transport *transport);
+
+/* Sets what a handle needs for this transport; before transport_add. */
+void transport_prepare(struct transport *transport, CURL *easy);
+/* 0, or -1 when libcurl refuses the handle (the done callback will not run then). */
+int transport_add(struct transport *transport, CURL *easy);
+/* Breaks the transfer off; done does not run for it. */
+void transport_remove(struct transport *transport, CURL *easy);
+/* Starts what was added, without waiting for another turn of the loop. */
+void transport_kick(struct transport *transport);
+
+/* Transfers in it now. */
+size_t transport_active(const struct transport *transport);
+/* True while one of its callbacks runs. */
+bool transport_busy(const struct transport *transport);
+
+/* The owner's notes, for deciding when to replace a transport (a dead HTTP/2 connection is never given up by libcurl
+ * itself). Boot milliseconds. */
+struct transport_notes {
+	int64_t born_ms;
+	int64_t received_ms; /* when bytes last came */
+	bool multiplexed;    /* an answer came over HTTP/2 */
+	bool retired;        /* takes no new transfers; freed when empty */
+};
+struct transport_notes *transport_notes(struct transport *transport);
+
+#endif
