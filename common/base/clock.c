@@ -83,3 +83,18 @@ int time_parse_rfc3339(const char *text, int64_t *unix_sec)
 	*unix_sec = (int64_t)timegm(&utc) - sign * (hours * 3600 + minutes * 60);
 	return 0;
 }
+
+char *duration_format(int64_t seconds, char out[DURATION_SIZE])
+{
+	long long hours = seconds / 3600;
+	int minutes = (int)(seconds / 60 % 60);
+	int rest = (int)(seconds % 60);
+
+	if (hours > 0)
+		snprintf(out, DURATION_SIZE, "%lldh%dm%ds", hours, minutes, rest);
+	else if (minutes > 0)
+		snprintf(out, DURATION_SIZE, "%dm%ds", minutes, rest);
+	else
+		snprintf(out, DURATION_SIZE, "%ds", rest);
+	return out;
+}

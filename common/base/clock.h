@@ -16,4 +16,9 @@ char *time_format_rfc3339(int64_t unix_sec, char out[TIME_RFC3339_SIZE]);
 /* Parses RFC 3339 with any fraction and offset; 0 and *unix_sec, or -1. */
 int time_parse_rfc3339(const char *text, int64_t *unix_sec);
 
+enum { DURATION_SIZE = 32 };
+
+/* Seconds >= 0 as Go's time.Duration prints them: "45s", "5m0s", "1h0m0s". Returns out. */
+char *duration_format(int64_t seconds, char out[DURATION_SIZE]);
+
 #endif

@@ -1,0 +1,70 @@
+/* base64(gzip(…)) of large statuses (FRAMEWORK.md §13). */
+#define ZLIB_CONST
+#include <resolv.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/base/mem.h"
+#include "common/framework/status.h"
+
+/* zlib's way to ask for a gzip wrapper: windowBits 15 + 16; for reading, + 32 also takes a zlib wrapper. */
+enum { WINDOW_GZIP = 15 + 16, MEMORY_LEVEL = 8, CHUNK = 64 * 1024 };
+
+char *text_compress(const char *text, size_t len)
+{
+	z_stream stream = {0};
+	size_t bound;
+	size_t size;
+	cleanup_free unsigned char *packed = NULL;
+	char *base64;
+
+	/* Level 1: a status of 10 000 Tasks is mostly repetition, which even the fastest level finds. */
+	if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, WINDOW_GZIP, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+		abort(); /* only for want of memory */
+	bound = deflateBound(&stream, (uLong)len);
+	packed = mem_alloc(bound);
+	stream.next_in = (const unsigned char *)text;
+	stream.avail_in = (uInt)len;
+	stream.next_out = packed;
+	stream.avail_out = (uInt)bound;
+	if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
+		abort(); /* the bound is a promise */
+	size = stream.total_out;
+	deflateEnd(&stream);
+	base64 = mem_alloc(size / 3 * 4 + 5);
+	b64_ntop(packed, size, base64, size / 3 * 4 + 5);
+	return base64;
+}
+
+int text_decompress(const char *base64, size_t len, struct buf *out, struct error *err)
+{
+	cleanup_free unsigned char *packed = mem_alloc(len + 1);
+	cleanup_free char *terminated = mem_strndup(base64, len);
+	z_stream stream = {0};
+	int size = b64_pton(terminated, packed, len + 1);
+	int result = Z_OK;
+
+	if (size < 0)
+		return error_set(err, "not base64");
+	if (inflateInit2(&stream, WINDOW_GZIP) != Z_OK)
+		abort();
+	stream.next_in = packed;
+	stream.avail_in = (uInt)size;
+	while (result == Z_OK && out->len <= DECOMPRESSED_MAX) {
+		buf_reserve(out, CHUNK);
+		stream.next_out = (unsigned char *)out->data + out->len;
+		stream.avail_out = CHUNK;
+		result = inflate(&stream, Z_NO_FLUSH);
+		out->len += CHUNK - stream.avail_out;
+		out->data[out->len] = '\0';
+		if (result == Z_BUF_ERROR || (result == Z_OK && stream.avail_in == 0 && stream.avail_out > 0))
+			break;
+	}
+	inflateEnd(&stream);
+	if (out->len > DECOMPRESSED_MAX)
+		return error_set(err, "larger than %d bytes when decompressed", DECOMPRESSED_MAX);
+	if (result != Z_STREAM_END)
+		return error_set(err, "not gzip, or cut short");
+	return 0;
+}

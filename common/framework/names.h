@@ -1,0 +1,49 @@
+/* The field's fixed words: API group, annotations, labels, states (FRAMEWORK.md §1, §4, §5). */
+#ifndef FRAMEWORK_NAMES_H
+#define FRAMEWORK_NAMES_H
+
+#include <stdbool.h>
+
+#define FRAMEWORK_GROUP "frameworkcontroller.microsoft.com"
+#define FRAMEWORK_API_VERSION "frameworkcontroller.microsoft.com/v1"
+#define FRAMEWORK_CRD_NAME "frameworks.frameworkcontroller.microsoft.com"
+
+#define FC_FRAMEWORK_NAMESPACE "FC_FRAMEWORK_NAMESPACE"
+#define FC_FRAMEWORK_NAME "FC_FRAMEWORK_NAME"
+#define FC_TASKROLE_NAME "FC_TASKROLE_NAME"
+#define FC_TASK_INDEX "FC_TASK_INDEX"
+#define FC_CONFIGMAP_NAME "FC_CONFIGMAP_NAME"
+#define FC_POD_NAME "FC_POD_NAME"
+#define FC_FRAMEWORK_UID "FC_FRAMEWORK_UID"
+#define FC_FRAMEWORK_ATTEMPT_ID "FC_FRAMEWORK_ATTEMPT_ID"
+#define FC_FRAMEWORK_ATTEMPT_INSTANCE_UID "FC_FRAMEWORK_ATTEMPT_INSTANCE_UID"
+#define FC_CONFIGMAP_UID "FC_CONFIGMAP_UID"
+#define FC_TASKROLE_UID "FC_TASKROLE_UID"
+#define FC_TASK_UID "FC_TASK_UID"
+#define FC_TASK_ATTEMPT_ID "FC_TASK_ATTEMPT_ID"
+#define FC_POD_UID "FC_POD_UID"
+#define FC_TASK_ATTEMPT_INSTANCE_UID "FC_TASK_ATTEMPT_INSTANCE_UID"
+
+/* Of Frameworks and of Tasks alike; the tables of allowed moves are in reconciler/sync/state.c. */
+enum attempt_state {
+	STATE_CREATION_PENDING,
+	STATE_CREATION_REQUESTED,
+	STATE_PREPARING,
+	STATE_RUNNING,
+	STATE_DELETION_PENDING,
+	STATE_DELETION_REQUESTED,
+	STATE_DELETING,
+	STATE_ATTEMPT_COMPLETED,
+	STATE_COMPLETED,
+	STATE_COUNT
+};
+
+/* "AttemptCreationPending" … "Completed". */
+const char *attempt_state_name(enum attempt_state state);
+/* 0, or -1 for a name that is no state. */
+int attempt_state_parse(const char *name, enum attempt_state *out);
+
+/* Whether name is ^[a-z0-9]{1,63}$, as Framework and TaskRole names must be (FRAMEWORK.md §2). */
+bool framework_name_valid(const char *name);
+
+#endif

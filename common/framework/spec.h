@@ -1,0 +1,47 @@
+/* The spec of a Framework as decisions need it (FRAMEWORK.md §2); the pod templates stay JSON. */
+#ifndef FRAMEWORK_SPEC_H
+#define FRAMEWORK_SPEC_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+enum execution_type { EXECUTION_CREATE, EXECUTION_START, EXECUTION_STOP };
+
+struct retry_policy {
+	bool fancy;
+	int32_t max_retry_count; /* >= -2 */
+};
+
+/* podGracefulDeletionTimeoutSec: null, wait for ever. */
+#define SECONDS_NULL INT64_MIN
+
+struct task_role_spec {
+	char *name;
+	int32_t task_number;                       /* 0..10000 */
+	int32_t min_failed_tasks;                  /* < 1: never triggers */
+	int32_t min_succeeded_tasks;               /* < 1: never triggers */
+	struct retry_policy retry;                 /* of its Tasks */
+	int64_t pod_graceful_deletion_timeout_sec; /* or SECONDS_NULL */
+};
+
+struct framework_spec {
+	enum execution_type execution_type;
+	struct retry_policy retry;
+	struct task_role_spec *roles;
+	size_t role_count;
+};
+
+/* Reads object's spec with the defaults of FRAMEWORK.md §2 for absent members. 0, or -1 and *err naming the field, what
+ * was found and what was expected (a duplicate TaskRole name too). */
+int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct error *err);
+void framework_spec_free(struct framework_spec *spec);
+/* Index of the role, or -1. */
+int framework_spec_find_role(const struct framework_spec *spec, const char *name);
+/* Sum of taskNumber. */
+int64_t framework_spec_task_count(const struct framework_spec *spec);
+
+#endif

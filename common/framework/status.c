@@ -1,0 +1,337 @@
+/* Life of status values, and their JSON; see status.h. Reading is in status_parse.c. */
+#include "common/framework/status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/framework/codes.h"
+#include "common/framework/spec.h"
+
+/* ---- completion ------------------------------------------------------------------------------------------------ */
+
+static unsigned traits_of(const json_t *attributes)
+{
+	unsigned traits = 0;
+	size_t i;
+	json_t *item;
+
+	json_array_foreach(attributes, i, item)
+	{
+		const char *name = json_string_value(item);
+
+		if (name == NULL)
+			continue;
+		if (strcmp(name, "Transient") == 0)
+			traits |= TRAIT_TRANSIENT;
+		else if (strcmp(name, "Conflict") == 0)
+			traits |= TRAIT_CONFLICT;
+		else if (strcmp(name, "Permanent") == 0)
+			traits |= TRAIT_PERMANENT;
+	}
+	return traits;
+}
+
+struct completion *completion_new(int32_t code, bool succeeded, const char *phrase, json_t *attributes,
+				  const char *diagnostics)
+{
+	struct completion *completion = mem_calloc(1, sizeof(*completion));
+
+	completion->code = code;
+	completion->succeeded = succeeded;
+	completion->phrase = mem_strdup(phrase);
+	completion->attributes = attributes == NULL ? json_null() : json_incref(attributes);
+	completion->traits = traits_of(attributes);
+	completion->diagnostics = mem_strdup(diagnostics);
+	return completion;
+}
+
+struct completion *completion_predefined(int32_t code, const char *diagnostics)
+{
+	const struct completion_code *known = completion_code_find(code);
+
+	return completion_new(code, code == CODE_SUCCEEDED, known->phrase, completion_code_attributes(code),
+			      diagnostics);
+}
+
+static struct completion_trigger *trigger_copy(const struct completion_trigger *trigger)
+{
+	struct completion_trigger *copy;
+
+	if (trigger == NULL)
+		return NULL;
+	copy = mem_calloc(1, sizeof(*copy));
+	copy->message = mem_strdup(trigger->message);
+	copy->task_role_name = mem_strdup(trigger->task_role_name);
+	copy->task_index = trigger->task_index;
+	return copy;
+}
+
+struct completion *completion_copy(const struct completion *completion)
+{
+	struct completion *copy = completion_new(completion->code, completion->succeeded, completion->phrase,
+						 completion->attributes, completion->diagnostics);
+
+	copy->pod = mem_strdup(completion->pod);
+	copy->trigger = trigger_copy(completion->trigger);
+	return copy;
+}
+
+void completion_free(struct completion *completion)
+{
+	if (completion == NULL)
+		return;
+	if (completion->trigger != NULL) {
+		free(completion->trigger->message);
+		free(completion->trigger->task_role_name);
+		free(completion->trigger);
+	}
+	free(completion->phrase);
+	json_decref(completion->attributes);
+	free(completion->diagnostics);
+	free(completion->pod);
+	free(completion);
+}
+
+/* ---- freeing --------------------------------------------------------------------------------------------------- */
+
+void task_attempt_status_free(struct task_attempt_status *attempt)
+{
+	free(attempt->instance_uid);
+	free(attempt->pod_uid);
+	free(attempt->pod_node_name);
+	free(attempt->pod_ip);
+	free(attempt->pod_host_ip);
+	completion_free(attempt->completion);
+	*attempt = (struct task_attempt_status){0};
+}
+
+void task_status_free(struct task_status *task)
+{
+	free(task->instance_uid);
+	task_attempt_status_free(&task->attempt);
+	*task = (struct task_status){0};
+}
+
+void role_status_free(struct role_status *role)
+{
+	for (size_t i = 0; i < role->task_count; i++)
+		task_status_free(&role->tasks[i]);
+	free(role->tasks);
+	free(role->name);
+	free(role->instance_uid);
+	*role = (struct role_status){0};
+}
+
+void framework_attempt_status_free(struct framework_attempt_status *attempt)
+{
+	for (size_t i = 0; i < attempt->role_count; i++)
+		role_status_free(&attempt->roles[i]);
+	free(attempt->roles);
+	free(attempt->instance_uid);
+	free(attempt->config_map_uid);
+	completion_free(attempt->completion);
+	*attempt = (struct framework_attempt_status){0};
+}
+
+void framework_status_free(struct framework_status *status)
+{
+	framework_attempt_status_free(&status->attempt);
+	*status = (struct framework_status){0};
+}
+
+int framework_status_find_role(const struct framework_status *status, const char *name)
+{
+	for (size_t i = 0; i < status->attempt.role_count; i++)
+		if (strcmp(status->attempt.roles[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------- */
+
+static void put_text(struct buf *out, const char *name, const char *text)
+{
+	buf_json_key(out, name);
+	buf_json_string(out, text);
+}
+
+static void put_int(struct buf *out, const char *name, int64_t value)
+{
+	buf_json_key(out, name);
+	buf_put_int(out, value);
+}
+
+static void put_time(struct buf *out, const char *name, int64_t seconds)
+{
+	char text[TIME_RFC3339_SIZE];
+
+	put_text(out, name, seconds == 0 ? NULL : time_format_rfc3339(seconds, text));
+}
+
+static void put_optional_int(struct buf *out, const char *name, int64_t value, int64_t null_value)
+{
+	if (value != null_value) {
+		put_int(out, name, value);
+		return;
+	}
+	buf_json_key(out, name);
+	buf_puts(out, "null");
+}
+
+static void put_completion(struct buf *out, const struct completion *completion)
+{
+	cleanup_free char *attributes = NULL;
+
+	buf_json_key(out, "completionStatus");
+	if (completion == NULL) {
+		buf_puts(out, "null");
+		return;
+	}
+	attributes = json_text(completion->attributes);
+	buf_putc(out, '{');
+	put_int(out, "code", completion->code);
+	put_text(out, "phrase", completion->phrase);
+	buf_json_key(out, "type");
+	buf_puts(out, completion->succeeded ? "{\"name\":\"Succeeded\"" : "{\"name\":\"Failed\"");
+	buf_json_key(out, "attributes");
+	buf_puts(out, attributes);
+	buf_putc(out, '}');
+	put_text(out, "diagnostics", completion->diagnostics);
+	if (completion->trigger != NULL) {
+		buf_json_key(out, "trigger");
+		buf_putc(out, '{');
+		put_text(out, "message", completion->trigger->message);
+		put_text(out, "taskRoleName", completion->trigger->task_role_name);
+		put_int(out, "taskIndex", completion->trigger->task_index);
+		buf_putc(out, '}');
+	}
+	if (completion->pod != NULL) {
+		buf_json_key(out, "pod");
+		buf_puts(out, completion->pod);
+	}
+	buf_putc(out, '}');
+}
+
+static void put_retry(struct buf *out, const struct retry_status *retry)
+{
+	buf_json_key(out, "retryPolicyStatus");
+	buf_putc(out, '{');
+	put_int(out, "totalRetriedCount", retry->total);
+	put_int(out, "accountableRetriedCount", retry->accountable);
+	put_optional_int(out, "retryDelaySec", retry->delay_sec, DELAY_NULL);
+	buf_putc(out, '}');
+}
+
+void task_status_write(struct buf *out, const struct task_status *task, const char *framework_name,
+		       const char *role_name, size_t index)
+{
+	buf_putc(out, '{');
+	put_int(out, "index", (int64_t)index);
+	put_text(out, "instanceUID", task->instance_uid);
+	put_time(out, "startTime", task->start_time);
+	put_time(out, "runTime", task->run_time);
+	put_time(out, "completionTime", task->completion_time);
+	put_text(out, "state", attempt_state_name(task->state));
+	put_time(out, "transitionTime", task->transition_time);
+	buf_json_key(out, "deletionPending");
+	buf_puts(out, task->deletion_pending ? "true" : "false");
+	put_retry(out, &task->retry);
+	buf_json_key(out, "attemptStatus");
+	buf_putc(out, '{');
+	put_int(out, "id", task->attempt.id);
+	put_time(out, "startTime", task->attempt.start_time);
+	put_time(out, "runTime", task->attempt.run_time);
+	put_time(out, "completionTime", task->attempt.completion_time);
+	put_text(out, "instanceUID", task->attempt.instance_uid);
+	buf_json_key(out, "podName");
+	buf_printf(out, "\"%s-%s-%zu\"", framework_name, role_name, index);
+	put_text(out, "podUID", task->attempt.pod_uid);
+	put_text(out, "podNodeName", task->attempt.pod_node_name);
+	put_text(out, "podIP", task->attempt.pod_ip);
+	put_text(out, "podHostIP", task->attempt.pod_host_ip);
+	put_completion(out, task->attempt.completion);
+	buf_puts(out, "}}");
+}
+
+void role_statuses_write(struct buf *out, const struct framework_attempt_status *attempt, const char *framework_name)
+{
+	buf_putc(out, '[');
+	for (size_t r = 0; r < attempt->role_count; r++) {
+		const struct role_status *role = &attempt->roles[r];
+
+		buf_json_next(out);
+		buf_putc(out, '{');
+		put_text(out, "name", role->name);
+		put_text(out, "instanceUID", role->instance_uid);
+		put_optional_int(out, "podGracefulDeletionTimeoutSec", role->pod_graceful_deletion_timeout_sec,
+				 SECONDS_NULL);
+		buf_json_key(out, "taskStatuses");
+		buf_putc(out, '[');
+		for (size_t i = 0; i < role->task_count; i++) {
+			buf_json_next(out);
+			task_status_write(out, &role->tasks[i], framework_name, role->name, i);
+		}
+		buf_puts(out, "]}");
+	}
+	buf_putc(out, ']');
+}
+
+static void put_conditions(struct buf *out, const struct condition *conditions)
+{
+	static const char *const types[CONDITION_COUNT] = {"Running", "Completed", "Succeeded"};
+	static const char *const values[] = {"Unknown", "False", "True"};
+
+	buf_json_key(out, "conditions");
+	buf_putc(out, '[');
+	for (size_t i = 0; i < CONDITION_COUNT; i++) {
+		if (conditions[i].last_transition_time == 0)
+			continue;
+		buf_json_next(out);
+		buf_putc(out, '{');
+		put_text(out, "type", types[i]);
+		put_text(out, "status", values[conditions[i].value]);
+		put_time(out, "lastTransitionTime", conditions[i].last_transition_time);
+		put_text(out, "reason", conditions[i].reason);
+		put_text(out, "message", conditions[i].message);
+		buf_putc(out, '}');
+	}
+	buf_putc(out, ']');
+}
+
+void framework_status_write(struct buf *out, const struct framework_status *status, const char *framework_name,
+			    const char *compressed)
+{
+	const struct framework_attempt_status *attempt = &status->attempt;
+
+	buf_putc(out, '{');
+	put_int(out, "observedGeneration", status->observed_generation);
+	put_time(out, "startTime", status->start_time);
+	put_time(out, "runTime", status->run_time);
+	put_time(out, "completionTime", status->completion_time);
+	put_text(out, "state", attempt_state_name(status->state));
+	put_time(out, "transitionTime", status->transition_time);
+	put_conditions(out, status->conditions);
+	put_retry(out, &status->retry);
+	buf_json_key(out, "attemptStatus");
+	buf_putc(out, '{');
+	put_int(out, "id", attempt->id);
+	put_time(out, "startTime", attempt->start_time);
+	put_time(out, "runTime", attempt->run_time);
+	put_time(out, "completionTime", attempt->completion_time);
+	put_text(out, "instanceUID", attempt->instance_uid);
+	buf_json_key(out, "configMapName");
+	buf_printf(out, "\"%s-attempt\"", framework_name);
+	put_text(out, "configMapUID", attempt->config_map_uid);
+	put_completion(out, attempt->completion);
+	buf_json_key(out, "taskRoleStatuses");
+	if (compressed == NULL) {
+		role_statuses_write(out, attempt, framework_name);
+	} else {
+		buf_puts(out, "null");
+		put_text(out, "taskRoleStatusesCompressed", compressed);
+	}
+	buf_puts(out, "}}");
+}

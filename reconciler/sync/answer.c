@@ -1,0 +1,258 @@
+/* What became of calls (FRAMEWORK.md §8, §12); see sync.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/framework/codes.h"
+#include "reconciler/sync/podtemplate.h"
+#include "reconciler/sync/sync.h"
+
+enum { HTTP_NOT_FOUND = 404, HTTP_CONFLICT = 409, HTTP_TOO_MANY_REQUESTS = 429 };
+/* After a failed create, this many succeed one after the other before there is no limit again. */
+enum { CREATE_WINDOW_LAST = 16 };
+
+static bool is_create(enum call_kind kind)
+{
+	return kind == CALL_CREATE_CONFIG_MAP || kind == CALL_CREATE_POD;
+}
+
+static bool is_get(enum call_kind kind)
+{
+	return kind == CALL_GET_CONFIG_MAP || kind == CALL_GET_POD;
+}
+
+static bool is_about_config_map(enum call_kind kind)
+{
+	return kind == CALL_CREATE_CONFIG_MAP || kind == CALL_GET_CONFIG_MAP || kind == CALL_DELETE_CONFIG_MAP;
+}
+
+static struct slot *slot_of(struct framework *framework, const struct call *call)
+{
+	return is_about_config_map(call->kind) ? &framework->config_map : slot_find(framework, call->name);
+}
+
+static void observe(struct framework *framework, const struct call *call, const json_t *object, bool insert)
+{
+	struct slot *slot = slot_of(framework, call);
+	const char *kind = json_str(object, "kind");
+	bool lost = is_get(call->kind) && object_framework_name(object) == NULL;
+	struct error err;
+
+	if (kind != NULL && strcmp(kind, "Status") == 0)
+		return;
+	if (!insert && slot->meta == NULL)
+		return;
+	if (is_about_config_map(call->kind)) {
+		struct config_map *config_map = config_map_parse(object, &err);
+
+		if (config_map != NULL)
+			framework_observe_config_map(framework, config_map, lost);
+	} else {
+		struct pod *pod = pod_parse(object, &err);
+
+		if (pod != NULL)
+			framework_observe_pod(framework, pod, lost);
+	}
+}
+
+/* ---- creates --------------------------------------------------------------------------------------------------------
+ */
+
+static void create_succeeded(struct framework *framework, struct slot *slot, const struct call *call,
+			     const struct call_answer *answer)
+{
+	if (answer->object == NULL) {
+		slot->verify = true; /* done, but by which uid is unreadable */
+		return;
+	}
+	observe(framework, call, answer->object, true);
+	backoff_reset(&framework->creates);
+	if (framework->create_window == 0)
+		return;
+	framework->create_window = framework->create_window >= CREATE_WINDOW_LAST ? 0 : framework->create_window * 2;
+	framework->sweep = true;
+}
+
+static void create_failed(struct framework *framework, struct slot *slot, const struct call_answer *answer,
+			  const struct sync_time *time, struct random *random)
+{
+	create_error_free(slot->error);
+	slot->error = mem_calloc(1, sizeof(*slot->error));
+	slot->error->http_status = answer->http_status;
+	slot->error->is_status = answer->is_status;
+	slot->error->reason = mem_strdup(answer->reason);
+	slot->error->message = mem_strdup(answer->message);
+	slot->error->status_json = answer->is_status ? mem_strdup(answer->body) : NULL;
+	/* Whatever the answer says, the object may be there: an earlier try may have come late, and a duplicate create
+	 * under a full quota answers 403. Only 429 comes from in front of it all. */
+	slot->verify = answer->http_status != HTTP_TOO_MANY_REQUESTS;
+	backoff_fail(&framework->creates, random, time->boot_ms, answer->retry_after_ms);
+	framework->create_window = 1;
+	framework->sweep = true;
+}
+
+/* ---- gets and deletes
+ * ------------------------------------------------------------------------------------------------- */
+
+static void got(struct framework *framework, struct slot *slot, const struct call *call,
+		const struct call_answer *answer)
+{
+	const char *uid = json_str(json_object_get(answer->object, "metadata"), "uid");
+
+	backoff_reset(&framework->others);
+	slot->verify = false;
+	if (call->uid != NULL && uid != NULL && strcmp(call->uid, uid) != 0)
+		slot_gone(slot, call->uid);
+	if (answer->object != NULL)
+		observe(framework, call, answer->object, true);
+}
+
+static void got_nothing(struct framework *framework, struct slot *slot, const struct call *call)
+{
+	backoff_reset(&framework->others);
+	if (call->uid != NULL)
+		slot_gone(slot, call->uid);
+	else if (slot->meta != NULL && slot->lost)
+		slot_clear(slot);
+	slot->verify = false;
+	slot->confirmed_absent = slot->meta == NULL;
+}
+
+static void delete_accepted(struct framework *framework, struct slot *slot, const struct call *call,
+			    const struct call_answer *answer)
+{
+	backoff_reset(&framework->others);
+	if (slot->meta == NULL || strcmp(slot->meta->uid, call->uid) == 0) {
+		slot->deleted = true;
+		if (call->force)
+			slot->forced = true;
+		slot->poll_ms = 0;
+	}
+	if (answer->object != NULL)
+		observe(framework, call, answer->object, false);
+}
+
+static void answer_delete(struct framework *framework, struct slot *slot, const struct call *call,
+			  const struct call_answer *answer, const struct sync_time *time, struct random *random)
+{
+	if (answer->http_status / 100 == 2) {
+		delete_accepted(framework, slot, call, answer);
+	} else if (answer->http_status == HTTP_NOT_FOUND || answer->http_status == HTTP_CONFLICT) {
+		/* 409: the precondition failed, another uid has the name */
+		slot_gone(slot, call->uid);
+		if (answer->http_status == HTTP_CONFLICT)
+			slot->verify = true;
+	} else {
+		backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
+	}
+}
+
+static void answer_delete_framework(struct framework *framework, const struct call *call,
+				    const struct call_answer *answer, const struct sync_time *time,
+				    struct random *random)
+{
+	if (framework->uid == NULL || strcmp(framework->uid, call->uid) != 0)
+		return;
+	/* Accepted, or gone already: an event tells of it. */
+	if (answer->http_status / 100 == 2 || answer->http_status == HTTP_NOT_FOUND ||
+	    answer->http_status == HTTP_CONFLICT)
+		return;
+	framework->retention_sent = false;
+	backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
+}
+
+void framework_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
+		      const struct sync_time *time, struct random *random)
+{
+	struct slot *slot;
+
+	if (call->kind == CALL_DELETE_FRAMEWORK) {
+		answer_delete_framework(framework, call, answer, time, random);
+		return;
+	}
+	slot = slot_of(framework, call);
+	slot->call = CALL_NONE;
+	if (is_create(call->kind))
+		framework->creates_on_way--;
+	if (!answer->sent) {
+		if (is_create(call->kind) && framework->create_window > 0)
+			framework->sweep = true;
+	} else if (is_create(call->kind)) {
+		if (answer->http_status / 100 == 2)
+			create_succeeded(framework, slot, call, answer);
+		else
+			create_failed(framework, slot, answer, time, random);
+	} else if (is_get(call->kind)) {
+		if (answer->http_status / 100 == 2)
+			got(framework, slot, call, answer);
+		else if (answer->http_status == HTTP_NOT_FOUND)
+			got_nothing(framework, slot, call);
+		else
+			backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
+	} else {
+		answer_delete(framework, slot, call, answer, time, random);
+	}
+	if (!is_about_config_map(call->kind))
+		slot_mark_dirty(framework, slot);
+}
+
+/* ---- bodies
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static void write_config_map(const struct framework *framework, struct buf *out)
+{
+	buf_printf(out,
+		   "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\"",
+		   framework->config_map.name, framework->ns);
+	buf_printf(out, ",\"labels\":{\"" FC_FRAMEWORK_NAME "\":\"%s\"}", framework->name);
+	buf_printf(out,
+		   ",\"annotations\":{\"" FC_FRAMEWORK_NAMESPACE "\":\"%s\",\"" FC_FRAMEWORK_NAME
+		   "\":\"%s\",\"" FC_CONFIGMAP_NAME "\":\"%s\",\"" FC_FRAMEWORK_UID
+		   "\":\"%s\",\"" FC_FRAMEWORK_ATTEMPT_ID "\":\"%d\"}",
+		   framework->ns, framework->name, framework->config_map.name, framework->uid,
+		   (int)framework->status.attempt.id);
+	buf_puts(out, ",\"finalizers\":[\"foregroundDeletion\"]");
+	buf_printf(out,
+		   ",\"ownerReferences\":[{\"apiVersion\":\"" FRAMEWORK_API_VERSION
+		   "\",\"kind\":\"Framework\",\"name\":\"%s\",\"uid\":\"%s\",\"controller\":true,"
+		   "\"blockOwnerDeletion\":true}]}}",
+		   framework->name, framework->uid);
+}
+
+static bool config_map_wanted(const struct framework *framework)
+{
+	return framework->exists && framework->has_status && framework->status.state == STATE_CREATION_PENDING &&
+	       framework->deletion_time == 0 && framework->spec.execution_type == EXECUTION_START;
+}
+
+static bool pod_wanted(struct framework *framework, const struct call *call, size_t *role, size_t *index)
+{
+	const struct task_status *task;
+
+	if (!framework->exists || framework->status.attempt.config_map_uid == NULL || framework_completing(framework) ||
+	    !slot_task(framework, slot_find(framework, call->name), role, index))
+		return false;
+	task = &framework->status.attempt.roles[*role].tasks[*index];
+	return task->state == STATE_CREATION_PENDING && !task->deletion_pending &&
+	       framework->written >= framework->roles[*role].tasks[*index].decided;
+}
+
+bool framework_call_body(struct framework *framework, const struct call *call, struct buf *out, struct error *err)
+{
+	size_t role;
+	size_t index;
+
+	if (call->kind == CALL_CREATE_CONFIG_MAP) {
+		if (!config_map_wanted(framework))
+			return false;
+		write_config_map(framework, out);
+		return true;
+	}
+	if (call->kind == CALL_CREATE_POD) {
+		if (!pod_wanted(framework, call, &role, &index))
+			return false;
+		return pod_template_render(framework, role, index, out, err) == 0;
+	}
+	return framework->exists || call->kind != CALL_DELETE_FRAMEWORK;
+}

@@ -1,0 +1,242 @@
+/* Taking in what is seen (DESIGN.md §3 "Own writes are seen at once"): never back to an older version, never up from
+ * the dead; see sync.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/version.h"
+#include "reconciler/sync/podtemplate.h"
+#include "reconciler/sync/sync.h"
+
+static void set_problem(struct framework *framework, const char *problem)
+{
+	if (problem != NULL && (framework->problem == NULL || strcmp(framework->problem, problem) != 0))
+		log_error("[%s/%s]: nothing of this Framework is acted on: %s", framework->ns, framework->name,
+			  problem);
+	mem_replace(&framework->problem, problem);
+}
+
+static void take_spec(struct framework *framework, const json_t *spec)
+{
+	struct framework_spec read;
+	struct error err;
+	char *text = spec == NULL ? mem_strdup("{}") : json_text(spec);
+
+	if (framework->spec_text != NULL && strcmp(framework->spec_text, text) == 0 && framework->problem == NULL) {
+		free(text);
+		return;
+	}
+	pod_templates_free(framework);
+	free(framework->spec_text);
+	framework->spec_text = text;
+	framework->scale = true;
+	framework->sweep = true;
+	if (framework_spec_parse(spec, &read, &err) < 0) {
+		set_problem(framework, err.message);
+		return;
+	}
+	framework_spec_free(&framework->spec);
+	framework->spec = read;
+	set_problem(framework, NULL);
+}
+
+static void take_status(struct framework *framework, const json_t *status)
+{
+	struct framework_status read;
+	struct error err;
+
+	if (!framework_status_present(status))
+		return;
+	if (framework_status_parse(status, &read, &err) < 0) {
+		set_problem(framework, err.message);
+		return;
+	}
+	framework_adopt_status(framework, &read);
+}
+
+/* Somebody else wrote the status: ours goes over it (FRAMEWORK.md §12). Only looked for when nothing of ours is on the
+ * way, so that an own write whose answer is late is never taken for somebody else's. */
+static void check_status(struct framework *framework, const json_t *status)
+{
+	cleanup_buf struct buf text = {0};
+	cleanup_json json_t *ours = NULL;
+	struct error err;
+
+	if (!framework->has_status || framework->version != framework->written)
+		return;
+	framework_status_body(framework,
+			      json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL))
+				      ? COMPRESS_ALWAYS
+				      : COMPRESS_NEVER,
+			      &text);
+	ours = json_parse(text.data, text.len, &err);
+	if (json_equal(json_object_get(ours, "status"), status))
+		return;
+	log_warning("[%s/%s]: somebody else wrote the status: it is overwritten", framework->ns, framework->name);
+	framework->version++;
+	framework->write_by_ms = 0;
+}
+
+static void reset_waits(struct framework *framework)
+{
+	backoff_reset(&framework->creates);
+	backoff_reset(&framework->others);
+}
+
+bool framework_observe(struct framework *framework, const json_t *object, enum observed_by by)
+{
+	struct object_meta meta;
+	struct error err;
+	bool fresh;
+
+	if (object_meta_parse(object, &meta, &err) < 0) {
+		log_error("[%s/%s]: unreadable Framework: %s", framework->ns, framework->name, err.message);
+		return false;
+	}
+	fresh = !framework->exists || strcmp(framework->uid, meta.uid) != 0;
+	if (!fresh && version_compare(meta.resource_version, framework->resource_version) <= 0) {
+		object_meta_free(&meta);
+		return false;
+	}
+	if (fresh) {
+		framework_observe_absent(framework);
+		framework->exists = true;
+		mem_replace(&framework->uid, meta.uid);
+	}
+	mem_replace(&framework->resource_version, meta.resource_version);
+	framework->generation = meta.generation;
+	framework->deletion_time = meta.deletion_time;
+	free(framework->metadata_text);
+	framework->metadata_text = json_text(json_object_get(object, "metadata"));
+	object_meta_free(&meta);
+	take_spec(framework, json_object_get(object, "spec"));
+	if (fresh)
+		take_status(framework, json_object_get(object, "status"));
+	else if (by == OBSERVED_EVENT)
+		check_status(framework, json_object_get(object, "status"));
+	return true;
+}
+
+void framework_observe_absent(struct framework *framework)
+{
+	framework_forget(framework);
+	pod_templates_free(framework);
+	framework_spec_free(&framework->spec);
+	framework->exists = false;
+	mem_replace(&framework->uid, NULL);
+	mem_replace(&framework->resource_version, NULL);
+	mem_replace(&framework->metadata_text, NULL);
+	mem_replace(&framework->spec_text, NULL);
+	mem_replace(&framework->problem, NULL);
+	framework->generation = 0;
+	framework->deletion_time = 0;
+}
+
+/* Whether a newly seen object says anything new about the slot. */
+static bool is_news(const struct slot *slot, const struct object_meta *meta)
+{
+	if (slot->gone_uid != NULL && strcmp(slot->gone_uid, meta->uid) == 0)
+		return false;
+	return slot->meta == NULL || version_compare(meta->resource_version, slot->meta->resource_version) > 0;
+}
+
+/* Another uid under the name: what was there is gone. */
+static void make_room(struct slot *slot, const struct object_meta *meta)
+{
+	bool deleted = false;
+	bool forced = false;
+
+	if (slot->meta != NULL && strcmp(slot->meta->uid, meta->uid) == 0) {
+		deleted = slot->deleted;
+		forced = slot->forced;
+	} else if (slot->meta != NULL) {
+		mem_replace(&slot->gone_uid, slot->meta->uid);
+		slot->conflict_reported = false;
+	}
+	slot_clear(slot);
+	slot->deleted = deleted;
+	slot->forced = forced;
+	slot->confirmed_absent = false;
+}
+
+void framework_observe_pod(struct framework *framework, struct pod *pod, bool lost)
+{
+	struct slot *slot = slot_find(framework, pod->meta.name);
+
+	if (!is_news(slot, &pod->meta)) {
+		pod_free(pod);
+		return;
+	}
+	make_room(slot, &pod->meta);
+	slot->pod = pod;
+	slot->meta = &pod->meta;
+	slot->lost = lost;
+	slot_mark_dirty(framework, slot);
+}
+
+void framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost)
+{
+	struct slot *slot = &framework->config_map;
+
+	if (strcmp(slot->name, config_map->meta.name) != 0 || !is_news(slot, &config_map->meta)) {
+		config_map_free(config_map);
+		return;
+	}
+	make_room(slot, &config_map->meta);
+	slot->config_map = config_map;
+	slot->meta = &config_map->meta;
+	slot->lost = lost;
+}
+
+void framework_observe_gone(struct framework *framework, enum object_kind kind, const char *name, const char *uid,
+			    const char *version, bool certain)
+{
+	struct slot *slot;
+
+	if (kind == KIND_CONFIG_MAP) {
+		slot = &framework->config_map;
+		if (strcmp(slot->name, name) != 0)
+			return;
+	} else {
+		HASH_FIND_STR(framework->slots, name, slot);
+		if (slot == NULL && (!certain || uid[0] == '\0'))
+			return;
+		if (slot == NULL)
+			slot = slot_find(framework, name);
+	}
+	if (uid[0] == '\0') {
+		if (slot->meta == NULL || version_compare(slot->meta->resource_version, version) > 0)
+			return;
+		slot_clear(slot);
+	} else if (certain) {
+		slot_gone(slot, uid);
+	} else if (slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0 &&
+		   version_compare(slot->meta->resource_version, version) <= 0) {
+		slot_clear(slot);
+	}
+	slot->confirmed_absent = false;
+	slot->poll_ms = 0;
+	reset_waits(framework);
+	if (kind == KIND_POD)
+		slot_mark_dirty(framework, slot);
+}
+
+void framework_fence(struct framework *framework)
+{
+	framework->fenced = true;
+	framework->sweep = true;
+}
+
+void framework_written(struct framework *framework, uint64_t version, const char *resource_version)
+{
+	if (version > framework->written)
+		framework->written = version;
+	if (framework->written == framework->version)
+		framework->write_by_ms = INT64_MAX;
+	framework->fenced = false;
+	if (version_compare(resource_version, framework->resource_version) > 0)
+		mem_replace(&framework->resource_version, resource_version);
+	framework_wake_waiting(framework);
+}

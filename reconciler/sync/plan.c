@@ -1,0 +1,76 @@
+/* Filling and emptying plans; see plan.h. */
+#define _GNU_SOURCE
+#include "reconciler/sync/plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/mem.h"
+
+const char *call_kind_name(enum call_kind kind)
+{
+	static const char *const names[] = {
+		[CALL_NONE] = "none",
+		[CALL_CREATE_CONFIG_MAP] = "create ConfigMap",
+		[CALL_GET_CONFIG_MAP] = "get ConfigMap",
+		[CALL_DELETE_CONFIG_MAP] = "delete ConfigMap",
+		[CALL_CREATE_POD] = "create Pod",
+		[CALL_GET_POD] = "get Pod",
+		[CALL_DELETE_POD] = "delete Pod",
+		[CALL_DELETE_FRAMEWORK] = "delete Framework",
+	};
+
+	return names[kind];
+}
+
+void plan_reset(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->call_count; i++) {
+		free(plan->calls[i].name);
+		free(plan->calls[i].uid);
+	}
+	for (size_t i = 0; i < plan->snapshot_count; i++)
+		free(plan->snapshots[i]);
+	for (size_t i = 0; i < plan->event_count; i++)
+		free(plan->events[i].message);
+	free(plan->calls);
+	free(plan->snapshots);
+	free(plan->events);
+	*plan = (struct plan){.wake_ms = INT64_MAX};
+}
+
+void plan_call(struct plan *plan, enum call_kind kind, const char *name, const char *uid, bool force)
+{
+	if (plan->call_count == plan->call_cap) {
+		plan->call_cap = plan->call_cap == 0 ? 8 : plan->call_cap * 2;
+		plan->calls = mem_realloc(plan->calls, plan->call_cap, sizeof(*plan->calls));
+	}
+	plan->calls[plan->call_count++] = (struct call){
+		.kind = kind, .name = mem_strdup(name), .uid = mem_strdup(uid), .force = force};
+}
+
+void plan_snapshot(struct plan *plan, char *text)
+{
+	plan->snapshots = mem_realloc(plan->snapshots, plan->snapshot_count + 1, sizeof(*plan->snapshots));
+	plan->snapshots[plan->snapshot_count++] = text;
+}
+
+void plan_event(struct plan *plan, bool warning, const char *reason, const char *format, ...)
+{
+	va_list args;
+	char *message;
+
+	va_start(args, format);
+	if (vasprintf(&message, format, args) < 0)
+		abort();
+	va_end(args);
+	plan->events = mem_realloc(plan->events, plan->event_count + 1, sizeof(*plan->events));
+	plan->events[plan->event_count++] = (struct plan_event){warning, reason, message};
+}
+
+void plan_wake(struct plan *plan, int64_t at_ms)
+{
+	if (at_ms < plan->wake_ms)
+		plan->wake_ms = at_ms;
+}

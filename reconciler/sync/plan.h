@@ -1,0 +1,58 @@
+/* What a round wants done: API calls, log lines of history, Events, a status write, a time to come back.
+ * Every call in a plan may be carried out at once: what must be persisted first is not in it yet (DESIGN.md §3). */
+#ifndef SYNC_PLAN_H
+#define SYNC_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum call_kind {
+	CALL_NONE,
+	CALL_CREATE_CONFIG_MAP,
+	CALL_GET_CONFIG_MAP,
+	CALL_DELETE_CONFIG_MAP,
+	CALL_CREATE_POD,
+	CALL_GET_POD,
+	CALL_DELETE_POD,
+	CALL_DELETE_FRAMEWORK, /* retention: propagation Foreground */
+};
+
+const char *call_kind_name(enum call_kind kind); /* "create Pod", … */
+
+struct call {
+	enum call_kind kind;
+	char *name;
+	char *uid;  /* deletes: the precondition, and the uid a GET is about; NULL: none */
+	bool force; /* deletes: gracePeriodSeconds 0 */
+};
+
+/* A core/v1 Event about the Framework. */
+struct plan_event {
+	bool warning;
+	const char *reason; /* static, CamelCase */
+	char *message;
+};
+
+struct plan {
+	struct call *calls;
+	size_t call_count;
+	size_t call_cap;
+	char **snapshots; /* log lines of FRAMEWORK.md §14 */
+	size_t snapshot_count;
+	struct plan_event *events;
+	size_t event_count;
+	bool write;      /* write the status now */
+	int64_t wake_ms; /* CLOCK_BOOTTIME of the next round if nothing else happens; INT64_MAX: none */
+};
+
+/* Empties; keeps nothing. Start with {0} and plan_reset. */
+void plan_reset(struct plan *plan);
+void plan_call(struct plan *plan, enum call_kind kind, const char *name, const char *uid, bool force);
+/* text moves into the plan. */
+void plan_snapshot(struct plan *plan, char *text);
+void plan_event(struct plan *plan, bool warning, const char *reason, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+void plan_wake(struct plan *plan, int64_t at_ms);
+
+#endif

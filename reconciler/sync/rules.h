@@ -1,0 +1,51 @@
+/* The parts of a round, one file each; only sync/ includes this. */
+#ifndef SYNC_RULES_H
+#define SYNC_RULES_H
+
+#include "reconciler/sync/state.h"
+
+/* ---- retry.c: FRAMEWORK.md §9 ---- */
+
+struct retry_decision {
+	bool retry;
+	bool accountable;
+	bool conflict; /* Transient and Conflict under the fancy policy: a Framework waits a random delay */
+};
+
+struct retry_decision retry_decide(const struct retry_policy *policy, const struct retry_status *status,
+				   const struct completion *completion);
+
+/* ---- policy.c: FRAMEWORK.md §10 ---- */
+
+/* The full test over all roles. NULL: nothing triggers. The caller owns the completion. */
+struct completion *policy_test(const struct framework *framework);
+/* The test for a Task that has just become Completed: its own role's policy, then the total; it is the trigger. */
+struct completion *policy_test_task(const struct framework *framework, size_t role, size_t index);
+
+/* ---- scale.c: FRAMEWORK.md §11 ---- */
+
+/* Brings the roles and Tasks to the spec. Returns whether anything changed, which must be persisted before going on. */
+bool scale_to_spec(struct round *round);
+/* The backup of podGracefulDeletionTimeoutSec. Returns whether anything changed. */
+bool scale_backup_timeouts(struct round *round);
+
+/* ---- task.c: FRAMEWORK.md §6 ---- */
+
+void task_sync(struct round *round, size_t role, size_t index);
+/* A Pod that no Task owns: deleted on sight when it is under our ConfigMap. */
+void stray_sync(struct round *round, struct slot *slot);
+/* Sets completionStatus if it is unset, frees it otherwise. */
+void task_complete(struct framework *framework, size_t role, size_t index, struct completion *completion);
+
+/* ---- sync.c ---- */
+
+/* Completes the attempt (FRAMEWORK.md §5): graceful while the ConfigMap exists, forced when it is gone. */
+void attempt_complete(struct round *round, struct completion *completion, bool forced);
+
+/* ---- snapshot.c: FRAMEWORK.md §14 ---- */
+
+void snapshot_framework(struct round *round, const char *trigger, const char *message);
+void snapshot_task(struct round *round, size_t role, size_t index, const char *trigger, const char *message,
+		   bool deleting);
+
+#endif

@@ -1,0 +1,134 @@
+/* Bringing roles and Tasks to the spec (FRAMEWORK.md §11); see rules.h. */
+#include "common/framework/codes.h"
+#include "reconciler/sync/rules.h"
+
+bool scale_backup_timeouts(struct round *round)
+{
+	struct framework *framework = round->framework;
+	bool changed = false;
+
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
+		struct role_status *role = &framework->status.attempt.roles[r];
+		int in_spec = framework_spec_find_role(&framework->spec, role->name);
+
+		if (in_spec < 0 || framework->spec.roles[in_spec].pod_graceful_deletion_timeout_sec ==
+					   role->pod_graceful_deletion_timeout_sec)
+			continue;
+		role->pod_graceful_deletion_timeout_sec = framework->spec.roles[in_spec]
+								  .pod_graceful_deletion_timeout_sec;
+		framework->sweep = true; /* a Pod may be due for force deletion now */
+		changed = true;
+	}
+	if (changed)
+		framework_touch(round, WRITE_NOW);
+	return changed;
+}
+
+/* Whether the Task is Completed, wanted no more, and its last state persisted, so that it may leave the list. */
+static bool may_leave(struct round *round, size_t role, size_t index, bool *wait)
+{
+	struct framework *framework = round->framework;
+	const struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
+
+	if (!task->deletion_pending || task->state != STATE_COMPLETED)
+		return false;
+	if (framework->written < framework->roles[role].tasks[index].decided) {
+		*wait = true;
+		return false;
+	}
+	return true;
+}
+
+/* The slot outlives the Task: a Pod in it is looked at as a stray. */
+static void look_at_pod(struct framework *framework, size_t role, size_t index)
+{
+	slot_mark_dirty(framework, task_slot(framework, role, index));
+}
+
+/* want is 0 for a role that is gone from the spec. Returns whether anything changed. */
+static bool scale_role(struct round *round, size_t role, size_t want, bool *wait)
+{
+	struct framework *framework = round->framework;
+	struct role_status *status = &framework->status.attempt.roles[role];
+	bool changed = false;
+
+	for (size_t i = want; i < status->task_count; i++) {
+		if (status->tasks[i].deletion_pending)
+			continue;
+		task_complete(framework, role, i,
+			      completion_predefined(CODE_DELETE_TASK_REQUESTED,
+						    "User has requested to delete the Task by Framework ScaleDown"));
+		task_mark_deletion(round, role, i);
+		look_at_pod(framework, role, i);
+		changed = true;
+	}
+	while (status->task_count > want && may_leave(round, role, status->task_count - 1, wait)) {
+		size_t last = status->task_count - 1;
+
+		if (round->config->snapshot_task_deletion)
+			snapshot_task(round, role, last, "OnTaskDeletion",
+				      "Task will be deleted by Framework ScaleDown", true);
+		look_at_pod(framework, role, last);
+		role_remove_last_task(framework, role);
+		framework_touch(round, WRITE_RUNNING);
+		changed = true;
+	}
+	for (size_t i = 0; i < want && i < status->task_count; i++) {
+		if (!may_leave(round, role, i, wait))
+			continue;
+		if (round->config->snapshot_task_deletion)
+			snapshot_task(round, role, i, "OnTaskDeletion", "Task will be replaced by Framework ScaleUp",
+				      true);
+		role_replace_task(round, role, i);
+		look_at_pod(framework, role, i);
+		changed = true;
+	}
+	while (status->task_count < want) {
+		role_append_task(round, role);
+		look_at_pod(framework, role, status->task_count - 1);
+		changed = true;
+	}
+	return changed;
+}
+
+bool scale_to_spec(struct round *round)
+{
+	struct framework *framework = round->framework;
+	bool changed = false;
+	bool wait = false;
+
+	if (!framework->scale)
+		return false;
+	for (size_t s = 0; s < framework->spec.role_count; s++) {
+		const struct task_role_spec *spec = &framework->spec.roles[s];
+		int found = framework_status_find_role(&framework->status, spec->name);
+		size_t role;
+
+		if (found < 0) {
+			role = framework_append_role(round, spec->name, spec->pod_graceful_deletion_timeout_sec);
+			changed = true;
+		} else {
+			role = (size_t)found;
+		}
+		if (scale_role(round, role, (size_t)spec->task_number, &wait))
+			changed = true;
+	}
+	for (size_t r = 0; r < framework->status.attempt.role_count;) {
+		if (framework_spec_find_role(&framework->spec, framework->status.attempt.roles[r].name) >= 0) {
+			r++;
+			continue;
+		}
+		if (scale_role(round, r, 0, &wait))
+			changed = true;
+		if (framework->status.attempt.roles[r].task_count == 0) {
+			framework_remove_role(framework, r);
+			framework_touch(round, WRITE_RUNNING);
+			changed = true;
+		} else {
+			r++;
+		}
+	}
+	/* Tasks still on their way out set scale again when they become Completed; written ones are waited for here. */
+	framework->scale = wait;
+	return changed;
+}

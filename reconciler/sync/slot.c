@@ -1,0 +1,169 @@
+/* Named places for observed objects, and backoff; see state.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "reconciler/sync/state.h"
+
+/* Kubernetes' names are at most 253 bytes; ours are shorter: 63 + 63 + 5 + 2. */
+enum { POD_NAME_SIZE = 256 };
+
+void create_error_free(struct create_error *error)
+{
+	if (error == NULL)
+		return;
+	free(error->reason);
+	free(error->message);
+	free(error->status_json);
+	free(error);
+}
+
+struct slot *slot_find(struct framework *framework, const char *name)
+{
+	struct slot *slot;
+
+	HASH_FIND_STR(framework->slots, name, slot);
+	if (slot == NULL) {
+		slot = mem_calloc(1, sizeof(*slot));
+		slot->name = mem_strdup(name);
+		HASH_ADD_KEYPTR(hh, framework->slots, slot->name, strlen(slot->name), slot);
+	}
+	return slot;
+}
+
+struct slot *task_slot(struct framework *framework, size_t role, size_t index)
+{
+	char name[POD_NAME_SIZE];
+
+	snprintf(name, sizeof(name), "%s-%s-%zu", framework->name, framework->status.attempt.roles[role].name, index);
+	return slot_find(framework, name);
+}
+
+void slot_mark_dirty(struct framework *framework, struct slot *slot)
+{
+	if (slot->dirty)
+		return;
+	slot->dirty = true;
+	slot->next_dirty = framework->dirty;
+	framework->dirty = slot;
+}
+
+void slot_mark_waiting(struct framework *framework, struct slot *slot)
+{
+	if (slot->waiting)
+		return;
+	slot->waiting = true;
+	slot->next_waiting = framework->waiting;
+	framework->waiting = slot;
+}
+
+void framework_wake_waiting(struct framework *framework)
+{
+	struct slot *slot = framework->waiting;
+
+	framework->waiting = NULL;
+	while (slot != NULL) {
+		struct slot *next = slot->next_waiting;
+
+		slot->waiting = false;
+		slot_mark_dirty(framework, slot);
+		slot = next;
+	}
+}
+
+static bool role_named(const struct framework *framework, size_t role, const char *name, size_t len)
+{
+	const char *found;
+
+	if (role >= framework->status.attempt.role_count)
+		return false;
+	found = framework->status.attempt.roles[role].name;
+	return strncmp(found, name, len) == 0 && found[len] == '\0';
+}
+
+bool slot_task(struct framework *framework, struct slot *slot, size_t *role, size_t *index)
+{
+	size_t prefix = strlen(framework->name);
+	const char *role_name = slot->name + prefix + 1;
+	const char *dash;
+	char *end;
+	unsigned long number;
+
+	if (strncmp(slot->name, framework->name, prefix) != 0 || slot->name[prefix] != '-')
+		return false;
+	dash = strchr(role_name, '-');
+	if (dash == NULL || dash[1] < '0' || dash[1] > '9' || (dash[1] == '0' && dash[2] != '\0'))
+		return false;
+	number = strtoul(dash + 1, &end, 10);
+	if (*end != '\0')
+		return false;
+	if (!role_named(framework, slot->role_hint, role_name, (size_t)(dash - role_name))) {
+		slot->role_hint = 0;
+		while (slot->role_hint < framework->status.attempt.role_count &&
+		       !role_named(framework, slot->role_hint, role_name, (size_t)(dash - role_name)))
+			slot->role_hint++;
+	}
+	if (slot->role_hint >= framework->status.attempt.role_count ||
+	    number >= framework->status.attempt.roles[slot->role_hint].task_count)
+		return false;
+	*role = slot->role_hint;
+	*index = number;
+	return true;
+}
+
+void slot_clear(struct slot *slot)
+{
+	pod_free(slot->pod);
+	config_map_free(slot->config_map);
+	slot->pod = NULL;
+	slot->config_map = NULL;
+	slot->meta = NULL;
+	slot->deleted = false;
+	slot->forced = false;
+	slot->lost = false;
+}
+
+void slot_delete(struct framework *framework, struct slot *slot)
+{
+	HASH_DEL(framework->slots, slot);
+	slot_clear(slot);
+	free(slot->name);
+	free(slot->gone_uid);
+	create_error_free(slot->error);
+	free(slot);
+}
+
+void slot_gone(struct slot *slot, const char *uid)
+{
+	if (slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0)
+		slot_clear(slot);
+	mem_replace(&slot->gone_uid, uid);
+}
+
+/* ---- backoff --------------------------------------------------------------------------------------------------- */
+
+/* DESIGN.md §3: exponential with jitter, 5 ms to 60 s. */
+enum { BACKOFF_FIRST_MS = 5, BACKOFF_LAST_MS = 60 * 1000, BACKOFF_DOUBLINGS = 14 };
+
+void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms)
+{
+	int64_t delay = (int64_t)BACKOFF_FIRST_MS
+			<< (backoff->failures < BACKOFF_DOUBLINGS ? backoff->failures : BACKOFF_DOUBLINGS);
+
+	if (delay > BACKOFF_LAST_MS)
+		delay = BACKOFF_LAST_MS;
+	delay = random_between(random, delay / 2, delay);
+	if (delay < retry_after_ms)
+		delay = random_between(random, retry_after_ms, retry_after_ms + retry_after_ms / 4);
+	/* Calls that were on the way together fail together: one step, not one each. */
+	if (now_ms >= backoff->until_ms)
+		backoff->failures++;
+	if (now_ms + delay > backoff->until_ms)
+		backoff->until_ms = now_ms + delay;
+}
+
+void backoff_reset(struct backoff *backoff)
+{
+	*backoff = (struct backoff){0};
+}

@@ -1,0 +1,192 @@
+/* Sending calls about one named object: what holds them back, and what makes sure of absence (FRAMEWORK.md §12,
+ * DESIGN.md §3); see state.h. */
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "reconciler/sync/state.h"
+
+/* Between two GETs that wait for something no event will tell of. */
+enum { POLL_MS = 1000 };
+
+bool slot_is_config_map(const struct framework *framework, const struct slot *slot)
+{
+	return slot == &framework->config_map;
+}
+
+bool slot_ours(const struct slot *slot, const char *controller_uid)
+{
+	return slot->meta != NULL && controller_uid != NULL && strcmp(slot->meta->controller_uid, controller_uid) == 0;
+}
+
+bool round_may_act(struct round *round, struct slot *slot, uint64_t decided)
+{
+	struct framework *framework = round->framework;
+
+	if (!framework->fenced && framework->written >= decided)
+		return true;
+	if (framework->fenced)
+		framework->fence_wanted = true;
+	if (!slot_is_config_map(framework, slot))
+		slot_mark_waiting(framework, slot);
+	return false;
+}
+
+void round_sweep_at(struct round *round, int64_t at_ms)
+{
+	if (at_ms < round->framework->sweep_at_ms)
+		round->framework->sweep_at_ms = at_ms;
+}
+
+static enum call_kind kind_of(const struct framework *framework, const struct slot *slot, enum call_kind pod_kind)
+{
+	if (!slot_is_config_map(framework, slot))
+		return pod_kind;
+	switch (pod_kind) {
+	case CALL_CREATE_POD: return CALL_CREATE_CONFIG_MAP;
+	case CALL_GET_POD: return CALL_GET_CONFIG_MAP;
+	default: return CALL_DELETE_CONFIG_MAP;
+	}
+}
+
+static bool backed_off(struct round *round, const struct backoff *backoff)
+{
+	if (round->time.boot_ms >= backoff->until_ms)
+		return false;
+	round_sweep_at(round, backoff->until_ms);
+	return true;
+}
+
+static void send(struct round *round, struct slot *slot, enum call_kind kind, const char *uid, bool force)
+{
+	slot->call = kind_of(round->framework, slot, kind);
+	plan_call(round->plan, slot->call, slot->name, uid, force);
+}
+
+static void send_delete(struct round *round, struct slot *slot, const char *uid, bool force)
+{
+	if (slot->call != CALL_NONE || backed_off(round, &round->framework->others) || !round_may_act(round, slot, 0))
+		return;
+	send(round, slot, CALL_DELETE_POD, uid, force);
+}
+
+void slot_send_get(struct round *round, struct slot *slot, const char *uid)
+{
+	if (slot->call != CALL_NONE || backed_off(round, &round->framework->others))
+		return;
+	if (round->time.boot_ms < slot->poll_ms) {
+		round_sweep_at(round, slot->poll_ms);
+		return;
+	}
+	slot->poll_ms = round->time.boot_ms + POLL_MS;
+	send(round, slot, CALL_GET_POD, uid, false);
+}
+
+void slot_send_delete(struct round *round, struct slot *slot)
+{
+	if (slot->meta->deletion_time == 0 && !slot->deleted)
+		send_delete(round, slot, slot->meta->uid, false);
+	else if (slot->lost)
+		slot_send_get(round, slot, slot->meta->uid);
+}
+
+void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout_sec)
+{
+	int64_t due_sec;
+
+	if (slot->forced || slot->lost) {
+		slot_send_get(round, slot, slot->meta->uid);
+		return;
+	}
+	if (timeout_sec == SECONDS_NULL)
+		return;
+	if (__builtin_add_overflow(slot->meta->deletion_time - slot->meta->deletion_grace_sec, timeout_sec, &due_sec))
+		return;
+	if (round->now_sec >= due_sec)
+		send_delete(round, slot, slot->meta->uid, true);
+	else if (due_sec - round->now_sec < INT64_MAX / 2000)
+		round_sweep_at(round, round->time.boot_ms + (due_sec - round->now_sec) * 1000);
+}
+
+bool slot_confirm_gone(struct round *round, struct slot *slot, const char *uid)
+{
+	/* A name is held by one object at a time: another uid there means that this one is gone. */
+	if (slot->meta != NULL && strcmp(slot->meta->uid, uid) != 0)
+		return true;
+	if (slot->meta == NULL && slot->gone_uid != NULL && strcmp(slot->gone_uid, uid) == 0)
+		return true;
+	if (slot->meta == NULL)
+		slot_send_get(round, slot, uid);
+	return false;
+}
+
+bool slot_confirm_deleted(struct round *round, struct slot *slot, const char *uid)
+{
+	if (slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0) {
+		slot_send_delete(round, slot);
+		return false;
+	}
+	if (slot->meta == NULL && !slot->deleted && (slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0)) {
+		send_delete(round, slot, uid, false);
+		return false;
+	}
+	return slot_confirm_gone(round, slot, uid);
+}
+
+bool slot_confirm_none(struct round *round, struct slot *slot, const char *controller_uid)
+{
+	if (slot->meta != NULL) {
+		if (!slot_ours(slot, controller_uid))
+			return true;
+		slot_send_delete(round, slot);
+		return false;
+	}
+	if (slot->call == CALL_NONE && slot->confirmed_absent)
+		return true;
+	slot_send_get(round, slot, NULL);
+	return false;
+}
+
+void slot_send_create(struct round *round, struct slot *slot)
+{
+	struct framework *framework = round->framework;
+
+	if (slot->call != CALL_NONE)
+		return;
+	if (slot->verify) {
+		slot_send_get(round, slot, NULL);
+		return;
+	}
+	if (backed_off(round, &framework->creates))
+		return;
+	if (framework->create_window > 0 && framework->creates_on_way >= framework->create_window)
+		return; /* the answer to one on the way sweeps */
+	slot->confirmed_absent = false;
+	framework->creates_on_way++;
+	send(round, slot, CALL_CREATE_POD, NULL, false);
+}
+
+void slot_create_failed(struct round *round, struct slot *slot)
+{
+	struct create_error *error = slot->error;
+
+	plan_event(round->plan, true,
+		   slot_is_config_map(round->framework, slot) ? "FailedCreateConfigMap" : "FailedCreatePod",
+		   "Failed to create %s: %s", slot->name, error->message);
+	create_error_free(error);
+	slot->error = NULL;
+}
+
+void slot_report_conflict(struct round *round, struct slot *slot)
+{
+	if (!slot->conflict_reported) {
+		slot->conflict_reported = true;
+		plan_event(round->plan, true, "NamingConflict",
+			   "%s %s with uid %s is controlled by %s \"%s\" and not by this Framework: it is left alone, "
+			   "and waited for",
+			   slot->config_map != NULL ? "ConfigMap" : "Pod", slot->name, slot->meta->uid,
+			   slot->meta->controller_uid[0] == '\0' ? "nobody" : slot->meta->controller_kind,
+			   slot->meta->controller_name);
+	}
+	if (slot->lost)
+		slot_send_get(round, slot, NULL);
+}

@@ -1,0 +1,160 @@
+/* Bodies of status writes, and the history snapshots (FRAMEWORK.md §14); see sync.h and rules.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "reconciler/sync/rules.h"
+#include "reconciler/sync/sync.h"
+
+enum {
+	COMPRESS_FROM = 700 * 1024, /* of taskRoleStatuses, FRAMEWORK.md §13 */
+	OBJECT_MAX = 1400 * 1024,   /* of the whole object: etcd refuses 1.5 MiB */
+};
+
+/* Appends the status, compressed as asked; true when it went compressed. */
+static bool write_status(const struct framework *framework, enum compress_when when, struct buf *out)
+{
+	cleanup_buf struct buf roles = {0};
+	cleanup_free char *compressed = NULL;
+	size_t start = out->len;
+	size_t rest = framework->spec_text == NULL ? 0
+						   : strlen(framework->spec_text) + strlen(framework->metadata_text);
+
+	if (when != COMPRESS_ALWAYS) {
+		framework_status_write(out, &framework->status, framework->name, NULL);
+		if (out->len - start + rest <= OBJECT_MAX &&
+		    (when == COMPRESS_NEVER || out->len - start < COMPRESS_FROM))
+			return false;
+	}
+	role_statuses_write(&roles, &framework->status.attempt, framework->name);
+	if (when == COMPRESS_LARGE && roles.len < COMPRESS_FROM && out->len - start + rest <= OBJECT_MAX)
+		return false;
+	compressed = text_compress(roles.data, roles.len);
+	out->len = start;
+	framework_status_write(out, &framework->status, framework->name, compressed);
+	return true;
+}
+
+bool framework_status_body(const struct framework *framework, enum compress_when when, struct buf *out)
+{
+	bool compressed;
+
+	buf_puts(out, "{\"apiVersion\":\"" FRAMEWORK_API_VERSION "\",\"kind\":\"Framework\",\"metadata\":{\"name\":");
+	buf_json_string(out, framework->name);
+	buf_puts(out, ",\"namespace\":");
+	buf_json_string(out, framework->ns);
+	buf_puts(out, ",\"uid\":");
+	buf_json_string(out, framework->uid);
+	buf_puts(out, ",\"resourceVersion\":");
+	buf_json_string(out, framework->resource_version);
+	buf_puts(out, "},\"status\":");
+	compressed = write_status(framework, when, out);
+	buf_putc(out, '}');
+	return compressed;
+}
+
+void framework_object_text(const struct framework *framework, struct buf *out)
+{
+	struct error err;
+	cleanup_json json_t *metadata = json_parse(framework->metadata_text, strlen(framework->metadata_text), &err);
+	cleanup_free char *text = NULL;
+
+	json_object_set_new(metadata, "resourceVersion", json_string(framework->resource_version));
+	text = json_text(metadata);
+	buf_printf(
+		out,
+		"{\"apiVersion\":\"" FRAMEWORK_API_VERSION "\",\"kind\":\"Framework\",\"metadata\":%s,\"spec\":", text);
+	buf_puts(out, framework->spec_text);
+	buf_puts(out, ",\"status\":");
+	framework_status_write(out, &framework->status, framework->name, NULL);
+	buf_putc(out, '}');
+}
+
+void snapshot_framework(struct round *round, const char *trigger, const char *message)
+{
+	struct buf line = {0};
+
+	buf_printf(&line, "[%s/%s]: %s: %s: ObjectSnapshot: ", round->framework->ns, round->framework->name, message,
+		   trigger);
+	framework_object_text(round->framework, &line);
+	plan_snapshot(round->plan, buf_steal(&line));
+}
+
+static void put_pair(struct buf *out, const char *name, const char *value)
+{
+	buf_json_key(out, name);
+	buf_json_string(out, value == NULL ? "" : value);
+}
+
+static void put_task_metadata(struct buf *out, const struct round *round, size_t role, size_t index, bool deleting)
+{
+	const struct framework *framework = round->framework;
+	const struct framework_attempt_status *attempt = &framework->status.attempt;
+	const struct task_status *task = &attempt->roles[role].tasks[index];
+	char time[TIME_RFC3339_SIZE];
+
+	buf_printf(out, "{\"name\":\"%s-%s-%zu\"", framework->name, attempt->roles[role].name, index);
+	put_pair(out, "namespace", framework->ns);
+	put_pair(out, "uid", task->instance_uid);
+	put_pair(out, "resourceVersion", framework->resource_version);
+	buf_json_key(out, "generation");
+	buf_put_int(out, framework->generation);
+	put_pair(out, "creationTimestamp", time_format_rfc3339(task->start_time, time));
+	if (deleting) {
+		put_pair(out, "deletionTimestamp", time_format_rfc3339(round->now_sec, time));
+		buf_puts(out, ",\"deletionGracePeriodSeconds\":0");
+	}
+	buf_json_key(out, "labels");
+	buf_printf(out,
+		   "{\"" FC_FRAMEWORK_NAME "\":\"%s\",\"" FC_TASKROLE_NAME "\":\"%s\",\"" FC_TASK_INDEX "\":\"%zu\"}",
+		   framework->name, attempt->roles[role].name, index);
+	buf_json_key(out, "annotations");
+	buf_putc(out, '{');
+	put_pair(out, FC_FRAMEWORK_NAMESPACE, framework->ns);
+	put_pair(out, FC_FRAMEWORK_NAME, framework->name);
+	put_pair(out, FC_TASKROLE_NAME, attempt->roles[role].name);
+	buf_printf(out, ",\"" FC_TASK_INDEX "\":\"%zu\"", index);
+	put_pair(out, FC_CONFIGMAP_NAME, framework->config_map.name);
+	put_pair(out, FC_FRAMEWORK_UID, framework->uid);
+	buf_printf(out, ",\"" FC_FRAMEWORK_ATTEMPT_ID "\":\"%d\"", (int)attempt->id);
+	put_pair(out, FC_FRAMEWORK_ATTEMPT_INSTANCE_UID, attempt->instance_uid);
+	put_pair(out, FC_CONFIGMAP_UID, attempt->config_map_uid);
+	put_pair(out, FC_TASKROLE_UID, attempt->roles[role].instance_uid);
+	put_pair(out, FC_TASK_UID, task->instance_uid);
+	buf_puts(out, "}}");
+}
+
+static void put_task_spec(struct buf *out, const struct framework *framework, const char *role_name)
+{
+	struct error err;
+	cleanup_json json_t *spec = json_parse(framework->spec_text, strlen(framework->spec_text), &err);
+	int in_spec = framework_spec_find_role(&framework->spec, role_name);
+	const json_t *task = NULL;
+	cleanup_free char *text = NULL;
+
+	if (in_spec >= 0)
+		task = json_path(json_array_get(json_object_get(spec, "taskRoles"), (size_t)in_spec), "task", NULL);
+	text = task == NULL ? mem_strdup("null") : json_text(task);
+	buf_puts(out, text);
+}
+
+void snapshot_task(struct round *round, size_t role, size_t index, const char *trigger, const char *message,
+		   bool deleting)
+{
+	const struct framework *framework = round->framework;
+	const struct role_status *role_status = &framework->status.attempt.roles[role];
+	struct buf line = {0};
+
+	buf_printf(&line, "[%s/%s][%s][%zu]: %s: %s: ObjectSnapshot: ", framework->ns, framework->name,
+		   role_status->name, index, message, trigger);
+	buf_puts(&line, "{\"apiVersion\":\"" FRAMEWORK_API_VERSION "\",\"kind\":\"Task\",\"metadata\":");
+	put_task_metadata(&line, round, role, index, deleting);
+	buf_puts(&line, ",\"spec\":");
+	put_task_spec(&line, framework, role_status->name);
+	buf_puts(&line, ",\"status\":");
+	task_status_write(&line, &role_status->tasks[index], framework->name, role_status->name, index);
+	buf_putc(&line, '}');
+	plan_snapshot(round->plan, buf_steal(&line));
+}

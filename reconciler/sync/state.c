@@ -1,0 +1,405 @@
+/* The tables of the two state machines, and everything that changes a Framework's status; see state.h.
+ *
+ *   AttemptCreationPending → AttemptCreationRequested → AttemptPreparing → AttemptRunning
+ *        ↑        │                 │                        │  (↔ Tasks)        │
+ *        │        │                 │                        └────────┬──────────┘
+ *      retry      │                 │                   AttemptDeletionPending → AttemptDeletionRequested
+ *        │        │                 │                                 │                   │
+ *        │        │                 └────────────────────→ AttemptDeleting ←──────────────┘
+ *        │        ↓                                                   ↓
+ *        └── AttemptCompleted ←──────────── (from every state before it)
+ *                 │
+ *                 ↓
+ *             Completed
+ */
+#include "reconciler/sync/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+#define BIT(state) (1U << (state))
+
+/* FRAMEWORK.md §5: from each state, the states that may follow. */
+static const unsigned framework_moves[STATE_COUNT] = {
+	[STATE_CREATION_PENDING] = BIT(STATE_CREATION_REQUESTED) | BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_CREATION_REQUESTED] = BIT(STATE_PREPARING) | BIT(STATE_DELETING) | BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_PREPARING] = BIT(STATE_RUNNING) | BIT(STATE_DELETION_PENDING) | BIT(STATE_DELETING) |
+			    BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_RUNNING] = BIT(STATE_DELETION_PENDING) | BIT(STATE_DELETING) | BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_DELETION_PENDING] = BIT(STATE_DELETION_REQUESTED) | BIT(STATE_DELETING) | BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_DELETION_REQUESTED] = BIT(STATE_DELETING) | BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_DELETING] = BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_ATTEMPT_COMPLETED] = BIT(STATE_CREATION_PENDING) | BIT(STATE_COMPLETED),
+	[STATE_COMPLETED] = 0,
+};
+
+/* FRAMEWORK.md §6: the same for Tasks, and Running goes back to Preparing when its Pod goes back to Pending. */
+static const unsigned task_moves[STATE_COUNT] = {
+	[STATE_CREATION_PENDING] = BIT(STATE_CREATION_REQUESTED) | BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_CREATION_REQUESTED] = BIT(STATE_PREPARING) | BIT(STATE_DELETING) | BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_PREPARING] = BIT(STATE_RUNNING) | BIT(STATE_DELETION_PENDING) | BIT(STATE_DELETING) |
+			    BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_RUNNING] = BIT(STATE_PREPARING) | BIT(STATE_DELETION_PENDING) | BIT(STATE_DELETING) |
+			  BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_DELETION_PENDING] = BIT(STATE_DELETION_REQUESTED) | BIT(STATE_DELETING) | BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_DELETION_REQUESTED] = BIT(STATE_DELETING) | BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_DELETING] = BIT(STATE_ATTEMPT_COMPLETED),
+	[STATE_ATTEMPT_COMPLETED] = BIT(STATE_CREATION_PENDING) | BIT(STATE_COMPLETED),
+	[STATE_COMPLETED] = 0,
+};
+
+bool framework_move_allowed(enum attempt_state from, enum attempt_state to)
+{
+	return (framework_moves[from] & BIT(to)) != 0;
+}
+
+bool task_move_allowed(enum attempt_state from, enum attempt_state to)
+{
+	return (task_moves[from] & BIT(to)) != 0;
+}
+
+/* ---- versions -------------------------------------------------------------------------------------------------- */
+
+void framework_touch(struct round *round, int64_t delay_ms)
+{
+	struct framework *framework = round->framework;
+	int64_t by = round->time.boot_ms + delay_ms;
+
+	framework->version++;
+	if (by < framework->write_by_ms)
+		framework->write_by_ms = by;
+}
+
+bool framework_completing(const struct framework *framework)
+{
+	return framework->status.attempt.completion != NULL;
+}
+
+/* ---- counters -------------------------------------------------------------------------------------------------- */
+
+static void count_task(struct role_work *work, const struct task_status *task, int32_t sign)
+{
+	if (task->state == STATE_CREATION_PENDING)
+		work->creation_pending += sign;
+	if (task->deletion_pending)
+		return;
+	work->live += sign;
+	if (task->state == STATE_RUNNING)
+		work->running += sign;
+	if (task->state != STATE_COMPLETED)
+		return;
+	work->completed += sign;
+	if (task->attempt.completion != NULL && task->attempt.completion->succeeded)
+		work->succeeded += sign;
+	else
+		work->failed += sign;
+}
+
+struct role_work role_count(const struct role_status *role)
+{
+	struct role_work work = {0};
+
+	for (size_t i = 0; i < role->task_count; i++)
+		count_task(&work, &role->tasks[i], 1);
+	return work;
+}
+
+/* ---- states ---------------------------------------------------------------------------------------------------- */
+
+static void refuse_move(const struct framework *framework, const char *who, enum attempt_state from,
+			enum attempt_state to)
+{
+	log_error("[%s/%s]: %s: no move from %s to %s: aborting", framework->ns, framework->name, who,
+		  attempt_state_name(from), attempt_state_name(to));
+	abort();
+}
+
+void framework_enter(struct round *round, enum attempt_state state, int64_t write_delay_ms)
+{
+	struct framework *framework = round->framework;
+	struct framework_status *status = &framework->status;
+
+	if (!framework_move_allowed(status->state, state))
+		refuse_move(framework, "Framework", status->state, state);
+	log_v(2, "[%s/%s]: %s -> %s", framework->ns, framework->name, attempt_state_name(status->state),
+	      attempt_state_name(state));
+	status->state = state;
+	status->transition_time = round->now_sec;
+	if (state == STATE_RUNNING) {
+		status->attempt.run_time = round->now_sec;
+		if (status->run_time == 0)
+			status->run_time = round->now_sec;
+	} else if (state == STATE_ATTEMPT_COMPLETED) {
+		status->attempt.completion_time = round->now_sec;
+	} else if (state == STATE_COMPLETED) {
+		status->completion_time = round->now_sec;
+	}
+	framework_touch(round, write_delay_ms);
+	framework->decided = framework->version;
+	framework->sweep = true;
+}
+
+void task_enter(struct round *round, size_t role, size_t index, enum attempt_state state, int64_t write_delay_ms)
+{
+	struct framework *framework = round->framework;
+	struct role_work *work = &framework->roles[role];
+	struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
+
+	if (!task_move_allowed(task->state, state))
+		refuse_move(framework, "Task", task->state, state);
+	log_v(3, "[%s/%s][%s][%zu]: %s -> %s", framework->ns, framework->name,
+	      framework->status.attempt.roles[role].name, index, attempt_state_name(task->state),
+	      attempt_state_name(state));
+	count_task(work, task, -1);
+	task->state = state;
+	count_task(work, task, 1);
+	task->transition_time = round->now_sec;
+	if (state == STATE_RUNNING) {
+		task->attempt.run_time = round->now_sec;
+		if (task->run_time == 0)
+			task->run_time = round->now_sec;
+	} else if (state == STATE_ATTEMPT_COMPLETED) {
+		task->attempt.completion_time = round->now_sec;
+	} else if (state == STATE_COMPLETED) {
+		task->completion_time = round->now_sec;
+		if (task->deletion_pending)
+			framework->scale = true;
+	}
+	framework_touch(round, write_delay_ms);
+	work->tasks[index].decided = framework->version;
+}
+
+void task_mark_deletion(struct round *round, size_t role, size_t index)
+{
+	struct framework *framework = round->framework;
+	struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
+
+	count_task(&framework->roles[role], task, -1);
+	task->deletion_pending = true;
+	count_task(&framework->roles[role], task, 1);
+	framework_touch(round, WRITE_NOW);
+	framework->roles[role].tasks[index].decided = framework->version;
+}
+
+/* ---- Tasks and roles ------------------------------------------------------------------------------------------- */
+
+static char *new_uuid(struct round *round)
+{
+	char text[UUID_SIZE];
+
+	return mem_strdup(random_uuid(round->random, text));
+}
+
+static void task_begin(struct round *round, struct task_status *task)
+{
+	*task = (struct task_status){
+		.instance_uid = new_uuid(round),
+		.start_time = round->now_sec,
+		.transition_time = round->now_sec,
+		.state = STATE_CREATION_PENDING,
+		.retry = {.delay_sec = DELAY_NULL},
+		.attempt = {.start_time = round->now_sec},
+	};
+}
+
+static void role_reserve(struct role_status *role, struct role_work *work, size_t count)
+{
+	if (count > role->task_cap) {
+		role->task_cap = count > role->task_cap * 2 ? count : role->task_cap * 2;
+		role->tasks = mem_realloc(role->tasks, role->task_cap, sizeof(*role->tasks));
+	}
+	if (role->task_cap > work->cap) {
+		work->tasks = mem_realloc(work->tasks, role->task_cap, sizeof(*work->tasks));
+		memset(work->tasks + work->cap, 0, (role->task_cap - work->cap) * sizeof(*work->tasks));
+		work->cap = role->task_cap;
+	}
+}
+
+void role_append_task(struct round *round, size_t role)
+{
+	struct framework *framework = round->framework;
+	struct role_status *status = &framework->status.attempt.roles[role];
+	struct role_work *work = &framework->roles[role];
+	size_t index = status->task_count;
+
+	role_reserve(status, work, index + 1);
+	task_begin(round, &status->tasks[index]);
+	status->task_count++;
+	count_task(work, &status->tasks[index], 1);
+	framework_touch(round, WRITE_NOW);
+	work->tasks[index].decided = framework->version;
+}
+
+void role_replace_task(struct round *round, size_t role, size_t index)
+{
+	struct framework *framework = round->framework;
+	struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
+
+	count_task(&framework->roles[role], task, -1);
+	task_status_free(task);
+	task_begin(round, task);
+	count_task(&framework->roles[role], task, 1);
+	framework_touch(round, WRITE_NOW);
+	framework->roles[role].tasks[index].decided = framework->version;
+}
+
+void role_remove_last_task(struct framework *framework, size_t role)
+{
+	struct role_status *status = &framework->status.attempt.roles[role];
+	struct task_status *task = &status->tasks[status->task_count - 1];
+
+	count_task(&framework->roles[role], task, -1);
+	task_status_free(task);
+	status->task_count--;
+}
+
+size_t framework_append_role(struct round *round, const char *name, int64_t graceful_timeout_sec)
+{
+	struct framework *framework = round->framework;
+	struct framework_attempt_status *attempt = &framework->status.attempt;
+	size_t role = attempt->role_count++;
+
+	attempt->roles = mem_realloc(attempt->roles, attempt->role_count, sizeof(*attempt->roles));
+	framework->roles = mem_realloc(framework->roles, attempt->role_count, sizeof(*framework->roles));
+	attempt->roles[role] = (struct role_status){
+		.name = mem_strdup(name),
+		.instance_uid = new_uuid(round),
+		.pod_graceful_deletion_timeout_sec = graceful_timeout_sec,
+	};
+	framework->roles[role] = (struct role_work){0};
+	framework_touch(round, WRITE_NOW);
+	return role;
+}
+
+void framework_remove_role(struct framework *framework, size_t role)
+{
+	struct framework_attempt_status *attempt = &framework->status.attempt;
+	size_t last = attempt->role_count - 1;
+
+	role_status_free(&attempt->roles[role]);
+	free(framework->roles[role].tasks);
+	attempt->roles[role] = attempt->roles[last];
+	framework->roles[role] = framework->roles[last];
+	attempt->role_count--;
+}
+
+static void free_role_work(struct framework *framework)
+{
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
+		free(framework->roles[r].tasks);
+	free(framework->roles);
+	framework->roles = NULL;
+}
+
+void framework_new_attempt(struct round *round, int32_t id)
+{
+	struct framework *framework = round->framework;
+	struct framework_attempt_status *attempt = &framework->status.attempt;
+
+	free_role_work(framework);
+	framework_attempt_status_free(attempt);
+	attempt->id = id;
+	attempt->start_time = round->now_sec;
+	for (size_t r = 0; r < framework->spec.role_count; r++) {
+		const struct task_role_spec *spec = &framework->spec.roles[r];
+		size_t role = framework_append_role(round, spec->name, spec->pod_graceful_deletion_timeout_sec);
+
+		role_reserve(&attempt->roles[role], &framework->roles[role], (size_t)spec->task_number);
+		for (int32_t i = 0; i < spec->task_number; i++)
+			role_append_task(round, role);
+	}
+	framework_touch(round, WRITE_NOW);
+	framework->sweep = true;
+}
+
+void task_new_attempt(struct round *round, size_t role, size_t index)
+{
+	struct task_status *task = &round->framework->status.attempt.roles[role].tasks[index];
+
+	task_attempt_status_free(&task->attempt);
+	task->attempt.id = task->retry.total;
+	task->attempt.start_time = round->now_sec;
+}
+
+/* ---- the Framework --------------------------------------------------------------------------------------------- */
+
+struct framework *framework_new(const char *ns, const char *name)
+{
+	struct framework *framework = mem_calloc(1, sizeof(*framework));
+
+	framework->ns = mem_strdup(ns);
+	framework->name = mem_strdup(name);
+	framework->config_map.name = mem_printf("%s-attempt", name);
+	framework->write_by_ms = INT64_MAX;
+	framework->sweep_at_ms = INT64_MAX;
+	return framework;
+}
+
+void framework_forget(struct framework *framework)
+{
+	free_role_work(framework);
+	framework_status_free(&framework->status);
+	framework->has_status = false;
+	framework->hold = 0;
+	framework->written = framework->version;
+	framework->write_by_ms = INT64_MAX;
+	framework->retention_sent = false;
+	backoff_reset(&framework->creates);
+	backoff_reset(&framework->others);
+	framework->create_window = 0;
+	framework->sweep = true;
+	framework->scale = true;
+}
+
+void framework_adopt_status(struct framework *framework, struct framework_status *status)
+{
+	free_role_work(framework);
+	framework_status_free(&framework->status);
+	framework->status = *status;
+	*status = (struct framework_status){0};
+	framework->has_status = true;
+	framework->roles = mem_calloc(framework->status.attempt.role_count, sizeof(*framework->roles));
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
+		struct role_status *role = &framework->status.attempt.roles[r];
+
+		framework->roles[r] = role_count(role);
+		framework->roles[r].cap = role->task_cap;
+		framework->roles[r].tasks = mem_calloc(role->task_cap, sizeof(struct task_work));
+	}
+	/* What was read is what is stored. */
+	framework->written = ++framework->version;
+	framework->write_by_ms = INT64_MAX;
+	framework->hold = 0;
+	framework->decided = 0;
+	framework->sweep = true;
+	framework->scale = true;
+}
+
+void framework_free(struct framework *framework)
+{
+	struct slot *slot;
+	struct slot *next;
+
+	if (framework == NULL)
+		return;
+	HASH_ITER(hh, framework->slots, slot, next)
+	slot_delete(framework, slot);
+	slot_clear(&framework->config_map);
+	free(framework->config_map.name);
+	free(framework->config_map.gone_uid);
+	create_error_free(framework->config_map.error);
+	framework_forget(framework);
+	framework_spec_free(&framework->spec);
+	free(framework->ns);
+	free(framework->name);
+	free(framework->uid);
+	free(framework->resource_version);
+	free(framework->metadata_text);
+	free(framework->spec_text);
+	free(framework->problem);
+	free(framework);
+}

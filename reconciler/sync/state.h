@@ -1,0 +1,247 @@
+/* One Framework as its owner holds it: the object, its status, what is observed under it, what is on the way.
+ * The two state machines of FRAMEWORK.md §5 and §6 are tables (state.c); framework_enter and task_enter are the only
+ * ways to change a state. */
+#ifndef SYNC_STATE_H
+#define SYNC_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "common/base/random.h"
+#include "common/framework/failure_spec.h"
+#include "common/framework/names.h"
+#include "common/framework/object.h"
+#include "common/framework/spec.h"
+#include "common/framework/status.h"
+#include "reconciler/sync/plan.h"
+
+/* A place for one named object under the Framework: its attempt's ConfigMap, or a Pod. It outlives the object: what is
+ * known of an object that is gone, or not yet there, stands here too. */
+struct slot {
+	char *name;
+	struct object_meta *meta; /* of the object as last observed or answered: inside pod or config_map; NULL: none */
+	struct pod *pod;
+	struct config_map *config_map;
+	enum call_kind call; /* on the way for this name, or CALL_NONE */
+	bool deleted;        /* a DELETE of the present object was accepted */
+	bool forced;         /* … with gracePeriodSeconds 0 */
+	bool lost;           /* the present object is known by a GET only: it has lost its label, no event will come */
+	bool verify;         /* whether a create was carried out is unknown: GET before anything else */
+	bool confirmed_absent;      /* a GET answered 404 since the last create */
+	bool conflict_reported;     /* a foreign object of this name has been reported */
+	char *gone_uid;             /* the last uid known to be gone for certain (FRAMEWORK.md §12) */
+	struct create_error *error; /* of the last create, until it is decided what it means */
+	int64_t poll_ms;            /* CLOCK_BOOTTIME from which on a GET may be sent again */
+	size_t role_hint;           /* where the TaskRole was last found */
+	bool dirty;
+	bool waiting;
+	struct slot *next_dirty;
+	struct slot *next_waiting; /* for a status write */
+	UT_hash_handle hh;
+};
+
+/* A failed create, to be classified by FRAMEWORK.md §8 once it is sure that nothing was created. */
+struct create_error {
+	int http_status; /* 0: no answer */
+	bool is_status;  /* the body was an API Status */
+	char *reason;
+	char *message;
+	char *status_json; /* the body, for the diagnostics; NULL when none */
+};
+
+void create_error_free(struct create_error *error);
+
+/* What goes with a Task's status but is not stored. */
+struct task_work {
+	uint64_t decided; /* version of the status that holds the present state */
+};
+
+struct role_work {
+	struct task_work *tasks; /* parallel to role_status.tasks */
+	size_t cap;
+	/* Of Tasks that are not deletionPending; kept by task_enter and task_mark_deletion, see role_count. */
+	int32_t live;
+	int32_t running;
+	int32_t completed;
+	int32_t failed;
+	int32_t succeeded;
+	/* Of all Tasks */
+	int32_t creation_pending;
+};
+
+/* Slows down what fails, per Framework (DESIGN.md §3). */
+struct backoff {
+	int failures;
+	int64_t until_ms; /* CLOCK_BOOTTIME; 0: free */
+};
+
+struct pod_template;
+
+struct framework {
+	char *ns;
+	char *name;
+
+	/* The object on the server. Without one (exists false) the rest of this part is empty. */
+	bool exists;
+	char *uid;
+	char *resource_version;
+	int64_t generation;
+	int64_t deletion_time;
+	char *metadata_text; /* JSON, for snapshots */
+	char *spec_text;     /* JSON, for snapshots and pod templates */
+	struct framework_spec spec;
+	char *problem;                   /* why nothing of it is acted on (malformed spec or status); NULL: sound */
+	struct pod_template **templates; /* one per spec role, compiled when first needed; NULL: none */
+
+	/* The status, ahead of the server's by version - written changes. */
+	bool has_status;
+	struct framework_status status;
+	struct role_work *roles; /* parallel to status.attempt.roles */
+	uint64_t version;
+	uint64_t written;
+	uint64_t hold;       /* nothing more is decided until this version is written */
+	int64_t write_by_ms; /* CLOCK_BOOTTIME by which the changes are to be written; INT64_MAX: none */
+	uint64_t decided;    /* version that holds the present state of the Framework */
+	bool fenced;         /* no create or delete before one write has succeeded under this grant (DESIGN.md §3) */
+	bool fence_wanted;   /* something waits for the fence */
+
+	struct slot config_map;
+	struct slot *slots;   /* Pods by name */
+	struct slot *dirty;   /* to be looked at in the next round */
+	struct slot *waiting; /* to be looked at after the next write */
+	bool sweep;           /* look at every Task and slot */
+	int64_t sweep_at_ms;  /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
+	bool scale;           /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
+	bool retention_sent;  /* the Framework's own deletion is on the way */
+
+	struct backoff creates;
+	struct backoff others;
+	uint32_t create_window; /* creates on the way at most; 0: no limit (slow start after a failure) */
+	uint32_t creates_on_way;
+
+	UT_hash_handle hh; /* the store's */
+	void *owner;       /* the shell's part for this Framework */
+};
+
+struct framework *framework_new(const char *ns, const char *name);
+void framework_free(struct framework *framework);
+/* Forgets status and work, keeps what is observed: the object is gone, or another one has its name. */
+void framework_forget(struct framework *framework);
+/* Takes over a status (its content moves), as read from the server. */
+void framework_adopt_status(struct framework *framework, struct framework_status *status);
+
+/* What one round is handed beside the Framework. */
+struct sync_config {
+	const struct failure_spec *failures;
+	int64_t creation_timeout_sec;   /* objectLocalCacheCreationTimeoutSec */
+	int64_t completed_retain_sec;   /* frameworkCompletedRetainSec */
+	int64_t conflict_delay_min_sec; /* frameworkMinRetryDelaySecForTransientConflictFailed */
+	int64_t conflict_delay_max_sec;
+	bool snapshot_framework_retry;
+	bool snapshot_framework_deletion;
+	bool snapshot_task_retry;
+	bool snapshot_task_deletion;
+};
+
+struct sync_time {
+	int64_t wall_ms;
+	int64_t boot_ms;
+	bool live;             /* the watcher's streams are live */
+	int64_t live_since_ms; /* boot clock */
+};
+
+struct round {
+	struct framework *framework;
+	const struct sync_config *config;
+	struct sync_time time;
+	int64_t now_sec; /* time.wall_ms in seconds, for stamps */
+	struct random *random;
+	struct plan *plan;
+};
+
+/* How long a change may wait for others before it is written, in ms (DESIGN.md §3 "Few writes"). */
+enum {
+	WRITE_NOW = 0,
+	WRITE_COMPLETIONS = 30, /* sibling Tasks end together; their Pods are deleted after the write */
+	WRITE_RUNNING = 100,    /* sibling Pods start together; a barrier waits for the last of their IPs */
+	WRITE_UIDS = 500,       /* a crash before loses nothing: the objects are adopted */
+};
+
+/* Notes that the status changed and is to be written within delay_ms. */
+void framework_touch(struct round *round, int64_t delay_ms);
+/* Moves to a state the table allows (anything else aborts), stamps times. */
+void framework_enter(struct round *round, enum attempt_state state, int64_t write_delay_ms);
+void task_enter(struct round *round, size_t role, size_t index, enum attempt_state state, int64_t write_delay_ms);
+bool framework_move_allowed(enum attempt_state from, enum attempt_state to);
+bool task_move_allowed(enum attempt_state from, enum attempt_state to);
+/* Sets deletionPending. */
+void task_mark_deletion(struct round *round, size_t role, size_t index);
+
+/* Appends a fresh Task (new instanceUID, AttemptCreationPending). */
+void role_append_task(struct round *round, size_t role);
+/* The same in place of the Task at index. */
+void role_replace_task(struct round *round, size_t role, size_t index);
+void role_remove_last_task(struct framework *framework, size_t role);
+/* Appends a TaskRole without Tasks; returns its position. */
+size_t framework_append_role(struct round *round, const char *name, int64_t graceful_timeout_sec);
+/* The last role takes its place. */
+void framework_remove_role(struct framework *framework, size_t role);
+/* Makes attemptStatus anew from the spec, all Tasks pending, with the given id. */
+void framework_new_attempt(struct round *round, int32_t id);
+/* Makes attemptStatus of a Task anew with id = totalRetriedCount. */
+void task_new_attempt(struct round *round, size_t role, size_t index);
+
+/* The counters recomputed from the Tasks; the kept ones must equal them (tests and DEBUG builds check). */
+struct role_work role_count(const struct role_status *role);
+/* Whether the attempt is completing or over: its completionStatus is set. */
+bool framework_completing(const struct framework *framework);
+
+/* Slots. slot_find creates one when it is missing. */
+struct slot *slot_find(struct framework *framework, const char *name);
+struct slot *task_slot(struct framework *framework, size_t role, size_t index);
+void slot_mark_dirty(struct framework *framework, struct slot *slot);
+void slot_mark_waiting(struct framework *framework, struct slot *slot);
+/* Moves what waited for a write to the dirty ones. */
+void framework_wake_waiting(struct framework *framework);
+/* The Task a Pod's name stands for. False: none. */
+bool slot_task(struct framework *framework, struct slot *slot, size_t *role, size_t *index);
+/* Frees the object in it. */
+void slot_clear(struct slot *slot);
+void slot_delete(struct framework *framework, struct slot *slot);
+/* Notes that uid is gone for certain; drops the object if it is that one. */
+void slot_gone(struct slot *slot, const char *uid);
+
+/* slot_call.c: the calls of the two kinds, with all that holds them back (persistence, fence, backoff, calls on the
+ * way). Where one is held back, the round is arranged that will send it. */
+
+/* Whether what was decided at version `decided` may be acted on: it is persisted and the fence is passed. Otherwise the
+ * slot is looked at again after the next write. */
+bool round_may_act(struct round *round, struct slot *slot, uint64_t decided);
+/* Looks at every Task again at at_ms. */
+void round_sweep_at(struct round *round, int64_t at_ms);
+/* Deletes the present object, unless it is already going. */
+void slot_send_delete(struct round *round, struct slot *slot);
+void slot_send_create(struct round *round, struct slot *slot);
+void slot_send_get(struct round *round, struct slot *slot, const char *uid);
+/* The force-delete timer of FRAMEWORK.md §2 for the present, deleting object. */
+void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout_sec);
+/* Whether uid is gone for certain; asks the server when only its absence is known. */
+bool slot_confirm_gone(struct round *round, struct slot *slot, const char *uid);
+/* The same, deleting it by uid first, seen or not. */
+bool slot_confirm_deleted(struct round *round, struct slot *slot, const char *uid);
+/* Whether it is certain that no object controlled by controller_uid has this name; deletes one, asks the server. */
+bool slot_confirm_none(struct round *round, struct slot *slot, const char *controller_uid);
+bool slot_is_config_map(const struct framework *framework, const struct slot *slot);
+/* Whether the present object is controlled by controller_uid. */
+bool slot_ours(const struct slot *slot, const char *controller_uid);
+/* What a failed create means, once it is sure that nothing was created. */
+void slot_create_failed(struct round *round, struct slot *slot);
+/* Reports a same-named object that is not ours, once, and waits for it to go. */
+void slot_report_conflict(struct round *round, struct slot *slot);
+
+void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms);
+void backoff_reset(struct backoff *backoff);
+
+#endif

@@ -1,0 +1,541 @@
+/* One round for one Framework (FRAMEWORK.md §5), in the order given there; see sync.h. */
+#include "reconciler/sync/sync.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/framework/codes.h"
+#include "reconciler/sync/rules.h"
+
+/* ---- completing an attempt --------------------------------------------------------------------------------------- */
+
+static void report_attempt_completed(struct round *round)
+{
+	const struct framework_attempt_status *attempt = &round->framework->status.attempt;
+	const struct completion *completion = attempt->completion;
+
+	plan_event(round->plan, !completion->succeeded, "AttemptCompleted",
+		   "Attempt %d completed with code %d (%s): %.512s%s%s", (int)attempt->id, (int)completion->code,
+		   completion->phrase, completion->diagnostics, completion->trigger == NULL ? "" : "; ",
+		   completion->trigger == NULL ? "" : completion->trigger->message);
+}
+
+static void end_task(struct round *round, size_t role, size_t index)
+{
+	struct task_status *task = &round->framework->status.attempt.roles[role].tasks[index];
+
+	if (task->state == STATE_COMPLETED)
+		return;
+	if (task->state != STATE_ATTEMPT_COMPLETED)
+		task_enter(round, role, index, STATE_ATTEMPT_COMPLETED, WRITE_NOW);
+	task_enter(round, role, index, STATE_COMPLETED, WRITE_NOW);
+	task->retry.delay_sec = DELAY_NULL;
+}
+
+void attempt_complete(struct round *round, struct completion *completion, bool forced)
+{
+	struct framework *framework = round->framework;
+	struct framework_attempt_status *attempt = &framework->status.attempt;
+
+	if (attempt->completion == NULL)
+		attempt->completion = completion;
+	else
+		completion_free(completion);
+	for (size_t r = 0; r < attempt->role_count; r++) {
+		for (size_t i = 0; i < attempt->roles[r].task_count; i++) {
+			if (attempt->roles[r].tasks[i].attempt.completion == NULL)
+				task_complete(framework, r, i,
+					      completion_predefined(CODE_FRAMEWORK_ATTEMPT_COMPLETION,
+								    "Stop to complete current FrameworkAttempt"));
+			if (forced)
+				end_task(round, r, i);
+		}
+	}
+	framework_enter(round, forced ? STATE_ATTEMPT_COMPLETED : STATE_DELETION_PENDING, WRITE_NOW);
+	if (forced)
+		report_attempt_completed(round);
+}
+
+/* ---- step 4: the ConfigMap --------------------------------------------------------------------------------------- */
+
+/* Whether what was decided about the Framework itself may be acted on. */
+static bool may_act(struct round *round)
+{
+	return round_may_act(round, &round->framework->config_map, round->framework->decided);
+}
+
+static void adopt_config_map(struct round *round)
+{
+	struct framework *framework = round->framework;
+	struct framework_attempt_status *attempt = &framework->status.attempt;
+	const struct config_map *config_map = framework->config_map.config_map;
+
+	if (!slot_ours(&framework->config_map, framework->uid) || config_map->meta.deletion_time != 0 ||
+	    framework->config_map.deleted || attempt->config_map_uid != NULL || config_map->attempt_id != attempt->id ||
+	    strcmp(config_map->framework_uid, framework->uid) != 0)
+		return;
+	attempt->config_map_uid = mem_strdup(config_map->meta.uid);
+	free(attempt->instance_uid);
+	attempt->instance_uid = mem_printf("%d_%s", (int)attempt->id, attempt->config_map_uid);
+	framework->config_map.verify = false;
+	framework->config_map.conflict_reported = false;
+	create_error_free(framework->config_map.error);
+	framework->config_map.error = NULL;
+	framework_enter(round, STATE_CREATION_REQUESTED, WRITE_UIDS);
+}
+
+static void config_map_present(struct round *round)
+{
+	struct framework *framework = round->framework;
+
+	if (framework->status.state == STATE_DELETION_PENDING && may_act(round)) {
+		if (framework->config_map.deleted)
+			framework_enter(round, STATE_DELETION_REQUESTED, WRITE_UIDS);
+		else
+			slot_send_delete(round, &framework->config_map);
+	} else if (framework->status.state == STATE_CREATION_REQUESTED) {
+		framework_enter(round, STATE_PREPARING, WRITE_UIDS);
+		plan_event(round->plan, false, "AttemptStarted", "Attempt %d started",
+			   (int)framework->status.attempt.id);
+	}
+}
+
+static void config_map_deleting(struct round *round)
+{
+	struct framework *framework = round->framework;
+
+	if (framework->status.attempt.completion == NULL)
+		framework->status.attempt.completion = completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED,
+									     "ConfigMap is being deleted by others");
+	if (framework->status.state != STATE_DELETING)
+		framework_enter(round, STATE_DELETING, WRITE_UIDS);
+	if (framework->config_map.lost)
+		slot_send_get(round, &framework->config_map, framework->config_map.meta->uid);
+}
+
+/* CreationRequested, and the ConfigMap is not to be seen. */
+static void config_map_awaited(struct round *round)
+{
+	struct framework *framework = round->framework;
+	const struct sync_time *time = &round->time;
+	bool stop = framework->spec.execution_type == EXECUTION_STOP;
+	int64_t since_ms = time->boot_ms - (time->wall_ms - framework->status.transition_time * 1000);
+	int64_t due_ms;
+	struct completion *completion;
+
+	if (since_ms < time->live_since_ms)
+		since_ms = time->live_since_ms;
+	due_ms = since_ms + round->config->creation_timeout_sec * 1000;
+	if (!stop && (!time->live || time->boot_ms < due_ms)) {
+		round_sweep_at(round, due_ms);
+		return;
+	}
+	if (!slot_confirm_deleted(round, &framework->config_map, framework->status.attempt.config_map_uid))
+		return;
+	if (stop) {
+		completion = completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED,
+						   "User has requested to stop the Framework");
+	} else {
+		char duration[DURATION_SIZE];
+		cleanup_free char *text = NULL;
+
+		text = mem_printf(
+			"ConfigMap does not appear in the local cache within timeout %s, so consider it was deleted "
+			"and explicitly delete it",
+			duration_format(round->config->creation_timeout_sec, duration));
+		completion = completion_predefined(CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT, text);
+	}
+	attempt_complete(round, completion, true);
+}
+
+static void look_at_config_map(struct round *round)
+{
+	struct framework *framework = round->framework;
+	struct slot *slot = &framework->config_map;
+	const char *uid;
+
+	if (framework->status.state == STATE_CREATION_PENDING)
+		adopt_config_map(round);
+	if (framework->status.state == STATE_CREATION_PENDING)
+		return;
+	uid = framework->status.attempt.config_map_uid;
+	if (uid != NULL && slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0) {
+		if (slot->meta->deletion_time != 0 || slot->lost)
+			config_map_deleting(round);
+		else
+			config_map_present(round);
+		if (slot->lost)
+			slot_send_delete(round, slot);
+		return;
+	}
+	if (framework->status.state == STATE_CREATION_REQUESTED && uid != NULL &&
+	    (slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0)) {
+		config_map_awaited(round);
+		return;
+	}
+	if (uid == NULL || slot_confirm_gone(round, slot, uid))
+		attempt_complete(
+			round,
+			completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED, "ConfigMap was deleted by others"),
+			true);
+}
+
+/* ---- step 5: AttemptCompleted -------------------------------------------------------------------------------------
+ */
+
+static void decide_retry(struct round *round)
+{
+	struct framework *framework = round->framework;
+	struct framework_status *status = &framework->status;
+	struct retry_decision decision = retry_decide(&framework->spec.retry, &status->retry,
+						      status->attempt.completion);
+
+	if (!decision.retry) {
+		plan_event(round->plan, !status->attempt.completion->succeeded, "FrameworkCompleted",
+			   "Framework completed with code %d (%s)", (int)status->attempt.completion->code,
+			   status->attempt.completion->phrase);
+		framework_enter(round, STATE_COMPLETED, WRITE_NOW);
+		return;
+	}
+	status->retry.delay_sec = 0;
+	if (decision.conflict)
+		status->retry.delay_sec = random_between(round->random, round->config->conflict_delay_min_sec,
+							 round->config->conflict_delay_max_sec);
+	framework_touch(round, WRITE_NOW);
+	framework->decided = framework->version;
+}
+
+static void retry_when_due(struct round *round)
+{
+	struct framework *framework = round->framework;
+	struct framework_status *status = &framework->status;
+	int64_t due_sec = status->attempt.completion_time + status->retry.delay_sec;
+	struct retry_decision decision = retry_decide(&framework->spec.retry, &status->retry,
+						      status->attempt.completion);
+
+	if (framework->spec.execution_type != EXECUTION_STOP && round->now_sec < due_sec) {
+		plan_wake(round->plan, round->time.boot_ms + (due_sec * 1000 - round->time.wall_ms));
+		return;
+	}
+	/* The snapshot shows a persisted state. */
+	if (framework->written < framework->version)
+		return;
+	if (round->config->snapshot_framework_retry)
+		snapshot_framework(round, "OnFrameworkRetry", "Framework will be retried");
+	plan_event(round->plan, false, "FrameworkRetried", "Framework is retried after code %d (%s): %.512s",
+		   (int)status->attempt.completion->code, status->attempt.completion->phrase,
+		   status->attempt.completion->diagnostics);
+	status->retry.total++;
+	/* Once the delay is set the retry happens whatever the spec says now, which may be that there is none. */
+	if (decision.accountable)
+		status->retry.accountable++;
+	status->retry.delay_sec = DELAY_NULL;
+	framework_enter(round, STATE_CREATION_PENDING, WRITE_NOW);
+	framework_new_attempt(round, status->retry.total);
+	framework->decided = framework->version;
+	framework->scale = false;
+}
+
+static void look_at_retry(struct round *round)
+{
+	if (round->framework->status.retry.delay_sec == DELAY_NULL)
+		decide_retry(round);
+	if (round->framework->status.state == STATE_ATTEMPT_COMPLETED)
+		retry_when_due(round);
+}
+
+/* ---- step 6: CreationPending ----------------------------------------------------------------------------------------
+ */
+
+static void create_config_map(struct round *round)
+{
+	struct framework *framework = round->framework;
+	struct slot *slot = &framework->config_map;
+
+	if (framework->deletion_time != 0 || framework->spec.execution_type == EXECUTION_CREATE)
+		return;
+	if (framework->spec.execution_type == EXECUTION_STOP) {
+		if (may_act(round) && slot_confirm_none(round, slot, framework->uid))
+			attempt_complete(round,
+					 completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED,
+							       "User has requested to stop the Framework"),
+					 true);
+		return;
+	}
+	if (slot->meta != NULL) {
+		if (!slot_ours(slot, framework->uid))
+			slot_report_conflict(round, slot);
+		else
+			slot_send_delete(round, slot);
+		return;
+	}
+	if (slot->error != NULL && !slot->verify && slot->call == CALL_NONE)
+		slot_create_failed(round, slot);
+	if (may_act(round))
+		slot_send_create(round, slot);
+}
+
+/* ---- step 7: the Tasks
+ * ----------------------------------------------------------------------------------------------- */
+
+static bool under_way(enum attempt_state state)
+{
+	return state == STATE_PREPARING || state == STATE_RUNNING || state == STATE_DELETION_REQUESTED ||
+	       state == STATE_DELETING;
+}
+
+static void look_at_slots(struct round *round)
+{
+	struct framework *framework = round->framework;
+	struct slot *slot;
+	struct slot *next;
+
+	if (framework->sweep) {
+		framework->sweep = false;
+		for (size_t r = 0; r < framework->status.attempt.role_count; r++)
+			for (size_t i = 0; i < framework->status.attempt.roles[r].task_count; i++)
+				slot_mark_dirty(framework, task_slot(framework, r, i));
+		HASH_ITER(hh, framework->slots, slot, next)
+		slot_mark_dirty(framework, slot);
+	}
+	slot = framework->dirty;
+	framework->dirty = NULL;
+	for (; slot != NULL; slot = next) {
+		size_t role;
+		size_t index;
+
+		next = slot->next_dirty;
+		slot->dirty = false;
+		if (slot_task(framework, slot, &role, &index))
+			task_sync(round, role, index);
+		else if (slot->meta != NULL || slot->call != CALL_NONE)
+			stray_sync(round, slot);
+		else if (!slot->waiting && !slot->dirty)
+			slot_delete(framework, slot);
+	}
+}
+
+static bool some_task_runs(const struct framework *framework)
+{
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
+		if (framework->roles[r].running > 0)
+			return true;
+	return false;
+}
+
+static void look_at_tasks(struct round *round)
+{
+	struct framework *framework = round->framework;
+
+	if (!framework_completing(framework)) {
+		struct completion *completion = NULL;
+
+		if (framework->spec.execution_type == EXECUTION_STOP)
+			completion = completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED,
+							   "User has requested to stop the Framework");
+		else
+			completion = policy_test(framework);
+		if (completion != NULL)
+			attempt_complete(round, completion, false);
+	}
+	look_at_slots(round);
+	if (framework->status.state == STATE_PREPARING && some_task_runs(framework))
+		framework_enter(round, STATE_RUNNING, WRITE_RUNNING);
+}
+
+/* ---- conditions
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void set_condition(struct round *round, enum condition_type type, enum condition_value value, const char *reason,
+			  const char *message)
+{
+	struct condition *condition = &round->framework->status.conditions[type];
+
+	if (condition->last_transition_time == 0 || condition->value != value)
+		condition->last_transition_time = round->now_sec;
+	condition->value = value;
+	snprintf(condition->reason, sizeof(condition->reason), "%s", reason);
+	snprintf(condition->message, sizeof(condition->message), "%s", message);
+}
+
+static void update_conditions(struct round *round)
+{
+	const struct framework_status *status = &round->framework->status;
+	const struct completion *completion = status->attempt.completion;
+	bool completed = status->state == STATE_COMPLETED;
+	int64_t running = 0;
+	int64_t total = 0;
+	char message[sizeof(status->conditions[0].message)];
+
+	for (size_t r = 0; r < status->attempt.role_count; r++) {
+		running += round->framework->roles[r].running;
+		total += round->framework->roles[r].live;
+	}
+	snprintf(message, sizeof(message), "%" PRId64 "/%" PRId64, running, total);
+	set_condition(round, CONDITION_RUNNING, status->state == STATE_RUNNING ? CONDITION_TRUE : CONDITION_FALSE,
+		      attempt_state_name(status->state), message);
+	set_condition(round, CONDITION_COMPLETED, completed ? CONDITION_TRUE : CONDITION_FALSE,
+		      attempt_state_name(status->state), "");
+	if (completed)
+		set_condition(round, CONDITION_SUCCEEDED, completion->succeeded ? CONDITION_TRUE : CONDITION_FALSE,
+			      completion->succeeded ? "Succeeded" : "Failed", "");
+	else
+		set_condition(round, CONDITION_SUCCEEDED, CONDITION_UNKNOWN, attempt_state_name(status->state), "");
+}
+
+/* ---- the round
+ * ------------------------------------------------------------------------------------------------------- */
+
+static void begin_status(struct round *round)
+{
+	struct framework *framework = round->framework;
+
+	framework->status = (struct framework_status){
+		.start_time = round->now_sec,
+		.transition_time = round->now_sec,
+		.state = STATE_CREATION_PENDING,
+		.retry = {.delay_sec = DELAY_NULL},
+	};
+	framework->has_status = true;
+	framework_new_attempt(round, 0);
+	framework->decided = framework->version;
+	framework->scale = false;
+}
+
+static void look_at_retention(struct round *round)
+{
+	struct framework *framework = round->framework;
+	int64_t due_sec;
+
+	if (framework->deletion_time != 0 || framework->retention_sent ||
+	    __builtin_add_overflow(framework->status.transition_time, round->config->completed_retain_sec, &due_sec))
+		return;
+	if (round->now_sec < due_sec) {
+		if (due_sec - round->now_sec < INT64_MAX / 2000)
+			plan_wake(round->plan, round->time.boot_ms + (due_sec * 1000 - round->time.wall_ms));
+		return;
+	}
+	if (framework->written < framework->version || !may_act(round))
+		return;
+	if (round->time.boot_ms < framework->others.until_ms) {
+		plan_wake(round->plan, framework->others.until_ms);
+		return;
+	}
+	if (round->config->snapshot_framework_deletion)
+		snapshot_framework(round, "OnFrameworkDeletion",
+				   "Framework will be deleted due to FrameworkCompletedRetainSec expired");
+	framework->retention_sent = true;
+	plan_call(round->plan, CALL_DELETE_FRAMEWORK, framework->name, framework->uid, false);
+}
+
+/* A ConfigMap of ours that no attempt stands for (a create that came late): deleted on sight. */
+static void look_at_stray_config_map(struct round *round)
+{
+	struct framework *framework = round->framework;
+	const char *uid = framework->status.attempt.config_map_uid;
+
+	if (framework->status.state != STATE_CREATION_PENDING && slot_ours(&framework->config_map, framework->uid) &&
+	    (uid == NULL || strcmp(uid, framework->config_map.meta->uid) != 0))
+		slot_send_delete(round, &framework->config_map);
+}
+
+static void run_steps(struct round *round)
+{
+	struct framework *framework = round->framework;
+	struct framework_status *status = &framework->status;
+	bool changed = false;
+
+	if (!framework->has_status) {
+		begin_status(round);
+		return;
+	}
+	if (status->state != STATE_COMPLETED)
+		changed = scale_backup_timeouts(round);
+	if (!framework_completing(framework) && status->state < STATE_ATTEMPT_COMPLETED && scale_to_spec(round))
+		changed = true;
+	if (changed)
+		framework->hold = framework->version;
+	if (framework->written < framework->hold)
+		return;
+	if (status->state == STATE_COMPLETED) {
+		look_at_stray_config_map(round);
+		look_at_retention(round);
+		return;
+	}
+	if (status->state != STATE_ATTEMPT_COMPLETED)
+		look_at_config_map(round);
+	if (status->state == STATE_ATTEMPT_COMPLETED)
+		look_at_retry(round);
+	if (status->state == STATE_CREATION_PENDING)
+		create_config_map(round);
+	look_at_stray_config_map(round);
+	if (under_way(status->state))
+		look_at_tasks(round);
+}
+
+static void plan_write(struct round *round)
+{
+	struct framework *framework = round->framework;
+
+	if (framework->fence_wanted)
+		round->plan->write = true;
+	if (framework->version == framework->written)
+		return;
+	if (round->time.boot_ms >= framework->write_by_ms)
+		round->plan->write = true;
+	else
+		plan_wake(round->plan, framework->write_by_ms);
+}
+
+#ifdef DEBUG
+static void check_counters(const struct framework *framework)
+{
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
+		struct role_work counted = role_count(&framework->status.attempt.roles[r]);
+		const struct role_work *kept = &framework->roles[r];
+
+		if (counted.live != kept->live || counted.running != kept->running ||
+		    counted.completed != kept->completed || counted.failed != kept->failed ||
+		    counted.succeeded != kept->succeeded || counted.creation_pending != kept->creation_pending)
+			abort();
+	}
+}
+#endif
+
+void framework_sync(struct framework *framework, const struct sync_config *config, const struct sync_time *time,
+		    struct random *random, struct plan *plan)
+{
+	struct round round = {
+		.framework = framework,
+		.config = config,
+		.time = *time,
+		.now_sec = time->wall_ms / 1000,
+		.random = random,
+		.plan = plan,
+	};
+
+	plan_reset(plan);
+	if (!framework->exists || framework->problem != NULL)
+		return;
+	framework->fence_wanted = false;
+	if (time->boot_ms >= framework->sweep_at_ms) {
+		framework->sweep = true;
+		framework->sweep_at_ms = INT64_MAX; /* whatever still waits says so again */
+	}
+	run_steps(&round);
+	if (framework->status.observed_generation != framework->generation) {
+		framework->status.observed_generation = framework->generation;
+		framework_touch(&round, WRITE_RUNNING);
+	}
+	if (framework->version != framework->written)
+		update_conditions(&round);
+	plan_write(&round);
+	plan_wake(plan, framework->sweep_at_ms);
+#ifdef DEBUG
+	check_counters(framework);
+#endif
+}

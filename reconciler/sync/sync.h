@@ -1,0 +1,67 @@
+/* The pure core of the reconciler (DESIGN.md §3): no I/O, no clock, no randomness but what it is handed.
+ * The shell calls framework_observe_* for what it sees, framework_sync to decide, framework_call_body and
+ * framework_answer around each call of the plan, framework_written after a status write. */
+#ifndef SYNC_SYNC_H
+#define SYNC_SYNC_H
+
+#include <jansson.h>
+
+#include "reconciler/sync/plan.h"
+#include "reconciler/sync/state.h"
+
+/* One round for one Framework (FRAMEWORK.md §5–§12): changes its status in place, fills plan (which it resets first).
+ */
+void framework_sync(struct framework *framework, const struct sync_config *config, const struct sync_time *time,
+		    struct random *random, struct plan *plan);
+
+/* ---- observing (observe.c) ---- */
+
+enum observed_by { OBSERVED_EVENT, OBSERVED_ANSWER };
+
+/* The Framework as the server has it. A status is adopted only where there is none in memory for its uid. Older or
+ * equal resourceVersions are dropped. Returns false when it was dropped. */
+bool framework_observe(struct framework *framework, const json_t *object, enum observed_by by);
+/* The Framework is gone (a DELETED event, or 404). */
+void framework_observe_absent(struct framework *framework);
+/* The object moves in. lost: no event told of it and it carries no label, so none will. */
+void framework_observe_pod(struct framework *framework, struct pod *pod, bool lost);
+void framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost);
+/* kind: KIND_POD or KIND_CONFIG_MAP. uid "" stands for any object not newer than version. certain: its last state had a
+ * deletionTimestamp. */
+void framework_observe_gone(struct framework *framework, enum object_kind kind, const char *name, const char *uid,
+			    const char *version, bool certain);
+/* After SNAPSHOT_END under a new grant or a resync: the first create or delete waits for a write. */
+void framework_fence(struct framework *framework);
+
+/* ---- calls (answer.c) ---- */
+
+/* The body of a create. False: the call is not wanted any more (the caller answers it as never sent). */
+bool framework_call_body(struct framework *framework, const struct call *call, struct buf *out, struct error *err);
+
+struct call_answer {
+	bool sent;              /* false: never sent; nothing is known to have happened */
+	int http_status;        /* 0: no answer came; what happened is unknown */
+	bool is_status;         /* an API Status came with http_status >= 400 */
+	const char *reason;     /* of the Status, "" */
+	const char *message;    /* of the Status or the failure, for people */
+	const char *body;       /* as it came, "" */
+	const json_t *object;   /* body of a 2xx, parsed; may be NULL */
+	int64_t retry_after_ms; /* -1: none */
+};
+
+void framework_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
+		      const struct sync_time *time, struct random *random);
+
+/* ---- status writes ---- */
+
+/* A write of the status as of `version` has succeeded; the object is at resource_version now. */
+void framework_written(struct framework *framework, uint64_t version, const char *resource_version);
+/* The body of PUT …/status: identity and status, compressed when asked for (and when it is over 700 KiB, if large) . */
+enum compress_when { COMPRESS_NEVER, COMPRESS_LARGE, COMPRESS_ALWAYS };
+/* Returns whether taskRoleStatuses went compressed. A status over 1.4 MiB is compressed in any case (FRAMEWORK.md §13).
+ */
+bool framework_status_body(const struct framework *framework, enum compress_when when, struct buf *out);
+/* The whole object with the status in memory, one line (FRAMEWORK.md §14). */
+void framework_object_text(const struct framework *framework, struct buf *out);
+
+#endif

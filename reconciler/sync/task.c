@@ -1,0 +1,392 @@
+/* One Task's turn in a round (FRAMEWORK.md §6); see rules.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/framework/codes.h"
+#include "reconciler/sync/classify.h"
+#include "reconciler/sync/rules.h"
+
+/* A Task under work, so that its parts need no long argument lists. */
+struct turn {
+	struct round *round;
+	struct framework *framework;
+	size_t role;
+	size_t index;
+	struct role_status *role_status;
+	struct task_status *task;
+	struct slot *slot;
+};
+
+static const char *config_map_uid(const struct framework *framework)
+{
+	return framework->status.attempt.config_map_uid;
+}
+
+static uint64_t decided(const struct turn *turn)
+{
+	return turn->framework->roles[turn->role].tasks[turn->index].decided;
+}
+
+static void enter(struct turn *turn, enum attempt_state state, int64_t write_delay_ms)
+{
+	task_enter(turn->round, turn->role, turn->index, state, write_delay_ms);
+}
+
+void task_complete(struct framework *framework, size_t role, size_t index, struct completion *completion)
+{
+	struct task_attempt_status *attempt = &framework->status.attempt.roles[role].tasks[index].attempt;
+
+	if (attempt->completion == NULL)
+		attempt->completion = completion;
+	else
+		completion_free(completion);
+}
+
+static void complete(struct turn *turn, int32_t code, const char *diagnostics)
+{
+	task_complete(turn->framework, turn->role, turn->index, completion_predefined(code, diagnostics));
+}
+
+static bool role_in_spec(const struct turn *turn)
+{
+	return framework_spec_find_role(&turn->framework->spec, turn->role_status->name) >= 0;
+}
+
+/* ---- the Pod as it is ------------------------------------------------------------------------------------------- */
+
+static struct completion *pod_completion(const struct round *round, const struct pod *pod)
+{
+	struct completion *completion;
+
+	if (pod->phase == POD_SUCCEEDED) {
+		completion = completion_predefined(CODE_SUCCEEDED, "Pod succeeded");
+	} else {
+		struct pod_failure failure;
+		cleanup_free char *diagnostics = NULL;
+
+		classify_pod(round->config->failures, pod, &failure);
+		diagnostics = mem_printf("Pod failed: %s", failure.diagnostics);
+		completion = completion_new(failure.code, false, failure.phrase, failure.attributes, diagnostics);
+		pod_failure_free(&failure);
+	}
+	completion->pod = pod_details(pod);
+	return completion;
+}
+
+static void copy_text(struct turn *turn, char **slot, const char *text, int64_t write_delay_ms)
+{
+	if (*slot != NULL && strcmp(*slot, text) == 0)
+		return;
+	mem_replace(slot, text);
+	framework_touch(turn->round, write_delay_ms);
+}
+
+static void pod_present(struct turn *turn)
+{
+	struct task_status *task = turn->task;
+	const struct pod *pod = turn->slot->pod;
+
+	if (task->state == STATE_DELETION_PENDING) {
+		if (!round_may_act(turn->round, turn->slot, decided(turn)))
+			return;
+		if (turn->slot->deleted)
+			enter(turn, STATE_DELETION_REQUESTED, WRITE_UIDS);
+		else
+			slot_send_delete(turn->round, turn->slot);
+		return;
+	}
+	if (task->state == STATE_DELETION_REQUESTED)
+		return;
+	if (task->state == STATE_CREATION_REQUESTED)
+		enter(turn, STATE_PREPARING, WRITE_UIDS);
+	copy_text(turn, &task->attempt.pod_node_name, pod->node_name, WRITE_UIDS);
+	copy_text(turn, &task->attempt.pod_ip, pod->pod_ip, WRITE_RUNNING);
+	copy_text(turn, &task->attempt.pod_host_ip, pod->host_ip, WRITE_UIDS);
+	switch (pod->phase) {
+	case POD_PENDING:
+		if (task->state != STATE_PREPARING)
+			enter(turn, STATE_PREPARING, WRITE_RUNNING);
+		break;
+	case POD_RUNNING:
+		if (task->state != STATE_RUNNING)
+			enter(turn, STATE_RUNNING, WRITE_RUNNING);
+		break;
+	case POD_SUCCEEDED:
+	case POD_FAILED:
+		task_complete(turn->framework, turn->role, turn->index, pod_completion(turn->round, pod));
+		enter(turn, STATE_DELETION_PENDING, WRITE_COMPLETIONS);
+		break;
+	case POD_UNRECOGNIZED:
+		plan_event(turn->round->plan, true, "UnrecognizedPodPhase",
+			   "Pod %s has a phase that is none of Kubernetes'", turn->slot->name);
+		break;
+	case POD_UNKNOWN: break;
+	}
+}
+
+static void pod_deleting(struct turn *turn)
+{
+	complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod is being deleted by others");
+	if (turn->task->state != STATE_DELETING)
+		enter(turn, STATE_DELETING, WRITE_UIDS);
+	slot_watch_deletion(turn->round, turn->slot, turn->role_status->pod_graceful_deletion_timeout_sec);
+}
+
+/* CreationRequested, and the Pod is not to be seen: it may be late, or have gone unseen. */
+static void pod_awaited(struct turn *turn)
+{
+	const struct sync_time *time = &turn->round->time;
+	int64_t wall_since_ms = turn->task->transition_time * 1000;
+	int64_t boot_since_ms = time->boot_ms - (time->wall_ms - wall_since_ms);
+	int64_t due_ms;
+
+	/* Time counts only while the stream is live (FRAMEWORK.md §12). */
+	if (boot_since_ms < time->live_since_ms)
+		boot_since_ms = time->live_since_ms;
+	due_ms = boot_since_ms + turn->round->config->creation_timeout_sec * 1000;
+	if (!turn->task->deletion_pending && (!time->live || time->boot_ms < due_ms)) {
+		round_sweep_at(turn->round, due_ms);
+		return;
+	}
+	if (!slot_confirm_deleted(turn->round, turn->slot, turn->task->attempt.pod_uid))
+		return;
+	if (turn->task->deletion_pending) {
+		complete(turn, CODE_DELETE_TASK_REQUESTED,
+			 "User has requested to delete the Task by Framework ScaleDown");
+	} else {
+		cleanup_free char *text = NULL;
+		char duration[DURATION_SIZE];
+
+		text = mem_printf(
+			"Pod does not appear in the local cache within timeout %s, so consider it was deleted and "
+			"explicitly delete it",
+			duration_format(turn->round->config->creation_timeout_sec, duration));
+		complete(turn, CODE_POD_LOCAL_CACHE_CREATION_TIMEOUT, text);
+	}
+	enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
+}
+
+/* Step 1: the Pod of the present attempt. */
+static void look_at_pod(struct turn *turn)
+{
+	struct task_status *task = turn->task;
+	struct slot *slot = turn->slot;
+	bool gone_for_certain;
+
+	if (slot->meta != NULL && task->attempt.pod_uid != NULL &&
+	    strcmp(slot->meta->uid, task->attempt.pod_uid) == 0) {
+		if (slot->meta->deletion_time != 0 || slot->lost)
+			pod_deleting(turn);
+		else
+			pod_present(turn);
+		if (slot->lost)
+			slot_send_delete(turn->round, slot);
+		return;
+	}
+	if (task->attempt.pod_uid == NULL) { /* a status that nobody should have written: nothing to wait for */
+		complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod was deleted by others");
+		enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
+		return;
+	}
+	gone_for_certain = slot->gone_uid != NULL && strcmp(slot->gone_uid, task->attempt.pod_uid) == 0;
+	if (task->state == STATE_CREATION_REQUESTED && !gone_for_certain) {
+		pod_awaited(turn);
+		return;
+	}
+	if (!slot_confirm_gone(turn->round, slot, task->attempt.pod_uid))
+		return;
+	complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod was deleted by others");
+	enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
+}
+
+/* ---- creating --------------------------------------------------------------------------------------------------- */
+
+/* Whether the present Pod is the one that the pending attempt would create (adoption, FRAMEWORK.md §6). */
+static bool adoptable(const struct turn *turn)
+{
+	const struct pod *pod = turn->slot->pod;
+
+	return turn->task->attempt.pod_uid == NULL && pod->meta.deletion_time == 0 && !turn->slot->deleted &&
+	       strcmp(pod->task_uid, turn->task->instance_uid) == 0 && pod->task_attempt_id == turn->task->attempt.id &&
+	       turn->framework->status.attempt.instance_uid != NULL &&
+	       strcmp(pod->framework_attempt_instance_uid, turn->framework->status.attempt.instance_uid) == 0;
+}
+
+static void adopt(struct turn *turn)
+{
+	struct task_attempt_status *attempt = &turn->task->attempt;
+
+	mem_replace(&attempt->pod_uid, turn->slot->meta->uid);
+	free(attempt->instance_uid);
+	attempt->instance_uid = mem_printf("%d_%s", (int)attempt->id, attempt->pod_uid);
+	create_error_free(turn->slot->error);
+	turn->slot->error = NULL;
+	turn->slot->verify = false;
+	turn->slot->conflict_reported = false;
+	enter(turn, STATE_CREATION_REQUESTED, WRITE_UIDS);
+}
+
+static void create_failed_for_good(struct turn *turn, enum create_failure failure)
+{
+	const struct create_error *error = turn->slot->error;
+	cleanup_free char *text = NULL;
+
+	text = mem_printf("Failed to create Pod: {\"ErrStatus\":%s}",
+			  error->status_json == NULL ? "{}" : error->status_json);
+	complete(turn,
+		 failure == CREATE_FAILURE_PERMANENT ? CODE_POD_CREATION_PERMANENT_ERROR
+						     : CODE_POD_CREATION_UNKNOWN_ERROR,
+		 text);
+	slot_create_failed(turn->round, turn->slot);
+	enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
+}
+
+/* Whether the attempt is to end without a Pod; then it ends as soon as it is certain that there is none. */
+static bool end_without_pod(struct turn *turn)
+{
+	if (!turn->task->deletion_pending && role_in_spec(turn))
+		return false;
+	if (round_may_act(turn->round, turn->slot, decided(turn)) &&
+	    slot_confirm_none(turn->round, turn->slot, config_map_uid(turn->framework))) {
+		complete(turn, CODE_DELETE_TASK_REQUESTED,
+			 "User has requested to delete the Task by Framework ScaleDown");
+		enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
+	}
+	return true;
+}
+
+/* Step 4: a pending attempt. */
+static void create_pod(struct turn *turn)
+{
+	struct slot *slot = turn->slot;
+
+	if (framework_completing(turn->framework) || end_without_pod(turn))
+		return;
+	if (slot->meta != NULL) {
+		/* Ours, but not adoptable, or somebody else's: the name must become free first. */
+		if (!slot_ours(slot, config_map_uid(turn->framework)))
+			slot_report_conflict(turn->round, slot);
+		else if (slot->meta->deletion_time != 0)
+			slot_watch_deletion(turn->round, slot, turn->role_status->pod_graceful_deletion_timeout_sec);
+		else
+			slot_send_delete(turn->round, slot);
+		return;
+	}
+	if (slot->error != NULL && !slot->verify && slot->call == CALL_NONE) {
+		enum create_failure failure = classify_create_error(slot->error->http_status, slot->error->is_status,
+								    slot->error->reason, slot->error->message);
+
+		if (failure != CREATE_FAILURE_TRANSIENT) {
+			create_failed_for_good(turn, failure);
+			return;
+		}
+		slot_create_failed(turn->round, slot);
+	}
+	if (round_may_act(turn->round, slot, decided(turn)))
+		slot_send_create(turn->round, slot);
+}
+
+/* ---- ending ----------------------------------------------------------------------------------------------------- */
+
+static void report_completed(const struct turn *turn, const struct completion *completion)
+{
+	if (!completion->succeeded && completion->code != CODE_FRAMEWORK_ATTEMPT_COMPLETION &&
+	    completion->code != CODE_DELETE_TASK_REQUESTED)
+		plan_event(turn->round->plan, true, "TaskFailed", "Task %s[%zu] failed with code %d (%s): %.512s",
+			   turn->role_status->name, turn->index, (int)completion->code, completion->phrase,
+			   completion->diagnostics);
+}
+
+/* Step 3: the attempt is over. */
+static void retry_or_finish(struct turn *turn)
+{
+	struct task_status *task = turn->task;
+	int in_spec = framework_spec_find_role(&turn->framework->spec, turn->role_status->name);
+	struct retry_decision decision = {0};
+	struct completion *policy;
+
+	if (in_spec >= 0)
+		decision = retry_decide(&turn->framework->spec.roles[in_spec].retry, &task->retry,
+					task->attempt.completion);
+	if (decision.retry) {
+		/* Its snapshot shows a persisted state. */
+		if (turn->framework->written < decided(turn)) {
+			slot_mark_waiting(turn->framework, turn->slot);
+			return;
+		}
+		if (turn->round->config->snapshot_task_retry)
+			snapshot_task(turn->round, turn->role, turn->index, "OnTaskRetry", "Task will be retried",
+				      false);
+		plan_event(turn->round->plan, false, "TaskRetried",
+			   "Task %s[%zu] is retried after code %d (%s): %.512s", turn->role_status->name, turn->index,
+			   (int)task->attempt.completion->code, task->attempt.completion->phrase,
+			   task->attempt.completion->diagnostics);
+		task->retry.total++;
+		if (decision.accountable)
+			task->retry.accountable++;
+		enter(turn, STATE_CREATION_PENDING, WRITE_NOW);
+		task_new_attempt(turn->round, turn->role, turn->index);
+		return;
+	}
+	report_completed(turn, task->attempt.completion);
+	enter(turn, STATE_COMPLETED, WRITE_RUNNING);
+	if (framework_completing(turn->framework))
+		return;
+	policy = policy_test_task(turn->framework, turn->role, turn->index);
+	if (policy != NULL)
+		attempt_complete(turn->round, policy, false);
+}
+
+void task_sync(struct round *round, size_t role, size_t index)
+{
+	struct role_status *role_status = &round->framework->status.attempt.roles[role];
+	struct turn turn = {
+		.round = round,
+		.framework = round->framework,
+		.role = role,
+		.index = index,
+		.role_status = role_status,
+		.task = &role_status->tasks[index],
+		.slot = task_slot(round->framework, role, index),
+	};
+	struct task_status *task = turn.task;
+
+	if (task->state == STATE_CREATION_PENDING && slot_ours(turn.slot, config_map_uid(turn.framework)) &&
+	    adoptable(&turn))
+		adopt(&turn);
+	if (task->state != STATE_CREATION_PENDING && task->state != STATE_ATTEMPT_COMPLETED &&
+	    task->state != STATE_COMPLETED)
+		look_at_pod(&turn);
+	if ((task->state == STATE_PREPARING || task->state == STATE_RUNNING) && task->deletion_pending) {
+		complete(&turn, CODE_DELETE_TASK_REQUESTED,
+			 "User has requested to delete the Task by Framework ScaleDown");
+		enter(&turn, STATE_DELETION_PENDING, WRITE_NOW);
+	}
+	if (task->state == STATE_ATTEMPT_COMPLETED)
+		retry_or_finish(&turn);
+	if (task->state == STATE_CREATION_PENDING) {
+		create_pod(&turn);
+		/* A create that failed for good, or a Task that is wanted no more, ends here at once. */
+		if (task->state == STATE_ATTEMPT_COMPLETED)
+			retry_or_finish(&turn);
+	}
+	if (task->state == STATE_COMPLETED || task->state == STATE_ATTEMPT_COMPLETED)
+		stray_sync(round, turn.slot);
+}
+
+void stray_sync(struct round *round, struct slot *slot)
+{
+	struct framework *framework = round->framework;
+	int64_t timeout_sec = SECONDS_NULL;
+
+	if (!slot_ours(slot, config_map_uid(framework)))
+		return;
+	if (slot->role_hint < framework->status.attempt.role_count)
+		timeout_sec = framework->status.attempt.roles[slot->role_hint].pod_graceful_deletion_timeout_sec;
+	if (slot->meta->deletion_time != 0)
+		slot_watch_deletion(round, slot, timeout_sec);
+	else
+		slot_send_delete(round, slot);
+}
