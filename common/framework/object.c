@@ -240,10 +240,11 @@ const char *pod_phase_name(enum pod_phase phase)
 
 static enum pod_phase parse_phase(const char *text)
 {
-	if (text != NULL)
-		for (size_t i = 0; i < POD_UNRECOGNIZED; i++)
-			if (strcmp(text, phase_names[i]) == 0)
-				return (enum pod_phase)i;
+	if (text == NULL)
+		return POD_UNKNOWN; /* metadata only: the answer to an own create or delete */
+	for (size_t i = 0; i < POD_UNRECOGNIZED; i++)
+		if (strcmp(text, phase_names[i]) == 0)
+			return (enum pod_phase)i;
 	return POD_UNRECOGNIZED;
 }
 

@@ -234,25 +234,31 @@ static bool pod_wanted(struct framework *framework, const struct call *call, siz
 	    !slot_task(framework, slot_find(framework, call->name), role, index))
 		return false;
 	task = &framework->status.attempt.roles[*role].tasks[*index];
-	return task->state == STATE_CREATION_PENDING && !task->deletion_pending &&
+	return framework_spec_find_role(&framework->spec, framework->status.attempt.roles[*role].name) >= 0 &&
+	       task->state == STATE_CREATION_PENDING && !task->deletion_pending &&
 	       framework->written >= framework->roles[*role].tasks[*index].decided;
 }
 
-bool framework_call_body(struct framework *framework, const struct call *call, struct buf *out, struct error *err)
+bool framework_call_wanted(struct framework *framework, const struct call *call)
 {
 	size_t role;
 	size_t index;
 
-	if (call->kind == CALL_CREATE_CONFIG_MAP) {
-		if (!config_map_wanted(framework))
-			return false;
+	switch (call->kind) {
+	case CALL_CREATE_CONFIG_MAP: return config_map_wanted(framework);
+	case CALL_CREATE_POD: return pod_wanted(framework, call, &role, &index);
+	case CALL_DELETE_FRAMEWORK: return framework->uid != NULL && strcmp(framework->uid, call->uid) == 0;
+	default: return true; /* deletes are for a uid and gets do no harm */
+	}
+}
+
+void framework_call_body(struct framework *framework, const struct call *call, struct buf *out)
+{
+	size_t role;
+	size_t index;
+
+	if (call->kind == CALL_CREATE_CONFIG_MAP)
 		write_config_map(framework, out);
-		return true;
-	}
-	if (call->kind == CALL_CREATE_POD) {
-		if (!pod_wanted(framework, call, &role, &index))
-			return false;
-		return pod_template_render(framework, role, index, out, err) == 0;
-	}
-	return framework->exists || call->kind != CALL_DELETE_FRAMEWORK;
+	else if (pod_wanted(framework, call, &role, &index))
+		pod_template_render(framework, role, index, out);
 }

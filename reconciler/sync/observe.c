@@ -96,6 +96,10 @@ bool framework_observe(struct framework *framework, const json_t *object, enum o
 		return false;
 	}
 	fresh = !framework->exists || strcmp(framework->uid, meta.uid) != 0;
+	if (framework->gone_uid != NULL && strcmp(framework->gone_uid, meta.uid) == 0) {
+		object_meta_free(&meta);
+		return false;
+	}
 	if (!fresh && version_compare(meta.resource_version, framework->resource_version) <= 0) {
 		object_meta_free(&meta);
 		return false;
@@ -112,7 +116,7 @@ bool framework_observe(struct framework *framework, const json_t *object, enum o
 	framework->metadata_text = json_text(json_object_get(object, "metadata"));
 	object_meta_free(&meta);
 	take_spec(framework, json_object_get(object, "spec"));
-	if (fresh)
+	if (fresh || !framework->has_status)
 		take_status(framework, json_object_get(object, "status"));
 	else if (by == OBSERVED_EVENT)
 		check_status(framework, json_object_get(object, "status"));
@@ -121,6 +125,8 @@ bool framework_observe(struct framework *framework, const json_t *object, enum o
 
 void framework_observe_absent(struct framework *framework)
 {
+	if (framework->uid != NULL)
+		mem_replace(&framework->gone_uid, framework->uid);
 	framework_forget(framework);
 	pod_templates_free(framework);
 	framework_spec_free(&framework->spec);

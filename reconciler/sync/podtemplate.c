@@ -417,7 +417,7 @@ static void compile_all(struct framework *framework)
 						  json_path(json_array_get(roles, r), "task", "pod", NULL));
 }
 
-int pod_template_render(struct framework *framework, size_t role, size_t index, struct buf *out, struct error *err)
+void pod_template_render(struct framework *framework, size_t role, size_t index, struct buf *out)
 {
 	const struct framework_attempt_status *attempt = &framework->status.attempt;
 	const struct role_status *role_status = &attempt->roles[role];
@@ -426,8 +426,6 @@ int pod_template_render(struct framework *framework, size_t role, size_t index, 
 	const struct pod_template *template;
 	size_t done = 0;
 
-	if (in_spec < 0)
-		return error_set(err, "TaskRole %s is no longer in the spec", role_status->name);
 	if (framework->templates == NULL)
 		compile_all(framework);
 	template = framework->templates[in_spec];
@@ -448,7 +446,6 @@ int pod_template_render(struct framework *framework, size_t role, size_t index, 
 		}
 	}
 	buf_append(out, template->text.data + done, template->text.len - done);
-	return 0;
 }
 
 void pod_templates_free(struct framework *framework)

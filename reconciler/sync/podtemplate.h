@@ -4,12 +4,11 @@
 #define SYNC_PODTEMPLATE_H
 
 #include "common/base/buf.h"
-#include "common/base/error.h"
 #include "reconciler/sync/state.h"
 
-/* Appends the body of the Pod for the Task's present attempt; the ConfigMap's uid must be known. Compiles the templates
- * when they are missing. 0, or -1 and *err when the role has gone from the spec. */
-int pod_template_render(struct framework *framework, size_t role, size_t index, struct buf *out, struct error *err);
+/* Appends the body of the Pod for the Task's present attempt; the ConfigMap's uid must be known, and the
+ * role in the spec. Compiles the templates when they are missing. */
+void pod_template_render(struct framework *framework, size_t role, size_t index, struct buf *out);
 /* Frees the compiled templates: the spec changed, or no Task is pending. */
 void pod_templates_free(struct framework *framework);
 

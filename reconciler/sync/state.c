@@ -397,6 +397,7 @@ void framework_free(struct framework *framework)
 	free(framework->ns);
 	free(framework->name);
 	free(framework->uid);
+	free(framework->gone_uid);
 	free(framework->resource_version);
 	free(framework->metadata_text);
 	free(framework->spec_text);

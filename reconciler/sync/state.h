@@ -35,6 +35,7 @@ struct slot {
 	struct create_error *error; /* of the last create, until it is decided what it means */
 	int64_t poll_ms;            /* CLOCK_BOOTTIME from which on a GET may be sent again */
 	size_t role_hint;           /* where the TaskRole was last found */
+	bool unseen;                /* during a snapshot: not shown in it yet */
 	bool dirty;
 	bool waiting;
 	struct slot *next_dirty;
@@ -86,6 +87,7 @@ struct framework {
 	/* The object on the server. Without one (exists false) the rest of this part is empty. */
 	bool exists;
 	char *uid;
+	char *gone_uid; /* the last uid known to be gone */
 	char *resource_version;
 	int64_t generation;
 	int64_t deletion_time;

@@ -35,8 +35,11 @@ void framework_fence(struct framework *framework);
 
 /* ---- calls (answer.c) ---- */
 
-/* The body of a create. False: the call is not wanted any more (the caller answers it as never sent). */
-bool framework_call_body(struct framework *framework, const struct call *call, struct buf *out, struct error *err);
+/* Whether the call is still wanted, asked right before it is sent: what led to it may have changed while it waited. One
+ * that is not is answered as never sent. */
+bool framework_call_wanted(struct framework *framework, const struct call *call);
+/* The body of a create that is wanted. */
+void framework_call_body(struct framework *framework, const struct call *call, struct buf *out);
 
 struct call_answer {
 	bool sent;              /* false: never sent; nothing is known to have happened */
