@@ -33,9 +33,12 @@ struct reflector_handler {
 struct reflector_options {
 	const char *path;           /* "/api/v1/pods", "/apis/…/v1/frameworks" */
 	const char *label_selector; /* NULL or "" for all */
-	const char *accept;         /* NULL: JSON; for PartialObjectMetadata the list and the watch are asked with it */
+	const char *accept;         /* NULL: JSON. "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1" asks
+				       the list as PartialObjectMetadataList, the watch as it stands */
 	int page_size;              /* 0: 500 */
 	const char *what;           /* "Pods", for log lines */
+	size_t object_max;          /* bytes of JSON; larger ones go to malformed(); 0: 16 MiB */
+	int64_t backoff_base_ms;    /* first wait after a failure; 0: 800; for tests */
 };
 
 /* Strings are copied; the handler must outlive the reflector. */
