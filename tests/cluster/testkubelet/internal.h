@@ -1,0 +1,126 @@
+/* What the parts of the kubelet share: the kubelet itself and its record of one Pod. */
+#ifndef TESTKUBELET_INTERNAL_H
+#define TESTKUBELET_INTERNAL_H
+
+#include <ev.h>
+#include <jansson.h>
+#include <uthash.h>
+
+#include "common/base/random.h"
+#include "common/kube/client.h"
+#include "common/kube/reflector.h"
+#include "tests/cluster/testkubelet/kubelet.h"
+#include "tests/cluster/testkubelet/podstatus.h"
+#include "tests/cluster/testkubelet/runtime.h"
+#include "tests/cluster/testkubelet/script.h"
+
+struct kubelet_pod;
+
+/* A first-in first-out queue of Pods; a Pod is in one queue at most. */
+struct pod_queue {
+	struct kubelet_pod *first;
+	struct kubelet_pod *last;
+};
+
+enum pod_call { CALL_NONE, CALL_READ, CALL_BIND, CALL_STATUS, CALL_DELETE };
+
+struct kubelet_pod {
+	struct kubelet *kubelet;
+	UT_hash_handle by_uid;
+	char *uid;
+	char *ns;
+	char *name;
+	uint64_t seen;  /* the list it was last part of */
+	json_t *object; /* real mode: the latest one seen; else NULL */
+	struct script script;
+	struct pod_report report;
+	struct runtime_pod *runtime; /* real mode, once it runs */
+	int node;                    /* -1: not bound */
+	int wanted_node;             /* of the binding under way */
+	uint32_t address;            /* 0: none */
+	UT_hash_handle by_address;
+
+	bool foreign;      /* on somebody else's node */
+	bool counted;      /* takes up capacity */
+	bool begun;        /* bound and set going */
+	bool deleting;     /* has a deletionTimestamp */
+	int64_t grace_sec; /* of the deletion */
+	bool stopped;      /* everything has ended: the deletion may be confirmed */
+	bool dirty;        /* report is not what was last written */
+	bool reread;       /* the server disagrees with us: look before doing more */
+	bool gone;         /* deleted from the server, as far as we know */
+	bool removed;      /* out of the table; freed when its call has ended */
+
+	enum pod_call call_kind;
+	struct kube_call *call;
+	int failures; /* in a row */
+	ev_timer retry;
+	ev_timer timer; /* scripted: the end of the run, or of the termination */
+
+	struct pod_queue *queue;
+	struct kubelet_pod *next;
+	struct kubelet_pod *previous;
+};
+
+/* A Service with a selector (real mode). */
+struct kubelet_service {
+	UT_hash_handle by_uid;
+	char *uid;
+	char *ns;
+	char *name;
+	json_t *selector;
+	uint64_t seen;
+};
+
+struct kubelet {
+	struct ev_loop *loop;
+	struct kube_client *client;
+	struct kubelet_options options;
+	struct address_block block;
+	struct runtime runtime;
+	struct random random;
+	struct reflector *pod_reflector;
+	struct reflector *service_reflector; /* real mode */
+	struct kubelet_pod *pods;            /* by uid */
+	struct kubelet_pod *addresses;       /* those with one, by address */
+	struct kubelet_service *services;
+	struct pod_queue ready;    /* have something to do */
+	struct pod_queue unplaced; /* wait for capacity */
+	ev_timer hosts;            /* real mode: the hosts files are to be rewritten */
+	char **node_names;
+	char **host_ips;
+	size_t calls;
+	size_t placed; /* Pods that take up capacity */
+	uint64_t lists;
+	uint64_t service_lists;
+	uint64_t next_address;
+	int next_node;
+	bool stopping;
+	struct kubelet_counts counts;
+};
+
+/* ---- podwork.c: one Pod ---- */
+
+/* A new record for an object that has an identity. */
+struct kubelet_pod *pod_new(struct kubelet *kubelet, json_t *object);
+/* Takes in what the server says about the Pod, and goes on. */
+void pod_observe(struct kubelet_pod *pod, json_t *object);
+/* Out of the table; memory goes once no call is under way. */
+void pod_remove(struct kubelet_pod *pod);
+/* Starts calls for the Pods that are due, as many as may be under way. */
+void pods_pump(struct kubelet *kubelet);
+bool queue_pop(struct pod_queue *queue, struct kubelet_pod **out);
+
+/* ---- hosts in kubelet.c ---- */
+
+/* The set of Pods with names or addresses has changed. */
+void kubelet_hosts_changed(struct kubelet *kubelet);
+/* The /etc/hosts of one Pod, as of now. */
+void kubelet_write_hosts(struct kubelet_pod *pod);
+
+/* ---- nodes.c ---- */
+
+/* Creates the Node objects and says that they are ready; best effort. */
+void nodes_register(struct kubelet *kubelet);
+
+#endif

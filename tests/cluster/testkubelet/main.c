@@ -1,0 +1,303 @@
+/* fc-testkubelet: command line, loop and signals of the test kubelet (DESIGN.md §8). */
+#include <errno.h>
+#include <ev.h>
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/kube/client.h"
+#include "common/kube/kubeconfig.h"
+#include "tests/cluster/testkubelet/kubelet.h"
+#include "tests/cluster/testkubelet/runtime.h"
+
+static const char usage[] =
+	"usage: fc-testkubelet [flags]\n"
+	"Scheduler and kubelets of a test cluster: takes every Pod without a node, and those on its own nodes.\n"
+	"  --mode scripted|real     what containers do: their annotations or simple commands say so (default), or "
+	"they\n"
+	"                           are local processes\n"
+	"  --address URL            API server, without credentials; default $KUBE_APISERVER_ADDRESS\n"
+	"  --kubeconfig FILE        default $KUBECONFIG, ~/.kube/config, else in-cluster\n"
+	"  --node-name NAME         the node, default node-0; with --nodes: what the names begin with\n"
+	"  --nodes N                N nodes NAME-0 … NAME-(N-1), filled in turn\n"
+	"  --no-register            do not create Node objects\n"
+	"  --pods-capacity N        Pods bound and not over at the same time; others wait (default: no limit)\n"
+	"  --termination-seconds S  scripted: how long a deleted Pod takes to end (default 0)\n"
+	"  --max-calls N            requests under way at once (default 64)\n"
+	"  --root DIR               real: logs and volumes; default a directory that is removed at the end\n"
+	"  --pod-env NAME=VALUE     real: set in each container (again for more)\n"
+	"  --image-bin DIR          real: put first in each container's PATH\n"
+	"  --die-with-parent        end when the process that started this one ends\n"
+	"  -v N                     log level\n";
+
+enum {
+	CONTAINERS_KILLED_WITHIN_MS = 5000,
+	NODES_MAX = 65536,
+};
+
+struct program {
+	struct ev_loop *loop;
+	struct kubelet *kubelet;
+	ev_timer deadline;
+	ev_check check;
+	bool stopping;
+};
+
+struct arguments {
+	struct kubelet_options kubelet;
+	const char *address;
+	const char *kubeconfig;
+	const char *node_name;
+	bool nodes_given;
+	bool die_with_parent;
+	const char **pod_env;
+};
+
+__attribute__((format(printf, 1, 2), noreturn)) static void fail_usage(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "\n%s", usage);
+	exit(2);
+}
+
+static double parse_number(const char *flag, const char *text, double min, double max)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end != '\0' || !(value >= min && value <= max))
+		fail_usage("%s: found \"%s\", expected a number from %g to %g", flag, text, min, max);
+	return value;
+}
+
+static void parse_arguments(int argc, char **argv, struct arguments *out)
+{
+	enum {
+		MODE = 256,
+		ADDRESS,
+		KUBECONFIG,
+		NODE_NAME,
+		NODES,
+		NO_REGISTER,
+		CAPACITY,
+		TERMINATION,
+		CALLS,
+		ROOT,
+		ENV,
+		BIN,
+		DIE,
+		HELP
+	};
+	static const struct option options[] = {
+		{"mode", required_argument, NULL, MODE},
+		{"address", required_argument, NULL, ADDRESS},
+		{"kubeconfig", required_argument, NULL, KUBECONFIG},
+		{"node-name", required_argument, NULL, NODE_NAME},
+		{"nodes", required_argument, NULL, NODES},
+		{"no-register", no_argument, NULL, NO_REGISTER},
+		{"pods-capacity", required_argument, NULL, CAPACITY},
+		{"termination-seconds", required_argument, NULL, TERMINATION},
+		{"max-calls", required_argument, NULL, CALLS},
+		{"root", required_argument, NULL, ROOT},
+		{"pod-env", required_argument, NULL, ENV},
+		{"image-bin", required_argument, NULL, BIN},
+		{"die-with-parent", no_argument, NULL, DIE},
+		{"help", no_argument, NULL, HELP},
+		{NULL, 0, NULL, 0},
+	};
+	struct kubelet_options *kubelet = &out->kubelet;
+	size_t env_count = 0;
+	int flag;
+
+	*out = (struct arguments){
+		.kubelet = {.nodes = {.count = 1}, .register_nodes = true, .max_calls = 64},
+		.pod_env = mem_calloc((size_t)argc, sizeof(char *)),
+	};
+	while ((flag = getopt_long(argc, argv, "v:", options, NULL)) != -1) {
+		switch (flag) {
+		case MODE:
+			if (strcmp(optarg, "real") != 0 && strcmp(optarg, "scripted") != 0)
+				fail_usage("--mode: found \"%s\", expected scripted or real", optarg);
+			kubelet->real = optarg[0] == 'r';
+			break;
+		case ADDRESS: out->address = optarg; break;
+		case KUBECONFIG: out->kubeconfig = optarg; break;
+		case NODE_NAME: out->node_name = optarg; break;
+		case NODES:
+			kubelet->nodes.count = (int)parse_number("--nodes", optarg, 1, NODES_MAX);
+			out->nodes_given = true;
+			break;
+		case NO_REGISTER: kubelet->register_nodes = false; break;
+		case CAPACITY: kubelet->capacity = (size_t)parse_number("--pods-capacity", optarg, 0, 1e9); break;
+		case TERMINATION:
+			kubelet->termination_ms = llround(1000 *
+							  parse_number("--termination-seconds", optarg, 0, 86400));
+			break;
+		case CALLS: kubelet->max_calls = (size_t)parse_number("--max-calls", optarg, 1, 10000); break;
+		case ROOT: kubelet->root = optarg; break;
+		case ENV:
+			if (strchr(optarg, '=') == NULL || optarg[0] == '=')
+				fail_usage("--pod-env: found \"%s\", expected NAME=VALUE", optarg);
+			out->pod_env[env_count++] = optarg;
+			break;
+		case BIN: kubelet->image_bin = optarg; break;
+		case DIE: out->die_with_parent = true; break;
+		case 'v': log_verbosity = (int)parse_number("-v", optarg, 0, 10); break;
+		case HELP: fputs(usage, stdout); exit(0);
+		default: fail_usage("see above");
+		}
+	}
+	if (optind < argc)
+		fail_usage("found \"%s\", expected only flags", argv[optind]);
+	kubelet->nodes.base = out->node_name == NULL ? "node" : out->node_name;
+	kubelet->nodes.single = out->node_name != NULL && !out->nodes_given;
+	kubelet->pod_env = out->pod_env;
+	kubelet->pod_env_count = env_count;
+}
+
+/* The defaults of FRAMEWORK.md §15. */
+static int load_config(const struct arguments *arguments, struct kube_config *config, struct error *err)
+{
+	const char *address = arguments->address, *kubeconfig = arguments->kubeconfig;
+	const char *home = getenv("HOME");
+	cleanup_free char *in_home = NULL;
+
+	if (address == NULL && kubeconfig == NULL) {
+		address = getenv("KUBE_APISERVER_ADDRESS");
+		kubeconfig = getenv("KUBECONFIG");
+		if (kubeconfig != NULL && access(kubeconfig, F_OK) != 0)
+			kubeconfig = NULL;
+		in_home = mem_printf("%s/.kube/config", home == NULL ? "" : home);
+		if (kubeconfig == NULL && home != NULL && access(in_home, F_OK) == 0)
+			kubeconfig = in_home;
+	}
+	return kube_config_load(address, kubeconfig, config, err);
+}
+
+static void on_signal(struct ev_loop *loop, ev_signal *signal, int events)
+{
+	struct program *program = signal->data;
+
+	(void)events;
+	if (program->stopping)
+		return;
+	program->stopping = true;
+	kubelet_stop(program->kubelet);
+	if (kubelet_processes_left(program->kubelet) == 0)
+		ev_break(loop, EVBREAK_ALL);
+	ev_timer_start(loop, &program->deadline);
+}
+
+/* Once stopped, the loop ends with the last process. */
+static void on_check(struct ev_loop *loop, ev_check *check, int events)
+{
+	struct program *program = check->data;
+
+	(void)events;
+	if (program->stopping && kubelet_processes_left(program->kubelet) == 0)
+		ev_break(loop, EVBREAK_ALL);
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)timer;
+	(void)events;
+	log_warning("Not all processes of containers have ended");
+	ev_break(loop, EVBREAK_ALL);
+}
+
+static void run(struct program *program, struct kube_client *client)
+{
+	struct ev_loop *loop = program->loop;
+	ev_signal on_term, on_int;
+	struct kubelet_counts counts;
+
+	ev_signal_init(&on_term, on_signal, SIGTERM);
+	ev_signal_init(&on_int, on_signal, SIGINT);
+	on_term.data = on_int.data = program;
+	ev_signal_start(loop, &on_term);
+	ev_signal_start(loop, &on_int);
+	ev_timer_init(&program->deadline, on_deadline, CONTAINERS_KILLED_WITHIN_MS / 1000.0, 0);
+	ev_check_init(&program->check, on_check);
+	program->check.data = program;
+	ev_check_start(loop, &program->check);
+
+	kubelet_start(program->kubelet);
+	ev_run(loop, 0);
+
+	counts = kubelet_counts(program->kubelet);
+	log_info("Stopped: %llu Pods bound, %llu finished, %llu deleted; %llu status writes, %llu failed calls",
+		 (unsigned long long)counts.bound, (unsigned long long)counts.finished,
+		 (unsigned long long)counts.deleted, (unsigned long long)counts.statuses,
+		 (unsigned long long)counts.errors);
+	kube_client_free(client);
+	kubelet_free(program->kubelet);
+	ev_check_stop(loop, &program->check);
+	ev_timer_stop(loop, &program->deadline);
+	ev_signal_stop(loop, &on_term);
+	ev_signal_stop(loop, &on_int);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct kube_client_options client_options = {.user_agent = "fc-testkubelet/1.0"};
+	struct arguments arguments;
+	struct kube_config config;
+	struct program program = {0};
+	struct kube_client *client;
+	char temporary[] = "/tmp/fc-testkubelet.XXXXXX";
+	bool is_temporary;
+	pid_t parent = getppid();
+	struct error err;
+
+	parse_arguments(argc, argv, &arguments);
+	signal(SIGPIPE, SIG_IGN);
+	if (arguments.die_with_parent) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != parent)
+			return 0;
+	}
+	is_temporary = arguments.kubelet.real && arguments.kubelet.root == NULL;
+	if (is_temporary)
+		arguments.kubelet.root = mkdtemp(temporary);
+	else if (arguments.kubelet.real && mkdir(arguments.kubelet.root, 0755) != 0 && errno != EEXIST)
+		arguments.kubelet.root = NULL;
+	if (arguments.kubelet.real && arguments.kubelet.root == NULL) {
+		log_error("Cannot create the directory for logs and volumes: %s", strerror(errno));
+		return 1;
+	}
+	if (load_config(&arguments, &config, &err) != 0) {
+		log_error("%s", err.message);
+		return 1;
+	}
+	program.loop = ev_default_loop(0);
+	client = kube_client_new(program.loop, &config, &client_options, &err);
+	if (client == NULL) {
+		log_error("%s", err.message);
+		return 1;
+	}
+	program.kubelet = kubelet_new(program.loop, client, &arguments.kubelet);
+	log_info("Serving %d node%s %s%s, %s Pods, API server by %s", arguments.kubelet.nodes.count,
+		 arguments.kubelet.nodes.count == 1 ? "" : "s", arguments.kubelet.nodes.base,
+		 arguments.kubelet.nodes.single ? "" : "-*", arguments.kubelet.real ? "real" : "scripted",
+		 config.source);
+	run(&program, client);
+	if (is_temporary)
+		runtime_remove_tree(temporary);
+	kube_config_free(&config);
+	free(arguments.pod_env);
+	return 0;
+}
