@@ -413,7 +413,7 @@ static void test_failure_refused(void **state)
 		{ENTRY("code: 2, type: {attributes: [Transient, 5]}, podPatterns: [{}]"),
 		 "type.attributes[1]: found the integer 5, expected a string"},
 		{PATTERN("nameRegex: '('"),
-		 "c.yaml:3:38: podFailureSpec[1] (code 2): podPatterns[0].nameRegex: found the "
+		 "c.yaml:3:39: podFailureSpec[1] (code 2): podPatterns[0].nameRegex: found the "
 		 "string \"(\", expected a regular expression in RE2 syntax: "},
 		{PATTERN("reasonRegex: 'a(?=b)'"),
 		 "podPatterns[0].reasonRegex: found the string \"a(?=b)\", expected a "
