@@ -205,6 +205,8 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 	struct kube_call *call = NULL;
 
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&call);
+	if (result == CURLE_OK)
+		transport_notes(call->transport)->received_ms = clock_boot_ms();
 	exchange_judge(call, result);
 	if (call->failure == KUBE_TIMEOUT && !call->own_connection && call->transport == client->shared &&
 	    transport_notes(call->transport)->received_ms < call->started_ms)

@@ -83,10 +83,14 @@ static int read_credential(struct credential *credential, struct error *err)
 	/* a line break in a token would be a header of its own */
 	if (credential->trim && strpbrk(text.data, "\r\n") != NULL)
 		return error_set(err, "%s: found several lines, expected one token", credential->path);
+	/* a file that is just being written, or another one by mistake */
+	if (!credential->trim && strstr(text.data, "-----BEGIN ") == NULL)
+		return error_set(err, "%s: found no \"-----BEGIN \", expected PEM", credential->path);
 	note_file(credential, &info);
 	if (credential->text != NULL && strcmp(credential->text, text.data) == 0)
 		return 0;
-	explicit_bzero(credential->text, credential->text == NULL ? 0 : strlen(credential->text));
+	if (credential->text != NULL)
+		explicit_bzero(credential->text, strlen(credential->text));
 	free(credential->text);
 	credential->text = buf_steal(&text);
 	return 1;

@@ -72,7 +72,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
 	int status;
 
 	note_bytes(call);
-	if (!call->stream || len > 2 || (*data != '\r' && *data != '\n'))
+	if (len > 2 || (*data != '\r' && *data != '\n'))
 		return len;
 	status = status_of(call->easy);
 	if (status >= 200 && status < 300) {
@@ -234,8 +234,10 @@ void exchange_prepare(struct kube_call *call)
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
-	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-	curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
+	if (call->stream) {
+		curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+		curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
+	}
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->allowed_ms);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);

@@ -151,41 +151,44 @@ static int take_data(const struct yaml_node *map, const char *key, const char *w
 	return 0;
 }
 
-/* The entry of root[list] whose name is `name`, that is its value of `key` (a mapping); *named_by is where the name
- * was used, for the message. */
-static int find_entry(const struct yaml_node *root, const char *list, const char *key, const char *name,
-		      const struct yaml_node *named_by, struct yaml_node **out, struct error *err)
+/* named_by (its key is `what`) names an entry of root[list]: finds that and gives its value of `key`, a mapping, or
+ * NULL when that is empty, as a user without credentials may be. */
+static int find_entry(const struct yaml_node *root, const char *list, const char *key, const struct yaml_node *named_by,
+		      const char *what, struct yaml_node **out, struct error *err)
 {
 	const struct yaml_node *entries = yaml_get(root, list);
+	const char *name;
 
+	if (yaml_as_string(named_by, what, &name, err) < 0)
+		return -1;
 	if (!yaml_is_null(entries)) {
 		if (yaml_check_kind(entries, list, YAML_SEQUENCE, err) < 0)
 			return -1;
 		for (size_t i = 0; i < entries->count; i++) {
-			char what[64];
+			char place[64];
 			const char *found;
 			const struct yaml_node *entry = entries->items[i];
 
-			snprintf(what, sizeof(what), "%s[%zu]", list, i);
-			if (yaml_check_kind(entry, what, YAML_MAPPING, err) < 0)
+			snprintf(place, sizeof(place), "%s[%zu]", list, i);
+			if (yaml_check_kind(entry, place, YAML_MAPPING, err) < 0)
 				return -1;
-			snprintf(what, sizeof(what), "%s[%zu].name", list, i);
+			snprintf(place, sizeof(place), "%s[%zu].name", list, i);
 			if (yaml_get(entry, "name") == NULL)
-				return yaml_error(entry, err, "%s: found none, expected a name", what);
-			if (yaml_as_string(yaml_get(entry, "name"), what, &found, err) < 0)
+				return yaml_error(entry, err, "%s: found none, expected a name", place);
+			if (yaml_as_string(yaml_get(entry, "name"), place, &found, err) < 0)
 				return -1;
 			if (strcmp(found, name) != 0)
 				continue;
 			*out = yaml_get(entry, key);
 			if (yaml_is_null(*out)) {
-				*out = NULL; /* an empty one is allowed: a user without credentials */
+				*out = NULL;
 				return 0;
 			}
-			snprintf(what, sizeof(what), "%s[%zu].%s", list, i, key);
-			return yaml_check_kind(*out, what, YAML_MAPPING, err);
+			snprintf(place, sizeof(place), "%s[%zu].%s", list, i, key);
+			return yaml_check_kind(*out, place, YAML_MAPPING, err);
 		}
 	}
-	return yaml_error(named_by, err, "found \"%s\", expected the name of an entry of %s", name, list);
+	return yaml_error(named_by, err, "%s: found \"%s\", expected the name of an entry of %s", what, name, list);
 }
 
 static int read_cluster(const struct yaml_node *cluster, struct kube_config *config, struct error *err)
@@ -267,33 +270,28 @@ static int read_kubeconfig(const struct yaml_node *root, struct kube_config *con
 	struct yaml_node *context = NULL;
 	struct yaml_node *cluster = NULL;
 	struct yaml_node *user = NULL;
-	const char *name;
 
 	if (yaml_check_kind(root, "kubeconfig", YAML_MAPPING, err) < 0)
 		return -1;
 	if (yaml_is_null(current))
 		return yaml_error(root, err, "current-context: found none, expected the name of a context");
-	if (yaml_as_string(current, "current-context", &name, err) < 0)
-		return -1;
-	if (find_entry(root, "contexts", "context", name, current, &context, err) < 0)
+	if (find_entry(root, "contexts", "context", current, "current-context", &context, err) < 0)
 		return -1;
 	if (context == NULL)
-		return yaml_error(current, err, "context \"%s\": found none, expected cluster and user", name);
+		return yaml_error(current, err, "context \"%s\": found none, expected cluster and user", current->text);
 	if (take_string(context, "namespace", "context.namespace", &config->namespace_name, err) < 0)
 		return -1;
 	if (!yaml_is_null(yaml_get(context, "cluster"))) {
 		const struct yaml_node *node = yaml_get(context, "cluster");
 
-		if (yaml_as_string(node, "context.cluster", &name, err) < 0 ||
-		    find_entry(root, "clusters", "cluster", name, node, &cluster, err) < 0 ||
+		if (find_entry(root, "clusters", "cluster", node, "context.cluster", &cluster, err) < 0 ||
 		    read_cluster(cluster, config, err) < 0)
 			return -1;
 	}
 	if (!yaml_is_null(yaml_get(context, "user"))) {
 		const struct yaml_node *node = yaml_get(context, "user");
 
-		if (yaml_as_string(node, "context.user", &name, err) < 0 ||
-		    find_entry(root, "users", "user", name, node, &user, err) < 0)
+		if (find_entry(root, "users", "user", node, "context.user", &user, err) < 0)
 			return -1;
 		if (user != NULL && read_user(user, config, err) < 0)
 			return -1;
