@@ -9,6 +9,7 @@
 
 #include "common/base/error.h"
 #include "common/bus/message.h"
+#include "common/bus/peer.h"
 #include "common/framework/object.h"
 
 struct ev_loop;
@@ -56,8 +57,8 @@ struct member *member_new(struct ev_loop *loop, const char *endpoint, const char
 /* Closes the connection at once; no callback runs any more. */
 void member_free(struct member *member);
 
-/* Says BYE and revokes everything (revoked() runs from within). Go on running the loop until the calls in flight have
- * ended and the watcher was told so: member_gone(). */
+/* When everything that must still be written has been: says BYE and revokes everything (revoked() runs from within). Go
+ * on running the loop until the calls in flight have ended and the watcher was told so: member_gone(). */
 void member_leave(struct member *member);
 /* After member_leave(): whether a ping without draining ranges was answered, or nobody answered for 3 s. */
 bool member_gone(const struct member *member);
@@ -74,9 +75,7 @@ const struct range_set *member_ranges(const struct member *member);
 /* The backlog or the draining ranges changed much: send a ping now instead of within a second. */
 void member_ping_soon(struct member *member);
 
-struct member_counters {
-	uint64_t hellos, pings, pongs, objects, absents, malformed_objects, sequence_gaps, leases_lost, stale;
-};
-const struct member_counters *member_counters(const struct member *member);
+/* Counts since the start: see common/bus/peer.h. */
+const struct peer_counters *member_counters(const struct member *member);
 
 #endif

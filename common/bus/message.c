@@ -206,7 +206,7 @@ static int read_uint64(const json_t *body, const char *name, uint64_t *out, stru
 {
 	int64_t value;
 
-	if (read_int(body, name, 0, INT64_MAX, &value, err) < 0)
+	if (read_int(body, name, 0, INT64_MAX / 2, &value, err) < 0) /* so that one more is a number still */
 		return -1;
 	*out = (uint64_t)value;
 	return 0;

@@ -1,0 +1,22 @@
+/* A peer of the watcher (peer.h) on a real socket and a libev loop. */
+#ifndef BUS_CLIENT_H
+#define BUS_CLIENT_H
+
+#include "common/bus/peer.h"
+#include "common/bus/socket.h"
+
+struct bus_client;
+
+/* The handler is copied. NULL and *err when the endpoint is none, or the name is empty or too long. */
+struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoint, enum bus_role role, const char *name,
+				  const struct peer_handler *handler, void *arg, struct error *err);
+/* Not from within the handler. */
+void bus_client_free(struct bus_client *client);
+
+/* For peer_*(): everything that asks. */
+const struct peer *bus_client_peer(const struct bus_client *client);
+void bus_client_leave(struct bus_client *client);
+void bus_client_ping_soon(struct bus_client *client);
+const struct bus_counters *bus_client_counters(const struct bus_client *client);
+
+#endif

@@ -1,0 +1,509 @@
+/* A peer of the watcher; see peer.h.
+ * A lease belongs to a range: a PONG renews those of the assignment that it names, counted from when the ping was sent;
+ * a range that stays through a new assignment keeps the lease that it has. */
+#include "common/bus/peer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+enum peer_state { PEER_SILENT, PEER_GREETED, PEER_ASSIGNED, PEER_LEAVING, PEER_GONE, PEER_REFUSED };
+
+struct peer {
+	struct peer_ports ports;
+	struct peer_handler handler;
+	void *arg;
+	enum bus_role role;
+	char name[64];
+	char uuid[40];
+	enum peer_state state;
+	uint32_t session;
+	uint64_t sent_sequence;
+	uint64_t heard_sequence;
+	/* the present assignment */
+	uint64_t epoch; /* the newest heard */
+	uint64_t version;
+	char nonce[40];
+	uint32_t shards;
+	int64_t lease_ms;
+	int64_t assigned_ms; /* when it came: one that no lease follows is given up */
+	struct range_set ranges;
+	int64_t lease_end_ms[BUS_RANGE_MAX]; /* 0: none yet */
+	/* credit */
+	uint64_t consumed;
+	uint64_t consumed_told;
+	/* what is due when */
+	int64_t hello_ms;
+	int64_t ping_ms;
+	int64_t retry_ms; /* between attempts to send a HELLO */
+	int64_t heard_ms; /* from the watcher */
+	int64_t left_ms;
+	bool left_told; /* an assignment came after the BYE: the watcher knows of it */
+	bool live;
+	double qps;
+	int32_t burst;
+	struct buf body; /* scratch */
+	struct peer_counters counters;
+};
+
+struct peer *peer_new(const struct peer_ports *ports, enum bus_role role, const char *name, const char *uuid,
+		      const struct peer_handler *handler, void *arg)
+{
+	struct peer *peer = mem_calloc(1, sizeof(*peer));
+
+	peer->ports = *ports;
+	peer->handler = *handler;
+	peer->arg = arg;
+	peer->role = role;
+	strncpy(peer->name, name, sizeof(peer->name) - 1);
+	strncpy(peer->uuid, uuid, sizeof(peer->uuid) - 1);
+	peer->retry_ms = PEER_UNCONNECTED_MS;
+	return peer;
+}
+
+void peer_free(struct peer *peer)
+{
+	if (peer == NULL)
+		return;
+	buf_free(&peer->body);
+	free(peer);
+}
+
+static int64_t now(const struct peer *peer)
+{
+	return peer->ports.now_ms(peer->ports.arg);
+}
+
+int64_t peer_lease_left_ms(const struct peer *peer, uint32_t range)
+{
+	if (!range_set_has(&peer->ranges, range) || peer->state == PEER_LEAVING || peer->lease_end_ms[range] == 0)
+		return 0;
+	return peer->lease_end_ms[range] - now(peer);
+}
+
+bool peer_leased(const struct peer *peer)
+{
+	for (uint32_t r = 0; r < peer->shards; r++)
+		if (peer_lease_left_ms(peer, r) > 0)
+			return true;
+	return false;
+}
+
+/* ---- giving ranges up ------------------------------------------------------------------------------------------- */
+
+static void revoke(struct peer *peer, const struct range_set *ranges)
+{
+	if (range_set_empty(ranges))
+		return;
+	for (uint32_t r = 0; r < BUS_RANGE_MAX; r++) {
+		if (!range_set_has(ranges, r))
+			continue;
+		range_set_remove(&peer->ranges, r);
+		peer->lease_end_ms[r] = 0;
+	}
+	peer->handler.revoked(peer->arg, ranges);
+}
+
+static void revoke_all(struct peer *peer)
+{
+	struct range_set all = peer->ranges;
+
+	revoke(peer, &all);
+}
+
+/* Ranges whose lease ran out; those of an assignment that was never leased, too, once a lease's time has passed. */
+static void find_expired(const struct peer *peer, struct range_set *out)
+{
+	int64_t at_ms = now(peer);
+
+	for (uint32_t r = 0; r < peer->shards; r++) {
+		int64_t end_ms = peer->lease_end_ms[r] != 0 ? peer->lease_end_ms[r]
+							    : peer->assigned_ms + peer->lease_ms;
+
+		if (range_set_has(&peer->ranges, r) && end_ms <= at_ms)
+			range_set_add(out, r);
+	}
+}
+
+static void set_live(struct peer *peer, bool live)
+{
+	if (peer->live == live)
+		return;
+	peer->live = live;
+	peer->handler.live(peer->arg, live);
+}
+
+/* ---- sending ---------------------------------------------------------------------------------------------------- */
+
+static int say(struct peer *peer, enum bus_type type, uint64_t sequence, uint32_t session)
+{
+	const struct bus_head head = {
+		.type = (uint8_t)type,
+		.epoch = peer->epoch,
+		.version = peer->version,
+		.sequence = sequence,
+		.time_ms = now(peer),
+		.session = session,
+	};
+
+	return peer->ports.send(peer->ports.arg, &head, peer->body.data == NULL ? "" : peer->body.data, peer->body.len);
+}
+
+static void hello(struct peer *peer)
+{
+	struct bus_hello body = {.role = peer->role, .held_epoch = peer->epoch, .window = PEER_WINDOW};
+	int64_t at_ms = now(peer);
+
+	memcpy(body.name, peer->name, sizeof(body.name));
+	memcpy(body.uuid, peer->uuid, sizeof(body.uuid));
+	memcpy(body.nonce, peer->nonce, sizeof(body.nonce));
+	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < peer->shards; r++)
+		if (peer_lease_left_ms(peer, r) > 0)
+			range_set_add(&body.held, r);
+	buf_clear(&peer->body);
+	bus_hello_write(&peer->body, &body);
+	if (say(peer, BUS_HELLO, 1, peer->session + 1) < 0) {
+		peer->hello_ms = at_ms + peer->retry_ms; /* no connection yet */
+		peer->retry_ms = peer->retry_ms * 2 > PEER_UNCONNECTED_MAX_MS ? PEER_UNCONNECTED_MAX_MS
+									      : peer->retry_ms * 2;
+		peer->state = PEER_SILENT;
+		return;
+	}
+	peer->retry_ms = PEER_UNCONNECTED_MS;
+	peer->counters.hellos++;
+	peer->session++;
+	peer->sent_sequence = 1;
+	peer->heard_sequence = 0;
+	peer->consumed = 0;
+	peer->consumed_told = 0;
+	peer->state = PEER_GREETED;
+	peer->hello_ms = at_ms + PEER_HELLO_AGAIN_MS;
+	peer->ping_ms = at_ms + PEER_PING_MS;
+}
+
+static void ping(struct peer *peer)
+{
+	struct bus_ping body = {
+		.held = peer->ranges,
+		.consumed = peer->consumed,
+		.backlog = peer->handler.backlog(peer->arg),
+	};
+
+	if (peer->role == BUS_ROLE_RECONCILER)
+		peer->handler.draining(peer->arg, &body.draining);
+	else
+		body.held = (struct range_set){0};
+	buf_clear(&peer->body);
+	bus_ping_write(&peer->body, &body);
+	peer->ping_ms = now(peer) + (peer->state == PEER_LEAVING ? PEER_LEAVE_PING_MS : PEER_PING_MS);
+	/* a ping that could not be sent leaves no gap in the sequence */
+	if (say(peer, BUS_PING, peer->sent_sequence + 1, peer->session) < 0)
+		return;
+	peer->sent_sequence++;
+	peer->counters.pings++;
+	peer->consumed_told = peer->consumed;
+}
+
+void peer_ping_soon(struct peer *peer)
+{
+	if (peer->state == PEER_GREETED || peer->state == PEER_ASSIGNED || peer->state == PEER_LEAVING)
+		peer->ping_ms = 0;
+}
+
+void peer_leave(struct peer *peer)
+{
+	if (peer->state == PEER_LEAVING || peer->state == PEER_GONE)
+		return;
+	if (peer->state != PEER_GREETED && peer->state != PEER_ASSIGNED) {
+		revoke_all(peer);
+		peer->state = PEER_GONE;
+		return;
+	}
+	buf_clear(&peer->body);
+	if (say(peer, BUS_BYE, peer->sent_sequence + 1, peer->session) == 0)
+		peer->sent_sequence++;
+	peer->state = PEER_LEAVING;
+	peer->left_ms = now(peer);
+	revoke_all(peer);
+	peer->ping_ms = 0;
+}
+
+bool peer_gone(const struct peer *peer)
+{
+	return peer->state == PEER_GONE || peer->state == PEER_REFUSED;
+}
+
+/* ---- time ------------------------------------------------------------------------------------------------------- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void lose_expired(struct peer *peer)
+{
+	struct range_set expired = {0};
+
+	find_expired(peer, &expired);
+	if (range_set_empty(&expired))
+		return;
+	log_warning("the lease of %u ranges ran out", range_set_count(&expired));
+	peer->counters.leases_lost++;
+	revoke(peer, &expired);
+	if (peer->state == PEER_ASSIGNED) { /* what is left, too, is told anew */
+		peer->state = PEER_SILENT;
+		peer->hello_ms = 0;
+	}
+}
+
+int64_t peer_tick(struct peer *peer)
+{
+	int64_t at_ms = now(peer);
+	int64_t next_ms;
+
+	if (peer->state == PEER_GONE || peer->state == PEER_REFUSED)
+		return INT64_MAX;
+	if (peer->role == BUS_ROLE_RECONCILER)
+		lose_expired(peer);
+	if (at_ms >= peer->heard_ms + PEER_SILENCE_MS)
+		set_live(peer, false);
+	if (peer->state == PEER_LEAVING && at_ms >= peer->left_ms + PEER_LEAVE_UNANSWERED_MS) {
+		struct range_set draining = {0};
+
+		peer->handler.draining(peer->arg, &draining);
+		if (range_set_empty(&draining)) {
+			peer->state = PEER_GONE;
+			return INT64_MAX;
+		}
+	}
+	if (peer->state == PEER_SILENT && at_ms >= peer->hello_ms)
+		hello(peer);
+	else if (peer->state == PEER_GREETED && at_ms >= peer->hello_ms &&
+		 at_ms >= peer->heard_ms + PEER_HELLO_AGAIN_MS)
+		hello(peer);
+	else if (peer->state == PEER_ASSIGNED && peer->role == BUS_ROLE_BARRIER &&
+		 at_ms >= peer->heard_ms + peer->lease_ms)
+		hello(peer);
+	else if (peer->state != PEER_SILENT && at_ms >= peer->ping_ms)
+		ping(peer);
+	next_ms = peer->state == PEER_SILENT ? peer->hello_ms : peer->ping_ms;
+	return earlier(next_ms, at_ms + PEER_PING_MS);
+}
+
+/* ---- receiving -------------------------------------------------------------------------------------------------- */
+
+static void on_assign(struct peer *peer, const struct bus_head *head, const char *body, size_t len)
+{
+	struct bus_assign assign;
+	struct range_set lost;
+	struct error err;
+
+	if (bus_assign_read(body, len, &assign, &err) < 0) {
+		peer->counters.malformed++;
+		log_error("%s", err.message);
+		return;
+	}
+	if (peer->shards != 0 && peer->shards != assign.shards)
+		revoke_all(peer); /* cut differently: the numbers mean other keys now */
+	for (size_t i = 0; i < ARRAY_LEN(lost.bits); i++)
+		lost.bits[i] = peer->ranges.bits[i] & ~assign.ranges.bits[i];
+	peer->epoch = head->epoch;
+	peer->version = head->version;
+	peer->shards = assign.shards;
+	peer->lease_ms = assign.lease_ms;
+	peer->assigned_ms = now(peer);
+	memcpy(peer->nonce, assign.nonce, sizeof(peer->nonce));
+	if (peer->state != PEER_LEAVING)
+		peer->state = PEER_ASSIGNED;
+	revoke(peer, &lost);
+	if (peer->state == PEER_LEAVING) {
+		assign.ranges = (struct range_set){0};
+		peer->left_told = true;
+	}
+	peer->ranges = assign.ranges;
+	if (!range_set_empty(&assign.fresh) && peer->state != PEER_LEAVING)
+		peer->handler.granted(peer->arg, &assign.fresh);
+	peer_ping_soon(peer); /* starts the lease, and tells what was let go */
+}
+
+static void on_pong(struct peer *peer, const struct bus_head *head, const char *body, size_t len)
+{
+	struct bus_pong pong;
+	struct error err;
+	bool ours = head->version == peer->version && head->epoch == peer->epoch && head->version != 0 &&
+		    head->time_ms <= now(peer);
+
+	if (bus_pong_read(body, len, &pong, &err) < 0) {
+		peer->counters.malformed++;
+		log_error("%s", err.message);
+		return;
+	}
+	peer->counters.pongs++;
+	if (pong.renewed && ours && peer->state == PEER_ASSIGNED) {
+		for (uint32_t r = 0; r < peer->shards; r++)
+			if (range_set_has(&peer->ranges, r) && peer->lease_end_ms[r] < head->time_ms + peer->lease_ms)
+				peer->lease_end_ms[r] = head->time_ms + peer->lease_ms;
+		lose_expired(peer); /* the answer may be an old one */
+	}
+	if (peer->state == PEER_LEAVING) {
+		struct range_set draining = {0};
+
+		/* told at a version without ranges that nothing is in flight: the watcher waits for nothing more */
+		peer->handler.draining(peer->arg, &draining);
+		if (pong.renewed && ours && peer->left_told && range_set_empty(&draining))
+			peer->state = PEER_GONE;
+		return;
+	}
+	if (pong.qps != peer->qps || pong.burst != peer->burst) {
+		peer->qps = pong.qps;
+		peer->burst = pong.burst;
+		if (peer->role == BUS_ROLE_RECONCILER)
+			peer->handler.rate(peer->arg, pong.qps, pong.burst);
+	}
+	set_live(peer, pong.live);
+}
+
+static void on_update(struct peer *peer, const struct bus_head *head, const char *body, size_t len)
+{
+	struct error err;
+	json_t *object;
+
+	peer->consumed++;
+	object = json_parse(body, len, &err);
+	if (object == NULL || head->kind >= KIND_COUNT || !json_is_object(object)) {
+		peer->counters.malformed_objects++;
+		log_error("skipped an object from the watcher: %s",
+			  object == NULL ? err.message : "of an unknown kind, or no object");
+	} else {
+		peer->counters.objects++;
+		peer->handler.object(peer->arg, (enum object_kind)head->kind, head->range, object);
+	}
+	json_decref(object);
+}
+
+static void on_absent(struct peer *peer, const struct bus_head *head, const char *body, size_t len)
+{
+	struct bus_absent absent;
+	struct error err;
+
+	peer->consumed++;
+	if (head->kind >= KIND_COUNT || bus_absent_read(body, len, &absent, &err) < 0) {
+		peer->counters.malformed_objects++;
+		log_error("skipped an absence from the watcher: %s",
+			  head->kind >= KIND_COUNT ? "unknown kind" : err.message);
+		return;
+	}
+	peer->counters.absents++;
+	peer->handler.absent(peer->arg, (enum object_kind)head->kind, head->range, &absent);
+	bus_absent_free(&absent);
+}
+
+static void on_snapshot_end(struct peer *peer, const char *body, size_t len)
+{
+	struct bus_snapshot_end end;
+	struct error err;
+
+	if (bus_snapshot_end_read(body, len, &end, &err) < 0) {
+		peer->counters.malformed++;
+		log_error("%s", err.message);
+		return;
+	}
+	peer->handler.complete(peer->arg, &end);
+	bus_snapshot_end_free(&end);
+}
+
+static void on_refuse(struct peer *peer, const char *body, size_t len)
+{
+	struct bus_refuse refusal;
+	struct error err;
+
+	if (bus_refuse_read(body, len, &refusal, &err) < 0) {
+		peer->counters.malformed++;
+		log_error("%s", err.message);
+		return;
+	}
+	if (refusal.final)
+		revoke_all(peer);
+	peer->state = refusal.final ? PEER_REFUSED : PEER_SILENT;
+	peer->hello_ms = now(peer) + PEER_REFUSED_MS;
+	peer->handler.refused(peer->arg, refusal.reason, refusal.final);
+}
+
+/* Messages that belong to the session, in sequence. */
+static void on_session(struct peer *peer, const struct bus_head *head, const char *body, size_t len)
+{
+	switch (head->type) {
+	case BUS_ASSIGN: on_assign(peer, head, body, len); break;
+	case BUS_PONG: on_pong(peer, head, body, len); break;
+	case BUS_UPDATE: on_update(peer, head, body, len); break;
+	case BUS_ABSENT: on_absent(peer, head, body, len); break;
+	case BUS_SNAPSHOT_END: on_snapshot_end(peer, body, len); break;
+	default: peer->counters.malformed++; break;
+	}
+	if (peer->consumed - peer->consumed_told >= PEER_WINDOW / 2)
+		ping(peer);
+}
+
+static void on_who(struct peer *peer)
+{
+	if (peer->state == PEER_LEAVING)
+		peer->state = PEER_GONE; /* a watcher that does not know us waits for nothing */
+	else
+		hello(peer);
+}
+
+void peer_receive(struct peer *peer, const struct bus_head *head, const char *body, size_t body_len)
+{
+	if (peer->state == PEER_GONE || peer->state == PEER_REFUSED)
+		return;
+	if (head->major != BUS_VERSION_MAJOR && head->type != BUS_REFUSE) {
+		peer->counters.malformed++;
+		return;
+	}
+	/* a new leader may ask who we are before it knows our epoch: the HELLO tells it */
+	if (head->session != peer->session || peer->state == PEER_SILENT ||
+	    (head->epoch < peer->epoch && head->type != BUS_WHO && head->type != BUS_REFUSE)) {
+		peer->counters.stale++;
+		return;
+	}
+	peer->heard_ms = now(peer);
+	if (head->type == BUS_WHO) {
+		on_who(peer);
+		return;
+	}
+	if (head->type == BUS_REFUSE) {
+		on_refuse(peer, body, body_len);
+		return;
+	}
+	if (head->sequence != peer->heard_sequence + 1) {
+		peer->counters.sequence_gaps++;
+		log_warning("missed messages of the watcher: saying HELLO again");
+		hello(peer);
+		return;
+	}
+	peer->heard_sequence = head->sequence;
+	on_session(peer, head, body, body_len);
+}
+
+uint32_t peer_shards(const struct peer *peer)
+{
+	return peer->shards;
+}
+
+const struct range_set *peer_ranges(const struct peer *peer)
+{
+	return &peer->ranges;
+}
+
+uint64_t peer_epoch(const struct peer *peer)
+{
+	return peer->epoch;
+}
+
+const struct peer_counters *peer_counters(const struct peer *peer)
+{
+	return &peer->counters;
+}

@@ -1,0 +1,75 @@
+/* Who owns which range of the key space (DESIGN.md §5): a pure table. It does no I/O and reads no clock: time comes as
+ * an argument, in milliseconds of CLOCK_BOOTTIME, never going back. It decides; the router tells the members.
+ *
+ *            target := m           granted(m, version)         target moves away
+ *    FREE ───────────────▶ FREE ───────────────────▶ GRANTED ───────────────────▶ REVOKING
+ *      ▲                          once not blocked                                   │
+ *      └──── a ping at or past the version names it no longer, process dead, or lease + margin over ────┘ */
+#ifndef WATCHER_SHARDS_H
+#define WATCHER_SHARDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/bus/message.h"
+
+struct shard_table;
+struct shard_member; /* one name; lives until it left or is gone past the grace */
+
+struct shard_options {
+	uint32_t shards;    /* 1..BUS_RANGE_MAX */
+	int64_t lease_ms;   /* memberLeaseSec: as the members count it, from when they sent a ping */
+	int64_t margin_ms;  /* on top of it here, from the ping's receipt: so that this view always ends later */
+	int64_t grace_ms;   /* memberGraceSec: how long a vanished member's ranges wait for it */
+	int64_t blocked_ms; /* what no member claims waits this long after the start, for a former leader's grants to
+			       run out: lease + margin, or 0 when there can be none */
+};
+
+enum { SHARD_MARGIN_MS = 5000 };
+
+struct shard_table *shard_table_new(const struct shard_options *options, int64_t now_ms);
+void shard_table_free(struct shard_table *table);
+
+enum shard_answer {
+	SHARD_JOINED,
+	SHARD_BUSY,     /* another process holds the name and its lease may still run */
+	SHARD_REPLACED, /* this process was replaced by another one of the name: refused for good */
+	SHARD_FULL,     /* too many members */
+};
+
+/* A member that is sure to come (a pool slot): it gets its share from the start, for the grace time at least. */
+void shard_table_expect(struct shard_table *table, const char *name, int64_t now_ms);
+/* A process says HELLO. claimed: the ranges that it holds under a live lease of a former leader: taken over as they
+ * are, unless two claim one; NULL when it was this leader who granted what it holds. *out on SHARD_JOINED. */
+enum shard_answer shard_table_hello(struct shard_table *table, const char *name, const char *uuid,
+				    const struct range_set *claimed, int64_t now_ms, struct shard_member **out);
+/* A ping received at now_ms: `version` is the assignment applied. Returns whether it renews the lease: it does exactly
+ * when the version is the member's present one. The caller answers so. */
+bool shard_table_ping(struct shard_table *table, struct shard_member *member, uint64_t version,
+		      const struct range_set *held, const struct range_set *draining, int64_t now_ms);
+/* It drains and leaves: its ranges move as fast as it lets go of them. */
+void shard_table_bye(struct shard_table *table, struct shard_member *member);
+/* The process of that name is known to be dead (the pool reaped it): its ranges are free at once, and wait for its
+ * successor for the grace time. */
+void shard_table_dead(struct shard_table *table, const char *name, int64_t now_ms);
+
+/* Carries out what time and the calls above brought: leases that ran out, members gone past the grace, balance, grants.
+ * Members whose assignment changed have a new version. Returns when to call again at the latest (a time; INT64_MAX when
+ * nothing is due). A member that is gone for good is freed by it, unless `in_use`. */
+int64_t shard_table_update(struct shard_table *table, int64_t now_ms);
+/* The caller keeps a pointer to the member (or does no longer). */
+void shard_member_use(struct shard_member *member, bool in_use);
+
+/* The present assignment. Its version is 0 before the first one; never 0 afterwards. */
+uint64_t shard_member_version(const struct shard_member *member);
+const struct range_set *shard_member_ranges(const struct shard_member *member);
+/* Moves the ranges granted since the last call into *out (emptied first). */
+void shard_member_take_fresh(struct shard_member *member, struct range_set *out);
+const char *shard_member_name(const struct shard_member *member);
+
+/* The member that may act in the range now, or NULL; revoking ones count. */
+const char *shard_table_holder(const struct shard_table *table, uint32_t range);
+/* Members that are balanced over: present, expected, or within the grace. */
+uint32_t shard_table_member_count(const struct shard_table *table, int64_t now_ms);
+
+#endif
