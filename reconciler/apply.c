@@ -1,0 +1,389 @@
+/* Carrying out plans (DESIGN.md §3): status writes, one of a Framework at a time; creates and deletes, many at a time;
+ * each with the fence at the door (DESIGN.md §5). Callbacks note what came and queue the key; see reconciler.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "reconciler/events.h"
+#include "reconciler/reconciler.h"
+
+enum {
+	REQUEST_TIMEOUT_MS = 30 * 1000, /* before the lease cuts it */
+	HTTP_NOT_FOUND = 404,
+	HTTP_CONFLICT = 409,
+	HTTP_TOO_LARGE = 413,
+	HTTP_SERVER_ERROR = 500,
+};
+
+/* Answers of a few hundred bytes instead of the whole object. */
+#define ACCEPT_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+#define FRAMEWORKS_PATH "/apis/frameworkcontroller.microsoft.com/v1/namespaces"
+
+struct pending_call {
+	struct item *item;
+	struct call call;
+	struct pending_call *next;
+};
+
+static struct sync_time time_now(const struct reconciler *reconciler)
+{
+	return (struct sync_time){
+		.wall_ms = reconciler->ports.wall_ms(),
+		.boot_ms = reconciler->ports.boot_ms(),
+		.live = reconciler->live,
+		.live_since_ms = reconciler->live_since_ms,
+	};
+}
+
+/* The fence at the door: no lease, no write, and none that outlives it. */
+static bool lease_allows(const struct item *item, int64_t *timeout_ms)
+{
+	int64_t left_ms;
+
+	if (item->orphan)
+		return false;
+	left_ms = item->reconciler->ports.lease_left_ms(item->reconciler->ports.context, item->range);
+	if (left_ms <= 0)
+		return false;
+	if (*timeout_ms > left_ms)
+		*timeout_ms = left_ms;
+	return true;
+}
+
+static const char *answer_text(const struct kube_answer *answer)
+{
+	return answer->status.message != NULL && answer->status.message[0] != '\0' ? answer->status.message
+										   : answer->message;
+}
+
+/* ---- status writes
+ * ----------------------------------------------------------------------------------------------------- */
+
+static bool write_allowed(void *arg, int64_t *timeout_ms)
+{
+	return lease_allows(arg, timeout_ms);
+}
+
+static void write_again_later(struct item *item, const struct kube_answer *answer)
+{
+	struct reconciler *reconciler = item->reconciler;
+	int64_t now_ms = reconciler->ports.boot_ms();
+
+	backoff_fail(&item->writes, &reconciler->random, now_ms, answer->retry_after_ms);
+}
+
+static bool too_large(const struct kube_answer *answer)
+{
+	return answer->http_status == HTTP_TOO_LARGE ||
+	       (answer->http_status >= HTTP_SERVER_ERROR && strstr(answer->body, "request is too large") != NULL);
+}
+
+static void write_failed(struct item *item, const struct kube_answer *answer)
+{
+	if (answer->failure == KUBE_REFUSED || answer->failure == KUBE_CANCELLED)
+		return; /* no lease: whoever holds the key next writes */
+	if (too_large(answer) && !item->compress_always) {
+		const struct plan_event event = {true, "StatusTooLarge",
+						 "The status is too large for the server: it is compressed"};
+
+		item->compress_always = true;
+		log_warning("[%s]: the status is too large for the server: it is compressed", item->key);
+		events_post(item->reconciler->events, item->framework, &event);
+		return;
+	}
+	/* Whatever the answer, it may have been carried out; 409 says that our version is old. */
+	item->write_unsure = true;
+	if (answer->http_status == HTTP_CONFLICT || answer->http_status == HTTP_NOT_FOUND)
+		return;
+	log_warning("[%s]: the status could not be written: %s", item->key, answer->message);
+	write_again_later(item, answer);
+}
+
+static void on_written(void *arg, const struct kube_answer *answer)
+{
+	struct item *item = arg;
+	struct error err;
+
+	item->writing = false;
+	if (!item->orphan) {
+		if (answer->http_status / 100 == 2) {
+			cleanup_json json_t *object = json_parse(answer->body, answer->body_len, &err);
+			const char *version = json_str(json_object_get(object, "metadata"), "resourceVersion");
+
+			backoff_reset(&item->writes);
+			if (version != NULL)
+				framework_written(item->framework, item->writing_version, version);
+			else
+				item->write_unsure = true;
+		} else {
+			write_failed(item, answer);
+		}
+		queue_add(item);
+	}
+	store_release(item);
+}
+
+static void start_write(struct item *item)
+{
+	const struct framework *framework = item->framework;
+	struct reconciler *reconciler = item->reconciler;
+	cleanup_buf struct buf body = {0};
+	cleanup_free char *path = mem_printf(FRAMEWORKS_PATH "/%s/frameworks/%s/status", framework->ns,
+					     framework->name);
+	struct kube_request request = {
+		.method = "PUT",
+		.path = path,
+		.accept = ACCEPT_METADATA,
+		.timeout_ms = REQUEST_TIMEOUT_MS,
+		.before_send = write_allowed,
+		.server_timeout = true,
+	};
+
+	framework_status_body(framework, item->compress_always ? COMPRESS_ALWAYS : reconciler->compress, &body);
+	request.body = body.data;
+	request.body_len = body.len;
+	item->writing = true;
+	item->writing_version = framework->version;
+	reconciler->ports.request(reconciler->ports.context, &request, on_written, item);
+}
+
+/* The object as it is after a write of unknown outcome: its version is the one to write on. */
+static void on_read(void *arg, const struct kube_answer *answer)
+{
+	struct item *item = arg;
+	struct error err;
+
+	item->writing = false;
+	if (!item->orphan) {
+		if (answer->http_status / 100 == 2) {
+			cleanup_json json_t *object = json_parse(answer->body, answer->body_len, &err);
+
+			item->write_unsure = false;
+			if (object != NULL)
+				framework_observe(item->framework, object, OBSERVED_ANSWER);
+		} else if (answer->http_status == HTTP_NOT_FOUND) {
+			item->write_unsure = false;
+			framework_observe_absent(item->framework);
+		} else if (answer->failure != KUBE_REFUSED && answer->failure != KUBE_CANCELLED) {
+			write_again_later(item, answer);
+		}
+		queue_add(item);
+	}
+	store_release(item);
+}
+
+static void start_read(struct item *item)
+{
+	struct reconciler *reconciler = item->reconciler;
+	cleanup_free char *path = mem_printf(FRAMEWORKS_PATH "/%s/frameworks/%s", item->framework->ns,
+					     item->framework->name);
+	const struct kube_request request = {
+		.method = "GET", .path = path, .timeout_ms = REQUEST_TIMEOUT_MS, .before_send = write_allowed};
+
+	item->writing = true;
+	reconciler->ports.request(reconciler->ports.context, &request, on_read, item);
+}
+
+static void write_status(struct item *item)
+{
+	if (item->writing)
+		return; /* its end queues the key again */
+	if (item->reconciler->ports.boot_ms() < item->writes.until_ms) {
+		queue_wake(item, item->writes.until_ms);
+		return;
+	}
+	if (item->write_unsure)
+		start_read(item);
+	else
+		start_write(item);
+}
+
+/* ---- calls
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+static void start_waiting(struct reconciler *reconciler);
+
+static void pending_free(struct pending_call *pending)
+{
+	free(pending->call.name);
+	free(pending->call.uid);
+	free(pending);
+}
+
+static bool call_allowed(void *arg, int64_t *timeout_ms)
+{
+	struct pending_call *pending = arg;
+
+	return lease_allows(pending->item, timeout_ms) &&
+	       framework_call_wanted(pending->item->framework, &pending->call);
+}
+
+static void answer_call(struct pending_call *pending, const struct kube_answer *answer)
+{
+	struct item *item = pending->item;
+	struct reconciler *reconciler = item->reconciler;
+	struct sync_time now = time_now(reconciler);
+	struct error err;
+	cleanup_json json_t *object = NULL;
+	struct call_answer told = {
+		.sent = answer != NULL && answer->sent,
+		.reason = "",
+		.message = "",
+		.body = "",
+		.retry_after_ms = -1,
+	};
+
+	if (answer != NULL) {
+		told.http_status = answer->http_status;
+		told.is_status = answer->status.is_status;
+		told.reason = answer->status.reason == NULL ? "" : answer->status.reason;
+		told.message = answer_text(answer);
+		told.body = answer->body;
+		told.retry_after_ms = answer->retry_after_ms;
+		if (answer->http_status / 100 == 2) {
+			object = json_parse(answer->body, answer->body_len, &err);
+			told.object = object;
+		} else if (answer->sent && answer->http_status != HTTP_NOT_FOUND) {
+			log_v(1, "[%s]: %s", item->key, answer->message);
+		}
+	}
+	if (!item->orphan) {
+		framework_answer(item->framework, &pending->call, &told, &now, &reconciler->random);
+		queue_add(item);
+	}
+}
+
+static void on_call_done(void *arg, const struct kube_answer *answer)
+{
+	struct pending_call *pending = arg;
+	struct item *item = pending->item;
+	struct reconciler *reconciler = item->reconciler;
+
+	reconciler->calls_on_way--;
+	item->calls_on_way--;
+	answer_call(pending, answer);
+	pending_free(pending);
+	store_release(item);
+	start_waiting(reconciler);
+}
+
+static void write_delete_options(struct buf *out, const struct call *call)
+{
+	buf_puts(out, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":");
+	buf_json_string(out, call->uid);
+	buf_putc(out, '}');
+	if (call->force)
+		buf_puts(out, ",\"gracePeriodSeconds\":0");
+	if (call->kind == CALL_DELETE_FRAMEWORK)
+		buf_puts(out, ",\"propagationPolicy\":\"Foreground\"");
+	buf_putc(out, '}');
+}
+
+static char *call_path(const struct framework *framework, const struct call *call)
+{
+	switch (call->kind) {
+	case CALL_CREATE_CONFIG_MAP: return mem_printf("/api/v1/namespaces/%s/configmaps", framework->ns);
+	case CALL_GET_CONFIG_MAP:
+	case CALL_DELETE_CONFIG_MAP:
+		return mem_printf("/api/v1/namespaces/%s/configmaps/%s", framework->ns, call->name);
+	case CALL_CREATE_POD: return mem_printf("/api/v1/namespaces/%s/pods", framework->ns);
+	case CALL_DELETE_FRAMEWORK: return mem_printf(FRAMEWORKS_PATH "/%s/frameworks/%s", framework->ns, call->name);
+	default: return mem_printf("/api/v1/namespaces/%s/pods/%s", framework->ns, call->name);
+	}
+}
+
+static void start_call(struct pending_call *pending)
+{
+	struct item *item = pending->item;
+	struct reconciler *reconciler = item->reconciler;
+	cleanup_buf struct buf body = {0};
+	cleanup_free char *path = call_path(item->framework, &pending->call);
+	struct kube_request request = {
+		.path = path,
+		.accept = ACCEPT_METADATA,
+		.timeout_ms = REQUEST_TIMEOUT_MS,
+		.before_send = call_allowed,
+		.server_timeout = true,
+	};
+
+	switch (pending->call.kind) {
+	case CALL_CREATE_CONFIG_MAP:
+	case CALL_CREATE_POD:
+		request.method = "POST";
+		framework_call_body(item->framework, &pending->call, &body);
+		break;
+	case CALL_GET_CONFIG_MAP:
+	case CALL_GET_POD:
+		request.method = "GET";
+		request.accept = NULL; /* a Pod's phase is wanted */
+		request.server_timeout = false;
+		break;
+	default:
+		request.method = "DELETE";
+		write_delete_options(&body, &pending->call);
+		break;
+	}
+	request.body = body.data;
+	request.body_len = body.len;
+	reconciler->calls_on_way++;
+	reconciler->ports.request(reconciler->ports.context, &request, on_call_done, pending);
+}
+
+/* Starts what waits, as far as there is place. */
+static void start_waiting(struct reconciler *reconciler)
+{
+	while (reconciler->waiting_first != NULL && reconciler->calls_on_way < reconciler->calls_max) {
+		struct pending_call *pending = reconciler->waiting_first;
+		struct item *item = pending->item;
+
+		reconciler->waiting_first = pending->next;
+		if (reconciler->waiting_first == NULL)
+			reconciler->waiting_last = NULL;
+		reconciler->waiting_count--;
+		if (!item->orphan && framework_call_wanted(item->framework, &pending->call)) {
+			start_call(pending);
+			continue;
+		}
+		item->calls_on_way--;
+		answer_call(pending, NULL);
+		pending_free(pending);
+		store_release(item);
+	}
+}
+
+static void add_call(struct item *item, struct call *call)
+{
+	struct reconciler *reconciler = item->reconciler;
+	struct pending_call *pending = mem_calloc(1, sizeof(*pending));
+
+	pending->item = item;
+	pending->call = *call;
+	*call = (struct call){0}; /* the strings have moved */
+	item->calls_on_way++;
+	if (reconciler->waiting_last == NULL)
+		reconciler->waiting_first = pending;
+	else
+		reconciler->waiting_last->next = pending;
+	reconciler->waiting_last = pending;
+	reconciler->waiting_count++;
+}
+
+void apply_plan(struct item *item, struct plan *plan)
+{
+	struct reconciler *reconciler = item->reconciler;
+
+	for (size_t i = 0; i < plan->snapshot_count; i++)
+		log_write_text('I', __FILE__, __LINE__, plan->snapshots[i], strlen(plan->snapshots[i]));
+	for (size_t i = 0; i < plan->event_count; i++) {
+		log_write(plan->events[i].warning ? 'W' : 'I', __FILE__, __LINE__, "[%s]: %s: %s", item->key,
+			  plan->events[i].reason, plan->events[i].message);
+		events_post(reconciler->events, item->framework, &plan->events[i]);
+	}
+	if (plan->write)
+		write_status(item);
+	for (size_t i = 0; i < plan->call_count; i++)
+		add_call(item, &plan->calls[i]);
+	start_waiting(reconciler);
+}

@@ -1,0 +1,173 @@
+/* Posting Events; see events.h. */
+#include "reconciler/events.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/framework/names.h"
+
+enum {
+	EVENTS_KEPT = 512,           /* recent Events that a repetition is counted on */
+	REPEAT_AFTER_MS = 10 * 1000, /* a repetition is written at most that often */
+	EVENT_TIMEOUT_MS = 10 * 1000,
+	ON_WAY_MAX = 64,    /* more are dropped: the cluster has other worries */
+	MESSAGE_MAX = 1024, /* Kubernetes refuses longer messages */
+};
+
+struct recent {
+	char *text; /* uid, reason and message */
+	char *ns;
+	char *name; /* of the Event */
+	int64_t first_wall_ms;
+	int64_t written_ms;
+	int count;
+	UT_hash_handle hh; /* in order of age */
+};
+
+struct events {
+	struct reconciler *reconciler;
+	struct recent *recent;
+	uint32_t on_way;
+};
+
+struct events *events_new(struct reconciler *reconciler)
+{
+	struct events *events = mem_calloc(1, sizeof(*events));
+
+	events->reconciler = reconciler;
+	return events;
+}
+
+static void recent_free(struct events *events, struct recent *recent)
+{
+	HASH_DEL(events->recent, recent);
+	free(recent->text);
+	free(recent->ns);
+	free(recent->name);
+	free(recent);
+}
+
+void events_free(struct events *events)
+{
+	struct recent *recent;
+	struct recent *next;
+
+	HASH_ITER(hh, events->recent, recent, next)
+	recent_free(events, recent);
+	free(events);
+}
+
+static void on_done(void *arg, const struct kube_answer *answer)
+{
+	struct events *events = arg;
+
+	(void)answer;
+	events->on_way--;
+}
+
+static void request(struct events *events, const char *method, const char *content_type, const char *path,
+		    const struct buf *body)
+{
+	const struct kube_request request = {
+		.method = method,
+		.path = path,
+		.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+		.content_type = content_type,
+		.body = body->data,
+		.body_len = body->len,
+		.timeout_ms = EVENT_TIMEOUT_MS,
+		.low_priority = true,
+	};
+
+	if (events->on_way >= ON_WAY_MAX)
+		return;
+	events->on_way++;
+	events->reconciler->ports.request(events->reconciler->ports.context, &request, on_done, events);
+}
+
+static void put_text(struct buf *out, const char *name, const char *value)
+{
+	buf_json_key(out, name);
+	buf_json_string(out, value);
+}
+
+static void write_event(struct buf *out, const struct events *events, const struct framework *framework,
+			const struct plan_event *event, const struct recent *recent)
+{
+	char time[TIME_RFC3339_SIZE];
+
+	time_format_rfc3339(recent->first_wall_ms / 1000, time);
+	buf_puts(out, "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{");
+	put_text(out, "name", recent->name);
+	put_text(out, "namespace", framework->ns);
+	buf_puts(out, "},\"involvedObject\":{\"apiVersion\":\"" FRAMEWORK_API_VERSION "\",\"kind\":\"Framework\"");
+	put_text(out, "name", framework->name);
+	put_text(out, "namespace", framework->ns);
+	put_text(out, "uid", framework->uid);
+	put_text(out, "resourceVersion", framework->resource_version);
+	buf_puts(out, "}");
+	put_text(out, "type", event->warning ? "Warning" : "Normal");
+	put_text(out, "reason", event->reason);
+	buf_json_key(out, "message");
+	buf_json_string_n(out, event->message, strnlen(event->message, MESSAGE_MAX));
+	buf_puts(out, ",\"count\":1,\"source\":{\"component\":\"frameworkcontroller\"");
+	put_text(out, "host", events->reconciler->name);
+	buf_puts(out, "}");
+	put_text(out, "firstTimestamp", time);
+	put_text(out, "lastTimestamp", time);
+	buf_puts(out, "}");
+}
+
+static void post_first(struct events *events, const struct framework *framework, const struct plan_event *event,
+		       char *text)
+{
+	struct recent *recent = mem_calloc(1, sizeof(*recent));
+	cleanup_buf struct buf body = {0};
+	cleanup_free char *path = mem_printf("/api/v1/namespaces/%s/events", framework->ns);
+
+	if (HASH_COUNT(events->recent) >= EVENTS_KEPT)
+		recent_free(events, events->recent);
+	recent->text = text;
+	recent->ns = mem_strdup(framework->ns);
+	recent->name = mem_printf("%s.%016" PRIx64, framework->name, random_u64(&events->reconciler->random));
+	recent->first_wall_ms = events->reconciler->ports.wall_ms();
+	recent->written_ms = events->reconciler->ports.boot_ms();
+	recent->count = 1;
+	HASH_ADD_KEYPTR(hh, events->recent, recent->text, strlen(recent->text), recent);
+	write_event(&body, events, framework, event, recent);
+	request(events, "POST", "application/json", path, &body);
+}
+
+static void count_up(struct events *events, struct recent *recent)
+{
+	int64_t now_ms = events->reconciler->ports.boot_ms();
+	cleanup_buf struct buf body = {0};
+	cleanup_free char *path = NULL;
+	char time[TIME_RFC3339_SIZE];
+
+	recent->count++;
+	if (now_ms - recent->written_ms < REPEAT_AFTER_MS)
+		return;
+	recent->written_ms = now_ms;
+	path = mem_printf("/api/v1/namespaces/%s/events/%s", recent->ns, recent->name);
+	buf_printf(&body, "{\"count\":%d,\"lastTimestamp\":\"%s\"}", recent->count,
+		   time_format_rfc3339(events->reconciler->ports.wall_ms() / 1000, time));
+	request(events, "PATCH", "application/merge-patch+json", path, &body);
+}
+
+void events_post(struct events *events, const struct framework *framework, const struct plan_event *event)
+{
+	char *text = mem_printf("%s %s %s", framework->uid, event->reason, event->message);
+	struct recent *recent;
+
+	HASH_FIND_STR(events->recent, text, recent);
+	if (recent == NULL) {
+		post_first(events, framework, event, text);
+	} else {
+		free(text);
+		count_up(events, recent);
+	}
+}

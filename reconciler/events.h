@@ -1,0 +1,16 @@
+/* Kubernetes Events about Frameworks (FRAMEWORK.md §18): rate-limited, aggregated, and never in the way of real work.
+ */
+#ifndef RECONCILER_EVENTS_H
+#define RECONCILER_EVENTS_H
+
+#include "reconciler/reconciler.h"
+
+struct events;
+
+struct events *events_new(struct reconciler *reconciler);
+void events_free(struct events *events);
+/* Posts one; an event that says the same again soon is counted up instead, at most every few seconds. Fire and forget:
+ * what cannot be posted is lost. */
+void events_post(struct events *events, const struct framework *framework, const struct plan_event *event);
+
+#endif

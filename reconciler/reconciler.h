@@ -1,0 +1,123 @@
+/* The effectful shell around the pure core: store (what is observed) → queue (whose turn it is) → framework_sync → plan
+ * → apply (requests). One thread, one loop. */
+#ifndef RECONCILER_RECONCILER_H
+#define RECONCILER_RECONCILER_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uthash.h>
+
+#include "common/base/random.h"
+#include "common/bus/message.h"
+#include "common/kube/client.h"
+#include "reconciler/sync/sync.h"
+
+/* The world behind one seam (STYLE.md): requests, the lease, time. */
+struct reconciler_ports {
+	void *context;
+	/* As kube_client_call: done exactly once, never from within. */
+	struct kube_call *(*request)(void *context, const struct kube_request *request, kube_done *done, void *arg);
+	/* Milliseconds for which writes to keys of the range are allowed; <= 0: not at all. */
+	int64_t (*lease_left_ms)(void *context, uint32_t range);
+	int64_t (*boot_ms)(void);
+	int64_t (*wall_ms)(void);
+};
+
+struct reconciler;
+
+/* What the shell keeps for one key. */
+struct item {
+	struct reconciler *reconciler;
+	char *key; /* "namespace/name" */
+	uint32_t range;
+	struct framework *framework;
+	bool unseen; /* during a snapshot: the Framework was not shown in it yet */
+	bool orphan; /* its range was taken away; freed when the calls on the way have ended */
+
+	/* queue */
+	bool queued;
+	struct item *next_queued;
+	ev_timer timer;  /* the wake-up its last round asked for */
+	int64_t wake_ms; /* when that is due, boot clock */
+
+	/* apply */
+	uint32_t calls_on_way;
+	bool writing; /* a status write (or the GET that repairs one) is on the way */
+	uint64_t writing_version;
+	struct backoff writes;
+	bool write_unsure;    /* the last write failed: read before writing again */
+	bool compress_always; /* the server found the status too large */
+
+	UT_hash_handle hh; /* by key */
+	struct item *next_orphan;
+};
+
+struct pending_call;
+
+struct reconciler {
+	struct ev_loop *loop;
+	struct reconciler_ports ports;
+	struct sync_config config;
+	enum compress_when compress;
+	const char *name; /* member name, for Events */
+	struct random random;
+
+	/* store */
+	struct item *items;
+	struct item *orphans;
+	struct range_set ready; /* ranges whose snapshot is complete: rounds may run */
+	uint32_t shards;
+	bool live;
+	int64_t live_since_ms;
+
+	/* queue */
+	struct item *queue_first;
+	struct item *queue_last;
+	uint32_t queue_length;
+	ev_prepare prepare;
+	ev_idle idle; /* keeps the loop from sleeping while the queue is not empty */
+
+	/* apply */
+	struct pending_call *waiting_first; /* calls for which there is no place yet */
+	struct pending_call *waiting_last;
+	uint32_t waiting_count;
+	uint32_t calls_on_way;
+	uint32_t calls_max;
+
+	struct events *events;
+
+	uint64_t rounds;
+};
+
+/* queue.c */
+void queue_init(struct reconciler *reconciler);
+void queue_stop(struct reconciler *reconciler);
+/* The key gets a round in this loop iteration, or as soon as its range is ready. */
+void queue_add(struct item *item);
+/* Gives the key a round at at_ms (boot clock), or earlier if an earlier one is arranged. */
+void queue_wake(struct item *item, int64_t at_ms);
+/* Takes it out, its timer too. */
+void queue_remove(struct item *item);
+
+/* apply.c */
+/* Carries out the plan (and takes what it needs out of it). */
+void apply_plan(struct item *item, struct plan *plan);
+
+/* store.c */
+/* The item of a key, made when missing; its range is `range`. */
+struct item *store_item(struct reconciler *reconciler, const char *ns, const char *name, uint32_t range);
+void store_object(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const json_t *object);
+void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t range,
+		  const struct bus_absent *absent);
+void store_granted(struct reconciler *reconciler, const struct range_set *ranges);
+void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end *end);
+void store_revoked(struct reconciler *reconciler, const struct range_set *ranges);
+/* Adds the ranges of orphans with calls on the way. */
+void store_draining(const struct reconciler *reconciler, struct range_set *out);
+/* A call has ended: frees the item if that was what it waited for, or if nothing is left to keep. */
+void store_release(struct item *item);
+void store_set_live(struct reconciler *reconciler, bool live);
+void store_free(struct reconciler *reconciler);
+
+#endif

@@ -1,0 +1,261 @@
+/* What is observed, by key (DESIGN.md §3); see reconciler.h. The rules of what may replace what are the core's
+ * (sync/observe.c); here objects find their Framework. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/version.h"
+#include "reconciler/reconciler.h"
+
+struct item *store_item(struct reconciler *reconciler, const char *ns, const char *name, uint32_t range)
+{
+	cleanup_free char *key = mem_printf("%s/%s", ns, name);
+	struct item *item;
+
+	HASH_FIND_STR(reconciler->items, key, item);
+	if (item != NULL)
+		return item;
+	item = mem_calloc(1, sizeof(*item));
+	item->reconciler = reconciler;
+	item->key = key;
+	key = NULL;
+	item->range = range;
+	item->framework = framework_new(ns, name);
+	HASH_ADD_KEYPTR(hh, reconciler->items, item->key, strlen(item->key), item);
+	return item;
+}
+
+static void item_free(struct item *item)
+{
+	queue_remove(item);
+	framework_free(item->framework);
+	free(item->key);
+	free(item);
+}
+
+static bool item_empty(const struct item *item)
+{
+	const struct framework *framework = item->framework;
+	const struct slot *slot;
+
+	if (framework->exists || item->calls_on_way > 0 || item->writing || framework->config_map.meta != NULL)
+		return false;
+	for (slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		if (slot->meta != NULL)
+			return false;
+	return true;
+}
+
+void store_release(struct item *item)
+{
+	struct reconciler *reconciler = item->reconciler;
+
+	if (!item->orphan) {
+		if (item_empty(item) && range_set_has(&reconciler->ready, item->range)) {
+			HASH_DEL(reconciler->items, item);
+			item_free(item);
+		}
+		return;
+	}
+	if (item->calls_on_way > 0 || item->writing)
+		return;
+	for (struct item **at = &reconciler->orphans; *at != NULL; at = &(*at)->next_orphan) {
+		if (*at == item) {
+			*at = item->next_orphan;
+			break;
+		}
+	}
+	item_free(item);
+}
+
+/* ---- what the watcher shows
+ * ------------------------------------------------------------------------------------------ */
+
+static void note_seen(struct item *item, const char *name, enum object_kind kind)
+{
+	struct slot *slot;
+
+	if (kind == KIND_FRAMEWORK) {
+		item->unseen = false;
+	} else if (kind == KIND_CONFIG_MAP) {
+		item->framework->config_map.unseen = false;
+	} else {
+		HASH_FIND_STR(item->framework->slots, name, slot);
+		if (slot != NULL)
+			slot->unseen = false;
+	}
+}
+
+static void store_framework(struct item *item, const json_t *object)
+{
+	if (framework_observe(item->framework, object, OBSERVED_EVENT))
+		backoff_reset(&item->writes);
+}
+
+void store_object(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const json_t *object)
+{
+	struct object_meta meta;
+	struct error err;
+	struct item *item;
+	const char *framework_name;
+
+	if (object_meta_parse(object, &meta, &err) < 0) {
+		log_error("dropped an unreadable %s: %s", object_kind_name(kind), err.message);
+		return;
+	}
+	framework_name = kind == KIND_FRAMEWORK ? meta.name : object_framework_name(object);
+	if (framework_name != NULL) {
+		item = store_item(reconciler, meta.ns, framework_name, range);
+		if (kind == KIND_FRAMEWORK) {
+			store_framework(item, object);
+		} else if (kind == KIND_CONFIG_MAP) {
+			struct config_map *config_map = config_map_parse(object, &err);
+
+			if (config_map != NULL)
+				framework_observe_config_map(item->framework, config_map, false);
+		} else {
+			struct pod *pod = pod_parse(object, &err);
+
+			if (pod != NULL)
+				framework_observe_pod(item->framework, pod, false);
+		}
+		note_seen(item, meta.name, kind);
+		queue_add(item);
+	}
+	object_meta_free(&meta);
+}
+
+void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+{
+	struct item *item = store_item(reconciler, absent->ns, absent->framework_name, range);
+	struct framework *framework = item->framework;
+
+	if (kind == KIND_FRAMEWORK) {
+		if (framework->exists && (absent->uid[0] == '\0' || strcmp(framework->uid, absent->uid) == 0))
+			framework_observe_absent(framework);
+		else if (absent->uid[0] != '\0')
+			mem_replace(&framework->gone_uid, absent->uid);
+	} else {
+		framework_observe_gone(framework, kind, absent->name, absent->uid, absent->resource_version,
+				       absent->deleting);
+	}
+	queue_add(item);
+	store_release(item);
+}
+
+/* ---- snapshots
+ * --------------------------------------------------------------------------------------------------------- */
+
+void store_granted(struct reconciler *reconciler, const struct range_set *ranges)
+{
+	struct item *item;
+	struct item *next;
+
+	for (uint32_t range = 0; range < BUS_RANGE_MAX; range++)
+		if (range_set_has(ranges, range))
+			range_set_remove(&reconciler->ready, range);
+	HASH_ITER(hh, reconciler->items, item, next)
+	{
+		if (!range_set_has(ranges, item->range))
+			continue;
+		item->unseen = true;
+		item->framework->config_map.unseen = true;
+		for (struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
+			slot->unseen = true;
+	}
+}
+
+/* What the snapshot did not show does not exist at its version; what is known to be newer stays. */
+static void drop_unseen(struct item *item, const struct bus_snapshot_end *end)
+{
+	struct framework *framework = item->framework;
+	struct slot *slot;
+	struct slot *next;
+
+	if (item->unseen && framework->exists &&
+	    version_compare(framework->resource_version, end->resource_version[KIND_FRAMEWORK]) <= 0)
+		framework_observe_absent(framework);
+	item->unseen = false;
+	if (framework->config_map.unseen && framework->config_map.meta != NULL)
+		framework_observe_gone(framework, KIND_CONFIG_MAP, framework->config_map.name, "",
+				       end->resource_version[KIND_CONFIG_MAP], false);
+	framework->config_map.unseen = false;
+	HASH_ITER(hh, framework->slots, slot, next)
+	{
+		if (slot->unseen && slot->meta != NULL)
+			framework_observe_gone(framework, KIND_POD, slot->name, "", end->resource_version[KIND_POD],
+					       false);
+		slot->unseen = false;
+	}
+}
+
+void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end *end)
+{
+	struct item *item;
+	struct item *next;
+
+	for (uint32_t range = 0; range < BUS_RANGE_MAX; range++)
+		if (range_set_has(&end->ranges, range))
+			range_set_add(&reconciler->ready, range);
+	HASH_ITER(hh, reconciler->items, item, next)
+	{
+		if (!range_set_has(&end->ranges, item->range))
+			continue;
+		drop_unseen(item, end);
+		framework_fence(item->framework);
+		queue_add(item);
+		store_release(item);
+	}
+}
+
+void store_revoked(struct reconciler *reconciler, const struct range_set *ranges)
+{
+	struct item *item;
+	struct item *next;
+
+	for (uint32_t range = 0; range < BUS_RANGE_MAX; range++)
+		if (range_set_has(ranges, range))
+			range_set_remove(&reconciler->ready, range);
+	HASH_ITER(hh, reconciler->items, item, next)
+	{
+		if (!range_set_has(ranges, item->range))
+			continue;
+		HASH_DEL(reconciler->items, item);
+		queue_remove(item);
+		item->orphan = true;
+		item->next_orphan = reconciler->orphans;
+		reconciler->orphans = item;
+		store_release(item);
+	}
+}
+
+void store_draining(const struct reconciler *reconciler, struct range_set *out)
+{
+	for (const struct item *item = reconciler->orphans; item != NULL; item = item->next_orphan)
+		range_set_add(out, item->range);
+}
+
+void store_set_live(struct reconciler *reconciler, bool live)
+{
+	if (live && !reconciler->live)
+		reconciler->live_since_ms = reconciler->ports.boot_ms();
+	reconciler->live = live;
+}
+
+void store_free(struct reconciler *reconciler)
+{
+	struct item *item;
+	struct item *next;
+
+	HASH_ITER(hh, reconciler->items, item, next)
+	{
+		HASH_DEL(reconciler->items, item);
+		item_free(item);
+	}
+	while (reconciler->orphans != NULL) {
+		item = reconciler->orphans;
+		reconciler->orphans = item->next_orphan;
+		item_free(item);
+	}
+}
