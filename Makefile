@@ -88,6 +88,32 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(link) -lcmocka
 
+# ---- what people call ---------------------------------------------------------------------------------------------
+# Silent when nothing is missing.
+deps:
+	@missing=$$(for package in $(PACKAGES_BUILD) $(PACKAGES_TEST); do \
+		dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q ' installed' || echo $$package; done); \
+	[ -z "$$missing" ] || { sudo=$$([ $$(id -u) -eq 0 ] || echo sudo); \
+		$$sudo apt-get -qq update && \
+		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $$missing >/dev/null; }
+
+test:
+	tests/run.sh
+
+test-unit: $(UNIT_TESTS)
+	tests/unit/run.sh $(UNIT_TESTS)
+
+lint:
+	tests/lint.sh
+
+format:
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+
+install: programs
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/frameworkcontroller
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	cp -r --no-preserve=ownership manifests/. $(DESTDIR)$(PREFIX)/share/frameworkcontroller
+
 clean:
 	rm -rf $(BUILD)
 

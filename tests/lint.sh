@@ -1,0 +1,55 @@
+#!/bin/bash
+# What the compiler does not check: the format, the direction of includes (DESIGN.md §2), clang's warnings and analyser,
+# cppcheck. Ends non-zero when anything is found; says how many files it looked at.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+mapfile -t sources < <(git ls-files '*.c' '*.h' 2>/dev/null)
+[ ${#sources[@]} -gt 0 ] || mapfile -t sources < <(find common watcher reconciler barrier tests -name '*.[ch]')
+[ ${#sources[@]} -gt 0 ] || { echo "lint: no sources found"; exit 1; }
+mapfile -t units < <(printf '%s\n' "${sources[@]}" | grep '\.c$')
+status=0
+found() {
+	echo "lint: $*"
+	status=1
+}
+
+# may_include ROOM ALLOWED…: files under ROOM include only what lies under ROOM or ALLOWED.
+may_include() {
+	local room=$1 pattern
+	shift
+	pattern=$(printf '|%s' "$room" "$@")
+	while IFS= read -r line; do
+		found "wrong way: $line"
+	done < <(printf '%s\n' "${sources[@]}" | grep "^$room/" |
+		xargs -r grep -nE '^#include "(common|watcher|reconciler|barrier|tests)/' |
+		grep -vE "#include \"(${pattern:1})/")
+}
+may_include common/base
+may_include common/kube common/base
+may_include common/framework common/base
+may_include common/serve common/base
+may_include common/config common/base common/framework
+may_include common/bus common/base common/framework
+may_include reconciler/sync common/base common/framework
+may_include watcher common
+may_include reconciler common
+may_include barrier common
+
+clang-format --dry-run -Werror "${sources[@]}" 2>&1 | head -n 40
+[ "${PIPESTATUS[0]}" -eq 0 ] || found "clang-format: run make format"
+
+flags=(-std=gnu11 -I. -D_FORTIFY_SOURCE=2 -O1)
+warnings=(-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror)
+printf '%s\0' "${units[@]}" | xargs -0 -n 8 -P "$(nproc)" clang "${flags[@]}" "${warnings[@]}" -fsyntax-only ||
+	found "clang warns"
+
+printf '%s\0' "${units[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy --quiet --warnings-as-errors='*' 2>/dev/null -- \
+	"${flags[@]}" || found "clang-tidy"
+
+cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr -j "$(nproc)" -I. \
+	--suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches --library=posix \
+	common watcher reconciler barrier tests/cluster || found "cppcheck"
+
+echo "lint: ${#sources[@]} files looked at"
+exit "$status"

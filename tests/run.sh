@@ -1,0 +1,54 @@
+#!/bin/bash
+# The whole test run (make test): every stage, whatever the ones before it said, and one sum at the end:
+# "N passed, N failed". Stages may be named: tests/run.sh unit embedded
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+passed=0
+failed=0
+summary=()
+
+# run NAME COMMAND…: a stage whose last line is "N passed, N failed" adds these, any other counts as one.
+run() {
+	local name=$1 log status line p f begin=$SECONDS
+	shift
+	log=$(mktemp)
+	echo "==== $name"
+	"$@" 2>&1 | tee "$log"
+	status=${PIPESTATUS[0]}
+	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
+	rm -f "$log"
+	if [ -n "$line" ]; then
+		read -r p _ f _ <<<"$line"
+	else
+		p=0 f=0
+		[ "$status" -eq 0 ] && p=1
+	fi
+	[ "$status" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+	passed=$((passed + p))
+	failed=$((failed + f))
+	summary+=("$(printf '%-12s %5d passed %5d failed %6d s' "$name" "$p" "$f" $((SECONDS - begin)))")
+}
+
+stages=("$@")
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit sanitized embedded kubernetes)
+jobs=-j$(nproc)
+for stage in "${stages[@]}"; do
+	case $stage in
+	build) run build make "$jobs" all ;;
+	lint) run lint make "$jobs" lint ;;
+	unit) run unit make "$jobs" test-unit ;;
+	sanitized) run sanitized make "$jobs" test-unit SANITIZE=address,undefined BUILD=build/sanitized ;;
+	embedded) run embedded make test-e2e ;;
+	kubernetes) run kubernetes make test-kubernetes ;;
+	*)
+		echo "unknown stage $stage" >&2
+		exit 2
+		;;
+	esac
+done
+
+echo "===="
+printf '%s\n' "${summary[@]}"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

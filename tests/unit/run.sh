@@ -1,0 +1,43 @@
+#!/bin/bash
+# Runs the unit test programs given (each a cmocka program), a few at a time, and ends with "N passed, N failed".
+# A program that crashes or hangs counts as a failure of its own, whatever it had printed before.
+set -u
+
+limit_sec=300
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+
+run_one() {
+	local program=$1 out=$2 name
+	name=$(basename "$program")
+	CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "$limit_sec" "$program" >"$out/$name.tap" 2>"$out/$name.err" </dev/null
+	echo $? >"$out/$name.status"
+}
+export -f run_one
+export limit_sec
+
+printf '%s\n' "$@" | xargs -r -P "$(nproc)" -I{} bash -c 'run_one {} '"$out"
+
+passed=0
+failed=0
+for program in "$@"; do
+	name=$(basename "$program")
+	status=$(cat "$out/$name.status" 2>/dev/null || echo 127)
+	ok=$(grep -c '^ok ' "$out/$name.tap")
+	not_ok=$(grep -c '^not ok ' "$out/$name.tap")
+	if [ "$status" -ne 0 ] && [ "$not_ok" -eq 0 ]; then
+		not_ok=1
+		echo "not ok $name: ended with status $status"
+	elif [ "$ok" -eq 0 ] && [ "$not_ok" -eq 0 ]; then
+		not_ok=1
+		echo "not ok $name: ran no test"
+	fi
+	if [ "$not_ok" -gt 0 ]; then
+		grep -v '^ok ' "$out/$name.tap" | sed "s/^/$name: /"
+		tail -n 60 "$out/$name.err" | sed "s/^/$name: /"
+	fi
+	passed=$((passed + ok))
+	failed=$((failed + not_ok))
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
