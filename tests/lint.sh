@@ -44,8 +44,9 @@ warnings=(-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prot
 printf '%s\0' "${units[@]}" | xargs -0 -n 8 -P "$(nproc)" clang "${flags[@]}" "${warnings[@]}" -fsyntax-only ||
 	found "clang warns"
 
-printf '%s\0' "${units[@]}" | xargs -0 -n 4 -P "$(nproc)" clang-tidy --quiet --warnings-as-errors='*' 2>/dev/null -- \
-	"${flags[@]}" || found "clang-tidy"
+# shellcheck disable=SC2016 # the inner shell expands these
+printf '%s\0' "${units[@]}" | FLAGS="${flags[*]}" xargs -0 -n 4 -P "$(nproc)" \
+	bash -c 'clang-tidy --quiet --warnings-as-errors="*" "$@" -- $FLAGS 2>/dev/null' clang-tidy || found "clang-tidy"
 
 cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr -j "$(nproc)" -I. \
 	--suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches --library=posix \

@@ -48,8 +48,9 @@ int error_wrap(struct error *err, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(prefix, sizeof(prefix) - 2, format, args);
 	va_end(args);
-	strcat(prefix, ": ");
 	prefix_len = strlen(prefix);
+	memcpy(prefix + prefix_len, ": ", sizeof(": "));
+	prefix_len += 2;
 	kept = strnlen(err->message, sizeof(err->message) - 1 - prefix_len);
 	memmove(err->message + prefix_len, err->message, kept);
 	memcpy(err->message, prefix, prefix_len);
