@@ -26,7 +26,7 @@ CFLAGS_ALL += -O2 $(HARDENING)
 LDFLAGS_ALL := $(LINK_HARDENING)
 endif
 CFLAGS_ALL += $(CFLAGS)
-LIBS := -Wl,--as-needed -lcurl -ljansson -lev -lzmq -lyaml -lmicrohttpd -lprotobuf-c -lpcre2-8 -lz -luuid -lpthread -lm
+LIBS := -Wl,--as-needed -lcurl -ljansson -lev -lzmq -lyaml -lmicrohttpd -lprotobuf-c -lpcre2-8 -lz -luuid -lresolv -lpthread -lm
 
 # ---- what is built from what -------------------------------------------------------------------------------------
 # A program is its folder's main.c and the folder's library (everything else in it), on top of libcommon.
