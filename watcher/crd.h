@@ -1,0 +1,55 @@
+/* The CustomResourceDefinition of Frameworks (FRAMEWORK.md §17): its text, which manifests/crd.yaml is printed from,
+ * and the upkeep of the one on the server. */
+#ifndef WATCHER_CRD_H
+#define WATCHER_CRD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/error.h"
+#include "common/kube/client.h"
+
+struct ev_loop;
+
+#define CRD_NAME "frameworks.frameworkcontroller.microsoft.com"
+
+/* The whole object, hash annotation included. The caller decrefs. */
+json_t *crd_object(void);
+/* Appends it as YAML. */
+void crd_write_yaml(struct buf *out);
+
+enum crd_need { CRD_CURRENT, CRD_CREATE, CRD_UPDATE };
+
+/* What is to be done about what the server has (NULL: nothing). It is ours and current when it carries our hash, and
+ * has kept its status subresource and its validation; comparing the rest with what the server gives back would be in
+ * vain, as it fills in defaults. */
+enum crd_need crd_need(const json_t *stored);
+/* The body that makes `stored` (may be NULL) ours: foreign labels, annotations, finalizers stay. The caller decrefs. */
+json_t *crd_merge(const json_t *stored);
+bool crd_established(const json_t *stored);
+
+struct crd_keeper;
+
+struct crd_options {
+	int64_t check_ms;   /* crdEstablishedCheckIntervalSec */
+	int64_t timeout_ms; /* crdEstablishedCheckTimeoutSec: from the CRD's creation to its being served */
+	int64_t recheck_ms; /* once established, it is looked at again this often; 0: never */
+};
+
+struct crd_handler {
+	/* Once: Frameworks are served from now on. */
+	void (*established)(void *arg);
+	/* The server has it, but did not get to serve it in time. Nothing more happens. */
+	void (*failed)(void *arg, const char *message);
+};
+
+/* Begins at once: creates it, or updates it when it is not ours and current, and waits for Established. While the
+ * server cannot be reached or refuses, it tries again for ever, and says why when the reason changes. */
+struct crd_keeper *crd_keeper_new(struct ev_loop *loop, struct kube_client *client, const struct crd_options *options,
+				  const struct crd_handler *handler, void *arg);
+/* No handler runs any more after this returns. Before the client is freed. */
+void crd_keeper_free(struct crd_keeper *keeper);
+
+#endif

@@ -1,0 +1,214 @@
+/* The upkeep of the CRD on the server; see crd.h. One request at a time: read it, then create, update, wait or rest,
+ * and read it again. */
+#include <ev.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "watcher/crd.h"
+
+#define CRD_COLLECTION "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+enum { REQUEST_TIMEOUT_MS = 15000, RETRY_FIRST_MS = 500, RETRY_MAX_MS = 8000 };
+
+struct crd_keeper {
+	struct ev_loop *loop;
+	struct kube_client *client;
+	struct crd_options options;
+	const struct crd_handler *handler;
+	void *arg;
+	struct kube_call *call; /* at most one */
+	bool freed;             /* waits for that call's callback */
+	bool established;
+	int64_t since_ms; /* when the server first had it, not established; 0: not yet */
+	int64_t retry_ms;
+	char *complaint; /* the last one logged */
+	ev_timer timer;
+};
+
+static void read_crd(struct crd_keeper *keeper);
+
+static void keeper_destroy(struct crd_keeper *keeper)
+{
+	free(keeper->complaint);
+	free(keeper);
+}
+
+/* Whether a call that ended is of no interest any more. */
+static bool call_over(struct crd_keeper *keeper, const struct kube_answer *answer)
+{
+	keeper->call = NULL;
+	if (keeper->freed)
+		keeper_destroy(keeper);
+	else if (answer->failure != KUBE_CANCELLED)
+		return false;
+	return true;
+}
+
+static void again_in(struct crd_keeper *keeper, int64_t wait_ms)
+{
+	ev_timer_stop(keeper->loop, &keeper->timer);
+	ev_timer_set(&keeper->timer, (double)wait_ms / 1000, 0);
+	ev_timer_start(keeper->loop, &keeper->timer);
+}
+
+/* Says what is wrong, once for each reason, and tries again later. */
+static void complain(struct crd_keeper *keeper, const struct kube_answer *answer)
+{
+	if (keeper->complaint == NULL || strcmp(keeper->complaint, answer->message) != 0) {
+		log_error("cannot set up the CRD " CRD_NAME ", trying again: %s", answer->message);
+		mem_replace(&keeper->complaint, answer->message);
+	}
+	again_in(keeper, answer->retry_after_ms > keeper->retry_ms ? answer->retry_after_ms : keeper->retry_ms);
+	keeper->retry_ms = keeper->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : keeper->retry_ms * 2;
+}
+
+static void on_established(struct crd_keeper *keeper)
+{
+	bool first = !keeper->established;
+
+	keeper->established = true;
+	if (keeper->options.recheck_ms > 0)
+		again_in(keeper, keeper->options.recheck_ms);
+	if (first)
+		keeper->handler->established(keeper->arg);
+}
+
+static void wait_established(struct crd_keeper *keeper)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	if (keeper->since_ms == 0)
+		keeper->since_ms = now_ms;
+	if (!keeper->established && now_ms - keeper->since_ms >= keeper->options.timeout_ms) {
+		keeper->handler->failed(keeper->arg, "the CRD " CRD_NAME " is not Established in time "
+						     "(crdEstablishedCheckTimeoutSec); see its conditions");
+		return;
+	}
+	again_in(keeper, keeper->options.check_ms);
+}
+
+static void send_call(struct crd_keeper *keeper, const struct kube_request *request, kube_done *done)
+{
+	struct kube_request full = *request;
+
+	full.timeout_ms = REQUEST_TIMEOUT_MS;
+	full.exempt = true;
+	keeper->call = kube_client_call(keeper->client, &full, done, keeper);
+}
+
+static void on_written(void *arg, const struct kube_answer *answer)
+{
+	struct crd_keeper *keeper = arg;
+
+	if (call_over(keeper, answer))
+		return;
+	if (answer->failure != KUBE_OK || (answer->http_status >= 300 && answer->http_status != 409)) {
+		complain(keeper, answer);
+		return;
+	}
+	again_in(keeper, 0); /* read what it has become: another writer may have been quicker */
+}
+
+static void write_crd(struct crd_keeper *keeper, const json_t *stored)
+{
+	cleanup_json json_t *body = crd_merge(stored);
+	cleanup_free char *text = json_text(body);
+	struct kube_request request = {
+		.method = stored == NULL ? "POST" : "PUT",
+		.path = stored == NULL ? CRD_COLLECTION : CRD_COLLECTION "/" CRD_NAME,
+		.body = text,
+		.body_len = strlen(text),
+	};
+
+	if (stored == NULL)
+		log_info("creating the CRD " CRD_NAME);
+	else if (keeper->established)
+		log_warning("the CRD " CRD_NAME " was changed by others: putting ours back");
+	else
+		log_info("updating the CRD " CRD_NAME);
+	keeper->since_ms = 0;
+	send_call(keeper, &request, on_written);
+}
+
+static void on_read(void *arg, const struct kube_answer *answer)
+{
+	struct crd_keeper *keeper = arg;
+	cleanup_json json_t *stored = NULL;
+	struct error err;
+
+	if (call_over(keeper, answer))
+		return;
+	if (answer->failure != KUBE_OK || (answer->http_status >= 300 && answer->http_status != 404)) {
+		complain(keeper, answer);
+		return;
+	}
+	/* a 404 that is no Status comes from something that is no API server of this version */
+	if (answer->http_status == 404 && !answer->status.is_status) {
+		complain(keeper, answer);
+		return;
+	}
+	keeper->retry_ms = RETRY_FIRST_MS;
+	if (answer->http_status != 404) {
+		stored = json_parse(answer->body, answer->body_len, &err);
+		if (stored == NULL) {
+			struct kube_answer broken = {.message = err.message, .retry_after_ms = -1};
+
+			complain(keeper, &broken);
+			return;
+		}
+	}
+	if (crd_need(stored) != CRD_CURRENT)
+		write_crd(keeper, stored);
+	else if (crd_established(stored))
+		on_established(keeper);
+	else
+		wait_established(keeper);
+}
+
+static void read_crd(struct crd_keeper *keeper)
+{
+	const struct kube_request request = {.method = "GET", .path = CRD_COLLECTION "/" CRD_NAME};
+
+	send_call(keeper, &request, on_read);
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)events;
+	read_crd(timer->data);
+}
+
+struct crd_keeper *crd_keeper_new(struct ev_loop *loop, struct kube_client *client, const struct crd_options *options,
+				  const struct crd_handler *handler, void *arg)
+{
+	struct crd_keeper *keeper = mem_calloc(1, sizeof(*keeper));
+
+	keeper->loop = loop;
+	keeper->client = client;
+	keeper->options = *options;
+	keeper->handler = handler;
+	keeper->arg = arg;
+	keeper->retry_ms = RETRY_FIRST_MS;
+	ev_timer_init(&keeper->timer, on_timer, 0, 0);
+	keeper->timer.data = keeper;
+	read_crd(keeper);
+	return keeper;
+}
+
+void crd_keeper_free(struct crd_keeper *keeper)
+{
+	if (keeper == NULL)
+		return;
+	ev_timer_stop(keeper->loop, &keeper->timer);
+	if (keeper->call != NULL) {
+		keeper->freed = true; /* its callback frees */
+		kube_call_cancel(keeper->call);
+		return;
+	}
+	keeper_destroy(keeper);
+}

@@ -1,0 +1,16 @@
+/* History snapshots of deletions (FRAMEWORK.md §14): the watcher alone sees the last full object. */
+#ifndef WATCHER_DELETION_H
+#define WATCHER_DELETION_H
+
+#include <jansson.h>
+
+#include "common/base/buf.h"
+#include "common/framework/object.h"
+
+/* Appends "{message}: {trigger}: ObjectSnapshot: {json}" for a Framework or a Pod that is gone; apiVersion and kind are
+ * put in where a list left them out. */
+void deletion_write(struct buf *out, enum object_kind kind, const json_t *object);
+/* Logs that line. */
+void deletion_log(enum object_kind kind, const json_t *object);
+
+#endif

@@ -1,0 +1,24 @@
+/* The three watches of the watcher, into its cache (DESIGN.md §4). */
+#ifndef WATCHER_STREAMS_H
+#define WATCHER_STREAMS_H
+
+#include <stdbool.h>
+
+#include "common/config/config.h"
+#include "common/kube/client.h"
+#include "watcher/cache.h"
+
+struct ev_loop;
+struct streams;
+
+struct streams_handler {
+	void (*synced)(void *arg);          /* once: every kind was listed */
+	void (*live)(void *arg, bool live); /* whether all three watches are connected; when it changes */
+};
+
+/* Starts listing. The cache must outlive the streams. */
+struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
+			    const struct config_snapshots *snapshots, const struct streams_handler *handler, void *arg);
+void streams_free(struct streams *streams);
+
+#endif
