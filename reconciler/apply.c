@@ -82,6 +82,7 @@ static bool too_large(const struct kube_answer *answer)
 
 static void write_failed(struct item *item, const struct kube_answer *answer)
 {
+	framework_write_failed(item->framework);
 	if (answer->failure == KUBE_REFUSED || answer->failure == KUBE_CANCELLED)
 		return; /* no lease: whoever holds the key next writes */
 	if (too_large(answer) && !item->compress_always) {
@@ -113,10 +114,12 @@ static void on_written(void *arg, const struct kube_answer *answer)
 			const char *version = json_str(json_object_get(object, "metadata"), "resourceVersion");
 
 			backoff_reset(&item->writes);
-			if (version != NULL)
+			if (version != NULL) {
 				framework_written(item->framework, item->writing_version, version);
-			else
+			} else {
+				framework_write_failed(item->framework);
 				item->write_unsure = true;
+			}
 		} else {
 			write_failed(item, answer);
 		}
@@ -145,7 +148,7 @@ static void start_write(struct item *item)
 	request.body = body.data;
 	request.body_len = body.len;
 	item->writing = true;
-	item->writing_version = framework->version;
+	item->writing_version = framework_write_started(item->framework);
 	reconciler->ports.request(reconciler->ports.context, &request, on_written, item);
 }
 
@@ -350,6 +353,16 @@ static void start_waiting(struct reconciler *reconciler)
 		answer_call(pending, NULL);
 		pending_free(pending);
 		store_release(item);
+	}
+}
+
+void apply_stop(struct reconciler *reconciler)
+{
+	while (reconciler->waiting_first != NULL) {
+		struct pending_call *pending = reconciler->waiting_first;
+
+		reconciler->waiting_first = pending->next;
+		pending_free(pending);
 	}
 }
 

@@ -323,6 +323,7 @@ static void stop(struct process *process)
 {
 	if (process->member != NULL)
 		member_free(process->member);
+	apply_stop(&process->reconciler);
 	if (process->client != NULL)
 		kube_client_free(process->client); /* its callbacks still need the store */
 	if (process->reconciler.events != NULL) {

@@ -103,6 +103,8 @@ void queue_remove(struct item *item);
 /* apply.c */
 /* Carries out the plan (and takes what it needs out of it). */
 void apply_plan(struct item *item, struct plan *plan);
+/* Frees the calls that have found no place; the process ends. */
+void apply_stop(struct reconciler *reconciler);
 
 /* store.c */
 /* The item of a key, made when missing; its range is `range`. */

@@ -140,7 +140,8 @@ void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t
 		framework_observe_gone(framework, kind, absent->name, absent->uid, absent->resource_version,
 				       absent->deleting);
 	}
-	queue_add(item);
+	if (!item_empty(item))
+		queue_add(item);
 	store_release(item);
 }
 

@@ -235,12 +235,21 @@ void framework_fence(struct framework *framework)
 	framework->sweep = true;
 }
 
+uint64_t framework_write_started(struct framework *framework)
+{
+	framework->write_by_ms = INT64_MAX;
+	return framework->version;
+}
+
+void framework_write_failed(struct framework *framework)
+{
+	framework->write_by_ms = 0;
+}
+
 void framework_written(struct framework *framework, uint64_t version, const char *resource_version)
 {
 	if (version > framework->written)
 		framework->written = version;
-	if (framework->written == framework->version)
-		framework->write_by_ms = INT64_MAX;
 	framework->fenced = false;
 	if (version_compare(resource_version, framework->resource_version) > 0)
 		mem_replace(&framework->resource_version, resource_version);

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
+#include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
 
 /* ---- completing an attempt --------------------------------------------------------------------------------------- */
@@ -319,6 +320,34 @@ static void look_at_slots(struct round *round)
 	}
 }
 
+/* Nothing more is created for this attempt, for now. */
+static void free_idle_templates(struct framework *framework)
+{
+	if (framework->templates == NULL)
+		return;
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
+		if (framework->roles[r].creation_pending > 0)
+			return;
+	pod_templates_free(framework);
+}
+
+/* A Completed Framework needs none of the places that stand empty. */
+static void free_idle_slots(struct framework *framework)
+{
+	struct slot *slot;
+	struct slot *next;
+
+	framework->dirty = NULL;
+	framework->waiting = NULL;
+	HASH_ITER(hh, framework->slots, slot, next)
+	{
+		slot->dirty = false;
+		slot->waiting = false;
+		if (slot->meta == NULL && slot->call == CALL_NONE)
+			slot_delete(framework, slot);
+	}
+}
+
 static bool some_task_runs(const struct framework *framework)
 {
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
@@ -343,6 +372,7 @@ static void look_at_tasks(struct round *round)
 			attempt_complete(round, completion, false);
 	}
 	look_at_slots(round);
+	free_idle_templates(framework);
 	if (framework->status.state == STATE_PREPARING && some_task_runs(framework))
 		framework_enter(round, STATE_RUNNING, WRITE_RUNNING);
 }
@@ -463,6 +493,7 @@ static void run_steps(struct round *round)
 		return;
 	if (status->state == STATE_COMPLETED) {
 		look_at_stray_config_map(round);
+		free_idle_slots(framework);
 		look_at_retention(round);
 		return;
 	}

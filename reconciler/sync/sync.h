@@ -57,6 +57,11 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 
 /* ---- status writes ---- */
 
+/* A write of the status as it is now begins: its version. What changes from now on goes into the next write, in its own
+ * time. */
+uint64_t framework_write_started(struct framework *framework);
+/* It failed, or what became of it is unknown: the next round asks for another. */
+void framework_write_failed(struct framework *framework);
 /* A write of the status as of `version` has succeeded; the object is at resource_version now. */
 void framework_written(struct framework *framework, uint64_t version, const char *resource_version);
 /* The body of PUT …/status: identity and status, compressed when asked for (and when it is over 700 KiB, if large) . */
