@@ -7,7 +7,9 @@ PACKAGES_TEST := libcmocka-dev clang clang-format clang-tidy cppcheck libclang-r
 
 BUILD ?= build
 PREFIX ?= /usr/local
-CC ?= gcc
+CC = gcc
+# V=1 shows whole command lines.
+Q := $(if $(V),,@)
 
 # ---- flags -------------------------------------------------------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
@@ -59,7 +61,8 @@ $(shell mkdir -p $(BUILD); echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' | cmp -s - 
 
 $(BUILD)/obj/%.o: %.c $(SETTINGS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -c -o $@ $<
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 $(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC))
 $(BUILD)/libwatcher.a: $(call objects,$(WATCHER_SRC))
@@ -72,7 +75,7 @@ $(LIBRARIES):
 	@rm -f $@
 	@ar rcs $@ $^
 
-link = $(CC) $(LDFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+link = @echo "  LINK  $@"; $(if $(V),set -x;) $(CC) $(LDFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
 
 $(BUILD)/fc-watcher: $(BUILD)/obj/watcher/main.o $(BUILD)/libwatcher.a $(BUILD)/libcommon.a
 $(BUILD)/fc-reconciler: $(BUILD)/obj/reconciler/main.o $(BUILD)/libreconciler.a $(BUILD)/libcommon.a
