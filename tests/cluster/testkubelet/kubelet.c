@@ -153,13 +153,22 @@ static struct kubelet_pod *find_pod(struct kubelet *kubelet, const json_t *objec
 	return pod;
 }
 
+static bool serves(const struct kubelet *kubelet, const char *ns)
+{
+	const struct kubelet_options *options = &kubelet->options;
+
+	return (options->only_namespace == NULL || strcmp(ns, options->only_namespace) == 0) &&
+	       (options->not_namespace == NULL || strcmp(ns, options->not_namespace) != 0);
+}
+
 static void pod_present(void *arg, json_t *object)
 {
 	struct kubelet *kubelet = arg;
 	const json_t *meta = json_object_get(object, "metadata");
+	const char *ns = json_str(meta, "namespace");
 	struct kubelet_pod *pod = find_pod(kubelet, object);
 
-	if (json_str(meta, "uid") == NULL || json_str(meta, "namespace") == NULL || json_str(meta, "name") == NULL)
+	if (json_str(meta, "uid") == NULL || ns == NULL || json_str(meta, "name") == NULL || !serves(kubelet, ns))
 		return;
 	if (pod == NULL)
 		pod = pod_new(kubelet, object);

@@ -27,7 +27,10 @@ struct kubelet_options {
 	size_t capacity;         /* Pods bound and not yet over at the same time; 0: no limit */
 	int64_t termination_ms;  /* scripted: from a deletion's start to its confirmation */
 	size_t max_calls;        /* under way at once */
-	const char *root;        /* real: directory for logs and volumes, see runtime.h */
+	/* Which Pods are ours, when kubelets of both modes serve one cluster; NULL: all. */
+	const char *only_namespace;
+	const char *not_namespace;
+	const char *root; /* real: directory for logs and volumes, see runtime.h */
 	const char *const *pod_env;
 	size_t pod_env_count;
 	const char *image_bin;

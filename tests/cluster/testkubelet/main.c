@@ -32,6 +32,8 @@ static const char usage[] =
 	"  --no-register            do not create Node objects\n"
 	"  --pods-capacity N        Pods bound and not over at the same time; others wait (default: no limit)\n"
 	"  --termination-seconds S  scripted: how long a deleted Pod takes to end (default 0)\n"
+	"  --only-namespace NAME    leave the Pods of all other namespaces to another kubelet\n"
+	"  --not-namespace NAME     leave the Pods of this namespace to another kubelet\n"
 	"  --max-calls N            requests under way at once (default 64)\n"
 	"  --root DIR               real: logs and volumes; default a directory that is removed at the end\n"
 	"  --pod-env NAME=VALUE     real: set in each container (again for more)\n"
@@ -95,6 +97,8 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		CAPACITY,
 		TERMINATION,
 		CALLS,
+		ONLY,
+		NOT,
 		ROOT,
 		ENV,
 		BIN,
@@ -110,6 +114,8 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		{"no-register", no_argument, NULL, NO_REGISTER},
 		{"pods-capacity", required_argument, NULL, CAPACITY},
 		{"termination-seconds", required_argument, NULL, TERMINATION},
+		{"only-namespace", required_argument, NULL, ONLY},
+		{"not-namespace", required_argument, NULL, NOT},
 		{"max-calls", required_argument, NULL, CALLS},
 		{"root", required_argument, NULL, ROOT},
 		{"pod-env", required_argument, NULL, ENV},
@@ -147,6 +153,8 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 							  parse_number("--termination-seconds", optarg, 0, 86400));
 			break;
 		case CALLS: kubelet->max_calls = (size_t)parse_number("--max-calls", optarg, 1, 10000); break;
+		case ONLY: kubelet->only_namespace = optarg; break;
+		case NOT: kubelet->not_namespace = optarg; break;
 		case ROOT: kubelet->root = optarg; break;
 		case ENV:
 			if (strchr(optarg, '=') == NULL || optarg[0] == '=')
