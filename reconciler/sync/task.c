@@ -32,6 +32,9 @@ static uint64_t decided(const struct turn *turn)
 static void enter(struct turn *turn, enum attempt_state state, int64_t write_delay_ms)
 {
 	task_enter(turn->round, turn->role, turn->index, state, write_delay_ms);
+	/* Its Pod is deleted once this is persisted. */
+	if (state == STATE_DELETION_PENDING)
+		slot_mark_waiting(turn->framework, turn->slot);
 }
 
 void task_complete(struct framework *framework, size_t role, size_t index, struct completion *completion)
