@@ -246,46 +246,70 @@ static MAYBE_UNUSED void http_acceptable(struct ev_loop *loop, struct ev_io *io,
 	ev_io_start(loop, &conn->read_io);
 }
 
-/* A port chosen by the kernel, on loopback. */
+/* A socket bound to the port on loopback, 0 for one that the kernel chooses. Not yet listening: connections to it are
+ * refused. SO_REUSEPORT, so that the next one can be bound before this one is closed. */
+static MAYBE_UNUSED int http_bind(int *port)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)*port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t len = sizeof(address);
+	const int on = 1;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0 ||
+	    bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&address, &len) < 0) {
+		perror("http_bind");
+		abort();
+	}
+	*port = ntohs(address.sin_port);
+	return fd;
+}
+
+static MAYBE_UNUSED void http_listen(struct http_server *server)
+{
+	if (listen(server->fd, 128) < 0) {
+		perror("http_listen");
+		abort();
+	}
+	ev_io_init(&server->accept_io, http_acceptable, server->fd, EV_READ);
+	server->accept_io.data = server;
+	ev_io_start(server->loop, &server->accept_io);
+}
+
 static MAYBE_UNUSED void http_server_start(struct http_server *server, struct ev_loop *loop,
 					   void (*on_request)(void *arg, struct http_conn *conn), void *arg)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t len = sizeof(address);
-
 	*server = (struct http_server){.loop = loop, .on_request = on_request, .arg = arg};
-	server->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (server->fd < 0 || bind(server->fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-	    listen(server->fd, 128) < 0 || getsockname(server->fd, (struct sockaddr *)&address, &len) < 0) {
-		perror("http_server_start");
-		abort();
-	}
-	server->port = ntohs(address.sin_port);
+	server->fd = http_bind(&server->port);
 	snprintf(server->address, sizeof(server->address), "http://127.0.0.1:%d", server->port);
-	ev_io_init(&server->accept_io, http_acceptable, server->fd, EV_READ);
-	server->accept_io.data = server;
-	ev_io_start(loop, &server->accept_io);
+	http_listen(server);
 }
 
-/* From now on connections are refused; those there are end with a reset. */
+/* From now on connections are refused, and those there are end with a reset; until http_listen. The port stays ours. */
 static MAYBE_UNUSED void http_server_stop(struct http_server *server)
 {
-	if (server->fd >= 0) {
-		ev_io_stop(server->loop, &server->accept_io);
-		close(server->fd);
-		server->fd = -1;
-	}
+	int fd = http_bind(&server->port);
+
+	ev_io_stop(server->loop, &server->accept_io);
+	close(server->fd);
+	server->fd = fd;
 	for (struct http_conn *conn = server->conns; conn != NULL; conn = conn->next)
 		http_reset(conn);
 }
 
 static MAYBE_UNUSED void http_server_free(struct http_server *server)
 {
-	http_server_stop(server);
+	ev_io_stop(server->loop, &server->accept_io);
+	close(server->fd);
 	while (server->conns != NULL) {
 		struct http_conn *conn = server->conns;
 
 		server->conns = conn->next;
+		http_reset(conn);
 		buf_free(&conn->in);
 		buf_free(&conn->out);
 		free(conn->headers);
