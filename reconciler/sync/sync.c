@@ -19,10 +19,12 @@ static void report_attempt_completed(struct round *round)
 	const struct framework_attempt_status *attempt = &round->framework->status.attempt;
 	const struct completion *completion = attempt->completion;
 
+	bool told = completion->trigger == NULL || strcmp(completion->trigger->message, completion->diagnostics) == 0;
+
 	plan_event(round->plan, !completion->succeeded, "AttemptCompleted",
 		   "Attempt %d completed with code %d (%s): %.512s%s%s", (int)attempt->id, (int)completion->code,
-		   completion->phrase, completion->diagnostics, completion->trigger == NULL ? "" : "; ",
-		   completion->trigger == NULL ? "" : completion->trigger->message);
+		   completion->phrase, completion->diagnostics, told ? "" : "; ",
+		   told ? "" : completion->trigger->message);
 }
 
 static void end_task(struct round *round, size_t role, size_t index)
