@@ -1,0 +1,249 @@
+/* Tokens, users, groups; see access.h. */
+#include "tests/cluster/testapi/access.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+
+struct user {
+	struct user *next;
+	char *token;
+	char *name;
+	char *uid;
+	json_t *groups;
+};
+
+struct api_access {
+	struct user *users;
+	bool open; /* no token file: everyone is admin */
+};
+
+static void free_user(struct user *user)
+{
+	free(user->token);
+	free(user->name);
+	free(user->uid);
+	json_decref(user->groups);
+	free(user);
+}
+
+void access_free(struct api_access *access)
+{
+	while (access->users != NULL) {
+		struct user *user = access->users;
+
+		access->users = user->next;
+		free_user(user);
+	}
+	free(access);
+}
+
+/* One CSV field, quoted or not; *at moves behind its comma. */
+static char *read_field(char **at)
+{
+	char *start = *at;
+	char *end;
+
+	if (*start == '"') {
+		start++;
+		end = strchr(start, '"');
+		if (end == NULL)
+			end = start + strlen(start);
+		*at = end + (*end == '"') + strcspn(end, ",");
+		*at = end + strcspn(end, ",");
+	} else {
+		end = start + strcspn(start, ",");
+		*at = end;
+	}
+	if (**at == ',')
+		(*at)++;
+	return mem_strndup(start, (size_t)(end - start));
+}
+
+static void add_groups(struct user *user, char *groups)
+{
+	char *state = NULL;
+
+	for (char *group = strtok_r(groups, ",", &state); group != NULL; group = strtok_r(NULL, ",", &state))
+		json_array_append_new(user->groups, json_string(group));
+	json_array_append_new(user->groups, json_string("system:authenticated"));
+}
+
+static void read_line(struct api_access *access, char *line)
+{
+	struct user *user;
+	char *groups;
+
+	line[strcspn(line, "\r\n")] = '\0';
+	if (line[0] == '\0' || line[0] == '#')
+		return;
+	user = mem_calloc(1, sizeof(*user));
+	user->token = read_field(&line);
+	user->name = read_field(&line);
+	user->uid = read_field(&line);
+	groups = read_field(&line);
+	user->groups = json_array();
+	add_groups(user, groups);
+	free(groups);
+	user->next = access->users;
+	access->users = user;
+}
+
+struct api_access *access_new(const char *path, struct error *err)
+{
+	struct api_access *access = mem_calloc(1, sizeof(*access));
+	cleanup_free char *line = NULL;
+	size_t size = 0;
+	FILE *file;
+
+	access->open = path == NULL;
+	if (path == NULL)
+		return access;
+	file = fopen(path, "re");
+	if (file == NULL) {
+		error_set_errno(err, errno, "token file %s", path);
+		free(access);
+		return NULL;
+	}
+	while (getline(&line, &size, file) >= 0)
+		read_line(access, line);
+	fclose(file);
+	return access;
+}
+
+static const struct user *find_token(const struct api_access *access, const char *token)
+{
+	for (const struct user *user = access->users; user != NULL; user = user->next)
+		if (strcmp(user->token, token) == 0)
+			return user;
+	return NULL;
+}
+
+static bool in_group(const json_t *groups, const char *name)
+{
+	size_t index;
+	const json_t *group;
+
+	json_array_foreach(groups, index,
+			   group) if (json_is_string(group) && strcmp(json_string_value(group), name) == 0) return true;
+	return false;
+}
+
+const char *access_admin_token(const struct api_access *access)
+{
+	for (const struct user *user = access->users; user != NULL; user = user->next)
+		if (in_group(user->groups, "system:masters"))
+			return user->token;
+	return NULL;
+}
+
+static const struct user *who(const struct api_access *access, const struct api_request *request)
+{
+	static const char scheme[] = "Bearer ";
+
+	if (request->authorization == NULL || strncmp(request->authorization, scheme, strlen(scheme)) != 0)
+		return NULL;
+	return find_token(access, request->authorization + strlen(scheme));
+}
+
+static bool is_self_review(const struct api_request *request)
+{
+	return request->resource != NULL && strcmp(request->resource->plural, "selfsubjectaccessreviews") == 0;
+}
+
+int access_check(struct api *api, const struct api_request *request, struct api_failure *failure)
+{
+	const struct user *user;
+	cleanup_free char *title = NULL;
+
+	if (api->access->open)
+		return 0;
+	user = who(api->access, request);
+	if (user == NULL)
+		return api_fail(failure, 401, "Unauthorized", "Unauthorized");
+	if (in_group(user->groups, "system:masters") || request->resource_name == NULL || is_self_review(request))
+		return 0;
+	title = request->resource != NULL ? api_resource_title(request->resource) : mem_strdup(request->resource_name);
+	return api_fail(failure, 403, "Forbidden",
+			"%s%s%s%s is forbidden: User \"%s\" cannot %s resource \"%s\" in API group \"%s\" %s%s%s",
+			title, request->name[0] != '\0' ? " \"" : "", request->name,
+			request->name[0] != '\0' ? "\"" : "", user->name, request->verb, request->resource_name,
+			request->group,
+			request->namespace_name[0] != '\0' ? "in the namespace \"" : "at the cluster scope",
+			request->namespace_name, request->namespace_name[0] != '\0' ? "\"" : "");
+}
+
+bool access_is_review(const struct api_resource *resource)
+{
+	return strcmp(resource->plural, "tokenreviews") == 0 || strcmp(resource->plural, "subjectaccessreviews") == 0 ||
+	       strcmp(resource->plural, "selfsubjectaccessreviews") == 0;
+}
+
+static json_t *review_token(const struct api_access *access, const json_t *spec)
+{
+	const char *token = json_str(spec, "token");
+	const struct user *user = token == NULL ? NULL : find_token(access, token);
+
+	if (access->open && token != NULL)
+		return json_pack("{s:b,s:{s:s,s:[s,s]}}", "authenticated", 1, "user", "username", "admin", "groups",
+				 "system:masters", "system:authenticated");
+	if (user == NULL)
+		return json_pack("{s:{},s:s}", "user", "error", "[invalid bearer token]");
+	return json_pack("{s:b,s:{s:s,s:s,s:O}}", "authenticated", 1, "user", "username", user->name, "uid", user->uid,
+			 "groups", user->groups);
+}
+
+static json_t *review_access(const struct api_access *access, const json_t *spec)
+{
+	bool allowed = access->open || in_group(json_object_get(spec, "groups"), "system:masters");
+	const char *name = json_str(spec, "user");
+
+	for (const struct user *user = access->users; user != NULL && !allowed && name != NULL; user = user->next)
+		allowed = strcmp(user->name, name) == 0 && in_group(user->groups, "system:masters");
+	return json_pack("{s:b}", "allowed", allowed);
+}
+
+static json_t *review_self(const struct api_access *access, const struct api_request *request)
+{
+	const struct user *user = who(access, request);
+
+	return json_pack("{s:b}", "allowed",
+			 access->open || (user != NULL && in_group(user->groups, "system:masters")));
+}
+
+int access_review(struct api *api, const struct api_request *request, struct api_answer *answer,
+		  struct api_failure *failure)
+{
+	struct error err;
+	cleanup_json json_t *body = NULL;
+	const json_t *spec;
+	json_t *status;
+	char *text;
+
+	if (strcmp(request->verb, "create") != 0)
+		return api_fail(failure, 405, "MethodNotAllowed",
+				"the server does not allow this method on the requested resource");
+	body = json_parse(request->body, request->body_len, &err);
+	if (!json_is_object(body))
+		return api_fail_bad_request(failure, "the object provided is unrecognized (must be of type %s): %s",
+					    request->resource->kind, body == NULL ? err.message : "not an object");
+	spec = json_object_get(body, "spec");
+	if (strcmp(request->resource->plural, "tokenreviews") == 0)
+		status = review_token(api->access, spec);
+	else if (is_self_review(request))
+		status = review_self(api->access, request);
+	else
+		status = review_access(api->access, spec);
+	json_object_set_new(body, "kind", json_string(request->resource->kind));
+	json_object_set_new(body, "apiVersion", json_string(request->resource->api_version));
+	json_object_set_new(body, "status", status);
+	text = json_text(body);
+	buf_puts(&answer->body, text);
+	free(text);
+	answer->status = 201;
+	return 0;
+}

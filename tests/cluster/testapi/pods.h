@@ -1,0 +1,14 @@
+/* Pods, beyond plain storage: defaults, checks, graceful deletion, quotas, and what hangs below a Pod. */
+#ifndef TESTAPI_PODS_H
+#define TESTAPI_PODS_H
+
+#include "tests/cluster/testapi/resource.h"
+
+extern const struct api_strategy api_pod_strategy;
+
+/* Fills in what a real API server fills in (pkg/apis/core/v1/defaults.go), in place. */
+void api_pod_defaults(json_t *pod);
+/* Types and names of a Pod's spec: reduces it to what Pods have. -1 and *failure (400) for a wrong JSON type. */
+int api_pod_types(json_t *pod, struct api_failure *failure);
+
+#endif

@@ -1,0 +1,67 @@
+/* Watches: each is a cursor into its resource's log, read when its client can take more, so that a slow client costs
+ * no memory. */
+#ifndef TESTAPI_WATCH_H
+#define TESTAPI_WATCH_H
+
+#include <ev.h>
+
+#include "common/base/buf.h"
+#include "tests/cluster/testapi/selector.h"
+#include "tests/cluster/testapi/table.h"
+
+struct api_watch_request {
+	const char *namespace_name;   /* "" for all */
+	const char *resource_version; /* NULL or "": from now, after what is there */
+	const char *labels;
+	const char *fields;
+	const char *user_agent;
+	enum api_form form;
+	bool bookmarks;
+	bool initial_events; /* sendInitialEvents */
+	int64_t timeout_sec; /* 0: a random time of 30 to 60 minutes, as the real server */
+};
+
+struct api_watch {
+	struct api_watch *next; /* in the resource's list */
+	struct api *api;
+	struct api_resource *resource;
+	char *namespace_name;
+	struct api_selector selector;
+	enum api_form form;
+	bool bookmarks;
+	uint64_t cursor;  /* the next event's number */
+	uint64_t version; /* everything up to here was handed out or did not match */
+	struct buf out;
+	size_t out_sent;
+	bool columns_sent; /* a Table's columns go out once */
+	bool waiting;      /* its transport has been told there is nothing */
+	bool ended;
+	bool broken;    /* a fault: end in the middle of an event */
+	bool last_sent; /* the bookmark before the end is out */
+	ev_tstamp expires;
+	ev_tstamp next_bookmark;
+	char *user_agent; /* for faults; may be NULL */
+	void *transport;  /* http.c's */
+};
+
+/* NULL and *failure: a bad selector, 410 for a version too old, 504 for one from the future. */
+struct api_watch *api_watch_new(struct api *api, struct api_resource *resource, const struct api_watch_request *request,
+				struct api_failure *failure);
+void api_watch_free(struct api_watch *watch);
+
+enum { WATCH_NOTHING = 0, WATCH_END = -1, WATCH_CUT = -2 };
+
+/* Up to max bytes of the stream; WATCH_NOTHING: wait for api->wake; WATCH_END: over; WATCH_CUT: break it off. */
+ssize_t api_watch_read(struct api_watch *watch, char *data, size_t max);
+
+/* The client is told 410 and the stream ends. */
+void api_watch_expire(struct api_watch *watch);
+
+/* The resource's log has grown. */
+void api_watch_notify(struct api *api, struct api_resource *resource);
+/* Wakes the watches that have something to send; before the loop sleeps. */
+void api_watch_flush(struct api *api);
+/* Looks for watches whose time is up or whose bookmark is due; about once a second. */
+void api_watch_tick(struct api *api);
+
+#endif
