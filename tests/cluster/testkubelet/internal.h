@@ -99,17 +99,34 @@ struct kubelet {
 	struct kubelet_counts counts;
 };
 
-/* ---- podwork.c: one Pod ---- */
+/* ---- podwork.c: what is known about one Pod ---- */
 
 /* A new record for an object that has an identity. */
-struct kubelet_pod *pod_new(struct kubelet *kubelet, json_t *object);
+struct kubelet_pod *kubelet_pod_new(struct kubelet *kubelet, json_t *object);
 /* Takes in what the server says about the Pod, and goes on. */
-void pod_observe(struct kubelet_pod *pod, json_t *object);
-/* Out of the table; memory goes once no call is under way. */
-void pod_remove(struct kubelet_pod *pod);
+void kubelet_pod_observe(struct kubelet_pod *pod, json_t *object);
+/* The binding to wanted_node has been made. */
+void kubelet_pod_bound(struct kubelet_pod *pod);
+/* A status has been written; unless dirty is set again, it is the present one. */
+void kubelet_pod_reported(struct kubelet_pod *pod);
+/* Nothing of it is left on the server, or soon: kills what runs, gives back what it held. */
+void kubelet_pod_gone(struct kubelet_pod *pod);
+/* Out of the table; the memory goes once no call is under way. */
+void kubelet_pod_remove(struct kubelet_pod *pod);
+/* Only for a removed Pod without a call. */
+void kubelet_pod_free(struct kubelet_pod *pod);
+
+/* ---- podcall.c: what is done about it ---- */
+
+/* Queues the Pod if there is something to do and nothing keeps it from being done. */
+void kubelet_pod_step(struct kubelet_pod *pod);
+void kubelet_pod_unqueue(struct kubelet_pod *pod);
+void kubelet_pod_take_capacity(struct kubelet_pod *pod);
+/* Passes it on to those who wait. */
+void kubelet_pod_give_capacity(struct kubelet_pod *pod);
+void kubelet_pod_on_retry(struct ev_loop *loop, ev_timer *timer, int events);
 /* Starts calls for the Pods that are due, as many as may be under way. */
-void pods_pump(struct kubelet *kubelet);
-bool queue_pop(struct pod_queue *queue, struct kubelet_pod **out);
+void kubelet_pump(struct kubelet *kubelet);
 
 /* ---- hosts in kubelet.c ---- */
 

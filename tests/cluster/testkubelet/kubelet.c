@@ -171,9 +171,9 @@ static void pod_present(void *arg, json_t *object)
 	if (json_str(meta, "uid") == NULL || ns == NULL || json_str(meta, "name") == NULL || !serves(kubelet, ns))
 		return;
 	if (pod == NULL)
-		pod = pod_new(kubelet, object);
+		pod = kubelet_pod_new(kubelet, object);
 	pod->seen = kubelet->lists;
-	pod_observe(pod, object);
+	kubelet_pod_observe(pod, object);
 }
 
 static void pod_deleted(void *arg, json_t *object)
@@ -181,7 +181,7 @@ static void pod_deleted(void *arg, json_t *object)
 	struct kubelet_pod *pod = find_pod(arg, object);
 
 	if (pod != NULL)
-		pod_remove(pod);
+		kubelet_pod_remove(pod);
 }
 
 static void pods_list_begin(void *arg)
@@ -197,7 +197,7 @@ static void pods_list_end(void *arg, const char *resource_version)
 	HASH_ITER(by_uid, kubelet->pods, pod, next)
 	{
 		if (pod->seen != kubelet->lists)
-			pod_remove(pod);
+			kubelet_pod_remove(pod);
 	}
 	log_v(1, "%u Pods listed at resourceVersion %s", HASH_CNT(by_uid, kubelet->pods), resource_version);
 }
@@ -400,7 +400,7 @@ void kubelet_stop(struct kubelet *kubelet)
 	ev_timer_stop(kubelet->loop, &kubelet->hosts);
 	HASH_ITER(by_uid, kubelet->pods, pod, next_pod)
 	{
-		pod_remove(pod);
+		kubelet_pod_remove(pod);
 	}
 	HASH_ITER(by_uid, kubelet->services, service, next_service)
 	{

@@ -1,4 +1,5 @@
-/* One Pod from binding to deletion: what is known about it, what is to be done next, and the calls that do it. */
+/* One Pod from binding to deletion: what is known about it, and how that changes. What is to be done about it next
+ * is podcall.c's business. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,86 +11,12 @@
 #include "common/base/mem.h"
 #include "tests/cluster/testkubelet/internal.h"
 
-enum {
-	CALL_TIMEOUT_MS = 30000,
-	RETRY_MIN_MS = 50,
-	RETRY_MAX_MS = 5000,
-	FAILURES_WORTH_A_LINE = 5,
-};
-
-/* Writes are answered with metadata only where the server can: the answer is not read. */
-static const char accept_metadata[] = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-
-static void pod_step(struct kubelet_pod *pod);
-
 static int64_t now_sec(void)
 {
 	return clock_wall_ms() / 1000;
 }
 
-/* ---- queues ------------------------------------------------------------------------------------------------------ */
-
-static void queue_remove(struct kubelet_pod *pod)
-{
-	struct pod_queue *queue = pod->queue;
-
-	if (queue == NULL)
-		return;
-	*(pod->previous == NULL ? &queue->first : &pod->previous->next) = pod->next;
-	*(pod->next == NULL ? &queue->last : &pod->next->previous) = pod->previous;
-	pod->next = pod->previous = NULL;
-	pod->queue = NULL;
-}
-
-static void queue_push(struct pod_queue *queue, struct kubelet_pod *pod)
-{
-	if (pod->queue == queue)
-		return;
-	queue_remove(pod);
-	pod->queue = queue;
-	pod->previous = queue->last;
-	*(queue->last == NULL ? &queue->first : &queue->last->next) = pod;
-	queue->last = pod;
-}
-
-bool queue_pop(struct pod_queue *queue, struct kubelet_pod **out)
-{
-	*out = queue->first;
-	if (*out == NULL)
-		return false;
-	queue_remove(*out);
-	return true;
-}
-
-/* ---- capacity and addresses -------------------------------------------------------------------------------------- */
-
-static bool has_capacity(const struct kubelet *kubelet)
-{
-	return kubelet->options.capacity == 0 || kubelet->placed < kubelet->options.capacity;
-}
-
-static void take_capacity(struct kubelet_pod *pod)
-{
-	if (!pod->counted)
-		pod->kubelet->placed++;
-	pod->counted = true;
-}
-
-static void give_capacity(struct kubelet_pod *pod)
-{
-	struct kubelet *kubelet = pod->kubelet;
-	struct kubelet_pod *waiting;
-
-	if (!pod->counted)
-		return;
-	pod->counted = false;
-	kubelet->placed--;
-	while (has_capacity(kubelet) && queue_pop(&kubelet->unplaced, &waiting)) {
-		take_capacity(waiting);
-		queue_push(&kubelet->ready, waiting);
-	}
-	pods_pump(kubelet);
-}
+/* ---- addresses --------------------------------------------------------------------------------------------------- */
 
 static struct kubelet_pod *find_address(struct kubelet *kubelet, uint32_t address)
 {
@@ -130,7 +57,6 @@ static void choose_address(struct kubelet_pod *pod)
 	while (find_address(kubelet, address) != NULL);
 	take_address(pod, address);
 }
-
 /* ---- the script -------------------------------------------------------------------------------------------------- */
 
 static void set_timer(struct kubelet_pod *pod, int64_t ms)
@@ -220,7 +146,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 		pod->stopped = true;
 	else if (!pod_report_terminal(&pod->report))
 		script_end(pod);
-	pod_step(pod);
+	kubelet_pod_step(pod);
 }
 
 /* ---- the runtime ------------------------------------------------------------------------------------------------- */
@@ -234,10 +160,10 @@ static void on_runtime_changed(void *arg)
 		if (pod->deleting && !pod->script.ignore_termination)
 			pod->stopped = true;
 		ev_timer_stop(pod->kubelet->loop, &pod->timer);
-		give_capacity(pod);
+		kubelet_pod_give_capacity(pod);
 	}
 	kubelet_hosts_changed(pod->kubelet);
-	pod_step(pod);
+	kubelet_pod_step(pod);
 }
 
 static void fail_pod(struct kubelet_pod *pod, const char *reason, const char *message)
@@ -282,7 +208,7 @@ static void pod_begin(struct kubelet_pod *pod)
 	struct kubelet *kubelet = pod->kubelet;
 
 	pod->begun = true;
-	take_capacity(pod);
+	kubelet_pod_take_capacity(pod);
 	pod->report.host_ip = kubelet->host_ips[pod->node];
 	pod->report.start_time = pod->report.transition_time = now_sec();
 	pod->dirty = true;
@@ -307,7 +233,7 @@ static void pod_resume(struct kubelet_pod *pod, const json_t *object, bool runni
 	uint32_t address;
 
 	pod->begun = true;
-	take_capacity(pod);
+	kubelet_pod_take_capacity(pod);
 	pod->report.host_ip = pod->kubelet->host_ips[pod->node];
 	if (address_parse(&pod->kubelet->block, json_str(status, "podIP"), &address) &&
 	    find_address(pod->kubelet, address) == NULL)
@@ -346,7 +272,7 @@ static void pod_stop(struct kubelet_pod *pod)
 }
 
 /* Nobody will hear from the Pod again. */
-static void pod_gone(struct kubelet_pod *pod)
+void kubelet_pod_gone(struct kubelet_pod *pod)
 {
 	struct ev_loop *loop = pod->kubelet->loop;
 
@@ -355,15 +281,15 @@ static void pod_gone(struct kubelet_pod *pod)
 	pod->gone = true;
 	ev_timer_stop(loop, &pod->retry);
 	ev_timer_stop(loop, &pod->timer);
-	queue_remove(pod);
+	kubelet_pod_unqueue(pod);
 	if (pod->runtime != NULL)
 		runtime_pod_release(pod->runtime);
 	pod->runtime = NULL;
 	give_address(pod);
-	give_capacity(pod);
+	kubelet_pod_give_capacity(pod);
 }
 
-void pod_observe(struct kubelet_pod *pod, json_t *object)
+void kubelet_pod_observe(struct kubelet_pod *pod, json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
 	const char *node = json_str(json_object_get(object, "spec"), "nodeName");
@@ -385,8 +311,8 @@ void pod_observe(struct kubelet_pod *pod, json_t *object)
 		pod->node = node_index(&pod->kubelet->options.nodes, node);
 		pod->foreign = pod->node < 0;
 		if (pod->foreign) {
-			queue_remove(pod);
-			give_capacity(pod);
+			kubelet_pod_unqueue(pod);
+			kubelet_pod_give_capacity(pod);
 		}
 	}
 	if (pod->foreign)
@@ -400,7 +326,7 @@ void pod_observe(struct kubelet_pod *pod, json_t *object)
 		if (pod->runtime != NULL)
 			runtime_pod_release(pod->runtime);
 		pod->runtime = NULL;
-		give_capacity(pod);
+		kubelet_pod_give_capacity(pod);
 	}
 	if (pod->node >= 0 && !pod->begun && !deleting) {
 		if (running || json_time(json_object_get(object, "status"), "startTime") != 0)
@@ -414,92 +340,9 @@ void pod_observe(struct kubelet_pod *pod, json_t *object)
 		if (!pod->script.ignore_termination)
 			pod_stop(pod);
 	}
-	pod_step(pod);
+	kubelet_pod_step(pod);
 }
-
-/* ---- calls ------------------------------------------------------------------------------------------------------- */
-
-static enum pod_call next_call(struct kubelet_pod *pod)
-{
-	if (pod->gone || pod->foreign || pod->kubelet->stopping)
-		return CALL_NONE;
-	if (pod->reread)
-		return CALL_READ;
-	if (pod->stopped)
-		/* How its containers ended is told before the Pod goes. */
-		return pod->runtime != NULL && pod->dirty ? CALL_STATUS : CALL_DELETE;
-	if (pod->node < 0)
-		return pod->script.kind == SCRIPT_HOLD || pod->deleting ? CALL_NONE : CALL_BIND;
-	return pod->dirty ? CALL_STATUS : CALL_NONE;
-}
-
-/* Queues the Pod if there is something to do and nothing keeps it from being done. */
-static void pod_step(struct kubelet_pod *pod)
-{
-	enum pod_call kind = next_call(pod);
-
-	if (kind == CALL_NONE || pod->call != NULL || ev_is_active(&pod->retry)) {
-		if (kind == CALL_NONE)
-			queue_remove(pod);
-		return;
-	}
-	if (kind == CALL_BIND && !pod->counted) {
-		if (!has_capacity(pod->kubelet)) {
-			queue_push(&pod->kubelet->unplaced, pod);
-			return;
-		}
-		take_capacity(pod);
-	}
-	queue_push(&pod->kubelet->ready, pod);
-	pods_pump(pod->kubelet);
-}
-
-static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
-{
-	(void)loop;
-	(void)events;
-	pod_step(timer->data);
-}
-
-static void retry_later(struct kubelet_pod *pod, const struct kube_answer *answer)
-{
-	int64_t limit = RETRY_MIN_MS << (pod->failures < 7 ? pod->failures : 7);
-	int64_t wait;
-
-	if (limit > RETRY_MAX_MS)
-		limit = RETRY_MAX_MS;
-	wait = random_between(&pod->kubelet->random, limit / 2, limit);
-	if (answer->retry_after_ms > wait)
-		wait = answer->retry_after_ms;
-	pod->failures++;
-	pod->kubelet->counts.errors++;
-	if (pod->failures == FAILURES_WORTH_A_LINE)
-		log_warning("Pod %s/%s: %s; tried %d times, going on", pod->ns, pod->name, answer->message,
-			    pod->failures);
-	else
-		log_v(1, "Pod %s/%s: %s; again in %lld ms", pod->ns, pod->name, answer->message, (long long)wait);
-	ev_timer_set(&pod->retry, (double)wait / 1000, 0);
-	ev_timer_start(pod->kubelet->loop, &pod->retry);
-}
-
-/* The state of affairs as the server just told it: gone, another Pod of that name, or ours. */
-static void reread_done(struct kubelet_pod *pod, const struct kube_answer *answer)
-{
-	struct error err;
-	cleanup_json json_t *object = json_parse(answer->body, answer->body_len, &err);
-	const char *uid = json_str(json_object_get(object, "metadata"), "uid");
-
-	pod->reread = false;
-	if (object == NULL || uid == NULL)
-		log_warning("Pod %s/%s: cannot read it back: %s", pod->ns, pod->name,
-			    object == NULL ? err.message : "metadata.uid is missing");
-	else if (strcmp(uid, pod->uid) != 0)
-		pod_gone(pod);
-	else
-		pod_observe(pod, object);
-}
-
-static void bind_done(struct kubelet_pod *pod)
+void kubelet_pod_bound(struct kubelet_pod *pod)
 {
 	pod->kubelet->counts.bound++;
 	pod->node = pod->wanted_node;
@@ -508,21 +351,23 @@ static void bind_done(struct kubelet_pod *pod)
 		pod_begin(pod);
 }
 
-static void status_done(struct kubelet_pod *pod)
+void kubelet_pod_reported(struct kubelet_pod *pod)
 {
 	pod->kubelet->counts.statuses++;
 	if (pod_report_terminal(&pod->report)) {
 		if (!pod->dirty)
 			pod->kubelet->counts.finished++;
 		if (pod->runtime == NULL || runtime_pod_ended(pod->runtime))
-			give_capacity(pod);
+			kubelet_pod_give_capacity(pod);
 	} else if (pod->report.phase == REPORT_RUNNING && !pod->kubelet->options.real && !pod->deleting &&
 		   pod->script.run_ms != SCRIPT_FOREVER && !ev_is_active(&pod->timer)) {
 		set_timer(pod, pod->script.run_ms);
 	}
 }
 
-static void pod_free(struct kubelet_pod *pod)
+/* ---- coming and going -------------------------------------------------------------------------------------------- */
+
+void kubelet_pod_free(struct kubelet_pod *pod)
 {
 	script_free(&pod->script);
 	pod_report_free(&pod->report);
@@ -533,114 +378,7 @@ static void pod_free(struct kubelet_pod *pod)
 	free(pod);
 }
 
-static void on_answer(void *arg, const struct kube_answer *answer)
-{
-	struct kubelet_pod *pod = arg;
-	struct kubelet *kubelet = pod->kubelet;
-	enum pod_call kind = pod->call_kind;
-	int status = answer->failure == KUBE_OK ? answer->http_status : 0;
-
-	kubelet->calls--;
-	pod->call = NULL;
-	pod->call_kind = CALL_NONE;
-	if (pod->removed) {
-		pod_free(pod);
-		pods_pump(kubelet);
-		return;
-	}
-	if (pod->gone || answer->failure == KUBE_CANCELLED) {
-		pods_pump(kubelet);
-		return;
-	}
-	if (status >= 200 && status < 300) {
-		pod->failures = 0;
-		switch (kind) {
-		case CALL_READ: reread_done(pod, answer); break;
-		case CALL_BIND: bind_done(pod); break;
-		case CALL_STATUS: status_done(pod); break;
-		case CALL_DELETE: pod_gone(pod); break;
-		case CALL_NONE: break;
-		}
-	} else {
-		/* What was to be written has still to be. */
-		pod->dirty = pod->dirty || kind == CALL_STATUS;
-		if (status == 404 || (kind == CALL_DELETE && status == 409))
-			pod_gone(pod);
-		else
-			retry_later(pod, answer);
-		/* A conflict, a uid that is not the Pod's any more, or no knowing whether it was done. */
-		pod->reread = kind != CALL_DELETE &&
-			      (status == 409 || status == 422 || status == 0 || kind == CALL_READ);
-	}
-	if (!pod->gone)
-		pod_step(pod);
-	pods_pump(kubelet);
-}
-
-static void pod_call(struct kubelet_pod *pod, enum pod_call kind)
-{
-	struct kubelet *kubelet = pod->kubelet;
-	cleanup_buf struct buf body = {0};
-	const char *suffix = kind == CALL_BIND ? "/binding" : kind == CALL_STATUS ? "/status" : "";
-	cleanup_free char *path = mem_printf("/api/v1/namespaces/%s/pods/%s%s", pod->ns, pod->name, suffix);
-	struct kube_request request = {
-		.path = path,
-		.accept = kind == CALL_READ ? NULL : accept_metadata,
-		.timeout_ms = CALL_TIMEOUT_MS,
-	};
-
-	switch (kind) {
-	case CALL_READ: request.method = "GET"; break;
-	case CALL_BIND:
-		request.method = "POST";
-		buf_puts(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":");
-		buf_json_string(&body, pod->name);
-		buf_puts(&body, ",\"uid\":");
-		buf_json_string(&body, pod->uid);
-		buf_puts(&body, "},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":");
-		pod->wanted_node = kubelet->next_node;
-		kubelet->next_node = (kubelet->next_node + 1) % kubelet->options.nodes.count;
-		buf_json_string(&body, kubelet->node_names[pod->wanted_node]);
-		buf_puts(&body, "}}");
-		break;
-	case CALL_STATUS:
-		request.method = "PATCH";
-		request.content_type = "application/merge-patch+json";
-		pod_report_write_patch(&body, &pod->report, pod->uid);
-		pod->dirty = false;
-		break;
-	case CALL_DELETE:
-		request.method = "DELETE";
-		buf_puts(&body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"gracePeriodSeconds\":0,"
-				"\"preconditions\":{\"uid\":");
-		buf_json_string(&body, pod->uid);
-		buf_puts(&body, "}}");
-		break;
-	case CALL_NONE: return;
-	}
-	request.body = body.data;
-	request.body_len = body.len;
-	kubelet->calls++;
-	pod->call_kind = kind;
-	pod->call = kube_client_call(kubelet->client, &request, on_answer, pod);
-}
-
-void pods_pump(struct kubelet *kubelet)
-{
-	struct kubelet_pod *pod;
-
-	while (kubelet->calls < kubelet->options.max_calls && queue_pop(&kubelet->ready, &pod)) {
-		enum pod_call kind = next_call(pod);
-
-		if (kind == CALL_NONE || pod->call != NULL || ev_is_active(&pod->retry))
-			continue;
-		pod_call(pod, kind);
-	}
-}
-
-/* ---- coming and going -------------------------------------------------------------------------------------------- */
-
-struct kubelet_pod *pod_new(struct kubelet *kubelet, json_t *object)
+struct kubelet_pod *kubelet_pod_new(struct kubelet *kubelet, json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
 	struct kubelet_pod *pod = mem_calloc(1, sizeof(*pod));
@@ -652,7 +390,7 @@ struct kubelet_pod *pod_new(struct kubelet *kubelet, json_t *object)
 	pod->node = -1;
 	script_parse(object, &pod->script);
 	pod_report_init(&pod->report, object);
-	ev_timer_init(&pod->retry, on_retry, 0, 0);
+	ev_timer_init(&pod->retry, kubelet_pod_on_retry, 0, 0);
 	pod->retry.data = pod;
 	ev_timer_init(&pod->timer, on_timer, 0, 0);
 	pod->timer.data = pod;
@@ -660,15 +398,15 @@ struct kubelet_pod *pod_new(struct kubelet *kubelet, json_t *object)
 	return pod;
 }
 
-void pod_remove(struct kubelet_pod *pod)
+void kubelet_pod_remove(struct kubelet_pod *pod)
 {
 	struct kubelet *kubelet = pod->kubelet;
 
 	HASH_DELETE(by_uid, kubelet->pods, pod);
 	pod->removed = true;
-	pod_gone(pod);
+	kubelet_pod_gone(pod);
 	if (pod->call != NULL)
 		kube_call_cancel(pod->call);
 	else
-		pod_free(pod);
+		kubelet_pod_free(pod);
 }
