@@ -18,6 +18,12 @@
 
 /* ---- addresses ---- */
 
+/* What is shown of an address: all but a user name and password. */
+static const char *shown_server(const char *server)
+{
+	return strchr(server, '@') != NULL ? "…@…" : server;
+}
+
 /* "https://host:port/prefix/" → without the slash at the end. What is wrong with it, or NULL. */
 static const char *check_server(const char *server, char **out)
 {
@@ -115,6 +121,15 @@ static int take_string(const struct yaml_node *map, const char *key, const char 
 	return 0;
 }
 
+/* The same for what must not appear in messages. */
+static int take_secret(const struct yaml_node *map, const char *key, const char *what, char **out, struct error *err)
+{
+	if (take_string(map, key, what, out, err) < 0)
+		return yaml_error(yaml_get(map, key), err, "%s: found something else, expected a string (quote it)",
+				  what);
+	return 0;
+}
+
 /* The same for a path, which is relative to the directory of the kubeconfig. */
 static int take_path(const struct yaml_node *map, const char *key, const char *what, char **out, struct error *err)
 {
@@ -140,7 +155,7 @@ static int take_data(const struct yaml_node *map, const char *key, const char *w
 {
 	cleanup_free char *text = NULL;
 
-	if (take_string(map, key, what, &text, err) < 0)
+	if (take_secret(map, key, what, &text, err) < 0)
 		return -1;
 	if (text == NULL)
 		return 0;
@@ -213,7 +228,8 @@ static int read_cluster(const struct yaml_node *cluster, struct kube_config *con
 		return 0;
 	fault = check_server(server, &config->server);
 	if (fault != NULL)
-		return yaml_error(yaml_get(cluster, "server"), err, "cluster.server: found \"%s\": %s", server, fault);
+		return yaml_error(yaml_get(cluster, "server"), err, "cluster.server: found \"%s\": %s",
+				  shown_server(server), fault);
 	return 0;
 }
 
@@ -231,7 +247,7 @@ static int read_user(const struct yaml_node *user, struct kube_config *config, s
 				"certificate",
 				unsupported[i]);
 	}
-	if (take_string(user, "token", "user.token", &config->token, err) < 0 ||
+	if (take_secret(user, "token", "user.token", &config->token, err) < 0 ||
 	    take_path(user, "tokenFile", "user.tokenFile", &config->token_file, err) < 0 ||
 	    take_path(user, "client-certificate", "user.client-certificate", &config->client_cert_file, err) < 0 ||
 	    take_data(user, "client-certificate-data", "user.client-certificate-data", &config->client_cert_data, err) <
@@ -239,11 +255,9 @@ static int read_user(const struct yaml_node *user, struct kube_config *config, s
 	    take_path(user, "client-key", "user.client-key", &config->client_key_file, err) < 0 ||
 	    take_data(user, "client-key-data", "user.client-key-data", &config->client_key_data, err) < 0)
 		return -1;
-	if (config->token != NULL)
-		for (const char *at = config->token; *at != '\0'; at++)
-			if (iscntrl((unsigned char)*at))
-				return yaml_error(yaml_get(user, "token"), err,
-						  "user.token: found a control character, expected one token");
+	for (const char *at = config->token; at != NULL && *at != '\0'; at++)
+		if (iscntrl((unsigned char)*at)) /* it would be a header of its own */
+			return yaml_error(yaml_get(user, "token"), err, "user.token: found a control character in it");
 	if ((config->client_cert_file != NULL || config->client_cert_data != NULL) !=
 	    (config->client_key_file != NULL || config->client_key_data != NULL))
 		return yaml_error(user, err,
@@ -317,6 +331,21 @@ static int load_file(const char *path, const char *address, struct kube_config *
 
 /* ---- in-cluster ---- */
 
+/* The namespace we run in, or NULL: the mount may lack it. */
+static char *read_namespace(const char *dir)
+{
+	cleanup_free char *path = mem_printf("%s/namespace", dir);
+	char name[64]; /* a DNS label has at most 63 bytes */
+	FILE *file = fopen(path, "re");
+	int found;
+
+	if (file == NULL)
+		return NULL;
+	found = fscanf(file, "%63s", name);
+	fclose(file);
+	return found == 1 ? mem_strdup(name) : NULL;
+}
+
 static int load_in_cluster(struct kube_config *config, struct error *err)
 {
 	const char *host = getenv("KUBERNETES_SERVICE_HOST");
@@ -344,6 +373,7 @@ static int load_in_cluster(struct kube_config *config, struct error *err)
 	if (access(ca, R_OK) < 0)
 		return error_set_errno(err, errno, "in-cluster: certificate authority %s", ca);
 	mem_replace(&config->ca_file, ca);
+	config->namespace_name = read_namespace(dir);
 	return 0;
 }
 
@@ -373,7 +403,7 @@ int kube_config_load(const char *address, const char *kubeconfig_path, struct ku
 		mem_replace(&config.server, NULL);
 		fault = check_server(address, &config.server);
 		if (fault != NULL)
-			result = error_set(err, "API server address: found \"%s\": %s", address, fault);
+			result = error_set(err, "API server address: found \"%s\": %s", shown_server(address), fault);
 	}
 	if (result < 0) {
 		kube_config_free(&config);
