@@ -148,7 +148,7 @@ static void start_write(struct item *item)
 	request.body = body.data;
 	request.body_len = body.len;
 	item->writing = true;
-	item->writing_version = framework_write_started(item->framework);
+	item->writing_version = framework_write_started(item->framework, reconciler->ports.boot_ms());
 	reconciler->ports.request(reconciler->ports.context, &request, on_written, item);
 }
 

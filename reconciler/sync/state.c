@@ -64,11 +64,17 @@ bool task_move_allowed(enum attempt_state from, enum attempt_state to)
 
 /* ---- versions -------------------------------------------------------------------------------------------------- */
 
+/* A pause after which a change is written as promptly as the first. */
+enum { GATHER_FORGET_MS = 3000 };
+
 void framework_touch(struct round *round, int64_t delay_ms)
 {
 	struct framework *framework = round->framework;
-	int64_t by = round->time.boot_ms + delay_ms;
+	int64_t by;
 
+	if (round->time.boot_ms - framework->last_write_ms > GATHER_FORGET_MS)
+		framework->gathered = 0;
+	by = round->time.boot_ms + (delay_ms << framework->gathered);
 	framework->version++;
 	if (by < framework->write_by_ms)
 		framework->write_by_ms = by;
@@ -90,6 +96,8 @@ static void count_task(struct role_work *work, const struct task_status *task, i
 	work->live += sign;
 	if (task->state == STATE_RUNNING)
 		work->running += sign;
+	if (task->state == STATE_DELETION_PENDING)
+		work->ending += sign;
 	if (task->state != STATE_COMPLETED)
 		return;
 	work->completed += sign;
@@ -128,6 +136,7 @@ void framework_enter(struct round *round, enum attempt_state state, int64_t writ
 	log_v(2, "[%s/%s]: %s -> %s", framework->ns, framework->name, attempt_state_name(status->state),
 	      attempt_state_name(state));
 	status->state = state;
+	framework->gathered = 0;
 	status->transition_time = round->now_sec;
 	if (state == STATE_RUNNING) {
 		status->attempt.run_time = round->now_sec;

@@ -65,6 +65,7 @@ struct role_work {
 	/* Of Tasks that are not deletionPending; kept by task_enter and task_mark_deletion, see role_count. */
 	int32_t live;
 	int32_t running;
+	int32_t ending; /* AttemptDeletionPending: its Pod is deleted after the write */
 	int32_t completed;
 	int32_t failed;
 	int32_t succeeded;
@@ -105,9 +106,11 @@ struct framework {
 	uint64_t written;
 	uint64_t hold;       /* nothing more is decided until this version is written */
 	int64_t write_by_ms; /* CLOCK_BOOTTIME by which the changes are to be written; INT64_MAX: none */
-	uint64_t decided;    /* version that holds the present state of the Framework */
-	bool fenced;         /* no create or delete before one write has succeeded under this grant (DESIGN.md §3) */
-	bool fence_wanted;   /* something waits for the fence */
+	unsigned gathered;   /* writes in quick succession: each lets the next one wait longer */
+	int64_t last_write_ms;
+	uint64_t decided;  /* version that holds the present state of the Framework */
+	bool fenced;       /* no create or delete before one write has succeeded under this grant (DESIGN.md §3) */
+	bool fence_wanted; /* something waits for the fence */
 
 	struct slot config_map;
 	struct slot *slots;   /* Pods by name */
@@ -166,12 +169,13 @@ struct round {
 /* How long a change may wait for others before it is written, in ms (DESIGN.md §3 "Few writes"). */
 enum {
 	WRITE_NOW = 0,
-	WRITE_COMPLETIONS = 30, /* sibling Tasks end together; their Pods are deleted after the write */
-	WRITE_RUNNING = 100,    /* sibling Pods start together; a barrier waits for the last of their IPs */
-	WRITE_UIDS = 500,       /* a crash before loses nothing: the objects are adopted */
+	WRITE_COMPLETIONS = 200, /* sibling Tasks end together; their Pods are deleted after the write */
+	WRITE_RUNNING = 200,     /* sibling Pods start together; a barrier waits for the last of their IPs */
+	WRITE_UIDS = 500,        /* a crash before loses nothing: the objects are adopted */
 };
 
-/* Notes that the status changed and is to be written within delay_ms. */
+/* Notes that the status changed and is to be written within delay_ms; longer while writes follow each other quickly:
+ * Tasks that trickle along are written in bunches. */
 void framework_touch(struct round *round, int64_t delay_ms);
 /* Moves to a state the table allows (anything else aborts), stamps times. */
 void framework_enter(struct round *round, enum attempt_state state, int64_t write_delay_ms);

@@ -510,6 +510,23 @@ static void run_steps(struct round *round)
 		look_at_tasks(round);
 }
 
+/* Whether the Tasks that move together have all arrived: all that are not over run, or all that ran have ended. */
+static bool gathered_all(const struct framework *framework)
+{
+	int32_t moving = 0;
+	int32_t running = 0;
+	int32_t ending = 0;
+
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
+		const struct role_work *work = &framework->roles[r];
+
+		moving += work->live - work->running - work->ending - work->completed;
+		running += work->running;
+		ending += work->ending;
+	}
+	return moving == 0 && (running == 0) != (ending == 0);
+}
+
 static void plan_write(struct round *round)
 {
 	struct framework *framework = round->framework;
@@ -518,7 +535,7 @@ static void plan_write(struct round *round)
 		round->plan->write = true;
 	if (framework->version == framework->written)
 		return;
-	if (round->time.boot_ms >= framework->write_by_ms)
+	if (round->time.boot_ms >= framework->write_by_ms || gathered_all(framework))
 		round->plan->write = true;
 	else
 		plan_wake(round->plan, framework->write_by_ms);

@@ -57,9 +57,9 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 
 /* ---- status writes ---- */
 
-/* A write of the status as it is now begins: its version. What changes from now on goes into the next write, in its own
- * time. */
-uint64_t framework_write_started(struct framework *framework);
+/* A write of the status as it is now begins (boot_ms: CLOCK_BOOTTIME): its version. What changes from now on goes into
+ * the next write, in its own time. */
+uint64_t framework_write_started(struct framework *framework, int64_t boot_ms);
 /* It failed, or what became of it is unknown: the next round asks for another. */
 void framework_write_failed(struct framework *framework);
 /* A write of the status as of `version` has succeeded; the object is at resource_version now. */

@@ -334,7 +334,7 @@ static void retry_or_finish(struct turn *turn)
 		return;
 	}
 	report_completed(turn, task->attempt.completion);
-	enter(turn, STATE_COMPLETED, WRITE_RUNNING);
+	enter(turn, STATE_COMPLETED, WRITE_UIDS);
 	if (framework_completing(turn->framework))
 		return;
 	policy = policy_test_task(turn->framework, turn->role, turn->index);
