@@ -104,6 +104,11 @@ struct kube_client {
 	struct counters counters;
 };
 
+/* ---- client.c ---- */
+
+/* Calls done for a finished call and frees it. The callback may do anything but free the client. */
+void call_deliver(struct kube_call *call);
+
 /* ---- exchange.c ---- */
 
 /* Works out url_base and its kin from the config. 0, or -1 and *err. */

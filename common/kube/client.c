@@ -127,7 +127,7 @@ static void deadline_due(struct ev_loop *loop, struct ev_timer *timer, int event
 
 	(void)loop;
 	(void)events;
-	time_out(call, call->stream ? "not ended within" : "no answer within", call->allowed_ms);
+	time_out(call, call->http_status > 0 ? "not complete within" : "no answer within", call->allowed_ms);
 }
 
 static void idle_due(struct ev_loop *loop, struct ev_timer *timer, int events)
@@ -404,8 +404,7 @@ static void start_calls(struct kube_client *client)
 	}
 }
 
-/* The callback may do anything but free the client; the call is gone after it. */
-static void deliver(struct kube_call *call)
+void call_deliver(struct kube_call *call)
 {
 	struct kube_client *client = call->client;
 	struct buf message = {0};
@@ -438,6 +437,7 @@ static void deliver(struct kube_call *call)
 			   call->cause.data == NULL ? "failed" : call->cause.data);
 	}
 	answer.message = message.data == NULL ? "" : message.data;
+	DL_DELETE(client->finished, call);
 	call->done(call->arg, &answer);
 	json_decref(status);
 	buf_free(&message);
@@ -466,8 +466,7 @@ static void deliver_finished(struct kube_client *client)
 	for (; count > 0 && (call = next_finished(client)) != NULL; count--) {
 		if (call->stream && !call->cancelled && (call->announce || call->fresh.len > 0))
 			deliver_news(call);
-		DL_DELETE(client->finished, call);
-		deliver(call);
+		call_deliver(call);
 	}
 }
 
@@ -572,48 +571,4 @@ const struct kube_counter *kube_client_counters(const struct kube_client *client
 {
 	*count = client->counters.count;
 	return client->counters.rows;
-}
-
-/* ---- blocking calls ---- */
-
-struct wait {
-	struct ev_loop *loop;
-	struct kube_answer *answer;
-	bool done;
-};
-
-static void keep_answer(void *arg, const struct kube_answer *answer)
-{
-	struct wait *wait = arg;
-
-	*wait->answer = *answer;
-	wait->answer->body = mem_strndup(answer->body, answer->body_len);
-	wait->answer->status.reason = mem_strdup(answer->status.reason);
-	wait->answer->status.message = mem_strdup(answer->status.message);
-	wait->answer->message = mem_strdup(answer->message);
-	wait->done = true;
-	ev_break(wait->loop, EVBREAK_ONE);
-}
-
-void kube_client_call_wait(struct kube_client *client, const struct kube_request *request, struct kube_answer *answer)
-{
-	struct wait wait = {.loop = client->loop, .answer = answer};
-	struct kube_call *call = kube_client_call(client, request, keep_answer, &wait);
-
-	ev_run(client->loop, 0);
-	if (wait.done)
-		return;
-	/* somebody else stopped the loop, a signal say: its wish goes first */
-	kube_call_cancel(call);
-	DL_DELETE(client->finished, call);
-	deliver(call);
-}
-
-void kube_answer_free(struct kube_answer *answer)
-{
-	free((char *)answer->body);
-	free((char *)answer->status.reason);
-	free((char *)answer->status.message);
-	free((char *)answer->message);
-	*answer = (struct kube_answer){0};
 }

@@ -4,13 +4,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdint.h>
+#include <resolv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "common/base/yaml.h"
 
@@ -53,57 +52,18 @@ static const char *check_server(const char *server, char **out)
 
 /* ---- kubeconfig ---- */
 
-static int decode_digit(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Base64 (RFC 4648 §4), white space ignored. NULL when it is none, or has NUL bytes, which no PEM has. */
+/* NULL when it is no base64, or has NUL bytes, which no PEM has. */
 static char *decode_base64(const char *text)
 {
-	struct buf out = {0};
-	uint32_t bits = 0;
-	unsigned count = 0;
-	unsigned padding = 0;
+	size_t room = strlen(text) / 4 * 3 + 4;
+	char *out = mem_calloc(1, room);
+	int len = b64_pton(text, (unsigned char *)out, room - 1);
 
-	for (; *text != '\0'; text++) {
-		int digit = decode_digit(*text);
-
-		if (isspace((unsigned char)*text))
-			continue;
-		if (*text == '=' && padding < 2 && count >= 2) {
-			padding++;
-			continue;
-		}
-		if (digit < 0 || padding > 0)
-			goto bad;
-		bits = bits << 6 | (uint32_t)digit;
-		if (++count < 4)
-			continue;
-		buf_putc(&out, (char)(bits >> 16));
-		buf_putc(&out, (char)(bits >> 8));
-		buf_putc(&out, (char)bits);
-		bits = 0;
-		count = 0;
+	if (len <= 0 || strlen(out) != (size_t)len) {
+		free(out);
+		return NULL;
 	}
-	if (count == 1 || (padding > 0 && count + padding != 4))
-		goto bad;
-	if (count >= 2)
-		buf_putc(&out, (char)(bits >> (count == 2 ? 4 : 10)));
-	if (count == 3)
-		buf_putc(&out, (char)(bits >> 2));
-	if (out.len == 0 || memchr(out.data, '\0', out.len) != NULL)
-		goto bad;
-	return buf_steal(&out);
-bad:
-	buf_free(&out);
-	return NULL;
+	return out;
 }
 
 /* map[key] as a string, copied into *out; absent, null and "" leave it NULL. */

@@ -1,0 +1,187 @@
+/* The reflector's lists, page by page, cut into objects as they arrive; see reflector_state.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/kube/reflector_state.h"
+
+enum { PAGE_SIZE_MAX = 10000 };
+/* A page of a server that ignores the limit may be everything there is. */
+enum { LIST_TIMEOUT_MS = 5 * 60 * 1000, LIST_IDLE_MS = 60 * 1000 };
+
+static void list_page(struct reflector *reflector);
+
+static bool list_item(void *arg, const char *text, size_t len, bool too_large)
+{
+	struct reflector *reflector = arg;
+	struct error err;
+	json_t *object;
+
+	if (too_large) {
+		snprintf(err.message, sizeof(err.message), "larger than %zu bytes", reflector->list.item_max);
+		reflector_report_malformed(reflector, text, len, err.message);
+		return !reflector->closed;
+	}
+	object = json_parse(text, len, &err);
+	if (json_is_object(object)) {
+		reflector->handler->present(reflector->arg, object);
+	} else {
+		if (object != NULL)
+			error_set(&err, "found JSON that is no object");
+		reflector_report_malformed(reflector, text, len, err.message);
+	}
+	json_decref(object);
+	return !reflector->closed;
+}
+
+static void list_data(void *arg, const char *data, size_t len)
+{
+	struct reflector *reflector = arg;
+	struct error err;
+
+	if (len == 0 || reflector->verdict != NO_VERDICT)
+		return;
+	reflector_enter(reflector);
+	if (list_cut_feed(&reflector->list, data, len, &err) < 0)
+		reflector_stop_call(reflector, VERDICT_ERROR, err.message);
+	reflector_leave(reflector);
+}
+
+/* Reads the metadata of a page. 0, or -1 and *err. */
+static int read_list_metadata(struct reflector *reflector, struct error *err)
+{
+	cleanup_json json_t *metadata = NULL;
+	const char *version;
+	const char *more;
+
+	if (!list_cut_complete(&reflector->list))
+		return error_set(err, "the list ends in the middle");
+	if (!reflector->list.has_items || reflector->list.metadata.data == NULL)
+		return error_set(err, "found an object without metadata or items, expected a list");
+	metadata = json_parse(reflector->list.metadata.data, reflector->list.metadata.len, err);
+	if (metadata == NULL)
+		return error_wrap(err, "metadata of the list");
+	version = json_str(metadata, "resourceVersion");
+	if (version == NULL || *version == '\0')
+		return error_set(err, "found no metadata.resourceVersion in the list");
+	if (resource_version_compare(version, reflector->floor) < 0)
+		return error_set(err,
+				 "the list is at version %s, behind version %s that was seen before; the server that "
+				 "answered is stale, or its store was set back (then restart)",
+				 version, reflector->floor);
+	if (reflector->list_version == NULL)
+		mem_replace(&reflector->list_version, version);
+	more = json_str(metadata, "continue");
+	mem_replace(&reflector->list_continue, more != NULL && *more != '\0' ? more : NULL);
+	return 0;
+}
+
+static void list_failed(struct reflector *reflector, enum kube_failure failure, int status, const char *message,
+			int64_t retry_after_ms)
+{
+	bool had_continue = reflector->list_continue != NULL;
+
+	mem_replace(&reflector->list_continue, NULL);
+	if (failure == KUBE_OK && status == 410) {
+		if (!had_continue) {
+			reflector_version_gone(reflector, message);
+			return;
+		}
+		/* reading the pages took longer than the server keeps its history: take larger ones */
+		log_v(1, "%s: a page of the list has expired, starting over: %s", reflector->what, message);
+		if (reflector->page_size < PAGE_SIZE_MAX)
+			reflector->page_size *= 2;
+		if (++reflector->expired_in_row == 1) {
+			reflector_go_on(reflector);
+			return;
+		}
+	}
+	if (failure == KUBE_OK && status >= 400 && status != 401 && status != 403 && status != 429)
+		reflector->plain_list = true; /* it may be our version that the server does not like */
+	reflector_report_trouble(reflector, "cannot list", failure, status, message);
+	reflector_pause(reflector, retry_after_ms);
+}
+
+static void list_ended(struct reflector *reflector)
+{
+	reflector->expired_in_row = 0;
+	mem_replace(&reflector->version, reflector->list_version);
+	mem_replace(&reflector->floor, reflector->list_version);
+	mem_replace(&reflector->list_version, NULL);
+	reflector->synced = true;
+	reflector->handler->list_end(reflector->arg, reflector->version);
+	if (!reflector->closed)
+		reflector_watch_start(reflector);
+}
+
+static void list_done(void *arg, const struct kube_answer *answer)
+{
+	struct reflector *reflector = arg;
+	struct error err;
+
+	reflector_enter(reflector);
+	if (!reflector_call_is_over(reflector, answer)) {
+		reflector_leave(reflector);
+		return;
+	}
+	if (reflector->verdict != NO_VERDICT) {
+		snprintf(err.message, sizeof(err.message), "GET %s: %s", reflector->path,
+			 reflector->verdict_message.data);
+		list_failed(reflector, KUBE_OK, 0, err.message, -1);
+	} else if (answer->failure != KUBE_OK || answer->http_status != 200) {
+		list_failed(reflector, answer->failure, answer->http_status, answer->message, answer->retry_after_ms);
+	} else if (read_list_metadata(reflector, &err) < 0) {
+		error_wrap(&err, "GET %s", reflector->path);
+		reflector->plain_list = true;
+		list_failed(reflector, KUBE_OK, 0, err.message, -1);
+	} else if (reflector->list_continue != NULL) {
+		list_page(reflector);
+	} else {
+		list_ended(reflector);
+	}
+	reflector_leave(reflector);
+}
+
+/* Asks for the next page, or the first one. */
+static void list_page(struct reflector *reflector)
+{
+	cleanup_buf struct buf url = {0};
+	struct kube_request request = {
+		.method = "GET",
+		.accept = reflector->list_accept,
+		.timeout_ms = LIST_TIMEOUT_MS,
+		.idle_timeout_ms = LIST_IDLE_MS,
+		.exempt = true,
+		.brief = true,
+	};
+	size_t object_max = reflector->lines.line_max;
+
+	reflector_put_query(reflector, &url);
+	buf_printf(&url, "limit=%d", reflector->page_size);
+	if (reflector->list_continue != NULL) {
+		buf_puts(&url, "&continue=");
+		reflector_put_encoded(&url, reflector->list_continue);
+	} else if (reflector->floor != NULL && !reflector->plain_list) {
+		buf_puts(&url, "&resourceVersionMatch=NotOlderThan&resourceVersion=");
+		reflector_put_encoded(&url, reflector->floor);
+	}
+	request.path = url.data;
+	list_cut_free(&reflector->list);
+	list_cut_init(&reflector->list, object_max, list_item, reflector);
+	reflector->verdict = NO_VERDICT;
+	reflector->call = kube_client_stream(reflector->client, &request, list_data, list_done, reflector);
+}
+
+void reflector_list_start(struct reflector *reflector)
+{
+	reflector->phase = LIST;
+	mem_replace(&reflector->list_continue, NULL);
+	mem_replace(&reflector->list_version, NULL);
+	reflector_enter(reflector);
+	reflector->handler->list_begin(reflector->arg);
+	if (!reflector->closed)
+		list_page(reflector);
+	reflector_leave(reflector);
+}

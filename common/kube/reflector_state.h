@@ -1,0 +1,119 @@
+/* Inside the reflector: its state, shared by reflector.c (what is next, and what is said about it), reflector_list.c
+ * and reflector_watch.c; nobody else includes this. */
+#ifndef KUBE_REFLECTOR_STATE_H
+#define KUBE_REFLECTOR_STATE_H
+
+#include <ev.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/random.h"
+#include "common/kube/backoff.h"
+#include "common/kube/json_cut.h"
+#include "common/kube/reflector.h"
+
+enum phase { IDLE, LIST, WATCH, PAUSE };
+
+/* Why we ended a request of our own accord. */
+enum verdict { NO_VERDICT, VERDICT_GONE, VERDICT_ERROR };
+
+struct reflector {
+	struct ev_loop *loop;
+	struct kube_client *client;
+	const struct reflector_handler *handler;
+	void *arg;
+	char *path;
+	char *selector; /* percent-encoded; NULL: none */
+	char *list_accept;
+	char *watch_accept;
+	char *what;
+	int page_size;
+	struct random random;
+	struct backoff backoff;
+
+	enum phase phase;
+	struct kube_call *call;
+	struct ev_timer timer; /* PAUSE: its end; WATCH: the wait for the answer */
+	int depth;             /* callbacks of ours on the stack */
+	bool closed;           /* freed by its owner, waiting for the stack and the call to let go */
+	enum verdict verdict;
+	struct buf verdict_message;
+
+	char *version;      /* where the watch goes on; NULL: a list comes first */
+	char *floor;        /* never to be gone behind; NULL before the first list */
+	char *list_version; /* of the first page of the list being read */
+	char *list_continue;
+	bool plain_list; /* the next list asks for the newest state instead of one not older than floor */
+	int gone_in_row;
+	int expired_in_row;
+	struct list_cut list;
+	struct line_cut lines;
+
+	bool synced;
+	bool live;
+	bool connected;      /* the watch's headers came */
+	bool late;           /* they did not for a while */
+	bool bookmarks_seen; /* on any watch of this reflector */
+	uint64_t events;     /* in this watch that brought us forward, bookmarks aside */
+	int64_t watch_started_ms;
+	int64_t pause_least_ms; /* Retry-After */
+
+	/* what was last reported, so that a lasting trouble is one line in the log */
+	bool trouble;
+	enum kube_failure trouble_failure;
+	int trouble_status;
+	int64_t trouble_since_ms;
+};
+
+/* ---- reflector_list.c ---- */
+
+/* Begins a list; when it ends, goes on by itself. */
+void reflector_list_start(struct reflector *reflector);
+
+/* ---- reflector_watch.c ---- */
+
+/* Begins a watch at reflector->version; when it ends, goes on by itself. */
+void reflector_watch_start(struct reflector *reflector);
+/* The timer of a watch whose headers have not come. */
+void reflector_watch_late(struct reflector *reflector);
+
+/* ---- reflector.c ---- */
+
+/* Around everything that may run a handler, in which the owner may free the reflector: after reflector_leave it may be
+ * gone, before it only `closed` says so. */
+void reflector_enter(struct reflector *reflector);
+void reflector_leave(struct reflector *reflector);
+/* What is next: a list when there is no version, else a watch. */
+void reflector_go_on(struct reflector *reflector);
+/* The same after a wait of the backoff, at least least_ms. */
+void reflector_pause(struct reflector *reflector, int64_t least_ms);
+/* The history since our version is gone: list again; the second time in a row without asking for a version, and after
+ * a wait. */
+void reflector_version_gone(struct reflector *reflector, const char *message);
+/* The timer, in delay_ms. */
+void reflector_arm(struct reflector *reflector, int64_t delay_ms);
+/* Breaks the call off; its done callback finds the verdict. */
+void reflector_stop_call(struct reflector *reflector, enum verdict verdict, const char *message);
+/* First thing in a done callback, also of a call that we broke off. False: the reflector or the client is going away,
+ * and nothing more is to be done. */
+bool reflector_call_is_over(struct reflector *reflector, const struct kube_answer *answer);
+
+/* The version moves forward, never back. */
+void reflector_advance(struct reflector *reflector, const char *version);
+/* One more event of this watch. Repetitions do not count: a server that ends each watch after one is in trouble. */
+void reflector_count_event(struct reflector *reflector, const char *version);
+void reflector_set_live(struct reflector *reflector, bool live);
+
+/* One line when trouble begins or changes its kind, not one per try. */
+void reflector_report_trouble(struct reflector *reflector, const char *doing, enum kube_failure failure, int status,
+			      const char *message);
+void reflector_report_recovery(struct reflector *reflector);
+/* An object that is not to be had as JSON: names it as far as its text allows. */
+void reflector_report_malformed(struct reflector *reflector, const char *text, size_t len, const char *message);
+
+/* The path, "?" and the label selector, each with what must follow before the next parameter. */
+void reflector_put_query(struct reflector *reflector, struct buf *url);
+/* Everything but the letters, digits and marks of RFC 3986 §2.3 as %XX. */
+void reflector_put_encoded(struct buf *out, const char *text);
+
+#endif

@@ -1,0 +1,201 @@
+/* The reflector's watches: events, bookmarks, errors, and what the end of a stream means; see reflector_state.h. */
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/kube/reflector_state.h"
+
+/* The server ends a watch after this time, which we choose; our own deadline is a little longer. */
+enum { WATCH_MIN_S = 300, WATCH_MAX_S = 600, WATCH_SLACK_S = 30 };
+/* Servers that send bookmarks do so every minute: once one came, this much silence means a dead stream. */
+enum { WATCH_IDLE_MS = 150 * 1000 };
+/* A new watch that is not answered: after the first time we no longer count as live, after the second we give up. */
+enum { CONNECT_GRACE_MS = 5000, CONNECT_LIMIT_MS = 30000 };
+/* A watch that ends sooner without an event is a server in trouble. */
+enum { SHORT_WATCH_MS = 1000 };
+/* One that held so long proves its version good, events or not. */
+enum { GOOD_WATCH_MS = 10000 };
+
+/* The server gives its word that the stream is good. */
+static void watch_is_healthy(struct reflector *reflector)
+{
+	reflector->gone_in_row = 0;
+	reflector->plain_list = false;
+	reflector_report_recovery(reflector);
+}
+
+static void on_error_event(struct reflector *reflector, const json_t *status)
+{
+	const char *message = json_str(status, "message");
+	const char *reason = json_str(status, "reason");
+	int64_t code = json_int(status, "code", 0);
+	bool gone = code == 410 || (reason != NULL && (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0));
+
+	if (message == NULL || *message == '\0')
+		message = reason == NULL ? "an error without a message" : reason;
+	reflector->pause_least_ms = json_int(json_object_get(status, "details"), "retryAfterSeconds", 0) * 1000;
+	reflector_stop_call(reflector, gone ? VERDICT_GONE : VERDICT_ERROR, message);
+}
+
+/* One watch event, parsed. */
+static void on_event(struct reflector *reflector, const char *type, json_t *object)
+{
+	const char *version = json_str(json_object_get(object, "metadata"), "resourceVersion");
+
+	if (strcmp(type, "ERROR") == 0) {
+		on_error_event(reflector, object);
+		return;
+	}
+	if (strcmp(type, "BOOKMARK") == 0) {
+		reflector->bookmarks_seen = true;
+	} else {
+		reflector_count_event(reflector, version);
+		if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)
+			reflector->handler->present(reflector->arg, object);
+		else if (strcmp(type, "DELETED") == 0)
+			reflector->handler->deleted(reflector->arg, object);
+		else
+			log_v(1, "%s: a watch event of unknown type \"%s\" is passed over", reflector->what, type);
+	}
+	if (reflector->closed)
+		return;
+	watch_is_healthy(reflector);
+	reflector_advance(reflector, version);
+}
+
+static bool watch_line(void *arg, const char *text, size_t len, bool too_large)
+{
+	struct reflector *reflector = arg;
+	cleanup_json json_t *event = NULL;
+	struct error err;
+	const char *raw;
+	size_t raw_len;
+
+	if (!too_large) {
+		event = json_parse(text, len, &err);
+		if (event != NULL && json_str(event, "type") != NULL &&
+		    json_is_object(json_object_get(event, "object"))) {
+			on_event(reflector, json_str(event, "type"), json_object_get(event, "object"));
+			return !reflector->closed && reflector->verdict == NO_VERDICT;
+		}
+		if (event != NULL)
+			error_set(&err, "found JSON that is no watch event");
+	} else {
+		error_set(&err, "larger than %zu bytes", reflector->lines.line_max);
+	}
+	raw = raw_member(text, len, "object", &raw_len);
+	reflector_report_malformed(reflector, raw, raw_len, err.message);
+	return !reflector->closed;
+}
+
+static void watch_data(void *arg, const char *data, size_t len)
+{
+	struct reflector *reflector = arg;
+
+	if (reflector->verdict != NO_VERDICT)
+		return;
+	reflector_enter(reflector);
+	if (len == 0) {
+		reflector->connected = true;
+		ev_timer_stop(reflector->loop, &reflector->timer);
+		if (reflector->gone_in_row < 2)
+			reflector_report_recovery(reflector); /* else this watch, too, may say 410 in a moment */
+		reflector_set_live(reflector, true);
+	} else {
+		line_cut_feed(&reflector->lines, data, len, watch_line, reflector);
+	}
+	reflector_leave(reflector);
+}
+
+/* The stream broke or ended. One that had been good for a while is resumed at once, and not reported: only when that
+ * fails too there is trouble. */
+static void watch_ended(struct reflector *reflector, const struct kube_answer *answer)
+{
+	bool regular = answer->failure == KUBE_OK;
+	bool was_short = clock_boot_ms() - reflector->watch_started_ms < SHORT_WATCH_MS && reflector->events == 0;
+
+	log_v(2, "%s: the watch ended after %llu events: %s", reflector->what, (unsigned long long)reflector->events,
+	      regular ? "in order" : answer->message);
+	if (!regular)
+		reflector_set_live(reflector, false);
+	if (reflector->closed)
+		return;
+	if (was_short)
+		reflector_pause(reflector, 0);
+	else
+		reflector_watch_start(reflector);
+}
+
+static void watch_done(void *arg, const struct kube_answer *answer)
+{
+	struct reflector *reflector = arg;
+	const char *message = answer->message;
+
+	reflector_enter(reflector);
+	if (!reflector_call_is_over(reflector, answer)) {
+		reflector_leave(reflector);
+		return;
+	}
+	ev_timer_stop(reflector->loop, &reflector->timer);
+	if (reflector->connected && clock_boot_ms() - reflector->watch_started_ms >= GOOD_WATCH_MS)
+		watch_is_healthy(reflector);
+	if (reflector->verdict != NO_VERDICT)
+		message = reflector->verdict_message.data;
+	if (reflector->verdict == VERDICT_GONE || (answer->failure == KUBE_OK && answer->http_status == 410)) {
+		reflector_version_gone(reflector, message);
+	} else if (reflector->verdict == VERDICT_ERROR) {
+		reflector_report_trouble(reflector, "the watch failed", KUBE_OK, 0, message);
+		reflector_pause(reflector, reflector->pause_least_ms);
+	} else if (reflector->connected && (answer->failure != KUBE_OK || answer->http_status < 300)) {
+		watch_ended(reflector, answer);
+	} else {
+		/* a version that the server does not take is like one that is gone */
+		if (answer->failure == KUBE_OK && (answer->http_status == 400 || answer->http_status == 422))
+			mem_replace(&reflector->version, NULL);
+		reflector_report_trouble(reflector, "cannot watch", answer->failure, answer->http_status, message);
+		reflector_pause(reflector, answer->retry_after_ms);
+	}
+	reflector_leave(reflector);
+}
+
+void reflector_watch_start(struct reflector *reflector)
+{
+	int64_t server_s = random_between(&reflector->random, WATCH_MIN_S, WATCH_MAX_S);
+	cleanup_buf struct buf url = {0};
+	struct kube_request request = {
+		.method = "GET",
+		.accept = reflector->watch_accept,
+		.timeout_ms = (server_s + WATCH_SLACK_S) * 1000,
+		.idle_timeout_ms = reflector->bookmarks_seen ? WATCH_IDLE_MS : 0,
+		.exempt = true,
+	};
+
+	reflector->phase = WATCH;
+	reflector->connected = false;
+	reflector->late = false;
+	reflector->events = 0;
+	reflector->watch_started_ms = clock_boot_ms();
+	reflector->verdict = NO_VERDICT;
+	reflector->pause_least_ms = 0;
+	line_cut_reset(&reflector->lines);
+	reflector_put_query(reflector, &url);
+	buf_printf(&url, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%lld&resourceVersion=", (long long)server_s);
+	reflector_put_encoded(&url, reflector->version);
+	request.path = url.data;
+	reflector->call = kube_client_stream(reflector->client, &request, watch_data, watch_done, reflector);
+	reflector_arm(reflector, CONNECT_GRACE_MS);
+}
+
+void reflector_watch_late(struct reflector *reflector)
+{
+	if (reflector->late) {
+		reflector_stop_call(reflector, VERDICT_ERROR, "no answer to the watch request");
+		return;
+	}
+	reflector->late = true;
+	reflector_set_live(reflector, false);
+	if (!reflector->closed)
+		reflector_arm(reflector, CONNECT_LIMIT_MS - CONNECT_GRACE_MS);
+}
