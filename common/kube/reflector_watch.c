@@ -15,6 +15,8 @@ enum { WATCH_IDLE_MS = 150 * 1000 };
 enum { CONNECT_GRACE_MS = 5000, CONNECT_LIMIT_MS = 30000 };
 /* A watch that ends sooner without an event is a server in trouble. */
 enum { SHORT_WATCH_MS = 1000 };
+/* An ERROR event that asks for more patience is not believed. */
+enum { RETRY_AFTER_MAX_S = 3600 };
 /* One that held so long proves its version good, events or not. */
 enum { GOOD_WATCH_MS = 10000 };
 
@@ -31,11 +33,13 @@ static void on_error_event(struct reflector *reflector, const json_t *status)
 	const char *message = json_str(status, "message");
 	const char *reason = json_str(status, "reason");
 	int64_t code = json_int(status, "code", 0);
+	int64_t seconds = json_int(json_object_get(status, "details"), "retryAfterSeconds", 0);
 	bool gone = code == 410 || (reason != NULL && (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0));
 
 	if (message == NULL || *message == '\0')
 		message = reason == NULL ? "an error without a message" : reason;
-	reflector->pause_least_ms = json_int(json_object_get(status, "details"), "retryAfterSeconds", 0) * 1000;
+	if (seconds > 0 && seconds < RETRY_AFTER_MAX_S)
+		reflector->pause_least_ms = seconds * 1000;
 	reflector_stop_call(reflector, gone ? VERDICT_GONE : VERDICT_ERROR, message);
 }
 

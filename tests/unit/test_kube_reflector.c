@@ -630,6 +630,53 @@ static void test_failing_lists(void **state)
 	assert_int_equal(fixture->lists, 8);
 }
 
+static void list_unavailable(struct fixture *fixture, struct http_conn *conn, size_t number)
+{
+	if (number <= 5)
+		http_reply(conn, 503, "", "");
+	else
+		list_two(fixture, conn, number);
+}
+
+static size_t occurrences(const char *text, const char *what)
+{
+	size_t count = 0;
+
+	for (text = strstr(text, what); text != NULL; text = strstr(text + 1, what))
+		count++;
+	return count;
+}
+
+/* A lasting trouble is one line in the log, and one when it is over. */
+static void test_one_warning(void **state)
+{
+	struct fixture *fixture = *state;
+	FILE *log = tmpfile();
+	int real_stderr = dup(STDERR_FILENO);
+	char text[4096];
+	size_t len;
+
+	assert_non_null(log);
+	fixture->on_list = list_unavailable;
+	dup2(fileno(log), STDERR_FILENO);
+	start(fixture);
+	fixture->there = false;
+	mem_replace(&fixture->wanted, "live");
+	run_until(fixture->loop, &fixture->there, limit_s);
+	dup2(real_stderr, STDERR_FILENO);
+	close(real_stderr);
+	rewind(log);
+	len = fread(text, 1, sizeof(text) - 1, log);
+	text[len] = '\0';
+	fclose(log);
+	assert_true(fixture->there);
+	assert_int_equal(fixture->lists, 6);
+	assert_int_equal(occurrences(text, "\n"), 2);
+	assert_int_equal(
+		occurrences(text, "Pods: cannot list: GET /api/v1/pods: 503 Service Unavailable; trying again"), 1);
+	assert_int_equal(occurrences(text, "Pods: watching again after 0 s"), 1);
+}
+
 static void list_goes_back(struct fixture *fixture, struct http_conn *conn, size_t number)
 {
 	if (number == 2 || number == 3)
@@ -734,6 +781,7 @@ int main(void)
 		reflector_test(test_continue_expires),
 		reflector_test(test_gone_list),
 		reflector_test(test_failing_lists),
+		reflector_test(test_one_warning),
 		reflector_test(test_stale_list),
 		reflector_test(test_stale_events),
 		reflector_test(test_free_from_handler),
