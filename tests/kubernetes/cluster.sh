@@ -17,72 +17,11 @@ EOF
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
 start_deadline_s=60 # ten times what a start takes on two cores
 stop_deadline_s=1   # kube-apiserver itself would wait 60 s for open watches
+. "$here/processes.sh"
 bind_attempts=5     # another process may take the port before the server does
 users=(alice bob)   # known to the server, without any rights
 
 say() { echo "cluster.sh: $*" >&2; }
-
-now_ms() { local now=${EPOCHREALTIME/[.,]/}; echo $((now / 1000)); }
-
-# When a process was started, in clock ticks since boot: with its id it names
-# the process for good. Fails if there is none.
-start_time() { # pid
-    local stat fields
-    { read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 1
-    read -ra fields <<<"${stat##*) }" # from the third on: proc(5)
-    [[ ${fields[0]} != Z ]] || return 1
-    echo "${fields[19]}"
-}
-
-is_alive() { # pid start-time
-    [[ -n $2 && $(start_time "$1") == "$2" ]]
-}
-
-# Ends the recorded processes and nothing else: TERM, then KILL.
-end_processes() { # dir
-    [[ -f $1/pids ]] || return 0
-    local name pid started deadline signal left
-    deadline=$(($(now_ms) + stop_deadline_s * 1000))
-    signal=TERM
-    while :; do
-        left=0
-        while read -r name pid started; do
-            is_alive "$pid" "$started" || continue
-            left=1
-            [[ -z $signal ]] || kill "-$signal" "$pid" 2>/dev/null || true
-        done <"$1/pids"
-        ((left)) || break
-        signal=
-        if (($(now_ms) > deadline)); then signal=KILL; fi
-        sleep 0.02
-    done
-    rm "$1/pids"
-}
-
-# Runs a server of the control plane in DIR, its output in NAME.log.
-launch() { # name command...
-    local name=$1 pid fd
-    shift
-    (
-        # What the caller has open (locks, pipes someone waits on) is not ours to keep.
-        for fd in /proc/self/fd/*; do
-            fd=${fd##*/}
-            ((fd < 3)) || eval "exec $fd>&-"
-        done
-        exec setsid "$@"
-    ) </dev/null >"$name.log" 2>&1 &
-    pid=$!
-    disown # no word from bash when it is killed
-    echo "$name $pid $(start_time "$pid")" >>pids
-}
-
-running() { # name
-    local name pid started
-    while read -r name pid started; do
-        if [[ $name == "$1" ]] && is_alive "$pid" "$started"; then return; fi
-    done <pids
-    return 1
-}
 
 # Waits until a command succeeds; gives up if the server has ended or at the deadline.
 await() { # server what command...
@@ -257,7 +196,7 @@ EOF
 
 stop() { # dir
     cd "$1"
-    end_processes .
+    end_processes . $stop_deadline_s
     rm -rf etcd etcd:0 etcd:1 tokens tokens.csv ca.key ca.crt ca.srl server.key server.crt \
         service-account.key service-account.pub kubeconfig kubectl kubectl-cache server await.log
 }

@@ -1,0 +1,138 @@
+# The clusters that scenarios run on, and the processes beside them. Sourced by run.sh; RUN is the directory of the
+# run, and the working directory of everything started here.
+
+REAL_NAMESPACE=real # Pods of this namespace are processes; those of all others follow their script
+NOT_HERE=77         # exit status of a scenario that this machine or cluster cannot show
+
+kubectl() { "$RUN/cluster/kubectl" "$@"; }
+
+# The namespace of a scenario.
+namespace_of() { # scenario
+    echo "e2e-${1//_/-}"
+}
+
+# scenario.sh has another one.
+fail() { # message
+    echo "run.sh: $*" >&2
+    exit 1
+}
+
+# Waits until a command succeeds; fails, with the command's last words, when it does not within so many seconds.
+wait_for() { # seconds what command...
+    local seconds=$1 what=$2 deadline
+    shift 2
+    deadline=$(($(now_ms) + seconds * 1000))
+    until "$@" >"$RUN/out/wait.$BASHPID" 2>&1; do
+        if (($(now_ms) > deadline)); then
+            tail -n 20 "$RUN/out/wait.$BASHPID" >&2
+            fail "not within $seconds s: $what"
+        fi
+        sleep 0.1
+    done
+    rm -f "$RUN/out/wait.$BASHPID"
+}
+
+start_embedded() {
+    local bin
+    bin=$("$here/../kubernetes/assets.sh" kubectl)
+    mkdir cluster
+    (
+        cd cluster
+        launch fc-testapi "$BUILD/fc-testapi" --kubeconfig kubeconfig
+        cat >kubectl <<EOF
+#!/bin/sh
+exec "$bin/kubectl" --kubeconfig="$PWD/kubeconfig" --cache-dir="$PWD/kubectl-cache" "\$@"
+EOF
+        chmod +x kubectl
+    )
+    wait_for 10 "fc-testapi is ready" kubectl get --raw /readyz
+}
+
+# Requests are counted in the audit log: who asks is in the user agent.
+start_kubernetes() {
+    "$BUILD/fc-watcher" --print-crd >crd.yaml
+    cat >audit.yaml <<'EOF'
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  users: [admin]
+  resources:
+  - {group: ""}
+  - {group: frameworkcontroller.microsoft.com}
+EOF
+    # The collector looks for new kinds every 30 s only: it gets ours before it starts.
+    KUBE_APISERVER_FLAGS="--audit-policy-file=$PWD/audit.yaml --audit-log-path=$PWD/audit.log" \
+        "$here/../kubernetes/cluster.sh" start cluster crd.yaml >cluster.log
+}
+
+# The shipped configuration, made quick. The delays are apart from everything else that takes time.
+write_config() {
+    cat "$root/manifests/frameworkcontroller.yaml" - >config.yaml <<'EOF'
+kubeClientQps: 10000
+kubeClientBurst: 10000
+frameworkMinRetryDelaySecForTransientConflictFailed: 300
+frameworkMaxRetryDelaySecForTransientConflictFailed: 310
+EOF
+}
+
+start_kubelets() {
+    launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node \
+        --not-namespace "$REAL_NAMESPACE"
+    launch kubelet-real "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --node-name node-real \
+        --mode real --root "$RUN/pods" --image-bin "$BUILD" --only-namespace "$REAL_NAMESPACE"
+}
+
+# Each start has a log of its own: watcher-1.log, …
+start_watcher() {
+    local number=1
+    while [[ -e $RUN/watcher-$number.log ]]; do number=$((number + 1)); done
+    (cd "$RUN" && launch "watcher-$number" "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig \
+        --workers 4)
+    wait_for 20 "all reconcilers have their ranges" reconcilers_complete "$RUN/watcher-$number.log"
+}
+
+reconcilers_complete() { # log
+    (($(grep -oE 'pool-[0-9]+: .*ranges are complete' "$1" | cut -d: -f1 | sort -u | wc -l) == 4))
+}
+
+watcher_pid() {
+    local name pid started found=
+    while read -r name pid started; do
+        if [[ $name == watcher-* ]] && is_alive "$pid" "$started"; then found=$pid; fi
+    done <"$RUN/pids"
+    [[ -n $found ]] && echo "$found"
+}
+
+start_cluster() {
+    cd "$RUN"
+    : >pids
+    "start_$CLUSTER"
+    write_config
+    start_kubelets
+    kubectl create namespace "$REAL_NAMESPACE" >/dev/null
+    start_watcher
+}
+
+stop_cluster() {
+    cd "$RUN"
+    # The controller needs the server to its end, and so do the kubelets.
+    end_processes . 5 watcher-{1..9}
+    end_processes . 5
+    if [[ $CLUSTER == kubernetes ]]; then "$here/../kubernetes/cluster.sh" stop cluster; else end_processes cluster 2; fi
+}
+
+# At the end of a run every process that should run still does, and none has said that something broke.
+check_processes() {
+    local name broken=0
+    for name in kubelet kubelet-real; do
+        running "$name" || { echo "not ok: $name has ended:"; tail -n 5 "$name.log"; broken=1; }
+    done
+    watcher_pid >/dev/null || { echo "not ok: fc-watcher has ended"; broken=1; }
+    if grep -hE 'AddressSanitizer|LeakSanitizer|runtime error:|Assertion .* failed|ended by signal (6|11)' ./*.log; then
+        echo "not ok: a process broke, see above"
+        broken=1
+    fi
+    ((broken == 0))
+}

@@ -1,0 +1,92 @@
+# What scenarios are written with. A scenario runs in a process of its own, with set -e, in a namespace of its own;
+# the first command that fails ends it. Sourced by run.sh.
+
+FRAMEWORKS=$here/frameworks
+EXPECTED=$here/expected
+EXAMPLES=$root/manifests/examples
+
+# Ends the scenario. The first word counts.
+fail() { # message
+    [[ -s $RUN/out/$scenario.reason ]] || echo "$*" >"$RUN/out/$scenario.reason"
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+# This cannot be shown here.
+not_here() { # reason
+    echo "$*" >"$RUN/out/$scenario.reason"
+    trap - EXIT
+    exit "$NOT_HERE"
+}
+
+on_exit() {
+    local status=$?
+    ((status != 0)) || return 0
+    [[ -s $RUN/out/$scenario.reason ]] || echo "a command failed: $last_failed" >"$RUN/out/$scenario.reason"
+    echo "---- what is in the namespace"
+    k get frameworks,configmaps,pods 2>&1 || true
+    k get events --sort-by=.lastTimestamp 2>&1 | tail -n 10 || true
+}
+
+scenario_main() { # name
+    scenario=$1
+    NS=$(namespace_of "$scenario")
+    last_failed=
+    local file
+    for file in "$here"/scenarios/*.sh; do . "$file"; done
+    cd "$RUN"
+    set -E
+    trap 'last_failed="line $LINENO of ${BASH_SOURCE[0]##*/}: $BASH_COMMAND"' ERR
+    trap on_exit EXIT
+    kubectl create namespace "$NS" >/dev/null
+    if declare -F "run_$scenario" >/dev/null; then "run_$scenario"; else "alone_$scenario"; fi
+}
+
+# kubectl in the scenario's namespace.
+k() { kubectl -n "$NS" "$@"; }
+
+# Submits frameworks/NAME.yaml.
+submit() { # name...
+    local name
+    for name; do k create -f "$FRAMEWORKS/$name.yaml"; done
+}
+
+# Waits for condition Completed.
+wait_completed() { # framework [seconds]
+    k wait --for=condition=Completed --timeout="${2:-30}s" "framework/$1" >/dev/null ||
+        fail "Framework $1 is not Completed within ${2:-30} s but $(k get framework "$1" -o jsonpath='{.status.state}')"
+}
+
+# What a jq expression gives for the Framework.
+framework() { # name expression
+    k get framework "$1" -o json | jq -r "$2"
+}
+
+# Waits until a jq expression is true of the Framework.
+wait_framework() { # name seconds expression
+    wait_for "$2" "Framework $1: $3" framework_is "$1" "$3"
+}
+
+framework_is() { # name expression
+    k get framework "$1" -o json | jq -e "$2"
+}
+
+# Nothing of this kind is left in the namespace.
+none_left() { # resources
+    [[ -z $(k get "$1" --ignore-not-found -o name) ]]
+}
+
+expect() { # what found expected
+    [[ $2 == "$3" ]] || fail "$1: found \"$2\", expected \"$3\""
+}
+
+expect_match() { # what found pattern
+    [[ $2 =~ $3 ]] || fail "$1: found \"$2\", expected to match \"$3\""
+}
+
+# Compares stdin, normalised, with expected/NAME.json.
+expect_golden() { # name
+    jq -S --arg namespace "$NS" -f "$here/lib/normalise.jq" >"$RUN/out/$scenario.found"
+    jq -S . "$EXPECTED/$1.json" >"$RUN/out/$scenario.expected"
+    diff -u "$RUN/out/$scenario.expected" "$RUN/out/$scenario.found" || fail "differs from expected/$1.json, see the diff"
+}

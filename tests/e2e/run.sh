@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Runs whole processes on a cluster and looks at what becomes of Frameworks. The scenarios are the functions in
+# scenarios/*.sh; each is the same on both clusters. See ../README.md.
+set -euo pipefail
+
+usage() {
+    cat >&2 <<'EOF'
+usage: run.sh embedded|kubernetes [SCENARIO...]
+Runs the scenarios (all, or those whose names match one of the patterns) on the embedded cluster of tests/cluster or on
+a real control plane (tests/kubernetes), and exits with 0 when none failed.
+  BUILD=DIR     where the programs are (build)
+  PARALLEL=N    how many scenarios run at a time (3)
+  KEEP=1        leave the logs behind; without it they stay only when something failed
+EOF
+    exit 2
+}
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
+root=$(cd "$here/../.." >/dev/null && pwd)
+scenario_limit_s=${SCENARIO_LIMIT:-120} # a scenario's own waits end long before
+. "$here/../kubernetes/processes.sh"
+. "$here/lib/cluster.sh"
+
+# Scenarios are processes of this script: `run.sh --scenario NAME`, started by run_scenario.
+if [[ ${1:-} == --scenario ]]; then
+    . "$here/lib/scenario.sh"
+    scenario_main "$2"
+    exit
+fi
+
+# `run_` scenarios go side by side; `alone_` ones, which count requests or kill processes, one after the other.
+list_scenarios() { # run|alone pattern...
+    local kind=$1 name pattern
+    shift
+    (($#)) || set -- '*'
+    sed -nE "s/^${kind}_([a-z0-9_]+)\(\).*/\1/p" "$here"/scenarios/*.sh | while read -r name; do
+        for pattern; do
+            # shellcheck disable=SC2053 # it is a pattern
+            if [[ $name == $pattern ]]; then echo "$name"; break; fi
+        done
+    done
+}
+
+run_scenario() { # name
+    local name=$1 started status=0 seconds
+    started=$(now_ms)
+    timeout --kill-after=5 "$scenario_limit_s" bash "$here/run.sh" --scenario "$name" \
+        >"$RUN/out/$name.log" 2>&1 </dev/null || status=$?
+    seconds=$(awk "BEGIN { printf \"%.1f\", ($(now_ms) - $started) / 1000 }")
+    case $status in
+    0) echo "ok $name ($seconds s)" ;;
+    "$NOT_HERE") echo "ok $name # not here: $(<"$RUN/out/$name.reason")" ;;
+    *)
+        ((status != 124)) || echo "not over within $scenario_limit_s s" >"$RUN/out/$name.reason"
+        echo "not ok $name: $(cat "$RUN/out/$name.reason" 2>/dev/null || echo "exit status $status") ($seconds s)"
+        report_failure "$name"
+        return 1
+        ;;
+    esac
+}
+
+report_failure() { # name
+    tail -n 60 "$RUN/out/$1.log" | sed 's/^/    /'
+    echo "    ---- the controller's last lines on it"
+    grep -hF "$(namespace_of "$1")/" "$RUN"/watcher-*.log | cut -c1-400 | tail -n 15 | sed 's/^/    /' || true
+}
+
+run_all() { # kind parallel pattern...
+    local kind=$1 parallel=$2 name running=0
+    shift 2
+    while read -r name; do
+        if ((running == parallel)); then
+            wait -n || failed=$((failed + 1))
+            running=$((running - 1))
+        fi
+        run_scenario "$name" &
+        running=$((running + 1))
+        total=$((total + 1))
+    done < <(list_scenarios "$kind" "$@")
+    while ((running > 0)); do
+        wait -n || failed=$((failed + 1))
+        running=$((running - 1))
+    done
+}
+
+finish() {
+    local status=$?
+    trap - EXIT INT TERM HUP
+    jobs -p | xargs -r kill 2>/dev/null || true
+    wait 2>/dev/null || true
+    stop_cluster || true
+    if ((status == 0)) && [[ -z ${KEEP:-} ]]; then rm -rf "$RUN"; else echo "logs: $RUN"; fi
+    exit "$status"
+}
+
+case ${1:-} in
+embedded | kubernetes) CLUSTER=$1; shift ;;
+*) usage ;;
+esac
+BUILD=$(realpath -e "${BUILD:-$root/build}")
+RUN=$(mktemp -d "${TMPDIR:-/tmp}/fc-e2e.XXXXXX")
+export CLUSTER BUILD RUN
+mkdir "$RUN/out"
+trap finish EXIT
+trap 'exit 130' INT TERM HUP
+
+total=0 failed=0
+started=$(now_ms)
+start_cluster
+echo "# $CLUSTER cluster up after $((($(now_ms) - started) / 1000)) s"
+run_all run "${PARALLEL:-3}" "$@"
+run_all alone 1 "$@"
+check_processes || failed=$((failed + 1))
+((total > 0)) || { echo "no scenario is called $*" >&2; exit 2; }
+echo "$((total - failed)) passed, $failed failed, $((($(now_ms) - started) / 1000)) s"
+((failed == 0))
