@@ -22,7 +22,8 @@ struct kube_client_options {
 	const char *user_agent; /* "fc-watcher/1.0"; copied */
 };
 
-/* config is copied. NULL and *err on failure (an unreadable CA file, say). */
+/* config is copied. NULL and *err on failure (an unreadable CA file, say). Connects to nothing yet. After a fork the
+ * child makes its own. The process ignores SIGPIPE. Proxies named in the environment are not used. */
 struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_config *config,
 				    const struct kube_client_options *options, struct error *err);
 /* Cancels every call (their callbacks run with KUBE_CANCELLED), then frees. Not from within a callback of the client.
@@ -87,7 +88,11 @@ struct kube_request {
 	bool server_timeout; /* append timeout=<seconds> to the query, so that the server gives up too */
 };
 
-/* Starts a request. Strings of the request are copied. Never NULL. */
+/* Starts a request. Strings of the request are copied. Never NULL.
+ * Waiting for the rate limit or a connection costs no part of timeout_ms. A 401 makes the client read the token file
+ * again and send the request once more (before_send is asked again). libcurl itself sends again, within the same
+ * timeout, what was written to a kept connection that the server had just closed; so one call may reach the server
+ * twice, whatever its method. */
 struct kube_call *kube_client_call(struct kube_client *client, const struct kube_request *request, kube_done *done,
 				   void *arg);
 /* The same for a stream (watch). */
