@@ -220,9 +220,17 @@ static void write_config_map(const struct framework *framework, struct buf *out)
 		   framework->name, framework->uid);
 }
 
+/* Creates wait like everything else for what they rest on: a sound spec, the fence, the write of their decision. It may
+ * all have changed while they were queued. */
+static bool may_create(const struct framework *framework, uint64_t decided)
+{
+	return framework->exists && framework->has_status && framework->problem == NULL && !framework->fenced &&
+	       framework->written >= framework->hold && framework->written >= decided;
+}
+
 static bool config_map_wanted(const struct framework *framework)
 {
-	return framework->exists && framework->has_status && framework->status.state == STATE_CREATION_PENDING &&
+	return may_create(framework, framework->decided) && framework->status.state == STATE_CREATION_PENDING &&
 	       framework->deletion_time == 0 && framework->spec.execution_type == EXECUTION_START;
 }
 
@@ -234,9 +242,9 @@ static bool pod_wanted(struct framework *framework, const struct call *call, siz
 	    !slot_task(framework, slot_find(framework, call->name), role, index))
 		return false;
 	task = &framework->status.attempt.roles[*role].tasks[*index];
-	return framework_spec_find_role(&framework->spec, framework->status.attempt.roles[*role].name) >= 0 &&
-	       task->state == STATE_CREATION_PENDING && !task->deletion_pending &&
-	       framework->written >= framework->roles[*role].tasks[*index].decided;
+	return may_create(framework, framework->roles[*role].tasks[*index].decided) &&
+	       framework_spec_find_role(&framework->spec, framework->status.attempt.roles[*role].name) >= 0 &&
+	       task->state == STATE_CREATION_PENDING && !task->deletion_pending;
 }
 
 bool framework_call_wanted(struct framework *framework, const struct call *call)
