@@ -39,14 +39,15 @@ BARRIER_SRC := $(filter-out barrier/main.c,$(wildcard barrier/*.c))
 INIT_SRC := $(filter-out barrier/init/main.c,$(wildcard barrier/init/*.c))
 TESTAPI_SRC := $(filter-out tests/cluster/testapi/main.c,$(wildcard tests/cluster/testapi/*.c))
 TESTKUBELET_SRC := $(filter-out tests/cluster/testkubelet/main.c,$(wildcard tests/cluster/testkubelet/*.c))
+DEMO_SRC := $(filter-out tests/cluster/demo/main.c,$(wildcard tests/cluster/demo/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier
-TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet
+TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-demo
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
-LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet))
+LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
 .PHONY: all deps demo test test-unit test-e2e test-kubernetes lint format install clean programs
 .DELETE_ON_ERROR:
@@ -71,6 +72,7 @@ $(BUILD)/libbarrier.a: $(call objects,$(BARRIER_SRC))
 $(BUILD)/libinit.a: $(call objects,$(INIT_SRC))
 $(BUILD)/libtestapi.a: $(call objects,$(TESTAPI_SRC))
 $(BUILD)/libtestkubelet.a: $(call objects,$(TESTKUBELET_SRC))
+$(BUILD)/libdemo.a: $(call objects,$(DEMO_SRC))
 $(LIBRARIES):
 	@rm -f $@
 	@ar rcs $@ $^
@@ -83,6 +85,7 @@ $(BUILD)/fc-barrier: $(BUILD)/obj/barrier/main.o $(BUILD)/libbarrier.a $(BUILD)/
 $(BUILD)/frameworkbarrier: $(BUILD)/obj/barrier/init/main.o $(BUILD)/libinit.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testapi: $(BUILD)/obj/tests/cluster/testapi/main.o $(BUILD)/libtestapi.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testkubelet: $(BUILD)/obj/tests/cluster/testkubelet/main.o $(BUILD)/libtestkubelet.a $(BUILD)/libcommon.a
+$(BUILD)/fc-demo: $(BUILD)/obj/tests/cluster/demo/main.o $(BUILD)/libdemo.a $(BUILD)/libcommon.a
 $(PROGRAMS) $(TEST_PROGRAMS):
 	$(link)
 
@@ -99,6 +102,12 @@ deps:
 	[ -z "$$missing" ] || { sudo=$$([ $$(id -u) -eq 0 ] || echo sudo); \
 		$$sudo apt-get -qq update && \
 		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $$missing >/dev/null; }
+
+# The compiler lines stay away from the first screen; -j unless the caller gave one. KEEP=1 leaves the cluster up.
+demo:
+	@$(MAKE) -q all 2>/dev/null || echo "Building, which takes a minute the first time."
+	@$(MAKE) -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc)) all
+	@$(BUILD)/fc-demo manifests/examples/*.yaml
 
 test:
 	tests/run.sh

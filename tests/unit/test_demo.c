@@ -1,0 +1,547 @@
+/* tests/cluster/demo: reading examples and their expectations, judging, the table, stopping what was kept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "tests/cluster/demo/children.h"
+#include "tests/cluster/demo/documents.h"
+#include "tests/cluster/demo/example.h"
+#include "tests/cluster/demo/expect.h"
+#include "tests/cluster/demo/table.h"
+
+#define FRAMEWORK "apiVersion: frameworkcontroller.microsoft.com/v1\nkind: Framework\nmetadata: {name: %s}\n"
+
+static json_t *parse(const char *text)
+{
+	struct error err = {0};
+	json_t *objects = NULL;
+
+	if (documents_parse("t.yaml", text, strlen(text), &objects, &err) != 0)
+		fail_msg("%s", err.message);
+	return objects;
+}
+
+static void assert_contains(const char *text, const char *part)
+{
+	if (strstr(text, part) == NULL)
+		fail_msg("\"%s\" lacks \"%s\"", text, part);
+}
+
+/* ---- documents ----------------------------------------------------------------------------------------------------
+ */
+
+static void test_documents_are_split(void **state)
+{
+	/* A comment before the first marker, an empty piece, "---" inside a block scalar, content after the marker,
+	 * CRLF. */
+	cleanup_json json_t *objects = parse(
+		"# about\n---\n"
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  t: |\n    ---\n    x\n"
+		"---\n# nothing\n---\r\n"
+		"apiVersion: v1\r\nkind: Service\r\nmetadata: {name: b}\r\n"
+		"--- {apiVersion: v1, kind: Secret, metadata: {name: c}}\n---");
+	(void)state;
+	assert_int_equal(json_array_size(objects), 3);
+	assert_string_equal(json_str(json_path(json_array_get(objects, 0), "data", NULL), "t"), "---\nx\n");
+	assert_string_equal(json_str(json_array_get(objects, 1), "kind"), "Service");
+	assert_string_equal(json_str(json_array_get(objects, 2), "kind"), "Secret");
+}
+
+static void test_hyphens_are_no_marker(void **state)
+{
+	cleanup_json json_t *objects = parse("apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n---x: 1\n");
+
+	(void)state;
+	assert_int_equal(json_array_size(objects), 1);
+	assert_int_equal(json_int(json_array_get(objects, 0), "---x", 0), 1);
+}
+
+static void assert_refused(const char *text, const char *part)
+{
+	struct error err = {0};
+	json_t *objects = NULL;
+
+	assert_int_equal(documents_parse("t.yaml", text, strlen(text), &objects, &err), -1);
+	assert_null(objects);
+	assert_contains(err.message, part);
+}
+
+static void test_complaints_name_the_line_of_the_file(void **state)
+{
+	(void)state;
+	assert_refused("# one\n---\n# three\napiVersion: v1\nkind: [\n", "t.yaml:6");
+	assert_refused("apiVersion: v1\nkind: Service\nmetadata: {name: a}\n---\n- x\n",
+		       "t.yaml:5:1: found no mapping");
+	assert_refused("apiVersion: apps/v1\nkind: Service\nmetadata: {name: a}\n", "apiVersion \"apps/v1\"");
+	assert_refused("apiVersion: v1\nkind: Framework\nmetadata: {name: a}\n", "kind \"Framework\"");
+	assert_refused("kind: Service\n", "kind \"Service\"");
+	assert_refused("apiVersion: v1\nkind: Service\n", "metadata.name is missing");
+}
+
+static void test_paths(void **state)
+{
+	static const struct {
+		const char *object, *path;
+	} cases[] = {
+		{"apiVersion: frameworkcontroller.microsoft.com/v1\nkind: Framework\nmetadata: {name: a}",
+		 "/apis/frameworkcontroller.microsoft.com/v1/namespaces/default/frameworks"},
+		{"apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: n}", "/api/v1/namespaces/n/services"},
+		{"apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a, namespace: ''}",
+		 "/api/v1/namespaces/default/serviceaccounts"},
+		{"apiVersion: v1\nkind: Namespace\nmetadata: {name: a}", "/api/v1/namespaces"},
+		{"apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: a}",
+		 "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"},
+		{"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}",
+		 "/apis/rbac.authorization.k8s.io/v1/clusterroles"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_json json_t *objects = parse(cases[i].object);
+		cleanup_free char *path = document_path(json_array_get(objects, 0));
+
+		assert_string_equal(path, cases[i].path);
+		assert_int_equal(document_is_framework(json_array_get(objects, 0)), i == 0);
+	}
+}
+
+/* ---- expectations -------------------------------------------------------------------------------------------------
+ */
+
+static void test_expectations_are_read(void **state)
+{
+	static const struct {
+		const char *line;
+		struct expectation wanted;
+		const char *again;
+	} cases[] = {
+		{"# expect: Completed 0", {false, 0, -1}, "Completed 0"},
+		{"# expect:  Completed -210  \r", {false, -210, -1}, "Completed -210"},
+		{"# expect: Completed 0, 2 retries", {false, 0, 2}, "Completed 0, 2 retries"},
+		{"# expect: Completed 17, 1 retry", {false, 17, 1}, "Completed 17, 1 retry"},
+		{"# expect: Running", {true, 0, -1}, "Running"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *text = mem_printf("# about\n#\n%s\nkind: x\n", cases[i].line);
+		cleanup_buf struct buf again = {0};
+		struct expectation found;
+		struct error err = {0};
+
+		if (expectation_parse("t.yaml", text, &found, &err) != 0)
+			fail_msg("%s", err.message);
+		assert_int_equal(found.running, cases[i].wanted.running);
+		assert_int_equal(found.code, cases[i].wanted.code);
+		assert_int_equal(found.retries, cases[i].wanted.retries);
+		expectation_write(&again, &found);
+		assert_string_equal(again.data, cases[i].again);
+	}
+}
+
+static void test_expectations_are_refused(void **state)
+{
+	static const char *const lines[] = {
+		"# expect:",
+		"# expect: Completed",
+		"# expect: Completed x",
+		"# expect: Completed 0x",
+		"# expect: Completed 99999999999",
+		"# expect: Completed 0, 2",
+		"# expect: Completed 0, -2 retries",
+		"# expect: Completed 0, 1 retries",
+		"# expect: Running 3",
+		"# expect: running",
+	};
+	struct expectation found;
+	struct error err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		cleanup_free char *text = mem_printf("a: 1\n%s\n", lines[i]);
+
+		if (expectation_parse("t.yaml", text, &found, &err) == 0)
+			fail_msg("took \"%s\"", lines[i]);
+		assert_contains(err.message, "t.yaml:2: expect: found \"");
+	}
+	/* Only a line of its own counts, not the words in a text. */
+	assert_int_equal(expectation_parse("t.yaml", "a: \"# expect: Running\"\n", &found, &err), -1);
+	assert_contains(err.message, "t.yaml: found no line");
+}
+
+static void test_titles(void **state)
+{
+	static const char *const cases[][2] = {
+		{"# What it is: all of it.\r\n#\n", "What it is"}, {"# x", "x"}, {"a: 1\n# y\n", ""}, {"", ""}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *title = example_title(cases[i][0]);
+
+		assert_string_equal(title, cases[i][1]);
+	}
+}
+
+/* A Framework as JSON: its state, the states of its Tasks (of one role, separated by blanks), a code, retries. */
+static json_t *framework(const char *state, const char *tasks, const char *completion, int retries)
+{
+	cleanup_buf struct buf text = {0};
+	cleanup_free char *list = mem_strdup(tasks);
+	struct error err = {0};
+	json_t *object;
+	char *rest = NULL;
+	int index = 0;
+
+	buf_printf(
+		&text,
+		"{\"metadata\":{\"namespace\":\"default\",\"name\":\"x\",\"uid\":\"u\","
+		"\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"status\":{\"state\":\"%s\","
+		"\"startTime\":\"2026-01-01T00:00:00Z\",\"transitionTime\":\"2026-01-01T00:00:00Z\","
+		"\"retryPolicyStatus\":{\"totalRetriedCount\":%d,\"accountableRetriedCount\":0,\"retryDelaySec\":null},"
+		"\"attemptStatus\":{\"id\":%d,\"startTime\":\"2026-01-01T00:00:00Z\",\"configMapName\":\"x-attempt\","
+		"\"completionStatus\":%s,\"taskRoleStatuses\":[{\"name\":\"w\",\"instanceUID\":\"r\",\"taskStatuses\":"
+		"[",
+		state, retries, retries, completion);
+	for (char *task = strtok_r(list, " ", &rest); task != NULL; task = strtok_r(NULL, " ", &rest), index++) {
+		buf_json_next(&text);
+		buf_printf(
+			&text,
+			"{\"index\":%d,\"instanceUID\":\"t\",\"startTime\":\"2026-01-01T00:00:00Z\",\"state\":\"%s\","
+			"\"transitionTime\":\"2026-01-01T00:00:00Z\",\"deletionPending\":false,"
+			"\"retryPolicyStatus\":{\"totalRetriedCount\":%d,\"accountableRetriedCount\":0,"
+			"\"retryDelaySec\":null},"
+			"\"attemptStatus\":{\"id\":0,\"startTime\":\"2026-01-01T00:00:00Z\",\"podName\":\"x-w-%d\"}}",
+			index, task, index == 1 ? 1 : 0, index);
+	}
+	buf_puts(&text, "]}]}}}");
+	object = json_parse(text.data, text.len, &err);
+	if (object == NULL)
+		fail_msg("%s", err.message);
+	return object;
+}
+
+#define COMPLETION(code, name)                                                                               \
+	"{\"code\":" code ",\"phrase\":\"P\\n" code "\",\"type\":{\"name\":\"" name "\",\"attributes\":[]}," \
+	"\"diagnostics\":\"\"}"
+
+static struct sight see(const char *state, const char *tasks, const char *completion, int retries)
+{
+	cleanup_json json_t *object = framework(state, tasks, completion, retries);
+	struct error err = {0};
+	struct sight sight;
+
+	if (sight_read(object, &sight, &err) != 0)
+		fail_msg("%s", err.message);
+	return sight;
+}
+
+static void test_verdicts(void **state)
+{
+	const struct expectation zero = {false, 0, -1}, failed = {false, 210, -1}, twice = {false, 0, 2};
+	const struct expectation running = {.running = true, .retries = -1};
+	struct sight ended = see("Completed", "Completed Completed", COMPLETION("0", "Succeeded"), 1);
+	struct sight half = see("AttemptRunning", "AttemptRunning AttemptPreparing", "null", 0);
+	struct sight whole = see("AttemptRunning", "AttemptRunning AttemptRunning", "null", 0);
+	/* The code is there before the end: not an end yet. */
+	struct sight ending = see("AttemptDeletionPending", "AttemptDeleting", COMPLETION("0", "Succeeded"), 0);
+	struct sight unseen = {0}, created = {.seen = true};
+
+	(void)state;
+	assert_int_equal(expectation_judge(&zero, &ended), VERDICT_AS_EXPECTED);
+	assert_int_equal(expectation_judge(&failed, &ended), VERDICT_OTHERWISE);
+	assert_int_equal(expectation_judge(&twice, &ended), VERDICT_OTHERWISE);
+	assert_int_equal(expectation_judge(&running, &ended), VERDICT_OTHERWISE);
+	assert_int_equal(expectation_judge(&running, &half), VERDICT_AWAITED);
+	assert_int_equal(expectation_judge(&running, &whole), VERDICT_AS_EXPECTED);
+	assert_int_equal(expectation_judge(&zero, &whole), VERDICT_AWAITED);
+	assert_int_equal(expectation_judge(&zero, &ending), VERDICT_AWAITED);
+	/* Zeroes everywhere must not read as "all of no Tasks run" or "code 0". */
+	assert_int_equal(expectation_judge(&running, &unseen), VERDICT_AWAITED);
+	assert_int_equal(expectation_judge(&zero, &created), VERDICT_AWAITED);
+	ended.retries = 2;
+	assert_int_equal(expectation_judge(&twice, &ended), VERDICT_AS_EXPECTED);
+}
+
+/* ---- examples -----------------------------------------------------------------------------------------------------
+ */
+
+static void test_examples(void **state)
+{
+	char path[] = "/tmp/test_demo.XXXXXX";
+	int fd = mkstemp(path);
+	struct examples examples = {0};
+	cleanup_json json_t *right = framework("Completed", "Completed", COMPLETION("0", "Succeeded"), 0);
+	cleanup_json json_t *wrong = framework("Completed", "Completed", COMPLETION("17", "Failed"), 3);
+	cleanup_json json_t *runs = framework("AttemptRunning", "AttemptPreparing AttemptRunning", "null", 0);
+	cleanup_free char *line = NULL;
+	struct example *example;
+	struct error err = {0};
+
+	(void)state;
+	dprintf(fd,
+		"# A title\n# expect: Completed 0\napiVersion: v1\nkind: Service\nmetadata: {name: x}\n---\n" FRAMEWORK,
+		"x");
+	close(fd);
+	assert_int_equal(examples_add_file(&examples, path, &err), 0);
+	unlink(path);
+	assert_int_equal(json_array_size(examples.objects), 2);
+	assert_int_equal(examples.count, 1);
+	assert_int_equal(examples_add_file(&examples, path, &err), -1);
+	assert_contains(err.message, path);
+
+	example = examples_take(&examples, runs, 5, &err);
+	assert_ptr_equal(example, examples.list);
+	assert_string_equal(example->pod_name, "x-w-1");
+	assert_int_equal(example->ended_ms, 0);
+	example = examples_take(&examples, right, 10, &err);
+	assert_int_equal(example->ended_ms, 10);
+	assert_string_equal(example->pod_name, "");
+	assert_int_equal(examples_count(&examples, VERDICT_AS_EXPECTED), 1);
+	line = example_summary(example, 4, 0);
+	assert_string_equal(line, "  ok     x     Completed 0                 A title\n");
+	free(line);
+	line = example_summary(example, 4, 20);
+	assert_string_equal(line, "  ok     x     Compl\n");
+	free(line);
+
+	(void)examples_take(&examples, wrong, 20, &err);
+	assert_int_equal(examples_count(&examples, VERDICT_OTHERWISE), 1);
+	line = example_summary(example, 1, 20);
+	assert_string_equal(line, "  WRONG  x  expected Completed 0; found Completed 17, 3 retries\n");
+	json_object_set_new(json_object_get(right, "metadata"), "name", json_string("other"));
+	err.message[0] = '\0';
+	assert_null(examples_take(&examples, right, 30, &err));
+	assert_string_equal(err.message, "");
+	examples_free(&examples);
+}
+
+/* ---- table --------------------------------------------------------------------------------------------------------
+ */
+
+static void test_cells(void **state)
+{
+	struct sight sight = see("AttemptRunning", "Completed AttemptRunning AttemptRunning AttemptCompleted", "null",
+				 2);
+	struct sight failed = see("Completed", "Completed", COMPLETION("210", "Failed"), 0);
+	struct sight unseen = {0};
+	struct row row, same;
+
+	(void)state;
+	row_fill(&row, "x", &sight, VERDICT_AWAITED, sight.creation_time + 130);
+	assert_string_equal(row.cells[COLUMN_STATE], "AttemptRunning");
+	assert_string_equal(row.cells[COLUMN_TASKS], "2 Running, 1 AttemptCompleted, 1 Completed");
+	assert_string_equal(row.cells[COLUMN_RETRIES], "2 +1 Task");
+	assert_string_equal(row.cells[COLUMN_CODE], "");
+	assert_string_equal(row.cells[COLUMN_AGE], "2m10s");
+	row_fill(&same, "x", &sight, VERDICT_AWAITED, sight.creation_time);
+	assert_true(row_same(&row, &same));
+	/* A phrase comes from outside: nothing in it may move the cursor. */
+	row_fill(&row, "x", &failed, VERDICT_AS_EXPECTED, 0);
+	assert_string_equal(row.cells[COLUMN_CODE], "210 P?210");
+	assert_string_equal(row.cells[COLUMN_AGE], "0s");
+	assert_false(row_same(&row, &same));
+	row_fill(&row, "x", &unseen, VERDICT_AWAITED, 0);
+	assert_string_equal(row.cells[COLUMN_STATE], "-");
+	assert_string_equal(row.cells[COLUMN_AGE], "");
+}
+
+static void test_tasks_of_every_state_fit(void **state)
+{
+	struct sight sight = {0};
+	char cell[CELL_SIZE];
+
+	(void)state;
+	for (int i = 0; i < STATE_COUNT; i++)
+		sight.tasks[i] = SIZE_MAX;
+	tasks_write(cell, &sight);
+	assert_int_equal(strlen(cell), CELL_SIZE - 1);
+}
+
+static void test_ages(void **state)
+{
+	static const struct {
+		int64_t seconds;
+		const char *text;
+	} cases[] = {{-1, "0s"},       {0, "0s"},      {59, "59s"},     {60, "1m0s"},
+		     {3599, "59m59s"}, {3600, "1h0m"}, {90061, "25h1m"}};
+	char cell[CELL_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		age_write(cell, cases[i].seconds);
+		assert_string_equal(cell, cases[i].text);
+	}
+}
+
+static size_t count_lines(const char *text, size_t *longest)
+{
+	size_t lines = 0;
+
+	*longest = 0;
+	for (; *text != '\0'; lines++) {
+		size_t len = strcspn(text, "\n");
+
+		*longest = len > *longest ? len : *longest;
+		text += len + (text[len] == '\n' ? 1 : 0);
+	}
+	return lines;
+}
+
+static void test_table_stays_within_the_terminal(void **state)
+{
+	struct sight sight = see("AttemptRunning", "AttemptRunning", "null", 0);
+	struct table table = {0};
+	struct row rows[6];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char name[] = "name-0";
+
+		name[5] = (char)('0' + i);
+		row_fill(&rows[i], name, &sight, i % 2 == 0 ? VERDICT_AS_EXPECTED : VERDICT_AWAITED, 0);
+		table_fit(&table, &rows[i]);
+	}
+	for (size_t height = 3; height < 9; height++) {
+		cleanup_buf struct buf text = {0};
+		size_t longest, lines;
+
+		table_write(&text, &table, rows, ARRAY_LEN(rows), 9, height, false);
+		lines = count_lines(text.data, &longest);
+		assert_int_equal(lines, height < 7 ? height : 7);
+		assert_true(longest <= 9);
+		/* Those as expected give way first. */
+		assert_int_equal(strstr(text.data, "name-1") != NULL, 1);
+		assert_int_equal(strstr(text.data, "name-0") != NULL, height >= 7);
+		assert_int_equal(strstr(text.data, "and ") != NULL, height < 7);
+	}
+}
+
+static void test_table_text(void **state)
+{
+	struct sight sight = see("Completed", "Completed", COMPLETION("0", "Succeeded"), 0);
+	struct table table = {0};
+	struct row row;
+	cleanup_buf struct buf text = {0};
+	cleanup_buf struct buf coloured = {0};
+
+	(void)state;
+	row_fill(&row, "x", &sight, VERDICT_AS_EXPECTED, sight.creation_time + 5);
+	table_fit(&table, &row);
+	table_write(&text, &table, &row, 1, 0, 10, false);
+	assert_string_equal(text.data, "FRAMEWORK  STATE      TASKS        RETRIES  CODE   AGE\n"
+				       "x          Completed  1 Completed  0        0 P?0  5s\n");
+	table_write(&coloured, &table, &row, 1, 12, 10, true);
+	assert_string_equal(coloured.data, "\033[1mFRAMEWORK  S\033[0m\n\033[32mx          C\033[0m\n");
+}
+
+/* ---- what was kept ------------------------------------------------------------------------------------------------
+ */
+
+static void test_log_tail(void **state)
+{
+	char path[] = "/tmp/test_demo.XXXXXX";
+	int fd = mkstemp(path);
+	cleanup_free char *all = NULL;
+	cleanup_free char *some = NULL;
+	cleanup_free char *none = NULL;
+
+	(void)state;
+	dprintf(fd, "one a\ntwo b\nthree a\nfour b");
+	close(fd);
+	all = log_tail(path, NULL, 2);
+	some = log_tail(path, "a", 9);
+	none = log_tail(path, "c", 9);
+	unlink(path);
+	assert_string_equal(all, "three a\nfour b\n");
+	assert_string_equal(some, "one a\nthree a\n");
+	assert_string_equal(none, "");
+	free(none);
+	none = log_tail(path, NULL, 9);
+	assert_string_equal(none, "");
+}
+
+/* --stop removes a directory recursively: never one that no demo made. */
+static void test_stop_spares_other_directories(void **state)
+{
+	char directory[] = "/tmp/test_demo.XXXXXX";
+	cleanup_free char *pids = NULL;
+	struct error err = {0};
+	struct stat info;
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	pids = mem_printf("%s/pids", directory);
+	assert_int_equal(children_stop_kept(directory, &err), -1);
+	file = fopen(pids, "w");
+	fprintf(file, "1 2 init\n");
+	fclose(file);
+	assert_int_equal(children_stop_kept(directory, &err), -1);
+	assert_int_equal(stat(directory, &info), 0);
+	/* A process that merely got a pid of ours is left alone: this very one would end here. */
+	file = fopen(pids, "w");
+	fprintf(file, "fc-demo processes: pid, start time, name\n%d 1 fc-testapi\n", (int)getpid());
+	fclose(file);
+	assert_int_equal(children_stop_kept(directory, &err), 0);
+	assert_int_not_equal(stat(directory, &info), 0);
+}
+
+static void test_children_are_stopped(void **state)
+{
+	char directory[] = "/tmp/test_demo.XXXXXX";
+	struct children children = {.directory = directory, .keep = true};
+	const char *const sleeper[] = {"sleep", "1000", NULL}, *const nothing[] = {"none", NULL};
+	struct error err = {0};
+	cleanup_free char *fate = NULL;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(children_start(&children, "one", "/bin/sleep", sleeper, &err), 0);
+	assert_int_equal(children_start(&children, "two", "/bin/sleep", sleeper, &err), 0);
+	assert_int_equal(children_start(&children, "none", "/no/such/program", nothing, &err), -1);
+	assert_contains(err.message, "/no/such/program");
+	assert_null(children_reap(&children));
+	children_stop(&children);
+	assert_int_equal(children.list[0].pid, 0);
+	assert_int_equal(children.list[1].pid, 0);
+	fate = child_fate(&children.list[0]);
+	assert_string_equal(fate, "one was ended by signal 15 (Terminated)");
+	/* The file of pids names them still: that must not hurt anybody. */
+	assert_int_equal(children_stop_kept(directory, &err), 0);
+	children_free(&children);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_documents_are_split),
+		cmocka_unit_test(test_hyphens_are_no_marker),
+		cmocka_unit_test(test_complaints_name_the_line_of_the_file),
+		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_expectations_are_read),
+		cmocka_unit_test(test_expectations_are_refused),
+		cmocka_unit_test(test_titles),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_examples),
+		cmocka_unit_test(test_cells),
+		cmocka_unit_test(test_tasks_of_every_state_fit),
+		cmocka_unit_test(test_ages),
+		cmocka_unit_test(test_table_stays_within_the_terminal),
+		cmocka_unit_test(test_table_text),
+		cmocka_unit_test(test_log_tail),
+		cmocka_unit_test(test_stop_spares_other_directories),
+		cmocka_unit_test(test_children_are_stopped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
