@@ -47,7 +47,7 @@ void kubelet_free(struct kubelet *kubelet);
 
 /* Counts since the start. */
 struct kubelet_counts {
-	size_t pods; /* known now */
+	uint64_t pods; /* known now */
 	uint64_t bound;
 	uint64_t statuses;
 	uint64_t finished;
