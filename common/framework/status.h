@@ -126,9 +126,11 @@ void framework_attempt_status_free(struct framework_attempt_status *attempt);
 void framework_status_free(struct framework_status *status);
 int framework_status_find_role(const struct framework_status *status, const char *name);
 
-/* Whether the object has a status that means something: an object with a state. */
+/* Whether the object has a status that means something: an object with a state, be it one that does not read. */
 bool framework_status_present(const json_t *status);
-/* Reads a status, compressed or not. 0, or -1 and *err naming the field, what was found and what was expected. */
+/* Reads a status, compressed or not. 0, or -1 and *err naming the field, what was found and what was expected. What was
+ * read is fit to go on from: Tasks and roles have their instanceUID, an attempt from AttemptDeletionPending on its
+ * completionStatus. */
 int framework_status_parse(const json_t *status, struct framework_status *out, struct error *err);
 
 /* Appends the JSON of the status. compressed: NULL for taskRoleStatuses as they are, else the value of

@@ -1,5 +1,6 @@
 /* Reading a status that this or the original controller wrote (FRAMEWORK.md §3, §13); see status.h. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,14 @@ static int read_text(const json_t *object, const struct place *place, const char
 		return wrong(err, place, name, value, "a string or null");
 	mem_replace(out, json_string_value(value));
 	return 0;
+}
+
+/* What no decision can do without. */
+static int read_identity(const json_t *object, const struct place *place, char **out, struct error *err)
+{
+	if (json_str(object, "instanceUID") == NULL)
+		return wrong(err, place, "instanceUID", json_object_get(object, "instanceUID"), "a string");
+	return read_text(object, place, "instanceUID", out, err);
 }
 
 static int read_number(const json_t *object, const struct place *place, const char *name, int64_t low, int64_t high,
@@ -109,6 +118,21 @@ static int read_object(const json_t *object, const struct place *place, const ch
 	return 0;
 }
 
+/* Counts can still grow by one, delays be added to a time in milliseconds. */
+enum { RETRIES_MAX = INT32_MAX - 1 };
+#define RETRY_DELAY_MAX_SEC INT64_C(1000000000000)
+
+static int read_count(const json_t *object, const struct place *place, const char *name, int32_t *out,
+		      struct error *err)
+{
+	int64_t value = *out;
+
+	if (read_number(object, place, name, 0, RETRIES_MAX, &value, err) < 0)
+		return -1;
+	*out = (int32_t)value;
+	return 0;
+}
+
 static int read_retry(const json_t *object, const struct place *outer, struct retry_status *out, struct error *err)
 {
 	struct place place = {outer, "retryPolicyStatus", -1};
@@ -117,9 +141,9 @@ static int read_retry(const json_t *object, const struct place *outer, struct re
 	*out = (struct retry_status){.delay_sec = DELAY_NULL};
 	if (read_object(object, outer, "retryPolicyStatus", &retry, err) < 0)
 		return -1;
-	if (read_int32(retry, &place, "totalRetriedCount", &out->total, err) < 0 ||
-	    read_int32(retry, &place, "accountableRetriedCount", &out->accountable, err) < 0 ||
-	    read_number(retry, &place, "retryDelaySec", 0, INT64_MAX, &out->delay_sec, err) < 0)
+	if (read_count(retry, &place, "totalRetriedCount", &out->total, err) < 0 ||
+	    read_count(retry, &place, "accountableRetriedCount", &out->accountable, err) < 0 ||
+	    read_number(retry, &place, "retryDelaySec", 0, RETRY_DELAY_MAX_SEC, &out->delay_sec, err) < 0)
 		return -1;
 	return 0;
 }
@@ -141,7 +165,9 @@ static int read_trigger(const json_t *object, const struct place *outer, struct 
 	return 0;
 }
 
-static int read_completion(const json_t *object, const struct place *outer, struct completion **out, struct error *err)
+/* state: of the Framework or Task that the attempt belongs to. An attempt on its way out, or over, has a reason. */
+static int read_completion(const json_t *object, const struct place *outer, enum attempt_state state,
+			   struct completion **out, struct error *err)
 {
 	struct place place = {outer, "completionStatus", -1};
 	const json_t *value;
@@ -152,6 +178,9 @@ static int read_completion(const json_t *object, const struct place *outer, stru
 
 	if (read_object(object, outer, "completionStatus", &value, err) < 0)
 		return -1;
+	if (value == NULL && state >= STATE_DELETION_PENDING)
+		return wrong(err, outer, "completionStatus", json_object_get(object, "completionStatus"),
+			     "an object, its state being what it is");
 	if (value == NULL)
 		return 0;
 	if (read_int32(value, &place, "code", &code, err) < 0 || read_object(value, &place, "type", &type, err) < 0 ||
@@ -169,8 +198,8 @@ static int read_completion(const json_t *object, const struct place *outer, stru
 	return 0;
 }
 
-static int read_task_attempt(const json_t *task, const struct place *outer, struct task_attempt_status *out,
-			     struct error *err)
+static int read_task_attempt(const json_t *task, const struct place *outer, enum attempt_state state,
+			     struct task_attempt_status *out, struct error *err)
 {
 	struct place place = {outer, "attemptStatus", -1};
 	const json_t *attempt;
@@ -186,7 +215,7 @@ static int read_task_attempt(const json_t *task, const struct place *outer, stru
 	    read_text(attempt, &place, "podIP", &out->pod_ip, err) < 0 ||
 	    read_text(attempt, &place, "podHostIP", &out->pod_host_ip, err) < 0)
 		return -1;
-	return read_completion(attempt, &place, &out->completion, err);
+	return read_completion(attempt, &place, state, &out->completion, err);
 }
 
 static int read_task(const json_t *task, const struct place *outer, size_t index, struct task_status *out,
@@ -202,14 +231,14 @@ static int read_task(const json_t *task, const struct place *outer, size_t index
 	if (found != (int64_t)index)
 		return wrong(err, &place, "index", json_object_get(task, "index"), "its position in the list");
 	out->deletion_pending = json_bool(task, "deletionPending", false);
-	if (read_text(task, &place, "instanceUID", &out->instance_uid, err) < 0 ||
+	if (read_identity(task, &place, &out->instance_uid, err) < 0 ||
 	    read_time(task, &place, "startTime", &out->start_time, err) < 0 ||
 	    read_time(task, &place, "runTime", &out->run_time, err) < 0 ||
 	    read_time(task, &place, "completionTime", &out->completion_time, err) < 0 ||
 	    read_time(task, &place, "transitionTime", &out->transition_time, err) < 0 ||
 	    read_state(task, &place, &out->state, err) < 0 || read_retry(task, &place, &out->retry, err) < 0)
 		return -1;
-	return read_task_attempt(task, &place, &out->attempt, err);
+	return read_task_attempt(task, &place, out->state, &out->attempt, err);
 }
 
 static int read_role(const json_t *role, const struct place *outer, size_t index, struct role_status *out,
@@ -224,7 +253,7 @@ static int read_role(const json_t *role, const struct place *outer, size_t index
 	if (!is_null(tasks) && !json_is_array(tasks))
 		return wrong(err, &place, "taskStatuses", tasks, "a list");
 	if (read_text(role, &place, "name", &out->name, err) < 0 ||
-	    read_text(role, &place, "instanceUID", &out->instance_uid, err) < 0 ||
+	    read_identity(role, &place, &out->instance_uid, err) < 0 ||
 	    read_number(role, &place, "podGracefulDeletionTimeoutSec", INT64_MIN + 1, INT64_MAX,
 			&out->pod_graceful_deletion_timeout_sec, err) < 0)
 		return -1;
@@ -272,8 +301,8 @@ static int read_compressed_roles(const json_t *attempt, const struct place *plac
 	return read_roles(roles, place, out, err);
 }
 
-static int read_attempt(const json_t *status, const struct place *outer, struct framework_attempt_status *out,
-			struct error *err)
+static int read_attempt(const json_t *status, const struct place *outer, enum attempt_state state,
+			struct framework_attempt_status *out, struct error *err)
 {
 	struct place place = {outer, "attemptStatus", -1};
 	const json_t *attempt;
@@ -286,12 +315,19 @@ static int read_attempt(const json_t *status, const struct place *outer, struct 
 	    read_time(attempt, &place, "completionTime", &out->completion_time, err) < 0 ||
 	    read_text(attempt, &place, "instanceUID", &out->instance_uid, err) < 0 ||
 	    read_text(attempt, &place, "configMapUID", &out->config_map_uid, err) < 0 ||
-	    read_completion(attempt, &place, &out->completion, err) < 0)
+	    read_completion(attempt, &place, state, &out->completion, err) < 0)
 		return -1;
+	if (out->config_map_uid != NULL && out->instance_uid == NULL)
+		return wrong(err, &place, "instanceUID", json_object_get(attempt, "instanceUID"), "a string");
 	roles = json_object_get(attempt, "taskRoleStatuses");
 	if (is_null(roles) && !is_null(json_object_get(attempt, "taskRoleStatusesCompressed")))
 		return read_compressed_roles(attempt, &place, out, err);
 	return read_roles(roles, &place, out, err);
+}
+
+static void copy_short(char *out, size_t size, const char *text)
+{
+	snprintf(out, size, "%s", text == NULL ? "" : text);
 }
 
 static void read_conditions(const json_t *status, struct condition *out)
@@ -313,15 +349,17 @@ static void read_conditions(const json_t *status, struct condition *out)
 				       : strcmp(value, "False") == 0 ? CONDITION_FALSE
 								     : CONDITION_UNKNOWN;
 			out[c].last_transition_time = json_time(item, "lastTransitionTime");
+			copy_short(out[c].reason, sizeof(out[c].reason), json_str(item, "reason"));
+			copy_short(out[c].message, sizeof(out[c].message), json_str(item, "message"));
 		}
 	}
 }
 
 bool framework_status_present(const json_t *status)
 {
-	const char *state = json_str(status, "state");
+	const json_t *state = json_object_get(status, "state");
 
-	return state != NULL && state[0] != '\0';
+	return !is_null(state) && (!json_is_string(state) || json_string_length(state) > 0);
 }
 
 int framework_status_parse(const json_t *status, struct framework_status *out, struct error *err)
@@ -335,7 +373,7 @@ int framework_status_parse(const json_t *status, struct framework_status *out, s
 	    read_time(status, &place, "transitionTime", &read.transition_time, err) < 0 ||
 	    read_number(status, &place, "observedGeneration", 0, INT64_MAX, &read.observed_generation, err) < 0 ||
 	    read_state(status, &place, &read.state, err) < 0 || read_retry(status, &place, &read.retry, err) < 0 ||
-	    read_attempt(status, &place, &read.attempt, err) < 0) {
+	    read_attempt(status, &place, read.state, &read.attempt, err) < 0) {
 		framework_status_free(&read);
 		return -1;
 	}
