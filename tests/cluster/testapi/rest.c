@@ -9,6 +9,7 @@
 #include "tests/cluster/testapi/ops.h"
 #include "tests/cluster/testapi/pages.h"
 #include "tests/cluster/testapi/patch.h"
+#include "tests/cluster/testapi/protobuf.h"
 #include "tests/cluster/testapi/request.h"
 #include "tests/cluster/testapi/watch.h"
 
@@ -50,6 +51,9 @@ static json_t *parse_body(const struct api_request *request, struct api_failure 
 	json_t *body = NULL;
 	const char *type = request->content_type;
 
+	if (type != NULL && strncmp(type, "application/vnd.kubernetes.protobuf", 35) == 0 &&
+	    (body = protobuf_decode(request->body, request->body_len)) != NULL)
+		return body;
 	if (type != NULL && strncmp(type, "application/json", 16) != 0 && strstr(type, "json") == NULL &&
 	    strstr(type, "*/*") == NULL)
 		api_fail(failure, 415, "UnsupportedMediaType",
