@@ -1,5 +1,4 @@
 /* Compiling and filling pod templates (FRAMEWORK.md §4); see podtemplate.h. */
-#define _GNU_SOURCE
 #include "reconciler/sync/podtemplate.h"
 
 #include <stdlib.h>
@@ -91,10 +90,10 @@ static void put_identity(struct pod_template *template, const struct identity *i
 		buf_puts(out, template->framework_uid);
 }
 
-static const struct identity *find_identity(const char *name, size_t len, size_t count)
+static const struct identity *find_identity(const char *name)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strlen(identities[i].name) == len && memcmp(identities[i].name, name, len) == 0)
+	for (size_t i = 0; i < ARRAY_LEN(identities); i++)
+		if (strcmp(identities[i].name, name) == 0)
 			return &identities[i];
 	return NULL;
 }
@@ -102,7 +101,7 @@ static const struct identity *find_identity(const char *name, size_t len, size_t
 static void put_named_value(struct pod_template *template, const char *name)
 {
 	buf_putc(&template->text, '"');
-	put_identity(template, find_identity(name, strlen(name), ARRAY_LEN(identities)));
+	put_identity(template, find_identity(name));
 	buf_putc(&template->text, '"');
 }
 
@@ -120,29 +119,39 @@ static void put_part(struct pod_template *template, const char *text, size_t len
 	template->text.data[template->text.len] = '\0';
 }
 
+/* The placeholder that begins at text, or NULL; len is what is left of the string. */
+static const struct identity *placeholder_at(const char *text, size_t len, size_t *size)
+{
+	for (size_t i = 0; i < PLACEHOLDER_COUNT; i++) {
+		size_t name_len = strlen(identities[i].name);
+
+		*size = name_len + 4;
+		if (len >= *size && memcmp(text, "{{", 2) == 0 && memcmp(text + 2, identities[i].name, name_len) == 0 &&
+		    memcmp(text + 2 + name_len, "}}", 2) == 0)
+			return &identities[i];
+	}
+	return NULL;
+}
+
 /* A string with its placeholders replaced, quotes included. */
 static void put_string(struct pod_template *template, const char *text, size_t len)
 {
 	const char *end = text + len;
+	const char *at = text;
 
 	buf_putc(&template->text, '"');
-	while (text < end) {
-		const char *open = memmem(text, (size_t)(end - text), "{{", 2);
-		const char *close = open == NULL ? NULL : memmem(open, (size_t)(end - open), "}}", 2);
-		const struct identity *identity;
+	while ((at = memchr(at, '{', (size_t)(end - at))) != NULL) {
+		size_t size;
+		const struct identity *identity = placeholder_at(at, (size_t)(end - at), &size);
 
-		if (close == NULL)
-			break;
-		identity = find_identity(open + 2, (size_t)(close - open - 2), PLACEHOLDER_COUNT);
 		if (identity == NULL) {
-			/* "{{{FC_TASK_INDEX}}" holds a placeholder after its first brace. */
-			put_part(template, text, (size_t)(open + 1 - text));
-			text = open + 1;
+			at++;
 			continue;
 		}
-		put_part(template, text, (size_t)(open - text));
+		put_part(template, text, (size_t)(at - text));
 		put_identity(template, identity);
-		text = close + 2;
+		at += size;
+		text = at;
 	}
 	put_part(template, text, (size_t)(end - text));
 	buf_putc(&template->text, '"');
