@@ -194,7 +194,7 @@ static int read_int(const json_t *body, const char *name, int64_t min, int64_t m
 
 static int read_uint32(const json_t *body, const char *name, uint32_t min, uint32_t *out, struct error *err)
 {
-	int64_t value;
+	int64_t value = 0;
 
 	if (read_int(body, name, min, UINT32_MAX, &value, err) < 0)
 		return -1;
@@ -204,7 +204,7 @@ static int read_uint32(const json_t *body, const char *name, uint32_t min, uint3
 
 static int read_uint64(const json_t *body, const char *name, uint64_t *out, struct error *err)
 {
-	int64_t value;
+	int64_t value = 0;
 
 	if (read_int(body, name, 0, INT64_MAX / 2, &value, err) < 0) /* so that one more is a number still */
 		return -1;

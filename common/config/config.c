@@ -143,7 +143,7 @@ char *config_environment_kubeconfig(void)
 
 #define SNAPSHOT(name, member)                                                                       \
 	{                                                                                            \
-		.key = name, .type = FIELD_BOOL, .offset = offsetof(struct config_snapshots, member) \
+		.key = (name), .type = FIELD_BOOL, .offset = offsetof(struct config_snapshots, member) \
 	}
 
 static int read_snapshot_group(struct reader *reader, const struct yaml_node *value, const char *what,

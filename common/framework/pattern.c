@@ -324,7 +324,7 @@ static void copy_quoted(struct translator *t)
 static int copy_escape(struct translator *t)
 {
 	char c = t->at[1];
-	unsigned character;
+	unsigned character = 0;
 	if (c == 'Q') {
 		copy_quoted(t);
 		return 0;
