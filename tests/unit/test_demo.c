@@ -37,8 +37,7 @@ static void assert_contains(const char *text, const char *part)
 		fail_msg("\"%s\" lacks \"%s\"", text, part);
 }
 
-/* ---- documents ----------------------------------------------------------------------------------------------------
- */
+/* ---- documents ---- */
 
 static void test_documents_are_split(void **state)
 {
@@ -115,8 +114,7 @@ static void test_paths(void **state)
 	}
 }
 
-/* ---- expectations -------------------------------------------------------------------------------------------------
- */
+/* ---- expectations ---- */
 
 static void test_expectations_are_read(void **state)
 {
@@ -192,51 +190,60 @@ static void test_titles(void **state)
 	}
 }
 
-/* A Framework as JSON: its state, the states of its Tasks (of one role, separated by blanks), a code, retries. */
-static json_t *framework(const char *state, const char *tasks, const char *completion, int retries)
+#define TIME "2026-01-01T00:00:00Z"
+
+/* completionStatus; its phrase holds what could move a cursor. NULL text: null. */
+static json_t *completion(const char *code)
 {
-	cleanup_buf struct buf text = {0};
+	cleanup_free char *phrase = NULL;
+
+	if (code == NULL)
+		return json_null();
+	phrase = mem_printf("P\n%s", code);
+	return json_pack("{s:i s:s s:{s:s s:[]} s:s}", "code", atoi(code), "phrase", phrase, "type", "name",
+			 atoi(code) == 0 ? "Succeeded" : "Failed", "attributes", "diagnostics", "");
+}
+
+static json_t *retries_json(int total)
+{
+	return json_pack("{s:i s:i s:n}", "totalRetriedCount", total, "accountableRetriedCount", 0, "retryDelaySec");
+}
+
+/* Task 1 was retried once. What is on its way out has a code. */
+static json_t *task(const char *state, int index)
+{
+	bool running = strcmp(state, "AttemptRunning") == 0 || strcmp(state, "AttemptPreparing") == 0 ||
+		       strcmp(state, "AttemptCreationPending") == 0;
+	cleanup_free char *pod = mem_printf("x-w-%d", index);
+	json_t *attempt = json_pack("{s:i s:s s:s s:o}", "id", index == 1 ? 1 : 0, "startTime", TIME, "podName", pod,
+				    "completionStatus", completion(running ? NULL : "0"));
+
+	return json_pack("{s:i s:s s:s s:s s:s s:b s:o s:o}", "index", index, "instanceUID", "t", "startTime", TIME,
+			 "state", state, "transitionTime", TIME, "deletionPending", 0, "retryPolicyStatus",
+			 retries_json(index == 1 ? 1 : 0), "attemptStatus", attempt);
+}
+
+/* A Framework of one role: its state, the states of its Tasks (separated by blanks), its code (NULL: none), retries. */
+static json_t *framework(const char *state, const char *tasks, const char *code, int retries)
+{
 	cleanup_free char *list = mem_strdup(tasks);
-	struct error err = {0};
-	json_t *object;
+	json_t *statuses = json_array(), *attempt;
 	char *rest = NULL;
 	int index = 0;
 
-	buf_printf(
-		&text,
-		"{\"metadata\":{\"namespace\":\"default\",\"name\":\"x\",\"uid\":\"u\","
-		"\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"status\":{\"state\":\"%s\","
-		"\"startTime\":\"2026-01-01T00:00:00Z\",\"transitionTime\":\"2026-01-01T00:00:00Z\","
-		"\"retryPolicyStatus\":{\"totalRetriedCount\":%d,\"accountableRetriedCount\":0,\"retryDelaySec\":null},"
-		"\"attemptStatus\":{\"id\":%d,\"startTime\":\"2026-01-01T00:00:00Z\",\"configMapName\":\"x-attempt\","
-		"\"completionStatus\":%s,\"taskRoleStatuses\":[{\"name\":\"w\",\"instanceUID\":\"r\",\"taskStatuses\":"
-		"[",
-		state, retries, retries, completion);
-	for (char *task = strtok_r(list, " ", &rest); task != NULL; task = strtok_r(NULL, " ", &rest), index++) {
-		buf_json_next(&text);
-		buf_printf(
-			&text,
-			"{\"index\":%d,\"instanceUID\":\"t\",\"startTime\":\"2026-01-01T00:00:00Z\",\"state\":\"%s\","
-			"\"transitionTime\":\"2026-01-01T00:00:00Z\",\"deletionPending\":false,"
-			"\"retryPolicyStatus\":{\"totalRetriedCount\":%d,\"accountableRetriedCount\":0,"
-			"\"retryDelaySec\":null},"
-			"\"attemptStatus\":{\"id\":0,\"startTime\":\"2026-01-01T00:00:00Z\",\"podName\":\"x-w-%d\"}}",
-			index, task, index == 1 ? 1 : 0, index);
-	}
-	buf_puts(&text, "]}]}}}");
-	object = json_parse(text.data, text.len, &err);
-	if (object == NULL)
-		fail_msg("%s", err.message);
-	return object;
+	for (char *one = strtok_r(list, " ", &rest); one != NULL; one = strtok_r(NULL, " ", &rest))
+		json_array_append_new(statuses, task(one, index++));
+	attempt = json_pack("{s:i s:s s:s s:o s:[{s:s s:s s:o}]}", "id", retries, "startTime", TIME, "configMapName",
+			    "x-attempt", "completionStatus", completion(code), "taskRoleStatuses", "name", "w",
+			    "instanceUID", "r", "taskStatuses", statuses);
+	return json_pack("{s:{s:s s:s s:s s:s} s:{s:s s:s s:s s:o s:o}}", "metadata", "namespace", "default", "name",
+			 "x", "uid", "u", "creationTimestamp", TIME, "status", "state", state, "startTime", TIME,
+			 "transitionTime", TIME, "retryPolicyStatus", retries_json(retries), "attemptStatus", attempt);
 }
 
-#define COMPLETION(code, name)                                                                               \
-	"{\"code\":" code ",\"phrase\":\"P\\n" code "\",\"type\":{\"name\":\"" name "\",\"attributes\":[]}," \
-	"\"diagnostics\":\"\"}"
-
-static struct sight see(const char *state, const char *tasks, const char *completion, int retries)
+static struct sight see(const char *state, const char *tasks, const char *code, int retries)
 {
-	cleanup_json json_t *object = framework(state, tasks, completion, retries);
+	cleanup_json json_t *object = framework(state, tasks, code, retries);
 	struct error err = {0};
 	struct sight sight;
 
@@ -249,11 +256,11 @@ static void test_verdicts(void **state)
 {
 	const struct expectation zero = {false, 0, -1}, failed = {false, 210, -1}, twice = {false, 0, 2};
 	const struct expectation running = {.running = true, .retries = -1};
-	struct sight ended = see("Completed", "Completed Completed", COMPLETION("0", "Succeeded"), 1);
-	struct sight half = see("AttemptRunning", "AttemptRunning AttemptPreparing", "null", 0);
-	struct sight whole = see("AttemptRunning", "AttemptRunning AttemptRunning", "null", 0);
+	struct sight ended = see("Completed", "Completed Completed", "0", 1);
+	struct sight half = see("AttemptRunning", "AttemptRunning AttemptPreparing", NULL, 0);
+	struct sight whole = see("AttemptRunning", "AttemptRunning AttemptRunning", NULL, 0);
 	/* The code is there before the end: not an end yet. */
-	struct sight ending = see("AttemptDeletionPending", "AttemptDeleting", COMPLETION("0", "Succeeded"), 0);
+	struct sight ending = see("AttemptDeletionPending", "AttemptDeleting", "0", 0);
 	struct sight unseen = {0}, created = {.seen = true};
 
 	(void)state;
@@ -272,17 +279,16 @@ static void test_verdicts(void **state)
 	assert_int_equal(expectation_judge(&twice, &ended), VERDICT_AS_EXPECTED);
 }
 
-/* ---- examples -----------------------------------------------------------------------------------------------------
- */
+/* ---- examples ---- */
 
 static void test_examples(void **state)
 {
 	char path[] = "/tmp/test_demo.XXXXXX";
 	int fd = mkstemp(path);
 	struct examples examples = {0};
-	cleanup_json json_t *right = framework("Completed", "Completed", COMPLETION("0", "Succeeded"), 0);
-	cleanup_json json_t *wrong = framework("Completed", "Completed", COMPLETION("17", "Failed"), 3);
-	cleanup_json json_t *runs = framework("AttemptRunning", "AttemptPreparing AttemptRunning", "null", 0);
+	cleanup_json json_t *right = framework("Completed", "Completed", "0", 0);
+	cleanup_json json_t *wrong = framework("Completed", "Completed", "17", 3);
+	cleanup_json json_t *runs = framework("AttemptRunning", "AttemptPreparing AttemptRunning", NULL, 0);
 	cleanup_free char *line = NULL;
 	struct example *example;
 	struct error err = {0};
@@ -325,14 +331,12 @@ static void test_examples(void **state)
 	examples_free(&examples);
 }
 
-/* ---- table --------------------------------------------------------------------------------------------------------
- */
+/* ---- table ---- */
 
 static void test_cells(void **state)
 {
-	struct sight sight = see("AttemptRunning", "Completed AttemptRunning AttemptRunning AttemptCompleted", "null",
-				 2);
-	struct sight failed = see("Completed", "Completed", COMPLETION("210", "Failed"), 0);
+	struct sight sight = see("AttemptRunning", "Completed AttemptRunning AttemptRunning AttemptCompleted", NULL, 2);
+	struct sight failed = see("Completed", "Completed", "210", 0);
 	struct sight unseen = {0};
 	struct row row, same;
 
@@ -399,8 +403,7 @@ static size_t count_lines(const char *text, size_t *longest)
 
 static void test_table_stays_within_the_terminal(void **state)
 {
-	struct sight sight = see("AttemptRunning", "AttemptRunning", "null", 0);
-	struct table table = {0};
+	struct sight sight = see("AttemptRunning", "AttemptRunning", NULL, 0);
 	struct row rows[6];
 
 	(void)state;
@@ -409,13 +412,12 @@ static void test_table_stays_within_the_terminal(void **state)
 
 		name[5] = (char)('0' + i);
 		row_fill(&rows[i], name, &sight, i % 2 == 0 ? VERDICT_AS_EXPECTED : VERDICT_AWAITED, 0);
-		table_fit(&table, &rows[i]);
 	}
 	for (size_t height = 3; height < 9; height++) {
 		cleanup_buf struct buf text = {0};
 		size_t longest, lines;
 
-		table_write(&text, &table, rows, ARRAY_LEN(rows), 9, height, false);
+		table_write(&text, rows, ARRAY_LEN(rows), 9, height, false);
 		lines = count_lines(text.data, &longest);
 		assert_int_equal(lines, height < 7 ? height : 7);
 		assert_true(longest <= 9);
@@ -428,24 +430,48 @@ static void test_table_stays_within_the_terminal(void **state)
 
 static void test_table_text(void **state)
 {
-	struct sight sight = see("Completed", "Completed", COMPLETION("0", "Succeeded"), 0);
-	struct table table = {0};
-	struct row row;
-	cleanup_buf struct buf text = {0};
-	cleanup_buf struct buf coloured = {0};
+	struct sight sight = see("Completed", "Completed Completed", "0", 0);
+	struct sight runs = see("AttemptDeletionPending", "AttemptRunning AttemptDeletionPending Completed", "-210", 0);
+	struct row rows[2];
+	static const struct {
+		size_t width;
+		bool colour;
+		const char *text;
+	} cases[] = {
+		{0, false,
+		 "FRAMEWORK  STATE                   TASKS                                      RETRIES    CODE        "
+		 " AGE\n"
+		 "x          Completed               2 Completed                                0 +1 Task  0 P?0       "
+		 " 5s\n"
+		 "y          AttemptDeletionPending  1 Running, 1 DeletionPending, 1 Completed  0 +1 Task  -210 P?-210 "
+		 " 5s\n"},
+		{98, false,
+		 "FRAMEWORK  STATE            TASKS                                      RETRIES    CODE         AGE\n"
+		 "x          Completed        2 Completed                                0 +1 Task  0 P?0        5s\n"
+		 "y          DeletionPending  1 Running, 1 DeletionPending, 1 Completed  0 +1 Task  -210 P?-210  5s\n"},
+		{97, false,
+		 "FRAMEWORK  STATE            TASKS                                      RETRIES    CODE  AGE\n"
+		 "x          Completed        2 Completed                                0 +1 Task  0     5s\n"
+		 "y          DeletionPending  1 Running, 1 DeletionPending, 1 Completed  0 +1 Task  -210  5s\n"},
+		{60, false,
+		 "FRAMEWORK  STATE            TASKS       RETRIES    CODE  AGE\n"
+		 "x          Completed        2 Complete  0 +1 Task  0     5s\n"
+		 "y          DeletionPending  1 Running,  0 +1 Task  -210  5s\n"},
+		{12, true, "\033[1mFRAMEWORK  S\033[0m\n\033[32mx          C\033[0m\ny          D\n"},
+	};
 
 	(void)state;
-	row_fill(&row, "x", &sight, VERDICT_AS_EXPECTED, sight.creation_time + 5);
-	table_fit(&table, &row);
-	table_write(&text, &table, &row, 1, 0, 10, false);
-	assert_string_equal(text.data, "FRAMEWORK  STATE      TASKS        RETRIES  CODE   AGE\n"
-				       "x          Completed  1 Completed  0        0 P?0  5s\n");
-	table_write(&coloured, &table, &row, 1, 12, 10, true);
-	assert_string_equal(coloured.data, "\033[1mFRAMEWORK  S\033[0m\n\033[32mx          C\033[0m\n");
+	row_fill(&rows[0], "x", &sight, VERDICT_AS_EXPECTED, sight.creation_time + 5);
+	row_fill(&rows[1], "y", &runs, VERDICT_AWAITED, sight.creation_time + 5);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_buf struct buf text = {0};
+
+		table_write(&text, rows, ARRAY_LEN(rows), cases[i].width, 10, cases[i].colour);
+		assert_string_equal(text.data, cases[i].text);
+	}
 }
 
-/* ---- what was kept ------------------------------------------------------------------------------------------------
- */
+/* ---- what was kept ---- */
 
 static void test_log_tail(void **state)
 {

@@ -48,8 +48,8 @@ struct demo {
 	struct screen screen;
 	struct children children;
 	struct examples examples;
-	struct table table;
-	struct row *rows; /* as last shown, one per example */
+	struct table table; /* of the lines, when not live */
+	struct row *rows;   /* as last shown, one per example */
 	char *directory;
 	char *kubeconfig;
 	char *server; /* its URL */
@@ -93,8 +93,7 @@ static const char *log_of(const struct demo *demo, const char *name)
 	return NULL;
 }
 
-/* ---- processes ----------------------------------------------------------------------------------------------------
- */
+/* ---- processes ---- */
 
 static int start(struct demo *demo, const char *name, const char *const *argv, struct error *err)
 {
@@ -167,8 +166,7 @@ static void on_interrupt(struct ev_loop *loop, ev_signal *signal, int events)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------------
- */
+/* ---- the table ---- */
 
 /* One line per change. */
 static void print_change(struct demo *demo, const struct row *row)
@@ -185,7 +183,7 @@ static void draw(struct demo *demo)
 	size_t width, height;
 
 	screen_size(&demo->screen, &width, &height);
-	table_write(&text, &demo->table, demo->rows, demo->examples.count, width, height, demo->screen.colour);
+	table_write(&text, demo->rows, demo->examples.count, width, height, demo->screen.colour);
 	screen_draw(&demo->screen, text.data);
 }
 
@@ -199,7 +197,8 @@ static void refresh(struct demo *demo)
 		struct row row;
 
 		row_fill(&row, example->name, &example->sight, example->verdict, now);
-		table_fit(&demo->table, &row);
+		if (!demo->screen.live)
+			table_fit(&demo->table, &row);
 		if (!demo->screen.live && example->sight.begun && !row_same(&row, &demo->rows[i]))
 			print_change(demo, &row);
 		demo->rows[i] = row;
@@ -228,8 +227,7 @@ static void prepare_table(struct demo *demo)
 	};
 
 	demo->rows = mem_calloc(demo->examples.count + 1, sizeof(demo->rows[0]));
-	if (!demo->screen.live)
-		table_fit(&demo->table, &usual);
+	table_fit(&demo->table, &usual);
 	for (size_t i = 0; i < demo->examples.count; i++) {
 		const struct example *example = &demo->examples.list[i];
 
@@ -238,8 +236,7 @@ static void prepare_table(struct demo *demo)
 	}
 }
 
-/* ---- phase by phase -----------------------------------------------------------------------------------------------
- */
+/* ---- phase by phase ---- */
 
 static void on_framework(void *arg, json_t *object)
 {
@@ -458,8 +455,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 	}
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------------------
- */
+/* ---- the end ---- */
 
 static void print_summary(struct demo *demo)
 {
@@ -583,8 +579,7 @@ static int finish(struct demo *demo)
 	return right ? 0 : 1;
 }
 
-/* ---- the beginning ------------------------------------------------------------------------------------------------
- */
+/* ---- the beginning ---- */
 
 static int make_directory(struct demo *demo, struct error *err)
 {

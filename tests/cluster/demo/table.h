@@ -23,12 +23,21 @@ enum { CELL_SIZE = 160 };
 
 struct row {
 	char cells[COLUMNS][CELL_SIZE]; /* printable ASCII */
+	char bare_code[16];             /* COLUMN_CODE without its phrase */
 	enum verdict verdict;
+};
+
+/* How much is said. Each of them leaves out what the one before it does, and more. */
+enum words {
+	WORDS_WHOLE,
+	WORDS_BRIEF_STATE, /* states without the "Attempt" that most share */
+	WORDS_BARE_CODE,   /* codes without their phrases */
 };
 
 /* Zero-initialise. */
 struct table {
 	size_t widths[COLUMNS];
+	enum words words;
 };
 
 /* Fills the row; name as it stands in metadata.name, cut when longer than a cell; now in unix seconds. */
@@ -47,9 +56,10 @@ void table_fit(struct table *table, const struct row *row);
 /* Append one line without its end, at most width bytes (0: no limit), no blanks at its end. */
 void table_write_head(struct buf *out, const struct table *table, size_t width);
 void table_write_row(struct buf *out, const struct table *table, const struct row *row, size_t width);
-/* Appends the whole table, each line ended, at most height lines (>= 3) of at most width bytes without colours. When
- * it has to leave rows out, these are first the ones that are as expected, and a last line says how many. */
-void table_write(struct buf *out, const struct table *table, const struct row *rows, size_t count, size_t width,
-		 size_t height, bool colour);
+/* Appends a whole table that fits its rows, each line ended, at most height lines (>= 3; 0: no limit) of at most width
+ * bytes without colours. Where width is too small, the states become brief, then the codes lose their phrases, then the
+ * Tasks' cells are cut. When rows must be left out, these are first the ones that are as expected, and a last line says
+ * how many. */
+void table_write(struct buf *out, const struct row *rows, size_t count, size_t width, size_t height, bool colour);
 
 #endif
