@@ -174,10 +174,12 @@ static void stop(struct watcher *watcher, int exit_code)
 		return;
 	watcher->stopping = true;
 	watcher->exit_code = exit_code;
-	if (watcher->pool != NULL)
-		pool_stop(watcher->pool); /* its reconcilers need the bus until they have let go */
-	else
+	if (watcher->pool == NULL) {
 		finish(watcher);
+		return;
+	}
+	router_close(watcher->router);
+	pool_stop(watcher->pool); /* its reconcilers need the bus until they have let go */
 }
 
 static void on_stop_signal(struct ev_loop *loop, ev_signal *signal, int events)

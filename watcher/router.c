@@ -641,6 +641,11 @@ void router_process_dead(struct router *router, const char *name)
 	update(router);
 }
 
+void router_close(struct router *router)
+{
+	shard_table_close(router->shards);
+}
+
 void router_tick(struct router *router)
 {
 	int64_t silent_since = now(router) - PEER_SILENT_MS;

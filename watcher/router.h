@@ -55,6 +55,8 @@ void router_set_live(struct router *router, bool live);
 /* Pool slots: shard_table_expect(), shard_table_dead(). */
 void router_expect(struct router *router, const char *name);
 void router_process_dead(struct router *router, const char *name);
+/* The watcher is about to end, and its pool before it: ranges that are let go are granted to nobody else. */
+void router_close(struct router *router);
 /* Acts on what time brought; at least every half second. */
 void router_tick(struct router *router);
 /* Sends what the peers have credit for: before the loop sleeps. */

@@ -48,6 +48,7 @@ struct shard_table {
 	struct shard_member *members[MEMBERS_MAX];
 	size_t member_count;
 	uint64_t version; /* the last one given to any member */
+	bool closed;
 };
 
 struct shard_table *shard_table_new(const struct shard_options *options, int64_t now_ms)
@@ -299,6 +300,11 @@ void shard_table_dead(struct shard_table *table, const char *name, int64_t now_m
 	member->heard_ms = now_ms;
 }
 
+void shard_table_close(struct shard_table *table)
+{
+	table->closed = true;
+}
+
 /* ---- balance ---------------------------------------------------------------------------------------------------- */
 
 /* How many ranges each eligible member should have: as equal as can be, the odd ones to those that have most already,
@@ -413,7 +419,7 @@ static void grant(struct shard_table *table, int64_t now_ms)
 
 		if (range->state == RANGE_GRANTED && range->holder != range->target && range->target != NULL)
 			set_revoking(table, r);
-		if (range->state == RANGE_FREE && range->target != NULL && range->target->present &&
+		if (!table->closed && range->state == RANGE_FREE && range->target != NULL && range->target->present &&
 		    range->blocked_until_ms <= now_ms) {
 			range->contested = false;
 			set_granted(table, r, range->target);

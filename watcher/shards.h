@@ -53,6 +53,9 @@ void shard_table_bye(struct shard_table *table, struct shard_member *member);
  * successor for the grace time. */
 void shard_table_dead(struct shard_table *table, const char *name, int64_t now_ms);
 
+/* From now on nothing is granted any more: all members are about to leave. */
+void shard_table_close(struct shard_table *table);
+
 /* Carries out what time and the calls above brought: leases that ran out, members gone past the grace, balance, grants.
  * Members whose assignment changed have a new version. Returns when to call again at the latest (a time; INT64_MAX when
  * nothing is due). A member that is gone for good is freed by it, unless `in_use`. */

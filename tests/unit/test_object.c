@@ -1,0 +1,312 @@
+/* Observed objects: what is kept of an API object, and that the kept form survives the way over the bus. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/framework/object.h"
+
+static json_t *parse(const char *text)
+{
+	struct error err;
+	json_t *value = json_parse(text, strlen(text), &err);
+
+	if (value == NULL)
+		fail_msg("%s", err.message);
+	return value;
+}
+
+#define POD_META                                                                                                \
+	"\"metadata\":{\"namespace\":\"ns\",\"name\":\"fw-worker-0\",\"uid\":\"u1\",\"resourceVersion\":\"7\"," \
+	"\"generation\":3,\"creationTimestamp\":\"2024-05-06T07:08:09Z\","                                      \
+	"\"deletionTimestamp\":\"2024-05-06T07:09:09Z\",\"deletionGracePeriodSeconds\":30,"                     \
+	"\"labels\":{\"FC_FRAMEWORK_NAME\":\"fw\"},"                                                            \
+	"\"annotations\":{\"FC_TASK_UID\":\"t1\",\"FC_FRAMEWORK_ATTEMPT_INSTANCE_UID\":\"2_c1\","               \
+	"\"FC_TASK_ATTEMPT_ID\":\"4\",\"other\":\"x\"},"                                                        \
+	"\"ownerReferences\":[{\"kind\":\"Other\",\"name\":\"o\",\"uid\":\"uo\"},"                              \
+	"{\"kind\":\"ConfigMap\",\"name\":\"fw-attempt\",\"uid\":\"c1\",\"controller\":true}]}"
+
+static const char failed_pod[] =
+	"{" POD_META ",\"spec\":{\"nodeName\":\"n1\"},\"status\":{\"phase\":\"Failed\",\"podIP\":\"10.0.0.1\","
+	"\"hostIP\":\"10.1.0.1\",\"reason\":\"Evicted\",\"message\":\"no \\\"room\\\"\","
+	"\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":{\"exitCode\":137,\"signal\":9,"
+	"\"reason\":\"OOMKilled\",\"message\":\"m\\u0000x\",\"finishedAt\":\"2024-05-06T07:08:59Z\"}}},"
+	"{\"name\":\"side\",\"state\":{\"running\":{}}}],"
+	"\"initContainerStatuses\":[{\"name\":\"barrier\",\"state\":{\"terminated\":{\"exitCode\":0}}}]}}";
+
+static void check_failed_pod(const struct pod *pod)
+{
+	assert_string_equal(pod->meta.ns, "ns");
+	assert_string_equal(pod->meta.name, "fw-worker-0");
+	assert_string_equal(pod->meta.uid, "u1");
+	assert_string_equal(pod->meta.resource_version, "7");
+	assert_int_equal(pod->meta.generation, 3);
+	assert_int_equal(pod->meta.deletion_time - pod->meta.creation_time, 60);
+	assert_int_equal(pod->meta.deletion_grace_sec, 30);
+	assert_string_equal(pod->meta.framework_name, "fw");
+	assert_string_equal(pod->meta.controller_kind, "ConfigMap");
+	assert_string_equal(pod->meta.controller_name, "fw-attempt");
+	assert_string_equal(pod->meta.controller_uid, "c1");
+	assert_string_equal(pod->task_uid, "t1");
+	assert_string_equal(pod->framework_attempt_instance_uid, "2_c1");
+	assert_int_equal(pod->task_attempt_id, 4);
+	assert_int_equal(pod->phase, POD_FAILED);
+	assert_string_equal(pod->node_name, "n1");
+	assert_string_equal(pod->pod_ip, "10.0.0.1");
+	assert_string_equal(pod->host_ip, "10.1.0.1");
+	assert_string_equal(pod->reason, "Evicted");
+	assert_string_equal(pod->message, "no \"room\"");
+	assert_int_equal(pod->container_count, 3);
+	assert_string_equal(pod->containers[0].name, "barrier"); /* init containers first */
+	assert_true(pod->containers[0].terminated);
+	assert_string_equal(pod->containers[1].name, "main");
+	assert_int_equal(pod->containers[1].exit_code, 137);
+	assert_int_equal(pod->containers[1].signal, 9);
+	assert_string_equal(pod->containers[1].reason, "OOMKilled");
+	assert_int_equal(pod->meta.deletion_time - pod->containers[1].finished_at, 10);
+	assert_string_equal(pod->containers[2].name, "side");
+	assert_false(pod->containers[2].terminated);
+}
+
+static void test_pod_round_trip(void **state)
+{
+	cleanup_json json_t *object = parse(failed_pod);
+	cleanup_json json_t *again = NULL;
+	cleanup_buf struct buf text = {0};
+	struct error err;
+	struct pod *pod = pod_parse(object, &err);
+	struct pod *copy;
+
+	(void)state;
+	assert_non_null(pod);
+	check_failed_pod(pod);
+	pod_write(&text, pod);
+	again = parse(text.data);
+	assert_string_equal(object_framework_name(again), "fw");
+	copy = pod_parse(again, &err);
+	assert_non_null(copy);
+	check_failed_pod(copy);
+	assert_true(pod_same(pod, copy));
+	pod_free(pod);
+	pod_free(copy);
+}
+
+static void test_pod_details_only_when_over(void **state)
+{
+	cleanup_json json_t *object = parse("{" POD_META
+					    ",\"status\":{\"phase\":\"Running\",\"reason\":\"r\",\"message\":\"m\","
+					    "\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"running\":{}}}]}}");
+	struct pod *pod = pod_parse(object, NULL);
+
+	(void)state;
+	assert_int_equal(pod->phase, POD_RUNNING);
+	assert_string_equal(pod->reason, "");
+	assert_string_equal(pod->message, "");
+	assert_int_equal(pod->container_count, 0);
+	assert_string_equal(pod->node_name, "");
+	pod_free(pod);
+}
+
+static void test_pod_phases(void **state)
+{
+	static const struct {
+		const char *text;
+		enum pod_phase phase;
+	} cases[] = {
+		{"Pending", POD_PENDING}, {"Running", POD_RUNNING}, {"Succeeded", POD_SUCCEEDED},
+		{"Failed", POD_FAILED},   {"Unknown", POD_UNKNOWN}, {"Odd", POD_UNRECOGNIZED},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *text = mem_printf("{" POD_META ",\"status\":{\"phase\":\"%s\"}}", cases[i].text);
+		cleanup_json json_t *object = parse(text);
+		cleanup_buf struct buf out = {0};
+		cleanup_json json_t *again = NULL;
+		struct pod *pod = pod_parse(object, NULL);
+		struct pod *copy;
+
+		assert_int_equal(pod->phase, cases[i].phase);
+		pod_write(&out, pod);
+		again = parse(out.data);
+		copy = pod_parse(again, NULL);
+		assert_int_equal(copy->phase, cases[i].phase);
+		pod_free(pod);
+		pod_free(copy);
+	}
+}
+
+/* Every kept part makes a difference, the resourceVersion none. */
+static void test_pod_same(void **state)
+{
+	static const char *const changes[][2] = {
+		{"\"uid\":\"u1\"", "\"uid\":\"u2\""},
+		{"\"FC_FRAMEWORK_NAME\":\"fw\"", "\"FC_FRAMEWORK_NAME\":\"fx\""},
+		{"T07:09:09Z", "T07:09:10Z"},
+		{"\"deletionGracePeriodSeconds\":30", "\"deletionGracePeriodSeconds\":0"},
+		{"\"t1\"", "\"t2\""},
+		{"2_c1", "3_c1"},
+		{"\"FC_TASK_ATTEMPT_ID\":\"4\"", "\"FC_TASK_ATTEMPT_ID\":\"5\""},
+		{"\"uid\":\"c1\"", "\"uid\":\"c2\""},
+		{"\"Failed\"", "\"Succeeded\""},
+		{"\"n1\"", "\"n2\""},
+		{"10.0.0.1", "10.0.0.2"},
+		{"10.1.0.1", "10.1.0.2"},
+		{"Evicted", "Elsewise"},
+		{"room", "rooms"},
+		{"137", "138"},
+		{"\"signal\":9", "\"signal\":8"},
+		{"OOMKilled", "Error"},
+		{"T07:08:59Z", "T07:08:58Z"},
+		{"\"side\"", "\"site\""},
+	};
+	cleanup_json json_t *object = parse(failed_pod);
+	cleanup_json json_t *newer = json_deep_copy(object);
+	struct pod *pod = pod_parse(object, NULL);
+	struct pod *other;
+
+	(void)state;
+	json_object_set_new(json_object_get(newer, "metadata"), "resourceVersion", json_string("8"));
+	other = pod_parse(newer, NULL);
+	assert_true(pod_same(pod, other));
+	pod_free(other);
+	for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+		const char *at = strstr(failed_pod, changes[i][0]);
+		cleanup_free char *text = NULL;
+		cleanup_json json_t *changed = NULL;
+
+		assert_non_null(at);
+		text = mem_printf("%.*s%s%s", (int)(at - failed_pod), failed_pod, changes[i][1],
+				  at + strlen(changes[i][0]));
+		changed = parse(text);
+		other = pod_parse(changed, NULL);
+		if (pod_same(pod, other))
+			fail_msg("%s -> %s makes no difference", changes[i][0], changes[i][1]);
+		pod_free(other);
+	}
+	pod_free(pod);
+}
+
+static void test_config_map(void **state)
+{
+	cleanup_json json_t *object = parse(
+		"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"fw-attempt\",\"uid\":\"c1\","
+		"\"resourceVersion\":\"9\",\"labels\":{\"FC_FRAMEWORK_NAME\":\"fw\"},"
+		"\"annotations\":{\"FC_FRAMEWORK_UID\":\"f1\",\"FC_FRAMEWORK_ATTEMPT_ID\":\"0\"},"
+		"\"ownerReferences\":[{\"kind\":\"Framework\",\"name\":\"fw\",\"uid\":\"f1\",\"controller\":true}]}}");
+	cleanup_buf struct buf text = {0};
+	cleanup_json json_t *again = NULL;
+	struct config_map *config_map = config_map_parse(object, NULL);
+	struct config_map *copy;
+
+	(void)state;
+	config_map_write(&text, config_map);
+	again = parse(text.data);
+	copy = config_map_parse(again, NULL);
+	assert_string_equal(copy->meta.controller_uid, "f1");
+	assert_string_equal(copy->framework_uid, "f1");
+	assert_int_equal(copy->attempt_id, 0);
+	assert_string_equal(copy->meta.resource_version, "9");
+	assert_true(config_map_same(config_map, copy));
+	copy->attempt_id = 1;
+	assert_false(config_map_same(config_map, copy));
+	config_map_free(config_map);
+	config_map_free(copy);
+	config_map_free(NULL);
+}
+
+static void test_attempt_id_text(void **state)
+{
+	static const struct {
+		const char *text;
+		int32_t id;
+	} cases[] = {
+		{"\"0\"", 0},
+		{"\"2147483647\"", INT32_MAX},
+		{"\"2147483648\"", -1},
+		{"\"-1\"", -1},
+		{"\"1x\"", -1},
+		{"\"\"", -1},
+		{"\" 1\"", -1},
+		{"\"99999999999999999999\"", -1},
+		{"7", -1},
+		{"\"1\\u0000\"", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *text = mem_printf("{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"annotations\":"
+						     "{\"FC_FRAMEWORK_ATTEMPT_ID\":%s}}}",
+						     cases[i].text);
+		cleanup_json json_t *object = parse(text);
+		struct config_map *config_map = config_map_parse(object, NULL);
+
+		assert_int_equal(config_map->attempt_id, cases[i].id);
+		config_map_free(config_map);
+	}
+}
+
+/* Values of any wrong type are as good as absent; only name and uid are needed. */
+static void test_wrong_types(void **state)
+{
+	static const char *const without_identity[] = {
+		"{}",
+		"[]",
+		"7",
+		"{\"metadata\":7}",
+		"{\"metadata\":{\"name\":\"a\"}}",
+		"{\"metadata\":{\"uid\":\"u\"}}",
+		"{\"metadata\":{\"name\":7,\"uid\":\"u\"}}",
+		"{\"metadata\":{\"name\":\"\",\"uid\":\"u\"}}",
+		"{\"metadata\":{\"name\":\"a\",\"uid\":\"\"}}",
+	};
+	cleanup_json json_t *odd = parse(
+		"{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"namespace\":1,\"labels\":[],\"annotations\":\"x\","
+		"\"ownerReferences\":[7,{\"controller\":\"yes\"},{\"controller\":true,\"uid\":5}],"
+		"\"deletionTimestamp\":12,\"generation\":\"2\"},\"spec\":[],"
+		"\"status\":{\"phase\":\"Failed\",\"podIP\":{},\"containerStatuses\":[null,{\"state\":7},"
+		"{\"state\":{\"terminated\":{\"exitCode\":99999999999,\"signal\":\"x\"}}}],"
+		"\"initContainerStatuses\":{}}}");
+	struct error err = {0};
+	struct pod *pod;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(without_identity); i++) {
+		cleanup_json json_t *object = parse(without_identity[i]);
+
+		err.message[0] = '\0';
+		assert_null(pod_parse(object, &err));
+		assert_int_not_equal(strlen(err.message), 0);
+		assert_null(config_map_parse(object, &err));
+	}
+	pod = pod_parse(odd, &err);
+	assert_non_null(pod);
+	assert_string_equal(pod->meta.ns, "");
+	assert_string_equal(pod->meta.controller_uid, "");
+	assert_int_equal(pod->meta.deletion_time, 0);
+	assert_string_equal(pod->pod_ip, "");
+	assert_int_equal(pod->container_count, 3);
+	assert_false(pod->containers[1].terminated);
+	assert_int_equal(pod->containers[2].exit_code, INT32_MAX);
+	assert_null(object_framework_name(odd));
+	pod_free(pod);
+	pod_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pod_round_trip), cmocka_unit_test(test_pod_details_only_when_over),
+		cmocka_unit_test(test_pod_phases),     cmocka_unit_test(test_pod_same),
+		cmocka_unit_test(test_config_map),     cmocka_unit_test(test_attempt_id_text),
+		cmocka_unit_test(test_wrong_types),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
