@@ -1,0 +1,242 @@
+/* Pods in the test API server: defaults, types, checks, grace, quotas, as a real API server of 1.20 has them. */
+#include "tests/cluster/testapi/quantity.h"
+#include "tests/unit/testapi_fixture.h"
+
+#define PODS NS "/pods"
+
+static const char POD[] =
+	"{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}";
+
+static void defaults(void **state)
+{
+	struct fixture *f = *state;
+	const json_t *container;
+
+	expect_call(
+		f, 201, "POST", PODS,
+		"{\"metadata\":{\"name\":\"p\"},\"unknown\":1,\"status\":{\"phase\":\"Failed\"},\"spec\":{\"nothing\":"
+		"2,"
+		"\"hostNetwork\":false,\"nodeSelector\":{},\"volumes\":[{\"name\":\"v\"},{\"name\":\"s\",\"secret\":{"
+		"\"secretName\":"
+		"\"x\"}}],\"containers\":[{\"name\":\"c\",\"image\":\"reg:5000/"
+		"i\",\"args\":[],\"env\":[{\"name\":\"A\",\"value\":"
+		"\"\"},{\"name\":\"U\",\"valueFrom\":{\"fieldRef\":{\"fieldPath\":\"metadata.uid\"}}}],\"resources\":{"
+		"\"limits\":"
+		"{\"nvidia.com/"
+		"gpu\":1}}},{\"name\":\"d\",\"image\":\"i:1\",\"livenessProbe\":{\"httpGet\":{\"port\":80}},\"ports\":"
+		"[{\"containerPort\":80}]}]}}");
+	assert_null(json_object_get(f->body, "unknown"));
+	assert_null(json_path(f->body, "spec", "nothing", NULL));
+	assert_null(json_path(f->body, "spec", "hostNetwork", NULL));
+	assert_null(json_path(f->body, "spec", "nodeSelector", NULL));
+	assert_string_equal(at(f, "status.phase"), "Pending");
+	assert_string_equal(at(f, "status.qosClass"), "BestEffort");
+	assert_string_equal(at(f, "spec.restartPolicy"), "Always");
+	assert_string_equal(at(f, "spec.dnsPolicy"), "ClusterFirst");
+	assert_string_equal(at(f, "spec.schedulerName"), "default-scheduler");
+	assert_int_equal(json_int(json_object_get(f->body, "spec"), "terminationGracePeriodSeconds", 0), 30);
+	assert_true(json_bool(json_object_get(f->body, "spec"), "enableServiceLinks", false));
+	assert_true(json_is_object(json_path(f->body, "spec", "securityContext", NULL)));
+	assert_true(json_is_object(
+		json_object_get(json_array_get(json_path(f->body, "spec", "volumes", NULL), 0), "emptyDir")));
+	container = json_array_get(json_path(f->body, "spec", "containers", NULL), 0);
+	assert_string_equal(json_str(container, "imagePullPolicy"), "Always");
+	assert_string_equal(json_str(container, "terminationMessagePath"), "/dev/termination-log");
+	assert_string_equal(json_str(container, "terminationMessagePolicy"), "File");
+	assert_null(json_object_get(container, "args"));
+	assert_string_equal(at(f, "spec.containers.0.env.1.valueFrom.fieldRef.apiVersion"), "v1");
+	assert_null(json_object_get(json_array_get(json_object_get(container, "env"), 0), "value"));
+	assert_string_equal(json_str(json_path(container, "resources", "requests", NULL), "nvidia.com/gpu"), "1");
+	assert_string_equal(at(f, "spec.containers.1.imagePullPolicy"), "IfNotPresent");
+	assert_string_equal(at(f, "spec.containers.1.ports.0.protocol"), "TCP");
+	assert_string_equal(at(f, "spec.containers.1.livenessProbe.httpGet.scheme"), "HTTP");
+	assert_string_equal(at(f, "apiVersion"), "v1");
+}
+
+static void wrong_types(void **state)
+{
+	static const struct {
+		const char *container;
+		const char *where;
+	} cases[] = {
+		{"{\"name\":\"c\",\"image\":\"i\",\"env\":[{\"name\":\"A\",\"value\":1}]}",
+		 "v1.Pod.Spec: v1.PodSpec.Containers: []v1.Container: v1.Container.Env: []v1.EnvVar: v1.EnvVar.Value: "
+		 "ReadString: "
+		 "expects \" or n, but found 1"},
+		{"{\"name\":\"c\",\"image\":\"i\",\"tty\":\"yes\"}",
+		 "v1.Container.TTY: ReadBool: expect t or f, but found \""},
+		{"{\"name\":\"c\",\"image\":\"i\",\"command\":\"sleep\"}",
+		 "v1.Container.Command: decode slice: expect [ or n, but found \""},
+		{"{\"name\":\"c\",\"image\":\"i\",\"command\":[1]}",
+		 "v1.Container.Command: []string: ReadString: expects \" or n, but found 1"},
+		{"{\"name\":\"c\",\"image\":\"i\",\"ports\":[{\"containerPort\":\"x\"}]}",
+		 "v1.ContainerPort.ContainerPort: readUint32: unexpected character: \""},
+		{"{\"name\":\"c\",\"image\":\"i\",\"resources\":{\"limits\":{\"cpu\":\"much\"}}}",
+		 "v1.ResourceRequirements.Limits: unmarshalerDecoder: quantities must match the regular expression"},
+		{"7", "[]v1.Container: readObjectStart: expect { or n, but found 7"},
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *body = mem_printf("{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[%s]}}",
+						     cases[i].container);
+
+		expect_call(f, 400, "POST", PODS, body);
+		assert_string_equal(at(f, "reason"), "BadRequest");
+		assert_int_equal(
+			strncmp(message(f), "Pod in version \"v1\" cannot be handled as a Pod: v1.Pod.Spec: ", 61), 0);
+		if (strstr(message(f), cases[i].where) == NULL)
+			fail_msg("%s\nis not in\n%s", cases[i].where, message(f));
+	}
+}
+
+static void invalid(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_call(f, 422, "POST", PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{}}");
+	assert_string_equal(message(f), "Pod \"p\" is invalid: spec.containers: Required value");
+	expect_call(f, 422, "POST", PODS,
+		    "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"c\"}]}}");
+	assert_string_equal(message(f), "Pod \"p\" is invalid: spec.containers[0].image: Required value");
+	expect_call(f, 422, "POST", PODS,
+		    "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"restartPolicy\":\"Sometimes\",\"containers\":[{"
+		    "\"name\":\"c\",\"image\":"
+		    "\"i\"},{\"name\":\"c\",\"image\":\"i\"}]}}");
+	assert_string_equal(message(f),
+			    "Pod \"p\" is invalid: [spec.containers[1].name: Duplicate value: \"c\", "
+			    "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", "
+			    "\"Never\", \"OnFailure\"]");
+	expect_call(f, 201, "POST", PODS, POD);
+	f->local.content_type = "application/merge-patch+json";
+	expect_call(f, 422, "PATCH", PODS "/p", "{\"spec\":{\"hostname\":\"x\"}}");
+	assert_non_null(strstr(message(f), "spec: Forbidden: pod updates may not change fields other than"));
+	expect_call(f, 200, "PATCH", PODS "/p", "{\"metadata\":{\"annotations\":{\"a\":\"b\"}}}");
+}
+
+static void unbound_goes_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_call(f, 201, "POST", PODS, POD);
+	expect_call(f, 200, "DELETE", PODS "/p", NULL);
+	/* the Pod as it was, with its deletion in it */
+	assert_string_equal(at(f, "kind"), "Pod");
+	assert_string_not_equal(at(f, "metadata.deletionTimestamp"), "");
+	expect_call(f, 404, "GET", PODS "/p", NULL);
+}
+
+static void bound_waits_for_its_grace(void **state)
+{
+	struct fixture *f = *state;
+	cleanup_free char *stamp = NULL;
+
+	expect_call(f, 201, "POST", PODS, POD);
+	expect_call(f, 201, "POST", PODS "/p/binding", "{\"target\":{\"kind\":\"Node\",\"name\":\"n\"}}");
+	expect_call(f, 409, "POST", PODS "/p/binding", "{\"target\":{\"kind\":\"Node\",\"name\":\"n\"}}");
+	expect_call(f, 200, "GET", PODS "?fieldSelector=spec.nodeName%3Dn,status.phase!%3DFailed", NULL);
+	assert_string_equal(at(f, "items.0.status.conditions.0.type"), "PodScheduled");
+	expect_call(f, 200, "DELETE", PODS "/p", NULL);
+	assert_int_equal(json_int(json_object_get(f->body, "metadata"), "deletionGracePeriodSeconds", 0), 30);
+	stamp = mem_strdup(at(f, "metadata.deletionTimestamp"));
+	/* once more changes nothing; a longer grace neither; a shorter one moves it */
+	expect_call(f, 200, "DELETE", PODS "/p", "{\"gracePeriodSeconds\":60}");
+	assert_string_equal(at(f, "metadata.deletionTimestamp"), stamp);
+	expect_call(f, 200, "DELETE", PODS "/p?gracePeriodSeconds=10", NULL);
+	assert_int_equal(json_int(json_object_get(f->body, "metadata"), "deletionGracePeriodSeconds", 0), 10);
+	expect_call(f, 200, "DELETE", PODS "/p", "{\"gracePeriodSeconds\":0}");
+	expect_call(f, 404, "GET", PODS "/p", NULL);
+}
+
+static void finished_goes_at_once(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_call(f, 201, "POST", PODS, POD);
+	expect_call(f, 201, "POST", PODS "/p/binding", "{\"target\":{\"name\":\"n\"}}");
+	f->local.content_type = "application/merge-patch+json";
+	expect_call(f, 200, "PATCH", PODS "/p/status", "{\"status\":{\"phase\":\"Succeeded\"}}");
+	expect_call(f, 200, "DELETE", PODS "/p", NULL);
+	expect_call(f, 404, "GET", PODS "/p", NULL);
+}
+
+static void quota_counts_what_runs(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_call(f, 201, "POST", NS "/resourcequotas",
+		    "{\"metadata\":{\"name\":\"q\"},\"spec\":{\"hard\":{\"pods\":\"1\"}}}");
+	expect_call(f, 201, "POST", PODS, POD);
+	/* the quota is asked before the name: 403, not 409 */
+	expect_call(f, 403, "POST", PODS, POD);
+	assert_string_equal(message(f),
+			    "pods \"p\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: "
+			    "pods=1");
+	f->local.content_type = "application/merge-patch+json";
+	expect_call(f, 200, "PATCH", PODS "/p/status", "{\"status\":{\"phase\":\"Failed\"}}");
+	f->local.content_type = NULL;
+	expect_call(f, 409, "POST", PODS, POD);
+}
+
+static void table_row(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_call(f, 201, "POST", PODS, POD);
+	f->local.content_type = "application/merge-patch+json";
+	expect_call(f, 200, "PATCH", PODS "/p/status",
+		    "{\"status\":{\"phase\":\"Running\",\"podIP\":\"127.0.0.9\",\"containerStatuses\":[{\"name\":\"c\","
+		    "\"ready\":true,"
+		    "\"restartCount\":2,\"state\":{\"running\":{}}}]}}");
+	f->local.accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+	expect_call(f, 200, "GET", PODS "/p", NULL);
+	assert_string_equal(at(f, "rows.0.cells.1"), "1/1");
+	assert_string_equal(at(f, "rows.0.cells.2"), "Running");
+	assert_string_equal(at(f, "rows.0.cells.5"), "127.0.0.9");
+	f->local.accept = NULL;
+	expect_call(f, 200, "PATCH", PODS "/p/status",
+		    "{\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"c\",\"ready\":false,"
+		    "\"state\":{\"terminated\":"
+		    "{\"exitCode\":3,\"reason\":\"Error\"}}}]}}");
+	f->local.accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+	expect_call(f, 200, "GET", PODS "/p", NULL);
+	assert_string_equal(at(f, "rows.0.cells.2"), "Error");
+}
+
+static void quantities(void **state)
+{
+	static const char *const cases[][2] = {
+		{"1", "1"},     {"0.5", "500m"},    {"1000m", "1"},     {"1024Mi", "1Gi"},   {"1.5Gi", "1536Mi"},
+		{"100", "100"}, {"1000", "1k"},     {"1500", "1500"},   {"0", "0"},          {"0Gi", "0"},
+		{"-2", "-2"},   {"1e3", "1e3"},     {"512Ki", "512Ki"}, {"10000000", "10M"}, {"0.1", "100m"},
+		{"+5", "5"},    {"100Mi", "100Mi"}, {"1E", "1E"},
+	};
+	static const char *const refused[] = {"", "much", "1.2.3", "1Kib", "Gi", "1 Gi"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *canonical = quantity_canonical(cases[i][0]);
+
+		assert_non_null(canonical);
+		assert_string_equal(canonical, cases[i][1]);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+		assert_null(quantity_canonical(refused[i]));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(defaults, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(wrong_types, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(invalid, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(unbound_goes_at_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(bound_waits_for_its_grace, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(finished_goes_at_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(quota_counts_what_runs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(table_row, set_up, tear_down),
+		cmocka_unit_test(quantities),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
