@@ -20,6 +20,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "reconciler/sync/podtemplate.h"
 
 #define BIT(state) (1U << (state))
 
@@ -402,6 +403,7 @@ void framework_free(struct framework *framework)
 	free(framework->config_map.gone_uid);
 	create_error_free(framework->config_map.error);
 	framework_forget(framework);
+	pod_templates_free(framework);
 	framework_spec_free(&framework->spec);
 	free(framework->ns);
 	free(framework->name);
