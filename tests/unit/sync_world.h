@@ -149,6 +149,15 @@ static inline const char *meta_str(const json_t *object, const char *name)
 	return json_str(json_object_get(object, "metadata"), name);
 }
 
+/* "f-a-3"; valid until the next call. */
+static inline const char *pod_name(const char *role, size_t index)
+{
+	static char name[128];
+
+	snprintf(name, sizeof(name), WORLD_NAME "-%s-%zu", role, index);
+	return name;
+}
+
 static inline json_t *world_pod(struct world *w, const char *name)
 {
 	return json_object_get(w->pods, name);

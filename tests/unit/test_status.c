@@ -97,14 +97,11 @@ static void test_golden_succeed(void **state)
 	world_begin_of(&w, 3, MIN_FAILED("1"), TIMEOUT_600, "");
 	world_settle(&w);
 	for (int pass = 0; pass < 2; pass++) {
-		for (int i = 0; i < 3; i++) {
-			char name[16];
-
-			snprintf(name, sizeof(name), "f-a-%d", i);
+		for (size_t i = 0; i < 3; i++) {
 			if (pass == 0)
-				world_pod_phase(&w, name, "Running");
+				world_pod_phase(&w, pod_name("a", i), "Running");
 			else
-				world_pod_exit(&w, name, 0, "");
+				world_pod_exit(&w, pod_name("a", i), 0, "");
 		}
 		world_settle(&w);
 	}
@@ -140,13 +137,10 @@ static void test_golden_service_batch(void **state)
 	world_settle(&w);
 	world_pod_phase(&w, "f-server-0", "Running");
 	world_pod_phase(&w, "f-server-1", "Running");
-	for (int i = 0; i < 3; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "f-worker-%d", i);
-		world_pod_phase(&w, name, "Running");
+	for (size_t i = 0; i < 3; i++) {
+		world_pod_phase(&w, pod_name("worker", i), "Running");
 		world_settle(&w);
-		world_pod_exit(&w, name, 0, "");
+		world_pod_exit(&w, pod_name("worker", i), 0, "");
 	}
 	world_settle(&w);
 	assert_golden(json_object_get(w.object, "status"), "service_batch");

@@ -69,14 +69,11 @@ static void test_few_writes(void **state)
 	world_begin_of(&w, 5, "", "", "");
 	world_settle(&w);
 	for (int pass = 0; pass < 2; pass++) {
-		for (int i = 0; i < 5; i++) {
-			char name[16];
-
-			snprintf(name, sizeof(name), "f-a-%d", i);
+		for (size_t i = 0; i < 5; i++) {
 			if (pass == 0)
-				world_pod_phase(&w, name, "Running");
+				world_pod_phase(&w, pod_name("a", i), "Running");
 			else
-				world_pod_exit(&w, name, 0, "");
+				world_pod_exit(&w, pod_name("a", i), 0, "");
 		}
 		world_settle(&w);
 	}
