@@ -7,14 +7,69 @@
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 
+/* More digits than any 64-bit integer has are out of its range; so may as many be. */
+enum { INTEGER_DIGITS = 19 };
+
+static bool is_beyond_int64(const char *digits, size_t len, bool negative)
+{
+	const char *limit = negative ? "9223372036854775808" : "9223372036854775807";
+
+	return len > INTEGER_DIGITS || (len == INTEGER_DIGITS && memcmp(digits, limit, INTEGER_DIGITS) > 0);
+}
+
+/* The end of a string that begins at text[at]. */
+static size_t skip_string(const char *text, size_t len, size_t at)
+{
+	for (at++; at < len && text[at] != '"'; at++)
+		if (text[at] == '\\')
+			at++;
+	return at < len ? at + 1 : len;
+}
+
+/* Copies text with an exponent behind every integer past 64 bits, which makes a real of it and of nothing else. */
+static void mark_large_integers(const char *text, size_t len, struct buf *out)
+{
+	size_t at = 0, copied = 0;
+
+	while (at < len) {
+		bool negative = text[at] == '-';
+		size_t begin = at + negative, end = begin;
+
+		if (text[at] == '"') {
+			at = skip_string(text, len, at);
+			continue;
+		}
+		while (end < len && text[end] >= '0' && text[end] <= '9')
+			end++;
+		if (end == begin) {
+			at++;
+			continue;
+		}
+		if (is_beyond_int64(text + begin, end - begin, negative) &&
+		    (end == len || strchr(".eE", text[end]) == NULL) &&
+		    (at == 0 || strchr(".eE+", text[at - 1]) == NULL)) {
+			buf_append(out, text + copied, end - copied);
+			buf_puts(out, "e0");
+			copied = end;
+		}
+		at = end;
+	}
+	buf_append(out, text + copied, len - copied);
+}
+
 json_t *json_parse(const char *text, size_t len, struct error *err)
 {
 	const size_t flags = JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
 	json_error_t error;
 	json_t *value = json_loadb(text, len, flags, &error);
 
-	if (value == NULL && json_error_code(&error) == json_error_numeric_overflow)
-		value = json_loadb(text, len, flags | JSON_DECODE_INT_AS_REAL, &error);
+	if (value == NULL && json_error_code(&error) == json_error_numeric_overflow) {
+		cleanup_buf struct buf marked = {0};
+
+		/* JSON_DECODE_INT_AS_REAL would make reals of all the document's integers. */
+		mark_large_integers(text, len, &marked);
+		value = json_loadb(marked.data, marked.len, flags, &error);
+	}
 	if (value == NULL)
 		error_set(err, "%d:%d: invalid JSON: %s", error.line, error.column, error.text);
 	return value;
@@ -31,9 +86,6 @@ int64_t json_int(const json_t *object, const char *name, int64_t fallback)
 
 	if (json_is_integer(value))
 		return (int64_t)json_integer_value(value);
-	/* json_parse reads every number of a document as real when one of them overflows */
-	if (json_is_real(value) && json_real_value(value) == (double)(int64_t)json_real_value(value))
-		return (int64_t)json_real_value(value);
 	return fallback;
 }
 

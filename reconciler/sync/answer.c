@@ -74,6 +74,14 @@ static void create_succeeded(struct framework *framework, struct slot *slot, con
 	framework->sweep = true;
 }
 
+/* The Status on one line: to a client that asks for PartialObjectMetadata, servers print it on many. */
+static char *compact(const char *status)
+{
+	cleanup_json json_t *value = json_parse(status, strlen(status), NULL);
+
+	return value == NULL ? mem_strdup(status) : json_text(value);
+}
+
 static void create_failed(struct framework *framework, struct slot *slot, const struct call_answer *answer,
 			  const struct sync_time *time, struct random *random)
 {
@@ -83,7 +91,7 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 	slot->error->is_status = answer->is_status;
 	slot->error->reason = mem_strdup(answer->reason);
 	slot->error->message = mem_strdup(answer->message);
-	slot->error->status_json = answer->is_status ? mem_strdup(answer->body) : NULL;
+	slot->error->status_json = answer->is_status ? compact(answer->body) : NULL;
 	/* Whatever the answer says, the object may be there: an earlier try may have come late, and a duplicate create
 	 * under a full quota answers 403. Only 429 comes from in front of it all. */
 	slot->verify = answer->http_status != HTTP_TOO_MANY_REQUESTS;

@@ -1,0 +1,79 @@
+/* Reading JSON: what jansson alone would refuse as a whole (PITFALLS "Parsers"). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/json.h"
+
+/* What json_parse makes of text, printed again. */
+static void assert_reads(const char *text, const char *expected)
+{
+	struct error err = {0};
+	cleanup_json json_t *value = json_parse(text, strlen(text), &err);
+	char *found;
+
+	if (value == NULL)
+		fail_msg("%s: %s", text, err.message);
+	found = json_text(value);
+	assert_string_equal(found, expected);
+	free(found);
+}
+
+/* One number past 64 bits becomes a real; all others stay what they are. */
+static void test_large_integers(void **state)
+{
+	(void)state;
+	assert_reads("[0,9223372036854775808,-7]", "[0,9.2233720368547758e18,-7]");
+	assert_reads("[9223372036854775807,-9223372036854775808]", "[9223372036854775807,-9223372036854775808]");
+	assert_reads("[9223372036854775807,-9223372036854775809]", "[9223372036854775807,-9.2233720368547758e18]");
+	assert_reads("36893488147419103232", "3.6893488147419103e19");
+	assert_reads("{\"99999999999999999999\": [\"\\\"99999999999999999999\", 99999999999999999999 ,3]}",
+		     "{\"99999999999999999999\":[\"\\\"99999999999999999999\",1e20,3]}");
+	assert_reads("[99999999999999999999.5,99999999999999999999e2,99999999999999999999,0.99999999999999999999,"
+		     "1e+00000000000000000001,1e-00000000000000000001]",
+		     "[1e20,1e22,1e20,1.0,10.0,0.10000000000000001]");
+}
+
+static void test_refused(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"[99999999999999999999",
+		"[99999999999999999999 7]",
+		"[99999999999999999999,\"a",
+		"[1e999]",
+		"{\"a\":1,\"a\":2}",
+		"[-]",
+		"[\"\\",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct error err = {0};
+
+		if (json_parse(texts[i], strlen(texts[i]), &err) != NULL)
+			fail_msg("%s was accepted", texts[i]);
+		assert_non_null(strstr(err.message, "invalid JSON"));
+	}
+}
+
+static void test_nul(void **state)
+{
+	(void)state;
+	assert_reads("[\"a\\u0000b\"]", "[\"a\\u0000b\"]");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_large_integers),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_nul),
+	};
+
+	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+}
