@@ -155,24 +155,62 @@ static bool is_self_review(const struct api_request *request)
 	return request->resource != NULL && strcmp(request->resource->plural, "selfsubjectaccessreviews") == 0;
 }
 
+/* Whether the next part of a rule, up to ':', is word or '*'; *rule moves behind it. */
+static bool part_allows(const char **rule, const char *word)
+{
+	size_t len = strcspn(*rule, ":");
+	const char *part = *rule;
+
+	*rule += len + (part[len] == ':');
+	return (len == 1 && part[0] == '*') || (strlen(word) == len && strncmp(part, word, len) == 0);
+}
+
+/* resource: "pods" or "pods/status". */
+static bool groups_allow(const json_t *groups, const char *verb, const char *resource, const char *namespace_name)
+{
+	static const char prefix[] = "testapi:";
+	size_t index;
+	const json_t *group;
+
+	if (in_group(groups, "system:masters"))
+		return true;
+	json_array_foreach(groups, index, group)
+	{
+		const char *rule = json_string_value(group);
+
+		if (rule == NULL || strncmp(rule, prefix, strlen(prefix)) != 0)
+			continue;
+		rule += strlen(prefix);
+		if (part_allows(&rule, verb) && part_allows(&rule, resource) &&
+		    (rule[0] == '\0' || strcmp(rule, namespace_name) == 0))
+			return true;
+	}
+	return false;
+}
+
 int access_check(struct api *api, const struct api_request *request, struct api_failure *failure)
 {
 	const struct user *user;
 	cleanup_free char *title = NULL;
+	cleanup_free char *resource = NULL;
+	bool named = request->name[0] != '\0';
 
 	if (api->access->open)
 		return 0;
 	user = who(api->access, request);
 	if (user == NULL)
 		return api_fail(failure, 401, "Unauthorized", "Unauthorized");
-	if (in_group(user->groups, "system:masters") || request->resource_name == NULL || is_self_review(request))
+	if (request->resource_name == NULL || is_self_review(request))
+		return 0;
+	resource = mem_printf("%s%s%s", request->resource_name, request->subresource[0] != '\0' ? "/" : "",
+			      request->subresource);
+	if (groups_allow(user->groups, request->verb, resource, request->namespace_name))
 		return 0;
 	title = request->resource != NULL ? api_resource_title(request->resource) : mem_strdup(request->resource_name);
 	return api_fail(failure, 403, "Forbidden",
 			"%s%s%s%s is forbidden: User \"%s\" cannot %s resource \"%s\" in API group \"%s\" %s%s%s",
-			title, request->name[0] != '\0' ? " \"" : "", request->name,
-			request->name[0] != '\0' ? "\"" : "", user->name, request->verb, request->resource_name,
-			request->group,
+			title, named ? " \"" : "", request->name, named ? "\"" : "", user->name, request->verb,
+			resource, request->group,
 			request->namespace_name[0] != '\0' ? "in the namespace \"" : "at the cluster scope",
 			request->namespace_name, request->namespace_name[0] != '\0' ? "\"" : "");
 }
@@ -197,22 +235,44 @@ static json_t *review_token(const struct api_access *access, const json_t *spec)
 			 "groups", user->groups);
 }
 
-static json_t *review_access(const struct api_access *access, const json_t *spec)
+static const struct user *find_user(const struct api_access *access, const char *name)
 {
-	bool allowed = access->open || in_group(json_object_get(spec, "groups"), "system:masters");
-	const char *name = json_str(spec, "user");
-
-	for (const struct user *user = access->users; user != NULL && !allowed && name != NULL; user = user->next)
-		allowed = strcmp(user->name, name) == 0 && in_group(user->groups, "system:masters");
-	return json_pack("{s:b}", "allowed", allowed);
+	for (const struct user *user = access->users; user != NULL; user = user->next)
+		if (strcmp(user->name, name) == 0)
+			return user;
+	return NULL;
 }
 
-static json_t *review_self(const struct api_access *access, const struct api_request *request)
+/* Whether groups may do what the spec of a review asks. */
+static bool attributes_allowed(const json_t *groups, const json_t *spec)
+{
+	const json_t *asked = json_object_get(spec, "resourceAttributes");
+	const char *verb = json_str(asked, "verb");
+	const char *resource = json_str(asked, "resource");
+	const char *subresource = json_str(asked, "subresource");
+	const char *namespace_name = json_str(asked, "namespace");
+	cleanup_free char *full = mem_printf("%s%s%s", resource == NULL ? "" : resource,
+					     subresource == NULL || subresource[0] == '\0' ? "" : "/",
+					     subresource == NULL ? "" : subresource);
+
+	return groups_allow(groups, verb == NULL ? "" : verb, full, namespace_name == NULL ? "" : namespace_name);
+}
+
+static json_t *review_access(const struct api_access *access, const json_t *spec)
+{
+	const char *name = json_str(spec, "user");
+	const struct user *user = name == NULL ? NULL : find_user(access, name);
+
+	return json_pack("{s:b}", "allowed",
+			 access->open || attributes_allowed(json_object_get(spec, "groups"), spec) ||
+				 (user != NULL && attributes_allowed(user->groups, spec)));
+}
+
+static json_t *review_self(const struct api_access *access, const struct api_request *request, const json_t *spec)
 {
 	const struct user *user = who(access, request);
 
-	return json_pack("{s:b}", "allowed",
-			 access->open || (user != NULL && in_group(user->groups, "system:masters")));
+	return json_pack("{s:b}", "allowed", access->open || (user != NULL && attributes_allowed(user->groups, spec)));
 }
 
 int access_review(struct api *api, const struct api_request *request, struct api_answer *answer,
@@ -235,7 +295,7 @@ int access_review(struct api *api, const struct api_request *request, struct api
 	if (strcmp(request->resource->plural, "tokenreviews") == 0)
 		status = review_token(api->access, spec);
 	else if (is_self_review(request))
-		status = review_self(api->access, request);
+		status = review_self(api->access, request, spec);
 	else
 		status = review_access(api->access, spec);
 	json_object_set_new(body, "kind", json_string(request->resource->kind));

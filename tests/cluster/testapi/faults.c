@@ -391,6 +391,16 @@ static void disturb(struct api *api, const json_t *body, struct api_answer *answ
 	answer_json(answer, 200, json_pack("{s:I}", "watches", (json_int_t)count));
 }
 
+static void count_watches(struct api *api, struct api_answer *answer)
+{
+	int64_t count = 0;
+
+	for (const struct api_resource *resource = api->resources; resource != NULL; resource = resource->next)
+		for (const struct api_watch *watch = resource->watches; watch != NULL; watch = watch->next)
+			count++;
+	answer_json(answer, 200, json_pack("{s:I}", "watches", (json_int_t)count));
+}
+
 static void post(struct api *api, const struct api_request *request, const char *what, struct api_answer *answer)
 {
 	struct error err;
@@ -429,6 +439,8 @@ bool api_faults_admin(struct api *api, const struct api_request *request, struct
 			delete_faults(api, request->part_count > 2 ? request->parts[2] : NULL, answer);
 		else
 			list_faults(api, answer);
+	} else if (strcmp(what, "watches") == 0) {
+		count_watches(api, answer);
 	} else if (strcmp(what, "requests") == 0) {
 		if (strcmp(request->method, "DELETE") == 0)
 			clear_counters(api->faults);

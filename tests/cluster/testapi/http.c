@@ -39,7 +39,7 @@ struct api_http {
 	struct exchange *suspended; /* those that are, for the end */
 };
 
-enum stage { READING, DELAYED, ANSWERED };
+enum stage { READING, DELAYED, CARRIED_OUT, ANSWERED };
 
 /* One request on its way. */
 struct exchange {
@@ -199,6 +199,22 @@ static void log_request(const struct exchange *exchange, int code)
 	      exchange->request.user_agent == NULL ? "" : exchange->request.user_agent);
 }
 
+static void on_delay(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+	(void)loop;
+	(void)revents;
+	resume(timer->data);
+}
+
+static enum MHD_Result wait_ms(struct exchange *exchange, int64_t delay_ms)
+{
+	suspend(exchange);
+	ev_timer_init(&exchange->delay, on_delay, (double)delay_ms / 1000, 0.);
+	exchange->delay.data = exchange;
+	ev_timer_start(exchange->http->api->loop, &exchange->delay);
+	return MHD_YES;
+}
+
 /* Carries the request out; MHD_NO closes the connection without an answer. */
 static enum MHD_Result carry_out(struct exchange *exchange)
 {
@@ -218,6 +234,9 @@ static enum MHD_Result carry_out(struct exchange *exchange)
 	code = strike->cut_answer ? 0 : exchange->answer.status;
 	api_faults_count(api, &exchange->request, code);
 	log_request(exchange, code);
+	exchange->stage = CARRIED_OUT;
+	if (strike->answer_latency_ms > 0)
+		return wait_ms(exchange, strike->answer_latency_ms);
 	return strike->cut_answer ? MHD_NO : send_answer(exchange);
 }
 
@@ -253,22 +272,6 @@ static void read_request(struct exchange *exchange, const char *url, const char 
 	request->too_large = exchange->too_large;
 	MHD_get_connection_values(exchange->connection, MHD_GET_ARGUMENT_KIND, add_query, request);
 	api_route(exchange->http->api, request);
-}
-
-static void on_delay(struct ev_loop *loop, ev_timer *timer, int revents)
-{
-	(void)loop;
-	(void)revents;
-	resume(timer->data);
-}
-
-static enum MHD_Result wait_ms(struct exchange *exchange, int64_t delay_ms)
-{
-	suspend(exchange);
-	ev_timer_init(&exchange->delay, on_delay, (double)delay_ms / 1000, 0.);
-	exchange->delay.data = exchange;
-	ev_timer_start(exchange->http->api->loop, &exchange->delay);
-	return MHD_YES;
 }
 
 static enum MHD_Result begin(struct exchange *exchange, const char *url, const char *method)
@@ -315,7 +318,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 		*len = 0;
 		return MHD_YES;
 	}
-	return exchange->stage == DELAYED ? carry_out(exchange) : begin(exchange, url, method);
+	switch (exchange->stage) {
+	case READING: return begin(exchange, url, method);
+	case DELAYED: return carry_out(exchange);
+	default: return exchange->strike.cut_answer ? MHD_NO : send_answer(exchange);
+	}
 }
 
 static void on_completed(void *cls, struct MHD_Connection *connection, void **state,
