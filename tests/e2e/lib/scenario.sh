@@ -24,7 +24,7 @@ on_exit() {
     ((status != 0)) || return 0
     [[ -s $RUN/out/$scenario.reason ]] || echo "a command failed: $last_failed" >"$RUN/out/$scenario.reason"
     echo "---- what is in the namespace"
-    k get frameworks,configmaps,pods 2>&1 || true
+    k get frameworks,configmaps,pods 2>&1 | head -n 40 || true
     k get events --sort-by=.lastTimestamp 2>&1 | tail -n 10 || true
 }
 

@@ -1,0 +1,64 @@
+# The examples of manifests/examples really run: their containers are processes here. What each comes to is said in the
+# file itself, in a line `# expect: Completed CODE[, N retries]` or `# expect: Running`.
+
+# The Framework an example is about.
+example_framework() { # file
+    k create --dry-run=client -o json -f "$1" | jq -r 'select(.kind == "Framework") | .metadata.name'
+}
+
+check_example() { # file
+    local file=$1 name expected code retries tasks
+    expected=$(sed -n 's/^# expect: *//p' "$file")
+    name=$(example_framework "$file")
+    if [[ $expected == Running ]]; then
+        wait_framework "$name" 20 '.status.state == "AttemptRunning" and
+            ([.status.attemptStatus.taskRoleStatuses[].taskStatuses[].state] | all(. == "AttemptRunning"))'
+        tasks=$(framework "$name" '[.spec.taskRoles[].taskNumber] | add')
+        expect "$name: the column Tasks" "$(k get framework "$name" --no-headers | awk '{ print $3 }')" "$tasks/$tasks"
+    elif [[ $expected =~ ^Completed\ (-?[0-9]+)(,\ ([0-9]+)\ retr(y|ies))?$ ]]; then
+        code=${BASH_REMATCH[1]} retries=${BASH_REMATCH[3]}
+        wait_completed "$name" 40
+        expect "$name: code" "$(framework "$name" .status.attemptStatus.completionStatus.code)" "$code"
+        [[ -z $retries ]] || expect "$name: retries" "$(framework "$name" .status.retryPolicyStatus.totalRetriedCount)" "$retries"
+        wait_for 10 "no Pod of $name is left" no_pod_of "$name"
+    else
+        fail "$file: found \"$expected\" behind \"# expect:\", expected what ../README.md says"
+    fi
+}
+
+no_pod_of() { # framework
+    [[ -z $(k get configmaps,pods -l FC_FRAMEWORK_NAME="$1" -o name) ]]
+}
+
+pod_log() { # pod container
+    cat "$RUN/pods/${NS}_$1/$2.log"
+}
+
+run_examples() {
+    NS=$REAL_NAMESPACE
+    local file
+    k create -f "$EXAMPLES"
+    for file in "$EXAMPLES"/*.yaml; do check_example "$file"; done
+
+    # Only the Task that failed was run again, and only by its own policy.
+    expect "retries of batchfailedtransient's Tasks" \
+        "$(framework batchfailedtransient '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].retryPolicyStatus |
+            "\(.totalRetriedCount) \(.accountableRetriedCount)"] | join(", ")')" "1 0, 0 0"
+    expect "retries of statefulbatch's Tasks" \
+        "$(framework statefulbatch '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].retryPolicyStatus |
+            "\(.totalRetriedCount) \(.accountableRetriedCount)"] | join(", ")')" "0 0, 1 0, 0 0"
+
+    # A server that is deleted comes back under its name.
+    expect_match "the log of server 1" "$(pod_log statefulservice-server-1 main)" "I am server-1.statefulservice-server, life 0"
+    k delete pod statefulservice-server-1 --wait=false
+    wait_framework statefulservice 20 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses |
+        map("\(.state) \(.attemptStatus.id)") | join(",") == "AttemptRunning 0,AttemptRunning 1,AttemptRunning 0"'
+    wait_for 5 "the log of server 1's second life" server_is_back
+    k patch framework statefulservice --type=merge -p '{"spec": {"executionType": "Stop"}}'
+    wait_completed statefulservice
+    expect "statefulservice: code" "$(framework statefulservice .status.attemptStatus.completionStatus.code)" -210
+}
+
+server_is_back() {
+    pod_log statefulservice-server-1 main | grep -q "I am server-1.statefulservice-server, life 1"
+}

@@ -1,0 +1,57 @@
+# Objects that are wrong hurt nobody but themselves.
+
+# What the CRD's schema knows to be wrong never gets in.
+run_refused() {
+    refused "duplicate TaskRoles" 'Duplicate value' '.spec.taskRoles += .spec.taskRoles'
+    refused "an unknown executionType" 'executionType.*(Unsupported|supported) value' '.spec.executionType = "Later"'
+    refused "too many Tasks" 'taskNumber.*10000' '.spec.taskRoles[0].taskNumber = 10001'
+    refused "a retry count out of range" 'maxRetryCount.*-2' '.spec.retryPolicy.maxRetryCount = -3'
+    refused "a TaskRole's name" 'name.*\[a-z0-9\]\{1,63\}' '.spec.taskRoles[0].name = "a-b"'
+    refused "a nameless TaskRole" 'name.*Required value' '.spec.taskRoles[0] |= del(.name)'
+    expect "Frameworks stored" "$(k get frameworks -o name)" ""
+}
+
+refused() { # what pattern jq-expression
+    local said
+    if said=$(k create --dry-run=client -o json -f "$FRAMEWORKS/succeed.yaml" | jq "$3" | k create -f - 2>&1); then
+        fail "$1 was accepted"
+    fi
+    expect_match "$1" "$said" "$2"
+}
+
+# A template with a string for a bool passes the CRD; the API server refuses its Pods with 400 (FRAMEWORK.md §8, §19).
+# The original's informer would choke on it for everyone.
+run_malformed() {
+    local diagnostics
+    k create --dry-run=client -o json -f "$FRAMEWORKS/succeed.yaml" |
+        jq '.metadata.name = "bad" | .spec.taskRoles[0].task.pod.spec.hostNetwork = "yes"' | k create -f -
+    # Hard to parse, but not wrong: a number beyond 64 bits and a NUL.
+    k create --dry-run=client -o json -f "$FRAMEWORKS/succeed.yaml" |
+        jq '.metadata.name = "odd" | .spec.taskRoles[0].task.pod.odd = [36893488147419103232, "a\u0000b"]' | k create -f -
+    submit succeed
+    wait_completed bad
+    expect "bad: code" "$(framework bad .status.attemptStatus.completionStatus.code)" -310
+    expect "bad: phrase" "$(framework bad .status.attemptStatus.completionStatus.phrase)" PodCreationUnknownError
+    diagnostics=$(framework bad .status.attemptStatus.completionStatus.diagnostics)
+    expect_match "bad: diagnostics" "$diagnostics" '^Failed to create Pod: \{"ErrStatus":\{.*"code":400'
+    wait_completed odd
+    wait_completed f
+    expect "f: code" "$(framework f .status.attemptStatus.completionStatus.code)" 0
+    expect "odd: code" "$(framework odd .status.attemptStatus.completionStatus.code)" 0
+    wait_for 5 "nothing of the attempts is left" none_left configmaps,pods
+}
+
+# A same-named ConfigMap that is not ours is not touched; the conflict is reported, and over when it goes.
+run_name_taken() {
+    k create configmap f-attempt --from-literal=mine=1
+    submit succeed
+    wait_for 10 "an Event tells of the conflict" conflict_reported
+    expect "the other's ConfigMap" "$(k get configmap f-attempt -o jsonpath='{.data.mine}')" 1
+    k delete configmap f-attempt
+    wait_completed f 60
+    expect "code" "$(framework f .status.attemptStatus.completionStatus.code)" 0
+}
+
+conflict_reported() {
+    k get events -o json | jq -e '.items[] | select(.involvedObject.name == "f" and (.message | test("f-attempt")) and .type == "Warning")'
+}

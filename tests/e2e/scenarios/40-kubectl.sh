@@ -1,0 +1,93 @@
+# What people do with kubectl (FRAMEWORK.md §18), with the control plane's own 1.20 and with the machine's, if it has
+# another one.
+
+run_kubectl() { kubectl_user; }
+
+run_kubectl_of_machine() {
+    local machine
+    machine=$(type -P kubectl) || not_here "this machine has no kubectl of its own"
+    [[ $(client_version "$machine") != $(client_version "$RUN/cluster/kubectl") ]] || not_here "it has the same kubectl"
+    kubectl() {
+        command kubectl --kubeconfig="$RUN/cluster/kubeconfig" --cache-dir="$RUN/out/kubectl-cache" "$@"
+    }
+    kubectl_user
+}
+
+client_version() { "$1" version --client -o json 2>/dev/null | jq -r .clientVersion.gitVersion; }
+
+tasks_running() { # number
+    wait_framework running 15 "[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].state] |
+        length == $1 and all(. == \"AttemptRunning\")"
+}
+
+rescale() { # framework number
+    k patch framework "$1" --type=json -p "[{\"op\": \"replace\", \"path\": \"/spec/taskRoles/0/taskNumber\", \"value\": $2}]"
+}
+
+kubectl_user() {
+    local watch uid generation output
+    k get frameworks -w --output-watch-events >"$RUN/out/$scenario.watch" 2>&1 &
+    watch=$!
+
+    expect_match "apply" "$(k apply -f "$FRAMEWORKS/running.yaml")" "running created"
+    k wait --for=condition=Running --timeout=15s framework/running >/dev/null
+    tasks_running 2
+    # kubectl patches lists of custom resources as a whole, so it says "configured"; but nothing may change.
+    generation=$(framework running .metadata.generation)
+    expect_match "apply again" "$(k apply -f "$FRAMEWORKS/running.yaml")" "running (unchanged|configured)"
+    expect "the generation after it" "$(framework running .metadata.generation)" "$generation"
+    expect "get fw: columns" "$(k get fw | sed -n '1{s/  */ /g;s/ $//;p}')" "NAME STATE TASKS RETRIES CODE PHRASE AGE"
+    expect_match "get fw: row" "$(k get fw running --no-headers)" "^running +AttemptRunning +2/2 +0 +[0-9]+m?s"
+    expect_match "get all" "$(k get all -o name)" "framework.frameworkcontroller.microsoft.com/running"
+    output=$(k get framework running -o yaml)
+    expect_match "get -o yaml" "$output" "kind: Framework"
+    expect_match "get -o yaml: defaults" "$output" "maxRetryCount: 0"
+    wait_for 5 "describe shows the Events" describes running AttemptStarted
+
+    uid=$(k get pod running-a-0 -o jsonpath='{.metadata.uid}')
+    rescale running 4
+    tasks_running 4
+    rescale running 1
+    tasks_running 1
+    expect "the Task that stayed" "$(k get pod running-a-0 -o jsonpath='{.metadata.uid}')" "$uid"
+    wait_for 5 "the surplus Pods are gone" pods_are running-a-0
+
+    k patch framework running --type=merge -p '{"spec": {"executionType": "Stop"}}'
+    wait_completed running
+    expect "code after Stop" "$(framework running .status.attemptStatus.completionStatus.code)" -210
+    expect_match "get fw: row after Stop" "$(k get fw running --no-headers)" \
+        "^running +Completed +0/1 +0 +-210 +StopFrameworkRequested +[0-9]+m?s"
+    wait_for 5 "describe shows the end" describes running FrameworkCompleted
+    # An edit of a completed Framework: whoever waits for its conditions must not hang.
+    k patch framework running --type=merge -p '{"spec": {"description": "over"}}'
+    generation=$(framework running .metadata.generation)
+    wait_framework running 5 ".status.observedGeneration == $generation"
+    k wait --for=condition=Completed --timeout=5s framework/running >/dev/null
+    expect "condition Succeeded" \
+        "$(framework running '.status.conditions[] | select(.type == "Succeeded").status')" False
+
+    # Deleted in the background, while it runs, by its label.
+    k delete framework running
+    submit running
+    tasks_running 2
+    k delete frameworks -l app=users
+    wait_for 15 "a background deletion leaves nothing" none_left frameworks,configmaps,pods
+    # Deleted in the foreground: kubectl returns when all is gone.
+    submit running
+    tasks_running 2
+    k delete framework running --cascade=foreground --timeout=20s
+    expect "left by a foreground deletion" "$(k get frameworks,configmaps,pods --ignore-not-found -o name)" ""
+
+    kill "$watch"
+    wait "$watch" || true
+    expect_match "get -w" "$(<"$RUN/out/$scenario.watch")" \
+        "ADDED +running .*MODIFIED +running +AttemptRunning +2/2.*MODIFIED +running +Completed +0/1.*DELETED +running"
+}
+
+describes() { # framework reason
+    k describe framework "$1" | grep -E "^  (Normal|Warning) +$2 "
+}
+
+pods_are() { # names
+    [[ $(k get pods -o jsonpath='{.items[*].metadata.name}') == "$1" ]]
+}

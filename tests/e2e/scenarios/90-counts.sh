@@ -1,0 +1,41 @@
+# What the work costs the API server: 200 Frameworks of five Tasks that run for one second, four reconcilers.
+
+STATUS_WRITES_MAX=12 # per Framework
+
+# The reconcilers' requests so far, as lines "verb resource[/subresource] code name"; name is - where only counts are
+# known.
+reconciler_requests() {
+    if [[ $CLUSTER == kubernetes ]]; then
+        jq -r --arg namespace "$NS" 'select(.objectRef.namespace == $namespace and (.userAgent | startswith("fc-reconciler"))) |
+            .objectRef as $object | [.verb, $object.resource + (if $object.subresource then "/" + $object.subresource else "" end),
+            .responseStatus.code, $object.name // "-"] | join(" ")' "$RUN/audit.log"
+    else
+        kubectl get --raw /fc-testapi/requests | jq -r '.[] | select(.userAgent == "fc-reconciler") |
+            . as $row | range(.count) | [$row.verb, $row.resource, $row.code, "-"] | join(" ")'
+    fi
+}
+
+alone_counts() {
+    local frameworks=200 started writes requests=$RUN/out/$scenario.requests
+    if [[ $CLUSTER == embedded ]]; then
+        curl -sf -X DELETE "$(k config view --minify -o jsonpath='{.clusters[0].cluster.server}')/fc-testapi/requests"
+    fi
+    started=$(now_ms)
+    submit_many f $frameworks 1 5
+    wait_for 60 "$frameworks Frameworks are Completed" completed_at_least $frameworks
+    echo "$frameworks Frameworks of 5 Tasks: $(($(now_ms) - started)) ms"
+    reconciler_requests >"$requests"
+    cut -d' ' -f1-3 "$requests" | sort | uniq -c | sort -rn
+
+    expect "conflicts" "$(awk '$3 == 409' "$requests")" ""
+    expect "failed requests" "$(awk '$3 >= 400 && $2 != "events"' "$requests" | head -n 3)" ""
+    expect "reads by reconcilers" "$(awk '$1 ~ /^(get|list|watch)$/' "$requests" | head -n 3)" ""
+    expect "Pods created" "$(grep -c '^create pods 201' "$requests")" $((frameworks * 5))
+    writes=$(grep -c '^update frameworks/status ' "$requests")
+    ((writes <= STATUS_WRITES_MAX * frameworks)) || fail "$writes status writes, expected at most $STATUS_WRITES_MAX per Framework"
+    if [[ $CLUSTER == kubernetes ]]; then
+        writes=$(awk '$2 == "frameworks/status" { count[$4]++; if (count[$4] > max) max = count[$4] } END { print max }' "$requests")
+        echo "most status writes of one Framework: $writes"
+        ((writes <= STATUS_WRITES_MAX)) || fail "$writes status writes of one Framework, expected at most $STATUS_WRITES_MAX"
+    fi
+}
