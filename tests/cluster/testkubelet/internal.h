@@ -47,6 +47,7 @@ struct kubelet_pod {
 	int64_t grace_sec; /* of the deletion */
 	bool stopped;      /* everything has ended: the deletion may be confirmed */
 	bool dirty;        /* report is not what was last written */
+	char *written;     /* real mode: the last patch sent */
 	bool reread;       /* the server disagrees with us: look before doing more */
 	bool gone;         /* deleted from the server, as far as we know */
 	bool removed;      /* out of the table; freed when its call has ended */

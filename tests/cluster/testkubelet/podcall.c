@@ -201,9 +201,9 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 			kubelet_pod_gone(pod);
 		else
 			retry_later(pod, answer);
-		/* A conflict, a uid that is not the Pod's any more, or no knowing whether it was done. */
-		pod->reread = kind != CALL_DELETE &&
-			      (status == 409 || status == 422 || status == 0 || kind == CALL_READ);
+		/* A conflict, or a uid that is not the Pod's any more. (What was done although no answer came conflicts
+		 * when it is done again.) */
+		pod->reread = kind == CALL_READ || (kind != CALL_DELETE && (status == 409 || status == 422));
 	}
 	if (!pod->gone)
 		kubelet_pod_step(pod);
@@ -241,6 +241,8 @@ static void pod_call(struct kubelet_pod *pod, enum pod_call kind)
 		request.content_type = "application/merge-patch+json";
 		pod_report_write_patch(&body, &pod->report, pod->uid);
 		pod->dirty = false;
+		if (kubelet->options.real)
+			mem_replace(&pod->written, body.data);
 		break;
 	case CALL_DELETE:
 		request.method = "DELETE";

@@ -154,8 +154,12 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 static void on_runtime_changed(void *arg)
 {
 	struct kubelet_pod *pod = arg;
+	cleanup_buf struct buf patch = {0};
 
-	pod->dirty = true;
+	/* A stop that finds everything ended changes nothing that anyone can see. */
+	pod_report_write_patch(&patch, &pod->report, pod->uid);
+	if (pod->written == NULL || strcmp(pod->written, patch.data) != 0)
+		pod->dirty = true;
 	if (runtime_pod_ended(pod->runtime)) {
 		if (pod->deleting && !pod->script.ignore_termination)
 			pod->stopped = true;
@@ -372,6 +376,7 @@ void kubelet_pod_free(struct kubelet_pod *pod)
 	script_free(&pod->script);
 	pod_report_free(&pod->report);
 	json_decref(pod->object);
+	free(pod->written);
 	free(pod->uid);
 	free(pod->ns);
 	free(pod->name);
