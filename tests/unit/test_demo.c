@@ -484,15 +484,15 @@ static void test_log_tail(void **state)
 	(void)state;
 	dprintf(fd, "one a\ntwo b\nthree a\nfour b");
 	close(fd);
-	all = log_tail(path, NULL, 2);
-	some = log_tail(path, "a", 9);
-	none = log_tail(path, "c", 9);
+	all = log_tail(path, NULL, 2, 6);
+	some = log_tail(path, "a", 9, 99);
+	none = log_tail(path, "c", 9, 99);
 	unlink(path);
-	assert_string_equal(all, "three a\nfour b\n");
+	assert_string_equal(all, "three ...\nfour b\n");
 	assert_string_equal(some, "one a\nthree a\n");
 	assert_string_equal(none, "");
 	free(none);
-	none = log_tail(path, NULL, 9);
+	none = log_tail(path, NULL, 9, 99);
 	assert_string_equal(none, "");
 }
 

@@ -269,7 +269,7 @@ int children_stop_kept(const char *directory, struct error *err)
 	return 0;
 }
 
-char *log_tail(const char *path, const char *needle, size_t lines)
+char *log_tail(const char *path, const char *needle, size_t lines, size_t width)
 {
 	FILE *file = fopen(path, "re");
 	cleanup_free char *text = NULL;
@@ -294,7 +294,7 @@ char *log_tail(const char *path, const char *needle, size_t lines)
 		if (needle == NULL || strstr(line, needle) != NULL) {
 			cleanup_free char *later = buf_steal(&out);
 
-			buf_printf(&out, "%s\n%s", line, later);
+			buf_printf(&out, "%.*s%s\n%s", (int)width, line, strlen(line) > width ? "..." : "", later);
 			kept++;
 		}
 		len = newline == NULL ? 0 : (size_t)(newline - text);

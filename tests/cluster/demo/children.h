@@ -43,9 +43,9 @@ void children_free(struct children *children);
  * directory of a demo, say. */
 int children_stop_kept(const char *directory, struct error *err);
 
-/* The last `lines` lines of a log that contain needle (NULL: any), each ended; "" when there are none. The caller
- * frees. */
-char *log_tail(const char *path, const char *needle, size_t lines) __attribute__((returns_nonnull));
+/* The last `lines` lines of a log that contain needle (NULL: any), each ended and at most `width` bytes; ""
+ * when there are none. The caller frees. */
+char *log_tail(const char *path, const char *needle, size_t lines, size_t width) __attribute__((returns_nonnull));
 /* Removes a directory and all below it, on its own file system. */
 void remove_tree(const char *path);
 

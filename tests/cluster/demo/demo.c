@@ -18,62 +18,20 @@
 #include "common/framework/names.h"
 #include "common/kube/client.h"
 #include "common/kube/reflector.h"
-#include "tests/cluster/demo/children.h"
 #include "tests/cluster/demo/documents.h"
-#include "tests/cluster/demo/example.h"
-#include "tests/cluster/demo/screen.h"
-
-/* What is waited for. Each phase is entered from the one before it. */
-enum phase {
-	PHASE_API,    /* fc-testapi listens and has written its kubeconfig */
-	PHASE_CRD,    /* the controller's CRD is Established */
-	PHASE_SUBMIT, /* the examples are posted, one after the other */
-	PHASE_WATCH,  /* every Framework reaches an end */
-};
+#include "tests/cluster/demo/run.h"
 
 enum {
 	TICK_MS = 20,
 	CALL_TIMEOUT_MS = 10000,
-	TAIL_LINES = 12,
 	NODES = 3,
 	SUN_PATH_MAX = 107, /* of a socket's path, unix(7) */
 	BUS_PATH_ROOM = 32, /* what the watcher appends to TMPDIR */
 };
 
-struct demo {
-	const struct demo_options *options;
-	struct ev_loop *loop;
-	ev_timer tick;
-	ev_signal signals[6];
-	struct screen screen;
-	struct children children;
-	struct examples examples;
-	struct table table; /* of the lines, when not live */
-	struct row *rows;   /* as last shown, one per example */
-	char *directory;
-	char *kubeconfig;
-	char *server; /* its URL */
-	struct kube_client *client;
-	struct reflector *reflector;
-	enum phase phase;
-	bool calling;     /* a call of this phase is under way */
-	size_t submitted; /* documents */
-	int64_t started_ms;
-	int64_t deadline_ms;
-	int interrupted_by; /* a signal, or 0 */
-	bool failed;
-	struct error failure;
-	const char *failed_log; /* borrowed; NULL: the watcher's */
-};
-
-static int64_t elapsed_ms(const struct demo *demo)
+int64_t demo_elapsed_ms(const struct demo *demo)
 {
 	return clock_boot_ms() - demo->started_ms;
-}
-
-static double seconds(int64_t ms)
-{
-	return (double)ms / 1000;
 }
 
 /* Ends the loop; what is in *err is told later, when the terminal is free for it. */
@@ -85,7 +43,7 @@ static void fail(struct demo *demo, const struct error *err)
 	ev_break(demo->loop, EVBREAK_ALL);
 }
 
-static const char *log_of(const struct demo *demo, const char *name)
+const char *demo_log(const struct demo *demo, const char *name)
 {
 	for (size_t i = 0; i < demo->children.count; i++)
 		if (strcmp(demo->children.list[i].name, name) == 0)
@@ -111,30 +69,23 @@ static int start_api(struct demo *demo, struct error *err)
 
 static int start_kubelet(struct demo *demo, struct error *err)
 {
-	cleanup_free char *root = mem_printf("%s/pods", demo->directory);
-	cleanup_free char *nodes = mem_printf("%d", NODES);
+	cleanup_free char *kubeconfig = mem_printf("--kubeconfig=%s", demo->kubeconfig);
+	cleanup_free char *nodes = mem_printf("--nodes=%d", NODES);
+	cleanup_free char *root = mem_printf("--root=%s/pods", demo->directory);
+	cleanup_free char *bin = mem_printf("--image-bin=%s", demo->options->bin);
 	/* Containers find the API server by it, as they would by their service account elsewhere. */
-	cleanup_free char *env = mem_printf("KUBECONFIG=%s", demo->kubeconfig);
-	const char *const argv[] = {
-		"fc-testkubelet", "--mode", "real",        "--kubeconfig",     demo->kubeconfig, "--nodes", nodes,
-		"--root",         root,     "--image-bin", demo->options->bin, "--pod-env",      env,       NULL};
+	cleanup_free char *env = mem_printf("--pod-env=KUBECONFIG=%s", demo->kubeconfig);
+	const char *const argv[] = {"fc-testkubelet", "--mode=real", kubeconfig, nodes, root, bin, env, NULL};
 
 	return start(demo, "fc-testkubelet", argv, err);
 }
 
 static int start_watcher(struct demo *demo, struct error *err)
 {
-	cleanup_free char *workers = mem_printf("%d", demo->options->workers);
-	const char *const argv[] = {"fc-watcher",
-				    "--kubeconfig",
-				    demo->kubeconfig,
-				    "--config",
-				    demo->options->config,
-				    "--workers",
-				    workers,
-				    "-v",
-				    "2",
-				    NULL};
+	cleanup_free char *kubeconfig = mem_printf("--kubeconfig=%s", demo->kubeconfig);
+	cleanup_free char *config = mem_printf("--config=%s", demo->options->config);
+	cleanup_free char *workers = mem_printf("--workers=%d", demo->options->workers);
+	const char *const argv[] = {"fc-watcher", kubeconfig, config, workers, "-v2", NULL};
 
 	return start(demo, "fc-watcher", argv, err);
 }
@@ -166,47 +117,6 @@ static void on_interrupt(struct ev_loop *loop, ev_signal *signal, int events)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-/* ---- the table ---- */
-
-/* One line per change. */
-static void print_change(struct demo *demo, const struct row *row)
-{
-	cleanup_buf struct buf line = {0};
-
-	table_write_row(&line, &demo->table, row, 0);
-	screen_print(&demo->screen, "%6.1f s  %s\n", seconds(elapsed_ms(demo)), line.data);
-}
-
-static void draw(struct demo *demo)
-{
-	cleanup_buf struct buf text = {0};
-	size_t width, height;
-
-	screen_size(&demo->screen, &width, &height);
-	table_write(&text, demo->rows, demo->examples.count, width, height, demo->screen.colour);
-	screen_draw(&demo->screen, text.data);
-}
-
-/* Brings the rows up to what was seen. */
-static void refresh(struct demo *demo)
-{
-	int64_t now = clock_wall_ms() / 1000;
-
-	for (size_t i = 0; i < demo->examples.count; i++) {
-		const struct example *example = &demo->examples.list[i];
-		struct row row;
-
-		row_fill(&row, example->name, &example->sight, example->verdict, now);
-		if (!demo->screen.live)
-			table_fit(&demo->table, &row);
-		if (!demo->screen.live && example->sight.begun && !row_same(&row, &demo->rows[i]))
-			print_change(demo, &row);
-		demo->rows[i] = row;
-	}
-	if (demo->screen.live)
-		draw(demo);
-}
-
 static void on_resize(struct ev_loop *loop, ev_signal *signal, int events)
 {
 	struct demo *demo = signal->data;
@@ -215,25 +125,7 @@ static void on_resize(struct ev_loop *loop, ev_signal *signal, int events)
 	(void)events;
 	screen_resized(&demo->screen);
 	if (demo->screen.drawing)
-		draw(demo);
-}
-
-/* The columns as wide as they usually get, so that lines which cannot be taken back stand below each other. */
-static void prepare_table(struct demo *demo)
-{
-	static const struct row usual = {
-		.cells = {"", "AttemptDeletionRequested", "1 CreationPending, 2 DeletionPending", "0 +1 Task",
-			  "200 ContainerTransientFailed", "10s"},
-	};
-
-	demo->rows = mem_calloc(demo->examples.count + 1, sizeof(demo->rows[0]));
-	table_fit(&demo->table, &usual);
-	for (size_t i = 0; i < demo->examples.count; i++) {
-		const struct example *example = &demo->examples.list[i];
-
-		row_fill(&demo->rows[i], example->name, &example->sight, example->verdict, 0);
-		table_fit(&demo->table, &demo->rows[i]);
-	}
+		show_table(demo);
 }
 
 /* ---- phase by phase ---- */
@@ -243,12 +135,12 @@ static void on_framework(void *arg, json_t *object)
 	struct demo *demo = arg;
 	struct error err = {0};
 
-	if (examples_take(&demo->examples, object, elapsed_ms(demo), &err) == NULL) {
+	if (examples_take(&demo->examples, object, demo_elapsed_ms(demo), &err) == NULL) {
 		if (err.message[0] != '\0')
 			fail(demo, &err);
 		return;
 	}
-	refresh(demo);
+	show_progress(demo);
 	if (examples_count(&demo->examples, VERDICT_AWAITED) == 0)
 		ev_break(demo->loop, EVBREAK_ALL);
 }
@@ -294,19 +186,14 @@ static void watch(struct demo *demo)
 		.live = on_live,
 	};
 
-	demo->phase = PHASE_WATCH;
-	screen_print(&demo->screen, "  examples      %zu Frameworks and %zu other objects from %zu files\n\n",
-		     demo->examples.count, json_array_size(demo->examples.objects) - demo->examples.count,
-		     demo->options->file_count);
-	prepare_table(demo);
-	if (demo->screen.live) {
-		draw(demo);
-	} else {
-		cleanup_buf struct buf head = {0};
+	size_t files = demo->options->file_count, frameworks = demo->examples.count;
+	size_t others = json_array_size(demo->examples.objects) - frameworks;
 
-		table_write_head(&head, &demo->table, 0);
-		screen_print(&demo->screen, "          %s\n", head.data);
-	}
+	demo->phase = PHASE_WATCH;
+	screen_print(&demo->screen, "  %-12s  %zu Framework%s, %zu other object%s, from %zu file%s\n\n", "examples",
+		     frameworks, frameworks == 1 ? "" : "s", others, others == 1 ? "" : "s", files,
+		     files == 1 ? "" : "s");
+	show_begin(demo);
 	demo->reflector = reflector_new(demo->loop, demo->client, &options, &handler, demo);
 	reflector_start(demo->reflector);
 }
@@ -326,7 +213,7 @@ static void on_submitted(void *arg, const struct kube_answer *answer)
 
 		error_set(&err, "%s %s: %s", json_str(object, "kind"),
 			  json_str(json_object_get(object, "metadata"), "name"), answer->message);
-		demo->failed_log = log_of(demo, "fc-testapi");
+		demo->failed_log = demo_log(demo, "fc-testapi");
 		fail(demo, &err);
 		return;
 	}
@@ -384,7 +271,7 @@ static void on_crd(void *arg, const struct kube_answer *answer)
 	if (answer->failure == KUBE_CANCELLED || !is_established(answer))
 		return; /* the next tick asks again */
 	screen_print(&demo->screen, "  controller    fc-watcher with %d fc-reconcilers; CRD established after %.2f s\n",
-		     demo->options->workers, seconds(elapsed_ms(demo)));
+		     demo->options->workers, seconds(demo_elapsed_ms(demo)));
 	submit_next(demo);
 }
 
@@ -451,92 +338,11 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 		if (!demo->calling)
 			ask_for_crd(demo);
 	} else if (demo->phase == PHASE_WATCH && demo->screen.live) {
-		refresh(demo); /* the ages */
+		show_progress(demo); /* the ages */
 	}
 }
 
 /* ---- the end ---- */
-
-static void print_summary(struct demo *demo)
-{
-	size_t width, height, name_width = 0, right = examples_count(&demo->examples, VERDICT_AS_EXPECTED);
-
-	screen_size(&demo->screen, &width, &height);
-	for (size_t i = 0; i < demo->examples.count; i++) {
-		size_t len = strlen(demo->examples.list[i].name);
-
-		name_width = len > name_width ? len : name_width;
-	}
-	screen_print(&demo->screen, "\n");
-	for (size_t i = 0; i < demo->examples.count; i++) {
-		cleanup_free char *line = example_summary(&demo->examples.list[i], name_width, width);
-
-		screen_print(&demo->screen, "%s", line);
-	}
-	screen_print(&demo->screen, "\n%zu of %zu examples ended as expected, after %.1f s.\n", right,
-		     demo->examples.count, seconds(elapsed_ms(demo)));
-}
-
-/* What can be tried on the cluster as it stands. */
-static void print_next_steps(struct demo *demo)
-{
-	const struct example *running = NULL, *completed = NULL;
-
-	for (size_t i = demo->examples.count; i-- > 0;) {
-		const struct example *example = &demo->examples.list[i];
-
-		if (example->sight.state == STATE_COMPLETED)
-			completed = example;
-		else if (example->pod_name[0] != '\0')
-			running = example;
-	}
-	screen_print(&demo->screen,
-		     "\nThe cluster stays up. In any shell:\n\n"
-		     "  export KUBECONFIG=%s\n"
-		     "  kubectl get frameworks\n"
-		     "  kubectl get pods\n",
-		     demo->kubeconfig);
-	if (completed != NULL)
-		screen_print(&demo->screen,
-			     "  kubectl describe framework %s\n"
-			     "  kubectl delete framework %s\n",
-			     completed->name, completed->name);
-	if (running != NULL)
-		screen_print(&demo->screen,
-			     "  kubectl delete pod %s     # its Task comes back under the same name\n"
-			     "  kubectl patch framework %s --type=merge -p '{\"spec\":{\"executionType\":\"Stop\"}}'\n",
-			     running->pod_name, running->name);
-	screen_print(&demo->screen,
-		     "\nLogs: %s/*.log, those of containers in %s/pods.\n"
-		     "To stop all of it and remove the directory:\n\n"
-		     "  %s --stop %s\n",
-		     demo->directory, demo->directory, demo->options->program, demo->directory);
-}
-
-static void print_failure(struct demo *demo)
-{
-	const char *log = demo->failed_log == NULL ? log_of(demo, "fc-watcher") : demo->failed_log;
-	const char *needle = NULL;
-	cleanup_free char *tail = NULL;
-
-	for (size_t i = demo->examples.count; i-- > 0 && demo->phase == PHASE_WATCH && demo->failed_log == NULL;)
-		if (demo->examples.list[i].verdict != VERDICT_AS_EXPECTED)
-			needle = demo->examples.list[i].name;
-	if (demo->failed)
-		screen_print(&demo->screen, "\nfc-demo: %s.\n", demo->failure.message);
-	if (log == NULL)
-		log = log_of(demo, "fc-testapi");
-	if (log == NULL)
-		return;
-	tail = log_tail(log, needle, TAIL_LINES);
-	if (tail[0] == '\0') {
-		needle = NULL;
-		free(tail);
-		tail = log_tail(log, NULL, TAIL_LINES);
-	}
-	screen_print(&demo->screen, "\nThe end of %s%s%s:\n%s\nAll logs are in %s\n", log,
-		     needle == NULL ? "" : ", lines on ", needle == NULL ? "" : needle, tail, demo->directory);
-}
 
 /* Whether the examples were seen to their end, all of them right. */
 static bool all_right(const struct demo *demo)
@@ -551,7 +357,7 @@ static int finish(struct demo *demo)
 	bool keep = demo->options->keep && demo->interrupted_by == 0 && demo->phase == PHASE_WATCH;
 
 	if (demo->phase == PHASE_WATCH && demo->screen.live)
-		draw(demo);
+		show_table(demo);
 	screen_finish(&demo->screen);
 	reflector_free(demo->reflector);
 	kube_client_free(demo->client);
@@ -559,12 +365,12 @@ static int finish(struct demo *demo)
 		screen_print(&demo->screen, "\nInterrupted. Stopping the processes.\n");
 	} else {
 		if (demo->phase == PHASE_WATCH)
-			print_summary(demo);
+			show_summary(demo);
 		if (!right)
-			print_failure(demo);
+			show_failure(demo);
 	}
 	if (keep) {
-		print_next_steps(demo);
+		show_next_steps(demo);
 	} else {
 		children_stop(&demo->children);
 		if (right || demo->interrupted_by != 0)

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 struct demo_options {
-	const char *program;      /* what to call to stop a kept cluster: argv[0] */
 	const char *bin;          /* directory of fc-testapi, fc-testkubelet, fc-watcher, … */
 	const char *config;       /* frameworkcontroller.yaml */
 	const char *const *files; /* examples */

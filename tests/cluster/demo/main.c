@@ -91,7 +91,6 @@ int main(int argc, char **argv)
 	};
 	cleanup_free char *bin = own_directory();
 	struct demo_options demo = {
-		.program = argv[0],
 		.bin = bin,
 		.config = "manifests/frameworkcontroller.yaml",
 		.workers = WORKERS,
