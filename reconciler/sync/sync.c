@@ -571,7 +571,8 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	plan_reset(plan);
 	if (!framework->exists || framework->problem != NULL)
 		return;
-	framework->fence_wanted = false;
+	/* What waits for the fence is not looked at again before a write has succeeded. */
+	framework->fence_wanted = framework->fenced && framework->waiting != NULL;
 	if (time->boot_ms >= framework->sweep_at_ms) {
 		framework->sweep = true;
 		framework->sweep_at_ms = INT64_MAX; /* whatever still waits says so again */
