@@ -36,7 +36,9 @@ static void observe(struct framework *framework, const struct call *call, const 
 {
 	struct slot *slot = slot_of(framework, call);
 	const char *kind = json_str(object, "kind");
-	bool lost = is_get(call->kind) && object_framework_name(object) == NULL;
+	const char *label = object_framework_name(object);
+	/* Events of what has another Framework's label go there. */
+	bool lost = is_get(call->kind) && (label == NULL || strcmp(label, framework->name) != 0);
 	struct error err;
 
 	if (kind != NULL && strcmp(kind, "Status") == 0)
@@ -62,11 +64,10 @@ static void observe(struct framework *framework, const struct call *call, const 
 static void create_succeeded(struct framework *framework, struct slot *slot, const struct call *call,
 			     const struct call_answer *answer)
 {
-	if (answer->object == NULL) {
+	if (answer->object == NULL)
 		slot->verify = true; /* done, but by which uid is unreadable */
-		return;
-	}
-	observe(framework, call, answer->object, true);
+	else
+		observe(framework, call, answer->object, true);
 	backoff_reset(&framework->creates);
 	if (framework->create_window == 0)
 		return;

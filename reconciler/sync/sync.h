@@ -23,7 +23,7 @@ enum observed_by { OBSERVED_EVENT, OBSERVED_ANSWER };
 bool framework_observe(struct framework *framework, const json_t *object, enum observed_by by);
 /* The Framework is gone (a DELETED event, or 404). */
 void framework_observe_absent(struct framework *framework);
-/* The object moves in. lost: no event told of it and it carries no label, so none will. */
+/* The object moves in. lost: no event told of it and it does not carry our label, so none will. */
 void framework_observe_pod(struct framework *framework, struct pod *pod, bool lost);
 void framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost);
 /* kind: KIND_POD or KIND_CONFIG_MAP. uid "" stands for any object not newer than version. certain: its last state had a

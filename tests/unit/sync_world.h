@@ -165,9 +165,12 @@ static inline json_t *world_pod(struct world *w, const char *name)
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
+/* Whether its events come to the Framework's owner. */
 static inline bool has_label(const json_t *object)
 {
-	return object_framework_name(object) != NULL;
+	const char *label = object_framework_name(object);
+
+	return label != NULL && strcmp(label, WORLD_NAME) == 0;
 }
 
 static inline void world_tell_framework(struct world *w)
