@@ -1,0 +1,288 @@
+/* ZeroMQ sockets on a loop: what arrives, what is refused, and that nothing is left lying when the descriptor is quiet.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <ev.h>
+#include <stdio.h>
+#include <zmq.h>
+
+#include "common/base/mem.h"
+#include "common/bus/socket.h"
+
+/* Every wait of these tests ends much sooner; this only bounds a failure. */
+static const double limit_s = 20;
+
+struct end {
+	struct ev_loop *loop;
+	struct bus_socket *socket;
+	size_t received;
+	size_t wanted;
+	uint64_t last_sequence;
+	size_t out_of_order;
+	unsigned char id[256];
+	size_t id_len;
+	char body[64];
+	struct end *answer_to; /* set: each message is answered twice from within the callback */
+	bool free_on_receive;
+};
+
+static void on_receive(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
+		       size_t body_len)
+{
+	struct end *end = arg;
+
+	end->received++;
+	if (head->sequence != end->last_sequence + 1)
+		end->out_of_order++;
+	end->last_sequence = head->sequence;
+	memcpy(end->id, id == NULL ? (const unsigned char *)"" : id, id_len);
+	end->id_len = id_len;
+	snprintf(end->body, sizeof(end->body), "%.*s", (int)body_len, body);
+	if (end->answer_to != NULL) {
+		for (uint64_t i = 1; i <= 2; i++) {
+			const struct bus_head answer = {.type = BUS_PONG, .sequence = 2 * (head->sequence - 1) + i};
+
+			assert_int_equal(bus_send(end->socket, id, id_len, &answer, "a", 1), 0);
+		}
+	}
+	if (end->received >= end->wanted)
+		ev_break(end->loop, EVBREAK_ALL);
+	if (end->free_on_receive) {
+		bus_socket_free(end->socket);
+		end->socket = NULL;
+	}
+}
+
+static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)events;
+	*(bool *)timer->data = true;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+/* Runs the loop until a callback breaks it. */
+static void run(struct ev_loop *loop)
+{
+	bool late = false;
+	ev_timer limit;
+
+	ev_timer_init(&limit, on_limit, limit_s, 0);
+	limit.data = &late;
+	ev_timer_start(loop, &limit);
+	ev_run(loop, 0);
+	ev_timer_stop(loop, &limit);
+	if (late)
+		fail_msg("nothing came within %g s", limit_s);
+}
+
+static void on_retry(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct end *end = timer->data;
+	const struct bus_head head = {.type = BUS_PING, .sequence = 1};
+
+	(void)events;
+	if (bus_send(end->socket, NULL, 0, &head, "first", 5) == 0)
+		ev_timer_stop(loop, timer);
+	else
+		assert_int_equal(errno, EAGAIN);
+}
+
+/* A DEALER says nothing before it is connected: tries until it is, and waits for the message at the other end. */
+static void say_first(struct end *dealer, struct end *router)
+{
+	ev_timer retry;
+
+	ev_timer_init(&retry, on_retry, 0.001, 0.001);
+	retry.data = dealer;
+	router->wanted = 1;
+	ev_timer_start(dealer->loop, &retry);
+	run(dealer->loop);
+	ev_timer_stop(dealer->loop, &retry);
+}
+
+static void open_pair(struct end *router, struct end *dealer)
+{
+	struct error err;
+
+	router->loop = dealer->loop = ev_loop_new(0);
+	router->socket = bus_socket_bind(router->loop, "tcp://127.0.0.1:*", on_receive, router, &err);
+	if (router->socket == NULL)
+		fail_msg("%s", err.message);
+	dealer->socket = bus_socket_connect(dealer->loop, bus_socket_endpoint(router->socket), on_receive, dealer,
+					    &err);
+	assert_non_null(dealer->socket);
+}
+
+static void close_pair(struct end *router, struct end *dealer)
+{
+	bus_socket_free(dealer->socket);
+	bus_socket_free(router->socket);
+	ev_loop_destroy(router->loop);
+}
+
+/* Answers that are sent from within the callback and a burst that is much longer than what one turn of the loop reads:
+ * with an edge-triggered descriptor taken for a level-triggered one, either hangs. */
+static void test_burst(void **state)
+{
+	enum { COUNT = 5000 };
+	struct end router = {0};
+	struct end dealer = {.wanted = 2 * COUNT};
+
+	(void)state;
+	open_pair(&router, &dealer);
+	router.answer_to = &dealer;
+	say_first(&dealer, &router);
+	router.wanted = SIZE_MAX;
+	for (uint64_t i = 2; i <= COUNT; i++) {
+		const struct bus_head head = {.type = BUS_PING, .sequence = i};
+
+		assert_int_equal(bus_send(dealer.socket, NULL, 0, &head, "x", 1), 0);
+	}
+	if (dealer.received < dealer.wanted)
+		run(dealer.loop);
+	assert_int_equal(router.received, COUNT);
+	assert_int_equal(dealer.received, 2 * COUNT);
+	assert_int_equal(router.out_of_order + dealer.out_of_order, 0);
+	assert_int_equal(bus_socket_counters(dealer.socket)->sent, COUNT);
+	assert_int_equal(bus_socket_counters(router.socket)->sent, 2 * COUNT);
+	assert_int_equal(bus_socket_counters(router.socket)->dropped_malformed, 0);
+	close_pair(&router, &dealer);
+}
+
+static void test_unknown_peer(void **state)
+{
+	const struct bus_head head = {.type = BUS_PONG};
+	struct end router = {0};
+	struct end dealer = {0};
+
+	(void)state;
+	open_pair(&router, &dealer);
+	say_first(&dealer, &router);
+	assert_string_equal(router.body, "first");
+	assert_true(router.id_len > 0);
+	assert_int_equal(bus_send(router.socket, (const unsigned char *)"nobody", 6, &head, "", 0), -1);
+	assert_int_equal(errno, EHOSTUNREACH);
+	assert_int_equal(bus_socket_counters(router.socket)->send_failed, 1);
+	dealer.wanted = 1;
+	dealer.last_sequence = UINT64_MAX;
+	assert_int_equal(bus_send(router.socket, router.id, router.id_len, &head, "", 0), 0);
+	run(router.loop);
+	assert_int_equal(dealer.received, 1); /* a message whose body is empty arrives as well */
+	close_pair(&router, &dealer);
+}
+
+static void test_too_long(void **state)
+{
+	const struct bus_head head = {.type = BUS_UPDATE};
+	struct end router = {0};
+	struct end dealer = {0};
+
+	(void)state;
+	open_pair(&router, &dealer);
+	say_first(&dealer, &router);
+	assert_int_equal(bus_send(router.socket, router.id, router.id_len, &head, "", (size_t)BUS_BODY_MAX + 1), -1);
+	assert_int_equal(errno, EMSGSIZE);
+	assert_int_equal(bus_socket_counters(router.socket)->dropped_oversized, 1);
+	close_pair(&router, &dealer);
+}
+
+/* Short, foreign and extra frames are counted and go no further; what follows them arrives. */
+static void test_malformed(void **state)
+{
+	struct end router = {.wanted = 1};
+	struct bus_head head = {.major = BUS_VERSION_MAJOR, .type = BUS_PING, .sequence = 1};
+	unsigned char good[BUS_HEAD_SIZE];
+	void *context = zmq_ctx_new();
+	void *raw = zmq_socket(context, ZMQ_DEALER);
+	int linger = 0;
+	struct error err;
+
+	(void)state;
+	router.loop = ev_loop_new(0);
+	router.socket = bus_socket_bind(router.loop, "tcp://127.0.0.1:*", on_receive, &router, &err);
+	assert_non_null(router.socket);
+	assert_int_equal(zmq_setsockopt(raw, ZMQ_LINGER, &linger, sizeof(linger)), 0);
+	assert_int_equal(zmq_connect(raw, bus_socket_endpoint(router.socket)), 0);
+	bus_head_write(&head, good);
+	zmq_send(raw, "", 0, 0);
+	zmq_send(raw, good, sizeof(good), 0); /* no body */
+	zmq_send(raw, good, sizeof(good) - 1, ZMQ_SNDMORE);
+	zmq_send(raw, "x", 1, 0);
+	zmq_send(raw, good, sizeof(good), ZMQ_SNDMORE);
+	zmq_send(raw, "x", 1, ZMQ_SNDMORE);
+	zmq_send(raw, "y", 1, 0);
+	zmq_send(raw, good, sizeof(good), ZMQ_SNDMORE);
+	for (int i = 0; i < 100; i++)
+		zmq_send(raw, "y", 1, i == 99 ? 0 : ZMQ_SNDMORE);
+	zmq_send(raw, good, sizeof(good), ZMQ_SNDMORE);
+	zmq_send(raw, "good", 4, 0);
+	run(router.loop);
+	assert_int_equal(router.received, 1);
+	assert_string_equal(router.body, "good");
+	assert_int_equal(bus_socket_counters(router.socket)->dropped_malformed, 5);
+	assert_int_equal(bus_socket_counters(router.socket)->received, 1);
+	bus_socket_free(router.socket);
+	ev_loop_destroy(router.loop);
+	zmq_close(raw);
+	zmq_ctx_term(context);
+}
+
+static void test_free_inside_callback(void **state)
+{
+	struct end router = {0};
+	struct end dealer = {.wanted = 1, .free_on_receive = true};
+	const struct bus_head head = {.type = BUS_PONG, .sequence = 1};
+
+	(void)state;
+	open_pair(&router, &dealer);
+	say_first(&dealer, &router);
+	assert_int_equal(bus_send(router.socket, router.id, router.id_len, &head, "1", 1), 0);
+	assert_int_equal(bus_send(router.socket, router.id, router.id_len, &head, "2", 1), 0);
+	run(router.loop);
+	assert_int_equal(dealer.received, 1);
+	close_pair(&router, &dealer);
+}
+
+static void test_bad_endpoints(void **state)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct end router = {.loop = loop};
+	struct error err;
+	struct bus_socket *other;
+
+	(void)state;
+	router.socket = bus_socket_bind(loop, "tcp://127.0.0.1:*", on_receive, &router, &err);
+	other = bus_socket_bind(loop, bus_socket_endpoint(router.socket), on_receive, &router, &err);
+	assert_null(other);
+	assert_non_null(strstr(err.message, bus_socket_endpoint(router.socket)));
+	assert_non_null(strstr(err.message, "in use"));
+	assert_null(bus_socket_bind(loop, "nonsense", on_receive, &router, &err));
+	assert_non_null(strstr(err.message, "nonsense"));
+	assert_null(bus_socket_connect(loop, "ftp://x", on_receive, &router, &err));
+	assert_non_null(strstr(err.message, "ftp://x"));
+	assert_int_equal(bus_socket_bind_also(router.socket, "tcp://127.0.0.1:*", &err), 0);
+	bus_socket_free(router.socket);
+	bus_socket_free(NULL);
+	ev_loop_destroy(loop);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_unknown_peer),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_free_inside_callback),
+		cmocka_unit_test(test_bad_endpoints),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
