@@ -374,6 +374,33 @@ static void pods_of_other_nodes_are_left_alone(void **state)
 	delete_pod(cluster, "other", "{\"gracePeriodSeconds\":0}");
 }
 
+static void namespaces_can_be_left_to_others(void **state)
+{
+	static const char pod[] =
+		"{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}";
+	struct cluster *cluster = *state;
+	cleanup_json json_t *other = NULL;
+
+	assert_int_equal(call(cluster, "POST", "/api/v1/namespaces", "{\"metadata\":{\"name\":\"other\"}}", NULL), 201);
+	cluster->options.only_namespace = "default";
+	for (int i = 0; i < 2; i++) {
+		start_kubelet(cluster);
+		assert_int_equal(call(cluster, "POST", "/api/v1/namespaces/other/pods", pod, NULL), i == 0 ? 201 : 409);
+		create_pod(cluster, "p", "");
+		await_phase(cluster, "p", "Running");
+		delete_pod(cluster, "p", NULL);
+		await_phase(cluster, "p", "");
+		call(cluster, "GET", "/api/v1/namespaces/other/pods/p", NULL, &other);
+		assert_null(json_str(json_object_get(other, "spec"), "nodeName"));
+		json_decref(other);
+		other = NULL;
+		if (i == 0)
+			stop_kubelet(cluster);
+		cluster->options.only_namespace = NULL;
+		cluster->options.not_namespace = "other";
+	}
+}
+
 static void a_new_kubelet_goes_on_with_running_pods(void **state)
 {
 	struct cluster *cluster = *state;
@@ -522,6 +549,7 @@ int main(void)
 		TEST(failed_calls_are_made_again),
 		TEST(a_late_status_does_not_hit_a_namesake),
 		TEST(pods_of_other_nodes_are_left_alone),
+		TEST(namespaces_can_be_left_to_others),
 		TEST(a_new_kubelet_goes_on_with_running_pods),
 		TEST(a_gap_in_the_stream_hides_no_deletion),
 		TEST(nodes_are_registered),

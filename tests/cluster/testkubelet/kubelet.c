@@ -299,11 +299,20 @@ static const struct reflector_handler service_handler = {
 	.live = ignore_live,
 };
 
+/* Of the one namespace, if it is to be only that; the caller frees. */
+static char *collection_path(const struct kubelet *kubelet, const char *plural)
+{
+	const char *ns = kubelet->options.only_namespace;
+
+	return ns == NULL ? mem_printf("/api/v1/%s", plural) : mem_printf("/api/v1/namespaces/%s/%s", ns, plural);
+}
+
 /* Not every API server that is good enough for Pods has Services. */
 static void on_probe(void *arg, const struct kube_answer *answer)
 {
-	static const struct reflector_options options = {.path = "/api/v1/services", .what = "Services"};
 	struct kubelet *kubelet = arg;
+	cleanup_free char *path = collection_path(kubelet, "services");
+	const struct reflector_options options = {.path = path, .what = "Services"};
 
 	if (answer->failure == KUBE_CANCELLED || kubelet->stopping)
 		return;
@@ -317,9 +326,11 @@ static void on_probe(void *arg, const struct kube_answer *answer)
 
 static void probe_services(struct kubelet *kubelet)
 {
+	cleanup_free char *collection = collection_path(kubelet, "services");
+	cleanup_free char *path = mem_printf("%s?limit=1", collection);
 	const struct kube_request request = {
 		.method = "GET",
-		.path = "/api/v1/services?limit=1",
+		.path = path,
 		.timeout_ms = PROBE_TIMEOUT_MS,
 	};
 
@@ -347,8 +358,9 @@ static void name_nodes(struct kubelet *kubelet)
 
 struct kubelet *kubelet_new(struct ev_loop *loop, struct kube_client *client, const struct kubelet_options *options)
 {
-	static const struct reflector_options pods = {.path = "/api/v1/pods", .what = "Pods"};
 	struct kubelet *kubelet = mem_calloc(1, sizeof(*kubelet));
+	struct reflector_options pods = {.what = "Pods"};
+	cleanup_free char *path = NULL;
 
 	kubelet->loop = loop;
 	kubelet->client = client;
@@ -373,6 +385,7 @@ struct kubelet *kubelet_new(struct ev_loop *loop, struct kube_client *client, co
 	name_nodes(kubelet);
 	ev_timer_init(&kubelet->hosts, on_hosts, 0, 0);
 	kubelet->hosts.data = kubelet;
+	pods.path = path = collection_path(kubelet, "pods");
 	kubelet->pod_reflector = reflector_new(loop, client, &pods, &pod_handler, kubelet);
 	return kubelet;
 }
