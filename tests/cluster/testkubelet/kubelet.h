@@ -21,14 +21,12 @@ struct kubelet;
 
 /* Strings are borrowed as long as the kubelet lives. */
 struct kubelet_options {
-	bool real;                  /* containers are local processes; else as their script says */
-	struct node_names nodes;    /* Pods go to them in turn */
-	const char *only_namespace; /* NULL: all but the next one */
-	const char *not_namespace;  /* NULL: none is left out */
-	bool register_nodes;        /* create the Node objects */
-	size_t capacity;            /* Pods bound and not yet over at the same time; 0: no limit */
-	int64_t termination_ms;     /* scripted: from a deletion's start to its confirmation */
-	size_t max_calls;           /* under way at once */
+	bool real;               /* containers are local processes; else as their script says */
+	struct node_names nodes; /* Pods go to them in turn */
+	bool register_nodes;     /* create the Node objects */
+	size_t capacity;         /* Pods bound and not yet over at the same time; 0: no limit */
+	int64_t termination_ms;  /* scripted: from a deletion's start to its confirmation */
+	size_t max_calls;        /* under way at once */
 	/* Which Pods are ours, when kubelets of both modes serve one cluster; NULL: all. */
 	const char *only_namespace;
 	const char *not_namespace;

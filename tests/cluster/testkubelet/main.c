@@ -30,8 +30,6 @@ static const char usage[] =
 	"  --kubeconfig FILE        default $KUBECONFIG, ~/.kube/config, else in-cluster\n"
 	"  --node-name NAME         the node, default node-0; with --nodes: what the names begin with\n"
 	"  --nodes N                N nodes NAME-0 … NAME-(N-1), filled in turn\n"
-	"  --only-namespace NS      leave the Pods of all other namespaces alone\n"
-	"  --not-namespace NS       leave the Pods of this one alone\n"
 	"  --no-register            do not create Node objects\n"
 	"  --pods-capacity N        Pods bound and not over at the same time; others wait (default: no limit)\n"
 	"  --termination-seconds S  scripted: how long a deleted Pod takes to end (default 0)\n"
@@ -96,8 +94,6 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		KUBECONFIG,
 		NODE_NAME,
 		NODES,
-		ONLY_NAMESPACE,
-		NOT_NAMESPACE,
 		NO_REGISTER,
 		CAPACITY,
 		TERMINATION,
@@ -116,8 +112,6 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		{"kubeconfig", required_argument, NULL, KUBECONFIG},
 		{"node-name", required_argument, NULL, NODE_NAME},
 		{"nodes", required_argument, NULL, NODES},
-		{"only-namespace", required_argument, NULL, ONLY_NAMESPACE},
-		{"not-namespace", required_argument, NULL, NOT_NAMESPACE},
 		{"no-register", no_argument, NULL, NO_REGISTER},
 		{"pods-capacity", required_argument, NULL, CAPACITY},
 		{"termination-seconds", required_argument, NULL, TERMINATION},
@@ -153,8 +147,6 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 			kubelet->nodes.count = (int)parse_number("--nodes", optarg, 1, NODES_MAX);
 			out->nodes_given = true;
 			break;
-		case ONLY_NAMESPACE: kubelet->only_namespace = optarg; break;
-		case NOT_NAMESPACE: kubelet->not_namespace = optarg; break;
 		case NO_REGISTER: kubelet->register_nodes = false; break;
 		case CAPACITY: kubelet->capacity = (size_t)parse_number("--pods-capacity", optarg, 0, 1e9); break;
 		case TERMINATION:
