@@ -105,8 +105,8 @@ deps:
 
 # The compiler lines stay away from the first screen; -j unless the caller gave one. KEEP=1 leaves the cluster up.
 demo:
-	@$(MAKE) -q all 2>/dev/null || echo "Building, which takes a minute the first time."
-	@$(MAKE) -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc)) all
+	@$(MAKE) --no-print-directory -q all >/dev/null 2>&1 || echo "Building; the first time it takes half a minute."
+	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc)) all >/dev/null
 	@$(BUILD)/fc-demo manifests/examples/*.yaml
 
 test:
