@@ -38,7 +38,7 @@ static void observe(struct framework *framework, const struct call *call, const 
 	const char *kind = json_str(object, "kind");
 	const char *label = object_framework_name(object);
 	/* Events of what has another Framework's label go there. */
-	bool lost = is_get(call->kind) && (label == NULL || strcmp(label, framework->name) != 0);
+	bool lost = label == NULL || strcmp(label, framework->name) != 0;
 	struct error err;
 
 	if (kind != NULL && strcmp(kind, "Status") == 0)
@@ -147,12 +147,13 @@ static void answer_delete(struct framework *framework, struct slot *slot, const 
 {
 	if (answer->http_status / 100 == 2) {
 		delete_accepted(framework, slot, call, answer);
-	} else if (answer->http_status == HTTP_NOT_FOUND || answer->http_status == HTTP_CONFLICT) {
-		/* 409: the precondition failed, another uid has the name */
+	} else if (answer->http_status == HTTP_NOT_FOUND) {
 		slot_gone(slot, call->uid);
+	} else {
+		/* 409: the precondition failed, so that another uid has the name, or something else is in conflict: a
+		 * GET tells. */
 		if (answer->http_status == HTTP_CONFLICT)
 			slot->verify = true;
-	} else {
 		backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
 	}
 }

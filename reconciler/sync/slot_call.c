@@ -64,6 +64,10 @@ static void send(struct round *round, struct slot *slot, enum call_kind kind, co
 
 static void send_delete(struct round *round, struct slot *slot, const char *uid, bool force)
 {
+	if (slot->verify) { /* what has the name is in doubt */
+		slot_send_get(round, slot, uid);
+		return;
+	}
 	if (slot->call != CALL_NONE || backed_off(round, &round->framework->others) || !round_may_act(round, slot, 0))
 		return;
 	send(round, slot, CALL_DELETE_POD, uid, force);
@@ -91,31 +95,40 @@ void slot_send_delete(struct round *round, struct slot *slot)
 
 void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout_sec)
 {
-	int64_t due_sec;
+	const struct object_meta *meta = slot->meta;
+	int64_t due_sec = INT64_MAX;
 
-	if (slot->forced || slot->lost) {
-		slot_send_get(round, slot, slot->meta->uid);
+	if (timeout_sec != SECONDS_NULL && meta->deletion_time != 0 &&
+	    (__builtin_sub_overflow(meta->deletion_time, meta->deletion_grace_sec, &due_sec) ||
+	     __builtin_add_overflow(due_sec, timeout_sec, &due_sec)))
+		due_sec = INT64_MAX;
+	if (!slot->forced && round->now_sec >= due_sec) {
+		send_delete(round, slot, meta->uid, true);
 		return;
 	}
-	if (timeout_sec == SECONDS_NULL)
-		return;
-	if (__builtin_add_overflow(slot->meta->deletion_time - slot->meta->deletion_grace_sec, timeout_sec, &due_sec))
-		return;
-	if (round->now_sec >= due_sec)
-		send_delete(round, slot, slot->meta->uid, true);
-	else if (due_sec - round->now_sec < INT64_MAX / 2000)
+	if (slot->forced || slot->lost)
+		slot_send_get(round, slot, meta->uid);
+	if (!slot->forced && due_sec - round->now_sec < INT64_MAX / 2000)
 		round_sweep_at(round, round->time.boot_ms + (due_sec - round->now_sec) * 1000);
+}
+
+int64_t slot_awaited_until(const struct sync_time *time, int64_t since_sec, int64_t timeout_ms)
+{
+	int64_t since_ms = time->boot_ms - (time->wall_ms - since_sec * 1000);
+
+	if (!time->live)
+		since_ms = time->boot_ms; /* it has yet to begin */
+	else if (since_ms < time->live_since_ms)
+		since_ms = time->live_since_ms;
+	return since_ms + timeout_ms;
 }
 
 bool slot_confirm_gone(struct round *round, struct slot *slot, const char *uid)
 {
-	/* A name is held by one object at a time: another uid there means that this one is gone. */
-	if (slot->meta != NULL && strcmp(slot->meta->uid, uid) != 0)
+	if (slot->gone_uid != NULL && strcmp(slot->gone_uid, uid) == 0)
 		return true;
-	if (slot->meta == NULL && slot->gone_uid != NULL && strcmp(slot->gone_uid, uid) == 0)
-		return true;
-	if (slot->meta == NULL)
-		slot_send_get(round, slot, uid);
+	/* Another object of this name proves nothing: after a restart it may be the one before, seen late. */
+	slot_send_get(round, slot, uid);
 	return false;
 }
 

@@ -233,6 +233,9 @@ void slot_send_create(struct round *round, struct slot *slot);
 void slot_send_get(struct round *round, struct slot *slot, const char *uid);
 /* The force-delete timer of FRAMEWORK.md §2 for the present, deleting object. */
 void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout_sec);
+/* CLOCK_BOOTTIME from which on an object whose creation was noted at since_sec (wall clock) and that is not to be seen
+ * counts as missing: time counts only while the stream is live (FRAMEWORK.md §12). */
+int64_t slot_awaited_until(const struct sync_time *time, int64_t since_sec, int64_t timeout_ms);
 /* Whether uid is gone for certain; asks the server when only its absence is known. */
 bool slot_confirm_gone(struct round *round, struct slot *slot, const char *uid);
 /* The same, deleting it by uid first, seen or not. */

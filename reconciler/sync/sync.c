@@ -120,29 +120,28 @@ static void config_map_deleting(struct round *round)
 		slot_send_get(round, &framework->config_map, framework->config_map.meta->uid);
 }
 
-/* CreationRequested, and the ConfigMap is not to be seen. */
-static void config_map_awaited(struct round *round)
+/* CreationRequested, and the ConfigMap is not to be seen. gone: that it is gone is certain. */
+static void config_map_awaited(struct round *round, bool gone)
 {
 	struct framework *framework = round->framework;
 	const struct sync_time *time = &round->time;
 	bool stop = framework->spec.execution_type == EXECUTION_STOP;
-	int64_t since_ms = time->boot_ms - (time->wall_ms - framework->status.transition_time * 1000);
-	int64_t due_ms;
+	int64_t due_ms = slot_awaited_until(time, framework->status.transition_time,
+					    round->config->creation_timeout_sec * 1000);
+	bool late = time->boot_ms >= due_ms;
 	struct completion *completion;
 
-	if (since_ms < time->live_since_ms)
-		since_ms = time->live_since_ms;
-	due_ms = since_ms + round->config->creation_timeout_sec * 1000;
-	if (!stop && (!time->live || time->boot_ms < due_ms)) {
+	if (!stop && !late && !gone) {
 		round_sweep_at(round, due_ms);
 		return;
 	}
-	if (!slot_confirm_deleted(round, &framework->config_map, framework->status.attempt.config_map_uid))
+	if ((stop || late) &&
+	    !slot_confirm_deleted(round, &framework->config_map, framework->status.attempt.config_map_uid))
 		return;
 	if (stop) {
 		completion = completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED,
 						   "User has requested to stop the Framework");
-	} else {
+	} else if (late) {
 		char duration[DURATION_SIZE];
 		cleanup_free char *text = NULL;
 
@@ -151,6 +150,8 @@ static void config_map_awaited(struct round *round)
 			"and explicitly delete it",
 			duration_format(round->config->creation_timeout_sec, duration));
 		completion = completion_predefined(CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT, text);
+	} else {
+		completion = completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED, "ConfigMap was deleted by others");
 	}
 	attempt_complete(round, completion, true);
 }
@@ -175,9 +176,8 @@ static void look_at_config_map(struct round *round)
 			slot_send_delete(round, slot);
 		return;
 	}
-	if (framework->status.state == STATE_CREATION_REQUESTED && uid != NULL &&
-	    (slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0)) {
-		config_map_awaited(round);
+	if (framework->status.state == STATE_CREATION_REQUESTED && uid != NULL) {
+		config_map_awaited(round, slot->gone_uid != NULL && strcmp(slot->gone_uid, uid) == 0);
 		return;
 	}
 	if (uid == NULL || slot_confirm_gone(round, slot, uid))

@@ -137,28 +137,24 @@ static void pod_deleting(struct turn *turn)
 	slot_watch_deletion(turn->round, turn->slot, turn->role_status->pod_graceful_deletion_timeout_sec);
 }
 
-/* CreationRequested, and the Pod is not to be seen: it may be late, or have gone unseen. */
-static void pod_awaited(struct turn *turn)
+/* CreationRequested, and the Pod is not to be seen: it may be late, or have gone unseen. gone: that is certain. */
+static void pod_awaited(struct turn *turn, bool gone)
 {
 	const struct sync_time *time = &turn->round->time;
-	int64_t wall_since_ms = turn->task->transition_time * 1000;
-	int64_t boot_since_ms = time->boot_ms - (time->wall_ms - wall_since_ms);
-	int64_t due_ms;
+	int64_t timeout_ms = turn->round->config->creation_timeout_sec * 1000;
+	int64_t due_ms = slot_awaited_until(time, turn->task->transition_time, timeout_ms);
+	bool late = turn->task->deletion_pending || time->boot_ms >= due_ms;
 
-	/* Time counts only while the stream is live (FRAMEWORK.md §12). */
-	if (boot_since_ms < time->live_since_ms)
-		boot_since_ms = time->live_since_ms;
-	due_ms = boot_since_ms + turn->round->config->creation_timeout_sec * 1000;
-	if (!turn->task->deletion_pending && (!time->live || time->boot_ms < due_ms)) {
+	if (!late && !gone) {
 		round_sweep_at(turn->round, due_ms);
 		return;
 	}
-	if (!slot_confirm_deleted(turn->round, turn->slot, turn->task->attempt.pod_uid))
+	if (late && !slot_confirm_deleted(turn->round, turn->slot, turn->task->attempt.pod_uid))
 		return;
 	if (turn->task->deletion_pending) {
 		complete(turn, CODE_DELETE_TASK_REQUESTED,
 			 "User has requested to delete the Task by Framework ScaleDown");
-	} else {
+	} else if (late) {
 		cleanup_free char *text = NULL;
 		char duration[DURATION_SIZE];
 
@@ -167,6 +163,8 @@ static void pod_awaited(struct turn *turn)
 			"explicitly delete it",
 			duration_format(turn->round->config->creation_timeout_sec, duration));
 		complete(turn, CODE_POD_LOCAL_CACHE_CREATION_TIMEOUT, text);
+	} else {
+		complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod was deleted by others");
 	}
 	enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
 }
@@ -194,8 +192,8 @@ static void look_at_pod(struct turn *turn)
 		return;
 	}
 	gone_for_certain = slot->gone_uid != NULL && strcmp(slot->gone_uid, task->attempt.pod_uid) == 0;
-	if (task->state == STATE_CREATION_REQUESTED && !gone_for_certain) {
-		pod_awaited(turn);
+	if (task->state == STATE_CREATION_REQUESTED) {
+		pod_awaited(turn, gone_for_certain);
 		return;
 	}
 	if (!slot_confirm_gone(turn->round, slot, task->attempt.pod_uid))

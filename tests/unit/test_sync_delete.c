@@ -1,0 +1,579 @@
+/* Objects that go: deleted by others, without their label, late, stray; what makes an absence certain (FRAMEWORK.md
+ * §12), the creation timeouts (§5, §6) and the force-delete timer (§2). */
+#include "tests/unit/sync_world.h"
+
+#define STAYS ",'frameworkAttemptCompletionPolicy':{}"
+#define RETRY_FANCY ",'retryPolicy':{'fancyRetryPolicy':true}"
+
+static void begin_running(struct world *w, int n, const char *task_rest)
+{
+	world_begin_of(w, n, STAYS, task_rest, "");
+	world_settle(w);
+	for (int i = 0; i < n; i++)
+		world_pod_phase(w, pod_name("a", (size_t)i), "Running");
+	world_settle(w);
+	assert_state(w, STATE_RUNNING);
+	world_clear_log(w);
+}
+
+static const char *task_diagnostics(struct world *w, size_t index)
+{
+	return world_task(w, 0, index)->attempt.completion->diagnostics;
+}
+
+/* ---- Pods deleted by others -------------------------------------------------------------------------------------- */
+
+static void test_pod_deleted(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 2, "");
+	w.slow_kubelet = true;
+	world_pod_deleting(&w, "f-a-0");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_DELETING);
+	assert_task_code(&w, 0, 0, CODE_POD_EXTERNAL_DELETED);
+	assert_string_equal(task_diagnostics(&w, 0), "Pod is being deleted by others");
+	/* A deleting Pod is never classified by its phase, and its completion never changes. */
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_DELETING);
+	assert_task_code(&w, 0, 0, CODE_POD_EXTERNAL_DELETED);
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	assert_calls(&w, "");
+
+	/* Gone at once, by an event that says so: certain. */
+	world_pod_gone(&w, "f-a-1");
+	world_round(&w);
+	assert_task(&w, 0, 1, STATE_COMPLETED);
+	assert_string_equal(task_diagnostics(&w, 1), "Pod was deleted by others");
+	world_end(&w);
+}
+
+/* Absence alone is not enough: a GET must say so. One that fails is asked again, later. */
+static void test_absence_confirmed(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 2, "");
+	/* It goes in a gap of the stream: a snapshot does not show it. */
+	json_object_del(w.pods, "f-a-0");
+	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "999999", false);
+	w.fault = (struct world_fault){.kind = CALL_GET_POD, .count = 3, .http_status = 500, .message = "x"};
+	world_round(&w);
+	assert_task(&w, 0, 0, STATE_RUNNING);
+	assert_int_equal(w.queued, 1);
+	assert_string_equal(w.queue[0].uid, world_task(&w, 0, 0)->attempt.pod_uid);
+	world_settle_for(&w, 10000);
+	assert_calls(&w, "get Pod f-a-0; get Pod f-a-0; get Pod f-a-0; get Pod f-a-0; ");
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	assert_task_code(&w, 0, 0, CODE_POD_EXTERNAL_DELETED);
+	world_end(&w);
+}
+
+/* A snapshot that lags behind does not show a Pod that is there. */
+static void test_absence_refuted(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 1, "");
+	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "999999", false);
+	world_settle(&w);
+	assert_calls(&w, "get Pod f-a-0; ");
+	assert_task(&w, 0, 0, STATE_RUNNING);
+	/* An older snapshot does not even raise the question. */
+	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "1", false);
+	world_settle(&w);
+	assert_calls(&w, "");
+	world_end(&w);
+}
+
+/* After a restart the view lags behind: under the name stands the Pod before. That is no proof that ours is gone. */
+static void test_stale_namesake(void **state)
+{
+	struct world w;
+	cleanup_json json_t *old = NULL;
+	struct error err;
+
+	(void)state;
+	world_begin_of(&w, 1, STAYS, ",'retryPolicy':{'maxRetryCount':-2}", "");
+	world_settle(&w);
+	old = json_deep_copy(world_pod(&w, "f-a-0"));
+	world_pod_exit(&w, "f-a-0", 1, "");
+	world_settle(&w);
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_settle(&w);
+	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
+	world_clear_log(&w);
+	w.mute = true;
+	world_restart(&w);
+	w.mute = false;
+	world_tell_framework(&w);
+	world_tell_config_map(&w);
+	framework_observe_pod(w.framework, pod_parse(old, &err), false);
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_RUNNING);
+	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
+	assert_int_equal(w.made[CALL_DELETE_POD], 0);
+	/* The same for a ConfigMap's name is asked of the server, too: */
+	assert_state(&w, STATE_RUNNING);
+	world_end(&w);
+}
+
+/* A Pod whose label somebody removed has not gone: it is deleted, and waited for by GETs. */
+static void test_label_lost(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 1, ",'retryPolicy':{'maxRetryCount':-2}");
+	w.slow_kubelet = true;
+	world_pod_unlabel(&w, "f-a-0");
+	world_settle_for(&w, 5000);
+	assert_task(&w, 0, 0, STATE_DELETING);
+	assert_task_code(&w, 0, 0, CODE_POD_EXTERNAL_DELETED);
+	assert_int_equal(w.made[CALL_DELETE_POD], 1);
+	assert_int_equal(w.made[CALL_CREATE_POD], 0);
+	assert_non_null(meta_str(world_pod(&w, "f-a-0"), "deletionTimestamp"));
+	json_object_del(w.pods, "f-a-0"); /* no event tells */
+	world_settle_for(&w, 5000);
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
+	world_end(&w);
+}
+
+/* ---- deletes ----------------------------------------------------------------------------------------------------- */
+
+/* A delete that fails is sent again; a 409 says nothing about what is there: it is read. */
+static void test_delete_errors(void **state)
+{
+	static const struct {
+		struct world_fault fault;
+		const char *calls;
+	} rows[] = {
+		{{.http_status = 500, .message = "x"}, "delete Pod f-a-0; delete Pod f-a-0; "},
+		{{.http_status = 0, .message = "x"}, "delete Pod f-a-0; delete Pod f-a-0; "},
+		{{.http_status = 429, .message = "x", .retry_after_ms = 500}, "delete Pod f-a-0; delete Pod f-a-0; "},
+		{{.http_status = 409, .reason = "Conflict", .message = "x"},
+		 "delete Pod f-a-0; get Pod f-a-0; delete Pod f-a-0; "},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+
+		begin_running(&w, 2, "");
+		w.fault = rows[i].fault;
+		w.fault.kind = CALL_DELETE_POD;
+		w.fault.count = 1;
+		world_pod_exit(&w, "f-a-0", 0, "");
+		world_settle_for(&w, 5000);
+		assert_calls(&w, rows[i].calls);
+		assert_task(&w, 0, 0, STATE_COMPLETED);
+		world_end(&w);
+	}
+}
+
+/* The Pod was replaced behind our back: 409, the GET finds another uid; ours is gone for certain. */
+static void test_delete_replaced(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 2, "");
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_round(&w);
+	json_object_set_new(json_object_get(world_pod(&w, "f-a-0"), "metadata"), "uid", json_string("other"));
+	world_stamp(&w, world_pod(&w, "f-a-0"));
+	w.mute = true;
+	world_settle_for(&w, 5000);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	assert_task_code(&w, 0, 0, 0);
+	/* The other one is under our ConfigMap and nobody's: deleted on sight. */
+	assert_non_null(strstr(w.log.data, "delete Pod f-a-0; get Pod f-a-0; delete Pod f-a-0; "));
+	world_end(&w);
+}
+
+/* DELETE's answer updates, never inserts: an answer that comes after the DELETED event makes no ghost. */
+static void test_delete_answer_late(void **state)
+{
+	struct world w;
+	struct call_answer answer = {.sent = true, .http_status = 200, .reason = "", .message = "", .body = ""};
+	cleanup_json json_t *object = NULL;
+
+	(void)state;
+	begin_running(&w, 2, "");
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_round(&w);
+	world_write(&w);
+	world_round(&w);
+	assert_int_equal(w.queued, 1);
+	object = json_deep_copy(world_pod(&w, "f-a-0"));
+	world_pod_gone(&w, "f-a-0");
+	answer.object = object;
+	answer.retry_after_ms = -1;
+	framework_answer(w.framework, &w.queue[0], &answer, &w.time, &w.random);
+	world_drop_call(&w.queue[0]);
+	w.queued = 0;
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	assert_calls(&w, "");
+	world_end(&w);
+}
+
+/* Neither an event nor an answer about a uid that is known to be gone brings it back. */
+static void test_no_ghosts(void **state)
+{
+	struct world w;
+	cleanup_json json_t *object = NULL;
+	struct error err;
+
+	(void)state;
+	begin_running(&w, 2, ",'retryPolicy':{'maxRetryCount':-2}");
+	object = json_deep_copy(world_pod(&w, "f-a-0"));
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	assert_calls(&w, "create Pod f-a-0; ");
+	world_stamp(&w, object);
+	framework_observe_pod(w.framework, pod_parse(object, &err), false);
+	world_settle(&w);
+	assert_calls(&w, "");
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	world_end(&w);
+}
+
+/* ---- stray Pods -------------------------------------------------------------------------------------------------- */
+
+#define STRAY(name, controller)                                                                              \
+	"{'metadata':{'name':'" name "','namespace':'ns','uid':'stray','labels':{'FC_FRAMEWORK_NAME':'f'},"  \
+	"'annotations':{'FC_TASK_UID':'t'},'ownerReferences':[{'controller':true,'uid':'" controller "'}]}," \
+	"'spec':{},'status':{'phase':'Running'}}"
+
+static void test_strays(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 2, "");
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	world_clear_log(&w);
+	/* its Task is Completed; not listed; no Task's name at all */
+	world_put(&w, STRAY("f-a-0", "cm-uid-2"), false);
+	world_put(&w, STRAY("f-a-7", "cm-uid-2"), false);
+	world_put(&w, STRAY("f-b-0", "cm-uid-2"), false);
+	world_put(&w, STRAY("somebody", "cm-uid-2"), false);
+	/* not under our ConfigMap */
+	world_put(&w, STRAY("f-a-8", "another"), false);
+	world_tell_pod(&w, "f-a-0");
+	world_tell_pod(&w, "f-a-7");
+	world_tell_pod(&w, "f-b-0");
+	world_tell_pod(&w, "somebody");
+	world_tell_pod(&w, "f-a-8");
+	world_settle(&w);
+	assert_int_equal(w.made[CALL_DELETE_POD], 4);
+	assert_lacks(w.log.data, "f-a-8");
+	assert_non_null(world_pod(&w, "f-a-8"));
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	world_end(&w);
+}
+
+/* A stray's force-delete timer is that of its role. */
+static void test_stray_forced(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 1, ",'podGracefulDeletionTimeoutSec':40");
+	w.slow_kubelet = true;
+	world_put(&w, STRAY("f-a-7", "cm-uid-2"), false);
+	world_tell_pod(&w, "f-a-7");
+	world_settle(&w);
+	assert_calls(&w, "delete Pod f-a-7; ");
+	world_settle_for(&w, 35000);
+	assert_calls(&w, "");
+	world_settle_for(&w, 60000);
+	assert_calls(&w, "force delete Pod f-a-7; get Pod f-a-7; ");
+	world_end(&w);
+}
+
+/* ---- the force-delete timer -------------------------------------------------------------------------------------- */
+
+static void test_force(void **state)
+{
+	struct world w;
+	int64_t start_ms;
+
+	(void)state;
+	begin_running(&w, 2, ",'podGracefulDeletionTimeoutSec':100");
+	w.slow_kubelet = true;
+	start_ms = w.time.boot_ms;
+	world_pod_deleting(&w, "f-a-0"); /* grace 30 s: its timestamp lies ahead, the timer runs from now */
+	world_settle_for(&w, 90000);
+	assert_calls(&w, "");
+	assert_task(&w, 0, 0, STATE_DELETING);
+	world_settle_for(&w, 110000);
+	/* Sent once, then confirmed by a GET. */
+	assert_calls(&w, "force delete Pod f-a-0; get Pod f-a-0; ");
+	assert_true(w.time.boot_ms - start_ms >= 100000 && w.time.boot_ms - start_ms < 102000);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	world_end(&w);
+}
+
+/* null: for ever. A number set later frees it; the TaskRole's status backs it up. */
+static void test_force_set_later(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 2, "");
+	w.slow_kubelet = true;
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_settle_for(&w, 10000000);
+	assert_calls(&w, "delete Pod f-a-0; ");
+	assert_task(&w, 0, 0, STATE_DELETING);
+	world_edit_of(&w, 2, STAYS, ",'podGracefulDeletionTimeoutSec':0", "");
+	world_round(&w);
+	assert_int_equal(w.queued, 0); /* the backup is stored first */
+	world_settle(&w);
+	assert_calls(&w, "force delete Pod f-a-0; get Pod f-a-0; ");
+	assert_int_equal(w.framework->status.attempt.roles[0].pod_graceful_deletion_timeout_sec, 0);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	world_end(&w);
+}
+
+/* It frees a stuck Stop, too: the value follows the spec in every state but Completed. */
+static void test_force_frees_stop(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 1, "");
+	w.slow_kubelet = true;
+	world_edit_of(&w, 1, STAYS, "", ",'executionType':'Stop'");
+	world_settle(&w);
+	assert_state(&w, STATE_DELETING);
+	assert_task(&w, 0, 0, STATE_DELETING);
+	world_edit_of(&w, 1, STAYS, ",'podGracefulDeletionTimeoutSec':0", ",'executionType':'Stop'");
+	world_settle(&w);
+	assert_null(world_pod(&w, "f-a-0"));
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	world_end(&w);
+}
+
+/* A Pod without its label, on a node that is gone: the timer runs for it as well. */
+static void test_force_label_lost(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 1, ",'podGracefulDeletionTimeoutSec':10");
+	w.slow_kubelet = true;
+	world_pod_unlabel(&w, "f-a-0");
+	world_settle_for(&w, 30000);
+	assert_contains(w.log.data, "force delete Pod f-a-0; ");
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	world_end(&w);
+}
+
+/* ---- creation timeouts ------------------------------------------------------------------------------------------- */
+
+/* A stored Task that waits for a Pod which is not to be seen, as the original controller leaves it. */
+#define WAITING(pending)                                                                                             \
+	"{'state':'AttemptPreparing','startTime':'2023-11-14T22:13:20Z','transitionTime':'2023-11-14T22:13:20Z',"    \
+	"'retryPolicyStatus':{},'attemptStatus':{'id':0,'instanceUID':'0_c','configMapUID':'c','taskRoleStatuses':[" \
+	"{'name':'a','instanceUID':'r','taskStatuses':[{'index':0,'instanceUID':'t','state':"                        \
+	"'AttemptCreationRequested','transitionTime':'2023-11-14T22:13:20Z','deletionPending':" pending              \
+	",'attemptStatus':{'id':0,'instanceUID':'0_p','podUID':'p'}}]}]}}"
+
+#define CONFIG_MAP                                                                                       \
+	"{'metadata':{'name':'f-attempt','namespace':'ns','uid':'c','labels':{'FC_FRAMEWORK_NAME':'f'}," \
+	"'ownerReferences':[{'controller':true,'uid':'fw-uid-1'}]}}"
+
+static void begin_waiting(struct world *w, const char *status)
+{
+	world_init(w);
+	world_put(w, CONFIG_MAP, true);
+	world_create_framework(w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", status);
+	world_tell_config_map(w);
+}
+
+static void test_pod_timeout(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_waiting(&w, WAITING("false"));
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_CREATION_REQUESTED);
+	assert_calls(&w, "");
+	world_settle_for(&w, 290000);
+	assert_calls(&w, "");
+	/* Time without a live stream does not count. */
+	w.time.live = false;
+	world_advance(&w, 1000);
+	world_settle(&w);
+	assert_calls(&w, "");
+	w.time.live = true;
+	w.time.live_since_ms = w.time.boot_ms;
+	world_settle_for(&w, 290000);
+	assert_calls(&w, "");
+	world_settle_for(&w, 20000 + 290000);
+	/* It was never seen: deleted by uid, and confirmed to be gone, before it counts as over. */
+	assert_int_equal(strncmp(w.log.data, "delete Pod f-a-0; ", 18), 0);
+	assert_state(&w, STATE_COMPLETED);
+	assert_task_code(&w, 0, 0, CODE_POD_LOCAL_CACHE_CREATION_TIMEOUT);
+	assert_string_equal(
+		task_diagnostics(&w, 0),
+		"Pod does not appear in the local cache within timeout 5m0s, so consider it was deleted and "
+		"explicitly delete it");
+	world_end(&w);
+}
+
+/* A Task that is to go does not wait for it. */
+static void test_pod_timeout_deletion_pending(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_waiting(&w, WAITING("true"));
+	world_settle(&w);
+	assert_int_equal(strncmp(w.log.data, "delete Pod f-a-0; ", 18), 0);
+	assert_contains(w.snapshots.data, "\"code\":-230");
+	world_end(&w);
+}
+
+static void test_config_map_timeout(void **state)
+{
+	static const char *const status =
+		"{'state':'AttemptCreationRequested','transitionTime':'2023-11-14T22:13:20Z','attemptStatus':{'id':0,"
+		"'instanceUID':'0_c','configMapUID':'c','taskRoleStatuses':[]}}";
+
+	(void)state;
+	for (int stop = 0; stop < 2; stop++) {
+		struct world w;
+
+		world_init(&w);
+		world_create_framework(&w, stop ? "{'executionType':'Stop'}" : "{}", status);
+		/* It is there, but not seen. */
+		world_put(&w, CONFIG_MAP, true);
+		w.mute = true;
+		if (!stop) {
+			world_settle_for(&w, 290000);
+			assert_calls(&w, "");
+			world_settle_for(&w, 310000);
+		}
+		world_settle_for(&w, 5000);
+		assert_state(&w, STATE_COMPLETED);
+		assert_contains(w.log.data, "delete ConfigMap f-attempt; ");
+		assert_null(w.config_map);
+		assert_code(&w, stop ? CODE_STOP_FRAMEWORK_REQUESTED : CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT);
+		world_end(&w);
+	}
+}
+
+/* ---- the ConfigMap deleted by others ----------------------------------------------------------------------------- */
+
+static void test_config_map_deleted(void **state)
+{
+	struct world w;
+	char *first;
+
+	(void)state;
+	world_begin_of(&w, 2, STAYS, RETRY_FANCY, RETRY_FANCY);
+	world_settle(&w);
+	w.slow_kubelet = true;
+	world_config_map_deleting(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_DELETING);
+	assert_code(&w, CODE_CONFIG_MAP_EXTERNAL_DELETED);
+	assert_string_equal(w.framework->status.attempt.completion->diagnostics,
+			    "ConfigMap is being deleted by others");
+	/* Tasks do not get -220 here: each -101 as its Pod is seen deleting; it may be retried, and that attempt ends
+	 * with -220. */
+	assert_task_code(&w, 0, 0, CODE_POD_EXTERNAL_DELETED);
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_CREATION_PENDING);
+	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
+	assert_null(world_task(&w, 0, 0)->attempt.completion);
+	assert_null(world_pod(&w, "f-a-0"));
+	first = mem_strdup(w.framework->status.attempt.config_map_uid);
+	world_clear_log(&w);
+	w.slow_kubelet = false;
+	world_pod_gone(&w, "f-a-1");
+	world_settle(&w);
+	assert_state(&w, STATE_PREPARING);
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	assert_int_equal(w.framework->status.retry.accountable, 0);
+	assert_string_not_equal(w.framework->status.attempt.config_map_uid, first);
+	assert_contains(w.snapshots.data, "\"code\":-220");
+	assert_contains(w.snapshots.data, "\"code\":-100");
+	free(first);
+	world_end(&w);
+}
+
+/* In every state: gone for certain, or absent and asked for. */
+static void test_config_map_gone(void **state)
+{
+	(void)state;
+	for (int certain = 0; certain < 2; certain++) {
+		struct world w;
+
+		begin_running(&w, 1, "");
+		json_object_clear(w.pods);
+		w.slow_gc = true;
+		if (certain) {
+			world_config_map_gone(&w);
+		} else {
+			json_decref(w.config_map);
+			w.config_map = NULL;
+			framework_observe_gone(w.framework, KIND_CONFIG_MAP, WORLD_CONFIG_MAP, "", "999999", false);
+		}
+		world_round(&w);
+		assert_state(&w, certain ? STATE_COMPLETED : STATE_RUNNING);
+		world_settle(&w);
+		assert_state(&w, STATE_COMPLETED);
+		assert_code(&w, CODE_CONFIG_MAP_EXTERNAL_DELETED);
+		assert_string_equal(w.framework->status.attempt.completion->diagnostics,
+				    "ConfigMap was deleted by others");
+		assert_task(&w, 0, 0, STATE_COMPLETED);
+		world_end(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pod_deleted),
+		cmocka_unit_test(test_absence_confirmed),
+		cmocka_unit_test(test_absence_refuted),
+		cmocka_unit_test(test_stale_namesake),
+		cmocka_unit_test(test_label_lost),
+		cmocka_unit_test(test_delete_errors),
+		cmocka_unit_test(test_delete_replaced),
+		cmocka_unit_test(test_delete_answer_late),
+		cmocka_unit_test(test_no_ghosts),
+		cmocka_unit_test(test_strays),
+		cmocka_unit_test(test_stray_forced),
+		cmocka_unit_test(test_force),
+		cmocka_unit_test(test_force_set_later),
+		cmocka_unit_test(test_force_frees_stop),
+		cmocka_unit_test(test_force_label_lost),
+		cmocka_unit_test(test_pod_timeout),
+		cmocka_unit_test(test_pod_timeout_deletion_pending),
+		cmocka_unit_test(test_config_map_timeout),
+		cmocka_unit_test(test_config_map_deleted),
+		cmocka_unit_test(test_config_map_gone),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
