@@ -31,6 +31,7 @@ static const char usage[] =
 	"  --strict-config    refuse unknown keys in it\n"
 	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"
 	"  --address URL      overrides kubeApiServerAddress\n"
+	"  --pool             started by fc-watcher, which has said what there is to say about the configuration\n"
 	"  --parent PID       end when this parent process ends\n"
 	"  -v LEVEL           log level, default 0\n";
 
@@ -41,7 +42,7 @@ struct options {
 	const char *kubeconfig;
 	const char *address;
 	pid_t parent;
-	bool strict;
+	enum config_unknown unknown_keys;
 };
 
 struct process {
@@ -238,6 +239,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{"strict-config", no_argument, NULL, 's'},
 		{"kubeconfig", required_argument, NULL, 'k'},
 		{"address", required_argument, NULL, 'a'},
+		{"pool", no_argument, NULL, 'o'},
 		{"parent", required_argument, NULL, 'p'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -249,7 +251,8 @@ static int parse_options(int argc, char **argv, struct options *out)
 		case 'n': out->name = optarg; break;
 		case 'b': out->bus = optarg; break;
 		case 'c': out->config = optarg; break;
-		case 's': out->strict = true; break;
+		case 's': out->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
+		case 'o': out->unknown_keys = CONFIG_UNKNOWN_IGNORE; break;
 		case 'k': out->kubeconfig = optarg; break;
 		case 'a': out->address = optarg; break;
 		case 'p': out->parent = (pid_t)atoi(optarg); break;
@@ -356,7 +359,7 @@ int main(int argc, char **argv)
 	}
 	snprintf(prefix, sizeof(prefix), "%s: ", options.name);
 	log_set_prefix(prefix);
-	if (config_load(options.config, options.strict, &process.config, &err) < 0) {
+	if (config_load(options.config, options.unknown_keys, &process.config, &err) < 0) {
 		log_error("%s", err.message);
 		return EXIT_BAD_USE;
 	}

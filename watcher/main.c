@@ -45,7 +45,7 @@ struct flags {
 	const char *verbosity;
 	const char *http;
 	int workers;
-	bool strict;
+	enum config_unknown unknown_keys;
 	bool print_crd;
 };
 
@@ -128,7 +128,7 @@ static int parse_flags(int argc, char **argv, struct flags *flags)
 	while ((option = getopt_long(argc, argv, "v:h", options, NULL)) != -1) {
 		switch (option) {
 		case CONFIG: flags->config = optarg; break;
-		case STRICT: flags->strict = true; break;
+		case STRICT: flags->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
 		case KUBECONFIG: flags->kubeconfig = optarg; break;
 		case ADDRESS: flags->address = optarg; break;
 		case RECONCILER: flags->reconciler = optarg; break;
@@ -443,8 +443,7 @@ static int make_pool(struct watcher *watcher, const char *endpoint, struct error
 		arguments[count++] = "-v";
 		arguments[count++] = flags->verbosity;
 	}
-	if (flags->strict)
-		arguments[count++] = "--strict-config";
+	arguments[count++] = "--pool";
 	arguments[count] = NULL;
 	watcher->pool = pool_new(watcher->loop, &options, &pool_handler, watcher, err);
 	return watcher->pool == NULL ? -1 : 0;
@@ -511,7 +510,7 @@ static int load_config(struct watcher *watcher, struct error *err)
 {
 	const struct flags *flags = &watcher->flags;
 
-	if (config_load(flags->config, flags->strict, &watcher->config, err) < 0)
+	if (config_load(flags->config, flags->unknown_keys, &watcher->config, err) < 0)
 		return -1;
 	if (flags->kubeconfig != NULL)
 		mem_replace(&watcher->config.kube_config_file_path, flags->kubeconfig);
@@ -524,7 +523,10 @@ static int run(struct watcher *watcher)
 {
 	struct error err;
 
-	if (load_config(watcher, &err) < 0 || set_up(watcher, &err) < 0) {
+	if (load_config(watcher, &err) < 0) {
+		log_error("%s", err.message);
+		watcher->exit_code = EXIT_USAGE;
+	} else if (set_up(watcher, &err) < 0) {
 		log_error("%s", err.message);
 		watcher->exit_code = EXIT_FAILURE;
 	} else {

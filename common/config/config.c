@@ -141,8 +141,8 @@ char *config_environment_kubeconfig(void)
 
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
-#define SNAPSHOT(name, member)                                                                       \
-	{                                                                                            \
+#define SNAPSHOT(name, member)                                                                         \
+	{                                                                                              \
 		.key = (name), .type = FIELD_BOOL, .offset = offsetof(struct config_snapshots, member) \
 	}
 
@@ -290,9 +290,10 @@ static int apply_environment(const struct yaml_node *root, struct config *config
 	return 0;
 }
 
-static int read_root(const struct yaml_node *root, bool strict, struct config *config, struct error *err)
+static int read_root(const struct yaml_node *root, enum config_unknown unknown, struct config *config,
+		     struct error *err)
 {
-	struct reader reader = {.strict = strict, .err = err};
+	struct reader reader = {.unknown = unknown, .err = err};
 	if (!yaml_is_null(root)) {
 		if (yaml_check_kind(root, "configuration", YAML_MAPPING, err) < 0 ||
 		    read_mapping(&reader, root, "", config_fields, config) < 0)
@@ -305,11 +306,11 @@ static int read_root(const struct yaml_node *root, bool strict, struct config *c
 }
 
 /* Takes root. */
-static int load_root(struct yaml_node *root, bool strict, struct config *out, struct error *err)
+static int load_root(struct yaml_node *root, enum config_unknown unknown, struct config *out, struct error *err)
 {
 	struct config config;
 	config_default(&config);
-	int result = read_root(root, strict, &config, err);
+	int result = read_root(root, unknown, &config, err);
 	yaml_tree_free(root);
 	if (result < 0)
 		config_free(&config);
@@ -318,16 +319,17 @@ static int load_root(struct yaml_node *root, bool strict, struct config *out, st
 	return result;
 }
 
-int config_load_text(const char *file, const char *text, size_t len, bool strict, struct config *out, struct error *err)
+int config_load_text(const char *file, const char *text, size_t len, enum config_unknown unknown, struct config *out,
+		     struct error *err)
 {
 	struct yaml_node *root;
-	return yaml_load(file, text, len, &root, err) < 0 ? -1 : load_root(root, strict, out, err);
+	return yaml_load(file, text, len, &root, err) < 0 ? -1 : load_root(root, unknown, out, err);
 }
 
-int config_load(const char *path, bool strict, struct config *out, struct error *err)
+int config_load(const char *path, enum config_unknown unknown, struct config *out, struct error *err)
 {
 	struct yaml_node *root;
 	if (yaml_load_file(path ? path : CONFIG_DEFAULT_PATH, &root, err) < 0)
 		return -1;
-	return load_root(root, strict, out, err);
+	return load_root(root, unknown, out, err);
 }

@@ -54,14 +54,16 @@ struct config {
 /* The defaults, without looking at the environment. Free with config_free. */
 void config_default(struct config *out);
 
+enum config_unknown { CONFIG_UNKNOWN_WARN, CONFIG_UNKNOWN_REFUSE, CONFIG_UNKNOWN_IGNORE };
+
 /* Reads the file at path (NULL: CONFIG_DEFAULT_PATH). An empty one is fine, a missing one is not. Keys that are absent
  * or null keep their defaults; the address and the kubeconfig take theirs from the environment (below). Unknown keys
- * are logged as warnings with file:line:column and ignored, or refused when strict.
+ * are logged as warnings with file:line:column and ignored, or refused, or ignored in silence, as unknown says.
  * 0 and *out, to be freed with config_free; or -1, *err "file:line:column: key: found …, expected …", *out untouched.
  */
-int config_load(const char *path, bool strict, struct config *out, struct error *err);
+int config_load(const char *path, enum config_unknown unknown, struct config *out, struct error *err);
 /* The same for a text; file is for messages. */
-int config_load_text(const char *file, const char *text, size_t len, bool strict, struct config *out,
+int config_load_text(const char *file, const char *text, size_t len, enum config_unknown unknown, struct config *out,
 		     struct error *err);
 /* Frees what it owns and zeroes it. */
 void config_free(struct config *config);

@@ -77,10 +77,11 @@ static int read_field(struct reader *reader, const struct field *field, const st
 
 static int unknown_key(struct reader *reader, const struct yaml_node *key, const char *what)
 {
-	if (reader->strict)
+	if (reader->unknown == CONFIG_UNKNOWN_REFUSE)
 		return yaml_error(key, reader->err, "%s: unknown key", what);
 	reader->unknown_keys++;
-	log_warning("%s:%zu:%zu: %s: unknown key, ignored", key->file, key->line, key->column, what);
+	if (reader->unknown == CONFIG_UNKNOWN_WARN)
+		log_warning("%s:%zu:%zu: %s: unknown key, ignored", key->file, key->line, key->column, what);
 	return 0;
 }
 

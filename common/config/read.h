@@ -8,10 +8,11 @@
 
 #include "common/base/error.h"
 #include "common/base/yaml.h"
+#include "common/config/config.h"
 
 /* What is the same for all keys of one file. */
 struct reader {
-	bool strict; /* refuse unknown keys rather than warn */
+	enum config_unknown unknown;
 	int64_t unknown_keys;
 	struct error *err;
 };

@@ -76,7 +76,7 @@ static void load(const char *text, struct config *out)
 static void load_shipped(struct config *out)
 {
 	struct error err = {0};
-	if (config_load(SHIPPED, true, out, &err) < 0)
+	if (config_load(SHIPPED, CONFIG_UNKNOWN_REFUSE, out, &err) < 0)
 		fail_msg("%s", err.message);
 }
 

@@ -22,7 +22,7 @@
 static void load(const char *text, struct config *out)
 {
 	struct error err = {0};
-	if (config_load_text("c.yaml", text, strlen(text), false, out, &err) < 0)
+	if (config_load_text("c.yaml", text, strlen(text), CONFIG_UNKNOWN_WARN, out, &err) < 0)
 		fail_msg("%s", err.message);
 }
 
@@ -33,13 +33,13 @@ static void assert_loads(const char *text)
 	config_free(&config);
 }
 
-static void assert_refused_mode(const char *text, bool strict, const char *expected)
+static void assert_refused_mode(const char *text, enum config_unknown unknown, const char *expected)
 {
 	struct config config;
 	struct error err = {0};
 	memset(&config, 0x5A, sizeof(config));
 	struct config before = config;
-	if (config_load_text("c.yaml", text, strlen(text), strict, &config, &err) == 0) {
+	if (config_load_text("c.yaml", text, strlen(text), unknown, &config, &err) == 0) {
 		config_free(&config);
 		fail_msg("'%s' was taken, expected: %s", text, expected);
 	}
@@ -50,7 +50,7 @@ static void assert_refused_mode(const char *text, bool strict, const char *expec
 
 static void assert_refused(const char *text, const char *expected)
 {
-	assert_refused_mode(text, false, expected);
+	assert_refused_mode(text, CONFIG_UNKNOWN_WARN, expected);
 }
 
 static void assert_same(const struct config *a, const struct config *b)
@@ -262,7 +262,7 @@ static char *stderr_of_load(const char *text, struct config *config)
 	int saved = dup(STDERR_FILENO);
 	dup2(fileno(capture), STDERR_FILENO);
 	struct error err = {0};
-	int result = config_load_text("c.yaml", text, strlen(text), false, config, &err);
+	int result = config_load_text("c.yaml", text, strlen(text), CONFIG_UNKNOWN_WARN, config, &err);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	assert_int_equal(result, 0);
@@ -298,8 +298,8 @@ static void test_unknown_keys(void **state)
 	assert_true(log[0] == 'W');
 	free(log);
 	config_free(&config);
-	assert_refused_mode(text, true, "c.yaml:1:1: enableKubeBatch: unknown key");
-	assert_refused_mode("shards: 8\nlogObjectSnapshot: {x: 1}", true,
+	assert_refused_mode(text, CONFIG_UNKNOWN_REFUSE, "c.yaml:1:1: enableKubeBatch: unknown key");
+	assert_refused_mode("shards: 8\nlogObjectSnapshot: {x: 1}", CONFIG_UNKNOWN_REFUSE,
 			    "c.yaml:2:21: logObjectSnapshot.x: unknown key");
 	/* what nobody reads is not checked, but the known rest still is */
 	assert_refused("unknown: [1, {a: b}]\nshards: 0\n", "c.yaml:2:9: shards: ");
@@ -444,14 +444,14 @@ static void test_missing_file(void **state)
 	(void)state;
 	struct config config;
 	struct error err = {0};
-	assert_int_equal(config_load("/nonexistent/frameworkcontroller.yaml", false, &config, &err), -1);
+	assert_int_equal(config_load("/nonexistent/frameworkcontroller.yaml", CONFIG_UNKNOWN_WARN, &config, &err), -1);
 	assert_non_null(strstr(err.message, "/nonexistent/frameworkcontroller.yaml"));
 	assert_non_null(strstr(err.message, "No such file"));
 	char directory[] = "/tmp/test_config.XXXXXX";
 	char *saved = getcwd(NULL, 0);
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(chdir(directory), 0);
-	int result = config_load(NULL, false, &config, &err);
+	int result = config_load(NULL, CONFIG_UNKNOWN_WARN, &config, &err);
 	assert_int_equal(chdir(saved), 0);
 	free(saved);
 	assert_int_equal(rmdir(directory), 0);
@@ -540,11 +540,11 @@ static void test_shipped_file(void **state)
 	struct config defaults, shipped, spelled_out;
 	struct error err = {0};
 	config_default(&defaults);
-	if (config_load_text(SHIPPED, as_is.data, as_is.len, true, &shipped, &err) < 0)
+	if (config_load_text(SHIPPED, as_is.data, as_is.len, CONFIG_UNKNOWN_REFUSE, &shipped, &err) < 0)
 		fail_msg("%s", err.message);
 	assert_same(&shipped, &defaults);
 	assert_int_equal(shipped.pod_failure_spec.count, 26);
-	if (config_load_text(SHIPPED, in_force.data, in_force.len, true, &spelled_out, &err) < 0)
+	if (config_load_text(SHIPPED, in_force.data, in_force.len, CONFIG_UNKNOWN_REFUSE, &spelled_out, &err) < 0)
 		fail_msg("%s", err.message);
 	assert_string_equal(spelled_out.kube_api_server_address, "http://127.0.0.1:8001");
 	mem_replace(&spelled_out.kube_api_server_address, "");
