@@ -38,10 +38,10 @@ struct peer {
 	/* what is due when */
 	int64_t hello_ms;
 	int64_t ping_ms;
-	int64_t retry_ms; /* between attempts to send a HELLO */
-	int64_t heard_ms; /* from the watcher */
-	int64_t left_ms;
-	bool left_told; /* an assignment came after the BYE: the watcher knows of it */
+	int64_t retry_ms;   /* between attempts to send a HELLO */
+	int64_t heard_ms;   /* from the watcher */
+	int64_t drained_ms; /* since when nothing is in flight of one that leaves */
+	bool left_told;     /* an assignment came after the BYE: the watcher knows of it */
 	bool live;
 	double qps;
 	int32_t burst;
@@ -226,9 +226,11 @@ void peer_leave(struct peer *peer)
 	if (say(peer, BUS_BYE, peer->sent_sequence + 1, peer->session) == 0)
 		peer->sent_sequence++;
 	peer->state = PEER_LEAVING;
-	peer->left_ms = now(peer);
+	peer->drained_ms = now(peer);
 	revoke_all(peer);
 	peer->ping_ms = 0;
+	if (peer->version == 0) /* never had a range: there is nothing to be acknowledged */
+		peer->state = PEER_GONE;
 }
 
 bool peer_gone(const struct peer *peer)
@@ -259,6 +261,17 @@ static void lose_expired(struct peer *peer)
 	}
 }
 
+/* Whether one that leaves has nothing more to do and nobody listens to it. */
+static bool given_up(struct peer *peer)
+{
+	struct range_set draining = {0};
+
+	peer->handler.draining(peer->arg, &draining);
+	if (!range_set_empty(&draining))
+		peer->drained_ms = now(peer);
+	return now(peer) >= peer->drained_ms + PEER_LEAVE_UNANSWERED_MS;
+}
+
 int64_t peer_tick(struct peer *peer)
 {
 	int64_t at_ms = now(peer);
@@ -270,14 +283,9 @@ int64_t peer_tick(struct peer *peer)
 		lose_expired(peer);
 	if (at_ms >= peer->heard_ms + PEER_SILENCE_MS)
 		set_live(peer, false);
-	if (peer->state == PEER_LEAVING && at_ms >= peer->left_ms + PEER_LEAVE_UNANSWERED_MS) {
-		struct range_set draining = {0};
-
-		peer->handler.draining(peer->arg, &draining);
-		if (range_set_empty(&draining)) {
-			peer->state = PEER_GONE;
-			return INT64_MAX;
-		}
+	if (peer->state == PEER_LEAVING && given_up(peer)) {
+		peer->state = PEER_GONE;
+		return INT64_MAX;
 	}
 	if (peer->state == PEER_SILENT && at_ms >= peer->hello_ms)
 		hello(peer);

@@ -1,0 +1,975 @@
+/* The protocol between the watcher's router and its peers, without sockets: joining, snapshots, credit, latest state,
+ * leases, and what happens when either loses sight of the other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/bus_world.h"
+
+static struct world *world;
+
+static int set_up(void **state)
+{
+	(void)state;
+	world = world_new();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	world_free(world);
+	return 0;
+}
+
+static void start_synced(void)
+{
+	world_start_watcher(world, "leader-1", 5);
+	router_synced(world->router);
+	router_set_live(world->router, true);
+}
+
+static void test_join(void **state)
+{
+	struct node *node;
+	const struct view_object *object;
+
+	(void)state;
+	world_start_watcher(world, "leader-1", 5);
+	world_present(world, KIND_FRAMEWORK, "", "fw", "f1");
+	world_present(world, KIND_CONFIG_MAP, "fw", "fw-attempt", "c1");
+	world_present(world, KIND_POD, "fw", "fw-worker-0", "p1");
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_run(world, 3000);
+	/* the watcher has not seen everything yet: nothing may be concluded, so nothing is granted */
+	assert_int_equal(node->grants, 0);
+	assert_int_equal(router_counters(world->router)->hellos, 1); /* its PONGs say that it is there */
+	assert_false(node->live);
+	router_synced(world->router);
+	router_set_live(world->router, true);
+	world_settle(world);
+	assert_int_equal(node->grants, 1);
+	assert_int_equal(range_set_count(&node->granted), WORLD_SHARDS);
+	assert_int_equal(node->shown, 3);
+	assert_int_equal(node->completes, 1);
+	assert_memory_equal(&node->complete, &node->granted, sizeof(node->granted));
+	assert_string_equal(node->last_end.resource_version[KIND_FRAMEWORK], "101");
+	assert_string_equal(node->last_end.resource_version[KIND_CONFIG_MAP], "102");
+	assert_string_equal(node->last_end.resource_version[KIND_POD], "103");
+	object = view_find(node, KIND_POD, "ns/fw-worker-0");
+	assert_non_null(object);
+	/* objects travel with their Framework */
+	assert_int_equal(object->range, range_of_key("ns", "fw", WORLD_SHARDS));
+	assert_int_equal(view_find(node, KIND_FRAMEWORK, "ns/fw")->range, object->range);
+	assert_int_equal(view_find(node, KIND_CONFIG_MAP, "ns/fw-attempt")->range, object->range);
+	assert_int_equal(peer_shards(node->peer), WORLD_SHARDS);
+	assert_int_equal(peer_epoch(node->peer), 5);
+	assert_true(peer_leased(node->peer)); /* within the same moment: the grant asks for a ping */
+	world_run(world, 1000);
+	assert_true(node->live);
+}
+
+static void test_updates(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	start_synced();
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	world_present(world, KIND_FRAMEWORK, "", "fw", "f1");
+	world_settle(world);
+	assert_string_equal(view_find(node, KIND_FRAMEWORK, "ns/fw")->version, "101");
+	world_present(world, KIND_FRAMEWORK, "", "fw", "f1");
+	world_settle(world);
+	assert_string_equal(view_find(node, KIND_FRAMEWORK, "ns/fw")->version, "102");
+	world_deleted(world, KIND_FRAMEWORK, "", "fw", "f1", false);
+	world_settle(world);
+	assert_null(view_find(node, KIND_FRAMEWORK, "ns/fw"));
+	assert_true(node->last_absent.deleting); /* no selector on Frameworks: gone is gone */
+	assert_string_equal(node->last_absent.resource_version, "103");
+	assert_int_equal(node->shown, 2);
+	assert_int_equal(router_backlog(world->router), 0);
+	assert_int_equal(peer_counters(node->peer)->sequence_gaps, 0);
+}
+
+/* A Pod that is out of the selector's sight without having been deleted has not gone for certain. */
+static void test_label_removed(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	start_synced();
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_present(world, KIND_POD, "fw", "pod", "p1");
+	world_settle(world);
+	world_deleted(world, KIND_POD, "fw", "pod", "p1", false);
+	world_settle(world);
+	assert_int_equal(node->absences, 1);
+	assert_false(node->last_absent.deleting);
+	world_present(world, KIND_POD, "fw", "pod", "p1");
+	world_deleted(world, KIND_POD, "fw", "pod", "p1", true);
+	world_settle(world);
+	assert_int_equal(node->absences, 2);
+	assert_true(node->last_absent.deleting);
+	assert_string_equal(node->last_absent.uid, "p1");
+	assert_string_equal(node->last_absent.framework_name, "fw");
+}
+
+static void test_label_changed(void **state)
+{
+	struct node *node;
+	const struct view_object *object;
+
+	(void)state;
+	start_synced();
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_present(world, KIND_POD, "fw", "pod", "p1");
+	world_settle(world);
+	world_present(world, KIND_POD, "other", "pod", "p1");
+	world_settle(world);
+	object = view_find(node, KIND_POD, "ns/pod");
+	assert_int_equal(node->absences, 1);
+	assert_string_equal(node->last_absent.framework_name, "fw");
+	assert_false(node->last_absent.deleting);
+	assert_int_equal(object->range, range_of_key("ns", "other", WORLD_SHARDS));
+}
+
+/* An object that came and went before the peer could be told is told to be absent all the same: the peer may know it
+ * from its own write. */
+static void test_absent_of_the_unknown(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	start_synced();
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	world_present(world, KIND_POD, "fw", "pod", "p1");
+	world_deleted(world, KIND_POD, "fw", "pod", "p1", true);
+	world_settle(world);
+	assert_int_equal(node->shown, 0);
+	assert_int_equal(node->absences, 1);
+	assert_string_equal(node->last_absent.uid, "p1");
+}
+
+static void test_recreated_in_the_gap(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	start_synced();
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_present(world, KIND_POD, "fw", "pod", "p1");
+	world_settle(world);
+	world_deleted(world, KIND_POD, "fw", "pod", "p1", true);
+	world_present(world, KIND_POD, "fw", "pod", "p2");
+	world_settle(world);
+	assert_int_equal(node->absences, 1);
+	assert_string_equal(node->last_absent.uid, "p1");
+	assert_string_equal(view_find(node, KIND_POD, "ns/pod")->uid, "p2");
+	/* two of them in one gap: none of any uid existed at the last deletion */
+	world_deleted(world, KIND_POD, "fw", "pod", "p2", true);
+	world_present(world, KIND_POD, "fw", "pod", "p3");
+	world_deleted(world, KIND_POD, "fw", "pod", "p3", true);
+	world_present(world, KIND_POD, "fw", "pod", "p4");
+	world_settle(world);
+	assert_int_equal(node->absences, 2);
+	assert_string_equal(node->last_absent.uid, "");
+	assert_string_equal(view_find(node, KIND_POD, "ns/pod")->uid, "p4");
+	/* a uid that changed without a deletion having been seen */
+	world_present(world, KIND_POD, "fw", "pod", "p5");
+	world_settle(world);
+	assert_int_equal(node->absences, 3);
+	assert_string_equal(node->last_absent.uid, "p4");
+	assert_true(node->last_absent.deleting);
+	assert_string_equal(view_find(node, KIND_POD, "ns/pod")->uid, "p5");
+}
+
+/* ---- a peer of few words ---------------------------------------------------------------------------------------- */
+
+/* A connection whose peer is played by the test itself. */
+static struct node *raw_node(int slot)
+{
+	struct node *node = &world->nodes[slot];
+
+	world_connect(node);
+	return node;
+}
+
+static void raw_send(struct node *node, enum bus_type type, uint64_t sequence, uint64_t epoch, uint64_t version,
+		     const struct buf *body)
+{
+	const struct bus_head head = {.major = BUS_VERSION_MAJOR,
+				      .type = (uint8_t)type,
+				      .sequence = sequence,
+				      .epoch = epoch,
+				      .version = version,
+				      .time_ms = world->now_ms,
+				      .session = 1};
+
+	router_receive(world->router, (const unsigned char *)node->id, strlen(node->id), &head,
+		       body == NULL ? "" : body->data, body == NULL ? 0 : body->len);
+	router_flush(world->router);
+}
+
+static void raw_hello(struct node *node, const char *name, const char *uuid, uint32_t window)
+{
+	struct bus_hello hello = {.role = BUS_ROLE_RECONCILER, .window = window};
+	cleanup_buf struct buf body = {0};
+
+	snprintf(hello.name, sizeof(hello.name), "%s", name);
+	snprintf(hello.uuid, sizeof(hello.uuid), "%s", uuid);
+	bus_hello_write(&body, &hello);
+	raw_send(node, BUS_HELLO, 1, 0, 0, &body);
+}
+
+static void raw_ping(struct node *node, uint64_t sequence, uint64_t epoch, uint64_t version, uint64_t consumed)
+{
+	struct bus_ping ping = {.consumed = consumed};
+	cleanup_buf struct buf body = {0};
+
+	bus_ping_write(&body, &ping);
+	raw_send(node, BUS_PING, sequence, epoch, version, &body);
+}
+
+/* The next message to the node of that type; frees those before it. NULL when there is none. */
+static struct message *next_of(struct node *node, enum bus_type type)
+{
+	struct message *message;
+
+	while ((message = queue_take(&node->down)) != NULL) {
+		if (message->head.type == type)
+			return message;
+		free(message);
+	}
+	return NULL;
+}
+
+static size_t count_of(const struct node *node, enum bus_type type)
+{
+	size_t count = 0;
+
+	for (const struct message *message = node->down.first; message != NULL; message = message->next)
+		if (message->head.type == type)
+			count++;
+	return count;
+}
+
+/* No more is on the way than the peer gave credit for, and what waits is the latest state, once per object. */
+static void test_credit(void **state)
+{
+	struct node *node;
+	struct message *message;
+	cleanup_json json_t *object = NULL;
+	char name[16];
+
+	(void)state;
+	start_synced();
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "fw%d", i);
+		world_present(world, KIND_FRAMEWORK, "", name, "u");
+	}
+	node = raw_node(0);
+	raw_hello(node, "a", "u", 2);
+	assert_int_equal(count_of(node, BUS_ASSIGN), 1);
+	assert_int_equal(count_of(node, BUS_UPDATE), 2);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 0);
+	queue_empty(&node->down);
+	raw_ping(node, 2, 5, 0, 1);
+	assert_int_equal(count_of(node, BUS_UPDATE), 1);
+	raw_ping(node, 3, 5, 0, 100); /* more than was sent: no credit comes from that */
+	assert_int_equal(count_of(node, BUS_UPDATE), 1);
+	raw_ping(node, 4, 5, 0, 3);
+	assert_int_equal(count_of(node, BUS_UPDATE), 3);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1); /* behind the last of them, without credit */
+	queue_empty(&node->down);
+	for (int i = 0; i < 10; i++)
+		world_present(world, KIND_FRAMEWORK, "", "fw0", "u");
+	router_flush(world->router);
+	assert_int_equal(router_backlog(world->router), 1);
+	assert_null(next_of(node, BUS_UPDATE));
+	raw_ping(node, 5, 5, 0, 5);
+	message = next_of(node, BUS_UPDATE);
+	assert_non_null(message);
+	object = json_parse(message->body, message->len, NULL);
+	assert_string_equal(json_str(json_object_get(object, "metadata"), "resourceVersion"), "115");
+	assert_null(json_object_get(json_object_get(object, "metadata"), "managedFields"));
+	free(message);
+	assert_null(next_of(node, BUS_UPDATE));
+}
+
+static void test_who(void **state)
+{
+	struct node *node;
+	struct message *message;
+
+	(void)state;
+	start_synced();
+	node = raw_node(0);
+	raw_ping(node, 7, 5, 1, 0);
+	message = next_of(node, BUS_WHO);
+	assert_non_null(message);
+	assert_int_equal(message->head.sequence, 0);
+	assert_int_equal(message->head.session, 1);
+	free(message);
+	raw_hello(node, "a", "u", 10);
+	queue_empty(&node->down);
+	raw_ping(node, 3, 5, 0, 0); /* 2 was lost */
+	message = next_of(node, BUS_WHO);
+	assert_non_null(message);
+	free(message);
+	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
+}
+
+static void test_refusals(void **state)
+{
+	struct node *node;
+	struct node *other;
+	struct message *message;
+	struct bus_head alien = {.major = BUS_VERSION_MAJOR + 1, .type = BUS_HELLO, .session = 1};
+	struct bus_refuse refuse;
+	cleanup_buf struct buf junk = {0};
+
+	(void)state;
+	start_synced();
+	node = raw_node(0);
+	other = raw_node(1);
+	router_receive(world->router, (const unsigned char *)node->id, strlen(node->id), &alien, "?", 1);
+	message = next_of(node, BUS_REFUSE);
+	assert_non_null(message);
+	assert_int_equal(bus_refuse_read(message->body, message->len, &refuse, NULL), 0);
+	assert_true(refuse.final);
+	assert_non_null(strstr(refuse.reason, "version"));
+	free(message);
+
+	buf_puts(&junk, "{}");
+	raw_send(node, BUS_HELLO, 1, 0, 0, &junk);
+	message = next_of(node, BUS_REFUSE);
+	assert_non_null(message);
+	free(message);
+	raw_send(node, BUS_ASSIGN, 1, 0, 0, &junk); /* no peer says that */
+	raw_send(node, (enum bus_type)99, 1, 0, 0, &junk);
+	assert_int_equal(router_counters(world->router)->unknown_messages, 2);
+	assert_null(next_of(node, BUS_WHO));
+
+	raw_hello(node, "a", "u1", 10);
+	message = next_of(node, BUS_ASSIGN);
+	raw_ping(node, 2, 5, message->head.version, 0);
+	free(message);
+	raw_hello(other, "a", "u2", 10);
+	message = next_of(other, BUS_REFUSE);
+	assert_int_equal(bus_refuse_read(message->body, message->len, &refuse, NULL), 0);
+	assert_false(refuse.final); /* BUSY: it may come back */
+	free(message);
+	world->now_ms += WORLD_LEASE + WORLD_MARGIN;
+	raw_hello(other, "a", "u2", 10);
+	message = next_of(other, BUS_ASSIGN);
+	assert_non_null(message);
+	free(message);
+	raw_hello(node, "a", "u1", 10);
+	message = next_of(node, BUS_REFUSE);
+	assert_int_equal(bus_refuse_read(message->body, message->len, &refuse, NULL), 0);
+	assert_true(refuse.final); /* replaced */
+	free(message);
+	assert_int_equal(router_peer_count(world->router), 1);
+}
+
+static bool accept_x(void *arg, const char *name)
+{
+	(void)arg;
+	return name[0] == 'x';
+}
+
+static void test_names_of_the_pool(void **state)
+{
+	const struct router_ports ports = {.send = router_port_send, .now_ms = world_now, .arg = world};
+	const struct router_options options = {
+		.shards = {.shards = 1, .lease_ms = 1000, .grace_ms = 1000}, .epoch = 1, .accept = accept_x};
+	struct node *node;
+	struct message *message;
+
+	(void)state;
+	world->router = router_new(&ports, &options);
+	world->cache = cache_new(1, &world_listener, world);
+	router_set_cache(world->router, world->cache);
+	router_synced(world->router);
+	node = raw_node(0);
+	raw_hello(node, "y", "u", 10);
+	message = next_of(node, BUS_REFUSE);
+	assert_non_null(message);
+	free(message);
+	raw_hello(node, "x", "u", 10);
+	message = next_of(node, BUS_ASSIGN);
+	assert_non_null(message);
+	free(message);
+}
+
+/* ---- ranges that move ------------------------------------------------------------------------------------------- */
+
+static void test_second_member(void **state)
+{
+	struct node *a;
+	struct node *b;
+	char name[16];
+
+	(void)state;
+	start_synced();
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "fw%d", i);
+		world_present(world, KIND_FRAMEWORK, "", name, "u");
+	}
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	assert_int_equal(view_count(a), 100);
+	range_set_add(&a->draining, WORLD_SHARDS - 1); /* a call is in flight there */
+	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
+	world_run(world, 2000);
+	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS / 2);
+	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2 - 1);
+	range_set_remove(&a->draining, WORLD_SHARDS - 1);
+	peer_ping_soon(a->peer);
+	world_run(world, 2000);
+	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2);
+	assert_int_equal(view_count(a) + view_count(b), 100);
+	assert_memory_equal(&b->complete, &b->granted, sizeof(b->granted));
+	for (uint32_t r = 0; r < WORLD_SHARDS; r++) {
+		assert_true(range_set_has(&a->granted, r) != range_set_has(&b->granted, r));
+		assert_true((peer_lease_left_ms(a->peer, r) > 0) == range_set_has(&a->granted, r));
+		assert_true((peer_lease_left_ms(b->peer, r) > 0) == range_set_has(&b->granted, r));
+	}
+	/* a change goes to its owner alone */
+	a->shown = b->shown = 0;
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "fw%d", i);
+		world_present(world, KIND_FRAMEWORK, "", name, "u");
+	}
+	world_settle(world);
+	assert_int_equal(a->shown, view_count(a));
+	assert_int_equal(b->shown, view_count(b));
+}
+
+static void test_leave(void **state)
+{
+	struct node *a;
+	struct node *b;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
+	world_run(world, 3000);
+	range_set_add(&a->draining, 0);
+	peer_leave(a->peer);
+	assert_true(range_set_empty(&a->granted));
+	for (uint32_t r = 0; r < WORLD_SHARDS; r++)
+		assert_true(peer_lease_left_ms(a->peer, r) <= 0);
+	world_run(world, 4000);
+	assert_false(peer_gone(a->peer)); /* a call is in flight still */
+	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS - 1);
+	a->draining = (struct range_set){0};
+	world_run(world, 500);
+	assert_true(peer_gone(a->peer));
+	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS);
+	/* the next process of the name does not wait */
+	world_kill(world, 0);
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_run(world, 2000);
+	assert_int_equal(a->refusals, 0);
+	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS / 2);
+}
+
+static void test_leave_alone(void **state)
+{
+	struct node *a;
+
+	(void)state;
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	peer_leave(a->peer);
+	assert_true(peer_gone(a->peer)); /* nobody was ever told of it */
+	world_kill(world, 0);
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	world_stop_watcher(world);
+	peer_leave(a->peer);
+	assert_false(peer_gone(a->peer));
+	world_run(world, 3500);
+	assert_true(peer_gone(a->peer));
+}
+
+static void test_process_dead(void **state)
+{
+	struct node *a;
+	struct node *b;
+	struct range_set before;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
+	world_run(world, 3000);
+	before = a->granted;
+	b->grants = b->revokes = 0;
+	world_kill(world, 0);
+	router_process_dead(world->router, "a");
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	assert_memory_equal(&a->granted, &before, sizeof(before));
+	assert_true(peer_leased(a->peer));
+	assert_int_equal(b->grants + b->revokes, 0);
+}
+
+/* ---- losing sight ----------------------------------------------------------------------------------------------- */
+
+static void test_gap_at_the_peer(void **state)
+{
+	struct node *a;
+	int64_t left_ms;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	world_present(world, KIND_POD, "fw", "one", "p1");
+	router_flush(world->router);
+	queue_empty(&a->down); /* lost */
+	world_present(world, KIND_POD, "fw", "two", "p2");
+	left_ms = peer_lease_left_ms(a->peer, 0);
+	world_settle(world);
+	assert_int_equal(peer_counters(a->peer)->sequence_gaps, 1);
+	assert_int_equal(a->grants, 2); /* everything is shown anew */
+	assert_int_equal(a->revokes, 0);
+	assert_true(peer_lease_left_ms(a->peer, 0) >= left_ms); /* and nothing was given up meanwhile */
+	assert_non_null(view_find(a, KIND_POD, "ns/one"));
+	assert_non_null(view_find(a, KIND_POD, "ns/two"));
+	assert_memory_equal(&a->complete, &a->granted, sizeof(a->granted));
+}
+
+/* What was on its way before a HELLO is neither acted on nor counted as credit. */
+static void test_old_session(void **state)
+{
+	struct node *a;
+	struct message *old;
+	size_t shown;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	world_present(world, KIND_POD, "fw", "one", "p1");
+	router_flush(world->router);
+	old = queue_take(&a->down);
+	assert_int_equal(old->head.type, BUS_UPDATE);
+	world_present(world, KIND_POD, "fw", "two", "p2");
+	world_settle(world);
+	shown = a->shown;
+	peer_receive(a->peer, &old->head, old->body, old->len);
+	free(old);
+	assert_int_equal(a->shown, shown);
+	assert_int_equal(peer_counters(a->peer)->stale, 1);
+}
+
+static void test_send_fails(void **state)
+{
+	struct node *a;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	world_present(world, KIND_POD, "fw", "one", "p1");
+	world->router_refuses_sends = 1;
+	router_flush(world->router);
+	assert_int_equal(router_peer_count(world->router), 0);
+	world_run(world, 2000); /* its next ping is answered WHO */
+	assert_int_equal(router_peer_count(world->router), 1);
+	assert_non_null(view_find(a, KIND_POD, "ns/one"));
+	assert_int_equal(a->revokes, 0);
+}
+
+static void test_reconnect(void **state)
+{
+	struct node *a;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	world_connect(a); /* another routing id */
+	world_present(world, KIND_POD, "fw", "one", "p1");
+	world_run(world, 2000);
+	assert_non_null(view_find(a, KIND_POD, "ns/one"));
+	assert_int_equal(a->revokes, 0);
+	assert_int_equal(router_peer_count(world->router), 1); /* the old connection is forgotten */
+}
+
+static void test_partition(void **state)
+{
+	struct node *a;
+	struct node *b;
+	int64_t cut_ms;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
+	world_run(world, 5000);
+	world_disconnect(a);
+	cut_ms = world->now_ms;
+	assert_true(a->live);
+	world_run(world, 9000);
+	assert_false(a->live);
+	assert_int_equal(a->revokes, 1); /* b's joining, long ago */
+	while (world->now_ms < cut_ms + WORLD_LEASE)
+		world_run(world, 250);
+	assert_int_equal(a->revokes, 2);
+	assert_true(range_set_empty(&a->granted));
+	assert_false(peer_leased(a->peer));
+	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2);
+	world_run(world, WORLD_GRACE);
+	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS);
+	world_connect(a);
+	world_run(world, 5000);
+	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS / 2);
+	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2);
+	assert_true(peer_leased(a->peer));
+}
+
+/* A process that was stopped and wakes up to old answers has no lease by them. */
+static void test_old_answers(void **state)
+{
+	struct node *a;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_run(world, 3000);
+	/* a ping is answered, the answer waits in the socket while the process stands still */
+	world->now_ms += 1000;
+	peer_tick(a->peer);
+	while (a->up.first != NULL) {
+		struct message *message = queue_take(&a->up);
+
+		router_receive(world->router, (const unsigned char *)a->id, strlen(a->id), &message->head,
+			       message->body, message->len);
+		free(message);
+	}
+	assert_int_equal(count_of(a, BUS_PONG), 1);
+	world->now_ms += WORLD_LEASE + 1;
+	assert_true(peer_lease_left_ms(a->peer, 0) <= 0);
+	world_deliver(world);
+	assert_true(peer_lease_left_ms(a->peer, 0) <= 0);
+	assert_false(peer_leased(a->peer));
+}
+
+/* An ASSIGN starts no lease, and a PONG renews what it names only. */
+static void test_pong_of_another_version(void **state)
+{
+	struct node *a;
+	struct message *message;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	peer_tick(a->peer);
+	world_deliver(world); /* HELLO → ASSIGN */
+	world_deliver(world);
+	assert_int_equal(a->grants, 1);
+	assert_false(peer_leased(a->peer));
+	queue_empty(&a->up);
+	message = mem_calloc(1, sizeof(*message) + 128);
+	message->head = (struct bus_head){.major = BUS_VERSION_MAJOR,
+					  .type = BUS_PONG,
+					  .epoch = 5,
+					  .version = 77,
+					  .session = 1,
+					  .time_ms = world->now_ms};
+	message->len = (size_t)snprintf(message->body, 128, "{\"renewed\":true,\"qps\":1,\"burst\":1,\"live\":true}");
+	router_flush(world->router);
+	world_deliver(world); /* SNAPSHOT_END */
+	message->head.sequence = 3;
+	peer_receive(a->peer, &message->head, message->body, message->len);
+	assert_false(peer_leased(a->peer));
+	message->head.sequence = 4;
+	message->head.version = 1;
+	message->head.time_ms = world->now_ms + 1000; /* a ping of the future was never sent */
+	peer_receive(a->peer, &message->head, message->body, message->len);
+	assert_false(peer_leased(a->peer));
+	message->head.sequence = 5;
+	message->head.time_ms = world->now_ms;
+	peer_receive(a->peer, &message->head, message->body, message->len);
+	assert_int_equal(peer_lease_left_ms(a->peer, 0), WORLD_LEASE);
+	free(message);
+}
+
+/* ---- a new watcher ---------------------------------------------------------------------------------------------- */
+
+static void test_new_leader(void **state)
+{
+	struct node *a;
+	struct node *b;
+	struct range_set of_a;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
+	world_run(world, 5000);
+	of_a = a->granted;
+	a->revokes = b->revokes = 0;
+	world_stop_watcher(world);
+	world_run(world, 3000);
+	world->blocked_ms = WORLD_LEASE + WORLD_MARGIN;
+	world_start_watcher(world, "leader-2", 3); /* an epoch older than theirs: it learns better */
+	router_synced(world->router);
+	world_connect(a);
+	world_connect(b);
+	world_run(world, 4000);
+	assert_true(router_epoch(world->router) > 5);
+	assert_int_equal(peer_epoch(a->peer), router_epoch(world->router));
+	assert_int_equal(a->revokes + b->revokes, 0); /* nobody had to stop */
+	assert_memory_equal(&a->granted, &of_a, sizeof(of_a));
+	assert_true(peer_leased(a->peer));
+	assert_true(peer_leased(b->peer));
+	world_run(world, WORLD_LEASE);
+	assert_int_equal(a->revokes + b->revokes, 0);
+}
+
+static void test_new_leader_after_leases(void **state)
+{
+	struct node *a;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_run(world, 2000);
+	world_stop_watcher(world);
+	world_run(world, WORLD_LEASE + 1000);
+	assert_int_equal(a->revokes, 1);
+	world->blocked_ms = WORLD_LEASE + WORLD_MARGIN;
+	world_start_watcher(world, "leader-2", 1);
+	router_synced(world->router);
+	world_connect(a);
+	world_run(world, 5000);
+	assert_true(range_set_empty(&a->granted)); /* somebody else might hold them still */
+	world_run(world, WORLD_LEASE + WORLD_MARGIN);
+	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS);
+	assert_true(peer_leased(a->peer));
+}
+
+/* Messages of a deposed leader are dropped once a newer one was heard. */
+static void test_older_epoch(void **state)
+{
+	struct node *a;
+	struct bus_head old = {.major = BUS_VERSION_MAJOR, .type = BUS_PONG, .epoch = 4, .session = 1, .sequence = 4};
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	peer_receive(a->peer, &old, "{}", 2);
+	assert_int_equal(peer_counters(a->peer)->stale, 1);
+}
+
+/* ---- barriers, rates -------------------------------------------------------------------------------------------- */
+
+static void test_barrier(void **state)
+{
+	struct node *barrier;
+	struct node *a;
+	char name[16];
+
+	(void)state;
+	start_synced();
+	for (int i = 0; i < 50; i++) {
+		snprintf(name, sizeof(name), "fw%d", i);
+		world_present(world, KIND_FRAMEWORK, "", name, "u");
+		world_present(world, KIND_POD, name, name, "p");
+	}
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	barrier = world_start(world, 1, "barrier", BUS_ROLE_BARRIER);
+	world_run(world, 2000);
+	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS); /* it takes no share */
+	assert_int_equal(view_count(a), 100);
+	assert_int_equal(view_count(barrier), 50);
+	assert_int_equal(barrier->completes, 1);
+	assert_true(barrier->live);
+	world_deleted(world, KIND_FRAMEWORK, "", "fw1", "u", true);
+	world_deleted(world, KIND_POD, "fw1", "fw1", "p", true);
+	world_settle(world);
+	assert_int_equal(view_count(a), 98);
+	assert_int_equal(view_count(barrier), 49);
+	assert_int_equal(barrier->absences, 1);
+	/* longer than any lease: it owns nothing that could be lost */
+	world_run(world, 2 * WORLD_LEASE);
+	assert_int_equal(barrier->revokes, 0);
+	assert_int_equal(barrier->grants, 1);
+	world_disconnect(barrier);
+	world_run(world, 3 * WORLD_LEASE);
+	assert_false(barrier->live);
+	world_connect(barrier);
+	world_present(world, KIND_FRAMEWORK, "", "new", "u");
+	world_run(world, 5000);
+	assert_non_null(view_find(barrier, KIND_FRAMEWORK, "ns/new"));
+	assert_true(barrier->live);
+}
+
+static void test_rates(void **state)
+{
+	struct node *a;
+	struct node *b;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
+	world_start(world, 2, "barrier", BUS_ROLE_BARRIER);
+	world_run(world, 3000);
+	assert_float_equal(a->qps, 50, 0.01);
+	assert_float_equal(b->qps, 50, 0.01);
+	a->backlog = 300;
+	b->backlog = 100;
+	world_run(world, 3000);
+	/* half of it equally, half by the backlog */
+	assert_float_equal(a->qps, 25 + 37.5, 0.01);
+	assert_float_equal(b->qps, 25 + 12.5, 0.01);
+	assert_int_equal(a->burst, 62);
+	b->backlog = 0;
+	world_run(world, 3000);
+	assert_float_equal(a->qps, 75, 0.01);
+	assert_float_equal(b->qps, 25, 0.01);
+}
+
+/* One object that cannot be read is skipped; the rest of the stream goes on. */
+static void test_bad_object(void **state)
+{
+	struct node *a;
+	struct message *message;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	world_present(world, KIND_POD, "fw", "one", "p1");
+	world_present(world, KIND_POD, "fw", "two", "p2");
+	router_flush(world->router);
+	message = a->down.first;
+	assert_int_equal(message->head.type, BUS_UPDATE);
+	message->body[0] = '?';
+	world_settle(world);
+	assert_int_equal(peer_counters(a->peer)->malformed_objects, 1);
+	assert_null(view_find(a, KIND_POD, "ns/one"));
+	assert_non_null(view_find(a, KIND_POD, "ns/two"));
+	assert_int_equal(peer_counters(a->peer)->sequence_gaps, 0);
+}
+
+/* ---- relists ---------------------------------------------------------------------------------------------------- */
+
+static void test_relist(void **state)
+{
+	struct node *a;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_present(world, KIND_POD, "fw", "kept", "p1");   /* 101 */
+	world_present(world, KIND_POD, "fw", "gone", "p2");   /* 102 */
+	world_present(world, KIND_POD, "fw", "newer", "p3");  /* 103 */
+	world_present(world, KIND_POD, "fw", "broken", "p4"); /* 104 */
+	world_settle(world);
+	a->shown = 0;
+	cache_list_begin(world->cache, KIND_POD);
+	world->version = 100;
+	world_present(world, KIND_POD, "fw", "kept", "p1"); /* the same state once more: does not travel */
+	assert_string_equal(cache_version(world->cache, KIND_POD), "104");
+	cache_unreadable(world->cache, KIND_POD, "ns", "broken");
+	cache_list_end(world->cache, KIND_POD, "102"); /* a list that lags behind */
+	world_settle(world);
+	assert_int_equal(a->shown, 0);
+	assert_non_null(view_find(a, KIND_POD, "ns/kept"));
+	assert_null(view_find(a, KIND_POD, "ns/gone"));
+	assert_non_null(view_find(a, KIND_POD, "ns/newer"));  /* the list is older than it is */
+	assert_non_null(view_find(a, KIND_POD, "ns/broken")); /* it is there, only unreadable */
+	assert_int_equal(a->absences, 1);
+	assert_string_equal(a->last_absent.resource_version, "102");
+	assert_false(a->last_absent.deleting);
+	assert_string_equal(cache_version(world->cache, KIND_POD), "102");
+	assert_int_equal(cache_count(world->cache, KIND_POD), 3);
+}
+
+/* A state that is older than the one known does not travel. */
+static void test_no_way_back(void **state)
+{
+	struct node *a;
+
+	(void)state;
+	start_synced();
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_present(world, KIND_FRAMEWORK, "", "fw", "f");
+	world_settle(world);
+	world->version = 50;
+	world_present(world, KIND_FRAMEWORK, "", "fw", "f");
+	world_settle(world);
+	assert_int_equal(a->shown, 1);
+	assert_string_equal(view_find(a, KIND_FRAMEWORK, "ns/fw")->version, "101");
+}
+
+static void test_without_label(void **state)
+{
+	cleanup_json json_t *object = json_pack("{s:{s:s,s:s}}", "metadata", "name", "a", "uid", "u");
+	struct error err;
+
+	(void)state;
+	start_synced();
+	assert_int_equal(cache_present(world->cache, KIND_POD, object, &err), -1);
+	assert_non_null(strstr(err.message, "FC_FRAMEWORK_NAME"));
+	assert_int_equal(cache_count(world->cache, KIND_POD), 0);
+	json_object_del(json_object_get(object, "metadata"), "uid");
+	assert_int_equal(cache_deleted(world->cache, KIND_POD, object, &err), -1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_join),
+		TEST(test_updates),
+		TEST(test_label_removed),
+		TEST(test_label_changed),
+		TEST(test_absent_of_the_unknown),
+		TEST(test_recreated_in_the_gap),
+		TEST(test_credit),
+		TEST(test_who),
+		TEST(test_refusals),
+		TEST(test_names_of_the_pool),
+		TEST(test_second_member),
+		TEST(test_leave),
+		TEST(test_leave_alone),
+		TEST(test_process_dead),
+		TEST(test_gap_at_the_peer),
+		TEST(test_old_session),
+		TEST(test_send_fails),
+		TEST(test_reconnect),
+		TEST(test_partition),
+		TEST(test_old_answers),
+		TEST(test_pong_of_another_version),
+		TEST(test_new_leader),
+		TEST(test_new_leader_after_leases),
+		TEST(test_older_epoch),
+		TEST(test_barrier),
+		TEST(test_rates),
+		TEST(test_bad_object),
+		TEST(test_relist),
+		TEST(test_no_way_back),
+		TEST(test_without_label),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
