@@ -255,6 +255,13 @@ static void broken_streams(void **state)
 	assert_null(strstr(stream.seen.data, "\"second\"}}"));
 	close_stream(&stream);
 	open_stream(server, &stream, CMS "?watch=1");
+	await(&stream, "\"second\"");
+	assert_int_equal(request(server, "POST", "/fc-testapi/watches", "{\"do\":\"reset\"}"), 200);
+	make(server, "third");
+	await(&stream, NULL);
+	assert_int_equal(stream.result, CURLE_RECV_ERROR);
+	close_stream(&stream);
+	open_stream(server, &stream, CMS "?watch=1");
 	await(&stream, "\"first\"");
 	assert_int_equal(request(server, "POST", "/fc-testapi/watches", "{\"do\":\"end\"}"), 200);
 	await(&stream, NULL);
@@ -280,8 +287,9 @@ static void faults_on_the_wire(void **state)
 	assert_int_equal(server->retry_after, 3);
 	make(server, "a");
 	/* never carried out */
-	add_fault(server, "{\"match\":{\"method\":\"DELETE\"},\"count\":1,\"action\":{\"cut\":true}}");
-	assert_true(request(server, "DELETE", CMS "/a", NULL) < 0);
+	add_fault(server, "{\"match\":{\"method\":\"DELETE\"},\"count\":1,\"action\":{\"cut\":true,"
+			  "\"reset\":true}}");
+	assert_int_equal(request(server, "DELETE", CMS "/a", NULL), -CURLE_RECV_ERROR);
 	assert_int_equal(request(server, "GET", CMS "/a", NULL), 200);
 	/* carried out, but the answer is lost */
 	add_fault(server,

@@ -1,4 +1,5 @@
 /* The test API server's REST semantics: what clients of a real API server rely on, down to the texts. */
+#include "tests/cluster/testapi/faults.h"
 #include "tests/cluster/testapi/ops.h"
 #include "tests/unit/testapi_fixture.h"
 
@@ -453,7 +454,9 @@ static void deletion(void **state)
 	expect_call(f, 201, "POST", CMS, "{\"metadata\":{\"name\":\"a\"}}");
 	uid = mem_strdup(at(f, "metadata.uid"));
 	expect_call(f, 409, "DELETE", CMS "/a", "{\"preconditions\":{\"uid\":\"other\"}}");
-	assert_non_null(strstr(message(f), "Precondition failed: UID in precondition: other, UID in object meta: "));
+	assert_non_null(strstr(message(f),
+			       "Operation cannot be fulfilled on ConfigMap \"a\": the UID in the precondition "
+			       "(other) does not match the UID in record ("));
 	expect_call(f, 409, "DELETE", CMS "/a", "{\"preconditions\":{\"resourceVersion\":\"1\"}}");
 	body = mem_printf("{\"preconditions\":{\"uid\":\"%s\"}}", uid);
 	expect_call(f, 200, "DELETE", CMS "/a", body);
@@ -504,6 +507,36 @@ static void schema_changes(void **state)
 	expect_call(f, 404, "GET", FWS "/one/status", NULL);
 }
 
+/* A fault: reads as from a replica that lags behind; writes go to the truth. */
+static void stale_reads(void **state)
+{
+	struct fixture *f = *state;
+	struct api_request request = {.method = "GET", .path = CMS "/a", .body = ""};
+	struct api_strike strike = {0};
+
+	expect_call(f, 201, "POST", CMS, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"old\"}}");
+	expect_call(f, 201, "POST", "/fc-testapi/faults",
+		    "{\"match\":{\"verb\":\"get\"},\"action\":{\"staleReads\":true}}");
+	f->local.content_type = "application/merge-patch+json";
+	expect_call(f, 200, "PATCH", CMS "/a", "{\"data\":{\"k\":\"new\"}}");
+	expect_call(f, 201, "POST", CMS, "{\"metadata\":{\"name\":\"b\"}}");
+	api_route(f->api, &request);
+	api_faults_strike(f->api, &request, &strike);
+	request.as_of = strike.as_of;
+	api_answer_free(&f->answer);
+	api_handle(f->api, &request, &f->answer);
+	assert_non_null(strstr(api_answer_text(&f->answer), "\"old\""));
+	api_request_free(&request);
+	request = (struct api_request){.method = "GET", .path = CMS, .body = "", .as_of = strike.as_of};
+	api_route(f->api, &request);
+	api_answer_free(&f->answer);
+	api_handle(f->api, &request, &f->answer);
+	assert_non_null(strstr(api_answer_text(&f->answer), "\"old\""));
+	assert_null(strstr(api_answer_text(&f->answer), "\"b\""));
+	api_request_free(&request);
+	api_strike_free(&strike);
+}
+
 static void discovery_lists(void **state)
 {
 	struct fixture *f = *state;
@@ -547,6 +580,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(printer_columns_filter, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(deletion, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(schema_changes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stale_reads, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(discovery_lists, set_up, tear_down),
 	};
 

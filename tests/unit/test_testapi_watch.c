@@ -310,7 +310,10 @@ static void faults_on_watches(void **state)
 	api_watch_free(watch);
 	api_watch_free(second);
 	watch = watch_of(f, "");
+	expect_events(watch, "ADDED a", WATCH_NOTHING);
 	expect_call(f, 200, "POST", "/fc-testapi/watches", "{\"do\":\"break\"}");
+	expect_events(watch, "", WATCH_NOTHING);
+	create(f, "b", "{}");
 	expect_events(watch, "half", WATCH_CUT);
 	api_watch_free(watch);
 }

@@ -278,7 +278,6 @@ static json_t *review_self(const struct api_access *access, const struct api_req
 int access_review(struct api *api, const struct api_request *request, struct api_answer *answer,
 		  struct api_failure *failure)
 {
-	struct error err;
 	cleanup_json json_t *body = NULL;
 	const json_t *spec;
 	json_t *status;
@@ -287,10 +286,9 @@ int access_review(struct api *api, const struct api_request *request, struct api
 	if (strcmp(request->verb, "create") != 0)
 		return api_fail(failure, 405, "MethodNotAllowed",
 				"the server does not allow this method on the requested resource");
-	body = json_parse(request->body, request->body_len, &err);
-	if (!json_is_object(body))
-		return api_fail_bad_request(failure, "the object provided is unrecognized (must be of type %s): %s",
-					    request->resource->kind, body == NULL ? err.message : "not an object");
+	body = api_body(request, failure);
+	if (body == NULL)
+		return -1;
 	spec = json_object_get(body, "spec");
 	if (strcmp(request->resource->plural, "tokenreviews") == 0)
 		status = review_token(api->access, spec);

@@ -24,6 +24,7 @@ struct fault {
 	int64_t skip;
 	int64_t count; /* -1: no end */
 	int64_t hits;
+	uint64_t version; /* the store's when it was set */
 };
 
 struct counter {
@@ -141,12 +142,17 @@ static bool freezes(const struct fault *fault)
 }
 
 /* The action of one fault added to the strike; the first status wins. */
-static void add_action(const json_t *action, struct api_strike *strike)
+static void add_action(const struct fault *fault, struct api_strike *strike)
 {
+	const json_t *action = fault->action;
+
 	strike->latency_ms += json_int(action, "latencyMs", 0);
 	strike->answer_latency_ms += json_int(action, "answerLatencyMs", 0);
 	strike->cut = strike->cut || json_bool(action, "cut", false);
 	strike->cut_answer = strike->cut_answer || json_bool(action, "cutAnswer", false);
+	strike->reset = strike->reset || json_bool(action, "reset", false);
+	if (json_bool(action, "staleReads", false))
+		strike->as_of = fault->version;
 	if (strike->status != 0 || json_int(action, "status", 0) == 0)
 		return;
 	strike->status = (int)json_int(action, "status", 0);
@@ -170,7 +176,7 @@ void api_faults_strike(struct api *api, const struct api_request *request, struc
 		if (fault->count > 0)
 			fault->count--;
 		fault->hits++;
-		add_action(fault->action, strike);
+		add_action(fault, strike);
 	}
 }
 
@@ -323,6 +329,7 @@ static void add_fault(struct api *api, json_t *source, struct api_answer *answer
 		free_fault(fault);
 		return;
 	}
+	fault->version = api->version;
 	fault->id = ++api->faults->last_id;
 	LL_APPEND(api->faults->faults, fault);
 	api->faults->freezing += freezes(fault);
@@ -366,28 +373,37 @@ static void list_faults(struct api *api, struct api_answer *answer)
 	answer_json(answer, 200, list);
 }
 
+enum disturbance { DO_END, DO_BREAK, DO_RESET, DO_EXPIRE, DO_COUNT };
+
+static void disturb_one(struct api_watch *watch, enum disturbance what)
+{
+	watch->resource->log_grew = true; /* so that it is woken */
+	watch->ended = watch->ended || what == DO_END;
+	watch->broken = watch->broken || what == DO_BREAK || what == DO_RESET;
+	watch->reset = watch->reset || what == DO_RESET;
+	if (what == DO_EXPIRE)
+		api_watch_expire(watch);
+}
+
 static void disturb(struct api *api, const json_t *body, struct api_answer *answer)
 {
-	const char *what = json_str(body, "do");
+	static const char *const names[DO_COUNT] = {"end", "break", "reset", "expire"};
+	const char *name = json_str(body, "do");
+	enum disturbance what = DO_END;
 	int64_t count = 0;
 
-	if (what == NULL || (strcmp(what, "end") != 0 && strcmp(what, "break") != 0 && strcmp(what, "expire") != 0)) {
-		answer_bad(answer, "\"do\" must be end, break or expire");
+	while (what < DO_COUNT && (name == NULL || strcmp(name, names[what]) != 0))
+		what++;
+	if (what == DO_COUNT) {
+		answer_bad(answer, "\"do\" must be end, break, reset or expire");
 		return;
 	}
 	for (struct api_resource *resource = api->resources; resource != NULL; resource = resource->next)
-		for (struct api_watch *watch = resource->watches; watch != NULL; watch = watch->next) {
-			if (!watch_matches(json_object_get(body, "match"), watch))
-				continue;
-			count++;
-			resource->log_grew = true;
-			if (strcmp(what, "end") == 0)
-				watch->ended = true;
-			else if (strcmp(what, "break") == 0)
-				watch->broken = true;
-			else
-				api_watch_expire(watch);
-		}
+		for (struct api_watch *watch = resource->watches; watch != NULL; watch = watch->next)
+			if (watch_matches(json_object_get(body, "match"), watch)) {
+				count++;
+				disturb_one(watch, what);
+			}
 	answer_json(answer, 200, json_pack("{s:I}", "watches", (json_int_t)count));
 }
 

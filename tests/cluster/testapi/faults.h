@@ -1,18 +1,28 @@
 /* Faults on demand and the count of requests: what tests steer and read under /fc-testapi/. Requests there are never
- * counted, nor hit by faults.
+ * counted, nor hit by faults, and need no token.
  *
- * POST /fc-testapi/faults {"match": {…}, "skip": 0, "count": 1, "action": {…}} → 201 {"id": 1}
- *   match (each member optional): method, verb, resource, subresource, namespace, name (strings, equal; subresource ""
- *     means none), path (a regular expression), userAgent (the first word, as in the counts)
- *   skip: so many matching requests pass before it strikes; count: so many are struck, absent: all
- *   action: latencyMs (waits before the request is carried out), answerLatencyMs (after), status with reason, message,
- *     retryAfter (answers this instead), cut (closes the connection instead), cutAnswer (carries it out, then closes
- * the connection unanswered), freezeWatches (matching watches get nothing until the fault is deleted) GET
- * /fc-testapi/faults, DELETE /fc-testapi/faults, DELETE /fc-testapi/faults/{id} POST /fc-testapi/watches {"match":
- * {"resource":…, "userAgent":…}, "do": "end"|"break"|"expire"}: running watches end, are cut in the middle of an event,
- * or get 410 in an ERROR event; → {"watches": n} POST /fc-testapi/compact: every resourceVersion before now is too old
- * → {"resourceVersion": "…"} GET /fc-testapi/requests → [{"userAgent", "verb", "resource", "code", "count"}…]; DELETE
- * sets them to zero. resource is "pods" or "frameworks/status"; code 0: no answer was given. */
+ * POST /fc-testapi/faults {"match": {…}, "skip": 0, "count": 1, "action": {…}}; answers 201 {"id": 1}.
+ *
+ * match, each member optional: method, verb, resource, subresource, namespace, name (strings, equal; subresource ""
+ * means none), path (a regular expression), userAgent (the first word, as in the counts).
+ *
+ * skip: so many matching requests pass before it strikes; count: so many are struck; absent: all.
+ *
+ * action: latencyMs (waits before the request is carried out), answerLatencyMs (after), status with reason, message,
+ * retryAfter (answers this instead), cut (closes the connection instead), cutAnswer (carries it out, then closes the
+ * connection unanswered), reset (these two by RST), staleReads (get and list see the store as it was when the fault was
+ * set, as from a replica that lags behind), freezeWatches (matching watches get nothing until the fault is deleted).
+ *
+ * GET /fc-testapi/faults, DELETE /fc-testapi/faults, DELETE /fc-testapi/faults/{id}.
+ *
+ * POST /fc-testapi/watches {"match": {"resource", "namespace", "userAgent"}, "do": "end"|"break"|"reset"|"expire"}:
+ * running watches end, are cut in the middle of their next event (by FIN or RST), or get 410 in an ERROR event; answers
+ * {"watches": n}. GET /fc-testapi/watches: how many run.
+ *
+ * POST /fc-testapi/compact: every resourceVersion before now is too old; answers {"resourceVersion": "…"}.
+ *
+ * GET /fc-testapi/requests: [{"userAgent", "verb", "resource", "code", "count"}…], where resource is "pods" or
+ * "frameworks/status", and code 0 means that no answer was given; DELETE sets them to zero. */
 #ifndef TESTAPI_FAULTS_H
 #define TESTAPI_FAULTS_H
 
@@ -29,6 +39,8 @@ struct api_strike {
 	int64_t answer_latency_ms;
 	bool cut;
 	bool cut_answer;
+	bool reset;
+	uint64_t as_of; /* for api_request's; 0: none */
 	int status;
 	char *reason;
 	char *message;

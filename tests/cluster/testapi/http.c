@@ -117,6 +117,15 @@ static int client_fd(struct exchange *exchange)
 	return info->connect_fd;
 }
 
+/* Breaks the connection off by an RST, before MHD can end it properly (its shutdown would send a FIN first). */
+static void reset_connection(struct exchange *exchange)
+{
+	const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+
+	if (connect(client_fd(exchange), &nobody, sizeof(nobody)) < 0)
+		log_warning("reset of a connection: %s", strerror(errno));
+}
+
 /* ---- answers ---- */
 
 static ssize_t read_watch(void *cls, uint64_t position, char *data, size_t max)
@@ -130,8 +139,11 @@ static ssize_t read_watch(void *cls, uint64_t position, char *data, size_t max)
 	len = api_watch_read(exchange->watch, data, max);
 	if (len == WATCH_END)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (len == WATCH_CUT)
+	if (len == WATCH_CUT) {
+		if (exchange->watch->reset)
+			reset_connection(exchange);
 		return MHD_CONTENT_READER_END_WITH_ERROR;
+	}
 	if (len == WATCH_NOTHING) {
 		suspend(exchange);
 		ev_io_init(&exchange->leaving, on_leaving, client_fd(exchange), EV_READ);
@@ -215,29 +227,35 @@ static enum MHD_Result wait_ms(struct exchange *exchange, int64_t delay_ms)
 	return MHD_YES;
 }
 
-/* Carries the request out; MHD_NO closes the connection without an answer. */
+/* Ends without an answer: MHD closes the connection. */
+static enum MHD_Result cut(struct exchange *exchange)
+{
+	if (exchange->strike.reset)
+		reset_connection(exchange);
+	return MHD_NO;
+}
+
 static enum MHD_Result carry_out(struct exchange *exchange)
 {
 	struct api *api = exchange->http->api;
 	const struct api_strike *strike = &exchange->strike;
-	int code;
+	int code = 0;
 
-	if (strike->cut) {
-		api_faults_count(api, &exchange->request, 0);
-		log_request(exchange, 0);
-		return MHD_NO;
-	}
+	exchange->stage = CARRIED_OUT;
+	exchange->request.as_of = strike->as_of;
 	if (strike->status != 0)
 		api_strike_answer(strike, &exchange->answer);
-	else
+	else if (!strike->cut)
 		api_handle(api, &exchange->request, &exchange->answer);
-	code = strike->cut_answer ? 0 : exchange->answer.status;
+	if (!strike->cut && !strike->cut_answer)
+		code = exchange->answer.status;
 	api_faults_count(api, &exchange->request, code);
 	log_request(exchange, code);
-	exchange->stage = CARRIED_OUT;
+	if (strike->cut)
+		return cut(exchange);
 	if (strike->answer_latency_ms > 0)
 		return wait_ms(exchange, strike->answer_latency_ms);
-	return strike->cut_answer ? MHD_NO : send_answer(exchange);
+	return strike->cut_answer ? cut(exchange) : send_answer(exchange);
 }
 
 /* ---- requests ---- */
@@ -321,7 +339,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	switch (exchange->stage) {
 	case READING: return begin(exchange, url, method);
 	case DELAYED: return carry_out(exchange);
-	default: return exchange->strike.cut_answer ? MHD_NO : send_answer(exchange);
+	default: return exchange->strike.cut_answer ? cut(exchange) : send_answer(exchange);
 	}
 }
 

@@ -347,19 +347,27 @@ void api_set_metadata(struct api *api, struct api_object *object, const char *me
 static int check_deletion(const struct api_object *object, const struct api_deletion *deletion,
 			  struct api_failure *failure)
 {
+	const struct api_resource *resource = object->resource;
 	cleanup_free char *cause = NULL;
 	char number[24];
 
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)object->version);
 	if (deletion->uid != NULL && strcmp(deletion->uid, object->uid) != 0)
-		cause = mem_printf("Precondition failed: UID in precondition: %s, UID in object meta: %s",
-				   deletion->uid, object->uid);
+		cause = mem_printf(
+			"the UID in the precondition (%s) does not match the UID in record (%s). The object might "
+			"have been deleted and then recreated",
+			deletion->uid, object->uid);
 	else if (deletion->resource_version != NULL && strcmp(deletion->resource_version, number) != 0)
 		cause = mem_printf(
-			"Precondition failed: ResourceVersion in precondition: %s, ResourceVersion in object "
-			"meta: %s",
+			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record "
+			"(%s). The object might have been modified",
 			deletion->resource_version, number);
-	return cause == NULL ? 0 : api_fail_conflict(failure, object->resource, object->name, cause);
+	if (cause == NULL)
+		return 0;
+	/* the real server names the kind here, not the resource */
+	return api_fail_object(failure, 409, "Conflict", resource, object->name,
+			       "Operation cannot be fulfilled on %s%s%s \"%s\": %s", resource->kind,
+			       resource->group[0] != '\0' ? "." : "", resource->group, object->name, cause);
 }
 
 /* The finalizers after a DELETE with this policy (deletionFinalizersForGarbageCollection): a policy given overrides

@@ -58,7 +58,7 @@ static int read_page(const struct api *api, const struct api_request *request, s
 	const char *version = api_query(request, "resourceVersion");
 	const char *match = api_query(request, "resourceVersionMatch");
 
-	page->version = api->version;
+	page->version = request->as_of != 0 ? request->as_of : api->version;
 	/* resourceVersion=0 is answered from the watch cache, which does not page */
 	if (limit != NULL && !(version != NULL && strcmp(version, "0") == 0))
 		page->limit = strtoul(limit, NULL, 10);

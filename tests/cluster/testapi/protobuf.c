@@ -39,6 +39,16 @@ static const struct message MESSAGES[] = {
 	{"Subject", "1:kind:s 2:apiGroup:s 3:name:s 4:namespace:s"},
 	{"RoleRef", "1:apiGroup:s 2:kind:s 3:name:s"},
 	{"PriorityClass", "1:metadata:ObjectMeta 2:value:i 3:globalDefault:b 4:description:s 5:preemptionPolicy:s"},
+	{"TokenReview", "2:spec:TokenReviewSpec"},
+	{"TokenReviewSpec", "1:token:s 2:audiences:[s"},
+	{"SubjectAccessReview", "2:spec:SubjectAccessReviewSpec"},
+	{"SubjectAccessReviewSpec", "1:resourceAttributes:ResourceAttributes "
+				    "2:nonResourceAttributes:NonResourceAttributes 3:user:s 4:groups:[s 6:uid:s"},
+	{"SelfSubjectAccessReview", "2:spec:SelfSubjectAccessReviewSpec"},
+	{"SelfSubjectAccessReviewSpec",
+	 "1:resourceAttributes:ResourceAttributes 2:nonResourceAttributes:NonResourceAttributes"},
+	{"ResourceAttributes", "1:namespace:s 2:verb:s 3:group:s 4:version:s 5:resource:s 6:subresource:s 7:name:s"},
+	{"NonResourceAttributes", "1:path:s 2:verb:s"},
 	{"DeleteOptions",
 	 "1:gracePeriodSeconds:i 2:preconditions:Preconditions 3:orphanDependents:b 4:propagationPolicy:s "
 	 "5:dryRun:[s"},

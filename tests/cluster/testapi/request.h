@@ -46,6 +46,8 @@ struct api_request {
 	const char *namespace_name; /* "" */
 	const char *name;           /* "" */
 	const char *subresource;    /* "" */
+
+	uint64_t as_of; /* a fault: reads see the store as it was at this version; 0: as it is */
 };
 
 /* Zero-initialise, free with api_answer_free. Either a watch, or an object's text, or body. */
@@ -61,6 +63,9 @@ struct api_answer {
 
 void api_answer_free(struct api_answer *answer);
 void api_answer_failure(struct api_answer *answer, const struct api_failure *failure);
+
+/* The body as an object; NULL and *failure: 400, or 415 for a form not taken. The caller decrefs. */
+json_t *api_body(const struct api_request *request, struct api_failure *failure);
 
 /* Finds out what the request is about. */
 void api_route(struct api *api, struct api_request *request);

@@ -45,7 +45,7 @@ static void answer_object(const struct api_request *request, struct api_answer *
 		api_render(&answer->body, object, form, true);
 }
 
-static json_t *parse_body(const struct api_request *request, struct api_failure *failure)
+json_t *api_body(const struct api_request *request, struct api_failure *failure)
 {
 	struct error err;
 	json_t *body = NULL;
@@ -85,7 +85,7 @@ static bool dry_run(const struct api_request *request)
 static int do_create(struct api *api, const struct api_request *request, struct api_answer *answer,
 		     struct api_failure *failure)
 {
-	cleanup_json json_t *body = parse_body(request, failure);
+	cleanup_json json_t *body = api_body(request, failure);
 	struct api_object *object = NULL;
 
 	if (body == NULL ||
@@ -115,7 +115,7 @@ static int finish_update(struct api *api, const struct api_request *request, con
 static int do_update(struct api *api, const struct api_request *request, struct api_answer *answer,
 		     struct api_failure *failure)
 {
-	cleanup_json json_t *body = parse_body(request, failure);
+	cleanup_json json_t *body = api_body(request, failure);
 
 	return body == NULL ? -1 : finish_update(api, request, body, answer, failure);
 }
@@ -149,6 +149,8 @@ static int do_get(struct api *api, const struct api_request *request, struct api
 	struct api_object *object = api_store_get(request->resource, request->namespace_name, request->name);
 
 	(void)api;
+	if (request->as_of != 0)
+		object = api_store_get_at(request->resource, request->namespace_name, request->name, request->as_of);
 	if (object == NULL)
 		return api_fail_not_found(failure, request->resource, request->name);
 	answer_object(request, answer, 200, object);
@@ -165,7 +167,7 @@ static int read_deletion(const struct api_request *request, json_t **options, st
 
 	*options = NULL;
 	*deletion = (struct api_deletion){.grace = -1, .dry_run = dry_run(request)};
-	if (request->body_len > 0 && (*options = parse_body(request, failure)) == NULL)
+	if (request->body_len > 0 && (*options = api_body(request, failure)) == NULL)
 		return -1;
 	preconditions = json_object_get(*options, "preconditions");
 	deletion->uid = json_str(preconditions, "uid");

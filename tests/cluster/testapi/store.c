@@ -198,6 +198,23 @@ struct api_object *api_store_get(const struct api_resource *resource, const char
 	return at < resource->count && strcmp(resource->objects[at]->key, key) == 0 ? resource->objects[at] : NULL;
 }
 
+struct api_object *api_store_get_at(const struct api_resource *resource, const char *namespace_name, const char *name,
+				    uint64_t version)
+{
+	cleanup_free char *key = api_key(resource, namespace_name, name);
+	struct api_object *object = api_store_get(resource, namespace_name, name);
+
+	for (uint64_t i = resource->event_end; i-- > resource->event_first;) {
+		const struct api_event *event = &resource->events[i % resource->event_cap];
+
+		if (event->version <= version)
+			break;
+		if (strcmp(event->object->key, key) == 0)
+			object = event->previous;
+	}
+	return object;
+}
+
 void api_store_range(const struct api_resource *resource, const char *namespace_name, size_t *begin, size_t *end)
 {
 	cleanup_free char *first = NULL;

@@ -50,6 +50,9 @@ char *api_key(const struct api_resource *resource, const char *namespace_name, c
 
 /* Borrowed, or NULL. */
 struct api_object *api_store_get(const struct api_resource *resource, const char *namespace_name, const char *name);
+/* The same as it was at a version the log still reaches; as it is, otherwise. */
+struct api_object *api_store_get_at(const struct api_resource *resource, const char *namespace_name, const char *name,
+				    uint64_t version);
 /* The range of a namespace, of everything when it is "" or NULL: objects[*begin] up to objects[*end - 1]. */
 void api_store_range(const struct api_resource *resource, const char *namespace_name, size_t *begin, size_t *end);
 

@@ -263,6 +263,26 @@ static void check_time(struct api_watch *watch)
 		watch->ended = true;
 }
 
+/* Gathers what is to be sent next, once all before it was sent. */
+static void refill(struct api_watch *watch)
+{
+	buf_clear(&watch->out);
+	watch->out_sent = 0;
+	if (watch->ended || watch->half)
+		return;
+	fill(watch);
+	if (!watch->ended && watch->out.len == 0)
+		check_time(watch);
+	if (watch->broken && watch->out.len > 2) {
+		/* never at the end of an event */
+		watch->out.len /= 2;
+		watch->out.len -= watch->out.data[watch->out.len - 1] == '\n';
+		watch->half = true;
+	}
+	if (watch->out.cap > 4 * OUT_ENOUGH && watch->out.len == 0)
+		buf_free(&watch->out);
+}
+
 ssize_t api_watch_read(struct api_watch *watch, char *data, size_t max)
 {
 	size_t len;
@@ -272,27 +292,14 @@ ssize_t api_watch_read(struct api_watch *watch, char *data, size_t max)
 		watch->waiting = true;
 		return WATCH_NOTHING;
 	}
-	if (watch->out_sent == watch->out.len) {
-		buf_clear(&watch->out);
-		watch->out_sent = 0;
-		if (!watch->ended)
-			fill(watch);
-		if (!watch->ended && watch->out.len == 0)
-			check_time(watch);
-		if (watch->out.cap > 4 * OUT_ENOUGH && watch->out.len == 0)
-			buf_free(&watch->out);
-	}
+	if (watch->out_sent == watch->out.len)
+		refill(watch);
 	len = watch->out.len - watch->out_sent;
-	if (watch->broken && len <= 1)
-		return WATCH_CUT;
 	if (len == 0) {
+		if (watch->half)
+			return WATCH_CUT;
 		watch->waiting = !watch->ended;
 		return watch->ended ? WATCH_END : WATCH_NOTHING;
-	}
-	if (watch->broken) {
-		/* half an event, then the end */
-		len /= 2;
-		watch->out.len = watch->out_sent + len;
 	}
 	if (len > max)
 		len = max;
@@ -310,7 +317,7 @@ void api_watch_notify(struct api *api, struct api_resource *resource)
 /* Skips what the watch does not see; true when there is something for it. */
 static bool has_news(struct api_watch *watch)
 {
-	if (watch->broken || watch->ended || watch->out_sent < watch->out.len || overtaken(watch) ||
+	if (watch->ended || watch->half || watch->out_sent < watch->out.len || overtaken(watch) ||
 	    watch->resource->gone)
 		return true;
 	for (; watch->cursor < watch->resource->event_end; watch->cursor++) {

@@ -37,6 +37,8 @@ struct api_watch {
 	bool waiting;      /* its transport has been told there is nothing */
 	bool ended;
 	bool broken;    /* a fault: end in the middle of an event */
+	bool reset;     /* and by RST */
+	bool half;      /* half an event is in out, then the end */
 	bool last_sent; /* the bookmark before the end is out */
 	ev_tstamp expires;
 	ev_tstamp next_bookmark;
