@@ -1,7 +1,7 @@
 # FrameworkController in C. `make deps demo` shows it, `make deps test` tests it.
 # Every dependency is a Debian package and is named here, nowhere else.
 PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-dev libzmq3-dev libyaml-dev \
-	libmicrohttpd-dev libprotobuf-c-dev protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
+	libmicrohttpd-dev libgnutls28-dev libprotobuf-c-dev protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
 PACKAGES_TEST := libcmocka-dev clang clang-format clang-tidy cppcheck libclang-rt-14-dev jq openssl curl ca-certificates \
 	procps
 
@@ -28,7 +28,7 @@ CFLAGS_ALL += -O2 $(HARDENING)
 LDFLAGS_ALL := $(LINK_HARDENING)
 endif
 CFLAGS_ALL += $(CFLAGS)
-LIBS := -Wl,--as-needed -lcurl -ljansson -lev -lzmq -lyaml -lmicrohttpd -lprotobuf-c -lpcre2-8 -lz -luuid -lresolv -lpthread -lm
+LIBS := -Wl,--as-needed -lcurl -ljansson -lev -lzmq -lyaml -lmicrohttpd -lgnutls -lprotobuf-c -lpcre2-8 -lz -luuid -lresolv -lpthread -lm
 
 # ---- what is built from what -------------------------------------------------------------------------------------
 # A program is its folder's main.c and the folder's library (everything else in it), on top of libcommon.

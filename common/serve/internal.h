@@ -1,0 +1,103 @@
+/* Inside the HTTP server: connections and requests as serve.c (the listener and its loop), request.c (what handlers do
+ * with requests), answer.c and tls.c share them; nobody else includes this. */
+#ifndef SERVE_INTERNAL_H
+#define SERVE_INTERNAL_H
+
+#include <ev.h>
+#include <microhttpd.h>
+
+#include "common/base/buf.h"
+#include "common/serve/serve.h"
+
+enum { MOUNTS_MAX = 8 };
+
+/* READING: idle, or a request comes in. WORKING: a handler has it, for as long as it likes. ANSWERING: the client takes
+ * the answer. Then READING again. */
+enum conn_phase { CONN_READING, CONN_WORKING, CONN_ANSWERING };
+
+struct conn {
+	struct serve *serve;
+	struct conn *prev, *next;
+	int fd;
+	enum conn_phase phase;
+	int64_t since_ms; /* when the phase began */
+	struct serve_request *request;
+};
+
+struct serve_request {
+	struct serve *serve;
+	struct conn *conn;
+	struct MHD_Connection *mhd;
+	char *method;
+	char *path;
+	struct buf body;
+	size_t body_dropped; /* bytes past body_max */
+	bool dispatched;     /* a handler has seen it */
+	bool parked;
+	bool suspended; /* libmicrohttpd was told to leave it alone */
+	bool dead;      /* gone: its connection ends at the next occasion */
+	struct serve_answer *answer;
+	void (*gone)(void *arg);
+	void *gone_arg;
+};
+
+struct mount {
+	const char *prefix;
+	serve_handler *handler;
+	void *arg;
+};
+
+struct serve {
+	struct ev_loop *loop;
+	struct MHD_Daemon *daemon;
+	char *address;
+	size_t body_max;
+	unsigned max_connections;
+	int request_timeout_ms;
+	int answer_timeout_ms;
+	bool (*ready)(void *arg, struct buf *why);
+	void (*metrics)(void *arg, struct buf *out);
+	void *arg;
+	struct mount mounts[MOUNTS_MAX];
+	size_t mount_count;
+	struct conn *conns;
+	struct ev_io io;       /* libmicrohttpd's epoll */
+	struct ev_timer timer; /* when it wants to be run */
+	struct ev_timer sweep; /* looks for connections that take too long */
+	int leave_epoll;       /* parked connections, for EPOLLRDHUP alone, which libev does not know */
+	struct ev_io leave_io;
+	struct serve_counters counters;
+	bool tls;
+};
+
+/* ---- serve.c ---- */
+
+/* libmicrohttpd has something to do that its epoll does not show (PITFALLS "libmicrohttpd" 1). */
+void serve_run_soon(struct serve *serve);
+void conn_enter(struct conn *conn, enum conn_phase phase);
+
+/* ---- request.c ---- */
+
+/* MHD_AccessHandlerCallback and MHD_RequestCompletedCallback. */
+enum MHD_Result request_access(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
+			       const char *version, const char *upload, size_t *upload_len, void **slot);
+void request_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum MHD_RequestTerminationCode code);
+/* Its client has left, or the server ends: tells the handler and lets the connection end. */
+void request_leave(struct serve_request *request);
+
+/* ---- answer.c ---- */
+
+int answer_status(const struct serve_answer *answer);
+/* Queues it on the connection, as gzip where the client takes that. */
+enum MHD_Result answer_queue(struct serve_answer *answer, struct MHD_Connection *mhd);
+struct serve_answer *answer_hold(struct serve_answer *answer);
+
+/* ---- tls.c ---- */
+
+/* Loads the files of the process' one server with TLS. 0, or -1 and *err naming the file. */
+int tls_start(const char *cert_file, const char *key_file, struct error *err);
+void tls_stop(void);
+/* For MHD_OPTION_HTTPS_CERT_CALLBACK. */
+void *tls_callback(void);
+
+#endif

@@ -1,0 +1,180 @@
+/* The Prometheus text format; see metrics.h. */
+#include "common/serve/metrics.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+
+void metrics_family(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* Whole numbers up to 2^53 as such; "%g" alone would round them. */
+static void put_number(struct buf *out, double value)
+{
+	if (isinf(value))
+		buf_puts(out, value > 0 ? "+Inf" : "-Inf");
+	else if (value == floor(value) && fabs(value) < 9007199254740992.0)
+		buf_printf(out, "%.0f", value);
+	else
+		buf_printf(out, "%.9g", value);
+}
+
+static void put_label(struct buf *out, const char *name, const char *value)
+{
+	buf_printf(out, "%s=\"", name);
+	for (const char *c = value; *c != '\0'; c++) {
+		if (*c == '\n')
+			buf_puts(out, "\\n");
+		else if (*c == '"' || *c == '\\')
+			buf_printf(out, "\\%c", *c);
+		else
+			buf_putc(out, *c);
+	}
+	buf_putc(out, '"');
+}
+
+void metrics_value(struct buf *out, const char *name, double value, ...)
+{
+	va_list labels;
+	const char *label;
+	char separator = '{';
+
+	buf_puts(out, name);
+	va_start(labels, value);
+	while ((label = va_arg(labels, const char *)) != NULL) {
+		const char *text = va_arg(labels, const char *);
+
+		buf_putc(out, separator);
+		put_label(out, label, text == NULL ? "" : text);
+		separator = ',';
+	}
+	va_end(labels);
+	buf_puts(out, separator == ',' ? "} " : " ");
+	put_number(out, value);
+	buf_putc(out, '\n');
+}
+
+void metrics_counter(struct buf *out, const char *name, const char *help, uint64_t value)
+{
+	metrics_family(out, name, "counter", help);
+	metrics_value(out, name, (double)value, NULL);
+}
+
+void metrics_gauge(struct buf *out, const char *name, const char *help, double value)
+{
+	metrics_family(out, name, "gauge", help);
+	metrics_value(out, name, value, NULL);
+}
+
+/* ---- histograms -------------------------------------------------------------------------------------------------- */
+
+void metrics_histogram_init(struct metrics_histogram *histogram, double first, double factor, size_t count)
+{
+	*histogram = (struct metrics_histogram){0};
+	for (size_t i = 0; i < count && i < METRICS_BUCKETS_MAX; i++) {
+		histogram->bounds[histogram->bound_count++] = first;
+		first *= factor;
+	}
+}
+
+void metrics_histogram_observe(struct metrics_histogram *histogram, double value)
+{
+	size_t i = 0;
+
+	while (i < histogram->bound_count && value > histogram->bounds[i])
+		i++;
+	histogram->buckets[i]++;
+	histogram->sum += value;
+}
+
+void metrics_histogram_write(struct buf *out, const char *name, const char *help,
+			     const struct metrics_histogram *histogram)
+{
+	uint64_t total = 0;
+
+	metrics_family(out, name, "histogram", help);
+	for (size_t i = 0; i <= histogram->bound_count; i++) {
+		total += histogram->buckets[i];
+		buf_printf(out, "%s_bucket{le=\"", name);
+		put_number(out, i < histogram->bound_count ? histogram->bounds[i] : INFINITY);
+		buf_printf(out, "\"} %llu\n", (unsigned long long)total);
+	}
+	buf_printf(out, "%s_sum ", name);
+	put_number(out, histogram->sum);
+	buf_printf(out, "\n%s_count %llu\n", name, (unsigned long long)total);
+}
+
+/* ---- the process itself ------------------------------------------------------------------------------------------ */
+
+static double resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	long size;
+	long resident = 0;
+
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%ld %ld", &size, &resident) != 2)
+		resident = 0;
+	fclose(file);
+	return (double)resident * (double)sysconf(_SC_PAGESIZE);
+}
+
+static double open_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	double count = 0;
+
+	if (dir == NULL)
+		return 0;
+	for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+		if (entry->d_name[0] != '.')
+			count++;
+	closedir(dir);
+	return count - 1; /* the directory's own */
+}
+
+/* Unix seconds; from the boot clock's ticks in /proc/self/stat, field 22 (proc(5)). */
+static double start_time(void)
+{
+	FILE *file = fopen("/proc/self/stat", "re");
+	char line[1024] = "";
+	const char *field;
+	unsigned long long ticks = 0;
+
+	if (file == NULL)
+		return 0;
+	if (fgets(line, sizeof(line), file) == NULL)
+		line[0] = '\0';
+	fclose(file);
+	field = strrchr(line, ')'); /* the program's name may hold spaces */
+	for (int number = 2; field != NULL && number < 22; number++)
+		field = strchr(field + 1, ' ');
+	if (field != NULL)
+		ticks = strtoull(field, NULL, 10);
+	return (double)(clock_wall_ms() - clock_boot_ms()) / 1000 + (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+void metrics_process(struct buf *out)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	metrics_family(out, "process_cpu_seconds_total", "counter", "User and system CPU time spent.");
+	metrics_value(out, "process_cpu_seconds_total",
+		      (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+			      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
+		      NULL);
+	metrics_gauge(out, "process_resident_memory_bytes", "Resident memory.", resident_bytes());
+	metrics_gauge(out, "process_open_fds", "Open file descriptors.", open_fds());
+	metrics_gauge(out, "process_start_time_seconds", "Start of the process, in unix seconds.", start_time());
+}

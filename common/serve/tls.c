@@ -1,0 +1,242 @@
+/* The certificate of the process' one server with TLS, read again when its files change: libmicrohttpd asks for it at
+ * each handshake. GnuTLS hands its callback no argument of ours, hence one per process. */
+#include <errno.h>
+#include <fcntl.h>
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/serve/internal.h"
+
+enum { CHAIN_MAX = 8, LOOK_MS = 1000, RETIRED_MS = 10 * 60 * 1000, FILE_MAX = 1024 * 1024 };
+
+/* One reading of the files. Handshakes in progress may still use a replaced one: it is freed ten minutes later, when
+ * each of them has long ended or timed out. */
+struct material {
+	struct material *older;
+	gnutls_pcert_st chain[CHAIN_MAX];
+	unsigned chain_len;
+	gnutls_privkey_t key;
+	int64_t retired_ms; /* 0: in use */
+};
+
+struct stamp {
+	int64_t mtime_ns;
+	ino_t inode;
+	off_t size;
+};
+
+static struct {
+	char *cert_file;
+	char *key_file;
+	struct stamp cert_stamp;
+	struct stamp key_stamp;
+	int64_t looked_ms;
+	struct material *material; /* the newest first */
+} tls;
+
+static void material_free(struct material *material)
+{
+	for (unsigned i = 0; i < material->chain_len; i++)
+		gnutls_pcert_deinit(&material->chain[i]);
+	if (material->key != NULL)
+		gnutls_privkey_deinit(material->key);
+	free(material);
+}
+
+static int read_file(const char *path, struct buf *out, struct error *err)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char chunk[4096];
+	ssize_t count;
+
+	if (fd < 0)
+		return error_set_errno(err, errno, "open %s", path);
+	while ((count = read(fd, chunk, sizeof(chunk))) > 0 && out->len < FILE_MAX)
+		buf_append(out, chunk, (size_t)count);
+	if (count < 0)
+		return error_set_errno(err, errno, "read %s", path);
+	if (out->len == 0 || out->len >= FILE_MAX)
+		return error_set(err, "%s has %zu bytes, expected PEM text", path, out->len);
+	return 0;
+}
+
+static struct stamp stamp_of(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return (struct stamp){0};
+	return (struct stamp){
+		.mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+		.inode = st.st_ino,
+		.size = st.st_size,
+	};
+}
+
+static bool stamp_same(const struct stamp *a, const struct stamp *b)
+{
+	return a->mtime_ns == b->mtime_ns && a->inode == b->inode && a->size == b->size;
+}
+
+static int load_chain(struct material *material, const struct buf *pem, struct error *err)
+{
+	gnutls_datum_t datum = {(unsigned char *)pem->data, (unsigned)pem->len};
+	unsigned count = CHAIN_MAX;
+	int result = gnutls_pcert_list_import_x509_raw(material->chain, &count, &datum, GNUTLS_X509_FMT_PEM, 0);
+
+	if (result < 0)
+		return error_set(err, "certificate %s: %s", tls.cert_file, gnutls_strerror(result));
+	material->chain_len = count;
+	return 0;
+}
+
+static int load_key(struct material *material, const struct buf *pem, struct error *err)
+{
+	gnutls_datum_t datum = {(unsigned char *)pem->data, (unsigned)pem->len};
+	int result = gnutls_privkey_init(&material->key);
+
+	if (result == 0)
+		result = gnutls_privkey_import_x509_raw(material->key, &datum, GNUTLS_X509_FMT_PEM, NULL, 0);
+	if (result < 0)
+		return error_set(err, "key %s: %s", tls.key_file, gnutls_strerror(result));
+	return 0;
+}
+
+/* While files are being replaced one may already be new and the other not. */
+static int check_pair(const struct material *material, struct error *err)
+{
+	unsigned char of_cert[64];
+	unsigned char of_key[64];
+	size_t cert_len = sizeof(of_cert);
+	size_t key_len = sizeof(of_key);
+	gnutls_pubkey_t public_key;
+	int result = gnutls_pubkey_init(&public_key);
+
+	if (result == 0)
+		result = gnutls_pubkey_import_privkey(public_key, material->key, 0, 0);
+	if (result == 0)
+		result = gnutls_pubkey_get_key_id(public_key, GNUTLS_KEYID_USE_SHA256, of_key, &key_len);
+	gnutls_pubkey_deinit(public_key);
+	if (result == 0)
+		result = gnutls_pubkey_get_key_id(material->chain[0].pubkey, GNUTLS_KEYID_USE_SHA256, of_cert,
+						  &cert_len);
+	if (result < 0)
+		return error_set(err, "key %s: %s", tls.key_file, gnutls_strerror(result));
+	if (cert_len != key_len || memcmp(of_cert, of_key, key_len) != 0)
+		return error_set(err, "key %s does not belong to certificate %s", tls.key_file, tls.cert_file);
+	return 0;
+}
+
+static struct material *load(struct error *err)
+{
+	cleanup_buf struct buf cert = {0};
+	cleanup_buf struct buf key = {0};
+	struct material *material = mem_calloc(1, sizeof(*material));
+
+	if (read_file(tls.cert_file, &cert, err) == 0 && read_file(tls.key_file, &key, err) == 0 &&
+	    load_chain(material, &cert, err) == 0 && load_key(material, &key, err) == 0 &&
+	    check_pair(material, err) == 0)
+		return material;
+	material_free(material);
+	return NULL;
+}
+
+static void free_retired(int64_t now_ms)
+{
+	struct material **link = &tls.material;
+
+	while (*link != NULL) {
+		struct material *material = *link;
+
+		if (material->retired_ms == 0 || now_ms < material->retired_ms + RETIRED_MS) {
+			link = &material->older;
+			continue;
+		}
+		*link = material->older;
+		material_free(material);
+	}
+}
+
+static void refresh(void)
+{
+	int64_t now_ms = clock_boot_ms();
+	struct stamp cert = stamp_of(tls.cert_file);
+	struct stamp key = stamp_of(tls.key_file);
+	struct material *fresh;
+	struct error err;
+
+	tls.looked_ms = now_ms;
+	free_retired(now_ms);
+	if (stamp_same(&cert, &tls.cert_stamp) && stamp_same(&key, &tls.key_stamp))
+		return;
+	tls.cert_stamp = cert; /* what does not load now is not tried again before it changes again */
+	tls.key_stamp = key;
+	fresh = load(&err);
+	if (fresh == NULL) {
+		log_error("keeping the old certificate: %s", err.message);
+		return;
+	}
+	log_info("read certificate %s again", tls.cert_file);
+	tls.material->retired_ms = now_ms;
+	fresh->older = tls.material;
+	tls.material = fresh;
+}
+
+static int on_retrieve(gnutls_session_t session, const gnutls_datum_t *request_cas, int request_cas_count,
+		       const gnutls_pk_algorithm_t *algorithms, int algorithms_count, gnutls_pcert_st **chain,
+		       unsigned *chain_len, gnutls_privkey_t *key)
+{
+	(void)session;
+	(void)request_cas;
+	(void)request_cas_count;
+	(void)algorithms;
+	(void)algorithms_count;
+	if (clock_boot_ms() >= tls.looked_ms + LOOK_MS)
+		refresh();
+	*chain = tls.material->chain;
+	*chain_len = tls.material->chain_len;
+	*key = tls.material->key;
+	return 0;
+}
+
+void *tls_callback(void)
+{
+	gnutls_certificate_retrieve_function2 *callback = on_retrieve;
+
+	return (void *)callback;
+}
+
+int tls_start(const char *cert_file, const char *key_file, struct error *err)
+{
+	if (tls.material != NULL)
+		return error_set(err, "this process serves TLS already");
+	tls.cert_file = mem_strdup(cert_file);
+	tls.key_file = mem_strdup(key_file);
+	tls.cert_stamp = stamp_of(cert_file);
+	tls.key_stamp = stamp_of(key_file);
+	tls.looked_ms = clock_boot_ms();
+	tls.material = load(err);
+	if (tls.material != NULL)
+		return 0;
+	tls_stop();
+	return -1;
+}
+
+void tls_stop(void)
+{
+	while (tls.material != NULL) {
+		struct material *material = tls.material;
+
+		tls.material = material->older;
+		material_free(material);
+	}
+	free(tls.cert_file);
+	free(tls.key_file);
+	tls.cert_file = tls.key_file = NULL;
+}

@@ -1,0 +1,579 @@
+#define _GNU_SOURCE
+/* The HTTP server side: health, metrics, parked requests, limits, TLS. Clients are raw sockets on the same loop, so
+ * that they can be slow, rude and gone. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ev.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/serve/metrics.h"
+#include "common/serve/serve.h"
+
+enum { PATIENCE_MS = 20 * 1000, PARKED_MAX = 64 };
+
+struct world {
+	struct ev_loop *loop;
+	struct serve *serve;
+	bool ready;
+	unsigned handled;
+	unsigned gone;
+	struct serve_request *parked[PARKED_MAX];
+	size_t parked_count;
+	char seen_query[64];
+	char seen_header[64];
+	size_t seen_body;
+};
+
+/* ---- clients ----------------------------------------------------------------------------------------------------- */
+
+struct client {
+	int fd;
+	struct buf in;
+	bool closed;
+};
+
+static struct client client_open(const struct world *world)
+{
+	struct client client = {.fd = socket(AF_INET, SOCK_STREAM, 0)};
+	struct sockaddr_in address = {.sin_family = AF_INET};
+
+	address.sin_port = htons((uint16_t)atoi(strrchr(serve_address(world->serve), ':') + 1));
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(connect(client.fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return client;
+}
+
+static void client_send(const struct client *client, const char *text)
+{
+	assert_int_equal(send(client->fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+static void client_read(struct client *client)
+{
+	char chunk[65536];
+	ssize_t count;
+
+	while ((count = recv(client->fd, chunk, sizeof(chunk), MSG_DONTWAIT)) > 0)
+		buf_append(&client->in, chunk, (size_t)count);
+	if (count == 0 || (count < 0 && errno != EAGAIN))
+		client->closed = true;
+}
+
+static void client_close(struct client *client)
+{
+	if (client->fd >= 0)
+		close(client->fd);
+	client->fd = -1;
+	buf_free(&client->in);
+}
+
+/* Whether a whole answer with a Content-Length has come. */
+static bool answered(const struct client *client)
+{
+	const char *end = client->in.data == NULL ? NULL : strstr(client->in.data, "\r\n\r\n");
+	const char *length = client->in.data == NULL ? NULL : strcasestr(client->in.data, "Content-Length:");
+
+	if (end == NULL || length == NULL)
+		return false;
+	return client->in.len >= (size_t)(end + 4 - client->in.data) + strtoul(length + 15, NULL, 10);
+}
+
+static void tick(const struct world *world)
+{
+	ev_run(world->loop, EVRUN_NOWAIT);
+	poll(NULL, 0, 1);
+}
+
+/* Runs the loop until the answer or the end of the connection is there. */
+static void client_wait(const struct world *world, struct client *client)
+{
+	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+
+	for (client_read(client); !answered(client) && !client->closed; client_read(client)) {
+		assert_true(clock_boot_ms() < until_ms);
+		tick(world);
+	}
+}
+
+static int status_of(const struct client *client)
+{
+	int status = 0;
+
+	if (client->in.data != NULL)
+		sscanf(client->in.data, "HTTP/1.1 %d", &status);
+	return status;
+}
+
+static const char *body_of(const struct client *client)
+{
+	return strstr(client->in.data, "\r\n\r\n") + 4;
+}
+
+static int get(const struct world *world, const char *request, struct buf *out)
+{
+	struct client client = client_open(world);
+	int status;
+
+	client_send(&client, request);
+	client_wait(world, &client);
+	status = status_of(&client);
+	if (out != NULL && client.in.data != NULL)
+		buf_append(out, client.in.data, client.in.len);
+	client_close(&client);
+	return status;
+}
+
+#define WAIT_FOR(world, condition)                                 \
+	do {                                                       \
+		int64_t until_ms_ = clock_boot_ms() + PATIENCE_MS; \
+		while (!(condition)) {                             \
+			assert_true(clock_boot_ms() < until_ms_);  \
+			tick(world);                               \
+		}                                                  \
+	} while (0)
+
+/* ---- the server -------------------------------------------------------------------------------------------------- */
+
+static bool is_ready(void *arg, struct buf *why)
+{
+	const struct world *world = arg;
+
+	if (!world->ready)
+		buf_puts(why, "not synced");
+	return world->ready;
+}
+
+static void put_metrics(void *arg, struct buf *out)
+{
+	const struct world *world = arg;
+
+	metrics_counter(out, "handled_total", "Handled.", world->handled);
+}
+
+static void on_gone(void *arg)
+{
+	((struct world *)arg)->gone++;
+}
+
+static void on_park(void *arg, struct serve_request *request)
+{
+	struct world *world = arg;
+
+	world->handled++;
+	assert_true(world->parked_count < PARKED_MAX);
+	world->parked[world->parked_count++] = request;
+	serve_request_park(request, on_gone, world);
+}
+
+static void on_echo(void *arg, struct serve_request *request)
+{
+	struct world *world = arg;
+	const char *query = serve_request_query(request, "q");
+	const char *header = serve_request_header(request, "authorization");
+
+	world->handled++;
+	snprintf(world->seen_query, sizeof(world->seen_query), "%s", query == NULL ? "(none)" : query);
+	snprintf(world->seen_header, sizeof(world->seen_header), "%s", header == NULL ? "(none)" : header);
+	serve_request_body(request, &world->seen_body);
+	serve_request_reply(request, 200, "text/plain", serve_request_path(request));
+}
+
+static struct world *world_new(const struct serve_options *wanted)
+{
+	struct world *world = mem_calloc(1, sizeof(*world));
+	struct serve_options options = wanted == NULL ? (struct serve_options){0} : *wanted;
+	struct error err;
+
+	world->loop = ev_loop_new(0);
+	options.address = "127.0.0.1:0";
+	options.ready = is_ready;
+	options.metrics = put_metrics;
+	options.arg = world;
+	world->serve = serve_new(world->loop, &options, &err);
+	if (world->serve == NULL)
+		fail_msg("%s", err.message);
+	serve_mount(world->serve, "/park", on_park, world);
+	serve_mount(world->serve, "/echo", on_echo, world);
+	return world;
+}
+
+static void world_free(struct world *world)
+{
+	serve_free(world->serve);
+	ev_loop_destroy(world->loop);
+	free(world);
+}
+
+static struct serve_request *take_parked(struct world *world)
+{
+	assert_true(world->parked_count > 0);
+	return world->parked[--world->parked_count];
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------- */
+
+static void health_readiness_and_metrics(void **state)
+{
+	struct world *world = world_new(NULL);
+	cleanup_buf struct buf out = {0};
+
+	(void)state;
+	assert_int_equal(get(world, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", NULL), 200);
+	assert_int_equal(get(world, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", &out), 503);
+	assert_non_null(strstr(out.data, "not synced"));
+	world->ready = true;
+	assert_int_equal(get(world, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n", NULL), 200);
+	buf_clear(&out);
+	assert_int_equal(get(world, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", &out), 200);
+	assert_non_null(strstr(out.data, "# TYPE handled_total counter\nhandled_total 0\n"));
+	assert_non_null(strstr(out.data, "http_requests_total{code=\"5xx\"} 1\n"));
+	assert_non_null(strstr(out.data, "\nprocess_cpu_seconds_total "));
+	assert_int_equal(get(world, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", NULL), 405);
+	assert_int_equal(get(world, "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", NULL), 404);
+	world_free(world);
+}
+
+static void requests_are_read_whole(void **state)
+{
+	struct world *world = world_new(NULL);
+	struct client client = client_open(world);
+
+	(void)state;
+	/* byte by byte, so that nothing depends on how it is cut */
+	for (const char *c = "POST /echo/a%20b?q=1%262 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer t\r\n"
+			     "Content-Length: 5\r\n\r\nhello";
+	     *c != '\0'; c++) {
+		assert_int_equal(send(client.fd, c, 1, 0), 1);
+		ev_run(world->loop, EVRUN_NOWAIT);
+	}
+	client_wait(world, &client);
+	assert_int_equal(status_of(&client), 200);
+	assert_string_equal(body_of(&client), "/echo/a b");
+	assert_string_equal(world->seen_query, "1&2");
+	assert_string_equal(world->seen_header, "Bearer t");
+	assert_int_equal(world->seen_body, 5);
+	/* a second one on the same connection */
+	buf_clear(&client.in);
+	client_send(&client, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+	client_wait(world, &client);
+	assert_int_equal(status_of(&client), 200);
+	assert_string_equal(world->seen_query, "(none)");
+	assert_int_equal(serve_counters(world->serve)->connections, 1);
+	client_close(&client);
+	world_free(world);
+}
+
+static void parked_requests_share_one_answer(void **state)
+{
+	struct world *world = world_new(NULL);
+	struct client clients[PARKED_MAX];
+	struct serve_answer *answer;
+
+	(void)state;
+	for (size_t i = 0; i < PARKED_MAX; i++) {
+		clients[i] = client_open(world);
+		client_send(&clients[i], "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	}
+	WAIT_FOR(world, world->parked_count == PARKED_MAX);
+	WAIT_FOR(world, serve_counters(world->serve)->parked == PARKED_MAX);
+	answer = serve_answer_new(200, "text/plain", "passed", 6);
+	while (world->parked_count > 0)
+		serve_request_answer(take_parked(world), answer);
+	serve_answer_free(answer);
+	for (size_t i = 0; i < PARKED_MAX; i++) {
+		client_wait(world, &clients[i]);
+		assert_int_equal(status_of(&clients[i]), 200);
+		assert_string_equal(body_of(&clients[i]), "passed");
+		client_close(&clients[i]);
+	}
+	assert_int_equal(world->gone, 0);
+	assert_int_equal(serve_counters(world->serve)->parked, 0);
+	world_free(world);
+}
+
+/* A connection goes on after a parked request: parking twice on it works as once. */
+static void parks_again_on_a_kept_connection(void **state)
+{
+	struct world *world = world_new(NULL);
+	struct client client = client_open(world);
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		buf_clear(&client.in);
+		client_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+		WAIT_FOR(world, serve_counters(world->serve)->parked == 1);
+		serve_request_reply(take_parked(world), 202, "text/plain", "wait");
+		client_wait(world, &client);
+		assert_int_equal(status_of(&client), 202);
+	}
+	assert_int_equal(serve_counters(world->serve)->connections, 1);
+	client_close(&client);
+	world_free(world);
+}
+
+static void notices_that_a_parked_client_left(void **state)
+{
+	struct world *world = world_new(NULL);
+	struct client stays = client_open(world);
+	struct client leaves = client_open(world);
+	struct serve_request *kept;
+
+	(void)state;
+	client_send(&stays, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	WAIT_FOR(world, serve_counters(world->serve)->parked == 1);
+	kept = take_parked(world);
+	client_send(&leaves, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	WAIT_FOR(world, serve_counters(world->serve)->parked == 2);
+	client_close(&leaves);
+	WAIT_FOR(world, world->gone == 1);
+	WAIT_FOR(world, serve_counters(world->serve)->open == 1);
+	assert_int_equal(serve_counters(world->serve)->gone, 1);
+	/* bytes of a parked client are no leaving */
+	client_send(&stays, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+	for (int i = 0; i < 20; i++)
+		tick(world);
+	assert_int_equal(world->gone, 1);
+	serve_request_reply(kept, 200, "text/plain", "1");
+	client_wait(world, &stays);
+	WAIT_FOR(world, world->handled == 3); /* the pipelined one came after it */
+	client_close(&stays);
+	world_free(world);
+}
+
+static void freeing_tells_parked_requests(void **state)
+{
+	struct world *world = world_new(NULL);
+	struct client client = client_open(world);
+	struct ev_loop *loop = world->loop;
+
+	(void)state;
+	client_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	WAIT_FOR(world, serve_counters(world->serve)->parked == 1);
+	serve_free(world->serve);
+	assert_int_equal(world->gone, 1);
+	client_read(&client);
+	assert_true(client.closed);
+	client_close(&client);
+	ev_loop_destroy(loop);
+	free(world);
+}
+
+static void refuses_what_is_too_large_or_malformed(void **state)
+{
+	const struct serve_options options = {.head_max = 8 * 1024, .body_max = 1024};
+	struct world *world = world_new(&options);
+	cleanup_free char *long_text = mem_alloc(20001);
+	cleanup_free char *request = NULL;
+	int status;
+
+	(void)state;
+	memset(long_text, 'a', 20000);
+	long_text[20000] = '\0';
+	request = mem_printf("GET /echo HTTP/1.1\r\nHost: x\r\nX-Long: %s\r\n\r\n", long_text);
+	assert_int_equal(get(world, request, NULL), 431);
+	free(request);
+	request = mem_printf("GET /echo/%s HTTP/1.1\r\nHost: x\r\n\r\n", long_text);
+	assert_int_equal(get(world, request, NULL), 414);
+	free(request);
+	request = mem_printf("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n%s", long_text);
+	assert_int_equal(get(world, request, NULL), 413);
+	free(request);
+	long_text[1025] = '\0';
+	request = mem_printf(
+		"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n401\r\n%s\r\n0\r\n\r\n",
+		long_text);
+	assert_int_equal(get(world, request, NULL), 413);
+	long_text[1024] = '\0';
+	free(request);
+	request = mem_printf("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1024\r\n\r\n%s", long_text);
+	assert_int_equal(get(world, request, NULL), 200);
+	assert_int_equal(world->handled, 1);
+	status = get(world, "\x16\x03\x01 rubbish\r\n\r\n", NULL);
+	assert_true(status == 0 || status == 400);
+	assert_int_equal(get(world, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", NULL), 200);
+	world_free(world);
+}
+
+static void slow_and_idle_clients_lose_their_place(void **state)
+{
+	const struct serve_options options = {.request_timeout_ms = 600};
+	struct world *world = world_new(&options);
+	struct client slow = client_open(world);
+	struct client idle = client_open(world);
+	struct client parked = client_open(world);
+	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+
+	(void)state;
+	client_send(&parked, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	client_send(&slow, "GET /echo HTTP/1.1\r\nX: ");
+	while (!slow.closed || !idle.closed) {
+		assert_true(clock_boot_ms() < until_ms);
+		if (send(slow.fd, "a", 1, MSG_NOSIGNAL) < 0) /* keeps being active all the time */
+			slow.closed = true;
+		client_read(&slow);
+		client_read(&idle);
+		tick(world);
+	}
+	client_read(&parked);
+	assert_false(parked.closed);
+	assert_int_equal(serve_counters(world->serve)->expired, 2);
+	serve_request_reply(take_parked(world), 200, "text/plain", "1");
+	client_wait(world, &parked);
+	assert_int_equal(status_of(&parked), 200);
+	client_close(&slow);
+	client_close(&idle);
+	client_close(&parked);
+	world_free(world);
+}
+
+/* Idle connections take every place; a newcomer gets one all the same, well before the ordinary timeout. */
+static void a_flood_makes_room(void **state)
+{
+	enum { PLACES = 20, FLOOD = 40 };
+	const struct serve_options options = {.max_connections = PLACES, .request_timeout_ms = 10 * 1000};
+	struct world *world = world_new(&options);
+	struct client flood[FLOOD];
+	int64_t begun_ms = clock_boot_ms();
+
+	(void)state;
+	for (size_t i = 0; i < FLOOD; i++)
+		flood[i] = client_open(world);
+	WAIT_FOR(world, serve_counters(world->serve)->open == PLACES);
+	assert_int_equal(get(world, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", NULL), 200);
+	assert_true(clock_boot_ms() - begun_ms < 8 * 1000);
+	for (size_t i = 0; i < FLOOD; i++)
+		client_close(&flood[i]);
+	world_free(world);
+}
+
+static void large_answers_go_out_as_gzip_if_wanted(void **state)
+{
+	struct world *world = world_new(NULL);
+	struct client plain = client_open(world);
+	struct client gzip = client_open(world);
+	cleanup_free char *text = mem_alloc(50001);
+	cleanup_free char *read = mem_alloc(60000);
+	struct serve_answer *answer;
+	z_stream stream = {0};
+
+	(void)state;
+	for (size_t i = 0; i < 50000; i++)
+		text[i] = (char)('a' + i % 23);
+	text[50000] = '\0';
+	client_send(&plain, "GET /park HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip;q=0\r\n\r\n");
+	client_send(&gzip, "GET /park HTTP/1.1\r\nHost: x\r\nAccept-Encoding: deflate, gzip\r\n\r\n");
+	WAIT_FOR(world, serve_counters(world->serve)->parked == 2);
+	answer = serve_answer_new(200, "application/json", text, 50000);
+	serve_request_answer(take_parked(world), answer);
+	serve_request_answer(take_parked(world), answer);
+	serve_answer_free(answer);
+	client_wait(world, &plain);
+	assert_string_equal(body_of(&plain), text);
+	client_wait(world, &gzip);
+	assert_non_null(strstr(gzip.in.data, "Content-Encoding: gzip"));
+	assert_non_null(strstr(gzip.in.data, "Content-Type: application/json"));
+	assert_true(gzip.in.len < 5000);
+	stream.next_in = (Bytef *)body_of(&gzip);
+	stream.avail_in = (uInt)(gzip.in.data + gzip.in.len - body_of(&gzip));
+	stream.next_out = (Bytef *)read;
+	stream.avail_out = 60000;
+	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(stream.total_out, 50000);
+	assert_memory_equal(read, text, 50000);
+	inflateEnd(&stream);
+	client_close(&plain);
+	client_close(&gzip);
+	world_free(world);
+}
+
+static void failures_are_status_objects(void **state)
+{
+	struct world *world = world_new(NULL);
+	struct client client = client_open(world);
+
+	(void)state;
+	client_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	WAIT_FOR(world, serve_counters(world->serve)->parked == 1);
+	serve_request_fail(take_parked(world), 503, 7, "say \"%s\"", "please");
+	client_wait(world, &client);
+	assert_int_equal(status_of(&client), 503);
+	assert_non_null(strstr(client.in.data, "Retry-After: 7\r\n"));
+	assert_string_equal(body_of(&client),
+			    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
+			    "\"message\":\"say \\\"please\\\"\",\"reason\":\"ServiceUnavailable\",\"code\":503}\n");
+	client_close(&client);
+	world_free(world);
+}
+
+static void bad_addresses_are_named(void **state)
+{
+	static const char *const bad[] = {"", "nothing", "127.0.0.1:", "127.0.0.1:port", "999.0.0.1:80"};
+	struct ev_loop *loop = ev_loop_new(0);
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		const struct serve_options options = {.address = bad[i]};
+
+		err.message[0] = '\0';
+		assert_null(serve_new(loop, &options, &err));
+		assert_non_null(strstr(err.message, bad[i]));
+	}
+	ev_loop_destroy(loop);
+}
+
+static void writes_the_text_format(void **state)
+{
+	cleanup_buf struct buf out = {0};
+	struct metrics_histogram histogram;
+
+	(void)state;
+	metrics_family(&out, "a", "gauge", "An a.");
+	metrics_value(&out, "a", 1.5, "x", "q\"\\\n", "y", "", NULL);
+	metrics_value(&out, "a", 12345678901.0, NULL);
+	assert_string_equal(out.data,
+			    "# HELP a An a.\n# TYPE a gauge\na{x=\"q\\\"\\\\\\n\",y=\"\"} 1.5\na 12345678901\n");
+	buf_clear(&out);
+	metrics_histogram_init(&histogram, 0.5, 2, 2);
+	metrics_histogram_observe(&histogram, 0.5);
+	metrics_histogram_observe(&histogram, 0.75);
+	metrics_histogram_observe(&histogram, 9);
+	metrics_histogram_write(&out, "h", "An h.", &histogram);
+	assert_string_equal(out.data,
+			    "# HELP h An h.\n# TYPE h histogram\nh_bucket{le=\"0.5\"} 1\nh_bucket{le=\"1\"} 2\n"
+			    "h_bucket{le=\"+Inf\"} 3\nh_sum 10.25\nh_count 3\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(health_readiness_and_metrics),
+		cmocka_unit_test(requests_are_read_whole),
+		cmocka_unit_test(parked_requests_share_one_answer),
+		cmocka_unit_test(parks_again_on_a_kept_connection),
+		cmocka_unit_test(notices_that_a_parked_client_left),
+		cmocka_unit_test(freeing_tells_parked_requests),
+		cmocka_unit_test(refuses_what_is_too_large_or_malformed),
+		cmocka_unit_test(slow_and_idle_clients_lose_their_place),
+		cmocka_unit_test(a_flood_makes_room),
+		cmocka_unit_test(large_answers_go_out_as_gzip_if_wanted),
+		cmocka_unit_test(failures_are_status_objects),
+		cmocka_unit_test(bad_addresses_are_named),
+		cmocka_unit_test(writes_the_text_format),
+	};
+
+	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);
+}
