@@ -267,7 +267,7 @@ static void test_credit(void **state)
 	struct node *node;
 	struct message *message;
 	cleanup_json json_t *object = NULL;
-	char name[16];
+	char name[24];
 
 	(void)state;
 	start_synced();
@@ -416,7 +416,7 @@ static void test_second_member(void **state)
 {
 	struct node *a;
 	struct node *b;
-	char name[16];
+	char name[24];
 
 	(void)state;
 	start_synced();
@@ -783,7 +783,7 @@ static void test_barrier(void **state)
 {
 	struct node *barrier;
 	struct node *a;
-	char name[16];
+	char name[24];
 
 	(void)state;
 	start_synced();

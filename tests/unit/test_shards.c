@@ -66,7 +66,7 @@ static void test_pool_start(void **state)
 	struct shard_table *table = make(0);
 	struct shard_member *member;
 	struct range_set fresh;
-	char name[16];
+	char name[24];
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
@@ -95,7 +95,7 @@ static void test_pool_start(void **state)
 static void test_uneven(void **state)
 {
 	struct shard_table *table = make(0);
-	char name[16];
+	char name[24];
 
 	(void)state;
 	for (int i = 0; i < 5; i++) {
@@ -312,7 +312,7 @@ static void test_gone_and_back(void **state)
 	struct shard_table *table = make(0);
 	struct shard_member *members[4];
 	struct range_set before[4];
-	char name[16];
+	char name[24];
 	uint32_t moved = 0;
 	int64_t now;
 
@@ -391,6 +391,7 @@ static void test_bye_without_ranges(void **state)
 	struct shard_member *a = join(table, "a", "u1", START);
 
 	(void)state;
+	shard_member_use(a, true);
 	shard_table_update(table, START);
 	assert_int_equal(shard_member_version(a), 0);
 	shard_table_bye(table, a);
@@ -408,6 +409,7 @@ static void test_closed(void **state)
 	join(table, "b", "u2", START);
 	shard_table_update(table, START);
 	shard_table_close(table);
+	shard_member_use(a, true);
 	shard_table_bye(table, a);
 	shard_table_update(table, START);
 	assert_true(shard_table_ping(table, a, shard_member_version(a), &none, &none, START));
