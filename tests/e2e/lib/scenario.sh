@@ -21,6 +21,7 @@ not_here() { # reason
 
 on_exit() {
     local status=$?
+    jobs -p | xargs -r kill 2>/dev/null || true
     ((status != 0)) || return 0
     [[ -s $RUN/out/$scenario.reason ]] || echo "a command failed: $last_failed" >"$RUN/out/$scenario.reason"
     echo "---- what is in the namespace"

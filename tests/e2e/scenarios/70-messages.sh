@@ -1,0 +1,131 @@
+# Mistakes of those who run the controller: one message each, which says what to mend, and an exit status. The watchers
+# started here never get to work: there is no second one beside the cluster's own.
+
+# Lines of severity E that the watcher has said.
+complaints() { grep -c '^E' "$1"; }
+
+# Runs fc-watcher to its end; what it says is in $said.
+ends_with() { # exit-status pattern flag...
+    local status=0 expected=$1 pattern=$2 log=$RUN/out/$scenario.stderr
+    shift 2
+    timeout 10 "$BUILD/fc-watcher" "$@" >"$log" 2>&1 || status=$?
+    said=$(<"$log")
+    expect "exit status of fc-watcher $*" "$status" "$expected"
+    expect_match "fc-watcher $*" "$said" "$pattern"
+    expect "messages of fc-watcher $*" "$(complaints "$log")" 1
+}
+
+config_says() { # text pattern
+    echo "$1" >"$RUN/out/$scenario.yaml"
+    ends_with 2 "$scenario.yaml:$2" --config "out/$scenario.yaml" --kubeconfig cluster/kubeconfig
+}
+
+run_config_mistakes() {
+    config_says $'kubeClientBurst: 5\nkubeClientQps: fast' '2:16: kubeClientQps: found the string "fast", expected a number'
+    config_says 'kubeClientQps: 20000' '1:16: kubeClientQps: found the integer 20000, expected a number'
+    config_says 'logObjectSnapshot: {pod: {onPodDeletion: 1}}' '1:42: logObjectSnapshot.pod.onPodDeletion: found the integer 1'
+    config_says $'podFailureSpec:\n- code: 205\n  podPatterns: [{reasonRegex: x}]' '2:9: .*code.*205'
+    config_says $'podFailureSpec:\n- code: 17\n  podPatterns:\n  - reasonRegex: "(("' '4:18: podFailureSpec\[0\] \(code 17\).*regular expression'
+    config_says 'a: [' '2:1: '
+    ends_with 2 "none.yaml: No such file" --config none.yaml --kubeconfig cluster/kubeconfig
+
+    # A key that nobody knows is no reason to stay away, unless that is asked for; it is named once.
+    echo 'kubeClientQsp: 10' >"$RUN/out/$scenario.yaml"
+    ends_with 2 "1:1: kubeClientQsp: unknown key" --config "out/$scenario.yaml" --strict-config --kubeconfig cluster/kubeconfig
+    ends_with 1 "kubeconfig: open none" --config "out/$scenario.yaml" --kubeconfig none
+    expect "warnings of an unknown key" "$(grep -c '1:1: kubeClientQsp: unknown key, ignored' <<<"$said")" 1
+}
+
+run_wrong_kubeconfig() {
+    local file=$RUN/out/$scenario.kubeconfig
+    ends_with 1 "kubeconfig: open none: No such file" --config config.yaml --kubeconfig none
+    echo 'clusters: [' >"$file"
+    ends_with 1 "kubeconfig: .*$scenario.kubeconfig:2:1: " --config config.yaml --kubeconfig "$file"
+    edit_kubeconfig '."current-context" = "elsewhere"' >"$file"
+    ends_with 1 'current-context: found "elsewhere", expected' --config config.yaml --kubeconfig "$file"
+    edit_kubeconfig '.contexts[0].context.cluster = "elsewhere"' >"$file"
+    ends_with 1 'cluster: found "elsewhere", expected' --config config.yaml --kubeconfig "$file"
+    ends_with 1 'API server address: found "ftp://x"' --config config.yaml --address ftp://x --kubeconfig cluster/kubeconfig
+}
+
+edit_kubeconfig() { # jq-expression
+    kubectl config view --raw -o json | jq "$1"
+}
+
+run_busy_port() {
+    local port
+    port=$(kubectl config view --minify -o jsonpath='{.clusters[0].cluster.server}' | sed 's/.*://')
+    ends_with 1 "tcp://127.0.0.1:$port: Address already in use" \
+        --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 --bus "tcp://127.0.0.1:$port"
+}
+
+# Runs fc-watcher until it complains, and then long enough for more attempts of its own: it must not repeat itself.
+keeps_trying() { # pattern flag...
+    local pattern=$1 log=$RUN/$scenario.log pid status=0 begun
+    shift
+    "$BUILD/fc-watcher" --config config.yaml "$@" >"$log" 2>&1 &
+    pid=$!
+    wait_for 5 "a complaint of fc-watcher $*" complaints "$log"
+    begun=$(now_ms)
+    wait_for 5 "three seconds are over" three_seconds_since "$begun"
+    expect_match "fc-watcher $*" "$(<"$log")" "$pattern"
+    expect "messages of fc-watcher $*" "$(complaints "$log")" 1
+    kill "$pid"
+    wait "$pid" || status=$?
+    expect "exit status after SIGTERM" "$status" 0
+}
+
+three_seconds_since() { (($(now_ms) - $1 > 3000)); }
+
+# Writes the kubeconfig of somebody with this token. The embedded cluster's own server lets everyone in, since kubectl
+# sends no token over plain HTTP: there it is for a second one.
+kubeconfig_with_token() { # token
+    local kubeconfig=cluster/kubeconfig
+    if [[ $CLUSTER == embedded ]]; then
+        kubeconfig=out/$scenario.guarded
+        echo 'alice-token,alice,alice,"testers"' >"out/$scenario.csv"
+        launch "$scenario-server" "$BUILD/fc-testapi" --token-auth-file "out/$scenario.csv" --kubeconfig "$kubeconfig"
+        wait_for 5 "a server" test -s "$kubeconfig"
+    fi
+    kubectl --kubeconfig="$kubeconfig" config view --raw -o json | jq ".users[0].user = {token: \"$1\"}" \
+        >"out/$scenario.kubeconfig"
+}
+
+run_unauthorised() {
+    kubeconfig_with_token nobody
+    keeps_trying 'frameworks.frameworkcontroller.microsoft.com.*401 Unauthorized' --kubeconfig "out/$scenario.kubeconfig"
+}
+
+# Known to the server, but without rights.
+run_forbidden() {
+    local token=alice-token
+    if [[ $CLUSTER == kubernetes ]]; then token=$(<cluster/tokens/alice); fi
+    kubeconfig_with_token "$token"
+    keeps_trying '403 Forbidden.*alice.*cannot get resource' --kubeconfig "out/$scenario.kubeconfig"
+}
+
+run_untrusted() {
+    [[ $CLUSTER == kubernetes ]] || not_here "the embedded server speaks plain HTTP"
+    edit_kubeconfig '.clusters[0].cluster |= del(."certificate-authority-data")' >"$RUN/out/$scenario.kubeconfig"
+    keeps_trying 'SSL certificate problem' --kubeconfig "out/$scenario.kubeconfig"
+}
+
+# An API server that is not there yet, or for a while: one message, and the work goes on when it is back. (One of its
+# own, as the cluster's is in use.)
+run_unreachable() {
+    local port pid log=$RUN/$scenario.log server
+    launch "$scenario-server" "$BUILD/fc-testapi" --port-file "$RUN/out/$scenario.port"
+    wait_for 5 "a server" test -s "$RUN/out/$scenario.port"
+    port=$(<"$RUN/out/$scenario.port")
+    end_processes "$RUN" 2 "$scenario-server"
+
+    "$BUILD/fc-watcher" --config config.yaml --address "http://127.0.0.1:$port" --kubeconfig "" >"$log" 2>&1 &
+    pid=$!
+    wait_for 5 "a complaint" grep -q "^E.*127.0.0.1:$port/.*Connection refused" "$log"
+    launch "$scenario-server2" "$BUILD/fc-testapi" --port "$port"
+    wait_for 10 "the reconcilers are at work" reconcilers_complete "$log"
+    expect "messages while it was not there" "$(complaints "$log")" 1
+    kill "$pid"
+    wait "$pid"
+    end_processes "$RUN" 2 "$scenario-server2"
+}
