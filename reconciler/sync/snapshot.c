@@ -122,7 +122,6 @@ static void put_task_metadata(struct buf *out, const struct round *round, size_t
 	put_pair(out, FC_FRAMEWORK_ATTEMPT_INSTANCE_UID, attempt->instance_uid);
 	put_pair(out, FC_CONFIGMAP_UID, attempt->config_map_uid);
 	put_pair(out, FC_TASKROLE_UID, attempt->roles[role].instance_uid);
-	put_pair(out, FC_TASK_UID, task->instance_uid);
 	buf_puts(out, "}}");
 }
 
