@@ -271,6 +271,36 @@ static void names_and_metadata(void **state)
 	expect_call(f, 404, "GET", CMS "/dry", NULL);
 }
 
+static void plain_kinds_are_checked(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_call(f, 400, "POST", CMS, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":1}}");
+	assert_non_null(strstr(message(f),
+			       "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: v1.ConfigMap.Data: "
+			       "ReadString: expects \" or n, but found 1"));
+	expect_call(f, 422, "POST", NS "/events",
+		    "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{\"kind\":\"Pod\",\"namespace\":\"other\"}}");
+	assert_string_equal(message(f),
+			    "Event \"e\" is invalid: involvedObject.namespace: Invalid value: \"other\": does not "
+			    "match event.namespace");
+	expect_call(f, 422, "POST", NS "/events",
+		    "{\"metadata\":{\"name\":\"e\"},\"eventTime\":\"2026-01-01T00:00:00.000000Z\",\"involvedObject\":{"
+		    "\"kind\":"
+		    "\"Pod\",\"namespace\":\"default\"}}");
+	expect_call(f, 201, "POST", NS "/events",
+		    "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{\"kind\":\"Pod\",\"namespace\":\"default\","
+		    "\"name\":"
+		    "\"p\"},\"reason\":\"R\",\"count\":1}");
+	expect_call(f, 200, "GET", NS "/events?fieldSelector=involvedObject.name%3Dp,reason%3DR", NULL);
+	assert_int_equal(json_array_size(json_object_get(f->body, "items")), 1);
+	/* Events and Leases are made by PUT too */
+	expect_call(f, 201, "PUT", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/l",
+		    "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":\"a\"}}");
+	expect_call(f, 422, "PUT", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/l",
+		    "{\"metadata\":{\"name\":\"l\"},\"spec\":{\"holderIdentity\":\"b\"}}");
+}
+
 static void sizes_are_bounded(void **state)
 {
 	struct fixture *f = *state;
@@ -572,6 +602,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(patches, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(strategic_merges_lists, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_and_metadata, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(plain_kinds_are_checked, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(sizes_are_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(selectors_choose, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(pages_are_consistent, set_up, tear_down),

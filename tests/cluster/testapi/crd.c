@@ -191,7 +191,16 @@ static json_t *columns_of(const json_t *version)
 	return json_pack("[{s:s,s:s,s:s}]", "name", "Age", "type", "date", "jsonPath", ".metadata.creationTimestamp");
 }
 
-/* Serves what the CRD says; an object of another version or scope does not survive a change of these. */
+/* What is stored keeps its old apiVersion until it is written again. */
+static void set_version(struct api_resource *resource, const char *version)
+{
+	free(resource->version);
+	free(resource->api_version);
+	resource->version = mem_strdup(version);
+	resource->api_version = mem_printf("%s/%s", resource->group, version);
+}
+
+/* Serves what the CRD says. */
 static void serve(struct api *api, const json_t *crd)
 {
 	const json_t *spec = json_object_get(crd, "spec");
@@ -209,6 +218,8 @@ static void serve(struct api *api, const json_t *crd)
 		resource->has_generation = true;
 		resource->strategy = &CUSTOM;
 	}
+	if (strcmp(resource->version, json_str(version, "name")) != 0)
+		set_version(resource, json_str(version, "name"));
 	set_names(resource, names);
 	resource->has_status = json_path(version, "subresources", "status", NULL) != NULL;
 	schema_free(resource->schema);

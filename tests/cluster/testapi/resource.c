@@ -10,6 +10,7 @@
 #include "tests/cluster/testapi/api.h"
 #include "tests/cluster/testapi/crd.h"
 #include "tests/cluster/testapi/namespaces.h"
+#include "tests/cluster/testapi/plain.h"
 #include "tests/cluster/testapi/pods.h"
 #include "tests/cluster/testapi/schema.h"
 #include "tests/cluster/testapi/store.h"
@@ -195,6 +196,9 @@ void api_resource_builtins(struct api *api)
 	api->crds->strategy = &api_crd_strategy;
 	api->crds->unconditional = false;
 	api_resource_named(api, "coordination.k8s.io", "leases")->unconditional = false;
+	find(api, "configmaps")->strategy = &api_configmap_strategy;
+	find(api, "secrets")->strategy = &api_secret_strategy;
+	find(api, "events")->strategy = &api_event_strategy;
 	set_fields(find(api, "events"), event_fields, ARRAY_LEN(event_fields));
 	set_fields(find(api, "nodes"), node_fields, ARRAY_LEN(node_fields));
 	set_fields(find(api, "secrets"), secret_fields, ARRAY_LEN(secret_fields));

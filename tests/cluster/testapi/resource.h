@@ -77,6 +77,7 @@ struct api_resource {
 	size_t event_cap;
 	uint64_t event_first;
 	uint64_t event_end;
+	size_t event_bytes; /* text of the objects in it */
 	/* Versions up to this one are not in the log any more. */
 	uint64_t compacted;
 	struct api_watch *watches;

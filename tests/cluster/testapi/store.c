@@ -13,7 +13,7 @@
 #include "tests/cluster/testapi/watch.h"
 
 /* Parsed forms kept: enough for objects under work, some tens of MB at most. */
-enum { CACHED_MAX = 1024, EVENT_LOG_FIRST = 64 };
+enum { CACHED_MAX = 1024, EVENT_LOG_FIRST = 64, EVENT_LOG_BYTES = 128 * 1024 * 1024 };
 
 static void forget_json(struct api_object *object)
 {
@@ -235,6 +235,7 @@ static void drop_event(struct api_resource *resource)
 	struct api_event *event = &resource->events[resource->event_first++ % resource->event_cap];
 
 	resource->compacted = event->version;
+	resource->event_bytes -= event->object->text_len;
 	api_object_unref(event->object);
 	api_object_unref(event->previous);
 	*event = (struct api_event){0};
@@ -261,6 +262,9 @@ static void append_event(struct api *api, struct api_resource *resource, char ty
 {
 	struct api_event *event;
 
+	resource->event_bytes += object->text_len;
+	while (resource->event_bytes > EVENT_LOG_BYTES && resource->event_first < resource->event_end)
+		drop_event(resource);
 	if (resource->event_end - resource->event_first == resource->event_cap) {
 		if (resource->event_cap < api->options.event_log)
 			grow_log(resource, api->options.event_log);
