@@ -30,8 +30,8 @@ struct pending_call {
 static struct sync_time time_now(const struct reconciler *reconciler)
 {
 	return (struct sync_time){
-		.wall_ms = reconciler->ports.wall_ms(),
-		.boot_ms = reconciler->ports.boot_ms(),
+		.wall_ms = reconciler->ports.wall_ms(reconciler->ports.context),
+		.boot_ms = reconciler->ports.boot_ms(reconciler->ports.context),
 		.live = reconciler->live,
 		.live_since_ms = reconciler->live_since_ms,
 	};
@@ -58,8 +58,7 @@ static const char *answer_text(const struct kube_answer *answer)
 										   : answer->message;
 }
 
-/* ---- status writes
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- status writes ---- */
 
 static bool write_allowed(void *arg, int64_t *timeout_ms)
 {
@@ -69,7 +68,7 @@ static bool write_allowed(void *arg, int64_t *timeout_ms)
 static void write_again_later(struct item *item, const struct kube_answer *answer)
 {
 	struct reconciler *reconciler = item->reconciler;
-	int64_t now_ms = reconciler->ports.boot_ms();
+	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
 
 	backoff_fail(&item->writes, &reconciler->random, now_ms, answer->retry_after_ms);
 }
@@ -148,7 +147,8 @@ static void start_write(struct item *item)
 	request.body = body.data;
 	request.body_len = body.len;
 	item->writing = true;
-	item->writing_version = framework_write_started(item->framework, reconciler->ports.boot_ms());
+	item->writing_version = framework_write_started(item->framework,
+							reconciler->ports.boot_ms(reconciler->ports.context));
 	reconciler->ports.request(reconciler->ports.context, &request, on_written, item);
 }
 
@@ -193,7 +193,7 @@ static void write_status(struct item *item)
 {
 	if (item->writing)
 		return; /* its end queues the key again */
-	if (item->reconciler->ports.boot_ms() < item->writes.until_ms) {
+	if (item->reconciler->ports.boot_ms(item->reconciler->ports.context) < item->writes.until_ms) {
 		queue_wake(item, item->writes.until_ms);
 		return;
 	}
@@ -203,8 +203,7 @@ static void write_status(struct item *item)
 		start_write(item);
 }
 
-/* ---- calls
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static void start_waiting(struct reconciler *reconciler);
 

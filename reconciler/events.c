@@ -133,8 +133,8 @@ static void post_first(struct events *events, const struct framework *framework,
 	recent->text = text;
 	recent->ns = mem_strdup(framework->ns);
 	recent->name = mem_printf("%s.%016" PRIx64, framework->name, random_u64(&events->reconciler->random));
-	recent->first_wall_ms = events->reconciler->ports.wall_ms();
-	recent->written_ms = events->reconciler->ports.boot_ms();
+	recent->first_wall_ms = events->reconciler->ports.wall_ms(events->reconciler->ports.context);
+	recent->written_ms = events->reconciler->ports.boot_ms(events->reconciler->ports.context);
 	recent->count = 1;
 	HASH_ADD_KEYPTR(hh, events->recent, recent->text, strlen(recent->text), recent);
 	write_event(&body, events, framework, event, recent);
@@ -143,7 +143,7 @@ static void post_first(struct events *events, const struct framework *framework,
 
 static void count_up(struct events *events, struct recent *recent)
 {
-	int64_t now_ms = events->reconciler->ports.boot_ms();
+	int64_t now_ms = events->reconciler->ports.boot_ms(events->reconciler->ports.context);
 	cleanup_buf struct buf body = {0};
 	cleanup_free char *path = NULL;
 	char time[TIME_RFC3339_SIZE];
@@ -153,8 +153,9 @@ static void count_up(struct events *events, struct recent *recent)
 		return;
 	recent->written_ms = now_ms;
 	path = mem_printf("/api/v1/namespaces/%s/events/%s", recent->ns, recent->name);
-	buf_printf(&body, "{\"count\":%d,\"lastTimestamp\":\"%s\"}", recent->count,
-		   time_format_rfc3339(events->reconciler->ports.wall_ms() / 1000, time));
+	buf_printf(
+		&body, "{\"count\":%d,\"lastTimestamp\":\"%s\"}", recent->count,
+		time_format_rfc3339(events->reconciler->ports.wall_ms(events->reconciler->ports.context) / 1000, time));
 	request(events, "PATCH", "application/merge-patch+json", path, &body);
 }
 

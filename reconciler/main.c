@@ -46,7 +46,11 @@ struct options {
 };
 
 struct process {
+	struct ev_loop *loop;
 	struct reconciler reconciler;
+	ev_prepare prepare;
+	ev_idle idle; /* keeps the loop from sleeping while rounds are left */
+	ev_timer wake;
 	struct config config;
 	struct kube_client *client;
 	struct member *member;
@@ -58,8 +62,7 @@ struct process {
 	int exit_code;
 };
 
-/* ---- the member's callbacks
- * -------------------------------------------------------------------------------------------- */
+/* ---- the member's callbacks ---- */
 
 static void on_granted(void *arg, const struct range_set *fresh)
 {
@@ -139,7 +142,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 	}
 	log_error("the watcher refuses us for good: %s", reason);
 	process->exit_code = EXIT_FAILURE;
-	ev_break(process->reconciler.loop, EVBREAK_ALL);
+	ev_break(process->loop, EVBREAK_ALL);
 }
 
 static const struct member_handler handler = {
@@ -155,8 +158,7 @@ static const struct member_handler handler = {
 	.refused = on_refused,
 };
 
-/* ---- ports
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- ports ---- */
 
 static struct kube_call *port_request(void *context, const struct kube_request *request, kube_done *done, void *arg)
 {
@@ -172,8 +174,68 @@ static int64_t port_lease_left_ms(void *context, uint32_t range)
 	return member_lease_left_ms(process->member, range);
 }
 
-/* ---- signals
- * ------------------------------------------------------------------------------------------------------------ */
+static int64_t port_boot_ms(void *context)
+{
+	(void)context;
+	return clock_boot_ms();
+}
+
+static int64_t port_wall_ms(void *context)
+{
+	(void)context;
+	return clock_wall_ms();
+}
+
+/* ---- the loop ---- */
+
+static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
+{
+	(void)loop;
+	(void)idle;
+	(void)events;
+}
+
+static void on_wake(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)timer;
+	(void)events;
+}
+
+/* Rounds run right before the loop sleeps; then it sleeps no longer than to the next wake-up. */
+static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
+{
+	struct process *process = prepare->data;
+	int64_t next_ms;
+	int64_t now_ms;
+
+	(void)events;
+	if (queue_run(&process->reconciler)) {
+		ev_idle_start(loop, &process->idle);
+		return;
+	}
+	ev_idle_stop(loop, &process->idle);
+	ev_timer_stop(loop, &process->wake);
+	next_ms = queue_next_ms(&process->reconciler);
+	if (next_ms == INT64_MAX)
+		return;
+	now_ms = clock_boot_ms();
+	ev_now_update(loop);
+	/* One millisecond more, so that the round is not before its time. */
+	ev_timer_set(&process->wake, (double)((next_ms > now_ms ? next_ms - now_ms : 0) + 1) / 1000., 0.);
+	ev_timer_start(loop, &process->wake);
+}
+
+static void watch_queue(struct process *process)
+{
+	ev_prepare_init(&process->prepare, on_prepare);
+	process->prepare.data = process;
+	ev_prepare_start(process->loop, &process->prepare);
+	ev_idle_init(&process->idle, on_idle);
+	ev_init(&process->wake, on_wake);
+}
+
+/* ---- signals ---- */
 
 static void on_drain(struct ev_loop *loop, ev_timer *timer, int events)
 {
@@ -215,7 +277,7 @@ static void on_reload(struct ev_loop *loop, ev_signal *signal, int events)
 
 static void watch_signals(struct process *process)
 {
-	struct ev_loop *loop = process->reconciler.loop;
+	struct ev_loop *loop = process->loop;
 
 	signal(SIGPIPE, SIG_IGN);
 	ev_signal_init(&process->terminate, on_end_signal, SIGTERM);
@@ -227,8 +289,7 @@ static void watch_signals(struct process *process)
 	ev_signal_start(loop, &process->reload);
 }
 
-/* ---- start
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- start ---- */
 
 static int parse_options(int argc, char **argv, struct options *out)
 {
@@ -301,7 +362,7 @@ static int start(struct process *process, const struct options *options, struct 
 			     options->kubeconfig != NULL ? options->kubeconfig : config->kube_config_file_path, &kube,
 			     err) < 0)
 		return -1;
-	process->client = kube_client_new(reconciler->loop, &kube, &client_options, err);
+	process->client = kube_client_new(process->loop, &kube, &client_options, err);
 	kube_config_free(&kube);
 	if (process->client == NULL)
 		return -1;
@@ -310,14 +371,14 @@ static int start(struct process *process, const struct options *options, struct 
 		.context = process,
 		.request = port_request,
 		.lease_left_ms = port_lease_left_ms,
-		.boot_ms = clock_boot_ms,
-		.wall_ms = clock_wall_ms,
+		.boot_ms = port_boot_ms,
+		.wall_ms = port_wall_ms,
 	};
 	reconciler->name = options->name;
 	random_init(&reconciler->random);
 	reconciler->events = events_new(reconciler);
-	queue_init(reconciler);
-	process->member = member_new(reconciler->loop, options->bus != NULL ? options->bus : config->bus_address,
+	watch_queue(process);
+	process->member = member_new(process->loop, options->bus != NULL ? options->bus : config->bus_address,
 				     options->name, &handler, process, err);
 	return process->member == NULL ? -1 : 0;
 }
@@ -330,12 +391,12 @@ static void stop(struct process *process)
 	if (process->client != NULL)
 		kube_client_free(process->client); /* its callbacks still need the store */
 	if (process->reconciler.events != NULL) {
-		queue_stop(&process->reconciler);
+		ev_prepare_stop(process->loop, &process->prepare);
 		store_free(&process->reconciler);
 		events_free(process->reconciler.events);
 	}
 	config_free(&process->config);
-	ev_loop_destroy(process->reconciler.loop);
+	ev_loop_destroy(process->loop);
 }
 
 int main(int argc, char **argv)
@@ -363,13 +424,13 @@ int main(int argc, char **argv)
 		log_error("%s", err.message);
 		return EXIT_BAD_USE;
 	}
-	process.reconciler.loop = ev_default_loop(0);
+	process.loop = ev_default_loop(0);
 	watch_signals(&process);
 	if (start(&process, &options, &err) < 0) {
 		log_error("%s", err.message);
 		process.exit_code = EXIT_FAILURE;
 	} else {
-		ev_run(process.reconciler.loop, 0);
+		ev_run(process.loop, 0);
 	}
 	log_info("ends");
 	stop(&process);

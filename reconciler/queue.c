@@ -1,42 +1,105 @@
-/* Whose turn it is: each key at most once, rounds right before the loop sleeps (STYLE.md "Work gathered, done once
- * before sleep"); see reconciler.h. */
+/* Whose turn it is: each key at most once in the queue, and a heap of the keys that asked to be woken (STYLE.md "Work
+ * gathered, done once before sleep"); see reconciler.h. No loop of its own: main.c runs it before the loop sleeps, the
+ * simulator when it pleases. */
 #include <stdlib.h>
 
+#include "common/base/mem.h"
 #include "reconciler/reconciler.h"
 
 /* Rounds in one go, so that answers and pings are not kept waiting by a long queue. */
 enum { ROUNDS_AT_ONCE = 256 };
 
+/* ---- the heap of wake-ups ---- */
+
+/* heap_place counts from 1, so that 0 means "not in the heap". */
+static void place(struct reconciler *reconciler, size_t at, struct item *item)
+{
+	reconciler->heap[at - 1] = item;
+	item->heap_place = at;
+}
+
+static void sift_up(struct reconciler *reconciler, struct item *item)
+{
+	size_t at = item->heap_place;
+
+	while (at > 1 && reconciler->heap[at / 2 - 1]->wake_ms > item->wake_ms) {
+		place(reconciler, at, reconciler->heap[at / 2 - 1]);
+		at /= 2;
+	}
+	place(reconciler, at, item);
+}
+
+static void sift_down(struct reconciler *reconciler, struct item *item)
+{
+	size_t at = item->heap_place;
+
+	for (size_t child = at * 2; child <= reconciler->heap_count; child = at * 2) {
+		if (child < reconciler->heap_count &&
+		    reconciler->heap[child]->wake_ms < reconciler->heap[child - 1]->wake_ms)
+			child++;
+		if (reconciler->heap[child - 1]->wake_ms >= item->wake_ms)
+			break;
+		place(reconciler, at, reconciler->heap[child - 1]);
+		at = child;
+	}
+	place(reconciler, at, item);
+}
+
+static void heap_remove(struct reconciler *reconciler, struct item *item)
+{
+	struct item *last;
+
+	if (item->heap_place == 0)
+		return;
+	last = reconciler->heap[--reconciler->heap_count];
+	if (last != item) {
+		place(reconciler, item->heap_place, last);
+		sift_up(reconciler, last);
+		sift_down(reconciler, last);
+	}
+	item->heap_place = 0;
+}
+
 void queue_wake(struct item *item, int64_t at_ms)
 {
 	struct reconciler *reconciler = item->reconciler;
-	int64_t now_ms = reconciler->ports.boot_ms();
-	int64_t delay_ms = at_ms > now_ms ? at_ms - now_ms : 0;
 
-	if (ev_is_active(&item->timer) && item->wake_ms <= at_ms)
+	if (item->orphan || (item->heap_place != 0 && item->wake_ms <= at_ms))
 		return;
 	item->wake_ms = at_ms;
-	ev_timer_stop(reconciler->loop, &item->timer);
-	ev_now_update(reconciler->loop);
-	/* One millisecond more, so that the round is not before its time. */
-	ev_timer_set(&item->timer, (double)(delay_ms + 1) / 1000.0, 0.);
-	ev_timer_start(reconciler->loop, &item->timer);
+	if (item->heap_place != 0) {
+		sift_up(reconciler, item);
+		return;
+	}
+	if (reconciler->heap_count == reconciler->heap_cap) {
+		reconciler->heap_cap = reconciler->heap_cap == 0 ? 64 : reconciler->heap_cap * 2;
+		reconciler->heap = mem_realloc(reconciler->heap, reconciler->heap_cap, sizeof(*reconciler->heap));
+	}
+	place(reconciler, ++reconciler->heap_count, item);
+	sift_up(reconciler, item);
 }
+
+int64_t queue_next_ms(const struct reconciler *reconciler)
+{
+	return reconciler->heap_count == 0 ? INT64_MAX : reconciler->heap[0]->wake_ms;
+}
+
+/* ---- rounds ---- */
 
 static void run_round(struct item *item)
 {
 	struct reconciler *reconciler = item->reconciler;
 	struct plan plan = {0};
 	struct sync_time time = {
-		.wall_ms = reconciler->ports.wall_ms(),
-		.boot_ms = reconciler->ports.boot_ms(),
+		.wall_ms = reconciler->ports.wall_ms(reconciler->ports.context),
+		.boot_ms = reconciler->ports.boot_ms(reconciler->ports.context),
 		.live = reconciler->live,
 		.live_since_ms = reconciler->live_since_ms,
 	};
 
 	reconciler->rounds++;
+	heap_remove(reconciler, item); /* the round says anew when it wants to come back */
 	framework_sync(item->framework, &reconciler->config, &time, &reconciler->random, &plan);
-	ev_timer_stop(reconciler->loop, &item->timer);
 	if (plan.wake_ms != INT64_MAX)
 		queue_wake(item, plan.wake_ms);
 	apply_plan(item, &plan);
@@ -56,11 +119,16 @@ static struct item *take_first(struct reconciler *reconciler)
 	return item;
 }
 
-static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
+bool queue_run(struct reconciler *reconciler)
 {
-	struct reconciler *reconciler = prepare->data;
+	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
 
-	(void)events;
+	while (queue_next_ms(reconciler) <= now_ms) {
+		struct item *item = reconciler->heap[0];
+
+		heap_remove(reconciler, item);
+		queue_add(item);
+	}
 	for (int i = 0; i < ROUNDS_AT_ONCE && reconciler->queue_first != NULL; i++) {
 		struct item *item = take_first(reconciler);
 
@@ -68,38 +136,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 		if (range_set_has(&reconciler->ready, item->range))
 			run_round(item);
 	}
-	if (reconciler->queue_first != NULL)
-		ev_idle_start(loop, &reconciler->idle);
-	else
-		ev_idle_stop(loop, &reconciler->idle);
-}
-
-static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
-{
-	(void)loop;
-	(void)idle;
-	(void)events;
-}
-
-static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
-{
-	(void)loop;
-	(void)events;
-	queue_add(timer->data);
-}
-
-void queue_init(struct reconciler *reconciler)
-{
-	ev_prepare_init(&reconciler->prepare, on_prepare);
-	reconciler->prepare.data = reconciler;
-	ev_prepare_start(reconciler->loop, &reconciler->prepare);
-	ev_idle_init(&reconciler->idle, on_idle);
-}
-
-void queue_stop(struct reconciler *reconciler)
-{
-	ev_prepare_stop(reconciler->loop, &reconciler->prepare);
-	ev_idle_stop(reconciler->loop, &reconciler->idle);
+	return reconciler->queue_first != NULL;
 }
 
 void queue_add(struct item *item)
@@ -108,10 +145,6 @@ void queue_add(struct item *item)
 
 	if (item->queued || item->orphan)
 		return;
-	if (item->timer.data == NULL) {
-		ev_init(&item->timer, on_timer);
-		item->timer.data = item;
-	}
 	item->queued = true;
 	if (reconciler->queue_last == NULL)
 		reconciler->queue_first = item;
@@ -126,8 +159,7 @@ void queue_remove(struct item *item)
 	struct reconciler *reconciler = item->reconciler;
 	struct item *before = NULL;
 
-	if (item->timer.data != NULL)
-		ev_timer_stop(reconciler->loop, &item->timer);
+	heap_remove(reconciler, item);
 	if (!item->queued)
 		return;
 	for (struct item *at = reconciler->queue_first; at != item; at = at->next_queued)

@@ -3,7 +3,6 @@
 #ifndef RECONCILER_RECONCILER_H
 #define RECONCILER_RECONCILER_H
 
-#include <ev.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <uthash.h>
@@ -20,8 +19,8 @@ struct reconciler_ports {
 	struct kube_call *(*request)(void *context, const struct kube_request *request, kube_done *done, void *arg);
 	/* Milliseconds for which writes to keys of the range are allowed; <= 0: not at all. */
 	int64_t (*lease_left_ms)(void *context, uint32_t range);
-	int64_t (*boot_ms)(void);
-	int64_t (*wall_ms)(void);
+	int64_t (*boot_ms)(void *context);
+	int64_t (*wall_ms)(void *context);
 };
 
 struct reconciler;
@@ -38,8 +37,8 @@ struct item {
 	/* queue */
 	bool queued;
 	struct item *next_queued;
-	ev_timer timer;  /* the wake-up its last round asked for */
-	int64_t wake_ms; /* when that is due, boot clock */
+	int64_t wake_ms;   /* when its last round asked to come back, boot clock */
+	size_t heap_place; /* in the heap of those; 0: not in it */
 
 	/* apply */
 	uint32_t calls_on_way;
@@ -56,7 +55,6 @@ struct item {
 struct pending_call;
 
 struct reconciler {
-	struct ev_loop *loop;
 	struct reconciler_ports ports;
 	struct sync_config config;
 	enum compress_when compress;
@@ -75,8 +73,9 @@ struct reconciler {
 	struct item *queue_first;
 	struct item *queue_last;
 	uint32_t queue_length;
-	ev_prepare prepare;
-	ev_idle idle; /* keeps the loop from sleeping while the queue is not empty */
+	struct item **heap; /* who asked to be woken, the earliest first */
+	size_t heap_count;
+	size_t heap_cap;
 
 	/* apply */
 	struct pending_call *waiting_first; /* calls for which there is no place yet */
@@ -91,9 +90,11 @@ struct reconciler {
 };
 
 /* queue.c */
-void queue_init(struct reconciler *reconciler);
-void queue_stop(struct reconciler *reconciler);
-/* The key gets a round in this loop iteration, or as soon as its range is ready. */
+/* Runs the rounds that are due, up to a bound; whether some are left. Called before the loop sleeps. */
+bool queue_run(struct reconciler *reconciler);
+/* When the next key is to be woken, boot clock; INT64_MAX: none. */
+int64_t queue_next_ms(const struct reconciler *reconciler);
+/* The key gets a round in the next run, or as soon as its range is ready. */
 void queue_add(struct item *item);
 /* Gives the key a round at at_ms (boot clock), or earlier if an earlier one is arranged. */
 void queue_wake(struct item *item, int64_t at_ms);

@@ -69,8 +69,7 @@ void store_release(struct item *item)
 	item_free(item);
 }
 
-/* ---- what the watcher shows
- * ------------------------------------------------------------------------------------------ */
+/* ---- what the watcher shows ---- */
 
 static void note_seen(struct item *item, const char *name, enum object_kind kind)
 {
@@ -145,8 +144,7 @@ void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t
 	store_release(item);
 }
 
-/* ---- snapshots
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- snapshots ---- */
 
 void store_granted(struct reconciler *reconciler, const struct range_set *ranges)
 {
@@ -240,7 +238,7 @@ void store_draining(const struct reconciler *reconciler, struct range_set *out)
 void store_set_live(struct reconciler *reconciler, bool live)
 {
 	if (live && !reconciler->live)
-		reconciler->live_since_ms = reconciler->ports.boot_ms();
+		reconciler->live_since_ms = reconciler->ports.boot_ms(reconciler->ports.context);
 	reconciler->live = live;
 }
 
@@ -259,4 +257,5 @@ void store_free(struct reconciler *reconciler)
 		reconciler->orphans = item->next_orphan;
 		item_free(item);
 	}
+	free(reconciler->heap);
 }

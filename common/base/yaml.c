@@ -84,7 +84,7 @@ int yaml_error(const struct yaml_node *node, struct error *err, const char *form
 	return error_set(err, "%s:%zu:%zu: %s", node->file, node->line, node->column, message);
 }
 
-/* ---- building -------------------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 /* Makes room for the node, which becomes the root, a key, a value or an item. NULL and the error when it may not. */
 static struct yaml_node *node_add(struct loader *loader, const yaml_event_t *event, enum yaml_kind kind)
@@ -322,7 +322,7 @@ int yaml_load_file(const char *path, struct yaml_node **out, struct error *err)
 	return yaml_load(path, buf.data ? buf.data : "", buf.len, out, err);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 struct yaml_node *yaml_get(const struct yaml_node *map, const char *key)
 {
@@ -532,7 +532,7 @@ int yaml_check_kind(const struct yaml_node *node, const char *what, enum yaml_ki
 	return type_error(node, what, names[kind], err);
 }
 
-/* ---- as JSON --------------------------------------------------------------------------------------------------- */
+/* ---- as JSON ---- */
 
 static json_t *scalar_to_json(const struct yaml_node *node)
 {

@@ -35,7 +35,7 @@ struct translator {
 	struct error *err;
 };
 
-/* ---- syntax ---------------------------------------------------------------------------------------------------- */
+/* ---- syntax ---- */
 
 static int refuse(struct translator *t, const char *where, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -375,7 +375,7 @@ static int translate(struct translator *t)
 	return 0;
 }
 
-/* ---- PCRE2 ----------------------------------------------------------------------------------------------------- */
+/* ---- PCRE2 ---- */
 
 static pcre2_code *compile(const struct buf *text, struct error *err)
 {

@@ -10,7 +10,7 @@
 #include "common/framework/codes.h"
 #include "common/framework/spec.h"
 
-/* ---- completion ------------------------------------------------------------------------------------------------ */
+/* ---- completion ---- */
 
 static unsigned traits_of(const json_t *attributes)
 {
@@ -95,7 +95,7 @@ void completion_free(struct completion *completion)
 	free(completion);
 }
 
-/* ---- freeing --------------------------------------------------------------------------------------------------- */
+/* ---- freeing ---- */
 
 void task_attempt_status_free(struct task_attempt_status *attempt)
 {
@@ -150,7 +150,7 @@ int framework_status_find_role(const struct framework_status *status, const char
 	return -1;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static void put_text(struct buf *out, const char *name, const char *text)
 {

@@ -58,8 +58,7 @@ static void observe(struct framework *framework, const struct call *call, const 
 	}
 }
 
-/* ---- creates --------------------------------------------------------------------------------------------------------
- */
+/* ---- creates ---- */
 
 static void create_succeeded(struct framework *framework, struct slot *slot, const struct call *call,
 			     const struct call_answer *answer)
@@ -101,8 +100,7 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 	framework->sweep = true;
 }
 
-/* ---- gets and deletes
- * ------------------------------------------------------------------------------------------------- */
+/* ---- gets and deletes ---- */
 
 static void got(struct framework *framework, struct slot *slot, const struct call *call,
 		const struct call_answer *answer)
@@ -207,8 +205,7 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 		slot_mark_dirty(framework, slot);
 }
 
-/* ---- bodies
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- bodies ---- */
 
 static void write_config_map(const struct framework *framework, struct buf *out)
 {

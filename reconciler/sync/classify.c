@@ -65,7 +65,7 @@ char *pod_details(const struct pod *pod)
 	return buf_steal(&out);
 }
 
-/* ---- matching -------------------------------------------------------------------------------------------------- */
+/* ---- matching ---- */
 
 /* Whether pattern (NULL: not given, matches) matches text. What it matched goes into out as "key", an empty match only
  * when show_empty. */
@@ -161,7 +161,7 @@ static char *match_pod(const struct pod_pattern *pattern, const struct pod *pod)
 	return buf_steal(&out);
 }
 
-/* ---- the three ways to a code ---------------------------------------------------------------------------------- */
+/* ---- the three ways to a code ---- */
 
 static bool classify_predefined(const struct pod *pod, struct pod_failure *out)
 {
@@ -237,7 +237,7 @@ void pod_failure_free(struct pod_failure *failure)
 	*failure = (struct pod_failure){0};
 }
 
-/* ---- failed creations ------------------------------------------------------------------------------------------ */
+/* ---- failed creations ---- */
 
 static bool contains_any(const char *text, const char *const *parts)
 {

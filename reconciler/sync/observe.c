@@ -241,7 +241,7 @@ enum { GATHERED_MAX = 3 };
 uint64_t framework_write_started(struct framework *framework, int64_t boot_ms)
 {
 	framework->last_write_ms = boot_ms;
-	if (framework->gathered < GATHERED_MAX)
+	if (framework->gathered < GATHERED_MAX && framework->status.state != STATE_CREATION_PENDING)
 		framework->gathered++;
 	framework->write_by_ms = INT64_MAX;
 	return framework->version;

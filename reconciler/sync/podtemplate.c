@@ -45,8 +45,7 @@ static void put_hole(struct pod_template *template, enum hole_value value)
 	template->holes[template->hole_count++] = (struct hole){template->text.len, value};
 }
 
-/* ---- names and their values
- * ------------------------------------------------------------------------------------------- */
+/* ---- names and their values ---- */
 
 /* The thirteen names of FRAMEWORK.md §4 in the order of the environment; the first six are the placeholders, too. */
 static const struct identity {
@@ -105,8 +104,7 @@ static void put_named_value(struct pod_template *template, const char *name)
 	buf_putc(&template->text, '"');
 }
 
-/* ---- walking the template
- * ---------------------------------------------------------------------------------------------- */
+/* ---- walking the template ---- */
 
 static void put_part(struct pod_template *template, const char *text, size_t len)
 {
@@ -210,8 +208,7 @@ static bool absent(const json_t *value)
 	return value == NULL || json_is_null(value);
 }
 
-/* ---- containers
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- containers ---- */
 
 static void put_env(struct pod_template *template, json_t *env)
 {
@@ -301,8 +298,7 @@ static void put_spec(struct pod_template *template, json_t *spec)
 	buf_putc(&template->text, '}');
 }
 
-/* ---- metadata
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- metadata ---- */
 
 static bool is_own_name(const char *name, const char *const *own, size_t count)
 {
@@ -393,8 +389,7 @@ static void put_metadata(struct pod_template *template, json_t *metadata)
 	buf_putc(out, '}');
 }
 
-/* ---- compiling and filling
- * ------------------------------------------------------------------------------------------------ */
+/* ---- compiling and filling ---- */
 
 static struct pod_template *compile(const struct framework *framework, const char *role_name, json_t *pod)
 {

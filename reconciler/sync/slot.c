@@ -141,7 +141,7 @@ void slot_gone(struct slot *slot, const char *uid)
 	mem_replace(&slot->gone_uid, uid);
 }
 
-/* ---- backoff --------------------------------------------------------------------------------------------------- */
+/* ---- backoff ---- */
 
 /* DESIGN.md §3: exponential with jitter, 5 ms to 60 s. */
 enum { BACKOFF_FIRST_MS = 5, BACKOFF_LAST_MS = 60 * 1000, BACKOFF_DOUBLINGS = 14 };

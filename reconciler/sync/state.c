@@ -63,7 +63,7 @@ bool task_move_allowed(enum attempt_state from, enum attempt_state to)
 	return (task_moves[from] & BIT(to)) != 0;
 }
 
-/* ---- versions -------------------------------------------------------------------------------------------------- */
+/* ---- versions ---- */
 
 /* A pause after which a change is written as promptly as the first. */
 enum { GATHER_FORGET_MS = 3000 };
@@ -86,7 +86,7 @@ bool framework_completing(const struct framework *framework)
 	return framework->status.attempt.completion != NULL;
 }
 
-/* ---- counters -------------------------------------------------------------------------------------------------- */
+/* ---- counters ---- */
 
 static void count_task(struct role_work *work, const struct task_status *task, int32_t sign)
 {
@@ -117,7 +117,7 @@ struct role_work role_count(const struct role_status *role)
 	return work;
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------------- */
+/* ---- states ---- */
 
 static void refuse_move(const struct framework *framework, const char *who, enum attempt_state from,
 			enum attempt_state to)
@@ -137,7 +137,6 @@ void framework_enter(struct round *round, enum attempt_state state, int64_t writ
 	log_v(2, "[%s/%s]: %s -> %s", framework->ns, framework->name, attempt_state_name(status->state),
 	      attempt_state_name(state));
 	status->state = state;
-	framework->gathered = 0;
 	status->transition_time = round->now_sec;
 	if (state == STATE_RUNNING) {
 		status->attempt.run_time = round->now_sec;
@@ -195,7 +194,7 @@ void task_mark_deletion(struct round *round, size_t role, size_t index)
 	framework->roles[role].tasks[index].decided = framework->version;
 }
 
-/* ---- Tasks and roles ------------------------------------------------------------------------------------------- */
+/* ---- Tasks and roles ---- */
 
 static char *new_uuid(struct round *round)
 {
@@ -335,7 +334,7 @@ void task_new_attempt(struct round *round, size_t role, size_t index)
 	task->attempt.start_time = round->now_sec;
 }
 
-/* ---- the Framework --------------------------------------------------------------------------------------------- */
+/* ---- the Framework ---- */
 
 struct framework *framework_new(const char *ns, const char *name)
 {

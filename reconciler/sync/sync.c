@@ -12,7 +12,7 @@
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
 
-/* ---- completing an attempt --------------------------------------------------------------------------------------- */
+/* ---- completing an attempt ---- */
 
 static void report_attempt_completed(struct round *round)
 {
@@ -63,7 +63,7 @@ void attempt_complete(struct round *round, struct completion *completion, bool f
 		report_attempt_completed(round);
 }
 
-/* ---- step 4: the ConfigMap --------------------------------------------------------------------------------------- */
+/* ---- step 4: the ConfigMap ---- */
 
 /* Whether what was decided about the Framework itself may be acted on. */
 static bool may_act(struct round *round)
@@ -187,8 +187,7 @@ static void look_at_config_map(struct round *round)
 			true);
 }
 
-/* ---- step 5: AttemptCompleted -------------------------------------------------------------------------------------
- */
+/* ---- step 5: AttemptCompleted ---- */
 
 static void decide_retry(struct round *round)
 {
@@ -251,8 +250,7 @@ static void look_at_retry(struct round *round)
 		retry_when_due(round);
 }
 
-/* ---- step 6: CreationPending ----------------------------------------------------------------------------------------
- */
+/* ---- step 6: CreationPending ---- */
 
 static void create_config_map(struct round *round)
 {
@@ -282,8 +280,7 @@ static void create_config_map(struct round *round)
 		slot_send_create(round, slot);
 }
 
-/* ---- step 7: the Tasks
- * ----------------------------------------------------------------------------------------------- */
+/* ---- step 7: the Tasks ---- */
 
 static bool under_way(enum attempt_state state)
 {
@@ -379,8 +376,7 @@ static void look_at_tasks(struct round *round)
 		framework_enter(round, STATE_RUNNING, WRITE_RUNNING);
 }
 
-/* ---- conditions
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- conditions ---- */
 
 static void set_condition(struct round *round, enum condition_type type, enum condition_value value, const char *reason,
 			  const char *message)
@@ -419,8 +415,7 @@ static void update_conditions(struct round *round)
 		set_condition(round, CONDITION_SUCCEEDED, CONDITION_UNKNOWN, attempt_state_name(status->state), "");
 }
 
-/* ---- the round
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the round ---- */
 
 static void begin_status(struct round *round)
 {

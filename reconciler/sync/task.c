@@ -57,7 +57,7 @@ static bool role_in_spec(const struct turn *turn)
 	return framework_spec_find_role(&turn->framework->spec, turn->role_status->name) >= 0;
 }
 
-/* ---- the Pod as it is ------------------------------------------------------------------------------------------- */
+/* ---- the Pod as it is ---- */
 
 static struct completion *pod_completion(const struct round *round, const struct pod *pod)
 {
@@ -202,7 +202,7 @@ static void look_at_pod(struct turn *turn)
 	enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
 }
 
-/* ---- creating --------------------------------------------------------------------------------------------------- */
+/* ---- creating ---- */
 
 /* Whether the present Pod is the one that the pending attempt would create (adoption, FRAMEWORK.md §6). */
 static bool adoptable(const struct turn *turn)
@@ -289,7 +289,7 @@ static void create_pod(struct turn *turn)
 		slot_send_create(turn->round, slot);
 }
 
-/* ---- ending ----------------------------------------------------------------------------------------------------- */
+/* ---- ending ---- */
 
 static void report_completed(const struct turn *turn, const struct completion *completion)
 {
