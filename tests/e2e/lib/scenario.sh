@@ -4,6 +4,8 @@
 FRAMEWORKS=$here/frameworks
 EXPECTED=$here/expected
 EXAMPLES=$root/manifests/examples
+CLUSTER_DIR=$RUN/cluster
+. "$here/lib/api.sh"
 
 # Ends the scenario. The first word counts.
 fail() { # message
@@ -60,7 +62,7 @@ wait_completed() { # framework [seconds]
 
 # What a jq expression gives for the Framework.
 framework() { # name expression
-    k get framework "$1" -o json | jq -r "$2"
+    get_framework "$1" | jq -r "$2"
 }
 
 # Waits until a jq expression is true of the Framework.
@@ -69,7 +71,7 @@ wait_framework() { # name seconds expression
 }
 
 framework_is() { # name expression
-    k get framework "$1" -o json | jq -e "$2"
+    get_framework "$1" | jq -e "$2"
 }
 
 # Nothing of this kind is left in the namespace.

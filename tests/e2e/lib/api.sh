@@ -1,0 +1,155 @@
+# Requests by curl, which costs a tenth of what kubectl does; Frameworks written in jq; clusters of a scenario's own.
+# Sourced by scenario.sh.
+
+FRAMEWORK_API=/apis/frameworkcontroller.microsoft.com/v1
+
+# METHOD PATH [BODY [CONTENT-TYPE]]: prints the answer; fails when it is not a 2xx. CLUSTER_DIR says which cluster.
+api() {
+    local arguments=(-sS --fail-with-body -X "$1" -H "Accept: application/json")
+    (($# < 3)) || arguments+=(-H "Content-Type: ${4:-application/json}" --data-binary @-)
+    api_target arguments
+    curl "${arguments[@]}" "$api_server$2" < <((($# < 3)) || printf %s "$3")
+}
+
+# Adds what it takes to speak to the cluster to an array of curl's arguments; sets api_server.
+api_target() { # name of the array
+    local -n target=$1
+    api_server=$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")
+    [[ ! -e $CLUSTER_DIR/ca.crt ]] || target+=(--cacert "$CLUSTER_DIR/ca.crt")
+    [[ ! -e $CLUSTER_DIR/tokens/admin ]] || target+=(-H "Authorization: Bearer $(<"$CLUSTER_DIR/tokens/admin")")
+}
+
+frameworks_path() { echo "$FRAMEWORK_API/namespaces/$NS/frameworks"; }
+
+# The Framework as JSON.
+get_framework() { api GET "$(frameworks_path)/$1"; } # name
+
+# The merge patch of a Framework.
+patch_framework() { # name patch
+    api PATCH "$(frameworks_path)/$1" "$2" application/merge-patch+json >/dev/null
+}
+
+get_pod() { api GET "/api/v1/namespaces/$NS/pods/$1"; } # name
+
+# What a jq expression gives for a Pod.
+pod() { get_pod "$1" | jq -r "$2"; } # name expression
+
+pod_is() { get_pod "$1" | jq -e "$2"; } # name expression
+
+# Waits until a jq expression is true of the Pod.
+wait_pod() { # name seconds expression
+    wait_for "$2" "Pod $1: $3" pod_is "$1" "$3"
+}
+
+is_absent() { # path
+    [[ $(api GET "$1" 2>/dev/null | jq -r .reason) == NotFound ]]
+}
+
+wait_absent() { # pods/NAME or configmaps/NAME [seconds]
+    wait_for "${2:-15}" "$1 is gone" is_absent "/api/v1/namespaces/$NS/$1"
+}
+
+# The jq words that Frameworks are written with: fw(name; roles) and role(name; taskNumber; annotations of its Pods).
+# Pods that nothing says otherwise of run until they are deleted.
+JQ_WORDS='
+def role($name; $number; $annotations): {name: $name, taskNumber: $number, task: {pod: {
+    metadata: {annotations: ($annotations | with_entries(.key = "testkubelet/" + .key | .value |= tostring))},
+    spec: {restartPolicy: "Never", containers: [{name: "c", image: "i"}]}}}};
+def policy($failed; $succeeded): .frameworkAttemptCompletionPolicy =
+    {minFailedTaskCount: $failed, minSucceededTaskCount: $succeeded};
+def retry($fancy; $max): .retryPolicy = {fancyRetryPolicy: $fancy, maxRetryCount: $max};
+def task_retry($fancy; $max): .task |= retry($fancy; $max);
+def fw($name; $roles): {apiVersion: "frameworkcontroller.microsoft.com/v1", kind: "Framework", metadata: {name: $name},
+    spec: {taskRoles: $roles}};
+def ends($seconds; $code): {"run-seconds": $seconds, "exit-code": $code};
+'
+
+# Submits each Framework that the jq program makes.
+create() { # jq-program [jq arguments...]
+    local program=$1 body
+    shift
+    while read -r body; do
+        api POST "$(frameworks_path)" "$body" >/dev/null
+    done < <(jq -cn "$@" "$JQ_WORDS $program")
+}
+
+# Waits until the controller has looked at the present spec; what it did not do by then, it does not do.
+wait_observed() { # framework
+    wait_framework "$1" 15 '.status.observedGeneration == .metadata.generation'
+}
+
+# Waits until all Frameworks of the namespace are Completed.
+wait_all_completed() { # [seconds]
+    wait_for "${1:-40}" "all Frameworks are Completed" all_completed
+}
+
+all_completed() {
+    api GET "$(frameworks_path)" | jq -e '[.items[] | select(.status.state != "Completed") |
+        "\(.metadata.name) is \(.status.state)"] | if . == [] then true else error(join(", ")) end'
+}
+
+# Compares what a jq expression gives for each Framework of the namespace, sorted by name, with the lines of stdin.
+expect_frameworks() { # what expression
+    local expected
+    expected=$(LC_ALL=C sort)
+    expect_lines "$1" "$(api GET "$(frameworks_path)" | jq -r ".items[] | \"\\(.metadata.name) \\($2)\"" | LC_ALL=C sort)" "$expected"
+}
+
+expect_lines() { # what found expected
+    diff -u <(echo "$3") <(echo "$2") || fail "$1: not as expected, see the diff (+ is what was found)"
+}
+
+# The Framework's only, or first, Task.
+TASK='.status.attemptStatus.taskRoleStatuses[0].taskStatuses[0]'
+# All its Tasks.
+TASKS='.status.attemptStatus.taskRoleStatuses[].taskStatuses[]'
+
+# Waits until all Tasks of the Framework run.
+wait_running() { # framework [seconds]
+    wait_framework "$1" "${2:-15}" "[$TASKS.state] | length > 0 and all(. == \"AttemptRunning\")"
+}
+
+# Waits for an Event of the Framework that has this reason and whose message matches.
+wait_event() { # framework reason pattern
+    wait_for 15 "an Event of $1: $2 $3" has_event "$1" "$2" "$3"
+}
+
+has_event() { # framework reason pattern
+    api GET "/api/v1/namespaces/$NS/events" | jq -e --arg name "$1" --arg reason "$2" --arg pattern "$3" '
+        any(.items[]; .involvedObject.name == $name and .reason == $reason and (.message | test($pattern)))'
+}
+
+# An object that is being deleted stays until release is called for it.
+hold() { # pods/NAME
+    api PATCH "/api/v1/namespaces/$NS/$1" '{"metadata": {"finalizers": ["test/hold"]}}' \
+        application/merge-patch+json >/dev/null
+}
+
+release() { # pods/NAME
+    api PATCH "/api/v1/namespaces/$NS/$1" '{"metadata": {"finalizers": null}}' application/merge-patch+json >/dev/null
+}
+
+# Deletes an object, as a client that says nothing of how, unless a body does.
+delete() { # path below the namespace, [options]
+    api DELETE "/api/v1/namespaces/$NS/$1" "${2:-{\}}" >/dev/null
+}
+
+# Everything that happens to the resources of the namespace from now on, as lines of JSON in files.
+record() { # resource...
+    local resource list arguments=()
+    api_target arguments
+    for resource; do
+        list="/api/v1/namespaces/$NS/$resource"
+        [[ $resource != frameworks ]] || list=$(frameworks_path)
+        curl -sSN "${arguments[@]}" "$api_server$list?watch=1&resourceVersion=$(api GET "$list" | jq -r .metadata.resourceVersion)" \
+            >"$RUN/out/$scenario.$resource" &
+        recorders+=($!)
+    done
+}
+
+end_records() {
+    kill "${recorders[@]}" 2>/dev/null || true
+    wait "${recorders[@]}" 2>/dev/null || true
+    recorders=()
+}
+recorders=()
