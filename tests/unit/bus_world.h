@@ -75,7 +75,8 @@ struct world {
 	int next_uuid;
 	uint64_t version; /* of the cluster's last change */
 	double qps;
-	int blocked_ms;
+	int64_t blocked_ms;
+	int64_t grace_ms;
 	size_t router_refuses_sends; /* so many sends of the router fail */
 };
 
@@ -411,7 +412,7 @@ static inline void world_start_watcher(struct world *world, const char *nonce, u
 		.shards = {.shards = WORLD_SHARDS,
 			   .lease_ms = WORLD_LEASE,
 			   .margin_ms = WORLD_MARGIN,
-			   .grace_ms = WORLD_GRACE,
+			   .grace_ms = world->grace_ms,
 			   .blocked_ms = world->blocked_ms},
 		.epoch = epoch,
 		.qps = world->qps,
@@ -445,6 +446,7 @@ static inline struct world *world_new(void)
 	world->now_ms = 1000000;
 	world->version = 100;
 	world->qps = 100;
+	world->grace_ms = WORLD_GRACE;
 	for (size_t i = 0; i < WORLD_PEERS; i++)
 		world->nodes[i].world = world;
 	return world;

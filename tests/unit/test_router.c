@@ -156,6 +156,7 @@ static void test_absent_of_the_unknown(void **state)
 	assert_int_equal(node->shown, 0);
 	assert_int_equal(node->absences, 1);
 	assert_string_equal(node->last_absent.uid, "p1");
+	assert_int_equal(peer_counters(node->peer)->malformed_objects, 0); /* nor was it told as something empty */
 }
 
 static void test_recreated_in_the_gap(void **state)
@@ -302,6 +303,34 @@ static void test_credit(void **state)
 	assert_null(json_object_get(json_object_get(object, "metadata"), "managedFields"));
 	free(message);
 	assert_null(next_of(node, BUS_UPDATE));
+}
+
+/* A HELLO in the middle of a snapshot starts it anew: its end comes behind all of it. */
+static void test_hello_within_a_snapshot(void **state)
+{
+	struct node *node;
+	struct message *message;
+	size_t updates = 0;
+	char name[24];
+
+	(void)state;
+	start_synced();
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "fw%d", i);
+		world_present(world, KIND_FRAMEWORK, "", name, "u");
+	}
+	node = raw_node(0);
+	raw_hello(node, "a", "u", 4);
+	queue_empty(&node->down);
+	raw_hello(node, "a", "u", 100);
+	while ((message = queue_take(&node->down)) != NULL && message->head.type != BUS_SNAPSHOT_END) {
+		updates += message->head.type == BUS_UPDATE ? 1 : 0;
+		free(message);
+	}
+	assert_non_null(message);
+	free(message);
+	assert_int_equal(updates, 5);
+	assert_null(queue_take(&node->down));
 }
 
 static void test_who(void **state)
@@ -946,6 +975,7 @@ int main(void)
 		TEST(test_absent_of_the_unknown),
 		TEST(test_recreated_in_the_gap),
 		TEST(test_credit),
+		TEST(test_hello_within_a_snapshot),
 		TEST(test_who),
 		TEST(test_refusals),
 		TEST(test_names_of_the_pool),
