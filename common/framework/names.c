@@ -42,3 +42,10 @@ bool framework_name_valid(const char *name)
 
 	return name[len] == '\0' && len >= 1 && len <= NAME_MAX_LEN;
 }
+
+bool namespace_name_valid(const char *name)
+{
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+	return name[len] == '\0' && len >= 1 && len <= NAME_MAX_LEN && name[0] != '-' && name[len - 1] != '-';
+}

@@ -45,5 +45,7 @@ int attempt_state_parse(const char *name, enum attempt_state *out);
 
 /* Whether name is ^[a-z0-9]{1,63}$, as Framework and TaskRole names must be (FRAMEWORK.md §2). */
 bool framework_name_valid(const char *name);
+/* Whether name can be a namespace's: an RFC 1123 label of at most 63 bytes. */
+bool namespace_name_valid(const char *name);
 
 #endif

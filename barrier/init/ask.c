@@ -1,0 +1,335 @@
+/* The two ways to ask; see ask.h. The server holds a question back until it can say "passed" or its time is up, so
+ * one answer follows the other without a pause. The API server is asked at an interval. */
+#include "barrier/init/ask.h"
+
+#include <ev.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/random.h"
+#include "common/config/config.h"
+#include "common/framework/names.h"
+#include "common/kube/client.h"
+
+enum {
+	MISSING_MAX = 5,
+	API_TIMEOUT_MS = 30 * 1000,
+	ASK_MIN_MS = 1000,
+	HOLD_MAX_SEC = 30,           /* how long the server may hold a question; it allows 60 */
+	HOLD_MARGIN_MS = 5000,       /* for the answer to come after that */
+	SERVER_PAUSE_MS = 60 * 1000, /* a server that took a question and never answered is left alone for this */
+	SOON_MS = 1000,              /* between questions to a server that answers at once */
+	JITTER_PERCENT = 20,
+};
+
+struct asker {
+	const struct environment *environment;
+	struct ev_loop *loop;
+	struct kube_client *api;
+	struct kube_client *server; /* NULL: none */
+	struct random random;
+	bool server_answered;   /* it has, once */
+	unsigned failures;      /* of the server, in a row */
+	int64_t server_from_ms; /* not before */
+};
+
+/* ---- connections ------------------------------------------------------------------------------------------------- */
+
+static struct kube_client *connect_to(struct asker *asker, const struct kube_config *config, struct error *err)
+{
+	const struct kube_client_options options = {.user_agent = "frameworkbarrier/1.0", .max_connections = 2};
+
+	return kube_client_new(asker->loop, config, &options, err);
+}
+
+static int load_api_config(struct kube_config *out, struct error *err)
+{
+	cleanup_free char *address = NULL;
+	cleanup_free char *kubeconfig = config_environment_kubeconfig();
+
+	if (config_environment_address(&address, err) < 0)
+		return -1;
+	return kube_config_load(address, kubeconfig, out, err);
+}
+
+static bool is_loopback(const char *address)
+{
+	static const char *const prefixes[] = {"http://127.", "http://localhost:", "http://[::1]:"};
+
+	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
+		if (strncmp(address, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The server is shown what the API server is shown, or the token file named for it; a token goes over plain HTTP only
+ * when it was named for that, or stays on this machine. */
+static void fill_server_config(const struct environment *environment, const struct kube_config *api,
+			       struct kube_config *out)
+{
+	bool plain = strncmp(environment->barrier_address, "https://", 8) != 0;
+
+	*out = (struct kube_config){
+		.server = mem_strdup(environment->barrier_address),
+		.source = mem_strdup("FRAMEWORK_BARRIER_ADDRESS"),
+	};
+	while (out->server[0] != '\0' && out->server[strlen(out->server) - 1] == '/')
+		out->server[strlen(out->server) - 1] = '\0';
+	if (*environment->barrier_ca_file != '\0') {
+		out->ca_file = mem_strdup(environment->barrier_ca_file);
+	} else {
+		out->ca_file = mem_strdup(api->ca_file);
+		out->ca_data = mem_strdup(api->ca_data);
+	}
+	if (*environment->barrier_token_file != '\0') {
+		out->token_file = mem_strdup(environment->barrier_token_file);
+	} else if (!plain || is_loopback(out->server)) {
+		out->token = mem_strdup(api->token);
+		out->token_file = mem_strdup(api->token_file);
+	}
+}
+
+/* Without the server, polling goes on as if none had been named. */
+static void connect_server(struct asker *asker, const struct kube_config *api)
+{
+	const char *address = asker->environment->barrier_address;
+	struct kube_config config;
+	struct error err;
+
+	if (*address == '\0')
+		return;
+	if (strncmp(address, "http://", 7) != 0 && strncmp(address, "https://", 8) != 0) {
+		log_warning("FRAMEWORK_BARRIER_ADDRESS is \"%.200s\", expected http[s]://host:port; asking the API "
+			    "server instead",
+			    address);
+		return;
+	}
+	fill_server_config(asker->environment, api, &config);
+	asker->server = connect_to(asker, &config, &err);
+	if (asker->server == NULL)
+		log_warning("cannot use the barrier server: %s; asking the API server instead", err.message);
+	kube_config_free(&config);
+}
+
+struct asker *asker_new(const struct environment *environment, struct error *err)
+{
+	struct asker *asker = mem_calloc(1, sizeof(*asker));
+	struct kube_config api = {0};
+
+	asker->environment = environment;
+	asker->loop = ev_loop_new(EVFLAG_AUTO);
+	random_init(&asker->random);
+	if (load_api_config(&api, err) == 0)
+		asker->api = connect_to(asker, &api, err);
+	if (asker->api == NULL) {
+		kube_config_free(&api);
+		asker_free(asker);
+		return NULL;
+	}
+	connect_server(asker, &api);
+	kube_config_free(&api);
+	return asker;
+}
+
+void asker_free(struct asker *asker)
+{
+	kube_client_free(asker->server);
+	kube_client_free(asker->api);
+	ev_loop_destroy(asker->loop);
+	free(asker);
+}
+
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
+
+void answer_free(struct answer *answer)
+{
+	gang_free(&answer->gang);
+	json_decref(answer->framework);
+	free(answer->missing);
+	free(answer->message);
+	*answer = (struct answer){0};
+}
+
+static void set_failed(struct answer *out, enum verdict verdict, const char *message)
+{
+	out->verdict = verdict;
+	mem_replace(&out->message, message);
+}
+
+/* ["a","b"] → "a, b", as much of it as are strings. */
+static char *join_names(const json_t *names)
+{
+	struct buf text = {0};
+
+	for (size_t i = 0; i < json_array_size(names) && i < MISSING_MAX; i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+
+		if (name != NULL)
+			buf_printf(&text, "%s%.130s", text.len > 0 ? ", " : "", name);
+	}
+	return buf_steal(&text);
+}
+
+static char *name_missing(const struct gang *gang)
+{
+	cleanup_buf struct buf text = {0};
+	cleanup_json json_t *names = NULL;
+
+	gang_write_missing(&text, gang, MISSING_MAX);
+	names = json_parse(text.data, text.len, NULL);
+	return join_names(names);
+}
+
+/* Judges a Framework as the API server has it. */
+static void judge(const struct environment *environment, const struct kube_answer *from, struct answer *out)
+{
+	json_t *framework;
+	const char *uid;
+	struct error err;
+
+	framework = json_parse(from->body, from->body_len, &err);
+	uid = json_str(json_object_get(framework, "metadata"), "uid");
+	if (framework != NULL && uid != NULL && *environment->uid != '\0' && strcmp(uid, environment->uid) != 0) {
+		set_failed(out, VERDICT_ABSENT, "another Framework has its name now, this Pod's own is gone");
+		json_decref(framework);
+		return;
+	}
+	if (framework == NULL || framework_decompress(framework, &err) < 0 ||
+	    gang_read(framework, &out->gang, &err) < 0) {
+		set_failed(out, VERDICT_FAILED, err.message);
+		json_decref(framework);
+		return;
+	}
+	out->ready = out->gang.ready;
+	out->total = out->gang.total;
+	if (gang_passed(&out->gang)) {
+		out->verdict = VERDICT_PASSED;
+		out->framework = framework;
+		return;
+	}
+	out->verdict = VERDICT_WAITING;
+	out->missing = name_missing(&out->gang);
+	gang_free(&out->gang);
+	json_decref(framework);
+}
+
+static int64_t jittered(struct asker *asker)
+{
+	int64_t ms = asker->environment->check_interval_sec * 1000;
+
+	return ms + random_between(&asker->random, -ms * JITTER_PERCENT / 100, ms * JITTER_PERCENT / 100);
+}
+
+/* ---- the API server ---------------------------------------------------------------------------------------------- */
+
+static void ask_api(struct asker *asker, int64_t left_ms, struct answer *out)
+{
+	const struct environment *environment = asker->environment;
+	cleanup_free char *path = mem_printf("/apis/" FRAMEWORK_API_VERSION "/namespaces/%s/frameworks/%s",
+					     environment->ns, environment->name);
+	const struct kube_request request = {
+		.method = "GET",
+		.path = path,
+		.timeout_ms = left_ms < API_TIMEOUT_MS ? left_ms : API_TIMEOUT_MS,
+	};
+	struct kube_answer answer;
+
+	out->source = "the API server";
+	kube_client_call_wait(asker->api, &request, &answer);
+	if (answer.failure != KUBE_OK || answer.http_status / 100 != 2)
+		set_failed(out, answer.http_status == 404 ? VERDICT_ABSENT : VERDICT_FAILED, answer.message);
+	else
+		judge(environment, &answer, out);
+	kube_answer_free(&answer);
+	out->next_ms = jittered(asker);
+}
+
+/* ---- the barrier server ------------------------------------------------------------------------------------------ */
+
+static void read_waiting(const struct kube_answer *from, struct answer *out)
+{
+	struct error err;
+	cleanup_json json_t *body = json_parse(from->body, from->body_len, &err);
+
+	if (body == NULL) {
+		set_failed(out, VERDICT_FAILED, err.message);
+		return;
+	}
+	out->verdict = VERDICT_WAITING;
+	out->ready = json_int(body, "ready", 0);
+	out->total = json_int(body, "total", 0);
+	out->missing = join_names(json_object_get(body, "missing"));
+}
+
+static void ask_server(struct asker *asker, int64_t left_ms, struct answer *out)
+{
+	const struct environment *environment = asker->environment;
+	int64_t hold_sec = left_ms / 1000 < HOLD_MAX_SEC ? left_ms / 1000 : HOLD_MAX_SEC;
+	cleanup_free char *path = mem_printf("/v1/namespaces/%s/frameworks/%s/barrier?timeoutSeconds=%" PRId64 "%s%s",
+					     environment->ns, environment->name, hold_sec,
+					     *environment->uid == '\0' ? "" : "&uid=", environment->uid);
+	const struct kube_request request = {
+		.method = "GET",
+		.path = path,
+		.timeout_ms = hold_sec * 1000 + HOLD_MARGIN_MS,
+	};
+	int64_t asked_ms = clock_boot_ms();
+	struct kube_answer answer;
+
+	out->source = "the barrier server";
+	kube_client_call_wait(asker->server, &request, &answer);
+	if (answer.failure == KUBE_OK && answer.http_status == 200)
+		judge(environment, &answer, out);
+	else if (answer.failure == KUBE_OK && answer.http_status == 202)
+		read_waiting(&answer, out);
+	else
+		set_failed(out, answer.http_status == 404 ? VERDICT_ABSENT : VERDICT_FAILED, answer.message);
+	if (answer.failure == KUBE_TIMEOUT)
+		asker->server_from_ms = clock_boot_ms() + SERVER_PAUSE_MS;
+	kube_answer_free(&answer);
+	/* it may hold questions for less than we ask */
+	out->next_ms = clock_boot_ms() - asked_ms < SOON_MS ? SOON_MS : 0;
+}
+
+/* True when that settles this question. A server that goes (an update, say) sends all its waiters away at once: they
+ * come back to it spread over half an interval, before they turn to the API server. */
+static bool try_server(struct asker *asker, int64_t left_ms, struct answer *out)
+{
+	ask_server(asker, left_ms, out);
+	if (out->verdict == VERDICT_PASSED || out->verdict == VERDICT_WAITING) {
+		asker->server_answered = true;
+		asker->failures = 0;
+		return true;
+	}
+	if (out->verdict == VERDICT_ABSENT) /* the last word is the API server's */
+		return false;
+	asker->failures++;
+	log_warning("%s", out->message);
+	if (!asker->server_answered || asker->failures > 1)
+		return false;
+	out->next_ms = random_between(&asker->random, 0, asker->environment->check_interval_sec * 1000 / 2);
+	return true;
+}
+
+void asker_ask(struct asker *asker, int64_t left_ms, struct answer *out)
+{
+	if (left_ms < ASK_MIN_MS)
+		left_ms = ASK_MIN_MS;
+	*out = (struct answer){0};
+	if (asker->server != NULL && clock_boot_ms() >= asker->server_from_ms) {
+		int64_t asked_ms = clock_boot_ms();
+
+		if (try_server(asker, left_ms, out))
+			return;
+		left_ms -= clock_boot_ms() - asked_ms;
+		if (left_ms < ASK_MIN_MS)
+			left_ms = ASK_MIN_MS;
+		answer_free(out);
+	}
+	ask_api(asker, left_ms, out);
+}

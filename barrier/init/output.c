@@ -1,0 +1,128 @@
+/* framework.json and injector.sh; see output.h. */
+#define _GNU_SOURCE
+#include "barrier/init/output.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+/* Linux refuses to start a program with one environment string longer than this (MAX_ARG_STRLEN, execve(2)). */
+enum { ENVIRONMENT_STRING_MAX = 128 * 1024 };
+
+/* ---- the injector ------------------------------------------------------------------------------------------------ */
+
+/* An address in digits alone: nothing in it means anything to a shell. inet_pton takes no scope ("%eth0"), no name. */
+static int check_ip(const char *ip, const char *role, int32_t task, struct error *err)
+{
+	unsigned char address[sizeof(struct in6_addr)];
+
+	if (inet_pton(AF_INET, ip, address) == 1 || inet_pton(AF_INET6, ip, address) == 1)
+		return 0;
+	return error_set(err, "podIP of Task %s-%" PRId32 " is \"%.100s\", expected an IP address", role, task, ip);
+}
+
+static void put_ip(struct buf *out, const char *ip, const char *env_name, bool with_port)
+{
+	if (!with_port)
+		buf_puts(out, ip);
+	else
+		buf_printf(out, strchr(ip, ':') != NULL ? "[%s]:${FB_%s_PORT}" : "%s:${FB_%s_PORT}", ip, env_name);
+}
+
+/* Quoted, since export's words are subject to splitting and patterns in dash and ash, where [ begins one. */
+static void put_variable(struct buf *out, const struct gang_role *role, const char *env_name, bool with_port)
+{
+	const char *suffix = with_port ? "ADDRESSES" : "IPS";
+	size_t begin = out->len;
+
+	buf_printf(out, "export FB_%s_%s=\"", env_name, suffix);
+	for (int32_t i = 0; i < role->task_number; i++) {
+		if (i > 0)
+			buf_putc(out, ',');
+		put_ip(out, role->ips[i], env_name, with_port);
+	}
+	if (out->len - begin > ENVIRONMENT_STRING_MAX)
+		log_warning("FB_%s_%s is longer than programs can be given in their environment: "
+			    "read framework.json instead",
+			    env_name, suffix);
+	buf_printf(out, "\"\necho \"FB_%s_%s=${FB_%s_%s}\"\n", env_name, suffix, env_name, suffix);
+}
+
+int injector_write(struct buf *out, const struct gang *gang, struct error *err)
+{
+	buf_puts(out, "#!/bin/bash\n");
+	for (size_t i = 0; i < gang->role_count; i++) {
+		const struct gang_role *role = &gang->roles[i];
+		cleanup_free char *env_name = mem_strdup(role->name);
+
+		for (char *c = env_name; *c != '\0'; c++)
+			*c = (char)toupper((unsigned char)*c);
+		for (int32_t task = 0; task < role->task_number; task++)
+			if (check_ip(role->ips[task], role->name, task, err) < 0)
+				return -1;
+		buf_putc(out, '\n');
+		put_variable(out, role, env_name, false);
+		put_variable(out, role, env_name, true);
+	}
+	return 0;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+static int write_all(int fd, const char *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t count = write(fd, data, len);
+
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0)
+			return -1;
+		data += count;
+		len -= (size_t)count;
+	}
+	return 0;
+}
+
+static int write_file(const char *directory, const char *name, mode_t mode, const char *data, size_t len,
+		      struct error *err)
+{
+	cleanup_free char *path = mem_printf("%s/%s", directory, name);
+	cleanup_free char *temporary = mem_printf("%s/.%s.XXXXXX", directory, name);
+	int fd = mkostemp(temporary, O_CLOEXEC);
+
+	if (fd < 0)
+		return error_set_errno(err, errno, "create %s", temporary);
+	if (write_all(fd, data, len) < 0 || fchmod(fd, mode) < 0 || fsync(fd) < 0) {
+		error_set_errno(err, errno, "write %s", temporary);
+		close(fd);
+		unlink(temporary);
+		return -1;
+	}
+	if (close(fd) < 0 || rename(temporary, path) < 0) {
+		error_set_errno(err, errno, "write %s", path);
+		unlink(temporary);
+		return -1;
+	}
+	return 0;
+}
+
+int output_write(const char *directory, const json_t *framework, const struct buf *injector, struct error *err)
+{
+	cleanup_free char *text = json_text(framework);
+
+	if (write_file(directory, "framework.json", 0644, text, strlen(text), err) < 0)
+		return -1;
+	return write_file(directory, "injector.sh", 0755, injector->data, injector->len, err);
+}
