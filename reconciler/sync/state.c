@@ -99,6 +99,8 @@ static void count_task(struct role_work *work, const struct task_status *task, i
 		work->running += sign;
 	if (task->state == STATE_DELETION_PENDING)
 		work->ending += sign;
+	if (task->state == STATE_ATTEMPT_COMPLETED)
+		work->over += sign;
 	if (task->state != STATE_COMPLETED)
 		return;
 	work->completed += sign;

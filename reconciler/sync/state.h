@@ -66,6 +66,7 @@ struct role_work {
 	int32_t live;
 	int32_t running;
 	int32_t ending; /* AttemptDeletionPending: its Pod is deleted after the write */
+	int32_t over;   /* AttemptCompleted: retried after the write */
 	int32_t completed;
 	int32_t failed;
 	int32_t succeeded;

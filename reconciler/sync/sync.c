@@ -505,21 +505,24 @@ static void run_steps(struct round *round)
 		look_at_tasks(round);
 }
 
-/* Whether the Tasks that move together have all arrived: all that are not over run, or all that ran have ended. */
+/* Whether the Tasks that move together have all arrived: all that are not over run, or all that ran have ended, or all
+ * that ended are to be retried. */
 static bool gathered_all(const struct framework *framework)
 {
 	int32_t moving = 0;
 	int32_t running = 0;
 	int32_t ending = 0;
+	int32_t over = 0;
 
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
 		const struct role_work *work = &framework->roles[r];
 
-		moving += work->live - work->running - work->ending - work->completed;
+		moving += work->live - work->running - work->ending - work->over - work->completed;
 		running += work->running;
 		ending += work->ending;
+		over += work->over;
 	}
-	return moving == 0 && (running == 0) != (ending == 0);
+	return moving == 0 && (running > 0) + (ending > 0) + (over > 0) == 1;
 }
 
 static void plan_write(struct round *round)
@@ -543,9 +546,10 @@ static void check_counters(const struct framework *framework)
 		struct role_work counted = role_count(&framework->status.attempt.roles[r]);
 		const struct role_work *kept = &framework->roles[r];
 
-		if (counted.live != kept->live || counted.running != kept->running ||
-		    counted.completed != kept->completed || counted.failed != kept->failed ||
-		    counted.succeeded != kept->succeeded || counted.creation_pending != kept->creation_pending)
+		if (counted.live != kept->live || counted.running != kept->running || counted.ending != kept->ending ||
+		    counted.over != kept->over || counted.completed != kept->completed ||
+		    counted.failed != kept->failed || counted.succeeded != kept->succeeded ||
+		    counted.creation_pending != kept->creation_pending)
 			abort();
 	}
 }
