@@ -88,8 +88,9 @@ start_kubelets() {
 start_watcher() {
     local number=1
     while [[ -e $RUN/watcher-$number.log ]]; do number=$((number + 1)); done
-    (cd "$RUN" && launch "watcher-$number" "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig \
-        --workers 4)
+    # TMPDIR: a watcher that is killed leaves its bus socket behind.
+    (cd "$RUN" && launch "watcher-$number" env -u XDG_RUNTIME_DIR TMPDIR="$RUN" \
+        "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 4)
     wait_for 20 "all reconcilers have their ranges" reconcilers_complete "$RUN/watcher-$number.log"
 }
 
