@@ -54,6 +54,26 @@ submit() { # name...
     for name; do k create -f "$FRAMEWORKS/$name.yaml"; done
 }
 
+# Submits Frameworks PREFIX0, PREFIX1, … of one role, whose Pods run for so long and succeed.
+submit_many() { # prefix count seconds tasks
+    jq -n --arg prefix "$1" --argjson count "$2" --arg seconds "$3" --argjson tasks "$4" '{
+        apiVersion: "v1", kind: "List", items: [range($count) | {
+            apiVersion: "frameworkcontroller.microsoft.com/v1", kind: "Framework",
+            metadata: {name: "\($prefix)\(.)"},
+            spec: {taskRoles: [{name: "a", taskNumber: $tasks, task: {pod: {
+                metadata: {annotations: {"testkubelet/run-seconds": $seconds}},
+                spec: {restartPolicy: "Never", containers: [{name: "c", image: "i"}]}}}}]}}]}' |
+        k create --validate=false -f - >/dev/null
+}
+
+# Conditions for wait_for.
+completed_at_least() { # number of Frameworks
+    (($(k get frameworks --no-headers 2>/dev/null | awk '$2 == "Completed"' | wc -l) >= $1))
+}
+running_at_least() { # number of Pods
+    (($(k get pods --no-headers 2>/dev/null | awk '$3 == "Running"' | wc -l) >= $1))
+}
+
 # Waits for condition Completed.
 wait_completed() { # framework [seconds]
     k wait --for=condition=Completed --timeout="${2:-30}s" "framework/$1" >/dev/null ||

@@ -113,7 +113,7 @@ run_untrusted() {
 # An API server that is not there yet, or for a while: one message, and the work goes on when it is back. (One of its
 # own, as the cluster's is in use.)
 run_unreachable() {
-    local port pid log=$RUN/$scenario.log server
+    local port pid log=$RUN/$scenario.log
     launch "$scenario-server" "$BUILD/fc-testapi" --port-file "$RUN/out/$scenario.port"
     wait_for 5 "a server" test -s "$RUN/out/$scenario.port"
     port=$(<"$RUN/out/$scenario.port")
