@@ -69,5 +69,5 @@ alone_rolled_out() {
 }
 
 has_ended() { # pid
-    ! kill -0 "$1" 2>/dev/null
+    ! start_time "$1"
 }
