@@ -35,6 +35,7 @@ struct crd_keeper;
 struct crd_options {
 	int64_t check_ms;   /* crdEstablishedCheckIntervalSec */
 	int64_t timeout_ms; /* crdEstablishedCheckTimeoutSec: from the CRD's creation to its being served */
+	int64_t retry_ms;   /* first wait after a failure, doubling up to 8 s; 0: 500 */
 	int64_t recheck_ms; /* once established, it is looked at again this often; 0: never */
 };
 

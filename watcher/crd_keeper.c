@@ -151,7 +151,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 		complain(keeper, answer);
 		return;
 	}
-	keeper->retry_ms = RETRY_FIRST_MS;
+	keeper->retry_ms = keeper->options.retry_ms;
 	if (answer->http_status != 404) {
 		stored = json_parse(answer->body, answer->body_len, &err);
 		if (stored == NULL) {
@@ -193,7 +193,9 @@ struct crd_keeper *crd_keeper_new(struct ev_loop *loop, struct kube_client *clie
 	keeper->options = *options;
 	keeper->handler = handler;
 	keeper->arg = arg;
-	keeper->retry_ms = RETRY_FIRST_MS;
+	if (keeper->options.retry_ms <= 0)
+		keeper->options.retry_ms = RETRY_FIRST_MS;
+	keeper->retry_ms = keeper->options.retry_ms;
 	ev_timer_init(&keeper->timer, on_timer, 0, 0);
 	keeper->timer.data = keeper;
 	read_crd(keeper);

@@ -1,0 +1,357 @@
+/* The reconciler as a member, on a real socket against a real router: the wiring of loop, timers and lease. What the
+ * protocol does in all its turns is in test_router. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <ev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/bus/socket.h"
+#include "reconciler/member.h"
+#include "tests/unit/http_server.h"
+#include "watcher/router.h"
+
+enum { SHARDS = 8, LEASE_MS = 2000 };
+
+/* Every wait of these tests ends much sooner; this only bounds a failure. */
+static const double limit_s = 20;
+
+struct fixture {
+	struct ev_loop *loop;
+	char directory[64];
+	char endpoint[96];
+	/* the watcher */
+	struct bus_socket *socket;
+	struct router *router;
+	struct cache *cache;
+	ev_timer tick;
+	ev_prepare flush;
+	/* seen by the member */
+	struct range_set held;
+	bool held_all;
+	bool complete;
+	bool revoked;
+	bool live;
+	bool refused;
+	size_t objects;
+	bool last_object;
+	double qps;
+};
+
+static void on_granted(void *arg, const struct range_set *fresh)
+{
+	struct fixture *f = arg;
+
+	for (uint32_t r = 0; r < SHARDS; r++)
+		if (range_set_has(fresh, r))
+			range_set_add(&f->held, r);
+	f->held_all = range_set_count(&f->held) == SHARDS;
+	f->revoked = false;
+}
+
+static void on_revoked(void *arg, const struct range_set *ranges)
+{
+	struct fixture *f = arg;
+
+	for (uint32_t r = 0; r < SHARDS; r++)
+		if (range_set_has(ranges, r))
+			range_set_remove(&f->held, r);
+	f->revoked = range_set_empty(&f->held);
+	f->held_all = false;
+	f->complete = false;
+}
+
+static void on_object(void *arg, enum object_kind kind, uint32_t range, json_t *object)
+{
+	struct fixture *f = arg;
+
+	assert_int_equal(kind, KIND_FRAMEWORK);
+	assert_true(range_set_has(&f->held, range));
+	f->objects++;
+	f->last_object = strcmp(json_string_value(json_object_get(json_object_get(object, "metadata"), "name")),
+				"last") == 0;
+}
+
+static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+{
+	(void)arg;
+	(void)kind;
+	(void)range;
+	(void)absent;
+}
+
+static void on_complete(void *arg, const struct bus_snapshot_end *end)
+{
+	struct fixture *f = arg;
+
+	f->complete = range_set_count(&end->ranges) == SHARDS;
+}
+
+static void on_rate(void *arg, double qps, int burst)
+{
+	struct fixture *f = arg;
+
+	assert_true(burst >= 1);
+	f->qps = qps;
+}
+
+static void on_live(void *arg, bool live)
+{
+	((struct fixture *)arg)->live = live;
+}
+
+static uint32_t on_backlog(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static void on_draining(void *arg, struct range_set *out)
+{
+	(void)arg;
+	assert_true(range_set_empty(out));
+}
+
+static void on_refused(void *arg, const char *reason, bool final)
+{
+	struct fixture *f = arg;
+
+	assert_true(final);
+	assert_non_null(strstr(reason, "taken over"));
+	f->refused = true;
+}
+
+static const struct member_handler handler = {
+	.granted = on_granted,
+	.revoked = on_revoked,
+	.object = on_object,
+	.absent = on_absent,
+	.complete = on_complete,
+	.rate = on_rate,
+	.live = on_live,
+	.backlog = on_backlog,
+	.draining = on_draining,
+	.refused = on_refused,
+};
+
+/* ---- the watcher ------------------------------------------------------------------------------------------------ */
+
+static int port_send(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
+		     size_t body_len)
+{
+	return bus_send(((struct fixture *)arg)->socket, id, id_len, head, body, body_len);
+}
+
+static int64_t port_now_ms(void *arg)
+{
+	(void)arg;
+	return clock_boot_ms();
+}
+
+static void on_changed(void *arg, struct cache_entry *entry)
+{
+	router_changed(((struct fixture *)arg)->router, entry);
+}
+
+static const struct cache_listener listener = {.changed = on_changed};
+
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)events;
+	router_tick(((struct fixture *)timer->data)->router);
+}
+
+static void on_flush(struct ev_loop *loop, ev_prepare *prepare, int events)
+{
+	(void)loop;
+	(void)events;
+	router_flush(((struct fixture *)prepare->data)->router);
+}
+
+static void start_watcher(struct fixture *f, const char *nonce)
+{
+	const struct router_ports ports = {.send = port_send, .now_ms = port_now_ms, .arg = f};
+	struct router_options options = {
+		.shards = {.shards = SHARDS, .lease_ms = LEASE_MS, .margin_ms = 1000, .grace_ms = 5000},
+		.epoch = 1,
+		.qps = 10,
+		.burst = 10,
+	};
+	struct error err;
+
+	snprintf(options.nonce, sizeof(options.nonce), "%s", nonce);
+	f->router = router_new(&ports, &options);
+	f->cache = cache_new(SHARDS, &listener, f);
+	router_set_cache(f->router, f->cache);
+	router_synced(f->router);
+	router_set_live(f->router, true);
+	f->socket = bus_socket_bind(f->loop, f->endpoint, router_receive, f->router, &err);
+	if (f->socket == NULL)
+		fail_msg("%s", err.message);
+	ev_timer_init(&f->tick, on_tick, 0.1, 0.1);
+	ev_prepare_init(&f->flush, on_flush);
+	f->tick.data = f;
+	f->flush.data = f;
+	ev_timer_start(f->loop, &f->tick);
+	ev_prepare_start(f->loop, &f->flush);
+}
+
+static void stop_watcher(struct fixture *f)
+{
+	ev_timer_stop(f->loop, &f->tick);
+	ev_prepare_stop(f->loop, &f->flush);
+	bus_socket_free(f->socket);
+	router_free(f->router);
+	cache_free(f->cache);
+	f->socket = NULL;
+}
+
+static void present(struct fixture *f, const char *name)
+{
+	json_t *object = json_pack("{s:{s:s,s:s,s:s,s:s}}", "metadata", "namespace", "ns", "name", name, "uid", name,
+				   "resourceVersion", "1");
+
+	assert_int_equal(cache_present(f->cache, KIND_FRAMEWORK, object, NULL), 0);
+	json_decref(object);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_calloc(1, sizeof(*f));
+
+	*state = f;
+	f->loop = ev_loop_new(0);
+	snprintf(f->directory, sizeof(f->directory), "/tmp/test-member-XXXXXX");
+	assert_non_null(mkdtemp(f->directory));
+	snprintf(f->endpoint, sizeof(f->endpoint), "ipc://%s/bus", f->directory);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+	char path[96];
+
+	if (f->socket != NULL)
+		stop_watcher(f);
+	ev_loop_destroy(f->loop);
+	snprintf(path, sizeof(path), "%s/bus", f->directory);
+	unlink(path);
+	assert_int_equal(rmdir(f->directory), 0);
+	free(f);
+	return 0;
+}
+
+/* ---- tests ------------------------------------------------------------------------------------------------------ */
+
+static void test_life(void **state)
+{
+	enum { FRAMEWORKS = 2000 }; /* several windows of credit */
+	struct fixture *f = *state;
+	struct error err;
+	struct member *member = member_new(f->loop, f->endpoint, "pool-0", &handler, f, &err);
+	char name[24];
+
+	assert_non_null(member);
+	assert_int_equal(member_shards(member), 0);
+	assert_false(member_leased(member));
+	for (int i = 0; i < 10; i++)
+		ev_run(f->loop, EVRUN_ONCE); /* nobody is there yet */
+	start_watcher(f, "leader-1");
+	for (int i = 0; i < FRAMEWORKS; i++) {
+		snprintf(name, sizeof(name), "fw%d", i);
+		present(f, name);
+	}
+	assert_true(run_until(f->loop, &f->complete, limit_s));
+	assert_true(f->held_all);
+	assert_int_equal(f->objects, FRAMEWORKS);
+	assert_int_equal(member_shards(member), SHARDS);
+	assert_int_equal(range_set_count(member_ranges(member)), SHARDS);
+	assert_true(run_until(f->loop, &f->live, limit_s));
+	assert_true(member_leased(member));
+	assert_in_range(member_lease_left_ms(member, 0), 1, LEASE_MS);
+	assert_true(member_lease_left_ms(member, SHARDS) <= 0);
+	assert_float_equal(f->qps, 10, 0.001);
+	present(f, "last");
+	assert_true(run_until(f->loop, &f->last_object, limit_s));
+	assert_int_equal(member_counters(member)->sequence_gaps, 0);
+	member_leave(member);
+	assert_true(f->revoked);
+	assert_false(member_leased(member));
+	while (!member_gone(member))
+		ev_run(f->loop, EVRUN_ONCE);
+	assert_null(shard_table_holder(router_shards(f->router), 0));
+	member_free(member);
+	member_free(NULL);
+}
+
+/* The watcher goes and another one comes: the lease ends meanwhile, and everything is granted anew. */
+static void test_watcher_returns(void **state)
+{
+	struct fixture *f = *state;
+	struct error err;
+	struct member *member;
+
+	start_watcher(f, "leader-1");
+	member = member_new(f->loop, f->endpoint, "pool-0", &handler, f, &err);
+	assert_true(run_until(f->loop, &f->live, limit_s));
+	stop_watcher(f);
+	assert_true(run_until(f->loop, &f->revoked, limit_s));
+	assert_true(member_lease_left_ms(member, 0) <= 0);
+	start_watcher(f, "leader-2");
+	assert_true(run_until(f->loop, &f->held_all, limit_s));
+	assert_int_equal(router_epoch(f->router), 2);
+	member_free(member);
+}
+
+static void test_replaced(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture other = {0};
+	struct error err;
+	struct member *first;
+	struct member *second;
+
+	start_watcher(f, "leader-1");
+	first = member_new(f->loop, f->endpoint, "pool-0", &handler, f, &err);
+	assert_true(run_until(f->loop, &f->live, limit_s));
+	router_process_dead(f->router, "pool-0"); /* which is not quite true */
+	second = member_new(f->loop, f->endpoint, "pool-0", &handler, &other, &err);
+	assert_true(run_until(f->loop, &other.held_all, limit_s));
+	assert_true(run_until(f->loop, &f->refused, limit_s));
+	assert_true(f->revoked);
+	assert_true(member_gone(first));
+	member_free(first);
+	member_free(second);
+}
+
+static void test_bad_arguments(void **state)
+{
+	struct fixture *f = *state;
+	struct error err;
+
+	assert_null(member_new(f->loop, f->endpoint, "", &handler, f, &err));
+	assert_non_null(strstr(err.message, "name"));
+	assert_null(member_new(f->loop, "nonsense", "a", &handler, f, &err));
+	assert_non_null(strstr(err.message, "nonsense"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {TEST(test_life), TEST(test_watcher_returns), TEST(test_replaced),
+					   TEST(test_bad_arguments)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,274 @@
+/* The pool of forked reconcilers, with shell scripts in their place: arguments, restarts, draining, and what is left.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <ev.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/mem.h"
+#include "tests/unit/http_server.h"
+#include "watcher/pool.h"
+
+/* Every wait of these tests ends much sooner; this only bounds a failure. */
+static const double limit_s = 20;
+
+struct fixture {
+	struct ev_loop *loop;
+	char directory[64];
+	char program[96];
+	char log[96]; /* written by the script */
+	size_t deaths;
+	char last_death[POOL_NAME_SIZE];
+	bool drained;
+};
+
+static void on_died(void *arg, const char *name)
+{
+	struct fixture *f = arg;
+
+	f->deaths++;
+	snprintf(f->last_death, sizeof(f->last_death), "%s", name);
+}
+
+static void on_drained(void *arg)
+{
+	((struct fixture *)arg)->drained = true;
+}
+
+static const struct pool_handler handler = {.died = on_died, .drained = on_drained};
+
+static int set_up(void **state)
+{
+	struct fixture *f = mem_calloc(1, sizeof(*f));
+
+	*state = f;
+	f->loop = ev_default_loop(0); /* children are reaped on this one only */
+	snprintf(f->directory, sizeof(f->directory), "/tmp/test-pool-XXXXXX");
+	assert_non_null(mkdtemp(f->directory));
+	snprintf(f->program, sizeof(f->program), "%s/program", f->directory);
+	snprintf(f->log, sizeof(f->log), "%s/log", f->directory);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	unlink(f->program);
+	unlink(f->log);
+	assert_int_equal(rmdir(f->directory), 0);
+	free(f);
+	return 0;
+}
+
+/* The script; %s in it is the log's path. */
+static void write_script(struct fixture *f, const char *body)
+{
+	FILE *file = fopen(f->program, "w");
+
+	assert_non_null(file);
+	fprintf(file, "#!/bin/sh\nlog=%s\n%s\n", f->log, body);
+	fclose(file);
+	assert_int_equal(chmod(f->program, 0700), 0);
+}
+
+static size_t lines(struct fixture *f, char *last, size_t size)
+{
+	FILE *file = fopen(f->log, "r");
+	char line[512];
+	size_t count = 0;
+
+	if (file == NULL)
+		return 0;
+	while (fgets(line, sizeof(line), file) != NULL) {
+		if (strchr(line, '\n') == NULL)
+			break; /* being written */
+		count++;
+		if (last != NULL)
+			snprintf(last, size, "%s", line);
+	}
+	fclose(file);
+	return count;
+}
+
+static void on_poll(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)timer;
+	(void)events;
+}
+
+/* Turns the loop until the log has so many lines. */
+static void wait_lines(struct fixture *f, size_t wanted)
+{
+	double end = ev_time() + limit_s;
+	ev_timer poll;
+
+	ev_timer_init(&poll, on_poll, 0.005, 0.005);
+	ev_timer_start(f->loop, &poll);
+	while (lines(f, NULL, 0) < wanted && ev_time() < end)
+		ev_run(f->loop, EVRUN_ONCE);
+	ev_timer_stop(f->loop, &poll);
+	assert_true(lines(f, NULL, 0) >= wanted);
+}
+
+static struct pool *make_pool(struct fixture *f, int workers, const char *const *arguments, int64_t drain_ms)
+{
+	const struct pool_options options = {.program = f->program,
+					     .workers = workers,
+					     .endpoint = "ipc:///x",
+					     .arguments = arguments,
+					     .drain_ms = drain_ms,
+					     .backoff_first_ms = 20};
+	struct error err;
+	struct pool *pool = pool_new(f->loop, &options, &handler, f, &err);
+
+	if (pool == NULL)
+		fail_msg("%s", err.message);
+	return pool;
+}
+
+static void test_arguments_and_drain(void **state)
+{
+	static const char *const arguments[] = {"--config", "a b", NULL};
+	struct fixture *f = *state;
+	struct pool *pool;
+	char last[512];
+
+	/* exec: the signal must reach the one that traps it */
+	write_script(f, "trap 'exit 0' TERM\necho \"$@\" >> $log\nwhile :; do sleep 0.02; done");
+	pool = make_pool(f, 1, arguments, 10000);
+	wait_lines(f, 1);
+	lines(f, last, sizeof(last));
+	assert_string_equal(last, "--name pool-0 --bus ipc:///x --config a b\n");
+	assert_true(pool_pid(pool, 0) > 0);
+	pool_stop(pool);
+	assert_true(run_until(f->loop, &f->drained, limit_s));
+	assert_int_equal(f->deaths, 1);
+	assert_int_equal(pool_pid(pool, 0), 0);
+	assert_int_equal(pool_restarts(pool), 0);
+	pool_free(pool);
+}
+
+/* One that dies is started again, at once for the first time; the others go on. */
+static void test_restart(void **state)
+{
+	struct fixture *f = *state;
+	struct pool *pool;
+	pid_t first;
+	pid_t other;
+
+	write_script(f, "echo \"$2\" >> $log\nexec sleep 1000");
+	pool = make_pool(f, 2, NULL, 10000);
+	wait_lines(f, 2);
+	first = pool_pid(pool, 0);
+	other = pool_pid(pool, 1);
+	assert_int_equal(kill(first, SIGKILL), 0);
+	assert_true(run_until_count(f->loop, &f->deaths, 1, limit_s));
+	assert_string_equal(f->last_death, "pool-0");
+	wait_lines(f, 3);
+	assert_int_not_equal(pool_pid(pool, 0), first);
+	assert_int_equal(pool_pid(pool, 1), other);
+	assert_int_equal(pool_restarts(pool), 1);
+	pool_free(pool); /* kills what runs */
+	assert_int_equal(kill(other, 0), -1);
+	assert_int_equal(errno, ESRCH);
+}
+
+/* One that cannot live is tried ever more slowly, not in a busy loop. */
+static void test_backoff(void **state)
+{
+	struct fixture *f = *state;
+	double start = ev_time();
+	struct pool *pool;
+
+	write_script(f, "exit 3");
+	pool = make_pool(f, 1, NULL, 10000);
+	assert_true(run_until_count(f->loop, &f->deaths, 5, limit_s));
+	/* at once, then 20, 40, 80 ms */
+	assert_true(ev_time() - start >= 0.139);
+	pool_free(pool);
+}
+
+static void test_stubborn(void **state)
+{
+	struct fixture *f = *state;
+	struct pool *pool;
+
+	write_script(f, "trap '' TERM\necho up >> $log\nwhile :; do sleep 0.02; done");
+	pool = make_pool(f, 2, NULL, 50);
+	wait_lines(f, 2);
+	pool_stop(pool);
+	assert_false(f->drained);
+	assert_true(run_until(f->loop, &f->drained, limit_s));
+	assert_int_equal(f->deaths, 2);
+	pool_free(pool);
+}
+
+/* Stopping while one waits for its restart. */
+static void test_stop_between(void **state)
+{
+	struct fixture *f = *state;
+	struct pool *pool;
+
+	write_script(f, "exit 1");
+	pool = make_pool(f, 1, NULL, 10000);
+	assert_true(run_until_count(f->loop, &f->deaths, 2, limit_s));
+	assert_int_equal(pool_pid(pool, 0), 0);
+	pool_stop(pool);
+	assert_true(f->drained);
+	pool_free(pool);
+}
+
+static void test_no_program(void **state)
+{
+	struct fixture *f = *state;
+	const struct pool_options options = {.program = f->program, .workers = 1, .endpoint = "ipc:///x"};
+	struct error err;
+
+	assert_null(pool_new(f->loop, &options, &handler, f, &err));
+	assert_non_null(strstr(err.message, f->program));
+}
+
+static void test_directory(void **state)
+{
+	struct fixture *f = *state;
+	cleanup_free char *directory = NULL;
+	cleanup_free char *endpoint = NULL;
+	struct stat info;
+	struct error err;
+
+	setenv("XDG_RUNTIME_DIR", f->directory, 1);
+	assert_int_equal(pool_directory_make(&directory, &endpoint, &err), 0);
+	assert_memory_equal(directory, f->directory, strlen(f->directory));
+	assert_int_equal(stat(directory, &info), 0);
+	assert_int_equal(info.st_mode & 0777, 0700);
+	assert_memory_equal(endpoint, "ipc:///", 7);
+	fclose(fopen(endpoint + 6, "w")); /* the socket */
+	pool_directory_remove(directory);
+	assert_int_equal(stat(directory, &info), -1);
+	unsetenv("XDG_RUNTIME_DIR");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_arguments_and_drain), TEST(test_restart),    TEST(test_backoff),   TEST(test_stubborn),
+		TEST(test_stop_between),        TEST(test_no_program), TEST(test_directory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
