@@ -1,0 +1,361 @@
+/* Delegated authentication and authorisation; see access.h. Two tables of answers: whose a token is, and what that user
+ * may do in a namespace. The tokens of a service account differ from Pod to Pod, their user does not: a thousand Pods
+ * cost a thousand reviews of the first kind and one of the second. */
+#include "barrier/access.h"
+
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+#include <utlist.h>
+
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/framework/names.h"
+
+/* The kubelet's defaults (authentication.webhook.cacheTTL, authorization.webhook.cache{Un,}authorizedTTL), the longer
+ * one cut to the first. A token that is nobody's yet may be somebody's soon. */
+enum {
+	TOKEN_KNOWN_MS = 2 * 60 * 1000,
+	TOKEN_UNKNOWN_MS = 10 * 1000,
+	ALLOWED_MS = 2 * 60 * 1000,
+	FORBIDDEN_MS = 30 * 1000,
+	REVIEW_TIMEOUT_MS = 10 * 1000,
+	DIGEST_SIZE = 32,
+};
+
+/* One answer, known or on its way, and those who wait for it. */
+struct fact {
+	UT_hash_handle hh;
+	unsigned char digest[DIGEST_SIZE];
+	struct access *access;
+	bool asking;
+	enum access_verdict verdict;
+	int64_t expires_ms;
+	char *user; /* of a token: what an access review says of its user, as JSON members */
+	struct access_check *checks;
+};
+
+struct access_check {
+	struct access_check *prev, *next;
+	struct fact *fact;
+	char *ns;
+	access_done *done;
+	void *arg;
+};
+
+struct access {
+	struct kube_client *client;
+	size_t max_entries;
+	struct fact *tokens;
+	struct fact *permissions; /* of a user in a namespace */
+	struct access_counters counters;
+};
+
+struct access *access_new(struct kube_client *client, size_t max_entries)
+{
+	struct access *access = mem_calloc(1, sizeof(*access));
+
+	access->client = client;
+	access->max_entries = max_entries;
+	return access;
+}
+
+static void check_free(struct access_check *check)
+{
+	free(check->ns);
+	free(check);
+}
+
+static void fact_free(struct fact **table, struct fact *fact)
+{
+	struct access_check *check;
+	struct access_check *next;
+
+	DL_FOREACH_SAFE(fact->checks, check, next)
+	check_free(check);
+	HASH_DEL(*table, fact);
+	free(fact->user);
+	free(fact);
+}
+
+void access_free(struct access *access)
+{
+	struct fact *fact;
+	struct fact *next;
+
+	if (access == NULL)
+		return;
+	HASH_ITER(hh, access->tokens, fact, next)
+	fact_free(&access->tokens, fact);
+	HASH_ITER(hh, access->permissions, fact, next)
+	fact_free(&access->permissions, fact);
+	free(access);
+}
+
+/* ---- the tables -------------------------------------------------------------------------------------------------- */
+
+static void digest_of(const char *a, const char *b, unsigned char out[DIGEST_SIZE])
+{
+	cleanup_buf struct buf text = {0};
+
+	buf_puts(&text, a);
+	buf_putc(&text, '\0');
+	buf_puts(&text, b);
+	if (gnutls_hash_fast(GNUTLS_DIG_SHA256, text.data, text.len, out) < 0)
+		abort(); /* SHA-256 is always there */
+}
+
+/* Entries stand in the order of their last use: the oldest that nobody waits for goes. */
+static void make_room(struct access *access, struct fact **table)
+{
+	struct fact *fact;
+	struct fact *next;
+
+	HASH_ITER(hh, *table, fact, next)
+	{
+		if (HASH_COUNT(*table) < access->max_entries)
+			return;
+		if (!fact->asking)
+			fact_free(table, fact);
+	}
+}
+
+/* The entry, moved to the end; made when there is none; emptied when it is out of date. */
+static struct fact *fact_get(struct access *access, struct fact **table, const char *a, const char *b)
+{
+	unsigned char digest[DIGEST_SIZE];
+	struct fact *fact;
+
+	digest_of(a, b, digest);
+	HASH_FIND(hh, *table, digest, DIGEST_SIZE, fact);
+	if (fact != NULL) {
+		HASH_DEL(*table, fact);
+	} else {
+		make_room(access, table);
+		fact = mem_calloc(1, sizeof(*fact));
+		memcpy(fact->digest, digest, DIGEST_SIZE);
+		fact->access = access;
+	}
+	HASH_ADD(hh, *table, digest, DIGEST_SIZE, fact);
+	if (fact->verdict != ACCESS_PENDING && clock_boot_ms() >= fact->expires_ms)
+		fact->verdict = ACCESS_PENDING;
+	return fact;
+}
+
+static void fact_set(struct fact *fact, enum access_verdict verdict, int64_t valid_ms)
+{
+	fact->verdict = verdict;
+	fact->expires_ms = clock_boot_ms() + valid_ms;
+}
+
+/* ---- reviews ----------------------------------------------------------------------------------------------------- */
+
+static void ask(struct fact *fact, const char *path, const struct buf *body, kube_done *done)
+{
+	const struct kube_request request = {
+		.method = "POST",
+		.path = path,
+		.body = body->data,
+		.body_len = body->len,
+		.timeout_ms = REVIEW_TIMEOUT_MS,
+	};
+
+	fact->asking = true;
+	kube_client_call(fact->access->client, &request, done, fact);
+}
+
+/* The status of a review, or NULL: no answer that means anything. The caller decrefs *body. */
+static const json_t *review_status(struct access *access, const struct kube_answer *answer, json_t **body)
+{
+	struct error err;
+	const json_t *status;
+
+	*body = NULL;
+	if (answer->failure == KUBE_CANCELLED)
+		return NULL;
+	if (answer->failure == KUBE_OK && answer->http_status / 100 == 2) {
+		*body = json_parse(answer->body, answer->body_len, &err);
+		status = json_object_get(*body, "status");
+		if (json_is_object(status))
+			return status;
+	}
+	access->counters.failures++;
+	log_warning("cannot review a request: %s",
+		    *answer->message != '\0' ? answer->message : "the answer is no review");
+	return NULL;
+}
+
+/* The checks that wait for a fact, one by one: a done may cancel others. */
+static struct access_check *take_check(struct fact *fact)
+{
+	struct access_check *check = fact->checks;
+
+	if (check != NULL)
+		DL_DELETE(fact->checks, check);
+	return check;
+}
+
+static void finish(struct access_check *check, enum access_verdict verdict)
+{
+	access_done *done = check->done;
+	void *arg = check->arg;
+
+	check_free(check);
+	done(arg, verdict);
+}
+
+static void on_permission(void *arg, const struct kube_answer *answer)
+{
+	struct fact *fact = arg;
+	json_t *body;
+	const json_t *status = review_status(fact->access, answer, &body);
+	enum access_verdict verdict = ACCESS_UNKNOWN;
+	struct access_check *check;
+
+	if (status != NULL) {
+		verdict = json_bool(status, "allowed", false) ? ACCESS_ALLOWED : ACCESS_FORBIDDEN;
+		fact_set(fact, verdict, verdict == ACCESS_ALLOWED ? ALLOWED_MS : FORBIDDEN_MS);
+	}
+	json_decref(body);
+	while ((check = take_check(fact)) != NULL)
+		finish(check, verdict);
+	fact->asking = false;
+}
+
+static struct fact *ask_permission(struct access *access, const char *user, const char *ns)
+{
+	struct fact *fact = fact_get(access, &access->permissions, user, ns);
+	cleanup_buf struct buf body = {0};
+
+	if (fact->verdict != ACCESS_PENDING || fact->asking)
+		return fact;
+	access->counters.access_reviews++;
+	buf_puts(&body, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SubjectAccessReview\",\"spec\":{"
+			"\"resourceAttributes\":{\"namespace\":");
+	buf_json_string(&body, ns);
+	buf_printf(&body, ",\"verb\":\"get\",\"group\":\"%s\",\"version\":\"v1\",\"resource\":\"frameworks\"},%s}}",
+		   FRAMEWORK_GROUP, user);
+	ask(fact, "/apis/authorization.k8s.io/v1/subjectaccessreviews", &body, on_permission);
+	return fact;
+}
+
+/* What an access review says of the user. Extra values named authentication.kubernetes.io/… tell which Pod a token is
+ * bound to: RBAC looks at none of them, and with them every Pod would be a user of its own. */
+static char *describe_user(const json_t *user)
+{
+	static const char bound[] = "authentication.kubernetes.io/";
+	cleanup_json json_t *described = json_object();
+	cleanup_free char *text = NULL;
+	json_t *extra = json_object();
+	const char *name;
+	json_t *value;
+
+	json_object_set_new(described, "user", json_string(json_str(user, "username")));
+	if (json_str(user, "uid") != NULL)
+		json_object_set(described, "uid", json_object_get(user, "uid"));
+	if (json_is_array(json_object_get(user, "groups")))
+		json_object_set(described, "groups", json_object_get(user, "groups"));
+	json_object_foreach(json_object_get(user, "extra"), name, value)
+	{
+		if (strncmp(name, bound, sizeof(bound) - 1) != 0)
+			json_object_set(extra, name, value);
+	}
+	json_object_set_new(described, "extra", extra);
+	text = json_text(described);
+	return mem_strndup(text + 1, strlen(text) - 2); /* without its braces */
+}
+
+static void on_token(void *arg, const struct kube_answer *answer)
+{
+	struct fact *fact = arg;
+	struct access *access = fact->access;
+	json_t *body;
+	const json_t *status = review_status(access, answer, &body);
+	const json_t *user = json_object_get(status, "user");
+	enum access_verdict verdict = ACCESS_UNKNOWN;
+	struct access_check *check;
+
+	if (status != NULL && json_bool(status, "authenticated", false) && json_str(user, "username") != NULL) {
+		verdict = ACCESS_ALLOWED;
+		free(fact->user);
+		fact->user = describe_user(user);
+		fact_set(fact, verdict, TOKEN_KNOWN_MS);
+	} else if (status != NULL) {
+		verdict = ACCESS_UNAUTHORIZED;
+		fact_set(fact, verdict, TOKEN_UNKNOWN_MS);
+	}
+	json_decref(body);
+	while ((check = take_check(fact)) != NULL) {
+		struct fact *permission;
+
+		if (verdict != ACCESS_ALLOWED) {
+			finish(check, verdict);
+			continue;
+		}
+		permission = ask_permission(access, fact->user, check->ns);
+		if (permission->verdict != ACCESS_PENDING) {
+			finish(check, permission->verdict);
+			continue;
+		}
+		check->fact = permission;
+		DL_APPEND(permission->checks, check);
+	}
+	fact->asking = false;
+}
+
+static void ask_token(struct access *access, struct fact *fact, const char *token)
+{
+	cleanup_buf struct buf body = {0};
+
+	access->counters.token_reviews++;
+	buf_puts(&body, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenReview\",\"spec\":{\"token\":");
+	buf_json_string(&body, token);
+	buf_puts(&body, "}}");
+	ask(fact, "/apis/authentication.k8s.io/v1/tokenreviews", &body, on_token);
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
+
+struct access_check *access_ask(struct access *access, const char *token, const char *ns, access_done *done, void *arg,
+				enum access_verdict *verdict)
+{
+	struct fact *fact = fact_get(access, &access->tokens, token, "");
+	struct access_check *check;
+
+	*verdict = fact->verdict;
+	if (*verdict == ACCESS_ALLOWED) {
+		fact = ask_permission(access, fact->user, ns);
+		*verdict = fact->verdict;
+	} else if (*verdict == ACCESS_PENDING && !fact->asking) {
+		ask_token(access, fact, token);
+	}
+	if (*verdict != ACCESS_PENDING) {
+		access->counters.hits++;
+		return NULL;
+	}
+	check = mem_calloc(1, sizeof(*check));
+	check->fact = fact;
+	check->ns = mem_strdup(ns);
+	check->done = done;
+	check->arg = arg;
+	DL_APPEND(fact->checks, check);
+	return check;
+}
+
+void access_cancel(struct access_check *check)
+{
+	if (check == NULL)
+		return;
+	DL_DELETE(check->fact->checks, check);
+	check_free(check);
+}
+
+const struct access_counters *access_counters(const struct access *access)
+{
+	return &access->counters;
+}

@@ -1,0 +1,543 @@
+/* fc-barrier: lets the Pods of a Framework wait for each other without asking the API server again and again
+ * (DESIGN.md §6). */
+#include <errno.h>
+#include <ev.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "barrier/access.h"
+#include "barrier/front.h"
+#include "barrier/readiness.h"
+#include "barrier/waiters.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/bus/client.h"
+#include "common/config/config.h"
+#include "common/kube/client.h"
+#include "common/serve/metrics.h"
+#include "common/serve/serve.h"
+
+enum {
+	EXIT_BAD_USE = 2,
+	CONNECTIONS_DEFAULT = 12000,
+	WAITERS_DEFAULT = 10000,
+	LIMIT_MAX = 1000 * 1000,
+	QPS_DEFAULT = 200, /* of reviews and looks; beside kubeClientQps, which is the reconcilers' */
+	BURST_DEFAULT = 1000,
+	ACCESS_ENTRIES = 20000,
+	END_MS = 300, /* for the last answers to go out */
+};
+
+static const char usage[] =
+	"Usage: fc-barrier [options]\n"
+	"Lets the init containers of a Framework's Pods wait until all of them have an IP.\n"
+	"\n"
+	"  --listen HOST:PORT    for init containers (default 127.0.0.1:9095)\n"
+	"  --tls-cert FILE       certificate chain and key, PEM; read again when they change\n"
+	"  --tls-key FILE\n"
+	"  --insecure-no-tls     listen without TLS where others than this machine can connect\n"
+	"  --insecure-no-auth    ask for no token: for development only\n"
+	"  --http HOST:PORT      serve /healthz, /readyz and /metrics here too, without TLS\n"
+	"  --max-connections N   default 12000\n"
+	"  --max-waiters N       waiting requests in all, default 10000\n"
+	"  --max-waiters-per-framework N  default 10000\n"
+	"  --qps N, --burst N    requests to the API server a second, default 200, and at once, default 1000\n"
+	"  --name NAME           on the bus (default: the host name)\n"
+	"  --bus ENDPOINT        the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "
+	"configuration)\n"
+	"  --config FILE         default ./frameworkcontroller.yaml\n"
+	"  --strict-config       refuse unknown keys in it\n"
+	"  --kubeconfig FILE     overrides kubeConfigFilePath\n"
+	"  --address URL         overrides kubeApiServerAddress\n"
+	"  -v LEVEL              log level, default 0\n";
+
+struct options {
+	const char *listen;
+	const char *tls_cert;
+	const char *tls_key;
+	const char *http;
+	const char *name;
+	const char *bus;
+	const char *config;
+	const char *kubeconfig;
+	const char *address;
+	enum config_unknown unknown_keys;
+	bool no_tls;
+	bool no_auth;
+	int64_t max_connections;
+	int64_t max_waiters;
+	int64_t max_waiters_per_framework;
+	int64_t qps;
+	int64_t burst;
+};
+
+struct process {
+	struct ev_loop *loop;
+	struct config config;
+	struct kube_client *client;
+	struct readiness *readiness;
+	struct waiters *waiters;
+	struct access *access;
+	struct serve *serve;
+	struct serve *health; /* NULL: served by serve alone */
+	struct front *front;
+	struct bus_client *bus;
+	bool ending;
+	int exit_code;
+	ev_signal terminate;
+	ev_signal interrupt;
+	ev_signal reload;
+	ev_timer end;
+};
+
+/* ---- the bus ----------------------------------------------------------------------------------------------------- */
+
+static void on_granted(void *arg, const struct range_set *fresh)
+{
+	readiness_granted(((struct process *)arg)->readiness, fresh);
+}
+
+static void on_revoked(void *arg, const struct range_set *ranges)
+{
+	readiness_revoked(((struct process *)arg)->readiness, ranges);
+}
+
+static void on_object(void *arg, enum object_kind kind, uint32_t range, json_t *object)
+{
+	(void)range;
+	if (kind == KIND_FRAMEWORK)
+		readiness_object(((struct process *)arg)->readiness, object);
+}
+
+static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+{
+	(void)range;
+	if (kind == KIND_FRAMEWORK)
+		readiness_absent(((struct process *)arg)->readiness, absent);
+}
+
+static void on_complete(void *arg, const struct bus_snapshot_end *end)
+{
+	const struct process *process = arg;
+
+	readiness_complete(process->readiness, &end->ranges, peer_shards(bus_client_peer(process->bus)));
+	log_info("%zu Frameworks known", readiness_count(process->readiness));
+}
+
+static void on_rate(void *arg, double qps, int burst)
+{
+	(void)arg;
+	(void)qps;
+	(void)burst;
+}
+
+static void on_live(void *arg, bool live)
+{
+	log_info(live ? "the watcher's streams are live" : "the watcher's streams are not live");
+	readiness_live(((struct process *)arg)->readiness, live);
+}
+
+static uint32_t on_backlog(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static void on_draining(void *arg, struct range_set *out)
+{
+	(void)arg;
+	(void)out;
+}
+
+static void on_refused(void *arg, const char *reason, bool final)
+{
+	struct process *process = arg;
+
+	if (!final) {
+		log_warning("the watcher does not take us yet: %s", reason);
+		return;
+	}
+	log_error("the watcher refuses us for good: %s", reason);
+	process->exit_code = EXIT_FAILURE;
+	ev_break(process->loop, EVBREAK_ALL);
+}
+
+static const struct peer_handler bus_handler = {
+	.granted = on_granted,
+	.revoked = on_revoked,
+	.object = on_object,
+	.absent = on_absent,
+	.complete = on_complete,
+	.rate = on_rate,
+	.live = on_live,
+	.backlog = on_backlog,
+	.draining = on_draining,
+	.refused = on_refused,
+};
+
+static void on_changed(void *arg, const char *ns, const char *name)
+{
+	waiters_changed(((struct process *)arg)->waiters, ns, name);
+}
+
+static bool is_wanted(void *arg, const char *ns, const char *name)
+{
+	return waiters_wanted(((struct process *)arg)->waiters, ns, name);
+}
+
+static const struct readiness_handler readiness_handler = {.changed = on_changed, .wanted = is_wanted};
+
+/* ---- health and metrics ------------------------------------------------------------------------------------------ */
+
+static bool is_ready(void *arg, struct buf *why)
+{
+	const struct process *process = arg;
+
+	if (process->ending)
+		buf_puts(why, "ending");
+	else if (!readiness_synced(process->readiness))
+		buf_puts(why, "not synced with the watcher");
+	else
+		return true;
+	return false;
+}
+
+static void put_client_metrics(struct buf *out, const struct kube_client *client)
+{
+	size_t count;
+	const struct kube_counter *rows = kube_client_counters(client, &count);
+
+	metrics_family(out, "rest_client_requests_total", "counter", "Requests to the API server.");
+	for (size_t i = 0; i < count; i++) {
+		char code[16];
+
+		snprintf(code, sizeof(code), "%d", rows[i].code);
+		metrics_value(out, "rest_client_requests_total", (double)rows[i].count, "code",
+			      rows[i].code == 0 ? "<error>" : code, "method", rows[i].method, "resource",
+			      rows[i].resource, NULL);
+	}
+}
+
+static void put_waiter_metrics(struct buf *out, const struct waiters_counters *counters)
+{
+	static const char name[] = "frameworkcontroller_barrier_answers_total";
+
+	metrics_gauge(out, "frameworkcontroller_barrier_waiting", "Requests that wait.", (double)counters->waiting);
+	metrics_gauge(out, "frameworkcontroller_barrier_frameworks_waited_for", "Frameworks that requests wait for.",
+		      (double)counters->frameworks);
+	metrics_family(out, name, "counter", "How waiting ended.");
+	metrics_value(out, name, (double)counters->passed, "result", "passed", NULL);
+	metrics_value(out, name, (double)counters->timed_out, "result", "timed_out", NULL);
+	metrics_value(out, name, (double)counters->absent, "result", "absent", NULL);
+	metrics_value(out, name, (double)counters->sent_away, "result", "sent_away", NULL);
+	metrics_value(out, name, (double)counters->left, "result", "left", NULL);
+	metrics_counter(out, "frameworkcontroller_barrier_looks_total", "Frameworks read for a verdict.",
+			counters->looks);
+	metrics_counter(out, "frameworkcontroller_barrier_looks_failed_total", "Of these, without one.",
+			counters->looks_failed);
+	metrics_histogram_write(out, "frameworkcontroller_barrier_release_seconds",
+				"From the news that a gang is complete to its waiters' answers.", &counters->release);
+}
+
+static void put_access_metrics(struct buf *out, const struct access_counters *counters)
+{
+	static const char name[] = "frameworkcontroller_barrier_reviews_total";
+
+	metrics_family(out, name, "counter", "Reviews asked of the API server.");
+	metrics_value(out, name, (double)counters->token_reviews, "kind", "TokenReview", NULL);
+	metrics_value(out, name, (double)counters->access_reviews, "kind", "SubjectAccessReview", NULL);
+	metrics_counter(out, "frameworkcontroller_barrier_reviews_failed_total", "Of these, without an answer.",
+			counters->failures);
+	metrics_counter(out, "frameworkcontroller_barrier_access_cached_total", "Requests that needed no review.",
+			counters->hits);
+}
+
+static void put_metrics(void *arg, struct buf *out)
+{
+	const struct process *process = arg;
+	const struct peer_counters *peer = peer_counters(bus_client_peer(process->bus));
+	const struct bus_counters *bus = bus_client_counters(process->bus);
+
+	metrics_gauge(out, "frameworkcontroller_barrier_synced", "Whether all Frameworks are shown, live.",
+		      readiness_synced(process->readiness));
+	metrics_gauge(out, "frameworkcontroller_barrier_frameworks", "Frameworks known.",
+		      (double)readiness_count(process->readiness));
+	put_waiter_metrics(out, waiters_counters(process->waiters));
+	if (process->access != NULL)
+		put_access_metrics(out, access_counters(process->access));
+	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects shown by the watcher.", peer->objects);
+	metrics_counter(out, "frameworkcontroller_bus_hellos_total", "Times we asked the watcher for everything.",
+			peer->hellos);
+	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total", "Messages of the watcher missed.",
+			peer->sequence_gaps);
+	metrics_counter(out, "frameworkcontroller_bus_messages_received_total", "Messages received.", bus->received);
+	metrics_counter(out, "frameworkcontroller_bus_messages_sent_total", "Messages sent.", bus->sent);
+	metrics_counter(out, "frameworkcontroller_bus_messages_dropped_total", "Messages malformed or too long.",
+			bus->dropped_malformed + bus->dropped_oversized);
+	put_client_metrics(out, process->client);
+}
+
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
+
+static void on_end(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)timer;
+	(void)events;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+/* Everybody is asked to try again (another replica, or the API server); a second signal ends it at once. */
+static void on_end_signal(struct ev_loop *loop, ev_signal *signal, int events)
+{
+	struct process *process = signal->data;
+
+	(void)events;
+	if (process->ending) {
+		ev_break(loop, EVBREAK_ALL);
+		return;
+	}
+	log_info("ending: sending %zu waiters away", waiters_counters(process->waiters)->waiting);
+	process->ending = true;
+	front_close(process->front);
+	bus_client_leave(process->bus);
+	ev_timer_init(&process->end, on_end, END_MS / 1000., 0);
+	ev_timer_start(loop, &process->end);
+}
+
+static void on_reload(struct ev_loop *loop, ev_signal *signal, int events)
+{
+	const struct process *process = signal->data;
+
+	(void)loop;
+	(void)events;
+	log_info("reading credentials again");
+	kube_client_reload(process->client);
+}
+
+static void watch_signals(struct process *process)
+{
+	signal(SIGPIPE, SIG_IGN);
+	ev_signal_init(&process->terminate, on_end_signal, SIGTERM);
+	ev_signal_init(&process->interrupt, on_end_signal, SIGINT);
+	ev_signal_init(&process->reload, on_reload, SIGHUP);
+	process->terminate.data = process->interrupt.data = process->reload.data = process;
+	ev_signal_start(process->loop, &process->terminate);
+	ev_signal_start(process->loop, &process->interrupt);
+	ev_signal_start(process->loop, &process->reload);
+}
+
+/* ---- start ------------------------------------------------------------------------------------------------------- */
+
+static int64_t read_number(const char *option, const char *text)
+{
+	char *end;
+	long long value;
+
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || value < 1 || value > LIMIT_MAX) {
+		fprintf(stderr, "fc-barrier: --%s: found \"%s\", expected a number in 1..%d\n", option, text,
+			LIMIT_MAX);
+		exit(EXIT_BAD_USE);
+	}
+	return value;
+}
+
+static int parse_options(int argc, char **argv, struct options *out)
+{
+	static const struct option known[] = {
+		{"listen", required_argument, NULL, 'l'},
+		{"tls-cert", required_argument, NULL, 'C'},
+		{"tls-key", required_argument, NULL, 'K'},
+		{"insecure-no-tls", no_argument, NULL, 'T'},
+		{"insecure-no-auth", no_argument, NULL, 'A'},
+		{"http", required_argument, NULL, 'H'},
+		{"max-connections", required_argument, NULL, 'm'},
+		{"max-waiters", required_argument, NULL, 'w'},
+		{"max-waiters-per-framework", required_argument, NULL, 'f'},
+		{"qps", required_argument, NULL, 'q'},
+		{"burst", required_argument, NULL, 'B'},
+		{"name", required_argument, NULL, 'n'},
+		{"bus", required_argument, NULL, 'b'},
+		{"config", required_argument, NULL, 'c'},
+		{"strict-config", no_argument, NULL, 's'},
+		{"kubeconfig", required_argument, NULL, 'k'},
+		{"address", required_argument, NULL, 'a'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+	int index = 0;
+
+	while ((option = getopt_long(argc, argv, "v:h", known, &index)) != -1) {
+		switch (option) {
+		case 'l': out->listen = optarg; break;
+		case 'C': out->tls_cert = optarg; break;
+		case 'K': out->tls_key = optarg; break;
+		case 'T': out->no_tls = true; break;
+		case 'A': out->no_auth = true; break;
+		case 'H': out->http = optarg; break;
+		case 'm': out->max_connections = read_number(known[index].name, optarg); break;
+		case 'w': out->max_waiters = read_number(known[index].name, optarg); break;
+		case 'f': out->max_waiters_per_framework = read_number(known[index].name, optarg); break;
+		case 'q': out->qps = read_number(known[index].name, optarg); break;
+		case 'B': out->burst = read_number(known[index].name, optarg); break;
+		case 'n': out->name = optarg; break;
+		case 'b': out->bus = optarg; break;
+		case 'c': out->config = optarg; break;
+		case 's': out->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
+		case 'k': out->kubeconfig = optarg; break;
+		case 'a': out->address = optarg; break;
+		case 'v': log_verbosity = atoi(optarg); break;
+		case 'h': fputs(usage, stdout); exit(EXIT_SUCCESS);
+		default: fputs("Try fc-barrier --help.\n", stderr); return -1;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "fc-barrier: unexpected argument \"%s\". Try fc-barrier --help.\n", argv[optind]);
+		return -1;
+	}
+	return 0;
+}
+
+static int start_client(struct process *process, const struct options *options, struct error *err)
+{
+	const struct config *config = &process->config;
+	const struct kube_client_options client_options = {
+		.qps = (double)options->qps,
+		.burst = (int)options->burst,
+		.user_agent = "fc-barrier/1.0",
+	};
+	struct kube_config kube = {0};
+
+	if (kube_config_load(options->address != NULL ? options->address : config->kube_api_server_address,
+			     options->kubeconfig != NULL ? options->kubeconfig : config->kube_config_file_path, &kube,
+			     err) < 0)
+		return -1;
+	process->client = kube_client_new(process->loop, &kube, &client_options, err);
+	kube_config_free(&kube);
+	return process->client == NULL ? -1 : 0;
+}
+
+/* Tokens travel here: in the clear on this machine only, unless somebody insists (PITFALLS "Hardening"). */
+static int check_listener(const struct serve *serve, const struct options *options, struct error *err)
+{
+	const char *address = serve_address(serve);
+
+	if (options->tls_cert != NULL || options->no_tls || strncmp(address, "127.", 4) == 0 ||
+	    strncmp(address, "[::1]:", 6) == 0)
+		return 0;
+	return error_set(err,
+			 "--listen %s can be reached from other machines: expected --tls-cert and --tls-key (or "
+			 "--insecure-no-tls)",
+			 options->listen);
+}
+
+static int start_serving(struct process *process, const struct options *options, struct error *err)
+{
+	struct serve_options serve_options = {
+		.address = options->listen,
+		.tls_cert_file = options->tls_cert,
+		.tls_key_file = options->tls_key,
+		.max_connections = (unsigned)options->max_connections,
+		.ready = is_ready,
+		.metrics = put_metrics,
+		.arg = process,
+	};
+	const struct front_options front_options = {.max_waiters = (size_t)options->max_waiters};
+
+	process->serve = serve_new(process->loop, &serve_options, err);
+	if (process->serve == NULL || check_listener(process->serve, options, err) < 0)
+		return -1;
+	if (options->http != NULL) {
+		serve_options = (struct serve_options){
+			.address = options->http,
+			.ready = is_ready,
+			.metrics = put_metrics,
+			.arg = process,
+		};
+		process->health = serve_new(process->loop, &serve_options, err);
+		if (process->health == NULL)
+			return -1;
+	}
+	process->front = front_new(process->serve, process->access, process->readiness, process->waiters,
+				   &front_options);
+	log_info("listening on %s%s", serve_address(process->serve),
+		 options->no_auth ? ", asking for no token: for development only" : "");
+	return 0;
+}
+
+static int start(struct process *process, const struct options *options, struct error *err)
+{
+	const struct waiters_options waiters_options = {
+		.max_per_framework = (size_t)options->max_waiters_per_framework,
+	};
+
+	if (start_client(process, options, err) < 0)
+		return -1;
+	process->readiness = readiness_new(&readiness_handler, process);
+	process->waiters = waiters_new(process->loop, process->client, process->readiness, &waiters_options);
+	if (!options->no_auth)
+		process->access = access_new(process->client, ACCESS_ENTRIES);
+	process->bus = bus_client_new(process->loop, options->bus != NULL ? options->bus : process->config.bus_address,
+				      BUS_ROLE_BARRIER, options->name, &bus_handler, process, err);
+	return process->bus == NULL ? -1 : start_serving(process, options, err);
+}
+
+/* The order of front.h: the server tells who has gone, the client's calls come back, then nobody is left. */
+static void stop(struct process *process)
+{
+	serve_free(process->serve);
+	serve_free(process->health);
+	kube_client_free(process->client);
+	front_free(process->front);
+	access_free(process->access);
+	waiters_free(process->waiters);
+	bus_client_free(process->bus);
+	readiness_free(process->readiness);
+	config_free(&process->config);
+	ev_loop_destroy(process->loop);
+}
+
+int main(int argc, char **argv)
+{
+	static struct process process;
+	struct options options = {
+		.listen = "127.0.0.1:9095",
+		.unknown_keys = CONFIG_UNKNOWN_WARN,
+		.max_connections = CONNECTIONS_DEFAULT,
+		.max_waiters = WAITERS_DEFAULT,
+		.max_waiters_per_framework = WAITERS_DEFAULT,
+		.qps = QPS_DEFAULT,
+		.burst = BURST_DEFAULT,
+	};
+	struct error err;
+	char host[64] = "";
+
+	if (parse_options(argc, argv, &options) < 0)
+		return EXIT_BAD_USE;
+	if (options.name == NULL) {
+		gethostname(host, sizeof(host) - 1);
+		options.name = host;
+	}
+	if (config_load(options.config, options.unknown_keys, &process.config, &err) < 0) {
+		log_error("%s", err.message);
+		return EXIT_BAD_USE;
+	}
+	process.loop = ev_default_loop(0);
+	watch_signals(&process);
+	if (start(&process, &options, &err) < 0) {
+		log_error("%s", err.message);
+		process.exit_code = EXIT_FAILURE;
+	} else {
+		ev_run(process.loop, 0);
+	}
+	log_info("ends");
+	stop(&process);
+	return process.exit_code;
+}

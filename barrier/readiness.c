@@ -1,0 +1,248 @@
+/* The barrier's view of all Frameworks: a few numbers each; see readiness.h. */
+#include "barrier/readiness.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/version.h"
+#include "common/framework/gang.h"
+#include "common/framework/names.h"
+
+enum { MISSING_MAX = 5 };
+
+struct item {
+	UT_hash_handle hh;
+	char *key; /* "namespace/name" */
+	char *uid;
+	char *resource_version;
+	char *missing;
+	bool counted;
+	int64_t ready;
+	int64_t total;
+	uint64_t round; /* of the resync it was last shown in */
+};
+
+struct readiness {
+	const struct readiness_handler *handler;
+	void *arg;
+	struct item *items;
+	struct range_set granted;
+	struct range_set complete; /* of those */
+	bool live;
+	uint64_t round; /* counts resyncs */
+};
+
+struct readiness *readiness_new(const struct readiness_handler *handler, void *arg)
+{
+	struct readiness *readiness = mem_calloc(1, sizeof(*readiness));
+
+	readiness->handler = handler;
+	readiness->arg = arg;
+	return readiness;
+}
+
+static void item_free(struct readiness *readiness, struct item *item)
+{
+	HASH_DEL(readiness->items, item);
+	free(item->key);
+	free(item->uid);
+	free(item->resource_version);
+	free(item->missing);
+	free(item);
+}
+
+void readiness_free(struct readiness *readiness)
+{
+	struct item *item;
+	struct item *next;
+
+	if (readiness == NULL)
+		return;
+	HASH_ITER(hh, readiness->items, item, next)
+	item_free(readiness, item);
+	free(readiness);
+}
+
+static struct item *find(const struct readiness *readiness, const char *ns, const char *name)
+{
+	cleanup_free char *key = mem_printf("%s/%s", ns, name);
+	struct item *item;
+
+	HASH_FIND_STR(readiness->items, key, item);
+	return item;
+}
+
+static void tell_changed(const struct readiness *readiness, const char *key)
+{
+	const char *slash = strchr(key, '/');
+	cleanup_free char *ns = mem_strndup(key, (size_t)(slash - key));
+
+	readiness->handler->changed(readiness->arg, ns, slash + 1);
+}
+
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
+
+static bool is_compressed(const json_t *object)
+{
+	return json_is_string(json_path(object, "status", "attemptStatus", "taskRoleStatusesCompressed", NULL));
+}
+
+/* What cannot be read counts as not counted: a look tells what is wrong with it. */
+static void count(struct item *item, json_t *object)
+{
+	cleanup_buf struct buf missing = {0};
+	struct gang gang;
+	struct error err;
+
+	item->counted = true;
+	item->ready = 0;
+	item->total = 0;
+	if (framework_decompress(object, &err) < 0 || gang_read(object, &gang, &err) < 0) {
+		log_v(1, "Framework %s: %s", item->key, err.message);
+		item->counted = false;
+		mem_replace(&item->missing, NULL);
+		return;
+	}
+	item->ready = gang.ready;
+	item->total = gang.total;
+	gang_write_missing(&missing, &gang, MISSING_MAX);
+	mem_replace(&item->missing, missing.data);
+	gang_free(&gang);
+}
+
+/* false: older than what is known, or no Framework. */
+static bool take(struct readiness *readiness, json_t *object, bool newer_only)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *ns = json_str(meta, "namespace");
+	const char *name = json_str(meta, "name");
+	const char *version = json_str(meta, "resourceVersion");
+	struct item *item;
+
+	if (ns == NULL || name == NULL || !namespace_name_valid(ns))
+		return false;
+	item = find(readiness, ns, name);
+	if (item == NULL) {
+		item = mem_calloc(1, sizeof(*item));
+		item->key = mem_printf("%s/%s", ns, name);
+		HASH_ADD_KEYPTR(hh, readiness->items, item->key, strlen(item->key), item);
+	} else if (newer_only && version_compare(version, item->resource_version) < 0) {
+		return false;
+	}
+	mem_replace(&item->uid, json_str(meta, "uid"));
+	mem_replace(&item->resource_version, version);
+	item->round = readiness->round;
+	/* Decompressing a status of thousands of Tasks is worth it only for somebody. */
+	if (is_compressed(object) && !readiness->handler->wanted(readiness->arg, ns, name))
+		item->counted = false;
+	else
+		count(item, object);
+	return true;
+}
+
+/* ---- the bus ----------------------------------------------------------------------------------------------------- */
+
+void readiness_granted(struct readiness *readiness, const struct range_set *fresh)
+{
+	readiness->round++;
+	for (size_t i = 0; i < ARRAY_LEN(fresh->bits); i++) {
+		readiness->granted.bits[i] |= fresh->bits[i];
+		readiness->complete.bits[i] &= ~fresh->bits[i];
+	}
+}
+
+void readiness_revoked(struct readiness *readiness, const struct range_set *ranges)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++) {
+		readiness->granted.bits[i] &= ~ranges->bits[i];
+		readiness->complete.bits[i] &= ~ranges->bits[i];
+	}
+}
+
+void readiness_object(struct readiness *readiness, json_t *object)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *ns = json_str(meta, "namespace");
+	const char *name = json_str(meta, "name");
+	const struct item *item = ns == NULL || name == NULL ? NULL : find(readiness, ns, name);
+
+	/* what a resync shows replaces what was known, whatever its version: the storage may have been restored */
+	if (take(readiness, object, item != NULL && item->round == readiness->round))
+		readiness->handler->changed(readiness->arg, ns, name);
+}
+
+void readiness_absent(struct readiness *readiness, const struct bus_absent *absent)
+{
+	struct item *item = find(readiness, absent->ns, absent->name);
+
+	if (item == NULL ||
+	    (item->round == readiness->round && version_compare(absent->resource_version, item->resource_version) < 0))
+		return; /* made anew since */
+	item_free(readiness, item);
+	readiness->handler->changed(readiness->arg, absent->ns, absent->name);
+}
+
+void readiness_complete(struct readiness *readiness, const struct range_set *ranges, uint32_t shards)
+{
+	struct item *item;
+	struct item *next;
+
+	for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++)
+		readiness->complete.bits[i] |= ranges->bits[i] & readiness->granted.bits[i];
+	HASH_ITER(hh, readiness->items, item, next)
+	{
+		const char *slash = strchr(item->key, '/');
+		cleanup_free char *ns = mem_strndup(item->key, (size_t)(slash - item->key));
+		cleanup_free char *key = NULL;
+
+		if (item->round == readiness->round || !range_set_has(ranges, range_of_key(ns, slash + 1, shards)))
+			continue;
+		key = mem_strdup(item->key);
+		item_free(readiness, item);
+		tell_changed(readiness, key);
+	}
+}
+
+void readiness_live(struct readiness *readiness, bool live)
+{
+	readiness->live = live;
+}
+
+void readiness_learn(struct readiness *readiness, json_t *object)
+{
+	take(readiness, object, true);
+}
+
+/* ---- questions --------------------------------------------------------------------------------------------------- */
+
+bool readiness_synced(const struct readiness *readiness)
+{
+	return readiness->live && !range_set_empty(&readiness->granted) &&
+	       memcmp(&readiness->granted, &readiness->complete, sizeof(readiness->granted)) == 0;
+}
+
+bool readiness_find(const struct readiness *readiness, const char *ns, const char *name, struct readiness_entry *out)
+{
+	const struct item *item = find(readiness, ns, name);
+
+	if (item == NULL)
+		return false;
+	*out = (struct readiness_entry){
+		.uid = item->uid == NULL ? "" : item->uid,
+		.resource_version = item->resource_version == NULL ? "" : item->resource_version,
+		.counted = item->counted,
+		.ready = item->ready,
+		.total = item->total,
+		.missing = item->missing == NULL ? "[]" : item->missing,
+	};
+	return true;
+}
+
+size_t readiness_count(const struct readiness *readiness)
+{
+	return HASH_COUNT(readiness->items);
+}

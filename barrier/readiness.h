@@ -1,0 +1,56 @@
+/* How many Tasks of each Framework have an IP, as the watcher shows it. This only says when to look at the Framework
+ * itself: it may lag behind (DESIGN.md §6). */
+#ifndef BARRIER_READINESS_H
+#define BARRIER_READINESS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/bus/message.h"
+
+struct readiness;
+
+/* What is known of one Framework. */
+struct readiness_entry {
+	const char *uid;
+	const char *resource_version;
+	bool counted; /* false: its status is compressed and nobody waits, so it was not looked into; or it is broken */
+	int64_t ready;
+	int64_t total;
+	const char *missing; /* names of up to five Tasks without an IP, as a JSON array */
+};
+
+struct readiness_handler {
+	/* Something about the Framework changed, or it is gone. Not from within readiness_learn(). */
+	void (*changed)(void *arg, const char *ns, const char *name);
+	/* Whether anyone waits for it. */
+	bool (*wanted)(void *arg, const char *ns, const char *name);
+};
+
+/* The handler must outlive it. */
+struct readiness *readiness_new(const struct readiness_handler *handler, void *arg);
+void readiness_free(struct readiness *readiness);
+
+/* What the bus says, as struct member_handler and peer_handler describe it; Frameworks only. The object may be changed
+ * (decompressed). shards: into how many ranges keys are cut. */
+void readiness_granted(struct readiness *readiness, const struct range_set *fresh);
+void readiness_revoked(struct readiness *readiness, const struct range_set *ranges);
+void readiness_object(struct readiness *readiness, json_t *object);
+void readiness_absent(struct readiness *readiness, const struct bus_absent *absent);
+void readiness_complete(struct readiness *readiness, const struct range_set *ranges, uint32_t shards);
+void readiness_live(struct readiness *readiness, bool live);
+
+/* A Framework that was fetched meanwhile; an older one than known changes nothing. */
+void readiness_learn(struct readiness *readiness, json_t *object);
+
+/* Whether all Frameworks are shown and the watcher's streams are live. */
+bool readiness_synced(const struct readiness *readiness);
+/* false: no such Framework is known. *out is valid until the next call. */
+bool readiness_find(const struct readiness *readiness, const char *ns, const char *name, struct readiness_entry *out);
+/* Frameworks known. */
+size_t readiness_count(const struct readiness *readiness);
+
+#endif
