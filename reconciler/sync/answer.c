@@ -245,7 +245,7 @@ static bool pod_wanted(struct framework *framework, const struct call *call, siz
 {
 	const struct task_status *task;
 
-	if (!framework->exists || framework->status.attempt.config_map_uid == NULL || framework_completing(framework) ||
+	if (!framework_has_config_map(framework) || framework_completing(framework) ||
 	    !slot_task(framework, slot_find(framework, call->name), role, index))
 		return false;
 	task = &framework->status.attempt.roles[*role].tasks[*index];

@@ -190,6 +190,8 @@ void framework_observe_config_map(struct framework *framework, struct config_map
 		config_map_free(config_map);
 		return;
 	}
+	if (slot->meta == NULL || strcmp(slot->meta->uid, config_map->meta.uid) != 0)
+		framework->sweep = true; /* Pods that waited for it are created */
 	make_room(slot, &config_map->meta);
 	slot->config_map = config_map;
 	slot->meta = &config_map->meta;

@@ -13,6 +13,14 @@ bool slot_is_config_map(const struct framework *framework, const struct slot *sl
 	return slot == &framework->config_map;
 }
 
+bool framework_has_config_map(const struct framework *framework)
+{
+	const struct object_meta *meta = framework->config_map.meta;
+	const char *uid = framework->status.attempt.config_map_uid;
+
+	return uid != NULL && meta != NULL && strcmp(meta->uid, uid) == 0 && meta->deletion_time == 0;
+}
+
 bool slot_ours(const struct slot *slot, const char *controller_uid)
 {
 	return slot->meta != NULL && controller_uid != NULL && strcmp(slot->meta->controller_uid, controller_uid) == 0;

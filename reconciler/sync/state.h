@@ -244,6 +244,8 @@ bool slot_confirm_deleted(struct round *round, struct slot *slot, const char *ui
 /* Whether it is certain that no object controlled by controller_uid has this name; deletes one, asks the server. */
 bool slot_confirm_none(struct round *round, struct slot *slot, const char *controller_uid);
 bool slot_is_config_map(const struct framework *framework, const struct slot *slot);
+/* Whether the attempt's ConfigMap is seen, not deleting: only then is a Pod created under it. */
+bool framework_has_config_map(const struct framework *framework);
 /* Whether the present object is controlled by controller_uid. */
 bool slot_ours(const struct slot *slot, const char *controller_uid);
 /* What a failed create means, once it is sure that nothing was created. */

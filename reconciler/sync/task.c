@@ -285,7 +285,8 @@ static void create_pod(struct turn *turn)
 		}
 		slot_create_failed(turn->round, slot);
 	}
-	if (round_may_act(turn->round, slot, decided(turn)))
+	/* It may be gone unseen, and the Pod would run when the attempt is over. Its coming into sight sweeps. */
+	if (framework_has_config_map(turn->framework) && round_may_act(turn->round, slot, decided(turn)))
 		slot_send_create(turn->round, slot);
 }
 

@@ -247,7 +247,8 @@ static inline void world_pod_gone(struct world *w, const char *name)
 	assert_non_null(object);
 	world_mark_deleting(w, object, 0);
 	json_object_del(w->pods, name);
-	world_tell_gone(w, KIND_POD, object);
+	if (has_label(object))
+		world_tell_gone(w, KIND_POD, object);
 	if (w->config_map != NULL && !w->slow_gc && meta_str(w->config_map, "deletionTimestamp") != NULL &&
 	    json_object_size(w->pods) == 0)
 		world_config_map_gone(w);

@@ -551,6 +551,42 @@ static void test_config_map_gone(void **state)
 	}
 }
 
+/* A new owner does not see the ConfigMap: while it asks whether that is gone, no Pod is created under it. */
+static void test_no_pods_under_unseen(void **state)
+{
+	(void)state;
+	for (int there = 0; there < 2; there++) {
+		struct world w;
+
+		world_begin_of(&w, 2, STAYS, "", "");
+		world_settle(&w);
+		world_edit_of(&w, 3, STAYS, "", "");
+		world_round(&w);
+		world_write(&w); /* the third Task is stored, its Pod is not created yet */
+		world_clear_log(&w);
+		w.slow_gc = true;
+		if (!there) {
+			json_decref(w.config_map);
+			w.config_map = NULL;
+		}
+		w.mute = true;
+		world_restart(&w);
+		w.mute = false;
+		world_tell_framework(&w);
+		world_tell_pod(&w, "f-a-0");
+		world_tell_pod(&w, "f-a-1");
+		world_round(&w);
+		world_write(&w);
+		world_round(&w);
+		assert_int_equal(w.queued, 1);
+		assert_int_equal(w.queue[0].kind, CALL_GET_CONFIG_MAP);
+		world_settle(&w);
+		assert_state(&w, there ? STATE_PREPARING : STATE_COMPLETED);
+		assert_int_equal(w.made[CALL_CREATE_POD], there);
+		world_end(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -574,6 +610,7 @@ int main(void)
 		cmocka_unit_test(test_config_map_timeout),
 		cmocka_unit_test(test_config_map_deleted),
 		cmocka_unit_test(test_config_map_gone),
+		cmocka_unit_test(test_no_pods_under_unseen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

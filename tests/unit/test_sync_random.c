@@ -1,0 +1,619 @@
+/* Random stories, replayed by their seed: Pods that run, end, are deleted or lose their label, edits, lost and late
+ * writes and calls, events that come late, restarts at any time. After every step:
+ *   - no create or delete is wanted unless what it rests on is in the status on the server (FRAMEWORK.md §12)
+ *   - the status on the server only moves forward, and a completionStatus never changes
+ *   - no Pod is there whose attempt is over (G1, G2)
+ * and once the faults stop, Stop ends everything and nothing is left over.
+ *
+ * SYNC_SEED=n replays story n; SYNC_STORIES=n makes n of them. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/unit/sync_world.h"
+
+enum { STORIES = 400, STEPS = 150, LATE_MAX = 8 };
+
+struct late_call {
+	struct call call;
+	struct buf body;
+};
+
+struct story {
+	struct world w;
+	struct random random;
+	bool wrote;          /* since the last restart: the fence has been passed */
+	json_t *last_status; /* on the server, at the last look */
+	struct late_call late[LATE_MAX];
+	size_t late_count;
+	json_t *landed; /* uids of Pods that came late */
+};
+
+static unsigned long long seed;
+
+static bool chance(struct story *s, int one_in)
+{
+	return random_between(&s->random, 1, one_in) == 1;
+}
+
+/* ---- what must hold ---------------------------------------------------------------------------------------------- */
+
+static enum attempt_state state_of(const json_t *status)
+{
+	enum attempt_state state = STATE_COUNT;
+
+	attempt_state_parse(json_str(status, "state"), &state);
+	return state;
+}
+
+static json_t *server_status(struct story *s)
+{
+	return json_object_get(s->w.object, "status");
+}
+
+static json_t *find_role(json_t *status, const char *name)
+{
+	size_t i;
+	json_t *role;
+
+	json_array_foreach(json_at(status, "attemptStatus.taskRoleStatuses"), i,
+			   role) if (strcmp(json_str(role, "name"), name) == 0) return role;
+	return NULL;
+}
+
+/* The Task of the call's Pod as it is on the server, if it is the one in memory; else NULL. */
+static json_t *stored_task(struct story *s, const struct call *call, size_t *role, size_t *index)
+{
+	struct framework *framework = s->w.framework;
+	struct slot *slot;
+	json_t *task;
+
+	HASH_FIND_STR(framework->slots, call->name, slot);
+	if (slot == NULL || !slot_task(framework, slot, role, index))
+		return NULL;
+	task = json_array_get(json_object_get(find_role(server_status(s), framework->status.attempt.roles[*role].name),
+					      "taskStatuses"),
+			      *index);
+	if (task == NULL || strcmp(json_str(task, "instanceUID"), world_task(&s->w, *role, *index)->instance_uid) != 0)
+		return NULL;
+	return task;
+}
+
+static bool completion_stored(const json_t *attempt)
+{
+	return json_is_object(json_object_get(attempt, "completionStatus"));
+}
+
+#define must(s, condition)                                                                                        \
+	do {                                                                                                      \
+		if (!(condition)) {                                                                               \
+			cleanup_free char *text_ = json_text(server_status(s));                                   \
+			fail_msg("%s %s: not %s; stored: %s", call_kind_name(call->kind), call->name, #condition, \
+				 text_);                                                                          \
+		}                                                                                                 \
+	} while (0)
+
+static void check_create(struct story *s, const struct call *call)
+{
+	const struct framework_attempt_status *attempt = &s->w.framework->status.attempt;
+	json_t *stored = json_object_get(server_status(s), "attemptStatus");
+	json_t *task;
+	size_t role;
+	size_t index;
+
+	must(s, json_int(stored, "id", -1) == attempt->id);
+	must(s, !completion_stored(stored));
+	if (call->kind == CALL_CREATE_CONFIG_MAP) {
+		must(s, state_of(server_status(s)) == STATE_CREATION_PENDING);
+		return;
+	}
+	must(s, state_of(server_status(s)) <= STATE_RUNNING);
+	task = stored_task(s, call, &role, &index);
+	must(s, task != NULL);
+	must(s, state_of(task) == STATE_CREATION_PENDING);
+	must(s, !json_bool(task, "deletionPending", true));
+	must(s,
+	     json_int(json_object_get(task, "attemptStatus"), "id", -1) == world_task(&s->w, role, index)->attempt.id);
+}
+
+static void check_delete(struct story *s, const struct call *call)
+{
+	struct framework *framework = s->w.framework;
+	struct slot *slot = &framework->config_map;
+	json_t *stored = server_status(s);
+	const char *uid = framework->status.attempt.config_map_uid;
+	enum attempt_state state = framework->status.state;
+	size_t role;
+	size_t index;
+
+	if (call->kind == CALL_DELETE_POD) {
+		HASH_FIND_STR(framework->slots, call->name, slot);
+		must(s, slot != NULL);
+		if (!slot_task(framework, slot, &role, &index))
+			return; /* nobody's */
+		uid = world_task(&s->w, role, index)->attempt.pod_uid;
+		state = world_task(&s->w, role, index)->state;
+		stored = stored_task(s, call, &role, &index);
+	}
+	/* Strays go on sight; what has lost its label, too. A force deletion rests on the spec. In CreationRequested
+	 * the deletion comes before the conclusion. */
+	if (uid == NULL || strcmp(uid, call->uid) != 0 || slot->lost || call->force ||
+	    state == STATE_CREATION_REQUESTED)
+		return;
+	must(s, stored != NULL);
+	must(s, state_of(stored) >= STATE_DELETION_PENDING);
+	must(s, completion_stored(json_object_get(stored, "attemptStatus")));
+}
+
+static void check_call(struct story *s, const struct call *call)
+{
+	if (call->kind == CALL_GET_CONFIG_MAP || call->kind == CALL_GET_POD)
+		return;
+	must(s, s->wrote);
+	if (call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD)
+		check_create(s, call);
+	else
+		check_delete(s, call);
+}
+
+static void check_forward(const json_t *before, const json_t *after, const char *what, bool task)
+{
+	const json_t *old_attempt = json_object_get(before, "attemptStatus");
+	const json_t *new_attempt = json_object_get(after, "attemptStatus");
+	int64_t old_id = json_int(old_attempt, "id", -1);
+	int64_t new_id = json_int(new_attempt, "id", -1);
+	enum attempt_state from = state_of(before);
+	enum attempt_state to = state_of(after);
+
+	if (new_id < old_id || (!task && new_id > old_id + 1))
+		fail_msg("%s: attempt %d -> %d", what, (int)old_id, (int)new_id);
+	if (new_id > old_id)
+		return;
+	if (to < from && !(task && from == STATE_RUNNING && to == STATE_PREPARING))
+		fail_msg("%s: %s -> %s", what, attempt_state_name(from), attempt_state_name(to));
+	if (completion_stored(old_attempt) && !json_equal(json_object_get(old_attempt, "completionStatus"),
+							  json_object_get(new_attempt, "completionStatus")))
+		fail_msg("%s: its completionStatus changed", what);
+}
+
+/* The status on the server against the one at the last look. */
+static void check_status(struct story *s)
+{
+	json_t *now = server_status(s);
+	const char *name;
+	size_t r;
+	size_t i;
+	json_t *role;
+	json_t *task;
+
+	if (now == NULL || json_equal(now, s->last_status))
+		return;
+	if (s->last_status != NULL) {
+		check_forward(s->last_status, now, "Framework", false);
+		json_array_foreach(json_at(now, "attemptStatus.taskRoleStatuses"), r, role)
+		{
+			json_t *before;
+
+			name = json_str(role, "name");
+			before = json_object_get(find_role(s->last_status, name), "taskStatuses");
+			json_array_foreach(json_object_get(role, "taskStatuses"), i, task)
+			{
+				json_t *old = json_array_get(before, i);
+
+				if (old != NULL &&
+				    strcmp(json_str(old, "instanceUID"), json_str(task, "instanceUID")) == 0)
+					check_forward(old, task, pod_name(name, i), true);
+			}
+		}
+	}
+	json_decref(s->last_status);
+	s->last_status = json_deep_copy(now);
+}
+
+/* G1, G2: a Pod on the server, be it deleting, belongs to an attempt that is not over, if it did not come late. */
+static void check_pods(struct story *s)
+{
+	const char *name;
+	json_t *pod;
+
+	json_object_foreach(s->w.pods, name, pod)
+	{
+		const json_t *annotations = json_at(pod, "metadata.annotations");
+		json_t *tasks = json_object_get(find_role(server_status(s), json_str(annotations, FC_TASKROLE_NAME)),
+						"taskStatuses");
+		json_t *task = json_array_get(tasks, strtoul(json_str(annotations, FC_TASK_INDEX), NULL, 10));
+		int64_t attempt = strtol(json_str(annotations, FC_TASK_ATTEMPT_ID), NULL, 10);
+
+		if (json_object_get(s->landed, meta_str(pod, "uid")) != NULL)
+			continue;
+		if (task == NULL || strcmp(json_str(task, "instanceUID"), json_str(annotations, FC_TASK_UID)) != 0)
+			fail_msg("Pod %s is there and its Task is not", name);
+		if (json_int(json_object_get(task, "attemptStatus"), "id", -1) != attempt ||
+		    state_of(task) >= STATE_ATTEMPT_COMPLETED)
+			fail_msg("Pod %s is there and its attempt is over", name);
+	}
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
+
+static void round_of(struct story *s)
+{
+	size_t before = s->w.queued;
+
+	world_round(&s->w);
+	for (size_t i = before; i < s->w.queued; i++)
+		check_call(s, &s->w.queue[i]);
+}
+
+static void write_of(struct story *s, bool faults)
+{
+	struct world *w = &s->w;
+
+	if (!w->plan.write)
+		return;
+	if (!faults || !chance(s, 5))
+		world_write(w);
+	else if (chance(s, 3)) /* somebody else was quicker: 409 */
+		world_stamp(w, w->object);
+	else
+		world_write_with(w, COMPRESS_NEVER, chance(s, 2), chance(s, 2));
+	w->plan.write = false;
+	if (!w->framework->fenced)
+		s->wrote = true;
+	check_status(s);
+}
+
+static void keep_late(struct story *s, const struct call *call)
+{
+	struct late_call *late = &s->late[s->late_count];
+
+	if (s->late_count == LATE_MAX || !framework_call_wanted(s->w.framework, call))
+		return;
+	*late = (struct late_call){.call = {.kind = call->kind, .name = mem_strdup(call->name)}};
+	framework_call_body(s->w.framework, call, &late->body);
+	s->late_count++;
+}
+
+/* A create that timed out lands after all, if its name is free. */
+static void land_late(struct story *s)
+{
+	struct late_call *late;
+	struct world_result result = {0};
+
+	if (s->late_count == 0)
+		return;
+	late = &s->late[--s->late_count];
+	world_create(&s->w, &late->call, &late->body, &result);
+	if (result.object != NULL)
+		json_object_set_new(s->landed, meta_str(result.object, "uid"), json_true());
+	json_decref(result.object);
+	if (result.http_status == 201)
+		world_after(&s->w, &late->call);
+	world_drop_call(&late->call);
+	buf_free(&late->body);
+}
+
+/* One call of the queue, any: the others may wait for long. */
+static void carry_one(struct story *s, bool faults)
+{
+	struct world *w = &s->w;
+	size_t at;
+	struct call call;
+
+	if (w->queued == 0)
+		return;
+	at = (size_t)random_between(&s->random, 0, (int64_t)w->queued - 1);
+	call = w->queue[at];
+	w->queue[at] = w->queue[--w->queued];
+	w->fault.count = 0;
+	if (framework_call_wanted(w->framework, &call) &&
+	    (call.kind == CALL_CREATE_CONFIG_MAP || call.kind == CALL_CREATE_POD))
+		check_call(s, &call);
+	if (faults && chance(s, 5)) {
+		static const int statuses[] = {0, 0, 409, 429, 500, 403, 422};
+
+		w->fault = (struct world_fault){
+			.kind = call.kind,
+			.count = 1,
+			.http_status = statuses[random_between(&s->random, 0, (int64_t)ARRAY_LEN(statuses) - 1)],
+			.message = "x",
+			.carried_out = chance(s, 3),
+		};
+		if (w->fault.http_status == 422)
+			w->fault.reason = "Invalid";
+		if (w->fault.http_status == 0 && !w->fault.carried_out &&
+		    (call.kind == CALL_CREATE_CONFIG_MAP || call.kind == CALL_CREATE_POD))
+			keep_late(s, &call);
+	}
+	w->mute = faults && chance(s, 6);
+	world_answer(w, &call);
+	w->mute = false;
+	world_drop_call(&call);
+}
+
+/* What the events told late or never is told now, as a relist does. */
+static void relist(struct story *s)
+{
+	struct world *w = &s->w;
+	struct slot *slot;
+	struct slot *next;
+	const char *name;
+	json_t *pod;
+	char version[32];
+
+	snprintf(version, sizeof(version), "%llu", (unsigned long long)++w->rv);
+	world_tell_framework(w);
+	world_tell_config_map(w);
+	json_object_foreach(w->pods, name, pod) world_tell_pod(w, name);
+	if (w->config_map == NULL || !has_label(w->config_map))
+		framework_observe_gone(w->framework, KIND_CONFIG_MAP, WORLD_CONFIG_MAP, "", version, false);
+	HASH_ITER(hh, w->framework->slots, slot, next)
+	{
+		pod = world_pod(w, slot->name);
+		if (slot->meta != NULL && (pod == NULL || !has_label(pod)))
+			framework_observe_gone(w->framework, KIND_POD, slot->name, "", version, false);
+	}
+}
+
+static void restart(struct story *s)
+{
+	struct world *w = &s->w;
+
+	/* Some of what was on the way is carried out, and nobody hears of it. */
+	w->mute = true;
+	for (size_t i = 0; i < w->queued; i++) {
+		struct world_fault fault = {.kind = w->queue[i].kind, .count = 1, .carried_out = true};
+
+		w->fault = fault;
+		if (chance(s, 3))
+			world_answer(w, &w->queue[i]);
+	}
+	w->mute = false;
+	w->fault.count = 0;
+	world_restart(w);
+	s->wrote = false;
+}
+
+static const char *some_pod(struct story *s)
+{
+	int64_t at = random_between(&s->random, 0, (int64_t)json_object_size(s->w.pods) - 1);
+	const char *name;
+	json_t *pod;
+
+	json_object_foreach(s->w.pods, name, pod) if (at-- == 0) return name;
+	return NULL;
+}
+
+static void happen_to_pod(struct story *s)
+{
+	static const int codes[] = {0, 0, 1, 200, 201, 210};
+	struct world *w = &s->w;
+	const char *found = json_object_size(w->pods) == 0 ? NULL : some_pod(s);
+	cleanup_free char *name = mem_strdup(found);
+	bool deleting;
+
+	if (name == NULL)
+		return;
+	deleting = meta_str(world_pod(w, name), "deletionTimestamp") != NULL;
+	w->mute = chance(s, 6);
+	switch (random_between(&s->random, 0, 9)) {
+	case 0:
+	case 1:
+	case 2: world_pod_phase(w, name, "Running"); break;
+	case 3:
+	case 4: world_pod_exit(w, name, codes[random_between(&s->random, 0, (int64_t)ARRAY_LEN(codes) - 1)], ""); break;
+	case 5: world_pod_phase(w, name, chance(s, 2) ? "Unknown" : "Pending"); break;
+	case 6:
+		if (chance(s, 3))
+			world_pod_deleting(w, name);
+		break;
+	case 7:
+		/* Not of a deleting one: what the stream says then cannot be told from its end (FRAMEWORK.md §12). */
+		if (chance(s, 4) && !deleting && has_label(world_pod(w, name)))
+			world_pod_unlabel(w, name);
+		break;
+	default:
+		if (!deleting)
+			break;
+		world_pod_gone(w, name);
+		break;
+	}
+	w->mute = false;
+}
+
+static char *random_spec(struct story *s, const char *execution_type)
+{
+	struct buf out = {0};
+	int roles = (int)random_between(&s->random, 0, 2);
+
+	buf_printf(&out, "{'executionType':'%s','retryPolicy':{'fancyRetryPolicy':%s,'maxRetryCount':%d},'taskRoles':[",
+		   execution_type, chance(s, 2) ? "true" : "false", (int)random_between(&s->random, -2, 2));
+	for (int i = 0; i <= roles; i++)
+		buf_printf(&out,
+			   "%s{'name':'%c','taskNumber':%d,'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':%d,"
+			   "'minSucceededTaskCount':%d},'task':{'retryPolicy':{'fancyRetryPolicy':%s,'maxRetryCount':"
+			   "%d},'podGracefulDeletionTimeoutSec':%s,'pod':{'spec':{}}}}",
+			   i > 0 ? "," : "", "abc"[(i + roles) % 3], (int)random_between(&s->random, 0, 4),
+			   (int)random_between(&s->random, -1, 3), (int)random_between(&s->random, -1, 3),
+			   chance(s, 2) ? "true" : "false", (int)random_between(&s->random, -2, 2),
+			   chance(s, 3) ? "100" : "null");
+	buf_puts(&out, "]}");
+	return buf_steal(&out);
+}
+
+static void edit(struct story *s)
+{
+	cleanup_free char *spec = random_spec(s, chance(s, 12) ? "Stop" : chance(s, 12) ? "Create" : "Start");
+
+	s->w.mute = chance(s, 6);
+	world_edit(&s->w, spec);
+	s->w.mute = false;
+}
+
+static void step(struct story *s)
+{
+	static const int64_t waits[] = {1, 20, 100, 500, 1000, 5000, 60000, 400000};
+	struct world *w = &s->w;
+
+	switch (random_between(&s->random, 0, 39)) {
+	case 0: edit(s); break;
+	case 1: restart(s); break;
+	case 2: relist(s); break;
+	case 3: land_late(s); break;
+	case 4:
+		if (w->config_map != NULL && chance(s, 4))
+			world_config_map_deleting(w);
+		break;
+	case 5:
+	case 6:
+		w->slow_gc = false;
+		world_collect(w);
+		w->slow_gc = true;
+		break;
+	case 7:
+		framework_fence(w->framework);
+		s->wrote = false;
+		break;
+	case 8: w->time.live = !w->time.live || !chance(s, 3); break;
+	case 9:
+	case 10:
+	case 11: world_advance_ms(w, waits[random_between(&s->random, 0, (int64_t)ARRAY_LEN(waits) - 1)]); break;
+	case 12:
+	case 13:
+	case 14:
+	case 15:
+	case 16:
+	case 17:
+	case 18:
+	case 19: happen_to_pod(s); break;
+	case 20:
+	case 21:
+	case 22:
+	case 23:
+	case 24: write_of(s, true); break;
+	default: carry_one(s, true); break;
+	}
+	check_pods(s);
+	round_of(s);
+}
+
+/* A Pod that came late, after its ConfigMap went: the garbage collector's. */
+static bool is_orphan(struct story *s, json_t *pod)
+{
+	return s->w.config_map == NULL || strcmp(json_str(json_at(pod, "metadata.ownerReferences.0"), "uid"),
+						 meta_str(s->w.config_map, "uid")) != 0;
+}
+
+/* No more faults, and Stop: everything ends. */
+static void come_to_rest(struct story *s)
+{
+	struct world *w = &s->w;
+	cleanup_free char *spec = random_spec(s, "Stop");
+
+	while (s->late_count > 0)
+		land_late(s);
+	w->fault.count = 0;
+	w->slow_gc = false;
+	w->slow_kubelet = false;
+	if (!w->time.live)
+		w->time.live_since_ms = w->time.boot_ms;
+	w->time.live = true;
+	world_edit(w, spec);
+	relist(s);
+	for (int i = 0; i < 400; i++) {
+		const char *name;
+		void *next;
+		json_t *pod;
+
+		for (int busy = 0; busy < 50; busy++) {
+			round_of(s);
+			write_of(s, false);
+			while (w->queued > 0)
+				carry_one(s, false);
+		}
+		json_object_foreach_safe(w->pods, next, name, pod)
+		{
+			if (meta_str(pod, "deletionTimestamp") != NULL || is_orphan(s, pod))
+				world_pod_gone(w, name);
+		}
+		world_collect(w);
+		if (w->framework->status.state == STATE_COMPLETED && w->config_map == NULL &&
+		    json_object_size(w->pods) == 0 && w->framework->written == w->framework->version)
+			return;
+		if (w->plan.wake_ms != INT64_MAX && w->plan.wake_ms > w->time.boot_ms)
+			world_advance_ms(w, w->plan.wake_ms - w->time.boot_ms);
+	}
+	{
+		cleanup_free char *text = json_text(server_status(s));
+		cleanup_free char *pods = json_text(w->pods);
+
+		fail_msg("does not end: ConfigMap %s, Pods %s, status %s", w->config_map == NULL ? "gone" : "there",
+			 pods, text);
+	}
+}
+
+static void tell(unsigned long long one)
+{
+	static struct story s;
+	cleanup_free char *spec = NULL;
+
+	memset(&s, 0, sizeof(s));
+	random_init_seed(&s.random, one);
+	world_init(&s.w);
+	s.landed = json_object();
+	s.wrote = true; /* nobody had this Framework before */
+	random_init_seed(&s.w.random, one);
+	spec = random_spec(&s, "Start");
+	world_create_framework(&s.w, spec, NULL);
+	s.w.slow_kubelet = true;
+	s.w.slow_gc = true;
+	for (int i = 0; i < STEPS; i++)
+		step(&s);
+	come_to_rest(&s);
+	json_decref(s.last_status);
+	json_decref(s.landed);
+	world_end(&s.w);
+}
+
+/* ---- running them ------------------------------------------------------------------------------------------------ */
+
+static void say_seed(int number)
+{
+	char text[64];
+	int len = snprintf(text, sizeof(text), "replay with SYNC_SEED=%llu\n", seed);
+
+	if (write(STDERR_FILENO, text, (size_t)len) == len && number != 0)
+		signal(number, SIG_DFL); /* and abort() goes on to abort */
+}
+
+static int on_failure(void **state)
+{
+	(void)state;
+	if (seed != 0)
+		say_seed(0);
+	return 0;
+}
+
+static void test_stories(void **state)
+{
+	const char *one = getenv("SYNC_SEED");
+	const char *many = getenv("SYNC_STORIES");
+	unsigned long long last = many == NULL ? STORIES : strtoull(many, NULL, 10);
+
+	(void)state;
+	signal(SIGABRT, say_seed);
+	if (one != NULL) {
+		seed = strtoull(one, NULL, 10);
+		tell(seed);
+	} else {
+		for (seed = 1; seed <= last; seed++)
+			tell(seed);
+	}
+	seed = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(test_stories, on_failure)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
