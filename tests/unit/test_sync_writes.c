@@ -1,0 +1,299 @@
+/* Own writes and others' (FRAMEWORK.md §12, DESIGN.md §3): writes that fail or whose answer is lost, a status somebody
+ * else wrote, events that come late, and creates that were queued before things changed. */
+#include "tests/unit/sync_world.h"
+
+#define STAYS ",'frameworkAttemptCompletionPolicy':{}"
+#define ALWAYS ",'retryPolicy':{'maxRetryCount':-2}"
+
+static void begin_running(struct world *w, const char *task_rest)
+{
+	world_begin_of(w, 1, STAYS, task_rest, "");
+	world_settle(w);
+	world_pod_phase(w, "f-a-0", "Running");
+	world_settle(w);
+	assert_state(w, STATE_RUNNING);
+	world_clear_log(w);
+}
+
+/* Nothing is done about a decision whose write failed; it is written again, on the version that is there. */
+static void test_write_fails(void **state)
+{
+	(void)state;
+	for (int carried_out = 0; carried_out < 2; carried_out++) {
+		struct world w;
+
+		begin_running(&w, ALWAYS);
+		world_pod_exit(&w, "f-a-0", 0, "");
+		world_round(&w);
+		assert_task(&w, 0, 0, STATE_DELETION_PENDING);
+		world_advance_ms(&w, 1000);
+		world_round(&w);
+		assert_true(w.plan.write);
+		for (int i = 0; i < 3; i++) {
+			world_write_with(&w, COMPRESS_NEVER, carried_out, false);
+			world_round(&w);
+			assert_int_equal(w.queued, 0);
+			assert_true(w.plan.write);
+		}
+		world_write(&w);
+		world_round(&w);
+		assert_int_equal(w.queued, 1);
+		assert_int_equal(w.queue[0].kind, CALL_DELETE_POD);
+		world_settle(&w);
+		assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
+		world_end(&w);
+	}
+}
+
+/* What changes while a write is on the way is not in it. */
+static void test_change_during_write(void **state)
+{
+	struct world w;
+	uint64_t version;
+
+	(void)state;
+	begin_running(&w, ALWAYS);
+	json_object_set_new(json_at(world_pod(&w, "f-a-0"), "status"), "podIP", json_string("10.0.0.9"));
+	world_stamp(&w, world_pod(&w, "f-a-0"));
+	world_tell_pod(&w, "f-a-0");
+	world_round(&w);
+	assert_true(w.plan.write);
+	version = framework_write_started(w.framework, w.time.boot_ms);
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_round(&w);
+	world_stamp(&w, w.object);
+	framework_written(w.framework, version, meta_str(w.object, "resourceVersion"));
+	world_round(&w);
+	assert_task(&w, 0, 0, STATE_DELETION_PENDING);
+	assert_int_equal(w.queued, 0);
+	world_settle(&w);
+	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
+	world_end(&w);
+}
+
+/* Somebody else's status is overwritten with ours, and is nothing that we start from. */
+static void test_foreign_status(void **state)
+{
+	struct world w;
+	cleanup_json json_t *ours = NULL;
+
+	(void)state;
+	begin_running(&w, "");
+	ours = json_deep_copy(json_at(w.object, "status"));
+	json_object_set_new(json_at(w.object, "status"), "state", json_string("Completed"));
+	json_object_del(json_at(w.object, "status.attemptStatus"), "configMapUID");
+	world_stamp(&w, w.object);
+	world_tell_framework(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_RUNNING);
+	assert_true(json_equal(json_at(w.object, "status"), ours));
+	assert_calls(&w, "");
+	/* Removed as a whole: the same. */
+	json_object_del(w.object, "status");
+	world_stamp(&w, w.object);
+	world_tell_framework(&w);
+	world_settle(&w);
+	assert_true(json_equal(json_at(w.object, "status"), ours));
+	/* The event of our own write is nobody else's. */
+	world_clear_log(&w);
+	world_tell_framework(&w);
+	world_settle(&w);
+	assert_int_equal(w.writes, 0);
+	world_end(&w);
+}
+
+/* Under a new grant what is on the server is what counts. */
+static void test_foreign_status_adopted(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, "");
+	json_object_set_new(json_at(w.object, "status"), "runTime", json_string("2001-02-03T04:05:06Z"));
+	world_stamp(&w, w.object);
+	world_restart(&w);
+	world_settle(&w);
+	assert_int_equal(w.framework->status.run_time, 981173106);
+	assert_state(&w, STATE_RUNNING);
+	world_end(&w);
+}
+
+/* Events that are older than what is known change nothing. */
+static void test_old_events(void **state)
+{
+	struct world w;
+	struct error err;
+	cleanup_json json_t *old_pod = NULL;
+	cleanup_json json_t *old_object = NULL;
+	cleanup_json json_t *old_config_map = NULL;
+
+	(void)state;
+	world_begin_of(&w, 1, STAYS, "", "");
+	world_settle(&w);
+	old_pod = json_deep_copy(world_pod(&w, "f-a-0"));
+	old_object = json_deep_copy(w.object);
+	old_config_map = json_deep_copy(w.config_map);
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_settle(&w);
+	world_edit_of(&w, 2, STAYS, "", "");
+	world_settle(&w);
+	w.slow_kubelet = true;
+	w.slow_gc = true;
+	world_clear_log(&w);
+	framework_observe_pod(w.framework, pod_parse(old_pod, &err), false);
+	assert_false(framework_observe(w.framework, old_object, OBSERVED_EVENT));
+	assert_false(framework_observe(w.framework, w.object, OBSERVED_EVENT)); /* equal */
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_RUNNING);
+	assert_int_equal(w.framework->status.attempt.roles[0].task_count, 2);
+	assert_int_equal(w.writes, 0);
+	assert_calls(&w, "");
+	/* A deleting object does not come back to life. */
+	world_config_map_deleting(&w);
+	framework_observe_config_map(w.framework, config_map_parse(old_config_map, &err), false);
+	world_settle(&w);
+	assert_state(&w, STATE_DELETING);
+	/* Nor does a Framework that is gone, nor is its namesake taken for it. */
+	framework_observe_absent(w.framework);
+	assert_false(framework_observe(w.framework, w.object, OBSERVED_EVENT));
+	assert_false(w.framework->exists);
+	world_end(&w);
+}
+
+/* An unreadable event is dropped. */
+static void test_unreadable_events(void **state)
+{
+	struct world w;
+	cleanup_json json_t *nameless = json_of("{'metadata':{'uid':'x'},'spec':{}}");
+
+	(void)state;
+	begin_running(&w, "");
+	assert_false(framework_observe(w.framework, nameless, OBSERVED_EVENT));
+	assert_false(framework_observe(w.framework, NULL, OBSERVED_EVENT));
+	world_settle(&w);
+	assert_state(&w, STATE_RUNNING);
+	assert_int_equal(w.writes, 0);
+	world_end(&w);
+}
+
+/* A create waits in the queue while what it was planned for comes, ends and is retried: the next attempt's Pod is not
+ * created before that attempt is stored. */
+static void test_queued_create_of_an_attempt_before(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, STAYS, ALWAYS, "");
+	world_round(&w);
+	world_write(&w);
+	world_round(&w);
+	world_carry(&w);
+	world_round(&w);
+	assert_int_equal(w.queued, 1);
+	/* An earlier try of it lands now: adopted. */
+	{
+		cleanup_buf struct buf body = {0};
+		struct world_result result;
+
+		framework_call_body(w.framework, &w.queue[0], &body);
+		world_create(&w, &w.queue[0], &body, &result);
+		json_decref(result.object);
+	}
+	world_tell_pod(&w, "f-a-0");
+	w.hold_calls = true;
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	world_pod_gone(&w, "f-a-0");
+	w.hold_writes = true;
+	for (int i = 0; i < 20 && world_task(&w, 0, 0)->attempt.id == 0; i++) {
+		world_round(&w);
+		if (world_task(&w, 0, 0)->attempt.id == 0 && w.plan.write)
+			world_write(&w);
+		world_advance_ms(&w, 100);
+	}
+	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
+	assert_task(&w, 0, 0, STATE_CREATION_PENDING);
+	world_carry(&w);
+	assert_int_equal(w.made[CALL_CREATE_POD], 0);
+	w.hold_calls = false;
+	w.hold_writes = false;
+	world_settle(&w);
+	assert_int_equal(w.made[CALL_CREATE_POD], 1);
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	world_end(&w);
+}
+
+/* The same for a ConfigMap: Stop, Create or a deletion that came meanwhile. */
+static void test_queued_config_map(void **state)
+{
+	static const char *const edits[] = {",'executionType':'Stop'", ",'executionType':'Create'", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(edits); i++) {
+		struct world w;
+
+		world_begin_of(&w, 1, "", "", "");
+		world_round(&w);
+		world_write(&w);
+		world_round(&w);
+		assert_int_equal(w.queued, 1);
+		if (edits[i] != NULL) {
+			world_edit_of(&w, 1, "", "", edits[i]);
+		} else {
+			world_mark_deleting(&w, w.object, 0);
+			world_tell_framework(&w);
+		}
+		world_settle(&w);
+		assert_int_equal(w.made[CALL_CREATE_CONFIG_MAP], 0);
+		assert_state(&w, i == 0 ? STATE_COMPLETED : STATE_CREATION_PENDING);
+		world_end(&w);
+	}
+}
+
+/* A Framework is deleted and created again while calls for the one before are on the way. */
+static void test_namesake(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 3, STAYS, "", "");
+	world_round(&w);
+	world_write(&w);
+	world_round(&w);
+	world_carry(&w);
+	world_round(&w);
+	assert_int_equal(w.queued, 3);
+	framework_observe_absent(w.framework);
+	json_decref(w.object);
+	world_create_framework(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+	world_clear_log(&w);
+	world_carry(&w);
+	assert_calls(&w, "");
+	/* The ConfigMap of the one before is in the way until the garbage collector has taken it: not ours. */
+	world_settle_for(&w, 5000);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_calls(&w, "");
+	assert_contains(w.events.data, "NamingConflict: ConfigMap f-attempt");
+	world_config_map_deleting(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_PREPARING);
+	assert_int_equal(w.framework->status.attempt.id, 0);
+	assert_int_equal(w.made[CALL_CREATE_POD], 1);
+	world_end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_write_fails),
+		cmocka_unit_test(test_change_during_write),
+		cmocka_unit_test(test_foreign_status),
+		cmocka_unit_test(test_foreign_status_adopted),
+		cmocka_unit_test(test_old_events),
+		cmocka_unit_test(test_unreadable_events),
+		cmocka_unit_test(test_queued_create_of_an_attempt_before),
+		cmocka_unit_test(test_queued_config_map),
+		cmocka_unit_test(test_namesake),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
