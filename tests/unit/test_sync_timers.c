@@ -1,0 +1,237 @@
+/* The force-delete timer (FRAMEWORK.md §2) and the creation timeouts (§5, §6). */
+#include "tests/unit/sync_world.h"
+
+#define STAYS ",'frameworkAttemptCompletionPolicy':{}"
+
+static void begin_running(struct world *w, int n, const char *task_rest)
+{
+	world_begin_of(w, n, STAYS, task_rest, "");
+	world_settle(w);
+	for (int i = 0; i < n; i++)
+		world_pod_phase(w, pod_name("a", (size_t)i), "Running");
+	world_settle(w);
+	assert_state(w, STATE_RUNNING);
+	world_clear_log(w);
+}
+
+static const char *task_diagnostics(struct world *w, size_t index)
+{
+	return world_task(w, 0, index)->attempt.completion->diagnostics;
+}
+
+/* ---- the force-delete timer -------------------------------------------------------------------------------------- */
+
+static void test_force(void **state)
+{
+	struct world w;
+	int64_t start_ms;
+
+	(void)state;
+	begin_running(&w, 2, ",'podGracefulDeletionTimeoutSec':100");
+	w.slow_kubelet = true;
+	start_ms = w.time.boot_ms;
+	world_pod_deleting(&w, "f-a-0"); /* grace 30 s: its timestamp lies ahead, the timer runs from now */
+	world_settle_for(&w, 90000);
+	assert_calls(&w, "");
+	assert_task(&w, 0, 0, STATE_DELETING);
+	world_settle_for(&w, 110000);
+	/* Sent once, then confirmed by a GET. */
+	assert_calls(&w, "force delete Pod f-a-0; get Pod f-a-0; ");
+	assert_true(w.time.boot_ms - start_ms >= 100000 && w.time.boot_ms - start_ms < 102000);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	world_end(&w);
+}
+
+/* null: for ever. A number set later frees it; the TaskRole's status backs it up. */
+static void test_force_set_later(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 2, "");
+	w.slow_kubelet = true;
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_settle_for(&w, 10000000);
+	assert_calls(&w, "delete Pod f-a-0; ");
+	assert_task(&w, 0, 0, STATE_DELETING);
+	world_edit_of(&w, 2, STAYS, ",'podGracefulDeletionTimeoutSec':0", "");
+	world_round(&w);
+	assert_int_equal(w.queued, 0); /* the backup is stored first */
+	world_settle(&w);
+	assert_calls(&w, "force delete Pod f-a-0; get Pod f-a-0; ");
+	assert_int_equal(w.framework->status.attempt.roles[0].pod_graceful_deletion_timeout_sec, 0);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	world_end(&w);
+}
+
+/* It frees a stuck Stop, too: the value follows the spec in every state but Completed. */
+static void test_force_frees_stop(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 1, "");
+	w.slow_kubelet = true;
+	world_edit_of(&w, 1, STAYS, "", ",'executionType':'Stop'");
+	world_settle(&w);
+	assert_state(&w, STATE_DELETING);
+	assert_task(&w, 0, 0, STATE_DELETING);
+	world_edit_of(&w, 1, STAYS, ",'podGracefulDeletionTimeoutSec':0", ",'executionType':'Stop'");
+	world_settle(&w);
+	assert_null(world_pod(&w, "f-a-0"));
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	world_end(&w);
+}
+
+/* A Pod without its label, on a node that is gone: the timer runs for it as well. */
+static void test_force_label_lost(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 1, ",'podGracefulDeletionTimeoutSec':10");
+	w.slow_kubelet = true;
+	world_pod_unlabel(&w, "f-a-0");
+	world_settle_for(&w, 30000);
+	assert_contains(w.log.data, "force delete Pod f-a-0; ");
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	world_end(&w);
+}
+
+#define STRAY                                                                                                          \
+	"{'metadata':{'name':'f-a-7','namespace':'ns','uid':'stray','labels':{'FC_FRAMEWORK_NAME':'f'},'annotations':" \
+	"{"                                                                                                            \
+	"'FC_TASK_UID':'t'},'ownerReferences':[{'controller':true,'uid':'cm-uid-2'}]},'spec':{},'status':{'phase':"    \
+	"'Running'}}"
+
+/* A stray's force-delete timer is that of its role. */
+static void test_stray_forced(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 1, ",'podGracefulDeletionTimeoutSec':40");
+	w.slow_kubelet = true;
+	world_put(&w, STRAY, false);
+	world_tell_pod(&w, "f-a-7");
+	world_settle(&w);
+	assert_calls(&w, "delete Pod f-a-7; ");
+	world_settle_for(&w, 35000);
+	assert_calls(&w, "");
+	world_settle_for(&w, 60000);
+	assert_calls(&w, "force delete Pod f-a-7; get Pod f-a-7; ");
+	world_end(&w);
+}
+
+/* ---- creation timeouts ------------------------------------------------------------------------------------------- */
+
+/* A stored Task that waits for a Pod which is not to be seen, as the original controller leaves it. */
+#define WAITING(pending)                                                                                             \
+	"{'state':'AttemptPreparing','startTime':'2023-11-14T22:13:20Z','transitionTime':'2023-11-14T22:13:20Z',"    \
+	"'retryPolicyStatus':{},'attemptStatus':{'id':0,'instanceUID':'0_c','configMapUID':'c','taskRoleStatuses':[" \
+	"{'name':'a','instanceUID':'r','taskStatuses':[{'index':0,'instanceUID':'t','state':"                        \
+	"'AttemptCreationRequested','transitionTime':'2023-11-14T22:13:20Z','deletionPending':" pending              \
+	",'attemptStatus':{'id':0,'instanceUID':'0_p','podUID':'p'}}]}]}}"
+
+#define CONFIG_MAP                                                                                       \
+	"{'metadata':{'name':'f-attempt','namespace':'ns','uid':'c','labels':{'FC_FRAMEWORK_NAME':'f'}," \
+	"'ownerReferences':[{'controller':true,'uid':'fw-uid-1'}]}}"
+
+static void begin_waiting(struct world *w, const char *status)
+{
+	world_init(w);
+	world_put(w, CONFIG_MAP, true);
+	world_create_framework(w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", status);
+	world_tell_config_map(w);
+}
+
+static void test_pod_timeout(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_waiting(&w, WAITING("false"));
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_CREATION_REQUESTED);
+	assert_calls(&w, "");
+	world_settle_for(&w, 290000);
+	assert_calls(&w, "");
+	/* Time without a live stream does not count. */
+	w.time.live = false;
+	world_advance(&w, 1000);
+	world_settle(&w);
+	assert_calls(&w, "");
+	w.time.live = true;
+	w.time.live_since_ms = w.time.boot_ms;
+	world_settle_for(&w, 290000);
+	assert_calls(&w, "");
+	world_settle_for(&w, 20000 + 290000);
+	/* It was never seen: deleted by uid, and confirmed to be gone, before it counts as over. */
+	assert_int_equal(strncmp(w.log.data, "delete Pod f-a-0; ", 18), 0);
+	assert_state(&w, STATE_COMPLETED);
+	assert_task_code(&w, 0, 0, CODE_POD_LOCAL_CACHE_CREATION_TIMEOUT);
+	assert_string_equal(
+		task_diagnostics(&w, 0),
+		"Pod does not appear in the local cache within timeout 5m0s, so consider it was deleted and "
+		"explicitly delete it");
+	world_end(&w);
+}
+
+/* A Task that is to go does not wait for it. */
+static void test_pod_timeout_deletion_pending(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_waiting(&w, WAITING("true"));
+	world_settle(&w);
+	assert_int_equal(strncmp(w.log.data, "delete Pod f-a-0; ", 18), 0);
+	assert_contains(w.snapshots.data, "\"code\":-230");
+	world_end(&w);
+}
+
+static void test_config_map_timeout(void **state)
+{
+	static const char *const status =
+		"{'state':'AttemptCreationRequested','transitionTime':'2023-11-14T22:13:20Z','attemptStatus':{'id':0,"
+		"'instanceUID':'0_c','configMapUID':'c','taskRoleStatuses':[]}}";
+
+	(void)state;
+	for (int stop = 0; stop < 2; stop++) {
+		struct world w;
+
+		world_init(&w);
+		world_create_framework(&w, stop ? "{'executionType':'Stop'}" : "{}", status);
+		/* It is there, but not seen. */
+		world_put(&w, CONFIG_MAP, true);
+		w.mute = true;
+		if (!stop) {
+			world_settle_for(&w, 290000);
+			assert_calls(&w, "");
+			world_settle_for(&w, 310000);
+		}
+		world_settle_for(&w, 5000);
+		assert_state(&w, STATE_COMPLETED);
+		assert_contains(w.log.data, "delete ConfigMap f-attempt; ");
+		assert_null(w.config_map);
+		assert_code(&w, stop ? CODE_STOP_FRAMEWORK_REQUESTED : CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT);
+		world_end(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stray_forced),
+		cmocka_unit_test(test_force),
+		cmocka_unit_test(test_force_set_later),
+		cmocka_unit_test(test_force_frees_stop),
+		cmocka_unit_test(test_force_label_lost),
+		cmocka_unit_test(test_pod_timeout),
+		cmocka_unit_test(test_pod_timeout_deletion_pending),
+		cmocka_unit_test(test_config_map_timeout),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
