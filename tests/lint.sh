@@ -40,12 +40,13 @@ clang-format --dry-run -Werror "${sources[@]}" 2>&1 | head -n 40
 [ "${PIPESTATUS[0]}" -eq 0 ] || found "clang-format: run make format"
 
 flags=(-std=gnu11 -I. -D_FORTIFY_SOURCE=2 -O1)
-warnings=(-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror)
+warnings=(-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror -Wno-string-concatenation) # a long string in a table may take two lines
 printf '%s\0' "${units[@]}" | xargs -0 -n 8 -P "$(nproc)" clang "${flags[@]}" "${warnings[@]}" -fsyntax-only ||
 	found "clang warns"
 
+# Not over unit tests: the analyser does not know that a failed assertion ends the test.
 # shellcheck disable=SC2016 # the inner shell expands these
-printf '%s\0' "${units[@]}" | FLAGS="${flags[*]}" xargs -0 -n 4 -P "$(nproc)" \
+printf '%s\n' "${units[@]}" | grep -v '^tests/unit/' | tr '\n' '\0' | FLAGS="${flags[*]}" xargs -0 -n 4 -P "$(nproc)" \
 	bash -c 'clang-tidy --quiet --warnings-as-errors="*" "$@" -- $FLAGS 2>/dev/null' clang-tidy || found "clang-tidy"
 
 # Of the system's headers it sees those whose macros are loops.

@@ -378,22 +378,22 @@ static void make_router(struct watcher *watcher)
 		router_expect(watcher->router, pool_name(i, slot));
 }
 
-/* With a pool: a private socket, and the public one too if it was asked for (barriers). */
+/* With a pool: a private socket, and the outer one too if it was asked for (barriers). */
 static int make_socket(struct watcher *watcher, char **endpoint, struct error *err)
 {
-	const char *public = watcher->flags.bus;
+	const char *outer = watcher->flags.bus;
 
-	if (watcher->flags.workers == 0 && public == NULL)
-	public = watcher->config.bus_address;
+	if (watcher->flags.workers == 0 && outer == NULL)
+		outer = watcher->config.bus_address;
 	if (watcher->flags.workers > 0) {
 		if (pool_directory_make(&watcher->bus_directory, endpoint, err) < 0)
 			return -1;
 	} else {
-		*endpoint = mem_strdup(public);
-		public = NULL;
+		*endpoint = mem_strdup(outer);
+		outer = NULL;
 	}
 	watcher->socket = bus_socket_bind(watcher->loop, *endpoint, router_receive, watcher->router, err);
-	if (watcher->socket == NULL || (public != NULL && bus_socket_bind_also(watcher->socket, public, err) < 0))
+	if (watcher->socket == NULL || (outer != NULL && bus_socket_bind_also(watcher->socket, outer, err) < 0))
 		return -1;
 	log_info("the bus listens on %s", bus_socket_endpoint(watcher->socket));
 	return 0;

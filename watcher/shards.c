@@ -342,6 +342,8 @@ static uint32_t set_quotas(struct shard_table *table, int64_t now_ms)
 			    (most == NULL || member->targets > most->targets))
 				most = member;
 		}
+		if (most == NULL)
+			break; /* not while count members are eligible */
 		most->quota++;
 	}
 	return count;

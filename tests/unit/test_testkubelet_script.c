@@ -145,7 +145,6 @@ static void values_follow_the_attempt(void **state)
 		const char *framework_attempt;
 		int32_t exit_code;
 	} rows[] = {{"0", "0", 200}, {"1", "0", 1}, {"2", "0", 0}, {"9", "3", 0}, {"x", "0", 200}};
-	cleanup_free char *attempt = NULL;
 	struct script script;
 
 	(void)state;
@@ -234,8 +233,8 @@ static void nonsense_counts_as_not_given(void **state)
 {
 	static const char *const objects[] = {"{}", "[]", "{\"metadata\":{\"annotations\":7},\"spec\":[]}",
 					      "{\"metadata\":{\"annotations\":{\"testkubelet/exit-code\":3}}}",
-					      "{\"metadata\":{\"annotations\":{\"testkubelet/run-seconds\":\"soon\","
-					      "\"testkubelet/exit-code\":\"99999999999\"}}}"};
+					      ("{\"metadata\":{\"annotations\":{\"testkubelet/run-seconds\":\"soon\","
+					       "\"testkubelet/exit-code\":\"99999999999\"}}}")};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(objects); i++) {

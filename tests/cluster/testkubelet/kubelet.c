@@ -385,7 +385,8 @@ struct kubelet *kubelet_new(struct ev_loop *loop, struct kube_client *client, co
 	name_nodes(kubelet);
 	ev_timer_init(&kubelet->hosts, on_hosts, 0, 0);
 	kubelet->hosts.data = kubelet;
-	pods.path = path = collection_path(kubelet, "pods");
+	path = collection_path(kubelet, "pods");
+	pods.path = path;
 	kubelet->pod_reflector = reflector_new(loop, client, &pods, &pod_handler, kubelet);
 	return kubelet;
 }
