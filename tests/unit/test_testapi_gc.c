@@ -27,7 +27,8 @@ static void make_tree(struct fixture *f)
 	expect_call(f, 201, "POST", CMS, attempt);
 	task = owned("task", "ConfigMap", "attempt", at(f, "metadata.uid"), "");
 	expect_call(f, 201, "POST", PODS, task);
-	expect_call(f, 201, "POST", PODS "/task/binding", "{\"target\":{\"name\":\"n1\"}}");
+	expect_call(f, 201, "POST", PODS "/task/binding",
+		    "{\"metadata\":{\"name\":\"task\"},\"target\":{\"name\":\"n1\"}}");
 	settle(f);
 	expect_call(f, 200, "GET", PODS "/task", NULL);
 }

@@ -51,6 +51,9 @@ static void defaults(void **state)
 	assert_string_equal(at(f, "spec.containers.1.ports.0.protocol"), "TCP");
 	assert_string_equal(at(f, "spec.containers.1.livenessProbe.httpGet.scheme"), "HTTP");
 	assert_string_equal(at(f, "apiVersion"), "v1");
+	/* what admission adds */
+	assert_int_equal(json_int(json_object_get(f->body, "spec"), "priority", -1), 0);
+	assert_string_equal(at(f, "spec.tolerations.1.key"), "node.kubernetes.io/unreachable");
 }
 
 static void wrong_types(void **state)
@@ -66,11 +69,11 @@ static void wrong_types(void **state)
 		{"{\"name\":\"c\",\"image\":\"i\",\"tty\":\"yes\"}",
 		 "v1.Container.TTY: ReadBool: expect t or f, but found \""},
 		{"{\"name\":\"c\",\"image\":\"i\",\"command\":\"sleep\"}",
-		 "v1.Container.Command: decode slice: expect [ or n, but found \""},
+		 "v1.Container.Command: []string: decode slice: expect [ or n, but found \""},
 		{"{\"name\":\"c\",\"image\":\"i\",\"command\":[1]}",
 		 "v1.Container.Command: []string: ReadString: expects \" or n, but found 1"},
 		{"{\"name\":\"c\",\"image\":\"i\",\"ports\":[{\"containerPort\":\"x\"}]}",
-		 "v1.ContainerPort.ContainerPort: readUint32: unexpected character: \""},
+		 "v1.ContainerPort.ContainerPort: readUint32: unexpected character: \xEF\xBF\xBD"},
 		{"{\"name\":\"c\",\"image\":\"i\",\"resources\":{\"limits\":{\"cpu\":\"much\"}}}",
 		 "v1.ResourceRequirements.Limits: unmarshalerDecoder: quantities must match the regular expression"},
 		{"7", "[]v1.Container: readObjectStart: expect { or n, but found 7"},
@@ -106,12 +109,56 @@ static void invalid(void **state)
 	assert_string_equal(message(f),
 			    "Pod \"p\" is invalid: [spec.containers[1].name: Duplicate value: \"c\", "
 			    "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", "
-			    "\"Never\", \"OnFailure\"]");
+			    "\"OnFailure\", \"Never\"]");
 	expect_call(f, 201, "POST", PODS, POD);
+	expect_call(f, 400, "POST", PODS "/p/binding", "{\"target\":{\"name\":\"n\"}}");
 	f->local.content_type = "application/merge-patch+json";
 	expect_call(f, 422, "PATCH", PODS "/p", "{\"spec\":{\"hostname\":\"x\"}}");
 	assert_non_null(strstr(message(f), "spec: Forbidden: pod updates may not change fields other than"));
 	expect_call(f, 200, "PATCH", PODS "/p", "{\"metadata\":{\"annotations\":{\"a\":\"b\"}}}");
+}
+
+/* One fault each in a container, with the field and the text a real server answers with. */
+static void invalid_containers(void **state)
+{
+	static const char *const cases[][2] = {
+		{"\"name\":\"C\"",
+		 "spec.containers[0].name: Invalid value: \"C\": a lowercase RFC 1123 label must consist of"},
+		{"\"name\":\"c\",\"imagePullPolicy\":\"Maybe\"",
+		 "spec.containers[0].imagePullPolicy: Unsupported value: \"Maybe\": supported values: \"Always\", "
+		 "\"IfNotPresent\", \"Never\""},
+		{"\"name\":\"c\",\"terminationMessagePolicy\":\"x\"",
+		 "spec.containers[0].terminationMessagePolicy: Invalid value: \"x\": must be 'File' or "
+		 "'FallbackToLogsOnError'"},
+		{"\"name\":\"c\",\"ports\":[{\"containerPort\":0}]",
+		 "spec.containers[0].ports[0].containerPort: Required value"},
+		{"\"name\":\"c\",\"ports\":[{\"containerPort\":70000}]",
+		 "spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, "
+		 "inclusive"},
+		{"\"name\":\"c\",\"env\":[{\"name\":\"\"}]", "spec.containers[0].env[0].name: Required value"},
+		{"\"name\":\"c\",\"env\":[{\"name\":\"a b\"}]",
+		 "spec.containers[0].env[0].name: Invalid value: \"a b\": a valid environment variable name must "
+		 "consist of"},
+		{"\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"2\"},\"limits\":{\"cpu\":\"1500m\"}}",
+		 "spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to cpu "
+		 "limit"},
+		{"\"name\":\"c\",\"livenessProbe\":{}",
+		 "spec.containers[0].livenessProbe: Required value: must specify a handler type"},
+		{"\"name\":\"c\",\"volumeMounts\":[{\"name\":\"no\",\"mountPath\":\"/x\"}]",
+		 "spec.containers[0].volumeMounts[0].name: Not found: \"no\""},
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *body = mem_printf(
+			"{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"image\":\"i\",%s}]}}",
+			cases[i][0]);
+		cleanup_free char *wanted = mem_printf("Pod \"p\" is invalid: %s", cases[i][1]);
+
+		expect_call(f, 422, "POST", PODS, body);
+		if (strncmp(message(f), wanted, strlen(wanted)) != 0)
+			fail_msg("%s\nis not\n%s", message(f), wanted);
+	}
 }
 
 static void unbound_goes_at_once(void **state)
@@ -132,8 +179,10 @@ static void bound_waits_for_its_grace(void **state)
 	cleanup_free char *stamp = NULL;
 
 	expect_call(f, 201, "POST", PODS, POD);
-	expect_call(f, 201, "POST", PODS "/p/binding", "{\"target\":{\"kind\":\"Node\",\"name\":\"n\"}}");
-	expect_call(f, 409, "POST", PODS "/p/binding", "{\"target\":{\"kind\":\"Node\",\"name\":\"n\"}}");
+	expect_call(f, 201, "POST", PODS "/p/binding",
+		    "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n\"}}");
+	expect_call(f, 409, "POST", PODS "/p/binding",
+		    "{\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":\"Node\",\"name\":\"n\"}}");
 	expect_call(f, 200, "GET", PODS "?fieldSelector=spec.nodeName%3Dn,status.phase!%3DFailed", NULL);
 	assert_string_equal(at(f, "items.0.status.conditions.0.type"), "PodScheduled");
 	expect_call(f, 200, "DELETE", PODS "/p", NULL);
@@ -153,7 +202,7 @@ static void finished_goes_at_once(void **state)
 	struct fixture *f = *state;
 
 	expect_call(f, 201, "POST", PODS, POD);
-	expect_call(f, 201, "POST", PODS "/p/binding", "{\"target\":{\"name\":\"n\"}}");
+	expect_call(f, 201, "POST", PODS "/p/binding", "{\"metadata\":{\"name\":\"p\"},\"target\":{\"name\":\"n\"}}");
 	f->local.content_type = "application/merge-patch+json";
 	expect_call(f, 200, "PATCH", PODS "/p/status", "{\"status\":{\"phase\":\"Succeeded\"}}");
 	expect_call(f, 200, "DELETE", PODS "/p", NULL);
@@ -230,6 +279,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(defaults, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(wrong_types, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(invalid, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(invalid_containers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unbound_goes_at_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bound_waits_for_its_grace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(finished_goes_at_once, set_up, tear_down),

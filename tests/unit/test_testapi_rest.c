@@ -56,21 +56,21 @@ static void schema_refuses(void **state)
 		{"{\"executionType\":\"Go\"}",
 		 "spec.executionType: Unsupported value: \"Go\": supported values: \"Create\", \"Start\", \"Stop\""},
 		{"{\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":10001}]}",
-		 "spec.taskRoles[0].taskNumber: Invalid value: 10001: spec.taskRoles[0].taskNumber in body should be "
+		 "spec.taskRoles.taskNumber: Invalid value: 10001: spec.taskRoles.taskNumber in body should be "
 		 "less than "
 		 "or equal to 10000"},
 		{"{\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":-1}]}",
-		 "spec.taskRoles[0].taskNumber: Invalid value: -1: spec.taskRoles[0].taskNumber in body should be "
+		 "spec.taskRoles.taskNumber: Invalid value: -1: spec.taskRoles.taskNumber in body should be "
 		 "greater than "
 		 "or equal to 0"},
 		{"{\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":\"2\"}]}",
-		 "spec.taskRoles[0].taskNumber: Invalid value: \"string\": spec.taskRoles[0].taskNumber in body must "
+		 "spec.taskRoles.taskNumber: Invalid value: \"string\": spec.taskRoles.taskNumber in body must "
 		 "be of "
 		 "type integer: \"string\""},
 		{"{\"taskRoles\":[{\"name\":\"A\"}]}",
-		 "spec.taskRoles[0].name: Invalid value: \"A\": spec.taskRoles[0].name in body should match "
+		 "spec.taskRoles.name: Invalid value: \"A\": spec.taskRoles.name in body should match "
 		 "'^[a-z0-9]{1,63}$'"},
-		{"{\"taskRoles\":[{}]}", "spec.taskRoles[0].name: Required value"},
+		{"{\"taskRoles\":[{}]}", "spec.taskRoles.name: Required value"},
 		{"{\"taskRoles\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"a\"}]}",
 		 "spec.taskRoles[2]: Duplicate value: map[string]interface {}{\"name\":\"a\"}"},
 		{"[]", "spec: Invalid value: \"array\": spec in body must be of type object: \"array\""},
@@ -433,10 +433,15 @@ static void forms_of_answers(void **state)
 	expect_call(f, 200, "GET", FWS "/one", NULL);
 	assert_string_equal(at(f, "kind"), "PartialObjectMetadata");
 	assert_null(json_object_get(f->body, "spec"));
+	expect_call(f, 406, "GET", FWS, NULL);
 	f->local.accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 	expect_call(f, 200, "GET", FWS, NULL);
 	assert_string_equal(at(f, "kind"), "PartialObjectMetadataList");
 	assert_string_equal(at(f, "items.0.metadata.name"), "one");
+	expect_call(f, 500, "GET", FWS "/one", NULL);
+	assert_string_equal(message(f), "content is not a list");
+	expect_call(f, 200, "GET", NS "/secrets", NULL);
+	assert_true(json_is_null(json_object_get(f->body, "items")));
 	f->local.accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 	expect_call(f, 200, "GET", FWS, NULL);
 	assert_string_equal(at(f, "columnDefinitions.2.name"), "Tasks");

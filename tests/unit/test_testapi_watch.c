@@ -115,8 +115,24 @@ static void too_old_is_410(void **state)
 	expect_call(f, 200, "POST", "/fc-testapi/compact", NULL);
 	expect_call(f, 410, "GET", url, NULL);
 	assert_string_equal(at(f, "reason"), "Expired");
-	expect_call(f, 504, "GET", CMS "?watch=1&resourceVersion=99999", NULL);
-	expect_call(f, 400, "GET", CMS "?watch=1&resourceVersion=abc", NULL);
+	expect_call(f, 500, "GET", CMS "?watch=1&resourceVersion=abc", NULL);
+}
+
+/* As a real server: no error, just nothing until that version has passed. */
+static void waits_for_the_future(void **state)
+{
+	struct fixture *f = *state;
+	struct api_watch *watch;
+	cleanup_free char *query = NULL;
+
+	create(f, "a", "{}");
+	query = mem_printf("resourceVersion=%lld", atoll(at(f, "metadata.resourceVersion")) + 1);
+	watch = watch_of(f, query);
+	create(f, "b", "{}");
+	expect_events(watch, "", WATCH_NOTHING);
+	create(f, "c", "{}");
+	expect_events(watch, "ADDED c", WATCH_NOTHING);
+	api_watch_free(watch);
 }
 
 /* A client too slow for the log gets 410 inside its stream. */
@@ -348,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(starts_from_what_is_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(resumes_at_a_version, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(too_old_is_410, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(waits_for_the_future, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(overtaken_by_the_log, no_set_up, tear_down),
 		cmocka_unit_test_setup_teardown(selector_translates, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_its_namespace, set_up, tear_down),

@@ -230,7 +230,7 @@ static json_t *review_token(const struct api_access *access, const json_t *spec)
 		return json_pack("{s:b,s:{s:s,s:[s,s]}}", "authenticated", 1, "user", "username", "admin", "groups",
 				 "system:masters", "system:authenticated");
 	if (user == NULL)
-		return json_pack("{s:{},s:s}", "user", "error", "[invalid bearer token]");
+		return json_pack("{s:{},s:s}", "user", "error", "invalid bearer token");
 	return json_pack("{s:b,s:{s:s,s:s,s:O}}", "authenticated", 1, "user", "username", user->name, "uid", user->uid,
 			 "groups", user->groups);
 }

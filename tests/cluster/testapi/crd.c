@@ -22,15 +22,10 @@ static void complete_custom(const struct api_resource *resource, json_t *object)
 
 static int create_custom(struct api *api, struct api_resource *resource, json_t *object, struct api_failure *failure)
 {
-	json_t *causes;
-
 	(void)api;
-	if (resource->schema == NULL)
-		return 0;
+	(void)failure;
 	complete_custom(resource, object);
-	causes = json_array();
-	schema_validate(resource->schema, object, causes);
-	return api_fail_invalid(failure, resource, json_str(json_object_get(object, "metadata"), "name"), causes);
+	return 0;
 }
 
 static int update_custom(struct api *api, struct api_resource *resource, const char *subresource, json_t *object,
@@ -41,7 +36,17 @@ static int update_custom(struct api *api, struct api_resource *resource, const c
 	return create_custom(api, resource, object, failure);
 }
 
-static const struct api_strategy CUSTOM = {.create = create_custom, .update = update_custom};
+static void validate_custom(const struct api_resource *resource, const char *subresource, const json_t *object,
+			    const json_t *old, json_t *causes)
+{
+	(void)subresource;
+	(void)old;
+	if (resource->schema != NULL)
+		schema_validate(resource->schema, object, causes);
+}
+
+static const struct api_strategy CUSTOM = {
+	.create = create_custom, .update = update_custom, .validate = validate_custom};
 
 /* The version that is stored, or else the first. */
 static json_t *stored_version(const json_t *crd)
@@ -182,13 +187,26 @@ static void set_names(struct api_resource *resource, const json_t *names)
 		json_array_extend(resource->categories, json_object_get(names, "categories"));
 }
 
+#define CREATED                                                                                                  \
+	"CreationTimestamp is a timestamp representing the server time when this object was created. It is not " \
+	"guaranteed to be set in happens-before order across separate operations."
+
 static json_t *columns_of(const json_t *version)
 {
 	json_t *columns = json_object_get(version, "additionalPrinterColumns");
 
-	if (json_array_size(columns) > 0)
-		return json_incref(columns);
-	return json_pack("[{s:s,s:s,s:s}]", "name", "Age", "type", "date", "jsonPath", ".metadata.creationTimestamp");
+	size_t index;
+	json_t *column;
+
+	if (json_array_size(columns) == 0)
+		return json_pack("[{s:s,s:s,s:s,s:s}]", "name", "Age", "type", "date", "jsonPath",
+				 ".metadata.creationTimestamp", "description", CREATED);
+	columns = json_deep_copy(columns);
+	json_array_foreach(columns, index, column) if (json_str(column, "description") == NULL)
+		json_object_set_new(column, "description",
+				    json_sprintf("Custom resource definition column (in JSONPath format): %s",
+						 json_str(column, "jsonPath")));
+	return columns;
 }
 
 /* What is stored keeps its old apiVersion until it is written again. */

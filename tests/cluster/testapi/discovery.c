@@ -27,7 +27,8 @@ static void put_resource(struct buf *out, const struct api_resource *resource, c
 	buf_puts(out, "{\"name\":\"");
 	buf_puts(out, resource->plural);
 	buf_printf(out, "%s%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\",\"verbs\":%s",
-		   subresource[0] != '\0' ? "/" : "", subresource, subresource[0] != '\0' ? "" : resource->singular,
+		   subresource[0] != '\0' ? "/" : "", subresource,
+		   subresource[0] != '\0' || !resource->custom ? "" : resource->singular,
 		   resource->namespaced ? "true" : "false", resource->kind, verbs);
 	if (subresource[0] == '\0') {
 		put_list(out, "shortNames", resource->short_names);
@@ -43,6 +44,9 @@ static bool in_version(const struct api_resource *resource, const char *group, c
 
 static bool put_version(struct api *api, const char *group, const char *version, struct buf *out)
 {
+	static const char custom[] =
+		"[\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"create\",\"update\","
+		"\"watch\"]";
 	static const char all[] = "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\","
 				  "\"watch\"]";
 	bool any = false;
@@ -54,7 +58,10 @@ static bool put_version(struct api *api, const char *group, const char *version,
 		if (!in_version(resource, group, version))
 			continue;
 		any = true;
-		put_resource(out, resource, "", access_is_review(resource) ? "[\"create\"]" : all);
+		put_resource(out, resource, "",
+			     access_is_review(resource) ? "[\"create\"]"
+			     : resource->custom         ? custom
+							: all);
 		if (resource->has_status)
 			put_resource(out, resource, "status", "[\"get\",\"patch\",\"update\"]");
 		if (resource == api->pods) {

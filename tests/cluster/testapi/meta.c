@@ -28,26 +28,20 @@ static const char *const MEMBERS[] = {
 	"finalizers",
 };
 
-static const char *type_name(const json_t *value)
-{
-	switch (json_typeof(value)) {
-	case JSON_OBJECT: return "{";
-	case JSON_ARRAY: return "[";
-	case JSON_STRING: return "\"";
-	case JSON_TRUE: return "t";
-	case JSON_FALSE: return "f";
-	case JSON_NULL: return "n";
-	default: return "1";
-	}
-}
-
+/* The first byte of a value's text: what json-iterator says it found. member NULL: metadata itself. */
 static int decode_failed(const struct api_resource *resource, const char *member, const char *expected,
 			 const json_t *found, struct api_failure *failure)
 {
+	cleanup_free char *text = json_text(found);
+	cleanup_free char *place = member == NULL ? mem_strdup("")
+						  : mem_printf("v1.ObjectMeta.%c%s: ", toupper(member[0]), member + 1);
+
 	return api_fail_bad_request(
-		failure, "%s in version \"%s\" cannot be handled as a %s: v1.ObjectMeta.%c%s: %s, but found %s",
-		resource->kind, resource->version, resource->kind, toupper(member[0]), member + 1, expected,
-		type_name(found));
+		failure,
+		"%s in version \"%s\" cannot be handled as a %s: %s.%s.ObjectMeta: %s%s, but found %c, error "
+		"found in #10 byte of ...|%.64s|...",
+		resource->kind, resource->version, resource->kind, resource->version, resource->kind, place, expected,
+		text[0], text);
 }
 
 static int check_string_map(const struct api_resource *resource, const char *member, json_t *map,
@@ -158,6 +152,21 @@ static json_t *metadata_of(const struct api_resource *resource, const json_t *gi
 	return metadata;
 }
 
+static int wrong_version(const struct api_resource *resource, const char *kind, const char *version,
+			 struct api_failure *failure)
+{
+	if (resource->custom)
+		return api_fail_bad_request(
+			failure, "the API version in the data (%s) does not match the expected API version (%s)",
+			version, resource->api_version);
+	if (kind == NULL)
+		kind = resource->kind;
+	return api_fail_bad_request(failure,
+				    "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is registered for "
+				    "version \"%s\" in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
+				    kind, version, resource->kind, kind, version);
+}
+
 static int check_kind(const struct api_resource *resource, const json_t *body, struct api_failure *failure)
 {
 	const char *kind = json_str(body, "kind");
@@ -166,19 +175,27 @@ static int check_kind(const struct api_resource *resource, const json_t *body, s
 	if (resource->custom && (kind == NULL || kind[0] == '\0')) {
 		cleanup_free char *text = json_text(body);
 
-		return api_fail_bad_request(failure, "Object 'Kind' is missing in '%.*s'", 1024, text);
+		return api_fail_bad_request(
+			failure,
+			"%s in version \"%s\" cannot be handled as a %s: unmarshalerDecoder: Object "
+			"'Kind' is missing in '%.1024s'",
+			resource->kind, resource->version, resource->kind, text);
+	}
+	if (resource->custom && (version == NULL || version[0] == '\0')) {
+		api_fail(failure, 500, "InternalError",
+			 "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'");
+		failure->details = json_pack("{s:[{s:s}]}", "causes", "message",
+					     "Object 'apiVersion' is missing in 'object has no apiVersion field'");
+		return -1;
 	}
 	if (version != NULL && version[0] != '\0' && strcmp(version, resource->api_version) != 0)
-		return api_fail_bad_request(failure,
-					    "the API version in the data (%s) does not match the expected API version "
-					    "(%s)",
-					    version, resource->api_version);
+		return wrong_version(resource, kind, version, failure);
 	if (kind != NULL && kind[0] != '\0' && strcmp(kind, resource->kind) != 0)
 		return api_fail_bad_request(
 			failure,
-			"%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is registered "
-			"for this resource",
-			kind, resource->version, resource->kind, kind);
+			"%s in version \"%s\" cannot be handled as a %s: converting (%s.%s) to (core.%s): "
+			"unknown conversion",
+			kind, resource->version, resource->kind, resource->version, kind, resource->kind);
 	return 0;
 }
 
@@ -199,7 +216,7 @@ json_t *api_meta_object(const struct api_resource *resource, const json_t *body,
 	if (check_kind(resource, body, failure) < 0)
 		return NULL;
 	if (given != NULL && !json_is_object(given) && !json_is_null(given)) {
-		decode_failed(resource, "metadata", "readObjectStart: expect { or n", given, failure);
+		decode_failed(resource, NULL, "readObjectStart: expect { or n", given, failure);
 		return NULL;
 	}
 	metadata = metadata_of(resource, given, failure);
@@ -254,7 +271,8 @@ static bool is_label_word(const char *text, size_t len)
 	"start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for " \
 	"validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 #define SUBDOMAIN                                                                                                  \
-	"a DNS-1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and " \
+	"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must " \
+	"start and "                                                                                               \
 	"end with an alphanumeric character (e.g. 'example.com', regex used for validation is "                    \
 	"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 
@@ -323,7 +341,7 @@ static void check_owners(const json_t *metadata, json_t *causes)
 				continue;
 			snprintf(field, sizeof(field), "metadata.ownerReferences.%s", needed[i]);
 			api_cause(causes, "FieldValueInvalid", field, "Invalid value: \"\": %s must not be empty",
-				  needed[i]);
+				  i == 0 ? "version" : needed[i]);
 		}
 		if (!json_bool(owner, "controller", false))
 			continue;
@@ -337,7 +355,62 @@ static void check_owners(const json_t *metadata, json_t *causes)
 	}
 }
 
-void api_meta_validate(const struct api_resource *resource, const json_t *metadata, json_t *causes)
+static bool has_string(const json_t *list, const char *text)
+{
+	size_t index;
+	const json_t *value;
+
+	json_array_foreach(list, index,
+			   value) if (json_is_string(value) && strcmp(json_string_value(value), text) == 0) return true;
+	return false;
+}
+
+/* Of a change: the uid stays, and a deletion in progress gets no new finalizers. */
+static void check_change(const json_t *metadata, const json_t *old, json_t *causes)
+{
+	const char *uid = json_str(metadata, "uid");
+	size_t index;
+	const json_t *value;
+
+	if (strcmp(uid, json_str(old, "uid")) != 0)
+		api_cause(causes, "FieldValueInvalid", "metadata.uid", "Invalid value: \"%s\": field is immutable",
+			  uid);
+	if (json_str(old, "deletionTimestamp") == NULL)
+		return;
+	json_array_foreach(json_object_get(metadata, "finalizers"), index,
+			   value) if (!has_string(json_object_get(old, "finalizers"), json_string_value(value)))
+		api_cause(causes, "FieldValueForbidden", "metadata.finalizers",
+			  "Forbidden: no new finalizers can be added if the object is being deleted, found new "
+			  "finalizers []string{\"%s\"}",
+			  json_string_value(value));
+}
+
+/* Qualified names; of built-in kinds, those with a domain or the standard ones. */
+static void check_finalizers(const struct api_resource *resource, const json_t *metadata, json_t *causes)
+{
+	static const char *const standard[] = {"orphan", "foregroundDeletion", "kubernetes"};
+	size_t index;
+	const json_t *value;
+
+	json_array_foreach(json_object_get(metadata, "finalizers"), index, value)
+	{
+		const char *name = json_string_value(value);
+		bool known = resource->custom || strchr(name, '/') != NULL;
+		char field[64];
+
+		check_key("metadata.finalizers", name, causes);
+		for (size_t i = 0; i < ARRAY_LEN(standard); i++)
+			known = known || strcmp(name, standard[i]) == 0;
+		snprintf(field, sizeof(field), "metadata.finalizers[%zu]", index);
+		if (!known)
+			api_cause(causes, "FieldValueInvalid", field,
+				  "Invalid value: \"%s\": name is neither a standard finalizer name nor is it fully "
+				  "qualified",
+				  name);
+	}
+}
+
+void api_meta_validate(const struct api_resource *resource, const json_t *metadata, const json_t *old, json_t *causes)
 {
 	const char *name = json_str(metadata, "name");
 	bool loose = strcmp(resource->group, "rbac.authorization.k8s.io") == 0; /* path segments, as system:x */
@@ -353,6 +426,9 @@ void api_meta_validate(const struct api_resource *resource, const json_t *metada
 	check_labels(metadata, causes);
 	check_annotations(metadata, causes);
 	check_owners(metadata, causes);
+	check_finalizers(resource, metadata, causes);
+	if (old != NULL)
+		check_change(metadata, old, causes);
 }
 
 static void generate_name(struct api *api, json_t *metadata)
@@ -388,7 +464,7 @@ void api_meta_create(struct api *api, const struct api_resource *resource, json_
 	char uid[UUID_SIZE];
 	char now[TIME_RFC3339_SIZE];
 
-	if (json_str(metadata, "name") == NULL)
+	if (json_str(metadata, "name") == NULL && json_str(metadata, "generateName") != NULL)
 		generate_name(api, metadata);
 	json_object_set_new(metadata, "uid", json_string(random_uuid(&api->random, uid)));
 	json_object_set_new(metadata, "creationTimestamp",
@@ -406,6 +482,7 @@ void api_meta_create(struct api *api, const struct api_resource *resource, json_
 
 void api_meta_update(json_t *metadata, const json_t *old)
 {
+	/* a uid that differs is for api_meta_validate to refuse */
 	static const char *const fixed[] = {"name",
 					    "namespace",
 					    "uid",
@@ -419,6 +496,8 @@ void api_meta_update(json_t *metadata, const json_t *old)
 	for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
 		json_t *value = json_object_get(old, fixed[i]);
 
+		if (strcmp(fixed[i], "uid") == 0 && json_object_get(metadata, "uid") != NULL)
+			continue;
 		if (value != NULL)
 			json_object_set(metadata, fixed[i], value);
 		else

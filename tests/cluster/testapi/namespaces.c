@@ -1,4 +1,4 @@
-/* Namespaces: a phase, the label with their name, and the first ones. They are emptied in gc.c. */
+/* Namespaces: a phase, and the first ones. They are emptied in gc.c. */
 #include "tests/cluster/testapi/namespaces.h"
 
 #include <stdlib.h>
@@ -9,15 +9,9 @@
 
 static int create(struct api *api, struct api_resource *resource, json_t *object, struct api_failure *failure)
 {
-	json_t *metadata = json_object_get(object, "metadata");
-	json_t *labels = json_object_get(metadata, "labels");
-
 	(void)api;
 	(void)resource;
 	(void)failure;
-	labels = labels == NULL ? json_object() : json_copy(labels);
-	json_object_set(labels, "kubernetes.io/metadata.name", json_object_get(metadata, "name"));
-	json_object_set_new(metadata, "labels", labels);
 	json_object_set_new(object, "spec", json_pack("{s:[s]}", "finalizers", "kubernetes"));
 	json_object_set_new(object, "status", json_pack("{s:s}", "phase", "Active"));
 	return 0;

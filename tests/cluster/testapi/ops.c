@@ -65,11 +65,15 @@ static int set_namespace(const struct api_resource *resource, const char *namesp
 	return 0;
 }
 
-static int validate_meta(const struct api_resource *resource, const json_t *metadata, struct api_failure *failure)
+static int validate(const struct api_resource *resource, const char *subresource, const json_t *object,
+		    const json_t *old, struct api_failure *failure)
 {
+	const json_t *metadata = json_object_get(object, "metadata");
 	json_t *causes = json_array();
 
-	api_meta_validate(resource, metadata, causes);
+	api_meta_validate(resource, metadata, old == NULL ? NULL : json_object_get(old, "metadata"), causes);
+	if (resource->strategy->validate != NULL)
+		resource->strategy->validate(resource, subresource, object, old, causes);
 	return api_fail_invalid(failure, resource, json_str(metadata, "name"), causes);
 }
 
@@ -78,21 +82,23 @@ static int prepare_create(struct api *api, struct api_resource *resource, const 
 {
 	json_t *metadata = json_object_get(object, "metadata");
 	const struct api_strategy *strategy = resource->strategy;
+	bool has_version = json_object_get(metadata, "resourceVersion") != NULL;
 
-	if (set_namespace(resource, namespace_name, metadata, failure) < 0 ||
-	    check_namespace(api, resource, namespace_name, metadata, failure) < 0)
-		return -1;
-	if (json_object_get(metadata, "resourceVersion") != NULL)
-		return api_fail(failure, 500, "InternalError",
-				"resourceVersion should not be set on objects to be created");
-	if (validate_meta(resource, metadata, failure) < 0)
+	if (set_namespace(resource, namespace_name, metadata, failure) < 0)
 		return -1;
 	if (resource->custom && resource->has_status)
 		json_object_del(object, "status");
-	api_meta_create(api, resource, metadata);
 	if (strategy->create != NULL && strategy->create(api, resource, object, failure) < 0)
 		return -1;
-	return strategy->admit == NULL ? 0 : strategy->admit(api, resource, object, failure);
+	if (check_namespace(api, resource, namespace_name, metadata, failure) < 0)
+		return -1;
+	api_meta_create(api, resource, metadata);
+	if (validate(resource, "", object, NULL, failure) < 0 ||
+	    (strategy->admit != NULL && strategy->admit(api, resource, object, failure) < 0))
+		return -1;
+	if (has_version)
+		return api_fail(failure, 500, "", "resourceVersion should not be set on objects to be created");
+	return 0;
 }
 
 int api_create(struct api *api, struct api_resource *resource, const char *namespace_name, const json_t *body,
@@ -121,60 +127,44 @@ int api_create(struct api *api, struct api_resource *resource, const char *names
 	return -1;
 }
 
-/* uid and resourceVersion of a PUT, which may be absent. */
-static int check_preconditions(const struct api_object *old, const json_t *metadata, struct api_failure *failure)
+/* Invalid, but of the resource, not the kind: so says the real server here. */
+static int fail_no_version(const struct api_object *old, struct api_failure *failure)
+{
+	static const char message[] = "Invalid value: 0x0: must be specified for an update";
+	cleanup_free char *title = api_resource_title(old->resource);
+	json_t *causes = json_array();
+
+	api_cause(causes, "FieldValueInvalid", "metadata.resourceVersion", "%s", message);
+	api_fail_object(failure, 422, "Invalid", old->resource, old->name,
+			"%s \"%s\" is invalid: metadata.resourceVersion: %s", title, old->name, message);
+	json_object_set_new(failure->details, "causes", causes);
+	return -1;
+}
+
+/* uid and resourceVersion of a PUT, which may be absent; a patch may not change the uid, which is checked later. */
+static int check_preconditions(const struct api_object *old, const json_t *metadata, bool patch,
+			       struct api_failure *failure)
 {
 	const struct api_resource *resource = old->resource;
 	const char *uid = json_str(metadata, "uid");
 	const char *version = json_str(metadata, "resourceVersion");
 	char number[24];
 
-	if (uid != NULL && strcmp(uid, old->uid) != 0) {
+	if (uid != NULL && strcmp(uid, old->uid) != 0 && !patch) {
 		cleanup_free char *cause = mem_printf(
-			"Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old->uid);
+			"StorageError: invalid object, Code: 4, Key: /registry/%s%s%s/%s, ResourceVersion: 0, "
+			"AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
+			resource->group, resource->group[0] != '\0' ? "/" : "", resource->plural, old->key, uid,
+			old->uid);
 
 		return api_fail_conflict(failure, resource, old->name, cause);
 	}
-	if (version == NULL || strcmp(version, "0") == 0) {
-		json_t *causes;
-
-		if (resource->unconditional)
-			return 0;
-		causes = json_array();
-		api_cause(causes, "FieldValueInvalid", "metadata.resourceVersion",
-			  "Invalid value: 0x0: must be specified for an update");
-		return api_fail_invalid(failure, resource, old->name, causes);
-	}
+	if (version == NULL || strcmp(version, "0") == 0)
+		return resource->unconditional ? 0 : fail_no_version(old, failure);
+	if (version[strspn(version, "0123456789")] != '\0')
+		return api_fail(failure, 500, "", "strconv.ParseUint: parsing \"%s\": invalid syntax", version);
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)old->version);
 	return strcmp(version, number) == 0 ? 0 : api_fail_modified(failure, resource, old->name);
-}
-
-static bool has_string(const json_t *list, const char *text)
-{
-	size_t index;
-	const json_t *value;
-
-	json_array_foreach(list, index,
-			   value) if (json_is_string(value) && strcmp(json_string_value(value), text) == 0) return true;
-	return false;
-}
-
-static int check_finalizers(const struct api_object *old, const json_t *metadata, const json_t *old_metadata,
-			    struct api_failure *failure)
-{
-	json_t *causes = json_array();
-	size_t index;
-	const json_t *value;
-
-	if (old->deleting)
-		json_array_foreach(
-			json_object_get(metadata, "finalizers"), index,
-			value) if (!has_string(json_object_get(old_metadata, "finalizers"), json_string_value(value)))
-			api_cause(causes, "FieldValueForbidden", "metadata.finalizers",
-				  "Forbidden: no new finalizers can be added if the object is being deleted, found "
-				  "new finalizers []string{\"%s\"}",
-				  json_string_value(value));
-	return api_fail_invalid(failure, old->resource, old->name, causes);
 }
 
 /* Whether anything but metadata (and status, where that is a subresource) differs. */
@@ -253,10 +243,9 @@ static int prepare_update(struct api *api, struct api_object *old, const char *s
 		*json = copy;
 	}
 	metadata = json_object_get(*json, "metadata");
-	if (validate_meta(resource, metadata, failure) < 0 ||
-	    check_finalizers(old, metadata, old_metadata, failure) < 0 ||
-	    (resource->strategy->update != NULL &&
-	     resource->strategy->update(api, resource, subresource, *json, old_json, failure) < 0))
+	if ((resource->strategy->update != NULL &&
+	     resource->strategy->update(api, resource, subresource, *json, old_json, failure) < 0) ||
+	    validate(resource, subresource, *json, old_json, failure) < 0)
 		return -1;
 	if (resource->has_generation && strcmp(subresource, "status") != 0 &&
 	    content_changed(resource, old_json, *json))
@@ -311,7 +300,9 @@ int api_update(struct api *api, struct api_resource *resource, struct api_update
 		api_fail_bad_request(failure, "the name of the object (%s) does not match the name on the URL (%s)",
 				     name, update->name);
 	} else if (name == NULL) {
-		api_fail_bad_request(failure, "name must be provided");
+		api_fail_bad_request(
+			failure, "the name of the object (%s based on URL) was undeterminable: name must be provided",
+			update->name);
 	} else if (set_namespace(resource, update->namespace_name, metadata, failure) < 0) {
 		/* said already */
 	} else if (old == NULL && resource->create_on_put && update->subresource[0] == '\0') {
@@ -319,7 +310,7 @@ int api_update(struct api *api, struct api_resource *resource, struct api_update
 		result = api_create(api, resource, update->namespace_name, body, update->dry_run, out, failure);
 	} else if (old == NULL) {
 		api_fail_not_found(failure, resource, update->name);
-	} else if (check_preconditions(old, metadata, failure) == 0 &&
+	} else if (check_preconditions(old, metadata, update->patch, failure) == 0 &&
 		   prepare_update(api, old, update->subresource, &json, failure) == 0) {
 		return commit(api, old, json, update->dry_run, out, failure);
 	}
@@ -365,9 +356,11 @@ static int check_deletion(const struct api_object *object, const struct api_dele
 	if (cause == NULL)
 		return 0;
 	/* the real server names the kind here, not the resource */
-	return api_fail_object(failure, 409, "Conflict", resource, object->name,
-			       "Operation cannot be fulfilled on %s%s%s \"%s\": %s", resource->kind,
-			       resource->group[0] != '\0' ? "." : "", resource->group, object->name, cause);
+	api_fail_object(failure, 409, "Conflict", resource, object->name,
+			"Operation cannot be fulfilled on %s%s%s \"%s\": %s", resource->kind,
+			resource->group[0] != '\0' ? "." : "", resource->group, object->name, cause);
+	json_object_set_new(failure->details, "kind", json_string(resource->kind));
+	return -1;
 }
 
 /* The finalizers after a DELETE with this policy (deletionFinalizersForGarbageCollection): a policy given overrides
@@ -471,11 +464,14 @@ int api_delete(struct api *api, struct api_object *object, const struct api_dele
 		set_deletion(metadata, clock_wall_ms() / 1000, 0);
 		bump_generation(metadata);
 	}
-	if (object->resource == api->namespaces)
+	if (object->resource == api->namespaces) {
+		json_object_del(metadata, "deletionGracePeriodSeconds");
 		json_object_set_new(json, "status", json_pack("{s:s}", "phase", "Terminating"));
+	}
 	if (deletion->dry_run) {
 		json_decref(json);
 		*out = api_object_ref(object);
+		*removed = !pending && grace == 0;
 		return 0;
 	}
 	if (graceful == GRACEFUL || pending || object->has_finalizers) {

@@ -18,6 +18,7 @@ struct api_update {
 	const char *name;
 	const char *subresource; /* "" or "status" */
 	bool dry_run;
+	bool patch;   /* it came as one, not as a PUT */
 	bool created; /* out: the PUT made it */
 };
 

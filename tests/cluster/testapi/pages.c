@@ -50,6 +50,19 @@ static int check_version(const struct api *api, const struct api_request *reques
 	return 0;
 }
 
+/* A query parameter that is not a number, in Go's words. */
+static int check_number(const char *text, bool version, struct api_failure *failure)
+{
+	if (text == NULL || text[strspn(text, "0123456789-")] == '\0')
+		return 0;
+	if (version)
+		return api_fail(
+			failure, 500, "",
+			"resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": invalid syntax",
+			text, text);
+	return api_fail_bad_request(failure, "strconv.ParseInt: parsing \"%s\": invalid syntax", text);
+}
+
 static int read_page(const struct api *api, const struct api_request *request, struct page *page,
 		     struct api_failure *failure)
 {
@@ -58,6 +71,8 @@ static int read_page(const struct api *api, const struct api_request *request, s
 	const char *version = api_query(request, "resourceVersion");
 	const char *match = api_query(request, "resourceVersionMatch");
 
+	if (check_number(limit, false, failure) < 0 || check_number(version, true, failure) < 0)
+		return -1;
 	page->version = request->as_of != 0 ? request->as_of : api->version;
 	/* resourceVersion=0 is answered from the watch cache, which does not page */
 	if (limit != NULL && !(version != NULL && strcmp(version, "0") == 0))

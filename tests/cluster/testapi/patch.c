@@ -10,20 +10,21 @@
 int patch_type_of(const struct api_request *request, enum patch_type *type, struct api_failure *failure)
 {
 	const char *text = request->content_type == NULL ? "" : request->content_type;
+	bool custom = request->resource->custom;
 	size_t len = strcspn(text, "; ");
 
 	if (len == 27 && strncmp(text, "application/json-patch+json", len) == 0) {
 		*type = PATCH_JSON;
 	} else if (len == 28 && strncmp(text, "application/merge-patch+json", len) == 0) {
 		*type = PATCH_MERGE;
-	} else if (len == 38 && strncmp(text, "application/strategic-merge-patch+json", len) == 0 &&
-		   !request->resource->custom) {
+	} else if (len == 38 && strncmp(text, "application/strategic-merge-patch+json", len) == 0 && !custom) {
 		*type = PATCH_STRATEGIC;
 	} else {
 		return api_fail(failure, 415, "UnsupportedMediaType",
 				"the body of the request was in an unknown format - accepted media types include: "
-				"application/json-patch+json, application/merge-patch+json%s",
-				request->resource->custom ? "" : ", application/strategic-merge-patch+json");
+				"application/json-patch+json, application/merge-patch+json, %s",
+				custom ? "application/apply-patch+yaml"
+				       : "application/strategic-merge-patch+json, application/apply-patch+yaml");
 	}
 	return 0;
 }
@@ -293,7 +294,7 @@ static int remove_at(json_t *root, const char *path)
 	return is_index(last, parent, false, &index) ? json_array_remove(parent, index) : -1;
 }
 
-/* 0; -1: the path leads nowhere; -2: a test failed; -3: malformed. */
+/* 0; -1: the path leads nowhere; -2: a test failed; -3: malformed. The real server does not say which. */
 static int apply_operation(json_t **root, const json_t *operation)
 {
 	const char *op = json_str(operation, "op");
@@ -338,23 +339,16 @@ static json_t *json_patch(const json_t *object, const json_t *patch, struct api_
 	json_array_foreach(patch, index, operation)
 	{
 		int result = apply_operation(&root, operation);
-		const char *path = json_str(operation, "path");
 
 		if (result == 0)
 			continue;
 		if (result == -3)
 			api_fail_bad_request(failure, "error decoding patch: operation %zu is malformed", index);
-		else if (result == -2)
-			api_fail(failure, 422, "Invalid",
-				 "the server rejected our request due to an error in our request: "
-				 "testing path %s failed",
-				 path);
 		else
-			api_fail(
-				failure, 422, "Invalid",
-				"the server rejected our request due to an error in our request: %s operation does not "
-				"apply: doc is missing path: %s",
-				json_str(operation, "op"), path);
+			api_fail(failure, 422, "Invalid",
+				 "the server rejected our request due to an error in our request");
+		if (result != -3)
+			failure->details = json_object();
 		json_decref(root);
 		return NULL;
 	}
@@ -366,7 +360,10 @@ json_t *patch_apply(enum patch_type type, const struct api_resource *resource, c
 {
 	(void)resource;
 	if (json_is_array(patch) != (type == PATCH_JSON) || (type != PATCH_JSON && !json_is_object(patch))) {
-		api_fail_bad_request(failure, "error decoding patch: json: cannot unmarshal into Go value");
+		api_fail_bad_request(failure,
+				     type == PATCH_JSON
+					     ? "json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+					     : "error decoding patch: it is no object");
 		return NULL;
 	}
 	switch (type) {

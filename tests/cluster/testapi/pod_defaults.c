@@ -1,4 +1,5 @@
 /* Defaults of Pods (pkg/apis/core/v1/defaults.go of Kubernetes 1.20); see pods.h. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "common/base/json.h"
@@ -198,4 +199,39 @@ void api_pod_defaults(json_t *pod)
 		json_object_set(spec, "serviceAccountName", json_object_get(spec, "serviceAccount"));
 	else if (json_str(spec, "serviceAccountName") != NULL)
 		json_object_set(spec, "serviceAccount", json_object_get(spec, "serviceAccountName"));
+}
+
+/* Whether a toleration covers the taint key with effect NoExecute. */
+static bool tolerates(const json_t *toleration, const char *key)
+{
+	const char *own = json_str(toleration, "key");
+	const char *effect = json_str(toleration, "effect");
+
+	return (own == NULL || own[0] == '\0' || strcmp(own, key) == 0) &&
+	       (effect == NULL || effect[0] == '\0' || strcmp(effect, "NoExecute") == 0);
+}
+
+static void add_toleration(json_t *tolerations, const char *key)
+{
+	size_t index;
+	const json_t *toleration;
+
+	json_array_foreach(tolerations, index, toleration) if (tolerates(toleration, key)) return;
+	json_array_append_new(tolerations, json_pack("{s:s,s:s,s:s,s:i}", "key", key, "operator", "Exists", "effect",
+						     "NoExecute", "tolerationSeconds", 300));
+}
+
+void api_pod_admission(json_t *pod)
+{
+	json_t *spec = json_object_get(pod, "spec");
+	json_t *tolerations = json_object_get(spec, "tolerations");
+
+	tolerations = json_is_array(tolerations) ? json_copy(tolerations) : json_array();
+	add_toleration(tolerations, "node.kubernetes.io/not-ready");
+	add_toleration(tolerations, "node.kubernetes.io/unreachable");
+	json_object_set_new(spec, "tolerations", tolerations);
+	if (json_object_get(spec, "priority") == NULL)
+		json_object_set_new(spec, "priority", json_integer(0));
+	if (json_object_get(spec, "preemptionPolicy") == NULL)
+		json_object_set_new(spec, "preemptionPolicy", json_string("PreemptLowerPriority"));
 }

@@ -231,12 +231,12 @@ static json_t *decode_int(char kind, json_t *value, const struct place *place, s
 
 	if (json_is_real(value))
 		return refuse(place, value, "readUint32: unexpected character: .", failure);
-	if (!json_is_integer(value)) {
-		cleanup_free char *what = mem_printf("%s: unexpected character: %c", wide ? "readUint64" : "readUint32",
-						     first_byte(value));
-
-		return refuse(place, value, what, failure);
-	}
+	/* json-iterator prints the class of the byte it met, 0xFF, which no JSON text can hold */
+	if (!json_is_integer(value))
+		return refuse(place, value,
+			      wide ? "readUint64: unexpected character: \xEF\xBF\xBD"
+				   : "readUint32: unexpected character: \xEF\xBF\xBD",
+			      failure);
 	number = json_integer_value(value);
 	if (!wide && (number > INT32_MAX || number < INT32_MIN))
 		return refuse(place, value, "ReadInt32: overflow", failure);
@@ -291,7 +291,7 @@ static json_t *decode_list(const char *kind, json_t *list, const struct place *p
 	json_t *value;
 
 	if (!json_is_array(list))
-		return refuse_byte(place, list, "decode slice: expect [ or n", failure);
+		return refuse_byte(&here, list, "decode slice: expect [ or n", failure);
 	out = json_array();
 	json_array_foreach(list, index, value)
 	{

@@ -18,114 +18,6 @@ static bool finished(const json_t *pod)
 	return phase != NULL && (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0);
 }
 
-static void check_container(const json_t *container, const char *field, json_t *names, json_t *causes)
-{
-	static const char *const required[] = {"name", "image"};
-	const char *name = json_str(container, "name");
-	char child[128];
-
-	for (size_t i = 0; i < ARRAY_LEN(required); i++) {
-		const char *value = json_str(container, required[i]);
-
-		snprintf(child, sizeof(child), "%s.%s", field, required[i]);
-		if (value == NULL || value[0] == '\0')
-			api_cause(causes, "FieldValueRequired", child, "Required value");
-	}
-	if (name == NULL)
-		return;
-	snprintf(child, sizeof(child), "%s.name", field);
-	if (json_object_get(names, name) != NULL)
-		api_cause(causes, "FieldValueDuplicate", child, "Duplicate value: \"%s\"", name);
-	json_object_set_new(names, name, json_true());
-	if (strlen(name) > 63 || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name) ||
-	    name[0] == '-' || (name[0] != '\0' && name[strlen(name) - 1] == '-'))
-		api_cause(
-			causes, "FieldValueInvalid", child,
-			"Invalid value: \"%s\": a DNS-1123 label must consist of lower case alphanumeric characters or "
-			"'-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
-			"regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-			name);
-}
-
-static void check_containers(const json_t *spec, json_t *causes)
-{
-	static const char *const lists[] = {"initContainers", "containers"};
-	cleanup_json json_t *names = json_object();
-
-	if (json_array_size(json_object_get(spec, "containers")) == 0)
-		api_cause(causes, "FieldValueRequired", "spec.containers", "Required value");
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-		size_t index;
-		const json_t *container;
-
-		json_array_foreach(json_object_get(spec, lists[i]), index, container)
-		{
-			char field[64];
-
-			snprintf(field, sizeof(field), "spec.%s[%zu]", lists[i], index);
-			check_container(container, field, names, causes);
-		}
-	}
-}
-
-static void check_word(const json_t *spec, const char *name, const char *const *allowed, json_t *causes)
-{
-	const char *value = json_str(spec, name);
-	cleanup_buf struct buf list = {0};
-	cleanup_free char *field = NULL;
-
-	for (size_t i = 0; allowed[i] != NULL; i++) {
-		if (value != NULL && strcmp(value, allowed[i]) == 0)
-			return;
-		buf_printf(&list, "%s\"%s\"", i > 0 ? ", " : "", allowed[i]);
-	}
-	field = mem_printf("spec.%s", name);
-	api_cause(causes, "FieldValueNotSupported", field, "Unsupported value: \"%s\": supported values: %s",
-		  value == NULL ? "" : value, list.data);
-}
-
-static void check_volumes(const json_t *spec, json_t *causes)
-{
-	static const char *const lists[] = {"initContainers", "containers"};
-	cleanup_json json_t *names = json_object();
-	size_t index;
-	const json_t *item;
-
-	json_array_foreach(json_object_get(spec, "volumes"), index, item) if (json_str(item, "name") != NULL)
-		json_object_set_new(names, json_str(item, "name"), json_true());
-	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-		json_array_foreach(json_object_get(spec, lists[i]), index, item)
-		{
-			size_t at;
-			const json_t *mount;
-
-			json_array_foreach(json_object_get(item, "volumeMounts"), at, mount)
-			{
-				const char *name = json_str(mount, "name");
-				cleanup_free char *field = mem_printf("spec.%s[%zu].volumeMounts[%zu].name", lists[i],
-								      index, at);
-
-				if (name == NULL || json_object_get(names, name) == NULL)
-					api_cause(causes, "FieldValueNotFound", field, "Not found: \"%s\"",
-						  name == NULL ? "" : name);
-			}
-		}
-}
-
-static int validate(const struct api_resource *resource, const json_t *pod, struct api_failure *failure)
-{
-	static const char *const restart[] = {"Always", "Never", "OnFailure", NULL};
-	static const char *const dns[] = {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None", NULL};
-	const json_t *spec = json_object_get(pod, "spec");
-	json_t *causes = json_array();
-
-	check_containers(spec, causes);
-	check_volumes(spec, causes);
-	check_word(spec, "restartPolicy", restart, causes);
-	check_word(spec, "dnsPolicy", dns, causes);
-	return api_fail_invalid(failure, resource, json_str(json_object_get(pod, "metadata"), "name"), causes);
-}
-
 /* BestEffort without any request or limit of CPU and memory; Guaranteed when all are given and equal. */
 static const char *qos_class(const json_t *spec)
 {
@@ -154,63 +46,79 @@ static const char *qos_class(const json_t *spec)
 static int create(struct api *api, struct api_resource *resource, json_t *pod, struct api_failure *failure)
 {
 	(void)api;
+	(void)resource;
 	if (api_pod_types(pod, failure) < 0)
 		return -1;
 	if (json_object_get(pod, "spec") == NULL)
 		json_object_set_new(pod, "spec", json_object());
 	api_pod_defaults(pod);
-	if (validate(resource, pod, failure) < 0)
-		return -1;
+	api_pod_admission(pod);
 	json_object_set_new(
 		pod, "status",
 		json_pack("{s:s,s:s}", "phase", "Pending", "qosClass", qos_class(json_object_get(pod, "spec"))));
 	return 0;
 }
 
-/* Only images, activeDeadlineSeconds and tolerations may change; nodeName by binding. */
-static int check_unchanged(const struct api_resource *resource, const json_t *pod, const json_t *old,
-			   struct api_failure *failure)
+static json_t *with_member(const json_t *object, const char *name, json_t *value)
 {
-	static const char *const may[] = {"containers", "initContainers", "activeDeadlineSeconds", "tolerations"};
-	cleanup_json json_t *spec = json_copy(json_object_get(pod, "spec"));
-	cleanup_json json_t *old_spec = json_copy(json_object_get(old, "spec"));
-	json_t *causes;
+	json_t *copy = json_copy((json_t *)object);
 
-	for (size_t i = 0; i < ARRAY_LEN(may); i++) {
-		json_object_del(spec, may[i]);
-		json_object_del(old_spec, may[i]);
+	json_object_set_new(copy, name, value);
+	return copy;
+}
+
+/* Members that Go prints though nobody set them; lists are shared with the request, so they are replaced. */
+static void complete_list(json_t *status, const char *name, const char *const *members, json_t *(*make)(void))
+{
+	json_t *list = json_copy(json_object_get(status, name));
+	size_t index;
+	json_t *item;
+
+	if (!json_is_array(list)) {
+		json_decref(list);
+		return;
 	}
-	if (json_equal(spec, old_spec))
-		return 0;
-	causes = json_array();
-	api_cause(
-		causes, "FieldValueForbidden", "spec",
-		"Forbidden: pod updates may not change fields other than `spec.containers[*].image`, "
-		"`spec.initContainers[*].image`, `spec.activeDeadlineSeconds` or `spec.tolerations` (only additions to "
-		"existing tolerations)");
-	return api_fail_invalid(failure, resource, json_str(json_object_get(pod, "metadata"), "name"), causes);
+	for (; *members != NULL; members++)
+		json_array_foreach(list, index,
+				   item) if (json_is_object(item) && json_object_get(item, *members) == NULL)
+			json_array_set_new(list, index, with_member(item, *members, make()));
+	json_object_set_new(status, name, list);
+}
+
+static void complete_status(json_t *pod, const json_t *old)
+{
+	static const char *const times[] = {"lastProbeTime", "lastTransitionTime", NULL};
+	static const char *const states[] = {"lastState", NULL};
+	json_t *status = json_copy(json_object_get(pod, "status"));
+	json_t *ip = json_object_get(status, "podIP");
+
+	if (!json_is_object(status)) {
+		json_decref(status);
+		return;
+	}
+	if (json_object_get(status, "qosClass") == NULL)
+		json_object_set(status, "qosClass", json_path(old, "status", "qosClass", NULL));
+	if (json_string_length(ip) > 0 && json_object_get(status, "podIPs") == NULL)
+		json_object_set_new(status, "podIPs", json_pack("[{s:O}]", "ip", ip));
+	complete_list(status, "conditions", times, json_null);
+	complete_list(status, "containerStatuses", states, json_object);
+	complete_list(status, "initContainerStatuses", states, json_object);
+	json_object_set_new(pod, "status", status);
 }
 
 static int update(struct api *api, struct api_resource *resource, const char *subresource, json_t *pod,
 		  const json_t *old, struct api_failure *failure)
 {
 	(void)api;
+	(void)resource;
 	if (strcmp(subresource, "status") == 0) {
-		json_t *status = json_object_get(pod, "status");
-
-		if (status != NULL && json_object_get(status, "qosClass") == NULL) {
-			status = json_copy(status);
-			json_object_set(status, "qosClass", json_path(old, "status", "qosClass", NULL));
-			json_object_set_new(pod, "status", status);
-		}
+		complete_status(pod, old);
 		return 0;
 	}
 	if (api_pod_types(pod, failure) < 0)
 		return -1;
 	api_pod_defaults(pod);
-	if (validate(resource, pod, failure) < 0)
-		return -1;
-	return check_unchanged(resource, pod, old, failure);
+	return 0;
 }
 
 /* Pods of a namespace that count against a quota. */
@@ -239,6 +147,21 @@ static int64_t hard_pods(struct api_object *quota)
 	return text != NULL ? atoll(text) : json_int(hard, "pods", json_int(hard, "count/pods", -1));
 }
 
+/* The priority admission plugin: there are no classes here that would give another value than 0. */
+static int check_priority(const struct api_resource *resource, const json_t *pod, struct api_failure *failure)
+{
+	const json_t *spec = json_object_get(pod, "spec");
+	const char *name = json_str(json_object_get(pod, "metadata"), "name");
+
+	if (json_int(spec, "priority", 0) == 0 || json_str(spec, "priorityClassName") != NULL)
+		return 0;
+	return api_fail_object(
+		failure, 403, "Forbidden", resource, name,
+		"pods \"%s\" is forbidden: the integer value of priority (%lld) must not be provided in pod spec; "
+		"priority admission controller computed 0 from the given PriorityClass name",
+		name, (long long)json_int(spec, "priority", 0));
+}
+
 static int admit(struct api *api, struct api_resource *resource, const json_t *pod, struct api_failure *failure)
 {
 	const json_t *metadata = json_object_get(pod, "metadata");
@@ -246,6 +169,8 @@ static int admit(struct api *api, struct api_resource *resource, const json_t *p
 	size_t begin;
 	size_t end;
 
+	if (check_priority(resource, pod, failure) < 0)
+		return -1;
 	api_store_range(api->quotas, namespace_name, &begin, &end);
 	for (; begin < end; begin++) {
 		int64_t hard = hard_pods(api->quotas->objects[begin]);
@@ -275,14 +200,35 @@ static int64_t grace(const json_t *pod, int64_t asked)
 	return asked >= 0 ? asked : json_int(spec, "terminationGracePeriodSeconds", 0);
 }
 
-const struct api_strategy api_pod_strategy = {.create = create, .update = update, .admit = admit, .grace = grace};
+const struct api_strategy api_pod_strategy = {
+	.create = create, .update = update, .validate = api_pod_validate, .admit = admit, .grace = grace};
 
 /* ---- what hangs below a Pod ---- */
 
 static void answer_success(struct api_answer *answer, int status)
 {
 	answer->status = status;
-	buf_puts(&answer->body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\"}");
+	buf_printf(&answer->body,
+		   "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\",\"code\":%d}",
+		   status);
+}
+
+static int refuse_binding(const struct api_object *pod, struct api_failure *failure)
+{
+	if (pod->deleting)
+		api_fail_object(
+			failure, 409, "Conflict", pod->resource, pod->name,
+			"Operation cannot be fulfilled on pods/binding \"%s\": pod %s is being deleted, cannot be "
+			"assigned to a host",
+			pod->name, pod->name);
+	else
+		api_fail_object(
+			failure, 409, "Conflict", pod->resource, pod->name,
+			"Operation cannot be fulfilled on pods/binding \"%s\": pod %s is already assigned to node "
+			"\"%s\"",
+			pod->name, pod->name, pod->fields[0]);
+	json_object_set_new(failure->details, "kind", json_string("pods/binding"));
+	return -1;
 }
 
 static int bind_pod(struct api *api, const struct api_request *request, struct api_answer *answer,
@@ -292,21 +238,22 @@ static int bind_pod(struct api *api, const struct api_request *request, struct a
 	struct error err;
 	cleanup_json json_t *body = json_parse(request->body, request->body_len, &err);
 	const char *target = json_str(json_object_get(body, "target"), "name");
+	const char *name = json_str(json_object_get(body, "metadata"), "name");
 	char now[TIME_RFC3339_SIZE];
 	json_t *json;
 	json_t *spec;
 	json_t *status;
 
+	if (name == NULL || strcmp(name, request->name) != 0)
+		return api_fail_bad_request(failure, "name in URL does not match name in Binding object");
 	if (pod == NULL)
 		return api_fail_not_found(failure, api->pods, request->name);
 	if (target == NULL)
 		return api_fail_bad_request(failure, "a Binding needs target.name");
 	if (pod->deleting)
-		return api_fail_conflict(failure, api->pods, request->name,
-					 "pod is being deleted, cannot be assigned to a "
-					 "host");
+		return refuse_binding(pod, failure);
 	if (pod->fields[0][0] != '\0') /* spec.nodeName */
-		return api_fail_conflict(failure, api->pods, request->name, "pod is already assigned to node");
+		return refuse_binding(pod, failure);
 	json = api_object_copy(pod);
 	spec = json_copy(json_object_get(json, "spec"));
 	json_object_set_new(spec, "nodeName", json_string(target));

@@ -122,3 +122,21 @@ char *quantity_canonical(const char *text)
 		return mem_strdup("0");
 	return quantity.binary > 0 ? print_binary(&quantity) : print_decimal(&quantity);
 }
+
+double quantity_value(const char *text)
+{
+	struct quantity quantity = {0};
+	const char *suffix = read_digits(text, &quantity);
+	double value;
+
+	if (suffix == NULL || read_suffix(suffix, &quantity) < 0)
+		return 0;
+	value = (double)quantity.mantissa;
+	for (; quantity.exponent > 0; quantity.exponent--)
+		value *= 10;
+	for (; quantity.exponent < 0; quantity.exponent++)
+		value /= 10;
+	for (int i = 0; i < quantity.binary; i++)
+		value *= 1024;
+	return quantity.negative ? -value : value;
+}

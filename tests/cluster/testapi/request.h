@@ -77,7 +77,7 @@ const char *api_query(const struct api_request *request, const char *name);
 /* "true" or "1" (or given without a value). */
 bool api_query_flag(const struct api_request *request, const char *name);
 
-/* The form the client prefers; -1 when it takes none of ours (406). list: a list is asked for. */
+/* The form the client prefers; -1 when it takes none of ours (406). */
 int api_accept(const struct api_request *request, enum api_form *form);
 
 /* Reads everything that is no resource: discovery, version, health. False when the path is none of these. */

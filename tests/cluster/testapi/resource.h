@@ -18,11 +18,14 @@ struct schema_node;
 
 /* What a kind does beyond plain storage. Every member may be NULL. */
 struct api_strategy {
-	/* Completes and checks an object about to be stored; object may be changed. -1 and *failure. */
+	/* Decodes and completes a new object, in place. -1 and *failure. */
 	int (*create)(struct api *api, struct api_resource *resource, json_t *object, struct api_failure *failure);
 	/* The same for a change of old; subresource is "" or "status", …. */
 	int (*update)(struct api *api, struct api_resource *resource, const char *subresource, json_t *object,
 		      const json_t *old, struct api_failure *failure);
+	/* Adds what is wrong with a completed object to causes; old is NULL for a new one. */
+	void (*validate)(const struct api_resource *resource, const char *subresource, const json_t *object,
+			 const json_t *old, json_t *causes);
 	/* After create's checks: quotas and the like, which the real server asks last. */
 	int (*admit)(struct api *api, struct api_resource *resource, const json_t *object, struct api_failure *failure);
 	/* The grace period a first deletion gets; asked is the caller's wish or -1; -1: no graceful deletion. */

@@ -59,6 +59,11 @@ json_t *api_body(const struct api_request *request, struct api_failure *failure)
 		api_fail(failure, 415, "UnsupportedMediaType",
 			 "the body of the request was in an unknown format - accepted media types include: "
 			 "application/json");
+	else if (request->body_len == 0)
+		api_fail_bad_request(failure,
+				     "the object provided is unrecognized (must be of type %s): couldn't get "
+				     "version/kind; json parse error: unexpected end of JSON input (<empty>)",
+				     request->resource->kind);
 	else if ((body = json_parse(request->body, request->body_len, &err)) == NULL)
 		api_fail_bad_request(failure,
 				     "the object provided is unrecognized (must be of type %s): couldn't get "
@@ -102,7 +107,8 @@ static int finish_update(struct api *api, const struct api_request *request, con
 	struct api_update update = {.namespace_name = request->namespace_name,
 				    .name = request->name,
 				    .subresource = request->subresource,
-				    .dry_run = dry_run(request)};
+				    .dry_run = dry_run(request),
+				    .patch = strcmp(request->verb, "patch") == 0};
 	struct api_object *object = NULL;
 
 	if (api_update(api, request->resource, &update, body, &object, failure) < 0)
@@ -157,6 +163,20 @@ static int do_get(struct api *api, const struct api_request *request, struct api
 	return 0;
 }
 
+static int refuse_policy(const char *policy, struct api_failure *failure)
+{
+	cleanup_free char *message = mem_printf(
+		"Unsupported value: \"%s\": supported values: \"Foreground\", \"Background\", "
+		"\"Orphan\", \"nil\"",
+		policy);
+
+	api_fail(failure, 422, "Invalid", "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: %s", message);
+	failure->details = json_pack("{s:s,s:s,s:[{s:s,s:s,s:s}]}", "group", "meta.k8s.io", "kind", "DeleteOptions",
+				     "causes", "reason", "FieldValueNotSupported", "message", message, "field",
+				     "propagationPolicy");
+	return -1;
+}
+
 /* DeleteOptions from the body and the query; the strings live as long as *options. */
 static int read_deletion(const struct api_request *request, json_t **options, struct api_deletion *deletion,
 			 struct api_failure *failure)
@@ -184,11 +204,7 @@ static int read_deletion(const struct api_request *request, json_t **options, st
 		deletion->dry_run = true;
 	if (deletion->policy != NULL && strcmp(deletion->policy, "Background") != 0 &&
 	    strcmp(deletion->policy, "Foreground") != 0 && strcmp(deletion->policy, "Orphan") != 0)
-		return api_fail(
-			failure, 422, "Invalid",
-			"DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: \"%s\": must be "
-			"one of Background, Foreground, Orphan",
-			deletion->policy);
+		return refuse_policy(deletion->policy, failure);
 	return 0;
 }
 
@@ -324,6 +340,21 @@ static const struct verb VERBS[] = {
 	{"update", do_update}, {"patch", do_patch}, {"delete", do_delete}, {"deletecollection", do_delete_collection},
 };
 
+/* The metadata form of one object and that of a list are not the same, and asking for the wrong one fails. */
+static int check_form(const struct api_request *request, enum api_form form, struct api_failure *failure)
+{
+	bool list = strcmp(request->verb, "list") == 0;
+
+	if (list && form == FORM_METADATA)
+		return api_fail(failure, 406, "NotAcceptable",
+				"you requested PartialObjectMetadata, but the requested object is a list (*%s.%s)",
+				request->resource->custom ? "unstructured" : "core",
+				request->resource->custom ? "UnstructuredList" : request->resource->list_kind);
+	if (!list && form == FORM_METADATA_LIST)
+		return api_fail(failure, 500, "", "content is not a list");
+	return 0;
+}
+
 static int check_request(const struct api_request *request, struct api_failure *failure)
 {
 	enum api_form form;
@@ -333,8 +364,9 @@ static int check_request(const struct api_request *request, struct api_failure *
 				REQUEST_BYTES_MAX);
 	if (api_accept(request, &form) < 0)
 		return api_fail(failure, 406, "NotAcceptable",
-				"only the following media types are accepted: application/json");
-	return 0;
+				"only the following media types are accepted: application/json, application/yaml, "
+				"application/vnd.kubernetes.protobuf");
+	return check_form(request, form, failure);
 }
 
 static int run_resource(struct api *api, const struct api_request *request, struct api_answer *answer,
@@ -347,8 +379,9 @@ static int run_resource(struct api *api, const struct api_request *request, stru
 	for (size_t i = 0; i < ARRAY_LEN(VERBS); i++)
 		if (strcmp(request->verb, VERBS[i].name) == 0)
 			return VERBS[i].run(api, request, answer, failure);
-	return api_fail(failure, 405, "MethodNotAllowed",
-			"the server does not allow this method on the requested resource");
+	api_fail(failure, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+	failure->details = json_object();
+	return -1;
 }
 
 static bool known_subresource(const struct api_request *request)

@@ -130,6 +130,8 @@ static int accept_one(const char *range, size_t len, enum api_form *form)
 	as += strlen("as=");
 	if (strncmp(as, "Table", 5) == 0)
 		*form = FORM_TABLE;
+	else if (strncmp(as, "PartialObjectMetadataList", 25) == 0)
+		*form = FORM_METADATA_LIST;
 	else if (strncmp(as, "PartialObjectMetadata", 21) == 0)
 		*form = FORM_METADATA;
 	else

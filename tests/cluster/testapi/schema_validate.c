@@ -219,12 +219,8 @@ static void check_array(const struct schema_node *node, const json_t *value, con
 	check_limit(node->limits[MAX_ITEMS], json_array_size(value), true, "items", value, path, causes);
 	check_limit(node->limits[MIN_ITEMS], json_array_size(value), false, "items", value, path, causes);
 	if (node->items != NULL)
-		json_array_foreach(value, index, item)
-		{
-			cleanup_free char *child = mem_printf("%s[%zu]", path, index);
-
-			validate(node->items, item, child, causes);
-		}
+		/* Kubernetes 1.20 does not say which item it is */
+		json_array_foreach(value, index, item) validate(node->items, item, path, causes);
 	if (node->set || node->map_keys != NULL)
 		check_unique(node, value, path, causes);
 }
@@ -276,6 +272,8 @@ static void validate(const struct schema_node *node, const json_t *value, const 
 {
 	if (!type_fits(node, value)) {
 		wrong_type(node, value, path, causes);
+		if (!json_is_null(value))
+			check_enum(node, value, path, causes);
 		return;
 	}
 	if (json_is_null(value))

@@ -178,7 +178,7 @@ static int parse_field_term(struct api_selector *selector, const struct api_reso
 	term->key = mem_strndup(text, (size_t)(operator- text));
 	add_value(term, value, strlen(value));
 	if (field_index(resource, term->key, &term->field) < 0) {
-		if (resource->custom || resource->fields[0] == NULL)
+		if (resource->custom || resource->fields[0] != NULL)
 			return api_fail_bad_request(failure, "field label not supported: %s", term->key);
 		return api_fail_bad_request(failure,
 					    "\"%s\" is not a known field selector: only \"metadata.name\", "

@@ -183,8 +183,13 @@ static void event_cells(struct buf *out, const json_t *json)
 	for (char *at = title; *at != '\0' && *at != '/'; at++)
 		*at = (char)(*at >= 'A' && *at <= 'Z' ? *at - 'A' + 'a' : *at);
 	put_text(out, title, "");
+	put_text(out, json_str(object, "fieldPath"), "");
 	put_text(out, json_str(json_object_get(json, "source"), "component"), "");
 	put_text(out, json_str(json, "message"), "");
+	buf_putc(out, ',');
+	put_age_of(out, json_str(json, "firstTimestamp"));
+	buf_putc(out, ',');
+	buf_put_int(out, json_int(json, "count", 1));
 	put_text(out, json_str(json_object_get(json, "metadata"), "name"), "");
 }
 
@@ -245,8 +250,11 @@ static const struct view VIEWS[] = {
 	  {"Type", "string", "", 0},
 	  {"Reason", "string", "", 0},
 	  {"Object", "string", "", 0},
+	  {"Subobject", "string", "", 1},
 	  {"Source", "string", "", 1},
 	  {"Message", "string", "", 0},
+	  {"First Seen", "string", "", 1},
+	  {"Count", "string", "", 1},
 	  {"Name", "string", "name", 1}},
 	 event_cells},
 	{"apiextensions.k8s.io",
@@ -368,7 +376,8 @@ void api_render(struct buf *out, struct api_object *object, enum api_form form, 
 {
 	switch (form) {
 	case FORM_OBJECT: buf_append(out, object->text, object->text_len); break;
-	case FORM_METADATA: put_metadata(out, object); break;
+	case FORM_METADATA:
+	case FORM_METADATA_LIST: put_metadata(out, object); break;
 	case FORM_TABLE:
 		begin_table(out);
 		buf_printf(out, "\"resourceVersion\":\"%llu\"},", (unsigned long long)object->version);
@@ -383,9 +392,13 @@ void api_render(struct buf *out, struct api_object *object, enum api_form form, 
 	}
 }
 
-static void put_list_metadata(struct buf *out, uint64_t version, const char *resume, int64_t remaining)
+static void put_list_metadata(struct buf *out, const struct api_resource *resource, enum api_form form,
+			      uint64_t version, const char *resume, int64_t remaining)
 {
 	buf_printf(out, "\"resourceVersion\":\"%llu\"", (unsigned long long)version);
+	/* unstructured lists always have it */
+	if (resume == NULL && resource->custom && form == FORM_OBJECT)
+		resume = "";
 	if (resume != NULL) {
 		buf_json_key(out, "continue");
 		buf_json_string(out, resume);
@@ -404,7 +417,8 @@ static void put_item(struct buf *out, struct api_object *object, enum api_form f
 	buf_json_next(out);
 	switch (form) {
 	case FORM_TABLE: put_row(out, object); break;
-	case FORM_METADATA: put_metadata(out, object); break;
+	case FORM_METADATA:
+	case FORM_METADATA_LIST: put_metadata(out, object); break;
 	case FORM_OBJECT:
 		if (object->resource->custom) {
 			buf_append(out, object->text, object->text_len);
@@ -423,6 +437,7 @@ void api_render_list(struct buf *out, const struct api_resource *resource, struc
 	switch (form) {
 	case FORM_TABLE: begin_table(out); break;
 	case FORM_METADATA:
+	case FORM_METADATA_LIST:
 		buf_puts(out,
 			 "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{");
 		break;
@@ -431,10 +446,14 @@ void api_render_list(struct buf *out, const struct api_resource *resource, struc
 			   resource->api_version);
 		break;
 	}
-	put_list_metadata(out, version, resume, remaining);
+	put_list_metadata(out, resource, form, version, resume, remaining);
 	if (form == FORM_TABLE) {
 		put_columns(out, resource);
 		buf_puts(out, ",\"rows\":[");
+	} else if (count == 0 && form != FORM_OBJECT) {
+		/* so Go prints a slice that was never made */
+		buf_puts(out, "\"items\":null}");
+		return;
 	} else {
 		buf_puts(out, "\"items\":[");
 	}

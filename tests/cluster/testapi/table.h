@@ -7,7 +7,8 @@
 #include "common/base/buf.h"
 #include "tests/cluster/testapi/store.h"
 
-enum api_form { FORM_OBJECT, FORM_METADATA, FORM_TABLE };
+/* Lists have a metadata form of their own; within watches either stands for FORM_METADATA. */
+enum api_form { FORM_OBJECT, FORM_METADATA, FORM_METADATA_LIST, FORM_TABLE };
 
 /* Appends the object as the body of its own: an object, a PartialObjectMetadata, or a Table of one row
  * (columns: with the columns' definitions). */

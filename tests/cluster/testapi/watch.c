@@ -23,10 +23,10 @@ static int parse_version(const char *text, uint64_t *version, struct api_failure
 		return 0;
 	*version = strtoull(text, &end, 10);
 	if (*end != '\0' || text[0] == '-')
-		return api_fail_bad_request(failure,
-					    "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing "
-					    "\"%s\": invalid syntax",
-					    text, text);
+		return api_fail(failure, 500, "",
+				"resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing "
+				"\"%s\": invalid syntax",
+				text, text);
 	return 0;
 }
 
@@ -140,6 +140,9 @@ static void fill(struct api_watch *watch)
 		const struct api_event *event = event_at(watch->resource, watch->cursor++);
 		char type = seen_as(watch, event);
 
+		/* a watch that began in the future waits for it */
+		if (event->version <= watch->begins)
+			continue;
 		watch->version = event->version;
 		if (type != 0)
 			put_seen(watch, event, type);
@@ -185,13 +188,6 @@ static int start(struct api_watch *watch, const struct api_watch_request *reques
 
 	if (parse_version(request->resource_version, &version, failure) < 0)
 		return -1;
-	if (version > api->version) {
-		api_fail(failure, 504, "Timeout", "Too large resource version: %llu, current: %llu",
-			 (unsigned long long)version, (unsigned long long)api->version);
-		failure->details = json_pack("{s:[{s:s,s:s}],s:i}", "causes", "reason", "ResourceVersionTooLarge",
-					     "message", "Too large resource version", "retryAfterSeconds", 1);
-		return -1;
-	}
 	if (version == 0 || request->initial_events) {
 		seek(watch, api->version);
 		put_initial(watch);
@@ -205,6 +201,7 @@ static int start(struct api_watch *watch, const struct api_watch_request *reques
 				(unsigned long long)version, (unsigned long long)watch->resource->compacted);
 	}
 	seek(watch, version);
+	watch->begins = version;
 	return 0;
 }
 
@@ -219,7 +216,7 @@ struct api_watch *api_watch_new(struct api *api, struct api_resource *resource, 
 	watch->resource = resource;
 	watch->namespace_name = mem_strdup(request->namespace_name);
 	watch->user_agent = mem_strdup(request->user_agent);
-	watch->form = request->form;
+	watch->form = request->form == FORM_METADATA_LIST ? FORM_METADATA : request->form;
 	watch->bookmarks = request->bookmarks;
 	watch->expires = ev_now(api->loop) + timeout;
 	watch->next_bookmark = ev_now(api->loop) + api->options.bookmark_sec;
@@ -254,7 +251,8 @@ static void check_time(struct api_watch *watch)
 	if (watch->bookmarks && watch->cursor == watch->resource->event_end &&
 	    (now >= watch->next_bookmark || (now >= watch->expires && !watch->last_sent))) {
 		/* with nothing pending, the stream is at the store's version */
-		watch->version = watch->api->version;
+		if (watch->api->version > watch->begins)
+			watch->version = watch->api->version;
 		watch->next_bookmark = now + watch->api->options.bookmark_sec;
 		put_bookmark(watch, false);
 		watch->last_sent = now >= watch->expires;
@@ -323,6 +321,8 @@ static bool has_news(struct api_watch *watch)
 	for (; watch->cursor < watch->resource->event_end; watch->cursor++) {
 		const struct api_event *event = event_at(watch->resource, watch->cursor);
 
+		if (event->version <= watch->begins)
+			continue;
 		if (seen_as(watch, event) != 0)
 			return true;
 		watch->version = event->version;

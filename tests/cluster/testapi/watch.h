@@ -29,6 +29,7 @@ struct api_watch {
 	struct api_selector selector;
 	enum api_form form;
 	bool bookmarks;
+	uint64_t begins;  /* events up to this version are not for it */
 	uint64_t cursor;  /* the next event's number */
 	uint64_t version; /* everything up to here was handed out or did not match */
 	struct buf out;
@@ -46,7 +47,8 @@ struct api_watch {
 	void *transport;  /* http.c's */
 };
 
-/* NULL and *failure: a bad selector, 410 for a version too old, 504 for one from the future. */
+/* NULL and *failure: a bad selector, 410 for a version too old. One from the future waits for it, as the real server
+ * does. */
 struct api_watch *api_watch_new(struct api *api, struct api_resource *resource, const struct api_watch_request *request,
 				struct api_failure *failure);
 void api_watch_free(struct api_watch *watch);
