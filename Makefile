@@ -39,6 +39,7 @@ BARRIER_SRC := $(filter-out barrier/main.c,$(wildcard barrier/*.c))
 INIT_SRC := $(filter-out barrier/init/main.c,$(wildcard barrier/init/*.c))
 TESTAPI_SRC := $(filter-out tests/cluster/testapi/main.c,$(wildcard tests/cluster/testapi/*.c))
 TESTKUBELET_SRC := $(filter-out tests/cluster/testkubelet/main.c,$(wildcard tests/cluster/testkubelet/*.c))
+SIM_SRC := $(wildcard tests/sim/*.c)
 DEMO_SRC := $(filter-out tests/cluster/demo/main.c,$(wildcard tests/cluster/demo/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
@@ -87,6 +88,10 @@ $(BUILD)/fc-testapi: $(BUILD)/obj/tests/cluster/testapi/main.o $(BUILD)/libtesta
 $(BUILD)/fc-testkubelet: $(BUILD)/obj/tests/cluster/testkubelet/main.o $(BUILD)/libtestkubelet.a $(BUILD)/libcommon.a
 $(BUILD)/fc-demo: $(BUILD)/obj/tests/cluster/demo/main.o $(BUILD)/libdemo.a $(BUILD)/libcommon.a
 $(PROGRAMS) $(TEST_PROGRAMS):
+	$(link)
+
+# The simulator's own log comes before the library's.
+$(BUILD)/fc-sim: $(call objects,$(SIM_SRC)) $(BUILD)/libwatcher.a $(BUILD)/libreconciler.a $(BUILD)/libcommon.a
 	$(link)
 
 # Unit tests: tests/unit/test_<x>.c is one program, linked with every library.

@@ -1,0 +1,493 @@
+/* The API server: objects with versions, the history that watches read, deletion and its garbage collector; see sim.h.
+ * What it does is what a real server does with the requests that reconcilers send, as far as they can tell. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "tests/sim/sim.h"
+
+enum { GC_MIN_MS = 5, GC_MAX_MS = 400, GRACE_SEC = 30 };
+
+/* ---- reading objects ---- */
+
+const char *meta_text(const json_t *object, const char *name)
+{
+	const char *text = json_str(json_object_get(object, "metadata"), name);
+
+	return text == NULL ? "" : text;
+}
+
+const char *annotation(const json_t *object, const char *name)
+{
+	const char *text = json_str(json_path(object, "metadata", "annotations", NULL), name);
+
+	return text == NULL ? "" : text;
+}
+
+static bool labelled(const json_t *object)
+{
+	return json_str(json_path(object, "metadata", "labels", NULL), "FC_FRAMEWORK_NAME") != NULL;
+}
+
+struct object *api_find(struct world *world, enum object_kind kind, const char *name)
+{
+	struct object *object = world->objects;
+
+	while (object != NULL && (object->kind != kind || strcmp(object->name, name) != 0))
+		object = object->next;
+	return object;
+}
+
+static struct object *find_uid(struct world *world, const char *uid)
+{
+	struct object *object = world->objects;
+
+	while (object != NULL && strcmp(object->uid, uid) != 0)
+		object = object->next;
+	return object;
+}
+
+struct object *api_find_uid(struct world *world, enum object_kind kind, const char *uid)
+{
+	struct object *object = find_uid(world, uid);
+
+	return object != NULL && object->kind == kind ? object : NULL;
+}
+
+json_t *api_list(struct world *world, enum object_kind kind, uint64_t version)
+{
+	json_t *list = json_array();
+	json_t *by_uid;
+	const char *uid;
+	json_t *object;
+
+	if (version == world->version) {
+		for (const struct object *o = world->objects; o != NULL; o = o->next)
+			if (o->kind == kind && (kind == KIND_FRAMEWORK || labelled(o->json)))
+				json_array_append(list, o->json);
+		return list;
+	}
+	by_uid = json_object();
+	for (uint64_t v = VERSION_BASE + 1; v <= version; v++) {
+		const struct change *change = &world->changes[v - VERSION_BASE - 1];
+
+		if (change->kind != kind)
+			continue;
+		if (change->gone || (kind != KIND_FRAMEWORK && !change->labelled))
+			json_object_del(by_uid, meta_text(change->json, "uid"));
+		else
+			json_object_set(by_uid, meta_text(change->json, "uid"), change->json);
+	}
+	json_object_foreach(by_uid, uid, object) json_array_append(list, object);
+	json_decref(by_uid);
+	return list;
+}
+
+/* ---- changing objects ---- */
+
+json_t *api_copy(const struct object *object)
+{
+	json_t *copy = json_copy(object->json);
+
+	json_object_set_new(copy, "metadata", json_copy(json_object_get(object->json, "metadata")));
+	if (json_object_get(object->json, "status") != NULL)
+		json_object_set_new(copy, "status", json_copy(json_object_get(object->json, "status")));
+	return copy;
+}
+
+static void stamp(struct world *world, json_t *object)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, ++world->version);
+	json_object_set_new(json_object_get(object, "metadata"), "resourceVersion", json_string(text));
+}
+
+static void record(struct world *world, enum object_kind kind, json_t *object, bool gone, bool was_labelled)
+{
+	size_t place = world->version - VERSION_BASE - 1;
+
+	if (place >= world->change_cap) {
+		world->change_cap = world->change_cap == 0 ? 512 : world->change_cap * 2;
+		world->changes = mem_realloc(world->changes, world->change_cap, sizeof(*world->changes));
+	}
+	world->changes[place] = (struct change){
+		.version = world->version,
+		.kind = kind,
+		.gone = gone,
+		.json = json_incref(object),
+		.labelled = labelled(object),
+		.was_labelled = was_labelled,
+	};
+	world->changed = true;
+	watcher_news(world);
+}
+
+static void collect_soon(struct world *world);
+
+static const char *controller_uid(const json_t *object)
+{
+	json_t *owners = json_path(object, "metadata", "ownerReferences", NULL);
+	size_t i;
+	json_t *owner;
+
+	json_array_foreach(owners, i, owner) if (json_bool(owner, "controller", false)) return json_str(owner, "uid");
+	return "";
+}
+
+static void read_object(struct object *object)
+{
+	snprintf(object->uid, sizeof(object->uid), "%s", meta_text(object->json, "uid"));
+	snprintf(object->name, sizeof(object->name), "%s", meta_text(object->json, "name"));
+	snprintf(object->owner_uid, sizeof(object->owner_uid), "%s", controller_uid(object->json));
+	object->deleting = meta_text(object->json, "deletionTimestamp")[0] != '\0';
+}
+
+struct object *api_create(struct world *world, enum object_kind kind, json_t *json)
+{
+	static const char *const letters[KIND_COUNT] = {"fw", "cm", "pod"};
+	struct object *object = mem_calloc(1, sizeof(*object));
+	json_t *meta = json_object_get(json, "metadata");
+	char time[TIME_RFC3339_SIZE];
+	char uid[40];
+
+	snprintf(uid, sizeof(uid), "%s-%" PRIu64, letters[kind], ++world->uids);
+	json_object_set_new(meta, "uid", json_string(uid));
+	json_object_set_new(meta, "namespace", json_string(SIM_NS));
+	json_object_set_new(meta, "creationTimestamp",
+			    json_string(time_format_rfc3339((world->wall_base_ms + world->now_ms) / 1000, time)));
+	if (kind == KIND_FRAMEWORK)
+		json_object_set_new(meta, "generation", json_integer(1));
+	if (kind == KIND_POD)
+		json_object_set_new(json, "status", json_pack("{s:s}", "phase", "Pending"));
+	stamp(world, json);
+	object->kind = kind;
+	object->json = json;
+	object->version = world->version;
+	read_object(object);
+	object->next = world->objects;
+	world->objects = object;
+	trace(world, "created %s %s at %" PRIu64, object->uid, object->name, object->version);
+	record(world, kind, json, false, false);
+	if (kind == KIND_POD)
+		kubelet_pod_created(world, object);
+	if (kind != KIND_FRAMEWORK)
+		collect_soon(world);
+	return object;
+}
+
+void api_replace(struct world *world, struct object *object, json_t *changed)
+{
+	bool was_labelled = labelled(object->json);
+
+	stamp(world, changed);
+	json_decref(object->json);
+	object->json = changed;
+	object->version = world->version;
+	read_object(object);
+	record(world, object->kind, changed, false, was_labelled);
+}
+
+static void gone(struct world *world, struct object *object)
+{
+	json_t *last = api_copy(object);
+
+	for (struct object **place = &world->objects; *place != NULL; place = &(*place)->next) {
+		if (*place == object) {
+			*place = object->next;
+			break;
+		}
+	}
+	stamp(world, last);
+	trace(world, "gone %s %s at %" PRIu64, object->uid, object->name, world->version);
+	record(world, object->kind, last, true, labelled(object->json));
+	json_decref(last);
+	json_decref(object->json);
+	free(object);
+	collect_soon(world);
+}
+
+static void mark_deleting(struct world *world, struct object *object, int64_t grace_sec, bool foreground)
+{
+	json_t *changed;
+	json_t *meta;
+	json_t *finalizers;
+	char time[TIME_RFC3339_SIZE];
+
+	if (object->deleting)
+		return;
+	changed = api_copy(object);
+	meta = json_object_get(changed, "metadata");
+	time_format_rfc3339((world->wall_base_ms + world->now_ms) / 1000 + grace_sec, time);
+	json_object_set_new(meta, "deletionTimestamp", json_string(time));
+	json_object_set_new(meta, "deletionGracePeriodSeconds", json_integer(grace_sec));
+	finalizers = json_object_get(meta, "finalizers");
+	if (foreground && json_array_size(finalizers) == 0)
+		json_object_set_new(meta, "finalizers", json_pack("[s]", "foregroundDeletion"));
+	api_replace(world, object, changed);
+	trace(world, "deleting %s %s at %" PRIu64, object->uid, object->name, object->version);
+	if (object->kind == KIND_POD)
+		kubelet_pod_deleting(world, object);
+	collect_soon(world);
+}
+
+static bool pod_ended(const struct object *pod)
+{
+	const char *phase = json_str(json_object_get(pod->json, "status"), "phase");
+
+	return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+}
+
+void api_delete(struct world *world, struct object *object, int64_t grace_sec, bool foreground)
+{
+	if (object->kind == KIND_POD) {
+		if (grace_sec != 0 && object->bound && !pod_ended(object)) {
+			mark_deleting(world, object, GRACE_SEC, false);
+			return;
+		}
+		kubelet_pod_forced(world, object);
+		gone(world, object);
+		return;
+	}
+	if (foreground || json_array_size(json_path(object->json, "metadata", "finalizers", NULL)) > 0)
+		mark_deleting(world, object, 0, foreground);
+	else
+		gone(world, object);
+}
+
+/* ---- the garbage collector ---- */
+
+/* One thing at a time; whether there was any. */
+static bool collect_one(struct world *world)
+{
+	struct object *object;
+
+	for (object = world->objects; object != NULL; object = object->next) {
+		const struct object *owner;
+
+		if (object->owner_uid[0] == '\0' || object->deleting)
+			continue;
+		owner = find_uid(world, object->owner_uid);
+		if (owner == NULL || owner->deleting) {
+			api_delete(world, object, -1, false);
+			return true;
+		}
+	}
+	for (object = world->objects; object != NULL; object = object->next) {
+		const struct object *dependent = world->objects;
+
+		if (object->kind == KIND_POD || !object->deleting)
+			continue;
+		while (dependent != NULL && strcmp(dependent->owner_uid, object->uid) != 0)
+			dependent = dependent->next;
+		if (dependent == NULL) {
+			gone(world, object);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void collect(struct world *world, void *arg)
+{
+	(void)arg;
+	world->collecting = false;
+	if (collect_one(world))
+		collect_soon(world);
+}
+
+static void collect_soon(struct world *world)
+{
+	if (world->collecting)
+		return;
+	world->collecting = true;
+	at(world, world->now_ms + pick(world, GC_MIN_MS, world->faults.calm ? GC_MIN_MS * 4 : GC_MAX_MS), NULL, collect,
+	   NULL, NULL);
+}
+
+/* ---- requests ---- */
+
+void api_status(struct answer *out, int code, const char *reason, const char *message)
+{
+	out->code = code;
+	out->body = mem_printf("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"%s\",\"reason\":\"%s\","
+			       "\"message\":\"%s\",\"code\":%d}",
+			       code < 400 ? "Success" : "Failure", reason, message, code);
+}
+
+static void answer_object(struct answer *out, int code, const struct wire *wire, const struct object *object)
+{
+	out->code = code;
+	if (wire->metadata_only) {
+		cleanup_json json_t *partial = json_pack("{s:s,s:O}", "kind", "PartialObjectMetadata", "metadata",
+							 json_object_get(object->json, "metadata"));
+
+		out->body = json_text(partial);
+	} else {
+		out->body = json_text(object->json);
+	}
+}
+
+static void handle_create(struct world *world, const struct wire *wire, enum object_kind kind, struct answer *out)
+{
+	struct error err;
+	json_t *body = json_parse(wire->body, strlen(wire->body), &err);
+	struct object *object;
+	uint64_t pods = 0;
+
+	if (body == NULL)
+		violated(world, "a create without JSON: %s", wire->body);
+	if (kind == KIND_POD && world->faults.quota > 0) {
+		for (object = world->objects; object != NULL; object = object->next)
+			pods += object->kind == KIND_POD ? 1 : 0;
+		if (pods >= world->faults.quota) { /* asked before the name is looked at */
+			json_decref(body);
+			api_status(out, 403, "Forbidden", "pods is forbidden: exceeded quota: q");
+			return;
+		}
+	}
+	if (api_find(world, kind, meta_text(body, "name")) != NULL) {
+		json_decref(body);
+		api_status(out, 409, "AlreadyExists", "already exists");
+		return;
+	}
+	object = api_create(world, kind, body);
+	object->late = wire->failed_late;
+	if (kind == KIND_POD && object->late)
+		kubelet_mark_late(world, object->uid);
+	check_created(world, wire, object);
+	answer_object(out, 201, wire, object);
+}
+
+static void handle_delete(struct world *world, const struct wire *wire, struct object *object, struct answer *out)
+{
+	struct error err;
+	cleanup_json json_t *options = json_parse(wire->body, strlen(wire->body), &err);
+	const char *uid = json_str(json_object_get(options, "preconditions"), "uid");
+	int64_t grace_sec = json_int(options, "gracePeriodSeconds", -1);
+	const char *policy = json_str(options, "propagationPolicy");
+
+	if (uid == NULL)
+		violated(world, "a delete of %s without a uid", object->name);
+	if (strcmp(uid, object->uid) != 0) {
+		api_status(out, 409, "Conflict", "the UID in the precondition does not match");
+		return;
+	}
+	check_deletion(world, wire, object, grace_sec == 0);
+	json_incref(object->json);
+	answer_object(out, 200, wire, object);
+	json_decref(object->json);
+	api_delete(world, object, grace_sec, policy != NULL && strcmp(policy, "Foreground") == 0);
+	object = api_find_uid(world, object->kind, uid);
+	if (object != NULL) {
+		free(out->body);
+		answer_object(out, 200, wire, object);
+	}
+}
+
+static void handle_status(struct world *world, const struct wire *wire, struct object *object, struct answer *out)
+{
+	struct error err;
+	cleanup_json json_t *body = json_parse(wire->body, strlen(wire->body), &err);
+	const char *version = meta_text(body, "resourceVersion");
+	json_t *status = json_object_get(body, "status");
+	char text[24];
+	json_t *changed;
+
+	if (status == NULL)
+		violated(world, "a status write without a status: %s", err.message);
+	snprintf(text, sizeof(text), "%" PRIu64, object->version);
+	if (strcmp(meta_text(body, "uid"), object->uid) != 0 || strcmp(version, text) != 0) {
+		api_status(out, 409, "Conflict", "the object has been modified");
+		return;
+	}
+	check_status_write(world, wire, object, status);
+	/* what changes nothing makes no new version */
+	if (!json_equal(status, json_object_get(object->json, "status"))) {
+		changed = api_copy(object);
+		json_object_set(changed, "status", status);
+		api_replace(world, object, changed);
+		trace(world, "status of %s at %" PRIu64 ": %s", object->name, object->version,
+		      json_str(status, "state"));
+	}
+	answer_object(out, 200, wire, object);
+}
+
+/* The last part of the path, and the kind that it is of. */
+static bool parse_path(const char *path, enum object_kind *kind, char name[96], bool *status)
+{
+	static const struct {
+		const char *prefix;
+		enum object_kind kind;
+	} places[] = {
+		{"/apis/frameworkcontroller.microsoft.com/v1/namespaces/" SIM_NS "/frameworks", KIND_FRAMEWORK},
+		{"/api/v1/namespaces/" SIM_NS "/configmaps", KIND_CONFIG_MAP},
+		{"/api/v1/namespaces/" SIM_NS "/pods", KIND_POD},
+	};
+	size_t len;
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		len = strlen(places[i].prefix);
+		if (strncmp(path, places[i].prefix, len) != 0)
+			continue;
+		*kind = places[i].kind;
+		path += len;
+		if (*path == '/')
+			path++;
+		len = strcspn(path, "/?");
+		snprintf(name, 96, "%.*s", (int)len, path);
+		*status = strncmp(path + len, "/status", 7) == 0;
+		return true;
+	}
+	return false;
+}
+
+void api_handle(struct world *world, const struct wire *wire, struct answer *out)
+{
+	enum object_kind kind;
+	struct object *object;
+	char name[96];
+	bool status;
+
+	if (strncmp(wire->path, "/api/v1/namespaces/" SIM_NS "/events",
+		    strlen("/api/v1/namespaces/" SIM_NS "/events")) == 0) {
+		api_status(out, 201, "", "");
+		return;
+	}
+	if (!parse_path(wire->path, &kind, name, &status))
+		violated(world, "a request for %s", wire->path);
+	check_request(world, wire);
+	if (strcmp(wire->method, "POST") == 0) {
+		handle_create(world, wire, kind, out);
+		return;
+	}
+	object = api_find(world, kind, name);
+	if (object == NULL)
+		api_status(out, 404, "NotFound", "not found");
+	else if (strcmp(wire->method, "GET") == 0)
+		answer_object(out, 200, wire, object);
+	else if (strcmp(wire->method, "DELETE") == 0)
+		handle_delete(world, wire, object, out);
+	else if (strcmp(wire->method, "PUT") == 0 && status)
+		handle_status(world, wire, object, out);
+	else
+		violated(world, "a request %s %s", wire->method, wire->path);
+}
+
+void api_free(struct world *world)
+{
+	for (uint64_t v = VERSION_BASE + 1; v <= world->version; v++)
+		json_decref(world->changes[v - VERSION_BASE - 1].json);
+	free(world->changes);
+	while (world->objects != NULL) {
+		struct object *object = world->objects;
+
+		world->objects = object->next;
+		json_decref(object->json);
+		free(object);
+	}
+}

@@ -1,0 +1,483 @@
+/* What must hold: after every step, at each write of a reconciler, and once everything has come to rest (FRAMEWORK.md
+ * §12, DESIGN.md §8); see sim.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/framework/names.h"
+#include "tests/sim/sim.h"
+
+enum { REQUESTS_MAX = 4000, REQUESTS_IN_SECOND_MAX = 250 };
+
+/* ---- statuses as they are stored ---- */
+
+static const json_t *status_of(const struct object *framework)
+{
+	return json_object_get(framework->json, "status");
+}
+
+static int state_of(const json_t *status)
+{
+	const char *name = json_str(status, "state");
+	enum attempt_state state;
+
+	return name == NULL || attempt_state_parse(name, &state) < 0 ? -1 : (int)state;
+}
+
+static const json_t *attempt_of(const json_t *status)
+{
+	return json_object_get(status, "attemptStatus");
+}
+
+static bool set(const json_t *object, const char *name)
+{
+	const json_t *value = json_object_get(object, name);
+
+	return value != NULL && !json_is_null(value);
+}
+
+static const json_t *find_role(const json_t *status, const char *name)
+{
+	const json_t *roles = json_object_get(attempt_of(status), "taskRoleStatuses");
+	size_t i;
+	const json_t *role;
+
+	json_array_foreach(roles, i, role) if (strcmp(json_str(role, "name"), name) == 0) return role;
+	return NULL;
+}
+
+static const json_t *find_task(const json_t *status, const char *role, int index)
+{
+	return json_array_get(json_object_get(find_role(status, role), "taskStatuses"), (size_t)index);
+}
+
+static bool over(int state)
+{
+	return state == STATE_ATTEMPT_COMPLETED || state == STATE_COMPLETED;
+}
+
+/* ---- G1–G4 ---- */
+
+static const struct framework_plan *plan_of(const struct world *world, const char *framework)
+{
+	return &world->plans[framework[1] - '0'];
+}
+
+static void check_pair(struct world *world, const struct instance *a, const struct instance *b)
+{
+	if (strcmp(a->framework, b->framework) != 0)
+		return;
+	if (strcmp(a->pod_name, b->pod_name) == 0)
+		violated(world, "G1: %s and %s of %s run at the same time", a->pod_uid, b->pod_uid, a->pod_name);
+	if (strcmp(a->attempt_uid, b->attempt_uid) != 0)
+		violated(world, "G3: %s of attempt %s and %s of attempt %s run at the same time", a->pod_uid,
+			 a->attempt_uid, b->pod_uid, b->attempt_uid);
+}
+
+static void check_instance(struct world *world, const struct instance *instance)
+{
+	const struct object *framework = api_find(world, KIND_FRAMEWORK, instance->framework);
+	const json_t *status;
+	const json_t *task;
+
+	if (framework == NULL || strcmp(framework->uid, instance->framework_uid) != 0)
+		violated(world, "G4: %s %s runs though its Framework is gone", instance->pod_uid, instance->pod_name);
+	status = status_of(framework);
+	if (over(state_of(status)))
+		violated(world, "G4: %s %s runs though its Framework is %s", instance->pod_uid, instance->pod_name,
+			 json_str(status, "state"));
+	if (json_int(attempt_of(status), "id", -1) != instance->framework_attempt)
+		violated(world, "G3: %s %s of attempt %d runs, the Framework is at attempt %d", instance->pod_uid,
+			 instance->pod_name, instance->framework_attempt, (int)json_int(attempt_of(status), "id", -1));
+	task = find_task(status, instance->role, instance->index);
+	if (task == NULL || strcmp(json_str(task, "instanceUID"), instance->task_uid) != 0)
+		violated(world, "G2: %s %s runs though its Task is gone", instance->pod_uid, instance->pod_name);
+	if (over(state_of(task)))
+		violated(world, "G2: %s %s runs though its Task is %s", instance->pod_uid, instance->pod_name,
+			 json_str(task, "state"));
+	if (json_int(attempt_of(task), "id", -1) != instance->task_attempt)
+		violated(world, "G1: %s %s of attempt %d runs, the Task is at attempt %d", instance->pod_uid,
+			 instance->pod_name, instance->task_attempt, (int)json_int(attempt_of(task), "id", -1));
+}
+
+static bool counts(const struct world *world, const struct instance *instance)
+{
+	return instance->running && !instance->late && plan_of(world, instance->framework)->strict;
+}
+
+void check_step(struct world *world)
+{
+	for (const struct instance *a = world->instances; a != NULL; a = a->next) {
+		if (!counts(world, a))
+			continue;
+		for (const struct instance *b = a->next; b != NULL; b = b->next)
+			if (counts(world, b))
+				check_pair(world, a, b);
+		check_instance(world, a);
+	}
+}
+
+/* ---- requests ---- */
+
+/* Which Framework a request is about: all names of a Framework's objects begin with its own. */
+static int subject(const struct wire *wire)
+{
+	const char *at = strcmp(wire->method, "POST") == 0 ? strstr(wire->body, "\"name\":\"f") : NULL;
+
+	if (at != NULL)
+		return at[9] - '0';
+	at = strrchr(wire->path, '/');
+	if (at != NULL && strcmp(at, "/status") == 0)
+		for (at--; *at != '/';)
+			at--;
+	return at == NULL ? -1 : at[2] - '0';
+}
+
+void check_request(struct world *world, const struct wire *wire)
+{
+	int framework = subject(wire);
+	char name[16];
+	uint32_t range;
+
+	if (framework < 0 || framework >= SIM_FRAMEWORKS)
+		violated(world, "%s %s is about no Framework", wire->method, wire->path);
+	if (++world->requests_of[framework] > REQUESTS_MAX)
+		violated(world, "more than %d requests about f%d", REQUESTS_MAX, framework);
+	if (world->now_ms / 1000 != world->second) {
+		world->second = world->now_ms / 1000;
+		world->requests_in_second = 0;
+	}
+	if (++world->requests_in_second > REQUESTS_IN_SECOND_MAX)
+		violated(world, "more than %d requests in a second", REQUESTS_IN_SECOND_MAX);
+	if (strcmp(wire->method, "GET") == 0 || wire->failed_late)
+		return;
+	snprintf(name, sizeof(name), "f%d", framework);
+	range = range_of_key(SIM_NS, name, SIM_SHARDS);
+	for (int i = 0; i < SIM_PROCESSES; i++) {
+		const struct member *other = &world->members[i];
+
+		if (other != wire->member && other->process.alive && peer_lease_left_ms(other->peer, range) > 0)
+			violated(world, "#%" PRIu64 " %s %s of %s is carried out while %s has the lease", wire->number,
+				 wire->method, wire->path, wire->member->process.label, other->process.label);
+	}
+}
+
+/* ---- status writes: only forward ---- */
+
+static void check_attempt(struct world *world, const char *what, const json_t *before, const json_t *after,
+			  const char *uid_name)
+{
+	const json_t *a = attempt_of(before);
+	const json_t *b = attempt_of(after);
+
+	if (set(a, uid_name) && !json_equal(json_object_get(a, uid_name), json_object_get(b, uid_name)))
+		violated(world, "%s: %s changed within an attempt", what, uid_name);
+	if (set(a, "completionStatus") &&
+	    !json_equal(json_object_get(a, "completionStatus"), json_object_get(b, "completionStatus")))
+		violated(world, "%s: completionStatus changed once set", what);
+}
+
+static int64_t retries(const json_t *status)
+{
+	return json_int(json_object_get(status, "retryPolicyStatus"), "totalRetriedCount", -1);
+}
+
+static void check_task_forward(struct world *world, const char *what, const json_t *before, const json_t *after)
+{
+	int was = state_of(before);
+	int is = state_of(after);
+
+	if (strcmp(json_str(before, "instanceUID"), json_str(after, "instanceUID")) != 0) {
+		if (was != STATE_COMPLETED)
+			violated(world, "%s is replaced in state %s", what, json_str(before, "state"));
+		return;
+	}
+	if (retries(after) < retries(before))
+		violated(world, "%s: its retries went back", what);
+	if (retries(after) > retries(before)) {
+		if (was != STATE_ATTEMPT_COMPLETED || retries(after) != retries(before) + 1)
+			violated(world, "%s is retried from %s", what, json_str(before, "state"));
+		return;
+	}
+	if (is < was && !(was == STATE_RUNNING && is == STATE_PREPARING))
+		violated(world, "%s goes back from %s to %s", what, json_str(before, "state"),
+			 json_str(after, "state"));
+	if (json_bool(before, "deletionPending", false) && !json_bool(after, "deletionPending", false))
+		violated(world, "%s: deletionPending is taken back", what);
+	check_attempt(world, what, before, after, "podUID");
+}
+
+static void check_tasks_forward(struct world *world, const struct object *object, const json_t *before,
+				const json_t *after)
+{
+	const json_t *roles = json_object_get(attempt_of(before), "taskRoleStatuses");
+	size_t r;
+	size_t i;
+	const json_t *role;
+	const json_t *task;
+	char what[160];
+
+	json_array_foreach(roles, r, role)
+	{
+		const char *name = json_str(role, "name");
+		const json_t *now = find_role(after, name);
+
+		if (now == NULL || strcmp(json_str(now, "instanceUID"), json_str(role, "instanceUID")) != 0)
+			continue;
+		json_array_foreach(json_object_get(role, "taskStatuses"), i, task)
+		{
+			const json_t *task_now = find_task(after, name, (int)i);
+
+			snprintf(what, sizeof(what), "%s-%s-%zu", object->name, name, i);
+			if (task_now != NULL)
+				check_task_forward(world, what, task, task_now);
+			else if (!json_bool(task, "deletionPending", false))
+				violated(world, "%s vanishes in state %s", what, json_str(task, "state"));
+		}
+	}
+}
+
+void check_status_write(struct world *world, const struct wire *wire, const struct object *object, const json_t *after)
+{
+	const json_t *before = status_of(object);
+	int was = state_of(before);
+	int is = state_of(after);
+
+	(void)wire;
+	if (before == NULL)
+		return;
+	if (retries(after) < retries(before))
+		violated(world, "%s: its retries went back", object->name);
+	if (retries(after) > retries(before)) {
+		if (was != STATE_ATTEMPT_COMPLETED || retries(after) != retries(before) + 1)
+			violated(world, "%s is retried from %s", object->name, json_str(before, "state"));
+		return;
+	}
+	if (is < was)
+		violated(world, "%s goes back from %s to %s", object->name, json_str(before, "state"),
+			 json_str(after, "state"));
+	check_attempt(world, object->name, before, after, "configMapUID");
+	check_tasks_forward(world, object, before, after);
+}
+
+/* ---- persist before act ---- */
+
+void check_created(struct world *world, const struct wire *wire, const struct object *object)
+{
+	const char *name = annotation(object->json, "FC_FRAMEWORK_NAME");
+	const struct object *framework = api_find(world, KIND_FRAMEWORK, name);
+	const json_t *status;
+	const json_t *task;
+
+	if (wire->failed_late || framework == NULL ||
+	    strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
+		return;
+	status = status_of(framework);
+	if (json_int(attempt_of(status), "id", -1) != atoi(annotation(object->json, "FC_FRAMEWORK_ATTEMPT_ID")))
+		violated(world, "%s is created for an attempt that is not stored", object->name);
+	if (object->kind != KIND_POD)
+		return;
+	task = find_task(status, annotation(object->json, "FC_TASKROLE_NAME"),
+			 atoi(annotation(object->json, "FC_TASK_INDEX")));
+	if (task == NULL || strcmp(json_str(task, "instanceUID"), annotation(object->json, "FC_TASK_UID")) != 0 ||
+	    json_int(attempt_of(task), "id", -1) != atoi(annotation(object->json, "FC_TASK_ATTEMPT_ID")))
+		violated(world, "%s is created for a Task attempt that is not stored", object->name);
+}
+
+void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force)
+{
+	const char *name = annotation(object->json, "FC_FRAMEWORK_NAME");
+	const struct object *framework = api_find(world, KIND_FRAMEWORK, name);
+	const json_t *status;
+	const json_t *held;
+	const char *uid;
+
+	if (object->kind == KIND_FRAMEWORK || force || wire->failed_late || framework == NULL ||
+	    strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
+		return;
+	status = status_of(framework);
+	held = object->kind == KIND_CONFIG_MAP ? status
+					       : find_task(status, annotation(object->json, "FC_TASKROLE_NAME"),
+							   atoi(annotation(object->json, "FC_TASK_INDEX")));
+	uid = json_str(attempt_of(held), object->kind == KIND_CONFIG_MAP ? "configMapUID" : "podUID");
+	if (uid != NULL && strcmp(uid, object->uid) == 0 && !set(attempt_of(held), "completionStatus") &&
+	    !json_bool(held, "deletionPending", false) && state_of(held) != STATE_CREATION_REQUESTED)
+		violated(world, "%s %s is deleted before the reason is stored", object->uid, object->name);
+}
+
+/* ---- at rest ---- */
+
+static const struct member *holder(const struct world *world, uint32_t range)
+{
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		if (world->members[i].process.alive && peer_lease_left_ms(world->members[i].peer, range) > 0)
+			return &world->members[i];
+	return NULL;
+}
+
+/* Completed for good, or waiting to be started. */
+static bool framework_rests(const struct world *world, const struct object *object)
+{
+	const json_t *status = status_of(object);
+	const char *type = json_str(json_object_get(object->json, "spec"), "executionType");
+	int state = state_of(status);
+
+	if (object->deleting)
+		return false;
+	if (state == STATE_COMPLETED)
+		return world->retain_sec > 3600;
+	return state == STATE_CREATION_PENDING && strcmp(type, "Create") == 0;
+}
+
+static bool processes_rest(struct world *world, const char **why)
+{
+	const struct watcher *watcher = &world->watcher;
+
+	*why = "the watcher is not synced and live";
+	if (!watcher->process.alive || watcher->process.paused_until_ms > world->now_ms || !watcher->synced ||
+	    !watcher->live)
+		return false;
+	*why = "the watcher has not seen all";
+	for (size_t kind = 0; kind < KIND_COUNT; kind++)
+		if (watcher->streams[kind].delivering)
+			return false;
+	*why = "something is still to be told";
+	if (router_backlog(watcher->router) > 0)
+		return false;
+	*why = "a range has no holder";
+	for (uint32_t range = 0; range < SIM_SHARDS; range++)
+		if (holder(world, range) == NULL)
+			return false;
+	*why = "a reconciler stands still";
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		if (world->members[i].process.alive && world->members[i].process.paused_until_ms > world->now_ms)
+			return false;
+	return true;
+}
+
+bool check_rest(struct world *world, const char **why)
+{
+	static char text[256];
+
+	for (const struct object *object = world->objects; object != NULL; object = object->next) {
+		if (object->kind == KIND_FRAMEWORK && framework_rests(world, object))
+			continue;
+		snprintf(text, sizeof(text), "%s %s%s is there%s%s", object->uid, object->name,
+			 object->deleting ? " (deleting)" : "", object->kind == KIND_FRAMEWORK ? " in state " : "",
+			 object->kind != KIND_FRAMEWORK || json_str(status_of(object), "state") == NULL
+				 ? ""
+				 : json_str(status_of(object), "state"));
+		*why = text;
+		return false;
+	}
+	*why = "something runs";
+	for (const struct instance *instance = world->instances; instance != NULL; instance = instance->next)
+		if (instance->running)
+			return false;
+	*why = "requests are on the way";
+	return network_quiet(world) && processes_rest(world, why);
+}
+
+static void check_item(struct world *world, const struct object *object)
+{
+	uint32_t range = range_of_key(SIM_NS, object->name, SIM_SHARDS);
+	const struct member *member = holder(world, range);
+	const struct framework *framework;
+	const struct item *item;
+	char key[128];
+	char version[24];
+
+	snprintf(key, sizeof(key), SIM_NS "/%s", object->name);
+	HASH_FIND_STR(member->reconciler.items, key, item);
+	if (item == NULL || !item->framework->exists)
+		violated(world, "at rest %s does not know %s", member->process.label, key);
+	framework = item->framework;
+	snprintf(version, sizeof(version), "%" PRIu64, object->version);
+	if (strcmp(framework->uid, object->uid) != 0 || strcmp(framework->resource_version, version) != 0)
+		violated(world, "at rest %s knows %s as %s at %s, the server has %s at %s", member->process.label, key,
+			 framework->uid, framework->resource_version, object->uid, version);
+	if (framework->version != framework->written)
+		violated(world, "at rest the status of %s is not written", key);
+	if (framework->config_map.meta != NULL)
+		violated(world, "at rest %s sees a ConfigMap of %s", member->process.label, key);
+	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		if (slot->meta != NULL)
+			violated(world, "at rest %s sees Pod %s", member->process.label, slot->name);
+}
+
+void check_end(struct world *world)
+{
+	size_t frameworks = 0;
+	size_t items = 0;
+
+	for (const struct object *object = world->objects; object != NULL; object = object->next) {
+		frameworks++;
+		check_item(world, object);
+	}
+	for (int i = 0; i < SIM_PROCESSES; i++) {
+		const struct member *member = &world->members[i];
+
+		if (!member->process.alive)
+			continue;
+		items += HASH_COUNT(member->reconciler.items);
+		if (member->reconciler.orphans != NULL || member->reconciler.waiting_first != NULL ||
+		    member->reconciler.calls_on_way != 0)
+			violated(world, "at rest %s has something on the way", member->process.label);
+	}
+	if (items != frameworks)
+		violated(world, "at rest the reconcilers keep %zu keys, the server has %zu Frameworks", items,
+			 frameworks);
+	if (cache_count(world->watcher.cache, KIND_FRAMEWORK) != frameworks ||
+	    cache_count(world->watcher.cache, KIND_CONFIG_MAP) != 0 || cache_count(world->watcher.cache, KIND_POD) != 0)
+		violated(world, "at rest the watcher's cache has %zu Frameworks of %zu, %zu ConfigMaps, %zu Pods",
+			 cache_count(world->watcher.cache, KIND_FRAMEWORK), frameworks,
+			 cache_count(world->watcher.cache, KIND_CONFIG_MAP),
+			 cache_count(world->watcher.cache, KIND_POD));
+}
+
+/* ---- outcomes ---- */
+
+static void put_outcome(struct buf *out, const char *what, const json_t *status)
+{
+	const json_t *completion = json_object_get(attempt_of(status), "completionStatus");
+	const json_t *retry = json_object_get(status, "retryPolicyStatus");
+
+	buf_printf(out, "%s %s code %lld retries %lld/%lld; ", what, json_str(status, "state"),
+		   (long long)json_int(completion, "code", -9999),
+		   (long long)json_int(retry, "accountableRetriedCount", -1),
+		   (long long)json_int(retry, "totalRetriedCount", -1));
+}
+
+void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS])
+{
+	for (int i = 0; i < SIM_FRAMEWORKS; i++) {
+		char name[16];
+		char what[32];
+		const struct object *object;
+		cleanup_buf struct buf text = {0};
+		size_t r;
+		size_t t;
+		const json_t *role;
+		const json_t *task;
+
+		snprintf(name, sizeof(name), "f%d", i);
+		object = api_find(world, KIND_FRAMEWORK, name);
+		out[i] = (struct outcome){.there = object != NULL};
+		if (object == NULL || !world->plans[i].tame)
+			continue;
+		put_outcome(&text, name, status_of(object));
+		json_array_foreach(json_object_get(attempt_of(status_of(object)), "taskRoleStatuses"), r, role)
+		{
+			json_array_foreach(json_object_get(role, "taskStatuses"), t, task)
+			{
+				snprintf(what, sizeof(what), "%s[%zu]", json_str(role, "name"), t);
+				if (world->plans[i].tame_tasks)
+					put_outcome(&text, what, task);
+			}
+		}
+		snprintf(out[i].text, sizeof(out[i].text), "%s", text.data);
+	}
+}

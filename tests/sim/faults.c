@@ -1,0 +1,189 @@
+/* What goes wrong: each seed draws the kinds of its faults and how often they come ("swarm": some kinds are left out of
+ * most seeds, so that the others are seen alone and in every company); see sim.h. */
+#include "tests/sim/sim.h"
+
+enum fault {
+	FAULT_CRASH_MEMBER,
+	FAULT_CRASH_AT_REQUEST,
+	FAULT_PAUSE_MEMBER,
+	FAULT_TERMINATE_MEMBER,
+	FAULT_NAMESAKE,
+	FAULT_CRASH_WATCHER,
+	FAULT_PAUSE_WATCHER,
+	FAULT_CUT_BUS,
+	FAULT_PARTITION_BUS,
+	FAULT_CUT_STREAM,
+	FAULT_FREEZE_STREAM,
+	FAULT_COMPACT,
+	FAULT_RESET,
+	FAULT_OUTAGE,
+	FAULT_WALL_JUMP,
+	FAULT_KINDS,
+};
+
+static bool enabled(const struct world *world, enum fault fault)
+{
+	return (world->faults.kinds & (1U << fault)) != 0;
+}
+
+static struct member *some_member(struct world *world)
+{
+	struct member *member = &world->members[pick(world, 0, SIM_PROCESSES - 1)];
+
+	return member->process.alive ? member : NULL;
+}
+
+static void pause(struct world *world, struct process *process)
+{
+	int64_t ms = pick(world, 1, chance(world, 500) ? 3000 : 40000);
+
+	trace(world, "%s: stands still for %lld ms", process->label, (long long)ms);
+	if (process->paused_until_ms < world->now_ms + ms)
+		process->paused_until_ms = world->now_ms + ms;
+}
+
+static void reconnect(struct world *world, void *arg)
+{
+	(void)world;
+	bus_connect(arg);
+}
+
+static void trouble_stream(struct world *world, enum fault fault)
+{
+	struct stream *stream = &world->watcher.streams[pick(world, 0, KIND_COUNT - 1)];
+
+	if (!world->watcher.process.alive)
+		return;
+	if (fault == FAULT_COMPACT) {
+		world->faults.compacted = world->version;
+		trace(world, "history up to %llu is gone", (unsigned long long)world->version);
+	}
+	if (fault == FAULT_FREEZE_STREAM) {
+		stream->frozen_until_ms = world->now_ms + pick(world, 100, chance(world, 700) ? 8000 : 60000);
+		trace(world, "watcher: the watch of %s is silent until %lld", object_kind_name(stream->kind),
+		      (long long)stream->frozen_until_ms);
+	} else {
+		stream_cut(stream);
+	}
+}
+
+static void trouble_member(struct world *world, enum fault fault, struct member *member)
+{
+	switch (fault) {
+	case FAULT_CRASH_MEMBER: member_kill(member, "killed"); break;
+	case FAULT_CRASH_AT_REQUEST: member->crash_after = member->requests + (uint64_t)pick(world, 1, 8); break;
+	case FAULT_PAUSE_MEMBER: pause(world, &member->process); break;
+	case FAULT_TERMINATE_MEMBER: member_terminate(member); break;
+	case FAULT_CUT_BUS:
+		bus_disconnect(member);
+		bus_connect(member);
+		break;
+	case FAULT_PARTITION_BUS:
+		trace(world, "%s: is cut off", member->process.label);
+		bus_disconnect(member);
+		at(world, world->now_ms + pick(world, 1000, 40000), &member->process, reconnect, NULL, member);
+		break;
+	case FAULT_RESET: network_reset(member); break;
+	case FAULT_WALL_JUMP: member->wall_skew_ms += pick(world, -4000, 4000); break;
+	default: break;
+	}
+}
+
+static void trouble(struct world *world, enum fault fault)
+{
+	struct member *member = some_member(world);
+
+	switch (fault) {
+	case FAULT_CRASH_WATCHER:
+		if (world->watcher.process.alive)
+			watcher_kill(world);
+		break;
+	case FAULT_PAUSE_WATCHER: pause(world, &world->watcher.process); break;
+	case FAULT_CUT_STREAM:
+	case FAULT_FREEZE_STREAM:
+	case FAULT_COMPACT: trouble_stream(world, fault); break;
+	case FAULT_OUTAGE:
+		world->faults.outage_until_ms = world->now_ms + pick(world, 100, 15000);
+		trace(world, "the API server is out until %lld", (long long)world->faults.outage_until_ms);
+		break;
+	case FAULT_NAMESAKE: {
+		int slot = (int)pick(world, SIM_MEMBERS, SIM_PROCESSES - 1);
+
+		if (!world->pool && !world->members[slot].process.alive && slot % SIM_MEMBERS < world->member_count)
+			member_start(world, slot);
+		break;
+	}
+	default:
+		if (member != NULL)
+			trouble_member(world, fault, member);
+	}
+}
+
+static void next_fault(struct world *world, void *arg)
+{
+	enum fault fault = (enum fault)pick(world, 0, FAULT_KINDS - 1);
+
+	(void)arg;
+	if (world->healed)
+		return;
+	for (int i = 0; i < FAULT_KINDS && !enabled(world, fault); i++)
+		fault = (enum fault)((fault + 1) % FAULT_KINDS);
+	if (enabled(world, fault))
+		trouble(world, fault);
+	if (world->now_ms < world->faults.until_ms)
+		at(world, world->now_ms + pick(world, 1, world->faults.pace_ms * 2), NULL, next_fault, NULL, NULL);
+}
+
+/* Zero half of the time, then up to most. */
+static int often(struct world *world, int most)
+{
+	return chance(world, 500) ? 0 : (int)pick(world, 1, most);
+}
+
+void faults_make(struct world *world)
+{
+	struct faults *faults = &world->faults;
+
+	world->member_count = (int)pick(world, 1, SIM_MEMBERS);
+	world->pool = chance(world, 400);
+	if (faults->calm)
+		return;
+	for (int i = 0; i < FAULT_KINDS; i++)
+		if (chance(world, 350))
+			faults->kinds |= 1U << i;
+	faults->pace_ms = pick(world, 300, 12000);
+	faults->until_ms = world->now_ms + pick(world, 15000, 90000);
+	faults->lose_answer = often(world, 150);
+	faults->lose_request = often(world, 150);
+	faults->delay = often(world, 150);
+	faults->refuse = often(world, 200);
+	faults->slow_send = often(world, 150);
+	faults->lose_letter = often(world, 20);
+	faults->double_letter = often(world, 20);
+	faults->delay_letter = often(world, 60);
+	faults->late = chance(world, 150);
+	faults->stale_lists = chance(world, 300);
+	faults->slow_streams = chance(world, 400);
+	faults->lazy_rounds = chance(world, 500);
+	faults->quota = chance(world, 150) ? (uint64_t)pick(world, 1, 6) : 0;
+	at(world, world->now_ms + pick(world, 1, faults->pace_ms * 2), NULL, next_fault, NULL, NULL);
+}
+
+/* What stands still or is silent goes on by itself, within the minute. */
+void faults_heal(struct world *world)
+{
+	trace(world, "nothing goes wrong any more");
+	world->healed = true;
+	world->faults.quota = 0;
+	for (int i = 0; i < SIM_PROCESSES; i++) {
+		struct member *member = &world->members[i];
+
+		member->crash_after = 0;
+		if (!member->process.alive)
+			continue;
+		if (i >= SIM_MEMBERS) /* namesakes are stopped, so that each name has one holder in the end */
+			member_kill(member, "killed");
+		else if (!member->link.connected)
+			bus_connect(member);
+	}
+}

@@ -1,0 +1,174 @@
+/* fc-sim: runs seeds of the simulator, each calm and in trouble, and compares the two; see sim.h. Seeds run in worker
+ * processes, so that one that crashes is found and told like any other. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "tests/sim/sim.h"
+
+enum { JOBS_MAX = 64, FAILURES_SHOWN = 20, SEED_SECONDS_MAX = 60 };
+
+static const char usage[] = "Usage: fc-sim [options]\n"
+			    "Simulates whole clusters with faults, one for each seed.\n"
+			    "\n"
+			    "  --seeds N    how many (default 100)\n"
+			    "  --first N    from which on (default 1)\n"
+			    "  --jobs N     in so many processes (default 1)\n"
+			    "  --seed N     this one alone, with a trace of all that happens\n"
+			    "  --hash       with --seed: only the hash of its trace\n"
+			    "  --stop       at the first that fails\n";
+
+/* What workers tell, in shared memory. */
+struct report {
+	_Atomic uint64_t seed; /* under way */
+	_Atomic uint64_t steps;
+	_Atomic uint64_t passed;
+};
+
+/* Returns the hash of both runs. */
+static uint64_t run_seed(uint64_t seed, uint64_t *steps)
+{
+	static struct outcome calm[SIM_FRAMEWORKS];
+	static struct outcome stormy[SIM_FRAMEWORKS];
+	bool tame[SIM_FRAMEWORKS];
+	bool tracing = sim_tracing;
+	uint64_t hash;
+
+	sim_tracing = false;
+	hash = world_run(seed, true, calm, steps, tame);
+	sim_tracing = tracing;
+	hash = hash * 31 + world_run(seed, false, stormy, steps, tame);
+	for (int i = 0; i < SIM_FRAMEWORKS; i++) {
+		if (!tame[i] || (calm[i].there == stormy[i].there && strcmp(calm[i].text, stormy[i].text) == 0))
+			continue;
+		fflush(stdout);
+		fprintf(stderr,
+			"seed %" PRIu64 ": the outcome is not that of the calm run:\n  calm:  %s\n  found: %s\n", seed,
+			calm[i].there ? calm[i].text : "gone", stormy[i].there ? stormy[i].text : "gone");
+		_exit(1);
+	}
+	return hash;
+}
+
+/* The seeds first, first + stride, … below end. */
+static pid_t start_worker(struct report *report, uint64_t first, uint64_t end, uint64_t stride)
+{
+	pid_t child = fork();
+
+	if (child != 0)
+		return child;
+	for (uint64_t seed = first; seed < end; seed += stride) {
+		uint64_t steps = 0;
+
+		alarm(SEED_SECONDS_MAX);
+		report->seed = seed;
+		run_seed(seed, &steps);
+		report->steps += steps;
+		report->passed++;
+	}
+	_exit(0);
+}
+
+static int run_seeds(const char *program, uint64_t first, uint64_t count, int jobs, bool stop)
+{
+	struct report *reports = mmap(NULL, sizeof(*reports) * JOBS_MAX, PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t children[JOBS_MAX];
+	uint64_t failed = 0;
+	uint64_t passed = 0;
+	uint64_t steps = 0;
+	int64_t begin_ms = clock_boot_ms();
+	double seconds;
+	int running = 0;
+
+	if (reports == MAP_FAILED)
+		return EXIT_FAILURE;
+	for (int i = 0; i < jobs; i++) {
+		children[i] = start_worker(&reports[i], first + (uint64_t)i, first + count, (uint64_t)jobs);
+		running++;
+	}
+	while (running > 0) {
+		int status;
+		pid_t child = wait(&status);
+		int job = 0;
+
+		while (job < jobs && children[job] != child)
+			job++;
+		if (job == jobs)
+			continue;
+		running--;
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+			continue;
+		failed++;
+		if (WIFSIGNALED(status))
+			fprintf(stderr, "seed %" PRIu64 ": %s\n", reports[job].seed, strsignal(WTERMSIG(status)));
+		if (failed <= FAILURES_SHOWN)
+			fprintf(stderr, "  replay it: %s --seed %" PRIu64 "\n", program, reports[job].seed);
+		if (stop)
+			continue;
+		children[job] = start_worker(&reports[job], reports[job].seed + (uint64_t)jobs, first + count,
+					     (uint64_t)jobs);
+		running++;
+	}
+	for (int i = 0; i < jobs; i++) {
+		passed += reports[i].passed;
+		steps += reports[i].steps;
+	}
+	seconds = (double)(clock_boot_ms() - begin_ms) / 1000 + 0.001;
+	printf("%" PRIu64 " steps in %.1f s: %.0f seeds/s\n", steps, seconds, (double)(passed + failed) / seconds);
+	printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, failed);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"seeds", required_argument, NULL, 'n'}, {"first", required_argument, NULL, 'f'},
+		{"jobs", required_argument, NULL, 'j'},  {"seed", required_argument, NULL, 's'},
+		{"hash", no_argument, NULL, 'h'},        {"stop", no_argument, NULL, 'x'},
+		{"help", no_argument, NULL, '?'},        {NULL, 0, NULL, 0},
+	};
+	uint64_t count = 100;
+	uint64_t first = 1;
+	uint64_t steps = 0;
+	uint64_t hash;
+	bool one = false;
+	bool hash_only = false;
+	bool stop = false;
+	int jobs = 1;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'n': count = strtoull(optarg, NULL, 10); break;
+		case 'f': first = strtoull(optarg, NULL, 10); break;
+		case 'j': jobs = atoi(optarg); break;
+		case 's':
+			first = strtoull(optarg, NULL, 10);
+			one = true;
+			break;
+		case 'h': hash_only = true; break;
+		case 'x': stop = true; break;
+		default: fputs(usage, stderr); return 2;
+		}
+	}
+	if (jobs < 1 || jobs > JOBS_MAX) {
+		fprintf(stderr, "fc-sim: --jobs %d: expected 1..%d\n", jobs, JOBS_MAX);
+		return 2;
+	}
+	json_object_seed(1);
+	if (!one)
+		return run_seeds(argv[0], first, count, jobs, stop);
+	sim_tracing = !hash_only;
+	hash = run_seed(first, &steps);
+	printf("seed %" PRIu64 ": %" PRIu64 " steps, hash %016" PRIx64 "\n", first, steps, hash);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,285 @@
+/* A reconciler's process: what reconciler/main.c puts together around the loop, around the simulated one; see sim.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "reconciler/events.h"
+#include "tests/sim/sim.h"
+
+static struct world *world_of(const struct member *member)
+{
+	return member->process.world;
+}
+
+/* ---- the peer's callbacks, as in reconciler/main.c ---- */
+
+static void on_granted(void *arg, const struct range_set *fresh)
+{
+	struct member *member = arg;
+
+	member->reconciler.shards = peer_shards(member->peer);
+	trace(world_of(member), "%s: granted %u ranges", member->process.label, range_set_count(fresh));
+	store_granted(&member->reconciler, fresh);
+}
+
+static void on_revoked(void *arg, const struct range_set *ranges)
+{
+	struct member *member = arg;
+
+	trace(world_of(member), "%s: %u ranges are taken away", member->process.label, range_set_count(ranges));
+	store_revoked(&member->reconciler, ranges);
+}
+
+static void on_object(void *arg, enum object_kind kind, uint32_t range, json_t *object)
+{
+	struct member *member = arg;
+
+	if (sim_tracing)
+		trace(world_of(member), "%s: sees %s at %s", member->process.label, meta_text(object, "uid"),
+		      meta_text(object, "resourceVersion"));
+	store_object(&member->reconciler, kind, range, object);
+}
+
+static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+{
+	struct member *member = arg;
+
+	if (sim_tracing)
+		trace(world_of(member), "%s: sees that %s %s is gone at %s%s", member->process.label, absent->name,
+		      absent->uid, absent->resource_version, absent->deleting ? "" : ", perhaps");
+	store_absent(&member->reconciler, kind, range, absent);
+}
+
+static void on_complete(void *arg, const struct bus_snapshot_end *end)
+{
+	struct member *member = arg;
+
+	trace(world_of(member), "%s: %u ranges are complete", member->process.label, range_set_count(&end->ranges));
+	store_complete(&member->reconciler, end);
+}
+
+static void on_rate(void *arg, double qps, int burst)
+{
+	(void)arg;
+	(void)qps;
+	(void)burst;
+}
+
+static void on_live(void *arg, bool live)
+{
+	struct member *member = arg;
+
+	store_set_live(&member->reconciler, live);
+}
+
+static uint32_t on_backlog(void *arg)
+{
+	const struct member *member = arg;
+
+	return member->reconciler.queue_length + member->reconciler.waiting_count;
+}
+
+static void on_draining(void *arg, struct range_set *out)
+{
+	const struct member *member = arg;
+
+	store_draining(&member->reconciler, out);
+}
+
+static void on_refused(void *arg, const char *reason, bool final)
+{
+	struct member *member = arg;
+
+	trace(world_of(member), "%s: refused%s: %s", member->process.label, final ? " for good" : "", reason);
+	member->refused = member->refused || final;
+}
+
+static const struct peer_handler handler = {
+	.granted = on_granted,
+	.revoked = on_revoked,
+	.object = on_object,
+	.absent = on_absent,
+	.complete = on_complete,
+	.rate = on_rate,
+	.live = on_live,
+	.backlog = on_backlog,
+	.draining = on_draining,
+	.refused = on_refused,
+};
+
+/* ---- ports ---- */
+
+static int64_t port_now_ms(void *arg)
+{
+	return world_of(arg)->now_ms;
+}
+
+static int64_t port_wall_ms(void *arg)
+{
+	const struct member *member = arg;
+
+	return world_of(member)->wall_base_ms + world_of(member)->now_ms + member->wall_skew_ms;
+}
+
+static int64_t port_lease_left_ms(void *arg, uint32_t range)
+{
+	const struct member *member = arg;
+
+	return peer_lease_left_ms(member->peer, range);
+}
+
+/* ---- the loop ---- */
+
+static void on_wake(struct world *world, void *arg)
+{
+	struct member *member = arg;
+
+	if (member->wake_ms > world->now_ms)
+		return; /* an earlier arrangement was made since, and kept */
+	member->wake_ms = INT64_MAX;
+	member->lazy = false;
+	member_settle(member);
+}
+
+static void wake_at(struct member *member, int64_t at_ms)
+{
+	struct world *world = world_of(member);
+
+	if (at_ms <= world->now_ms)
+		at_ms = world->now_ms + 1;
+	if (at_ms == INT64_MAX || at_ms >= member->wake_ms)
+		return;
+	member->wake_ms = at_ms;
+	at(world, at_ms, &member->process, on_wake, NULL, member);
+}
+
+void member_settle(struct member *member)
+{
+	struct world *world = world_of(member);
+	int64_t next_ms;
+
+	if (member->ending || !member->process.alive)
+		return;
+	next_ms = peer_tick(member->peer);
+	if (peer_gone(member->peer) || member->refused) {
+		member_kill(member, "has ended");
+		return;
+	}
+	/* The real loop takes several messages and answers before it runs rounds. */
+	if (world->faults.lazy_rounds && !world->healed && !member->lazy && chance(world, 500)) {
+		member->lazy = true;
+		wake_at(member, world->now_ms + pick(world, 1, 40));
+	} else if (!member->lazy) {
+		while (queue_run(&member->reconciler))
+			;
+	}
+	wake_at(member, next_ms);
+	wake_at(member, queue_next_ms(&member->reconciler));
+}
+
+/* ---- its life ---- */
+
+static void restart(struct world *world, void *arg)
+{
+	struct member *member = arg;
+
+	if (!member->process.alive && member->slot < world->member_count &&
+	    (!world->pool || world->watcher.process.alive))
+		member_start(world, member->slot);
+}
+
+static void restart_later(struct member *member)
+{
+	struct world *world = world_of(member);
+	bool calm = world->faults.calm || world->healed;
+
+	at(world, world->now_ms + pick(world, 50, calm || chance(world, 700) ? 1500 : 50000), NULL, restart, NULL,
+	   member);
+}
+
+/* The pool learns of a child's death before it starts another. */
+static void reaped(struct world *world, void *arg)
+{
+	struct member *member = arg;
+
+	router_process_dead(world->watcher.router, member->name);
+	watcher_settle(&world->watcher);
+	restart_later(member);
+}
+
+void member_start(struct world *world, int slot)
+{
+	struct member *member = &world->members[slot];
+	struct reconciler *reconciler = &member->reconciler;
+	const struct peer_ports peer_ports = {.send = bus_from_member, .now_ms = port_now_ms, .arg = member};
+	uint64_t life = member->process.life;
+	char uuid[40];
+
+	*member = (struct member){
+		.process = {.world = world, .alive = true, .life = life + 1},
+		.slot = slot,
+		.wake_ms = INT64_MAX,
+		.link = {.life = member->link.life},
+		.wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500),
+	};
+	snprintf(member->name, sizeof(member->name), "m%d", slot % SIM_MEMBERS);
+	snprintf(member->process.label, sizeof(member->process.label), "%s.%llu",
+		 slot < SIM_MEMBERS ? member->name : "x", (unsigned long long)member->process.life);
+	snprintf(uuid, sizeof(uuid), "uuid-%llu", (unsigned long long)++world->uuids);
+	reconciler->ports = (struct reconciler_ports){
+		.context = member,
+		.request = network_request,
+		.lease_left_ms = port_lease_left_ms,
+		.boot_ms = port_now_ms,
+		.wall_ms = port_wall_ms,
+	};
+	reconciler->config = (struct sync_config){
+		.failures = &world->failures,
+		.creation_timeout_sec = world->creation_timeout_sec,
+		.completed_retain_sec = world->retain_sec,
+		.conflict_delay_min_sec = 1,
+		.conflict_delay_max_sec = 5,
+	};
+	reconciler->compress = COMPRESS_NEVER;
+	reconciler->name = member->name;
+	reconciler->calls_max = 50;
+	random_init_seed(&reconciler->random, (uint64_t)pick(world, 0, INT64_MAX - 1));
+	reconciler->events = events_new(reconciler);
+	member->peer = peer_new(&peer_ports, BUS_ROLE_RECONCILER, member->name, uuid, &handler, member);
+	trace(world, "%s: starts", member->process.label);
+	bus_connect(member);
+	wake_at(member, world->now_ms + 1);
+}
+
+void member_kill(struct member *member, const char *why)
+{
+	struct world *world = world_of(member);
+	bool over = strcmp(why, "end") == 0;
+
+	trace(world, "%s: %s", member->process.label, why);
+	member->ending = true;
+	peer_free(member->peer);
+	apply_stop(&member->reconciler);
+	network_cancel(member);
+	store_free(&member->reconciler);
+	events_free(member->reconciler.events);
+	bus_disconnect(member);
+	member->peer = NULL;
+	member->process.alive = false;
+	if (over || member->slot >= SIM_MEMBERS)
+		return;
+	if (world->pool && world->watcher.process.alive)
+		at(world, world->now_ms + pick(world, 1, 20), &world->watcher.process, reaped, NULL, member);
+	else if (!world->pool)
+		restart_later(member);
+}
+
+void member_terminate(struct member *member)
+{
+	if (member->leaving)
+		return;
+	member->leaving = true;
+	trace(world_of(member), "%s: is told to end", member->process.label);
+	peer_leave(member->peer);
+	member_settle(member);
+}

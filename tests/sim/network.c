@@ -1,0 +1,288 @@
+/* Requests of reconcilers on their way: sent, carried out, answered; or lost, late, refused. See sim.h.
+ *
+ *   request ─(queue)─▶ before_send ─▶ sent ─▶ carried out ─▶ answer ─▶ done
+ *                          └ refused         └ never, late    └ lost: a reset, or the deadline */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "tests/sim/sim.h"
+
+enum { RESET_MS = 200, LATE_MS = 60 * 1000 };
+
+static void wire_free(struct wire *wire)
+{
+	free(wire->method);
+	free(wire->path);
+	free(wire->body);
+	free(wire);
+}
+
+static void forget_if_over(struct wire *wire)
+{
+	struct world *world = wire->world;
+
+	if (!wire->client_done || !wire->server_done || wire->events > 0)
+		return;
+	for (struct wire **place = &world->wires; *place != NULL; place = &(*place)->next) {
+		if (*place == wire) {
+			*place = wire->next;
+			break;
+		}
+	}
+	wire_free(wire);
+}
+
+static void drop_event(void *arg)
+{
+	struct wire *wire = arg;
+
+	wire->events--; /* the process is gone: network_cancel() has seen to the rest */
+	forget_if_over(wire);
+}
+
+static void arrange(struct wire *wire, int64_t at_ms, struct process *process,
+		    void (*run)(struct world *world, void *arg))
+{
+	wire->events++;
+	at(wire->world, at_ms, process, run, drop_event, wire);
+}
+
+/* The client learns what there is to learn. */
+static void finish(struct wire *wire, enum kube_failure failure, const struct answer *answer)
+{
+	struct member *member = wire->member;
+	struct kube_answer told = {
+		.failure = failure,
+		.body = "",
+		.status = {.reason = "", .message = ""},
+		.retry_after_ms = -1,
+		.sent = wire->deadline_ms != 0,
+		.message = "",
+	};
+	cleanup_json json_t *status = NULL;
+	struct error err;
+
+	wire->client_done = true;
+	if (failure != KUBE_OK) {
+		wire->failed_late = true;
+		told.message = failure == KUBE_TIMEOUT ? "timed out" : "no answer";
+	} else {
+		told.http_status = answer->code;
+		told.body = answer->body;
+		told.body_len = strlen(answer->body);
+		if (answer->code >= 400) {
+			status = json_parse(answer->body, told.body_len, &err);
+			told.status.code = answer->code;
+			told.status.is_status = status != NULL;
+			told.status.reason = status == NULL ? "" : json_str(status, "reason");
+			told.status.message = status == NULL ? "" : json_str(status, "message");
+			told.message = told.status.message;
+			if (answer->code == 429)
+				told.retry_after_ms = 1000;
+		}
+	}
+	trace(wire->world, "%s: answer to #%llu %s %s: %d", member->process.label, (unsigned long long)wire->number,
+	      wire->method, wire->path, failure == KUBE_OK ? told.http_status : -(int)failure);
+	wire->done(wire->arg, &told);
+	if (!member->ending)
+		member_settle(member);
+}
+
+/* ---- answers ---- */
+
+struct reply {
+	struct wire *wire;
+	struct answer answer;
+};
+
+static void reply_drop(void *arg)
+{
+	struct reply *reply = arg;
+
+	drop_event(reply->wire);
+	free(reply->answer.body);
+	free(reply);
+}
+
+static void on_reply(struct world *world, void *arg)
+{
+	struct reply *reply = arg;
+
+	(void)world;
+	if (!reply->wire->client_done)
+		finish(reply->wire, KUBE_OK, &reply->answer);
+	reply_drop(reply);
+}
+
+static void on_failure(struct world *world, void *arg)
+{
+	struct wire *wire = arg;
+
+	if (!wire->client_done)
+		finish(wire, world->now_ms >= wire->deadline_ms ? KUBE_TIMEOUT : KUBE_NETWORK, NULL);
+	drop_event(wire);
+}
+
+/* ---- the server's end ---- */
+
+static int64_t travel_ms(struct world *world)
+{
+	return world->faults.calm || world->healed ? pick(world, 1, 5) : pick(world, 1, chance(world, 100) ? 400 : 20);
+}
+
+static void send_answer(struct wire *wire, struct answer *answer)
+{
+	struct world *world = wire->world;
+	struct reply *reply;
+
+	if (wire->answer_lost || wire->client_done) {
+		free(answer->body);
+		if (!wire->client_done && chance(world, 500)) /* else it waits for its deadline */
+			arrange(wire, world->now_ms + pick(world, 1, RESET_MS), &wire->member->process, on_failure);
+		return;
+	}
+	reply = mem_calloc(1, sizeof(*reply));
+	reply->wire = wire;
+	reply->answer = *answer;
+	wire->events++;
+	at(world, world->now_ms + travel_ms(world), &wire->member->process, on_reply, reply_drop, reply);
+}
+
+static void on_arrival(struct world *world, void *arg)
+{
+	struct wire *wire = arg;
+	struct answer answer = {0};
+
+	wire->server_done = true;
+	if (wire->fault != 0 && !wire->fault_after) {
+		api_status(&answer, wire->fault, wire->fault == 429 ? "TooManyRequests" : "InternalError", "fault");
+		send_answer(wire, &answer);
+	} else if (world->now_ms <= wire->deadline_ms || world->faults.late) {
+		trace(world, "carried out #%llu of %s: %s %s%s", (unsigned long long)wire->number,
+		      wire->member->process.label, wire->method, wire->path, wire->failed_late ? " (late)" : "");
+		api_handle(world, wire, &answer);
+		if (wire->fault != 0) {
+			free(answer.body);
+			api_status(&answer, wire->fault, "InternalError", "fault");
+		}
+		send_answer(wire, &answer);
+	}
+	drop_event(wire);
+}
+
+/* ---- the client's end ---- */
+
+static void choose_fate(struct wire *wire, int64_t *arrival_ms)
+{
+	static const int codes[] = {429, 500, 503, 504};
+	struct world *world = wire->world;
+	const struct faults *faults = &world->faults;
+
+	*arrival_ms = world->now_ms + travel_ms(world);
+	if (faults->calm || world->healed)
+		return;
+	if (world->now_ms < faults->outage_until_ms || chance(world, faults->lose_request)) {
+		wire->server_done = true; /* it never arrives */
+		arrange(wire, world->now_ms + pick(world, 1, RESET_MS), &wire->member->process, on_failure);
+		return;
+	}
+	if (chance(world, faults->refuse)) {
+		wire->fault = codes[pick(world, 0, 3)];
+		wire->fault_after = wire->fault >= 500 && wire->fault != 503 && chance(world, 400);
+	}
+	wire->answer_lost = chance(world, faults->lose_answer);
+	if (chance(world, faults->delay))
+		*arrival_ms += pick(world, 1, faults->late ? LATE_MS : wire->timeout_ms);
+}
+
+static void on_send(struct world *world, void *arg)
+{
+	struct wire *wire = arg;
+	struct member *member = wire->member;
+	int64_t arrival_ms;
+
+	if (wire->before_send != NULL && !wire->before_send(wire->arg, &wire->timeout_ms)) {
+		wire->server_done = true;
+		finish(wire, KUBE_REFUSED, NULL);
+		drop_event(wire);
+		return;
+	}
+	wire->deadline_ms = world->now_ms + wire->timeout_ms;
+	trace(world, "%s: sent #%llu %s %s", member->process.label, (unsigned long long)wire->number, wire->method,
+	      wire->path);
+	choose_fate(wire, &arrival_ms);
+	if (!wire->server_done)
+		arrange(wire, arrival_ms, NULL, on_arrival);
+	arrange(wire, wire->deadline_ms, &member->process, on_failure);
+	drop_event(wire);
+	if (++member->requests == member->crash_after)
+		member_kill(member, "right after a request");
+}
+
+struct kube_call *network_request(void *context, const struct kube_request *request, kube_done *done, void *arg)
+{
+	struct member *member = context;
+	struct world *world = member->process.world;
+	struct wire *wire = mem_calloc(1, sizeof(*wire));
+
+	wire->world = world;
+	wire->member = member;
+	wire->number = ++world->wire_numbers;
+	wire->method = mem_strdup(request->method);
+	wire->path = mem_strdup(request->path);
+	wire->body = mem_strndup(request->body == NULL ? "" : request->body, request->body_len);
+	wire->metadata_only = request->accept != NULL && strstr(request->accept, "as=PartialObjectMetadata") != NULL;
+	wire->timeout_ms = request->timeout_ms;
+	wire->before_send = request->before_send;
+	wire->done = done;
+	wire->arg = arg;
+	wire->next = world->wires;
+	world->wires = wire;
+	arrange(wire,
+		world->now_ms + (chance(world, world->faults.slow_send) ? pick(world, 1, 5000) : pick(world, 0, 2)),
+		&member->process, on_send);
+	return (struct kube_call *)wire;
+}
+
+/* ---- ends of connections ---- */
+
+void network_cancel(struct member *member)
+{
+	struct wire *next;
+
+	for (struct wire *wire = member->process.world->wires; wire != NULL; wire = next) {
+		next = wire->next;
+		if (wire->member != member || wire->client_done)
+			continue;
+		if (wire->deadline_ms == 0)
+			wire->server_done = true;
+		wire->failed_late = true;
+		finish(wire, KUBE_CANCELLED, NULL);
+		forget_if_over(wire);
+	}
+}
+
+void network_reset(struct member *member)
+{
+	for (struct wire *wire = member->process.world->wires; wire != NULL; wire = wire->next)
+		if (wire->member == member && !wire->client_done && wire->deadline_ms != 0)
+			arrange(wire, wire->world->now_ms, &member->process, on_failure);
+}
+
+bool network_quiet(const struct world *world)
+{
+	return world->wires == NULL;
+}
+
+void network_free(struct world *world)
+{
+	while (world->wires != NULL) {
+		struct wire *wire = world->wires;
+
+		world->wires = wire->next;
+		wire_free(wire);
+	}
+}

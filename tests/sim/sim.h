@@ -1,0 +1,395 @@
+/* The simulator (DESIGN.md §8): the real cores of watcher and reconcilers in one program, over a simulated API server,
+ * kubelet, network and bus. One event per step, ordered by (time, sequence); everything random comes from the seed, so
+ * that a seed replays a run exactly. This header is what its parts share; each part is one file.
+ *
+ *   main.c       seeds, workers, the command line        check.c     what must hold after every step, and at rest
+ *   world.c      clock, events, trace, one seed's run    workload.c  what users do
+ *   apiserver.c  objects, versions, history, collection  faults.c    what goes wrong, and when
+ *   kubelet.c    what runs                               network.c   requests on their way
+ *   watcher.c    the watcher's process                   bus.c       connections between the two
+ *   member.c     a reconciler's process                  simlog.c    where the cores' log lines go */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/random.h"
+#include "common/bus/peer.h"
+#include "common/kube/client.h"
+#include "reconciler/reconciler.h"
+#include "watcher/cache.h"
+#include "watcher/router.h"
+
+enum {
+	SIM_MEMBERS = 4,    /* names */
+	SIM_PROCESSES = 6,  /* reconciler processes at once; those past SIM_MEMBERS are namesakes */
+	SIM_FRAMEWORKS = 4, /* names */
+	SIM_ROLES = 2,
+	SIM_SHARDS = 8,
+	SIM_LEASE_MS = 10 * 1000,
+	SIM_TICK_MS = 500,
+};
+
+#define SIM_NS "ns"
+
+struct world;
+
+/* ---- world.c ---- */
+
+/* A process that events can be for. An event for one that was ended since is dropped, for one that stands still it
+ * waits. */
+struct process {
+	struct world *world;
+	char label[16];
+	bool alive;
+	uint64_t life; /* counts its starts */
+	int64_t paused_until_ms;
+};
+
+/* process: NULL for what happens outside of processes. `drop` (may be NULL) frees the argument of an event that does
+ * not happen; `run` frees it otherwise. */
+void at(struct world *world, int64_t at_ms, struct process *process, void (*run)(struct world *world, void *arg),
+	void (*drop)(void *arg), void *arg);
+
+/* A number from the faults' random stream, both ends included. */
+int64_t pick(struct world *world, int64_t low, int64_t high);
+/* True that often. */
+bool chance(struct world *world, int per_thousand);
+
+/* Goes into the trace and its hash. */
+void trace(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* An invariant is broken: reports and ends the worker. */
+void violated(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+
+/* ---- apiserver.c ---- */
+
+enum { VERSION_BASE = 970 }; /* so that versions grow from three digits to four: they are no text to be compared */
+
+/* An object as the server keeps it. `json` is never changed in place: a change makes a copy. */
+struct object {
+	struct object *next;
+	enum object_kind kind;
+	char name[96];
+	char uid[40];
+	uint64_t version;
+	json_t *json;
+	bool deleting;
+	char owner_uid[40]; /* of the controller; "" */
+	bool late;          /* its creator had been told of a failure, or was dead: nobody could guard against it */
+	bool bound;         /* Pods: on a node */
+};
+
+struct change {
+	uint64_t version;
+	enum object_kind kind;
+	bool gone;
+	json_t *json;
+	bool labelled; /* has the label FC_FRAMEWORK_NAME now */
+	bool was_labelled;
+};
+
+struct answer {
+	int code;
+	char *body; /* owned */
+};
+
+struct wire; /* a request on its way */
+
+struct object *api_find(struct world *world, enum object_kind kind, const char *name);
+struct object *api_find_uid(struct world *world, enum object_kind kind, const char *uid);
+/* Carries out a request that has arrived. */
+void api_handle(struct world *world, const struct wire *wire, struct answer *out);
+/* A Status. */
+void api_status(struct answer *out, int code, const char *reason, const char *message);
+/* Users' and kubelets' ways in. `object` is taken over. */
+struct object *api_create(struct world *world, enum object_kind kind, json_t *object);
+/* Replaces the object by a changed copy (taken over), with a new version. */
+void api_replace(struct world *world, struct object *object, json_t *changed);
+/* grace_sec 0: at once; -1: the object's own. foreground: the dependents first. Frees the object if it is gone. */
+void api_delete(struct world *world, struct object *object, int64_t grace_sec, bool foreground);
+/* A copy of which metadata and status may be changed. */
+json_t *api_copy(const struct object *object);
+/* The object at `path` of metadata as text; "" when there is none. */
+const char *meta_text(const json_t *object, const char *name);
+const char *annotation(const json_t *object, const char *name);
+/* The items as they were at version, as an array of references. */
+json_t *api_list(struct world *world, enum object_kind kind, uint64_t version);
+void api_free(struct world *world);
+
+/* ---- kubelet.c ---- */
+
+/* What runs, or ran, of one Pod: it may go on after its object is gone (force deletion). */
+struct instance {
+	struct instance *next;
+	char pod_uid[40];
+	char pod_name[96];
+	char framework[64];
+	char framework_uid[40];
+	char role[64];
+	char task_uid[40];
+	char attempt_uid[64]; /* FC_FRAMEWORK_ATTEMPT_INSTANCE_UID */
+	int index;
+	int task_attempt;
+	int framework_attempt;
+	bool late;
+	bool running;
+};
+
+void kubelet_pod_created(struct world *world, struct object *pod);
+void kubelet_pod_deleting(struct world *world, struct object *pod);
+/* The object is gone without the kubelet's doing. */
+void kubelet_pod_forced(struct world *world, const struct object *pod);
+/* Its creation came late. */
+void kubelet_mark_late(struct world *world, const char *uid);
+void kubelet_free(struct world *world);
+
+/* ---- network.c ---- */
+
+/* One request of a reconciler, from the call to both of its ends. */
+struct wire {
+	struct wire *next;
+	struct world *world;
+	struct member *member; /* who sent it; may be another process by now: see client_done */
+	uint64_t number;
+	char *method;
+	char *path;
+	char *body;
+	bool metadata_only;
+	int64_t timeout_ms;
+	bool (*before_send)(void *arg, int64_t *timeout_ms);
+	kube_done *done;
+	void *arg;
+	int64_t deadline_ms; /* 0: not sent yet */
+	int events;          /* that have it as their argument */
+	bool client_done;    /* its callback ran */
+	bool server_done;    /* it will not be carried out any more */
+	bool answer_lost;
+	bool failed_late; /* the client was told of a failure, or died */
+	int fault;        /* the code that the server answers instead of carrying it out; 0: none */
+	bool fault_after; /* … after carrying it out */
+};
+
+struct kube_call *network_request(void *context, const struct kube_request *request, kube_done *done, void *arg);
+/* The process ends: its callbacks run with KUBE_CANCELLED, what was sent goes on. */
+void network_cancel(struct member *member);
+/* Connections are reset: nobody knows what became of the requests on them. */
+void network_reset(struct member *member);
+bool network_quiet(const struct world *world);
+void network_free(struct world *world);
+
+/* ---- bus.c ---- */
+
+struct letter;
+
+struct link {
+	struct member *member;
+	char id[16];
+	bool connected;
+	uint64_t life; /* counts connections: what was on its way on an earlier one is lost */
+	int64_t up_ms; /* when the last letter of each direction arrives: they keep their order */
+	int64_t down_ms;
+};
+
+int bus_from_member(void *arg, const struct bus_head *head, const void *body, size_t len);
+int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
+		     size_t len);
+void bus_connect(struct member *member);
+void bus_disconnect(struct member *member);
+
+/* ---- member.c: a reconciler's process ---- */
+
+struct member {
+	struct process process;
+	int slot;
+	char name[16];
+	struct link link;
+	struct peer *peer;
+	struct reconciler reconciler;
+	bool ending; /* being torn down: no events any more */
+	bool leaving;
+	bool refused;
+	uint64_t requests;
+	uint64_t crash_after; /* this many requests; 0: not */
+	bool lazy;            /* rounds wait for the wake-up */
+	int64_t wake_ms;      /* the earliest wake-up arranged */
+	int64_t wall_skew_ms;
+};
+
+void member_start(struct world *world, int slot);
+void member_kill(struct member *member, const char *why);
+void member_terminate(struct member *member);
+/* After anything that happened to it: rounds, then sleep. */
+void member_settle(struct member *member);
+
+/* ---- watcher.c ---- */
+
+struct stream {
+	struct watcher *watcher;
+	enum object_kind kind;
+	uint64_t life; /* counts its connections and pauses */
+	bool listed;
+	bool live;
+	bool connected;
+	uint64_t version; /* what was handed on */
+	uint64_t floor;
+	int gone_in_row;
+	bool delivering;
+	int64_t frozen_until_ms;
+};
+
+struct watcher {
+	struct process process;
+	struct router *router;
+	struct cache *cache;
+	struct stream streams[KIND_COUNT];
+	bool synced;
+	bool live;
+};
+
+void watcher_start(struct world *world);
+void watcher_kill(struct world *world);
+void watcher_settle(struct watcher *watcher);
+/* The server has a new version. */
+void watcher_news(struct world *world);
+void stream_cut(struct stream *stream);
+
+/* ---- workload.c ---- */
+
+enum pace { RUNS_SHORT, RUNS_FOR_EVER };
+
+struct role_plan {
+	bool used;
+	int tasks;
+	enum pace pace;
+	int fail_percent; /* of its attempts */
+	int code;         /* with which they fail */
+};
+
+struct framework_plan {
+	bool used;
+	bool tame;       /* nothing happens to it whose outcome depends on time: comparable with a calm run */
+	bool tame_tasks; /* its Tasks' outcomes too */
+	bool waits;      /* for ever, rightly: not to be started, or never ending */
+	bool strict;     /* G1–G4 hold: no force deletion, no Background deletion */
+	json_t *spec;
+	struct role_plan roles[SIM_ROLES];
+};
+
+void workload_make(struct world *world);
+void workload_close(struct world *world);
+void workload_free(struct world *world);
+/* What an attempt of a Task does: its exit code, and how long it takes (INT64_MAX: for ever). */
+int workload_run(const struct world *world, const struct instance *instance, int64_t *duration_ms);
+
+/* ---- faults.c ---- */
+
+void faults_make(struct world *world);
+/* From now on nothing goes wrong any more, and what went wrong is mended. */
+void faults_heal(struct world *world);
+
+struct faults {
+	bool calm; /* none at all */
+	unsigned kinds;
+	int64_t pace_ms; /* between two of them, about */
+	int64_t until_ms;
+	/* of each thousand requests */
+	int lose_answer;
+	int lose_request;
+	int delay;
+	int refuse;
+	int slow_send;
+	/* of each thousand letters */
+	int lose_letter;
+	int double_letter;
+	int delay_letter;
+	bool late; /* requests may be carried out after their deadline */
+	bool stale_lists;
+	bool slow_streams;
+	bool lazy_rounds; /* rounds may come later than the events that they answer */
+	int64_t outage_until_ms;
+	uint64_t quota; /* Pods; 0: none */
+	uint64_t compacted;
+};
+
+/* ---- check.c ---- */
+
+/* A request of a reconciler is about to be carried out. */
+void check_request(struct world *world, const struct wire *wire);
+void check_status_write(struct world *world, const struct wire *wire, const struct object *before, const json_t *after);
+void check_created(struct world *world, const struct wire *wire, const struct object *object);
+void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
+/* After every step. */
+void check_step(struct world *world);
+/* Whether nothing more is to be expected. *why (static) names what is not at rest. */
+bool check_rest(struct world *world, const char **why);
+void check_end(struct world *world);
+
+struct outcome {
+	bool there;
+	char text[1024];
+};
+void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS]);
+
+/* ---- the world ---- */
+
+struct event;
+
+struct world {
+	uint64_t seed;
+	int64_t now_ms;
+	int64_t wall_base_ms;
+	struct event **heap;
+	size_t heap_count;
+	size_t heap_cap;
+	uint64_t sequence;
+	uint64_t steps;
+	struct random work_random;
+	struct random fault_random;
+	uint64_t hash;
+	struct faults faults;
+
+	/* the cluster */
+	struct object *objects;
+	uint64_t version;
+	struct change *changes; /* of every version from VERSION_BASE + 1 on */
+	size_t change_cap;
+	uint64_t uids;
+	bool changed;    /* since the last check */
+	bool collecting; /* the garbage collector has something to look at */
+	struct instance *instances;
+
+	struct wire *wires;
+	uint64_t wire_numbers;
+	uint64_t requests_of[SIM_FRAMEWORKS];
+	uint64_t requests;
+	int64_t second;
+	uint64_t requests_in_second;
+
+	struct watcher watcher;
+	uint64_t epoch;
+	uint64_t uuids;
+	uint64_t links;
+	struct member members[SIM_PROCESSES];
+	int member_count; /* names in use */
+	bool pool;        /* the watcher's children: their deaths are known at once */
+	bool healed;
+
+	struct framework_plan plans[SIM_FRAMEWORKS];
+	struct failure_spec failures; /* empty */
+	int64_t creation_timeout_sec;
+	int64_t retain_sec;
+	int64_t work_until_ms;
+	int framework_count;
+};
+
+extern bool sim_tracing;
+extern struct world *sim_world; /* whose log lines are traced */
+
+/* Runs one seed to its end; calm: without faults. Fills the outcomes; returns the trace's hash. */
+uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], uint64_t *steps,
+		   bool tame[SIM_FRAMEWORKS]);
+
+#endif

@@ -1,0 +1,250 @@
+/* The clock, the events and the trace; see sim.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/mem.h"
+#include "tests/sim/sim.h"
+
+enum {
+	STEPS_MAX = 400 * 1000,
+	REST_LOOK_MS = 1000,
+	REST_LIMIT_MS = 40 * 60 * 1000, /* after the last fault */
+	REST_HOLD_MS = 12 * 1000,       /* it must stay at rest */
+};
+
+struct event {
+	int64_t at_ms;
+	uint64_t sequence;
+	struct process *process;
+	uint64_t life;
+	void (*run)(struct world *world, void *arg);
+	void (*drop)(void *arg);
+	void *arg;
+};
+
+bool sim_tracing;
+struct world *sim_world;
+
+/* ---- events ---- */
+
+static bool before(const struct event *a, const struct event *b)
+{
+	return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->sequence < b->sequence;
+}
+
+static void heap_push(struct world *world, struct event *event)
+{
+	size_t place = world->heap_count++;
+
+	if (world->heap_count > world->heap_cap) {
+		world->heap_cap = world->heap_cap == 0 ? 256 : world->heap_cap * 2;
+		world->heap = mem_realloc(world->heap, world->heap_cap, sizeof(*world->heap));
+	}
+	while (place > 0 && before(event, world->heap[(place - 1) / 2])) {
+		world->heap[place] = world->heap[(place - 1) / 2];
+		place = (place - 1) / 2;
+	}
+	world->heap[place] = event;
+}
+
+static struct event *heap_pop(struct world *world)
+{
+	struct event *first = world->heap[0];
+	struct event *last = world->heap[--world->heap_count];
+	size_t place = 0;
+
+	for (size_t child = 1; child < world->heap_count; child = place * 2 + 1) {
+		if (child + 1 < world->heap_count && before(world->heap[child + 1], world->heap[child]))
+			child++;
+		if (!before(world->heap[child], last))
+			break;
+		world->heap[place] = world->heap[child];
+		place = child;
+	}
+	if (world->heap_count > 0)
+		world->heap[place] = last;
+	return first;
+}
+
+void at(struct world *world, int64_t at_ms, struct process *process, void (*run)(struct world *world, void *arg),
+	void (*drop)(void *arg), void *arg)
+{
+	struct event *event = mem_calloc(1, sizeof(*event));
+
+	event->at_ms = at_ms < world->now_ms ? world->now_ms : at_ms;
+	event->sequence = ++world->sequence;
+	event->process = process;
+	event->life = process == NULL ? 0 : process->life;
+	event->run = run;
+	event->drop = drop;
+	event->arg = arg;
+	heap_push(world, event);
+}
+
+static void step(struct world *world)
+{
+	struct event *event = heap_pop(world);
+	const struct process *process = event->process;
+
+	world->now_ms = event->at_ms;
+	if (process != NULL && (!process->alive || process->life != event->life)) {
+		if (event->drop != NULL)
+			event->drop(event->arg);
+		free(event);
+		return;
+	}
+	if (process != NULL && process->paused_until_ms > world->now_ms) {
+		event->at_ms = process->paused_until_ms;
+		event->sequence = ++world->sequence; /* behind what waits already */
+		heap_push(world, event);
+		return;
+	}
+	world->steps++;
+	world->hash = (world->hash ^ (uint64_t)world->now_ms) * 0x100000001B3U;
+	event->run(world, event->arg);
+	free(event);
+	if (world->changed) {
+		world->changed = false;
+		check_step(world);
+	}
+}
+
+/* ---- chance ---- */
+
+int64_t pick(struct world *world, int64_t low, int64_t high)
+{
+	return random_between(&world->fault_random, low, high);
+}
+
+bool chance(struct world *world, int per_thousand)
+{
+	return per_thousand > 0 && pick(world, 0, 999) < per_thousand;
+}
+
+/* ---- trace ---- */
+
+void trace(struct world *world, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	for (const char *c = text; *c != '\0'; c++)
+		world->hash = (world->hash ^ (unsigned char)*c) * 0x100000001B3U;
+	if (sim_tracing)
+		printf("%10lld %s\n", (long long)world->now_ms, text);
+}
+
+void violated(struct world *world, const char *format, ...)
+{
+	char text[2048];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fflush(stdout);
+	fprintf(stderr, "seed %llu%s: at %lld ms, step %llu: %s\n", (unsigned long long)world->seed,
+		world->faults.calm ? " (calm)" : "", (long long)world->now_ms, (unsigned long long)world->steps, text);
+	_exit(1);
+}
+
+/* ---- one seed ---- */
+
+static struct world *world_new(uint64_t seed, bool calm)
+{
+	struct world *world = mem_calloc(1, sizeof(*world));
+
+	world->seed = seed;
+	world->hash = 0xCBF29CE484222325U;
+	world->now_ms = 1000 * 1000;
+	world->wall_base_ms = INT64_C(1700000000000);
+	world->version = VERSION_BASE;
+	random_init_seed(&world->work_random, seed);
+	random_init_seed(&world->fault_random, seed ^ UINT64_C(0x5151515151515151));
+	world->faults.calm = calm;
+	sim_world = world;
+	workload_make(world);
+	faults_make(world);
+	watcher_start(world);
+	for (int i = 0; i < world->member_count; i++)
+		member_start(world, i);
+	return world;
+}
+
+static void world_free(struct world *world)
+{
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		if (world->members[i].process.alive)
+			member_kill(&world->members[i], "end");
+	if (world->watcher.process.alive)
+		watcher_kill(world);
+	for (size_t i = 0; i < world->heap_count; i++) {
+		if (world->heap[i]->drop != NULL)
+			world->heap[i]->drop(world->heap[i]->arg);
+		free(world->heap[i]);
+	}
+	free(world->heap);
+	network_free(world);
+	kubelet_free(world);
+	api_free(world);
+	workload_free(world);
+	sim_world = NULL;
+	free(world);
+}
+
+/* Until nothing more is to be expected, and for a while after. */
+static void run_to_rest(struct world *world)
+{
+	int64_t give_up_ms = world->now_ms + REST_LIMIT_MS;
+	int64_t look_ms = world->now_ms;
+	int64_t rest_since_ms = -1;
+	const char *why = "";
+
+	while (world->heap_count > 0) {
+		step(world);
+		if (world->now_ms < look_ms)
+			continue;
+		look_ms = world->now_ms + REST_LOOK_MS;
+		if (!check_rest(world, &why)) {
+			rest_since_ms = -1;
+		} else if (rest_since_ms < 0) {
+			rest_since_ms = world->now_ms;
+		} else if (world->now_ms >= rest_since_ms + REST_HOLD_MS) {
+			return;
+		}
+		if (world->now_ms > give_up_ms)
+			violated(world, "never comes to rest: %s", why);
+		if (world->steps > STEPS_MAX)
+			violated(world, "more than %d steps: %s", STEPS_MAX, why);
+	}
+}
+
+uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], uint64_t *steps,
+		   bool tame[SIM_FRAMEWORKS])
+{
+	struct world *world = world_new(seed, calm);
+	int64_t until_ms = world->work_until_ms;
+	uint64_t hash;
+
+	if (!calm && world->faults.until_ms > until_ms)
+		until_ms = world->faults.until_ms;
+	while (world->heap_count > 0 && world->now_ms < until_ms && world->steps < STEPS_MAX)
+		step(world);
+	faults_heal(world);
+	workload_close(world);
+	run_to_rest(world);
+	check_end(world);
+	check_outcomes(world, outcomes);
+	for (int i = 0; i < SIM_FRAMEWORKS; i++)
+		tame[i] = world->plans[i].used && world->plans[i].tame;
+	*steps += world->steps;
+	hash = world->hash;
+	world_free(world);
+	return hash;
+}
