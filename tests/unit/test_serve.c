@@ -1,17 +1,12 @@
 #define _GNU_SOURCE
 /* The HTTP server side: health, metrics, parked requests, limits, TLS. Clients are raw sockets on the same loop, so
  * that they can be slow, rude and gone. */
-#include <arpa/inet.h>
-#include <errno.h>
 #include <ev.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <cmocka.h>
@@ -20,8 +15,9 @@
 #include "common/base/mem.h"
 #include "common/serve/metrics.h"
 #include "common/serve/serve.h"
+#include "tests/unit/http_asker.h"
 
-enum { PATIENCE_MS = 20 * 1000, PARKED_MAX = 64 };
+enum { PARKED_MAX = 64 };
 
 struct world {
 	struct ev_loop *loop;
@@ -35,114 +31,6 @@ struct world {
 	char seen_header[64];
 	size_t seen_body;
 };
-
-/* ---- clients ----------------------------------------------------------------------------------------------------- */
-
-struct client {
-	int fd;
-	struct buf in;
-	bool closed;
-};
-
-static struct client client_open(const struct world *world)
-{
-	struct client client = {.fd = socket(AF_INET, SOCK_STREAM, 0)};
-	struct sockaddr_in address = {.sin_family = AF_INET};
-
-	address.sin_port = htons((uint16_t)atoi(strrchr(serve_address(world->serve), ':') + 1));
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(connect(client.fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	return client;
-}
-
-static void client_send(const struct client *client, const char *text)
-{
-	assert_int_equal(send(client->fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
-}
-
-static void client_read(struct client *client)
-{
-	char chunk[65536];
-	ssize_t count;
-
-	while ((count = recv(client->fd, chunk, sizeof(chunk), MSG_DONTWAIT)) > 0)
-		buf_append(&client->in, chunk, (size_t)count);
-	if (count == 0 || (count < 0 && errno != EAGAIN))
-		client->closed = true;
-}
-
-static void client_close(struct client *client)
-{
-	if (client->fd >= 0)
-		close(client->fd);
-	client->fd = -1;
-	buf_free(&client->in);
-}
-
-/* Whether a whole answer with a Content-Length has come. */
-static bool answered(const struct client *client)
-{
-	const char *end = client->in.data == NULL ? NULL : strstr(client->in.data, "\r\n\r\n");
-	const char *length = client->in.data == NULL ? NULL : strcasestr(client->in.data, "Content-Length:");
-
-	if (end == NULL || length == NULL)
-		return false;
-	return client->in.len >= (size_t)(end + 4 - client->in.data) + strtoul(length + 15, NULL, 10);
-}
-
-static void tick(const struct world *world)
-{
-	ev_run(world->loop, EVRUN_NOWAIT);
-	poll(NULL, 0, 1);
-}
-
-/* Runs the loop until the answer or the end of the connection is there. */
-static void client_wait(const struct world *world, struct client *client)
-{
-	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
-
-	for (client_read(client); !answered(client) && !client->closed; client_read(client)) {
-		assert_true(clock_boot_ms() < until_ms);
-		tick(world);
-	}
-}
-
-static int status_of(const struct client *client)
-{
-	int status = 0;
-
-	if (client->in.data != NULL)
-		sscanf(client->in.data, "HTTP/1.1 %d", &status);
-	return status;
-}
-
-static const char *body_of(const struct client *client)
-{
-	return strstr(client->in.data, "\r\n\r\n") + 4;
-}
-
-static int get(const struct world *world, const char *request, struct buf *out)
-{
-	struct client client = client_open(world);
-	int status;
-
-	client_send(&client, request);
-	client_wait(world, &client);
-	status = status_of(&client);
-	if (out != NULL && client.in.data != NULL)
-		buf_append(out, client.in.data, client.in.len);
-	client_close(&client);
-	return status;
-}
-
-#define WAIT_FOR(world, condition)                                 \
-	do {                                                       \
-		int64_t until_ms_ = clock_boot_ms() + PATIENCE_MS; \
-		while (!(condition)) {                             \
-			assert_true(clock_boot_ms() < until_ms_);  \
-			tick(world);                               \
-		}                                                  \
-	} while (0)
 
 /* ---- the server -------------------------------------------------------------------------------------------------- */
 
@@ -222,6 +110,20 @@ static struct serve_request *take_parked(struct world *world)
 	return world->parked[--world->parked_count];
 }
 
+static int get(const struct world *world, const char *request, struct buf *out)
+{
+	struct asking client = asker_open(serve_address(world->serve));
+	int status;
+
+	asker_send(&client, request);
+	RUN_UNTIL(world->loop, asker_done(&client));
+	status = asker_status(&client);
+	if (out != NULL && client.in.data != NULL)
+		buf_append(out, client.in.data, client.in.len);
+	asker_close(&client);
+	return status;
+}
+
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
 static void health_readiness_and_metrics(void **state)
@@ -248,7 +150,7 @@ static void health_readiness_and_metrics(void **state)
 static void requests_are_read_whole(void **state)
 {
 	struct world *world = world_new(NULL);
-	struct client client = client_open(world);
+	struct asking client = asker_open(serve_address(world->serve));
 
 	(void)state;
 	/* byte by byte, so that nothing depends on how it is cut */
@@ -258,45 +160,45 @@ static void requests_are_read_whole(void **state)
 		assert_int_equal(send(client.fd, c, 1, 0), 1);
 		ev_run(world->loop, EVRUN_NOWAIT);
 	}
-	client_wait(world, &client);
-	assert_int_equal(status_of(&client), 200);
-	assert_string_equal(body_of(&client), "/echo/a b");
+	RUN_UNTIL(world->loop, asker_done(&client));
+	assert_int_equal(asker_status(&client), 200);
+	assert_string_equal(asker_body(&client), "/echo/a b");
 	assert_string_equal(world->seen_query, "1&2");
 	assert_string_equal(world->seen_header, "Bearer t");
 	assert_int_equal(world->seen_body, 5);
 	/* a second one on the same connection */
 	buf_clear(&client.in);
-	client_send(&client, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
-	client_wait(world, &client);
-	assert_int_equal(status_of(&client), 200);
+	asker_send(&client, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+	RUN_UNTIL(world->loop, asker_done(&client));
+	assert_int_equal(asker_status(&client), 200);
 	assert_string_equal(world->seen_query, "(none)");
 	assert_int_equal(serve_counters(world->serve)->connections, 1);
-	client_close(&client);
+	asker_close(&client);
 	world_free(world);
 }
 
 static void parked_requests_share_one_answer(void **state)
 {
 	struct world *world = world_new(NULL);
-	struct client clients[PARKED_MAX];
+	struct asking clients[PARKED_MAX];
 	struct serve_answer *answer;
 
 	(void)state;
 	for (size_t i = 0; i < PARKED_MAX; i++) {
-		clients[i] = client_open(world);
-		client_send(&clients[i], "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+		clients[i] = asker_open(serve_address(world->serve));
+		asker_send(&clients[i], "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
 	}
-	WAIT_FOR(world, world->parked_count == PARKED_MAX);
-	WAIT_FOR(world, serve_counters(world->serve)->parked == PARKED_MAX);
+	RUN_UNTIL(world->loop, world->parked_count == PARKED_MAX);
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == PARKED_MAX);
 	answer = serve_answer_new(200, "text/plain", "passed", 6);
 	while (world->parked_count > 0)
 		serve_request_answer(take_parked(world), answer);
 	serve_answer_free(answer);
 	for (size_t i = 0; i < PARKED_MAX; i++) {
-		client_wait(world, &clients[i]);
-		assert_int_equal(status_of(&clients[i]), 200);
-		assert_string_equal(body_of(&clients[i]), "passed");
-		client_close(&clients[i]);
+		RUN_UNTIL(world->loop, asker_done(&clients[i]));
+		assert_int_equal(asker_status(&clients[i]), 200);
+		assert_string_equal(asker_body(&clients[i]), "passed");
+		asker_close(&clients[i]);
 	}
 	assert_int_equal(world->gone, 0);
 	assert_int_equal(serve_counters(world->serve)->parked, 0);
@@ -307,65 +209,65 @@ static void parked_requests_share_one_answer(void **state)
 static void parks_again_on_a_kept_connection(void **state)
 {
 	struct world *world = world_new(NULL);
-	struct client client = client_open(world);
+	struct asking client = asker_open(serve_address(world->serve));
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
 		buf_clear(&client.in);
-		client_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
-		WAIT_FOR(world, serve_counters(world->serve)->parked == 1);
+		asker_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+		RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1);
 		serve_request_reply(take_parked(world), 202, "text/plain", "wait");
-		client_wait(world, &client);
-		assert_int_equal(status_of(&client), 202);
+		RUN_UNTIL(world->loop, asker_done(&client));
+		assert_int_equal(asker_status(&client), 202);
 	}
 	assert_int_equal(serve_counters(world->serve)->connections, 1);
-	client_close(&client);
+	asker_close(&client);
 	world_free(world);
 }
 
 static void notices_that_a_parked_client_left(void **state)
 {
 	struct world *world = world_new(NULL);
-	struct client stays = client_open(world);
-	struct client leaves = client_open(world);
+	struct asking stays = asker_open(serve_address(world->serve));
+	struct asking leaves = asker_open(serve_address(world->serve));
 	struct serve_request *kept;
 
 	(void)state;
-	client_send(&stays, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
-	WAIT_FOR(world, serve_counters(world->serve)->parked == 1);
+	asker_send(&stays, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1);
 	kept = take_parked(world);
-	client_send(&leaves, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
-	WAIT_FOR(world, serve_counters(world->serve)->parked == 2);
-	client_close(&leaves);
-	WAIT_FOR(world, world->gone == 1);
-	WAIT_FOR(world, serve_counters(world->serve)->open == 1);
+	asker_send(&leaves, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 2);
+	asker_close(&leaves);
+	RUN_UNTIL(world->loop, world->gone == 1);
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->open == 1);
 	assert_int_equal(serve_counters(world->serve)->gone, 1);
 	/* bytes of a parked client are no leaving */
-	client_send(&stays, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
+	asker_send(&stays, "GET /echo HTTP/1.1\r\nHost: x\r\n\r\n");
 	for (int i = 0; i < 20; i++)
-		tick(world);
+		asker_turn(world->loop);
 	assert_int_equal(world->gone, 1);
 	serve_request_reply(kept, 200, "text/plain", "1");
-	client_wait(world, &stays);
-	WAIT_FOR(world, world->handled == 3); /* the pipelined one came after it */
-	client_close(&stays);
+	RUN_UNTIL(world->loop, asker_done(&stays));
+	RUN_UNTIL(world->loop, world->handled == 3); /* the pipelined one came after it */
+	asker_close(&stays);
 	world_free(world);
 }
 
 static void freeing_tells_parked_requests(void **state)
 {
 	struct world *world = world_new(NULL);
-	struct client client = client_open(world);
+	struct asking client = asker_open(serve_address(world->serve));
 	struct ev_loop *loop = world->loop;
 
 	(void)state;
-	client_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
-	WAIT_FOR(world, serve_counters(world->serve)->parked == 1);
+	asker_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1);
 	serve_free(world->serve);
 	assert_int_equal(world->gone, 1);
-	client_read(&client);
+	asker_read(&client);
 	assert_true(client.closed);
-	client_close(&client);
+	asker_close(&client);
 	ev_loop_destroy(loop);
 	free(world);
 }
@@ -410,31 +312,31 @@ static void slow_and_idle_clients_lose_their_place(void **state)
 {
 	const struct serve_options options = {.request_timeout_ms = 600};
 	struct world *world = world_new(&options);
-	struct client slow = client_open(world);
-	struct client idle = client_open(world);
-	struct client parked = client_open(world);
-	int64_t until_ms = clock_boot_ms() + PATIENCE_MS;
+	struct asking slow = asker_open(serve_address(world->serve));
+	struct asking idle = asker_open(serve_address(world->serve));
+	struct asking parked = asker_open(serve_address(world->serve));
+	int64_t until_ms = clock_boot_ms() + ASKER_PATIENCE_MS;
 
 	(void)state;
-	client_send(&parked, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
-	client_send(&slow, "GET /echo HTTP/1.1\r\nX: ");
+	asker_send(&parked, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	asker_send(&slow, "GET /echo HTTP/1.1\r\nX: ");
 	while (!slow.closed || !idle.closed) {
 		assert_true(clock_boot_ms() < until_ms);
 		if (send(slow.fd, "a", 1, MSG_NOSIGNAL) < 0) /* keeps being active all the time */
 			slow.closed = true;
-		client_read(&slow);
-		client_read(&idle);
-		tick(world);
+		asker_read(&slow);
+		asker_read(&idle);
+		asker_turn(world->loop);
 	}
-	client_read(&parked);
+	asker_read(&parked);
 	assert_false(parked.closed);
 	assert_int_equal(serve_counters(world->serve)->expired, 2);
 	serve_request_reply(take_parked(world), 200, "text/plain", "1");
-	client_wait(world, &parked);
-	assert_int_equal(status_of(&parked), 200);
-	client_close(&slow);
-	client_close(&idle);
-	client_close(&parked);
+	RUN_UNTIL(world->loop, asker_done(&parked));
+	assert_int_equal(asker_status(&parked), 200);
+	asker_close(&slow);
+	asker_close(&idle);
+	asker_close(&parked);
 	world_free(world);
 }
 
@@ -444,25 +346,25 @@ static void a_flood_makes_room(void **state)
 	enum { PLACES = 20, FLOOD = 40 };
 	const struct serve_options options = {.max_connections = PLACES, .request_timeout_ms = 10 * 1000};
 	struct world *world = world_new(&options);
-	struct client flood[FLOOD];
+	struct asking flood[FLOOD];
 	int64_t begun_ms = clock_boot_ms();
 
 	(void)state;
 	for (size_t i = 0; i < FLOOD; i++)
-		flood[i] = client_open(world);
-	WAIT_FOR(world, serve_counters(world->serve)->open == PLACES);
+		flood[i] = asker_open(serve_address(world->serve));
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->open == PLACES);
 	assert_int_equal(get(world, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", NULL), 200);
 	assert_true(clock_boot_ms() - begun_ms < 8 * 1000);
 	for (size_t i = 0; i < FLOOD; i++)
-		client_close(&flood[i]);
+		asker_close(&flood[i]);
 	world_free(world);
 }
 
 static void large_answers_go_out_as_gzip_if_wanted(void **state)
 {
 	struct world *world = world_new(NULL);
-	struct client plain = client_open(world);
-	struct client gzip = client_open(world);
+	struct asking plain = asker_open(serve_address(world->serve));
+	struct asking gzip = asker_open(serve_address(world->serve));
 	cleanup_free char *text = mem_alloc(50001);
 	cleanup_free char *read = mem_alloc(60000);
 	struct serve_answer *answer;
@@ -472,21 +374,21 @@ static void large_answers_go_out_as_gzip_if_wanted(void **state)
 	for (size_t i = 0; i < 50000; i++)
 		text[i] = (char)('a' + i % 23);
 	text[50000] = '\0';
-	client_send(&plain, "GET /park HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip;q=0\r\n\r\n");
-	client_send(&gzip, "GET /park HTTP/1.1\r\nHost: x\r\nAccept-Encoding: deflate, gzip\r\n\r\n");
-	WAIT_FOR(world, serve_counters(world->serve)->parked == 2);
+	asker_send(&plain, "GET /park HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip;q=0\r\n\r\n");
+	asker_send(&gzip, "GET /park HTTP/1.1\r\nHost: x\r\nAccept-Encoding: deflate, gzip\r\n\r\n");
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 2);
 	answer = serve_answer_new(200, "application/json", text, 50000);
 	serve_request_answer(take_parked(world), answer);
 	serve_request_answer(take_parked(world), answer);
 	serve_answer_free(answer);
-	client_wait(world, &plain);
-	assert_string_equal(body_of(&plain), text);
-	client_wait(world, &gzip);
+	RUN_UNTIL(world->loop, asker_done(&plain));
+	assert_string_equal(asker_body(&plain), text);
+	RUN_UNTIL(world->loop, asker_done(&gzip));
 	assert_non_null(strstr(gzip.in.data, "Content-Encoding: gzip"));
 	assert_non_null(strstr(gzip.in.data, "Content-Type: application/json"));
 	assert_true(gzip.in.len < 5000);
-	stream.next_in = (Bytef *)body_of(&gzip);
-	stream.avail_in = (uInt)(gzip.in.data + gzip.in.len - body_of(&gzip));
+	stream.next_in = (Bytef *)asker_body(&gzip);
+	stream.avail_in = (uInt)(gzip.in.data + gzip.in.len - asker_body(&gzip));
 	stream.next_out = (Bytef *)read;
 	stream.avail_out = 60000;
 	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
@@ -494,27 +396,27 @@ static void large_answers_go_out_as_gzip_if_wanted(void **state)
 	assert_int_equal(stream.total_out, 50000);
 	assert_memory_equal(read, text, 50000);
 	inflateEnd(&stream);
-	client_close(&plain);
-	client_close(&gzip);
+	asker_close(&plain);
+	asker_close(&gzip);
 	world_free(world);
 }
 
 static void failures_are_status_objects(void **state)
 {
 	struct world *world = world_new(NULL);
-	struct client client = client_open(world);
+	struct asking client = asker_open(serve_address(world->serve));
 
 	(void)state;
-	client_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
-	WAIT_FOR(world, serve_counters(world->serve)->parked == 1);
+	asker_send(&client, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n");
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1);
 	serve_request_fail(take_parked(world), 503, 7, "say \"%s\"", "please");
-	client_wait(world, &client);
-	assert_int_equal(status_of(&client), 503);
+	RUN_UNTIL(world->loop, asker_done(&client));
+	assert_int_equal(asker_status(&client), 503);
 	assert_non_null(strstr(client.in.data, "Retry-After: 7\r\n"));
-	assert_string_equal(body_of(&client),
+	assert_string_equal(asker_body(&client),
 			    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
 			    "\"message\":\"say \\\"please\\\"\",\"reason\":\"ServiceUnavailable\",\"code\":503}\n");
-	client_close(&client);
+	asker_close(&client);
 	world_free(world);
 }
 
