@@ -1,4 +1,5 @@
 /* tests/cluster/demo: reading examples and their expectations, judging, the table, stopping what was kept. */
+#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -331,6 +332,26 @@ static void test_examples(void **state)
 	examples_free(&examples);
 }
 
+/* What is shipped can be submitted and says how it ends: make demo takes all of it. */
+static void test_shipped_examples(void **state)
+{
+	struct examples examples = {0};
+	struct error err = {0};
+	glob_t found;
+
+	(void)state;
+	assert_int_equal(glob("manifests/examples/*.yaml", 0, NULL, &found), 0);
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		if (examples_add_file(&examples, found.gl_pathv[i], &err) != 0)
+			fail_msg("%s", err.message);
+	assert_true(examples.count >= found.gl_pathc);
+	for (size_t i = 0; i < examples.count; i++)
+		if (examples.list[i].title[0] == '\0')
+			fail_msg("%s: the first line says nothing about it", examples.list[i].name);
+	globfree(&found);
+	examples_free(&examples);
+}
+
 /* ---- table ---- */
 
 static void test_cells(void **state)
@@ -559,6 +580,7 @@ int main(void)
 		cmocka_unit_test(test_titles),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_examples),
+		cmocka_unit_test(test_shipped_examples),
 		cmocka_unit_test(test_cells),
 		cmocka_unit_test(test_tasks_of_every_state_fit),
 		cmocka_unit_test(test_ages),

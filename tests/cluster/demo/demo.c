@@ -25,6 +25,7 @@ enum {
 	TICK_MS = 20,
 	CALL_TIMEOUT_MS = 10000,
 	NODES = 3,
+	BARRIER_LINE_MAX = 1024,
 	SUN_PATH_MAX = 107, /* of a socket's path, unix(7) */
 	BUS_PATH_ROOM = 32, /* what the watcher appends to TMPDIR */
 };
@@ -75,8 +76,13 @@ static int start_kubelet(struct demo *demo, struct error *err)
 	cleanup_free char *bin = mem_printf("--image-bin=%s", demo->options->bin);
 	/* Containers find the API server by it, as they would by their service account elsewhere. */
 	cleanup_free char *env = mem_printf("--pod-env=KUBECONFIG=%s", demo->kubeconfig);
-	const char *const argv[] = {"fc-testkubelet", "--mode=real", kubeconfig, nodes, root, bin, env, NULL};
+	cleanup_free char *barrier = NULL;
+	const char *argv[] = {"fc-testkubelet", "--mode=real", kubeconfig, nodes, root, bin, env, NULL, NULL};
 
+	if (demo->barrier_address != NULL) {
+		barrier = mem_printf("--pod-env=FRAMEWORK_BARRIER_ADDRESS=%s", demo->barrier_address);
+		argv[ARRAY_LEN(argv) - 2] = barrier;
+	}
 	return start(demo, "fc-testkubelet", argv, err);
 }
 
@@ -85,9 +91,39 @@ static int start_watcher(struct demo *demo, struct error *err)
 	cleanup_free char *kubeconfig = mem_printf("--kubeconfig=%s", demo->kubeconfig);
 	cleanup_free char *config = mem_printf("--config=%s", demo->options->config);
 	cleanup_free char *workers = mem_printf("--workers=%d", demo->options->workers);
-	const char *const argv[] = {"fc-watcher", kubeconfig, config, workers, "-v2", NULL};
+	cleanup_free char *bus = NULL;
+	const char *argv[] = {"fc-watcher", kubeconfig, config, workers, "-v2", NULL, NULL};
 
+	if (demo->bus != NULL) {
+		bus = mem_printf("--bus=%s", demo->bus);
+		argv[ARRAY_LEN(argv) - 2] = bus;
+	}
 	return start(demo, "fc-watcher", argv, err);
+}
+
+static int start_barrier(struct demo *demo, struct error *err)
+{
+	cleanup_free char *kubeconfig = mem_printf("--kubeconfig=%s", demo->kubeconfig);
+	cleanup_free char *config = mem_printf("--config=%s", demo->options->config);
+	cleanup_free char *bus = mem_printf("--bus=%s", demo->bus);
+	/* Containers on this cluster have no tokens; it is reached from this machine only. */
+	const char *const argv[] = {"fc-barrier",           kubeconfig,           config, bus,
+				    "--listen=127.0.0.1:0", "--insecure-no-auth", NULL};
+
+	return start(demo, "fc-barrier", argv, err);
+}
+
+/* Learns from its log which port the kernel gave to fc-barrier. */
+static void find_barrier(struct demo *demo)
+{
+	static const char words[] = "listening on ";
+	cleanup_free char *line = log_tail(demo_log(demo, "fc-barrier"), words, 1, BARRIER_LINE_MAX);
+	const char *address = strstr(line, words);
+
+	if (address == NULL)
+		return;
+	address += sizeof(words) - 1;
+	demo->barrier_address = mem_printf("http://%.*s", (int)strcspn(address, ", \n"), address);
 }
 
 static void on_child(struct ev_loop *loop, ev_signal *signal, int events)
@@ -286,7 +322,7 @@ static void ask_for_crd(struct demo *demo)
 			 on_crd, demo);
 }
 
-/* The API server is there: everything else can start. */
+/* The API server is there: the controller can start. */
 static int connect_cluster(struct demo *demo, struct error *err)
 {
 	static const struct kube_client_options options = {.user_agent = "fc-demo/1.0"};
@@ -297,10 +333,22 @@ static int connect_cluster(struct demo *demo, struct error *err)
 	demo->client = kube_client_new(demo->loop, &config, &options, err);
 	screen_print(&demo->screen, "  API server    fc-testapi at %s\n", config.server);
 	kube_config_free(&config);
-	if (demo->client == NULL || start_kubelet(demo, err) != 0 || start_watcher(demo, err) != 0)
+	if (demo->client == NULL || start_watcher(demo, err) != 0 ||
+	    (demo->bus != NULL && start_barrier(demo, err) != 0))
+		return -1;
+	demo->phase = PHASE_BARRIER;
+	return 0;
+}
+
+/* What containers are told of the cluster is known: they can run. */
+static int add_nodes(struct demo *demo, struct error *err)
+{
+	if (start_kubelet(demo, err) != 0)
 		return -1;
 	screen_print(&demo->screen, "  %d nodes       fc-testkubelet; containers are processes of this machine\n",
 		     NODES);
+	if (demo->barrier_address != NULL)
+		screen_print(&demo->screen, "  barrier       fc-barrier at %s\n", demo->barrier_address);
 	demo->phase = PHASE_CRD;
 	return 0;
 }
@@ -309,6 +357,7 @@ static void say_what_is_late(const struct demo *demo, struct error *err)
 {
 	static const char *const awaited[] = {
 		[PHASE_API] = "fc-testapi to listen",
+		[PHASE_BARRIER] = "fc-barrier to listen",
 		[PHASE_CRD] = "the Frameworks' CRD to be Established",
 		[PHASE_SUBMIT] = "an answer to a POST",
 	};
@@ -333,6 +382,11 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 		fail(demo, &err);
 	} else if (demo->phase == PHASE_API) {
 		if (access(demo->kubeconfig, F_OK) == 0 && connect_cluster(demo, &err) != 0)
+			fail(demo, &err);
+	} else if (demo->phase == PHASE_BARRIER) {
+		if (demo->bus != NULL)
+			find_barrier(demo);
+		if ((demo->bus == NULL || demo->barrier_address != NULL) && add_nodes(demo, &err) != 0)
 			fail(demo, &err);
 	} else if (demo->phase == PHASE_CRD) {
 		if (!demo->calling)
@@ -387,6 +441,15 @@ static int finish(struct demo *demo)
 
 /* ---- the beginning ---- */
 
+/* Where fc-barrier meets the watcher. Without it, init containers ask the API server now and then. */
+static void choose_bus(struct demo *demo)
+{
+	cleanup_free char *program = mem_printf("%s/fc-barrier", demo->options->bin);
+
+	if (access(program, X_OK) == 0 && strlen(demo->directory) + BUS_PATH_ROOM <= SUN_PATH_MAX)
+		demo->bus = mem_printf("ipc://%s/bus", demo->directory);
+}
+
 static int make_directory(struct demo *demo, struct error *err)
 {
 	const char *parent = getenv("TMPDIR");
@@ -396,6 +459,7 @@ static int make_directory(struct demo *demo, struct error *err)
 		return error_set_errno(err, errno, "make a directory like %s", demo->directory);
 	demo->kubeconfig = mem_printf("%s/kubeconfig", demo->directory);
 	demo->children.directory = demo->directory;
+	choose_bus(demo);
 	return 0;
 }
 
@@ -453,6 +517,8 @@ static void release(struct demo *demo)
 	free(demo->rows);
 	free(demo->directory);
 	free(demo->kubeconfig);
+	free(demo->bus);
+	free(demo->barrier_address);
 }
 
 int demo_run(const struct demo_options *options)

@@ -18,10 +18,11 @@
 
 /* What is waited for. Each phase is entered from the one before it. */
 enum phase {
-	PHASE_API,    /* fc-testapi listens and has written its kubeconfig */
-	PHASE_CRD,    /* the controller's CRD is Established */
-	PHASE_SUBMIT, /* the examples are posted, one after the other */
-	PHASE_WATCH,  /* every Framework reaches an end */
+	PHASE_API,     /* fc-testapi listens and has written its kubeconfig */
+	PHASE_BARRIER, /* fc-barrier listens, where there is one */
+	PHASE_CRD,     /* the controller's CRD is Established */
+	PHASE_SUBMIT,  /* the examples are posted, one after the other */
+	PHASE_WATCH,   /* every Framework reaches an end */
 };
 
 struct demo {
@@ -36,7 +37,8 @@ struct demo {
 	struct row *rows;   /* as last shown, one per example */
 	char *directory;
 	char *kubeconfig;
-	char *server; /* its URL */
+	char *bus;             /* endpoint of the watcher's bus; NULL: there is no barrier */
+	char *barrier_address; /* URL; NULL: not known yet */
 	struct kube_client *client;
 	struct reflector *reflector;
 	enum phase phase;
