@@ -116,7 +116,9 @@ bool framework_observe(struct framework *framework, const json_t *object, enum o
 	framework->metadata_text = json_text(json_object_get(object, "metadata"));
 	object_meta_free(&meta);
 	take_spec(framework, json_object_get(object, "spec"));
-	if (fresh || !framework->has_status)
+	/* Until a write of ours has succeeded, what is stored goes before what we made of an older view: its former
+	 * owner may have written since. */
+	if (fresh || !framework->has_status || !framework->proven)
 		take_status(framework, json_object_get(object, "status"));
 	else if (by == OBSERVED_EVENT)
 		check_status(framework, json_object_get(object, "status"));
@@ -214,15 +216,16 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 		if (slot == NULL)
 			slot = slot_find(framework, name);
 	}
-	if (uid[0] == '\0') {
-		if (slot->meta == NULL || version_compare(slot->meta->resource_version, version) > 0)
-			return;
-		slot_clear(slot);
-	} else if (certain) {
+	if (certain && uid[0] != '\0') {
 		slot_gone(slot, uid);
-	} else if (slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0 &&
+	} else if (slot->meta != NULL && !slot->lost && (uid[0] == '\0' || strcmp(slot->meta->uid, uid) == 0) &&
 		   version_compare(slot->meta->resource_version, version) <= 0) {
+		/* What lacks our label is in no list and no stream: that says nothing about it. Of the others one may
+		 * have lost it. */
 		slot_clear(slot);
+		slot->verify = true;
+	} else if (uid[0] == '\0') {
+		return;
 	}
 	slot->confirmed_absent = false;
 	slot->poll_ms = 0;
@@ -259,6 +262,7 @@ void framework_written(struct framework *framework, uint64_t version, const char
 	if (version > framework->written)
 		framework->written = version;
 	framework->fenced = false;
+	framework->proven = true;
 	if (version_compare(resource_version, framework->resource_version) > 0)
 		mem_replace(&framework->resource_version, resource_version);
 	framework_wake_waiting(framework);

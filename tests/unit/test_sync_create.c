@@ -459,6 +459,35 @@ static void test_late_config_map(void **state)
 	world_end(&w);
 }
 
+/* What an earlier owner made has lost its label and is going; the create is answered "Invalid", a GET finds it, and a
+ * snapshot does not show it, which says nothing: the attempt is not over before it has gone. */
+static void test_snapshot_without_label(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_creating(&w, 1);
+	w.fault = (struct world_fault){.kind = CALL_CREATE_POD, .count = 1, .carried_out = true};
+	w.mute = true;
+	world_carry(&w);
+	w.mute = false;
+	json_object_del(json_at(world_pod(&w, "f-a-0"), "metadata.labels"), FC_FRAMEWORK_NAME);
+	world_mark_deleting(&w, world_pod(&w, "f-a-0"), 30);
+	world_restart(&w);
+	w.fault = (struct world_fault){
+		.kind = CALL_CREATE_POD, .count = 1, .http_status = 422, .reason = "Invalid", .message = "x"};
+	world_settle_for(&w, 5000);
+	assert_contains(w.log.data, "get Pod f-a-0");
+	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "999999", false);
+	world_settle_for(&w, 5000);
+	assert_task(&w, 0, 0, STATE_CREATION_PENDING);
+	json_object_del(w.pods, "f-a-0");
+	world_settle_for(&w, 5000);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	assert_task_code(&w, 0, 0, CODE_POD_CREATION_PERMANENT_ERROR);
+	world_end(&w);
+}
+
 /* ---- the fence --------------------------------------------------------------------------------------------------- */
 
 static void test_fence(void **state)
@@ -536,8 +565,8 @@ int main(void)
 		cmocka_unit_test(test_slow_start),      cmocka_unit_test(test_adopted_after_restart),
 		cmocka_unit_test(test_not_adopted),     cmocka_unit_test(test_config_map_not_adopted),
 		cmocka_unit_test(test_foreign_pod),     cmocka_unit_test(test_foreign_config_map),
-		cmocka_unit_test(test_late_config_map), cmocka_unit_test(test_fence),
-		cmocka_unit_test(test_fence_queued),
+		cmocka_unit_test(test_late_config_map), cmocka_unit_test(test_snapshot_without_label),
+		cmocka_unit_test(test_fence),           cmocka_unit_test(test_fence_queued),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
