@@ -17,6 +17,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
+#include "common/base/version.h"
 #include "common/framework/gang.h"
 #include "common/framework/names.h"
 #include "common/kube/backoff.h"
@@ -51,11 +52,12 @@ struct gate {
 	size_t count;
 	struct kube_call *look;
 	uint64_t look_number; /* waiters up to this one had come when it was sent */
-	uint64_t seen_number; /* likewise of the last look that was answered */
 	struct backoff backoff;
 	struct ev_timer again;
 	bool must_look;      /* whatever the counts: the Framework is gone, or another one, or a waiter thinks so */
 	char *uid;           /* of the Framework in the view; NULL: none */
+	char *version;       /* of it in the view; NULL: none */
+	char *seen_version;  /* the one last read; NULL: there was none */
 	int64_t complete_ms; /* when the view first said that the gang is complete, or 0 */
 };
 
@@ -99,8 +101,8 @@ static struct gate *gate_find(const struct waiters *waiters, const char *ns, con
 
 static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	(void)loop;
 	(void)events;
+	ev_timer_stop(loop, timer);
 	consider(timer->data);
 }
 
@@ -115,7 +117,6 @@ static struct gate *gate_get(struct waiters *waiters, const char *ns, const char
 	gate->key = mem_printf("%s/%s", ns, name);
 	gate->ns = mem_strdup(ns);
 	gate->name = mem_strdup(name);
-	gate->seen_number = waiters->last_number;
 	gate->backoff = (struct backoff){
 		.base_ms = LOOK_BACKOFF_MS,
 		.cap_ms = LOOK_BACKOFF_CAP_MS,
@@ -137,6 +138,8 @@ static void gate_free(struct gate *gate)
 	free(gate->ns);
 	free(gate->name);
 	free(gate->uid);
+	free(gate->version);
+	free(gate->seen_version);
 	free(gate);
 }
 
@@ -239,6 +242,7 @@ static bool calls_for_look(struct gate *gate)
 	if (gate->uid != NULL && (!known || strcmp(gate->uid, entry.uid) != 0))
 		gate->must_look = true;
 	mem_replace(&gate->uid, known ? entry.uid : NULL);
+	mem_replace(&gate->version, known ? entry.resource_version : NULL);
 	if (!complete)
 		gate->complete_ms = 0;
 	else if (gate->complete_ms == 0)
@@ -310,10 +314,12 @@ static int judge(struct gate *gate, const struct kube_answer *from, struct error
 {
 	cleanup_json json_t *framework = json_parse(from->body, from->body_len, err);
 	const char *uid = json_str(json_object_get(framework, "metadata"), "uid");
+	const char *version = json_str(json_object_get(framework, "metadata"), "resourceVersion");
 	struct gang gang;
 
 	if (framework == NULL || framework_decompress(framework, err) < 0 || gang_read(framework, &gang, err) < 0)
 		return -1;
+	mem_replace(&gate->seen_version, version);
 	dismiss_others(gate, uid == NULL ? "" : uid);
 	if (gang_passed(&gang))
 		release(gate, from);
@@ -344,12 +350,13 @@ static void look_failed(struct gate *gate, const struct kube_answer *answer, con
 	again_after(gate, wait_ms);
 }
 
-/* Those who came meanwhile have a look of their own. When all were seen and the view still calls for a look, it
- * contradicts what was read: not at once again. */
+/* Those who came meanwhile have a look of their own, and so has a change that the view showed meanwhile. When the view
+ * still calls for a look at what was read already, the two contradict each other: not at once again. */
 static void after_look(struct gate *gate)
 {
-	gate->seen_number = gate->look_number;
-	if (gate->list != NULL && gate->list->prev->number <= gate->seen_number && calls_for_look(gate))
+	bool all_seen = gate->list == NULL || gate->list->prev->number <= gate->look_number;
+
+	if (all_seen && calls_for_look(gate) && version_compare(gate->version, gate->seen_version) <= 0)
 		again_after(gate, LOOK_AGAIN_MS);
 	else
 		consider(gate);
@@ -362,6 +369,7 @@ static void on_look(void *arg, const struct kube_answer *answer)
 
 	gate->look = NULL;
 	if (answer->failure == KUBE_OK && answer->http_status == 404) {
+		mem_replace(&gate->seen_version, NULL);
 		judge_absent(gate);
 	} else if (answer->failure != KUBE_OK || answer->http_status / 100 != 2) {
 		look_failed(gate, answer, answer->message);
