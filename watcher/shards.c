@@ -226,10 +226,12 @@ static void take_claims(struct shard_table *table, struct shard_member *member, 
 
 		if (!range_set_has(claimed, r) || range->holder == member)
 			continue;
-		if (range->state == RANGE_FREE && !(range->contested && range->blocked_until_ms > now_ms))
+		if (range->state == RANGE_FREE && !(range->contested && range->blocked_until_ms > now_ms)) {
 			set_granted(table, r, member);
-		else
+			range->blocked_until_ms = 0; /* whose it was is known now */
+		} else {
 			contest(table, r, member, now_ms);
+		}
 		member->lease_end_ms = now_ms + lease_span(table);
 	}
 }

@@ -41,7 +41,7 @@ enum {
 	PEER_PING_MS = 1000,
 	PEER_HELLO_AGAIN_MS = 2000,      /* a HELLO that nobody answered is repeated */
 	PEER_REFUSED_MS = 1000,          /* one that was refused, but not for good, too */
-	PEER_UNCONNECTED_MS = 20,        /* nothing could be sent yet */
+	PEER_UNCONNECTED_MS = 2,         /* nothing could be sent yet */
 	PEER_UNCONNECTED_MAX_MS = 500,   /* doubling up to this */
 	PEER_LEAVE_PING_MS = 100,        /* while calls in flight end */
 	PEER_LEAVE_UNANSWERED_MS = 3000, /* after which nobody is waited for */

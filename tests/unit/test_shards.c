@@ -459,6 +459,28 @@ static void test_claims(void **state)
 	shard_table_free(table);
 }
 
+/* What was claimed and is then let go waits for nobody: it is known whose it was. */
+static void test_claim_released(void **state)
+{
+	struct shard_table *table = make(LEASE + MARGIN);
+	struct range_set claim = {0};
+	struct shard_member *a;
+
+	(void)state;
+	add_run(&claim, 0, 10);
+	assert_int_equal(shard_table_hello(table, "a", "ua", &claim, START, &a), SHARD_JOINED);
+	shard_member_use(a, true);
+	join(table, "b", "ub", START);
+	shard_table_update(table, START);
+	shard_table_bye(table, a);
+	shard_table_update(table, START + 1);
+	assert_true(shard_table_ping(table, a, shard_member_version(a), &none, &none, START + 2));
+	shard_table_update(table, START + 2);
+	assert_int_equal(held(table, "b"), 10);
+	assert_int_equal(held(table, NULL), SHARDS - 10);
+	shard_table_free(table);
+}
+
 /* A lease that was claimed lives on by our count, too: nobody else gets it before it has ended. */
 static void test_claim_of_a_silent_one(void **state)
 {
@@ -568,6 +590,7 @@ int main(void)
 		cmocka_unit_test(test_bye_without_ranges),
 		cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_claim_released),
 		cmocka_unit_test(test_claim_of_a_silent_one),
 		cmocka_unit_test(test_two_claims),
 		cmocka_unit_test(test_next_due),
