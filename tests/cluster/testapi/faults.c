@@ -367,9 +367,13 @@ static void list_faults(struct api *api, struct api_answer *answer)
 	const struct fault *fault;
 
 	LL_FOREACH(api->faults->faults, fault)
-	json_array_append_new(list, json_pack("{s:I,s:I,s:I,s:O}", "id", (json_int_t)fault->id, "hits",
-					      (json_int_t)fault->hits, "left", (json_int_t)fault->count, "fault",
-					      fault->source));
+	{
+		json_t *entry = json_pack("{s:I,s:I,s:I}", "id", (json_int_t)fault->id, "hits", (json_int_t)fault->hits,
+					  "left", (json_int_t)fault->count);
+
+		json_object_update_missing(entry, fault->source);
+		json_array_append_new(list, entry);
+	}
 	answer_json(answer, 200, list);
 }
 

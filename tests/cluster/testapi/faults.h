@@ -13,7 +13,8 @@
  * connection unanswered), reset (these two by RST), staleReads (get and list see the store as it was when the fault was
  * set, as from a replica that lags behind), freezeWatches (matching watches get nothing until the fault is deleted).
  *
- * GET /fc-testapi/faults, DELETE /fc-testapi/faults, DELETE /fc-testapi/faults/{id}.
+ * GET /fc-testapi/faults (each as it was set, with id, hits, left), DELETE /fc-testapi/faults, DELETE
+ * /fc-testapi/faults/{id}.
  *
  * POST /fc-testapi/watches {"match": {"resource", "namespace", "userAgent"}, "do": "end"|"break"|"reset"|"expire"}:
  * running watches end, are cut in the middle of their next event (by FIN or RST), or get 410 in an ERROR event; answers

@@ -194,9 +194,9 @@ static bool is_container(const struct api *api, const struct api_object *object)
 void api_gc_changed(struct api *api, struct api_object *old, struct api_object *new)
 {
 	struct api_gc *gc = api->gc;
-	const struct api_object *any = new != NULL ? new : old;
-	struct node *node = get_node(gc, any->uid);
+	struct node *node = get_node(gc, new != NULL ? new->uid : old->uid);
 	bool owners_changed;
+	bool starts; /* its deletion */
 
 	node->object = new;
 	owners_changed = relink(gc, node, old, new);
@@ -209,11 +209,12 @@ void api_gc_changed(struct api *api, struct api_object *old, struct api_object *
 	}
 	if (owners_changed)
 		enqueue(gc, node);
-	if (new->deleting && (new->foreground || new->orphan) && (old == NULL || !old->deleting)) {
+	starts = new->deleting && (old == NULL || !old->deleting);
+	if (starts && (new->foreground || new->orphan)) {
 		enqueue(gc, node);
 		enqueue_dependents(gc, node);
 	}
-	if (new->deleting && is_container(api, new) && (old == NULL || !old->deleting)) {
+	if (starts && is_container(api, new)) {
 		gc->containers = true;
 		wake(gc);
 	}
@@ -247,9 +248,9 @@ static void remove_finalizer(struct api *api, struct api_object *object, const c
 	api_set_metadata(api, object, "finalizers", list);
 }
 
-/* Drops the references to these uids; keep is asked per reference. */
-static void remove_owner(struct api *api, struct api_object *object, bool (*keep)(struct api_gc *, const char *),
-			 const char *uid)
+/* Drops references to owners; keep is asked for each, with its uid and the one given. */
+static void remove_owners(struct api *api, struct api_object *object,
+			  bool (*keep)(struct api_gc *gc, const char *owner, const char *uid), const char *uid)
 {
 	json_t *list = json_array();
 	size_t index;
@@ -259,7 +260,7 @@ static void remove_owner(struct api *api, struct api_object *object, bool (*keep
 	{
 		const char *owner = json_str(value, "uid");
 
-		if (uid != NULL ? strcmp(owner, uid) != 0 : keep(api->gc, owner))
+		if (keep(api->gc, owner, uid))
 			json_array_append(list, value);
 	}
 	if (json_array_size(list) == 0) {
@@ -269,10 +270,16 @@ static void remove_owner(struct api *api, struct api_object *object, bool (*keep
 	api_set_metadata(api, object, "ownerReferences", list);
 }
 
+static bool is_other(struct api_gc *gc, const char *owner, const char *uid)
+{
+	(void)gc;
+	return strcmp(owner, uid) != 0;
+}
+
 static void orphan_dependents(struct api_gc *gc, struct node *node)
 {
 	while (node->count > 0)
-		remove_owner(gc->api, node->dependents[node->count - 1]->object, NULL, node->uid);
+		remove_owners(gc->api, node->dependents[node->count - 1]->object, is_other, node->uid);
 	remove_finalizer(gc->api, node->object, "orphan");
 }
 
@@ -300,10 +307,11 @@ static void finish_foreground(struct api_gc *gc, struct node *node)
 		remove_finalizer(gc->api, node->object, "foregroundDeletion");
 }
 
-static bool is_solid(struct api_gc *gc, const char *uid)
+static bool is_solid(struct api_gc *gc, const char *owner_uid, const char *uid)
 {
-	const struct node *owner = find_node(gc, uid);
+	const struct node *owner = find_node(gc, owner_uid);
 
+	(void)uid;
 	return owner != NULL && owner->object != NULL && !(owner->object->deleting && owner->object->foreground);
 }
 
@@ -317,7 +325,7 @@ static void judge(struct api_gc *gc, struct node *node)
 	for (size_t i = 0; i < object->owner_count; i++) {
 		const struct node *owner = find_node(gc, object->owners[i].uid);
 
-		if (is_solid(gc, object->owners[i].uid))
+		if (is_solid(gc, object->owners[i].uid, ""))
 			solid++;
 		else if (owner != NULL && owner->object != NULL)
 			waiting++;
@@ -325,7 +333,7 @@ static void judge(struct api_gc *gc, struct node *node)
 	if (solid == object->owner_count)
 		return;
 	if (solid > 0)
-		remove_owner(gc->api, object, is_solid, NULL);
+		remove_owners(gc->api, object, is_solid, "");
 	else if (waiting > 0 && node->count > 0)
 		delete_object(gc->api, object, "Foreground");
 	else

@@ -246,7 +246,7 @@ static void grow_log(struct api_resource *resource, size_t limit)
 	size_t cap = resource->event_cap == 0 ? EVENT_LOG_FIRST : resource->event_cap * 2;
 	struct api_event *events;
 
-	if (cap > limit)
+	if (limit > 0 && cap > limit)
 		cap = limit;
 	events = mem_calloc(cap, sizeof(*events));
 	for (uint64_t i = resource->event_first; i < resource->event_end; i++)
