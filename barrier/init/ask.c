@@ -266,6 +266,14 @@ static void read_waiting(const struct kube_answer *from, struct answer *out)
 	out->missing = join_names(json_object_get(body, "missing"));
 }
 
+/* The server has counted; what it hands out is counted all the same. */
+static void judge_passed(const struct environment *environment, const struct kube_answer *from, struct answer *out)
+{
+	judge(environment, from, out);
+	if (out->verdict == VERDICT_WAITING)
+		set_failed(out, VERDICT_FAILED, "the barrier server lets pass what is not complete");
+}
+
 static void ask_server(struct asker *asker, int64_t left_ms, struct answer *out)
 {
 	const struct environment *environment = asker->environment;
@@ -284,7 +292,7 @@ static void ask_server(struct asker *asker, int64_t left_ms, struct answer *out)
 	out->source = "the barrier server";
 	kube_client_call_wait(asker->server, &request, &answer);
 	if (answer.failure == KUBE_OK && answer.http_status == 200)
-		judge(environment, &answer, out);
+		judge_passed(environment, &answer, out);
 	else if (answer.failure == KUBE_OK && answer.http_status == 202)
 		read_waiting(&answer, out);
 	else

@@ -1,0 +1,100 @@
+/* Asking again and again; see wait.h. */
+#include "barrier/init/wait.h"
+
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "barrier/init/ask.h"
+#include "barrier/init/output.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+static void sleep_ms(int64_t ms)
+{
+	const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	nanosleep(&pause, NULL);
+}
+
+static void tell(const struct answer *answer)
+{
+	switch (answer->verdict) {
+	case VERDICT_PASSED:
+		log_info("all %" PRId64 " Tasks have an IP, says %s", answer->total, answer->source);
+		break;
+	case VERDICT_WAITING:
+		log_info("%" PRId64 " of %" PRId64 " Tasks have an IP, says %s%s%s%s", answer->ready, answer->total,
+			 answer->source, *answer->missing == '\0' ? "" : "; waiting for ", answer->missing,
+			 answer->total - answer->ready > 5 ? ", …" : "");
+		break;
+	case VERDICT_ABSENT: log_error("there is no such Framework: %s", answer->message); break;
+	case VERDICT_FAILED: log_warning("cannot tell: %s", answer->message); break;
+	}
+}
+
+static int write_output(const struct wait_directories *directories, const struct answer *answer)
+{
+	cleanup_buf struct buf injector = {0};
+	struct stat shared;
+	struct error err;
+
+	if (injector_write(&injector, &answer->gang, &err) < 0 ||
+	    output_write(directories->output, answer->framework, &injector, &err) < 0 ||
+	    (stat(directories->shared, &shared) == 0 && S_ISDIR(shared.st_mode) &&
+	     output_write(directories->shared, answer->framework, &injector, &err) < 0)) {
+		log_error("%s", err.message);
+		return EXIT_OTHER;
+	}
+	return EXIT_PASSED;
+}
+
+/* The verdict of a timeout is the last question's. */
+static int ask_until_end(struct asker *asker, const struct environment *environment,
+			 const struct wait_directories *directories)
+{
+	int64_t end_ms = clock_boot_ms() + environment->check_timeout_sec * 1000;
+
+	for (;;) {
+		struct answer answer;
+		enum verdict verdict;
+		int64_t left_ms;
+		int64_t next_ms;
+
+		asker_ask(asker, end_ms - clock_boot_ms(), &answer);
+		tell(&answer);
+		verdict = answer.verdict;
+		next_ms = answer.next_ms;
+		if (verdict == VERDICT_PASSED) {
+			int code = write_output(directories, &answer);
+
+			answer_free(&answer);
+			return code;
+		}
+		answer_free(&answer);
+		if (verdict == VERDICT_ABSENT)
+			return EXIT_NEVER;
+		left_ms = end_ms - clock_boot_ms();
+		if (left_ms <= 0) {
+			log_error("giving up after %" PRId64 " s", environment->check_timeout_sec);
+			return verdict == VERDICT_WAITING ? EXIT_TIMED_OUT : EXIT_OTHER;
+		}
+		sleep_ms(next_ms < left_ms ? next_ms : left_ms);
+	}
+}
+
+int wait_for_gang(const struct environment *environment, const struct wait_directories *directories)
+{
+	struct error err;
+	struct asker *asker = asker_new(environment, &err);
+	int code;
+
+	if (asker == NULL) {
+		log_error("%s", err.message);
+		return EXIT_OTHER;
+	}
+	log_info("waiting for the Tasks of Framework %s/%s", environment->ns, environment->name);
+	code = ask_until_end(asker, environment, directories);
+	asker_free(asker);
+	return code;
+}
