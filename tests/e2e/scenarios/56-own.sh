@@ -1,0 +1,207 @@
+# What needs a cluster of its own: another configuration, a controller that is away for a while, the original's CRD.
+
+. "$here/lib/adoption.sh"
+
+# The controller dies, the world goes on, and it comes back.
+run_away() {
+    own_cluster
+    own_config <<'EOT'
+frameworkCompletedRetainSec: 6
+frameworkMinRetryDelaySecForTransientConflictFailed: 3
+frameworkMaxRetryDelaySecForTransientConflictFailed: 4
+logObjectSnapshot:
+  framework: {onFrameworkRetry: false, onFrameworkDeletion: false}
+  task: {onTaskRetry: false, onTaskDeletion: false}
+  pod: {onPodDeletion: false}
+EOT
+    start_watcher
+    record frameworks pods
+    create '(fw("conflict"; [role("a"; 1; {"run-seconds": 0, "attempt-exit-code": "201,"})]) | .spec |= retry(true; 0)),
+        (fw("adopted", "othertask", "otherattempt", "oldmap"; [role("a"; 2; {})]) | .spec.executionType = "Create"),
+        (fw("map", "pod"; [role("a"; 1; {})]) | .spec.executionType = "Create"),
+        fw("retained"; [role("a"; 1; ends(0; 0))]),
+        fw("untouched", "replaced", "scaled", "stopped"; [role("a"; 2; {}) | task_retry(true; 0)]),
+        (fw("mapless"; [role("a"; 1; {})]) | .spec |= retry(true; 0))'
+    local name delay transition map pod before
+    declare -A map pod
+    for name in untouched replaced scaled stopped mapless; do wait_running $name; done
+    for name in adopted othertask otherattempt oldmap map pod; do wait_observed $name; done
+    wait_framework conflict 15 '.status.retryPolicyStatus.retryDelaySec != null'
+    wait_completed retained
+    delay=$(framework conflict '.status.retryPolicyStatus.retryDelaySec')
+    before=$(k get pods -o jsonpath='{.items[*].metadata.uid}' -l FC_FRAMEWORK_NAME=untouched)
+    stop_watcher KILL
+
+    for name in adopted othertask otherattempt oldmap; do
+        map[$name]=$(make_config_map $name "$([[ $name != oldmap ]] || echo '.metadata.annotations.FC_FRAMEWORK_ATTEMPT_ID = "1"')")
+    done
+    pod[adopted]=$(make_pod adopted 0 "${map[adopted]}")
+    pod[othertask]=$(make_pod othertask 0 "${map[othertask]}" '.metadata.annotations.FC_TASK_UID = "11111111-1111-1111-1111-111111111111"')
+    pod[otherattempt]=$(make_pod otherattempt 0 "${map[otherattempt]}" '.metadata.annotations.FC_TASK_ATTEMPT_ID = "1"')
+    # What is being deleted is never taken over: its end is waited for.
+    map[map]=$(make_config_map map '.metadata.finalizers += ["test/hold"]')
+    delete configmaps/map-attempt
+    map[pod]=$(make_config_map pod)
+    pod[pod]=$(make_pod pod 0 "${map[pod]}" '.metadata.finalizers = ["test/hold"]')
+    delete pods/pod-a-0
+    for name in adopted othertask otherattempt oldmap map pod; do patch_framework $name '{"spec": {"executionType": "Start"}}'; done
+    # Changes nobody saw.
+    delete pods/scaled-a-0
+    patch_roles scaled '.[0].taskNumber = 1'
+    patch_framework stopped '{"spec": {"executionType": "Stop"}}'
+    delete configmaps/mapless-attempt
+    wait_absent configmaps/mapless-attempt
+    api DELETE "$(frameworks_path)/replaced" "$BACKGROUND" >/dev/null
+    create 'fw("replaced"; [role("b"; 1; {})])'
+
+    start_watcher
+    wait_framework mapless 15 '.status.attemptStatus.id == 1'
+    wait_framework scaled 15 "[$TASKS] | length == 1 and .[0].attemptStatus.id == 1"
+    for name in adopted othertask otherattempt oldmap scaled mapless replaced; do wait_running $name 20; done
+    wait_framework stopped 15 '.status.attemptStatus.completionStatus.code == -210'
+    expect "untouched: Pods" "$(k get pods -o jsonpath='{.items[*].metadata.uid}' -l FC_FRAMEWORK_NAME=untouched)" "$before"
+    for name in adopted othertask otherattempt; do
+        expect "$name: ConfigMap" "$(framework $name '.status.attemptStatus | "\(.configMapUID) \(.instanceUID)"')" "${map[$name]} 0_${map[$name]}"
+    done
+    [[ $(framework oldmap '.status.attemptStatus.configMapUID') != "${map[oldmap]}" ]] || fail "the ConfigMap of another attempt was taken over"
+    expect "adopted: Pod" "$(framework adopted "$TASK.attemptStatus | \"\\(.podUID) \\(.instanceUID)\"" | head -n 1)" "${pod[adopted]} 0_${pod[adopted]}"
+    for name in othertask otherattempt; do
+        [[ $(pod $name-a-0 .metadata.uid) != "${pod[$name]}" ]] || fail "$name: the Pod was taken over"
+    done
+    for name in adopted othertask otherattempt oldmap; do
+        expect "$name: retries" "$(framework $name "[.status.retryPolicyStatus.totalRetriedCount, ($TASKS.retryPolicyStatus.totalRetriedCount)] | tostring")" "[0,0,0]"
+    done
+    wait_framework replaced 10 '.status.attemptStatus.taskRoleStatuses[0].name == "b"'
+    expect "replaced: role" "$(framework replaced '.status.attemptStatus.taskRoleStatuses[0].name')" b
+    wait_framework pod 10 '.status.state == "AttemptPreparing"'
+    expect "map: state" "$(framework map .status.state)" AttemptCreationPending
+    expect "pod: Task" "$(framework pod "$TASK | \"\\(.state) \\(.attemptStatus.podUID)\"")" "AttemptCreationPending null"
+    expect "the deleting Pod" "$(pod pod-a-0 .metadata.uid)" "${pod[pod]}"
+    release configmaps/map-attempt
+    release pods/pod-a-0
+    for name in map pod; do wait_running $name; done
+    [[ $(framework map '.status.attemptStatus.configMapUID') != "${map[map]}" ]] || fail "the deleting ConfigMap was taken over"
+    [[ $(pod pod-a-0 .metadata.uid) != "${pod[pod]}" ]] || fail "the deleting Pod was taken over"
+
+    # The delay that was drawn before is the one that was waited for.
+    wait_framework conflict 15 '.status.attemptStatus.id == 1'
+    wait_for 20 "what was retained is gone" is_absent "$(frameworks_path)/retained"
+    end_records
+    jq -s -r '[.[].object] as $all | ($all | map(select(.metadata.name == "conflict" and .status != null))) as $conflict |
+        ($conflict | map(select(.status.state == "AttemptCompleted").status)) as $waiting |
+        "delays \($waiting | map(.retryPolicyStatus.retryDelaySec) | unique | map(select(. != null)))",
+        "waited \(($conflict | map(select(.status.attemptStatus.id == 1))[0].status.attemptStatus.startTime | fromdate) - ($waiting[0].attemptStatus.completionTime | fromdate) | . >= '"$delay"' and . < 12)",
+        ($all | map(select(.metadata.name == "retained" and .metadata.deletionTimestamp != null))[0] |
+            "retained \((.metadata.deletionTimestamp | fromdate) - (.status.transitionTime | fromdate) | . >= 6 and . < 15) \(.metadata.finalizers)")' \
+        "$RUN/out/$scenario.frameworks" >"$RUN/out/$scenario.found"
+    expect_lines "delay and retention" "$(<"$RUN/out/$scenario.found")" "delays [$delay]
+waited true
+retained true [\"foregroundDeletion\"]"
+    ((delay == 3 || delay == 4)) || fail "the delay is $delay, expected 3 or 4"
+    expect "snapshots, all switched off" "$(watcher_logs | grep -c ObjectSnapshot)" 0
+}
+
+# Frameworks as the original controller left them: under its CRD, with statuses of its making, running.
+run_takeover() {
+    own_cluster "$FRAMEWORKS/original_crd.yaml"
+    local name map uids task_uids
+    declare -A map uids
+    # Explicit zero policies, nulls, empty strings mean what they say.
+    create '
+        def old: .spec |= (retry(false; 0) | .description = "" | .executionType = "Start") |
+            .spec.taskRoles[] |= (task_retry(false; 0) | .task.podGracefulDeletionTimeoutSec = null);
+        (fw("running", "compressed", "corrupt"; [role("a"; 2; {}) | policy(0; 0)]) | old),
+        (fw("finished"; [role("a"; 1; {}) | policy(1; -1)]) | old),
+        (fw("fresh"; [role("a"; 1; {"run-seconds": 0, "exit-code": 1}) | policy(0; 0)]) | old),
+        (fw("sparse"; [role("a"; 1; {"run-seconds": 0, "exit-code": 1})])),
+        (fw("twice"; [role("a"; 1; {}), role("a"; 2; {})]) | old)'
+    for name in running compressed corrupt finished; do
+        write_original_status $name AttemptCreationPending
+        [[ $name != finished ]] || continue
+        map[$name]=$(make_config_map $name)
+        uids[$name]="$(make_pod $name 0 "${map[$name]}") $(make_pod $name 1 "${map[$name]}")"
+        wait_pod $name-a-0 10 '.status.phase == "Running"'
+        wait_pod $name-a-1 10 '.status.phase == "Running"'
+        write_original_status $name AttemptRunning "${map[$name]}" "${uids[$name]}"
+    done
+    write_original_status finished Completed
+    put_status compressed 'compressed'
+    # (not gzip, under base64 that is in order)
+    api PUT "$(frameworks_path)/corrupt" "$(get_framework corrupt | jq -c '.status.attemptStatus.taskRoleStatuses = null |
+        .status.attemptStatus.taskRoleStatusesCompressed = "H4sIAAAAAAAA/3dyb25n"')" >/dev/null
+    record pods
+    start_watcher
+
+    expect "the subresource" "$(k get crd frameworks.frameworkcontroller.microsoft.com -o jsonpath='{.spec.versions[0].subresources}')" '{"status":{}}'
+    for name in running compressed; do
+        wait_framework $name 15 '.status.observedGeneration == .metadata.generation and .status.state == "AttemptRunning"'
+        wait_framework $name 15 "[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[] | \"\\(.state) \\(.attemptStatus.podUID)\"] == [$(
+            for uid in ${uids[$name]}; do echo "\"AttemptRunning $uid\""; done | paste -sd,)]"
+        expect "$name: the attempt" "$(framework $name '.status.attemptStatus | "\(.id) \(.configMapUID)"')" "0 ${map[$name]}"
+    done
+    wait_completed fresh
+    expect "fresh: zero means never" "$(framework fresh '.status.attemptStatus.completionStatus.code')" 0
+    wait_completed sparse
+    expect "sparse: what is absent is defaulted" "$(framework sparse '.status.attemptStatus.completionStatus.code')" 1
+    expect "finished" "$(framework finished '.status | "\(.state) \(.attemptStatus.completionStatus.code) \(.attemptStatus.id)"')" "Completed 0 0"
+    # Errors on those two alone, told of, and nothing done.
+    wait_event corrupt Malformed "taskRoleStatusesCompressed"
+    wait_event twice Malformed "taskRoles.*a"
+    expect "corrupt: its Pods" "$(k get pods -l FC_FRAMEWORK_NAME=corrupt -o name | wc -l)" 2
+    expect "twice: its status" "$(framework twice .status)" null
+    # In order again when its owner has mended it.
+    patch_roles twice 'del(.[1])'
+    wait_running twice
+    end_records
+    expect "Pods deleted since" "$(jq -r 'select(.object.metadata.labels.FC_FRAMEWORK_NAME | test("running|compressed|corrupt")) |
+        select(.object.metadata.deletionTimestamp != null).object.metadata.name' "$RUN/out/$scenario.pods")" ""
+
+    # A CRD that loses its subresource (an original controller was started) is put back, and reported.
+    local reads
+    api PUT /apis/apiextensions.k8s.io/v1/customresourcedefinitions/frameworks.frameworkcontroller.microsoft.com \
+        "$(api GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/frameworks.frameworkcontroller.microsoft.com | jq -c 'del(.spec.versions[0].subresources)')" >/dev/null
+    create 'fw("meanwhile"; [role("a"; 1; {})])'
+    wait_for 30 "the subresource is back" crd_has_status
+    wait_running meanwhile 30
+    watcher_logs | grep -q "was changed by others: putting ours back" || fail "that the CRD was changed is not reported"
+    if [[ $CLUSTER == embedded ]]; then
+        # Nobody hammered the server because of it.
+        reads=$(kubectl get --raw /fc-testapi/requests | jq '[.[] | select(.userAgent == "fc-reconciler" and .resource == "frameworks" and .verb == "get").count] | add // 0')
+        ((reads < 100)) || fail "$reads reads by reconcilers while the subresource was missing"
+    fi
+}
+
+crd_has_status() {
+    api GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/frameworks.frameworkcontroller.microsoft.com |
+        jq -e '.spec.versions[0].subresources.status'
+}
+
+# The status as the original writes it, into the object itself.
+write_original_status() { # framework state [config-map-uid pod-uids]
+    api PUT "$(frameworks_path)/$1" "$(get_framework "$1" | jq -c --arg state "$2" --arg map "${3:-}" --arg pods "${4:-}" '
+        def null_if_empty: if . == "" then null else . end;
+        ($state == "AttemptRunning") as $running | ($state == "Completed") as $over |
+        (.status.attemptStatus.taskRoleStatuses // [.spec.taskRoles[] | {name, instanceUID: "11111111-1111-4111-8111-111111111111", podGracefulDeletionTimeoutSec: null,
+            taskStatuses: [range(.taskNumber) | {index: ., instanceUID: "22222222-2222-4222-8222-00000000000\(.)"}]}]) as $roles |
+        "2026-01-02T03:04:05Z" as $long_ago | {retryDelaySec: null, totalRetriedCount: 0, accountableRetriedCount: 0} as $retry |
+        (if $over then {code: 0, phrase: "Succeeded", type: {name: "Succeeded", attributes: []}, diagnostics: "Pod succeeded"} else null end) as $completion |
+        .metadata.name as $name |
+        .status = {startTime: $long_ago, completionTime: (if $over then $long_ago else null end), runTime: (if $running then $long_ago else null end), state: $state, transitionTime: (now | todate),
+            retryPolicyStatus: $retry, attemptStatus: {id: 0, startTime: $long_ago, runTime: (if $running then $long_ago else null end),
+                completionTime: (if $over then $long_ago else null end), instanceUID: (if $running then "0_\($map)" else null end),
+                configMapName: "\($name)-attempt", configMapUID: ($map | null_if_empty), completionStatus: $completion,
+                taskRoleStatuses: [$roles[] | .name as $role | .taskStatuses |= [to_entries[] | .key as $index | ($pods | split(" ")[$index] // "") as $pod | .value + {
+                    startTime: $long_ago, runTime: null, completionTime: (if $over then $long_ago else null end),
+                    state: (if $running then "AttemptPreparing" else $state end), transitionTime: $long_ago, deletionPending: false,
+                    retryPolicyStatus: $retry, attemptStatus: {id: 0, startTime: $long_ago, runTime: null, completionTime: (if $over then $long_ago else null end),
+                        instanceUID: (if $running then "0_\($pod)" else null end), podName: "\($name)-\($role)-\($index)",
+                        podUID: ($pod | null_if_empty), podNodeName: null, podIP: null, podHostIP: null, completionStatus: $completion}}]]}}')" >/dev/null
+}
+
+# taskRoleStatuses as gzip and base64 tools make them.
+put_status() { # framework
+    local compressed
+    compressed=$(get_framework "$1" | jq -c '.status.attemptStatus.taskRoleStatuses' | tr -d '\n' | gzip -9 | base64 -w0)
+    api PUT "$(frameworks_path)/$1" "$(get_framework "$1" | jq -c --arg compressed "$compressed" '.status.attemptStatus |= (.taskRoleStatuses = null |
+        .taskRoleStatusesCompressed = $compressed)')" >/dev/null
+}

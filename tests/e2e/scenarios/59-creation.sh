@@ -1,0 +1,138 @@
+# Pods and ConfigMaps that the API server refuses (FRAMEWORK.md §8).
+
+# The embedded server does as told: answers the controller's next creates of this resource in the namespace so.
+fault() { # resource count action
+    curl -sSf -X POST "$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")/fc-testapi/faults" -d "$(jq -cn --arg resource "$1" \
+        --argjson count "$2" --argjson action "$3" --arg namespace "$NS" '{match: {verb: "create", resource: $resource, namespace: $namespace}, count: $count, action: $action}')" | jq .id >>"$RUN/out/$scenario.faults"
+}
+
+only_embedded() {
+    [[ $CLUSTER == embedded ]] || not_here "a real server cannot be told to fail so"
+}
+
+# What ends the attempt: the code, and the Status in the diagnostics.
+run_create_refused() {
+    only_embedded
+    local name status reason code attributes message count=0
+    while read -r name status reason code attributes message; do
+        fault pods 1 "{\"status\": $status, \"reason\": \"$reason\", \"message\": \"${message:-no}\"}"
+        create 'fw($name; [role("a"; 1; ends(0; 0)) | task_retry(true; 0) | policy(1; -1)])' --arg name "$name"
+        wait_completed "$name"
+        expect "$name" "$(framework "$name" '.status.attemptStatus.completionStatus | "\(.code) \(.type.attributes) \(.diagnostics | test("^Failed to create Pod: \\{\"ErrStatus\":\\{.*\\}\\}$"; "s"))"')" "$code $attributes true"
+        count=$((count + 1))
+    done <<EOT
+badrequest 400 BadRequest -310 []
+forbidden 403 Forbidden -310 []
+invalid 422 Invalid -200 ["Permanent"]
+toolarge 413 RequestEntityTooLarge -200 ["Permanent"]
+connection 422 Invalid -310 [] read: connection reset by peer
+closed 413 RequestEntityTooLarge -310 [] use of closed network connection
+EOT
+    ((count == 6)) || fail "$count of 6 cases were tried"
+}
+
+# What does not: tried again with backoff, and the Task that is created in the end is in its first attempt still.
+run_create_retried() {
+    only_embedded
+    local name action
+    while read -r name action; do
+        fault pods 2 "$action"
+        create 'fw($name; [role("a"; 1; ends(0; 0)) | policy(1; -1)])' --arg name "$name"
+        wait_completed "$name"
+        expect "$name" "$(framework "$name" "[.status.attemptStatus.completionStatus.code, .status.retryPolicyStatus.totalRetriedCount, $TASK.retryPolicyStatus.totalRetriedCount] | tostring")" "[0,0,0]"
+    done <<'EOT'
+notfound {"status": 404}
+webhook {"status": 400, "reason": "", "message": "admission webhook denied the request"}
+denied {"status": 403, "reason": "Webhook", "message": "denied"}
+quota {"status": 403, "reason": "Forbidden", "message": "exceeded quota: q"}
+unrecognized {"status": 400, "reason": "BadRequest", "message": "the object provided is unrecognized"}
+toomany {"status": 429, "retryAfter": 1}
+internal {"status": 500}
+unavailable {"status": 503}
+cut {"cut": true}
+reset {"reset": true}
+EOT
+    wait_event denied FailedCreatePod "denied"
+}
+
+# Carried out, but not answered: the Pod that is there is found and used.
+run_create_unanswered() {
+    only_embedded
+    fault pods 1 '{"cutAnswer": true}'
+    fault configmaps 1 '{"cutAnswer": true}'
+    record pods configmaps
+    create 'fw("f"; [role("a"; 1; {})])'
+    wait_running f
+    end_records
+    expect "Pods and ConfigMaps made" "$(jq -r 'select(.type == "ADDED") | .object.metadata.name' "$RUN/out/$scenario".{pods,configmaps} | sort | tr '\n' ' ')" "f-a-0 f-attempt "
+    expect "the Pod" "$(framework f "$TASK | \"\\(.attemptStatus.podUID) \\(.retryPolicyStatus.totalRetriedCount)\"")" "$(pod f-a-0 .metadata.uid) 0"
+}
+
+# A ConfigMap's creation is retried for ever, whatever the error.
+run_create_config_map_retried() {
+    only_embedded
+    local name action
+    while read -r name action; do
+        fault configmaps 2 "$action"
+        create 'fw($name; [role("a"; 1; ends(0; 0))])' --arg name "$name"
+        wait_completed "$name"
+        expect "$name" "$(framework "$name" '.status | "\(.attemptStatus.completionStatus.code) \(.retryPolicyStatus.totalRetriedCount)"')" "0 0"
+    done <<'EOT'
+badrequest {"status": 400, "reason": "BadRequest"}
+forbidden {"status": 403}
+invalid {"status": 422, "reason": "Invalid"}
+toolarge {"status": 413, "reason": "RequestEntityTooLarge"}
+cut {"cut": true}
+EOT
+    wait_event invalid FailedCreateConfigMap "invalid-attempt"
+}
+
+# Bodies that any server refuses; all other Tasks, and other Frameworks, go on.
+run_create_invalid() {
+    create '
+        def bad($name; change): fw($name; [(role("a"; 1; {}) | policy(1; -1) | .task.pod |= change), (role("b"; 1; {}) | policy(1; -1))]);
+        bad("nocontainers"; .spec.containers = []),
+        bad("badpolicy"; .spec.restartPolicy = "Sometimes"),
+        bad("badlabel"; .metadata.labels = {"a b": "c"}),
+        bad("badtype"; .spec.containers = "none"),
+        fw("fine"; [role("a"; 1; ends(0; 0))])'
+    wait_all_completed
+    expect_frameworks "codes" '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.diagnostics | capture("^Failed to create Pod: (?<json>\\{\"ErrStatus\":.*\\})$"; "s").json? // "{}" | fromjson | .ErrStatus | "\(.code) \(.reason)")"' <<EOT
+badlabel -200 PodCreationPermanentError 422 Invalid
+badpolicy -200 PodCreationPermanentError 422 Invalid
+badtype -310 PodCreationUnknownError 400 BadRequest
+fine 0 Succeeded null null
+nocontainers -200 PodCreationPermanentError 422 Invalid
+EOT
+}
+
+# A quota that is used up: the Task waits, and goes on when there is room. (The embedded server knows no quotas: its
+# faults speak as one.)
+run_quota() {
+    local quota="/api/v1/namespaces/$NS/resourcequotas"
+    if [[ $CLUSTER == kubernetes ]]; then
+        api POST "$quota" '{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}' >/dev/null
+        set_quota 1 0
+    fi
+    [[ $CLUSTER == kubernetes ]] || fault pods -1 '{"status": 403, "reason": "Forbidden", "message": "pods \"f-a-0\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"}'
+    create 'fw("f"; [role("a"; 2; {}) | policy(1; -1) | task_retry(false; 0)])'
+    wait_event f FailedCreatePod "exceeded quota"
+    wait_framework f 10 '(.status.state | test("Preparing|Running")) and .status.attemptStatus.completionStatus == null'
+    expect "Tasks that wait" "$(framework f "[$TASKS | select(.state == \"AttemptCreationPending\") | .attemptStatus.completionStatus] | unique | tostring")" "[null]"
+    if [[ $CLUSTER == kubernetes ]]; then set_quota 5 1; else clear_faults; fi
+    wait_running f 40
+    expect "retries" "$(framework f "[$TASKS.retryPolicyStatus.totalRetriedCount] | add")" 0
+}
+
+# There is no quota controller here that would bring the status up to date.
+set_quota() { # hard used
+    api PUT "$quota/q/status" "$(api GET "$quota/q" | jq -c ".spec.hard.pods = \"$1\" | .status = {hard: {pods: \"$1\"}, used: {pods: \"$2\"}}")" >/dev/null
+}
+
+# Only this scenario's: others have theirs.
+clear_faults() {
+    local id
+    while read -r id; do
+        curl -sSf -X DELETE "$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")/fc-testapi/faults/$id" >/dev/null
+    done <"$RUN/out/$scenario.faults"
+}
