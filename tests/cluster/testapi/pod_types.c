@@ -155,21 +155,12 @@ struct place {
 
 static json_t *decode(const char *kind, json_t *value, const struct place *place, struct api_failure *failure);
 
+/* What json-iterator says it found. */
 static char first_byte(const json_t *value)
 {
-	switch (json_typeof(value)) {
-	case JSON_OBJECT: return '{';
-	case JSON_ARRAY: return '[';
-	case JSON_STRING: return '"';
-	case JSON_TRUE: return 't';
-	case JSON_FALSE: return 'f';
-	case JSON_NULL: return 'n';
-	default: {
-		cleanup_free char *text = json_text(value);
+	cleanup_free char *text = json_text(value);
 
-		return text[0];
-	}
-	}
+	return text[0];
 }
 
 /* The Go name of a JSON name: capitalised, with exceptions. */

@@ -16,15 +16,17 @@ static void validate(const struct schema_node *node, const json_t *value, const 
 
 static const char *type_of(const json_t *value)
 {
-	switch (json_typeof(value)) {
-	case JSON_OBJECT: return "object";
-	case JSON_ARRAY: return "array";
-	case JSON_STRING: return "string";
-	case JSON_INTEGER: return "integer";
-	case JSON_REAL: return "number";
-	case JSON_NULL: return "null";
-	default: return "boolean";
-	}
+	if (json_is_object(value))
+		return "object";
+	if (json_is_array(value))
+		return "array";
+	if (json_is_string(value))
+		return "string";
+	if (json_is_integer(value))
+		return "integer";
+	if (json_is_real(value))
+		return "number";
+	return json_is_boolean(value) ? "boolean" : "null";
 }
 
 static bool type_fits(const struct schema_node *node, const json_t *value)

@@ -243,8 +243,11 @@ static void drop_event(struct api_resource *resource)
 
 static void grow_log(struct api_resource *resource, size_t limit)
 {
-	size_t cap = resource->event_cap == 0 ? EVENT_LOG_FIRST : resource->event_cap * 2;
+	size_t cap = resource->event_cap * 2;
 	struct api_event *events;
+
+	if (cap < EVENT_LOG_FIRST)
+		cap = EVENT_LOG_FIRST;
 
 	if (limit > 0 && cap > limit)
 		cap = limit;
