@@ -1,0 +1,276 @@
+/* The router's peers: the table of connections, what is sent to them, and the assignments that they are told; see
+ * connections.h. */
+#include "watcher/connections.h"
+
+#include <string.h>
+
+#include "common/base/log.h"
+
+enum {
+	PEERS_MAX = 2048,
+	ID_MAX = 255, /* of a ZeroMQ routing id */
+};
+
+int64_t router_now(const struct router *router)
+{
+	return router->ports.now_ms(router->ports.arg);
+}
+
+/* ---- peers ------------------------------------------------------------------------------------------------------ */
+
+struct connection *connection_find(const struct router *router, const unsigned char *id, size_t id_len)
+{
+	struct connection *peer;
+
+	HASH_FIND(hh, router->peers, id, id_len, peer);
+	return peer;
+}
+
+struct connection *connection_add(struct router *router, const unsigned char *id, size_t id_len)
+{
+	struct connection *peer;
+
+	if (id_len > ID_MAX || HASH_COUNT(router->peers) >= PEERS_MAX)
+		return NULL;
+	peer = mem_calloc(1, sizeof(*peer) + id_len);
+	peer->id_len = id_len;
+	memcpy(peer->id, id, id_len);
+	peer->outbox = outbox_new(router->cache);
+	HASH_ADD_KEYPTR(hh, router->peers, peer->id, peer->id_len, peer);
+	return peer;
+}
+
+void connection_disown(struct router *router, const struct connection *peer)
+{
+	for (uint32_t r = 0; r < router->options.shards.shards; r++)
+		if (router->owners[r] == peer)
+			router->owners[r] = NULL;
+}
+
+void connection_remove(struct router *router, struct connection *peer)
+{
+	connection_disown(router, peer);
+	if (peer->member != NULL)
+		shard_member_use(peer->member, false);
+	outbox_free(peer->outbox);
+	HASH_DEL(router->peers, peer);
+	free(peer);
+}
+
+void router_reap(struct router *router)
+{
+	struct connection *peer;
+	struct connection *next;
+
+	HASH_ITER(hh, router->peers, peer, next)
+	{
+		if (!peer->gone)
+			continue;
+		router->counters.peers_lost++;
+		log_info("lost the connection to %s", peer->name);
+		connection_remove(router, peer);
+	}
+}
+
+/* ---- sending ---------------------------------------------------------------------------------------------------- */
+
+/* Answers someone who is no peer: belongs to no session, so it has no sequence. */
+static void reply(struct router *router, const unsigned char *id, size_t id_len, enum bus_type type, uint32_t session,
+		  const struct buf *body)
+{
+	const struct bus_head head = {.type = (uint8_t)type, .epoch = router->epoch, .session = session};
+
+	router->ports.send(router->ports.arg, id, id_len, &head, body == NULL ? "" : body->data,
+			   body == NULL ? 0 : body->len);
+}
+
+void router_who(struct router *router, const unsigned char *id, size_t id_len, uint32_t session)
+{
+	router->counters.whos++;
+	reply(router, id, id_len, BUS_WHO, session, NULL);
+}
+
+void router_refuse(struct router *router, const unsigned char *id, size_t id_len, uint32_t session, bool final,
+		   const char *reason)
+{
+	struct bus_refuse refusal = {.final = final};
+
+	strncpy(refusal.reason, reason, sizeof(refusal.reason) - 1);
+	buf_clear(&router->body);
+	bus_refuse_write(&router->body, &refusal);
+	reply(router, id, id_len, BUS_REFUSE, session, &router->body);
+}
+
+bool router_tell(struct router *router, struct connection *peer, struct bus_head *head)
+{
+	if (peer->gone)
+		return false;
+	head->epoch = router->epoch;
+	head->session = peer->session;
+	head->sequence = ++peer->sent_sequence;
+	if (router->ports.send(router->ports.arg, peer->id, peer->id_len, head, router->body.data, router->body.len) <
+	    0) {
+		peer->gone = true;
+		return false;
+	}
+	return true;
+}
+
+static bool has_credit(const struct connection *peer)
+{
+	return peer->sent_objects - peer->consumed < peer->window;
+}
+
+/* Tells the first thing in the outbox; false when nothing more can be told now. */
+static bool tell_next(struct router *router, struct connection *peer)
+{
+	struct outbox_item *item = outbox_first(peer->outbox);
+	struct bus_head head = {.version = peer->told_version};
+	const struct bus_absent *absent;
+	const struct bus_snapshot_end *end;
+	const struct cache_entry *entry;
+	enum object_kind kind = KIND_FRAMEWORK;
+
+	if (item == NULL)
+		return false;
+	end = outbox_item_end(item);
+	absent = outbox_item_absent(item, &kind, &head.range);
+	entry = outbox_item_entry(item);
+	if (end == NULL && !has_credit(peer))
+		return false;
+	buf_clear(&router->body);
+	if (end != NULL) {
+		head.type = BUS_SNAPSHOT_END;
+		bus_snapshot_end_write(&router->body, end);
+		router->counters.snapshots++;
+	} else if (absent != NULL) {
+		head.type = BUS_ABSENT;
+		head.kind = (uint8_t)kind;
+		bus_absent_write(&router->body, absent);
+		router->counters.absents++;
+	} else {
+		head.type = BUS_UPDATE;
+		head.kind = (uint8_t)cache_entry_kind(entry);
+		head.range = cache_entry_range(entry);
+		cache_entry_write(&router->body, entry);
+		router->counters.updates++;
+	}
+	if (!router_tell(router, peer, &head))
+		return false;
+	if (end == NULL)
+		peer->sent_objects++;
+	outbox_told(peer->outbox, item);
+	return true;
+}
+
+void router_flush(struct router *router)
+{
+	struct connection *peer;
+	struct connection *next;
+	bool lost = false;
+
+	HASH_ITER(hh, router->peers, peer, next)
+	{
+		while (tell_next(router, peer))
+			;
+		lost = lost || peer->gone;
+	}
+	if (lost)
+		router_reap(router);
+}
+
+/* ---- assignments ------------------------------------------------------------------------------------------------ */
+
+bool role_concerned(enum bus_role role, const struct cache_entry *entry)
+{
+	return role == BUS_ROLE_RECONCILER || cache_entry_kind(entry) == KIND_FRAMEWORK;
+}
+
+/* Queues the full state of the ranges, and that it is full. */
+static void put_snapshot(struct router *router, struct connection *peer, const struct range_set *fresh)
+{
+	struct bus_snapshot_end end = {.ranges = *fresh};
+
+	if (range_set_empty(fresh))
+		return;
+	for (uint32_t r = 0; r < router->options.shards.shards; r++) {
+		if (!range_set_has(fresh, r))
+			continue;
+		for (struct cache_entry *entry = cache_first(router->cache, r); entry != NULL;
+		     entry = cache_next(entry))
+			if (role_concerned(peer->role, entry))
+				outbox_put(peer->outbox, entry);
+	}
+	for (size_t kind = 0; kind < KIND_COUNT; kind++)
+		end.resource_version[kind] = mem_strdup(cache_version(router->cache, (enum object_kind)kind));
+	outbox_put_end(peer->outbox, &end);
+}
+
+static void assign(struct router *router, struct connection *peer, uint64_t version, const struct range_set *ranges,
+		   const struct range_set *fresh)
+{
+	struct bus_assign body = {
+		.shards = router->options.shards.shards,
+		.ranges = *ranges,
+		.fresh = *fresh,
+		.lease_ms = router->options.shards.lease_ms,
+	};
+	struct bus_head head = {.type = BUS_ASSIGN, .version = version};
+	struct range_set dropped;
+
+	for (size_t i = 0; i < ARRAY_LEN(dropped.bits); i++)
+		dropped.bits[i] = peer->ranges.bits[i] & ~ranges->bits[i];
+	outbox_drop_ranges(peer->outbox, &dropped);
+	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < router->options.shards.shards; r++) {
+		if (range_set_has(ranges, r))
+			router->owners[r] = peer;
+		else if (router->owners[r] == peer)
+			router->owners[r] = NULL;
+	}
+	peer->ranges = *ranges;
+	peer->told_version = version;
+	peer->told_all = true;
+	memcpy(body.nonce, router->options.nonce, sizeof(body.nonce));
+	buf_clear(&router->body);
+	bus_assign_write(&router->body, &body);
+	router->counters.assigns++;
+	if (router_tell(router, peer, &head))
+		put_snapshot(router, peer, fresh);
+}
+
+static void update_peer(struct router *router, struct connection *peer)
+{
+	struct range_set all = {0};
+	struct range_set fresh;
+
+	if (peer->role == BUS_ROLE_BARRIER) {
+		if (peer->told_version != 0)
+			return;
+		for (uint32_t r = 0; r < router->options.shards.shards; r++)
+			range_set_add(&all, r);
+		assign(router, peer, 1, &all, &all);
+		return;
+	}
+	if (peer->told_version == shard_member_version(peer->member) || shard_member_version(peer->member) == 0)
+		return;
+	shard_member_take_fresh(peer->member, &fresh);
+	log_v(1, "%s: assignment %llu: %u ranges, %u of them fresh", peer->name,
+	      (unsigned long long)shard_member_version(peer->member),
+	      range_set_count(shard_member_ranges(peer->member)), range_set_count(&fresh));
+	assign(router, peer, shard_member_version(peer->member), shard_member_ranges(peer->member),
+	       peer->told_all ? &fresh : shard_member_ranges(peer->member));
+}
+
+void router_update(struct router *router)
+{
+	struct connection *peer;
+	struct connection *next;
+
+	if (!router->synced)
+		return;
+	shard_table_update(router->shards, router_now(router));
+	HASH_ITER(hh, router->peers, peer, next)
+	if (!peer->gone)
+		update_peer(router, peer);
+	router_reap(router);
+}

@@ -1,0 +1,78 @@
+/* The inside of the router: its peers, and what they are told. Only router.c and connections.c include this. */
+#ifndef WATCHER_CONNECTIONS_H
+#define WATCHER_CONNECTIONS_H
+
+#include <stdlib.h>
+
+#include "common/base/mem.h"
+#include "watcher/outbox.h"
+#include "watcher/router.h"
+
+#define uthash_malloc(size) mem_alloc(size)
+#define uthash_free(pointer, size) free(pointer)
+#include <uthash.h>
+
+/* One connection that said HELLO. */
+struct connection {
+	char name[64];
+	char uuid[40];
+	enum bus_role role;
+	struct shard_member *member; /* reconcilers only */
+	uint32_t session;            /* of its last HELLO */
+	uint64_t heard_sequence;
+	uint64_t sent_sequence;
+	int64_t heard_ms;
+	uint64_t told_version; /* of the assignment last sent; 0: none yet in this session */
+	bool told_all;         /* the present session's first assignment was sent: the rest are differences */
+	struct range_set ranges;
+	uint32_t window;
+	uint64_t sent_objects; /* UPDATE and ABSENT in this session */
+	uint64_t consumed;
+	uint32_t backlog;
+	struct outbox *outbox;
+	bool gone; /* sending failed: freed at the next safe point */
+	UT_hash_handle hh;
+	size_t id_len;
+	unsigned char id[];
+};
+
+struct router {
+	struct router_ports ports;
+	struct router_options options;
+	uint64_t epoch;
+	struct cache *cache;
+	struct shard_table *shards;
+	struct connection *peers;                 /* uthash head, by routing id */
+	struct connection *owners[BUS_RANGE_MAX]; /* whom changes in a range are told */
+	bool synced;
+	bool live;
+	struct buf body; /* scratch */
+	struct router_counters counters;
+};
+
+/* CLOCK_BOOTTIME by the ports. */
+int64_t router_now(const struct router *router);
+
+struct connection *connection_find(const struct router *router, const unsigned char *id, size_t id_len);
+/* NULL when there are too many. */
+struct connection *connection_add(struct router *router, const unsigned char *id, size_t id_len);
+/* It is told of changes in no range any more. */
+void connection_disown(struct router *router, const struct connection *peer);
+void connection_remove(struct router *router, struct connection *peer);
+/* Removes the peers that are marked gone. Only where no caller holds on to one. */
+void router_reap(struct router *router);
+
+/* Answers for someone who may be no peer. */
+void router_who(struct router *router, const unsigned char *id, size_t id_len, uint32_t session);
+void router_refuse(struct router *router, const unsigned char *id, size_t id_len, uint32_t session, bool final,
+		   const char *reason);
+/* Sends a head, whose session, sequence and epoch it fills in, with router->body; marks the peer gone and returns false
+ * when that fails. */
+bool router_tell(struct router *router, struct connection *peer, struct bus_head *head);
+
+/* Whether a peer of that role is told of such an object. */
+bool role_concerned(enum bus_role role, const struct cache_entry *entry);
+/* Brings the table of ranges up to date and tells those whose assignment changed. May remove peers. */
+void router_update(struct router *router);
+
+#endif
