@@ -79,24 +79,37 @@ static bool too_large(const struct kube_answer *answer)
 	       (answer->http_status >= HTTP_SERVER_ERROR && strstr(answer->body, "request is too large") != NULL);
 }
 
+static void tell_compressed(struct item *item)
+{
+	const struct plan_event event = {true, "StatusTooLarge",
+					 "The status is too large for an object on the server: it is compressed"};
+
+	if (item->compress_told)
+		return;
+	item->compress_told = true;
+	log_warning("[%s]: the status is too large for an object on the server: it is compressed", item->key);
+	events_post(item->reconciler->events, item->framework, &event);
+}
+
 static void write_failed(struct item *item, const struct kube_answer *answer)
 {
 	framework_write_failed(item->framework);
 	if (answer->failure == KUBE_REFUSED || answer->failure == KUBE_CANCELLED)
 		return; /* no lease: whoever holds the key next writes */
 	if (too_large(answer) && !item->compress_always) {
-		const struct plan_event event = {true, "StatusTooLarge",
-						 "The status is too large for the server: it is compressed"};
-
 		item->compress_always = true;
-		log_warning("[%s]: the status is too large for the server: it is compressed", item->key);
-		events_post(item->reconciler->events, item->framework, &event);
+		tell_compressed(item);
 		return;
 	}
 	/* Whatever the answer, it may have been carried out; 409 says that our version is old. */
 	item->write_unsure = true;
-	if (answer->http_status == HTTP_CONFLICT || answer->http_status == HTTP_NOT_FOUND)
+	if (answer->http_status == HTTP_CONFLICT)
 		return;
+	if (answer->http_status == HTTP_NOT_FOUND) {
+		/* Mostly the object is gone; it is there all the same when its CRD has lost the subresource. */
+		write_again_later(item, answer);
+		return;
+	}
 	log_warning("[%s]: the status could not be written: %s", item->key, answer->message);
 	write_again_later(item, answer);
 }
@@ -143,7 +156,9 @@ static void start_write(struct item *item)
 		.server_timeout = true,
 	};
 
-	framework_status_body(framework, item->compress_always ? COMPRESS_ALWAYS : reconciler->compress, &body);
+	if (framework_status_body(framework, item->compress_always ? COMPRESS_ALWAYS : reconciler->compress, &body) &&
+	    reconciler->compress == COMPRESS_NEVER)
+		tell_compressed(item);
 	request.body = body.data;
 	request.body_len = body.len;
 	item->writing = true;

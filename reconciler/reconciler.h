@@ -47,6 +47,7 @@ struct item {
 	struct backoff writes;
 	bool write_unsure;    /* the last write failed: read before writing again */
 	bool compress_always; /* the server found the status too large */
+	bool compress_told;   /* by an Event that its status is compressed without having been asked for */
 
 	UT_hash_handle hh; /* by key */
 	struct item *next_orphan;

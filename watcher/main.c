@@ -31,7 +31,7 @@ enum {
 	WORKERS_MAX = 256,
 	TICK_MS = 500,
 	DRAIN_MS = 20000, /* of the children, after SIGTERM */
-	CRD_RECHECK_MS = 60000,
+	CRD_RECHECK_MS = 10000,
 	OWN_RATE_PERCENT = 5, /* of the cluster's rate: for lists and the CRD */
 	EXIT_USAGE = 2,
 };

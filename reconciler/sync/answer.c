@@ -95,6 +95,7 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 	/* Whatever the answer says, the object may be there: an earlier try may have come late, and a duplicate create
 	 * under a full quota answers 403. Only 429 comes from in front of it all. */
 	slot->verify = answer->http_status != HTTP_TOO_MANY_REQUESTS;
+	slot->poll_ms = 0; /* this wait is the creates' backoff, not a poll */
 	backoff_fail(&framework->creates, random, time->boot_ms, answer->retry_after_ms);
 	framework->create_window = 1;
 	framework->sweep = true;

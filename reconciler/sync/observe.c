@@ -12,9 +12,11 @@
 
 static void set_problem(struct framework *framework, const char *problem)
 {
-	if (problem != NULL && (framework->problem == NULL || strcmp(framework->problem, problem) != 0))
+	if (problem != NULL && (framework->problem == NULL || strcmp(framework->problem, problem) != 0)) {
 		log_error("[%s/%s]: nothing of this Framework is acted on: %s", framework->ns, framework->name,
 			  problem);
+		framework->problem_told = false;
+	}
 	mem_replace(&framework->problem, problem);
 }
 

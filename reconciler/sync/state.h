@@ -97,6 +97,7 @@ struct framework {
 	char *spec_text;     /* JSON, for snapshots and pod templates */
 	struct framework_spec spec;
 	char *problem;                   /* why nothing of it is acted on (malformed spec or status); NULL: sound */
+	bool problem_told;               /* by an Event */
 	struct pod_template **templates; /* one per spec role, compiled when first needed; NULL: none */
 
 	/* The status, ahead of the server's by version - written changes. */
@@ -112,6 +113,7 @@ struct framework {
 	uint64_t decided;  /* version that holds the present state of the Framework */
 	bool fenced;       /* no create or delete before one write has succeeded under this grant (DESIGN.md §3) */
 	bool fence_wanted; /* something waits for the fence */
+	bool proven;       /* a write of ours has succeeded: the stored status is ours, or is overwritten by ours */
 
 	struct slot config_map;
 	struct slot *slots;   /* Pods by name */

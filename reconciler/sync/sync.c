@@ -568,8 +568,15 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	};
 
 	plan_reset(plan);
-	if (!framework->exists || framework->problem != NULL)
+	if (!framework->exists)
 		return;
+	if (framework->problem != NULL) {
+		if (!framework->problem_told)
+			plan_event(plan, true, "Malformed", "Nothing of this Framework is acted on: %.768s",
+				   framework->problem);
+		framework->problem_told = true;
+		return;
+	}
 	/* What waits for the fence is not looked at again before a write has succeeded. */
 	framework->fence_wanted = framework->fenced && framework->waiting != NULL;
 	if (time->boot_ms >= framework->sweep_at_ms) {

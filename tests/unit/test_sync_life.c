@@ -472,6 +472,29 @@ static void test_deleting_framework(void **state)
 	world_end(&w);
 }
 
+/* A Framework that makes no sense is told of, once for each reason, and left alone; mended, it goes on. */
+static void test_malformed(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, "{'taskRoles':[{'name':'a','taskNumber':1},{'name':'a','taskNumber':2}]}");
+	world_settle(&w);
+	assert_int_equal(w.writes, 0);
+	assert_calls(&w, "");
+	assert_int_equal(strncmp(w.events.data, "Malformed: Nothing of this Framework is acted on: ", 50), 0);
+	world_clear_log(&w);
+	world_round(&w);
+	assert_int_equal(w.events.len, 0);
+	world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':'many'}]}");
+	world_round(&w);
+	assert_int_equal(strncmp(w.events.data, "Malformed: ", 11), 0);
+	world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}");
+	world_settle(&w);
+	assert_state(&w, STATE_PREPARING);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -490,6 +513,7 @@ int main(void)
 		cmocka_unit_test(test_no_tasks),
 		cmocka_unit_test(test_retention),
 		cmocka_unit_test(test_deleting_framework),
+		cmocka_unit_test(test_malformed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
