@@ -188,7 +188,7 @@ static bool content_changed(const struct api_resource *resource, const json_t *o
 /* The object that a PUT to /status makes: only status (for built-in kinds also labels, annotations, finalizers). */
 static json_t *with_status(struct api_object *old, const json_t *json)
 {
-	static const char *const also[] = {"labels", "annotations", "finalizers"};
+	static const char *const also[] = {"uid", "labels", "annotations", "finalizers"};
 	json_t *merged = api_object_copy(old);
 	json_t *status = json_object_get(json, "status");
 	json_t *metadata = json_object_get(merged, "metadata");
