@@ -69,7 +69,7 @@ create() { # jq-program [jq arguments...]
     local program=$1 body
     shift
     while read -r body; do
-        api POST "$(frameworks_path)" "$body" >/dev/null
+        api POST "$(frameworks_path)" "$body" >"$RUN/out/$scenario.created" || { cat "$RUN/out/$scenario.created"; return 1; }
     done < <(jq -cn "$@" "$JQ_WORDS $program")
 }
 

@@ -87,10 +87,10 @@ succeeded 0 Pod succeeded
 EOT
 )"
     # The details of the Pod beside them; and what clients do with the text (FRAMEWORK.md §19).
-    expect "pod details" "$(framework f '.status.attemptStatus.taskRoleStatuses[] | select(.name == "unmatched" or .name == "succeeded") |
-        .taskStatuses[0].attemptStatus.completionStatus.pod | tostring')" \
-        '{"containers":[{"name":"c","reason":"Odd","message":"sad \"tale\"","code":77}]}
-{"containers":[{"name":"c","reason":"Completed","code":0}]}'
+    expect "pod details" "$(get_framework f | jq -cS '.status.attemptStatus.taskRoleStatuses[] | select(.name == "unmatched" or .name == "succeeded") |
+        .taskStatuses[0].attemptStatus.completionStatus.pod')" \
+        '{"containers":[{"code":77,"message":"sad \"tale\"","name":"c","reason":"Odd"}]}
+{"containers":[{"code":0,"name":"c","reason":"Completed"}]}'
     expect "matched as JSON" "$(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[0].attemptStatus.completionStatus.diagnostics |
         capture("matched: (?<json>.*)"; "s").json | fromjson | .containers[0].code')" 200
 }
