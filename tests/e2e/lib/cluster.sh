@@ -81,7 +81,8 @@ start_kubelets() {
     launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node \
         --not-namespace "$REAL_NAMESPACE"
     launch kubelet-real "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --node-name node-real \
-        --mode real --root "$RUN/pods" --image-bin "$BUILD" --only-namespace "$REAL_NAMESPACE"
+        --mode real --root "$RUN/pods" --image-bin "$BUILD" --only-namespace "$REAL_NAMESPACE" \
+        --pod-env "KUBECONFIG=$RUN/cluster/kubeconfig"
 }
 
 # Each start has a log of its own: watcher-1.log, …
