@@ -154,8 +154,7 @@ void store_granted(struct reconciler *reconciler, const struct range_set *ranges
 	for (uint32_t range = 0; range < BUS_RANGE_MAX; range++)
 		if (range_set_has(ranges, range))
 			range_set_remove(&reconciler->ready, range);
-	HASH_ITER(hh, reconciler->items, item, next)
-	{
+	HASH_ITER(hh, reconciler->items, item, next) {
 		if (!range_set_has(ranges, item->range))
 			continue;
 		item->unseen = true;
@@ -163,6 +162,12 @@ void store_granted(struct reconciler *reconciler, const struct range_set *ranges
 		for (struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
 			slot->unseen = true;
 	}
+}
+
+/* Whether there is an object in it, or may be one in the answer to a call. */
+static bool slot_known(const struct slot *slot)
+{
+	return slot->meta != NULL || slot->call != CALL_NONE;
 }
 
 /* What the snapshot did not show does not exist at its version; what is known to be newer stays. */
@@ -176,13 +181,12 @@ static void drop_unseen(struct item *item, const struct bus_snapshot_end *end)
 	    version_compare(framework->resource_version, end->resource_version[KIND_FRAMEWORK]) <= 0)
 		framework_observe_absent(framework);
 	item->unseen = false;
-	if (framework->config_map.unseen && framework->config_map.meta != NULL)
+	if (framework->config_map.unseen && slot_known(&framework->config_map))
 		framework_observe_gone(framework, KIND_CONFIG_MAP, framework->config_map.name, "",
 				       end->resource_version[KIND_CONFIG_MAP], false);
 	framework->config_map.unseen = false;
-	HASH_ITER(hh, framework->slots, slot, next)
-	{
-		if (slot->unseen && slot->meta != NULL)
+	HASH_ITER(hh, framework->slots, slot, next) {
+		if (slot->unseen && slot_known(slot))
 			framework_observe_gone(framework, KIND_POD, slot->name, "", end->resource_version[KIND_POD],
 					       false);
 		slot->unseen = false;
@@ -197,8 +201,7 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 	for (uint32_t range = 0; range < BUS_RANGE_MAX; range++)
 		if (range_set_has(&end->ranges, range))
 			range_set_add(&reconciler->ready, range);
-	HASH_ITER(hh, reconciler->items, item, next)
-	{
+	HASH_ITER(hh, reconciler->items, item, next) {
 		if (!range_set_has(&end->ranges, item->range))
 			continue;
 		drop_unseen(item, end);
@@ -216,8 +219,7 @@ void store_revoked(struct reconciler *reconciler, const struct range_set *ranges
 	for (uint32_t range = 0; range < BUS_RANGE_MAX; range++)
 		if (range_set_has(ranges, range))
 			range_set_remove(&reconciler->ready, range);
-	HASH_ITER(hh, reconciler->items, item, next)
-	{
+	HASH_ITER(hh, reconciler->items, item, next) {
 		if (!range_set_has(ranges, item->range))
 			continue;
 		HASH_DEL(reconciler->items, item);
@@ -247,8 +249,7 @@ void store_free(struct reconciler *reconciler)
 	struct item *item;
 	struct item *next;
 
-	HASH_ITER(hh, reconciler->items, item, next)
-	{
+	HASH_ITER(hh, reconciler->items, item, next) {
 		HASH_DEL(reconciler->items, item);
 		item_free(item);
 	}

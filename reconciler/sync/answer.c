@@ -58,6 +58,15 @@ static void observe(struct framework *framework, const struct call *call, const 
 	}
 }
 
+/* Foreground deletion of the ConfigMap may have passed over an object whose creation ended only now. */
+static void mark_straggler(const struct framework *framework, struct slot *slot)
+{
+	const struct object_meta *config_map = framework->config_map.meta;
+
+	slot->straggler = slot->meta != NULL && (framework->status.attempt.completion != NULL || config_map == NULL ||
+						 config_map->deletion_time != 0);
+}
+
 /* ---- creates ---- */
 
 static void create_succeeded(struct framework *framework, struct slot *slot, const struct call *call,
@@ -67,6 +76,7 @@ static void create_succeeded(struct framework *framework, struct slot *slot, con
 		slot->verify = true; /* done, but by which uid is unreadable */
 	else
 		observe(framework, call, answer->object, true);
+	mark_straggler(framework, slot);
 	backoff_reset(&framework->creates);
 	if (framework->create_window == 0)
 		return;
@@ -108,12 +118,16 @@ static void got(struct framework *framework, struct slot *slot, const struct cal
 {
 	const char *uid = json_str(json_object_get(answer->object, "metadata"), "uid");
 
+	bool verified = slot->verify;
+
 	backoff_reset(&framework->others);
 	slot->verify = false;
 	if (call->uid != NULL && uid != NULL && strcmp(call->uid, uid) != 0)
 		slot_gone(slot, call->uid);
 	if (answer->object != NULL)
 		observe(framework, call, answer->object, true);
+	if (verified)
+		mark_straggler(framework, slot);
 }
 
 static void got_nothing(struct framework *framework, struct slot *slot, const struct call *call)

@@ -127,10 +127,21 @@ bool framework_observe(struct framework *framework, const json_t *object, enum o
 	return true;
 }
 
+/* Nobody waits for them any more, and no event will tell of their going. */
+static void forget_lost(struct framework *framework)
+{
+	if (framework->config_map.lost)
+		slot_clear(&framework->config_map);
+	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		if (slot->lost)
+			slot_clear(slot);
+}
+
 void framework_observe_absent(struct framework *framework)
 {
 	if (framework->uid != NULL)
 		mem_replace(&framework->gone_uid, framework->uid);
+	forget_lost(framework);
 	framework_forget(framework);
 	pod_templates_free(framework);
 	framework_spec_free(&framework->spec);
@@ -144,10 +155,13 @@ void framework_observe_absent(struct framework *framework)
 	framework->deletion_time = 0;
 }
 
-/* Whether a newly seen object says anything new about the slot. */
-static bool is_news(const struct slot *slot, const struct object_meta *meta)
+/* Whether a newly seen object says anything new about the slot. An answer may come after the news that its object is
+ * gone; what lacks our label is in no list, though. */
+static bool is_news(const struct slot *slot, const struct object_meta *meta, bool lost)
 {
 	if (slot->gone_uid != NULL && strcmp(slot->gone_uid, meta->uid) == 0)
+		return false;
+	if (!lost && version_compare(meta->resource_version, slot->absent_version) < 0)
 		return false;
 	return slot->meta == NULL || version_compare(meta->resource_version, slot->meta->resource_version) > 0;
 }
@@ -157,10 +171,12 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 {
 	bool deleted = false;
 	bool forced = false;
+	bool straggler = false;
 
 	if (slot->meta != NULL && strcmp(slot->meta->uid, meta->uid) == 0) {
 		deleted = slot->deleted;
 		forced = slot->forced;
+		straggler = slot->straggler;
 	} else if (slot->meta != NULL) {
 		mem_replace(&slot->gone_uid, slot->meta->uid);
 		slot->conflict_reported = false;
@@ -168,6 +184,7 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 	slot_clear(slot);
 	slot->deleted = deleted;
 	slot->forced = forced;
+	slot->straggler = straggler;
 	slot->confirmed_absent = false;
 }
 
@@ -175,7 +192,7 @@ void framework_observe_pod(struct framework *framework, struct pod *pod, bool lo
 {
 	struct slot *slot = slot_find(framework, pod->meta.name);
 
-	if (!is_news(slot, &pod->meta)) {
+	if (!is_news(slot, &pod->meta, lost)) {
 		pod_free(pod);
 		return;
 	}
@@ -190,7 +207,7 @@ void framework_observe_config_map(struct framework *framework, struct config_map
 {
 	struct slot *slot = &framework->config_map;
 
-	if (strcmp(slot->name, config_map->meta.name) != 0 || !is_news(slot, &config_map->meta)) {
+	if (strcmp(slot->name, config_map->meta.name) != 0 || !is_news(slot, &config_map->meta, lost)) {
 		config_map_free(config_map);
 		return;
 	}
@@ -218,6 +235,8 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 		if (slot == NULL)
 			slot = slot_find(framework, name);
 	}
+	if (version_compare(version, slot->absent_version) > 0)
+		mem_replace(&slot->absent_version, version);
 	if (certain && uid[0] != '\0') {
 		slot_gone(slot, uid);
 	} else if (slot->meta != NULL && !slot->lost && (uid[0] == '\0' || strcmp(slot->meta->uid, uid) == 0) &&

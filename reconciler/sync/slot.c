@@ -122,6 +122,7 @@ void slot_clear(struct slot *slot)
 	slot->deleted = false;
 	slot->forced = false;
 	slot->lost = false;
+	slot->straggler = false;
 }
 
 void slot_delete(struct framework *framework, struct slot *slot)
@@ -130,6 +131,7 @@ void slot_delete(struct framework *framework, struct slot *slot)
 	slot_clear(slot);
 	free(slot->name);
 	free(slot->gone_uid);
+	free(slot->absent_version);
 	create_error_free(slot->error);
 	free(slot);
 }

@@ -90,6 +90,7 @@ void slot_send_get(struct round *round, struct slot *slot, const char *uid)
 		return;
 	}
 	slot->poll_ms = round->time.boot_ms + POLL_MS;
+	mem_replace(&slot->absent_version, NULL); /* what it finds is newer than that news */
 	send(round, slot, CALL_GET_POD, uid, false);
 }
 

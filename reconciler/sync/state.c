@@ -359,6 +359,7 @@ void framework_forget(struct framework *framework)
 	framework->written = framework->version;
 	framework->write_by_ms = INT64_MAX;
 	framework->retention_sent = false;
+	framework->proven = false;
 	backoff_reset(&framework->creates);
 	backoff_reset(&framework->others);
 	framework->create_window = 0;
@@ -398,10 +399,11 @@ void framework_free(struct framework *framework)
 	if (framework == NULL)
 		return;
 	HASH_ITER(hh, framework->slots, slot, next)
-	slot_delete(framework, slot);
+		slot_delete(framework, slot);
 	slot_clear(&framework->config_map);
 	free(framework->config_map.name);
 	free(framework->config_map.gone_uid);
+	free(framework->config_map.absent_version);
 	create_error_free(framework->config_map.error);
 	framework_forget(framework);
 	pod_templates_free(framework);

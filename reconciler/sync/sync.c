@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/version.h"
 #include "common/framework/codes.h"
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
@@ -156,6 +157,34 @@ static void config_map_awaited(struct round *round, bool gone)
 	attempt_complete(round, completion, true);
 }
 
+/* Whether the Pod was there after the ConfigMap was not: its create came late, or was sent with an old view. */
+static bool outlives_config_map(const struct framework *framework, const struct slot *slot)
+{
+	return slot_ours(slot, framework->status.attempt.config_map_uid) &&
+	       (slot->straggler ||
+		(framework->config_map.absent_version != NULL &&
+		 version_compare(slot->meta->resource_version, framework->config_map.absent_version) > 0));
+}
+
+/* The ConfigMap is gone, and with it, by foreground deletion, all Pods that were there then. The attempt is not over
+ * before creates that are still on their way have come, too, and what they made is gone. */
+static bool stragglers_gone(struct round *round)
+{
+	struct framework *framework = round->framework;
+	bool gone = framework->creates_on_way == 0;
+
+	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next) {
+		if (slot->verify) {
+			slot_send_get(round, slot, NULL);
+			gone = false;
+		} else if (outlives_config_map(framework, slot)) {
+			slot_send_delete(round, slot);
+			gone = false;
+		}
+	}
+	return gone;
+}
+
 static void look_at_config_map(struct round *round)
 {
 	struct framework *framework = round->framework;
@@ -180,7 +209,7 @@ static void look_at_config_map(struct round *round)
 		config_map_awaited(round, slot->gone_uid != NULL && strcmp(slot->gone_uid, uid) == 0);
 		return;
 	}
-	if (uid == NULL || slot_confirm_gone(round, slot, uid))
+	if (uid == NULL || (slot_confirm_gone(round, slot, uid) && stragglers_gone(round)))
 		attempt_complete(
 			round,
 			completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED, "ConfigMap was deleted by others"),
@@ -342,7 +371,8 @@ static void free_idle_slots(struct framework *framework)
 	{
 		slot->dirty = false;
 		slot->waiting = false;
-		if (slot->meta == NULL && slot->call == CALL_NONE)
+		/* no event would tell of one without our label, whose going is not waited for any more */
+		if ((slot->meta == NULL || slot->lost) && slot->call == CALL_NONE)
 			slot_delete(framework, slot);
 	}
 }

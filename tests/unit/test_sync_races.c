@@ -1,0 +1,126 @@
+/* Races that the simulator found (tests/sim): what is on its way while an owner changes, an attempt ends or an answer
+ * is late. */
+#include "tests/unit/sync_world.h"
+
+#define NEVER ",'frameworkAttemptCompletionPolicy':{}"
+
+/* Up to the point where n Pods are about to be created. */
+static void begin_creating(struct world *w, int n)
+{
+	world_begin_of(w, n, NEVER, "", "");
+	world_round(w);
+	world_write(w);
+	world_round(w);
+	world_carry(w);
+	world_round(w);
+	assert_int_equal(w->queued, n);
+}
+
+/* A new owner starts from an old view; what the former one wrote meanwhile goes before what the new one made of it.
+ * (Overwriting it took statuses back: a finished Task ran again.) */
+static void test_former_owner_wrote(void **state)
+{
+	struct world w;
+	cleanup_json json_t *old = NULL;
+
+	(void)state;
+	begin_creating(&w, 1);
+	world_settle(&w);
+	old = json_deep_copy(w.object);
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_settle(&w);
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_round(&w);
+	world_write(&w);
+	framework_observe_absent(w.framework);
+	framework_free(w.framework);
+	w.framework = framework_new(WORLD_NS, WORLD_NAME);
+	framework_observe(w.framework, old, OBSERVED_EVENT);
+	framework_fence(w.framework);
+	world_tell_config_map(&w);
+	world_round(&w);
+	world_write(&w); /* 409: the view was old */
+	assert_true(w.unsure);
+	world_write(&w);
+	assert_task(&w, 0, 0, STATE_DELETION_PENDING);
+	assert_json(json_at(w.object, "status.attemptStatus.taskRoleStatuses.0.taskStatuses.0.state"),
+		    "'AttemptDeletionPending'");
+	world_end(&w);
+}
+
+/* The ConfigMap goes while a Pod's create is on its way: the attempt is not over before its Pod is gone, too. (A retry
+ * ran beside it.) */
+static void test_create_outlives_config_map(void **state)
+{
+	struct world w;
+	struct call create;
+	struct call_answer answer = {.sent = true, .http_status = 201, .reason = "", .message = "", .body = ""};
+	cleanup_free char *text = NULL;
+
+	(void)state;
+	begin_creating(&w, 1);
+	w.slow_kubelet = true;
+	create = w.queue[0]; /* it is on its way from now on */
+	w.queued = 0;
+	text = mem_printf("{'metadata':{'name':'f-a-0','uid':'late','labels':{'FC_FRAMEWORK_NAME':'f'},"
+			  "'ownerReferences':[{'kind':'ConfigMap','name':'f-attempt','uid':'%s','controller':true}]},"
+			  "'spec':{},'status':{'phase':'Pending'}}",
+			  w.framework->status.attempt.config_map_uid);
+	world_config_map_gone(&w);
+	world_settle(&w);
+	assert_true(w.framework->status.state < STATE_ATTEMPT_COMPLETED);
+	world_put(&w, text, false); /* it comes now */
+	answer.object = world_pod(&w, "f-a-0");
+	framework_answer(w.framework, &create, &answer, &w.time, &w.random);
+	world_drop_call(&create);
+	world_settle(&w);
+	assert_int_equal(w.made[CALL_DELETE_POD], 1);
+	assert_true(w.framework->status.state < STATE_ATTEMPT_COMPLETED);
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	world_end(&w);
+}
+
+/* The answer to a create comes after the news that nothing of that name exists any more, at a later version. (It made
+ * a ghost that held the name for ever.) */
+static void test_answer_after_absence(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_creating(&w, 1);
+	w.mute = true;
+	w.rv = 1000; /* the create is carried out at 1001 … */
+	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "2000", false);
+	world_carry(&w);
+	assert_null(slot_find(w.framework, "f-a-0")->meta);
+	world_end(&w);
+}
+
+/* A Pod without its label is known by a GET only: when its attempt is over nobody waits for it any more. */
+static void test_lost_is_forgotten(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_creating(&w, 1);
+	world_settle(&w);
+	world_pod_unlabel(&w, "f-a-0");
+	world_settle(&w);
+	framework_observe_absent(w.framework);
+	assert_null(slot_find(w.framework, "f-a-0")->meta);
+	world_end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_former_owner_wrote),
+		cmocka_unit_test(test_create_outlives_config_map),
+		cmocka_unit_test(test_answer_after_absence),
+		cmocka_unit_test(test_lost_is_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
