@@ -486,7 +486,8 @@ void peer_receive(struct peer *peer, const struct bus_head *head, const char *bo
 		on_refuse(peer, body, body_len);
 		return;
 	}
-	if (head->sequence != peer->heard_sequence + 1) {
+	/* one that leaves holds nothing that a lost message could be about, and does not come back */
+	if (head->sequence != peer->heard_sequence + 1 && peer->state != PEER_LEAVING) {
 		peer->counters.sequence_gaps++;
 		log_warning("missed messages of the watcher: saying HELLO again");
 		hello(peer);
