@@ -62,8 +62,7 @@ void router_reap(struct router *router)
 	struct connection *peer;
 	struct connection *next;
 
-	HASH_ITER(hh, router->peers, peer, next)
-	{
+	HASH_ITER(hh, router->peers, peer, next) {
 		if (!peer->gone)
 			continue;
 		router->counters.peers_lost++;
@@ -169,8 +168,7 @@ void router_flush(struct router *router)
 	struct connection *next;
 	bool lost = false;
 
-	HASH_ITER(hh, router->peers, peer, next)
-	{
+	HASH_ITER(hh, router->peers, peer, next) {
 		while (tell_next(router, peer))
 			;
 		lost = lost || peer->gone;
@@ -238,6 +236,17 @@ static void assign(struct router *router, struct connection *peer, uint64_t vers
 		put_snapshot(router, peer, fresh);
 }
 
+void router_relisted(struct router *router)
+{
+	struct connection *peer;
+	struct connection *next;
+
+	HASH_ITER(hh, router->peers, peer, next)
+		if (!peer->gone && peer->role == BUS_ROLE_RECONCILER && !range_set_empty(&peer->ranges))
+			assign(router, peer, peer->told_version, &peer->ranges, &peer->ranges);
+	router_reap(router);
+}
+
 static void update_peer(struct router *router, struct connection *peer)
 {
 	struct range_set all = {0};
@@ -270,7 +279,7 @@ void router_update(struct router *router)
 		return;
 	shard_table_update(router->shards, router_now(router));
 	HASH_ITER(hh, router->peers, peer, next)
-	if (!peer->gone)
-		update_peer(router, peer);
+		if (!peer->gone)
+			update_peer(router, peer);
 	router_reap(router);
 }

@@ -253,7 +253,14 @@ static void on_live(void *arg, bool live)
 	router_set_live(watcher->router, live);
 }
 
-static const struct streams_handler streams_handler = {.synced = on_synced, .live = on_live};
+static void on_relisted(void *arg)
+{
+	struct watcher *watcher = arg;
+
+	router_relisted(watcher->router);
+}
+
+static const struct streams_handler streams_handler = {.synced = on_synced, .relisted = on_relisted, .live = on_live};
 
 static void on_established(void *arg)
 {

@@ -50,6 +50,9 @@ void router_receive(void *router, const unsigned char *id, size_t id_len, const 
 		    size_t body_len);
 /* The cache is complete for the first time: from now on ranges are granted. */
 void router_synced(struct router *router);
+/* A list came in the place of a stream's history. What was created and deleted in between only the reconciler knows of
+ * that created it: all of them are shown the full state again, which says what does not exist. */
+void router_relisted(struct router *router);
 /* Whether all streams are live: told to the peers with each PONG. */
 void router_set_live(struct router *router, bool live);
 /* Pool slots: shard_table_expect(), shard_table_dead(). */

@@ -67,8 +67,10 @@ static void on_list_end(void *arg, const char *resource_version)
 
 	cache_list_end(streams->cache, stream->kind, resource_version);
 	stream->synced = true;
-	if (streams->synced)
+	if (streams->synced) {
+		streams->handler->relisted(streams->arg);
 		return;
+	}
 	for (size_t kind = 0; kind < KIND_COUNT; kind++)
 		if (!streams->kinds[kind].synced)
 			return;

@@ -13,6 +13,7 @@ struct streams;
 
 struct streams_handler {
 	void (*synced)(void *arg);          /* once: every kind was listed */
+	void (*relisted)(void *arg);        /* afterwards: a kind was listed again */
 	void (*live)(void *arg, bool live); /* whether all three watches are connected; when it changes */
 };
 
