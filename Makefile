@@ -50,7 +50,7 @@ TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-demo
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all deps demo test test-unit test-e2e test-kubernetes lint format install clean programs
+.PHONY: all deps demo test test-unit test-sim test-e2e test-kubernetes sim mutants lint format install clean programs
 .DELETE_ON_ERROR:
 
 all: $(PROGRAMS) $(TEST_PROGRAMS)
@@ -129,6 +129,17 @@ test-e2e: $(E2E_PROGRAMS)
 test-kubernetes: $(E2E_PROGRAMS)
 	tests/kubernetes/cluster_test.sh
 	BUILD=$(BUILD) tests/e2e/run.sh kubernetes $(SCENARIOS)
+
+# The simulator: SEEDS seeds from SEED on. A failing one is replayed by fc-sim --seed N.
+sim: $(BUILD)/fc-sim
+	$< --seeds $(or $(SEEDS),2000) --first $(or $(SEED),1) --jobs $$(nproc)
+
+test-sim: $(BUILD)/fc-sim
+	$< --seeds 1500 --jobs $$(nproc)
+
+# Deliberate bugs, each of which the simulator must find.
+mutants:
+	BUILD=$(BUILD) tests/sim/mutants.sh
 
 lint:
 	tests/lint.sh

@@ -31,13 +31,14 @@ run() {
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit sanitized embedded kubernetes)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit sim sanitized embedded kubernetes)
 jobs=-j$(nproc)
 for stage in "${stages[@]}"; do
 	case $stage in
 	build) run build make "$jobs" all ;;
 	lint) run lint make "$jobs" lint ;;
 	unit) run unit make "$jobs" test-unit ;;
+	sim) run sim make "$jobs" test-sim ;;
 	sanitized) run sanitized make "$jobs" test-unit SANITIZE=address,undefined BUILD=build/sanitized ;;
 	embedded) run embedded make test-e2e ;;
 	kubernetes) run kubernetes make test-kubernetes ;;

@@ -107,7 +107,7 @@ static void stamp(struct world *world, json_t *object)
 	json_object_set_new(json_object_get(object, "metadata"), "resourceVersion", json_string(text));
 }
 
-static void record(struct world *world, enum object_kind kind, json_t *object, bool gone, bool was_labelled)
+static void record(struct world *world, enum object_kind kind, json_t *object, bool gone, json_t *before)
 {
 	size_t place = world->version - VERSION_BASE - 1;
 
@@ -121,7 +121,8 @@ static void record(struct world *world, enum object_kind kind, json_t *object, b
 		.gone = gone,
 		.json = json_incref(object),
 		.labelled = labelled(object),
-		.was_labelled = was_labelled,
+		.was_labelled = before != NULL && labelled(before),
+		.before = json_incref(before),
 	};
 	world->changed = true;
 	watcher_news(world);
@@ -172,7 +173,7 @@ struct object *api_create(struct world *world, enum object_kind kind, json_t *js
 	object->next = world->objects;
 	world->objects = object;
 	trace(world, "created %s %s at %" PRIu64, object->uid, object->name, object->version);
-	record(world, kind, json, false, false);
+	record(world, kind, json, false, NULL);
 	if (kind == KIND_POD)
 		kubelet_pod_created(world, object);
 	if (kind != KIND_FRAMEWORK)
@@ -182,14 +183,14 @@ struct object *api_create(struct world *world, enum object_kind kind, json_t *js
 
 void api_replace(struct world *world, struct object *object, json_t *changed)
 {
-	bool was_labelled = labelled(object->json);
+	json_t *before = object->json;
 
 	stamp(world, changed);
-	json_decref(object->json);
 	object->json = changed;
 	object->version = world->version;
 	read_object(object);
-	record(world, object->kind, changed, false, was_labelled);
+	record(world, object->kind, changed, false, before);
+	json_decref(before);
 }
 
 static void gone(struct world *world, struct object *object)
@@ -204,7 +205,7 @@ static void gone(struct world *world, struct object *object)
 	}
 	stamp(world, last);
 	trace(world, "gone %s %s at %" PRIu64, object->uid, object->name, world->version);
-	record(world, object->kind, last, true, labelled(object->json));
+	record(world, object->kind, last, true, object->json);
 	json_decref(last);
 	json_decref(object->json);
 	free(object);
@@ -230,7 +231,7 @@ static void mark_deleting(struct world *world, struct object *object, int64_t gr
 		json_object_set_new(meta, "finalizers", json_pack("[s]", "foregroundDeletion"));
 	api_replace(world, object, changed);
 	trace(world, "deleting %s %s at %" PRIu64, object->uid, object->name, object->version);
-	if (object->kind == KIND_POD)
+	if (object->kind == KIND_POD && grace_sec > 0)
 		kubelet_pod_deleting(world, object);
 	collect_soon(world);
 }
@@ -250,6 +251,9 @@ void api_delete(struct world *world, struct object *object, int64_t grace_sec, b
 			return;
 		}
 		kubelet_pod_forced(world, object);
+		/* some servers write the deletionTimestamp before the object goes, some do not */
+		if (chance(world, 500))
+			mark_deleting(world, object, 0, false);
 		gone(world, object);
 		return;
 	}
@@ -332,6 +336,14 @@ static void answer_object(struct answer *out, int code, const struct wire *wire,
 	}
 }
 
+/* Nobody keeps a Framework that is deleted, and its ConfigMap, from going before a request on its way arrives. */
+static bool orphaned(struct world *world, const struct object *pod)
+{
+	const struct object *framework = find_uid(world, annotation(pod->json, "FC_FRAMEWORK_UID"));
+
+	return framework == NULL || (framework->deleting && find_uid(world, pod->owner_uid) == NULL);
+}
+
 static void handle_create(struct world *world, const struct wire *wire, enum object_kind kind, struct answer *out)
 {
 	struct error err;
@@ -356,7 +368,7 @@ static void handle_create(struct world *world, const struct wire *wire, enum obj
 		return;
 	}
 	object = api_create(world, kind, body);
-	object->late = wire->failed_late;
+	object->late = wire->failed_late || (kind == KIND_POD && orphaned(world, object));
 	if (kind == KIND_POD && object->late)
 		kubelet_mark_late(world, object->uid);
 	check_created(world, wire, object);
@@ -482,6 +494,8 @@ void api_free(struct world *world)
 {
 	for (uint64_t v = VERSION_BASE + 1; v <= world->version; v++)
 		json_decref(world->changes[v - VERSION_BASE - 1].json);
+	for (uint64_t v = VERSION_BASE + 1; v <= world->version; v++)
+		json_decref(world->changes[v - VERSION_BASE - 1].before);
 	free(world->changes);
 	while (world->objects != NULL) {
 		struct object *object = world->objects;

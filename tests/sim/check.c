@@ -295,7 +295,9 @@ void check_deletion(struct world *world, const struct wire *wire, const struct o
 	const json_t *held;
 	const char *uid;
 
-	if (object->kind == KIND_FRAMEWORK || force || wire->failed_late || framework == NULL ||
+	/* What lost its label is out of sight, as if deleted by others: it is deleted at once. */
+	if (object->kind == KIND_FRAMEWORK || force || object_framework_name(object->json) == NULL ||
+	    wire->failed_late || framework == NULL ||
 	    strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
 		return;
 	status = status_of(framework);
@@ -405,7 +407,8 @@ static void check_item(struct world *world, const struct object *object)
 		violated(world, "at rest %s sees a ConfigMap of %s", member->process.label, key);
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)
-			violated(world, "at rest %s sees Pod %s", member->process.label, slot->name);
+			violated(world, "at rest %s sees Pod %s %s%s", member->process.label, slot->meta->uid,
+				 slot->name, slot->lost ? " (lost)" : "");
 }
 
 void check_end(struct world *world)
@@ -423,6 +426,9 @@ void check_end(struct world *world)
 		if (!member->process.alive)
 			continue;
 		items += HASH_COUNT(member->reconciler.items);
+		for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next)
+			if (!item->framework->exists)
+				violated(world, "at rest %s keeps %s, which is gone", member->process.label, item->key);
 		if (member->reconciler.orphans != NULL || member->reconciler.waiting_first != NULL ||
 		    member->reconciler.calls_on_way != 0)
 			violated(world, "at rest %s has something on the way", member->process.label);

@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 #include "tests/sim/sim.h"
 
-enum { JOBS_MAX = 64, FAILURES_SHOWN = 20, SEED_SECONDS_MAX = 60 };
+enum { JOBS_MAX = 64, FAILURES_SHOWN = 20, SEED_SECONDS_MAX = 60, TWICE_EVERY = 50 };
 
 static const char usage[] = "Usage: fc-sim [options]\n"
 			    "Simulates whole clusters with faults, one for each seed.\n"
@@ -23,6 +23,7 @@ static const char usage[] = "Usage: fc-sim [options]\n"
 			    "  --first N    from which on (default 1)\n"
 			    "  --jobs N     in so many processes (default 1)\n"
 			    "  --seed N     this one alone, with a trace of all that happens\n"
+			    "  --calm       with --seed: a trace of the run without faults, too\n"
 			    "  --hash       with --seed: only the hash of its trace\n"
 			    "  --stop       at the first that fails\n";
 
@@ -33,6 +34,8 @@ struct report {
 	_Atomic uint64_t passed;
 };
 
+static bool trace_calm;
+
 /* Returns the hash of both runs. */
 static uint64_t run_seed(uint64_t seed, uint64_t *steps)
 {
@@ -42,7 +45,7 @@ static uint64_t run_seed(uint64_t seed, uint64_t *steps)
 	bool tracing = sim_tracing;
 	uint64_t hash;
 
-	sim_tracing = false;
+	sim_tracing = tracing && trace_calm;
 	hash = world_run(seed, true, calm, steps, tame);
 	sim_tracing = tracing;
 	hash = hash * 31 + world_run(seed, false, stormy, steps, tame);
@@ -67,10 +70,15 @@ static pid_t start_worker(struct report *report, uint64_t first, uint64_t end, u
 		return child;
 	for (uint64_t seed = first; seed < end; seed += stride) {
 		uint64_t steps = 0;
+		uint64_t hash;
 
 		alarm(SEED_SECONDS_MAX);
 		report->seed = seed;
-		run_seed(seed, &steps);
+		hash = run_seed(seed, &steps);
+		if (seed % TWICE_EVERY == 0 && run_seed(seed, &steps) != hash) {
+			fprintf(stderr, "seed %" PRIu64 ": a second run is not like the first\n", seed);
+			_exit(1);
+		}
 		report->steps += steps;
 		report->passed++;
 	}
@@ -131,10 +139,15 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"seeds", required_argument, NULL, 'n'}, {"first", required_argument, NULL, 'f'},
-		{"jobs", required_argument, NULL, 'j'},  {"seed", required_argument, NULL, 's'},
-		{"hash", no_argument, NULL, 'h'},        {"stop", no_argument, NULL, 'x'},
-		{"help", no_argument, NULL, '?'},        {NULL, 0, NULL, 0},
+		{"seeds", required_argument, NULL, 'n'},
+		{"first", required_argument, NULL, 'f'},
+		{"jobs", required_argument, NULL, 'j'},
+		{"seed", required_argument, NULL, 's'},
+		{"hash", no_argument, NULL, 'h'},
+		{"calm", no_argument, NULL, 'c'},
+		{"stop", no_argument, NULL, 'x'},
+		{"help", no_argument, NULL, '?'},
+		{NULL, 0, NULL, 0},
 	};
 	uint64_t count = 100;
 	uint64_t first = 1;
@@ -155,6 +168,7 @@ int main(int argc, char **argv)
 			first = strtoull(optarg, NULL, 10);
 			one = true;
 			break;
+		case 'c': trace_calm = true; break;
 		case 'h': hash_only = true; break;
 		case 'x': stop = true; break;
 		default: fputs(usage, stderr); return 2;

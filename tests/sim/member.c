@@ -6,6 +6,8 @@
 #include "reconciler/events.h"
 #include "tests/sim/sim.h"
 
+enum { DRAIN_LIMIT_MS = 10 * 1000 }; /* as reconciler/main.c */
+
 static struct world *world_of(const struct member *member)
 {
 	return member->process.world;
@@ -274,12 +276,19 @@ void member_kill(struct member *member, const char *why)
 		restart_later(member);
 }
 
+static void drained(struct world *world, void *arg)
+{
+	(void)world;
+	member_kill(arg, "has drained long enough");
+}
+
 void member_terminate(struct member *member)
 {
 	if (member->leaving)
 		return;
 	member->leaving = true;
 	trace(world_of(member), "%s: is told to end", member->process.label);
+	at(world_of(member), world_of(member)->now_ms + DRAIN_LIMIT_MS, &member->process, drained, NULL, member);
 	peer_leave(member->peer);
 	member_settle(member);
 }

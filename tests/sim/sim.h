@@ -89,6 +89,7 @@ struct change {
 	json_t *json;
 	bool labelled; /* has the label FC_FRAMEWORK_NAME now */
 	bool was_labelled;
+	json_t *before; /* NULL: it is new */
 };
 
 struct answer {

@@ -86,7 +86,21 @@ static void listed(struct world *world, void *arg)
 	json_t *object;
 
 	if (turn->life == stream->life) {
-		json_array_foreach(turn->list, i, object) cache_present(watcher->cache, stream->kind, object, NULL);
+		bool breaks = !calm(world) && chance(world, 100); /* between two pages */
+
+		json_array_foreach(turn->list, i, object)
+		{
+			if (breaks && chance(world, 300))
+				break;
+			cache_present(watcher->cache, stream->kind, object, NULL);
+		}
+		if (breaks) {
+			trace(world, "watcher: list of %s breaks", object_kind_name(stream->kind));
+			after(stream, pick(world, PAUSE_MS, PAUSE_MS * 2), go_on);
+			watcher_settle(watcher);
+			turn_free(turn);
+			return;
+		}
 		snprintf(version, sizeof(version), "%" PRIu64, turn->version);
 		trace(world, "watcher: list of %s at %s: %zu", object_kind_name(stream->kind), version,
 		      json_array_size(turn->list));
@@ -94,6 +108,8 @@ static void listed(struct world *world, void *arg)
 		stream->version = turn->version;
 		stream->floor = turn->version;
 		stream->listed = true;
+		if (watcher->synced)
+			router_relisted(watcher->router);
 		if (!watcher->synced && watcher->streams[0].listed && watcher->streams[1].listed &&
 		    watcher->streams[2].listed) {
 			watcher->synced = true;
@@ -155,8 +171,20 @@ static void progress(struct stream *stream, uint64_t version)
 	char text[24];
 
 	stream->version = version;
+	stream->floor = version;
 	snprintf(text, sizeof(text), "%" PRIu64, version);
 	cache_progress(stream->watcher->cache, stream->kind, text);
+}
+
+/* What leaves the selector is told of as it was, with the new version. */
+static void tell_unlabelled(const struct stream *stream, const struct change *change)
+{
+	cleanup_json json_t *object = json_copy(change->before);
+
+	json_object_set_new(object, "metadata", json_copy(json_object_get(object, "metadata")));
+	json_object_set(json_object_get(object, "metadata"), "resourceVersion",
+			json_path(change->json, "metadata", "resourceVersion", NULL));
+	cache_deleted(stream->watcher->cache, stream->kind, object, NULL);
 }
 
 /* One event of the watch. */
@@ -173,7 +201,9 @@ static void deliver(struct world *world, void *arg)
 			trace(world, "watcher: %s %s at %" PRIu64, meta_text(change->json, "uid"),
 			      change->gone ? "DELETED" : "present", change->version);
 			stream->gone_in_row = 0;
-			if (change->gone || (stream->kind != KIND_FRAMEWORK && !change->labelled))
+			if (stream->kind != KIND_FRAMEWORK && !change->labelled)
+				tell_unlabelled(stream, change);
+			else if (change->gone)
 				cache_deleted(stream->watcher->cache, stream->kind, change->json, NULL);
 			else
 				cache_present(stream->watcher->cache, stream->kind, change->json, NULL);

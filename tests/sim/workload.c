@@ -136,7 +136,7 @@ static void edit_framework(struct world *world, const struct action *action, str
 		if (role != NULL)
 			json_object_set_new(role, "frameworkAttemptCompletionPolicy",
 					    json_pack("{s:i,s:i}", "minFailedTaskCount", action->number - 1,
-						      "minSucceededTaskCount", 2 - action->number));
+						      "minSucceededTaskCount", (action->number + 2) % 4 - 1));
 	}
 	change_spec(world, object, spec);
 }
@@ -173,7 +173,11 @@ static void trouble_dependents(struct world *world, const struct action *action,
 	case DEED_DELETE_POD: api_delete(world, object, -1, false); break;
 	case DEED_FORCE_POD: api_delete(world, object, 0, false); break;
 	case DEED_DELETE_CONFIG_MAP: api_delete(world, object, -1, true); break;
-	default: strip_label(world, object); break;
+	default:
+		/* of one that is deleting, nobody could tell that it has not gone */
+		if (!object->deleting)
+			strip_label(world, object);
+		break;
 	}
 }
 
