@@ -205,3 +205,49 @@ put_status() { # framework
     api PUT "$(frameworks_path)/$1" "$(get_framework "$1" | jq -c --arg compressed "$compressed" '.status.attemptStatus |= (.taskRoleStatuses = null |
         .taskRoleStatusesCompressed = $compressed)')" >/dev/null
 }
+
+# Entries of a user's own in podFailureSpec: the first that matches wins, predefined codes before all; parts are anded,
+# containers matched by some; open ranges; inline flags; regexes search. (The rest of the syntax: unit tests.)
+run_failure_spec() {
+    own_cluster
+    cat >config.yaml <<'EOT'
+kubeClientQps: 10000
+kubeClientBurst: 10000
+podFailureSpec:
+- {code: 50, phrase: Both, type: {attributes: [Transient]}, podPatterns: [{containers: [{nameRegex: ^c$, codeRange: {min: 40, max: 60}}, {nameRegex: ^setup$, codeRange: {min: 0, max: 0}}]}]}
+- {code: 51, phrase: High, podPatterns: [{containers: [{codeRange: {min: 240}}]}]}
+- {code: 52, phrase: Low, podPatterns: [{containers: [{codeRange: {min: 1, max: 3}, messageRegex: '(?msi)^second.*end$'}]}]}
+- {code: 53, phrase: Signalled, type: {attributes: []}, podPatterns: [{containers: [{signalRange: {min: 5, max: 9}}]}, {reasonRegex: 'Never'}]}
+- {code: 54, phrase: ByName, podPatterns: [{nameRegex: '-named-[0-9]+$', containers: [{codeRange: {min: 20, max: 29}}]}]}
+- {code: 55, phrase: ByMessage, podPatterns: [{reasonRegex: '(?i)odd', messageRegex: 'né+'}]}
+- {code: 56, phrase: Later, podPatterns: [{containers: [{codeRange: {min: 240}}]}]}
+- {code: 57, phrase: Predefined, podPatterns: [{containers: [{codeRange: {min: 200, max: 210}}]}]}
+EOT
+    start_watcher
+    create '
+        def failing($name; $told): role($name; 1; {"run-seconds": 0} + $told) | policy(-1; -1);
+        fw("f"; [
+            (failing("both"; {"exit-code": 45}) | .task.pod.spec.initContainers = [{name: "setup", image: "i"}]),
+            failing("half"; {"exit-code": 45}),
+            failing("high"; {"exit-code": 255}),
+            failing("low"; {"exit-code": 2, message: "first\nSECOND line\nthe END"}),
+            failing("lownot"; {"exit-code": 2, message: "only"}),
+            failing("signal"; {signal: 9}),
+            failing("named"; {"exit-code": 22}),
+            failing("other"; {"exit-code": 22}),
+            (failing("message"; {"pod-reason": "VeryODDly", "pod-message": "il est née à Gênes"}) | del(.task.pod.metadata.annotations["testkubelet/run-seconds"])),
+            failing("predefined"; {"exit-code": 200})])'
+    wait_completed f
+    framework f '.status.attemptStatus.taskRoleStatuses[] | .name as $name | .taskStatuses[0].attemptStatus.completionStatus |
+        "\($name) \(.code) \(.phrase) \(.type.attributes) \(.diagnostics | sub("^Pod failed: PodPattern "; "") | sub("unmatched: .*"; "unmatched"))"' >"$RUN/out/$scenario.found"
+    expect_lines "what the entries make of them" "$(<"$RUN/out/$scenario.found")" 'both 50 Both ["Transient"] matched: {"containers":[{"name":"c","code":45},{"name":"setup","code":0}]}
+half 45 ContainerUnrecognizedFailed [] unmatched
+high 51 High null matched: {"containers":[{"code":255}]}
+low 52 Low null matched: {"containers":[{"message":"SECOND line\nthe END","code":2}]}
+lownot 2 ContainerUnrecognizedFailed [] unmatched
+signal 53 Signalled [] matched: {"containers":[{"signal":9}]}
+named 54 ByName null matched: {"name":"-named-0","containers":[{"code":22}]}
+other 22 ContainerUnrecognizedFailed [] unmatched
+message 55 ByMessage null matched: {"reason":"ODD","message":"né"}
+predefined 200 ContainerTransientFailed ["Transient"] matched: {"containers":[{"name":"c","code":200}]}'
+}

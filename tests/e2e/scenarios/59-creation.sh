@@ -136,3 +136,42 @@ clear_faults() {
         curl -sSf -X DELETE "$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")/fc-testapi/faults/$id" >/dev/null
     done <"$RUN/out/$scenario.faults"
 }
+
+# Answers the controller's next status writes in the namespace so.
+fault_status() { # count action
+    curl -sSf -X POST "$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")/fc-testapi/faults" -d "$(jq -cn --argjson count "$1" --argjson action "$2" \
+        --arg namespace "$NS" '{match: {verb: "update", resource: "frameworks", subresource: "status", namespace: $namespace}, count: $count, action: $action}')" >/dev/null
+}
+
+# Status writes that fail, or whose answer is lost: nothing runs twice, nothing is lost.
+run_status_writes_failing() {
+    only_embedded
+    record pods
+    local name action
+    while read -r name action; do
+        fault_status 3 "$action"
+        create 'fw($name; [role("a"; 2; ends(0; "1,0")) | task_retry(false; 1)])' --arg name "$name"
+        wait_completed "$name"
+        expect "$name" "$(framework "$name" "[.status.attemptStatus.completionStatus.code, .status.retryPolicyStatus.totalRetriedCount, ($TASKS.retryPolicyStatus.totalRetriedCount)] | tostring")" "[0,0,1,1]"
+    done <<'EOT'
+conflict {"status": 409}
+internal {"status": 500}
+cut {"cut": true}
+unanswered {"cutAnswer": true}
+missing {"status": 404}
+EOT
+    end_records
+    expect "Pods made" "$(jq -r 'select(.type == "ADDED").object.metadata.uid' "$RUN/out/$scenario.pods" | sort -u | wc -l)" 20
+}
+
+# The server finds the status too large: it is compressed.
+run_status_too_large() {
+    only_embedded
+    fault_status 1 '{"status": 413, "reason": "RequestEntityTooLarge"}'
+    create 'fw("refused"; [role("a"; 2; {})])'
+    wait_framework refused 15 '.status.attemptStatus | .taskRoleStatuses == null and .taskRoleStatusesCompressed != null'
+    wait_event refused StatusTooLarge compressed
+    fault_status 1 '{"status": 500, "message": "etcdserver: request is too large"}'
+    create 'fw("etcd"; [role("a"; 1; {})])'
+    wait_framework etcd 15 '.status.attemptStatus.taskRoleStatusesCompressed != null'
+}
