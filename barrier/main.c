@@ -27,7 +27,9 @@ enum {
 	CONNECTIONS_DEFAULT = 12000,
 	WAITERS_DEFAULT = 10000,
 	LIMIT_MAX = 1000 * 1000,
-	QPS_DEFAULT = 200, /* of reviews and looks; beside kubeClientQps, which is the reconcilers' */
+	HEAD_DEFAULT = 4096, /* each waiter holds that much memory; room for tokens of 3 000 bytes */
+	HEAD_LEAST = 1024,
+	QPS_DEFAULT = 500, /* of reviews, mostly; beside kubeClientQps, which is the reconcilers' */
 	BURST_DEFAULT = 1000,
 	ACCESS_ENTRIES = 20000,
 	END_MS = 300, /* for the last answers to go out */
@@ -46,7 +48,8 @@ static const char usage[] =
 	"  --max-connections N   default 12000\n"
 	"  --max-waiters N       waiting requests in all, default 10000\n"
 	"  --max-waiters-per-framework N  default 10000\n"
-	"  --qps N, --burst N    requests to the API server a second, default 200, and at once, default 1000\n"
+	"  --max-head N          bytes of a request's first line and headers, default 4096\n"
+	"  --qps N, --burst N    requests to the API server a second, default 500, and at once, default 1000\n"
 	"  --name NAME           on the bus (default: the host name)\n"
 	"  --bus ENDPOINT        the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "
 	"configuration)\n"
@@ -72,6 +75,7 @@ struct options {
 	int64_t max_connections;
 	int64_t max_waiters;
 	int64_t max_waiters_per_framework;
+	int64_t max_head;
 	int64_t qps;
 	int64_t burst;
 };
@@ -333,14 +337,14 @@ static void watch_signals(struct process *process)
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
-static int64_t read_number(const char *option, const char *text)
+static int64_t read_number(const char *option, const char *text, int64_t least)
 {
 	char *end;
 	long long value;
 
 	errno = 0;
 	value = strtoll(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || value < 1 || value > LIMIT_MAX) {
+	if (errno != 0 || end == text || *end != '\0' || value < least || value > LIMIT_MAX) {
 		fprintf(stderr, "fc-barrier: --%s: found \"%s\", expected a number in 1..%d\n", option, text,
 			LIMIT_MAX);
 		exit(EXIT_BAD_USE);
@@ -360,6 +364,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{"max-connections", required_argument, NULL, 'm'},
 		{"max-waiters", required_argument, NULL, 'w'},
 		{"max-waiters-per-framework", required_argument, NULL, 'f'},
+		{"max-head", required_argument, NULL, 'M'},
 		{"qps", required_argument, NULL, 'q'},
 		{"burst", required_argument, NULL, 'B'},
 		{"name", required_argument, NULL, 'n'},
@@ -382,11 +387,12 @@ static int parse_options(int argc, char **argv, struct options *out)
 		case 'T': out->no_tls = true; break;
 		case 'A': out->no_auth = true; break;
 		case 'H': out->http = optarg; break;
-		case 'm': out->max_connections = read_number(known[index].name, optarg); break;
-		case 'w': out->max_waiters = read_number(known[index].name, optarg); break;
-		case 'f': out->max_waiters_per_framework = read_number(known[index].name, optarg); break;
-		case 'q': out->qps = read_number(known[index].name, optarg); break;
-		case 'B': out->burst = read_number(known[index].name, optarg); break;
+		case 'm': out->max_connections = read_number(known[index].name, optarg, 1); break;
+		case 'w': out->max_waiters = read_number(known[index].name, optarg, 1); break;
+		case 'f': out->max_waiters_per_framework = read_number(known[index].name, optarg, 1); break;
+		case 'M': out->max_head = read_number(known[index].name, optarg, HEAD_LEAST); break;
+		case 'q': out->qps = read_number(known[index].name, optarg, 1); break;
+		case 'B': out->burst = read_number(known[index].name, optarg, 1); break;
 		case 'n': out->name = optarg; break;
 		case 'b': out->bus = optarg; break;
 		case 'c': out->config = optarg; break;
@@ -445,6 +451,7 @@ static int start_serving(struct process *process, const struct options *options,
 		.tls_cert_file = options->tls_cert,
 		.tls_key_file = options->tls_key,
 		.max_connections = (unsigned)options->max_connections,
+		.head_max = (size_t)options->max_head,
 		.ready = is_ready,
 		.metrics = put_metrics,
 		.arg = process,
@@ -513,6 +520,7 @@ int main(int argc, char **argv)
 		.max_connections = CONNECTIONS_DEFAULT,
 		.max_waiters = WAITERS_DEFAULT,
 		.max_waiters_per_framework = WAITERS_DEFAULT,
+		.max_head = HEAD_DEFAULT,
 		.qps = QPS_DEFAULT,
 		.burst = BURST_DEFAULT,
 	};

@@ -285,6 +285,7 @@ static void ask_server(struct asker *asker, int64_t left_ms, struct answer *out)
 		.method = "GET",
 		.path = path,
 		.timeout_ms = hold_sec * 1000 + HOLD_MARGIN_MS,
+		.gzip = true, /* the same large answer goes to every Pod of a large gang at once */
 	};
 	int64_t asked_ms = clock_boot_ms();
 	struct kube_answer answer;

@@ -38,6 +38,7 @@ struct kube_call {
 	bool sent;      /* bytes may have left */
 	bool too_large; /* broken off for the size of its answer */
 	bool server_timeout;
+	bool gzip;
 	char *method;
 	char *path;
 	char *accept;

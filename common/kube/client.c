@@ -159,6 +159,7 @@ static struct kube_call *new_call(struct kube_client *client, const struct kube_
 	call->timeout_ms = request->timeout_ms;
 	call->idle_timeout_ms = request->idle_timeout_ms;
 	call->server_timeout = request->server_timeout;
+	call->gzip = request->gzip;
 	call->before_send = request->before_send;
 	call->retry_after_ms = -1;
 	call->data = data;

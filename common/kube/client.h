@@ -85,6 +85,7 @@ struct kube_request {
 	/* Called right before the request is handed to curl; false refuses it (KUBE_REFUSED). May lower *timeout_ms:
 	 * the fence of DESIGN.md §5. NULL: none. The argument is the call's arg. */
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
+	bool gzip;           /* accept a gzip body; it is handed on decompressed */
 	bool server_timeout; /* append timeout=<seconds> to the query, so that the server gives up too */
 };
 

@@ -232,6 +232,7 @@ void exchange_prepare(struct kube_call *call)
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, client->user_agent);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
+	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->gzip ? "gzip" : NULL);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
 	if (call->stream) {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <pthread.h>
+#include <resolv.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -87,10 +88,24 @@ struct script {
 	pthread_t thread;
 	const struct line *lines;
 	bool compressed;
+	bool gzip; /* answers, to those who accept it */
+	bool was_gzip;
 	atomic_uint asked;
 	char last_path[2048]; /* read after stop only */
 	char last_token[256];
 };
+
+static void reply_gzip(struct http_conn *conn, const char *text)
+{
+	cleanup_free char *base64 = text_compress(text, strlen(text));
+	cleanup_free unsigned char *body = mem_alloc(strlen(base64));
+	int len = b64_pton(base64, body, strlen(base64));
+	cleanup_free char *head = mem_printf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n",
+					     len);
+
+	http_raw(conn, head, strlen(head));
+	http_raw(conn, (const char *)body, (size_t)len);
+}
 
 static void on_request(void *arg, struct http_conn *conn)
 {
@@ -109,7 +124,11 @@ static void on_request(void *arg, struct http_conn *conn)
 		return;
 	}
 	text = line->roles != NULL ? framework_text(line->roles, script->compressed) : mem_strdup(line->body);
-	http_reply(conn, line->status, "", text);
+	script->was_gzip = script->gzip && http_header(conn, "Accept-Encoding") != NULL;
+	if (script->was_gzip)
+		reply_gzip(conn, text);
+	else
+		http_reply(conn, line->status, "", text);
 }
 
 static void on_stop(struct ev_loop *loop, struct ev_async *async, int events)
@@ -399,12 +418,14 @@ struct run {
 	const struct line *api;
 	const struct line *server; /* NULL: none is named */
 	bool compressed;
+	bool gzip;
 	const char *uid;
 	int64_t timeout_sec;
 	/* what came of it */
 	int code;
 	unsigned api_asked;
 	unsigned server_asked;
+	bool server_was_gzip;
 	char *framework;
 	char *injector;
 	char server_path[2048];
@@ -434,6 +455,7 @@ static void run(struct run *run)
 	setenv("KUBE_APISERVER_ADDRESS", api.server.address, 1);
 	if (run->server != NULL) {
 		script_start(&server, run->server, run->compressed);
+		server.gzip = run->gzip;
 		environment.barrier_address = server.server.address;
 	}
 	run->code = wait_for_gang(&environment, &directories);
@@ -442,6 +464,7 @@ static void run(struct run *run)
 	if (run->server != NULL) {
 		script_end(&server);
 		run->server_asked = atomic_load(&server.asked);
+		run->server_was_gzip = server.was_gzip;
 		memcpy(run->server_path, server.last_path, sizeof(run->server_path));
 	}
 	run->framework = read_file(directory, "framework.json");
@@ -596,6 +619,22 @@ static void the_server_spares_the_api_server(void **state)
 	run_free(&it);
 }
 
+/* 1 000 Pods of a Framework with 1 000 Tasks: 640 MB of answers plain, 28 MB as gzip. */
+static void takes_the_server_s_answer_as_gzip(void **state)
+{
+	static const struct line lines[] = {{200, "ps:10.0.0.1,10.0.0.2", NULL}, END};
+	cleanup_free char *expected = framework_text("ps:10.0.0.1,10.0.0.2", false);
+	struct run it = {.api = lines, .server = lines, .gzip = true};
+
+	(void)state;
+	run(&it);
+	assert_int_equal(it.code, 0);
+	assert_int_equal(it.api_asked, 0);
+	assert_true(it.server_was_gzip);
+	assert_string_equal(it.framework, expected);
+	run_free(&it);
+}
+
 static void without_a_good_server_it_polls(void **state)
 {
 	static const struct line api[] = {{200, "ps:10.0.0.1", NULL}, END};
@@ -656,6 +695,7 @@ int main(void)
 		cmocka_unit_test(an_unusable_kubeconfig_ends_it),
 		cmocka_unit_test(what_cannot_be_written_is_no_pass),
 		cmocka_unit_test(the_server_spares_the_api_server),
+		cmocka_unit_test(takes_the_server_s_answer_as_gzip),
 		cmocka_unit_test(without_a_good_server_it_polls),
 		cmocka_unit_test(comes_back_to_a_server_that_was_away),
 	};
