@@ -14,8 +14,10 @@
 #include "common/base/mem.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
+#include "common/serve/health.h"
 #include "reconciler/events.h"
 #include "reconciler/member.h"
+#include "reconciler/metrics.h"
 #include "reconciler/reconciler.h"
 
 enum { EXIT_BAD_USE = 2, DRAIN_CHECK_MS = 20, DRAIN_LIMIT_MS = 10 * 1000 };
@@ -31,6 +33,8 @@ static const char usage[] =
 	"  --strict-config    refuse unknown keys in it\n"
 	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"
 	"  --address URL      overrides kubeApiServerAddress\n"
+	"  --http HOST:PORT   serve /healthz, /readyz and /metrics there, to this machine alone\n"
+	"  --http-insecure    to others too, in the clear\n"
 	"  --pool             started by fc-watcher, which has said what there is to say about the configuration\n"
 	"  --parent PID       end when this parent process ends\n"
 	"  -v LEVEL           log level, default 0\n";
@@ -41,6 +45,8 @@ struct options {
 	const char *config;
 	const char *kubeconfig;
 	const char *address;
+	const char *http;
+	bool http_insecure;
 	pid_t parent;
 	enum config_unknown unknown_keys;
 };
@@ -54,6 +60,7 @@ struct process {
 	struct config config;
 	struct kube_client *client;
 	struct member *member;
+	struct serve *http;
 	ev_signal terminate;
 	ev_signal interrupt;
 	ev_signal reload;
@@ -289,6 +296,51 @@ static void watch_signals(struct process *process)
 	ev_signal_start(loop, &process->reload);
 }
 
+/* ---- health and metrics ---- */
+
+static bool is_ready(void *arg, struct buf *why)
+{
+	const struct process *process = arg;
+
+	if (process->drain_until_ms != 0)
+		buf_puts(why, "draining");
+	else if (!member_leased(process->member))
+		buf_puts(why, "holding no lease");
+	else
+		return true;
+	return false;
+}
+
+static void put_metrics(void *arg, struct buf *out)
+{
+	const struct process *process = arg;
+	const struct reconciler_metrics from = {
+		.reconciler = &process->reconciler,
+		.ranges = member_ranges(process->member),
+		.peer = member_counters(process->member),
+		.bus = member_bus_counters(process->member),
+		.client = process->client,
+	};
+
+	reconciler_metrics_write(out, &from);
+}
+
+static int start_serving(struct process *process, const struct options *options, struct error *err)
+{
+	const struct health_options health_options = {
+		.address = options->http,
+		.insecure = options->http_insecure,
+		.ready = is_ready,
+		.metrics = put_metrics,
+		.arg = process,
+	};
+
+	if (options->http == NULL)
+		return 0;
+	process->http = health_new(process->loop, &health_options, err);
+	return process->http == NULL ? -1 : 0;
+}
+
 /* ---- start ---- */
 
 static int parse_options(int argc, char **argv, struct options *out)
@@ -300,6 +352,8 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{"strict-config", no_argument, NULL, 's'},
 		{"kubeconfig", required_argument, NULL, 'k'},
 		{"address", required_argument, NULL, 'a'},
+		{"http", required_argument, NULL, 'H'},
+		{"http-insecure", no_argument, NULL, 'I'},
 		{"pool", no_argument, NULL, 'o'},
 		{"parent", required_argument, NULL, 'p'},
 		{"help", no_argument, NULL, 'h'},
@@ -316,6 +370,8 @@ static int parse_options(int argc, char **argv, struct options *out)
 		case 'o': out->unknown_keys = CONFIG_UNKNOWN_IGNORE; break;
 		case 'k': out->kubeconfig = optarg; break;
 		case 'a': out->address = optarg; break;
+		case 'H': out->http = optarg; break;
+		case 'I': out->http_insecure = true; break;
 		case 'p': out->parent = (pid_t)atoi(optarg); break;
 		case 'v': log_verbosity = atoi(optarg); break;
 		case 'h': fputs(usage, stdout); exit(EXIT_SUCCESS);
@@ -380,11 +436,12 @@ static int start(struct process *process, const struct options *options, struct 
 	watch_queue(process);
 	process->member = member_new(process->loop, options->bus != NULL ? options->bus : config->bus_address,
 				     options->name, &handler, process, err);
-	return process->member == NULL ? -1 : 0;
+	return process->member == NULL ? -1 : start_serving(process, options, err);
 }
 
 static void stop(struct process *process)
 {
+	serve_free(process->http);
 	if (process->member != NULL)
 		member_free(process->member);
 	apply_stop(&process->reconciler);

@@ -83,3 +83,8 @@ const struct peer_counters *member_counters(const struct member *member)
 {
 	return peer_counters(bus_client_peer(member->client));
 }
+
+const struct bus_counters *member_bus_counters(const struct member *member)
+{
+	return bus_client_counters(member->client);
+}

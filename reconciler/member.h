@@ -10,6 +10,7 @@
 #include "common/base/error.h"
 #include "common/bus/message.h"
 #include "common/bus/peer.h"
+#include "common/bus/socket.h"
 #include "common/framework/object.h"
 
 struct ev_loop;
@@ -77,5 +78,7 @@ void member_ping_soon(struct member *member);
 
 /* Counts since the start: see common/bus/peer.h. */
 const struct peer_counters *member_counters(const struct member *member);
+/* Of its socket. */
+const struct bus_counters *member_bus_counters(const struct member *member);
 
 #endif

@@ -152,6 +152,7 @@ void queue_add(struct item *item)
 		reconciler->queue_last->next_queued = item;
 	reconciler->queue_last = item;
 	reconciler->queue_length++;
+	reconciler->adds++;
 }
 
 void queue_remove(struct item *item)

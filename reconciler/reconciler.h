@@ -74,6 +74,7 @@ struct reconciler {
 	struct item *queue_first;
 	struct item *queue_last;
 	uint32_t queue_length;
+	uint64_t adds;      /* to the queue, since the start */
 	struct item **heap; /* who asked to be woken, the earliest first */
 	size_t heap_count;
 	size_t heap_cap;

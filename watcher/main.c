@@ -19,9 +19,11 @@
 #include "common/config/config.h"
 #include "common/kube/client.h"
 #include "common/kube/kubeconfig.h"
+#include "common/serve/health.h"
 #include "watcher/cache.h"
 #include "watcher/crd.h"
 #include "watcher/deletion.h"
+#include "watcher/metrics.h"
 #include "watcher/pool.h"
 #include "watcher/router.h"
 #include "watcher/streams.h"
@@ -44,6 +46,7 @@ struct flags {
 	const char *reconciler;
 	const char *verbosity;
 	const char *http;
+	bool http_insecure;
 	int workers;
 	enum config_unknown unknown_keys;
 	bool print_crd;
@@ -60,12 +63,15 @@ struct watcher {
 	struct streams *streams;
 	struct bus_socket *socket;
 	struct pool *pool;
+	struct serve *http;
 	char *bus_directory; /* NULL when there is no pool */
 	ev_signal term;
 	ev_signal interrupt;
 	ev_signal hangup;
 	ev_timer tick;
 	ev_prepare flush;
+	bool synced;
+	bool live;
 	bool stopping;
 	int exit_code;
 };
@@ -83,7 +89,8 @@ static void print_usage(FILE *out)
 	      "  --reconciler FILE    their program (default: fc-reconciler beside this one)\n"
 	      "  --bus ENDPOINT       where reconcilers and barriers connect: tcp://HOST:PORT or ipc://PATH\n"
 	      "                       (default with --workers 0: busAddress)\n"
-	      "  --http ADDR:PORT     serve /healthz, /readyz and /metrics there\n"
+	      "  --http HOST:PORT     serve /healthz, /readyz and /metrics there, to this machine alone\n"
+	      "  --http-insecure      to others too, in the clear\n"
 	      "  --print-crd          print the CustomResourceDefinition as YAML and exit\n"
 	      "  -v N                 log more: 0 (default) to 5\n"
 	      "  --help               this text\n",
@@ -108,7 +115,19 @@ static int parse_number(const char *text, int min, int max, int *out)
 /* 0: go on; 1: nothing more to do; -1: a mistake, said on stderr. */
 static int parse_flags(int argc, char **argv, struct flags *flags)
 {
-	enum { CONFIG = 256, STRICT, KUBECONFIG, ADDRESS, WORKERS, RECONCILER, BUS, HTTP, PRINT_CRD, HELP };
+	enum {
+		CONFIG = 256,
+		STRICT,
+		KUBECONFIG,
+		ADDRESS,
+		WORKERS,
+		RECONCILER,
+		BUS,
+		HTTP,
+		HTTP_INSECURE,
+		PRINT_CRD,
+		HELP
+	};
 	static const struct option options[] = {
 		{"config", required_argument, NULL, CONFIG},
 		{"strict-config", no_argument, NULL, STRICT},
@@ -118,6 +137,7 @@ static int parse_flags(int argc, char **argv, struct flags *flags)
 		{"reconciler", required_argument, NULL, RECONCILER},
 		{"bus", required_argument, NULL, BUS},
 		{"http", required_argument, NULL, HTTP},
+		{"http-insecure", no_argument, NULL, HTTP_INSECURE},
 		{"print-crd", no_argument, NULL, PRINT_CRD},
 		{"help", no_argument, NULL, HELP},
 		{NULL, 0, NULL, 0},
@@ -134,6 +154,7 @@ static int parse_flags(int argc, char **argv, struct flags *flags)
 		case RECONCILER: flags->reconciler = optarg; break;
 		case BUS: flags->bus = optarg; break;
 		case HTTP: flags->http = optarg; break;
+		case HTTP_INSECURE: flags->http_insecure = true; break;
 		case PRINT_CRD: flags->print_crd = true; break;
 		case WORKERS:
 			if (parse_number(optarg, 0, WORKERS_MAX, &flags->workers) < 0) {
@@ -243,6 +264,7 @@ static void on_synced(void *arg)
 
 	log_info("synced: %zu Frameworks, %zu ConfigMaps, %zu Pods", cache_count(watcher->cache, KIND_FRAMEWORK),
 		 cache_count(watcher->cache, KIND_CONFIG_MAP), cache_count(watcher->cache, KIND_POD));
+	watcher->synced = true;
 	router_synced(watcher->router);
 }
 
@@ -250,6 +272,7 @@ static void on_live(void *arg, bool live)
 {
 	struct watcher *watcher = arg;
 
+	watcher->live = live;
 	router_set_live(watcher->router, live);
 }
 
@@ -333,6 +356,57 @@ static bool accept_pool_member(void *arg, const char *name)
 		if (strcmp(pool_name(i, slot), name) == 0)
 			return true;
 	return false;
+}
+
+/* ---- health and metrics ----------------------------------------------------------------------------------------- */
+
+static bool is_ready(void *arg, struct buf *why)
+{
+	const struct watcher *watcher = arg;
+
+	if (watcher->stopping)
+		buf_puts(why, "stopping");
+	else if (watcher->streams == NULL)
+		buf_puts(why, "Frameworks are not served yet");
+	else if (!watcher->synced)
+		buf_puts(why, "not everything is listed yet");
+	else
+		return true;
+	return false;
+}
+
+static void put_metrics(void *arg, struct buf *out)
+{
+	const struct watcher *watcher = arg;
+	const struct watcher_metrics from = {
+		.client = watcher->client,
+		.cache = watcher->cache,
+		.router = watcher->router,
+		.bus = bus_socket_counters(watcher->socket),
+		.pool = watcher->pool,
+		.workers = watcher->flags.workers,
+		.shards = (uint32_t)watcher->config.shards,
+		.synced = watcher->synced,
+		.live = watcher->live,
+	};
+
+	watcher_metrics_write(out, &from);
+}
+
+static int start_serving(struct watcher *watcher, struct error *err)
+{
+	const struct health_options options = {
+		.address = watcher->flags.http,
+		.insecure = watcher->flags.http_insecure,
+		.ready = is_ready,
+		.metrics = put_metrics,
+		.arg = watcher,
+	};
+
+	if (watcher->flags.http == NULL)
+		return 0;
+	watcher->http = health_new(watcher->loop, &options, err);
+	return watcher->http == NULL ? -1 : 0;
 }
 
 /* ---- putting it together ---------------------------------------------------------------------------------------- */
@@ -484,7 +558,8 @@ static int set_up(struct watcher *watcher, struct error *err)
 	if (make_client(watcher, err) < 0)
 		return -1;
 	make_router(watcher);
-	if (make_socket(watcher, &endpoint, err) < 0)
+	/* before there are children: a busy port then leaves nothing to clean up */
+	if (make_socket(watcher, &endpoint, err) < 0 || start_serving(watcher, err) < 0)
 		return -1;
 	if (watcher->flags.workers > 0 && make_pool(watcher, endpoint, err) < 0)
 		return -1;
@@ -500,6 +575,7 @@ static int set_up(struct watcher *watcher, struct error *err)
 
 static void tear_down(struct watcher *watcher)
 {
+	serve_free(watcher->http);
 	pool_free(watcher->pool);
 	crd_keeper_free(watcher->crd);
 	streams_free(watcher->streams);

@@ -1,0 +1,68 @@
+/* Health and metrics of a process, and what all processes count; see health.h. */
+#include "common/serve/health.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/serve/metrics.h"
+
+static bool is_loopback(const char *address)
+{
+	return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0;
+}
+
+struct serve *health_new(struct ev_loop *loop, const struct health_options *options, struct error *err)
+{
+	const struct serve_options serve_options = {
+		.address = options->address,
+		.ready = options->ready,
+		.metrics = options->metrics,
+		.arg = options->arg,
+	};
+	struct serve *serve = serve_new(loop, &serve_options, err);
+
+	if (serve == NULL) {
+		error_wrap(err, "--http");
+		return NULL;
+	}
+	/* asked of the listener, as a name may mean any address */
+	if (!options->insecure && !is_loopback(serve_address(serve))) {
+		error_set(err,
+			  "--http %s can be reached from other machines: expected an address of this machine alone, "
+			  "127.0.0.1:PORT (or --http-insecure)",
+			  options->address);
+		serve_free(serve);
+		return NULL;
+	}
+	log_info("listening on http://%s", serve_address(serve));
+	return serve;
+}
+
+void health_put_client(struct buf *out, const struct kube_client *client)
+{
+	static const char name[] = "rest_client_requests_total";
+	size_t count;
+	const struct kube_counter *rows = kube_client_counters(client, &count);
+
+	metrics_family(out, name, "counter", "Requests to the API server.");
+	for (size_t i = 0; i < count; i++) {
+		char code[16];
+
+		snprintf(code, sizeof(code), "%d", rows[i].code);
+		metrics_value(out, name, (double)rows[i].count, "code", rows[i].code == 0 ? "<error>" : code, "method",
+			      rows[i].method, "resource", rows[i].resource, NULL);
+	}
+}
+
+void health_put_bus(struct buf *out, const struct bus_counters *counters)
+{
+	metrics_counter(out, "frameworkcontroller_bus_messages_received_total", "Messages received.",
+			counters->received);
+	metrics_counter(out, "frameworkcontroller_bus_messages_sent_total", "Messages sent.", counters->sent);
+	metrics_counter(out, "frameworkcontroller_bus_messages_dropped_total", "Messages malformed or too long.",
+			counters->dropped_malformed + counters->dropped_oversized);
+	metrics_counter(out, "frameworkcontroller_bus_send_failures_total",
+			"Messages that could not be handed over; the peer is told everything anew.",
+			counters->send_failed);
+}

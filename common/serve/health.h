@@ -1,0 +1,30 @@
+/* What a process serves on --http (DESIGN.md §7), and the metrics that all processes have in common. */
+#ifndef SERVE_HEALTH_H
+#define SERVE_HEALTH_H
+
+#include <stdbool.h>
+
+#include "common/base/buf.h"
+#include "common/base/error.h"
+#include "common/bus/socket.h"
+#include "common/kube/client.h"
+#include "common/serve/serve.h"
+
+struct health_options {
+	const char *address; /* as serve_options.address */
+	bool insecure;       /* others than this machine may connect, though there is no TLS */
+	bool (*ready)(void *arg, struct buf *why);
+	void (*metrics)(void *arg, struct buf *out);
+	void *arg;
+};
+
+/* Serves /healthz, /readyz and /metrics in the clear, and logs "listening on http://HOST:PORT". NULL and *err naming
+ * the address: it is in use, say, or can be reached from other machines (PITFALLS "Hardening"). */
+struct serve *health_new(struct ev_loop *loop, const struct health_options *options, struct error *err);
+
+/* rest_client_requests_total, named as client-go does. */
+void health_put_client(struct buf *out, const struct kube_client *client);
+/* frameworkcontroller_bus_messages_…: what went through the socket. */
+void health_put_bus(struct buf *out, const struct bus_counters *counters);
+
+#endif

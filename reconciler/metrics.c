@@ -1,0 +1,108 @@
+/* A reconciler's metrics; see metrics.h. Everything but the counters is read when it is asked for. */
+#include "reconciler/metrics.h"
+
+#include "common/serve/health.h"
+#include "common/serve/metrics.h"
+#include "reconciler/sync/state.h"
+
+/* Beside the states: a Framework that has no status yet. */
+enum { NO_STATUS = STATE_COUNT, ROWS };
+
+struct census {
+	uint64_t frameworks[ROWS];
+	uint64_t tasks[STATE_COUNT];
+	uint64_t malformed;
+};
+
+static void count_tasks(struct census *census, const struct framework_attempt_status *attempt)
+{
+	for (size_t role = 0; role < attempt->role_count; role++)
+		for (size_t index = 0; index < attempt->roles[role].task_count; index++)
+			census->tasks[attempt->roles[role].tasks[index].state]++;
+}
+
+static void count_framework(struct census *census, const struct framework *framework)
+{
+	if (!framework->exists)
+		return; /* only remains of it are known */
+	census->malformed += framework->problem != NULL;
+	if (!framework->has_status) {
+		census->frameworks[NO_STATUS]++;
+		return;
+	}
+	census->frameworks[framework->status.state]++;
+	count_tasks(census, &framework->status.attempt);
+}
+
+static void put_frameworks(struct buf *out, const struct reconciler *reconciler)
+{
+	static const char frameworks[] = "frameworkcontroller_frameworks";
+	static const char tasks[] = "frameworkcontroller_tasks";
+	struct census census = {0};
+
+	for (const struct item *item = reconciler->items; item != NULL; item = item->hh.next)
+		count_framework(&census, item->framework);
+	metrics_family(out, frameworks, "gauge", "Frameworks by state; \"None\" has no status yet.");
+	for (int state = 0; state < STATE_COUNT; state++)
+		metrics_value(out, frameworks, (double)census.frameworks[state], "state",
+			      attempt_state_name((enum attempt_state)state), NULL);
+	metrics_value(out, frameworks, (double)census.frameworks[NO_STATUS], "state", "None", NULL);
+	metrics_gauge(out, "frameworkcontroller_frameworks_malformed",
+		      "Frameworks that nothing is done about: spec or status make no sense.", (double)census.malformed);
+	metrics_family(out, tasks, "gauge", "Tasks by state.");
+	for (int state = 0; state < STATE_COUNT; state++)
+		metrics_value(out, tasks, (double)census.tasks[state], "state",
+			      attempt_state_name((enum attempt_state)state), NULL);
+}
+
+/* Named as controller-runtime's: the queue of keys that wait for a round. */
+static void put_queue(struct buf *out, const struct reconciler *reconciler)
+{
+	static const char queue[] = "framework";
+
+	metrics_family(out, "workqueue_depth", "gauge", "Keys that wait for a round.");
+	metrics_value(out, "workqueue_depth", reconciler->queue_length, "name", queue, NULL);
+	metrics_family(out, "workqueue_adds_total", "counter", "Keys put into the queue.");
+	metrics_value(out, "workqueue_adds_total", (double)reconciler->adds, "name", queue, NULL);
+	metrics_counter(out, "frameworkcontroller_rounds_total", "Times a Framework was looked at.",
+			reconciler->rounds);
+	metrics_gauge(out, "frameworkcontroller_timers", "Keys that have asked for a round at a later time.",
+		      (double)reconciler->heap_count);
+	metrics_gauge(out, "frameworkcontroller_calls_in_flight", "Requests handed to the client and not answered yet.",
+		      reconciler->calls_on_way);
+	metrics_gauge(out, "frameworkcontroller_calls_waiting", "Requests that wait for workerNumber to let them.",
+		      reconciler->waiting_count);
+}
+
+static void put_peer(struct buf *out, const struct peer_counters *counters)
+{
+	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects shown by the watcher.",
+			counters->objects);
+	metrics_counter(out, "frameworkcontroller_bus_absents_total", "Objects told by the watcher as gone.",
+			counters->absents);
+	metrics_counter(out, "frameworkcontroller_bus_hellos_total", "Times we introduced ourselves to the watcher.",
+			counters->hellos);
+	metrics_counter(out, "frameworkcontroller_bus_pings_total", "Pings sent.", counters->pings);
+	metrics_counter(out, "frameworkcontroller_bus_pongs_total", "Answers to them.", counters->pongs);
+	metrics_counter(out, "frameworkcontroller_bus_leases_lost_total", "Times our leases ran out.",
+			counters->leases_lost);
+	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total", "Messages of the watcher missed.",
+			counters->sequence_gaps);
+	metrics_counter(out, "frameworkcontroller_bus_malformed_total", "Messages that could not be understood.",
+			counters->malformed + counters->malformed_objects);
+	metrics_counter(out, "frameworkcontroller_bus_stale_total", "Messages of a former watcher or session.",
+			counters->stale);
+}
+
+void reconciler_metrics_write(struct buf *out, const struct reconciler_metrics *from)
+{
+	put_frameworks(out, from->reconciler);
+	put_queue(out, from->reconciler);
+	metrics_gauge(out, "frameworkcontroller_ranges_owned", "Ranges of the key space granted to us.",
+		      range_set_count(from->ranges));
+	metrics_gauge(out, "frameworkcontroller_live", "Whether the watcher's watches are connected and it answers.",
+		      from->reconciler->live);
+	put_peer(out, from->peer);
+	health_put_bus(out, from->bus);
+	health_put_client(out, from->client);
+}

@@ -1,0 +1,22 @@
+/* What a reconciler shows on /metrics (DESIGN.md §7; README.md "Operating it"). Each Framework is counted by its owner
+ * alone, so that sums over all reconcilers are those of the cluster. */
+#ifndef RECONCILER_METRICS_H
+#define RECONCILER_METRICS_H
+
+#include "common/base/buf.h"
+#include "common/bus/peer.h"
+#include "common/bus/socket.h"
+#include "reconciler/reconciler.h"
+
+struct reconciler_metrics {
+	const struct reconciler *reconciler;
+	const struct range_set *ranges; /* held now */
+	const struct peer_counters *peer;
+	const struct bus_counters *bus;
+	const struct kube_client *client;
+};
+
+/* Appends Prometheus text. Looks at every Task: 100 000 of them take some milliseconds. */
+void reconciler_metrics_write(struct buf *out, const struct reconciler_metrics *from);
+
+#endif

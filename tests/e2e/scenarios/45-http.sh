@@ -1,0 +1,96 @@
+# Health and metrics of the processes (--http), on a cluster of the scenario's own.
+
+# Where a process listens: its port was the kernel's choice.
+http_address() { # name of the process
+    wait_for 10 "$1 listens" grep -q 'listening on http://' "$1.log"
+    sed -nE 's/.*listening on (http:[^ ]+)$/\1/p' "$1.log"
+}
+
+http_says() { # url pattern
+    [[ $(curl -sS "$1") =~ $2 ]]
+}
+
+metric() { # address name-with-labels
+    curl -sSf "$1/metrics" | awk -v name="$2" '$1 == name { print $2 }'
+}
+
+metric_is() { # address name-with-labels value
+    [[ $(metric "$1" "$2") == "$3" ]]
+}
+
+# Prometheus takes no family and no value twice, and no value before its type.
+expect_readable() { # address
+    curl -sSf "$1/metrics" >"out/$scenario.metrics"
+    expect "what Prometheus cannot read of $1" "$(awk '
+        /^# HELP / { next }
+        /^# TYPE / { if (types[$3]++) print "twice: " $3; type = $3; next }
+        { name = $1; sub(/[{].*/, "", name); sub(/_(bucket|sum|count)$/, "", name)
+          if (name != type) print "no type: " $0
+          if (NF != 2 || $2 !~ /^[-+.0-9a-zA-Z]+$/) print "no value: " $0
+          if (seen[$1]++) print "twice: " $1 }' "out/$scenario.metrics")" ""
+}
+
+# A second process that is given this address has one thing to say, and ends.
+expect_unusable() { # address pattern
+    local status=0
+    timeout 10 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 1 --http "$1" \
+        >"out/$scenario.stderr" 2>&1 || status=$?
+    expect "exit status with --http $1" "$status" 1
+    expect_match "fc-watcher --http $1" "$(<"out/$scenario.stderr")" "$2"
+    expect "messages with --http $1" "$(grep -c '^E' "out/$scenario.stderr")" 1
+    expect "children with --http $1" "$(grep -c 'pool-' "out/$scenario.stderr")" 0
+}
+
+run_http() {
+    local at busy
+    own_cluster
+    launch watcher-1 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 1 --http 127.0.0.1:0
+    at=$(http_address watcher-1)
+    expect "healthz" "$(curl -sSf -o /dev/null -w '%{http_code}' "$at/healthz")" 200
+    wait_for 15 "the watcher is ready" curl -sSf "$at/readyz"
+    wait_for 15 "all ranges are held" metric_is "$at" frameworkcontroller_ranges_held "$(metric "$at" frameworkcontroller_ranges)"
+    create 'fw("hello"; [role("a"; 2; {})])'
+    wait_running hello
+    wait_for 5 "the Pods are counted" metric_is "$at" 'frameworkcontroller_cached_objects{kind="Pod"}' 2
+    expect "running children" "$(metric "$at" frameworkcontroller_pool_workers_running)" 1
+    expect "requests that list Frameworks" \
+        "$(metric "$at" 'rest_client_requests_total{code="200",method="LIST",resource="frameworks"}')" 1
+    # What only the reconcilers know is not shown as none.
+    expect "Frameworks by state" "$(curl -sSf "$at/metrics" | grep -c '^frameworkcontroller_frameworks')" 0
+    expect_readable "$at"
+
+    busy=${at#http://}
+    expect_unusable "$busy" "--http: listen on \"$busy\": Address already in use"
+    expect_unusable 0.0.0.0:0 '--http 0.0.0.0:0 can be reached from other machines: .*--http-insecure'
+
+    kill -KILL "$(pgrep -P "$(watcher_pid)")"
+    wait_for 15 "the restart is counted" metric_is "$at" frameworkcontroller_pool_restarts_total 1
+    stop_watcher
+}
+
+# A reconciler on its own is ready as long as it may act.
+run_http_reconciler() {
+    local at
+    own_cluster
+    own_config <<<'memberLeaseSec: 2'
+    launch reconciler "$BUILD/fc-reconciler" --name alone --config config.yaml --kubeconfig cluster/kubeconfig \
+        --bus "ipc://$RUN/bus" --http 127.0.0.1:0
+    at=$(http_address reconciler)
+    expect "healthz" "$(curl -sSf -o /dev/null -w '%{http_code}' "$at/healthz")" 200
+    wait_for 5 "not ready without a watcher" http_says "$at/readyz" "holding no lease"
+    launch watcher-1 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 --bus "ipc://$RUN/bus"
+    wait_for 20 "the reconciler is ready" curl -sSf "$at/readyz"
+    wait_for 20 "all ranges are owned" metric_is "$at" frameworkcontroller_ranges_owned 64
+    create 'fw("hello"; [role("a"; 2; {})]), fw("other"; [role("a"; 3; ends(0; 0))])'
+    wait_running hello
+    wait_completed other
+    wait_for 5 "the Tasks are counted" metric_is "$at" 'frameworkcontroller_tasks{state="AttemptRunning"}' 2
+    expect "completed Tasks" "$(metric "$at" 'frameworkcontroller_tasks{state="Completed"}')" 3
+    expect "running Frameworks" "$(metric "$at" 'frameworkcontroller_frameworks{state="AttemptRunning"}')" 1
+    expect "completed Frameworks" "$(metric "$at" 'frameworkcontroller_frameworks{state="Completed"}')" 1
+    expect "Pods created" "$(metric "$at" 'rest_client_requests_total{code="201",method="POST",resource="pods"}')" 5
+    expect_readable "$at"
+    stop_watcher KILL
+    wait_for 10 "not ready once the lease is over" http_says "$at/readyz" "holding no lease"
+    end_processes . 15 reconciler
+}

@@ -1,0 +1,331 @@
+/* What the watcher and the reconcilers show on /metrics: that Prometheus can read it, that the figures are those of the
+ * parts, and who may connect. The format's details are in test_serve. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <ctype.h>
+#include <ev.h>
+#include <stdlib.h>
+
+#include "common/base/buf.h"
+#include "common/base/json.h"
+#include "common/serve/health.h"
+#include "reconciler/metrics.h"
+#include "tests/unit/bus_world.h"
+#include "tests/unit/http_asker.h"
+#include "watcher/metrics.h"
+
+/* ---- reading the text -------------------------------------------------------------------------------------------- */
+
+static bool name_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text);
+
+	return len >= strlen(end) && strcmp(text + len - strlen(end), end) == 0;
+}
+
+/* "# HELP name text" and "# TYPE name type": the name into out. */
+static void read_comment(const char *line, const char *keyword, char *out, size_t size, const char **rest)
+{
+	const char *name = line + strlen("# HELP ");
+	size_t len = strcspn(name, " ");
+
+	if (strncmp(line + 2, keyword, 4) != 0 || len == 0 || len >= size || name[len] != ' ' || name[len + 1] == '\0')
+		fail_msg("expected %s: %s", keyword, line);
+	memcpy(out, name, len);
+	out[len] = '\0';
+	*rest = name + len + 1;
+}
+
+static void check_value(const char *line, const char *family, const char *type)
+{
+	size_t len = strlen(family);
+	const char *at = line + len;
+	char *end;
+
+	/* (there is no histogram here, whose samples have other names) */
+	if (strncmp(line, family, len) != 0 || name_char(*at))
+		fail_msg("not a value of %s: %s", family, line);
+	if (*at == '{') {
+		at = strstr(at, "} ");
+		if (at == NULL || at[-1] != '"')
+			fail_msg("labels: %s", line);
+		at++;
+	}
+	if (*at != ' ' || (strtod(at + 1, &end) < 0 && strcmp(type, "counter") == 0) || end == at + 1 || *end != '\0')
+		fail_msg("value: %s", line);
+}
+
+/* Each family once, with HELP and TYPE before its values, and no value twice: Prometheus refuses all of it else. */
+static void check_text(const char *text)
+{
+	cleanup_json json_t *seen = json_object();
+	cleanup_free char *copy = mem_strdup(text);
+	char family[128] = "";
+	char again[128];
+	const char *type = "";
+	char *rest = copy;
+
+	assert_true(ends_with(text, "\n"));
+	for (char *line; (line = strsep(&rest, "\n")) != NULL && rest != NULL;) {
+		cleanup_free char *key = NULL;
+
+		if (line[0] != '#') {
+			check_value(line, family, type);
+			key = mem_strndup(line, (size_t)(strrchr(line, ' ') - line));
+		} else {
+			read_comment(line, "HELP", family, sizeof(family), &type);
+			line = strsep(&rest, "\n");
+			read_comment(line, "TYPE", again, sizeof(again), &type);
+			assert_string_equal(again, family);
+			if (strcmp(type, "counter") != 0 && strcmp(type, "gauge") != 0)
+				fail_msg("type: %s", line);
+			if (strncmp(family, "process_", 8) != 0)
+				assert_int_equal(ends_with(family, "_total"), strcmp(type, "counter") == 0);
+			key = mem_printf("# %s", family);
+		}
+		if (json_object_get(seen, key) != NULL)
+			fail_msg("twice: %s", key);
+		json_object_set_new(seen, key, json_true());
+	}
+}
+
+static double value_of(const char *text, const char *series)
+{
+	cleanup_free char *begin = mem_printf("\n%s ", series);
+	const char *at = strstr(text, begin);
+
+	if (at == NULL)
+		fail_msg("no %s in\n%s", series, text);
+	return strtod(at + strlen(begin), NULL);
+}
+
+#define assert_value(text, series, expected) assert_float_equal(value_of(text, series), expected, 0)
+
+static struct kube_client *make_client(struct ev_loop *loop)
+{
+	const struct kube_client_options options = {.user_agent = "test/1.0"};
+	struct kube_config config = {.server = (char *)"http://127.0.0.1:1"};
+	struct error err;
+	struct kube_client *client = kube_client_new(loop, &config, &options, &err);
+
+	if (client == NULL)
+		fail_msg("%s", err.message);
+	return client;
+}
+
+/* One request, which nobody answers. */
+static void on_done(void *arg, const struct kube_answer *answer)
+{
+	(void)answer;
+	*(bool *)arg = true;
+}
+
+static void ask_nobody(struct ev_loop *loop, struct kube_client *client)
+{
+	const struct kube_request request = {
+		.method = "GET", .path = "/api/v1/namespaces/x/pods/y", .timeout_ms = 5000};
+	bool done = false;
+
+	kube_client_call(client, &request, on_done, &done);
+	RUN_UNTIL(loop, done);
+}
+
+/* ---- the watcher ------------------------------------------------------------------------------------------------- */
+
+static void watcher_figures(void **state)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct kube_client *client = make_client(loop);
+	struct world *world = world_new();
+	const struct bus_counters bus = {.received = 7, .dropped_malformed = 2, .dropped_oversized = 3};
+	struct watcher_metrics from = {.client = client, .bus = &bus, .shards = WORLD_SHARDS};
+	cleanup_buf struct buf before = {0};
+	cleanup_buf struct buf after = {0};
+
+	(void)state;
+	world_start_watcher(world, "leader-1", 5);
+	from.router = world->router;
+	from.cache = world->cache;
+	watcher_metrics_write(&before, &from);
+	check_text(before.data);
+	assert_value(before.data, "frameworkcontroller_ranges_held", 0);
+	assert_value(before.data, "frameworkcontroller_synced", 0);
+
+	world_present(world, KIND_FRAMEWORK, "", "fw", "f1");
+	world_present(world, KIND_POD, "fw", "fw-a-0", "p1");
+	world_present(world, KIND_POD, "fw", "fw-a-1", "p2");
+	world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	router_synced(world->router);
+	world_settle(world);
+	ask_nobody(loop, client);
+	from.synced = true;
+	watcher_metrics_write(&after, &from);
+	check_text(after.data);
+	assert_value(after.data, "frameworkcontroller_synced", 1);
+	assert_value(after.data, "frameworkcontroller_live", 0);
+	assert_value(after.data, "frameworkcontroller_cached_objects{kind=\"Pod\"}", 2);
+	assert_value(after.data, "frameworkcontroller_ranges", WORLD_SHARDS);
+	assert_value(after.data, "frameworkcontroller_ranges_held", WORLD_SHARDS);
+	assert_value(after.data, "frameworkcontroller_epoch", 5);
+	assert_value(after.data, "frameworkcontroller_bus_peers", 1);
+	assert_value(after.data, "frameworkcontroller_bus_messages_dropped_total", 5);
+	assert_value(after.data, "rest_client_requests_total{code=\"<error>\",method=\"GET\",resource=\"pods\"}", 1);
+	/* what it cannot know is not there, rather than 0 */
+	assert_null(strstr(after.data, "frameworkcontroller_pool"));
+	assert_null(strstr(after.data, "frameworkcontroller_tasks"));
+	world_free(world);
+	kube_client_free(client);
+	ev_loop_destroy(loop);
+}
+
+/* ---- the reconciler ---------------------------------------------------------------------------------------------- */
+
+static int64_t port_now_ms(void *context)
+{
+	(void)context;
+	return 1000000;
+}
+
+/* A Framework as the watcher shows it; ' stands for ". */
+static void show(struct reconciler *reconciler, const char *text)
+{
+	cleanup_free char *copy = mem_strdup(text);
+	cleanup_json json_t *object = NULL;
+	struct error err;
+
+	for (char *c = copy; *c != '\0'; c++)
+		if (*c == '\'')
+			*c = '"';
+	object = json_parse(copy, strlen(copy), &err);
+	if (object == NULL)
+		fail_msg("%s", err.message);
+	store_object(reconciler, KIND_FRAMEWORK, 0, object);
+}
+
+static const char task_parts[] = "'startTime':null,'retryPolicyStatus':{},'attemptStatus':{'id':0,'instanceUID':'0_u'}";
+
+static void reconciler_figures(void **state)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct kube_client *client = make_client(loop);
+	struct reconciler reconciler = {.ports = {.boot_ms = port_now_ms, .wall_ms = port_now_ms}};
+	const struct peer_counters peer = {.malformed = 1, .malformed_objects = 2};
+	const struct bus_counters bus = {.sent = 9};
+	struct range_set ranges = {0};
+	const struct reconciler_metrics from = {&reconciler, &ranges, &peer, &bus, client};
+	cleanup_free char *running = mem_printf(
+		"{'metadata':{'namespace':'n','name':'b','uid':'2','resourceVersion':'2'},"
+		"'spec':{'taskRoles':[{'name':'a','taskNumber':2,'task':{'pod':{}}}]},"
+		"'status':{'state':'AttemptRunning','attemptStatus':{'id':0,'instanceUID':'0_c',"
+		"'taskRoleStatuses':[{'name':'a','instanceUID':'r','taskStatuses':["
+		"{'index':0,'instanceUID':'t','state':'AttemptRunning',%s},"
+		"{'index':1,'instanceUID':'u','state':'AttemptRunning',%s}]}]}}}",
+		task_parts, task_parts);
+	cleanup_buf struct buf out = {0};
+
+	(void)state;
+	show(&reconciler, "{'metadata':{'namespace':'n','name':'a','uid':'1','resourceVersion':'1'},"
+			  "'spec':{'taskRoles':[]}}");
+	show(&reconciler, running);
+	show(&reconciler, "{'metadata':{'namespace':'n','name':'c','uid':'3','resourceVersion':'3'},"
+			  "'spec':{'taskRoles':7}}");
+	store_item(&reconciler, "n", "remains", 0);
+	range_set_add(&ranges, 3);
+	range_set_add(&ranges, 70);
+	reconciler_metrics_write(&out, &from);
+	check_text(out.data);
+	assert_value(out.data, "frameworkcontroller_frameworks{state=\"None\"}", 2);
+	assert_value(out.data, "frameworkcontroller_frameworks{state=\"AttemptRunning\"}", 1);
+	assert_value(out.data, "frameworkcontroller_frameworks{state=\"Completed\"}", 0);
+	assert_value(out.data, "frameworkcontroller_frameworks_malformed", 1);
+	assert_value(out.data, "frameworkcontroller_tasks{state=\"AttemptRunning\"}", 2);
+	assert_value(out.data, "frameworkcontroller_ranges_owned", 2);
+	assert_value(out.data, "workqueue_depth{name=\"framework\"}", 3);
+	assert_value(out.data, "workqueue_adds_total{name=\"framework\"}", 3);
+	assert_value(out.data, "frameworkcontroller_bus_malformed_total", 3);
+	queue_run(&reconciler); /* the range is not ready: they go without a round */
+	buf_clear(&out);
+	reconciler_metrics_write(&out, &from);
+	assert_value(out.data, "workqueue_depth{name=\"framework\"}", 0);
+	assert_value(out.data, "workqueue_adds_total{name=\"framework\"}", 3);
+	assert_value(out.data, "frameworkcontroller_rounds_total", 0);
+	store_free(&reconciler);
+	kube_client_free(client);
+	ev_loop_destroy(loop);
+}
+
+/* ---- serving them ------------------------------------------------------------------------------------------------ */
+
+static void put_bus(void *arg, struct buf *out)
+{
+	health_put_bus(out, arg);
+}
+
+static void listens_to_this_machine(void **state)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct bus_counters bus = {0};
+	struct health_options options = {.address = "localhost:0", .metrics = put_bus, .arg = &bus};
+	struct error err;
+	struct serve *serve = health_new(loop, &options, &err);
+	struct asking client;
+
+	(void)state;
+	if (serve == NULL)
+		fail_msg("%s", err.message);
+	/* together with what the server adds by itself */
+	client = asker_open(serve_address(serve));
+	asker_send(&client, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+	RUN_UNTIL(loop, asker_done(&client));
+	assert_int_equal(asker_status(&client), 200);
+	check_text(asker_body(&client));
+	asker_close(&client);
+
+	options.address = serve_address(serve);
+	assert_null(health_new(loop, &options, &err));
+	if (strstr(err.message, "--http: listen on \"127.0.0.1:") == NULL ||
+	    strstr(err.message, "Address already in use") == NULL)
+		fail_msg("%s", err.message);
+	serve_free(serve);
+	ev_loop_destroy(loop);
+}
+
+/* Refused before anybody could have been answered: nothing has run the loop. */
+static void refuses_others(void **state)
+{
+	struct ev_loop *loop = ev_loop_new(0);
+	struct health_options options = {.address = "0.0.0.0:0"};
+	struct error err;
+
+	(void)state;
+	assert_null(health_new(loop, &options, &err));
+	if (strstr(err.message, "--http 0.0.0.0:0 can be reached from other machines") == NULL)
+		fail_msg("%s", err.message);
+	options.address = ":0";
+	assert_null(health_new(loop, &options, &err));
+	ev_loop_destroy(loop);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(watcher_figures),
+		cmocka_unit_test(reconciler_figures),
+		cmocka_unit_test(listens_to_this_machine),
+		cmocka_unit_test(refuses_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

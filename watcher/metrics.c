@@ -1,0 +1,81 @@
+/* The watcher's metrics; see metrics.h. Everything is read when it is asked for. */
+#include "watcher/metrics.h"
+
+#include "common/serve/health.h"
+#include "common/serve/metrics.h"
+
+static void put_cache(struct buf *out, const struct watcher_metrics *from)
+{
+	static const char name[] = "frameworkcontroller_cached_objects";
+
+	metrics_gauge(out, "frameworkcontroller_synced", "Whether every kind was listed.", from->synced);
+	metrics_gauge(out, "frameworkcontroller_live", "Whether all watches are connected.", from->live);
+	metrics_family(out, name, "gauge", "Objects known, those of no Framework included.");
+	for (int kind = 0; kind < KIND_COUNT; kind++)
+		metrics_value(out, name, (double)cache_count(from->cache, (enum object_kind)kind), "kind",
+			      object_kind_name((enum object_kind)kind), NULL);
+}
+
+static void put_ranges(struct buf *out, const struct watcher_metrics *from)
+{
+	uint32_t held = 0;
+
+	for (uint32_t range = 0; range < from->shards; range++)
+		held += shard_table_holder(router_shards(from->router), range) != NULL;
+	metrics_gauge(out, "frameworkcontroller_ranges", "Ranges of the key space.", from->shards);
+	metrics_gauge(out, "frameworkcontroller_ranges_held",
+		      "Ranges that a reconciler may act in; what is missing stands still.", held);
+	metrics_gauge(out, "frameworkcontroller_epoch", "Of this watcher's grants; each watcher has a newer one.",
+		      (double)router_epoch(from->router));
+}
+
+static void put_peers(struct buf *out, const struct router *router)
+{
+	const struct router_counters *counters = router_counters(router);
+
+	metrics_gauge(out, "frameworkcontroller_bus_peers", "Reconcilers and barriers connected.",
+		      (double)router_peer_count(router));
+	metrics_gauge(out, "frameworkcontroller_bus_backlog", "Objects that some peer has yet to be told of.",
+		      (double)router_backlog(router));
+	metrics_counter(out, "frameworkcontroller_bus_updates_total", "Objects shown to peers.", counters->updates);
+	metrics_counter(out, "frameworkcontroller_bus_absents_total", "Objects told to peers as gone.",
+			counters->absents);
+	metrics_counter(out, "frameworkcontroller_bus_hellos_total", "Times a peer introduced itself.",
+			counters->hellos);
+	metrics_counter(out, "frameworkcontroller_bus_refused_total", "Of these, refused.", counters->refused);
+	metrics_counter(out, "frameworkcontroller_bus_busy_total", "Of these, put off: the name was in use.",
+			counters->busy);
+	metrics_counter(out, "frameworkcontroller_bus_assigns_total", "Assignments of ranges sent.", counters->assigns);
+	metrics_counter(out, "frameworkcontroller_bus_snapshots_total", "Full states of ranges completed.",
+			counters->snapshots);
+	metrics_counter(out, "frameworkcontroller_bus_pings_total", "Pings received.", counters->pings);
+	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total", "Messages of peers missed.",
+			counters->sequence_gaps);
+	metrics_counter(out, "frameworkcontroller_bus_malformed_total", "Messages that could not be understood.",
+			counters->malformed + counters->unknown_messages);
+	metrics_counter(out, "frameworkcontroller_bus_peers_lost_total", "Peers whose connection was lost.",
+			counters->peers_lost);
+}
+
+static void put_pool(struct buf *out, const struct watcher_metrics *from)
+{
+	int running = 0;
+
+	for (int slot = 0; slot < from->workers; slot++)
+		running += pool_pid(from->pool, slot) != 0;
+	metrics_gauge(out, "frameworkcontroller_pool_workers", "Reconcilers to be run as children.", from->workers);
+	metrics_gauge(out, "frameworkcontroller_pool_workers_running", "Of these, running.", running);
+	metrics_counter(out, "frameworkcontroller_pool_restarts_total", "Children started again.",
+			pool_restarts(from->pool));
+}
+
+void watcher_metrics_write(struct buf *out, const struct watcher_metrics *from)
+{
+	put_cache(out, from);
+	put_ranges(out, from);
+	put_peers(out, from->router);
+	health_put_bus(out, from->bus);
+	if (from->pool != NULL)
+		put_pool(out, from);
+	health_put_client(out, from->client);
+}

@@ -1,0 +1,28 @@
+/* What the watcher shows on /metrics (DESIGN.md §7; README.md "Operating it"). Of Frameworks' states it knows nothing:
+ * those are shown by the reconcilers. */
+#ifndef WATCHER_METRICS_H
+#define WATCHER_METRICS_H
+
+#include "common/base/buf.h"
+#include "common/bus/socket.h"
+#include "common/kube/client.h"
+#include "watcher/cache.h"
+#include "watcher/pool.h"
+#include "watcher/router.h"
+
+struct watcher_metrics {
+	const struct kube_client *client;
+	const struct cache *cache;
+	const struct router *router;
+	const struct bus_counters *bus;
+	const struct pool *pool; /* NULL: none */
+	int workers;             /* slots of the pool */
+	uint32_t shards;
+	bool synced;
+	bool live; /* all watches are connected */
+};
+
+/* Appends Prometheus text. */
+void watcher_metrics_write(struct buf *out, const struct watcher_metrics *from);
+
+#endif
