@@ -100,7 +100,8 @@ static void pod_present(struct turn *turn)
 			slot_send_delete(turn->round, turn->slot);
 		return;
 	}
-	if (task->state == STATE_DELETION_REQUESTED)
+	/* Deleting: this view of it is older than the status, which a former owner may have written. */
+	if (task->state == STATE_DELETION_REQUESTED || task->state == STATE_DELETING)
 		return;
 	if (task->state == STATE_CREATION_REQUESTED)
 		enter(turn, STATE_PREPARING, WRITE_UIDS);

@@ -48,6 +48,32 @@ static void test_former_owner_wrote(void **state)
 	world_end(&w);
 }
 
+/* The former owner saw the Pod deleting, the new one's stream lags behind. (The move back aborted the process.) */
+static void test_status_ahead_of_view(void **state)
+{
+	struct world w;
+	json_t *old;
+
+	(void)state;
+	begin_creating(&w, 1);
+	world_settle(&w);
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_settle(&w);
+	w.slow_kubelet = true;
+	old = json_deep_copy(world_pod(&w, "f-a-0"));
+	world_pod_deleting(&w, "f-a-0");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_DELETING);
+	json_object_set_new(w.pods, "f-a-0", old);
+	world_restart(&w);
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_DELETING);
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	world_end(&w);
+}
+
 /* The ConfigMap goes while a Pod's create is on its way: the attempt is not over before its Pod is gone, too. (A retry
  * ran beside it.) */
 static void test_create_outlives_config_map(void **state)
@@ -117,6 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_former_owner_wrote),
+		cmocka_unit_test(test_status_ahead_of_view),
 		cmocka_unit_test(test_create_outlives_config_map),
 		cmocka_unit_test(test_answer_after_absence),
 		cmocka_unit_test(test_lost_is_forgotten),
