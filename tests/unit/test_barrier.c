@@ -109,6 +109,8 @@ static void on_token_review(struct world *world, struct http_conn *conn)
 
 	world->token_reviews++;
 	assert_non_null(token);
+	if (strcmp(token, "slow") == 0)
+		return; /* never answered */
 	if (strncmp(token, "pod-", 4) == 0)
 		answer = mem_printf("{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"sa\",\"uid\":\"1\","
 				    "\"groups\":[\"g\"],\"extra\":{\"authentication.kubernetes.io/pod-name\":[\"%s\"],"
@@ -780,6 +782,26 @@ static void without_reviews_nobody_is_let_in(void **state)
 	world_free(world);
 }
 
+static void clients_may_leave_while_they_are_checked(void **state)
+{
+	struct world *world = world_new((struct limits){.waiters = 1, .per_framework = 10, .with_access = true});
+	struct asking slow;
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, "i", true);
+	slow = ask(world, PATH, "slow");
+	RUN_UNTIL(world->loop, world->token_reviews == 1);
+	assert_int_equal(status_of(world, PATH, "alice"), 429); /* who is being checked has a place already */
+	asker_close(&slow);
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->gone == 1);
+	assert_int_equal(status_of(world, PATH, "alice"), 200);
+	slow = ask(world, PATH, "slow"); /* under way when everything ends */
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1);
+	world_free(world);
+	asker_close(&slow);
+}
+
 static void malformed_questions_are_refused(void **state)
 {
 	static const struct {
@@ -894,6 +916,7 @@ int main(void)
 		cmocka_unit_test(pods_of_one_account_share_a_permission),
 		cmocka_unit_test(questions_at_the_same_time_share_a_review),
 		cmocka_unit_test(without_reviews_nobody_is_let_in),
+		cmocka_unit_test(clients_may_leave_while_they_are_checked),
 		cmocka_unit_test(malformed_questions_are_refused),
 		cmocka_unit_test(waiters_are_limited),
 		cmocka_unit_test(a_flood_stops_no_release),
