@@ -119,6 +119,8 @@ run_rescale_completing() {
 # tells: a Pod is created for a Task that is stored as pending with that very attempt, and deleted only when the
 # completionStatus of its attempt is stored. Status only moves forward.
 run_persist_before_act() {
+    # (slow writes give anything that does not wait for them the time to come first)
+    [[ $CLUSTER != embedded ]] || fault_status -1 '{"latencyMs": 150}'
     record frameworks configmaps pods
     create 'fw("f"; [(role("a"; 3; {"run-seconds": "0.2", "exit-code": "1,0"}) | task_retry(false; 1) | policy(-1; -1)),
         (role("b"; 2; {}) | policy(-1; -1))]) | .spec |= retry(false; 1)'
