@@ -1,7 +1,7 @@
 /* A reconciler's metrics; see metrics.h. Everything but the counters is read when it is asked for. */
 #include "reconciler/metrics.h"
 
-#include "common/serve/health.h"
+#include "common/health/health.h"
 #include "common/serve/metrics.h"
 #include "reconciler/sync/state.h"
 

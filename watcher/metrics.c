@@ -1,7 +1,7 @@
 /* The watcher's metrics; see metrics.h. Everything is read when it is asked for. */
 #include "watcher/metrics.h"
 
-#include "common/serve/health.h"
+#include "common/health/health.h"
 #include "common/serve/metrics.h"
 
 static void put_cache(struct buf *out, const struct watcher_metrics *from)

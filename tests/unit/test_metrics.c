@@ -15,7 +15,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/json.h"
-#include "common/serve/health.h"
+#include "common/health/health.h"
 #include "reconciler/metrics.h"
 #include "tests/unit/bus_world.h"
 #include "tests/unit/http_asker.h"

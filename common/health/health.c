@@ -1,5 +1,5 @@
 /* Health and metrics of a process, and what all processes count; see health.h. */
-#include "common/serve/health.h"
+#include "common/health/health.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What a process serves on --http (DESIGN.md §7), and the metrics that all processes have in common. */
-#ifndef SERVE_HEALTH_H
-#define SERVE_HEALTH_H
+#ifndef HEALTH_HEALTH_H
+#define HEALTH_HEALTH_H
 
 #include <stdbool.h>
 

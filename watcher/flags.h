@@ -1,0 +1,29 @@
+/* The command line of fc-watcher. */
+#ifndef WATCHER_FLAGS_H
+#define WATCHER_FLAGS_H
+
+#include <stdbool.h>
+
+#include "common/config/config.h"
+
+enum { EXIT_USAGE = 2 }; /* also for a configuration that makes no sense */
+
+/* Strings are those of argv; NULL where not given. */
+struct flags {
+	const char *config;
+	const char *kubeconfig;
+	const char *address;
+	const char *bus;
+	const char *reconciler;
+	const char *verbosity;
+	const char *http;
+	bool http_insecure;
+	int workers;
+	enum config_unknown unknown_keys;
+	bool print_crd;
+};
+
+/* 0: go on; 1: nothing more to do; -1: a mistake, said on stderr. Sets log_verbosity. */
+int flags_parse(int argc, char **argv, struct flags *flags);
+
+#endif
