@@ -31,6 +31,7 @@ struct events {
 	struct reconciler *reconciler;
 	struct recent *recent;
 	uint32_t on_way;
+	uint64_t posted;
 };
 
 struct events *events_new(struct reconciler *reconciler)
@@ -132,8 +133,11 @@ static void post_first(struct events *events, const struct framework *framework,
 		recent_free(events, events->recent);
 	recent->text = text;
 	recent->ns = mem_strdup(framework->ns);
-	recent->name = mem_printf("%s.%016" PRIx64, framework->name, random_u64(&events->reconciler->random));
 	recent->first_wall_ms = events->reconciler->ports.wall_ms(events->reconciler->ports.context);
+	/* Sorts by time, as kubectl shows the Events of one second: nanoseconds in hex as client-go's, counted on
+	 * within a millisecond. */
+	recent->name = mem_printf("%s.%" PRIx64, framework->name,
+				  (uint64_t)recent->first_wall_ms * 1000000 + events->posted++ % 1000000);
 	recent->written_ms = events->reconciler->ports.boot_ms(events->reconciler->ports.context);
 	recent->count = 1;
 	HASH_ADD_KEYPTR(hh, events->recent, recent->text, strlen(recent->text), recent);

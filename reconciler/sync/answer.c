@@ -243,17 +243,18 @@ static void write_config_map(const struct framework *framework, struct buf *out)
 }
 
 /* Creates wait like everything else for what they rest on: a sound spec, the fence, the write of their decision. It may
- * all have changed while they were queued. */
+ * all have changed while they were queued, the attempt too: what was decided anew is another create. */
 static bool may_create(const struct framework *framework, uint64_t decided)
 {
 	return framework->exists && framework->has_status && framework->problem == NULL && !framework->fenced &&
 	       framework->written >= framework->hold && framework->written >= decided;
 }
 
-static bool config_map_wanted(const struct framework *framework)
+static bool config_map_wanted(const struct framework *framework, const struct call *call)
 {
-	return may_create(framework, framework->decided) && framework->status.state == STATE_CREATION_PENDING &&
-	       framework->deletion_time == 0 && framework->spec.execution_type == EXECUTION_START;
+	return framework->decided == call->decided && may_create(framework, framework->decided) &&
+	       framework->status.state == STATE_CREATION_PENDING && framework->deletion_time == 0 &&
+	       framework->spec.execution_type == EXECUTION_START;
 }
 
 static bool pod_wanted(struct framework *framework, const struct call *call, size_t *role, size_t *index)
@@ -264,7 +265,7 @@ static bool pod_wanted(struct framework *framework, const struct call *call, siz
 	    !slot_task(framework, slot_find(framework, call->name), role, index))
 		return false;
 	task = &framework->status.attempt.roles[*role].tasks[*index];
-	return may_create(framework, framework->roles[*role].tasks[*index].decided) &&
+	return framework->roles[*role].tasks[*index].decided == call->decided && may_create(framework, call->decided) &&
 	       framework_spec_find_role(&framework->spec, framework->status.attempt.roles[*role].name) >= 0 &&
 	       task->state == STATE_CREATION_PENDING && !task->deletion_pending;
 }
@@ -275,7 +276,7 @@ bool framework_call_wanted(struct framework *framework, const struct call *call)
 	size_t index;
 
 	switch (call->kind) {
-	case CALL_CREATE_CONFIG_MAP: return config_map_wanted(framework);
+	case CALL_CREATE_CONFIG_MAP: return config_map_wanted(framework, call);
 	case CALL_CREATE_POD: return pod_wanted(framework, call, &role, &index);
 	case CALL_DELETE_FRAMEWORK: return framework->uid != NULL && strcmp(framework->uid, call->uid) == 0;
 	default: return true; /* deletes are for a uid and gets do no harm */

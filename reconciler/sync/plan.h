@@ -23,8 +23,9 @@ const char *call_kind_name(enum call_kind kind); /* "create Pod", … */
 struct call {
 	enum call_kind kind;
 	char *name;
-	char *uid;  /* deletes: the precondition, and the uid a GET is about; NULL: none */
-	bool force; /* deletes: gracePeriodSeconds 0 */
+	char *uid;        /* deletes: the precondition, and the uid a GET is about; NULL: none */
+	bool force;       /* deletes: gracePeriodSeconds 0 */
+	uint64_t decided; /* creates: the version of the status that decided it, the identity of the attempt */
 };
 
 /* A core/v1 Event about the Framework. */

@@ -37,6 +37,9 @@ void stray_sync(struct round *round, struct slot *slot);
 /* Sets completionStatus if it is unset, frees it otherwise. */
 void task_complete(struct framework *framework, size_t role, size_t index, struct completion *completion);
 
+/* What Events say of a completion: its diagnostics, but for a failed creation, whose Status has an Event of its own. */
+const char *completion_event_text(const struct completion *completion);
+
 /* ---- sync.c ---- */
 
 /* Completes the attempt (FRAMEWORK.md §5): graceful while the ConfigMap exists, forced when it is gone. */

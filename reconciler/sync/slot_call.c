@@ -6,7 +6,7 @@
 #include "reconciler/sync/state.h"
 
 /* Between two GETs that wait for something no event will tell of. */
-enum { POLL_MS = 1000 };
+enum { POLL_MS = 1000, CONFLICT_POLLS_MAX = 6 /* doublings: 64 s */ };
 
 bool slot_is_config_map(const struct framework *framework, const struct slot *slot)
 {
@@ -168,7 +168,7 @@ bool slot_confirm_none(struct round *round, struct slot *slot, const char *contr
 	return false;
 }
 
-void slot_send_create(struct round *round, struct slot *slot)
+void slot_send_create(struct round *round, struct slot *slot, uint64_t decided)
 {
 	struct framework *framework = round->framework;
 
@@ -185,6 +185,7 @@ void slot_send_create(struct round *round, struct slot *slot)
 	slot->confirmed_absent = false;
 	framework->creates_on_way++;
 	send(round, slot, CALL_CREATE_POD, NULL, false);
+	round->plan->calls[round->plan->call_count - 1].decided = decided;
 }
 
 void slot_create_failed(struct round *round, struct slot *slot)
@@ -198,10 +199,18 @@ void slot_create_failed(struct round *round, struct slot *slot)
 	slot->error = NULL;
 }
 
+/* Controlled by a ConfigMap of our name: a Pod of an earlier attempt, on its way out with it. */
+static bool is_former(const struct round *round, const struct slot *slot)
+{
+	return slot->pod != NULL && strcmp(slot->meta->controller_kind, "ConfigMap") == 0 &&
+	       strcmp(slot->meta->controller_name, round->framework->config_map.name) == 0;
+}
+
 void slot_report_conflict(struct round *round, struct slot *slot)
 {
-	if (!slot->conflict_reported) {
+	if (!slot->conflict_reported && !is_former(round, slot)) {
 		slot->conflict_reported = true;
+		slot->conflict_polls = 0;
 		plan_event(round->plan, true, "NamingConflict",
 			   "%s %s with uid %s is controlled by %s \"%s\" and not by this Framework: it is left alone, "
 			   "and waited for",
@@ -209,6 +218,13 @@ void slot_report_conflict(struct round *round, struct slot *slot)
 			   slot->meta->controller_uid[0] == '\0' ? "nobody" : slot->meta->controller_kind,
 			   slot->meta->controller_name);
 	}
-	if (slot->lost)
-		slot_send_get(round, slot, NULL);
+	if (!slot->lost)
+		return;
+	slot_send_get(round, slot, NULL);
+	/* It may stay for long: asked for less and less often. */
+	if (slot->call != CALL_NONE) {
+		slot->poll_ms = round->time.boot_ms + ((int64_t)POLL_MS << slot->conflict_polls);
+		if (slot->conflict_polls < CONFLICT_POLLS_MAX)
+			slot->conflict_polls++;
+	}
 }

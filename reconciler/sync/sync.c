@@ -24,7 +24,7 @@ static void report_attempt_completed(struct round *round)
 
 	plan_event(round->plan, !completion->succeeded, "AttemptCompleted",
 		   "Attempt %d completed with code %d (%s): %.512s%s%s", (int)attempt->id, (int)completion->code,
-		   completion->phrase, completion->diagnostics, told ? "" : "; ",
+		   completion->phrase, completion_event_text(completion), told ? "" : "; ",
 		   told ? "" : completion->trigger->message);
 }
 
@@ -259,7 +259,7 @@ static void retry_when_due(struct round *round)
 		snapshot_framework(round, "OnFrameworkRetry", "Framework will be retried");
 	plan_event(round->plan, false, "FrameworkRetried", "Framework is retried after code %d (%s): %.512s",
 		   (int)status->attempt.completion->code, status->attempt.completion->phrase,
-		   status->attempt.completion->diagnostics);
+		   completion_event_text(status->attempt.completion));
 	status->retry.total++;
 	/* Once the delay is set the retry happens whatever the spec says now, which may be that there is none. */
 	if (decision.accountable)
@@ -306,7 +306,7 @@ static void create_config_map(struct round *round)
 	if (slot->error != NULL && !slot->verify && slot->call == CALL_NONE)
 		slot_create_failed(round, slot);
 	if (may_act(round))
-		slot_send_create(round, slot);
+		slot_send_create(round, slot, framework->decided);
 }
 
 /* ---- step 7: the Tasks ---- */

@@ -288,10 +288,18 @@ static void create_pod(struct turn *turn)
 	}
 	/* It may be gone unseen, and the Pod would run when the attempt is over. Its coming into sight sweeps. */
 	if (framework_has_config_map(turn->framework) && round_may_act(turn->round, slot, decided(turn)))
-		slot_send_create(turn->round, slot);
+		slot_send_create(turn->round, slot, decided(turn));
 }
 
 /* ---- ending ---- */
+
+const char *completion_event_text(const struct completion *completion)
+{
+	if (completion->code == CODE_POD_CREATION_PERMANENT_ERROR ||
+	    completion->code == CODE_POD_CREATION_UNKNOWN_ERROR)
+		return "Failed to create Pod, as an Event of its own tells";
+	return completion->diagnostics;
+}
 
 static void report_completed(const struct turn *turn, const struct completion *completion)
 {
@@ -299,7 +307,7 @@ static void report_completed(const struct turn *turn, const struct completion *c
 	    completion->code != CODE_DELETE_TASK_REQUESTED)
 		plan_event(turn->round->plan, true, "TaskFailed", "Task %s[%zu] failed with code %d (%s): %.512s",
 			   turn->role_status->name, turn->index, (int)completion->code, completion->phrase,
-			   completion->diagnostics);
+			   completion_event_text(completion));
 }
 
 /* Step 3: the attempt is over. */
@@ -325,7 +333,7 @@ static void retry_or_finish(struct turn *turn)
 		plan_event(turn->round->plan, false, "TaskRetried",
 			   "Task %s[%zu] is retried after code %d (%s): %.512s", turn->role_status->name, turn->index,
 			   (int)task->attempt.completion->code, task->attempt.completion->phrase,
-			   task->attempt.completion->diagnostics);
+			   completion_event_text(task->attempt.completion));
 		task->retry.total++;
 		if (decision.accountable)
 			task->retry.accountable++;
