@@ -12,7 +12,7 @@
 
 #define CRD_COLLECTION "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-enum { REQUEST_TIMEOUT_MS = 15000, RETRY_FIRST_MS = 500, RETRY_MAX_MS = 8000 };
+enum { REQUEST_TIMEOUT_MS = 15000, RETRY_FIRST_MS = 500, RETRY_MAX_MS = 8000, REMIND_MS = 60000 };
 
 struct crd_keeper {
 	struct ev_loop *loop;
@@ -25,7 +25,9 @@ struct crd_keeper {
 	bool established;
 	int64_t since_ms; /* when the server first had it, not established; 0: not yet */
 	int64_t retry_ms;
-	char *complaint; /* the last one logged */
+	int64_t complained_ms;
+	char *complaint; /* the last one logged, and when */
+	int64_t complained_ms;
 	ev_timer timer;
 };
 
@@ -55,10 +57,14 @@ static void again_in(struct crd_keeper *keeper, int64_t wait_ms)
 	ev_timer_start(keeper->loop, &keeper->timer);
 }
 
-/* Says what is wrong, once for each reason, and tries again later. */
+/* Says what is wrong, once a minute for each reason, and tries again later. */
 static void complain(struct crd_keeper *keeper, const struct kube_answer *answer)
 {
-	if (keeper->complaint == NULL || strcmp(keeper->complaint, answer->message) != 0) {
+	int64_t now_ms = clock_boot_ms();
+
+	if (keeper->complaint == NULL || strcmp(keeper->complaint, answer->message) != 0 ||
+	    now_ms - keeper->complained_ms >= REMIND_MS) {
+		keeper->complained_ms = now_ms;
 		log_error("cannot set up the CRD " CRD_NAME ", trying again: %s", answer->message);
 		mem_replace(&keeper->complaint, answer->message);
 	}

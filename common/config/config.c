@@ -329,6 +329,9 @@ int config_load_text(const char *file, const char *text, size_t len, enum config
 int config_load(const char *path, enum config_unknown unknown, struct config *out, struct error *err)
 {
 	struct yaml_node *root;
+	if (path == NULL && access(CONFIG_DEFAULT_PATH, F_OK) < 0)
+		return error_set(err, "%s: not here; name the configuration by --config, an empty file will do",
+				 CONFIG_DEFAULT_PATH);
 	if (yaml_load_file(path ? path : CONFIG_DEFAULT_PATH, &root, err) < 0)
 		return -1;
 	return load_root(root, unknown, out, err);
