@@ -27,7 +27,6 @@ struct crd_keeper {
 	int64_t retry_ms;
 	int64_t complained_ms;
 	char *complaint; /* the last one logged, and when */
-	int64_t complained_ms;
 	ev_timer timer;
 };
 
