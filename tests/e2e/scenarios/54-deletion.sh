@@ -52,12 +52,16 @@ run_delete_configmap() {
     wait_framework preparing 15 "$TASK.state == \"AttemptPreparing\""
     delete configmaps/foreground-attempt "$FOREGROUND"
     delete configmaps/background-attempt "$BACKGROUND"
+    # (held, as the end of a ConfigMap may be seen before that of its Pods, which then end with the attempt)
+    hold pods/final-a-0
     for name in once preparing final; do delete configmaps/$name-attempt; done
     for name in foreground background once; do
         wait_framework $name 20 '.status.attemptStatus.id == 1'
         wait_running $name 20
     done
     wait_framework preparing 15 ".status.attemptStatus.id == 1 and $TASK.state == \"AttemptPreparing\""
+    wait_framework final 15 "$TASK | .state == \"AttemptDeleting\" and .attemptStatus.completionStatus.code == -101"
+    release pods/final-a-0
     wait_completed final
     expect_frameworks "retries, code" ".status | $RETRIES_AND_CODE" <<EOT
 background 1 0 null
