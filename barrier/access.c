@@ -77,7 +77,7 @@ static void fact_free(struct fact **table, struct fact *fact)
 	struct access_check *next;
 
 	DL_FOREACH_SAFE(fact->checks, check, next)
-	check_free(check);
+		check_free(check);
 	HASH_DEL(*table, fact);
 	free(fact->user);
 	free(fact);
@@ -91,9 +91,9 @@ void access_free(struct access *access)
 	if (access == NULL)
 		return;
 	HASH_ITER(hh, access->tokens, fact, next)
-	fact_free(&access->tokens, fact);
+		fact_free(&access->tokens, fact);
 	HASH_ITER(hh, access->permissions, fact, next)
-	fact_free(&access->permissions, fact);
+		fact_free(&access->permissions, fact);
 	free(access);
 }
 
@@ -116,8 +116,7 @@ static void make_room(struct access *access, struct fact **table)
 	struct fact *fact;
 	struct fact *next;
 
-	HASH_ITER(hh, *table, fact, next)
-	{
+	HASH_ITER(hh, *table, fact, next) {
 		if (HASH_COUNT(*table) < access->max_entries)
 			return;
 		if (!fact->asking)
@@ -260,8 +259,7 @@ static char *describe_user(const json_t *user)
 		json_object_set(described, "uid", json_object_get(user, "uid"));
 	if (json_is_array(json_object_get(user, "groups")))
 		json_object_set(described, "groups", json_object_get(user, "groups"));
-	json_object_foreach(json_object_get(user, "extra"), name, value)
-	{
+	json_object_foreach(json_object_get(user, "extra"), name, value) {
 		if (strncmp(name, bound, sizeof(bound) - 1) != 0)
 			json_object_set(extra, name, value);
 	}

@@ -63,7 +63,7 @@ void readiness_free(struct readiness *readiness)
 	if (readiness == NULL)
 		return;
 	HASH_ITER(hh, readiness->items, item, next)
-	item_free(readiness, item);
+		item_free(readiness, item);
 	free(readiness);
 }
 
@@ -193,8 +193,7 @@ void readiness_complete(struct readiness *readiness, const struct range_set *ran
 
 	for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++)
 		readiness->complete.bits[i] |= ranges->bits[i] & readiness->granted.bits[i];
-	HASH_ITER(hh, readiness->items, item, next)
-	{
+	HASH_ITER(hh, readiness->items, item, next) {
 		const char *slash = strchr(item->key, '/');
 		cleanup_free char *ns = mem_strndup(item->key, (size_t)(slash - item->key));
 		cleanup_free char *key = NULL;

@@ -158,7 +158,7 @@ void waiters_free(struct waiters *waiters)
 	if (waiters == NULL)
 		return;
 	HASH_ITER(hh, waiters->gates, gate, next)
-	gate_free(gate);
+		gate_free(gate);
 	free(waiters);
 }
 
@@ -494,8 +494,7 @@ void waiters_send_away(struct waiters *waiters, const char *reason)
 	struct gate *gate;
 	struct gate *next;
 
-	HASH_ITER(hh, waiters->gates, gate, next)
-	{
+	HASH_ITER(hh, waiters->gates, gate, next) {
 		while (gate->list != NULL)
 			answer_away(gate->list, reason);
 		gate_release(gate);

@@ -57,7 +57,7 @@ void events_free(struct events *events)
 	struct recent *next;
 
 	HASH_ITER(hh, events->recent, recent, next)
-	recent_free(events, recent);
+		recent_free(events, recent);
 	free(events);
 }
 

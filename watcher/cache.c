@@ -96,8 +96,7 @@ void cache_free(struct cache *cache)
 	if (cache == NULL)
 		return;
 	for (size_t kind = 0; kind < KIND_COUNT; kind++) {
-		HASH_ITER(hh, cache->kinds[kind], entry, next)
-		{
+		HASH_ITER(hh, cache->kinds[kind], entry, next) {
 			HASH_DEL(cache->kinds[kind], entry);
 			entry_free(entry);
 		}
@@ -342,7 +341,7 @@ void cache_list_begin(struct cache *cache, enum object_kind kind)
 
 	cache->listing[kind] = true;
 	HASH_ITER(hh, cache->kinds[kind], entry, next)
-	entry->seen = false;
+		entry->seen = false;
 }
 
 void cache_list_end(struct cache *cache, enum object_kind kind, const char *resource_version)
@@ -350,8 +349,7 @@ void cache_list_end(struct cache *cache, enum object_kind kind, const char *reso
 	struct cache_entry *entry;
 	struct cache_entry *next;
 
-	HASH_ITER(hh, cache->kinds[kind], entry, next)
-	{
+	HASH_ITER(hh, cache->kinds[kind], entry, next) {
 		const struct object_meta *meta = meta_of(entry);
 
 		if (entry->seen || meta == NULL ||

@@ -150,8 +150,7 @@ static void emit_value(yaml_emitter_t *emitter, const json_t *value)
 	if (json_is_object(value)) {
 		yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE);
 		emit(emitter, &event);
-		json_object_foreach((json_t *)value, name, member)
-		{
+		json_object_foreach((json_t *)value, name, member) {
 			emit_scalar(emitter, name, YAML_PLAIN_SCALAR_STYLE);
 			emit_value(emitter, member);
 		}
@@ -160,7 +159,8 @@ static void emit_value(yaml_emitter_t *emitter, const json_t *value)
 	} else if (json_is_array(value)) {
 		yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE);
 		emit(emitter, &event);
-		json_array_foreach((json_t *)value, i, member) emit_value(emitter, member);
+		json_array_foreach((json_t *)value, i, member)
+			emit_value(emitter, member);
 		yaml_sequence_end_event_initialize(&event);
 		emit(emitter, &event);
 	} else if (json_is_string(value)) {
@@ -205,8 +205,7 @@ static const json_t *version_of(const json_t *crd)
 	size_t i;
 	json_t *version;
 
-	json_array_foreach((json_t *)versions, i, version)
-	{
+	json_array_foreach((json_t *)versions, i, version) {
 		const char *name = json_str(version, "name");
 
 		if (name != NULL && strcmp(name, "v1") == 0)
@@ -259,8 +258,7 @@ bool crd_established(const json_t *stored)
 	size_t i;
 	json_t *condition;
 
-	json_array_foreach((json_t *)conditions, i, condition)
-	{
+	json_array_foreach((json_t *)conditions, i, condition) {
 		const char *type = json_str(condition, "type");
 		const char *status = json_str(condition, "status");
 

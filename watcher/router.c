@@ -37,7 +37,7 @@ void router_free(struct router *router)
 	if (router == NULL)
 		return;
 	HASH_ITER(hh, router->peers, peer, next)
-	connection_remove(router, peer);
+		connection_remove(router, peer);
 	shard_table_free(router->shards);
 	buf_free(&router->body);
 	free(router);
@@ -51,8 +51,7 @@ static void remove_others_of(struct router *router, const struct connection *kee
 	struct connection *peer;
 	struct connection *next;
 
-	HASH_ITER(hh, router->peers, peer, next)
-	{
+	HASH_ITER(hh, router->peers, peer, next) {
 		if (peer == keep || peer->member == NULL || peer->member != keep->member)
 			continue;
 		connection_remove(router, peer);
@@ -72,7 +71,7 @@ static void raise_epoch(struct router *router, uint64_t heard)
 	log_info("a peer knows epoch %llu: this leader's is %llu now", (unsigned long long)heard,
 		 (unsigned long long)router->epoch);
 	HASH_ITER(hh, router->peers, peer, next)
-	peer->told_version = 0; /* assignments name the epoch */
+		peer->told_version = 0; /* assignments name the epoch */
 }
 
 static enum shard_answer join(struct router *router, const struct bus_hello *hello, struct shard_member **member)
@@ -325,8 +324,8 @@ void router_process_dead(struct router *router, const char *name)
 	struct connection *next;
 
 	HASH_ITER(hh, router->peers, peer, next)
-	if (peer->member != NULL && strcmp(peer->name, name) == 0)
-		connection_remove(router, peer);
+		if (peer->member != NULL && strcmp(peer->name, name) == 0)
+			connection_remove(router, peer);
 	shard_table_dead(router->shards, name, router_now(router));
 	router_update(router);
 }
@@ -343,8 +342,8 @@ void router_tick(struct router *router)
 	struct connection *next;
 
 	HASH_ITER(hh, router->peers, peer, next)
-	if (peer->heard_ms < silent_since)
-		peer->gone = true;
+		if (peer->heard_ms < silent_since)
+			peer->gone = true;
 	router_reap(router);
 	router_update(router);
 }

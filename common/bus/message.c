@@ -155,8 +155,7 @@ static int read_ranges(const json_t *body, const char *name, struct range_set *o
 	*out = (struct range_set){0};
 	if (!json_is_array(runs))
 		return error_set(err, "%s: expected an array of [first,count]", name);
-	json_array_foreach(runs, i, run)
-	{
+	json_array_foreach(runs, i, run) {
 		json_int_t first = json_integer_value(json_array_get(run, 0));
 		json_int_t count = json_integer_value(json_array_get(run, 1));
 

@@ -42,8 +42,7 @@ static void parse_controller(const json_t *references, struct object_meta *out)
 	size_t i;
 	json_t *reference;
 
-	json_array_foreach((json_t *)references, i, reference)
-	{
+	json_array_foreach((json_t *)references, i, reference) {
 		if (json_bool(reference, "controller", false)) {
 			controller = reference;
 			break;
@@ -269,8 +268,7 @@ static void parse_containers(const json_t *statuses, struct pod *pod)
 	if (count == 0)
 		return;
 	pod->containers = mem_realloc(pod->containers, pod->container_count + count, sizeof(*pod->containers));
-	json_array_foreach((json_t *)statuses, i, status)
-	{
+	json_array_foreach((json_t *)statuses, i, status) {
 		const json_t *terminated = json_path(status, "state", "terminated", NULL);
 		struct container_state *container = &pod->containers[pod->container_count++];
 

@@ -18,8 +18,7 @@ static unsigned traits_of(const json_t *attributes)
 	size_t i;
 	json_t *item;
 
-	json_array_foreach(attributes, i, item)
-	{
+	json_array_foreach(attributes, i, item) {
 		const char *name = json_string_value(item);
 
 		if (name == NULL)

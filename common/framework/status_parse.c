@@ -337,8 +337,7 @@ static void read_conditions(const json_t *status, struct condition *out)
 	json_t *item;
 
 	/* Ours alone and made anew from the state: what does not read is simply made again. */
-	json_array_foreach(json_object_get(status, "conditions"), i, item)
-	{
+	json_array_foreach(json_object_get(status, "conditions"), i, item) {
 		const char *type = json_str(item, "type");
 		const char *value = json_str(item, "status");
 

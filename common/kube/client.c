@@ -233,8 +233,8 @@ static struct kube_call *stream_with_news(struct kube_client *client)
 	struct kube_call *call;
 
 	DL_FOREACH(client->streams, call)
-	if (!call->in_data && (call->announce || call->fresh.len > 0))
-		return call;
+		if (!call->in_data && (call->announce || call->fresh.len > 0))
+			return call;
 	return NULL;
 }
 
@@ -452,8 +452,8 @@ static struct kube_call *next_finished(struct kube_client *client)
 	struct kube_call *call;
 
 	DL_FOREACH(client->finished, call)
-	if (!call->in_data)
-		return call;
+		if (!call->in_data)
+			return call;
 	return NULL;
 }
 

@@ -90,8 +90,8 @@ static struct socket_watch *find_watch(struct transport *transport, curl_socket_
 	struct socket_watch *watch;
 
 	DL_FOREACH(transport->watches, watch)
-	if (watch->io.fd == fd)
-		return watch;
+		if (watch->io.fd == fd)
+			return watch;
 	return NULL;
 }
 

@@ -142,8 +142,7 @@ static void on_sweep(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)events;
 	if (serve->counters.open > serve->max_connections / 2)
 		request_ms /= HURRY_DIVISOR;
-	DL_FOREACH(serve->conns, conn)
-	{
+	DL_FOREACH(serve->conns, conn) {
 		int64_t age_ms = now_ms - conn->since_ms;
 
 		if ((conn->phase == CONN_READING && age_ms >= request_ms) ||
@@ -430,8 +429,8 @@ void serve_free(struct serve *serve)
 	if (serve == NULL)
 		return;
 	DL_FOREACH(serve->conns, conn)
-	if (conn->request != NULL)
-		request_leave(conn->request);
+		if (conn->request != NULL)
+			request_leave(conn->request);
 	MHD_run(serve->daemon);         /* a suspended connection may not be left at the end */
 	MHD_stop_daemon(serve->daemon); /* closes the listener too */
 	ev_io_stop(serve->loop, &serve->io);

@@ -170,8 +170,7 @@ static void put_array(struct pod_template *template, json_t *array)
 	json_t *item;
 
 	buf_putc(&template->text, '[');
-	json_array_foreach(array, i, item)
-	{
+	json_array_foreach(array, i, item) {
 		if (i > 0)
 			buf_putc(&template->text, ',');
 		put_value(template, item);
@@ -190,8 +189,7 @@ static void put_value(struct pod_template *template, json_t *value)
 		put_array(template, value);
 	} else if (json_is_object(value)) {
 		buf_putc(&template->text, '{');
-		json_object_foreach(value, name, member)
-		{
+		json_object_foreach(value, name, member) {
 			put_member_name(template, name);
 			put_value(template, member);
 		}
@@ -231,8 +229,7 @@ static void put_env(struct pod_template *template, json_t *env)
 	buf_puts(out, ",{\"name\":\"" FC_TASK_ATTEMPT_INSTANCE_UID "\",\"value\":\"");
 	put_hole(template, HOLE_TASK_ATTEMPT_ID);
 	buf_puts(out, "_$(" FC_POD_UID ")\"}");
-	json_array_foreach(env, i, item)
-	{
+	json_array_foreach(env, i, item) {
 		buf_putc(out, ',');
 		put_value(template, item);
 	}
@@ -250,8 +247,7 @@ static void put_container(struct pod_template *template, json_t *container)
 		return;
 	}
 	buf_putc(out, '{');
-	json_object_foreach(container, name, member)
-	{
+	json_object_foreach(container, name, member) {
 		if (strcmp(name, "env") == 0 || (strcmp(name, "terminationMessagePolicy") == 0 && absent(member)))
 			continue;
 		put_member_name(template, name);
@@ -278,8 +274,7 @@ static void put_spec(struct pod_template *template, json_t *spec)
 		return;
 	}
 	buf_putc(&template->text, '{');
-	json_object_foreach(spec, name, member)
-	{
+	json_object_foreach(spec, name, member) {
 		put_member_name(template, name);
 		if ((strcmp(name, "containers") != 0 && strcmp(name, "initContainers") != 0) ||
 		    !json_is_array(member)) {
@@ -287,8 +282,7 @@ static void put_spec(struct pod_template *template, json_t *spec)
 			continue;
 		}
 		buf_putc(&template->text, '[');
-		json_array_foreach(member, i, container)
-		{
+		json_array_foreach(member, i, container) {
 			if (i > 0)
 				buf_putc(&template->text, ',');
 			put_container(template, container);
@@ -321,8 +315,7 @@ static void put_map(struct pod_template *template, const char *key, json_t *map,
 		return;
 	}
 	buf_putc(out, '{');
-	json_object_foreach(map, name, member)
-	{
+	json_object_foreach(map, name, member) {
 		if (is_own_name(name, own, count))
 			continue;
 		put_member_name(template, name);
@@ -347,8 +340,7 @@ static void put_owners(struct pod_template *template, json_t *owners)
 		return;
 	}
 	buf_putc(out, '[');
-	json_array_foreach(owners, i, owner)
-	{
+	json_array_foreach(owners, i, owner) {
 		buf_json_next(out);
 		put_value(template, owner);
 	}
@@ -371,8 +363,7 @@ static void put_metadata(struct pod_template *template, json_t *metadata)
 	for (size_t i = 0; i < ARRAY_LEN(identities); i++)
 		annotation_names[i] = identities[i].name;
 	buf_putc(out, '{');
-	json_object_foreach(metadata, name, member)
-	{
+	json_object_foreach(metadata, name, member) {
 		if (is_own_name(name, ours, ARRAY_LEN(ours)))
 			continue;
 		put_member_name(template, name);

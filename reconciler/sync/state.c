@@ -399,7 +399,7 @@ void framework_free(struct framework *framework)
 	if (framework == NULL)
 		return;
 	HASH_ITER(hh, framework->slots, slot, next)
-	slot_delete(framework, slot);
+		slot_delete(framework, slot);
 	slot_clear(&framework->config_map);
 	free(framework->config_map.name);
 	free(framework->config_map.gone_uid);

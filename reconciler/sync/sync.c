@@ -329,7 +329,7 @@ static void look_at_slots(struct round *round)
 			for (size_t i = 0; i < framework->status.attempt.roles[r].task_count; i++)
 				slot_mark_dirty(framework, task_slot(framework, r, i));
 		HASH_ITER(hh, framework->slots, slot, next)
-		slot_mark_dirty(framework, slot);
+			slot_mark_dirty(framework, slot);
 	}
 	slot = framework->dirty;
 	framework->dirty = NULL;
@@ -367,8 +367,7 @@ static void free_idle_slots(struct framework *framework)
 
 	framework->dirty = NULL;
 	framework->waiting = NULL;
-	HASH_ITER(hh, framework->slots, slot, next)
-	{
+	HASH_ITER(hh, framework->slots, slot, next) {
 		slot->dirty = false;
 		slot->waiting = false;
 		/* no event would tell of one without our label, whose going is not waited for any more */

@@ -82,7 +82,8 @@ json_t *api_list(struct world *world, enum object_kind kind, uint64_t version)
 		else
 			json_object_set(by_uid, meta_text(change->json, "uid"), change->json);
 	}
-	json_object_foreach(by_uid, uid, object) json_array_append(list, object);
+	json_object_foreach(by_uid, uid, object)
+		json_array_append(list, object);
 	json_decref(by_uid);
 	return list;
 }
@@ -136,7 +137,9 @@ static const char *controller_uid(const json_t *object)
 	size_t i;
 	json_t *owner;
 
-	json_array_foreach(owners, i, owner) if (json_bool(owner, "controller", false)) return json_str(owner, "uid");
+	json_array_foreach(owners, i, owner)
+		if (json_bool(owner, "controller", false))
+			return json_str(owner, "uid");
 	return "";
 }
 

@@ -45,7 +45,9 @@ static const json_t *find_role(const json_t *status, const char *name)
 	size_t i;
 	const json_t *role;
 
-	json_array_foreach(roles, i, role) if (strcmp(json_str(role, "name"), name) == 0) return role;
+	json_array_foreach(roles, i, role)
+		if (strcmp(json_str(role, "name"), name) == 0)
+			return role;
 	return NULL;
 }
 
@@ -220,15 +222,13 @@ static void check_tasks_forward(struct world *world, const struct object *object
 	const json_t *task;
 	char what[160];
 
-	json_array_foreach(roles, r, role)
-	{
+	json_array_foreach(roles, r, role) {
 		const char *name = json_str(role, "name");
 		const json_t *now = find_role(after, name);
 
 		if (now == NULL || strcmp(json_str(now, "instanceUID"), json_str(role, "instanceUID")) != 0)
 			continue;
-		json_array_foreach(json_object_get(role, "taskStatuses"), i, task)
-		{
+		json_array_foreach(json_object_get(role, "taskStatuses"), i, task) {
 			const json_t *task_now = find_task(after, name, (int)i);
 
 			snprintf(what, sizeof(what), "%s-%s-%zu", object->name, name, i);
@@ -475,10 +475,8 @@ void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS])
 		if (object == NULL || !world->plans[i].tame)
 			continue;
 		put_outcome(&text, name, status_of(object));
-		json_array_foreach(json_object_get(attempt_of(status_of(object)), "taskRoleStatuses"), r, role)
-		{
-			json_array_foreach(json_object_get(role, "taskStatuses"), t, task)
-			{
+		json_array_foreach(json_object_get(attempt_of(status_of(object)), "taskRoleStatuses"), r, role) {
+			json_array_foreach(json_object_get(role, "taskStatuses"), t, task) {
 				snprintf(what, sizeof(what), "%s[%zu]", json_str(role, "name"), t);
 				if (world->plans[i].tame_tasks)
 					put_outcome(&text, what, task);

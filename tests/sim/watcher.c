@@ -88,8 +88,7 @@ static void listed(struct world *world, void *arg)
 	if (turn->life == stream->life) {
 		bool breaks = !calm(world) && chance(world, 100); /* between two pages */
 
-		json_array_foreach(turn->list, i, object)
-		{
+		json_array_foreach(turn->list, i, object) {
 			if (breaks && chance(world, 300))
 				break;
 			cache_present(watcher->cache, stream->kind, object, NULL);

@@ -266,8 +266,7 @@ static inline void world_collect(struct world *w)
 
 	if (w->config_map == NULL || w->slow_gc || meta_str(w->config_map, "deletionTimestamp") == NULL)
 		return;
-	json_object_foreach_safe(w->pods, next, name, pod)
-	{
+	json_object_foreach_safe(w->pods, next, name, pod) {
 		world_pod_deleting(w, name);
 		if (!w->slow_kubelet)
 			world_pod_gone(w, name);

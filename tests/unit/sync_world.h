@@ -238,7 +238,8 @@ static inline void world_restart(struct world *w)
 	w->framework = framework_new(WORLD_NS, WORLD_NAME);
 	world_tell_config_map(w);
 	world_tell_framework(w);
-	json_object_foreach(w->pods, name, pod) world_tell_pod(w, name);
+	json_object_foreach(w->pods, name, pod)
+		world_tell_pod(w, name);
 	framework_fence(w->framework);
 }
 

@@ -55,8 +55,7 @@ static void drop_defaults(json_t *spec)
 		size_t i;
 		json_t *container;
 
-		json_array_foreach(json_object_get(spec, lists[l]), i, container)
-		{
+		json_array_foreach(json_object_get(spec, lists[l]), i, container) {
 			for (size_t n = 0; n < ARRAY_LEN(names); n++)
 				json_object_del(container, names[n]);
 			json_object_del(json_at(container, "env.13.valueFrom.fieldRef"), "apiVersion");
@@ -88,7 +87,8 @@ static json_t *normalised(struct world *w, const json_t *value)
 	}
 	if (json_is_array(value)) {
 		out = json_array();
-		json_array_foreach(value, i, member) json_array_append_new(out, normalised(w, member));
+		json_array_foreach(value, i, member)
+			json_array_append_new(out, normalised(w, member));
 		return out;
 	}
 	if (text == NULL)

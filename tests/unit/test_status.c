@@ -54,14 +54,14 @@ static json_t *normalised(const json_t *value, const char *key)
 
 	if (json_is_array(value)) {
 		out = json_array();
-		json_array_foreach(value, i, member) json_array_append_new(out, normalised(member, key));
+		json_array_foreach(value, i, member)
+			json_array_append_new(out, normalised(member, key));
 		return out;
 	}
 	if (!json_is_object(value))
 		return json_deep_copy(value);
 	out = json_object();
-	json_object_foreach((json_t *)value, name, member)
-	{
+	json_object_foreach((json_t *)value, name, member) {
 		if (json_is_null(member) || strcmp(name, "conditions") == 0 || strcmp(name, "observedGeneration") == 0)
 			continue;
 		if (strcmp(name, "taskIndex") == 0)

@@ -142,10 +142,8 @@ static void test_lost_is_forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_former_owner_wrote),
-		cmocka_unit_test(test_status_ahead_of_view),
-		cmocka_unit_test(test_create_outlives_config_map),
-		cmocka_unit_test(test_answer_after_absence),
+		cmocka_unit_test(test_former_owner_wrote),         cmocka_unit_test(test_status_ahead_of_view),
+		cmocka_unit_test(test_create_outlives_config_map), cmocka_unit_test(test_answer_after_absence),
 		cmocka_unit_test(test_lost_is_forgotten),
 	};
 

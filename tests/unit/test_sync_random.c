@@ -55,8 +55,9 @@ static json_t *find_role(json_t *status, const char *name)
 	size_t i;
 	json_t *role;
 
-	json_array_foreach(json_at(status, "attemptStatus.taskRoleStatuses"), i,
-			   role) if (strcmp(json_str(role, "name"), name) == 0) return role;
+	json_array_foreach(json_at(status, "attemptStatus.taskRoleStatuses"), i, role)
+		if (strcmp(json_str(role, "name"), name) == 0)
+			return role;
 	return NULL;
 }
 
@@ -189,14 +190,12 @@ static void check_status(struct story *s)
 		return;
 	if (s->last_status != NULL) {
 		check_forward(s->last_status, now, "Framework", false);
-		json_array_foreach(json_at(now, "attemptStatus.taskRoleStatuses"), r, role)
-		{
+		json_array_foreach(json_at(now, "attemptStatus.taskRoleStatuses"), r, role) {
 			json_t *before;
 
 			name = json_str(role, "name");
 			before = json_object_get(find_role(s->last_status, name), "taskStatuses");
-			json_array_foreach(json_object_get(role, "taskStatuses"), i, task)
-			{
+			json_array_foreach(json_object_get(role, "taskStatuses"), i, task) {
 				json_t *old = json_array_get(before, i);
 
 				if (old != NULL &&
@@ -215,8 +214,7 @@ static void check_pods(struct story *s)
 	const char *name;
 	json_t *pod;
 
-	json_object_foreach(s->w.pods, name, pod)
-	{
+	json_object_foreach(s->w.pods, name, pod) {
 		const json_t *annotations = json_at(pod, "metadata.annotations");
 		json_t *tasks = json_object_get(find_role(server_status(s), json_str(annotations, FC_TASKROLE_NAME)),
 						"taskStatuses");
@@ -343,11 +341,11 @@ static void relist(struct story *s)
 	snprintf(version, sizeof(version), "%llu", (unsigned long long)++w->rv);
 	world_tell_framework(w);
 	world_tell_config_map(w);
-	json_object_foreach(w->pods, name, pod) world_tell_pod(w, name);
+	json_object_foreach(w->pods, name, pod)
+		world_tell_pod(w, name);
 	if (w->config_map == NULL || !has_label(w->config_map))
 		framework_observe_gone(w->framework, KIND_CONFIG_MAP, WORLD_CONFIG_MAP, "", version, false);
-	HASH_ITER(hh, w->framework->slots, slot, next)
-	{
+	HASH_ITER(hh, w->framework->slots, slot, next) {
 		pod = world_pod(w, slot->name);
 		if (slot->meta != NULL && (pod == NULL || !has_label(pod)))
 			framework_observe_gone(w->framework, KIND_POD, slot->name, "", version, false);
@@ -379,7 +377,9 @@ static const char *some_pod(struct story *s)
 	const char *name;
 	json_t *pod;
 
-	json_object_foreach(s->w.pods, name, pod) if (at-- == 0) return name;
+	json_object_foreach(s->w.pods, name, pod)
+		if (at-- == 0)
+			return name;
 	return NULL;
 }
 
@@ -530,8 +530,7 @@ static void come_to_rest(struct story *s)
 			while (w->queued > 0)
 				carry_one(s, false);
 		}
-		json_object_foreach_safe(w->pods, next, name, pod)
-		{
+		json_object_foreach_safe(w->pods, next, name, pod) {
 			if (meta_str(pod, "deletionTimestamp") != NULL || is_orphan(s, pod))
 				world_pod_gone(w, name);
 		}

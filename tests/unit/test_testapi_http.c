@@ -319,11 +319,10 @@ static int64_t count_of(struct server *server, const char *verb, const char *res
 	const json_t *entry;
 
 	assert_int_equal(request(server, "GET", "/fc-testapi/requests", NULL), 200);
-	json_array_foreach(server->json, index, entry) if (strcmp(json_str(entry, "verb"), verb) == 0 &&
-							   strcmp(json_str(entry, "resource"), resource) == 0 &&
-							   json_int(entry, "code", -1) == code &&
-							   strcmp(json_str(entry, "userAgent"), "tester") ==
-								   0) return json_int(entry, "count", 0);
+	json_array_foreach(server->json, index, entry)
+		if (strcmp(json_str(entry, "verb"), verb) == 0 && strcmp(json_str(entry, "resource"), resource) == 0 &&
+		    json_int(entry, "code", -1) == code && strcmp(json_str(entry, "userAgent"), "tester") == 0)
+			return json_int(entry, "count", 0);
 	return 0;
 }
 

@@ -32,8 +32,7 @@ static void expect_events(struct api_watch *watch, const char *wanted, ssize_t w
 	size_t index;
 	const json_t *event;
 
-	json_array_foreach(events, index, event)
-	{
+	json_array_foreach(events, index, event) {
 		const char *name = json_str(json_path(event, "object", "metadata", NULL), "name");
 
 		buf_printf(&seen, "%s%s%s%s", index > 0 ? "," : "",

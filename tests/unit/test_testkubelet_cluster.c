@@ -272,8 +272,7 @@ static void capacity_makes_others_wait(void **state)
 	delete_pod(cluster, "b", NULL);
 	await_phase(cluster, "e", "Running");
 	call(cluster, "GET", PODS, NULL, &list);
-	json_array_foreach(json_object_get(list, "items"), i, item)
-	{
+	json_array_foreach(json_object_get(list, "items"), i, item) {
 		running += strcmp(json_str(json_object_get(item, "status"), "phase"), "Running") == 0;
 	}
 	json_decref(list);

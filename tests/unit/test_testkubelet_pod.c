@@ -173,8 +173,7 @@ static const char *condition(const json_t *status, const char *type)
 	size_t i;
 	json_t *item;
 
-	json_array_foreach(json_object_get(status, "conditions"), i, item)
-	{
+	json_array_foreach(json_object_get(status, "conditions"), i, item) {
 		if (strcmp(json_str(item, "type"), type) == 0)
 			return json_str(item, "status");
 	}

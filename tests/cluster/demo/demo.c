@@ -289,8 +289,7 @@ static bool is_established(const struct kube_answer *answer)
 	if (answer->failure != KUBE_OK || answer->http_status != 200)
 		return false;
 	crd = json_parse(answer->body, answer->body_len, NULL);
-	json_array_foreach(json_path(crd, "status", "conditions", NULL), i, condition)
-	{
+	json_array_foreach(json_path(crd, "status", "conditions", NULL), i, condition) {
 		const char *type = json_str(condition, "type"), *status = json_str(condition, "status");
 
 		if (type != NULL && status != NULL && strcmp(type, "Established") == 0 && strcmp(status, "True") == 0)

@@ -26,8 +26,7 @@ int examples_add_file(struct examples *examples, const char *path, struct error 
 	if (examples->objects == NULL)
 		examples->objects = json_array();
 	json_array_extend(examples->objects, objects);
-	json_array_foreach(objects, i, object)
-	{
+	json_array_foreach(objects, i, object) {
 		if (!document_is_framework(object))
 			continue;
 		examples->list = mem_realloc(examples->list, examples->count + 1, sizeof(examples->list[0]));
@@ -73,10 +72,8 @@ static void note_running_pod(struct example *example, const json_t *framework)
 	size_t i, j;
 
 	example->pod_name[0] = '\0';
-	json_array_foreach(roles, i, role)
-	{
-		json_array_foreach(json_object_get(role, "taskStatuses"), j, task)
-		{
+	json_array_foreach(roles, i, role) {
+		json_array_foreach(json_object_get(role, "taskStatuses"), j, task) {
 			const char *state = json_str(task, "state");
 			const char *name = json_str(json_object_get(task, "attemptStatus"), "podName");
 

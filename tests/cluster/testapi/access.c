@@ -128,8 +128,9 @@ static bool in_group(const json_t *groups, const char *name)
 	size_t index;
 	const json_t *group;
 
-	json_array_foreach(groups, index,
-			   group) if (json_is_string(group) && strcmp(json_string_value(group), name) == 0) return true;
+	json_array_foreach(groups, index, group)
+		if (json_is_string(group) && strcmp(json_string_value(group), name) == 0)
+			return true;
 	return false;
 }
 
@@ -174,8 +175,7 @@ static bool groups_allow(const json_t *groups, const char *verb, const char *res
 
 	if (in_group(groups, "system:masters"))
 		return true;
-	json_array_foreach(groups, index, group)
-	{
+	json_array_foreach(groups, index, group) {
 		const char *rule = json_string_value(group);
 
 		if (rule == NULL || strncmp(rule, prefix, strlen(prefix)) != 0)

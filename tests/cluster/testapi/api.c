@@ -53,7 +53,7 @@ void api_free(struct api *api)
 
 	api_gc_free(api->gc);
 	LL_FOREACH_SAFE(api->resources, resource, next)
-	api_resource_free(resource);
+		api_resource_free(resource);
 	api_faults_free(api->faults);
 	access_free(api->access);
 	free(api);

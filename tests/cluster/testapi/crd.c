@@ -55,7 +55,9 @@ static json_t *stored_version(const json_t *crd)
 	size_t index;
 	json_t *version;
 
-	json_array_foreach(versions, index, version) if (json_bool(version, "storage", false)) return version;
+	json_array_foreach(versions, index, version)
+		if (json_bool(version, "storage", false))
+			return version;
 	return json_array_get(versions, 0);
 }
 
@@ -112,10 +114,10 @@ static void check_crd(const json_t *crd, json_t *causes)
 		api_cause(causes, "FieldValueNotSupported", "spec.scope",
 			  "Unsupported value: \"%s\": supported values: \"Cluster\", \"Namespaced\"",
 			  scope == NULL ? "" : scope);
-	json_array_foreach(json_object_get(spec, "versions"), index,
-			   version) if (json_path(version, "schema", "openAPIV3Schema", NULL) == NULL)
-		api_cause(causes, "FieldValueRequired", "spec.versions[0].schema.openAPIV3Schema",
-			  "Required value: schemas are required");
+	json_array_foreach(json_object_get(spec, "versions"), index, version)
+		if (json_path(version, "schema", "openAPIV3Schema", NULL) == NULL)
+			api_cause(causes, "FieldValueRequired", "spec.versions[0].schema.openAPIV3Schema",
+				  "Required value: schemas are required");
 	if (group != NULL && plural != NULL && name != NULL) {
 		cleanup_free char *wanted = mem_printf("%s.%s", plural, group);
 
@@ -202,10 +204,11 @@ static json_t *columns_of(const json_t *version)
 		return json_pack("[{s:s,s:s,s:s,s:s}]", "name", "Age", "type", "date", "jsonPath",
 				 ".metadata.creationTimestamp", "description", CREATED);
 	columns = json_deep_copy(columns);
-	json_array_foreach(columns, index, column) if (json_str(column, "description") == NULL)
-		json_object_set_new(column, "description",
-				    json_sprintf("Custom resource definition column (in JSONPath format): %s",
-						 json_str(column, "jsonPath")));
+	json_array_foreach(columns, index, column)
+		if (json_str(column, "description") == NULL)
+			json_object_set_new(column, "description",
+					    json_sprintf("Custom resource definition column (in JSONPath format): %s",
+							 json_str(column, "jsonPath")));
 	return columns;
 }
 

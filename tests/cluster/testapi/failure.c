@@ -136,8 +136,9 @@ int api_fail_invalid(struct api_failure *failure, const struct api_resource *res
 		json_decref(causes);
 		return 0;
 	}
-	json_array_foreach(causes, index, cause) buf_printf(&list, "%s%s: %s", index > 0 ? ", " : "",
-							    json_str(cause, "field"), json_str(cause, "message"));
+	json_array_foreach(causes, index, cause)
+		buf_printf(&list, "%s%s: %s", index > 0 ? ", " : "", json_str(cause, "field"),
+			   json_str(cause, "message"));
 	title = resource->group[0] == '\0' ? mem_strdup(resource->kind)
 					   : mem_printf("%s.%s", resource->kind, resource->group);
 	set(failure, 422, "Invalid",

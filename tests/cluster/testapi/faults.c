@@ -61,8 +61,7 @@ static void clear_counters(struct api_faults *faults)
 	struct counter *counter;
 	struct counter *next;
 
-	HASH_ITER(hh, faults->counters, counter, next)
-	{
+	HASH_ITER(hh, faults->counters, counter, next) {
 		HASH_DEL(faults->counters, counter);
 		free(counter->key);
 		free(counter->agent);
@@ -78,7 +77,7 @@ static void clear_faults(struct api_faults *faults)
 	struct fault *next;
 
 	LL_FOREACH_SAFE(faults->faults, fault, next)
-	free_fault(fault);
+		free_fault(fault);
 	faults->faults = NULL;
 	faults->freezing = 0;
 }
@@ -165,8 +164,7 @@ void api_faults_strike(struct api *api, const struct api_request *request, struc
 {
 	struct fault *fault;
 
-	LL_FOREACH(api->faults->faults, fault)
-	{
+	LL_FOREACH(api->faults->faults, fault) {
 		if (freezes(fault) || fault->count == 0 || !fault_matches(fault, request))
 			continue;
 		if (fault->skip > 0) {
@@ -239,8 +237,8 @@ bool api_faults_frozen(const struct api *api, const struct api_watch *watch)
 	if (api->faults->freezing == 0)
 		return false;
 	LL_FOREACH(api->faults->faults, fault)
-	if (freezes(fault) && watch_matches(fault->match, watch))
-		return true;
+		if (freezes(fault) && watch_matches(fault->match, watch))
+			return true;
 	return false;
 }
 
@@ -348,8 +346,7 @@ static void delete_faults(struct api *api, const char *id, struct api_answer *an
 	struct fault *next;
 	int64_t deleted = 0;
 
-	LL_FOREACH_SAFE(api->faults->faults, fault, next)
-	{
+	LL_FOREACH_SAFE(api->faults->faults, fault, next) {
 		if (id != NULL && atoll(id) != fault->id)
 			continue;
 		api->faults->freezing -= freezes(fault);
@@ -366,8 +363,7 @@ static void list_faults(struct api *api, struct api_answer *answer)
 	json_t *list = json_array();
 	const struct fault *fault;
 
-	LL_FOREACH(api->faults->faults, fault)
-	{
+	LL_FOREACH(api->faults->faults, fault) {
 		json_t *entry = json_pack("{s:I,s:I,s:I}", "id", (json_int_t)fault->id, "hits", (json_int_t)fault->hits,
 					  "left", (json_int_t)fault->count);
 

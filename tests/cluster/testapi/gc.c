@@ -80,7 +80,7 @@ void api_gc_free(struct api_gc *gc)
 
 	ev_timer_stop(gc->api->loop, &gc->timer);
 	HASH_ITER(hh, gc->nodes, node, next)
-	free_node(gc, node);
+		free_node(gc, node);
 	free(gc);
 }
 
@@ -239,8 +239,9 @@ static void remove_finalizer(struct api *api, struct api_object *object, const c
 	size_t index;
 	json_t *value;
 
-	json_array_foreach(json_path(api_object_json(object), "metadata", "finalizers", NULL), index,
-			   value) if (strcmp(json_string_value(value), name) != 0) json_array_append(list, value);
+	json_array_foreach(json_path(api_object_json(object), "metadata", "finalizers", NULL), index, value)
+		if (strcmp(json_string_value(value), name) != 0)
+			json_array_append(list, value);
 	if (json_array_size(list) == 0) {
 		json_decref(list);
 		list = NULL;
@@ -256,8 +257,7 @@ static void remove_owners(struct api *api, struct api_object *object,
 	size_t index;
 	json_t *value;
 
-	json_array_foreach(json_path(api_object_json(object), "metadata", "ownerReferences", NULL), index, value)
-	{
+	json_array_foreach(json_path(api_object_json(object), "metadata", "ownerReferences", NULL), index, value) {
 		const char *owner = json_str(value, "uid");
 
 		if (keep(api->gc, owner, uid))

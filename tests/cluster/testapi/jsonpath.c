@@ -64,7 +64,9 @@ static json_t *walk_filter(const json_t *at, const char *filter, size_t len, con
 	size_t index;
 	json_t *item;
 
-	json_array_foreach(at, index, item) if (filter_holds(item, filter, len)) return walk(item, rest);
+	json_array_foreach(at, index, item)
+		if (filter_holds(item, filter, len))
+			return walk(item, rest);
 	return NULL;
 }
 

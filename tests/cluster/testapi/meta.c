@@ -52,8 +52,9 @@ static int check_string_map(const struct api_resource *resource, const char *mem
 
 	if (!json_is_object(map))
 		return decode_failed(resource, member, "ReadMapCB: expect { or n", map, failure);
-	json_object_foreach(map, key, value) if (!json_is_string(value) && !json_is_null(value)) return decode_failed(
-		resource, member, "ReadString: expects \" or n", value, failure);
+	json_object_foreach(map, key, value)
+		if (!json_is_string(value) && !json_is_null(value))
+			return decode_failed(resource, member, "ReadString: expects \" or n", value, failure);
 	return 0;
 }
 
@@ -65,9 +66,12 @@ static int check_list(const struct api_resource *resource, const char *member, c
 
 	if (!json_is_array(list))
 		return decode_failed(resource, member, "decode slice: expect [ or n", list, failure);
-	json_array_foreach(list, index, value) if (json_typeof(value) != type) return decode_failed(
-		resource, member,
-		type == JSON_STRING ? "ReadString: expects \" or n" : "readObjectStart: expect { or n", value, failure);
+	json_array_foreach(list, index, value)
+		if (json_typeof(value) != type)
+			return decode_failed(resource, member,
+					     type == JSON_STRING ? "ReadString: expects \" or n"
+								 : "readObjectStart: expect { or n",
+					     value, failure);
 	return 0;
 }
 
@@ -114,8 +118,7 @@ static json_t *owners(const json_t *list)
 	size_t index;
 	const json_t *owner;
 
-	json_array_foreach(list, index, owner)
-	{
+	json_array_foreach(list, index, owner) {
 		json_t *copy = json_object();
 
 		for (size_t i = 0; i < ARRAY_LEN(known); i++) {
@@ -226,9 +229,9 @@ json_t *api_meta_object(const struct api_resource *resource, const json_t *body,
 	json_object_set_new(object, "apiVersion", json_string(resource->api_version));
 	json_object_set_new(object, "kind", json_string(resource->kind));
 	json_object_set_new(object, "metadata", metadata);
-	json_object_foreach((json_t *)body, key, value) if (json_object_get(object, key) == NULL &&
-							    (resource->custom || !json_is_null(value)))
-		json_object_set(object, key, value);
+	json_object_foreach((json_t *)body, key, value)
+		if (json_object_get(object, key) == NULL && (resource->custom || !json_is_null(value)))
+			json_object_set(object, key, value);
 	return object;
 }
 
@@ -293,8 +296,7 @@ static void check_labels(const json_t *metadata, json_t *causes)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(json_object_get(metadata, "labels"), key, value)
-	{
+	json_object_foreach(json_object_get(metadata, "labels"), key, value) {
 		const char *text = json_string_value(value);
 
 		check_key("metadata.labels", key, causes);
@@ -313,8 +315,7 @@ static void check_annotations(const json_t *metadata, json_t *causes)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(json_object_get(metadata, "annotations"), key, value)
-	{
+	json_object_foreach(json_object_get(metadata, "annotations"), key, value) {
 		check_key("metadata.annotations", key, causes);
 		bytes += strlen(key) + json_string_length(value);
 	}
@@ -330,8 +331,7 @@ static void check_owners(const json_t *metadata, json_t *causes)
 	size_t index;
 	const json_t *owner;
 
-	json_array_foreach(json_object_get(metadata, "ownerReferences"), index, owner)
-	{
+	json_array_foreach(json_object_get(metadata, "ownerReferences"), index, owner) {
 		char field[96];
 
 		for (size_t i = 0; i < ARRAY_LEN(needed); i++) {
@@ -360,8 +360,9 @@ static bool has_string(const json_t *list, const char *text)
 	size_t index;
 	const json_t *value;
 
-	json_array_foreach(list, index,
-			   value) if (json_is_string(value) && strcmp(json_string_value(value), text) == 0) return true;
+	json_array_foreach(list, index, value)
+		if (json_is_string(value) && strcmp(json_string_value(value), text) == 0)
+			return true;
 	return false;
 }
 
@@ -377,12 +378,12 @@ static void check_change(const json_t *metadata, const json_t *old, json_t *caus
 			  uid);
 	if (json_str(old, "deletionTimestamp") == NULL)
 		return;
-	json_array_foreach(json_object_get(metadata, "finalizers"), index,
-			   value) if (!has_string(json_object_get(old, "finalizers"), json_string_value(value)))
-		api_cause(causes, "FieldValueForbidden", "metadata.finalizers",
-			  "Forbidden: no new finalizers can be added if the object is being deleted, found new "
-			  "finalizers []string{\"%s\"}",
-			  json_string_value(value));
+	json_array_foreach(json_object_get(metadata, "finalizers"), index, value)
+		if (!has_string(json_object_get(old, "finalizers"), json_string_value(value)))
+			api_cause(causes, "FieldValueForbidden", "metadata.finalizers",
+				  "Forbidden: no new finalizers can be added if the object is being deleted, found new "
+				  "finalizers []string{\"%s\"}",
+				  json_string_value(value));
 }
 
 /* Qualified names; of built-in kinds, those with a domain or the standard ones. */
@@ -392,8 +393,7 @@ static void check_finalizers(const struct api_resource *resource, const json_t *
 	size_t index;
 	const json_t *value;
 
-	json_array_foreach(json_object_get(metadata, "finalizers"), index, value)
-	{
+	json_array_foreach(json_object_get(metadata, "finalizers"), index, value) {
 		const char *name = json_string_value(value);
 		bool known = resource->custom || strchr(name, '/') != NULL;
 		char field[64];

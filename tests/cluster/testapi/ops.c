@@ -175,8 +175,7 @@ static bool content_changed(const struct api_resource *resource, const json_t *o
 	json_t *value;
 
 	for (int i = 0; i < 2; i++)
-		json_object_foreach((json_t *)sides[i], key, value)
-		{
+		json_object_foreach((json_t *)sides[i], key, value) {
 			if (strcmp(key, "metadata") == 0 || (resource->has_status && strcmp(key, "status") == 0))
 				continue;
 			if (!json_equal(value, json_object_get(sides[1 - i], key)))
@@ -373,10 +372,10 @@ static json_t *finalizers_after(const struct api_object *object, const json_t *m
 	size_t index;
 	json_t *value;
 
-	json_array_foreach(json_object_get(metadata, "finalizers"), index,
-			   value) if (strcmp(json_string_value(value), "orphan") != 0 &&
-				      strcmp(json_string_value(value), "foregroundDeletion") != 0)
-		json_array_append(list, value);
+	json_array_foreach(json_object_get(metadata, "finalizers"), index, value)
+		if (strcmp(json_string_value(value), "orphan") != 0 &&
+		    strcmp(json_string_value(value), "foregroundDeletion") != 0)
+			json_array_append(list, value);
 	if (orphan)
 		json_array_append_new(list, json_string("orphan"));
 	if (foreground)

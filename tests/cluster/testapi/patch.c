@@ -38,8 +38,7 @@ static json_t *merge(json_t *target, const json_t *patch)
 	if (!json_is_object(patch))
 		return json_incref((json_t *)patch);
 	out = json_is_object(target) ? json_copy(target) : json_object();
-	json_object_foreach((json_t *)patch, key, value)
-	{
+	json_object_foreach((json_t *)patch, key, value) {
 		if (json_is_null(value))
 			json_object_del(out, key);
 		else
@@ -87,7 +86,9 @@ static size_t find_item(const json_t *list, const char *key, const json_t *value
 	size_t index;
 	const json_t *item;
 
-	json_array_foreach(list, index, item) if (json_equal(json_object_get(item, key), value)) break;
+	json_array_foreach(list, index, item)
+		if (json_equal(json_object_get(item, key), value))
+			break;
 	return index;
 }
 
@@ -99,8 +100,7 @@ static json_t *merge_lists(const json_t *target, const json_t *patch, const char
 
 	if (out == NULL)
 		out = json_array();
-	json_array_foreach(patch, index, item)
-	{
+	json_array_foreach(patch, index, item) {
 		size_t at = find_item(out, key, json_object_get(item, key));
 		const char *directive = json_str(item, "$patch");
 
@@ -121,12 +121,13 @@ static json_t *merge_set(const json_t *target, const json_t *patch)
 	size_t index;
 	json_t *item;
 
-	json_array_foreach(patch, index, item)
-	{
+	json_array_foreach(patch, index, item) {
 		size_t at;
 		json_t *other;
 
-		json_array_foreach(out, at, other) if (json_equal(other, item)) break;
+		json_array_foreach(out, at, other)
+			if (json_equal(other, item))
+				break;
 		if (at == json_array_size(out))
 			json_array_append(out, item);
 	}
@@ -139,13 +140,13 @@ static void delete_from_set(json_t *out, const char *name, const json_t *gone)
 	size_t index;
 	json_t *item;
 
-	json_array_foreach(json_object_get(out, name), index, item)
-	{
+	json_array_foreach(json_object_get(out, name), index, item) {
 		size_t at;
 		json_t *other;
 		bool found = false;
 
-		json_array_foreach(gone, at, other) found = found || json_equal(item, other);
+		json_array_foreach(gone, at, other)
+			found = found || json_equal(item, other);
 		if (!found)
 			json_array_append(kept, item);
 	}
@@ -184,7 +185,8 @@ static json_t *strategic(json_t *target, const json_t *patch)
 	if (directive != NULL && strcmp(directive, "replace") == 0)
 		target = NULL;
 	out = json_is_object(target) ? json_copy(target) : json_object();
-	json_object_foreach((json_t *)patch, key, value) strategic_member(out, key, value);
+	json_object_foreach((json_t *)patch, key, value)
+		strategic_member(out, key, value);
 	return out;
 }
 
@@ -336,8 +338,7 @@ static json_t *json_patch(const json_t *object, const json_t *patch, struct api_
 	size_t index;
 	const json_t *operation;
 
-	json_array_foreach(patch, index, operation)
-	{
+	json_array_foreach(patch, index, operation) {
 		int result = apply_operation(&root, operation);
 
 		if (result == 0)

@@ -25,15 +25,16 @@ static int check_data(const struct api_resource *resource, json_t *object, const
 			"%s in version \"v1\" cannot be handled as a %s: v1.%s.Data: ReadMapCB: expect { "
 			"or n, but found another type",
 			resource->kind, resource->kind, resource->kind);
-	json_object_foreach(data, key, value) if (!json_is_string(value) && !json_is_null(value))
-	{
-		cleanup_free char *text = json_text(value);
+	json_object_foreach(data, key, value)
+		if (!json_is_string(value) && !json_is_null(value)) {
+			cleanup_free char *text = json_text(value);
 
-		return api_fail_bad_request(failure,
-					    "%s in version \"v1\" cannot be handled as a %s: v1.%s.Data: ReadString: "
-					    "expects \" or n, but found %c, error found in #10 byte of ...|%.64s|...",
-					    resource->kind, resource->kind, resource->kind, text[0], text);
-	}
+			return api_fail_bad_request(
+				failure,
+				"%s in version \"v1\" cannot be handled as a %s: v1.%s.Data: ReadString: "
+				"expects \" or n, but found %c, error found in #10 byte of ...|%.64s|...",
+				resource->kind, resource->kind, resource->kind, text[0], text);
+		}
 	return 0;
 }
 
@@ -45,8 +46,7 @@ static int create_configmap(struct api *api, struct api_resource *resource, json
 	void *next;
 
 	(void)api;
-	json_object_foreach_safe(object, next, name, value)
-	{
+	json_object_foreach_safe(object, next, name, value) {
 		bool keep = false;
 
 		for (size_t i = 0; i < ARRAY_LEN(known); i++)

@@ -71,8 +71,7 @@ static void default_env(json_t *container)
 	size_t index;
 	json_t *item;
 
-	json_array_foreach(json_object_get(container, "env"), index, item)
-	{
+	json_array_foreach(json_object_get(container, "env"), index, item) {
 		json_t *field = json_path(item, "valueFrom", "fieldRef", NULL);
 		const char *value = json_str(item, "value");
 
@@ -99,8 +98,9 @@ static void default_requests(json_t *container)
 		requests = json_object();
 		json_object_set_new(resources, "requests", requests);
 	}
-	json_object_foreach(limits, name, value) if (json_object_get(requests, name) == NULL)
-		json_object_set(requests, name, value);
+	json_object_foreach(limits, name, value)
+		if (json_object_get(requests, name) == NULL)
+			json_object_set(requests, name, value);
 }
 
 static void default_ports(json_t *container, bool host_network)
@@ -108,8 +108,7 @@ static void default_ports(json_t *container, bool host_network)
 	size_t index;
 	json_t *port;
 
-	json_array_foreach(json_object_get(container, "ports"), index, port)
-	{
+	json_array_foreach(json_object_get(container, "ports"), index, port) {
 		default_string(port, "protocol", "TCP");
 		if (host_network && json_int(port, "hostPort", 0) == 0)
 			json_object_set(port, "hostPort", json_object_get(port, "containerPort"));
@@ -137,8 +136,7 @@ static void default_downward(json_t *items)
 	size_t index;
 	json_t *item;
 
-	json_array_foreach(items, index, item)
-	{
+	json_array_foreach(items, index, item) {
 		json_t *field = json_object_get(item, "fieldRef");
 
 		if (field != NULL)
@@ -163,8 +161,7 @@ static void default_volume(json_t *volume)
 	if (host != NULL && json_object_get(host, "type") == NULL)
 		json_object_set_new(host, "type", json_string(""));
 	default_downward(json_path(volume, "downwardAPI", "items", NULL));
-	json_array_foreach(json_path(volume, "projected", "sources", NULL), index, source)
-	{
+	json_array_foreach(json_path(volume, "projected", "sources", NULL), index, source) {
 		json_t *token = json_object_get(source, "serviceAccountToken");
 
 		default_downward(json_path(source, "downwardAPI", "items", NULL));
@@ -185,8 +182,10 @@ void api_pod_defaults(json_t *pod)
 	json_t *item;
 
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-		json_array_foreach(json_object_get(spec, lists[i]), index, item) default_container(item, host_network);
-	json_array_foreach(json_object_get(spec, "volumes"), index, item) default_volume(item);
+		json_array_foreach(json_object_get(spec, lists[i]), index, item)
+			default_container(item, host_network);
+	json_array_foreach(json_object_get(spec, "volumes"), index, item)
+		default_volume(item);
 	default_string(spec, "restartPolicy", "Always");
 	default_string(spec, "dnsPolicy", "ClusterFirst");
 	default_string(spec, "schedulerName", "default-scheduler");
@@ -216,7 +215,9 @@ static void add_toleration(json_t *tolerations, const char *key)
 	size_t index;
 	const json_t *toleration;
 
-	json_array_foreach(tolerations, index, toleration) if (tolerates(toleration, key)) return;
+	json_array_foreach(tolerations, index, toleration)
+		if (tolerates(toleration, key))
+			return;
 	json_array_append_new(tolerations, json_pack("{s:s,s:s,s:s,s:i}", "key", key, "operator", "Exists", "effect",
 						     "NoExecute", "tolerationSeconds", 300));
 }

@@ -256,8 +256,7 @@ static json_t *decode_map(const char *kind, json_t *map, const struct place *pla
 	if (!json_is_object(map))
 		return refuse_byte(place, map, "ReadMapCB: expect { or n", failure);
 	out = json_object();
-	json_object_foreach(map, name, value)
-	{
+	json_object_foreach(map, name, value) {
 		json_t *decoded;
 
 		if (json_is_null(value))
@@ -284,8 +283,7 @@ static json_t *decode_list(const char *kind, json_t *list, const struct place *p
 	if (!json_is_array(list))
 		return refuse_byte(&here, list, "decode slice: expect [ or n", failure);
 	out = json_array();
-	json_array_foreach(list, index, value)
-	{
+	json_array_foreach(list, index, value) {
 		json_t *decoded;
 
 		if (json_is_null(value))
@@ -356,8 +354,7 @@ static json_t *decode_struct(const struct go_type *type, json_t *object, const s
 	if (!json_is_object(object))
 		return refuse_byte(place, object, "readObjectStart: expect { or n", failure);
 	out = json_object();
-	json_object_foreach(object, name, value)
-	{
+	json_object_foreach(object, name, value) {
 		const struct member *member = json_is_null(value) ? NULL : find_member(members, name);
 		const struct place here = {place, type->name, name};
 		json_t *decoded;
@@ -427,8 +424,7 @@ int api_pod_types(json_t *pod, struct api_failure *failure)
 	json_t *value;
 	void *next;
 
-	json_object_foreach_safe(pod, next, name, value)
-	{
+	json_object_foreach_safe(pod, next, name, value) {
 		bool keep = false;
 
 		for (size_t i = 0; i < ARRAY_LEN(known); i++)

@@ -92,8 +92,7 @@ static void check_ports(const json_t *container, const char *field, json_t *caus
 	size_t index;
 	const json_t *port;
 
-	json_array_foreach(json_object_get(container, "ports"), index, port)
-	{
+	json_array_foreach(json_object_get(container, "ports"), index, port) {
 		int64_t number = json_int(port, "containerPort", 0);
 		char child[FIELD_SIZE];
 
@@ -123,8 +122,7 @@ static void check_env(const json_t *container, const char *field, json_t *causes
 	size_t index;
 	const json_t *item;
 
-	json_array_foreach(json_object_get(container, "env"), index, item)
-	{
+	json_array_foreach(json_object_get(container, "env"), index, item) {
 		const char *name = json_str(item, "name");
 		char child[FIELD_SIZE];
 
@@ -141,8 +139,7 @@ static void check_mounts(const json_t *container, const char *field, const json_
 	size_t index;
 	const json_t *mount;
 
-	json_array_foreach(json_object_get(container, "volumeMounts"), index, mount)
-	{
+	json_array_foreach(json_object_get(container, "volumeMounts"), index, mount) {
 		const char *name = json_str(mount, "name");
 		const char *path = json_str(mount, "mountPath");
 		char child[FIELD_SIZE];
@@ -181,8 +178,7 @@ static void check_not_negative(const json_t *amounts, const char *which, const c
 	const char *name;
 	json_t *amount;
 
-	json_object_foreach((json_t *)amounts, name, amount)
-	{
+	json_object_foreach((json_t *)amounts, name, amount) {
 		char child[FIELD_SIZE];
 
 		snprintf(child, sizeof(child), "%s.resources.%s[%s]", field, which, name);
@@ -202,8 +198,7 @@ static void check_resources(const json_t *container, const char *field, json_t *
 
 	check_not_negative(limits, "limits", field, causes);
 	check_not_negative(requests, "requests", field, causes);
-	json_object_foreach((json_t *)requests, name, amount)
-	{
+	json_object_foreach((json_t *)requests, name, amount) {
 		const char *limit = json_str(limits, name);
 		char child[FIELD_SIZE];
 
@@ -246,7 +241,9 @@ static void check_one_source(const json_t *volume, size_t index, json_t *causes)
 
 	if (json_object_size(volume) <= 2)
 		return;
-	json_object_foreach((json_t *)volume, member, value) if (strcmp(member, "name") != 0) last = member;
+	json_object_foreach((json_t *)volume, member, value)
+		if (strcmp(member, "name") != 0)
+			last = member;
 	snprintf(field, sizeof(field), "spec.volumes[%zu].%s", index, last);
 	api_cause(causes, "FieldValueForbidden", field, "Forbidden: may not specify more than 1 volume type");
 }
@@ -257,8 +254,7 @@ static json_t *volume_names(const json_t *spec, json_t *causes)
 	size_t index;
 	const json_t *volume;
 
-	json_array_foreach(json_object_get(spec, "volumes"), index, volume)
-	{
+	json_array_foreach(json_object_get(spec, "volumes"), index, volume) {
 		const char *name = json_str(volume, "name");
 		char field[FIELD_SIZE];
 
@@ -287,8 +283,7 @@ static void check_containers(const json_t *spec, const json_t *volumes, json_t *
 		size_t index;
 		const json_t *container;
 
-		json_array_foreach(json_object_get(spec, lists[i]), index, container)
-		{
+		json_array_foreach(json_object_get(spec, lists[i]), index, container) {
 			char field[64];
 
 			snprintf(field, sizeof(field), "spec.%s[%zu]", lists[i], index);
@@ -303,8 +298,7 @@ static void check_tolerations(const json_t *spec, json_t *causes)
 	size_t index;
 	const json_t *toleration;
 
-	json_array_foreach(json_object_get(spec, "tolerations"), index, toleration)
-	{
+	json_array_foreach(json_object_get(spec, "tolerations"), index, toleration) {
 		char field[FIELD_SIZE];
 
 		snprintf(field, sizeof(field), "spec.tolerations[%zu].operator", index);
@@ -352,8 +346,7 @@ static json_t *fixed_part(const json_t *pod)
 		size_t index;
 		json_t *container;
 
-		json_array_foreach(json_object_get(spec, lists[i]), index, container)
-		{
+		json_array_foreach(json_object_get(spec, lists[i]), index, container) {
 			json_t *copy = json_copy(container);
 
 			json_object_del(copy, "image");

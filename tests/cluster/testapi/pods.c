@@ -30,15 +30,15 @@ static const char *qos_class(const json_t *spec)
 		size_t index;
 		const json_t *container;
 
-		json_array_foreach(json_object_get(spec, lists[i]), index, container) for (size_t k = 0;
-											   k < ARRAY_LEN(kinds); k++)
-		{
-			const json_t *limit = json_path(container, "resources", "limits", kinds[k], NULL);
-			const json_t *request = json_path(container, "resources", "requests", kinds[k], NULL);
+		json_array_foreach(json_object_get(spec, lists[i]), index, container)
+			for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+				const json_t *limit = json_path(container, "resources", "limits", kinds[k], NULL);
+				const json_t *request = json_path(container, "resources", "requests", kinds[k], NULL);
 
-			any = any || limit != NULL || request != NULL;
-			guaranteed = guaranteed && limit != NULL && request != NULL && json_equal(limit, request);
-		}
+				any = any || limit != NULL || request != NULL;
+				guaranteed = guaranteed && limit != NULL && request != NULL &&
+					     json_equal(limit, request);
+			}
 	}
 	return !any ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";
 }
@@ -79,9 +79,9 @@ static void complete_list(json_t *status, const char *name, const char *const *m
 		return;
 	}
 	for (; *members != NULL; members++)
-		json_array_foreach(list, index,
-				   item) if (json_is_object(item) && json_object_get(item, *members) == NULL)
-			json_array_set_new(list, index, with_member(item, *members, make()));
+		json_array_foreach(list, index, item)
+			if (json_is_object(item) && json_object_get(item, *members) == NULL)
+				json_array_set_new(list, index, with_member(item, *members, make()));
 	json_object_set_new(status, name, list);
 }
 

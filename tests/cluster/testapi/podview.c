@@ -33,8 +33,7 @@ static char *init_reason(const json_t *pod, int64_t *restarts)
 	size_t index;
 	const json_t *container;
 
-	json_array_foreach(list, index, container)
-	{
+	json_array_foreach(list, index, container) {
 		const json_t *terminated = json_path(container, "state", "terminated", NULL);
 		const char *waiting = json_str(json_path(container, "state", "waiting", NULL), "reason");
 

@@ -45,8 +45,7 @@ static int compile_properties(struct schema_node *node, const json_t *properties
 	json_t *schema;
 
 	node->properties = mem_calloc(json_object_size(properties) + 1, sizeof(*node->properties));
-	json_object_foreach((json_t *)properties, name, schema)
-	{
+	json_object_foreach((json_t *)properties, name, schema) {
 		struct schema_property *property = &node->properties[node->property_count++];
 
 		property->name = mem_strdup(name);
@@ -125,11 +124,11 @@ static void prune(const struct schema_node *node, json_t *value, bool top)
 	size_t index;
 
 	if (json_is_array(value) && node->items != NULL)
-		json_array_foreach(value, index, member) prune(node->items, member, node->items->embedded);
+		json_array_foreach(value, index, member)
+			prune(node->items, member, node->items->embedded);
 	if (!json_is_object(value))
 		return;
-	json_object_foreach_safe(value, next, name, member)
-	{
+	json_object_foreach_safe(value, next, name, member) {
 		const struct schema_node *property = schema_property(node, name);
 
 		if (top && is_type_meta(name))
@@ -155,7 +154,8 @@ static void fill(const struct schema_node *node, json_t *value, bool top)
 	size_t index;
 
 	if (json_is_array(value) && node->items != NULL)
-		json_array_foreach(value, index, member) fill(node->items, member, false);
+		json_array_foreach(value, index, member)
+			fill(node->items, member, false);
 	if (!json_is_object(value))
 		return;
 	for (size_t i = 0; i < node->property_count; i++) {
@@ -175,8 +175,9 @@ static void fill(const struct schema_node *node, json_t *value, bool top)
 	}
 	if (node->additional == NULL)
 		return;
-	json_object_foreach(value, name, member) if (schema_property(node, name) == NULL)
-		fill(node->additional, member, false);
+	json_object_foreach(value, name, member)
+		if (schema_property(node, name) == NULL)
+			fill(node->additional, member, false);
 }
 
 void schema_default(const struct schema_node *node, json_t *object)

@@ -79,8 +79,7 @@ static void check_enum(const struct schema_node *node, const json_t *value, cons
 
 	if (node->enumeration == NULL)
 		return;
-	json_array_foreach(node->enumeration, index, allowed)
-	{
+	json_array_foreach(node->enumeration, index, allowed) {
 		cleanup_free char *one = json_text(allowed);
 
 		if (json_equal(allowed, value))
@@ -175,8 +174,7 @@ static json_t *item_key(const struct schema_node *node, json_t *item)
 	if (node->set)
 		return json_incref(item);
 	key = json_object();
-	json_array_foreach(node->map_keys, index, name)
-	{
+	json_array_foreach(node->map_keys, index, name) {
 		json_t *value = json_object_get(item, json_string_value(name));
 
 		if (value != NULL)
@@ -201,8 +199,7 @@ static void check_unique(const struct schema_node *node, const json_t *list, con
 	size_t index;
 	json_t *item;
 
-	json_array_foreach(list, index, item)
-	{
+	json_array_foreach(list, index, item) {
 		cleanup_json json_t *key = item_key(node, item);
 		cleanup_free char *text = json_text(key);
 		int64_t times = json_int(seen, text, 0) + 1;
@@ -222,7 +219,8 @@ static void check_array(const struct schema_node *node, const json_t *value, con
 	check_limit(node->limits[MIN_ITEMS], json_array_size(value), false, "items", value, path, causes);
 	if (node->items != NULL)
 		/* Kubernetes 1.20 does not say which item it is */
-		json_array_foreach(value, index, item) validate(node->items, item, path, causes);
+		json_array_foreach(value, index, item)
+			validate(node->items, item, path, causes);
 	if (node->set || node->map_keys != NULL)
 		check_unique(node, value, path, causes);
 }
@@ -237,8 +235,7 @@ static void check_required(const struct schema_node *node, const json_t *value, 
 	size_t index;
 	const json_t *name;
 
-	json_array_foreach(node->required, index, name)
-	{
+	json_array_foreach(node->required, index, name) {
 		cleanup_free char *child = NULL;
 
 		if (json_object_get(value, json_string_value(name)) != NULL)
@@ -255,8 +252,7 @@ static void check_object(const struct schema_node *node, const json_t *value, co
 
 	check_limit(node->limits[MAX_PROPERTIES], json_object_size(value), true, "properties", value, path, causes);
 	check_limit(node->limits[MIN_PROPERTIES], json_object_size(value), false, "properties", value, path, causes);
-	json_object_foreach((json_t *)value, name, member)
-	{
+	json_object_foreach((json_t *)value, name, member) {
 		const struct schema_node *property = schema_property(node, name);
 		cleanup_free char *child = NULL;
 

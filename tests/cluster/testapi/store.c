@@ -112,8 +112,7 @@ static void read_owners(struct api_object *object, const json_t *metadata)
 	if (json_array_size(list) == 0)
 		return;
 	object->owners = mem_calloc(json_array_size(list), sizeof(*object->owners));
-	json_array_foreach(list, index, owner)
-	{
+	json_array_foreach(list, index, owner) {
 		const char *uid = json_str(owner, "uid");
 
 		if (uid == NULL)
@@ -129,8 +128,7 @@ static void read_finalizers(struct api_object *object, const json_t *metadata)
 	size_t index;
 	const json_t *finalizer;
 
-	json_array_foreach(list, index, finalizer)
-	{
+	json_array_foreach(list, index, finalizer) {
 		const char *name = json_string_value(finalizer);
 
 		object->has_finalizers = true;

@@ -127,8 +127,7 @@ static void node_cells(struct buf *out, const json_t *json)
 	size_t index;
 	const json_t *condition;
 
-	json_array_foreach(json_object_get(status, "conditions"), index, condition)
-	{
+	json_array_foreach(json_object_get(status, "conditions"), index, condition) {
 		const char *type = json_str(condition, "type");
 		const char *state = json_str(condition, "status");
 
@@ -150,8 +149,7 @@ static void service_cells(struct buf *out, const json_t *json)
 	size_t index;
 	const json_t *port;
 
-	json_array_foreach(json_object_get(spec, "ports"), index, port)
-	{
+	json_array_foreach(json_object_get(spec, "ports"), index, port) {
 		const char *protocol = json_str(port, "protocol");
 
 		buf_printf(&ports, "%s%lld/%s", index > 0 ? "," : "", (long long)json_int(port, "port", 0),
@@ -342,8 +340,7 @@ static void put_cells(struct buf *out, const struct api_resource *resource, cons
 		return;
 	}
 	put_name(out, json);
-	json_array_foreach(resource->columns, index, column)
-	{
+	json_array_foreach(resource->columns, index, column) {
 		buf_putc(out, ',');
 		custom_cell(out, json, column);
 	}

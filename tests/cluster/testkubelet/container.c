@@ -68,8 +68,7 @@ int runtime_pod_make_dirs(const struct runtime_pod *pod, struct error *err)
 		if (make_dir(path, 0755, err) != 0)
 			return -1;
 	}
-	json_array_foreach(volumes, i, volume)
-	{
+	json_array_foreach(volumes, i, volume) {
 		cleanup_free char *path = mem_printf("%s/volumes/%s", pod->dir, json_str(volume, "name"));
 
 		if (!name_is_safe(json_str(volume, "name")))
@@ -185,8 +184,7 @@ static char *volume_source(const struct runtime_pod *pod, const char *name)
 	size_t i;
 	json_t *volume;
 
-	json_array_foreach(volumes, i, volume)
-	{
+	json_array_foreach(volumes, i, volume) {
 		const char *host = json_str(json_object_get(volume, "hostPath"), "path");
 
 		if (name == NULL || json_str(volume, "name") == NULL || strcmp(json_str(volume, "name"), name) != 0)
@@ -206,8 +204,7 @@ static void collect_mounts(const struct runtime_container *container, struct mou
 	size_t i;
 	json_t *item;
 
-	json_array_foreach(json_object_get(container->spec, "volumeMounts"), i, item)
-	{
+	json_array_foreach(json_object_get(container->spec, "volumeMounts"), i, item) {
 		const char *path = json_str(item, "mountPath");
 		const char *sub_path = json_str(item, "subPath");
 		char *source = volume_source(pod, json_str(item, "name"));

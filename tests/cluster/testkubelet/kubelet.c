@@ -48,8 +48,7 @@ static bool selects(const struct kubelet_service *service, const struct kubelet_
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(service->selector, key, value)
-	{
+	json_object_foreach(service->selector, key, value) {
 		if (!json_equal(value, json_object_get(labels, key)))
 			return false;
 	}
@@ -62,15 +61,13 @@ static void write_shared(struct kubelet *kubelet, struct buf *out, const char *n
 	struct kubelet_pod *pod, *next_pod;
 	struct kubelet_service *service, *next_service;
 
-	HASH_ITER(by_uid, kubelet->pods, pod, next_pod)
-	{
+	HASH_ITER(by_uid, kubelet->pods, pod, next_pod) {
 		struct hosts_pod entry = hosts_entry(pod);
 
 		if (!has_names(pod) || strcmp(pod->ns, ns) != 0)
 			continue;
 		hosts_write_pod(out, ns, &entry);
-		HASH_ITER(by_uid, kubelet->services, service, next_service)
-		{
+		HASH_ITER(by_uid, kubelet->services, service, next_service) {
 			if (strcmp(service->ns, ns) == 0 && selects(service, pod))
 				hosts_write_service(out, ns, service->name, entry.ip);
 		}
@@ -112,8 +109,7 @@ static void on_hosts(struct ev_loop *loop, ev_timer *timer, int events)
 
 	(void)loop;
 	(void)events;
-	HASH_ITER(by_uid, kubelet->pods, pod, next_pod)
-	{
+	HASH_ITER(by_uid, kubelet->pods, pod, next_pod) {
 		if (!has_names(pod))
 			continue;
 		HASH_FIND_STR(all, pod->ns, lines);
@@ -125,8 +121,7 @@ static void on_hosts(struct ev_loop *loop, ev_timer *timer, int events)
 		}
 		write_one(pod, &lines->text);
 	}
-	HASH_ITER(hh, all, lines, next_lines)
-	{
+	HASH_ITER(hh, all, lines, next_lines) {
 		HASH_DEL(all, lines);
 		buf_free(&lines->text);
 		free(lines);
@@ -194,8 +189,7 @@ static void pods_list_end(void *arg, const char *resource_version)
 	struct kubelet *kubelet = arg;
 	struct kubelet_pod *pod, *next;
 
-	HASH_ITER(by_uid, kubelet->pods, pod, next)
-	{
+	HASH_ITER(by_uid, kubelet->pods, pod, next) {
 		if (pod->seen != kubelet->lists)
 			kubelet_pod_remove(pod);
 	}
@@ -283,8 +277,7 @@ static void services_list_end(void *arg, const char *resource_version)
 	struct kubelet_service *service, *next;
 
 	(void)resource_version;
-	HASH_ITER(by_uid, kubelet->services, service, next)
-	{
+	HASH_ITER(by_uid, kubelet->services, service, next) {
 		if (service->seen != kubelet->service_lists)
 			remove_service(kubelet, service);
 	}
@@ -412,12 +405,10 @@ void kubelet_stop(struct kubelet *kubelet)
 	if (kubelet->service_reflector != NULL)
 		reflector_free(kubelet->service_reflector);
 	ev_timer_stop(kubelet->loop, &kubelet->hosts);
-	HASH_ITER(by_uid, kubelet->pods, pod, next_pod)
-	{
+	HASH_ITER(by_uid, kubelet->pods, pod, next_pod) {
 		kubelet_pod_remove(pod);
 	}
-	HASH_ITER(by_uid, kubelet->services, service, next_service)
-	{
+	HASH_ITER(by_uid, kubelet->services, service, next_service) {
 		remove_service(kubelet, service);
 	}
 }

@@ -102,8 +102,7 @@ static char *format_map(json_t *map)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(map, key, value)
-	{
+	json_object_foreach(map, key, value) {
 		size_t at = i++;
 
 		for (; at > 0 && strcmp(keys[at - 1], key) > 0; at--)
@@ -177,8 +176,7 @@ size_t podenv_add_container(struct podenv *env, const json_t *pod, const json_t 
 	size_t i, missing = 0;
 	json_t *entry;
 
-	json_array_foreach(json_object_get(container, "env"), i, entry)
-	{
+	json_array_foreach(json_object_get(container, "env"), i, entry) {
 		const char *name = json_str(entry, "name");
 		const char *value = json_str(entry, "value");
 		json_t *from = json_object_get(entry, "valueFrom");
@@ -198,8 +196,7 @@ size_t podenv_add_container(struct podenv *env, const json_t *pod, const json_t 
 			continue;
 		}
 		missing++;
-		json_object_foreach(from, kind, ref)
-		{
+		json_object_foreach(from, kind, ref) {
 			if (json_bool(ref, "optional", false))
 				missing--;
 		}

@@ -15,8 +15,7 @@ static size_t add_containers(struct pod_report *report, size_t at, const json_t 
 	size_t i;
 	json_t *spec;
 
-	json_array_foreach(list, i, spec)
-	{
+	json_array_foreach(list, i, spec) {
 		struct container_report *item = &report->items[at++];
 		const char *name = json_str(spec, "name");
 		const char *image = json_str(spec, "image");

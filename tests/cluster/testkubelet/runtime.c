@@ -224,8 +224,7 @@ static void add_containers(struct runtime_pod *pod, const json_t *list)
 	size_t i;
 	json_t *spec;
 
-	json_array_foreach(list, i, spec)
-	{
+	json_array_foreach(list, i, spec) {
 		struct runtime_container *container = &pod->containers[pod->count];
 
 		container->pod = pod;
