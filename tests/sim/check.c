@@ -300,6 +300,9 @@ void check_deletion(struct world *world, const struct wire *wire, const struct o
 	    wire->failed_late || framework == NULL ||
 	    strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
 		return;
+	/* What outlived its ConfigMap runs for nothing: it is deleted before the next attempt. */
+	if (object->kind == KIND_POD && api_find_uid(world, KIND_CONFIG_MAP, object->owner_uid) == NULL)
+		return;
 	status = status_of(framework);
 	held = object->kind == KIND_CONFIG_MAP ? status
 					       : find_task(status, annotation(object->json, "FC_TASKROLE_NAME"),
