@@ -576,9 +576,9 @@ static void check_counters(const struct framework *framework)
 		const struct role_work *kept = &framework->roles[r];
 
 		if (counted.live != kept->live || counted.running != kept->running || counted.ending != kept->ending ||
-		    counted.ending != kept->ending || counted.over != kept->over ||
-		    counted.completed != kept->completed || counted.failed != kept->failed ||
-		    counted.succeeded != kept->succeeded || counted.creation_pending != kept->creation_pending)
+		    counted.over != kept->over || counted.completed != kept->completed ||
+		    counted.failed != kept->failed || counted.succeeded != kept->succeeded ||
+		    counted.creation_pending != kept->creation_pending)
 			abort();
 	}
 }

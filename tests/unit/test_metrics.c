@@ -277,7 +277,7 @@ static void listens_to_this_machine(void **state)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	struct bus_counters bus = {0};
-	struct health_options options = {.address = "localhost:0", .metrics = put_bus, .arg = &bus};
+	struct health_options options = {.address = "127.0.0.1:0", .metrics = put_bus, .arg = &bus};
 	struct error err;
 	struct serve *serve = health_new(loop, &options, &err);
 	struct asking client;
