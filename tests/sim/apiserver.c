@@ -385,6 +385,7 @@ static void handle_delete(struct world *world, const struct wire *wire, struct o
 	const char *uid = json_str(json_object_get(options, "preconditions"), "uid");
 	int64_t grace_sec = json_int(options, "gracePeriodSeconds", -1);
 	const char *policy = json_str(options, "propagationPolicy");
+	enum object_kind kind = object->kind;
 
 	if (uid == NULL)
 		violated(world, "a delete of %s without a uid", object->name);
@@ -393,11 +394,9 @@ static void handle_delete(struct world *world, const struct wire *wire, struct o
 		return;
 	}
 	check_deletion(world, wire, object, grace_sec == 0);
-	json_incref(object->json);
 	answer_object(out, 200, wire, object);
-	json_decref(object->json);
 	api_delete(world, object, grace_sec, policy != NULL && strcmp(policy, "Foreground") == 0);
-	object = api_find_uid(world, object->kind, uid);
+	object = api_find_uid(world, kind, uid);
 	if (object != NULL) {
 		free(out->body);
 		answer_object(out, 200, wire, object);

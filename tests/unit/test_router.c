@@ -506,6 +506,30 @@ static void test_without_label(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* After a relist all is shown again, under the same assignment and the same leases: what the members know from their
+ * own writes alone, and the list did not show, they find to be gone. */
+static void test_relisted(void **state)
+{
+	struct node *node;
+	size_t shown;
+	size_t completes;
+
+	(void)state;
+	start_synced();
+	world_present(world, KIND_FRAMEWORK, "", "fw", "f1");
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_run(world, 3000);
+	shown = node->shown;
+	completes = node->completes;
+	router_relisted(world->router);
+	world_settle(world);
+	assert_int_equal(node->shown, shown + 1);
+	assert_int_equal(node->completes, completes + 1);
+	assert_memory_equal(&node->complete, &node->granted, sizeof(node->granted));
+	assert_int_equal(node->revokes, 0);
+	assert_true(peer_leased(node->peer));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -521,6 +545,7 @@ int main(void)
 		TEST(test_refusals),
 		TEST(test_names_of_the_pool),
 		TEST(test_relist),
+		TEST(test_relisted),
 		TEST(test_no_way_back),
 		TEST(test_without_label),
 	};
