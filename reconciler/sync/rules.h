@@ -45,6 +45,11 @@ const char *completion_event_text(const struct completion *completion);
 /* Completes the attempt (FRAMEWORK.md §5): graceful while the ConfigMap exists, forced when it is gone. */
 void attempt_complete(struct round *round, struct completion *completion, bool forced);
 
+/* ---- conditions.c: FRAMEWORK.md §3 ---- */
+
+/* Brings Running, Completed and Succeeded up to date with the state and the counters. */
+void conditions_update(struct round *round);
+
 /* ---- snapshot.c: FRAMEWORK.md §14 ---- */
 
 void snapshot_framework(struct round *round, const char *trigger, const char *message);

@@ -1,8 +1,6 @@
 /* One round for one Framework (FRAMEWORK.md §5), in the order given there; see sync.h. */
 #include "reconciler/sync/sync.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -405,45 +403,6 @@ static void look_at_tasks(struct round *round)
 		framework_enter(round, STATE_RUNNING, WRITE_RUNNING);
 }
 
-/* ---- conditions ---- */
-
-static void set_condition(struct round *round, enum condition_type type, enum condition_value value, const char *reason,
-			  const char *message)
-{
-	struct condition *condition = &round->framework->status.conditions[type];
-
-	if (condition->last_transition_time == 0 || condition->value != value)
-		condition->last_transition_time = round->now_sec;
-	condition->value = value;
-	snprintf(condition->reason, sizeof(condition->reason), "%s", reason);
-	snprintf(condition->message, sizeof(condition->message), "%s", message);
-}
-
-static void update_conditions(struct round *round)
-{
-	const struct framework_status *status = &round->framework->status;
-	const struct completion *completion = status->attempt.completion;
-	bool completed = status->state == STATE_COMPLETED;
-	int64_t running = 0;
-	int64_t total = 0;
-	char message[sizeof(status->conditions[0].message)];
-
-	for (size_t r = 0; r < status->attempt.role_count; r++) {
-		running += round->framework->roles[r].running;
-		total += round->framework->roles[r].live;
-	}
-	snprintf(message, sizeof(message), "%" PRId64 "/%" PRId64, running, total);
-	set_condition(round, CONDITION_RUNNING, status->state == STATE_RUNNING ? CONDITION_TRUE : CONDITION_FALSE,
-		      attempt_state_name(status->state), message);
-	set_condition(round, CONDITION_COMPLETED, completed ? CONDITION_TRUE : CONDITION_FALSE,
-		      attempt_state_name(status->state), "");
-	if (completed)
-		set_condition(round, CONDITION_SUCCEEDED, completion->succeeded ? CONDITION_TRUE : CONDITION_FALSE,
-			      completion->succeeded ? "Succeeded" : "Failed", "");
-	else
-		set_condition(round, CONDITION_SUCCEEDED, CONDITION_UNKNOWN, attempt_state_name(status->state), "");
-}
-
 /* ---- the round ---- */
 
 static void begin_status(struct round *round)
@@ -618,7 +577,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 		framework_touch(&round, WRITE_RUNNING);
 	}
 	if (framework->version != framework->written)
-		update_conditions(&round);
+		conditions_update(&round);
 	plan_write(&round);
 	plan_wake(plan, framework->sweep_at_ms);
 #ifdef DEBUG
