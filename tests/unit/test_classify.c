@@ -15,7 +15,7 @@
 #include "common/config/config.h"
 #include "reconciler/sync/classify.h"
 
-#define SHIPPED "manifests/frameworkcontroller.yaml"
+#define SHIPPED "manifests/config/frameworkcontroller.yaml"
 
 static void assert_attributes(const json_t *attributes, const char *expected)
 {

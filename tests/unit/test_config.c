@@ -17,7 +17,7 @@
 #include "common/base/mem.h"
 #include "common/config/config.h"
 
-#define SHIPPED "manifests/frameworkcontroller.yaml"
+#define SHIPPED "manifests/config/frameworkcontroller.yaml"
 
 static void load(const char *text, struct config *out)
 {

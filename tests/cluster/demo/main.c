@@ -17,7 +17,7 @@ static const char usage[] =
 	"Starts an API server, a kubelet and the controller on this machine, submits the examples, shows them until "
 	"each\n"
 	"has ended, and says whether they did so as their line \"# expect: …\" says. Exit status 0 only if all did.\n"
-	"  --config FILE    of the controller (default manifests/frameworkcontroller.yaml)\n"
+	"  --config FILE    of the controller (default manifests/config/frameworkcontroller.yaml)\n"
 	"  --workers N      reconcilers (default 4)\n"
 	"  --timeout S      seconds for all of it (default 60)\n"
 	"  --keep           leave everything running afterwards, as KEEP=1 in the environment does\n"
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 	cleanup_free char *bin = own_directory();
 	struct demo_options demo = {
 		.bin = bin,
-		.config = "manifests/frameworkcontroller.yaml",
+		.config = "manifests/config/frameworkcontroller.yaml",
 		.workers = WORKERS,
 		.timeout_ms = TIMEOUT_SEC * 1000,
 		.keep = keep_in_environment(),

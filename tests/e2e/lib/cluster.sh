@@ -69,7 +69,7 @@ EOF
 
 # The shipped configuration, made quick. The delays are apart from everything else that takes time.
 write_config() {
-    cat "$root/manifests/frameworkcontroller.yaml" - >config.yaml <<'EOF'
+    cat "$root/manifests/config/frameworkcontroller.yaml" - >config.yaml <<'EOF'
 kubeClientQps: 10000
 kubeClientBurst: 10000
 frameworkMinRetryDelaySecForTransientConflictFailed: 300

@@ -26,7 +26,7 @@ own_cluster() { # [crd-file]
 
 # The shipped configuration with lines of stdin.
 own_config() {
-    { cat "$root/manifests/frameworkcontroller.yaml"; printf 'kubeClientQps: 10000\nkubeClientBurst: 10000\n'; [[ -t 0 ]] || cat; } >config.yaml
+    { cat "$root/manifests/config/frameworkcontroller.yaml"; printf 'kubeClientQps: 10000\nkubeClientBurst: 10000\n'; [[ -t 0 ]] || cat; } >config.yaml
 }
 
 own_exit() { # status
