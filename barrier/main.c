@@ -53,6 +53,8 @@ static const char usage[] =
 	"  --name NAME           on the bus (default: the host name)\n"
 	"  --bus ENDPOINT        the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "
 	"configuration)\n"
+	"  --bus-keys DIR        our key and the watcher's; see fc-watcher keygen\n"
+	"  --bus-insecure        without keys to a watcher on another machine\n"
 	"  --config FILE         default ./frameworkcontroller.yaml\n"
 	"  --strict-config       refuse unknown keys in it\n"
 	"  --kubeconfig FILE     overrides kubeConfigFilePath\n"
@@ -66,6 +68,7 @@ struct options {
 	const char *http;
 	const char *name;
 	const char *bus;
+	struct bus_security security;
 	const char *config;
 	const char *kubeconfig;
 	const char *address;
@@ -369,6 +372,8 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{"burst", required_argument, NULL, 'B'},
 		{"name", required_argument, NULL, 'n'},
 		{"bus", required_argument, NULL, 'b'},
+		{"bus-keys", required_argument, NULL, 'D'},
+		{"bus-insecure", no_argument, NULL, 'U'},
 		{"config", required_argument, NULL, 'c'},
 		{"strict-config", no_argument, NULL, 's'},
 		{"kubeconfig", required_argument, NULL, 'k'},
@@ -395,6 +400,8 @@ static int parse_options(int argc, char **argv, struct options *out)
 		case 'B': out->burst = read_number(known[index].name, optarg, 1); break;
 		case 'n': out->name = optarg; break;
 		case 'b': out->bus = optarg; break;
+		case 'D': out->security.keys = optarg; break;
+		case 'U': out->security.insecure = true; break;
 		case 'c': out->config = optarg; break;
 		case 's': out->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
 		case 'k': out->kubeconfig = optarg; break;
@@ -492,7 +499,7 @@ static int start(struct process *process, const struct options *options, struct 
 	if (!options->no_auth)
 		process->access = access_new(process->client, ACCESS_ENTRIES);
 	process->bus = bus_client_new(process->loop, options->bus != NULL ? options->bus : process->config.bus_address,
-				      BUS_ROLE_BARRIER, options->name, &bus_handler, process, err);
+				      &options->security, BUS_ROLE_BARRIER, options->name, &bus_handler, process, err);
 	return process->bus == NULL ? -1 : start_serving(process, options, err);
 }
 

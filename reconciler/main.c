@@ -29,6 +29,8 @@ static const char usage[] =
 	"  --name NAME        member name: pool slot or StatefulSet host name (default: the host name)\n"
 	"  --bus ENDPOINT     the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "
 	"configuration)\n"
+	"  --bus-keys DIR     our key and the watcher's; see fc-watcher keygen\n"
+	"  --bus-insecure     without keys to a watcher on another machine\n"
 	"  --config FILE      default ./frameworkcontroller.yaml\n"
 	"  --strict-config    refuse unknown keys in it\n"
 	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"
@@ -42,6 +44,7 @@ static const char usage[] =
 struct options {
 	const char *name;
 	const char *bus;
+	struct bus_security security;
 	const char *config;
 	const char *kubeconfig;
 	const char *address;
@@ -348,6 +351,8 @@ static int parse_options(int argc, char **argv, struct options *out)
 	static const struct option known[] = {
 		{"name", required_argument, NULL, 'n'},
 		{"bus", required_argument, NULL, 'b'},
+		{"bus-keys", required_argument, NULL, 'B'},
+		{"bus-insecure", no_argument, NULL, 'U'},
 		{"config", required_argument, NULL, 'c'},
 		{"strict-config", no_argument, NULL, 's'},
 		{"kubeconfig", required_argument, NULL, 'k'},
@@ -365,6 +370,8 @@ static int parse_options(int argc, char **argv, struct options *out)
 		switch (option) {
 		case 'n': out->name = optarg; break;
 		case 'b': out->bus = optarg; break;
+		case 'B': out->security.keys = optarg; break;
+		case 'U': out->security.insecure = true; break;
 		case 'c': out->config = optarg; break;
 		case 's': out->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
 		case 'o': out->unknown_keys = CONFIG_UNKNOWN_IGNORE; break;
@@ -435,7 +442,7 @@ static int start(struct process *process, const struct options *options, struct 
 	reconciler->events = events_new(reconciler);
 	watch_queue(process);
 	process->member = member_new(process->loop, options->bus != NULL ? options->bus : config->bus_address,
-				     options->name, &handler, process, err);
+				     &options->security, options->name, &handler, process, err);
 	return process->member == NULL ? -1 : start_serving(process, options, err);
 }
 

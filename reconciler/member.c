@@ -11,8 +11,8 @@ struct member {
 	struct bus_client *client;
 };
 
-struct member *member_new(struct ev_loop *loop, const char *endpoint, const char *name,
-			  const struct member_handler *handler, void *arg, struct error *err)
+struct member *member_new(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
+			  const char *name, const struct member_handler *handler, void *arg, struct error *err)
 {
 	const struct peer_handler peer_handler = {
 		.granted = handler->granted,
@@ -26,7 +26,8 @@ struct member *member_new(struct ev_loop *loop, const char *endpoint, const char
 		.draining = handler->draining,
 		.refused = handler->refused,
 	};
-	struct bus_client *client = bus_client_new(loop, endpoint, BUS_ROLE_RECONCILER, name, &peer_handler, arg, err);
+	struct bus_client *client = bus_client_new(loop, endpoint, security, BUS_ROLE_RECONCILER, name, &peer_handler,
+						   arg, err);
 	struct member *member;
 
 	if (client == NULL)

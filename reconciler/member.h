@@ -53,8 +53,8 @@ struct member_handler {
 
 /* name: pool slot or StatefulSet host name, 1..63 bytes. endpoint: "ipc://path" or "tcp://host:port"; the watcher need
  * not be there yet. The handler must outlive the member. NULL and *err when the endpoint is none. */
-struct member *member_new(struct ev_loop *loop, const char *endpoint, const char *name,
-			  const struct member_handler *handler, void *arg, struct error *err);
+struct member *member_new(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
+			  const char *name, const struct member_handler *handler, void *arg, struct error *err);
 /* Closes the connection at once; no callback runs any more. */
 void member_free(struct member *member);
 

@@ -23,6 +23,8 @@ static void print_usage(FILE *out)
 	      "  --reconciler FILE    their program (default: fc-reconciler beside this one)\n"
 	      "  --bus ENDPOINT       where reconcilers and barriers connect: tcp://HOST:PORT or ipc://PATH\n"
 	      "                       (default with --workers 0: busAddress)\n"
+	      "  --bus-keys DIR       its key and whom it lets in; see fc-watcher keygen\n"
+	      "  --bus-insecure       without keys where other machines can connect\n"
 	      "  --http HOST:PORT     serve /healthz, /readyz and /metrics there, to this machine alone\n"
 	      "  --http-insecure      to others too, in the clear\n"
 	      "  --print-crd          print the CustomResourceDefinition as YAML and exit\n"
@@ -54,6 +56,8 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		WORKERS,
 		RECONCILER,
 		BUS,
+		BUS_KEYS,
+		BUS_INSECURE,
 		HTTP,
 		HTTP_INSECURE,
 		PRINT_CRD,
@@ -67,6 +71,8 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		{"workers", required_argument, NULL, WORKERS},
 		{"reconciler", required_argument, NULL, RECONCILER},
 		{"bus", required_argument, NULL, BUS},
+		{"bus-keys", required_argument, NULL, BUS_KEYS},
+		{"bus-insecure", no_argument, NULL, BUS_INSECURE},
 		{"http", required_argument, NULL, HTTP},
 		{"http-insecure", no_argument, NULL, HTTP_INSECURE},
 		{"print-crd", no_argument, NULL, PRINT_CRD},
@@ -84,6 +90,8 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		case ADDRESS: flags->address = optarg; break;
 		case RECONCILER: flags->reconciler = optarg; break;
 		case BUS: flags->bus = optarg; break;
+		case BUS_KEYS: flags->security.keys = optarg; break;
+		case BUS_INSECURE: flags->security.insecure = true; break;
 		case HTTP: flags->http = optarg; break;
 		case HTTP_INSECURE: flags->http_insecure = true; break;
 		case PRINT_CRD: flags->print_crd = true; break;

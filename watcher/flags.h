@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "common/bus/curve.h"
 #include "common/config/config.h"
 
 enum { EXIT_USAGE = 2 }; /* also for a configuration that makes no sense */
@@ -14,6 +15,7 @@ struct flags {
 	const char *kubeconfig;
 	const char *address;
 	const char *bus;
+	struct bus_security security; /* of the bus */
 	const char *reconciler;
 	const char *verbosity;
 	const char *http;

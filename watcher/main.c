@@ -339,6 +339,7 @@ static void make_router(struct watcher *watcher)
 static int make_socket(struct watcher *watcher, char **endpoint, struct error *err)
 {
 	const char *outer = watcher->flags.bus;
+	const struct bus_security *security = &watcher->flags.security;
 
 	if (watcher->flags.workers == 0 && outer == NULL)
 		outer = watcher->config.bus_address;
@@ -349,8 +350,10 @@ static int make_socket(struct watcher *watcher, char **endpoint, struct error *e
 		*endpoint = mem_strdup(outer);
 		outer = NULL;
 	}
-	watcher->socket = bus_socket_bind(watcher->loop, *endpoint, router_receive, watcher->router, err);
-	if (watcher->socket == NULL || (outer != NULL && bus_socket_bind_also(watcher->socket, outer, err) < 0))
+	watcher->socket = bus_socket_bind(watcher->loop, *endpoint, watcher->flags.workers > 0 ? NULL : security,
+					  router_receive, watcher->router, err);
+	if (watcher->socket == NULL ||
+	    (outer != NULL && bus_socket_bind_also(watcher->socket, outer, security, err) < 0))
 		return -1;
 	log_info("the bus listens on %s", bus_socket_endpoint(watcher->socket));
 	return 0;

@@ -62,8 +62,9 @@ static void on_receive(void *arg, const unsigned char *id, size_t id_len, const 
 		tick(client);
 }
 
-struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoint, enum bus_role role, const char *name,
-				  const struct peer_handler *handler, void *arg, struct error *err)
+struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
+				  enum bus_role role, const char *name, const struct peer_handler *handler, void *arg,
+				  struct error *err)
 {
 	struct bus_client *client;
 	struct peer_ports ports = {.send = port_send, .now_ms = port_now_ms};
@@ -76,7 +77,7 @@ struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoint, en
 	}
 	client = mem_calloc(1, sizeof(*client));
 	client->loop = loop;
-	client->socket = bus_socket_connect(loop, endpoint, on_receive, client, err);
+	client->socket = bus_socket_connect(loop, endpoint, security, on_receive, client, err);
 	if (client->socket == NULL) {
 		free(client);
 		return NULL;

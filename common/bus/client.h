@@ -8,8 +8,9 @@
 struct bus_client;
 
 /* The handler is copied. NULL and *err when the endpoint is none, or the name is empty or too long. */
-struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoint, enum bus_role role, const char *name,
-				  const struct peer_handler *handler, void *arg, struct error *err);
+struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
+				  enum bus_role role, const char *name, const struct peer_handler *handler, void *arg,
+				  struct error *err);
 /* Not from within the handler. */
 void bus_client_free(struct bus_client *client);
 

@@ -247,23 +247,55 @@ static void watch(struct bus_socket *socket)
 	ev_check_start(socket->loop, &socket->check);
 }
 
-int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, struct error *err)
+/* Whether nobody but this machine is at an endpoint, for certain: other names may mean any address. */
+static bool is_local(const char *endpoint)
+{
+	return endpoint_is(endpoint, "ipc://") || endpoint_is(endpoint, "tcp://127.") ||
+	       endpoint_is(endpoint, "tcp://localhost:") || endpoint_is(endpoint, "tcp://[::1]:");
+}
+
+static int check_transport(const char *endpoint, struct error *err)
+{
+	if (endpoint_is(endpoint, "ipc://") || endpoint_is(endpoint, "tcp://"))
+		return 0;
+	return error_set(err, "the bus %s: expected ipc://PATH or tcp://HOST:PORT", endpoint);
+}
+
+/* In the clear on this machine only, unless somebody insists (PITFALLS "Hardening"). */
+static int check_reach(const char *endpoint, const struct bus_security *security, struct error *err)
+{
+	if (is_local(endpoint) || (security != NULL && (security->keys != NULL || security->insecure)))
+		return 0;
+	return error_set(err,
+			 "the bus %s is beyond this machine: expected keys, --bus-keys DIRECTORY (or --bus-insecure)",
+			 endpoint);
+}
+
+int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const struct bus_security *security,
+			 struct error *err)
 {
 	size_t size = sizeof(socket->endpoint);
 
+	if (check_transport(endpoint, err) < 0)
+		return -1;
 	if (zmq_bind(socket->socket, endpoint) < 0)
 		return error_set(err, "cannot listen on %s: %s", endpoint, zmq_strerror(zmq_errno()));
 	if (zmq_getsockopt(socket->socket, ZMQ_LAST_ENDPOINT, socket->endpoint, &size) < 0)
 		socket->endpoint[0] = '\0';
+	/* asked of the listener, as a name may mean any address */
+	if (check_reach(socket->endpoint, security, err) < 0) {
+		zmq_unbind(socket->socket, socket->endpoint);
+		return error_wrap(err, "%s", endpoint);
+	}
 	return 0;
 }
 
-struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, bus_receive *receive, void *arg,
-				   struct error *err)
+struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
+				   bus_receive *receive, void *arg, struct error *err)
 {
 	struct bus_socket *socket = socket_new(loop, endpoint, ZMQ_ROUTER, receive, arg);
 
-	if (bus_socket_bind_also(socket, endpoint, err) < 0) {
+	if (bus_socket_bind_also(socket, endpoint, security, err) < 0) {
 		zmq_close(socket->socket);
 		zmq_ctx_term(socket->context);
 		free(socket);
@@ -273,11 +305,14 @@ struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, b
 	return socket;
 }
 
-struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint, bus_receive *receive, void *arg,
-				      struct error *err)
+struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
+				      bus_receive *receive, void *arg, struct error *err)
 {
-	struct bus_socket *socket = socket_new(loop, endpoint, ZMQ_DEALER, receive, arg);
+	struct bus_socket *socket;
 
+	if (check_transport(endpoint, err) < 0 || check_reach(endpoint, security, err) < 0)
+		return NULL;
+	socket = socket_new(loop, endpoint, ZMQ_DEALER, receive, arg);
 	if (zmq_connect(socket->socket, endpoint) < 0) {
 		error_set(err, "cannot connect to %s: %s", endpoint, zmq_strerror(zmq_errno()));
 		zmq_close(socket->socket);

@@ -3,6 +3,7 @@
 #ifndef BUS_SOCKET_H
 #define BUS_SOCKET_H
 
+#include "common/bus/curve.h"
 #include "common/bus/message.h"
 
 struct ev_loop;
@@ -13,14 +14,15 @@ struct bus_socket;
 typedef void bus_receive(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head,
 			 const char *body, size_t body_len);
 
-/* endpoint: "ipc://path", "tcp://host:port" (port 0 or * for any). NULL and *err naming the endpoint (a busy port,
- * say). */
-struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, bus_receive *receive, void *arg,
-				   struct error *err);
+/* endpoint: "ipc://path", "tcp://host:port" (port 0 or * for any). security may be NULL; borrowed during the call.
+ * NULL and *err naming the endpoint: a busy port, say, or one that other machines can reach, without keys. */
+struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
+				   bus_receive *receive, void *arg, struct error *err);
 /* Listens on one more endpoint with the same socket; bus_socket_endpoint() names the last one. */
-int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, struct error *err);
-struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint, bus_receive *receive, void *arg,
-				      struct error *err);
+int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const struct bus_security *security,
+			 struct error *err);
+struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
+				      bus_receive *receive, void *arg, struct error *err);
 /* May be called from the receive callback. Waits up to half a second for messages still to be sent. */
 void bus_socket_free(struct bus_socket *socket);
 /* The endpoint bound to, with the port the kernel chose. Borrowed. */

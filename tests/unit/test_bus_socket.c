@@ -112,10 +112,10 @@ static void open_pair(struct end *router, struct end *dealer)
 	struct error err;
 
 	router->loop = dealer->loop = ev_loop_new(0);
-	router->socket = bus_socket_bind(router->loop, "tcp://127.0.0.1:*", on_receive, router, &err);
+	router->socket = bus_socket_bind(router->loop, "tcp://127.0.0.1:*", NULL, on_receive, router, &err);
 	if (router->socket == NULL)
 		fail_msg("%s", err.message);
-	dealer->socket = bus_socket_connect(dealer->loop, bus_socket_endpoint(router->socket), on_receive, dealer,
+	dealer->socket = bus_socket_connect(dealer->loop, bus_socket_endpoint(router->socket), NULL, on_receive, dealer,
 					    &err);
 	assert_non_null(dealer->socket);
 }
@@ -206,7 +206,7 @@ static void test_malformed(void **state)
 
 	(void)state;
 	router.loop = ev_loop_new(0);
-	router.socket = bus_socket_bind(router.loop, "tcp://127.0.0.1:*", on_receive, &router, &err);
+	router.socket = bus_socket_bind(router.loop, "tcp://127.0.0.1:*", NULL, on_receive, &router, &err);
 	assert_non_null(router.socket);
 	assert_int_equal(zmq_setsockopt(raw, ZMQ_LINGER, &linger, sizeof(linger)), 0);
 	assert_int_equal(zmq_connect(raw, bus_socket_endpoint(router.socket)), 0);
@@ -258,16 +258,16 @@ static void test_bad_endpoints(void **state)
 	struct bus_socket *other;
 
 	(void)state;
-	router.socket = bus_socket_bind(loop, "tcp://127.0.0.1:*", on_receive, &router, &err);
-	other = bus_socket_bind(loop, bus_socket_endpoint(router.socket), on_receive, &router, &err);
+	router.socket = bus_socket_bind(loop, "tcp://127.0.0.1:*", NULL, on_receive, &router, &err);
+	other = bus_socket_bind(loop, bus_socket_endpoint(router.socket), NULL, on_receive, &router, &err);
 	assert_null(other);
 	assert_non_null(strstr(err.message, bus_socket_endpoint(router.socket)));
 	assert_non_null(strstr(err.message, "in use"));
-	assert_null(bus_socket_bind(loop, "nonsense", on_receive, &router, &err));
+	assert_null(bus_socket_bind(loop, "nonsense", NULL, on_receive, &router, &err));
 	assert_non_null(strstr(err.message, "nonsense"));
-	assert_null(bus_socket_connect(loop, "ftp://x", on_receive, &router, &err));
+	assert_null(bus_socket_connect(loop, "ftp://x", NULL, on_receive, &router, &err));
 	assert_non_null(strstr(err.message, "ftp://x"));
-	assert_int_equal(bus_socket_bind_also(router.socket, "tcp://127.0.0.1:*", &err), 0);
+	assert_int_equal(bus_socket_bind_also(router.socket, "tcp://127.0.0.1:*", NULL, &err), 0);
 	bus_socket_free(router.socket);
 	bus_socket_free(NULL);
 	ev_loop_destroy(loop);

@@ -195,7 +195,7 @@ static void start_watcher(struct fixture *f, const char *nonce)
 	router_set_cache(f->router, f->cache);
 	router_synced(f->router);
 	router_set_live(f->router, true);
-	f->socket = bus_socket_bind(f->loop, f->endpoint, router_receive, f->router, &err);
+	f->socket = bus_socket_bind(f->loop, f->endpoint, NULL, router_receive, f->router, &err);
 	if (f->socket == NULL)
 		fail_msg("%s", err.message);
 	ev_timer_init(&f->tick, on_tick, 0.1, 0.1);
@@ -259,7 +259,7 @@ static void test_life(void **state)
 	enum { FRAMEWORKS = 2000 }; /* several windows of credit */
 	struct fixture *f = *state;
 	struct error err;
-	struct member *member = member_new(f->loop, f->endpoint, "pool-0", &handler, f, &err);
+	struct member *member = member_new(f->loop, f->endpoint, NULL, "pool-0", &handler, f, &err);
 	char name[24];
 
 	assert_non_null(member);
@@ -303,7 +303,7 @@ static void test_watcher_returns(void **state)
 	struct member *member;
 
 	start_watcher(f, "leader-1");
-	member = member_new(f->loop, f->endpoint, "pool-0", &handler, f, &err);
+	member = member_new(f->loop, f->endpoint, NULL, "pool-0", &handler, f, &err);
 	assert_true(run_until(f->loop, &f->live, limit_s));
 	stop_watcher(f);
 	assert_true(run_until(f->loop, &f->revoked, limit_s));
@@ -323,10 +323,10 @@ static void test_replaced(void **state)
 	struct member *second;
 
 	start_watcher(f, "leader-1");
-	first = member_new(f->loop, f->endpoint, "pool-0", &handler, f, &err);
+	first = member_new(f->loop, f->endpoint, NULL, "pool-0", &handler, f, &err);
 	assert_true(run_until(f->loop, &f->live, limit_s));
 	router_process_dead(f->router, "pool-0"); /* which is not quite true */
-	second = member_new(f->loop, f->endpoint, "pool-0", &handler, &other, &err);
+	second = member_new(f->loop, f->endpoint, NULL, "pool-0", &handler, &other, &err);
 	assert_true(run_until(f->loop, &other.held_all, limit_s));
 	assert_true(run_until(f->loop, &f->refused, limit_s));
 	assert_true(f->revoked);
@@ -340,9 +340,9 @@ static void test_bad_arguments(void **state)
 	struct fixture *f = *state;
 	struct error err;
 
-	assert_null(member_new(f->loop, f->endpoint, "", &handler, f, &err));
+	assert_null(member_new(f->loop, f->endpoint, NULL, "", &handler, f, &err));
 	assert_non_null(strstr(err.message, "name"));
-	assert_null(member_new(f->loop, "nonsense", "a", &handler, f, &err));
+	assert_null(member_new(f->loop, "nonsense", NULL, "a", &handler, f, &err));
 	assert_non_null(strstr(err.message, "nonsense"));
 }
 
