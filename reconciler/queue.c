@@ -119,10 +119,38 @@ static struct item *take_first(struct reconciler *reconciler)
 	return item;
 }
 
+static bool leased(const struct reconciler *reconciler, uint32_t range)
+{
+	return reconciler->ports.lease_left_ms(reconciler->ports.context, range) > 0;
+}
+
+/* A lease begins with a message, after which the loop comes by here. */
+static void take_up_leased(struct reconciler *reconciler)
+{
+	struct range_set begun = {0};
+	struct item *item;
+	struct item *next;
+
+	if (range_set_empty(&reconciler->unleased))
+		return;
+	for (uint32_t range = 0; range < reconciler->shards; range++) {
+		if (!range_set_has(&reconciler->unleased, range) || !leased(reconciler, range))
+			continue;
+		range_set_remove(&reconciler->unleased, range);
+		range_set_add(&begun, range);
+	}
+	if (range_set_empty(&begun))
+		return;
+	HASH_ITER(hh, reconciler->items, item, next)
+		if (range_set_has(&begun, item->range))
+			queue_add(item);
+}
+
 bool queue_run(struct reconciler *reconciler)
 {
 	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
 
+	take_up_leased(reconciler);
 	while (queue_next_ms(reconciler) <= now_ms) {
 		struct item *item = reconciler->heap[0];
 
@@ -133,8 +161,13 @@ bool queue_run(struct reconciler *reconciler)
 		struct item *item = take_first(reconciler);
 
 		/* A range whose snapshot is not complete: its SNAPSHOT_END queues every key again. */
-		if (range_set_has(&reconciler->ready, item->range))
+		if (!range_set_has(&reconciler->ready, item->range))
+			continue;
+		/* Without a lease every call would be refused at the door, and tried again at once. */
+		if (leased(reconciler, item->range))
 			run_round(item);
+		else
+			range_set_add(&reconciler->unleased, item->range);
 	}
 	return reconciler->queue_first != NULL;
 }

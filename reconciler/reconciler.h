@@ -74,8 +74,9 @@ struct reconciler {
 	struct item *queue_first;
 	struct item *queue_last;
 	uint32_t queue_length;
-	uint64_t adds;      /* to the queue, since the start */
-	struct item **heap; /* who asked to be woken, the earliest first */
+	uint64_t adds;             /* to the queue, since the start */
+	struct range_set unleased; /* keys of them were passed over for want of a lease */
+	struct item **heap;        /* who asked to be woken, the earliest first */
 	size_t heap_count;
 	size_t heap_cap;
 
@@ -96,7 +97,7 @@ struct reconciler {
 bool queue_run(struct reconciler *reconciler);
 /* When the next key is to be woken, boot clock; INT64_MAX: none. */
 int64_t queue_next_ms(const struct reconciler *reconciler);
-/* The key gets a round in the next run, or as soon as its range is ready. */
+/* The key gets a round in the next run, or as soon as its range is ready and leased. */
 void queue_add(struct item *item);
 /* Gives the key a round at at_ms (boot clock), or earlier if an earlier one is arranged. */
 void queue_wake(struct item *item, int64_t at_ms);

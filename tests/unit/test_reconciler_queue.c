@@ -1,0 +1,203 @@
+/* The reconciler's shell around a lease that comes and goes: rounds run only under one. The world is a clock, a lease
+ * and a list of what was asked for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/framework/failure_spec.h"
+#include "reconciler/events.h"
+#include "reconciler/reconciler.h"
+
+enum { RANGE = 3, SHARDS = 8, CALLS_MAX = 8 };
+
+struct world {
+	struct reconciler reconciler;
+	struct failure_spec failures;
+	int64_t now_ms;
+	int64_t lease_ms;
+	int requests;
+	struct {
+		kube_done *done;
+		void *arg;
+		bool (*before_send)(void *arg, int64_t *timeout_ms);
+	} calls[CALLS_MAX];
+	size_t call_count;
+};
+
+static struct kube_call *request(void *context, const struct kube_request *request, kube_done *done, void *arg)
+{
+	struct world *world = context;
+
+	assert_true(world->call_count < CALLS_MAX);
+	world->calls[world->call_count].done = done;
+	world->calls[world->call_count].arg = arg;
+	world->calls[world->call_count++].before_send = request->before_send;
+	world->requests++;
+	return NULL;
+}
+
+static int64_t lease_left_ms(void *context, uint32_t range)
+{
+	const struct world *world = context;
+
+	assert_int_equal(range, RANGE);
+	return world->lease_ms;
+}
+
+static int64_t boot_ms(void *context)
+{
+	return ((const struct world *)context)->now_ms;
+}
+
+static int64_t wall_ms(void *context)
+{
+	return INT64_C(1700000000000) + boot_ms(context);
+}
+
+/* As the client does it: the hook is asked when the request is about to go; here none is ever answered but refused. */
+static void send_all(struct world *world)
+{
+	size_t count = world->call_count;
+	struct kube_answer refused = {
+		.failure = KUBE_REFUSED, .body = "", .status = {.reason = "", .message = ""}, .message = ""};
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t timeout_ms = 1000;
+
+		assert_false(world->calls[i].before_send(world->calls[i].arg, &timeout_ms));
+		world->calls[i].done(world->calls[i].arg, &refused);
+	}
+	world->call_count = 0;
+}
+
+static void show_framework(struct world *world)
+{
+	static const char text[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f\",\"uid\":\"u1\","
+				   "\"resourceVersion\":\"7\",\"generation\":1},\"spec\":{\"executionType\":\"Start\","
+				   "\"taskRoles\":[]}}";
+	struct error err;
+	cleanup_json json_t *object = json_parse(text, sizeof(text) - 1, &err);
+	struct bus_snapshot_end end = {.resource_version = {"8", "8", "8"}};
+	struct range_set fresh = {0};
+
+	range_set_add(&fresh, RANGE);
+	end.ranges = fresh;
+	store_granted(&world->reconciler, &fresh);
+	store_object(&world->reconciler, KIND_FRAMEWORK, RANGE, object);
+	store_complete(&world->reconciler, &end);
+}
+
+static int set_up(void **state)
+{
+	struct world *world = mem_calloc(1, sizeof(*world));
+
+	world->now_ms = 1000;
+	world->reconciler.ports = (struct reconciler_ports){.context = world,
+							    .request = request,
+							    .lease_left_ms = lease_left_ms,
+							    .boot_ms = boot_ms,
+							    .wall_ms = wall_ms};
+	world->reconciler.config = (struct sync_config){.failures = &world->failures, .creation_timeout_sec = 300};
+	world->reconciler.name = "m";
+	world->reconciler.shards = SHARDS;
+	world->reconciler.calls_max = CALLS_MAX;
+	random_init_seed(&world->reconciler.random, 1);
+	world->reconciler.events = events_new(&world->reconciler);
+	*state = world;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *world = *state;
+	const struct kube_answer cancelled = {
+		.failure = KUBE_CANCELLED, .body = "", .status = {.reason = "", .message = ""}, .message = ""};
+
+	apply_stop(&world->reconciler);
+	for (size_t i = 0; i < world->call_count; i++)
+		world->calls[i].done(world->calls[i].arg, &cancelled);
+	store_free(&world->reconciler);
+	events_free(world->reconciler.events);
+	free(world);
+	return 0;
+}
+
+/* Granted ranges have no lease before the first answer to a ping: writes that are refused at the door one after the
+ * other, as quickly as the loop can, bring nothing forward. */
+static void no_lease_no_rounds(void **state)
+{
+	struct world *world = *state;
+
+	show_framework(world);
+	for (int i = 0; i < 100; i++) {
+		while (queue_run(&world->reconciler))
+			;
+		send_all(world);
+	}
+	assert_in_range(world->requests, 0, 1);
+	world->lease_ms = 5000;
+	while (queue_run(&world->reconciler))
+		;
+	assert_int_equal(world->call_count, 1);
+}
+
+/* A lease that ends between the round and its write: the key waits for the next one. */
+static void lease_ends_before_the_write(void **state)
+{
+	struct world *world = *state;
+
+	world->lease_ms = 5000;
+	show_framework(world);
+	while (queue_run(&world->reconciler))
+		;
+	assert_int_equal(world->call_count, 1);
+	world->lease_ms = 0;
+	for (int i = 0; i < 100; i++) {
+		send_all(world);
+		while (queue_run(&world->reconciler))
+			;
+	}
+	assert_int_equal(world->requests, 1);
+	world->lease_ms = 5000;
+	while (queue_run(&world->reconciler))
+		;
+	assert_int_equal(world->requests, 2);
+}
+
+/* What was put aside for want of a lease goes with its range; the range's next snapshot brings it back. */
+static void revoked_while_waiting(void **state)
+{
+	struct world *world = *state;
+	struct range_set ranges = {0};
+
+	range_set_add(&ranges, RANGE);
+	show_framework(world);
+	while (queue_run(&world->reconciler))
+		;
+	send_all(world);
+	store_revoked(&world->reconciler, &ranges);
+	world->lease_ms = 5000;
+	while (queue_run(&world->reconciler))
+		;
+	assert_int_equal(world->call_count, 0);
+	show_framework(world);
+	while (queue_run(&world->reconciler))
+		;
+	assert_int_equal(world->call_count, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(no_lease_no_rounds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lease_ends_before_the_write, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(revoked_while_waiting, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
