@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <ev.h>
 #include <getopt.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +17,11 @@
 #include "common/bus/client.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
+#include "common/process/process.h"
 #include "common/serve/metrics.h"
 #include "common/serve/serve.h"
 
 enum {
-	EXIT_BAD_USE = 2,
 	CONNECTIONS_DEFAULT = 12000,
 	WAITERS_DEFAULT = 10000,
 	LIMIT_MAX = 1000 * 1000,
@@ -35,44 +33,26 @@ enum {
 	END_MS = 300, /* for the last answers to go out */
 };
 
-static const char usage[] =
-	"Usage: fc-barrier [options]\n"
-	"Lets the init containers of a Framework's Pods wait until all of them have an IP.\n"
-	"\n"
-	"  --listen HOST:PORT    for init containers (default 127.0.0.1:9095)\n"
-	"  --tls-cert FILE       certificate chain and key, PEM; read again when they change\n"
-	"  --tls-key FILE\n"
-	"  --insecure-no-tls     listen without TLS where others than this machine can connect\n"
-	"  --insecure-no-auth    ask for no token: for development only\n"
-	"  --http HOST:PORT      serve /healthz, /readyz and /metrics here too, without TLS\n"
-	"  --max-connections N   default 12000\n"
-	"  --max-waiters N       waiting requests in all, default 10000\n"
-	"  --max-waiters-per-framework N  default 10000\n"
-	"  --max-head N          bytes of a request's first line and headers, default 4096\n"
-	"  --qps N, --burst N    requests to the API server a second, default 500, and at once, default 1000\n"
-	"  --name NAME           on the bus (default: the host name)\n"
-	"  --bus ENDPOINT        the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "
-	"configuration)\n"
-	"  --bus-keys DIR        our key and the watcher's; see fc-watcher keygen\n"
-	"  --bus-insecure        without keys to a watcher on another machine\n"
-	"  --config FILE         default ./frameworkcontroller.yaml\n"
-	"  --strict-config       refuse unknown keys in it\n"
-	"  --kubeconfig FILE     overrides kubeConfigFilePath\n"
-	"  --address URL         overrides kubeApiServerAddress\n"
-	"  -v LEVEL              log level, default 0\n";
+static const char usage[] = "Usage: fc-barrier [options]\n"
+			    "Lets the init containers of a Framework's Pods wait until all of them have an IP.\n"
+			    "\n"
+			    "  --listen HOST:PORT for init containers (default 127.0.0.1:9095)\n"
+			    "  --tls-cert FILE    certificate chain and key, PEM; read again when they change\n"
+			    "  --tls-key FILE\n"
+			    "  --insecure-no-tls  listen without TLS where others than this machine can connect\n"
+			    "  --insecure-no-auth ask for no token: for development only\n"
+			    "  --max-connections N  default 12000\n"
+			    "  --max-waiters N    waiting requests in all, default 10000\n"
+			    "  --max-waiters-per-framework N  default 10000\n"
+			    "  --max-head N       bytes of a request's first line and headers, default 4096\n"
+			    "  --qps N, --burst N requests to the API server a second, default 500, and at once, "
+			    "default 1000\n" PROCESS_USAGE;
 
 struct options {
+	struct process_flags flags;
 	const char *listen;
 	const char *tls_cert;
 	const char *tls_key;
-	const char *http;
-	const char *name;
-	const char *bus;
-	struct bus_security security;
-	const char *config;
-	const char *kubeconfig;
-	const char *address;
-	enum config_unknown unknown_keys;
 	bool no_tls;
 	bool no_auth;
 	int64_t max_connections;
@@ -96,9 +76,7 @@ struct process {
 	struct bus_client *bus;
 	bool ending;
 	int exit_code;
-	ev_signal terminate;
-	ev_signal interrupt;
-	ev_signal reload;
+	struct process_signals signals;
 	ev_timer end;
 };
 
@@ -214,22 +192,6 @@ static bool is_ready(void *arg, struct buf *why)
 	return false;
 }
 
-static void put_client_metrics(struct buf *out, const struct kube_client *client)
-{
-	size_t count;
-	const struct kube_counter *rows = kube_client_counters(client, &count);
-
-	metrics_family(out, "rest_client_requests_total", "counter", "Requests to the API server.");
-	for (size_t i = 0; i < count; i++) {
-		char code[16];
-
-		snprintf(code, sizeof(code), "%d", rows[i].code);
-		metrics_value(out, "rest_client_requests_total", (double)rows[i].count, "code",
-			      rows[i].code == 0 ? "<error>" : code, "method", rows[i].method, "resource",
-			      rows[i].resource, NULL);
-	}
-}
-
 static void put_waiter_metrics(struct buf *out, const struct waiters_counters *counters)
 {
 	static const char name[] = "frameworkcontroller_barrier_answers_total";
@@ -268,7 +230,6 @@ static void put_metrics(void *arg, struct buf *out)
 {
 	const struct process *process = arg;
 	const struct peer_counters *peer = peer_counters(bus_client_peer(process->bus));
-	const struct bus_counters *bus = bus_client_counters(process->bus);
 
 	metrics_gauge(out, "frameworkcontroller_barrier_synced", "Whether all Frameworks are shown, live.",
 		      readiness_synced(process->readiness));
@@ -282,16 +243,13 @@ static void put_metrics(void *arg, struct buf *out)
 			peer->hellos);
 	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total", "Messages of the watcher missed.",
 			peer->sequence_gaps);
-	metrics_counter(out, "frameworkcontroller_bus_messages_received_total", "Messages received.", bus->received);
-	metrics_counter(out, "frameworkcontroller_bus_messages_sent_total", "Messages sent.", bus->sent);
-	metrics_counter(out, "frameworkcontroller_bus_messages_dropped_total", "Messages malformed or too long.",
-			bus->dropped_malformed + bus->dropped_oversized);
-	put_client_metrics(out, process->client);
+	health_put_bus(out, bus_client_counters(process->bus));
+	health_put_client(out, process->client);
 }
 
 /* ---- signals ----------------------------------------------------------------------------------------------------- */
 
-static void on_end(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_ended(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	(void)timer;
 	(void)events;
@@ -299,43 +257,20 @@ static void on_end(struct ev_loop *loop, ev_timer *timer, int events)
 }
 
 /* Everybody is asked to try again (another replica, or the API server); a second signal ends it at once. */
-static void on_end_signal(struct ev_loop *loop, ev_signal *signal, int events)
+static void on_end(void *arg)
 {
-	struct process *process = signal->data;
+	struct process *process = arg;
 
-	(void)events;
 	if (process->ending) {
-		ev_break(loop, EVBREAK_ALL);
+		ev_break(process->loop, EVBREAK_ALL);
 		return;
 	}
 	log_info("ending: sending %zu waiters away", waiters_counters(process->waiters)->waiting);
 	process->ending = true;
 	front_close(process->front);
 	bus_client_leave(process->bus);
-	ev_timer_init(&process->end, on_end, END_MS / 1000., 0);
-	ev_timer_start(loop, &process->end);
-}
-
-static void on_reload(struct ev_loop *loop, ev_signal *signal, int events)
-{
-	const struct process *process = signal->data;
-
-	(void)loop;
-	(void)events;
-	log_info("reading credentials again");
-	kube_client_reload(process->client);
-}
-
-static void watch_signals(struct process *process)
-{
-	signal(SIGPIPE, SIG_IGN);
-	ev_signal_init(&process->terminate, on_end_signal, SIGTERM);
-	ev_signal_init(&process->interrupt, on_end_signal, SIGINT);
-	ev_signal_init(&process->reload, on_reload, SIGHUP);
-	process->terminate.data = process->interrupt.data = process->reload.data = process;
-	ev_signal_start(process->loop, &process->terminate);
-	ev_signal_start(process->loop, &process->interrupt);
-	ev_signal_start(process->loop, &process->reload);
+	ev_timer_init(&process->end, on_ended, END_MS / 1000., 0);
+	ev_timer_start(process->loop, &process->end);
 }
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
@@ -355,6 +290,7 @@ static int64_t read_number(const char *option, const char *text, int64_t least)
 	return value;
 }
 
+/* As process_flag(). */
 static int parse_options(int argc, char **argv, struct options *out)
 {
 	static const struct option known[] = {
@@ -363,26 +299,18 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{"tls-key", required_argument, NULL, 'K'},
 		{"insecure-no-tls", no_argument, NULL, 'T'},
 		{"insecure-no-auth", no_argument, NULL, 'A'},
-		{"http", required_argument, NULL, 'H'},
 		{"max-connections", required_argument, NULL, 'm'},
 		{"max-waiters", required_argument, NULL, 'w'},
 		{"max-waiters-per-framework", required_argument, NULL, 'f'},
 		{"max-head", required_argument, NULL, 'M'},
 		{"qps", required_argument, NULL, 'q'},
 		{"burst", required_argument, NULL, 'B'},
-		{"name", required_argument, NULL, 'n'},
-		{"bus", required_argument, NULL, 'b'},
-		{"bus-keys", required_argument, NULL, 'D'},
-		{"bus-insecure", no_argument, NULL, 'U'},
-		{"config", required_argument, NULL, 'c'},
-		{"strict-config", no_argument, NULL, 's'},
-		{"kubeconfig", required_argument, NULL, 'k'},
-		{"address", required_argument, NULL, 'a'},
-		{"help", no_argument, NULL, 'h'},
+		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};
 	int option;
 	int index = 0;
+	int taken;
 
 	while ((option = getopt_long(argc, argv, "v:h", known, &index)) != -1) {
 		switch (option) {
@@ -391,24 +319,16 @@ static int parse_options(int argc, char **argv, struct options *out)
 		case 'K': out->tls_key = optarg; break;
 		case 'T': out->no_tls = true; break;
 		case 'A': out->no_auth = true; break;
-		case 'H': out->http = optarg; break;
 		case 'm': out->max_connections = read_number(known[index].name, optarg, 1); break;
 		case 'w': out->max_waiters = read_number(known[index].name, optarg, 1); break;
 		case 'f': out->max_waiters_per_framework = read_number(known[index].name, optarg, 1); break;
 		case 'M': out->max_head = read_number(known[index].name, optarg, HEAD_LEAST); break;
 		case 'q': out->qps = read_number(known[index].name, optarg, 1); break;
 		case 'B': out->burst = read_number(known[index].name, optarg, 1); break;
-		case 'n': out->name = optarg; break;
-		case 'b': out->bus = optarg; break;
-		case 'D': out->security.keys = optarg; break;
-		case 'U': out->security.insecure = true; break;
-		case 'c': out->config = optarg; break;
-		case 's': out->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
-		case 'k': out->kubeconfig = optarg; break;
-		case 'a': out->address = optarg; break;
-		case 'v': log_verbosity = atoi(optarg); break;
-		case 'h': fputs(usage, stdout); exit(EXIT_SUCCESS);
-		default: fputs("Try fc-barrier --help.\n", stderr); return -1;
+		default:
+			taken = process_flag("fc-barrier", option, optarg, &out->flags);
+			if (taken != 0)
+				return taken;
 		}
 	}
 	if (optind < argc) {
@@ -416,25 +336,6 @@ static int parse_options(int argc, char **argv, struct options *out)
 		return -1;
 	}
 	return 0;
-}
-
-static int start_client(struct process *process, const struct options *options, struct error *err)
-{
-	const struct config *config = &process->config;
-	const struct kube_client_options client_options = {
-		.qps = (double)options->qps,
-		.burst = (int)options->burst,
-		.user_agent = "fc-barrier/1.0",
-	};
-	struct kube_config kube = {0};
-
-	if (kube_config_load(options->address != NULL ? options->address : config->kube_api_server_address,
-			     options->kubeconfig != NULL ? options->kubeconfig : config->kube_config_file_path, &kube,
-			     err) < 0)
-		return -1;
-	process->client = kube_client_new(process->loop, &kube, &client_options, err);
-	kube_config_free(&kube);
-	return process->client == NULL ? -1 : 0;
 }
 
 /* Tokens travel here: in the clear on this machine only, unless somebody insists (PITFALLS "Hardening"). */
@@ -453,7 +354,7 @@ static int check_listener(const struct serve *serve, const struct options *optio
 
 static int start_serving(struct process *process, const struct options *options, struct error *err)
 {
-	struct serve_options serve_options = {
+	const struct serve_options serve_options = {
 		.address = options->listen,
 		.tls_cert_file = options->tls_cert,
 		.tls_key_file = options->tls_key,
@@ -463,22 +364,14 @@ static int start_serving(struct process *process, const struct options *options,
 		.metrics = put_metrics,
 		.arg = process,
 	};
+	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
 	const struct front_options front_options = {.max_waiters = (size_t)options->max_waiters};
 
 	process->serve = serve_new(process->loop, &serve_options, err);
 	if (process->serve == NULL || check_listener(process->serve, options, err) < 0)
 		return -1;
-	if (options->http != NULL) {
-		serve_options = (struct serve_options){
-			.address = options->http,
-			.ready = is_ready,
-			.metrics = put_metrics,
-			.arg = process,
-		};
-		process->health = serve_new(process->loop, &serve_options, err);
-		if (process->health == NULL)
-			return -1;
-	}
+	if (process_serve(process->loop, &options->flags, &health_options, &process->health, err) < 0)
+		return -1;
 	process->front = front_new(process->serve, process->access, process->readiness, process->waiters,
 				   &front_options);
 	log_info("listening on %s%s", serve_address(process->serve),
@@ -488,18 +381,25 @@ static int start_serving(struct process *process, const struct options *options,
 
 static int start(struct process *process, const struct options *options, struct error *err)
 {
+	const struct kube_client_options client_options = {
+		.qps = (double)options->qps,
+		.burst = (int)options->burst,
+		.user_agent = "fc-barrier/1.0",
+	};
 	const struct waiters_options waiters_options = {
 		.max_per_framework = (size_t)options->max_waiters_per_framework,
 	};
 
-	if (start_client(process, options, err) < 0)
+	process->client = process_client(process->loop, &options->flags, &process->config, &client_options, err);
+	if (process->client == NULL)
 		return -1;
 	process->readiness = readiness_new(&readiness_handler, process);
 	process->waiters = waiters_new(process->loop, process->client, process->readiness, &waiters_options);
 	if (!options->no_auth)
 		process->access = access_new(process->client, ACCESS_ENTRIES);
-	process->bus = bus_client_new(process->loop, options->bus != NULL ? options->bus : process->config.bus_address,
-				      &options->security, BUS_ROLE_BARRIER, options->name, &bus_handler, process, err);
+	process->bus = bus_client_new(process->loop, process_bus(&options->flags, &process->config),
+				      &options->flags.security, BUS_ROLE_BARRIER, options->flags.name, &bus_handler,
+				      process, err);
 	return process->bus == NULL ? -1 : start_serving(process, options, err);
 }
 
@@ -523,7 +423,6 @@ int main(int argc, char **argv)
 	static struct process process;
 	struct options options = {
 		.listen = "127.0.0.1:9095",
-		.unknown_keys = CONFIG_UNKNOWN_WARN,
 		.max_connections = CONNECTIONS_DEFAULT,
 		.max_waiters = WAITERS_DEFAULT,
 		.max_waiters_per_framework = WAITERS_DEFAULT,
@@ -531,21 +430,27 @@ int main(int argc, char **argv)
 		.qps = QPS_DEFAULT,
 		.burst = BURST_DEFAULT,
 	};
+	struct process_flags *flags = &options.flags;
+	int parsed;
 	struct error err;
 	char host[64] = "";
 
-	if (parse_options(argc, argv, &options) < 0)
-		return EXIT_BAD_USE;
-	if (options.name == NULL) {
-		gethostname(host, sizeof(host) - 1);
-		options.name = host;
+	parsed = parse_options(argc, argv, &options);
+	if (parsed != 0) {
+		if (parsed > 0)
+			fputs(usage, stdout);
+		return parsed < 0 ? EXIT_BAD_USE : EXIT_SUCCESS;
 	}
-	if (config_load(options.config, options.unknown_keys, &process.config, &err) < 0) {
+	if (flags->name == NULL) {
+		gethostname(host, sizeof(host) - 1);
+		flags->name = host;
+	}
+	if (config_load(flags->config, flags->unknown_keys, &process.config, &err) < 0) {
 		log_error("%s", err.message);
 		return EXIT_BAD_USE;
 	}
 	process.loop = ev_default_loop(0);
-	watch_signals(&process);
+	process_signals_start(&process.signals, process.loop, on_end, &process, &process.client);
 	if (start(&process, &options, &err) < 0) {
 		log_error("%s", err.message);
 		process.exit_code = EXIT_FAILURE;

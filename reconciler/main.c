@@ -1,8 +1,6 @@
 /* fc-reconciler: owns ranges of the key space and brings the Frameworks in them forward (DESIGN.md §1, §3). */
-#include <errno.h>
 #include <ev.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,45 +11,25 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/config/config.h"
-#include "common/health/health.h"
 #include "common/kube/client.h"
+#include "common/process/process.h"
 #include "reconciler/events.h"
 #include "reconciler/member.h"
 #include "reconciler/metrics.h"
 #include "reconciler/reconciler.h"
 
-enum { EXIT_BAD_USE = 2, DRAIN_CHECK_MS = 20, DRAIN_LIMIT_MS = 10 * 1000 };
+enum { DRAIN_CHECK_MS = 20, DRAIN_LIMIT_MS = 10 * 1000 };
 
 static const char usage[] =
 	"Usage: fc-reconciler --name NAME [options]\n"
 	"Brings the Frameworks of its ranges forward. Started by fc-watcher, or by a StatefulSet.\n"
-	"\n"
-	"  --name NAME        member name: pool slot or StatefulSet host name (default: the host name)\n"
-	"  --bus ENDPOINT     the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "
-	"configuration)\n"
-	"  --bus-keys DIR     our key and the watcher's; see fc-watcher keygen\n"
-	"  --bus-insecure     without keys to a watcher on another machine\n"
-	"  --config FILE      default ./frameworkcontroller.yaml\n"
-	"  --strict-config    refuse unknown keys in it\n"
-	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"
-	"  --address URL      overrides kubeApiServerAddress\n"
-	"  --http HOST:PORT   serve /healthz, /readyz and /metrics there, to this machine alone\n"
-	"  --http-insecure    to others too, in the clear\n"
+	"\n" PROCESS_USAGE
 	"  --pool             started by fc-watcher, which has said what there is to say about the configuration\n"
-	"  --parent PID       end when this parent process ends\n"
-	"  -v LEVEL           log level, default 0\n";
+	"  --parent PID       end when this parent process ends\n";
 
 struct options {
-	const char *name;
-	const char *bus;
-	struct bus_security security;
-	const char *config;
-	const char *kubeconfig;
-	const char *address;
-	const char *http;
-	bool http_insecure;
+	struct process_flags flags;
 	pid_t parent;
-	enum config_unknown unknown_keys;
 };
 
 struct process {
@@ -64,9 +42,7 @@ struct process {
 	struct kube_client *client;
 	struct member *member;
 	struct serve *http;
-	ev_signal terminate;
-	ev_signal interrupt;
-	ev_signal reload;
+	struct process_signals signals;
 	ev_timer drain;
 	int64_t drain_until_ms;
 	int exit_code;
@@ -258,13 +234,12 @@ static void on_drain(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* Stop taking work, finish the calls in flight, give the ranges back (DESIGN.md §7). A second signal ends it at once.
  */
-static void on_end_signal(struct ev_loop *loop, ev_signal *signal, int events)
+static void on_end(void *arg)
 {
-	struct process *process = signal->data;
+	struct process *process = arg;
 
-	(void)events;
 	if (process->drain_until_ms != 0) {
-		ev_break(loop, EVBREAK_ALL);
+		ev_break(process->loop, EVBREAK_ALL);
 		return;
 	}
 	log_info("draining");
@@ -272,31 +247,7 @@ static void on_end_signal(struct ev_loop *loop, ev_signal *signal, int events)
 	member_leave(process->member);
 	ev_timer_init(&process->drain, on_drain, DRAIN_CHECK_MS / 1000., DRAIN_CHECK_MS / 1000.);
 	process->drain.data = process;
-	ev_timer_start(loop, &process->drain);
-}
-
-static void on_reload(struct ev_loop *loop, ev_signal *signal, int events)
-{
-	struct process *process = signal->data;
-
-	(void)loop;
-	(void)events;
-	log_info("reading credentials again");
-	kube_client_reload(process->client);
-}
-
-static void watch_signals(struct process *process)
-{
-	struct ev_loop *loop = process->loop;
-
-	signal(SIGPIPE, SIG_IGN);
-	ev_signal_init(&process->terminate, on_end_signal, SIGTERM);
-	ev_signal_init(&process->interrupt, on_end_signal, SIGINT);
-	ev_signal_init(&process->reload, on_reload, SIGHUP);
-	process->terminate.data = process->interrupt.data = process->reload.data = process;
-	ev_signal_start(loop, &process->terminate);
-	ev_signal_start(loop, &process->interrupt);
-	ev_signal_start(loop, &process->reload);
+	ev_timer_start(process->loop, &process->drain);
 }
 
 /* ---- health and metrics ---- */
@@ -328,61 +279,28 @@ static void put_metrics(void *arg, struct buf *out)
 	reconciler_metrics_write(out, &from);
 }
 
-static int start_serving(struct process *process, const struct options *options, struct error *err)
-{
-	const struct health_options health_options = {
-		.address = options->http,
-		.insecure = options->http_insecure,
-		.ready = is_ready,
-		.metrics = put_metrics,
-		.arg = process,
-	};
-
-	if (options->http == NULL)
-		return 0;
-	process->http = health_new(process->loop, &health_options, err);
-	return process->http == NULL ? -1 : 0;
-}
-
 /* ---- start ---- */
 
+/* As process_flag(). */
 static int parse_options(int argc, char **argv, struct options *out)
 {
 	static const struct option known[] = {
-		{"name", required_argument, NULL, 'n'},
-		{"bus", required_argument, NULL, 'b'},
-		{"bus-keys", required_argument, NULL, 'B'},
-		{"bus-insecure", no_argument, NULL, 'U'},
-		{"config", required_argument, NULL, 'c'},
-		{"strict-config", no_argument, NULL, 's'},
-		{"kubeconfig", required_argument, NULL, 'k'},
-		{"address", required_argument, NULL, 'a'},
-		{"http", required_argument, NULL, 'H'},
-		{"http-insecure", no_argument, NULL, 'I'},
 		{"pool", no_argument, NULL, 'o'},
 		{"parent", required_argument, NULL, 'p'},
-		{"help", no_argument, NULL, 'h'},
+		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};
 	int option;
+	int taken;
 
 	while ((option = getopt_long(argc, argv, "v:h", known, NULL)) != -1) {
 		switch (option) {
-		case 'n': out->name = optarg; break;
-		case 'b': out->bus = optarg; break;
-		case 'B': out->security.keys = optarg; break;
-		case 'U': out->security.insecure = true; break;
-		case 'c': out->config = optarg; break;
-		case 's': out->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
-		case 'o': out->unknown_keys = CONFIG_UNKNOWN_IGNORE; break;
-		case 'k': out->kubeconfig = optarg; break;
-		case 'a': out->address = optarg; break;
-		case 'H': out->http = optarg; break;
-		case 'I': out->http_insecure = true; break;
+		case 'o': out->flags.unknown_keys = CONFIG_UNKNOWN_IGNORE; break;
 		case 'p': out->parent = (pid_t)atoi(optarg); break;
-		case 'v': log_verbosity = atoi(optarg); break;
-		case 'h': fputs(usage, stdout); exit(EXIT_SUCCESS);
-		default: fputs("Try fc-reconciler --help.\n", stderr); return -1;
+		default:
+			taken = process_flag("fc-reconciler", option, optarg, &out->flags);
+			if (taken != 0)
+				return taken;
 		}
 	}
 	if (optind < argc) {
@@ -413,20 +331,15 @@ static int start(struct process *process, const struct options *options, struct 
 {
 	struct reconciler *reconciler = &process->reconciler;
 	const struct config *config = &process->config;
-	struct kube_config kube = {0};
 	const struct kube_client_options client_options = {
 		/* Until the watcher has told our share. */
 		.qps = 1,
 		.burst = 1,
 		.user_agent = "fc-reconciler/1.0",
 	};
+	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
 
-	if (kube_config_load(options->address != NULL ? options->address : config->kube_api_server_address,
-			     options->kubeconfig != NULL ? options->kubeconfig : config->kube_config_file_path, &kube,
-			     err) < 0)
-		return -1;
-	process->client = kube_client_new(process->loop, &kube, &client_options, err);
-	kube_config_free(&kube);
+	process->client = process_client(process->loop, &options->flags, config, &client_options, err);
 	if (process->client == NULL)
 		return -1;
 	fill_sync_config(config, reconciler);
@@ -437,13 +350,15 @@ static int start(struct process *process, const struct options *options, struct 
 		.boot_ms = port_boot_ms,
 		.wall_ms = port_wall_ms,
 	};
-	reconciler->name = options->name;
+	reconciler->name = options->flags.name;
 	random_init(&reconciler->random);
 	reconciler->events = events_new(reconciler);
 	watch_queue(process);
-	process->member = member_new(process->loop, options->bus != NULL ? options->bus : config->bus_address,
-				     &options->security, options->name, &handler, process, err);
-	return process->member == NULL ? -1 : start_serving(process, options, err);
+	process->member = member_new(process->loop, process_bus(&options->flags, config), &options->flags.security,
+				     options->flags.name, &handler, process, err);
+	if (process->member == NULL)
+		return -1;
+	return process_serve(process->loop, &options->flags, &health_options, &process->http, err);
 }
 
 static void stop(struct process *process)
@@ -467,29 +382,34 @@ int main(int argc, char **argv)
 {
 	static struct process process;
 	struct options options = {0};
+	struct process_flags *flags = &options.flags;
+	int parsed = parse_options(argc, argv, &options);
 	struct error err;
 	char host[64] = "";
 	char prefix[96];
 
-	if (parse_options(argc, argv, &options) < 0)
-		return EXIT_BAD_USE;
+	if (parsed != 0) {
+		if (parsed > 0)
+			fputs(usage, stdout);
+		return parsed < 0 ? EXIT_BAD_USE : EXIT_SUCCESS;
+	}
 	if (options.parent != 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != options.parent)
 			return EXIT_FAILURE; /* it died before we asked to be told */
 	}
-	if (options.name == NULL) {
+	if (flags->name == NULL) {
 		gethostname(host, sizeof(host) - 1);
-		options.name = host;
+		flags->name = host;
 	}
-	snprintf(prefix, sizeof(prefix), "%s: ", options.name);
+	snprintf(prefix, sizeof(prefix), "%s: ", flags->name);
 	log_set_prefix(prefix);
-	if (config_load(options.config, options.unknown_keys, &process.config, &err) < 0) {
+	if (config_load(flags->config, flags->unknown_keys, &process.config, &err) < 0) {
 		log_error("%s", err.message);
 		return EXIT_BAD_USE;
 	}
 	process.loop = ev_default_loop(0);
-	watch_signals(&process);
+	process_signals_start(&process.signals, process.loop, on_end, &process, &process.client);
 	if (start(&process, &options, &err) < 0) {
 		log_error("%s", err.message);
 		process.exit_code = EXIT_FAILURE;

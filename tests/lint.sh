@@ -32,6 +32,7 @@ may_include common/serve common/base
 may_include common/config common/base common/framework
 may_include common/bus common/base common/framework
 may_include common/health common/base common/bus common/kube common/serve
+may_include common/process common/base common/bus common/config common/health common/kube common/serve
 may_include reconciler/sync common/base common/framework
 may_include watcher common
 may_include reconciler common

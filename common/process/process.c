@@ -1,0 +1,118 @@
+/* What the programs do alike when they start; see process.h. */
+#include "common/process/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/kube/kubeconfig.h"
+
+enum { VERBOSITY_MAX = 10 };
+
+static int read_verbosity(const char *program, const char *text)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || value < 0 || value > VERBOSITY_MAX) {
+		fprintf(stderr, "%s: -v %s: expected a number 0..%d\n", program, text, VERBOSITY_MAX);
+		return -1;
+	}
+	log_verbosity = (int)value;
+	return 0;
+}
+
+int process_flag(const char *program, int option, const char *argument, struct process_flags *flags)
+{
+	switch (option) {
+	case PROCESS_NAME: flags->name = argument; break;
+	case PROCESS_BUS: flags->bus = argument; break;
+	case PROCESS_BUS_KEYS: flags->security.keys = argument; break;
+	case PROCESS_BUS_INSECURE: flags->security.insecure = true; break;
+	case PROCESS_CONFIG: flags->config = argument; break;
+	case PROCESS_STRICT_CONFIG: flags->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
+	case PROCESS_KUBECONFIG: flags->kubeconfig = argument; break;
+	case PROCESS_ADDRESS: flags->address = argument; break;
+	case PROCESS_HTTP: flags->http = argument; break;
+	case PROCESS_HTTP_INSECURE: flags->http_insecure = true; break;
+	case 'v': return read_verbosity(program, argument);
+	case 'h':
+	case PROCESS_HELP: return 1;
+	default: fprintf(stderr, "Try %s --help.\n", program); return -1;
+	}
+	return 0;
+}
+
+struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
+				   const struct kube_client_options *options, struct error *err)
+{
+	struct kube_config kube = {0};
+	struct kube_client *client;
+
+	if (kube_config_load(flags->address != NULL ? flags->address : config->kube_api_server_address,
+			     flags->kubeconfig != NULL ? flags->kubeconfig : config->kube_config_file_path, &kube,
+			     err) < 0)
+		return NULL;
+	client = kube_client_new(loop, &kube, options, err);
+	kube_config_free(&kube);
+	return client;
+}
+
+const char *process_bus(const struct process_flags *flags, const struct config *config)
+{
+	return flags->bus != NULL ? flags->bus : config->bus_address;
+}
+
+int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,
+		  struct serve **out, struct error *err)
+{
+	struct health_options filled = *options;
+
+	if (flags->http == NULL)
+		return 0;
+	filled.address = flags->http;
+	filled.insecure = flags->http_insecure;
+	*out = health_new(loop, &filled, err);
+	return *out == NULL ? -1 : 0;
+}
+
+static void on_end(struct ev_loop *loop, ev_signal *signal, int events)
+{
+	const struct process_signals *signals = signal->data;
+
+	(void)loop;
+	(void)events;
+	signals->end(signals->arg);
+}
+
+static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
+{
+	const struct process_signals *signals = signal->data;
+
+	(void)loop;
+	(void)events;
+	if (*signals->client == NULL)
+		return;
+	log_info("reading credentials again");
+	kube_client_reload(*signals->client);
+}
+
+void process_signals_start(struct process_signals *signals, struct ev_loop *loop, void (*end)(void *arg), void *arg,
+			   struct kube_client **client)
+{
+	signals->end = end;
+	signals->arg = arg;
+	signals->client = client;
+	signal(SIGPIPE, SIG_IGN);
+	ev_signal_init(&signals->terminate, on_end, SIGTERM);
+	ev_signal_init(&signals->interrupt, on_end, SIGINT);
+	ev_signal_init(&signals->hangup, on_hangup, SIGHUP);
+	signals->terminate.data = signals->interrupt.data = signals->hangup.data = signals;
+	ev_signal_start(loop, &signals->terminate);
+	ev_signal_start(loop, &signals->interrupt);
+	ev_signal_start(loop, &signals->hangup);
+}

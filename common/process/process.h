@@ -1,0 +1,104 @@
+/* What the programs do alike when they start: the options that all of them have, signals, the client of the API server,
+ * health. */
+#ifndef PROCESS_PROCESS_H
+#define PROCESS_PROCESS_H
+
+#include <ev.h>
+#include <getopt.h>
+#include <stdbool.h>
+
+#include "common/base/error.h"
+#include "common/bus/curve.h"
+#include "common/config/config.h"
+#include "common/health/health.h"
+#include "common/kube/client.h"
+
+enum { EXIT_BAD_USE = 2 }; /* also for a configuration that makes no sense */
+
+/* Strings are those of argv; NULL where not given. */
+struct process_flags {
+	const char *name; /* on the bus */
+	const char *bus;
+	struct bus_security security; /* of the bus */
+	const char *config;
+	const char *kubeconfig;
+	const char *address;
+	const char *http;
+	bool http_insecure;
+	enum config_unknown unknown_keys;
+};
+
+/* Values of the common options: beyond the characters that the programs have for their own. */
+enum process_option {
+	PROCESS_NAME = 1000,
+	PROCESS_BUS,
+	PROCESS_BUS_KEYS,
+	PROCESS_BUS_INSECURE,
+	PROCESS_CONFIG,
+	PROCESS_STRICT_CONFIG,
+	PROCESS_KUBECONFIG,
+	PROCESS_ADDRESS,
+	PROCESS_HTTP,
+	PROCESS_HTTP_INSECURE,
+	PROCESS_HELP,
+};
+
+/* For getopt_long(), with "v:h"; the program's own options before them, an empty one behind. */
+#define PROCESS_OPTIONS                                                                                 \
+	{"name", required_argument, NULL, PROCESS_NAME}, {"bus", required_argument, NULL, PROCESS_BUS}, \
+		{"bus-keys", required_argument, NULL, PROCESS_BUS_KEYS},                                \
+		{"bus-insecure", no_argument, NULL, PROCESS_BUS_INSECURE},                              \
+		{"config", required_argument, NULL, PROCESS_CONFIG},                                    \
+		{"strict-config", no_argument, NULL, PROCESS_STRICT_CONFIG},                            \
+		{"kubeconfig", required_argument, NULL, PROCESS_KUBECONFIG},                            \
+		{"address", required_argument, NULL, PROCESS_ADDRESS},                                  \
+		{"http", required_argument, NULL, PROCESS_HTTP},                                        \
+		{"http-insecure", no_argument, NULL, PROCESS_HTTP_INSECURE},                            \
+	{                                                                                               \
+		"help", no_argument, NULL, PROCESS_HELP                                                 \
+	}
+
+/* The lines of --help for them. */
+#define PROCESS_USAGE                                                                                           \
+	"  --name NAME        on the bus: pool slot or StatefulSet host name (default: the host name)\n"        \
+	"  --bus ENDPOINT     the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "    \
+	"configuration)\n"                                                                                      \
+	"  --bus-keys DIR     our key and the watcher's; see fc-watcher keygen\n"                               \
+	"  --bus-insecure     without keys to a watcher on another machine\n"                                   \
+	"  --config FILE      default ./frameworkcontroller.yaml\n"                                             \
+	"  --strict-config    refuse unknown keys in it\n"                                                      \
+	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"                                                   \
+	"  --address URL      overrides kubeApiServerAddress\n"                                                 \
+	"  --http HOST:PORT   serve /healthz, /readyz and /metrics there, without TLS, to this machine alone\n" \
+	"  --http-insecure    to others too, in the clear\n"                                                    \
+	"  -v LEVEL           log level, 0 (default) to 5\n"
+
+/* Takes one of them, or -v, from getopt_long(). 0; 1: --help; -1: none of ours, or a mistake, said on stderr. */
+int process_flag(const char *program, int option, const char *argument, struct process_flags *flags);
+
+/* NULL and *err when there is no usable API server address or credential. The qps, burst and user agent are the
+ * caller's. */
+struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
+				   const struct kube_client_options *options, struct error *err);
+
+/* The endpoint of the bus to connect to. Borrowed. */
+const char *process_bus(const struct process_flags *flags, const struct config *config);
+
+/* Serves --http, if it was asked for; the address and whether others may connect are the flags'. */
+int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,
+		  struct serve **out, struct error *err);
+
+/* SIGTERM and SIGINT call end, each time; SIGHUP reads the client's credentials again; SIGPIPE is nothing. */
+struct process_signals {
+	ev_signal terminate;
+	ev_signal interrupt;
+	ev_signal hangup;
+	void (*end)(void *arg);
+	void *arg;
+	struct kube_client **client; /* where it is, once there is one */
+};
+
+void process_signals_start(struct process_signals *signals, struct ev_loop *loop, void (*end)(void *arg), void *arg,
+			   struct kube_client **client);
+
+#endif
