@@ -40,6 +40,7 @@ INIT_SRC := $(filter-out barrier/init/main.c,$(wildcard barrier/init/*.c))
 TESTAPI_SRC := $(filter-out tests/cluster/testapi/main.c,$(wildcard tests/cluster/testapi/*.c))
 TESTKUBELET_SRC := $(filter-out tests/cluster/testkubelet/main.c,$(wildcard tests/cluster/testkubelet/*.c))
 SIM_SRC := $(wildcard tests/sim/*.c)
+BENCH_SRC := $(wildcard tests/bench/tool/*.c)
 DEMO_SRC := $(filter-out tests/cluster/demo/main.c,$(wildcard tests/cluster/demo/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
@@ -50,10 +51,10 @@ TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-demo
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all deps demo test test-unit test-sim test-e2e test-kubernetes sim mutants lint format install clean programs
+.PHONY: all deps demo test test-unit test-sim test-e2e test-kubernetes bench sim mutants lint format install clean programs
 .DELETE_ON_ERROR:
 
-all: $(PROGRAMS) $(TEST_PROGRAMS)
+all: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
 programs: $(PROGRAMS)
 
 # A change of flags rebuilds everything: the objects depend on this file, rewritten only when the flags differ.
@@ -90,8 +91,12 @@ $(BUILD)/fc-demo: $(BUILD)/obj/tests/cluster/demo/main.o $(BUILD)/libdemo.a $(BU
 $(PROGRAMS) $(TEST_PROGRAMS):
 	$(link)
 
-# The simulator's own log comes before the library's.
+# The simulator's own log comes before the library's, its memo before json.c.
+$(BUILD)/fc-sim: LDFLAGS += -Wl,--wrap=json_parse,--wrap=json_text
 $(BUILD)/fc-sim: $(call objects,$(SIM_SRC)) $(BUILD)/libwatcher.a $(BUILD)/libreconciler.a $(BUILD)/libcommon.a
+	$(link)
+
+$(BUILD)/fc-bench: $(call objects,$(BENCH_SRC)) $(BUILD)/libcommon.a
 	$(link)
 
 # Unit tests: tests/unit/test_<x>.c is one program, linked with every library.
@@ -136,6 +141,10 @@ sim: $(BUILD)/fc-sim
 
 test-sim: $(BUILD)/fc-sim
 	$< --seeds 1500 --jobs $$(nproc)
+
+# The figures of DESIGN.md §9; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.
+bench: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
+	BUILD=$(BUILD) tests/bench/run.sh $(BENCH_FLAGS) $(ROWS)
 
 # Deliberate bugs, each of which the simulator must find.
 mutants:

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Measures what DESIGN.md §9 sets goals for. Rows are the functions row_NAME in rows/*.sh; see README.md.
+set -euo pipefail
+
+usage() {
+    cat <<'END'
+usage: run.sh [options] [ROW...]
+Runs the rows (all, or those whose names match one of the patterns) and prints one line for each.
+  --cluster NAME      embedded, kubernetes or both (both)
+  --frameworks N      instead of each row's own number
+  --tasks N           of a Framework, likewise
+  --workers N         reconcilers (4)
+  --qps N             kubeClientQps (10000, or the row's own)
+  --minutes N         how long the soak takes (1)
+  --json FILE         all figures of all rows
+  --list              the rows' names
+BUILD=DIR: where the programs are (build). KEEP=1 leaves logs behind.
+END
+    exit "$1"
+}
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
+root=$(cd "$here/../.." >/dev/null && pwd)
+. "$here/../kubernetes/processes.sh"
+. "$here/../e2e/lib/cluster.sh"
+for file in "$here"/lib/*.sh "$here"/rows/*.sh; do . "$file"; done
+
+list_rows() { # pattern...
+    local name pattern
+    (($#)) || set -- '*'
+    sed -nE 's/^row_([a-z0-9_]+)\(\).*/\1/p' "$here"/rows/*.sh | while read -r name; do
+        for pattern; do
+            # shellcheck disable=SC2053 # it is a pattern
+            if [[ $name == $pattern ]]; then echo "$name"; break; fi
+        done
+    done
+}
+
+clusters=(embedded kubernetes)
+json=
+while (($#)); do
+    case $1 in
+    --cluster) [[ $2 == both ]] || clusters=("$2"); shift ;;
+    --frameworks) ask_frameworks=$2; shift ;;
+    --tasks) ask_tasks=$2; shift ;;
+    --workers) ask_workers=$2; shift ;;
+    --qps) ask_qps=$2; shift ;;
+    --minutes) ask_minutes=$2; shift ;;
+    --json) json=$(realpath -m "$2"); shift ;;
+    --list) list_rows; exit ;;
+    --help) usage 0 ;;
+    -*) usage 2 >&2 ;;
+    *) break ;;
+    esac
+    shift
+done
+
+finish() {
+    local status=$?
+    trap - EXIT INT TERM HUP
+    end_row || true
+    if ((status == 0)) && [[ -z ${KEEP:-} ]]; then rm -rf "$BENCH"; else echo "logs: $BENCH"; fi
+    exit "$status"
+}
+
+BUILD=$(realpath -e "${BUILD:-$root/build}")
+BENCH=$(mktemp -d "${TMPDIR:-/tmp}/fc-bench.XXXXXX")
+trap finish EXIT
+trap 'exit 130' INT TERM HUP
+mapfile -t rows < <(list_rows "$@")
+((${#rows[@]})) || { echo "no row is called $*" >&2; exit 2; }
+
+failed=0
+print_head
+for CLUSTER in "${clusters[@]}"; do
+    for row in "${rows[@]}"; do run_row "$row" || failed=$((failed + 1)); done
+done
+[[ -z $json ]] || jq -s . "$BENCH/results" >"$json"
+((failed == 0))

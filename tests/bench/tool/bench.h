@@ -1,0 +1,81 @@
+/* What the subcommands of fc-bench share: options, plain clients of the API server, many requests at a time.
+ * Measurements go to stdout as one JSON object per subcommand. Whatever fails ends the program: figures of a run in
+ * which something failed are none. */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/kube/client.h"
+
+struct ev_loop;
+
+/* Of all subcommands together; each reads some. */
+struct bench_options {
+	const char *kubeconfig;
+	const char *ns;         /* default "bench" */
+	const char *prefix;     /* of the Frameworks' names, default "f" */
+	int64_t frameworks;     /* how many, default 1 */
+	int64_t tasks;          /* of each, default 1 */
+	int64_t run_seconds;    /* each Pod's, on a scripted kubelet; < 0: until it is deleted */
+	int64_t clients;        /* connections to the API server, default 8 */
+	int64_t at_once;        /* requests under way over all clients, default 64 */
+	int64_t waiters;        /* per Framework */
+	int64_t seconds;        /* limit of time, default 600 */
+	const char *until;      /* what is waited for */
+	const char *address;    /* of fc-barrier, "127.0.0.1:port" */
+	bool latency;           /* watch Pods too */
+	const char **processes; /* "name=pid" */
+	size_t process_count;
+	const char **others; /* the same, of which the CPU time is enough */
+	size_t other_count;
+	const char **urls;
+	size_t url_count;
+};
+
+/* Ends the program with a message. */
+void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* Microseconds of a clock that only goes forward. */
+int64_t bench_now_us(void);
+
+/* The loop and so many clients without a rate limit, each with connections of its own. */
+struct bench_api {
+	struct ev_loop *loop;
+	struct kube_client **clients;
+	size_t count;
+};
+void bench_connect(struct bench_api *api, const struct bench_options *options);
+void bench_disconnect(struct bench_api *api);
+
+/* Many requests of one kind. make fills in the index-th: its path and body are taken from the two buffers, which come
+ * empty, the rest from *request. done may be NULL; answers other than 2xx end the program. */
+struct bench_pump {
+	size_t count;
+	size_t at_once;
+	void (*make)(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body);
+	void (*done)(void *arg, size_t index, const struct kube_answer *answer);
+	void *arg;
+};
+/* Starts them; *left counts down to 0 while the loop runs. The pump must live until then. */
+struct bench_run;
+struct bench_run *bench_pump_start(struct bench_api *api, const struct bench_pump *pump, size_t *left);
+void bench_pump_free(struct bench_run *run);
+/* All of them, and how long they took, in microseconds. */
+int64_t bench_pump(struct bench_api *api, const struct bench_pump *pump);
+
+/* Appends the index-th Framework. */
+void bench_framework(struct buf *out, const struct bench_options *options, size_t index);
+/* Sorts; the value below which so many hundredths of them lie (0 of none). */
+int64_t bench_percentile(int64_t *values, size_t count, double hundredths);
+
+int bench_load(const struct bench_options *options);
+int bench_calibrate(const struct bench_options *options);
+int bench_sample(const struct bench_options *options);
+int bench_await(const struct bench_options *options);
+int bench_barrier(const struct bench_options *options);
+
+#endif

@@ -1,0 +1,182 @@
+/* What processes take: their peak memory (proportional set size: shared pages count in parts), together and each, and
+ * their CPU time, from the start of this program until SIGTERM. */
+#include <ev.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/mem.h"
+#include "tests/bench/tool/bench.h"
+
+enum { INTERVAL_MS = 100 };
+
+struct process {
+	char *name;
+	char *pid;
+	bool ours; /* else its CPU time alone: to walk through the memory of an API server takes long */
+	int64_t peak_kb;
+	int64_t now_kb;
+	double cpu_begin_s;
+	double cpu_s;
+};
+
+struct sample {
+	struct process *processes;
+	size_t count;
+	int64_t peak_kb; /* of the sum */
+};
+
+/* false: the process has ended. */
+static bool read_file(const struct process *process, const char *file, char *out, size_t size)
+{
+	cleanup_free char *path = mem_printf("/proc/%s/%s", process->pid, file);
+	FILE *in = fopen(path, "re");
+	size_t len;
+
+	if (in == NULL)
+		return false;
+	len = fread(out, 1, size - 1, in);
+	out[len] = '\0';
+	fclose(in);
+	return len > 0;
+}
+
+static void read_memory(struct process *process)
+{
+	char text[2048];
+	const char *line;
+
+	process->now_kb = 0;
+	if (!read_file(process, "smaps_rollup", text, sizeof(text)))
+		return;
+	line = strstr(text, "\nPss:");
+	if (line != NULL)
+		process->now_kb = strtoll(line + strlen("\nPss:"), NULL, 10);
+	if (process->now_kb > process->peak_kb)
+		process->peak_kb = process->now_kb;
+}
+
+/* User and system time; of a process that has ended, what it was last. */
+static double read_cpu(const struct process *process)
+{
+	char text[2048];
+	const char *after_name;
+	unsigned long user = 0;
+	unsigned long kernel = 0;
+
+	if (!read_file(process, "stat", text, sizeof(text)))
+		return process->cpu_begin_s + process->cpu_s;
+	after_name = strrchr(text, ')');
+	if (after_name != NULL)
+		sscanf(after_name + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel);
+	return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void take(struct sample *sample)
+{
+	int64_t sum_kb = 0;
+
+	for (size_t i = 0; i < sample->count; i++) {
+		struct process *process = &sample->processes[i];
+
+		if (process->ours)
+			read_memory(process);
+		process->cpu_s = read_cpu(process) - process->cpu_begin_s;
+		sum_kb += process->now_kb;
+	}
+	if (sum_kb > sample->peak_kb)
+		sample->peak_kb = sum_kb;
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)events;
+	take(timer->data);
+}
+
+static void on_end(struct ev_loop *loop, ev_signal *signal, int events)
+{
+	(void)signal;
+	(void)events;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+static void print_processes(const struct sample *sample, const char *name, bool ours)
+{
+	const char *comma = "";
+
+	printf(",\"%s\":[", name);
+	for (size_t i = 0; i < sample->count; i++) {
+		const struct process *process = &sample->processes[i];
+
+		if (process->ours != ours)
+			continue;
+		printf("%s{\"name\":\"%s\",\"cpu_s\":%.2f", comma, process->name, process->cpu_s);
+		if (ours)
+			printf(",\"peak_pss_mb\":%.1f,\"end_pss_mb\":%.1f", (double)process->peak_kb / 1024,
+			       (double)process->now_kb / 1024);
+		putchar('}');
+		comma = ",";
+	}
+	putchar(']');
+}
+
+static void print(const struct sample *sample)
+{
+	double cpu_s = 0;
+
+	for (size_t i = 0; i < sample->count; i++)
+		if (sample->processes[i].ours)
+			cpu_s += sample->processes[i].cpu_s;
+	printf("{\"cpu_s\":%.2f,\"peak_pss_mb\":%.1f", cpu_s, (double)sample->peak_kb / 1024);
+	print_processes(sample, "processes", true);
+	print_processes(sample, "others", false);
+	puts("}");
+}
+
+static void add(struct sample *sample, const char *text, bool ours)
+{
+	const char *equals = strchr(text, '=');
+	struct process *process = &sample->processes[sample->count++];
+
+	if (equals == NULL)
+		bench_fail("process %s: expected name=pid", text);
+	process->name = mem_strndup(text, (size_t)(equals - text));
+	process->pid = mem_strdup(equals + 1);
+	process->ours = ours;
+	process->cpu_begin_s = read_cpu(process);
+}
+
+int bench_sample(const struct bench_options *options)
+{
+	struct ev_loop *loop = ev_default_loop(0);
+	struct sample sample = {0};
+	ev_timer timer;
+	ev_signal end;
+
+	sample.processes = mem_calloc(options->process_count + options->other_count, sizeof(*sample.processes));
+	for (size_t i = 0; i < options->process_count; i++)
+		add(&sample, options->processes[i], true);
+	for (size_t i = 0; i < options->other_count; i++)
+		add(&sample, options->others[i], false);
+	take(&sample);
+	ev_timer_init(&timer, on_timer, INTERVAL_MS / 1000., INTERVAL_MS / 1000.);
+	timer.data = &sample;
+	ev_timer_start(loop, &timer);
+	ev_signal_init(&end, on_end, SIGTERM);
+	ev_signal_start(loop, &end);
+	fputs("sampling\n", stderr);
+	ev_run(loop, 0);
+	take(&sample);
+	print(&sample);
+	for (size_t i = 0; i < sample.count; i++) {
+		free(sample.processes[i].name);
+		free(sample.processes[i].pid);
+	}
+	free(sample.processes);
+	return 0;
+}
