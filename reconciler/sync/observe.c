@@ -169,23 +169,21 @@ static bool is_news(const struct slot *slot, const struct object_meta *meta, boo
 /* Another uid under the name: what was there is gone. */
 static void make_room(struct slot *slot, const struct object_meta *meta)
 {
-	bool deleted = false;
-	bool forced = false;
-	bool straggler = false;
+	const struct slot before = *slot;
+	bool same = slot->meta != NULL && strcmp(slot->meta->uid, meta->uid) == 0;
 
-	if (slot->meta != NULL && strcmp(slot->meta->uid, meta->uid) == 0) {
-		deleted = slot->deleted;
-		forced = slot->forced;
-		straggler = slot->straggler;
-	} else if (slot->meta != NULL) {
+	if (slot->meta != NULL && !same) {
 		mem_replace(&slot->gone_uid, slot->meta->uid);
 		slot->conflict_reported = false;
 	}
 	slot_clear(slot);
-	slot->deleted = deleted;
-	slot->forced = forced;
-	slot->straggler = straggler;
 	slot->confirmed_absent = false;
+	if (!same)
+		return;
+	slot->deleted = before.deleted;
+	slot->forced = before.forced;
+	slot->straggler = before.straggler;
+	slot->phase_reported = before.phase_reported;
 }
 
 void framework_observe_pod(struct framework *framework, struct pod *pod, bool lost)

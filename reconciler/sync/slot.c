@@ -123,6 +123,7 @@ void slot_clear(struct slot *slot)
 	slot->forced = false;
 	slot->lost = false;
 	slot->straggler = false;
+	slot->phase_reported = false;
 }
 
 void slot_delete(struct framework *framework, struct slot *slot)

@@ -33,6 +33,7 @@ struct slot {
 	bool confirmed_absent;   /* a GET answered 404 since the last create */
 	bool conflict_reported;  /* a foreign object of this name has been reported */
 	unsigned conflict_polls; /* GETs that found it still there */
+	bool phase_reported;     /* that the present Pod's phase is unrecognised has been told */
 	char *gone_uid;          /* the last uid known to be gone for certain (FRAMEWORK.md §12) */
 	char *absent_version;    /* at which none with our label existed under the name; NULL: not known */
 	struct create_error *error; /* of the last create, until it is decided what it means */

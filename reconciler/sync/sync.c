@@ -101,8 +101,11 @@ static void config_map_present(struct round *round)
 			slot_send_delete(round, &framework->config_map);
 	} else if (framework->status.state == STATE_CREATION_REQUESTED) {
 		framework_enter(round, STATE_PREPARING, WRITE_UIDS);
-		plan_event(round->plan, false, "AttemptStarted", "Attempt %d started",
-			   (int)framework->status.attempt.id);
+		plan_event(round->plan, false, "AttemptStarted", "Attempt %d started%s",
+			   (int)framework->status.attempt.id,
+			   framework_spec_task_count(&framework->spec) > 0
+				   ? ""
+				   : " without any Task: it goes on until Tasks are added, or Stop");
 	}
 }
 
@@ -315,6 +318,12 @@ static bool under_way(enum attempt_state state)
 	       state == STATE_DELETING;
 }
 
+static void mark_all_slots(struct framework *framework)
+{
+	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		slot_mark_dirty(framework, slot);
+}
+
 static void look_at_slots(struct round *round)
 {
 	struct framework *framework = round->framework;
@@ -326,8 +335,7 @@ static void look_at_slots(struct round *round)
 		for (size_t r = 0; r < framework->status.attempt.role_count; r++)
 			for (size_t i = 0; i < framework->status.attempt.roles[r].task_count; i++)
 				slot_mark_dirty(framework, task_slot(framework, r, i));
-		HASH_ITER(hh, framework->slots, slot, next)
-			slot_mark_dirty(framework, slot);
+		mark_all_slots(framework);
 	}
 	slot = framework->dirty;
 	framework->dirty = NULL;
@@ -357,19 +365,36 @@ static void free_idle_templates(struct framework *framework)
 	pod_templates_free(framework);
 }
 
+/* The attempt is over: a Pod that is there all the same, under its ConfigMap, came late (FRAMEWORK.md §6.6, G4). */
+static void look_at_late_pods(struct round *round)
+{
+	struct framework *framework = round->framework;
+	struct slot *slot;
+	struct slot *next;
+
+	if (framework->sweep) {
+		framework->sweep = false;
+		mark_all_slots(framework);
+	}
+	slot = framework->dirty;
+	framework->dirty = NULL;
+	for (; slot != NULL; slot = next) {
+		next = slot->next_dirty;
+		slot->dirty = false;
+		if (slot->meta != NULL && !slot->lost)
+			stray_sync(round, slot);
+	}
+}
+
 /* A Completed Framework needs none of the places that stand empty. */
 static void free_idle_slots(struct framework *framework)
 {
 	struct slot *slot;
 	struct slot *next;
 
-	framework->dirty = NULL;
-	framework->waiting = NULL;
 	HASH_ITER(hh, framework->slots, slot, next) {
-		slot->dirty = false;
-		slot->waiting = false;
 		/* no event would tell of one without our label, whose going is not waited for any more */
-		if ((slot->meta == NULL || slot->lost) && slot->call == CALL_NONE)
+		if ((slot->meta == NULL || slot->lost) && slot->call == CALL_NONE && !slot->dirty && !slot->waiting)
 			slot_delete(framework, slot);
 	}
 }
@@ -478,14 +503,17 @@ static void run_steps(struct round *round)
 		return;
 	if (status->state == STATE_COMPLETED) {
 		look_at_stray_config_map(round);
+		look_at_late_pods(round);
 		free_idle_slots(framework);
 		look_at_retention(round);
 		return;
 	}
 	if (status->state != STATE_ATTEMPT_COMPLETED)
 		look_at_config_map(round);
-	if (status->state == STATE_ATTEMPT_COMPLETED)
+	if (status->state == STATE_ATTEMPT_COMPLETED) {
+		look_at_late_pods(round);
 		look_at_retry(round);
+	}
 	if (status->state == STATE_CREATION_PENDING)
 		create_config_map(round);
 	look_at_stray_config_map(round);

@@ -86,6 +86,17 @@ static void copy_text(struct turn *turn, char **slot, const char *text, int64_t 
 	framework_touch(turn->round, write_delay_ms);
 }
 
+/* Its next phase is waited for; until then it is told of once. */
+static void report_phase(struct turn *turn)
+{
+	if (turn->slot->phase_reported)
+		return;
+	turn->slot->phase_reported = true;
+	plan_event(turn->round->plan, true, "UnrecognizedPodPhase",
+		   "Pod %s has a phase that is none of Kubernetes': its Task stays %s until it has another",
+		   turn->slot->name, attempt_state_name(turn->task->state));
+}
+
 static void pod_present(struct turn *turn)
 {
 	struct task_status *task = turn->task;
@@ -122,10 +133,7 @@ static void pod_present(struct turn *turn)
 		task_complete(turn->framework, turn->role, turn->index, pod_completion(turn->round, pod));
 		enter(turn, STATE_DELETION_PENDING, WRITE_COMPLETIONS);
 		break;
-	case POD_UNRECOGNIZED:
-		plan_event(turn->round->plan, true, "UnrecognizedPodPhase",
-			   "Pod %s has a phase that is none of Kubernetes'", turn->slot->name);
-		break;
+	case POD_UNRECOGNIZED: report_phase(turn); break;
 	case POD_UNKNOWN: break;
 	}
 }

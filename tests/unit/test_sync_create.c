@@ -284,6 +284,33 @@ static void test_adopted_after_restart(void **state)
 	world_end(&w);
 }
 
+/* The ConfigMap was made before the owner went, and the spec moved on: the attempt has begun, whether or not its UID is
+ * stored. Create holds the next one only; Stop ends this one as any other. */
+static void test_adopted_after_edit(void **state)
+{
+	(void)state;
+	for (int stop = 0; stop < 2; stop++) {
+		struct world w;
+
+		world_begin_of(&w, 1, "", "", "");
+		world_round(&w);
+		world_write(&w);
+		world_round(&w);
+		world_carry(&w);
+		world_edit_of(&w, 1, "", "", stop ? ",'executionType':'Stop'" : ",'executionType':'Create'");
+		world_restart(&w);
+		world_settle(&w);
+		assert_int_equal(w.made[CALL_CREATE_CONFIG_MAP], 1);
+		assert_state(&w, stop ? STATE_COMPLETED : STATE_PREPARING);
+		assert_int_equal(w.made[CALL_CREATE_POD], !stop);
+		if (stop) {
+			assert_code(&w, CODE_STOP_FRAMEWORK_REQUESTED);
+			assert_null(w.config_map);
+		}
+		world_end(&w);
+	}
+}
+
 /* What differs in its identity, or is deleting, is not adopted: it goes, then a new one is made. */
 static void test_not_adopted(void **state)
 {
@@ -559,14 +586,23 @@ static void test_fence_queued(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_transient),       cmocka_unit_test(test_retry_after),
-		cmocka_unit_test(test_for_good),        cmocka_unit_test(test_for_good_retried),
-		cmocka_unit_test(test_carried_out),     cmocka_unit_test(test_config_map_errors),
-		cmocka_unit_test(test_slow_start),      cmocka_unit_test(test_adopted_after_restart),
-		cmocka_unit_test(test_not_adopted),     cmocka_unit_test(test_config_map_not_adopted),
-		cmocka_unit_test(test_foreign_pod),     cmocka_unit_test(test_foreign_config_map),
-		cmocka_unit_test(test_late_config_map), cmocka_unit_test(test_snapshot_without_label),
-		cmocka_unit_test(test_fence),           cmocka_unit_test(test_fence_queued),
+		cmocka_unit_test(test_transient),
+		cmocka_unit_test(test_retry_after),
+		cmocka_unit_test(test_for_good),
+		cmocka_unit_test(test_for_good_retried),
+		cmocka_unit_test(test_carried_out),
+		cmocka_unit_test(test_config_map_errors),
+		cmocka_unit_test(test_slow_start),
+		cmocka_unit_test(test_adopted_after_restart),
+		cmocka_unit_test(test_adopted_after_edit),
+		cmocka_unit_test(test_not_adopted),
+		cmocka_unit_test(test_config_map_not_adopted),
+		cmocka_unit_test(test_foreign_pod),
+		cmocka_unit_test(test_foreign_config_map),
+		cmocka_unit_test(test_late_config_map),
+		cmocka_unit_test(test_snapshot_without_label),
+		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_fence_queued),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

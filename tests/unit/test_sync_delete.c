@@ -285,6 +285,62 @@ static void test_strays(void **state)
 	world_end(&w);
 }
 
+/* A Pod that comes when the attempt is over, under its ConfigMap: deleted on sight, also in a retry's delay (G4). */
+static void test_late_pod(void **state)
+{
+	(void)state;
+	for (int waiting = 0; waiting < 2; waiting++) {
+		struct world w;
+
+		world_begin_of(&w, 1, "", "", waiting ? ",'retryPolicy':{'fancyRetryPolicy':true}" : "");
+		world_settle(&w);
+		world_pod_exit(&w, "f-a-0", 201, "");
+		world_settle(&w);
+		assert_state(&w, waiting ? STATE_ATTEMPT_COMPLETED : STATE_COMPLETED);
+		world_clear_log(&w);
+		/* Its create was on the way for long; another owner has the key by now. */
+		world_restart(&w);
+		world_settle(&w);
+		assert_int_equal(w.writes, 0);
+		world_put(&w, STRAY("f-a-0", "cm-uid-2"), false);
+		world_put(&w, STRAY("f-a-8", "another"), false);
+		world_tell_pod(&w, "f-a-0");
+		world_tell_pod(&w, "f-a-8");
+		w.fault = (struct world_fault){.kind = CALL_DELETE_POD, .count = 1, .http_status = 500, .message = "x"};
+		world_settle(&w);
+		assert_calls(&w, "delete Pod f-a-0; delete Pod f-a-0; ");
+		assert_int_equal(w.writes, 1); /* the fence's */
+		assert_null(world_pod(&w, "f-a-0"));
+		assert_state(&w, waiting ? STATE_ATTEMPT_COMPLETED : STATE_COMPLETED);
+		world_end(&w);
+	}
+}
+
+/* The label is taken off a Pod that is deleting already: what the stream says then cannot be told from its end, which
+ * FRAMEWORK.md §12 lets count. Still there are never two of a name: the next one waits until it is gone. */
+static void test_label_lost_while_deleting(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 1, ",'retryPolicy':{'maxRetryCount':-2}");
+	w.slow_kubelet = true;
+	world_pod_deleting(&w, "f-a-0");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_DELETING);
+	world_pod_unlabel(&w, "f-a-0");
+	world_settle_for(&w, 30000);
+	assert_task(&w, 0, 0, STATE_CREATION_PENDING);
+	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
+	assert_non_null(meta_str(world_pod(&w, "f-a-0"), "deletionTimestamp"));
+	assert_true(w.made[CALL_CREATE_POD] > 0); /* 409 */
+	json_object_del(w.pods, "f-a-0");
+	world_settle_for(&w, 70000);
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
+	world_end(&w);
+}
+
 /* ---- the ConfigMap deleted by others ----------------------------------------------------------------------------- */
 
 static void test_config_map_deleted(void **state)
@@ -404,6 +460,8 @@ int main(void)
 		cmocka_unit_test(test_delete_answer_late),
 		cmocka_unit_test(test_no_ghosts),
 		cmocka_unit_test(test_strays),
+		cmocka_unit_test(test_late_pod),
+		cmocka_unit_test(test_label_lost_while_deleting),
 		cmocka_unit_test(test_config_map_deleted),
 		cmocka_unit_test(test_config_map_gone),
 		cmocka_unit_test(test_no_pods_under_unseen),

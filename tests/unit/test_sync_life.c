@@ -195,6 +195,13 @@ static void test_unrecognised_phase(void **state)
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	assert_task(&w, 0, 1, STATE_RUNNING);
 	assert_contains(w.events.data, "UnrecognizedPodPhase: Pod f-a-0");
+	/* Told once, however often it is looked at. */
+	world_clear_log(&w);
+	world_edit_of(&w, 2, "", "", ",'description':'look again'");
+	world_pod_phase(&w, "f-a-0", "Dancing");
+	world_settle(&w);
+	assert_int_equal(w.events.len, 0);
+	assert_calls(&w, "");
 	world_pod_phase(&w, "f-a-0", "Running");
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_RUNNING);
@@ -402,6 +409,7 @@ static void test_no_tasks(void **state)
 	world_begin(&w, "{}");
 	world_settle_for(&w, 1000000);
 	assert_state(&w, STATE_PREPARING);
+	assert_contains(w.events.data, "AttemptStarted: Attempt 0 started without any Task: it goes on until");
 	assert_calls(&w, "create ConfigMap f-attempt; ");
 	world_edit(&w, "{'executionType':'Stop'}");
 	world_settle(&w);

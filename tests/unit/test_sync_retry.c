@@ -204,6 +204,37 @@ static void test_conflict_delay(void **state)
 	world_end(&w);
 }
 
+/* The policy is edited during the delay: the retry takes place all the same; whether it counts is up to the policy at
+ * that moment, as with the original controller, so that a restart changes nothing about it. */
+static void test_conflict_delay_edited(void **state)
+{
+	static const struct {
+		const char *policy;
+		int accountable;
+	} rows[] = {
+		{",'retryPolicy':{'maxRetryCount':0}", 0},
+		{",'retryPolicy':{'maxRetryCount':5}", 1},
+		{",'retryPolicy':{'fancyRetryPolicy':true,'maxRetryCount':5}", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
+		struct world w;
+
+		begin_delayed(&w);
+		world_edit_of(&w, 1, "", "", rows[i / 2].policy);
+		world_settle(&w);
+		assert_state(&w, STATE_ATTEMPT_COMPLETED);
+		if (i % 2 == 1)
+			world_restart(&w);
+		world_settle_for(&w, 1000000);
+		assert_state(&w, STATE_PREPARING);
+		assert_int_equal(w.framework->status.retry.total, 1);
+		assert_int_equal(w.framework->status.retry.accountable, rows[i / 2].accountable);
+		world_end(&w);
+	}
+}
+
 /* The golden conflict_delay: Stop during the delay → at once a new attempt that ends with -210 and no ConfigMap. */
 static void test_conflict_delay_stop(void **state)
 {
@@ -347,6 +378,7 @@ int main(void)
 		cmocka_unit_test(test_task_retries),
 		cmocka_unit_test(test_task_snapshot),
 		cmocka_unit_test(test_conflict_delay),
+		cmocka_unit_test(test_conflict_delay_edited),
 		cmocka_unit_test(test_conflict_delay_stop),
 		cmocka_unit_test(test_delay_set),
 		cmocka_unit_test(test_new_attempt),

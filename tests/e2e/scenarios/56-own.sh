@@ -84,7 +84,8 @@ EOT
     [[ $(pod pod-a-0 .metadata.uid) != "${pod[pod]}" ]] || fail "the deleting Pod was taken over"
 
     # The delay that was drawn before is the one that was waited for.
-    wait_framework conflict 15 '.status.attemptStatus.id == 1'
+    # (by the records, as it is itself not retained for long)
+    wait_for 30 "conflict is retried" conflict_retried
     wait_for 20 "what was retained is gone" is_absent "$(frameworks_path)/retained"
     end_records
     jq -s -r '[.[].object] as $all | ($all | map(select(.metadata.name == "conflict" and .status != null))) as $conflict |
@@ -99,6 +100,10 @@ waited true
 retained true [\"foregroundDeletion\"]"
     ((delay == 3 || delay == 4)) || fail "the delay is $delay, expected 3 or 4"
     expect "snapshots, all switched off" "$(watcher_logs | grep -c ObjectSnapshot)" 0
+}
+
+conflict_retried() {
+    jq -s -e 'any(.[].object; .metadata.name == "conflict" and .status.attemptStatus.id == 1)' "$RUN/out/$scenario.frameworks"
 }
 
 # Frameworks as the original controller left them: under its CRD, with statuses of its making, running.
