@@ -78,10 +78,12 @@ EOF
 }
 
 start_kubelets() {
+    mkdir image-bin
+    ln -s "$BUILD/frameworkbarrier" "$here"/standins/* image-bin
     launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node \
         --not-namespace "$REAL_NAMESPACE"
     launch kubelet-real "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --node-name node-real \
-        --mode real --root "$RUN/pods" --image-bin "$BUILD" --only-namespace "$REAL_NAMESPACE" \
+        --mode real --root "$RUN/pods" --image-bin "$RUN/image-bin" --only-namespace "$REAL_NAMESPACE" \
         --pod-env "KUBECONFIG=$RUN/cluster/kubeconfig"
 }
 
