@@ -4,6 +4,9 @@ PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-
 	libmicrohttpd-dev libgnutls28-dev libprotobuf-c-dev protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
 PACKAGES_TEST := libcmocka-dev clang clang-format clang-tidy cppcheck libclang-rt-14-dev jq openssl curl ca-certificates \
 	procps
+# What the programs need where they run, if not all of the above is there: in the images.
+PACKAGES_RUN_BARRIER := libcurl4 libjansson4 libev4 libyaml-0-2 libpcre2-8-0 zlib1g libuuid1 ca-certificates
+PACKAGES_RUN_CONTROLLER := $(PACKAGES_RUN_BARRIER) libzmq5 libmicrohttpd12 libgnutls30 libprotobuf-c1
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -51,7 +54,7 @@ TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-demo
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all deps demo test test-unit test-sim test-e2e test-kubernetes bench sim mutants lint format install clean programs
+.PHONY: all deps demo test test-unit test-sim test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
 
 all: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
@@ -160,6 +163,24 @@ install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/frameworkcontroller
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	cp -r --no-preserve=ownership manifests/. $(DESTDIR)$(PREFIX)/share/frameworkcontroller
+
+# What the images hold (manifests/images), below DESTDIR: programs, the entry point and the working directory of the
+# original's images, and the list of packages. The working directory can be written to by group 0, as images run.
+ORIGINAL := /opt/frameworkcontroller
+image-controller: $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier
+	@install -d -m 775 $(DESTDIR)$(ORIGINAL)/frameworkcontroller
+	@install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $^
+	@install -m 755 manifests/images/frameworkcontroller-start.sh $(DESTDIR)$(ORIGINAL)/frameworkcontroller/start.sh
+	@install -m 664 manifests/config/frameworkcontroller.yaml $(DESTDIR)$(ORIGINAL)/frameworkcontroller
+	@install -d $(DESTDIR)/usr/share/frameworkcontroller
+	@echo $(PACKAGES_RUN_CONTROLLER) > $(DESTDIR)/usr/share/frameworkcontroller/packages
+
+image-frameworkbarrier: $(BUILD)/frameworkbarrier
+	@install -d -m 775 $(DESTDIR)$(ORIGINAL)/frameworkbarrier
+	@install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $^
+	@install -m 755 manifests/images/frameworkbarrier-start.sh $(DESTDIR)$(ORIGINAL)/frameworkbarrier/start.sh
+	@install -d $(DESTDIR)/usr/share/frameworkcontroller
+	@echo $(PACKAGES_RUN_BARRIER) > $(DESTDIR)/usr/share/frameworkcontroller/packages
 
 clean:
 	rm -rf $(BUILD)
