@@ -209,18 +209,22 @@ struct kept {
 static struct framework *framework_parse(const json_t *object, struct error *err)
 {
 	struct framework *framework = mem_calloc(1, sizeof(*framework));
-	cleanup_json json_t *slim = NULL;
-	json_t *meta;
+	json_t *meta = json_object_get(object, "metadata");
 
 	if (object_meta_parse(object, &framework->meta, err) < 0) {
 		free(framework);
 		return NULL;
 	}
-	slim = json_copy((json_t *)object);
-	meta = json_copy(json_object_get(object, "metadata"));
-	json_object_del(meta, "managedFields");
-	json_object_set_new(slim, "metadata", meta);
-	framework->text = json_text(slim);
+	if (json_object_get(meta, "managedFields") == NULL) {
+		framework->text = json_text(object);
+	} else {
+		cleanup_json json_t *slim = json_copy((json_t *)object);
+
+		meta = json_copy(meta);
+		json_object_del(meta, "managedFields");
+		json_object_set_new(slim, "metadata", meta);
+		framework->text = json_text(slim);
+	}
 	framework->len = strlen(framework->text);
 	return framework;
 }

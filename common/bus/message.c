@@ -135,6 +135,10 @@ static void write_ranges(struct buf *out, const char *name, const struct range_s
 	for (uint32_t first = 0; first < BUS_RANGE_MAX; first++) {
 		uint32_t count = 0;
 
+		if (first % 64 == 0 && set->bits[first / 64] == 0) {
+			first += 63;
+			continue;
+		}
 		while (range_set_has(set, first + count))
 			count++;
 		if (count == 0)

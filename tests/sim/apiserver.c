@@ -126,6 +126,7 @@ static void record(struct world *world, enum object_kind kind, json_t *object, b
 		.before = json_incref(before),
 	};
 	world->changed = true;
+	mark(world, world->version * 2 + gone);
 	watcher_news(world);
 }
 
@@ -330,10 +331,9 @@ static void answer_object(struct answer *out, int code, const struct wire *wire,
 {
 	out->code = code;
 	if (wire->metadata_only) {
-		cleanup_json json_t *partial = json_pack("{s:s,s:O}", "kind", "PartialObjectMetadata", "metadata",
-							 json_object_get(object->json, "metadata"));
+		cleanup_free char *metadata = json_text(json_object_get(object->json, "metadata"));
 
-		out->body = json_text(partial);
+		out->body = mem_printf("{\"kind\":\"PartialObjectMetadata\",\"metadata\":%s}", metadata);
 	} else {
 		out->body = json_text(object->json);
 	}
@@ -370,6 +370,7 @@ static void handle_create(struct world *world, const struct wire *wire, enum obj
 		api_status(out, 409, "AlreadyExists", "already exists");
 		return;
 	}
+	json_object_set_new(body, "metadata", json_copy(json_object_get(body, "metadata")));
 	object = api_create(world, kind, body);
 	object->late = wire->failed_late || (kind == KIND_POD && orphaned(world, object));
 	if (kind == KIND_POD && object->late)

@@ -35,7 +35,7 @@ static struct member *some_member(struct world *world)
 
 static void pause(struct world *world, struct process *process)
 {
-	int64_t ms = pick(world, 1, chance(world, 500) ? 3000 : 40000);
+	int64_t ms = pick(world, 1, chance(world, 500) ? 3000 : world->faults.long_ms);
 
 	trace(world, "%s: stands still for %lld ms", process->label, (long long)ms);
 	if (process->paused_until_ms < world->now_ms + ms)
@@ -59,7 +59,8 @@ static void trouble_stream(struct world *world, enum fault fault)
 		trace(world, "history up to %llu is gone", (unsigned long long)world->version);
 	}
 	if (fault == FAULT_FREEZE_STREAM) {
-		stream->frozen_until_ms = world->now_ms + pick(world, 100, chance(world, 700) ? 8000 : 60000);
+		stream->frozen_until_ms = world->now_ms +
+					  pick(world, 100, chance(world, 700) ? 8000 : world->faults.long_ms);
 		trace(world, "watcher: the watch of %s is silent until %lld", object_kind_name(stream->kind),
 		      (long long)stream->frozen_until_ms);
 	} else {
@@ -81,7 +82,8 @@ static void trouble_member(struct world *world, enum fault fault, struct member 
 	case FAULT_PARTITION_BUS:
 		trace(world, "%s: is cut off", member->process.label);
 		bus_disconnect(member);
-		at(world, world->now_ms + pick(world, 1000, 40000), &member->process, reconnect, NULL, member);
+		at(world, world->now_ms + pick(world, 1000, world->faults.long_ms), &member->process, reconnect, NULL,
+		   member);
 		break;
 	case FAULT_RESET: network_reset(member); break;
 	case FAULT_WALL_JUMP: member->wall_skew_ms += pick(world, -4000, 4000); break;
@@ -144,15 +146,18 @@ void faults_make(struct world *world)
 {
 	struct faults *faults = &world->faults;
 
-	world->member_count = (int)pick(world, 1, SIM_MEMBERS);
+	bool small = world->size->small;
+
+	world->member_count = (int)pick(world, 1, small ? 2 : SIM_MEMBERS);
 	world->pool = chance(world, 400);
+	faults->long_ms = small ? 20000 : 50000;
 	if (faults->calm)
 		return;
 	for (int i = 0; i < FAULT_KINDS; i++)
 		if (chance(world, 350))
 			faults->kinds |= 1U << i;
-	faults->pace_ms = pick(world, 300, 12000);
-	faults->until_ms = world->now_ms + pick(world, 15000, 90000);
+	faults->pace_ms = pick(world, 300, small ? 4000 : 12000);
+	faults->until_ms = world->now_ms + (small ? pick(world, 6000, 25000) : pick(world, 15000, 90000));
 	faults->lose_answer = often(world, 150);
 	faults->lose_request = often(world, 150);
 	faults->delay = often(world, 150);

@@ -195,8 +195,8 @@ static void restart_later(struct member *member)
 	struct world *world = world_of(member);
 	bool calm = world->faults.calm || world->healed;
 
-	at(world, world->now_ms + pick(world, 50, calm || chance(world, 700) ? 1500 : 50000), NULL, restart, NULL,
-	   member);
+	at(world, world->now_ms + pick(world, 50, calm || chance(world, 700) ? 1500 : world->faults.long_ms), NULL,
+	   restart, NULL, member);
 }
 
 /* The pool learns of a child's death before it starts another. */

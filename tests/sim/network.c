@@ -235,6 +235,7 @@ struct kube_call *network_request(void *context, const struct kube_request *requ
 	wire->path = mem_strdup(request->path);
 	wire->body = mem_strndup(request->body == NULL ? "" : request->body, request->body_len);
 	wire->metadata_only = request->accept != NULL && strstr(request->accept, "as=PartialObjectMetadata") != NULL;
+	mark(world, wire->number + request->body_len);
 	wire->timeout_ms = request->timeout_ms;
 	wire->before_send = request->before_send;
 	wire->done = done;

@@ -7,7 +7,8 @@
  *   apiserver.c  objects, versions, history, collection  faults.c    what goes wrong, and when
  *   kubelet.c    what runs                               network.c   requests on their way
  *   watcher.c    the watcher's process                   bus.c       connections between the two
- *   member.c     a reconciler's process                  simlog.c    where the cores' log lines go */
+ *   member.c     a reconciler's process                  simlog.c    where the cores' log lines go
+ *   memo.c       what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
@@ -59,7 +60,9 @@ int64_t pick(struct world *world, int64_t low, int64_t high);
 /* True that often. */
 bool chance(struct world *world, int per_thousand);
 
-/* Goes into the trace and its hash. */
+/* Goes into the hash of the trace, which tells two runs apart. */
+void mark(struct world *world, uint64_t value);
+/* A line of the trace, with --seed. */
 void trace(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* An invariant is broken: reports and ends the worker. */
 void violated(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
@@ -259,6 +262,16 @@ void stream_cut(struct stream *stream);
 
 /* ---- workload.c ---- */
 
+struct work_size {
+	bool small;
+	int frameworks; /* at most, as the others */
+	int roles;
+	int tasks;
+	int64_t run_max_ms;
+	int64_t create_by_ms; /* from the start */
+	int64_t wild_by_ms;   /* from a Framework's creation: what its users do to it */
+};
+
 enum pace { RUNS_SHORT, RUNS_FOR_EVER };
 
 struct role_plan {
@@ -296,6 +309,7 @@ struct faults {
 	unsigned kinds;
 	int64_t pace_ms; /* between two of them, about */
 	int64_t until_ms;
+	int64_t long_ms; /* what lasts long lasts so long at most: always longer than a lease */
 	/* of each thousand requests */
 	int lose_answer;
 	int lose_request;
@@ -333,6 +347,11 @@ struct outcome {
 	char text[1024];
 };
 void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS]);
+
+/* ---- memo.c ---- */
+
+/* Before the first value is made. */
+void memo_start(void);
 
 /* ---- the world ---- */
 
@@ -378,6 +397,7 @@ struct world {
 	bool pool;        /* the watcher's children: their deaths are known at once */
 	bool healed;
 
+	const struct work_size *size;
 	struct framework_plan plans[SIM_FRAMEWORKS];
 	struct failure_spec failures; /* empty */
 	int64_t creation_timeout_sec;
@@ -389,7 +409,8 @@ struct world {
 extern bool sim_tracing;
 extern struct world *sim_world; /* whose log lines are traced */
 
-/* Runs one seed to its end; calm: without faults. Fills the outcomes; returns the trace's hash. */
+/* Runs one seed to its end; calm: without faults, and only what is comparable. Fills the outcomes; returns the trace's
+ * hash. */
 uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], uint64_t *steps,
 		   bool tame[SIM_FRAMEWORKS]);
 

@@ -386,6 +386,6 @@ void watcher_kill(struct world *world)
 	cache_free(watcher->cache);
 	watcher->router = NULL;
 	watcher->cache = NULL;
-	at(world, world->now_ms + pick(world, 100, calm(world) || chance(world, 600) ? 2000 : 40000), NULL, restart,
-	   NULL, NULL);
+	at(world, world->now_ms + pick(world, 100, calm(world) || chance(world, 600) ? 2000 : world->faults.long_ms),
+	   NULL, restart, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
-enum { RUN_MAX_MS = 15000, CREATE_BY_MS = 8000, WILD_BY_MS = 60000, CREATION_TIMEOUT_SEC = 300 };
+enum { CREATION_TIMEOUT_SEC = 300, BIG_PERCENT = 25, STARTED_BY_MS = 10000 };
 
 enum deed {
 	DEED_CREATE,
@@ -49,6 +49,25 @@ static void framework_name(int framework, char out[16])
 	snprintf(out, 16, "f%d", framework);
 }
 
+/* ---- how much of it ---- */
+
+/* Most seeds are small: many small worlds find more than few large ones. */
+static const struct work_size sizes[] = {
+	{.small = true,
+	 .frameworks = 2,
+	 .roles = 1,
+	 .tasks = 2,
+	 .run_max_ms = 4000,
+	 .create_by_ms = 1000,
+	 .wild_by_ms = 15000},
+	{.frameworks = SIM_FRAMEWORKS,
+	 .roles = SIM_ROLES,
+	 .tasks = 3,
+	 .run_max_ms = 15000,
+	 .create_by_ms = 8000,
+	 .wild_by_ms = 60000},
+};
+
 /* ---- what runs ---- */
 
 static uint64_t mix(uint64_t value)
@@ -68,7 +87,7 @@ int workload_run(const struct world *world, const struct instance *instance, int
 	hash = mix(hash ^ (uint64_t)(instance->framework[1] * 256 + instance->role[1]));
 	hash = mix(hash ^ (uint64_t)(instance->index * 1000 + instance->task_attempt));
 	hash = mix(hash ^ (uint64_t)instance->framework_attempt);
-	*duration_ms = role->pace == RUNS_FOR_EVER ? INT64_MAX : (int64_t)(hash % RUN_MAX_MS);
+	*duration_ms = role->pace == RUNS_FOR_EVER ? INT64_MAX : (int64_t)(hash % (uint64_t)world->size->run_max_ms);
 	if (hash % 5 == 0 && *duration_ms != INT64_MAX)
 		*duration_ms = (int64_t)(hash % 7);
 	return (int)((hash >> 32) % 100) < role->fail_percent ? role->code : 0;
@@ -211,8 +230,14 @@ static void act(struct world *world, void *arg)
 
 static void plan_action(struct world *world, int64_t at_ms, struct action action)
 {
-	struct action *copy = mem_alloc(sizeof(*copy));
+	struct action *copy;
 
+	/* a calm run is there to be compared with */
+	if (world->faults.calm && !world->plans[action.framework].tame) {
+		json_decref(action.spec);
+		return;
+	}
+	copy = mem_alloc(sizeof(*copy));
 	*copy = action;
 	if (world->work_until_ms < at_ms)
 		world->work_until_ms = at_ms;
@@ -239,7 +264,7 @@ static json_t *make_role(struct world *world, struct framework_plan *plan, int r
 	snprintf(name, sizeof(name), "r%d", r);
 	*role = (struct role_plan){
 		.used = true,
-		.tasks = (int)draw(world, 1, 3),
+		.tasks = (int)draw(world, 1, world->size->tasks),
 		.pace = service ? RUNS_FOR_EVER : RUNS_SHORT,
 		.fail_percent = maybe(world, 50) ? 0 : (int)draw(world, 1, 60),
 		.code = code,
@@ -277,9 +302,9 @@ static void make_wild(struct world *world, int framework, struct framework_plan 
 		enum deed deed = deeds[draw(world, 0, (int64_t)ARRAY_LEN(deeds) - 1)];
 		struct action action = {.deed = deed,
 					.framework = framework,
-					.role = (int)draw(world, 0, SIM_ROLES - 1),
+					.role = (int)draw(world, 0, world->size->roles - 1),
 					.number = (int)draw(world, 0, 4)};
-		int64_t at_ms = created_ms + draw(world, 0, WILD_BY_MS);
+		int64_t at_ms = created_ms + draw(world, 0, world->size->wild_by_ms);
 
 		if (plan->strict && (deed == DEED_FORCE_POD || deed == DEED_DELETE_BACKGROUND))
 			continue;
@@ -299,10 +324,10 @@ static void make_framework(struct world *world, int framework)
 	static const int codes[] = {1, 1, 7, 200, 201, 210};
 	struct framework_plan *plan = &world->plans[framework];
 	int code = codes[draw(world, 0, (int64_t)ARRAY_LEN(codes) - 1)];
-	int roles = (int)draw(world, 1, SIM_ROLES);
+	int roles = (int)draw(world, 1, maybe(world, 20) ? SIM_ROLES : world->size->roles);
 	int scheme = roles > 1 ? (int)draw(world, 0, 2) : (int)draw(world, 0, 1);
 	bool created = maybe(world, 20); /* first, and started later */
-	int64_t at_ms = world->now_ms + draw(world, 0, CREATE_BY_MS);
+	int64_t at_ms = world->now_ms + draw(world, 0, world->size->create_by_ms);
 	json_t *list = json_array();
 
 	plan->used = true;
@@ -316,7 +341,7 @@ static void make_framework(struct world *world, int framework)
 	plan_action(world, at_ms,
 		    (struct action){.deed = DEED_CREATE, .framework = framework, .spec = json_incref(plan->spec)});
 	if (created && (plan->tame || maybe(world, 70)))
-		plan_action(world, at_ms + draw(world, 0, 10000),
+		plan_action(world, at_ms + draw(world, 0, STARTED_BY_MS),
 			    (struct action){.deed = DEED_START, .framework = framework});
 	if (!plan->tame)
 		make_wild(world, framework, plan, at_ms);
@@ -326,7 +351,8 @@ void workload_make(struct world *world)
 {
 	world->creation_timeout_sec = CREATION_TIMEOUT_SEC;
 	world->retain_sec = maybe(world, 15) ? draw(world, 0, 30) : 30 * 24 * 3600;
-	world->framework_count = (int)draw(world, 1, SIM_FRAMEWORKS);
+	world->size = &sizes[maybe(world, BIG_PERCENT) ? 1 : 0];
+	world->framework_count = (int)draw(world, 1, world->size->frameworks);
 	for (int i = 0; i < world->framework_count; i++)
 		make_framework(world, i);
 }

@@ -13,6 +13,7 @@ enum {
 	REST_LOOK_MS = 1000,
 	REST_LIMIT_MS = 40 * 60 * 1000, /* after the last fault */
 	REST_HOLD_MS = 12 * 1000,       /* it must stay at rest */
+	REST_HOLD_SMALL_MS = 2 * 1000,  /* … in a small world */
 };
 
 struct event {
@@ -103,7 +104,8 @@ static void step(struct world *world)
 		return;
 	}
 	world->steps++;
-	world->hash = (world->hash ^ (uint64_t)world->now_ms) * 0x100000001B3U;
+	mark(world, (uint64_t)world->now_ms);
+	mark(world, event->sequence);
 	event->run(world, event->arg);
 	free(event);
 	if (world->changed) {
@@ -126,18 +128,23 @@ bool chance(struct world *world, int per_thousand)
 
 /* ---- trace ---- */
 
+void mark(struct world *world, uint64_t value)
+{
+	world->hash = (world->hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+	world->hash ^= world->hash >> 32;
+}
+
 void trace(struct world *world, const char *format, ...)
 {
 	char text[1024];
 	va_list args;
 
+	if (!sim_tracing)
+		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	for (const char *c = text; *c != '\0'; c++)
-		world->hash = (world->hash ^ (unsigned char)*c) * 0x100000001B3U;
-	if (sim_tracing)
-		printf("%10lld %s\n", (long long)world->now_ms, text);
+	printf("%10lld %s\n", (long long)world->now_ms, text);
 }
 
 void violated(struct world *world, const char *format, ...)
@@ -202,6 +209,7 @@ static void world_free(struct world *world)
 static void run_to_rest(struct world *world)
 {
 	int64_t give_up_ms = world->now_ms + REST_LIMIT_MS;
+	int64_t hold_ms = world->size->small ? REST_HOLD_SMALL_MS : REST_HOLD_MS;
 	int64_t look_ms = world->now_ms;
 	int64_t rest_since_ms = -1;
 	const char *why = "";
@@ -215,7 +223,7 @@ static void run_to_rest(struct world *world)
 			rest_since_ms = -1;
 		} else if (rest_since_ms < 0) {
 			rest_since_ms = world->now_ms;
-		} else if (world->now_ms >= rest_since_ms + REST_HOLD_MS) {
+		} else if (world->now_ms >= rest_since_ms + hold_ms) {
 			return;
 		}
 		if (world->now_ms > give_up_ms)
