@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Prints a directory with kube-apiserver, kube-controller-manager, etcd and
 # kubectl; `assets.sh kubectl`: one with kubectl, a download of seconds instead
-# of a build of minutes. They are made once per machine from Debian packages,
-# which are unpacked, never installed, and kept in a cache outside the tree: no
-# root is needed and nothing of the system changes. Progress goes to stderr.
+# of a build of minutes; `assets.sh prometheus`: one with prometheus and
+# promtool. They are made once per machine from Debian packages, which are
+# unpacked, never installed, and kept in a cache outside the tree: no root is
+# needed and nothing of the system changes. Progress goes to stderr.
 set -euo pipefail
 
 # The Kubernetes of Debian 12's source package, and the Go that builds it.
@@ -14,6 +15,7 @@ tools=(kube-apiserver kube-controller-manager etcd kubectl)
 root=${XDG_CACHE_HOME:-$HOME/.cache}/frameworkcontroller
 cache=$root/kubernetes-$version
 kubectl_cache=$root/kubectl-$version
+prometheus_cache=$root/prometheus
 work= # the directory of a build under way
 
 say() { echo "assets.sh: $*" >&2; }
@@ -109,10 +111,10 @@ update_apt() {
     apt update || say "apt-get update had errors; going on with what it got"
 }
 
-fetch_kubectl() {
+fetch_package() { # package
     update_apt
-    apt download kubernetes-client || die "could not download Debian's kubernetes-client"
-    dpkg -x kubernetes-client_*.deb "$work/tree"
+    apt download "$1" || die "could not download Debian's $1"
+    dpkg -x "$1"_*.deb "$work/tree"
 }
 
 fetch() {
@@ -179,16 +181,18 @@ make_work() {
     trap 'exit 1' INT TERM HUP
 }
 
-make_kubectl() {
+# Tools that need no build.
+make_tools() { # cache package tool...
+    local cache=$1 tool
     make_work
-    (fetch_kubectl)
+    (fetch_package "$2")
     mkdir "$work/bin"
-    cp "$work/tree/usr/bin/kubectl" "$work/bin/"
-    rm -rf "$kubectl_cache"
-    mkdir "$kubectl_cache"
-    mv "$work/bin" "$kubectl_cache/"
+    for tool in "${@:3}"; do cp "$work/tree/usr/bin/$tool" "$work/bin/"; done
+    rm -rf "$cache"
+    mkdir "$cache"
+    mv "$work/bin" "$cache/"
     rm -rf "$work"
-    say "done: $kubectl_cache"
+    say "done: $cache"
 }
 
 make_cache() {
@@ -226,9 +230,18 @@ find_kubectl() {
         if [[ -x $dir/kubectl ]]; then echo "$dir"; return; fi
     done
     take_lock "$kubectl_cache"
-    [[ -x $kubectl_cache/bin/kubectl ]] || make_kubectl
+    [[ -x $kubectl_cache/bin/kubectl ]] || make_tools "$kubectl_cache" kubernetes-client kubectl
     exec {lock}>&-
     echo "$kubectl_cache/bin"
+}
+
+find_prometheus() {
+    if [[ ! -x $prometheus_cache/bin/prometheus ]]; then
+        take_lock "$prometheus_cache"
+        [[ -x $prometheus_cache/bin/prometheus ]] || make_tools "$prometheus_cache" prometheus prometheus promtool
+        exec {lock}>&-
+    fi
+    echo "$prometheus_cache/bin"
 }
 
 # KUBEBUILDER_ASSETS, completed where it lacks something: if so, a directory of
@@ -265,6 +278,8 @@ use_assets() { # dir
 
 if [[ ${1:-} == kubectl ]]; then
     find_kubectl
+elif [[ ${1:-} == prometheus ]]; then
+    find_prometheus
 elif [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
     use_assets "$KUBEBUILDER_ASSETS"
 else
