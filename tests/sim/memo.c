@@ -205,7 +205,9 @@ json_t *__wrap_json_parse(const char *text, size_t len, struct error *err)
 
 	if (entry != NULL)
 		return own(entry->value);
-	value = __real_json_parse(text, len, err);
+	value = quick_parse(text, len);
+	if (value == NULL)
+		value = __real_json_parse(text, len, err);
 	if (value == NULL)
 		return NULL;
 	remember(value, false, mem_strndup(text, len), len, hash);
@@ -218,6 +220,7 @@ static void write_value(struct buf *out, json_t *value, int depth)
 	const struct entry *entry = depth > 0 ? find_value(value) : NULL;
 	const char *name;
 	json_t *member;
+	size_t begin = out->len;
 	char *text;
 
 	if (entry != NULL) {
@@ -233,11 +236,15 @@ static void write_value(struct buf *out, json_t *value, int depth)
 		buf_putc(out, '}');
 		return;
 	}
-	text = __real_json_text(value);
-	buf_puts(out, text);
+	if (!quick_write(out, value)) {
+		out->len = begin;
+		text = __real_json_text(value);
+		buf_puts(out, text);
+		free(text);
+	}
 	if (depth > 0 && json_is_object(value))
-		remember(value, true, mem_strdup(text), strlen(text), hash_text(text, strlen(text)));
-	free(text);
+		remember(value, true, mem_strndup(out->data + begin, out->len - begin), out->len - begin,
+			 hash_text(out->data + begin, out->len - begin));
 }
 
 char *__wrap_json_text(const json_t *value)

@@ -8,7 +8,7 @@
  *   kubelet.c    what runs                               network.c   requests on their way
  *   watcher.c    the watcher's process                   bus.c       connections between the two
  *   member.c     a reconciler's process                  simlog.c    where the cores' log lines go
- *   memo.c       what makes it quick */
+ *   memo.c, quickjson.c  what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
@@ -352,6 +352,13 @@ void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS]);
 
 /* Before the first value is made. */
 void memo_start(void);
+
+/* ---- quickjson.c ---- */
+
+/* NULL: it is not plain, or no JSON. */
+json_t *quick_parse(const char *text, size_t len);
+/* False: it is not plain; out has part of it. */
+bool quick_write(struct buf *out, const json_t *value);
 
 /* ---- the world ---- */
 
