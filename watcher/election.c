@@ -1,0 +1,337 @@
+/* The decision who leads; see election.h. One request is out at a time. A standby reads, and writes only right after it
+ * has read that it may; a leader writes on the version that its last write gave, and reads when that is no longer the
+ * one. */
+#include "watcher/election.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+
+enum { CONFLICTS_AT_ONCE = 3, RELEASE_AGAIN_MS = 200, RELEASED_LEASE_MS = 1000 /* as client-go leaves it */ };
+
+enum state { STANDBY, LEADING, RELEASED };
+
+struct election {
+	struct election_options options;
+	enum state state;
+	/* the Lease */
+	bool seen;    /* it was there once: `lease` is what it was last */
+	bool present; /* it is there now, as far as we know */
+	bool dead;    /* its holder is known to have ended */
+	struct election_lease lease;
+	int64_t observed_ms; /* when we saw that it had changed: its holder renewed it before that */
+	/* our term */
+	uint64_t epoch;
+	uint64_t heard; /* the newest epoch that anybody told of */
+	uint64_t term;
+	bool inherits;
+	int64_t led_ms;  /* when the term began */
+	int64_t sent_ms; /* when the last write that succeeded was sent */
+	/* what is asked */
+	bool writes; /* the next request is a write; otherwise it reads */
+	int64_t due_ms;
+	bool out;
+	struct election_request asked;
+	int64_t asked_ms;
+	int conflicts; /* since the last write that succeeded */
+	bool releasing;
+	bool drained;
+};
+
+struct election *election_new(const struct election_options *options, int64_t now_ms)
+{
+	struct election *election = mem_calloc(1, sizeof(*election));
+
+	election->options = *options;
+	election->due_ms = now_ms;
+	return election;
+}
+
+void election_free(struct election *election)
+{
+	free(election);
+}
+
+static void plan(struct election *election, bool writes, int64_t due_ms)
+{
+	election->writes = writes;
+	election->due_ms = due_ms;
+}
+
+bool election_leads(const struct election *election, int64_t now_ms)
+{
+	return election->state == LEADING && now_ms < election->sent_ms + election->options.renew_ms;
+}
+
+static bool ours(const struct election *election)
+{
+	return strcmp(election->lease.holder, election->options.identity) == 0;
+}
+
+/* ---- the Lease as it is seen ------------------------------------------------------------------------------------ */
+
+static void observe(struct election *election, const struct election_lease *lease, int64_t now_ms)
+{
+	const struct election_lease *known = &election->lease;
+
+	if (!election->seen || strcmp(known->holder, lease->holder) != 0 ||
+	    strcmp(known->renewed, lease->renewed) != 0 || known->transitions != lease->transitions) {
+		election->observed_ms = now_ms;
+		election->dead = false;
+	}
+	election->lease = *lease;
+	election->seen = true;
+	election->present = true;
+}
+
+static int64_t expires_ms(const struct election *election)
+{
+	return election->observed_ms +
+	       (election->lease.duration_ms > 0 ? election->lease.duration_ms : election->options.lease_ms);
+}
+
+/* Whether one who does not lead may write the Lease as its own. */
+static bool free_to_take(const struct election *election, int64_t now_ms)
+{
+	return !election->seen || election->dead || now_ms >= expires_ms(election) ||
+	       (election->present && (election->lease.holder[0] == '\0' || ours(election)));
+}
+
+/* Who may act on grants of those who led before. */
+static enum election_grants left_behind(const struct election *election)
+{
+	if (!election->seen)
+		return ELECTION_GRANTS_NONE;
+	if (election->lease.grants == ELECTION_GRANTS_CHILDREN && (election->dead || ours(election)))
+		return ELECTION_GRANTS_NONE;
+	return election->lease.grants;
+}
+
+/* ---- moves ------------------------------------------------------------------------------------------------------ */
+
+static void step_down(struct election *election, int64_t now_ms)
+{
+	election->state = STANDBY;
+	plan(election, false, now_ms);
+}
+
+static void lead(struct election *election, int64_t now_ms)
+{
+	if (now_ms >= election->asked_ms + election->options.renew_ms) {
+		plan(election, false, now_ms); /* the answer comes too late to build on */
+		return;
+	}
+	election->state = LEADING;
+	election->term++;
+	election->led_ms = now_ms;
+	election->inherits = left_behind(election) != ELECTION_GRANTS_NONE;
+}
+
+/* Standby: looks again, at the latest when the Lease would run out. */
+static void wait_more(struct election *election, int64_t now_ms)
+{
+	int64_t next_ms = now_ms + election->options.retry_ms + election->options.jitter_ms;
+
+	if (election->seen && expires_ms(election) > now_ms && expires_ms(election) < next_ms)
+		next_ms = expires_ms(election);
+	plan(election, false, next_ms);
+}
+
+/* ---- what to send ----------------------------------------------------------------------------------------------- */
+
+static uint64_t newer_epoch(const struct election *election)
+{
+	uint64_t newest = election->lease.transitions;
+
+	if (newest < election->heard)
+		newest = election->heard;
+	if (newest < election->epoch)
+		newest = election->epoch;
+	return newest >= ELECTION_EPOCH_MAX ? ELECTION_EPOCH_MAX : newest + 1;
+}
+
+static enum election_grants grants_now(const struct election *election, int64_t now_ms)
+{
+	bool others = election->state == LEADING
+			      ? election->inherits && now_ms < election->led_ms + election->options.settle_ms
+			      : left_behind(election) != ELECTION_GRANTS_NONE;
+
+	/* a successor of ours has to wait for our predecessor's too */
+	return others ? ELECTION_GRANTS_MEMBERS : election->options.grants;
+}
+
+static void fill_lease(const struct election *election, int64_t now_ms, struct election_lease *out)
+{
+	*out = (struct election_lease){.duration_ms = election->options.lease_ms};
+	if (election->releasing) {
+		out->duration_ms = RELEASED_LEASE_MS;
+		out->transitions = election->epoch;
+		out->grants = election->drained ? ELECTION_GRANTS_NONE : grants_now(election, now_ms);
+		return;
+	}
+	memcpy(out->holder, election->options.identity, sizeof(out->holder));
+	memcpy(out->process, election->options.process, sizeof(out->process));
+	out->grants = grants_now(election, now_ms);
+	out->transitions = election->state == LEADING && election->heard < election->epoch ? election->epoch
+											   : newer_epoch(election);
+}
+
+static int64_t timeout_ms(const struct election *election, int64_t now_ms)
+{
+	int64_t left_ms = election->sent_ms + election->options.renew_ms - now_ms;
+	int64_t most_ms = election->options.renew_ms / 2; /* as client-go has it: there is time for a second one */
+
+	return election->state == LEADING && left_ms < most_ms ? left_ms : most_ms;
+}
+
+bool election_next(struct election *election, int64_t now_ms, struct election_request *out)
+{
+	if (election->state == LEADING && !election_leads(election, now_ms))
+		step_down(election, now_ms);
+	if (election->out || election->state == RELEASED)
+		return false;
+	if (election->releasing && (election->state != LEADING || !ours(election))) {
+		election->state = RELEASED;
+		return false;
+	}
+	if (now_ms < election->due_ms)
+		return false;
+	*out = (struct election_request){.verb = ELECTION_READ, .timeout_ms = timeout_ms(election, now_ms)};
+	if (election->writes) {
+		out->verb = election->present ? ELECTION_UPDATE : ELECTION_CREATE;
+		out->acquires = election->state == STANDBY;
+		fill_lease(election, now_ms, &out->lease);
+	}
+	election->asked = *out;
+	election->asked_ms = now_ms;
+	election->out = true;
+	return true;
+}
+
+int64_t election_due_ms(const struct election *election)
+{
+	if (election->out)
+		return election->state == LEADING ? election->sent_ms + election->options.renew_ms : INT64_MAX;
+	return election->state == RELEASED ? INT64_MAX : election->due_ms;
+}
+
+/* ---- what comes back -------------------------------------------------------------------------------------------- */
+
+static void on_read(struct election *election, int64_t now_ms)
+{
+	if (election->state == LEADING) {
+		/* ours, or given back by hand: nobody has led since, so we still do, and put it right */
+		if (!election->present || ((ours(election) || election->lease.holder[0] == '\0') &&
+					   election->lease.transitions <= election->epoch))
+			plan(election, true, now_ms);
+		else
+			step_down(election, now_ms);
+	} else if (free_to_take(election, now_ms)) {
+		plan(election, true, now_ms);
+	} else {
+		wait_more(election, now_ms);
+	}
+}
+
+static void on_written(struct election *election, const struct election_lease *lease, int64_t now_ms)
+{
+	if (election->releasing && lease->holder[0] == '\0') {
+		election->state = RELEASED;
+		return;
+	}
+	election->conflicts = 0;
+	plan(election, true, election->asked_ms + election->options.retry_ms);
+	if (election->asked.acquires)
+		lead(election, now_ms); /* by what the Lease was before */
+	if (election->state == LEADING) {
+		election->epoch = lease->transitions;
+		election->sent_ms = election->asked_ms;
+		if (election->heard >= election->epoch && election->epoch < ELECTION_EPOCH_MAX)
+			election->due_ms = now_ms;
+	}
+	if (election->releasing)
+		election->due_ms = now_ms;
+}
+
+void election_answered(struct election *election, enum election_outcome outcome, const struct election_lease *lease,
+		       int64_t now_ms)
+{
+	int64_t retry_ms = now_ms + election->options.retry_ms;
+	bool wrote = election->asked.verb != ELECTION_READ;
+
+	election->out = false;
+	if (election->state == RELEASED)
+		return;
+	if (election->state == LEADING && !election_leads(election, now_ms))
+		step_down(election, now_ms);
+	switch (outcome) {
+	case ELECTION_ANSWERED:
+		if (wrote)
+			on_written(election, lease, now_ms);
+		observe(election, lease, now_ms);
+		if (!wrote)
+			on_read(election, now_ms);
+		break;
+	case ELECTION_ABSENT:
+		election->present = false;
+		on_read(election, now_ms);
+		break;
+	case ELECTION_CONFLICT:
+		/* one who leads has to know at once why */
+		plan(election, false, ++election->conflicts > CONFLICTS_AT_ONCE ? retry_ms : now_ms);
+		break;
+	case ELECTION_FAILED: plan(election, false, election->releasing ? now_ms + RELEASE_AGAIN_MS : retry_ms); break;
+	}
+}
+
+void election_holder_dead(struct election *election)
+{
+	if (!election->seen || election->dead || ours(election) || election->lease.holder[0] == '\0')
+		return;
+	election->dead = true;
+	if (!election->out && election->state == STANDBY)
+		plan(election, true, election->observed_ms);
+}
+
+void election_heard(struct election *election, uint64_t epoch, int64_t now_ms)
+{
+	if (epoch <= election->heard)
+		return;
+	election->heard = epoch;
+	if (election->state == LEADING && epoch >= election->epoch && !election->out)
+		election->due_ms = now_ms;
+}
+
+void election_release(struct election *election, bool drained, int64_t now_ms)
+{
+	election->releasing = true;
+	election->drained = drained;
+	if (election->state == LEADING)
+		election->due_ms = now_ms;
+}
+
+bool election_released(const struct election *election)
+{
+	return election->state == RELEASED;
+}
+
+uint64_t election_epoch(const struct election *election)
+{
+	return election->epoch;
+}
+
+uint64_t election_term(const struct election *election)
+{
+	return election->term;
+}
+
+bool election_inherits(const struct election *election)
+{
+	return election->inherits;
+}
+
+const struct election_lease *election_seen(const struct election *election)
+{
+	return election->present ? &election->lease : NULL;
+}
