@@ -33,13 +33,19 @@ static bool labelled(const json_t *object)
 	return json_str(json_path(object, "metadata", "labels", NULL), "FC_FRAMEWORK_NAME") != NULL;
 }
 
-struct object *api_find(struct world *world, enum object_kind kind, const char *name)
+struct object *api_find(struct world *world, enum object_kind kind, const char *ns, const char *name)
 {
 	struct object *object = world->objects;
 
-	while (object != NULL && (object->kind != kind || strcmp(object->name, name) != 0))
+	while (object != NULL &&
+	       (object->kind != kind || strcmp(object->name, name) != 0 || strcmp(object->ns, ns) != 0))
 		object = object->next;
 	return object;
+}
+
+struct object *api_framework(struct world *world, int plan)
+{
+	return api_find(world, KIND_FRAMEWORK, plan_ns(plan), plan_name(plan));
 }
 
 static struct object *find_uid(struct world *world, const char *uid)
@@ -148,6 +154,8 @@ static void read_object(struct object *object)
 {
 	snprintf(object->uid, sizeof(object->uid), "%s", meta_text(object->json, "uid"));
 	snprintf(object->name, sizeof(object->name), "%s", meta_text(object->json, "name"));
+	object->plan = plan_find(meta_text(object->json, "namespace"), object->name);
+	object->ns = plan_ns(object->plan);
 	snprintf(object->owner_uid, sizeof(object->owner_uid), "%s", controller_uid(object->json));
 	object->deleting = meta_text(object->json, "deletionTimestamp")[0] != '\0';
 }
@@ -162,7 +170,6 @@ struct object *api_create(struct world *world, enum object_kind kind, json_t *js
 
 	snprintf(uid, sizeof(uid), "%s-%" PRIu64, letters[kind], ++world->uids);
 	json_object_set_new(meta, "uid", json_string(uid));
-	json_object_set_new(meta, "namespace", json_string(SIM_NS));
 	json_object_set_new(meta, "creationTimestamp",
 			    json_string(time_format_rfc3339((world->wall_base_ms + world->now_ms) / 1000, time)));
 	if (kind == KIND_FRAMEWORK)
@@ -347,7 +354,8 @@ static bool orphaned(struct world *world, const struct object *pod)
 	return framework == NULL || (framework->deleting && find_uid(world, pod->owner_uid) == NULL);
 }
 
-static void handle_create(struct world *world, const struct wire *wire, enum object_kind kind, struct answer *out)
+static void handle_create(struct world *world, const struct wire *wire, enum object_kind kind, const char *ns,
+			  struct answer *out)
 {
 	struct error err;
 	json_t *body = json_parse(wire->body, strlen(wire->body), &err);
@@ -365,12 +373,13 @@ static void handle_create(struct world *world, const struct wire *wire, enum obj
 			return;
 		}
 	}
-	if (api_find(world, kind, meta_text(body, "name")) != NULL) {
+	if (api_find(world, kind, ns, meta_text(body, "name")) != NULL) {
 		json_decref(body);
 		api_status(out, 409, "AlreadyExists", "already exists");
 		return;
 	}
 	json_object_set_new(body, "metadata", json_copy(json_object_get(body, "metadata")));
+	json_object_set_new(json_object_get(body, "metadata"), "namespace", json_string(ns));
 	object = api_create(world, kind, body);
 	object->late = wire->failed_late || (kind == KIND_POD && orphaned(world, object));
 	if (kind == KIND_POD && object->late)
@@ -432,62 +441,78 @@ static void handle_status(struct world *world, const struct wire *wire, struct o
 	answer_object(out, 200, wire, object);
 }
 
-/* The last part of the path, and the kind that it is of. */
-static bool parse_path(const char *path, enum object_kind *kind, char name[96], bool *status)
-{
-	static const struct {
-		const char *prefix;
-		enum object_kind kind;
-	} places[] = {
-		{"/apis/frameworkcontroller.microsoft.com/v1/namespaces/" SIM_NS "/frameworks", KIND_FRAMEWORK},
-		{"/api/v1/namespaces/" SIM_NS "/configmaps", KIND_CONFIG_MAP},
-		{"/api/v1/namespaces/" SIM_NS "/pods", KIND_POD},
-	};
-	size_t len;
+/* What a request is for. */
+struct target {
+	enum object_kind kind;
+	bool event; /* not of a kind that is kept */
+	char ns[8];
+	char name[96]; /* "": of all of the kind */
+	bool status;
+};
 
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		len = strlen(places[i].prefix);
-		if (strncmp(path, places[i].prefix, len) != 0)
-			continue;
-		*kind = places[i].kind;
-		path += len;
-		if (*path == '/')
-			path++;
-		len = strcspn(path, "/?");
-		snprintf(name, 96, "%.*s", (int)len, path);
-		*status = strncmp(path + len, "/status", 7) == 0;
-		return true;
+/* Copies up to the next slash, and goes behind it. */
+static void next_part(const char **path, char *out, size_t size)
+{
+	size_t len = strcspn(*path, "/?");
+
+	snprintf(out, size, "%.*s", (int)len, *path);
+	*path += len;
+	if (**path == '/')
+		++*path;
+}
+
+static bool parse_path(const char *path, struct target *out)
+{
+	static const char core[] = "/api/v1/namespaces/";
+	static const char group[] = "/apis/frameworkcontroller.microsoft.com/v1/namespaces/";
+	static const char *const kinds[KIND_COUNT] = {"frameworks", "configmaps", "pods"};
+	bool ours = strncmp(path, group, sizeof(group) - 1) == 0;
+	char kind[16];
+	char rest[16];
+
+	*out = (struct target){0};
+	if (!ours && strncmp(path, core, sizeof(core) - 1) != 0)
+		return false;
+	path += (ours ? sizeof(group) : sizeof(core)) - 1;
+	next_part(&path, out->ns, sizeof(out->ns));
+	next_part(&path, kind, sizeof(kind));
+	next_part(&path, out->name, sizeof(out->name));
+	next_part(&path, rest, sizeof(rest));
+	out->status = strcmp(rest, "status") == 0;
+	out->event = strcmp(kind, "events") == 0;
+	for (int i = 0; i < KIND_COUNT; i++) {
+		if (strcmp(kind, kinds[i]) == 0 && ours == (i == KIND_FRAMEWORK)) {
+			out->kind = (enum object_kind)i;
+			return true;
+		}
 	}
-	return false;
+	return out->event && !ours;
 }
 
 void api_handle(struct world *world, const struct wire *wire, struct answer *out)
 {
-	enum object_kind kind;
+	struct target target;
 	struct object *object;
-	char name[96];
-	bool status;
 
-	if (strncmp(wire->path, "/api/v1/namespaces/" SIM_NS "/events",
-		    strlen("/api/v1/namespaces/" SIM_NS "/events")) == 0) {
+	if (!parse_path(wire->path, &target))
+		violated(world, "a request for %s", wire->path);
+	if (target.event) {
 		api_status(out, 201, "", "");
 		return;
 	}
-	if (!parse_path(wire->path, &kind, name, &status))
-		violated(world, "a request for %s", wire->path);
 	check_request(world, wire);
 	if (strcmp(wire->method, "POST") == 0) {
-		handle_create(world, wire, kind, out);
+		handle_create(world, wire, target.kind, target.ns, out);
 		return;
 	}
-	object = api_find(world, kind, name);
+	object = api_find(world, target.kind, target.ns, target.name);
 	if (object == NULL)
 		api_status(out, 404, "NotFound", "not found");
 	else if (strcmp(wire->method, "GET") == 0)
 		answer_object(out, 200, wire, object);
 	else if (strcmp(wire->method, "DELETE") == 0)
 		handle_delete(world, wire, object, out);
-	else if (strcmp(wire->method, "PUT") == 0 && status)
+	else if (strcmp(wire->method, "PUT") == 0 && target.status)
 		handle_status(world, wire, object, out);
 	else
 		violated(world, "a request %s %s", wire->method, wire->path);

@@ -10,7 +10,7 @@
 #include "common/framework/names.h"
 #include "tests/sim/sim.h"
 
-enum { REQUESTS_MAX = 4000, REQUESTS_IN_SECOND_MAX = 250 };
+enum { REQUESTS_MAX = 4000, REQUESTS_IN_SECOND_MAX = 250, LETTER_MS = 10 /* those of pings come and go */ };
 
 /* ---- statuses as they are stored ---- */
 
@@ -63,14 +63,9 @@ static bool over(int state)
 
 /* ---- G1–G4 ---- */
 
-static const struct framework_plan *plan_of(const struct world *world, const char *framework)
-{
-	return &world->plans[framework[1] - '0'];
-}
-
 static void check_pair(struct world *world, const struct instance *a, const struct instance *b)
 {
-	if (strcmp(a->framework, b->framework) != 0)
+	if (a->plan != b->plan)
 		return;
 	if (strcmp(a->pod_name, b->pod_name) == 0)
 		violated(world, "G1: %s and %s of %s run at the same time", a->pod_uid, b->pod_uid, a->pod_name);
@@ -81,7 +76,7 @@ static void check_pair(struct world *world, const struct instance *a, const stru
 
 static void check_instance(struct world *world, const struct instance *instance)
 {
-	const struct object *framework = api_find(world, KIND_FRAMEWORK, instance->framework);
+	const struct object *framework = api_framework(world, instance->plan);
 	const json_t *status;
 	const json_t *task;
 
@@ -107,7 +102,7 @@ static void check_instance(struct world *world, const struct instance *instance)
 
 static bool counts(const struct world *world, const struct instance *instance)
 {
-	return instance->running && !instance->late && plan_of(world, instance->framework)->strict;
+	return instance->running && !instance->late && world->plans[instance->plan].strict;
 }
 
 void check_step(struct world *world)
@@ -127,27 +122,36 @@ void check_step(struct world *world)
 /* Which Framework a request is about: all names of a Framework's objects begin with its own. */
 static int subject(const struct wire *wire)
 {
-	const char *at = strcmp(wire->method, "POST") == 0 ? strstr(wire->body, "\"name\":\"f") : NULL;
+	static const char name_key[] = "\"name\":\"";
+	const char *ns = strstr(wire->path, "/namespaces/");
+	const char *name;
+	char text[8];
 
-	if (at != NULL)
-		return at[9] - '0';
-	at = strrchr(wire->path, '/');
-	if (at != NULL && strcmp(at, "/status") == 0)
-		for (at--; *at != '/';)
-			at--;
-	return at == NULL ? -1 : at[2] - '0';
+	if (ns == NULL)
+		return -1;
+	snprintf(text, sizeof(text), "%.*s", (int)strcspn(ns + strlen("/namespaces/"), "/"),
+		 ns + strlen("/namespaces/"));
+	if (strcmp(wire->method, "POST") == 0) {
+		name = strstr(wire->body, name_key);
+		return name == NULL ? -1 : plan_find(text, name + strlen(name_key));
+	}
+	name = strrchr(wire->path, '/');
+	if (strcmp(name, "/status") == 0)
+		for (name--; *name != '/';)
+			name--;
+	return plan_find(text, name + 1);
 }
 
 void check_request(struct world *world, const struct wire *wire)
 {
 	int framework = subject(wire);
-	char name[16];
 	uint32_t range;
 
-	if (framework < 0 || framework >= SIM_FRAMEWORKS)
+	if (framework < 0)
 		violated(world, "%s %s is about no Framework", wire->method, wire->path);
 	if (++world->requests_of[framework] > REQUESTS_MAX)
-		violated(world, "more than %d requests about f%d", REQUESTS_MAX, framework);
+		violated(world, "more than %d requests about %s/%s", REQUESTS_MAX, plan_ns(framework),
+			 plan_name(framework));
 	if (world->now_ms / 1000 != world->second) {
 		world->second = world->now_ms / 1000;
 		world->requests_in_second = 0;
@@ -156,8 +160,7 @@ void check_request(struct world *world, const struct wire *wire)
 		violated(world, "more than %d requests in a second", REQUESTS_IN_SECOND_MAX);
 	if (strcmp(wire->method, "GET") == 0 || wire->failed_late)
 		return;
-	snprintf(name, sizeof(name), "f%d", framework);
-	range = range_of_key(SIM_NS, name, SIM_SHARDS);
+	range = range_of_key(plan_ns(framework), plan_name(framework), SIM_SHARDS);
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		const struct member *other = &world->members[i];
 
@@ -267,8 +270,7 @@ void check_status_write(struct world *world, const struct wire *wire, const stru
 
 void check_created(struct world *world, const struct wire *wire, const struct object *object)
 {
-	const char *name = annotation(object->json, "FC_FRAMEWORK_NAME");
-	const struct object *framework = api_find(world, KIND_FRAMEWORK, name);
+	const struct object *framework = api_framework(world, object->plan);
 	const json_t *status;
 	const json_t *task;
 
@@ -289,8 +291,7 @@ void check_created(struct world *world, const struct wire *wire, const struct ob
 
 void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force)
 {
-	const char *name = annotation(object->json, "FC_FRAMEWORK_NAME");
-	const struct object *framework = api_find(world, KIND_FRAMEWORK, name);
+	const struct object *framework = api_framework(world, object->plan);
 	const json_t *status;
 	const json_t *held;
 	const char *uid;
@@ -352,6 +353,11 @@ static bool processes_rest(struct world *world, const char **why)
 	*why = "something is still to be told";
 	if (router_backlog(watcher->router) > 0)
 		return false;
+	*why = "letters are on the way";
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		if (world->members[i].link.connected && (world->members[i].link.down_ms > world->now_ms + LETTER_MS ||
+							 world->members[i].link.up_ms > world->now_ms + LETTER_MS))
+			return false;
 	*why = "a range has no holder";
 	for (uint32_t range = 0; range < SIM_SHARDS; range++)
 		if (holder(world, range) == NULL)
@@ -388,14 +394,14 @@ bool check_rest(struct world *world, const char **why)
 
 static void check_item(struct world *world, const struct object *object)
 {
-	uint32_t range = range_of_key(SIM_NS, object->name, SIM_SHARDS);
+	uint32_t range = range_of_key(object->ns, object->name, SIM_SHARDS);
 	const struct member *member = holder(world, range);
 	const struct framework *framework;
 	const struct item *item;
 	char key[128];
 	char version[24];
 
-	snprintf(key, sizeof(key), SIM_NS "/%s", object->name);
+	snprintf(key, sizeof(key), "%s/%s", object->ns, object->name);
 	HASH_FIND_STR(member->reconciler.items, key, item);
 	if (item == NULL || !item->framework->exists)
 		violated(world, "at rest %s does not know %s", member->process.label, key);
@@ -463,7 +469,6 @@ static void put_outcome(struct buf *out, const char *what, const json_t *status)
 void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS])
 {
 	for (int i = 0; i < SIM_FRAMEWORKS; i++) {
-		char name[16];
 		char what[32];
 		const struct object *object;
 		cleanup_buf struct buf text = {0};
@@ -472,12 +477,11 @@ void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS])
 		const json_t *role;
 		const json_t *task;
 
-		snprintf(name, sizeof(name), "f%d", i);
-		object = api_find(world, KIND_FRAMEWORK, name);
+		object = api_framework(world, i);
 		out[i] = (struct outcome){.there = object != NULL};
 		if (object == NULL || !world->plans[i].tame)
 			continue;
-		put_outcome(&text, name, status_of(object));
+		put_outcome(&text, object->name, status_of(object));
 		json_array_foreach(json_object_get(attempt_of(status_of(object)), "taskRoleStatuses"), r, role) {
 			json_array_foreach(json_object_get(role, "taskStatuses"), t, task) {
 				snprintf(what, sizeof(what), "%s[%zu]", json_str(role, "name"), t);

@@ -107,7 +107,7 @@ void kubelet_pod_created(struct world *world, struct object *pod)
 
 	snprintf(instance->pod_uid, sizeof(instance->pod_uid), "%s", pod->uid);
 	snprintf(instance->pod_name, sizeof(instance->pod_name), "%s", pod->name);
-	snprintf(instance->framework, sizeof(instance->framework), "%s", annotation(pod->json, "FC_FRAMEWORK_NAME"));
+	instance->plan = pod->plan;
 	snprintf(instance->framework_uid, sizeof(instance->framework_uid), "%s",
 		 annotation(pod->json, "FC_FRAMEWORK_UID"));
 	snprintf(instance->role, sizeof(instance->role), "%s", annotation(pod->json, "FC_TASKROLE_NAME"));

@@ -34,8 +34,6 @@ enum {
 	SIM_TICK_MS = 500,
 };
 
-#define SIM_NS "ns"
-
 struct world;
 
 /* ---- world.c ---- */
@@ -75,6 +73,8 @@ enum { VERSION_BASE = 970 }; /* so that versions grow from three digits to four:
 struct object {
 	struct object *next;
 	enum object_kind kind;
+	int plan; /* of the Framework that it belongs to by its name */
+	const char *ns;
 	char name[96];
 	char uid[40];
 	uint64_t version;
@@ -102,7 +102,9 @@ struct answer {
 
 struct wire; /* a request on its way */
 
-struct object *api_find(struct world *world, enum object_kind kind, const char *name);
+struct object *api_find(struct world *world, enum object_kind kind, const char *ns, const char *name);
+/* The Framework of a plan, or NULL. */
+struct object *api_framework(struct world *world, int plan);
 struct object *api_find_uid(struct world *world, enum object_kind kind, const char *uid);
 /* Carries out a request that has arrived. */
 void api_handle(struct world *world, const struct wire *wire, struct answer *out);
@@ -130,7 +132,7 @@ struct instance {
 	struct instance *next;
 	char pod_uid[40];
 	char pod_name[96];
-	char framework[64];
+	int plan; /* of its Framework */
 	char framework_uid[40];
 	char role[64];
 	char task_uid[40];
@@ -292,6 +294,11 @@ struct framework_plan {
 	struct role_plan roles[SIM_ROLES];
 };
 
+/* Frameworks of one name live in two namespaces. */
+const char *plan_ns(int plan);
+const char *plan_name(int plan);
+/* The plan of a Framework or of anything whose name begins with its name; -1: of none. */
+int plan_find(const char *ns, const char *name);
 void workload_make(struct world *world);
 void workload_close(struct world *world);
 void workload_free(struct world *world);

@@ -44,9 +44,27 @@ static bool maybe(struct world *world, int percent)
 	return draw(world, 0, 99) < percent;
 }
 
-static void framework_name(int framework, char out[16])
+enum { NAMESPACES = 2 };
+
+const char *plan_ns(int plan)
 {
-	snprintf(out, 16, "f%d", framework);
+	static const char *const names[NAMESPACES] = {"na", "nb"};
+
+	return names[plan % NAMESPACES];
+}
+
+const char *plan_name(int plan)
+{
+	static const char *const names[SIM_FRAMEWORKS / NAMESPACES] = {"f0", "f1"};
+
+	return names[plan / NAMESPACES];
+}
+
+int plan_find(const char *ns, const char *name)
+{
+	int plan = name[0] != 'f' || ns[0] != 'n' || ns[1] == '\0' ? -1 : (name[1] - '0') * NAMESPACES + ns[1] - 'a';
+
+	return plan >= 0 && plan < SIM_FRAMEWORKS && strcmp(ns, plan_ns(plan)) == 0 ? plan : -1;
 }
 
 /* ---- how much of it ---- */
@@ -81,10 +99,10 @@ static uint64_t mix(uint64_t value)
 
 int workload_run(const struct world *world, const struct instance *instance, int64_t *duration_ms)
 {
-	const struct role_plan *role = &world->plans[instance->framework[1] - '0'].roles[instance->role[1] - '0'];
+	const struct role_plan *role = &world->plans[instance->plan].roles[instance->role[1] - '0'];
 	uint64_t hash = mix(world->seed);
 
-	hash = mix(hash ^ (uint64_t)(instance->framework[1] * 256 + instance->role[1]));
+	hash = mix(hash ^ (uint64_t)(instance->plan * 256 + instance->role[1]));
 	hash = mix(hash ^ (uint64_t)(instance->index * 1000 + instance->task_attempt));
 	hash = mix(hash ^ (uint64_t)instance->framework_attempt);
 	*duration_ms = role->pace == RUNS_FOR_EVER ? INT64_MAX : (int64_t)(hash % (uint64_t)world->size->run_max_ms);
@@ -119,20 +137,19 @@ static void change_spec(struct world *world, struct object *object, json_t *spec
 }
 
 /* The n-th object of the kind that carries the Framework's name, or NULL. */
-static struct object *nth(struct world *world, enum object_kind kind, const char *framework, int n)
+static struct object *nth(struct world *world, enum object_kind kind, int plan, int n)
 {
 	struct object *object;
 	int count = 0;
 
 	for (object = world->objects; object != NULL; object = object->next)
-		if (object->kind == kind && strcmp(annotation(object->json, "FC_FRAMEWORK_NAME"), framework) == 0)
+		if (object->kind == kind && object->plan == plan)
 			count++;
 	if (count == 0)
 		return NULL;
 	n %= count;
 	for (object = world->objects; object != NULL; object = object->next)
-		if (object->kind == kind && strcmp(annotation(object->json, "FC_FRAMEWORK_NAME"), framework) == 0 &&
-		    n-- == 0)
+		if (object->kind == kind && object->plan == plan && n-- == 0)
 			break;
 	return object;
 }
@@ -177,13 +194,13 @@ static void strip_label(struct world *world, struct object *object)
 	api_replace(world, object, changed);
 }
 
-static void trouble_dependents(struct world *world, const struct action *action, const char *name)
+static void trouble_dependents(struct world *world, const struct action *action)
 {
 	enum object_kind kind = action->deed == DEED_DELETE_CONFIG_MAP ||
 						(action->deed == DEED_STRIP_LABEL && action->number == 0)
 					? KIND_CONFIG_MAP
 					: KIND_POD;
-	struct object *object = nth(world, kind, name, action->number);
+	struct object *object = nth(world, kind, action->framework, action->number);
 
 	if (object == NULL)
 		return;
@@ -203,19 +220,17 @@ static void trouble_dependents(struct world *world, const struct action *action,
 static void act(struct world *world, void *arg)
 {
 	struct action *action = arg;
-	struct object *object;
-	char name[16];
+	struct object *object = api_framework(world, action->framework);
 
-	framework_name(action->framework, name);
-	object = api_find(world, KIND_FRAMEWORK, name);
 	if (action->deed == DEED_CREATE) {
 		if (object == NULL)
 			api_create(world, KIND_FRAMEWORK,
-				   json_pack("{s:s,s:s,s:{s:s},s:O}", "apiVersion",
+				   json_pack("{s:s,s:s,s:{s:s,s:s},s:O}", "apiVersion",
 					     "frameworkcontroller.microsoft.com/v1", "kind", "Framework", "metadata",
-					     "name", name, "spec", action->spec));
+					     "name", plan_name(action->framework), "namespace",
+					     plan_ns(action->framework), "spec", action->spec));
 	} else if (action->deed >= DEED_DELETE_POD) {
-		trouble_dependents(world, action, name);
+		trouble_dependents(world, action);
 	} else if (object != NULL) {
 		trace(world, "user: deed %d on %s", (int)action->deed, object->uid);
 		switch (action->deed) {
@@ -360,14 +375,11 @@ void workload_make(struct world *world)
 /* Whatever might go on for ever is stopped or deleted. */
 void workload_close(struct world *world)
 {
-	char name[16];
-
 	for (int i = 0; i < world->framework_count; i++) {
 		const struct object *object;
 		const char *type;
 
-		framework_name(i, name);
-		object = api_find(world, KIND_FRAMEWORK, name);
+		object = api_framework(world, i);
 		if (object == NULL || world->plans[i].tame)
 			continue;
 		type = json_str(json_object_get(object->json, "spec"), "executionType");
