@@ -123,9 +123,9 @@ char *buf_steal(struct buf *buf)
 	return data;
 }
 
-/* Length of the valid UTF-8 sequence at text (RFC 3629), or 0. */
-static size_t utf8_sequence(const unsigned char *text, size_t len)
+size_t utf8_sequence(const char *bytes, size_t len)
 {
+	const unsigned char *text = (const unsigned char *)bytes;
 	size_t need;
 	unsigned char low = 0x80;
 	unsigned char high = 0xBF;
@@ -185,7 +185,7 @@ void buf_json_string_n(struct buf *buf, const char *text, size_t len)
 			i++;
 			continue;
 		}
-		if (in[i] >= 0x80 && (run = utf8_sequence(in + i, len - i)) > 0) {
+		if (in[i] >= 0x80 && (run = utf8_sequence(text + i, len - i)) > 0) {
 			i += run;
 			continue;
 		}

@@ -37,6 +37,9 @@ void buf_json_key(struct buf *buf, const char *name);
 /* Appends a comma unless the last byte opens an object or an array: call before each array element. */
 void buf_json_next(struct buf *buf);
 
+/* Length of the valid UTF-8 sequence at text (RFC 3629), or 0; len > 0. */
+size_t utf8_sequence(const char *text, size_t len);
+
 void buf_cleanup(struct buf *buf);
 #define cleanup_buf __attribute__((cleanup(buf_cleanup)))
 

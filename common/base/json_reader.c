@@ -1,0 +1,506 @@
+/* Reading JSON without a tree; see json_reader.h. */
+#include "common/base/json_reader.h"
+
+#include <string.h>
+
+enum { WORD = sizeof(uint64_t) };
+#define EACH_BYTE(value) ((uint64_t)(value)*0x0101010101010101ULL)
+
+static void wrong(struct json_reader *reader, const char *expected)
+{
+	if (reader->expected == NULL)
+		reader->expected = expected;
+}
+
+void json_reader_init(struct json_reader *reader, const char *text, size_t len)
+{
+	*reader = (struct json_reader){.start = text, .at = text, .end = text + len};
+}
+
+static void skip_blanks(struct json_reader *reader)
+{
+	while (reader->at < reader->end &&
+	       (*reader->at == ' ' || *reader->at == '\n' || *reader->at == '\t' || *reader->at == '\r'))
+		reader->at++;
+}
+
+/* The first byte of what comes next; NUL at the end and after a mistake. */
+static char next(struct json_reader *reader)
+{
+	if (reader->expected != NULL)
+		return '\0';
+	skip_blanks(reader);
+	return reader->at < reader->end ? *reader->at : '\0';
+}
+
+int json_reader_finish(const struct json_reader *reader, struct error *err)
+{
+	struct json_reader rest = *reader;
+
+	if (rest.expected == NULL) {
+		skip_blanks(&rest);
+		if (rest.depth > 0)
+			rest.expected = "the end of an object or array";
+		else if (rest.at < rest.end)
+			rest.expected = "nothing more";
+		else
+			return 0;
+	}
+	if (rest.at >= rest.end)
+		return error_set(err, "invalid JSON: byte %zu: found its end, expected %s",
+				 (size_t)(rest.at - rest.start), rest.expected);
+	return error_set(err, "invalid JSON: byte %zu: found 0x%02x, expected %s", (size_t)(rest.at - rest.start),
+			 (unsigned char)*rest.at, rest.expected);
+}
+
+/* ---- strings ---- */
+
+/* Skips bytes that mean nothing to the reader, eight at a time: no quote, no backslash, no control character, no byte
+ * beyond ASCII. */
+static const char *skip_plain(const char *at, const char *end)
+{
+	while (end - at >= WORD) {
+		uint64_t word;
+		uint64_t quote;
+		uint64_t backslash;
+
+		memcpy(&word, at, WORD);
+		quote = word ^ EACH_BYTE('"');
+		backslash = word ^ EACH_BYTE('\\');
+		if ((((word - EACH_BYTE(0x20)) | (quote - EACH_BYTE(1)) | (backslash - EACH_BYTE(1)) | word) &
+		     EACH_BYTE(0x80)) != 0)
+			break;
+		at += WORD;
+	}
+	while (at < end && (signed char)*at >= 0x20 && *at != '"' && *at != '\\')
+		at++;
+	return at;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The four digits of \uXXXX at text, or -1. */
+static int32_t hex_four(const char *text, const char *end)
+{
+	int32_t value = 0;
+
+	if (end - text < 4)
+		return -1;
+	for (int i = 0; i < 4; i++) {
+		int digit = hex_digit(text[i]);
+
+		if (digit < 0)
+			return -1;
+		value = value * 16 + digit;
+	}
+	return value;
+}
+
+static bool is_high_surrogate(int32_t unit)
+{
+	return unit >= 0xD800 && unit <= 0xDBFF;
+}
+
+static bool is_low_surrogate(int32_t unit)
+{
+	return unit >= 0xDC00 && unit <= 0xDFFF;
+}
+
+/* How long the escape at text (a backslash) is, or 0 when it is none. */
+static size_t escape_length(const char *text, const char *end)
+{
+	int32_t unit;
+
+	if (end - text < 2)
+		return 0;
+	if (text[1] != 'u')
+		return text[1] != '\0' && strchr("\"\\/bfnrt", text[1]) != NULL ? 2 : 0;
+	unit = hex_four(text + 2, end);
+	if (unit < 0 || is_low_surrogate(unit))
+		return 0;
+	if (!is_high_surrogate(unit))
+		return 6;
+	if (end - text < 12 || text[6] != '\\' || text[7] != 'u' || !is_low_surrogate(hex_four(text + 8, end)))
+		return 0;
+	return 12;
+}
+
+/* The string that begins at the quote under `at`. */
+static struct json_span take_string(struct json_reader *reader)
+{
+	const char *at = reader->at + 1;
+	struct json_span span = {.at = at};
+	const char *expected = "the rest of a string";
+
+	for (;;) {
+		size_t len = 0;
+
+		at = skip_plain(at, reader->end);
+		if (at == reader->end)
+			break;
+		if (*at == '"') {
+			span.len = (size_t)(at - span.at);
+			reader->at = at + 1;
+			return span;
+		}
+		if (*at == '\\') {
+			span.escaped = true;
+			len = escape_length(at, reader->end);
+			expected = "an escape";
+		} else if ((unsigned char)*at >= 0x80) {
+			len = utf8_sequence(at, (size_t)(reader->end - at));
+			expected = "UTF-8";
+		} else {
+			expected = "no control character in a string";
+		}
+		if (len == 0)
+			break;
+		at += len;
+		expected = "the rest of a string";
+	}
+	reader->at = at;
+	wrong(reader, expected);
+	return (struct json_span){0};
+}
+
+static char *put_utf8(char *out, int32_t point)
+{
+	if (point < 0x80) {
+		*out++ = (char)point;
+	} else if (point < 0x800) {
+		*out++ = (char)(0xC0 | point >> 6);
+		*out++ = (char)(0x80 | (point & 0x3F));
+	} else if (point < 0x10000) {
+		*out++ = (char)(0xE0 | point >> 12);
+		*out++ = (char)(0x80 | (point >> 6 & 0x3F));
+		*out++ = (char)(0x80 | (point & 0x3F));
+	} else {
+		*out++ = (char)(0xF0 | point >> 18);
+		*out++ = (char)(0x80 | (point >> 12 & 0x3F));
+		*out++ = (char)(0x80 | (point >> 6 & 0x3F));
+		*out++ = (char)(0x80 | (point & 0x3F));
+	}
+	return out;
+}
+
+static char unescaped(char c)
+{
+	switch (c) {
+	case 'b': return '\b';
+	case 'f': return '\f';
+	case 'n': return '\n';
+	case 'r': return '\r';
+	case 't': return '\t';
+	default: return c;
+	}
+}
+
+size_t json_span_decode(const struct json_span *span, char *out)
+{
+	const char *at = span->at;
+	const char *end = span->at + span->len;
+	char *to = out;
+
+	while (at < end) {
+		const char *escape = span->escaped ? memchr(at, '\\', (size_t)(end - at)) : NULL;
+		size_t plain = (size_t)((escape == NULL ? end : escape) - at);
+		int32_t point;
+
+		memcpy(to, at, plain);
+		to += plain;
+		if (escape == NULL)
+			break;
+		at = escape + 2;
+		if (escape[1] != 'u') {
+			*to++ = unescaped(escape[1]);
+			continue;
+		}
+		point = hex_four(at, end);
+		at += 4;
+		if (is_high_surrogate(point)) {
+			point = 0x10000 + ((point - 0xD800) << 10) + (hex_four(at + 2, end) - 0xDC00);
+			at += 6;
+		}
+		to = put_utf8(to, point);
+	}
+	*to = '\0';
+	return (size_t)(to - out);
+}
+
+/* ---- numbers and words ---- */
+
+static bool take_digits(struct json_reader *reader)
+{
+	const char *from = reader->at;
+
+	while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9')
+		reader->at++;
+	return reader->at > from;
+}
+
+/* RFC 8259 §6. *integer: neither fraction nor exponent. */
+static void take_number(struct json_reader *reader, bool *integer)
+{
+	const char *digits;
+
+	*integer = true;
+	if (*reader->at == '-')
+		reader->at++;
+	digits = reader->at;
+	if (!take_digits(reader) || (*digits == '0' && reader->at - digits > 1)) {
+		wrong(reader, "a number");
+		return;
+	}
+	if (reader->at < reader->end && *reader->at == '.') {
+		*integer = false;
+		reader->at++;
+		if (!take_digits(reader)) {
+			wrong(reader, "a number");
+			return;
+		}
+	}
+	if (reader->at < reader->end && (*reader->at == 'e' || *reader->at == 'E')) {
+		*integer = false;
+		reader->at++;
+		if (reader->at < reader->end && (*reader->at == '+' || *reader->at == '-'))
+			reader->at++;
+		if (!take_digits(reader))
+			wrong(reader, "a number");
+	}
+}
+
+static void take_word(struct json_reader *reader, const char *word)
+{
+	size_t len = strlen(word);
+
+	if ((size_t)(reader->end - reader->at) < len || memcmp(reader->at, word, len) != 0) {
+		wrong(reader, "a value");
+		return;
+	}
+	reader->at += len;
+}
+
+/* A value that is neither object nor array. */
+static void take_scalar(struct json_reader *reader)
+{
+	bool integer;
+
+	switch (*reader->at) {
+	case '"': take_string(reader); break;
+	case 't': take_word(reader, "true"); break;
+	case 'f': take_word(reader, "false"); break;
+	case 'n': take_word(reader, "null"); break;
+	default:
+		if (*reader->at == '-' || (*reader->at >= '0' && *reader->at <= '9'))
+			take_number(reader, &integer);
+		else
+			wrong(reader, "a value");
+	}
+}
+
+/* ---- structure ---- */
+
+static bool enter(struct json_reader *reader, char open)
+{
+	if (next(reader) != open) {
+		json_reader_skip(reader);
+		return false;
+	}
+	if (reader->depth == JSON_READER_DEPTH) {
+		wrong(reader, "fewer levels");
+		return false;
+	}
+	reader->at++;
+	reader->depth++;
+	reader->first = true;
+	return true;
+}
+
+/* Whether another member or item comes; else the end is passed. */
+static bool go_on(struct json_reader *reader, char close)
+{
+	char c = next(reader);
+	bool first = reader->first;
+
+	reader->first = false;
+	if (reader->expected != NULL)
+		return false;
+	if (c == close) {
+		reader->at++;
+		reader->depth--;
+		return false;
+	}
+	if (first)
+		return true;
+	if (c != ',') {
+		wrong(reader, close == '}' ? "',' or '}'" : "',' or ']'");
+		return false;
+	}
+	reader->at++;
+	return true;
+}
+
+static bool take_name(struct json_reader *reader, struct json_span *name)
+{
+	if (next(reader) != '"') {
+		wrong(reader, "a name");
+		return false;
+	}
+	*name = take_string(reader);
+	if (next(reader) != ':') {
+		wrong(reader, "':'");
+		return false;
+	}
+	reader->at++;
+	return true;
+}
+
+bool json_reader_object(struct json_reader *reader)
+{
+	return enter(reader, '{');
+}
+
+bool json_reader_member(struct json_reader *reader, struct json_span *name)
+{
+	return go_on(reader, '}') && take_name(reader, name);
+}
+
+bool json_reader_array(struct json_reader *reader)
+{
+	return enter(reader, '[');
+}
+
+bool json_reader_item(struct json_reader *reader)
+{
+	return go_on(reader, ']');
+}
+
+/* Passes the object or array under `at`, whatever is in it. Which of its levels are objects is kept in bits. */
+static void take_nested(struct json_reader *reader)
+{
+	uint64_t objects[JSON_READER_DEPTH / 64 + 1] = {0};
+	size_t base = reader->depth;
+
+	do {
+		size_t level = reader->depth - base;
+		bool in_object = level > 0 && (objects[(level - 1) / 64] >> ((level - 1) % 64) & 1) != 0;
+		struct json_span name;
+		char c;
+
+		if (level > 0 && (in_object ? !json_reader_member(reader, &name) : !json_reader_item(reader)))
+			continue;
+		c = next(reader);
+		if (c == '{' || c == '[') {
+			uint64_t bit = (uint64_t)1 << (level % 64);
+
+			if (!enter(reader, c))
+				return;
+			objects[level / 64] = c == '{' ? objects[level / 64] | bit : objects[level / 64] & ~bit;
+		} else if (c != '\0') {
+			take_scalar(reader);
+		} else {
+			wrong(reader, "a value");
+		}
+	} while (reader->depth > base && reader->expected == NULL);
+}
+
+struct json_span json_reader_skip(struct json_reader *reader)
+{
+	char c = next(reader);
+	struct json_span span = {.at = reader->at};
+
+	if (c == '{' || c == '[')
+		take_nested(reader);
+	else if (c != '\0')
+		take_scalar(reader);
+	else
+		wrong(reader, "a value");
+	if (reader->expected != NULL)
+		return (struct json_span){0};
+	span.len = (size_t)(reader->at - span.at);
+	return span;
+}
+
+/* ---- values ---- */
+
+struct json_span json_reader_string(struct json_reader *reader)
+{
+	if (next(reader) == '"')
+		return take_string(reader);
+	json_reader_skip(reader);
+	return (struct json_span){0};
+}
+
+/* 0, or -1 when the digits mean more than 64 bits hold. */
+static int read_int(const char *at, const char *end, int64_t *out)
+{
+	bool negative = *at == '-';
+	int64_t value = 0;
+
+	for (at += negative; at < end; at++)
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, negative ? '0' - *at : *at - '0', &value))
+			return -1;
+	*out = value;
+	return 0;
+}
+
+int64_t json_reader_int(struct json_reader *reader, int64_t fallback)
+{
+	char c = next(reader);
+	const char *from = reader->at;
+	bool integer;
+	int64_t value;
+
+	if (c != '-' && (c < '0' || c > '9')) {
+		json_reader_skip(reader);
+		return fallback;
+	}
+	take_number(reader, &integer);
+	if (!integer || reader->expected != NULL || read_int(from, reader->at, &value) < 0)
+		return fallback;
+	return value;
+}
+
+bool json_reader_bool(struct json_reader *reader, bool fallback)
+{
+	struct json_span span = json_reader_skip(reader);
+
+	if (json_span_is(&span, "true"))
+		return true;
+	return json_span_is(&span, "false") ? false : fallback;
+}
+
+bool json_span_is(const struct json_span *span, const char *text)
+{
+	return span->at != NULL && strlen(text) == span->len && memcmp(span->at, text, span->len) == 0;
+}
+
+void buf_json_compact(struct buf *out, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	buf_reserve(out, len);
+	while (text < end) {
+		const char *from = text;
+
+		if (*text == '"') {
+			for (text++; text < end && *text != '"'; text++)
+				if (*text == '\\')
+					text++;
+			text = text < end ? text + 1 : end;
+		} else if (*text == ' ' || *text == '\n' || *text == '\t' || *text == '\r') {
+			text++;
+			continue;
+		} else {
+			text++;
+		}
+		buf_append(out, from, (size_t)(text - from));
+	}
+}
