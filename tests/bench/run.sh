@@ -25,6 +25,14 @@ root=$(cd "$here/../.." >/dev/null && pwd)
 . "$here/../e2e/lib/cluster.sh"
 for file in "$here"/lib/*.sh "$here"/rows/*.sh; do . "$file"; done
 
+# A row is a process of this script, so that the first command that fails ends it: `run.sh --row NAME`, by run_row.
+if [[ ${1:-} == --row ]]; then
+    row=$2
+    cd "$RUN"
+    "row_$row"
+    exit
+fi
+
 list_rows() { # pattern...
     local name pattern
     (($#)) || set -- '*'
@@ -54,6 +62,7 @@ while (($#)); do
     esac
     shift
 done
+export CLUSTER BUILD BENCH RUN ask_frameworks ask_tasks ask_workers ask_qps ask_minutes
 
 finish() {
     local status=$?

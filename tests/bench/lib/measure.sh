@@ -21,7 +21,7 @@ bench() { # subcommand [options...]
 sampler_start() {
     local name arguments=() file=cluster/pids
     for name in $(ours); do arguments+=(--process "$name=$(pid_of "$name")"); done
-    arguments+=(--other "kubelet=$(pid_of kubelet)")
+    [[ -z $(pid_of kubelet) ]] || arguments+=(--other "kubelet=$(pid_of kubelet)")
     for name in fc-testapi etcd kube-apiserver kube-controller-manager; do
         [[ -z $(pid_of "$name" $file) ]] || arguments+=(--other "$name=$(pid_of "$name" $file)")
     done

@@ -13,18 +13,13 @@ only_on() { # cluster
     [[ $CLUSTER == "$1" ]] || exit "$NOT_HERE"
 }
 
-# In a process of its own, so that what one row sets is not the next one's. Its figures come as lines of JSON.
+# Its figures come as lines of JSON.
 run_row() { # name
     local status=0
     RUN=$BENCH/$CLUSTER-$1
     mkdir -p "$RUN/out"
-    (
-        set -e
-        cd "$RUN"
-        : >pids
-        row=$1
-        "row_$1"
-    ) >"$RUN/row.log" 2>&1 || status=$?
+    : >"$RUN/pids"
+    bash "$here/run.sh" --row "$1" >"$RUN/row.log" 2>&1 </dev/null || status=$?
     end_row
     if ((status == NOT_HERE)); then return 0; fi
     if ((status != 0)); then
@@ -83,7 +78,7 @@ start_controller() {
 }
 
 http_of() { # process
-    sed -nE 's/.*listening on (http:[^ ]+)$/\1/p' "$1.log"
+    sed -nE "s,.*listening on (http://)?([0-9.]+:[0-9]+).*,http://\2,p" "$1.log"
 }
 
 is_ready() { # process

@@ -69,6 +69,8 @@ int64_t bench_pump(struct bench_api *api, const struct bench_pump *pump);
 
 /* Appends the index-th Framework. */
 void bench_framework(struct buf *out, const struct bench_options *options, size_t index);
+/* Appends a status in which all Tasks have an IP, or all but the last one of the last role. */
+void bench_status(struct buf *out, const struct bench_options *options, bool complete);
 /* Sorts; the value below which so many hundredths of them lie (0 of none). */
 int64_t bench_percentile(int64_t *values, size_t count, double hundredths);
 

@@ -19,6 +19,40 @@ void bench_framework(struct buf *out, const struct bench_options *options, size_
 		 "}},\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}]}}");
 }
 
+static void put_task(struct buf *out, int64_t index, bool ready)
+{
+	buf_printf(out,
+		   "%s{\"index\":%" PRId64 ",\"instanceUID\":\"3c1e8a44-6e0f-4c6b-9b51-0e1d8f6a%04x\",\"startTime\":"
+		   "\"2026-01-01T00:00:00Z\",\"completionTime\":null,\"state\":\"%s\",\"transitionTime\":"
+		   "\"2026-01-01T00:00:00Z\",\"deletionPending\":false,\"retryPolicyStatus\":{\"totalRetriedCount\":0,"
+		   "\"accountableRetriedCount\":0,\"retryDelaySec\":null},\"attemptStatus\":{\"id\":0,\"startTime\":"
+		   "\"2026-01-01T00:00:00Z\",\"runTime\":null,\"completionTime\":null,\"instanceUID\":"
+		   "\"0_5d9a4b1f-57f6-4c0b-8f43-7a2e90c1%04x\",\"podName\":\"pod-a-%" PRId64 "\",\"podUID\":"
+		   "\"5d9a4b1f-57f6-4c0b-8f43-7a2e90c1%04x\",\"podNodeName\":\"node-0\",\"podIP\":",
+		   index > 0 ? "," : "", index, (unsigned)index & 0xffff, ready ? "AttemptRunning" : "AttemptPreparing",
+		   (unsigned)index & 0xffff, index, (unsigned)index & 0xffff);
+	if (ready)
+		buf_printf(out, "\"10.1.%d.%d\"", (int)(index / 250 % 250), (int)(index % 250 + 1));
+	else
+		buf_puts(out, "null");
+	buf_puts(out, ",\"podHostIP\":\"172.16.0.1\",\"completionStatus\":null}}");
+}
+
+void bench_status(struct buf *out, const struct bench_options *options, bool complete)
+{
+	buf_puts(out,
+		 "{\"startTime\":\"2026-01-01T00:00:00Z\",\"completionTime\":null,\"state\":\"AttemptRunning\","
+		 "\"transitionTime\":\"2026-01-01T00:00:00Z\",\"retryPolicyStatus\":{\"totalRetriedCount\":0,"
+		 "\"accountableRetriedCount\":0,\"retryDelaySec\":null},\"attemptStatus\":{\"id\":0,\"startTime\":"
+		 "\"2026-01-01T00:00:00Z\",\"runTime\":null,\"completionTime\":null,\"instanceUID\":"
+		 "\"0_77b5f3a0-8d0e-4a07-8f6c-e9cd1a4c9a01\",\"configMapName\":\"f-attempt\",\"configMapUID\":"
+		 "\"77b5f3a0-8d0e-4a07-8f6c-e9cd1a4c9a01\",\"completionStatus\":null,\"taskRoleStatuses\":[{\"name\":"
+		 "\"a\",\"podGracefulDeletionTimeoutSec\":null,\"taskStatuses\":[");
+	for (int64_t i = 0; i < options->tasks; i++)
+		put_task(out, i, complete || i + 1 < options->tasks);
+	buf_puts(out, "]}]}}");
+}
+
 static int compare(const void *a, const void *b)
 {
 	int64_t left = *(const int64_t *)a;

@@ -19,6 +19,9 @@ static const char usage[] =
 	"TEXT,\n"
 	"             --latency: from a Pod that runs to a status that says so\n"
 	"  calibrate  what the API server does for plain clients: --count of each kind of request\n"
+	"  barrier    completes gangs of --frameworks N, --tasks N, for whom --waiters N each wait at the fc-barrier "
+	"at\n"
+	"             --address 127.0.0.1:PORT; BENCH_TOKEN: what they show it\n"
 	"  sample     CPU time and peak memory of each --process NAME=PID, CPU time of each --other, until SIGTERM\n"
 	"\n"
 	"  --kubeconfig FILE --namespace NAME (bench) --clients N (8) --at-once N (64) --seconds N (600)\n";
@@ -112,6 +115,7 @@ int main(int argc, char **argv)
 	} commands[] = {
 		{"load", bench_load},
 		{"sample", bench_sample},
+		{"barrier", bench_barrier},
 	};
 	struct bench_options options = {
 		.ns = "bench",
