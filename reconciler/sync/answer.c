@@ -45,6 +45,9 @@ static void observe(struct framework *framework, const struct call *call, const 
 		return;
 	if (!insert && slot->meta == NULL)
 		return;
+	/* Nobody waits for what lacks our label any more, and no event will tell of its going. */
+	if (lost && !framework->exists)
+		return;
 	if (is_about_config_map(call->kind)) {
 		struct config_map *config_map = config_map_parse(object, &err);
 

@@ -362,6 +362,13 @@ static bool processes_rest(struct world *world, const char **why)
 	for (uint32_t range = 0; range < SIM_SHARDS; range++)
 		if (holder(world, range) == NULL)
 			return false;
+	*why = "a status is not written";
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		for (const struct item *item = world->members[i].process.alive ? world->members[i].reconciler.items
+									       : NULL;
+		     item != NULL; item = item->hh.next)
+			if (item->framework->version != item->framework->written)
+				return false;
 	*why = "a reconciler stands still";
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive && world->members[i].process.paused_until_ms > world->now_ms)
@@ -410,8 +417,6 @@ static void check_item(struct world *world, const struct object *object)
 	if (strcmp(framework->uid, object->uid) != 0 || strcmp(framework->resource_version, version) != 0)
 		violated(world, "at rest %s knows %s as %s at %s, the server has %s at %s", member->process.label, key,
 			 framework->uid, framework->resource_version, object->uid, version);
-	if (framework->version != framework->written)
-		violated(world, "at rest the status of %s is not written", key);
 	if (framework->config_map.meta != NULL)
 		violated(world, "at rest %s sees a ConfigMap of %s", member->process.label, key);
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)

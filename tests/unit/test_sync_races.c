@@ -139,12 +139,35 @@ static void test_lost_is_forgotten(void **state)
 	world_end(&w);
 }
 
+/* … and the answer to a GET that was on its way when the Framework went brings it not back. (The key was kept for
+ * ever.)
+ */
+static void test_lost_is_not_found_again(void **state)
+{
+	struct world w;
+	struct call get = {.kind = CALL_GET_POD, .name = (char *)"f-a-0"};
+	struct call_answer answer = {
+		.http_status = 200, .sent = true, .reason = "", .message = "", .body = "", .retry_after_ms = -1};
+
+	(void)state;
+	begin_creating(&w, 1);
+	world_settle(&w);
+	framework_observe_absent(w.framework);
+	world_pod_unlabel(&w, "f-a-0");
+	assert_null(slot_find(w.framework, "f-a-0")->meta);
+	slot_find(w.framework, "f-a-0")->call = CALL_GET_POD;
+	answer.object = world_pod(&w, "f-a-0");
+	framework_answer(w.framework, &get, &answer, &w.time, &w.random);
+	assert_null(slot_find(w.framework, "f-a-0")->meta);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_former_owner_wrote),         cmocka_unit_test(test_status_ahead_of_view),
 		cmocka_unit_test(test_create_outlives_config_map), cmocka_unit_test(test_answer_after_absence),
-		cmocka_unit_test(test_lost_is_forgotten),
+		cmocka_unit_test(test_lost_is_forgotten),          cmocka_unit_test(test_lost_is_not_found_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
