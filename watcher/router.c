@@ -59,27 +59,37 @@ static void remove_others_of(struct router *router, const struct connection *kee
 	}
 }
 
-/* A member that was granted ranges by a leader of our epoch or a later one: ours must be newer still. */
-static void raise_epoch(struct router *router, uint64_t heard)
+void router_set_epoch(struct router *router, uint64_t epoch)
 {
 	struct connection *peer;
 	struct connection *next;
 
-	if (heard < router->epoch)
+	if (epoch <= router->epoch)
 		return;
-	router->epoch = heard + 1;
-	log_info("a peer knows epoch %llu: this leader's is %llu now", (unsigned long long)heard,
-		 (unsigned long long)router->epoch);
+	router->epoch = epoch;
+	log_info("this leader's epoch is %llu now", (unsigned long long)epoch);
 	HASH_ITER(hh, router->peers, peer, next)
 		peer->told_version = 0; /* assignments name the epoch */
+}
+
+/* A peer that was told things by a leader of our epoch or a later one heeds only what is newer still. Whether it can be
+ * talked to now. */
+static bool epoch_suffices(struct router *router, const struct bus_hello *hello)
+{
+	if (strcmp(hello->nonce, router->options.nonce) == 0 || hello->held_epoch < router->epoch)
+		return true;
+	log_info("%s knows epoch %llu", hello->name, (unsigned long long)hello->held_epoch);
+	if (router->options.heard_epoch == NULL)
+		router_set_epoch(router, hello->held_epoch + 1);
+	else
+		router->options.heard_epoch(router->options.heard_epoch_arg, hello->held_epoch);
+	return hello->held_epoch < router->epoch;
 }
 
 static enum shard_answer join(struct router *router, const struct bus_hello *hello, struct shard_member **member)
 {
 	bool ours = strcmp(hello->nonce, router->options.nonce) == 0;
 
-	if (!ours)
-		raise_epoch(router, hello->held_epoch);
 	return shard_table_hello(router->shards, hello->name, hello->uuid, ours ? NULL : &hello->held,
 				 router_now(router), member);
 }
@@ -89,6 +99,10 @@ static bool admit(struct router *router, const unsigned char *id, size_t id_len,
 		  const struct bus_hello *hello, struct shard_member **member)
 {
 	*member = NULL;
+	if (!epoch_suffices(router, hello)) {
+		router_refuse(router, id, id_len, head->session, false, "the leader's epoch is about to be raised");
+		return false;
+	}
 	if (hello->role != BUS_ROLE_RECONCILER)
 		return true;
 	if (router->options.accept != NULL && !router->options.accept(router->options.accept_arg, hello->name)) {

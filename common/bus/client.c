@@ -1,4 +1,4 @@
-/* A peer on a socket and a loop; see client.h. */
+/* A peer on a loop, with a socket for each watcher; see client.h. */
 #include "common/bus/client.h"
 
 #include <ev.h>
@@ -9,18 +9,25 @@
 #include "common/base/mem.h"
 #include "common/base/random.h"
 
-struct bus_client {
-	struct ev_loop *loop;
+struct link {
+	struct bus_client *client;
 	struct bus_socket *socket;
-	struct peer *peer;
-	ev_timer timer;
 };
 
-static int port_send(void *arg, const struct bus_head *head, const void *body, size_t body_len)
+struct bus_client {
+	struct ev_loop *loop;
+	struct peer *peer;
+	ev_timer timer;
+	struct bus_counters counters; /* sums; filled when asked for */
+	unsigned link_count;
+	struct link links[PEER_WATCHERS_MAX];
+};
+
+static int port_send(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t body_len)
 {
 	struct bus_client *client = arg;
 
-	return bus_send(client->socket, NULL, 0, head, body, body_len);
+	return bus_send(client->links[watcher].socket, NULL, 0, head, body, body_len);
 }
 
 static int64_t port_now_ms(void *arg)
@@ -53,16 +60,40 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 static void on_receive(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
 		       size_t body_len)
 {
-	struct bus_client *client = arg;
+	const struct link *link = arg;
+	struct bus_client *client = link->client;
 
 	(void)id;
 	(void)id_len;
-	peer_receive(client->peer, head, body, body_len);
+	peer_receive(client->peer, (unsigned)(link - client->links), head, body, body_len);
 	if (head->type != BUS_UPDATE && head->type != BUS_ABSENT) /* those change nothing that is due */
 		tick(client);
 }
 
-struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
+static int connect_all(struct bus_client *client, const char *endpoints, const struct bus_security *security,
+		       struct error *err)
+{
+	const char *at = endpoints;
+
+	for (;;) {
+		size_t len = strcspn(at, ",");
+		cleanup_free char *endpoint = mem_strndup(at, len);
+		struct link *link = &client->links[client->link_count];
+
+		if (client->link_count == PEER_WATCHERS_MAX)
+			return error_set(err, "\"%s\": expected at most %d endpoints", endpoints, PEER_WATCHERS_MAX);
+		link->client = client;
+		link->socket = bus_socket_connect(client->loop, endpoint, security, on_receive, link, err);
+		if (link->socket == NULL)
+			return -1;
+		client->link_count++;
+		if (at[len] == '\0')
+			return 0;
+		at += len + 1;
+	}
+}
+
+struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoints, const struct bus_security *security,
 				  enum bus_role role, const char *name, const struct peer_handler *handler, void *arg,
 				  struct error *err)
 {
@@ -77,15 +108,15 @@ struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoint, co
 	}
 	client = mem_calloc(1, sizeof(*client));
 	client->loop = loop;
-	client->socket = bus_socket_connect(loop, endpoint, security, on_receive, client, err);
-	if (client->socket == NULL) {
-		free(client);
+	ev_init(&client->timer, on_timer);
+	if (connect_all(client, endpoints, security, err) < 0) {
+		bus_client_free(client);
 		return NULL;
 	}
 	random_init(&random);
 	ports.arg = client;
+	ports.watchers = client->link_count;
 	client->peer = peer_new(&ports, role, name, random_uuid(&random, uuid), handler, arg);
-	ev_init(&client->timer, on_timer);
 	client->timer.data = client;
 	client->timer.repeat = 0.001;
 	ev_timer_again(loop, &client->timer);
@@ -97,7 +128,8 @@ void bus_client_free(struct bus_client *client)
 	if (client == NULL)
 		return;
 	ev_timer_stop(client->loop, &client->timer);
-	bus_socket_free(client->socket);
+	for (unsigned i = 0; i < client->link_count; i++)
+		bus_socket_free(client->links[i].socket);
 	peer_free(client->peer);
 	free(client);
 }
@@ -120,7 +152,19 @@ void bus_client_ping_soon(struct bus_client *client)
 	ev_timer_again(client->loop, &client->timer);
 }
 
-const struct bus_counters *bus_client_counters(const struct bus_client *client)
+const struct bus_counters *bus_client_counters(struct bus_client *client)
 {
-	return bus_socket_counters(client->socket);
+	struct bus_counters *sum = &client->counters;
+
+	*sum = (struct bus_counters){0};
+	for (unsigned i = 0; i < client->link_count; i++) {
+		const struct bus_counters *one = bus_socket_counters(client->links[i].socket);
+
+		sum->received += one->received;
+		sum->sent += one->sent;
+		sum->dropped_malformed += one->dropped_malformed;
+		sum->dropped_oversized += one->dropped_oversized;
+		sum->send_failed += one->send_failed;
+	}
+	return sum;
 }

@@ -7,8 +7,9 @@
 
 struct bus_client;
 
-/* The handler is copied. NULL and *err when the endpoint is none, or the name is empty or too long. */
-struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
+/* endpoints: "ipc://path" or "tcp://host:port"; several separated by commas, where several watchers may lead. The
+ * handler is copied. NULL and *err when one of them is none, or the name is empty or too long. */
+struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoints, const struct bus_security *security,
 				  enum bus_role role, const char *name, const struct peer_handler *handler, void *arg,
 				  struct error *err);
 /* Not from within the handler. */
@@ -18,6 +19,7 @@ void bus_client_free(struct bus_client *client);
 const struct peer *bus_client_peer(const struct bus_client *client);
 void bus_client_leave(struct bus_client *client);
 void bus_client_ping_soon(struct bus_client *client);
-const struct bus_counters *bus_client_counters(const struct bus_client *client);
+/* Over all its sockets. Valid until the next call. */
+const struct bus_counters *bus_client_counters(struct bus_client *client);
 
 #endif

@@ -20,6 +20,7 @@ struct peer {
 	char name[64];
 	char uuid[40];
 	enum peer_state state;
+	int watcher; /* that answered in this session; -1: none yet */
 	uint32_t session;
 	uint64_t sent_sequence;
 	uint64_t heard_sequence;
@@ -61,6 +62,7 @@ struct peer *peer_new(const struct peer_ports *ports, enum bus_role role, const 
 	strncpy(peer->name, name, sizeof(peer->name) - 1);
 	strncpy(peer->uuid, uuid, sizeof(peer->uuid) - 1);
 	peer->retry_ms = PEER_UNCONNECTED_MS;
+	peer->watcher = -1;
 	return peer;
 }
 
@@ -138,6 +140,7 @@ static void set_live(struct peer *peer, bool live)
 
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
 
+/* To whom: see peer.h. 0 when the watcher that answers us, if there is one, could be told. */
 static int say(struct peer *peer, enum bus_type type, uint64_t sequence, uint32_t session)
 {
 	const struct bus_head head = {
@@ -149,7 +152,18 @@ static int say(struct peer *peer, enum bus_type type, uint64_t sequence, uint32_
 		.session = session,
 	};
 
-	return peer->ports.send(peer->ports.arg, &head, peer->body.data == NULL ? "" : peer->body.data, peer->body.len);
+	const char *body = peer->body.data == NULL ? "" : peer->body.data;
+	int told = -1;
+
+	for (int i = 0; i < (int)peer->ports.watchers; i++) {
+		bool it = peer->watcher < 0 || peer->watcher == i;
+
+		if (!it && type != BUS_PING)
+			continue;
+		if (peer->ports.send(peer->ports.arg, (unsigned)i, &head, body, peer->body.len) == 0 && it)
+			told = 0;
+	}
+	return told;
 }
 
 static void hello(struct peer *peer)
@@ -170,6 +184,7 @@ static void hello(struct peer *peer)
 		peer->retry_ms = peer->retry_ms * 2 > PEER_UNCONNECTED_MAX_MS ? PEER_UNCONNECTED_MAX_MS
 									      : peer->retry_ms * 2;
 		peer->state = PEER_SILENT;
+		peer->watcher = -1;
 		return;
 	}
 	peer->retry_ms = PEER_UNCONNECTED_MS;
@@ -182,6 +197,13 @@ static void hello(struct peer *peer)
 	peer->state = PEER_GREETED;
 	peer->hello_ms = at_ms + PEER_HELLO_AGAIN_MS;
 	peer->ping_ms = at_ms + PEER_PING_MS;
+}
+
+/* Nobody answers, so that another one may lead now. */
+static void hello_all(struct peer *peer)
+{
+	peer->watcher = -1;
+	hello(peer);
 }
 
 static void ping(struct peer *peer)
@@ -288,13 +310,13 @@ int64_t peer_tick(struct peer *peer)
 		return INT64_MAX;
 	}
 	if (peer->state == PEER_SILENT && at_ms >= peer->hello_ms)
-		hello(peer);
+		hello_all(peer);
 	else if (peer->state == PEER_GREETED && at_ms >= peer->hello_ms &&
 		 at_ms >= peer->heard_ms + PEER_HELLO_AGAIN_MS)
-		hello(peer);
+		hello_all(peer);
 	else if (peer->state == PEER_ASSIGNED && peer->role == BUS_ROLE_BARRIER &&
 		 at_ms >= peer->heard_ms + peer->lease_ms)
-		hello(peer);
+		hello_all(peer);
 	else if (peer->state != PEER_SILENT && at_ms >= peer->ping_ms)
 		ping(peer);
 	next_ms = peer->state == PEER_SILENT ? peer->hello_ms : peer->ping_ms;
@@ -380,6 +402,13 @@ static void on_update(struct peer *peer, const struct bus_head *head, const char
 	json_t *object;
 
 	peer->consumed++;
+	if (peer->handler.text != NULL && head->kind < KIND_COUNT) {
+		if (peer->handler.text(peer->arg, (enum object_kind)head->kind, head->range, body, len))
+			peer->counters.objects++;
+		else
+			peer->counters.malformed_objects++;
+		return;
+	}
 	object = json_parse(body, len, &err);
 	if (object == NULL || head->kind >= KIND_COUNT || !json_is_object(object)) {
 		peer->counters.malformed_objects++;
@@ -463,7 +492,24 @@ static void on_who(struct peer *peer)
 		hello(peer);
 }
 
-void peer_receive(struct peer *peer, const struct bus_head *head, const char *body, size_t body_len)
+/* Whether the watcher is the one that we listen to: the first that answers, or one that leads since. */
+static bool follow(struct peer *peer, unsigned watcher, const struct bus_head *head)
+{
+	if (peer->watcher < 0 || peer->watcher == (int)watcher) {
+		peer->watcher = (int)watcher;
+		return true;
+	}
+	/* one that does not know how new it has to be is told so when the old one has fallen silent */
+	if (head->epoch <= peer->epoch && (head->type != BUS_WHO || now(peer) < peer->heard_ms + PEER_HELLO_AGAIN_MS))
+		return false;
+	log_info("another watcher leads now");
+	peer->watcher = (int)watcher;
+	if (head->type != BUS_WHO)
+		on_who(peer); /* what it says belongs to no session with us */
+	return head->type == BUS_WHO;
+}
+
+void peer_receive(struct peer *peer, unsigned watcher, const struct bus_head *head, const char *body, size_t body_len)
 {
 	if (peer->state == PEER_GONE || peer->state == PEER_REFUSED)
 		return;
@@ -474,6 +520,10 @@ void peer_receive(struct peer *peer, const struct bus_head *head, const char *bo
 	/* a new leader may ask who we are before it knows our epoch: the HELLO tells it */
 	if (head->session != peer->session || peer->state == PEER_SILENT ||
 	    (head->epoch < peer->epoch && head->type != BUS_WHO && head->type != BUS_REFUSE)) {
+		peer->counters.stale++;
+		return;
+	}
+	if (!follow(peer, watcher, head)) {
 		peer->counters.stale++;
 		return;
 	}
@@ -510,6 +560,11 @@ const struct range_set *peer_ranges(const struct peer *peer)
 uint64_t peer_epoch(const struct peer *peer)
 {
 	return peer->epoch;
+}
+
+int peer_watcher(const struct peer *peer)
+{
+	return peer->watcher;
 }
 
 const struct peer_counters *peer_counters(const struct peer *peer)

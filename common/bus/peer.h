@@ -5,7 +5,11 @@
  *   SILENT ──HELLO──▶ GREETED ──ASSIGN──▶ ASSIGNED ──lease over, or the watcher silent──▶ SILENT
  *      ▲                 ▲                    │
  *      └── refused, not final ──┘             └── sequence gap, WHO ──HELLO──▶ GREETED (leases go on)
- *   LEAVING: said BYE, pings until its calls have ended.  REFUSED: for good. */
+ *   LEAVING: said BYE, pings until its calls have ended.  REFUSED: for good.
+ *
+ * Where several watchers may lead, it speaks to all of them: a HELLO that nobody answered yet and every PING go to all,
+ * everything else to the one that answered. One that does not lead answers nothing. A new leader asks WHO when it hears
+ * the next PING, so that it learns of the claims while their leases live. */
 #ifndef BUS_PEER_H
 #define BUS_PEER_H
 
@@ -17,17 +21,21 @@
 #include "common/bus/message.h"
 
 struct peer_ports {
-	/* As bus_send() on a DEALER. */
-	int (*send)(void *arg, const struct bus_head *head, const void *body, size_t body_len);
+	unsigned watchers; /* how many there are to speak to, 1..PEER_WATCHERS_MAX */
+	/* As bus_send() on the DEALER of watcher 0..watchers-1. */
+	int (*send)(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t body_len);
 	int64_t (*now_ms)(void *arg); /* CLOCK_BOOTTIME, read anew each time */
 	void *arg;
 };
 
-/* reconciler/member.h tells what each of them means; a barrier is shown Frameworks of all ranges. All are needed. */
+/* reconciler/member.h tells what each of them means; a barrier is shown Frameworks of all ranges. All are needed but
+ * one of object() and text(). */
 struct peer_handler {
 	void (*granted)(void *arg, const struct range_set *fresh);
 	void (*revoked)(void *arg, const struct range_set *ranges);
 	void (*object)(void *arg, enum object_kind kind, uint32_t range, json_t *object);
+	/* In its place, for owners who read the text themselves; false: it cannot be read. NULL: as trees. */
+	bool (*text)(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len);
 	void (*absent)(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent);
 	void (*complete)(void *arg, const struct bus_snapshot_end *end);
 	void (*rate)(void *arg, double qps, int burst);
@@ -47,6 +55,7 @@ enum {
 	PEER_LEAVE_UNANSWERED_MS = 3000, /* after which nobody is waited for */
 	PEER_WINDOW = 512,               /* UPDATE and ABSENT messages on the way at once */
 	PEER_SILENCE_MS = 5000,          /* of the watcher: its streams count as not live any more */
+	PEER_WATCHERS_MAX = 8,
 };
 
 struct peer;
@@ -61,7 +70,7 @@ struct peer *peer_new(const struct peer_ports *ports, enum bus_role role, const 
 		      const struct peer_handler *handler, void *arg);
 void peer_free(struct peer *peer);
 
-void peer_receive(struct peer *peer, const struct bus_head *head, const char *body, size_t body_len);
+void peer_receive(struct peer *peer, unsigned watcher, const struct bus_head *head, const char *body, size_t body_len);
 /* Does what is due; returns the time at which to call it again at the latest. */
 int64_t peer_tick(struct peer *peer);
 
@@ -76,6 +85,8 @@ bool peer_leased(const struct peer *peer);
 uint32_t peer_shards(const struct peer *peer);
 const struct range_set *peer_ranges(const struct peer *peer);
 uint64_t peer_epoch(const struct peer *peer);
+/* The one that is taken for the leader; -1: none answered yet. */
+int peer_watcher(const struct peer *peer);
 const struct peer_counters *peer_counters(const struct peer *peer);
 
 #endif

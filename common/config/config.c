@@ -102,12 +102,18 @@ static int read_bus_address(struct reader *reader, const struct yaml_node *value
 	const char *text;
 	if (yaml_as_string(value, what, &text, reader->err) < 0)
 		return -1;
-	bool tcp = strncmp(text, "tcp://", 6) == 0 && host_and_port(text + 6) == strlen(text + 6);
-	bool ipc = strncmp(text, "ipc://", 6) == 0 && text[6];
-	if (!tcp && !ipc) {
+	for (const char *at = text, *end; at; at = *end ? end + 1 : NULL) {
+		end = at + strcspn(at, ",");
+		cleanup_free char *one = mem_strndup(at, (size_t)(end - at));
+		bool tcp = strncmp(one, "tcp://", 6) == 0 && host_and_port(one + 6) == strlen(one + 6);
+		bool ipc = strncmp(one, "ipc://", 6) == 0 && one[6];
+		if (tcp || ipc)
+			continue;
 		cleanup_free char *found = yaml_describe(value);
-		return yaml_error(value, reader->err, "%s: found %s, expected tcp://host:port or ipc://path", what,
-				  found);
+		return yaml_error(value, reader->err,
+				  "%s: found %s, expected tcp://host:port or ipc://path (reconcilers: several, "
+				  "separated by commas)",
+				  what, found);
 	}
 	mem_replace(&config->bus_address, text);
 	return 0;

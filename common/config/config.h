@@ -45,7 +45,9 @@ struct config {
 	int64_t shards;           /* 1..4096 ranges of the key space */
 	int64_t member_lease_sec; /* 2..3600; pings go every second */
 	int64_t member_grace_sec; /* 0..86400: how long a gone member's ranges wait for it */
-	char *bus_address; /* where the watcher binds and reconcilers connect: "tcp://host:port" or "ipc://path" */
+	/* Where the watcher binds and reconcilers connect: "tcp://host:port" or "ipc://path"; for reconcilers several,
+	 * separated by commas, where several watchers may lead. */
+	char *bus_address;
 
 	/* How many keys of the file nobody knows; each was logged as a warning. */
 	int64_t unknown_keys;

@@ -38,7 +38,7 @@ static void arrive_at_member(struct world *world, void *arg)
 
 	(void)world;
 	if (member->link.connected && member->link.life == letter->link) {
-		peer_receive(member->peer, &letter->head, letter->body, letter->len);
+		peer_receive(member->peer, 0, &letter->head, letter->body, letter->len);
 		member_settle(member);
 	}
 	free(letter);
@@ -76,10 +76,11 @@ static void send(struct member *member, bool up, const struct bus_head *head, co
 	}
 }
 
-int bus_from_member(void *arg, const struct bus_head *head, const void *body, size_t len)
+int bus_from_member(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len)
 {
 	struct member *member = arg;
 
+	(void)watcher; /* there is one */
 	if (!member->link.connected) {
 		errno = EAGAIN;
 		return -1;

@@ -213,7 +213,8 @@ void member_start(struct world *world, int slot)
 {
 	struct member *member = &world->members[slot];
 	struct reconciler *reconciler = &member->reconciler;
-	const struct peer_ports peer_ports = {.send = bus_from_member, .now_ms = port_now_ms, .arg = member};
+	const struct peer_ports peer_ports = {
+		.watchers = 1, .send = bus_from_member, .now_ms = port_now_ms, .arg = member};
 	uint64_t life = member->process.life;
 	char uuid[40];
 

@@ -199,7 +199,7 @@ struct link {
 	int64_t down_ms;
 };
 
-int bus_from_member(void *arg, const struct bus_head *head, const void *body, size_t len);
+int bus_from_member(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len);
 int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
 		     size_t len);
 void bus_connect(struct member *member);

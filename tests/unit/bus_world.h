@@ -125,10 +125,11 @@ static inline int64_t world_now(void *arg)
 	return ((const struct world *)arg)->now_ms;
 }
 
-static inline int node_send(void *arg, const struct bus_head *head, const void *body, size_t len)
+static inline int node_send(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len)
 {
 	struct node *node = arg;
 
+	(void)watcher; /* there is one */
 	if (!node->connected) {
 		errno = EAGAIN;
 		return -1;
@@ -377,7 +378,7 @@ static inline void world_kill(struct world *world, int slot)
 static inline struct node *world_start(struct world *world, int slot, const char *name, enum bus_role role)
 {
 	struct node *node = &world->nodes[slot];
-	const struct peer_ports ports = {.send = node_send, .now_ms = node_now, .arg = node};
+	const struct peer_ports ports = {.watchers = 1, .send = node_send, .now_ms = node_now, .arg = node};
 	char uuid[40];
 
 	snprintf(uuid, sizeof(uuid), "uuid-%d", ++world->next_uuid);
@@ -481,7 +482,7 @@ static inline bool world_deliver(struct world *world)
 		}
 		if (node->peer != NULL && node->down.first != NULL && node->down.first->due_ms <= world->now_ms) {
 			message = queue_take(&node->down);
-			peer_receive(node->peer, &message->head, message->body, message->len);
+			peer_receive(node->peer, 0, &message->head, message->body, message->len);
 			free(message);
 			any = true;
 		}

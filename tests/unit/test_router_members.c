@@ -203,7 +203,7 @@ static void test_old_session(void **state)
 	world_present(world, KIND_POD, "fw", "two", "p2");
 	world_settle(world);
 	shown = a->shown;
-	peer_receive(a->peer, &old->head, old->body, old->len);
+	peer_receive(a->peer, 0, &old->head, old->body, old->len);
 	free(old);
 	assert_int_equal(a->shown, shown);
 	assert_int_equal(peer_counters(a->peer)->stale, 1);
@@ -328,16 +328,16 @@ static void test_pong_of_another_version(void **state)
 	router_flush(world->router);
 	world_deliver(world); /* SNAPSHOT_END */
 	message->head.sequence = 3;
-	peer_receive(a->peer, &message->head, message->body, message->len);
+	peer_receive(a->peer, 0, &message->head, message->body, message->len);
 	assert_false(peer_leased(a->peer));
 	message->head.sequence = 4;
 	message->head.version = 1;
 	message->head.time_ms = world->now_ms + 1000; /* a ping of the future was never sent */
-	peer_receive(a->peer, &message->head, message->body, message->len);
+	peer_receive(a->peer, 0, &message->head, message->body, message->len);
 	assert_false(peer_leased(a->peer));
 	message->head.sequence = 5;
 	message->head.time_ms = world->now_ms;
-	peer_receive(a->peer, &message->head, message->body, message->len);
+	peer_receive(a->peer, 0, &message->head, message->body, message->len);
 	assert_int_equal(peer_lease_left_ms(a->peer, 0), WORLD_LEASE);
 	free(message);
 }
@@ -407,7 +407,7 @@ static void test_older_epoch(void **state)
 	start_synced();
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
-	peer_receive(a->peer, &old, "{}", 2);
+	peer_receive(a->peer, 0, &old, "{}", 2);
 	assert_int_equal(peer_counters(a->peer)->stale, 1);
 }
 

@@ -195,7 +195,7 @@ static void act(struct run *run)
 		if (!runs || node->down.first == NULL || node->down.first->due_ms > world->now_ms)
 			break;
 		message = queue_take(&node->down);
-		peer_receive(node->peer, &message->head, message->body, message->len);
+		peer_receive(node->peer, 0, &message->head, message->body, message->len);
 		free(message);
 		break;
 	case 2:
