@@ -159,6 +159,8 @@ void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms
 	delay = random_between(random, delay / 2, delay);
 	if (delay < retry_after_ms)
 		delay = random_between(random, retry_after_ms, retry_after_ms + retry_after_ms / 4);
+	if (retry_after_ms > 0 && now_ms + retry_after_ms > backoff->asked_ms)
+		backoff->asked_ms = now_ms + retry_after_ms;
 	/* Calls that were on the way together fail together: one step, not one each. */
 	if (now_ms >= backoff->until_ms)
 		backoff->failures++;
@@ -168,5 +170,5 @@ void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms
 
 void backoff_reset(struct backoff *backoff)
 {
-	*backoff = (struct backoff){0};
+	*backoff = (struct backoff){.until_ms = backoff->asked_ms, .asked_ms = backoff->asked_ms};
 }

@@ -82,6 +82,7 @@ struct role_work {
 struct backoff {
 	int failures;
 	int64_t until_ms; /* CLOCK_BOOTTIME; 0: free */
+	int64_t asked_ms; /* until when the server asked to be left alone (Retry-After): nothing shortens that */
 };
 
 struct pod_template;

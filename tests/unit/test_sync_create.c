@@ -76,6 +76,22 @@ static void test_retry_after(void **state)
 	world_end(&w);
 }
 
+static void test_retry_after_stays(void **state)
+{
+	struct backoff backoff = {0};
+	struct random random;
+
+	(void)state;
+	random_init_seed(&random, 1);
+	backoff_fail(&backoff, &random, 1000, 30000);
+	backoff_reset(&backoff); /* another call of the Framework was answered, or an event came */
+	assert_int_equal(backoff.until_ms, 31000);
+	assert_int_equal(backoff.failures, 0);
+	backoff_fail(&backoff, &random, 40000, -1);
+	backoff_reset(&backoff);
+	assert_true(backoff.until_ms < 40000);
+}
+
 static void test_for_good(void **state)
 {
 	static const struct {
@@ -588,6 +604,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_transient),
 		cmocka_unit_test(test_retry_after),
+		cmocka_unit_test(test_retry_after_stays),
 		cmocka_unit_test(test_for_good),
 		cmocka_unit_test(test_for_good_retried),
 		cmocka_unit_test(test_carried_out),
