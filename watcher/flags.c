@@ -18,6 +18,7 @@ static void print_usage(FILE *out)
 	      "  --config FILE        configuration (default ./frameworkcontroller.yaml)\n"
 	      "  --strict-config      refuse unknown keys in it\n"
 	      "  --kubeconfig FILE    instead of kubeConfigFilePath\n"
+	      "  --context NAME       of the kubeconfig, instead of its current-context\n"
 	      "  --address URL        of the API server, instead of kubeApiServerAddress\n"
 	      "  --workers N          run N reconcilers as children (default 4); 0: they are started elsewhere\n"
 	      "  --reconciler FILE    their program (default: fc-reconciler beside this one)\n"
@@ -52,6 +53,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		CONFIG = 256,
 		STRICT,
 		KUBECONFIG,
+		CONTEXT,
 		ADDRESS,
 		WORKERS,
 		RECONCILER,
@@ -67,6 +69,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		{"config", required_argument, NULL, CONFIG},
 		{"strict-config", no_argument, NULL, STRICT},
 		{"kubeconfig", required_argument, NULL, KUBECONFIG},
+		{"context", required_argument, NULL, CONTEXT},
 		{"address", required_argument, NULL, ADDRESS},
 		{"workers", required_argument, NULL, WORKERS},
 		{"reconciler", required_argument, NULL, RECONCILER},
@@ -87,6 +90,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		case CONFIG: flags->config = optarg; break;
 		case STRICT: flags->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
 		case KUBECONFIG: flags->kubeconfig = optarg; break;
+		case CONTEXT: flags->context = optarg; break;
 		case ADDRESS: flags->address = optarg; break;
 		case RECONCILER: flags->reconciler = optarg; break;
 		case BUS: flags->bus = optarg; break;

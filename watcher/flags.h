@@ -13,6 +13,7 @@ enum { EXIT_USAGE = 2 }; /* also for a configuration that makes no sense */
 struct flags {
 	const char *config;
 	const char *kubeconfig;
+	const char *context; /* of the kubeconfig */
 	const char *address;
 	const char *bus;
 	struct bus_security security; /* of the bus */

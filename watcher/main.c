@@ -293,7 +293,8 @@ static int make_client(struct watcher *watcher, struct error *err)
 	struct kube_client_options options = {.user_agent = "fc-watcher/1.0"};
 	struct kube_config kube;
 
-	if (kube_config_load(config->kube_api_server_address, config->kube_config_file_path, &kube, err) < 0)
+	if (kube_config_load(config->kube_api_server_address, config->kube_config_file_path,
+			     watcher->flags.context, &kube, err) < 0)
 		return -1;
 	options.qps = config->kube_client_qps * OWN_RATE_PERCENT / 100;
 	options.burst = 1 + (int)(config->kube_client_burst * OWN_RATE_PERCENT / 100);
@@ -377,7 +378,7 @@ static int make_pool(struct watcher *watcher, const char *endpoint, struct error
 {
 	const struct flags *flags = &watcher->flags;
 	cleanup_free char *program = flags->reconciler != NULL ? mem_strdup(flags->reconciler) : default_reconciler();
-	const char *arguments[10];
+	const char *arguments[12];
 	size_t count = 0;
 	struct pool_options options = {
 		.program = program,
@@ -394,6 +395,10 @@ static int make_pool(struct watcher *watcher, const char *endpoint, struct error
 	if (flags->kubeconfig != NULL) {
 		arguments[count++] = "--kubeconfig";
 		arguments[count++] = flags->kubeconfig;
+	}
+	if (flags->context != NULL) {
+		arguments[count++] = "--context";
+		arguments[count++] = flags->context;
 	}
 	if (flags->address != NULL) {
 		arguments[count++] = "--address";

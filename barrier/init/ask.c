@@ -54,7 +54,7 @@ static int load_api_config(struct kube_config *out, struct error *err)
 
 	if (config_environment_address(&address, err) < 0)
 		return -1;
-	return kube_config_load(address, kubeconfig, out, err);
+	return kube_config_load(address, kubeconfig, getenv("KUBE_CONTEXT"), out, err);
 }
 
 static bool is_loopback(const char *address)
@@ -122,7 +122,7 @@ struct asker *asker_new(const struct environment *environment, struct error *err
 	struct kube_config api = {0};
 
 	asker->environment = environment;
-	asker->loop = ev_loop_new(EVFLAG_AUTO);
+	asker->loop = ev_default_loop(EVFLAG_AUTO);
 	random_init(&asker->random);
 	if (load_api_config(&api, err) == 0)
 		asker->api = connect_to(asker, &api, err);

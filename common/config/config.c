@@ -132,11 +132,22 @@ int config_environment_address(char **out, struct error *err)
 	return 0;
 }
 
+/* Of a list separated by ':'. */
+static bool any_exists(const char *paths)
+{
+	cleanup_free char *list = mem_strdup(paths);
+	char *state = NULL;
+	for (char *path = strtok_r(list, ":", &state); path; path = strtok_r(NULL, ":", &state))
+		if (access(path, F_OK) == 0)
+			return true;
+	return false;
+}
+
 char *config_environment_kubeconfig(void)
 {
-	const char *path = getenv("KUBECONFIG");
-	if (path && *path && access(path, F_OK) == 0)
-		return mem_strdup(path);
+	const char *paths = getenv("KUBECONFIG");
+	if (paths && any_exists(paths))
+		return mem_strdup(paths);
 	const char *home = getenv("HOME");
 	char *fallback = mem_printf("%s/.kube/config", home ? home : "");
 	if (home && *home && access(fallback, F_OK) == 0)

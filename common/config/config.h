@@ -72,7 +72,8 @@ void config_free(struct config *config);
 
 /* The address from $KUBE_APISERVER_ADDRESS, "" when not set. 0 and *out, which the caller frees; or -1 and *err. */
 int config_environment_address(char **out, struct error *err);
-/* $KUBECONFIG if that file exists, else ~/.kube/config if that exists, else "". The caller frees. */
+/* $KUBECONFIG if that file exists, or one of those that it names, separated by ':'; else ~/.kube/config if that exists,
+ * else "". The caller frees. */
 char *config_environment_kubeconfig(void);
 
 #endif

@@ -214,7 +214,7 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 		give_up_on(client, &client->shared);
 	stop_running(call);
 	if (call->failure == KUBE_OK && call->http_status == 401 && !call->retried && !client->closing &&
-	    credentials_reread_token(&client->credentials)) {
+	    credentials_rejected(&client->credentials, call->token_generation)) {
 		exchange_count(call);
 		call->counted = false;
 		call->retried = true;
@@ -371,6 +371,31 @@ static size_t places(const struct kube_client *client)
 	return client->max_connections;
 }
 
+static void credentials_have_settled(void *arg)
+{
+	work_soon(arg);
+}
+
+/* Whether calls can be sent. Without credentials, as long as a plugin is asked for them, they wait; when it fails, so
+ * do they. */
+static bool may_start(struct kube_client *client)
+{
+	const char *why = NULL;
+	enum credentials_state state;
+
+	if (client->lanes[LANE_EXEMPT] == NULL && client->lanes[LANE_NORMAL] == NULL && client->lanes[LANE_LOW] == NULL)
+		return true;
+	state = credentials_ready(&client->credentials, &why);
+	for (enum lane lane = LANE_EXEMPT; state == CREDENTIALS_NONE && lane < LANES; lane++)
+		while (client->lanes[lane] != NULL) {
+			struct kube_call *call = client->lanes[lane];
+
+			buf_printf(&call->cause, "not sent: no credentials: %s", why);
+			finish(call, KUBE_NETWORK);
+		}
+	return state == CREDENTIALS_READY;
+}
+
 /* Waiting for a place or a token happens here, never inside libcurl, so it costs no request its time. */
 static void start_calls(struct kube_client *client)
 {
@@ -378,6 +403,8 @@ static void start_calls(struct kube_client *client)
 	bool started = false;
 
 	ev_now_update(client->loop); /* deadlines count from now, not from when this turn of the loop began */
+	if (!may_start(client))
+		return;
 	refresh_transports(client);
 	for (enum lane lane = LANE_EXEMPT; lane < LANES; lane++) {
 		while (client->lanes[lane] != NULL) {
@@ -509,7 +536,7 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	client->shared = make_transport(client);
 	client->watching = make_transport(client);
 	if (exchange_resolve_server(client, err) < 0 ||
-	    credentials_load(&client->credentials, &client->config, err) < 0) {
+	    credentials_load(&client->credentials, &client->config, loop, credentials_have_settled, client, err) < 0) {
 		kube_client_free(client);
 		return NULL;
 	}

@@ -22,7 +22,8 @@ struct kube_client_options {
 	const char *user_agent; /* "fc-watcher/1.0"; copied */
 };
 
-/* config is copied. NULL and *err on failure (an unreadable CA file, say). Connects to nothing yet. After a fork the
+/* config is copied. NULL and *err on failure (an unreadable CA file, say, or an exec plugin and a loop that is not the
+ * default one). Connects to nothing yet. After a fork the
  * child makes its own. The process ignores SIGPIPE. Proxies named in the environment are not used. */
 struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_config *config,
 				    const struct kube_client_options *options, struct error *err);
@@ -91,7 +92,8 @@ struct kube_request {
 
 /* Starts a request. Strings of the request are copied. Never NULL.
  * Waiting for the rate limit or a connection costs no part of timeout_ms. A 401 makes the client read the token file
- * again and send the request once more (before_send is asked again). libcurl itself sends again, within the same
+ * again, or ask the exec plugin, and send the request once more (before_send is asked again). Calls wait for the plugin
+ * of a kubeconfig, which costs no part of timeout_ms either; when it fails, they fail with KUBE_NETWORK. libcurl itself sends again, within the same
  * timeout, what was written to a kept connection that the server had just closed; so one call may reach the server
  * twice, whatever its method. */
 struct kube_call *kube_client_call(struct kube_client *client, const struct kube_request *request, kube_done *done,

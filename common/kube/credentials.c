@@ -4,7 +4,9 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <ev.h>
 #include <fcntl.h>
+#include <resolv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +20,11 @@
 enum { LOOK_EVERY_MS = 5000, READ_TOKEN_EVERY_MS = 60000 };
 /* A CA bundle may be large, a token is a few KiB; past this the path is surely a mistake. */
 enum { CREDENTIAL_MAX_BYTES = 4 * 1024 * 1024 };
+/* A plugin is asked again this long before what it gave runs out, or in the last tenth of its life if that is shorter:
+ * the old one serves meanwhile. */
+enum { RENEW_BEFORE_S = 60, RENEW_LIFE_PART = 10 };
+/* One that fails is asked again after 1 s, 2 s, … 30 s; one whose answer is refused, at most this often. */
+enum { FAILED_FIRST_MS = 1000, FAILED_MAX_MS = 30000, REFUSED_AGAIN_MS = 10000 };
 
 static void note_file(struct credential *credential, const struct stat *info)
 {
@@ -108,9 +115,26 @@ static int load_one(struct credential *credential, const char *data, const char 
 	return read_credential(credential, err) < 0 ? error_wrap(err, "%s", what) : 0;
 }
 
-int credentials_load(struct credentials *credentials, const struct kube_config *config, struct error *err)
+/* A token or password of the user's goes before a plugin, as client-go has it. */
+static void prepare_exec(struct credentials_exec *exec, const struct kube_config *config)
 {
-	*credentials = (struct credentials){.looked_ms = clock_boot_ms(), .token_read_ms = clock_boot_ms()};
+	exec->used = config->exec != NULL && config->token == NULL && config->token_file == NULL &&
+		     config->username == NULL;
+	exec->time_ms = EXEC_TIME_MAX_MS;
+}
+
+int credentials_load(struct credentials *credentials, const struct kube_config *config, struct ev_loop *loop,
+		     credentials_settled *settled, void *arg, struct error *err)
+{
+	*credentials = (struct credentials){
+		.config = config,
+		.looked_ms = clock_boot_ms(),
+		.token_read_ms = clock_boot_ms(),
+		.exec = {.loop = loop, .settled = settled, .arg = arg},
+	};
+	prepare_exec(&credentials->exec, config);
+	if (credentials->exec.used && !ev_is_default_loop(loop))
+		return error_set(err, "%s: plugins run on the default loop only", config->exec->place);
 	if (load_one(&credentials->token, config->token, config->token_file, "token", err) < 0 ||
 	    load_one(&credentials->ca, config->ca_data, config->ca_file, "certificate authority", err) < 0 ||
 	    load_one(&credentials->client_cert, config->client_cert_data, config->client_cert_file,
@@ -133,6 +157,8 @@ static void free_one(struct credential *credential)
 
 void credentials_free(struct credentials *credentials)
 {
+	exec_plugin_free(credentials->exec.running);
+	credentials->exec.running = NULL;
 	free_one(&credentials->token);
 	free_one(&credentials->ca);
 	free_one(&credentials->client_cert);
@@ -178,6 +204,8 @@ void credentials_refresh(struct credentials *credentials, bool force)
 	if (!force && now_ms - credentials->looked_ms < LOOK_EVERY_MS)
 		return;
 	credentials->looked_ms = now_ms;
+	if (force)
+		credentials->exec.renew_s = 0;
 	if (read_token)
 		credentials->token_read_ms = now_ms;
 	if (refresh_one(&credentials->token, read_token))
@@ -190,12 +218,161 @@ void credentials_refresh(struct credentials *credentials, bool force)
 		credentials->tls_generation++;
 }
 
-bool credentials_reread_token(struct credentials *credentials)
+/* ---- exec plugins ---- */
+
+/* The text (consumed) in place of the old one. Whether it is another one. */
+static bool replace_text(struct credential *credential, char **text)
 {
+	bool other = credential->text == NULL || strcmp(credential->text, *text) != 0;
+
+	free_one(credential);
+	credential->text = *text;
+	*text = NULL;
+	return other;
+}
+
+static int64_t wall_s(void)
+{
+	return clock_wall_ms() / 1000;
+}
+
+static void note_life(struct credentials_exec *exec, int64_t expires_s)
+{
+	int64_t life_s = expires_s - wall_s();
+
+	exec->expires_s = exec->renew_s = expires_s;
+	if (expires_s != INT64_MAX && life_s > 0)
+		exec->renew_s -= life_s / RENEW_LIFE_PART < RENEW_BEFORE_S ? life_s / RENEW_LIFE_PART : RENEW_BEFORE_S;
+}
+
+static void take_given(struct credentials *credentials, struct exec_credential *given)
+{
+	bool tls = false;
+
+	if (given->token != NULL)
+		replace_text(&credentials->token, &given->token);
+	else
+		free_one(&credentials->token);
+	if (given->client_cert != NULL) {
+		tls = replace_text(&credentials->client_cert, &given->client_cert);
+		tls |= replace_text(&credentials->client_key, &given->client_key);
+	}
+	credentials->token_generation++;
+	if (tls)
+		credentials->tls_generation++;
+	note_life(&credentials->exec, given->expires_s);
+	credentials->exec.given = true;
+}
+
+static void on_exec_done(void *arg, struct exec_credential *given, const char *failure)
+{
+	struct credentials *credentials = arg;
+	struct credentials_exec *exec = &credentials->exec;
+
+	exec->running = NULL;
+	exec->refused = false;
+	exec->ended_ms = clock_boot_ms();
+	if (given != NULL) {
+		exec->failures = 0;
+		take_given(credentials, given);
+		exec_credential_free(given);
+		log_info("%s: gave new credentials", credentials->config->exec->place);
+	} else {
+		exec->failures++;
+		error_set(&exec->failure, "%s", failure);
+		log_warning("%s", failure);
+	}
+	exec->settled(exec->arg);
+}
+
+static int64_t pause_ms(const struct credentials_exec *exec)
+{
+	int64_t pause = FAILED_FIRST_MS;
+
+	for (unsigned i = 1; i < exec->failures && pause < FAILED_MAX_MS; i++)
+		pause *= 2;
+	return pause < FAILED_MAX_MS ? pause : FAILED_MAX_MS;
+}
+
+static void ask_exec(struct credentials *credentials)
+{
+	struct credentials_exec *exec = &credentials->exec;
+
+	if (exec->running != NULL || (exec->failures > 0 && clock_boot_ms() - exec->ended_ms < pause_ms(exec)))
+		return;
+	exec->running = exec_plugin_start(exec->loop, credentials->config, credentials->ca.text, exec->time_ms,
+					  on_exec_done, credentials, &exec->failure);
+	if (exec->running == NULL) {
+		exec->failures++;
+		exec->ended_ms = clock_boot_ms();
+		exec->refused = false;
+		log_warning("%s", exec->failure.message);
+	}
+}
+
+enum credentials_state credentials_ready(struct credentials *credentials, const char **why)
+{
+	struct credentials_exec *exec = &credentials->exec;
+	int64_t now_s = wall_s();
+	bool serves;
+
+	if (!exec->used)
+		return CREDENTIALS_READY;
+	if (!exec->given || exec->refused || now_s >= exec->renew_s)
+		ask_exec(credentials);
+	serves = exec->given && !exec->refused && now_s < exec->expires_s;
+	if (serves)
+		return CREDENTIALS_READY;
+	if (exec->running != NULL)
+		return CREDENTIALS_COMING;
+	*why = exec->failure.message;
+	return CREDENTIALS_NONE;
+}
+
+/* Whether the plugin is to be asked, or was asked since. */
+static bool exec_rejected(struct credentials *credentials, unsigned generation)
+{
+	struct credentials_exec *exec = &credentials->exec;
+
+	if (generation != credentials->token_generation || exec->running != NULL)
+		return true;
+	if (clock_boot_ms() - exec->ended_ms < REFUSED_AGAIN_MS)
+		return false;
+	exec->refused = true;
+	return true;
+}
+
+bool credentials_rejected(struct credentials *credentials, unsigned generation)
+{
+	if (credentials->exec.used)
+		return exec_rejected(credentials, generation);
 	if (credentials->token.path == NULL)
 		return false;
 	credentials->token_read_ms = clock_boot_ms();
 	if (refresh_one(&credentials->token, true))
 		credentials->token_generation++;
 	return true;
+}
+
+/* ---- what is sent ---- */
+
+char *credentials_authorization(const struct credentials *credentials)
+{
+	const struct kube_config *config = credentials->config;
+	cleanup_free char *both = NULL;
+	char *encoded;
+	char *line;
+	size_t room;
+
+	if (credentials->token.text != NULL)
+		return mem_printf("Authorization: Bearer %s", credentials->token.text);
+	if (config->username == NULL)
+		return NULL;
+	both = mem_printf("%s:%s", config->username, config->password);
+	room = (strlen(both) + 2) / 3 * 4 + 1;
+	encoded = mem_alloc(room);
+	b64_ntop((const unsigned char *)both, strlen(both), encoded, room);
+	line = mem_printf("Authorization: Basic %s", encoded);
+	free(encoded);
+	return line;
 }

@@ -1,5 +1,6 @@
-/* What a client proves itself with, as loaded: token, CA, client certificate and key; and its renewal when the files
- * it came from change (rotated service account tokens and CAs are replaced by renaming a symlink). */
+/* What a client proves itself with, as loaded: token or password, CA, client certificate and key; and its renewal: when
+ * the files it came from change (rotated service account tokens and CAs are replaced by renaming a symlink), or when
+ * what an exec plugin gave runs out or is refused. */
 #ifndef KUBE_CREDENTIALS_H
 #define KUBE_CREDENTIALS_H
 
@@ -9,7 +10,10 @@
 #include <sys/types.h>
 
 #include "common/base/error.h"
+#include "common/kube/exec_plugin.h"
 #include "common/kube/kubeconfig.h"
+
+struct ev_loop;
 
 /* One piece: given inline, or read from a file. */
 struct credential {
@@ -23,24 +27,60 @@ struct credential {
 	off_t size;
 };
 
+/* An exec plugin was at work: what it gave is in place, or failure says why not. May start requests at once. */
+typedef void credentials_settled(void *arg);
+
+/* What an exec plugin gave, and when to ask it again. */
+struct credentials_exec {
+	bool used; /* there is one, and no token or password goes before it */
+	struct exec_plugin *running;
+	bool given;           /* it gave something once */
+	bool refused;         /* by the API server: a 401 */
+	int64_t renew_s;      /* wall clock: from then on it is asked while the old one still serves */
+	int64_t expires_s;    /* wall clock, INT64_MAX: never */
+	int64_t ended_ms;     /* boot clock: when it last ended */
+	unsigned failures;    /* in a row */
+	struct error failure; /* the last one */
+	struct ev_loop *loop;
+	int64_t time_ms; /* how long it may take */
+	credentials_settled *settled;
+	void *arg;
+};
+
 struct credentials {
+	const struct kube_config *config;
 	struct credential token;
 	struct credential ca;
 	struct credential client_cert;
 	struct credential client_key;
-	unsigned token_generation; /* raised when the token changes */
+	struct credentials_exec exec;
+	unsigned token_generation; /* raised when the token changes, or what a plugin gave */
 	unsigned tls_generation;   /* raised when anything else changes */
 	int64_t looked_ms;         /* when the files were last looked at */
 	int64_t token_read_ms;     /* when the token was last read */
 };
 
-/* config must outlive it. 0, or -1 and *err naming the file. */
-int credentials_load(struct credentials *credentials, const struct kube_config *config, struct error *err);
+/* config must outlive it. No plugin is run yet; settled is called for each of its runs. The loop must be the default
+ * one if there is a plugin. 0, or -1 and *err naming the file. */
+int credentials_load(struct credentials *credentials, const struct kube_config *config, struct ev_loop *loop,
+		     credentials_settled *settled, void *arg, struct error *err);
 void credentials_free(struct credentials *credentials);
 /* Reads again what changed; cheap, may be called before every request. What cannot be read or is empty is reported
- * once and the old one kept (PITFALLS "Watching" 10). force: reads all of it now. */
+ * once and the old one kept (PITFALLS "Watching" 10). force: reads all of it now, and asks the plugin again. */
 void credentials_refresh(struct credentials *credentials, bool force);
-/* Reads the token now (after a 401). Whether there is a token file at all. */
-bool credentials_reread_token(struct credentials *credentials);
+
+enum credentials_state {
+	CREDENTIALS_READY,  /* requests can be sent */
+	CREDENTIALS_COMING, /* the plugin is being asked: `settled` says when to look again */
+	CREDENTIALS_NONE,   /* it failed; *why, borrowed. It is asked again at some later call. */
+};
+
+/* To be asked before requests are sent: starts the plugin when that is due. */
+enum credentials_state credentials_ready(struct credentials *credentials, const char **why);
+/* After a 401 to a request of that token_generation: reads the token file, or has the plugin asked again. Whether it
+ * makes sense to send the request once more. */
+bool credentials_rejected(struct credentials *credentials, unsigned generation);
+/* "Authorization: …", to be freed; NULL: nothing to send. */
+char *credentials_authorization(const struct credentials *credentials);
 
 #endif

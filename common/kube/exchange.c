@@ -117,6 +117,7 @@ static void add_header(struct kube_call *call, const char *text)
 static void add_headers(struct kube_call *call)
 {
 	struct kube_client *client = call->client;
+	cleanup_free char *authorization = NULL;
 	struct buf line = {0};
 
 	buf_printf(&line, "Accept: %s", call->accept == NULL ? "application/json" : call->accept);
@@ -129,13 +130,12 @@ static void add_headers(struct kube_call *call)
 		/* libcurl would ask before sending a large body, and wait a second for the answer */
 		add_header(call, "Expect:");
 	}
-	if (client->credentials.token.text != NULL) {
-		buf_clear(&line);
-		buf_puts(&line, "Authorization: Bearer ");
-		buf_puts(&line, client->credentials.token.text);
-		add_header(call, line.data);
-		call->token_generation = client->credentials.token_generation;
-	}
+	authorization = credentials_authorization(&client->credentials);
+	if (authorization != NULL)
+		add_header(call, authorization);
+	call->token_generation = client->credentials.token_generation;
+	for (char **at = client->config.impersonate; at != NULL && *at != NULL; at++)
+		add_header(call, *at);
 	if (client->host_header != NULL)
 		add_header(call, client->host_header);
 	buf_free(&line);
@@ -215,6 +215,28 @@ static void set_tls(struct kube_client *client, CURL *easy)
 		curl_easy_setopt(easy, CURLOPT_CONNECT_TO, client->connect_to);
 }
 
+/* The API server is reached directly unless the kubeconfig says otherwise, whatever the environment has about proxies.
+ * An https proxy is trusted as the server is, which is what client-go does. */
+static void set_proxy(struct kube_client *client, CURL *easy)
+{
+	const struct kube_config *config = &client->config;
+
+	curl_easy_setopt(easy, CURLOPT_PROXY, config->proxy_url == NULL ? "" : config->proxy_url);
+	if (config->proxy_url == NULL)
+		return;
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+	curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (client->credentials.ca.text != NULL) {
+		curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, NULL);
+		curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL);
+		set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, client->credentials.ca.text);
+	}
+	if (config->insecure_skip_tls_verify) {
+		curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, 0L);
+	}
+}
+
 void exchange_prepare(struct kube_call *call)
 {
 	struct kube_client *client = call->client;
@@ -244,8 +266,7 @@ void exchange_prepare(struct kube_call *call)
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
-	/* the API server is reached directly, whatever the environment says about proxies */
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
+	set_proxy(client, easy);
 	if (client->tls)
 		set_tls(client, easy);
 	else {

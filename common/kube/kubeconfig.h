@@ -1,4 +1,6 @@
-/* Where the API server is and who we are to it: kubeconfig, plain address, or in-cluster. */
+/* Where the API server is and who we are to it: kubeconfig, plain address, or in-cluster. Fields, their precedence and
+ * how several files become one are client-go's (https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/); what
+ * differs is said at each. */
 #ifndef KUBE_KUBECONFIG_H
 #define KUBE_KUBECONFIG_H
 
@@ -7,10 +9,23 @@
 
 #include "common/base/error.h"
 
+/* A program that gives out credentials: users[].user.exec. */
+struct kube_exec {
+	char *command; /* a path, if there is a '/' in it (not relative to where we run), else looked for in PATH */
+	char **args;   /* without the command; ends with NULL */
+	char **environment; /* NAME=value, beside our own; ends with NULL */
+	char *api_version;  /* client.authentication.k8s.io/v1 or /v1beta1 */
+	char *install_hint; /* for whom the command is missing, or NULL */
+	bool provide_cluster_info;
+	char *cluster_config; /* JSON, of the cluster's extension client.authentication.k8s.io/exec, or NULL */
+	char *place;          /* for messages: users["me"].user.exec of FILE */
+};
+
 /* What one client needs to connect. Strings are NULL where not given. Owned by the struct. */
 struct kube_config {
 	char *server;         /* "https://host:port[/prefix]", no trailing slash */
 	char *namespace_name; /* of the context; NULL for "default" */
+	char *proxy_url;      /* as libcurl takes it; NULL: none, whatever the environment says */
 	char *ca_data;        /* PEM */
 	char *ca_file;        /* read again when it changes */
 	char *client_cert_data;
@@ -19,17 +34,25 @@ struct kube_config {
 	char *client_key_file;
 	char *token;
 	char *token_file; /* read again every minute and after a 401 */
+	char *username;   /* Basic authentication; both or neither */
+	char *password;
+	struct kube_exec *exec;
+	char **impersonate; /* header lines, "Impersonate-User: …" first; ends with NULL; NULL: none */
 	char *tls_server_name;
 	bool insecure_skip_tls_verify;
-	char *source; /* for messages: "kubeconfig ~/.kube/config", "address http://…", "in-cluster" */
+	char *source; /* for messages: "kubeconfig ~/.kube/config, context \"c\"", "address http://…", "in-cluster" */
 };
 
 /* address: overrides the kubeconfig's server; alone it means no credentials; NULL or "" when not set.
- * kubeconfig_path: NULL or "" when not set; the caller has applied the defaults of FRAMEWORK.md §15.
- * With neither: in-cluster, from KUBERNETES_SERVICE_HOST and _PORT and the service account's mount
- * (directory overridable for tests by the environment variable KUBERNETES_SERVICE_ACCOUNT_DIR).
- * 0, or -1 and *err naming file:line:column, the key, what was found and what was expected. */
-int kube_config_load(const char *address, const char *kubeconfig_path, struct kube_config *out, struct error *err);
+ * kubeconfig: one file or several, separated by ':', as in $KUBECONFIG; NULL or "" when not set; the caller has applied
+ * the defaults of FRAMEWORK.md §15. Of several, those that do not exist are passed over, if one does; of each name the
+ * first file's entry counts, whole; the first current-context counts; paths are relative to the file they are in.
+ * context: instead of current-context; NULL or "" when not set; needs a kubeconfig.
+ * With neither address nor kubeconfig: in-cluster, from KUBERNETES_SERVICE_HOST and _PORT and the service account's
+ * mount (directory overridable for tests by the environment variable KUBERNETES_SERVICE_ACCOUNT_DIR).
+ * 0, or -1 and *err naming context, file:line:column, entry and key, what was found and what was expected. */
+int kube_config_load(const char *address, const char *kubeconfig, const char *context, struct kube_config *out,
+		     struct error *err);
 /* A deep copy into *to, which must hold nothing. */
 void kube_config_copy(struct kube_config *to, const struct kube_config *from);
 void kube_config_free(struct kube_config *config);

@@ -36,6 +36,7 @@ int process_flag(const char *program, int option, const char *argument, struct p
 	case PROCESS_CONFIG: flags->config = argument; break;
 	case PROCESS_STRICT_CONFIG: flags->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
 	case PROCESS_KUBECONFIG: flags->kubeconfig = argument; break;
+	case PROCESS_CONTEXT: flags->context = argument; break;
 	case PROCESS_ADDRESS: flags->address = argument; break;
 	case PROCESS_HTTP: flags->http = argument; break;
 	case PROCESS_HTTP_INSECURE: flags->http_insecure = true; break;
@@ -54,8 +55,8 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 	struct kube_client *client;
 
 	if (kube_config_load(flags->address != NULL ? flags->address : config->kube_api_server_address,
-			     flags->kubeconfig != NULL ? flags->kubeconfig : config->kube_config_file_path, &kube,
-			     err) < 0)
+			     flags->kubeconfig != NULL ? flags->kubeconfig : config->kube_config_file_path,
+			     flags->context, &kube, err) < 0)
 		return NULL;
 	client = kube_client_new(loop, &kube, options, err);
 	kube_config_free(&kube);

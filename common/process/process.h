@@ -22,6 +22,7 @@ struct process_flags {
 	struct bus_security security; /* of the bus */
 	const char *config;
 	const char *kubeconfig;
+	const char *context; /* of the kubeconfig */
 	const char *address;
 	const char *http;
 	bool http_insecure;
@@ -37,6 +38,7 @@ enum process_option {
 	PROCESS_CONFIG,
 	PROCESS_STRICT_CONFIG,
 	PROCESS_KUBECONFIG,
+	PROCESS_CONTEXT,
 	PROCESS_ADDRESS,
 	PROCESS_HTTP,
 	PROCESS_HTTP_INSECURE,
@@ -51,6 +53,7 @@ enum process_option {
 		{"config", required_argument, NULL, PROCESS_CONFIG},                                    \
 		{"strict-config", no_argument, NULL, PROCESS_STRICT_CONFIG},                            \
 		{"kubeconfig", required_argument, NULL, PROCESS_KUBECONFIG},                            \
+		{"context", required_argument, NULL, PROCESS_CONTEXT},                                  \
 		{"address", required_argument, NULL, PROCESS_ADDRESS},                                  \
 		{"http", required_argument, NULL, PROCESS_HTTP},                                        \
 		{"http-insecure", no_argument, NULL, PROCESS_HTTP_INSECURE},                            \
@@ -68,6 +71,7 @@ enum process_option {
 	"  --config FILE      default ./frameworkcontroller.yaml\n"                                             \
 	"  --strict-config    refuse unknown keys in it\n"                                                      \
 	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"                                                   \
+	"  --context NAME     of the kubeconfig, instead of its current-context\n"                              \
 	"  --address URL      overrides kubeApiServerAddress\n"                                                 \
 	"  --http HOST:PORT   serve /healthz, /readyz and /metrics there, without TLS, to this machine alone\n" \
 	"  --http-insecure    to others too, in the clear\n"                                                    \

@@ -38,7 +38,7 @@ void bench_connect(struct bench_api *api, const struct bench_options *options)
 	struct kube_config config = {0};
 	struct error err;
 
-	if (kube_config_load(NULL, options->kubeconfig, &config, &err) < 0)
+	if (kube_config_load(NULL, options->kubeconfig, NULL, &config, &err) < 0)
 		bench_fail("%s", err.message);
 	api->loop = ev_default_loop(0);
 	api->count = (size_t)options->clients;

@@ -327,7 +327,7 @@ static int connect_cluster(struct demo *demo, struct error *err)
 	static const struct kube_client_options options = {.user_agent = "fc-demo/1.0"};
 	struct kube_config config;
 
-	if (kube_config_load(NULL, demo->kubeconfig, &config, err) != 0)
+	if (kube_config_load(NULL, demo->kubeconfig, NULL, &config, err) != 0)
 		return -1;
 	demo->client = kube_client_new(demo->loop, &config, &options, err);
 	screen_print(&demo->screen, "  API server    fc-testapi at %s\n", config.server);

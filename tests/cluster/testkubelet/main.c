@@ -193,7 +193,7 @@ static int load_config(const struct arguments *arguments, struct kube_config *co
 		if (kubeconfig == NULL && home != NULL && access(in_home, F_OK) == 0)
 			kubeconfig = in_home;
 	}
-	return kube_config_load(address, kubeconfig, config, err);
+	return kube_config_load(address, kubeconfig, NULL, config, err);
 }
 
 static void on_signal(struct ev_loop *loop, ev_signal *signal, int events)

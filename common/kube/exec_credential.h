@@ -1,0 +1,27 @@
+/* What is said to an exec plugin and what it answers: the ExecCredential of client.authentication.k8s.io/v1 and v1beta1
+ * (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/). No process is started here. */
+#ifndef KUBE_EXEC_CREDENTIAL_H
+#define KUBE_EXEC_CREDENTIAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/kube/kubeconfig.h"
+
+/* Owned; a token, a certificate with its key, or both. */
+struct exec_credential {
+	char *token;
+	char *client_cert; /* PEM */
+	char *client_key;  /* PEM */
+	int64_t expires_s; /* unix seconds; INT64_MAX: never */
+};
+
+/* The value of KUBERNETES_EXEC_INFO. config->exec is there; ca: PEM, NULL for none. The caller frees. */
+char *exec_credential_ask(const struct kube_config *config, const char *ca);
+/* Reads the answer. 0, or -1 and *err; nothing of the answer's values is in the message. */
+int exec_credential_read(const struct kube_exec *exec, const char *text, size_t len, struct exec_credential *out,
+			 struct error *err);
+void exec_credential_free(struct exec_credential *credential);
+
+#endif
