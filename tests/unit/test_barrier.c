@@ -53,7 +53,7 @@ struct world {
 
 /* ---- the API server ---------------------------------------------------------------------------------------------- */
 
-static char *framework_text(const struct framework *framework)
+static char *named_framework_text(const struct framework *framework, const char *name)
 {
 	cleanup_buf struct buf roles = {0};
 	struct buf out = {0};
@@ -66,9 +66,9 @@ static char *framework_text(const struct framework *framework)
 			   framework->ips[i] == '.' ? "null" : "\"10.0.0.1\"");
 	buf_puts(&roles, "]}]");
 	buf_printf(&out,
-		   "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"fw\",\"uid\":\"%s\",\"resourceVersion\":\"%d\"},"
+		   "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%d\"},"
 		   "\"spec\":{\"taskRoles\":[{\"name\":\"worker\",\"taskNumber\":%d}]},\"status\":{\"attemptStatus\":{",
-		   framework->uid, framework->version,
+		   name, framework->uid, framework->version,
 		   framework->task_number != 0 ? framework->task_number : (int)count);
 	if (framework->broken) {
 		buf_puts(&out, "\"taskRoleStatuses\":null,\"taskRoleStatusesCompressed\":\"rubbish\"}}}");
@@ -82,13 +82,20 @@ static char *framework_text(const struct framework *framework)
 	return buf_steal(&out);
 }
 
+static char *framework_text(const struct framework *framework)
+{
+	return named_framework_text(framework, "fw");
+}
+
+/* All whose names begin with fw are alike. */
 static void on_get(struct world *world, struct http_conn *conn)
 {
-	cleanup_free char *text = framework_text(&world->framework);
+	static const char all[] = "/apis/frameworkcontroller.microsoft.com/v1/namespaces/ns/frameworks/";
+	bool known = strncmp(conn->path, all, strlen(all)) == 0 && strncmp(conn->path + strlen(all), "fw", 2) == 0;
+	cleanup_free char *text = named_framework_text(&world->framework, known ? conn->path + strlen(all) : "");
 
 	world->gets++;
-	if (strcmp(conn->path, "/apis/frameworkcontroller.microsoft.com/v1/namespaces/ns/frameworks/fw") != 0 ||
-	    !world->framework.exists) {
+	if (!known || !world->framework.exists) {
 		http_reply(conn, 404, "", "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"not found\"}");
 	} else if (world->api_holds) {
 		assert_true(world->held_count < ROOM);
@@ -165,20 +172,23 @@ static void let_go(struct world *world)
 
 /* ---- the watcher ------------------------------------------------------------------------------------------------- */
 
+/* The watcher's news of it. */
+static void show_framework(struct world *world, const char *name)
+{
+	cleanup_free char *text = named_framework_text(&world->framework, name);
+	cleanup_json json_t *object = json_parse(text, strlen(text), NULL);
+
+	readiness_object(world->readiness, object);
+}
+
 /* The API server's Framework changes; shown: the watcher's news of it come too. */
 static void set_framework(struct world *world, const char *ips, bool shown)
 {
-	cleanup_free char *text = NULL;
-	cleanup_json json_t *object = NULL;
-
 	world->framework.exists = true;
 	world->framework.ips = ips;
 	world->framework.version++;
-	if (!shown)
-		return;
-	text = framework_text(&world->framework);
-	object = json_parse(text, strlen(text), NULL);
-	readiness_object(world->readiness, object);
+	if (shown)
+		show_framework(world, "fw");
 }
 
 static void delete_framework(struct world *world, bool shown)
@@ -248,7 +258,7 @@ static struct world *world_new(struct limits limits)
 	world->loop = ev_loop_new(0);
 	world->framework = (struct framework){.uid = "u1", .ips = "", .version = 10};
 	http_server_start(&world->api, world->loop, on_api_request, world);
-	assert_int_equal(kube_config_load(world->api.address, NULL, &config, &err), 0);
+	assert_int_equal(kube_config_load(world->api.address, NULL, NULL, &config, &err), 0);
 	world->client = kube_client_new(world->loop, &config, &client_options, &err);
 	kube_config_free(&config);
 	world->readiness = readiness_new(&handler, world);
@@ -401,6 +411,65 @@ static void latecomers_get_a_look_of_their_own(void **state)
 	assert_int_equal(world->gets, 2);
 	asker_close(&early);
 	asker_close(&late);
+	world_free(world);
+}
+
+/* Many gangs that are complete at the same time are looked at some at a time: each look costs a connection or a buffer.
+ * One that is not complete any more when its turn comes goes on waiting; one whose client left, or whose time ended,
+ * holds up nobody. */
+static void many_gangs_are_looked_at_in_turn(void **state)
+{
+	enum { MANY = 100, AT_ONCE = 16 };
+	struct world *world = open_world();
+	struct asking askings[MANY];
+	struct asking late;
+
+	(void)state;
+	world->framework.ips = "i.";
+	for (int i = 0; i < MANY; i++) {
+		cleanup_free char *name = mem_printf("fw%d", i);
+		cleanup_free char *path = mem_printf("ns/frameworks/%s/barrier", name);
+
+		show_framework(world, name);
+		askings[i] = ask(world, path, NULL);
+	}
+	RUN_UNTIL(world->loop, waiting(world) == MANY);
+	world->api_holds = true;
+	set_framework(world, "ii", false);
+	for (int i = 0; i < MANY; i++) {
+		cleanup_free char *name = mem_printf("fw%d", i);
+
+		show_framework(world, name);
+	}
+	RUN_UNTIL(world->loop, world->held_count == AT_ONCE);
+	for (int i = 0; i < 50; i++)
+		asker_turn(world->loop);
+	assert_int_equal(world->held_count, AT_ONCE);
+	/* in the line: one is complete no more, one leaves, the time of one ends; that one stays for its look */
+	set_framework(world, "i.", false);
+	show_framework(world, "fw99");
+	asker_close(&askings[MANY - 2]);
+	RUN_UNTIL(world->loop, waiting(world) == MANY - 1);
+	late = ask(world, "ns/frameworks/fw97/barrier?timeoutSeconds=0", NULL);
+	RUN_UNTIL(world->loop, waiting(world) == MANY);
+	for (int i = 0; i < 50; i++)
+		asker_turn(world->loop);
+	asker_read(&late);
+	assert_int_equal(asker_status(&late), 0);
+	set_framework(world, "ii", false);
+	show_framework(world, "fw0");
+	let_go(world);
+	for (int i = 0; i < MANY - 2; i++) {
+		expect(world, &askings[i], 200);
+		asker_close(&askings[i]);
+	}
+	expect(world, &late, 200);
+	asker_close(&late);
+	assert_int_equal(waiting(world), 1);
+	assert_int_equal(world->gets, MANY - 2);
+	show_framework(world, "fw99");
+	expect(world, &askings[MANY - 1], 200);
+	asker_close(&askings[MANY - 1]);
 	world_free(world);
 }
 
@@ -898,6 +967,7 @@ int main(void)
 		cmocka_unit_test(all_are_released_by_one_get),
 		cmocka_unit_test(the_verdict_is_a_fresh_get),
 		cmocka_unit_test(latecomers_get_a_look_of_their_own),
+		cmocka_unit_test(many_gangs_are_looked_at_in_turn),
 		cmocka_unit_test(time_ends_with_what_is_ready),
 		cmocka_unit_test(spec_decides_how_many),
 		cmocka_unit_test(no_tasks_pass_at_once),
