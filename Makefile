@@ -107,6 +107,8 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(link) -lcmocka
 
+include tests/fuzz/fuzz.mk
+
 # ---- what people call ---------------------------------------------------------------------------------------------
 # Silent when nothing is missing.
 deps:

@@ -31,7 +31,7 @@ run() {
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit sim sanitized embedded kubernetes)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit sim sanitized fuzz embedded kubernetes)
 jobs=-j$(nproc)
 for stage in "${stages[@]}"; do
 	case $stage in
@@ -40,6 +40,7 @@ for stage in "${stages[@]}"; do
 	unit) run unit make "$jobs" test-unit ;;
 	sim) run sim make "$jobs" test-sim ;;
 	sanitized) run sanitized make "$jobs" test-unit SANITIZE=address,undefined BUILD=build/sanitized ;;
+	fuzz) run fuzz make "$jobs" test-fuzz SANITIZE=address,undefined BUILD=build/sanitized ;;
 	embedded) run embedded make test-e2e ;;
 	kubernetes) run kubernetes make test-kubernetes ;;
 	*)

@@ -153,8 +153,8 @@ static int copy_named_class(struct translator *t)
 {
 	static const char *const names[] = {"alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph",
 					    "lower", "print", "punct", "space", "upper", "word",  "xdigit"};
-	const char *end = strstr(t->at + 2, ":]");
-	if (t->at[1] != ':' || !end)
+	const char *end = t->at[1] == ':' ? strstr(t->at + 2, ":]") : NULL;
+	if (!end)
 		return 0;
 	const char *name = t->at + 2;
 	if (*name == '^')

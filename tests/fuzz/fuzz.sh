@@ -1,0 +1,39 @@
+#!/bin/bash
+# Runs targets under libFuzzer: fuzz.sh SECONDS TARGET…, one after the other ($PARALLEL at a time), from the corpus in
+# the tree and what earlier runs found ($BUILD/found/TARGET). Says for each how often it ran, how much code it reached
+# and what it found; inputs that break something are left in $BUILD/broken. Ends with "N passed, N failed".
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+seconds=$1
+shift
+mkdir -p "$BUILD/broken" "$BUILD/log"
+
+run_one() {
+	local name=$1 seconds=$2 log=$BUILD/log/$1
+	mkdir -p "$BUILD/found/$name"
+	# an input may take 50 ms; sanitizers, coverage and a busy machine make it slower, hence whole seconds
+	"$BUILD/fuzzer/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
+		-dict="tests/fuzz/dictionaries/$name.dict" -artifact_prefix="$BUILD/broken/$name-" \
+		"$BUILD/found/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1 </dev/null
+	echo $? >"$log.status"
+}
+export -f run_one
+
+printf '%s\n' "$@" | xargs -P "${PARALLEL:-1}" -I{} bash -c 'run_one {} '"$seconds"
+passed=0
+failed=0
+for name in "$@"; do
+	log=$BUILD/log/$name
+	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+	reached=$(grep -aoE 'cov: [0-9]+' "$log" | tail -n 1)
+	inputs=$(find "$BUILD/found/$name" -type f | wc -l)
+	if [ "$(cat "$log.status")" -eq 0 ]; then
+		passed=$((passed + 1))
+		echo "$name: ${runs:-?} runs, edges reached: ${reached#cov: }, $inputs inputs kept"
+	else
+		failed=$((failed + 1))
+		grep -avE '^[IWE][0-9]{4} |^#[0-9]+[[:space:]]+(NEW|REDUCE|pulse|RELOAD)' "$log" | tail -n 60 | sed "s/^/$name: /"
+	fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,123 @@
+/* Runs a fuzz target over files, without a fuzzer: the corpora in make test, and an input that a fuzzer found. An input
+ * that takes longer than it may, or after which memory that is in use keeps growing, fails. */
+#include <dirent.h>
+#include <malloc.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "common/base/mem.h"
+#include "tests/fuzz/fuzz.h"
+
+/* Of CPU time, so that a busy machine changes nothing; ten times that under sanitizers. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { INPUT_MAX_MS = 500 };
+#else
+enum { INPUT_MAX_MS = 50 };
+#endif
+/* How much more may be in use after the inputs were run a second and a third time. */
+enum { GROWTH_MAX_BYTES = 256 * 1024, ROUNDS = 3 };
+
+static const char *present;
+static size_t passed;
+static size_t failed;
+
+static int64_t cpu_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void on_abort(int signal_number)
+{
+	/* SIGABRT of a broken expectation, SIGSEGV, or SIGALRM */
+	dprintf(STDERR_FILENO, "not ok: signal %d at %s\n", signal_number, present);
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
+static void run_file(const char *path, int round)
+{
+	cleanup_buf struct buf text = {0};
+	char part[4096];
+	FILE *file = fopen(path, "rb");
+	int64_t begin_ms;
+	int64_t took_ms;
+	size_t got;
+
+	if (file == NULL) {
+		perror(path);
+		failed++;
+		return;
+	}
+	while ((got = fread(part, 1, sizeof(part), file)) > 0)
+		buf_append(&text, part, got);
+	fclose(file);
+	present = path;
+	begin_ms = cpu_ms();
+	alarm(60);
+	LLVMFuzzerTestOneInput((const uint8_t *)(text.data == NULL ? "" : text.data), text.len);
+	alarm(0);
+	took_ms = cpu_ms() - begin_ms;
+	if (round > 0)
+		return;
+	if (took_ms > INPUT_MAX_MS) {
+		printf("not ok: %s takes %lld ms, %d are allowed\n", path, (long long)took_ms, INPUT_MAX_MS);
+		failed++;
+	} else {
+		passed++;
+	}
+}
+
+static void run_path(const char *path, int round)
+{
+	struct stat status;
+	struct dirent **names;
+	int count;
+
+	if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode)) {
+		run_file(path, round);
+		return;
+	}
+	count = scandir(path, &names, NULL, alphasort);
+	for (int i = 0; i < count; i++) {
+		if (names[i]->d_name[0] != '.') {
+			cleanup_free char *inner = mem_printf("%s/%s", path, names[i]->d_name);
+
+			run_path(inner, round);
+		}
+		free(names[i]);
+	}
+	if (count >= 0)
+		free(names);
+}
+
+int main(int argc, char **argv)
+{
+	struct mallinfo2 before = {0};
+
+	signal(SIGABRT, on_abort);
+	signal(SIGSEGV, on_abort);
+	signal(SIGALRM, on_abort);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 1; i < argc; i++)
+			run_path(argv[i], round);
+		if (round == 0)
+			before = mallinfo2(); /* zeros under ASan, whose leak check looks at the same */
+	}
+	if (mallinfo2().uordblks > before.uordblks + GROWTH_MAX_BYTES) {
+		printf("not ok: %s: %zu bytes in use after one round, %zu after %d\n", argv[0], before.uordblks,
+		       mallinfo2().uordblks, ROUNDS);
+		failed++;
+	}
+	if (passed == 0) {
+		printf("not ok: %s: no input was found\n", argv[0]);
+		failed++;
+	}
+	printf("%zu passed, %zu failed\n", passed, failed);
+	return failed > 0;
+}
