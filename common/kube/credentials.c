@@ -158,7 +158,9 @@ static void free_one(struct credential *credential)
 void credentials_free(struct credentials *credentials)
 {
 	exec_plugin_free(credentials->exec.running);
+	free(credentials->exec.failure);
 	credentials->exec.running = NULL;
+	credentials->exec.failure = NULL;
 	free_one(&credentials->token);
 	free_one(&credentials->ca);
 	free_one(&credentials->client_cert);
@@ -264,24 +266,37 @@ static void take_given(struct credentials *credentials, struct exec_credential *
 	credentials->exec.given = true;
 }
 
+/* What was given before goes on being used, if it still serves. message is consumed. */
+static void note_failure(struct credentials_exec *exec, char *message)
+{
+	exec->failures++;
+	exec->failed_ms = clock_boot_ms();
+	exec->refused = false;
+	log_warning("%s", message);
+	free(exec->failure);
+	exec->failure = message;
+}
+
 static void on_exec_done(void *arg, struct exec_credential *given, const char *failure)
 {
 	struct credentials *credentials = arg;
 	struct credentials_exec *exec = &credentials->exec;
 
 	exec->running = NULL;
-	exec->refused = false;
-	exec->ended_ms = clock_boot_ms();
-	if (given != NULL) {
+	if (given != NULL && given->expires_s <= wall_s()) {
+		/* (taken, it would be asked for again at once, without end) */
+		note_failure(exec,
+			     mem_printf("%s: what it gave had expired already", credentials->config->exec->place));
+	} else if (given != NULL) {
 		exec->failures = 0;
+		exec->refused = false;
 		take_given(credentials, given);
-		exec_credential_free(given);
 		log_info("%s: gave new credentials", credentials->config->exec->place);
 	} else {
-		exec->failures++;
-		error_set(&exec->failure, "%s", failure);
-		log_warning("%s", failure);
+		note_failure(exec, mem_strdup(failure));
 	}
+	if (given != NULL)
+		exec_credential_free(given);
 	exec->settled(exec->arg);
 }
 
@@ -297,17 +312,14 @@ static int64_t pause_ms(const struct credentials_exec *exec)
 static void ask_exec(struct credentials *credentials)
 {
 	struct credentials_exec *exec = &credentials->exec;
+	struct error err;
 
-	if (exec->running != NULL || (exec->failures > 0 && clock_boot_ms() - exec->ended_ms < pause_ms(exec)))
+	if (exec->running != NULL || (exec->failures > 0 && clock_boot_ms() - exec->failed_ms < pause_ms(exec)))
 		return;
 	exec->running = exec_plugin_start(exec->loop, credentials->config, credentials->ca.text, exec->time_ms,
-					  on_exec_done, credentials, &exec->failure);
-	if (exec->running == NULL) {
-		exec->failures++;
-		exec->ended_ms = clock_boot_ms();
-		exec->refused = false;
-		log_warning("%s", exec->failure.message);
-	}
+					  on_exec_done, credentials, &err);
+	if (exec->running == NULL)
+		note_failure(exec, mem_strdup(err.message));
 }
 
 enum credentials_state credentials_ready(struct credentials *credentials, const char **why)
@@ -325,7 +337,7 @@ enum credentials_state credentials_ready(struct credentials *credentials, const 
 		return CREDENTIALS_READY;
 	if (exec->running != NULL)
 		return CREDENTIALS_COMING;
-	*why = exec->failure.message;
+	*why = exec->failure;
 	return CREDENTIALS_NONE;
 }
 
@@ -336,9 +348,10 @@ static bool exec_rejected(struct credentials *credentials, unsigned generation)
 
 	if (generation != credentials->token_generation || exec->running != NULL)
 		return true;
-	if (clock_boot_ms() - exec->ended_ms < REFUSED_AGAIN_MS)
+	if (exec->refused_ms != 0 && clock_boot_ms() - exec->refused_ms < REFUSED_AGAIN_MS)
 		return false;
 	exec->refused = true;
+	exec->refused_ms = clock_boot_ms();
 	return true;
 }
 

@@ -27,20 +27,21 @@ struct credential {
 	off_t size;
 };
 
-/* An exec plugin was at work: what it gave is in place, or failure says why not. May start requests at once. */
+/* An exec plugin was at work: credentials_ready() says what came of it. May start requests at once. */
 typedef void credentials_settled(void *arg);
 
 /* What an exec plugin gave, and when to ask it again. */
 struct credentials_exec {
 	bool used; /* there is one, and no token or password goes before it */
 	struct exec_plugin *running;
-	bool given;           /* it gave something once */
-	bool refused;         /* by the API server: a 401 */
-	int64_t renew_s;      /* wall clock: from then on it is asked while the old one still serves */
-	int64_t expires_s;    /* wall clock, INT64_MAX: never */
-	int64_t ended_ms;     /* boot clock: when it last ended */
-	unsigned failures;    /* in a row */
-	struct error failure; /* the last one */
+	bool given;         /* it gave something once */
+	bool refused;       /* by the API server: a 401 */
+	int64_t refused_ms; /* boot clock: when that last had it asked again; 0: never */
+	int64_t renew_s;    /* wall clock: from then on it is asked while the old one still serves */
+	int64_t expires_s;  /* wall clock, INT64_MAX: never */
+	unsigned failures;  /* in a row */
+	int64_t failed_ms;  /* boot clock: the last one */
+	char *failure;      /* what it was */
 	struct ev_loop *loop;
 	int64_t time_ms; /* how long it may take */
 	credentials_settled *settled;
