@@ -232,7 +232,7 @@ static void on_request(void *arg, struct serve_request *request)
 		serve_request_fail(request, 401, -1, "expected the header Authorization: Bearer <token>");
 	else if (front->closed)
 		serve_request_fail(request, 503, AWAY_RETRY_SEC, "this server ends: try again");
-	else if (!readiness_synced(front->readiness))
+	else if (!readiness_admits(front->readiness))
 		serve_request_fail(request, 503, AWAY_RETRY_SEC, "the view of the cluster is not up to date");
 	else if (front->checking_count + waiters_counters(front->waiters)->waiting >= front->options.max_waiters)
 		serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu wait here: no more may",

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -12,7 +13,10 @@
 #include "common/framework/gang.h"
 #include "common/framework/names.h"
 
-enum { MISSING_MAX = 5 };
+enum {
+	MISSING_MAX = 5,
+	GRACE_MS = 10 * 1000, /* a watch that is resumed, a watcher that is replaced */
+};
 
 struct item {
 	UT_hash_handle hh;
@@ -34,6 +38,9 @@ struct readiness {
 	struct range_set complete; /* of those */
 	bool live;
 	uint64_t round; /* counts resyncs */
+	bool was_synced;
+	int64_t lost_ms; /* when it was synced last; 0: never */
+	int64_t grace_ms;
 };
 
 struct readiness *readiness_new(const struct readiness_handler *handler, void *arg)
@@ -42,6 +49,7 @@ struct readiness *readiness_new(const struct readiness_handler *handler, void *a
 
 	readiness->handler = handler;
 	readiness->arg = arg;
+	readiness->grace_ms = GRACE_MS;
 	return readiness;
 }
 
@@ -146,6 +154,15 @@ static bool take(struct readiness *readiness, json_t *object, bool newer_only)
 
 /* ---- the bus ----------------------------------------------------------------------------------------------------- */
 
+static void note_sync(struct readiness *readiness)
+{
+	bool synced = readiness_synced(readiness);
+
+	if (readiness->was_synced && !synced)
+		readiness->lost_ms = clock_boot_ms();
+	readiness->was_synced = synced;
+}
+
 void readiness_granted(struct readiness *readiness, const struct range_set *fresh)
 {
 	readiness->round++;
@@ -153,6 +170,7 @@ void readiness_granted(struct readiness *readiness, const struct range_set *fres
 		readiness->granted.bits[i] |= fresh->bits[i];
 		readiness->complete.bits[i] &= ~fresh->bits[i];
 	}
+	note_sync(readiness);
 }
 
 void readiness_revoked(struct readiness *readiness, const struct range_set *ranges)
@@ -161,6 +179,7 @@ void readiness_revoked(struct readiness *readiness, const struct range_set *rang
 		readiness->granted.bits[i] &= ~ranges->bits[i];
 		readiness->complete.bits[i] &= ~ranges->bits[i];
 	}
+	note_sync(readiness);
 }
 
 void readiness_object(struct readiness *readiness, json_t *object)
@@ -193,6 +212,7 @@ void readiness_complete(struct readiness *readiness, const struct range_set *ran
 
 	for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++)
 		readiness->complete.bits[i] |= ranges->bits[i] & readiness->granted.bits[i];
+	note_sync(readiness);
 	HASH_ITER(hh, readiness->items, item, next) {
 		const char *slash = strchr(item->key, '/');
 		cleanup_free char *ns = mem_strndup(item->key, (size_t)(slash - item->key));
@@ -209,6 +229,12 @@ void readiness_complete(struct readiness *readiness, const struct range_set *ran
 void readiness_live(struct readiness *readiness, bool live)
 {
 	readiness->live = live;
+	note_sync(readiness);
+}
+
+void readiness_set_grace(struct readiness *readiness, int64_t ms)
+{
+	readiness->grace_ms = ms;
 }
 
 void readiness_learn(struct readiness *readiness, json_t *object)
@@ -222,6 +248,12 @@ bool readiness_synced(const struct readiness *readiness)
 {
 	return readiness->live && !range_set_empty(&readiness->granted) &&
 	       memcmp(&readiness->granted, &readiness->complete, sizeof(readiness->granted)) == 0;
+}
+
+bool readiness_admits(const struct readiness *readiness)
+{
+	return readiness_synced(readiness) ||
+	       (readiness->lost_ms != 0 && clock_boot_ms() - readiness->lost_ms < readiness->grace_ms);
 }
 
 bool readiness_find(const struct readiness *readiness, const char *ns, const char *name, struct readiness_entry *out)

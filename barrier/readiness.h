@@ -48,6 +48,12 @@ void readiness_learn(struct readiness *readiness, json_t *object);
 
 /* Whether all Frameworks are shown and the watcher's streams are live. */
 bool readiness_synced(const struct readiness *readiness);
+/* Whether to let people wait: synced, or it was until a moment ago. Who waits is released by a look at the Framework,
+ * so an old view is no danger; if everybody who comes while a watch is resumed were sent away, all of them would ask
+ * the API server at the same time. */
+bool readiness_admits(const struct readiness *readiness);
+/* How long that moment is; default 10 s. For tests. */
+void readiness_set_grace(struct readiness *readiness, int64_t ms);
 /* false: no such Framework is known. *out is valid until the next call. */
 bool readiness_find(const struct readiness *readiness, const char *ns, const char *name, struct readiness_entry *out);
 /* Frameworks known. */

@@ -663,6 +663,7 @@ static void waits_through_a_restart_of_the_watcher(void **state)
 	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10});
 	struct range_set all = all_ranges();
 	struct asking stays;
+	struct asking comes;
 	struct asking dies;
 
 	(void)state;
@@ -676,6 +677,9 @@ static void waits_through_a_restart_of_the_watcher(void **state)
 	dies = ask(world, PATH "?timeoutSeconds=1", NULL);
 	RUN_UNTIL(world->loop, waiting(world) == 2);
 	readiness_live(world->readiness, false);
+	comes = ask(world, PATH, NULL); /* for a moment people may still come */
+	RUN_UNTIL(world->loop, waiting(world) == 3);
+	readiness_set_grace(world->readiness, 0);
 	assert_int_equal(status_of(world, PATH, NULL), 503);
 	expect(world, &dies, 503); /* what the view says may be old */
 	/* the next watcher shows everything, an older version first seen from a restored store included */
@@ -685,7 +689,9 @@ static void waits_through_a_restart_of_the_watcher(void **state)
 	readiness_complete(world->readiness, &all, SHARDS);
 	readiness_live(world->readiness, true);
 	expect(world, &stays, 200);
+	expect(world, &comes, 200);
 	asker_close(&stays);
+	asker_close(&comes);
 	asker_close(&dies);
 	world_free(world);
 }
