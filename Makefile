@@ -43,18 +43,20 @@ INIT_SRC := $(filter-out barrier/init/main.c,$(wildcard barrier/init/*.c))
 TESTAPI_SRC := $(filter-out tests/cluster/testapi/main.c,$(wildcard tests/cluster/testapi/*.c))
 TESTKUBELET_SRC := $(filter-out tests/cluster/testkubelet/main.c,$(wildcard tests/cluster/testkubelet/*.c))
 SIM_SRC := $(wildcard tests/sim/*.c)
+SIM_WRAPS := json_parse json_text mem_alloc mem_calloc mem_realloc mem_strdup
 BENCH_SRC := $(wildcard tests/bench/tool/*.c)
 DEMO_SRC := $(filter-out tests/cluster/demo/main.c,$(wildcard tests/cluster/demo/*.c))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+comma := ,
 
 PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier
 TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-demo
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all deps demo test test-unit test-sim test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
+.PHONY: all deps demo test test-unit test-sim test-model coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
 
 all: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
@@ -94,8 +96,8 @@ $(BUILD)/fc-demo: $(BUILD)/obj/tests/cluster/demo/main.o $(BUILD)/libdemo.a $(BU
 $(PROGRAMS) $(TEST_PROGRAMS):
 	$(link)
 
-# The simulator's own log comes before the library's, its memo before json.c.
-$(BUILD)/fc-sim: LDFLAGS += -Wl,--wrap=json_parse,--wrap=json_text
+# The simulator's own log comes before the library's; its memo and its memory that runs out stand in between.
+$(BUILD)/fc-sim: LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,$(SIM_WRAPS))
 $(BUILD)/fc-sim: $(call objects,$(SIM_SRC)) $(BUILD)/libwatcher.a $(BUILD)/libreconciler.a $(BUILD)/libcommon.a
 	$(link)
 
@@ -150,6 +152,17 @@ test-sim: $(BUILD)/fc-sim
 # The figures of DESIGN.md §9; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.
 bench: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
 	BUILD=$(BUILD) tests/bench/run.sh $(BENCH_FLAGS) $(ROWS)
+
+# The model test: STORIES random stories of the pure core.
+test-model: $(BUILD)/unit/test_sync_random
+	SYNC_STORIES=$(or $(STORIES),100000) SYNC_JOBS=$$(nproc) $<
+
+# How much of the pure core the unit tests reach. gcov comes with gcc.
+COVERED := $(wildcard $(foreach area,sync_* spec status object classify pattern podtemplate config barrier,tests/unit/test_$(area).c))
+coverage:
+	$(Q)$(MAKE) --no-print-directory DEBUG=1 BUILD=$(BUILD)/coverage CFLAGS=--coverage LDFLAGS=--coverage \
+		$(patsubst tests/unit/%.c,$(BUILD)/coverage/unit/%,$(COVERED))
+	tests/coverage.sh $(BUILD)/coverage $(patsubst tests/unit/%.c,$(BUILD)/coverage/unit/%,$(COVERED))
 
 # Deliberate bugs, each of which the simulator must find.
 mutants:

@@ -31,13 +31,15 @@ run() {
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit sim sanitized fuzz embedded kubernetes)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz embedded kubernetes)
 jobs=-j$(nproc)
 for stage in "${stages[@]}"; do
 	case $stage in
 	build) run build make "$jobs" all ;;
 	lint) run lint make "$jobs" lint ;;
 	unit) run unit make "$jobs" test-unit ;;
+	model) run model make "$jobs" test-model ;;
+	coverage) run coverage make "$jobs" coverage ;;
 	sim) run sim make "$jobs" test-sim ;;
 	sanitized) run sanitized make "$jobs" test-unit SANITIZE=address,undefined BUILD=build/sanitized ;;
 	fuzz) run fuzz make "$jobs" test-fuzz SANITIZE=address,undefined BUILD=build/sanitized ;;

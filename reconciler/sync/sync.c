@@ -179,7 +179,8 @@ static bool stragglers_gone(struct round *round)
 			slot_send_get(round, slot, NULL);
 			gone = false;
 		} else if (outlives_config_map(framework, slot)) {
-			slot_send_delete(round, slot);
+			if (round_may_act(round, slot, framework->decided))
+				slot_send_delete(round, slot);
 			gone = false;
 		}
 	}
@@ -381,7 +382,8 @@ static void look_at_late_pods(struct round *round)
 	for (; slot != NULL; slot = next) {
 		next = slot->next_dirty;
 		slot->dirty = false;
-		if (slot->meta != NULL && !slot->lost)
+		if (slot_ours(slot, framework->status.attempt.config_map_uid) && !slot->lost &&
+		    round_may_act(round, slot, framework->decided))
 			stray_sync(round, slot);
 	}
 }

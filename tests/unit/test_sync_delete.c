@@ -204,7 +204,7 @@ static void test_delete_answer_late(void **state)
 {
 	struct world w;
 	struct call_answer answer = {.sent = true, .http_status = 200, .reason = "", .message = "", .body = ""};
-	cleanup_json json_t *object = NULL;
+	cleanup_free char *body = NULL;
 
 	(void)state;
 	begin_running(&w, 2, "");
@@ -213,9 +213,9 @@ static void test_delete_answer_late(void **state)
 	world_write(&w);
 	world_round(&w);
 	assert_int_equal(w.queued, 1);
-	object = json_deep_copy(world_pod(&w, "f-a-0"));
+	body = json_text(world_pod(&w, "f-a-0"));
 	world_pod_gone(&w, "f-a-0");
-	answer.object = object;
+	answer.body = body;
 	answer.retry_after_ms = -1;
 	framework_answer(w.framework, &w.queue[0], &answer, &w.time, &w.random);
 	world_drop_call(&w.queue[0]);
@@ -314,6 +314,25 @@ static void test_late_pod(void **state)
 		assert_state(&w, waiting ? STATE_ATTEMPT_COMPLETED : STATE_COMPLETED);
 		world_end(&w);
 	}
+}
+
+/* That the attempt is over is stored before a Pod that is still seen under it is deleted. */
+static void test_late_pod_waits_for_write(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 1, "");
+	w.slow_gc = true;
+	world_config_map_gone(&w); /* deleted with Orphan propagation, or by a collector that is late */
+	world_round(&w);
+	assert_state(&w, STATE_COMPLETED);
+	assert_int_equal(w.queued, 0);
+	world_write(&w);
+	world_round(&w);
+	assert_int_equal(w.queued, 1);
+	assert_int_equal(w.queue[0].kind, CALL_DELETE_POD);
+	world_end(&w);
 }
 
 /* The label is taken off a Pod that is deleting already: what the stream says then cannot be told from its end, which
@@ -461,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_no_ghosts),
 		cmocka_unit_test(test_strays),
 		cmocka_unit_test(test_late_pod),
+		cmocka_unit_test(test_late_pod_waits_for_write),
 		cmocka_unit_test(test_label_lost_while_deleting),
 		cmocka_unit_test(test_config_map_deleted),
 		cmocka_unit_test(test_config_map_gone),

@@ -1,17 +1,19 @@
-/* Random stories, replayed by their seed: Pods that run, end, are deleted or lose their label, edits, lost and late
- * writes and calls, events that come late, restarts at any time. After every step:
+/* The model test: random stories against a small model of the API server, replayed by their seed. Pods run, end, are
+ * deleted or lose their label; the spec is edited, the Framework deleted and made again; writes and calls are lost or
+ * late, events come late, the owner restarts at any time. After every step:
  *   - no create or delete is wanted unless what it rests on is in the status on the server (FRAMEWORK.md §12)
  *   - the status on the server only moves forward, and a completionStatus never changes
- *   - no Pod is there whose attempt is over (G1, G2)
- * and once the faults stop, Stop ends everything and nothing is left over.
+ *   - no Pod is there whose Task attempt is over, or whose Framework attempt or Framework is another one (G1 to G4)
+ * and once changes and faults stop, everything completes: by itself, by Stop or by deletion; nothing is left over.
  *
- * SYNC_SEED=n replays story n; SYNC_STORIES=n makes n of them. */
+ * SYNC_SEED=n replays story n; SYNC_STORIES=n makes n of them (make test-model: 100 000), in SYNC_JOBS=n processes. */
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/sync_world.h"
 
-enum { STORIES = 400, STEPS = 150, LATE_MAX = 8 };
+enum { STORIES = 400, STEPS_MAX = 150, LATE_MAX = 8, JOBS_MAX = 64 };
 
 struct late_call {
 	struct call call;
@@ -23,9 +25,13 @@ struct story {
 	struct random random;
 	bool wrote;          /* since the last restart: the fence has been passed */
 	json_t *last_status; /* on the server, at the last look */
+	uint64_t checked_rv; /* of the Pods' last look */
 	struct late_call late[LATE_MAX];
 	size_t late_count;
-	json_t *landed; /* uids of Pods that came late */
+	json_t *landed;  /* uids of Pods that came late */
+	bool background; /* a Framework of this name was deleted with what it had left behind */
+	bool finite;     /* the spec lets it come to an end by itself */
+	json_t *old;     /* a Pod or the ConfigMap as it once was */
 };
 
 static unsigned long long seed;
@@ -104,6 +110,7 @@ static void check_create(struct story *s, const struct call *call)
 	must(s, json_int(stored, "id", -1) == attempt->id);
 	must(s, !completion_stored(stored));
 	if (call->kind == CALL_CREATE_CONFIG_MAP) {
+		must(s, s->w.framework->deletion_time == 0);
 		must(s, state_of(server_status(s)) == STATE_CREATION_PENDING);
 		return;
 	}
@@ -205,30 +212,77 @@ static void check_status(struct story *s)
 		}
 	}
 	json_decref(s->last_status);
-	s->last_status = json_deep_copy(now);
+	s->last_status = json_incref(now); /* every write makes it anew */
 }
 
-/* G1, G2: a Pod on the server, be it deleting, belongs to an attempt that is not over, if it did not come late. */
+/* A Pod on the server, be it deleting, that did not come late, belongs to an attempt of a Task that is not over (G1,
+ * G2); together with what that stands in, to the present attempt of the Framework, which is there (G3, G4). */
+static void check_pod(struct story *s, const char *name, json_t *pod)
+{
+	const json_t *annotations = json_at(pod, "metadata.annotations");
+	json_t *tasks = json_object_get(find_role(server_status(s), json_str(annotations, FC_TASKROLE_NAME)),
+					"taskStatuses");
+	json_t *task = json_array_get(tasks, strtoul(json_str(annotations, FC_TASK_INDEX), NULL, 10));
+	int64_t attempt = strtol(json_str(annotations, FC_TASK_ATTEMPT_ID), NULL, 10);
+	int64_t framework_attempt = strtol(json_str(annotations, FC_FRAMEWORK_ATTEMPT_ID), NULL, 10);
+
+	if (task == NULL || strcmp(json_str(task, "instanceUID"), json_str(annotations, FC_TASK_UID)) != 0)
+		fail_msg("Pod %s is there and its Task is not", name);
+	if (json_int(json_object_get(task, "attemptStatus"), "id", -1) != attempt ||
+	    state_of(task) >= STATE_ATTEMPT_COMPLETED)
+		fail_msg("Pod %s is there and its attempt is over", name);
+	if (json_int(json_object_get(server_status(s), "attemptStatus"), "id", -1) != framework_attempt ||
+	    state_of(server_status(s)) >= STATE_ATTEMPT_COMPLETED)
+		fail_msg("Pod %s is there and its Framework's attempt is over", name);
+}
+
+/* What is a Task's, by its UID in the status, was made for that Task and for that attempt of it. */
+static void check_taken(struct story *s, const char *name, json_t *pod)
+{
+	const json_t *annotations = json_at(pod, "metadata.annotations");
+	size_t i;
+	json_t *task;
+
+	json_array_foreach(
+		json_object_get(find_role(server_status(s), json_str(annotations, FC_TASKROLE_NAME)), "taskStatuses"),
+		i, task) {
+		const json_t *attempt = json_object_get(task, "attemptStatus");
+		const char *uid = json_str(attempt, "podUID");
+
+		if (uid != NULL && strcmp(uid, meta_str(pod, "uid")) == 0 &&
+		    (strcmp(json_str(task, "instanceUID"), json_str(annotations, FC_TASK_UID)) != 0 ||
+		     json_int(attempt, "id", -1) != strtol(json_str(annotations, FC_TASK_ATTEMPT_ID), NULL, 10)))
+			fail_msg("Pod %s is taken for that of another Task or attempt", name);
+	}
+}
+
 static void check_pods(struct story *s)
 {
 	const char *name;
+	const char *old = NULL;
+	const char *present = NULL;
 	json_t *pod;
 
+	if (s->checked_rv == s->w.rv)
+		return;
+	s->checked_rv = s->w.rv;
 	json_object_foreach(s->w.pods, name, pod) {
-		const json_t *annotations = json_at(pod, "metadata.annotations");
-		json_t *tasks = json_object_get(find_role(server_status(s), json_str(annotations, FC_TASKROLE_NAME)),
-						"taskStatuses");
-		json_t *task = json_array_get(tasks, strtoul(json_str(annotations, FC_TASK_INDEX), NULL, 10));
-		int64_t attempt = strtol(json_str(annotations, FC_TASK_ATTEMPT_ID), NULL, 10);
-
+		check_taken(s, name, pod);
 		if (json_object_get(s->landed, meta_str(pod, "uid")) != NULL)
 			continue;
-		if (task == NULL || strcmp(json_str(task, "instanceUID"), json_str(annotations, FC_TASK_UID)) != 0)
-			fail_msg("Pod %s is there and its Task is not", name);
-		if (json_int(json_object_get(task, "attemptStatus"), "id", -1) != attempt ||
-		    state_of(task) >= STATE_ATTEMPT_COMPLETED)
-			fail_msg("Pod %s is there and its attempt is over", name);
+		if (s->w.object == NULL || strcmp(json_str(json_at(pod, "metadata.annotations"), FC_FRAMEWORK_UID),
+						  meta_str(s->w.object, "uid")) != 0) {
+			old = name;
+		} else {
+			present = name;
+			check_pod(s, name, pod);
+		}
 	}
+	if (old != NULL && !s->background)
+		fail_msg("Pod %s is there and its Framework is not", old);
+	/* Who deletes with Background propagation leaves Pods behind for a while: a namesake waits for them. */
+	if (old != NULL && present != NULL)
+		fail_msg("Pod %s is there, and %s of the Framework before", present, old);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
@@ -328,6 +382,37 @@ static void carry_one(struct story *s, bool faults)
 	world_drop_call(&call);
 }
 
+static const char *some_pod(struct story *s)
+{
+	int64_t at = random_between(&s->random, 0, (int64_t)json_object_size(s->w.pods) - 1);
+	const char *name;
+	json_t *pod;
+
+	json_object_foreach(s->w.pods, name, pod)
+		if (at-- == 0)
+			return name;
+	return NULL;
+}
+
+/* An event that was overtaken by an answer, or by newer ones. */
+static void tell_old(struct story *s)
+{
+	struct world *w = &s->w;
+	const char *found = json_object_size(w->pods) == 0 ? NULL : some_pod(s);
+	json_t *object = found == NULL || chance(s, 4) ? w->config_map : world_pod(w, found);
+	struct error err;
+
+	if (s->old != NULL && chance(s, 2)) {
+		if (json_object_get(s->old, "spec") != NULL)
+			framework_observe_pod(w->framework, pod_parse(s->old, &err), false);
+		else
+			framework_observe_config_map(w->framework, config_map_parse(s->old, &err), false);
+	} else if (object != NULL && has_label(object)) {
+		json_decref(s->old);
+		s->old = json_deep_copy(object);
+	}
+}
+
 /* What the events told late or never is told now, as a relist does. */
 static void relist(struct story *s)
 {
@@ -369,18 +454,14 @@ static void restart(struct story *s)
 	w->fault.count = 0;
 	world_restart(w);
 	s->wrote = false;
+	/* A new owner is told nothing that is older than the snapshot it began with. */
+	json_decref(s->old);
+	s->old = NULL;
 }
 
-static const char *some_pod(struct story *s)
+static bool is_deleting(const json_t *object)
 {
-	int64_t at = random_between(&s->random, 0, (int64_t)json_object_size(s->w.pods) - 1);
-	const char *name;
-	json_t *pod;
-
-	json_object_foreach(s->w.pods, name, pod)
-		if (at-- == 0)
-			return name;
-	return NULL;
+	return meta_str(object, "deletionTimestamp") != NULL;
 }
 
 static void happen_to_pod(struct story *s)
@@ -393,7 +474,7 @@ static void happen_to_pod(struct story *s)
 
 	if (name == NULL)
 		return;
-	deleting = meta_str(world_pod(w, name), "deletionTimestamp") != NULL;
+	deleting = is_deleting(world_pod(w, name));
 	w->mute = chance(s, 6);
 	switch (random_between(&s->random, 0, 9)) {
 	case 0:
@@ -420,21 +501,37 @@ static void happen_to_pod(struct story *s)
 	w->mute = false;
 }
 
-static char *random_spec(struct story *s, const char *execution_type)
+static void happen_to_config_map(struct story *s)
+{
+	struct world *w = &s->w;
+
+	if (w->config_map == NULL || !chance(s, 4))
+		return;
+	if (chance(s, 3) && !is_deleting(w->config_map) && has_label(w->config_map)) {
+		json_object_del(json_at(w->config_map, "metadata.labels"), FC_FRAMEWORK_NAME);
+		world_stamp(w, w->config_map);
+		world_tell_gone(w, KIND_CONFIG_MAP, w->config_map);
+	} else {
+		world_config_map_deleting(w);
+	}
+}
+
+/* Roles have tasks_min to 4 Tasks; retries_min -2 allows those that go on for ever. */
+static char *random_spec(struct story *s, const char *execution_type, int tasks_min, int retries_min)
 {
 	struct buf out = {0};
 	int roles = (int)random_between(&s->random, 0, 2);
 
 	buf_printf(&out, "{'executionType':'%s','retryPolicy':{'fancyRetryPolicy':%s,'maxRetryCount':%d},'taskRoles':[",
-		   execution_type, chance(s, 2) ? "true" : "false", (int)random_between(&s->random, -2, 2));
+		   execution_type, chance(s, 2) ? "true" : "false", (int)random_between(&s->random, retries_min, 2));
 	for (int i = 0; i <= roles; i++)
 		buf_printf(&out,
 			   "%s{'name':'%c','taskNumber':%d,'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':%d,"
 			   "'minSucceededTaskCount':%d},'task':{'retryPolicy':{'fancyRetryPolicy':%s,'maxRetryCount':"
 			   "%d},'podGracefulDeletionTimeoutSec':%s,'pod':{'spec':{}}}}",
-			   i > 0 ? "," : "", "abc"[(i + roles) % 3], (int)random_between(&s->random, 0, 4),
+			   i > 0 ? "," : "", "abc"[(i + roles) % 3], (int)random_between(&s->random, tasks_min, 4),
 			   (int)random_between(&s->random, -1, 3), (int)random_between(&s->random, -1, 3),
-			   chance(s, 2) ? "true" : "false", (int)random_between(&s->random, -2, 2),
+			   chance(s, 2) ? "true" : "false", (int)random_between(&s->random, retries_min, 2),
 			   chance(s, 3) ? "100" : "null");
 	buf_puts(&out, "]}");
 	return buf_steal(&out);
@@ -442,11 +539,71 @@ static char *random_spec(struct story *s, const char *execution_type)
 
 static void edit(struct story *s)
 {
-	cleanup_free char *spec = random_spec(s, chance(s, 12) ? "Stop" : chance(s, 12) ? "Create" : "Start");
+	bool finite = chance(s, 3);
+	cleanup_free char *spec = finite ? random_spec(s, "Start", 1, 0)
+					 : random_spec(s,
+						       chance(s, 12)   ? "Stop"
+						       : chance(s, 12) ? "Create"
+								       : "Start",
+						       0, -2);
 
+	if (s->w.object == NULL)
+		return;
+	s->finite = finite;
 	s->w.mute = chance(s, 6);
 	world_edit(&s->w, spec);
 	s->w.mute = false;
+}
+
+/* Nobody mutes what tells of a Framework's end: that its owner may act until it has heard is the shell's affair. */
+static void framework_gone(struct story *s)
+{
+	json_decref(s->w.object);
+	s->w.object = NULL;
+	json_decref(s->last_status);
+	s->last_status = NULL;
+	framework_observe_absent(s->w.framework);
+}
+
+/* What the garbage collector does: dependents of what is gone go; foreground deletion waits for them. */
+static void collect_garbage(struct story *s)
+{
+	struct world *w = &s->w;
+	bool owned = w->config_map != NULL && w->object != NULL &&
+		     strcmp(json_str(json_at(w->config_map, "metadata.ownerReferences.0"), "uid"),
+			    meta_str(w->object, "uid")) == 0;
+
+	w->slow_gc = false;
+	if (w->config_map != NULL && !is_deleting(w->config_map) && (!owned || is_deleting(w->object)))
+		world_config_map_deleting(w);
+	else
+		world_collect(w);
+	w->slow_gc = true;
+	if (w->object != NULL && is_deleting(w->object) && w->config_map == NULL)
+		framework_gone(s);
+}
+
+static void delete_framework(struct story *s)
+{
+	struct world *w = &s->w;
+
+	if (w->object == NULL || is_deleting(w->object))
+		return;
+	if (chance(s, 2)) {
+		s->background = true;
+		framework_gone(s);
+	} else {
+		world_mark_deleting(w, w->object, 0);
+		world_tell_framework(w);
+	}
+}
+
+static void create_framework(struct story *s)
+{
+	cleanup_free char *spec = random_spec(s, chance(s, 8) ? "Create" : "Start", 0, -2);
+
+	s->finite = false;
+	world_create_framework(&s->w, spec, NULL);
 }
 
 static void step(struct story *s)
@@ -454,25 +611,23 @@ static void step(struct story *s)
 	static const int64_t waits[] = {1, 20, 100, 500, 1000, 5000, 60000, 400000};
 	struct world *w = &s->w;
 
+	if (w->object == NULL && chance(s, 4))
+		create_framework(s);
+	else if (chance(s, 150))
+		delete_framework(s);
 	switch (random_between(&s->random, 0, 39)) {
 	case 0: edit(s); break;
 	case 1: restart(s); break;
 	case 2: relist(s); break;
 	case 3: land_late(s); break;
-	case 4:
-		if (w->config_map != NULL && chance(s, 4))
-			world_config_map_deleting(w);
-		break;
+	case 4: happen_to_config_map(s); break;
 	case 5:
-	case 6:
-		w->slow_gc = false;
-		world_collect(w);
-		w->slow_gc = true;
-		break;
+	case 6: collect_garbage(s); break;
 	case 7:
 		framework_fence(w->framework);
 		s->wrote = false;
 		break;
+	case 20: tell_old(s); break;
 	case 8: w->time.live = !w->time.live || !chance(s, 3); break;
 	case 9:
 	case 10:
@@ -485,7 +640,6 @@ static void step(struct story *s)
 	case 17:
 	case 18:
 	case 19: happen_to_pod(s); break;
-	case 20:
 	case 21:
 	case 22:
 	case 23:
@@ -503,50 +657,96 @@ static bool is_orphan(struct story *s, json_t *pod)
 						 meta_str(s->w.config_map, "uid")) != 0;
 }
 
-/* No more faults, and Stop: everything ends. */
-static void come_to_rest(struct story *s)
+enum ending { ENDS_BY_ITSELF, ENDS_BY_STOP, ENDS_BY_DELETION };
+
+/* What is to end it all is done. */
+static enum ending begin_to_end(struct story *s)
 {
 	struct world *w = &s->w;
-	cleanup_free char *spec = random_spec(s, "Stop");
+	enum ending ending = (enum ending)random_between(&s->random, ENDS_BY_ITSELF, ENDS_BY_DELETION);
+	cleanup_free char *spec = NULL;
+
+	if (w->object == NULL || is_deleting(w->object))
+		return ENDS_BY_DELETION;
+	if (ending == ENDS_BY_DELETION) {
+		world_mark_deleting(w, w->object, 0);
+		world_tell_framework(w);
+		return ending;
+	}
+	if (ending == ENDS_BY_ITSELF && s->finite)
+		return ending;
+	spec = ending == ENDS_BY_STOP ? random_spec(s, "Stop", 0, -2) : random_spec(s, "Start", 1, 0);
+	world_edit(w, spec);
+	return ending;
+}
+
+/* Rounds, writes and calls until there is nothing more to do for now. */
+static void work_off(struct story *s)
+{
+	struct world *w = &s->w;
+
+	for (int idle = 0, busy = 0; idle < 2 && busy < 50; busy++) {
+		round_of(s);
+		idle = w->plan.write || w->queued > 0 ? 0 : idle + 1;
+		write_of(s, false);
+		while (w->queued > 0)
+			carry_one(s, false);
+	}
+}
+
+static bool is_over(const struct story *s, enum ending ending)
+{
+	const struct world *w = &s->w;
+
+	if (w->config_map != NULL || json_object_size(w->pods) > 0)
+		return false;
+	if (ending == ENDS_BY_DELETION)
+		return w->object == NULL;
+	return w->framework->status.state == STATE_COMPLETED && w->framework->written == w->framework->version;
+}
+
+/* No more faults, and Pods end: everything completes. */
+static void come_to_rest(struct story *s)
+{
+	static const int codes[] = {0, 0, 1, 210};
+	struct world *w = &s->w;
+	enum ending ending;
 
 	while (s->late_count > 0)
 		land_late(s);
 	w->fault.count = 0;
-	w->slow_gc = false;
 	w->slow_kubelet = false;
 	if (!w->time.live)
 		w->time.live_since_ms = w->time.boot_ms;
 	w->time.live = true;
-	world_edit(w, spec);
+	ending = begin_to_end(s);
 	relist(s);
 	for (int i = 0; i < 400; i++) {
 		const char *name;
 		void *next;
 		json_t *pod;
 
-		for (int busy = 0; busy < 50; busy++) {
-			round_of(s);
-			write_of(s, false);
-			while (w->queued > 0)
-				carry_one(s, false);
-		}
-		json_object_foreach_safe(w->pods, next, name, pod) {
-			if (meta_str(pod, "deletionTimestamp") != NULL || is_orphan(s, pod))
-				world_pod_gone(w, name);
-		}
-		world_collect(w);
-		if (w->framework->status.state == STATE_COMPLETED && w->config_map == NULL &&
-		    json_object_size(w->pods) == 0 && w->framework->written == w->framework->version)
+		work_off(s);
+		check_pods(s);
+		if (is_over(s, ending))
 			return;
+		json_object_foreach_safe(w->pods, next, name, pod) {
+			if (is_deleting(pod) || is_orphan(s, pod))
+				world_pod_gone(w, name);
+			else if (ending == ENDS_BY_ITSELF && chance(s, 2))
+				world_pod_exit(w, name,
+					       codes[random_between(&s->random, 0, (int64_t)ARRAY_LEN(codes) - 1)], "");
+		}
+		collect_garbage(s);
 		if (w->plan.wake_ms != INT64_MAX && w->plan.wake_ms > w->time.boot_ms)
 			world_advance_ms(w, w->plan.wake_ms - w->time.boot_ms);
 	}
 	{
-		cleanup_free char *text = json_text(server_status(s));
+		cleanup_free char *text = w->object == NULL ? mem_strdup("none") : json_text(w->object);
 		cleanup_free char *pods = json_text(w->pods);
 
-		fail_msg("does not end: ConfigMap %s, Pods %s, status %s", w->config_map == NULL ? "gone" : "there",
-			 pods, text);
+		fail_msg("does not end (%d): ConfigMap %s, Pods %s, Framework %s", (int)ending,
+			 w->config_map == NULL ? "gone" : "there", pods, text);
 	}
 }
 
@@ -554,6 +754,7 @@ static void tell(unsigned long long one)
 {
 	static struct story s;
 	cleanup_free char *spec = NULL;
+	int64_t steps;
 
 	memset(&s, 0, sizeof(s));
 	random_init_seed(&s.random, one);
@@ -561,15 +762,18 @@ static void tell(unsigned long long one)
 	s.landed = json_object();
 	s.wrote = true; /* nobody had this Framework before */
 	random_init_seed(&s.w.random, one);
-	spec = random_spec(&s, "Start");
+	spec = random_spec(&s, "Start", 0, -2);
 	world_create_framework(&s.w, spec, NULL);
 	s.w.slow_kubelet = true;
 	s.w.slow_gc = true;
-	for (int i = 0; i < STEPS; i++)
+	/* Most are short: many of them see more than few long ones. */
+	steps = random_between(&s.random, 1, chance(&s, 3) ? STEPS_MAX : STEPS_MAX / 3);
+	for (int64_t i = 0; i < steps; i++)
 		step(&s);
 	come_to_rest(&s);
 	json_decref(s.last_status);
 	json_decref(s.landed);
+	json_decref(s.old);
 	world_end(&s.w);
 }
 
@@ -592,22 +796,59 @@ static int on_failure(void **state)
 	return 0;
 }
 
+/* Every step-th story from first on. */
+static void tell_all(unsigned long long first, unsigned long long last, unsigned long long step)
+{
+	for (seed = first; seed <= last; seed += step)
+		tell(seed);
+	seed = 0;
+}
+
+static unsigned long long number_from(const char *variable, unsigned long long otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text == NULL ? otherwise : strtoull(text, NULL, 10);
+}
+
+/* A story that fails in a process of its own ends that as a test that failed. */
+static void tell_in_parallel(unsigned long long last, unsigned long long jobs)
+{
+	pid_t children[JOBS_MAX];
+	int failed = 0;
+
+	assert_in_range(jobs, 1, JOBS_MAX);
+	for (unsigned long long i = 0; i < jobs; i++) {
+		children[i] = fork();
+		assert_true(children[i] >= 0);
+		if (children[i] > 0)
+			continue;
+		tell_all(1 + i, last, jobs);
+		_exit(0);
+	}
+	for (unsigned long long i = 0; i < jobs; i++) {
+		int status;
+
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+		failed += status != 0;
+	}
+	assert_int_equal(failed, 0);
+}
+
 static void test_stories(void **state)
 {
-	const char *one = getenv("SYNC_SEED");
-	const char *many = getenv("SYNC_STORIES");
-	unsigned long long last = many == NULL ? STORIES : strtoull(many, NULL, 10);
+	unsigned long long one = number_from("SYNC_SEED", 0);
+	unsigned long long last = number_from("SYNC_STORIES", STORIES);
+	unsigned long long jobs = number_from("SYNC_JOBS", 1);
 
 	(void)state;
 	signal(SIGABRT, say_seed);
-	if (one != NULL) {
-		seed = strtoull(one, NULL, 10);
-		tell(seed);
-	} else {
-		for (seed = 1; seed <= last; seed++)
-			tell(seed);
-	}
-	seed = 0;
+	if (one != 0)
+		tell_all(one, one, 1);
+	else if (jobs > 1)
+		tell_in_parallel(last, jobs);
+	else
+		tell_all(1, last, 1);
 }
 
 int main(void)

@@ -6,9 +6,9 @@
 run_away() {
     own_cluster
     own_config <<'EOT'
-frameworkCompletedRetainSec: 6
-frameworkMinRetryDelaySecForTransientConflictFailed: 3
-frameworkMaxRetryDelaySecForTransientConflictFailed: 4
+frameworkCompletedRetainSec: 20
+frameworkMinRetryDelaySecForTransientConflictFailed: 12
+frameworkMaxRetryDelaySecForTransientConflictFailed: 13
 logObjectSnapshot:
   framework: {onFrameworkRetry: false, onFrameworkDeletion: false}
   task: {onTaskRetry: false, onTaskDeletion: false}
@@ -86,19 +86,19 @@ EOT
     # The delay that was drawn before is the one that was waited for.
     # (by the records, as it is itself not retained for long)
     wait_for 30 "conflict is retried" conflict_retried
-    wait_for 20 "what was retained is gone" is_absent "$(frameworks_path)/retained"
+    wait_for 40 "what was retained is gone" is_absent "$(frameworks_path)/retained"
     end_records
     jq -s -r '[.[].object] as $all | ($all | map(select(.metadata.name == "conflict" and .status != null))) as $conflict |
         ($conflict | map(select(.status.state == "AttemptCompleted").status)) as $waiting |
         "delays \($waiting | map(.retryPolicyStatus.retryDelaySec) | unique | map(select(. != null)))",
-        "waited \(($conflict | map(select(.status.attemptStatus.id == 1))[0].status.attemptStatus.startTime | fromdate) - ($waiting[0].attemptStatus.completionTime | fromdate) | . >= '"$delay"' and . < 12)",
+        "waited \(($conflict | map(select(.status.attemptStatus.id == 1))[0].status.attemptStatus.startTime | fromdate) - ($waiting[0].attemptStatus.completionTime | fromdate) | . >= '"$delay"' and . < '"$delay"' + 15)",
         ($all | map(select(.metadata.name == "retained" and .metadata.deletionTimestamp != null))[0] |
-            "retained \((.metadata.deletionTimestamp | fromdate) - (.status.transitionTime | fromdate) | . >= 6 and . < 15) \(.metadata.finalizers)")' \
+            "retained \((.metadata.deletionTimestamp | fromdate) - (.status.transitionTime | fromdate) | . >= 20 and . < 40) \(.metadata.finalizers)")' \
         "$RUN/out/$scenario.frameworks" >"$RUN/out/$scenario.found"
     expect_lines "delay and retention" "$(<"$RUN/out/$scenario.found")" "delays [$delay]
 waited true
 retained true [\"foregroundDeletion\"]"
-    ((delay == 3 || delay == 4)) || fail "the delay is $delay, expected 3 or 4"
+    ((delay == 12 || delay == 13)) || fail "the delay is $delay, expected 12 or 13"
     expect "snapshots, all switched off" "$(watcher_logs | grep -c ObjectSnapshot)" 0
 }
 
