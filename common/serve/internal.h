@@ -51,6 +51,7 @@ struct serve {
 	struct ev_loop *loop;
 	struct MHD_Daemon *daemon;
 	char *address;
+	size_t head_max;
 	size_t body_max;
 	unsigned max_connections;
 	int request_timeout_ms;

@@ -1,10 +1,12 @@
 /* One request: from its bytes to its handler, parked, answered; see serve.h. */
+#include <gnutls/gnutls.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "common/base/json.h"
 #include "common/base/log.h"
@@ -13,6 +15,9 @@
 
 /* A body that goes on past its limit is read and thrown away, so that the 413 reaches its sender; not for ever. */
 enum { DROPPED_MAX = 1024 * 1024 };
+
+/* Of an answer's first line and headers; of libmicrohttpd's record of a request's header or argument. */
+enum { ANSWER_HEAD_MAX = 512, FIELD_COST = 64 };
 
 /* ---- what handlers ask ------------------------------------------------------------------------------------------- */
 
@@ -219,6 +224,32 @@ static void take_body(struct serve_request *request, const char *upload, size_t 
 	buf_append(&request->body, upload, len);
 }
 
+/* Whether what the head has left of the connection's memory is enough for an answer's own head. What libmicrohttpd
+ * takes for each field beside its bytes is an estimate from above. */
+static bool room_to_answer(const struct serve *serve, struct MHD_Connection *mhd)
+{
+	size_t size = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+	int fields = MHD_get_connection_values(mhd, MHD_HEADER_KIND | MHD_GET_ARGUMENT_KIND | MHD_COOKIE_KIND, NULL,
+					       NULL);
+
+	return size + (size_t)fields * FIELD_COST + ANSWER_HEAD_MAX <= serve->head_max;
+}
+
+/* Past libmicrohttpd, which would close the connection without a word. The socket's buffer is empty: it takes this. */
+static void refuse_head(struct serve *serve, struct MHD_Connection *mhd)
+{
+	static const char text[] = "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n"
+				   "Content-Length: 0\r\n\r\n";
+
+	serve->counters.requests[4]++;
+	if (serve->tls)
+		gnutls_record_send(MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session, text,
+				   strlen(text));
+	else
+		send(MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd, text, strlen(text),
+		     MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* Once with the headers, then for each piece of body, then with none: the request is whole. After a resume as the
  * last. */
 enum MHD_Result request_access(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
@@ -229,6 +260,10 @@ enum MHD_Result request_access(void *cls, struct MHD_Connection *mhd, const char
 
 	(void)version;
 	if (request == NULL) {
+		if (!room_to_answer(serve, mhd)) {
+			refuse_head(serve, mhd);
+			return MHD_NO;
+		}
 		*slot = request_new(serve, mhd, url, method);
 		return MHD_YES;
 	}

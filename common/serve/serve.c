@@ -332,7 +332,7 @@ static void on_mhd_log(void *arg, const char *format, va_list args)
 	log_v(2, "libmicrohttpd: %s", text);
 }
 
-static int start_daemon(struct serve *serve, int fd, size_t head_max, struct error *err)
+static int start_daemon(struct serve *serve, int fd, struct error *err)
 {
 	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
 	const struct MHD_OptionItem tls[] = {
@@ -347,7 +347,7 @@ static int start_daemon(struct serve *serve, int fd, size_t head_max, struct err
 	/* the log first: options that follow may complain */
 	serve->daemon = MHD_start_daemon(flags, 0, NULL, NULL, request_access, serve, MHD_OPTION_EXTERNAL_LOGGER,
 					 on_mhd_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-					 serve->max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, head_max,
+					 serve->max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, serve->head_max,
 					 MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_NOTIFY_COMPLETED,
 					 request_completed, serve, MHD_OPTION_NOTIFY_CONNECTION, on_connection, serve,
 					 MHD_OPTION_ARRAY, serve->tls ? tls : none, MHD_OPTION_END);
@@ -384,6 +384,7 @@ struct serve *serve_new(struct ev_loop *loop, const struct serve_options *option
 	serve = mem_calloc(1, sizeof(*serve));
 	serve->loop = loop;
 	serve->address = name_of(fd);
+	serve->head_max = options->head_max != 0 ? options->head_max : HEAD_DEFAULT;
 	serve->body_max = options->body_max != 0 ? options->body_max : BODY_DEFAULT;
 	serve->max_connections = allow_connections(options->max_connections != 0 ? options->max_connections
 										 : CONNECTIONS_DEFAULT);
@@ -404,7 +405,7 @@ struct serve *serve_new(struct ev_loop *loop, const struct serve_options *option
 			goto failed;
 		serve->tls = true;
 	}
-	if (start_daemon(serve, fd, options->head_max != 0 ? options->head_max : HEAD_DEFAULT, err) < 0)
+	if (start_daemon(serve, fd, err) < 0)
 		goto failed;
 	start_watchers(serve);
 	serve_mount(serve, "/healthz", on_healthz, serve);

@@ -25,8 +25,10 @@ struct serve_options {
 	const char *tls_key_file;
 	/* 0: 256. RLIMIT_NOFILE is raised to fit where it may be, else this is lowered with a warning. */
 	unsigned max_connections;
-	size_t head_max; /* bytes of a request's first line and headers; 0: 16 KiB; more is answered 431 or 414 */
-	size_t body_max; /* of its body; 0: 64 KiB; more is answered 413 */
+	/* Bytes for a request's first line and headers and 64 for each of these, and 512 for the answer's: what a
+	 * connection holds. 0: 16 KiB; more is answered 431 or 414. */
+	size_t head_max;
+	size_t body_max;        /* of its body; 0: 64 KiB; more is answered 413 */
 	int request_timeout_ms; /* until a request is there whole, idle time before it included; 0: 30 000. A tenth of
 				 * that when more than half of max_connections are taken: a flood of idle connections
 				 * makes room for others. */
@@ -74,8 +76,8 @@ void serve_request_reply(struct serve_request *request, int status, const char *
 void serve_request_fail(struct serve_request *request, int status, int retry_after_sec, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* An answer that many requests may share, held once in memory. From 1 KiB on it goes out as gzip to clients that accept
- * that. The body is copied. Never NULL; starts with one reference. */
+/* An answer that many requests may share, held once in memory. From 16 KiB on it goes out as gzip to clients that
+ * accept that. The body is copied. Never NULL; starts with one reference. */
 struct serve_answer *serve_answer_new(int status, const char *content_type, const void *body, size_t len);
 void serve_answer_header(struct serve_answer *answer, const char *name, const char *value);
 /* Gives the reference up; the answer lives on until all clients have taken it. NULL is fine. */

@@ -272,6 +272,38 @@ static void freeing_tells_parked_requests(void **state)
 	free(world);
 }
 
+/* However much room a head leaves in the connection's memory, there is an answer: the request's own or 431. */
+static void heads_of_any_size_are_answered(void **state)
+{
+	const struct serve_options options = {.head_max = 2048};
+	struct world *world = world_new(&options);
+
+	(void)state;
+	for (int many = 0; many < 2; many++) {
+		int last = 200;
+
+		for (size_t size = 512; size < 2600; size += 8) {
+			cleanup_buf struct buf request = {0};
+			int status;
+
+			buf_puts(&request, "GET /echo HTTP/1.1\r\nHost: x\r\n");
+			for (size_t i = 0; many && i < size / 8; i++)
+				buf_puts(&request, "A: bcd\r\n");
+			if (!many)
+				buf_printf(&request, "X-Long: %0*d\r\n", (int)size, 0);
+			buf_puts(&request, "\r\n");
+			status = get(world, request.data, NULL);
+			if (status != last) {
+				assert_int_equal(last, 200);
+				assert_int_equal(status, 431);
+			}
+			last = status;
+		}
+		assert_int_equal(last, 431);
+	}
+	world_free(world);
+}
+
 static void refuses_what_is_too_large_or_malformed(void **state)
 {
 	const struct serve_options options = {.head_max = 8 * 1024, .body_max = 1024};
@@ -468,6 +500,7 @@ int main(void)
 		cmocka_unit_test(parks_again_on_a_kept_connection),
 		cmocka_unit_test(notices_that_a_parked_client_left),
 		cmocka_unit_test(freeing_tells_parked_requests),
+		cmocka_unit_test(heads_of_any_size_are_answered),
 		cmocka_unit_test(refuses_what_is_too_large_or_malformed),
 		cmocka_unit_test(slow_and_idle_clients_lose_their_place),
 		cmocka_unit_test(a_flood_makes_room),
