@@ -197,6 +197,8 @@ void api_replace(struct world *world, struct object *object, json_t *changed)
 	json_t *before = object->json;
 
 	stamp(world, changed);
+	json_decref(object->plain);
+	object->plain = NULL;
 	object->json = changed;
 	object->version = world->version;
 	read_object(object);
@@ -214,10 +216,13 @@ static void gone(struct world *world, struct object *object)
 			break;
 		}
 	}
+	for (int i = 0; object->kind == KIND_FRAMEWORK && i < SIM_PROCESSES; i++)
+		memset(world->members[i].pleas, 0, sizeof(world->members[i].pleas)); /* the next one is another */
 	stamp(world, last);
 	trace(world, "gone %s %s at %" PRIu64, object->uid, object->name, world->version);
 	record(world, object->kind, last, true, object->json);
 	json_decref(last);
+	json_decref(object->plain);
 	json_decref(object->json);
 	free(object);
 	collect_soon(world);
@@ -329,7 +334,8 @@ static void collect_soon(struct world *world)
 void api_status(struct answer *out, int code, const char *reason, const char *message)
 {
 	out->code = code;
-	out->body = mem_printf("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"%s\",\"reason\":\"%s\","
+	out->body = mem_printf("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"%s\","
+			       "\"reason\":\"%s\","
 			       "\"message\":\"%s\",\"code\":%d}",
 			       code < 400 ? "Success" : "Failure", reason, message, code);
 }
@@ -413,6 +419,12 @@ static void handle_delete(struct world *world, const struct wire *wire, struct o
 	}
 }
 
+static bool too_large(const struct world *world, const struct wire *wire, const json_t *status)
+{
+	return world->faults.status_max > 0 && strlen(wire->body) > world->faults.status_max &&
+	       !json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL));
+}
+
 static void handle_status(struct world *world, const struct wire *wire, struct object *object, struct answer *out)
 {
 	struct error err;
@@ -425,11 +437,19 @@ static void handle_status(struct world *world, const struct wire *wire, struct o
 	if (status == NULL)
 		violated(world, "a status write without a status: %s", err.message);
 	snprintf(text, sizeof(text), "%" PRIu64, object->version);
+	if (too_large(world, wire, status)) {
+		/* before anything is looked at, or by etcd, whose limit shows otherwise */
+		if (chance(world, 500))
+			api_status(out, 413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728");
+		else
+			api_status(out, 500, "InternalError", "etcdserver: request is too large");
+		return;
+	}
 	if (strcmp(meta_text(body, "uid"), object->uid) != 0 || strcmp(version, text) != 0) {
 		api_status(out, 409, "Conflict", "the object has been modified");
 		return;
 	}
-	check_status_write(world, wire, object, status);
+	check_status_write(world, object, status);
 	/* what changes nothing makes no new version */
 	if (!json_equal(status, json_object_get(object->json, "status"))) {
 		changed = api_copy(object);
@@ -529,6 +549,7 @@ void api_free(struct world *world)
 		struct object *object = world->objects;
 
 		world->objects = object->next;
+		json_decref(object->plain);
 		json_decref(object->json);
 		free(object);
 	}

@@ -62,9 +62,12 @@ static void send(struct member *member, bool up, const struct bus_head *head, co
 
 		if (!calm && chance(world, faults->delay_letter))
 			due_ms += pick(world, 1, LONG_DELAY_MS);
-		if (due_ms < *last_ms)
-			due_ms = *last_ms;
-		*last_ms = due_ms;
+		/* a connection keeps its order; a letter that does not must be noticed all the same */
+		if (calm || !chance(world, faults->reorder_letter)) {
+			if (due_ms < *last_ms)
+				due_ms = *last_ms;
+			*last_ms = due_ms;
+		}
 		letter->member = member;
 		letter->link = member->link.life;
 		letter->head = *head;

@@ -7,16 +7,39 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/gang.h"
 #include "common/framework/names.h"
 #include "tests/sim/sim.h"
 
-enum { REQUESTS_MAX = 4000, REQUESTS_IN_SECOND_MAX = 250, LETTER_MS = 10 /* those of pings come and go */ };
+enum { RATE_SLACK_PERCENT = 50 };
+enum {
+	REQUESTS_MAX = 4000,
+	REQUESTS_IN_SECOND_MAX = 250,
+	LETTER_MS = 10 /* those of pings come and go */
+};
 
 /* ---- statuses as they are stored ---- */
 
-static const json_t *status_of(const struct object *framework)
+/* Decompressed, in an object of its own. */
+static json_t *plain_status(struct world *world, const json_t *status)
 {
-	return json_object_get(framework->json, "status");
+	json_t *framework = json_pack("{s:o}", "status", json_deep_copy(status));
+	struct error err;
+
+	if (framework_decompress(framework, &err) < 0)
+		violated(world, "a status cannot be decompressed: %s", err.message);
+	return framework;
+}
+
+static const json_t *status_of(struct object *framework)
+{
+	const json_t *status = json_object_get(framework->json, "status");
+
+	if (!json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL)))
+		return status;
+	if (framework->plain == NULL)
+		framework->plain = plain_status(sim_world, status);
+	return json_object_get(framework->plain, "status");
 }
 
 static int state_of(const json_t *status)
@@ -76,7 +99,7 @@ static void check_pair(struct world *world, const struct instance *a, const stru
 
 static void check_instance(struct world *world, const struct instance *instance)
 {
-	const struct object *framework = api_framework(world, instance->plan);
+	struct object *framework = api_framework(world, instance->plan);
 	const json_t *status;
 	const json_t *task;
 
@@ -140,6 +163,65 @@ static int subject(const struct wire *wire)
 		for (name--; *name != '/';)
 			name--;
 	return plan_find(text, name + 1);
+}
+
+/* The same call of the same process about the same object. */
+static uint64_t call_hash(const struct wire *wire)
+{
+	static const char name_key[] = "\"name\":\"";
+	const char *name = strcmp(wire->method, "POST") == 0 ? strstr(wire->body, name_key) : NULL;
+	uint64_t hash = 0;
+
+	for (const char *c = wire->method; *c != '\0'; c++)
+		hash = hash * 31 + (unsigned char)*c;
+	for (const char *c = wire->path; *c != '\0'; c++)
+		hash = hash * 31 + (unsigned char)*c;
+	for (const char *c = name == NULL ? "" : name + strlen(name_key); *c != '\0' && *c != '"'; c++)
+		hash = hash * 31 + (unsigned char)*c;
+	return hash;
+}
+
+static bool for_an_event(const struct wire *wire)
+{
+	return strstr(wire->path, "/events") != NULL;
+}
+
+void check_plea(const struct wire *wire)
+{
+	struct member *member = wire->member;
+
+	member->pleas[member->plea_count++ % ARRAY_LEN(member->pleas)] = (struct plea){
+		call_hash(wire), wire->world->now_ms + wire->retry_after_ms};
+}
+
+void check_asked(const struct wire *wire)
+{
+	const struct member *member = wire->member;
+
+	for (size_t i = 0; !for_an_event(wire) && i < ARRAY_LEN(member->pleas); i++)
+		if (member->pleas[i].until_ms > wire->world->now_ms && member->pleas[i].request == call_hash(wire))
+			violated(wire->world, "%s asks %s %s again, %lld ms before it may", member->process.label,
+				 wire->method, wire->path,
+				 (long long)(member->pleas[i].until_ms - wire->world->now_ms));
+}
+
+/* Shares move with every PONG, and what a member saved up goes with it. */
+void check_rate(struct world *world)
+{
+	int64_t second = world->now_ms / 1000;
+	uint64_t sum = 0;
+	double most = world->qps * RATE_SECONDS * (100 + RATE_SLACK_PERCENT) / 100 + world->burst * 2 +
+		      SIM_PROCESSES * 2;
+
+	for (int64_t i = world->sent_second + 1; i <= second; i++)
+		world->sent_in[i % RATE_SECONDS] = 0;
+	world->sent_second = second;
+	world->sent_in[second % RATE_SECONDS]++;
+	for (int i = 0; i < RATE_SECONDS; i++)
+		sum += world->sent_in[i];
+	if ((double)sum > most)
+		violated(world, "%" PRIu64 " requests in %d s, at %.1f a second and %d at once", sum, RATE_SECONDS,
+			 world->qps, world->burst);
 }
 
 void check_request(struct world *world, const struct wire *wire)
@@ -243,13 +325,14 @@ static void check_tasks_forward(struct world *world, const struct object *object
 	}
 }
 
-void check_status_write(struct world *world, const struct wire *wire, const struct object *object, const json_t *after)
+void check_status_write(struct world *world, struct object *object, const json_t *written)
 {
 	const json_t *before = status_of(object);
+	cleanup_json json_t *plain = plain_status(world, written);
+	const json_t *after = json_object_get(plain, "status");
 	int was = state_of(before);
 	int is = state_of(after);
 
-	(void)wire;
 	if (before == NULL)
 		return;
 	if (retries(after) < retries(before))
@@ -270,7 +353,7 @@ void check_status_write(struct world *world, const struct wire *wire, const stru
 
 void check_created(struct world *world, const struct wire *wire, const struct object *object)
 {
-	const struct object *framework = api_framework(world, object->plan);
+	struct object *framework = api_framework(world, object->plan);
 	const json_t *status;
 	const json_t *task;
 
@@ -291,7 +374,7 @@ void check_created(struct world *world, const struct wire *wire, const struct ob
 
 void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force)
 {
-	const struct object *framework = api_framework(world, object->plan);
+	struct object *framework = api_framework(world, object->plan);
 	const json_t *status;
 	const json_t *held;
 	const char *uid;
@@ -325,7 +408,7 @@ static const struct member *holder(const struct world *world, uint32_t range)
 }
 
 /* Completed for good, or waiting to be started. */
-static bool framework_rests(const struct world *world, const struct object *object)
+static bool framework_rests(const struct world *world, struct object *object)
 {
 	const json_t *status = status_of(object);
 	const char *type = json_str(json_object_get(object->json, "spec"), "executionType");
@@ -380,7 +463,7 @@ bool check_rest(struct world *world, const char **why)
 {
 	static char text[256];
 
-	for (const struct object *object = world->objects; object != NULL; object = object->next) {
+	for (struct object *object = world->objects; object != NULL; object = object->next) {
 		if (object->kind == KIND_FRAMEWORK && framework_rests(world, object))
 			continue;
 		snprintf(text, sizeof(text), "%s %s%s is there%s%s", object->uid, object->name,
@@ -452,7 +535,9 @@ void check_end(struct world *world)
 			 frameworks);
 	if (cache_count(world->watcher.cache, KIND_FRAMEWORK) != frameworks ||
 	    cache_count(world->watcher.cache, KIND_CONFIG_MAP) != 0 || cache_count(world->watcher.cache, KIND_POD) != 0)
-		violated(world, "at rest the watcher's cache has %zu Frameworks of %zu, %zu ConfigMaps, %zu Pods",
+		violated(world,
+			 "at rest the watcher's cache has %zu Frameworks of %zu, %zu "
+			 "ConfigMaps, %zu Pods",
 			 cache_count(world->watcher.cache, KIND_FRAMEWORK), frameworks,
 			 cache_count(world->watcher.cache, KIND_CONFIG_MAP),
 			 cache_count(world->watcher.cache, KIND_POD));
@@ -475,7 +560,7 @@ void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS])
 {
 	for (int i = 0; i < SIM_FRAMEWORKS; i++) {
 		char what[32];
-		const struct object *object;
+		struct object *object;
 		cleanup_buf struct buf text = {0};
 		size_t r;
 		size_t t;

@@ -18,6 +18,8 @@ enum fault {
 	FAULT_RESET,
 	FAULT_OUTAGE,
 	FAULT_WALL_JUMP,
+	FAULT_MEMBER_MEMORY,
+	FAULT_WATCHER_MEMORY,
 	FAULT_KINDS,
 };
 
@@ -86,6 +88,7 @@ static void trouble_member(struct world *world, enum fault fault, struct member 
 		   member);
 		break;
 	case FAULT_RESET: network_reset(member); break;
+	case FAULT_MEMBER_MEMORY: member->process.memory_left = pick(world, 1, 2000); break;
 	case FAULT_WALL_JUMP: member->wall_skew_ms += pick(world, -4000, 4000); break;
 	default: break;
 	}
@@ -100,6 +103,7 @@ static void trouble(struct world *world, enum fault fault)
 		if (world->watcher.process.alive)
 			watcher_kill(world);
 		break;
+	case FAULT_WATCHER_MEMORY: world->watcher.process.memory_left = pick(world, 1, 1000); break;
 	case FAULT_PAUSE_WATCHER: pause(world, &world->watcher.process); break;
 	case FAULT_CUT_STREAM:
 	case FAULT_FREEZE_STREAM:
@@ -151,11 +155,16 @@ void faults_make(struct world *world)
 	world->member_count = (int)pick(world, 1, small ? 2 : SIM_MEMBERS);
 	world->pool = chance(world, 400);
 	faults->long_ms = small ? 20000 : 50000;
+	world->qps = 1000;
+	world->burst = 100;
 	if (faults->calm)
 		return;
 	for (int i = 0; i < FAULT_KINDS; i++)
 		if (chance(world, 350))
 			faults->kinds |= 1U << i;
+#ifdef __SANITIZE_ADDRESS__
+	faults->kinds &= ~(1U << FAULT_MEMBER_MEMORY | 1U << FAULT_WATCHER_MEMORY); /* what is lost is no leak */
+#endif
 	faults->pace_ms = pick(world, 300, small ? 4000 : 12000);
 	faults->until_ms = world->now_ms + (small ? pick(world, 6000, 25000) : pick(world, 15000, 90000));
 	faults->lose_answer = often(world, 150);
@@ -170,6 +179,15 @@ void faults_make(struct world *world)
 	faults->stale_lists = chance(world, 300);
 	faults->slow_streams = chance(world, 400);
 	faults->lazy_rounds = chance(world, 500);
+	faults->slow_answer = chance(world, 150) ? (int)pick(world, 1, 200) : 0;
+	faults->reorder_letter = chance(world, 100) ? (int)pick(world, 1, 20) : 0;
+	if (chance(world, 150))
+		faults->lag_ms[pick(world, 0, KIND_COUNT - 1)] = pick(world, 100, 8000);
+	faults->status_max = chance(world, 100) ? (size_t)pick(world, 800, 3000) : 0;
+	if (chance(world, 150)) {
+		world->qps = (double)pick(world, 3, 30);
+		world->burst = (int)pick(world, 2, 12);
+	}
 	faults->quota = chance(world, 150) ? (uint64_t)pick(world, 1, 6) : 0;
 	at(world, world->now_ms + pick(world, 1, faults->pace_ms * 2), NULL, next_fault, NULL, NULL);
 }
@@ -180,13 +198,16 @@ void faults_heal(struct world *world)
 	trace(world, "nothing goes wrong any more");
 	world->healed = true;
 	world->faults.quota = 0;
+	world->watcher.process.memory_left = 0;
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		struct member *member = &world->members[i];
 
 		member->crash_after = 0;
+		member->process.memory_left = 0;
 		if (!member->process.alive)
 			continue;
-		if (i >= SIM_MEMBERS) /* namesakes are stopped, so that each name has one holder in the end */
+		if (i >= SIM_MEMBERS) /* namesakes are stopped, so that each name has one
+					 holder in the end */
 			member_kill(member, "killed");
 		else if (!member->link.connected)
 			bus_connect(member);

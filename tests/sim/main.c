@@ -16,7 +16,14 @@
 #include "common/base/clock.h"
 #include "tests/sim/sim.h"
 
-enum { JOBS_MAX = 64, FAILURES_SHOWN = 20, SEED_SECONDS_MAX = 60, TWICE_EVERY = 50 };
+enum {
+	JOBS_MAX = 64,
+	FAILURES_SHOWN = 20,
+	SEED_SECONDS_MAX = 60,
+	TWICE_EVERY = 50,
+	SEEDS_PER_WORKER = 5000, /* processes that ran out of memory leave what they had */
+	EXIT_TO_GO_ON = 3,
+};
 
 static const char usage[] = "Usage: fc-sim [options]\n"
 			    "Simulates whole clusters with faults, one for each seed.\n"
@@ -60,8 +67,9 @@ static uint64_t run_seed(uint64_t seed, uint64_t *steps)
 			continue;
 		fflush(stdout);
 		fprintf(stderr,
-			"seed %" PRIu64 ": the outcome is not that of the calm run:\n  calm:  %s\n  found: %s\n", seed,
-			calm[i].there ? calm[i].text : "gone", stormy[i].there ? stormy[i].text : "gone");
+			"seed %" PRIu64 ": the outcome is not that of the calm run:\n  "
+			"calm:  %s\n  found: %s\n",
+			seed, calm[i].there ? calm[i].text : "gone", stormy[i].there ? stormy[i].text : "gone");
 		_exit(1);
 	}
 	return hash;
@@ -78,6 +86,8 @@ static pid_t start_worker(struct report *report, uint64_t first, uint64_t end, u
 		uint64_t steps = 0;
 		uint64_t hash;
 
+		if (seed >= first + SEEDS_PER_WORKER * stride)
+			_exit(EXIT_TO_GO_ON);
 		alarm(SEED_SECONDS_MAX);
 		report->seed = seed;
 		hash = run_seed(seed, &steps);
@@ -121,6 +131,12 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 		running--;
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 			continue;
+		if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TO_GO_ON) {
+			children[job] = start_worker(&reports[job], reports[job].seed + (uint64_t)jobs, first + count,
+						     (uint64_t)jobs);
+			running++;
+			continue;
+		}
 		failed++;
 		if (WIFSIGNALED(status))
 			fprintf(stderr, "seed %" PRIu64 ": %s\n", reports[job].seed, strsignal(WTERMSIG(status)));

@@ -21,6 +21,7 @@ static void on_granted(void *arg, const struct range_set *fresh)
 
 	member->reconciler.shards = peer_shards(member->peer);
 	trace(world_of(member), "%s: granted %u ranges", member->process.label, range_set_count(fresh));
+	memset(member->pleas, 0, sizeof(member->pleas)); /* what was known of a key goes with its range */
 	store_granted(&member->reconciler, fresh);
 }
 
@@ -62,9 +63,9 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 
 static void on_rate(void *arg, double qps, int burst)
 {
-	(void)arg;
-	(void)qps;
-	(void)burst;
+	struct member *member = arg;
+
+	token_bucket_set(&member->bucket, qps, burst, world_of(member)->now_ms);
 }
 
 static void on_live(void *arg, bool live)
@@ -248,33 +249,46 @@ void member_start(struct world *world, int slot)
 	reconciler->calls_max = 50;
 	random_init_seed(&reconciler->random, (uint64_t)pick(world, 0, INT64_MAX - 1));
 	reconciler->events = events_new(reconciler);
+	token_bucket_init(&member->bucket, 1, 1, world->now_ms); /* as reconciler/main.c, until it is told its share */
 	member->peer = peer_new(&peer_ports, BUS_ROLE_RECONCILER, member->name, uuid, &handler, member);
 	trace(world, "%s: starts", member->process.label);
 	bus_connect(member);
 	wake_at(member, world->now_ms + 1);
 }
 
-void member_kill(struct member *member, const char *why)
+static void ended(struct member *member)
 {
 	struct world *world = world_of(member);
-	bool over = strcmp(why, "end") == 0;
 
-	trace(world, "%s: %s", member->process.label, why);
+	bus_disconnect(member);
+	member->peer = NULL;
+	member->process.alive = false;
+	if (member->slot >= SIM_MEMBERS)
+		return;
+	if (world->pool && world->watcher.process.alive)
+		at(world, world->now_ms + pick(world, 1, 20), &world->watcher.process, reaped, NULL, member);
+	else if (!world->pool)
+		restart_later(member);
+}
+
+void member_out_of_memory(struct member *member)
+{
+	trace(world_of(member), "%s: out of memory", member->process.label);
+	network_abandon(member);
+	ended(member);
+}
+
+void member_kill(struct member *member, const char *why)
+{
+	memory_ended();
+	trace(world_of(member), "%s: %s", member->process.label, why);
 	member->ending = true;
 	peer_free(member->peer);
 	apply_stop(&member->reconciler);
 	network_cancel(member);
 	store_free(&member->reconciler);
 	events_free(member->reconciler.events);
-	bus_disconnect(member);
-	member->peer = NULL;
-	member->process.alive = false;
-	if (over || member->slot >= SIM_MEMBERS)
-		return;
-	if (world->pool && world->watcher.process.alive)
-		at(world, world->now_ms + pick(world, 1, 20), &world->watcher.process, reaped, NULL, member);
-	else if (!world->pool)
-		restart_later(member);
+	ended(member);
 }
 
 static void drained(struct world *world, void *arg)

@@ -1,8 +1,8 @@
 /* Makes the simulator quick: in the place of json_parse() and json_text() (the linker's --wrap) stand ones that
  * remember. A text that was made of a tree, or a tree of it, is not made or read a second time: one state of an object
  * is written by the API server, read by the watcher, written to the bus, and read by a reconciler. Trees are shared and
- * never changed below their outermost object; what was remembered is looked through for changes before it is
- * forgotten. See sim.h. */
+ * never changed below their outermost object; what was remembered is looked through for changes before it is forgotten.
+ * See sim.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
-/* Requests of reconcilers on their way: sent, carried out, answered; or lost, late, refused. See sim.h.
+/* Requests of reconcilers on their way: sent, carried out, answered; or lost,
+ * late, refused. See sim.h.
  *
  *   request ─(queue)─▶ before_send ─▶ sent ─▶ carried out ─▶ answer ─▶ done
- *                          └ refused         └ never, late    └ lost: a reset, or the deadline */
+ *                          └ refused         └ never, late    └ lost: a reset,
+ * or the deadline */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +68,8 @@ static void finish(struct wire *wire, enum kube_failure failure, const struct an
 	struct error err;
 
 	wire->client_done = true;
+	if (failure == KUBE_OK && answer->code == 429)
+		check_plea(wire);
 	if (failure != KUBE_OK) {
 		wire->failed_late = true;
 		told.message = failure == KUBE_TIMEOUT ? "timed out" : "no answer";
@@ -81,7 +85,7 @@ static void finish(struct wire *wire, enum kube_failure failure, const struct an
 			told.status.message = status == NULL ? "" : json_str(status, "message");
 			told.message = told.status.message;
 			if (answer->code == 429)
-				told.retry_after_ms = 1000;
+				told.retry_after_ms = wire->retry_after_ms;
 		}
 	}
 	trace(wire->world, "%s: answer to #%llu %s %s: %d", member->process.label, (unsigned long long)wire->number,
@@ -148,7 +152,11 @@ static void send_answer(struct wire *wire, struct answer *answer)
 	reply->wire = wire;
 	reply->answer = *answer;
 	wire->events++;
-	at(world, world->now_ms + travel_ms(world), &wire->member->process, on_reply, reply_drop, reply);
+	at(world,
+	   world->now_ms + (!world->faults.calm && !world->healed && chance(world, world->faults.slow_answer)
+				    ? pick(world, 1, wire->timeout_ms)
+				    : travel_ms(world)),
+	   &wire->member->process, on_reply, reply_drop, reply);
 }
 
 static void on_arrival(struct world *world, void *arg)
@@ -191,6 +199,7 @@ static void choose_fate(struct wire *wire, int64_t *arrival_ms)
 	}
 	if (chance(world, faults->refuse)) {
 		wire->fault = codes[pick(world, 0, 3)];
+		wire->retry_after_ms = pick(world, 1, 8) * 1000;
 		wire->fault_after = wire->fault >= 500 && wire->fault != 503 && chance(world, 400);
 	}
 	wire->answer_lost = chance(world, faults->lose_answer);
@@ -202,14 +211,22 @@ static void on_send(struct world *world, void *arg)
 {
 	struct wire *wire = arg;
 	struct member *member = wire->member;
+	int64_t wait_ms = token_bucket_wait_ms(&member->bucket, world->now_ms);
 	int64_t arrival_ms;
 
+	if (wait_ms > 0) {
+		arrange(wire, world->now_ms + wait_ms, &member->process, on_send);
+		drop_event(wire);
+		return;
+	}
 	if (wire->before_send != NULL && !wire->before_send(wire->arg, &wire->timeout_ms)) {
 		wire->server_done = true;
 		finish(wire, KUBE_REFUSED, NULL);
 		drop_event(wire);
 		return;
 	}
+	token_bucket_take(&member->bucket);
+	check_rate(world);
 	wire->deadline_ms = world->now_ms + wire->timeout_ms;
 	trace(world, "%s: sent #%llu %s %s", member->process.label, (unsigned long long)wire->number, wire->method,
 	      wire->path);
@@ -242,6 +259,7 @@ struct kube_call *network_request(void *context, const struct kube_request *requ
 	wire->arg = arg;
 	wire->next = world->wires;
 	world->wires = wire;
+	check_asked(wire);
 	arrange(wire,
 		world->now_ms + (chance(world, world->faults.slow_send) ? pick(world, 1, 5000) : pick(world, 0, 2)),
 		&member->process, on_send);
@@ -262,6 +280,30 @@ void network_cancel(struct member *member)
 			wire->server_done = true;
 		wire->failed_late = true;
 		finish(wire, KUBE_CANCELLED, NULL);
+		forget_if_over(wire);
+	}
+}
+
+static const void *wire_of(void (*drop)(void *arg), void *arg)
+{
+	if (drop == reply_drop)
+		return ((const struct reply *)arg)->wire;
+	return drop == drop_event ? arg : NULL;
+}
+
+void network_abandon(struct member *member)
+{
+	struct wire *next;
+
+	for (struct wire *wire = member->process.world->wires; wire != NULL; wire = next) {
+		next = wire->next;
+		if (wire->member != member)
+			continue;
+		wire->server_done = wire->server_done || wire->deadline_ms == 0;
+		wire->failed_late = wire->failed_late || !wire->client_done;
+		wire->client_done = true;
+		/* the event that was under way when the process ended is over */
+		wire->events = events_of(wire->world, wire, wire_of);
 		forget_if_over(wire);
 	}
 }

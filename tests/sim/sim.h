@@ -8,7 +8,7 @@
  *   kubelet.c    what runs                               network.c   requests on their way
  *   watcher.c    the watcher's process                   bus.c       connections between the two
  *   member.c     a reconciler's process                  simlog.c    where the cores' log lines go
- *   memo.c, quickjson.c  what makes it quick */
+ *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
@@ -17,9 +17,11 @@
 #include <stdint.h>
 
 #include "common/base/buf.h"
+#include "common/base/mem.h"
 #include "common/base/random.h"
 #include "common/bus/peer.h"
 #include "common/kube/client.h"
+#include "common/kube/rate.h"
 #include "reconciler/reconciler.h"
 #include "watcher/cache.h"
 #include "watcher/router.h"
@@ -36,6 +38,16 @@ enum {
 
 struct world;
 
+/* What the simulator allocates is not its processes' (memory.c). */
+void *__real_mem_alloc(size_t size) __attribute__((malloc, returns_nonnull));
+void *__real_mem_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+void *__real_mem_realloc(void *old, size_t count, size_t size) __attribute__((returns_nonnull));
+char *__real_mem_strdup(const char *text);
+#define mem_alloc __real_mem_alloc
+#define mem_calloc __real_mem_calloc
+#define mem_realloc __real_mem_realloc
+#define mem_strdup __real_mem_strdup
+
 /* ---- world.c ---- */
 
 /* A process that events can be for. An event for one that was ended since is dropped, for one that stands still it
@@ -46,6 +58,7 @@ struct process {
 	bool alive;
 	uint64_t life; /* counts its starts */
 	int64_t paused_until_ms;
+	int64_t memory_left; /* allocations until there is no memory any more; 0: for ever */
 };
 
 /* process: NULL for what happens outside of processes. `drop` (may be NULL) frees the argument of an event that does
@@ -63,6 +76,8 @@ void mark(struct world *world, uint64_t value);
 /* A line of the trace, with --seed. */
 void trace(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* An invariant is broken: reports and ends the worker. */
+/* How many events that are to come carry this, as their argument or as what drop_subject() finds in it. */
+int events_of(const struct world *world, const void *arg, const void *(*subject)(void (*drop)(void *arg), void *arg));
 void violated(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 
 /* ---- apiserver.c ---- */
@@ -83,6 +98,7 @@ struct object {
 	char owner_uid[40]; /* of the controller; "" */
 	bool late;          /* its creator had been told of a failure, or was dead: nobody could guard against it */
 	bool bound;         /* Pods: on a node */
+	json_t *plain;      /* Frameworks: the status, decompressed; NULL: not asked for yet */
 };
 
 struct change {
@@ -174,6 +190,7 @@ struct wire {
 	bool server_done;    /* it will not be carried out any more */
 	bool answer_lost;
 	bool failed_late; /* the client was told of a failure, or died */
+	int64_t retry_after_ms;
 	int fault;        /* the code that the server answers instead of carrying it out; 0: none */
 	bool fault_after; /* … after carrying it out */
 };
@@ -183,6 +200,8 @@ struct kube_call *network_request(void *context, const struct kube_request *requ
 void network_cancel(struct member *member);
 /* Connections are reset: nobody knows what became of the requests on them. */
 void network_reset(struct member *member);
+/* The process ended in the midst of something: nobody is told anything. */
+void network_abandon(struct member *member);
 bool network_quiet(const struct world *world);
 void network_free(struct world *world);
 
@@ -207,6 +226,12 @@ void bus_disconnect(struct member *member);
 
 /* ---- member.c: a reconciler's process ---- */
 
+/* The server's wish not to be asked this again for a while. */
+struct plea {
+	uint64_t request;
+	int64_t until_ms;
+};
+
 struct member {
 	struct process process;
 	int slot;
@@ -219,14 +244,18 @@ struct member {
 	bool refused;
 	uint64_t requests;
 	uint64_t crash_after; /* this many requests; 0: not */
-	bool lazy;            /* rounds wait for the wake-up */
-	int64_t wake_ms;      /* the earliest wake-up arranged */
+	struct token_bucket bucket;
+	struct plea pleas[8]; /* the latest Retry-Afters */
+	size_t plea_count;
+	bool lazy;       /* rounds wait for the wake-up */
+	int64_t wake_ms; /* the earliest wake-up arranged */
 	int64_t wall_skew_ms;
 };
 
 void member_start(struct world *world, int slot);
 void member_kill(struct member *member, const char *why);
 void member_terminate(struct member *member);
+void member_out_of_memory(struct member *member);
 /* After anything that happened to it: rounds, then sleep. */
 void member_settle(struct member *member);
 
@@ -257,6 +286,7 @@ struct watcher {
 
 void watcher_start(struct world *world);
 void watcher_kill(struct world *world);
+void watcher_out_of_memory(struct world *world);
 void watcher_settle(struct watcher *watcher);
 /* The server has a new version. */
 void watcher_news(struct world *world);
@@ -323,24 +353,32 @@ struct faults {
 	int delay;
 	int refuse;
 	int slow_send;
+	int slow_answer;
 	/* of each thousand letters */
 	int lose_letter;
 	int double_letter;
 	int delay_letter;
+	int reorder_letter;
 	bool late; /* requests may be carried out after their deadline */
 	bool stale_lists;
 	bool slow_streams;
-	bool lazy_rounds; /* rounds may come later than the events that they answer */
+	int64_t lag_ms[KIND_COUNT]; /* of a watch behind the server, all the time */
+	bool lazy_rounds;           /* rounds may come later than the events that they answer */
 	int64_t outage_until_ms;
-	uint64_t quota; /* Pods; 0: none */
+	uint64_t quota;    /* Pods; 0: none */
+	size_t status_max; /* bytes of a status that is not compressed; 0: any */
 	uint64_t compacted;
 };
 
 /* ---- check.c ---- */
 
+/* A reconciler wants to send a request; its token was there; it was asked to wait before it asks again. */
+void check_asked(const struct wire *wire);
+void check_rate(struct world *world);
+void check_plea(const struct wire *wire);
 /* A request of a reconciler is about to be carried out. */
 void check_request(struct world *world, const struct wire *wire);
-void check_status_write(struct world *world, const struct wire *wire, const struct object *before, const json_t *after);
+void check_status_write(struct world *world, struct object *object, const json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
 /* After every step. */
@@ -354,6 +392,13 @@ struct outcome {
 	char text[1024];
 };
 void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS]);
+
+/* ---- memory.c ---- */
+
+/* Runs code of the process (NULL: of none); false: it ran out of memory, and did not come to its end. */
+bool memory_run(struct process *process, void (*run)(struct world *world, void *arg), struct world *world, void *arg);
+/* The process has ended by itself: what follows is not its own. */
+void memory_ended(void);
 
 /* ---- memo.c ---- */
 
@@ -370,6 +415,8 @@ bool quick_write(struct buf *out, const json_t *value);
 /* ---- the world ---- */
 
 struct event;
+
+enum { RATE_SECONDS = 10 };
 
 struct world {
 	uint64_t seed;
@@ -401,6 +448,10 @@ struct world {
 	uint64_t requests;
 	int64_t second;
 	uint64_t requests_in_second;
+	double qps; /* for the whole cluster */
+	int burst;
+	uint64_t sent_in[RATE_SECONDS]; /* the latest seconds */
+	int64_t sent_second;
 
 	struct watcher watcher;
 	uint64_t epoch;

@@ -225,6 +225,8 @@ static void deliver_soon(struct stream *stream)
 		return;
 	if (world->faults.slow_streams && !world->healed && chance(world, 100))
 		delay_ms += pick(world, 0, SLOW_EVENT_MS);
+	if (!calm(world))
+		delay_ms += world->faults.lag_ms[stream->kind];
 	if (stream->frozen_until_ms > world->now_ms + delay_ms)
 		delay_ms = stream->frozen_until_ms - world->now_ms;
 	stream->delivering = true;
@@ -337,8 +339,8 @@ void watcher_start(struct world *world)
 			   .margin_ms = MARGIN_MS,
 			   .grace_ms = GRACE_MS,
 			   .blocked_ms = world->pool ? 0 : SIM_LEASE_MS + MARGIN_MS},
-		.qps = 1000,
-		.burst = 100,
+		.qps = world->qps,
+		.burst = world->burst,
 	};
 
 	*watcher = (struct watcher){.process = {.world = world, .alive = true, .life = life + 1, .label = "watcher"}};
@@ -369,11 +371,10 @@ void watcher_start(struct world *world)
 			bus_connect(&world->members[i]);
 }
 
-void watcher_kill(struct world *world)
+static void end(struct world *world)
 {
 	struct watcher *watcher = &world->watcher;
 
-	trace(world, "watcher: killed");
 	watcher->process.alive = false;
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		if (!world->members[i].process.alive)
@@ -382,10 +383,23 @@ void watcher_kill(struct world *world)
 		if (world->pool)
 			member_kill(&world->members[i], "dies with its parent");
 	}
-	router_free(watcher->router);
-	cache_free(watcher->cache);
-	watcher->router = NULL;
-	watcher->cache = NULL;
 	at(world, world->now_ms + pick(world, 100, calm(world) || chance(world, 600) ? 2000 : world->faults.long_ms),
 	   NULL, restart, NULL, NULL);
+}
+
+void watcher_kill(struct world *world)
+{
+	struct watcher *watcher = &world->watcher;
+
+	memory_ended();
+	trace(world, "watcher: killed");
+	end(world);
+	router_free(watcher->router);
+	cache_free(watcher->cache);
+}
+
+void watcher_out_of_memory(struct world *world)
+{
+	trace(world, "watcher: out of memory");
+	end(world);
 }

@@ -85,6 +85,15 @@ void at(struct world *world, int64_t at_ms, struct process *process, void (*run)
 	heap_push(world, event);
 }
 
+static void out_of_memory(struct world *world, struct process *process)
+{
+	if (process == &world->watcher.process)
+		watcher_out_of_memory(world);
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		if (process == &world->members[i].process)
+			member_out_of_memory(&world->members[i]);
+}
+
 static void step(struct world *world)
 {
 	struct event *event = heap_pop(world);
@@ -106,12 +115,23 @@ static void step(struct world *world)
 	world->steps++;
 	mark(world, (uint64_t)world->now_ms);
 	mark(world, event->sequence);
-	event->run(world, event->arg);
+	if (!memory_run(event->process, event->run, world, event->arg))
+		out_of_memory(world, event->process);
 	free(event);
 	if (world->changed) {
 		world->changed = false;
 		check_step(world);
 	}
+}
+
+int events_of(const struct world *world, const void *arg, const void *(*subject)(void (*drop)(void *arg), void *arg))
+{
+	int count = 0;
+
+	for (size_t i = 0; i < world->heap_count; i++)
+		if (subject(world->heap[i]->drop, world->heap[i]->arg) == arg)
+			count++;
+	return count;
 }
 
 /* ---- chance ---- */
