@@ -46,10 +46,12 @@ struct crd_handler {
 	void (*failed)(void *arg, const char *message);
 };
 
-/* Begins at once: creates it, or updates it when it is not ours and current, and waits for Established. While the
+/* Begins at once, and as long as it may write: creates it, or updates it when it is not ours and current, and waits for Established. While the
  * server cannot be reached or refuses, it tries again for ever, and says why when the reason changes. */
 struct crd_keeper *crd_keeper_new(struct ev_loop *loop, struct kube_client *client, const struct crd_options *options,
 				  const struct crd_handler *handler, void *arg);
+/* Whether it may write: at first it does not, but only waits for somebody else to do so (who leads). */
+void crd_keeper_set_writes(struct crd_keeper *keeper, bool writes);
 /* No handler runs any more after this returns. Before the client is freed. */
 void crd_keeper_free(struct crd_keeper *keeper);
 

@@ -23,6 +23,7 @@ struct crd_keeper {
 	struct kube_call *call; /* at most one */
 	bool freed;             /* waits for that call's callback */
 	bool established;
+	bool writes;
 	int64_t since_ms; /* when the server first had it, not established; 0: not yet */
 	int64_t retry_ms;
 	int64_t complained_ms;
@@ -88,7 +89,7 @@ static void wait_established(struct crd_keeper *keeper)
 
 	if (keeper->since_ms == 0)
 		keeper->since_ms = now_ms;
-	if (!keeper->established && now_ms - keeper->since_ms >= keeper->options.timeout_ms) {
+	if (keeper->writes && !keeper->established && now_ms - keeper->since_ms >= keeper->options.timeout_ms) {
 		keeper->handler->failed(keeper->arg, "the CRD " CRD_NAME " is not Established in time "
 						     "(crdEstablishedCheckTimeoutSec); see its conditions");
 		return;
@@ -166,8 +167,10 @@ static void on_read(void *arg, const struct kube_answer *answer)
 			return;
 		}
 	}
-	if (crd_need(stored) != CRD_CURRENT)
+	if (keeper->writes && crd_need(stored) != CRD_CURRENT)
 		write_crd(keeper, stored);
+	else if (stored == NULL)
+		again_in(keeper, keeper->options.check_ms); /* who leads will make it */
 	else if (crd_established(stored))
 		on_established(keeper);
 	else
@@ -205,6 +208,16 @@ struct crd_keeper *crd_keeper_new(struct ev_loop *loop, struct kube_client *clie
 	keeper->timer.data = keeper;
 	read_crd(keeper);
 	return keeper;
+}
+
+void crd_keeper_set_writes(struct crd_keeper *keeper, bool writes)
+{
+	if (keeper->writes == writes)
+		return;
+	keeper->writes = writes;
+	keeper->since_ms = 0;
+	if (writes && keeper->call == NULL)
+		again_in(keeper, 0);
 }
 
 void crd_keeper_free(struct crd_keeper *keeper)

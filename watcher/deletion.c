@@ -2,8 +2,8 @@
 #include "watcher/deletion.h"
 
 #include "common/base/json.h"
-#include "common/base/log.h"
 #include "common/base/mem.h"
+#include "watcher/holdback.h"
 
 void deletion_write(struct buf *out, enum object_kind kind, const json_t *object)
 {
@@ -32,5 +32,5 @@ void deletion_log(enum object_kind kind, const json_t *object)
 	cleanup_buf struct buf line = {0};
 
 	deletion_write(&line, kind, object);
-	log_write_text('I', __FILE__, __LINE__, line.data, line.len);
+	holdback_line(line.data, line.len);
 }

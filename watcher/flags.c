@@ -5,10 +5,14 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/mem.h"
 
-enum { WORKERS_DEFAULT = 4, WORKERS_MAX = 256 };
+#define SERVICE_ACCOUNT_NAMESPACE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+enum { WORKERS_DEFAULT = 4, WORKERS_MAX = 256, DURATION_MAX_MS = 24 * 3600 * 1000 };
 
 static void print_usage(FILE *out)
 {
@@ -28,6 +32,12 @@ static void print_usage(FILE *out)
 	      "  --bus-insecure       without keys where other machines can connect\n"
 	      "  --http HOST:PORT     serve /healthz, /readyz and /metrics there, to this machine alone\n"
 	      "  --http-insecure      to others too, in the clear\n"
+	      "  --leader-elect=false it is the only watcher of its cluster: no election by a Lease\n"
+	      "  --leader-elect-lease-duration D   (15s), --leader-elect-renew-deadline D (10s),\n"
+	      "  --leader-elect-retry-period D     (2s): how long a crash of the leader leaves others waiting, how\n"
+	      "                       long it leads without a renewal, and how often it renews\n"
+	      "  --leader-elect-resource-name NAME, --leader-elect-resource-namespace NAME\n"
+	      "                       of the Lease: frameworkcontroller, in the Pod's own namespace, else kube-system\n"
 	      "  --print-crd          print the CustomResourceDefinition as YAML and exit\n"
 	      "  -v N                 log more: 0 (default) to 5\n"
 	      "  --help               this text\n",
@@ -47,6 +57,81 @@ static int parse_number(const char *text, int min, int max, int *out)
 	return 0;
 }
 
+/* Milliseconds of "15s", "1m30s", "500ms": Go's time.ParseDuration, of which nobody needs more. */
+static int read_duration(const char *flag, const char *text, int64_t *out)
+{
+	static const struct {
+		const char *name;
+		double ms;
+	} units[] = {{"ms", 1}, {"h", 3600e3}, {"m", 60e3}, {"s", 1e3}};
+	const char *at = text;
+	double sum = 0;
+
+	do {
+		char *end;
+		double number = *at >= '0' && *at <= '9' ? strtod(at, &end) : -1;
+		size_t unit = 0;
+
+		while (number >= 0 && unit < ARRAY_LEN(units) &&
+		       strncmp(end, units[unit].name, strlen(units[unit].name)) != 0)
+			unit++;
+		if (number < 0 || unit == ARRAY_LEN(units) || (sum += number * units[unit].ms) > DURATION_MAX_MS) {
+			fprintf(stderr, "fc-watcher: %s %s: expected a duration like 15s or 500ms, at most a day\n",
+				flag, text);
+			return -1;
+		}
+		at = end + strlen(units[unit].name);
+	} while (*at != '\0');
+	*out = (int64_t)sum;
+	return 0;
+}
+
+static int read_bool(const char *flag, const char *text, bool *out)
+{
+	if (text != NULL && strcmp(text, "true") != 0 && strcmp(text, "false") != 0) {
+		fprintf(stderr, "fc-watcher: %s=%s: expected true or false\n", flag, text);
+		return -1;
+	}
+	*out = text == NULL || strcmp(text, "true") == 0;
+	return 0;
+}
+
+/* client-go's rules. */
+static int check_election(const struct flags *flags)
+{
+	const char *wrong = NULL;
+
+	if (flags->lease_duration_ms < 1000 || flags->lease_duration_ms % 1000 != 0)
+		wrong = "--leader-elect-lease-duration: expected whole seconds";
+	else if (flags->lease_duration_ms <= flags->renew_deadline_ms)
+		wrong = "--leader-elect-lease-duration: expected more than --leader-elect-renew-deadline";
+	else if (flags->retry_period_ms < 1 || flags->renew_deadline_ms * 10 <= flags->retry_period_ms * 12)
+		wrong = "--leader-elect-renew-deadline: expected more than 1.2 times --leader-elect-retry-period";
+	else if (flags->lease_name[0] == '\0' || flags->lease_ns[0] == '\0')
+		wrong = "--leader-elect-resource-name, --leader-elect-resource-namespace: expected a name";
+	if (wrong != NULL)
+		fprintf(stderr, "fc-watcher: %s\n", wrong);
+	return wrong == NULL ? 0 : -1;
+}
+
+/* Of the Pod that we run in, as its manifest or its service account tells. */
+static const char *own_namespace(void)
+{
+	static char name[64];
+	const char *given = getenv("POD_NAMESPACE");
+	FILE *file;
+
+	if (given != NULL && given[0] != '\0')
+		return given;
+	file = fopen(SERVICE_ACCOUNT_NAMESPACE, "re");
+	if (file != NULL) {
+		if (fgets(name, sizeof(name), file) != NULL)
+			name[strcspn(name, "\n")] = '\0';
+		fclose(file);
+	}
+	return name[0] == '\0' ? "kube-system" : name;
+}
+
 int flags_parse(int argc, char **argv, struct flags *flags)
 {
 	enum {
@@ -63,6 +148,12 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		HTTP,
 		HTTP_INSECURE,
 		PRINT_CRD,
+		LEADER_ELECT,
+		LEASE_DURATION,
+		RENEW_DEADLINE,
+		RETRY_PERIOD,
+		LEASE_NAME,
+		LEASE_NAMESPACE,
 		HELP
 	};
 	static const struct option options[] = {
@@ -79,12 +170,26 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		{"http", required_argument, NULL, HTTP},
 		{"http-insecure", no_argument, NULL, HTTP_INSECURE},
 		{"print-crd", no_argument, NULL, PRINT_CRD},
+		{"leader-elect", optional_argument, NULL, LEADER_ELECT},
+		{"leader-elect-lease-duration", required_argument, NULL, LEASE_DURATION},
+		{"leader-elect-renew-deadline", required_argument, NULL, RENEW_DEADLINE},
+		{"leader-elect-retry-period", required_argument, NULL, RETRY_PERIOD},
+		{"leader-elect-resource-name", required_argument, NULL, LEASE_NAME},
+		{"leader-elect-resource-namespace", required_argument, NULL, LEASE_NAMESPACE},
 		{"help", no_argument, NULL, HELP},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
 
-	*flags = (struct flags){.workers = WORKERS_DEFAULT};
+	*flags = (struct flags){
+		.workers = WORKERS_DEFAULT,
+		.leader_elect = true,
+		.lease_duration_ms = 15000,
+		.renew_deadline_ms = 10000,
+		.retry_period_ms = 2000,
+		.lease_name = "frameworkcontroller",
+		.lease_ns = own_namespace(),
+	};
 	while ((option = getopt_long(argc, argv, "v:h", options, NULL)) != -1) {
 		switch (option) {
 		case CONFIG: flags->config = optarg; break;
@@ -99,6 +204,24 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		case HTTP: flags->http = optarg; break;
 		case HTTP_INSECURE: flags->http_insecure = true; break;
 		case PRINT_CRD: flags->print_crd = true; break;
+		case LEADER_ELECT:
+			if (read_bool("--leader-elect", optarg, &flags->leader_elect) < 0)
+				return -1;
+			break;
+		case LEASE_DURATION:
+			if (read_duration("--leader-elect-lease-duration", optarg, &flags->lease_duration_ms) < 0)
+				return -1;
+			break;
+		case RENEW_DEADLINE:
+			if (read_duration("--leader-elect-renew-deadline", optarg, &flags->renew_deadline_ms) < 0)
+				return -1;
+			break;
+		case RETRY_PERIOD:
+			if (read_duration("--leader-elect-retry-period", optarg, &flags->retry_period_ms) < 0)
+				return -1;
+			break;
+		case LEASE_NAME: flags->lease_name = optarg; break;
+		case LEASE_NAMESPACE: flags->lease_ns = optarg; break;
 		case WORKERS:
 			if (parse_number(optarg, 0, WORKERS_MAX, &flags->workers) < 0) {
 				fprintf(stderr, "fc-watcher: --workers %s: expected a number 0..%d\n", optarg,
@@ -122,5 +245,5 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		fprintf(stderr, "fc-watcher: unexpected argument %s\nTry fc-watcher --help.\n", argv[optind]);
 		return -1;
 	}
-	return 0;
+	return check_election(flags);
 }

@@ -3,6 +3,7 @@
 #define WATCHER_FLAGS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/bus/curve.h"
 #include "common/config/config.h"
@@ -24,6 +25,13 @@ struct flags {
 	int workers;
 	enum config_unknown unknown_keys;
 	bool print_crd;
+	/* Leader election, as kube components name it; the times hold 1 s <= ..., retry * 1.2 < renew < lease. */
+	bool leader_elect;
+	int64_t lease_duration_ms; /* whole seconds */
+	int64_t renew_deadline_ms;
+	int64_t retry_period_ms;
+	const char *lease_name;
+	const char *lease_ns; /* never NULL: where nothing tells, kube-system */
 };
 
 /* 0: go on; 1: nothing more to do; -1: a mistake, said on stderr. Sets log_verbosity. */

@@ -1,18 +1,15 @@
 /* fc-watcher: watches the cluster, and tells reconcilers and barriers what they need to know of it (DESIGN.md §4).
- * This file puts the parts together. */
+ * This file puts the parts together: those that every watcher has, and the term of one that leads. */
 #include <ev.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/base/random.h"
 #include "common/bus/socket.h"
 #include "common/config/config.h"
 #include "common/health/health.h"
@@ -22,14 +19,15 @@
 #include "watcher/crd.h"
 #include "watcher/deletion.h"
 #include "watcher/flags.h"
+#include "watcher/holdback.h"
+#include "watcher/lease.h"
 #include "watcher/metrics.h"
 #include "watcher/pool.h"
 #include "watcher/router.h"
 #include "watcher/streams.h"
+#include "watcher/term.h"
 
 enum {
-	TICK_MS = 500,
-	DRAIN_MS = 20000, /* of the children, after SIGTERM */
 	CRD_RECHECK_MS = 10000,
 	OWN_RATE_PERCENT = 5, /* of the cluster's rate: for lists and the CRD */
 };
@@ -41,17 +39,16 @@ struct watcher {
 	struct kube_client *client;
 	struct crd_keeper *crd;
 	struct cache *cache;
-	struct router *router;
 	struct streams *streams;
 	struct bus_socket *socket;
-	struct pool *pool;
+	struct lease *lease; /* NULL: no election */
+	struct term *term;   /* NULL: another one leads */
 	struct serve *http;
+	char *endpoint;      /* of the bus */
 	char *bus_directory; /* NULL when there is no pool */
-	ev_signal term;
+	ev_signal terminate;
 	ev_signal interrupt;
 	ev_signal hangup;
-	ev_timer tick;
-	ev_prepare flush;
 	bool synced;
 	bool live;
 	bool stopping;
@@ -65,18 +62,27 @@ static void finish(struct watcher *watcher)
 	ev_break(watcher->loop, EVBREAK_ALL);
 }
 
+/* Nothing that only a leader has is at work any more, or it can go on without us: a successor may begin. */
+static void on_drained(void *arg)
+{
+	struct watcher *watcher = arg;
+
+	if (watcher->lease == NULL)
+		finish(watcher);
+	else
+		lease_release(watcher->lease, watcher->term == NULL || term_drained(watcher->term));
+}
+
 static void stop(struct watcher *watcher, int exit_code)
 {
 	if (watcher->stopping)
 		return;
 	watcher->stopping = true;
 	watcher->exit_code = exit_code;
-	if (watcher->pool == NULL) {
-		finish(watcher);
-		return;
-	}
-	router_close(watcher->router);
-	pool_stop(watcher->pool); /* its reconcilers need the bus until they have let go */
+	if (watcher->term != NULL)
+		term_close(watcher->term);
+	else
+		on_drained(watcher);
 }
 
 static void on_stop_signal(struct ev_loop *loop, ev_signal *signal, int events)
@@ -97,8 +103,91 @@ static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
 	(void)events;
 	log_info("reading the credentials again");
 	kube_client_reload(watcher->client);
-	if (watcher->pool != NULL)
-		pool_signal(watcher->pool, SIGHUP);
+	if (watcher->term != NULL && term_pool(watcher->term) != NULL)
+		pool_signal(term_pool(watcher->term), SIGHUP);
+}
+
+/* ---- leading ---------------------------------------------------------------------------------------------------- */
+
+static void on_heard_epoch(void *arg, uint64_t epoch)
+{
+	const struct watcher *watcher = arg;
+
+	lease_heard_epoch(watcher->lease, epoch);
+}
+
+static void on_led(void *arg, uint64_t epoch, bool inherits)
+{
+	struct watcher *watcher = arg;
+	const struct config *config = &watcher->config;
+	const struct term_options options = {
+		.loop = watcher->loop,
+		.flags = &watcher->flags,
+		.config = config,
+		.cache = watcher->cache,
+		.socket = watcher->socket,
+		.endpoint = watcher->endpoint,
+		.qps = config->kube_client_qps * (100 - OWN_RATE_PERCENT) / 100,
+		.burst = (int32_t)(config->kube_client_burst * (100 - OWN_RATE_PERCENT) / 100),
+		.epoch = epoch,
+		.inherits = inherits,
+		.synced = watcher->synced,
+		.live = watcher->live,
+		.heard_epoch = watcher->lease == NULL ? NULL : on_heard_epoch,
+		.drained = on_drained,
+		.arg = watcher,
+	};
+	struct error err;
+
+	if (watcher->stopping)
+		return;
+	watcher->term = term_new(&options, &err);
+	if (watcher->term == NULL) {
+		log_error("%s", err.message);
+		stop(watcher, EXIT_FAILURE);
+		return;
+	}
+	crd_keeper_set_writes(watcher->crd, true);
+	holdback_set_leading(true);
+}
+
+static void on_deposed(void *arg)
+{
+	struct watcher *watcher = arg;
+
+	term_free(watcher->term);
+	watcher->term = NULL;
+	crd_keeper_set_writes(watcher->crd, false);
+	holdback_set_leading(false);
+	if (watcher->stopping)
+		on_drained(watcher);
+}
+
+static void on_epoch(void *arg, uint64_t epoch)
+{
+	const struct watcher *watcher = arg;
+
+	if (watcher->term != NULL)
+		router_set_epoch(term_router(watcher->term), epoch);
+}
+
+static void on_released(void *arg)
+{
+	finish(arg);
+}
+
+static const struct lease_handler lease_handler = {
+	.led = on_led, .deposed = on_deposed, .epoch = on_epoch, .released = on_released};
+
+/* A standby says nothing on the bus, nor does a leader from the moment on that another one may lead (DESIGN.md §4):
+ * its peers look for another. */
+static void on_message(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
+		       size_t body_len)
+{
+	const struct watcher *watcher = arg;
+
+	if (watcher->term != NULL && (watcher->lease == NULL || lease_leads(watcher->lease)))
+		router_receive(term_router(watcher->term), id, id_len, head, body, body_len);
 }
 
 /* ---- the parts' callbacks --------------------------------------------------------------------------------------- */
@@ -107,14 +196,16 @@ static void on_changed(void *arg, struct cache_entry *entry)
 {
 	struct watcher *watcher = arg;
 
-	router_changed(watcher->router, entry);
+	if (watcher->term != NULL)
+		router_changed(term_router(watcher->term), entry);
 }
 
 static void on_gone(void *arg, struct cache_entry *entry, const struct cache_absence *absence)
 {
 	struct watcher *watcher = arg;
 
-	router_gone(watcher->router, entry, absence);
+	if (watcher->term != NULL)
+		router_gone(term_router(watcher->term), entry, absence);
 }
 
 static void on_missed(void *arg, const struct cache_entry *entry)
@@ -141,7 +232,8 @@ static void on_synced(void *arg)
 	log_info("synced: %zu Frameworks, %zu ConfigMaps, %zu Pods", cache_count(watcher->cache, KIND_FRAMEWORK),
 		 cache_count(watcher->cache, KIND_CONFIG_MAP), cache_count(watcher->cache, KIND_POD));
 	watcher->synced = true;
-	router_synced(watcher->router);
+	if (watcher->term != NULL)
+		router_synced(term_router(watcher->term));
 }
 
 static void on_live(void *arg, bool live)
@@ -149,14 +241,16 @@ static void on_live(void *arg, bool live)
 	struct watcher *watcher = arg;
 
 	watcher->live = live;
-	router_set_live(watcher->router, live);
+	if (watcher->term != NULL)
+		router_set_live(term_router(watcher->term), live);
 }
 
 static void on_relisted(void *arg)
 {
 	struct watcher *watcher = arg;
 
-	router_relisted(watcher->router);
+	if (watcher->term != NULL)
+		router_relisted(term_router(watcher->term));
 }
 
 static const struct streams_handler streams_handler = {.synced = on_synced, .relisted = on_relisted, .live = on_live};
@@ -176,63 +270,6 @@ static void on_crd_failed(void *arg, const char *message)
 }
 
 static const struct crd_handler crd_handler = {.established = on_established, .failed = on_crd_failed};
-
-static void on_worker_died(void *arg, const char *name)
-{
-	struct watcher *watcher = arg;
-
-	router_process_dead(watcher->router, name);
-}
-
-static void on_pool_drained(void *arg)
-{
-	finish(arg);
-}
-
-static const struct pool_handler pool_handler = {.died = on_worker_died, .drained = on_pool_drained};
-
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
-{
-	struct watcher *watcher = timer->data;
-
-	(void)loop;
-	(void)events;
-	router_tick(watcher->router);
-}
-
-static void on_flush(struct ev_loop *loop, ev_prepare *prepare, int events)
-{
-	struct watcher *watcher = prepare->data;
-
-	(void)loop;
-	(void)events;
-	router_flush(watcher->router);
-}
-
-static int port_send(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
-		     size_t body_len)
-{
-	const struct watcher *watcher = arg;
-
-	return bus_send(watcher->socket, id, id_len, head, body, body_len);
-}
-
-static int64_t port_now_ms(void *arg)
-{
-	(void)arg;
-	return clock_boot_ms();
-}
-
-static bool accept_pool_member(void *arg, const char *name)
-{
-	const struct watcher *watcher = arg;
-	char slot[POOL_NAME_SIZE];
-
-	for (int i = 0; i < watcher->flags.workers; i++)
-		if (strcmp(pool_name(i, slot), name) == 0)
-			return true;
-	return false;
-}
 
 /* ---- health and metrics ----------------------------------------------------------------------------------------- */
 
@@ -257,9 +294,10 @@ static void put_metrics(void *arg, struct buf *out)
 	const struct watcher_metrics from = {
 		.client = watcher->client,
 		.cache = watcher->cache,
-		.router = watcher->router,
+		.router = watcher->term == NULL ? NULL : term_router(watcher->term),
 		.bus = bus_socket_counters(watcher->socket),
-		.pool = watcher->pool,
+		.pool = watcher->term == NULL ? NULL : term_pool(watcher->term),
+		.lease_name = watcher->lease == NULL ? NULL : watcher->flags.lease_name,
 		.workers = watcher->flags.workers,
 		.shards = (uint32_t)watcher->config.shards,
 		.synced = watcher->synced,
@@ -293,8 +331,8 @@ static int make_client(struct watcher *watcher, struct error *err)
 	struct kube_client_options options = {.user_agent = "fc-watcher/1.0"};
 	struct kube_config kube;
 
-	if (kube_config_load(config->kube_api_server_address, config->kube_config_file_path,
-			     watcher->flags.context, &kube, err) < 0)
+	if (kube_config_load(config->kube_api_server_address, config->kube_config_file_path, watcher->flags.context,
+			     &kube, err) < 0)
 		return -1;
 	options.qps = config->kube_client_qps * OWN_RATE_PERCENT / 100;
 	options.burst = 1 + (int)(config->kube_client_burst * OWN_RATE_PERCENT / 100);
@@ -304,40 +342,8 @@ static int make_client(struct watcher *watcher, struct error *err)
 	return watcher->client == NULL ? -1 : 0;
 }
 
-static void make_router(struct watcher *watcher)
-{
-	const struct config *config = &watcher->config;
-	const struct router_ports ports = {.send = port_send, .now_ms = port_now_ms, .arg = watcher};
-	struct router_options options = {
-		.shards = {.shards = (uint32_t)config->shards,
-			   .lease_ms = config->member_lease_sec * 1000,
-			   .margin_ms = SHARD_MARGIN_MS,
-			   .grace_ms = config->member_grace_sec * 1000},
-		.epoch = (uint64_t)(clock_wall_ms() / 1000), /* newer than a predecessor's; a HELLO can raise it */
-		.qps = config->kube_client_qps * (100 - OWN_RATE_PERCENT) / 100,
-		.burst = (int32_t)(config->kube_client_burst * (100 - OWN_RATE_PERCENT) / 100),
-	};
-	struct random random;
-	char slot[POOL_NAME_SIZE];
-
-	random_init(&random);
-	random_uuid(&random, options.nonce);
-	if (watcher->flags.workers > 0) {
-		options.accept = accept_pool_member;
-		options.accept_arg = watcher;
-	} else {
-		/* reconcilers may live on leases of a former watcher */
-		options.shards.blocked_ms = options.shards.lease_ms + options.shards.margin_ms;
-	}
-	watcher->router = router_new(&ports, &options);
-	watcher->cache = cache_new(options.shards.shards, &cache_listener, watcher);
-	router_set_cache(watcher->router, watcher->cache);
-	for (int i = 0; i < watcher->flags.workers; i++)
-		router_expect(watcher->router, pool_name(i, slot));
-}
-
 /* With a pool: a private socket, and the outer one too if it was asked for (barriers). */
-static int make_socket(struct watcher *watcher, char **endpoint, struct error *err)
+static int make_socket(struct watcher *watcher, struct error *err)
 {
 	const char *outer = watcher->flags.bus;
 	const struct bus_security *security = &watcher->flags.security;
@@ -345,14 +351,14 @@ static int make_socket(struct watcher *watcher, char **endpoint, struct error *e
 	if (watcher->flags.workers == 0 && outer == NULL)
 		outer = watcher->config.bus_address;
 	if (watcher->flags.workers > 0) {
-		if (pool_directory_make(&watcher->bus_directory, endpoint, err) < 0)
+		if (pool_directory_make(&watcher->bus_directory, &watcher->endpoint, err) < 0)
 			return -1;
 	} else {
-		*endpoint = mem_strdup(outer);
+		watcher->endpoint = mem_strdup(outer);
 		outer = NULL;
 	}
-	watcher->socket = bus_socket_bind(watcher->loop, *endpoint, watcher->flags.workers > 0 ? NULL : security,
-					  router_receive, watcher->router, err);
+	watcher->socket = bus_socket_bind(watcher->loop, watcher->endpoint,
+					  watcher->flags.workers > 0 ? NULL : security, on_message, watcher, err);
 	if (watcher->socket == NULL ||
 	    (outer != NULL && bus_socket_bind_also(watcher->socket, outer, security, err) < 0))
 		return -1;
@@ -360,72 +366,39 @@ static int make_socket(struct watcher *watcher, char **endpoint, struct error *e
 	return 0;
 }
 
-/* fc-reconciler in the folder of our own program. */
-static char *default_reconciler(void)
-{
-	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
-	char *slash;
-
-	if (len < 0)
-		return mem_strdup("fc-reconciler");
-	path[len] = '\0';
-	slash = strrchr(path, '/');
-	return mem_printf("%.*s/fc-reconciler", (int)(slash - path), path);
-}
-
-static int make_pool(struct watcher *watcher, const char *endpoint, struct error *err)
-{
-	const struct flags *flags = &watcher->flags;
-	cleanup_free char *program = flags->reconciler != NULL ? mem_strdup(flags->reconciler) : default_reconciler();
-	const char *arguments[12];
-	size_t count = 0;
-	struct pool_options options = {
-		.program = program,
-		.workers = flags->workers,
-		.endpoint = endpoint,
-		.arguments = arguments,
-		.drain_ms = DRAIN_MS,
-	};
-
-	if (flags->config != NULL) {
-		arguments[count++] = "--config";
-		arguments[count++] = flags->config;
-	}
-	if (flags->kubeconfig != NULL) {
-		arguments[count++] = "--kubeconfig";
-		arguments[count++] = flags->kubeconfig;
-	}
-	if (flags->context != NULL) {
-		arguments[count++] = "--context";
-		arguments[count++] = flags->context;
-	}
-	if (flags->address != NULL) {
-		arguments[count++] = "--address";
-		arguments[count++] = flags->address;
-	}
-	if (flags->verbosity != NULL) {
-		arguments[count++] = "-v";
-		arguments[count++] = flags->verbosity;
-	}
-	arguments[count++] = "--pool";
-	arguments[count] = NULL;
-	watcher->pool = pool_new(watcher->loop, &options, &pool_handler, watcher, err);
-	return watcher->pool == NULL ? -1 : 0;
-}
-
 static void watch_signals(struct watcher *watcher)
 {
-	ev_signal_init(&watcher->term, on_stop_signal, SIGTERM);
+	ev_signal_init(&watcher->terminate, on_stop_signal, SIGTERM);
 	ev_signal_init(&watcher->interrupt, on_stop_signal, SIGINT);
 	ev_signal_init(&watcher->hangup, on_hangup, SIGHUP);
-	watcher->term.data = watcher;
+	watcher->terminate.data = watcher;
 	watcher->interrupt.data = watcher;
 	watcher->hangup.data = watcher;
-	ev_signal_start(watcher->loop, &watcher->term);
+	ev_signal_start(watcher->loop, &watcher->terminate);
 	ev_signal_start(watcher->loop, &watcher->interrupt);
 	ev_signal_start(watcher->loop, &watcher->hangup);
 	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Members outlive a former watcher, for a lease; a pool does not. */
+static void make_election(struct watcher *watcher)
+{
+	const struct flags *flags = &watcher->flags;
+	const int64_t settle_ms = watcher->config.member_lease_sec * 1000 + SHARD_MARGIN_MS;
+	const struct lease_options options = {
+		.ns = flags->lease_ns,
+		.name = flags->lease_name,
+		.election = {.lease_ms = flags->lease_duration_ms,
+			     .renew_ms = flags->renew_deadline_ms,
+			     .retry_ms = flags->retry_period_ms,
+			     .settle_ms = settle_ms,
+			     .grants = flags->workers > 0 ? ELECTION_GRANTS_CHILDREN : ELECTION_GRANTS_MEMBERS},
+	};
+
+	if (flags->leader_elect)
+		watcher->lease = lease_new(watcher->loop, watcher->client, &options, &lease_handler, watcher);
+	else /* an epoch newer than a predecessor's; a HELLO can raise it */
+		on_led(watcher, (uint64_t)(clock_wall_ms() / 1000), flags->workers == 0);
 }
 
 static int set_up(struct watcher *watcher, struct error *err)
@@ -436,40 +409,37 @@ static int set_up(struct watcher *watcher, struct error *err)
 		.timeout_ms = config->crd_established_check_timeout_sec * 1000,
 		.recheck_ms = CRD_RECHECK_MS,
 	};
-	cleanup_free char *endpoint = NULL;
 
 	watch_signals(watcher);
 	if (make_client(watcher, err) < 0)
 		return -1;
-	make_router(watcher);
+	watcher->cache = cache_new((uint32_t)config->shards, &cache_listener, watcher);
 	/* before there are children: a busy port then leaves nothing to clean up */
-	if (make_socket(watcher, &endpoint, err) < 0 || start_serving(watcher, err) < 0)
+	if (make_socket(watcher, err) < 0 || start_serving(watcher, err) < 0)
 		return -1;
-	if (watcher->flags.workers > 0 && make_pool(watcher, endpoint, err) < 0)
+	if (watcher->flags.workers > 0 && term_check(&watcher->flags, err) < 0)
 		return -1;
+	holdback_begin(watcher->flags.lease_duration_ms);
 	watcher->crd = crd_keeper_new(watcher->loop, watcher->client, &crd_options, &crd_handler, watcher);
-	ev_timer_init(&watcher->tick, on_tick, (double)TICK_MS / 1000, (double)TICK_MS / 1000);
-	watcher->tick.data = watcher;
-	ev_timer_start(watcher->loop, &watcher->tick);
-	ev_prepare_init(&watcher->flush, on_flush);
-	watcher->flush.data = watcher;
-	ev_prepare_start(watcher->loop, &watcher->flush);
+	make_election(watcher);
 	return 0;
 }
 
 static void tear_down(struct watcher *watcher)
 {
 	serve_free(watcher->http);
-	pool_free(watcher->pool);
+	term_free(watcher->term);
+	lease_free(watcher->lease);
 	crd_keeper_free(watcher->crd);
 	streams_free(watcher->streams);
 	kube_client_free(watcher->client);
 	bus_socket_free(watcher->socket);
-	router_free(watcher->router);
 	cache_free(watcher->cache);
+	holdback_end();
 	if (watcher->bus_directory != NULL)
 		pool_directory_remove(watcher->bus_directory);
 	free(watcher->bus_directory);
+	free(watcher->endpoint);
 	config_free(&watcher->config);
 }
 

@@ -57,6 +57,15 @@ static void put_peers(struct buf *out, const struct router *router)
 			counters->peers_lost);
 }
 
+/* As client-go names it. */
+static void put_election(struct buf *out, const struct watcher_metrics *from)
+{
+	static const char name[] = "leader_election_master_status";
+
+	metrics_family(out, name, "gauge", "Whether this process holds the Lease of that name.");
+	metrics_value(out, name, from->router != NULL, "name", from->lease_name, NULL);
+}
+
 static void put_pool(struct buf *out, const struct watcher_metrics *from)
 {
 	int running = 0;
@@ -72,8 +81,12 @@ static void put_pool(struct buf *out, const struct watcher_metrics *from)
 void watcher_metrics_write(struct buf *out, const struct watcher_metrics *from)
 {
 	put_cache(out, from);
-	put_ranges(out, from);
-	put_peers(out, from->router);
+	if (from->lease_name != NULL)
+		put_election(out, from);
+	if (from->router != NULL) {
+		put_ranges(out, from);
+		put_peers(out, from->router);
+	}
 	health_put_bus(out, from->bus);
 	if (from->pool != NULL)
 		put_pool(out, from);

@@ -13,10 +13,11 @@
 struct watcher_metrics {
 	const struct kube_client *client;
 	const struct cache *cache;
-	const struct router *router;
+	const struct router *router; /* NULL: another watcher leads */
 	const struct bus_counters *bus;
 	const struct pool *pool; /* NULL: none */
 	int workers;             /* slots of the pool */
+	const char *lease_name;  /* NULL: no election */
 	uint32_t shards;
 	bool synced;
 	bool live; /* all watches are connected */

@@ -248,6 +248,7 @@ struct keeping {
 	size_t failed;
 	size_t ended; /* either */
 	size_t reads;
+	bool standby; /* another watcher leads */
 };
 
 static void answer_json(struct http_conn *conn, int status, const json_t *body)
@@ -322,6 +323,7 @@ static void keep(struct keeping *k, const struct crd_options *options)
 	k->client = kube_client_new(k->loop, &config, &client_options, &err);
 	assert_non_null(k->client);
 	k->keeper = crd_keeper_new(k->loop, k->client, options, &keeper_handler, k);
+	crd_keeper_set_writes(k->keeper, !k->standby);
 	assert_true(run_until_count(k->loop, &k->ended, 1, limit_s));
 }
 

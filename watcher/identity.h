@@ -1,0 +1,18 @@
+/* Who this process is, among all that ever were: for the Lease (DESIGN.md §4). */
+#ifndef WATCHER_IDENTITY_H
+#define WATCHER_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* "HOST_UUID", as client-go's controllers call themselves; cut to size. */
+void identity_make(char *out, size_t size);
+
+/* Which process of which machine and PID namespace this is: "BOOT-ID/NAMESPACE/PID/START-TIME", where the start is in
+ * clock ticks since boot (proc(5)); "" when /proc does not tell. */
+void identity_process(char *out, size_t size);
+/* Whether the process that such a text names is known to have ended: it was of this machine's present boot and of our
+ * PID namespace, and is no longer there. Its children have been sent SIGKILL by then (PR_SET_PDEATHSIG). */
+bool identity_process_ended(const char *process);
+
+#endif

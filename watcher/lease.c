@@ -1,0 +1,387 @@
+/* The Lease on the server; see lease.h. One request at a time, as the election asks for them; whatever comes of it, the
+ * election is told, and what follows from that is told to the owner. */
+#include "watcher/lease.h"
+
+#include <ev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/random.h"
+#include "watcher/identity.h"
+
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
+#define ANNOTATION_GRANTS "frameworkcontroller.microsoft.com/leader-grants"
+#define ANNOTATION_PROCESS "frameworkcontroller.microsoft.com/leader-process"
+
+enum { REMIND_MS = 60000, RELEASE_MS = 3000, JITTER_PART = 5 /* of the retry period, at most; as client-go */ };
+
+struct lease {
+	struct ev_loop *loop;
+	struct kube_client *client;
+	const struct lease_handler *handler;
+	void *arg;
+	char *ns;
+	char *name;
+	char identity[ELECTION_IDENTITY_SIZE];
+	struct election *election;
+	json_t *stored; /* as last answered; NULL: none */
+	/* what the owner was told */
+	bool leading;
+	uint64_t term;
+	uint64_t epoch;
+	bool released;
+	struct kube_call *call; /* at most one */
+	bool freed;             /* waits for that call's callback */
+	enum election_verb asked;
+	int64_t release_until_ms; /* 0: not releasing */
+	char *complaint;          /* the last one logged, and when */
+	int64_t complained_ms;
+	char *holder; /* the last one logged */
+	ev_timer timer;
+};
+
+static const char *const grants_names[] = {
+	[ELECTION_GRANTS_NONE] = "none",
+	[ELECTION_GRANTS_CHILDREN] = "children",
+	[ELECTION_GRANTS_MEMBERS] = "members",
+};
+
+static void destroy(struct lease *lease)
+{
+	election_free(lease->election);
+	json_decref(lease->stored);
+	free(lease->ns);
+	free(lease->name);
+	free(lease->complaint);
+	free(lease->holder);
+	free(lease);
+}
+
+/* ---- between JSON and what matters ------------------------------------------------------------------------------ */
+
+static void copy_text(char *out, size_t size, const char *text)
+{
+	snprintf(out, size, "%s", text == NULL ? "" : text);
+}
+
+static void read_lease(const json_t *object, struct election_lease *out)
+{
+	const json_t *spec = json_path(object, "spec", NULL);
+	const json_t *annotations = json_path(object, "metadata", "annotations", NULL);
+	const char *grants = json_str(annotations, ANNOTATION_GRANTS);
+	int64_t transitions = json_int(spec, "leaseTransitions", 0);
+
+	*out = (struct election_lease){
+		.duration_ms = json_int(spec, "leaseDurationSeconds", 0) * 1000,
+		.transitions = transitions < 0 ? 0 : (uint64_t)transitions,
+		.grants = ELECTION_GRANTS_MEMBERS,
+	};
+	copy_text(out->holder, sizeof(out->holder), json_str(spec, "holderIdentity"));
+	copy_text(out->renewed, sizeof(out->renewed), json_str(spec, "renewTime"));
+	copy_text(out->process, sizeof(out->process), json_str(annotations, ANNOTATION_PROCESS));
+	for (size_t i = 0; grants != NULL && i < ARRAY_LEN(grants_names); i++)
+		if (strcmp(grants, grants_names[i]) == 0)
+			out->grants = (enum election_grants)i;
+}
+
+/* object[name], made if it is not there. Borrowed. */
+static json_t *member(json_t *object, const char *name)
+{
+	json_t *found = json_object_get(object, name);
+
+	if (json_is_object(found))
+		return found;
+	json_object_set_new(object, name, json_object());
+	return json_object_get(object, name);
+}
+
+/* MicroTime (API conventions): six digits behind the second. */
+static char *micro_time_now(void)
+{
+	int64_t wall_ms = clock_wall_ms();
+	char text[TIME_RFC3339_SIZE];
+
+	time_format_rfc3339(wall_ms / 1000, text);
+	text[strcspn(text, "Z")] = '\0';
+	return mem_printf("%s.%03d000Z", text, (int)(wall_ms % 1000));
+}
+
+/* What others wrote into it stays. */
+static char *write_lease(const struct lease *lease, const struct election_request *request)
+{
+	cleanup_json json_t *object = request->verb == ELECTION_UPDATE && lease->stored != NULL
+					      ? json_deep_copy(lease->stored)
+					      : json_object();
+	json_t *meta = member(object, "metadata");
+	json_t *annotations = member(meta, "annotations");
+	json_t *spec = member(object, "spec");
+	cleanup_free char *now = micro_time_now();
+
+	json_object_set_new(object, "apiVersion", json_string("coordination.k8s.io/v1"));
+	json_object_set_new(object, "kind", json_string("Lease"));
+	json_object_set_new(meta, "name", json_string(lease->name));
+	json_object_set_new(meta, "namespace", json_string(lease->ns));
+	json_object_del(meta, "managedFields");
+	json_object_set_new(annotations, ANNOTATION_GRANTS, json_string(grants_names[request->lease.grants]));
+	json_object_set_new(annotations, ANNOTATION_PROCESS, json_string(request->lease.process));
+	json_object_set_new(spec, "holderIdentity", json_string(request->lease.holder));
+	json_object_set_new(spec, "leaseDurationSeconds", json_integer(request->lease.duration_ms / 1000));
+	json_object_set_new(spec, "leaseTransitions", json_integer((json_int_t)request->lease.transitions));
+	json_object_set_new(spec, "renewTime", json_string(now));
+	if (request->acquires || json_str(spec, "acquireTime") == NULL)
+		json_object_set_new(spec, "acquireTime", json_string(now));
+	return json_text(object);
+}
+
+/* ---- what is told ----------------------------------------------------------------------------------------------- */
+
+static void complain(struct lease *lease, const char *message)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	if (lease->complaint != NULL && strcmp(lease->complaint, message) == 0 &&
+	    now_ms - lease->complained_ms < REMIND_MS)
+		return;
+	log_warning("the Lease %s/%s: %s", lease->ns, lease->name, message);
+	lease->complained_ms = now_ms;
+	mem_replace(&lease->complaint, message);
+}
+
+static void tell_holder(struct lease *lease)
+{
+	const char *holder = lease_holder(lease);
+
+	if (lease->holder != NULL && strcmp(lease->holder, holder) == 0)
+		return;
+	mem_replace(&lease->holder, holder);
+	if (holder[0] != '\0' && strcmp(holder, lease->identity) != 0)
+		log_info("%s leads", holder);
+}
+
+/* The owner's handlers; they may call lease_*(), but not free it. */
+static void tell(struct lease *lease)
+{
+	struct election *election = lease->election;
+	bool leads = election_leads(election, clock_boot_ms());
+
+	if (lease->leading && (!leads || election_term(election) != lease->term)) {
+		lease->leading = false;
+		if (!election_released(election)) {
+			log_error("leading no longer: %s", strcmp(lease_holder(lease), lease->identity) == 0
+								   ? "the Lease was not renewed in time"
+								   : "the Lease is not ours any more");
+			lease->handler->deposed(lease->arg);
+		}
+	}
+	if (!lease->leading && leads) {
+		lease->leading = true;
+		lease->term = election_term(election);
+		lease->epoch = election_epoch(election);
+		log_info("leading as %s, epoch %llu%s", lease->identity, (unsigned long long)lease->epoch,
+			 election_inherits(election) ? ", after another one" : "");
+		lease->handler->led(lease->arg, lease->epoch, election_inherits(election));
+	}
+	if (lease->leading && election_epoch(election) != lease->epoch) {
+		lease->epoch = election_epoch(election);
+		lease->handler->epoch(lease->arg, lease->epoch);
+	}
+	if (!lease->released && lease->release_until_ms != 0 &&
+	    (election_released(election) || clock_boot_ms() >= lease->release_until_ms)) {
+		lease->released = true;
+		lease->handler->released(lease->arg);
+	}
+}
+
+/* ---- asking ----------------------------------------------------------------------------------------------------- */
+
+static void drive(struct lease *lease);
+
+/* When to come back: the clock of the timer is the loop's. */
+static void wake_at(struct lease *lease, int64_t due_ms)
+{
+	int64_t wait_ms = due_ms - clock_boot_ms();
+
+	ev_timer_stop(lease->loop, &lease->timer);
+	ev_now_update(lease->loop);
+	ev_timer_set(&lease->timer, wait_ms < 0 ? 0 : (double)wait_ms / 1000, 0);
+	ev_timer_start(lease->loop, &lease->timer);
+}
+
+static enum election_outcome outcome_of(const struct lease *lease, const struct kube_answer *answer)
+{
+	if (answer->failure != KUBE_OK)
+		return ELECTION_FAILED;
+	if (answer->http_status < 300)
+		return ELECTION_ANSWERED;
+	if (answer->http_status == 409)
+		return ELECTION_CONFLICT;
+	/* of a creation: the namespace is absent; no Status: that was no API server */
+	if (answer->http_status == 404 && answer->status.is_status && lease->asked != ELECTION_CREATE)
+		return ELECTION_ABSENT;
+	return ELECTION_FAILED;
+}
+
+static void on_answer(void *arg, const struct kube_answer *answer)
+{
+	struct lease *lease = arg;
+	enum election_outcome outcome = outcome_of(lease, answer);
+	struct election_lease seen;
+	struct error err;
+	json_t *object = NULL;
+
+	lease->call = NULL;
+	if (lease->freed) {
+		destroy(lease);
+		return;
+	}
+	if (outcome == ELECTION_ANSWERED) {
+		object = json_parse(answer->body, answer->body_len, &err);
+		if (!json_is_object(object)) {
+			complain(lease, object == NULL ? err.message : "the answer is no object");
+			outcome = ELECTION_FAILED;
+		}
+	} else if (outcome == ELECTION_FAILED) {
+		complain(lease, answer->message);
+	}
+	if (outcome == ELECTION_ANSWERED) {
+		json_decref(lease->stored);
+		lease->stored = json_incref(object);
+		read_lease(object, &seen);
+	} else if (outcome == ELECTION_ABSENT) {
+		json_decref(lease->stored);
+		lease->stored = NULL;
+	}
+	json_decref(object);
+	election_answered(lease->election, outcome, outcome == ELECTION_ANSWERED ? &seen : NULL, clock_boot_ms());
+	if (outcome == ELECTION_ANSWERED && identity_process_ended(seen.process))
+		election_holder_dead(lease->election);
+	drive(lease);
+}
+
+static void send(struct lease *lease, const struct election_request *request)
+{
+	static const char *const methods[] = {
+		[ELECTION_READ] = "GET", [ELECTION_CREATE] = "POST", [ELECTION_UPDATE] = "PUT"};
+	cleanup_free char *path = request->verb == ELECTION_CREATE ? mem_printf(LEASES, lease->ns)
+								   : mem_printf(LEASES "/%s", lease->ns, lease->name);
+	cleanup_free char *body = request->verb == ELECTION_READ ? NULL : write_lease(lease, request);
+	const struct kube_request call = {
+		.method = methods[request->verb],
+		.path = path,
+		.body = body,
+		.body_len = body == NULL ? 0 : strlen(body),
+		.timeout_ms = request->timeout_ms,
+		.exempt = true, /* DESIGN.md §3: renewals never wait in the rate limit */
+		.server_timeout = true,
+	};
+
+	lease->asked = request->verb;
+	lease->call = kube_client_call(lease->client, &call, on_answer, lease);
+}
+
+static void drive(struct lease *lease)
+{
+	struct election_request request;
+
+	tell(lease); /* what was lost, before anything new is begun */
+	if (election_next(lease->election, clock_boot_ms(), &request))
+		send(lease, &request);
+	tell_holder(lease);
+	tell(lease);
+	if (!lease->released) {
+		int64_t due_ms = election_due_ms(lease->election);
+
+		if (lease->release_until_ms != 0 && lease->release_until_ms < due_ms)
+			due_ms = lease->release_until_ms;
+		if (due_ms != INT64_MAX)
+			wake_at(lease, due_ms);
+	}
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)events;
+	drive(timer->data);
+}
+
+/* ---- the owner's side ------------------------------------------------------------------------------------------- */
+
+struct lease *lease_new(struct ev_loop *loop, struct kube_client *client, const struct lease_options *options,
+			const struct lease_handler *handler, void *arg)
+{
+	struct lease *lease = mem_calloc(1, sizeof(*lease));
+	struct election_options election = options->election;
+	struct random random;
+
+	lease->loop = loop;
+	lease->client = client;
+	lease->handler = handler;
+	lease->arg = arg;
+	lease->ns = mem_strdup(options->ns);
+	lease->name = mem_strdup(options->name);
+	identity_make(lease->identity, sizeof(lease->identity));
+	memcpy(election.identity, lease->identity, sizeof(election.identity));
+	random_init(&random);
+	election.jitter_ms = random_between(&random, 0, election.retry_ms / JITTER_PART);
+	identity_process(election.process, sizeof(election.process));
+	lease->election = election_new(&election, clock_boot_ms());
+	ev_init(&lease->timer, on_timer);
+	lease->timer.data = lease;
+	wake_at(lease, 0);
+	return lease;
+}
+
+void lease_free(struct lease *lease)
+{
+	if (lease == NULL)
+		return;
+	ev_timer_stop(lease->loop, &lease->timer);
+	if (lease->call != NULL) {
+		lease->freed = true; /* its callback frees */
+		kube_call_cancel(lease->call);
+		return;
+	}
+	destroy(lease);
+}
+
+bool lease_leads(const struct lease *lease)
+{
+	return lease->leading && election_term(lease->election) == lease->term &&
+	       election_leads(lease->election, clock_boot_ms());
+}
+
+void lease_heard_epoch(struct lease *lease, uint64_t epoch)
+{
+	election_heard(lease->election, epoch, clock_boot_ms());
+	if (lease->call == NULL)
+		wake_at(lease, 0);
+}
+
+void lease_release(struct lease *lease, bool drained)
+{
+	int64_t now_ms = clock_boot_ms();
+
+	if (lease->release_until_ms != 0)
+		return;
+	lease->release_until_ms = now_ms + RELEASE_MS;
+	election_release(lease->election, drained, now_ms);
+	wake_at(lease, 0);
+}
+
+const char *lease_identity(const struct lease *lease)
+{
+	return lease->identity;
+}
+
+const char *lease_holder(const struct lease *lease)
+{
+	const struct election_lease *seen = election_seen(lease->election);
+
+	return seen == NULL ? "" : seen->holder;
+}
