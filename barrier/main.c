@@ -25,7 +25,8 @@ enum {
 	CONNECTIONS_DEFAULT = 12000,
 	WAITERS_DEFAULT = 10000,
 	LIMIT_MAX = 1000 * 1000,
-	HEAD_DEFAULT = 4096, /* each waiter holds that much memory; room for tokens of 3 000 bytes */
+	HEAD_DEFAULT = 3072, /* each waiter holds that much memory; room for tokens of 1 700 bytes; those of Pods have
+				some 1 000 */
 	HEAD_LEAST = 1024,
 	QPS_DEFAULT = 500, /* of reviews, mostly; beside kubeClientQps, which is the reconcilers' */
 	BURST_DEFAULT = 1000,
@@ -33,20 +34,21 @@ enum {
 	END_MS = 300, /* for the last answers to go out */
 };
 
-static const char usage[] = "Usage: fc-barrier [options]\n"
-			    "Lets the init containers of a Framework's Pods wait until all of them have an IP.\n"
-			    "\n"
-			    "  --listen HOST:PORT for init containers (default 127.0.0.1:9095)\n"
-			    "  --tls-cert FILE    certificate chain and key, PEM; read again when they change\n"
-			    "  --tls-key FILE\n"
-			    "  --insecure-no-tls  listen without TLS where others than this machine can connect\n"
-			    "  --insecure-no-auth ask for no token: for development only\n"
-			    "  --max-connections N  default 12000\n"
-			    "  --max-waiters N    waiting requests in all, default 10000\n"
-			    "  --max-waiters-per-framework N  default 10000\n"
-			    "  --max-head N       bytes of a request's first line and headers, default 4096\n"
-			    "  --qps N, --burst N requests to the API server a second, default 500, and at once, "
-			    "default 1000\n" PROCESS_USAGE;
+static const char usage[] =
+	"Usage: fc-barrier [options]\n"
+	"Lets the init containers of a Framework's Pods wait until all of them have an IP.\n"
+	"\n"
+	"  --listen HOST:PORT for init containers (default 127.0.0.1:9095)\n"
+	"  --tls-cert FILE    certificate chain and key, PEM; read again when they change\n"
+	"  --tls-key FILE\n"
+	"  --insecure-no-tls  listen without TLS where others than this machine can connect\n"
+	"  --insecure-no-auth ask for no token: for development only\n"
+	"  --max-connections N  default 12000\n"
+	"  --max-waiters N    waiting requests in all, default 10000\n"
+	"  --max-waiters-per-framework N  default 10000\n"
+	"  --max-head N       memory for the head of a request, default 3072 (tokens of up to 1700 bytes)\n"
+	"  --qps N, --burst N requests to the API server a second, default 500, and at once, "
+	"default 1000\n" PROCESS_USAGE;
 
 struct options {
 	struct process_flags flags;
