@@ -20,6 +20,7 @@ root=$(cd "$here/../.." >/dev/null && pwd)
 scenario_limit_s=${SCENARIO_LIMIT:-120} # a scenario's own waits end long before
 . "$here/../kubernetes/processes.sh"
 . "$here/lib/cluster.sh"
+. "$here/lib/roles.sh"
 
 # Scenarios are processes of this script: `run.sh --scenario NAME`, started by run_scenario.
 if [[ ${1:-} == --scenario ]]; then

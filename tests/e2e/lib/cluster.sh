@@ -61,6 +61,8 @@ rules:
   resources:
   - {group: ""}
   - {group: frameworkcontroller.microsoft.com}
+- level: Metadata
+  userGroups: [system:serviceaccounts]
 EOF
     # The collector looks for new kinds every 30 s only: it gets ours before it starts.
     KUBE_APISERVER_FLAGS="--audit-policy-file=$PWD/audit.yaml --audit-log-path=$PWD/audit.log" \
@@ -89,11 +91,12 @@ start_kubelets() {
 
 # Each start has a log of its own: watcher-1.log, …
 start_watcher() {
-    local number=1
+    local number=1 kubeconfig
+    kubeconfig=$(kubeconfig_of frameworkcontroller)
     while [[ -e $RUN/watcher-$number.log ]]; do number=$((number + 1)); done
     # TMPDIR: a watcher that is killed leaves its bus socket behind.
     (cd "$RUN" && launch "watcher-$number" env -u XDG_RUNTIME_DIR TMPDIR="$RUN" \
-        "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 4)
+        POD_NAMESPACE="$ROLES_NAMESPACE" "$BUILD/fc-watcher" --config config.yaml --kubeconfig "$kubeconfig" --workers 4)
     wait_for 20 "all reconcilers have their ranges" reconcilers_complete "$RUN/watcher-$number.log"
 }
 
@@ -113,6 +116,7 @@ start_cluster() {
     cd "$RUN"
     : >pids
     "start_$CLUSTER"
+    apply_roles
     write_config
     start_kubelets
     kubectl create namespace "$REAL_NAMESPACE" >/dev/null
@@ -138,5 +142,6 @@ check_processes() {
         echo "not ok: a process broke, see above"
         broken=1
     fi
+    check_roles || broken=1
     ((broken == 0))
 }

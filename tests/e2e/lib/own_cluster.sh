@@ -19,6 +19,7 @@ own_cluster() { # [crd-file]
         start_embedded
         (($# == 0)) || kubectl create -f "$1" >/dev/null
     fi
+    apply_roles
     launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node
     own_config
     kubectl create namespace "$NS" >/dev/null

@@ -17,7 +17,7 @@ END
 }
 
 start_barrier_controller() { # number
-    launch "watcher-$1" "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 1 \
+    launch "watcher-$1" "$BUILD/fc-watcher" --config config.yaml --kubeconfig "$(kubeconfig_of frameworkcontroller)" --workers 1 \
         --bus "ipc://$RUN/bus"
 }
 
@@ -25,7 +25,7 @@ start_barrier_controller() { # number
 start_barrier() { # number
     local options=(--listen "${barrier_address:-127.0.0.1:0}")
     [[ $CLUSTER == kubernetes ]] || options+=(--insecure-no-auth)
-    launch "barrier-$1" "$BUILD/fc-barrier" --config config.yaml --kubeconfig cluster/kubeconfig \
+    launch "barrier-$1" "$BUILD/fc-barrier" --config config.yaml --kubeconfig "$(kubeconfig_of fc-barrier)" \
         --bus "ipc://$RUN/bus" -v 1 "${options[@]}"
     wait_for 10 "fc-barrier listens" grep -q 'listening on' "barrier-$1.log"
     barrier_address=$(sed -nE 's/.*listening on ([0-9.:]+).*/\1/p' "barrier-$1.log")
