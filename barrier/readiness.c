@@ -16,6 +16,7 @@
 enum {
 	MISSING_MAX = 5,
 	GRACE_MS = 10 * 1000, /* a watch that is resumed, a watcher that is replaced */
+	PACKED_MAX_BYTES = 16 * 1024 * 1024,
 };
 
 struct item {
@@ -27,6 +28,8 @@ struct item {
 	bool counted;
 	int64_t ready;
 	int64_t total;
+	json_t *packed; /* when not counted: what counting needs, its status compressed; NULL: not kept */
+	size_t packed_bytes;
 	uint64_t round; /* of the resync it was last shown in */
 };
 
@@ -34,6 +37,7 @@ struct readiness {
 	const struct readiness_handler *handler;
 	void *arg;
 	struct item *items;
+	size_t packed_bytes; /* of all */
 	struct range_set granted;
 	struct range_set complete; /* of those */
 	bool live;
@@ -53,8 +57,17 @@ struct readiness *readiness_new(const struct readiness_handler *handler, void *a
 	return readiness;
 }
 
+static void drop_packed(struct readiness *readiness, struct item *item)
+{
+	json_decref(item->packed);
+	item->packed = NULL;
+	readiness->packed_bytes -= item->packed_bytes;
+	item->packed_bytes = 0;
+}
+
 static void item_free(struct readiness *readiness, struct item *item)
 {
+	drop_packed(readiness, item);
 	HASH_DEL(readiness->items, item);
 	free(item->key);
 	free(item->uid);
@@ -94,9 +107,39 @@ static void tell_changed(const struct readiness *readiness, const char *key)
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
 
-static bool is_compressed(const json_t *object)
+static json_t *compressed_status(const json_t *object)
 {
-	return json_is_string(json_path(object, "status", "attemptStatus", "taskRoleStatusesCompressed", NULL));
+	json_t *text = json_path(object, "status", "attemptStatus", "taskRoleStatusesCompressed", NULL);
+
+	return json_is_string(text) ? text : NULL;
+}
+
+/* Decompressing a status of thousands of Tasks is worth it only for somebody: until then it is kept as it is. Beyond
+ * what may be kept, a look tells. */
+static void pack(struct readiness *readiness, struct item *item, const json_t *object)
+{
+	json_t *status = compressed_status(object);
+	const json_t *roles = json_path(object, "spec", "taskRoles", NULL);
+	size_t bytes = json_string_length(status);
+	json_t *kept_roles;
+
+	item->counted = false;
+	mem_replace(&item->missing, NULL);
+	if (bytes > PACKED_MAX_BYTES - readiness->packed_bytes)
+		return;
+	kept_roles = json_array();
+	for (size_t i = 0; i < json_array_size(roles); i++) {
+		const json_t *role = json_array_get(roles, i);
+		json_t *kept = json_object();
+
+		json_object_set(kept, "name", json_object_get(role, "name"));
+		json_object_set(kept, "taskNumber", json_object_get(role, "taskNumber"));
+		json_array_append_new(kept_roles, kept);
+	}
+	item->packed = json_pack("{s:{s:o},s:{s:{s:O}}}", "spec", "taskRoles", kept_roles, "status", "attemptStatus",
+				 "taskRoleStatusesCompressed", status);
+	item->packed_bytes = bytes;
+	readiness->packed_bytes += bytes;
 }
 
 /* What cannot be read counts as not counted: a look tells what is wrong with it. */
@@ -144,9 +187,9 @@ static bool take(struct readiness *readiness, json_t *object, bool newer_only)
 	mem_replace(&item->uid, json_str(meta, "uid"));
 	mem_replace(&item->resource_version, version);
 	item->round = readiness->round;
-	/* Decompressing a status of thousands of Tasks is worth it only for somebody. */
-	if (is_compressed(object) && !readiness->handler->wanted(readiness->arg, ns, name))
-		item->counted = false;
+	drop_packed(readiness, item);
+	if (compressed_status(object) != NULL && !readiness->handler->wanted(readiness->arg, ns, name))
+		pack(readiness, item, object);
 	else
 		count(item, object);
 	return true;
@@ -256,12 +299,16 @@ bool readiness_admits(const struct readiness *readiness)
 	       (readiness->lost_ms != 0 && clock_boot_ms() - readiness->lost_ms < readiness->grace_ms);
 }
 
-bool readiness_find(const struct readiness *readiness, const char *ns, const char *name, struct readiness_entry *out)
+bool readiness_find(struct readiness *readiness, const char *ns, const char *name, struct readiness_entry *out)
 {
-	const struct item *item = find(readiness, ns, name);
+	struct item *item = find(readiness, ns, name);
 
 	if (item == NULL)
 		return false;
+	if (item->packed != NULL) {
+		count(item, item->packed);
+		drop_packed(readiness, item);
+	}
 	*out = (struct readiness_entry){
 		.uid = item->uid == NULL ? "" : item->uid,
 		.resource_version = item->resource_version == NULL ? "" : item->resource_version,

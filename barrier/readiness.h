@@ -17,7 +17,7 @@ struct readiness;
 struct readiness_entry {
 	const char *uid;
 	const char *resource_version;
-	bool counted; /* false: its status is compressed and nobody waits, so it was not looked into; or it is broken */
+	bool counted; /* false: its compressed status was too much to keep until somebody asked; or it is broken */
 	int64_t ready;
 	int64_t total;
 	const char *missing; /* names of up to five Tasks without an IP, as a JSON array */
@@ -54,8 +54,8 @@ bool readiness_synced(const struct readiness *readiness);
 bool readiness_admits(const struct readiness *readiness);
 /* How long that moment is; default 10 s. For tests. */
 void readiness_set_grace(struct readiness *readiness, int64_t ms);
-/* false: no such Framework is known. *out is valid until the next call. */
-bool readiness_find(const struct readiness *readiness, const char *ns, const char *name, struct readiness_entry *out);
+/* false: no such Framework is known. A compressed status is looked into only now. *out is valid until the next call. */
+bool readiness_find(struct readiness *readiness, const char *ns, const char *name, struct readiness_entry *out);
 /* Frameworks known. */
 size_t readiness_count(const struct readiness *readiness);
 
