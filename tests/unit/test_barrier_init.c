@@ -361,7 +361,8 @@ static void expect_sourced(const char *shell, const char *directory)
 	assert_non_null(pipe);
 	len = fread(out, 1, sizeof(out) - 1, pipe);
 	out[len] = '\0';
-	assert_int_equal(pclose(pipe), 0);
+	if (pclose(pipe) != 0)
+		fail_msg("%s cannot source it", shell);
 	assert_string_equal(out, "FB_PS_ADDRESSES=10.0.0.1:70,[fd00::1]:70\n"
 				 "FB_PS_IPS=10.0.0.1,fd00::1\n"
 				 "FB_W_ADDRESSES=10.0.0.2:8 *\n"
@@ -370,25 +371,17 @@ static void expect_sourced(const char *shell, const char *directory)
 
 static void shells_can_source_it(void **state)
 {
-	static const char *const shells[] = {"sh", "dash", "bash", "bash --posix", "busybox ash", "zsh"};
+	static const char *const shells[] = {"sh", "dash", "bash", "bash --posix", "busybox ash"};
 	char *directory = make_directory();
 	cleanup_buf struct buf injector = {0};
 	cleanup_json json_t *framework = json_object();
 	struct error err;
-	int seen = 0;
 
 	(void)state;
 	assert_int_equal(write_injector("ps:10.0.0.1,fd00::1 w:10.0.0.2", &injector, &err), 0);
 	assert_int_equal(output_write(directory, framework, &injector, &err), 0);
-	for (size_t i = 0; i < ARRAY_LEN(shells); i++) {
-		cleanup_free char *probe = mem_printf("%s -c : >/dev/null 2>&1", shells[i]);
-
-		if (system(probe) != 0)
-			continue; /* not on this machine */
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
 		expect_sourced(shells[i], directory);
-		seen++;
-	}
-	assert_true(seen >= 2); /* sh and bash are everywhere */
 	remove_directory(directory);
 }
 
