@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/base/json_reader.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "reconciler/events.h"
@@ -114,16 +115,32 @@ static void write_failed(struct item *item, const struct kube_answer *answer)
 	write_again_later(item, answer);
 }
 
+/* metadata.resourceVersion of an object; NULL when there is none. The caller frees. */
+static char *read_version(const struct kube_answer *answer)
+{
+	struct json_reader reader;
+	struct json_span span;
+	char *version;
+
+	json_reader_init(&reader, answer->body, answer->body_len);
+	if (!json_reader_find(&reader, "metadata") || !json_reader_find(&reader, "resourceVersion"))
+		return NULL;
+	span = json_reader_string(&reader);
+	if (span.at == NULL || span.len == 0)
+		return NULL;
+	version = mem_alloc(span.len + 1);
+	json_span_decode(&span, version);
+	return version;
+}
+
 static void on_written(void *arg, const struct kube_answer *answer)
 {
 	struct item *item = arg;
-	struct error err;
 
 	item->writing = false;
 	if (!item->orphan) {
 		if (answer->http_status / 100 == 2) {
-			cleanup_json json_t *object = json_parse(answer->body, answer->body_len, &err);
-			const char *version = json_str(json_object_get(object, "metadata"), "resourceVersion");
+			cleanup_free char *version = read_version(answer);
 
 			backoff_reset(&item->writes);
 			if (version != NULL) {
@@ -242,8 +259,6 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 	struct item *item = pending->item;
 	struct reconciler *reconciler = item->reconciler;
 	struct sync_time now = time_now(reconciler);
-	struct error err;
-	cleanup_json json_t *object = NULL;
 	struct call_answer told = {
 		.sent = answer != NULL && answer->sent,
 		.reason = "",
@@ -259,12 +274,8 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 		told.message = answer_text(answer);
 		told.body = answer->body;
 		told.retry_after_ms = answer->retry_after_ms;
-		if (answer->http_status / 100 == 2) {
-			object = json_parse(answer->body, answer->body_len, &err);
-			told.object = object;
-		} else if (answer->sent && answer->http_status != HTTP_NOT_FOUND) {
+		if (answer->http_status / 100 != 2 && answer->sent && answer->http_status != HTTP_NOT_FOUND)
 			log_v(1, "[%s]: %s", item->key, answer->message);
-		}
 	}
 	if (!item->orphan) {
 		framework_answer(item->framework, &pending->call, &told, &now, &reconciler->random);

@@ -67,11 +67,11 @@ static void on_revoked(void *arg, const struct range_set *ranges)
 	store_revoked(&process->reconciler, ranges);
 }
 
-static void on_object(void *arg, enum object_kind kind, uint32_t range, json_t *object)
+static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
 {
 	struct process *process = arg;
 
-	store_object(&process->reconciler, kind, range, object);
+	return store_text(&process->reconciler, kind, range, text, len);
 }
 
 static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
@@ -134,7 +134,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 static const struct member_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
-	.object = on_object,
+	.text = on_text,
 	.absent = on_absent,
 	.complete = on_complete,
 	.rate = on_rate,

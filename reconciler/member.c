@@ -18,6 +18,7 @@ struct member *member_new(struct ev_loop *loop, const char *endpoint, const stru
 		.granted = handler->granted,
 		.revoked = handler->revoked,
 		.object = handler->object,
+		.text = handler->text,
 		.absent = handler->absent,
 		.complete = handler->complete,
 		.rate = handler->rate,

@@ -32,6 +32,8 @@ struct member_handler {
 	/* An object as it is now. json_incref to keep it. A Framework comes as the API server has it but without
 	 * metadata.managedFields; a ConfigMap or Pod in the kept form of object.h. The same state may come twice. */
 	void (*object)(void *arg, enum object_kind kind, uint32_t range, json_t *object);
+	/* In its place, for owners who read the text themselves; false: it cannot be read. NULL: as trees. */
+	bool (*text)(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len);
 	/* An object is gone, perhaps one that was never shown. absent->deleting tells whether that is certain. */
 	void (*absent)(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent);
 	/* end->ranges are complete: of each kind, what was not shown since granted() does not exist at

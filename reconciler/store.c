@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
@@ -86,43 +87,77 @@ static void note_seen(struct item *item, const char *name, enum object_kind kind
 	}
 }
 
-static void store_framework(struct item *item, const json_t *object)
+/* Its own writes come back as events: those are known, and their text is not read any further. */
+static bool store_framework(struct item *item, const struct object_meta *meta, const char *text, size_t len)
 {
-	if (framework_observe(item->framework, object, OBSERVED_EVENT))
+	cleanup_json json_t *object = NULL;
+	struct error err;
+
+	if (!framework_is_news(item->framework, meta))
+		return false;
+	object = json_parse(text, len, &err);
+	if (object == NULL)
+		log_error("[%s]: dropped a Framework that is no JSON: %s", item->key, err.message);
+	else if (framework_observe(item->framework, object, OBSERVED_EVENT))
 		backoff_reset(&item->writes);
+	return true;
+}
+
+/* The object goes to the item of its Framework; nothing that is older than what is known makes a round. */
+static void store_kept(struct reconciler *reconciler, const struct object_meta *meta, uint32_t range,
+		       struct config_map *config_map, struct pod *pod)
+{
+	struct item *item;
+	bool news;
+
+	if (meta->framework_name[0] == '\0') { /* the watcher shows none without a label */
+		config_map_free(config_map);
+		pod_free(pod);
+		return;
+	}
+	item = store_item(reconciler, meta->ns, meta->framework_name, range);
+	note_seen(item, meta->name, config_map != NULL ? KIND_CONFIG_MAP : KIND_POD);
+	news = config_map != NULL ? framework_observe_config_map(item->framework, config_map, false)
+				  : framework_observe_pod(item->framework, pod, false);
+	if (news)
+		queue_add(item);
+}
+
+bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const char *text, size_t len)
+{
+	struct config_map *config_map = NULL;
+	struct pod *pod = NULL;
+	struct object_meta meta;
+	struct item *item;
+	struct error err;
+
+	if (kind == KIND_POD) {
+		pod = pod_read(text, len, &err);
+		if (pod != NULL)
+			store_kept(reconciler, &pod->meta, range, NULL, pod);
+	} else if (kind == KIND_CONFIG_MAP) {
+		config_map = config_map_read(text, len, &err);
+		if (config_map != NULL)
+			store_kept(reconciler, &config_map->meta, range, config_map, NULL);
+	} else if (object_meta_read(text, len, &meta, &err) == 0) {
+		item = store_item(reconciler, meta.ns, meta.name, range);
+		note_seen(item, meta.name, kind);
+		if (store_framework(item, &meta, text, len))
+			queue_add(item);
+		object_meta_free(&meta);
+		return true;
+	}
+	if (pod != NULL || config_map != NULL)
+		return true;
+	log_error("dropped an unreadable %s: %s", object_kind_name(kind), err.message);
+	return false;
 }
 
 void store_object(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const json_t *object)
 {
-	struct object_meta meta;
-	struct error err;
-	struct item *item;
-	const char *framework_name;
+	cleanup_free char *text = json_text(object);
 
-	if (object_meta_parse(object, &meta, &err) < 0) {
-		log_error("dropped an unreadable %s: %s", object_kind_name(kind), err.message);
-		return;
-	}
-	framework_name = kind == KIND_FRAMEWORK ? meta.name : object_framework_name(object);
-	if (framework_name != NULL) {
-		item = store_item(reconciler, meta.ns, framework_name, range);
-		if (kind == KIND_FRAMEWORK) {
-			store_framework(item, object);
-		} else if (kind == KIND_CONFIG_MAP) {
-			struct config_map *config_map = config_map_parse(object, &err);
-
-			if (config_map != NULL)
-				framework_observe_config_map(item->framework, config_map, false);
-		} else {
-			struct pod *pod = pod_parse(object, &err);
-
-			if (pod != NULL)
-				framework_observe_pod(item->framework, pod, false);
-		}
-		note_seen(item, meta.name, kind);
-		queue_add(item);
-	}
-	object_meta_free(&meta);
+	store_text(reconciler, kind, range, text, strlen(text));
 }
 
 void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const struct bus_absent *absent)

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/base/json_reader.h"
 #include "common/base/mem.h"
 #include "common/bus/message.h"
-#include "common/kube/reflector.h"
 
 #define uthash_malloc(size) mem_alloc(size)
 #define uthash_free(pointer, size) free(pointer)
@@ -206,41 +206,82 @@ struct kept {
 	struct pod *pod;
 };
 
-static struct framework *framework_parse(const json_t *object, struct error *err)
+/* The text without metadata.managedFields, on one line. */
+static void write_slim(struct buf *out, const char *text, size_t len)
+{
+	struct json_reader reader;
+	struct json_span name;
+	const char *cut = NULL;
+	const char *cut_end = NULL;
+
+	json_reader_init(&reader, text, len);
+	json_reader_object(&reader);
+	while (cut == NULL && json_reader_member(&reader, &name)) {
+		if (!json_span_is(&name, "metadata") || !json_reader_object(&reader)) {
+			json_reader_skip(&reader);
+			continue;
+		}
+		while (json_reader_member(&reader, &name)) {
+			json_reader_skip(&reader);
+			if (json_span_is(&name, "managedFields")) {
+				cut = name.at - 1; /* the quote */
+				cut_end = reader.at;
+			}
+		}
+	}
+	buf_reserve(out, len);
+	if (cut == NULL) {
+		buf_append(out, text, len);
+	} else {
+		/* with the comma behind it, or else with the one before: behind the last member stands a brace */
+		while (*cut_end == ' ' || *cut_end == '\n' || *cut_end == '\t' || *cut_end == '\r')
+			cut_end++;
+		if (*cut_end == ',')
+			cut_end++;
+		else
+			while (*cut_end == '}' && cut > text && *cut != ',' && *cut != '{')
+				cut--;
+		if (*cut == '{')
+			cut++;
+		buf_append(out, text, (size_t)(cut - text));
+		buf_append(out, cut_end, (size_t)(text + len - cut_end));
+	}
+	if (memchr(out->data, '\n', out->len) != NULL) {
+		struct buf compact = {0};
+
+		buf_json_compact(&compact, out->data, out->len);
+		buf_free(out);
+		*out = compact;
+	}
+}
+
+static struct framework *framework_read(const char *text, size_t len, struct error *err)
 {
 	struct framework *framework = mem_calloc(1, sizeof(*framework));
-	json_t *meta = json_object_get(object, "metadata");
+	struct buf slim = {0};
 
-	if (object_meta_parse(object, &framework->meta, err) < 0) {
+	if (object_meta_read(text, len, &framework->meta, err) < 0) {
 		free(framework);
 		return NULL;
 	}
-	if (json_object_get(meta, "managedFields") == NULL) {
-		framework->text = json_text(object);
-	} else {
-		cleanup_json json_t *slim = json_copy((json_t *)object);
-
-		meta = json_copy(meta);
-		json_object_del(meta, "managedFields");
-		json_object_set_new(slim, "metadata", meta);
-		framework->text = json_text(slim);
-	}
-	framework->len = strlen(framework->text);
+	write_slim(&slim, text, len);
+	framework->len = slim.len;
+	framework->text = mem_realloc(slim.data, slim.len + 1, 1);
 	return framework;
 }
 
-static const struct object_meta *kept_parse(enum object_kind kind, const json_t *object, struct kept *out,
-					    struct error *err)
+static const struct object_meta *kept_read(enum object_kind kind, const struct reflector_object *object,
+					   struct kept *out, struct error *err)
 {
 	*out = (struct kept){0};
 	switch (kind) {
 	case KIND_FRAMEWORK:
-		out->framework = framework_parse(object, err);
+		out->framework = framework_read(object->data, object->len, err);
 		return out->framework == NULL ? NULL : &out->framework->meta;
 	case KIND_CONFIG_MAP:
-		out->config_map = config_map_parse(object, err);
+		out->config_map = config_map_read(object->data, object->len, err);
 		return out->config_map == NULL ? NULL : &out->config_map->meta;
-	default: out->pod = pod_parse(object, err); return out->pod == NULL ? NULL : &out->pod->meta;
+	default: out->pod = pod_read(object->data, object->len, err); return out->pod == NULL ? NULL : &out->pod->meta;
 	}
 }
 
@@ -268,10 +309,11 @@ static void store(struct cache_entry *entry, const struct kept *kept)
 	entry->pod = kept->pod;
 }
 
-int cache_present(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err)
+int cache_present_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
+		      struct error *err)
 {
 	struct kept kept;
-	const struct object_meta *meta = kept_parse(kind, object, &kept, err);
+	const struct object_meta *meta = kept_read(kind, object, &kept, err);
 	const struct object_meta *old;
 	struct cache_entry *entry;
 
@@ -311,13 +353,14 @@ int cache_present(struct cache *cache, enum object_kind kind, const json_t *obje
 	return 0;
 }
 
-int cache_deleted(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err)
+int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
+		      struct error *err)
 {
 	struct object_meta meta;
 	struct cache_entry *entry;
 	const struct object_meta *old;
 
-	if (object_meta_parse(object, &meta, err) < 0)
+	if (object_meta_read(object->data, object->len, &meta, err) < 0)
 		return -1;
 	entry = find(cache, kind, meta.ns, meta.name);
 	old = entry == NULL ? NULL : meta_of(entry);
@@ -328,6 +371,22 @@ int cache_deleted(struct cache *cache, enum object_kind kind, const json_t *obje
 	}
 	object_meta_free(&meta);
 	return 0;
+}
+
+int cache_present(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err)
+{
+	cleanup_free char *text = json_text(object);
+	const struct reflector_object raw = {.data = text, .len = strlen(text)};
+
+	return cache_present_raw(cache, kind, &raw, err);
+}
+
+int cache_deleted(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err)
+{
+	cleanup_free char *text = json_text(object);
+	const struct reflector_object raw = {.data = text, .len = strlen(text)};
+
+	return cache_deleted_raw(cache, kind, &raw, err);
 }
 
 void cache_unreadable(struct cache *cache, enum object_kind kind, const char *ns, const char *name)

@@ -11,6 +11,7 @@
 #include "common/base/buf.h"
 #include "common/base/error.h"
 #include "common/framework/object.h"
+#include "common/kube/reflector.h"
 
 struct cache;
 struct cache_entry; /* one namespace/name of one kind */
@@ -24,7 +25,7 @@ struct cache_absence {
 	bool deleting; /* gone for certain, not only out of the label selector's sight */
 };
 
-/* Called from within cache_present(), cache_deleted() and cache_list_end(); may not call those, nor unset a note. */
+/* Called from within cache_present…(), cache_deleted…() and cache_list_end(); may not call those, nor unset a note. */
 struct cache_listener {
 	/* An object appeared or changed in what is kept. */
 	void (*changed)(void *arg, struct cache_entry *entry);
@@ -39,8 +40,13 @@ struct cache_listener {
 struct cache *cache_new(uint32_t shards, const struct cache_listener *listener, void *arg);
 void cache_free(struct cache *cache);
 
-/* The reflector's callbacks, for each kind. -1 and *err: the object has no identity or belongs to no Framework, and was
- * left out. */
+/* The reflector's callbacks, for each kind. -1 and *err: the object cannot be read, has no identity or belongs to no
+ * Framework, and was left out. */
+int cache_present_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
+		      struct error *err);
+int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
+		      struct error *err);
+/* The same for those who have a tree of the object. */
 int cache_present(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err);
 int cache_deleted(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err);
 /* It is there but cannot be read: what is known of it is kept as it is. */

@@ -1,36 +1,67 @@
 /* Log lines that keep the last state of what was deleted; see deletion.h. */
 #include "watcher/deletion.h"
 
+#include <string.h>
+
 #include "common/base/json.h"
+#include "common/base/json_reader.h"
 #include "common/base/mem.h"
+#include "common/framework/names.h"
 #include "watcher/holdback.h"
 
-void deletion_write(struct buf *out, enum object_kind kind, const json_t *object)
+/* The object without its closing brace, on one line. apiVersion and kind go in front, as servers have them. */
+static void write_object(struct buf *out, enum object_kind kind, const char *text, size_t len)
 {
-	const json_t *meta = json_object_get(object, "metadata");
-	const char *ns = json_str(meta, "namespace");
-	const char *name = json_str(meta, "name");
-	const char *uid = json_str(meta, "uid");
-	cleanup_json json_t *full = json_copy((json_t *)object);
-	cleanup_free char *text = NULL;
+	bool has_version = false;
+	bool has_kind = false;
+	struct json_reader reader;
+	struct json_span name;
 
-	if (json_str(full, "apiVersion") == NULL)
-		json_object_set_new(
-			full, "apiVersion",
-			json_string(kind == KIND_FRAMEWORK ? "frameworkcontroller.microsoft.com/v1" : "v1"));
-	if (json_str(full, "kind") == NULL)
-		json_object_set_new(full, "kind", json_string(object_kind_name(kind)));
-	text = json_text(full);
-	buf_printf(out, "[%s/%s] %s %s was deleted: %s: ObjectSnapshot: ", ns == NULL ? "" : ns,
-		   name == NULL ? "" : name, object_kind_name(kind), uid == NULL ? "" : uid,
-		   kind == KIND_FRAMEWORK ? "OnFrameworkDeletion" : "OnPodDeletion");
-	buf_puts(out, text);
+	json_reader_init(&reader, text, len);
+	if (!json_reader_object(&reader))
+		return;
+	while (json_reader_member(&reader, &name)) {
+		has_version = has_version || json_span_is(&name, "apiVersion");
+		has_kind = has_kind || json_span_is(&name, "kind");
+		json_reader_skip(&reader);
+	}
+	buf_putc(out, '{');
+	if (!has_kind)
+		buf_printf(out, "\"kind\":\"%s\",", object_kind_name(kind));
+	if (!has_version)
+		buf_printf(out, "\"apiVersion\":\"%s\",", kind == KIND_FRAMEWORK ? FRAMEWORK_API_VERSION : "v1");
+	text = (const char *)memchr(text, '{', len) + 1;
+	len = (size_t)(reader.at - text);
+	if (memchr(text, '\n', len) != NULL)
+		buf_json_compact(out, text, len);
+	else
+		buf_append(out, text, len);
+}
+
+void deletion_write(struct buf *out, enum object_kind kind, const char *text, size_t len)
+{
+	struct object_meta meta;
+
+	if (object_meta_read(text, len, &meta, NULL) < 0)
+		return;
+	buf_printf(out, "[%s/%s] %s %s was deleted: %s: ObjectSnapshot: ", meta.ns, meta.name, object_kind_name(kind),
+		   meta.uid, kind == KIND_FRAMEWORK ? "OnFrameworkDeletion" : "OnPodDeletion");
+	object_meta_free(&meta);
+	write_object(out, kind, text, len);
+}
+
+void deletion_log_text(enum object_kind kind, const char *text, size_t len)
+{
+	cleanup_buf struct buf line = {0};
+
+	deletion_write(&line, kind, text, len);
+	if (line.len > 0)
+		holdback_line(line.data, line.len);
 }
 
 void deletion_log(enum object_kind kind, const json_t *object)
 {
-	cleanup_buf struct buf line = {0};
+	cleanup_free char *text = json_text(object);
 
-	deletion_write(&line, kind, object);
-	holdback_line(line.data, line.len);
+	deletion_log_text(kind, text, strlen(text));
 }

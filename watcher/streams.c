@@ -31,26 +31,17 @@ static void complain(const struct stream *stream, const char *ns, const char *na
 	log_error("%s %s/%s cannot be read and is left out: %s", object_kind_name(stream->kind), ns, name, message);
 }
 
-static void on_present(void *arg, json_t *object)
-{
-	struct stream *stream = arg;
-	struct error err;
-
-	if (cache_present(stream->streams->cache, stream->kind, object, &err) < 0)
-		complain(stream, "", "", err.message);
-}
-
-static void on_deleted(void *arg, json_t *object)
+static int on_object(void *arg, const struct reflector_object *object, bool gone, struct error *err)
 {
 	struct stream *stream = arg;
 	const struct config_snapshots *snapshots = &stream->streams->snapshots;
-	struct error err;
 
+	if (!gone)
+		return cache_present_raw(stream->streams->cache, stream->kind, object, err);
 	if ((stream->kind == KIND_FRAMEWORK && snapshots->on_framework_deletion) ||
 	    (stream->kind == KIND_POD && snapshots->on_pod_deletion))
-		deletion_log(stream->kind, object);
-	if (cache_deleted(stream->streams->cache, stream->kind, object, &err) < 0)
-		complain(stream, "", "", err.message);
+		deletion_log_text(stream->kind, object->data, object->len);
+	return cache_deleted_raw(stream->streams->cache, stream->kind, object, err);
 }
 
 static void on_list_begin(void *arg)
@@ -109,8 +100,7 @@ static void on_malformed(void *arg, const char *ns, const char *name, const char
 }
 
 static const struct reflector_handler stream_handler = {
-	.present = on_present,
-	.deleted = on_deleted,
+	.raw = on_object,
 	.list_begin = on_list_begin,
 	.list_end = on_list_end,
 	.progress = on_progress,

@@ -381,6 +381,20 @@ bool json_reader_item(struct json_reader *reader)
 	return go_on(reader, ']');
 }
 
+bool json_reader_find(struct json_reader *reader, const char *name)
+{
+	struct json_span found;
+
+	if (!json_reader_object(reader))
+		return false;
+	while (json_reader_member(reader, &found)) {
+		if (json_span_is(&found, name))
+			return true;
+		json_reader_skip(reader);
+	}
+	return false;
+}
+
 /* Passes the object or array under `at`, whatever is in it. Which of its levels are objects is kept in bits. */
 static void take_nested(struct json_reader *reader)
 {

@@ -58,6 +58,10 @@ bool json_reader_member(struct json_reader *reader, struct json_span *name);
 bool json_reader_array(struct json_reader *reader);
 bool json_reader_item(struct json_reader *reader);
 
+/* Enters the object that comes next and goes to the member of that name; false when there is none. The rest of the
+ * object is not looked at: for texts that are known to be JSON, or where that does not matter. */
+bool json_reader_find(struct json_reader *reader, const char *name);
+
 /* The next value, whatever it is: its text. at is NULL after a mistake. */
 struct json_span json_reader_skip(struct json_reader *reader);
 /* The next value when it is of that kind; another one is skipped, and the answer is NULL or the fallback. */

@@ -1,5 +1,6 @@
-/* Observed objects: from the API server's JSON to the kept parts, and from those to JSON for the bus; see object.h. */
-#include "common/framework/object.h"
+/* Observed objects: the kept parts, and from those to JSON for the bus; see object.h. They are read in object_read.c.
+ */
+#include "common/framework/object_view.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,14 +10,6 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-
-/* FRAMEWORK.md §4. */
-#define KEY_FRAMEWORK_NAME "FC_FRAMEWORK_NAME"
-#define KEY_FRAMEWORK_UID "FC_FRAMEWORK_UID"
-#define KEY_FRAMEWORK_ATTEMPT_ID "FC_FRAMEWORK_ATTEMPT_ID"
-#define KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID "FC_FRAMEWORK_ATTEMPT_INSTANCE_UID"
-#define KEY_TASK_UID "FC_TASK_UID"
-#define KEY_TASK_ATTEMPT_ID "FC_TASK_ATTEMPT_ID"
 
 const char *object_kind_name(enum object_kind kind)
 {
@@ -29,64 +22,75 @@ const char *object_kind_name(enum object_kind kind)
 	return "unknown kind";
 }
 
-static char *copy_string(const json_t *object, const char *name)
-{
-	const char *text = json_str(object, name);
+/* ---- from views ---- */
 
-	return mem_strdup(text == NULL ? "" : text);
+/* The room that a span takes in an object's strings. */
+static size_t room_for(const struct json_span *span)
+{
+	return span->at == NULL ? 0 : span->len + 1;
 }
 
-static void parse_controller(const json_t *references, struct object_meta *out)
+/* Puts the text of a span at *room, which moves past it. */
+static const char *put_string(char **room, const struct json_span *span)
 {
-	const json_t *controller = NULL;
-	size_t i;
-	json_t *reference;
+	const char *text = *room;
 
-	json_array_foreach((json_t *)references, i, reference) {
-		if (json_bool(reference, "controller", false)) {
-			controller = reference;
-			break;
-		}
+	if (span->at == NULL)
+		return "";
+	*room += json_span_decode(span, *room) + 1;
+	return text;
+}
+
+static size_t meta_room(const struct object_view *view)
+{
+	return room_for(&view->ns) + room_for(&view->name) + room_for(&view->uid) + room_for(&view->resource_version) +
+	       room_for(&view->controller_kind) + room_for(&view->controller_name) + room_for(&view->controller_uid) +
+	       room_for(&view->framework_name);
+}
+
+/* Takes `more` bytes beyond the metadata's own; *room is where they begin. */
+static int meta_from_view(const struct object_view *view, size_t more, struct object_meta *out, char **room,
+			  struct error *err)
+{
+	*out = (struct object_meta){
+		.generation = view->generation,
+		.creation_time = view->creation_time,
+		.deletion_time = view->deletion_time,
+		.deletion_grace_sec = view->deletion_grace_sec,
+		.strings = mem_alloc(meta_room(view) + more + 1),
+	};
+	*room = out->strings;
+	out->ns = put_string(room, &view->ns);
+	out->name = put_string(room, &view->name);
+	out->uid = put_string(room, &view->uid);
+	out->resource_version = put_string(room, &view->resource_version);
+	out->controller_kind = put_string(room, &view->controller_kind);
+	out->controller_name = put_string(room, &view->controller_name);
+	out->controller_uid = put_string(room, &view->controller_uid);
+	out->framework_name = put_string(room, &view->framework_name);
+	if (out->name[0] == '\0') {
+		error_set(err, "metadata.name is missing or no string");
+		object_meta_free(out);
+		return -1;
 	}
-	out->controller_kind = copy_string(controller, "kind");
-	out->controller_name = copy_string(controller, "name");
-	out->controller_uid = copy_string(controller, "uid");
+	if (out->uid[0] == '\0') {
+		error_set(err, "metadata.uid of %s is missing or no string", out->name);
+		object_meta_free(out);
+		return -1;
+	}
+	return 0;
 }
 
-int object_meta_parse(const json_t *object, struct object_meta *out, struct error *err)
+int object_meta_from_view(const struct object_view *view, struct object_meta *out, struct error *err)
 {
-	const json_t *meta = json_object_get(object, "metadata");
-	const char *name = json_str(meta, "name");
-	const char *uid = json_str(meta, "uid");
+	char *room;
 
-	if (name == NULL || name[0] == '\0')
-		return error_set(err, "metadata.name is missing or no string");
-	if (uid == NULL || uid[0] == '\0')
-		return error_set(err, "metadata.uid of %s is missing or no string", name);
-	*out = (struct object_meta){0};
-	out->name = mem_strdup(name);
-	out->uid = mem_strdup(uid);
-	out->ns = copy_string(meta, "namespace");
-	out->resource_version = copy_string(meta, "resourceVersion");
-	parse_controller(json_object_get(meta, "ownerReferences"), out);
-	out->framework_name = copy_string(json_object_get(meta, "labels"), KEY_FRAMEWORK_NAME);
-	out->generation = json_int(meta, "generation", 0);
-	out->creation_time = json_time(meta, "creationTimestamp");
-	out->deletion_time = json_time(meta, "deletionTimestamp");
-	out->deletion_grace_sec = json_int(meta, "deletionGracePeriodSeconds", 0);
-	return 0;
+	return meta_from_view(view, 0, out, &room, err);
 }
 
 void object_meta_free(struct object_meta *meta)
 {
-	free(meta->ns);
-	free(meta->name);
-	free(meta->uid);
-	free(meta->resource_version);
-	free(meta->controller_kind);
-	free(meta->controller_name);
-	free(meta->controller_uid);
-	free(meta->framework_name);
+	free(meta->strings);
 	*meta = (struct object_meta){0};
 }
 
@@ -166,19 +170,17 @@ static void write_meta(struct buf *out, const struct object_meta *meta)
 	}
 }
 
-static const json_t *annotations_of(const json_t *object)
-{
-	return json_object_get(json_object_get(object, "metadata"), "annotations");
-}
-
 /* A decimal 0..2^31-1 and nothing else, or -1. */
-static int32_t number_annotation(const json_t *annotations, const char *name)
+static int32_t read_number(const struct json_span *span)
 {
-	const char *text = json_str(annotations, name);
+	char text[64];
 	char *end;
 	long value;
 
-	if (text == NULL || text[0] < '0' || text[0] > '9')
+	if (span->at == NULL || span->len >= sizeof(text))
+		return -1;
+	json_span_decode(span, text);
+	if (text[0] < '0' || text[0] > '9')
 		return -1;
 	errno = 0;
 	value = strtol(text, &end, 10);
@@ -187,17 +189,17 @@ static int32_t number_annotation(const json_t *annotations, const char *name)
 	return (int32_t)value;
 }
 
-struct config_map *config_map_parse(const json_t *object, struct error *err)
+struct config_map *config_map_from_view(const struct object_view *view, struct error *err)
 {
-	const json_t *annotations = annotations_of(object);
 	struct config_map *config_map = mem_calloc(1, sizeof(*config_map));
+	char *room;
 
-	if (object_meta_parse(object, &config_map->meta, err) < 0) {
+	if (meta_from_view(view, room_for(&view->framework_uid), &config_map->meta, &room, err) < 0) {
 		free(config_map);
 		return NULL;
 	}
-	config_map->framework_uid = copy_string(annotations, KEY_FRAMEWORK_UID);
-	config_map->attempt_id = number_annotation(annotations, KEY_FRAMEWORK_ATTEMPT_ID);
+	config_map->framework_uid = put_string(&room, &view->framework_uid);
+	config_map->attempt_id = read_number(&view->framework_attempt_id);
 	return config_map;
 }
 
@@ -206,7 +208,6 @@ void config_map_free(struct config_map *config_map)
 	if (config_map == NULL)
 		return;
 	object_meta_free(&config_map->meta);
-	free(config_map->framework_uid);
 	free(config_map);
 }
 
@@ -237,7 +238,7 @@ const char *pod_phase_name(enum pod_phase phase)
 	return phase_names[phase];
 }
 
-static enum pod_phase parse_phase(const char *text)
+enum pod_phase pod_phase_parse(const char *text)
 {
 	if (text == NULL)
 		return POD_UNKNOWN; /* metadata only: the answer to an own create or delete */
@@ -247,7 +248,7 @@ static enum pod_phase parse_phase(const char *text)
 	return POD_UNRECOGNIZED;
 }
 
-static bool phase_is_final(enum pod_phase phase)
+bool pod_phase_final(enum pod_phase phase)
 {
 	return phase == POD_SUCCEEDED || phase == POD_FAILED;
 }
@@ -259,56 +260,70 @@ static int32_t clamp_int32(int64_t value)
 	return value < INT32_MIN ? INT32_MIN : (int32_t)value;
 }
 
-static void parse_containers(const json_t *statuses, struct pod *pod)
+struct container_view *object_view_add_container(struct object_view *view)
 {
-	size_t count = json_array_size(statuses);
-	size_t i;
-	json_t *status;
+	view->containers = mem_realloc(view->containers, view->container_count + 1, sizeof(*view->containers));
+	view->containers[view->container_count] = (struct container_view){0};
+	return &view->containers[view->container_count++];
+}
 
-	if (count == 0)
+void object_view_free(struct object_view *view)
+{
+	free(view->containers);
+}
+
+static size_t pod_room(const struct object_view *view)
+{
+	size_t room = room_for(&view->task_uid) + room_for(&view->framework_attempt_instance_uid) +
+		      room_for(&view->node_name) + room_for(&view->pod_ip) + room_for(&view->host_ip) +
+		      room_for(&view->reason) + room_for(&view->message);
+
+	for (size_t i = 0; i < view->container_count; i++)
+		room += room_for(&view->containers[i].name) + room_for(&view->containers[i].reason) +
+			room_for(&view->containers[i].message);
+	return room;
+}
+
+static void put_containers(struct pod *pod, char **room, const struct object_view *view)
+{
+	if (view->container_count == 0)
 		return;
-	pod->containers = mem_realloc(pod->containers, pod->container_count + count, sizeof(*pod->containers));
-	json_array_foreach((json_t *)statuses, i, status) {
-		const json_t *terminated = json_path(status, "state", "terminated", NULL);
-		struct container_state *container = &pod->containers[pod->container_count++];
+	pod->container_count = view->container_count;
+	pod->containers = mem_calloc(pod->container_count, sizeof(*pod->containers));
+	for (size_t i = 0; i < pod->container_count; i++) {
+		const struct container_view *from = &view->containers[i];
 
-		*container = (struct container_state){
-			.name = copy_string(status, "name"),
-			.terminated = json_is_object(terminated),
-			.exit_code = clamp_int32(json_int(terminated, "exitCode", 0)),
-			.signal = clamp_int32(json_int(terminated, "signal", 0)),
-			.reason = copy_string(terminated, "reason"),
-			.message = copy_string(terminated, "message"),
-			.finished_at = json_time(terminated, "finishedAt"),
+		pod->containers[i] = (struct container_state){
+			.name = put_string(room, &from->name),
+			.terminated = from->terminated,
+			.exit_code = clamp_int32(from->exit_code),
+			.signal = clamp_int32(from->signal),
+			.reason = put_string(room, &from->reason),
+			.message = put_string(room, &from->message),
+			.finished_at = from->finished_at,
 		};
 	}
 }
 
-struct pod *pod_parse(const json_t *object, struct error *err)
+struct pod *pod_from_view(const struct object_view *view, struct error *err)
 {
-	const json_t *annotations = annotations_of(object);
-	const json_t *status = json_object_get(object, "status");
 	struct pod *pod = mem_calloc(1, sizeof(*pod));
-	bool final;
+	char *room;
 
-	if (object_meta_parse(object, &pod->meta, err) < 0) {
+	if (meta_from_view(view, pod_room(view), &pod->meta, &room, err) < 0) {
 		free(pod);
 		return NULL;
 	}
-	pod->task_uid = copy_string(annotations, KEY_TASK_UID);
-	pod->framework_attempt_instance_uid = copy_string(annotations, KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID);
-	pod->task_attempt_id = number_annotation(annotations, KEY_TASK_ATTEMPT_ID);
-	pod->phase = parse_phase(json_str(status, "phase"));
-	final = phase_is_final(pod->phase);
-	pod->node_name = copy_string(json_object_get(object, "spec"), "nodeName");
-	pod->pod_ip = copy_string(status, "podIP");
-	pod->host_ip = copy_string(status, "hostIP");
-	pod->reason = copy_string(final ? status : NULL, "reason");
-	pod->message = copy_string(final ? status : NULL, "message");
-	if (final) {
-		parse_containers(json_object_get(status, "initContainerStatuses"), pod);
-		parse_containers(json_object_get(status, "containerStatuses"), pod);
-	}
+	pod->task_uid = put_string(&room, &view->task_uid);
+	pod->framework_attempt_instance_uid = put_string(&room, &view->framework_attempt_instance_uid);
+	pod->task_attempt_id = read_number(&view->task_attempt_id);
+	pod->phase = view->phase;
+	pod->node_name = put_string(&room, &view->node_name);
+	pod->pod_ip = put_string(&room, &view->pod_ip);
+	pod->host_ip = put_string(&room, &view->host_ip);
+	pod->reason = put_string(&room, &view->reason);
+	pod->message = put_string(&room, &view->message);
+	put_containers(pod, &room, view);
 	return pod;
 }
 
@@ -317,18 +332,6 @@ void pod_free(struct pod *pod)
 	if (pod == NULL)
 		return;
 	object_meta_free(&pod->meta);
-	free(pod->task_uid);
-	free(pod->framework_attempt_instance_uid);
-	free(pod->node_name);
-	free(pod->pod_ip);
-	free(pod->host_ip);
-	free(pod->reason);
-	free(pod->message);
-	for (size_t i = 0; i < pod->container_count; i++) {
-		free(pod->containers[i].name);
-		free(pod->containers[i].reason);
-		free(pod->containers[i].message);
-	}
 	free(pod->containers);
 	free(pod);
 }

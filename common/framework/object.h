@@ -16,35 +16,40 @@ enum object_kind { KIND_FRAMEWORK, KIND_CONFIG_MAP, KIND_POD, KIND_COUNT };
 
 const char *object_kind_name(enum object_kind kind); /* "Framework", "ConfigMap", "Pod" */
 
-/* Identity of any object. Strings are owned; "" rather than NULL where a value is missing. Times are unix seconds, 0
- * when absent. */
+/* Identity of any object. Strings are the object's, which keeps all of them in one piece of memory; "" rather than NULL
+ * where a value is missing. Times are unix seconds, 0 when absent. */
 struct object_meta {
-	char *ns;
-	char *name;
-	char *uid;
-	char *resource_version;
-	char *controller_kind; /* of the ownerReference with controller: true */
-	char *controller_name;
-	char *controller_uid;
-	char *framework_name; /* label FC_FRAMEWORK_NAME */
+	const char *ns;
+	const char *name;
+	const char *uid;
+	const char *resource_version;
+	const char *controller_kind; /* of the ownerReference with controller: true */
+	const char *controller_name;
+	const char *controller_uid;
+	const char *framework_name; /* label FC_FRAMEWORK_NAME */
 	int64_t generation;
 	int64_t creation_time;
 	int64_t deletion_time;
 	int64_t deletion_grace_sec;
+	char *strings; /* the memory of the object's strings */
 };
 
-/* 0, or -1 and *err when name or uid is missing or of the wrong type. */
+/* Objects are read from JSON text, and in the same way from a tree (…_parse) where somebody has made one. The whole
+ * text is checked. 0 or the object; -1 or NULL and *err when it is no JSON, or when name or uid is missing or of the
+ * wrong type. */
+int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err);
 int object_meta_parse(const json_t *object, struct object_meta *out, struct error *err);
 void object_meta_free(struct object_meta *meta);
 
 /* The ConfigMap that represents a FrameworkAttempt. */
 struct config_map {
 	struct object_meta meta;
-	char *framework_uid; /* annotation FC_FRAMEWORK_UID, "" when missing */
-	int32_t attempt_id;  /* annotation FC_FRAMEWORK_ATTEMPT_ID, -1 when missing or no number */
+	const char *framework_uid; /* annotation FC_FRAMEWORK_UID, "" when missing */
+	int32_t attempt_id;        /* annotation FC_FRAMEWORK_ATTEMPT_ID, -1 when missing or no number */
 };
 
-/* NULL and *err when it has no identity. Free with config_map_free (NULL is fine). */
+/* Free with config_map_free (NULL is fine). */
+struct config_map *config_map_read(const char *text, size_t len, struct error *err);
 struct config_map *config_map_parse(const json_t *object, struct error *err);
 void config_map_free(struct config_map *config_map);
 /* Appends the kept parts as JSON. */
@@ -57,31 +62,32 @@ enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOW
 const char *pod_phase_name(enum pod_phase phase);
 
 struct container_state {
-	char *name;
+	const char *name;
 	bool terminated;
 	int32_t exit_code;
 	int32_t signal;
-	char *reason;
-	char *message;
+	const char *reason;
+	const char *message;
 	int64_t finished_at; /* unix seconds, 0 when absent */
 };
 
 struct pod {
 	struct object_meta meta;
-	char *task_uid;                       /* annotation FC_TASK_UID, "" when missing */
-	char *framework_attempt_instance_uid; /* annotation FC_FRAMEWORK_ATTEMPT_INSTANCE_UID, "" */
-	int32_t task_attempt_id;              /* annotation FC_TASK_ATTEMPT_ID, -1 */
+	const char *task_uid;                       /* annotation FC_TASK_UID, "" when missing */
+	const char *framework_attempt_instance_uid; /* annotation FC_FRAMEWORK_ATTEMPT_INSTANCE_UID, "" */
+	int32_t task_attempt_id;                    /* annotation FC_TASK_ATTEMPT_ID, -1 */
 	enum pod_phase phase;
-	char *node_name; /* "" when not set */
-	char *pod_ip;
-	char *host_ip;
-	char *reason; /* status.reason, status.message: "" when absent; kept of Failed and Succeeded Pods only */
-	char *message;
+	const char *node_name; /* "" when not set */
+	const char *pod_ip;
+	const char *host_ip;
+	const char *reason; /* status.reason, status.message: "" when absent; kept of Failed and Succeeded Pods only */
+	const char *message;
 	/* Init containers first; filled only when the Pod is Succeeded or Failed. */
 	struct container_state *containers;
 	size_t container_count;
 };
 
+struct pod *pod_read(const char *text, size_t len, struct error *err);
 struct pod *pod_parse(const json_t *object, struct error *err);
 void pod_free(struct pod *pod);
 void pod_write(struct buf *out, const struct pod *pod);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/kube/reflector_state.h"
@@ -179,6 +180,25 @@ void reflector_version_gone(struct reflector *reflector, const char *message)
 	reflector->plain_list = true;
 	reflector_report_trouble(reflector, "listing again and again", KUBE_OK, 410, message);
 	reflector_pause(reflector, 0);
+}
+
+int reflector_hand_on(struct reflector *reflector, const struct reflector_object *object, bool gone, struct error *err)
+{
+	const struct reflector_handler *handler = reflector->handler;
+	cleanup_json json_t *tree = NULL;
+
+	if (handler->raw != NULL)
+		return handler->raw(reflector->arg, object, gone, err);
+	tree = json_parse(object->data, object->len, err);
+	if (tree == NULL)
+		return -1;
+	if (!json_is_object(tree))
+		return error_set(err, "found JSON that is no object");
+	if (gone)
+		handler->deleted(reflector->arg, tree);
+	else
+		handler->present(reflector->arg, tree);
+	return 0;
 }
 
 void reflector_report_malformed(struct reflector *reflector, const char *text, size_t len, const char *message)

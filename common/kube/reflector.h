@@ -11,7 +11,22 @@
 
 struct reflector;
 
+/* An object as it came. */
+enum reflector_encoding {
+	REFLECTED_JSON,
+	REFLECTED_PROTOBUF, /* the message of its kind, without the envelope */
+};
+
+struct reflector_object {
+	enum reflector_encoding encoding;
+	const char *data; /* borrowed, valid during the call */
+	size_t len;
+};
+
 struct reflector_handler {
+	/* For owners who read objects themselves: called in place of present() and of deleted() (gone), which may then
+	 * be NULL. -1 and *err: it cannot be read, and goes to malformed(). NULL: objects come as trees. */
+	int (*raw)(void *arg, const struct reflector_object *object, bool gone, struct error *err);
 	/* An object as the server has it now: from a list page or an ADDED or MODIFIED event. `object` is borrowed,
 	 * valid during the call (json_incref to keep it). */
 	void (*present)(void *arg, json_t *object);

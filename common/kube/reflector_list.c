@@ -16,23 +16,14 @@ static void list_page(struct reflector *reflector);
 static bool list_item(void *arg, const char *text, size_t len, bool too_large)
 {
 	struct reflector *reflector = arg;
+	const struct reflector_object object = {.data = text, .len = len};
 	struct error err;
-	json_t *object;
 
-	if (too_large) {
-		snprintf(err.message, sizeof(err.message), "larger than %zu bytes", reflector->list.item_max);
-		reflector_report_malformed(reflector, text, len, err.message);
+	if (too_large)
+		error_set(&err, "larger than %zu bytes", reflector->list.item_max);
+	else if (reflector_hand_on(reflector, &object, false, &err) == 0)
 		return !reflector->closed;
-	}
-	object = json_parse(text, len, &err);
-	if (json_is_object(object)) {
-		reflector->handler->present(reflector->arg, object);
-	} else {
-		if (object != NULL)
-			error_set(&err, "found JSON that is no object");
-		reflector_report_malformed(reflector, text, len, err.message);
-	}
-	json_decref(object);
+	reflector_report_malformed(reflector, text, len, err.message);
 	return !reflector->closed;
 }
 

@@ -108,6 +108,8 @@ void reflector_set_live(struct reflector *reflector, bool live);
 void reflector_report_trouble(struct reflector *reflector, const char *doing, enum kube_failure failure, int status,
 			      const char *message);
 void reflector_report_recovery(struct reflector *reflector);
+/* Hands an object on, or its last state. -1 and *err: it cannot be read. */
+int reflector_hand_on(struct reflector *reflector, const struct reflector_object *object, bool gone, struct error *err);
 /* An object that is not to be had as JSON: names it as far as its text allows. */
 void reflector_report_malformed(struct reflector *reflector, const char *text, size_t len, const char *message);
 

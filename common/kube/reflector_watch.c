@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/json_reader.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/kube/reflector_state.h"
@@ -17,6 +18,8 @@ enum { CONNECT_GRACE_MS = 5000, CONNECT_LIMIT_MS = 30000 };
 enum { SHORT_WATCH_MS = 1000 };
 /* An ERROR event that asks for more patience is not believed. */
 enum { RETRY_AFTER_MAX_S = 3600 };
+/* Of a resourceVersion; what is longer is none. */
+enum { VERSION_SIZE = 64 };
 /* One that held so long proves its version good, events or not. */
 enum { GOOD_WATCH_MS = 10000 };
 
@@ -28,8 +31,10 @@ static void watch_is_healthy(struct reflector *reflector)
 	reflector_report_recovery(reflector);
 }
 
-static void on_error_event(struct reflector *reflector, const json_t *status)
+/* An ERROR event's Status. */
+static void on_error_event(struct reflector *reflector, const char *text, size_t len)
 {
+	cleanup_json json_t *status = json_parse(text, len, NULL);
 	const char *message = json_str(status, "message");
 	const char *reason = json_str(status, "reason");
 	int64_t code = json_int(status, "code", 0);
@@ -43,52 +48,93 @@ static void on_error_event(struct reflector *reflector, const json_t *status)
 	reflector_stop_call(reflector, gone ? VERDICT_GONE : VERDICT_ERROR, message);
 }
 
-/* One watch event, parsed. */
-static void on_event(struct reflector *reflector, const char *type, json_t *object)
+/* metadata.resourceVersion, or "" when there is none that could be one. */
+static void read_version(const char *text, size_t len, char out[VERSION_SIZE])
 {
-	const char *version = json_str(json_object_get(object, "metadata"), "resourceVersion");
+	struct json_reader reader;
+	struct json_span version;
 
-	if (strcmp(type, "ERROR") == 0) {
-		on_error_event(reflector, object);
+	out[0] = '\0';
+	json_reader_init(&reader, text, len);
+	if (!json_reader_find(&reader, "metadata") || !json_reader_find(&reader, "resourceVersion"))
 		return;
+	version = json_reader_string(&reader);
+	if (version.at != NULL && version.len < VERSION_SIZE)
+		json_span_decode(&version, out);
+}
+
+/* One event. -1 and *err: its object cannot be read. */
+static int on_event(struct reflector *reflector, const struct json_span *type, const struct reflector_object *object,
+		    struct error *err)
+{
+	char version[VERSION_SIZE];
+	bool gone = json_span_is(type, "DELETED");
+
+	if (json_span_is(type, "ERROR")) {
+		on_error_event(reflector, object->data, object->len);
+		return 0;
 	}
-	if (strcmp(type, "BOOKMARK") == 0) {
+	read_version(object->data, object->len, version);
+	if (json_span_is(type, "BOOKMARK")) {
 		reflector->bookmarks_seen = true;
 	} else {
+		if (!gone && !json_span_is(type, "ADDED") && !json_span_is(type, "MODIFIED"))
+			log_v(1, "%s: a watch event of unknown type \"%.*s\" is passed over", reflector->what,
+			      (int)type->len, type->at);
+		else if (reflector_hand_on(reflector, object, gone, err) < 0)
+			return -1;
 		reflector_count_event(reflector, version);
-		if (strcmp(type, "ADDED") == 0 || strcmp(type, "MODIFIED") == 0)
-			reflector->handler->present(reflector->arg, object);
-		else if (strcmp(type, "DELETED") == 0)
-			reflector->handler->deleted(reflector->arg, object);
-		else
-			log_v(1, "%s: a watch event of unknown type \"%s\" is passed over", reflector->what, type);
 	}
 	if (reflector->closed)
-		return;
+		return 0;
 	watch_is_healthy(reflector);
 	reflector_advance(reflector, version);
+	return 0;
+}
+
+/* {"type": …, "object": {…}} */
+static int read_event(const char *text, size_t len, struct json_span *type, struct reflector_object *object,
+		      struct error *err)
+{
+	struct json_reader reader;
+	struct json_span name;
+	struct json_span value = {0};
+
+	*type = (struct json_span){0};
+	json_reader_init(&reader, text, len);
+	if (json_reader_object(&reader)) {
+		while (json_reader_member(&reader, &name)) {
+			if (json_span_is(&name, "type"))
+				*type = json_reader_string(&reader);
+			else if (json_span_is(&name, "object"))
+				value = json_reader_skip(&reader);
+			else
+				json_reader_skip(&reader);
+		}
+	}
+	if (json_reader_finish(&reader, err) < 0)
+		return -1;
+	if (type->at == NULL || value.at == NULL || *value.at != '{') {
+		error_set(err, "found JSON that is no watch event");
+		return -1;
+	}
+	*object = (struct reflector_object){.data = value.at, .len = value.len};
+	return 0;
 }
 
 static bool watch_line(void *arg, const char *text, size_t len, bool too_large)
 {
 	struct reflector *reflector = arg;
-	cleanup_json json_t *event = NULL;
+	struct reflector_object object;
+	struct json_span type;
 	struct error err;
 	const char *raw;
 	size_t raw_len;
 
-	if (!too_large) {
-		event = json_parse(text, len, &err);
-		if (event != NULL && json_str(event, "type") != NULL &&
-		    json_is_object(json_object_get(event, "object"))) {
-			on_event(reflector, json_str(event, "type"), json_object_get(event, "object"));
-			return !reflector->closed && reflector->verdict == NO_VERDICT;
-		}
-		if (event != NULL)
-			error_set(&err, "found JSON that is no watch event");
-	} else {
+	if (too_large)
 		error_set(&err, "larger than %zu bytes", reflector->lines.line_max);
-	}
+	else if (read_event(text, len, &type, &object, &err) == 0 && on_event(reflector, &type, &object, &err) == 0)
+		return !reflector->closed && reflector->verdict == NO_VERDICT;
 	raw = raw_member(text, len, "object", &raw_len);
 	reflector_report_malformed(reflector, raw, raw_len, err.message);
 	return !reflector->closed;

@@ -32,32 +32,41 @@ static struct slot *slot_of(struct framework *framework, const struct call *call
 	return is_about_config_map(call->kind) ? &framework->config_map : slot_find(framework, call->name);
 }
 
-static void observe(struct framework *framework, const struct call *call, const json_t *object, bool insert)
+/* The object that an answer shows, in one of them; neither when its body is none (a Status, say). */
+struct shown {
+	struct pod *pod;
+	struct config_map *config_map;
+	const struct object_meta *meta; /* of the one that is set */
+};
+
+static struct shown read_shown(const struct call *call, const struct call_answer *answer)
 {
-	struct slot *slot = slot_of(framework, call);
-	const char *kind = json_str(object, "kind");
-	const char *label = object_framework_name(object);
-	/* Events of what has another Framework's label go there. */
-	bool lost = label == NULL || strcmp(label, framework->name) != 0;
-	struct error err;
+	struct shown shown = {0};
 
-	if (kind != NULL && strcmp(kind, "Status") == 0)
-		return;
-	if (!insert && slot->meta == NULL)
-		return;
-	/* Nobody waits for what lacks our label any more, and no event will tell of its going. */
-	if (lost && !framework->exists)
-		return;
 	if (is_about_config_map(call->kind)) {
-		struct config_map *config_map = config_map_parse(object, &err);
-
-		if (config_map != NULL)
-			framework_observe_config_map(framework, config_map, lost);
+		shown.config_map = config_map_read(answer->body, strlen(answer->body), NULL);
+		shown.meta = shown.config_map == NULL ? NULL : &shown.config_map->meta;
 	} else {
-		struct pod *pod = pod_parse(object, &err);
+		shown.pod = pod_read(answer->body, strlen(answer->body), NULL);
+		shown.meta = shown.pod == NULL ? NULL : &shown.pod->meta;
+	}
+	return shown;
+}
 
-		if (pod != NULL)
-			framework_observe_pod(framework, pod, lost);
+/* Takes it over. */
+static void observe(struct framework *framework, const struct slot *slot, struct shown *shown, bool insert)
+{
+	/* Events of what has another Framework's label go there. */
+	bool lost = shown->meta != NULL && strcmp(shown->meta->framework_name, framework->name) != 0;
+
+	/* Nobody waits for what lacks our label once the Framework is gone, and no event will tell of its going. */
+	if ((!insert && slot->meta == NULL) || (lost && !framework->exists)) {
+		config_map_free(shown->config_map);
+		pod_free(shown->pod);
+	} else if (shown->config_map != NULL) {
+		framework_observe_config_map(framework, shown->config_map, lost);
+	} else if (shown->pod != NULL) {
+		framework_observe_pod(framework, shown->pod, lost);
 	}
 }
 
@@ -75,10 +84,11 @@ static void mark_straggler(const struct framework *framework, struct slot *slot)
 static void create_succeeded(struct framework *framework, struct slot *slot, const struct call *call,
 			     const struct call_answer *answer)
 {
-	if (answer->object == NULL)
+	struct shown shown = read_shown(call, answer);
+
+	if (shown.meta == NULL)
 		slot->verify = true; /* done, but by which uid is unreadable */
-	else
-		observe(framework, call, answer->object, true);
+	observe(framework, slot, &shown, true);
 	mark_straggler(framework, slot);
 	backoff_reset(&framework->creates);
 	if (framework->create_window == 0)
@@ -119,16 +129,14 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 static void got(struct framework *framework, struct slot *slot, const struct call *call,
 		const struct call_answer *answer)
 {
-	const char *uid = json_str(json_object_get(answer->object, "metadata"), "uid");
-
+	struct shown shown = read_shown(call, answer);
 	bool verified = slot->verify;
 
 	backoff_reset(&framework->others);
 	slot->verify = false;
-	if (call->uid != NULL && uid != NULL && strcmp(call->uid, uid) != 0)
+	if (call->uid != NULL && shown.meta != NULL && strcmp(call->uid, shown.meta->uid) != 0)
 		slot_gone(slot, call->uid);
-	if (answer->object != NULL)
-		observe(framework, call, answer->object, true);
+	observe(framework, slot, &shown, true);
 	if (verified)
 		mark_straggler(framework, slot);
 }
@@ -147,6 +155,8 @@ static void got_nothing(struct framework *framework, struct slot *slot, const st
 static void delete_accepted(struct framework *framework, struct slot *slot, const struct call *call,
 			    const struct call_answer *answer)
 {
+	struct shown shown = read_shown(call, answer);
+
 	backoff_reset(&framework->others);
 	if (slot->meta == NULL || strcmp(slot->meta->uid, call->uid) == 0) {
 		slot->deleted = true;
@@ -154,8 +164,7 @@ static void delete_accepted(struct framework *framework, struct slot *slot, cons
 			slot->forced = true;
 		slot->poll_ms = 0;
 	}
-	if (answer->object != NULL)
-		observe(framework, call, answer->object, false);
+	observe(framework, slot, &shown, false);
 }
 
 static void answer_delete(struct framework *framework, struct slot *slot, const struct call *call,

@@ -87,6 +87,18 @@ static void reset_waits(struct framework *framework)
 	backoff_reset(&framework->others);
 }
 
+static bool is_other(const struct framework *framework, const struct object_meta *meta)
+{
+	return !framework->exists || strcmp(framework->uid, meta->uid) != 0;
+}
+
+bool framework_is_news(const struct framework *framework, const struct object_meta *meta)
+{
+	if (framework->gone_uid != NULL && strcmp(framework->gone_uid, meta->uid) == 0)
+		return false;
+	return is_other(framework, meta) || version_compare(meta->resource_version, framework->resource_version) > 0;
+}
+
 bool framework_observe(struct framework *framework, const json_t *object, enum observed_by by)
 {
 	struct object_meta meta;
@@ -97,15 +109,11 @@ bool framework_observe(struct framework *framework, const json_t *object, enum o
 		log_error("[%s/%s]: unreadable Framework: %s", framework->ns, framework->name, err.message);
 		return false;
 	}
-	fresh = !framework->exists || strcmp(framework->uid, meta.uid) != 0;
-	if (framework->gone_uid != NULL && strcmp(framework->gone_uid, meta.uid) == 0) {
+	if (!framework_is_news(framework, &meta)) {
 		object_meta_free(&meta);
 		return false;
 	}
-	if (!fresh && version_compare(meta.resource_version, framework->resource_version) <= 0) {
-		object_meta_free(&meta);
-		return false;
-	}
+	fresh = is_other(framework, &meta);
 	if (fresh) {
 		framework_observe_absent(framework);
 		framework->exists = true;
@@ -186,28 +194,29 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 	slot->phase_reported = before.phase_reported;
 }
 
-void framework_observe_pod(struct framework *framework, struct pod *pod, bool lost)
+bool framework_observe_pod(struct framework *framework, struct pod *pod, bool lost)
 {
 	struct slot *slot = slot_find(framework, pod->meta.name);
 
 	if (!is_news(slot, &pod->meta, lost)) {
 		pod_free(pod);
-		return;
+		return false;
 	}
 	make_room(slot, &pod->meta);
 	slot->pod = pod;
 	slot->meta = &pod->meta;
 	slot->lost = lost;
 	slot_mark_dirty(framework, slot);
+	return true;
 }
 
-void framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost)
+bool framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost)
 {
 	struct slot *slot = &framework->config_map;
 
 	if (strcmp(slot->name, config_map->meta.name) != 0 || !is_news(slot, &config_map->meta, lost)) {
 		config_map_free(config_map);
-		return;
+		return false;
 	}
 	if (slot->meta == NULL || strcmp(slot->meta->uid, config_map->meta.uid) != 0)
 		framework->sweep = true; /* Pods that waited for it are created */
@@ -215,6 +224,7 @@ void framework_observe_config_map(struct framework *framework, struct config_map
 	slot->config_map = config_map;
 	slot->meta = &config_map->meta;
 	slot->lost = lost;
+	return true;
 }
 
 void framework_observe_gone(struct framework *framework, enum object_kind kind, const char *name, const char *uid,

@@ -23,9 +23,12 @@ enum observed_by { OBSERVED_EVENT, OBSERVED_ANSWER };
 bool framework_observe(struct framework *framework, const json_t *object, enum observed_by by);
 /* The Framework is gone (a DELETED event, or 404). */
 void framework_observe_absent(struct framework *framework);
-/* The object moves in. lost: no event told of it and it does not carry our label, so none will. */
-void framework_observe_pod(struct framework *framework, struct pod *pod, bool lost);
-void framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost);
+/* Whether a Framework of this identity says anything new: for those who would read it only then. */
+bool framework_is_news(const struct framework *framework, const struct object_meta *meta);
+/* The object moves in. lost: no event told of it and it does not carry our label, so none will. Returns false when it
+ * was dropped, being older than what is known or dead. */
+bool framework_observe_pod(struct framework *framework, struct pod *pod, bool lost);
+bool framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost);
 /* kind: KIND_POD or KIND_CONFIG_MAP. uid "" stands for any object not newer than version. certain: its last state had a
  * deletionTimestamp. */
 void framework_observe_gone(struct framework *framework, enum object_kind kind, const char *name, const char *uid,
@@ -48,7 +51,6 @@ struct call_answer {
 	const char *reason;     /* of the Status, "" */
 	const char *message;    /* of the Status or the failure, for people */
 	const char *body;       /* as it came, "" */
-	const json_t *object;   /* body of a 2xx, parsed; may be NULL */
 	int64_t retry_after_ms; /* -1: none */
 };
 

@@ -488,7 +488,8 @@ static inline void world_answer(struct world *w, struct call *call)
 		answer.retry_after_ms = fault->retry_after_ms > 0 ? fault->retry_after_ms : -1;
 	}
 	answer.http_status = result.http_status;
-	answer.object = result.object;
+	if (result.object != NULL)
+		answer.body = text = json_text(result.object);
 	answer.message = result.message == NULL ? "" : result.message;
 	if (result.http_status >= 400 && result.reason != NULL) {
 		cleanup_json json_t *status = json_pack("{s:s,s:s,s:s,s:s,s:i}", "kind", "Status", "status", "Failure",

@@ -80,6 +80,7 @@ static void test_create_outlives_config_map(void **state)
 {
 	struct world w;
 	struct call create;
+	cleanup_free char *body = NULL;
 	struct call_answer answer = {.sent = true, .http_status = 201, .reason = "", .message = "", .body = ""};
 	cleanup_free char *text = NULL;
 
@@ -96,7 +97,7 @@ static void test_create_outlives_config_map(void **state)
 	world_settle(&w);
 	assert_true(w.framework->status.state < STATE_ATTEMPT_COMPLETED);
 	world_put(&w, text, false); /* it comes now */
-	answer.object = world_pod(&w, "f-a-0");
+	answer.body = body = json_text(world_pod(&w, "f-a-0"));
 	framework_answer(w.framework, &create, &answer, &w.time, &w.random);
 	world_drop_call(&create);
 	world_settle(&w);
@@ -146,6 +147,7 @@ static void test_lost_is_not_found_again(void **state)
 {
 	struct world w;
 	struct call get = {.kind = CALL_GET_POD, .name = (char *)"f-a-0"};
+	cleanup_free char *body = NULL;
 	struct call_answer answer = {
 		.http_status = 200, .sent = true, .reason = "", .message = "", .body = "", .retry_after_ms = -1};
 
@@ -156,7 +158,7 @@ static void test_lost_is_not_found_again(void **state)
 	world_pod_unlabel(&w, "f-a-0");
 	assert_null(slot_find(w.framework, "f-a-0")->meta);
 	slot_find(w.framework, "f-a-0")->call = CALL_GET_POD;
-	answer.object = world_pod(&w, "f-a-0");
+	answer.body = body = json_text(world_pod(&w, "f-a-0"));
 	framework_answer(w.framework, &get, &answer, &w.time, &w.random);
 	assert_null(slot_find(w.framework, "f-a-0")->meta);
 	world_end(&w);

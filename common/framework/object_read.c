@@ -1,0 +1,335 @@
+/* Observed objects from JSON text; see object.h. Values of a wrong type are as good as absent: what comes from outside
+ * may be anything. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/framework/object_view.h"
+
+/* No time, phase or number that means anything is longer. */
+enum { SHORT_TEXT = 64 };
+
+/* The next value as text when it is a short string, else NULL. */
+static const char *read_short(struct json_reader *reader, char out[SHORT_TEXT])
+{
+	struct json_span span = json_reader_string(reader);
+
+	if (span.at == NULL || span.len >= SHORT_TEXT)
+		return NULL;
+	json_span_decode(&span, out);
+	return out;
+}
+
+static int64_t read_time(struct json_reader *reader)
+{
+	char text[SHORT_TEXT];
+	int64_t seconds;
+
+	return read_short(reader, text) == NULL || time_parse_rfc3339(text, &seconds) < 0 ? 0 : seconds;
+}
+
+static enum pod_phase read_phase(struct json_reader *reader)
+{
+	struct json_span span = json_reader_string(reader);
+	char text[SHORT_TEXT];
+
+	if (span.at == NULL)
+		return pod_phase_parse(NULL);
+	if (span.len >= SHORT_TEXT)
+		return POD_UNRECOGNIZED;
+	json_span_decode(&span, text);
+	return pod_phase_parse(text);
+}
+
+static void read_labels(struct json_reader *reader, struct object_view *view)
+{
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name))
+		if (json_span_is(&name, KEY_FRAMEWORK_NAME))
+			view->framework_name = json_reader_string(reader);
+		else
+			json_reader_skip(reader);
+}
+
+static void read_annotations(struct json_reader *reader, struct object_view *view)
+{
+	const struct {
+		const char *name;
+		struct json_span *value;
+	} wanted[] = {
+		{KEY_FRAMEWORK_UID, &view->framework_uid},
+		{KEY_FRAMEWORK_ATTEMPT_ID, &view->framework_attempt_id},
+		{KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID, &view->framework_attempt_instance_uid},
+		{KEY_TASK_UID, &view->task_uid},
+		{KEY_TASK_ATTEMPT_ID, &view->task_attempt_id},
+	};
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name)) {
+		size_t i = 0;
+
+		while (i < ARRAY_LEN(wanted) && !json_span_is(&name, wanted[i].name))
+			i++;
+		if (i < ARRAY_LEN(wanted))
+			*wanted[i].value = json_reader_string(reader);
+		else
+			json_reader_skip(reader);
+	}
+}
+
+static void read_owners(struct json_reader *reader, struct object_view *view)
+{
+	bool found = false;
+
+	if (!json_reader_array(reader))
+		return;
+	while (json_reader_item(reader)) {
+		struct json_span kind = {0};
+		struct json_span owner = {0};
+		struct json_span uid = {0};
+		struct json_span name;
+		bool controller = false;
+
+		if (!json_reader_object(reader))
+			continue;
+		while (json_reader_member(reader, &name)) {
+			if (json_span_is(&name, "kind"))
+				kind = json_reader_string(reader);
+			else if (json_span_is(&name, "name"))
+				owner = json_reader_string(reader);
+			else if (json_span_is(&name, "uid"))
+				uid = json_reader_string(reader);
+			else if (json_span_is(&name, "controller"))
+				controller = json_reader_bool(reader, false);
+			else
+				json_reader_skip(reader);
+		}
+		if (!controller || found)
+			continue;
+		found = true;
+		view->controller_kind = kind;
+		view->controller_name = owner;
+		view->controller_uid = uid;
+	}
+}
+
+static void read_metadata(struct json_reader *reader, struct object_view *view)
+{
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name)) {
+		if (json_span_is(&name, "namespace"))
+			view->ns = json_reader_string(reader);
+		else if (json_span_is(&name, "name"))
+			view->name = json_reader_string(reader);
+		else if (json_span_is(&name, "uid"))
+			view->uid = json_reader_string(reader);
+		else if (json_span_is(&name, "resourceVersion"))
+			view->resource_version = json_reader_string(reader);
+		else if (json_span_is(&name, "generation"))
+			view->generation = json_reader_int(reader, 0);
+		else if (json_span_is(&name, "creationTimestamp"))
+			view->creation_time = read_time(reader);
+		else if (json_span_is(&name, "deletionTimestamp"))
+			view->deletion_time = read_time(reader);
+		else if (json_span_is(&name, "deletionGracePeriodSeconds"))
+			view->deletion_grace_sec = json_reader_int(reader, 0);
+		else if (json_span_is(&name, "labels"))
+			read_labels(reader, view);
+		else if (json_span_is(&name, "annotations"))
+			read_annotations(reader, view);
+		else if (json_span_is(&name, "ownerReferences"))
+			read_owners(reader, view);
+		else
+			json_reader_skip(reader);
+	}
+}
+
+static void read_terminated(struct json_reader *reader, struct container_view *container)
+{
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	container->terminated = true;
+	while (json_reader_member(reader, &name)) {
+		if (json_span_is(&name, "exitCode"))
+			container->exit_code = json_reader_int(reader, 0);
+		else if (json_span_is(&name, "signal"))
+			container->signal = json_reader_int(reader, 0);
+		else if (json_span_is(&name, "reason"))
+			container->reason = json_reader_string(reader);
+		else if (json_span_is(&name, "message"))
+			container->message = json_reader_string(reader);
+		else if (json_span_is(&name, "finishedAt"))
+			container->finished_at = read_time(reader);
+		else
+			json_reader_skip(reader);
+	}
+}
+
+static void read_container(struct json_reader *reader, struct container_view *container)
+{
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name)) {
+		if (json_span_is(&name, "name")) {
+			container->name = json_reader_string(reader);
+		} else if (json_span_is(&name, "state") && json_reader_object(reader)) {
+			while (json_reader_member(reader, &name))
+				if (json_span_is(&name, "terminated"))
+					read_terminated(reader, container);
+				else
+					json_reader_skip(reader);
+		} else if (!json_span_is(&name, "state")) {
+			json_reader_skip(reader);
+		}
+	}
+}
+
+/* Statuses that were passed over before the phase was known. */
+static void read_containers(const struct json_span *statuses, struct object_view *view)
+{
+	struct json_reader reader;
+
+	if (statuses->at == NULL)
+		return;
+	json_reader_init(&reader, statuses->at, statuses->len);
+	if (!json_reader_array(&reader))
+		return;
+	while (json_reader_item(&reader))
+		read_container(&reader, object_view_add_container(view));
+}
+
+static void read_pod_status(struct json_reader *reader, struct object_view *view)
+{
+	struct json_span init_statuses = {0};
+	struct json_span statuses = {0};
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name)) {
+		if (json_span_is(&name, "phase"))
+			view->phase = read_phase(reader);
+		else if (json_span_is(&name, "podIP"))
+			view->pod_ip = json_reader_string(reader);
+		else if (json_span_is(&name, "hostIP"))
+			view->host_ip = json_reader_string(reader);
+		else if (json_span_is(&name, "reason"))
+			view->reason = json_reader_string(reader);
+		else if (json_span_is(&name, "message"))
+			view->message = json_reader_string(reader);
+		else if (json_span_is(&name, "initContainerStatuses"))
+			init_statuses = json_reader_skip(reader);
+		else if (json_span_is(&name, "containerStatuses"))
+			statuses = json_reader_skip(reader);
+		else
+			json_reader_skip(reader);
+	}
+	if (!pod_phase_final(view->phase)) {
+		view->reason = view->message = (struct json_span){0};
+		return;
+	}
+	read_containers(&init_statuses, view);
+	read_containers(&statuses, view);
+}
+
+static void read_pod_spec(struct json_reader *reader, struct object_view *view)
+{
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name))
+		if (json_span_is(&name, "nodeName"))
+			view->node_name = json_reader_string(reader);
+		else
+			json_reader_skip(reader);
+}
+
+/* 0, or -1 and *err when the text is no JSON. */
+static int read_object(const char *text, size_t len, bool is_pod, struct object_view *view, struct error *err)
+{
+	struct json_reader reader;
+	struct json_span name;
+
+	*view = (struct object_view){.phase = pod_phase_parse(NULL)};
+	json_reader_init(&reader, text, len);
+	if (json_reader_object(&reader)) {
+		while (json_reader_member(&reader, &name)) {
+			if (json_span_is(&name, "metadata"))
+				read_metadata(&reader, view);
+			else if (is_pod && json_span_is(&name, "spec"))
+				read_pod_spec(&reader, view);
+			else if (is_pod && json_span_is(&name, "status"))
+				read_pod_status(&reader, view);
+			else
+				json_reader_skip(&reader);
+		}
+	}
+	return json_reader_finish(&reader, err);
+}
+
+int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err)
+{
+	struct object_view view;
+
+	if (read_object(text, len, false, &view, err) < 0)
+		return -1;
+	return object_meta_from_view(&view, out, err);
+}
+
+struct config_map *config_map_read(const char *text, size_t len, struct error *err)
+{
+	struct object_view view;
+
+	if (read_object(text, len, false, &view, err) < 0)
+		return NULL;
+	return config_map_from_view(&view, err);
+}
+
+struct pod *pod_read(const char *text, size_t len, struct error *err)
+{
+	struct object_view view;
+	struct pod *pod = NULL;
+
+	if (read_object(text, len, true, &view, err) == 0)
+		pod = pod_from_view(&view, err);
+	object_view_free(&view);
+	return pod;
+}
+
+/* ---- from trees ---- */
+
+int object_meta_parse(const json_t *object, struct object_meta *out, struct error *err)
+{
+	cleanup_free char *text = json_text(object);
+
+	return object_meta_read(text, strlen(text), out, err);
+}
+
+struct config_map *config_map_parse(const json_t *object, struct error *err)
+{
+	cleanup_free char *text = json_text(object);
+
+	return config_map_read(text, strlen(text), err);
+}
+
+struct pod *pod_parse(const json_t *object, struct error *err)
+{
+	cleanup_free char *text = json_text(object);
+
+	return pod_read(text, strlen(text), err);
+}

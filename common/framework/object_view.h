@@ -1,0 +1,73 @@
+/* Between an observed object's encoding and its kept form: where in the encoded bytes the kept values stand. The
+ * readers of both encodings (object_read.c, object_proto.c) fill it in, object.c makes the object of it. Only those
+ * include it. */
+#ifndef FRAMEWORK_OBJECT_VIEW_H
+#define FRAMEWORK_OBJECT_VIEW_H
+
+#include "common/base/json_reader.h"
+#include "common/framework/object.h"
+
+/* FRAMEWORK.md §4. */
+#define KEY_FRAMEWORK_NAME "FC_FRAMEWORK_NAME"
+#define KEY_FRAMEWORK_UID "FC_FRAMEWORK_UID"
+#define KEY_FRAMEWORK_ATTEMPT_ID "FC_FRAMEWORK_ATTEMPT_ID"
+#define KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID "FC_FRAMEWORK_ATTEMPT_INSTANCE_UID"
+#define KEY_TASK_UID "FC_TASK_UID"
+#define KEY_TASK_ATTEMPT_ID "FC_TASK_ATTEMPT_ID"
+
+struct container_view {
+	struct json_span name;
+	bool terminated;
+	int64_t exit_code;
+	int64_t signal;
+	struct json_span reason;
+	struct json_span message;
+	int64_t finished_at;
+};
+
+/* Spans whose `at` is NULL were not there. */
+struct object_view {
+	struct json_span ns;
+	struct json_span name;
+	struct json_span uid;
+	struct json_span resource_version;
+	struct json_span controller_kind; /* of the first ownerReference with controller: true */
+	struct json_span controller_name;
+	struct json_span controller_uid;
+	struct json_span framework_name;
+	int64_t generation;
+	int64_t creation_time;
+	int64_t deletion_time;
+	int64_t deletion_grace_sec;
+
+	/* annotations */
+	struct json_span framework_uid;
+	struct json_span framework_attempt_id;
+	struct json_span framework_attempt_instance_uid;
+	struct json_span task_uid;
+	struct json_span task_attempt_id;
+
+	/* Pods */
+	enum pod_phase phase;
+	struct json_span node_name;
+	struct json_span pod_ip;
+	struct json_span host_ip;
+	struct json_span reason; /* these of final ones only */
+	struct json_span message;
+	struct container_view *containers; /* owned; init containers first */
+	size_t container_count;
+};
+
+/* status.phase; text NULL: there is none. */
+enum pod_phase pod_phase_parse(const char *text);
+/* Succeeded or Failed. */
+bool pod_phase_final(enum pod_phase phase);
+/* Adds a zeroed one. */
+struct container_view *object_view_add_container(struct object_view *view);
+void object_view_free(struct object_view *view);
+/* The kept forms. NULL or -1 and *err when name or uid is missing. */
+int object_meta_from_view(const struct object_view *view, struct object_meta *out, struct error *err);
+struct config_map *config_map_from_view(const struct object_view *view, struct error *err);
+struct pod *pod_from_view(const struct object_view *view, struct error *err);
+
+#endif
