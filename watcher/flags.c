@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-#define SERVICE_ACCOUNT_NAMESPACE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+#define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
 enum { WORKERS_DEFAULT = 4, WORKERS_MAX = 256, DURATION_MAX_MS = 24 * 3600 * 1000 };
 
@@ -119,11 +119,14 @@ static const char *own_namespace(void)
 {
 	static char name[64];
 	const char *given = getenv("POD_NAMESPACE");
+	const char *mount = getenv("KUBERNETES_SERVICE_ACCOUNT_DIR");
+	cleanup_free char *path = mem_printf("%s/namespace",
+					     mount != NULL && mount[0] != '\0' ? mount : SERVICE_ACCOUNT_DIR);
 	FILE *file;
 
 	if (given != NULL && given[0] != '\0')
 		return given;
-	file = fopen(SERVICE_ACCOUNT_NAMESPACE, "re");
+	file = getenv("KUBERNETES_SERVICE_HOST") == NULL ? NULL : fopen(path, "re");
 	if (file != NULL) {
 		if (fgets(name, sizeof(name), file) != NULL)
 			name[strcspn(name, "\n")] = '\0';

@@ -1,0 +1,173 @@
+# Several watchers of one cluster: one leads by the Lease, and whatever becomes of it another one does, with no Task run
+# twice. Each has a cluster of its own.
+
+ELECTION_LEASE=/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/frameworkcontroller
+# Times that a test can wait for; the order of magnitude between them is that of the defaults.
+QUICK_ELECTION=(--leader-elect-lease-duration 3s --leader-elect-renew-deadline 2s --leader-elect-retry-period 400ms)
+
+# Starts watcher-NUMBER; ADDRESS_NUMBER is where it tells of itself.
+start_candidate() { # number [arguments...]
+    local number=$1
+    shift
+    launch "watcher-$number" env -u XDG_RUNTIME_DIR TMPDIR="$RUN" "$BUILD/fc-watcher" --config config.yaml \
+        --kubeconfig cluster/kubeconfig --http 127.0.0.1:0 "$@"
+    declare -g "ADDRESS_$number=$(http_address "watcher-$number")"
+}
+
+candidate_pid() { awk -v name="watcher-$1" '$1 == name { print $2 }' "$RUN/pids" | tail -n 1; } # number
+candidate_address() { local name=ADDRESS_$1; echo "${!name}"; }                                 # number
+
+is_leader() { metric_is "$(candidate_address "$1")" 'leader_election_master_status{name="frameworkcontroller"}' 1; } # number
+
+# Waits until the candidate leads and everything is in its reconcilers' hands.
+wait_leads() { # number seconds
+    wait_for "$2" "watcher-$1 leads" is_leader "$1"
+    wait_for "$2" "watcher-$1 has granted all ranges" metric_is "$(candidate_address "$1")" frameworkcontroller_ranges_held 64
+}
+
+lease_is() { # expression
+    api GET "$ELECTION_LEASE" | jq -e "$1"
+}
+
+# A cluster with two watchers, of which the first leads.
+two_watchers() { # [arguments of both...]
+    own_cluster
+    own_config <<<'memberLeaseSec: 2'
+    start_candidate 1 "$@"
+    wait_leads 1 20
+    start_candidate 2 "$@"
+    wait_for 20 "the standby is ready" curl -sSf "$(candidate_address 2)/readyz"
+    expect "the standby leads" "$(is_leader 2 && echo yes)" ""
+    expect "children of the standby" "$(pgrep -P "$(candidate_pid 2)" | wc -l)" 0
+}
+
+end_candidates() {
+    end_processes . 15 watcher-{1..9}
+}
+
+# kill -9: the standby sees that the process is gone, and its children with it, so that there is nothing to wait for.
+# Meanwhile Frameworks run, and some are deleted: their snapshots are in somebody's log.
+run_election_killed() {
+    local started name
+    two_watchers --workers 2
+    create 'range(6) | fw("gone\(.)"; [role("a"; 1; ends(0; 0))])'
+    wait_all_completed
+    record_pods
+    submit_many f 20 2 3
+    wait_for 20 "Pods run" running_at_least 1
+    kill -KILL "$(candidate_pid 1)"
+    started=$(now_ms)
+    for name in gone{0..5}; do api DELETE "$(frameworks_path)/$name" >/dev/null; done
+    submit_many g 20 2 3
+    wait_leads 2 20
+    echo "leads $(($(now_ms) - started)) ms after kill -9 of the leader"
+    wait_for 60 "all Frameworks are Completed" completed_at_least 40
+    wait_for 10 "nothing of the attempts is left" none_left configmaps,pods
+    expect_ran_once $((40 * 3))
+    for name in gone{0..5}; do
+        wait_for 10 "the snapshot of $name" grep -qE "/$name\] Framework .* was deleted: OnFrameworkDeletion" watcher-1.log watcher-2.log
+    done
+    expect "epoch" "$(metric "$(candidate_address 2)" frameworkcontroller_epoch)" 2
+    end_candidates
+    expect "the Lease is given back" "$(api GET "$ELECTION_LEASE" | jq -r .spec.holderIdentity)" ""
+}
+
+# SIGTERM, with client-go's times: the Lease is given back at once, so nobody waits for its end.
+run_election_rolled_out() {
+    local started
+    two_watchers --workers 2
+    record_pods
+    submit_many f 30 2 3
+    wait_for 20 "Pods run" running_at_least 10
+    started=$(now_ms)
+    kill -TERM "$(candidate_pid 1)"
+    wait_leads 2 12
+    echo "leads $(($(now_ms) - started)) ms after SIGTERM of the leader"
+    wait_for 60 "all Frameworks are Completed" completed_at_least 30
+    wait_for 10 "nothing of the attempts is left" none_left configmaps,pods
+    expect_ran_once $((30 * 3))
+    expect "reconcilers that did not end well" "$(grep -hE 'pool-. \(pid [0-9]+\) ' watcher-1.log | grep -v 'exited with code 0')" ""
+    end_candidates
+}
+
+# It stands still past its Lease: another one leads. When it goes on it knows so before it does anything.
+run_election_stopped() {
+    local stopped
+    two_watchers --workers 2 "${QUICK_ELECTION[@]}"
+    record_pods
+    submit_many f 30 2 3
+    wait_for 20 "Pods run" running_at_least 10
+    stopped=$(candidate_pid 1)
+    kill -STOP "$stopped"
+    wait_leads 2 40
+    kill -CONT "$stopped"
+    wait_for 10 "the stopped leader knows" grep -q 'leading no longer' watcher-1.log
+    wait_for 5 "its reconcilers are gone" has_no_children "$stopped"
+    submit_many g 10 2 3
+    wait_for 60 "all Frameworks are Completed" completed_at_least 40
+    wait_for 10 "nothing of the attempts is left" none_left configmaps,pods
+    expect_ran_once $((40 * 3))
+    # It is a standby as any other now.
+    wait_for 10 "it is a standby" metric_is "$(candidate_address 1)" 'leader_election_master_status{name="frameworkcontroller"}' 0
+    kill -TERM "$(candidate_pid 2)"
+    wait_leads 1 20
+    end_candidates
+}
+
+has_no_children() { [[ -z $(pgrep -P "$1") ]]; } # pid
+
+# What people do to a Lease.
+run_election_lease_by_hand() {
+    local transitions
+    two_watchers --workers 2 "${QUICK_ELECTION[@]}"
+    submit_many f 10 4 2
+    transitions=$(api GET "$ELECTION_LEASE" | jq .spec.leaseTransitions)
+    # Deleted: who leads puts it back, with the same number, and leads on.
+    api DELETE "$ELECTION_LEASE" >/dev/null
+    wait_for 10 "the Lease is back" lease_is ".spec.leaseTransitions == $transitions and .spec.holderIdentity != \"\""
+    expect "leads no longer" "$(is_leader 1 || echo so)" ""
+    expect "terms of the first" "$(grep -c 'leading as ' watcher-1.log)" 1
+    # The holder taken out: the same, unless the other one is quicker.
+    api PATCH "$ELECTION_LEASE" '{"spec": {"holderIdentity": ""}}' application/merge-patch+json >/dev/null
+    wait_for 10 "somebody holds it again" lease_is '.spec.holderIdentity != ""'
+    # Given to somebody who never renews it: the leader stops, and one leads when it has run out.
+    api PATCH "$ELECTION_LEASE" '{"spec": {"holderIdentity": "somebody"}}' application/merge-patch+json >/dev/null
+    wait_for 5 "nobody leads" nobody_leads
+    wait_for 30 "one leads" somebody_leads
+    wait_for 60 "all Frameworks are Completed" completed_at_least 10
+    end_candidates
+}
+
+nobody_leads() { ! is_leader 1 && ! is_leader 2; }
+somebody_leads() { is_leader 1 || is_leader 2; }
+
+ranges_lost() { grep -c 'were taken away\|ran out' reconciler-a.log reconciler-b.log || true; }
+
+# Reconcilers on their own know both watchers, follow the one that leads, and keep their ranges meanwhile.
+run_election_members() {
+    local buses before name
+    own_cluster
+    start_candidate 1 --workers 0 --bus "ipc://$RUN/bus-1"
+    start_candidate 2 --workers 0 --bus "ipc://$RUN/bus-2"
+    buses=ipc://$RUN/bus-2,ipc://$RUN/bus-1
+    launch reconciler-a "$BUILD/fc-reconciler" --name a --config config.yaml --kubeconfig cluster/kubeconfig --bus "$buses"
+    launch reconciler-b "$BUILD/fc-reconciler" --name b --config config.yaml --kubeconfig cluster/kubeconfig --bus "$buses"
+    wait_leads 1 10 # there was nobody before: no lease is waited for
+    for name in a b; do wait_for 10 "reconciler $name has its share" grep -q '32 ranges were\|granted 32 ranges' "reconciler-$name.log"; done
+    before=$(ranges_lost)
+    record_pods
+    submit_many f 20 2 3
+    wait_for 20 "Pods run" running_at_least 5
+    kill -KILL "$(candidate_pid 1)"
+    wait_leads 2 10
+    submit_many g 20 2 3
+    wait_for 60 "all Frameworks are Completed" completed_at_least 40
+    expect_ran_once $((40 * 3))
+    expect "ranges lost on the way" "$(ranges_lost)" "$before"
+    start_candidate 1 --workers 0 --bus "ipc://$RUN/bus-1"
+    kill -TERM "$(candidate_pid 2)"
+    wait_leads 1 10
+    expect "ranges lost on the way back" "$(ranges_lost)" "$before"
+    end_processes . 15 reconciler-a reconciler-b
+    end_candidates
+}
