@@ -91,12 +91,9 @@ start_kubelets() {
 
 # Each start has a log of its own: watcher-1.log, …
 start_watcher() {
-    local number=1 kubeconfig
-    kubeconfig=$(kubeconfig_of frameworkcontroller)
+    local number=1
     while [[ -e $RUN/watcher-$number.log ]]; do number=$((number + 1)); done
-    # TMPDIR: a watcher that is killed leaves its bus socket behind.
-    (cd "$RUN" && launch "watcher-$number" env -u XDG_RUNTIME_DIR TMPDIR="$RUN" \
-        POD_NAMESPACE="$ROLES_NAMESPACE" "$BUILD/fc-watcher" --config config.yaml --kubeconfig "$kubeconfig" --workers 4)
+    (cd "$RUN" && launch_watcher "watcher-$number" --workers 4)
     wait_for 20 "all reconcilers have their ranges" reconcilers_complete "$RUN/watcher-$number.log"
 }
 

@@ -9,6 +9,16 @@ kubeconfig_of() { # service account
     if [[ -e $RUN/roles/$1 ]]; then echo "roles/$1"; else echo cluster/kubeconfig; fi
 }
 
+# Runs fc-watcher with a pool as its service account, whose Lease is where that may write it.
+launch_watcher() { # name [arguments...]
+    local name=$1 lease_namespace=kube-system
+    shift
+    [[ ! -e $RUN/roles ]] || lease_namespace=$ROLES_NAMESPACE
+    # TMPDIR: a watcher that is killed leaves its bus socket behind.
+    launch "$name" env -u XDG_RUNTIME_DIR TMPDIR="$RUN" POD_NAMESPACE="$lease_namespace" "$BUILD/fc-watcher" \
+        --config config.yaml --kubeconfig "$(kubeconfig_of frameworkcontroller)" "$@"
+}
+
 # Makes the service accounts and a kubeconfig for each.
 apply_roles() {
     local name

@@ -17,8 +17,7 @@ END
 }
 
 start_barrier_controller() { # number
-    launch "watcher-$1" "$BUILD/fc-watcher" --config config.yaml --kubeconfig "$(kubeconfig_of frameworkcontroller)" --workers 1 \
-        --bus "ipc://$RUN/bus"
+    launch_watcher "watcher-$1" --workers 1 --bus "ipc://$RUN/bus"
 }
 
 # The embedded API server asks nobody for a token, so there are none to be reviewed.
