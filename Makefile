@@ -3,7 +3,7 @@
 PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-dev libzmq3-dev libyaml-dev \
 	libmicrohttpd-dev libgnutls28-dev libprotobuf-c-dev protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
 PACKAGES_TEST := libcmocka-dev clang clang-format clang-tidy cppcheck libclang-rt-14-dev jq openssl curl ca-certificates \
-	procps busybox iproute2
+	procps valgrind busybox iproute2
 # What the programs need where they run, if not all of the above is there: in the images.
 PACKAGES_RUN_BARRIER := libcurl4 libjansson4 libev4 libyaml-0-2 libpcre2-8-0 zlib1g libuuid1 ca-certificates
 PACKAGES_RUN_CONTROLLER := $(PACKAGES_RUN_BARRIER) libzmq5 libmicrohttpd12 libgnutls30 libprotobuf-c1
@@ -16,10 +16,13 @@ Q := $(if $(V),,@)
 
 # ---- flags -------------------------------------------------------------------------------------------------------
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
-HARDENING := -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
-	-ftrivial-auto-var-init=zero -fPIE
+# Those that this compiler knows for this machine.
+known = $(shell $(CC) -Werror $(1) -x c -c /dev/null -o /dev/null 2>/dev/null && echo '$(1)')
+HARDENING := -D_FORTIFY_SOURCE=3 -fPIE $(foreach flag,-fstack-protector-strong -fstack-clash-protection \
+	-fcf-protection=full -ftrivial-auto-var-init=zero,$(call known,$(flag)))
 LINK_HARDENING := -pie -Wl,-z,relro,-z,now,-z,noexecstack
-CFLAGS_ALL := -std=gnu11 -g -I. -MMD -MP $(WARNINGS)
+# The same program wherever it is built.
+CFLAGS_ALL := -std=gnu11 -g -I. -MMD -MP -ffile-prefix-map=$(CURDIR)=. $(WARNINGS)
 ifdef SANITIZE
 CFLAGS_ALL += -O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fPIE
 LDFLAGS_ALL := -fsanitize=$(SANITIZE) -pie
@@ -82,7 +85,7 @@ $(BUILD)/libtestkubelet.a: $(call objects,$(TESTKUBELET_SRC))
 $(BUILD)/libdemo.a: $(call objects,$(DEMO_SRC))
 $(LIBRARIES):
 	@rm -f $@
-	@ar rcs $@ $^
+	@ar rcsD $@ $^
 
 link = @echo "  LINK  $@"; $(if $(V),set -x;) $(CC) $(LDFLAGS_ALL) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
 
@@ -109,7 +112,7 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(link) -lcmocka
 
-include tests/fuzz/fuzz.mk
+include tests/fuzz/fuzz.mk tests/hardening/hardening.mk
 
 # ---- what people call ---------------------------------------------------------------------------------------------
 # Silent when nothing is missing.

@@ -1,0 +1,33 @@
+#!/bin/bash
+# gcc -fanalyzer and clang's static analyser (the one scan-build runs) over C files: analyze.sh FILE… A finding that is
+# wrong has its answer in analyze.answers, which must not have more than there are. Ends with "N passed, N failed".
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+answers=tests/hardening/analyze.answers
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+export out
+
+run_one() {
+	local name=${1//\//-}
+	gcc -std=gnu11 -O2 -I. -fanalyzer -fanalyzer-verbosity=0 -c "$1" -o /dev/null 2>&1 | grep -E 'warning:.*\[-Wanalyzer' >"$out/$name.gcc"
+	clang -std=gnu11 -I. --analyze -Xclang -analyzer-output=text "$1" -o /dev/null 2>&1 | grep -E 'warning:' >"$out/$name.clang"
+}
+export -f run_one
+printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} bash -c 'run_one {}'
+
+# Without line and column, which move.
+mapfile -t findings < <(cat "$out"/*.gcc "$out"/*.clang | sed -E 's/^([^:]+):[0-9]+:[0-9]+: warning: /\1: /' | sort -u)
+failed=0
+for finding in "${findings[@]}"; do
+	grep -vE '^(#|$)' "$answers" | grep -qxF -- "$finding" && continue
+	failed=$((failed + 1))
+	echo "not ok: $finding"
+done
+while IFS= read -r answer; do
+	printf '%s\n' "${findings[@]}" | grep -qxF -- "$answer" && continue
+	# what another version of a compiler does not find is no fault
+	echo "answered, not found any more: $answer"
+done < <(grep -vE '^(#|$)' "$answers")
+echo "$(($# - failed)) passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,17 @@
+# Looks at what is built, and at code with slower tools than lint (tests/README.md). sbom prints SPDX JSON.
+.PHONY: test-hardening sbom valgrind analyze
+
+test-hardening: $(PROGRAMS)
+	tests/hardening/run.sh $(PROGRAMS)
+
+sbom: $(PROGRAMS)
+	@tests/hardening/sbom.sh $(PROGRAMS)
+
+# Of every unit test under memcheck; UNITS="json yaml" picks some.
+valgrind: $(if $(UNITS),$(patsubst %,$(BUILD)/unit/test_%,$(UNITS)),$(UNIT_TESTS))
+	tests/hardening/valgrind.sh $^
+
+# gcc -fanalyzer and clang's analyser over the programs' own sources.
+analyze:
+	CC_GCC=gcc CC_CLANG=clang tests/hardening/analyze.sh $(COMMON_SRC) $(WATCHER_SRC) $(RECONCILER_SRC) $(BARRIER_SRC) $(INIT_SRC) \
+		watcher/main.c reconciler/main.c barrier/main.c barrier/init/main.c
