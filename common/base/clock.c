@@ -7,6 +7,10 @@
 #include <string.h>
 #include <time.h>
 
+/* What can be written with four digits. */
+#define YEAR_1_BEGINS_SEC INT64_C(-62135596800)
+#define YEAR_10000_BEGINS_SEC INT64_C(253402300800)
+
 static int64_t read_ms(clockid_t clock)
 {
 	struct timespec now;
@@ -29,10 +33,12 @@ char *time_format_rfc3339(int64_t unix_sec, char out[TIME_RFC3339_SIZE])
 {
 	time_t seconds = (time_t)unix_sec;
 	struct tm utc;
+	int len;
 
 	if (gmtime_r(&seconds, &utc) == NULL)
 		memset(&utc, 0, sizeof(utc));
-	strftime(out, TIME_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%SZ", &utc);
+	len = snprintf(out, TIME_RFC3339_SIZE, "%04d", utc.tm_year + 1900); /* %Y has no zeros in front */
+	strftime(out + len, TIME_RFC3339_SIZE - (size_t)len, "-%m-%dT%H:%M:%SZ", &utc);
 	return out;
 }
 
@@ -53,6 +59,7 @@ int time_parse_rfc3339(const char *text, int64_t *unix_sec)
 	int minutes = 0;
 	int sign = 0;
 	const char *rest;
+	int64_t seconds;
 
 	if (strnlen(text, 20) < 20 || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != 't') ||
 	    text[13] != ':' || text[16] != ':')
@@ -80,7 +87,10 @@ int time_parse_rfc3339(const char *text, int64_t *unix_sec)
 	} else if ((*rest != 'Z' && *rest != 'z') || rest[1] != '\0') {
 		return -1;
 	}
-	*unix_sec = (int64_t)timegm(&utc) - sign * (hours * 3600 + minutes * 60);
+	seconds = (int64_t)timegm(&utc) - sign * (hours * 3600 + minutes * 60);
+	if (seconds < YEAR_1_BEGINS_SEC || seconds >= YEAR_10000_BEGINS_SEC)
+		return -1;
+	*unix_sec = seconds;
 	return 0;
 }
 

@@ -13,7 +13,7 @@ enum { TIME_RFC3339_SIZE = 32 };
 
 /* Writes "2006-01-02T15:04:05Z"; unix_sec within years 1..9999. Returns out. */
 char *time_format_rfc3339(int64_t unix_sec, char out[TIME_RFC3339_SIZE]);
-/* Parses RFC 3339 with any fraction and offset; 0 and *unix_sec, or -1. */
+/* Parses RFC 3339 with any fraction and offset; 0 and *unix_sec, or -1, for times outside years 1..9999 too. */
 int time_parse_rfc3339(const char *text, int64_t *unix_sec);
 
 enum { DURATION_SIZE = 32 };

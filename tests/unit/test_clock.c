@@ -1,0 +1,74 @@
+/* Times as Kubernetes writes them (clock.h): what is written can be read again, in every year. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+
+static void test_both_ways(void **state)
+{
+	static const char *const times[] = {"0001-01-01T00:00:00Z", "0224-01-02T03:04:05Z", "1969-12-31T23:59:59Z",
+					    "2024-02-29T12:00:00Z", "9999-12-31T23:59:59Z"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		char out[TIME_RFC3339_SIZE];
+		int64_t seconds;
+
+		assert_int_equal(time_parse_rfc3339(times[i], &seconds), 0);
+		assert_string_equal(time_format_rfc3339(seconds, out), times[i]);
+	}
+}
+
+static void test_offsets_and_fractions(void **state)
+{
+	int64_t seconds;
+
+	(void)state;
+	assert_int_equal(time_parse_rfc3339("2024-01-02T03:04:05.123456789+02:30", &seconds), 0);
+	assert_int_equal(seconds, 1704155645);
+	assert_int_equal(time_parse_rfc3339("2024-01-01t00:34:05-00:00", &seconds), 0);
+	assert_int_equal(seconds, 1704069245);
+}
+
+static void test_refused(void **state)
+{
+	static const char *const times[] = {
+		"",
+		"2024-01-02",
+		"2024-01-02T03:04:05",
+		"2024-13-02T03:04:05Z",
+		"2024-01-02T24:04:05Z",
+		"2024-01-02T03:04:05.Z",
+		"2024-01-02T03:04:05Zx",
+		"2024-01-02T03:04:05+2:00",
+		"2024-01-02T03:04:05+",
+		"0000-12-31T23:59:59Z",
+		"0001-01-01T00:00:00+01:00",
+		"9999-12-31T23:59:59-01:00", /* of the year 10000, which would take five digits */
+		" 024-01-02T03:04:05Z",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		int64_t seconds = 7;
+
+		assert_int_equal(time_parse_rfc3339(times[i], &seconds), -1);
+		assert_int_equal(seconds, 7);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_both_ways),
+		cmocka_unit_test(test_offsets_and_fractions),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
+}
