@@ -59,7 +59,7 @@ TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-demo
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all deps demo test test-unit test-sim test-model coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
+.PHONY: all deps demo test test-unit test-sim test-model test-long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
 
 all: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
@@ -155,6 +155,10 @@ test-sim: $(BUILD)/fc-sim
 # The figures of DESIGN.md §9; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.
 bench: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
 	BUILD=$(BUILD) tests/bench/run.sh $(BENCH_FLAGS) $(ROWS)
+
+# What takes minutes: 10 000 Tasks in one Framework on a real control plane.
+test-long: $(E2E_PROGRAMS)
+	SCENARIO_LIMIT=900 LARGE_TASKS=10000 BUILD=$(BUILD) tests/e2e/run.sh kubernetes large
 
 # The model test: STORIES random stories of the pure core.
 test-model: $(BUILD)/unit/test_sync_random

@@ -1,5 +1,7 @@
 # Pods and ConfigMaps that the API server refuses (FRAMEWORK.md §8).
 
+. "$here/lib/webhook.sh"
+
 # The embedded server does as told: answers the controller's next creates of this resource in the namespace so.
 fault() { # resource count action
     curl -sSf -X POST "$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")/fc-testapi/faults" -d "$(jq -cn --arg resource "$1" \
@@ -104,6 +106,50 @@ badtype -310 PodCreationUnknownError 400 BadRequest
 fine 0 Succeeded null null
 nocontainers -200 PodCreationPermanentError 422 Invalid
 EOT
+}
+
+# Refused at the door of a real server: by an admission webhook without a word, with a code, with the reason Forbidden,
+# and by one that does not answer. Only Forbidden is for good. (The embedded server has no webhooks: create_retried and
+# create_refused.)
+run_create_webhook() {
+    [[ $CLUSTER == kubernetes ]] || not_here "the embedded server asks no webhooks"
+    local name
+    start_webhook
+    create 'fw("none", "code", "reason"; [role("a"; 1; {}) | policy(1; -1)]) | .spec.taskRoles[0].task.pod.metadata.labels = {refused: .metadata.name}'
+    create 'fw("fine"; [role("a"; 1; ends(0; 0))])'
+    wait_event none FailedCreatePod "denied the request"
+    wait_event code FailedCreatePod "not today"
+    wait_completed reason
+    expect "reason" "$(framework reason '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.diagnostics | capture("(?<json>\\{\"ErrStatus.*)").json | fromjson.ErrStatus | "\(.code) \(.reason)")"')" \
+        "-310 PodCreationUnknownError 403 Forbidden"
+    wait_completed fine
+    break_webhook
+    create 'fw("unanswered"; [role("a"; 1; {})]) | .spec.taskRoles[0].task.pod.metadata.labels = {refused: "none"}'
+    wait_event unanswered FailedCreatePod "failed calling webhook"
+    for name in none code unanswered; do
+        expect "$name" "$(framework $name ".status.attemptStatus.completionStatus, $TASK.state, $TASK.attemptStatus.completionStatus" | tr '\n' ' ')" "null AttemptCreationPending null "
+    done
+    stop_webhook
+    for name in none code unanswered; do
+        wait_running $name 90
+        expect "$name: retries" "$(framework $name "$TASK.retryPolicyStatus.totalRetriedCount")" 0
+    done
+}
+
+# Forbidden for good: by a LimitRange, or as the embedded server is told.
+run_create_forbidden() {
+    if [[ $CLUSTER == kubernetes ]]; then
+        api POST "/api/v1/namespaces/$NS/limitranges" '{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"},
+            "spec": {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}}' >/dev/null
+    else
+        fault pods 1 '{"status": 403, "reason": "Forbidden", "message": "pods \"f-a-0\" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi"}'
+    fi
+    create 'fw("f"; [role("a"; 1; {}) | policy(1; -1) | .task.pod.spec.containers[0].resources = {limits: {memory: "2Gi"}}])'
+    wait_completed f
+    expect "f" "$(framework f '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.attributes)"')" "-310 PodCreationUnknownError []"
+    expect_match "diagnostics" "$(framework f .status.attemptStatus.completionStatus.diagnostics)" 'maximum memory usage per Container is 1Gi'
+    # Who asks why is told.
+    expect_match "kubectl describe" "$(k describe framework f)" 'FailedCreatePod .*Failed to create f-a-0: .*maximum memory usage per Container is 1Gi'
 }
 
 # A quota that is used up: the Task waits, and goes on when there is room. (The embedded server knows no quotas: its

@@ -54,6 +54,9 @@ g Framework Warning TaskFailed 1
 g Framework Warning TaskFailed 1"
     expect_match "what it says of a completion" "$(api GET "/api/v1/namespaces/$NS/events" | jq -r '.items[] | select(.reason == "AttemptCompleted" and .involvedObject.name == "g").message' | head -n 1)" \
         'Attempt [01] completed with code [45] \(ContainerUnrecognizedFailed\): Pod failed: PodPattern unmatched: .*; FailedTaskCount 1 has reached MinFailedTaskCount 1'
+    # The whole story of a failure, for who asks kubectl.
+    expect_match "kubectl describe" "$(k describe framework g | sed -n '/^Events:/,$p' | tr -s ' ')" \
+        'AttemptStarted .*Attempt 0 started.*TaskFailed .*Task a\[0\] failed with code 4 .*AttemptCompleted .*Attempt 0 completed with code 4 .*FrameworkRetried .*after code 4 .*AttemptStarted .*Attempt 1 started.*TaskFailed .*code 5 .*AttemptCompleted .*code 5 .*FrameworkCompleted .*code 5 \(ContainerUnrecognizedFailed\)'
 }
 
 # Conditions, in every state that users wait for.

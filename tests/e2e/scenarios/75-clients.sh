@@ -36,6 +36,28 @@ run_openpai() {
     wait "$watch" || true
 }
 
+# A merge patch replaces lists: one of taskRoles that names no template takes it away. The Tasks that are there go on,
+# those that come have no containers, which their completionStatus says; with the template back, all is well again.
+run_merge_patch() {
+    create 'fw("f"; [role("a"; 2; {}) | policy(-1; -1)])'
+    wait_running f
+    local before template
+    before=$(tasks_of f)
+    template=$(framework f .spec.taskRoles | jq -c .)
+    patch_framework f '{"spec": {"taskRoles": [{"name": "a", "taskNumber": 3, "frameworkAttemptCompletionPolicy": {}}]}}'
+    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[2].state == "Completed"'
+    expect_match "the new Task" "$(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[2].attemptStatus.completionStatus | "\(.code) \(.diagnostics)"')" \
+        '^-200 Failed to create Pod: .*spec.containers: Required value'
+    wait_event f FailedCreatePod "spec.containers: Required value"
+    expect_lines "the Tasks before" "$(tasks_of f '.index < 2')" "$before"
+    wait_framework f 5 '.status.state == "AttemptRunning"'
+    patch_framework f "{\"spec\": {\"taskRoles\": $template}}"
+    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses | length == 2'
+    patch_framework f "{\"spec\": {\"taskRoles\": $(jq -c '.[0].taskNumber = 3' <<<"$template")}}"
+    wait_running f
+    expect_lines "the Tasks before" "$(tasks_of f '.index < 2')" "$before"
+}
+
 watch_shows_end() { jq -s -e 'any(.[]; .object.metadata.name == "job0" and .object.status.state == "Completed")' "$RUN/out/$scenario.watch"; }
 
 # NNI: POST with no retryPolicy at all and members of task that nobody knows, GET by name, DELETE of the collection by
