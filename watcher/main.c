@@ -20,6 +20,7 @@
 #include "watcher/deletion.h"
 #include "watcher/flags.h"
 #include "watcher/holdback.h"
+#include "watcher/keygen.h"
 #include "watcher/lease.h"
 #include "watcher/metrics.h"
 #include "watcher/pool.h"
@@ -296,6 +297,7 @@ static void put_metrics(void *arg, struct buf *out)
 		.cache = watcher->cache,
 		.router = watcher->term == NULL ? NULL : term_router(watcher->term),
 		.bus = bus_socket_counters(watcher->socket),
+		.gate = bus_socket_gate(watcher->socket),
 		.pool = watcher->term == NULL ? NULL : term_pool(watcher->term),
 		.lease_name = watcher->lease == NULL ? NULL : watcher->flags.lease_name,
 		.workers = watcher->flags.workers,
@@ -476,9 +478,12 @@ static int run(struct watcher *watcher)
 int main(int argc, char **argv)
 {
 	struct watcher watcher = {.exit_code = EXIT_SUCCESS};
-	int parsed = flags_parse(argc, argv, &watcher.flags);
+	int parsed;
 	int code;
 
+	if (argc > 1 && strcmp(argv[1], "keygen") == 0)
+		return keygen_main(argc - 2, argv + 2);
+	parsed = flags_parse(argc, argv, &watcher.flags);
 	if (parsed != 0)
 		return parsed < 0 ? EXIT_USAGE : EXIT_SUCCESS;
 	if (watcher.flags.print_crd) {

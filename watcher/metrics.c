@@ -42,7 +42,6 @@ static void put_peers(struct buf *out, const struct router *router)
 			counters->absents);
 	metrics_counter(out, "frameworkcontroller_bus_hellos_total", "Times a peer introduced itself.",
 			counters->hellos);
-	metrics_counter(out, "frameworkcontroller_bus_refused_total", "Of these, refused.", counters->refused);
 	metrics_counter(out, "frameworkcontroller_bus_busy_total", "Of these, put off: the name was in use.",
 			counters->busy);
 	metrics_counter(out, "frameworkcontroller_bus_assigns_total", "Assignments of ranges sent.", counters->assigns);
@@ -57,6 +56,22 @@ static void put_peers(struct buf *out, const struct router *router)
 			counters->peers_lost);
 }
 
+static void put_refused(struct buf *out, const struct router *router, const struct bus_gate_counters *gate)
+{
+	static const char name[] = "frameworkcontroller_bus_refused_total";
+
+	metrics_family(out, name, "counter", "Who was refused: connections, introductions, messages.");
+	metrics_value(out, name, (double)gate->unknown_key, "reason", "unknown_key", NULL);
+	metrics_value(out, name, (double)gate->handshake, "reason", "handshake", NULL);
+	metrics_value(out, name, (double)gate->revoked, "reason", "revoked_key", NULL);
+	if (router != NULL)
+		metrics_value(out, name, (double)router_counters(router)->refused, "reason", "hello", NULL);
+	metrics_counter(out, "frameworkcontroller_bus_connections_total", "Connections, refused ones included.",
+			gate->accepted);
+	metrics_counter(out, "frameworkcontroller_bus_crowded_total",
+			"Times that new connections were left waiting because too many were open.", gate->closed);
+}
+
 /* As client-go names it. */
 static void put_election(struct buf *out, const struct watcher_metrics *from)
 {
@@ -64,6 +79,11 @@ static void put_election(struct buf *out, const struct watcher_metrics *from)
 
 	metrics_family(out, name, "gauge", "Whether this process holds the Lease of that name.");
 	metrics_value(out, name, from->router != NULL, "name", from->lease_name, NULL);
+}
+
+static void put_end(void *arg, const char *reason, uint64_t count)
+{
+	metrics_value(arg, "frameworkcontroller_pool_ends_total", (double)count, "reason", reason, NULL);
 }
 
 static void put_pool(struct buf *out, const struct watcher_metrics *from)
@@ -76,6 +96,8 @@ static void put_pool(struct buf *out, const struct watcher_metrics *from)
 	metrics_gauge(out, "frameworkcontroller_pool_workers_running", "Of these, running.", running);
 	metrics_counter(out, "frameworkcontroller_pool_restarts_total", "Children started again.",
 			pool_restarts(from->pool));
+	metrics_family(out, "frameworkcontroller_pool_ends_total", "counter", "Children that ended, by how.");
+	pool_ends(from->pool, put_end, out);
 }
 
 void watcher_metrics_write(struct buf *out, const struct watcher_metrics *from)
@@ -87,6 +109,7 @@ void watcher_metrics_write(struct buf *out, const struct watcher_metrics *from)
 		put_ranges(out, from);
 		put_peers(out, from->router);
 	}
+	put_refused(out, from->router, from->gate);
 	health_put_bus(out, from->bus);
 	if (from->pool != NULL)
 		put_pool(out, from);

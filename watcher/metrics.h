@@ -15,6 +15,7 @@ struct watcher_metrics {
 	const struct cache *cache;
 	const struct router *router; /* NULL: another watcher leads */
 	const struct bus_counters *bus;
+	const struct bus_gate_counters *gate;
 	const struct pool *pool; /* NULL: none */
 	int workers;             /* slots of the pool */
 	const char *lease_name;  /* NULL: no election */

@@ -1,7 +1,6 @@
 /* A ZeroMQ socket on a libev loop; see socket.h.
- * ZMQ_FD only tells that the state may have changed since ZMQ_EVENTS was last read, and goes quiet with messages left.
- * So ZMQ_EVENTS is read in the loop's prepare phase, after everything else that could have sent; when messages wait, an
- * idle watcher keeps the loop from sleeping; the check phase reads them, a bounded number per turn. */
+ * libzmq connects again by itself when a connection is lost, but never after a handshake that was refused: then the
+ * socket is replaced by a new one, after a while. */
 #include "common/bus/socket.h"
 
 #include <errno.h>
@@ -10,8 +9,12 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/bus/gate.h"
+#include "common/bus/monitor.h"
+#include "common/bus/poll.h"
 
 enum {
 	LINGER_MS = 500, /* long enough for a BYE on its way */
@@ -26,6 +29,7 @@ enum {
 	MESSAGES_PER_TURN = 512, /* other watchers of the loop get their turn in between */
 	ENDPOINT_MAX = 256,
 	FRAMES_MAX = 3,
+	SAY_MS = 60 * 1000,
 };
 
 struct bus_socket {
@@ -39,10 +43,15 @@ struct bus_socket {
 	void *arg;
 	char endpoint[ENDPOINT_MAX];
 	struct bus_counters counters;
-	ev_io io;
-	ev_prepare prepare;
-	ev_check check;
-	ev_idle idle;
+	struct bus_poll poll;
+	/* ROUTER */
+	struct bus_gate *gate;
+	/* DEALER */
+	char *keys;
+	struct bus_monitor monitor;
+	ev_timer replace; /* after a refused handshake */
+	double replace_s;
+	int64_t said_ms; /* of the last complaint */
 };
 
 static void set_int(void *socket, int option, int value)
@@ -52,23 +61,24 @@ static void set_int(void *socket, int option, int value)
 		abort();
 }
 
-static bool readable(const struct bus_socket *socket)
+static void close_socket(struct bus_socket *socket)
 {
-	int events = 0;
-	size_t size = sizeof(events);
-
-	return zmq_getsockopt(socket->socket, ZMQ_EVENTS, &events, &size) == 0 && (events & ZMQ_POLLIN) != 0;
+	bus_poll_stop(&socket->poll);
+	bus_monitor_stop(&socket->monitor);
+	bus_gate_free(socket->gate);
+	socket->gate = NULL;
+	if (socket->socket != NULL)
+		zmq_close(socket->socket);
+	socket->socket = NULL;
 }
 
 static void free_closed(struct bus_socket *socket)
 {
-	ev_io_stop(socket->loop, &socket->io);
-	ev_prepare_stop(socket->loop, &socket->prepare);
-	ev_check_stop(socket->loop, &socket->check);
-	ev_idle_stop(socket->loop, &socket->idle);
-	zmq_close(socket->socket);
+	ev_timer_stop(socket->loop, &socket->replace);
+	close_socket(socket);
 	while (zmq_ctx_term(socket->context) < 0 && errno == EINTR)
 		;
+	free(socket->keys);
 	free(socket);
 }
 
@@ -94,6 +104,8 @@ static void deliver(struct bus_socket *socket, zmq_msg_t *frames, size_t count)
 		return;
 	}
 	at++;
+	if (socket->gate != NULL && !bus_gate_passes(socket->gate, zmq_msg_gets(at, "User-Id")))
+		return;
 	socket->counters.received++;
 	socket->receive(socket->arg, id, id_len, &head, zmq_msg_data(at), zmq_msg_size(at));
 }
@@ -137,8 +149,10 @@ static bool receive_one(struct bus_socket *socket)
 	return got;
 }
 
-static void drain(struct bus_socket *socket)
+static void on_readable(void *arg)
 {
+	struct bus_socket *socket = arg;
+
 	socket->receiving = true;
 	for (int i = 0; i < MESSAGES_PER_TURN && !socket->closed; i++)
 		if (!receive_one(socket))
@@ -146,40 +160,6 @@ static void drain(struct bus_socket *socket)
 	socket->receiving = false;
 	if (socket->closed)
 		free_closed(socket);
-}
-
-static void on_io(struct ev_loop *loop, ev_io *io, int events)
-{
-	/* the check watcher does the work; this one only ends the sleep */
-	(void)loop;
-	(void)io;
-	(void)events;
-}
-
-static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
-{
-	(void)loop;
-	(void)idle;
-	(void)events;
-}
-
-static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
-{
-	struct bus_socket *socket = prepare->data;
-
-	(void)events;
-	if (readable(socket))
-		ev_idle_start(loop, &socket->idle);
-}
-
-static void on_check(struct ev_loop *loop, ev_check *check, int events)
-{
-	struct bus_socket *socket = check->data;
-
-	(void)events;
-	ev_idle_stop(loop, &socket->idle);
-	if (readable(socket))
-		drain(socket);
 }
 
 static bool endpoint_is(const char *endpoint, const char *scheme)
@@ -212,46 +192,47 @@ static void set_options(const struct bus_socket *socket, const char *endpoint)
 	set_int(zmq, ZMQ_RECONNECT_IVL_MAX, ipc ? RECONNECT_MAX_IPC_MS : RECONNECT_MAX_MS);
 }
 
-static struct bus_socket *socket_new(struct ev_loop *loop, const char *endpoint, int type, bus_receive *receive,
-				     void *arg)
+static void open_socket(struct bus_socket *socket, const char *endpoint)
 {
-	struct bus_socket *socket = mem_calloc(1, sizeof(*socket));
-
-	*socket = (struct bus_socket){.loop = loop, .router = type == ZMQ_ROUTER, .receive = receive, .arg = arg};
-	socket->context = zmq_ctx_new();
-	socket->socket = socket->context == NULL ? NULL : zmq_socket(socket->context, type);
+	socket->socket = zmq_socket(socket->context, socket->router ? ZMQ_ROUTER : ZMQ_DEALER);
 	if (socket->socket == NULL) {
 		log_error("cannot make a ZeroMQ socket: %s", zmq_strerror(zmq_errno()));
 		abort(); /* no descriptors at start: nothing can be done without a bus */
 	}
 	set_options(socket, endpoint);
-	return socket;
+	bus_poll_start(&socket->poll, socket->loop, socket->socket, on_readable, socket);
 }
 
-static void watch(struct bus_socket *socket)
-{
-	int fd = -1;
-	size_t size = sizeof(fd);
+static void on_replace(struct ev_loop *loop, ev_timer *timer, int events);
 
-	if (zmq_getsockopt(socket->socket, ZMQ_FD, &fd, &size) < 0)
+static struct bus_socket *socket_new(struct ev_loop *loop, bool router, bus_receive *receive, void *arg)
+{
+	struct bus_socket *socket = mem_calloc(1, sizeof(*socket));
+
+	*socket = (struct bus_socket){.loop = loop, .router = router, .receive = receive, .arg = arg};
+	socket->context = zmq_ctx_new();
+	if (socket->context == NULL) {
+		log_error("cannot make a ZeroMQ context: %s", zmq_strerror(zmq_errno()));
 		abort();
-	ev_io_init(&socket->io, on_io, fd, EV_READ);
-	ev_prepare_init(&socket->prepare, on_prepare);
-	ev_set_priority(&socket->prepare, EV_MINPRI); /* behind those that send in their prepare phase */
-	ev_check_init(&socket->check, on_check);
-	ev_idle_init(&socket->idle, on_idle);
-	socket->prepare.data = socket;
-	socket->check.data = socket;
-	ev_io_start(socket->loop, &socket->io);
-	ev_prepare_start(socket->loop, &socket->prepare);
-	ev_check_start(socket->loop, &socket->check);
+	}
+	ev_init(&socket->replace, on_replace);
+	socket->replace.data = socket;
+	return socket;
 }
 
 /* Whether nobody but this machine is at an endpoint, for certain: other names may mean any address. */
 static bool is_local(const char *endpoint)
 {
-	return endpoint_is(endpoint, "ipc://") || endpoint_is(endpoint, "tcp://127.") ||
-	       endpoint_is(endpoint, "tcp://localhost:") || endpoint_is(endpoint, "tcp://[::1]:");
+	const char *host = endpoint + strlen("tcp://");
+
+	if (endpoint_is(endpoint, "ipc://"))
+		return true;
+	if (!endpoint_is(endpoint, "tcp://"))
+		return false;
+	/* 127.evil.example is a name like any other */
+	if (strncmp(host, "127.", 4) == 0)
+		return host[strspn(host, "0123456789.")] == ':';
+	return strncmp(host, "localhost:", 10) == 0 || strncmp(host, "[::1]:", 6) == 0;
 }
 
 static int check_transport(const char *endpoint, struct error *err)
@@ -274,10 +255,14 @@ static int check_reach(const char *endpoint, const struct bus_security *security
 int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const struct bus_security *security,
 			 struct error *err)
 {
+	const char *keys = security != NULL ? security->keys : NULL;
 	size_t size = sizeof(socket->endpoint);
 
 	if (check_transport(endpoint, err) < 0)
 		return -1;
+	if (curve_set_server(socket->socket, keys, err) < 0 ||
+	    (keys != NULL && bus_gate_open(socket->gate, keys, err) < 0))
+		return error_wrap(err, "the bus %s", endpoint);
 	if (zmq_bind(socket->socket, endpoint) < 0)
 		return error_set(err, "cannot listen on %s: %s", endpoint, zmq_strerror(zmq_errno()));
 	if (zmq_getsockopt(socket->socket, ZMQ_LAST_ENDPOINT, socket->endpoint, &size) < 0)
@@ -293,16 +278,68 @@ int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const 
 struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
 				   bus_receive *receive, void *arg, struct error *err)
 {
-	struct bus_socket *socket = socket_new(loop, endpoint, ZMQ_ROUTER, receive, arg);
+	struct bus_socket *socket = socket_new(loop, true, receive, arg);
 
+	open_socket(socket, endpoint);
+	socket->gate = bus_gate_new(loop, socket->context, socket->socket);
 	if (bus_socket_bind_also(socket, endpoint, security, err) < 0) {
-		zmq_close(socket->socket);
-		zmq_ctx_term(socket->context);
-		free(socket);
+		free_closed(socket);
 		return NULL;
 	}
-	watch(socket);
 	return socket;
+}
+
+/* ---- connecting ------------------------------------------------------------------------------------------------- */
+
+static void on_news(void *arg, enum bus_news what, int value)
+{
+	struct bus_socket *socket = arg;
+	int64_t now_ms = clock_boot_ms();
+
+	(void)value;
+	if (what == NEWS_DONE) {
+		socket->replace_s = RECONNECT_TCP_MS / 1000.;
+		socket->said_ms = 0;
+	}
+	if (what != NEWS_BROKEN && what != NEWS_FOREIGN && what != NEWS_DENIED)
+		return;
+	if (socket->said_ms == 0 || now_ms >= socket->said_ms + SAY_MS) {
+		log_warning("the watcher at %s does not take our connection: %s", socket->endpoint,
+			    bus_news_text(what));
+		socket->said_ms = now_ms;
+	}
+	if (what == NEWS_BROKEN || ev_is_active(&socket->replace))
+		return;
+	ev_timer_set(&socket->replace, socket->replace_s, 0.);
+	ev_timer_start(socket->loop, &socket->replace);
+	if (socket->replace_s < RECONNECT_MAX_MS / 1000.)
+		socket->replace_s *= 2;
+}
+
+static int connect_socket(struct bus_socket *socket, struct error *err)
+{
+	open_socket(socket, socket->endpoint);
+	bus_monitor_start(&socket->monitor, socket->loop, socket->context, socket->socket, on_news, socket);
+	if (curve_set_client(socket->socket, socket->keys, err) < 0)
+		return error_wrap(err, "the bus %s", socket->endpoint);
+	if (zmq_connect(socket->socket, socket->endpoint) < 0)
+		return error_set(err, "cannot connect to %s: %s", socket->endpoint, zmq_strerror(zmq_errno()));
+	return 0;
+}
+
+/* With the keys as they are now. */
+static void on_replace(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct bus_socket *socket = timer->data;
+	struct error err;
+
+	(void)events;
+	close_socket(socket);
+	if (connect_socket(socket, &err) == 0)
+		return;
+	log_error("%s", err.message);
+	ev_timer_set(timer, RECONNECT_MAX_MS / 1000., 0.);
+	ev_timer_start(loop, timer);
 }
 
 struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
@@ -312,16 +349,18 @@ struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint
 
 	if (check_transport(endpoint, err) < 0 || check_reach(endpoint, security, err) < 0)
 		return NULL;
-	socket = socket_new(loop, endpoint, ZMQ_DEALER, receive, arg);
-	if (zmq_connect(socket->socket, endpoint) < 0) {
-		error_set(err, "cannot connect to %s: %s", endpoint, zmq_strerror(zmq_errno()));
-		zmq_close(socket->socket);
-		zmq_ctx_term(socket->context);
-		free(socket);
+	if (strlen(endpoint) >= ENDPOINT_MAX) {
+		error_set(err, "the bus %s: longer than %d bytes", endpoint, ENDPOINT_MAX - 1);
 		return NULL;
 	}
+	socket = socket_new(loop, false, receive, arg);
 	strncpy(socket->endpoint, endpoint, sizeof(socket->endpoint) - 1);
-	watch(socket);
+	socket->keys = mem_strdup(security != NULL ? security->keys : NULL);
+	socket->replace_s = RECONNECT_TCP_MS / 1000.;
+	if (connect_socket(socket, err) < 0) {
+		free_closed(socket);
+		return NULL;
+	}
 	return socket;
 }
 
@@ -371,6 +410,11 @@ int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, 
 	}
 	socket->counters.sent++;
 	return 0;
+}
+
+const struct bus_gate_counters *bus_socket_gate(const struct bus_socket *socket)
+{
+	return bus_gate_counters(socket->gate);
 }
 
 const struct bus_counters *bus_socket_counters(const struct bus_socket *socket)

@@ -1,9 +1,9 @@
-/* A ZeroMQ socket on a libev loop (PITFALLS "ZeroMQ"): ZMQ_FD is edge-triggered, so events are drained from
- * prepare/check watchers and looked at again after every send. */
+/* A ZeroMQ socket on a libev loop (PITFALLS "ZeroMQ"). */
 #ifndef BUS_SOCKET_H
 #define BUS_SOCKET_H
 
 #include "common/bus/curve.h"
+#include "common/bus/gate.h"
 #include "common/bus/message.h"
 
 struct ev_loop;
@@ -32,6 +32,9 @@ const char *bus_socket_endpoint(const struct bus_socket *socket);
  * resyncs that peer; or the body is too long (EMSGSIZE). Fills head's magic and versions itself. */
 int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, const struct bus_head *head,
 	     const void *body, size_t body_len);
+
+/* Of one that was bound: who was not let in. */
+const struct bus_gate_counters *bus_socket_gate(const struct bus_socket *socket);
 
 struct bus_counters {
 	uint64_t received, sent, dropped_malformed, dropped_oversized, send_failed;

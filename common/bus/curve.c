@@ -1,0 +1,348 @@
+/* Keys of the bus; see curve.h. */
+#include "common/bus/curve.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "common/base/buf.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+enum {
+	FILE_MAX = 512 * 1024,
+	NAME_MAX_LEN = 63,
+	BINARY_KEY_SIZE = 32,
+};
+
+struct client {
+	char key[CURVE_KEY_SIZE];
+	char name[NAME_MAX_LEN + 1];
+};
+
+struct curve_clients {
+	char *path;
+	struct stat seen; /* of the file that was read, or that could not be */
+	struct client *list;
+	size_t count;
+};
+
+/* ---- files ------------------------------------------------------------------------------------------------------ */
+
+static int read_file(const char *path, struct buf *out, struct stat *stat, struct error *err)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t got = 1;
+
+	if (fd < 0 || fstat(fd, stat) < 0)
+		return error_set_errno(err, errno, "%s", path);
+	if (!S_ISREG(stat->st_mode))
+		return error_set(err, "%s: expected a file", path);
+	while (got > 0 && out->len <= FILE_MAX) {
+		buf_reserve(out, 4096);
+		got = read(fd, out->data + out->len, 4096);
+		if (got > 0)
+			out->len += (size_t)got;
+	}
+	if (got < 0)
+		return error_set_errno(err, errno, "%s", path);
+	if (out->len > FILE_MAX)
+		return error_set(err, "%s: longer than %d bytes", path, FILE_MAX);
+	buf_reserve(out, 1);
+	out->data[out->len] = '\0';
+	return 0;
+}
+
+/* The key at the start of a text, which ends there or goes on with a blank. */
+static bool take_key(const char *text, char key[CURVE_KEY_SIZE])
+{
+	unsigned char binary[BINARY_KEY_SIZE];
+	size_t len = strcspn(text, " \t\r\n");
+
+	if (len != CURVE_KEY_SIZE - 1)
+		return false;
+	memcpy(key, text, len);
+	key[len] = '\0';
+	if (zmq_z85_decode(binary, key) == NULL)
+		return false;
+	explicit_bzero(binary, sizeof(binary));
+	return true;
+}
+
+static int read_key(const char *directory, const char *name, char key[CURVE_KEY_SIZE], struct error *err)
+{
+	cleanup_free char *path = mem_printf("%s/%s", directory, name);
+	cleanup_buf struct buf text = {0};
+	struct stat stat;
+	const char *start;
+	int result = -1;
+
+	if (read_file(path, &text, &stat, err) == 0) {
+		start = text.data + strspn(text.data, " \t\r\n");
+		if (take_key(start, key) &&
+		    start[CURVE_KEY_SIZE - 1 + strspn(start + CURVE_KEY_SIZE - 1, " \t\r\n")] == '\0')
+			result = 0;
+		else
+			error_set(err, "%s: expected a key, 40 characters of Z85", path);
+	}
+	if (text.data != NULL)
+		explicit_bzero(text.data, text.len);
+	return result;
+}
+
+/* ---- sockets ---------------------------------------------------------------------------------------------------- */
+
+static void set_option(void *zmq_socket, int option, const void *value, size_t size)
+{
+	/* fails only for an option or value that does not exist */
+	if (zmq_setsockopt(zmq_socket, option, value, size) < 0)
+		abort();
+}
+
+int curve_set_server(void *zmq_socket, const char *keys, struct error *err)
+{
+	const int serve = keys != NULL;
+	char secret[CURVE_KEY_SIZE];
+
+	if (keys != NULL && read_key(keys, "server.secret", secret, err) < 0)
+		return -1;
+	set_option(zmq_socket, ZMQ_CURVE_SERVER, &serve, sizeof(serve)); /* 0: no other mechanism either */
+	if (keys == NULL)
+		return 0;
+	set_option(zmq_socket, ZMQ_CURVE_SECRETKEY, secret, sizeof(secret));
+	set_option(zmq_socket, ZMQ_ZAP_DOMAIN, "bus", 3);
+	explicit_bzero(secret, sizeof(secret));
+	return 0;
+}
+
+int curve_set_client(void *zmq_socket, const char *keys, struct error *err)
+{
+	char secret[CURVE_KEY_SIZE];
+	char public[CURVE_KEY_SIZE];
+	char server[CURVE_KEY_SIZE];
+
+	if (keys == NULL)
+		return 0;
+	if (read_key(keys, "server.public", server, err) < 0 || read_key(keys, "client.secret", secret, err) < 0)
+		return -1;
+	if (zmq_curve_public(public, secret) < 0)
+		return error_set(err, "%s/client.secret: %s", keys, zmq_strerror(zmq_errno()));
+	set_option(zmq_socket, ZMQ_CURVE_SERVERKEY, server, sizeof(server));
+	set_option(zmq_socket, ZMQ_CURVE_PUBLICKEY, public, sizeof(public));
+	set_option(zmq_socket, ZMQ_CURVE_SECRETKEY, secret, sizeof(secret));
+	explicit_bzero(secret, sizeof(secret));
+	return 0;
+}
+
+/* ---- who is let in ---------------------------------------------------------------------------------------------- */
+
+static int parse_clients(const char *path, char *text, struct client **out, size_t *count, struct error *err)
+{
+	struct client *list = NULL;
+	char *rest = text;
+	char *line;
+	int number = 0;
+
+	*count = 0;
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		char key[CURVE_KEY_SIZE];
+		const char *name;
+
+		number++;
+		line += strspn(line, " \t\r");
+		if (*line == '\0' || *line == '#') /* no key begins so: Z85 groups are of 32 bits */
+			continue;
+		if (!take_key(line, key) || *count == CURVE_CLIENTS_MAX) {
+			free(list);
+			return error_set(err,
+					 *count == CURVE_CLIENTS_MAX
+						 ? "%s:%d: more than %d clients"
+						 : "%s:%d: expected a key, 40 characters of Z85, and a name",
+					 path, number, CURVE_CLIENTS_MAX);
+		}
+		name = line + CURVE_KEY_SIZE - 1;
+		name += strspn(name, " \t");
+		list = mem_realloc(list, *count + 1, sizeof(*list));
+		memcpy(list[*count].key, key, sizeof(key));
+		snprintf(list[*count].name, sizeof(list[*count].name), "%.*s", (int)strcspn(name, "\r"), name);
+		(*count)++;
+	}
+	*out = list;
+	return 0;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static int read_clients(struct curve_clients *clients, struct error *err)
+{
+	cleanup_buf struct buf text = {0};
+	struct client *list;
+	size_t count;
+
+	if (read_file(clients->path, &text, &clients->seen, err) < 0 ||
+	    parse_clients(clients->path, text.data, &list, &count, err) < 0)
+		return -1;
+	free(clients->list);
+	clients->list = list;
+	clients->count = count;
+	return 0;
+}
+
+struct curve_clients *curve_clients_new(const char *keys, struct error *err)
+{
+	struct curve_clients *clients = mem_calloc(1, sizeof(*clients));
+
+	clients->path = mem_printf("%s/clients", keys);
+	if (read_clients(clients, err) < 0) {
+		curve_clients_free(clients);
+		return NULL;
+	}
+	return clients;
+}
+
+void curve_clients_free(struct curve_clients *clients)
+{
+	if (clients == NULL)
+		return;
+	free(clients->path);
+	free(clients->list);
+	free(clients);
+}
+
+const char *curve_clients_find(const struct curve_clients *clients, const char key[CURVE_KEY_SIZE])
+{
+	for (size_t i = 0; i < clients->count; i++)
+		if (strcmp(clients->list[i].key, key) == 0)
+			return clients->list[i].name;
+	return NULL;
+}
+
+bool curve_clients_refresh(struct curve_clients *clients)
+{
+	struct stat now;
+	struct error err;
+
+	if (stat(clients->path, &now) < 0) {
+		if (clients->seen.st_ino != 0)
+			log_error("%s: %s; who was let in before still is", clients->path, strerror(errno));
+		clients->seen = (struct stat){0};
+		return false;
+	}
+	if (same_file(&now, &clients->seen))
+		return false;
+	clients->seen = now;
+	if (read_clients(clients, &err) < 0) {
+		log_error("%s; who was let in before still is", err.message);
+		return false;
+	}
+	log_info("%s: %zu keys are let in", clients->path, clients->count);
+	return true;
+}
+
+/* ---- new keys --------------------------------------------------------------------------------------------------- */
+
+static int make_directory(const char *path, struct error *err)
+{
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return error_set_errno(err, errno, "%s", path);
+	return 0;
+}
+
+static int write_file(const char *directory, const char *name, int flags, mode_t mode, const char *text,
+		      struct error *err)
+{
+	cleanup_free char *path = mem_printf("%s/%s", directory, name);
+	cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, mode);
+	size_t len = strlen(text);
+
+	if (fd < 0)
+		return error_set_errno(err, errno, "%s", path);
+	if (write(fd, text, len) != (ssize_t)len || fsync(fd) < 0)
+		return error_set_errno(err, errno, "%s", path);
+	return 0;
+}
+
+/* A new key in a file of its own; out: its public half. */
+static int make_key(const char *directory, const char *name, char public[CURVE_KEY_SIZE], struct error *err)
+{
+	char secret[CURVE_KEY_SIZE + 1]; /* for the end of the line */
+	int result;
+
+	if (zmq_curve_keypair(public, secret) < 0)
+		return error_set(err, "cannot make a key: %s", zmq_strerror(zmq_errno()));
+	secret[CURVE_KEY_SIZE - 1] = '\n';
+	secret[CURVE_KEY_SIZE] = '\0';
+	result = write_file(directory, name, O_EXCL, 0600, secret, err);
+	explicit_bzero(secret, sizeof(secret));
+	return result;
+}
+
+/* The watcher's directory; public: of the key that is there or was made. */
+static int make_server(const char *directory, char public[CURVE_KEY_SIZE], struct error *err)
+{
+	cleanup_free char *secret_path = mem_printf("%s/server.secret", directory);
+	char secret[CURVE_KEY_SIZE];
+
+	if (make_directory(directory, err) < 0)
+		return -1;
+	if (access(secret_path, F_OK) < 0)
+		return make_key(directory, "server.secret", public, err) < 0 ||
+				       write_file(directory, "clients", O_APPEND, 0600, "", err) < 0
+			       ? -1
+			       : 0;
+	if (read_key(directory, "server.secret", secret, err) < 0)
+		return -1;
+	zmq_curve_public(public, secret);
+	explicit_bzero(secret, sizeof(secret));
+	return 0;
+}
+
+static bool is_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) && name[i] != '-' && name[i] != '_')
+			return false;
+	return len > 0 && len <= NAME_MAX_LEN && strcmp(name, "server") != 0;
+}
+
+static int make_peer(const char *directory, const char *name, const char *server_public, struct error *err)
+{
+	cleanup_free char *own = mem_printf("%s/%s", directory, name);
+	cleanup_free char *server = mem_printf("%s/server", directory);
+	cleanup_free char *server_line = mem_printf("%s\n", server_public);
+	cleanup_free char *line = NULL;
+	char public[CURVE_KEY_SIZE];
+
+	if (!is_name(name))
+		return error_set(err, "peer \"%s\": expected a name of letters, digits, - and _", name);
+	if (make_directory(own, err) < 0 || make_key(own, "client.secret", public, err) < 0 ||
+	    write_file(own, "server.public", O_EXCL, 0644, server_line, err) < 0)
+		return -1;
+	line = mem_printf("%s %s\n", public, name);
+	return write_file(server, "clients", O_APPEND, 0600, line, err);
+}
+
+int curve_keygen(const char *directory, const char *const names[], size_t count, struct error *err)
+{
+	cleanup_free char *server = mem_printf("%s/server", directory);
+	char public[CURVE_KEY_SIZE];
+
+	if (make_directory(directory, err) < 0 || make_server(server, public, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (make_peer(directory, names[i], public, err) < 0)
+			return -1;
+	return 0;
+}

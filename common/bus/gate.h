@@ -1,0 +1,38 @@
+/* Who comes in to a bus that others can reach: answers libzmq's question for each key (ZAP, ZeroMQ RFC 27), counts
+ * those that are refused and says so, at most once a minute for each reason. While more than GATE_OPEN_MAX connections
+ * are open, new ones are left waiting: those that are in go on, whatever knocks. */
+#ifndef BUS_GATE_H
+#define BUS_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/bus/monitor.h"
+
+struct bus_gate;
+
+enum { GATE_OPEN_MAX = 512 };
+
+struct bus_gate_counters {
+	uint64_t accepted;    /* connections, whatever became of them */
+	uint64_t admitted;    /* of these, those whose handshake was done */
+	uint64_t unknown_key; /* whoever has it knows the watcher's key */
+	uint64_t handshake;   /* no keys, or not the watcher's, or too slow */
+	uint64_t closed;      /* times that new connections were left waiting */
+	uint64_t revoked;     /* messages of a peer whose key was taken off the list since it came in */
+};
+
+/* Counts the failed handshakes of a socket; before it is bound. */
+struct bus_gate *bus_gate_new(struct ev_loop *loop, void *context, void *zmq_socket);
+void bus_gate_free(struct bus_gate *gate);
+/* From now on connections with keys are let in that the directory's list has. Once; keys is copied. -1 and *err naming
+ * the file. */
+int bus_gate_open(struct bus_gate *gate, const char *keys, struct error *err);
+/* Whether a message of a connection may go on: user is the message's property "User-Id", NULL where no key was asked
+ * for. */
+bool bus_gate_passes(struct bus_gate *gate, const char *user);
+
+const struct bus_gate_counters *bus_gate_counters(const struct bus_gate *gate);
+
+#endif

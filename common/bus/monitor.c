@@ -1,0 +1,96 @@
+/* The monitor of a ZeroMQ socket; see monitor.h. An event is two frames: a number of 16 bits and a value of 32, and an
+ * address. */
+#include "common/bus/monitor.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+enum {
+	EVENTS = ZMQ_EVENT_LISTENING | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
+		 ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+		 ZMQ_EVENT_HANDSHAKE_FAILED_AUTH,
+	EVENT_SIZE = 6,
+	EVENTS_PER_TURN = 256,
+	ADDRESS_MAX = 64,
+};
+
+static void hand_on(const struct bus_monitor *monitor, uint16_t event, int value)
+{
+	enum bus_news what;
+
+	switch (event) {
+	case ZMQ_EVENT_LISTENING: what = NEWS_LISTENING; break;
+	case ZMQ_EVENT_ACCEPTED: what = NEWS_ACCEPTED; break;
+	case ZMQ_EVENT_DISCONNECTED: what = NEWS_ENDED; break;
+	case ZMQ_EVENT_HANDSHAKE_SUCCEEDED: what = NEWS_DONE; break;
+	case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL: what = NEWS_BROKEN; break;
+	case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL: what = NEWS_FOREIGN; break;
+	case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH: what = NEWS_DENIED; break;
+	default: return;
+	}
+	monitor->told(monitor->arg, what, value);
+}
+
+static void on_readable(void *arg)
+{
+	struct bus_monitor *monitor = arg;
+	unsigned char event[EVENT_SIZE];
+	char address[256];
+	uint16_t number;
+	int32_t value;
+
+	for (int i = 0; i < EVENTS_PER_TURN; i++) {
+		int len = zmq_recv(monitor->pair, event, sizeof(event), ZMQ_DONTWAIT);
+
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len < 0)
+			return;
+		while (zmq_recv(monitor->pair, address, sizeof(address), ZMQ_DONTWAIT) < 0 && errno == EINTR)
+			;
+		if (len != EVENT_SIZE)
+			continue;
+		memcpy(&number, event, sizeof(number));
+		memcpy(&value, event + sizeof(number), sizeof(value));
+		hand_on(monitor, number, value);
+	}
+}
+
+void bus_monitor_start(struct bus_monitor *monitor, struct ev_loop *loop, void *context, void *socket,
+		       bus_news_fn *told, void *arg)
+{
+	static uint64_t number; /* closed sockets leave their address, and their monitor's, a little later */
+	char address[ADDRESS_MAX];
+
+	*monitor = (struct bus_monitor){.watched = socket, .told = told, .arg = arg};
+	snprintf(address, sizeof(address), "inproc://monitor-%" PRIu64, number++);
+	monitor->pair = zmq_socket_monitor(socket, address, EVENTS) < 0 ? NULL : zmq_socket(context, ZMQ_PAIR);
+	if (monitor->pair == NULL || zmq_connect(monitor->pair, address) < 0)
+		abort(); /* no descriptors at start */
+	bus_poll_start(&monitor->poll, loop, monitor->pair, on_readable, monitor);
+}
+
+void bus_monitor_stop(struct bus_monitor *monitor)
+{
+	if (monitor->pair == NULL)
+		return;
+	bus_poll_stop(&monitor->poll);
+	zmq_socket_monitor(monitor->watched, NULL, 0); /* first: it must not wait for a reader that is gone */
+	zmq_close(monitor->pair);
+	monitor->pair = NULL;
+}
+
+const char *bus_news_text(enum bus_news what)
+{
+	switch (what) {
+	case NEWS_BROKEN: return "the connection ended in the middle";
+	case NEWS_FOREIGN: return "the other end has no keys or other ones, or speaks something else";
+	case NEWS_DENIED: return "our key is not among its clients";
+	default: return "it went well";
+	}
+}
