@@ -17,6 +17,7 @@ enum { WORKERS_DEFAULT = 4, WORKERS_MAX = 256, DURATION_MAX_MS = 24 * 3600 * 100
 static void print_usage(FILE *out)
 {
 	fputs("Usage: fc-watcher [options]\n"
+	      "       fc-watcher status [--http HOST:PORT] [-o table|json]\n"
 	      "Watches Frameworks, their ConfigMaps and Pods, and shares the work on them out over reconcilers.\n"
 	      "\n"
 	      "  --config FILE        configuration (default ./frameworkcontroller.yaml)\n"
@@ -30,7 +31,8 @@ static void print_usage(FILE *out)
 	      "                       (default with --workers 0: busAddress)\n"
 	      "  --bus-keys DIR       its key and whom it lets in; see fc-watcher keygen\n"
 	      "  --bus-insecure       without keys where other machines can connect\n"
-	      "  --http HOST:PORT     serve /healthz, /readyz and /metrics there, to this machine alone\n"
+	      "  --http HOST:PORT     serve /healthz, /readyz, /metrics and /debug/shards there, to this machine "
+	      "alone\n"
 	      "  --http-insecure      to others too, in the clear\n"
 	      "  --leader-elect=false it is the only watcher of its cluster: no election by a Lease\n"
 	      "  --leader-elect-lease-duration D   (15s), --leader-elect-renew-deadline D (10s),\n"

@@ -12,7 +12,6 @@
 #include "common/base/mem.h"
 #include "common/bus/socket.h"
 #include "common/config/config.h"
-#include "common/health/health.h"
 #include "common/kube/client.h"
 #include "common/kube/kubeconfig.h"
 #include "watcher/cache.h"
@@ -22,38 +21,16 @@
 #include "watcher/holdback.h"
 #include "watcher/keygen.h"
 #include "watcher/lease.h"
-#include "watcher/metrics.h"
 #include "watcher/pool.h"
 #include "watcher/router.h"
+#include "watcher/status.h"
 #include "watcher/streams.h"
 #include "watcher/term.h"
+#include "watcher/watcher.h"
 
 enum {
 	CRD_RECHECK_MS = 10000,
 	OWN_RATE_PERCENT = 5, /* of the cluster's rate: for lists and the CRD */
-};
-
-struct watcher {
-	struct ev_loop *loop;
-	struct flags flags;
-	struct config config;
-	struct kube_client *client;
-	struct crd_keeper *crd;
-	struct cache *cache;
-	struct streams *streams;
-	struct bus_socket *socket;
-	struct lease *lease; /* NULL: no election */
-	struct term *term;   /* NULL: another one leads */
-	struct serve *http;
-	char *endpoint;      /* of the bus */
-	char *bus_directory; /* NULL when there is no pool */
-	ev_signal terminate;
-	ev_signal interrupt;
-	ev_signal hangup;
-	bool synced;
-	bool live;
-	bool stopping;
-	int exit_code;
 };
 
 /* ---- the end ---------------------------------------------------------------------------------------------------- */
@@ -272,59 +249,6 @@ static void on_crd_failed(void *arg, const char *message)
 
 static const struct crd_handler crd_handler = {.established = on_established, .failed = on_crd_failed};
 
-/* ---- health and metrics ----------------------------------------------------------------------------------------- */
-
-static bool is_ready(void *arg, struct buf *why)
-{
-	const struct watcher *watcher = arg;
-
-	if (watcher->stopping)
-		buf_puts(why, "stopping");
-	else if (watcher->streams == NULL)
-		buf_puts(why, "Frameworks are not served yet");
-	else if (!watcher->synced)
-		buf_puts(why, "not everything is listed yet");
-	else
-		return true;
-	return false;
-}
-
-static void put_metrics(void *arg, struct buf *out)
-{
-	const struct watcher *watcher = arg;
-	const struct watcher_metrics from = {
-		.client = watcher->client,
-		.cache = watcher->cache,
-		.router = watcher->term == NULL ? NULL : term_router(watcher->term),
-		.bus = bus_socket_counters(watcher->socket),
-		.gate = bus_socket_gate(watcher->socket),
-		.pool = watcher->term == NULL ? NULL : term_pool(watcher->term),
-		.lease_name = watcher->lease == NULL ? NULL : watcher->flags.lease_name,
-		.workers = watcher->flags.workers,
-		.shards = (uint32_t)watcher->config.shards,
-		.synced = watcher->synced,
-		.live = watcher->live,
-	};
-
-	watcher_metrics_write(out, &from);
-}
-
-static int start_serving(struct watcher *watcher, struct error *err)
-{
-	const struct health_options options = {
-		.address = watcher->flags.http,
-		.insecure = watcher->flags.http_insecure,
-		.ready = is_ready,
-		.metrics = put_metrics,
-		.arg = watcher,
-	};
-
-	if (watcher->flags.http == NULL)
-		return 0;
-	watcher->http = health_new(watcher->loop, &options, err);
-	return watcher->http == NULL ? -1 : 0;
-}
-
 /* ---- putting it together ---------------------------------------------------------------------------------------- */
 
 static int make_client(struct watcher *watcher, struct error *err)
@@ -417,7 +341,7 @@ static int set_up(struct watcher *watcher, struct error *err)
 		return -1;
 	watcher->cache = cache_new((uint32_t)config->shards, &cache_listener, watcher);
 	/* before there are children: a busy port then leaves nothing to clean up */
-	if (make_socket(watcher, err) < 0 || start_serving(watcher, err) < 0)
+	if (make_socket(watcher, err) < 0 || watcher_serve(watcher, err) < 0)
 		return -1;
 	if (watcher->flags.workers > 0 && term_check(&watcher->flags, err) < 0)
 		return -1;
@@ -483,6 +407,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "keygen") == 0)
 		return keygen_main(argc - 2, argv + 2);
+	if (argc > 1 && strcmp(argv[1], "status") == 0)
+		return status_main(argc - 1, argv + 1);
 	parsed = flags_parse(argc, argv, &watcher.flags);
 	if (parsed != 0)
 		return parsed < 0 ? EXIT_USAGE : EXIT_SUCCESS;

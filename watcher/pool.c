@@ -23,6 +23,7 @@ enum {
 	BACKOFF_MAX_MS = 32000,
 	STEADY_MS = 60000, /* one that ran this long is restarted at once again */
 	EXIT_NO_EXEC = 127,
+	SIGNALS_MAX = 65,
 };
 
 struct worker {
@@ -31,6 +32,8 @@ struct worker {
 	pid_t pid; /* 0: does not run */
 	int64_t started_ms;
 	int64_t backoff_ms; /* before the next restart; 0: at once */
+	uint64_t restarts;
+	char end[64]; /* of its last process */
 	ev_child child;
 	ev_timer restart;
 };
@@ -44,6 +47,8 @@ struct pool {
 	int64_t backoff_first_ms;
 	bool stopping;
 	uint64_t restarts;
+	uint64_t exits[256]; /* ends by exit code, and by signal */
+	uint64_t kills[SIGNALS_MAX];
 	ev_timer kill;
 	int worker_count;
 	struct worker workers[];
@@ -118,19 +123,27 @@ static void on_restart(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)loop;
 	(void)events;
 	worker->pool->restarts++;
+	worker->restarts++;
 	start(worker);
 }
 
-static void log_death(const struct worker *worker, int status, int64_t wait_ms)
+static void note_death(struct worker *worker, int status, int64_t wait_ms)
 {
-	cleanup_free char *how = WIFSIGNALED(status) ? mem_printf("was killed by signal %d (%s)", WTERMSIG(status),
-								  strsignal(WTERMSIG(status)))
-						     : mem_printf("exited with code %d", WEXITSTATUS(status));
+	struct pool *pool = worker->pool;
 
-	if (worker->pool->stopping)
-		log_info("%s (pid %d) %s", worker->name, (int)worker->pid, how);
+	if (WIFSIGNALED(status)) {
+		snprintf(worker->end, sizeof(worker->end), "was killed by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+		if (WTERMSIG(status) < SIGNALS_MAX)
+			pool->kills[WTERMSIG(status)]++;
+	} else {
+		snprintf(worker->end, sizeof(worker->end), "exited with code %d", WEXITSTATUS(status));
+		pool->exits[WEXITSTATUS(status)]++;
+	}
+	if (pool->stopping)
+		log_info("%s (pid %d) %s", worker->name, (int)worker->pid, worker->end);
 	else
-		log_error("%s (pid %d) %s; restarting it in %lld ms", worker->name, (int)worker->pid, how,
+		log_error("%s (pid %d) %s; restarting it in %lld ms", worker->name, (int)worker->pid, worker->end,
 			  (long long)wait_ms);
 }
 
@@ -153,7 +166,7 @@ static void on_child(struct ev_loop *loop, ev_child *child, int events)
 	if (clock_boot_ms() - worker->started_ms >= STEADY_MS)
 		worker->backoff_ms = 0;
 	wait_ms = worker->backoff_ms;
-	log_death(worker, child->rstatus, wait_ms);
+	note_death(worker, child->rstatus, wait_ms);
 	worker->pid = 0;
 	worker->backoff_ms = next_backoff(pool, worker->backoff_ms);
 	pool->handler->died(pool->arg, worker->name);
@@ -282,6 +295,34 @@ pid_t pool_pid(const struct pool *pool, int slot)
 uint64_t pool_restarts(const struct pool *pool)
 {
 	return pool->restarts;
+}
+
+uint64_t pool_slot_restarts(const struct pool *pool, int slot)
+{
+	return pool->workers[slot].restarts;
+}
+
+const char *pool_slot_end(const struct pool *pool, int slot)
+{
+	return pool->workers[slot].end;
+}
+
+static void tell_ends(const uint64_t *counts, size_t size, const char *what,
+		      void (*each)(void *arg, const char *reason, uint64_t count), void *arg)
+{
+	for (size_t i = 0; i < size; i++) {
+		char reason[32];
+
+		snprintf(reason, sizeof(reason), "%s %zu", what, i);
+		if (counts[i] > 0)
+			each(arg, reason, counts[i]);
+	}
+}
+
+void pool_ends(const struct pool *pool, void (*each)(void *arg, const char *reason, uint64_t count), void *arg)
+{
+	tell_ends(pool->exits, ARRAY_LEN(pool->exits), "exit", each, arg);
+	tell_ends(pool->kills, ARRAY_LEN(pool->kills), "signal", each, arg);
 }
 
 int pool_directory_make(char **directory, char **endpoint, struct error *err)

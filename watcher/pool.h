@@ -47,6 +47,13 @@ void pool_free(struct pool *pool);
 /* 0 when it does not run now. */
 pid_t pool_pid(const struct pool *pool, int slot);
 uint64_t pool_restarts(const struct pool *pool);
+/* Starts of that slot but for the first; and how its last process ended, "was killed by signal 9 (Killed)", "" if none
+ * did. Borrowed. */
+uint64_t pool_slot_restarts(const struct pool *pool, int slot);
+const char *pool_slot_end(const struct pool *pool, int slot);
+/* How often children ended so, those that were told to included: reason "exit 1", "signal 9". Calls each(arg, …) for
+ * every reason that there was, in a fixed order. */
+void pool_ends(const struct pool *pool, void (*each)(void *arg, const char *reason, uint64_t count), void *arg);
 
 /* Makes a directory that only we can enter, for the bus socket, and names the endpoint in it; below $XDG_RUNTIME_DIR,
  * or $TMPDIR or /tmp. *directory and *endpoint are the caller's to free. */

@@ -390,3 +390,21 @@ const struct shard_table *router_shards(const struct router *router)
 {
 	return router->shards;
 }
+
+void router_view_peers(const struct router *router, void (*each)(void *arg, const struct router_peer_view *view),
+		       void *arg)
+{
+	for (const struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next) {
+		const struct router_peer_view view = {
+			.name = peer->name,
+			.uuid = peer->uuid,
+			.role = peer->role,
+			.heard_ms = peer->heard_ms,
+			.backlog = peer->backlog,
+			.untold = outbox_size(peer->outbox),
+			.in_flight = peer->sent_objects - peer->consumed,
+		};
+
+		each(arg, &view);
+	}
+}

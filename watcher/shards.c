@@ -508,6 +508,40 @@ const char *shard_member_name(const struct shard_member *member)
 	return member->name;
 }
 
+size_t shard_table_size(const struct shard_table *table)
+{
+	return table->member_count;
+}
+
+void shard_table_view_member(const struct shard_table *table, size_t index, int64_t now_ms,
+			     struct shard_member_view *out)
+{
+	const struct shard_member *member = table->members[index];
+
+	*out = (struct shard_member_view){
+		.name = member->name,
+		.uuid = member->uuid,
+		.present = member->present,
+		.leaving = member->leaving,
+		.lease_left_ms = leased(member, now_ms) ? member->lease_end_ms - now_ms : 0,
+		.heard_ms = member->heard_ms,
+	};
+	for (uint32_t r = 0; r < table->options.shards; r++)
+		out->meant += table->ranges[r].target == member;
+}
+
+void shard_table_view_range(const struct shard_table *table, uint32_t r, int64_t now_ms, struct shard_range_view *out)
+{
+	const struct range *range = &table->ranges[r];
+
+	*out = (struct shard_range_view){
+		.holder = range->holder == NULL ? NULL : range->holder->name,
+		.revoking = range->state == RANGE_REVOKING,
+		.target = range->target == NULL ? NULL : range->target->name,
+		.blocked_ms = range->blocked_until_ms > now_ms ? range->blocked_until_ms - now_ms : 0,
+	};
+}
+
 const char *shard_table_holder(const struct shard_table *table, uint32_t range)
 {
 	const struct shard_member *holder = table->ranges[range].holder;

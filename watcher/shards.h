@@ -9,6 +9,7 @@
 #define WATCHER_SHARDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/bus/message.h"
@@ -69,6 +70,29 @@ const struct range_set *shard_member_ranges(const struct shard_member *member);
 /* Moves the ranges granted since the last call into *out (emptied first). */
 void shard_member_take_fresh(struct shard_member *member, struct range_set *out);
 const char *shard_member_name(const struct shard_member *member);
+
+/* For people to look at. Strings are borrowed, valid until the table is touched. */
+struct shard_member_view {
+	const char *name;
+	const char *uuid; /* "" : no process */
+	bool present;
+	bool leaving;
+	int64_t lease_left_ms; /* by our count; 0: none */
+	int64_t heard_ms;      /* time of its last word, or of its death */
+	uint32_t meant;        /* ranges it is to have in the end */
+};
+struct shard_range_view {
+	const char *holder; /* NULL: it is in nobody's hands */
+	bool revoking;      /* the holder has yet to let go of it */
+	const char *target; /* NULL: nobody is to have it yet */
+	int64_t blocked_ms; /* so long it is granted to nobody; 0: not blocked */
+};
+size_t shard_table_size(const struct shard_table *table);
+/* index: 0..shard_table_size() - 1, sorted by name. */
+void shard_table_view_member(const struct shard_table *table, size_t index, int64_t now_ms,
+			     struct shard_member_view *out);
+void shard_table_view_range(const struct shard_table *table, uint32_t range, int64_t now_ms,
+			    struct shard_range_view *out);
 
 /* The member that may act in the range now, or NULL; revoking ones count. */
 const char *shard_table_holder(const struct shard_table *table, uint32_t range);

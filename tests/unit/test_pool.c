@@ -186,6 +186,40 @@ static void test_restart(void **state)
 	assert_int_equal(errno, ESRCH);
 }
 
+static void on_end(void *arg, const char *reason, uint64_t count)
+{
+	char *text = arg;
+	size_t len = strlen(text);
+
+	snprintf(text + len, 256 - len, "%s: %d; ", reason, (int)count);
+}
+
+/* Why they ended is told: in which way each slot's last one did, and how many did so. */
+static void test_reasons(void **state)
+{
+	struct fixture *f = *state;
+	struct pool *pool;
+	char ends[256] = "";
+
+	/* pool-0 ends by itself, pool-1 is killed */
+	write_script(f, "[ $2 = pool-1 ] || exit 3\necho up >> $log\nexec sleep 1000");
+	pool = make_pool(f, 2, NULL, 10000);
+	assert_string_equal(pool_slot_end(pool, 0), "");
+	assert_true(run_until_count(f->loop, &f->deaths, 2, limit_s));
+	wait_lines(f, 1);
+	assert_int_equal(kill(pool_pid(pool, 1), SIGKILL), 0);
+	while (pool_slot_end(pool, 1)[0] == '\0')
+		assert_true(run_until_count(f->loop, &f->deaths, f->deaths + 1, limit_s));
+	wait_lines(f, 2);
+	assert_string_equal(pool_slot_end(pool, 0), "exited with code 3");
+	assert_string_equal(pool_slot_end(pool, 1), "was killed by signal 9 (Killed)");
+	assert_int_equal(pool_slot_restarts(pool, 1), 1);
+	pool_ends(pool, on_end, ends);
+	assert_non_null(strstr(ends, "exit 3: "));
+	assert_non_null(strstr(ends, "signal 9: 1; "));
+	pool_free(pool);
+}
+
 /* One that cannot live is tried ever more slowly, not in a busy loop. */
 static void test_backoff(void **state)
 {
@@ -266,8 +300,14 @@ static void test_directory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_arguments_and_drain), TEST(test_restart),    TEST(test_backoff),   TEST(test_stubborn),
-		TEST(test_stop_between),        TEST(test_no_program), TEST(test_directory),
+		TEST(test_arguments_and_drain),
+		TEST(test_restart),
+		TEST(test_reasons),
+		TEST(test_backoff),
+		TEST(test_stubborn),
+		TEST(test_stop_between),
+		TEST(test_no_program),
+		TEST(test_directory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,41 @@
+/* What the watcher knows of itself, for people: /debug/shards, and `fc-watcher status`, which shows it as a table. */
+#ifndef WATCHER_DEBUG_H
+#define WATCHER_DEBUG_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/bus/message.h"
+#include "watcher/pool.h"
+#include "watcher/router.h"
+
+struct debug_view {
+	const char *identity; /* of this process in the election; NULL: no election */
+	const char *leader;   /* who holds the Lease; "" nobody */
+	const char *lease_ns;
+	const char *lease_name;
+	const struct router *router; /* NULL: another one leads */
+	const struct pool *pool;     /* NULL: none */
+	int workers;                 /* slots of the pool */
+	uint32_t shards;
+	int64_t now_ms;
+	bool synced;
+	bool live;
+};
+
+/* Appends "0-15,20", "" for none. */
+void debug_write_ranges(struct buf *out, const struct range_set *set);
+
+/* {"identity", "leads", "leader", "lease", "epoch", "synced", "live", "shards", "held", "backlog",
+ *  "members": [{"name", "uuid", "pid"?, "restarts"?, "lastEnd"?, "state": "present" | "leaving" | "gone", "ranges",
+ * "count", "draining", "meant", "leaseSeconds", "heardSecondsAgo", "keys", "untold", "inFlight"}], "barriers":
+ * [{"name", "uuid", "heardSecondsAgo", "untold", "inFlight"}], "unheld": [{"ranges", "for", "blockedSeconds"}]} A
+ * standby shows the members' part of nobody: "epoch" 0, "held" 0, empty lists. The caller decrefs. */
+json_t *debug_shards(const struct debug_view *view);
+
+/* Appends the same as a table, 120 columns at most while names are short. */
+void debug_write_table(struct buf *out, const json_t *shards);
+
+#endif

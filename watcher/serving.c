@@ -1,0 +1,95 @@
+/* What the watcher tells of itself by HTTP; see watcher.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/health/health.h"
+#include "watcher/debug.h"
+#include "watcher/metrics.h"
+#include "watcher/watcher.h"
+
+static bool is_ready(void *arg, struct buf *why)
+{
+	const struct watcher *watcher = arg;
+
+	if (watcher->stopping)
+		buf_puts(why, "stopping");
+	else if (watcher->streams == NULL)
+		buf_puts(why, "Frameworks are not served yet");
+	else if (!watcher->synced)
+		buf_puts(why, "not everything is listed yet");
+	else
+		return true;
+	return false;
+}
+
+static void put_metrics(void *arg, struct buf *out)
+{
+	const struct watcher *watcher = arg;
+	const struct watcher_metrics from = {
+		.client = watcher->client,
+		.cache = watcher->cache,
+		.router = watcher->term == NULL ? NULL : term_router(watcher->term),
+		.bus = bus_socket_counters(watcher->socket),
+		.gate = bus_socket_gate(watcher->socket),
+		.pool = watcher->term == NULL ? NULL : term_pool(watcher->term),
+		.lease_name = watcher->lease == NULL ? NULL : watcher->flags.lease_name,
+		.workers = watcher->flags.workers,
+		.shards = (uint32_t)watcher->config.shards,
+		.synced = watcher->synced,
+		.live = watcher->live,
+	};
+
+	watcher_metrics_write(out, &from);
+}
+
+static void on_shards(void *arg, struct serve_request *request)
+{
+	const struct watcher *watcher = arg;
+	const struct lease *lease = watcher->lease;
+	const struct debug_view view = {
+		.identity = lease == NULL ? NULL : lease_identity(lease),
+		.leader = lease == NULL ? NULL : lease_holder(lease),
+		.lease_ns = watcher->flags.lease_ns,
+		.lease_name = watcher->flags.lease_name,
+		.router = watcher->term == NULL ? NULL : term_router(watcher->term),
+		.pool = watcher->term == NULL ? NULL : term_pool(watcher->term),
+		.workers = watcher->flags.workers,
+		.shards = (uint32_t)watcher->config.shards,
+		.now_ms = clock_boot_ms(),
+		.synced = watcher->synced,
+		.live = watcher->live,
+	};
+	cleanup_json json_t *shards = NULL;
+	cleanup_free char *text = NULL;
+
+	if (strcmp(serve_request_method(request), "GET") != 0 ||
+	    strcmp(serve_request_path(request), "/debug/shards") != 0) {
+		serve_request_fail(request, 404, -1, "there is GET /debug/shards");
+		return;
+	}
+	shards = debug_shards(&view);
+	text = json_text(shards);
+	serve_request_reply(request, 200, "application/json", text);
+}
+
+int watcher_serve(struct watcher *watcher, struct error *err)
+{
+	const struct health_options options = {
+		.address = watcher->flags.http,
+		.insecure = watcher->flags.http_insecure,
+		.ready = is_ready,
+		.metrics = put_metrics,
+		.arg = watcher,
+	};
+
+	if (watcher->flags.http == NULL)
+		return 0;
+	watcher->http = health_new(watcher->loop, &options, err);
+	if (watcher->http == NULL)
+		return -1;
+	serve_mount(watcher->http, "/debug/shards", on_shards, watcher);
+	return 0;
+}

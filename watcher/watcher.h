@@ -1,0 +1,45 @@
+/* The watcher's process: its parts. main.c puts them together and runs them, serving.c tells of them by HTTP. */
+#ifndef WATCHER_WATCHER_H
+#define WATCHER_WATCHER_H
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "common/bus/socket.h"
+#include "common/config/config.h"
+#include "common/kube/client.h"
+#include "common/serve/serve.h"
+#include "watcher/cache.h"
+#include "watcher/crd.h"
+#include "watcher/flags.h"
+#include "watcher/lease.h"
+#include "watcher/streams.h"
+#include "watcher/term.h"
+
+struct watcher {
+	struct ev_loop *loop;
+	struct flags flags;
+	struct config config;
+	struct kube_client *client;
+	struct crd_keeper *crd;
+	struct cache *cache;
+	struct streams *streams;
+	struct bus_socket *socket;
+	struct lease *lease; /* NULL: no election */
+	struct term *term;   /* NULL: another one leads */
+	struct serve *http;
+	char *endpoint;      /* of the bus */
+	char *bus_directory; /* NULL when there is no pool */
+	ev_signal terminate;
+	ev_signal interrupt;
+	ev_signal hangup;
+	bool synced;
+	bool live;
+	bool stopping;
+	int exit_code;
+};
+
+/* Serves --http, if it was asked for: /healthz, /readyz, /metrics, /debug/shards. 0, or -1 and *err. */
+int watcher_serve(struct watcher *watcher, struct error *err);
+
+#endif
