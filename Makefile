@@ -55,7 +55,7 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 comma := ,
 
 PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier
-TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-demo
+TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-testproxy $(BUILD)/fc-demo
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
@@ -95,6 +95,7 @@ $(BUILD)/fc-barrier: $(BUILD)/obj/barrier/main.o $(BUILD)/libbarrier.a $(BUILD)/
 $(BUILD)/frameworkbarrier: $(BUILD)/obj/barrier/init/main.o $(BUILD)/libinit.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testapi: $(BUILD)/obj/tests/cluster/testapi/main.o $(BUILD)/libtestapi.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testkubelet: $(BUILD)/obj/tests/cluster/testkubelet/main.o $(BUILD)/libtestkubelet.a $(BUILD)/libcommon.a
+$(BUILD)/fc-testproxy: $(BUILD)/obj/tests/cluster/testproxy/main.o $(BUILD)/libcommon.a
 $(BUILD)/fc-demo: $(BUILD)/obj/tests/cluster/demo/main.o $(BUILD)/libdemo.a $(BUILD)/libcommon.a
 $(PROGRAMS) $(TEST_PROGRAMS):
 	$(link)
