@@ -120,6 +120,25 @@ static inline void world_advance(struct world *w, int64_t sec)
 	world_advance_ms(w, sec * 1000);
 }
 
+/* At rest, what is stored is what is in memory: no change is forgotten. */
+static inline void world_check_stored(struct world *w)
+{
+	cleanup_buf struct buf text = {0};
+	cleanup_json json_t *status = NULL;
+	cleanup_free char *stored = NULL;
+	struct error err;
+
+	if (!w->framework->has_status || w->framework->version != w->framework->written || w->object == NULL ||
+	    w->mute || w->unsure)
+		return;
+	framework_status_write(&text, &w->framework->status, WORLD_NAME, NULL);
+	status = json_parse(text.data, text.len, &err);
+	if (json_equal(status, json_object_get(w->object, "status")))
+		return;
+	stored = json_text(json_object_get(w->object, "status"));
+	fail_msg("in memory is %s, and stored is %s", text.data, stored);
+}
+
 /* Rounds until nothing more is wanted within within_ms (write delays and short backoffs are shorter than 2 s). */
 static inline void world_settle_for(struct world *w, int64_t within_ms)
 {
@@ -128,8 +147,10 @@ static inline void world_settle_for(struct world *w, int64_t within_ms)
 	for (int i = 0; i < 10000; i++) {
 		if (world_step(w))
 			continue;
-		if (w->plan.wake_ms == INT64_MAX || w->plan.wake_ms > end_ms)
+		if (w->plan.wake_ms == INT64_MAX || w->plan.wake_ms > end_ms) {
+			world_check_stored(w);
 			return;
+		}
 		assert_true(w->plan.wake_ms > w->time.boot_ms || w->hold_writes);
 		if (w->plan.wake_ms > w->time.boot_ms)
 			world_advance_ms(w, w->plan.wake_ms - w->time.boot_ms);

@@ -466,6 +466,13 @@ static void test_deleting_framework(void **state)
 	assert_state(&w, STATE_CREATION_PENDING);
 	assert_int_equal(w.framework->status.attempt.id, 1);
 	assert_calls(&w, "");
+	/* Not even Stop is looked at. */
+	json_object_set_new(json_object_get(w.object, "spec"), "executionType", json_string("Stop"));
+	world_stamp(&w, w.object);
+	world_tell_framework(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_calls(&w, "");
 	/* Gone, and a namesake comes: it starts anew. */
 	framework_observe_absent(w.framework);
 	assert_false(w.framework->exists);

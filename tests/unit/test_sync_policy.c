@@ -225,6 +225,34 @@ static void test_together(void **state)
 	world_end(&w);
 }
 
+/* The trigger is the Task that has just completed, also where another ended in the same second. */
+static void test_last_is_trigger(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, "", "", "");
+	world_settle(&w);
+	world_pod_exit(&w, "f-a-1", 0, "");
+	for (int i = 0; i < 4 && world_task(&w, 0, 1)->state != STATE_COMPLETED; i++) {
+		world_round(&w);
+		world_write(&w);
+		world_carry(&w);
+		world_round(&w);
+	}
+	world_pod_exit(&w, "f-a-0", 0, "");
+	for (int i = 0; i < 4 && w.framework->status.attempt.completion == NULL; i++) {
+		world_round(&w);
+		world_write(&w);
+		world_carry(&w);
+		world_round(&w);
+	}
+	assert_code(&w, 0);
+	assert_int_equal(world_task(&w, 0, 0)->completion_time, world_task(&w, 0, 1)->completion_time);
+	assert_int_equal(w.framework->status.attempt.completion->trigger->task_index, 0);
+	world_end(&w);
+}
+
 /* A lower threshold, or a smaller taskNumber, in a changed spec triggers, too. */
 static void test_lowered(void **state)
 {
@@ -314,6 +342,7 @@ int main(void)
 		cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_retried_does_not_count),
 		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_last_is_trigger),
 		cmocka_unit_test(test_lowered),
 		cmocka_unit_test(test_elastic),
 		cmocka_unit_test(test_once),

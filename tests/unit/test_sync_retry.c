@@ -340,6 +340,80 @@ static void test_framework_snapshot(void **state)
 }
 
 /* With delay 0 the retry is decided and done with one write of AttemptCompleted between. */
+/* Each trigger of a snapshot has its own switch. */
+static void test_snapshot_switches(void **state)
+{
+	static const char *const triggers[] = {"OnFrameworkRetry", "OnFrameworkDeletion", "OnTaskRetry",
+					       "OnTaskDeletion"};
+
+	(void)state;
+	for (size_t off = 0; off < ARRAY_LEN(triggers); off++) {
+		struct world w;
+
+		world_begin_of(&w, 2, "", ",'retryPolicy':{'maxRetryCount':1}", ",'retryPolicy':{'maxRetryCount':1}");
+		w.config.completed_retain_sec = 60;
+		w.config.snapshot_framework_retry = off != 0;
+		w.config.snapshot_framework_deletion = off != 1;
+		w.config.snapshot_task_retry = off != 2;
+		w.config.snapshot_task_deletion = off != 3;
+		world_settle(&w);
+		/* removed, and replaced */
+		for (int n = 1; n <= 2; n++) {
+			w.slow_kubelet = n == 1;
+			world_edit_of(&w, n, "", ",'retryPolicy':{'maxRetryCount':1}",
+				      ",'retryPolicy':{'maxRetryCount':1}");
+			world_settle(&w);
+		}
+		world_pod_gone(&w, "f-a-1");
+		world_settle(&w);
+		if (off == 3)
+			assert_string_equal(w.snapshots.data, "");
+		else
+			assert_contains(w.snapshots.data, "Task will be replaced");
+		world_edit_of(&w, 1, "", ",'retryPolicy':{'maxRetryCount':1}", ",'retryPolicy':{'maxRetryCount':1}");
+		for (int i = 0; i < 4; i++) {
+			world_settle(&w);
+			world_pod_exit(&w, "f-a-0", 1, "");
+		}
+		world_settle_for(&w, 120000);
+		assert_state(&w, STATE_COMPLETED);
+		for (size_t i = 0; i < ARRAY_LEN(triggers); i++) {
+			if (i == off)
+				assert_lacks(w.snapshots.data, triggers[i]);
+			else
+				assert_contains(w.snapshots.data, triggers[i]);
+		}
+		world_end(&w);
+	}
+}
+
+/* Retry policies are read when there is something to decide, not when the attempt began. */
+static void test_policies_edited(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", "");
+	world_settle(&w);
+	world_edit_of(&w, 1, "", ",'retryPolicy':{'maxRetryCount':1}", "");
+	world_pod_exit(&w, "f-a-0", 1, "");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	assert_int_equal(world_task(&w, 0, 0)->retry.accountable, 1);
+	w.slow_gc = true;
+	world_pod_exit(&w, "f-a-0", 1, "");
+	world_settle(&w);
+	assert_state(&w, STATE_DELETING);
+	/* the Framework's, while its attempt is on its way out */
+	world_edit_of(&w, 1, "", "", ",'retryPolicy':{'maxRetryCount':-1}");
+	w.slow_gc = false;
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_PREPARING);
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	world_end(&w);
+}
+
 static void test_retry_writes(void **state)
 {
 	struct world w;
@@ -378,6 +452,8 @@ int main(void)
 		cmocka_unit_test(test_task_retries),
 		cmocka_unit_test(test_task_snapshot),
 		cmocka_unit_test(test_conflict_delay),
+		cmocka_unit_test(test_snapshot_switches),
+		cmocka_unit_test(test_policies_edited),
 		cmocka_unit_test(test_conflict_delay_edited),
 		cmocka_unit_test(test_conflict_delay_stop),
 		cmocka_unit_test(test_delay_set),

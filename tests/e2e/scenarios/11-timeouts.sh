@@ -45,12 +45,12 @@ EOT
     wait_framework mapretried 20 '.status.attemptStatus.id == 1'
     wait_running mapretried 20
     wait_running podretried 20
-    expect_frameworks "retries, code" '.status | [.retryPolicyStatus, .attemptStatus.taskRoleStatuses[].taskStatuses[0].retryPolicyStatus | select(. != null) | "\(.totalRetriedCount) \(.accountableRetriedCount)"] + [.attemptStatus.completionStatus | if . then "\(.code) \(.phrase) \(.type.attributes)" else "" end] | join(", ")' <<'EOT'
+    expect_frameworks "retries, code" '.status | [.retryPolicyStatus, .attemptStatus.taskRoleStatuses[].taskStatuses[0].retryPolicyStatus | select(. != null) | "\(.totalRetriedCount) \(.accountableRetriedCount)"] + [.attemptStatus.completionStatus | if . then "\(.code) \(.phrase) \(.type.attributes)" else "-" end] | join(", ")' <<'EOT'
 map 0 0, 0 0, -110 ConfigMapLocalCacheCreationTimeout ["Transient"]
-mapretried 1 0, 0 0, 
+mapretried 1 0, 0 0, -
 pod 0 0, 0 0, 0 0, -111 PodLocalCacheCreationTimeout ["Transient"]
-podretried 0 0, 1 0, 0 0, 
-scaled 0 0, 0 0, 
+podretried 0 0, 1 0, 0 0, -
+scaled 0 0, 0 0, -
 stopped 0 0, 0 0, -210 StopFrameworkRequested ["Permanent"]
 EOT
     local unseen_kind

@@ -7,6 +7,12 @@ run_refused() {
     refused "too many Tasks" 'taskNumber.*10000' '.spec.taskRoles[0].taskNumber = 10001'
     refused "a retry count out of range" 'maxRetryCount.*-2' '.spec.retryPolicy.maxRetryCount = -3'
     refused "a TaskRole's name" 'name.*\[a-z0-9\]\{1,63\}' '.spec.taskRoles[0].name = "a-b"'
+    refused "its own name" 'metadata.name.*\[a-z0-9\]\{1,63\}' '.metadata.name = "a-b"'
+    refused "a name that is too long" 'metadata.name' '.metadata.name = "a" * 64'
+    refused "a negative number of Tasks" 'taskNumber.*0' '.spec.taskRoles[0].taskNumber = -1'
+    refused "a threshold below -1" 'minFailedTaskCount.*-1' '.spec.taskRoles[0].frameworkAttemptCompletionPolicy = {minFailedTaskCount: -2}'
+    refused "a number beyond 32 bits" 'maxRetryCount.*2147483647' '.spec.retryPolicy.maxRetryCount = 2147483648'
+    refused "a string for a number" 'taskNumber.*(integer|string)' '.spec.taskRoles[0].taskNumber = "2"'
     refused "a nameless TaskRole" 'name.*Required value' '.spec.taskRoles[0] |= del(.name)'
     expect "Frameworks stored" "$(k get frameworks -o name)" ""
 }

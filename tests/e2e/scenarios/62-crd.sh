@@ -2,13 +2,14 @@
 
 run_crd_defaults() {
     create 'fw("sparse"; [{name: "a"}]), fw("partial"; [{name: "a", frameworkAttemptCompletionPolicy: {minSucceededTaskCount: 2}, task: {retryPolicy: {maxRetryCount: -2}}}]),
-        (fw("nothing"; null) | .spec = {})'
+        (fw("nothing"; null) | .spec = {}),
+        (fw("nulls"; null) | .spec = {description: null, taskRoles: null})'
     expect "sparse" "$(get_framework sparse | jq -cS '.spec | [.executionType, .retryPolicy, .taskRoles[0].taskNumber // 0, .taskRoles[0].frameworkAttemptCompletionPolicy, .taskRoles[0].task.podGracefulDeletionTimeoutSec]')" \
         '["Start",{"fancyRetryPolicy":false,"maxRetryCount":0},0,{"minFailedTaskCount":1,"minSucceededTaskCount":-1},null]'
     expect "partial: what is missing is not invented" "$(get_framework partial | jq -cS '.spec.taskRoles[0] | [.frameworkAttemptCompletionPolicy, .task.retryPolicy]')" \
         '[{"minSucceededTaskCount":2},{"fancyRetryPolicy":false,"maxRetryCount":-2}]'
     local name
-    for name in sparse partial nothing; do wait_framework $name 15 '.status.state == "AttemptPreparing"'; done
+    for name in sparse partial nothing nulls; do wait_framework $name 15 '.status.state == "AttemptPreparing"'; done
 }
 
 # A client that writes the object does not write the status, and one that writes the status nothing else; the status does
