@@ -151,14 +151,15 @@ static uint64_t newer_epoch(const struct election *election)
 	return newest >= ELECTION_EPOCH_MAX ? ELECTION_EPOCH_MAX : newest + 1;
 }
 
-static enum election_grants grants_now(const struct election *election, int64_t now_ms)
+/* own: to whom we granted. */
+static enum election_grants grants_now(const struct election *election, enum election_grants own, int64_t now_ms)
 {
 	bool others = election->state == LEADING
 			      ? election->inherits && now_ms < election->led_ms + election->options.settle_ms
 			      : left_behind(election) != ELECTION_GRANTS_NONE;
 
 	/* a successor of ours has to wait for our predecessor's too */
-	return others ? ELECTION_GRANTS_MEMBERS : election->options.grants;
+	return others ? ELECTION_GRANTS_MEMBERS : own;
 }
 
 static void fill_lease(const struct election *election, int64_t now_ms, struct election_lease *out)
@@ -167,12 +168,13 @@ static void fill_lease(const struct election *election, int64_t now_ms, struct e
 	if (election->releasing) {
 		out->duration_ms = RELEASED_LEASE_MS;
 		out->transitions = election->epoch;
-		out->grants = election->drained ? ELECTION_GRANTS_NONE : grants_now(election, now_ms);
+		out->grants = grants_now(election, election->drained ? ELECTION_GRANTS_NONE : election->options.grants,
+					 now_ms);
 		return;
 	}
 	memcpy(out->holder, election->options.identity, sizeof(out->holder));
 	memcpy(out->process, election->options.process, sizeof(out->process));
-	out->grants = grants_now(election, now_ms);
+	out->grants = grants_now(election, election->options.grants, now_ms);
 	out->transitions = election->state == LEADING && election->heard < election->epoch ? election->epoch
 											   : newer_epoch(election);
 }

@@ -463,6 +463,45 @@ static void releases(void **state)
 	}
 }
 
+/* One that has to wait for a former leader's members, and has nobody itself: its successor has to wait for them still,
+ * until they are settled. */
+static void releases_what_it_inherited(void **state)
+{
+	static const struct {
+		int64_t after_ms;
+		enum election_grants grants;
+	} rows[] = {
+		{1, ELECTION_GRANTS_MEMBERS},
+		{SETTLE - 1, ELECTION_GRANTS_MEMBERS},
+		{SETTLE, ELECTION_GRANTS_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+		struct election_lease lease = lease_of("", "t", 7, ELECTION_GRANTS_MEMBERS);
+		struct election_request request;
+		int64_t now_ms = START;
+
+		asks(election, now_ms, ELECTION_READ);
+		election_answered(election, ELECTION_ANSWERED, &lease, now_ms);
+		request = asks(election, now_ms, ELECTION_UPDATE);
+		done(election, &request, now_ms);
+		assert_true(election_inherits(election));
+		while (now_ms + RETRY < START + rows[i].after_ms) {
+			now_ms += RETRY;
+			request = asks(election, now_ms, ELECTION_UPDATE);
+			done(election, &request, now_ms);
+		}
+		now_ms = START + rows[i].after_ms;
+		election_release(election, true, now_ms);
+		request = asks(election, now_ms, ELECTION_UPDATE);
+		assert_string_equal(request.lease.holder, "");
+		assert_int_equal(request.lease.grants, rows[i].grants);
+		election_free(election);
+	}
+}
+
 static void standby_releases_nothing(void **state)
 {
 	struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
@@ -692,6 +731,7 @@ int main(void)
 		cmocka_unit_test(epoch_heard),
 		cmocka_unit_test(epoch_end),
 		cmocka_unit_test(releases),
+		cmocka_unit_test(releases_what_it_inherited),
 		cmocka_unit_test(standby_releases_nothing),
 		cmocka_unit_test(stories),
 		cmocka_unit_test(never_two),
