@@ -7,11 +7,11 @@
 #include <gnutls/gnutls.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 #include <utlist.h>
 
 #include "common/base/buf.h"
 #include "common/base/clock.h"
+#include "common/base/hash.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uthash.h>
 
 #include "barrier/waiters.h"
+#include "common/base/hash.h"
 #include "common/base/random.h"
 #include "common/framework/gang.h"
 #include "common/kube/backoff.h"

@@ -17,6 +17,7 @@
 #include "common/bus/client.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
+#include "common/process/guard.h"
 #include "common/process/process.h"
 #include "common/serve/metrics.h"
 #include "common/serve/serve.h"
@@ -437,6 +438,7 @@ int main(int argc, char **argv)
 	struct error err;
 	char host[64] = "";
 
+	process_guard();
 	parsed = parse_options(argc, argv, &options);
 	if (parsed != 0) {
 		if (parsed > 0)

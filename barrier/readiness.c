@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "common/base/clock.h"
+#include "common/base/hash.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"

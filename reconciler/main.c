@@ -12,6 +12,7 @@
 #include "common/base/mem.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
+#include "common/process/guard.h"
 #include "common/process/process.h"
 #include "reconciler/events.h"
 #include "reconciler/member.h"
@@ -388,6 +389,7 @@ int main(int argc, char **argv)
 	char host[64] = "";
 	char prefix[96];
 
+	process_guard();
 	if (parsed != 0) {
 		if (parsed > 0)
 			fputs(usage, stdout);

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <uthash.h>
 
+#include "common/base/hash.h"
 #include "common/base/random.h"
 #include "common/bus/message.h"
 #include "common/kube/client.h"

@@ -31,7 +31,7 @@ run() {
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz hardening embedded kubernetes)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz memory hardening embedded kubernetes)
 jobs=-j$(nproc)
 for stage in "${stages[@]}"; do
 	case $stage in
@@ -43,6 +43,7 @@ for stage in "${stages[@]}"; do
 	sim) run sim make "$jobs" test-sim ;;
 	sanitized) run sanitized make "$jobs" test-unit SANITIZE=address,undefined BUILD=build/sanitized ;;
 	fuzz) run fuzz make "$jobs" test-fuzz SANITIZE=address,undefined BUILD=build/sanitized ;;
+	memory) run memory make "$jobs" test-memory ;;
 	hardening) run hardening make "$jobs" test-hardening ;;
 	embedded) run embedded make test-e2e ;;
 	kubernetes) run kubernetes make test-kubernetes ;;

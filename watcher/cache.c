@@ -6,14 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/json.h"
 #include "common/base/json_reader.h"
 #include "common/base/mem.h"
 #include "common/bus/message.h"
-
-#define uthash_malloc(size) mem_alloc(size)
-#define uthash_free(pointer, size) free(pointer)
-#include <uthash.h>
 
 /* What is kept of a Framework: the reconcilers need nearly all of it. */
 struct framework {

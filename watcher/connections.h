@@ -4,13 +4,10 @@
 
 #include <stdlib.h>
 
+#include "common/base/hash.h"
 #include "common/base/mem.h"
 #include "watcher/outbox.h"
 #include "watcher/router.h"
-
-#define uthash_malloc(size) mem_alloc(size)
-#define uthash_free(pointer, size) free(pointer)
-#include <uthash.h>
 
 /* One connection that said HELLO. */
 struct connection {

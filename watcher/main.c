@@ -14,6 +14,7 @@
 #include "common/config/config.h"
 #include "common/kube/client.h"
 #include "common/kube/kubeconfig.h"
+#include "common/process/guard.h"
 #include "watcher/cache.h"
 #include "watcher/crd.h"
 #include "watcher/deletion.h"
@@ -405,6 +406,7 @@ int main(int argc, char **argv)
 	int parsed;
 	int code;
 
+	process_guard();
 	if (argc > 1 && strcmp(argv[1], "keygen") == 0)
 		return keygen_main(argc - 2, argv + 2);
 	if (argc > 1 && strcmp(argv[1], "status") == 0)

@@ -9,6 +9,7 @@
 #include "barrier/init/environment.h"
 #include "barrier/init/wait.h"
 #include "common/base/log.h"
+#include "common/process/guard.h"
 
 /* Where the original's image leaves the files for app containers: a volume they share with this one. */
 #define SHARED_DIRECTORY "/mnt/frameworkbarrier"
@@ -74,6 +75,7 @@ int main(int argc, char **argv)
 	struct error err;
 	int code;
 
+	process_guard();
 	if (parse_options(argc, argv, &directories) < 0)
 		return EXIT_NEVER; /* nothing that a retry could mend */
 	sigaction(SIGTERM, &end, NULL);

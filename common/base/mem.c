@@ -8,17 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static void *checked(void *memory)
+void mem_exhausted(void)
 {
 	static const char message[] = "out of memory: aborting\n";
+	/* The logger allocates nothing either, but may be the caller. */
+	ssize_t ignored = write(STDERR_FILENO, message, sizeof(message) - 1);
 
-	if (memory == NULL) {
-		/* The logger allocates nothing either, but may be the caller. */
-		ssize_t ignored = write(STDERR_FILENO, message, sizeof(message) - 1);
+	(void)ignored;
+	abort();
+}
 
-		(void)ignored;
-		abort();
-	}
+static void *checked(void *memory)
+{
+	if (memory == NULL)
+		mem_exhausted();
 	return memory;
 }
 

@@ -5,6 +5,9 @@
 
 #include <stddef.h>
 
+/* The same end for a library's function that failed because it got no memory. */
+_Noreturn void mem_exhausted(void);
+
 /* All return memory the caller frees with free(); sizes are overflow-checked. */
 void *mem_alloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *mem_calloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));

@@ -240,7 +240,7 @@ static int syntax_error(struct loader *loader)
 {
 	const yaml_parser_t *parser = &loader->parser;
 	if (parser->error == YAML_MEMORY_ERROR)
-		abort(); /* as common/base/mem does */
+		mem_exhausted();
 	const char *problem = parser->problem ? parser->problem : "not YAML";
 	if (parser->error == YAML_READER_ERROR)
 		return error_set(loader->err, "%s:%zu:1: %s at byte %zu", loader->tree->file, parser->mark.line + 1,
@@ -273,7 +273,7 @@ int yaml_load(const char *file, const char *text, size_t len, struct yaml_node *
 	tree->file = mem_strdup(file);
 	struct loader loader = {.tree = tree, .err = err};
 	if (!yaml_parser_initialize(&loader.parser))
-		abort(); /* out of memory, as common/base/mem does */
+		mem_exhausted();
 	yaml_parser_set_input_string(&loader.parser, (const unsigned char *)text, len);
 	int result = load_events(&loader);
 	yaml_parser_delete(&loader.parser);
@@ -552,7 +552,7 @@ static json_t *scalar_to_json(const struct yaml_node *node)
 	if (!value)
 		value = json_string(node->text);
 	if (!value)
-		abort(); /* out of memory: libyaml has made sure that the text is UTF-8 */
+		mem_exhausted(); /* libyaml has made sure that the text is UTF-8 */
 	return value;
 }
 
@@ -563,13 +563,13 @@ json_t *yaml_to_json(const struct yaml_node *node)
 	bool mapping = node->kind == YAML_MAPPING;
 	json_t *value = mapping ? json_object() : json_array();
 	if (!value)
-		abort();
+		mem_exhausted();
 	for (size_t i = 0; i < node->count; i++) {
 		json_t *item = yaml_to_json(node->items[i]);
 		int failed = mapping ? json_object_set_new(value, node->keys[i]->text, item)
 				     : json_array_append_new(value, item);
 		if (failed)
-			abort();
+			mem_exhausted();
 	}
 	return value;
 }

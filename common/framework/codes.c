@@ -51,7 +51,7 @@ json_t *completion_code_attributes(int32_t code)
 	for (const char *const *name = found ? found->attributes : none; *name; name++)
 		json_array_append_new(*shared, json_string(*name));
 	if (!*shared)
-		abort(); /* out of memory, as common/base/mem does */
+		mem_exhausted();
 	return *shared;
 }
 

@@ -21,7 +21,7 @@ char *text_compress(const char *text, size_t len)
 
 	/* Level 1: a status of 10 000 Tasks is mostly repetition, which even the fastest level finds. */
 	if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, WINDOW_GZIP, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
-		abort(); /* only for want of memory */
+		mem_exhausted();
 	bound = deflateBound(&stream, (uLong)len);
 	packed = mem_alloc(bound);
 	stream.next_in = (const unsigned char *)text;
@@ -48,7 +48,7 @@ int text_decompress(const char *base64, size_t len, struct buf *out, struct erro
 	if (size < 0)
 		return error_set(err, "not base64");
 	if (inflateInit2(&stream, WINDOW_GZIP) != Z_OK)
-		abort();
+		mem_exhausted();
 	stream.next_in = packed;
 	stream.avail_in = (uInt)size;
 	while (result == Z_OK && out->len <= DECOMPRESSED_MAX) {

@@ -382,7 +382,7 @@ static pcre2_code *compile(const struct buf *text, struct error *err)
 	/* An explicit newline: the library's own default is a build option. */
 	pcre2_compile_context *context = pcre2_compile_context_create(NULL);
 	if (!context)
-		abort(); /* out of memory, as common/base/mem does */
+		mem_exhausted();
 	pcre2_set_newline(context, PCRE2_NEWLINE_LF);
 	const uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_CIRCUMFLEX |
 				 PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_CAPTURE;
@@ -415,7 +415,7 @@ struct pattern *pattern_compile(const char *source, struct error *err)
 	pattern->code = code;
 	pattern->context = pcre2_match_context_create(NULL);
 	if (!pattern->context)
-		abort();
+		mem_exhausted();
 	pcre2_set_heap_limit(pattern->context, HEAP_LIMIT_KIB);
 	return pattern;
 }
@@ -449,7 +449,7 @@ bool pattern_search(const struct pattern *pattern, const char *subject, size_t *
 	/* Made for each search: it keeps the memory of the deepest one. */
 	pcre2_match_data *data = pcre2_match_data_create(1, NULL);
 	if (!data)
-		abort();
+		mem_exhausted();
 	int result = pcre2_match(pattern->code, (PCRE2_SPTR)subject, subject_len, 0, 0, data, pattern->context);
 	if (result >= 0) {
 		const PCRE2_SIZE *place = pcre2_get_ovector_pointer(data);

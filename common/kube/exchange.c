@@ -110,7 +110,7 @@ static void add_header(struct kube_call *call, const char *text)
 	struct curl_slist *list = curl_slist_append(call->headers, text);
 
 	if (list == NULL)
-		abort(); /* out of memory */
+		mem_exhausted();
 	call->headers = list;
 }
 
@@ -244,7 +244,7 @@ void exchange_prepare(struct kube_call *call)
 	CURL *easy = client->idle_count > 0 ? client->idle_handles[--client->idle_count] : curl_easy_init();
 
 	if (easy == NULL)
-		abort(); /* out of memory */
+		mem_exhausted();
 	call->easy = easy;
 	call->curl_error[0] = '\0';
 	add_headers(call);

@@ -333,7 +333,7 @@ static int spawn(const char *path, const struct kube_exec *exec, char *info, con
 	int code;
 
 	if (posix_spawn_file_actions_init(&actions) != 0 || posix_spawnattr_init(&attributes) != 0)
-		abort(); /* out of memory */
+		mem_exhausted();
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);

@@ -179,7 +179,7 @@ struct transport *transport_new(struct ev_loop *loop, long max_idle, transport_d
 	transport->timer.data = transport;
 	transport->multi = curl_multi_init();
 	if (transport->multi == NULL)
-		abort(); /* out of memory */
+		mem_exhausted();
 	curl_multi_setopt(transport->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
 	curl_multi_setopt(transport->multi, CURLMOPT_SOCKETDATA, transport);
 	curl_multi_setopt(transport->multi, CURLMOPT_TIMERFUNCTION, on_timer);

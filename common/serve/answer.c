@@ -26,7 +26,7 @@ static struct MHD_Response *make_response(char *body, size_t len)
 	struct MHD_Response *response = MHD_create_response_from_buffer_with_free_callback(len, body, free);
 
 	if (response == NULL)
-		abort(); /* out of memory, as in mem.h */
+		mem_exhausted();
 	return response;
 }
 

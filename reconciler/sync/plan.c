@@ -63,7 +63,7 @@ void plan_event(struct plan *plan, bool warning, const char *reason, const char 
 
 	va_start(args, format);
 	if (vasprintf(&message, format, args) < 0)
-		abort();
+		mem_exhausted();
 	va_end(args);
 	plan->events = mem_realloc(plan->events, plan->event_count + 1, sizeof(*plan->events));
 	plan->events[plan->event_count++] = (struct plan_event){warning, reason, message};

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <uthash.h>
 
+#include "common/base/hash.h"
 #include "common/base/random.h"
 #include "common/framework/failure_spec.h"
 #include "common/framework/names.h"

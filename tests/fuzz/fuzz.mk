@@ -11,6 +11,10 @@ $(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/repl
 	@mkdir -p $(@D)
 	$(link)
 
+$(BUILD)/memory/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/memory.o $(LIBRARIES)
+	@mkdir -p $(@D)
+	$(link)
+
 # Only within make fuzz, which builds everything with clang and for coverage.
 $(BUILD)/fuzzer/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(LIBRARIES)
 	@mkdir -p $(@D)
@@ -25,3 +29,11 @@ test-fuzz: $(FUZZ_REPLAYS)
 fuzz:
 	$(MAKE) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(BUILD)/fuzz TARGETS="$(TARGETS)" fuzzers
 	BUILD=$(BUILD)/fuzz tests/fuzz/fuzz.sh "$(or $(TIME),60)" $(or $(TARGETS),$(FUZZ_NAMES))
+
+# Memory that runs out at every STEP-th allocation of one story each (memory.c); ours and the libraries'.
+MEMORY_STORIES := reconciler/prep reconciler/story bus/talk http/get framework/completed framework/compressed \
+	object/pod-failed watch/events config/failure-spec kubeconfig/token message/hello pattern/flags template/placeholders
+
+.PHONY: test-memory
+test-memory: $(addprefix $(BUILD)/memory/,$(sort $(patsubst %/,%,$(dir $(MEMORY_STORIES)))))
+	BUILD=$(BUILD) tests/fuzz/memory.sh $(or $(STEP),7) $(MEMORY_STORIES)

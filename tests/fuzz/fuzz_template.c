@@ -52,6 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	cleanup_json json_t *pod = json_parse((const char *)data, size, NULL);
 	cleanup_json json_t *object = NULL;
+	cleanup_free char *text = NULL;
+	struct object_parts parts;
 	struct framework *framework;
 
 	if (pod == NULL)
@@ -59,8 +61,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	object = framework_with(pod);
 	if (object == NULL)
 		return 0;
+	text = json_text(object);
+	if (object_parts_read(text, strlen(text), &parts, NULL) < 0)
+		return 0;
 	framework = framework_new("ns", "fw");
-	framework_observe(framework, object, OBSERVED_EVENT);
+	framework_observe(framework, &parts, OBSERVED_EVENT);
+	object_meta_free(&parts.meta);
 	render(framework, size);
 	framework_free(framework);
 	return 0;

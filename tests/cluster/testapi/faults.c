@@ -5,9 +5,9 @@
 #include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 #include <utlist.h>
 
+#include "common/base/hash.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "tests/cluster/testapi/watch.h"

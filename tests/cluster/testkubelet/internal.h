@@ -4,8 +4,8 @@
 
 #include <ev.h>
 #include <jansson.h>
-#include <uthash.h>
 
+#include "common/base/hash.h"
 #include "common/base/random.h"
 #include "common/kube/client.h"
 #include "common/kube/reflector.h"

@@ -1,0 +1,29 @@
+/* Keeping what a process holds to itself; see guard.h. */
+#include "common/process/guard.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "common/base/mem.h"
+
+/* clang says it by __has_feature, gcc by a macro. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+
+void process_guard(void)
+{
+	json_set_alloc_funcs(mem_alloc, free);
+#if !defined(SANITIZED) && !defined(DEBUG)
+	/* Either may be forbidden; the other is there then. */
+	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
+}

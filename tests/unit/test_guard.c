@@ -1,0 +1,86 @@
+/* What every program does first (guard.h): nothing of its memory gets out, and jansson's want of memory ends it as ours
+ * does, instead of leaving members out of an object. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/process/guard.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
+/* The exit status of a child that runs it. */
+static int in_child(int (*run)(void))
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(run());
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int guarded(void)
+{
+	struct rlimit core = {.rlim_cur = 1, .rlim_max = 1};
+
+	process_guard();
+	getrlimit(RLIMIT_CORE, &core);
+	return prctl(PR_GET_DUMPABLE) == 0 && core.rlim_cur == 0 && core.rlim_max == 0 ? 0 : 1;
+}
+
+static void test_memory_stays_inside(void **state)
+{
+	(void)state;
+	if (SANITIZED)
+		skip(); /* the leak check looks into the process by ptrace(2) */
+	assert_int_equal(in_child(guarded), 0);
+}
+
+static int overfull(void)
+{
+	const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
+	json_t *array;
+
+	close(STDERR_FILENO);
+	process_guard();
+	array = json_array();
+	setrlimit(RLIMIT_AS, &none);
+	while (json_array_append_new(array, json_integer(1)) == 0)
+		;
+	return 0; /* it went on with an array that lacks something */
+}
+
+static void test_jansson_ends_too(void **state)
+{
+	(void)state;
+	if (SANITIZED)
+		skip(); /* its allocator has reserved its room already */
+	assert_int_equal(in_child(overfull), 128 + SIGABRT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory_stays_inside),
+		cmocka_unit_test(test_jansson_ends_too),
+	};
+
+	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
+}
