@@ -118,8 +118,6 @@ static void config_map_deleting(struct round *round)
 									     "ConfigMap is being deleted by others");
 	if (framework->status.state != STATE_DELETING)
 		framework_enter(round, STATE_DELETING, WRITE_UIDS);
-	if (framework->config_map.lost)
-		slot_send_get(round, &framework->config_map, framework->config_map.meta->uid);
 }
 
 /* CreationRequested, and the ConfigMap is not to be seen. gone: that it is gone is certain. */

@@ -147,6 +147,34 @@ static void test_label_lost(void **state)
 	world_end(&w);
 }
 
+/* The same for a ConfigMap: the attempt is over when a GET says that it has gone. */
+static void test_label_lost_config_map(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, STAYS, "", RETRY_FANCY);
+	world_settle(&w);
+	world_clear_log(&w);
+	w.slow_gc = true;
+	json_object_del(json_at(w.config_map, "metadata.labels"), FC_FRAMEWORK_NAME);
+	world_stamp(&w, w.config_map);
+	world_tell_gone(&w, KIND_CONFIG_MAP, w.config_map);
+	world_settle_for(&w, 3500);
+	assert_state(&w, STATE_DELETING);
+	assert_code(&w, CODE_CONFIG_MAP_EXTERNAL_DELETED);
+	assert_int_equal(w.made[CALL_DELETE_CONFIG_MAP], 1);
+	assert_in_range(w.made[CALL_GET_CONFIG_MAP], 3, 6); /* once a second */
+	assert_int_equal(w.made[CALL_CREATE_CONFIG_MAP], 0);
+	json_object_clear(w.pods);
+	json_decref(w.config_map);
+	w.config_map = NULL; /* no event tells */
+	world_settle_for(&w, 5000);
+	assert_state(&w, STATE_PREPARING);
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	world_end(&w);
+}
+
 /* ---- deletes ----------------------------------------------------------------------------------------------------- */
 
 /* A delete that fails is sent again; a 409 says nothing about what is there: it is read. */
@@ -474,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_absence_refuted),
 		cmocka_unit_test(test_stale_namesake),
 		cmocka_unit_test(test_label_lost),
+		cmocka_unit_test(test_label_lost_config_map),
 		cmocka_unit_test(test_delete_errors),
 		cmocka_unit_test(test_delete_replaced),
 		cmocka_unit_test(test_delete_answer_late),

@@ -221,6 +221,37 @@ static void test_config_map_timeout(void **state)
 	}
 }
 
+/* It was seen to go before it was seen to be: nobody waits for the timeout, and it was deleted by others. */
+static void test_requested_gone(void **state)
+{
+	static const char *const config_map_status =
+		"{'state':'AttemptCreationRequested','transitionTime':'2023-11-14T22:13:20Z','attemptStatus':{'id':0,"
+		"'instanceUID':'0_c','configMapUID':'c','taskRoleStatuses':[]}}";
+	struct world w;
+
+	(void)state;
+	begin_waiting(&w, WAITING("false"));
+	world_settle(&w);
+	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "p", "999", true);
+	world_round(&w);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	assert_task_code(&w, 0, 0, CODE_POD_EXTERNAL_DELETED);
+	assert_string_equal(task_diagnostics(&w, 0), "Pod was deleted by others");
+	assert_lacks(w.log.data, "Pod");
+	world_end(&w);
+
+	world_init(&w);
+	world_create_framework(&w, "{}", config_map_status);
+	world_settle(&w);
+	assert_state(&w, STATE_CREATION_REQUESTED);
+	framework_observe_gone(w.framework, KIND_CONFIG_MAP, WORLD_CONFIG_MAP, "c", "999", true);
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	assert_code(&w, CODE_CONFIG_MAP_EXTERNAL_DELETED);
+	assert_string_equal(w.framework->status.attempt.completion->diagnostics, "ConfigMap was deleted by others");
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_pod_timeout),
 		cmocka_unit_test(test_pod_timeout_deletion_pending),
 		cmocka_unit_test(test_config_map_timeout),
+		cmocka_unit_test(test_requested_gone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
