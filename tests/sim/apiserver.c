@@ -217,7 +217,7 @@ static void gone(struct world *world, struct object *object)
 		}
 	}
 	for (int i = 0; object->kind == KIND_FRAMEWORK && i < SIM_PROCESSES; i++)
-		memset(world->members[i].pleas, 0, sizeof(world->members[i].pleas)); /* the next one is another */
+		check_forget_pleas(&world->members[i]); /* the next one is another */
 	stamp(world, last);
 	trace(world, "gone %s %s at %" PRIu64, object->uid, object->name, world->version);
 	record(world, object->kind, last, true, object->json);

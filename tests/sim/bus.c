@@ -1,5 +1,5 @@
-/* The bus: a connection for each reconciler, which keeps the order of its letters, and loses, doubles and delays them;
- * a connection that breaks loses what was on its way. See sim.h. */
+/* The bus: connections of reconcilers to watchers, each of which keeps the order of its letters, and loses, doubles and
+ * delays them; a connection that breaks loses what was on its way. See sim.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,21 +12,39 @@ enum { LONG_DELAY_MS = 8000, RECONNECT_MS = 2000 };
 
 struct letter {
 	struct member *member;
+	struct watcher *watcher;
 	uint64_t link; /* the connection it travels on */
 	struct bus_head head;
 	size_t len;
 	char body[];
 };
 
+/* Children speak to their parent alone. */
+static struct watcher *watcher_of(struct member *member, unsigned number)
+{
+	struct world *world = member->process.world;
+
+	return &world->watchers[world->pool ? member->slot / SIM_MEMBERS : (int)number];
+}
+
+struct link *bus_link(struct member *member, const struct watcher *watcher)
+{
+	if (member->process.world->pool && member->slot / SIM_MEMBERS != watcher->index)
+		return NULL;
+	return &member->links[watcher->index];
+}
+
 static void arrive_at_watcher(struct world *world, void *arg)
 {
 	struct letter *letter = arg;
-	const struct link *link = &letter->member->link;
+	struct watcher *watcher = letter->watcher;
+	const struct link *link = bus_link(letter->member, watcher);
 
-	if (link->connected && link->life == letter->link) {
-		router_receive(world->watcher.router, (const unsigned char *)link->id, strlen(link->id), &letter->head,
+	(void)world;
+	if (link->connected && link->life == letter->link && watcher_leads(watcher)) {
+		router_receive(watcher->router, (const unsigned char *)link->id, strlen(link->id), &letter->head,
 			       letter->body, letter->len);
-		watcher_settle(&world->watcher);
+		watcher_settle(watcher);
 	}
 	free(letter);
 }
@@ -35,21 +53,24 @@ static void arrive_at_member(struct world *world, void *arg)
 {
 	struct letter *letter = arg;
 	struct member *member = letter->member;
+	const struct link *link = bus_link(member, letter->watcher);
 
-	(void)world;
-	if (member->link.connected && member->link.life == letter->link) {
-		peer_receive(member->peer, 0, &letter->head, letter->body, letter->len);
+	if (link->connected && link->life == letter->link) {
+		peer_receive(member->peer, world->pool ? 0 : (unsigned)letter->watcher->index, &letter->head,
+			     letter->body, letter->len);
 		member_settle(member);
 	}
 	free(letter);
 }
 
-static void send(struct member *member, bool up, const struct bus_head *head, const void *body, size_t len)
+static void send(struct member *member, struct watcher *watcher, bool up, const struct bus_head *head, const void *body,
+		 size_t len)
 {
+	struct link *link = bus_link(member, watcher);
 	struct world *world = member->process.world;
 	const struct faults *faults = &world->faults;
 	bool calm = faults->calm || world->healed;
-	int64_t *last_ms = up ? &member->link.up_ms : &member->link.down_ms;
+	int64_t *last_ms = up ? &link->up_ms : &link->down_ms;
 	int copies = 1;
 
 	if (!calm && chance(world, faults->lose_letter))
@@ -69,26 +90,27 @@ static void send(struct member *member, bool up, const struct bus_head *head, co
 			*last_ms = due_ms;
 		}
 		letter->member = member;
-		letter->link = member->link.life;
+		letter->watcher = watcher;
+		letter->link = link->life;
 		letter->head = *head;
 		letter->head.major = BUS_VERSION_MAJOR;
 		letter->len = len;
 		memcpy(letter->body, body, len);
-		at(world, due_ms, up ? &world->watcher.process : &member->process,
-		   up ? arrive_at_watcher : arrive_at_member, free, letter);
+		at(world, due_ms, up ? &watcher->process : &member->process, up ? arrive_at_watcher : arrive_at_member,
+		   free, letter);
 	}
 }
 
-int bus_from_member(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len)
+int bus_from_member(void *arg, unsigned number, const struct bus_head *head, const void *body, size_t len)
 {
 	struct member *member = arg;
+	struct watcher *watcher = watcher_of(member, number);
 
-	(void)watcher; /* there is one */
-	if (!member->link.connected) {
+	if (!bus_link(member, watcher)->connected) {
 		errno = EAGAIN;
 		return -1;
 	}
-	send(member, true, head, body, len);
+	send(member, watcher, true, head, body, len);
 	return 0;
 }
 
@@ -100,10 +122,11 @@ int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const st
 
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		struct member *member = &world->members[i];
+		const struct link *link = member->process.alive ? bus_link(member, watcher) : NULL;
 
-		if (member->link.connected && strlen(member->link.id) == id_len &&
-		    memcmp(member->link.id, id, id_len) == 0) {
-			send(member, false, head, body, len);
+		if (link != NULL && link->connected && strlen(link->id) == id_len &&
+		    memcmp(link->id, id, id_len) == 0) {
+			send(member, watcher, false, head, body, len);
 			return 0;
 		}
 	}
@@ -111,18 +134,29 @@ int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const st
 	return -1;
 }
 
+/* ---- connections ---- */
+
+static void disconnect(struct link *link)
+{
+	link->connected = false;
+	link->life++;
+}
+
 static void connected(struct world *world, void *arg)
 {
 	struct member *member = arg;
-	struct link *link = &member->link;
 
-	if (link->connected || !world->watcher.process.alive)
-		return;
-	link->connected = true;
-	link->life++;
-	link->up_ms = 0;
-	link->down_ms = 0;
-	snprintf(link->id, sizeof(link->id), "id-%llu", (unsigned long long)++world->links);
+	for (int i = 0; i < world->watcher_count; i++) {
+		struct link *link = bus_link(member, &world->watchers[i]);
+
+		if (link == NULL || link->connected || !world->watchers[i].process.alive)
+			continue;
+		link->connected = true;
+		link->life++;
+		link->up_ms = 0;
+		link->down_ms = 0;
+		snprintf(link->id, sizeof(link->id), "id-%llu", (unsigned long long)++world->links);
+	}
 }
 
 void bus_connect(struct member *member)
@@ -135,6 +169,14 @@ void bus_connect(struct member *member)
 
 void bus_disconnect(struct member *member)
 {
-	member->link.connected = false;
-	member->link.life++;
+	for (int i = 0; i < SIM_WATCHERS; i++)
+		disconnect(&member->links[i]);
+}
+
+void bus_disconnect_watcher(struct watcher *watcher)
+{
+	struct world *world = watcher->process.world;
+
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		disconnect(&world->members[i].links[watcher->index]);
 }

@@ -186,10 +186,18 @@ static bool for_an_event(const struct wire *wire)
 	return strstr(wire->path, "/events") != NULL;
 }
 
+void check_forget_pleas(struct member *member)
+{
+	memset(member->pleas, 0, sizeof(member->pleas));
+	member->pleas_from = member->process.world == NULL ? 0 : member->process.world->wire_numbers;
+}
+
 void check_plea(const struct wire *wire)
 {
 	struct member *member = wire->member;
 
+	if (wire->number <= member->pleas_from)
+		return; /* its answer finds nobody who keeps it */
 	member->pleas[member->plea_count++ % ARRAY_LEN(member->pleas)] = (struct plea){
 		call_hash(wire), wire->world->now_ms + wire->retry_after_ms};
 }
@@ -423,24 +431,44 @@ static bool framework_rests(const struct world *world, struct object *object)
 
 static bool processes_rest(struct world *world, const char **why)
 {
-	const struct watcher *watcher = &world->watcher;
+	const struct watcher *leader = NULL;
 
-	*why = "the watcher is not synced and live";
-	if (!watcher->process.alive || watcher->process.paused_until_ms > world->now_ms || !watcher->synced ||
-	    !watcher->live)
-		return false;
-	*why = "the watcher has not seen all";
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		if (watcher->streams[kind].delivering)
+	for (int i = 0; i < world->watcher_count; i++) {
+		const struct watcher *watcher = &world->watchers[i];
+
+		*why = "a watcher is not synced and live";
+		if (!watcher->process.alive || watcher->process.paused_until_ms > world->now_ms || !watcher->synced ||
+		    !watcher->live)
 			return false;
+		*why = "a watcher has not seen all";
+		for (size_t kind = 0; kind < KIND_COUNT; kind++)
+			if (watcher->streams[kind].delivering)
+				return false;
+		if (watcher_leads(watcher))
+			leader = watcher;
+	}
+	*why = "nobody leads";
+	if (leader == NULL)
+		return false;
 	*why = "something is still to be told";
-	if (router_backlog(watcher->router) > 0)
+	if (router_backlog(leader->router) > 0)
 		return false;
 	*why = "letters are on the way";
-	for (int i = 0; i < SIM_PROCESSES; i++)
-		if (world->members[i].link.connected && (world->members[i].link.down_ms > world->now_ms + LETTER_MS ||
-							 world->members[i].link.up_ms > world->now_ms + LETTER_MS))
+	for (int i = 0; i < SIM_PROCESSES * SIM_WATCHERS; i++) {
+		const struct link *link = &world->members[i / SIM_WATCHERS].links[i % SIM_WATCHERS];
+
+		if (link->connected &&
+		    (link->down_ms > world->now_ms + LETTER_MS || link->up_ms > world->now_ms + LETTER_MS))
 			return false;
+	}
+	*why = "a reconciler does not follow the leader";
+	for (int i = 0; i < SIM_PROCESSES; i++) {
+		struct member *member = &world->members[i];
+
+		if (member->process.alive &&
+		    (!bus_link(member, leader)->connected || peer_epoch(member->peer) != router_epoch(leader->router)))
+			return false;
+	}
 	*why = "a range has no holder";
 	for (uint32_t range = 0; range < SIM_SHARDS; range++)
 		if (holder(world, range) == NULL)
@@ -508,6 +536,34 @@ static void check_item(struct world *world, const struct object *object)
 				 slot->name, slot->lost ? " (lost)" : "");
 }
 
+/* The cache has what the server has, and nothing else. */
+static void check_cache(struct world *world, const struct watcher *watcher, size_t frameworks)
+{
+	const struct cache *cache = watcher->cache;
+
+	if (cache_count(cache, KIND_FRAMEWORK) != frameworks || cache_count(cache, KIND_CONFIG_MAP) != 0 ||
+	    cache_count(cache, KIND_POD) != 0)
+		violated(world, "at rest %s's cache has %zu Frameworks of %zu, %zu ConfigMaps, %zu Pods",
+			 watcher->process.label, cache_count(cache, KIND_FRAMEWORK), frameworks,
+			 cache_count(cache, KIND_CONFIG_MAP), cache_count(cache, KIND_POD));
+	for (uint32_t range = 0; range < SIM_SHARDS; range++) {
+		for (const struct cache_entry *entry = cache_first(cache, range); entry != NULL;
+		     entry = cache_next(entry)) {
+			const struct object *object = api_find(world, KIND_FRAMEWORK, cache_entry_ns(entry),
+							       cache_entry_name(entry));
+			cleanup_buf struct buf text = {0};
+			cleanup_json json_t *kept = NULL;
+			struct error err;
+
+			cache_entry_write(&text, entry);
+			kept = json_parse(text.data, text.len, &err);
+			if (object == NULL || !json_equal(kept, object->json))
+				violated(world, "at rest %s has of %s/%s: %s", watcher->process.label,
+					 cache_entry_ns(entry), cache_entry_name(entry), text.data);
+		}
+	}
+}
+
 void check_end(struct world *world)
 {
 	size_t frameworks = 0;
@@ -533,14 +589,8 @@ void check_end(struct world *world)
 	if (items != frameworks)
 		violated(world, "at rest the reconcilers keep %zu keys, the server has %zu Frameworks", items,
 			 frameworks);
-	if (cache_count(world->watcher.cache, KIND_FRAMEWORK) != frameworks ||
-	    cache_count(world->watcher.cache, KIND_CONFIG_MAP) != 0 || cache_count(world->watcher.cache, KIND_POD) != 0)
-		violated(world,
-			 "at rest the watcher's cache has %zu Frameworks of %zu, %zu "
-			 "ConfigMaps, %zu Pods",
-			 cache_count(world->watcher.cache, KIND_FRAMEWORK), frameworks,
-			 cache_count(world->watcher.cache, KIND_CONFIG_MAP),
-			 cache_count(world->watcher.cache, KIND_POD));
+	for (int i = 0; i < world->watcher_count; i++)
+		check_cache(world, &world->watchers[i], frameworks);
 }
 
 /* ---- outcomes ---- */

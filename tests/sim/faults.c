@@ -10,6 +10,7 @@ enum fault {
 	FAULT_NAMESAKE,
 	FAULT_CRASH_WATCHER,
 	FAULT_PAUSE_WATCHER,
+	FAULT_TERMINATE_WATCHER,
 	FAULT_CUT_BUS,
 	FAULT_PARTITION_BUS,
 	FAULT_CUT_STREAM,
@@ -35,6 +36,11 @@ static struct member *some_member(struct world *world)
 	return member->process.alive ? member : NULL;
 }
 
+static struct watcher *some_watcher(struct world *world)
+{
+	return &world->watchers[pick(world, 0, world->watcher_count - 1)];
+}
+
 static void pause(struct world *world, struct process *process)
 {
 	int64_t ms = pick(world, 1, chance(world, 500) ? 3000 : world->faults.long_ms);
@@ -52,9 +58,10 @@ static void reconnect(struct world *world, void *arg)
 
 static void trouble_stream(struct world *world, enum fault fault)
 {
-	struct stream *stream = &world->watcher.streams[pick(world, 0, KIND_COUNT - 1)];
+	struct watcher *watcher = some_watcher(world);
+	struct stream *stream = &watcher->streams[pick(world, 0, KIND_COUNT - 1)];
 
-	if (!world->watcher.process.alive)
+	if (!watcher->process.alive)
 		return;
 	if (fault == FAULT_COMPACT) {
 		world->faults.compacted = world->version;
@@ -63,8 +70,8 @@ static void trouble_stream(struct world *world, enum fault fault)
 	if (fault == FAULT_FREEZE_STREAM) {
 		stream->frozen_until_ms = world->now_ms +
 					  pick(world, 100, chance(world, 700) ? 8000 : world->faults.long_ms);
-		trace(world, "watcher: the watch of %s is silent until %lld", object_kind_name(stream->kind),
-		      (long long)stream->frozen_until_ms);
+		trace(world, "%s: the watch of %s is silent until %lld", watcher->process.label,
+		      object_kind_name(stream->kind), (long long)stream->frozen_until_ms);
 	} else {
 		stream_cut(stream);
 	}
@@ -94,17 +101,29 @@ static void trouble_member(struct world *world, enum fault fault, struct member 
 	}
 }
 
+static void trouble_watcher(struct world *world, enum fault fault)
+{
+	struct watcher *watcher = some_watcher(world);
+
+	if (!watcher->process.alive)
+		return;
+	switch (fault) {
+	case FAULT_CRASH_WATCHER: watcher_kill(watcher, "killed"); break;
+	case FAULT_TERMINATE_WATCHER: watcher_terminate(watcher); break;
+	case FAULT_WATCHER_MEMORY: watcher->process.memory_left = pick(world, 1, 1000); break;
+	default: pause(world, &watcher->process);
+	}
+}
+
 static void trouble(struct world *world, enum fault fault)
 {
 	struct member *member = some_member(world);
 
 	switch (fault) {
 	case FAULT_CRASH_WATCHER:
-		if (world->watcher.process.alive)
-			watcher_kill(world);
-		break;
-	case FAULT_WATCHER_MEMORY: world->watcher.process.memory_left = pick(world, 1, 1000); break;
-	case FAULT_PAUSE_WATCHER: pause(world, &world->watcher.process); break;
+	case FAULT_TERMINATE_WATCHER:
+	case FAULT_WATCHER_MEMORY:
+	case FAULT_PAUSE_WATCHER: trouble_watcher(world, fault); break;
 	case FAULT_CUT_STREAM:
 	case FAULT_FREEZE_STREAM:
 	case FAULT_COMPACT: trouble_stream(world, fault); break;
@@ -154,6 +173,8 @@ void faults_make(struct world *world)
 
 	world->member_count = (int)pick(world, 1, small ? 2 : SIM_MEMBERS);
 	world->pool = chance(world, 400);
+	world->watcher_count = faults->calm || chance(world, 550) ? 1 : SIM_WATCHERS;
+	world->same_machine = chance(world, 500);
 	faults->long_ms = small ? 20000 : 50000;
 	world->qps = 1000;
 	world->burst = 100;
@@ -198,7 +219,8 @@ void faults_heal(struct world *world)
 	trace(world, "nothing goes wrong any more");
 	world->healed = true;
 	world->faults.quota = 0;
-	world->watcher.process.memory_left = 0;
+	for (int i = 0; i < SIM_WATCHERS; i++)
+		world->watchers[i].process.memory_left = 0;
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		struct member *member = &world->members[i];
 
@@ -206,10 +228,10 @@ void faults_heal(struct world *world)
 		member->process.memory_left = 0;
 		if (!member->process.alive)
 			continue;
-		if (i >= SIM_MEMBERS) /* namesakes are stopped, so that each name has one
+		if (member_is_namesake(member)) /* namesakes are stopped, so that each name has one
 					 holder in the end */
 			member_kill(member, "killed");
-		else if (!member->link.connected)
+		else
 			bus_connect(member);
 	}
 }

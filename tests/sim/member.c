@@ -21,7 +21,7 @@ static void on_granted(void *arg, const struct range_set *fresh)
 
 	member->reconciler.shards = peer_shards(member->peer);
 	trace(world_of(member), "%s: granted %u ranges", member->process.label, range_set_count(fresh));
-	memset(member->pleas, 0, sizeof(member->pleas)); /* what was known of a key goes with its range */
+	check_forget_pleas(member); /* what was known of a key went with its range */
 	store_granted(&member->reconciler, fresh);
 }
 
@@ -186,9 +186,23 @@ static void restart(struct world *world, void *arg)
 {
 	struct member *member = arg;
 
-	if (!member->process.alive && member->slot < world->member_count &&
-	    (!world->pool || world->watcher.process.alive))
+	const struct watcher *parent = &world->watchers[member->slot / SIM_MEMBERS];
+
+	if (!member->process.alive && !member_is_namesake(member) && member->slot % SIM_MEMBERS < world->member_count &&
+	    (!world->pool || (parent->process.alive && parent->router != NULL && !parent->stopping)))
 		member_start(world, member->slot);
+}
+
+bool member_is_namesake(const struct member *member)
+{
+	return !world_of(member)->pool && member->slot >= SIM_MEMBERS;
+}
+
+void member_start_later(struct world *world, struct member *member, int64_t delay_ms)
+{
+	member->process.world = world;
+	member->slot = (int)(member - world->members);
+	at(world, world->now_ms + delay_ms, NULL, restart, NULL, member);
 }
 
 static void restart_later(struct member *member)
@@ -196,8 +210,7 @@ static void restart_later(struct member *member)
 	struct world *world = world_of(member);
 	bool calm = world->faults.calm || world->healed;
 
-	at(world, world->now_ms + pick(world, 50, calm || chance(world, 700) ? 1500 : world->faults.long_ms), NULL,
-	   restart, NULL, member);
+	member_start_later(world, member, pick(world, 50, calm || chance(world, 700) ? 1500 : world->faults.long_ms));
 }
 
 /* The pool learns of a child's death before it starts another. */
@@ -205,30 +218,42 @@ static void reaped(struct world *world, void *arg)
 {
 	struct member *member = arg;
 
-	router_process_dead(world->watcher.router, member->name);
-	watcher_settle(&world->watcher);
-	restart_later(member);
+	struct watcher *parent = &world->watchers[member->slot / SIM_MEMBERS];
+
+	if (parent->router == NULL || member->process.alive)
+		return; /* its term is over */
+	router_process_dead(parent->router, member->name);
+	watcher_settle(parent);
+	if (parent->stopping)
+		leader_child_ended(parent);
+	else
+		restart_later(member);
 }
 
 void member_start(struct world *world, int slot)
 {
 	struct member *member = &world->members[slot];
 	struct reconciler *reconciler = &member->reconciler;
-	const struct peer_ports peer_ports = {
-		.watchers = 1, .send = bus_from_member, .now_ms = port_now_ms, .arg = member};
+	const struct peer_ports peer_ports = {.watchers = world->pool ? 1 : (unsigned)world->watcher_count,
+					      .send = bus_from_member,
+					      .now_ms = port_now_ms,
+					      .arg = member};
 	uint64_t life = member->process.life;
+	struct link links[SIM_WATCHERS];
 	char uuid[40];
 
+	memcpy(links, member->links, sizeof(links));
 	*member = (struct member){
 		.process = {.world = world, .alive = true, .life = life + 1},
 		.slot = slot,
 		.wake_ms = INT64_MAX,
-		.link = {.life = member->link.life},
 		.wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500),
 	};
+	for (int i = 0; i < SIM_WATCHERS; i++)
+		member->links[i].life = links[i].life; /* what is on its way on earlier ones does not arrive */
 	snprintf(member->name, sizeof(member->name), "m%d", slot % SIM_MEMBERS);
 	snprintf(member->process.label, sizeof(member->process.label), "%s.%llu",
-		 slot < SIM_MEMBERS ? member->name : "x", (unsigned long long)member->process.life);
+		 member_is_namesake(member) ? "x" : member->name, (unsigned long long)member->process.life);
 	snprintf(uuid, sizeof(uuid), "uuid-%llu", (unsigned long long)++world->uuids);
 	reconciler->ports = (struct reconciler_ports){
 		.context = member,
@@ -263,10 +288,11 @@ static void ended(struct member *member)
 	bus_disconnect(member);
 	member->peer = NULL;
 	member->process.alive = false;
-	if (member->slot >= SIM_MEMBERS)
+	if (member_is_namesake(member))
 		return;
-	if (world->pool && world->watcher.process.alive)
-		at(world, world->now_ms + pick(world, 1, 20), &world->watcher.process, reaped, NULL, member);
+	if (world->pool && world->watchers[member->slot / SIM_MEMBERS].process.alive)
+		at(world, world->now_ms + pick(world, 1, 20), &world->watchers[member->slot / SIM_MEMBERS].process,
+		   reaped, NULL, member);
 	else if (!world->pool)
 		restart_later(member);
 }

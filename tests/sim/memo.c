@@ -197,7 +197,7 @@ static json_t *own(json_t *value)
 	return json_is_object(value) ? json_copy(value) : json_incref(value);
 }
 
-json_t *__wrap_json_parse(const char *text, size_t len, struct error *err)
+static json_t *parse(const char *text, size_t len, struct error *err)
 {
 	uint64_t hash = hash_text(text, len);
 	const struct entry *entry = find_text(text, len, hash);
@@ -212,6 +212,16 @@ json_t *__wrap_json_parse(const char *text, size_t len, struct error *err)
 		return NULL;
 	remember(value, false, mem_strndup(text, len), len, hash);
 	return own(value);
+}
+
+json_t *__wrap_json_parse(const char *text, size_t len, struct error *err)
+{
+	json_t *value;
+
+	memory_shield(true);
+	value = parse(text, len, err);
+	memory_shield(false);
+	return value;
 }
 
 /* Objects of the API are put together from their parts, of which a new state changes few. */
@@ -247,7 +257,7 @@ static void write_value(struct buf *out, json_t *value, int depth)
 			 hash_text(out->data + begin, out->len - begin));
 }
 
-char *__wrap_json_text(const json_t *value)
+static char *text_of(const json_t *value)
 {
 	const struct entry *entry = find_value(value);
 	cleanup_buf struct buf text = {0};
@@ -259,4 +269,14 @@ char *__wrap_json_text(const json_t *value)
 	write_value(&text, (json_t *)value, 0);
 	remember(value, true, mem_strndup(text.data, text.len), text.len, hash_text(text.data, text.len));
 	return buf_steal(&text);
+}
+
+char *__wrap_json_text(const json_t *value)
+{
+	char *text;
+
+	memory_shield(true);
+	text = text_of(value);
+	memory_shield(false);
+	return text;
 }

@@ -132,7 +132,7 @@ static void on_failure(struct world *world, void *arg)
 
 /* ---- the server's end ---- */
 
-static int64_t travel_ms(struct world *world)
+int64_t network_travel_ms(struct world *world)
 {
 	return world->faults.calm || world->healed ? pick(world, 1, 5) : pick(world, 1, chance(world, 100) ? 400 : 20);
 }
@@ -155,7 +155,7 @@ static void send_answer(struct wire *wire, struct answer *answer)
 	at(world,
 	   world->now_ms + (!world->faults.calm && !world->healed && chance(world, world->faults.slow_answer)
 				    ? pick(world, 1, wire->timeout_ms)
-				    : travel_ms(world)),
+				    : network_travel_ms(world)),
 	   &wire->member->process, on_reply, reply_drop, reply);
 }
 
@@ -165,6 +165,8 @@ static void on_arrival(struct world *world, void *arg)
 	struct answer answer = {0};
 
 	wire->server_done = true;
+	if (world->now_ms > wire->deadline_ms)
+		wire->failed_late = true; /* one that stands still has yet to learn it */
 	if (wire->fault != 0 && !wire->fault_after) {
 		api_status(&answer, wire->fault, wire->fault == 429 ? "TooManyRequests" : "InternalError", "fault");
 		send_answer(wire, &answer);
@@ -189,7 +191,7 @@ static void choose_fate(struct wire *wire, int64_t *arrival_ms)
 	struct world *world = wire->world;
 	const struct faults *faults = &world->faults;
 
-	*arrival_ms = world->now_ms + travel_ms(world);
+	*arrival_ms = world->now_ms + network_travel_ms(world);
 	if (faults->calm || world->healed)
 		return;
 	if (world->now_ms < faults->outage_until_ms || chance(world, faults->lose_request)) {

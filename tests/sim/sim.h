@@ -7,7 +7,8 @@
  *   apiserver.c  objects, versions, history, collection  faults.c    what goes wrong, and when
  *   kubelet.c    what runs                               network.c   requests on their way
  *   watcher.c    the watcher's process                   bus.c       connections between the two
- *   member.c     a reconciler's process                  simlog.c    where the cores' log lines go
+ *   leader.c     which watcher leads                     simlog.c    where the cores' log lines go
+ *   member.c     a reconciler's process
  *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -24,11 +25,13 @@
 #include "common/kube/rate.h"
 #include "reconciler/reconciler.h"
 #include "watcher/cache.h"
+#include "watcher/election.h"
 #include "watcher/router.h"
 
 enum {
-	SIM_MEMBERS = 4,    /* names */
-	SIM_PROCESSES = 6,  /* reconciler processes at once; those past SIM_MEMBERS are namesakes */
+	SIM_MEMBERS = 4, /* names */
+	SIM_WATCHERS = 2,
+	SIM_PROCESSES = 8,  /* reconciler processes at once; those past SIM_MEMBERS are namesakes */
 	SIM_FRAMEWORKS = 4, /* names */
 	SIM_ROLES = 2,
 	SIM_SHARDS = 8,
@@ -200,6 +203,8 @@ struct kube_call *network_request(void *context, const struct kube_request *requ
 void network_cancel(struct member *member);
 /* Connections are reset: nobody knows what became of the requests on them. */
 void network_reset(struct member *member);
+/* How long anything takes to the server or back. */
+int64_t network_travel_ms(struct world *world);
 /* The process ended in the midst of something: nobody is told anything. */
 void network_abandon(struct member *member);
 bool network_quiet(const struct world *world);
@@ -208,9 +213,9 @@ void network_free(struct world *world);
 /* ---- bus.c ---- */
 
 struct letter;
+struct watcher;
 
 struct link {
-	struct member *member;
 	char id[16];
 	bool connected;
 	uint64_t life; /* counts connections: what was on its way on an earlier one is lost */
@@ -221,8 +226,12 @@ struct link {
 int bus_from_member(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len);
 int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
 		     size_t len);
+/* The connection between the two; NULL: there is none of the kind. */
+struct link *bus_link(struct member *member, const struct watcher *watcher);
+/* Sooner or later, to all that it has to do with. */
 void bus_connect(struct member *member);
 void bus_disconnect(struct member *member);
+void bus_disconnect_watcher(struct watcher *watcher);
 
 /* ---- member.c: a reconciler's process ---- */
 
@@ -236,7 +245,7 @@ struct member {
 	struct process process;
 	int slot;
 	char name[16];
-	struct link link;
+	struct link links[SIM_WATCHERS];
 	struct peer *peer;
 	struct reconciler reconciler;
 	bool ending; /* being torn down: no events any more */
@@ -247,12 +256,17 @@ struct member {
 	struct token_bucket bucket;
 	struct plea pleas[8]; /* the latest Retry-Afters */
 	size_t plea_count;
-	bool lazy;       /* rounds wait for the wake-up */
-	int64_t wake_ms; /* the earliest wake-up arranged */
+	uint64_t pleas_from; /* requests up to this one are forgotten */
+	bool lazy;           /* rounds wait for the wake-up */
+	int64_t wake_ms;     /* the earliest wake-up arranged */
 	int64_t wall_skew_ms;
 };
 
 void member_start(struct world *world, int slot);
+/* Unless it runs by then, or has nobody to start it. */
+void member_start_later(struct world *world, struct member *member, int64_t delay_ms);
+/* A second process of its name. */
+bool member_is_namesake(const struct member *member);
 void member_kill(struct member *member, const char *why);
 void member_terminate(struct member *member);
 void member_out_of_memory(struct member *member);
@@ -277,20 +291,50 @@ struct stream {
 
 struct watcher {
 	struct process process;
-	struct router *router;
+	int index;
+	struct router *router; /* of its term; NULL: it does not lead */
 	struct cache *cache;
 	struct stream streams[KIND_COUNT];
 	bool synced;
 	bool live;
+	bool stopping;
+	int64_t wall_skew_ms;
+	/* leader.c; NULL: it is alone */
+	struct election *election;
+	char identity[24];
+	bool leading;
+	uint64_t term;
+	uint64_t epoch;
+	bool asking;
+	int64_t asked; /* the deadline of what was asked last */
+	uint64_t lease_version;
+	int64_t lease_wake_ms;
 };
 
-void watcher_start(struct world *world);
-void watcher_kill(struct world *world);
-void watcher_out_of_memory(struct world *world);
+void watcher_start(struct world *world, int index);
+void watcher_kill(struct watcher *watcher, const char *why);
+void watcher_out_of_memory(struct watcher *watcher);
 void watcher_settle(struct watcher *watcher);
 /* The server has a new version. */
 void watcher_news(struct world *world);
 void stream_cut(struct stream *stream);
+
+/* ---- leader.c ---- */
+
+/* The Lease on the server. */
+struct lease_object {
+	bool there;
+	uint64_t version;
+	struct election_lease lease;
+};
+
+void leader_start(struct watcher *watcher);
+/* Frees what it has of an election and a term. */
+void leader_end(struct watcher *watcher);
+bool watcher_leads(const struct watcher *watcher);
+void watcher_terminate(struct watcher *watcher);
+/* One of the children of a watcher that is stopping. */
+void leader_child_ended(struct watcher *watcher);
 
 /* ---- workload.c ---- */
 
@@ -376,6 +420,8 @@ struct faults {
 void check_asked(const struct wire *wire);
 void check_rate(struct world *world);
 void check_plea(const struct wire *wire);
+/* The member knows nothing any more of what it was asked. */
+void check_forget_pleas(struct member *member);
 /* A request of a reconciler is about to be carried out. */
 void check_request(struct world *world, const struct wire *wire);
 void check_status_write(struct world *world, struct object *object, const json_t *written);
@@ -397,6 +443,8 @@ void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS]);
 
 /* Runs code of the process (NULL: of none); false: it ran out of memory, and did not come to its end. */
 bool memory_run(struct process *process, void (*run)(struct world *world, void *arg), struct world *world, void *arg);
+/* While it is on, nothing is counted: what the memo finds is not allocated. */
+void memory_shield(bool on);
 /* The process has ended by itself: what follows is not its own. */
 void memory_ended(void);
 
@@ -453,13 +501,17 @@ struct world {
 	uint64_t sent_in[RATE_SECONDS]; /* the latest seconds */
 	int64_t sent_second;
 
-	struct watcher watcher;
+	struct watcher watchers[SIM_WATCHERS];
+	int watcher_count;
+	struct lease_object lease;
+	uint64_t lease_versions;
+	bool same_machine; /* for the watchers: each can tell whether the other runs */
 	uint64_t epoch;
 	uint64_t uuids;
 	uint64_t links;
 	struct member members[SIM_PROCESSES];
 	int member_count; /* names in use */
-	bool pool;        /* the watcher's children: their deaths are known at once */
+	bool pool;        /* children of the watcher that leads: their deaths are known at once */
 	bool healed;
 
 	const struct work_size *size;

@@ -8,7 +8,7 @@
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
-enum { MARGIN_MS = SHARD_MARGIN_MS, GRACE_MS = 30000, EVENT_MS = 30, SLOW_EVENT_MS = 6000, PAUSE_MS = 800 };
+enum { EVENT_MS = 30, SLOW_EVENT_MS = 6000, PAUSE_MS = 800 };
 
 static struct world *world_of(const struct stream *stream)
 {
@@ -22,7 +22,8 @@ static bool calm(const struct world *world)
 
 void watcher_settle(struct watcher *watcher)
 {
-	router_flush(watcher->router);
+	if (watcher->router != NULL)
+		router_flush(watcher->router);
 }
 
 /* ---- streams ---- */
@@ -37,7 +38,8 @@ static void set_live(struct stream *stream, bool live)
 		all = all && watcher->streams[kind].live;
 	if (all != watcher->live) {
 		watcher->live = all;
-		router_set_live(watcher->router, all);
+		if (watcher->router != NULL)
+			router_set_live(watcher->router, all);
 	}
 }
 
@@ -94,26 +96,28 @@ static void listed(struct world *world, void *arg)
 			cache_present(watcher->cache, stream->kind, object, NULL);
 		}
 		if (breaks) {
-			trace(world, "watcher: list of %s breaks", object_kind_name(stream->kind));
+			trace(world, "%s: list of %s breaks", stream->watcher->process.label,
+			      object_kind_name(stream->kind));
 			after(stream, pick(world, PAUSE_MS, PAUSE_MS * 2), go_on);
 			watcher_settle(watcher);
 			turn_free(turn);
 			return;
 		}
 		snprintf(version, sizeof(version), "%" PRIu64, turn->version);
-		trace(world, "watcher: list of %s at %s: %zu", object_kind_name(stream->kind), version,
-		      json_array_size(turn->list));
+		trace(world, "%s: list of %s at %s: %zu", stream->watcher->process.label,
+		      object_kind_name(stream->kind), version, json_array_size(turn->list));
 		cache_list_end(watcher->cache, stream->kind, version);
 		stream->version = turn->version;
 		stream->floor = turn->version;
 		stream->listed = true;
-		if (watcher->synced)
+		if (watcher->synced && watcher->router != NULL)
 			router_relisted(watcher->router);
 		if (!watcher->synced && watcher->streams[0].listed && watcher->streams[1].listed &&
 		    watcher->streams[2].listed) {
 			watcher->synced = true;
-			trace(world, "watcher: synced");
-			router_synced(watcher->router);
+			trace(world, "%s: synced", watcher->process.label);
+			if (watcher->router != NULL)
+				router_synced(watcher->router);
 		}
 		after(stream, pick(world, 1, 20), go_on);
 		watcher_settle(watcher);
@@ -235,10 +239,9 @@ static void deliver_soon(struct stream *stream)
 
 void watcher_news(struct world *world)
 {
-	if (!world->watcher.process.alive)
-		return;
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		deliver_soon(&world->watcher.streams[kind]);
+	for (int i = 0; i < world->watcher_count; i++)
+		for (size_t kind = 0; world->watchers[i].process.alive && kind < KIND_COUNT; kind++)
+			deliver_soon(&world->watchers[i].streams[kind]);
 }
 
 /* A watch is asked for, or a list when the history since our version is gone. */
@@ -257,7 +260,7 @@ static void go_on(struct world *world, void *arg)
 	} else if (!stream->listed) {
 		list_start(stream);
 	} else if (stream->version < world->faults.compacted) {
-		trace(world, "watcher: 410 for %s", object_kind_name(stream->kind));
+		trace(world, "%s: 410 for %s", stream->watcher->process.label, object_kind_name(stream->kind));
 		set_live(stream, false);
 		stream->listed = false;
 		if (++stream->gone_in_row == 1)
@@ -277,7 +280,7 @@ void stream_cut(struct stream *stream)
 
 	if (!stream->connected)
 		return;
-	trace(world, "watcher: the watch of %s breaks", object_kind_name(stream->kind));
+	trace(world, "%s: the watch of %s breaks", stream->watcher->process.label, object_kind_name(stream->kind));
 	stream->connected = false;
 	stream->delivering = false;
 	stream->life++;
@@ -285,16 +288,22 @@ void stream_cut(struct stream *stream)
 	after(stream, pick(world, 1, 2500), go_on);
 }
 
-/* ---- the cache's listener, the router's ports ---- */
+/* ---- the cache's listener ---- */
 
 static void on_changed(void *arg, struct cache_entry *entry)
 {
-	router_changed(((struct watcher *)arg)->router, entry);
+	const struct watcher *watcher = arg;
+
+	if (watcher->router != NULL)
+		router_changed(watcher->router, entry);
 }
 
 static void on_gone(void *arg, struct cache_entry *entry, const struct cache_absence *absence)
 {
-	router_gone(((struct watcher *)arg)->router, entry, absence);
+	const struct watcher *watcher = arg;
+
+	if (watcher->router != NULL)
+		router_gone(watcher->router, entry, absence);
 }
 
 static void on_missed(void *arg, const struct cache_entry *entry)
@@ -305,16 +314,12 @@ static void on_missed(void *arg, const struct cache_entry *entry)
 
 static const struct cache_listener listener = {.changed = on_changed, .gone = on_gone, .missed = on_missed};
 
-static int64_t port_now_ms(void *arg)
-{
-	return ((const struct watcher *)arg)->process.world->now_ms;
-}
-
 static void on_tick(struct world *world, void *arg)
 {
 	struct watcher *watcher = arg;
 
-	router_tick(watcher->router);
+	if (watcher->router != NULL)
+		router_tick(watcher->router);
 	watcher_settle(watcher);
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
 }
@@ -323,83 +328,60 @@ static void on_tick(struct world *world, void *arg)
 
 static void restart(struct world *world, void *arg)
 {
-	(void)arg;
-	if (!world->watcher.process.alive)
-		watcher_start(world);
+	const struct watcher *watcher = arg;
+
+	if (!watcher->process.alive)
+		watcher_start(world, watcher->index);
 }
 
-void watcher_start(struct world *world)
+void watcher_start(struct world *world, int index)
 {
-	struct watcher *watcher = &world->watcher;
+	struct watcher *watcher = &world->watchers[index];
 	uint64_t life = watcher->process.life;
-	const struct router_ports ports = {.send = bus_from_watcher, .now_ms = port_now_ms, .arg = watcher};
-	struct router_options options = {
-		.shards = {.shards = SIM_SHARDS,
-			   .lease_ms = SIM_LEASE_MS,
-			   .margin_ms = MARGIN_MS,
-			   .grace_ms = GRACE_MS,
-			   .blocked_ms = world->pool ? 0 : SIM_LEASE_MS + MARGIN_MS},
-		.qps = world->qps,
-		.burst = world->burst,
-	};
 
-	*watcher = (struct watcher){.process = {.world = world, .alive = true, .life = life + 1, .label = "watcher"}};
-	world->epoch += (uint64_t)pick(world, 1, 3);
-	options.epoch = world->epoch;
-	snprintf(options.nonce, sizeof(options.nonce), "nonce-%" PRIu64, world->epoch);
-	trace(world, "watcher: starts with epoch %" PRIu64, world->epoch);
-	watcher->router = router_new(&ports, &options);
+	*watcher = (struct watcher){.process = {.world = world, .alive = true, .life = life + 1}, .index = index};
+	snprintf(watcher->process.label, sizeof(watcher->process.label), "w%d", index);
+	watcher->wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500);
+	trace(world, "%s: starts", watcher->process.label);
 	watcher->cache = cache_new(SIM_SHARDS, &listener, watcher);
-	router_set_cache(watcher->router, watcher->cache);
 	for (size_t kind = 0; kind < KIND_COUNT; kind++) {
 		watcher->streams[kind] = (struct stream){.watcher = watcher, .kind = (enum object_kind)kind};
 		after(&watcher->streams[kind], pick(world, 1, 50), go_on);
 	}
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
-	for (int i = 0; i < world->member_count; i++) {
-		char name[16];
-
-		snprintf(name, sizeof(name), "m%d", i);
-		if (world->pool) {
-			router_expect(watcher->router, name);
-			if (!world->members[i].process.alive && life > 0)
-				member_start(world, i);
-		}
-	}
+	leader_start(watcher);
 	for (int i = 0; i < SIM_PROCESSES; i++)
-		if (world->members[i].process.alive && !world->members[i].link.connected)
+		if (world->members[i].process.alive)
 			bus_connect(&world->members[i]);
 }
 
-static void end(struct world *world)
+static void end(struct watcher *watcher)
 {
-	struct watcher *watcher = &world->watcher;
+	struct world *world = watcher->process.world;
 
 	watcher->process.alive = false;
-	for (int i = 0; i < SIM_PROCESSES; i++) {
-		if (!world->members[i].process.alive)
-			continue;
-		bus_disconnect(&world->members[i]);
-		if (world->pool)
-			member_kill(&world->members[i], "dies with its parent");
+	bus_disconnect_watcher(watcher);
+	for (int i = 0; world->pool && i < SIM_MEMBERS; i++) {
+		struct member *member = &world->members[watcher->index * SIM_MEMBERS + i];
+
+		if (member->process.alive)
+			member_kill(member, "dies with its parent");
 	}
 	at(world, world->now_ms + pick(world, 100, calm(world) || chance(world, 600) ? 2000 : world->faults.long_ms),
-	   NULL, restart, NULL, NULL);
+	   NULL, restart, NULL, watcher);
 }
 
-void watcher_kill(struct world *world)
+void watcher_kill(struct watcher *watcher, const char *why)
 {
-	struct watcher *watcher = &world->watcher;
-
 	memory_ended();
-	trace(world, "watcher: killed");
-	end(world);
-	router_free(watcher->router);
+	trace(watcher->process.world, "%s: %s", watcher->process.label, why);
+	end(watcher);
+	leader_end(watcher);
 	cache_free(watcher->cache);
 }
 
-void watcher_out_of_memory(struct world *world)
+void watcher_out_of_memory(struct watcher *watcher)
 {
-	trace(world, "watcher: out of memory");
-	end(world);
+	trace(watcher->process.world, "%s: out of memory", watcher->process.label);
+	end(watcher);
 }

@@ -87,8 +87,9 @@ void at(struct world *world, int64_t at_ms, struct process *process, void (*run)
 
 static void out_of_memory(struct world *world, struct process *process)
 {
-	if (process == &world->watcher.process)
-		watcher_out_of_memory(world);
+	for (int i = 0; i < SIM_WATCHERS; i++)
+		if (process == &world->watchers[i].process)
+			watcher_out_of_memory(&world->watchers[i]);
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (process == &world->members[i].process)
 			member_out_of_memory(&world->members[i]);
@@ -198,8 +199,9 @@ static struct world *world_new(uint64_t seed, bool calm)
 	sim_world = world;
 	workload_make(world);
 	faults_make(world);
-	watcher_start(world);
-	for (int i = 0; i < world->member_count; i++)
+	for (int i = 0; i < world->watcher_count; i++)
+		watcher_start(world, i);
+	for (int i = 0; !world->pool && i < world->member_count; i++)
 		member_start(world, i);
 	return world;
 }
@@ -209,8 +211,9 @@ static void world_free(struct world *world)
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive)
 			member_kill(&world->members[i], "end");
-	if (world->watcher.process.alive)
-		watcher_kill(world);
+	for (int i = 0; i < SIM_WATCHERS; i++)
+		if (world->watchers[i].process.alive)
+			watcher_kill(&world->watchers[i], "end");
 	for (size_t i = 0; i < world->heap_count; i++) {
 		if (world->heap[i]->drop != NULL)
 			world->heap[i]->drop(world->heap[i]->arg);

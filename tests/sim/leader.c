@@ -1,0 +1,376 @@
+/* Which watcher leads, and what it has while it does: the real election over a Lease on the simulated server, and the
+ * router and the children of a term, as watcher/lease.c, watcher/term.c and watcher/main.c put them together; see
+ * sim.h. A watcher that is alone leads from its start, without a Lease. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/sim.h"
+
+enum {
+	ELECTION_LEASE_MS = 15000,
+	ELECTION_RENEW_MS = 10000,
+	ELECTION_RETRY_MS = 2000,
+	ELECTION_JITTER_MS = 400,
+	RELEASE_MS = 3000, /* as watcher/lease.c */
+	DRAIN_MS = 20000,  /* as watcher/term.c */
+	MARGIN_MS = SHARD_MARGIN_MS,
+	GRACE_MS = 30000,
+};
+
+static int64_t port_now_ms(void *arg)
+{
+	return ((const struct watcher *)arg)->process.world->now_ms;
+}
+
+bool watcher_leads(const struct watcher *watcher)
+{
+	if (!watcher->process.alive || watcher->router == NULL)
+		return false;
+	return watcher->election == NULL || (watcher->leading && election_term(watcher->election) == watcher->term &&
+					     election_leads(watcher->election, watcher->process.world->now_ms));
+}
+
+/* ---- a term ---- */
+
+static void drive(struct watcher *watcher);
+static void drive_soon(struct watcher *watcher, int64_t at_ms);
+
+static void on_heard_epoch(void *arg, uint64_t epoch)
+{
+	struct watcher *watcher = arg;
+
+	election_heard(watcher->election, epoch, watcher->process.world->now_ms);
+	drive_soon(watcher, watcher->process.world->now_ms);
+}
+
+static struct member *child(struct watcher *watcher, int i)
+{
+	return &watcher->process.world->members[watcher->index * SIM_MEMBERS + i];
+}
+
+static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
+{
+	struct world *world = watcher->process.world;
+	const struct router_ports ports = {.send = bus_from_watcher, .now_ms = port_now_ms, .arg = watcher};
+	struct router_options options = {
+		.shards = {.shards = SIM_SHARDS,
+			   .lease_ms = SIM_LEASE_MS,
+			   .margin_ms = MARGIN_MS,
+			   .grace_ms = GRACE_MS,
+			   .blocked_ms = inherits ? SIM_LEASE_MS + MARGIN_MS : 0},
+		.epoch = epoch,
+		.heard_epoch = watcher->election == NULL ? NULL : on_heard_epoch,
+		.heard_epoch_arg = watcher,
+		.qps = world->qps,
+		.burst = world->burst,
+	};
+
+	trace(world, "%s: leads with epoch %" PRIu64 "%s", watcher->process.label, epoch,
+	      inherits ? ", after another one" : "");
+	for (int i = 0; i < world->watcher_count; i++)
+		if (&world->watchers[i] != watcher && watcher_leads(&world->watchers[i]) &&
+		    !world->watchers[i].stopping) /* given back, but it does not know yet */
+			violated(world, "%s begins to lead while %s does", watcher->process.label,
+				 world->watchers[i].process.label);
+	snprintf(options.nonce, sizeof(options.nonce), "nonce-%" PRIu64, ++world->uuids);
+	watcher->router = router_new(&ports, &options);
+	router_set_cache(watcher->router, watcher->cache);
+	for (int i = 0; world->pool && i < world->member_count; i++) {
+		struct member *member = child(watcher, i);
+		char name[16];
+
+		snprintf(name, sizeof(name), "m%d", i);
+		router_expect(watcher->router, name);
+		member_start_later(world, member, 1);
+	}
+	router_set_live(watcher->router, watcher->live);
+	if (watcher->synced)
+		router_synced(watcher->router);
+}
+
+static void deposed(struct watcher *watcher)
+{
+	struct world *world = watcher->process.world;
+	struct router *router = watcher->router;
+
+	trace(world, "%s: leads no longer", watcher->process.label);
+	watcher->router = NULL;
+	for (int i = 0; world->pool && i < world->member_count; i++)
+		if (child(watcher, i)->process.alive)
+			member_kill(child(watcher, i), "ends with its parent's term");
+	router_free(router);
+}
+
+/* ---- the Lease ---- */
+
+/* A request for it, from the call to both of its ends. */
+struct ask {
+	struct watcher *watcher;
+	struct election_request request;
+	uint64_t based_on;
+	int64_t deadline_ms;
+	bool lost; /* the answer, or the request */
+	enum election_outcome outcome;
+	struct election_lease lease;
+	uint64_t version;
+};
+
+static void tell(struct watcher *watcher)
+{
+	const struct world *world = watcher->process.world;
+	struct election *election = watcher->election;
+	bool leads = election_leads(election, world->now_ms);
+
+	if (watcher->leading && (!leads || election_term(election) != watcher->term)) {
+		watcher->leading = false;
+		if (!election_released(election))
+			deposed(watcher);
+	}
+	if (!watcher->leading && leads && !watcher->stopping) {
+		watcher->leading = true;
+		watcher->term = election_term(election);
+		watcher->epoch = election_epoch(election);
+		led(watcher, watcher->epoch, election_inherits(election));
+	}
+	if (watcher->leading && election_epoch(election) != watcher->epoch) {
+		watcher->epoch = election_epoch(election);
+		router_set_epoch(watcher->router, watcher->epoch);
+	}
+}
+
+static void on_answered(struct world *world, void *arg)
+{
+	struct ask *ask = arg;
+	struct watcher *watcher = ask->watcher;
+
+	if (!watcher->asking || watcher->asked != ask->deadline_ms) {
+		free(ask); /* it timed out meanwhile */
+		return;
+	}
+	watcher->asking = false;
+	if (ask->outcome == ELECTION_ANSWERED)
+		watcher->lease_version = ask->version;
+	trace(world, "%s: the Lease's answer: %d, held by %s", watcher->process.label, (int)ask->outcome,
+	      ask->lease.holder);
+	election_answered(watcher->election, ask->outcome, ask->outcome == ELECTION_ANSWERED ? &ask->lease : NULL,
+			  world->now_ms);
+	if (ask->outcome == ELECTION_ANSWERED && world->same_machine) {
+		bool runs = ask->lease.process[0] == '\0';
+
+		for (int i = 0; i < world->watcher_count; i++)
+			runs = runs || (world->watchers[i].process.alive &&
+					strcmp(world->watchers[i].identity, ask->lease.process) == 0);
+		if (!runs)
+			election_holder_dead(watcher->election);
+	}
+	free(ask);
+	drive(watcher);
+}
+
+static void on_timeout(struct world *world, void *arg)
+{
+	struct ask *ask = arg;
+	struct watcher *watcher = ask->watcher;
+
+	if (watcher->asking && watcher->asked == ask->deadline_ms) {
+		watcher->asking = false;
+		trace(world, "%s: no answer about the Lease", watcher->process.label);
+		election_answered(watcher->election, ELECTION_FAILED, NULL, world->now_ms);
+		drive(watcher);
+	}
+	free(ask);
+}
+
+/* The server carries it out. */
+static void on_arrival(struct world *world, void *arg)
+{
+	struct ask *ask = arg;
+	struct lease_object *lease = &world->lease;
+
+	if (world->now_ms > ask->deadline_ms && !world->faults.late) {
+		free(ask);
+		return;
+	}
+	ask->outcome = ELECTION_ANSWERED;
+	if (!lease->there && ask->request.verb != ELECTION_CREATE) {
+		ask->outcome = ELECTION_ABSENT;
+	} else if ((lease->there && ask->request.verb == ELECTION_CREATE) ||
+		   (ask->request.verb == ELECTION_UPDATE && lease->version != ask->based_on)) {
+		ask->outcome = ELECTION_CONFLICT;
+	} else if (ask->request.verb != ELECTION_READ) {
+		mark(world, ++world->lease_versions);
+		lease->there = true;
+		lease->version = world->lease_versions;
+		lease->lease = ask->request.lease;
+		snprintf(lease->lease.renewed, sizeof(lease->lease.renewed), "%lld",
+			 (long long)(world->wall_base_ms + world->now_ms + ask->watcher->wall_skew_ms));
+		trace(world, "the Lease is %s's, epoch %" PRIu64, lease->lease.holder, lease->lease.transitions);
+	}
+	ask->lease = lease->lease;
+	ask->version = lease->version;
+	if (ask->lost) {
+		free(ask);
+		return;
+	}
+	at(world, world->now_ms + network_travel_ms(world), &ask->watcher->process, on_answered, free, ask);
+}
+
+static void send(struct watcher *watcher, const struct election_request *request)
+{
+	struct world *world = watcher->process.world;
+	const struct faults *faults = &world->faults;
+	bool calm = faults->calm || world->healed;
+	struct ask *ask = mem_calloc(1, sizeof(*ask));
+	struct ask *timeout = mem_calloc(1, sizeof(*timeout));
+	int64_t arrival_ms = world->now_ms + network_travel_ms(world);
+
+	ask->watcher = watcher;
+	ask->request = *request;
+	ask->based_on = watcher->lease_version;
+	/* told apart by it: two never end at the same time */
+	ask->deadline_ms = world->now_ms + request->timeout_ms;
+	*timeout = *ask;
+	watcher->asking = true;
+	watcher->asked = ask->deadline_ms;
+	ask->lost = !calm && chance(world, faults->lose_answer);
+	if (!calm && chance(world, faults->delay))
+		arrival_ms += pick(world, 1, ELECTION_LEASE_MS);
+	at(world, ask->deadline_ms, &watcher->process, on_timeout, free, timeout);
+	if (!calm && (world->now_ms < faults->outage_until_ms || chance(world, faults->lose_request)))
+		free(ask);
+	else
+		at(world, arrival_ms, NULL, on_arrival, free, ask);
+}
+
+static void on_due(struct world *world, void *arg)
+{
+	struct watcher *watcher = arg;
+
+	if (watcher->lease_wake_ms > world->now_ms)
+		return; /* an earlier arrangement was made since, and kept */
+	watcher->lease_wake_ms = INT64_MAX;
+	drive(watcher);
+}
+
+static void drive_soon(struct watcher *watcher, int64_t at_ms)
+{
+	struct world *world = watcher->process.world;
+
+	if (at_ms <= world->now_ms)
+		at_ms = world->now_ms + 1;
+	if (at_ms == INT64_MAX || at_ms >= watcher->lease_wake_ms)
+		return;
+	watcher->lease_wake_ms = at_ms;
+	at(world, at_ms, &watcher->process, on_due, NULL, watcher);
+}
+
+static void drive(struct watcher *watcher)
+{
+	struct world *world = watcher->process.world;
+	struct election_request request;
+
+	tell(watcher); /* what was lost, before anything new is begun */
+	if (election_next(watcher->election, world->now_ms, &request))
+		send(watcher, &request);
+	tell(watcher);
+	if (watcher->stopping && election_released(watcher->election)) {
+		watcher_kill(watcher, "has ended");
+		return;
+	}
+	drive_soon(watcher, election_due_ms(watcher->election));
+	watcher_settle(watcher);
+}
+
+void leader_start(struct watcher *watcher)
+{
+	struct world *world = watcher->process.world;
+	struct election_options options = {
+		.lease_ms = ELECTION_LEASE_MS,
+		.renew_ms = ELECTION_RENEW_MS,
+		.retry_ms = ELECTION_RETRY_MS,
+		.jitter_ms = pick(world, 0, ELECTION_JITTER_MS),
+		.settle_ms = SIM_LEASE_MS + MARGIN_MS,
+		.grants = world->pool ? ELECTION_GRANTS_CHILDREN : ELECTION_GRANTS_MEMBERS,
+	};
+
+	if (world->watcher_count == 1) {
+		world->epoch += (uint64_t)pick(world, 1, 3);
+		led(watcher, world->epoch, !world->pool);
+		return;
+	}
+	snprintf(watcher->identity, sizeof(watcher->identity), "%s.%" PRIu64, watcher->process.label,
+		 watcher->process.life);
+	snprintf(options.identity, sizeof(options.identity), "%s", watcher->identity);
+	snprintf(options.process, sizeof(options.process), "%s", watcher->identity);
+	watcher->lease_wake_ms = INT64_MAX;
+	watcher->election = election_new(&options, world->now_ms);
+	drive_soon(watcher, world->now_ms);
+}
+
+/* ---- the end ---- */
+
+static void on_unreleased(struct world *world, void *arg)
+{
+	(void)world;
+	watcher_kill(arg, "could not give the Lease back in time");
+}
+
+static void release(struct watcher *watcher, bool drained)
+{
+	struct world *world = watcher->process.world;
+
+	if (watcher->election == NULL) {
+		watcher_kill(watcher, "has ended");
+		return;
+	}
+	election_release(watcher->election, drained, world->now_ms);
+	drive_soon(watcher, world->now_ms);
+	at(world, world->now_ms + RELEASE_MS, &watcher->process, on_unreleased, NULL, watcher);
+}
+
+static void give_up(struct world *world, void *arg)
+{
+	(void)world;
+	watcher_kill(arg, "has drained long enough");
+}
+
+void leader_child_ended(struct watcher *watcher)
+{
+	for (int i = 0; i < watcher->process.world->member_count; i++)
+		if (child(watcher, i)->process.alive)
+			return;
+	release(watcher, true);
+}
+
+void watcher_terminate(struct watcher *watcher)
+{
+	struct world *world = watcher->process.world;
+	bool children = false;
+
+	if (watcher->stopping)
+		return;
+	watcher->stopping = true;
+	trace(world, "%s: is told to end", watcher->process.label);
+	at(world, world->now_ms + DRAIN_MS, &watcher->process, give_up, NULL, watcher);
+	if (world->pool && watcher->router != NULL) {
+		router_close(watcher->router);
+		for (int i = 0; i < world->member_count; i++) {
+			if (!child(watcher, i)->process.alive)
+				continue;
+			children = true;
+			member_terminate(child(watcher, i));
+		}
+	}
+	if (!children)
+		release(watcher, world->pool || watcher->router == NULL);
+}
+
+void leader_end(struct watcher *watcher)
+{
+	router_free(watcher->router);
+	election_free(watcher->election);
+	watcher->router = NULL;
+	watcher->election = NULL;
+}
