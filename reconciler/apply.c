@@ -188,16 +188,19 @@ static void start_write(struct item *item)
 static void on_read(void *arg, const struct kube_answer *answer)
 {
 	struct item *item = arg;
+	struct object_parts parts;
 	struct error err;
 
 	item->writing = false;
 	if (!item->orphan) {
 		if (answer->http_status / 100 == 2) {
-			cleanup_json json_t *object = json_parse(answer->body, answer->body_len, &err);
-
 			item->write_unsure = false;
-			if (object != NULL)
-				framework_observe(item->framework, object, OBSERVED_ANSWER);
+			if (object_parts_read(answer->body, answer->body_len, &parts, &err) == 0) {
+				framework_observe(item->framework, &parts, OBSERVED_ANSWER);
+				object_meta_free(&parts.meta);
+			} else {
+				log_error("[%s]: unreadable Framework: %s", item->key, err.message);
+			}
 		} else if (answer->http_status == HTTP_NOT_FOUND) {
 			item->write_unsure = false;
 			framework_observe_absent(item->framework);

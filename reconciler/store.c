@@ -87,22 +87,6 @@ static void note_seen(struct item *item, const char *name, enum object_kind kind
 	}
 }
 
-/* Its own writes come back as events: those are known, and their text is not read any further. */
-static bool store_framework(struct item *item, const struct object_meta *meta, const char *text, size_t len)
-{
-	cleanup_json json_t *object = NULL;
-	struct error err;
-
-	if (!framework_is_news(item->framework, meta))
-		return false;
-	object = json_parse(text, len, &err);
-	if (object == NULL)
-		log_error("[%s]: dropped a Framework that is no JSON: %s", item->key, err.message);
-	else if (framework_observe(item->framework, object, OBSERVED_EVENT))
-		backoff_reset(&item->writes);
-	return true;
-}
-
 /* The object goes to the item of its Framework; nothing that is older than what is known makes a round. */
 static void store_kept(struct reconciler *reconciler, const struct object_meta *meta, uint32_t range,
 		       struct config_map *config_map, struct pod *pod)
@@ -127,7 +111,7 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t r
 {
 	struct config_map *config_map = NULL;
 	struct pod *pod = NULL;
-	struct object_meta meta;
+	struct object_parts parts;
 	struct item *item;
 	struct error err;
 
@@ -139,12 +123,14 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t r
 		config_map = config_map_read(text, len, &err);
 		if (config_map != NULL)
 			store_kept(reconciler, &config_map->meta, range, config_map, NULL);
-	} else if (object_meta_read(text, len, &meta, &err) == 0) {
-		item = store_item(reconciler, meta.ns, meta.name, range);
-		note_seen(item, meta.name, kind);
-		if (store_framework(item, &meta, text, len))
+	} else if (object_parts_read(text, len, &parts, &err) == 0) {
+		item = store_item(reconciler, parts.meta.ns, parts.meta.name, range);
+		note_seen(item, parts.meta.name, kind);
+		if (framework_observe(item->framework, &parts, OBSERVED_EVENT)) {
+			backoff_reset(&item->writes);
 			queue_add(item);
-		object_meta_free(&meta);
+		}
+		object_meta_free(&parts.meta);
 		return true;
 	}
 	if (pod != NULL || config_map != NULL)

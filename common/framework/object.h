@@ -10,6 +10,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/error.h"
+#include "common/base/json_reader.h"
 
 /* Which kinds travel from the watcher to its peers. */
 enum object_kind { KIND_FRAMEWORK, KIND_CONFIG_MAP, KIND_POD, KIND_COUNT };
@@ -40,6 +41,17 @@ struct object_meta {
 int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err);
 int object_meta_parse(const json_t *object, struct object_meta *out, struct error *err);
 void object_meta_free(struct object_meta *meta);
+
+/* Where the parts of an object stand in its text; at is NULL where there is none. */
+struct object_parts {
+	struct object_meta meta;
+	struct json_span metadata;
+	struct json_span spec;
+	struct json_span status;
+};
+
+/* As object_meta_read(); the spans are borrowed from the text. Free meta. */
+int object_parts_read(const char *text, size_t len, struct object_parts *out, struct error *err);
 
 /* The ConfigMap that represents a FrameworkAttempt. */
 struct config_map {

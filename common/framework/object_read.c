@@ -259,8 +259,20 @@ static void read_pod_spec(struct json_reader *reader, struct object_view *view)
 			json_reader_skip(reader);
 }
 
+/* metadata, and where it stands. */
+static struct json_span read_metadata_part(struct json_reader *reader, struct object_view *view)
+{
+	struct json_reader before = *reader;
+	struct json_span span;
+
+	read_metadata(reader, view);
+	span = (struct json_span){.at = before.at, .len = (size_t)(reader->at - before.at)};
+	return span;
+}
+
 /* 0, or -1 and *err when the text is no JSON. */
-static int read_object(const char *text, size_t len, bool is_pod, struct object_view *view, struct error *err)
+static int read_object(const char *text, size_t len, bool is_pod, struct object_view *view, struct object_parts *parts,
+		       struct error *err)
 {
 	struct json_reader reader;
 	struct json_span name;
@@ -270,11 +282,15 @@ static int read_object(const char *text, size_t len, bool is_pod, struct object_
 	if (json_reader_object(&reader)) {
 		while (json_reader_member(&reader, &name)) {
 			if (json_span_is(&name, "metadata"))
-				read_metadata(&reader, view);
+				parts->metadata = read_metadata_part(&reader, view);
 			else if (is_pod && json_span_is(&name, "spec"))
 				read_pod_spec(&reader, view);
 			else if (is_pod && json_span_is(&name, "status"))
 				read_pod_status(&reader, view);
+			else if (json_span_is(&name, "spec"))
+				parts->spec = json_reader_skip(&reader);
+			else if (json_span_is(&name, "status"))
+				parts->status = json_reader_skip(&reader);
 			else
 				json_reader_skip(&reader);
 		}
@@ -282,30 +298,43 @@ static int read_object(const char *text, size_t len, bool is_pod, struct object_
 	return json_reader_finish(&reader, err);
 }
 
-int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err)
+int object_parts_read(const char *text, size_t len, struct object_parts *out, struct error *err)
 {
 	struct object_view view;
 
-	if (read_object(text, len, false, &view, err) < 0)
+	*out = (struct object_parts){0};
+	if (read_object(text, len, false, &view, out, err) < 0)
 		return -1;
-	return object_meta_from_view(&view, out, err);
+	return object_meta_from_view(&view, &out->meta, err);
+}
+
+int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err)
+{
+	struct object_parts parts;
+
+	if (object_parts_read(text, len, &parts, err) < 0)
+		return -1;
+	*out = parts.meta;
+	return 0;
 }
 
 struct config_map *config_map_read(const char *text, size_t len, struct error *err)
 {
+	struct object_parts parts;
 	struct object_view view;
 
-	if (read_object(text, len, false, &view, err) < 0)
+	if (read_object(text, len, false, &view, &parts, err) < 0)
 		return NULL;
 	return config_map_from_view(&view, err);
 }
 
 struct pod *pod_read(const char *text, size_t len, struct error *err)
 {
+	struct object_parts parts;
 	struct object_view view;
 	struct pod *pod = NULL;
 
-	if (read_object(text, len, true, &view, err) == 0)
+	if (read_object(text, len, true, &view, &parts, err) == 0)
 		pod = pod_from_view(&view, err);
 	object_view_free(&view);
 	return pod;

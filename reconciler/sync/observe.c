@@ -20,22 +20,28 @@ static void set_problem(struct framework *framework, const char *problem)
 	mem_replace(&framework->problem, problem);
 }
 
-static void take_spec(struct framework *framework, const json_t *spec)
+/* The tree of a part, whatever error there was is *err; NULL when the part is not there. */
+static json_t *part_tree(const struct json_span *part, struct error *err)
 {
+	return part->at == NULL ? NULL : json_parse(part->at, part->len, err);
+}
+
+static void take_spec(struct framework *framework, const struct json_span *part)
+{
+	const struct json_span text = part->at == NULL ? (struct json_span){.at = "{}", .len = 2} : *part;
+	cleanup_json json_t *spec = NULL;
 	struct framework_spec read;
 	struct error err;
-	char *text = spec == NULL ? mem_strdup("{}") : json_text(spec);
 
-	if (framework->spec_text != NULL && strcmp(framework->spec_text, text) == 0 && framework->problem == NULL) {
-		free(text);
+	if (framework->spec_text != NULL && framework->problem == NULL && json_span_is(&text, framework->spec_text))
 		return;
-	}
 	pod_templates_free(framework);
 	free(framework->spec_text);
-	framework->spec_text = text;
+	framework->spec_text = mem_strndup(text.at, text.len);
 	framework->scale = true;
 	framework->sweep = true;
-	if (framework_spec_parse(spec, &read, &err) < 0) {
+	spec = part_tree(part, &err);
+	if ((spec == NULL && part->at != NULL) || framework_spec_parse(spec, &read, &err) < 0) {
 		set_problem(framework, err.message);
 		return;
 	}
@@ -44,11 +50,16 @@ static void take_spec(struct framework *framework, const json_t *spec)
 	set_problem(framework, NULL);
 }
 
-static void take_status(struct framework *framework, const json_t *status)
+static void take_status(struct framework *framework, const struct json_span *part)
 {
-	struct framework_status read;
 	struct error err;
+	cleanup_json json_t *status = part_tree(part, &err);
+	struct framework_status read;
 
+	if (status == NULL && part->at != NULL) {
+		set_problem(framework, err.message);
+		return;
+	}
 	if (!framework_status_present(status))
 		return;
 	if (framework_status_parse(status, &read, &err) < 0) {
@@ -60,14 +71,16 @@ static void take_status(struct framework *framework, const json_t *status)
 
 /* Somebody else wrote the status: ours goes over it (FRAMEWORK.md §12). Only looked for when nothing of ours is on the
  * way, so that an own write whose answer is late is never taken for somebody else's. */
-static void check_status(struct framework *framework, const json_t *status)
+static void check_status(struct framework *framework, const struct json_span *part)
 {
 	cleanup_buf struct buf text = {0};
+	cleanup_json json_t *status = NULL;
 	cleanup_json json_t *ours = NULL;
 	struct error err;
 
 	if (!framework->has_status || framework->version != framework->written)
 		return;
+	status = part_tree(part, &err);
 	framework_status_body(framework,
 			      json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL))
 				      ? COMPRESS_ALWAYS
@@ -92,46 +105,38 @@ static bool is_other(const struct framework *framework, const struct object_meta
 	return !framework->exists || strcmp(framework->uid, meta->uid) != 0;
 }
 
-bool framework_is_news(const struct framework *framework, const struct object_meta *meta)
+static bool is_news_of(const struct framework *framework, const struct object_meta *meta)
 {
 	if (framework->gone_uid != NULL && strcmp(framework->gone_uid, meta->uid) == 0)
 		return false;
 	return is_other(framework, meta) || version_compare(meta->resource_version, framework->resource_version) > 0;
 }
 
-bool framework_observe(struct framework *framework, const json_t *object, enum observed_by by)
+bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by)
 {
-	struct object_meta meta;
-	struct error err;
+	const struct object_meta *meta = &object->meta;
 	bool fresh;
 
-	if (object_meta_parse(object, &meta, &err) < 0) {
-		log_error("[%s/%s]: unreadable Framework: %s", framework->ns, framework->name, err.message);
+	if (!is_news_of(framework, meta))
 		return false;
-	}
-	if (!framework_is_news(framework, &meta)) {
-		object_meta_free(&meta);
-		return false;
-	}
-	fresh = is_other(framework, &meta);
+	fresh = is_other(framework, meta);
 	if (fresh) {
 		framework_observe_absent(framework);
 		framework->exists = true;
-		mem_replace(&framework->uid, meta.uid);
+		mem_replace(&framework->uid, meta->uid);
 	}
-	mem_replace(&framework->resource_version, meta.resource_version);
-	framework->generation = meta.generation;
-	framework->deletion_time = meta.deletion_time;
+	mem_replace(&framework->resource_version, meta->resource_version);
+	framework->generation = meta->generation;
+	framework->deletion_time = meta->deletion_time;
 	free(framework->metadata_text);
-	framework->metadata_text = json_text(json_object_get(object, "metadata"));
-	object_meta_free(&meta);
-	take_spec(framework, json_object_get(object, "spec"));
+	framework->metadata_text = mem_strndup(object->metadata.at, object->metadata.len);
+	take_spec(framework, &object->spec);
 	/* Until a write of ours has succeeded, what is stored goes before what we made of an older view: its former
 	 * owner may have written since. */
 	if (fresh || !framework->has_status || !framework->proven)
-		take_status(framework, json_object_get(object, "status"));
+		take_status(framework, &object->status);
 	else if (by == OBSERVED_EVENT)
-		check_status(framework, json_object_get(object, "status"));
+		check_status(framework, &object->status);
 	return true;
 }
 

@@ -18,13 +18,12 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 
 enum observed_by { OBSERVED_EVENT, OBSERVED_ANSWER };
 
-/* The Framework as the server has it. A status is adopted only where there is none in memory for its uid. Older or
- * equal resourceVersions are dropped. Returns false when it was dropped. */
-bool framework_observe(struct framework *framework, const json_t *object, enum observed_by by);
+/* The Framework as the server has it, on one line: snapshots show its metadata and spec as they stand. A
+ * status is adopted only where there is none in memory for its uid. Older or equal resourceVersions are dropped.
+ * Returns false when it was dropped. */
+bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by);
 /* The Framework is gone (a DELETED event, or 404). */
 void framework_observe_absent(struct framework *framework);
-/* Whether a Framework of this identity says anything new: for those who would read it only then. */
-bool framework_is_news(const struct framework *framework, const struct object_meta *meta);
 /* The object moves in. lost: no event told of it and it does not carry our label, so none will. Returns false when it
  * was dropped, being older than what is known or dead. */
 bool framework_observe_pod(struct framework *framework, struct pod *pod, bool lost);

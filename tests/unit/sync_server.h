@@ -92,6 +92,19 @@ static inline json_t *json_of(const char *text)
 	return value;
 }
 
+static inline bool world_observe_framework(struct framework *framework, const json_t *object, enum observed_by by)
+{
+	cleanup_free char *text = json_text(object);
+	struct object_parts parts;
+	bool news;
+
+	if (object_parts_read(text, strlen(text), &parts, NULL) < 0)
+		return false;
+	news = framework_observe(framework, &parts, by);
+	object_meta_free(&parts.meta);
+	return news;
+}
+
 /* The value at "a.0.b"; NULL when any part is missing. */
 static inline json_t *json_at(json_t *value, const char *path)
 {
@@ -168,7 +181,7 @@ static inline bool has_label(const json_t *object)
 static inline void world_tell_framework(struct world *w)
 {
 	if (!w->mute && w->object != NULL)
-		framework_observe(w->framework, w->object, OBSERVED_EVENT);
+		world_observe_framework(w->framework, w->object, OBSERVED_EVENT);
 }
 
 static inline void world_tell_pod(struct world *w, const char *name)

@@ -60,7 +60,7 @@ static inline void world_write_with(struct world *w, enum compress_when compress
 		if (w->object == NULL)
 			framework_observe_absent(w->framework);
 		else
-			framework_observe(w->framework, w->object, OBSERVED_ANSWER);
+			world_observe_framework(w->framework, w->object, OBSERVED_ANSWER);
 	}
 	if (!w->framework->exists)
 		return;

@@ -35,7 +35,7 @@ static void test_former_owner_wrote(void **state)
 	framework_observe_absent(w.framework);
 	framework_free(w.framework);
 	w.framework = framework_new(WORLD_NS, WORLD_NAME);
-	framework_observe(w.framework, old, OBSERVED_EVENT);
+	world_observe_framework(w.framework, old, OBSERVED_EVENT);
 	framework_fence(w.framework);
 	world_tell_config_map(&w);
 	world_round(&w);

@@ -141,8 +141,8 @@ static void test_old_events(void **state)
 	w.slow_gc = true;
 	world_clear_log(&w);
 	framework_observe_pod(w.framework, pod_parse(old_pod, &err), false);
-	assert_false(framework_observe(w.framework, old_object, OBSERVED_EVENT));
-	assert_false(framework_observe(w.framework, w.object, OBSERVED_EVENT)); /* equal */
+	assert_false(world_observe_framework(w.framework, old_object, OBSERVED_EVENT));
+	assert_false(world_observe_framework(w.framework, w.object, OBSERVED_EVENT)); /* equal */
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	assert_int_equal(w.framework->status.attempt.roles[0].task_count, 2);
@@ -155,7 +155,7 @@ static void test_old_events(void **state)
 	assert_state(&w, STATE_DELETING);
 	/* Nor does a Framework that is gone, nor is its namesake taken for it. */
 	framework_observe_absent(w.framework);
-	assert_false(framework_observe(w.framework, w.object, OBSERVED_EVENT));
+	assert_false(world_observe_framework(w.framework, w.object, OBSERVED_EVENT));
 	assert_false(w.framework->exists);
 	world_end(&w);
 }
@@ -168,8 +168,8 @@ static void test_unreadable_events(void **state)
 
 	(void)state;
 	begin_running(&w, "");
-	assert_false(framework_observe(w.framework, nameless, OBSERVED_EVENT));
-	assert_false(framework_observe(w.framework, NULL, OBSERVED_EVENT));
+	assert_false(world_observe_framework(w.framework, nameless, OBSERVED_EVENT));
+	assert_false(world_observe_framework(w.framework, NULL, OBSERVED_EVENT));
 	world_settle(&w);
 	assert_state(&w, STATE_RUNNING);
 	assert_int_equal(w.writes, 0);
