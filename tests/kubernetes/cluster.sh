@@ -118,7 +118,7 @@ start_apiserver() {
         launch kube-apiserver "$bin/kube-apiserver" --etcd-servers=unix://etcd:0 \
             --bind-address=127.0.0.1 --advertise-address=127.0.0.1 --secure-port="$port" \
             --tls-cert-file=server.crt --tls-private-key-file=server.key --cert-dir=. \
-            --token-auth-file=tokens.csv --authorization-mode=RBAC \
+            --client-ca-file=ca.crt --token-auth-file=tokens.csv --authorization-mode=RBAC \
             --service-account-issuer=https://kubernetes.default.svc --api-audiences=https://kubernetes.default.svc \
             --service-account-key-file=service-account.pub --service-account-signing-key-file=service-account.key \
             --service-cluster-ip-range=10.0.0.0/24 --disable-admission-plugins=ServiceAccount --allow-privileged \

@@ -19,17 +19,18 @@ fail() { # message
 
 # Waits until a command succeeds; fails, with the command's last words, when it does not within so many seconds.
 wait_for() { # seconds what command...
-    local seconds=$1 what=$2 deadline
+    # (named before the command is forked, whose BASHPID would be another one)
+    local seconds=$1 what=$2 deadline said=$RUN/out/wait.$BASHPID
     shift 2
     deadline=$(($(now_ms) + seconds * 1000))
-    until "$@" >"$RUN/out/wait.$BASHPID" 2>&1; do
+    until "$@" >"$said" 2>&1; do
         if (($(now_ms) > deadline)); then
-            tail -n 20 "$RUN/out/wait.$BASHPID" >&2
+            tail -n 20 "$said" >&2
             fail "not within $seconds s: $what"
         fi
         sleep 0.1
     done
-    rm -f "$RUN/out/wait.$BASHPID"
+    rm -f "$said"
 }
 
 start_embedded() {
