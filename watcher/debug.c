@@ -305,7 +305,8 @@ static void write_barriers(struct buf *out, const json_t *barriers)
 
 	if (json_array_size(barriers) == 0)
 		return;
-	add_row(&table, "\nBARRIER", "HEARD", "UNTOLD");
+	buf_puts(out, "\n");
+	add_row(&table, "BARRIER", "HEARD", "UNTOLD");
 	json_array_foreach((json_t *)barriers, i, barrier)
 		add_row(&table, text(barrier, "name"), seconds(barrier, "heardSecondsAgo").text,
 			number(barrier, "untold").text);
@@ -320,7 +321,8 @@ static void write_unheld(struct buf *out, const json_t *unheld)
 
 	if (json_array_size(unheld) == 0)
 		return;
-	add_row(&table, "\nIN NOBODY'S HANDS", "FOR", "NOT BEFORE");
+	buf_puts(out, "\n");
+	add_row(&table, "IN NOBODY'S HANDS", "FOR", "NOT BEFORE");
 	json_array_foreach((json_t *)unheld, i, run)
 		add_row(&table, text(run, "ranges"), text(run, "for"), seconds(run, "blockedSeconds").text);
 	end_table(&table, out);

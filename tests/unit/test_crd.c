@@ -311,7 +311,7 @@ static void on_failed(void *arg, const char *message_text)
 
 static const struct crd_handler keeper_handler = {.established = on_established, .failed = on_failed};
 
-static void keep(struct keeping *k, const struct crd_options *options)
+static void start_keeping(struct keeping *k, const struct crd_options *options)
 {
 	const struct kube_client_options client_options = {.user_agent = "test"};
 	struct kube_config config = {0};
@@ -324,6 +324,11 @@ static void keep(struct keeping *k, const struct crd_options *options)
 	assert_non_null(k->client);
 	k->keeper = crd_keeper_new(k->loop, k->client, options, &keeper_handler, k);
 	crd_keeper_set_writes(k->keeper, !k->standby);
+}
+
+static void keep(struct keeping *k, const struct crd_options *options)
+{
+	start_keeping(k, options);
 	assert_true(run_until_count(k->loop, &k->ended, 1, limit_s));
 }
 
@@ -375,6 +380,31 @@ static void test_keeper_leaves_alone(void **state)
 	assert_int_equal(k.established, 1);
 	assert_int_equal(k.writes, 0);
 	stop_keeping(&k);
+}
+
+/* A standby writes nothing: neither an absent one, nor one that is not ours; it takes either as soon as it leads. */
+static void test_keeper_standby(void **state)
+{
+	struct keeping k = {.standby = true,
+			    .stored = json_pack("{s:{s:s},s:{s:b}}", "metadata", "name", CRD_NAME, "spec",
+						"preserveUnknownFields", 1)};
+	struct keeping absent = {.standby = true};
+
+	(void)state;
+	keep(&k, &quick);
+	assert_int_equal(k.established, 1); /* it is served, whoever wrote it */
+	assert_int_equal(k.writes, 0);
+	crd_keeper_set_writes(k.keeper, true);
+	assert_true(run_until_count(k.loop, &k.writes, 1, limit_s));
+	stop_keeping(&k);
+
+	start_keeping(&absent, &quick);
+	assert_true(run_until_count(absent.loop, &absent.reads, 5, limit_s));
+	assert_int_equal(absent.writes + absent.ended, 0);
+	crd_keeper_set_writes(absent.keeper, true);
+	assert_true(run_until_count(absent.loop, &absent.established, 1, limit_s));
+	assert_int_equal(absent.writes, 1);
+	stop_keeping(&absent);
 }
 
 static void test_keeper_tries_again(void **state)
@@ -434,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_keeper_creates),
 		cmocka_unit_test(test_keeper_takes_over),
 		cmocka_unit_test(test_keeper_leaves_alone),
+		cmocka_unit_test(test_keeper_standby),
 		cmocka_unit_test(test_keeper_tries_again),
 		cmocka_unit_test(test_keeper_gives_up_waiting),
 		cmocka_unit_test(test_keeper_puts_back),

@@ -138,6 +138,48 @@ run_election_lease_by_hand() {
     end_candidates
 }
 
+# The API server is out of reach for the leader alone: it stops by itself before another one begins, and its reconcilers
+# with it, though they still have leases and could reach the server.
+run_election_cut_off() {
+    local ports server first
+    own_cluster
+    own_config <<<'memberLeaseSec: 2'
+    server=$(sed -n 's/^ *server: *//p' cluster/kubeconfig)
+    launch proxy "$BUILD/fc-testproxy" "${server##*:}" proxy.ports
+    wait_for 10 "the proxy listens" test -s proxy.ports
+    read -ra ports <proxy.ports
+    sed "s#${server}#${server%:*}:${ports[0]}#" cluster/kubeconfig >proxied
+    start_candidate 1 --workers 2 "${QUICK_ELECTION[@]}" --kubeconfig proxied
+    wait_leads 1 20
+    start_candidate 2 --workers 2 "${QUICK_ELECTION[@]}"
+    wait_for 20 "the standby is ready" curl -sSf "$ADDRESS_2/readyz"
+    first=$(candidate_pid 1)
+    record_pods
+    submit_many f 30 2 3
+    wait_for 20 "Pods run" running_at_least 10
+    [[ $(proxy_command "${ports[1]}" hold) == ok ]]
+    wait_for 10 "it leads no longer" grep -q 'leading no longer: the Lease was not renewed in time' watcher-1.log
+    wait_for 5 "its reconcilers are gone" has_no_children "$first"
+    wait_leads 2 40
+    submit_many g 10 2 3
+    [[ $(proxy_command "${ports[1]}" pass) == ok ]]
+    wait_for 60 "all Frameworks are Completed" completed_at_least 40
+    wait_for 10 "nothing of the attempts is left" none_left configmaps,pods
+    expect_ran_once $((40 * 3))
+    expect "terms of the first" "$(grep -c 'leading as ' watcher-1.log)" 1
+    end_candidates
+    end_processes . 5 proxy
+}
+
+proxy_command() { # port command
+    local answer
+    exec 9<>"/dev/tcp/127.0.0.1/$1"
+    echo "$2" >&9
+    read -r answer <&9
+    exec 9>&-
+    echo "$answer"
+}
+
 nobody_leads() { ! is_leader 1 && ! is_leader 2; }
 somebody_leads() { is_leader 1 || is_leader 2; }
 
@@ -170,4 +212,46 @@ run_election_members() {
     expect "ranges lost on the way back" "$(ranges_lost)" "$before"
     end_processes . 15 reconciler-a reconciler-b
     end_candidates
+}
+
+# What a watcher says of itself, for people and for programs.
+run_status() {
+    local name table
+    two_watchers --workers 2
+    launch barrier "$BUILD/fc-barrier" --name gate --config config.yaml --kubeconfig cluster/kubeconfig \
+        --bus "$(printf 'ipc://%s\n' "$RUN"/frameworkcontroller-*/bus | paste -sd,)" --listen 127.0.0.1:0 --insecure-no-auth
+    create 'range(5) | fw("f\(.)"; [role("a"; 1; {})])'
+    for name in f{0..4}; do wait_running "$name"; done
+    wait_for 15 "the barrier is seen" status_is 1 '.barriers | length == 1 and .[0].name == "gate"'
+    status_is 1 '.leads and .leader == .identity and .lease == "kube-system/frameworkcontroller" and .epoch == 1 and
+        .synced and .live and .shards == 64 and .held == 64 and .unheld == [] and
+        ([.members[].name] == ["pool-0", "pool-1"]) and all(.members[]; .state == "present" and .count == 32 and
+            .draining == "" and .leaseSeconds > 0 and .pid > 0 and .uuid != "") and ([.members[].ranges] | sort == ["0-31", "32-63"])' >/dev/null
+    status_is 2 '(.leads | not) and .leader != .identity and .members == [] and .synced and .live' >/dev/null
+    table=$(status_of 1)
+    echo "$table"
+    expect_match "the table" "$table" 'MEMBER +PID +STATE +RANGES'
+    expect_match "the table" "$table" 'pool-1 +[0-9]+ +present +(0-31|32-63) +32 +- '
+    expect_match "the table of the standby" "$(status_of 2)" ', standby'
+
+    kill -KILL "$(pgrep -P "$(candidate_pid 1)" | head -n 1)"
+    wait_for 15 "how it ended is told" status_is 1 'any(.members[]; .restarts == 1 and (.lastEnd | test("signal 9")))'
+    wait_for 15 "it has its ranges again" status_is 1 '.held == 64 and all(.members[]; .count == 32)'
+    expect "ends counted" "$(curl -sSf "$ADDRESS_1/metrics" | grep '^frameworkcontroller_pool_ends_total')" \
+        'frameworkcontroller_pool_ends_total{reason="signal 9"} 1'
+
+    expect "of no watcher" "$("$BUILD/fc-watcher" status --http 127.0.0.1:1 2>&1 >/dev/null | grep -c '/debug/shards: Connection refused')" 1
+    expect "a wrong format" "$("$BUILD/fc-watcher" status -o yaml 2>&1 >/dev/null | grep -c 'expected table or json')" 1
+    end_processes . 15 barrier
+    end_candidates
+}
+
+status_of() { # number [arguments...]
+    local address
+    address=$(candidate_address "$1")
+    "$BUILD/fc-watcher" status --http "${address#http://}" "${@:2}"
+}
+
+status_is() { # number expression
+    status_of "$1" -o json | jq -e "$2"
 }

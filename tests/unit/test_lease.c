@@ -1,0 +1,407 @@
+/* The Lease on a server: what is written, what follows from answers, and the names of processes in it. The decisions
+ * themselves are in test_election. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <ev.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "tests/unit/http_server.h"
+#include "watcher/identity.h"
+#include "watcher/lease.h"
+
+#define PATH "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
+#define GRANTS "frameworkcontroller.microsoft.com/leader-grants"
+#define PROCESS "frameworkcontroller.microsoft.com/leader-process"
+
+static const double limit_s = 10;
+
+struct fixture {
+	struct ev_loop *loop;
+	struct http_server server;
+	struct kube_client *client;
+	struct lease *lease;
+	json_t *stored; /* NULL: none */
+	int version;
+	size_t refuse; /* so many requests are answered 403 */
+	bool silent;   /* requests are not answered */
+	size_t writes;
+	size_t requests;
+	/* what the owner was told */
+	size_t led;
+	size_t deposed;
+	size_t epochs;
+	size_t released;
+	uint64_t epoch;
+	bool inherits;
+};
+
+static void answer(struct http_conn *conn, int status, const char *reason)
+{
+	cleanup_free char *text = mem_printf("{\"kind\":\"Status\",\"reason\":\"%s\",\"code\":%d,\"message\":\"%s\"}",
+					     reason, status, reason);
+
+	http_reply(conn, status, "", text);
+}
+
+static void store(struct fixture *f, json_t *object)
+{
+	char version[16];
+
+	snprintf(version, sizeof(version), "%d", ++f->version);
+	json_object_set_new(json_object_get(object, "metadata"), "resourceVersion", json_string(version));
+	json_decref(f->stored);
+	f->stored = object;
+}
+
+static void on_request(void *arg, struct http_conn *conn)
+{
+	struct fixture *f = arg;
+	bool creates = strcmp(conn->method, "POST") == 0;
+	json_t *body;
+	cleanup_free char *text = NULL;
+
+	f->requests++;
+	if (f->silent)
+		return;
+	if (f->refuse > 0) {
+		f->refuse--;
+		answer(conn, 403, "Forbidden");
+		return;
+	}
+	assert_memory_equal(conn->path, PATH, strlen(PATH));
+	if (!creates && f->stored == NULL) {
+		answer(conn, 404, "NotFound");
+		return;
+	}
+	if (strcmp(conn->method, "GET") != 0) {
+		body = json_parse(conn->body, strlen(conn->body), NULL);
+		assert_non_null(body);
+		if (creates ? f->stored != NULL
+			    : strcmp(json_str(json_object_get(body, "metadata"), "resourceVersion"),
+				     json_str(json_object_get(f->stored, "metadata"), "resourceVersion")) != 0) {
+			json_decref(body);
+			answer(conn, 409, creates ? "AlreadyExists" : "Conflict");
+			return;
+		}
+		f->writes++;
+		store(f, body);
+	}
+	text = json_text(f->stored);
+	http_reply(conn, creates ? 201 : 200, "", text);
+}
+
+static void on_led(void *arg, uint64_t epoch, bool inherits)
+{
+	struct fixture *f = arg;
+
+	f->led++;
+	f->epoch = epoch;
+	f->inherits = inherits;
+	assert_true(lease_leads(f->lease));
+}
+
+static void on_deposed(void *arg)
+{
+	struct fixture *f = arg;
+
+	f->deposed++;
+	assert_false(lease_leads(f->lease));
+}
+
+static void on_epoch(void *arg, uint64_t epoch)
+{
+	struct fixture *f = arg;
+
+	f->epochs++;
+	f->epoch = epoch;
+}
+
+static void on_released(void *arg)
+{
+	((struct fixture *)arg)->released++;
+}
+
+static const struct lease_handler handler = {
+	.led = on_led, .deposed = on_deposed, .epoch = on_epoch, .released = on_released};
+
+static void start(struct fixture *f, enum election_grants grants)
+{
+	const struct kube_client_options client_options = {.user_agent = "test"};
+	const struct lease_options options = {
+		.ns = "ns",
+		.name = "x",
+		.election = {.lease_ms = 2000, .renew_ms = 800, .retry_ms = 30, .settle_ms = 1000, .grants = grants},
+	};
+	struct kube_config config = {0};
+	struct error err;
+
+	f->loop = ev_loop_new(0);
+	http_server_start(&f->server, f->loop, on_request, f);
+	config.server = f->server.address;
+	f->client = kube_client_new(f->loop, &config, &client_options, &err);
+	assert_non_null(f->client);
+	f->lease = lease_new(f->loop, f->client, &options, &handler, f);
+}
+
+static void stop(struct fixture *f)
+{
+	lease_free(f->lease);
+	kube_client_free(f->client);
+	http_server_free(&f->server);
+	ev_loop_destroy(f->loop);
+	json_decref(f->stored);
+}
+
+static const json_t *spec(const struct fixture *f)
+{
+	return json_object_get(f->stored, "spec");
+}
+
+static const char *note(const struct fixture *f, const char *name)
+{
+	return json_str(json_path(f->stored, "metadata", "annotations", NULL), name);
+}
+
+/* "2006-01-02T15:04:05.000000Z": MicroTime, of which servers take no other form. */
+static void expect_micro_time(const char *text)
+{
+	static const char form[] = "dddd-dd-ddTdd:dd:dd.ddddddZ";
+
+	assert_non_null(text);
+	assert_int_equal(strlen(text), strlen(form));
+	for (size_t i = 0; i < strlen(form); i++)
+		assert_true(form[i] == 'd' ? text[i] >= '0' && text[i] <= '9' : text[i] == form[i]);
+}
+
+/* ---- leading ---------------------------------------------------------------------------------------------------- */
+
+static void test_leads_and_releases(void **state)
+{
+	struct fixture f = {0};
+	cleanup_free char *acquired = NULL;
+	cleanup_free char *renewed = NULL;
+
+	(void)state;
+	start(&f, ELECTION_GRANTS_CHILDREN);
+	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
+	assert_int_equal(f.epoch, 1);
+	assert_false(f.inherits);
+	assert_string_equal(json_str(spec(&f), "holderIdentity"), lease_identity(f.lease));
+	assert_int_equal(json_int(spec(&f), "leaseDurationSeconds", 0), 2);
+	assert_int_equal(json_int(spec(&f), "leaseTransitions", 0), 1);
+	assert_string_equal(note(&f, GRANTS), "children");
+	assert_false(identity_process_ended(note(&f, PROCESS)));
+	expect_micro_time(json_str(spec(&f), "renewTime"));
+	acquired = mem_strdup(json_str(spec(&f), "acquireTime"));
+	renewed = mem_strdup(json_str(spec(&f), "renewTime"));
+	expect_micro_time(acquired);
+	assert_true(run_until_count(f.loop, &f.writes, 3, limit_s));
+	assert_string_equal(json_str(spec(&f), "acquireTime"), acquired);
+	assert_string_not_equal(json_str(spec(&f), "renewTime"), renewed);
+	assert_string_equal(lease_holder(f.lease), lease_identity(f.lease));
+
+	lease_release(f.lease, true);
+	assert_true(run_until_count(f.loop, &f.released, 1, limit_s));
+	assert_string_equal(json_str(spec(&f), "holderIdentity"), "");
+	assert_string_equal(note(&f, GRANTS), "none");
+	assert_int_equal(f.deposed, 0);
+	assert_false(lease_leads(f.lease));
+	stop(&f);
+}
+
+/* What others have written into it stays; a Lease that nobody noted anything in may have members alive. */
+static void test_takes_over_foreign(void **state)
+{
+	struct fixture f = {0};
+
+	(void)state;
+	store(&f, json_pack("{s:{s:s,s:s,s:{s:s},s:{s:s}},s:{s:s,s:i,s:o,s:s}}", "metadata", "name", "x", "namespace",
+			    "ns", "labels", "a", "b", "annotations", "c", "d", "spec", "holderIdentity", "",
+			    "leaseTransitions", 41, "renewTime", json_null(), "strange", "member"));
+	start(&f, ELECTION_GRANTS_MEMBERS);
+	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
+	assert_int_equal(f.epoch, 42);
+	assert_true(f.inherits);
+	assert_string_equal(json_str(json_path(f.stored, "metadata", "labels", NULL), "a"), "b");
+	assert_string_equal(note(&f, "c"), "d");
+	assert_string_equal(json_str(spec(&f), "strange"), "member");
+	stop(&f);
+}
+
+static void test_tries_again(void **state)
+{
+	struct fixture f = {.refuse = 3};
+
+	(void)state;
+	start(&f, ELECTION_GRANTS_MEMBERS);
+	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
+	assert_int_equal(f.refuse, 0);
+	stop(&f);
+}
+
+static void test_deposed_by_another(void **state)
+{
+	struct fixture f = {0};
+	json_t *other;
+
+	(void)state;
+	start(&f, ELECTION_GRANTS_MEMBERS);
+	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
+	other = json_deep_copy(f.stored);
+	json_object_set_new(json_object_get(other, "spec"), "holderIdentity", json_string("other"));
+	json_object_set_new(json_object_get(other, "spec"), "leaseTransitions", json_integer(2));
+	json_object_set_new(json_path(other, "metadata", "annotations", NULL), PROCESS, json_string(""));
+	store(&f, other);
+	assert_true(run_until_count(f.loop, &f.deposed, 1, limit_s));
+	assert_string_equal(lease_holder(f.lease), "other");
+	/* who renews it no more is followed by us, newer still */
+	assert_true(run_until_count(f.loop, &f.led, 2, limit_s));
+	assert_int_equal(f.epoch, 3);
+	assert_true(f.inherits);
+	stop(&f);
+}
+
+/* No answer comes any more: it stops by itself, while a request is on its way. */
+static void test_deposed_by_silence(void **state)
+{
+	struct fixture f = {0};
+
+	(void)state;
+	start(&f, ELECTION_GRANTS_MEMBERS);
+	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
+	f.silent = true;
+	assert_true(run_until_count(f.loop, &f.deposed, 1, limit_s));
+	assert_false(lease_leads(f.lease));
+	lease_release(f.lease, true); /* nothing is ours to give back: it is over once the request on its way is */
+	assert_true(run_until_count(f.loop, &f.released, 1, limit_s));
+	stop(&f);
+}
+
+static void test_epoch(void **state)
+{
+	struct fixture f = {0};
+
+	(void)state;
+	start(&f, ELECTION_GRANTS_MEMBERS);
+	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
+	lease_heard_epoch(f.lease, 77);
+	assert_true(run_until_count(f.loop, &f.epochs, 1, limit_s));
+	assert_int_equal(f.epoch, 78);
+	assert_int_equal(json_int(spec(&f), "leaseTransitions", 0), 78); /* written before it was told */
+	assert_int_equal(f.led, 1);
+	stop(&f);
+}
+
+static void test_freed_in_between(void **state)
+{
+	struct fixture f = {.silent = true};
+
+	(void)state;
+	start(&f, ELECTION_GRANTS_MEMBERS);
+	assert_true(run_until_count(f.loop, &f.requests, 1, limit_s));
+	stop(&f); /* with a request on its way */
+	assert_int_equal(f.led, 0);
+}
+
+/* ---- processes -------------------------------------------------------------------------------------------------- */
+
+/* A process that has written down who it is. */
+static pid_t start_process(char *out, size_t size)
+{
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		char name[ELECTION_PROCESS_SIZE];
+
+		identity_process(name, sizeof(name));
+		if (write(ends[1], name, strlen(name) + 1) < 0)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_true(read(ends[0], out, size) > 0);
+	close(ends[0]);
+	close(ends[1]);
+	return pid;
+}
+
+static void test_process(void **state)
+{
+	char name[ELECTION_PROCESS_SIZE];
+	char other[ELECTION_PROCESS_SIZE + 8];
+	pid_t pid = start_process(name, sizeof(name));
+
+	(void)state;
+	assert_true(strlen(name) > 0);
+	assert_false(identity_process_ended(name));
+	kill(pid, SIGSTOP);
+	assert_false(identity_process_ended(name)); /* it may go on */
+	kill(pid, SIGKILL);
+	while (!identity_process_ended(name)) /* a zombie has ended */
+		usleep(1000);
+	waitpid(pid, NULL, 0);
+	assert_true(identity_process_ended(name));
+	/* of other machines, or of before the last start of this one, nothing is known */
+	snprintf(other, sizeof(other), "x%s", name);
+	assert_false(identity_process_ended(other));
+	assert_false(identity_process_ended(""));
+	assert_false(identity_process_ended("nonsense/1/2/3"));
+	/* another process has its number by now */
+	identity_process(name, sizeof(name));
+	assert_false(identity_process_ended(name));
+	*strrchr(name, '/') = '\0';
+	snprintf(other, sizeof(other), "%s/1", name);
+	assert_true(identity_process_ended(other));
+}
+
+/* Its holder was killed, on this machine: nobody waits for the Lease to run out, nor for its children. */
+static void test_holder_dead(void **state)
+{
+	struct fixture f = {0};
+	char name[ELECTION_PROCESS_SIZE];
+	pid_t pid = start_process(name, sizeof(name));
+	size_t reads;
+
+	(void)state;
+	store(&f, json_pack("{s:{s:s,s:{s:s,s:s}},s:{s:s,s:i,s:i,s:s}}", "metadata", "name", "x", "annotations", GRANTS,
+			    "children", PROCESS, name, "spec", "holderIdentity", "other", "leaseTransitions", 4,
+			    "leaseDurationSeconds", 3600, "renewTime", "2026-01-01T00:00:00.000000Z"));
+	start(&f, ELECTION_GRANTS_CHILDREN);
+	reads = f.requests;
+	assert_true(run_until_count(f.loop, &f.requests, reads + 4, limit_s));
+	assert_int_equal(f.led, 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
+	assert_int_equal(f.epoch, 5);
+	assert_false(f.inherits);
+	stop(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_leads_and_releases), cmocka_unit_test(test_takes_over_foreign),
+		cmocka_unit_test(test_tries_again),        cmocka_unit_test(test_deposed_by_another),
+		cmocka_unit_test(test_deposed_by_silence), cmocka_unit_test(test_epoch),
+		cmocka_unit_test(test_freed_in_between),   cmocka_unit_test(test_process),
+		cmocka_unit_test(test_holder_dead),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

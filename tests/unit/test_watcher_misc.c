@@ -1,0 +1,330 @@
+/* Smaller parts of the watcher: the election's flags, the log lines that a standby holds back, and what is told of the
+ * shards. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/json.h"
+#include "tests/unit/bus_world.h"
+#include "watcher/debug.h"
+#include "watcher/flags.h"
+#include "watcher/holdback.h"
+
+/* What `run` writes to stderr, to be freed. */
+static char *stderr_of(void (*run)(void))
+{
+	FILE *file = tmpfile();
+	int saved = dup(STDERR_FILENO);
+	char *text;
+	long len;
+
+	assert_non_null(file);
+	fflush(stderr);
+	dup2(fileno(file), STDERR_FILENO);
+	run();
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	fseek(file, 0, SEEK_END);
+	len = ftell(file);
+	rewind(file);
+	text = mem_calloc(1, (size_t)len + 1);
+	assert_int_equal(fread(text, 1, (size_t)len, file), len);
+	fclose(file);
+	return text;
+}
+
+/* ---- flags ------------------------------------------------------------------------------------------------------ */
+
+static struct flags parsed;
+static int result;
+static const char *arguments[8];
+
+static void parse(void)
+{
+	int argc = 0;
+
+	while (arguments[argc] != NULL)
+		argc++;
+	optind = 1;
+	result = flags_parse(argc, (char **)arguments, &parsed);
+}
+
+static void test_flags(void **state)
+{
+	static const struct {
+		const char *arguments[6];
+		const char *refusal; /* NULL: fine */
+	} rows[] = {
+		{{"--leader-elect"}, NULL},
+		{{"--leader-elect-lease-duration", "1m30s", "--leader-elect-renew-deadline", "1.5s",
+		  "--leader-elect-retry-period=100ms"},
+		 NULL},
+		{{"--leader-elect=maybe"}, "--leader-elect=maybe: expected true or false"},
+		{{"--leader-elect-lease-duration", "15"}, "15: expected a duration like 15s"},
+		{{"--leader-elect-lease-duration", "-1s"}, "-1s: expected a duration"},
+		{{"--leader-elect-lease-duration", "s"}, "s: expected a duration"},
+		{{"--leader-elect-lease-duration", ""}, ": expected a duration"},
+		{{"--leader-elect-lease-duration", "infs"}, "infs: expected a duration"},
+		{{"--leader-elect-lease-duration", "999999999h"}, "at most a day"},
+		{{"--leader-elect-lease-duration", "10500ms"}, "--leader-elect-lease-duration: expected whole seconds"},
+		{{"--leader-elect-lease-duration", "10s"}, "expected more than --leader-elect-renew-deadline"},
+		{{"--leader-elect-retry-period", "9s"}, "expected more than 1.2 times --leader-elect-retry-period"},
+		{{"--leader-elect-retry-period", "0s"}, "expected more than 1.2 times --leader-elect-retry-period"},
+		{{"--leader-elect-resource-name", ""}, "expected a name"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *said = NULL;
+
+		memset(arguments, 0, sizeof(arguments));
+		arguments[0] = "fc-watcher";
+		memcpy(arguments + 1, rows[i].arguments, sizeof(rows[i].arguments));
+		said = stderr_of(parse);
+		if ((rows[i].refusal == NULL) != (result == 0) ||
+		    (rows[i].refusal != NULL && strstr(said, rows[i].refusal) == NULL))
+			fail_msg("%s %s: result %d, %s", arguments[1], arguments[2], result, said);
+		if (i == 1) {
+			assert_int_equal(parsed.lease_duration_ms, 90000);
+			assert_int_equal(parsed.renew_deadline_ms, 1500);
+			assert_int_equal(parsed.retry_period_ms, 100);
+		}
+	}
+	assert_string_equal(parsed.lease_ns, "kube-system");
+}
+
+static void test_lease_namespace(void **state)
+{
+	char directory[] = "/tmp/fc-test-account-XXXXXX";
+	char path[64];
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/namespace", directory);
+	file = fopen(path, "w");
+	fputs("mounted\n", file);
+	fclose(file);
+	setenv("KUBERNETES_SERVICE_ACCOUNT_DIR", directory, 1);
+	memset(arguments, 0, sizeof(arguments));
+	arguments[0] = "fc-watcher";
+	parse();
+	assert_string_equal(parsed.lease_ns, "kube-system"); /* not in a cluster: that file is not ours */
+	setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
+	parse();
+	assert_string_equal(parsed.lease_ns, "mounted");
+	setenv("POD_NAMESPACE", "told", 1);
+	parse();
+	assert_string_equal(parsed.lease_ns, "told");
+	arguments[1] = "--leader-elect-resource-namespace=said";
+	parse();
+	assert_string_equal(parsed.lease_ns, "said");
+	unsetenv("POD_NAMESPACE");
+	unsetenv("KUBERNETES_SERVICE_HOST");
+	unsetenv("KUBERNETES_SERVICE_ACCOUNT_DIR");
+	unlink(path);
+	rmdir(directory);
+}
+
+/* ---- lines held back -------------------------------------------------------------------------------------------- */
+
+static void write_lines(void)
+{
+	holdback_line("at once", 7);
+	holdback_begin(60000);
+	holdback_line("held 1", 6);
+	holdback_line("held 2", 6);
+}
+
+static void take_over(void)
+{
+	holdback_set_leading(true);
+	holdback_line("as leader", 9);
+}
+
+static void lose(void)
+{
+	holdback_set_leading(false);
+	holdback_line("held 3", 6);
+	holdback_end();
+	holdback_line("after", 5);
+}
+
+static void test_holdback(void **state)
+{
+	cleanup_free char *first = stderr_of(write_lines);
+	cleanup_free char *second = stderr_of(take_over);
+	cleanup_free char *third = stderr_of(lose);
+
+	(void)state;
+	assert_non_null(strstr(first, "] at once\n"));
+	assert_null(strstr(first, "held"));
+	assert_non_null(strstr(second, "] held 1\n"));
+	assert_true(strstr(second, "] held 2\n") > strstr(second, "] held 1\n"));
+	assert_true(strstr(second, "] as leader\n") > strstr(second, "] held 2\n"));
+	assert_null(strstr(third, "held"));
+	assert_non_null(strstr(third, "] after\n"));
+}
+
+static void write_much(void)
+{
+	const size_t size = 1024 * 1024;
+	char *line = mem_alloc(size);
+
+	memset(line, 'x', size);
+	holdback_begin(60000);
+	for (int i = 0; i < HOLDBACK_BYTES_MAX / (1024 * 1024) + 5; i++) {
+		line[0] = (char)('a' + i);
+		holdback_line(line, size);
+	}
+	free(line);
+}
+
+static void take_over_much(void)
+{
+	holdback_set_leading(true);
+	holdback_end();
+}
+
+/* The oldest make room, and what is older than a takeover can be late is not written. */
+static void test_holdback_bounds(void **state)
+{
+	cleanup_free char *first = stderr_of(write_much);
+	cleanup_free char *second = stderr_of(take_over_much);
+
+	(void)state;
+	assert_string_equal(first, "");
+	assert_null(strstr(second, "] ex"));
+	assert_non_null(strstr(second, "] fx"));
+	assert_true(strlen(second) <= HOLDBACK_BYTES_MAX + 4096);
+}
+
+/* ---- shards, for people ----------------------------------------------------------------------------------------- */
+
+static void test_ranges(void **state)
+{
+	static const struct {
+		uint32_t ranges[6];
+		size_t count;
+		const char *text;
+	} rows[] = {
+		{{0}, 0, ""},
+		{{3}, 1, "3"},
+		{{0, 1, 2, 5, 7, 8}, 6, "0-2,5,7-8"},
+		{{BUS_RANGE_MAX - 2, BUS_RANGE_MAX - 1}, 2, "4094-4095"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_buf struct buf text = {0};
+		struct range_set set = {0};
+
+		for (size_t j = 0; j < rows[i].count; j++)
+			range_set_add(&set, rows[i].ranges[j]);
+		debug_write_ranges(&text, &set);
+		assert_string_equal(text.len == 0 ? "" : text.data, rows[i].text);
+	}
+}
+
+static json_t *shards_of(const struct world *world)
+{
+	const struct debug_view view = {
+		.identity = "me",
+		.leader = "me",
+		.lease_ns = "ns",
+		.lease_name = "x",
+		.router = world->router,
+		.shards = WORLD_SHARDS,
+		.now_ms = world->now_ms,
+		.synced = true,
+	};
+
+	return debug_shards(&view);
+}
+
+static void expect_says(const json_t *shards, const char *pattern)
+{
+	cleanup_free char *text = json_text(shards);
+
+	if (strstr(text, pattern) == NULL)
+		fail_msg("%s is not in %s", pattern, text);
+}
+
+static void test_shards(void **state)
+{
+	struct world *world = world_new();
+	cleanup_buf struct buf table = {0};
+	json_t *shards;
+	struct node *a;
+
+	(void)state;
+	world->blocked_ms = 3000;
+	world_start_watcher(world, "nonce", 5);
+	router_synced(world->router);
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_start(world, 1, "gate", BUS_ROLE_BARRIER);
+	a->backlog = 7;
+	world_run(world, 2000);
+	shards = shards_of(world);
+	expect_says(shards, "\"held\":0");
+	expect_says(shards, "\"unheld\":[{\"ranges\":\"0-15\",\"for\":\"a\",\"blockedSeconds\":1.0}]");
+	debug_write_table(&table, shards);
+	assert_non_null(strstr(table.data, "IN NOBODY'S HANDS  FOR  NOT BEFORE\n0-15               a    1.0s\n"));
+	json_decref(shards);
+	world_run(world, 4000);
+	shards = shards_of(world);
+	expect_says(shards, "\"held\":16");
+	expect_says(shards, "\"name\":\"a\"");
+	expect_says(shards, "\"state\":\"present\",\"ranges\":\"0-15\",\"count\":16,\"draining\":\"\",\"meant\":16");
+	expect_says(shards, "\"keys\":7");
+	expect_says(shards, "\"barriers\":[{\"name\":\"gate\"");
+	expect_says(shards, "\"unheld\":[]");
+	expect_says(shards, "\"epoch\":5");
+	json_decref(shards);
+	/* one that vanished without a word */
+	world_kill(world, 0);
+	world_run(world, WORLD_LEASE + WORLD_MARGIN + 2000);
+	shards = shards_of(world);
+	expect_says(shards, "\"state\":\"gone\",\"ranges\":\"\"");
+	expect_says(shards, "\"unheld\":[{\"ranges\":\"0-15\",\"for\":\"a\",\"blockedSeconds\":0.0}]");
+	json_decref(shards);
+	world_free(world);
+}
+
+static void test_standby(void **state)
+{
+	const struct debug_view view = {
+		.identity = "me", .leader = "other", .lease_ns = "ns", .lease_name = "x", .shards = 64};
+	cleanup_json json_t *shards = debug_shards(&view);
+	cleanup_buf struct buf table = {0};
+
+	(void)state;
+	expect_says(shards, "\"leads\":false,\"leader\":\"other\",\"lease\":\"ns/x\",\"epoch\":0");
+	expect_says(shards, "\"members\":[],\"barriers\":[],\"unheld\":[]");
+	debug_write_table(&table, shards);
+	assert_string_equal(table.data, "This    me, standby\nLeader  other, by Lease ns/x\n"
+					"Cache   not everything is listed yet, not all watches are connected\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_flags),    cmocka_unit_test(test_lease_namespace),
+		cmocka_unit_test(test_holdback), cmocka_unit_test(test_holdback_bounds),
+		cmocka_unit_test(test_ranges),   cmocka_unit_test(test_shards),
+		cmocka_unit_test(test_standby),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
