@@ -1,0 +1,65 @@
+# Prometheus scrapes a run: the dashboard's queries find something, the alert rules hold and are quiet.
+
+# A port that was free a moment ago; Prometheus does not take one of the kernel's choice.
+free_port() {
+    perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")->sockport'
+}
+
+# What Prometheus finds: how many series.
+series_of() { # query
+    curl -sS --get --data-urlencode "query=$1" "$prometheus/api/v1/query" | jq -e 'if .status == "success"
+        then .data.result | length else error(.error) end'
+}
+
+finds() { (($(series_of "$1") > 0)); }
+
+start_prometheus() { # job=address...
+    local bin port job
+    bin=$("$root/tests/kubernetes/assets.sh" prometheus)
+    port=$(free_port)
+    prometheus=http://127.0.0.1:$port
+    {
+        printf 'global: {scrape_interval: 2s, evaluation_interval: 2s}\nrule_files: ["%s"]\nscrape_configs:\n' \
+            "$root/manifests/dashboards/alerts.yaml"
+        for job; do
+            printf -- '- {job_name: "%s", static_configs: [{targets: ["%s"], labels: {job: "%s"}}]}\n' \
+                "$job" "${job#*=http://}" "${job%%=*}"
+        done
+    } >prometheus.yml
+    launch prometheus "$bin/prometheus" --config.file=prometheus.yml --storage.tsdb.path=prometheus --web.listen-address="127.0.0.1:$port"
+    wait_for 20 "Prometheus is ready" curl -sSf "$prometheus/-/ready"
+    "$bin/promtool" check rules "$root/manifests/dashboards/alerts.yaml"
+    (cd "$root/manifests/dashboards" && "$bin/promtool" test rules alerts.test.yaml)
+}
+
+run_observability() {
+    local query ofpool=()
+    own_cluster
+    launch watcher-1 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 \
+        --bus "ipc://$RUN/bus" --http 127.0.0.1:0
+    launch reconciler "$BUILD/fc-reconciler" --name alone --config config.yaml --kubeconfig cluster/kubeconfig \
+        --bus "ipc://$RUN/bus" --http 127.0.0.1:0
+    launch barrier "$BUILD/fc-barrier" --config config.yaml --kubeconfig cluster/kubeconfig --bus "ipc://$RUN/bus" \
+        --listen 127.0.0.1:0 --http 127.0.0.1:0 --insecure-no-auth
+    # A standby with a pool, for what only a leader with a pool knows.
+    wait_for 20 "the first watcher leads" grep -q "leading as" watcher-1.log
+    launch watcher-2 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 1 --http 127.0.0.1:0
+    start_prometheus fc-watcher="$(http_address watcher-1)" fc-watcher="$(http_address watcher-2)" \
+        fc-reconciler="$(http_address reconciler)" fc-barrier="$(http_address barrier)"
+    create 'fw("short"; [role("a"; 2; ends(0; 0))]), fw("long"; [role("a"; 2; {})])'
+    wait_completed short 40
+    wait_running long
+    # Something refused, so that there is something to see: the name is another's.
+    k create configmap blocked-attempt >/dev/null
+    create 'fw("blocked"; [role("a"; 1; {})])'
+    wait_for 60 "the targets are up" finds 'count(up == 1) == 4'
+    while read -r query; do
+        if [[ $query == *_pool_* ]]; then ofpool+=("$query"); continue; fi
+        wait_for 40 "the dashboard finds: $query" finds "${query//\$__rate_interval/20s}"
+    done < <(jq -r '.panels[].targets[]?.expr' "$root/manifests/dashboards/frameworkcontroller.json")
+    expect "alerts" "$(curl -sS "$prometheus/api/v1/alerts" | jq -r '.data.alerts[] | select(.state == "firing").labels.alertname')" ""
+    end_processes . 15 watcher-1
+    for query in "${ofpool[@]}"; do
+        wait_for 60 "the dashboard finds: $query" finds "${query//\$__rate_interval/20s}"
+    done
+}
