@@ -64,5 +64,7 @@ cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inl
 	--suppress=readdirCalled -I"$headers" --suppress="*:$headers/*" \
 	common watcher reconciler barrier tests/cluster || found "cppcheck"
 
+tests/rules.sh || found "tests/RULES.md"
+
 echo "lint: ${#sources[@]} files looked at"
 exit "$status"

@@ -17,7 +17,7 @@ EOF
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
 root=$(cd "$here/../.." >/dev/null && pwd)
-scenario_limit_s=${SCENARIO_LIMIT:-180} # a scenario's own waits end long before
+scenario_limit_s=${SCENARIO_LIMIT:-300} # a scenario's own waits end long before
 . "$here/../kubernetes/processes.sh"
 . "$here/lib/cluster.sh"
 . "$here/lib/roles.sh"

@@ -11,7 +11,7 @@ run_large() {
     create 'fw("f"; [role("a"; '$tasks'; ends(0; 0))])'
     wait_framework f 15 '.status.attemptStatus | .taskRoleStatuses == null and .taskRoleStatusesCompressed != null'
     expect "Tasks, as others read them" "$(framework f .status.attemptStatus.taskRoleStatusesCompressed | base64 -d | gzip -d | jq '.[0].taskStatuses | length')" $tasks
-    wait_completed f $((60 + tasks / 50))
+    wait_completed f $((150 + tasks / 50)) # on a machine that does other things, too
     framework f .status.attemptStatus.taskRoleStatusesCompressed | base64 -d | gzip -d |
         jq -r '.[0].taskStatuses[] | "\(.state) \(.attemptStatus.id) \(.attemptStatus.completionStatus.code)"' | sort | uniq -c | sed "s/^ *//" >"$RUN/out/$scenario.found"
     expect "Tasks" "$(<"$RUN/out/$scenario.found")" "$tasks Completed 0 0"
