@@ -137,7 +137,7 @@ test-unit: $(UNIT_TESTS)
 	tests/unit/run.sh $(UNIT_TESTS)
 
 # The whole processes, on the embedded cluster and on a real control plane; SCENARIOS="succeed kubectl*" picks some.
-E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS)
+E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
 
 test-e2e: $(E2E_PROGRAMS)
 	BUILD=$(BUILD) tests/e2e/run.sh embedded $(SCENARIOS)

@@ -12,7 +12,9 @@ Runs the rows (all, or those whose names match one of the patterns) and prints o
   --workers N         reconcilers (4)
   --qps N             kubeClientQps (10000, or the row's own)
   --minutes N         how long the soak takes (1)
+  --no-calibration    leave out the first row, which the others are compared with
   --json FILE         all figures of all rows
+  --plots DIR         diagrams of the rows scale_*
   --list              the rows' names
 BUILD=DIR: where the programs are (build). KEEP=1 leaves logs behind.
 END
@@ -23,11 +25,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
 root=$(cd "$here/../.." >/dev/null && pwd)
 . "$here/../kubernetes/processes.sh"
 . "$here/../e2e/lib/cluster.sh"
+. "$here/../e2e/lib/api.sh"
 for file in "$here"/lib/*.sh "$here"/rows/*.sh; do . "$file"; done
 
 # A row is a process of this script, so that the first command that fails ends it: `run.sh --row NAME`, by run_row.
 if [[ ${1:-} == --row ]]; then
     row=$2
+    CLUSTER_DIR=$RUN/cluster
     cd "$RUN"
     "row_$row"
     exit
@@ -45,7 +49,9 @@ list_rows() { # pattern...
 }
 
 clusters=(embedded kubernetes)
+calibrate=(calibrate)
 json=
+plots=
 while (($#)); do
     case $1 in
     --cluster) [[ $2 == both ]] || clusters=("$2"); shift ;;
@@ -55,6 +61,8 @@ while (($#)); do
     --qps) ask_qps=$2; shift ;;
     --minutes) ask_minutes=$2; shift ;;
     --json) json=$(realpath -m "$2"); shift ;;
+    --no-calibration) calibrate=() ;;
+    --plots) plots=$(realpath -m "$2"); shift ;;
     --list) list_rows; exit ;;
     --help) usage 0 ;;
     -*) usage 2 >&2 ;;
@@ -76,13 +84,14 @@ BUILD=$(realpath -e "${BUILD:-$root/build}")
 BENCH=$(mktemp -d "${TMPDIR:-/tmp}/fc-bench.XXXXXX")
 trap finish EXIT
 trap 'exit 130' INT TERM HUP
-mapfile -t rows < <(list_rows "$@")
+mapfile -t rows < <(list_rows "$@" | grep -vx calibrate)
 ((${#rows[@]})) || { echo "no row is called $*" >&2; exit 2; }
 
 failed=0
 print_head
 for CLUSTER in "${clusters[@]}"; do
-    for row in "${rows[@]}"; do run_row "$row" || failed=$((failed + 1)); done
+    for row in "${calibrate[@]}" "${rows[@]}"; do run_row "$row" || failed=$((failed + 1)); done
 done
+[[ -z $plots ]] || plot_all "$plots"
 [[ -z $json ]] || jq -s . "$BENCH/results" >"$json"
 ((failed == 0))

@@ -1,5 +1,26 @@
 # One line of the table from the figures of one row.
 def round($digits): if . == null then "" else . as $x | pow(10; $digits) as $p | ($x * $p | round) / $p end;
-"| \(.cluster) | \(.row) \(.frameworks)×\(.tasks) | \(.wall_s | round(2)) | \(.cpu_s | round(2)) | \(.peak_pss_mb | round(1))"
-+ " | \(if .status_writes then .status_writes / .frameworks | round(2) else "" end) | \(.reads) | \(.rounds)"
-+ " | \(.sent_mb | round(1)), \(.received_mb | round(1)) | \(.more // "") |"
+# "1.3 (watcher 0.6, reconcilers 4 × 0.18)"
+def split(of; $digits): (.processes // []) as $all
+    | ($all | map(select(.name | startswith("reconciler"))) | map(of)) as $reconcilers
+    | [($all[] | select(.name | startswith("reconciler") | not) | "\(.name) \(of | round($digits))"),
+       (if $reconcilers == [] then empty else "reconcilers \($reconcilers | length) × \(($reconcilers | add) / ($reconcilers | length) | round($digits))" end)]
+    | join(", ");
+def requests: .requests | to_entries | sort_by(-.value) | map("\(.key) \(.value)") | join(", ");
+def more: [
+    (if .alone_s and .alone_s > 0.005 then "API server alone \(.alone_s | round(2)) s, ratio \(.wall_s / .alone_s | round(2))" else empty end),
+    (if .failed_requests > 0 then "**\(.failed_requests) failed requests**" else empty end),
+    (if .release_last_ms then "last waiter \(.release_last_ms | round(0)) ms after the last status; per Framework p50 \(.release_p50_ms | round(0)), p99 \(.release_p99_ms | round(0)) ms" else empty end),
+    (if .latency_p50_ms then "Pod to status p50 \(.latency_p50_ms | round(0)), p99 \(.latency_p99_ms | round(0)) ms" else empty end),
+    (if .synced_s then "synced after \(.synced_s | round(2)) s" else empty end),
+    (if .churned then "\(.churned) Frameworks; PSS \(.pss_after_3_rounds_mb) MB after 3 rounds, \(.pss_at_end_mb) MB at the end" else empty end)
+] | join("; ");
+
+if .rates then
+    "| \(.cluster) | \(.row) | \(.wall_s | round(2)) | | | | | | | \(.rates | to_entries | map("\(.key) \(.value)/s") | join(", ")) | |"
+else
+    "| \(.cluster) | \(.row) \(.frameworks)×\(.tasks) | \(.wall_s | round(2)) | \(.cpu_s | round(2)) (\(split(.cpu_s; 2)))"
+    + " | \(.peak_pss_mb | round(1)) (\(split(.peak_pss_mb; 1)))"
+    + " | \(if .status_writes > 0 then .status_writes / .frameworks | round(2) else "" end) | \(.reads) | \(.rounds)"
+    + " | \(.sent_mb | round(1)), \(.received_mb | round(1)) | \(requests) | \(more) |"
+end

@@ -29,7 +29,7 @@ run_row() { # name
     fi
     while read -r line; do
         echo "$line" >>"$BENCH/results"
-        print_row <<<"$line"
+        jq -c --slurpfile all "$BENCH/results" -f "$here/lib/alone.jq" <<<"$line" | print_row
     done <"$RUN/figures"
 }
 
@@ -57,6 +57,7 @@ bench_cluster() {
     cat "$root/manifests/config/frameworkcontroller.yaml" - >config.yaml <<END
 kubeClientQps: $qps
 kubeClientBurst: $qps
+${more_config:-}
 END
 }
 
@@ -66,6 +67,12 @@ start_kubelet() { # [flags...]
 
 # The processes as fc-watcher would start them, but each on its own, so that each serves its metrics.
 start_controller() {
+    launch_controller
+    wait_for 60 "the watcher is ready" is_ready watcher
+    wait_for 60 "all ranges are held" all_held
+}
+
+launch_controller() {
     local i
     launch watcher "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 \
         --bus "ipc://$RUN/bus" --http 127.0.0.1:0
@@ -73,8 +80,6 @@ start_controller() {
         launch "reconciler-$i" "$BUILD/fc-reconciler" --name "r$i" --config config.yaml \
             --kubeconfig cluster/kubeconfig --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     done
-    wait_for 60 "the watcher is ready" is_ready watcher
-    wait_for 60 "all ranges are held" all_held
 }
 
 http_of() { # process
@@ -97,5 +102,10 @@ pid_of() { # process
     awk -v name="$1" '$1 == name { pid = $2 } END { print pid }' "${2:-pids}"
 }
 
-# Our processes, by name.
-ours() { awk '$1 ~ /^(watcher|reconciler-[0-9]+|barrier)$/ { print $1 }' pids; }
+# Our processes that run, by name.
+ours() {
+    local name pid started
+    while read -r name pid started; do
+        if [[ $name =~ ^(watcher|reconciler-[0-9]+|barrier)$ ]] && is_alive "$pid" "$started"; then echo "$name"; fi
+    done <pids
+}

@@ -183,12 +183,8 @@ static void make_status(void *arg, size_t index, struct kube_request *request, s
 	request->method = "PUT";
 	buf_printf(path, "/apis/frameworkcontroller.microsoft.com/v1/namespaces/%s/frameworks/%s%zu/status",
 		   options->ns, options->prefix, index);
-	buf_printf(body,
-		   "{\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\",\"kind\":\"Framework\",\"metadata\":{"
-		   "\"namespace\":\"%s\",\"name\":\"%s%zu\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"},\"status\":",
-		   options->ns, options->prefix, index, bench->gangs[index].uid, bench->gangs[index].version);
-	bench_status(body, options, bench->complete);
-	buf_putc(body, '}');
+	bench_status_update(body, options, index, bench->gangs[index].uid, bench->gangs[index].version,
+			    bench->complete);
 }
 
 static void on_answer(void *arg, size_t index, const struct kube_answer *answer)
@@ -253,14 +249,9 @@ static void connect_to_server(struct bench *bench)
 {
 	const struct kube_client_options options = {.user_agent = "fc-bench/1.0"};
 	struct kube_config config = {.source = (char *)"--address"};
-	const char *colon = strrchr(bench->options->address == NULL ? "" : bench->options->address, ':');
 	struct error err;
 
-	if (colon == NULL)
-		bench_fail("--address: expected 127.0.0.1:port of fc-barrier");
-	bench->address = (struct sockaddr_in){.sin_family = AF_INET};
-	bench->address.sin_port = htons((uint16_t)atoi(colon + 1));
-	bench->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	bench->address = bench_address(bench->options);
 	config.server = mem_printf("http://%s", bench->options->address);
 	bench->server = kube_client_new(bench->api.loop, &config, &options, &err);
 	if (bench->server == NULL)

@@ -4,6 +4,7 @@
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@ struct bench_options {
 	int64_t run_seconds;    /* each Pod's, on a scripted kubelet; < 0: until it is deleted */
 	int64_t clients;        /* connections to the API server, default 8 */
 	int64_t at_once;        /* requests under way over all clients, default 64 */
+	int64_t count;          /* of whatever the subcommand makes */
 	int64_t waiters;        /* per Framework */
 	int64_t seconds;        /* limit of time, default 600 */
 	const char *until;      /* what is waited for */
@@ -51,6 +53,9 @@ struct bench_api {
 void bench_connect(struct bench_api *api, const struct bench_options *options);
 void bench_disconnect(struct bench_api *api);
 
+/* Where --address points, on this machine. */
+struct sockaddr_in bench_address(const struct bench_options *options);
+
 /* Many requests of one kind. make fills in the index-th: its path and body are taken from the two buffers, which come
  * empty, the rest from *request. done may be NULL; answers other than 2xx end the program. */
 struct bench_pump {
@@ -69,8 +74,10 @@ int64_t bench_pump(struct bench_api *api, const struct bench_pump *pump);
 
 /* Appends the index-th Framework. */
 void bench_framework(struct buf *out, const struct bench_options *options, size_t index);
-/* Appends a status in which all Tasks have an IP, or all but the last one of the last role. */
-void bench_status(struct buf *out, const struct bench_options *options, bool complete);
+/* Appends what a reconciler puts to the status subresource of the index-th Framework; all its Tasks have an IP, or all
+ * but the last. */
+void bench_status_update(struct buf *out, const struct bench_options *options, size_t index, const char *uid,
+			 const char *version, bool complete);
 /* Sorts; the value below which so many hundredths of them lie (0 of none). */
 int64_t bench_percentile(int64_t *values, size_t count, double hundredths);
 
@@ -79,5 +86,6 @@ int bench_calibrate(const struct bench_options *options);
 int bench_sample(const struct bench_options *options);
 int bench_await(const struct bench_options *options);
 int bench_barrier(const struct bench_options *options);
+int bench_flood(const struct bench_options *options);
 
 #endif

@@ -38,7 +38,7 @@ static void put_task(struct buf *out, int64_t index, bool ready)
 	buf_puts(out, ",\"podHostIP\":\"172.16.0.1\",\"completionStatus\":null}}");
 }
 
-void bench_status(struct buf *out, const struct bench_options *options, bool complete)
+static void put_status(struct buf *out, const struct bench_options *options, bool complete)
 {
 	buf_puts(out,
 		 "{\"startTime\":\"2026-01-01T00:00:00Z\",\"completionTime\":null,\"state\":\"AttemptRunning\","
@@ -51,6 +51,17 @@ void bench_status(struct buf *out, const struct bench_options *options, bool com
 	for (int64_t i = 0; i < options->tasks; i++)
 		put_task(out, i, complete || i + 1 < options->tasks);
 	buf_puts(out, "]}]}}");
+}
+
+void bench_status_update(struct buf *out, const struct bench_options *options, size_t index, const char *uid,
+			 const char *version, bool complete)
+{
+	buf_printf(out,
+		   "{\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\",\"kind\":\"Framework\",\"metadata\":{"
+		   "\"namespace\":\"%s\",\"name\":\"%s%zu\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"},\"status\":",
+		   options->ns, options->prefix, index, uid, version);
+	put_status(out, options, complete);
+	buf_putc(out, '}');
 }
 
 static int compare(const void *a, const void *b)

@@ -11,7 +11,7 @@
 #include "tests/bench/tool/bench.h"
 
 static const char usage[] =
-	"Usage: fc-bench load|calibrate|sample [options]\n"
+	"Usage: fc-bench load|calibrate|barrier|flood|sample [options]\n"
 	"Prints what it measures as a JSON object.\n"
 	"\n"
 	"  load       creates Frameworks and waits until all are --until completed or running\n"
@@ -22,6 +22,7 @@ static const char usage[] =
 	"  barrier    completes gangs of --frameworks N, --tasks N, for whom --waiters N each wait at the fc-barrier "
 	"at\n"
 	"             --address 127.0.0.1:PORT; BENCH_TOKEN: what they show it\n"
+	"  flood      keeps --count N connections to --address open that ask for nothing, until SIGTERM\n"
 	"  sample     CPU time and peak memory of each --process NAME=PID, CPU time of each --other, until SIGTERM\n"
 	"\n"
 	"  --kubeconfig FILE --namespace NAME (bench) --clients N (8) --at-once N (64) --seconds N (600)\n";
@@ -56,6 +57,7 @@ static void parse_options(int argc, char **argv, struct bench_options *out)
 		{"clients", required_argument, NULL, 'c'},
 		{"at-once", required_argument, NULL, 'a'},
 		{"waiters", required_argument, NULL, 'w'},
+		{"count", required_argument, NULL, 'C'},
 		{"seconds", required_argument, NULL, 's'},
 		{"until", required_argument, NULL, 'u'},
 		{"address", required_argument, NULL, 'A'},
@@ -79,6 +81,7 @@ static void parse_options(int argc, char **argv, struct bench_options *out)
 		case 'r': out->run_seconds = read_number(known[index].name, optarg); break;
 		case 'c': out->clients = read_number(known[index].name, optarg); break;
 		case 'a': out->at_once = read_number(known[index].name, optarg); break;
+		case 'C': out->count = read_number(known[index].name, optarg); break;
 		case 'w': out->waiters = read_number(known[index].name, optarg); break;
 		case 's': out->seconds = read_number(known[index].name, optarg); break;
 		case 'u': out->until = optarg; break;
@@ -113,9 +116,8 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(const struct bench_options *options);
 	} commands[] = {
-		{"load", bench_load},
-		{"sample", bench_sample},
-		{"barrier", bench_barrier},
+		{"load", bench_load},       {"calibrate", bench_calibrate}, {"sample", bench_sample},
+		{"barrier", bench_barrier}, {"flood", bench_flood},
 	};
 	struct bench_options options = {
 		.ns = "bench",
@@ -125,6 +127,7 @@ int main(int argc, char **argv)
 		.run_seconds = -1,
 		.clients = 8,
 		.at_once = 64,
+		.count = 1000,
 		.waiters = 1,
 		.seconds = 600,
 		.until = "completed",

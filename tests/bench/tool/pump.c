@@ -1,6 +1,7 @@
 /* Plain concurrent clients of the API server, and many requests at a time; see bench.h. */
 #include <ev.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "common/base/mem.h"
@@ -30,6 +31,18 @@ int64_t bench_now_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+struct sockaddr_in bench_address(const struct bench_options *options)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	const char *colon = strrchr(options->address == NULL ? "" : options->address, ':');
+
+	if (colon == NULL)
+		bench_fail("--address: expected 127.0.0.1:PORT");
+	address.sin_port = htons((uint16_t)atoi(colon + 1));
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return address;
 }
 
 void bench_connect(struct bench_api *api, const struct bench_options *options)

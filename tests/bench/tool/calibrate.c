@@ -1,0 +1,167 @@
+/* What the API server alone does: each kind of request that reconcilers send, from plain concurrent clients. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "tests/bench/tool/bench.h"
+
+#define FRAMEWORKS "/apis/frameworkcontroller.microsoft.com/v1/namespaces/"
+
+struct calibration {
+	const struct bench_options *options;
+	struct bench_api api;
+	char **uids; /* of the Frameworks */
+	char **versions;
+	bool keep; /* answers are Frameworks */
+};
+
+typedef void make_request(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body);
+
+static void create_framework(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	const struct calibration *calibration = arg;
+
+	request->method = "POST";
+	buf_printf(path, FRAMEWORKS "%s/frameworks", calibration->options->ns);
+	bench_framework(body, calibration->options, index);
+}
+
+static void update_status(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	const struct calibration *calibration = arg;
+	const struct bench_options *options = calibration->options;
+
+	request->method = "PUT";
+	request->accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+	buf_printf(path, FRAMEWORKS "%s/frameworks/%s%zu/status", options->ns, options->prefix, index);
+	bench_status_update(body, options, index, calibration->uids[index], calibration->versions[index], true);
+}
+
+static void create_config_map(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	const struct calibration *calibration = arg;
+
+	request->method = "POST";
+	buf_printf(path, "/api/v1/namespaces/%s/configmaps", calibration->options->ns);
+	buf_printf(body,
+		   "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c%zu\",\"labels\":{"
+		   "\"FC_FRAMEWORK_NAME\":\"x\"}}}",
+		   index);
+}
+
+static void create_pod(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	const struct calibration *calibration = arg;
+
+	request->method = "POST";
+	buf_printf(path, "/api/v1/namespaces/%s/pods", calibration->options->ns);
+	buf_printf(
+		body,
+		"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p%zu\",\"labels\":{"
+		"\"FC_FRAMEWORK_NAME\":\"x\",\"FC_TASKROLE_NAME\":\"a\",\"FC_TASK_INDEX\":\"%zu\"},\"annotations\":{",
+		index, index);
+	for (int i = 0; i < 8; i++)
+		buf_printf(body, "%s\"FC_ANNOTATION_%d\":\"3c1e8a44-6e0f-4c6b-9b51-0e1d8f6a0000\"", i > 0 ? "," : "",
+			   i);
+	buf_puts(body,
+		 "}},\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"env\":[");
+	for (int i = 0; i < 14; i++)
+		buf_printf(body, "%s{\"name\":\"FC_VARIABLE_%d\",\"value\":\"3c1e8a44-6e0f-4c6b-9b51-0e1d8f6a0000\"}",
+			   i > 0 ? "," : "", i);
+	buf_puts(body, "]}]}}");
+}
+
+static void create_event(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	const struct calibration *calibration = arg;
+	const char *ns = calibration->options->ns;
+
+	request->method = "POST";
+	buf_printf(path, "/api/v1/namespaces/%s/events", ns);
+	buf_printf(body,
+		   "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"e%zu\",\"namespace\":\"%s\"},"
+		   "\"involvedObject\":{\"kind\":\"Framework\",\"namespace\":\"%s\",\"name\":\"f\"},\"reason\":\"R\","
+		   "\"message\":\"m\",\"type\":\"Normal\"}",
+		   index, ns, ns);
+}
+
+static void delete_pod(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	const struct calibration *calibration = arg;
+
+	(void)body;
+	request->method = "DELETE";
+	buf_printf(path, "/api/v1/namespaces/%s/pods/p%zu", calibration->options->ns, index);
+}
+
+static void delete_config_map(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	const struct calibration *calibration = arg;
+
+	(void)body;
+	request->method = "DELETE";
+	buf_printf(path, "/api/v1/namespaces/%s/configmaps/c%zu", calibration->options->ns, index);
+}
+
+static void keep_version(void *arg, size_t index, const struct kube_answer *answer)
+{
+	struct calibration *calibration = arg;
+	cleanup_json json_t *object = NULL;
+
+	if (!calibration->keep)
+		return;
+	object = json_parse(answer->body, answer->body_len, NULL);
+	calibration->uids[index] = mem_strdup(json_str(json_object_get(object, "metadata"), "uid"));
+	calibration->versions[index] = mem_strdup(json_str(json_object_get(object, "metadata"), "resourceVersion"));
+}
+
+int bench_calibrate(const struct bench_options *options)
+{
+	static const struct {
+		const char *name; /* as figures.jq names requests */
+		make_request *make;
+	} kinds[] = {
+		{"POST frameworks", create_framework},
+		{"PUT frameworks/status", update_status},
+		{"POST configmaps", create_config_map},
+		{"POST pods", create_pod},
+		{"POST events", create_event},
+		{"DELETE pods", delete_pod},
+		{"DELETE configmaps", delete_config_map},
+	};
+	struct calibration calibration = {.options = options};
+	size_t count = (size_t)options->count;
+	double wall_s = 0;
+
+	calibration.uids = mem_calloc(count, sizeof(char *));
+	calibration.versions = mem_calloc(count, sizeof(char *));
+	bench_connect(&calibration.api, options);
+	printf("{\"rates\":{");
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		const struct bench_pump pump = {
+			.count = count,
+			.at_once = (size_t)options->at_once,
+			.make = kinds[i].make,
+			.done = keep_version,
+			.arg = &calibration,
+		};
+		double seconds;
+
+		calibration.keep = kinds[i].make == create_framework;
+		seconds = (double)bench_pump(&calibration.api, &pump) / 1e6;
+		printf("%s\"%s\":%.0f", i > 0 ? "," : "", kinds[i].name, (double)count / seconds);
+		wall_s += seconds;
+	}
+	printf("},\"wall_s\":%.3f}\n", wall_s);
+	for (size_t i = 0; i < count; i++) {
+		free(calibration.uids[i]);
+		free(calibration.versions[i]);
+	}
+	free(calibration.uids);
+	free(calibration.versions);
+	bench_disconnect(&calibration.api);
+	return 0;
+}
