@@ -1,0 +1,123 @@
+# Faults of the API server that only the embedded one can be told to have (PITFALLS.md, "Faults to survive").
+
+. "$here/lib/faults.sh"
+
+lists() { testapi_count '.userAgent == "fc-watcher" and .verb == "list"'; }
+
+# Versions that are too old: in streams, on the watches that follow, again and again. Each costs a list, with some time
+# between them, and nothing is missed.
+run_fault_gone() {
+    local i before
+    only_embedded
+    apart_cluster one
+    record_pods
+    before=$(lists)
+    for ((i = 0; i < 5; i++)); do
+        submit_many "f$i" 4 0 2
+        testapi POST compact >/dev/null
+        testapi POST watches '{"match": {"userAgent": "fc-watcher"}, "do": "expire"}' >/dev/null
+        wait_for 30 "the Frameworks are Completed" completed_at_least $((i * 4 + 4))
+    done
+    expect_all_once 20 2
+    # three kinds; a second list where a watch came too late as well
+    (($(lists) - before <= 5 * 3 * 2)) || fail "$(($(lists) - before)) lists for 5 times 410"
+}
+
+# A replica that lags behind shows a Framework as it was before all that was done with it: the first write finds out, and
+# nothing is created or deleted.
+run_fault_stale_replica() {
+    only_embedded
+    apart_cluster one
+    kill -KILL "$(pid_of watcher-1)"
+    wait_for 10 "the watcher has ended" watcher_gone
+    create 'fw("done"; [role("a"; 1; ends(0; 0))]), fw("running"; [role("a"; 1; {})])'
+    # (lists show what is there now, and nothing later)
+    testapi_fault '{"match": {"userAgent": "fc-watcher", "verb": "list"}, "action": {"staleReads": true}}'
+    record pods configmaps
+    start_apart_watcher 2
+    wait_running running 60
+    wait_completed done
+    wait_for 20 "nothing of it is left" is_absent "/api/v1/namespaces/$NS/configmaps/done-attempt"
+    kill -KILL "$(pid_of watcher-2)"
+    wait_for 10 "the watcher has ended" watcher_gone
+    end_processes . 5 one
+    testapi_fault '{"match": {"userAgent": "fc-watcher", "verb": "watch"}, "action": {"freezeWatches": true}}'
+    testapi DELETE requests >/dev/null
+    start_apart_watcher 3
+    start_reconciler two
+    wait_for 60 "the reconciler is shown what was" grep -q 'ranges are complete, 2 Frameworks known' two.log
+    wait_for 30 "its writes of both are refused" conflicts 2
+    testapi DELETE faults >/dev/null
+    wait_for 30 "the watcher has caught up" metric_is "$WATCHER" 'frameworkcontroller_cached_objects{kind="Pod"}' 1
+    wait_running running
+    end_records
+    expect "Pods and ConfigMaps made" "$(jq -r 'select(.type == "ADDED") | .object.metadata.name' \
+        "$RUN/out/$scenario".{pods,configmaps} | sort | tr '\n' ' ')" "done-a-0 done-attempt running-a-0 running-attempt "
+    expect "Pods and ConfigMaps deleted" "$(jq -r 'select(.type == "DELETED") | .object.metadata.name' \
+        "$RUN/out/$scenario".{pods,configmaps} | sort | tr '\n' ' ')" "done-a-0 done-attempt "
+}
+
+conflicts() { (($(testapi_count '.userAgent == "fc-reconciler" and .code == 409') >= $1)); } # times
+
+# A server that has too much to do says so: fewer requests follow, spread out, and all is well afterwards.
+run_fault_storm() {
+    local first second status done=0
+    only_embedded
+    apart_cluster one
+    record_pods
+    for status in 429 503; do
+        testapi_fault "{\"match\": {\"userAgent\": \"fc-reconciler\"}, \"action\": {\"status\": $status, \"retryAfter\": 1}}"
+        submit_many "f$status" 20 0 3
+        wait_for 20 "requests are sent away" sent_away "$status" 20
+        first=$(testapi_count ".code == $status")
+        wait_for 20 "more of them are" sent_away "$status" $((first + 20))
+        second=$(now_ms)
+        first=$(testapi_count ".code == $status")
+        wait_for 5 "three seconds are over" three_seconds_since "$second"
+        # 20 Frameworks, each a request a second at most
+        (($(testapi_count ".code == $status") - first <= 100)) ||
+            fail "$(($(testapi_count ".code == $status") - first)) requests within 3 s"
+        testapi DELETE faults >/dev/null
+        wait_for 90 "the Frameworks are Completed" completed_at_least $((done += 20))
+    done
+    expect_all_once 40 3
+}
+
+sent_away() { (($(testapi_count ".code == $1") >= $2)); } # status times
+
+# A token and a CA that are not taken (yet): as they are replaced in their files, the process goes on with them.
+run_fault_rotated() {
+    [[ $CLUSTER == kubernetes ]] || not_here "the embedded server asks for no token and has no certificate"
+    local account
+    own_cluster
+    account=$(kubeconfig_of frameworkcontroller)
+    mkdir old new
+    echo nonsense >old/token
+    # (a certificate, but of somebody else)
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout old/key -out old/ca.crt -subj /CN=other -days 2 2>/dev/null
+    cp cluster/ca.crt new/ca.crt
+    kubectl --kubeconfig="$account" config view --raw -o json | jq -r '.users[0].user.token' >new/token
+    ln -s old current
+    kubectl --kubeconfig="$account" config view --raw -o json | jq --arg dir "$PWD/current" '
+        .users[0].user = {tokenFile: "\($dir)/token"} | .clusters[0].cluster |= (del(."certificate-authority-data") |
+        ."certificate-authority" = "\($dir)/ca.crt")' >rotated.kubeconfig
+    launch_watcher watcher-1 --kubeconfig rotated.kubeconfig --workers 1 --http 127.0.0.1:0
+    WATCHER=$(http_address watcher-1)
+    wait_for 15 "it says that the certificate is not known" grep -q '^E.*certificate' watcher-1.log
+    rotate ca.crt
+    wait_for 90 "it says that the token is not taken" grep -q '^E.*401 Unauthorized' watcher-1.log
+    rotate token
+    wait_for 90 "it is at work" all_ranges_held
+    create 'fw("f"; [role("a"; 1; ends(0; 0))])'
+    wait_completed f
+}
+
+# The file becomes the new one, as kubelet does it: another directory, by one rename of a link.
+rotate() { # file
+    local directory
+    directory=$(mktemp -d "$PWD/state.XXXXXX")
+    cp "$(readlink -f current)"/* "$directory"
+    cp "new/$1" "$directory/$1"
+    ln -s "$directory" next
+    mv -T next current
+}

@@ -1,0 +1,105 @@
+# Faults of the network between the processes and the API server, by a proxy: on any cluster (PITFALLS.md, "Faults to
+# survive"). Every Task runs once, whatever is lost or late.
+
+. "$here/lib/faults.sh"
+
+# The only reconciler's requests go through a proxy.
+proxied_reconciler() {
+    apart_cluster
+    start_proxy proxy
+    start_reconciler one --kubeconfig proxy.kubeconfig
+    wait_for 30 "all ranges are held" all_ranges_held
+    record_pods
+}
+
+# The watcher's go through one, too.
+proxied_watcher() {
+    apart_cluster one
+    stop_watcher
+    start_proxy proxy
+    PROXIED=proxy.kubeconfig
+    start_apart_watcher 2
+    wait_for 30 "all ranges are held" all_ranges_held
+    record_pods
+}
+
+# Every so many answers the connection is reset instead, after the request was carried out.
+run_fault_answers_lost() {
+    proxied_reconciler
+    proxy proxy "lose 4"
+    submit_many f 30 2 3
+    wait_for 60 "answers were lost" proxy_cut proxy 10
+    wait_for 60 "some Frameworks are Completed all the same" completed_at_least 3
+    proxy proxy pass
+    expect_all_once 30 3
+}
+
+# Requests arrive later than anybody waits for them, some when their attempt is over.
+run_fault_requests_delayed() {
+    local i
+    proxied_reconciler
+    submit_many f 30 2 3
+    for ((i = 1; i <= 3; i++)); do
+        wait_for 30 "requests are answered" answered $((i * 20))
+        proxy proxy "delay 3000" # more than the lease, which no request outlives
+        wait_for 30 "requests time out" unanswered $((i * 2))
+        proxy proxy pass
+    done
+    expect_all_once 30 3
+}
+
+answered() { (($(proxy proxy stats | cut -d' ' -f2) >= $1)); } # times
+
+unanswered() { # times
+    local at
+    at=$(http_address one)
+    (($(curl -sSf "$at/metrics" | awk '/^rest_client_requests_total.*<error>/ { sum += $2 } END { print sum + 0 }') >= $1))
+}
+
+# Connections that neither bring anything nor end, while new ones work: requests on them time out, and what follows goes
+# over others.
+run_fault_half_open() {
+    proxied_reconciler
+    submit_many f 10 1 3
+    wait_for 20 "Pods run" running_at_least 5
+    proxy proxy abandon
+    submit_many g 10 1 3
+    expect_all_once 20 3
+}
+
+# The same of event streams. Kernels that answer for a server that does not are noticed by the bookmarks that do not come:
+# 150 s after the last one.
+run_fault_half_open_watch() {
+    [[ -n ${LONG:-} ]] || not_here "takes five minutes: LONG=1 SCENARIO_LIMIT=600"
+    proxied_watcher
+    submit_many f 10 1 3
+    wait_for 30 "all Frameworks are Completed" completed_at_least 10
+    wait_for 100 "bookmarks came" one_minute_since "$(now_ms)"
+    proxy proxy abandon
+    submit_many g 10 1 3
+    wait_for 240 "the watcher has noticed" completed_at_least 20
+    expect_all_once 20 3
+}
+
+one_minute_since() { (($(now_ms) - $1 > 75000)); }
+
+# Event streams end by RST in the middle of an event: the part is dropped, and the watch goes on where it was.
+run_fault_reset_in_event() {
+    proxied_watcher
+    proxy proxy "half 3"
+    submit_many f 30 1 3
+    wait_for 60 "connections were reset" proxy_cut proxy 5
+    proxy proxy pass
+    expect_all_once 30 3
+}
+
+# Nothing gets through for a while, in neither direction, and then all of it.
+run_fault_held() {
+    proxied_reconciler
+    submit_many f 20 2 3
+    wait_for 20 "Pods run" running_at_least 5
+    proxy proxy hold
+    wait_for 30 "requests time out" unanswered 2
+    proxy proxy pass
+    expect_all_once 20 3
+}

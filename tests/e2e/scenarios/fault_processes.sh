@@ -1,0 +1,104 @@
+# Faults of processes: stopped, slow, killed, twice there (PITFALLS.md, "Faults to survive"). Each has a cluster of its
+# own, whose reconcilers are apart.
+
+. "$here/lib/faults.sh"
+
+# Stopped in the middle of the work, longer than its lease: its ranges move, the other one brings everything to its end,
+# and what it does when it goes on is to find its lease over.
+run_fault_sigstop_reconciler() {
+    local before
+    apart_cluster one two
+    wait_for 20 "each has its share" owns one 32
+    record_pods
+    submit_many f 30 2 3
+    wait_for 20 "Pods run" running_at_least 5
+    kill -STOP "$(pid_of one)"
+    wait_for 30 "the other has all ranges" owns two 64
+    wait_for 60 "all Frameworks are Completed" completed_at_least 30
+    before=$(api GET "$(frameworks_path)" | jq -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')
+    kill -CONT "$(pid_of one)"
+    wait_for 30 "it has ranges again" owns one 32
+    expect_match "what it did first" "$(grep -A 1 -m 1 'the lease of [0-9]* ranges ran out' one.log)" 'ranges were taken away'
+    expect "what it wrote of others' Frameworks" \
+        "$(api GET "$(frameworks_path)" | jq -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')" "$before"
+    submit_many g 10 0 3
+    expect_all_once 40 3
+}
+
+# One that takes nothing in, but keeps its ranges: what it is to be told is bounded by the number of objects, whatever
+# happens to them, and the other's Frameworks do not notice.
+run_fault_slow_reconciler() {
+    local i name objects memory backlog
+    apart_cluster one two <<<'memberLeaseSec: 60'
+    wait_for 20 "each has its share" owns one 32
+    submit_many f 60 600 1
+    wait_for 30 "Pods run" running_at_least 60
+    kill -STOP "$(pid_of one)"
+    memory=$(memory_of "$(pid_of watcher-1)")
+    for ((i = 0; i < 20; i++)); do
+        # (half of them are two's; each patch is an object of 20 kB)
+        for name in $(seq 0 59 | shuf -n 20); do
+            patch_framework "f$name" "{\"metadata\": {\"annotations\": {\"x\": \"$(printf "%020000d" "$i")\"}}}"
+        done
+        [[ $i != 2 ]] || submit_many quick 20 0 1
+    done
+    objects=$((80 + 80 + 80))
+    backlog=$(metric "$WATCHER" frameworkcontroller_bus_backlog)
+    ((backlog <= objects)) || fail "a backlog of $backlog for at most $objects objects"
+    # 400 updates of 20 kB are 8 MB, of which the last ones of 30 Frameworks are kept for the slow one
+    (($(memory_of "$(pid_of watcher-1)") - memory < 6000)) || fail "grew from $memory to $(memory_of "$(pid_of watcher-1)") kB"
+    wait_for 20 "the other's Frameworks are Completed" completed_at_least 5
+    kill -CONT "$(pid_of one)"
+    wait_for 60 "all of them are" completed_at_least 20
+}
+
+memory_of() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; } # pid
+
+# Killed with all it knew: the reconcilers hold their ranges as long as their leases run, wait, and go on with the next
+# one; what happened meanwhile is found.
+run_fault_watcher_killed() {
+    local pids
+    apart_cluster one two
+    pids=$(pid_of one; pid_of two)
+    record_pods
+    submit_many f 30 2 3
+    create 'fw("deleted", "stopped"; [role("a"; 2; {})])'
+    wait_running deleted
+    wait_running stopped
+    kill -KILL "$(pid_of watcher-1)"
+    submit_many g 10 1 3
+    delete_framework_of_the_dead
+    patch_framework stopped '{"spec": {"executionType": "Stop"}}'
+    start_apart_watcher 2
+    wait_for 60 "all ranges are held again" all_ranges_held
+    wait_for 90 "all Frameworks are Completed" completed_at_least 41
+    wait_for 20 "nothing of the attempts is left" none_left configmaps,pods
+    expect "code of the one that was stopped" "$(framework stopped .status.attemptStatus.completionStatus.code)" -210
+    api DELETE "$(frameworks_path)/stopped" >/dev/null
+    wait_for 20 "it is gone" is_absent "$(frameworks_path)/stopped"
+    sed -i '/^stopped-\|^deleted-/d' "$RUN/out/$scenario.pods"
+    expect_ran_once $((40 * 3))
+    expect "reconcilers" "$(pid_of one; pid_of two)" "$pids"
+    running one && running two || fail "a reconciler ended"
+}
+
+delete_framework_of_the_dead() { api DELETE "$(frameworks_path)/deleted" >/dev/null; }
+
+# A second process of a name is put off as long as the first lives, and takes its place afterwards.
+run_fault_second_peer_same_name() {
+    apart_cluster one two
+    wait_for 20 "each has its share" owns one 32
+    start_reconciler one+second
+    wait_for 15 "the second is put off" grep -q 'does not take us yet: ' one+second.log
+    wait_for 5 "it is counted" busy_counted
+    record_pods
+    submit_many f 10 1 3
+    wait_for 20 "Pods run" running_at_least 5
+    expect "ranges of the second" "$(owned_by one+second)" 0
+    expect "ranges of the first" "$(owned_by one)" 32
+    kill -KILL "$(pid_of one)"
+    wait_for 30 "the second has its ranges" owns one+second 32
+    expect_all_once 10 3
+}
+
+busy_counted() { (($(metric "$WATCHER" frameworkcontroller_bus_busy_total) > 0)); }
