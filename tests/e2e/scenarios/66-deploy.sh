@@ -1,0 +1,121 @@
+# The deployments of manifests/deploy on a real API server: taken by it, and run as written. There are no controllers
+# of Deployments and StatefulSets here and no images: the test makes their Pods, whose containers are processes.
+
+DEPLOY_NAMESPACE=frameworkcontroller
+
+# The objects of a deployment, as JSON documents.
+deployment() { # onepod|scaled
+    # (PodDisruptionBudgets were v1beta1 before Kubernetes 1.21)
+    "$CLUSTER_DIR/kubectl" kustomize "$RUN/manifests/deploy/$1" 2>/dev/null |
+        if kubectl api-versions | grep -qx policy/v1; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi
+}
+
+# What a kubelet puts into files for a Pod: ConfigMaps, Secrets, and the token of its service account.
+project_files() {
+    local kind name account
+    for kind in configmap secret; do
+        kubectl -n $DEPLOY_NAMESPACE get $kind -o json | jq -c '.items[]' | while read -r object; do
+            name=$(jq -r .metadata.name <<<"$object")
+            mkdir -p "$RUN/files/$kind/$name"
+            jq -r '(.data // {} | keys[])' <<<"$object" | while read -r key; do
+                jq -j --arg key "$key" '.data[$key]' <<<"$object" |
+                    if [[ $kind == secret ]]; then base64 -d; else cat; fi >"$RUN/files/$kind/$name/$key"
+            done
+        done
+    done
+    for account in $(kubectl -n $DEPLOY_NAMESPACE get serviceaccount -o jsonpath='{.items[*].metadata.name}'); do
+        mkdir -p "$RUN/files/account/$account"
+        api POST "/api/v1/namespaces/$DEPLOY_NAMESPACE/serviceaccounts/$account/token" \
+            '{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}' |
+            jq -j .status.token >"$RUN/files/account/$account/token"
+        cp "$CLUSTER_DIR/ca.crt" "$RUN/files/account/$account/ca.crt"
+        echo -n $DEPLOY_NAMESPACE >"$RUN/files/account/$account/namespace"
+    done
+}
+
+# The Pods that the controllers of a cluster would make of stdin, with volumes as this test's kubelet knows them. (All but
+# /tmp, below which the programs and files of this test may be.)
+pods_of() {
+    jq -c --arg files "$RUN/files" --arg port "${api_server##*:}" '.items[] | select(.kind == "StatefulSet" or .kind == "Deployment") |
+        .metadata.name as $name | .spec as $spec | range(.spec.replicas) | "\($name)-\(.)" as $pod | {
+        apiVersion: "v1", kind: "Pod", metadata: ($spec.template.metadata + {name: $pod}),
+        spec: ($spec.template.spec | . + {hostname: $pod, subdomain: ($spec.serviceName // "")} |
+            if .subdomain == "" then del(.subdomain) else . end |
+            .volumes |= map(if .configMap then {name, hostPath: {path: "\($files)/configmap/\(.configMap.name)"}}
+                elif .secret then {name, hostPath: {path: "\($files)/secret/\(.secret.secretName)"}} else . end) |
+            .volumes += [{name: "account", hostPath: {path: "\($files)/account/\(.serviceAccountName)"}}] |
+            .containers |= map(.volumeMounts |= map(select(.mountPath != "/tmp")) + [{name: "account", mountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}] |
+                .env += [{name: "KUBERNETES_SERVICE_HOST", value: "127.0.0.1"}, {name: "KUBERNETES_SERVICE_PORT", value: $port}]))}'
+}
+
+# Brings a deployment up. Its Pods are in the file deployed.
+deploy() { # onepod|scaled
+    local unused=()
+    [[ $CLUSTER == kubernetes ]] || not_here "the embedded API server has neither StatefulSets nor ConfigMaps with data"
+    own_cluster
+    api_target unused
+    end_processes . 5 kubelet
+    launch kubelet-scripted "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node \
+        --not-namespace $DEPLOY_NAMESPACE
+    launch kubelet-real "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --node-name node-real --mode real \
+        --root "$RUN/pods" --image-bin "$BUILD" --only-namespace $DEPLOY_NAMESPACE
+    cp -r "$root/manifests" manifests
+    # The test has no time to wait.
+    printf 'kubeClientQps: 1000\nkubeClientBurst: 1000\n' >>manifests/config/frameworkcontroller.yaml
+    if [[ $1 == scaled ]]; then FC_WATCHER=$BUILD/fc-watcher manifests/deploy/scaled/make-secrets.sh; fi
+    deployment "$1" >deployment.yaml
+    kubectl create namespace $DEPLOY_NAMESPACE --dry-run=client -o json | kubectl apply -f - >/dev/null
+    kubectl apply --dry-run=server -f deployment.yaml
+    kubectl apply -f deployment.yaml >/dev/null
+    project_files
+    kubectl apply --dry-run=client -o json -f deployment.yaml | pods_of >deployed
+    kubectl -n $DEPLOY_NAMESPACE create -f deployed
+}
+
+deployed_pod() { # name
+    jq -c --arg name "$1" 'select(.metadata.name == $name)' deployed
+}
+
+pod_ip() { kubectl -n $DEPLOY_NAMESPACE get pod "$1" -o jsonpath='{.status.podIP}'; } # pod
+
+pod_ready() { curl -sSf -m 2 "http://$(pod_ip "$1"):8080/readyz"; } # pod
+
+# Nothing it asked for was refused.
+expect_rights() { # pod
+    expect "requests refused to $1" "$(curl -sSf "http://$(pod_ip "$1"):8080/metrics" | grep 'rest_client_requests_total{.*code="403"')" ""
+}
+
+run_deploy_onepod() {
+    deploy onepod
+    wait_for 40 "the Pod is ready" pod_ready frameworkcontroller-0
+    create 'fw("first"; [role("a"; 3; ends(0; 0))])'
+    wait_completed first 40
+    expect_rights frameworkcontroller-0
+}
+
+run_deploy_scaled() {
+    local pod
+    deploy scaled
+    for pod in fc-watcher-{0,1} fc-reconciler-{0..3} fc-barrier-{0,1}; do
+        wait_for 60 "$pod is ready" pod_ready "$pod"
+    done
+    create 'fw("first"; [role("a"; 3; ends(0; 0))]), fw("second"; [role("a"; 2; {})])'
+    wait_completed first 40
+    wait_running second 40
+    # A reconciler is lost, and replaced by its StatefulSet.
+    kubectl -n $DEPLOY_NAMESPACE delete pod fc-reconciler-1 --grace-period=0 --force 2>/dev/null
+    deployed_pod fc-reconciler-1 | kubectl -n $DEPLOY_NAMESPACE create -f -
+    # So is the watcher that leads.
+    pod=$(kubectl -n $DEPLOY_NAMESPACE get lease frameworkcontroller -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1)
+    expect_match "who leads" "$pod" '^fc-watcher-[01]$'
+    kubectl -n $DEPLOY_NAMESPACE delete pod "$pod" --wait=true >/dev/null
+    deployed_pod "$pod" | kubectl -n $DEPLOY_NAMESPACE create -f -
+    patch_framework second '{"spec": {"executionType": "Stop"}}'
+    wait_completed second 60
+    create 'fw("third"; [role("a"; 3; ends(0; 0))])'
+    wait_completed third 60
+    for pod in fc-watcher-{0,1} fc-reconciler-{0..3} fc-barrier-{0,1}; do
+        wait_for 60 "$pod is ready" pod_ready "$pod"
+        expect_rights "$pod"
+    done
+}
