@@ -111,7 +111,8 @@ static void read_owners(struct json_reader *reader, struct object_view *view)
 			else
 				json_reader_skip(reader);
 		}
-		if (!controller || found)
+		/* without a uid it controls nothing, and would be left out on the bus */
+		if (!controller || uid.len == 0 || found)
 			continue;
 		found = true;
 		view->controller_kind = kind;

@@ -32,7 +32,7 @@ for name in "$@"; do
 		echo "$name: ${runs:-?} runs, edges reached: ${reached#cov: }, $inputs inputs kept"
 	else
 		failed=$((failed + 1))
-		grep -avE '^[IWE][0-9]{4} |^#[0-9]+[[:space:]]+(NEW|REDUCE|pulse|RELOAD)' "$log" | tail -n 60 | sed "s/^/$name: /"
+		grep -avE '^INFO: |^[IWE][0-9]{4} |^#[0-9]+[[:space:]]+(NEW|REDUCE|pulse|RELOAD)' "$log" | tail -n 60 | sed "s/^/$name: /"
 	fi
 done
 echo "$passed passed, $failed failed"

@@ -7,7 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 
 /* Of a piece that is longer than PIECE_MAX only its beginning comes, how much depends on the splitting. */
-enum { PIECE_MAX = 2048, BEGINNING_MAX = 4096, BEGINNING_SURE = 64 };
+enum { PIECE_MAX = 2048, BEGINNING_MAX = 64 * 1024, BEGINNING_SURE = 64 };
 
 /* All pieces one after the other, to compare ways of splitting. */
 static bool gather(void *arg, const char *text, size_t len, bool too_large)
