@@ -33,6 +33,7 @@ static void print_usage(FILE *out)
 	      "  --bus-insecure       without keys where other machines can connect\n"
 	      "  --http HOST:PORT     serve /healthz, /readyz, /metrics and /debug/shards there, to this machine "
 	      "alone\n"
+	      "  --workers-http HOST:PORT  the children serve there too, the first on PORT, the next on PORT + 1, ...\n"
 	      "  --http-insecure      to others too, in the clear\n"
 	      "  --leader-elect=false it is the only watcher of its cluster: no election by a Lease\n"
 	      "  --leader-elect-lease-duration D   (15s), --leader-elect-renew-deadline D (10s),\n"
@@ -151,6 +152,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		BUS_KEYS,
 		BUS_INSECURE,
 		HTTP,
+		WORKERS_HTTP,
 		HTTP_INSECURE,
 		PRINT_CRD,
 		LEADER_ELECT,
@@ -173,6 +175,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		{"bus-keys", required_argument, NULL, BUS_KEYS},
 		{"bus-insecure", no_argument, NULL, BUS_INSECURE},
 		{"http", required_argument, NULL, HTTP},
+		{"workers-http", required_argument, NULL, WORKERS_HTTP},
 		{"http-insecure", no_argument, NULL, HTTP_INSECURE},
 		{"print-crd", no_argument, NULL, PRINT_CRD},
 		{"leader-elect", optional_argument, NULL, LEADER_ELECT},
@@ -207,6 +210,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		case BUS_KEYS: flags->security.keys = optarg; break;
 		case BUS_INSECURE: flags->security.insecure = true; break;
 		case HTTP: flags->http = optarg; break;
+		case WORKERS_HTTP: flags->workers_http = optarg; break;
 		case HTTP_INSECURE: flags->http_insecure = true; break;
 		case PRINT_CRD: flags->print_crd = true; break;
 		case LEADER_ELECT:

@@ -21,7 +21,8 @@ struct flags {
 	const char *reconciler;
 	const char *verbosity;
 	const char *http;
-	bool http_insecure;
+	const char *workers_http; /* of the first child, the next port for the next */
+	bool http_insecure;       /* theirs too */
 	int workers;
 	enum config_unknown unknown_keys;
 	bool print_crd;

@@ -24,6 +24,7 @@ enum {
 	STEADY_MS = 60000, /* one that ran this long is restarted at once again */
 	EXIT_NO_EXEC = 127,
 	SIGNALS_MAX = 65,
+	PORT_MAX = 65535,
 };
 
 struct worker {
@@ -33,6 +34,7 @@ struct worker {
 	int64_t started_ms;
 	int64_t backoff_ms; /* before the next restart; 0: at once */
 	uint64_t restarts;
+	char http[POOL_HTTP_SIZE];
 	char end[64]; /* of its last process */
 	ev_child child;
 	ev_timer restart;
@@ -42,7 +44,8 @@ struct pool {
 	struct ev_loop *loop;
 	const struct pool_handler *handler;
 	void *arg;
-	char **argv; /* with holes for the name: argv[2] */
+	char **argv;      /* with a hole for the name: argv[2] */
+	size_t http_hole; /* and one for --http; 0: none */
 	int64_t drain_ms;
 	int64_t backoff_first_ms;
 	bool stopping;
@@ -58,6 +61,21 @@ const char *pool_name(int slot, char out[POOL_NAME_SIZE])
 {
 	snprintf(out, POOL_NAME_SIZE, "pool-%d", slot);
 	return out;
+}
+
+int pool_http(const char *http, int slot, char out[POOL_HTTP_SIZE], struct error *err)
+{
+	const char *colon = strrchr(http, ':');
+	char *end = NULL;
+	long port = colon == NULL ? -1 : strtol(colon + 1, &end, 10);
+	long last = port == 0 ? 0 : port + slot;
+
+	if (colon == NULL || colon == http || end == colon + 1 || *end != '\0' || port < 0 || last > PORT_MAX)
+		return error_set(err, "found \"%s\", expected HOST:PORT, with a port up to %d for each child", http,
+				 PORT_MAX);
+	if (snprintf(out, POOL_HTTP_SIZE, "%.*s:%ld", (int)(colon - http), http, last) >= POOL_HTTP_SIZE)
+		return error_set(err, "found a host of %zu characters", (size_t)(colon - http));
+	return 0;
 }
 
 /* In the child, between fork and exec: only async-signal-safe calls. Never returns. */
@@ -100,6 +118,8 @@ static void start(struct worker *worker)
 	pid_t pid;
 
 	pool->argv[2] = worker->name;
+	if (pool->http_hole > 0)
+		pool->argv[pool->http_hole] = worker->http;
 	pid = fork();
 	if (pid == 0)
 		become(pool->argv, parent);
@@ -189,7 +209,7 @@ static void on_kill(struct ev_loop *loop, ev_timer *timer, int events)
 }
 
 /* argv of every child; the arguments are copied. */
-static char **build_argv(const struct pool_options *options)
+static char **build_argv(const struct pool_options *options, size_t *http_hole)
 {
 	size_t extra = 0;
 	size_t at = 0;
@@ -197,7 +217,7 @@ static char **build_argv(const struct pool_options *options)
 
 	while (options->arguments != NULL && options->arguments[extra] != NULL)
 		extra++;
-	argv = mem_calloc(6 + extra, sizeof(*argv));
+	argv = mem_calloc(8 + extra, sizeof(*argv));
 	argv[at++] = mem_strdup(options->program);
 	argv[at++] = mem_strdup("--name");
 	at++; /* the worker's */
@@ -205,6 +225,10 @@ static char **build_argv(const struct pool_options *options)
 	argv[at++] = mem_strdup(options->endpoint);
 	for (size_t i = 0; i < extra; i++)
 		argv[at++] = mem_strdup(options->arguments[i]);
+	if (options->http != NULL) {
+		argv[at++] = mem_strdup("--http");
+		*http_hole = at;
+	}
 	return argv;
 }
 
@@ -212,16 +236,19 @@ struct pool *pool_new(struct ev_loop *loop, const struct pool_options *options, 
 		      void *arg, struct error *err)
 {
 	struct pool *pool;
+	char http[POOL_HTTP_SIZE];
 
 	if (access(options->program, X_OK) < 0) {
 		error_set_errno(err, errno, "cannot execute %s", options->program);
 		return NULL;
 	}
+	if (options->http != NULL && pool_http(options->http, options->workers - 1, http, err) < 0)
+		return NULL;
 	pool = mem_calloc(1, sizeof(*pool) + (size_t)options->workers * sizeof(pool->workers[0]));
 	pool->loop = loop;
 	pool->handler = handler;
 	pool->arg = arg;
-	pool->argv = build_argv(options);
+	pool->argv = build_argv(options, &pool->http_hole);
 	pool->drain_ms = options->drain_ms;
 	pool->backoff_first_ms = options->backoff_first_ms > 0 ? options->backoff_first_ms : BACKOFF_FIRST_MS;
 	pool->worker_count = options->workers;
@@ -232,6 +259,8 @@ struct pool *pool_new(struct ev_loop *loop, const struct pool_options *options, 
 
 		worker->pool = pool;
 		pool_name(i, worker->name);
+		if (options->http != NULL)
+			(void)pool_http(options->http, i, worker->http, NULL);
 		ev_init(&worker->child, on_child);
 		ev_init(&worker->restart, on_restart);
 		worker->child.data = worker;
@@ -279,6 +308,8 @@ void pool_free(struct pool *pool)
 			waitpid(worker->pid, NULL, 0);
 	}
 	pool->argv[2] = NULL;
+	if (pool->http_hole > 0)
+		pool->argv[pool->http_hole] = NULL;
 	free(pool->argv[0]);
 	free(pool->argv[1]);
 	for (char **argument = pool->argv + 3; *argument != NULL; argument++)

@@ -17,6 +17,7 @@ struct pool_options {
 	const char *program;          /* path of fc-reconciler */
 	int workers;                  /* >= 1 */
 	const char *endpoint;         /* of the bus, for --bus */
+	const char *http;             /* HOST:PORT for --http of the first child, the next port for the next; NULL */
 	const char *const *arguments; /* further ones for every child; NULL-terminated, NULL for none */
 	int64_t drain_ms;             /* after SIGTERM, until SIGKILL */
 	int64_t backoff_first_ms;     /* 0: 1 s; for tests */
@@ -29,10 +30,14 @@ struct pool_handler {
 	void (*drained)(void *arg);
 };
 
-enum { POOL_NAME_SIZE = 24 };
+enum { POOL_NAME_SIZE = 24, POOL_HTTP_SIZE = 280 };
 
 /* The member name of slot 0..workers-1: "pool-0". Returns out. */
 const char *pool_name(int slot, char out[POOL_NAME_SIZE]);
+
+/* Where the child of a slot serves, of http as above: port 0 for all stays 0. -1 and *err naming what was found where
+ * HOST:PORT was expected, or that the ports run out. */
+int pool_http(const char *http, int slot, char out[POOL_HTTP_SIZE], struct error *err);
 
 /* Forks them. loop is the default loop, the only one that reaps children. NULL and *err when the program cannot be
  * executed. */

@@ -122,9 +122,12 @@ static char *reconciler_program(const struct flags *flags)
 int term_check(const struct flags *flags, struct error *err)
 {
 	cleanup_free char *program = reconciler_program(flags);
+	char http[POOL_HTTP_SIZE];
 
 	if (access(program, X_OK) < 0)
 		return error_set_errno(err, errno, "cannot execute %s", program);
+	if (flags->workers_http != NULL && pool_http(flags->workers_http, flags->workers - 1, http, err) < 0)
+		return error_wrap(err, "--workers-http");
 	return 0;
 }
 
@@ -146,6 +149,7 @@ static int make_pool(struct term *term, struct error *err)
 		.program = program,
 		.workers = flags->workers,
 		.endpoint = term->options.endpoint,
+		.http = flags->workers_http,
 		.arguments = arguments,
 		.drain_ms = DRAIN_MS,
 	};
@@ -156,6 +160,8 @@ static int make_pool(struct term *term, struct error *err)
 		arguments[count++] = handed_on[i].flag;
 		arguments[count++] = handed_on[i].value;
 	}
+	if (flags->http_insecure)
+		arguments[count++] = "--http-insecure";
 	arguments[count++] = "--pool";
 	arguments[count] = NULL;
 	term->pool = pool_new(term->options.loop, &options, &pool_handler, term, err);

@@ -161,6 +161,41 @@ static void test_arguments_and_drain(void **state)
 	pool_free(pool);
 }
 
+/* Each child gets a port of its own, the same when it is started again. */
+static void test_http(void **state)
+{
+	struct fixture *f = *state;
+	const struct pool_options options = {.program = f->program,
+					     .workers = 2,
+					     .endpoint = "ipc:///x",
+					     .http = "127.0.0.1:8081",
+					     .drain_ms = 10000,
+					     .backoff_first_ms = 20};
+	char http[POOL_HTTP_SIZE];
+	struct error err;
+	struct pool *pool;
+
+	write_script(f, "echo \"$6 of $2\" >> $log\nexec sleep 1000");
+	pool = pool_new(f->loop, &options, &handler, f, &err);
+	assert_non_null(pool);
+	wait_lines(f, 2);
+	kill(pool_pid(pool, 1), SIGKILL);
+	wait_lines(f, 3);
+	lines(f, http, sizeof(http));
+	assert_string_equal(http, "127.0.0.1:8082 of pool-1\n");
+	pool_free(pool);
+
+	assert_int_equal(pool_http("[::1]:0", 3, http, &err), 0);
+	assert_string_equal(http, "[::1]:0");
+	for (size_t i = 0; i < 5; i++) {
+		static const char *const wrong[] = {"127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:8o",
+						    "127.0.0.1:65535"};
+
+		assert_int_equal(pool_http(wrong[i], 1, http, &err), -1);
+		assert_non_null(strstr(err.message, wrong[i]));
+	}
+}
+
 /* One that dies is started again, at once for the first time; the others go on. */
 static void test_restart(void **state)
 {
@@ -301,6 +336,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_arguments_and_drain),
+		TEST(test_http),
 		TEST(test_restart),
 		TEST(test_reasons),
 		TEST(test_backoff),

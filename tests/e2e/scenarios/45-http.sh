@@ -3,7 +3,11 @@
 # Where a process listens: its port was the kernel's choice.
 http_address() { # name of the process
     wait_for 10 "$1 listens" grep -q 'listening on http://' "$1.log"
-    sed -nE 's/.*listening on (http:[^ ]+)$/\1/p' "$1.log"
+    sed -nE '/pool-/! s/.*listening on (http:[^ ]+)$/\1/p' "$1.log"
+}
+
+http_address_of_child() { # name of its watcher
+    sed -nE 's/.*pool-0: listening on (http:[^ ]+)$/\1/p' "$1.log"
 }
 
 http_says() { # url pattern
@@ -44,7 +48,8 @@ expect_unusable() { # address pattern
 run_http() {
     local at busy
     own_cluster
-    launch watcher-1 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 1 --http 127.0.0.1:0
+    launch watcher-1 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 1 --http 127.0.0.1:0 \
+        --workers-http 127.0.0.1:0
     at=$(http_address watcher-1)
     expect "healthz" "$(curl -sSf -o /dev/null -w '%{http_code}' "$at/healthz")" 200
     wait_for 15 "the watcher is ready" curl -sSf "$at/readyz"
@@ -58,6 +63,8 @@ run_http() {
     # What only the reconcilers know is not shown as none.
     expect "Frameworks by state" "$(curl -sSf "$at/metrics" | grep -c '^frameworkcontroller_frameworks')" 0
     expect_readable "$at"
+    # They say it themselves.
+    expect "what a child knows" "$(metric "$(http_address_of_child watcher-1)" 'frameworkcontroller_frameworks{state="AttemptRunning"}')" 1
 
     busy=${at#http://}
     expect_unusable "$busy" "--http: listen on \"$busy\": Address already in use"
