@@ -82,6 +82,10 @@ static void test_force_frees_stop(void **state)
 	world_collect(&w);
 	world_settle(&w);
 	assert_state(&w, STATE_COMPLETED);
+	/* There it stays as it is. */
+	world_edit_of(&w, 1, STAYS, ",'podGracefulDeletionTimeoutSec':7", ",'executionType':'Stop'");
+	world_settle(&w);
+	assert_int_equal(w.framework->status.attempt.roles[0].pod_graceful_deletion_timeout_sec, 0);
 	world_end(&w);
 }
 

@@ -159,3 +159,24 @@ run_deleting_starts_nothing() {
     patch_framework f '{"metadata": {"finalizers": null}}'
     wait_for 10 "f is gone" is_absent "$(frameworks_path)/f"
 }
+
+# A namespace goes with all that is in it, also with Frameworks that are retried for ever, wait for something, or are over;
+# those of other namespaces stay.
+run_delete_namespace() {
+    create 'fw("stays"; [role("a"; 1; {})])'
+    local NS=$NS-going name
+    kubectl create namespace "$NS" >/dev/null
+    create '
+        (fw("again"; [role("a"; 2; {}) | task_retry(false; -2)]) | .spec |= retry(false; -2)),
+        (fw("held"; [role("a"; 1; {})]) | .spec.executionType = "Create"),
+        fw("pending"; [role("a"; 1; {phase: "hold"})]),
+        fw("over"; [role("a"; 1; ends(0; 0))])'
+    wait_running again
+    wait_completed over
+    wait_framework pending 15 "$TASK.state == \"AttemptPreparing\""
+    wait_observed held
+    kubectl delete namespace "$NS" --wait=false >/dev/null
+    wait_for 60 "the namespace is gone" is_absent "/api/v1/namespaces/$NS"
+    NS=${NS%-going}
+    wait_running stays
+}

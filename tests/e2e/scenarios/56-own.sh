@@ -27,9 +27,9 @@ EOT
     declare -A map pod
     for name in untouched replaced scaled stopped mapless; do wait_running $name; done
     for name in adopted othertask otherattempt oldmap map pod; do wait_observed $name; done
-    wait_framework conflict 15 '.status.retryPolicyStatus.retryDelaySec != null'
+    wait_for 15 "conflict waits" conflict_was '.retryPolicyStatus.retryDelaySec != null'
     wait_completed retained
-    delay=$(framework conflict '.status.retryPolicyStatus.retryDelaySec')
+    delay=$(jq -s '[.[].object | select(.metadata.name == "conflict").status.retryPolicyStatus.retryDelaySec | values][0]' "$RUN/out/$scenario.frameworks")
     before=$(k get pods -o jsonpath='{.items[*].metadata.uid}' -l FC_FRAMEWORK_NAME=untouched)
     stop_watcher KILL
 
@@ -84,17 +84,17 @@ EOT
     [[ $(framework map '.status.attemptStatus.configMapUID') != "${map[map]}" ]] || fail "the deleting ConfigMap was taken over"
     [[ $(pod pod-a-0 .metadata.uid) != "${pod[pod]}" ]] || fail "the deleting Pod was taken over"
 
-    # The delay that was drawn before is the one that was waited for.
+    # The delay that was drawn before is the one that was waited for. (How much more it took is up to the machine.)
     # (by the records, as it is itself not retained for long)
-    wait_for 30 "conflict is retried" conflict_retried
+    wait_for 30 "conflict is retried" conflict_was '.attemptStatus.id == 1'
     wait_for 40 "what was retained is gone" is_absent "$(frameworks_path)/retained"
     end_records
     jq -s -r '[.[].object] as $all | ($all | map(select(.metadata.name == "conflict" and .status != null))) as $conflict |
         ($conflict | map(select(.status.state == "AttemptCompleted").status)) as $waiting |
         "delays \($waiting | map(.retryPolicyStatus.retryDelaySec) | unique | map(select(. != null)))",
-        "waited \(($conflict | map(select(.status.attemptStatus.id == 1))[0].status.attemptStatus.startTime | fromdate) - ($waiting[0].attemptStatus.completionTime | fromdate) | . >= '"$delay"' and . < '"$delay"' + 15)",
+        "waited \(($conflict | map(select(.status.attemptStatus.id == 1))[0].status.attemptStatus.startTime | fromdate) - ($waiting[0].attemptStatus.completionTime | fromdate) | . >= '"$delay"')",
         ($all | map(select(.metadata.name == "retained" and .metadata.deletionTimestamp != null))[0] |
-            "retained \((.metadata.deletionTimestamp | fromdate) - (.status.transitionTime | fromdate) | . >= 20 and . < 40) \(.metadata.finalizers)")' \
+            "retained \((.metadata.deletionTimestamp | fromdate) - (.status.transitionTime | fromdate) | . >= 20) \(.metadata.finalizers)")' \
         "$RUN/out/$scenario.frameworks" >"$RUN/out/$scenario.found"
     expect_lines "delay and retention" "$(<"$RUN/out/$scenario.found")" "delays [$delay]
 waited true
@@ -103,8 +103,9 @@ retained true [\"foregroundDeletion\"]"
     expect "snapshots, all switched off" "$(watcher_logs | grep -c ObjectSnapshot)" 0
 }
 
-conflict_retried() {
-    jq -s -e 'any(.[].object; .metadata.name == "conflict" and .status.attemptStatus.id == 1)' "$RUN/out/$scenario.frameworks"
+# Whether a status of conflict was like this, by the records.
+conflict_was() { # jq-expression-of-status
+    jq -s -e "any(.[].object; .metadata.name == \"conflict\" and (.status | $1))" "$RUN/out/$scenario.frameworks"
 }
 
 # Frameworks as the original controller left them: under its CRD, with statuses of its making, running.
