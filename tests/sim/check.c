@@ -441,9 +441,8 @@ static bool processes_rest(struct world *world, const char **why)
 		    !watcher->live)
 			return false;
 		*why = "a watcher has not seen all";
-		for (size_t kind = 0; kind < KIND_COUNT; kind++)
-			if (watcher->streams[kind].delivering)
-				return false;
+		if (!streams_quiet(watcher))
+			return false;
 		if (watcher_leads(watcher))
 			leader = watcher;
 	}

@@ -59,7 +59,7 @@ static void reconnect(struct world *world, void *arg)
 static void trouble_stream(struct world *world, enum fault fault)
 {
 	struct watcher *watcher = some_watcher(world);
-	struct stream *stream = &watcher->streams[pick(world, 0, KIND_COUNT - 1)];
+	enum object_kind kind = (enum object_kind)pick(world, 0, KIND_COUNT - 1);
 
 	if (!watcher->process.alive)
 		return;
@@ -68,12 +68,12 @@ static void trouble_stream(struct world *world, enum fault fault)
 		trace(world, "history up to %llu is gone", (unsigned long long)world->version);
 	}
 	if (fault == FAULT_FREEZE_STREAM) {
-		stream->frozen_until_ms = world->now_ms +
-					  pick(world, 100, chance(world, 700) ? 8000 : world->faults.long_ms);
-		trace(world, "%s: the watch of %s is silent until %lld", watcher->process.label,
-		      object_kind_name(stream->kind), (long long)stream->frozen_until_ms);
+		watcher->frozen_until_ms[kind] = world->now_ms +
+						 pick(world, 100, chance(world, 700) ? 8000 : world->faults.long_ms);
+		trace(world, "%s: the watch of %s is silent until %lld", watcher->process.label, object_kind_name(kind),
+		      (long long)watcher->frozen_until_ms[kind]);
 	} else {
-		stream_cut(stream);
+		stream_cut(watcher, kind);
 	}
 }
 
@@ -159,6 +159,8 @@ static void next_fault(struct world *world, void *arg)
 		at(world, world->now_ms + pick(world, 1, world->faults.pace_ms * 2), NULL, next_fault, NULL, NULL);
 }
 
+enum { LAG_MAX_MS = 12000 };
+
 /* Zero half of the time, then up to most. */
 static int often(struct world *world, int most)
 {
@@ -202,8 +204,10 @@ void faults_make(struct world *world)
 	faults->lazy_rounds = chance(world, 500);
 	faults->slow_answer = chance(world, 150) ? (int)pick(world, 1, 200) : 0;
 	faults->reorder_letter = chance(world, 100) ? (int)pick(world, 1, 20) : 0;
-	if (chance(world, 150))
-		faults->lag_ms[pick(world, 0, KIND_COUNT - 1)] = pick(world, 100, 8000);
+	if (chance(world, 250))
+		faults->lag_ms[chance(world, 500) ? KIND_POD : pick(world, 0, KIND_COUNT - 1)] = pick(world, 100,
+												      LAG_MAX_MS);
+	faults->lagging_watchers = (unsigned)pick(world, 1, 3);
 	faults->status_max = chance(world, 100) ? (size_t)pick(world, 800, 3000) : 0;
 	if (chance(world, 150)) {
 		world->qps = (double)pick(world, 3, 30);

@@ -6,7 +6,8 @@
  *   world.c      clock, events, trace, one seed's run    workload.c  what users do
  *   apiserver.c  objects, versions, history, collection  faults.c    what goes wrong, and when
  *   kubelet.c    what runs                               network.c   requests on their way
- *   watcher.c    the watcher's process                   bus.c       connections between the two
+ *   watcher.c    a watcher's process                     bus.c       connections between the two
+ *   stream.c     its lists and watches
  *   leader.c     which watcher leads                     simlog.c    where the cores' log lines go
  *   member.c     a reconciler's process
  *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
@@ -27,6 +28,7 @@
 #include "watcher/cache.h"
 #include "watcher/election.h"
 #include "watcher/router.h"
+#include "watcher/streams.h"
 
 enum {
 	SIM_MEMBERS = 4, /* names */
@@ -40,6 +42,7 @@ enum {
 };
 
 struct world;
+struct ev_timer;
 
 /* What the simulator allocates is not its processes' (memory.c). */
 void *__real_mem_alloc(size_t size) __attribute__((malloc, returns_nonnull));
@@ -275,30 +278,25 @@ void member_settle(struct member *member);
 
 /* ---- watcher.c ---- */
 
-struct stream {
-	struct watcher *watcher;
-	enum object_kind kind;
-	uint64_t life; /* counts its connections and pauses */
-	bool listed;
-	bool live;
-	bool connected;
-	uint64_t version; /* what was handed on */
-	uint64_t floor;
-	int gone_in_row;
-	bool delivering;
-	int64_t frozen_until_ms;
-};
-
 struct watcher {
 	struct process process;
 	int index;
 	struct router *router; /* of its term; NULL: it does not lead */
 	struct cache *cache;
-	struct stream streams[KIND_COUNT];
+	struct streams *streams;
 	bool synced;
 	bool live;
 	bool stopping;
 	int64_t wall_skew_ms;
+	/* stream.c */
+	struct kube_call *calls;
+	uint64_t call_numbers;
+	struct {
+		struct ev_timer *timer; /* NULL: free */
+		uint64_t number;
+	} timers[8];
+	uint64_t timer_numbers;
+	int64_t frozen_until_ms[KIND_COUNT];
 	/* leader.c; NULL: it is alone */
 	struct election *election;
 	char identity[24];
@@ -315,9 +313,16 @@ void watcher_start(struct world *world, int index);
 void watcher_kill(struct watcher *watcher, const char *why);
 void watcher_out_of_memory(struct watcher *watcher);
 void watcher_settle(struct watcher *watcher);
+
+/* ---- stream.c ---- */
+
 /* The server has a new version. */
 void watcher_news(struct world *world);
-void stream_cut(struct stream *stream);
+/* The connection of a watch breaks. */
+void stream_cut(struct watcher *watcher, enum object_kind kind);
+/* Whether all watches are connected, and have told all. */
+bool streams_quiet(const struct watcher *watcher);
+void streams_end(struct watcher *watcher);
 
 /* ---- leader.c ---- */
 
@@ -406,7 +411,8 @@ struct faults {
 	bool late; /* requests may be carried out after their deadline */
 	bool stale_lists;
 	bool slow_streams;
-	int64_t lag_ms[KIND_COUNT]; /* of a watch behind the server, all the time */
+	int64_t lag_ms[KIND_COUNT]; /* of a watch behind the server, all the time … */
+	unsigned lagging_watchers;  /* … of these: a bit for each */
 	bool lazy_rounds;           /* rounds may come later than the events that they answer */
 	int64_t outage_until_ms;
 	uint64_t quota;    /* Pods; 0: none */
