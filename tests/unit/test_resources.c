@@ -1,0 +1,284 @@
+/* What runs out on a machine: file descriptors, room on disk, processes. Memory is tests/fuzz/memory.c's. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "barrier/init/output.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/kube/client.h"
+#include "common/serve/serve.h"
+#include "tests/unit/http_asker.h"
+#include "tests/unit/http_server.h"
+#include "watcher/pool.h"
+
+/* ---- file descriptors -------------------------------------------------------------------------------------------- */
+
+static struct rlimit descriptors;
+
+/* From now on none can be opened any more, but for `spare` ones. */
+static void use_up_descriptors(int spare)
+{
+	struct rlimit few;
+	int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	assert_true(next >= 0);
+	close(next);
+	/* those above the lowest free one may be in use: then they stay so */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+	few = descriptors;
+	few.rlim_cur = (rlim_t)(next + spare);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+}
+
+static void give_back_descriptors(void)
+{
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+}
+
+static int64_t cpu_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)timer;
+	(void)events;
+	ev_break(loop, EVBREAK_ALL);
+}
+
+static void run_for(struct ev_loop *loop, double seconds)
+{
+	ev_timer timer;
+
+	ev_timer_init(&timer, on_timer, seconds, 0.);
+	ev_timer_start(loop, &timer);
+	ev_run(loop, 0);
+	ev_timer_stop(loop, &timer);
+}
+
+/* A server that cannot accept a connection neither dies nor spins, and takes it when it can. */
+static void test_no_descriptors_for_a_client(void **state)
+{
+	const struct serve_options options = {.address = "127.0.0.1:0"};
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	struct serve *serve = serve_new(loop, &options, NULL);
+	struct asking asking;
+	int64_t begin_ms;
+	int64_t used_ms;
+
+	(void)state;
+	assert_non_null(serve);
+	use_up_descriptors(1);
+	asking = asker_open(serve_address(serve));
+	assert_true(asker_send(&asking, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"));
+	begin_ms = cpu_ms();
+	run_for(loop, 1.0);
+	used_ms = cpu_ms() - begin_ms;
+	asker_read(&asking);
+	assert_int_equal(asking.in.len, 0);
+	give_back_descriptors();
+	RUN_UNTIL(loop, asker_done(&asking));
+	assert_int_equal(asker_status(&asking), 200);
+	asker_close(&asking);
+	serve_free(serve);
+	ev_loop_destroy(loop);
+	if (used_ms > 300)
+		fail_msg("%lld ms of processor time in 1 s of waiting", (long long)used_ms);
+}
+
+struct call {
+	bool done;
+	enum kube_failure failure;
+	int status;
+};
+
+static void on_done(void *arg, const struct kube_answer *answer)
+{
+	struct call *call = arg;
+
+	call->done = true;
+	call->failure = answer->failure;
+	call->status = answer->http_status;
+}
+
+static void on_request(void *arg, struct http_conn *conn)
+{
+	(void)arg;
+	http_reply(conn, 200, "", "{}");
+}
+
+/* A request that gets no socket fails as any other that reaches nobody, and the next one is made. */
+static void test_no_descriptors_for_a_request(void **state)
+{
+	const struct kube_client_options options = {.user_agent = "test"};
+	const struct kube_request request = {.method = "GET", .path = "/api", .timeout_ms = 20000};
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	struct http_server server;
+	struct kube_config config = {.source = "test"};
+	struct kube_client *client;
+	struct call call = {0};
+
+	(void)state;
+	http_server_start(&server, loop, on_request, NULL);
+	config.server = server.address;
+	client = kube_client_new(loop, &config, &options, NULL);
+	assert_non_null(client);
+	use_up_descriptors(0);
+	kube_client_call(client, &request, on_done, &call);
+	RUN_UNTIL(loop, call.done);
+	give_back_descriptors();
+	assert_int_equal(call.failure, KUBE_NETWORK);
+	call = (struct call){0};
+	kube_client_call(client, &request, on_done, &call);
+	RUN_UNTIL(loop, call.done);
+	assert_int_equal(call.failure, KUBE_OK);
+	assert_int_equal(call.status, 200);
+	kube_client_free(client);
+	http_server_free(&server);
+	ev_loop_destroy(loop);
+}
+
+/* ---- room on disk ------------------------------------------------------------------------------------------------ */
+
+static size_t files_in(const char *directory, const char *prefix)
+{
+	DIR *opened = opendir(directory);
+	struct dirent *entry;
+	size_t count = 0;
+
+	assert_non_null(opened);
+	while ((entry = readdir(opened)) != NULL)
+		if (entry->d_name[0] != '.' || strcmp(entry->d_name + strspn(entry->d_name, "."), "") != 0)
+			count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
+	closedir(opened);
+	return count;
+}
+
+/* framework.json that does not fit: an error that names it, no part of it, and what was there before is left. A file
+ * size limit stands in for a full disk, since it needs no privileges and fails at the same place: write(2). */
+static void test_no_room_for_framework_json(void **state)
+{
+	char directory[] = "/tmp/test-resources-XXXXXX";
+	cleanup_json json_t *small = json_pack("{s:s}", "kind", "Framework");
+	cleanup_json json_t *large = json_object();
+	cleanup_free char *long_text = mem_alloc(100001);
+	cleanup_free char *path = NULL;
+	cleanup_free char *script = NULL;
+	cleanup_json json_t *left = NULL;
+	const struct rlimit little = {.rlim_cur = 8192, .rlim_max = RLIM_INFINITY};
+	struct rlimit before;
+	struct buf injector = {0};
+	struct error err = {.message = ""};
+	int result;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	path = mem_printf("%s/framework.json", directory);
+	script = mem_printf("%s/injector.sh", directory);
+	memset(long_text, 'x', 100000);
+	long_text[100000] = '\0';
+	json_object_set_new(large, "kind", json_string(long_text));
+	buf_puts(&injector, "export A=1\n");
+	assert_int_equal(output_write(directory, small, &injector, &err), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){little.rlim_cur, before.rlim_max}), 0);
+	result = output_write(directory, large, &injector, &err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(result, -1);
+	assert_non_null(strstr(err.message, "framework.json"));
+	left = json_load_file(path, 0, NULL);
+	assert_non_null(left);
+	assert_true(json_equal(left, small));
+	assert_int_equal(files_in(directory, ""), 2); /* no temporary one */
+	buf_free(&injector);
+	unlink(path);
+	unlink(script);
+	assert_int_equal(rmdir(directory), 0);
+}
+
+/* ---- processes --------------------------------------------------------------------------------------------------- */
+
+static int forks_to_fail;
+
+/* Stands in front of libc's for the pool: a limit of processes does not bind root. */
+pid_t fork(void)
+{
+	if (forks_to_fail > 0) {
+		forks_to_fail--;
+		errno = EAGAIN;
+		return -1;
+	}
+	return _Fork();
+}
+
+static void on_died(void *arg, const char *name)
+{
+	(void)arg;
+	(void)name;
+}
+
+static void on_drained(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* A pool that cannot fork tries again later, each time after a longer while, and then has all its workers. */
+static void test_no_process_for_a_worker(void **state)
+{
+	static const struct pool_handler handler = {.died = on_died, .drained = on_drained};
+	char program[] = "/tmp/test-resources-XXXXXX";
+	const struct pool_options options = {
+		.program = program, .workers = 2, .endpoint = "ipc:///x", .drain_ms = 10000, .backoff_first_ms = 10};
+	struct ev_loop *loop = ev_default_loop(0);
+	bool drained = false;
+	struct error err;
+	struct pool *pool;
+	int fd = mkstemp(program);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(dprintf(fd, "#!/bin/sh\nexec sleep 1000\n") > 0, 1);
+	assert_int_equal(fchmod(fd, 0700), 0);
+	close(fd);
+	forks_to_fail = 5;
+	pool = pool_new(loop, &options, &handler, &drained, &err);
+	assert_non_null(pool);
+	assert_int_equal(pool_pid(pool, 0), 0);
+	RUN_UNTIL(loop, pool_pid(pool, 0) != 0 && pool_pid(pool, 1) != 0);
+	assert_int_equal(forks_to_fail, 0);
+	pool_stop(pool);
+	RUN_UNTIL(loop, drained);
+	pool_free(pool);
+	unlink(program);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_descriptors_for_a_client),
+		cmocka_unit_test(test_no_descriptors_for_a_request),
+		cmocka_unit_test(test_no_room_for_framework_json),
+		cmocka_unit_test(test_no_process_for_a_worker),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests_name("resources", tests, NULL, NULL);
+}
