@@ -15,7 +15,7 @@
 #include "common/kube/transport.h"
 
 /* An answer larger than this is broken off: 10 000 Tasks in one Framework are some MiB. */
-enum { ANSWER_MAX_BYTES = 256 * 1024 * 1024 };
+enum { ANSWER_MAX_BYTES = 64 * 1024 * 1024 };
 /* libcurl handles kept for the next calls; each holds some 20 KiB. */
 enum { IDLE_HANDLES_MAX = 64 };
 
