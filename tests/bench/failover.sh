@@ -96,6 +96,12 @@ stamp() {
     done
 }
 
+all_answered() {
+    awk -v total="$(grep -c '^url' changes)" '{ key = $2 " " $3; if (!(key in asked)) { asked[key] = 1; made++ } }
+        $4 == $3 && !(key in done) { done[key] = 1; answered++ }
+        END { print made + 0, answered + 0, "of", total; exit !(made >= total && answered == made) }' seen
+}
+
 # When a line of the watcher's log was written, in milliseconds of today's epoch.
 logged_ms() { # pattern: of the last such line
     local time
@@ -115,7 +121,8 @@ evaluate() {
             took = $1 - asked[key]
             after = $1 >= killed
             if (member[$2] == victim) {
-                if (after && first == 0) first = $1
+                # (what the killed one had sent may be seen later)
+                if (asked[key] >= killed && first == 0) first = $1
                 if (after) { if (took > slowest_own) slowest_own = took } else own++
             } else {
                 if (last > 0) { gap = $1 - last; if (gap > gaps[after]) gaps[after] = gap }
@@ -125,16 +132,13 @@ evaluate() {
             }
         }
         END {
-            lost = 0
-            for (key in asked) lost += !(key in done)
             printf "{\"row\": \"failover\", \"cluster\": \"embedded\", \"frameworks\": %d, \"held_by_killed\": %d, ", frameworks, held
             printf "\"start_after_kill_ms\": %d, \"complete_after_start_ms\": %d, \"first_write_after_start_ms\": %d, ", \
                 started - killed, complete - started, first - started
             printf "\"killed_slowest_answer_ms\": %d, \"killed_writes_before\": %d, ", slowest_own, own
             printf "\"others\": {\"writes_before\": %d, \"writes_after\": %d, \"longest_gap_before_ms\": %d, \"longest_gap_after_ms\": %d, ", \
                 count[0], count[1], gaps[0], gaps[1]
-            printf "\"slowest_answer_before_ms\": %d, \"slowest_answer_after_ms\": %d}, \"unanswered\": %d}\n", \
-                slowest[0], slowest[1], lost
+            printf "\"slowest_answer_before_ms\": %d, \"slowest_answer_after_ms\": %d}}\n", slowest[0], slowest[1]
         }' samples seen
 }
 
@@ -149,6 +153,7 @@ shards >shards.json
 choose_samples >samples
 write_changes >changes
 victim=$(jq -r '.members[0].name' shards.json)
+pid=$(jq -r '.members[0].pid' shards.json)
 held=$((frameworks / 4)) # its ranges are a quarter of the key space
 
 version=$(api GET "$(frameworks_path)?limit=1" | jq -r .metadata.resourceVersion)
@@ -157,11 +162,11 @@ curl -sS --rate "$CHANGES_PER_S/s" --config changes &
 changing=$!
 sleep "$BEFORE_S"
 killed=$(now_ms)
-kill -KILL "$(jq -r '.members[0].pid' shards.json)"
+kill -KILL "$pid"
 wait "$changing"
 wait_for 30 "all ranges are held again" all_ranges_held
-sleep 2 # for the last answers
+wait_for 30 "every change is answered" all_answered
 
 evaluate "$killed" "$(logged_ms "started $victim, pid")" "$(logged_ms "$victim: .* ranges are complete")" "$victim" "$held" |
     tee figures.json
-jq -e '.unanswered == 0 and .first_write_after_start_ms <= 1000 and .others.longest_gap_after_ms <= 500' figures.json >/dev/null
+jq -e '.first_write_after_start_ms <= 1000 and .others.longest_gap_after_ms <= 500' figures.json >/dev/null
