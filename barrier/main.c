@@ -14,6 +14,7 @@
 #include "barrier/waiters.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/release.h"
 #include "common/bus/client.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
@@ -213,7 +214,8 @@ static void put_waiter_metrics(struct buf *out, const struct waiters_counters *c
 	metrics_counter(out, "frameworkcontroller_barrier_looks_failed_total", "Of these, without one.",
 			counters->looks_failed);
 	metrics_histogram_write(out, "frameworkcontroller_barrier_release_seconds",
-				"From the news that a gang is complete to its waiters' answers.", &counters->release);
+				"From the news that a gang is complete to its waiters' answers.", NULL, NULL,
+				&counters->release);
 }
 
 static void put_access_metrics(struct buf *out, const struct access_counters *counters)
@@ -387,7 +389,7 @@ static int start(struct process *process, const struct options *options, struct 
 	const struct kube_client_options client_options = {
 		.qps = (double)options->qps,
 		.burst = (int)options->burst,
-		.user_agent = "fc-barrier/1.0",
+		.user_agent = "fc-barrier/" RELEASE,
 	};
 	const struct waiters_options waiters_options = {
 		.max_per_framework = (size_t)options->max_waiters_per_framework,

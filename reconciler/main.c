@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/release.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
 #include "common/process/guard.h"
@@ -336,7 +337,7 @@ static int start(struct process *process, const struct options *options, struct 
 		/* Until the watcher has told our share. */
 		.qps = 1,
 		.burst = 1,
-		.user_agent = "fc-reconciler/1.0",
+		.user_agent = "fc-reconciler/" RELEASE,
 	};
 	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
 

@@ -9,6 +9,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/release.h"
 
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -43,7 +44,7 @@ static void print_usage(FILE *out)
 	      "                       of the Lease: frameworkcontroller, in the Pod's own namespace, else kube-system\n"
 	      "  --print-crd          print the CustomResourceDefinition as YAML and exit\n"
 	      "  -v N                 log more: 0 (default) to 5\n"
-	      "  --help               this text\n",
+	      "  --help, --version\n",
 	      out);
 }
 
@@ -161,7 +162,8 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		RETRY_PERIOD,
 		LEASE_NAME,
 		LEASE_NAMESPACE,
-		HELP
+		HELP,
+		VERSION
 	};
 	static const struct option options[] = {
 		{"config", required_argument, NULL, CONFIG},
@@ -185,6 +187,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		{"leader-elect-resource-name", required_argument, NULL, LEASE_NAME},
 		{"leader-elect-resource-namespace", required_argument, NULL, LEASE_NAMESPACE},
 		{"help", no_argument, NULL, HELP},
+		{"version", no_argument, NULL, VERSION},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -246,6 +249,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 			flags->verbosity = optarg;
 			break;
 		case 'h':
+		case VERSION: release_print("fc-watcher");
 		case HELP: print_usage(stdout); return 1;
 		default: fputs("Try fc-watcher --help.\n", stderr); return -1;
 		}

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
+#include "common/base/release.h"
 #include "common/base/mem.h"
 #include "common/bus/socket.h"
 #include "common/config/config.h"
@@ -255,7 +256,7 @@ static const struct crd_handler crd_handler = {.established = on_established, .f
 static int make_client(struct watcher *watcher, struct error *err)
 {
 	const struct config *config = &watcher->config;
-	struct kube_client_options options = {.user_agent = "fc-watcher/1.0"};
+	struct kube_client_options options = {.user_agent = "fc-watcher/" RELEASE};
 	struct kube_config kube;
 
 	if (kube_config_load(config->kube_api_server_address, config->kube_config_file_path, watcher->flags.context,

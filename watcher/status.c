@@ -9,6 +9,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/release.h"
 #include "common/kube/client.h"
 #include "watcher/debug.h"
 #include "watcher/flags.h"
@@ -51,7 +52,7 @@ static int print_answer(const struct kube_answer *answer, bool as_json)
 
 static int ask(const char *address, bool as_json)
 {
-	const struct kube_client_options options = {.user_agent = "fc-watcher-status/1.0"};
+	const struct kube_client_options options = {.user_agent = "fc-watcher-status/" RELEASE};
 	const struct kube_request request = {.method = "GET", .path = "/debug/shards", .timeout_ms = TIMEOUT_MS};
 	cleanup_free char *server = mem_printf("http://%s", address);
 	struct kube_config config = {.server = server};

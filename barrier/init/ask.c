@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
+#include "common/base/release.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
 #include "common/config/config.h"
@@ -42,7 +43,7 @@ struct asker {
 
 static struct kube_client *connect_to(struct asker *asker, const struct kube_config *config, struct error *err)
 {
-	const struct kube_client_options options = {.user_agent = "frameworkbarrier/1.0", .max_connections = 2};
+	const struct kube_client_options options = {.user_agent = "frameworkbarrier/" RELEASE, .max_connections = 2};
 
 	return kube_client_new(asker->loop, config, &options, err);
 }

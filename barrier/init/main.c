@@ -9,6 +9,7 @@
 #include "barrier/init/environment.h"
 #include "barrier/init/wait.h"
 #include "common/base/log.h"
+#include "common/base/release.h"
 #include "common/process/guard.h"
 
 /* Where the original's image leaves the files for app containers: a volume they share with this one. */
@@ -21,6 +22,7 @@ static const char usage[] =
 	"  --output-dir DIR  where to (default: the working directory)\n"
 	"  --shared-dir DIR  and copies of them to here, if that directory exists (default: " SHARED_DIRECTORY ")\n"
 	"  -v LEVEL          log level, default 0\n"
+	"  --help, --version\n"
 	"\n"
 	"Environment:\n"
 	"  FC_FRAMEWORK_NAMESPACE, FC_FRAMEWORK_NAME  the Framework; FC_FRAMEWORK_UID, if set, must be its uid\n"
@@ -39,6 +41,7 @@ static int parse_options(int argc, char **argv, struct wait_directories *out)
 		{"output-dir", required_argument, NULL, 'o'},
 		{"shared-dir", required_argument, NULL, 's'},
 		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
 		{NULL, 0, NULL, 0},
 	};
 	int option;
@@ -48,6 +51,7 @@ static int parse_options(int argc, char **argv, struct wait_directories *out)
 		case 'o': out->output = optarg; break;
 		case 's': out->shared = optarg; break;
 		case 'v': log_verbosity = atoi(optarg); break;
+		case 'V': release_print("frameworkbarrier");
 		case 'h': fputs(usage, stdout); exit(EXIT_PASSED);
 		default: fputs("Try frameworkbarrier --help.\n", stderr); return -1;
 		}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/base/log.h"
+#include "common/base/release.h"
 #include "common/kube/kubeconfig.h"
 
 enum { VERBOSITY_MAX = 10 };
@@ -43,6 +44,7 @@ int process_flag(const char *program, int option, const char *argument, struct p
 	case 'v': return read_verbosity(program, argument);
 	case 'h':
 	case PROCESS_HELP: return 1;
+	case PROCESS_VERSION: release_print(program);
 	default: fprintf(stderr, "Try %s --help.\n", program); return -1;
 	}
 	return 0;

@@ -43,6 +43,7 @@ enum process_option {
 	PROCESS_HTTP,
 	PROCESS_HTTP_INSECURE,
 	PROCESS_HELP,
+	PROCESS_VERSION,
 };
 
 /* For getopt_long(), with "v:h"; the program's own options before them, an empty one behind. */
@@ -57,8 +58,9 @@ enum process_option {
 		{"address", required_argument, NULL, PROCESS_ADDRESS},                                  \
 		{"http", required_argument, NULL, PROCESS_HTTP},                                        \
 		{"http-insecure", no_argument, NULL, PROCESS_HTTP_INSECURE},                            \
+		{"help", no_argument, NULL, PROCESS_HELP},                                              \
 	{                                                                                               \
-		"help", no_argument, NULL, PROCESS_HELP                                                 \
+		"version", no_argument, NULL, PROCESS_VERSION                                           \
 	}
 
 /* The lines of --help for them. */
@@ -75,7 +77,8 @@ enum process_option {
 	"  --address URL      overrides kubeApiServerAddress\n"                                                 \
 	"  --http HOST:PORT   serve /healthz, /readyz and /metrics there, without TLS, to this machine alone\n" \
 	"  --http-insecure    to others too, in the clear\n"                                                    \
-	"  -v LEVEL           log level, 0 (default) to 5\n"
+	"  -v LEVEL           log level, 0 (default) to 5\n"                                                    \
+	"  --help, --version\n"
 
 /* Takes one of them, or -v, from getopt_long(). 0; 1: --help; -1: none of ours, or a mistake, said on stderr. */
 int process_flag(const char *program, int option, const char *argument, struct process_flags *flags);

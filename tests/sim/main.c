@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/release.h"
 #include "tests/sim/sim.h"
 
 enum {
@@ -34,7 +35,8 @@ static const char usage[] = "Usage: fc-sim [options]\n"
 			    "  --seed N     this one alone, with a trace of all that happens\n"
 			    "  --calm       with --seed: a trace of the run without faults, too\n"
 			    "  --hash       with --seed: only the hash of its trace\n"
-			    "  --stop       at the first that fails\n";
+			    "  --stop       at the first that fails\n"
+			    "  --help, --version\n";
 
 /* What workers tell, in shared memory. */
 struct report {
@@ -161,15 +163,11 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"seeds", required_argument, NULL, 'n'},
-		{"first", required_argument, NULL, 'f'},
-		{"jobs", required_argument, NULL, 'j'},
-		{"seed", required_argument, NULL, 's'},
-		{"hash", no_argument, NULL, 'h'},
-		{"calm", no_argument, NULL, 'c'},
-		{"stop", no_argument, NULL, 'x'},
-		{"help", no_argument, NULL, '?'},
-		{NULL, 0, NULL, 0},
+		{"seeds", required_argument, NULL, 'n'}, {"first", required_argument, NULL, 'f'},
+		{"jobs", required_argument, NULL, 'j'},  {"seed", required_argument, NULL, 's'},
+		{"hash", no_argument, NULL, 'h'},        {"calm", no_argument, NULL, 'c'},
+		{"stop", no_argument, NULL, 'x'},        {"help", no_argument, NULL, 'H'},
+		{"version", no_argument, NULL, 'V'},     {NULL, 0, NULL, 0},
 	};
 	uint64_t count = 100;
 	uint64_t first = 1;
@@ -193,7 +191,9 @@ int main(int argc, char **argv)
 		case 'c': trace_calm = true; break;
 		case 'h': hash_only = true; break;
 		case 'x': stop = true; break;
-		default: fputs(usage, stderr); return 2;
+		case 'V': release_print("fc-sim");
+		case 'H': fputs(usage, stdout); return 0;
+		default: fputs("Try fc-sim --help.\n", stderr); return 2;
 		}
 	}
 	if (jobs < 1 || jobs > JOBS_MAX) {

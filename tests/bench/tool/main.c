@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "common/base/release.h"
 #include "tests/bench/tool/bench.h"
+
+enum { EXIT_BAD_USE = 2 };
 
 static const char usage[] =
 	"Usage: fc-bench load|calibrate|barrier|flood|sample [options]\n"
@@ -25,7 +28,8 @@ static const char usage[] =
 	"  flood      keeps --count N connections to --address open that ask for nothing, until SIGTERM\n"
 	"  sample     CPU time and peak memory of each --process NAME=PID, CPU time of each --other, until SIGTERM\n"
 	"\n"
-	"  --kubeconfig FILE --namespace NAME (bench) --clients N (8) --at-once N (64) --seconds N (600)\n";
+	"  --kubeconfig FILE --namespace NAME (bench) --clients N (8) --at-once N (64) --seconds N (600)\n"
+	"  --help, --version\n";
 
 static int64_t read_number(const char *option, const char *text)
 {
@@ -48,25 +52,16 @@ static void add(const char ***list, size_t *count, const char *text)
 static void parse_options(int argc, char **argv, struct bench_options *out)
 {
 	static const struct option known[] = {
-		{"kubeconfig", required_argument, NULL, 'k'},
-		{"namespace", required_argument, NULL, 'n'},
-		{"prefix", required_argument, NULL, 'p'},
-		{"frameworks", required_argument, NULL, 'f'},
-		{"tasks", required_argument, NULL, 't'},
-		{"run-seconds", required_argument, NULL, 'r'},
-		{"clients", required_argument, NULL, 'c'},
-		{"at-once", required_argument, NULL, 'a'},
-		{"waiters", required_argument, NULL, 'w'},
-		{"count", required_argument, NULL, 'C'},
-		{"seconds", required_argument, NULL, 's'},
-		{"until", required_argument, NULL, 'u'},
-		{"address", required_argument, NULL, 'A'},
-		{"latency", no_argument, NULL, 'l'},
-		{"process", required_argument, NULL, 'P'},
-		{"other", required_argument, NULL, 'O'},
-		{"url", required_argument, NULL, 'U'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+		{"kubeconfig", required_argument, NULL, 'k'}, {"namespace", required_argument, NULL, 'n'},
+		{"prefix", required_argument, NULL, 'p'},     {"frameworks", required_argument, NULL, 'f'},
+		{"tasks", required_argument, NULL, 't'},      {"run-seconds", required_argument, NULL, 'r'},
+		{"clients", required_argument, NULL, 'c'},    {"at-once", required_argument, NULL, 'a'},
+		{"waiters", required_argument, NULL, 'w'},    {"count", required_argument, NULL, 'C'},
+		{"seconds", required_argument, NULL, 's'},    {"until", required_argument, NULL, 'u'},
+		{"address", required_argument, NULL, 'A'},    {"latency", no_argument, NULL, 'l'},
+		{"process", required_argument, NULL, 'P'},    {"other", required_argument, NULL, 'O'},
+		{"url", required_argument, NULL, 'U'},        {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0},
 	};
 	int option;
 	int index = 0;
@@ -90,8 +85,9 @@ static void parse_options(int argc, char **argv, struct bench_options *out)
 		case 'P': add(&out->processes, &out->process_count, optarg); break;
 		case 'O': add(&out->others, &out->other_count, optarg); break;
 		case 'U': add(&out->urls, &out->url_count, optarg); break;
+		case 'V': release_print("fc-bench");
 		case 'h': fputs(usage, stdout); exit(EXIT_SUCCESS);
-		default: bench_fail("see --help");
+		default: fputs("Try fc-bench --help.\n", stderr); exit(EXIT_BAD_USE);
 		}
 	}
 	if (out->clients < 1 || out->at_once < 1)

@@ -6,13 +6,14 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "common/base/release.h"
 #include "tests/cluster/demo/children.h"
 #include "tests/cluster/demo/demo.h"
 
 enum { EXIT_USAGE = 2, WORKERS = 4, WORKERS_MAX = 64, TIMEOUT_SEC = 60, TIMEOUT_MAX_SEC = 3600 };
 
 static const char usage[] =
-	"usage: fc-demo [options] EXAMPLE.yaml…\n"
+	"Usage: fc-demo [options] EXAMPLE.yaml…\n"
 	"       fc-demo --stop DIRECTORY\n"
 	"Starts an API server, a kubelet and the controller on this machine, submits the examples, shows them until "
 	"each\n"
@@ -22,11 +23,11 @@ static const char usage[] =
 	"  --timeout S      seconds for all of it (default 60)\n"
 	"  --keep           leave everything running afterwards, as KEEP=1 in the environment does\n"
 	"  --stop DIRECTORY end what a kept demo left running, and remove its directory\n"
-	"  --help           this text\n";
+	"  --help, --version\n";
 
 __attribute__((noreturn)) static void fail_usage(void)
 {
-	fputs(usage, stderr);
+	fputs("Try fc-demo --help.\n", stderr);
 	exit(EXIT_USAGE);
 }
 
@@ -79,15 +80,12 @@ static int stop(const char *directory)
 
 int main(int argc, char **argv)
 {
-	enum { CONFIG = 256, WORKER_COUNT, TIMEOUT, KEEP, STOP, HELP };
+	enum { CONFIG = 256, WORKER_COUNT, TIMEOUT, KEEP, STOP, HELP, VERSION };
 	static const struct option options[] = {
-		{"config", required_argument, NULL, CONFIG},
-		{"workers", required_argument, NULL, WORKER_COUNT},
-		{"timeout", required_argument, NULL, TIMEOUT},
-		{"keep", no_argument, NULL, KEEP},
-		{"stop", required_argument, NULL, STOP},
-		{"help", no_argument, NULL, HELP},
-		{NULL, 0, NULL, 0},
+		{"config", required_argument, NULL, CONFIG},   {"workers", required_argument, NULL, WORKER_COUNT},
+		{"timeout", required_argument, NULL, TIMEOUT}, {"keep", no_argument, NULL, KEEP},
+		{"stop", required_argument, NULL, STOP},       {"help", no_argument, NULL, HELP},
+		{"version", no_argument, NULL, VERSION},       {NULL, 0, NULL, 0},
 	};
 	cleanup_free char *bin = own_directory();
 	struct demo_options demo = {
@@ -107,6 +105,7 @@ int main(int argc, char **argv)
 		case KEEP: demo.keep = true; break;
 		case STOP: return stop(optarg);
 		case 'h':
+		case VERSION: release_print("fc-demo");
 		case HELP: fputs(usage, stdout); return 0;
 		default: fail_usage();
 		}

@@ -15,6 +15,7 @@
 #include "common/base/error.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/release.h"
 #include "tests/cluster/testapi/access.h"
 #include "tests/cluster/testapi/http.h"
 
@@ -28,7 +29,7 @@ struct settings {
 };
 
 static const char USAGE[] =
-	"usage: fc-testapi [options]\n"
+	"Usage: fc-testapi [options]\n"
 	"  --port N              port on loopback; 0 (default): chosen by the kernel\n"
 	"  --address A           loopback IPv4 address; default 127.0.0.1\n"
 	"  --port-file FILE      the port is written there once it listens\n"
@@ -39,7 +40,8 @@ static const char USAGE[] =
 	"  --gc-delay S          seconds from a change to garbage collection; default 0.005\n"
 	"  --first-version N     resourceVersion to start from; default 1\n"
 	"  --die-with-parent     ends when its parent does\n"
-	"  -v N                  log level; 1: every request\n";
+	"  -v N                  log level; 1: every request\n"
+	"  --help, --version\n";
 
 enum {
 	OPT_PORT = 256,
@@ -51,7 +53,9 @@ enum {
 	OPT_BOOKMARK,
 	OPT_GC,
 	OPT_FIRST,
-	OPT_DIE
+	OPT_DIE,
+	OPT_HELP,
+	OPT_VERSION
 };
 
 static const struct option OPTIONS[] = {
@@ -65,6 +69,8 @@ static const struct option OPTIONS[] = {
 	{"gc-delay", required_argument, NULL, OPT_GC},
 	{"first-version", required_argument, NULL, OPT_FIRST},
 	{"die-with-parent", no_argument, NULL, OPT_DIE},
+	{"help", no_argument, NULL, OPT_HELP},
+	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
 };
 
@@ -85,6 +91,8 @@ static int read_options(int argc, char **argv, struct settings *settings)
 		case OPT_FIRST: settings->api.first_version = strtoull(optarg, NULL, 10); break;
 		case OPT_DIE: settings->die_with_parent = true; break;
 		case 'v': log_verbosity = atoi(optarg); break;
+		case OPT_VERSION: release_print("fc-testapi");
+		case OPT_HELP: fputs(USAGE, stdout); exit(EXIT_SUCCESS);
 		default: return -1;
 		}
 	}
@@ -181,7 +189,7 @@ int main(int argc, char **argv)
 	pid_t parent = getppid();
 
 	if (read_options(argc, argv, &settings) < 0) {
-		fputs(USAGE, stderr);
+		fputs("Try fc-testapi --help.\n", stderr);
 		return 2;
 	}
 	if (settings.die_with_parent) {

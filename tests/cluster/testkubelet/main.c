@@ -15,13 +15,14 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/release.h"
 #include "common/kube/client.h"
 #include "common/kube/kubeconfig.h"
 #include "tests/cluster/testkubelet/kubelet.h"
 #include "tests/cluster/testkubelet/runtime.h"
 
 static const char usage[] =
-	"usage: fc-testkubelet [flags]\n"
+	"Usage: fc-testkubelet [flags]\n"
 	"Scheduler and kubelets of a test cluster: takes every Pod without a node, and those on its own nodes.\n"
 	"  --mode scripted|real     what containers do: their annotations or simple commands say so (default), or "
 	"they\n"
@@ -40,7 +41,8 @@ static const char usage[] =
 	"  --pod-env NAME=VALUE     real: set in each container (again for more)\n"
 	"  --image-bin DIR          real: put first in each container's PATH\n"
 	"  --die-with-parent        end when the process that started this one ends\n"
-	"  -v N                     log level\n";
+	"  -v N                     log level\n"
+	"  --help, --version\n";
 
 enum {
 	CONTAINERS_KILLED_WITHIN_MS = 5000,
@@ -72,7 +74,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail_usage(const cha
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fprintf(stderr, "\n%s", usage);
+	fputs("\nTry fc-testkubelet --help.\n", stderr);
 	exit(2);
 }
 
@@ -104,7 +106,8 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		ENV,
 		BIN,
 		DIE,
-		HELP
+		HELP,
+		VERSION
 	};
 	static const struct option options[] = {
 		{"mode", required_argument, NULL, MODE},
@@ -123,6 +126,7 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		{"image-bin", required_argument, NULL, BIN},
 		{"die-with-parent", no_argument, NULL, DIE},
 		{"help", no_argument, NULL, HELP},
+		{"version", no_argument, NULL, VERSION},
 		{NULL, 0, NULL, 0},
 	};
 	struct kubelet_options *kubelet = &out->kubelet;
@@ -165,6 +169,7 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		case BIN: kubelet->image_bin = optarg; break;
 		case DIE: out->die_with_parent = true; break;
 		case 'v': log_verbosity = (int)parse_number("-v", optarg, 0, 10); break;
+		case VERSION: release_print("fc-testkubelet");
 		case HELP: fputs(usage, stdout); exit(0);
 		default: fail_usage("see above");
 		}

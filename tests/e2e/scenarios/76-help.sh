@@ -1,0 +1,21 @@
+# Every program tells how it is used, and which it is, alike.
+
+run_help() {
+    local path program option said status
+    for path in "$BUILD"/{fc-watcher,fc-reconciler,fc-barrier,frameworkbarrier,fc-testapi,fc-testkubelet,fc-demo,fc-bench,fc-sim}; do
+        program=${path##*/}
+        [[ -x $path ]] || continue # not all of them are built for a run
+        expect "$program --version" "$("$path" --version)" "$program 1.0"
+        said=$("$path" --help)
+        expect_match "$program --help" "$said" "^Usage: $program "
+        # (getopt_long takes what is the beginning of one option only)
+        for option in help version; do
+            [[ $said == *--$option* ]] || fail "$program --help does not tell of --$option"
+        done
+        status=0
+        said=$("$path" --nonesuch 2>&1 >"out/$scenario.stdout") || status=$?
+        expect "exit status of $program --nonesuch" "$status" "$([[ $program == frameworkbarrier ]] && echo 1 || echo 2)"
+        expect_match "$program --nonesuch" "$said" "Try $program --help"
+        [[ ! -s out/$scenario.stdout ]] || fail "$program --nonesuch prints $(<"out/$scenario.stdout")"
+    done
+}
