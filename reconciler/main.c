@@ -354,6 +354,7 @@ static int start(struct process *process, const struct options *options, struct 
 	};
 	reconciler->name = options->flags.name;
 	random_init(&reconciler->random);
+	metrics_histogram_init(&reconciler->waits, 0.001, 4, 9);
 	reconciler->events = events_new(reconciler);
 	watch_queue(process);
 	process->member = member_new(process->loop, process_bus(&options->flags, config), &options->flags.security,

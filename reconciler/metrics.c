@@ -64,6 +64,8 @@ static void put_queue(struct buf *out, const struct reconciler *reconciler)
 	metrics_value(out, "workqueue_depth", reconciler->queue_length, "name", queue, NULL);
 	metrics_family(out, "workqueue_adds_total", "counter", "Keys put into the queue.");
 	metrics_value(out, "workqueue_adds_total", (double)reconciler->adds, "name", queue, NULL);
+	metrics_histogram_write(out, "workqueue_queue_duration_seconds", "How long keys wait for their round.", "name",
+				queue, &reconciler->waits);
 	metrics_counter(out, "frameworkcontroller_rounds_total", "Times a Framework was looked at.",
 			reconciler->rounds);
 	metrics_gauge(out, "frameworkcontroller_timers", "Keys that have asked for a round at a later time.",

@@ -164,10 +164,12 @@ bool queue_run(struct reconciler *reconciler)
 		if (!range_set_has(&reconciler->ready, item->range))
 			continue;
 		/* Without a lease every call would be refused at the door, and tried again at once. */
-		if (leased(reconciler, item->range))
+		if (leased(reconciler, item->range)) {
+			metrics_histogram_observe(&reconciler->waits, (double)(now_ms - item->queued_ms) / 1000);
 			run_round(item);
-		else
+		} else {
 			range_set_add(&reconciler->unleased, item->range);
+		}
 	}
 	return reconciler->queue_first != NULL;
 }
@@ -179,6 +181,7 @@ void queue_add(struct item *item)
 	if (item->queued || item->orphan)
 		return;
 	item->queued = true;
+	item->queued_ms = reconciler->ports.boot_ms(reconciler->ports.context);
 	if (reconciler->queue_last == NULL)
 		reconciler->queue_first = item;
 	else

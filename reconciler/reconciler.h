@@ -10,6 +10,7 @@
 #include "common/base/random.h"
 #include "common/bus/message.h"
 #include "common/kube/client.h"
+#include "common/serve/metrics.h"
 #include "reconciler/sync/sync.h"
 
 /* The world behind one seam (STYLE.md): requests, the lease, time. */
@@ -36,6 +37,7 @@ struct item {
 
 	/* queue */
 	bool queued;
+	int64_t queued_ms; /* since when, boot clock */
 	struct item *next_queued;
 	int64_t wake_ms;   /* when its last round asked to come back, boot clock */
 	size_t heap_place; /* in the heap of those; 0: not in it */
@@ -74,9 +76,10 @@ struct reconciler {
 	struct item *queue_first;
 	struct item *queue_last;
 	uint32_t queue_length;
-	uint64_t adds;             /* to the queue, since the start */
-	struct range_set unleased; /* keys of them were passed over for want of a lease */
-	struct item **heap;        /* who asked to be woken, the earliest first */
+	uint64_t adds;                  /* to the queue, since the start */
+	struct metrics_histogram waits; /* seconds that keys were in it before their round */
+	struct range_set unleased;      /* keys of them were passed over for want of a lease */
+	struct item **heap;             /* who asked to be woken, the earliest first */
 	size_t heap_count;
 	size_t heap_cap;
 

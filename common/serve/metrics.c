@@ -96,21 +96,27 @@ void metrics_histogram_observe(struct metrics_histogram *histogram, double value
 	histogram->sum += value;
 }
 
-void metrics_histogram_write(struct buf *out, const char *name, const char *help,
+void metrics_histogram_write(struct buf *out, const char *name, const char *help, const char *label, const char *value,
 			     const struct metrics_histogram *histogram)
 {
+	cleanup_buf struct buf family = {0};
+	cleanup_buf struct buf bound = {0};
 	uint64_t total = 0;
 
 	metrics_family(out, name, "histogram", help);
+	buf_printf(&family, "%s_bucket", name);
 	for (size_t i = 0; i <= histogram->bound_count; i++) {
 		total += histogram->buckets[i];
-		buf_printf(out, "%s_bucket{le=\"", name);
-		put_number(out, i < histogram->bound_count ? histogram->bounds[i] : INFINITY);
-		buf_printf(out, "\"} %llu\n", (unsigned long long)total);
+		buf_clear(&bound);
+		put_number(&bound, i < histogram->bound_count ? histogram->bounds[i] : INFINITY);
+		metrics_value(out, family.data, (double)total, "le", bound.data, label, value, NULL);
 	}
-	buf_printf(out, "%s_sum ", name);
-	put_number(out, histogram->sum);
-	buf_printf(out, "\n%s_count %llu\n", name, (unsigned long long)total);
+	buf_clear(&family);
+	buf_printf(&family, "%s_sum", name);
+	metrics_value(out, family.data, histogram->sum, label, value, NULL);
+	buf_clear(&family);
+	buf_printf(&family, "%s_count", name);
+	metrics_value(out, family.data, (double)total, label, value, NULL);
 }
 
 /* ---- the process itself ------------------------------------------------------------------------------------------ */

@@ -31,7 +31,8 @@ struct metrics_histogram {
 /* bounds: first, first * factor, … ; count of them, at most METRICS_BUCKETS_MAX. */
 void metrics_histogram_init(struct metrics_histogram *histogram, double first, double factor, size_t count);
 void metrics_histogram_observe(struct metrics_histogram *histogram, double value);
-void metrics_histogram_write(struct buf *out, const char *name, const char *help,
+/* label NULL: none. */
+void metrics_histogram_write(struct buf *out, const char *name, const char *help, const char *label, const char *value,
 			     const struct metrics_histogram *histogram);
 
 /* process_cpu_seconds_total, process_resident_memory_bytes, process_open_fds, process_start_time_seconds: named as

@@ -54,7 +54,13 @@ static void check_value(const char *line, const char *family, const char *type)
 	const char *at = line + len;
 	char *end;
 
-	/* (there is no histogram here, whose samples have other names) */
+	if (strncmp(line, family, len) == 0 && strcmp(type, "histogram") == 0) {
+		static const char *const samples[] = {"_bucket", "_sum", "_count"};
+
+		for (size_t i = 0; i < ARRAY_LEN(samples) && at == line + len; i++)
+			if (strncmp(at, samples[i], strlen(samples[i])) == 0)
+				at += strlen(samples[i]);
+	}
 	if (strncmp(line, family, len) != 0 || name_char(*at))
 		fail_msg("not a value of %s: %s", family, line);
 	if (*at == '{') {
@@ -89,7 +95,8 @@ static void check_text(const char *text)
 			line = strsep(&rest, "\n");
 			read_comment(line, "TYPE", again, sizeof(again), &type);
 			assert_string_equal(again, family);
-			if (strcmp(type, "counter") != 0 && strcmp(type, "gauge") != 0)
+			if (strcmp(type, "counter") != 0 && strcmp(type, "gauge") != 0 &&
+			    strcmp(type, "histogram") != 0)
 				fail_msg("type: %s", line);
 			if (strncmp(family, "process_", 8) != 0)
 				assert_int_equal(ends_with(family, "_total"), strcmp(type, "counter") == 0);
@@ -150,7 +157,8 @@ static void watcher_figures(void **state)
 	struct kube_client *client = make_client(loop);
 	struct world *world = world_new();
 	const struct bus_counters bus = {.received = 7, .dropped_malformed = 2, .dropped_oversized = 3};
-	struct watcher_metrics from = {.client = client, .bus = &bus, .shards = WORLD_SHARDS};
+	const struct bus_gate_counters gate = {.unknown_key = 4};
+	struct watcher_metrics from = {.client = client, .bus = &bus, .gate = &gate, .shards = WORLD_SHARDS};
 	cleanup_buf struct buf before = {0};
 	cleanup_buf struct buf after = {0};
 
@@ -181,6 +189,7 @@ static void watcher_figures(void **state)
 	assert_value(after.data, "frameworkcontroller_epoch", 5);
 	assert_value(after.data, "frameworkcontroller_bus_peers", 1);
 	assert_value(after.data, "frameworkcontroller_bus_messages_dropped_total", 5);
+	assert_value(after.data, "frameworkcontroller_bus_refused_total{reason=\"unknown_key\"}", 4);
 	assert_value(after.data, "rest_client_requests_total{code=\"<error>\",method=\"GET\",resource=\"pods\"}", 1);
 	/* what it cannot know is not there, rather than 0 */
 	assert_null(strstr(after.data, "frameworkcontroller_pool"));

@@ -485,10 +485,14 @@ static void writes_the_text_format(void **state)
 	metrics_histogram_observe(&histogram, 0.5);
 	metrics_histogram_observe(&histogram, 0.75);
 	metrics_histogram_observe(&histogram, 9);
-	metrics_histogram_write(&out, "h", "An h.", &histogram);
+	metrics_histogram_write(&out, "h", "An h.", NULL, NULL, &histogram);
 	assert_string_equal(out.data,
 			    "# HELP h An h.\n# TYPE h histogram\nh_bucket{le=\"0.5\"} 1\nh_bucket{le=\"1\"} 2\n"
 			    "h_bucket{le=\"+Inf\"} 3\nh_sum 10.25\nh_count 3\n");
+	buf_clear(&out);
+	metrics_histogram_write(&out, "h", "An h.", "of", "x", &histogram);
+	assert_non_null(strstr(out.data, "h_bucket{le=\"1\",of=\"x\"} 2\n"));
+	assert_non_null(strstr(out.data, "h_count{of=\"x\"} 3\n"));
 }
 
 int main(void)
