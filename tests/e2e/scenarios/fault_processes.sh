@@ -6,7 +6,7 @@
 # Stopped in the middle of the work, longer than its lease: its ranges move, the other one brings everything to its end,
 # and what it does when it goes on is to find its lease over.
 run_fault_sigstop_reconciler() {
-    local before
+    local before said
     apart_cluster one two
     wait_for 20 "each has its share" owns one 32
     record_pods
@@ -16,13 +16,18 @@ run_fault_sigstop_reconciler() {
     wait_for 30 "the other has all ranges" owns two 64
     wait_for 60 "all Frameworks are Completed" completed_at_least 30
     before=$(api GET "$(frameworks_path)" | jq -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')
+    said=$(wc -l <one.log)
     kill -CONT "$(pid_of one)"
-    wait_for 30 "it has ranges again" owns one 32
-    expect_match "what it did first" "$(grep -A 1 -m 1 'the lease of [0-9]* ranges ran out' one.log)" 'ranges were taken away'
+    wait_for 30 "it has ranges again" owns_since_line one "$said"
+    expect_match "what it did first" "$(tail -n "+$((said + 1))" one.log | grep -m 1 'ranges')" 'ran out|were taken away'
     expect "what it wrote of others' Frameworks" \
         "$(api GET "$(frameworks_path)" | jq -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')" "$before"
     submit_many g 10 0 3
     expect_all_once 40 3
+}
+
+owns_since_line() { # reconciler line
+    tail -n "+$(($2 + 1))" "$1.log" | grep -q 'granted' && owns "$1" 32
 }
 
 # One that takes nothing in, but keeps its ranges: what it is to be told is bounded by the number of objects, whatever

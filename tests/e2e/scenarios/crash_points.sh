@@ -1,0 +1,109 @@
+# kill -9 right after each request of a story (`make crash-points`): the k-th request of the reconcilers is carried out,
+# its answer is held back, none after it is carried out, and the process is killed; for each k, one run. All end as the
+# undisturbed run does, with the same Pods. The story has retries of a Task and of a Framework, and rescales both ways.
+
+. "$here/lib/faults.sh"
+
+only_when_asked() {
+    [[ -n ${CRASH_POINTS:-} ]] || not_here "takes minutes: make crash-points"
+    [[ $CLUSTER == embedded ]] || not_here "a real server cannot be told to hold the k-th answer"
+}
+
+run_crash_points_reconciler() {
+    only_when_asked
+    crash_points kill_reconciler
+}
+
+run_crash_points_watcher() {
+    only_when_asked
+    crash_points kill_controller
+}
+
+# The reconciler whose request it was is one of two: both go, and the watcher starts others.
+kill_reconciler() { pgrep -P "$(watcher_pid)" | xargs -r kill -KILL; }
+
+# The watcher, and with it its children.
+kill_controller() {
+    local number=$((++watchers))
+    kill -KILL "$(watcher_pid)"
+    start_crash_watcher "$number"
+}
+
+start_crash_watcher() { # number
+    launch_watcher "watcher-$1" --workers 2 --leader-elect-lease-duration 3s --leader-elect-renew-deadline 2s \
+        --leader-elect-retry-period 200ms
+}
+
+crash_points() { # how to kill
+    local k reached=1 end found last=${CRASH_POINTS/all/1000}
+    own_cluster
+    own_config <<<'memberLeaseSec: 2'
+    watchers=1
+    start_crash_watcher 1
+    NS=$NS-undisturbed
+    kubectl create namespace "$NS" >/dev/null
+    crash_story
+    cp "out/$scenario.end" "out/$scenario.undisturbed"
+    for ((k = 1; k <= last && reached; k++)); do
+        NS=$(namespace_of "$scenario")-$k
+        kubectl create namespace "$NS" >/dev/null
+        testapi DELETE faults >/dev/null
+        crash_fault $((k - 1)) '"count": 1' '{"answerLatencyMs": 60000}'
+        crash_fault "$k" '"count": 1000' '{"cut": true}'
+        crash_when_struck "$1" "$k" &
+        found=$!
+        crash_story
+        kill "$found" 2>/dev/null || true
+        wait "$found" 2>/dev/null || true
+        diff -u "out/$scenario.undisturbed" "out/$scenario.end" || fail "killed after request $k, it ends otherwise: see the diff"
+        [[ -e out/$scenario.struck-$k ]] || reached=
+        [[ ! -e out/$scenario.watchers ]] || watchers=$(<"out/$scenario.watchers")
+        api DELETE "$(frameworks_path)" >/dev/null
+    done
+    echo "$((k - 2)) crash points"
+    ((k - 2 >= 20 || k > last)) || fail "only $((k - 2)) requests in a story that needs more"
+    end_processes . 15 "watcher-$watchers"
+}
+
+# What becomes of the requests on the story's objects after so many.
+crash_fault() { # skip count action
+    testapi_fault "{\"match\": {\"userAgent\": \"fc-reconciler\", \"namespace\": \"$NS\",
+        \"path\": \"/(pods|configmaps|frameworks)\"}, \"skip\": $1, $2, \"action\": $3}"
+}
+
+# Waits for the k-th request, as often as there is time to look.
+crash_when_struck() { # how to kill, k
+    trap - ERR EXIT
+    until testapi GET faults | jq -e '.[0].hits > 0' >/dev/null; do sleep 0.005; done
+    touch "out/$scenario.struck-$2"
+    "$1"
+    testapi DELETE faults >/dev/null
+    echo "$watchers" >"out/$scenario.watchers"
+}
+
+# Runs it to its end; how that looks is in out/SCENARIO.end.
+crash_story() {
+    record pods
+    create '
+        (fw("scaled"; [
+            (role("a"; 2; {"run-seconds": 0.2, "exit-code": "1,0"}) | task_retry(false; 1) | policy(-1; -1)),
+            (role("b"; 2; {}) | policy(-1; -1)),
+            (role("c"; 0; ends(0.2; 0)) | policy(-1; 1))])),
+        (fw("retried"; [role("a"; 2; {"run-seconds": 0.2, "attempt-exit-code": "1,0"}) | policy(2; 2)]) | .spec |= retry(false; 1))'
+    wait_framework scaled 60 '.status.attemptStatus.taskRoleStatuses as $roles |
+        ($roles[0].taskStatuses | all(.state == "Completed")) and ($roles[1].taskStatuses | all(.state == "AttemptRunning"))'
+    patch_roles scaled '.[1].taskNumber = 1'
+    wait_framework scaled 60 '.status.attemptStatus.taskRoleStatuses[1].taskStatuses | length == 1'
+    patch_roles scaled '.[2].taskNumber = 1'
+    wait_all_completed 60
+    wait_for 30 "nothing of the attempts is left" none_left configmaps,pods
+    end_records
+    {
+        # Whether a phase was seen in which nobody was there to look is no matter; nor is which of two equals was last.
+        api GET "$(frameworks_path)" | jq -S --arg namespace "$NS" "$(<"$here/lib/normalise.jq")"' |
+            [.items[] | {name: .metadata.name, status} | del(.. | .runTime?, .podIP?, .podHostIP?, .podNodeName?)]'
+        # Each Pod that ever was, by the attempt it was for.
+        jq -r 'select(.type == "ADDED") | .object.metadata | "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
+            "$RUN/out/$scenario.pods" | sort
+    } >"out/$scenario.end"
+}
