@@ -71,12 +71,6 @@ json_t *api_list(struct world *world, enum object_kind kind, uint64_t version)
 	const char *uid;
 	json_t *object;
 
-	if (version == world->version) {
-		for (const struct object *o = world->objects; o != NULL; o = o->next)
-			if (o->kind == kind && (kind == KIND_FRAMEWORK || labelled(o->json)))
-				json_array_append(list, o->json);
-		return list;
-	}
 	by_uid = json_object();
 	for (uint64_t v = VERSION_BASE + 1; v <= version; v++) {
 		const struct change *change = &world->changes[v - VERSION_BASE - 1];

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
@@ -176,6 +177,11 @@ void violated(struct world *world, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	for (const struct object *object = sim_tracing ? world->objects : NULL; object != NULL; object = object->next) {
+		cleanup_free char *json = json_text(object->json);
+
+		printf("%s\n", json);
+	}
 	fflush(stdout);
 	fprintf(stderr, "seed %llu%s: at %lld ms, step %llu: %s\n", (unsigned long long)world->seed,
 		world->faults.calm ? " (calm)" : "", (long long)world->now_ms, (unsigned long long)world->steps, text);
