@@ -31,7 +31,7 @@ run() {
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz memory hardening embedded kubernetes)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz memory hardening images embedded kubernetes)
 jobs=-j$(nproc)
 for stage in "${stages[@]}"; do
 	case $stage in
@@ -45,6 +45,7 @@ for stage in "${stages[@]}"; do
 	fuzz) run fuzz make "$jobs" test-fuzz SANITIZE=address,undefined BUILD=build/sanitized ;;
 	memory) run memory make "$jobs" test-memory ;;
 	hardening) run hardening make "$jobs" test-hardening ;;
+	images) run images tests/images.sh ;;
 	embedded) run embedded make test-e2e ;;
 	kubernetes) run kubernetes make test-kubernetes ;;
 	*)
