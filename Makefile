@@ -59,7 +59,7 @@ TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-testpro
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all deps demo test test-unit test-sim test-model test-long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
+.PHONY: all deps demo test test-unit test-sim test-model test-long crash-points soak long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
 
 all: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
@@ -160,6 +160,18 @@ bench: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
 # What takes minutes: 10 000 Tasks in one Framework on a real control plane.
 test-long: $(E2E_PROGRAMS)
 	SCENARIO_LIMIT=900 LARGE_TASKS=10000 BUILD=$(BUILD) tests/e2e/run.sh kubernetes large
+
+# kill -9 right after each request of a story, one run each; CRASH_POINTS=N: after the first N.
+crash-points: $(E2E_PROGRAMS)
+	SCENARIO_LIMIT=3600 CRASH_POINTS=$(or $(CRASH_POINTS),all) BUILD=$(BUILD) tests/e2e/run.sh embedded 'crash_points*'
+
+# Frameworks that come and go for SOAK seconds on a real control plane, while a process is killed every two seconds.
+soak: $(E2E_PROGRAMS)
+	SCENARIO_LIMIT=$$(($(or $(SOAK),300) * 2 + 600)) SOAK=$(or $(SOAK),300) BUILD=$(BUILD) tests/e2e/run.sh kubernetes soak
+
+# All that takes minutes.
+long: test-long crash-points soak
+	SCENARIO_LIMIT=900 LONG=1 BUILD=$(BUILD) tests/e2e/run.sh embedded fault_half_open_watch
 
 # The model test: STORIES random stories of the pure core.
 test-model: $(BUILD)/unit/test_sync_random
