@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@
 enum {
 	JOBS_MAX = 64,
 	FAILURES_SHOWN = 20,
-	SEED_SECONDS_MAX = 60,
+	SEED_SECONDS_MAX = 10, /* of processor time */
 	TWICE_EVERY = 50,
 	SEEDS_PER_WORKER = 5000, /* processes that ran out of memory leave what they had */
 	EXIT_TO_GO_ON = 3,
@@ -32,6 +33,7 @@ static const char usage[] = "Usage: fc-sim [options]\n"
 			    "  --seeds N    how many (default 100)\n"
 			    "  --first N    from which on (default 1)\n"
 			    "  --jobs N     in so many processes (default 1)\n"
+			    "  --seconds N  begin no seed after so long (default: for ever)\n"
 			    "  --seed N     this one alone, with a trace of all that happens\n"
 			    "  --calm       with --seed: a trace of the run without faults, too\n"
 			    "  --hash       with --seed: only the hash of its trace\n"
@@ -78,8 +80,9 @@ static uint64_t run_seed(uint64_t seed, uint64_t *steps)
 }
 
 /* The seeds first, first + stride, … below end. */
-static pid_t start_worker(struct report *report, uint64_t first, uint64_t end, uint64_t stride)
+static pid_t start_worker(struct report *report, uint64_t first, uint64_t end, uint64_t stride, int64_t until_ms)
 {
+	const struct itimerval limit = {.it_value = {.tv_sec = SEED_SECONDS_MAX}};
 	pid_t child = fork();
 
 	if (child != 0)
@@ -90,7 +93,9 @@ static pid_t start_worker(struct report *report, uint64_t first, uint64_t end, u
 
 		if (seed >= first + SEEDS_PER_WORKER * stride)
 			_exit(EXIT_TO_GO_ON);
-		alarm(SEED_SECONDS_MAX);
+		if (clock_boot_ms() >= until_ms)
+			break;
+		setitimer(ITIMER_VIRTUAL, &limit, NULL); /* ends the worker */
 		report->seed = seed;
 		hash = run_seed(seed, &steps);
 		if (seed % TWICE_EVERY == 0 && run_seed(seed, &steps) != hash) {
@@ -103,7 +108,7 @@ static pid_t start_worker(struct report *report, uint64_t first, uint64_t end, u
 	_exit(0);
 }
 
-static int run_seeds(const char *program, uint64_t first, uint64_t count, int jobs, bool stop)
+static int run_seeds(const char *program, uint64_t first, uint64_t count, int jobs, int64_t seconds_max, bool stop)
 {
 	struct report *reports = mmap(NULL, sizeof(*reports) * JOBS_MAX, PROT_READ | PROT_WRITE,
 				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -112,13 +117,14 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 	uint64_t passed = 0;
 	uint64_t steps = 0;
 	int64_t begin_ms = clock_boot_ms();
+	int64_t until_ms = seconds_max == 0 ? INT64_MAX : begin_ms + seconds_max * 1000;
 	double seconds;
 	int running = 0;
 
 	if (reports == MAP_FAILED)
 		return EXIT_FAILURE;
 	for (int i = 0; i < jobs; i++) {
-		children[i] = start_worker(&reports[i], first + (uint64_t)i, first + count, (uint64_t)jobs);
+		children[i] = start_worker(&reports[i], first + (uint64_t)i, first + count, (uint64_t)jobs, until_ms);
 		running++;
 	}
 	while (running > 0) {
@@ -135,7 +141,7 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 			continue;
 		if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TO_GO_ON) {
 			children[job] = start_worker(&reports[job], reports[job].seed + (uint64_t)jobs, first + count,
-						     (uint64_t)jobs);
+						     (uint64_t)jobs, until_ms);
 			running++;
 			continue;
 		}
@@ -147,7 +153,7 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 		if (stop)
 			continue;
 		children[job] = start_worker(&reports[job], reports[job].seed + (uint64_t)jobs, first + count,
-					     (uint64_t)jobs);
+					     (uint64_t)jobs, until_ms);
 		running++;
 	}
 	for (int i = 0; i < jobs; i++) {
@@ -155,6 +161,8 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 		steps += reports[i].steps;
 	}
 	seconds = (double)(clock_boot_ms() - begin_ms) / 1000 + 0.001;
+	if (!stop && passed + failed < count)
+		printf("the time was enough for %" PRIu64 " of %" PRIu64 " seeds\n", passed + failed, count);
 	printf("%" PRIu64 " steps in %.1f s: %.0f seeds/s\n", steps, seconds, (double)(passed + failed) / seconds);
 	printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, failed);
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -163,11 +171,17 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"seeds", required_argument, NULL, 'n'}, {"first", required_argument, NULL, 'f'},
-		{"jobs", required_argument, NULL, 'j'},  {"seed", required_argument, NULL, 's'},
-		{"hash", no_argument, NULL, 'h'},        {"calm", no_argument, NULL, 'c'},
-		{"stop", no_argument, NULL, 'x'},        {"help", no_argument, NULL, 'H'},
-		{"version", no_argument, NULL, 'V'},     {NULL, 0, NULL, 0},
+		{"seeds", required_argument, NULL, 'n'},
+		{"first", required_argument, NULL, 'f'},
+		{"jobs", required_argument, NULL, 'j'},
+		{"seed", required_argument, NULL, 's'},
+		{"hash", no_argument, NULL, 'h'},
+		{"calm", no_argument, NULL, 'c'},
+		{"seconds", required_argument, NULL, 't'},
+		{"stop", no_argument, NULL, 'x'},
+		{"help", no_argument, NULL, 'H'},
+		{"version", no_argument, NULL, 'V'},
+		{NULL, 0, NULL, 0},
 	};
 	uint64_t count = 100;
 	uint64_t first = 1;
@@ -176,6 +190,7 @@ int main(int argc, char **argv)
 	bool one = false;
 	bool hash_only = false;
 	bool stop = false;
+	int64_t seconds = 0;
 	int jobs = 1;
 	int option;
 
@@ -184,6 +199,7 @@ int main(int argc, char **argv)
 		case 'n': count = strtoull(optarg, NULL, 10); break;
 		case 'f': first = strtoull(optarg, NULL, 10); break;
 		case 'j': jobs = atoi(optarg); break;
+		case 't': seconds = strtoll(optarg, NULL, 10); break;
 		case 's':
 			first = strtoull(optarg, NULL, 10);
 			one = true;
@@ -205,7 +221,7 @@ int main(int argc, char **argv)
 	mallopt(M_MXFAST, 0); /* the C library would go over its small blocks at each large one */
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	if (!one)
-		return run_seeds(argv[0], first, count, jobs, stop);
+		return run_seeds(argv[0], first, count, jobs, seconds, stop);
 	sim_tracing = !hash_only;
 	hash = run_seed(first, &steps);
 	printf("seed %" PRIu64 ": %" PRIu64 " steps, hash %016" PRIx64 "\n", first, steps, hash);
