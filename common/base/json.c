@@ -57,12 +57,34 @@ static void mark_large_integers(const char *text, size_t len, struct buf *out)
 	buf_append(out, text + copied, len - copied);
 }
 
+/* Whether a text has more values than may be: each but the first of an object or array follows a comma. */
+static bool has_too_many_values(const char *text, size_t len)
+{
+	size_t count = 0;
+
+	for (size_t at = 0; at < len && count <= JSON_VALUES_MAX;) {
+		if (text[at] == '"') {
+			at = skip_string(text, len, at);
+			continue;
+		}
+		count += text[at] == ',' || text[at] == '{' || text[at] == '[';
+		at++;
+	}
+	return count > JSON_VALUES_MAX;
+}
+
 json_t *json_parse(const char *text, size_t len, struct error *err)
 {
 	const size_t flags = JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES | JSON_DECODE_ANY;
 	json_error_t error;
-	json_t *value = json_loadb(text, len, flags, &error);
+	json_t *value;
 
+	/* a text no longer than that many bytes cannot have them */
+	if (len > JSON_VALUES_MAX && has_too_many_values(text, len)) {
+		error_set(err, "JSON of more than %d values", JSON_VALUES_MAX);
+		return NULL;
+	}
+	value = json_loadb(text, len, flags, &error);
 	if (value == NULL && json_error_code(&error) == json_error_numeric_overflow) {
 		cleanup_buf struct buf marked = {0};
 

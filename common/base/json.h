@@ -10,8 +10,12 @@
 
 #include "common/base/error.h"
 
+/* A tree takes up to 230 bytes for a value (an empty object), a Framework of 10 000 Tasks has half a million. */
+enum { JSON_VALUES_MAX = 2 * 1000 * 1000 };
+
 /* Parses one JSON text with the project's settings: NUL escapes allowed, duplicate names refused, integers past
- * 64 bits read as reals. NULL and *err ("line:column: …") on failure. The caller decrefs. */
+ * 64 bits read as reals, texts of more than JSON_VALUES_MAX values refused. NULL and *err ("line:column: …") on
+ * failure. The caller decrefs. */
 json_t *json_parse(const char *text, size_t len, struct error *err);
 
 /* object[name] if that is a string, else NULL. Borrowed. */

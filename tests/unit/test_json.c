@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/buf.h"
 #include "common/base/json.h"
 
 /* What json_parse makes of text, printed again. */
@@ -67,12 +68,39 @@ static void test_nul(void **state)
 	assert_reads("[\"a\\u0000b\"]", "[\"a\\u0000b\"]");
 }
 
+/* PITFALLS "Parsers" 1: what is small on the wire may be large in memory. */
+static void test_many_values(void **state)
+{
+	cleanup_buf struct buf text = {0};
+	struct error err = {.message = ""};
+	json_t *value;
+
+	(void)state;
+	buf_puts(&text, "[{}");
+	for (int i = 0; i < JSON_VALUES_MAX / 2 - 2; i++)
+		buf_puts(&text, ",{}");
+	buf_puts(&text, ",\"");
+	for (int i = 0; i < 1000; i++)
+		buf_puts(&text, ",,,[[[{{{");
+	buf_puts(&text, "\"]");
+	value = json_parse(text.data, text.len, &err);
+	if (value == NULL)
+		fail_msg("%s", err.message);
+	json_decref(value);
+	text.len -= 1;
+	buf_puts(&text, ",{},{}]");
+	value = json_parse(text.data, text.len, &err);
+	assert_null(value);
+	assert_non_null(strstr(err.message, "more than 2000000 values"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_large_integers),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_nul),
+		cmocka_unit_test(test_many_values),
 	};
 
 	return cmocka_run_group_tests_name("json", tests, NULL, NULL);

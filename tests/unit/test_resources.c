@@ -102,6 +102,46 @@ static void test_no_descriptors_for_a_client(void **state)
 		fail_msg("%lld ms of processor time in 1 s of waiting", (long long)used_ms);
 }
 
+/* 0: a server for so many connections starts and answers, and descriptors may be used up to at least `least`. */
+static int serve_within(rlim_t soft, rlim_t hard, rlim_t least)
+{
+	const struct serve_options options = {.address = "127.0.0.1:0", .max_connections = 1000};
+	const struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};
+	struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+	struct rlimit now;
+	struct serve *serve;
+	struct asking asking;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return 1;
+	serve = serve_new(loop, &options, NULL);
+	if (serve == NULL || getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur < least)
+		return 2;
+	asking = asker_open(serve_address(serve));
+	asker_send(&asking, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+	for (int i = 0; i < 10000 && !asker_done(&asking); i++)
+		asker_turn(loop);
+	return asker_status(&asking) == 200 ? 0 : 3;
+}
+
+/* PITFALLS "libmicrohttpd" 2: the limit of connections and that of descriptors go together. */
+static void test_connections_fit_descriptors(void **state)
+{
+	static const rlim_t limits[][3] = {{64, 4096, 1000}, {64, 64, 64}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		int status;
+		pid_t child = _Fork();
+
+		if (child == 0)
+			_exit(serve_within(limits[i][0], limits[i][1], limits[i][2]));
+		assert_true(child > 0);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+}
+
 struct call {
 	bool done;
 	enum kube_failure failure;
@@ -273,9 +313,8 @@ static void test_no_process_for_a_worker(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_descriptors_for_a_client),
-		cmocka_unit_test(test_no_descriptors_for_a_request),
-		cmocka_unit_test(test_no_room_for_framework_json),
+		cmocka_unit_test(test_no_descriptors_for_a_client),  cmocka_unit_test(test_connections_fit_descriptors),
+		cmocka_unit_test(test_no_descriptors_for_a_request), cmocka_unit_test(test_no_room_for_framework_json),
 		cmocka_unit_test(test_no_process_for_a_worker),
 	};
 
