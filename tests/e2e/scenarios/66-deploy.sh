@@ -1,4 +1,4 @@
-# The deployments of manifests/deploy on a real API server: taken by it, and run as written. There are no controllers
+# The deployments of manifests/deploy, and the original controller's, on a real API server: taken by it, and run as written. There are no controllers
 # of Deployments and StatefulSets here and no images: the test makes their Pods, whose containers are processes.
 
 DEPLOY_NAMESPACE=frameworkcontroller
@@ -48,8 +48,8 @@ pods_of() {
                 .env += [{name: "KUBERNETES_SERVICE_HOST", value: "127.0.0.1"}, {name: "KUBERNETES_SERVICE_PORT", value: $port}]))}'
 }
 
-# Brings a deployment up. Its Pods are in the file deployed.
-deploy() { # onepod|scaled
+# A cluster whose Pods of DEPLOY_NAMESPACE are processes.
+deploy_cluster() {
     local unused=()
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded API server has neither StatefulSets nor ConfigMaps with data"
     own_cluster
@@ -59,6 +59,18 @@ deploy() { # onepod|scaled
         --not-namespace $DEPLOY_NAMESPACE
     launch kubelet-real "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --node-name node-real --mode real \
         --root "$RUN/pods" --image-bin "$BUILD" --only-namespace $DEPLOY_NAMESPACE
+}
+
+# Makes the Pods of the file deployment.yaml, which is applied; they are in the file deployed.
+start_pods() {
+    project_files
+    kubectl apply --dry-run=client -o json -f deployment.yaml | pods_of >deployed
+    kubectl -n $DEPLOY_NAMESPACE create -f deployed
+}
+
+# Brings a deployment up.
+deploy() { # onepod|scaled
+    deploy_cluster
     cp -r "$root/manifests" manifests
     # The test has no time to wait.
     printf 'kubeClientQps: 1000\nkubeClientBurst: 1000\n' >>manifests/config/frameworkcontroller.yaml
@@ -67,9 +79,7 @@ deploy() { # onepod|scaled
     kubectl create namespace $DEPLOY_NAMESPACE --dry-run=client -o json | kubectl apply -f - >/dev/null
     kubectl apply --dry-run=server -f deployment.yaml
     kubectl apply -f deployment.yaml >/dev/null
-    project_files
-    kubectl apply --dry-run=client -o json -f deployment.yaml | pods_of >deployed
-    kubectl -n $DEPLOY_NAMESPACE create -f deployed
+    start_pods
 }
 
 deployed_pod() { # name
@@ -118,4 +128,58 @@ run_deploy_scaled() {
         wait_for 60 "$pod is ready" pod_ready "$pod"
         expect_rights "$pod"
     done
+}
+
+# In place of the original: its StatefulSet, as its users have it, with our image: what is in that is mounted where it is.
+run_deploy_in_place() {
+    DEPLOY_NAMESPACE=default
+    deploy_cluster
+    make -s -C "$root" BUILD="$BUILD" image-controller DESTDIR="$RUN/image"
+    kubectl create serviceaccount frameworkcontroller
+    kubectl create clusterrolebinding frameworkcontroller --clusterrole=cluster-admin \
+        --user=system:serviceaccount:default:frameworkcontroller
+    cat >deployment.yaml <<END
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: frameworkcontroller-config, namespace: default}
+data:
+  frameworkcontroller.yaml: |
+    workerNumber: 20
+    kubeClientQps: 500
+    podFailureSpec:
+    - code: -2000
+      phrase: MyOwn
+      podPatterns:
+      - containers:
+        - codeRange: {min: 42, max: 42}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: frameworkcontroller, namespace: default}
+spec:
+  serviceName: frameworkcontroller
+  replicas: 1
+  selector:
+    matchLabels: {app: frameworkcontroller}
+  template:
+    metadata:
+      labels: {app: frameworkcontroller}
+    spec:
+      serviceAccountName: frameworkcontroller
+      containers:
+      - name: frameworkcontroller
+        image: frameworkcontroller/frameworkcontroller
+        workingDir: $RUN/image/opt/frameworkcontroller/frameworkcontroller # the image's own
+        command: ["bash", "-c", "cp /frameworkcontroller-config/frameworkcontroller.yaml . && ./start.sh"]
+        volumeMounts:
+        - {name: frameworkcontroller-config, mountPath: /frameworkcontroller-config}
+      volumes:
+      - name: frameworkcontroller-config
+        configMap: {name: frameworkcontroller-config}
+END
+    kubectl apply -f deployment.yaml
+    start_pods
+    create 'fw("own"; [role("a"; 1; ends(0; 42))])'
+    wait_completed own 60
+    expect "how it ended" "$(framework own '.status.attemptStatus.completionStatus | "\(.code) \(.phrase)"')" "-2000 MyOwn"
 }
