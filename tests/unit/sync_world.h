@@ -36,6 +36,11 @@ static inline void world_round(struct world *w)
 	framework_sync(w->framework, &w->config, &w->time, &w->random, &w->plan);
 	for (size_t i = 0; i < w->plan.call_count; i++) {
 		assert_true(w->queued < ARRAY_LEN(w->queue));
+		/* Calls about one object never overtake each other. */
+		for (size_t j = 0; j < w->queued; j++)
+			if (strcmp(w->queue[j].name, w->plan.calls[i].name) == 0)
+				fail_msg("%s %s while another is on the way", call_kind_name(w->plan.calls[i].kind),
+					 w->queue[j].name);
 		w->queue[w->queued++] = w->plan.calls[i];
 		w->plan.calls[i] = (struct call){0};
 	}

@@ -404,6 +404,34 @@ static void test_config_map_not_adopted(void **state)
 	}
 }
 
+/* What was once known to be absent is not, when a create was sent since whose end is unknown. */
+static void test_carried_out_then_unwanted(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_creating(&w, 2);
+	w.fault = (struct world_fault){
+		.kind = CALL_CREATE_POD, .name = "f-a-1", .count = 1, .http_status = 500, .message = "x"};
+	world_carry(&w);
+	while (w.made[CALL_CREATE_POD] < 3) { /* the GET finds nothing, and it is sent again */
+		if (w.queued == 1 && w.queue[0].kind == CALL_CREATE_POD)
+			w.fault = (struct world_fault){
+				.kind = CALL_CREATE_POD, .name = "f-a-1", .count = 1, .carried_out = true};
+		w.mute = w.fault.count > 0;
+		if (!world_step(&w))
+			world_advance_ms(&w, 10);
+	}
+	assert_int_equal(w.made[CALL_GET_POD], 1);
+	assert_non_null(world_pod(&w, "f-a-1"));
+	w.mute = false;
+	world_edit_of(&w, 1, ",'frameworkAttemptCompletionPolicy':{}", "", "");
+	world_settle(&w);
+	assert_null(world_pod(&w, "f-a-1"));
+	assert_int_equal(w.framework->status.attempt.roles[0].task_count, 1);
+	world_end(&w);
+}
+
 /* ---- names that are taken ---------------------------------------------------------------------------------------- */
 
 #define FOREIGN(kind, name, label)                                                                           \
@@ -438,6 +466,13 @@ static void test_foreign_pod(void **state)
 		first = strstr(w.events.data, "NamingConflict: Pod f-a-0 with uid foreign");
 		assert_non_null(first);
 		assert_null(strstr(first + 1, "NamingConflict"));
+		/* Where no event would tell, it is asked for less and less often: once a minute in the end. */
+		memset(w.made, 0, sizeof(w.made));
+		world_settle_for(&w, 600 * 1000);
+		if (i == 1)
+			assert_int_equal(w.made[CALL_GET_POD], 0);
+		else
+			assert_in_range(w.made[CALL_GET_POD], 9, 20);
 		/* It goes, and somebody else's name is free. */
 		if (i == 1)
 			world_pod_gone(&w, "f-a-0");
@@ -611,6 +646,7 @@ int main(void)
 		cmocka_unit_test(test_config_map_errors),
 		cmocka_unit_test(test_slow_start),
 		cmocka_unit_test(test_adopted_after_restart),
+		cmocka_unit_test(test_carried_out_then_unwanted),
 		cmocka_unit_test(test_adopted_after_edit),
 		cmocka_unit_test(test_not_adopted),
 		cmocka_unit_test(test_config_map_not_adopted),
