@@ -84,7 +84,8 @@ static int read_key(const char *directory, const char *name, char key[CURVE_KEY_
 	int result = -1;
 
 	if (read_file(path, &text, &stat, err) == 0) {
-		start = text.data + strspn(text.data, " \t\r\n");
+		start = text.data != NULL ? text.data : "";
+		start += strspn(start, " \t\r\n");
 		if (take_key(start, key) &&
 		    start[CURVE_KEY_SIZE - 1 + strspn(start + CURVE_KEY_SIZE - 1, " \t\r\n")] == '\0')
 			result = 0;
@@ -186,8 +187,8 @@ static bool same_file(const struct stat *a, const struct stat *b)
 static int read_clients(struct curve_clients *clients, struct error *err)
 {
 	cleanup_buf struct buf text = {0};
-	struct client *list;
-	size_t count;
+	struct client *list = NULL;
+	size_t count = 0;
 
 	if (read_file(clients->path, &text, &clients->seen, err) < 0 ||
 	    parse_clients(clients->path, text.data, &list, &count, err) < 0)
