@@ -51,6 +51,7 @@ struct access_check {
 struct access {
 	struct kube_client *client;
 	size_t max_entries;
+	int64_t keep_max_ms;
 	struct fact *tokens;
 	struct fact *permissions; /* of a user in a namespace */
 	struct access_counters counters;
@@ -62,6 +63,7 @@ struct access *access_new(struct kube_client *client, size_t max_entries)
 
 	access->client = client;
 	access->max_entries = max_entries;
+	access->keep_max_ms = INT64_MAX;
 	return access;
 }
 
@@ -148,8 +150,15 @@ static struct fact *fact_get(struct access *access, struct fact **table, const c
 
 static void fact_set(struct fact *fact, enum access_verdict verdict, int64_t valid_ms)
 {
+	int64_t keep_ms = valid_ms < fact->access->keep_max_ms ? valid_ms : fact->access->keep_max_ms;
+
 	fact->verdict = verdict;
-	fact->expires_ms = clock_boot_ms() + valid_ms;
+	fact->expires_ms = clock_boot_ms() + keep_ms;
+}
+
+void access_keep_at_most(struct access *access, int64_t ms)
+{
+	access->keep_max_ms = ms;
 }
 
 /* ---- reviews ----------------------------------------------------------------------------------------------------- */

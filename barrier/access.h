@@ -28,6 +28,8 @@ struct access_counters {
 
 /* max_entries: kept answers of each kind; the ones unused for longest make room. */
 struct access *access_new(struct kube_client *client, size_t max_entries);
+/* Answers are kept for minutes; from now on for so long at most. For tests. */
+void access_keep_at_most(struct access *access, int64_t ms);
 /* No done runs any more. Only after the client was freed: its cancelled calls still come back. */
 void access_free(struct access *access);
 

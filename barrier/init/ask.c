@@ -319,9 +319,10 @@ static bool try_server(struct asker *asker, int64_t left_ms, struct answer *out)
 	if (out->verdict == VERDICT_ABSENT) /* the last word is the API server's */
 		return false;
 	asker->failures++;
-	log_warning("%s", out->message);
-	if (!asker->server_answered || asker->failures > 1)
+	if (!asker->server_answered || asker->failures > 1) {
+		log_warning("%s; asking the API server", out->message);
 		return false;
+	}
 	out->next_ms = random_between(&asker->random, 0, asker->environment->check_interval_sec * 1000 / 2);
 	return true;
 }

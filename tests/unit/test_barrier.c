@@ -829,6 +829,28 @@ static void pods_of_one_account_share_a_permission(void **state)
 	world_free(world);
 }
 
+/* Rights that are taken away are gone when the answer is out of date. */
+static void answers_are_kept_for_a_while(void **state)
+{
+	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10, .with_access = true});
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, "i", true);
+	assert_int_equal(status_of(world, PATH, "alice"), 200);
+	assert_int_equal(status_of(world, PATH, "alice"), 200);
+	assert_int_equal(world->token_reviews, 1);
+	access_keep_at_most(world->access, 0);
+	assert_int_equal(status_of(world, PATH, "pod-1"), 200);
+	assert_int_equal(status_of(world, PATH, "pod-1"), 200);
+	assert_int_equal(world->token_reviews, 3);
+	assert_int_equal(world->access_reviews, 3);
+	assert_int_equal(status_of(world, PATH, "nobody"), 401);
+	assert_int_equal(status_of(world, PATH, "nobody"), 401);
+	assert_int_equal(world->token_reviews, 5);
+	world_free(world);
+}
+
 static void questions_at_the_same_time_share_a_review(void **state)
 {
 	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10, .with_access = true});
@@ -996,6 +1018,7 @@ int main(void)
 		cmocka_unit_test(clients_may_leave_at_any_time),
 		cmocka_unit_test(tokens_are_reviewed),
 		cmocka_unit_test(pods_of_one_account_share_a_permission),
+		cmocka_unit_test(answers_are_kept_for_a_while),
 		cmocka_unit_test(questions_at_the_same_time_share_a_review),
 		cmocka_unit_test(without_reviews_nobody_is_let_in),
 		cmocka_unit_test(clients_may_leave_while_they_are_checked),

@@ -502,6 +502,49 @@ static void passes_by_polling(void **state)
 	run_free(&it);
 }
 
+/* A line for each answer: how many of how many, and who is waited for, five by name. */
+static void says_whom_it_waits_for(void **state)
+{
+	static const struct line api[] = {{200, "ps:10.0.0.1 w:-,-,-,-,-,-", NULL},
+					  {200, "ps:10.0.0.1 w:1.1.1.1,-,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1", NULL},
+					  {200, "ps:10.0.0.1 w:1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1", NULL},
+					  END};
+	static const char *const expected[] = {
+		"] waiting for the Tasks of Framework ns/fw\n",
+		"] 1 of 7 Tasks have an IP, says the API server; waiting for w-0, w-1, w-2, w-3, w-4, …\n",
+		"] 6 of 7 Tasks have an IP, says the API server; waiting for w-1\n",
+		"] all 7 Tasks have an IP, says the API server\n",
+	};
+	struct run it = {.api = api};
+	char *directory = make_directory();
+	cleanup_free char *path = mem_printf("%s/log", directory);
+	cleanup_free char *log = NULL;
+	int file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	int kept = dup(STDERR_FILENO);
+	const char *at;
+
+	(void)state;
+	dup2(file, STDERR_FILENO);
+	run(&it);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	close(file);
+	assert_int_equal(it.code, 0);
+	log = read_file(directory, "log");
+	at = log;
+	for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+		const char *found = strstr(at, expected[i]);
+
+		if (found == NULL || memchr(at, '\n', (size_t)(found - at)) != NULL)
+			fail_msg("line %zu of \"%s\": expected \"%s\"", i, log, expected[i]);
+		at = found + strlen(expected[i]);
+	}
+	assert_string_equal(at, "");
+	unlink(path);
+	remove_directory(directory);
+	run_free(&it);
+}
+
 static void decompresses(void **state)
 {
 	static const struct line api[] = {{200, "ps:10.0.0.1", NULL}, END};
@@ -682,6 +725,7 @@ int main(void)
 		cmocka_unit_test(shells_can_source_it),
 		cmocka_unit_test(writing_fails_whole),
 		cmocka_unit_test(passes_by_polling),
+		cmocka_unit_test(says_whom_it_waits_for),
 		cmocka_unit_test(decompresses),
 		cmocka_unit_test(a_missing_framework_is_for_good),
 		cmocka_unit_test(timeouts_tell_why),
