@@ -5,7 +5,7 @@ set -euo pipefail
 usage() {
     cat <<'END'
 usage: run.sh [options] [ROW...]
-Runs the rows (all, or those whose names match one of the patterns) and prints one line for each.
+Runs the rows whose names match one of the patterns (without any: all but the long ones) and prints a line for each.
   --cluster NAME      embedded, kubernetes or both (both)
   --frameworks N      instead of each row's own number
   --tasks N           of a Framework, likewise
@@ -15,6 +15,7 @@ Runs the rows (all, or those whose names match one of the patterns) and prints o
   --no-calibration    leave out the first row, which the others are compared with
   --json FILE         all figures of all rows
   --plots DIR         diagrams of the rows scale_*
+  --all               the long rows too
   --list              the rows' names
 BUILD=DIR: where the programs are (build). KEEP=1 leaves logs behind.
 END
@@ -50,6 +51,7 @@ list_rows() { # pattern...
 
 clusters=(embedded kubernetes)
 calibrate=(calibrate)
+long='^(scale_wide_.*|soak)$'
 json=
 plots=
 while (($#)); do
@@ -63,6 +65,7 @@ while (($#)); do
     --json) json=$(realpath -m "$2"); shift ;;
     --no-calibration) calibrate=() ;;
     --plots) plots=$(realpath -m "$2"); shift ;;
+    --all) long='' ;;
     --list) list_rows; exit ;;
     --help) usage 0 ;;
     -*) usage 2 >&2 ;;
@@ -84,7 +87,8 @@ BUILD=$(realpath -e "${BUILD:-$root/build}")
 BENCH=$(mktemp -d "${TMPDIR:-/tmp}/fc-bench.XXXXXX")
 trap finish EXIT
 trap 'exit 130' INT TERM HUP
-mapfile -t rows < <(list_rows "$@" | grep -vx calibrate)
+(($# == 0)) || long=''
+mapfile -t rows < <(list_rows "$@" | grep -vx calibrate | grep -vE "${long:-^$}")
 ((${#rows[@]})) || { echo "no row is called $*" >&2; exit 2; }
 
 failed=0

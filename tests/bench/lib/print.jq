@@ -12,12 +12,15 @@ def more: [
     (if .failed_requests > 0 then "**\(.failed_requests) failed requests**" else empty end),
     (if .release_last_ms then "last waiter \(.release_last_ms | round(0)) ms after the last status; per Framework p50 \(.release_p50_ms | round(0)), p99 \(.release_p99_ms | round(0)) ms" else empty end),
     (if .latency_p50_ms then "Pod to status p50 \(.latency_p50_ms | round(0)), p99 \(.latency_p99_ms | round(0)) ms" else empty end),
-    (if .synced_s then "synced after \(.synced_s | round(2)) s" else empty end),
+    (if .held_s then "the reconciler holds all after \(.held_s | round(2)) s" else empty end),
     (if .churned then "\(.churned) Frameworks; PSS \(.pss_after_3_rounds_mb) MB after 3 rounds, \(.pss_at_end_mb) MB at the end" else empty end)
 ] | join("; ");
 
 if .rates then
     "| \(.cluster) | \(.row) | \(.wall_s | round(2)) | | | | | | | \(.rates | to_entries | map("\(.key) \(.value)/s") | join(", ")) | |"
+elif .first_write_after_start_ms then
+    "| \(.cluster) | \(.row) \(.frameworks) | | | | | | | | | the killed one held \(.held_by_killed), was started again after \(.start_after_kill_ms) ms"
+    + " and wrote \(.first_write_after_start_ms) ms later; longest pause of the others \(.others.longest_gap_before_ms) ms before, \(.others.longest_gap_after_ms) ms after |"
 else
     "| \(.cluster) | \(.row) \(.frameworks)×\(.tasks) | \(.wall_s | round(2)) | \(.cpu_s | round(2)) (\(split(.cpu_s; 2)))"
     + " | \(.peak_pss_mb | round(1)) (\(split(.peak_pss_mb; 1)))"
