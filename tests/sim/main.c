@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +109,17 @@ static pid_t start_worker(struct report *report, uint64_t first, uint64_t end, u
 	_exit(0);
 }
 
+/* All but one, which has ended. */
+static void stop_workers(const pid_t *children, int jobs, int ended)
+{
+	for (int i = 0; i < jobs; i++) {
+		if (i == ended || children[i] == 0)
+			continue;
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+}
+
 static int run_seeds(const char *program, uint64_t first, uint64_t count, int jobs, int64_t seconds_max, bool stop)
 {
 	struct report *reports = mmap(NULL, sizeof(*reports) * JOBS_MAX, PROT_READ | PROT_WRITE,
@@ -137,8 +149,10 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 		if (job == jobs)
 			continue;
 		running--;
-		if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+			children[job] = 0;
 			continue;
+		}
 		if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_TO_GO_ON) {
 			children[job] = start_worker(&reports[job], reports[job].seed + (uint64_t)jobs, first + count,
 						     (uint64_t)jobs, until_ms);
@@ -150,8 +164,10 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 			fprintf(stderr, "seed %" PRIu64 ": %s\n", reports[job].seed, strsignal(WTERMSIG(status)));
 		if (failed <= FAILURES_SHOWN)
 			fprintf(stderr, "  replay it: %s --seed %" PRIu64 "\n", program, reports[job].seed);
-		if (stop)
-			continue;
+		if (stop) {
+			stop_workers(children, jobs, job);
+			break;
+		}
 		children[job] = start_worker(&reports[job], reports[job].seed + (uint64_t)jobs, first + count,
 					     (uint64_t)jobs, until_ms);
 		running++;

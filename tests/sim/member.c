@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "reconciler/events.h"
 #include "tests/sim/sim.h"
@@ -33,14 +34,18 @@ static void on_revoked(void *arg, const struct range_set *ranges)
 	store_revoked(&member->reconciler, ranges);
 }
 
-static void on_object(void *arg, enum object_kind kind, uint32_t range, json_t *object)
+static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
 {
 	struct member *member = arg;
 
-	if (sim_tracing)
+	if (sim_tracing) {
+		struct error err;
+		cleanup_json json_t *object = json_parse(text, len, &err);
+
 		trace(world_of(member), "%s: sees %s at %s", member->process.label, meta_text(object, "uid"),
 		      meta_text(object, "resourceVersion"));
-	store_object(&member->reconciler, kind, range, object);
+	}
+	return store_text(&member->reconciler, kind, range, text, len);
 }
 
 static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
@@ -100,7 +105,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 static const struct peer_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
-	.object = on_object,
+	.text = on_text,
 	.absent = on_absent,
 	.complete = on_complete,
 	.rate = on_rate,
