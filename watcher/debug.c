@@ -45,7 +45,7 @@ static void set_int(json_t *object, const char *name, uint64_t value)
 /* Tenths are enough for people. */
 static void set_seconds(json_t *object, const char *name, int64_t ms)
 {
-	json_object_set_new(object, name, json_real((double)(ms / 100) / 10));
+	json_object_set_new(object, name, json_real((double)(ms - ms % 100) / 1000));
 }
 
 /* ---- members ---------------------------------------------------------------------------------------------------- */

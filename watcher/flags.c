@@ -72,14 +72,14 @@ static int read_duration(const char *flag, const char *text, int64_t *out)
 	double sum = 0;
 
 	do {
-		char *end;
-		double number = *at >= '0' && *at <= '9' ? strtod(at, &end) : -1;
+		char *end = NULL;
+		double number = *at >= '0' && *at <= '9' ? strtod(at, &end) : 0;
 		size_t unit = 0;
 
-		while (number >= 0 && unit < ARRAY_LEN(units) &&
+		while (end != NULL && unit < ARRAY_LEN(units) &&
 		       strncmp(end, units[unit].name, strlen(units[unit].name)) != 0)
 			unit++;
-		if (number < 0 || unit == ARRAY_LEN(units) || (sum += number * units[unit].ms) > DURATION_MAX_MS) {
+		if (end == NULL || unit == ARRAY_LEN(units) || (sum += number * units[unit].ms) > DURATION_MAX_MS) {
 			fprintf(stderr, "fc-watcher: %s %s: expected a duration like 15s or 500ms, at most a day\n",
 				flag, text);
 			return -1;
