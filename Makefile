@@ -75,7 +75,18 @@ $(BUILD)/obj/%.o: %.c $(SETTINGS)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
-$(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC))
+# common/framework/pod.proto: in the build directory, and without the warnings that are not ours.
+POD_PROTO := $(BUILD)/generated/common/framework/pod.pb-c
+$(POD_PROTO).c $(POD_PROTO).h &: common/framework/pod.proto
+	@mkdir -p $(BUILD)/generated
+	$(Q)protoc-c --c_out=$(BUILD)/generated $<
+$(BUILD)/obj/pod.pb-c.o: $(POD_PROTO).c $(SETTINGS)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) -w -c -o $@ $<
+$(BUILD)/obj/common/framework/object_proto.o: $(POD_PROTO).h
+$(BUILD)/obj/common/framework/object_proto.o $(BUILD)/obj/pod.pb-c.o: CFLAGS_ALL += -I$(BUILD)/generated
+
+$(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC)) $(BUILD)/obj/pod.pb-c.o
 $(BUILD)/libwatcher.a: $(call objects,$(WATCHER_SRC))
 $(BUILD)/libreconciler.a: $(call objects,$(RECONCILER_SRC))
 $(BUILD)/libbarrier.a: $(call objects,$(BARRIER_SRC))

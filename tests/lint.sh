@@ -41,7 +41,10 @@ may_include barrier common
 clang-format --dry-run -Werror "${sources[@]}" 2>&1 | head -n 40
 [ "${PIPESTATUS[0]}" -eq 0 ] || found "clang-format: run make format"
 
-flags=(-std=gnu11 -I. -D_FORTIFY_SOURCE=2 -O1)
+generated=$(mktemp -d)
+trap 'rm -rf "$generated"' EXIT
+protoc-c --c_out="$generated" common/framework/pod.proto
+flags=(-std=gnu11 -I. -I"$generated" -D_FORTIFY_SOURCE=2 -O1)
 warnings=(-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror -Wno-string-concatenation) # a long string in a table may take two lines
 printf '%s\0' "${units[@]}" | xargs -0 -n 8 -P "$(nproc)" clang "${flags[@]}" "${warnings[@]}" -fsyntax-only ||
 	found "clang warns"
@@ -53,7 +56,7 @@ printf '%s\n' "${units[@]}" | grep -v '^tests/unit/' | tr '\n' '\0' | FLAGS="${f
 
 # Of the system's headers it sees those whose macros are loops.
 headers=$(mktemp -d)
-trap 'rm -rf "$headers"' EXIT
+trap 'rm -rf "$headers" "$generated"' EXIT
 ln -s /usr/include/{uthash,utlist,jansson}.h /usr/include/*/jansson_config.h /usr/include/jansson_config.h "$headers" 2>/dev/null
 # Suppressed, because cppcheck does not know what they rest on: uninitvar (uthash's loops; clang's analyser looks at the
 # same), resourceLeak and memleak (cleanup attributes; ASan looks at the same), varFuncNullUB (NULL is a pointer in C11

@@ -278,7 +278,10 @@ static const struct object_meta *kept_read(enum object_kind kind, const struct r
 	case KIND_CONFIG_MAP:
 		out->config_map = config_map_read(object->data, object->len, err);
 		return out->config_map == NULL ? NULL : &out->config_map->meta;
-	default: out->pod = pod_read(object->data, object->len, err); return out->pod == NULL ? NULL : &out->pod->meta;
+	default:
+		out->pod = object->encoding == REFLECTED_PROTOBUF ? pod_read_proto(object->data, object->len, err)
+								  : pod_read(object->data, object->len, err);
+		return out->pod == NULL ? NULL : &out->pod->meta;
 	}
 }
 
@@ -350,22 +353,35 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 	return 0;
 }
 
+static void forget(struct cache *cache, enum object_kind kind, const struct object_meta *meta)
+{
+	struct cache_entry *entry = find(cache, kind, meta->ns, meta->name);
+	const struct object_meta *old = entry == NULL ? NULL : meta_of(entry);
+
+	if (old == NULL || strcmp(old->uid, meta->uid) != 0)
+		return;
+	/* Frameworks are watched without a selector: no event but a deletion takes them out of sight */
+	remove_object(cache, entry, meta->resource_version, kind == KIND_FRAMEWORK || meta->deletion_time != 0);
+	free_if_unused(cache, entry);
+}
+
 int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
 		      struct error *err)
 {
 	struct object_meta meta;
-	struct cache_entry *entry;
-	const struct object_meta *old;
 
+	if (object->encoding == REFLECTED_PROTOBUF) {
+		struct pod *pod = pod_read_proto(object->data, object->len, err);
+
+		if (pod == NULL)
+			return -1;
+		forget(cache, kind, &pod->meta);
+		pod_free(pod);
+		return 0;
+	}
 	if (object_meta_read(object->data, object->len, &meta, err) < 0)
 		return -1;
-	entry = find(cache, kind, meta.ns, meta.name);
-	old = entry == NULL ? NULL : meta_of(entry);
-	if (old != NULL && strcmp(old->uid, meta.uid) == 0) {
-		/* Frameworks are watched without a selector: no event but a deletion takes them out of sight */
-		remove_object(cache, entry, meta.resource_version, kind == KIND_FRAMEWORK || meta.deletion_time != 0);
-		free_if_unused(cache, entry);
-	}
+	forget(cache, kind, &meta);
 	object_meta_free(&meta);
 	return 0;
 }

@@ -128,10 +128,14 @@ struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, st
 	streams->arg = arg;
 	for (size_t kind = 0; kind < KIND_COUNT; kind++) {
 		struct stream *stream = &streams->kinds[kind];
+		struct reflector_options options = kind_options[kind];
 
+		/* A snapshot shows all of a Pod that is gone, as JSON has it, and the message alone does not say how:
+		 * what later servers add to Pods would be lost. So JSON it is while they are wanted. */
+		options.protobuf = kind == KIND_POD && !snapshots->on_pod_deletion;
 		stream->streams = streams;
 		stream->kind = (enum object_kind)kind;
-		stream->reflector = reflector_new(loop, client, &kind_options[kind], &stream_handler, stream);
+		stream->reflector = reflector_new(loop, client, &options, &stream_handler, stream);
 	}
 	for (size_t kind = 0; kind < KIND_COUNT; kind++)
 		reflector_start(streams->kinds[kind].reflector);

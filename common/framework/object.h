@@ -100,6 +100,8 @@ struct pod {
 };
 
 struct pod *pod_read(const char *text, size_t len, struct error *err);
+/* From the message of a Pod in Kubernetes' protobuf, without the envelope. */
+struct pod *pod_read_proto(const char *data, size_t len, struct error *err);
 struct pod *pod_parse(const json_t *object, struct error *err);
 void pod_free(struct pod *pod);
 void pod_write(struct buf *out, const struct pod *pod);

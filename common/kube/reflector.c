@@ -95,6 +95,8 @@ static void destroy(struct reflector *reflector)
 {
 	list_cut_free(&reflector->list);
 	line_cut_free(&reflector->lines);
+	proto_list_cut_free(&reflector->proto_list);
+	frame_cut_free(&reflector->frames);
 	buf_free(&reflector->verdict_message);
 	free(reflector->path);
 	free(reflector->selector);
@@ -201,26 +203,69 @@ int reflector_hand_on(struct reflector *reflector, const struct reflector_object
 	return 0;
 }
 
-void reflector_report_malformed(struct reflector *reflector, const char *text, size_t len, const char *message)
-{
+struct names {
 	char ns[256];
 	char name[256];
 	char version[64];
-	size_t metadata_len;
-	const char *metadata = raw_member(text, len, "metadata", &metadata_len);
+};
 
-	raw_string(metadata, metadata_len, "namespace", ns, sizeof(ns));
-	raw_string(metadata, metadata_len, "name", name, sizeof(name));
-	raw_string(metadata, metadata_len, "resourceVersion", version, sizeof(version));
+static void read_names(const struct reflector_object *object, struct names *out)
+{
+	size_t len;
+	const char *text;
+
+	if (object->encoding == REFLECTED_PROTOBUF) {
+		struct proto_span metadata = proto_field((struct proto_span){object->data, object->len, false},
+							 PROTO_METADATA);
+
+		proto_text(metadata, PROTO_META_NAMESPACE, out->ns, sizeof(out->ns));
+		proto_text(metadata, PROTO_META_NAME, out->name, sizeof(out->name));
+		proto_text(metadata, PROTO_META_VERSION, out->version, sizeof(out->version));
+		return;
+	}
+	text = raw_member(object->data, object->len, "metadata", &len);
+	raw_string(text, len, "namespace", out->ns, sizeof(out->ns));
+	raw_string(text, len, "name", out->name, sizeof(out->name));
+	raw_string(text, len, "resourceVersion", out->version, sizeof(out->version));
+}
+
+void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object, const char *message)
+{
+	struct names names;
+
+	read_names(object, &names);
 	if (reflector->handler->malformed != NULL)
-		reflector->handler->malformed(reflector->arg, ns, name, message);
+		reflector->handler->malformed(reflector->arg, names.ns, names.name, message);
 	else
-		log_warning("%s: %s/%s: %s", reflector->what, ns, name, message);
+		log_warning("%s: %s/%s: %s", reflector->what, names.ns, names.name, message);
 	/* or the same event would come again for ever */
 	if (reflector->phase == WATCH && !reflector->closed) {
-		reflector_count_event(reflector, version);
-		reflector_advance(reflector, version);
+		reflector_count_event(reflector, names.version);
+		reflector_advance(reflector, names.version);
 	}
+}
+
+void reflector_note_encoding(struct reflector *reflector)
+{
+	bool binary = strncmp(kube_call_content_type(reflector->call), PROTOBUF_TYPE, strlen(PROTOBUF_TYPE)) == 0;
+
+	if (reflector->protobuf && (!reflector->encoding_told || binary != reflector->binary))
+		log_info("%s: the server sends %s", reflector->what, binary ? "protobuf" : "JSON");
+	reflector->encoding_told = true;
+	reflector->binary = binary;
+}
+
+bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_answer *answer)
+{
+	if (!reflector->protobuf || answer->failure != KUBE_OK ||
+	    (answer->http_status != 406 && answer->http_status != 415))
+		return false;
+	log_info("%s: the server has no protobuf (%s): JSON it is", reflector->what, answer->message);
+	reflector->protobuf = false;
+	mem_replace(&reflector->list_accept, NULL);
+	mem_replace(&reflector->watch_accept, NULL);
+	reflector_go_on(reflector);
+	return true;
 }
 
 void reflector_stop_call(struct reflector *reflector, enum verdict verdict, const char *message)
@@ -314,9 +359,16 @@ struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client
 		reflector_put_encoded(&encoded, options->label_selector);
 		reflector->selector = buf_steal(&encoded);
 	}
-	derive_accept(reflector, options->accept);
+	reflector->protobuf = options->protobuf && handler->raw != NULL;
+	if (reflector->protobuf) {
+		reflector->list_accept = mem_strdup(PROTOBUF_TYPE ",application/json");
+		reflector->watch_accept = mem_strdup(PROTOBUF_TYPE ";stream=watch,application/json");
+	} else {
+		derive_accept(reflector, options->accept);
+	}
 	reflector->page_size = options->page_size > 0 ? options->page_size : PAGE_SIZE;
 	reflector->lines.line_max = options->object_max > 0 ? options->object_max : OBJECT_MAX_BYTES;
+	reflector->frames.frame_max = reflector->lines.line_max;
 	reflector->backoff = (struct backoff){
 		.base_ms = options->backoff_base_ms > 0 ? options->backoff_base_ms : BACKOFF_BASE_MS,
 		.cap_ms = BACKOFF_CAP_MS,

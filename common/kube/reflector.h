@@ -50,6 +50,7 @@ struct reflector_options {
 	const char *label_selector; /* NULL or "" for all */
 	const char *accept;         /* NULL: JSON. "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1" asks
 				       the list as PartialObjectMetadataList, the watch as it stands */
+	bool protobuf;              /* ask for Kubernetes' protobuf, with JSON where the server has none; needs raw() */
 	int page_size;              /* 0: 500 */
 	const char *what;           /* "Pods", for log lines */
 	size_t object_max;          /* bytes of JSON; larger ones go to malformed(); 0: 16 MiB */

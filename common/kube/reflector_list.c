@@ -16,14 +16,18 @@ static void list_page(struct reflector *reflector);
 static bool list_item(void *arg, const char *text, size_t len, bool too_large)
 {
 	struct reflector *reflector = arg;
-	const struct reflector_object object = {.data = text, .len = len};
+	const struct reflector_object object = {
+		.encoding = reflector->binary ? REFLECTED_PROTOBUF : REFLECTED_JSON,
+		.data = text,
+		.len = len,
+	};
 	struct error err;
 
 	if (too_large)
 		error_set(&err, "larger than %zu bytes", reflector->list.item_max);
 	else if (reflector_hand_on(reflector, &object, false, &err) == 0)
 		return !reflector->closed;
-	reflector_report_malformed(reflector, text, len, err.message);
+	reflector_report_malformed(reflector, &object, err.message);
 	return !reflector->closed;
 }
 
@@ -31,21 +35,26 @@ static void list_data(void *arg, const char *data, size_t len)
 {
 	struct reflector *reflector = arg;
 	struct error err;
+	int result;
 
-	if (len == 0 || reflector->verdict != NO_VERDICT)
+	if (reflector->verdict != NO_VERDICT)
 		return;
 	reflector_enter(reflector);
-	if (list_cut_feed(&reflector->list, data, len, &err) < 0)
-		reflector_stop_call(reflector, VERDICT_ERROR, err.message);
+	if (len == 0) {
+		reflector_note_encoding(reflector);
+	} else {
+		result = reflector->binary ? proto_list_cut_feed(&reflector->proto_list, data, len, &err)
+					   : list_cut_feed(&reflector->list, data, len, &err);
+		if (result < 0)
+			reflector_stop_call(reflector, VERDICT_ERROR, err.message);
+	}
 	reflector_leave(reflector);
 }
 
-/* Reads the metadata of a page. 0, or -1 and *err. */
-static int read_list_metadata(struct reflector *reflector, struct error *err)
+/* A page's version and where the next one begins; the caller frees both. 0, or -1 and *err. */
+static int read_json_metadata(struct reflector *reflector, char **version, char **more, struct error *err)
 {
 	cleanup_json json_t *metadata = NULL;
-	const char *version;
-	const char *more;
 
 	if (!list_cut_complete(&reflector->list))
 		return error_set(err, "the list ends in the middle");
@@ -54,7 +63,35 @@ static int read_list_metadata(struct reflector *reflector, struct error *err)
 	metadata = json_parse(reflector->list.metadata.data, reflector->list.metadata.len, err);
 	if (metadata == NULL)
 		return error_wrap(err, "metadata of the list");
-	version = json_str(metadata, "resourceVersion");
+	*version = mem_strdup(json_str(metadata, "resourceVersion"));
+	*more = mem_strdup(json_str(metadata, "continue"));
+	return 0;
+}
+
+static int read_proto_metadata(struct reflector *reflector, char **version, char **more, struct error *err)
+{
+	const struct buf *metadata = &reflector->proto_list.metadata;
+	const struct proto_span span = {metadata->data, metadata->len, false};
+	struct proto_span text;
+
+	if (!proto_list_cut_complete(&reflector->proto_list))
+		return error_set(err, "the list ends in the middle");
+	text = proto_field(span, PROTO_LIST_VERSION);
+	*version = text.at == NULL ? NULL : mem_strndup(text.at, text.len);
+	text = proto_field(span, PROTO_LIST_CONTINUE);
+	*more = text.at == NULL ? NULL : mem_strndup(text.at, text.len);
+	return 0;
+}
+
+/* Reads the metadata of a page. 0, or -1 and *err. */
+static int read_list_metadata(struct reflector *reflector, struct error *err)
+{
+	cleanup_free char *version = NULL;
+	cleanup_free char *more = NULL;
+
+	if ((reflector->binary ? read_proto_metadata(reflector, &version, &more, err)
+			       : read_json_metadata(reflector, &version, &more, err)) < 0)
+		return -1;
 	if (version == NULL || *version == '\0')
 		return error_set(err, "found no metadata.resourceVersion in the list");
 	if (resource_version_compare(version, reflector->floor) < 0)
@@ -64,7 +101,6 @@ static int read_list_metadata(struct reflector *reflector, struct error *err)
 				 version, reflector->floor);
 	if (reflector->list_version == NULL)
 		mem_replace(&reflector->list_version, version);
-	more = json_str(metadata, "continue");
 	mem_replace(&reflector->list_continue, more != NULL && *more != '\0' ? more : NULL);
 	return 0;
 }
@@ -121,6 +157,8 @@ static void list_done(void *arg, const struct kube_answer *answer)
 		snprintf(err.message, sizeof(err.message), "GET %s: %s", reflector->path,
 			 reflector->verdict_message.data);
 		list_failed(reflector, KUBE_OK, 0, err.message, -1);
+	} else if (reflector_give_up_protobuf(reflector, answer)) {
+		/* asked for again */
 	} else if (answer->failure != KUBE_OK || answer->http_status != 200) {
 		list_failed(reflector, answer->failure, answer->http_status, answer->message, answer->retry_after_ms);
 	} else if (read_list_metadata(reflector, &err) < 0) {
@@ -161,6 +199,8 @@ static void list_page(struct reflector *reflector)
 	request.path = url.data;
 	list_cut_free(&reflector->list);
 	list_cut_init(&reflector->list, object_max, list_item, reflector);
+	proto_list_cut_free(&reflector->proto_list);
+	proto_list_cut_init(&reflector->proto_list, object_max, list_item, reflector);
 	reflector->verdict = NO_VERDICT;
 	reflector->call = kube_client_stream(reflector->client, &request, list_data, list_done, reflector);
 }

@@ -10,6 +10,7 @@
 #include "common/base/random.h"
 #include "common/kube/backoff.h"
 #include "common/kube/json_cut.h"
+#include "common/kube/proto_cut.h"
 #include "common/kube/reflector.h"
 
 enum phase { IDLE, LIST, WATCH, PAUSE };
@@ -46,8 +47,13 @@ struct reflector {
 	bool plain_list; /* the next list asks for the newest state instead of one not older than floor */
 	int gone_in_row;
 	int expired_in_row;
+	bool protobuf; /* is asked for */
+	bool binary;   /* is what the present answer is in */
+	bool encoding_told;
 	struct list_cut list;
+	struct proto_list_cut proto_list;
 	struct line_cut lines;
+	struct frame_cut frames;
 
 	bool synced;
 	bool live;
@@ -110,8 +116,13 @@ void reflector_report_trouble(struct reflector *reflector, const char *doing, en
 void reflector_report_recovery(struct reflector *reflector);
 /* Hands an object on, or its last state. -1 and *err: it cannot be read. */
 int reflector_hand_on(struct reflector *reflector, const struct reflector_object *object, bool gone, struct error *err);
-/* An object that is not to be had as JSON: names it as far as its text allows. */
-void reflector_report_malformed(struct reflector *reflector, const char *text, size_t len, const char *message);
+/* An object that is not to be had: names it as far as what came of it allows. */
+void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object,
+				const char *message);
+/* The headers of a 2xx answer came: in which encoding it is. */
+void reflector_note_encoding(struct reflector *reflector);
+/* A server that takes none of our media types: JSON is asked for from now on. False: that was so already. */
+bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_answer *answer);
 
 /* The path, "?" and the label selector, each with what must follow before the next parameter. */
 void reflector_put_query(struct reflector *reflector, struct buf *url);

@@ -6,6 +6,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/kube/proto_cut.h"
 #include "common/kube/reflector_state.h"
 
 /* The server ends a watch after this time, which we choose; our own deadline is a little longer. */
@@ -32,9 +33,11 @@ static void watch_is_healthy(struct reflector *reflector)
 }
 
 /* An ERROR event's Status. */
-static void on_error_event(struct reflector *reflector, const char *text, size_t len)
+static void on_error_event(struct reflector *reflector, const struct reflector_object *object)
 {
-	cleanup_json json_t *status = json_parse(text, len, NULL);
+	cleanup_json json_t *status = object->encoding == REFLECTED_PROTOBUF
+					      ? proto_status((struct proto_span){object->data, object->len, false})
+					      : json_parse(object->data, object->len, NULL);
 	const char *message = json_str(status, "message");
 	const char *reason = json_str(status, "reason");
 	int64_t code = json_int(status, "code", 0);
@@ -49,13 +52,18 @@ static void on_error_event(struct reflector *reflector, const char *text, size_t
 }
 
 /* metadata.resourceVersion, or "" when there is none that could be one. */
-static void read_version(const char *text, size_t len, char out[VERSION_SIZE])
+static void read_version(const struct reflector_object *object, char out[VERSION_SIZE])
 {
 	struct json_reader reader;
 	struct json_span version;
 
 	out[0] = '\0';
-	json_reader_init(&reader, text, len);
+	if (object->encoding == REFLECTED_PROTOBUF) {
+		proto_text(proto_field((struct proto_span){object->data, object->len, false}, PROTO_METADATA),
+			   PROTO_META_VERSION, out, VERSION_SIZE);
+		return;
+	}
+	json_reader_init(&reader, object->data, object->len);
 	if (!json_reader_find(&reader, "metadata") || !json_reader_find(&reader, "resourceVersion"))
 		return;
 	version = json_reader_string(&reader);
@@ -71,10 +79,10 @@ static int on_event(struct reflector *reflector, const struct json_span *type, c
 	bool gone = json_span_is(type, "DELETED");
 
 	if (json_span_is(type, "ERROR")) {
-		on_error_event(reflector, object->data, object->len);
+		on_error_event(reflector, object);
 		return 0;
 	}
-	read_version(object->data, object->len, version);
+	read_version(object, version);
 	if (json_span_is(type, "BOOKMARK")) {
 		reflector->bookmarks_seen = true;
 	} else {
@@ -122,22 +130,55 @@ static int read_event(const char *text, size_t len, struct json_span *type, stru
 	return 0;
 }
 
+/* An event whose object is what came of it, with what is wrong with it or NULL. */
+static bool take_event(struct reflector *reflector, const struct json_span *type, const struct reflector_object *object,
+		       const char *wrong)
+{
+	struct error err;
+
+	if (wrong == NULL && on_event(reflector, type, object, &err) == 0)
+		return !reflector->closed && reflector->verdict == NO_VERDICT;
+	reflector_report_malformed(reflector, object, wrong == NULL ? err.message : wrong);
+	return !reflector->closed;
+}
+
 static bool watch_line(void *arg, const char *text, size_t len, bool too_large)
 {
 	struct reflector *reflector = arg;
-	struct reflector_object object;
+	struct reflector_object object = {0};
 	struct json_span type;
 	struct error err;
-	const char *raw;
-	size_t raw_len;
 
 	if (too_large)
 		error_set(&err, "larger than %zu bytes", reflector->lines.line_max);
-	else if (read_event(text, len, &type, &object, &err) == 0 && on_event(reflector, &type, &object, &err) == 0)
-		return !reflector->closed && reflector->verdict == NO_VERDICT;
-	raw = raw_member(text, len, "object", &raw_len);
-	reflector_report_malformed(reflector, raw, raw_len, err.message);
-	return !reflector->closed;
+	else if (read_event(text, len, &type, &object, &err) == 0)
+		return take_event(reflector, &type, &object, NULL);
+	object.data = raw_member(text, len, "object", &object.len);
+	return take_event(reflector, NULL, &object, err.message);
+}
+
+/* metav1.WatchEvent */
+static bool watch_frame(void *arg, const char *data, size_t len, bool too_large)
+{
+	enum { EVENT_TYPE = 1, EVENT_OBJECT = 2, EXTENSION_RAW = 1 };
+	struct reflector *reflector = arg;
+	const struct proto_span event = {data, len, too_large};
+	struct proto_span type = proto_field(event, EVENT_TYPE);
+	struct proto_span body = proto_field(proto_field(event, EVENT_OBJECT), EXTENSION_RAW);
+	const struct json_span name = {.at = type.at, .len = type.len};
+	struct reflector_object object = {.encoding = REFLECTED_PROTOBUF};
+	struct error err;
+
+	body = proto_object(body);
+	object.data = body.at;
+	object.len = body.len;
+	if (too_large)
+		error_set(&err, "larger than %zu bytes", reflector->frames.frame_max);
+	else if (type.at != NULL && body.at != NULL)
+		return take_event(reflector, &name, &object, NULL);
+	else
+		error_set(&err, "found protobuf that is no watch event");
+	return take_event(reflector, NULL, &object, err.message);
 }
 
 static void watch_data(void *arg, const char *data, size_t len)
@@ -149,12 +190,15 @@ static void watch_data(void *arg, const char *data, size_t len)
 	reflector_enter(reflector);
 	if (len == 0) {
 		reflector->connected = true;
+		reflector_note_encoding(reflector);
 		ev_timer_stop(reflector->loop, &reflector->timer);
 		if (reflector->gone_in_row < 2)
 			reflector_report_recovery(reflector); /* else this watch, too, may say 410 in a moment */
 		reflector_set_live(reflector, true);
-	} else {
+	} else if (!reflector->binary) {
 		line_cut_feed(&reflector->lines, data, len, watch_line, reflector);
+	} else if (!frame_cut_feed(&reflector->frames, data, len, watch_frame, reflector) && reflector->frames.broken) {
+		reflector_stop_call(reflector, VERDICT_ERROR, "found what is no stream of protobuf frames");
 	}
 	reflector_leave(reflector);
 }
@@ -193,7 +237,9 @@ static void watch_done(void *arg, const struct kube_answer *answer)
 		watch_is_healthy(reflector);
 	if (reflector->verdict != NO_VERDICT)
 		message = reflector->verdict_message.data;
-	if (reflector->verdict == VERDICT_GONE || (answer->failure == KUBE_OK && answer->http_status == 410)) {
+	if (reflector->verdict == NO_VERDICT && reflector_give_up_protobuf(reflector, answer)) {
+		/* asked for again */
+	} else if (reflector->verdict == VERDICT_GONE || (answer->failure == KUBE_OK && answer->http_status == 410)) {
 		reflector_version_gone(reflector, message);
 	} else if (reflector->verdict == VERDICT_ERROR) {
 		reflector_report_trouble(reflector, "the watch failed", KUBE_OK, 0, message);
@@ -230,6 +276,7 @@ void reflector_watch_start(struct reflector *reflector)
 	reflector->verdict = NO_VERDICT;
 	reflector->pause_least_ms = 0;
 	line_cut_reset(&reflector->lines);
+	frame_cut_reset(&reflector->frames);
 	reflector_put_query(reflector, &url);
 	buf_printf(&url, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%lld&resourceVersion=", (long long)server_s);
 	reflector_put_encoded(&url, reflector->version);
