@@ -15,3 +15,9 @@ valgrind: $(if $(UNITS),$(patsubst %,$(BUILD)/unit/test_%,$(UNITS)),$(UNIT_TESTS
 analyze:
 	CC_GCC=gcc CC_CLANG=clang tests/hardening/analyze.sh $(COMMON_SRC) $(WATCHER_SRC) $(RECONCILER_SRC) $(BARRIER_SRC) $(INIT_SRC) \
 		watcher/main.c reconciler/main.c barrier/main.c barrier/init/main.c
+
+# The slow ones go with all that takes minutes: a minute of fuzzing for each target, every allocation.
+.PHONY: long memory-all
+long: memory-all valgrind analyze fuzz
+memory-all:
+	$(MAKE) test-memory STEP=1

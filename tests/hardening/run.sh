@@ -1,6 +1,6 @@
 #!/bin/bash
 # What holds of the programs as they are built (run.sh PROGRAM…): how they are hardened, that a build can be repeated,
-# and what they are made of. Ends with "N passed, N failed".
+# what they are made of; and that the tests that documents name are there. Ends with "N passed, N failed".
 set -u
 here=$(dirname "$0")
 passed=0
@@ -14,6 +14,7 @@ add() {
 	passed=$((passed + ${p:-0}))
 	failed=$((failed + ${f:-1}))
 }
+add "$("$here/map_test.sh" 2>&1)"
 add "$("$here/binaries.sh" "$@" 2>&1)"
 add "$("$here/reproducible.sh" 2>&1)"
 add "$("$here/sbom_test.sh" "$@" 2>&1)"
