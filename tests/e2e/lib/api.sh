@@ -136,12 +136,14 @@ delete() { # path below the namespace, [options]
 
 # Everything that happens to the resources of the namespace from now on, as lines of JSON in files.
 record() { # resource...
-    local resource list arguments=()
+    local resource list version arguments=()
     api_target arguments
     for resource; do
         list="/api/v1/namespaces/$NS/$resource"
         [[ $resource != frameworks ]] || list=$(frameworks_path)
-        curl -sSN "${arguments[@]}" "$api_server$list?watch=1&resourceVersion=$(api GET "$list" | jq -r .metadata.resourceVersion)" \
+        # before anything else happens, not when curl comes to run
+        version=$(api GET "$list" | jq -r .metadata.resourceVersion)
+        curl -sSN "${arguments[@]}" "$api_server$list?watch=1&resourceVersion=$version" \
             >"$RUN/out/$scenario.$resource" &
         recorders+=($!)
     done
