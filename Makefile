@@ -173,13 +173,13 @@ bench: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
 test-long: $(E2E_PROGRAMS)
 	SCENARIO_LIMIT=900 LARGE_TASKS=10000 BUILD=$(BUILD) tests/e2e/run.sh kubernetes large
 
-# kill -9 right after each request of a story, one run each; CRASH_POINTS=N: after the first N.
+# kill -9 right after each request of a story, one run each; CRASH_POINTS=N: after the first N, M-N: from the M-th on.
 crash-points: $(E2E_PROGRAMS)
 	SCENARIO_LIMIT=3600 CRASH_POINTS=$(or $(CRASH_POINTS),all) BUILD=$(BUILD) tests/e2e/run.sh embedded 'crash_points*'
 
-# Frameworks that come and go for SOAK seconds on a real control plane, while a process is killed every two seconds.
+# SOAK Frameworks that come and go on a real control plane, while a process is killed every two seconds.
 soak: $(E2E_PROGRAMS)
-	SCENARIO_LIMIT=$$(($(or $(SOAK),300) * 2 + 600)) SOAK=$(or $(SOAK),300) BUILD=$(BUILD) tests/e2e/run.sh kubernetes soak
+	SCENARIO_LIMIT=$$(($(or $(SOAK),300) * 3 + 600)) SOAK=$(or $(SOAK),300) BUILD=$(BUILD) tests/e2e/run.sh kubernetes soak
 
 # All that takes minutes.
 long: test-long crash-points soak
