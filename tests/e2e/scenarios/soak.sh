@@ -1,22 +1,25 @@
-# `make soak`: SOAK seconds of Frameworks that come and go on a real Kubernetes, 300 of them in five minutes, while every
-# two seconds one of the processes is killed: a leading or a waiting watcher, a reconciler, the barrier. Every Framework
-# ends as it should, no Task ran twice at a time, nothing is left.
+# `make soak`: SOAK Frameworks that come and go on a real Kubernetes, one a second, while every two seconds one of the
+# processes is killed: a leading or a waiting watcher, a reconciler, the barrier. Every Framework ends as it should, no
+# Task ran twice at a time, nothing is left.
 
 . "$here/lib/faults.sh"
 
 run_soak() {
     [[ -n ${SOAK:-} ]] || not_here "takes minutes: make soak"
-    local begun name
+    local begun load name total=0
     declare -A rounds=() kills=()
     soak_cluster
     record pods frameworks
     begun=$(now_ms)
     soak_load "$begun" &
-    while (($(now_ms) < begun + SOAK * 1000)); do
+    load=$!
+    while kill -0 "$load" 2>/dev/null; do
         soak_kill "$(printf '%s\n' "${soak_processes[@]}" | shuf -n 1)"
+        total=$((total + 1))
         soak_wait
     done
-    wait "$!"
+    wait "$load"
+    echo "$total kills in $((($(now_ms) - begun) / 1000)) s"
     for name in "${soak_processes[@]}"; do echo "killed $name ${kills[$name]:-0} times"; done
     wait_for 120 "all Frameworks have ended" soak_settled
     end_records
@@ -94,15 +97,15 @@ def soak($name; $kind):
     else fw($name; [role("a"; 2; {})]) end;
 '
 
-# More than a Framework a second, of one kind after the other; what is to be done with them later is done 12 later.
+# One of each kind, and again, about one a second; what is to be done with them later is done 12 later.
 soak_load() { # since
-    local i=0 later kinds=(quick retried task scaled stopped deleted)
+    local i later kinds=(quick retried task scaled stopped deleted)
     trap - ERR EXIT
-    while (($(now_ms) < $1 + SOAK * 1000 - 15000)); do
-        create "$SOAK_KINDS soak(\$name; \$kind)" --arg name "${kinds[i % 6]}$i" --arg kind "${kinds[i % 6]}"
-        ((i < 12)) || soak_later "${kinds[i % 6]}$((i - 12))"
-        i=$((i + 1))
-        until (($(now_ms) >= $1 + i * 900)); do sleep 0.05; done
+    for ((i = 0; i < SOAK; i += 6)); do
+        create "$SOAK_KINDS \$kinds | split(\" \") | to_entries[] | soak(\"\(.value)\(\$i + .key)\"; .value)" \
+            --argjson i "$i" --arg kinds "${kinds[*]}"
+        for ((later = i - 12; later >= 0 && later < i - 6; later++)); do soak_later "${kinds[later % 6]}$later"; done
+        until (($(now_ms) >= $1 + i * 1000)); do sleep 0.05; done
     done
     for ((later = i - 12; later < i; later++)); do soak_later "${kinds[later % 6]}$later"; done
     echo "$i" >"out/$scenario.count"
