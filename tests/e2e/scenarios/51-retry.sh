@@ -103,9 +103,9 @@ retried() { # retry-status
 # Whatever has happened in the first attempt of the Framework is over in the second one: new UIDs, no counters, but the
 # outer times stay.
 run_retry_fresh() {
+    record frameworks
     create 'fw("f"; [role("a"; 2; {"run-seconds": "0.3", "attempt-exit-code": "1,0"}) | task_retry(false; 1) | policy(2; -1)]) |
         .spec |= retry(false; 3)'
-    record frameworks
     wait_completed f
     end_records
     jq -s '[.[] | select(.object.status.attemptStatus) | .object.status | {id: .attemptStatus.id, start: .startTime,
