@@ -84,9 +84,8 @@ static int read_key(const char *directory, const char *name, char key[CURVE_KEY_
 	int result = -1;
 
 	if (read_file(path, &text, &stat, err) == 0) {
-		start = text.data != NULL ? text.data : "";
-		start += strspn(start, " \t\r\n");
-		if (take_key(start, key) &&
+		start = text.data == NULL ? NULL : text.data + strspn(text.data, " \t\r\n");
+		if (start != NULL && take_key(start, key) &&
 		    start[CURVE_KEY_SIZE - 1 + strspn(start + CURVE_KEY_SIZE - 1, " \t\r\n")] == '\0')
 			result = 0;
 		else
