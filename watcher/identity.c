@@ -21,6 +21,8 @@ void identity_make(char *out, size_t size)
 	snprintf(out, size, "%s_%s", host, random_uuid(&random, uuid));
 }
 
+enum { PLACE_SIZE = 128 };
+
 /* A small file of /proc; false when there is none. */
 static bool slurp(const char *path, char *out, size_t size)
 {
@@ -55,39 +57,49 @@ static bool start_of(long pid, unsigned long long *out)
 	return true;
 }
 
-/* "BOOT-ID/NAMESPACE/" of ourselves. */
-static bool write_machine(char *out, size_t size)
+/* "BOOT-ID/POD/" and "NAMESPACE/" of ourselves. */
+static bool write_place(char *pod, size_t pod_size, char *space, size_t space_size)
 {
+	const char *uid = getenv("POD_UID");
 	char boot[64];
-	char space[64];
-	ssize_t len = readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
+	char link[64];
+	ssize_t len = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
 
 	if (len < 0 || !slurp("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)))
 		return false;
-	space[len] = '\0';
+	link[len] = '\0';
 	boot[strcspn(boot, "\n")] = '\0';
-	return (size_t)snprintf(out, size, "%s/%s/", boot, space) < size;
+	return (size_t)snprintf(pod, pod_size, "%s/%s/", boot, uid == NULL ? "" : uid) < pod_size &&
+	       (size_t)snprintf(space, space_size, "%s/", link) < space_size;
 }
 
 void identity_process(char *out, size_t size)
 {
 	unsigned long long start;
-	char machine[128];
+	char pod[PLACE_SIZE];
+	char space[PLACE_SIZE];
 
 	out[0] = '\0';
-	if (write_machine(machine, sizeof(machine)) && start_of(getpid(), &start))
-		snprintf(out, size, "%s%ld/%llu", machine, (long)getpid(), start);
+	if (!write_place(pod, sizeof(pod), space, sizeof(space)) || !start_of(getpid(), &start))
+		return;
+	if ((size_t)snprintf(out, size, "%s%s%ld/%llu", pod, space, (long)getpid(), start) >= size)
+		out[0] = '\0';
 }
 
 bool identity_process_ended(const char *process)
 {
-	char machine[128];
+	char pod[PLACE_SIZE];
+	char space[PLACE_SIZE];
 	unsigned long long start;
 	unsigned long long now;
 	long pid;
 
-	if (!write_machine(machine, sizeof(machine)) || strncmp(process, machine, strlen(machine)) != 0 ||
-	    sscanf(process + strlen(machine), "%ld/%llu", &pid, &start) != 2)
+	if (!write_place(pod, sizeof(pod), space, sizeof(space)) || strncmp(process, pod, strlen(pod)) != 0)
+		return false;
+	process += strlen(pod);
+	if (strncmp(process, space, strlen(space)) != 0)
+		return pod[strlen(pod) - 2] != '/' && strncmp(process, "pid:[", strlen("pid:[")) == 0;
+	if (sscanf(process + strlen(space), "%ld/%llu", &pid, &start) != 2)
 		return false;
 	return !start_of(pid, &now) || now != start;
 }

@@ -8,11 +8,13 @@
 /* "HOST_UUID", as client-go's controllers call themselves; cut to size. */
 void identity_make(char *out, size_t size);
 
-/* Which process of which machine and PID namespace this is: "BOOT-ID/NAMESPACE/PID/START-TIME", where the start is in
- * clock ticks since boot (proc(5)); "" when /proc does not tell. */
+/* Which process of which machine, Pod ($POD_UID, may be empty) and PID namespace this is:
+ * "BOOT-ID/POD/NAMESPACE/PID/START-TIME", where the start is in clock ticks since boot (proc(5)); "" when /proc does
+ * not tell. */
 void identity_process(char *out, size_t size);
-/* Whether the process that such a text names is known to have ended: it was of this machine's present boot and of our
- * PID namespace, and is no longer there. Its children have been sent SIGKILL by then (PR_SET_PDEATHSIG). */
+/* Whether the process that such a text names is known to have ended. It was of this machine's present boot, and either
+ * of our PID namespace and is no longer there; or of our Pod in a namespace before ours: a container is started again
+ * only when all its processes have ended. Its children have ended or been sent SIGKILL by then (PR_SET_PDEATHSIG). */
 bool identity_process_ended(const char *process);
 
 #endif

@@ -361,12 +361,36 @@ static void test_process(void **state)
 	assert_false(identity_process_ended(other));
 	assert_false(identity_process_ended(""));
 	assert_false(identity_process_ended("nonsense/1/2/3"));
+	assert_false(identity_process_ended("nonsense"));
 	/* another process has its number by now */
 	identity_process(name, sizeof(name));
 	assert_false(identity_process_ended(name));
 	*strrchr(name, '/') = '\0';
 	snprintf(other, sizeof(other), "%s/1", name);
 	assert_true(identity_process_ended(other));
+}
+
+/* The container of a Pod that was started again: its former processes are in a namespace that is no more. */
+static void test_process_of_pod(void **state)
+{
+	static const char *const pods[] = {"", "uid-1"};
+	char name[ELECTION_PROCESS_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		char *space;
+
+		setenv("POD_UID", pods[i], 1);
+		identity_process(name, sizeof(name));
+		assert_false(identity_process_ended(name));
+		space = strstr(name, "pid:[");
+		assert_non_null(space);
+		space[strlen("pid:[")] = 'x'; /* another one */
+		assert_int_equal(identity_process_ended(name), i == 1);
+		setenv("POD_UID", "uid-2", 1);
+		assert_false(identity_process_ended(name));
+	}
+	unsetenv("POD_UID");
 }
 
 /* Its holder was killed, on this machine: nobody waits for the Lease to run out, nor for its children. */
@@ -400,7 +424,7 @@ int main(void)
 		cmocka_unit_test(test_tries_again),        cmocka_unit_test(test_deposed_by_another),
 		cmocka_unit_test(test_deposed_by_silence), cmocka_unit_test(test_epoch),
 		cmocka_unit_test(test_freed_in_between),   cmocka_unit_test(test_process),
-		cmocka_unit_test(test_holder_dead),
+		cmocka_unit_test(test_process_of_pod),     cmocka_unit_test(test_holder_dead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
