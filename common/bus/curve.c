@@ -75,18 +75,27 @@ static bool take_key(const char *text, char key[CURVE_KEY_SIZE])
 	return true;
 }
 
+/* A key and nothing else. */
+static bool is_key(const char *text, char key[CURVE_KEY_SIZE])
+{
+	static const char blanks[] = " \t\r\n";
+
+	text += strspn(text, blanks);
+	if (!take_key(text, key))
+		return false;
+	text += CURVE_KEY_SIZE - 1;
+	return text[strspn(text, blanks)] == '\0';
+}
+
 static int read_key(const char *directory, const char *name, char key[CURVE_KEY_SIZE], struct error *err)
 {
 	cleanup_free char *path = mem_printf("%s/%s", directory, name);
 	cleanup_buf struct buf text = {0};
 	struct stat stat;
-	const char *start;
 	int result = -1;
 
 	if (read_file(path, &text, &stat, err) == 0) {
-		start = text.data == NULL ? NULL : text.data + strspn(text.data, " \t\r\n");
-		if (start != NULL && take_key(start, key) &&
-		    start[CURVE_KEY_SIZE - 1 + strspn(start + CURVE_KEY_SIZE - 1, " \t\r\n")] == '\0')
+		if (text.data != NULL && is_key(text.data, key))
 			result = 0;
 		else
 			error_set(err, "%s: expected a key, 40 characters of Z85", path);
