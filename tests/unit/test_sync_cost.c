@@ -1,0 +1,375 @@
+/* What one Pod event costs: as many instructions and allocations in a Framework of 10 000 Tasks as in one of 10
+ * (DESIGN.md §3 "Cost follows change"). Instructions are counted by single steps, so that the figures are the same on
+ * any machine. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/mem.h"
+#include "common/framework/codes.h"
+#include "common/framework/spec.h"
+#include "reconciler/sync/sync.h"
+
+/* ---- allocations, counted where they arise ---- */
+
+#ifdef __SANITIZE_ADDRESS__
+enum { COUNTING = 0 };
+static uint64_t allocations;
+#else
+enum { COUNTING = 1 };
+static uint64_t allocations;
+
+/* glibc's own, under the names that it keeps for those who stand in for malloc */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+void *malloc(size_t size)
+{
+	allocations++;
+	return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+	allocations++;
+	return __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	allocations++;
+	return __libc_realloc(old, size);
+}
+#endif
+
+/* ---- a Framework that runs ---- */
+
+struct story {
+	struct framework *framework;
+	struct sync_config config;
+	struct sync_time time;
+	struct random random;
+	struct failure_spec failures;
+	struct plan plan;
+	uint64_t version;
+};
+
+static void write_framework(struct buf *out, size_t tasks)
+{
+	struct role_status role = {
+		.name = mem_strdup("a"),
+		.instance_uid = mem_strdup("role"),
+		.pod_graceful_deletion_timeout_sec = SECONDS_NULL,
+		.tasks = mem_calloc(tasks, sizeof(*role.tasks)),
+		.task_count = tasks,
+		.task_cap = tasks,
+	};
+	struct framework_status status = {
+		.start_time = 1000,
+		.run_time = 1000,
+		.transition_time = 1000,
+		.observed_generation = 1,
+		.state = STATE_RUNNING,
+		.retry = {.delay_sec = DELAY_NULL},
+		.attempt = {.start_time = 1000,
+			    .run_time = 1000,
+			    .instance_uid = mem_strdup("0_map"),
+			    .config_map_uid = mem_strdup("map"),
+			    .roles = mem_alloc(sizeof(role)),
+			    .role_count = 1},
+	};
+
+	for (size_t i = 0; i < tasks; i++)
+		role.tasks[i] = (struct task_status){
+			.instance_uid = mem_printf("task%zu", i),
+			.start_time = 1000,
+			.run_time = 1000,
+			.transition_time = 1000,
+			.state = STATE_RUNNING,
+			.retry = {.delay_sec = DELAY_NULL},
+			.attempt = {.start_time = 1000,
+				    .run_time = 1000,
+				    .instance_uid = mem_printf("0_pod%zu", i),
+				    .pod_uid = mem_printf("pod%zu", i),
+				    .pod_node_name = mem_strdup("node"),
+				    .pod_ip = mem_strdup("10.0.0.1"),
+				    .pod_host_ip = mem_strdup("10.0.0.2")},
+		};
+	status.attempt.roles[0] = role;
+	buf_printf(out,
+		   "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"1\","
+		   "\"generation\":1},\"spec\":{\"executionType\":\"Start\",\"taskRoles\":[{\"name\":\"a\","
+		   "\"taskNumber\":%zu,\"frameworkAttemptCompletionPolicy\":{\"minFailedTaskCount\":1,"
+		   "\"minSucceededTaskCount\":%zu},\"task\":{\"pod\":{}}}]},\"status\":",
+		   tasks, tasks);
+	framework_status_write(out, &status, "f", NULL);
+	buf_putc(out, '}');
+	framework_status_free(&status);
+}
+
+static void write_pod(struct buf *out, size_t index, uint64_t version, const char *status)
+{
+	buf_clear(out);
+	buf_printf(out,
+		   "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f-a-%zu\",\"uid\":\"pod%zu\",\"resourceVersion\":"
+		   "\"%llu\",\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"},\"annotations\":{\"FC_TASK_UID\":\"task%zu\","
+		   "\"FC_TASK_ATTEMPT_ID\":\"0\",\"FC_FRAMEWORK_ATTEMPT_INSTANCE_UID\":\"0_map\"},\"ownerReferences\":"
+		   "[{\"kind\":\"ConfigMap\",\"name\":\"f-attempt\",\"uid\":\"map\",\"controller\":true}]},"
+		   "\"spec\":{\"nodeName\":\"node\"},\"status\":{\"podIP\":\"10.0.0.1\",\"hostIP\":\"10.0.0.2\",%s}}",
+		   index, index, (unsigned long long)version, index, status);
+}
+
+static void run_round(struct story *story, bool write)
+{
+	framework_sync(story->framework, &story->config, &story->time, &story->random, &story->plan);
+	if (write) {
+		char version[24];
+		uint64_t started = framework_write_started(story->framework, story->time.boot_ms);
+
+		snprintf(version, sizeof(version), "%llu", (unsigned long long)++story->version);
+		framework_written(story->framework, started, version);
+	}
+}
+
+/* All Tasks run, all that is known is stored, and nothing is due. */
+static void begin(struct story *story, size_t tasks)
+{
+	static const char config_map[] =
+		"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f-attempt\",\"uid\":\"map\",\"resourceVersion\":\"2\","
+		"\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"},\"annotations\":{\"FC_FRAMEWORK_UID\":\"u\","
+		"\"FC_FRAMEWORK_ATTEMPT_ID\":\"0\"},\"ownerReferences\":[{\"kind\":\"Framework\",\"name\":\"f\","
+		"\"uid\":\"u\",\"controller\":true}]}}";
+	struct object_parts parts;
+	struct error err = {0};
+	struct buf text = {0};
+
+	*story = (struct story){
+		.config = {.failures = &story->failures, .creation_timeout_sec = 300, .completed_retain_sec = 1000000},
+		.time = {.wall_ms = 2000000, .boot_ms = 1000000, .live = true},
+		.version = 100,
+	};
+	random_init_seed(&story->random, 1);
+	story->framework = framework_new("ns", "f");
+	write_framework(&text, tasks);
+	if (object_parts_read(text.data, text.len, &parts, &err) < 0)
+		fail_msg("%s", err.message);
+	framework_observe(story->framework, &parts, OBSERVED_EVENT);
+	object_meta_free(&parts.meta);
+	framework_observe_config_map(story->framework, config_map_read(config_map, sizeof(config_map) - 1, &err),
+				     false);
+	for (size_t i = 0; i < tasks; i++) {
+		write_pod(&text, i, 3 + i, "\"phase\":\"Running\"");
+		framework_observe_pod(story->framework, pod_read(text.data, text.len, &err), false);
+	}
+	story->version += tasks;
+	for (int i = 0; i < 3; i++)
+		run_round(story, true);
+	if (story->framework->problem != NULL)
+		fail_msg("%s", story->framework->problem);
+	assert_int_equal(story->framework->roles[0].running, tasks);
+	assert_int_equal(story->plan.call_count, 0);
+	buf_free(&text);
+}
+
+static void end(struct story *story)
+{
+	plan_reset(&story->plan);
+	framework_free(story->framework);
+}
+
+/* What the shell does with one event: read it, take it in, run a round. */
+static void take_pod(struct story *story, const struct buf *text)
+{
+	struct error err;
+
+	framework_observe_pod(story->framework, pod_read(text->data, text->len, &err), false);
+	run_round(story, false);
+}
+
+/* The events of a Pod's end, one by one: it has run, its deletion was asked for, it is gone. What the server would do
+ * in between costs nothing here: `mark` is called before and after each event. */
+static void live_through(struct story *story, size_t index, void (*mark)(void))
+{
+	static const char over[] = "\"phase\":\"Succeeded\",\"containerStatuses\":[{\"name\":\"c\",\"state\":{"
+				   "\"terminated\":{\"exitCode\":0,\"finishedAt\":\"2024-05-06T07:08:59Z\"}}}]";
+	struct call_answer answer = {
+		.sent = true, .http_status = 200, .reason = "", .message = "", .retry_after_ms = -1};
+	struct buf text = {0};
+	char name[32];
+	char uid[32];
+	char version[24];
+
+	write_pod(&text, index, ++story->version, over);
+	mark();
+	take_pod(story, &text);
+	mark();
+	run_round(story, true); /* persisted, so the next one deletes */
+	run_round(story, false);
+	assert_int_equal(story->plan.call_count, 1);
+	assert_int_equal(story->plan.calls[0].kind, CALL_DELETE_POD);
+	write_pod(&text, index, ++story->version, over);
+	answer.body = text.data;
+	mark();
+	framework_answer(story->framework, &story->plan.calls[0], &answer, &story->time, &story->random);
+	run_round(story, false);
+	mark();
+	snprintf(name, sizeof(name), "f-a-%zu", index);
+	snprintf(uid, sizeof(uid), "pod%zu", index);
+	snprintf(version, sizeof(version), "%llu", (unsigned long long)++story->version);
+	mark();
+	framework_observe_gone(story->framework, KIND_POD, name, uid, version, true);
+	run_round(story, false);
+	mark();
+	run_round(story, true);
+	assert_int_equal(story->framework->status.attempt.roles[0].tasks[index].state, STATE_COMPLETED);
+	buf_free(&text);
+}
+
+enum { EVENTS = 3 };
+static const char *const event_names[EVENTS] = {"end of a Pod", "answer to its deletion", "its going"};
+static const size_t sizes[] = {10, 1000, 10000};
+
+/* ---- allocations ---- */
+
+static uint64_t marks[2 * EVENTS];
+static size_t mark_count;
+
+static void mark_allocations(void)
+{
+	marks[mark_count++ % ARRAY_LEN(marks)] = allocations;
+}
+
+/* Most allocations that an event may make: the objects, the texts of a completion, the plan. */
+enum { ALLOCATIONS_MAX = 40 };
+
+static void test_allocations(void **state)
+{
+	uint64_t counts[ARRAY_LEN(sizes)][EVENTS];
+
+	(void)state;
+	if (!COUNTING)
+		skip();
+	for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
+		struct story story;
+
+		begin(&story, sizes[s]);
+		live_through(&story, 1, mark_allocations); /* what is made once */
+		mark_count = 0;
+		live_through(&story, 2, mark_allocations);
+		for (size_t e = 0; e < EVENTS; e++) {
+			counts[s][e] = marks[2 * e + 1] - marks[2 * e];
+			if (counts[s][e] != counts[0][e] || counts[s][e] > ALLOCATIONS_MAX)
+				fail_msg("%s: %llu allocations with %zu Tasks, %llu with %zu", event_names[e],
+					 (unsigned long long)counts[s][e], sizes[s], (unsigned long long)counts[0][e],
+					 sizes[0]);
+		}
+		end(&story);
+	}
+	print_message("allocations: %s %llu, %s %llu, %s %llu\n", event_names[0], (unsigned long long)counts[0][0],
+		      event_names[1], (unsigned long long)counts[0][1], event_names[2],
+		      (unsigned long long)counts[0][2]);
+}
+
+/* ---- instructions ---- */
+
+static void mark_stop(void)
+{
+	raise(SIGSTOP);
+}
+
+static void mark_nothing(void)
+{
+}
+
+/* In a child: from here on every mark stops it. */
+static void run_child(size_t tasks)
+{
+	struct story story;
+
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		_exit(errno == EPERM ? 77 : 1);
+	begin(&story, tasks);
+	live_through(&story, 1, mark_nothing);
+	live_through(&story, 2, mark_stop);
+	_exit(0);
+}
+
+static bool stopped_by(int status, int signal_number)
+{
+	return WIFSTOPPED(status) && WSTOPSIG(status) == signal_number;
+}
+
+/* false: processes may not be traced here. */
+static bool count_instructions(size_t tasks, uint64_t out[EVENTS])
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0)
+		run_child(tasks);
+	for (size_t e = 0; e < EVENTS; e++) {
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+			return false;
+		assert_true(stopped_by(status, SIGSTOP));
+		out[e] = 0;
+		for (;;) {
+			assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+			assert_int_equal(waitpid(child, &status, 0), child);
+			if (stopped_by(status, SIGSTOP))
+				break;
+			assert_true(stopped_by(status, SIGTRAP));
+			out[e]++;
+		}
+		assert_int_equal(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	return true;
+}
+
+/* Some more, because digits are longer and hash chains are not all of one length. */
+enum { INSTRUCTIONS_MORE_PERCENT = 15 };
+
+static void test_instructions(void **state)
+{
+	uint64_t counts[ARRAY_LEN(sizes)][EVENTS];
+
+	(void)state;
+	if (!COUNTING)
+		skip();
+	/* a step is a switch of processes: the smallest and the largest will do */
+	for (size_t s = 0; s < ARRAY_LEN(sizes); s += ARRAY_LEN(sizes) - 1) {
+		if (!count_instructions(sizes[s], counts[s]))
+			skip();
+		for (size_t e = 0; e < EVENTS; e++) {
+			print_message("%s, %zu Tasks: %llu instructions\n", event_names[e], sizes[s],
+				      (unsigned long long)counts[s][e]);
+			if (counts[s][e] > counts[0][e] * (100 + INSTRUCTIONS_MORE_PERCENT) / 100)
+				fail_msg("%s costs more in a larger Framework", event_names[e]);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_allocations),
+		cmocka_unit_test(test_instructions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
