@@ -1,0 +1,118 @@
+/* Pods in Kubernetes' protobuf: a list or a watch split anywhere, a single Pod, a Status. The first byte says what, the
+ * second how the input is split. */
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/framework/object.h"
+#include "common/kube/proto_cut.h"
+#include "tests/fuzz/fuzz.h"
+
+/* Of a piece that is longer than PIECE_MAX only its beginning comes, how much depends on the splitting. */
+enum { PIECE_MAX = 1024, BEGINNING_MAX = 64 * 1024, BEGINNING_SURE = 64 };
+
+static bool gather(void *arg, const char *text, size_t len, bool too_large)
+{
+	struct buf *out = arg;
+
+	FUZZ_EXPECT(len <= (too_large ? BEGINNING_MAX : PIECE_MAX));
+	buf_append(out, text, too_large && len > BEGINNING_SURE ? BEGINNING_SURE : len);
+	buf_putc(out, too_large ? '!' : '|');
+	return true;
+}
+
+static size_t part(size_t size, size_t at, size_t step)
+{
+	return size - at < step ? size - at : step;
+}
+
+/* -1: broken; else whether the whole came. */
+static int cut_list(const char *data, size_t size, size_t step, struct buf *out)
+{
+	struct proto_list_cut cut;
+	struct error err;
+	int result = 0;
+
+	proto_list_cut_init(&cut, PIECE_MAX, gather, out);
+	for (size_t at = 0; at < size && result == 0; at += step)
+		result = proto_list_cut_feed(&cut, data + at, part(size, at, step), &err);
+	if (result == 0)
+		result = proto_list_cut_complete(&cut);
+	FUZZ_EXPECT(cut.metadata.len <= PIECE_MAX);
+	proto_list_cut_free(&cut);
+	return result;
+}
+
+static bool cut_frames(const char *data, size_t size, size_t step, struct buf *out)
+{
+	struct frame_cut cut = {.frame_max = PIECE_MAX};
+	bool good = true;
+
+	for (size_t at = 0; at < size && good; at += step)
+		good = frame_cut_feed(&cut, data + at, part(size, at, step), gather, out);
+	FUZZ_EXPECT(cut.part.len <= BEGINNING_MAX);
+	frame_cut_free(&cut);
+	return good;
+}
+
+static void look_at_splitting(bool list, const char *data, size_t size, size_t step)
+{
+	cleanup_buf struct buf whole = {0};
+	cleanup_buf struct buf split = {0};
+
+	if (size == 0)
+		return;
+	buf_puts(&whole, "");
+	buf_puts(&split, "");
+	if (list)
+		FUZZ_EXPECT(cut_list(data, size, size, &whole) == cut_list(data, size, step, &split));
+	else
+		FUZZ_EXPECT(cut_frames(data, size, size, &whole) == cut_frames(data, size, step, &split));
+	FUZZ_EXPECT(whole.len == split.len && memcmp(whole.data, split.data, whole.len) == 0);
+}
+
+/* What is kept of it says the same after the bus. */
+static void look_at_pod(const char *data, size_t size)
+{
+	cleanup_buf struct buf written = {0};
+	struct error err;
+	struct pod *pod = pod_read_proto(data, size, &err);
+	struct pod *again;
+
+	if (pod == NULL)
+		return;
+	pod_write(&written, pod);
+	again = pod_read(written.data, written.len, &err);
+	FUZZ_EXPECT(again != NULL);
+	pod_free(pod);
+	pod_free(again);
+}
+
+static void look_at_fields(const char *data, size_t size)
+{
+	const struct proto_span body = {.at = data, .len = size};
+	struct proto_span object = proto_object(body);
+	json_t *status = proto_status(object.at == NULL ? body : object);
+	char name[64];
+
+	FUZZ_EXPECT(object.at == NULL || (object.at >= data && object.at + object.len <= data + size));
+	if (object.at != NULL)
+		proto_text(proto_field(object, PROTO_METADATA), PROTO_META_NAME, name, sizeof(name));
+	json_decref(status);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *text = (const char *)data + 2;
+	size_t step;
+
+	if (size < 2)
+		return 0;
+	size -= 2;
+	step = data[1] % 64 + 1;
+	switch (data[0] % 4) {
+	case 0: look_at_splitting(true, text, size, step); break;
+	case 1: look_at_splitting(false, text, size, step); break;
+	case 2: look_at_pod(text, size); break;
+	case 3: look_at_fields(text, size); break;
+	}
+	return 0;
+}

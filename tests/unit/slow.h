@@ -1,0 +1,15 @@
+/* Bounds of real time in tests, which a tool that makes everything slower sets apart: TEST_SLOW is how many times. */
+#ifndef TESTS_SLOW_H
+#define TESTS_SLOW_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+static inline int64_t allowed_ms(int64_t ms)
+{
+	const char *times = getenv("TEST_SLOW");
+
+	return times == NULL ? ms : ms * strtol(times, NULL, 10);
+}
+
+#endif
