@@ -166,6 +166,10 @@ static void on_message(void *arg, const unsigned char *id, size_t id_len, const 
 {
 	const struct watcher *watcher = arg;
 
+	/* once the Lease is being given back, what it says of those who may still act stays so; a pool has ended by
+	 * then */
+	if (watcher->stopping && watcher->flags.workers == 0)
+		return;
 	if (watcher->term != NULL && (watcher->lease == NULL || lease_leads(watcher->lease)))
 		router_receive(term_router(watcher->term), id, id_len, head, body, body_len);
 }
