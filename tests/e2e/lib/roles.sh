@@ -44,8 +44,8 @@ users:
 END
 }
 
-account_token() { # service account
-    kubectl create --raw "/api/v1/namespaces/$ROLES_NAMESPACE/serviceaccounts/$1/token" -f - <<<'{
+account_token() { # service account [namespace]
+    kubectl create --raw "/api/v1/namespaces/${2:-$ROLES_NAMESPACE}/serviceaccounts/$1/token" -f - <<<'{
         "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}' |
         jq -r .status.token
 }

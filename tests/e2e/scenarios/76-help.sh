@@ -14,7 +14,7 @@ run_help() {
         done
         status=0
         said=$("$path" --nonesuch 2>&1 >"out/$scenario.stdout") || status=$?
-        expect "exit status of $program --nonesuch" "$status" "$([[ $program == frameworkbarrier ]] && echo 1 || echo 2)"
+        expect "exit status of $program --nonesuch" "$status" "$([[ $program == frameworkbarrier ]] && echo 210 || echo 2)"
         expect_match "$program --nonesuch" "$said" "Try $program --help"
         [[ ! -s out/$scenario.stdout ]] || fail "$program --nonesuch prints $(<"out/$scenario.stdout")"
     done

@@ -1,0 +1,174 @@
+# The roles of manifests/rbac: each process runs as the service account of its kind, and does its work (as the whole run
+# does, under onepod's). Then each right is taken away, one at a time: there must be a request that it was for, refused
+# now. So no role has a right that is not used. On clusters of their own, whose audit log is looked at.
+
+rbac_cluster() {
+    [[ $CLUSTER == kubernetes ]] || not_here "the embedded cluster has no roles"
+    local unused=() main=$RUN
+    # (the admission plugin is what the rights on finalizers are for)
+    export KUBE_APISERVER_FLAGS="--audit-policy-file=$main/audit.yaml --audit-log-path=$main/out/$scenario.audit
+        --enable-admission-plugins=OwnerReferencesPermissionEnforcement"
+    own_cluster
+    audit=$main/out/$scenario.audit
+    api_target unused
+    own_config <<'END'
+frameworkCompletedRetainSec: 1
+END
+    start_rbac_watcher
+}
+
+start_rbac_watcher() {
+    launch watcher env POD_NAMESPACE=$ROLES_NAMESPACE "$BUILD/fc-watcher" --config config.yaml \
+        --kubeconfig roles/fc-watcher --workers 0 --bus "ipc://$RUN/bus"
+}
+
+# Takes the rights of a role away, one at a time; after each the function makes the process need it.
+each_right() { # clusterroles|roles name function
+    local kind=$1 name=$2 trigger=$3 path right count refusal attempt
+    path=/apis/rbac.authorization.k8s.io/v1/$kind/$name
+    [[ $kind == clusterroles ]] || path=/apis/rbac.authorization.k8s.io/v1/namespaces/$ROLES_NAMESPACE/$kind/$name
+    api GET "$path" | jq -c '.rules |= [.[] | {apiGroups, resources: [.resources[]], verbs: [.verbs[]], resourceNames} as $rule |
+        $rule.resources[] as $resource | $rule.verbs[] as $verb | $rule + {resources: [$resource], verbs: [$verb]} |
+        if .resourceNames == null then del(.resourceNames) else . end]' >"$name.role"
+    count=$(jq '.rules | length' "$name.role")
+    for ((right = 0; right < count; right++)); do
+        refusal=$(jq -r ".rules[$right] | \"\(.verbs[0]) \(.apiGroups[0])/\(.resources[0])\"" "$name.role")
+        replace_role "$path" "del(.rules[$right])" "$name.role"
+        since=$(wc -l <"$audit")
+        for attempt in 1 2 3 4 last; do
+            [[ $attempt != last ]] || fail "without the right to $refusal, $name is refused nothing"
+            $trigger "${refusal% *}" "${refusal##*/}"
+            ! comes_true 10 was_refused "${name%-crd}" "$refusal" || break
+        done
+        replace_role "$path" . "$name.role"
+        echo "$name: $refusal"
+    done
+    ((count > 0)) || fail "$name has no rights"
+}
+
+# The server takes a moment to see what became of a role, so that what was needed may still have been granted.
+comes_true() { # seconds command...
+    local deadline=$(($(now_ms) + $1 * 1000))
+    shift
+    until "$@"; do
+        (($(now_ms) < deadline)) || return 1
+        sleep 0.1
+    done
+}
+
+replace_role() { # path jq-expression file
+    api PUT "$1" "$(jq -c "del(.metadata.resourceVersion) | $2" "$3")" >/dev/null
+}
+
+# The right to update finalizers is not asked for by a request of its own, but when an object is created that names an
+# owner; the audit log does not tell why, but an Event of the last round's Framework does.
+was_refused() { # account "verb group/resource"
+    case $2 in
+    */frameworks/finalizers) has_event "end$round" FailedCreateConfigMap "cannot set blockOwnerDeletion" ;;
+    */configmaps/finalizers) has_event "end$round" FailedCreatePod "cannot set blockOwnerDeletion" ;;
+    *)
+        tail -n "+$((since + 1))" "$audit" >refusals
+        forbidden refusals | grep -qxF "$1 $2"
+        ;;
+    esac
+}
+
+# Starts the watcher again, on a cluster that lacks what it has to make.
+need_watcher() { # verb resource
+    end_processes . 5 watcher
+    case "$1 $2" in
+    "create leases") api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/frameworkcontroller" >/dev/null || true ;;
+    "update customresourcedefinitions")
+        kubectl patch crd frameworks.frameworkcontroller.microsoft.com --type json \
+            -p '[{"op": "remove", "path": "/spec/names/shortNames"}]' >/dev/null
+        kubectl annotate --overwrite crd frameworks.frameworkcontroller.microsoft.com \
+            "$(kubectl get crd frameworks.frameworkcontroller.microsoft.com -o json | jq -r '.metadata.annotations | keys[] | select(test("frameworkcontroller"))')=changed" >/dev/null
+        ;;
+    "create customresourcedefinitions") kubectl delete crd frameworks.frameworkcontroller.microsoft.com >/dev/null ;;
+    esac
+    start_rbac_watcher
+}
+
+run_rbac_watcher() {
+    rbac_cluster
+    wait_for 20 "it leads" grep -q 'synced: ' watcher.log
+    each_right clusterroles fc-watcher need_watcher
+    each_right roles fc-watcher need_watcher
+    each_right clusterroles fc-watcher-crd need_watcher
+}
+
+# A Framework that runs to its end and is deleted, one whose ConfigMap's name is taken, and one whose Pod's is; and
+# somebody who changes them all the time, so that writes of their status conflict.
+need_reconciler() { # verb resource
+    round=$((${round:-0} + 1))
+    api POST "/api/v1/namespaces/$NS/configmaps" "{\"metadata\": {\"name\": \"map$round-attempt\"}}" >/dev/null
+    api POST "/api/v1/namespaces/$NS/pods" "{\"metadata\": {\"name\": \"pod$round-a-0\"}, \"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"i\"}]}}" >/dev/null
+    create 'fw("end\($round)"; [role("a"; 1; ends(0; 0))]), fw("map\($round)"; [role("a"; 1; {})]),
+        fw("pod\($round)"; [role("a"; 1; {})])' --arg round "$round"
+    case "$1 $2" in
+    "patch events") repeats_event ;;
+    "get frameworks") conflict ;;
+    esac
+}
+
+# What is refused again and again is told in one Event, which is counted up.
+repeats_event() {
+    api POST "$FRAMEWORK_API/namespaces/$NS-full/frameworks" "$(jq -cn "$JQ_WORDS"'fw("full\($round)"; [role("a"; 1; {})])' --arg round "$round")" >/dev/null
+    comes_true 30 was_refused fc-reconciler "patch /events" || true
+}
+
+conflict() {
+    local i
+    for ((i = 0; i < 60; i++)); do
+        create 'fw("x\($i)"; [role("a"; 3; ends(0; 0))])' --arg i "$i"
+        for _ in 1 2 3 4 5 6; do patch_framework "x$i" "{\"metadata\": {\"annotations\": {\"a\": \"$i$_\"}}}" || break; done
+        ! was_refused fc-reconciler "get frameworkcontroller.microsoft.com/frameworks" || break
+    done
+}
+
+run_rbac_reconciler() {
+    local quota
+    rbac_cluster
+    launch reconciler "$BUILD/fc-reconciler" --name r0 --config config.yaml --kubeconfig roles/fc-reconciler --bus "ipc://$RUN/bus"
+    wait_for 30 "the reconciler has its ranges" grep -q 'ranges are complete' reconciler.log
+    kubectl create namespace "$NS-full" >/dev/null
+    kubectl -n "$NS-full" create quota q --hard=pods=0 >/dev/null
+    quota=/api/v1/namespaces/$NS-full/resourcequotas
+    set_quota 0 0 # (59-creation.sh)
+    each_right clusterroles fc-reconciler need_reconciler
+    # with all of them back it works
+    create 'fw("last"; [role("a"; 1; ends(0; 0))])'
+    wait_absent_framework last
+}
+
+wait_absent_framework() { # name
+    wait_for 60 "Framework $1 has come and gone" is_absent "$(frameworks_path)/$1"
+}
+
+# Somebody new asks for a Framework that exists: what others may is remembered for a while.
+need_barrier() { echo "asked without a right: $(ask_barrier)"; }
+
+ask_barrier() {
+    local account=asker-$RANDOM-$RANDOM
+    k create serviceaccount "$account" >/dev/null
+    curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $(account_token "$account" "$NS")" \
+        "http://$barrier/v1/namespaces/$NS/frameworks/gate/barrier?timeoutSeconds=1"
+}
+
+passes_barrier() { (($(ask_barrier) == 200)); }
+
+run_rbac_barrier() {
+    local status
+    rbac_cluster
+    launch reconciler "$BUILD/fc-reconciler" --name r0 --config config.yaml --kubeconfig roles/fc-reconciler --bus "ipc://$RUN/bus"
+    launch barrier "$BUILD/fc-barrier" --config config.yaml --kubeconfig roles/fc-barrier --bus "ipc://$RUN/bus" --listen 127.0.0.1:0
+    wait_for 30 "the reconciler has its ranges" grep -q 'ranges are complete' reconciler.log
+    wait_for 20 "fc-barrier listens" grep -q 'listening on' barrier.log
+    barrier=$(sed -nE 's/.*listening on ([0-9.:]+).*/\1/p' barrier.log)
+    wait_for 20 "fc-barrier is ready" curl -sSf "http://$barrier/readyz"
+    create 'fw("gate"; [])'
+    k create rolebinding gate --clusterrole=frameworkbarrier --group="system:serviceaccounts:$NS" >/dev/null
+    wait_for 20 "the gang passes" passes_barrier
+    each_right clusterroles fc-barrier need_barrier
+    wait_for 20 "the gang passes again" passes_barrier
+}
