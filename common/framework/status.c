@@ -167,7 +167,14 @@ static void put_time(struct buf *out, const char *name, int64_t seconds)
 {
 	char text[TIME_RFC3339_SIZE];
 
-	put_text(out, name, seconds == 0 ? NULL : time_format_rfc3339(seconds, text));
+	buf_json_key(out, name);
+	if (seconds == 0) {
+		buf_puts(out, "null");
+		return;
+	}
+	buf_putc(out, '"');
+	buf_puts(out, time_format_rfc3339(seconds, text));
+	buf_putc(out, '"');
 }
 
 static void put_optional_int(struct buf *out, const char *name, int64_t value, int64_t null_value)
@@ -246,7 +253,13 @@ void task_status_write(struct buf *out, const struct task_status *task, const ch
 	put_time(out, "completionTime", task->attempt.completion_time);
 	put_text(out, "instanceUID", task->attempt.instance_uid);
 	buf_json_key(out, "podName");
-	buf_printf(out, "\"%s-%s-%zu\"", framework_name, role_name, index);
+	buf_putc(out, '"');
+	buf_puts(out, framework_name);
+	buf_putc(out, '-');
+	buf_puts(out, role_name);
+	buf_putc(out, '-');
+	buf_put_int(out, (int64_t)index);
+	buf_putc(out, '"');
 	put_text(out, "podUID", task->attempt.pod_uid);
 	put_text(out, "podNodeName", task->attempt.pod_node_name);
 	put_text(out, "podIP", task->attempt.pod_ip);
@@ -300,10 +313,11 @@ static void put_conditions(struct buf *out, const struct condition *conditions)
 	buf_putc(out, ']');
 }
 
-void framework_status_write(struct buf *out, const struct framework_status *status, const char *framework_name,
-			    const char *compressed)
+size_t framework_status_write(struct buf *out, const struct framework_status *status, const char *framework_name,
+			      const char *compressed)
 {
 	const struct framework_attempt_status *attempt = &status->attempt;
+	size_t roles_at;
 
 	buf_putc(out, '{');
 	put_int(out, "observedGeneration", status->observed_generation);
@@ -326,6 +340,7 @@ void framework_status_write(struct buf *out, const struct framework_status *stat
 	put_text(out, "configMapUID", attempt->config_map_uid);
 	put_completion(out, attempt->completion);
 	buf_json_key(out, "taskRoleStatuses");
+	roles_at = out->len;
 	if (compressed == NULL) {
 		role_statuses_write(out, attempt, framework_name);
 	} else {
@@ -333,4 +348,5 @@ void framework_status_write(struct buf *out, const struct framework_status *stat
 		put_text(out, "taskRoleStatusesCompressed", compressed);
 	}
 	buf_puts(out, "}}");
+	return roles_at;
 }

@@ -134,9 +134,10 @@ bool framework_status_present(const json_t *status);
 int framework_status_parse(const json_t *status, struct framework_status *out, struct error *err);
 
 /* Appends the JSON of the status. compressed: NULL for taskRoleStatuses as they are, else the value of
- * taskRoleStatusesCompressed, written instead. */
-void framework_status_write(struct buf *out, const struct framework_status *status, const char *framework_name,
-			    const char *compressed);
+ * taskRoleStatusesCompressed, written instead. Returns where in out the value of taskRoleStatuses begins; two braces
+ * follow it when it is written as it is. */
+size_t framework_status_write(struct buf *out, const struct framework_status *status, const char *framework_name,
+			      const char *compressed);
 /* Appends the JSON array taskRoleStatuses. */
 void role_statuses_write(struct buf *out, const struct framework_attempt_status *attempt, const char *framework_name);
 /* Appends the JSON of one Task's status. */

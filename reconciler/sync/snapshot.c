@@ -16,22 +16,17 @@ enum {
 /* Appends the status, compressed as asked; true when it went compressed. */
 static bool write_status(const struct framework *framework, enum compress_when when, struct buf *out)
 {
-	cleanup_buf struct buf roles = {0};
 	cleanup_free char *compressed = NULL;
 	size_t start = out->len;
 	size_t rest = framework->spec_text == NULL ? 0
 						   : strlen(framework->spec_text) + strlen(framework->metadata_text);
+	size_t roles_at = framework_status_write(out, &framework->status, framework->name, NULL);
+	size_t roles_len = out->len - strlen("}}") - roles_at;
 
-	if (when != COMPRESS_ALWAYS) {
-		framework_status_write(out, &framework->status, framework->name, NULL);
-		if (out->len - start + rest <= OBJECT_MAX &&
-		    (when == COMPRESS_NEVER || out->len - start < COMPRESS_FROM))
-			return false;
-	}
-	role_statuses_write(&roles, &framework->status.attempt, framework->name);
-	if (when == COMPRESS_LARGE && roles.len < COMPRESS_FROM && out->len - start + rest <= OBJECT_MAX)
+	if (when != COMPRESS_ALWAYS && out->len - start + rest <= OBJECT_MAX &&
+	    (when == COMPRESS_NEVER || roles_len < COMPRESS_FROM))
 		return false;
-	compressed = text_compress(roles.data, roles.len);
+	compressed = text_compress(out->data + roles_at, roles_len);
 	out->len = start;
 	framework_status_write(out, &framework->status, framework->name, compressed);
 	return true;

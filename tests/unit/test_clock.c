@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -62,9 +64,32 @@ static void test_refused(void **state)
 	}
 }
 
+/* Every day of four centuries, and the ends of what can be written, as the C library has them. */
+static void test_format_every_day(void **state)
+{
+	const int64_t first = -62135596800;
+	const int64_t last = 253402300799;
+	const int64_t from = -11676096000; /* 1600-01-01 */
+
+	(void)state;
+	for (int64_t day = -1; day < 146100; day++) {
+		int64_t seconds = day < 0 ? first : day == 146099 ? last : from + day * 86400 + day % 86400;
+		time_t at = (time_t)seconds;
+		char expected[TIME_RFC3339_SIZE + 32];
+		char out[TIME_RFC3339_SIZE];
+		struct tm utc;
+
+		assert_non_null(gmtime_r(&at, &utc));
+		snprintf(expected, sizeof(expected), "%04d-%02d-%02dT%02d:%02d:%02dZ", utc.tm_year + 1900,
+			 utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+		assert_string_equal(time_format_rfc3339(seconds, out), expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_format_every_day),
 		cmocka_unit_test(test_both_ways),
 		cmocka_unit_test(test_offsets_and_fractions),
 		cmocka_unit_test(test_refused),
