@@ -475,6 +475,8 @@ static inline bool world_deliver(struct world *world)
 
 		if (world->router != NULL && node->up.first != NULL && node->up.first->due_ms <= world->now_ms) {
 			message = queue_take(&node->up);
+			if (message == NULL)
+				abort(); /* for clang's analyser: there was a first one */
 			router_receive(world->router, (const unsigned char *)message->from, strlen(message->from),
 				       &message->head, message->body, message->len);
 			free(message);
