@@ -381,8 +381,6 @@ static int run(struct exec_plugin *plugin, const char *ca, pid_t *pid, struct er
 	cleanup_free char *path = find_command(exec->command);
 	cleanup_free char *json = NULL;
 	cleanup_free char *info = NULL;
-	cleanup_close int out_write = -1;
-	cleanup_close int err_write = -1;
 	int out[2];
 	int complaints[2];
 	int code;
@@ -391,19 +389,20 @@ static int run(struct exec_plugin *plugin, const char *ca, pid_t *pid, struct er
 		return cannot_start(exec, 0, err);
 	if (pipe2(out, O_CLOEXEC) < 0)
 		return error_set_errno(err, errno, "%s: pipe", exec->place);
-	out_write = out[1];
 	if (pipe2(complaints, O_CLOEXEC) < 0) {
 		code = errno;
 		close(out[0]);
+		close(out[1]);
 		return error_set_errno(err, code, "%s: pipe", exec->place);
 	}
-	err_write = complaints[1];
 	/* our ends alone: a program that finds its output non-blocking may lose some of it */
 	fcntl(out[0], F_SETFL, O_NONBLOCK);
 	fcntl(complaints[0], F_SETFL, O_NONBLOCK);
 	json = exec_credential_ask(plugin->config, ca);
 	info = mem_printf(INFO_VARIABLE "=%s", json);
 	code = spawn(path, exec, info, out, complaints, pid);
+	close(out[1]);
+	close(complaints[1]);
 	if (code != 0) {
 		close(out[0]);
 		close(complaints[0]);
@@ -418,7 +417,7 @@ struct exec_plugin *exec_plugin_start(struct ev_loop *loop, const struct kube_co
 				      int64_t time_ms, exec_plugin_done *done, void *arg, struct error *err)
 {
 	struct exec_plugin *plugin = mem_calloc(1, sizeof(*plugin));
-	pid_t pid;
+	pid_t pid = -1;
 
 	plugin->loop = loop;
 	plugin->config = config;

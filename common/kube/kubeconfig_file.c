@@ -173,8 +173,9 @@ static int find_context(const struct files *files, const char *context, char **u
 	const struct yaml_node *named_by = NULL;
 	bool found = false;
 
-	if (context == NULL && current_context(files, &named_by, &context, err) < 0)
-		return -1;
+	if (context == NULL) /* found ones are not NULL, which the analyser does not see */
+		if (current_context(files, &named_by, &context, err) < 0 || context == NULL)
+			return -1;
 	*used = mem_strdup(context);
 	if (find_entry(files, "contexts", "context", context, out, &found, err) < 0)
 		return -1;
