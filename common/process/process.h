@@ -68,6 +68,7 @@ enum process_option {
 	"  --name NAME        on the bus: pool slot or StatefulSet host name (default: the host name)\n"        \
 	"  --bus ENDPOINT     the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "    \
 	"configuration)\n"                                                                                      \
+	"                     of several watchers, one of which leads: ENDPOINT,ENDPOINT\n"                     \
 	"  --bus-keys DIR     our key and the watcher's; see fc-watcher keygen\n"                               \
 	"  --bus-insecure     without keys to a watcher on another machine\n"                                   \
 	"  --config FILE      default ./frameworkcontroller.yaml\n"                                             \

@@ -186,6 +186,7 @@ static void test_ranges(void **state)
 		"kubeApiServerAddress: http://1.2.3.4:1",
 		"kubeApiServerAddress: 'https://[::1]:65535'",
 		"busAddress: tcp://*:8471",
+		"busAddress: tcp://a:8471,ipc:///run/b,tcp://[::1]:8471",
 	};
 	static const char *const bad[][2] = {
 		{"kubeClientQps: 0",
@@ -243,6 +244,9 @@ static void test_ranges(void **state)
 		{"busAddress: udp://h:1", "busAddress: found the string \"udp://h:1\", expected tcp://host:port or"},
 		{"busAddress: tcp://h", "busAddress: "},
 		{"busAddress: ipc://", "busAddress: "},
+		{"busAddress: 'tcp://a:1,'",
+		 "busAddress: found the string \"tcp://a:1,\", expected tcp://host:port or"},
+		{"busAddress: 'tcp://a:1, tcp://b:1'", "busAddress: "},
 		{"[]", "c.yaml:1:1: configuration: found a sequence, expected a mapping"},
 		{"text", "c.yaml:1:1: configuration: found the string \"text\""},
 		{"shards: 1\nshards: 2", "c.yaml:2:1: key \"shards\" given twice"},
