@@ -156,13 +156,15 @@ static void config_map_awaited(struct round *round, bool gone)
 	attempt_complete(round, completion, true);
 }
 
-/* Whether the Pod was there after the ConfigMap was not: its create came late, or was sent with an old view. */
+/* Whether the Pod was there after the ConfigMap was not: its create came late, or was sent with an old view. An answer
+ * 404 does not say since when the ConfigMap is gone: then it may be any Pod. */
 static bool outlives_config_map(const struct framework *framework, const struct slot *slot)
 {
+	const char *absent_version = framework->config_map.absent_version;
+
 	return slot_ours(slot, framework->status.attempt.config_map_uid) &&
-	       (slot->straggler ||
-		(framework->config_map.absent_version != NULL &&
-		 version_compare(slot->meta->resource_version, framework->config_map.absent_version) > 0));
+	       (slot->straggler || absent_version == NULL ||
+		version_compare(slot->meta->resource_version, absent_version) > 0);
 }
 
 /* The ConfigMap is gone, and with it, by foreground deletion, all Pods that were there then. The attempt is not over

@@ -109,6 +109,31 @@ static void test_create_outlives_config_map(void **state)
 	world_end(&w);
 }
 
+/* The ConfigMap is deleted by others, unseen; a Pod whose create was on its way comes after that. That the ConfigMap is
+ * gone is learned from an answer, which says nothing about when. (The attempt was over while the Pod ran.) */
+static void test_created_after_config_map(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_creating(&w, 1);
+	world_settle(&w);
+	w.slow_kubelet = true;
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_settle(&w);
+	json_decref(w.config_map); /* no event tells */
+	w.config_map = NULL;
+	world_edit_of(&w, 1, NEVER, "", ",'executionType':'Stop'");
+	world_settle(&w);
+	assert_int_equal(w.made[CALL_DELETE_CONFIG_MAP], 1);
+	assert_int_equal(w.made[CALL_DELETE_POD], 1);
+	assert_true(w.framework->status.state < STATE_ATTEMPT_COMPLETED);
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	world_end(&w);
+}
+
 /* The answer to a create comes after the news that nothing of that name exists any more, at a later version. (It made
  * a ghost that held the name for ever.) */
 static void test_answer_after_absence(void **state)
@@ -169,7 +194,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_former_owner_wrote),         cmocka_unit_test(test_status_ahead_of_view),
 		cmocka_unit_test(test_create_outlives_config_map), cmocka_unit_test(test_answer_after_absence),
-		cmocka_unit_test(test_lost_is_forgotten),          cmocka_unit_test(test_lost_is_not_found_again),
+		cmocka_unit_test(test_created_after_config_map),   cmocka_unit_test(test_lost_is_forgotten),
+		cmocka_unit_test(test_lost_is_not_found_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
