@@ -69,5 +69,10 @@ cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inl
 
 tests/rules.sh || found "tests/RULES.md"
 
+# All scenarios are sourced together: of two functions of one name the last would serve both. (fail is meant so.)
+while IFS= read -r name; do
+	found "two functions of the scenarios are called $name"
+done < <(cat tests/e2e/lib/*.sh tests/e2e/scenarios/*.sh | grep -oE '^[a-z_0-9]+\(\)' | sort | uniq -d | grep -v '^fail()')
+
 echo "lint: ${#sources[@]} files looked at"
 exit "$status"

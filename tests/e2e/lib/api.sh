@@ -49,6 +49,10 @@ wait_absent() { # pods/NAME or configmaps/NAME [seconds]
     wait_for "${2:-15}" "$1 is gone" is_absent "/api/v1/namespaces/$NS/$1"
 }
 
+wait_absent_framework() { # name
+    wait_for 60 "Framework $1 is gone" is_absent "$(frameworks_path)/$1"
+}
+
 # The jq words that Frameworks are written with: fw(name; roles) and role(name; taskNumber; annotations of its Pods).
 # Pods that nothing says otherwise of run until they are deleted.
 JQ_WORDS='

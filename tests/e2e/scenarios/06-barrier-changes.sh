@@ -227,10 +227,6 @@ run_barrier_identity() {
         '["10.9.8.1","10.9.8.2"]'
 }
 
-wait_absent_framework() { # name
-    wait_for 30 "$1 is gone" is_absent "$(frameworks_path)/$1"
-}
-
 # What the server has counted.
 counted() { # framework beginning
     [[ $(tls_get "v1/namespaces/$NS/frameworks/$1/barrier?timeoutSeconds=0") == "$2"* ]]

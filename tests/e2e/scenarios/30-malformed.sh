@@ -2,22 +2,22 @@
 
 # What the CRD's schema knows to be wrong never gets in.
 run_refused() {
-    refused "duplicate TaskRoles" 'Duplicate value' '.spec.taskRoles += .spec.taskRoles'
-    refused "an unknown executionType" 'executionType.*(Unsupported|supported) value' '.spec.executionType = "Later"'
-    refused "too many Tasks" 'taskNumber.*10000' '.spec.taskRoles[0].taskNumber = 10001'
-    refused "a retry count out of range" 'maxRetryCount.*-2' '.spec.retryPolicy.maxRetryCount = -3'
-    refused "a TaskRole's name" 'name.*\[a-z0-9\]\{1,63\}' '.spec.taskRoles[0].name = "a-b"'
-    refused "its own name" 'metadata.name.*\[a-z0-9\]\{1,63\}' '.metadata.name = "a-b"'
-    refused "a name that is too long" 'metadata.name' '.metadata.name = "a" * 64'
-    refused "a negative number of Tasks" 'taskNumber.*0' '.spec.taskRoles[0].taskNumber = -1'
-    refused "a threshold below -1" 'minFailedTaskCount.*-1' '.spec.taskRoles[0].frameworkAttemptCompletionPolicy = {minFailedTaskCount: -2}'
-    refused "a number beyond 32 bits" 'maxRetryCount.*2147483647' '.spec.retryPolicy.maxRetryCount = 2147483648'
-    refused "a string for a number" 'taskNumber.*(integer|string)' '.spec.taskRoles[0].taskNumber = "2"'
-    refused "a nameless TaskRole" 'name.*Required value' '.spec.taskRoles[0] |= del(.name)'
+    not_accepted "duplicate TaskRoles" 'Duplicate value' '.spec.taskRoles += .spec.taskRoles'
+    not_accepted "an unknown executionType" 'executionType.*(Unsupported|supported) value' '.spec.executionType = "Later"'
+    not_accepted "too many Tasks" 'taskNumber.*10000' '.spec.taskRoles[0].taskNumber = 10001'
+    not_accepted "a retry count out of range" 'maxRetryCount.*-2' '.spec.retryPolicy.maxRetryCount = -3'
+    not_accepted "a TaskRole's name" 'name.*\[a-z0-9\]\{1,63\}' '.spec.taskRoles[0].name = "a-b"'
+    not_accepted "its own name" 'metadata.name.*\[a-z0-9\]\{1,63\}' '.metadata.name = "a-b"'
+    not_accepted "a name that is too long" 'metadata.name' '.metadata.name = "a" * 64'
+    not_accepted "a negative number of Tasks" 'taskNumber.*0' '.spec.taskRoles[0].taskNumber = -1'
+    not_accepted "a threshold below -1" 'minFailedTaskCount.*-1' '.spec.taskRoles[0].frameworkAttemptCompletionPolicy = {minFailedTaskCount: -2}'
+    not_accepted "a number beyond 32 bits" 'maxRetryCount.*2147483647' '.spec.retryPolicy.maxRetryCount = 2147483648'
+    not_accepted "a string for a number" 'taskNumber.*(integer|string)' '.spec.taskRoles[0].taskNumber = "2"'
+    not_accepted "a nameless TaskRole" 'name.*Required value' '.spec.taskRoles[0] |= del(.name)'
     expect "Frameworks stored" "$(k get frameworks -o name)" ""
 }
 
-refused() { # what pattern jq-expression
+not_accepted() { # what pattern jq-expression
     local said
     if said=$(k create --dry-run=client -o json -f "$FRAMEWORKS/succeed.yaml" | jq "$3" | k create -f - 2>&1); then
         fail "$1 was accepted"

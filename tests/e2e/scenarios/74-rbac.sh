@@ -141,10 +141,6 @@ run_rbac_reconciler() {
     wait_absent_framework last
 }
 
-wait_absent_framework() { # name
-    wait_for 60 "Framework $1 has come and gone" is_absent "$(frameworks_path)/$1"
-}
-
 # Somebody new asks for a Framework that exists: what others may is remembered for a while.
 need_barrier() { echo "asked without a right: $(ask_barrier)"; }
 

@@ -223,7 +223,7 @@ run_election_off() {
     wait_completed hello
     is_absent "$ELECTION_LEASE" || fail "there is a Lease"
     expect "metrics of an election" "$(curl -sSf "$ADDRESS_1/metrics" | grep -c '^leader_election')" 0
-    expect_match "status" "$(status_of 1)" 'without election'
+    expect_match "status" "$(asked_status_of 1)" 'without election'
     end_candidates
 }
 
@@ -241,11 +241,11 @@ run_status() {
         ([.members[].name] == ["pool-0", "pool-1"]) and all(.members[]; .state == "present" and .count == 32 and
             .draining == "" and .leaseSeconds > 0 and .pid > 0 and .uuid != "") and ([.members[].ranges] | sort == ["0-31", "32-63"])' >/dev/null
     status_is 2 '(.leads | not) and .leader != .identity and .members == [] and .synced and .live' >/dev/null
-    table=$(status_of 1)
+    table=$(asked_status_of 1)
     echo "$table"
     expect_match "the table" "$table" 'MEMBER +PID +STATE +RANGES'
     expect_match "the table" "$table" 'pool-1 +[0-9]+ +present +(0-31|32-63) +32 +- '
-    expect_match "the table of the standby" "$(status_of 2)" ', standby'
+    expect_match "the table of the standby" "$(asked_status_of 2)" ', standby'
 
     kill -KILL "$(pgrep -P "$(candidate_pid 1)" | head -n 1)"
     wait_for 15 "how it ended is told" status_is 1 'any(.members[]; .restarts == 1 and (.lastEnd | test("signal 9")))'
@@ -259,12 +259,12 @@ run_status() {
     end_candidates
 }
 
-status_of() { # number [arguments...]
+asked_status_of() { # number [arguments...]
     local address
     address=$(candidate_address "$1")
     "$BUILD/fc-watcher" status --http "${address#http://}" "${@:2}"
 }
 
 status_is() { # number expression
-    status_of "$1" -o json | jq -e "$2"
+    asked_status_of "$1" -o json | jq -e "$2"
 }
