@@ -14,7 +14,8 @@ void identity_make(char *out, size_t size);
 void identity_process(char *out, size_t size);
 /* Whether the process that such a text names is known to have ended. It was of this machine's present boot, and either
  * of our PID namespace and is no longer there; or of our Pod in a namespace before ours: a container is started again
- * only when all its processes have ended. Its children have ended or been sent SIGKILL by then (PR_SET_PDEATHSIG). */
+ * only when all its processes have ended (a Pod with two watchers must not be told its $POD_UID). Its children have
+ * ended or been sent SIGKILL by then (PR_SET_PDEATHSIG). */
 bool identity_process_ended(const char *process);
 
 #endif

@@ -129,7 +129,11 @@ static char *write_lease(const struct lease *lease, const struct election_reques
 	json_object_del(meta, "managedFields");
 	json_object_set_new(annotations, ANNOTATION_GRANTS, json_string(grants_names[request->lease.grants]));
 	json_object_set_new(annotations, ANNOTATION_PROCESS, json_string(request->lease.process));
-	json_object_set_new(spec, "holderIdentity", json_string(request->lease.holder));
+	/* nobody is left out, as present client-go does, rather than "" */
+	if (request->lease.holder[0] == '\0')
+		json_object_del(spec, "holderIdentity");
+	else
+		json_object_set_new(spec, "holderIdentity", json_string(request->lease.holder));
 	json_object_set_new(spec, "leaseDurationSeconds", json_integer(request->lease.duration_ms / 1000));
 	json_object_set_new(spec, "leaseTransitions", json_integer((json_int_t)request->lease.transitions));
 	json_object_set_new(spec, "renewTime", json_string(now));
