@@ -60,6 +60,9 @@ crash_points() { # how to kill
         [[ -e out/$scenario.struck-$k ]] || reached=
         [[ ! -e out/$scenario.watchers ]] || watchers=$(<"out/$scenario.watchers")
         api DELETE "$(frameworks_path)" >/dev/null
+        # a new pool, which has not learnt yet to wait before it restarts what dies
+        end_processes . 15 "watcher-$watchers"
+        start_crash_watcher $((++watchers))
     done
     [[ $reached ]] || k=$((k - 1))
     echo "crash points $first to $((k - 1))"
