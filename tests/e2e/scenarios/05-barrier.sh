@@ -117,7 +117,7 @@ polled() { # framework
     (($(log_of "$1" barrier | grep -c '2 of 3 Tasks have an IP, says the API server; waiting for late-0') == 2))
 }
 
-status_of() { # path [curl arguments...]
+answer_code() { # path [curl arguments...]
     local path=$1
     shift
     curl -sS -o /dev/null -w '%{http_code}' "$@" "http://$barrier_address$path"
@@ -128,21 +128,21 @@ check_answers() {
     local fw=/v1/namespaces/$NS/frameworks admin=() token
     if [[ $CLUSTER == kubernetes ]]; then
         admin=(-H "Authorization: Bearer $(<cluster/tokens/admin)")
-        expect "without a token" "$(status_of "$fw/slow/barrier")" 401
-        expect "with an unknown token" "$(status_of "$fw/slow/barrier" -H 'Authorization: Bearer nobody')" 401
+        expect "without a token" "$(answer_code "$fw/slow/barrier")" 401
+        expect "with an unknown token" "$(answer_code "$fw/slow/barrier" -H 'Authorization: Bearer nobody')" 401
         for token in cluster/tokens/*; do
             [[ $token != */admin ]] || continue
-            expect "with $token" "$(status_of "$fw/slow/barrier" -H "Authorization: Bearer $(<"$token")")" 403
+            expect "with $token" "$(answer_code "$fw/slow/barrier" -H "Authorization: Bearer $(<"$token")")" 403
         done
     fi
-    expect "its time over" "$(status_of "$fw/slow/barrier?timeoutSeconds=0" "${admin[@]}")" 202
-    expect "passed" "$(status_of "$fw/gang/barrier" "${admin[@]}")" 200
-    expect "unknown" "$(status_of "$fw/nothing/barrier" "${admin[@]}")" 404
-    expect "another uid" "$(status_of "$fw/gang/barrier?uid=1" "${admin[@]}")" 404
-    expect "another namespace" "$(status_of "/v1/namespaces/default/frameworks/gang/barrier" "${admin[@]}")" 404
-    expect "malformed" "$(status_of "$fw/Gang/barrier" "${admin[@]}")" 400
-    expect "oversized" "$(status_of "$fw/gang/barrier" -H "X: $(printf '%020000d' 0)")" 431
-    expect "not GET" "$(status_of "$fw/gang/barrier" "${admin[@]}" -X DELETE)" 405
+    expect "its time over" "$(answer_code "$fw/slow/barrier?timeoutSeconds=0" "${admin[@]}")" 202
+    expect "passed" "$(answer_code "$fw/gang/barrier" "${admin[@]}")" 200
+    expect "unknown" "$(answer_code "$fw/nothing/barrier" "${admin[@]}")" 404
+    expect "another uid" "$(answer_code "$fw/gang/barrier?uid=1" "${admin[@]}")" 404
+    expect "another namespace" "$(answer_code "/v1/namespaces/default/frameworks/gang/barrier" "${admin[@]}")" 404
+    expect "malformed" "$(answer_code "$fw/Gang/barrier" "${admin[@]}")" 400
+    expect "oversized" "$(answer_code "$fw/gang/barrier" -H "X: $(printf '%020000d' 0)")" 431
+    expect "not GET" "$(answer_code "$fw/gang/barrier" "${admin[@]}" -X DELETE)" 405
 }
 
 # Waiters outlive the watcher, and turn to the API server when the barrier has gone.
