@@ -162,6 +162,17 @@ static bool tell_next(struct router *router, struct connection *peer)
 	return true;
 }
 
+bool router_has_news(const struct router *router)
+{
+	for (const struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next) {
+		const struct outbox_item *item = outbox_first(peer->outbox);
+
+		if (item != NULL && !peer->gone && (has_credit(peer) || outbox_item_end(item) != NULL))
+			return true;
+	}
+	return false;
+}
+
 void router_flush(struct router *router)
 {
 	struct connection *peer;

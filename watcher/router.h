@@ -68,8 +68,10 @@ void router_process_dead(struct router *router, const char *name);
 void router_close(struct router *router);
 /* Acts on what time brought; at least every half second. */
 void router_tick(struct router *router);
-/* Sends what the peers have credit for: before the loop sleeps. */
+/* Sends what the peers have credit for. */
 void router_flush(struct router *router);
+/* Whether that is anything. */
+bool router_has_news(const struct router *router);
 
 struct router_counters {
 	uint64_t hellos, refused, busy, whos, unknown_messages, malformed, sequence_gaps, assigns, snapshots, updates,
