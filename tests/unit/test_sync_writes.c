@@ -71,6 +71,47 @@ static void test_change_during_write(void **state)
 	world_end(&w);
 }
 
+/* An own write is not taken for somebody else's: neither when its event comes before its answer and more has changed
+ * since, nor when others change the object and leave the status alone. */
+static void test_own_status(void **state)
+{
+	struct world w;
+	cleanup_buf struct buf body = {0};
+	cleanup_json json_t *put = NULL;
+	uint64_t version;
+
+	(void)state;
+	world_begin_of(&w, 2, "", "", "");
+	world_settle(&w);
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_round(&w);
+	framework_status_body(w.framework, COMPRESS_NEVER, &body);
+	version = framework_write_started(w.framework, w.time.boot_ms);
+	put = json_parse(body.data, body.len, NULL);
+	json_object_set(w.object, "status", json_object_get(put, "status"));
+	world_stamp(&w, w.object);
+	world_pod_phase(&w, "f-a-1", "Running");
+	world_round(&w);
+	assert_true(w.framework->version > version);
+	version = w.framework->version;
+	world_tell_framework(&w);
+	assert_int_equal(w.framework->version, version);
+	framework_written(w.framework, version, meta_str(w.object, "resourceVersion"));
+	world_end(&w);
+
+	world_begin_of(&w, 2, "", "", "");
+	world_settle(&w);
+	world_clear_log(&w);
+	for (int i = 0; i < 3; i++) {
+		json_object_set_new(json_object_get(w.object, "metadata"), "labels", json_of("{'x':'y'}"));
+		world_stamp(&w, w.object);
+		world_tell_framework(&w);
+		world_settle(&w);
+	}
+	assert_int_equal(w.writes, 0);
+	world_end(&w);
+}
+
 /* Somebody else's status is overwritten with ours, and is nothing that we start from. */
 static void test_foreign_status(void **state)
 {
@@ -245,6 +286,8 @@ static void test_queued_config_map(void **state)
 		}
 		world_settle(&w);
 		assert_int_equal(w.made[CALL_CREATE_CONFIG_MAP], 0);
+		/* Nothing is known to have happened: there is nothing to ask for, but for Stop. */
+		assert_int_equal(w.made[CALL_GET_CONFIG_MAP], i == 0);
 		assert_state(&w, i == 0 ? STATE_COMPLETED : STATE_CREATION_PENDING);
 		world_end(&w);
 	}
@@ -287,6 +330,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_write_fails),
 		cmocka_unit_test(test_change_during_write),
+		cmocka_unit_test(test_own_status),
 		cmocka_unit_test(test_foreign_status),
 		cmocka_unit_test(test_foreign_status_adopted),
 		cmocka_unit_test(test_old_events),
