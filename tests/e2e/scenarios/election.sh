@@ -53,17 +53,17 @@ run_election_killed() {
     create 'range(6) | fw("gone\(.)"; [role("a"; 1; ends(0; 0))])'
     wait_all_completed
     record_pods
-    submit_many f 20 2 3
+    submit_many f 10 2 3
     wait_for 20 "Pods run" running_at_least 1
     kill -KILL "$(candidate_pid 1)"
     started=$(now_ms)
     for name in gone{0..5}; do api DELETE "$(frameworks_path)/$name" >/dev/null; done
-    submit_many g 20 2 3
+    submit_many g 10 2 3
     wait_leads 2 20
     echo "leads $(($(now_ms) - started)) ms after kill -9 of the leader"
-    wait_for 60 "all Frameworks are Completed" completed_at_least 40
+    wait_for 60 "all Frameworks are Completed" completed_at_least 20
     wait_for 10 "nothing of the attempts is left" none_left configmaps,pods
-    expect_ran_once $((40 * 3))
+    expect_ran_once $((20 * 3))
     for name in gone{0..5}; do
         wait_for 10 "the snapshot of $name" grep -qE "/$name\] Framework .* was deleted: OnFrameworkDeletion" watcher-1.log watcher-2.log
     done
@@ -77,15 +77,15 @@ run_election_rolled_out() {
     local started
     two_watchers --workers 2
     record_pods
-    submit_many f 30 2 3
+    submit_many f 14 2 3
     wait_for 20 "Pods run" running_at_least 10
     started=$(now_ms)
     kill -TERM "$(candidate_pid 1)"
     wait_leads 2 12
     echo "leads $(($(now_ms) - started)) ms after SIGTERM of the leader"
-    wait_for 60 "all Frameworks are Completed" completed_at_least 30
+    wait_for 60 "all Frameworks are Completed" completed_at_least 14
     wait_for 10 "nothing of the attempts is left" none_left configmaps,pods
-    expect_ran_once $((30 * 3))
+    expect_ran_once $((14 * 3))
     expect "reconcilers that did not end well" "$(grep -hE 'pool-. \(pid [0-9]+\) ' watcher-1.log | grep -v 'exited with code 0')" ""
     end_candidates
 }
@@ -95,7 +95,7 @@ run_election_stopped() {
     local stopped
     two_watchers --workers 2 "${QUICK_ELECTION[@]}"
     record_pods
-    submit_many f 30 2 3
+    submit_many f 14 2 3
     wait_for 20 "Pods run" running_at_least 10
     stopped=$(candidate_pid 1)
     kill -STOP "$stopped"
@@ -104,9 +104,9 @@ run_election_stopped() {
     wait_for 10 "the stopped leader knows" grep -q 'leading no longer' watcher-1.log
     wait_for 5 "its reconcilers are gone" has_no_children "$stopped"
     submit_many g 10 2 3
-    wait_for 60 "all Frameworks are Completed" completed_at_least 40
+    wait_for 60 "all Frameworks are Completed" completed_at_least 24
     wait_for 10 "nothing of the attempts is left" none_left configmaps,pods
-    expect_ran_once $((40 * 3))
+    expect_ran_once $((24 * 3))
     # It is a standby as any other now.
     wait_for 10 "it is a standby" metric_is "$(candidate_address 1)" 'leader_election_master_status{name="frameworkcontroller"}' 0
     kill -TERM "$(candidate_pid 2)"
@@ -155,7 +155,7 @@ run_election_cut_off() {
     wait_for 20 "the standby is ready" curl -sSf "$ADDRESS_2/readyz"
     first=$(candidate_pid 1)
     record_pods
-    submit_many f 30 2 3
+    submit_many f 14 2 3
     wait_for 20 "Pods run" running_at_least 10
     [[ $(proxy_command "${ports[1]}" hold) == ok ]]
     wait_for 10 "it leads no longer" grep -q 'leading no longer: the Lease was not renewed in time' watcher-1.log
@@ -163,9 +163,9 @@ run_election_cut_off() {
     wait_leads 2 40
     submit_many g 10 2 3
     [[ $(proxy_command "${ports[1]}" pass) == ok ]]
-    wait_for 60 "all Frameworks are Completed" completed_at_least 40
+    wait_for 60 "all Frameworks are Completed" completed_at_least 24
     wait_for 10 "nothing of the attempts is left" none_left configmaps,pods
-    expect_ran_once $((40 * 3))
+    expect_ran_once $((24 * 3))
     expect "terms of the first" "$(grep -c 'leading as ' watcher-1.log)" 1
     end_candidates
     end_processes . 5 proxy
@@ -198,13 +198,13 @@ run_election_members() {
     for name in a b; do wait_for 10 "reconciler $name has its share" grep -q '32 ranges were\|granted 32 ranges' "reconciler-$name.log"; done
     before=$(ranges_lost)
     record_pods
-    submit_many f 20 2 3
+    submit_many f 10 2 3
     wait_for 20 "Pods run" running_at_least 5
     kill -KILL "$(candidate_pid 1)"
     wait_leads 2 10
-    submit_many g 20 2 3
-    wait_for 60 "all Frameworks are Completed" completed_at_least 40
-    expect_ran_once $((40 * 3))
+    submit_many g 10 2 3
+    wait_for 60 "all Frameworks are Completed" completed_at_least 20
+    expect_ran_once $((20 * 3))
     expect "ranges lost on the way" "$(ranges_lost)" "$before"
     start_candidate 1 --workers 0 --bus "ipc://$RUN/bus-1"
     kill -TERM "$(candidate_pid 2)"
