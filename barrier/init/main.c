@@ -32,6 +32,7 @@ static const char usage[] =
 	"  FRAMEWORK_BARRIER_CA_FILE                  whom it is signed by (default: as the API server)\n"
 	"  FRAMEWORK_BARRIER_TOKEN_FILE               the token to show it (default: as to the API server)\n"
 	"  KUBE_APISERVER_ADDRESS, KUBECONFIG         the API server (default: ~/.kube/config, else in-cluster)\n"
+	"  KUBE_CONTEXT                               of the kubeconfig, instead of its current-context\n"
 	"\n"
 	"Exit codes: 0 passed; 201 timed out; 210 bad environment, or there is no such Framework; 1 anything else.\n";
 

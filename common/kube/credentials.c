@@ -255,6 +255,12 @@ static void take_given(struct credentials *credentials, struct exec_credential *
 		replace_text(&credentials->token, &given->token);
 	else
 		free_one(&credentials->token);
+	if (given->client_cert == NULL && credentials->exec.gave_cert) {
+		free_one(&credentials->client_cert);
+		free_one(&credentials->client_key);
+		tls = true;
+	}
+	credentials->exec.gave_cert = given->client_cert != NULL;
 	if (given->client_cert != NULL) {
 		tls = replace_text(&credentials->client_cert, &given->client_cert);
 		tls |= replace_text(&credentials->client_key, &given->client_key);
@@ -346,7 +352,7 @@ static bool exec_rejected(struct credentials *credentials, unsigned generation)
 {
 	struct credentials_exec *exec = &credentials->exec;
 
-	if (generation != credentials->token_generation || exec->running != NULL)
+	if (generation != credentials->token_generation || exec->refused || exec->running != NULL)
 		return true;
 	if (exec->refused_ms != 0 && clock_boot_ms() - exec->refused_ms < REFUSED_AGAIN_MS)
 		return false;

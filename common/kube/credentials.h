@@ -35,6 +35,7 @@ struct credentials_exec {
 	bool used; /* there is one, and no token or password goes before it */
 	struct exec_plugin *running;
 	bool given;         /* it gave something once */
+	bool gave_cert;     /* the last time, a client certificate */
 	bool refused;       /* by the API server: a 401 */
 	int64_t refused_ms; /* boot clock: when that last had it asked again; 0: never */
 	int64_t renew_s;    /* wall clock: from then on it is asked while the old one still serves */

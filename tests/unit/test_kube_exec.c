@@ -19,6 +19,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/kube/client.h"
+#include "common/kube/credentials.h"
 #include "common/kube/exec_plugin.h"
 #include "tests/unit/http_server.h"
 
@@ -530,6 +531,56 @@ static void test_client_rejected(void **state)
 	assert_int_equal(fixture->server.request_count, 7);
 }
 
+static void on_settled(void *arg)
+{
+	struct fixture *fixture = arg;
+
+	fixture->ended++;
+}
+
+/* All of the answers are there before anything can be done about the first. */
+static void test_rejected_together(void **state)
+{
+	struct fixture *fixture = *state;
+	struct credentials credentials;
+
+	use_plugin(fixture, COUNTING(""));
+	assert_int_equal(
+		credentials_load(&credentials, &fixture->config, fixture->loop, on_settled, fixture, &fixture->err), 0);
+	assert_true(credentials_rejected(&credentials, 0));
+	assert_true(credentials_rejected(&credentials, 0));
+	credentials_free(&credentials);
+}
+
+/* A plugin that changes from certificates to tokens: the old certificate is shown no longer. */
+static void test_certificate_gone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct credentials credentials;
+	const char *why;
+
+	use_plugin(fixture,
+		   "if [ -e \"$DIR/runs\" ]; then echo '" CREDENTIAL(
+			   "{\"token\": \"t\"}") "'; exit; fi\n"
+						 "echo x >\"$DIR/runs\"\n"
+						 "echo '" CREDENTIAL("{\"clientCertificateData\": \"" CERT
+								     "\", \"clientKeyData\": \"" KEY "\"}") "'");
+	assert_int_equal(
+		credentials_load(&credentials, &fixture->config, fixture->loop, on_settled, fixture, &fixture->err), 0);
+	assert_int_equal(credentials_ready(&credentials, &why), CREDENTIALS_COMING);
+	assert_true(run_until_count(fixture->loop, &fixture->ended, 1, 20));
+	assert_int_equal(credentials_ready(&credentials, &why), CREDENTIALS_READY);
+	assert_string_equal(credentials.client_cert.text, CERT);
+	assert_int_equal(credentials.tls_generation, 1);
+	credentials_refresh(&credentials, true);
+	assert_int_equal(credentials_ready(&credentials, &why), CREDENTIALS_READY);
+	assert_true(run_until_count(fixture->loop, &fixture->ended, 2, 20));
+	assert_null(credentials.client_cert.text);
+	assert_string_equal(credentials.token.text, "t");
+	assert_int_equal(credentials.tls_generation, 2);
+	credentials_free(&credentials);
+}
+
 static void test_client_plugin_fails(void **state)
 {
 	struct fixture *fixture = *state;
@@ -655,6 +706,8 @@ int main(void)
 		exec_test(test_client_waits),
 		exec_test(test_client_expiry),
 		exec_test(test_client_rejected),
+		exec_test(test_rejected_together),
+		exec_test(test_certificate_gone),
 		exec_test(test_client_plugin_fails),
 		exec_test(test_client_token_first),
 		exec_test(test_client_freed_while_waiting),
