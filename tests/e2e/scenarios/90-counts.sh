@@ -1,6 +1,7 @@
 # What the work costs the API server: 200 Frameworks of five Tasks that run for one second, four reconcilers.
 
-STATUS_WRITES_MAX=12 # per Framework
+STATUS_WRITES_MEAN=9 # per Framework
+STATUS_WRITES_MAX=12 # of one, whose Pods a busy machine has moved one by one
 
 # The reconcilers' requests so far, as lines "verb resource[/subresource] code name"; name is - where only counts are
 # known.
@@ -32,7 +33,7 @@ alone_counts() {
     expect "reads by reconcilers" "$(awk '$1 ~ /^(get|list|watch)$/' "$requests" | head -n 3)" ""
     expect "Pods created" "$(grep -c '^create pods 201' "$requests")" $((frameworks * 5))
     writes=$(grep -c '^update frameworks/status ' "$requests")
-    ((writes <= STATUS_WRITES_MAX * frameworks)) || fail "$writes status writes, expected at most $STATUS_WRITES_MAX per Framework"
+    ((writes <= STATUS_WRITES_MEAN * frameworks)) || fail "$writes status writes, expected at most $STATUS_WRITES_MEAN per Framework"
     if [[ $CLUSTER == kubernetes ]]; then
         writes=$(awk '$2 == "frameworks/status" { count[$4]++; if (count[$4] > max) max = count[$4] } END { print max }' "$requests")
         echo "most status writes of one Framework: $writes"
