@@ -12,8 +12,8 @@ valgrind: $(if $(UNITS),$(patsubst %,$(BUILD)/unit/test_%,$(UNITS)),$(UNIT_TESTS
 	tests/hardening/valgrind.sh $^
 
 # gcc -fanalyzer and clang's analyser over the programs' own sources.
-analyze:
-	CC_GCC=gcc CC_CLANG=clang tests/hardening/analyze.sh $(COMMON_SRC) $(WATCHER_SRC) $(RECONCILER_SRC) $(BARRIER_SRC) $(INIT_SRC) \
+analyze: $(BUILD)/obj/pod.pb-c.o
+	BUILD=$(BUILD) tests/hardening/analyze.sh $(COMMON_SRC) $(WATCHER_SRC) $(RECONCILER_SRC) $(BARRIER_SRC) $(INIT_SRC) \
 		watcher/main.c reconciler/main.c barrier/main.c barrier/init/main.c
 
 # The slow ones go with all that takes minutes: a minute of fuzzing for each target, every allocation.
