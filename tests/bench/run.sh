@@ -92,6 +92,7 @@ mapfile -t rows < <(list_rows "$@" | grep -vx calibrate | grep -vE "${long:-^$}"
 ((${#rows[@]})) || { echo "no row is called $*" >&2; exit 2; }
 
 failed=0
+: >"$BENCH/results"
 print_head
 for CLUSTER in "${clusters[@]}"; do
     for row in "${calibrate[@]}" "${rows[@]}"; do run_row "$row" || failed=$((failed + 1)); done
