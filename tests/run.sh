@@ -31,7 +31,7 @@ run() {
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz memory hardening images embedded kubernetes)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz fuzz-time memory hardening images embedded kubernetes)
 jobs=-j$(nproc)
 for stage in "${stages[@]}"; do
 	case $stage in
@@ -43,6 +43,8 @@ for stage in "${stages[@]}"; do
 	sim) run sim make "$jobs" test-sim ;;
 	sanitized) run sanitized make "$jobs" test-unit SANITIZE=address,undefined BUILD=build/sanitized ;;
 	fuzz) run fuzz make "$jobs" test-fuzz SANITIZE=address,undefined BUILD=build/sanitized ;;
+	# without sanitizers: there an input may take 50 ms
+	fuzz-time) run fuzz-time make "$jobs" test-fuzz ;;
 	memory) run memory make "$jobs" test-memory ;;
 	hardening) run hardening make "$jobs" test-hardening ;;
 	images) run images tests/images.sh ;;
