@@ -27,6 +27,7 @@ sampler_start() {
     done
     "$BUILD/fc-bench" sample "${arguments[@]}" >sample.json 2>sample.log &
     sampler=$!
+    echo "sampler $sampler $(start_time "$sampler")" >>pids # ended with the others when the row fails
     wait_for 10 "the sampler has begun" grep -q sampling sample.log
 }
 
