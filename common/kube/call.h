@@ -68,9 +68,9 @@ struct kube_call {
 	int http_status;
 	int64_t retry_after_ms;
 	char answer_type[64]; /* Content-Type of 2xx streams, cut to size */
-	struct buf answer; /* the body; of streams only when not 2xx */
-	struct buf fresh;  /* of 2xx streams: not yet handed on */
-	struct buf cause;  /* why there was no answer */
+	struct buf answer;    /* the body; of streams only when not 2xx */
+	struct buf fresh;     /* of 2xx streams: not yet handed on */
+	struct buf cause;     /* why there was no answer */
 };
 
 struct kube_client {

@@ -93,9 +93,9 @@ struct kube_request {
 /* Starts a request. Strings of the request are copied. Never NULL.
  * Waiting for the rate limit or a connection costs no part of timeout_ms. A 401 makes the client read the token file
  * again, or ask the exec plugin, and send the request once more (before_send is asked again). Calls wait for the plugin
- * of a kubeconfig, which costs no part of timeout_ms either; when it fails, they fail with KUBE_NETWORK. libcurl itself sends again, within the same
- * timeout, what was written to a kept connection that the server had just closed; so one call may reach the server
- * twice, whatever its method. */
+ * of a kubeconfig, which costs no part of timeout_ms either; when it fails, they fail with KUBE_NETWORK. libcurl itself
+ * sends again, within the same timeout, what was written to a kept connection that the server had just closed; so one
+ * call may reach the server twice, whatever its method. */
 struct kube_call *kube_client_call(struct kube_client *client, const struct kube_request *request, kube_done *done,
 				   void *arg);
 /* The same for a stream (watch). */
