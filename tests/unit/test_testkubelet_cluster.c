@@ -71,7 +71,7 @@ static int open_cluster(void **state)
 	cluster->http = api_http_new(cluster->api, "127.0.0.1", 0, &err);
 	assert_non_null(cluster->http);
 	address = mem_printf("http://127.0.0.1:%d", api_http_port(cluster->http));
-	assert_int_equal(kube_config_load(address, NULL, &cluster->config, &err), 0);
+	assert_int_equal(kube_config_load(address, NULL, NULL, &cluster->config, &err), 0);
 	cluster->own = kube_client_new(cluster->loop, &cluster->config, &options, &err);
 	assert_non_null(cluster->own);
 	cluster->options = (struct kubelet_options){.nodes = {.base = "node", .count = 2}, .max_calls = 8};
