@@ -30,6 +30,7 @@ enum {
 	ANSWER_TIMEOUT_DEFAULT_MS = 60 * 1000,
 	HURRY_DIVISOR = 10, /* of the request timeout, when more than half of the connections are taken */
 	SWEEP_MS = 500,
+	ACCEPT_AGAIN_MS = 50,
 	BACKLOG = 1024,
 	OTHER_FILES = 128, /* descriptors the rest of the process may need */
 	LEAVE_EVENTS = 64,
@@ -44,10 +45,20 @@ void serve_run_soon(struct serve *serve)
 
 static void run(struct serve *serve)
 {
+	uint64_t connections = serve->counters.connections;
+	bool idle = serve->conns == NULL;
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 
 	MHD_run(serve->daemon);
 	ev_timer_stop(serve->loop, &serve->timer);
+	/* Woken by a client that could not be accepted for want of a descriptor: with connections of its own
+	 * libmicrohttpd waits until one is closed, without any it would try again at once, for ever. */
+	if (idle && serve->counters.connections == connections) {
+		ev_io_stop(serve->loop, &serve->io);
+		ev_timer_set(&serve->timer, ACCEPT_AGAIN_MS / 1000., 0);
+		ev_timer_start(serve->loop, &serve->timer);
+		return;
+	}
 	if (MHD_get_timeout(serve->daemon, &wait_ms) != MHD_YES)
 		return;
 	ev_timer_set(&serve->timer, (double)wait_ms / 1000, 0);
@@ -63,9 +74,13 @@ static void on_ready(struct ev_loop *loop, ev_io *io, int events)
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	(void)loop;
+	struct serve *serve = timer->data;
+
 	(void)events;
-	run(timer->data);
+	if (ev_is_active(&serve->io))
+		run(serve);
+	else
+		ev_io_start(loop, &serve->io);
 }
 
 static void on_leaving(struct ev_loop *loop, ev_io *io, int events)
