@@ -46,8 +46,9 @@ struct crd_handler {
 	void (*failed)(void *arg, const char *message);
 };
 
-/* Begins at once, and as long as it may write: creates it, or updates it when it is not ours and current, and waits for Established. While the
- * server cannot be reached or refuses, it tries again for ever, and says why when the reason changes. */
+/* Begins at once, and as long as it may write: creates it, or updates it when it is not ours and current, and waits for
+ * Established. While the server cannot be reached or refuses, it tries again for ever, and says why when the reason
+ * changes. */
 struct crd_keeper *crd_keeper_new(struct ev_loop *loop, struct kube_client *client, const struct crd_options *options,
 				  const struct crd_handler *handler, void *arg);
 /* Whether it may write: at first it does not, but only waits for somebody else to do so (who leads). */
