@@ -1,16 +1,17 @@
 #!/bin/bash
 # The whole test run (make test): every stage, whatever the ones before it said, and one sum at the end:
-# "N passed, N failed". Stages may be named: tests/run.sh unit embedded
+# "N passed, N failed, N skipped". Stages may be named: tests/run.sh unit embedded
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
 passed=0
 failed=0
+skipped=0
 summary=()
 
-# run NAME COMMAND…: a stage whose last line is "N passed, N failed" adds these, any other counts as one.
+# run NAME COMMAND…: a stage whose last line is "N passed, N failed[, N skipped]" adds these, any other counts as one.
 run() {
-	local name=$1 log status line p f begin=$SECONDS
+	local name=$1 log status line p f s begin=$SECONDS
 	shift
 	log=$(mktemp)
 	echo "==== $name"
@@ -19,14 +20,16 @@ run() {
 	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
 	rm -f "$log"
 	if [ -n "$line" ]; then
-		read -r p _ f _ <<<"$line"
+		read -r p _ f _ s _ <<<"$line"
+		[[ $line == *skipped* ]] || s=0
 	else
-		p=0 f=0
+		p=0 f=0 s=0
 		[ "$status" -eq 0 ] && p=1
 	fi
 	[ "$status" -ne 0 ] && [ "$f" -eq 0 ] && f=1
 	passed=$((passed + p))
 	failed=$((failed + f))
+	skipped=$((skipped + s))
 	summary+=("$(printf '%-12s %5d passed %5d failed %6d s' "$name" "$p" "$f" $((SECONDS - begin)))")
 }
 
@@ -59,5 +62,5 @@ done
 
 echo "===="
 printf '%s\n' "${summary[@]}"
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

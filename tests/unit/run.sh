@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the unit test programs given (each a cmocka program), a few at a time, and ends with "N passed, N failed".
+# Runs the unit test programs given (each a cmocka program), a few at a time, and ends with "N passed, N failed, N skipped".
 # A program that crashes or hangs counts as a failure of its own, whatever it had printed before.
 set -u
 
@@ -20,15 +20,18 @@ printf '%s\n' "$@" | xargs -r -P "$(nproc)" -I{} bash -c 'run_one {} '"$out"
 
 passed=0
 failed=0
+skipped=0
 for program in "$@"; do
 	name=$(basename "$program")
 	status=$(cat "$out/$name.status" 2>/dev/null || echo 127)
 	ok=$(grep -c '^ok ' "$out/$name.tap")
-	not_ok=$(grep -c '^not ok ' "$out/$name.tap")
+	# (as cmocka writes it)
+	skip=$(grep -cE '^not ok [0-9]+ # SKIP ' "$out/$name.tap")
+	not_ok=$(($(grep -c '^not ok ' "$out/$name.tap") - skip))
 	if [ "$status" -ne 0 ] && [ "$not_ok" -eq 0 ]; then
 		not_ok=1
 		echo "not ok $name: ended with status $status"
-	elif [ "$ok" -eq 0 ] && [ "$not_ok" -eq 0 ]; then
+	elif [ "$ok" -eq 0 ] && [ "$not_ok" -eq 0 ] && [ "$skip" -eq 0 ]; then
 		not_ok=1
 		echo "not ok $name: ran no test"
 	fi
@@ -36,8 +39,10 @@ for program in "$@"; do
 		grep -v '^ok ' "$out/$name.tap" | sed "s/^/$name: /"
 		tail -n 60 "$out/$name.err" | sed "s/^/$name: /"
 	fi
+	[ "$skip" -eq 0 ] || sed -nE "s/^not ok [0-9]+ # SKIP (.*)/$name: skipped \1/p" "$out/$name.tap"
 	passed=$((passed + ok))
+	skipped=$((skipped + skip))
 	failed=$((failed + not_ok))
 done
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]
