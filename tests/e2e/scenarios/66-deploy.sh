@@ -45,7 +45,8 @@ pods_of() {
                 elif .secret then {name, hostPath: {path: "\($files)/secret/\(.secret.secretName)"}} else . end) |
             .volumes += [{name: "account", hostPath: {path: "\($files)/account/\(.serviceAccountName)"}}] |
             .containers |= map(.volumeMounts |= map(select(.mountPath != "/tmp")) + [{name: "account", mountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}] |
-                .env += [{name: "KUBERNETES_SERVICE_HOST", value: "127.0.0.1"}, {name: "KUBERNETES_SERVICE_PORT", value: $port}]))}'
+                .env += [{name: "KUBERNETES_SERVICE_HOST", value: "127.0.0.1"}, {name: "KUBERNETES_SERVICE_PORT", value: $port},
+                    {name: "TMPDIR", value: $files}]))}'
 }
 
 # A cluster whose Pods of DEPLOY_NAMESPACE are processes.
