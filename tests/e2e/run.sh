@@ -50,7 +50,10 @@ run_scenario() { # name
     seconds=$(awk "BEGIN { printf \"%.1f\", ($(now_ms) - $started) / 1000 }")
     case $status in
     0) echo "ok $name ($seconds s)" ;;
-    "$NOT_HERE") echo "ok $name # not here: $(<"$RUN/out/$name.reason")" ;;
+    "$NOT_HERE")
+        echo "ok $name # SKIP not here: $(<"$RUN/out/$name.reason")"
+        : >"$RUN/out/$name.skipped"
+        ;;
     *)
         ((status != 124)) || echo "not over within $scenario_limit_s s" >"$RUN/out/$name.reason"
         echo "not ok $name: $(cat "$RUN/out/$name.reason" 2>/dev/null || echo "exit status $status") ($seconds s)"
@@ -113,5 +116,6 @@ run_all run "${PARALLEL:-3}" "$@"
 run_all alone 1 "$@"
 check_processes || failed=$((failed + 1))
 ((total > 0)) || { echo "no scenario is called $*" >&2; exit 2; }
-echo "$((total - failed)) passed, $failed failed, $((($(now_ms) - started) / 1000)) s"
+skipped=$(find "$RUN/out" -name '*.skipped' | wc -l)
+echo "$((total - failed - skipped)) passed, $failed failed, $skipped skipped, $((($(now_ms) - started) / 1000)) s"
 ((failed == 0))
