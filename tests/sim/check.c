@@ -165,20 +165,31 @@ static int subject(const struct wire *wire)
 	return plan_find(text, name + 1);
 }
 
-/* The same call of the same process about the same object. */
-static uint64_t call_hash(const struct wire *wire)
+static uint64_t hash_string(uint64_t hash, const char *string)
 {
-	static const char name_key[] = "\"name\":\"";
-	const char *name = strcmp(wire->method, "POST") == 0 ? strstr(wire->body, name_key) : NULL;
-	uint64_t hash = 0;
-
-	for (const char *c = wire->method; *c != '\0'; c++)
-		hash = hash * 31 + (unsigned char)*c;
-	for (const char *c = wire->path; *c != '\0'; c++)
-		hash = hash * 31 + (unsigned char)*c;
-	for (const char *c = name == NULL ? "" : name + strlen(name_key); *c != '\0' && *c != '"'; c++)
+	for (const char *c = string; *c != '\0' && *c != '"'; c++)
 		hash = hash * 31 + (unsigned char)*c;
 	return hash;
+}
+
+/* What follows the first such key in the body, up to its quotation mark. */
+static const char *body_string(const struct wire *wire, const char *key)
+{
+	const char *at = wire->body == NULL ? NULL : strstr(wire->body, key);
+
+	return at == NULL ? "" : at + strlen(key);
+}
+
+/* The same call of the same process about the same object: another uid is another one, whatever its name. */
+static uint64_t call_hash(const struct wire *wire)
+{
+	uint64_t hash = 0;
+
+	hash = hash_string(hash, wire->method);
+	hash = hash_string(hash, wire->path);
+	if (strcmp(wire->method, "POST") == 0)
+		hash = hash_string(hash, body_string(wire, "\"name\":\""));
+	return hash_string(hash, body_string(wire, "\"uid\":\""));
 }
 
 static bool for_an_event(const struct wire *wire)

@@ -23,7 +23,8 @@
 
 /* ---- allocations, counted where they arise ---- */
 
-#ifdef __SANITIZE_ADDRESS__
+/* (debug builds check the counters against full counts) */
+#if defined(__SANITIZE_ADDRESS__) || defined(DEBUG)
 enum { COUNTING = 0 };
 static uint64_t allocations;
 #else
