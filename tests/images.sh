@@ -11,6 +11,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 
+download() { # package...
+    apt-get -qq -y --no-install-recommends --download-only -o Dir::State::status="$work/status" \
+        -o Dir::Cache::archives="$cache" -o Debug::NoLocking=1 -o APT::Sandbox::User=root \
+        install "$@" bash coreutils dash >"$work/apt.log" 2>&1
+}
+
 # The packages with all that they depend on, and what a Debian image has in any case, unpacked.
 unpack() { # root package...
     local root=$1 links
@@ -18,9 +24,8 @@ unpack() { # root package...
     mkdir -p "$root"/usr/{bin,sbin,lib,lib64} "$root"/{tmp,etc,proc,dev} "$cache/partial" "$work/lists"
     for links in bin sbin lib lib64; do ln -s "usr/$links" "$root/$links"; done
     : >"$work/status" # as if nothing was installed
-    apt-get -qq -y --no-install-recommends --download-only -o Dir::State::status="$work/status" \
-        -o Dir::Cache::archives="$cache" -o Debug::NoLocking=1 -o APT::Sandbox::User=root \
-        install "$@" bash coreutils dash >"$work/apt.log" 2>&1 || { cat "$work/apt.log" >&2; return 1; }
+    # (a machine that lacked nothing may have no lists of packages yet)
+    download "$@" || { apt-get -qq update && download "$@"; } || { cat "$work/apt.log" >&2; return 1; }
     apt-get -qq -y --no-install-recommends --print-uris -o Dir::State::status="$work/status" \
         -o Dir::Cache::archives="$work/none" -o Debug::NoLocking=1 install "$@" bash coreutils dash |
         awk '{ print $2 }' | while read -r package; do
