@@ -192,26 +192,39 @@ static bool slot_known(const struct slot *slot)
 }
 
 /* What the snapshot did not show does not exist at its version; what is known to be newer stays. */
-static void drop_unseen(struct item *item, const struct bus_snapshot_end *end)
+static void drop_unseen(struct item *item, const struct bus_scope *scope)
 {
 	struct framework *framework = item->framework;
 	struct slot *slot;
 	struct slot *next;
 
 	if (item->unseen && framework->exists &&
-	    version_compare(framework->resource_version, end->resource_version[KIND_FRAMEWORK]) <= 0)
+	    version_compare(framework->resource_version, scope->resource_version[KIND_FRAMEWORK]) <= 0)
 		framework_observe_absent(framework);
 	item->unseen = false;
 	if (framework->config_map.unseen && slot_known(&framework->config_map))
 		framework_observe_gone(framework, KIND_CONFIG_MAP, framework->config_map.name, "",
-				       end->resource_version[KIND_CONFIG_MAP], false);
+				       scope->resource_version[KIND_CONFIG_MAP], false);
 	framework->config_map.unseen = false;
 	HASH_ITER(hh, framework->slots, slot, next) {
 		if (slot->unseen && slot_known(slot))
-			framework_observe_gone(framework, KIND_POD, slot->name, "", end->resource_version[KIND_POD],
+			framework_observe_gone(framework, KIND_POD, slot->name, "", scope->resource_version[KIND_POD],
 					       false);
 		slot->unseen = false;
 	}
+}
+
+/* It is no longer ours: calls on their way end, nothing else happens. */
+static void abandon(struct item *item)
+{
+	struct reconciler *reconciler = item->reconciler;
+
+	HASH_DEL(reconciler->items, item);
+	queue_remove(item);
+	item->orphan = true;
+	item->next_orphan = reconciler->orphans;
+	reconciler->orphans = item;
+	store_release(item);
 }
 
 void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end *end)
@@ -223,9 +236,15 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 		if (range_set_has(&end->ranges, range))
 			range_set_add(&reconciler->ready, range);
 	HASH_ITER(hh, reconciler->items, item, next) {
+		const struct bus_scope *scope = bus_snapshot_end_scope(end, item->framework->ns);
+
 		if (!range_set_has(&end->ranges, item->range))
 			continue;
-		drop_unseen(item, end);
+		if (scope == NULL) { /* a new watcher looks after fewer namespaces: nothing can be concluded */
+			abandon(item);
+			continue;
+		}
+		drop_unseen(item, scope);
 		framework_fence(item->framework);
 		queue_add(item);
 		store_release(item);
@@ -241,14 +260,8 @@ void store_revoked(struct reconciler *reconciler, const struct range_set *ranges
 		if (range_set_has(ranges, range))
 			range_set_remove(&reconciler->ready, range);
 	HASH_ITER(hh, reconciler->items, item, next) {
-		if (!range_set_has(ranges, item->range))
-			continue;
-		HASH_DEL(reconciler->items, item);
-		queue_remove(item);
-		item->orphan = true;
-		item->next_orphan = reconciler->orphans;
-		reconciler->orphans = item;
-		store_release(item);
+		if (range_set_has(ranges, item->range))
+			abandon(item);
 	}
 }
 

@@ -36,6 +36,14 @@ struct cache_entry {
 	char key[];
 };
 
+/* A namespace that is watched, or "": all. */
+struct scope {
+	struct scope *next;
+	char *ns;
+	char *version[KIND_COUNT];
+	bool listing[KIND_COUNT];
+};
+
 struct cache {
 	uint32_t shards;
 	const struct cache_listener *listener;
@@ -43,8 +51,7 @@ struct cache {
 	struct cache_entry *kinds[KIND_COUNT]; /* uthash heads, by key; absent ones with a note too */
 	struct cache_entry *ranges[BUS_RANGE_MAX];
 	size_t count[KIND_COUNT];
-	char *version[KIND_COUNT];
-	bool listing[KIND_COUNT];
+	struct scope *scopes;
 };
 
 struct cache *cache_new(uint32_t shards, const struct cache_listener *listener, void *arg)
@@ -54,9 +61,30 @@ struct cache *cache_new(uint32_t shards, const struct cache_listener *listener, 
 	cache->shards = shards;
 	cache->listener = listener;
 	cache->arg = arg;
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		cache->version[kind] = mem_strdup("");
 	return cache;
+}
+
+static struct scope *find_or_add_scope(struct cache *cache, const char *ns)
+{
+	struct scope **at = &cache->scopes;
+
+	while (*at != NULL && strcmp((*at)->ns, ns) != 0)
+		at = &(*at)->next;
+	if (*at == NULL) {
+		*at = mem_calloc(1, sizeof(**at));
+		(*at)->ns = mem_strdup(ns);
+		for (size_t kind = 0; kind < KIND_COUNT; kind++)
+			(*at)->version[kind] = mem_strdup("");
+	}
+	return *at;
+}
+
+static void scope_free(struct scope *scope)
+{
+	for (size_t kind = 0; kind < KIND_COUNT; kind++)
+		free(scope->version[kind]);
+	free(scope->ns);
+	free(scope);
 }
 
 static void framework_free(struct framework *framework)
@@ -97,7 +125,12 @@ void cache_free(struct cache *cache)
 			HASH_DEL(cache->kinds[kind], entry);
 			entry_free(entry);
 		}
-		free(cache->version[kind]);
+	}
+	while (cache->scopes != NULL) {
+		struct scope *scope = cache->scopes;
+
+		cache->scopes = scope->next;
+		scope_free(scope);
 	}
 	free(cache);
 }
@@ -410,44 +443,59 @@ void cache_unreadable(struct cache *cache, enum object_kind kind, const char *ns
 		entry->seen = true;
 }
 
-void cache_list_begin(struct cache *cache, enum object_kind kind)
+static bool scope_covers(const struct scope *scope, const struct cache_entry *entry)
 {
+	return scope->ns[0] == '\0' || strcmp(scope->ns, entry->ns) == 0;
+}
+
+void cache_list_begin(struct cache *cache, const char *ns, enum object_kind kind)
+{
+	struct scope *scope = find_or_add_scope(cache, ns);
 	struct cache_entry *entry;
 	struct cache_entry *next;
 
-	cache->listing[kind] = true;
+	scope->listing[kind] = true;
 	HASH_ITER(hh, cache->kinds[kind], entry, next)
-		entry->seen = false;
+		if (scope_covers(scope, entry))
+			entry->seen = false;
 }
 
-void cache_list_end(struct cache *cache, enum object_kind kind, const char *resource_version)
+void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, const char *resource_version)
 {
+	struct scope *scope = find_or_add_scope(cache, ns);
 	struct cache_entry *entry;
 	struct cache_entry *next;
 
 	HASH_ITER(hh, cache->kinds[kind], entry, next) {
 		const struct object_meta *meta = meta_of(entry);
 
-		if (entry->seen || meta == NULL ||
+		if (entry->seen || meta == NULL || !scope_covers(scope, entry) ||
 		    resource_version_compare(meta->resource_version, resource_version) > 0)
 			continue;
 		cache->listener->missed(cache->arg, entry);
 		remove_object(cache, entry, resource_version, kind == KIND_FRAMEWORK || meta->deletion_time != 0);
 		free_if_unused(cache, entry);
 	}
-	cache->listing[kind] = false;
-	mem_replace(&cache->version[kind], resource_version);
+	scope->listing[kind] = false;
+	mem_replace(&scope->version[kind], resource_version);
 }
 
-void cache_progress(struct cache *cache, enum object_kind kind, const char *resource_version)
+void cache_progress(struct cache *cache, const char *ns, enum object_kind kind, const char *resource_version)
 {
-	if (!cache->listing[kind])
-		mem_replace(&cache->version[kind], resource_version);
+	struct scope *scope = find_or_add_scope(cache, ns);
+
+	if (!scope->listing[kind])
+		mem_replace(&scope->version[kind], resource_version);
 }
 
-const char *cache_version(const struct cache *cache, enum object_kind kind)
+void cache_put_scopes(const struct cache *cache, struct bus_snapshot_end *out)
 {
-	return cache->version[kind];
+	for (const struct scope *scope = cache->scopes; scope != NULL; scope = scope->next) {
+		struct bus_scope *put = bus_snapshot_end_add(out, scope->ns);
+
+		for (size_t kind = 0; kind < KIND_COUNT; kind++)
+			put->resource_version[kind] = mem_strdup(scope->version[kind]);
+	}
 }
 
 size_t cache_count(const struct cache *cache, enum object_kind kind)

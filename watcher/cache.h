@@ -10,6 +10,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/error.h"
+#include "common/bus/message.h"
 #include "common/framework/object.h"
 #include "common/kube/reflector.h"
 
@@ -51,12 +52,13 @@ int cache_present(struct cache *cache, enum object_kind kind, const json_t *obje
 int cache_deleted(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err);
 /* It is there but cannot be read: what is known of it is kept as it is. */
 void cache_unreadable(struct cache *cache, enum object_kind kind, const char *ns, const char *name);
-void cache_list_begin(struct cache *cache, enum object_kind kind);
-void cache_list_end(struct cache *cache, enum object_kind kind, const char *resource_version);
-void cache_progress(struct cache *cache, enum object_kind kind, const char *resource_version);
+/* `ns` is the namespace that is listed and watched, "" for all of them at once; always one or the other. */
+void cache_list_begin(struct cache *cache, const char *ns, enum object_kind kind);
+void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, const char *resource_version);
+void cache_progress(struct cache *cache, const char *ns, enum object_kind kind, const char *resource_version);
 
-/* The version at which what the cache lacks of a kind does not exist; "" before the first list. Borrowed. */
-const char *cache_version(const struct cache *cache, enum object_kind kind);
+/* Adds what is watched, with the versions at which what the cache lacks does not exist; "" before the first list. */
+void cache_put_scopes(const struct cache *cache, struct bus_snapshot_end *out);
 size_t cache_count(const struct cache *cache, enum object_kind kind);
 
 /* All present objects of a range, Frameworks or not, in no order. */

@@ -210,8 +210,7 @@ static void put_snapshot(struct router *router, struct connection *peer, const s
 			if (role_concerned(peer->role, entry))
 				outbox_put(peer->outbox, entry);
 	}
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		end.resource_version[kind] = mem_strdup(cache_version(router->cache, (enum object_kind)kind));
+	cache_put_scopes(router->cache, &end);
 	outbox_put_end(peer->outbox, &end);
 }
 

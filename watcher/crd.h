@@ -37,6 +37,7 @@ struct crd_options {
 	int64_t timeout_ms; /* crdEstablishedCheckTimeoutSec: from the CRD's creation to its being served */
 	int64_t retry_ms;   /* first wait after a failure, doubling up to 8 s; 0: 500 */
 	int64_t recheck_ms; /* once established, it is looked at again this often; 0: never */
+	bool discover;      /* it may be neither read nor written: ask what is served, which everybody may */
 };
 
 struct crd_handler {
@@ -48,7 +49,7 @@ struct crd_handler {
 
 /* Begins at once, and as long as it may write: creates it, or updates it when it is not ours and current, and waits for
  * Established. While the server cannot be reached or refuses, it tries again for ever, and says why when the reason
- * changes. */
+ * changes. With `discover` somebody else is to create it: it waits, and says what is missing. */
 struct crd_keeper *crd_keeper_new(struct ev_loop *loop, struct kube_client *client, const struct crd_options *options,
 				  const struct crd_handler *handler, void *arg);
 /* Whether it may write: at first it does not, but only waits for somebody else to do so (who leads). */

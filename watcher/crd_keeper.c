@@ -10,6 +10,7 @@
 #include "common/base/mem.h"
 #include "watcher/crd.h"
 
+#define DISCOVERY "/apis/frameworkcontroller.microsoft.com/v1"
 #define CRD_COLLECTION "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 enum { REQUEST_TIMEOUT_MS = 15000, RETRY_FIRST_MS = 500, RETRY_MAX_MS = 8000, REMIND_MS = 60000 };
@@ -58,18 +59,24 @@ static void again_in(struct crd_keeper *keeper, int64_t wait_ms)
 }
 
 /* Says what is wrong, once a minute for each reason, and tries again later. */
-static void complain(struct crd_keeper *keeper, const struct kube_answer *answer)
+static void complain_of(struct crd_keeper *keeper, const char *message, int64_t retry_after_ms)
 {
 	int64_t now_ms = clock_boot_ms();
 
-	if (keeper->complaint == NULL || strcmp(keeper->complaint, answer->message) != 0 ||
+	if (keeper->complaint == NULL || strcmp(keeper->complaint, message) != 0 ||
 	    now_ms - keeper->complained_ms >= REMIND_MS) {
 		keeper->complained_ms = now_ms;
-		log_error("cannot set up the CRD " CRD_NAME ", trying again: %s", answer->message);
-		mem_replace(&keeper->complaint, answer->message);
+		log_error("cannot %s the CRD " CRD_NAME ", trying again: %s",
+			  keeper->options.discover ? "use" : "set up", message);
+		mem_replace(&keeper->complaint, message);
 	}
-	again_in(keeper, answer->retry_after_ms > keeper->retry_ms ? answer->retry_after_ms : keeper->retry_ms);
+	again_in(keeper, retry_after_ms > keeper->retry_ms ? retry_after_ms : keeper->retry_ms);
 	keeper->retry_ms = keeper->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : keeper->retry_ms * 2;
+}
+
+static void complain(struct crd_keeper *keeper, const struct kube_answer *answer)
+{
+	complain_of(keeper, answer->message, answer->retry_after_ms);
 }
 
 static void on_established(struct crd_keeper *keeper)
@@ -161,9 +168,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 	if (answer->http_status != 404) {
 		stored = json_parse(answer->body, answer->body_len, &err);
 		if (stored == NULL) {
-			struct kube_answer broken = {.message = err.message, .retry_after_ms = -1};
-
-			complain(keeper, &broken);
+			complain_of(keeper, err.message, -1);
 			return;
 		}
 	}
@@ -177,11 +182,51 @@ static void on_read(void *arg, const struct kube_answer *answer)
 		wait_established(keeper);
 }
 
+static bool serves(const json_t *discovered, const char *resource)
+{
+	size_t i;
+	json_t *item;
+
+	json_array_foreach(json_object_get(discovered, "resources"), i, item)
+		if (json_str(item, "name") != NULL && strcmp(json_str(item, "name"), resource) == 0)
+			return true;
+	return false;
+}
+
+static void on_discovered(void *arg, const struct kube_answer *answer)
+{
+	struct crd_keeper *keeper = arg;
+	cleanup_json json_t *discovered = NULL;
+	struct error err;
+
+	if (call_over(keeper, answer))
+		return;
+	if (answer->failure != KUBE_OK || (answer->http_status >= 300 && answer->http_status != 404)) {
+		complain(keeper, answer);
+		return;
+	}
+	discovered = answer->http_status == 404 ? NULL : json_parse(answer->body, answer->body_len, &err);
+	if (!serves(discovered, "frameworks")) {
+		complain_of(keeper, "it is not there; who may do so has to apply manifests/crd.yaml", -1);
+		return;
+	}
+	if (!serves(discovered, "frameworks/status")) {
+		complain_of(keeper, "it has no status subresource; who may do so has to apply manifests/crd.yaml", -1);
+		return;
+	}
+	keeper->retry_ms = keeper->options.retry_ms;
+	on_established(keeper);
+}
+
 static void read_crd(struct crd_keeper *keeper)
 {
 	const struct kube_request request = {.method = "GET", .path = CRD_COLLECTION "/" CRD_NAME};
+	const struct kube_request discovery = {.method = "GET", .path = DISCOVERY};
 
-	send_call(keeper, &request, on_read);
+	if (keeper->options.discover)
+		send_call(keeper, &discovery, on_discovered);
+	else
+		send_call(keeper, &request, on_read);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)

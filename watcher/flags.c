@@ -26,6 +26,7 @@ static void print_usage(FILE *out)
 	      "  --kubeconfig FILE    instead of kubeConfigFilePath\n"
 	      "  --context NAME       of the kubeconfig, instead of its current-context\n"
 	      "  --address URL        of the API server, instead of kubeApiServerAddress\n"
+	      "  --namespaces A,B     look after these alone, which takes Roles there in place of ClusterRoles\n"
 	      "  --workers N          run N reconcilers as children (default 4); 0: they are started elsewhere\n"
 	      "  --reconciler FILE    their program (default: fc-reconciler beside this one)\n"
 	      "  --bus ENDPOINT       where reconcilers and barriers connect: tcp://HOST:PORT or ipc://PATH\n"
@@ -41,7 +42,9 @@ static void print_usage(FILE *out)
 	      "  --leader-elect-retry-period D     (2s): how long a crash of the leader leaves others waiting, how\n"
 	      "                       long it leads without a renewal, and how often it renews\n"
 	      "  --leader-elect-resource-name NAME, --leader-elect-resource-namespace NAME\n"
-	      "                       of the Lease: frameworkcontroller, in the Pod's own namespace, else kube-system\n"
+	      "                       of the Lease: frameworkcontroller, in the Pod's own namespace, else in the "
+	      "first\n"
+	      "                       of --namespaces, else kube-system\n"
 	      "  --print-crd          print the CustomResourceDefinition as YAML and exit\n"
 	      "  -v N                 log more: 0 (default) to 5\n"
 	      "  --help, --version\n",
@@ -118,7 +121,7 @@ static int check_election(const struct flags *flags)
 	return wrong == NULL ? 0 : -1;
 }
 
-/* Of the Pod that we run in, as its manifest or its service account tells. */
+/* Of the Pod that we run in, as its manifest or its service account tells; NULL: nothing does. */
 static const char *own_namespace(void)
 {
 	static char name[64];
@@ -136,7 +139,38 @@ static const char *own_namespace(void)
 			name[strcspn(name, "\n")] = '\0';
 		fclose(file);
 	}
-	return name[0] == '\0' ? "kube-system" : name;
+	return name[0] == '\0' ? NULL : name;
+}
+
+/* "a,b": cut apart where it stands. */
+static int read_namespaces(char *text, struct flags *flags)
+{
+	const char *wrong = NULL;
+	char *rest;
+
+	flags->namespace_count = 0;
+	for (char *name = strtok_r(text, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+		size_t i = 0;
+
+		while (i < flags->namespace_count && strcmp(flags->namespaces[i], name) != 0)
+			i++;
+		if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")] != '\0' || strlen(name) > 63)
+			wrong = "is no name of a namespace";
+		else if (i < flags->namespace_count)
+			wrong = "is named twice";
+		else if (i == NAMESPACES_MAX)
+			wrong = "is one too many; to look after so many, leave it out";
+		else
+			flags->namespaces[flags->namespace_count++] = name;
+		if (wrong != NULL) {
+			fprintf(stderr, "fc-watcher: --namespaces: %s %s\n", name, wrong);
+			return -1;
+		}
+	}
+	if (flags->namespace_count > 0)
+		return 0;
+	fputs("fc-watcher: --namespaces: expected names, separated by commas\n", stderr);
+	return -1;
 }
 
 int flags_parse(int argc, char **argv, struct flags *flags)
@@ -147,6 +181,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		KUBECONFIG,
 		CONTEXT,
 		ADDRESS,
+		NAMESPACES,
 		WORKERS,
 		RECONCILER,
 		BUS,
@@ -171,6 +206,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		{"kubeconfig", required_argument, NULL, KUBECONFIG},
 		{"context", required_argument, NULL, CONTEXT},
 		{"address", required_argument, NULL, ADDRESS},
+		{"namespaces", required_argument, NULL, NAMESPACES},
 		{"workers", required_argument, NULL, WORKERS},
 		{"reconciler", required_argument, NULL, RECONCILER},
 		{"bus", required_argument, NULL, BUS},
@@ -234,6 +270,10 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 			break;
 		case LEASE_NAME: flags->lease_name = optarg; break;
 		case LEASE_NAMESPACE: flags->lease_ns = optarg; break;
+		case NAMESPACES:
+			if (read_namespaces(optarg, flags) < 0)
+				return -1;
+			break;
 		case WORKERS:
 			if (parse_number(optarg, 0, WORKERS_MAX, &flags->workers) < 0) {
 				fprintf(stderr, "fc-watcher: --workers %s: expected a number 0..%d\n", optarg,
@@ -258,5 +298,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		fprintf(stderr, "fc-watcher: unexpected argument %s\nTry fc-watcher --help.\n", argv[optind]);
 		return -1;
 	}
+	if (flags->lease_ns == NULL)
+		flags->lease_ns = flags->namespace_count > 0 ? flags->namespaces[0] : "kube-system";
 	return check_election(flags);
 }

@@ -8,6 +8,7 @@
 #include "common/bus/curve.h"
 #include "common/config/config.h"
 
+enum { NAMESPACES_MAX = 64 };
 enum { EXIT_USAGE = 2 }; /* also for a configuration that makes no sense */
 
 /* Strings are those of argv; NULL where not given. */
@@ -16,6 +17,8 @@ struct flags {
 	const char *kubeconfig;
 	const char *context; /* of the kubeconfig */
 	const char *address;
+	const char *namespaces[NAMESPACES_MAX]; /* the only ones that count */
+	size_t namespace_count;                 /* 0: all do */
 	const char *bus;
 	struct bus_security security; /* of the bus */
 	const char *reconciler;
@@ -32,7 +35,7 @@ struct flags {
 	int64_t renew_deadline_ms;
 	int64_t retry_period_ms;
 	const char *lease_name;
-	const char *lease_ns; /* never NULL: where nothing tells, kube-system */
+	const char *lease_ns; /* never NULL: where nothing tells, the first of the namespaces, or kube-system */
 };
 
 /* 0: go on; 1: nothing more to do; -1: a mistake, said on stderr. Sets log_verbosity. */

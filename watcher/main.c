@@ -242,8 +242,9 @@ static const struct streams_handler streams_handler = {.synced = on_synced, .rel
 static void on_established(void *arg)
 {
 	struct watcher *watcher = arg;
+	const struct namespaces namespaces = {watcher->flags.namespaces, watcher->flags.namespace_count};
 
-	watcher->streams = streams_new(watcher->loop, watcher->client, watcher->cache,
+	watcher->streams = streams_new(watcher->loop, watcher->client, watcher->cache, &namespaces,
 				       &watcher->config.log_object_snapshot, &streams_handler, watcher);
 }
 
@@ -340,6 +341,7 @@ static int set_up(struct watcher *watcher, struct error *err)
 		.check_ms = config->crd_established_check_interval_sec * 1000,
 		.timeout_ms = config->crd_established_check_timeout_sec * 1000,
 		.recheck_ms = CRD_RECHECK_MS,
+		.discover = watcher->flags.namespace_count > 0,
 	};
 
 	watch_signals(watcher);

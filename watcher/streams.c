@@ -11,6 +11,7 @@
 struct stream {
 	struct streams *streams;
 	enum object_kind kind;
+	char *ns; /* "": all */
 	struct reflector *reflector;
 	bool synced;
 	bool live;
@@ -23,7 +24,8 @@ struct streams {
 	void *arg;
 	bool synced;
 	bool live;
-	struct stream kinds[KIND_COUNT];
+	size_t count;
+	struct stream all[];
 };
 
 static void complain(const struct stream *stream, const char *ns, const char *name, const char *message)
@@ -48,7 +50,7 @@ static void on_list_begin(void *arg)
 {
 	struct stream *stream = arg;
 
-	cache_list_begin(stream->streams->cache, stream->kind);
+	cache_list_begin(stream->streams->cache, stream->ns, stream->kind);
 }
 
 static void on_list_end(void *arg, const char *resource_version)
@@ -56,14 +58,14 @@ static void on_list_end(void *arg, const char *resource_version)
 	struct stream *stream = arg;
 	struct streams *streams = stream->streams;
 
-	cache_list_end(streams->cache, stream->kind, resource_version);
+	cache_list_end(streams->cache, stream->ns, stream->kind, resource_version);
 	stream->synced = true;
 	if (streams->synced) {
 		streams->handler->relisted(streams->arg);
 		return;
 	}
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		if (!streams->kinds[kind].synced)
+	for (size_t i = 0; i < streams->count; i++)
+		if (!streams->all[i].synced)
 			return;
 	streams->synced = true;
 	streams->handler->synced(streams->arg);
@@ -73,7 +75,7 @@ static void on_progress(void *arg, const char *resource_version)
 {
 	struct stream *stream = arg;
 
-	cache_progress(stream->streams->cache, stream->kind, resource_version);
+	cache_progress(stream->streams->cache, stream->ns, stream->kind, resource_version);
 }
 
 static void on_live(void *arg, bool live)
@@ -83,8 +85,8 @@ static void on_live(void *arg, bool live)
 	bool all = true;
 
 	stream->live = live;
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		all = all && streams->kinds[kind].live;
+	for (size_t i = 0; i < streams->count; i++)
+		all = all && streams->all[i].live;
 	if (streams->live == all)
 		return;
 	streams->live = all;
@@ -108,37 +110,68 @@ static const struct reflector_handler stream_handler = {
 	.malformed = on_malformed,
 };
 
-static const struct reflector_options kind_options[KIND_COUNT] = {
-	[KIND_FRAMEWORK] = {.path = "/apis/frameworkcontroller.microsoft.com/v1/frameworks", .what = "Frameworks"},
-	[KIND_CONFIG_MAP] = {.path = "/api/v1/configmaps",
+struct kind {
+	const char *group; /* "/api/v1" */
+	const char *resource;
+	const char *label_selector;
+	const char *accept;
+	const char *what;
+};
+
+static const struct kind kinds[KIND_COUNT] = {
+	[KIND_FRAMEWORK] = {.group = "/apis/frameworkcontroller.microsoft.com/v1",
+			    .resource = "frameworks",
+			    .what = "Frameworks"},
+	[KIND_CONFIG_MAP] = {.group = "/api/v1",
+			     .resource = "configmaps",
 			     .label_selector = "FC_FRAMEWORK_NAME",
 			     .accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
 			     .what = "ConfigMaps"},
-	[KIND_POD] = {.path = "/api/v1/pods", .label_selector = "FC_FRAMEWORK_NAME", .what = "Pods"},
+	[KIND_POD] = {.group = "/api/v1", .resource = "pods", .label_selector = "FC_FRAMEWORK_NAME", .what = "Pods"},
 };
 
-struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
-			    const struct config_snapshots *snapshots, const struct streams_handler *handler, void *arg)
+static struct reflector *make_reflector(struct ev_loop *loop, struct kube_client *client, struct stream *stream)
 {
-	struct streams *streams = mem_calloc(1, sizeof(*streams));
+	const struct kind *kind = &kinds[stream->kind];
+	bool all = stream->ns[0] == '\0';
+	cleanup_free char *path = all ? mem_printf("%s/%s", kind->group, kind->resource)
+				      : mem_printf("%s/namespaces/%s/%s", kind->group, stream->ns, kind->resource);
+	cleanup_free char *what = all ? mem_strdup(kind->what) : mem_printf("%s in %s", kind->what, stream->ns);
+	const struct reflector_options options = {
+		.path = path,
+		.label_selector = kind->label_selector,
+		.accept = kind->accept,
+		.what = what,
+		/* A snapshot shows all of a Pod that is gone, as JSON has it, and the message alone does not say how:
+		 * what later servers add to Pods would be lost. So JSON it is while they are wanted. */
+		.protobuf = stream->kind == KIND_POD && !stream->streams->snapshots.on_pod_deletion,
+	};
+
+	return reflector_new(loop, client, &options, &stream_handler, stream);
+}
+
+struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
+			    const struct namespaces *namespaces, const struct config_snapshots *snapshots,
+			    const struct streams_handler *handler, void *arg)
+{
+	const size_t count = (namespaces->count == 0 ? 1 : namespaces->count) * KIND_COUNT;
+	struct streams *streams = mem_calloc(1, sizeof(*streams) + count * sizeof(streams->all[0]));
 
 	streams->cache = cache;
 	streams->snapshots = *snapshots;
 	streams->handler = handler;
 	streams->arg = arg;
-	for (size_t kind = 0; kind < KIND_COUNT; kind++) {
-		struct stream *stream = &streams->kinds[kind];
-		struct reflector_options options = kind_options[kind];
+	streams->count = count;
+	for (size_t i = 0; i < count; i++) {
+		struct stream *stream = &streams->all[i];
 
-		/* A snapshot shows all of a Pod that is gone, as JSON has it, and the message alone does not say how:
-		 * what later servers add to Pods would be lost. So JSON it is while they are wanted. */
-		options.protobuf = kind == KIND_POD && !snapshots->on_pod_deletion;
 		stream->streams = streams;
-		stream->kind = (enum object_kind)kind;
-		stream->reflector = reflector_new(loop, client, &options, &stream_handler, stream);
+		stream->kind = (enum object_kind)(i % KIND_COUNT);
+		stream->ns = mem_strdup(namespaces->count == 0 ? "" : namespaces->names[i / KIND_COUNT]);
+		stream->reflector = make_reflector(loop, client, stream);
 	}
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		reflector_start(streams->kinds[kind].reflector);
+	for (size_t i = 0; i < count; i++)
+		reflector_start(streams->all[i].reflector);
 	return streams;
 }
 
@@ -146,7 +179,9 @@ void streams_free(struct streams *streams)
 {
 	if (streams == NULL)
 		return;
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		reflector_free(streams->kinds[kind].reflector);
+	for (size_t i = 0; i < streams->count; i++) {
+		reflector_free(streams->all[i].reflector);
+		free(streams->all[i].ns);
+	}
 	free(streams);
 }

@@ -1,4 +1,4 @@
-/* The three watches of the watcher, into its cache (DESIGN.md §4). */
+/* The watches of the watcher, into its cache (DESIGN.md §4): of each kind one, or one for each namespace. */
 #ifndef WATCHER_STREAMS_H
 #define WATCHER_STREAMS_H
 
@@ -14,12 +14,19 @@ struct streams;
 struct streams_handler {
 	void (*synced)(void *arg);          /* once: every kind was listed */
 	void (*relisted)(void *arg);        /* afterwards: a kind was listed again */
-	void (*live)(void *arg, bool live); /* whether all three watches are connected; when it changes */
+	void (*live)(void *arg, bool live); /* whether all watches are connected; when it changes */
+};
+
+/* Namespaces to be looked after; none: all. */
+struct namespaces {
+	const char *const *names;
+	size_t count;
 };
 
 /* Starts listing. The cache must outlive the streams. */
 struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
-			    const struct config_snapshots *snapshots, const struct streams_handler *handler, void *arg);
+			    const struct namespaces *namespaces, const struct config_snapshots *snapshots,
+			    const struct streams_handler *handler, void *arg);
 void streams_free(struct streams *streams);
 
 #endif

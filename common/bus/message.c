@@ -425,31 +425,72 @@ void bus_absent_free(struct bus_absent *absent)
 	*absent = (struct bus_absent){0};
 }
 
+struct bus_scope *bus_snapshot_end_add(struct bus_snapshot_end *end, const char *ns)
+{
+	struct bus_scope *scope;
+
+	end->scopes = mem_realloc(end->scopes, end->scope_count + 1, sizeof(*end->scopes));
+	scope = &end->scopes[end->scope_count++];
+	*scope = (struct bus_scope){.ns = mem_strdup(ns)};
+	return scope;
+}
+
+const struct bus_scope *bus_snapshot_end_scope(const struct bus_snapshot_end *end, const char *ns)
+{
+	for (size_t i = 0; i < end->scope_count; i++)
+		if (end->scopes[i].ns[0] == '\0' || strcmp(end->scopes[i].ns, ns) == 0)
+			return &end->scopes[i];
+	return NULL;
+}
+
 void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end)
 {
 	buf_putc(out, '{');
 	write_ranges(out, "ranges", &end->ranges);
-	buf_json_key(out, "resourceVersions");
-	buf_putc(out, '{');
+	buf_json_key(out, "scopes");
+	buf_putc(out, '[');
+	for (size_t i = 0; i < end->scope_count; i++) {
+		const struct bus_scope *scope = &end->scopes[i];
+
+		buf_puts(out, i == 0 ? "{" : ",{");
+		write_text(out, "namespace", scope->ns);
+		for (size_t kind = 0; kind < KIND_COUNT; kind++)
+			write_text(out, object_kind_name((enum object_kind)kind),
+				   scope->resource_version[kind] == NULL ? "" : scope->resource_version[kind]);
+		buf_putc(out, '}');
+	}
+	buf_puts(out, "]}");
+}
+
+static int read_scope(const json_t *json, struct bus_snapshot_end *out, struct error *err)
+{
+	struct bus_scope *scope = bus_snapshot_end_add(out, "");
+
+	mem_replace(&scope->ns, NULL);
+	if (read_owned(json, "namespace", &scope->ns, err) < 0)
+		return -1;
 	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		write_text(out, object_kind_name((enum object_kind)kind),
-			   end->resource_version[kind] == NULL ? "" : end->resource_version[kind]);
-	buf_puts(out, "}}");
+		if (read_owned(json, object_kind_name((enum object_kind)kind), &scope->resource_version[kind], err) < 0)
+			return -1;
+	return 0;
 }
 
 int bus_snapshot_end_read(const char *body, size_t len, struct bus_snapshot_end *out, struct error *err)
 {
 	cleanup_json json_t *json = read_body(body, len, err);
-	const json_t *versions = json_object_get(json, "resourceVersions");
+	const json_t *scopes = json_object_get(json, "scopes");
+	size_t i;
+	json_t *scope;
 
 	*out = (struct bus_snapshot_end){0};
 	if (json == NULL || read_ranges(json, "ranges", &out->ranges, err) < 0)
 		return error_wrap(err, "SNAPSHOT_END");
-	for (size_t kind = 0; kind < KIND_COUNT; kind++) {
-		if (read_owned(versions, object_kind_name((enum object_kind)kind), &out->resource_version[kind], err) <
-		    0) {
+	if (json_array_size(scopes) == 0)
+		return error_set(err, "SNAPSHOT_END: scopes: expected some");
+	json_array_foreach(scopes, i, scope) {
+		if (read_scope(scope, out, err) < 0) {
 			bus_snapshot_end_free(out);
-			return error_wrap(err, "SNAPSHOT_END: resourceVersions");
+			return error_wrap(err, "SNAPSHOT_END: scopes");
 		}
 	}
 	return 0;
@@ -457,8 +498,12 @@ int bus_snapshot_end_read(const char *body, size_t len, struct bus_snapshot_end 
 
 void bus_snapshot_end_free(struct bus_snapshot_end *end)
 {
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		free(end->resource_version[kind]);
+	for (size_t i = 0; i < end->scope_count; i++) {
+		free(end->scopes[i].ns);
+		for (size_t kind = 0; kind < KIND_COUNT; kind++)
+			free(end->scopes[i].resource_version[kind]);
+	}
+	free(end->scopes);
 	*end = (struct bus_snapshot_end){0};
 }
 

@@ -116,9 +116,17 @@ struct bus_absent {
 	bool deleting;        /* its last state had a deletionTimestamp: it is gone for certain */
 };
 
+/* What is watched as one: a namespace, or the whole cluster. Lists and watches of another have versions of their own.
+ */
+struct bus_scope {
+	char *ns; /* "" : all namespaces */
+	char *resource_version[KIND_COUNT];
+};
+
 struct bus_snapshot_end {
-	struct range_set ranges;            /* complete now */
-	char *resource_version[KIND_COUNT]; /* the versions they are true at; owned */
+	struct range_set ranges;  /* complete now */
+	struct bus_scope *scopes; /* the versions they are true at; owned */
+	size_t scope_count;
 };
 
 /* JSON bodies both ways. Readers check every member: 0, or -1 and *err naming it. *_free frees owned strings. */
@@ -136,6 +144,11 @@ void bus_absent_free(struct bus_absent *absent);
 void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end);
 int bus_snapshot_end_read(const char *body, size_t len, struct bus_snapshot_end *out, struct error *err);
 void bus_snapshot_end_free(struct bus_snapshot_end *end);
+/* Another scope, whose versions are yet to be set (strings that will be freed); borrowed until the next one is added.
+ */
+struct bus_scope *bus_snapshot_end_add(struct bus_snapshot_end *end, const char *ns);
+/* The one that a namespace is watched in; NULL: it is not watched. */
+const struct bus_scope *bus_snapshot_end_scope(const struct bus_snapshot_end *end, const char *ns);
 
 /* REFUSE. */
 struct bus_refuse {

@@ -164,12 +164,12 @@ static void gone(struct world *world, enum object_kind kind, const char *text, s
 
 static void complete(struct world *world)
 {
-	struct bus_snapshot_end end = {.ranges = {.bits = {(1 << SHARDS) - 1}}};
 	char version[24];
+	struct bus_scope scope = {.ns = (char *)"", .resource_version = {version, version, version}};
+	const struct bus_snapshot_end end = {
+		.ranges = {.bits = {(1 << SHARDS) - 1}}, .scopes = &scope, .scope_count = 1};
 
 	snprintf(version, sizeof(version), "%lld", (long long)world->version);
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		end.resource_version[kind] = version;
 	store_complete(&world->reconciler, &end);
 }
 

@@ -35,6 +35,7 @@ enum {
 	SIM_WATCHERS = 2,
 	SIM_PROCESSES = 8,  /* reconciler processes at once; those past SIM_MEMBERS are namesakes */
 	SIM_FRAMEWORKS = 4, /* names */
+	SIM_NAMESPACES = 2,
 	SIM_ROLES = 2,
 	SIM_SHARDS = 8,
 	SIM_LEASE_MS = 10 * 1000,
@@ -485,6 +486,7 @@ struct world {
 	struct random fault_random;
 	uint64_t hash;
 	struct faults faults;
+	bool by_namespace; /* watchers look at each namespace by itself */
 
 	/* the cluster */
 	struct object *objects;

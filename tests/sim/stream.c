@@ -97,6 +97,7 @@ struct kube_call {
 	struct watcher *watcher;
 	uint64_t number;
 	enum object_kind kind;
+	char ns[8]; /* the only one asked for, or "" */
 	bool watch;
 	bool cancelled;
 	uint64_t version; /* watches: what was sent; lists: NotOlderThan, or 0 */
@@ -216,11 +217,21 @@ void kube_call_cancel(struct kube_call *call)
 
 /* ---- lists ---- */
 
+/* Whether the object is in the namespace that was asked for. */
+static bool in_sight(const struct kube_call *call, const json_t *object)
+{
+	return call->ns[0] == '\0' || strcmp(call->ns, meta_text(object, "namespace")) == 0;
+}
+
 static void put_list(struct world *world, struct kube_call *call, uint64_t version, struct buf *out)
 {
 	cleanup_json json_t *list = api_list(world, call->kind, version);
-	size_t until = json_array_size(list);
+	size_t until;
 
+	for (size_t i = json_array_size(list); i-- > 0;)
+		if (!in_sight(call, json_array_get(list, i)))
+			json_array_remove(list, i);
+	until = json_array_size(list);
 	/* servers may give less than they are asked for */
 	if (!calm(world) && chance(world, 300) && until > call->page_from + PAGE_MAX)
 		until = call->page_from + (size_t)pick(world, 1, PAGE_MAX);
@@ -317,7 +328,7 @@ static const struct change *next_change(const struct kube_call *call)
 	for (uint64_t v = call->version + 1; v <= world->version; v++) {
 		const struct change *change = &world->changes[v - VERSION_BASE - 1];
 
-		if (change->kind == call->kind &&
+		if (change->kind == call->kind && in_sight(call, change->json) &&
 		    (change->kind == KIND_FRAMEWORK || change->labelled || change->was_labelled))
 			return change;
 	}
@@ -487,8 +498,11 @@ struct kube_call *kube_client_stream(struct kube_client *client, const struct ku
 	struct watcher *watcher = (struct watcher *)(void *)client;
 	struct kube_call *call = mem_calloc(1, sizeof(*call));
 	const char *from = strstr(request->path, "&continue=");
+	const char *ns = strstr(request->path, "/namespaces/");
 
 	call->watcher = watcher;
+	if (ns != NULL)
+		sscanf(ns, "/namespaces/%7[^/]", call->ns);
 	call->number = ++watcher->call_numbers;
 	call->kind = strstr(request->path, "/frameworks?") != NULL   ? KIND_FRAMEWORK
 		     : strstr(request->path, "/configmaps?") != NULL ? KIND_CONFIG_MAP
@@ -538,7 +552,7 @@ bool streams_quiet(const struct watcher *watcher)
 			return false;
 		watches++;
 	}
-	return watches == KIND_COUNT;
+	return watches == KIND_COUNT * (watcher->process.world->by_namespace ? SIM_NAMESPACES : 1);
 }
 
 void streams_end(struct watcher *watcher)

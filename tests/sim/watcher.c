@@ -94,6 +94,8 @@ void watcher_start(struct world *world, int index)
 	struct watcher *watcher = &world->watchers[index];
 	uint64_t life = watcher->process.life;
 	const struct config_snapshots snapshots = {0};
+	const char *const names[SIM_NAMESPACES] = {plan_ns(0), plan_ns(1)};
+	const struct namespaces namespaces = {names, world->by_namespace ? SIM_NAMESPACES : 0};
 
 	*watcher = (struct watcher){.process = {.world = world, .alive = true, .life = life + 1}, .index = index};
 	snprintf(watcher->process.label, sizeof(watcher->process.label), "w%d", index);
@@ -101,7 +103,7 @@ void watcher_start(struct world *world, int index)
 	trace(world, "%s: starts", watcher->process.label);
 	watcher->cache = cache_new(SIM_SHARDS, &listener, watcher);
 	watcher->streams = streams_new((struct ev_loop *)(void *)watcher, (struct kube_client *)(void *)watcher,
-				       watcher->cache, &snapshots, &streams_handler, watcher);
+				       watcher->cache, &namespaces, &snapshots, &streams_handler, watcher);
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
 	leader_start(watcher);
 	for (int i = 0; i < SIM_PROCESSES; i++)

@@ -44,25 +44,24 @@ static bool maybe(struct world *world, int percent)
 	return draw(world, 0, 99) < percent;
 }
 
-enum { NAMESPACES = 2 };
-
 const char *plan_ns(int plan)
 {
-	static const char *const names[NAMESPACES] = {"na", "nb"};
+	static const char *const names[SIM_NAMESPACES] = {"na", "nb"};
 
-	return names[plan % NAMESPACES];
+	return names[plan % SIM_NAMESPACES];
 }
 
 const char *plan_name(int plan)
 {
-	static const char *const names[SIM_FRAMEWORKS / NAMESPACES] = {"f0", "f1"};
+	static const char *const names[SIM_FRAMEWORKS / SIM_NAMESPACES] = {"f0", "f1"};
 
-	return names[plan / NAMESPACES];
+	return names[plan / SIM_NAMESPACES];
 }
 
 int plan_find(const char *ns, const char *name)
 {
-	int plan = name[0] != 'f' || ns[0] != 'n' || ns[1] == '\0' ? -1 : (name[1] - '0') * NAMESPACES + ns[1] - 'a';
+	int plan = name[0] != 'f' || ns[0] != 'n' || ns[1] == '\0' ? -1
+								   : (name[1] - '0') * SIM_NAMESPACES + ns[1] - 'a';
 
 	return plan >= 0 && plan < SIM_FRAMEWORKS && strcmp(ns, plan_ns(plan)) == 0 ? plan : -1;
 }

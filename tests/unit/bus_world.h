@@ -300,8 +300,12 @@ static inline void on_complete(void *arg, const struct bus_snapshot_end *end)
 	node->completes++;
 	bus_snapshot_end_free(&node->last_end);
 	node->last_end.ranges = end->ranges;
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		node->last_end.resource_version[kind] = mem_strdup(end->resource_version[kind]);
+	for (size_t i = 0; i < end->scope_count; i++) {
+		struct bus_scope *scope = bus_snapshot_end_add(&node->last_end, end->scopes[i].ns);
+
+		for (size_t kind = 0; kind < KIND_COUNT; kind++)
+			scope->resource_version[kind] = mem_strdup(end->scopes[i].resource_version[kind]);
+	}
 	for (size_t i = 0; i < ARRAY_LEN(end->ranges.bits); i++)
 		node->complete.bits[i] |= end->ranges.bits[i];
 }
@@ -425,8 +429,8 @@ static inline void world_start_watcher(struct world *world, const char *nonce, u
 	world->cache = cache_new(WORLD_SHARDS, &world_listener, world);
 	router_set_cache(world->router, world->cache);
 	for (int kind = 0; kind < KIND_COUNT; kind++) {
-		cache_list_begin(world->cache, (enum object_kind)kind);
-		cache_list_end(world->cache, (enum object_kind)kind, "1");
+		cache_list_begin(world->cache, "", (enum object_kind)kind);
+		cache_list_end(world->cache, "", (enum object_kind)kind, "1");
 	}
 }
 
@@ -556,7 +560,7 @@ static inline void world_present(struct world *world, enum object_kind kind, con
 
 	if (cache_present(world->cache, kind, object, NULL) < 0)
 		abort();
-	cache_progress(world->cache, kind, json_str(json_object_get(object, "metadata"), "resourceVersion"));
+	cache_progress(world->cache, "", kind, json_str(json_object_get(object, "metadata"), "resourceVersion"));
 }
 
 static inline void world_deleted(struct world *world, enum object_kind kind, const char *framework, const char *name,
@@ -566,7 +570,7 @@ static inline void world_deleted(struct world *world, enum object_kind kind, con
 
 	if (cache_deleted(world->cache, kind, object, NULL) < 0)
 		abort();
-	cache_progress(world->cache, kind, json_str(json_object_get(object, "metadata"), "resourceVersion"));
+	cache_progress(world->cache, "", kind, json_str(json_object_get(object, "metadata"), "resourceVersion"));
 }
 
 #endif

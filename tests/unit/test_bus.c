@@ -198,7 +198,12 @@ static void test_absent(void **state)
 
 static void test_snapshot_end(void **state)
 {
-	struct bus_snapshot_end end = {.resource_version = {(char *)"1", (char *)"2", NULL}};
+	struct bus_scope scopes[] = {
+		{.ns = (char *)"a", .resource_version = {(char *)"1", (char *)"2", NULL}},
+		{.ns = (char *)"b", .resource_version = {(char *)"4", (char *)"5", (char *)"6"}},
+	};
+	struct bus_snapshot_end end = {.scopes = scopes, .scope_count = ARRAY_LEN(scopes)};
+	const struct bus_scope *scope;
 	struct bus_snapshot_end out;
 	cleanup_buf struct buf body = {0};
 
@@ -207,9 +212,12 @@ static void test_snapshot_end(void **state)
 	bus_snapshot_end_write(&body, &end);
 	assert_int_equal(bus_snapshot_end_read(body.data, body.len, &out, NULL), 0);
 	assert_true(range_set_has(&out.ranges, 5));
-	assert_string_equal(out.resource_version[KIND_FRAMEWORK], "1");
-	assert_string_equal(out.resource_version[KIND_CONFIG_MAP], "2");
-	assert_string_equal(out.resource_version[KIND_POD], "");
+	scope = bus_snapshot_end_scope(&out, "a");
+	assert_string_equal(scope->resource_version[KIND_FRAMEWORK], "1");
+	assert_string_equal(scope->resource_version[KIND_CONFIG_MAP], "2");
+	assert_string_equal(scope->resource_version[KIND_POD], "");
+	assert_string_equal(bus_snapshot_end_scope(&out, "b")->resource_version[KIND_FRAMEWORK], "4");
+	assert_null(bus_snapshot_end_scope(&out, "c"));
 	bus_snapshot_end_free(&out);
 }
 
@@ -275,9 +283,11 @@ static void test_hostile_bodies(void **state)
 	}
 	assert_int_equal(bus_absent_read("{\"namespace\":\"a\",\"name\":1}", 26, &absent, &err), -1);
 	assert_null(absent.ns); /* nothing is left to be freed */
-	assert_int_equal(
-		bus_snapshot_end_read("{\"ranges\":[],\"resourceVersions\":{\"Framework\":\"1\"}}", 51, &end, &err),
-		-1);
+	assert_int_equal(bus_snapshot_end_read("{\"ranges\":[],\"scopes\":[{\"namespace\":\"\",\"Framework\":\"1\"}]}",
+					       59, &end, &err),
+			 -1);
+	assert_null(end.scopes);
+	assert_int_equal(bus_snapshot_end_read("{\"ranges\":[],\"scopes\":[]}", 26, &end, &err), -1);
 	assert_int_equal(bus_pong_read("{\"renewed\":true,\"live\":true,\"burst\":1,\"qps\":-1}", 48, &pong, &err), -1);
 	assert_int_equal(bus_pong_read("{\"renewed\":1,\"live\":true,\"burst\":1,\"qps\":1}", 44, &pong, &err), -1);
 }

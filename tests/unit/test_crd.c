@@ -451,6 +451,29 @@ static void test_keeper_puts_back(void **state)
 	stop_keeping(&k);
 }
 
+/* It has rights in some namespaces only: what is served tells it enough, and nothing else is read or written. */
+static void test_keeper_discovers(void **state)
+{
+	const struct crd_options blind = {
+		.check_ms = 5, .timeout_ms = 5000, .retry_ms = 5, .recheck_ms = 5, .discover = true};
+	struct keeping k = {.refuse = 1};
+
+	(void)state;
+	start_keeping(&k, &blind);
+	assert_true(run_until_count(k.loop, &k.reads, 2, limit_s)); /* refused, and not there */
+	k.stored = json_pack("{s:[{s:s}]}", "resources", "name", "frameworks");
+	assert_true(run_until_count(k.loop, &k.reads, k.reads + 2, limit_s)); /* no status subresource */
+	assert_int_equal(k.established, 0);
+	json_array_append_new(json_object_get(k.stored, "resources"), json_pack("{s:s}", "name", "frameworks/status"));
+	assert_true(run_until_count(k.loop, &k.ended, 1, limit_s));
+	assert_int_equal(k.established, 1);
+	json_array_remove(json_object_get(k.stored, "resources"), 1);
+	assert_true(run_until_count(k.loop, &k.reads, k.reads + 4, limit_s));
+	assert_int_equal(k.established, 1); /* said once only */
+	assert_int_equal(k.writes, 0);
+	stop_keeping(&k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -468,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_keeper_tries_again),
 		cmocka_unit_test(test_keeper_gives_up_waiting),
 		cmocka_unit_test(test_keeper_puts_back),
+		cmocka_unit_test(test_keeper_discovers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,6 +192,7 @@ static void start_watcher(struct fixture *f, const char *nonce)
 	snprintf(options.nonce, sizeof(options.nonce), "%s", nonce);
 	f->router = router_new(&ports, &options);
 	f->cache = cache_new(SHARDS, &listener, f);
+	cache_list_begin(f->cache, "", KIND_FRAMEWORK);
 	router_set_cache(f->router, f->cache);
 	router_synced(f->router);
 	router_set_live(f->router, true);

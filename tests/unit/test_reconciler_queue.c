@@ -75,14 +75,16 @@ static void send_all(struct world *world)
 	world->call_count = 0;
 }
 
-static void show_framework(struct world *world)
+/* A Framework in namespace ns, shown by a watcher that looks after `watched`. */
+static void show_framework_in(struct world *world, const char *watched)
 {
 	static const char text[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f\",\"uid\":\"u1\","
 				   "\"resourceVersion\":\"7\",\"generation\":1},\"spec\":{\"executionType\":\"Start\","
 				   "\"taskRoles\":[]}}";
 	struct error err;
 	cleanup_json json_t *object = json_parse(text, sizeof(text) - 1, &err);
-	struct bus_snapshot_end end = {.resource_version = {"8", "8", "8"}};
+	struct bus_scope scope = {.ns = (char *)watched, .resource_version = {(char *)"8", (char *)"8", (char *)"8"}};
+	struct bus_snapshot_end end = {.scopes = &scope, .scope_count = 1};
 	struct range_set fresh = {0};
 
 	range_set_add(&fresh, RANGE);
@@ -90,6 +92,11 @@ static void show_framework(struct world *world)
 	store_granted(&world->reconciler, &fresh);
 	store_object(&world->reconciler, KIND_FRAMEWORK, RANGE, object);
 	store_complete(&world->reconciler, &end);
+}
+
+static void show_framework(struct world *world)
+{
+	show_framework_in(world, "");
 }
 
 static int set_up(void **state)
@@ -191,12 +198,31 @@ static void revoked_while_waiting(void **state)
 	assert_int_equal(world->call_count, 1);
 }
 
+/* A watcher that looks after fewer namespaces than the one before: what it does not watch is left alone. */
+static void namespace_no_longer_watched(void **state)
+{
+	struct world *world = *state;
+
+	world->lease_ms = 5000;
+	show_framework_in(world, "other");
+	while (queue_run(&world->reconciler))
+		;
+	assert_int_equal(world->call_count, 0);
+	assert_null(world->reconciler.items);
+	assert_null(world->reconciler.orphans);
+	show_framework_in(world, "ns");
+	while (queue_run(&world->reconciler))
+		;
+	assert_int_equal(world->call_count, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(no_lease_no_rounds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lease_ends_before_the_write, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(revoked_while_waiting, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(namespace_no_longer_watched, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

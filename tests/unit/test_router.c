@@ -58,9 +58,9 @@ static void test_join(void **state)
 	assert_int_equal(node->shown, 3);
 	assert_int_equal(node->completes, 1);
 	assert_memory_equal(&node->complete, &node->granted, sizeof(node->granted));
-	assert_string_equal(node->last_end.resource_version[KIND_FRAMEWORK], "101");
-	assert_string_equal(node->last_end.resource_version[KIND_CONFIG_MAP], "102");
-	assert_string_equal(node->last_end.resource_version[KIND_POD], "103");
+	assert_string_equal(node->last_end.scopes[0].resource_version[KIND_FRAMEWORK], "101");
+	assert_string_equal(node->last_end.scopes[0].resource_version[KIND_CONFIG_MAP], "102");
+	assert_string_equal(node->last_end.scopes[0].resource_version[KIND_POD], "103");
 	object = view_find(node, KIND_POD, "ns/fw-worker-0");
 	assert_non_null(object);
 	/* objects travel with their Framework */
@@ -441,6 +441,16 @@ static void test_names_of_the_pool(void **state)
 
 /* ---- relists ---------------------------------------------------------------------------------------------------- */
 
+static void expect_pod_version(const char *version)
+{
+	struct bus_snapshot_end end = {0};
+
+	cache_put_scopes(world->cache, &end);
+	assert_int_equal(end.scope_count, 1);
+	assert_string_equal(end.scopes[0].resource_version[KIND_POD], version);
+	bus_snapshot_end_free(&end);
+}
+
 static void test_relist(void **state)
 {
 	struct node *a;
@@ -454,12 +464,12 @@ static void test_relist(void **state)
 	world_present(world, KIND_POD, "fw", "broken", "p4"); /* 104 */
 	world_settle(world);
 	a->shown = 0;
-	cache_list_begin(world->cache, KIND_POD);
+	cache_list_begin(world->cache, "", KIND_POD);
 	world->version = 100;
 	world_present(world, KIND_POD, "fw", "kept", "p1"); /* the same state once more: does not travel */
-	assert_string_equal(cache_version(world->cache, KIND_POD), "104");
+	expect_pod_version("104");
 	cache_unreadable(world->cache, KIND_POD, "ns", "broken");
-	cache_list_end(world->cache, KIND_POD, "102"); /* a list that lags behind */
+	cache_list_end(world->cache, "", KIND_POD, "102"); /* a list that lags behind */
 	world_settle(world);
 	assert_int_equal(a->shown, 0);
 	assert_non_null(view_find(a, KIND_POD, "ns/kept"));
@@ -469,8 +479,30 @@ static void test_relist(void **state)
 	assert_int_equal(a->absences, 1);
 	assert_string_equal(a->last_absent.resource_version, "102");
 	assert_false(a->last_absent.deleting);
-	assert_string_equal(cache_version(world->cache, KIND_POD), "102");
+	expect_pod_version("102");
 	assert_int_equal(cache_count(world->cache, KIND_POD), 3);
+}
+
+/* A namespace that is watched by itself: its list says nothing of others, and each is as new as it is. */
+static void test_relist_of_one_namespace(void **state)
+{
+	struct node *a;
+
+	(void)state;
+	start_synced();
+	cache_list_end(world->cache, "other", KIND_POD, "900");
+	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
+	world_present(world, KIND_POD, "fw", "kept", "p1"); /* 101, in ns */
+	cache_progress(world->cache, "other", KIND_POD, "901");
+	cache_list_begin(world->cache, "other", KIND_POD);
+	cache_list_end(world->cache, "other", KIND_POD, "902");
+	world_settle(world);
+	assert_int_equal(a->absences, 0);
+	assert_non_null(view_find(a, KIND_POD, "ns/kept"));
+	assert_int_equal(a->last_end.scope_count, 2);
+	assert_string_equal(a->last_end.scopes[0].resource_version[KIND_POD], "101");
+	assert_string_equal(a->last_end.scopes[1].ns, "other");
+	assert_string_equal(a->last_end.scopes[1].resource_version[KIND_POD], "902");
 }
 
 /* A state that is older than the one known does not travel. */
@@ -545,6 +577,7 @@ int main(void)
 		TEST(test_refusals),
 		TEST(test_names_of_the_pool),
 		TEST(test_relist),
+		TEST(test_relist_of_one_namespace),
 		TEST(test_relisted),
 		TEST(test_no_way_back),
 		TEST(test_without_label),

@@ -4,7 +4,7 @@
 DEPLOY_NAMESPACE=frameworkcontroller
 
 # The objects of a deployment, as JSON documents.
-deployment() { # onepod|scaled
+deployment() { # onepod|namespaced|scaled
     # (PodDisruptionBudgets were v1beta1 before Kubernetes 1.21)
     "$CLUSTER_DIR/kubectl" kustomize "$RUN/manifests/deploy/$1" 2>/dev/null |
         if kubectl api-versions | grep -qx policy/v1; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi
@@ -70,11 +70,16 @@ start_pods() {
 }
 
 # Brings a deployment up.
-deploy() { # onepod|scaled
+deploy() { # onepod|namespaced|scaled
     deploy_cluster
     cp -r "$root/manifests" manifests
     # The test has no time to wait.
     printf 'kubeClientQps: 1000\nkubeClientBurst: 1000\n' >>manifests/config/frameworkcontroller.yaml
+    if [[ $1 == namespaced ]]; then
+        kubectl create namespace team-a
+        kubectl create namespace team-b
+        restrict_to team-a team-b # (77-namespaces.sh)
+    fi
     if [[ $1 == scaled ]]; then FC_WATCHER=$BUILD/fc-watcher manifests/deploy/scaled/make-secrets.sh; fi
     deployment "$1" >deployment.yaml
     kubectl create namespace $DEPLOY_NAMESPACE --dry-run=client -o json | kubectl apply -f - >/dev/null
@@ -101,6 +106,16 @@ run_deploy_onepod() {
     wait_for 40 "the Pod is ready" pod_ready frameworkcontroller-0
     create 'fw("first"; [role("a"; 3; ends(0; 0))])'
     wait_completed first 40
+    expect_rights frameworkcontroller-0
+}
+
+run_deploy_namespaced() {
+    local elsewhere=$NS
+    deploy namespaced
+    wait_for 40 "the Pod is ready" pod_ready frameworkcontroller-0
+    for NS in "$elsewhere" team-a team-b; do create 'fw("first"; [role("a"; 3; ends(0; 0))])'; done
+    for NS in team-a team-b; do wait_completed first 40; done
+    expect "the status elsewhere" "$(NS=$elsewhere framework first .status)" null
     expect_rights frameworkcontroller-0
 }
 

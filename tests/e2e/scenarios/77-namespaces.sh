@@ -1,0 +1,99 @@
+# A controller that is restricted to some namespaces: on a real control plane it has Roles in these and in no others, and
+# no ClusterRole.
+
+# The only rights: those of manifests/rbac/namespaced in each of the namespaces, and the Lease.
+restrict_to() { # namespace...
+    local namespace
+    [[ $CLUSTER == kubernetes ]] || return 0
+    kubectl delete -k "$root/manifests/rbac" >/dev/null
+    kubectl kustomize "$root/manifests/rbac/lease" | kubectl apply -f - >/dev/null
+    kubectl apply -f "$root/manifests/deploy/namespaced/account.yaml" >/dev/null
+    for namespace; do kubectl -n "$namespace" apply -f "$root/manifests/rbac/namespaced/roles.yaml" >/dev/null; done
+    write_account_kubeconfig frameworkcontroller >roles/frameworkcontroller
+}
+
+# The Roles of a namespace give what the ClusterRoles of the same names give, and nothing gives more.
+expect_same_rights() { # role
+    expect "rights of Role $1" "$(rules_of Role "$1" "$root/manifests/rbac/namespaced/roles.yaml")" \
+        "$(rules_of ClusterRole "$1" "$root/manifests/rbac/roles/${1#fc-}.yaml")"
+}
+
+rules_of() { # kind name file
+    kubectl create --dry-run=client -o json -f "$3" |
+        jq -cS --arg kind "$1" --arg name "$2" 'select(.kind == $kind and .metadata.name == $name).rules'
+}
+
+# Every request of the controller that was for none of these namespaces, nor for its Lease, once.
+requests_elsewhere() { # namespace...
+    jq -r --args 'select(.user.username | endswith(":frameworkcontroller")) |
+        select(.objectRef.resource != "leases" and all($ARGS.positional[] != .objectRef.namespace; .)) |
+        "\(.verb) \(.requestURI)"' "$@" <"$audit" | sort -u
+}
+
+none_left_of_ours() { [[ -z $(kubectl -n "$NS" get pods,configmaps -l FC_FRAMEWORK_NAME -o name) ]]; }
+
+run_namespaces() {
+    local main=$RUN one=$NS-one two=$NS-two other=$NS-other namespace unused=()
+    audit=$main/out/$scenario.audit
+    # (everything that the controller asks for, also what is no resource)
+    printf 'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, userGroups: ["system:serviceaccounts"]}]\n' >"$main/out/$scenario.policy"
+    export KUBE_APISERVER_FLAGS="--audit-policy-file=$main/out/$scenario.policy --audit-log-path=$audit"
+    own_cluster "$root/manifests/crd.yaml"
+    api_target unused
+    for namespace in "$one" "$two" "$other"; do kubectl create namespace "$namespace" >/dev/null; done
+    expect_same_rights fc-watcher
+    expect_same_rights fc-reconciler
+    restrict_to "$one" "$two"
+    launch_watcher watcher-1 --namespaces "$one,$two" --workers 2 --http 127.0.0.1:0
+    # one of the same name in each; the one elsewhere is left alone
+    for NS in "$other" "$one" "$two"; do
+        create 'fw("same"; [role("a"; 2; ends(1; 0))]), fw("stopped"; [role("a"; 2; {})]),
+            (fw("retried"; [role("a"; 1; ends(0; 1))]) | .spec |= retry(false; 1))'
+    done
+    for NS in "$one" "$two"; do
+        wait_completed same 40
+        wait_completed retried 40
+        expect "$NS/retried" "$(framework retried .status.retryPolicyStatus.totalRetriedCount)" 1
+        wait_running stopped
+        patch_framework stopped '{"spec": {"executionType": "Stop"}}'
+        wait_completed stopped
+        kubectl -n "$NS" delete framework same retried stopped --wait=true >/dev/null
+        wait_for 20 "nothing is left in $NS" none_left_of_ours
+    done
+    NS=$other
+    expect "statuses in $other" "$(api GET "$(frameworks_path)" | jq -c '[.items[].status]')" "[null,null,null]"
+    expect "objects in $other" "$(kubectl -n "$other" get pods,configmaps -l FC_FRAMEWORK_NAME -o name)" ""
+    if [[ $CLUSTER == kubernetes ]]; then
+        expect "refused requests" "$(forbidden "$audit")" ""
+        expect "requests elsewhere" "$(requests_elsewhere "$one" "$two")" "get /apis/frameworkcontroller.microsoft.com/v1"
+    fi
+    # Taken over by one that looks after fewer: what the other namespace has is left as it is.
+    NS=$two
+    create 'fw("left"; [role("a"; 1; {})])'
+    wait_running left
+    stop_watcher
+    launch_watcher watcher-2 --namespaces "$one" --workers 2
+    patch_framework left '{"spec": {"executionType": "Stop"}}'
+    NS=$one
+    create 'fw("next"; [role("a"; 1; ends(0; 0))])'
+    wait_completed next 60
+    NS=$two
+    expect "the state of what it does not look after" "$(framework left .status.state)" AttemptRunning
+}
+
+# Without the CRD it says who has to do what, and goes on when that is done. (Of others' namespaces it says so, too.)
+run_namespaces_crd() {
+    own_cluster "$root/manifests/crd.yaml"
+    restrict_to "$NS"
+    kubectl delete crd frameworks.frameworkcontroller.microsoft.com >/dev/null
+    launch_watcher watcher-1 --namespaces "$NS" --workers 1
+    wait_for 20 "it says what is missing" grep -q 'cannot use the CRD .*: it is not there; .*crd.yaml' watcher-1.log
+    kubectl apply -f "$root/manifests/crd.yaml" >/dev/null
+    wait_for 40 "it has seen all" grep -q 'synced: ' watcher-1.log
+    create 'fw("first"; [role("a"; 1; ends(0; 0))])'
+    wait_completed first 40
+    [[ $CLUSTER == kubernetes ]] || return 0
+    stop_watcher
+    launch_watcher watcher-2 --namespaces "$NS,default" --workers 1
+    wait_for 20 "it says what it may not" grep -q 'Frameworks in default: cannot list: .*403' watcher-2.log
+}
