@@ -168,3 +168,38 @@ run_rbac_barrier() {
     each_right clusterroles fc-barrier need_barrier
     wait_for 20 "the gang passes again" passes_barrier
 }
+
+# The init container as the service account of a gang's Pods. A gang of no Tasks is passed at once.
+run_init() { # writes what it says to init.said
+    (cd init-files && env -i PATH="$PATH" KUBECONFIG="$RUN/init.kubeconfig" FC_FRAMEWORK_NAMESPACE="$NS" FC_FRAMEWORK_NAME=gate \
+        BARRIER_CHECK_INTERVAL_SEC=5 BARRIER_CHECK_TIMEOUT_SEC=60 "$BUILD/frameworkbarrier") >init.said 2>&1
+}
+
+passes_init() { run_init; }
+
+# Its one right is the one it uses, and it uses no other; without it, it says what it may not, in a minute.
+run_rbac_init() {
+    local status=0 requests account
+    rbac_cluster
+    account="system:serviceaccount:$NS:gang"
+    k create serviceaccount gang >/dev/null
+    k create rolebinding gang --clusterrole=frameworkbarrier --serviceaccount="$NS:gang" >/dev/null
+    sed -e '/^contexts:/,$d' cluster/kubeconfig >init.kubeconfig
+    printf 'contexts:\n- {name: gang, context: {cluster: test, user: gang}}\ncurrent-context: gang\nusers:\n- {name: gang, user: {token: %s}}\n' \
+        "$(account_token gang "$NS")" >>init.kubeconfig
+    mkdir init-files
+    create 'fw("gate"; [])'
+    wait_for 20 "the gang passes" passes_init
+    expect "what it wrote" "$(ls init-files)" $'framework.json\ninjector.sh'
+    expect "the rules of its role" "$(api GET /apis/rbac.authorization.k8s.io/v1/clusterroles/frameworkbarrier | jq -c .rules)" \
+        '[{"verbs":["get"],"apiGroups":["frameworkcontroller.microsoft.com"],"resources":["frameworks"]}]'
+    requests=$(jq -r --arg account "$account" 'select(.user.username == $account) | "\(.verb) \(.requestURI)"' "$audit" | sort -u)
+    expect "its requests" "$requests" "get $(frameworks_path)/gate"
+    k delete rolebinding gang >/dev/null
+    wait_for 20 "the right is gone" is_forbidden "$account"
+    run_init || status=$?
+    expect "its exit status without a role" "$status" 1
+    grep -q 'cannot get resource \\*"frameworks\\*"' init.said || fail "it does not say what it may not: $(cat init.said)"
+}
+
+is_forbidden() { [[ $(kubectl auth can-i get frameworks --as="$1" -n "$NS") == no ]]; } # account
