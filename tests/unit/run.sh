@@ -10,7 +10,7 @@ trap 'rm -rf "$out"' EXIT
 run_one() {
 	local program=$1 out=$2 name
 	name=$(basename "$program")
-	CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "$limit_sec" "$program" >"$out/$name.tap" 2>"$out/$name.err" </dev/null
+	TMPDIR=$out CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "$limit_sec" "$program" >"$out/$name.tap" 2>"$out/$name.err" </dev/null
 	echo $? >"$out/$name.status"
 }
 export -f run_one

@@ -22,6 +22,7 @@
 #include "common/framework/gang.h"
 #include "common/framework/status.h"
 #include "tests/unit/http_server.h"
+#include "tests/unit/temp.h"
 
 /* ---- Frameworks -------------------------------------------------------------------------------------------------- */
 
@@ -168,10 +169,10 @@ static void script_end(struct script *script)
 
 static char *make_directory(void)
 {
-	char *directory = mem_strdup("/tmp/test_barrier_init.XXXXXX");
+	char directory[TEMP_PATH_SIZE];
 
-	assert_non_null(mkdtemp(directory));
-	return directory;
+	temp_directory(directory);
+	return mem_strdup(directory);
 }
 
 /* Removes it; everything in it must be one of the two files: nothing temporary is left. */

@@ -22,14 +22,16 @@
 
 #include "common/base/mem.h"
 #include "common/bus/socket.h"
+#include "tests/unit/temp.h"
 
 /* Every wait of these tests ends much sooner; this only bounds a failure. */
 static const double limit_s = 30;
 
 struct fixture {
 	struct ev_loop *loop;
-	char directory[64];
-	char server[96], peer[96], stranger[96]; /* directories of keys */
+	char directory[TEMP_PATH_SIZE];
+	char server[TEMP_PATH_SIZE + 16], peer[TEMP_PATH_SIZE + 16],
+		stranger[TEMP_PATH_SIZE + 16]; /* directories of keys */
 	struct bus_socket *router;
 	struct bus_socket *dealer;
 	unsigned heard; /* by the router */
@@ -227,8 +229,7 @@ static int set_up(void **state)
 
 	*state = f;
 	f->loop = ev_loop_new(0);
-	snprintf(f->directory, sizeof(f->directory), "/tmp/test-curve-XXXXXX");
-	assert_non_null(mkdtemp(f->directory));
+	temp_directory(f->directory);
 	snprintf(f->server, sizeof(f->server), "%s/server", f->directory);
 	snprintf(f->peer, sizeof(f->peer), "%s/peer", f->directory);
 	snprintf(f->stranger, sizeof(f->stranger), "%s/stranger", f->directory);

@@ -16,6 +16,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/config/config.h"
+#include "tests/unit/temp.h"
 
 #define SHIPPED "manifests/config/frameworkcontroller.yaml"
 
@@ -451,9 +452,9 @@ static void test_missing_file(void **state)
 	assert_int_equal(config_load("/nonexistent/frameworkcontroller.yaml", CONFIG_UNKNOWN_WARN, &config, &err), -1);
 	assert_non_null(strstr(err.message, "/nonexistent/frameworkcontroller.yaml"));
 	assert_non_null(strstr(err.message, "No such file"));
-	char directory[] = "/tmp/test_config.XXXXXX";
+	char directory[TEMP_PATH_SIZE];
 	char *saved = getcwd(NULL, 0);
-	assert_non_null(mkdtemp(directory));
+	temp_directory(directory);
 	assert_int_equal(chdir(directory), 0);
 	int result = config_load(NULL, CONFIG_UNKNOWN_WARN, &config, &err);
 	assert_int_equal(chdir(saved), 0);
@@ -482,8 +483,8 @@ static void touch(const char *path)
 static void test_environment(void **state)
 {
 	(void)state;
-	char home[] = "/tmp/test_config.XXXXXX";
-	assert_non_null(mkdtemp(home));
+	char home[TEMP_PATH_SIZE];
+	temp_directory(home);
 	char *directory = mem_printf("%s/.kube", home);
 	char *fallback = mem_printf("%s/config", directory);
 	char *other = mem_printf("%s/other", home);

@@ -19,6 +19,7 @@
 #include "tests/cluster/demo/example.h"
 #include "tests/cluster/demo/expect.h"
 #include "tests/cluster/demo/table.h"
+#include "tests/unit/temp.h"
 
 #define FRAMEWORK "apiVersion: frameworkcontroller.microsoft.com/v1\nkind: Framework\nmetadata: {name: %s}\n"
 
@@ -284,8 +285,8 @@ static void test_verdicts(void **state)
 
 static void test_examples(void **state)
 {
-	char path[] = "/tmp/test_demo.XXXXXX";
-	int fd = mkstemp(path);
+	char path[TEMP_PATH_SIZE];
+	int fd = temp_file(path);
 	struct examples examples = {0};
 	cleanup_json json_t *right = framework("Completed", "Completed", "0", 0);
 	cleanup_json json_t *wrong = framework("Completed", "Completed", "17", 3);
@@ -496,8 +497,8 @@ static void test_table_text(void **state)
 
 static void test_log_tail(void **state)
 {
-	char path[] = "/tmp/test_demo.XXXXXX";
-	int fd = mkstemp(path);
+	char path[TEMP_PATH_SIZE];
+	int fd = temp_file(path);
 	cleanup_free char *all = NULL;
 	cleanup_free char *some = NULL;
 	cleanup_free char *none = NULL;
@@ -520,14 +521,14 @@ static void test_log_tail(void **state)
 /* --stop removes a directory recursively: never one that no demo made. */
 static void test_stop_spares_other_directories(void **state)
 {
-	char directory[] = "/tmp/test_demo.XXXXXX";
+	char directory[TEMP_PATH_SIZE];
 	cleanup_free char *pids = NULL;
 	struct error err = {0};
 	struct stat info;
 	FILE *file;
 
 	(void)state;
-	assert_non_null(mkdtemp(directory));
+	temp_directory(directory);
 	pids = mem_printf("%s/pids", directory);
 	assert_int_equal(children_stop_kept(directory, &err), -1);
 	file = fopen(pids, "w");
@@ -545,14 +546,14 @@ static void test_stop_spares_other_directories(void **state)
 
 static void test_children_are_stopped(void **state)
 {
-	char directory[] = "/tmp/test_demo.XXXXXX";
+	char directory[TEMP_PATH_SIZE];
 	struct children children = {.directory = directory, .keep = true};
 	const char *const sleeper[] = {"sleep", "1000", NULL}, *const nothing[] = {"none", NULL};
 	struct error err = {0};
 	cleanup_free char *fate = NULL;
 
 	(void)state;
-	assert_non_null(mkdtemp(directory));
+	temp_directory(directory);
 	assert_int_equal(children_start(&children, "one", "/bin/sleep", sleeper, &err), 0);
 	assert_int_equal(children_start(&children, "two", "/bin/sleep", sleeper, &err), 0);
 	assert_int_equal(children_start(&children, "none", "/no/such/program", nothing, &err), -1);

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/kube/client.h"
 #include "tests/unit/http_server.h"
+#include "tests/unit/temp.h"
 
 /* Every wait of these tests ends much sooner; this only bounds a failure. */
 static const double limit_s = 10;
@@ -27,7 +28,7 @@ struct fixture {
 	void (*script)(struct fixture *fixture, struct http_conn *conn);
 	struct http_conn *held[64];
 	size_t held_count;
-	char token_path[64];
+	char token_path[TEMP_PATH_SIZE];
 	/* answers, in the order they came */
 	size_t done_count;
 	struct seen {
@@ -891,12 +892,7 @@ static void write_token(struct fixture *fixture, const char *text)
 	FILE *file;
 
 	if (fixture->token_path[0] == '\0') {
-		int fd;
-
-		snprintf(fixture->token_path, sizeof(fixture->token_path), "/tmp/test_kube_client.XXXXXX");
-		fd = mkstemp(fixture->token_path);
-		assert_true(fd >= 0);
-		close(fd);
+		close(temp_file(fixture->token_path));
 		fixture->config.token_file = mem_strdup(fixture->token_path);
 	}
 	file = fopen(fixture->token_path, "we");

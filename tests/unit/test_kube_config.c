@@ -14,11 +14,12 @@
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "common/kube/kubeconfig.h"
+#include "tests/unit/temp.h"
 
 /* A directory of its own for each test, with the file `config` in it. */
 struct fixture {
-	char dir[64];
-	char path[96];
+	char dir[TEMP_PATH_SIZE];
+	char path[TEMP_PATH_SIZE + 16];
 	struct kube_config config;
 	struct error err;
 };
@@ -28,8 +29,7 @@ static int setup(void **state)
 	struct fixture *fixture = mem_calloc(1, sizeof(*fixture));
 
 	*state = fixture;
-	snprintf(fixture->dir, sizeof(fixture->dir), "/tmp/test_kube_config.XXXXXX");
-	assert_non_null(mkdtemp(fixture->dir));
+	temp_directory(fixture->dir);
 	snprintf(fixture->path, sizeof(fixture->path), "%s/config", fixture->dir);
 	return 0;
 }

@@ -22,6 +22,7 @@
 #include "common/kube/credentials.h"
 #include "common/kube/exec_plugin.h"
 #include "tests/unit/http_server.h"
+#include "tests/unit/temp.h"
 
 #define API_V1 "client.authentication.k8s.io/v1"
 #define CREDENTIAL(status) "{\"apiVersion\": \"" API_V1 "\", \"kind\": \"ExecCredential\", \"status\": " status "}"
@@ -30,7 +31,7 @@
 
 struct fixture {
 	struct ev_loop *loop;
-	char dir[64];
+	char dir[TEMP_PATH_SIZE];
 	struct kube_config config;
 	struct error err;
 	/* one run */
@@ -57,8 +58,7 @@ static int setup(void **state)
 
 	*state = fixture;
 	fixture->loop = ev_default_loop(0);
-	snprintf(fixture->dir, sizeof(fixture->dir), "/tmp/test_kube_exec.XXXXXX");
-	assert_non_null(mkdtemp(fixture->dir));
+	temp_directory(fixture->dir);
 	fixture->config.server = mem_strdup("https://h");
 	fixture->config.source = mem_strdup("test");
 	return 0;

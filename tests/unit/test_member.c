@@ -18,6 +18,7 @@
 #include "common/bus/socket.h"
 #include "reconciler/member.h"
 #include "tests/unit/http_server.h"
+#include "tests/unit/temp.h"
 #include "watcher/router.h"
 
 enum { SHARDS = 8, LEASE_MS = 2000 };
@@ -27,8 +28,8 @@ static const double limit_s = 20;
 
 struct fixture {
 	struct ev_loop *loop;
-	char directory[64];
-	char endpoint[96];
+	char directory[TEMP_PATH_SIZE];
+	char endpoint[TEMP_PATH_SIZE + 16];
 	/* the watcher */
 	struct bus_socket *socket;
 	struct router *router;
@@ -232,8 +233,7 @@ static int set_up(void **state)
 
 	*state = f;
 	f->loop = ev_loop_new(0);
-	snprintf(f->directory, sizeof(f->directory), "/tmp/test-member-XXXXXX");
-	assert_non_null(mkdtemp(f->directory));
+	temp_directory(f->directory);
 	snprintf(f->endpoint, sizeof(f->endpoint), "ipc://%s/bus", f->directory);
 	return 0;
 }
@@ -241,7 +241,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
-	char path[96];
+	char path[TEMP_PATH_SIZE + 16];
 
 	if (f->socket != NULL)
 		stop_watcher(f);

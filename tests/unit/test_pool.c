@@ -18,6 +18,7 @@
 
 #include "common/base/mem.h"
 #include "tests/unit/http_server.h"
+#include "tests/unit/temp.h"
 #include "watcher/pool.h"
 
 /* Every wait of these tests ends much sooner; this only bounds a failure. */
@@ -25,9 +26,9 @@ static const double limit_s = 20;
 
 struct fixture {
 	struct ev_loop *loop;
-	char directory[64];
-	char program[96];
-	char log[96]; /* written by the script */
+	char directory[TEMP_PATH_SIZE];
+	char program[TEMP_PATH_SIZE + 16];
+	char log[TEMP_PATH_SIZE + 16]; /* written by the script */
 	size_t deaths;
 	char last_death[POOL_NAME_SIZE];
 	bool drained;
@@ -54,8 +55,7 @@ static int set_up(void **state)
 
 	*state = f;
 	f->loop = ev_default_loop(0); /* children are reaped on this one only */
-	snprintf(f->directory, sizeof(f->directory), "/tmp/test-pool-XXXXXX");
-	assert_non_null(mkdtemp(f->directory));
+	temp_directory(f->directory);
 	snprintf(f->program, sizeof(f->program), "%s/program", f->directory);
 	snprintf(f->log, sizeof(f->log), "%s/log", f->directory);
 	return 0;

@@ -13,13 +13,14 @@
 #include "common/base/mem.h"
 #include "common/serve/serve.h"
 #include "tests/unit/http_asker.h"
+#include "tests/unit/temp.h"
 
 enum { PEM_MAX = 8192, NAME_SIZE = 64 };
 
 struct world {
 	struct ev_loop *loop;
 	struct serve *serve;
-	char directory[64];
+	char directory[TEMP_PATH_SIZE];
 	char *cert;
 	char *key;
 };
@@ -71,8 +72,7 @@ static struct world *world_new(void)
 	struct world *world = mem_calloc(1, sizeof(*world));
 
 	world->loop = ev_loop_new(0);
-	strcpy(world->directory, "/tmp/test_serve_tls.XXXXXX");
-	assert_non_null(mkdtemp(world->directory));
+	temp_directory(world->directory);
 	world->cert = mem_printf("%s/tls.crt", world->directory);
 	world->key = mem_printf("%s/tls.key", world->directory);
 	return world;

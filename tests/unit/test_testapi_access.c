@@ -1,6 +1,7 @@
 /* Authentication and authorization of the test API server, by a token file. */
 #include <unistd.h>
 
+#include "tests/unit/temp.h"
 #include "tests/unit/testapi_fixture.h"
 
 #define REVIEW_TOKEN "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -14,11 +15,10 @@ static const char TOKENS[] = "s3cret,admin,1,\"system:masters\"\n"
 
 static int set_up_tokens(void **state)
 {
-	char path[] = "/tmp/testapi-tokens-XXXXXX";
-	int fd = mkstemp(path);
+	char path[TEMP_PATH_SIZE];
+	int fd = temp_file(path);
 	struct fixture *f;
 
-	assert_true(fd >= 0);
 	assert_int_equal(write(fd, TOKENS, strlen(TOKENS)), strlen(TOKENS));
 	close(fd);
 	f = fixture_new(&(struct api_options){.token_file = path});

@@ -20,6 +20,7 @@
 #include "tests/cluster/testkubelet/kubelet.h"
 #include "tests/cluster/testkubelet/launch.h"
 #include "tests/cluster/testkubelet/runtime.h"
+#include "tests/unit/temp.h"
 
 enum { PATIENCE_MS = 30000, CALL_TIMEOUT_MS = 10000 };
 
@@ -34,7 +35,7 @@ struct cluster {
 	struct kube_client *client;
 	struct kubelet *kubelet;
 	struct kubelet_options options;
-	char root[64]; /* "" unless Pods are real */
+	char root[TEMP_PATH_SIZE]; /* "" unless Pods are real */
 };
 
 static void start_kubelet(struct cluster *cluster)
@@ -468,8 +469,7 @@ static void nodes_are_registered(void **state)
 
 static void start_real_kubelet(struct cluster *cluster)
 {
-	strcpy(cluster->root, "/tmp/test-testkubelet.XXXXXX");
-	assert_non_null(mkdtemp(cluster->root));
+	temp_directory(cluster->root);
 	cluster->options.real = true;
 	cluster->options.root = cluster->root;
 	start_kubelet(cluster);

@@ -25,13 +25,14 @@
 #include "common/base/mem.h"
 #include "tests/cluster/testkubelet/launch.h"
 #include "tests/cluster/testkubelet/runtime.h"
+#include "tests/unit/temp.h"
 
 /* Far more than anything here takes. */
 static const double patience_s = 30;
 
 /* One Pod under test; what the runtime reports about it as it goes is kept in `phases`. */
 struct fixture {
-	char root[64];
+	char root[TEMP_PATH_SIZE];
 	struct runtime runtime;
 	json_t *object;
 	struct pod_report report;
@@ -73,8 +74,8 @@ static void run_loop(struct fixture *fixture)
 
 static void open_fixture(struct fixture *fixture, bool isolate)
 {
-	*fixture = (struct fixture){.root = "/tmp/test-testkubelet.XXXXXX"};
-	assert_non_null(mkdtemp(fixture->root));
+	*fixture = (struct fixture){0};
+	temp_directory(fixture->root);
 	fixture->runtime = (struct runtime){
 		.loop = ev_default_loop(0),
 		.root = fixture->root,

@@ -16,6 +16,7 @@
 
 #include "common/base/json.h"
 #include "tests/unit/bus_world.h"
+#include "tests/unit/temp.h"
 #include "watcher/debug.h"
 #include "watcher/flags.h"
 #include "watcher/holdback.h"
@@ -106,12 +107,12 @@ static void test_flags(void **state)
 
 static void test_lease_namespace(void **state)
 {
-	char directory[] = "/tmp/fc-test-account-XXXXXX";
-	char path[64];
+	char directory[TEMP_PATH_SIZE];
+	char path[TEMP_PATH_SIZE + 16];
 	FILE *file;
 
 	(void)state;
-	assert_non_null(mkdtemp(directory));
+	temp_directory(directory);
 	snprintf(path, sizeof(path), "%s/namespace", directory);
 	file = fopen(path, "w");
 	fputs("mounted\n", file);

@@ -16,6 +16,7 @@
 #include "common/base/mem.h"
 #include "common/base/yaml.h"
 #include "tests/unit/slow.h"
+#include "tests/unit/temp.h"
 
 static struct yaml_node *load(const char *text)
 {
@@ -271,9 +272,8 @@ static void test_file(void **state)
 	(void)state;
 	struct yaml_node *root = NULL;
 	struct error err = {0};
-	char path[] = "/tmp/test_yaml.XXXXXX";
-	int fd = mkstemp(path);
-	assert_true(fd >= 0);
+	char path[TEMP_PATH_SIZE];
+	int fd = temp_file(path);
 	assert_int_equal(write(fd, "a: b\n", 5), 5);
 	close(fd);
 	int result = yaml_load_file(path, &root, &err);
