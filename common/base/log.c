@@ -31,18 +31,25 @@ static void put_head(struct buf *line, char severity, const char *file, int numb
 		   base == NULL ? file : base + 1, number, log_prefix);
 }
 
-/* A log that cannot be written has nowhere to complain: a short or failed write is dropped. */
+/* A log that cannot be written has nowhere to complain: what is left of the line is dropped. A part of it that has been
+ * written gets its end before the next one. */
 static void put_line(struct buf *line, size_t head)
 {
+	static bool cut;
+
 	for (size_t i = head; i < line->len; i++)
 		if ((unsigned char)line->data[i] < 0x20 && line->data[i] != '\t')
 			line->data[i] = line->data[i] == '\n' ? ' ' : '?';
 	buf_putc(line, '\n');
+	if (cut && write(STDERR_FILENO, "\n", 1) == 1)
+		cut = false;
 	for (size_t done = 0; done < line->len;) {
 		ssize_t count = write(STDERR_FILENO, line->data + done, line->len - done);
 
-		if (count <= 0)
+		if (count <= 0) {
+			cut = cut || done > 0;
 			break;
+		}
 		done += (size_t)count;
 	}
 }

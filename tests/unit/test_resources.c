@@ -8,7 +8,9 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,11 +18,13 @@
 
 #include "barrier/init/output.h"
 #include "common/base/json.h"
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/kube/client.h"
 #include "common/serve/serve.h"
 #include "tests/unit/http_asker.h"
 #include "tests/unit/http_server.h"
+#include "tests/unit/temp.h"
 #include "watcher/pool.h"
 
 /* ---- file descriptors -------------------------------------------------------------------------------------------- */
@@ -210,48 +214,116 @@ static size_t files_in(const char *directory, const char *prefix)
 	return count;
 }
 
-/* framework.json that does not fit: an error that names it, no part of it, and what was there before is left. A file
- * size limit stands in for a full disk, since it needs no privileges and fails at the same place: write(2). */
-static void test_no_room_for_framework_json(void **state)
+/* framework.json that does not fit: an error that names it, no part of it, and what was there before is left. */
+static void expect_no_room(const char *directory)
 {
-	char directory[] = "/tmp/test-resources-XXXXXX";
 	cleanup_json json_t *small = json_pack("{s:s}", "kind", "Framework");
 	cleanup_json json_t *large = json_object();
 	cleanup_free char *long_text = mem_alloc(100001);
-	cleanup_free char *path = NULL;
-	cleanup_free char *script = NULL;
+	cleanup_free char *path = mem_printf("%s/framework.json", directory);
+	cleanup_free char *script = mem_printf("%s/injector.sh", directory);
 	cleanup_json json_t *left = NULL;
-	const struct rlimit little = {.rlim_cur = 8192, .rlim_max = RLIM_INFINITY};
-	struct rlimit before;
-	struct buf injector = {0};
+	cleanup_buf struct buf injector = {0};
 	struct error err = {.message = ""};
-	int result;
 
-	(void)state;
-	assert_non_null(mkdtemp(directory));
-	path = mem_printf("%s/framework.json", directory);
-	script = mem_printf("%s/injector.sh", directory);
 	memset(long_text, 'x', 100000);
 	long_text[100000] = '\0';
 	json_object_set_new(large, "kind", json_string(long_text));
 	buf_puts(&injector, "export A=1\n");
 	assert_int_equal(output_write(directory, small, &injector, &err), 0);
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){little.rlim_cur, before.rlim_max}), 0);
-	result = output_write(directory, large, &injector, &err);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	signal(SIGXFSZ, SIG_DFL);
-	assert_int_equal(result, -1);
+	assert_int_equal(output_write(directory, large, &injector, &err), -1);
 	assert_non_null(strstr(err.message, "framework.json"));
 	left = json_load_file(path, 0, NULL);
 	assert_non_null(left);
 	assert_true(json_equal(left, small));
 	assert_int_equal(files_in(directory, ""), 2); /* no temporary one */
-	buf_free(&injector);
 	unlink(path);
 	unlink(script);
+}
+
+/* A limit of files' size stands in for a full disk where there is no right to mount one: write(2) fails alike. */
+static void test_no_room_for_framework_json(void **state)
+{
+	char directory[TEMP_PATH_SIZE];
+	struct rlimit before;
+
+	(void)state;
+	temp_directory(directory);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &(struct rlimit){8192, before.rlim_max}), 0);
+	expect_no_room(directory);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_DFL);
 	assert_int_equal(rmdir(directory), 0);
+}
+
+/* A file system of 64 KiB, which nobody but this process sees; skips the test where there is no right to mount one. */
+static void mount_small_disk(char directory[TEMP_PATH_SIZE])
+{
+	temp_directory(directory);
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("test", directory, "tmpfs", 0, "size=64k") < 0) {
+		assert_int_equal(rmdir(directory), 0);
+		skip();
+	}
+}
+
+static void unmount_small_disk(const char *directory)
+{
+	assert_int_equal(umount(directory), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
+static void test_full_disk_for_framework_json(void **state)
+{
+	char directory[TEMP_PATH_SIZE];
+
+	(void)state;
+	mount_small_disk(directory);
+	expect_no_room(directory);
+	unmount_small_disk(directory);
+}
+
+/* A log on a full disk stops no process; what comes when there is room again stands on lines of its own. */
+static void test_full_disk_for_the_log(void **state)
+{
+	char directory[TEMP_PATH_SIZE];
+	cleanup_free char *log = NULL;
+	cleanup_free char *other = NULL;
+	cleanup_free char *text = mem_calloc(1, 65537);
+	static char half[32768];
+	int saved = dup(STDERR_FILENO);
+	int fd;
+	ssize_t len;
+	char *last;
+
+	(void)state;
+	mount_small_disk(directory);
+	log = mem_printf("%s/log", directory);
+	other = mem_printf("%s/other", directory);
+	fd = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, half, sizeof(half)), sizeof(half));
+	close(fd);
+	fd = open(log, O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+	assert_int_equal(dup2(fd, STDERR_FILENO), STDERR_FILENO);
+	for (int i = 0; i < 1000; i++)
+		log_info("line %d of those that are more than there is room for", i);
+	unlink(other);
+	log_info("there is room");
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	close(saved);
+	len = pread(fd, text, 65536, 0);
+	assert_true(len > (ssize_t)sizeof(half) / 2);
+	assert_int_equal(text[len - 1], '\n');
+	text[len - 1] = '\0';
+	last = strrchr(text, '\n') + 1;
+	assert_int_equal(*last, 'I');
+	assert_non_null(strstr(last, "] there is room"));
+	assert_null(strchr(last + 1, 'I')); /* the head of another one */
+	close(fd);
+	unlink(log);
+	unmount_small_disk(directory);
 }
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
@@ -284,17 +356,16 @@ static void on_drained(void *arg)
 static void test_no_process_for_a_worker(void **state)
 {
 	static const struct pool_handler handler = {.died = on_died, .drained = on_drained};
-	char program[] = "/tmp/test-resources-XXXXXX";
+	char program[TEMP_PATH_SIZE];
 	const struct pool_options options = {
 		.program = program, .workers = 2, .endpoint = "ipc:///x", .drain_ms = 10000, .backoff_first_ms = 10};
 	struct ev_loop *loop = ev_default_loop(0);
 	bool drained = false;
 	struct error err;
 	struct pool *pool;
-	int fd = mkstemp(program);
+	int fd = temp_file(program);
 
 	(void)state;
-	assert_true(fd >= 0);
 	assert_int_equal(dprintf(fd, "#!/bin/sh\nexec sleep 1000\n") > 0, 1);
 	assert_int_equal(fchmod(fd, 0700), 0);
 	close(fd);
@@ -315,6 +386,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_descriptors_for_a_client),  cmocka_unit_test(test_connections_fit_descriptors),
 		cmocka_unit_test(test_no_descriptors_for_a_request), cmocka_unit_test(test_no_room_for_framework_json),
+		cmocka_unit_test(test_full_disk_for_framework_json), cmocka_unit_test(test_full_disk_for_the_log),
 		cmocka_unit_test(test_no_process_for_a_worker),
 	};
 
