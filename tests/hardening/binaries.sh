@@ -1,8 +1,8 @@
 #!/bin/bash
 # Looks at built programs, not at flags: binaries.sh PROGRAM… Each must be position-independent, with its relocations
 # read-only before main, bound at once, with no executable stack, no memory both writable and executable, no search
-# path of its own, stack canaries, fortified libc calls, and landing pads for indirect calls (x86-64). Ends with
-# "N passed, N failed".
+# path of its own, stack canaries, fortified libc calls, landing pads for indirect calls (x86-64), and start no thread.
+# Ends with "N passed, N failed".
 set -u
 passed=0
 failed=0
@@ -35,6 +35,7 @@ for program in "$@"; do
 	check "no RPATH or RUNPATH" lacks '\((RPATH|RUNPATH)\)' "$dynamic"
 	check "no relocations in code" lacks '\(TEXTREL\)|FLAGS\).*TEXTREL' "$dynamic"
 	check "stack canary" has '__stack_chk_fail' "$symbols"
+	check "starts no thread" lacks ' (pthread_create|thrd_create|clone)(@|$)' "$symbols"
 	check "fortified" has '__[a-z]+_chk@' "$symbols"
 	# The linker keeps the property only if every object has it, and Debian 12's crt1.o has not: so the code is looked at.
 	if has 'X86-64' "$header"; then
