@@ -14,8 +14,8 @@
  *
  * After each member or item exactly one value is read or skipped. All of the text is checked as it is read, skipped or
  * not: RFC 8259, valid UTF-8, no lone surrogates, at most JSON_READER_DEPTH deep. Of a name that comes twice both
- *values are seen. After the first mistake everything answers "absent", so that only json_reader_finish() needs to be
- *asked. */
+ * values are seen. After the first mistake everything answers "absent", so that only json_reader_finish() needs to be
+ * asked. */
 #ifndef BASE_JSON_READER_H
 #define BASE_JSON_READER_H
 
