@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs targets under libFuzzer: fuzz.sh SECONDS TARGET…, one after the other ($PARALLEL at a time), from the corpus in
-# the tree and what earlier runs found ($BUILD/found/TARGET). Says for each how often it ran, how much code it reached
-# and what it found; inputs that break something are left in $BUILD/broken. Ends with "N passed, N failed".
+# the tree and what earlier runs found ($BUILD/found/TARGET). Says for each how often it ran, in how much processor time,
+# how much code it reached and what it found; inputs that break something are left in $BUILD/broken. Ends with "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 seconds=$1
@@ -12,9 +12,10 @@ run_one() {
 	local name=$1 seconds=$2 log=$BUILD/log/$1
 	mkdir -p "$BUILD/found/$name"
 	# an input may take 50 ms; sanitizers, coverage and a busy machine make it slower, hence whole seconds
-	"$BUILD/fuzzer/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
+	local TIMEFORMAT=%U
+	{ time "$BUILD/fuzzer/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
 		-dict="tests/fuzz/dictionaries/$name.dict" -artifact_prefix="$BUILD/broken/$name-" \
-		"$BUILD/found/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1 </dev/null
+		"$BUILD/found/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1 </dev/null; } 2>"$log.cpu"
 	echo $? >"$log.status"
 }
 export -f run_one
@@ -29,7 +30,7 @@ for name in "$@"; do
 	inputs=$(find "$BUILD/found/$name" -type f | wc -l)
 	if [ "$(cat "$log.status")" -eq 0 ]; then
 		passed=$((passed + 1))
-		echo "$name: ${runs:-?} runs, edges reached: ${reached#cov: }, $inputs inputs kept"
+		echo "$name: ${runs:-?} runs in $(cut -d. -f1 "$log.cpu") s of processor time, edges reached: ${reached#cov: }, $inputs inputs kept"
 	else
 		failed=$((failed + 1))
 		grep -avE '^INFO: |^[IWE][0-9]{4} |^#[0-9]+[[:space:]]+(NEW|REDUCE|pulse|RELOAD)' "$log" | tail -n 60 | sed "s/^/$name: /"
