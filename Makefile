@@ -56,10 +56,11 @@ comma := ,
 
 PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier
 TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-testproxy $(BUILD)/fc-demo
+E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all deps demo test test-unit test-sim test-model test-long crash-points soak long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
+.PHONY: all deps demo test test-unit test-sim test-model test-long crash-points soak half-open long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
 
 all: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
@@ -148,8 +149,6 @@ test-unit: $(UNIT_TESTS)
 	tests/unit/run.sh $(UNIT_TESTS)
 
 # The whole processes, on the embedded cluster and on a real control plane; SCENARIOS="succeed kubectl*" picks some.
-E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
-
 test-e2e: $(E2E_PROGRAMS)
 	BUILD=$(BUILD) tests/e2e/run.sh embedded $(SCENARIOS)
 
@@ -181,9 +180,13 @@ crash-points: $(E2E_PROGRAMS)
 soak: $(E2E_PROGRAMS)
 	SCENARIO_LIMIT=$$(($(or $(SOAK),300) * 3 + 600)) SOAK=$(or $(SOAK),300) BUILD=$(BUILD) tests/e2e/run.sh kubernetes soak
 
-# All that takes minutes.
-long: test-long crash-points soak
+# A stream that goes silent: noticed after two minutes and a half.
+half-open: $(E2E_PROGRAMS)
 	SCENARIO_LIMIT=900 LONG=1 BUILD=$(BUILD) tests/e2e/run.sh embedded fault_half_open_watch
+
+# All that takes minutes or hours, each part whatever became of those before it: PARTS="soak fuzz" picks some.
+long:
+	tests/run.sh $(or $(PARTS),long)
 
 # The model test: STORIES random stories of the pure core.
 test-model: $(BUILD)/unit/test_sync_random

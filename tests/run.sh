@@ -1,6 +1,7 @@
 #!/bin/bash
-# The whole test run (make test): every stage, whatever the ones before it said, and one sum at the end:
-# "N passed, N failed, N skipped". Stages may be named: tests/run.sh unit embedded
+# The whole test run (make test), or all that takes longer (make long: stage "long"): every stage, whatever the ones
+# before it said, a line for each, and one sum at the end: "N passed, N failed, N skipped". Stages may be named:
+# tests/run.sh unit embedded
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -30,12 +31,14 @@ run() {
 	passed=$((passed + p))
 	failed=$((failed + f))
 	skipped=$((skipped + s))
-	summary+=("$(printf '%-12s %5d passed %5d failed %6d s' "$name" "$p" "$f" $((SECONDS - begin)))")
+	summary+=("$(printf '%-13s %5d passed %5d failed %6d s' "$name" "$p" "$f" $((SECONDS - begin)))")
 }
 
 stages=("$@")
 [ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz fuzz-time memory hardening images embedded kubernetes)
 jobs=-j$(nproc)
+[ "${stages[*]}" = long ] && stages=(large half-open crash-points soak mutants seeds memory-all valgrind analyze campaign
+	e2e-sanitized e2e-valgrind)
 for stage in "${stages[@]}"; do
 	case $stage in
 	build) run build make "$jobs" all ;;
@@ -53,6 +56,14 @@ for stage in "${stages[@]}"; do
 	images) run images tests/images.sh ;;
 	embedded) run embedded make test-e2e ;;
 	kubernetes) run kubernetes make test-kubernetes ;;
+	# the long ones
+	large) run large make test-long ;;
+	half-open | crash-points | soak | mutants) run "$stage" make "$stage" ;;
+	seeds) run seeds make "$jobs" sim SEEDS="${SEEDS:-1000000}" ;;
+	memory-all) run memory-all make "$jobs" test-memory STEP=1 ;;
+	valgrind | analyze) run "$stage" make "$jobs" "$stage" ;;
+	campaign) run campaign make "$jobs" fuzz ;;
+	e2e-sanitized | e2e-valgrind) run "$stage" make "$jobs" "test-$stage" ;;
 	*)
 		echo "unknown stage $stage" >&2
 		exit 2

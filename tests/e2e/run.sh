@@ -10,6 +10,7 @@ Runs the scenarios (all, or those whose names match one of the patterns) on the 
 a real control plane (tests/kubernetes), and exits with 0 when none failed.
   BUILD=DIR     where the programs are (build)
   PARALLEL=N    how many scenarios run at a time (3)
+  SLOWER=N      the programs are so many times slower than usual (sanitizers): waits are longer
   KEEP=1        leave the logs behind; without it they stay only when something failed
 EOF
     exit 2
@@ -17,7 +18,8 @@ EOF
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
 root=$(cd "$here/../.." >/dev/null && pwd)
-scenario_limit_s=${SCENARIO_LIMIT:-300} # a scenario's own waits end long before
+export SLOWER=${SLOWER:-1}
+scenario_limit_s=$((${SCENARIO_LIMIT:-300} * SLOWER)) # a scenario's own waits end long before
 . "$here/../kubernetes/processes.sh"
 . "$here/lib/cluster.sh"
 . "$here/lib/roles.sh"
@@ -92,7 +94,7 @@ finish() {
     trap - EXIT INT TERM HUP
     jobs -p | xargs -r kill 2>/dev/null || true
     wait 2>/dev/null || true
-    stop_cluster || true
+    ((stopped)) || stop_cluster || true
     if ((status == 0)) && [[ -z ${KEEP:-} ]]; then rm -rf "$RUN"; else echo "logs: $RUN"; fi
     exit "$status"
 }
@@ -105,6 +107,7 @@ BUILD=$(realpath -e "${BUILD:-$root/build}")
 RUN=$(mktemp -d "${TMPDIR:-/tmp}/fc-e2e.XXXXXX")
 export CLUSTER BUILD RUN
 mkdir "$RUN/out"
+stopped=0
 trap finish EXIT
 trap 'exit 130' INT TERM HUP
 
@@ -115,6 +118,9 @@ echo "# $CLUSTER cluster up after $((($(now_ms) - started) / 1000)) s"
 run_all run "${PARALLEL:-3}" "$@"
 run_all alone 1 "$@"
 check_processes || failed=$((failed + 1))
+stop_cluster || true
+stopped=1
+check_logs || failed=$((failed + 1))
 ((total > 0)) || { echo "no scenario is called $*" >&2; exit 2; }
 skipped=$(find "$RUN/out" -name '*.skipped' | wc -l)
 echo "$((total - failed - skipped)) passed, $failed failed, $skipped skipped, $((($(now_ms) - started) / 1000)) s"

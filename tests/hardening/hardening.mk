@@ -1,5 +1,5 @@
 # Looks at what is built, and at code with slower tools than lint (tests/README.md). sbom prints SPDX JSON.
-.PHONY: test-hardening sbom valgrind analyze
+.PHONY: test-hardening sbom valgrind test-e2e-sanitized test-e2e-valgrind analyze
 
 test-hardening: $(PROGRAMS)
 	tests/hardening/run.sh $(PROGRAMS)
@@ -11,13 +11,15 @@ sbom: $(PROGRAMS)
 valgrind: $(if $(UNITS),$(patsubst %,$(BUILD)/unit/test_%,$(UNITS)),$(UNIT_TESTS))
 	tests/hardening/valgrind.sh $^
 
+# Whole processes on the embedded cluster: with ASan and UBSan (leaks too), and under memcheck.
+test-e2e-sanitized:
+	$(MAKE) SANITIZE=address,undefined BUILD=$(BUILD)/sanitized all
+	SLOWER=5 BUILD=$(BUILD)/sanitized tests/e2e/run.sh embedded $(SCENARIOS)
+
+test-e2e-valgrind: $(E2E_PROGRAMS)
+	BUILD=$(BUILD) tests/hardening/memcheck.sh $(SCENARIOS)
+
 # gcc -fanalyzer and clang's analyser over the programs' own sources.
 analyze: $(BUILD)/obj/pod.pb-c.o
-	BUILD=$(BUILD) tests/hardening/analyze.sh $(COMMON_SRC) $(WATCHER_SRC) $(RECONCILER_SRC) $(BARRIER_SRC) $(INIT_SRC) \
+	@BUILD=$(BUILD) tests/hardening/analyze.sh $(COMMON_SRC) $(WATCHER_SRC) $(RECONCILER_SRC) $(BARRIER_SRC) $(INIT_SRC) \
 		watcher/main.c reconciler/main.c barrier/main.c barrier/init/main.c
-
-# The slow ones go with all that takes minutes: a minute of fuzzing for each target, every allocation.
-.PHONY: long memory-all
-long: memory-all valgrind analyze fuzz
-memory-all:
-	$(MAKE) test-memory STEP=1

@@ -77,8 +77,9 @@ running_at_least() { # number of Pods
 
 # Waits for condition Completed.
 wait_completed() { # framework [seconds]
-    k wait --for=condition=Completed --timeout="${2:-30}s" "framework/$1" >/dev/null ||
-        fail "Framework $1 is not Completed within ${2:-30} s but $(k get framework "$1" -o jsonpath='{.status.state}')"
+    local seconds=$((${2:-30} * SLOWER))
+    k wait --for=condition=Completed --timeout="${seconds}s" "framework/$1" >/dev/null ||
+        fail "Framework $1 is not Completed within $seconds s but $(k get framework "$1" -o jsonpath='{.status.state}')"
 }
 
 # What a jq expression gives for the Framework.
