@@ -10,6 +10,7 @@
 
 #include "common/base/mem.h"
 #include "common/kube/kubeconfig_file.h"
+#include "common/kube/proxy_environment.h"
 #include "common/kube/url.h"
 
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -115,6 +116,8 @@ int kube_config_load(const char *address, const char *kubeconfig, const char *co
 		result = load_in_cluster(&config, err);
 	if (result == 0 && address != NULL)
 		result = override_server(address, &config, err);
+	if (result == 0 && config.proxy_url == NULL)
+		result = proxy_environment(config.server, &config.proxy_url, &config.no_proxy, err);
 	if (result < 0) {
 		kube_config_free(&config);
 		return -1;
@@ -194,6 +197,7 @@ void kube_config_copy(struct kube_config *to, const struct kube_config *from)
 		.server = mem_strdup(from->server),
 		.namespace_name = mem_strdup(from->namespace_name),
 		.proxy_url = mem_strdup(from->proxy_url),
+		.no_proxy = mem_strdup(from->no_proxy),
 		.ca_data = mem_strdup(from->ca_data),
 		.ca_file = mem_strdup(from->ca_file),
 		.client_cert_data = mem_strdup(from->client_cert_data),
@@ -217,6 +221,7 @@ void kube_config_free(struct kube_config *config)
 	free(config->server);
 	free(config->namespace_name);
 	free_secret(config->proxy_url);
+	free(config->no_proxy);
 	free(config->ca_data);
 	free(config->ca_file);
 	free(config->client_cert_data);

@@ -25,7 +25,8 @@ struct kube_exec {
 struct kube_config {
 	char *server;         /* "https://host:port[/prefix]", no trailing slash */
 	char *namespace_name; /* of the context; NULL for "default" */
-	char *proxy_url;      /* as libcurl takes it; NULL: none, whatever the environment says */
+	char *proxy_url;      /* as libcurl takes it; NULL: none */
+	char *no_proxy;       /* who is reached without it; NULL: it is the kubeconfig's, else the environment's */
 	char *ca_data;        /* PEM */
 	char *ca_file;        /* read again when it changes */
 	char *client_cert_data;
@@ -50,6 +51,7 @@ struct kube_config {
  * context: instead of current-context; NULL or "" when not set; needs a kubeconfig.
  * With neither address nor kubeconfig: in-cluster, from KUBERNETES_SERVICE_HOST and _PORT and the service account's
  * mount (directory overridable for tests by the environment variable KUBERNETES_SERVICE_ACCOUNT_DIR).
+ * Unless the kubeconfig names a proxy, the environment may (proxy_environment.h).
  * 0, or -1 and *err naming context, file:line:column, entry and key, what was found and what was expected. */
 int kube_config_load(const char *address, const char *kubeconfig, const char *context, struct kube_config *out,
 		     struct error *err);

@@ -24,10 +24,15 @@ struct fixture {
 	struct error err;
 };
 
+static const char *const proxy_variables[] = {"HTTP_PROXY",  "http_proxy", "HTTPS_PROXY",
+					      "https_proxy", "NO_PROXY",   "no_proxy"};
+
 static int setup(void **state)
 {
 	struct fixture *fixture = mem_calloc(1, sizeof(*fixture));
 
+	for (size_t i = 0; i < ARRAY_LEN(proxy_variables); i++)
+		unsetenv(proxy_variables[i]);
 	*state = fixture;
 	temp_directory(fixture->dir);
 	snprintf(fixture->path, sizeof(fixture->path), "%s/config", fixture->dir);
@@ -373,6 +378,45 @@ static void test_password_and_proxy(void **state)
 	assert_string_equal(fixture->config.proxy_url, "socks5h://u:p@proxy:1080");
 }
 
+static void expect_proxy(struct fixture *fixture, const char *address, const char *proxy, const char *no_proxy)
+{
+	assert_int_equal(kube_config_load(address, NULL, NULL, &fixture->config, &fixture->err), 0);
+	if (proxy == NULL) {
+		assert_null(fixture->config.proxy_url);
+		assert_null(fixture->config.no_proxy);
+	} else {
+		assert_string_equal(fixture->config.proxy_url, proxy);
+		assert_string_equal(fixture->config.no_proxy, no_proxy);
+	}
+	kube_config_free(&fixture->config);
+}
+
+/* As Go's net/http has it: capitals first, one variable for each scheme, never for this machine. */
+static void test_environment_proxy(void **state)
+{
+	static const char *const own[] = {"http://localhost:1", "https://127.9.0.1", "https://[::1]:6443/x"};
+	struct fixture *fixture = *state;
+
+	setenv("http_proxy", "plain:3128", 1);
+	setenv("https_proxy", "http://small", 1);
+	expect_proxy(fixture, "http://a", "http://plain:3128", "");
+	expect_proxy(fixture, "https://a", "http://small", "");
+	setenv("HTTPS_PROXY", "socks5://u:p@large:1/", 1);
+	setenv("NO_PROXY", "b,10.0.0.0/8", 1);
+	expect_proxy(fixture, "https://a", "socks5h://u:p@large:1", "b,10.0.0.0/8");
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		expect_proxy(fixture, own[i], NULL, NULL);
+	load(fixture, HEAD CLUSTER "    server: https://h\n    proxy-url: http://own\n" USER "    {}\n");
+	assert_string_equal(fixture->config.proxy_url, "http://own");
+	assert_null(fixture->config.no_proxy);
+	setenv("HTTPS_PROXY", "ftp://u:p@x", 1);
+	assert_int_equal(kube_config_load("https://a", NULL, NULL, &fixture->config, &fixture->err), -1);
+	assert_string_equal(fixture->err.message, "environment variable HTTPS_PROXY: found \"…@…\": expected "
+						  "http://host:port, https://host:port or socks5://host:port");
+	for (size_t i = 0; i < ARRAY_LEN(proxy_variables); i++)
+		unsetenv(proxy_variables[i]);
+}
+
 static void test_context(void **state)
 {
 	struct fixture *fixture = *state;
@@ -551,6 +595,7 @@ int main(void)
 		config_test(test_exec),
 		config_test(test_impersonation),
 		config_test(test_password_and_proxy),
+		config_test(test_environment_proxy),
 		config_test(test_context),
 		config_test(test_merge),
 		config_test(test_limits),
