@@ -8,7 +8,6 @@
 
 #include "barrier/gate.h"
 #include "common/base/clock.h"
-#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
@@ -103,25 +102,36 @@ static void expire_seen(struct gate *gate, const struct gang *gang)
 		answer_waiting(waiter, gang->ready, gang->total, missing.data);
 }
 
+static void judge_gang(struct gate *gate, const struct kube_answer *from, const struct object_meta *meta,
+		       const struct gang *gang)
+{
+	mem_replace(&gate->seen_version, meta->resource_version);
+	dismiss_others(gate, meta->uid);
+	if (gang_passed(gang))
+		let_pass(gate, from);
+	else
+		expire_seen(gate, gang);
+	readiness_learn(gate->waiters->readiness, meta, gang);
+}
+
 /* 0, or -1 and *err when it cannot be read. */
 static int judge(struct gate *gate, const struct kube_answer *from, struct error *err)
 {
-	cleanup_json json_t *framework = json_parse(from->body, from->body_len, err);
-	const char *uid = json_str(json_object_get(framework, "metadata"), "uid");
-	const char *version = json_str(json_object_get(framework, "metadata"), "resourceVersion");
+	struct object_parts parts;
 	struct gang gang;
+	int result;
 
-	if (framework == NULL || framework_decompress(framework, err) < 0 || gang_read(framework, &gang, err) < 0)
+	if (object_parts_read(from->body, from->body_len, &parts, err) < 0)
 		return -1;
-	mem_replace(&gate->seen_version, version);
-	dismiss_others(gate, uid == NULL ? "" : uid);
-	if (gang_passed(&gang))
-		let_pass(gate, from);
-	else
-		expire_seen(gate, &gang);
-	gang_free(&gang);
-	readiness_learn(gate->waiters->readiness, framework);
-	return 0;
+	result = gang_read(&parts, &gang, err);
+	if (result == 0) {
+		result = gang_unpack(&gang, err);
+		if (result == 0)
+			judge_gang(gate, from, &parts.meta, &gang);
+		gang_free(&gang);
+	}
+	object_meta_free(&parts.meta);
+	return result;
 }
 
 /* Those who stayed beyond their time for a look. */

@@ -96,11 +96,10 @@ static void on_revoked(void *arg, const struct range_set *ranges)
 	readiness_revoked(((struct process *)arg)->readiness, ranges);
 }
 
-static void on_object(void *arg, enum object_kind kind, uint32_t range, json_t *object)
+static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
 {
 	(void)range;
-	if (kind == KIND_FRAMEWORK)
-		readiness_object(((struct process *)arg)->readiness, object);
+	return kind != KIND_FRAMEWORK || readiness_object(((struct process *)arg)->readiness, text, len);
 }
 
 static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
@@ -159,7 +158,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 static const struct peer_handler bus_handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
-	.object = on_object,
+	.text = on_text,
 	.absent = on_absent,
 	.complete = on_complete,
 	.rate = on_rate,

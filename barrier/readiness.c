@@ -6,11 +6,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
-#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
-#include "common/framework/gang.h"
 #include "common/framework/names.h"
 
 enum {
@@ -28,7 +26,7 @@ struct item {
 	bool counted;
 	int64_t ready;
 	int64_t total;
-	json_t *packed; /* when not counted: what counting needs, its status compressed; NULL: not kept */
+	struct gang *packed; /* when not counted: what counting needs; NULL: not kept */
 	size_t packed_bytes;
 	uint64_t round; /* of the resync it was last shown in */
 };
@@ -59,7 +57,10 @@ struct readiness *readiness_new(const struct readiness_handler *handler, void *a
 
 static void drop_packed(struct readiness *readiness, struct item *item)
 {
-	json_decref(item->packed);
+	if (item->packed == NULL)
+		return;
+	gang_free(item->packed);
+	free(item->packed);
 	item->packed = NULL;
 	readiness->packed_bytes -= item->packed_bytes;
 	item->packed_bytes = 0;
@@ -107,92 +108,73 @@ static void tell_changed(const struct readiness *readiness, const char *key)
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
 
-static json_t *compressed_status(const json_t *object)
+static void set_counted(struct item *item, const struct gang *gang)
 {
-	json_t *text = json_path(object, "status", "attemptStatus", "taskRoleStatusesCompressed", NULL);
+	cleanup_buf struct buf missing = {0};
 
-	return json_is_string(text) ? text : NULL;
+	gang_write_missing(&missing, gang, MISSING_MAX);
+	mem_replace(&item->missing, missing.data);
+	item->counted = true;
+	item->ready = gang->ready;
+	item->total = gang->total;
+}
+
+static void set_uncounted(struct item *item)
+{
+	mem_replace(&item->missing, NULL);
+	item->counted = false;
+}
+
+/* What cannot be read counts as not counted: a look tells what is wrong with it. */
+static void count(struct item *item, struct gang *gang)
+{
+	struct error err;
+
+	if (gang_unpack(gang, &err) == 0) {
+		set_counted(item, gang);
+		return;
+	}
+	log_v(1, "Framework %s: %s", item->key, err.message);
+	set_uncounted(item);
 }
 
 /* Decompressing a status of thousands of Tasks is worth it only for somebody: until then it is kept as it is. Beyond
- * what may be kept, a look tells. */
-static void pack(struct readiness *readiness, struct item *item, const json_t *object)
+ * what may be kept, a look tells. Takes what is in *gang. */
+static void pack(struct readiness *readiness, struct item *item, struct gang *gang)
 {
-	json_t *status = compressed_status(object);
-	const json_t *roles = json_path(object, "spec", "taskRoles", NULL);
-	size_t bytes = json_string_length(status);
-	json_t *kept_roles;
+	size_t bytes = strlen(gang->packed);
 
-	item->counted = false;
-	mem_replace(&item->missing, NULL);
+	set_uncounted(item);
 	if (bytes > PACKED_MAX_BYTES - readiness->packed_bytes)
 		return;
-	kept_roles = json_array();
-	for (size_t i = 0; i < json_array_size(roles); i++) {
-		const json_t *role = json_array_get(roles, i);
-		json_t *kept = json_object();
-
-		json_object_set(kept, "name", json_object_get(role, "name"));
-		json_object_set(kept, "taskNumber", json_object_get(role, "taskNumber"));
-		json_array_append_new(kept_roles, kept);
-	}
-	item->packed = json_pack("{s:{s:o},s:{s:{s:O}}}", "spec", "taskRoles", kept_roles, "status", "attemptStatus",
-				 "taskRoleStatusesCompressed", status);
+	item->packed = mem_alloc(sizeof(*item->packed));
+	*item->packed = *gang;
+	*gang = (struct gang){0};
 	item->packed_bytes = bytes;
 	readiness->packed_bytes += bytes;
 }
 
-/* What cannot be read counts as not counted: a look tells what is wrong with it. */
-static void count(struct item *item, json_t *object)
+/* The item, whose count is then out of date; NULL: older than what is known, or no Framework. */
+static struct item *take(struct readiness *readiness, const struct object_meta *meta, bool newer_only)
 {
-	cleanup_buf struct buf missing = {0};
-	struct gang gang;
-	struct error err;
-
-	item->counted = true;
-	item->ready = 0;
-	item->total = 0;
-	if (framework_decompress(object, &err) < 0 || gang_read(object, &gang, &err) < 0) {
-		log_v(1, "Framework %s: %s", item->key, err.message);
-		item->counted = false;
-		mem_replace(&item->missing, NULL);
-		return;
-	}
-	item->ready = gang.ready;
-	item->total = gang.total;
-	gang_write_missing(&missing, &gang, MISSING_MAX);
-	mem_replace(&item->missing, missing.data);
-	gang_free(&gang);
-}
-
-/* false: older than what is known, or no Framework. */
-static bool take(struct readiness *readiness, json_t *object, bool newer_only)
-{
-	const json_t *meta = json_object_get(object, "metadata");
-	const char *ns = json_str(meta, "namespace");
-	const char *name = json_str(meta, "name");
-	const char *version = json_str(meta, "resourceVersion");
 	struct item *item;
 
-	if (ns == NULL || name == NULL || !namespace_name_valid(ns))
-		return false;
-	item = find(readiness, ns, name);
+	if (!namespace_name_valid(meta->ns))
+		return NULL;
+	item = find(readiness, meta->ns, meta->name);
 	if (item == NULL) {
 		item = mem_calloc(1, sizeof(*item));
-		item->key = mem_printf("%s/%s", ns, name);
+		item->key = mem_printf("%s/%s", meta->ns, meta->name);
 		HASH_ADD_KEYPTR(hh, readiness->items, item->key, strlen(item->key), item);
-	} else if (newer_only && version_compare(version, item->resource_version) < 0) {
-		return false;
+	} else if ((newer_only || item->round == readiness->round) &&
+		   version_compare(meta->resource_version, item->resource_version) < 0) {
+		return NULL;
 	}
-	mem_replace(&item->uid, json_str(meta, "uid"));
-	mem_replace(&item->resource_version, version);
+	mem_replace(&item->uid, meta->uid);
+	mem_replace(&item->resource_version, meta->resource_version);
 	item->round = readiness->round;
 	drop_packed(readiness, item);
-	if (compressed_status(object) != NULL && !readiness->handler->wanted(readiness->arg, ns, name))
-		pack(readiness, item, object);
-	else
-		count(item, object);
-	return true;
+	return item;
 }
 
 /* ---- the bus ----------------------------------------------------------------------------------------------------- */
@@ -225,16 +207,34 @@ void readiness_revoked(struct readiness *readiness, const struct range_set *rang
 	note_sync(readiness);
 }
 
-void readiness_object(struct readiness *readiness, json_t *object)
+bool readiness_object(struct readiness *readiness, const char *text, size_t len)
 {
-	const json_t *meta = json_object_get(object, "metadata");
-	const char *ns = json_str(meta, "namespace");
-	const char *name = json_str(meta, "name");
-	const struct item *item = ns == NULL || name == NULL ? NULL : find(readiness, ns, name);
+	const struct readiness_handler *handler = readiness->handler;
+	struct object_parts parts;
+	struct gang gang = {0};
+	struct item *item;
+	struct error err;
 
+	if (object_parts_read(text, len, &parts, &err) < 0) {
+		log_error("skipped a Framework from the watcher: %s", err.message);
+		return false;
+	}
 	/* what a resync shows replaces what was known, whatever its version: the storage may have been restored */
-	if (take(readiness, object, item != NULL && item->round == readiness->round))
-		readiness->handler->changed(readiness->arg, ns, name);
+	item = take(readiness, &parts.meta, false);
+	if (item != NULL) {
+		if (gang_read(&parts, &gang, &err) < 0) {
+			log_v(1, "Framework %s: %s", item->key, err.message);
+			set_uncounted(item);
+		} else if (gang.packed != NULL && !handler->wanted(readiness->arg, parts.meta.ns, parts.meta.name)) {
+			pack(readiness, item, &gang);
+		} else {
+			count(item, &gang);
+		}
+		handler->changed(readiness->arg, parts.meta.ns, parts.meta.name);
+	}
+	gang_free(&gang);
+	object_meta_free(&parts.meta);
+	return true;
 }
 
 void readiness_absent(struct readiness *readiness, const struct bus_absent *absent)
@@ -280,9 +280,12 @@ void readiness_set_grace(struct readiness *readiness, int64_t ms)
 	readiness->grace_ms = ms;
 }
 
-void readiness_learn(struct readiness *readiness, json_t *object)
+void readiness_learn(struct readiness *readiness, const struct object_meta *meta, const struct gang *gang)
 {
-	take(readiness, object, true);
+	struct item *item = take(readiness, meta, true);
+
+	if (item != NULL)
+		set_counted(item, gang);
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */

@@ -3,13 +3,13 @@
 #ifndef BARRIER_READINESS_H
 #define BARRIER_READINESS_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/buf.h"
 #include "common/bus/message.h"
+#include "common/framework/gang.h"
 
 struct readiness;
 
@@ -34,17 +34,17 @@ struct readiness_handler {
 struct readiness *readiness_new(const struct readiness_handler *handler, void *arg);
 void readiness_free(struct readiness *readiness);
 
-/* What the bus says, as struct member_handler and peer_handler describe it; Frameworks only. The object may be changed
- * (decompressed). shards: into how many ranges keys are cut. */
+/* What the bus says, as struct member_handler and peer_handler describe it; Frameworks only. shards: into how many
+ * ranges keys are cut. */
 void readiness_granted(struct readiness *readiness, const struct range_set *fresh);
 void readiness_revoked(struct readiness *readiness, const struct range_set *ranges);
-void readiness_object(struct readiness *readiness, json_t *object);
+bool readiness_object(struct readiness *readiness, const char *text, size_t len);
 void readiness_absent(struct readiness *readiness, const struct bus_absent *absent);
 void readiness_complete(struct readiness *readiness, const struct range_set *ranges, uint32_t shards);
 void readiness_live(struct readiness *readiness, bool live);
 
-/* A Framework that was fetched meanwhile; an older one than known changes nothing. */
-void readiness_learn(struct readiness *readiness, json_t *object);
+/* A Framework that was fetched meanwhile, unpacked; an older one than known changes nothing. */
+void readiness_learn(struct readiness *readiness, const struct object_meta *meta, const struct gang *gang);
 
 /* Whether all Frameworks are shown and the watcher's streams are live. */
 bool readiness_synced(const struct readiness *readiness);

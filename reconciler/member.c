@@ -17,7 +17,6 @@ struct member *member_new(struct ev_loop *loop, const char *endpoint, const stru
 	const struct peer_handler peer_handler = {
 		.granted = handler->granted,
 		.revoked = handler->revoked,
-		.object = handler->object,
 		.text = handler->text,
 		.absent = handler->absent,
 		.complete = handler->complete,

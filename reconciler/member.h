@@ -29,10 +29,9 @@ struct member_handler {
 	/* These are ours no longer: start nothing more in them and forget their objects. Calls still in flight are
 	 * named by draining() until they have ended. */
 	void (*revoked)(void *arg, const struct range_set *ranges);
-	/* An object as it is now. json_incref to keep it. A Framework comes as the API server has it but without
-	 * metadata.managedFields; a ConfigMap or Pod in the kept form of object.h. The same state may come twice. */
-	void (*object)(void *arg, enum object_kind kind, uint32_t range, json_t *object);
-	/* In its place, for owners who read the text themselves; false: it cannot be read. NULL: as trees. */
+	/* An object as it is now, as JSON text; false: it cannot be read. A Framework comes as the API server has it but
+	 * without metadata.managedFields; a ConfigMap or Pod in the kept form of object.h. The same state may come
+	 * twice. */
 	bool (*text)(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len);
 	/* An object is gone, perhaps one that was never shown. absent->deleting tells whether that is certain. */
 	void (*absent)(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent);

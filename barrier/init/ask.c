@@ -150,7 +150,7 @@ void asker_free(struct asker *asker)
 void answer_free(struct answer *answer)
 {
 	gang_free(&answer->gang);
-	json_decref(answer->framework);
+	free(answer->framework);
 	free(answer->missing);
 	free(answer->message);
 	*answer = (struct answer){0};
@@ -186,37 +186,47 @@ static char *name_missing(const struct gang *gang)
 	return join_names(names);
 }
 
+/* The Framework in an answer, decompressed; NULL and *err when it cannot be read. */
+static char *read_framework(const struct kube_answer *from, struct error *err)
+{
+	cleanup_json json_t *framework = json_parse(from->body, from->body_len, err);
+
+	return framework == NULL || framework_decompress(framework, err) < 0 ? NULL : json_text(framework);
+}
+
+static int judge_gang(const struct environment *environment, const char *framework, struct answer *out,
+		      struct error *err)
+{
+	struct object_parts parts;
+	int result;
+
+	if (object_parts_read(framework, strlen(framework), &parts, err) < 0)
+		return -1;
+	if (*environment->uid != '\0' && strcmp(parts.meta.uid, environment->uid) != 0) {
+		set_failed(out, VERDICT_ABSENT, "another Framework has its name now, this Pod's own is gone");
+		object_meta_free(&parts.meta);
+		return 0;
+	}
+	result = gang_read(&parts, &out->gang, err);
+	object_meta_free(&parts.meta);
+	if (result < 0)
+		return -1;
+	out->ready = out->gang.ready;
+	out->total = out->gang.total;
+	out->verdict = gang_passed(&out->gang) ? VERDICT_PASSED : VERDICT_WAITING;
+	if (out->verdict == VERDICT_WAITING)
+		out->missing = name_missing(&out->gang);
+	return 0;
+}
+
 /* Judges a Framework as the API server has it. */
 static void judge(const struct environment *environment, const struct kube_answer *from, struct answer *out)
 {
-	json_t *framework;
-	const char *uid;
 	struct error err;
 
-	framework = json_parse(from->body, from->body_len, &err);
-	uid = json_str(json_object_get(framework, "metadata"), "uid");
-	if (framework != NULL && uid != NULL && *environment->uid != '\0' && strcmp(uid, environment->uid) != 0) {
-		set_failed(out, VERDICT_ABSENT, "another Framework has its name now, this Pod's own is gone");
-		json_decref(framework);
-		return;
-	}
-	if (framework == NULL || framework_decompress(framework, &err) < 0 ||
-	    gang_read(framework, &out->gang, &err) < 0) {
+	out->framework = read_framework(from, &err);
+	if (out->framework == NULL || judge_gang(environment, out->framework, out, &err) < 0)
 		set_failed(out, VERDICT_FAILED, err.message);
-		json_decref(framework);
-		return;
-	}
-	out->ready = out->gang.ready;
-	out->total = out->gang.total;
-	if (gang_passed(&out->gang)) {
-		out->verdict = VERDICT_PASSED;
-		out->framework = framework;
-		return;
-	}
-	out->verdict = VERDICT_WAITING;
-	out->missing = name_missing(&out->gang);
-	gang_free(&out->gang);
-	json_decref(framework);
 }
 
 static int64_t jittered(struct asker *asker)

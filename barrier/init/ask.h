@@ -2,7 +2,6 @@
 #ifndef INIT_ASK_H
 #define INIT_ASK_H
 
-#include <jansson.h>
 #include <stdint.h>
 
 #include "barrier/init/environment.h"
@@ -20,7 +19,7 @@ enum verdict {
 
 struct answer {
 	enum verdict verdict;
-	json_t *framework;  /* PASSED: the whole object, decompressed */
+	char *framework;    /* PASSED: the whole object as JSON, decompressed */
 	struct gang gang;   /* PASSED: of it */
 	int64_t ready;      /* PASSED, WAITING: Tasks that have an IP */
 	int64_t total;      /* of how many */

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
@@ -23,13 +22,18 @@ enum { ENVIRONMENT_STRING_MAX = 128 * 1024 };
 /* ---- the injector ------------------------------------------------------------------------------------------------ */
 
 /* An address in digits alone: nothing in it means anything to a shell. inet_pton takes no scope ("%eth0"), no name. */
-static int check_ip(const char *ip, const char *role, int32_t task, struct error *err)
+static int read_ip(const struct gang_role *role, int32_t task, char out[INET6_ADDRSTRLEN], struct error *err)
 {
+	const struct json_span *ip = &role->ips[task];
 	unsigned char address[sizeof(struct in6_addr)];
 
-	if (inet_pton(AF_INET, ip, address) == 1 || inet_pton(AF_INET6, ip, address) == 1)
-		return 0;
-	return error_set(err, "podIP of Task %s-%" PRId32 " is \"%.100s\", expected an IP address", role, task, ip);
+	if (ip->len < INET6_ADDRSTRLEN) {
+		json_span_decode(ip, out);
+		if (inet_pton(AF_INET, out, address) == 1 || inet_pton(AF_INET6, out, address) == 1)
+			return 0;
+	}
+	return error_set(err, "podIP of Task %s-%" PRId32 " is \"%.*s\", expected an IP address", role->name, task,
+			 (int)(ip->len < 100 ? ip->len : 100), ip->at);
 }
 
 static void put_ip(struct buf *out, const char *ip, const char *env_name, bool with_port)
@@ -41,22 +45,27 @@ static void put_ip(struct buf *out, const char *ip, const char *env_name, bool w
 }
 
 /* Quoted, since export's words are subject to splitting and patterns in dash and ash, where [ begins one. */
-static void put_variable(struct buf *out, const struct gang_role *role, const char *env_name, bool with_port)
+static int put_variable(struct buf *out, const struct gang_role *role, const char *env_name, bool with_port,
+			struct error *err)
 {
 	const char *suffix = with_port ? "ADDRESSES" : "IPS";
 	size_t begin = out->len;
+	char ip[INET6_ADDRSTRLEN];
 
 	buf_printf(out, "export FB_%s_%s=\"", env_name, suffix);
 	for (int32_t i = 0; i < role->task_number; i++) {
 		if (i > 0)
 			buf_putc(out, ',');
-		put_ip(out, role->ips[i], env_name, with_port);
+		if (read_ip(role, i, ip, err) < 0)
+			return -1;
+		put_ip(out, ip, env_name, with_port);
 	}
 	if (out->len - begin > ENVIRONMENT_STRING_MAX)
 		log_warning("FB_%s_%s is longer than programs can be given in their environment: "
 			    "read framework.json instead",
 			    env_name, suffix);
 	buf_printf(out, "\"\necho \"FB_%s_%s=${FB_%s_%s}\"\n", env_name, suffix, env_name, suffix);
+	return 0;
 }
 
 int injector_write(struct buf *out, const struct gang *gang, struct error *err)
@@ -68,12 +77,10 @@ int injector_write(struct buf *out, const struct gang *gang, struct error *err)
 
 		for (char *c = env_name; *c != '\0'; c++)
 			*c = (char)toupper((unsigned char)*c);
-		for (int32_t task = 0; task < role->task_number; task++)
-			if (check_ip(role->ips[task], role->name, task, err) < 0)
-				return -1;
 		buf_putc(out, '\n');
-		put_variable(out, role, env_name, false);
-		put_variable(out, role, env_name, true);
+		if (put_variable(out, role, env_name, false, err) < 0 ||
+		    put_variable(out, role, env_name, true, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -118,11 +125,9 @@ static int write_file(const char *directory, const char *name, mode_t mode, cons
 	return 0;
 }
 
-int output_write(const char *directory, const json_t *framework, const struct buf *injector, struct error *err)
+int output_write(const char *directory, const char *framework, const struct buf *injector, struct error *err)
 {
-	cleanup_free char *text = json_text(framework);
-
-	if (write_file(directory, "framework.json", 0644, text, strlen(text), err) < 0)
+	if (write_file(directory, "framework.json", 0644, framework, strlen(framework), err) < 0)
 		return -1;
 	return write_file(directory, "injector.sh", 0755, injector->data, injector->len, err);
 }

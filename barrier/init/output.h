@@ -15,6 +15,6 @@ int injector_write(struct buf *out, const struct gang *gang, struct error *err);
 
 /* Writes both files into the directory, each at once or not at all (a temporary file, renamed): framework.json with
  * mode 0644 and injector.sh with mode 0755. 0, or -1 and *err naming the file. */
-int output_write(const char *directory, const json_t *framework, const struct buf *injector, struct error *err);
+int output_write(const char *directory, const char *framework, const struct buf *injector, struct error *err);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
@@ -398,27 +397,15 @@ static void on_pong(struct peer *peer, const struct bus_head *head, const char *
 
 static void on_update(struct peer *peer, const struct bus_head *head, const char *body, size_t len)
 {
-	struct error err;
-	json_t *object;
-
 	peer->consumed++;
-	if (peer->handler.text != NULL && head->kind < KIND_COUNT) {
-		if (peer->handler.text(peer->arg, (enum object_kind)head->kind, head->range, body, len))
-			peer->counters.objects++;
-		else
-			peer->counters.malformed_objects++;
-		return;
-	}
-	object = json_parse(body, len, &err);
-	if (object == NULL || head->kind >= KIND_COUNT || !json_is_object(object)) {
+	if (head->kind >= KIND_COUNT) {
 		peer->counters.malformed_objects++;
-		log_error("skipped an object from the watcher: %s",
-			  object == NULL ? err.message : "of an unknown kind, or no object");
-	} else {
+		log_error("skipped an object of an unknown kind from the watcher");
+	} else if (peer->handler.text(peer->arg, (enum object_kind)head->kind, head->range, body, len)) {
 		peer->counters.objects++;
-		peer->handler.object(peer->arg, (enum object_kind)head->kind, head->range, object);
+	} else {
+		peer->counters.malformed_objects++;
 	}
-	json_decref(object);
 }
 
 static void on_absent(struct peer *peer, const struct bus_head *head, const char *body, size_t len)

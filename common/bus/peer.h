@@ -13,7 +13,6 @@
 #ifndef BUS_PEER_H
 #define BUS_PEER_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,13 +27,10 @@ struct peer_ports {
 	void *arg;
 };
 
-/* reconciler/member.h tells what each of them means; a barrier is shown Frameworks of all ranges. All are needed but
- * one of object() and text(). */
+/* reconciler/member.h tells what each of them means; a barrier is shown Frameworks of all ranges. All are needed. */
 struct peer_handler {
 	void (*granted)(void *arg, const struct range_set *fresh);
 	void (*revoked)(void *arg, const struct range_set *ranges);
-	void (*object)(void *arg, enum object_kind kind, uint32_t range, json_t *object);
-	/* In its place, for owners who read the text themselves; false: it cannot be read. NULL: as trees. */
 	bool (*text)(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len);
 	void (*absent)(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent);
 	void (*complete)(void *arg, const struct bus_snapshot_end *end);

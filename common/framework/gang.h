@@ -9,11 +9,13 @@
 
 #include "common/base/buf.h"
 #include "common/base/error.h"
+#include "common/base/json_reader.h"
+#include "common/framework/object.h"
 
 struct gang_role {
 	char *name;
-	int32_t task_number; /* of the spec */
-	const char **ips;    /* one for each; NULL: not ready; borrowed from the object */
+	int32_t task_number;   /* of the spec */
+	struct json_span *ips; /* one for each; .at is NULL when it is not ready; borrowed from the statuses' text */
 };
 
 struct gang {
@@ -21,19 +23,23 @@ struct gang {
 	size_t role_count;
 	int64_t total; /* Tasks of the spec */
 	int64_t ready; /* those of them that have a podIP and are not deletionPending */
+	char *packed;  /* the statuses, compressed (FRAMEWORK.md §13); NULL: they are counted */
+	char *unpacked;
 };
 
-/* Puts taskRoleStatuses in the place of taskRoleStatusesCompressed (FRAMEWORK.md §13), where the object has the latter
- * and not the former. 0, or -1 and *err, the object unchanged. */
-int framework_decompress(json_t *framework, struct error *err);
-
-/* Reads a Framework that is not compressed (any more). A status that is missing, or short of Tasks or roles, has no
- * IPs there. 0 and *out, to be freed with gang_free() before the object; or -1 and *err when the spec cannot be read.
- */
-int gang_read(const json_t *framework, struct gang *out, struct error *err);
+/* Reads a Framework, but for statuses that are compressed: gang_unpack() counts those. A status that is missing, or
+ * short of Tasks or roles, has no IPs there. 0 and *out, to be freed with gang_free() before the object's text; or -1
+ * and *err when the spec cannot be read. Of the spec only what makes a gang is looked at. */
+int gang_read(const struct object_parts *framework, struct gang *out, struct error *err);
+/* 0, also when there is nothing to unpack; or -1 and *err: broken. */
+int gang_unpack(struct gang *gang, struct error *err);
 void gang_free(struct gang *gang);
 bool gang_passed(const struct gang *gang);
 /* Appends the names of up to max Tasks that are not ready as a JSON array: ["worker-0","worker-4"]. */
 void gang_write_missing(struct buf *out, const struct gang *gang, size_t max);
+
+/* Puts taskRoleStatuses in the place of taskRoleStatusesCompressed (FRAMEWORK.md §13), where the object has the latter
+ * and not the former. 0, or -1 and *err, the object unchanged. */
+int framework_decompress(json_t *framework, struct error *err);
 
 #endif

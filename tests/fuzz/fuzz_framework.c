@@ -50,6 +50,26 @@ static void look_at_object(json_t *object)
 	look_at_status(json_object_get(object, "status"));
 }
 
+static void look_at_gang(const char *text, size_t len)
+{
+	cleanup_buf struct buf missing = {0};
+	struct object_parts parts;
+	struct gang gang;
+	struct error err;
+
+	if (object_parts_read(text, len, &parts, &err) < 0)
+		return;
+	if (gang_read(&parts, &gang, &err) == 0) {
+		if (gang_unpack(&gang, &err) == 0) {
+			FUZZ_EXPECT(gang.ready >= 0 && gang.ready <= gang.total);
+			gang_write_missing(&missing, &gang, 1);
+			FUZZ_EXPECT((missing.len == 2) == gang_passed(&gang));
+		}
+		gang_free(&gang);
+	}
+	object_meta_free(&parts.meta);
+}
+
 static void look_at_compressed(const char *text, size_t len)
 {
 	cleanup_json json_t *object = json_pack("{s:s,s:s,s:s,s:{s:i,s:i,s:n},s:{s:i,s:s,s:n}}", "state",
@@ -91,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if (object != NULL)
 			look_at_object(object);
+		look_at_gang(text, size);
 	}
 	return 0;
 }

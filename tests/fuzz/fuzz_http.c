@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "barrier/front.h"
-#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -46,9 +45,9 @@ static void room_init(struct room *room, bool checked)
 	const struct serve_options serve_options = {.address = "127.0.0.1:0", .head_max = 4096, .body_max = 4096};
 	struct kube_config config = {.server = "http://127.0.0.1:1", .source = "fuzz"};
 	const struct range_set all = {.bits = {1}};
-	cleanup_json json_t *framework = json_pack("{s:{s:s,s:s,s:s,s:s},s:{s:[{s:s,s:i}]}}", "metadata", "namespace",
-						   "ns", "name", "fw", "uid", "u", "resourceVersion", "1", "spec",
-						   "taskRoles", "name", "a", "taskNumber", 2);
+	static const char framework[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"fw\",\"uid\":\"u\","
+					"\"resourceVersion\":\"1\"},\"spec\":{\"taskRoles\":[{\"name\":\"a\","
+					"\"taskNumber\":2}]}}";
 	const char *colon;
 
 	room->client = kube_client_new(loop, &config, &client_options, NULL);
@@ -60,7 +59,7 @@ static void room_init(struct room *room, bool checked)
 	FUZZ_EXPECT(room->serve != NULL);
 	room->front = front_new(room->serve, room->access, room->readiness, room->waiters, &front_options);
 	readiness_granted(room->readiness, &all);
-	readiness_object(room->readiness, framework);
+	FUZZ_EXPECT(readiness_object(room->readiness, framework, strlen(framework)));
 	readiness_complete(room->readiness, &all, 1);
 	readiness_live(room->readiness, true);
 	FUZZ_EXPECT(readiness_synced(room->readiness));

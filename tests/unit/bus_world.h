@@ -240,13 +240,16 @@ static inline void on_revoked(void *arg, const struct range_set *ranges)
 	view_forget(node, ranges);
 }
 
-static inline void on_object(void *arg, enum object_kind kind, uint32_t range, json_t *json)
+static inline bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
 {
 	struct node *node = arg;
+	cleanup_json json_t *json = json_parse(text, len, NULL);
 	const json_t *meta = json_object_get(json, "metadata");
 	struct view_object *object;
 	char key[128];
 
+	if (!json_is_object(json))
+		return false;
 	node->shown++;
 	snprintf(key, sizeof(key), "%s/%s", json_str(meta, "namespace"), json_str(meta, "name"));
 	object = view_find(node, kind, key);
@@ -260,6 +263,7 @@ static inline void on_object(void *arg, enum object_kind kind, uint32_t range, j
 	object->range = range;
 	snprintf(object->uid, sizeof(object->uid), "%s", json_str(meta, "uid"));
 	snprintf(object->version, sizeof(object->version), "%s", json_str(meta, "resourceVersion"));
+	return true;
 }
 
 static inline void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
@@ -345,7 +349,7 @@ static inline void on_refused(void *arg, const char *reason, bool final)
 static const struct peer_handler world_handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
-	.object = on_object,
+	.text = on_text,
 	.absent = on_absent,
 	.complete = on_complete,
 	.rate = on_rate,

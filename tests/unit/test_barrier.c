@@ -176,9 +176,8 @@ static void let_go(struct world *world)
 static void show_framework(struct world *world, const char *name)
 {
 	cleanup_free char *text = named_framework_text(&world->framework, name);
-	cleanup_json json_t *object = json_parse(text, strlen(text), NULL);
 
-	readiness_object(world->readiness, object);
+	assert_true(readiness_object(world->readiness, text, strlen(text)));
 }
 
 /* The API server's Framework changes; shown: the watcher's news of it come too. */

@@ -71,15 +71,18 @@ static void on_revoked(void *arg, const struct range_set *ranges)
 	f->complete = false;
 }
 
-static void on_object(void *arg, enum object_kind kind, uint32_t range, json_t *object)
+static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
 {
 	struct fixture *f = arg;
+	struct object_meta meta;
 
 	assert_int_equal(kind, KIND_FRAMEWORK);
 	assert_true(range_set_has(&f->held, range));
 	f->objects++;
-	f->last_object = strcmp(json_string_value(json_object_get(json_object_get(object, "metadata"), "name")),
-				"last") == 0;
+	assert_int_equal(object_meta_read(text, len, &meta, NULL), 0);
+	f->last_object = strcmp(meta.name, "last") == 0;
+	object_meta_free(&meta);
+	return true;
 }
 
 static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
@@ -134,7 +137,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 static const struct member_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
-	.object = on_object,
+	.text = on_text,
 	.absent = on_absent,
 	.complete = on_complete,
 	.rate = on_rate,

@@ -123,12 +123,14 @@ static void on_revoked(void *arg, const struct range_set *ranges)
 	revokes++;
 }
 
-static void on_object(void *arg, enum object_kind kind, uint32_t range, json_t *object)
+static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
 {
 	(void)arg;
 	(void)kind;
 	(void)range;
-	(void)object;
+	(void)text;
+	(void)len;
+	return true;
 }
 
 static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
@@ -181,7 +183,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 static const struct peer_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
-	.object = on_object,
+	.text = on_text,
 	.absent = on_absent,
 	.complete = on_complete,
 	.rate = on_rate,

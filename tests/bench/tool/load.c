@@ -14,7 +14,7 @@
 #include "tests/bench/tool/bench.h"
 
 /* When the watch first showed that the Pod runs, and when it first showed that its Framework's status says so. */
-struct pod {
+struct timed_pod {
 	UT_hash_handle hh;
 	char *uid;
 	int64_t runs_us;
@@ -34,7 +34,7 @@ struct load {
 	struct reflector *frameworks;
 	struct reflector *pods;
 	struct item *items;
-	struct pod *by_uid;
+	struct timed_pod *by_uid;
 	size_t there;       /* Frameworks that are where they should be */
 	size_t creating;    /* left to create */
 	size_t synced;      /* watches that are live */
@@ -45,9 +45,9 @@ struct load {
 
 /* ---- news -------------------------------------------------------------------------------------------------------- */
 
-static struct pod *pod_get(struct load *load, const char *uid)
+static struct timed_pod *pod_get(struct load *load, const char *uid)
 {
-	struct pod *pod;
+	struct timed_pod *pod;
 
 	HASH_FIND_STR(load->by_uid, uid, pod);
 	if (pod == NULL) {
@@ -62,7 +62,7 @@ static void on_pod(void *arg, json_t *object)
 {
 	struct load *load = arg;
 	const char *phase = json_str(json_object_get(object, "status"), "phase");
-	struct pod *pod;
+	struct timed_pod *pod;
 
 	if (phase == NULL || strcmp(phase, "Running") != 0)
 		return;
@@ -88,7 +88,7 @@ static bool all_run(struct load *load, json_t *object)
 			const json_t *task = json_array_get(tasks, j);
 			const char *state = json_str(task, "state");
 			const char *uid = json_str(json_object_get(task, "attemptStatus"), "podUID");
-			struct pod *pod;
+			struct timed_pod *pod;
 
 			if (state == NULL || strcmp(state, "AttemptRunning") != 0)
 				continue;
@@ -236,8 +236,8 @@ static void print_latency(struct load *load)
 {
 	size_t count = 0;
 	int64_t *us = mem_calloc(HASH_COUNT(load->by_uid) + 1, sizeof(*us));
-	struct pod *pod;
-	struct pod *next;
+	struct timed_pod *pod;
+	struct timed_pod *next;
 
 	HASH_ITER(hh, load->by_uid, pod, next)
 		if (pod->runs_us != 0 && pod->written_us != 0)
@@ -251,8 +251,8 @@ static void free_all(struct load *load)
 {
 	struct item *item;
 	struct item *next_item;
-	struct pod *pod;
-	struct pod *next_pod;
+	struct timed_pod *pod;
+	struct timed_pod *next_pod;
 
 	reflector_free(load->frameworks);
 	reflector_free(load->pods);
