@@ -37,7 +37,8 @@ struct gate {
 	struct gate *prev_in_line, *next_in_line; /* of those that are to be looked at when there is room */
 	bool in_line;
 	struct kube_call *look;
-	bool look_counts;     /* among those under way at the same time */
+	size_t places;        /* that a look at the complete gang takes, of those there are */
+	size_t places_taken;  /* by the look under way */
 	uint64_t look_number; /* waiters up to this one had come when it was sent */
 	struct backoff backoff;
 	struct ev_timer again;
@@ -54,8 +55,8 @@ struct waiters {
 	struct readiness *readiness;
 	struct waiters_options options;
 	struct gate *gates;
-	struct gate *line;    /* of gates to look at, the first first */
-	size_t looks_at_once; /* now */
+	struct gate *line;   /* of gates to look at, the first first */
+	size_t places_taken; /* by looks under way */
 	uint64_t last_number;
 	struct random random;
 	struct waiters_counters counters;

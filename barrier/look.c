@@ -17,7 +17,7 @@ enum {
 	LOOK_TIMEOUT_MS = 10 * 1000,
 	LOOK_RETRY_MAX_MS = 5000, /* however long the API server asks us to stay away */
 	LOOK_AGAIN_MS = 100,      /* after a look that the view contradicts */
-	LOOKS_AT_ONCE = 16,       /* enough to keep an API server busy; each costs a buffer, perhaps a connection */
+	TASKS_PER_PLACE = 200,    /* some 150 KiB of status: a look at a large Framework counts as several */
 };
 
 static void again_after(struct gate *gate, int64_t ms)
@@ -32,6 +32,7 @@ bool gate_observe(struct gate *gate)
 	bool known = readiness_find(gate->waiters->readiness, gate->ns, gate->name, &entry);
 	bool complete = known && entry.counted && entry.ready == entry.total;
 
+	gate->places = 1 + (size_t)entry.total / TASKS_PER_PLACE;
 	if (gate->uid != NULL && (!known || strcmp(gate->uid, entry.uid) != 0))
 		gate->must_look = true;
 	mem_replace(&gate->uid, known ? entry.uid : NULL);
@@ -180,8 +181,8 @@ static void on_look(void *arg, const struct kube_answer *answer)
 	struct error err;
 
 	gate->look = NULL;
-	if (gate->look_counts)
-		waiters->looks_at_once--;
+	waiters->places_taken -= gate->places_taken;
+	gate->places_taken = 0;
 	if (answer->failure == KUBE_OK && answer->http_status == 404) {
 		mem_replace(&gate->seen_version, NULL);
 		judge_absent(gate);
@@ -226,9 +227,8 @@ static void look(struct gate *gate, bool complete)
 	ev_timer_stop(gate->waiters->loop, &gate->again);
 	gate->look_number = 0;
 	gate->must_look = false;
-	gate->look_counts = complete;
-	if (complete)
-		gate->waiters->looks_at_once++;
+	gate->places_taken = complete ? gate->places : 0;
+	gate->waiters->places_taken += gate->places_taken;
 	gate->waiters->counters.looks++;
 	gate->look = kube_client_call(gate->waiters->client, &request, on_look, gate);
 }
@@ -241,13 +241,19 @@ static void leave_line(struct gate *gate)
 	DL_DELETE2(gate->waiters->line, gate, prev_in_line, next_in_line);
 }
 
+static bool has_room(const struct gate *gate)
+{
+	size_t taken = gate->waiters->places_taken;
+
+	return taken == 0 || taken + gate->places <= WAITERS_LOOKS_AT_ONCE;
+}
+
 void gate_next_in_line(struct waiters *waiters)
 {
-	while (waiters->line != NULL && waiters->looks_at_once < LOOKS_AT_ONCE) {
+	while (waiters->line != NULL && has_room(waiters->line)) {
 		struct gate *gate = waiters->line;
 
-		leave_line(gate);
-		gate_consider(gate);
+		gate_consider(gate); /* takes it out of the line */
 		gate_release(gate);
 	}
 }
@@ -258,12 +264,13 @@ void gate_consider(struct gate *gate)
 	struct waiters *waiters = gate->waiters;
 	bool reason = gate_observe(gate);
 	bool complete = gate->complete_ms != 0;
+	bool next = waiters->line == NULL || waiters->line == gate;
 
 	if (!reason || gate->list == NULL || gate->look != NULL || ev_is_active(&gate->again)) {
 		leave_line(gate);
 		if (gate->look == NULL)
 			answer_all_expired(gate);
-	} else if (!complete || waiters->looks_at_once < LOOKS_AT_ONCE) {
+	} else if (!complete || (next && has_room(gate))) {
 		leave_line(gate);
 		look(gate, complete);
 	} else if (!gate->in_line) {

@@ -388,6 +388,7 @@ static int start(struct process *process, const struct options *options, struct 
 	const struct kube_client_options client_options = {
 		.qps = (double)options->qps,
 		.burst = (int)options->burst,
+		.max_connections = WAITERS_LOOKS_AT_ONCE, /* with HTTP/1.1 */
 		.user_agent = "fc-barrier/" RELEASE,
 	};
 	const struct waiters_options waiters_options = {

@@ -14,6 +14,10 @@
 struct ev_loop;
 struct waiters;
 
+/* Looks at complete gangs that are under way at once. An API server that is busy takes 50 ms for a GET and more: with
+ * fewer, gangs would wait here for their look while they complete at the pace at which reconcilers write. */
+enum { WAITERS_LOOKS_AT_ONCE = 64 };
+
 struct waiters_options {
 	size_t max_per_framework;
 };

@@ -18,7 +18,7 @@
 #include "tests/unit/http_asker.h"
 #include "tests/unit/http_server.h"
 
-enum { SHARDS = 4, ROOM = 64 };
+enum { SHARDS = 4, ROOM = 128 };
 
 /* The Framework the API server has: one role "worker"; ips: one character for each Task, '.' without an IP, 'd' with
  * one but deletionPending, anything else with one. */
@@ -418,7 +418,7 @@ static void latecomers_get_a_look_of_their_own(void **state)
  * holds up nobody. */
 static void many_gangs_are_looked_at_in_turn(void **state)
 {
-	enum { MANY = 100, AT_ONCE = 16 };
+	enum { MANY = 100, AT_ONCE = 64 };
 	struct world *world = open_world();
 	struct asking askings[MANY];
 	struct asking late;
@@ -469,6 +469,41 @@ static void many_gangs_are_looked_at_in_turn(void **state)
 	show_framework(world, "fw99");
 	expect(world, &askings[MANY - 1], 200);
 	asker_close(&askings[MANY - 1]);
+	world_free(world);
+}
+
+/* A Framework of thousands of Tasks takes more memory than one of five: fewer of them are looked at together, and small
+ * ones that come later do not keep one from its turn. */
+static void large_gangs_take_more_room(void **state)
+{
+	enum { LARGE = 8, TASKS = 2000, AT_ONCE = 5, SMALL = 10 };
+	struct world *world = open_world();
+	struct asking askings[LARGE + SMALL];
+	char ips[TASKS + 1] = "";
+
+	(void)state;
+	memset(ips, 'i', TASKS);
+	world->framework.exists = true;
+	world->api_holds = true;
+	for (int i = 0; i < LARGE + SMALL; i++) {
+		cleanup_free char *name = mem_printf("fw%d", i);
+		cleanup_free char *path = mem_printf("ns/frameworks/%s/barrier", name);
+
+		world->framework.ips = i < LARGE ? ips : "ii";
+		show_framework(world, name);
+		askings[i] = ask(world, path, NULL);
+		RUN_UNTIL(world->loop, waiting(world) == (size_t)i + 1);
+	}
+	RUN_UNTIL(world->loop, world->held_count == AT_ONCE);
+	for (int i = 0; i < 50; i++)
+		asker_turn(world->loop);
+	assert_int_equal(world->held_count, AT_ONCE);
+	let_go(world);
+	for (int i = 0; i < LARGE + SMALL; i++) {
+		expect(world, &askings[i], 200);
+		asker_close(&askings[i]);
+	}
+	assert_int_equal(world->gets, LARGE + SMALL);
 	world_free(world);
 }
 
@@ -1001,6 +1036,7 @@ int main(void)
 		cmocka_unit_test(the_verdict_is_a_fresh_get),
 		cmocka_unit_test(latecomers_get_a_look_of_their_own),
 		cmocka_unit_test(many_gangs_are_looked_at_in_turn),
+		cmocka_unit_test(large_gangs_take_more_room),
 		cmocka_unit_test(time_ends_with_what_is_ready),
 		cmocka_unit_test(spec_decides_how_many),
 		cmocka_unit_test(no_tasks_pass_at_once),
