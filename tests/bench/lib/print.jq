@@ -10,7 +10,8 @@ def requests: .requests | to_entries | sort_by(-.value) | map("\(.key) \(.value)
 def more: [
     (if .alone_s and .alone_s > 0.005 then "API server alone \(.alone_s | round(2)) s, ratio \(.wall_s / .alone_s | round(2))" else empty end),
     (if .failed_requests > 0 then "**\(.failed_requests) failed requests**" else empty end),
-    (if .release_last_ms then "last waiter \(.release_last_ms | round(0)) ms after the last status; per Framework p50 \(.release_p50_ms | round(0)), p99 \(.release_p99_ms | round(0)) ms" else empty end),
+    (if .release_last_ms then "last waiter \(.release_last_ms | round(0)) ms after the last status; per Framework p50 \(.release_p50_ms | round(0)), p99 \(.release_p99_ms | round(0)) ms, of which in fc-barrier \(.release_mean_ms | round(1)) ms on average" else empty end),
+    (if .echo_p50_ms then "API server alone: watch p50 \(.echo_p50_ms | round(0)), p99 \(.echo_p99_ms | round(0)) ms; a GET then p50 \(.echo_get_p50_ms | round(0)), p99 \(.echo_get_p99_ms | round(0)), the last \(.echo_get_last_ms | round(0)) ms" else empty end),
     (if .latency_p50_ms then "Pod to status p50 \(.latency_p50_ms | round(0)), p99 \(.latency_p99_ms | round(0)) ms" else empty end),
     (if .held_s then "the reconciler holds all after \(.held_s | round(2)) s" else empty end),
     (if .churned then "\(.churned) Frameworks; PSS \(.pss_after_3_rounds_mb) MB after 3 rounds, \(.pss_at_end_mb) MB at the end" else empty end)

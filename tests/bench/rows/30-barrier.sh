@@ -12,9 +12,16 @@ row_barrier_many() {
     barrier_row
 }
 
-barrier_row() {
+# The statuses come at the pace that reconcilers write them, so that the API server keeps up.
+row_barrier_paced() {
+    setting 1000 5 400
+    barrier_row --rate "$qps"
+}
+
+barrier_row() { # [options of fc-bench...]
     local at options=()
     bench_cluster
+    bench echo --prefix echo "$@" >echo.json # what the API server takes, before anybody else is there
     launch watcher "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 \
         --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     wait_for 60 "the watcher is ready" is_ready watcher
@@ -25,6 +32,10 @@ barrier_row() {
         --listen 127.0.0.1:0 "${options[@]}"
     wait_for 30 "fc-barrier is ready" is_ready barrier
     at=$(http_of barrier)
-    measure bench barrier --waiters "$tasks" --address "${at#http://}"
+    measure barrier_beside_echo --waiters "$tasks" --address "${at#http://}" "$@"
+}
+
+barrier_beside_echo() {
+    bench barrier "$@" | jq -c --slurpfile echo echo.json '. + $echo[0]'
 }
 

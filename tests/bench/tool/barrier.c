@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "tests/bench/tool/bench.h"
 
@@ -34,11 +33,9 @@ struct waiter {
 struct gang {
 	struct bench *bench;
 	struct waiter *waiters;
-	size_t left; /* waiters not answered */
-	char *uid;
-	char *version;
-	int64_t persisted_us; /* its last status */
-	int64_t released_us;  /* its last waiter */
+	const char *uid;
+	size_t left;         /* waiters not answered */
+	int64_t released_us; /* the last of them */
 };
 
 struct bench {
@@ -46,9 +43,9 @@ struct bench {
 	struct bench_api api;
 	struct kube_client *server;
 	struct sockaddr_in address;
+	struct bench_gangs frameworks;
 	struct gang *gangs;
-	size_t left;   /* gangs that wait */
-	bool complete; /* what the statuses being written say */
+	size_t left; /* gangs that wait */
 	const char *token;
 	char *chunk;
 };
@@ -163,74 +160,20 @@ static void park_all(struct bench *bench)
 		nanosleep(&pause, NULL);
 }
 
-/* ---- Frameworks -------------------------------------------------------------------------------------------------- */
-
-static void make_framework(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
-{
-	const struct bench *bench = arg;
-
-	request->method = "POST";
-	buf_printf(path, "/apis/frameworkcontroller.microsoft.com/v1/namespaces/%s/frameworks", bench->options->ns);
-	bench_framework(body, bench->options, index);
-}
-
-/* Every Task has an IP, but for the last one as long as the gang is not complete. */
-static void make_status(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
-{
-	const struct bench *bench = arg;
-	const struct bench_options *options = bench->options;
-
-	request->method = "PUT";
-	buf_printf(path, "/apis/frameworkcontroller.microsoft.com/v1/namespaces/%s/frameworks/%s%zu/status",
-		   options->ns, options->prefix, index);
-	bench_status_update(body, options, index, bench->gangs[index].uid, bench->gangs[index].version,
-			    bench->complete);
-}
-
-static void on_answer(void *arg, size_t index, const struct kube_answer *answer)
-{
-	struct bench *bench = arg;
-	struct gang *gang = &bench->gangs[index];
-	struct error err;
-	cleanup_json json_t *object = NULL;
-
-	gang->persisted_us = bench_now_us();
-	if (bench->complete)
-		return;
-	object = json_parse(answer->body, answer->body_len, &err);
-	mem_replace(&gang->uid, json_str(json_object_get(object, "metadata"), "uid"));
-	mem_replace(&gang->version, json_str(json_object_get(object, "metadata"), "resourceVersion"));
-}
-
-static void put_all(struct bench *bench, bool complete)
-{
-	const struct bench_pump pump = {
-		.count = (size_t)bench->options->frameworks,
-		.at_once = (size_t)bench->options->at_once,
-		.make = make_status,
-		.done = on_answer,
-		.arg = bench,
-	};
-
-	bench->complete = complete;
-	bench_pump(&bench->api, &pump);
-}
-
 /* ---- result ------------------------------------------------------------------------------------------------------ */
 
 static void print(const struct bench *bench, int64_t begin_us)
 {
 	size_t count = (size_t)bench->options->frameworks;
 	int64_t *us = mem_calloc(count, sizeof(*us));
-	int64_t persisted_us = 0;
+	int64_t persisted_us = bench_gangs_persisted_us(&bench->frameworks);
 	int64_t released_us = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct gang *gang = &bench->gangs[i];
+		int64_t begun_us = bench->frameworks.all[i].persisted_us;
 
-		us[i] = gang->released_us > gang->persisted_us ? gang->released_us - gang->persisted_us : 0;
-		if (gang->persisted_us > persisted_us)
-			persisted_us = gang->persisted_us;
+		us[i] = gang->released_us > begun_us ? gang->released_us - begun_us : 0;
 		if (gang->released_us > released_us)
 			released_us = gang->released_us;
 	}
@@ -261,12 +204,10 @@ static void connect_to_server(struct bench *bench)
 
 static void free_all(struct bench *bench)
 {
-	for (size_t i = 0; i < (size_t)bench->options->frameworks; i++) {
+	for (size_t i = 0; i < bench->frameworks.count; i++)
 		free(bench->gangs[i].waiters);
-		free(bench->gangs[i].uid);
-		free(bench->gangs[i].version);
-	}
 	free(bench->gangs);
+	bench_gangs_free(&bench->frameworks);
 	free(bench->chunk);
 	kube_client_free(bench->server);
 	bench_disconnect(&bench->api);
@@ -275,13 +216,6 @@ static void free_all(struct bench *bench)
 int bench_barrier(const struct bench_options *options)
 {
 	struct bench bench = {.options = options, .token = getenv("BENCH_TOKEN")};
-	const struct bench_pump create = {
-		.count = (size_t)options->frameworks,
-		.at_once = (size_t)options->at_once,
-		.make = make_framework,
-		.done = on_answer,
-		.arg = &bench,
-	};
 	struct rlimit files;
 	int64_t begin_us;
 
@@ -290,15 +224,14 @@ int bench_barrier(const struct bench_options *options)
 	setrlimit(RLIMIT_NOFILE, &files);
 	bench_connect(&bench.api, options);
 	connect_to_server(&bench);
-	bench.gangs = mem_calloc((size_t)options->frameworks, sizeof(*bench.gangs));
-	for (size_t i = 0; i < (size_t)options->frameworks; i++)
-		bench.gangs[i].bench = &bench;
 	bench.chunk = mem_alloc(CHUNK);
-	bench_pump(&bench.api, &create);
-	put_all(&bench, false);
+	bench_gangs_make(&bench.frameworks, &bench.api, options);
+	bench.gangs = mem_calloc(bench.frameworks.count, sizeof(*bench.gangs));
+	for (size_t i = 0; i < bench.frameworks.count; i++)
+		bench.gangs[i] = (struct gang){.bench = &bench, .uid = bench.frameworks.all[i].uid};
 	park_all(&bench);
 	begin_us = bench_now_us();
-	put_all(&bench, true);
+	bench_gangs_complete(&bench.frameworks);
 	while (bench.left > 0)
 		ev_run(bench.api.loop, EVRUN_ONCE);
 	print(&bench, begin_us);

@@ -26,6 +26,7 @@ struct bench_options {
 	int64_t at_once;        /* requests under way over all clients, default 64 */
 	int64_t count;          /* of whatever the subcommand makes */
 	int64_t waiters;        /* per Framework */
+	int64_t rate;           /* statuses a second that complete a gang; 0: as many as are taken */
 	int64_t seconds;        /* limit of time, default 600 */
 	const char *until;      /* what is waited for */
 	const char *address;    /* of fc-barrier, "127.0.0.1:port" */
@@ -78,6 +79,29 @@ void bench_framework(struct buf *out, const struct bench_options *options, size_
  * but the last. */
 void bench_status_update(struct buf *out, const struct bench_options *options, size_t index, const char *uid,
 			 const char *version, bool complete);
+
+/* Frameworks whose statuses are written as if by reconcilers: all Tasks have an IP but the last one, until the gangs
+ * are completed. The loop runs meanwhile. */
+struct bench_gang {
+	char *uid;
+	char *version;        /* before it was completed */
+	int64_t persisted_us; /* when the write that completed it was answered */
+};
+struct bench_gangs {
+	const struct bench_options *options;
+	struct bench_api *api;
+	struct bench_gang *all;
+	size_t count;
+	bool completing;
+};
+void bench_gangs_make(struct bench_gangs *gangs, struct bench_api *api, const struct bench_options *options);
+/* At options->rate. */
+void bench_gangs_complete(struct bench_gangs *gangs);
+/* When the last one was completed. */
+int64_t bench_gangs_persisted_us(const struct bench_gangs *gangs);
+/* The Frameworks stay. */
+void bench_gangs_free(struct bench_gangs *gangs);
+
 /* Sorts; the value below which so many hundredths of them lie (0 of none). */
 int64_t bench_percentile(int64_t *values, size_t count, double hundredths);
 
@@ -86,6 +110,7 @@ int bench_calibrate(const struct bench_options *options);
 int bench_sample(const struct bench_options *options);
 int bench_await(const struct bench_options *options);
 int bench_barrier(const struct bench_options *options);
+int bench_echo(const struct bench_options *options);
 int bench_flood(const struct bench_options *options);
 
 #endif

@@ -14,7 +14,7 @@
 enum { EXIT_BAD_USE = 2 };
 
 static const char usage[] =
-	"Usage: fc-bench load|calibrate|barrier|flood|sample [options]\n"
+	"Usage: fc-bench load|calibrate|barrier|echo|flood|sample [options]\n"
 	"Prints what it measures as a JSON object.\n"
 	"\n"
 	"  load       creates Frameworks and waits until all are --until completed or running\n"
@@ -24,7 +24,8 @@ static const char usage[] =
 	"  calibrate  what the API server does for plain clients: --count of each kind of request\n"
 	"  barrier    completes gangs of --frameworks N, --tasks N, for whom --waiters N each wait at the fc-barrier "
 	"at\n"
-	"             --address 127.0.0.1:PORT; BENCH_TOKEN: what they show it\n"
+	"             --address 127.0.0.1:PORT; BENCH_TOKEN: what they show it; --rate N gangs a second\n"
+	"  echo       completes gangs likewise: until a watch shows each, and a GET then answers\n"
 	"  flood      keeps --count N connections to --address open that ask for nothing, until SIGTERM\n"
 	"  sample     CPU time and peak memory of each --process NAME=PID, CPU time of each --other, until SIGTERM\n"
 	"\n"
@@ -52,16 +53,27 @@ static void add(const char ***list, size_t *count, const char *text)
 static void parse_options(int argc, char **argv, struct bench_options *out)
 {
 	static const struct option known[] = {
-		{"kubeconfig", required_argument, NULL, 'k'}, {"namespace", required_argument, NULL, 'n'},
-		{"prefix", required_argument, NULL, 'p'},     {"frameworks", required_argument, NULL, 'f'},
-		{"tasks", required_argument, NULL, 't'},      {"run-seconds", required_argument, NULL, 'r'},
-		{"clients", required_argument, NULL, 'c'},    {"at-once", required_argument, NULL, 'a'},
-		{"waiters", required_argument, NULL, 'w'},    {"count", required_argument, NULL, 'C'},
-		{"seconds", required_argument, NULL, 's'},    {"until", required_argument, NULL, 'u'},
-		{"address", required_argument, NULL, 'A'},    {"latency", no_argument, NULL, 'l'},
-		{"process", required_argument, NULL, 'P'},    {"other", required_argument, NULL, 'O'},
-		{"url", required_argument, NULL, 'U'},        {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0},
+		{"kubeconfig", required_argument, NULL, 'k'},
+		{"namespace", required_argument, NULL, 'n'},
+		{"prefix", required_argument, NULL, 'p'},
+		{"frameworks", required_argument, NULL, 'f'},
+		{"tasks", required_argument, NULL, 't'},
+		{"run-seconds", required_argument, NULL, 'r'},
+		{"clients", required_argument, NULL, 'c'},
+		{"at-once", required_argument, NULL, 'a'},
+		{"waiters", required_argument, NULL, 'w'},
+		{"count", required_argument, NULL, 'C'},
+		{"seconds", required_argument, NULL, 's'},
+		{"until", required_argument, NULL, 'u'},
+		{"address", required_argument, NULL, 'A'},
+		{"latency", no_argument, NULL, 'l'},
+		{"process", required_argument, NULL, 'P'},
+		{"other", required_argument, NULL, 'O'},
+		{"url", required_argument, NULL, 'U'},
+		{"help", no_argument, NULL, 'h'},
+		{"rate", required_argument, NULL, 'R'},
+		{"version", no_argument, NULL, 'V'},
+		{NULL, 0, NULL, 0},
 	};
 	int option;
 	int index = 0;
@@ -78,6 +90,7 @@ static void parse_options(int argc, char **argv, struct bench_options *out)
 		case 'a': out->at_once = read_number(known[index].name, optarg); break;
 		case 'C': out->count = read_number(known[index].name, optarg); break;
 		case 'w': out->waiters = read_number(known[index].name, optarg); break;
+		case 'R': out->rate = read_number(known[index].name, optarg); break;
 		case 's': out->seconds = read_number(known[index].name, optarg); break;
 		case 'u': out->until = optarg; break;
 		case 'A': out->address = optarg; break;
@@ -113,7 +126,7 @@ int main(int argc, char **argv)
 		int (*run)(const struct bench_options *options);
 	} commands[] = {
 		{"load", bench_load},       {"calibrate", bench_calibrate}, {"sample", bench_sample},
-		{"barrier", bench_barrier}, {"flood", bench_flood},
+		{"barrier", bench_barrier}, {"flood", bench_flood},         {"echo", bench_echo},
 	};
 	struct bench_options options = {
 		.ns = "bench",
