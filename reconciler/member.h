@@ -29,8 +29,8 @@ struct member_handler {
 	/* These are ours no longer: start nothing more in them and forget their objects. Calls still in flight are
 	 * named by draining() until they have ended. */
 	void (*revoked)(void *arg, const struct range_set *ranges);
-	/* An object as it is now, as JSON text; false: it cannot be read. A Framework comes as the API server has it but
-	 * without metadata.managedFields; a ConfigMap or Pod in the kept form of object.h. The same state may come
+	/* An object as it is now, as JSON text; false: it cannot be read. A Framework comes as the API server has it
+	 * but without metadata.managedFields; a ConfigMap or Pod in the kept form of object.h. The same state may come
 	 * twice. */
 	bool (*text)(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len);
 	/* An object is gone, perhaps one that was never shown. absent->deleting tells whether that is certain. */
