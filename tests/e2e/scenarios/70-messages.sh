@@ -129,3 +129,28 @@ run_unreachable() {
     wait "$pid"
     end_processes "$RUN" 2 "$scenario-server2"
 }
+
+# What the log says of it at the default level, without the snapshots: severity and words.
+life_in_log() { # framework
+    grep -hF "[$NS/$1]" "$RUN"/watcher-*.log | grep -vF ': ObjectSnapshot: ' | sed -E 's,^(.)[^[]*\[[^]]*\]: ,\1 ,'
+}
+
+life_is_told() { life_in_log "$1" | grep FrameworkCompleted; } # framework
+
+# One Framework's life, with a retry, can be read: few lines, which say what happened, in its order.
+run_log_lines() {
+    create '(fw("life"; [role("a"; 1; {"run-seconds": 1, "attempt-exit-code": "2,0"}), role("b"; 2; {"run-seconds": 1.5})]) |
+        .spec |= retry(false; 1))'
+    wait_completed life
+    wait_for 10 "the log tells of its end" life_is_told life
+    life_in_log life
+    expect_lines "what the log tells" "$(life_in_log life | sed -E 's/(started|code [0-9]+).*/\1/')" \
+        "I AttemptStarted: Attempt 0 started
+W TaskFailed: Task a[0] failed with code 2
+W AttemptCompleted: Attempt 0 completed with code 2
+I FrameworkRetried: Framework is retried after code 2
+I AttemptStarted: Attempt 1 started
+I AttemptCompleted: Attempt 1 completed with code 0
+I FrameworkCompleted: Framework completed with code 0"
+    expect_match "why the Task failed" "$(life_in_log life | grep TaskFailed)" 'Pod failed: .*"code":2'
+}
