@@ -132,7 +132,7 @@ include tests/fuzz/fuzz.mk tests/hardening/hardening.mk
 deps:
 	@missing=$$(for package in $(PACKAGES_BUILD) $(PACKAGES_TEST); do \
 		dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q ' installed' || echo $$package; done); \
-	[ -z "$$missing" ] || { sudo=$$([ $$(id -u) -eq 0 ] || echo sudo); \
+	[ -z "$$missing" ] || { echo "Installing what is missing, which may take minutes:" $$missing; sudo=$$([ $$(id -u) -eq 0 ] || echo sudo); \
 		$$sudo apt-get -qq update && \
 		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $$missing >/dev/null; }
 
