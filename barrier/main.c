@@ -146,13 +146,8 @@ static void on_refused(void *arg, const char *reason, bool final)
 {
 	struct process *process = arg;
 
-	if (!final) {
-		log_warning("the watcher does not take us yet: %s", reason);
-		return;
-	}
-	log_error("the watcher refuses us for good: %s", reason);
-	process->exit_code = EXIT_FAILURE;
-	ev_break(process->loop, EVBREAK_ALL);
+	if (process_refused(process->loop, reason, final))
+		process->exit_code = EXIT_FAILURE;
 }
 
 static const struct peer_handler bus_handler = {

@@ -11,12 +11,12 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/release.h"
+#include "common/bus/client.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
 #include "common/process/guard.h"
 #include "common/process/process.h"
 #include "reconciler/events.h"
-#include "reconciler/member.h"
 #include "reconciler/metrics.h"
 #include "reconciler/reconciler.h"
 
@@ -42,7 +42,7 @@ struct process {
 	ev_timer wake;
 	struct config config;
 	struct kube_client *client;
-	struct member *member;
+	struct bus_client *bus;
 	struct serve *http;
 	struct process_signals signals;
 	ev_timer drain;
@@ -50,13 +50,13 @@ struct process {
 	int exit_code;
 };
 
-/* ---- the member's callbacks ---- */
+/* ---- the bus ---- */
 
 static void on_granted(void *arg, const struct range_set *fresh)
 {
 	struct process *process = arg;
 
-	process->reconciler.shards = member_shards(process->member);
+	process->reconciler.shards = peer_shards(bus_client_peer(process->bus));
 	log_info("granted %u ranges", range_set_count(fresh));
 	store_granted(&process->reconciler, fresh);
 }
@@ -124,16 +124,11 @@ static void on_refused(void *arg, const char *reason, bool final)
 {
 	struct process *process = arg;
 
-	if (!final) {
-		log_warning("the watcher does not take us yet: %s", reason);
-		return;
-	}
-	log_error("the watcher refuses us for good: %s", reason);
-	process->exit_code = EXIT_FAILURE;
-	ev_break(process->loop, EVBREAK_ALL);
+	if (process_refused(process->loop, reason, final))
+		process->exit_code = EXIT_FAILURE;
 }
 
-static const struct member_handler handler = {
+static const struct peer_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -159,7 +154,7 @@ static int64_t port_lease_left_ms(void *context, uint32_t range)
 {
 	const struct process *process = context;
 
-	return member_lease_left_ms(process->member, range);
+	return peer_lease_left_ms(bus_client_peer(process->bus), range);
 }
 
 static int64_t port_boot_ms(void *context)
@@ -230,7 +225,7 @@ static void on_drain(struct ev_loop *loop, ev_timer *timer, int events)
 	struct process *process = timer->data;
 
 	(void)events;
-	if (member_gone(process->member) || clock_boot_ms() >= process->drain_until_ms)
+	if (peer_gone(bus_client_peer(process->bus)) || clock_boot_ms() >= process->drain_until_ms)
 		ev_break(loop, EVBREAK_ALL);
 }
 
@@ -246,7 +241,7 @@ static void on_end(void *arg)
 	}
 	log_info("draining");
 	process->drain_until_ms = clock_boot_ms() + DRAIN_LIMIT_MS;
-	member_leave(process->member);
+	bus_client_leave(process->bus);
 	ev_timer_init(&process->drain, on_drain, DRAIN_CHECK_MS / 1000., DRAIN_CHECK_MS / 1000.);
 	process->drain.data = process;
 	ev_timer_start(process->loop, &process->drain);
@@ -260,7 +255,7 @@ static bool is_ready(void *arg, struct buf *why)
 
 	if (process->drain_until_ms != 0)
 		buf_puts(why, "draining");
-	else if (!member_leased(process->member))
+	else if (!peer_leased(bus_client_peer(process->bus)))
 		buf_puts(why, "holding no lease");
 	else
 		return true;
@@ -272,9 +267,9 @@ static void put_metrics(void *arg, struct buf *out)
 	const struct process *process = arg;
 	const struct reconciler_metrics from = {
 		.reconciler = &process->reconciler,
-		.ranges = member_ranges(process->member),
-		.peer = member_counters(process->member),
-		.bus = member_bus_counters(process->member),
+		.ranges = peer_ranges(bus_client_peer(process->bus)),
+		.peer = peer_counters(bus_client_peer(process->bus)),
+		.bus = bus_client_counters(process->bus),
 		.client = process->client,
 	};
 
@@ -357,9 +352,9 @@ static int start(struct process *process, const struct options *options, struct 
 	metrics_histogram_init(&reconciler->waits, 0.001, 4, 9);
 	reconciler->events = events_new(reconciler);
 	watch_queue(process);
-	process->member = member_new(process->loop, process_bus(&options->flags, config), &options->flags.security,
-				     options->flags.name, &handler, process, err);
-	if (process->member == NULL)
+	process->bus = bus_client_new(process->loop, process_bus(&options->flags, config), &options->flags.security,
+				      BUS_ROLE_RECONCILER, options->flags.name, &handler, process, err);
+	if (process->bus == NULL)
 		return -1;
 	return process_serve(process->loop, &options->flags, &health_options, &process->http, err);
 }
@@ -367,8 +362,7 @@ static int start(struct process *process, const struct options *options, struct 
 static void stop(struct process *process)
 {
 	serve_free(process->http);
-	if (process->member != NULL)
-		member_free(process->member);
+	bus_client_free(process->bus);
 	apply_stop(&process->reconciler);
 	if (process->client != NULL)
 		kube_client_free(process->client); /* its callbacks still need the store */

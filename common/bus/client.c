@@ -145,13 +145,6 @@ void bus_client_leave(struct bus_client *client)
 	tick(client);
 }
 
-void bus_client_ping_soon(struct bus_client *client)
-{
-	peer_ping_soon(client->peer);
-	client->timer.repeat = 0.001;
-	ev_timer_again(client->loop, &client->timer);
-}
-
 const struct bus_counters *bus_client_counters(struct bus_client *client)
 {
 	struct bus_counters *sum = &client->counters;

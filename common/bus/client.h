@@ -12,13 +12,13 @@ struct bus_client;
 struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoints, const struct bus_security *security,
 				  enum bus_role role, const char *name, const struct peer_handler *handler, void *arg,
 				  struct error *err);
-/* Not from within the handler. */
+/* Closes the connections at once; no callback runs any more. Not from within the handler. NULL is ignored. */
 void bus_client_free(struct bus_client *client);
 
 /* For peer_*(): everything that asks. */
 const struct peer *bus_client_peer(const struct bus_client *client);
+/* As peer_leave(); goes on running the loop until peer_gone(). */
 void bus_client_leave(struct bus_client *client);
-void bus_client_ping_soon(struct bus_client *client);
 /* Over all its sockets. Valid until the next call. */
 const struct bus_counters *bus_client_counters(struct bus_client *client);
 

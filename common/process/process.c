@@ -70,6 +70,17 @@ const char *process_bus(const struct process_flags *flags, const struct config *
 	return flags->bus != NULL ? flags->bus : config->bus_address;
 }
 
+bool process_refused(struct ev_loop *loop, const char *reason, bool final)
+{
+	if (!final) {
+		log_warning("the watcher does not take us yet: %s", reason);
+		return false;
+	}
+	log_error("the watcher refuses us for good: %s", reason);
+	ev_break(loop, EVBREAK_ALL);
+	return true;
+}
+
 int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,
 		  struct serve **out, struct error *err)
 {

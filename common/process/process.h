@@ -92,6 +92,10 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 /* The endpoint of the bus to connect to. Borrowed. */
 const char *process_bus(const struct process_flags *flags, const struct config *config);
 
+/* What the watcher's refusal means, for a handler of the bus. True when it is for good: the loop ends, and the program
+ * is to exit with an error. */
+bool process_refused(struct ev_loop *loop, const char *reason, bool final);
+
 /* Serves --http, if it was asked for; the address and whether others may connect are the flags'. */
 int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,
 		  struct serve **out, struct error *err);

@@ -1,4 +1,4 @@
-/* The reconciler as a member, on a real socket against a real router: the wiring of loop, timers and lease. What the
+/* A member of the bus, on a real socket against a real router: the wiring of loop, timers and lease. What the
  * protocol does in all its turns is in test_router. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,8 +15,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/bus/client.h"
 #include "common/bus/socket.h"
-#include "reconciler/member.h"
 #include "tests/unit/http_server.h"
 #include "tests/unit/temp.h"
 #include "watcher/router.h"
@@ -134,7 +134,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 	f->refused = true;
 }
 
-static const struct member_handler handler = {
+static const struct peer_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -263,12 +263,13 @@ static void test_life(void **state)
 	enum { FRAMEWORKS = 2000 }; /* several windows of credit */
 	struct fixture *f = *state;
 	struct error err;
-	struct member *member = member_new(f->loop, f->endpoint, NULL, "pool-0", &handler, f, &err);
+	struct bus_client *member = bus_client_new(f->loop, f->endpoint, NULL, BUS_ROLE_RECONCILER, "pool-0", &handler,
+						   f, &err);
 	char name[24];
 
 	assert_non_null(member);
-	assert_int_equal(member_shards(member), 0);
-	assert_false(member_leased(member));
+	assert_int_equal(peer_shards(bus_client_peer(member)), 0);
+	assert_false(peer_leased(bus_client_peer(member)));
 	for (int i = 0; i < 10; i++)
 		ev_run(f->loop, EVRUN_ONCE); /* nobody is there yet */
 	start_watcher(f, "leader-1");
@@ -279,24 +280,24 @@ static void test_life(void **state)
 	assert_true(run_until(f->loop, &f->complete, limit_s));
 	assert_true(f->held_all);
 	assert_int_equal(f->objects, FRAMEWORKS);
-	assert_int_equal(member_shards(member), SHARDS);
-	assert_int_equal(range_set_count(member_ranges(member)), SHARDS);
+	assert_int_equal(peer_shards(bus_client_peer(member)), SHARDS);
+	assert_int_equal(range_set_count(peer_ranges(bus_client_peer(member))), SHARDS);
 	assert_true(run_until(f->loop, &f->live, limit_s));
-	assert_true(member_leased(member));
-	assert_in_range(member_lease_left_ms(member, 0), 1, LEASE_MS);
-	assert_true(member_lease_left_ms(member, SHARDS) <= 0);
+	assert_true(peer_leased(bus_client_peer(member)));
+	assert_in_range(peer_lease_left_ms(bus_client_peer(member), 0), 1, LEASE_MS);
+	assert_true(peer_lease_left_ms(bus_client_peer(member), SHARDS) <= 0);
 	assert_float_equal(f->qps, 10, 0.001);
 	present(f, "last");
 	assert_true(run_until(f->loop, &f->last_object, limit_s));
-	assert_int_equal(member_counters(member)->sequence_gaps, 0);
-	member_leave(member);
+	assert_int_equal(peer_counters(bus_client_peer(member))->sequence_gaps, 0);
+	bus_client_leave(member);
 	assert_true(f->revoked);
-	assert_false(member_leased(member));
-	while (!member_gone(member))
+	assert_false(peer_leased(bus_client_peer(member)));
+	while (!peer_gone(bus_client_peer(member)))
 		ev_run(f->loop, EVRUN_ONCE);
 	assert_null(shard_table_holder(router_shards(f->router), 0));
-	member_free(member);
-	member_free(NULL);
+	bus_client_free(member);
+	bus_client_free(NULL);
 }
 
 /* The watcher goes and another one comes: the lease ends meanwhile, and everything is granted anew. */
@@ -304,18 +305,18 @@ static void test_watcher_returns(void **state)
 {
 	struct fixture *f = *state;
 	struct error err;
-	struct member *member;
+	struct bus_client *member;
 
 	start_watcher(f, "leader-1");
-	member = member_new(f->loop, f->endpoint, NULL, "pool-0", &handler, f, &err);
+	member = bus_client_new(f->loop, f->endpoint, NULL, BUS_ROLE_RECONCILER, "pool-0", &handler, f, &err);
 	assert_true(run_until(f->loop, &f->live, limit_s));
 	stop_watcher(f);
 	assert_true(run_until(f->loop, &f->revoked, limit_s));
-	assert_true(member_lease_left_ms(member, 0) <= 0);
+	assert_true(peer_lease_left_ms(bus_client_peer(member), 0) <= 0);
 	start_watcher(f, "leader-2");
 	assert_true(run_until(f->loop, &f->held_all, limit_s));
 	assert_int_equal(router_epoch(f->router), 2);
-	member_free(member);
+	bus_client_free(member);
 }
 
 static void test_replaced(void **state)
@@ -323,20 +324,20 @@ static void test_replaced(void **state)
 	struct fixture *f = *state;
 	struct fixture other = {0};
 	struct error err;
-	struct member *first;
-	struct member *second;
+	struct bus_client *first;
+	struct bus_client *second;
 
 	start_watcher(f, "leader-1");
-	first = member_new(f->loop, f->endpoint, NULL, "pool-0", &handler, f, &err);
+	first = bus_client_new(f->loop, f->endpoint, NULL, BUS_ROLE_RECONCILER, "pool-0", &handler, f, &err);
 	assert_true(run_until(f->loop, &f->live, limit_s));
 	router_process_dead(f->router, "pool-0"); /* which is not quite true */
-	second = member_new(f->loop, f->endpoint, NULL, "pool-0", &handler, &other, &err);
+	second = bus_client_new(f->loop, f->endpoint, NULL, BUS_ROLE_RECONCILER, "pool-0", &handler, &other, &err);
 	assert_true(run_until(f->loop, &other.held_all, limit_s));
 	assert_true(run_until(f->loop, &f->refused, limit_s));
 	assert_true(f->revoked);
-	assert_true(member_gone(first));
-	member_free(first);
-	member_free(second);
+	assert_true(peer_gone(bus_client_peer(first)));
+	bus_client_free(first);
+	bus_client_free(second);
 }
 
 static void test_bad_arguments(void **state)
@@ -344,9 +345,9 @@ static void test_bad_arguments(void **state)
 	struct fixture *f = *state;
 	struct error err;
 
-	assert_null(member_new(f->loop, f->endpoint, NULL, "", &handler, f, &err));
+	assert_null(bus_client_new(f->loop, f->endpoint, NULL, BUS_ROLE_RECONCILER, "", &handler, f, &err));
 	assert_non_null(strstr(err.message, "name"));
-	assert_null(member_new(f->loop, "nonsense", NULL, "a", &handler, f, &err));
+	assert_null(bus_client_new(f->loop, "nonsense", NULL, BUS_ROLE_RECONCILER, "a", &handler, f, &err));
 	assert_non_null(strstr(err.message, "nonsense"));
 }
 
