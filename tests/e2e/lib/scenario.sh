@@ -55,9 +55,9 @@ submit() { # name...
     for name; do k create -f "$FRAMEWORKS/$name.yaml"; done
 }
 
-# Submits Frameworks PREFIX0, PREFIX1, … of one role, whose Pods run for so long and succeed.
+# Submits Frameworks PREFIX0, PREFIX1, … of one role, whose Pods run for so long (times SLOWER) and succeed.
 submit_many() { # prefix count seconds tasks
-    jq -n --arg prefix "$1" --argjson count "$2" --arg seconds "$3" --argjson tasks "$4" '{
+    jq -n --arg prefix "$1" --argjson count "$2" --arg seconds "$(($3 * SLOWER))" --argjson tasks "$4" '{
         apiVersion: "v1", kind: "List", items: [range($count) | {
             apiVersion: "frameworkcontroller.microsoft.com/v1", kind: "Framework",
             metadata: {name: "\($prefix)\(.)"},

@@ -25,10 +25,10 @@ EOT
         (fw("mapless"; [role("a"; 1; {})]) | .spec |= retry(true; 0))'
     local name delay transition map pod before
     declare -A map pod
+    wait_completed retained
     for name in untouched replaced scaled stopped mapless; do wait_running $name; done
     for name in adopted othertask otherattempt oldmap map pod; do wait_observed $name; done
     wait_for 15 "conflict waits" conflict_was '.retryPolicyStatus.retryDelaySec != null'
-    wait_completed retained
     delay=$(jq -s '[.[].object | select(.metadata.name == "conflict").status.retryPolicyStatus.retryDelaySec | values][0]' "$RUN/out/$scenario.frameworks")
     before=$(k get pods -o jsonpath='{.items[*].metadata.uid}' -l FC_FRAMEWORK_NAME=untouched)
     stop_watcher KILL
