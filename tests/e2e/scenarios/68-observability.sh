@@ -32,6 +32,18 @@ start_prometheus() { # job=address...
     (cd "$root/manifests/dashboards" && "$bin/promtool" test rules alerts.test.yaml)
 }
 
+# What a process serves, as lines of "kind metric type what".
+metrics_served() { # kind address
+    curl -sSf "$2/metrics" | awk -v kind="$1" '/^# HELP / { what = $0; sub(/^# HELP [^ ]+ /, "", what) }
+        /^# TYPE / { print kind, $3, $4, what }'
+}
+
+# The same, of the table in manifests/METRICS.md.
+metrics_documented() {
+    awk -F ' [|] ' '/^[|] `/ { gsub(/^[|] `|`$/, "", $1); sub(/[{].*/, "", $1); sub(/ [|]$/, "", $4)
+        count = split($3, kinds, ", "); for (i = 1; i <= count; i++) print kinds[i], $1, $2, $4 }' "$root/manifests/METRICS.md"
+}
+
 run_observability() {
     local query ofpool=()
     own_cluster
@@ -58,8 +70,13 @@ run_observability() {
         wait_for 40 "the dashboard finds: $query" finds "${query//\$__rate_interval/20s}"
     done < <(jq -r '.panels[].targets[]?.expr' "$root/manifests/dashboards/frameworkcontroller.json")
     expect "alerts" "$(curl -sS "$prometheus/api/v1/alerts" | jq -r '.data.alerts[] | select(.state == "firing").labels.alertname')" ""
+    metrics_served watcher "$(http_address watcher-1)" >served
+    metrics_served reconciler "$(http_address reconciler)" >>served
+    metrics_served barrier "$(http_address barrier)" >>served
     end_processes . 15 watcher-1
     for query in "${ofpool[@]}"; do
         wait_for 60 "the dashboard finds: $query" finds "${query//\$__rate_interval/20s}"
     done
+    metrics_served watcher "$(http_address watcher-2)" >>served
+    expect_lines "the metrics that are served" "$(LC_ALL=C sort -u served)" "$(metrics_documented | LC_ALL=C sort -u)"
 }

@@ -1,6 +1,16 @@
 # A controller that is restricted to some namespaces: on a real control plane it has Roles in these and in no others, and
 # no ClusterRole.
 
+# A cluster of its own, which writes down everything that service accounts ask for, also what is no resource.
+audited_cluster() {
+    local main=$RUN unused=()
+    audit=$main/out/$scenario.audit
+    printf 'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, userGroups: ["system:serviceaccounts"]}]\n' >"$main/out/$scenario.policy"
+    export KUBE_APISERVER_FLAGS="--audit-policy-file=$main/out/$scenario.policy --audit-log-path=$audit"
+    own_cluster "$root/manifests/crd.yaml"
+    api_target unused
+}
+
 # The only rights: those of manifests/rbac/namespaced in each of the namespaces, and the Lease.
 restrict_to() { # namespace...
     local namespace
@@ -33,13 +43,8 @@ requests_elsewhere() { # namespace...
 none_left_of_ours() { [[ -z $(kubectl -n "$NS" get pods,configmaps -l FC_FRAMEWORK_NAME -o name) ]]; }
 
 run_namespaces() {
-    local main=$RUN one=$NS-one two=$NS-two other=$NS-other namespace unused=()
-    audit=$main/out/$scenario.audit
-    # (everything that the controller asks for, also what is no resource)
-    printf 'apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, userGroups: ["system:serviceaccounts"]}]\n' >"$main/out/$scenario.policy"
-    export KUBE_APISERVER_FLAGS="--audit-policy-file=$main/out/$scenario.policy --audit-log-path=$audit"
-    own_cluster "$root/manifests/crd.yaml"
-    api_target unused
+    local one=$NS-one two=$NS-two other=$NS-other namespace
+    audited_cluster
     for namespace in "$one" "$two" "$other"; do kubectl create namespace "$namespace" >/dev/null; done
     expect_same_rights fc-watcher
     expect_same_rights fc-reconciler
@@ -83,7 +88,7 @@ run_namespaces() {
 
 # Without the CRD it says who has to do what, and goes on when that is done. (Of others' namespaces it says so, too.)
 run_namespaces_crd() {
-    own_cluster "$root/manifests/crd.yaml"
+    audited_cluster
     restrict_to "$NS"
     kubectl delete crd frameworks.frameworkcontroller.microsoft.com >/dev/null
     launch_watcher watcher-1 --namespaces "$NS" --workers 1
