@@ -170,12 +170,12 @@ run_rbac_barrier() {
 }
 
 # The init container as the service account of a gang's Pods. A gang of no Tasks is passed at once.
-run_init() { # writes what it says to init.said
+start_init() { # writes what it says to init.said
     (cd init-files && env -i PATH="$PATH" KUBECONFIG="$RUN/init.kubeconfig" FC_FRAMEWORK_NAMESPACE="$NS" FC_FRAMEWORK_NAME=gate \
         BARRIER_CHECK_INTERVAL_SEC=5 BARRIER_CHECK_TIMEOUT_SEC=60 "$BUILD/frameworkbarrier") >init.said 2>&1
 }
 
-passes_init() { run_init; }
+passes_init() { start_init; }
 
 # Its one right is the one it uses, and it uses no other; without it, it says what it may not, in a minute.
 run_rbac_init() {
@@ -197,7 +197,7 @@ run_rbac_init() {
     expect "its requests" "$requests" "get $(frameworks_path)/gate"
     k delete rolebinding gang >/dev/null
     wait_for 20 "the right is gone" is_forbidden "$account"
-    run_init || status=$?
+    start_init || status=$?
     expect "its exit status without a role" "$status" 1
     grep -q 'cannot get resource \\*"frameworks\\*"' init.said || fail "it does not say what it may not: $(cat init.said)"
 }
