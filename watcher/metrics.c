@@ -64,6 +64,7 @@ static void put_refused(struct buf *out, const struct router *router, const stru
 	metrics_value(out, name, (double)gate->unknown_key, "reason", "unknown_key", NULL);
 	metrics_value(out, name, (double)gate->handshake, "reason", "handshake", NULL);
 	metrics_value(out, name, (double)gate->revoked, "reason", "revoked_key", NULL);
+	metrics_value(out, name, (double)gate->misnamed, "reason", "name", NULL);
 	if (router != NULL)
 		metrics_value(out, name, (double)router_counters(router)->refused, "reason", "hello", NULL);
 	metrics_counter(out, "frameworkcontroller_bus_connections_total", "Connections, refused ones included.",

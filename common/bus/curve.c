@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,9 @@ enum {
 struct client {
 	char key[CURVE_KEY_SIZE];
 	char name[NAME_MAX_LEN + 1];
+	char member[NAME_MAX_LEN + 1]; /* a pattern of the names that it may have; "": any */
+	bool any_role;
+	enum bus_role role;
 };
 
 struct curve_clients {
@@ -151,6 +155,30 @@ int curve_set_client(void *zmq_socket, const char *keys, struct error *err)
 
 /* ---- who is let in ---------------------------------------------------------------------------------------------- */
 
+/* What the words behind a key say that it is for; others are its name. */
+static int read_limits(const char *text, struct client *out, struct error *err)
+{
+	cleanup_free char *words = mem_strdup(text);
+	char *rest = words;
+	char *word;
+
+	out->any_role = true;
+	while ((word = strsep(&rest, " \t\r")) != NULL) {
+		if (strncmp(word, "member=", 7) == 0) {
+			if (word[7] == '\0' || strlen(word + 7) > NAME_MAX_LEN)
+				return error_set(err, "member=: expected a name of at most %d characters",
+						 NAME_MAX_LEN);
+			memcpy(out->member, word + 7, strlen(word + 7) + 1);
+		} else if (strncmp(word, "role=", 5) == 0) {
+			out->any_role = false;
+			out->role = strcmp(word + 5, "barrier") == 0 ? BUS_ROLE_BARRIER : BUS_ROLE_RECONCILER;
+			if (out->role == BUS_ROLE_RECONCILER && strcmp(word + 5, "reconciler") != 0)
+				return error_set(err, "role=: expected reconciler or barrier");
+		}
+	}
+	return 0;
+}
+
 static int parse_clients(const char *path, char *text, struct client **out, size_t *count, struct error *err)
 {
 	struct client *list = NULL;
@@ -160,14 +188,14 @@ static int parse_clients(const char *path, char *text, struct client **out, size
 
 	*count = 0;
 	while ((line = strsep(&rest, "\n")) != NULL) {
-		char key[CURVE_KEY_SIZE];
+		struct client client = {0};
 		const char *name;
 
 		number++;
 		line += strspn(line, " \t\r");
 		if (*line == '\0' || *line == '#') /* no key begins so: Z85 groups are of 32 bits */
 			continue;
-		if (!take_key(line, key) || *count == CURVE_CLIENTS_MAX) {
+		if (!take_key(line, client.key) || *count == CURVE_CLIENTS_MAX) {
 			free(list);
 			return error_set(err,
 					 *count == CURVE_CLIENTS_MAX
@@ -177,10 +205,13 @@ static int parse_clients(const char *path, char *text, struct client **out, size
 		}
 		name = line + CURVE_KEY_SIZE - 1;
 		name += strspn(name, " \t");
+		if (read_limits(name, &client, err) < 0) {
+			free(list);
+			return error_wrap(err, "%s:%d", path, number);
+		}
+		snprintf(client.name, sizeof(client.name), "%.*s", (int)strcspn(name, "\r"), name);
 		list = mem_realloc(list, *count + 1, sizeof(*list));
-		memcpy(list[*count].key, key, sizeof(key));
-		snprintf(list[*count].name, sizeof(list[*count].name), "%.*s", (int)strcspn(name, "\r"), name);
-		(*count)++;
+		list[(*count)++] = client;
 	}
 	*out = list;
 	return 0;
@@ -228,12 +259,27 @@ void curve_clients_free(struct curve_clients *clients)
 	free(clients);
 }
 
-const char *curve_clients_find(const struct curve_clients *clients, const char key[CURVE_KEY_SIZE])
+static const struct client *find(const struct curve_clients *clients, const char *key)
 {
 	for (size_t i = 0; i < clients->count; i++)
 		if (strcmp(clients->list[i].key, key) == 0)
-			return clients->list[i].name;
+			return &clients->list[i];
 	return NULL;
+}
+
+const char *curve_clients_find(const struct curve_clients *clients, const char key[CURVE_KEY_SIZE])
+{
+	const struct client *client = find(clients, key);
+
+	return client == NULL ? NULL : client->name;
+}
+
+bool curve_clients_may_be(const struct curve_clients *clients, const char *key, const char *member, enum bus_role role)
+{
+	const struct client *client = find(clients, key);
+
+	return client != NULL && (client->any_role || client->role == role) &&
+	       (client->member[0] == '\0' || fnmatch(client->member, member, 0) == 0);
 }
 
 bool curve_clients_refresh(struct curve_clients *clients)
@@ -326,6 +372,17 @@ static bool is_name(const char *name)
 	return len > 0 && len <= NAME_MAX_LEN && strcmp(name, "server") != 0;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+/* A name that says it makes a key that is good for nothing else. */
+static const char *role_of(const char *name)
+{
+	return ends_with(name, "barrier") ? " role=barrier" : ends_with(name, "reconciler") ? " role=reconciler" : "";
+}
+
 static int make_peer(const char *directory, const char *name, const char *server_public, struct error *err)
 {
 	cleanup_free char *own = mem_printf("%s/%s", directory, name);
@@ -339,7 +396,7 @@ static int make_peer(const char *directory, const char *name, const char *server
 	if (make_directory(own, err) < 0 || make_key(own, "client.secret", public, err) < 0 ||
 	    write_file(own, "server.public", O_EXCL, 0644, server_line, err) < 0)
 		return -1;
-	line = mem_printf("%s %s\n", public, name);
+	line = mem_printf("%s %s%s\n", public, name, role_of(name));
 	return write_file(server, "clients", O_APPEND, 0600, line, err);
 }
 

@@ -3,7 +3,9 @@
  *
  *   a watcher's directory   server.secret   its own key
  *                           clients         the public keys of those who are let in, one a line, a name behind each;
- *                                           empty lines and those with # are ignored
+ *                                           empty lines and those with # are ignored. Of the words
+ *                                           behind a key, role=reconciler or role=barrier says as what alone it is
+ *                                           good, and member=NAME under which name (a pattern: fc-reconciler-*)
  *   a peer's directory      client.secret   its own key
  *                           server.public   the watcher's; another one is not spoken to
  *
@@ -16,6 +18,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "common/bus/message.h"
 
 /* How an endpoint is protected. A pointer to none: no keys, and this machine alone. */
 struct bus_security {
@@ -40,6 +43,8 @@ struct curve_clients *curve_clients_new(const char *keys, struct error *err);
 void curve_clients_free(struct curve_clients *clients);
 /* The name behind a public key ("" where the file has none), or NULL: not let in. Borrowed until the next call. */
 const char *curve_clients_find(const struct curve_clients *clients, const char key[CURVE_KEY_SIZE]);
+/* Whether the key's line lets its owner be such a peer of that name. */
+bool curve_clients_may_be(const struct curve_clients *clients, const char *key, const char *member, enum bus_role role);
 /* Reads the file again if it changed. What cannot be used is logged, and the old list kept. True when it is another
  * one now. */
 bool curve_clients_refresh(struct curve_clients *clients);

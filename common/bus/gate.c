@@ -30,7 +30,7 @@ enum {
 	FRAMES = 7,
 };
 
-enum reason { UNKNOWN_KEY, HANDSHAKE, REVOKED, CROWDED, REASONS };
+enum reason { UNKNOWN_KEY, HANDSHAKE, REVOKED, MISNAMED, CROWDED, REASONS };
 
 /* What is said of a reason is said again only after a while, with how often it happened since. */
 struct saying {
@@ -302,6 +302,21 @@ bool bus_gate_passes(struct bus_gate *gate, const char *user)
 	if (to_be_said(gate, REVOKED, &times))
 		log_warning("the bus dropped messages (%llu) of a peer whose key %s is among the clients no longer",
 			    (unsigned long long)times, user);
+	return false;
+}
+
+bool bus_gate_may_be(struct bus_gate *gate, const char *user, const struct bus_hello *hello)
+{
+	uint64_t times;
+
+	if (user == NULL || gate->clients == NULL ||
+	    curve_clients_may_be(gate->clients, user, hello->name, hello->role))
+		return true;
+	gate->counters.misnamed++;
+	if (to_be_said(gate, MISNAMED, &times))
+		log_warning("the bus refused a peer (%llu): as %s \"%s\" its key %s is not good",
+			    (unsigned long long)times, hello->role == BUS_ROLE_BARRIER ? "barrier" : "reconciler",
+			    hello->name, user);
 	return false;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/bus/message.h"
 #include "common/bus/monitor.h"
 
 struct bus_gate;
@@ -20,6 +21,7 @@ struct bus_gate_counters {
 	uint64_t unknown_key; /* whoever has it knows the watcher's key */
 	uint64_t handshake;   /* no keys, or not the watcher's, or too slow */
 	uint64_t closed;      /* times that new connections were left waiting */
+	uint64_t misnamed;    /* HELLOs of a peer whose key is for another name or role */
 	uint64_t revoked;     /* messages of a peer whose key was taken off the list since it came in */
 };
 
@@ -33,6 +35,8 @@ int bus_gate_open(struct bus_gate *gate, const char *keys, struct error *err);
  * for. */
 bool bus_gate_passes(struct bus_gate *gate, const char *user);
 
+/* Whether it may be who it says that it is. */
+bool bus_gate_may_be(struct bus_gate *gate, const char *user, const struct bus_hello *hello);
 const struct bus_gate_counters *bus_gate_counters(const struct bus_gate *gate);
 
 #endif

@@ -82,6 +82,25 @@ static void free_closed(struct bus_socket *socket)
 	free(socket);
 }
 
+/* A HELLO of one whose key is for another name is answered here. */
+static bool is_named_rightly(struct bus_socket *socket, const unsigned char *id, size_t id_len,
+			     const struct bus_head *head, zmq_msg_t *body)
+{
+	static const struct bus_refuse refusal = {.reason = "the key is for another name or role"};
+	const struct bus_head answer = {.type = BUS_REFUSE, .epoch = head->epoch, .session = head->session};
+	cleanup_buf struct buf text = {0};
+	struct bus_hello hello;
+	struct error err;
+
+	if (head->type != BUS_HELLO || head->major != BUS_VERSION_MAJOR ||
+	    bus_hello_read(zmq_msg_data(body), zmq_msg_size(body), &hello, &err) < 0 ||
+	    bus_gate_may_be(socket->gate, zmq_msg_gets(body, "User-Id"), &hello))
+		return true;
+	bus_refuse_write(&text, &refusal);
+	bus_send(socket, id, id_len, &answer, text.data, text.len);
+	return false;
+}
+
 /* Hands on one message's frames, if they are what a message of ours looks like. */
 static void deliver(struct bus_socket *socket, zmq_msg_t *frames, size_t count)
 {
@@ -104,7 +123,8 @@ static void deliver(struct bus_socket *socket, zmq_msg_t *frames, size_t count)
 		return;
 	}
 	at++;
-	if (socket->gate != NULL && !bus_gate_passes(socket->gate, zmq_msg_gets(at, "User-Id")))
+	if (socket->gate != NULL && (!bus_gate_passes(socket->gate, zmq_msg_gets(at, "User-Id")) ||
+				     !is_named_rightly(socket, id, id_len, &head, at)))
 		return;
 	socket->counters.received++;
 	socket->receive(socket->arg, id, id_len, &head, zmq_msg_data(at), zmq_msg_size(at));

@@ -35,6 +35,8 @@ struct fixture {
 	struct bus_socket *router;
 	struct bus_socket *dealer;
 	unsigned heard; /* by the router */
+	unsigned hellos;
+	unsigned refused; /* said to the dealer */
 	ev_timer say;
 	bool saying;
 	/* what is waited for */
@@ -107,11 +109,14 @@ static void on_receive(void *arg, const unsigned char *id, size_t id_len, const 
 	struct fixture *f = arg;
 
 	(void)id;
-	(void)head;
 	(void)body;
 	(void)body_len;
 	if (id_len > 0)
 		f->heard++;
+	if (id_len > 0 && head->type == BUS_HELLO)
+		f->hellos++;
+	if (id_len == 0 && head->type == BUS_REFUSE)
+		f->refused++;
 	check_until(f);
 }
 
@@ -299,6 +304,60 @@ static void test_unknown_key(void **state)
 	write_text(f->server, "clients", clients);
 	connect_with(f, f->peer);
 	want(f, is_heard, 1);
+}
+
+static bool is_refused(const struct fixture *f)
+{
+	return f->refused >= f->wanted;
+}
+
+static bool is_greeted(const struct fixture *f)
+{
+	return f->hellos >= f->wanted;
+}
+
+static void say_hello(struct fixture *f, const char *name, enum bus_role role)
+{
+	const struct bus_head head = {.type = BUS_HELLO, .sequence = 1, .session = 1};
+	struct bus_hello hello = {.uuid = "u", .role = role, .window = 1};
+	cleanup_buf struct buf body = {0};
+
+	snprintf(hello.name, sizeof(hello.name), "%s", name);
+	bus_hello_write(&body, &hello);
+	assert_int_equal(bus_send(f->dealer, NULL, 0, &head, body.data, body.len), 0);
+}
+
+/* A key that is for some names, or for one role, is good for nothing else. */
+static void test_names(void **state)
+{
+	struct fixture *f = *state;
+	char clients[4096];
+	char text[4300];
+
+	read_text(f->server, "clients", clients);
+	snprintf(text, sizeof(text), "%.*s a member=fc-? role=reconciler\n", CURVE_KEY_SIZE - 1, clients);
+	write_text(f->server, "clients", text);
+	listen_with(f, f->server);
+	connect_with(f, f->peer);
+	want(f, is_heard, 1);
+	say_hello(f, "fc-10", BUS_ROLE_RECONCILER);
+	f->wanted = 1;
+	wait_until(f, is_refused);
+	say_hello(f, "fc-1", BUS_ROLE_BARRIER);
+	f->wanted = 2;
+	wait_until(f, is_refused);
+	assert_int_equal(f->hellos, 0);
+	assert_int_equal(bus_socket_gate(f->router)->misnamed, 2);
+	say_hello(f, "fc-1", BUS_ROLE_RECONCILER);
+	f->wanted = 1;
+	wait_until(f, is_greeted);
+	/* without a limit: anybody */
+	write_text(f->server, "clients", clients);
+	want(f, is_heard, 300); /* more than a second of what it says: the list was read again */
+	say_hello(f, "x", BUS_ROLE_BARRIER);
+	f->wanted = 2;
+	wait_until(f, is_greeted);
+	assert_int_equal(f->refused, 2);
 }
 
 static void test_wrong_server_key(void **state)
@@ -499,6 +558,15 @@ static void test_keygen(void **state)
 	assert_non_null(strstr(err.message, "peer/client.secret"));
 	read_text(f->server, "server.secret", again);
 	assert_string_equal(secret, again);
+	/* names that say what they are for */
+	assert_int_equal(curve_keygen(f->directory, (const char *const[]){"fc-barrier", "reconciler"}, 2, &err), 0);
+	read_text(f->server, "clients", clients);
+	assert_non_null(strstr(clients, " fc-barrier role=barrier\n"));
+	assert_non_null(strstr(clients, " reconciler role=reconciler\n"));
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", f->directory, i == 0 ? "fc-barrier" : "reconciler");
+		remove_keys(path);
+	}
 	assert_int_equal(curve_keygen(f->directory, (const char *const[]){"../x"}, 1, &err), -1);
 	assert_int_equal(curve_keygen(f->directory, (const char *const[]){"server"}, 1, &err), -1);
 	assert_int_equal(curve_keygen(f->directory, (const char *const[]){""}, 1, &err), -1);
@@ -546,6 +614,7 @@ static void test_list_lines(void **state)
 	struct fixture *f = *state;
 	struct curve_clients *clients;
 	struct error err;
+	static const char *const wrong[] = {"role=leader", "role=", "member="};
 	char public[CURVE_KEY_SIZE] = "";
 	char secret[CURVE_KEY_SIZE];
 	char text[512];
@@ -562,6 +631,11 @@ static void test_list_lines(void **state)
 	assert_true(curve_clients_refresh(clients));
 	assert_string_equal(curve_clients_find(clients, public), "");
 	assert_null(curve_clients_find(clients, secret));
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		snprintf(text, sizeof(text), "%s a %s\n", public, wrong[i]);
+		write_text(f->server, "clients", text);
+		assert_false(curve_clients_refresh(clients)); /* the old list stays */
+	}
 	curve_clients_free(clients);
 }
 
@@ -611,6 +685,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_right_key),
 		TEST(test_unknown_key),
+		TEST(test_names),
 		TEST(test_wrong_server_key),
 		TEST(test_plain_client),
 		TEST(test_plain_server),
