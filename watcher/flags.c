@@ -19,6 +19,7 @@ static void print_usage(FILE *out)
 {
 	fputs("Usage: fc-watcher [options]\n"
 	      "       fc-watcher status [--http HOST:PORT] [-o table|json]\n"
+	      "       fc-watcher keygen DIR [NAME...]\n"
 	      "Watches Frameworks, their ConfigMaps and Pods, and shares the work on them out over reconcilers.\n"
 	      "\n"
 	      "  --config FILE        configuration (default ./frameworkcontroller.yaml)\n"
@@ -288,8 +289,8 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 			}
 			flags->verbosity = optarg;
 			break;
-		case 'h':
 		case VERSION: release_print("fc-watcher");
+		case 'h':
 		case HELP: print_usage(stdout); return 1;
 		default: fputs("Try fc-watcher --help.\n", stderr); return -1;
 		}
