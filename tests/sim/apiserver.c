@@ -210,6 +210,8 @@ static void gone(struct world *world, struct object *object)
 			break;
 		}
 	}
+	if (object->kind == KIND_FRAMEWORK)
+		kubelet_framework_gone(world, object->uid);
 	for (int i = 0; object->kind == KIND_FRAMEWORK && i < SIM_PROCESSES; i++)
 		check_forget_pleas(&world->members[i]); /* the next one is another */
 	stamp(world, last);

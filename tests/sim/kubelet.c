@@ -117,6 +117,7 @@ void kubelet_pod_created(struct world *world, struct object *pod)
 	instance->index = atoi(annotation(pod->json, "FC_TASK_INDEX"));
 	instance->task_attempt = atoi(annotation(pod->json, "FC_TASK_ATTEMPT_ID"));
 	instance->framework_attempt = atoi(annotation(pod->json, "FC_FRAMEWORK_ATTEMPT_ID"));
+	instance->straggler = api_find_uid(world, KIND_CONFIG_MAP, pod->owner_uid) == NULL;
 	instance->next = world->instances;
 	world->instances = instance;
 	later(world, 1, 800, bound, pod->uid);
@@ -125,6 +126,13 @@ void kubelet_pod_created(struct world *world, struct object *pod)
 void kubelet_mark_late(struct world *world, const char *uid)
 {
 	find(world, uid)->late = true;
+}
+
+void kubelet_framework_gone(struct world *world, const char *framework_uid)
+{
+	for (struct instance *instance = world->instances; instance != NULL; instance = instance->next)
+		if (strcmp(instance->framework_uid, framework_uid) == 0)
+			instance->late = instance->late || instance->straggler;
 }
 
 /* ---- the end ---- */

@@ -163,6 +163,7 @@ struct instance {
 	int index;
 	int task_attempt;
 	int framework_attempt;
+	bool straggler; /* created when its ConfigMap had gone: nothing keeps its Framework from going before it */
 	bool late;
 	bool running;
 };
@@ -171,6 +172,7 @@ void kubelet_pod_created(struct world *world, struct object *pod);
 void kubelet_pod_deleting(struct world *world, struct object *pod);
 /* The object is gone without the kubelet's doing. */
 void kubelet_pod_forced(struct world *world, const struct object *pod);
+void kubelet_framework_gone(struct world *world, const char *framework_uid);
 /* Its creation came late. */
 void kubelet_mark_late(struct world *world, const char *uid);
 void kubelet_free(struct world *world);
