@@ -111,7 +111,8 @@ static bool leased(const struct shard_member *member, int64_t now_ms)
 /* Whether ranges are meant for it. */
 static bool eligible(const struct shard_table *table, const struct shard_member *member, int64_t now_ms)
 {
-	return !member->leaving && (now_ms < member->heard_ms + table->options.grace_ms || leased(member, now_ms));
+	return !member->leaving &&
+	       (member->present || leased(member, now_ms) || now_ms < member->heard_ms + table->options.grace_ms);
 }
 
 static void mark_changed(struct shard_table *table, struct shard_member *member)

@@ -553,6 +553,24 @@ static void test_next_due(void **state)
 	shard_table_free(table);
 }
 
+/* Without a grace time, ranges wait for nobody who is away, but are granted to those who are there. */
+static void test_no_grace(void **state)
+{
+	const struct shard_options options = {.shards = SHARDS, .lease_ms = LEASE, .margin_ms = MARGIN};
+	struct shard_table *table = shard_table_new(&options, START);
+	struct shard_member *a = join(table, "a", "u", START);
+
+	(void)state;
+	shard_table_update(table, START);
+	assert_int_equal(held(table, "a"), SHARDS);
+	ping(table, a, START);
+	shard_table_dead(table, "a", START + 1);
+	join(table, "b", "u2", START + 1);
+	shard_table_update(table, START + 1);
+	assert_int_equal(held(table, "b"), SHARDS);
+	shard_table_free(table);
+}
+
 /* A member that the router holds on to is not freed under it. */
 static void test_in_use(void **state)
 {
@@ -594,6 +612,7 @@ int main(void)
 		cmocka_unit_test(test_claim_of_a_silent_one),
 		cmocka_unit_test(test_two_claims),
 		cmocka_unit_test(test_next_due),
+		cmocka_unit_test(test_no_grace),
 		cmocka_unit_test(test_in_use),
 	};
 
