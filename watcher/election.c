@@ -26,6 +26,7 @@ struct election {
 	uint64_t heard; /* the newest epoch that anybody told of */
 	uint64_t term;
 	bool inherits;
+	int64_t former_end_ms;
 	int64_t led_ms;  /* when the term began */
 	int64_t sent_ms; /* when the last write that succeeded was sent */
 	/* what is asked */
@@ -108,6 +109,17 @@ static enum election_grants left_behind(const struct election *election)
 	return election->lease.grants;
 }
 
+/* The holder renewed the Lease before we saw that it had, and has led without another renewal for so long at most. */
+static int64_t former_end_ms(const struct election *election, int64_t now_ms)
+{
+	int64_t renew_ms = election->lease.renew_ms;
+	int64_t end_ms = renew_ms > 0 ? election->observed_ms + renew_ms : expires_ms(election);
+
+	if (!election->seen)
+		return 0;
+	return end_ms < now_ms ? end_ms : now_ms;
+}
+
 /* ---- moves ------------------------------------------------------------------------------------------------------ */
 
 static void step_down(struct election *election, int64_t now_ms)
@@ -126,6 +138,7 @@ static void lead(struct election *election, int64_t now_ms)
 	election->term++;
 	election->led_ms = now_ms;
 	election->inherits = left_behind(election) != ELECTION_GRANTS_NONE;
+	election->former_end_ms = former_end_ms(election, now_ms);
 }
 
 /* Standby: looks again, at the latest when the Lease would run out. */
@@ -164,7 +177,8 @@ static enum election_grants grants_now(const struct election *election, enum ele
 
 static void fill_lease(const struct election *election, int64_t now_ms, struct election_lease *out)
 {
-	*out = (struct election_lease){.duration_ms = election->options.lease_ms};
+	*out = (struct election_lease){.duration_ms = election->options.lease_ms,
+				       .renew_ms = election->options.renew_ms};
 	if (election->releasing) {
 		out->duration_ms = RELEASED_LEASE_MS;
 		out->transitions = election->epoch;
@@ -331,6 +345,11 @@ uint64_t election_term(const struct election *election)
 bool election_inherits(const struct election *election)
 {
 	return election->inherits;
+}
+
+int64_t election_former_end_ms(const struct election *election)
+{
+	return election->former_end_ms;
 }
 
 const struct election_lease *election_seen(const struct election *election)

@@ -40,6 +40,7 @@ struct election_lease {
 	char renewed[ELECTION_TIME_SIZE];    /* spec.renewTime, for being compared only */
 	int64_t duration_ms;                 /* spec.leaseDurationSeconds; <= 0: absent */
 	uint64_t transitions;                /* spec.leaseTransitions */
+	int64_t renew_ms;                    /* an annotation: renew_ms of the holder; <= 0: absent */
 	enum election_grants grants;         /* an annotation */
 	char process[ELECTION_PROCESS_SIZE]; /* another one: which process of which machine the holder is; "" unknown */
 };
@@ -104,6 +105,9 @@ uint64_t election_term(const struct election *election);
 /* Whether, when the present term began, somebody might still act for a former leader: what no member claims waits one
  * lease plus margin (DESIGN.md §5 "New leader"). */
 bool election_inherits(const struct election *election);
+/* When the present term began, the former leader had ceased to lead at this time at the latest; 0: nothing is known of
+ * it. */
+int64_t election_former_end_ms(const struct election *election);
 /* The Lease as last seen; NULL when there was none. */
 const struct election_lease *election_seen(const struct election *election);
 

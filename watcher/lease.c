@@ -16,6 +16,7 @@
 
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
 #define ANNOTATION_GRANTS "frameworkcontroller.microsoft.com/leader-grants"
+#define ANNOTATION_RENEW "frameworkcontroller.microsoft.com/leader-renew-deadline-ms"
 #define ANNOTATION_PROCESS "frameworkcontroller.microsoft.com/leader-process"
 
 enum { REMIND_MS = 60000, RELEASE_MS = 3000, JITTER_PART = 5 /* of the retry period, at most; as client-go */ };
@@ -74,11 +75,13 @@ static void read_lease(const json_t *object, struct election_lease *out)
 	const json_t *spec = json_path(object, "spec", NULL);
 	const json_t *annotations = json_path(object, "metadata", "annotations", NULL);
 	const char *grants = json_str(annotations, ANNOTATION_GRANTS);
+	const char *renew = json_str(annotations, ANNOTATION_RENEW);
 	int64_t transitions = json_int(spec, "leaseTransitions", 0);
 
 	*out = (struct election_lease){
 		.duration_ms = json_int(spec, "leaseDurationSeconds", 0) * 1000,
 		.transitions = transitions < 0 ? 0 : (uint64_t)transitions,
+		.renew_ms = renew == NULL ? 0 : strtoll(renew, NULL, 10),
 		.grants = ELECTION_GRANTS_MEMBERS,
 	};
 	copy_text(out->holder, sizeof(out->holder), json_str(spec, "holderIdentity"));
@@ -121,6 +124,7 @@ static char *write_lease(const struct lease *lease, const struct election_reques
 	json_t *annotations = member(meta, "annotations");
 	json_t *spec = member(object, "spec");
 	cleanup_free char *now = micro_time_now();
+	cleanup_free char *renew = mem_printf("%lld", (long long)request->lease.renew_ms);
 
 	json_object_set_new(object, "apiVersion", json_string("coordination.k8s.io/v1"));
 	json_object_set_new(object, "kind", json_string("Lease"));
@@ -128,6 +132,7 @@ static char *write_lease(const struct lease *lease, const struct election_reques
 	json_object_set_new(meta, "namespace", json_string(lease->ns));
 	json_object_del(meta, "managedFields");
 	json_object_set_new(annotations, ANNOTATION_GRANTS, json_string(grants_names[request->lease.grants]));
+	json_object_set_new(annotations, ANNOTATION_RENEW, json_string(renew));
 	json_object_set_new(annotations, ANNOTATION_PROCESS, json_string(request->lease.process));
 	/* nobody is left out, as present client-go does, rather than "" */
 	if (request->lease.holder[0] == '\0')
@@ -376,6 +381,11 @@ void lease_release(struct lease *lease, bool drained)
 	lease->release_until_ms = now_ms + RELEASE_MS;
 	election_release(lease->election, drained, now_ms);
 	wake_at(lease, 0);
+}
+
+int64_t lease_former_end_ms(const struct lease *lease)
+{
+	return election_former_end_ms(lease->election);
 }
 
 const char *lease_identity(const struct lease *lease)

@@ -112,7 +112,7 @@ static bool admit(struct router *router, const unsigned char *id, size_t id_len,
 		return false;
 	}
 	switch (join(router, hello, member)) {
-	case SHARD_JOINED: return true;
+	case SHARD_JOINED: shard_table_lapsed(router->shards, *member, &hello->lapsed, router_now(router)); return true;
 	case SHARD_BUSY:
 		router->counters.busy++;
 		router_refuse(router, id, id_len, head->session, false,
@@ -229,6 +229,8 @@ static void on_ping(struct router *router, struct connection *peer, const struct
 		/* versions of another epoch mean nothing here, nor does one that this session was not told */
 		uint64_t version = head->epoch == router->epoch && peer->told_all ? head->version : 0;
 
+		if (ping.lapsed_ms > 0)
+			shard_table_lapsed_since(router->shards, peer->member, version, ping.lapsed_ms, peer->heard_ms);
 		pong.renewed = shard_table_ping(router->shards, peer->member, version, &ping.held, &ping.draining,
 						peer->heard_ms);
 	} else {

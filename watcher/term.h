@@ -27,8 +27,9 @@ struct term_options {
 	double qps;           /* to be shared out over the reconcilers */
 	int32_t burst;
 	uint64_t epoch;
-	bool inherits; /* somebody may still act on ranges that a former leader granted */
-	bool synced;   /* the cache is complete, and its streams are live */
+	bool inherits;         /* somebody may still act on ranges that a former leader granted */
+	int64_t former_end_ms; /* as in struct shard_options */
+	bool synced;           /* the cache is complete, and its streams are live */
 	bool live;
 	/* NULL: the epoch may be raised without asking anybody. */
 	void (*heard_epoch)(void *arg, uint64_t epoch);

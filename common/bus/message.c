@@ -8,6 +8,8 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
+enum { LAPSED_MAX_MS = 3600 * 1000 };
+
 static const char *const role_names[] = {[BUS_ROLE_RECONCILER] = "reconciler", [BUS_ROLE_BARRIER] = "barrier"};
 
 const char *bus_type_name(enum bus_type type)
@@ -215,6 +217,12 @@ static int read_uint64(const json_t *body, const char *name, uint64_t *out, stru
 	return 0;
 }
 
+/* Whether a member is there that an older minor version does not know. */
+static bool has(const json_t *body, const char *name)
+{
+	return json_object_get(body, name) != NULL;
+}
+
 static int read_bool(const json_t *body, const char *name, bool *out, struct error *err)
 {
 	const json_t *value = json_object_get(body, name);
@@ -270,6 +278,7 @@ void bus_hello_write(struct buf *out, const struct bus_hello *hello)
 	write_text(out, "uuid", hello->uuid);
 	write_text(out, "role", role_names[hello->role]);
 	write_ranges(out, "held", &hello->held);
+	write_ranges(out, "lapsed", &hello->lapsed);
 	write_int(out, "heldEpoch", (int64_t)hello->held_epoch);
 	write_text(out, "nonce", hello->nonce);
 	write_int(out, "window", hello->window);
@@ -297,6 +306,7 @@ int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct e
 	if (json == NULL || read_text(json, "name", out->name, sizeof(out->name), err) < 0 ||
 	    read_text(json, "uuid", out->uuid, sizeof(out->uuid), err) < 0 || read_role(json, &out->role, err) < 0 ||
 	    read_ranges(json, "held", &out->held, err) < 0 ||
+	    (has(json, "lapsed") && read_ranges(json, "lapsed", &out->lapsed, err) < 0) ||
 	    read_uint64(json, "heldEpoch", &out->held_epoch, err) < 0 ||
 	    read_text(json, "nonce", out->nonce, sizeof(out->nonce), err) < 0 ||
 	    read_uint32(json, "window", 1, &out->window, err) < 0)
@@ -313,6 +323,8 @@ void bus_ping_write(struct buf *out, const struct bus_ping *ping)
 	write_ranges(out, "draining", &ping->draining);
 	write_int(out, "consumed", (int64_t)ping->consumed);
 	write_int(out, "backlog", ping->backlog);
+	if (ping->lapsed_ms > 0)
+		write_int(out, "lapsedMs", ping->lapsed_ms);
 	buf_putc(out, '}');
 }
 
@@ -324,7 +336,8 @@ int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct err
 	if (json == NULL || read_ranges(json, "held", &out->held, err) < 0 ||
 	    read_ranges(json, "draining", &out->draining, err) < 0 ||
 	    read_uint64(json, "consumed", &out->consumed, err) < 0 ||
-	    read_uint32(json, "backlog", 0, &out->backlog, err) < 0)
+	    read_uint32(json, "backlog", 0, &out->backlog, err) < 0 ||
+	    (has(json, "lapsedMs") && read_int(json, "lapsedMs", 1, LAPSED_MAX_MS, &out->lapsed_ms, err) < 0))
 		return error_wrap(err, "PING");
 	return 0;
 }

@@ -15,7 +15,7 @@
 
 enum {
 	BUS_VERSION_MAJOR = 1, /* peers of another major version are refused with a reason */
-	BUS_VERSION_MINOR = 0,
+	BUS_VERSION_MINOR = 1, /* 1: HELLO lapsed, PING lapsedMs */
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
 	BUS_RANGE_MAX = 4096,
@@ -76,10 +76,11 @@ uint32_t range_of_key(const char *ns, const char *name, uint32_t shards);
 enum bus_role { BUS_ROLE_RECONCILER, BUS_ROLE_BARRIER };
 
 struct bus_hello {
-	char name[64];         /* member name: pool slot or StatefulSet ordinal's host name */
-	char uuid[40];         /* of this process instance */
-	enum bus_role role;    /* a barrier is a read-only peer of every Framework and owns nothing */
-	struct range_set held; /* under a live lease, granted in held_epoch */
+	char name[64];           /* member name: pool slot or StatefulSet ordinal's host name */
+	char uuid[40];           /* of this process instance */
+	enum bus_role role;      /* a barrier is a read-only peer of every Framework and owns nothing */
+	struct range_set held;   /* under a live lease, granted in held_epoch */
+	struct range_set lapsed; /* held until their lease ran out, and not heard of since; empty of minor version 0 */
 	uint64_t held_epoch;
 	char nonce[40];  /* of the leader's last WHO or ASSIGN, "" at first */
 	uint32_t window; /* credit: how many UPDATE/ABSENT messages may be on the way at once */
@@ -90,6 +91,8 @@ struct bus_ping {
 	struct range_set draining; /* taken away, but calls are still in flight */
 	uint64_t consumed; /* UPDATE/ABSENT messages handled on this connection since the HELLO: returns credit */
 	uint32_t backlog;  /* keys waiting for a round or for the rate limit */
+	int64_t lapsed_ms; /* how long ago the first of the leases ended that the HELLO calls lapsed; 0: there are none
+			    */
 };
 
 struct bus_assign {

@@ -32,6 +32,10 @@ struct peer {
 	int64_t assigned_ms; /* when it came: one that no lease follows is given up */
 	struct range_set ranges;
 	int64_t lease_end_ms[BUS_RANGE_MAX]; /* 0: none yet */
+	/* whose leases ran out, without a word of the leader that granted them since: it may be dead */
+	struct range_set lapsed;
+	char lapsed_nonce[40];
+	int64_t lapsed_end_ms; /* of the first of them */
 	/* credit */
 	uint64_t consumed;
 	uint64_t consumed_told;
@@ -129,6 +133,23 @@ static void find_expired(const struct peer *peer, struct range_set *out)
 	}
 }
 
+/* What one leader granted is told of together. */
+static void note_lapsed(struct peer *peer, const struct range_set *ranges)
+{
+	if (strcmp(peer->lapsed_nonce, peer->nonce) != 0)
+		peer->lapsed = (struct range_set){0};
+	memcpy(peer->lapsed_nonce, peer->nonce, sizeof(peer->lapsed_nonce));
+	for (uint32_t r = 0; r < peer->shards; r++) {
+		int64_t end_ms = peer->lease_end_ms[r];
+
+		if (!range_set_has(ranges, r) || end_ms == 0)
+			continue;
+		if (range_set_empty(&peer->lapsed) || end_ms < peer->lapsed_end_ms)
+			peer->lapsed_end_ms = end_ms;
+		range_set_add(&peer->lapsed, r);
+	}
+}
+
 static void set_live(struct peer *peer, bool live)
 {
 	if (peer->live == live)
@@ -176,6 +197,10 @@ static void hello(struct peer *peer)
 	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < peer->shards; r++)
 		if (peer_lease_left_ms(peer, r) > 0)
 			range_set_add(&body.held, r);
+	if (at_ms < peer->lapsed_end_ms + PEER_LAPSED_MS)
+		body.lapsed = peer->lapsed;
+	else
+		peer->lapsed = (struct range_set){0};
 	buf_clear(&peer->body);
 	bus_hello_write(&peer->body, &body);
 	if (say(peer, BUS_HELLO, 1, peer->session + 1) < 0) {
@@ -217,6 +242,8 @@ static void ping(struct peer *peer)
 		peer->handler.draining(peer->arg, &body.draining);
 	else
 		body.held = (struct range_set){0};
+	if (!range_set_empty(&peer->lapsed) && peer->state != PEER_LEAVING)
+		body.lapsed_ms = now(peer) - peer->lapsed_end_ms + 1;
 	buf_clear(&peer->body);
 	bus_ping_write(&peer->body, &body);
 	peer->ping_ms = now(peer) + (peer->state == PEER_LEAVING ? PEER_LEAVE_PING_MS : PEER_PING_MS);
@@ -275,6 +302,7 @@ static void lose_expired(struct peer *peer)
 		return;
 	log_warning("the lease of %u ranges ran out", range_set_count(&expired));
 	peer->counters.leases_lost++;
+	note_lapsed(peer, &expired);
 	revoke(peer, &expired);
 	if (peer->state == PEER_ASSIGNED) { /* what is left, too, is told anew */
 		peer->state = PEER_SILENT;
@@ -335,8 +363,15 @@ static void on_assign(struct peer *peer, const struct bus_head *head, const char
 		log_error("%s", err.message);
 		return;
 	}
-	if (peer->shards != 0 && peer->shards != assign.shards)
+	if (peer->shards != 0 && peer->shards != assign.shards) {
 		revoke_all(peer); /* cut differently: the numbers mean other keys now */
+		peer->lapsed = (struct range_set){0};
+	}
+	/* the leader that granted them knows what became of them, and may have given them away by this */
+	if (strcmp(peer->lapsed_nonce, assign.nonce) == 0)
+		peer->lapsed = (struct range_set){0};
+	for (size_t i = 0; i < ARRAY_LEN(peer->lapsed.bits); i++)
+		peer->lapsed.bits[i] &= ~assign.ranges.bits[i];
 	for (size_t i = 0; i < ARRAY_LEN(lost.bits); i++)
 		lost.bits[i] = peer->ranges.bits[i] & ~assign.ranges.bits[i];
 	peer->epoch = head->epoch;

@@ -105,16 +105,25 @@ static void test_hello(void **state)
 	range_set_add(&hello.held, 0);
 	range_set_add(&hello.held, 1);
 	range_set_add(&hello.held, 4095);
+	range_set_add(&hello.lapsed, 7);
 	bus_hello_write(&body, &hello);
-	assert_non_null(strstr(body.data, "\"held\":[[0,2],[4095,1]],\"heldEpoch\":9,\"nonce\":\"n\",\"window\":5}"));
+	assert_non_null(strstr(body.data,
+			       "\"held\":[[0,2],[4095,1]],\"lapsed\":[[7,1]],\"heldEpoch\":9,\"nonce\":\"n\","
+			       "\"window\":5}"));
 	assert_int_equal(bus_hello_read(body.data, body.len, &out, NULL), 0);
 	bus_hello_write(&again, &out);
 	assert_string_equal(again.data, body.data);
+	/* of a peer that does not know the member yet */
+	buf_clear(&body);
+	buf_puts(&body, "{\"name\":\"a\",\"uuid\":\"u\",\"role\":\"reconciler\",\"held\":[],\"heldEpoch\":0,"
+			"\"nonce\":\"\",\"window\":5}");
+	assert_int_equal(bus_hello_read(body.data, body.len, &out, NULL), 0);
+	assert_true(range_set_empty(&out.lapsed));
 }
 
 static void test_ping(void **state)
 {
-	struct bus_ping ping = {.consumed = 1234567890123, .backlog = 7};
+	struct bus_ping ping = {.consumed = 1234567890123, .backlog = 7, .lapsed_ms = 4};
 	struct bus_ping out;
 	cleanup_buf struct buf body = {0};
 	cleanup_buf struct buf again = {0};

@@ -216,6 +216,35 @@ static void holder_known_dead(void **state)
 	}
 }
 
+/* When a former leader had ceased to: as long after its last renewal as it says that it goes without one, or as its
+ * Lease runs; never later than when the successor leads. */
+static void former_end(void **state)
+{
+	static const struct {
+		int64_t renew_ms;
+		int64_t end_ms;
+	} rows[] = {{RENEW, START + RENEW}, {0, START + LEASE}, {-1, START + LEASE}, {INT64_C(3600000), START + LEASE}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+		struct election_lease lease = lease_of("other", "t", 3, ELECTION_GRANTS_MEMBERS);
+		struct election_request request;
+
+		lease.renew_ms = rows[i].renew_ms;
+		asks(election, START, ELECTION_READ);
+		election_answered(election, ELECTION_ANSWERED, &lease, START);
+		asks(election, START + LEASE, ELECTION_READ);
+		election_answered(election, ELECTION_ANSWERED, &lease, START + LEASE);
+		request = asks(election, START + LEASE, ELECTION_UPDATE);
+		assert_int_equal(request.lease.renew_ms, RENEW); /* ours, for who follows us */
+		done(election, &request, START + LEASE);
+		assert_true(election_leads(election, START + LEASE));
+		assert_int_equal(election_former_end_ms(election), rows[i].end_ms);
+		election_free(election);
+	}
+}
+
 /* Somebody deletes it while another leads: that one puts it back, or is gone when it would have run out. */
 static void deleted_by_hand(void **state)
 {
@@ -721,6 +750,7 @@ int main(void)
 		cmocka_unit_test(standby_reads),
 		cmocka_unit_test(expiry),
 		cmocka_unit_test(holder_known_dead),
+		cmocka_unit_test(former_end),
 		cmocka_unit_test(deleted_by_hand),
 		cmocka_unit_test(acquired_too_late),
 		cmocka_unit_test(renews),

@@ -217,7 +217,8 @@ static void on_heard_epoch(void *arg, uint64_t epoch)
 	((struct watcher *)arg)->heard_epoch = epoch;
 }
 
-static void leads(unsigned number, uint64_t epoch, bool inherits)
+/* former_end_ms: as in struct shard_options. */
+static void follows(unsigned number, uint64_t epoch, bool inherits, int64_t former_end_ms)
 {
 	static const struct cache_listener listener = {.changed = on_changed, .gone = on_gone, .missed = on_missed};
 	struct watcher *watcher = &watchers[number];
@@ -227,7 +228,8 @@ static void leads(unsigned number, uint64_t epoch, bool inherits)
 			   .lease_ms = LEASE,
 			   .margin_ms = MARGIN,
 			   .grace_ms = 30000,
-			   .blocked_ms = inherits ? LEASE + MARGIN : 0},
+			   .blocked_ms = inherits ? LEASE + MARGIN : 0,
+			   .former_end_ms = former_end_ms},
 		.epoch = epoch,
 		.heard_epoch = on_heard_epoch,
 		.heard_epoch_arg = watcher,
@@ -242,6 +244,11 @@ static void leads(unsigned number, uint64_t epoch, bool inherits)
 		watcher->cache = cache_new(SHARDS, &listener, NULL);
 	router_set_cache(watcher->router, watcher->cache);
 	router_synced(watcher->router);
+}
+
+static void leads(unsigned number, uint64_t epoch, bool inherits)
+{
+	follows(number, epoch, inherits, 0);
 }
 
 static void deposed(unsigned number)
@@ -349,6 +356,70 @@ static void takeover_late(void **state)
 	expect_follows(1, 2);
 }
 
+/* The machine of the leader is lost: its successor leads 15 s after it renewed for the last time, when all leases of
+ * members have run out. They say when, and have their ranges back at once. */
+static void takeover_lapsed(void **state)
+{
+	int64_t lost_ms;
+
+	(void)state;
+	leads(0, 1, false);
+	run(5000);
+	expect_follows(0, 1);
+	watchers[0].down = true;
+	deposed(0);
+	lost_ms = now_ms;
+	run(LEASE + MARGIN);
+	assert_false(peer_leased(peer));
+	follows(1, 2, true, lost_ms + LEASE);
+	run(2500);
+	expect_follows(1, 2);
+	/* again: now it is the second one that granted them */
+	watchers[1].down = true;
+	watchers[0].down = false;
+	deposed(1);
+	lost_ms = now_ms;
+	run(LEASE + MARGIN);
+	follows(0, 3, true, lost_ms + LEASE);
+	run(2500);
+	expect_follows(0, 3);
+}
+
+/* Its lease ran out long before the leader was lost, which may have given the ranges to somebody else. */
+static void takeover_lapsed_before(void **state)
+{
+	(void)state;
+	leads(0, 1, false);
+	run(5000);
+	watchers[0].down = true;
+	run(LEASE + 2 * MARGIN);
+	deposed(0);
+	follows(1, 2, true, now_ms);
+	run(LEASE + MARGIN - 1000);
+	assert_false(peer_leased(peer));
+	run(3000);
+	expect_follows(1, 2);
+}
+
+/* Its leader took the ranges away when their leases had run out: that it had them means nothing any more. */
+static void takeover_lapsed_and_told(void **state)
+{
+	(void)state;
+	leads(0, 1, false);
+	run(5000);
+	watchers[0].down = true;
+	run(LEASE + MARGIN + 1000);
+	assert_null(shard_table_holder(router_shards(watchers[0].router), 0));
+	watchers[0].down = false;
+	router_close(watchers[0].router); /* nothing is granted any more */
+	run(3000);
+	assert_false(peer_leased(peer));
+	deposed(0);
+	follows(1, 2, true, now_ms - LEASE - MARGIN + 2000); /* which would be early enough */
+	run(1500);
+	assert_false(peer_leased(peer));
+}
+
 /* The former leader has not noticed yet and goes on talking: it is not heeded any more. */
 static void two_leaders(void **state)
 {
@@ -425,9 +496,18 @@ static void leaves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(finds_leader),  TEST(takeover),     TEST(takeover_when_down),
-		TEST(takeover_late), TEST(two_leaders),  TEST(two_leaders_at_start),
-		TEST(older_epoch),   TEST(raised_epoch), TEST(leaves),
+		TEST(finds_leader),
+		TEST(takeover),
+		TEST(takeover_when_down),
+		TEST(takeover_late),
+		TEST(takeover_lapsed),
+		TEST(takeover_lapsed_before),
+		TEST(takeover_lapsed_and_told),
+		TEST(two_leaders),
+		TEST(two_leaders_at_start),
+		TEST(older_epoch),
+		TEST(raised_epoch),
+		TEST(leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
