@@ -162,6 +162,7 @@ sim: $(BUILD)/fc-sim
 
 # As many as two processors do in three minutes.
 test-sim: $(BUILD)/fc-sim
+	$< --failover
 	$< --seeds 50000 --seconds 175 --jobs $$(nproc)
 
 # The figures of DESIGN.md §9; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.

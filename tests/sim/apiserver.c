@@ -356,6 +356,20 @@ static bool orphaned(struct world *world, const struct object *pod)
 	return framework == NULL || (framework->deleting && find_uid(world, pod->owner_uid) == NULL);
 }
 
+/* Admission refuses an object now, which it let in before, or lets in later. What becomes of its Task depends on when.
+ */
+static bool denied(struct world *world, int plan, struct answer *out)
+{
+	if (world->healed || world->plans[plan].tame || !chance(world, world->faults.deny))
+		return false;
+	switch (pick(world, 0, 2)) {
+	case 0: api_status(out, 403, "Forbidden", "pods is forbidden: denied by policy"); break;
+	case 1: api_status(out, 422, "Invalid", "spec is invalid"); break;
+	default: api_status(out, 400, "BadRequest", "admission webhook denied the request"); break;
+	}
+	return true;
+}
+
 static void handle_create(struct world *world, const struct wire *wire, enum object_kind kind, const char *ns,
 			  struct answer *out)
 {
@@ -374,6 +388,10 @@ static void handle_create(struct world *world, const struct wire *wire, enum obj
 			api_status(out, 403, "Forbidden", "pods is forbidden: exceeded quota: q");
 			return;
 		}
+	}
+	if (denied(world, plan_find(ns, meta_text(body, "name")), out)) { /* so is this */
+		json_decref(body);
+		return;
 	}
 	if (api_find(world, kind, ns, meta_text(body, "name")) != NULL) {
 		json_decref(body);

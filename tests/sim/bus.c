@@ -167,6 +167,22 @@ void bus_connect(struct member *member)
 	   NULL, member);
 }
 
+static void stall(int64_t *last_ms, int64_t until_ms)
+{
+	if (*last_ms < until_ms)
+		*last_ms = until_ms;
+}
+
+void bus_stall(struct member *member, bool up, int64_t span_ms)
+{
+	struct world *world = member->process.world;
+
+	trace(world, "%s: letters %s wait for %lld ms", member->process.label, up ? "from it" : "to it",
+	      (long long)span_ms);
+	for (int i = 0; i < SIM_WATCHERS; i++)
+		stall(up ? &member->links[i].up_ms : &member->links[i].down_ms, world->now_ms + span_ms);
+}
+
 void bus_disconnect(struct member *member)
 {
 	for (int i = 0; i < SIM_WATCHERS; i++)

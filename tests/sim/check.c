@@ -426,6 +426,14 @@ static const struct member *holder(const struct world *world, uint32_t range)
 	return NULL;
 }
 
+bool check_held(const struct world *world)
+{
+	for (uint32_t range = 0; range < SIM_SHARDS; range++)
+		if (holder(world, range) == NULL)
+			return false;
+	return true;
+}
+
 /* Completed for good, or waiting to be started. */
 static bool framework_rests(const struct world *world, struct object *object)
 {
@@ -480,9 +488,8 @@ static bool processes_rest(struct world *world, const char **why)
 			return false;
 	}
 	*why = "a range has no holder";
-	for (uint32_t range = 0; range < SIM_SHARDS; range++)
-		if (holder(world, range) == NULL)
-			return false;
+	if (!check_held(world))
+		return false;
 	*why = "a status is not written";
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		for (const struct item *item = world->members[i].process.alive ? world->members[i].reconciler.items

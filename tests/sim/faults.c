@@ -13,6 +13,7 @@ enum fault {
 	FAULT_TERMINATE_WATCHER,
 	FAULT_CUT_BUS,
 	FAULT_PARTITION_BUS,
+	FAULT_STALL_BUS,
 	FAULT_CUT_STREAM,
 	FAULT_FREEZE_STREAM,
 	FAULT_COMPACT,
@@ -93,6 +94,10 @@ static void trouble_member(struct world *world, enum fault fault, struct member 
 		bus_disconnect(member);
 		at(world, world->now_ms + pick(world, 1000, world->faults.long_ms), &member->process, reconnect, NULL,
 		   member);
+		break;
+	case FAULT_STALL_BUS:
+		bus_stall(member, chance(world, 500),
+			  pick(world, 200, chance(world, 700) ? 8000 : world->faults.long_ms));
 		break;
 	case FAULT_RESET: network_reset(member); break;
 	case FAULT_MEMBER_MEMORY: member->process.memory_left = pick(world, 1, 2000); break;
@@ -180,8 +185,15 @@ void faults_make(struct world *world)
 	faults->long_ms = small ? 20000 : 50000;
 	world->qps = 1000;
 	world->burst = 100;
+	world->lease_ms = 10 * 1000;
+	world->grace_ms = 30 * 1000;
 	if (faults->calm)
 		return;
+	/* the sooner ranges move, the more there is to be seen in a small world */
+	if (chance(world, 600))
+		world->lease_ms = pick(world, 2, 6) * 1000;
+	if (chance(world, 600))
+		world->grace_ms = pick(world, 0, 8) * 1000;
 	for (int i = 0; i < FAULT_KINDS; i++)
 		if (chance(world, 350))
 			faults->kinds |= 1U << i;
@@ -204,7 +216,7 @@ void faults_make(struct world *world)
 	faults->lazy_rounds = chance(world, 500);
 	faults->slow_answer = chance(world, 150) ? (int)pick(world, 1, 200) : 0;
 	faults->reorder_letter = chance(world, 100) ? (int)pick(world, 1, 20) : 0;
-	if (chance(world, 250))
+	if (chance(world, 350))
 		faults->lag_ms[chance(world, 500) ? KIND_POD : pick(world, 0, KIND_COUNT - 1)] = pick(world, 100,
 												      LAG_MAX_MS);
 	faults->lagging_watchers = (unsigned)pick(world, 1, 3);
@@ -213,6 +225,7 @@ void faults_make(struct world *world)
 		world->qps = (double)pick(world, 3, 30);
 		world->burst = (int)pick(world, 2, 12);
 	}
+	faults->deny = chance(world, 150) ? (int)pick(world, 20, 300) : 0;
 	faults->quota = chance(world, 150) ? (uint64_t)pick(world, 1, 6) : 0;
 	at(world, world->now_ms + pick(world, 1, faults->pace_ms * 2), NULL, next_fault, NULL, NULL);
 }

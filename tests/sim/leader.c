@@ -16,7 +16,6 @@ enum {
 	RELEASE_MS = 3000, /* as watcher/lease.c */
 	DRAIN_MS = 20000,  /* as watcher/term.c */
 	MARGIN_MS = SHARD_MARGIN_MS,
-	GRACE_MS = 30000,
 };
 
 static int64_t port_now_ms(void *arg)
@@ -56,10 +55,11 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 	const struct router_ports ports = {.send = bus_from_watcher, .now_ms = port_now_ms, .arg = watcher};
 	struct router_options options = {
 		.shards = {.shards = SIM_SHARDS,
-			   .lease_ms = SIM_LEASE_MS,
+			   .lease_ms = world->lease_ms,
 			   .margin_ms = MARGIN_MS,
-			   .grace_ms = GRACE_MS,
-			   .blocked_ms = inherits ? SIM_LEASE_MS + MARGIN_MS : 0},
+			   .grace_ms = world->grace_ms,
+			   .blocked_ms = inherits ? world->lease_ms + MARGIN_MS : 0,
+			   .former_end_ms = watcher->election == NULL ? 0 : election_former_end_ms(watcher->election)},
 		.epoch = epoch,
 		.heard_epoch = watcher->election == NULL ? NULL : on_heard_epoch,
 		.heard_epoch_arg = watcher,
@@ -291,7 +291,7 @@ void leader_start(struct watcher *watcher)
 		.renew_ms = ELECTION_RENEW_MS,
 		.retry_ms = ELECTION_RETRY_MS,
 		.jitter_ms = pick(world, 0, ELECTION_JITTER_MS),
-		.settle_ms = SIM_LEASE_MS + MARGIN_MS,
+		.settle_ms = world->lease_ms + MARGIN_MS,
 		.grants = world->pool ? ELECTION_GRANTS_CHILDREN : ELECTION_GRANTS_MEMBERS,
 	};
 

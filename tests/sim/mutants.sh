@@ -21,7 +21,7 @@ make -s -j"$jobs" BUILD=build build/fc-sim >log 2>&1 || {
 	exit 1
 }
 
-# try NAME: builds and runs; prints the seed that fails.
+# try NAME: builds and runs; prints the seed that fails, which is how many it took, and why it fails.
 try() {
 	local found
 	if ! make -s -j"$jobs" BUILD=build build/fc-sim >log 2>&1; then
@@ -34,8 +34,8 @@ try() {
 		return 1
 	fi
 	found=$(grep -m 1 '^seed' log)
-	printf '%-24s %s\n' "$1" "$found"
-	[ -n "$found" ]
+	[[ $found =~ ^seed\ ([0-9]+)[^:]*:\ (.*) ]] || return 1
+	printf '%-24s %5d  %s\n' "$1" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
 }
 
 for patch in "$patches"/*.patch; do

@@ -38,7 +38,6 @@ enum {
 	SIM_NAMESPACES = 2,
 	SIM_ROLES = 2,
 	SIM_SHARDS = 8,
-	SIM_LEASE_MS = 10 * 1000,
 	SIM_TICK_MS = 500,
 };
 
@@ -236,6 +235,8 @@ int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const st
 struct link *bus_link(struct member *member, const struct watcher *watcher);
 /* Sooner or later, to all that it has to do with. */
 void bus_connect(struct member *member);
+/* A connection that is half open: what is sent in one direction arrives when the time is over. */
+void bus_stall(struct member *member, bool up, int64_t span_ms);
 void bus_disconnect(struct member *member);
 void bus_disconnect_watcher(struct watcher *watcher);
 
@@ -395,6 +396,7 @@ void faults_heal(struct world *world);
 
 struct faults {
 	bool calm; /* none at all */
+	bool lost; /* but that of a machine */
 	unsigned kinds;
 	int64_t pace_ms; /* between two of them, about */
 	int64_t until_ms;
@@ -419,6 +421,7 @@ struct faults {
 	bool lazy_rounds;           /* rounds may come later than the events that they answer */
 	int64_t outage_until_ms;
 	uint64_t quota;    /* Pods; 0: none */
+	int deny;          /* of each thousand creates of objects of Frameworks that are not tame: refused for good */
 	size_t status_max; /* bytes of a status that is not compressed; 0: any */
 	uint64_t compacted;
 };
@@ -440,6 +443,8 @@ void check_deletion(struct world *world, const struct wire *wire, const struct o
 void check_step(struct world *world);
 /* Whether nothing more is to be expected. *why (static) names what is not at rest. */
 bool check_rest(struct world *world, const char **why);
+/* Whether each range has a holder. */
+bool check_held(const struct world *world);
 void check_end(struct world *world);
 
 struct outcome {
@@ -521,7 +526,9 @@ struct world {
 	uint64_t links;
 	struct member members[SIM_PROCESSES];
 	int member_count; /* names in use */
-	bool pool;        /* children of the watcher that leads: their deaths are known at once */
+	int64_t lease_ms; /* of reconcilers */
+	int64_t grace_ms;
+	bool pool; /* children of the watcher that leads: their deaths are known at once */
 	bool healed;
 
 	const struct work_size *size;
@@ -538,6 +545,9 @@ extern struct world *sim_world; /* whose log lines are traced */
 
 /* Runs one seed to its end; calm: without faults, and only what is comparable. Fills the outcomes; returns the trace's
  * hash. */
+/* The leader of two watchers is lost with its machine, its children with it if there is a pool: how long until each range
+ * has a holder again. */
+int64_t world_failover(uint64_t seed, bool pool);
 uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], uint64_t *steps,
 		   bool tame[SIM_FRAMEWORKS]);
 

@@ -85,7 +85,7 @@ static void restart(struct world *world, void *arg)
 {
 	const struct watcher *watcher = arg;
 
-	if (!watcher->process.alive)
+	if (!watcher->process.alive && !world->faults.lost)
 		watcher_start(world, watcher->index);
 }
 

@@ -190,7 +190,7 @@ void violated(struct world *world, const char *format, ...)
 
 /* ---- one seed ---- */
 
-static struct world *world_new(uint64_t seed, bool calm)
+static struct world *world_make(uint64_t seed, bool calm)
 {
 	struct world *world = mem_calloc(1, sizeof(*world));
 
@@ -206,11 +206,15 @@ static struct world *world_new(uint64_t seed, bool calm)
 	sim_world = world;
 	workload_make(world);
 	faults_make(world);
+	return world;
+}
+
+static void world_start(struct world *world)
+{
 	for (int i = 0; i < world->watcher_count; i++)
 		watcher_start(world, i);
 	for (int i = 0; !world->pool && i < world->member_count; i++)
 		member_start(world, i);
-	return world;
 }
 
 static void world_free(struct world *world)
@@ -266,10 +270,11 @@ static void run_to_rest(struct world *world)
 uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], uint64_t *steps,
 		   bool tame[SIM_FRAMEWORKS])
 {
-	struct world *world = world_new(seed, calm);
+	struct world *world = world_make(seed, calm);
 	int64_t until_ms = world->work_until_ms;
 	uint64_t hash;
 
+	world_start(world);
 	if (!calm && world->faults.until_ms > until_ms)
 		until_ms = world->faults.until_ms;
 	while (world->heap_count > 0 && world->now_ms < until_ms && world->steps < STEPS_MAX)
@@ -285,4 +290,34 @@ uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWO
 	hash = world->hash;
 	world_free(world);
 	return hash;
+}
+
+enum { SETTLED_MS = 60 * 1000, FAILOVER_MAX_MS = 120 * 1000 };
+
+int64_t world_failover(uint64_t seed, bool pool)
+{
+	struct world *world = world_make(seed, true);
+	int64_t lost_ms;
+	int leader;
+
+	world->watcher_count = SIM_WATCHERS;
+	world->member_count = SIM_MEMBERS;
+	world->pool = pool;
+	world->same_machine = false;
+	world_start(world);
+	/* not at the same point of its renewals and of the members' pings each time */
+	lost_ms = world->now_ms + SETTLED_MS + pick(world, 0, 5000);
+	while (world->now_ms < lost_ms)
+		step(world);
+	world->faults.lost = true;
+	leader = watcher_leads(&world->watchers[0]) ? 0 : 1;
+	watcher_kill(&world->watchers[leader], "is lost with its machine");
+	lost_ms = world->now_ms;
+	do
+		step(world);
+	while (!(watcher_leads(&world->watchers[1 - leader]) && check_held(world)) &&
+	       world->now_ms < lost_ms + FAILOVER_MAX_MS);
+	lost_ms = world->now_ms - lost_ms;
+	world_free(world);
+	return lost_ms;
 }
