@@ -20,7 +20,8 @@ static const char usage[] =
 	"\n"
 	"Each is fit for a Secret of its own. All reconcilers may share one. To shut one out, take its line off "
 	"clients: it\n"
-	"is read again at once. role=barrier or role=reconciler behind a key, as it is written for names that end so, and\n"
+	"is read again at once. role=barrier or role=reconciler behind a key, as it is written for names that end so, "
+	"and\n"
 	"member=NAME limit what it is good for. A new server key takes a restart of the watcher.\n";
 
 int keygen_main(int argc, char **argv)

@@ -545,8 +545,8 @@ extern struct world *sim_world; /* whose log lines are traced */
 
 /* Runs one seed to its end; calm: without faults, and only what is comparable. Fills the outcomes; returns the trace's
  * hash. */
-/* The leader of two watchers is lost with its machine, its children with it if there is a pool: how long until each range
- * has a holder again. */
+/* The leader of two watchers is lost with its machine, its children with it if there is a pool: how long until each
+ * range has a holder again. */
 int64_t world_failover(uint64_t seed, bool pool);
 uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], uint64_t *steps,
 		   bool tame[SIM_FRAMEWORKS]);
