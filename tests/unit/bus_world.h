@@ -514,7 +514,7 @@ static inline void world_tick(struct world *world)
 /* Everything that can happen at this moment. */
 static inline void world_settle(struct world *world)
 {
-	for (int round = 0; round < 1000; round++) {
+	for (int round = 0; round < 5000; round++) { /* a queue that was held up can be long */
 		bool any = world_deliver(world);
 
 		if (!any) {
