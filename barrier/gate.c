@@ -15,9 +15,8 @@ enum {
 	AWAY_RETRY_SEC = 1,
 };
 
-struct gate *gate_find(const struct waiters *waiters, const char *ns, const char *name)
+struct gate *gate_find(const struct waiters *waiters, const char *key)
 {
-	cleanup_free char *key = mem_printf("%s/%s", ns, name);
 	struct gate *gate;
 
 	HASH_FIND_STR(waiters->gates, key, gate);
@@ -34,13 +33,14 @@ static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
 
 struct gate *gate_get(struct waiters *waiters, const char *ns, const char *name)
 {
-	struct gate *gate = gate_find(waiters, ns, name);
+	cleanup_free char *key = mem_printf("%s/%s", ns, name);
+	struct gate *gate = gate_find(waiters, key);
 
 	if (gate != NULL)
 		return gate;
 	gate = mem_calloc(1, sizeof(*gate));
 	gate->waiters = waiters;
-	gate->key = mem_printf("%s/%s", ns, name);
+	gate->key = mem_strdup(key);
 	gate->ns = mem_strdup(ns);
 	gate->name = mem_strdup(name);
 	gate->backoff = (struct backoff){
@@ -136,7 +136,7 @@ void answer_expired(struct waiter *waiter)
 
 	if (!readiness_synced(gate->waiters->readiness))
 		answer_away(waiter, "the view of the cluster is not up to date: try again");
-	else if (!readiness_find(gate->waiters->readiness, gate->ns, gate->name, &entry) || !entry.counted ||
+	else if (!readiness_find(gate->waiters->readiness, gate->key, &entry) || !entry.counted ||
 		 entry.ready >= entry.total)
 		answer_away(waiter, "the Framework could not be read in time: try again");
 	else

@@ -65,7 +65,7 @@ struct waiters {
 /* ---- gate.c ---- */
 
 /* NULL: nobody waits for it. */
-struct gate *gate_find(const struct waiters *waiters, const char *ns, const char *name);
+struct gate *gate_find(const struct waiters *waiters, const char *key);
 /* Made when there is none. */
 struct gate *gate_get(struct waiters *waiters, const char *ns, const char *name);
 /* To be called when a waiter or a look has left it: a gate that nobody waits at goes. */

@@ -26,17 +26,24 @@ static void again_after(struct gate *gate, int64_t ms)
 	ev_timer_again(gate->waiters->loop, &gate->again);
 }
 
+/* mem_replace(), but what is the same already stays: waiters come one by one to a Framework that stays as it is. */
+static void note(char **kept, const char *text)
+{
+	if (*kept == NULL || text == NULL || strcmp(*kept, text) != 0)
+		mem_replace(kept, text);
+}
+
 bool gate_observe(struct gate *gate)
 {
 	struct readiness_entry entry = {0};
-	bool known = readiness_find(gate->waiters->readiness, gate->ns, gate->name, &entry);
+	bool known = readiness_find(gate->waiters->readiness, gate->key, &entry);
 	bool complete = known && entry.counted && entry.ready == entry.total;
 
 	gate->places = 1 + (size_t)entry.total / TASKS_PER_PLACE;
 	if (gate->uid != NULL && (!known || strcmp(gate->uid, entry.uid) != 0))
 		gate->must_look = true;
-	mem_replace(&gate->uid, known ? entry.uid : NULL);
-	mem_replace(&gate->version, known ? entry.resource_version : NULL);
+	note(&gate->uid, known ? entry.uid : NULL);
+	note(&gate->version, known ? entry.resource_version : NULL);
 	if (!complete)
 		gate->complete_ms = 0;
 	else if (gate->complete_ms == 0)

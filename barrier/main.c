@@ -163,14 +163,14 @@ static const struct peer_handler bus_handler = {
 	.refused = on_refused,
 };
 
-static void on_changed(void *arg, const char *ns, const char *name)
+static void on_changed(void *arg, const char *key)
 {
-	waiters_changed(((struct process *)arg)->waiters, ns, name);
+	waiters_changed(((struct process *)arg)->waiters, key);
 }
 
-static bool is_wanted(void *arg, const char *ns, const char *name)
+static bool is_wanted(void *arg, const char *key)
 {
-	return waiters_wanted(((struct process *)arg)->waiters, ns, name);
+	return waiters_wanted(((struct process *)arg)->waiters, key);
 }
 
 static const struct readiness_handler readiness_handler = {.changed = on_changed, .wanted = is_wanted};

@@ -89,21 +89,12 @@ void readiness_free(struct readiness *readiness)
 	free(readiness);
 }
 
-static struct item *find(const struct readiness *readiness, const char *ns, const char *name)
+static struct item *find(const struct readiness *readiness, const char *key)
 {
-	cleanup_free char *key = mem_printf("%s/%s", ns, name);
 	struct item *item;
 
 	HASH_FIND_STR(readiness->items, key, item);
 	return item;
-}
-
-static void tell_changed(const struct readiness *readiness, const char *key)
-{
-	const char *slash = strchr(key, '/');
-	cleanup_free char *ns = mem_strndup(key, (size_t)(slash - key));
-
-	readiness->handler->changed(readiness->arg, ns, slash + 1);
 }
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
@@ -157,14 +148,14 @@ static void pack(struct readiness *readiness, struct item *item, struct gang *ga
 /* The item, whose count is then out of date; NULL: older than what is known, or no Framework. */
 static struct item *take(struct readiness *readiness, const struct object_meta *meta, bool newer_only)
 {
-	struct item *item;
+	cleanup_free char *key = mem_printf("%s/%s", meta->ns, meta->name);
+	struct item *item = find(readiness, key);
 
 	if (!namespace_name_valid(meta->ns))
 		return NULL;
-	item = find(readiness, meta->ns, meta->name);
 	if (item == NULL) {
 		item = mem_calloc(1, sizeof(*item));
-		item->key = mem_printf("%s/%s", meta->ns, meta->name);
+		item->key = mem_strdup(key);
 		HASH_ADD_KEYPTR(hh, readiness->items, item->key, strlen(item->key), item);
 	} else if ((newer_only || item->round == readiness->round) &&
 		   version_compare(meta->resource_version, item->resource_version) < 0) {
@@ -225,12 +216,12 @@ bool readiness_object(struct readiness *readiness, const char *text, size_t len)
 		if (gang_read(&parts, &gang, &err) < 0) {
 			log_v(1, "Framework %s: %s", item->key, err.message);
 			set_uncounted(item);
-		} else if (gang.packed != NULL && !handler->wanted(readiness->arg, parts.meta.ns, parts.meta.name)) {
+		} else if (gang.packed != NULL && !handler->wanted(readiness->arg, item->key)) {
 			pack(readiness, item, &gang);
 		} else {
 			count(item, &gang);
 		}
-		handler->changed(readiness->arg, parts.meta.ns, parts.meta.name);
+		handler->changed(readiness->arg, item->key);
 	}
 	gang_free(&gang);
 	object_meta_free(&parts.meta);
@@ -239,13 +230,14 @@ bool readiness_object(struct readiness *readiness, const char *text, size_t len)
 
 void readiness_absent(struct readiness *readiness, const struct bus_absent *absent)
 {
-	struct item *item = find(readiness, absent->ns, absent->name);
+	cleanup_free char *key = mem_printf("%s/%s", absent->ns, absent->name);
+	struct item *item = find(readiness, key);
 
 	if (item == NULL ||
 	    (item->round == readiness->round && version_compare(absent->resource_version, item->resource_version) < 0))
 		return; /* made anew since */
 	item_free(readiness, item);
-	readiness->handler->changed(readiness->arg, absent->ns, absent->name);
+	readiness->handler->changed(readiness->arg, key);
 }
 
 void readiness_complete(struct readiness *readiness, const struct range_set *ranges, uint32_t shards)
@@ -265,7 +257,7 @@ void readiness_complete(struct readiness *readiness, const struct range_set *ran
 			continue;
 		key = mem_strdup(item->key);
 		item_free(readiness, item);
-		tell_changed(readiness, key);
+		readiness->handler->changed(readiness->arg, key);
 	}
 }
 
@@ -302,9 +294,9 @@ bool readiness_admits(const struct readiness *readiness)
 	       (readiness->lost_ms != 0 && clock_boot_ms() - readiness->lost_ms < readiness->grace_ms);
 }
 
-bool readiness_find(struct readiness *readiness, const char *ns, const char *name, struct readiness_entry *out)
+bool readiness_find(struct readiness *readiness, const char *key, struct readiness_entry *out)
 {
-	struct item *item = find(readiness, ns, name);
+	struct item *item = find(readiness, key);
 
 	if (item == NULL)
 		return false;

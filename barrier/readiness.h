@@ -23,11 +23,12 @@ struct readiness_entry {
 	const char *missing; /* names of up to five Tasks without an IP, as a JSON array */
 };
 
+/* key: "namespace/name" */
 struct readiness_handler {
 	/* Something about the Framework changed, or it is gone. Not from within readiness_learn(). */
-	void (*changed)(void *arg, const char *ns, const char *name);
+	void (*changed)(void *arg, const char *key);
 	/* Whether anyone waits for it. */
-	bool (*wanted)(void *arg, const char *ns, const char *name);
+	bool (*wanted)(void *arg, const char *key);
 };
 
 /* The handler must outlive it. */
@@ -55,7 +56,7 @@ bool readiness_admits(const struct readiness *readiness);
 /* How long that moment is; default 10 s. For tests. */
 void readiness_set_grace(struct readiness *readiness, int64_t ms);
 /* false: no such Framework is known. A compressed status is looked into only now. *out is valid until the next call. */
-bool readiness_find(struct readiness *readiness, const char *ns, const char *name, struct readiness_entry *out);
+bool readiness_find(struct readiness *readiness, const char *key, struct readiness_entry *out);
 /* Frameworks known. */
 size_t readiness_count(const struct readiness *readiness);
 

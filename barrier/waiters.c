@@ -36,14 +36,14 @@ void waiters_free(struct waiters *waiters)
 	free(waiters);
 }
 
-bool waiters_wanted(const struct waiters *waiters, const char *ns, const char *name)
+bool waiters_wanted(const struct waiters *waiters, const char *key)
 {
-	return gate_find(waiters, ns, name) != NULL;
+	return gate_find(waiters, key) != NULL;
 }
 
-void waiters_changed(struct waiters *waiters, const char *ns, const char *name)
+void waiters_changed(struct waiters *waiters, const char *key)
 {
-	struct gate *gate = gate_find(waiters, ns, name);
+	struct gate *gate = gate_find(waiters, key);
 
 	if (gate == NULL)
 		return;

@@ -42,10 +42,10 @@ void waiters_free(struct waiters *waiters);
  * or "" for any. timeout_ms: 202 after that. */
 void waiters_add(struct waiters *waiters, struct serve_request *request, const char *ns, const char *name,
 		 const char *uid, int64_t timeout_ms);
-/* The view of this Framework changed. */
-void waiters_changed(struct waiters *waiters, const char *ns, const char *name);
+/* The view of this Framework, "namespace/name", changed. */
+void waiters_changed(struct waiters *waiters, const char *key);
 /* Whether anyone waits for it. */
-bool waiters_wanted(const struct waiters *waiters, const char *ns, const char *name);
+bool waiters_wanted(const struct waiters *waiters, const char *key);
 /* Asks everybody to try again elsewhere: 503 with a reason. */
 void waiters_send_away(struct waiters *waiters, const char *reason);
 

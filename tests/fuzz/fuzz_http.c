@@ -26,14 +26,14 @@ struct room {
 static struct ev_loop *loop;
 static struct room rooms[2];
 
-static void on_changed(void *arg, const char *ns, const char *name)
+static void on_changed(void *arg, const char *key)
 {
-	waiters_changed(((struct room *)arg)->waiters, ns, name);
+	waiters_changed(((struct room *)arg)->waiters, key);
 }
 
-static bool on_wanted(void *arg, const char *ns, const char *name)
+static bool on_wanted(void *arg, const char *key)
 {
-	return waiters_wanted(((struct room *)arg)->waiters, ns, name);
+	return waiters_wanted(((struct room *)arg)->waiters, key);
 }
 
 static void room_init(struct room *room, bool checked)
