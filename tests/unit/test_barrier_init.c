@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "barrier/init/ask.h"
 #include "barrier/init/environment.h"
 #include "barrier/init/output.h"
 #include "barrier/init/wait.h"
@@ -717,6 +718,125 @@ static void comes_back_to_a_server_that_was_away(void **state)
 	run_free(&it);
 }
 
+/* ---- who is shown what, and when ----------------------------------------------------------------------------------
+ */
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* One question to the server at this host, with a kubeconfig that has a token; what the server was shown. */
+static void ask_with_token(const char *host, const char *token_file, char out[256])
+{
+	static const struct line lines[] = {{200, "ps:10.0.0.1", NULL}, END};
+	char *directory = make_directory();
+	cleanup_free char *kubeconfig = mem_printf("%s/kubeconfig", directory);
+	cleanup_free char *text = NULL;
+	cleanup_free char *address = NULL;
+	struct environment environment = {
+		.ns = (char *)"ns",
+		.name = (char *)"fw",
+		.uid = (char *)"",
+		.check_interval_sec = 5,
+		.barrier_ca_file = (char *)"",
+		.barrier_token_file = (char *)token_file,
+	};
+	struct script server;
+	struct asker *asker;
+	struct answer answer;
+	struct error err;
+
+	script_start(&server, lines, false);
+	address = mem_printf("http://%s%s", host, strrchr(server.server.address, ':'));
+	environment.barrier_address = address;
+	text = mem_printf(
+		"{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: c, cluster: {server: "
+		"\"%s\"}}], users: [{name: u, user: {token: of-the-kubeconfig}}], contexts: [{name: x, context: "
+		"{cluster: c, user: u}}]}",
+		server.server.address);
+	write_file(kubeconfig, text);
+	clear_environment();
+	setenv("KUBECONFIG", kubeconfig, 1);
+	asker = asker_new(&environment, &err);
+	if (asker == NULL)
+		fail_msg("%s", err.message);
+	asker_ask(asker, 10000, &answer);
+	assert_int_equal(answer.verdict, VERDICT_PASSED);
+	assert_string_equal(answer.source, "the barrier server");
+	answer_free(&answer);
+	asker_free(asker);
+	script_end(&server);
+	memcpy(out, server.last_token, sizeof(server.last_token));
+	unlink(kubeconfig);
+	remove_directory(directory);
+}
+
+/* The server is shown what the API server is shown; but a token goes in the clear to another machine only when it was
+ * named for that. (0.0.0.0 is this machine, under a name that does not tell.) */
+static void tokens_go_where_they_may(void **state)
+{
+	char *directory = make_directory();
+	cleanup_free char *file = mem_printf("%s/token", directory);
+	char token[256];
+
+	(void)state;
+	write_file(file, "named\n");
+	ask_with_token("127.0.0.1", "", token);
+	assert_string_equal(token, "Bearer of-the-kubeconfig");
+	ask_with_token("127.0.0.1", file, token);
+	assert_string_equal(token, "Bearer named");
+	ask_with_token("0.0.0.0", "", token);
+	assert_string_equal(token, "");
+	ask_with_token("0.0.0.0", file, token);
+	assert_string_equal(token, "Bearer named");
+	unlink(file);
+	remove_directory(directory);
+}
+
+/* The Pods of a gang start together; their questions to the API server must not stay together. */
+static void polls_give_or_take_a_fifth(void **state)
+{
+	enum { TIMES = 40 };
+	static const struct line lines[] = {{200, "ps:-", NULL}, END};
+	struct environment environment = {
+		.ns = (char *)"ns",
+		.name = (char *)"fw",
+		.uid = (char *)"",
+		.check_interval_sec = 10,
+		.barrier_address = (char *)"",
+	};
+	int64_t least_ms = INT64_MAX;
+	int64_t most_ms = 0;
+	struct script api;
+	struct asker *asker;
+	struct error err;
+
+	(void)state;
+	script_start(&api, lines, false);
+	clear_environment();
+	setenv("KUBE_APISERVER_ADDRESS", api.server.address, 1);
+	asker = asker_new(&environment, &err);
+	assert_non_null(asker);
+	for (int i = 0; i < TIMES; i++) {
+		struct answer answer;
+
+		asker_ask(asker, 10000, &answer);
+		assert_int_equal(answer.verdict, VERDICT_WAITING);
+		least_ms = answer.next_ms < least_ms ? answer.next_ms : least_ms;
+		most_ms = answer.next_ms > most_ms ? answer.next_ms : most_ms;
+		answer_free(&answer);
+	}
+	asker_free(asker);
+	script_end(&api);
+	assert_in_range(least_ms, 8000, 9500);
+	assert_in_range(most_ms, 10500, 12000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -736,6 +856,8 @@ int main(void)
 		cmocka_unit_test(takes_the_server_s_answer_as_gzip),
 		cmocka_unit_test(without_a_good_server_it_polls),
 		cmocka_unit_test(comes_back_to_a_server_that_was_away),
+		cmocka_unit_test(tokens_go_where_they_may),
+		cmocka_unit_test(polls_give_or_take_a_fifth),
 	};
 
 	return cmocka_run_group_tests_name("barrier_init", tests, NULL, NULL);

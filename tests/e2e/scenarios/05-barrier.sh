@@ -33,6 +33,10 @@ start_barrier() { # number
 
 barrier_ready() { curl -sSf "http://$barrier_address/readyz"; }
 
+barrier_unready() {
+    [[ $(curl -sS -o /dev/null -w '%{http_code}' "http://$barrier_address/readyz") == 503 ]]
+}
+
 barrier_metric() { # name-with-labels
     curl -sSf "http://$barrier_address/metrics" | awk -v name="$1" '$1 == name { print $2 }'
 }
@@ -74,7 +78,18 @@ log_of() { # framework container
     cat "$RUN"/pods/"${NS}_$1"-app-*/"$2.log"
 }
 
+# Whoever waits in every Pod must cost little by itself: processor time, which is the same on a busy machine.
+check_init_program() {
+    local needed cpu TIMEFORMAT='%U %S'
+    needed=$(readelf -d "$BUILD/frameworkbarrier" 2>/dev/null | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p')
+    [[ $needed == *libc.so* && $needed != *libasan* ]] || return 0 # built, or run, to find mistakes
+    expect "libraries that only servers need" "$(grep -E 'zmq|microhttpd|gnutls|protobuf' <<<"$needed" || true)" ""
+    cpu=$({ time for _ in {1..20}; do env -i "$BUILD/frameworkbarrier" || true; done >/dev/null 2>&1; } 2>&1)
+    awk '{ exit !($1 + $2 < 1) }' <<<"$cpu" || fail "20 starts of frameworkbarrier took $cpu s of processor time"
+}
+
 run_barrier() {
+    check_init_program
     local late='.status.attemptStatus.taskRoleStatuses[1].taskStatuses[0].attemptStatus'
     barrier_cluster
     submit_gang gang 3 "http://$barrier_address" 120
@@ -151,6 +166,8 @@ check_restarts() {
     submit_gang alone 2 "http://$barrier_address" 120
     wait_for 20 "they wait at the server" barrier_metric_is frameworkcontroller_barrier_waiting 5
     end_processes . 0 watcher-1
+    wait_for 20 "fc-barrier notices that it hears nothing" barrier_unready
+    expect "waiters" "$(barrier_metric frameworkcontroller_barrier_waiting)" 5
     start_barrier_controller 2
     wait_for 20 "fc-barrier is ready again" barrier_ready
     expect "waiters" "$(barrier_metric frameworkcontroller_barrier_waiting)" 5
