@@ -71,8 +71,7 @@ static int put_variable(struct buf *out, const struct gang_role *role, const cha
 int injector_write(struct buf *out, const struct gang *gang, struct error *err)
 {
 	buf_puts(out, "#!/bin/bash\n");
-	for (size_t i = 0; i < gang->role_count; i++) {
-		const struct gang_role *role = &gang->roles[i];
+	for (const struct gang_role *role = gang->roles; role != NULL; role = role->hh.next) {
 		cleanup_free char *env_name = mem_strdup(role->name);
 
 		for (char *c = env_name; *c != '\0'; c++)

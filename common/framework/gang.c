@@ -54,28 +54,30 @@ static int read_task_number(const struct json_span *value, const char *role, int
 
 static struct gang_role *find_role(const struct gang *gang, const struct json_span *name)
 {
-	for (size_t i = 0; i < gang->role_count; i++)
-		if (json_span_is(name, gang->roles[i].name))
-			return &gang->roles[i];
-	return NULL;
+	struct gang_role *role = NULL;
+
+	if (name->at != NULL)
+		HASH_FIND(hh, gang->roles, name->at, name->len, role);
+	return role;
 }
 
 static int add_role(struct gang *gang, const struct json_span *name, const struct json_span *task_number,
 		    struct error *err)
 {
+	size_t index = HASH_COUNT(gang->roles);
 	char text[NAME_ROOM] = "";
 	struct gang_role *role;
 
 	if (name->at != NULL && name->len < sizeof(text))
 		json_span_decode(name, text);
 	if (!framework_name_valid(text))
-		return error_set(err, "spec.taskRoles[%zu].name is not like ^[a-z0-9]{1,63}$", gang->role_count);
+		return error_set(err, "spec.taskRoles[%zu].name is not like ^[a-z0-9]{1,63}$", index);
 	if (find_role(gang, name) != NULL)
-		return error_set(err, "spec.taskRoles[%zu].name is \"%s\", which another TaskRole has already",
-				 gang->role_count, text);
-	gang->roles = mem_realloc(gang->roles, gang->role_count + 1, sizeof(*gang->roles));
-	role = &gang->roles[gang->role_count++];
-	*role = (struct gang_role){.name = mem_strdup(text)};
+		return error_set(err, "spec.taskRoles[%zu].name is \"%s\", which another TaskRole has already", index,
+				 text);
+	role = mem_calloc(1, sizeof(*role));
+	role->name = mem_strdup(text);
+	HASH_ADD_KEYPTR(hh, gang->roles, role->name, strlen(role->name), role);
 	if (read_task_number(task_number, text, &role->task_number, err) < 0)
 		return -1;
 	role->ips = mem_calloc((size_t)role->task_number, sizeof(*role->ips));
@@ -90,7 +92,7 @@ static int read_role(struct gang *gang, struct json_reader *reader, struct error
 	struct json_span name;
 
 	if (!json_reader_object(reader))
-		return error_set(err, "spec.taskRoles[%zu] is not an object", gang->role_count);
+		return error_set(err, "spec.taskRoles[%zu] is not an object", (size_t)HASH_COUNT(gang->roles));
 	while (json_reader_member(reader, &name)) {
 		if (json_span_is(&name, "name"))
 			role = json_reader_string(reader);
@@ -266,11 +268,15 @@ int gang_unpack(struct gang *gang, struct error *err)
 
 void gang_free(struct gang *gang)
 {
-	for (size_t i = 0; i < gang->role_count; i++) {
-		free(gang->roles[i].name);
-		free(gang->roles[i].ips);
+	struct gang_role *role;
+	struct gang_role *next;
+
+	HASH_ITER(hh, gang->roles, role, next) {
+		HASH_DEL(gang->roles, role);
+		free(role->name);
+		free(role->ips);
+		free(role);
 	}
-	free(gang->roles);
 	free(gang->packed);
 	free(gang->unpacked);
 	*gang = (struct gang){0};
@@ -284,9 +290,7 @@ bool gang_passed(const struct gang *gang)
 void gang_write_missing(struct buf *out, const struct gang *gang, size_t max)
 {
 	buf_putc(out, '[');
-	for (size_t i = 0; i < gang->role_count; i++) {
-		const struct gang_role *role = &gang->roles[i];
-
+	for (const struct gang_role *role = gang->roles; role != NULL && max > 0; role = role->hh.next) {
 		for (int32_t task = 0; task < role->task_number && max > 0; task++) {
 			if (role->ips[task].at != NULL)
 				continue;

@@ -9,21 +9,22 @@
 
 #include "common/base/buf.h"
 #include "common/base/error.h"
+#include "common/base/hash.h"
 #include "common/base/json_reader.h"
 #include "common/framework/object.h"
 
 struct gang_role {
+	UT_hash_handle hh;
 	char *name;
 	int32_t task_number;   /* of the spec */
 	struct json_span *ips; /* one for each; .at is NULL when it is not ready; borrowed from the statuses' text */
 };
 
 struct gang {
-	struct gang_role *roles; /* in the spec's order */
-	size_t role_count;
-	int64_t total; /* Tasks of the spec */
-	int64_t ready; /* those of them that have a podIP and are not deletionPending */
-	char *packed;  /* the statuses, compressed (FRAMEWORK.md §13); NULL: they are counted */
+	struct gang_role *roles; /* by name; in the spec's order along hh.next */
+	int64_t total;           /* Tasks of the spec */
+	int64_t ready;           /* those of them that have a podIP and are not deletionPending */
+	char *packed;            /* the statuses, compressed (FRAMEWORK.md §13); NULL: they are counted */
 	char *unpacked;
 };
 

@@ -124,7 +124,7 @@ static void news_cost_the_same_for_any_size(void **state)
 	cost_of_news(world, ".i");
 	small = cost_of_news(world, ".i");
 	large = cost_of_news(world, many);
-	expect_at_most("news of a status", small, 12);
+	expect_at_most("news of a status", small, 14);
 	assert_int_equal(small, large);
 	world_free(world);
 }

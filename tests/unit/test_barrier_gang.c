@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -167,12 +168,36 @@ static void unpacks(void **state)
 		.spec = SPEC, .total = -1, .status = "{\"attemptStatus\":{\"taskRoleStatusesCompressed\":\"\"}}"});
 }
 
+/* An object of 1.5 MB has room for some 80 000 TaskRoles. Each is looked for by its name: if that took as long as there
+ * are roles, one such Framework would hold up everybody who waits for another, for seconds. */
+static void many_roles_take_no_time(void **state)
+{
+	enum { ROLES = 80000, LIMIT_MS = 1000 };
+	cleanup_buf struct buf spec = {0};
+	cleanup_buf struct buf status = {0};
+	clock_t begin;
+
+	(void)state;
+	buf_puts(&spec, "{\"taskRoles\":[");
+	buf_puts(&status, "{\"attemptStatus\":{\"taskRoleStatuses\":[");
+	for (int i = 0; i < ROLES; i++) {
+		buf_printf(&spec, "%s{\"name\":\"a%d\"}", i > 0 ? "," : "", i);
+		buf_printf(&status, "%s{\"name\":\"a%d\"}", i > 0 ? "," : "", i);
+	}
+	buf_puts(&spec, "]}");
+	buf_puts(&status, "]}}");
+	begin = clock();
+	check(&(struct story){.spec = spec.data, .status = status.data, .missing = "[]"});
+	assert_in_range((clock() - begin) * 1000 / CLOCKS_PER_SEC, 0, LIMIT_MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_what_the_spec_asks_for),
 		cmocka_unit_test(refuses_specs_that_mean_nothing),
 		cmocka_unit_test(unpacks),
+		cmocka_unit_test(many_roles_take_no_time),
 	};
 
 	return cmocka_run_group_tests_name("barrier_gang", tests, NULL, NULL);

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
+#include "common/base/hash.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/gang.h"
