@@ -114,9 +114,21 @@ END
     kubectl kustomize "$work/own" | grep -q 'image: REGISTRY/frameworkcontroller:v1$' || fail "the kustomization names no image"
 }
 
-# Configuration is read, and the options of our programs exist.
+# Configuration is read, the options of our programs exist, and no field of a Framework goes without a word.
 run_documentation_options() {
-    local file program option status=0 options=0
+    local file program option field status=0 fields=0 options=0
+    create '(fw("ends"; [role("a"; 1; {"run-seconds": 0, "exit-code": 1})]))'
+    wait_completed ends
+    wait_framework ends 10 '.status.observedGeneration == 1'
+    while read -r field; do
+        fields=$((fields + 1))
+        grep -qE "[\`.]$field([]\`.[]|$)" "$root/reconciler/README.md" || fail "reconciler/README.md says nothing of $field"
+    done < <({
+        get_framework ends | jq -r '.status | .conditions |= [] | .. | objects | keys[]'
+        "$BUILD/fc-watcher" --print-crd | kubectl create --dry-run=client -o json -f - | jq -r '.spec.versions[0].schema.openAPIV3Schema |
+            .properties.spec | .. | .properties? // {} | keys[]'
+    } | sort -u)
+    ((fields > 45)) || fail "only $fields fields were found"
     blocks_of reconciler/README.md "yaml config" >"$RUN/out/$scenario.yaml"
     grep -q podFailureSpec "$RUN/out/$scenario.yaml"
     "$BUILD/fc-watcher" --strict-config --config "$RUN/out/$scenario.yaml" --kubeconfig none >"$RUN/out/$scenario.said" 2>&1 || status=$?

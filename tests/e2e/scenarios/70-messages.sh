@@ -45,6 +45,7 @@ run_wrong_kubeconfig() {
     ends_with 1 'current-context: found "elsewhere", expected' --config config.yaml --kubeconfig "$file"
     edit_kubeconfig '.contexts[0].context.cluster = "elsewhere"' >"$file"
     ends_with 1 'cluster: found "elsewhere", expected' --config config.yaml --kubeconfig "$file"
+    ends_with 1 'context "none": .*: found no such context' --config config.yaml --kubeconfig cluster/kubeconfig --context none
     ends_with 1 'API server address: found "ftp://x"' --config config.yaml --address ftp://x --kubeconfig cluster/kubeconfig
 }
 
