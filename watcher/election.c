@@ -26,6 +26,7 @@ struct election {
 	uint64_t heard; /* the newest epoch that anybody told of */
 	uint64_t term;
 	bool inherits;
+	bool first;
 	int64_t former_end_ms;
 	int64_t led_ms;  /* when the term began */
 	int64_t sent_ms; /* when the last write that succeeded was sent */
@@ -138,6 +139,7 @@ static void lead(struct election *election, int64_t now_ms)
 	election->term++;
 	election->led_ms = now_ms;
 	election->inherits = left_behind(election) != ELECTION_GRANTS_NONE;
+	election->first = !election->seen;
 	election->former_end_ms = former_end_ms(election, now_ms);
 }
 
@@ -345,6 +347,11 @@ uint64_t election_term(const struct election *election)
 bool election_inherits(const struct election *election)
 {
 	return election->inherits;
+}
+
+bool election_first(const struct election *election)
+{
+	return election->first;
 }
 
 int64_t election_former_end_ms(const struct election *election)

@@ -383,6 +383,11 @@ void lease_release(struct lease *lease, bool drained)
 	wake_at(lease, 0);
 }
 
+bool lease_first(const struct lease *lease)
+{
+	return election_first(lease->election);
+}
+
 int64_t lease_former_end_ms(const struct lease *lease)
 {
 	return election_former_end_ms(lease->election);

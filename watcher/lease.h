@@ -42,6 +42,8 @@ void lease_heard_epoch(struct lease *lease, uint64_t epoch);
 /* Gives it back, if it is ours. drained: nobody acts on ranges granted by us any more. */
 void lease_release(struct lease *lease, bool drained);
 
+/* election_first() of the present term. */
+bool lease_first(const struct lease *lease);
 /* election_former_end_ms() of the present term. */
 int64_t lease_former_end_ms(const struct lease *lease);
 const char *lease_identity(const struct lease *lease);

@@ -111,6 +111,7 @@ static void on_led(void *arg, uint64_t epoch, bool inherits)
 		.burst = (int32_t)(config->kube_client_burst * (100 - OWN_RATE_PERCENT) / 100),
 		.epoch = epoch,
 		.inherits = inherits,
+		.first = watcher->lease != NULL && lease_first(watcher->lease),
 		.former_end_ms = watcher->lease == NULL ? 0 : lease_former_end_ms(watcher->lease),
 		.synced = watcher->synced,
 		.live = watcher->live,

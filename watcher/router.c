@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json_reader.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "watcher/connections.h"
@@ -318,8 +319,35 @@ void router_gone(struct router *router, struct cache_entry *entry, const struct 
 			outbox_put_absent(peer->outbox, entry, absence);
 }
 
+/* Whether somebody worked on any Framework, now or before: then it has a status. */
+static bool worked_on(const struct router *router)
+{
+	for (uint32_t r = 0; r < router->options.shards.shards; r++) {
+		for (const struct cache_entry *entry = cache_first(router->cache, r); entry != NULL;
+		     entry = cache_next(entry)) {
+			cleanup_buf struct buf text = {0};
+			struct json_reader reader;
+
+			if (cache_entry_kind(entry) != KIND_FRAMEWORK)
+				continue;
+			cache_entry_write(&text, entry);
+			json_reader_init(&reader, text.data, text.len);
+			if (json_reader_find(&reader, "status") && json_reader_find(&reader, "startTime"))
+				return true;
+		}
+	}
+	return false;
+}
+
 void router_synced(struct router *router)
 {
+	if (!router->synced && router->options.unknown_ms > 0 && worked_on(router)) {
+		log_warning(
+			"there are Frameworks that somebody worked on, but no Lease: it may have been deleted while "
+			"another one leads; ranges wait for %lld ms",
+			(long long)router->options.unknown_ms);
+		shard_table_block(router->shards, router_now(router) + router->options.unknown_ms);
+	}
 	router->synced = true;
 	router_update(router);
 }

@@ -30,6 +30,10 @@ struct router_options {
 	 * must be our own alone (leader election). NULL: the router goes past it by itself. */
 	void (*heard_epoch)(void *arg, uint64_t epoch);
 	void *heard_epoch_arg;
+	/* How long a former leader of which nothing is known, not even whether there is one, and those whom it granted
+	 * ranges might go on: ranges wait so long if anything was ever worked on in the cluster. 0: there is none, or
+	 * it is known. */
+	int64_t unknown_ms;
 	char nonce[40]; /* identifies this leader process */
 	double qps;     /* to be shared out over the reconcilers */
 	int32_t burst;

@@ -73,6 +73,13 @@ struct shard_table *shard_table_new(const struct shard_options *options, int64_t
 	return table;
 }
 
+void shard_table_block(struct shard_table *table, int64_t until_ms)
+{
+	for (uint32_t r = 0; r < table->options.shards; r++)
+		if (table->ranges[r].state == RANGE_FREE)
+			table->ranges[r].blocked_until_ms = until_ms;
+}
+
 void shard_table_free(struct shard_table *table)
 {
 	if (table == NULL)

@@ -33,6 +33,9 @@ enum { SHARD_MARGIN_MS = 5000 };
 struct shard_table *shard_table_new(const struct shard_options *options, int64_t now_ms);
 void shard_table_free(struct shard_table *table);
 
+/* As blocked_ms, up to that time; before anything is granted. */
+void shard_table_block(struct shard_table *table, int64_t until_ms);
+
 enum shard_answer {
 	SHARD_JOINED,
 	SHARD_BUSY,     /* another process holds the name and its lease may still run */

@@ -80,6 +80,9 @@ static void make_router(struct term *term)
 	}
 	if (term->options.inherits)
 		options.shards.blocked_ms = options.shards.lease_ms + options.shards.margin_ms;
+	if (term->options.first)
+		options.unknown_ms = term->options.flags->lease_duration_ms + options.shards.lease_ms +
+				     options.shards.margin_ms;
 	options.shards.former_end_ms = term->options.former_end_ms;
 	term->router = router_new(&ports, &options);
 	router_set_cache(term->router, term->options.cache);

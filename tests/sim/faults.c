@@ -225,6 +225,7 @@ void faults_make(struct world *world)
 		world->qps = (double)pick(world, 3, 30);
 		world->burst = (int)pick(world, 2, 12);
 	}
+	faults->lose_lease = chance(world, 100) ? 500 : 0;
 	faults->deny = chance(world, 300) ? (int)pick(world, 20, 300) : 0;
 	faults->quota = chance(world, 150) ? (uint64_t)pick(world, 1, 6) : 0;
 	at(world, world->now_ms + pick(world, 1, faults->pace_ms * 2), NULL, next_fault, NULL, NULL);

@@ -61,6 +61,9 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 			   .blocked_ms = inherits ? world->lease_ms + MARGIN_MS : 0,
 			   .former_end_ms = watcher->election == NULL ? 0 : election_former_end_ms(watcher->election)},
 		.epoch = epoch,
+		.unknown_ms = watcher->election != NULL && election_first(watcher->election)
+				      ? ELECTION_LEASE_MS + world->lease_ms + MARGIN_MS
+				      : 0,
 		.heard_epoch = watcher->election == NULL ? NULL : on_heard_epoch,
 		.heard_epoch_arg = watcher,
 		.qps = world->qps,
@@ -71,7 +74,8 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 	      inherits ? ", after another one" : "");
 	for (int i = 0; i < world->watcher_count; i++)
 		if (&world->watchers[i] != watcher && watcher_leads(&world->watchers[i]) &&
-		    !world->watchers[i].stopping) /* given back, but it does not know yet */
+		    !world->watchers[i].stopping && /* given back, but it does not know yet */
+		    options.unknown_ms == 0)        /* its Lease was deleted by hand: it does not know that either */
 			violated(world, "%s begins to lead while %s does", watcher->process.label,
 				 world->watchers[i].process.label);
 	snprintf(options.nonce, sizeof(options.nonce), "nonce-%" PRIu64, ++world->uuids);
@@ -283,6 +287,18 @@ static void drive(struct watcher *watcher)
 	watcher_settle(watcher);
 }
 
+/* What a watcher can tell by that somebody has led before. */
+static bool tame_is_worked_on(struct world *world)
+{
+	for (int i = 0; i < SIM_FRAMEWORKS; i++) {
+		const struct object *object = world->plans[i].tame ? api_framework(world, i) : NULL;
+
+		if (object != NULL && json_object_get(object->json, "status") != NULL && world->retain_sec > 3600)
+			return true;
+	}
+	return false;
+}
+
 void leader_start(struct watcher *watcher)
 {
 	struct world *world = watcher->process.world;
@@ -299,6 +315,10 @@ void leader_start(struct watcher *watcher)
 		world->epoch += (uint64_t)pick(world, 1, 3);
 		led(watcher, world->epoch, !world->pool);
 		return;
+	}
+	if (!world->healed && chance(world, world->faults.lose_lease) && tame_is_worked_on(world)) {
+		trace(world, "a user deletes the Lease");
+		world->lease.there = false;
 	}
 	snprintf(watcher->identity, sizeof(watcher->identity), "%s.%" PRIu64, watcher->process.label,
 		 watcher->process.life);

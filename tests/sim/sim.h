@@ -422,6 +422,7 @@ struct faults {
 	int64_t outage_until_ms;
 	uint64_t quota;    /* Pods; 0: none */
 	int deny;          /* of each thousand creates of objects of Frameworks that are not tame: refused for good */
+	int lose_lease;    /* of each thousand starts of watchers: a user deletes the Lease right then */
 	size_t status_max; /* bytes of a status that is not compressed; 0: any */
 	uint64_t compacted;
 };

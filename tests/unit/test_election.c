@@ -108,6 +108,7 @@ static void first_start(void **state)
 	assert_int_equal(election_epoch(election), 1);
 	assert_int_equal(election_term(election), 1);
 	assert_false(election_inherits(election)); /* there was no former leader: nothing to wait for */
+	assert_true(election_first(election));     /* as far as we know */
 	asks_nothing_before(election, START + 5, START + 1 + RETRY);
 	election_free(election);
 }
@@ -241,6 +242,7 @@ static void former_end(void **state)
 		done(election, &request, START + LEASE);
 		assert_true(election_leads(election, START + LEASE));
 		assert_int_equal(election_former_end_ms(election), rows[i].end_ms);
+		assert_false(election_first(election));
 		election_free(election);
 	}
 }
