@@ -24,6 +24,7 @@ END
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
 root=$(cd "$here/../.." >/dev/null && pwd)
+export SLOWER=${SLOWER:-1} # what tests/e2e waits by
 . "$here/../kubernetes/processes.sh"
 . "$here/../e2e/lib/cluster.sh"
 . "$here/../e2e/lib/api.sh"
