@@ -20,6 +20,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/mem.h"
+#include "tests/unit/slow.h"
 
 #define MAYBE_UNUSED __attribute__((unused))
 
@@ -335,7 +336,7 @@ static MAYBE_UNUSED bool run_until(struct ev_loop *loop, const bool *flag, doubl
 	struct ev_timer guard;
 
 	ev_now_update(loop);
-	ev_timer_init(&guard, http_guard_due, limit, 0.0);
+	ev_timer_init(&guard, http_guard_due, allowed_s(limit), 0.0);
 	guard.data = &late;
 	ev_timer_start(loop, &guard);
 	while (!*flag && !late)
@@ -351,7 +352,7 @@ static MAYBE_UNUSED bool run_until_count(struct ev_loop *loop, const size_t *cou
 	struct ev_timer guard;
 
 	ev_now_update(loop);
-	ev_timer_init(&guard, http_guard_due, limit, 0.0);
+	ev_timer_init(&guard, http_guard_due, allowed_s(limit), 0.0);
 	guard.data = &late;
 	ev_timer_start(loop, &guard);
 	while (*count < at_least && !late)

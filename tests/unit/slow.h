@@ -5,11 +5,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static inline int64_t allowed_ms(int64_t ms)
+static inline long slow_times(void)
 {
 	const char *times = getenv("TEST_SLOW");
 
-	return times == NULL ? ms : ms * strtol(times, NULL, 10);
+	return times == NULL ? 1 : strtol(times, NULL, 10);
+}
+
+static inline int64_t allowed_ms(int64_t ms)
+{
+	return ms * slow_times();
+}
+
+static inline double allowed_s(double seconds)
+{
+	return seconds * (double)slow_times();
 }
 
 #endif

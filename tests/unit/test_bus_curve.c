@@ -22,6 +22,7 @@
 
 #include "common/base/mem.h"
 #include "common/bus/socket.h"
+#include "tests/unit/slow.h"
 #include "tests/unit/temp.h"
 
 /* Every wait of these tests ends much sooner; this only bounds a failure. */
@@ -146,7 +147,7 @@ static void wait_until(struct fixture *f, bool (*condition)(const struct fixture
 
 	f->until = condition;
 	f->late = false;
-	ev_timer_init(&limit, on_limit, limit_s, 0);
+	ev_timer_init(&limit, on_limit, allowed_s(limit_s), 0);
 	limit.data = f;
 	ev_timer_start(f->loop, &limit);
 	if (!condition(f))
