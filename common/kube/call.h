@@ -79,7 +79,8 @@ struct kube_client {
 	struct credentials credentials;
 	unsigned tls_generation; /* of the transports in use */
 	char *user_agent;
-	char *url_base;                /* scheme://host:port/prefix as libcurl sees it */
+	char *url_base;                /* scheme://host:port as libcurl sees it */
+	char *url_prefix;              /* what the server's URL has behind that: "", "/prefix" */
 	struct curl_slist *connect_to; /* the real host, when url_base names tls-server-name instead */
 	char *host_header;             /* likewise */
 	bool tls;

@@ -584,6 +584,7 @@ void kube_client_free(struct kube_client *client)
 	curl_slist_free_all(client->connect_to);
 	free(client->host_header);
 	free(client->url_base);
+	free(client->url_prefix);
 	free(client->user_agent);
 	free(client);
 	curl_global_cleanup();

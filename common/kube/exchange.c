@@ -27,22 +27,23 @@ int exchange_resolve_server(struct kube_client *client, struct error *err)
 	if (!client->tls && strncmp(server, "http://", 7) != 0)
 		return error_set(err, "%s: server \"%s\": expected http://… or https://…", client->config.source,
 				 server);
+	host = strstr(server, "://") + 3;
+	port_end = host + strcspn(host, "/");
+	client->url_prefix = mem_strdup(port_end);
 	if (!client->tls || name == NULL) {
-		client->url_base = mem_strdup(server);
+		client->url_base = mem_strndup(server, (size_t)(port_end - server));
 		return 0;
 	}
 	/* libcurl takes SNI and the name to verify from the URL: name that one there, and connect elsewhere */
-	host = server + 8;
 	host_end = *host == '[' ? strchr(host, ']') : host + strcspn(host, ":/");
 	if (host_end == NULL)
 		return error_set(err, "%s: server \"%s\": no ']' after the address", client->config.source, server);
 	if (*host == '[')
 		host_end++;
-	port_end = host_end + strcspn(host_end, "/");
 	port = *host_end == ':' ? mem_strndup(host_end + 1, (size_t)(port_end - host_end - 1)) : mem_strdup("443");
 	real = mem_strndup(host, (size_t)(host_end - host));
 	entry = mem_printf("::%s:%s", real, port);
-	client->url_base = mem_printf("https://%s:%s%s", name, port, port_end);
+	client->url_base = mem_printf("https://%s:%s", name, port);
 	client->host_header = mem_printf("Host: %s:%s", real, port);
 	client->connect_to = curl_slist_append(NULL, entry);
 	return 0;
@@ -150,22 +151,30 @@ static void add_headers(struct kube_call *call)
 	buf_free(&line);
 }
 
+/* libcurl takes a URL apart and puts it together again for each request, byte by byte: it gets the constant part as the
+ * URL, and the path beside it. A proxy is told the whole URL. */
 static void set_url(struct kube_call *call)
 {
-	struct buf url = {0};
+	const struct kube_client *client = call->client;
+	bool whole = client->config.proxy_url != NULL;
+	struct buf target = {0};
 
-	buf_puts(&url, call->client->url_base);
-	buf_puts(&url, call->path);
+	if (whole)
+		buf_puts(&target, client->url_base);
+	buf_puts(&target, client->url_prefix);
+	buf_puts(&target, call->path);
 	if (call->server_timeout) {
 		/* rounded down: the server must not outlive us */
-		buf_puts(&url, strchr(call->path, '?') == NULL ? "?timeout=" : "&timeout=");
+		buf_puts(&target, strchr(call->path, '?') == NULL ? "?timeout=" : "&timeout=");
 		if (call->allowed_ms >= 1000)
-			buf_printf(&url, "%llds", (long long)(call->allowed_ms / 1000));
+			buf_printf(&target, "%llds", (long long)(call->allowed_ms / 1000));
 		else
-			buf_printf(&url, "%lldms", (long long)call->allowed_ms);
+			buf_printf(&target, "%lldms", (long long)call->allowed_ms);
 	}
-	curl_easy_setopt(call->easy, CURLOPT_URL, url.data);
-	buf_free(&url);
+	curl_easy_setopt(call->easy, CURLOPT_URL, whole ? target.data : client->url_base);
+	if (!whole)
+		curl_easy_setopt(call->easy, CURLOPT_REQUEST_TARGET, target.data);
+	buf_free(&target);
 }
 
 static void set_method(struct kube_call *call)
