@@ -42,6 +42,10 @@ static void on_check(struct ev_loop *loop, ev_check *check, int events)
 	struct bus_poll *poll = check->data;
 
 	(void)events;
+	/* Looking costs a system call, and on_prepare has just looked: nothing has come unless the descriptor says so.
+	 */
+	if (!ev_is_active(&poll->idle) && !ev_is_pending(&poll->io))
+		return;
 	ev_idle_stop(loop, &poll->idle);
 	if (readable(poll))
 		poll->drain(poll->arg);
