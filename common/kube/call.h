@@ -93,9 +93,11 @@ struct kube_client {
 	struct kube_call *running;
 	struct kube_call *streams; /* running ones */
 	struct kube_call *finished;
-	size_t in_flight;       /* running calls that count against max_connections */
-	struct ev_timer work;   /* armed when there is something to start or to deliver */
-	struct ev_timer refill; /* when the bucket has the next token */
+	size_t in_flight;        /* running calls that count against max_connections */
+	bool starting;           /* calls are being started, perhaps right before the loop sleeps */
+	struct ev_watcher begin; /* fed when there is something to start */
+	struct ev_timer work;    /* fed, or armed for the next turn, when there is something to deliver */
+	struct ev_timer refill;  /* when the bucket has the next token */
 
 	struct transport *shared;   /* of ordinary calls */
 	struct transport *watching; /* of streams: a connection each */

@@ -1,8 +1,8 @@
 /* The Kubernetes client: queues, the rate limit, and the life of a call from kube_client_call to its done callback.
  * What a call looks like to libcurl is in exchange.c, the event loop under it in transport.c.
  *
- * Nothing is started or delivered where it arises: it goes into a list, and the `work` timer (due in the next turn of
- * the loop) starts and delivers. So no callback ever runs within kube_client_call or within libcurl. */
+ * Nothing is started or delivered where it arises: it goes into a list, and the `work` watcher starts and delivers once
+ * the callbacks that are due have run. So no callback ever runs within kube_client_call or within libcurl. */
 #include "common/kube/client.h"
 
 #include <stdio.h>
@@ -26,12 +26,20 @@ enum { TRANSPORT_LIFE_MS = 10 * 60 * 1000 };
 /* What a stream gathered between two deliveries is freed rather than kept past this. */
 enum { FRESH_KEPT_BYTES = 256 * 1024 };
 
-static void work_soon(struct kube_client *client)
+/* In the next turn of the loop: for what arises while calls are started, which may be the last thing before the loop
+ * sleeps. Whoever gets an answer then would have its say only after that sleep. */
+static void work_later(struct kube_client *client)
 {
 	if (!ev_is_active(&client->work)) {
 		ev_timer_set(&client->work, 0.0, 0.0);
 		ev_timer_start(client->loop, &client->work);
 	}
+}
+
+/* In this turn, behind whatever else is due in it. */
+static void start_soon(struct kube_client *client)
+{
+	ev_feed_event(client->loop, &client->begin, EV_CUSTOM);
 }
 
 /* ---- calls ---- */
@@ -103,7 +111,18 @@ static void finish(struct kube_call *call, enum kube_failure failure)
 	call->failure = failure;
 	call->state = CALL_FINISHED;
 	DL_APPEND(call->client->finished, call);
-	work_soon(call->client);
+	work_later(call->client);
+}
+
+/* The same for what ended by itself. The loop has just woken for it: it is delivered in this turn, unless that is the
+ * one that starts calls. */
+static void finish_soon(struct kube_call *call, enum kube_failure failure)
+{
+	struct kube_client *client = call->client;
+
+	finish(call, failure);
+	if (!client->starting)
+		ev_feed_event(client->loop, &client->work, EV_TIMER);
 }
 
 static void give_up_on(struct kube_client *client, struct transport **slot);
@@ -118,7 +137,7 @@ static void time_out(struct kube_call *call, const char *what, int64_t limit_ms)
 	    call->transport == client->shared)
 		give_up_on(client, &client->shared);
 	buf_printf(&call->cause, "%s %lld ms", what, (long long)limit_ms);
-	finish(call, KUBE_TIMEOUT);
+	finish_soon(call, KUBE_TIMEOUT);
 }
 
 static void deadline_due(struct ev_loop *loop, struct ev_timer *timer, int events)
@@ -176,7 +195,7 @@ static struct kube_call *new_call(struct kube_client *client, const struct kube_
 		buf_puts(&call->cause, "dropped: too many requests of low priority wait for the rate limit");
 		finish(call, KUBE_REFUSED);
 	}
-	work_soon(client);
+	start_soon(client);
 	return call;
 }
 
@@ -227,10 +246,10 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 		buf_clear(&call->answer);
 		call->http_status = 0;
 		enqueue(call);
-		work_soon(client);
+		start_soon(client);
 		return;
 	}
-	finish(call, call->failure);
+	finish_soon(call, call->failure);
 }
 
 static struct kube_call *stream_with_news(struct kube_client *client)
@@ -263,8 +282,8 @@ static void deliver_news(struct kube_call *call)
 	} else {
 		buf_free(&fresh);
 	}
-	if (call->state == CALL_FINISHED)
-		work_soon(call->client);
+	if (call->state == CALL_FINISHED || call->client->starting)
+		work_later(call->client);
 }
 
 static void transport_has_worked(void *arg)
@@ -291,7 +310,7 @@ static void give_up_on(struct kube_client *client, struct transport **slot)
 	*slot = make_transport(client);
 	/* the same server most likely */
 	transport_notes(*slot)->multiplexed = transport_notes(client->retired[client->retired_count - 1])->multiplexed;
-	work_soon(client);
+	work_later(client);
 }
 
 static void free_retired(struct kube_client *client)
@@ -322,7 +341,7 @@ static void refresh_transports(struct kube_client *client)
 	}
 }
 
-/* ---- the work timer ---- */
+/* ---- the work watcher ---- */
 
 /* The bucket's token is taken only for what is really sent. */
 static void start(struct kube_call *call)
@@ -378,7 +397,7 @@ static size_t places(const struct kube_client *client)
 
 static void credentials_have_settled(void *arg)
 {
-	work_soon(arg);
+	start_soon(arg);
 }
 
 /* Whether calls can be sent. Without credentials, as long as a plugin is asked for them, they wait; when it fails, so
@@ -408,8 +427,11 @@ static void start_calls(struct kube_client *client)
 	bool started = false;
 
 	ev_now_update(client->loop); /* deadlines count from now, not from when this turn of the loop began */
-	if (!may_start(client))
+	client->starting = true;
+	if (!may_start(client)) {
+		client->starting = false;
 		return;
+	}
 	refresh_transports(client);
 	for (enum lane lane = LANE_EXEMPT; lane < LANES; lane++) {
 		while (client->lanes[lane] != NULL) {
@@ -435,6 +457,17 @@ static void start_calls(struct kube_client *client)
 		transport_kick(client->shared);
 		transport_kick(client->watching);
 	}
+	client->starting = false;
+}
+
+static void begin(struct ev_loop *loop, struct ev_watcher *watcher, int events)
+{
+	struct kube_client *client = watcher->data;
+
+	(void)loop;
+	(void)events;
+	if (client->lanes[LANE_EXEMPT] != NULL || client->lanes[LANE_NORMAL] != NULL || client->lanes[LANE_LOW] != NULL)
+		start_calls(client);
 }
 
 void call_deliver(struct kube_call *call)
@@ -507,13 +540,13 @@ static void work(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct kube_client *client = timer->data;
 
-	(void)loop;
 	(void)events;
+	ev_timer_stop(loop, &client->work); /* when it was fed instead */
 	deliver_finished(client);
 	start_calls(client);
 	free_retired(client);
 	if (next_finished(client) != NULL)
-		work_soon(client);
+		work_later(client);
 }
 
 /* ---- the client ---- */
@@ -535,7 +568,11 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	client->idle_handles = mem_calloc(IDLE_HANDLES_MAX, sizeof(*client->idle_handles));
 	token_bucket_init(&client->bucket, options->qps, options->burst, clock_boot_ms());
 	ev_timer_init(&client->work, work, 0.0, 0.0);
+	ev_set_priority(&client->work, EV_MINPRI); /* behind whatever else may add to it in this turn */
 	client->work.data = client;
+	ev_init(&client->begin, begin);
+	ev_set_priority(&client->begin, EV_MINPRI);
+	client->begin.data = client;
 	ev_timer_init(&client->refill, work, 0.0, 0.0);
 	client->refill.data = client;
 	client->shared = make_transport(client);
@@ -572,6 +609,8 @@ void kube_client_free(struct kube_client *client)
 			break;
 	}
 	ev_timer_stop(client->loop, &client->work);
+	ev_clear_pending(client->loop, &client->work);
+	ev_clear_pending(client->loop, &client->begin);
 	ev_timer_stop(client->loop, &client->refill);
 	exchange_free_handles(client);
 	free_retired(client);
@@ -593,7 +632,7 @@ void kube_client_free(struct kube_client *client)
 void kube_client_set_rate(struct kube_client *client, double qps, int burst)
 {
 	token_bucket_set(&client->bucket, qps, burst, clock_boot_ms());
-	work_soon(client);
+	start_soon(client);
 }
 
 void kube_client_reload(struct kube_client *client)
