@@ -73,9 +73,11 @@ void framework_touch(struct round *round, int64_t delay_ms)
 	struct framework *framework = round->framework;
 	int64_t by;
 
-	if (round->time.boot_ms - framework->last_write_ms > GATHER_FORGET_MS)
+	if (round->time.boot_ms - framework->last_write_ms > GATHER_FORGET_MS + framework->write_spacing_ms)
 		framework->gathered = 0;
 	by = round->time.boot_ms + (delay_ms << framework->gathered);
+	if (delay_ms > 0 && by < framework->last_write_ms + framework->write_spacing_ms)
+		by = framework->last_write_ms + framework->write_spacing_ms;
 	framework->version++;
 	if (by < framework->write_by_ms)
 		framework->write_by_ms = by;

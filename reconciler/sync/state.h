@@ -115,7 +115,8 @@ struct framework {
 	int64_t write_by_ms; /* CLOCK_BOOTTIME by which the changes are to be written; INT64_MAX: none */
 	unsigned gathered;   /* writes in quick succession: each lets the next one wait longer */
 	int64_t last_write_ms;
-	uint64_t decided;  /* version that holds the present state of the Framework */
+	int64_t write_spacing_ms; /* from that one to the next, unless it is urgent */
+	uint64_t decided;         /* version that holds the present state of the Framework */
 	bool fenced;       /* no create or delete before one write has succeeded under this grant (DESIGN.md §3) */
 	bool fence_wanted; /* something waits for the fence */
 	bool proven;       /* a write of ours has succeeded: the stored status is ours, or is overwritten by ours */

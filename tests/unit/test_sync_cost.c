@@ -283,6 +283,46 @@ static void test_allocations(void **state)
 		      (unsigned long long)counts[0][2]);
 }
 
+/* ---- status writes ---- */
+
+enum { TRICKLE_MS = 100, TRICKLE_EVENTS = 300 };
+
+/* Pods end one by one, one in TRICKLE_MS. How many writes that takes, and how long the first one waits. */
+static int writes_of_trickle(size_t tasks, int64_t *first_ms)
+{
+	struct story story;
+	struct buf text = {0};
+	int writes = 0;
+
+	begin(&story, tasks);
+	story.time.boot_ms += 60000; /* all is quiet */
+	for (size_t i = 0; i < TRICKLE_EVENTS; i++) {
+		write_pod(&text, i, ++story.version, "\"phase\":\"Succeeded\"");
+		take_pod(&story, &text);
+		if (story.plan.write) {
+			if (writes++ == 0)
+				*first_ms = (int64_t)i * TRICKLE_MS;
+			run_round(&story, true);
+		}
+		story.time.boot_ms += TRICKLE_MS;
+	}
+	buf_free(&text);
+	end(&story);
+	return writes;
+}
+
+/* What a write costs grows with the Tasks, so a large Framework is written less often; the first change is prompt. */
+static void test_writes(void **state)
+{
+	int64_t first_ms = 0;
+
+	(void)state;
+	assert_in_range(writes_of_trickle(1000, &first_ms), 15, 25);
+	assert_true(first_ms <= 200);
+	assert_in_range(writes_of_trickle(10000, &first_ms), 7, 10);
+	assert_true(first_ms <= 200);
+}
+
 /* ---- instructions ---- */
 
 static void mark_stop(void)
@@ -369,6 +409,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_allocations),
+		cmocka_unit_test(test_writes),
 		cmocka_unit_test(test_instructions),
 	};
 
