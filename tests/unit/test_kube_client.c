@@ -209,6 +209,28 @@ static void test_get(void **state)
 	assert_int_equal(counted(fixture, "LIST", "pods", 200), 1);
 }
 
+static void check_prefixed(struct fixture *fixture, struct http_conn *conn)
+{
+	assert_string_equal(conn->path, "/clusters/c1/api/v1/pods?limit=5");
+	assert_string_equal(http_header(conn, "Host"), strstr(fixture->server.address, "//") + 2);
+	reply_ok(fixture, conn);
+}
+
+/* A server that is a path on another one. */
+static void test_server_with_path(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct kube_client_options options = {0};
+
+	free(fixture->config.server);
+	fixture->config.server = mem_printf("%s/clusters/c1", fixture->server.address);
+	start_client(fixture, &options);
+	fixture->script = check_prefixed;
+	call(fixture, 1, (struct kube_request){.path = "/api/v1/pods?limit=5"});
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].status, 200);
+}
+
 static void check_post(struct fixture *fixture, struct http_conn *conn)
 {
 	assert_string_equal(http_header(conn, "Content-Type"), "application/json");
@@ -648,6 +670,33 @@ static void test_calls_from_done(void **state)
 	assert_int_equal(fixture->seen[2].id, 2);
 }
 
+enum { CHAIN = 50 };
+
+static void done_then_next(void *arg, const struct kube_answer *answer)
+{
+	struct fixture *fixture = arg;
+	const struct kube_request request = {.method = "GET", .path = "/", .timeout_ms = 8000};
+
+	note(fixture, 1, answer);
+	if (fixture->done_count < CHAIN)
+		kube_client_call(fixture->client, &request, done_then_next, fixture);
+}
+
+/* A call that follows from an answer takes a turn of the loop until the server has read it, and one until its answer is
+ * there: each further one would be system calls for each request. */
+static void test_turns(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct kube_request request = {.method = "GET", .path = "/", .timeout_ms = 8000};
+	unsigned before;
+
+	kube_client_call(fixture->client, &request, done_then_next, fixture);
+	assert_true(run_until_count(fixture->loop, &fixture->done_count, 1, limit_s)); /* connected */
+	before = ev_iteration(fixture->loop);
+	wait_done(fixture, CHAIN);
+	assert_in_range(ev_iteration(fixture->loop) - before, CHAIN, 2 * CHAIN + CHAIN / 2);
+}
+
 static void test_free_cancels(void **state)
 {
 	const struct kube_client_options options = {.max_connections = 2};
@@ -988,6 +1037,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		client_test(test_get),
+		client_test(test_server_with_path),
 		client_test(test_methods_with_bodies),
 		client_test(test_delete_without_body),
 		client_test(test_status_object),
@@ -1005,6 +1055,7 @@ int main(void)
 		client_test(test_low_priority_dropped),
 		client_test(test_cancel),
 		client_test(test_calls_from_done),
+		client_test(test_turns),
 		client_test(test_free_cancels),
 		client_test(test_stream),
 		client_test(test_stream_refused),
