@@ -9,6 +9,8 @@ def split(of; $digits): (.processes // []) as $all
 def requests: .requests | to_entries | sort_by(-.value) | map("\(.key) \(.value)") | join(", ");
 def more: [
     (if .alone_s and .alone_s > 0.005 then "API server alone \(.alone_s | round(2)) s, ratio \(.wall_s / .alone_s | round(2))" else empty end),
+    (if .alone_with_kubelet_s and .pods_per_s == null and .alone_with_kubelet_s > .alone_s then "with the kubelet's requests \(.alone_with_kubelet_s | round(2)) s, ratio \(.wall_s / .alone_with_kubelet_s | round(2))" else empty end),
+    (if .pods_per_s then "\(.pods_per_s | round(0)) Pods/s\(if .creation_percent then ", \(.creation_percent | round(0)) % of the API server alone" else "" end)" else empty end),
     (if .failed_requests > 0 then "**\(.failed_requests) failed requests**" else empty end),
     (if .release_last_ms then "last waiter \(.release_last_ms | round(0)) ms after the last status; per Framework p50 \(.release_p50_ms | round(0)), p99 \(.release_p99_ms | round(0)) ms, of which in fc-barrier \(.release_mean_ms | round(1)) ms on average" else empty end),
     (if .echo_p50_ms then "API server alone: watch p50 \(.echo_p50_ms | round(0)), p99 \(.echo_p99_ms | round(0)) ms; a GET then p50 \(.echo_get_p50_ms | round(0)), p99 \(.echo_get_p99_ms | round(0)), the last \(.echo_get_last_ms | round(0)) ms" else empty end),

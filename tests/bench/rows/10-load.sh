@@ -26,6 +26,14 @@ row_widest() {
     load_row --until completed --run-seconds 1
 }
 
+# Nothing but Pods to create: no kubelet, and no status that says more than their UIDs.
+row_create() {
+    setting 1 2000
+    bench_cluster
+    start_controller
+    measure bench load --until created
+}
+
 # A rate limit that is the bottleneck.
 row_limited() {
     setting 1000 5 400

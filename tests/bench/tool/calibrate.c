@@ -1,4 +1,5 @@
-/* What the API server alone does: each kind of request that reconcilers send, from plain concurrent clients. */
+/* What the API server alone does: each kind of request that reconcilers send, and those that a Pod's life takes beside
+ * them, from plain concurrent clients. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "common/base/mem.h"
 #include "tests/bench/tool/bench.h"
 
+#define METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 #define FRAMEWORKS "/apis/frameworkcontroller.microsoft.com/v1/namespaces/"
 
 struct calibration {
@@ -35,7 +37,7 @@ static void update_status(void *arg, size_t index, struct kube_request *request,
 	const struct bench_options *options = calibration->options;
 
 	request->method = "PUT";
-	request->accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+	request->accept = METADATA;
 	buf_printf(path, FRAMEWORKS "%s/frameworks/%s%zu/status", options->ns, options->prefix, index);
 	bench_status_update(body, options, index, calibration->uids[index], calibration->versions[index], true);
 }
@@ -57,6 +59,7 @@ static void create_pod(void *arg, size_t index, struct kube_request *request, st
 	const struct calibration *calibration = arg;
 
 	request->method = "POST";
+	request->accept = METADATA;
 	buf_printf(path, "/api/v1/namespaces/%s/pods", calibration->options->ns);
 	buf_printf(
 		body,
@@ -86,6 +89,49 @@ static void create_event(void *arg, size_t index, struct kube_request *request, 
 		   "\"involvedObject\":{\"kind\":\"Framework\",\"namespace\":\"%s\",\"name\":\"f\"},\"reason\":\"R\","
 		   "\"message\":\"m\",\"type\":\"Normal\"}",
 		   index, ns, ns);
+}
+
+/* What kubelets and the scheduler do with a Pod, as the scripted kubelet does it. */
+static void bind_pod(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	const struct calibration *calibration = arg;
+
+	request->method = "POST";
+	request->accept = METADATA;
+	buf_printf(path, "/api/v1/namespaces/%s/pods/p%zu/binding", calibration->options->ns, index);
+	buf_printf(body,
+		   "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"p%zu\"},\"target\":{"
+		   "\"apiVersion\":"
+		   "\"v1\",\"kind\":\"Node\",\"name\":\"n\"}}",
+		   index);
+}
+
+static void patch_pod(const struct calibration *calibration, size_t index, struct kube_request *request,
+		      struct buf *path, struct buf *body, const char *phase, const char *state)
+{
+	request->method = "PATCH";
+	request->accept = METADATA;
+	request->content_type = "application/merge-patch+json";
+	buf_printf(path, "/api/v1/namespaces/%s/pods/p%zu/status", calibration->options->ns, index);
+	buf_printf(body,
+		   "{\"status\":{\"phase\":\"%s\",\"podIP\":\"10.0.0.1\",\"hostIP\":\"10.0.0.2\",\"conditions\":[{"
+		   "\"type\":"
+		   "\"Ready\",\"status\":\"True\"}],\"containerStatuses\":[{\"name\":\"c\",\"image\":\"i\",\"imageID\":"
+		   "\"i\","
+		   "\"ready\":false,\"restartCount\":0,\"state\":{%s}}]}}",
+		   phase, state);
+}
+
+static void run_pod(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	patch_pod(arg, index, request, path, body, "Running", "\"running\":{\"startedAt\":\"2024-05-06T07:08:09Z\"}");
+}
+
+static void complete_pod(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	patch_pod(arg, index, request, path, body, "Succeeded",
+		  "\"running\":null,\"terminated\":{\"exitCode\":0,\"reason\":\"Completed\",\"finishedAt\":"
+		  "\"2024-05-06T07:08:10Z\"}");
 }
 
 static void delete_pod(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
@@ -129,6 +175,9 @@ int bench_calibrate(const struct bench_options *options)
 		{"POST configmaps", create_config_map},
 		{"POST pods", create_pod},
 		{"POST events", create_event},
+		{"POST pods/binding", bind_pod},
+		{"PATCH pods/status running", run_pod},
+		{"PATCH pods/status completed", complete_pod},
 		{"DELETE pods", delete_pod},
 		{"DELETE configmaps", delete_config_map},
 	};

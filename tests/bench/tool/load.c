@@ -35,9 +35,11 @@ struct load {
 	struct reflector *pods;
 	struct item *items;
 	struct timed_pod *by_uid;
-	size_t there;       /* Frameworks that are where they should be */
-	size_t creating;    /* left to create */
-	size_t synced;      /* watches that are live */
+	size_t there;     /* Frameworks that are where they should be */
+	size_t creating;  /* left to create */
+	size_t synced;    /* watches that are live */
+	int64_t first_us; /* --until created: when the first Pod was seen, and the last one */
+	int64_t last_us;
 	int64_t created_us; /* when the last creation was answered */
 	int64_t there_us;   /* when the last Framework was there */
 	uint64_t events;    /* of Frameworks: their changes, mostly writes of their status */
@@ -58,12 +60,28 @@ static struct timed_pod *pod_get(struct load *load, const char *uid)
 	return pod;
 }
 
+static bool until_created(const struct load *load)
+{
+	return strcmp(load->options->until, "created") == 0;
+}
+
 static void on_pod(void *arg, json_t *object)
 {
 	struct load *load = arg;
 	const char *phase = json_str(json_object_get(object, "status"), "phase");
 	struct timed_pod *pod;
 
+	if (until_created(load)) {
+		pod_get(load, json_str(json_object_get(object, "metadata"), "uid"));
+		load->last_us = bench_now_us();
+		if (load->first_us == 0)
+			load->first_us = load->last_us;
+		if (HASH_COUNT(load->by_uid) == (size_t)(load->options->frameworks * load->options->tasks)) {
+			load->there = (size_t)load->options->frameworks;
+			load->there_us = load->last_us;
+		}
+		return;
+	}
 	if (phase == NULL || strcmp(phase, "Running") != 0)
 		return;
 	pod = pod_get(load, json_str(json_object_get(object, "metadata"), "uid"));
@@ -108,6 +126,8 @@ static bool is_there(struct load *load, json_t *object)
 	const char *until = load->options->until;
 	const char *state = json_str(json_object_get(object, "status"), "state");
 
+	if (until_created(load))
+		return false; /* Pods say it */
 	if (strcmp(until, "running") == 0)
 		return all_run(load, object);
 	return state != NULL && strcmp(state, "Completed") == 0;
@@ -175,13 +195,17 @@ static void watch(struct load *load)
 		"/apis/frameworkcontroller.microsoft.com/v1/namespaces/%s/frameworks", load->options->ns);
 	cleanup_free char *pods = mem_printf("/api/v1/namespaces/%s/pods", load->options->ns);
 	const struct reflector_options framework_options = {.path = frameworks, .what = "Frameworks"};
-	const struct reflector_options pod_options = {.path = pods, .what = "Pods"};
+	const struct reflector_options pod_options = {
+		.path = pods,
+		.what = "Pods",
+		.accept = until_created(load) ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1" : NULL,
+	};
 	size_t watches = 1;
 
 	load->frameworks = reflector_new(load->api.loop, load->api.clients[0], &framework_options, &framework_handler,
 					 load);
 	reflector_start(load->frameworks);
-	if (load->options->latency) {
+	if (load->options->latency || until_created(load)) {
 		load->pods = reflector_new(load->api.loop, load->api.clients[0], &pod_options, &pod_handler, load);
 		reflector_start(load->pods);
 		watches++;
@@ -283,8 +307,9 @@ int bench_load(const struct bench_options *options)
 	ev_timer late;
 	int64_t begin_us;
 
-	if (strcmp(options->until, "completed") != 0 && strcmp(options->until, "running") != 0)
-		bench_fail("--until %s: expected completed or running", options->until);
+	if (strcmp(options->until, "completed") != 0 && strcmp(options->until, "running") != 0 &&
+	    strcmp(options->until, "created") != 0)
+		bench_fail("--until %s: expected created, running or completed", options->until);
 	bench_connect(&load.api, options);
 	expect_all(&load);
 	watch(&load);
@@ -300,6 +325,9 @@ int bench_load(const struct bench_options *options)
 	       (double)(load.there_us - begin_us) / 1e6, (double)(load.created_us - begin_us) / 1e6, load.events);
 	if (options->latency)
 		print_latency(&load);
+	if (until_created(&load))
+		printf(",\"pods_per_s\":%.1f",
+		       (double)HASH_COUNT(load.by_uid) / ((double)(load.last_us - load.first_us) / 1e6));
 	puts("}");
 	bench_pump_free(run);
 	free_all(&load);

@@ -17,7 +17,7 @@ static const char usage[] =
 	"Usage: fc-bench load|calibrate|barrier|echo|flood|sample [options]\n"
 	"Prints what it measures as a JSON object.\n"
 	"\n"
-	"  load       creates Frameworks and waits until all are --until completed or running\n"
+	"  load       creates Frameworks and waits until all are --until completed or running, or Pods created\n"
 	"             --frameworks N, --tasks N, --run-seconds N (none: Pods run until they are deleted), --prefix "
 	"TEXT,\n"
 	"             --latency: from a Pod that runs to a status that says so\n"
