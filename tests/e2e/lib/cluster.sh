@@ -141,11 +141,11 @@ check_processes() {
     ((broken == 0))
 }
 
-# None has said that something broke, to its very end, nor have those of scenarios' own clusters. (Lines that begin with
-# ==PID== are a sanitizer's or memcheck's.)
+# None has said that something broke, to its very end, nor have those of scenarios' own clusters. (==PID==ERROR is a
+# sanitizer's, ==PID== and a blank memcheck's.)
 check_logs() {
     if grep -hE 'ended by signal (6|11)' "$RUN"/*.log || find "$RUN" -name '*.log' -exec \
-        grep -HE '^==[0-9]+==|runtime error:|Assertion .* failed' {} + | cut -c1-300 | head -n 100 | grep .; then
+        grep -HE '^==[0-9]+==( |ERROR)|runtime error:|Assertion .* failed' {} + | cut -c1-300 | head -n 100 | grep .; then
         echo "not ok: a process broke, see above"
         return 1
     fi

@@ -46,6 +46,9 @@ scenario_main() { # name
     if declare -F "run_$scenario" >/dev/null; then "run_$scenario"; else "alone_$scenario"; fi
 }
 
+# Whether the programs are built to find mistakes: they keep more memory, and can be looked into.
+sanitized() { grep -q __asan_init "$BUILD/fc-watcher"; }
+
 # kubectl in the scenario's namespace.
 k() { kubectl -n "$NS" "$@"; }
 
