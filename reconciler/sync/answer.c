@@ -160,8 +160,10 @@ static void delete_accepted(struct framework *framework, struct slot *slot, cons
 	backoff_reset(&framework->others);
 	if (slot->meta == NULL || strcmp(slot->meta->uid, call->uid) == 0) {
 		slot->deleted = true;
-		if (call->force)
+		if (call->force) {
 			slot->forced = true;
+			slot->polls = 0;
+		}
 		slot->poll_ms = 0;
 	}
 	observe(framework, slot, &shown, false);

@@ -193,6 +193,10 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 	slot->confirmed_absent = false;
 	if (!same)
 		return;
+	if (before.forced) { /* it moves: the next thing to happen may be its end */
+		slot->polls = 0;
+		slot->poll_ms = 0;
+	}
 	slot->deleted = before.deleted;
 	slot->forced = before.forced;
 	slot->straggler = before.straggler;

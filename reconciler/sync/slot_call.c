@@ -6,7 +6,7 @@
 #include "reconciler/sync/state.h"
 
 /* Between two GETs that wait for something no event will tell of. */
-enum { POLL_MS = 1000, CONFLICT_POLLS_MAX = 6 /* doublings: 64 s */ };
+enum { POLL_MS = 1000, POLL_LAST_MS = 30000, POLL_DOUBLINGS = 5 };
 
 bool slot_is_config_map(const struct framework *framework, const struct slot *slot)
 {
@@ -94,6 +94,23 @@ void slot_send_get(struct round *round, struct slot *slot, const char *uid)
 	send(round, slot, CALL_GET_POD, uid, false);
 }
 
+/* For what may stay for long: less and less often, until something happens to it. */
+static void send_get_rarely(struct round *round, struct slot *slot, const char *uid)
+{
+	int64_t delay_ms = (int64_t)POLL_MS << slot->polls;
+
+	if (slot->call != CALL_NONE)
+		return;
+	slot_send_get(round, slot, uid);
+	if (slot->call == CALL_NONE)
+		return;
+	if (delay_ms > POLL_LAST_MS)
+		delay_ms = POLL_LAST_MS;
+	slot->poll_ms = round->time.boot_ms + random_between(round->random, delay_ms / 2, delay_ms);
+	if (slot->polls < POLL_DOUBLINGS)
+		slot->polls++;
+}
+
 void slot_send_delete(struct round *round, struct slot *slot)
 {
 	if (slot->meta->deletion_time == 0 && !slot->deleted)
@@ -115,7 +132,9 @@ void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout
 		send_delete(round, slot, meta->uid, true);
 		return;
 	}
-	if (slot->forced || slot->lost)
+	if (slot->forced)
+		send_get_rarely(round, slot, meta->uid); /* a finalizer may hold it */
+	else if (slot->lost)
 		slot_send_get(round, slot, meta->uid);
 	if (!slot->forced && due_sec - round->now_sec < INT64_MAX / 2000)
 		round_sweep_at(round, round->time.boot_ms + (due_sec - round->now_sec) * 1000);
@@ -210,7 +229,7 @@ void slot_report_conflict(struct round *round, struct slot *slot)
 {
 	if (!slot->conflict_reported && !is_former(round, slot)) {
 		slot->conflict_reported = true;
-		slot->conflict_polls = 0;
+		slot->polls = 0;
 		plan_event(round->plan, true, "NamingConflict",
 			   "%s %s with uid %s is controlled by %s \"%s\" and not by this Framework: it is left alone, "
 			   "and waited for",
@@ -218,13 +237,6 @@ void slot_report_conflict(struct round *round, struct slot *slot)
 			   slot->meta->controller_uid[0] == '\0' ? "nobody" : slot->meta->controller_kind,
 			   slot->meta->controller_name);
 	}
-	if (!slot->lost)
-		return;
-	slot_send_get(round, slot, NULL);
-	/* It may stay for long: asked for less and less often. */
-	if (slot->call != CALL_NONE) {
-		slot->poll_ms = round->time.boot_ms + ((int64_t)POLL_MS << slot->conflict_polls);
-		if (slot->conflict_polls < CONFLICT_POLLS_MAX)
-			slot->conflict_polls++;
-	}
+	if (slot->lost)
+		send_get_rarely(round, slot, NULL);
 }

@@ -24,18 +24,18 @@ struct slot {
 	struct object_meta *meta; /* of the object as last observed or answered: inside pod or config_map; NULL: none */
 	struct pod *pod;
 	struct config_map *config_map;
-	enum call_kind call;     /* on the way for this name, or CALL_NONE */
-	bool deleted;            /* a DELETE of the present object was accepted */
-	bool forced;             /* … with gracePeriodSeconds 0 */
-	bool lost;               /* the present object is known by a GET only: it lacks our label, no event will come */
-	bool straggler;          /* the present object was created while the attempt was on its way out */
-	bool verify;             /* whether a create was carried out is unknown: GET before anything else */
-	bool confirmed_absent;   /* a GET answered 404 since the last create */
-	bool conflict_reported;  /* a foreign object of this name has been reported */
-	unsigned conflict_polls; /* GETs that found it still there */
-	bool phase_reported;     /* that the present Pod's phase is unrecognised has been told */
-	char *gone_uid;          /* the last uid known to be gone for certain (FRAMEWORK.md §12) */
-	char *absent_version;    /* at which none with our label existed under the name; NULL: not known */
+	enum call_kind call;    /* on the way for this name, or CALL_NONE */
+	bool deleted;           /* a DELETE of the present object was accepted */
+	bool forced;            /* … with gracePeriodSeconds 0 */
+	bool lost;              /* the present object is known by a GET only: it lacks our label, no event will come */
+	bool straggler;         /* the present object was created while the attempt was on its way out */
+	bool verify;            /* whether a create was carried out is unknown: GET before anything else */
+	bool confirmed_absent;  /* a GET answered 404 since the last create */
+	bool conflict_reported; /* a foreign object of this name has been reported */
+	unsigned polls;         /* GETs in a row that found it as it was (slot_call.c) */
+	bool phase_reported;    /* that the present Pod's phase is unrecognised has been told */
+	char *gone_uid;         /* the last uid known to be gone for certain (FRAMEWORK.md §12) */
+	char *absent_version;   /* at which none with our label existed under the name; NULL: not known */
 	struct create_error *error; /* of the last create, until it is decided what it means */
 	int64_t poll_ms;            /* CLOCK_BOOTTIME from which on a GET may be sent again */
 	size_t role_hint;           /* where the TaskRole was last found */

@@ -56,6 +56,7 @@ struct world {
 
 	/* How the rest of the cluster behaves. */
 	bool slow_kubelet; /* deleted Pods stay until world_pod_gone() */
+	bool held;         /* a finalizer keeps Pods from going, by force too, until world_pod_gone() */
 	bool slow_gc;      /* a deleted ConfigMap stays until world_config_map_gone() */
 	bool hold_calls;   /* world_step() leaves planned calls in the queue */
 	bool hold_writes;  /* world_step() leaves the status unwritten */
@@ -431,7 +432,7 @@ static inline void world_delete(struct world *w, const struct call *call, struct
 	}
 	world_mark_deleting(w, object, pod && !call->force ? 30 : 0);
 	*result = (struct world_result){200, NULL, NULL, world_answer_object(object)};
-	if (call->force)
+	if (call->force && !w->held)
 		json_object_del(w->pods, call->name);
 }
 
@@ -447,7 +448,7 @@ static inline void world_after(struct world *w, const struct call *call)
 		break;
 	case CALL_DELETE_POD:
 		world_tell_pod(w, call->name);
-		if (!w->slow_kubelet && world_pod(w, call->name) != NULL &&
+		if (!w->slow_kubelet && !w->held && world_pod(w, call->name) != NULL &&
 		    meta_str(world_pod(w, call->name), "deletionTimestamp") != NULL)
 			world_pod_gone(w, call->name);
 		break;

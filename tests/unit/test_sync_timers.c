@@ -104,6 +104,39 @@ static void test_force_label_lost(void **state)
 	world_end(&w);
 }
 
+/* A finalizer holds it after all that: it is asked for at once, ever less often, soon again when something happens to
+ * it, and done with as it goes. */
+static void test_force_held(void **state)
+{
+	struct world w;
+	unsigned asked;
+
+	(void)state;
+	begin_running(&w, 1, ",'podGracefulDeletionTimeoutSec':10");
+	w.slow_kubelet = true;
+	w.held = true;
+	world_pod_deleting(&w, "f-a-0");
+	world_settle_for(&w, 12000);
+	assert_contains(w.log.data, "force delete Pod f-a-0; get Pod f-a-0; ");
+	asked = w.made[CALL_GET_POD];
+	world_settle_for(&w, 60000);
+	assert_in_range(w.made[CALL_GET_POD] - asked, 5, 9); /* after 1, 3, 7, 15, 31, 61 s or half of that */
+	asked = w.made[CALL_GET_POD];
+	world_settle_for(&w, 3000000);
+	assert_in_range(w.made[CALL_GET_POD] - asked, 100, 200); /* 30 s apart, or up to half of that less */
+	asked = w.made[CALL_GET_POD];
+	world_stamp(&w, world_pod(&w, "f-a-0"));
+	world_tell_pod(&w, "f-a-0");
+	world_settle_for(&w, 7000);
+	assert_in_range(w.made[CALL_GET_POD] - asked, 3, 6);
+	assert_int_equal(w.made[CALL_DELETE_POD], 1);
+	assert_task(&w, 0, 0, STATE_DELETING);
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	world_end(&w);
+}
+
 #define STRAY                                                                                                          \
 	"{'metadata':{'name':'f-a-7','namespace':'ns','uid':'stray','labels':{'FC_FRAMEWORK_NAME':'f'},'annotations':" \
 	"{"                                                                                                            \
@@ -259,15 +292,11 @@ static void test_requested_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stray_forced),
-		cmocka_unit_test(test_force),
-		cmocka_unit_test(test_force_set_later),
-		cmocka_unit_test(test_force_frees_stop),
-		cmocka_unit_test(test_force_label_lost),
-		cmocka_unit_test(test_pod_timeout),
-		cmocka_unit_test(test_pod_timeout_deletion_pending),
-		cmocka_unit_test(test_config_map_timeout),
-		cmocka_unit_test(test_requested_gone),
+		cmocka_unit_test(test_stray_forced),       cmocka_unit_test(test_force),
+		cmocka_unit_test(test_force_set_later),    cmocka_unit_test(test_force_frees_stop),
+		cmocka_unit_test(test_force_label_lost),   cmocka_unit_test(test_force_held),
+		cmocka_unit_test(test_pod_timeout),        cmocka_unit_test(test_pod_timeout_deletion_pending),
+		cmocka_unit_test(test_config_map_timeout), cmocka_unit_test(test_requested_gone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
