@@ -4,6 +4,7 @@
  *   pass            everything goes through, at once (the start); what was held goes on
  *   hold            nothing more is read or sent on the connections that are there, nor on new ones
  *   abandon         the same for those that are there, for ever; new ones pass
+ *   reset           those that are there are reset, on both sides
  *   delay MS        bytes to the server arrive so much later, also when their sender has left by then
  *   lose N          the first bytes of every N-th answer are thrown away, and the connection reset (0: of none)
  *   half N          the first half of them passes, then the connection is reset
@@ -342,6 +343,9 @@ static bool carry_out(const char *command)
 	} else if (strcmp(word, "abandon") == 0) {
 		for (struct connection *at = proxy.connections; at != NULL; at = at->next)
 			at->abandoned = true;
+	} else if (strcmp(word, "reset") == 0) {
+		while (proxy.connections != NULL)
+			connection_end(proxy.connections, true);
 	} else if (strcmp(word, "delay") == 0) {
 		proxy.delay_ms = value;
 	} else if (strcmp(word, "lose") == 0) {

@@ -23,7 +23,7 @@ start_apart_watcher() { # number
     kubeconfig=$(kubeconfig_of frameworkcontroller)
     [[ -z $PROXIED ]] || kubeconfig=$PROXIED
     launch_watcher "watcher-$1" --kubeconfig "$kubeconfig" --workers 0 --bus "$BUS" --bus-keys keys/server \
-        --http 127.0.0.1:0
+        --http 127.0.0.1:0 -v 1
     WATCHER=$(http_address "watcher-$1")
     wait_for 10 "watcher-$1 has a bus" grep -q 'the bus listens on' "watcher-$1.log"
     BUS=$(sed -nE 's/.*the bus listens on (tcp:.*)$/\1/p' "watcher-$1.log")

@@ -27,7 +27,10 @@ answer_reviews() {
         read -r -N "$length" body
         body=$(jq -c '.request | {apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response: ({uid, allowed: false} +
             (.object.metadata.labels.refused | {code: {status: {code: 403, message: "not today"}},
-                reason: {status: {code: 403, reason: "Forbidden", message: "never"}}}[.] // {}))}' <<<"$body")
+                reason: {status: {code: 403, reason: "Forbidden", message: "never"}},
+                absent: {status: {code: 404, reason: "NotFound", message: "no such thing"}},
+                conflict: {status: {code: 409, reason: "Conflict", message: "not now"}},
+                busy: {status: {code: 429, reason: "TooManyRequests", message: "too busy"}}}[.] // {}))}' <<<"$body")
         printf 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' ${#body} "$body"
     done
 }

@@ -109,16 +109,19 @@ EOT
 }
 
 # Refused at the door of a real server: by an admission webhook without a word, with a code, with the reason Forbidden,
-# and by one that does not answer. Only Forbidden is for good. (The embedded server has no webhooks: create_retried and
+# with 404, 409 and 429, and by one that does not answer (500). Only Forbidden is for good. (The embedded server has no webhooks: create_retried and
 # create_refused.)
 run_create_webhook() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server asks no webhooks"
     local name
     start_webhook
-    create 'fw("none", "code", "reason"; [role("a"; 1; {}) | policy(1; -1)]) | .spec.taskRoles[0].task.pod.metadata.labels = {refused: .metadata.name}'
+    create 'fw("none", "code", "reason", "absent", "conflict", "busy"; [role("a"; 1; {}) | policy(1; -1)]) | .spec.taskRoles[0].task.pod.metadata.labels = {refused: .metadata.name}'
     create 'fw("fine"; [role("a"; 1; ends(0; 0))])'
     wait_event none FailedCreatePod "denied the request"
     wait_event code FailedCreatePod "not today"
+    wait_event absent FailedCreatePod "no such thing"
+    wait_event conflict FailedCreatePod "not now"
+    wait_event busy FailedCreatePod "too busy"
     wait_completed reason
     expect "reason" "$(framework reason '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.diagnostics | capture("(?<json>\\{\"ErrStatus.*)").json | fromjson.ErrStatus | "\(.code) \(.reason)")"')" \
         "-310 PodCreationUnknownError 403 Forbidden"
@@ -126,14 +129,26 @@ run_create_webhook() {
     break_webhook
     create 'fw("unanswered"; [role("a"; 1; {})]) | .spec.taskRoles[0].task.pod.metadata.labels = {refused: "none"}'
     wait_event unanswered FailedCreatePod "failed calling webhook"
-    for name in none code unanswered; do
+    for name in none code absent conflict busy unanswered; do
         expect "$name" "$(framework $name ".status.attemptStatus.completionStatus, $TASK.state, $TASK.attemptStatus.completionStatus" | tr '\n' ' ')" "null AttemptCreationPending null "
     done
     stop_webhook
-    for name in none code unanswered; do
+    for name in none code absent conflict busy unanswered; do
         wait_running $name 90
         expect "$name: retries" "$(framework $name "$TASK.retryPolicyStatus.totalRetriedCount")" 0
     done
+}
+
+# A template whose placeholders make of it what no server takes (3 MiB in all): 413.
+run_create_too_large() {
+    create 'fw("f" * 60; [role("a" * 60; 1; {}) | policy(1; -1) | .task.pod.spec.containers[0].args = ["{{FC_POD_NAME}}" * 30000]])'
+    create 'fw("fine"; [role("a"; 1; ends(0; 0))])'
+    local name
+    name=$(printf 'f%.0s' {1..60})
+    wait_completed "$name"
+    expect "code" "$(framework "$name" '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.attributes) \(.diagnostics | capture("(?<json>\\{\"ErrStatus.*)").json | fromjson.ErrStatus | "\(.code) \(.reason)")"')" \
+        '-200 PodCreationPermanentError ["Permanent"] 413 RequestEntityTooLarge'
+    wait_completed fine
 }
 
 # Forbidden for good: by a LimitRange, or as the embedded server is told.

@@ -1,27 +1,59 @@
-# Faults of the API server that only the embedded one can be told to have (PITFALLS.md, "Faults to survive").
+# Faults of the API server (PITFALLS.md, "Faults to survive"): the embedded one is told to have them, a real one is brought
+# to have those that it can.
 
 . "$here/lib/faults.sh"
 
 lists() { testapi_count '.userAgent == "fc-watcher" and .verb == "list"'; }
 
 # Versions that are too old: in streams, on the watches that follow, again and again. Each costs a list, with some time
-# between them, and nothing is missed.
+# between them, and nothing is missed. (A real server forgets what etcd has compacted; the streams stand still meanwhile,
+# and end.)
 run_fault_gone() {
-    local i before
-    only_embedded
-    apart_cluster one
-    record_pods
-    before=$(lists)
-    for ((i = 0; i < 5; i++)); do
+    local i before rounds=5
+    if [[ $CLUSTER == kubernetes ]]; then
+        export KUBE_APISERVER_FLAGS="--watch-cache=false --etcd-compaction-interval=1s"
+        rounds=3
+        proxied_watcher
+    else
+        apart_cluster one
+        record_pods
+        before=$(lists)
+    fi
+    for ((i = 0; i < rounds; i++)); do
+        if [[ $CLUSTER == kubernetes ]]; then proxy proxy hold; fi
         submit_many "f$i" 4 0 2
-        testapi POST compact >/dev/null
-        testapi POST watches '{"match": {"userAgent": "fc-watcher"}, "do": "expire"}' >/dev/null
+        "forget_versions_$CLUSTER"
         wait_for 30 "the Frameworks are Completed" completed_at_least $((i * 4 + 4))
     done
-    expect_all_once 20 2
+    expect_all_once $((rounds * 4)) 2
     # three kinds; a second list where a watch came too late as well
-    (($(lists) - before <= 5 * 3 * 2)) || fail "$(($(lists) - before)) lists for 5 times 410"
+    if [[ $CLUSTER == kubernetes ]]; then
+        (($(lists_again) >= rounds)) || fail "$(lists_again) lists for $rounds times 410"
+    else
+        (($(lists) - before <= 5 * 3 * 2)) || fail "$(($(lists) - before)) lists for 5 times 410"
+    fi
 }
+
+forget_versions_embedded() {
+    testapi POST compact >/dev/null
+    testapi POST watches '{"match": {"userAgent": "fc-watcher"}, "do": "expire"}' >/dev/null
+}
+
+forget_versions_kubernetes() {
+    local version
+    version=$(api GET "$(frameworks_path)" | jq -r .metadata.resourceVersion)
+    wait_for 20 "version $version is forgotten" is_forgotten "$version"
+    proxy proxy reset
+    proxy proxy pass
+}
+
+# (as a list of that version alone is answered: with 410; something has to be written meanwhile, as it is at all times)
+is_forgotten() { # version
+    patch_framework f00 "{\"metadata\": {\"annotations\": {\"at\": \"$(now_ms)\"}}}" &&
+        [[ $(api GET "$(frameworks_path)?resourceVersion=$1&resourceVersionMatch=Exact&limit=1" 2>/dev/null | jq -r .code) == 410 ]]
+}
+
+lists_again() { grep -c 'listing again: ' watcher-2.log; }
 
 # A replica that lags behind shows a Framework as it was before all that was done with it: the first write finds out, and
 # nothing is created or deleted.
@@ -62,7 +94,7 @@ conflicts() { (($(testapi_count '.userAgent == "fc-reconciler" and .code == 409'
 # A server that has too much to do says so: fewer requests follow, spread out, and all is well afterwards.
 run_fault_storm() {
     local first second status done=0
-    only_embedded
+    if [[ $CLUSTER == kubernetes ]]; then crowded_server; return; fi
     apart_cluster one
     record_pods
     for status in 429 503; do
@@ -81,6 +113,22 @@ run_fault_storm() {
         wait_for 90 "the Frameworks are Completed" completed_at_least $((done += 20))
     done
     expect_all_once 40 3
+}
+
+# A real server that carries out one write at a time, and answers 429 to all that come meanwhile: creations of Pods and
+# ConfigMaps, too.
+crowded_server() {
+    export KUBE_APISERVER_FLAGS="--max-mutating-requests-inflight=1"
+    apart_cluster one
+    record_pods
+    submit_many f 20 0 3
+    wait_for 90 "the Frameworks are Completed" completed_at_least 20
+    (($(refused_as_too_many) >= 10)) || fail "only $(refused_as_too_many) requests were sent away"
+    expect_all_once 20 3
+}
+
+refused_as_too_many() {
+    curl -sSf "$(http_address one)/metrics" | awk '/^rest_client_requests_total.*code="429"/ { sum += $2 } END { print sum + 0 }'
 }
 
 sent_away() { (($(testapi_count ".code == $1") >= $2)); } # status times
