@@ -10,14 +10,42 @@ failed=0
 skipped=0
 summary=()
 
-# run NAME COMMAND…: a stage whose last line is "N passed, N failed[, N skipped]" adds these, any other counts as one.
+# run NAME COMMAND…: one stage.
 run() {
-	local name=$1 log status line p f s begin=$SECONDS
+	local name=$1 log begin=$SECONDS
 	shift
 	log=$(mktemp)
 	echo "==== $name"
 	"$@" 2>&1 | tee "$log"
-	status=${PIPESTATUS[0]}
+	count "$name" "${PIPESTATUS[0]}" $((SECONDS - begin)) "$log"
+}
+
+# The processes on both clusters, side by side: each of them waits most of the time. What they say comes one after the
+# other.
+run_beside() { # NAME:TARGET…
+	local name log begin=$SECONDS logs=() pids=()
+	# what both of them need, made once
+	make "$jobs" all && tests/kubernetes/assets.sh kubectl >/dev/null
+	for name; do
+		log=$(mktemp)
+		logs+=("$log")
+		{ make "${name#*:}" && status=0 || status=$?; echo "$status $((SECONDS - begin))" >"$log.end"; } >"$log" 2>&1 &
+		pids+=($!)
+	done
+	trap 'kill "${pids[@]}" 2>/dev/null; exit 130' INT TERM HUP
+	for name; do
+		log=${logs[0]}
+		echo "==== ${name%:*}"
+		tail -n +1 -f --pid="${pids[0]}" "$log"
+		count "${name%:*}" $(cat "$log.end") "$log"
+		rm -f "$log.end"
+		logs=("${logs[@]:1}") pids=("${pids[@]:1}")
+	done
+}
+
+# A stage whose last line is "N passed, N failed[, N skipped]" adds these, any other counts as one.
+count() { # name status seconds log
+	local name=$1 status=$2 log=$4 line p f s
 	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
 	rm -f "$log"
 	if [ -n "$line" ]; then
@@ -31,11 +59,11 @@ run() {
 	passed=$((passed + p))
 	failed=$((failed + f))
 	skipped=$((skipped + s))
-	summary+=("$(printf '%-13s %5d passed %5d failed %6d s' "$name" "$p" "$f" $((SECONDS - begin)))")
+	summary+=("$(printf '%-13s %5d passed %5d failed %6d s' "$name" "$p" "$f" "$3")")
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz fuzz-time memory hardening images embedded kubernetes)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz fuzz-time memory hardening images clusters)
 jobs=-j$(nproc)
 [ "${stages[*]}" = long ] && stages=(large half-open crash-points soak mutants seeds memory-all valgrind analyze campaign
 	e2e-sanitized e2e-valgrind)
@@ -54,6 +82,7 @@ for stage in "${stages[@]}"; do
 	memory) run memory make "$jobs" test-memory ;;
 	hardening) run hardening make "$jobs" test-hardening ;;
 	images) run images tests/images.sh ;;
+	clusters) run_beside embedded:test-e2e kubernetes:test-kubernetes ;;
 	embedded) run embedded make test-e2e ;;
 	kubernetes) run kubernetes make test-kubernetes ;;
 	# the long ones

@@ -9,7 +9,7 @@ usage: run.sh embedded|kubernetes [SCENARIO...]
 Runs the scenarios (all, or those whose names match one of the patterns) on the embedded cluster of tests/cluster or on
 a real control plane (tests/kubernetes), and exits with 0 when none failed.
   BUILD=DIR     where the programs are (build)
-  PARALLEL=N    how many scenarios run at a time (3)
+  PARALLEL=N    how many scenarios run at a time (four for each processor, as most of their time they wait; 16 at most)
   SLOWER=N      the programs are so many times slower than usual (sanitizers): waits are longer
   KEEP=1        leave the logs behind; without it they stay only when something failed
 EOF
@@ -19,9 +19,10 @@ EOF
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
 root=$(cd "$here/../.." >/dev/null && pwd)
 export SLOWER=${SLOWER:-1}
-scenario_limit_s=$((${SCENARIO_LIMIT:-300} * SLOWER)) # a scenario's own waits end long before
+scenario_limit_s=$((${SCENARIO_LIMIT:-600} * SLOWER)) # a scenario's own waits end long before
 . "$here/../kubernetes/processes.sh"
 . "$here/lib/cluster.sh"
+. "$here/lib/api.sh"
 . "$here/lib/roles.sh"
 
 # Scenarios are processes of this script: `run.sh --scenario NAME`, started by run_scenario.
@@ -31,12 +32,13 @@ if [[ ${1:-} == --scenario ]]; then
     exit
 fi
 
-# `run_` scenarios go side by side; `alone_` ones, which count requests or kill processes, one after the other.
+# `run_` scenarios go side by side, those that take longest first; `alone_` ones, which count requests, one after the other.
 list_scenarios() { # run|alone pattern...
-    local kind=$1 name pattern
+    local kind=$1 name pattern names
     shift
     (($#)) || set -- '*'
-    sed -nE "s/^${kind}_([a-z0-9_]+)\(\).*/\1/p" "$here"/scenarios/*.sh | while read -r name; do
+    names=$(sed -nE "s/^${kind}_([a-z0-9_]+)\(\).*/\1/p" "$here"/scenarios/*.sh)
+    { grep -xF "$names" "$here/longest"; grep -vxFf "$here/longest" <<<"$names"; } | while read -r name; do
         for pattern; do
             # shellcheck disable=SC2053 # it is a pattern
             if [[ $name == $pattern ]]; then echo "$name"; break; fi
@@ -95,6 +97,7 @@ finish() {
     jobs -p | xargs -r kill 2>/dev/null || true
     wait 2>/dev/null || true
     ((stopped)) || stop_cluster || true
+    stop_own_clusters || true
     if ((status == 0)) && [[ -z ${KEEP:-} ]]; then rm -rf "$RUN"; else echo "logs: $RUN"; fi
     exit "$status"
 }
@@ -115,7 +118,8 @@ total=0 failed=0
 started=$(now_ms)
 start_cluster
 echo "# $CLUSTER cluster up after $((($(now_ms) - started) / 1000)) s"
-run_all run "${PARALLEL:-3}" "$@"
+processors=$(nproc)
+run_all run "${PARALLEL:-$((processors < 4 ? processors * 4 : 16))}" "$@"
 run_all alone 1 "$@"
 check_processes || failed=$((failed + 1))
 stop_cluster || true

@@ -5,19 +5,33 @@ FRAMEWORK_API=/apis/frameworkcontroller.microsoft.com/v1
 
 # METHOD PATH [BODY [CONTENT-TYPE]]: prints the answer; fails when it is not a 2xx. CLUSTER_DIR says which cluster.
 api() {
-    local arguments=(-sS --fail-with-body -X "$1" -H "Accept: application/json")
-    (($# < 3)) || arguments+=(-H "Content-Type: ${4:-application/json}" --data-binary @-)
-    api_target arguments
-    curl "${arguments[@]}" "$api_server$2" < <((($# < 3)) || printf %s "$3")
+    [[ $api_of == "$CLUSTER_DIR" ]] || find_api
+    local arguments=(-sS --fail-with-body -X "$1" -H "Accept: application/json" "${api_identity[@]}" "$api_server$2")
+    if (($# < 3)); then
+        curl "${arguments[@]}" </dev/null
+    else
+        curl "${arguments[@]}" -H "Content-Type: ${4:-application/json}" --data-binary @- <<<"$3"
+    fi
 }
 
-# Adds what it takes to speak to the cluster to an array of curl's arguments; sets api_server.
+# Finds out what it takes to speak to the cluster, once in a process and those it forks: api_server, and arguments of curl.
+find_api() {
+    api_server=$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")
+    api_identity=()
+    [[ ! -e $CLUSTER_DIR/ca.crt ]] || api_identity+=(--cacert "$CLUSTER_DIR/ca.crt")
+    [[ ! -e $CLUSTER_DIR/tokens/admin ]] || api_identity+=(-H "Authorization: Bearer $(<"$CLUSTER_DIR/tokens/admin")")
+    api_of=$CLUSTER_DIR
+}
+api_of=
+
+# Adds these arguments to an array.
 api_target() { # name of the array
     local -n target=$1
-    api_server=$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")
-    [[ ! -e $CLUSTER_DIR/ca.crt ]] || target+=(--cacert "$CLUSTER_DIR/ca.crt")
-    [[ ! -e $CLUSTER_DIR/tokens/admin ]] || target+=(-H "Authorization: Bearer $(<"$CLUSTER_DIR/tokens/admin")")
+    find_api
+    target+=("${api_identity[@]}")
 }
+
+create_namespace() { api POST /api/v1/namespaces "{\"metadata\": {\"name\": \"$1\"}}" >/dev/null; } # name
 
 frameworks_path() { echo "$FRAMEWORK_API/namespaces/$NS/frameworks"; }
 
@@ -38,7 +52,32 @@ pod_is() { get_pod "$1" | jq -e "$2"; } # name expression
 
 # Waits until a jq expression is true of the Pod.
 wait_pod() { # name seconds expression
-    wait_for "$2" "Pod $1: $3" pod_is "$1" "$3"
+    wait_object "/api/v1/namespaces/$NS/pods" "metadata.name=$1" "$2" "$3"
+}
+
+# Waits until a jq expression is true of an object that the field selector finds: as a list shows it, or a watch from
+# there on. (A look every tenth of a second, by as many scenarios as go side by side, is more than a machine can do.)
+wait_object() { # collection field-selector seconds expression
+    local what="$1?fieldSelector=$2" test="([try ($4) catch false] | last)" deadline left state stream pid
+    deadline=$(($(now_ms) + $3 * PATIENCE * 1000))
+    while :; do
+        state=$(api GET "$what" | jq -r "if any(.items[]; $test) then \"\" else .metadata.resourceVersion end") || state=none
+        [[ -n $state ]] || return 0
+        left=$((deadline - $(now_ms)))
+        if ((left <= 0)); then
+            api GET "$what" | jq -c '.items[] | del(.metadata.managedFields)' >&2 || true
+            fail "not within $(($3 * PATIENCE)) s: $2: $4"
+        fi
+        if [[ $state != none ]]; then
+            exec {stream}< <(exec curl -sN --max-time $((left / 1000 + 1)) "${api_identity[@]}" "$api_server$what&watch=1&resourceVersion=$state")
+            pid=$!
+            if jq -en "first(inputs | select(.type != \"DELETED\").object | select($test)) | true" <&"$stream" >/dev/null 2>&1; then state=; fi
+            kill "$pid" 2>/dev/null || true
+            exec {stream}<&-
+            [[ -n $state ]] || return 0
+        fi
+        sleep 0.1
+    done
 }
 
 is_absent() { # path
@@ -88,8 +127,7 @@ wait_all_completed() { # [seconds]
 }
 
 all_completed() {
-    api GET "$(frameworks_path)" | jq -e '[.items[] | select(.status.state != "Completed") |
-        "\(.metadata.name) is \(.status.state)"] | if . == [] then true else error(join(", ")) end'
+    framework_table | jq -e '[.rows[].cells | select(.[1] != "Completed") | "\(.[0]) is \(.[1])"] | if . == [] then true else error(join(", ")) end'
 }
 
 # Compares what a jq expression gives for each Framework of the namespace, sorted by name, with the lines of stdin.
@@ -115,7 +153,7 @@ wait_running() { # framework [seconds]
 
 # Waits for an Event of the Framework that has this reason and whose message matches.
 wait_event() { # framework reason pattern
-    wait_for 15 "an Event of $1: $2 $3" has_event "$1" "$2" "$3"
+    wait_object "/api/v1/namespaces/$NS/events" "involvedObject.name=$1,reason=$2" 15 ".message | test($(jq -n --arg pattern "$3" '$pattern'))"
 }
 
 has_event() { # framework reason pattern

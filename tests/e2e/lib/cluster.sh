@@ -17,19 +17,23 @@ fail() { # message
     exit 1
 }
 
-# Waits until a command succeeds; fails, with the command's last words, when it does not within so many seconds, SLOWER
-# times that where the programs are made to be slow.
+# Every wait may take so many times what an idle machine needs at most, and its programs at their usual speed: this one
+# has other things to do.
+PATIENCE=$((3 * ${SLOWER:-1}))
+
+# Waits until a command succeeds; fails, with the command's last words, when it does not within so many seconds.
 wait_for() { # seconds what command...
     # (named before the command is forked, whose BASHPID would be another one)
-    local seconds=$(($1 * SLOWER)) what=$2 deadline said=$RUN/out/wait.$BASHPID
+    local seconds=$1 what=$2 deadline said=$RUN/out/wait.$BASHPID looks=0
     shift 2
-    deadline=$(($(now_ms) + seconds * 1000))
+    deadline=$(($(now_ms) + seconds * PATIENCE * 1000))
     until "$@" >"$said" 2>&1; do
         if (($(now_ms) > deadline)); then
             tail -n 20 "$said" >&2
-            fail "not within $seconds s: $what"
+            fail "not within $((seconds * PATIENCE)) s: $what"
         fi
-        sleep 0.1
+        # what takes long is looked at less often
+        sleep "0.$((++looks < 5 ? 1 : looks < 10 ? 2 : 4))"
     done
     rm -f "$said"
 }
@@ -47,8 +51,10 @@ exec "$bin/kubectl" --kubeconfig="$PWD/kubeconfig" --cache-dir="$PWD/kubectl-cac
 EOF
         chmod +x kubectl
     )
-    wait_for 10 "fc-testapi is ready" kubectl get --raw /readyz
+    wait_for 10 "fc-testapi is ready" embedded_ready
 }
+
+embedded_ready() { curl -sSf "$(sed -n 's/^ *server: *//p' cluster/kubeconfig)/readyz"; }
 
 # Requests are counted in the audit log: who asks is in the user agent.
 start_kubernetes() {
@@ -113,12 +119,13 @@ watcher_pid() {
 
 start_cluster() {
     cd "$RUN"
+    CLUSTER_DIR=$RUN/cluster
     : >pids
     "start_$CLUSTER"
     apply_roles
     write_config
     start_kubelets
-    kubectl create namespace "$REAL_NAMESPACE" >/dev/null
+    create_namespace "$REAL_NAMESPACE"
     start_watcher
 }
 
@@ -128,6 +135,19 @@ stop_cluster() {
     end_processes . $((5 * SLOWER)) watcher-{1..9}
     end_processes . $((5 * SLOWER))
     if [[ $CLUSTER == kubernetes ]]; then "$here/../kubernetes/cluster.sh" stop cluster; else end_processes cluster 2; fi
+}
+
+# The clusters of scenarios that were killed, and control planes that waited for another one.
+stop_own_clusters() {
+    local dir
+    cd "$RUN"
+    for dir in own-*; do
+        end_processes "$dir" 5
+        [[ -h $dir/cluster ]] || end_processes "$dir/cluster" 2
+    done
+    for dir in planes/*/cluster; do
+        [[ ! -e $dir/pids ]] || "$here/../kubernetes/cluster.sh" stop "$dir"
+    done
 }
 
 # At the end of a run every process that should run still does.

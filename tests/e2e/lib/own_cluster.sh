@@ -1,9 +1,12 @@
 # A cluster of a scenario's own, for what needs another configuration, another CRD, or a controller that stops and
-# starts: the functions of cluster.sh in a run directory below the run's. It costs 1 s embedded and 5 s with a real
-# control plane. Sourced by scenario.sh.
+# starts: the functions of cluster.sh in a run directory below the run's. It costs 1 s embedded. A real control plane costs
+# seven seconds of CPU, so that one goes on to the next scenario (control_plane.sh). Sourced by scenario.sh.
+
+. "$here/lib/control_plane.sh"
 
 # Starts the cluster with the CRD of a file (ours without one) and a kubelet, but no controller. The namespace is made.
 own_cluster() { # [crd-file]
+    planes=$RUN/planes
     mkdir "$RUN/own-$scenario"
     ln -s ../out "$RUN/own-$scenario/out"
     RUN=$RUN/own-$scenario
@@ -13,21 +16,15 @@ own_cluster() { # [crd-file]
     trap 'own_exit $?' EXIT
     "$BUILD/fc-watcher" --print-crd >crd.yaml
     if [[ $CLUSTER == kubernetes ]]; then
-        # (with our own limit of time, as another control plane may be busy beside it)
-        "$here/../kubernetes/cluster.sh" start cluster "${1:-crd.yaml}" >cluster.log
+        take_control_plane "${1:-crd.yaml}"
     else
         start_embedded
         (($# == 0)) || kubectl create -f "$1" >/dev/null
     fi
-    apply_roles
+    find_api
     launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node
     own_config
-    kubectl create namespace "$NS" >/dev/null
-}
-
-# The shipped configuration with lines of stdin.
-own_config() {
-    { cat "$root/manifests/config/frameworkcontroller.yaml"; printf 'kubeClientQps: 10000\nkubeClientBurst: 10000\n'; [[ -t 0 ]] || cat; } >config.yaml
+    create_namespace "$NS"
 }
 
 own_exit() { # status
@@ -36,8 +33,16 @@ own_exit() { # status
     set +e
     (exit "$status")
     on_exit
-    stop_cluster
+    # The controller needs the server to its end, and so do the kubelets.
+    end_processes . $((5 * SLOWER)) watcher-{1..9}
+    end_processes . $((5 * SLOWER))
+    if [[ $CLUSTER == embedded ]]; then end_processes cluster 2; else give_control_plane "$status"; fi
     exit "$status"
+}
+
+# The shipped configuration with lines of stdin.
+own_config() {
+    { cat "$root/manifests/config/frameworkcontroller.yaml"; printf 'kubeClientQps: 10000\nkubeClientBurst: 10000\n'; [[ -t 0 ]] || cat; } >config.yaml
 }
 
 # Ends the controller: at once, or as told.

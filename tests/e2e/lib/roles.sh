@@ -24,7 +24,7 @@ apply_roles() {
     local name
     [[ $CLUSTER == kubernetes ]] || return 0
     mkdir -p roles
-    kubectl create namespace "$ROLES_NAMESPACE" >/dev/null
+    create_namespace "$ROLES_NAMESPACE"
     kubectl apply -k "$root/manifests/rbac" >/dev/null
     for name in frameworkcontroller fc-watcher fc-reconciler fc-barrier; do
         write_account_kubeconfig "$name" >"roles/$name"
@@ -45,9 +45,8 @@ END
 }
 
 account_token() { # service account [namespace]
-    kubectl create --raw "/api/v1/namespaces/${2:-$ROLES_NAMESPACE}/serviceaccounts/$1/token" -f - <<<'{
-        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}' |
-        jq -r .status.token
+    api POST "/api/v1/namespaces/${2:-$ROLES_NAMESPACE}/serviceaccounts/$1/token" '{
+        "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 86400}}' | jq -r .status.token
 }
 
 # Requests of service accounts that a role was missing for, each once: "account verb resource".

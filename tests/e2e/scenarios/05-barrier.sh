@@ -129,7 +129,7 @@ run_barrier() {
 }
 
 polled() { # framework
-    (($(log_of "$1" barrier | grep -c '2 of 3 Tasks have an IP, says the API server; waiting for late-0') == 2))
+    (($(grep -l '2 of 3 Tasks have an IP, says the API server; waiting for late-0' "$RUN"/pods/"${NS}_$1"-app-*/barrier.log | wc -l) == 2))
 }
 
 answer_code() { # path [curl arguments...]

@@ -247,6 +247,7 @@ write_packed() { # ip ip
 
 run_barrier_trouble() {
     changes_cluster
+    keep_control_plane
     create "$HELD"'fw("f"; [role("app"; 1; {}), held("late"; 1)])'
     wait_framework f 20 "$(task_is 0 0 '.attemptStatus.podIP != null')"
     wait_framework f 20 "$(task_is 1 0 '.attemptStatus.podUID != null')"

@@ -25,10 +25,10 @@ EOT
         (fw("mapless"; [role("a"; 1; {})]) | .spec |= retry(true; 0))'
     local name delay transition map pod before
     declare -A map pod
-    wait_completed retained
     for name in untouched replaced scaled stopped mapless; do wait_running $name; done
     for name in adopted othertask otherattempt oldmap map pod; do wait_observed $name; done
-    wait_for 15 "conflict waits" conflict_was '.retryPolicyStatus.retryDelaySec != null'
+    wait_for 15 "conflict waits" status_was conflict '.retryPolicyStatus.retryDelaySec != null'
+    wait_for 15 "retained is Completed" status_was retained '.state == "Completed"'
     delay=$(jq -s '[.[].object | select(.metadata.name == "conflict").status.retryPolicyStatus.retryDelaySec | values][0]' "$RUN/out/$scenario.frameworks")
     before=$(k get pods -o jsonpath='{.items[*].metadata.uid}' -l FC_FRAMEWORK_NAME=untouched)
     stop_watcher KILL
@@ -59,7 +59,7 @@ EOT
     wait_framework mapless 15 '.status.attemptStatus.id == 1'
     wait_framework scaled 15 "[$TASKS] | length == 1 and .[0].attemptStatus.id == 1"
     for name in adopted othertask otherattempt oldmap scaled mapless replaced; do wait_running $name 20; done
-    wait_framework stopped 15 '.status.attemptStatus.completionStatus.code == -210'
+    wait_for 15 "stopped is" status_was stopped '.attemptStatus.completionStatus.code == -210' # (retained no longer, maybe)
     expect "untouched: Pods" "$(k get pods -o jsonpath='{.items[*].metadata.uid}' -l FC_FRAMEWORK_NAME=untouched)" "$before"
     for name in adopted othertask otherattempt; do
         expect "$name: ConfigMap" "$(framework $name '.status.attemptStatus | "\(.configMapUID) \(.instanceUID)"')" "${map[$name]} 0_${map[$name]}"
@@ -86,7 +86,7 @@ EOT
 
     # The delay that was drawn before is the one that was waited for. (How much more it took is up to the machine.)
     # (by the records, as it is itself not retained for long)
-    wait_for 30 "conflict is retried" conflict_was '.attemptStatus.id == 1'
+    wait_for 30 "conflict is retried" status_was conflict '.attemptStatus.id == 1'
     wait_for 40 "what was retained is gone" is_absent "$(frameworks_path)/retained"
     end_records
     jq -s -r '[.[].object] as $all | ($all | map(select(.metadata.name == "conflict" and .status != null))) as $conflict |
@@ -103,9 +103,9 @@ retained true [\"foregroundDeletion\"]"
     expect "snapshots, all switched off" "$(watcher_logs | grep -c ObjectSnapshot)" 0
 }
 
-# Whether a status of conflict was like this, by the records.
-conflict_was() { # jq-expression-of-status
-    jq -s -e "any(.[].object; .metadata.name == \"conflict\" and (.status | $1))" "$RUN/out/$scenario.frameworks"
+# Whether a status of the Framework was like this, by the records.
+status_was() { # framework jq-expression-of-status
+    jq -s -e "any(.[].object; .metadata.name == \"$1\" and (.status | $2))" "$RUN/out/$scenario.frameworks"
 }
 
 # Frameworks as the original controller left them: under its CRD, with statuses of its making, running.

@@ -54,6 +54,7 @@ deploy_cluster() {
     local unused=()
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded API server has neither StatefulSets nor ConfigMaps with data"
     own_cluster
+    keep_control_plane
     api_target unused
     end_processes . 5 kubelet
     launch kubelet-scripted "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node \

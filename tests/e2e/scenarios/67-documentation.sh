@@ -48,6 +48,7 @@ run_documentation() {
 run_documentation_cluster() {
     local home=$RUN/out/$scenario.home
     own_cluster
+    keep_control_plane
     end_processes . 5 kubelet
     launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --node-name node --mode real --root "$RUN/pods"
     mkdir -p "$home/.kube" "$home/bin"

@@ -44,6 +44,7 @@ run_credentials_in_cluster() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server knows no bound tokens"
     local unused=() first second mount pid
     own_cluster
+    keep_control_plane
     api_target unused
     mount=$RUN/serviceaccount
     first=$(bound_token first)
@@ -94,6 +95,7 @@ run_credentials_expiry() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server knows no bound tokens"
     local unused=() first second
     own_cluster
+    keep_control_plane
     api_target unused
     first=$(bound_token first)
     second=$(bound_token second)
@@ -141,6 +143,7 @@ run_credentials_certificate() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server speaks plain HTTP"
     local unused=()
     own_cluster
+    keep_control_plane
     api_target unused
     work=$RUN
     client_certificate nobody /CN=nobody

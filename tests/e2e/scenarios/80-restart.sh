@@ -29,8 +29,10 @@ expect_ran_once() { # tasks
 }
 
 # kill -9 of each reconciler, at whatever it is doing then, and of the watcher with all of them.
-alone_killed() {
+run_killed() {
     local before pid slot
+    own_cluster
+    start_watcher
     record_pods
     submit_many f 40 2 3
     wait_for 10 "Pods run" running_at_least 1
@@ -50,8 +52,10 @@ alone_killed() {
 }
 
 # SIGTERM, as in a rollout: the watcher and its reconcilers finish what is in flight and end by themselves.
-alone_rolled_out() {
+run_rolled_out() {
     local pid begun
+    own_cluster
+    start_watcher
     record_pods
     submit_many f 40 2 3
     wait_for 10 "Pods run" running_at_least 20
