@@ -253,7 +253,7 @@ static void mark_allocations(void)
 }
 
 /* Most allocations that an event may make: the objects, the texts of a completion, the plan. */
-enum { ALLOCATIONS_MAX = 40 };
+enum { ALLOCATIONS_MAX = 12 };
 
 static void test_allocations(void **state)
 {
