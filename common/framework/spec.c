@@ -126,9 +126,10 @@ static int read_roles(const json_t *roles, struct framework_spec *out, struct er
 		out->role_count = i + 1;
 		if (read_role(json_array_get(roles, i), i, &out->roles[i], err) < 0)
 			return -1;
-		if (framework_spec_find_role(out, out->roles[i].name) != (int)i)
+		if (framework_spec_find_role(out, out->roles[i].name) >= 0)
 			return error_set(err, "spec.taskRoles[%zu].name is \"%s\", which another TaskRole has already",
 					 i, out->roles[i].name);
+		HASH_ADD_KEYPTR(hh, out->by_name, out->roles[i].name, strlen(out->roles[i].name), &out->roles[i]);
 	}
 	return 0;
 }
@@ -169,6 +170,7 @@ int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct 
 
 void framework_spec_free(struct framework_spec *spec)
 {
+	HASH_CLEAR(hh, spec->by_name);
 	for (size_t i = 0; i < spec->role_count; i++)
 		free(spec->roles[i].name);
 	free(spec->roles);
@@ -177,10 +179,10 @@ void framework_spec_free(struct framework_spec *spec)
 
 int framework_spec_find_role(const struct framework_spec *spec, const char *name)
 {
-	for (size_t i = 0; i < spec->role_count; i++)
-		if (strcmp(spec->roles[i].name, name) == 0)
-			return (int)i;
-	return -1;
+	const struct task_role_spec *role;
+
+	HASH_FIND_STR(spec->by_name, name, role);
+	return role == NULL ? -1 : (int)(role - spec->roles);
 }
 
 int64_t framework_spec_task_count(const struct framework_spec *spec)

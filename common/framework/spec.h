@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/base/hash.h"
 
 enum execution_type { EXECUTION_CREATE, EXECUTION_START, EXECUTION_STOP };
 
@@ -26,6 +27,7 @@ struct task_role_spec {
 	int32_t min_succeeded_tasks;               /* < 1: never triggers */
 	struct retry_policy retry;                 /* of its Tasks */
 	int64_t pod_graceful_deletion_timeout_sec; /* or SECONDS_NULL */
+	UT_hash_handle hh;
 };
 
 struct framework_spec {
@@ -33,6 +35,7 @@ struct framework_spec {
 	struct retry_policy retry;
 	struct task_role_spec *roles;
 	size_t role_count;
+	struct task_role_spec *by_name; /* the same ones: an object has room for 80 000 */
 };
 
 /* Reads object's spec with the defaults of FRAMEWORK.md §2 for absent members. 0, or -1 and *err naming the field, what

@@ -141,14 +141,6 @@ void framework_status_free(struct framework_status *status)
 	*status = (struct framework_status){0};
 }
 
-int framework_status_find_role(const struct framework_status *status, const char *name)
-{
-	for (size_t i = 0; i < status->attempt.role_count; i++)
-		if (strcmp(status->attempt.roles[i].name, name) == 0)
-			return (int)i;
-	return -1;
-}
-
 /* ---- writing ---- */
 
 static void put_text(struct buf *out, const char *name, const char *text)

@@ -124,7 +124,6 @@ void role_status_free(struct role_status *role);
 void framework_attempt_status_free(struct framework_attempt_status *attempt);
 /* Frees what it owns and zeroes it. */
 void framework_status_free(struct framework_status *status);
-int framework_status_find_role(const struct framework_status *status, const char *name);
 
 /* Whether the object has a status that means something: an object with a state, be it one that does not read. */
 bool framework_status_present(const json_t *status);

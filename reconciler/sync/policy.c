@@ -98,32 +98,39 @@ struct completion *policy_test(const struct framework *framework)
 		bool found;
 		bool failed;
 		size_t role;
+		int in_spec;
 		struct finished at;
 		int32_t count;
 		int32_t threshold;
 	} best = {0};
 	int64_t total;
 
-	for (size_t s = 0; s < framework->spec.role_count; s++) {
-		const struct task_role_spec *spec = &framework->spec.roles[s];
-		int found = framework_status_find_role(&framework->status, spec->name);
+	for (size_t r = 0; r < attempt->role_count; r++) {
+		const struct role_work *work = &framework->roles[r];
+		const struct task_role_spec *spec;
+		int in_spec;
 
-		if (found < 0)
+		if (work->failed == 0 && work->succeeded == 0)
 			continue;
+		in_spec = framework_spec_find_role(&framework->spec, attempt->roles[r].name);
+		if (in_spec < 0)
+			continue;
+		spec = &framework->spec.roles[in_spec];
 		for (int failed = 1; failed >= 0; failed--) {
-			const struct role_work *work = &framework->roles[found];
 			int32_t count = failed ? work->failed : work->succeeded;
 			int32_t threshold = failed ? spec->min_failed_tasks : spec->min_succeeded_tasks;
 			struct finished at;
 
 			if (!reached(count, threshold))
 				continue;
-			at = nth_finished(&attempt->roles[found], failed, threshold);
-			if (best.found && at.time >= best.at.time)
+			at = nth_finished(&attempt->roles[r], failed, threshold);
+			if (best.found &&
+			    (at.time > best.at.time || (at.time == best.at.time && in_spec >= best.in_spec)))
 				continue;
 			best.found = true;
 			best.failed = failed;
-			best.role = (size_t)found;
+			best.role = r;
+			best.in_spec = in_spec;
 			best.at = at;
 			best.count = count;
 			best.threshold = threshold;

@@ -1,4 +1,5 @@
 /* Bringing roles and Tasks to the spec (FRAMEWORK.md §11); see rules.h. */
+#include "common/base/mem.h"
 #include "common/framework/codes.h"
 #include "reconciler/sync/rules.h"
 
@@ -94,24 +95,30 @@ static bool scale_role(struct round *round, size_t role, size_t want, bool *wait
 bool scale_to_spec(struct round *round)
 {
 	struct framework *framework = round->framework;
+	cleanup_free bool *listed = NULL;
 	bool changed = false;
 	bool wait = false;
 
 	if (!framework->scale)
 		return false;
+	listed = mem_calloc(framework->spec.role_count, sizeof(*listed));
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
+		int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[r].name);
+
+		if (in_spec < 0)
+			continue;
+		listed[in_spec] = true;
+		if (scale_role(round, r, (size_t)framework->spec.roles[in_spec].task_number, &wait))
+			changed = true;
+	}
 	for (size_t s = 0; s < framework->spec.role_count; s++) {
 		const struct task_role_spec *spec = &framework->spec.roles[s];
-		int found = framework_status_find_role(&framework->status, spec->name);
-		size_t role;
 
-		if (found < 0) {
-			role = framework_append_role(round, spec->name, spec->pod_graceful_deletion_timeout_sec);
-			changed = true;
-		} else {
-			role = (size_t)found;
-		}
-		if (scale_role(round, role, (size_t)spec->task_number, &wait))
-			changed = true;
+		if (listed[s])
+			continue;
+		scale_role(round, framework_append_role(round, spec->name, spec->pod_graceful_deletion_timeout_sec),
+			   (size_t)spec->task_number, &wait);
+		changed = true;
 	}
 	for (size_t r = 0; r < framework->status.attempt.role_count;) {
 		if (framework_spec_find_role(&framework->spec, framework->status.attempt.roles[r].name) >= 0) {

@@ -35,9 +35,12 @@ struct slot *slot_find(struct framework *framework, const char *name)
 struct slot *task_slot(struct framework *framework, size_t role, size_t index)
 {
 	char name[POD_NAME_SIZE];
+	struct slot *slot;
 
 	snprintf(name, sizeof(name), "%s-%s-%zu", framework->name, framework->status.attempt.roles[role].name, index);
-	return slot_find(framework, name);
+	slot = slot_find(framework, name);
+	slot->role_hint = role;
+	return slot;
 }
 
 void slot_mark_dirty(struct framework *framework, struct slot *slot)

@@ -495,7 +495,7 @@ static void run_steps(struct round *round)
 		begin_status(round);
 		return;
 	}
-	if (status->state != STATE_COMPLETED)
+	if (status->state != STATE_COMPLETED && framework->scale)
 		changed = scale_backup_timeouts(round);
 	if (!framework_completing(framework) && status->state < STATE_ATTEMPT_COMPLETED && scale_to_spec(round))
 		changed = true;

@@ -67,7 +67,8 @@ struct story {
 	uint64_t version;
 };
 
-static void write_framework(struct buf *out, size_t tasks)
+/* idle: how many TaskRoles without a Task there are beside that of the Tasks. */
+static void write_framework(struct buf *out, size_t tasks, size_t idle)
 {
 	struct role_status role = {
 		.name = mem_strdup("a"),
@@ -88,8 +89,8 @@ static void write_framework(struct buf *out, size_t tasks)
 			    .run_time = 1000,
 			    .instance_uid = mem_strdup("0_map"),
 			    .config_map_uid = mem_strdup("map"),
-			    .roles = mem_alloc(sizeof(role)),
-			    .role_count = 1},
+			    .roles = mem_calloc(1 + idle, sizeof(role)),
+			    .role_count = 1 + idle},
 	};
 
 	for (size_t i = 0; i < tasks; i++)
@@ -109,12 +110,21 @@ static void write_framework(struct buf *out, size_t tasks)
 				    .pod_host_ip = mem_strdup("10.0.0.2")},
 		};
 	status.attempt.roles[0] = role;
+	for (size_t i = 1; i <= idle; i++)
+		status.attempt.roles[i] = (struct role_status){
+			.name = mem_printf("idle%zu", i),
+			.instance_uid = mem_printf("role%zu", i),
+			.pod_graceful_deletion_timeout_sec = SECONDS_NULL,
+		};
 	buf_printf(out,
 		   "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"1\","
 		   "\"generation\":1},\"spec\":{\"executionType\":\"Start\",\"taskRoles\":[{\"name\":\"a\","
 		   "\"taskNumber\":%zu,\"frameworkAttemptCompletionPolicy\":{\"minFailedTaskCount\":1,"
-		   "\"minSucceededTaskCount\":%zu},\"task\":{\"pod\":{}}}]},\"status\":",
+		   "\"minSucceededTaskCount\":%zu},\"task\":{\"pod\":{}}}",
 		   tasks, tasks);
+	for (size_t i = 1; i <= idle; i++)
+		buf_printf(out, ",{\"name\":\"idle%zu\"}", i);
+	buf_puts(out, "]},\"status\":");
 	framework_status_write(out, &status, "f", NULL);
 	buf_putc(out, '}');
 	framework_status_free(&status);
@@ -145,7 +155,7 @@ static void run_round(struct story *story, bool write)
 }
 
 /* All Tasks run, all that is known is stored, and nothing is due. */
-static void begin(struct story *story, size_t tasks)
+static void begin(struct story *story, size_t tasks, size_t idle)
 {
 	static const char config_map[] =
 		"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f-attempt\",\"uid\":\"map\",\"resourceVersion\":\"2\","
@@ -163,7 +173,7 @@ static void begin(struct story *story, size_t tasks)
 	};
 	random_init_seed(&story->random, 1);
 	story->framework = framework_new("ns", "f");
-	write_framework(&text, tasks);
+	write_framework(&text, tasks, idle);
 	if (object_parts_read(text.data, text.len, &parts, &err) < 0)
 		fail_msg("%s", err.message);
 	framework_observe(story->framework, &parts, OBSERVED_EVENT);
@@ -265,7 +275,7 @@ static void test_allocations(void **state)
 	for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
 		struct story story;
 
-		begin(&story, sizes[s]);
+		begin(&story, sizes[s], 0);
 		live_through(&story, 1, mark_allocations); /* what is made once */
 		mark_count = 0;
 		live_through(&story, 2, mark_allocations);
@@ -294,7 +304,7 @@ static int writes_of_trickle(size_t tasks, int64_t *first_ms)
 	struct buf text = {0};
 	int writes = 0;
 
-	begin(&story, tasks);
+	begin(&story, tasks, 0);
 	story.time.boot_ms += 60000; /* all is quiet */
 	for (size_t i = 0; i < TRICKLE_EVENTS; i++) {
 		write_pod(&text, i, ++story.version, "\"phase\":\"Succeeded\"");
@@ -335,13 +345,13 @@ static void mark_nothing(void)
 }
 
 /* In a child: from here on every mark stops it. */
-static void run_child(size_t tasks)
+static void run_child(size_t tasks, size_t idle)
 {
 	struct story story;
 
 	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
 		_exit(errno == EPERM ? 77 : 1);
-	begin(&story, tasks);
+	begin(&story, tasks, idle);
 	live_through(&story, 1, mark_nothing);
 	live_through(&story, 2, mark_stop);
 	_exit(0);
@@ -353,14 +363,14 @@ static bool stopped_by(int status, int signal_number)
 }
 
 /* false: processes may not be traced here. */
-static bool count_instructions(size_t tasks, uint64_t out[EVENTS])
+static bool count_instructions(size_t tasks, size_t idle, uint64_t out[EVENTS])
 {
 	pid_t child = fork();
 	int status;
 
 	assert_true(child >= 0);
 	if (child == 0)
-		run_child(tasks);
+		run_child(tasks, idle);
 	for (size_t e = 0; e < EVENTS; e++) {
 		assert_int_equal(waitpid(child, &status, 0), child);
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
@@ -394,7 +404,7 @@ static void test_instructions(void **state)
 		skip();
 	/* a step is a switch of processes: the smallest and the largest will do */
 	for (size_t s = 0; s < ARRAY_LEN(sizes); s += ARRAY_LEN(sizes) - 1) {
-		if (!count_instructions(sizes[s], counts[s]))
+		if (!count_instructions(sizes[s], 0, counts[s]))
 			skip();
 		for (size_t e = 0; e < EVENTS; e++) {
 			print_message("%s, %zu Tasks: %llu instructions\n", event_names[e], sizes[s],
@@ -405,12 +415,32 @@ static void test_instructions(void **state)
 	}
 }
 
+/* A round passes over the TaskRoles, but it does not look for each of them among all. */
+static void test_many_roles(void **state)
+{
+	enum { IDLE = 1000, INSTRUCTIONS_PER_ROLE = 100 };
+	uint64_t few[EVENTS];
+	uint64_t many[EVENTS];
+
+	(void)state;
+	if (!COUNTING || !count_instructions(10, 0, few) || !count_instructions(10, IDLE, many))
+		skip();
+	for (size_t e = 0; e < EVENTS; e++) {
+		print_message("%s, %d idle TaskRoles: %llu instructions\n", event_names[e], IDLE,
+			      (unsigned long long)many[e]);
+		if (many[e] > few[e] + (uint64_t)IDLE * INSTRUCTIONS_PER_ROLE)
+			fail_msg("%s: %llu instructions with no idle TaskRole", event_names[e],
+				 (unsigned long long)few[e]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_allocations),
 		cmocka_unit_test(test_writes),
 		cmocka_unit_test(test_instructions),
+		cmocka_unit_test(test_many_roles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
