@@ -152,7 +152,9 @@ static struct json_span read_ip(struct json_reader *reader)
 					json_reader_skip(reader);
 		}
 	}
-	return leaving || ip.len == 0 ? (struct json_span){0} : ip;
+	if (leaving || ip.len == 0)
+		return (struct json_span){0};
+	return ip;
 }
 
 /* taskStatuses comes next. */

@@ -67,6 +67,8 @@ static void take_status(struct framework *framework, const struct json_span *par
 		return;
 	}
 	framework_adopt_status(framework, &read);
+	/* Others wrote it, and perhaps more since: the view may be one that the grant's snapshot did not even hold. */
+	framework_fence(framework);
 }
 
 /* Somebody else wrote the status: ours goes over it (FRAMEWORK.md §12). Only looked for when nothing of ours is on the

@@ -627,6 +627,30 @@ static void test_fence(void **state)
 	world_end(&w);
 }
 
+/* A watch that hung shows an old status only after the snapshot, which did not even hold the Framework: whoever acted
+ * on that status may have gone on since. */
+static void test_fence_late(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", "");
+	world_round(&w);
+	world_write(&w);
+	framework_free(w.framework);
+	w.framework = framework_new(WORLD_NS, WORLD_NAME);
+	world_tell_framework(&w);
+	world_round(&w);
+	assert_int_equal(w.queued, 0);
+	assert_true(w.plan.write);
+	world_write(&w);
+	world_round(&w);
+	assert_int_equal(w.queued, 1);
+	assert_int_equal(w.queue[0].kind, CALL_CREATE_CONFIG_MAP);
+	world_settle(&w);
+	world_end(&w);
+}
+
 /* Creates that were queued when a resync put up the fence do not slip through it. */
 static void test_fence_queued(void **state)
 {
@@ -679,6 +703,7 @@ int main(void)
 		cmocka_unit_test(test_late_config_map),
 		cmocka_unit_test(test_snapshot_without_label),
 		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_fence_late),
 		cmocka_unit_test(test_fence_queued),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
