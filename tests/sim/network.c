@@ -70,10 +70,8 @@ static void finish(struct wire *wire, enum kube_failure failure, const struct an
 	wire->client_done = true;
 	if (failure == KUBE_OK && answer->code == 429)
 		check_plea(wire);
-	/* With a Framework that is gone goes all that is known of its key, though a stream that lags may show it again.
-	 */
-	if (failure == KUBE_OK && answer->code == 404 && strstr(wire->path, "/frameworks/") != NULL)
-		check_forget_pleas(wire->member);
+	if (failure == KUBE_OK && answer->code == 404)
+		check_not_found(wire);
 	if (failure != KUBE_OK) {
 		wire->failed_late = true;
 		told.message = failure == KUBE_TIMEOUT ? "timed out" : "no answer";
