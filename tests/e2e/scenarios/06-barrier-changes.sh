@@ -199,7 +199,8 @@ run_barrier_identity() {
     wait_framework twice 20 "$(task_is 0 0 '.attemptStatus.podUID != null')"
     both_beside first twice
     api DELETE "$(frameworks_path)/twice" >/dev/null
-    api DELETE "/api/v1/namespaces/$NS/pods/twice-late-0?gracePeriodSeconds=0" >/dev/null # nobody runs it
+    # Nobody runs it; where the garbage collector was faster, it is gone.
+    api DELETE "/api/v1/namespaces/$NS/pods/twice-late-0?gracePeriodSeconds=0" >/dev/null || true
     wait_absent_framework twice
     create "$HELD"'fw("twice"; [held("late"; 1)])'
     expect_end first 210
