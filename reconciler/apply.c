@@ -246,6 +246,7 @@ static void pending_free(struct pending_call *pending)
 {
 	free(pending->call.name);
 	free(pending->call.uid);
+	free(pending->call.version);
 	free(pending);
 }
 
@@ -304,6 +305,10 @@ static void write_delete_options(struct buf *out, const struct call *call)
 {
 	buf_puts(out, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":");
 	buf_json_string(out, call->uid);
+	if (call->version != NULL) {
+		buf_puts(out, ",\"resourceVersion\":");
+		buf_json_string(out, call->version);
+	}
 	buf_putc(out, '}');
 	if (call->force)
 		buf_puts(out, ",\"gracePeriodSeconds\":0");

@@ -167,6 +167,7 @@ bool queue_run(struct reconciler *reconciler)
 		if (leased(reconciler, item->range)) {
 			metrics_histogram_observe(&reconciler->waits, (double)(now_ms - item->queued_ms) / 1000);
 			run_round(item);
+			store_release(item);
 		} else {
 			range_set_add(&reconciler->unleased, item->range);
 		}

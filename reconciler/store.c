@@ -48,15 +48,38 @@ static bool item_empty(const struct item *item)
 	return true;
 }
 
+/* Until when the server has asked not to be asked (Retry-After); the boot clock. */
+static int64_t item_asked_ms(const struct item *item)
+{
+	int64_t asked_ms = item->writes.asked_ms;
+
+	if (item->framework->creates.asked_ms > asked_ms)
+		asked_ms = item->framework->creates.asked_ms;
+	if (item->framework->others.asked_ms > asked_ms)
+		asked_ms = item->framework->others.asked_ms;
+	return asked_ms;
+}
+
+static void release_empty(struct item *item)
+{
+	struct reconciler *reconciler = item->reconciler;
+	int64_t asked_ms = item_asked_ms(item);
+
+	if (asked_ms > reconciler->ports.boot_ms(reconciler->ports.context)) {
+		queue_wake(item, asked_ms); /* a stream that lags may show it again, or a namesake come */
+		return;
+	}
+	HASH_DEL(reconciler->items, item);
+	item_free(item);
+}
+
 void store_release(struct item *item)
 {
 	struct reconciler *reconciler = item->reconciler;
 
 	if (!item->orphan) {
-		if (item_empty(item) && range_set_has(&reconciler->ready, item->range)) {
-			HASH_DEL(reconciler->items, item);
-			item_free(item);
-		}
+		if (item_empty(item) && range_set_has(&reconciler->ready, item->range))
+			release_empty(item);
 		return;
 	}
 	if (item->calls_on_way > 0 || item->writing)

@@ -29,6 +29,7 @@ void plan_reset(struct plan *plan)
 	for (size_t i = 0; i < plan->call_count; i++) {
 		free(plan->calls[i].name);
 		free(plan->calls[i].uid);
+		free(plan->calls[i].version);
 	}
 	for (size_t i = 0; i < plan->snapshot_count; i++)
 		free(plan->snapshots[i]);

@@ -24,6 +24,7 @@ struct call {
 	enum call_kind kind;
 	char *name;
 	char *uid;        /* deletes: the precondition, and the uid a GET is about; NULL: none */
+	char *version;    /* deletes: the resourceVersion that must still be the object's; NULL: any */
 	bool force;       /* deletes: gracePeriodSeconds 0 */
 	uint64_t decided; /* creates: the version of the status that decided it, the identity of the attempt */
 };

@@ -70,7 +70,7 @@ static void send(struct round *round, struct slot *slot, enum call_kind kind, co
 	plan_call(round->plan, slot->call, slot->name, uid, force);
 }
 
-static void send_delete(struct round *round, struct slot *slot, const char *uid, bool force)
+static void send_delete(struct round *round, struct slot *slot, const char *uid, const char *version, bool force)
 {
 	if (slot->verify) { /* what has the name is in doubt */
 		slot_send_get(round, slot, uid);
@@ -79,6 +79,7 @@ static void send_delete(struct round *round, struct slot *slot, const char *uid,
 	if (slot->call != CALL_NONE || backed_off(round, &round->framework->others) || !round_may_act(round, slot, 0))
 		return;
 	send(round, slot, CALL_DELETE_POD, uid, force);
+	round->plan->calls[round->plan->call_count - 1].version = mem_strdup(version);
 }
 
 void slot_send_get(struct round *round, struct slot *slot, const char *uid)
@@ -111,12 +112,22 @@ static void send_get_rarely(struct round *round, struct slot *slot, const char *
 		slot->polls++;
 }
 
-void slot_send_delete(struct round *round, struct slot *slot)
+static void delete_present(struct round *round, struct slot *slot, const char *version)
 {
 	if (slot->meta->deletion_time == 0 && !slot->deleted)
-		send_delete(round, slot, slot->meta->uid, false);
+		send_delete(round, slot, slot->meta->uid, version, false);
 	else if (slot->lost)
 		slot_send_get(round, slot, slot->meta->uid);
+}
+
+void slot_send_delete(struct round *round, struct slot *slot)
+{
+	delete_present(round, slot, NULL);
+}
+
+void slot_send_delete_owned(struct round *round, struct slot *slot)
+{
+	delete_present(round, slot, slot->meta->resource_version);
 }
 
 void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout_sec)
@@ -129,7 +140,7 @@ void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout
 	     __builtin_add_overflow(due_sec, timeout_sec, &due_sec)))
 		due_sec = INT64_MAX;
 	if (!slot->forced && round->now_sec >= due_sec) {
-		send_delete(round, slot, meta->uid, true);
+		send_delete(round, slot, meta->uid, NULL, true);
 		return;
 	}
 	if (slot->forced)
@@ -167,7 +178,7 @@ bool slot_confirm_deleted(struct round *round, struct slot *slot, const char *ui
 		return false;
 	}
 	if (slot->meta == NULL && !slot->deleted && (slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0)) {
-		send_delete(round, slot, uid, false);
+		send_delete(round, slot, uid, NULL, false);
 		return false;
 	}
 	return slot_confirm_gone(round, slot, uid);
@@ -178,7 +189,7 @@ bool slot_confirm_none(struct round *round, struct slot *slot, const char *contr
 	if (slot->meta != NULL) {
 		if (!slot_ours(slot, controller_uid))
 			return true;
-		slot_send_delete(round, slot);
+		slot_send_delete_owned(round, slot);
 		return false;
 	}
 	if (slot->call == CALL_NONE && slot->confirmed_absent)

@@ -238,6 +238,9 @@ bool round_may_act(struct round *round, struct slot *slot, uint64_t decided);
 void round_sweep_at(struct round *round, int64_t at_ms);
 /* Deletes the present object, unless it is already going. */
 void slot_send_delete(struct round *round, struct slot *slot);
+/* The same for an object that is ours only by its owner, which others may have taken away since (orphaning): only as it
+ * is seen. A newer one answers 409, and is looked at first. */
+void slot_send_delete_owned(struct round *round, struct slot *slot);
 /* decided: as for round_may_act, which has said yes. */
 void slot_send_create(struct round *round, struct slot *slot, uint64_t decided);
 void slot_send_get(struct round *round, struct slot *slot, const char *uid);

@@ -180,7 +180,7 @@ static bool stragglers_gone(struct round *round)
 			gone = false;
 		} else if (outlives_config_map(framework, slot)) {
 			if (round_may_act(round, slot, framework->decided))
-				slot_send_delete(round, slot);
+				slot_send_delete_owned(round, slot);
 			gone = false;
 		}
 	}
@@ -302,7 +302,7 @@ static void create_config_map(struct round *round)
 		if (!slot_ours(slot, framework->uid))
 			slot_report_conflict(round, slot);
 		else
-			slot_send_delete(round, slot);
+			slot_send_delete_owned(round, slot);
 		return;
 	}
 	if (slot->error != NULL && !slot->verify && slot->call == CALL_NONE)
@@ -482,7 +482,7 @@ static void look_at_stray_config_map(struct round *round)
 
 	if (framework->status.state != STATE_CREATION_PENDING && slot_ours(&framework->config_map, framework->uid) &&
 	    (uid == NULL || strcmp(uid, framework->config_map.meta->uid) != 0))
-		slot_send_delete(round, &framework->config_map);
+		slot_send_delete_owned(round, &framework->config_map);
 }
 
 static void run_steps(struct round *round)

@@ -281,7 +281,7 @@ static void create_pod(struct turn *turn)
 		else if (slot->meta->deletion_time != 0)
 			slot_watch_deletion(turn->round, slot, turn->role_status->pod_graceful_deletion_timeout_sec);
 		else
-			slot_send_delete(turn->round, slot);
+			slot_send_delete_owned(turn->round, slot);
 		return;
 	}
 	if (slot->error != NULL && !slot->verify && slot->call == CALL_NONE) {
@@ -407,5 +407,5 @@ void stray_sync(struct round *round, struct slot *slot)
 	if (slot->meta->deletion_time != 0)
 		slot_watch_deletion(round, slot, timeout_sec);
 	else
-		slot_send_delete(round, slot);
+		slot_send_delete_owned(round, slot);
 }

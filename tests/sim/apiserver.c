@@ -413,14 +413,16 @@ static void handle_delete(struct world *world, const struct wire *wire, struct o
 	struct error err;
 	cleanup_json json_t *options = json_parse(wire->body, strlen(wire->body), &err);
 	const char *uid = json_str(json_object_get(options, "preconditions"), "uid");
+	const char *version = json_str(json_object_get(options, "preconditions"), "resourceVersion");
 	int64_t grace_sec = json_int(options, "gracePeriodSeconds", -1);
 	const char *policy = json_str(options, "propagationPolicy");
 	enum object_kind kind = object->kind;
 
 	if (uid == NULL)
 		violated(world, "a delete of %s without a uid", object->name);
-	if (strcmp(uid, object->uid) != 0) {
-		api_status(out, 409, "Conflict", "the UID in the precondition does not match");
+	if (strcmp(uid, object->uid) != 0 ||
+	    (version != NULL && strcmp(version, meta_text(object->json, "resourceVersion")) != 0)) {
+		api_status(out, 409, "Conflict", "a precondition does not match");
 		return;
 	}
 	check_deletion(world, wire, object, grace_sec == 0);

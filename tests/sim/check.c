@@ -197,55 +197,6 @@ static bool for_an_event(const struct wire *wire)
 	return strstr(wire->path, "/events") != NULL;
 }
 
-/* Of the Framework whose object it is: names are "f", "f-attempt" and "f-role-index". */
-static uint64_t framework_key(const char *ns, size_t ns_len, const char *name)
-{
-	uint64_t hash = 0;
-
-	for (size_t i = 0; i < ns_len; i++)
-		hash = hash * 31 + (unsigned char)ns[i];
-	for (hash = hash * 31 + '/'; *name != '\0' && strchr("-/?\"", *name) == NULL; name++)
-		hash = hash * 31 + (unsigned char)*name;
-	return hash;
-}
-
-static uint64_t wire_key(const struct wire *wire)
-{
-	static const char prefix[] = "/namespaces/";
-	const char *ns = strstr(wire->path, prefix);
-	const char *rest;
-
-	if (ns == NULL)
-		return 0;
-	ns += strlen(prefix);
-	rest = strchr(ns, '/'); /* "/pods/f-r-0", or "/pods" of a POST */
-	if (rest == NULL)
-		return 0;
-	if (strcmp(wire->method, "POST") == 0)
-		return framework_key(ns, (size_t)(rest - ns), body_string(wire, "\"name\":\""));
-	return framework_key(ns, (size_t)(rest - ns), rest + 1 + strcspn(rest + 1, "/") + 1);
-}
-
-static void forget_key(struct member *member, uint64_t key)
-{
-	for (size_t i = 0; i < ARRAY_LEN(member->pleas); i++)
-		if (member->pleas[i].key == key)
-			member->pleas[i] = (struct plea){0};
-	member->plea_ends[member->plea_end_count++ % ARRAY_LEN(member->plea_ends)] = (struct plea_end){
-		key, member->process.world->wire_numbers};
-}
-
-void check_forget_framework(struct member *member, const char *ns, const char *name)
-{
-	forget_key(member, framework_key(ns, strlen(ns), name));
-}
-
-void check_not_found(const struct wire *wire)
-{
-	if (strcmp(wire->method, "GET") == 0 && strstr(wire->path, "/frameworks/") != NULL)
-		forget_key(wire->member, wire_key(wire));
-}
-
 void check_forget_pleas(struct member *member)
 {
 	memset(member->pleas, 0, sizeof(member->pleas));
@@ -258,11 +209,8 @@ void check_plea(const struct wire *wire)
 
 	if (wire->number <= member->pleas_from)
 		return; /* its answer finds nobody who keeps it */
-	for (size_t i = 0; i < ARRAY_LEN(member->plea_ends); i++)
-		if (member->plea_ends[i].key == wire_key(wire) && wire->number <= member->plea_ends[i].number)
-			return;
 	member->pleas[member->plea_count++ % ARRAY_LEN(member->pleas)] = (struct plea){
-		call_hash(wire), wire_key(wire), wire->world->now_ms + wire->retry_after_ms};
+		call_hash(wire), wire->world->now_ms + wire->retry_after_ms};
 }
 
 void check_asked(const struct wire *wire)

@@ -55,8 +55,6 @@ static void on_absent(void *arg, enum object_kind kind, uint32_t range, const st
 	if (sim_tracing)
 		trace(world_of(member), "%s: sees that %s %s is gone at %s%s", member->process.label, absent->name,
 		      absent->uid, absent->resource_version, absent->deleting ? "" : ", perhaps");
-	if (kind == KIND_FRAMEWORK)
-		check_forget_framework(member, absent->ns, absent->name);
 	store_absent(&member->reconciler, kind, range, absent);
 }
 

@@ -70,8 +70,6 @@ static void finish(struct wire *wire, enum kube_failure failure, const struct an
 	wire->client_done = true;
 	if (failure == KUBE_OK && answer->code == 429)
 		check_plea(wire);
-	if (failure == KUBE_OK && answer->code == 404)
-		check_not_found(wire);
 	if (failure != KUBE_OK) {
 		wire->failed_late = true;
 		told.message = failure == KUBE_TIMEOUT ? "timed out" : "no answer";

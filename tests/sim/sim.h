@@ -245,14 +245,7 @@ void bus_disconnect_watcher(struct watcher *watcher);
 /* The server's wish not to be asked this again for a while. */
 struct plea {
 	uint64_t request;
-	uint64_t key; /* of the Framework that it was about */
 	int64_t until_ms;
-};
-
-/* Nothing is known any more of what was asked about that Framework up to that request. */
-struct plea_end {
-	uint64_t key;
-	uint64_t number;
 };
 
 struct member {
@@ -271,10 +264,8 @@ struct member {
 	struct plea pleas[8]; /* the latest Retry-Afters */
 	size_t plea_count;
 	uint64_t pleas_from; /* requests up to this one are forgotten */
-	struct plea_end plea_ends[8];
-	size_t plea_end_count;
-	bool lazy;       /* rounds wait for the wake-up */
-	int64_t wake_ms; /* the earliest wake-up arranged */
+	bool lazy;           /* rounds wait for the wake-up */
+	int64_t wake_ms;     /* the earliest wake-up arranged */
 	int64_t wall_skew_ms;
 };
 
@@ -444,11 +435,6 @@ void check_rate(struct world *world);
 void check_plea(const struct wire *wire);
 /* The member knows nothing any more of what it was asked. */
 void check_forget_pleas(struct member *member);
-/* … of this Framework alone: it has gone, and with it all that was known of its key. */
-void check_forget_framework(struct member *member, const char *ns, const char *name);
-/* A request was answered 404. A Framework that a GET does not find is forgotten likewise, though a stream that lags may
- * show the same one again: reconcilers ask too early then (known, and bounded by the stream's lag). */
-void check_not_found(const struct wire *wire);
 /* A request of a reconciler is about to be carried out. */
 void check_request(struct world *world, const struct wire *wire);
 void check_status_write(struct world *world, struct object *object, const json_t *written);

@@ -426,8 +426,9 @@ static inline void world_delete(struct world *w, const struct call *call, struct
 		*result = (struct world_result){404, "NotFound", "not found", NULL};
 		return;
 	}
-	if (strcmp(meta_str(object, "uid"), call->uid) != 0) {
-		*result = (struct world_result){409, "Conflict", "the UID in the precondition differs", NULL};
+	if (strcmp(meta_str(object, "uid"), call->uid) != 0 ||
+	    (call->version != NULL && strcmp(meta_str(object, "resourceVersion"), call->version) != 0)) {
+		*result = (struct world_result){409, "Conflict", "a precondition failed", NULL};
 		return;
 	}
 	world_mark_deleting(w, object, pod && !call->force ? 30 : 0);
@@ -523,6 +524,7 @@ static inline void world_drop_call(struct call *call)
 {
 	free(call->name);
 	free(call->uid);
+	free(call->version);
 }
 
 /* Carries out what is in the queue. */

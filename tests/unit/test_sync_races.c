@@ -189,13 +189,43 @@ static void test_lost_is_not_found_again(void **state)
 	world_end(&w);
 }
 
+/* Others delete the ConfigMap and leave its Pod to itself (propagation Orphan); that the ConfigMap is gone is told
+ * before the Pod has lost its owner. It is ours no more: not deleted. (It was.) One that has changed in another way
+ * goes. */
+static void test_orphaned_unseen(void **state)
+{
+	(void)state;
+	for (int ours = 0; ours < 2; ours++) {
+		struct world w;
+		json_t *pod;
+
+		world_begin_of(&w, 1, NEVER, "", "");
+		world_settle(&w);
+		world_pod_phase(&w, "f-a-0", "Running");
+		world_settle(&w);
+		world_clear_log(&w);
+		pod = world_pod(&w, "f-a-0");
+		if (!ours)
+			json_object_del(json_object_get(pod, "metadata"), "ownerReferences");
+		world_stamp(&w, pod);
+		world_config_map_gone(&w);
+		world_settle(&w);
+		assert_int_equal(w.made[CALL_DELETE_POD], 1 + ours);
+		assert_int_equal(world_pod(&w, "f-a-0") == pod, !ours);
+		assert_state(&w, STATE_COMPLETED);
+		if (!ours)
+			assert_null(meta_str(pod, "deletionTimestamp"));
+		world_end(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_former_owner_wrote),         cmocka_unit_test(test_status_ahead_of_view),
 		cmocka_unit_test(test_create_outlives_config_map), cmocka_unit_test(test_answer_after_absence),
 		cmocka_unit_test(test_created_after_config_map),   cmocka_unit_test(test_lost_is_forgotten),
-		cmocka_unit_test(test_lost_is_not_found_again),
+		cmocka_unit_test(test_lost_is_not_found_again),    cmocka_unit_test(test_orphaned_unseen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
