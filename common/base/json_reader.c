@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { WORD = sizeof(uint64_t) };
+enum { WORD = sizeof(uint64_t), LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 #define EACH_BYTE(value) ((uint64_t)(value)*0x0101010101010101ULL)
 
 static void wrong(struct json_reader *reader, const char *expected)
@@ -25,10 +25,12 @@ static void skip_blanks(struct json_reader *reader)
 }
 
 /* The first byte of what comes next; NUL at the end and after a mistake. */
-static char next(struct json_reader *reader)
+static inline char next(struct json_reader *reader)
 {
 	if (reader->expected != NULL)
 		return '\0';
+	if (reader->at<reader->end && * reader->at> ' ') /* hardly anybody writes blanks */
+		return *reader->at;
 	skip_blanks(reader);
 	return reader->at < reader->end ? *reader->at : '\0';
 }
@@ -63,13 +65,19 @@ static const char *skip_plain(const char *at, const char *end)
 		uint64_t word;
 		uint64_t quote;
 		uint64_t backslash;
+		uint64_t marked;
 
 		memcpy(&word, at, WORD);
 		quote = word ^ EACH_BYTE('"');
 		backslash = word ^ EACH_BYTE('\\');
-		if ((((word - EACH_BYTE(0x20)) | (quote - EACH_BYTE(1)) | (backslash - EACH_BYTE(1)) | word) &
-		     EACH_BYTE(0x80)) != 0)
+		marked = ((word - EACH_BYTE(0x20)) | (quote - EACH_BYTE(1)) | (backslash - EACH_BYTE(1)) | word) &
+			 EACH_BYTE(0x80);
+		if (marked != 0) {
+			/* what a subtraction borrows goes to bytes behind the first that is marked */
+			if (LITTLE_ENDIAN_HOST)
+				return at + __builtin_ctzll(marked) / 8;
 			break;
+		}
 		at += WORD;
 	}
 	while (at < end && (signed char)*at >= 0x20 && *at != '"' && *at != '\\')
@@ -131,11 +139,10 @@ static size_t escape_length(const char *text, const char *end)
 	return 12;
 }
 
-/* The string that begins at the quote under `at`. */
-static struct json_span take_string(struct json_reader *reader)
+/* The rest of a string from `at` on, where something that is not plain stands. */
+static struct json_span take_rest(struct json_reader *reader, const char *at)
 {
-	const char *at = reader->at + 1;
-	struct json_span span = {.at = at};
+	struct json_span span = {.at = reader->at + 1};
 	const char *expected = "the rest of a string";
 
 	for (;;) {
@@ -167,6 +174,18 @@ static struct json_span take_string(struct json_reader *reader)
 	reader->at = at;
 	wrong(reader, expected);
 	return (struct json_span){0};
+}
+
+/* The string that begins at the quote under `at`. */
+static struct json_span take_string(struct json_reader *reader)
+{
+	const char *begin = reader->at + 1;
+	const char *at = skip_plain(begin, reader->end);
+
+	if (at == reader->end || *at != '"')
+		return take_rest(reader, at);
+	reader->at = at + 1;
+	return (struct json_span){.at = begin, .len = (size_t)(at - begin)};
 }
 
 static char *put_utf8(char *out, int32_t point)
