@@ -20,10 +20,16 @@ enum {
 
 /* ---- statuses as they are stored ---- */
 
-/* Decompressed, in an object of its own. */
-static json_t *plain_status(struct world *world, const json_t *status)
+static bool compressed(const json_t *status)
 {
-	json_t *framework = json_pack("{s:o}", "status", json_deep_copy(status));
+	return json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL));
+}
+
+/* Decompressed, in an object of its own. */
+static json_t *plain_status(struct world *world, json_t *status)
+{
+	json_t *framework = json_pack("{s:o}", "status",
+				      compressed(status) ? json_deep_copy(status) : json_incref(status));
 	struct error err;
 
 	if (framework_decompress(framework, &err) < 0)
@@ -33,9 +39,9 @@ static json_t *plain_status(struct world *world, const json_t *status)
 
 static const json_t *status_of(struct object *framework)
 {
-	const json_t *status = json_object_get(framework->json, "status");
+	json_t *status = json_object_get(framework->json, "status");
 
-	if (!json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL)))
+	if (!compressed(status))
 		return status;
 	if (framework->plain == NULL)
 		framework->plain = plain_status(sim_world, status);
@@ -344,7 +350,7 @@ static void check_tasks_forward(struct world *world, const struct object *object
 	}
 }
 
-void check_status_write(struct world *world, struct object *object, const json_t *written)
+void check_status_write(struct world *world, struct object *object, json_t *written)
 {
 	const json_t *before = status_of(object);
 	cleanup_json json_t *plain = plain_status(world, written);

@@ -13,7 +13,7 @@
 #include "tests/sim/sim.h"
 
 enum {
-	ENTRIES_MAX = 256,
+	ENTRIES_MAX = 64,         /* more of them leave the processor's cache */
 	PLACES = 4 * ENTRIES_MAX, /* of each index; a power of two */
 	LOOK_AT_EVERY = 64,
 };
@@ -23,13 +23,17 @@ struct entry {
 	size_t len;
 	json_t *value; /* kept, so that its address is no other value's */
 	char *text;
+	bool written;
+	struct entry *next_by_text; /* with the same place in the index */
+	struct entry *next_by_value;
 };
 
+/* The oldest gives way. */
 static struct {
 	struct entry entries[ENTRIES_MAX];
-	uint32_t count;
-	uint32_t by_text[PLACES]; /* places in entries, from 1 on; 0: none */
-	uint32_t by_value[PLACES];
+	size_t count; /* that there ever were */
+	struct entry *by_text[PLACES];
+	struct entry *by_value[PLACES];
 } memo;
 
 json_t *__real_json_parse(const char *text, size_t len, struct error *err);
@@ -61,6 +65,7 @@ static void *tree_alloc(size_t size)
 	} else if (trees.free[class] != NULL) {
 		block = trees.free[class];
 		memcpy(&trees.free[class], block + 1, sizeof(void *));
+		__builtin_prefetch(trees.free[class]); /* it was let go of long ago */
 	} else {
 		if (trees.left < bytes) {
 			trees.slab = mem_alloc(SLAB_BYTES);
@@ -129,72 +134,77 @@ static uint64_t hash_value(const json_t *value)
 
 static const struct entry *find_text(const char *text, size_t len, uint64_t hash)
 {
-	for (size_t at = hash % PLACES; memo.by_text[at] != 0; at = (at + 1) % PLACES) {
-		const struct entry *entry = &memo.entries[memo.by_text[at] - 1];
+	const struct entry *entry = memo.by_text[hash % PLACES];
 
-		if (entry->hash == hash && entry->len == len && memcmp(entry->text, text, len) == 0)
-			return entry;
-	}
-	return NULL;
+	while (entry != NULL && (entry->hash != hash || entry->len != len || memcmp(entry->text, text, len) != 0))
+		entry = entry->next_by_text;
+	return entry;
 }
 
 static const struct entry *find_value(const json_t *value)
 {
-	for (size_t at = hash_value(value) % PLACES; memo.by_value[at] != 0; at = (at + 1) % PLACES) {
-		const struct entry *entry = &memo.entries[memo.by_value[at] - 1];
+	const struct entry *entry = memo.by_value[hash_value(value) % PLACES];
 
-		if (entry->value == value)
-			return entry;
+	while (entry != NULL && entry->value != value)
+		entry = entry->next_by_value;
+	return entry;
+}
+
+static void forget(struct entry *entry)
+{
+	struct entry **place = &memo.by_text[entry->hash % PLACES];
+
+	while (*place != entry)
+		place = &(*place)->next_by_text;
+	*place = entry->next_by_text;
+	if (entry->written) {
+		for (place = &memo.by_value[hash_value(entry->value) % PLACES]; *place != entry;)
+			place = &(*place)->next_by_value;
+		*place = entry->next_by_value;
 	}
-	return NULL;
-}
+	if (memo.count % LOOK_AT_EVERY == 0) {
+		struct error err;
+		cleanup_json json_t *again = __real_json_parse(entry->text, entry->len, &err);
 
-static void put(uint32_t *index, uint64_t hash, uint32_t place)
-{
-	size_t at = hash % PLACES;
-
-	while (index[at] != 0)
-		at = (at + 1) % PLACES;
-	index[at] = place;
-}
-
-static void forget_all(void)
-{
-	for (uint32_t i = 0; i < memo.count; i++) {
-		struct entry *entry = &memo.entries[i];
-
-		if (i % LOOK_AT_EVERY == 0) {
-			struct error err;
-			cleanup_json json_t *again = __real_json_parse(entry->text, entry->len, &err);
-
-			if (!json_equal(again, entry->value)) {
-				fprintf(stderr, "somebody changed what was read from %s\n", entry->text);
-				abort();
-			}
+		if (!json_equal(again, entry->value)) {
+			fprintf(stderr, "somebody changed what was read from %s\n", entry->text);
+			abort();
 		}
-		json_decref(entry->value);
-		free(entry->text);
 	}
-	memo.count = 0;
-	memset(memo.by_text, 0, sizeof(memo.by_text));
-	memset(memo.by_value, 0, sizeof(memo.by_value));
+	json_decref(entry->value);
+	free(entry->text);
 }
 
-/* Takes over the text. */
-static void remember(const json_t *value, bool written, char *text, size_t len, uint64_t hash)
+/* written: the text is what is written for this very value. */
+static void remember(const json_t *value, bool written, const char *text, size_t len, uint64_t hash)
 {
-	if (memo.count == ENTRIES_MAX)
-		forget_all();
-	memo.entries[memo.count++] = (struct entry){hash, len, json_incref((json_t *)value), text};
-	put(memo.by_text, hash, memo.count);
-	if (written)
-		put(memo.by_value, hash_value(value), memo.count);
+	struct entry *entry = &memo.entries[memo.count % ENTRIES_MAX];
+	struct entry **place = &memo.by_text[hash % PLACES];
+
+	if (entry->value != NULL)
+		forget(entry);
+	memo.count++;
+	*entry = (struct entry){hash, len, json_incref((json_t *)value), mem_alloc(len + 1), written, *place, NULL};
+	memcpy(entry->text, text, len);
+	entry->text[len] = '\0';
+	*place = entry;
+	if (!written)
+		return;
+	place = &memo.by_value[hash_value(value) % PLACES];
+	entry->next_by_value = *place;
+	*place = entry;
 }
 
 /* The caller may change the outermost object. */
 static json_t *own(json_t *value)
 {
 	return json_is_object(value) ? json_copy(value) : json_incref(value);
+}
+
+/* Of an object that is read, as write_value() will ask for it. */
+static void on_part(const json_t *value, const char *text, size_t len)
+{
+	remember(value, true, text, len, hash_text(text, len));
 }
 
 static json_t *parse(const char *text, size_t len, struct error *err)
@@ -205,12 +215,12 @@ static json_t *parse(const char *text, size_t len, struct error *err)
 
 	if (entry != NULL)
 		return own(entry->value);
-	value = quick_parse(text, len);
+	value = quick_parse(text, len, on_part);
 	if (value == NULL)
 		value = __real_json_parse(text, len, err);
 	if (value == NULL)
 		return NULL;
-	remember(value, false, mem_strndup(text, len), len, hash);
+	remember(value, false, text, len, hash);
 	return own(value);
 }
 
@@ -253,7 +263,7 @@ static void write_value(struct buf *out, json_t *value, int depth)
 		free(text);
 	}
 	if (depth > 0 && json_is_object(value))
-		remember(value, true, mem_strndup(out->data + begin, out->len - begin), out->len - begin,
+		remember(value, true, out->data + begin, out->len - begin,
 			 hash_text(out->data + begin, out->len - begin));
 }
 
@@ -267,7 +277,7 @@ static char *text_of(const json_t *value)
 	if (!json_is_object(value))
 		return __real_json_text(value);
 	write_value(&text, (json_t *)value, 0);
-	remember(value, true, mem_strndup(text.data, text.len), text.len, hash_text(text.data, text.len));
+	remember(value, true, text.data, text.len, hash_text(text.data, text.len));
 	return buf_steal(&text);
 }
 

@@ -1,6 +1,6 @@
-/* A quick way between plain texts and trees, for memo.c: what the cores and the simulator write has no blanks, hardly
- * any escapes and no reals. What is not plain is left to common/base/json.c. */
-#include <stdio.h>
+/* A quick way between plain texts and trees, for memo.c: what the cores and the simulator write has no blanks, no
+ * escapes but of quotes and backslashes, and no reals. What is not plain is left to common/base/json.c. A text that is
+ * read here is the one that is written here for its tree. */
 #include <string.h>
 
 #include "tests/sim/sim.h"
@@ -11,6 +11,7 @@ struct reader {
 	const char *at;
 	const char *end;
 	int depth;
+	quick_part *part;
 };
 
 static bool plain(unsigned char c)
@@ -19,16 +20,43 @@ static bool plain(unsigned char c)
 }
 
 /* The string at the reader, which goes behind it; NULL when it is not plain. */
-static const char *read_string(struct reader *reader, size_t *len)
+static const char *read_string(struct reader *reader, size_t *len, size_t *escapes)
 {
-	const char *begin = ++reader->at;
+	const char *at = reader->at + 1;
+	const char *begin = at;
 
-	while (reader->at < reader->end && plain((unsigned char)*reader->at))
-		reader->at++;
-	if (reader->at == reader->end || *reader->at != '"')
+	*escapes = 0;
+	for (;;) {
+		while (at < reader->end && plain((unsigned char)*at))
+			at++;
+		if (reader->end - at < 2 || *at != '\\' || (at[1] != '"' && at[1] != '\\'))
+			break;
+		at += 2;
+		++*escapes;
+	}
+	if (at == reader->end || *at != '"')
 		return NULL;
-	*len = (size_t)(reader->at++ - begin);
+	*len = (size_t)(at - begin);
+	reader->at = at + 1;
 	return begin;
+}
+
+static json_t *read_text(struct reader *reader)
+{
+	size_t escapes;
+	size_t len;
+	const char *text = read_string(reader, &len, &escapes);
+	cleanup_free char *decoded = NULL;
+	size_t to = 0;
+
+	if (text == NULL || escapes == 0)
+		return text == NULL ? NULL : json_stringn_nocheck(text, len);
+	decoded = mem_alloc(len - escapes + 1);
+	for (size_t from = 0; from < len; from++) {
+		from += text[from] == '\\';
+		decoded[to++] = text[from];
+	}
+	return json_stringn_nocheck(decoded, to);
 }
 
 static bool take(struct reader *reader, char c)
@@ -50,15 +78,20 @@ static json_t *read_object(struct reader *reader)
 	if (take(reader, '}'))
 		return object;
 	do {
+		size_t escapes = 0;
 		size_t len = 0;
-		const char *name = reader->at < reader->end && *reader->at == '"' ? read_string(reader, &len) : NULL;
-		json_t *value = name == NULL || !take(reader, ':') ? NULL : read_value(reader);
+		const char *name = reader->at < reader->end && *reader->at == '"' ? read_string(reader, &len, &escapes)
+										  : NULL;
+		const char *begin = reader->at + 1;
+		json_t *value = name == NULL || escapes > 0 || !take(reader, ':') ? NULL : read_value(reader);
 
 		if (value == NULL || json_object_setn_new_nocheck(object, name, len, value) < 0 ||
 		    json_object_size(object) != ++count) { /* a name twice */
 			json_decref(object);
 			return NULL;
 		}
+		if (reader->depth == 1 && json_is_object(value))
+			reader->part(value, begin, (size_t)(reader->at - begin));
 	} while (take(reader, ','));
 	if (take(reader, '}'))
 		return object;
@@ -96,7 +129,7 @@ static json_t *read_number(struct reader *reader)
 	while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9')
 		value = value * 10 + (*reader->at++ - '0');
 	if (reader->at == begin || reader->at - begin > DIGITS_MAX || (*begin == '0' && reader->at - begin > 1) ||
-	    (reader->at < reader->end && strchr(".eE", *reader->at) != NULL))
+	    (negative && value == 0) || (reader->at < reader->end && strchr(".eE", *reader->at) != NULL))
 		return NULL;
 	return json_integer(negative ? -value : value);
 }
@@ -114,8 +147,6 @@ static bool take_word(struct reader *reader, const char *word)
 static json_t *read_value(struct reader *reader)
 {
 	json_t *value = NULL;
-	const char *text;
-	size_t len;
 
 	if (reader->at == reader->end || reader->depth == DEPTH_MAX)
 		return NULL;
@@ -123,10 +154,7 @@ static json_t *read_value(struct reader *reader)
 	switch (*reader->at) {
 	case '{': value = read_object(reader); break;
 	case '[': value = read_array(reader); break;
-	case '"':
-		text = read_string(reader, &len);
-		value = text == NULL ? NULL : json_stringn_nocheck(text, len);
-		break;
+	case '"': value = read_text(reader); break;
 	case 't': value = take_word(reader, "true") ? json_true() : NULL; break;
 	case 'f': value = take_word(reader, "false") ? json_false() : NULL; break;
 	case 'n': value = take_word(reader, "null") ? json_null() : NULL; break;
@@ -136,9 +164,9 @@ static json_t *read_value(struct reader *reader)
 	return value;
 }
 
-json_t *quick_parse(const char *text, size_t len)
+json_t *quick_parse(const char *text, size_t len, quick_part *part)
 {
-	struct reader reader = {.at = text, .end = text + len};
+	struct reader reader = {.at = text, .end = text + len, .part = part};
 	json_t *value = read_value(&reader);
 
 	if (value == NULL || reader.at == reader.end)
@@ -147,55 +175,66 @@ json_t *quick_parse(const char *text, size_t len)
 	return NULL;
 }
 
+/* A byte with room behind it, once it was reserved. */
+static void put(struct buf *out, char c)
+{
+	out->data[out->len++] = c;
+}
+
 static bool write_string(struct buf *out, const char *text, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
-		if (!plain((unsigned char)text[i]))
+	buf_reserve(out, 2 * len + 4); /* and what comes before and behind it */
+	put(out, '"');
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '"' || text[i] == '\\')
+			put(out, '\\');
+		else if (!plain((unsigned char)text[i]))
 			return false;
-	buf_putc(out, '"');
-	buf_append(out, text, len);
-	buf_putc(out, '"');
+		put(out, text[i]);
+	}
+	put(out, '"');
+	return true;
+}
+
+static bool write_object(struct buf *out, json_t *object)
+{
+	char before = '{';
+
+	for (void *member = json_object_iter(object); member != NULL; member = json_object_iter_next(object, member)) {
+		buf_putc(out, before);
+		before = ',';
+		if (!write_string(out, json_object_iter_key(member), json_object_iter_key_len(member)))
+			return false;
+		put(out, ':');
+		if (!quick_write(out, json_object_iter_value(member)))
+			return false;
+	}
+	if (before == '{')
+		buf_putc(out, '{');
+	buf_putc(out, '}');
+	return true;
+}
+
+static bool write_array(struct buf *out, const json_t *array)
+{
+	buf_putc(out, '[');
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		if (i > 0)
+			buf_putc(out, ',');
+		if (!quick_write(out, json_array_get(array, i)))
+			return false;
+	}
+	buf_putc(out, ']');
 	return true;
 }
 
 bool quick_write(struct buf *out, const json_t *value)
 {
-	const char *name;
-	json_t *member;
-	size_t i;
-
 	switch (json_typeof(value)) {
-	case JSON_OBJECT:
-		buf_putc(out, '{');
-		json_object_foreach((json_t *)value, name, member) {
-			if (out->data[out->len - 1] != '{')
-				buf_putc(out, ',');
-			if (!write_string(out, name, strlen(name)))
-				return false;
-			buf_putc(out, ':');
-			if (!quick_write(out, member))
-				return false;
-		}
-		buf_putc(out, '}');
-		return true;
-	case JSON_ARRAY:
-		buf_putc(out, '[');
-		json_array_foreach(value, i, member) {
-			if (i > 0)
-				buf_putc(out, ',');
-			if (!quick_write(out, member))
-				return false;
-		}
-		buf_putc(out, ']');
-		return true;
+	case JSON_OBJECT: return write_object(out, (json_t *)value);
+	case JSON_ARRAY: return write_array(out, value);
 	case JSON_STRING: return write_string(out, json_string_value(value), json_string_length(value));
-	case JSON_INTEGER: {
-		char digits[24];
-
-		snprintf(digits, sizeof(digits), "%lld", (long long)json_integer_value(value));
-		buf_puts(out, digits);
-		return true;
-	}
+	case JSON_INTEGER: buf_put_int(out, json_integer_value(value)); return true;
 	case JSON_TRUE: buf_puts(out, "true"); return true;
 	case JSON_FALSE: buf_puts(out, "false"); return true;
 	case JSON_NULL: buf_puts(out, "null"); return true;

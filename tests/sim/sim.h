@@ -437,7 +437,7 @@ void check_plea(const struct wire *wire);
 void check_forget_pleas(struct member *member);
 /* A request of a reconciler is about to be carried out. */
 void check_request(struct world *world, const struct wire *wire);
-void check_status_write(struct world *world, struct object *object, const json_t *written);
+void check_status_write(struct world *world, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
 /* After every step. */
@@ -470,8 +470,9 @@ void memo_start(void);
 
 /* ---- quickjson.c ---- */
 
-/* NULL: it is not plain, or no JSON. */
-json_t *quick_parse(const char *text, size_t len);
+typedef void quick_part(const json_t *value, const char *text, size_t len);
+/* NULL: it is not plain, or no JSON. part: gets each member of the outermost object that is an object itself. */
+json_t *quick_parse(const char *text, size_t len, quick_part *part);
 /* False: it is not plain; out has part of it. */
 bool quick_write(struct buf *out, const json_t *value);
 
