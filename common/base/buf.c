@@ -28,21 +28,25 @@ void buf_clear(struct buf *buf)
 		buf->data[0] = '\0';
 }
 
-void buf_reserve(struct buf *buf, size_t extra)
+static void grow(struct buf *buf, size_t extra)
 {
 	size_t need;
 	size_t cap = buf->cap == 0 ? BUF_FIRST : buf->cap;
 
 	if (__builtin_add_overflow(buf->len, extra, &need) || __builtin_add_overflow(need, 1, &need))
 		need = SIZE_MAX; /* mem_realloc aborts */
-	if (need <= buf->cap)
-		return;
 	while (cap < need && cap <= SIZE_MAX / 2)
 		cap *= 2;
 	if (cap < need)
 		cap = need;
 	buf->data = mem_realloc(buf->data, cap, 1);
 	buf->cap = cap;
+}
+
+void buf_reserve(struct buf *buf, size_t extra)
+{
+	if (extra >= buf->cap - buf->len)
+		grow(buf, extra);
 }
 
 void buf_append(struct buf *buf, const void *data, size_t len)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { WORD = sizeof(uint64_t), LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
+enum { PLAIN_MEMBER_REST = 8 /* `":false,` */ };
 #define EACH_BYTE(value) ((uint64_t)(value)*0x0101010101010101ULL)
 
 static void wrong(struct json_reader *reader, const char *expected)
@@ -414,6 +415,54 @@ bool json_reader_find(struct json_reader *reader, const char *name)
 	return false;
 }
 
+/* Where the plain string that begins at the quote under `at` has its closing quote; NULL when it is not plain. */
+static inline const char *plain_string_end(const char *at, const char *end)
+{
+	at = skip_plain(at + 1, end);
+	return at < end && *at == '"' ? at : NULL;
+}
+
+/* Passes the members that most are like, each with a comma behind it: a plain name, and a plain string, a small number
+ * or a word. What else there is, mistakes as well, is left to the others. */
+static void take_plain_members(struct json_reader *reader)
+{
+	const char *end = reader->end;
+	const char *at = reader->at;
+
+	if (reader->expected != NULL)
+		return;
+	if (!reader->first) {
+		if (at == end || *at != ',')
+			return;
+		at++;
+	}
+	while (at < end && *at == '"') {
+		at = plain_string_end(at, end);
+		if (at == NULL || end - at < PLAIN_MEMBER_REST || at[1] != ':')
+			return;
+		at += 2;
+		if (*at == '"') {
+			at = plain_string_end(at, end);
+			if (at == NULL)
+				return;
+			at++;
+		} else if (*at >= '1' && *at <= '9') {
+			while (at < end && *at >= '0' && *at <= '9')
+				at++;
+		} else if (memcmp(at, "null", 4) == 0 || memcmp(at, "true", 4) == 0) {
+			at += 4;
+		} else if (memcmp(at, "false", 5) == 0) {
+			at += 5;
+		} else {
+			return;
+		}
+		if (at == end || *at != ',')
+			return;
+		reader->at = at++;
+		reader->first = false;
+	}
+}
+
 /* Passes the object or array under `at`, whatever is in it. Which of its levels are objects is kept in bits. */
 static void take_nested(struct json_reader *reader)
 {
@@ -426,6 +475,8 @@ static void take_nested(struct json_reader *reader)
 		struct json_span name;
 		char c;
 
+		if (in_object)
+			take_plain_members(reader);
 		if (level > 0 && (in_object ? !json_reader_member(reader, &name) : !json_reader_item(reader)))
 			continue;
 		c = next(reader);
@@ -508,11 +559,6 @@ bool json_reader_bool(struct json_reader *reader, bool fallback)
 	if (json_span_is(&span, "true"))
 		return true;
 	return json_span_is(&span, "false") ? false : fallback;
-}
-
-bool json_span_is(const struct json_span *span, const char *text)
-{
-	return span->at != NULL && strlen(text) == span->len && memcmp(span->at, text, span->len) == 0;
 }
 
 void buf_json_compact(struct buf *out, const char *text, size_t len)

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/buf.h"
 #include "common/base/error.h"
@@ -70,7 +71,10 @@ int64_t json_reader_int(struct json_reader *reader, int64_t fallback);
 bool json_reader_bool(struct json_reader *reader, bool fallback);
 
 /* Whether a name is this one. It is compared as it stands: no API server escapes the letters of the names it uses. */
-bool json_span_is(const struct json_span *span, const char *text);
+static inline bool json_span_is(const struct json_span *span, const char *text)
+{
+	return span->at != NULL && strlen(text) == span->len && memcmp(span->at, text, span->len) == 0;
+}
 /* Writes what the string means, NUL-terminated, into out, which has room for span->len + 1 bytes; returns its length.
  * Only for spans of json_reader_string(). */
 size_t json_span_decode(const struct json_span *span, char *out);

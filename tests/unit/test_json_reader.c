@@ -249,6 +249,8 @@ static void test_like_jansson(void **state)
 		"true,null,{\"deep\":[[[]]]}],\"s\":\"long enough for eight bytes at a time \xc3\xa9 "
 		"\xf0\x9f\x98\x80\"}",
 		"[0,1.0,1e5,-0.25E-2,\"\",\"\\\\\\\"\",{},[],false]",
+		"{\"a\":\"plain\",\"b\":12,\"c\":null,\"d\":true,\"e\":false,\"f\":{\"g\":7,\"h\":\"eight bytes and "
+		"more\",\"i\":0,\"j\":-1},\"k\":\"last\"}",
 	};
 	static const char bytes[] = "{}[]\",:\\u0159eE+-.tfn \x01\x1f\x7f\x80\xc3\xed\xf4";
 	struct random random;
