@@ -1,6 +1,7 @@
 # Real control planes for scenarios that have a cluster of their own. Each is in a directory of planes/, with the service
-# accounts of its roles; those that nobody has are links in planes/free, which is moved by whoever takes it. Only what a
-# scenario has left as it was goes on. Sourced by own_cluster.sh.
+# accounts of its roles, and its audit log, of which the lines from audited_from on are the scenario's; those that nobody has
+# are links in planes/free, which is moved by whoever takes it. Only what a scenario has left as it was goes on. Sourced by
+# own_cluster.sh.
 
 # Sets up cluster and roles in the working directory.
 take_control_plane() { # crd-file
@@ -12,6 +13,7 @@ take_control_plane() { # crd-file
         for free in "$planes"/free/*; do
             mv "$free" plane 2>/dev/null || continue
             ln -s plane/cluster plane/roles .
+            audited_from=$(($(wc -l <plane/audit.log) + 1))
             return
         done
     fi
@@ -19,7 +21,9 @@ take_control_plane() { # crd-file
     ln -s "$planes/$scenario" plane
     ln -s plane/cluster plane/roles .
     # (with our own limit of time, as another control plane may be busy beside it)
-    "$here/../kubernetes/cluster.sh" start "$planes/$scenario/cluster" "$1" >cluster.log
+    KUBE_APISERVER_FLAGS="$(audit_flags "$planes/../audit.yaml" "$planes/$scenario/audit.log") ${KUBE_APISERVER_FLAGS:-}" \
+        "$here/../kubernetes/cluster.sh" start "$planes/$scenario/cluster" "$1" >cluster.log
+    audited_from=1
     find_api
     (cd plane && apply_roles)
 }

@@ -19,10 +19,7 @@ apart_cluster() { # reconciler...
 
 # A later watcher takes the port of the first one.
 start_apart_watcher() { # number
-    local kubeconfig
-    kubeconfig=$(kubeconfig_of frameworkcontroller)
-    [[ -z $PROXIED ]] || kubeconfig=$PROXIED
-    launch_watcher "watcher-$1" --kubeconfig "$kubeconfig" --workers 0 --bus "$BUS" --bus-keys keys/server \
+    launch_watcher "watcher-$1" ${PROXIED:+--kubeconfig "$PROXIED"} --workers 0 --bus "$BUS" --bus-keys keys/server \
         --http 127.0.0.1:0 -v 1
     WATCHER=$(http_address "watcher-$1")
     wait_for 10 "watcher-$1 has a bus" grep -q 'the bus listens on' "watcher-$1.log"
@@ -32,8 +29,7 @@ start_apart_watcher() { # number
 start_reconciler() { # name [arguments...]; the log's name is that of the process
     local process=$1
     shift
-    launch "$process" "$BUILD/fc-reconciler" --name "${process%+*}" --config config.yaml \
-        --kubeconfig "$(kubeconfig_of frameworkcontroller)" --bus "$BUS" --bus-keys keys/reconciler --http 127.0.0.1:0 "$@"
+    launch_reconciler "$process" --name "${process%+*}" --bus "$BUS" --bus-keys keys/reconciler --http 127.0.0.1:0 "$@"
 }
 
 all_ranges_held() { metric_is "$WATCHER" frameworkcontroller_ranges_held 64; }
@@ -44,12 +40,12 @@ owns() { [[ $(owned_by "$1") == "$2" ]]; }                                      
 pid_of() { awk -v name="$1" '$1 == name { pid = $2 } END { print pid }' "$RUN/pids"; } # process
 
 # Puts a proxy in front of the API server; $RUN/NAME.kubeconfig leads through it.
-start_proxy() { # name [kubeconfig]
+start_proxy() { # name service-account
     local server
     server=$(sed -n 's/^ *server: *//p' cluster/kubeconfig)
     launch "$1" "$BUILD/fc-testproxy" "${server##*:}" "$1.ports"
     wait_for 5 "$1 listens" test -s "$1.ports"
-    sed "s#^\( *server: .*:\)[0-9]*\$#\1$(cut -d' ' -f1 "$1.ports")#" "${2:-$(kubeconfig_of frameworkcontroller)}" >"$1.kubeconfig"
+    sed "s#^\( *server: .*:\)[0-9]*\$#\1$(cut -d' ' -f1 "$1.ports")#" "$(kubeconfig_of "$2")" >"$1.kubeconfig"
 }
 
 # Tells a proxy what to do from now on (tests/cluster/testproxy); prints its answer.

@@ -36,7 +36,14 @@ own_exit() { # status
     # The controller needs the server to its end, and so do the kubelets.
     end_processes . $((5 * SLOWER)) watcher-{1..9}
     end_processes . $((5 * SLOWER))
-    if [[ $CLUSTER == embedded ]]; then end_processes cluster 2; else give_control_plane "$status"; fi
+    if [[ $CLUSTER == embedded ]]; then
+        end_processes cluster 2
+    else
+        check_roles "$scenario" plane/audit.log "${audited_from:-1}" >roles.said || status=1
+        cat roles.said
+        [[ ! -s roles.said || -s out/$scenario.reason ]] || cp roles.said "out/$scenario.reason"
+        give_control_plane "$status"
+    fi
     exit "$status"
 }
 

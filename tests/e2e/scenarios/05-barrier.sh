@@ -11,8 +11,9 @@ frameworkMaxRetryDelaySecForTransientConflictFailed: 4
 END
     end_processes . 2 kubelet
     start_barrier_controller 1
+    apply_gang_role "$NS"
     launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --mode real --root "$RUN/pods" \
-        --image-bin "$BUILD" --pod-env "KUBECONFIG=$RUN/cluster/kubeconfig"
+        --image-bin "$BUILD" --pod-env "KUBECONFIG=$RUN/gang.kubeconfig"
     start_barrier 1
 }
 
@@ -24,8 +25,7 @@ start_barrier_controller() { # number
 start_barrier() { # number
     local options=(--listen "${barrier_address:-127.0.0.1:0}")
     [[ $CLUSTER == kubernetes ]] || options+=(--insecure-no-auth)
-    launch "barrier-$1" "$BUILD/fc-barrier" --config config.yaml --kubeconfig "$(kubeconfig_of fc-barrier)" \
-        --bus "ipc://$RUN/bus" -v 1 "${options[@]}"
+    launch_barrier "barrier-$1" --bus "ipc://$RUN/bus" -v 1 "${options[@]}"
     wait_for 10 "fc-barrier listens" grep -q 'listening on' "barrier-$1.log"
     barrier_address=$(sed -nE 's/.*listening on ([0-9.:]+).*/\1/p' "barrier-$1.log")
     wait_for 15 "fc-barrier is ready" barrier_ready

@@ -5,6 +5,7 @@
 
 changes_cluster() {
     own_cluster
+    apply_gang_role "$NS"
     make_certificate 1
     start_changes_watcher 1 1
     start_changes_barrier
@@ -17,9 +18,8 @@ start_changes_watcher() { # number workers
 start_changes_barrier() {
     local options=()
     [[ $CLUSTER == kubernetes ]] || options+=(--insecure-no-auth)
-    launch barrier "$BUILD/fc-barrier" --config config.yaml --kubeconfig "$(kubeconfig_of fc-barrier)" --bus "ipc://$RUN/bus" \
-        --listen 127.0.0.1:0 --tls-cert server.pem --tls-key server-key.pem --max-connections 1200 \
-        --http 127.0.0.1:0 "${options[@]}"
+    launch_barrier barrier --bus "ipc://$RUN/bus" --listen 127.0.0.1:0 --tls-cert server.pem --tls-key server-key.pem \
+        --max-connections 1200 --http 127.0.0.1:0 "${options[@]}"
     wait_for 10 "fc-barrier listens" grep -q 'listening on 127' barrier.log
     tls_address=$(sed -nE 's/.*listening on (127[0-9.:]+).*/\1/p' barrier.log)
     barrier_curl=(--cacert ca.pem)
@@ -66,7 +66,7 @@ beside() { # name framework server-address
     (
         status=0
         env FC_FRAMEWORK_NAMESPACE="$NS" FC_FRAMEWORK_NAME="$2" FC_FRAMEWORK_UID="$uid" BARRIER_CHECK_INTERVAL_SEC=5 \
-            BARRIER_CHECK_TIMEOUT_SEC=120 KUBECONFIG="$RUN/cluster/kubeconfig" FRAMEWORK_BARRIER_ADDRESS="$3" \
+            BARRIER_CHECK_TIMEOUT_SEC=120 KUBECONFIG="$RUN/gang.kubeconfig" FRAMEWORK_BARRIER_ADDRESS="$3" \
             FRAMEWORK_BARRIER_CA_FILE="$RUN/ca.pem" "$BUILD/frameworkbarrier" --output-dir "beside-$1" \
             --shared-dir /nonexistent >"beside-$1/log" 2>&1 &
         trap 'kill $!' TERM

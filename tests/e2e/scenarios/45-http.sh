@@ -37,7 +37,7 @@ expect_readable() { # address
 # A second process that is given this address has one thing to say, and ends.
 expect_unusable() { # address pattern
     local status=0
-    timeout 10 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 1 --http "$1" \
+    timeout 10 "$BUILD/fc-watcher" --config config.yaml --kubeconfig "$(kubeconfig_of frameworkcontroller)" --workers 1 --http "$1" \
         >"out/$scenario.stderr" 2>&1 || status=$?
     expect "exit status with --http $1" "$status" 1
     expect_match "fc-watcher --http $1" "$(<"out/$scenario.stderr")" "$2"
@@ -48,8 +48,7 @@ expect_unusable() { # address pattern
 run_http() {
     local at busy
     own_cluster
-    launch watcher-1 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 1 --http 127.0.0.1:0 \
-        --workers-http 127.0.0.1:0
+    launch_watcher watcher-1 --workers 1 --http 127.0.0.1:0 --workers-http 127.0.0.1:0
     at=$(http_address watcher-1)
     expect "healthz" "$(curl -sSf -o /dev/null -w '%{http_code}' "$at/healthz")" 200
     wait_for 15 "the watcher is ready" curl -sSf "$at/readyz"
@@ -80,12 +79,11 @@ run_http_reconciler() {
     local at
     own_cluster
     own_config <<<'memberLeaseSec: 2'
-    launch reconciler "$BUILD/fc-reconciler" --name alone --config config.yaml --kubeconfig cluster/kubeconfig \
-        --bus "ipc://$RUN/bus" --http 127.0.0.1:0
+    launch_reconciler reconciler --name alone --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     at=$(http_address reconciler)
     expect "healthz" "$(curl -sSf -o /dev/null -w '%{http_code}' "$at/healthz")" 200
     wait_for 5 "not ready without a watcher" http_says "$at/readyz" "holding no lease"
-    launch watcher-1 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 --bus "ipc://$RUN/bus"
+    launch_watcher watcher-1 --workers 0 --bus "ipc://$RUN/bus"
     wait_for 20 "the reconciler is ready" curl -sSf "$at/readyz"
     wait_for 20 "all ranges are owned" metric_is "$at" frameworkcontroller_ranges_owned 64
     create 'fw("hello"; [role("a"; 2; {})]), fw("other"; [role("a"; 3; ends(0; 0))])'

@@ -47,15 +47,12 @@ metrics_documented() {
 run_observability() {
     local query ofpool=()
     own_cluster
-    launch watcher-1 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 \
-        --bus "ipc://$RUN/bus" --http 127.0.0.1:0
-    launch reconciler "$BUILD/fc-reconciler" --name alone --config config.yaml --kubeconfig cluster/kubeconfig \
-        --bus "ipc://$RUN/bus" --http 127.0.0.1:0
-    launch barrier "$BUILD/fc-barrier" --config config.yaml --kubeconfig cluster/kubeconfig --bus "ipc://$RUN/bus" \
-        --listen 127.0.0.1:0 --http 127.0.0.1:0 --insecure-no-auth
+    launch_watcher watcher-1 --workers 0 --bus "ipc://$RUN/bus" --http 127.0.0.1:0
+    launch_reconciler reconciler --name alone --bus "ipc://$RUN/bus" --http 127.0.0.1:0
+    launch_barrier barrier --bus "ipc://$RUN/bus" --listen 127.0.0.1:0 --http 127.0.0.1:0 --insecure-no-auth
     # A standby with a pool, for what only a leader with a pool knows.
     wait_for 20 "the first watcher leads" grep -q "leading as" watcher-1.log
-    launch watcher-2 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 1 --http 127.0.0.1:0
+    launch_watcher watcher-2 --workers 1 --http 127.0.0.1:0
     start_prometheus fc-watcher="$(http_address watcher-1)" fc-watcher="$(http_address watcher-2)" \
         fc-reconciler="$(http_address reconciler)" fc-barrier="$(http_address barrier)"
     create 'fw("short"; [role("a"; 2; ends(0; 0))]), fw("long"; [role("a"; 2; {})])'

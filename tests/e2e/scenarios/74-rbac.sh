@@ -4,13 +4,10 @@
 
 rbac_cluster() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded cluster has no roles"
-    local unused=() main=$RUN
-    # (the admission plugin is what the rights on finalizers are for)
-    export KUBE_APISERVER_FLAGS="--audit-policy-file=$main/audit.yaml --audit-log-path=$main/out/$scenario.audit
-        --enable-admission-plugins=OwnerReferencesPermissionEnforcement"
+    # (this is what the rights on finalizers are for)
+    export KUBE_APISERVER_FLAGS="--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
     own_cluster
-    audit=$main/out/$scenario.audit
-    api_target unused
+    audit=plane/audit.log
     own_config <<'END'
 frameworkCompletedRetainSec: 1
 END
@@ -18,8 +15,7 @@ END
 }
 
 start_rbac_watcher() {
-    launch watcher env POD_NAMESPACE=$ROLES_NAMESPACE "$BUILD/fc-watcher" --config config.yaml \
-        --kubeconfig roles/fc-watcher --workers 0 --bus "ipc://$RUN/bus"
+    launch_watcher watcher --workers 0 --bus "ipc://$RUN/bus"
 }
 
 # Takes the rights of a role away, one at a time; after each the function makes the process need it.
@@ -129,7 +125,7 @@ conflict() {
 run_rbac_reconciler() {
     local quota
     rbac_cluster
-    launch reconciler "$BUILD/fc-reconciler" --name r0 --config config.yaml --kubeconfig roles/fc-reconciler --bus "ipc://$RUN/bus"
+    launch_reconciler reconciler --name r0 --bus "ipc://$RUN/bus"
     wait_for 30 "the reconciler has its ranges" grep -q 'ranges are complete' reconciler.log
     kubectl create namespace "$NS-full" >/dev/null
     kubectl -n "$NS-full" create quota q --hard=pods=0 >/dev/null
@@ -156,8 +152,8 @@ passes_barrier() { (($(ask_barrier) == 200)); }
 run_rbac_barrier() {
     local status
     rbac_cluster
-    launch reconciler "$BUILD/fc-reconciler" --name r0 --config config.yaml --kubeconfig roles/fc-reconciler --bus "ipc://$RUN/bus"
-    launch barrier "$BUILD/fc-barrier" --config config.yaml --kubeconfig roles/fc-barrier --bus "ipc://$RUN/bus" --listen 127.0.0.1:0
+    launch_reconciler reconciler --name r0 --bus "ipc://$RUN/bus"
+    launch_barrier barrier --bus "ipc://$RUN/bus" --listen 127.0.0.1:0
     wait_for 30 "the reconciler has its ranges" grep -q 'ranges are complete' reconciler.log
     wait_for 20 "fc-barrier listens" grep -q 'listening on' barrier.log
     barrier=$(sed -nE 's/.*listening on ([0-9.:]+).*/\1/p' barrier.log)
@@ -171,7 +167,7 @@ run_rbac_barrier() {
 
 # The init container as the service account of a gang's Pods. A gang of no Tasks is passed at once.
 start_init() { # writes what it says to init.said
-    (cd init-files && env -i PATH="$PATH" KUBECONFIG="$RUN/init.kubeconfig" FC_FRAMEWORK_NAMESPACE="$NS" FC_FRAMEWORK_NAME=gate \
+    (cd init-files && env -i PATH="$PATH" KUBECONFIG="$RUN/gang.kubeconfig" FC_FRAMEWORK_NAMESPACE="$NS" FC_FRAMEWORK_NAME=gate \
         BARRIER_CHECK_INTERVAL_SEC=5 BARRIER_CHECK_TIMEOUT_SEC=60 "$BUILD/frameworkbarrier") >init.said 2>&1
 }
 
@@ -182,11 +178,7 @@ run_rbac_init() {
     local status=0 requests account
     rbac_cluster
     account="system:serviceaccount:$NS:gang"
-    k create serviceaccount gang >/dev/null
-    k create rolebinding gang --clusterrole=frameworkbarrier --serviceaccount="$NS:gang" >/dev/null
-    sed -e '/^contexts:/,$d' cluster/kubeconfig >init.kubeconfig
-    printf 'contexts:\n- {name: gang, context: {cluster: test, user: gang}}\ncurrent-context: gang\nusers:\n- {name: gang, user: {token: %s}}\n' \
-        "$(account_token gang "$NS")" >>init.kubeconfig
+    apply_gang_role "$NS"
     mkdir init-files
     create 'fw("gate"; [])'
     wait_for 20 "the gang passes" passes_init
@@ -202,4 +194,4 @@ run_rbac_init() {
     grep -q 'cannot get resource \\*"frameworks\\*"' init.said || fail "it does not say what it may not: $(cat init.said)"
 }
 
-is_forbidden() { [[ $(kubectl auth can-i get frameworks --as="$1" -n "$NS") == no ]]; } # account
+is_forbidden() { ! is_allowed "$1" get frameworkcontroller.microsoft.com frameworks "$NS"; } # user

@@ -17,22 +17,21 @@ pid_of_process() { awk -v name="$1" '$1 == name { pid = $2 } END { print pid }' 
 is_over() { ! kill -0 "$1" 2>/dev/null; }                                                      # pid
 
 run_secrets() {
-    local process pid key signal secret bus front
+    local process pid key signal bus front
     own_cluster
     mkdir said
     "$BUILD/fc-watcher" keygen keys >/dev/null
-    # (the embedded server takes any token; a real one knows that of the service account)
-    kubectl --kubeconfig "$(kubeconfig_of frameworkcontroller)" config view --raw -o json |
-        jq '.users[0].user.token //= "a-token-that-nobody-may-see"' >kubeconfig-with-token
-    secret=$(jq -r '.users[0].user.token' kubeconfig-with-token)
-    launch_watcher watcher-1 -v 5 --kubeconfig kubeconfig-with-token --workers 0 --bus tcp://127.0.0.1:0 \
+    # (the embedded server takes any token; a real one knows those of the service accounts)
+    for process in fc-watcher fc-reconciler fc-barrier; do
+        kubectl --kubeconfig "$(kubeconfig_of $process)" config view --raw -o json |
+            jq '.users[0].user.token //= "a-token-that-nobody-may-see"' >$process.kubeconfig
+    done
+    launch_watcher watcher-1 -v 5 --kubeconfig fc-watcher.kubeconfig --workers 0 --bus tcp://127.0.0.1:0 \
         --bus-keys keys/server --http 127.0.0.1:0
     wait_for 20 "the watcher has a bus" grep -q 'the bus listens on tcp' watcher-1.log
     bus=$(sed -nE 's/.*the bus listens on (tcp:.*)$/\1/p' watcher-1.log | head -n 1)
-    launch one "$BUILD/fc-reconciler" -v 5 --name one --config config.yaml --kubeconfig kubeconfig-with-token \
-        --bus "$bus" --bus-keys keys/reconciler --http 127.0.0.1:0
-    launch barrier "$BUILD/fc-barrier" -v 5 --config config.yaml --kubeconfig kubeconfig-with-token \
-        --bus "$bus" --bus-keys keys/barrier --listen 127.0.0.1:0
+    launch_reconciler one -v 5 --name one --kubeconfig fc-reconciler.kubeconfig --bus "$bus" --bus-keys keys/reconciler --http 127.0.0.1:0
+    launch_barrier barrier -v 5 --kubeconfig fc-barrier.kubeconfig --bus "$bus" --bus-keys keys/barrier --listen 127.0.0.1:0
     wait_for 30 "the reconciler is ready" curl -sSf "$(http_address one)/readyz"
     submit succeed
     wait_completed f
@@ -53,7 +52,9 @@ run_secrets() {
     for process in watcher-1 one; do ask_for_itself "$process"; done
     k get events -o json >said/events
 
-    expect_lacks "the token of the API server" "$secret"
+    for process in fc-watcher fc-reconciler fc-barrier; do
+        expect_lacks "the token of $process" "$(jq -r '.users[0].user.token' $process.kubeconfig)"
+    done
     expect_lacks "a client's token" a-client-token-of-its-own
     for key in keys/*/*.secret; do expect_lacks "$key" "$(<"$key")"; done
 

@@ -1,7 +1,8 @@
 # Several watchers of one cluster: one leads by the Lease, and whatever becomes of it another one does, with no Task run
 # twice. Each has a cluster of its own.
 
-ELECTION_LEASE=/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/frameworkcontroller
+# Where the Lease is.
+election_lease() { echo "/apis/coordination.k8s.io/v1/namespaces/$(lease_namespace)/leases/frameworkcontroller"; }
 # Times that a test can wait for; the order of magnitude between them is that of the defaults.
 QUICK_ELECTION=(--leader-elect-lease-duration 3s --leader-elect-renew-deadline 2s --leader-elect-retry-period 400ms)
 
@@ -9,8 +10,7 @@ QUICK_ELECTION=(--leader-elect-lease-duration 3s --leader-elect-renew-deadline 2
 start_candidate() { # number [arguments...]
     local number=$1
     shift
-    launch "watcher-$number" env -u XDG_RUNTIME_DIR TMPDIR="$RUN" "$BUILD/fc-watcher" --config config.yaml \
-        --kubeconfig cluster/kubeconfig --http 127.0.0.1:0 "$@"
+    launch_watcher "watcher-$number" --http 127.0.0.1:0 "$@"
     declare -g "ADDRESS_$number=$(http_address "watcher-$number")"
 }
 
@@ -26,7 +26,7 @@ wait_leads() { # number seconds
 }
 
 lease_is() { # expression
-    api GET "$ELECTION_LEASE" | jq -e "$1"
+    api GET "$(election_lease)" | jq -e "$1"
 }
 
 # A cluster with two watchers, of which the first leads.
@@ -69,7 +69,7 @@ run_election_killed() {
     done
     expect "epoch" "$(metric "$(candidate_address 2)" frameworkcontroller_epoch)" 2
     end_candidates
-    expect "the Lease is given back" "$(api GET "$ELECTION_LEASE" | jq -r '.spec.holderIdentity // ""')" ""
+    expect "the Lease is given back" "$(api GET "$(election_lease)" | jq -r '.spec.holderIdentity // ""')" ""
 }
 
 # SIGTERM, with client-go's times: the Lease is given back at once, so nobody waits for its end.
@@ -121,18 +121,18 @@ run_election_lease_by_hand() {
     local transitions ended
     two_watchers --workers 2 "${QUICK_ELECTION[@]}"
     submit_many f 10 4 2
-    transitions=$(api GET "$ELECTION_LEASE" | jq .spec.leaseTransitions)
+    transitions=$(api GET "$(election_lease)" | jq .spec.leaseTransitions)
     # Deleted: who leads puts it back, with the same number, and leads on.
-    api DELETE "$ELECTION_LEASE" >/dev/null
+    api DELETE "$(election_lease)" >/dev/null
     wait_for 10 "the Lease is back" lease_is ".spec.leaseTransitions == $transitions and .spec.holderIdentity != \"\""
     expect "leads no longer" "$(is_leader 1 || echo so)" ""
     expect "terms of the first" "$(grep -c 'leading as ' watcher-1.log)" 1
     # The holder taken out: the same, unless the other one is quicker.
-    api PATCH "$ELECTION_LEASE" '{"spec": {"holderIdentity": ""}}' application/merge-patch+json >/dev/null
+    api PATCH "$(election_lease)" '{"spec": {"holderIdentity": ""}}' application/merge-patch+json >/dev/null
     wait_for 10 "somebody holds it again" lease_is '.spec.holderIdentity != ""'
     ended=$(cat watcher-{1,2}.log | grep -c 'leading no longer' || true)
     # Given to somebody who never renews it: the leader stops, and one leads when it has run out.
-    api PATCH "$ELECTION_LEASE" '{"spec": {"holderIdentity": "somebody"}}' application/merge-patch+json >/dev/null
+    api PATCH "$(election_lease)" '{"spec": {"holderIdentity": "somebody"}}' application/merge-patch+json >/dev/null
     wait_for 5 "the leader stops" terms_ended $((ended + 1))
     wait_for 30 "one leads" somebody_leads
     wait_for 60 "all Frameworks are Completed" completed_at_least 10
@@ -142,15 +142,11 @@ run_election_lease_by_hand() {
 # The API server is out of reach for the leader alone: it stops by itself before another one begins, and its reconcilers
 # with it, though they still have leases and could reach the server.
 run_election_cut_off() {
-    local ports server first
+    local first
     own_cluster
     own_config <<<'memberLeaseSec: 2'
-    server=$(sed -n 's/^ *server: *//p' cluster/kubeconfig)
-    launch proxy "$BUILD/fc-testproxy" "${server##*:}" proxy.ports
-    wait_for 10 "the proxy listens" test -s proxy.ports
-    read -ra ports <proxy.ports
-    sed "s#${server}#${server%:*}:${ports[0]}#" cluster/kubeconfig >proxied
-    start_candidate 1 --workers 2 "${QUICK_ELECTION[@]}" --kubeconfig proxied
+    start_proxy proxy frameworkcontroller
+    start_candidate 1 --workers 2 "${QUICK_ELECTION[@]}" --kubeconfig proxy.kubeconfig
     wait_leads 1 20
     start_candidate 2 --workers 2 "${QUICK_ELECTION[@]}"
     wait_for 20 "the standby is ready" curl -sSf "$ADDRESS_2/readyz"
@@ -158,27 +154,18 @@ run_election_cut_off() {
     record_pods
     submit_many f 14 2 3
     wait_for 20 "Pods run" running_at_least 10
-    [[ $(proxy_command "${ports[1]}" hold) == ok ]]
+    proxy proxy hold
     wait_for 10 "it leads no longer" grep -q 'leading no longer: the Lease was not renewed in time' watcher-1.log
     wait_for 5 "its reconcilers are gone" has_no_children "$first"
     wait_leads 2 40
     submit_many g 10 2 3
-    [[ $(proxy_command "${ports[1]}" pass) == ok ]]
+    proxy proxy pass
     wait_for 60 "all Frameworks are Completed" completed_at_least 24
     wait_for 10 "nothing of the attempts is left" none_left configmaps,pods
     expect_ran_once $((24 * 3))
     expect "terms of the first" "$(grep -c 'leading as ' watcher-1.log)" 1
     end_candidates
     end_processes . 5 proxy
-}
-
-proxy_command() { # port command
-    local answer
-    exec 9<>"/dev/tcp/127.0.0.1/$1"
-    echo "$2" >&9
-    read -r answer <&9
-    exec 9>&-
-    echo "$answer"
 }
 
 terms_ended() { (($(cat watcher-{1,2}.log | grep -c 'leading no longer') >= $1)); } # times
@@ -193,8 +180,8 @@ run_election_members() {
     start_candidate 1 --workers 0 --bus "ipc://$RUN/bus-1"
     start_candidate 2 --workers 0 --bus "ipc://$RUN/bus-2"
     buses=ipc://$RUN/bus-2,ipc://$RUN/bus-1
-    launch reconciler-a "$BUILD/fc-reconciler" --name a --config config.yaml --kubeconfig cluster/kubeconfig --bus "$buses"
-    launch reconciler-b "$BUILD/fc-reconciler" --name b --config config.yaml --kubeconfig cluster/kubeconfig --bus "$buses"
+    launch_reconciler reconciler-a --name a --bus "$buses"
+    launch_reconciler reconciler-b --name b --bus "$buses"
     wait_leads 1 10 # there was nobody before: no lease is waited for
     for name in a b; do wait_for 10 "reconciler $name has its share" grep -q '32 ranges were\|granted 32 ranges' "reconciler-$name.log"; done
     before=$(ranges_lost)
@@ -222,7 +209,7 @@ run_election_off() {
     wait_for 20 "all ranges are held" metric_is "$ADDRESS_1" frameworkcontroller_ranges_held 64
     create 'fw("hello"; [role("a"; 2; ends(0; 0))])'
     wait_completed hello
-    is_absent "$ELECTION_LEASE" || fail "there is a Lease"
+    is_absent "$(election_lease)" || fail "there is a Lease"
     expect "metrics of an election" "$(curl -sSf "$ADDRESS_1/metrics" | grep -c '^leader_election')" 0
     expect_match "status" "$(asked_status_of 1)" 'without election'
     end_candidates
@@ -232,12 +219,11 @@ run_election_off() {
 run_status() {
     local name table
     two_watchers --workers 2
-    launch barrier "$BUILD/fc-barrier" --name gate --config config.yaml --kubeconfig cluster/kubeconfig \
-        --bus "$(printf 'ipc://%s\n' "$RUN"/frameworkcontroller-*/bus | paste -sd,)" --listen 127.0.0.1:0 --insecure-no-auth
+    launch_barrier barrier --name gate --bus "$(printf 'ipc://%s\n' "$RUN"/frameworkcontroller-*/bus | paste -sd,)" --listen 127.0.0.1:0 --insecure-no-auth
     create 'range(5) | fw("f\(.)"; [role("a"; 1; {})])'
     for name in f{0..4}; do wait_running "$name"; done
     wait_for 15 "the barrier is seen" status_is 1 '.barriers | length == 1 and .[0].name == "gate"'
-    status_is 1 '.leads and .leader == .identity and .lease == "kube-system/frameworkcontroller" and .epoch == 1 and
+    status_is 1 '.leads and .leader == .identity and .lease == "'"$(lease_namespace)"'/frameworkcontroller" and .epoch == 1 and
         .synced and .live and .shards == 64 and .held == 64 and .unheld == [] and
         ([.members[].name] == ["pool-0", "pool-1"]) and all(.members[]; .state == "present" and .count == 32 and
             .draining == "" and .leaseSeconds > 0 and .pid > 0 and .uuid != "") and ([.members[].ranges] | sort == ["0-31", "32-63"])' >/dev/null

@@ -10,8 +10,7 @@ refused_at_least() { (($(refused "$1") >= $2)); }                               
 run_bus_curve() {
     local barrier key
     apart_cluster one two
-    launch barrier "$BUILD/fc-barrier" --config config.yaml --kubeconfig "$(kubeconfig_of frameworkcontroller)" \
-        --bus "$BUS" --bus-keys keys/barrier --listen 127.0.0.1:0 --http 127.0.0.1:0 --insecure-no-auth
+    launch_barrier barrier --bus "$BUS" --bus-keys keys/barrier --listen 127.0.0.1:0 --http 127.0.0.1:0 --insecure-no-auth
     barrier=$(http_address barrier)
     wait_for 15 "the barrier is ready" curl -sSf "$barrier/readyz"
     record_pods
@@ -64,7 +63,7 @@ run_fault_hostile_peer() {
     cp keys/reconciler/server.public stranger/server.public
     start_reconciler stranger --bus-keys stranger
     start_reconciler elsewhere --bus-keys other/reconciler
-    launch plain "$BUILD/fc-reconciler" --name plain --config config.yaml --kubeconfig cluster/kubeconfig --bus "$BUS"
+    launch_reconciler plain --name plain --bus "$BUS"
     wait_for 20 "one without a known key is refused" refused_at_least unknown_key 2
     wait_for 20 "and so are those without any, or for another watcher" refused_at_least handshake 2
     port=${BUS##*:}

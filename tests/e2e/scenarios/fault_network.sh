@@ -6,7 +6,7 @@
 # The only reconciler's requests go through a proxy.
 proxied_reconciler() {
     apart_cluster
-    start_proxy proxy
+    start_proxy proxy fc-reconciler
     start_reconciler one --kubeconfig proxy.kubeconfig
     wait_for 30 "all ranges are held" all_ranges_held
     record_pods
@@ -16,7 +16,7 @@ proxied_reconciler() {
 proxied_watcher() {
     apart_cluster one
     stop_watcher
-    start_proxy proxy
+    start_proxy proxy fc-watcher
     PROXIED=proxy.kubeconfig
     start_apart_watcher 2
     wait_for 30 "all ranges are held" all_ranges_held

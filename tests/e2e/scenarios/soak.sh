@@ -58,9 +58,8 @@ soak_ready() { [[ $(cat one-1.log two-1.log three-1.log | grep -c 'ranges are co
 
 # Starts a process, each time with a log of its own.
 soak_start() { # process
-    local name=$1 common
+    local name=$1
     rounds[$name]=$((${rounds[$name]:-0} + 1))
-    common=(--config config.yaml --kubeconfig "$(kubeconfig_of frameworkcontroller)")
     case $name in
     watcher*)
         local bus=soak_bus_${name#watcher}
@@ -68,12 +67,11 @@ soak_start() { # process
             --leader-elect-lease-duration 3s --leader-elect-renew-deadline 2s --leader-elect-retry-period 400ms
         ;;
     barrier)
-        launch "$name-${rounds[$name]}" "$BUILD/fc-barrier" "${common[@]}" --bus "$soak_bus_1,$soak_bus_2" \
-            --bus-keys keys/barrier --listen 127.0.0.1:0 --insecure-no-auth
+        launch_barrier "$name-${rounds[$name]}" --bus "$soak_bus_1,$soak_bus_2" --bus-keys keys/barrier \
+            --listen 127.0.0.1:0 --insecure-no-auth
         ;;
     *)
-        launch "$name-${rounds[$name]}" "$BUILD/fc-reconciler" "${common[@]}" --name "$name" \
-            --bus "$soak_bus_1,$soak_bus_2" --bus-keys keys/reconciler
+        launch_reconciler "$name-${rounds[$name]}" --name "$name" --bus "$soak_bus_1,$soak_bus_2" --bus-keys keys/reconciler
         ;;
     esac
 }
