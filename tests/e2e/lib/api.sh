@@ -178,22 +178,40 @@ delete() { # path below the namespace, [options]
 
 # Everything that happens to the resources of the namespace from now on, as lines of JSON in files.
 record() { # resource...
-    local resource list version arguments=()
+    local resource list version file arguments=()
     api_target arguments
     for resource; do
         list="/api/v1/namespaces/$NS/$resource"
         [[ $resource != frameworks ]] || list=$(frameworks_path)
+        file=$RUN/out/$scenario.$resource
         # before anything else happens, not when curl comes to run
         version=$(api GET "$list" | jq -r .metadata.resourceVersion)
-        curl -sSN "${arguments[@]}" "$api_server$list?watch=1&resourceVersion=$version" \
-            >"$RUN/out/$scenario.$resource" &
+        rm -f "$file.head"
+        curl -sSN -D "$file.head" "${arguments[@]}" "$api_server$list?watch=1&resourceVersion=$version" >"$file" &
         recorders+=($!)
+        recorded+=("$version $list $file")
+        # (a server may forget so old a version, if the watch came much later)
+        wait_for 15 "$resource are recorded" test -s "$file.head"
+    done
+}
+
+# What happened up to now is in the files: what is there as it is, and that what is not has gone.
+are_recorded() {
+    local what version list file
+    for what in "${recorded[@]}"; do
+        read -r version list file <<<"$what"
+        api GET "$list" | jq -e --argjson since "$version" --slurpfile events "$file" '
+            (reduce $events[] as $event ({}; .[$event.object.metadata.uid] = $event)) as $last | [.items[].metadata] as $there |
+            all($there[]; (.resourceVersion | tonumber) as $at | $at <= $since or
+                ($last[.uid] | . != null and (.object.metadata.resourceVersion | tonumber) >= $at)) and
+            all($last[] | select(.type != "DELETED").object.metadata.uid; IN($there[].uid))' || return
     done
 }
 
 end_records() {
+    wait_for 15 "the records are complete" are_recorded
     kill "${recorders[@]}" 2>/dev/null || true
     wait "${recorders[@]}" 2>/dev/null || true
-    recorders=()
+    recorders=() recorded=()
 }
-recorders=()
+recorders=() recorded=()

@@ -65,6 +65,7 @@ submit_gang() { # name tasks barrier-address timeout
 
 # The Task that was held back gets its IP.
 let_come() { # framework
+    wait_for 15 "Pod $1-late-0" get_pod "$1-late-0"
     api PATCH "/api/v1/namespaces/$NS/pods/$1-late-0/status" \
         '{"status": {"podIP": "10.9.8.7", "podIPs": [{"ip": "10.9.8.7"}]}}' application/merge-patch+json >/dev/null
 }
@@ -92,8 +93,8 @@ run_barrier() {
     check_init_program
     local late='.status.attemptStatus.taskRoleStatuses[1].taskStatuses[0].attemptStatus'
     barrier_cluster
-    submit_gang gang 3 "http://$barrier_address" 120
-    submit_gang poll 2 "" 120
+    submit_gang gang 3 "http://$barrier_address" 600
+    submit_gang poll 2 "" 600
     submit_gang slow 1 "http://$barrier_address" 60 # times out first
     wait_for 20 "four init containers wait at the server" barrier_metric_is frameworkcontroller_barrier_waiting 4
     wait_for 20 "the polling ones know whom they wait for" polled poll
@@ -162,15 +163,15 @@ check_answers() {
 
 # Waiters outlive the watcher, and turn to the API server when the barrier has gone.
 check_restarts() {
-    submit_gang again 2 "http://$barrier_address" 120
-    submit_gang alone 2 "http://$barrier_address" 120
+    submit_gang again 2 "http://$barrier_address" 600
+    submit_gang alone 2 "http://$barrier_address" 600
     wait_for 20 "they wait at the server" barrier_metric_is frameworkcontroller_barrier_waiting 5
     end_processes . 0 watcher-1
     wait_for 20 "fc-barrier notices that it hears nothing" barrier_unready
-    expect "waiters" "$(barrier_metric frameworkcontroller_barrier_waiting)" 5
+    wait_for 15 "they wait all the same" barrier_metric_is frameworkcontroller_barrier_waiting 5
     start_barrier_controller 2
     wait_for 20 "fc-barrier is ready again" barrier_ready
-    expect "waiters" "$(barrier_metric frameworkcontroller_barrier_waiting)" 5
+    wait_for 15 "they wait at the server still" barrier_metric_is frameworkcontroller_barrier_waiting 5
     let_come again
     wait_completed again
     expect_match "who let them go" "$(log_of again barrier)" 'all 3 Tasks have an IP, says the barrier server'

@@ -30,8 +30,9 @@ no_pod_of() { # framework
     [[ -z $(k get configmaps,pods -l FC_FRAMEWORK_NAME="$1" -o name) ]]
 }
 
-pod_log() { # pod container
-    cat "$RUN/pods/${NS}_$1/$2.log"
+# (what runs may not have said anything yet)
+wait_log() { # pod container pattern
+    wait_for 10 "$2 of $1 says: $3" grep -qE -e "$3" "$RUN/pods/${NS}_$1/$2.log"
 }
 
 run_examples() {
@@ -49,16 +50,12 @@ run_examples() {
             "\(.totalRetriedCount) \(.accountableRetriedCount)"] | join(", ")')" "0 0, 1 0, 0 0"
 
     # A server that is deleted comes back under its name.
-    expect_match "the log of server 1" "$(pod_log statefulservice-server-1 main)" "I am server-1.statefulservice-server, life 0"
+    wait_log statefulservice-server-1 main "I am server-1.statefulservice-server, life 0"
     k delete pod statefulservice-server-1 --wait=false
     wait_framework statefulservice 20 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses |
         map("\(.state) \(.attemptStatus.id)") | join(",") == "AttemptRunning 0,AttemptRunning 1,AttemptRunning 0"'
-    wait_for 5 "the log of server 1's second life" server_is_back
+    wait_log statefulservice-server-1 main "I am server-1.statefulservice-server, life 1"
     k patch framework statefulservice --type=merge -p '{"spec": {"executionType": "Stop"}}'
     wait_completed statefulservice
     expect "statefulservice: code" "$(framework statefulservice .status.attemptStatus.completionStatus.code)" -210
-}
-
-server_is_back() {
-    pod_log statefulservice-server-1 main | grep -q "I am server-1.statefulservice-server, life 1"
 }

@@ -26,11 +26,15 @@ rescale() { # framework number
 
 kubectl_user() {
     local watch uid generation output
+    # (it has begun when it shows what was there before)
+    create 'fw("before"; []) | .spec.executionType = "Create"'
     k get frameworks -w --output-watch-events >"$RUN/out/$scenario.watch" 2>&1 &
     watch=$!
+    wait_for 15 "kubectl watches" grep -q before "$RUN/out/$scenario.watch"
+    k delete framework before
 
     expect_match "apply" "$(k apply -f "$FRAMEWORKS/running.yaml")" "running created"
-    k wait --for=condition=Running --timeout=15s framework/running >/dev/null
+    k wait --for=condition=Running --timeout=$((15 * PATIENCE))s framework/running >/dev/null
     tasks_running 2
     # kubectl patches lists of custom resources as a whole, so it says "configured"; but nothing may change.
     generation=$(framework running .metadata.generation)
@@ -62,7 +66,7 @@ kubectl_user() {
     k patch framework running --type=merge -p '{"spec": {"description": "over"}}'
     generation=$(framework running .metadata.generation)
     wait_framework running 5 ".status.observedGeneration == $generation"
-    k wait --for=condition=Completed --timeout=5s framework/running >/dev/null
+    k wait --for=condition=Completed --timeout=$((5 * PATIENCE))s framework/running >/dev/null
     expect "condition Succeeded" \
         "$(framework running '.status.conditions[] | select(.type == "Succeeded").status')" False
 
@@ -75,7 +79,7 @@ kubectl_user() {
     # Deleted in the foreground: kubectl returns when all is gone.
     submit running
     tasks_running 2
-    k delete framework running --cascade=foreground --timeout=20s
+    k delete framework running --cascade=foreground --timeout=$((20 * PATIENCE))s
     expect "left by a foreground deletion" "$(k get frameworks,configmaps,pods --ignore-not-found -o name)" ""
 
     kill "$watch" || true # (one that was too slow is ended by the server)

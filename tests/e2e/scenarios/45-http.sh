@@ -37,7 +37,7 @@ expect_readable() { # address
 # A second process that is given this address has one thing to say, and ends.
 expect_unusable() { # address pattern
     local status=0
-    timeout 10 "$BUILD/fc-watcher" --config config.yaml --kubeconfig "$(kubeconfig_of frameworkcontroller)" --workers 1 --http "$1" \
+    timeout $((10 * PATIENCE)) "$BUILD/fc-watcher" --config config.yaml --kubeconfig "$(kubeconfig_of frameworkcontroller)" --workers 1 --http "$1" \
         >"out/$scenario.stderr" 2>&1 || status=$?
     expect "exit status with --http $1" "$status" 1
     expect_match "fc-watcher --http $1" "$(<"out/$scenario.stderr")" "$2"
@@ -63,7 +63,7 @@ run_http() {
     expect "Frameworks by state" "$(curl -sSf "$at/metrics" | grep -c '^frameworkcontroller_frameworks')" 0
     expect_readable "$at"
     # They say it themselves.
-    expect "what a child knows" "$(metric "$(http_address_of_child watcher-1)" 'frameworkcontroller_frameworks{state="AttemptRunning"}')" 1
+    wait_for 5 "a child knows" metric_is "$(http_address_of_child watcher-1)" 'frameworkcontroller_frameworks{state="AttemptRunning"}' 1
 
     busy=${at#http://}
     expect_unusable "$busy" "--http: listen on \"$busy\": Address already in use"
@@ -90,9 +90,9 @@ run_http_reconciler() {
     wait_running hello
     wait_completed other
     wait_for 5 "the Tasks are counted" metric_is "$at" 'frameworkcontroller_tasks{state="AttemptRunning"}' 2
-    expect "completed Tasks" "$(metric "$at" 'frameworkcontroller_tasks{state="Completed"}')" 3
-    expect "running Frameworks" "$(metric "$at" 'frameworkcontroller_frameworks{state="AttemptRunning"}')" 1
-    expect "completed Frameworks" "$(metric "$at" 'frameworkcontroller_frameworks{state="Completed"}')" 1
+    wait_for 5 "completed Tasks are counted" metric_is "$at" 'frameworkcontroller_tasks{state="Completed"}' 3
+    wait_for 5 "running Frameworks are counted" metric_is "$at" 'frameworkcontroller_frameworks{state="AttemptRunning"}' 1
+    wait_for 5 "completed Frameworks are counted" metric_is "$at" 'frameworkcontroller_frameworks{state="Completed"}' 1
     expect "Pods created" "$(metric "$at" 'rest_client_requests_total{code="201",method="POST",resource="pods"}')" 5
     expect_readable "$at"
     stop_watcher KILL

@@ -115,10 +115,15 @@ run_foreign_status() {
     local uid before
     uid=$(pod f-a-0 .metadata.uid)
     before=$(get_framework f | jq -cS .status)
-    api PUT "$(frameworks_path)/f/status" "$(get_framework f | jq -c '.status.state = "Completed" | .status.retryPolicyStatus.totalRetriedCount = 7')" >/dev/null
+    wait_for 15 "a status is written" overwrite_status f '.status.state = "Completed" | .status.retryPolicyStatus.totalRetriedCount = 7'
     wait_framework f 15 '.status.state == "AttemptRunning" and .status.retryPolicyStatus.totalRetriedCount == 0'
     expect "the status" "$(get_framework f | jq -cS .status)" "$before"
-    api PUT "$(frameworks_path)/f/status" "$(get_framework f | jq -c 'del(.status)')" >/dev/null
+    wait_for 15 "the status is taken away" overwrite_status f 'del(.status)'
     wait_framework f 15 '.status.state == "AttemptRunning"'
     expect "the Pod" "$(pod f-a-0 .metadata.uid)" "$uid"
+}
+
+# (409 where the controller has just written it)
+overwrite_status() { # framework jq-expression
+    api PUT "$(frameworks_path)/$1/status" "$(get_framework "$1" | jq -c "$2")" >/dev/null
 }

@@ -39,6 +39,7 @@ run_events() {
     wait_completed g
     wait_event f FrameworkCompleted "code 0"
     wait_event g FrameworkCompleted "code 5"
+    wait_for 10 "all Events are there" has_events 13
     api GET "/api/v1/namespaces/$NS/events" | jq -r '.items[] | "\(.involvedObject.name) \(.involvedObject.kind) \(.type) \(.reason) \(.count)"' | LC_ALL=C sort >"$RUN/out/$scenario.found"
     expect_lines "Events" "$(<"$RUN/out/$scenario.found")" "f Framework Normal AttemptCompleted 1
 f Framework Normal AttemptStarted 1
@@ -60,6 +61,8 @@ g Framework Warning TaskFailed 1"
         'AttemptStarted .*Attempt 0 started.*TaskFailed .*Task a\[0\] failed with code 4 .*AttemptCompleted .*Attempt 0 completed with code 4 .*FrameworkRetried .*after code 4 .*AttemptStarted .*Attempt 1 started.*TaskFailed .*code 5 .*AttemptCompleted .*code 5 .*FrameworkCompleted .*code 5 \(ContainerUnrecognizedFailed\)'
 }
 
+has_events() { (($(api GET "/api/v1/namespaces/$NS/events" | jq '.items | length') >= $1)); } # number
+
 # Conditions, in every state that users wait for.
 run_conditions() {
     create '(fw("f"; [(role("a"; 1; {}) | policy(1; -1)), (role("b"; 1; {phase: "hold"}) | policy(1; -1))]) | .spec.executionType = "Create"),
@@ -68,10 +71,10 @@ run_conditions() {
     CONDITIONS='[.status.conditions[] | "\(.type)=\(.status) \(.reason) \(.message)"] | join("; ")'
     expect "held" "$(framework f "$CONDITIONS")" "Running=False AttemptCreationPending 0/2; Completed=False AttemptCreationPending ; Succeeded=Unknown AttemptCreationPending "
     patch_framework f '{"spec": {"executionType": "Start"}}'
-    k wait --for=condition=Running --timeout=15s framework/f >/dev/null
+    k wait --for=condition=Running --timeout=$((15 * PATIENCE))s framework/f >/dev/null
     wait_framework f 15 '.status.conditions[0].message == "1/2"'
     expect "running" "$(framework f "$CONDITIONS")" "Running=True AttemptRunning 1/2; Completed=False AttemptRunning ; Succeeded=Unknown AttemptRunning "
-    k wait --for=condition=Completed --timeout=15s framework/good framework/bad >/dev/null
+    k wait --for=condition=Completed --timeout=$((15 * PATIENCE))s framework/good framework/bad >/dev/null
     expect "good" "$(framework good "$CONDITIONS")" "Running=False Completed 0/1; Completed=True Completed ; Succeeded=True Succeeded "
     expect "bad" "$(framework bad "$CONDITIONS")" "Running=False Completed 0/1; Completed=True Completed ; Succeeded=False Failed "
 }

@@ -24,7 +24,7 @@ walk_tensorflow() { # framework
     for role in ps worker; do
         expected=$(get_framework "$framework" | jq -r --arg role $role '[.status.attemptStatus.taskRoleStatuses[] |
             select(.name == $role).taskStatuses[].attemptStatus.podIP + {ps: ":4001", worker: ":5001"}[$role]] | join(",")')
-        expect_match "what worker 1 was started with" "$(pod_log "$framework-worker-1" tensorflow)" \
+        wait_log "$framework-worker-1" tensorflow \
             "--job_name=worker --task_index=1 .*--${role}_hosts=$expected "
     done
 }

@@ -5,6 +5,17 @@ free_port() {
     perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")->sockport'
 }
 
+# It is ready, on another port when somebody was quicker.
+prometheus_ready() {
+    local port
+    if ! running prometheus; then
+        port=$(free_port)
+        echo "http://127.0.0.1:$port" >prometheus.at
+        launch prometheus "$bin/prometheus" --config.file=prometheus.yml --storage.tsdb.path=prometheus --web.listen-address="127.0.0.1:$port"
+    fi
+    curl -sSf "$(<prometheus.at)/-/ready"
+}
+
 # What Prometheus finds: how many series.
 series_of() { # query
     curl -sS --get --data-urlencode "query=$1" "$prometheus/api/v1/query" | jq -e 'if .status == "success"
@@ -14,10 +25,8 @@ series_of() { # query
 finds() { (($(series_of "$1") > 0)); }
 
 start_prometheus() { # job=address...
-    local bin port job
+    local bin job
     bin=$("$root/tests/kubernetes/assets.sh" prometheus)
-    port=$(free_port)
-    prometheus=http://127.0.0.1:$port
     {
         printf 'global: {scrape_interval: 2s, evaluation_interval: 2s}\nrule_files: ["%s"]\nscrape_configs:\n' \
             "$root/manifests/dashboards/alerts.yaml"
@@ -26,8 +35,8 @@ start_prometheus() { # job=address...
                 "$job" "${job#*=http://}" "${job%%=*}"
         done
     } >prometheus.yml
-    launch prometheus "$bin/prometheus" --config.file=prometheus.yml --storage.tsdb.path=prometheus --web.listen-address="127.0.0.1:$port"
-    wait_for 20 "Prometheus is ready" curl -sSf "$prometheus/-/ready"
+    wait_for 20 "Prometheus is ready" prometheus_ready
+    prometheus=$(<prometheus.at)
     "$bin/promtool" check rules "$root/manifests/dashboards/alerts.yaml"
     (cd "$root/manifests/dashboards" && "$bin/promtool" test rules alerts.test.yaml)
 }

@@ -8,7 +8,7 @@ complaints() { grep -c '^E' "$1"; }
 ends_with() { # exit-status pattern flag...
     local status=0 expected=$1 pattern=$2 log=$RUN/out/$scenario.stderr
     shift 2
-    timeout 10 "$BUILD/fc-watcher" "$@" >"$log" 2>&1 || status=$?
+    timeout $((10 * PATIENCE)) "$BUILD/fc-watcher" "$@" >"$log" 2>&1 || status=$?
     said=$(<"$log")
     expect "exit status of fc-watcher $*" "$status" "$expected"
     expect_match "fc-watcher $*" "$said" "$pattern"

@@ -194,23 +194,27 @@ run_credentials_proxy() {
 
 # TLS in front of the proxy: its certificate is looked at as the server's is.
 https_proxy() {
-    local port_of_tls
     launch "$scenario-tls" socat -d -d "OPENSSL-LISTEN:0,bind=127.0.0.1,fork,cert=$CLUSTER_DIR/server.crt,key=$CLUSTER_DIR/server.key,verify=0" \
         "TCP:127.0.0.1:$port"
     wait_for 10 "TLS in front of the proxy" grep -q 'listening on' "$scenario-tls.log"
-    port_of_tls=$(sed -nE 's/.*listening on .*:([0-9]+)$/\1/p' "$scenario-tls.log")
-    config proxy '.users[0].user = {token: $token} | .clusters[0].cluster |=
-        (.server |= sub("127.0.0.1"; "kubernetes") | ."proxy-url" = "https://127.0.0.1:\($port)")' --arg port "$port_of_tls"
+    https_proxy_config
     passes "an https proxy" proxy
     (($(grep -c "accepting connection" "$scenario-tls.log") == 1)) || fail "not one connection by the https proxy"
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
         -days 2 -keyout "$work/own.key" -out "$work/own.crt" 2>/dev/null
     end_processes "$RUN" 2 "$scenario-tls"
-    launch "$scenario-tls" socat -d -d "OPENSSL-LISTEN:$port_of_tls,bind=127.0.0.1,reuseaddr,fork,cert=$work/own.crt,key=$work/own.key,verify=0" \
+    launch "$scenario-tls" socat -d -d "OPENSSL-LISTEN:0,bind=127.0.0.1,fork,cert=$work/own.crt,key=$work/own.key,verify=0" \
         "TCP:127.0.0.1:$port"
     wait_for 10 "another certificate of it" grep -q 'listening on' "$scenario-tls.log"
+    https_proxy_config
     refuses "an https proxy that nobody vouches for" 'SSL certificate problem' proxy
     end_processes "$RUN" 2 "$scenario-tls"
+}
+
+https_proxy_config() {
+    config proxy '.users[0].user = {token: $token} | .clusters[0].cluster |=
+        (.server |= sub("127.0.0.1"; "kubernetes") | ."proxy-url" = "https://127.0.0.1:\($port)")' \
+        --arg port "$(sed -nE 's/.*listening on .*:([0-9]+)$/\1/p' "$scenario-tls.log")"
 }
 
 # A certificate of the cluster's authority: $work/NAME.crt and .key.

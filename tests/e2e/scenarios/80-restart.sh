@@ -9,23 +9,20 @@ other_reconcilers() { # before
     [[ $now != "$1" ]] && (($(wc -l <<<"$now") == 4))
 }
 
-# All Pods that ever were, as lines "name uid".
-record_pods() {
-    k get pods -w -o custom-columns=NAME:.metadata.name,UID:.metadata.uid --no-headers >"$RUN/out/$scenario.pods" 2>&1 &
-    recorder=$!
-}
+# All Pods that ever were.
+record_pods() { record pods; }
 
 # One Pod was ever seen of each Task, the one in its status, and it has succeeded.
-expect_ran_once() { # tasks
+expect_ran_once() { # tasks [pattern of Pods that do not count]
     local tasks=$RUN/out/$scenario.tasks
-    kill "$recorder"
-    wait "$recorder" || true
+    end_records
     k get frameworks -o json | jq -r '.items[].status.attemptStatus | .id as $attempt | .taskRoleStatuses[].taskStatuses[] |
         .attemptStatus | [.podName, .podUID, $attempt, .id, .completionStatus.code] | map(tostring) | join(" ")' | sort >"$tasks"
     expect "Tasks" "$(wc -l <"$tasks")" "$1"
     expect "Tasks whose first Pod did not succeed" "$(awk '$3 " " $4 " " $5 != "0 0 0"' "$tasks")" ""
     expect "Pods that are not in the status, and the other way round" \
-        "$(comm -3 <(cut -d' ' -f1,2 "$tasks") <(awk '{ print $1, $2 }' "$RUN/out/$scenario.pods" | sort -u))" ""
+        "$(comm -3 <(cut -d' ' -f1,2 "$tasks") <(jq -r --arg others "${2:-^$}" '.object.metadata | select(.name | test($others) | not) |
+            "\(.name) \(.uid)"' "$RUN/out/$scenario.pods" | sort -u))" ""
 }
 
 # kill -9 of each reconciler, at whatever it is doing then, and of the watcher with all of them.

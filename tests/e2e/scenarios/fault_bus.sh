@@ -32,22 +32,22 @@ run_bus_curve() {
 # Nothing listens or speaks beyond this machine in the clear unless it is told so by name.
 beyond_this_machine() {
     local status=0
-    timeout 10 "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 \
+    timeout $((10 * PATIENCE)) "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 \
         --bus tcp://0.0.0.0:0 >"out/$scenario.said" 2>&1 || status=$?
     expect "exit status of a watcher in the clear" "$status" 1
     expect_match "what it said" "$(<"out/$scenario.said")" 'tcp://0.0.0.0:0.*--bus-keys DIRECTORY \(or --bus-insecure\)'
     status=0
-    timeout 10 "$BUILD/fc-reconciler" --config config.yaml --kubeconfig cluster/kubeconfig --name x \
+    timeout $((10 * PATIENCE)) "$BUILD/fc-reconciler" --config config.yaml --kubeconfig cluster/kubeconfig --name x \
         --bus tcp://fc-watcher:8471 >"out/$scenario.said" 2>&1 || status=$?
     expect "exit status of a reconciler in the clear" "$status" 1
     expect_match "what it said" "$(<"out/$scenario.said")" 'tcp://fc-watcher:8471 is beyond this machine'
     status=0
-    timeout 10 "$BUILD/fc-barrier" --config config.yaml --kubeconfig cluster/kubeconfig --name x --bus "$BUS" \
+    timeout $((10 * PATIENCE)) "$BUILD/fc-barrier" --config config.yaml --kubeconfig cluster/kubeconfig --name x --bus "$BUS" \
         --bus-keys keys/none >"out/$scenario.said" 2>&1 || status=$?
     expect "exit status of a barrier without its keys" "$status" 1
     expect_match "what it said" "$(<"out/$scenario.said")" 'keys/none/server.public: No such file'
     status=0
-    timeout 10 "$BUILD/fc-barrier" --config config.yaml --kubeconfig cluster/kubeconfig --name x --bus "$BUS" \
+    timeout $((10 * PATIENCE)) "$BUILD/fc-barrier" --config config.yaml --kubeconfig cluster/kubeconfig --name x --bus "$BUS" \
         --bus-keys keys/barrier --listen 0.0.0.0:0 >"out/$scenario.said" 2>&1 || status=$?
     expect "exit status of a barrier in the clear" "$status" 1
     expect_match "what it said" "$(<"out/$scenario.said")" '--listen 0.0.0.0:0 can be reached from other machines: .*--insecure-no-tls'
