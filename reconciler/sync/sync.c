@@ -220,6 +220,20 @@ static void look_at_config_map(struct round *round)
 
 /* ---- step 5: AttemptCompleted ---- */
 
+/* Why a failure is the last one, and what its owner can do: the end of the Event that tells of it. */
+static const char *no_retry_text(const struct framework *framework, const struct completion *completion)
+{
+	const struct retry_policy *policy = &framework->spec.retry;
+
+	if (completion->succeeded || completion->code == CODE_STOP_FRAMEWORK_REQUESTED)
+		return "";
+	if (policy->fancy && (completion->traits & TRAIT_PERMANENT))
+		return "; not retried, as it would fail again: mend what failed, and create the Framework anew";
+	if (policy->max_retry_count == 0)
+		return "; not retried, as retryPolicy.maxRetryCount is 0";
+	return "; not retried any more: it was as often as retryPolicy.maxRetryCount allows";
+}
+
 static void decide_retry(struct round *round)
 {
 	struct framework *framework = round->framework;
@@ -229,8 +243,8 @@ static void decide_retry(struct round *round)
 
 	if (!decision.retry) {
 		plan_event(round->plan, !status->attempt.completion->succeeded, "FrameworkCompleted",
-			   "Framework completed with code %d (%s)", (int)status->attempt.completion->code,
-			   status->attempt.completion->phrase);
+			   "Framework completed with code %d (%s)%s", (int)status->attempt.completion->code,
+			   status->attempt.completion->phrase, no_retry_text(framework, status->attempt.completion));
 		framework_enter(round, STATE_COMPLETED, WRITE_NOW);
 		return;
 	}

@@ -162,6 +162,39 @@ static void test_task_snapshot(void **state)
 
 /* ---- the Framework ----------------------------------------------------------------------------------------------- */
 
+/* Who reads the last Event knows why nothing comes after it. */
+static void test_last_event(void **state)
+{
+	static const struct {
+		const char *spec;
+		int code;
+		const char *expected;
+	} cases[] = {
+		{"", 0, "FrameworkCompleted: Framework completed with code 0 (Succeeded)\n"},
+		{"", 3, "(ContainerUnrecognizedFailed); not retried, as retryPolicy.maxRetryCount is 0\n"},
+		{",'retryPolicy':{'maxRetryCount':1}", 3, "; not retried any more: it was as often as"},
+		{",'retryPolicy':{'fancyRetryPolicy':true,'maxRetryCount':1}", 210,
+		 "; not retried, as it would fail again"},
+		{",'retryPolicy':{'maxRetryCount':1}", 210, "; not retried any more: it was as often as"},
+		{",'executionType':'Stop'", 0, "(StopFrameworkRequested)\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct world w;
+
+		world_begin_of(&w, 1, "", "", cases[i].spec);
+		world_settle(&w);
+		for (int attempt = 0; attempt < 2 && w.framework->status.state != STATE_COMPLETED; attempt++) {
+			world_pod_exit(&w, "f-a-0", cases[i].code, "");
+			world_settle(&w);
+		}
+		assert_state(&w, STATE_COMPLETED);
+		assert_contains(w.events.data, cases[i].expected);
+		world_end(&w);
+	}
+}
+
 #define CONFLICT ",'retryPolicy':{'fancyRetryPolicy':true,'maxRetryCount':0}"
 
 static void begin_delayed(struct world *w)
@@ -451,6 +484,7 @@ int main(void)
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_task_retries),
 		cmocka_unit_test(test_task_snapshot),
+		cmocka_unit_test(test_last_event),
 		cmocka_unit_test(test_conflict_delay),
 		cmocka_unit_test(test_snapshot_switches),
 		cmocka_unit_test(test_policies_edited),
