@@ -70,6 +70,24 @@ start_pods() {
     kubectl -n $DEPLOY_NAMESPACE create -f deployed
 }
 
+# All its Pods are as the restricted profile of Kubernetes wants them, and have probes and resources; those that are several
+# are spread out, are taken away one by one, and only whom they are there for may connect to them.
+expect_restricted() { # file
+    kubectl apply --dry-run=client -o json -f "$1" | jq -r '.items as $all | $all[] | select(.kind == "StatefulSet" or .kind == "Deployment") |
+        .metadata.name as $name | .spec as $spec | $spec.template as {metadata: {labels: $labels}, spec: $pod} |
+        ["not as root", $pod.securityContext.runAsNonRoot], ["seccomp", $pod.securityContext.seccompProfile.type == "RuntimeDefault"],
+        ($pod.containers[] | .securityContext as $context | ["no more rights", $context.allowPrivilegeEscalation == false],
+            ["a root that is read-only", $context.readOnlyRootFilesystem], ["no capabilities", $context.capabilities.drop == ["ALL"]],
+            ["probes", (.livenessProbe and .readinessProbe)], ["resources", (.resources | .requests.cpu and .requests.memory and .limits.memory)]),
+        (select($spec.replicas > 1) | ["spread", any($pod.topologySpreadConstraints[]; .labelSelector == $spec.selector)],
+            ["a PodDisruptionBudget", any($all[]; .kind == "PodDisruptionBudget" and .spec.selector == $spec.selector)],
+            ["a NetworkPolicy", any($all[]; .kind == "NetworkPolicy" and (.spec.podSelector.matchLabels // {} | to_entries |
+                length > 0 and all($labels[.key] == .value)))]) |
+        "\($name): \(.[0]): \(.[1] == true)"' >checked
+    expect "what is missing" "$(grep -v ': true$' checked)" ""
+    (($(wc -l <checked) >= 7)) || fail "only this was looked at: $(<checked)"
+}
+
 # Brings a deployment up.
 deploy() { # onepod|namespaced|scaled
     deploy_cluster
@@ -84,6 +102,7 @@ deploy() { # onepod|namespaced|scaled
     if [[ $1 == scaled ]]; then FC_WATCHER=$BUILD/fc-watcher manifests/deploy/scaled/make-secrets.sh; fi
     deployment "$1" >deployment.yaml
     kubectl create namespace $DEPLOY_NAMESPACE --dry-run=client -o json | kubectl apply -f - >/dev/null
+    expect_restricted deployment.yaml
     kubectl apply --dry-run=server -f deployment.yaml
     kubectl apply -f deployment.yaml >/dev/null
     start_pods
