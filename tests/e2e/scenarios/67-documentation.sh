@@ -1,6 +1,24 @@
 # What the documentation shows is run: in each README.md, YAML blocks are files (NAME.yaml after metadata.name), sh blocks
 # are commands, in their order. Frameworks that no command creates are created in the end, and go as they say behind
-# "# expect:".
+# "# expect:". Blocks of another kind, and those that are shown without being run here, are in this list: "FILE | KIND, or the
+# first line of a block that has none | WHERE". No other block is allowed.
+BLOCKS='
+README.md | yaml | documentation
+README.md | sh | documentation
+README.md | sh cluster | documentation_cluster
+README.md | sh bus | documentation_bus
+README.md | Kubernetes API server | a picture
+README.md | make deps demo # * | documentation_demo; all else is the run that this is a part of
+README.md | make deps all && sudo make install # * | tests/images.sh installs, .ci/run brings what is needed
+reconciler/README.md | yaml | documentation
+reconciler/README.md | sh | documentation
+reconciler/README.md | yaml config | documentation_options
+reconciler/README.md | ┌*retry, perhaps after a delay* | a picture, twice
+manifests/README.md | sh operator | documentation_operator
+manifests/README.md | yaml kustomization | documentation_operator
+tests/cluster/README.md | build/fc-testapi --kubeconfig kc * | every run on the embedded cluster
+tests/cluster/testapi/README.md | build/fc-testapi --kubeconfig kc * | the same; kubectl create: takeover
+'
 
 # Splits stdin into NUMBER.yaml and NUMBER.sh in the working directory.
 split_blocks() {
@@ -69,10 +87,13 @@ END
     chmod +x "$home/bin/fc-watcher"
     blocks_of README.md "sh cluster" >"$home/commands"
     blocks_of README.md yaml >"$home/hello.yaml"
-    expect "commands of README.md" "$(grep -c . "$home/commands")" 8
+    expect "commands of README.md" "$(grep -c . "$home/commands")" 11
     # (the two terminals follow each other more quickly here than a person can type)
     sed -i '/^fc-watcher --/a until kubectl get fw >/dev/null 2>&1; do sleep 0.2; done' "$home/commands"
-    (cd "$home" && HOME=$home PATH=$home/bin:$PATH timeout 120 bash -eux commands) || fail "these commands fail: $(cat "$home/commands")"
+    (cd "$home" && HOME=$home PATH=$home/bin:$PATH timeout 120 bash -eux commands) >"$home/said" || fail "these commands fail: $(cat "$home/commands")"
+    # Who reads that knows why it failed, and that it is of no use to try again.
+    expect_match "what is said of the one that failed" "$(sed -n '/^Name: *batchfailedpermanent/,$p' "$home/said" | tr -s ' ')" \
+        'TaskFailed .*Task worker\[0\] failed with code 210 \(ContainerPermanentFailed\).*no such option: --learning-rte.*FrameworkCompleted .*would fail again: mend what failed'
     wait_for 20 "the reconciler is back" grep -qE 'pool-1 .*was killed by signal 9' watcher-1.log
     wait_for 20 "it has its ranges" eval '(($(grep -c "pool-1: .*ranges are complete" watcher-1.log) == 2))'
 }
@@ -115,6 +136,83 @@ END
     kubectl kustomize "$work/own" | grep -q 'image: REGISTRY/frameworkcontroller:v1$' || fail "the kustomization names no image"
 }
 
+# The blocks "sh bus" of README.md: what they call HOST:PORT, NAME and FILE is put in, and "…" is what every process is
+# told. Each block is a controller; the second one's gangs ask its barrier.
+run_documentation_bus() {
+    local line words bus=tcp://127.0.0.1:0 watchers=0 front
+    own_cluster
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=barrier -addext subjectAltName=IP:127.0.0.1 \
+        -days 2 -keyout key.pem -out cert.pem 2>/dev/null
+    blocks_of README.md "sh bus" | sed -e 's/ *#.*//; s/ …//; s/--tls-cert FILE/--tls-cert cert.pem/; s/--tls-key FILE/--tls-key key.pem/' \
+        -e 's/--listen HOST:PORT/--listen 127.0.0.1:0/; s/ NAME / one /' >commands
+    expect "commands" "$(cut -d' ' -f1,2 commands | tr '\n' ' ')" \
+        "fc-watcher keygen fc-watcher --workers fc-reconciler --name fc-watcher --bus fc-barrier --bus "
+    while read -r line; do
+        read -ra words <<<"$(sed -E "s,tcp://(HOST:PORT|127.0.0.1:8471),$bus," <<<"$line")"
+        case $line in
+        "fc-watcher keygen"*) "$BUILD/fc-watcher" "${words[@]:1}" ;;
+        fc-watcher*)
+            ((watchers == 0)) || { stop_watcher; end_processes . 15 reconciler; }
+            watchers=$((watchers + 1))
+            launch_watcher "watcher-$watchers" "${words[@]:1}"
+            wait_for 10 "the watcher has a bus" grep -q 'the bus listens on tcp' "watcher-$watchers.log"
+            bus=$(sed -nE 's/.*the bus listens on (tcp:.*)$/\1/p' "watcher-$watchers.log")
+            ;;
+        fc-reconciler*)
+            launch_reconciler reconciler "${words[@]:1}"
+            create 'fw("encrypted"; [role("a"; 2; ends(0; 0))])'
+            wait_completed encrypted 60
+            bus=tcp://127.0.0.1:0
+            ;;
+        fc-barrier*)
+            launch_barrier barrier "${words[@]:1}" $([[ $CLUSTER == kubernetes ]] || echo --insecure-no-auth)
+            wait_for 20 "the barrier listens" grep -q 'listening on 127' barrier.log
+            front=$(sed -nE 's/.*listening on (127[0-9.:]+).*/\1/p' barrier.log)
+            wait_for 20 "the barrier is ready" curl -sSf --cacert cert.pem "https://$front/readyz"
+            create 'fw("beside"; [role("a"; 2; ends(0; 0))])'
+            wait_completed beside 60
+            ;;
+        esac
+    done <commands
+}
+
+# The first command of README.md: it has a cluster of its own.
+run_documentation_demo() {
+    [[ $CLUSTER == embedded ]] || not_here "it needs no cluster"
+    cd "$root"
+    "$BUILD/fc-demo" --timeout $((60 * PATIENCE)) manifests/examples/*.yaml >"$RUN/out/$scenario.said" || fail "$(tail -n 20 "$RUN/out/$scenario.said")"
+    expect_match "what it says" "$(<"$RUN/out/$scenario.said")" '[0-9]+ of [0-9]+ examples ended as expected'
+}
+
+# All blocks of all documentation, as "FILE | KIND or first line".
+all_blocks() {
+    (cd "$root" && find . -name '*.md' -not -path './build/*' -printf '%P\n') | while read -r file; do
+        awk -v file="$file" '/^ *```/ && inside { inside = 0; next }
+            /^ *```/ { inside = 1; first = 1; if ($0 != "```") { sub(/^ *```/, ""); print file " | " $0; first = 0 } next }
+            inside && first && NF { gsub(/^ +| +$/, ""); gsub(/  +/, " "); print file " | " $0; first = 0 }' "$root/$file"
+    done
+}
+
+# Each is run by somebody, and what "make" is told to make can be made.
+run_documentation_complete() {
+    local block known blocks=0 targets target
+    while read -r block; do
+        blocks=$((blocks + 1))
+        while read -r known; do
+            # shellcheck disable=SC2053 # it is a pattern
+            if [[ -n $known && $block == ${known% | *} ]]; then continue 2; fi
+        done <<<"$BLOCKS"
+        fail "nobody runs this block: $block"
+    done < <(all_blocks)
+    ((blocks > 15)) || fail "only $blocks blocks were found"
+    targets=$({ env -u MAKEFLAGS make -C "$root" -pRrnq BUILD="$RUN/out/$scenario.build" : 2>/dev/null || true; } |
+        grep -oE '^[a-z][a-z0-9-]*:' | tr -d : | sort -u)
+    (cd "$root" && find . -name '*.md' -not -path './build/*' -exec grep -hoE '(`|^    |^|&& (sudo )?)make( [a-z][a-z0-9-]*)+' {} +) |
+        sed -E 's/.*make //' | tr ' ' '\n' | sort -u >"$RUN/out/$scenario.made"
+    (($(wc -l <"$RUN/out/$scenario.made") > 15)) || fail "only these are made: $(<"$RUN/out/$scenario.made")"
+    expect "what cannot be made" "$(comm -23 "$RUN/out/$scenario.made" <(echo "$targets"))" ""
+}
+
 # Configuration is read, the options of our programs exist, and no field of a Framework goes without a word.
 run_documentation_options() {
     local file program option field status=0 fields=0 options=0
@@ -135,9 +233,10 @@ run_documentation_options() {
     "$BUILD/fc-watcher" --strict-config --config "$RUN/out/$scenario.yaml" --kubeconfig none >"$RUN/out/$scenario.said" 2>&1 || status=$?
     expect "what is wrong with the configuration" "$status $(<"$RUN/out/$scenario.said")" "1 $(grep 'kubeconfig: open none' "$RUN/out/$scenario.said")"
     while read -r file program option; do
+        [[ -x $BUILD/$program ]] || continue # not all of them are built for a run
         options=$((options + 1))
         "$BUILD/$program" --help | grep -qE -- "$option([ =,]|$)" || fail "$file: $program has no $option"
-    done < <(cd "$root" && grep -HoP '(?<![/a-z])(fc-watcher|fc-reconciler|fc-barrier) [^`#]*' {.,manifests,reconciler,barrier}/*.md |
+    done < <(cd "$root" && grep -HoP '(?<![/a-z])(fc-[a-z]+|frameworkbarrier) [^`#]*' $(find . -name '*.md' -not -path './build/*') |
         sed -nE 's/^([^:]*):([a-z-]+) (.*)/\1 \2 \3/p' | awk '{ for (i = 3; i <= NF; i++) if ($i ~ /^--[a-z-]+/) {
             match($i, /^--[a-z-]+/); print $1, $2, substr($i, 1, RLENGTH) } }')
     ((options > 20)) || fail "only $options options were found"
