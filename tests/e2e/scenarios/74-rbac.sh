@@ -69,18 +69,18 @@ was_refused() { # account "verb group/resource"
     esac
 }
 
-# Starts the watcher again, on a cluster that lacks what it has to make.
+# Starts the watcher again, on a cluster that lacks what it has to make. (It may lack it since the last time.)
 need_watcher() { # verb resource
     end_processes . 5 watcher
     case "$1 $2" in
     "create leases") api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/frameworkcontroller" >/dev/null || true ;;
     "update customresourcedefinitions")
         kubectl patch crd frameworks.frameworkcontroller.microsoft.com --type json \
-            -p '[{"op": "remove", "path": "/spec/names/shortNames"}]' >/dev/null
+            -p '[{"op": "add", "path": "/spec/names/shortNames", "value": []}]' >/dev/null
         kubectl annotate --overwrite crd frameworks.frameworkcontroller.microsoft.com \
             "$(kubectl get crd frameworks.frameworkcontroller.microsoft.com -o json | jq -r '.metadata.annotations | keys[] | select(test("frameworkcontroller"))')=changed" >/dev/null
         ;;
-    "create customresourcedefinitions") kubectl delete crd frameworks.frameworkcontroller.microsoft.com >/dev/null ;;
+    "create customresourcedefinitions") kubectl delete --ignore-not-found crd frameworks.frameworkcontroller.microsoft.com >/dev/null ;;
     esac
     start_rbac_watcher
 }
