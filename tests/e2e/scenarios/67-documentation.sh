@@ -9,7 +9,7 @@ README.md | sh cluster | documentation_cluster
 README.md | sh bus | documentation_bus
 README.md | Kubernetes API server | a picture
 README.md | make deps demo # * | documentation_demo; all else is the run that this is a part of
-README.md | make deps all && sudo make install # * | tests/images.sh installs, .ci/run brings what is needed
+README.md | make deps all && sudo make install # * | tests/hardening/reproducible.sh installs, .ci/run brings what is needed
 reconciler/README.md | yaml | documentation
 reconciler/README.md | sh | documentation
 reconciler/README.md | yaml config | documentation_options
