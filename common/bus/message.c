@@ -84,11 +84,6 @@ int bus_head_read(const void *frame, size_t len, struct bus_head *out, struct er
 	return 0;
 }
 
-bool range_set_has(const struct range_set *set, uint32_t range)
-{
-	return range < BUS_RANGE_MAX && (set->bits[range / 64] >> (range % 64) & 1) != 0;
-}
-
 void range_set_add(struct range_set *set, uint32_t range)
 {
 	if (range < BUS_RANGE_MAX)

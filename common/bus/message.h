@@ -64,7 +64,10 @@ struct range_set {
 	uint64_t bits[BUS_RANGE_MAX / 64];
 };
 
-bool range_set_has(const struct range_set *set, uint32_t range);
+static inline bool range_set_has(const struct range_set *set, uint32_t range)
+{
+	return range < BUS_RANGE_MAX && (set->bits[range / 64] >> (range % 64) & 1) != 0;
+}
 void range_set_add(struct range_set *set, uint32_t range);
 void range_set_remove(struct range_set *set, uint32_t range);
 uint32_t range_set_count(const struct range_set *set);

@@ -1,21 +1,23 @@
-/* Makes the simulator quick: in the place of json_parse() and json_text() (the linker's --wrap) stand ones that
- * remember. A text that was made of a tree, or a tree of it, is not made or read a second time: one state of an object
- * is written by the API server, read by the watcher, written to the bus, and read by a reconciler. Trees are shared and
- * never changed below their outermost object; what was remembered is looked through for changes before it is forgotten.
- * See sim.h. */
+/* Makes the simulator quick: in the place of json_parse(), json_text() and json_reader_skip() (the linker's --wrap)
+ * stand ones that remember. A text that was made of a tree, or a tree of it, is not made or read a second time: one
+ * state of an object is written by the API server, read by the watcher, written to the bus, and read by a reconciler.
+ * What is skipped is not read where it is, byte for byte, a text that is remembered. Trees are shared and never changed
+ * below their outermost object; what was remembered is looked through for changes before it is forgotten. See sim.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/buf.h"
 #include "common/base/json.h"
+#include "common/base/json_reader.h"
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
 enum {
 	ENTRIES_MAX = 64,         /* more of them leave the processor's cache */
 	PLACES = 4 * ENTRIES_MAX, /* of each index; a power of two */
-	LOOK_AT_EVERY = 64,
+	LOOK_AT_EVERY = 128,
+	HEAD_BYTES = 128, /* by which an object that is skipped is found; shorter ones are read */
 };
 
 struct entry {
@@ -24,8 +26,10 @@ struct entry {
 	json_t *value; /* kept, so that its address is no other value's */
 	char *text;
 	bool written;
+	uint64_t head;
 	struct entry *next_by_text; /* with the same place in the index */
 	struct entry *next_by_value;
+	struct entry *next_by_head;
 };
 
 /* The oldest gives way. */
@@ -34,12 +38,15 @@ static struct {
 	size_t count; /* that there ever were */
 	struct entry *by_text[PLACES];
 	struct entry *by_value[PLACES];
+	struct entry *by_head[PLACES];
 } memo;
 
 json_t *__real_json_parse(const char *text, size_t len, struct error *err);
 json_t *__wrap_json_parse(const char *text, size_t len, struct error *err);
 char *__real_json_text(const json_t *value);
 char *__wrap_json_text(const json_t *value);
+struct json_span __real_json_reader_skip(struct json_reader *reader);
+struct json_span __wrap_json_reader_skip(struct json_reader *reader);
 
 /* ---- memory of trees ---- */
 
@@ -150,6 +157,12 @@ static const struct entry *find_value(const json_t *value)
 	return entry;
 }
 
+/* Whether it can be found by its head. */
+static bool has_head(const char *text, size_t len)
+{
+	return len >= HEAD_BYTES && text[0] == '{';
+}
+
 static void forget(struct entry *entry)
 {
 	struct entry **place = &memo.by_text[entry->hash % PLACES];
@@ -161,6 +174,11 @@ static void forget(struct entry *entry)
 		for (place = &memo.by_value[hash_value(entry->value) % PLACES]; *place != entry;)
 			place = &(*place)->next_by_value;
 		*place = entry->next_by_value;
+	}
+	if (has_head(entry->text, entry->len)) {
+		for (place = &memo.by_head[entry->head % PLACES]; *place != entry;)
+			place = &(*place)->next_by_head;
+		*place = entry->next_by_head;
 	}
 	if (memo.count % LOOK_AT_EVERY == 0) {
 		struct error err;
@@ -184,15 +202,28 @@ static void remember(const json_t *value, bool written, const char *text, size_t
 	if (entry->value != NULL)
 		forget(entry);
 	memo.count++;
-	*entry = (struct entry){hash, len, json_incref((json_t *)value), mem_alloc(len + 1), written, *place, NULL};
+	*entry = (struct entry){
+		.hash = hash,
+		.len = len,
+		.value = json_incref((json_t *)value),
+		.text = mem_alloc(len + 1),
+		.written = written,
+		.next_by_text = *place,
+	};
+	*place = entry;
 	memcpy(entry->text, text, len);
 	entry->text[len] = '\0';
-	*place = entry;
-	if (!written)
-		return;
-	place = &memo.by_value[hash_value(value) % PLACES];
-	entry->next_by_value = *place;
-	*place = entry;
+	if (written) {
+		place = &memo.by_value[hash_value(value) % PLACES];
+		entry->next_by_value = *place;
+		*place = entry;
+	}
+	if (has_head(text, len)) {
+		entry->head = hash_text(text, HEAD_BYTES);
+		place = &memo.by_head[entry->head % PLACES];
+		entry->next_by_head = *place;
+		*place = entry;
+	}
 }
 
 /* The caller may change the outermost object. */
@@ -289,4 +320,32 @@ char *__wrap_json_text(const json_t *value)
 	text = text_of(value);
 	memory_shield(false);
 	return text;
+}
+
+/* The length of the object at text, or 0 when it is none that is remembered. */
+static size_t known_object(const char *text, size_t len)
+{
+	const struct entry *entry;
+	uint64_t head;
+
+	if (!has_head(text, len))
+		return 0;
+	head = hash_text(text, HEAD_BYTES);
+	for (entry = memo.by_head[head % PLACES]; entry != NULL; entry = entry->next_by_head)
+		if (entry->head == head && entry->len <= len && memcmp(entry->text, text, entry->len) == 0)
+			return entry->len;
+	return 0;
+}
+
+struct json_span __wrap_json_reader_skip(struct json_reader *reader)
+{
+	struct json_span span = {.at = reader->at};
+
+	if (reader->expected == NULL)
+		span.len = known_object(reader->at, (size_t)(reader->end - reader->at));
+	if (span.len == 0)
+		return __real_json_reader_skip(reader);
+	reader->at += span.len;
+	reader->first = false;
+	return span;
 }
