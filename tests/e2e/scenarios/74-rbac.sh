@@ -113,13 +113,18 @@ repeats_event() {
     comes_true 30 was_refused fc-reconciler "patch /events" || true
 }
 
+# Tasks that are retried for ever, in a Framework that others change all the time.
 conflict() {
-    local i
-    for ((i = 0; i < 60; i++)); do
-        create 'fw("x\($i)"; [role("a"; 3; ends(0; 0))])' --arg i "$i"
-        for _ in 1 2 3 4 5 6; do patch_framework "x$i" "{\"metadata\": {\"annotations\": {\"a\": \"$i$_\"}}}" || break; done
-        ! was_refused fc-reconciler "get frameworkcontroller.microsoft.com/frameworks" || break
+    local i pids=()
+    create 'fw("busy\($round)"; [role("a"; 5; ends(0; 1)) | task_retry(false; -2)])' --arg round "$round"
+    for i in 1 2 3; do
+        (trap - ERR EXIT; while patch_framework "busy$round" "{\"metadata\": {\"annotations\": {\"a\": \"$RANDOM$i\"}}}"; do :; done) &
+        pids+=($!)
     done
+    comes_true 30 was_refused fc-reconciler "get frameworkcontroller.microsoft.com/frameworks" || true
+    kill "${pids[@]}" || true
+    wait "${pids[@]}" || true
+    api DELETE "$(frameworks_path)/busy$round" >/dev/null
 }
 
 run_rbac_reconciler() {
