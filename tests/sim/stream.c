@@ -100,8 +100,9 @@ struct kube_call {
 	char ns[8]; /* the only one asked for, or "" */
 	bool watch;
 	bool cancelled;
-	uint64_t version; /* watches: what was sent; lists: NotOlderThan, or 0 */
-	uint64_t page_at; /* lists: the version and the place that a continue token names */
+	uint64_t version;  /* watches: what was sent; lists: NotOlderThan, or 0 */
+	uint64_t searched; /* watches: up to this version there is nothing more to send */
+	uint64_t page_at;  /* lists: the version and the place that a continue token names */
 	size_t page_from;
 	bool connected;
 	bool delivering;
@@ -321,16 +322,18 @@ static void list_read(struct world *world, void *arg)
 
 /* ---- watches ---- */
 
-static const struct change *next_change(const struct kube_call *call)
+static const struct change *next_change(struct kube_call *call)
 {
 	const struct world *world = call->watcher->process.world;
+	uint64_t from = call->version > call->searched ? call->version : call->searched;
 
-	for (uint64_t v = call->version + 1; v <= world->version; v++) {
+	for (uint64_t v = from + 1; v <= world->version; v++) {
 		const struct change *change = &world->changes[v - VERSION_BASE - 1];
 
 		if (change->kind == call->kind && in_sight(call, change->json) &&
 		    (change->kind == KIND_FRAMEWORK || change->labelled || change->was_labelled))
 			return change;
+		call->searched = v;
 	}
 	return NULL;
 }
