@@ -11,6 +11,10 @@
 
 enum { MOUNTS_MAX = 8 };
 
+/* Of head_max, for an answer's first line and headers. The longest that are sent here have some 300 bytes: the rest
+ * of it is no connection's to hold. */
+enum { ANSWER_HEAD_MAX = 512, ANSWER_HEAD_SPARE = 192 };
+
 /* READING: idle, or a request comes in. WORKING: a handler has it, for as long as it likes. ANSWERING: the client takes
  * the answer. Then READING again. */
 enum conn_phase { CONN_READING, CONN_WORKING, CONN_ANSWERING };
@@ -28,8 +32,8 @@ struct serve_request {
 	struct serve *serve;
 	struct conn *conn;
 	struct MHD_Connection *mhd;
-	char *method;
-	char *path;
+	const char *method; /* in the connection's memory, as all that handlers may ask of it */
+	const char *path;
 	struct buf body;
 	size_t body_dropped; /* bytes past body_max */
 	bool dispatched;     /* a handler has seen it */

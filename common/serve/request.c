@@ -16,8 +16,8 @@
 /* A body that goes on past its limit is read and thrown away, so that the 413 reaches its sender; not for ever. */
 enum { DROPPED_MAX = 1024 * 1024 };
 
-/* Of an answer's first line and headers; of libmicrohttpd's record of a request's header or argument. */
-enum { ANSWER_HEAD_MAX = 512, FIELD_COST = 64 };
+/* Of libmicrohttpd's record of a request's header or argument. */
+enum { FIELD_COST = 64 };
 
 /* ---- what handlers ask ------------------------------------------------------------------------------------------- */
 
@@ -209,8 +209,8 @@ static struct serve_request *request_new(struct serve *serve, struct MHD_Connect
 	request->conn = info->socket_context;
 	request->conn->request = request;
 	request->mhd = mhd;
-	request->method = mem_strdup(method);
-	request->path = mem_strdup(url);
+	request->method = method;
+	request->path = url;
 	return request;
 }
 
@@ -303,7 +303,5 @@ void request_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum 
 	conn_enter(request->conn, CONN_READING);
 	serve_answer_free(request->answer);
 	buf_free(&request->body);
-	free(request->method);
-	free(request->path);
 	free(request);
 }

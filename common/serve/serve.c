@@ -360,12 +360,12 @@ static int start_daemon(struct serve *serve, int fd, struct error *err)
 	if (serve->tls)
 		flags |= MHD_USE_TLS;
 	/* the log first: options that follow may complain */
-	serve->daemon = MHD_start_daemon(flags, 0, NULL, NULL, request_access, serve, MHD_OPTION_EXTERNAL_LOGGER,
-					 on_mhd_log, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-					 serve->max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, serve->head_max,
-					 MHD_OPTION_CONNECTION_TIMEOUT, 0u, MHD_OPTION_NOTIFY_COMPLETED,
-					 request_completed, serve, MHD_OPTION_NOTIFY_CONNECTION, on_connection, serve,
-					 MHD_OPTION_ARRAY, serve->tls ? tls : none, MHD_OPTION_END);
+	serve->daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, request_access, serve, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, serve->max_connections,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, serve->head_max - ANSWER_HEAD_SPARE, MHD_OPTION_CONNECTION_TIMEOUT,
+		0u, MHD_OPTION_NOTIFY_COMPLETED, request_completed, serve, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+		serve, MHD_OPTION_ARRAY, serve->tls ? tls : none, MHD_OPTION_END);
 	if (serve->daemon == NULL)
 		return error_set(err, "start the HTTP server on %s", serve->address);
 	return 0;
