@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <ev.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -436,6 +437,9 @@ int main(int argc, char **argv)
 	char host[64] = "";
 
 	process_guard();
+	/* What the bus's thread allocates, this one frees: with an arena for each thread, news that come in a burst
+	 * would not get the room that waiters who leave give back. */
+	mallopt(M_ARENA_MAX, 1);
 	parsed = parse_options(argc, argv, &options);
 	if (parsed != 0) {
 		if (parsed > 0)
