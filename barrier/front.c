@@ -28,7 +28,7 @@ struct question {
 	struct access_check *check;
 	char ns[NAME_ROOM];
 	char name[NAME_ROOM];
-	char uid[UID_MAX + 1];
+	const char *uid; /* the request's; NULL: any */
 	int64_t timeout_ms;
 };
 
@@ -90,16 +90,6 @@ static int read_timeout(const char *text, int64_t *out_ms)
 	return 0;
 }
 
-static int read_uid(const char *text, char out[UID_MAX + 1])
-{
-	size_t len = text == NULL ? 0 : strlen(text);
-
-	if (len > UID_MAX)
-		return -1;
-	memcpy(out, text == NULL ? "" : text, len + 1);
-	return 0;
-}
-
 /* false: answered. */
 static bool read_question(struct serve_request *request, struct question *out)
 {
@@ -123,7 +113,8 @@ static bool read_question(struct serve_request *request, struct question *out)
 				   timeout);
 		return false;
 	}
-	if (read_uid(serve_request_query(request, "uid"), out->uid) < 0) {
+	out->uid = serve_request_query(request, "uid");
+	if (out->uid != NULL && strlen(out->uid) > UID_MAX) {
 		serve_request_fail(request, 400, -1, "uid: expected at most %d bytes", UID_MAX);
 		return false;
 	}

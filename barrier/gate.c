@@ -89,7 +89,6 @@ static struct serve_request *take(struct waiter *waiter)
 	DL_DELETE(gate->list, waiter);
 	gate->count--;
 	gate->waiters->counters.waiting--;
-	free(waiter->uid);
 	free(waiter);
 	return request;
 }

@@ -20,7 +20,7 @@ struct waiter {
 	struct waiter *prev, *next;
 	struct gate *gate;
 	struct serve_request *request;
-	char *uid;       /* NULL: any */
+	const char *uid; /* the request's; NULL: any */
 	uint64_t number; /* in the order they came */
 	bool expired;    /* its time is up, and it stays for the look under way */
 	struct ev_timer timer;

@@ -89,7 +89,7 @@ void waiters_add(struct waiters *waiters, struct serve_request *request, const c
 	waiter = mem_calloc(1, sizeof(*waiter));
 	waiter->gate = gate;
 	waiter->request = request;
-	waiter->uid = uid == NULL || *uid == '\0' ? NULL : mem_strdup(uid);
+	waiter->uid = uid == NULL || *uid == '\0' ? NULL : uid;
 	waiter->number = ++waiters->last_number;
 	ev_timer_init(&waiter->timer, on_expired, (double)timeout_ms / 1000, 0);
 	waiter->timer.data = waiter;

@@ -39,7 +39,7 @@ struct waiters *waiters_new(struct ev_loop *loop, struct kube_client *client, st
 void waiters_free(struct waiters *waiters);
 
 /* Parks the request, or answers it at once where that is possible. uid: answer 404 for a Framework of another uid; NULL
- * or "" for any. timeout_ms: 202 after that. */
+ * or "" for any; it must live as long as the request. timeout_ms: 202 after that. */
 void waiters_add(struct waiters *waiters, struct serve_request *request, const char *ns, const char *name,
 		 const char *uid, int64_t timeout_ms);
 /* The view of this Framework, "namespace/name", changed. */
