@@ -503,6 +503,15 @@ static bool processes_rest(struct world *world, const char **why)
 		     item != NULL; item = item->hh.next)
 			if (item->framework->version != item->framework->written)
 				return false;
+	*why = "a reconciler was asked to wait about a Framework that is gone";
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		for (const struct item *item = world->members[i].process.alive ? world->members[i].reconciler.items
+									       : NULL;
+		     item != NULL; item = item->hh.next)
+			if (!item->framework->exists && (item->writes.asked_ms > world->now_ms ||
+							 item->framework->creates.asked_ms > world->now_ms ||
+							 item->framework->others.asked_ms > world->now_ms))
+				return false;
 	*why = "a reconciler stands still";
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive && world->members[i].process.paused_until_ms > world->now_ms)

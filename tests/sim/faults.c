@@ -1,6 +1,7 @@
 /* What goes wrong: each seed draws the kinds of its faults and how often they come ("swarm": some kinds are left out of
  * most seeds, so that the others are seen alone and in every company); see sim.h. */
 #include "tests/sim/sim.h"
+#include "watcher/shards.h"
 
 enum fault {
 	FAULT_CRASH_MEMBER,
@@ -55,6 +56,75 @@ static void reconnect(struct world *world, void *arg)
 {
 	(void)world;
 	bus_connect(arg);
+}
+
+/* ---- several faults in a row, which chance hardly ever puts in this order ---- */
+
+enum { ROW_WITHIN_MS = 35 * 1000 };
+
+static void fall_silent(struct world *world, void *arg)
+{
+	if (!world->healed)
+		bus_stall(arg, true, world->lease_ms + SHARD_MARGIN_MS + pick(world, 3000, 8000));
+}
+
+static void come_back(struct world *world, void *arg)
+{
+	struct member *member = arg;
+
+	if (world->healed)
+		return;
+	for (int i = 0; i < SIM_WATCHERS; i++)
+		if (watcher_leads(&world->watchers[i]))
+			watcher_terminate(&world->watchers[i]);
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		if (world->members[i].process.alive && &world->members[i] != member)
+			bus_stall(&world->members[i], true, pick(world, 1000, world->lease_ms));
+	bus_connect(member);
+}
+
+static void begin_row(struct world *world, void *arg)
+{
+	struct member *member = &world->members[pick(world, 0, world->member_count - 1)];
+
+	(void)arg;
+	if (!member->process.alive || world->healed)
+		return;
+	if (world->faults.row == ROW_LATE_ANSWERS) {
+		/* an answer comes when its lease is nearly over, and nothing was heard of the member since */
+		bus_stall(member, false, pick(world, world->lease_ms - 2000, world->lease_ms - 1000));
+		at(world, world->now_ms + pick(world, 500, 1500), &member->process, fall_silent, NULL, member);
+	} else {
+		/* when its ranges are somebody else's, it is the first who speaks to the next leader */
+		bus_disconnect(member);
+		at(world, world->now_ms + world->lease_ms + SHARD_MARGIN_MS + pick(world, 500, 2500), &member->process,
+		   come_back, NULL, member);
+	}
+}
+
+static void make_row(struct world *world)
+{
+	struct faults *faults = &world->faults;
+
+	faults->row = row_of_seed(world->seed);
+	if (faults->row == ROW_NONE)
+		return;
+	world->grace_ms = 0;
+	world->pool = false;
+	if (world->member_count < 2)
+		world->member_count = 2;
+	if (faults->row == ROW_HANDOVER)
+		world->watcher_count = SIM_WATCHERS;
+	world->lease_ms = faults->row == ROW_HANDOVER ? 8000 : 10 * 1000;
+	faults->lose_lease = 0; /* of one that was deleted nobody knows who led */
+	if (faults->until_ms < world->now_ms + ROW_WITHIN_MS)
+		faults->until_ms = world->now_ms + ROW_WITHIN_MS;
+	at(world, world->now_ms + pick(world, 4000, 8000), NULL, begin_row, NULL, NULL);
+}
+
+enum fault_row row_of_seed(uint64_t seed)
+{
+	return seed % 16 == 5 ? ROW_LATE_ANSWERS : seed % 16 == 11 ? ROW_HANDOVER : ROW_NONE;
 }
 
 static void trouble_stream(struct world *world, enum fault fault)
@@ -228,6 +298,7 @@ void faults_make(struct world *world)
 	faults->lose_lease = chance(world, 100) ? 500 : 0;
 	faults->deny = chance(world, 300) ? (int)pick(world, 20, 300) : 0;
 	faults->quota = chance(world, 150) ? (uint64_t)pick(world, 1, 6) : 0;
+	make_row(world);
 	at(world, world->now_ms + pick(world, 1, faults->pace_ms * 2), NULL, next_fault, NULL, NULL);
 }
 

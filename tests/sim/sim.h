@@ -394,8 +394,13 @@ void faults_make(struct world *world);
 /* From now on nothing goes wrong any more, and what went wrong is mended. */
 void faults_heal(struct world *world);
 
+/* Faults that follow each other in some worlds. */
+enum fault_row { ROW_NONE, ROW_LATE_ANSWERS, ROW_HANDOVER };
+enum fault_row row_of_seed(uint64_t seed);
+
 struct faults {
 	bool calm; /* none at all */
+	enum fault_row row;
 	bool lost; /* but that of a machine */
 	unsigned kinds;
 	int64_t pace_ms; /* between two of them, about */

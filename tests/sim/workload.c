@@ -83,6 +83,14 @@ static const struct work_size sizes[] = {
 	 .run_max_ms = 15000,
 	 .create_by_ms = 8000,
 	 .wild_by_ms = 60000},
+	/* something new at all times, for faults that follow each other */
+	{.small = true,
+	 .frameworks = SIM_FRAMEWORKS,
+	 .roles = 1,
+	 .tasks = 2,
+	 .run_max_ms = 4000,
+	 .create_by_ms = 30000,
+	 .wild_by_ms = 15000},
 };
 
 /* ---- what runs ---- */
@@ -366,6 +374,8 @@ void workload_make(struct world *world)
 	world->creation_timeout_sec = CREATION_TIMEOUT_SEC;
 	world->retain_sec = maybe(world, 15) ? draw(world, 0, 30) : 30 * 24 * 3600;
 	world->size = &sizes[maybe(world, BIG_PERCENT) ? 1 : 0];
+	if (row_of_seed(world->seed) != ROW_NONE)
+		world->size = &sizes[2];
 	world->framework_count = (int)draw(world, 1, world->size->frameworks);
 	for (int i = 0; i < world->framework_count; i++)
 		make_framework(world, i);
