@@ -186,14 +186,9 @@ static int say(struct peer *peer, enum bus_type type, uint64_t sequence, uint32_
 	return told;
 }
 
-static uint32_t window(const struct peer *peer)
-{
-	return peer->role == BUS_ROLE_BARRIER ? PEER_WINDOW_BARRIER : PEER_WINDOW;
-}
-
 static void hello(struct peer *peer)
 {
-	struct bus_hello body = {.role = peer->role, .held_epoch = peer->epoch, .window = window(peer)};
+	struct bus_hello body = {.role = peer->role, .held_epoch = peer->epoch, .window = PEER_WINDOW};
 	int64_t at_ms = now(peer);
 
 	memcpy(body.name, peer->name, sizeof(body.name));
@@ -507,7 +502,7 @@ static void on_session(struct peer *peer, const struct bus_head *head, const cha
 	case BUS_SNAPSHOT_END: on_snapshot_end(peer, body, len); break;
 	default: peer->counters.malformed++; break;
 	}
-	if (peer->consumed - peer->consumed_told >= window(peer) / 2)
+	if (peer->consumed - peer->consumed_told >= PEER_WINDOW / 2)
 		ping(peer);
 }
 
