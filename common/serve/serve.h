@@ -25,8 +25,8 @@ struct serve_options {
 	const char *tls_key_file;
 	/* 0: 256. RLIMIT_NOFILE is raised to fit where it may be, else this is lowered with a warning. */
 	unsigned max_connections;
-	/* Bytes for a request's first line and headers and 64 for each of these, and 512 for the answer's: what a
-	 * connection holds. 0: 16 KiB; more is answered 431 or 414. */
+	/* Bytes for a request's first line and headers and 64 for each of these, and 512 for the answer's, of which a
+	 * connection holds all but 192. 0: 16 KiB; more is answered 431 or 414. */
 	size_t head_max;
 	size_t body_max;        /* of its body; 0: 64 KiB; more is answered 413 */
 	int request_timeout_ms; /* until a request is there whole, idle time before it included; 0: 30 000. A tenth of
