@@ -119,6 +119,9 @@ $(BUILD)/fc-sim: $(call objects,$(SIM_SRC)) $(BUILD)/libwatcher.a $(BUILD)/libre
 
 $(BUILD)/fc-bench: $(call objects,$(BENCH_SRC)) $(BUILD)/libcommon.a
 	$(link)
+# Preloaded by the bench, to count allocations.
+$(BUILD)/fc-bench-malloc.so: tests/bench/malloc/count.c $(SETTINGS)
+	@echo "  LINK  $@"; $(CC) $(CFLAGS_ALL) $(CFLAGS) -fPIC -shared $(filter-out -pie,$(LDFLAGS_ALL)) -o $@ $<
 
 # Unit tests: tests/unit/test_<x>.c is one program, linked with every library.
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
@@ -166,7 +169,7 @@ test-sim: $(BUILD)/fc-sim
 	$< --seeds 50000 --seconds 175 --jobs $$(nproc)
 
 # The figures of DESIGN.md §9; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.
-bench: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
+bench: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench $(BUILD)/fc-bench-malloc.so
 	BUILD=$(BUILD) tests/bench/run.sh $(BENCH_FLAGS) $(ROWS)
 
 # What takes minutes: 10 000 Tasks in one Framework on a real control plane.

@@ -20,13 +20,13 @@ def more: [
 ] | join("; ");
 
 if .rates then
-    "| \(.cluster) | \(.row) | \(.wall_s | round(2)) | | | | | | | \(.rates | to_entries | map("\(.key) \(.value)/s") | join(", ")) | |"
+    "| \(.cluster) | \(.row) | \(.wall_s | round(2)) | | | | | | | | \(.rates | to_entries | map("\(.key) \(.value)/s") | join(", ")) | |"
 elif .first_write_after_start_ms then
-    "| \(.cluster) | \(.row) \(.frameworks) | | | | | | | | | the killed one held \(.held_by_killed), was started again after \(.start_after_kill_ms) ms"
+    "| \(.cluster) | \(.row) \(.frameworks) | | | | | | | | | | the killed one held \(.held_by_killed), was started again after \(.start_after_kill_ms) ms"
     + " and wrote \(.first_write_after_start_ms) ms later; longest pause of the others \(.others.longest_gap_before_ms) ms before, \(.others.longest_gap_after_ms) ms after |"
 else
     "| \(.cluster) | \(.row) \(.frameworks)×\(.tasks) | \(.wall_s | round(2)) | \(.cpu_s | round(2)) (\(split(.cpu_s; 2)))"
     + " | \(.peak_pss_mb | round(1)) (\(split(.peak_pss_mb; 1)))"
-    + " | \(if .status_writes > 0 then .status_writes / .frameworks | round(2) else "" end) | \(.reads) | \(.rounds)"
+    + " | \(if .status_writes > 0 then .status_writes / .frameworks | round(2) else "" end) | \(.reads) | \(.rounds) | \(.allocations / 1000 | round(0)) k"
     + " | \(.sent_mb | round(1)), \(.received_mb | round(1)) | \(requests) | \(more) |"
 end

@@ -72,12 +72,20 @@ start_controller() {
     wait_for 60 "all ranges are held" all_held
 }
 
+# What it takes in front of a command to have its allocations counted.
+count_allocations() { # name of the array
+    local -n before=$1
+    mkdir -p counts
+    before=(env "FC_BENCH_COUNTS=$PWD/counts" "LD_PRELOAD=$BUILD/fc-bench-malloc.so")
+}
+
 launch_controller() {
-    local i
-    launch watcher "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 \
+    local i counted
+    count_allocations counted
+    launch watcher "${counted[@]}" "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 \
         --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     for ((i = 0; i < workers; i++)); do
-        launch "reconciler-$i" "$BUILD/fc-reconciler" --name "r$i" --config config.yaml \
+        launch "reconciler-$i" "${counted[@]}" "$BUILD/fc-reconciler" --name "r$i" --config config.yaml \
             --kubeconfig cluster/kubeconfig --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     done
 }

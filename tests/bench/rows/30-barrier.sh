@@ -19,16 +19,17 @@ row_barrier_paced() {
 }
 
 barrier_row() { # [options of fc-bench...]
-    local at options=()
+    local at options=() counted
     bench_cluster
     bench echo --prefix echo "$@" >echo.json # what the API server takes, before anybody else is there
-    launch watcher "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 \
+    count_allocations counted
+    launch watcher "${counted[@]}" "$BUILD/fc-watcher" --config config.yaml --kubeconfig cluster/kubeconfig --workers 0 \
         --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     wait_for 60 "the watcher is ready" is_ready watcher
     # The embedded API server asks nobody for a token, so there are none to be reviewed.
     if [[ $CLUSTER == embedded ]]; then options+=(--insecure-no-auth); else BENCH_TOKEN=$(<cluster/tokens/admin); fi
     export BENCH_TOKEN
-    launch barrier "$BUILD/fc-barrier" --config config.yaml --kubeconfig cluster/kubeconfig --bus "ipc://$RUN/bus" \
+    launch barrier "${counted[@]}" "$BUILD/fc-barrier" --config config.yaml --kubeconfig cluster/kubeconfig --bus "ipc://$RUN/bus" \
         --listen 127.0.0.1:0 "${options[@]}"
     wait_for 30 "fc-barrier is ready" is_ready barrier
     at=$(http_of barrier)
