@@ -17,6 +17,7 @@ struct election {
 	enum state state;
 	/* the Lease */
 	bool seen;    /* it was there once: `lease` is what it was last */
+	bool known;   /* … as somebody else's, or ours in a term: who led before us is known */
 	bool present; /* it is there now, as far as we know */
 	bool dead;    /* its holder is known to have ended */
 	struct election_lease lease;
@@ -85,6 +86,9 @@ static void observe(struct election *election, const struct election_lease *leas
 	election->lease = *lease;
 	election->seen = true;
 	election->present = true;
+	/* one that we have created, but heard no answer of, says nothing of who leads */
+	if (!ours(election))
+		election->known = true;
 }
 
 static int64_t expires_ms(const struct election *election)
@@ -103,7 +107,7 @@ static bool free_to_take(const struct election *election, int64_t now_ms)
 /* Who may act on grants of those who led before. */
 static enum election_grants left_behind(const struct election *election)
 {
-	if (!election->seen)
+	if (!election->known)
 		return ELECTION_GRANTS_NONE;
 	if (election->lease.grants == ELECTION_GRANTS_CHILDREN && (election->dead || ours(election)))
 		return ELECTION_GRANTS_NONE;
@@ -116,7 +120,7 @@ static int64_t former_end_ms(const struct election *election, int64_t now_ms)
 	int64_t renew_ms = election->lease.renew_ms;
 	int64_t end_ms = renew_ms > 0 ? election->observed_ms + renew_ms : expires_ms(election);
 
-	if (!election->seen)
+	if (!election->known)
 		return 0;
 	return end_ms < now_ms ? end_ms : now_ms;
 }
@@ -139,8 +143,9 @@ static void lead(struct election *election, int64_t now_ms)
 	election->term++;
 	election->led_ms = now_ms;
 	election->inherits = left_behind(election) != ELECTION_GRANTS_NONE;
-	election->first = !election->seen;
+	election->first = !election->known;
 	election->former_end_ms = former_end_ms(election, now_ms);
+	election->known = true;
 }
 
 /* Standby: looks again, at the latest when the Lease would run out. */

@@ -105,8 +105,8 @@ uint64_t election_term(const struct election *election);
 /* Whether, when the present term began, somebody might still act for a former leader: what no member claims waits one
  * lease plus margin (DESIGN.md §5 "New leader"). */
 bool election_inherits(const struct election *election);
-/* Whether, when the present term began, no Lease had ever been seen: nobody has led before, or somebody deleted it by
- * hand, and who holds it to be his may still lead. */
+/* Whether, when the present term began, no Lease had ever been seen but one that this process wrote to begin it: nobody
+ * has led before, or somebody deleted it by hand, and who holds it to be his may still lead. */
 bool election_first(const struct election *election);
 /* When the present term began, the former leader had ceased to lead at this time at the latest; 0: nothing is known of
  * it. */

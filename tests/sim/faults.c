@@ -116,7 +116,6 @@ static void make_row(struct world *world)
 	if (faults->row == ROW_HANDOVER)
 		world->watcher_count = SIM_WATCHERS;
 	world->lease_ms = faults->row == ROW_HANDOVER ? 8000 : 10 * 1000;
-	faults->lose_lease = 0; /* of one that was deleted nobody knows who led */
 	if (faults->until_ms < world->now_ms + ROW_WITHIN_MS)
 		faults->until_ms = world->now_ms + ROW_WITHIN_MS;
 	at(world, world->now_ms + pick(world, 4000, 8000), NULL, begin_row, NULL, NULL);
