@@ -203,7 +203,9 @@ static void on_read(void *arg, const struct kube_answer *answer)
 			}
 		} else if (answer->http_status == HTTP_NOT_FOUND) {
 			item->write_unsure = false;
-			framework_observe_absent(item->framework);
+			/* a namesake may have come while the answer was on its way */
+			if (item->framework->exists && strcmp(item->framework->uid, item->read_uid) == 0)
+				framework_observe_absent(item->framework);
 		} else if (answer->failure != KUBE_REFUSED && answer->failure != KUBE_CANCELLED) {
 			write_again_later(item, answer);
 		}
@@ -221,6 +223,7 @@ static void start_read(struct item *item)
 		.method = "GET", .path = path, .timeout_ms = REQUEST_TIMEOUT_MS, .before_send = write_allowed};
 
 	item->writing = true;
+	mem_replace(&item->read_uid, item->framework->uid);
 	reconciler->ports.request(reconciler->ports.context, &request, on_read, item);
 }
 

@@ -48,6 +48,7 @@ struct item {
 	uint64_t writing_version;
 	struct backoff writes;
 	bool write_unsure;    /* the last write failed: read before writing again */
+	char *read_uid;       /* of the Framework that is being read so, or was */
 	bool compress_always; /* the server found the status too large */
 	bool compress_told;   /* by an Event that its status is compressed without having been asked for */
 

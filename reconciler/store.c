@@ -32,6 +32,7 @@ static void item_free(struct item *item)
 	queue_remove(item);
 	framework_free(item->framework);
 	free(item->key);
+	free(item->read_uid);
 	free(item);
 }
 

@@ -488,9 +488,11 @@ static bool processes_rest(struct world *world, const char **why)
 	*why = "a reconciler does not follow the leader";
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		struct member *member = &world->members[i];
+		const struct link *link = member->process.alive ? bus_link(member, leader) : NULL;
 
+		/* (without a link: a child whose parent leads no longer, and that is about to end) */
 		if (member->process.alive &&
-		    (!bus_link(member, leader)->connected || peer_epoch(member->peer) != router_epoch(leader->router)))
+		    (link == NULL || !link->connected || peer_epoch(member->peer) != router_epoch(leader->router)))
 			return false;
 	}
 	*why = "a range has no holder";
