@@ -28,6 +28,7 @@ struct election {
 	uint64_t term;
 	bool inherits;
 	bool first;
+	bool unsettled; /* first, and whether somebody has led before is still open */
 	int64_t former_end_ms;
 	int64_t led_ms;  /* when the term began */
 	int64_t sent_ms; /* when the last write that succeeded was sent */
@@ -120,7 +121,7 @@ static int64_t former_end_ms(const struct election *election, int64_t now_ms)
 	int64_t renew_ms = election->lease.renew_ms;
 	int64_t end_ms = renew_ms > 0 ? election->observed_ms + renew_ms : expires_ms(election);
 
-	if (!election->known)
+	if (!election->known || election->lease.grants == ELECTION_GRANTS_UNKNOWN)
 		return 0;
 	return end_ms < now_ms ? end_ms : now_ms;
 }
@@ -143,7 +144,8 @@ static void lead(struct election *election, int64_t now_ms)
 	election->term++;
 	election->led_ms = now_ms;
 	election->inherits = left_behind(election) != ELECTION_GRANTS_NONE;
-	election->first = !election->known;
+	election->first = !election->known || election->lease.grants == ELECTION_GRANTS_UNKNOWN;
+	election->unsettled = election->first;
 	election->former_end_ms = former_end_ms(election, now_ms);
 	election->known = true;
 }
@@ -174,12 +176,15 @@ static uint64_t newer_epoch(const struct election *election)
 /* own: to whom we granted. */
 static enum election_grants grants_now(const struct election *election, enum election_grants own, int64_t now_ms)
 {
-	bool others = election->state == LEADING
-			      ? election->inherits && now_ms < election->led_ms + election->options.settle_ms
-			      : left_behind(election) != ELECTION_GRANTS_NONE;
+	const struct election_options *options = &election->options;
+	bool leads = election->state == LEADING;
+	bool unknown = leads ? election->unsettled && now_ms < election->led_ms + options->lease_ms + options->settle_ms
+			     : !election->known || election->lease.grants == ELECTION_GRANTS_UNKNOWN;
+	bool others = leads ? election->inherits && now_ms < election->led_ms + options->settle_ms
+			    : left_behind(election) != ELECTION_GRANTS_NONE;
 
 	/* a successor of ours has to wait for our predecessor's too */
-	return others ? ELECTION_GRANTS_MEMBERS : own;
+	return unknown ? ELECTION_GRANTS_UNKNOWN : others ? ELECTION_GRANTS_MEMBERS : own;
 }
 
 static void fill_lease(const struct election *election, int64_t now_ms, struct election_lease *out)
@@ -323,6 +328,15 @@ void election_heard(struct election *election, uint64_t epoch, int64_t now_ms)
 		return;
 	election->heard = epoch;
 	if (election->state == LEADING && epoch >= election->epoch && !election->out)
+		election->due_ms = now_ms;
+}
+
+void election_settled(struct election *election, int64_t now_ms)
+{
+	if (!election->unsettled || election->state != LEADING)
+		return;
+	election->unsettled = false;
+	if (!election->out)
 		election->due_ms = now_ms;
 }
 

@@ -27,6 +27,7 @@ enum election_grants {
 	ELECTION_GRANTS_NONE,     /* nobody: it granted nothing, or all was given back */
 	ELECTION_GRANTS_CHILDREN, /* its children, which end with it */
 	ELECTION_GRANTS_MEMBERS,  /* processes of their own, on leases that run on; also when nothing tells */
+	ELECTION_GRANTS_UNKNOWN,  /* the same; and another one may still lead, whose Lease was deleted by hand */
 };
 
 /* leaseTransitions is an int32: epochs end there, and stay. */
@@ -90,6 +91,8 @@ void election_answered(struct election *election, enum election_outcome outcome,
 void election_holder_dead(struct election *election);
 /* A peer knows this epoch: ours must be newer. It becomes so by a write of the Lease. */
 void election_heard(struct election *election, uint64_t epoch, int64_t now_ms);
+/* After election_first(): nobody has led before. Successors need not wait for such a one either. */
+void election_settled(struct election *election, int64_t now_ms);
 /* Gives the Lease back, if it is ours. drained: nobody acts on ranges granted by us any more. */
 void election_release(struct election *election, bool drained, int64_t now_ms);
 /* Nothing is left to be done after election_release(). */
@@ -105,8 +108,9 @@ uint64_t election_term(const struct election *election);
 /* Whether, when the present term began, somebody might still act for a former leader: what no member claims waits one
  * lease plus margin (DESIGN.md §5 "New leader"). */
 bool election_inherits(const struct election *election);
-/* Whether, when the present term began, no Lease had ever been seen but one that this process wrote to begin it: nobody
- * has led before, or somebody deleted it by hand, and who holds it to be his may still lead. */
+/* Whether, when the present term began, nothing was known of who led before: no Lease had been seen but one that this
+ * process wrote to begin it, or one of a leader that did not know it either. Nobody has led, or somebody deleted the
+ * Lease, and who holds it to be his may still lead. */
 bool election_first(const struct election *election);
 /* When the present term began, the former leader had ceased to lead at this time at the latest; 0: nothing is known of
  * it. */

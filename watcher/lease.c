@@ -50,6 +50,7 @@ static const char *const grants_names[] = {
 	[ELECTION_GRANTS_NONE] = "none",
 	[ELECTION_GRANTS_CHILDREN] = "children",
 	[ELECTION_GRANTS_MEMBERS] = "members",
+	[ELECTION_GRANTS_UNKNOWN] = "unknown",
 };
 
 static void destroy(struct lease *lease)
@@ -386,6 +387,13 @@ void lease_release(struct lease *lease, bool drained)
 bool lease_first(const struct lease *lease)
 {
 	return election_first(lease->election);
+}
+
+void lease_settled(struct lease *lease)
+{
+	election_settled(lease->election, clock_boot_ms());
+	if (lease->call == NULL)
+		wake_at(lease, 0);
 }
 
 int64_t lease_former_end_ms(const struct lease *lease)

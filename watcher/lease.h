@@ -44,6 +44,8 @@ void lease_release(struct lease *lease, bool drained);
 
 /* election_first() of the present term. */
 bool lease_first(const struct lease *lease);
+/* election_settled(). */
+void lease_settled(struct lease *lease);
 /* election_former_end_ms() of the present term. */
 int64_t lease_former_end_ms(const struct lease *lease);
 const char *lease_identity(const struct lease *lease);

@@ -96,6 +96,13 @@ static void on_heard_epoch(void *arg, uint64_t epoch)
 	lease_heard_epoch(watcher->lease, epoch);
 }
 
+/* The term has begun, and the cache is complete. */
+static void begin_grants(struct watcher *watcher)
+{
+	if (router_synced(term_router(watcher->term)) && watcher->lease != NULL)
+		lease_settled(watcher->lease);
+}
+
 static void on_led(void *arg, uint64_t epoch, bool inherits)
 {
 	struct watcher *watcher = arg;
@@ -113,7 +120,6 @@ static void on_led(void *arg, uint64_t epoch, bool inherits)
 		.inherits = inherits,
 		.first = watcher->lease != NULL && lease_first(watcher->lease),
 		.former_end_ms = watcher->lease == NULL ? 0 : lease_former_end_ms(watcher->lease),
-		.synced = watcher->synced,
 		.live = watcher->live,
 		.heard_epoch = watcher->lease == NULL ? NULL : on_heard_epoch,
 		.drained = on_drained,
@@ -129,6 +135,8 @@ static void on_led(void *arg, uint64_t epoch, bool inherits)
 		stop(watcher, EXIT_FAILURE);
 		return;
 	}
+	if (watcher->synced)
+		begin_grants(watcher);
 	crd_keeper_set_writes(watcher->crd, true);
 	holdback_set_leading(true);
 }
@@ -219,7 +227,7 @@ static void on_synced(void *arg)
 		 cache_count(watcher->cache, KIND_CONFIG_MAP), cache_count(watcher->cache, KIND_POD));
 	watcher->synced = true;
 	if (watcher->term != NULL)
-		router_synced(term_router(watcher->term));
+		begin_grants(watcher);
 }
 
 static void on_live(void *arg, bool live)

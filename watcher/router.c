@@ -339,9 +339,11 @@ static bool worked_on(const struct router *router)
 	return false;
 }
 
-void router_synced(struct router *router)
+bool router_synced(struct router *router)
 {
-	if (!router->synced && router->options.unknown_ms > 0 && worked_on(router)) {
+	bool unknown = !router->synced && router->options.unknown_ms > 0 && worked_on(router);
+
+	if (unknown) {
 		log_warning(
 			"there are Frameworks that somebody worked on, but no Lease: it may have been deleted while "
 			"another one leads; ranges wait for %lld ms",
@@ -350,6 +352,7 @@ void router_synced(struct router *router)
 	}
 	router->synced = true;
 	router_update(router);
+	return !unknown;
 }
 
 void router_set_live(struct router *router, bool live)

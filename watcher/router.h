@@ -56,8 +56,9 @@ void router_free(struct router *router);
 /* As bus_receive. */
 void router_receive(void *router, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
 		    size_t body_len);
-/* The cache is complete for the first time: from now on ranges are granted. */
-void router_synced(struct router *router);
+/* The cache is complete for the first time: from now on ranges are granted. Whether one that nothing is known of cannot
+ * have granted any (true without unknown_ms). */
+bool router_synced(struct router *router);
 /* A list came in the place of a stream's history. What was created and deleted in between only the reconciler knows of
  * that created it: all of them are shown the full state again, which says what does not exist. */
 void router_relisted(struct router *router);

@@ -89,8 +89,6 @@ static void make_router(struct term *term)
 	for (int i = 0; i < term->options.flags->workers; i++)
 		router_expect(term->router, pool_name(i, slot));
 	router_set_live(term->router, term->options.live);
-	if (term->options.synced)
-		router_synced(term->router);
 }
 
 /* ---- the pool --------------------------------------------------------------------------------------------------- */

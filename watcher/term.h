@@ -30,7 +30,6 @@ struct term_options {
 	bool inherits;         /* somebody may still act on ranges that a former leader granted */
 	int64_t former_end_ms; /* as in struct shard_options */
 	bool first;            /* nothing is known of a former leader */
-	bool synced;           /* the cache is complete, and its streams are live */
 	bool live;
 	/* NULL: the epoch may be raised without asking anybody. */
 	void (*heard_epoch)(void *arg, uint64_t epoch);

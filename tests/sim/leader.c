@@ -49,6 +49,14 @@ static struct member *child(struct watcher *watcher, int i)
 	return &watcher->process.world->members[watcher->index * SIM_MEMBERS + i];
 }
 
+void leader_synced(struct watcher *watcher)
+{
+	if (!router_synced(watcher->router) || watcher->election == NULL)
+		return;
+	election_settled(watcher->election, watcher->process.world->now_ms);
+	drive_soon(watcher, watcher->process.world->now_ms);
+}
+
 static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 {
 	struct world *world = watcher->process.world;
@@ -91,7 +99,7 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 	}
 	router_set_live(watcher->router, watcher->live);
 	if (watcher->synced)
-		router_synced(watcher->router);
+		leader_synced(watcher);
 }
 
 static void deposed(struct watcher *watcher)

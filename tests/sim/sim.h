@@ -341,6 +341,8 @@ void leader_start(struct watcher *watcher);
 /* Frees what it has of an election and a term. */
 void leader_end(struct watcher *watcher);
 bool watcher_leads(const struct watcher *watcher);
+/* It leads, and its cache is complete. */
+void leader_synced(struct watcher *watcher);
 void watcher_terminate(struct watcher *watcher);
 /* One of the children of a watcher that is stopping. */
 void leader_child_ended(struct watcher *watcher);

@@ -21,7 +21,7 @@ static void on_synced(void *arg)
 	trace(watcher->process.world, "%s: synced", watcher->process.label);
 	watcher->synced = true;
 	if (watcher->router != NULL)
-		router_synced(watcher->router);
+		leader_synced(watcher);
 }
 
 static void on_relisted(void *arg)

@@ -102,7 +102,7 @@ static void first_start(void **state)
 	assert_string_equal(request.lease.process, "process of me");
 	assert_int_equal(request.lease.transitions, 1);
 	assert_int_equal(request.lease.duration_ms, LEASE);
-	assert_int_equal(request.lease.grants, ELECTION_GRANTS_MEMBERS);
+	assert_int_equal(request.lease.grants, ELECTION_GRANTS_UNKNOWN);
 	done(election, &request, START + 5);
 	assert_true(election_leads(election, START + 5));
 	assert_int_equal(election_epoch(election), 1);
@@ -110,6 +110,39 @@ static void first_start(void **state)
 	assert_false(election_inherits(election)); /* there was no former leader: nothing to wait for */
 	assert_true(election_first(election));     /* as far as we know */
 	asks_nothing_before(election, START + 5, START + 1 + RETRY);
+	election_settled(election, START + 6); /* indeed: nothing was worked on; who follows need not wait either */
+	request = asks(election, START + 6, ELECTION_UPDATE);
+	assert_int_equal(request.lease.grants, ELECTION_GRANTS_MEMBERS);
+	election_free(election);
+}
+
+/* The successor of one that did not know whether somebody else leads does not know it either. (It began at once, while
+ * the one whose Lease was deleted still led; simulator seed 155870.) */
+static void follows_one_that_did_not_know(void **state)
+{
+	struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
+	struct election_lease lease = lease_of("other", "t", 1, ELECTION_GRANTS_UNKNOWN);
+	struct election_request request;
+	int64_t at_ms;
+
+	(void)state;
+	asks(election, START, ELECTION_READ);
+	election_answered(election, ELECTION_ANSWERED, &lease, START);
+	election_holder_dead(election);
+	request = asks(election, START, ELECTION_UPDATE);
+	assert_int_equal(request.lease.grants, ELECTION_GRANTS_UNKNOWN);
+	done(election, &request, START);
+	assert_true(election_first(election));
+	assert_true(election_inherits(election)); /* it may have granted, and not have said so yet */
+	assert_int_equal(election_former_end_ms(election), 0);
+	/* until nobody can act any more for one that nothing is known of */
+	for (at_ms = START + RETRY; at_ms < START + LEASE + SETTLE; at_ms += RETRY) {
+		request = asks(election, at_ms, ELECTION_UPDATE);
+		assert_int_equal(request.lease.grants, ELECTION_GRANTS_UNKNOWN);
+		done(election, &request, at_ms);
+	}
+	request = asks(election, at_ms, ELECTION_UPDATE);
+	assert_int_equal(request.lease.grants, ELECTION_GRANTS_CHILDREN);
 	election_free(election);
 }
 
@@ -189,7 +222,10 @@ static void created_unanswered(void **state)
 	assert_true(election_first(election));
 	assert_false(election_inherits(election));
 	assert_int_equal(election_former_end_ms(election), 0);
-	/* in its next term it knows that it led itself */
+	/* after it was told that nobody had led, it knows in its next term that it did itself */
+	election_settled(election, at_ms);
+	request = asks(election, at_ms, ELECTION_UPDATE);
+	done(election, &request, at_ms);
 	at_ms += RENEW;
 	asks(election, at_ms, ELECTION_READ);
 	election_answered(election, ELECTION_ANSWERED, &request.lease, at_ms);
@@ -513,8 +549,10 @@ static void releases(void **state)
 	(void)state;
 	for (int drained = 0; drained < 2; drained++) {
 		struct election *election = leader(START);
-		struct election_request request = asks(election, START + RETRY, ELECTION_UPDATE);
+		struct election_request request;
 
+		election_settled(election, START);
+		request = asks(election, START + RETRY, ELECTION_UPDATE);
 		election_release(election, drained, START + RETRY + 1); /* in the middle of a renewal */
 		assert_false(election_released(election));
 		done(election, &request, START + RETRY + 2);
@@ -795,6 +833,7 @@ int main(void)
 		cmocka_unit_test(first_start),
 		cmocka_unit_test(standby_reads),
 		cmocka_unit_test(created_unanswered),
+		cmocka_unit_test(follows_one_that_did_not_know),
 		cmocka_unit_test(expiry),
 		cmocka_unit_test(holder_known_dead),
 		cmocka_unit_test(former_end),
