@@ -312,6 +312,10 @@ size_t framework_status_write(struct buf *out, const struct framework_status *st
 	size_t roles_at;
 
 	buf_putc(out, '{');
+	if (status->fenced) {
+		buf_json_key(out, "fenced");
+		buf_puts(out, "true");
+	}
 	put_int(out, "observedGeneration", status->observed_generation);
 	put_time(out, "startTime", status->start_time);
 	put_time(out, "runTime", status->run_time);

@@ -112,6 +112,7 @@ struct framework_status {
 	int64_t completion_time;
 	int64_t transition_time;
 	int64_t observed_generation;
+	bool fenced; /* turns with every write that is made for the fence's sake (DESIGN.md §3); means nothing else */
 	enum attempt_state state;
 	struct retry_status retry;
 	struct framework_attempt_status attempt;

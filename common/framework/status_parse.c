@@ -377,6 +377,7 @@ int framework_status_parse(const json_t *status, struct framework_status *out, s
 		return -1;
 	}
 	read_conditions(status, read.conditions);
+	read.fenced = json_is_true(json_object_get(status, "fenced"));
 	*out = read;
 	return 0;
 }

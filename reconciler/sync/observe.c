@@ -8,6 +8,7 @@
 #include "common/base/mem.h"
 #include "common/base/version.h"
 #include "reconciler/sync/podtemplate.h"
+#include "reconciler/sync/rules.h"
 #include "reconciler/sync/sync.h"
 
 static void set_problem(struct framework *framework, const char *problem)
@@ -71,6 +72,15 @@ static void take_status(struct framework *framework, const struct json_span *par
 	framework_fence(framework);
 }
 
+/* What a write of unknown outcome has left. */
+static void take_fence_mark(struct framework *framework, const struct json_span *part)
+{
+	struct error err;
+	cleanup_json json_t *status = part_tree(part, &err);
+
+	framework->status.fenced = json_is_true(json_object_get(status, "fenced"));
+}
+
 /* Somebody else wrote the status: ours goes over it (FRAMEWORK.md §12). Only looked for when nothing of ours is on the
  * way, so that an own write whose answer is late is never taken for somebody else's. */
 static void check_status(struct framework *framework, const struct json_span *part)
@@ -83,13 +93,12 @@ static void check_status(struct framework *framework, const struct json_span *pa
 	if (!framework->has_status || framework->version != framework->written)
 		return;
 	status = part_tree(part, &err);
-	framework_status_body(framework,
-			      json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL))
-				      ? COMPRESS_ALWAYS
-				      : COMPRESS_NEVER,
-			      &text);
+	framework->status.fenced = json_is_true(json_object_get(status, "fenced"));
+	framework_status_stored(framework,
+				json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL)),
+				&text);
 	ours = json_parse(text.data, text.len, &err);
-	if (json_equal(json_object_get(ours, "status"), status))
+	if (json_equal(ours, status))
 		return;
 	log_warning("[%s/%s]: somebody else wrote the status: it is overwritten", framework->ns, framework->name);
 	framework->version++;
@@ -139,6 +148,8 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 		take_status(framework, &object->status);
 	else if (by == OBSERVED_EVENT)
 		check_status(framework, &object->status);
+	else
+		take_fence_mark(framework, &object->status);
 	return true;
 }
 
@@ -305,6 +316,7 @@ uint64_t framework_write_started(struct framework *framework, int64_t boot_ms)
 	if (framework->gathered < GATHERED_MAX && framework->status.state != STATE_CREATION_PENDING)
 		framework->gathered++;
 	framework->write_by_ms = INT64_MAX;
+	framework->fence_sent = framework_fence_mark(framework);
 	return framework->version;
 }
 
@@ -317,6 +329,7 @@ void framework_written(struct framework *framework, uint64_t version, const char
 {
 	if (version > framework->written)
 		framework->written = version;
+	framework->status.fenced = framework->fence_sent;
 	framework->fenced = false;
 	framework->proven = true;
 	if (version_compare(resource_version, framework->resource_version) > 0)

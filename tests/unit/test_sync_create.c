@@ -627,6 +627,45 @@ static void test_fence(void **state)
 	world_end(&w);
 }
 
+/* A write that changes nothing makes no new version: what a former owner sent on the present one, and comes late, would
+ * be carried out after the fence. (It took the status forward, and the next write took it back; simulator seed 38599.)
+ */
+static void test_fence_changes(void **state)
+{
+	struct world w;
+	cleanup_json json_t *stored = NULL;
+
+	(void)state;
+	begin_creating(&w, 1);
+	world_settle(&w);
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_round(&w);
+	world_write(&w); /* its ConfigMap is to be deleted */
+	stored = json_deep_copy(json_object_get(w.object, "status"));
+	assert_null(json_object_get(stored, "fenced"));
+	for (int grants = 1; grants <= 3; grants++) {
+		world_restart(&w);
+		world_round(&w);
+		assert_true(w.plan.write);
+		world_write(&w);
+		/* each differs from the one before, in that alone */
+		if (grants % 2 == 1) {
+			assert_true(json_is_true(json_object_get(json_object_get(w.object, "status"), "fenced")));
+			json_object_set_new(stored, "fenced", json_true());
+		} else {
+			json_object_del(stored, "fenced");
+		}
+		assert_true(json_equal(json_object_get(w.object, "status"), stored));
+		/* seen again, it is our own */
+		world_tell_framework(&w);
+		world_round(&w);
+		assert_false(w.plan.write);
+	}
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	world_end(&w);
+}
+
 /* A watch that hung shows an old status only after the snapshot, which did not even hold the Framework: whoever acted
  * on that status may have gone on since. */
 static void test_fence_late(void **state)
@@ -702,6 +741,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_config_map),
 		cmocka_unit_test(test_late_config_map),
 		cmocka_unit_test(test_snapshot_without_label),
+		cmocka_unit_test(test_fence_changes),
 		cmocka_unit_test(test_fence),
 		cmocka_unit_test(test_fence_late),
 		cmocka_unit_test(test_fence_queued),
