@@ -30,7 +30,7 @@ static inline char next(struct json_reader *reader)
 {
 	if (reader->expected != NULL)
 		return '\0';
-	if (reader->at<reader->end && * reader->at> ' ') /* hardly anybody writes blanks */
+	if (reader->end > reader->at && *reader->at > ' ') /* hardly anybody writes blanks */
 		return *reader->at;
 	skip_blanks(reader);
 	return reader->at < reader->end ? *reader->at : '\0';
