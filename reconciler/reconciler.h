@@ -128,7 +128,8 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 void store_revoked(struct reconciler *reconciler, const struct range_set *ranges);
 /* Adds the ranges of orphans with calls on the way. */
 void store_draining(const struct reconciler *reconciler, struct range_set *out);
-/* A call has ended: frees the item if that was what it waited for, or if nothing is left to keep. */
+/* A call has ended, or a round: frees the item if that was what it waited for, or if nothing is left to keep. What the
+ * server asked for (Retry-After) is kept until it is over. */
 void store_release(struct item *item);
 void store_set_live(struct reconciler *reconciler, bool live);
 void store_free(struct reconciler *reconciler);
