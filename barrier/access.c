@@ -263,7 +263,8 @@ static char *describe_user(const json_t *user)
 	const char *name;
 	json_t *value;
 
-	json_object_set_new(described, "user", json_string(json_str(user, "username")));
+	/* as it is: a name with a NUL in it must not become another one */
+	json_object_set(described, "user", json_object_get(user, "username"));
 	if (json_str(user, "uid") != NULL)
 		json_object_set(described, "uid", json_object_get(user, "uid"));
 	if (json_is_array(json_object_get(user, "groups")))

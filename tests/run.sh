@@ -65,7 +65,7 @@ count() { # name status seconds log
 stages=("$@")
 [ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz fuzz-time memory hardening images clusters)
 jobs=-j$(nproc)
-[ "${stages[*]}" = long ] && stages=(large half-open crash-points soak mutants seeds memory-all valgrind analyze campaign
+[ "${stages[*]}" = long ] && stages=(large half-open crash-points soak mutants seeds memory-all valgrind fuzz-valgrind analyze campaign
 	e2e-sanitized e2e-valgrind)
 for stage in "${stages[@]}"; do
 	case $stage in
@@ -92,7 +92,7 @@ for stage in "${stages[@]}"; do
 	memory-all) run memory-all make "$jobs" test-memory STEP=1 ;;
 	valgrind | analyze) run "$stage" make "$jobs" "$stage" ;;
 	campaign) run campaign make "$jobs" fuzz ;;
-	e2e-sanitized | e2e-valgrind) run "$stage" make "$jobs" "test-$stage" ;;
+	fuzz-valgrind | e2e-sanitized | e2e-valgrind) run "$stage" make "$jobs" "test-$stage" ;;
 	*)
 		echo "unknown stage $stage" >&2
 		exit 2

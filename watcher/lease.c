@@ -71,18 +71,23 @@ static void copy_text(char *out, size_t size, const char *text)
 	snprintf(out, size, "%s", text == NULL ? "" : text);
 }
 
+/* A Lease's numbers are int32; what is none, because somebody wrote it so, must not overflow what is made of it. */
+static int64_t as_int32(int64_t number)
+{
+	return number < 0 ? 0 : number > INT32_MAX ? INT32_MAX : number;
+}
+
 static void read_lease(const json_t *object, struct election_lease *out)
 {
 	const json_t *spec = json_path(object, "spec", NULL);
 	const json_t *annotations = json_path(object, "metadata", "annotations", NULL);
 	const char *grants = json_str(annotations, ANNOTATION_GRANTS);
 	const char *renew = json_str(annotations, ANNOTATION_RENEW);
-	int64_t transitions = json_int(spec, "leaseTransitions", 0);
 
 	*out = (struct election_lease){
-		.duration_ms = json_int(spec, "leaseDurationSeconds", 0) * 1000,
-		.transitions = transitions < 0 ? 0 : (uint64_t)transitions,
-		.renew_ms = renew == NULL ? 0 : strtoll(renew, NULL, 10),
+		.duration_ms = as_int32(json_int(spec, "leaseDurationSeconds", 0)) * 1000,
+		.transitions = (uint64_t)as_int32(json_int(spec, "leaseTransitions", 0)),
+		.renew_ms = renew == NULL ? 0 : as_int32(strtoll(renew, NULL, 10)),
 		.grants = ELECTION_GRANTS_MEMBERS,
 	};
 	copy_text(out->holder, sizeof(out->holder), json_str(spec, "holderIdentity"));

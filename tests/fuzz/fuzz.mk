@@ -26,9 +26,9 @@ fuzzers: $(if $(TARGETS),$(addprefix $(BUILD)/fuzzer/,$(TARGETS)),$(FUZZERS))
 test-fuzz: $(FUZZ_REPLAYS)
 	tests/fuzz/corpus.sh $(BUILD)/replay
 
-fuzz:
+fuzz: $(if $(TARGETS),$(addprefix $(BUILD)/replay/,$(TARGETS)),$(FUZZ_REPLAYS))
 	$(MAKE) CC=clang SANITIZE=address,undefined,fuzzer-no-link BUILD=$(BUILD)/fuzz TARGETS="$(TARGETS)" fuzzers
-	BUILD=$(BUILD)/fuzz tests/fuzz/fuzz.sh "$(or $(TIME),60)" $(or $(TARGETS),$(FUZZ_NAMES))
+	REPLAYS=$(BUILD)/replay BUILD=$(BUILD)/fuzz tests/fuzz/fuzz.sh "$(or $(TIME),60)" $(or $(TARGETS),$(FUZZ_NAMES))
 
 # Memory that runs out at every STEP-th allocation of one story each (memory.c); ours and the libraries'.
 MEMORY_STORIES := reconciler/prep reconciler/story bus/talk http/get framework/completed framework/compressed \

@@ -1,5 +1,5 @@
 # Looks at what is built, and at code with slower tools than lint (tests/README.md). sbom prints SPDX JSON.
-.PHONY: test-hardening sbom valgrind test-e2e-sanitized test-e2e-valgrind analyze
+.PHONY: test-hardening sbom valgrind test-fuzz-valgrind test-e2e-sanitized test-e2e-valgrind analyze
 
 test-hardening: $(PROGRAMS)
 	tests/hardening/run.sh $(PROGRAMS)
@@ -12,6 +12,11 @@ sbom: $(PROGRAMS)
 UNITS ?= $(filter-out barrier_cost testkubelet_runtime testkubelet_cluster,$(UNIT_TESTS:$(BUILD)/unit/test_%=%))
 valgrind: $(UNITS:%=$(BUILD)/unit/test_%)
 	tests/hardening/valgrind.sh $^
+
+# The corpora under memcheck, which sees into libraries, too.
+test-fuzz-valgrind: $(FUZZ_REPLAYS)
+	TEST_SLOW=40 UNDER="valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite \
+		--errors-for-leak-kinds=definite --suppressions=tests/hardening/valgrind.supp" tests/fuzz/corpus.sh $(BUILD)/replay
 
 # Whole processes on the embedded cluster: with ASan and UBSan (leaks too), and under memcheck.
 test-e2e-sanitized:

@@ -109,8 +109,8 @@ static inline void on_get(struct world *world, struct http_conn *conn)
 	}
 }
 
-/* Tokens: "alice" and "bob" are users, "pod-…" one service account seen from many Pods. Alice and the service account
- * may get Frameworks in ns. */
+/* Tokens: "alice" and "bob" are users, "almost-alice" one whose name goes on behind a NUL, "pod-…" one service account
+ * seen from many Pods. Alice and the service account may get Frameworks in ns. */
 static inline void on_token_review(struct world *world, struct http_conn *conn)
 {
 	cleanup_json json_t *review = json_parse(conn->body, strlen(conn->body), NULL);
@@ -126,6 +126,8 @@ static inline void on_token_review(struct world *world, struct http_conn *conn)
 				    "\"groups\":[\"g\"],\"extra\":{\"authentication.kubernetes.io/pod-name\":[\"%s\"],"
 				    "\"scope\":[\"s\"]}}}}",
 				    token);
+	else if (strcmp(token, "almost-alice") == 0)
+		answer = mem_strdup("{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"alice\\u0000\"}}}");
 	else if (strcmp(token, "alice") == 0 || strcmp(token, "bob") == 0)
 		answer = mem_printf("{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"%s\"}}}", token);
 	else

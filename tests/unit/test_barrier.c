@@ -535,6 +535,19 @@ static void pods_of_one_account_share_a_permission(void **state)
 	world_free(world);
 }
 
+/* A name is what it is to the end: cut at its NUL it would be somebody else's. */
+static void names_are_not_cut(void **state)
+{
+	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10, .with_access = true});
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, "i", true);
+	status_of(world, PATH, "almost-alice");
+	assert_non_null(strstr(world->last_access_review, "\"user\":\"alice\\u0000\""));
+	world_free(world);
+}
+
 /* Rights that are taken away are gone when the answer is out of date. */
 static void answers_are_kept_for_a_while(void **state)
 {
@@ -725,6 +738,7 @@ int main(void)
 		cmocka_unit_test(clients_may_leave_at_any_time),
 		cmocka_unit_test(tokens_are_reviewed),
 		cmocka_unit_test(pods_of_one_account_share_a_permission),
+		cmocka_unit_test(names_are_not_cut),
 		cmocka_unit_test(answers_are_kept_for_a_while),
 		cmocka_unit_test(questions_at_the_same_time_share_a_review),
 		cmocka_unit_test(without_reviews_nobody_is_let_in),
