@@ -73,20 +73,23 @@ void router_reap(struct router *router)
 
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
 
-/* Answers someone who is no peer: belongs to no session, so it has no sequence. */
-static void reply(struct router *router, const unsigned char *id, size_t id_len, enum bus_type type, uint32_t session,
-		  const struct buf *body)
+/* Answers someone who is no peer, with router->body: belongs to no session, so it has no sequence. */
+static void reply(struct router *router, const unsigned char *id, size_t id_len, enum bus_type type, uint32_t session)
 {
 	const struct bus_head head = {.type = (uint8_t)type, .epoch = router->epoch, .session = session};
 
-	router->ports.send(router->ports.arg, id, id_len, &head, body == NULL ? "" : body->data,
-			   body == NULL ? 0 : body->len);
+	router->ports.send(router->ports.arg, id, id_len, &head, router->body.data, router->body.len);
 }
 
 void router_who(struct router *router, const unsigned char *id, size_t id_len, uint32_t session)
 {
+	struct bus_who who;
+
 	router->counters.whos++;
-	reply(router, id, id_len, BUS_WHO, session, NULL);
+	memcpy(who.nonce, router->options.nonce, sizeof(who.nonce));
+	buf_clear(&router->body);
+	bus_who_write(&router->body, &who);
+	reply(router, id, id_len, BUS_WHO, session);
 }
 
 void router_refuse(struct router *router, const unsigned char *id, size_t id_len, uint32_t session, bool final,
@@ -97,7 +100,7 @@ void router_refuse(struct router *router, const unsigned char *id, size_t id_len
 	strncpy(refusal.reason, reason, sizeof(refusal.reason) - 1);
 	buf_clear(&router->body);
 	bus_refuse_write(&router->body, &refusal);
-	reply(router, id, id_len, BUS_REFUSE, session, &router->body);
+	reply(router, id, id_len, BUS_REFUSE, session);
 }
 
 bool router_tell(struct router *router, struct connection *peer, struct bus_head *head)

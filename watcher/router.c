@@ -87,6 +87,15 @@ static bool epoch_suffices(struct router *router, const struct bus_hello *hello)
 	return hello->held_epoch < router->epoch;
 }
 
+/* A HELLO may have been on its way for longer than a lease, so that others were granted since what it claims. What is
+ * said after this leader asked is newer than anything the former one granted. */
+static bool claims_are_old(const struct router *router, const struct bus_hello *hello)
+{
+	return hello->role == BUS_ROLE_RECONCILER && hello->asked_told &&
+	       strcmp(hello->nonce, router->options.nonce) != 0 && strcmp(hello->asked, router->options.nonce) != 0 &&
+	       !(range_set_empty(&hello->held) && range_set_empty(&hello->lapsed));
+}
+
 static enum shard_answer join(struct router *router, const struct bus_hello *hello, struct shard_member **member)
 {
 	bool ours = strcmp(hello->nonce, router->options.nonce) == 0;
@@ -143,6 +152,10 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		router->counters.malformed++;
 		log_warning("%s", err.message);
 		router_refuse(router, id, id_len, head->session, true, err.message);
+		return;
+	}
+	if (claims_are_old(router, &hello)) {
+		router_who(router, id, id_len, head->session);
 		return;
 	}
 	if (!admit(router, id, id_len, head, &hello, &member)) {
@@ -277,14 +290,23 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 		return;
 	}
 	peer = connection_find(router, id, id_len);
-	if (peer == NULL || (peer->session == head->session && head->sequence != peer->heard_sequence + 1)) {
-		if (peer != NULL)
-			router->counters.sequence_gaps++;
+	if (peer == NULL) {
 		router_who(router, id, id_len, head->session);
 		return;
 	}
 	if (peer->session != head->session) {
 		router->counters.unknown_messages++; /* from before its last HELLO */
+		return;
+	}
+	if (head->sequence != peer->heard_sequence + 1) {
+		router->counters.sequence_gaps++;
+		router_who(router, id, id_len, head->session);
+		return;
+	}
+	/* it came to know another leader, and heeds nothing of this one until its HELLO has told how new we have to be
+	 */
+	if (head->epoch > router->epoch) {
+		router_who(router, id, id_len, head->session);
 		return;
 	}
 	peer->heard_sequence = head->sequence;

@@ -276,6 +276,8 @@ void bus_hello_write(struct buf *out, const struct bus_hello *hello)
 	write_ranges(out, "lapsed", &hello->lapsed);
 	write_int(out, "heldEpoch", (int64_t)hello->held_epoch);
 	write_text(out, "nonce", hello->nonce);
+	if (hello->asked_told)
+		write_text(out, "asked", hello->asked);
 	write_int(out, "window", hello->window);
 	buf_putc(out, '}');
 }
@@ -304,10 +306,32 @@ int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct e
 	    (has(json, "lapsed") && read_ranges(json, "lapsed", &out->lapsed, err) < 0) ||
 	    read_uint64(json, "heldEpoch", &out->held_epoch, err) < 0 ||
 	    read_text(json, "nonce", out->nonce, sizeof(out->nonce), err) < 0 ||
+	    (has(json, "asked") && read_text(json, "asked", out->asked, sizeof(out->asked), err) < 0) ||
 	    read_uint32(json, "window", 1, &out->window, err) < 0)
 		return error_wrap(err, "HELLO");
 	if (out->name[0] == '\0' || out->uuid[0] == '\0')
 		return error_set(err, "HELLO: name and uuid may not be empty");
+	out->asked_told = has(json, "asked");
+	return 0;
+}
+
+void bus_who_write(struct buf *out, const struct bus_who *who)
+{
+	buf_putc(out, '{');
+	write_text(out, "nonce", who->nonce);
+	buf_putc(out, '}');
+}
+
+int bus_who_read(const char *body, size_t len, struct bus_who *out, struct error *err)
+{
+	cleanup_json json_t *json = NULL;
+
+	*out = (struct bus_who){0};
+	if (len == 0)
+		return 0;
+	json = read_body(body, len, err);
+	if (json == NULL || read_text(json, "nonce", out->nonce, sizeof(out->nonce), err) < 0)
+		return error_wrap(err, "WHO");
 	return 0;
 }
 

@@ -15,7 +15,7 @@
 
 enum {
 	BUS_VERSION_MAJOR = 1, /* peers of another major version are refused with a reason */
-	BUS_VERSION_MINOR = 1, /* 1: HELLO lapsed, PING lapsedMs */
+	BUS_VERSION_MINOR = 2, /* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked */
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
 	BUS_RANGE_MAX = 4096,
@@ -27,7 +27,7 @@ enum bus_type {
 	BUS_PING,      /* struct bus_ping */
 	BUS_BYE,       /* the peer drains and leaves; no body */
 	/* watcher → peer */
-	BUS_WHO,          /* say HELLO; no body */
+	BUS_WHO,          /* say HELLO; struct bus_who */
 	BUS_ASSIGN,       /* struct bus_assign */
 	BUS_PONG,         /* struct bus_pong */
 	BUS_UPDATE,       /* one object as it is now; body: its JSON */
@@ -85,8 +85,14 @@ struct bus_hello {
 	struct range_set held;   /* under a live lease, granted in held_epoch */
 	struct range_set lapsed; /* held until their lease ran out, and not heard of since; empty of minor version 0 */
 	uint64_t held_epoch;
-	char nonce[40];  /* of the leader's last WHO or ASSIGN, "" at first */
+	char nonce[40];  /* of the last ASSIGN, "" at first */
+	char asked[40];  /* of the last WHO: the claims are newer than that leader; "" before the first */
+	bool asked_told; /* false of minor versions 0 and 1, which cannot be asked */
 	uint32_t window; /* credit: how many UPDATE/ABSENT messages may be on the way at once */
+};
+
+struct bus_who {
+	char nonce[40]; /* of the leader; "" of minor versions 0 and 1 */
 };
 
 struct bus_ping {
@@ -138,6 +144,9 @@ struct bus_snapshot_end {
 /* JSON bodies both ways. Readers check every member: 0, or -1 and *err naming it. *_free frees owned strings. */
 void bus_hello_write(struct buf *out, const struct bus_hello *hello);
 int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct error *err);
+void bus_who_write(struct buf *out, const struct bus_who *who);
+/* An empty body is one of minor version 0 or 1. */
+int bus_who_read(const char *body, size_t len, struct bus_who *out, struct error *err);
 void bus_ping_write(struct buf *out, const struct bus_ping *ping);
 int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct error *err);
 void bus_assign_write(struct buf *out, const struct bus_assign *assign);

@@ -27,6 +27,7 @@ struct peer {
 	uint64_t epoch; /* the newest heard */
 	uint64_t version;
 	char nonce[40];
+	char asked[40]; /* the nonce of the last WHO */
 	uint32_t shards;
 	int64_t lease_ms;
 	int64_t assigned_ms; /* when it came: one that no lease follows is given up */
@@ -188,12 +189,14 @@ static int say(struct peer *peer, enum bus_type type, uint64_t sequence, uint32_
 
 static void hello(struct peer *peer)
 {
-	struct bus_hello body = {.role = peer->role, .held_epoch = peer->epoch, .window = PEER_WINDOW};
+	struct bus_hello body = {
+		.role = peer->role, .held_epoch = peer->epoch, .asked_told = true, .window = PEER_WINDOW};
 	int64_t at_ms = now(peer);
 
 	memcpy(body.name, peer->name, sizeof(body.name));
 	memcpy(body.uuid, peer->uuid, sizeof(body.uuid));
 	memcpy(body.nonce, peer->nonce, sizeof(body.nonce));
+	memcpy(body.asked, peer->asked, sizeof(body.asked));
 	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < peer->shards; r++)
 		if (peer_lease_left_ms(peer, r) > 0)
 			range_set_add(&body.held, r);
@@ -506,12 +509,26 @@ static void on_session(struct peer *peer, const struct bus_head *head, const cha
 		ping(peer);
 }
 
-static void on_who(struct peer *peer)
+static void hello_unless_leaving(struct peer *peer)
 {
 	if (peer->state == PEER_LEAVING)
 		peer->state = PEER_GONE; /* a watcher that does not know us waits for nothing */
 	else
 		hello(peer);
+}
+
+static void on_who(struct peer *peer, const char *body, size_t len)
+{
+	struct bus_who who;
+	struct error err;
+
+	if (bus_who_read(body, len, &who, &err) < 0) {
+		peer->counters.malformed++;
+		log_error("%s", err.message);
+		return;
+	}
+	memcpy(peer->asked, who.nonce, sizeof(peer->asked));
+	hello_unless_leaving(peer);
 }
 
 /* Whether the watcher is the one that we listen to: the first that answers, or one that leads since. */
@@ -527,7 +544,7 @@ static bool follow(struct peer *peer, unsigned watcher, const struct bus_head *h
 	log_info("another watcher leads now");
 	peer->watcher = (int)watcher;
 	if (head->type != BUS_WHO)
-		on_who(peer); /* what it says belongs to no session with us */
+		hello_unless_leaving(peer); /* what it says belongs to no session with us */
 	return head->type == BUS_WHO;
 }
 
@@ -551,7 +568,7 @@ void peer_receive(struct peer *peer, unsigned watcher, const struct bus_head *he
 	}
 	peer->heard_ms = now(peer);
 	if (head->type == BUS_WHO) {
-		on_who(peer);
+		on_who(peer, body, body_len);
 		return;
 	}
 	if (head->type == BUS_REFUSE) {

@@ -10,6 +10,7 @@ enum fault {
 	FAULT_TERMINATE_MEMBER,
 	FAULT_NAMESAKE,
 	FAULT_CRASH_WATCHER,
+	FAULT_CRASH_WATCHER_AT_REQUEST,
 	FAULT_PAUSE_WATCHER,
 	FAULT_TERMINATE_WATCHER,
 	FAULT_CUT_BUS,
@@ -183,6 +184,9 @@ static void trouble_watcher(struct world *world, enum fault fault)
 		return;
 	switch (fault) {
 	case FAULT_CRASH_WATCHER: watcher_kill(watcher, "killed"); break;
+	case FAULT_CRASH_WATCHER_AT_REQUEST:
+		watcher->crash_after = watcher->requests + (uint64_t)pick(world, 1, 8);
+		break;
 	case FAULT_TERMINATE_WATCHER: watcher_terminate(watcher); break;
 	case FAULT_WATCHER_MEMORY: watcher->process.memory_left = pick(world, 1, 1000); break;
 	default: pause(world, &watcher->process);
@@ -195,6 +199,7 @@ static void trouble(struct world *world, enum fault fault)
 
 	switch (fault) {
 	case FAULT_CRASH_WATCHER:
+	case FAULT_CRASH_WATCHER_AT_REQUEST:
 	case FAULT_TERMINATE_WATCHER:
 	case FAULT_WATCHER_MEMORY:
 	case FAULT_PAUSE_WATCHER: trouble_watcher(world, fault); break;
@@ -307,8 +312,10 @@ void faults_heal(struct world *world)
 	trace(world, "nothing goes wrong any more");
 	world->healed = true;
 	world->faults.quota = 0;
-	for (int i = 0; i < SIM_WATCHERS; i++)
+	for (int i = 0; i < SIM_WATCHERS; i++) {
+		world->watchers[i].crash_after = 0;
 		world->watchers[i].process.memory_left = 0;
+	}
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		struct member *member = &world->members[i];
 

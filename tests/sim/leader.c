@@ -83,10 +83,12 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 	for (int i = 0; i < world->watcher_count; i++)
 		if (&world->watchers[i] != watcher && watcher_leads(&world->watchers[i]) &&
 		    !world->watchers[i].stopping && /* given back, but it does not know yet */
-		    options.unknown_ms == 0)        /* its Lease was deleted by hand: it does not know that either */
+		    /* the Lease of one was deleted by hand, which it does not know yet: the other one waits */
+		    options.unknown_ms == 0 && world->now_ms >= world->watchers[i].unknown_until_ms)
 			violated(world, "%s begins to lead while %s does", watcher->process.label,
 				 world->watchers[i].process.label);
 	snprintf(options.nonce, sizeof(options.nonce), "nonce-%" PRIu64, ++world->uuids);
+	watcher->unknown_until_ms = world->now_ms + options.unknown_ms;
 	watcher->router = router_new(&ports, &options);
 	router_set_cache(watcher->router, watcher->cache);
 	for (int i = 0; world->pool && i < world->member_count; i++) {
@@ -238,6 +240,7 @@ static void send(struct watcher *watcher, const struct election_request *request
 	struct ask *timeout = mem_calloc(1, sizeof(*timeout));
 	int64_t arrival_ms = world->now_ms + network_travel_ms(world);
 
+	watcher_requested(watcher);
 	ask->watcher = watcher;
 	ask->request = *request;
 	ask->based_on = watcher->lease_version;

@@ -291,6 +291,8 @@ struct watcher {
 	bool synced;
 	bool live;
 	bool stopping;
+	uint64_t requests;
+	uint64_t crash_after; /* this many requests; 0: not */
 	int64_t wall_skew_ms;
 	/* stream.c */
 	struct kube_call *calls;
@@ -311,11 +313,14 @@ struct watcher {
 	int64_t asked; /* the deadline of what was asked last */
 	uint64_t lease_version;
 	int64_t lease_wake_ms;
+	int64_t unknown_until_ms; /* so long it grants nothing: another one may lead */
 };
 
 void watcher_start(struct world *world, int index);
 void watcher_kill(struct watcher *watcher, const char *why);
 void watcher_out_of_memory(struct watcher *watcher);
+/* It has sent a request. */
+void watcher_requested(struct watcher *watcher);
 void watcher_settle(struct watcher *watcher);
 
 /* ---- stream.c ---- */

@@ -523,6 +523,7 @@ struct kube_call *kube_client_stream(struct kube_client *client, const struct ku
 	call->next = watcher->calls;
 	watcher->calls = call;
 	start(call);
+	watcher_requested(watcher);
 	return call;
 }
 

@@ -140,6 +140,20 @@ void watcher_kill(struct watcher *watcher, const char *why)
 	cache_free(watcher->cache);
 }
 
+static void crash(struct world *world, void *arg)
+{
+	(void)world;
+	watcher_kill(arg, "right after a request");
+}
+
+void watcher_requested(struct watcher *watcher)
+{
+	struct world *world = watcher->process.world;
+
+	if (++watcher->requests == watcher->crash_after)
+		at(world, world->now_ms, &watcher->process, crash, NULL, watcher);
+}
+
 void watcher_out_of_memory(struct watcher *watcher)
 {
 	trace(watcher->process.world, "%s: out of memory", watcher->process.label);

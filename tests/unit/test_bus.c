@@ -95,8 +95,14 @@ static void test_range_of_key(void **state)
 
 static void test_hello(void **state)
 {
-	struct bus_hello hello = {
-		.name = "pool-0", .uuid = "u", .role = BUS_ROLE_BARRIER, .held_epoch = 9, .nonce = "n", .window = 5};
+	struct bus_hello hello = {.name = "pool-0",
+				  .uuid = "u",
+				  .role = BUS_ROLE_BARRIER,
+				  .held_epoch = 9,
+				  .nonce = "n",
+				  .asked = "w",
+				  .asked_told = true,
+				  .window = 5};
 	struct bus_hello out;
 	cleanup_buf struct buf body = {0};
 	cleanup_buf struct buf again = {0};
@@ -109,16 +115,34 @@ static void test_hello(void **state)
 	bus_hello_write(&body, &hello);
 	assert_non_null(strstr(body.data,
 			       "\"held\":[[0,2],[4095,1]],\"lapsed\":[[7,1]],\"heldEpoch\":9,\"nonce\":\"n\","
-			       "\"window\":5}"));
+			       "\"asked\":\"w\",\"window\":5}"));
 	assert_int_equal(bus_hello_read(body.data, body.len, &out, NULL), 0);
 	bus_hello_write(&again, &out);
 	assert_string_equal(again.data, body.data);
-	/* of a peer that does not know the member yet */
+	/* of a peer that does not know the members yet */
 	buf_clear(&body);
 	buf_puts(&body, "{\"name\":\"a\",\"uuid\":\"u\",\"role\":\"reconciler\",\"held\":[],\"heldEpoch\":0,"
 			"\"nonce\":\"\",\"window\":5}");
 	assert_int_equal(bus_hello_read(body.data, body.len, &out, NULL), 0);
 	assert_true(range_set_empty(&out.lapsed));
+	assert_false(out.asked_told);
+}
+
+static void test_who(void **state)
+{
+	struct bus_who who = {.nonce = "n"};
+	struct error err;
+	cleanup_buf struct buf body = {0};
+
+	(void)state;
+	bus_who_write(&body, &who);
+	who = (struct bus_who){0};
+	assert_int_equal(bus_who_read(body.data, body.len, &who, &err), 0);
+	assert_string_equal(who.nonce, "n");
+	assert_int_equal(bus_who_read("", 0, &who, &err), 0); /* of an older leader */
+	assert_string_equal(who.nonce, "");
+	assert_int_equal(bus_who_read("{}", 2, &who, &err), -1);
+	assert_string_equal(err.message, "WHO: nonce: expected a string of at most 39 bytes");
 }
 
 static void test_ping(void **state)
@@ -304,12 +328,12 @@ static void test_hostile_bodies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head),           cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_range_of_key),   cmocka_unit_test(test_hello),
-		cmocka_unit_test(test_ping),           cmocka_unit_test(test_assign),
-		cmocka_unit_test(test_pong),           cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_snapshot_end),   cmocka_unit_test(test_refuse),
-		cmocka_unit_test(test_hostile_bodies),
+		cmocka_unit_test(test_head),         cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_range_of_key), cmocka_unit_test(test_hello),
+		cmocka_unit_test(test_who),          cmocka_unit_test(test_ping),
+		cmocka_unit_test(test_assign),       cmocka_unit_test(test_pong),
+		cmocka_unit_test(test_absent),       cmocka_unit_test(test_snapshot_end),
+		cmocka_unit_test(test_refuse),       cmocka_unit_test(test_hostile_bodies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -354,6 +354,72 @@ static void test_who(void **state)
 	assert_non_null(message);
 	free(message);
 	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
+	/* another leader, of epoch 6, has it since: this one has to learn that from a HELLO */
+	raw_hello(node, "a", "u", 10);
+	queue_empty(&node->down);
+	raw_ping(node, 2, 6, 1, 0);
+	message = next_of(node, BUS_WHO);
+	assert_non_null(message);
+	free(message);
+	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
+}
+
+static void raw_claims(struct node *node, const struct bus_hello *hello)
+{
+	cleanup_buf struct buf body = {0};
+
+	bus_hello_write(&body, hello);
+	raw_send(node, BUS_HELLO, 1, 0, 0, &body);
+}
+
+/* What a HELLO claims counts only when it was said after this leader asked: it may have been on its way for longer than
+ * a lease. */
+static void test_old_claims(void **state)
+{
+	struct bus_hello hello = {
+		.name = "a", .uuid = "u", .nonce = "leader-0", .asked = "leader-0", .asked_told = true, .window = 10};
+	struct node *node;
+
+	(void)state;
+	start_synced();
+	node = raw_node(0);
+	for (int i = 0; i < 2; i++) {
+		struct message *message;
+		struct bus_who who;
+
+		hello.held = (struct range_set){0};
+		range_set_add(i == 0 ? &hello.held : &hello.lapsed, 3);
+		raw_claims(node, &hello);
+		assert_int_equal(router_peer_count(world->router), 0);
+		message = next_of(node, BUS_WHO);
+		assert_non_null(message);
+		assert_int_equal(bus_who_read(message->body, message->len, &who, NULL), 0);
+		assert_string_equal(who.nonce, "leader-1");
+		free(message);
+	}
+	hello.held = hello.lapsed;
+	hello.lapsed = (struct range_set){0};
+	strcpy(hello.asked, "leader-1");
+	raw_claims(node, &hello);
+	assert_string_equal(shard_table_holder(router_shards(world->router), 3), "a");
+}
+
+/* Nobody waits for an answer that cannot come: peers of an older minor version do not know what they are asked, and
+ * without claims there is nothing to ask. */
+static void test_claims_unasked(void **state)
+{
+	struct bus_hello hello = {.name = "a", .uuid = "u", .nonce = "leader-0", .asked_told = true, .window = 10};
+	struct node *node;
+
+	(void)state;
+	start_synced();
+	node = raw_node(0);
+	raw_claims(node, &hello);
+	assert_int_equal(router_peer_count(world->router), 1);
+	hello.asked_told = false;
+	range_set_add(&hello.held, 3);
+	raw_claims(raw_node(1), &hello);
+	assert_int_equal(router_counters(world->router)->whos, 0);
 }
 
 static void test_refusals(void **state)
@@ -574,6 +640,8 @@ int main(void)
 		TEST(test_credit),
 		TEST(test_hello_within_a_snapshot),
 		TEST(test_who),
+		TEST(test_old_claims),
+		TEST(test_claims_unasked),
 		TEST(test_refusals),
 		TEST(test_names_of_the_pool),
 		TEST(test_relist),
