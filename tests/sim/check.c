@@ -376,6 +376,21 @@ void check_status_write(struct world *world, struct object *object, json_t *writ
 
 /* ---- persist before act ---- */
 
+/* What goes with the garbage collector when its owner goes. A Pod's ConfigMap may have gone while the request was on
+ * its way. */
+static void check_owner(struct world *world, const struct object *object, const struct object *framework)
+{
+	static const char attempt[] = "FC_FRAMEWORK_ATTEMPT_ID";
+	const struct object *owner = framework;
+
+	if (object->kind == KIND_POD)
+		owner = api_find_uid(world, KIND_CONFIG_MAP, object->owner_uid);
+	if (object->owner_uid[0] == '\0' || (owner != NULL && strcmp(owner->uid, object->owner_uid) != 0) ||
+	    (owner != NULL && owner != framework &&
+	     strcmp(annotation(owner->json, attempt), annotation(object->json, attempt)) != 0))
+		violated(world, "%s is created as \"%s\"'s", object->name, object->owner_uid);
+}
+
 void check_created(struct world *world, const struct wire *wire, const struct object *object)
 {
 	struct object *framework = api_framework(world, object->plan);
@@ -388,6 +403,7 @@ void check_created(struct world *world, const struct wire *wire, const struct ob
 	status = status_of(framework);
 	if (json_int(attempt_of(status), "id", -1) != atoi(annotation(object->json, "FC_FRAMEWORK_ATTEMPT_ID")))
 		violated(world, "%s is created for an attempt that is not stored", object->name);
+	check_owner(world, object, framework);
 	if (object->kind != KIND_POD)
 		return;
 	task = find_task(status, annotation(object->json, "FC_TASKROLE_NAME"),

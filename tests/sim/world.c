@@ -246,6 +246,7 @@ static void run_to_rest(struct world *world)
 	int64_t hold_ms = world->size->small ? REST_HOLD_SMALL_MS : REST_HOLD_MS;
 	int64_t look_ms = world->now_ms;
 	int64_t rest_since_ms = -1;
+	uint64_t rest_version = 0;
 	const char *why = "";
 
 	while (world->heap_count > 0) {
@@ -255,8 +256,9 @@ static void run_to_rest(struct world *world)
 		look_ms = world->now_ms + REST_LOOK_MS;
 		if (!check_rest(world, &why)) {
 			rest_since_ms = -1;
-		} else if (rest_since_ms < 0) {
+		} else if (rest_since_ms < 0 || rest_version != world->version) {
 			rest_since_ms = world->now_ms;
+			rest_version = world->version;
 		} else if (world->now_ms >= rest_since_ms + hold_ms) {
 			return;
 		}
