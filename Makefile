@@ -62,6 +62,8 @@ LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler b
 
 .PHONY: all deps demo test test-unit test-sim test-model test-long crash-points soak half-open long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
+# objects of the unit tests, too, are kept
+.SECONDARY:
 
 all: $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench
 programs: $(PROGRAMS)
