@@ -1,6 +1,6 @@
 #!/bin/bash
-# Looks whether the tests that RULES.md names exist: each word of a row's last two columns is a scenario, or a unit test
-# as FILE or FILE:TEST.
+# Looks whether the tests that RULES.md, and the differences in manifests/README.md, name exist: each word of a row's last two
+# columns is a scenario, or a unit test as FILE or FILE:TEST.
 set -uf # *e* is no pattern of file names
 cd "$(dirname "$0")" || exit 1
 
@@ -20,9 +20,10 @@ while IFS='|' read -r _ _ shown units _; do
 	for name in $units; do
 		file=unit/test_${name%%:*}.c
 		[ -e "$file" ] || { missing file "$file"; continue; }
-		[ "${name#*:}" = "$name" ] || grep -q "test_${name#*:}(" "$file" || missing "unit test" "$name"
+		[ "${name#*:}" = "$name" ] || grep -qE "\b(test_)?${name#*:}\(" "$file" || missing "unit test" "$name"
 	done
 	[ -n "${shown// /}${units// /}" ] || { echo "RULES.md: no test in row $rows"; status=1; }
-done < <(grep '^|' RULES.md | grep -vE '^\|(---| rule )')
+done < <(grep '^|' RULES.md | grep -vE '^\|(---| rule )'
+	sed -n '/^### Differences/,/^## /s/^| //p' ../manifests/README.md | sed 1d | cut -d'|' -f1,3-)
 [ "$rows" -gt 100 ] || { echo "RULES.md: only $rows rows were read"; status=1; }
 exit $status

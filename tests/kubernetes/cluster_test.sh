@@ -87,6 +87,12 @@ done
 check "admin may do anything" test yes = "$(kubectl auth can-i '*' '*')"
 check "alice may do nothing" test no = "$(kubectl --user=alice auth can-i list pods || true)"
 
+# (the command of README.md)
+kubectl create serviceaccount tester >/dev/null
+token=$(sed -n '/^    DIR.kubectl create --raw/,/^$/p' "$here/README.md" | sed "s,NAMESPACE,default,; s,NAME,tester,; s,^ *DIR/,$dir/," | bash)
+check "a service account has a token" test system:serviceaccount:default:tester = \
+    "$(cut -d. -f2 <<<"$token" | tr _- /+ | sed 's/$/==/' | base64 -d 2>/dev/null | jq -r .sub)"
+
 pids=$(awk '{print $2}' "$dir/pids")
 "$here/cluster.sh" stop "$dir"
 for pid in $pids; do check "process $pid has ended" eval "! grep -qs '^State:.[^Z]' /proc/$pid/status"; done

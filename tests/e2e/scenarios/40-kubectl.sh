@@ -51,7 +51,9 @@ kubectl_user() {
     uid=$(k get pod running-a-0 -o jsonpath='{.metadata.uid}')
     rescale running 4
     tasks_running 4
-    rescale running 1
+    printf '#!/bin/sh\nexec sed -i "s/taskNumber: 4/taskNumber: 1/" "$1"\n' >"$RUN/out/$scenario.editor"
+    chmod +x "$RUN/out/$scenario.editor"
+    KUBE_EDITOR=$RUN/out/$scenario.editor k edit framework running
     tasks_running 1
     expect "the Task that stayed" "$(k get pod running-a-0 -o jsonpath='{.metadata.uid}')" "$uid"
     wait_for 5 "the surplus Pods are gone" pods_are running-a-0

@@ -119,6 +119,7 @@ pod_ready() { curl -sSf -m 2 "http://$(pod_ip "$1"):8080/readyz"; } # pod
 run_deploy_onepod() {
     deploy onepod
     wait_for 40 "the Pod is ready" pod_ready frameworkcontroller-0
+    expect_match "who leads" "$($(inline_commands manifests/README.md ' get lease ') --no-headers)" '^frameworkcontroller +frameworkcontroller-0_'
     create 'fw("first"; [role("a"; 3; ends(0; 0))])'
     wait_completed first 40
 }
@@ -206,6 +207,9 @@ spec:
         configMap: {name: frameworkcontroller-config}
 END
     kubectl apply -f deployment.yaml
+    $(inline_commands manifests/README.md '^kubectl scale .* --replicas=0') # the original is stopped
+    expect "Pods of the original" "$(kubectl get statefulset frameworkcontroller -o jsonpath='{.spec.replicas}')" 0
+    kubectl scale statefulset/frameworkcontroller --replicas=1
     start_pods
     create 'fw("own"; [role("a"; 1; ends(0; 42))])'
     wait_completed own 60

@@ -1,24 +1,11 @@
 # What the documentation shows is run: in each README.md, YAML blocks are files (NAME.yaml after metadata.name), sh blocks
 # are commands, in their order. Frameworks that no command creates are created in the end, and go as they say behind
-# "# expect:". Blocks of another kind, and those that are shown without being run here, are in this list: "FILE | KIND, or the
-# first line of a block that has none | WHERE". No other block is allowed.
-BLOCKS='
-README.md | yaml | documentation
-README.md | sh | documentation
-README.md | sh cluster | documentation_cluster
-README.md | sh bus | documentation_bus
-README.md | Kubernetes API server | a picture
-README.md | make deps demo # * | documentation_demo; all else is the run that this is a part of
-README.md | make deps all && sudo make install # * | tests/hardening/reproducible.sh installs, .ci/run brings what is needed
-reconciler/README.md | yaml | documentation
-reconciler/README.md | sh | documentation
-reconciler/README.md | yaml config | documentation_options
-reconciler/README.md | ┌*retry, perhaps after a delay* | a picture, twice
-manifests/README.md | sh operator | documentation_operator
-manifests/README.md | yaml kustomization | documentation_operator
-tests/cluster/README.md | build/fc-testapi --kubeconfig kc * | every run on the embedded cluster
-tests/cluster/testapi/README.md | build/fc-testapi --kubeconfig kc * | the same; kubectl create: takeover
-'
+# "# expect:". Who runs all else is in tests/documented, which tests/documented.sh compares with the documentation.
+
+# Commands within the sentences of a document, one a line.
+inline_commands() { # markdown-file pattern
+    perl -0777 -ne 's/^ *```.*?^ *```$//gms; while (/`([^`]+)`/g) { print $1 =~ s/\s+/ /gr, "\n" }' "$root/$1" | grep -E -- "$2"
+}
 
 # Splits stdin into NUMBER.yaml and NUMBER.sh in the working directory.
 split_blocks() {
@@ -50,6 +37,10 @@ follow() { # markdown-file
     for block in [0-9]*.yaml; do
         if grep -q '^# expect:' "$block"; then check_example "$block"; fi
     done
+    # What is said of any Framework, of the last one of them.
+    while read -r block; do
+        expect_match "$block" "$(PATH=$RUN/out/$scenario.bin:$PATH bash -eu -c "${block/NAME/$name}" </dev/null)" "$name"
+    done < <(inline_commands "$1" '^kubectl .* NAME( |$)')
 }
 
 run_documentation() {
@@ -64,11 +55,13 @@ run_documentation() {
 # Whoever is new, with a cluster: the blocks "sh cluster" of README.md as they stand, on a cluster that has seen nothing of
 # ours. fc-watcher is started in a terminal of its own, and on a port that nobody else has.
 run_documentation_cluster() {
-    local home=$RUN/out/$scenario.home
+    local home=$RUN/out/$scenario.home kubelet
     own_cluster
     keep_control_plane
     end_processes . 5 kubelet
-    launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --node-name node --mode real --root "$RUN/pods"
+    # (of block "sh plane", whose cluster is this one)
+    read -ra kubelet <<<"$(blocks_of README.md "sh plane" | sed -n "s,^build/fc-testkubelet ,,; T; s,DIR/kubeconfig,cluster/kubeconfig,; s,DIR/,$RUN/,; p")"
+    launch kubelet "$BUILD/fc-testkubelet" "${kubelet[@]}"
     mkdir -p "$home/.kube" "$home/bin"
     cp cluster/kubeconfig "$home/.kube/config"
     ln -s "$root/manifests" "$home/manifests"
@@ -111,12 +104,12 @@ run_documentation_operator() {
 #!/bin/sh -eu
 [ "$1 $2 ${4} ${6}" = "build -f -t ." ] && cat "$3"
 END
-    # (PodDisruptionBudgets were v1beta1 before Kubernetes 1.21)
+    # (what is said of versions before 1.21 is done for all deployments)
     cat >"$work/bin/kubectl" <<END
 #!/bin/bash -eu
 theirs() { "$CLUSTER_DIR/kubectl" "\$@"; }
 case "\$*" in
-"apply -k "*) theirs kustomize "\$3" | sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,' | theirs apply -f - ;;
+"apply -k "*) $(inline_commands manifests/README.md '^kubectl kustomize' | sed 's,kubectl,theirs,g; s,manifests/deploy/scaled,"\$3",') ;;
 "create namespace "*) theirs get namespace "\$3" || theirs create namespace "\$3" ;;
 *" rollout status "*) theirs "\$1" "\$2" get "\$5" ;;
 *) theirs "\$@" ;;
@@ -125,9 +118,10 @@ END
     chmod +x "$work"/bin/*
     for namespace in team-a team-b; do kubectl create namespace $namespace; done
     blocks_of manifests/README.md "sh operator" >"$work/commands"
-    grep -oE '`kubectl -n frameworkcontroller [^`]*`' "$root/manifests/README.md" | tr -d '`' | grep -v ' get lease ' >>"$work/commands"
-    expect "commands of manifests/README.md" "$(grep -c . "$work/commands")" 12
+    inline_commands manifests/README.md '^kubectl -n frameworkcontroller scale ' >>"$work/commands"
+    expect "commands of manifests/README.md" "$(grep -c . "$work/commands")" 13
     (cd "$work" && PATH=$work/bin:$PATH timeout 120 bash -eux commands) || fail "these commands fail: $(cat "$work/commands")"
+    expect "may a gang of team-a ask" "$(kubectl -n team-a auth can-i get frameworks --as=system:serviceaccount:team-a:default)" yes
     expect "reconcilers" "$(kubectl -n frameworkcontroller get statefulset fc-reconciler -o jsonpath='{.spec.replicas}')" 8
 
     mkdir -p "$work/own/frameworkcontroller"
@@ -176,46 +170,40 @@ run_documentation_bus() {
     done <commands
 }
 
-# The first command of README.md: it has a cluster of its own.
+# The first command of README.md, and what it says can be done when KEEP=1 leaves its cluster up.
 run_documentation_demo() {
     [[ $CLUSTER == embedded ]] || not_here "it needs no cluster"
+    local said=$RUN/out/$scenario.said next=$RUN/out/$scenario.next kubectl status=0
+    kubectl=$("$root/tests/kubernetes/assets.sh" kubectl)
     cd "$root"
-    "$BUILD/fc-demo" --timeout $((60 * PATIENCE)) manifests/examples/*.yaml >"$RUN/out/$scenario.said" || fail "$(tail -n 20 "$RUN/out/$scenario.said")"
-    expect_match "what it says" "$(<"$RUN/out/$scenario.said")" '[0-9]+ of [0-9]+ examples ended as expected'
+    KEEP=1 "$BUILD/fc-demo" --timeout $((60 * PATIENCE)) manifests/examples/*.yaml >"$said" || status=$?
+    sed -n '/stays up/,$ s/^  //p' "$said" >"$next"
+    ((status != 0)) || HOME=$RUN/out/$scenario.home PATH=$kubectl:$PATH timeout 60 bash -eux <(sed '$d' "$next") || status=$?
+    bash -eu <(tail -n 1 "$next")
+    ((status == 0)) || fail "$(tail -n 20 "$said")"
+    expect_match "what it says" "$(<"$said")" '[0-9]+ of [0-9]+ examples ended as expected'
+    expect "what is next" "$(sed -E 's,=.*,,; s,[^ ]*/fc-demo,fc-demo,' "$next" | cut -d' ' -f1,2 | tr '\n' ' ')" \
+        "export KUBECONFIG kubectl get kubectl get kubectl describe kubectl delete kubectl delete kubectl patch fc-demo --stop "
+    expect "what is left" "$(sed -n 's,^export KUBECONFIG=\(.*\)/kubeconfig,\1,p' "$next" | xargs ls -d 2>/dev/null)" ""
 }
 
-# All blocks of all documentation, as "FILE | KIND or first line".
-all_blocks() {
-    (cd "$root" && find . -name '*.md' -not -path './build/*' -printf '%P\n') | while read -r file; do
-        awk -v file="$file" '/^ *```/ && inside { inside = 0; next }
-            /^ *```/ { inside = 1; first = 1; if ($0 != "```") { sub(/^ *```/, ""); print file " | " $0; first = 0 } next }
-            inside && first && NF { gsub(/^ +| +$/, ""); gsub(/  +/, " "); print file " | " $0; first = 0 }' "$root/$file"
+# Figures of one row, small ones, with the options that are shown.
+run_documentation_bench() {
+    [[ $CLUSTER == embedded ]] || not_here "the embedded cluster shows as much"
+    ! sanitized || not_here "its allocations cannot be counted"
+    local words help option
+    help=$("$root/tests/bench/run.sh" --help)
+    for option in $(grep -E 'run\.sh|BENCH_FLAGS' "$root/tests/bench/README.md" | grep -oE -- '--[a-z-]+'); do
+        [[ $option == --help ]] || grep -q "^  $option " <<<"$help" || fail "tests/bench/run.sh has no $option"
     done
-}
-
-# Each is run by somebody, and what "make" is told to make can be made.
-run_documentation_complete() {
-    local block known blocks=0 targets target
-    while read -r block; do
-        blocks=$((blocks + 1))
-        while read -r known; do
-            # shellcheck disable=SC2053 # it is a pattern
-            if [[ -n $known && $block == ${known% | *} ]]; then continue 2; fi
-        done <<<"$BLOCKS"
-        fail "nobody runs this block: $block"
-    done < <(all_blocks)
-    ((blocks > 15)) || fail "only $blocks blocks were found"
-    targets=$({ env -u MAKEFLAGS make -C "$root" -pRrnq BUILD="$RUN/out/$scenario.build" : 2>/dev/null || true; } |
-        grep -oE '^[a-z][a-z0-9-]*:' | tr -d : | sort -u)
-    (cd "$root" && find . -name '*.md' -not -path './build/*' -exec grep -hoE '(`|^    |^|&& (sudo )?)make( [a-z][a-z0-9-]*)+' {} +) |
-        sed -E 's/.*make //' | tr ' ' '\n' | sort -u >"$RUN/out/$scenario.made"
-    (($(wc -l <"$RUN/out/$scenario.made") > 15)) || fail "only these are made: $(<"$RUN/out/$scenario.made")"
-    expect "what cannot be made" "$(comm -23 "$RUN/out/$scenario.made" <(echo "$targets"))" ""
+    read -ra words <<<"$(sed -nE 's,^    tests/bench/run.sh (--cluster) kubernetes (--frameworks) [0-9]+ ,\1 embedded \2 3 ,p' "$root/tests/bench/README.md")"
+    TMPDIR=$RUN/out "$root/tests/bench/run.sh" --no-calibration "${words[@]}" >"$RUN/out/$scenario.said"
+    expect_match "what it says" "$(<"$RUN/out/$scenario.said")" '[|] embedded [|] batch 3×5 [|]'
 }
 
 # Configuration is read, the options of our programs exist, and no field of a Framework goes without a word.
 run_documentation_options() {
-    local file program option field status=0 fields=0 options=0
+    local file program option field policy status=0 fields=0 policies=0 options=0
     create '(fw("ends"; [role("a"; 1; {"run-seconds": 0, "exit-code": 1})]))'
     wait_completed ends
     wait_framework ends 10 '.status.observedGeneration == 1'
@@ -228,6 +216,18 @@ run_documentation_options() {
             .properties.spec | .. | .properties? // {} | keys[]'
     } | sort -u)
     ((fields > 45)) || fail "only $fields fields were found"
+    # Policies within sentences: each is taken, and kept as it is.
+    inline_commands reconciler/README.md '^[{].*Count: ' | sort -u >"$RUN/out/$scenario.policies"
+    while read -r policy; do
+        policies=$((policies + 1))
+        field="taskRoles: [{name: a, frameworkAttemptCompletionPolicy: $policy}]"
+        if [[ $policy == *Retry* ]]; then field="retryPolicy: $policy"; fi
+        printf -- '---\napiVersion: frameworkcontroller.microsoft.com/v1\nkind: Framework\n'
+        printf 'metadata: {name: policy%d}\nspec: {executionType: Create, %s}\n' $policies "$field"
+    done <"$RUN/out/$scenario.policies" | k create -f - -o json >"$RUN/out/$scenario.kept"
+    expect_lines "the policies" "$(jq -r '.spec.taskRoles[0].frameworkAttemptCompletionPolicy // .spec.retryPolicy | to_entries |
+        map("\(.key): \(.value)") | "{\(join(", "))}"' "$RUN/out/$scenario.kept" | sort)" "$(<"$RUN/out/$scenario.policies")"
+    (($(wc -l <"$RUN/out/$scenario.policies") >= 5)) || fail "only these policies were found: $(<"$RUN/out/$scenario.policies")"
     blocks_of reconciler/README.md "yaml config" >"$RUN/out/$scenario.yaml"
     grep -q podFailureSpec "$RUN/out/$scenario.yaml"
     "$BUILD/fc-watcher" --strict-config --config "$RUN/out/$scenario.yaml" --kubeconfig none >"$RUN/out/$scenario.said" 2>&1 || status=$?
@@ -236,7 +236,7 @@ run_documentation_options() {
         [[ -x $BUILD/$program ]] || continue # not all of them are built for a run
         options=$((options + 1))
         "$BUILD/$program" --help | grep -qE -- "$option([ =,]|$)" || fail "$file: $program has no $option"
-    done < <(cd "$root" && grep -HoP '(?<![/a-z])(fc-[a-z]+|frameworkbarrier) [^`#]*' $(find . -name '*.md' -not -path './build/*') |
+    done < <(cd "$root" && grep -HoP '(?:^|`|build/|    )\K(fc-[a-z]+|frameworkbarrier) [^`#]*' $(find . -name '*.md' -not -path './build/*') |
         sed -nE 's/^([^:]*):([a-z-]+) (.*)/\1 \2 \3/p' | awk '{ for (i = 3; i <= NF; i++) if ($i ~ /^--[a-z-]+/) {
             match($i, /^--[a-z-]+/); print $1, $2, substr($i, 1, RLENGTH) } }')
     ((options > 20)) || fail "only $options options were found"

@@ -54,7 +54,7 @@ metrics_documented() {
 }
 
 run_observability() {
-    local query ofpool=()
+    local query metric ofpool=()
     own_cluster
     launch_watcher watcher-1 --workers 0 --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     launch_reconciler reconciler --name alone --bus "ipc://$RUN/bus" --http 127.0.0.1:0
@@ -85,4 +85,10 @@ run_observability() {
     done
     metrics_served watcher "$(http_address watcher-2)" >>served
     expect_lines "the metrics that are served" "$(LC_ALL=C sort -u served)" "$(metrics_documented | LC_ALL=C sort -u)"
+    # Who else speaks of metrics speaks of these. (In a table, _x is frameworkcontroller_x; of x_* there are some.)
+    while read -r metric; do
+        if [[ $metric != *_ ]]; then metric+=' '; fi
+        grep -q "^[a-z]* $metric" served || fail "there is no metric $metric"
+    done < <(sed 's,`_,`frameworkcontroller_,g' "$root"/{README.md,{manifests,barrier,reconciler}/README.md,manifests/dashboards/alerts.yaml} |
+        grep -oE '\<(frameworkcontroller|rest_client|workqueue|leader_election)_[a-z_]+' | sed -E 's/_(bucket|sum|count)$//' | sort -u)
 }

@@ -131,9 +131,12 @@ run_unreachable() {
     end_processes "$RUN" 2 "$scenario-server2"
 }
 
-# What the log says of it at the default level, without the snapshots: severity and words.
+# What the log says of it at the default level, found as manifests/README.md has it: severity and words.
 life_in_log() { # framework
-    grep -hF "[$NS/$1]" "$RUN"/watcher-*.log | grep -vF ': ObjectSnapshot: ' | sed -E 's,^(.)[^[]*\[[^]]*\]: ,\1 ,'
+    local command
+    command=$(inline_commands manifests/README.md '^kubectl logs … ')
+    command=${command/kubectl logs …/cat "$RUN/watcher-*.log"}
+    bash -c "${command/NAMESPACE\/NAME/$NS/$1}" | sed -E 's,^(.)[^[]*\[[^]]*\]: ,\1 ,'
 }
 
 life_is_told() { life_in_log "$1" | grep FrameworkCompleted; } # framework
