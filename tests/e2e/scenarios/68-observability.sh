@@ -41,10 +41,12 @@ start_prometheus() { # job=address...
     (cd "$root/manifests/dashboards" && "$bin/promtool" test rules alerts.test.yaml)
 }
 
-# What a process serves, as lines of "kind metric type what".
+# What a process serves, as lines of "kind metric type what". The metrics that have values go to the file labelled, with labels.
 metrics_served() { # kind address
-    curl -sSf "$2/metrics" | awk -v kind="$1" '/^# HELP / { what = $0; sub(/^# HELP [^ ]+ /, "", what) }
-        /^# TYPE / { print kind, $3, $4, what }'
+    curl -sSf "$2/metrics" >page
+    sed -E '/^#/d; s/"([^"\\]|\\.)*"//g; s/ .*//; s/_(bucket|sum|count)(\{.*)?$/\2/; s/=//g; s/\ble\b,?//; s/,\}/}/; s/\{\}//' page | sort -u >>labelled
+    awk -v kind="$1" '/^# HELP / { what = $0; sub(/^# HELP [^ ]+ /, "", what) }
+        /^# TYPE / { print kind, $3, $4, what }' page
 }
 
 # The same, of the table in manifests/METRICS.md.
@@ -85,6 +87,10 @@ run_observability() {
     done
     metrics_served watcher "$(http_address watcher-2)" >>served
     expect_lines "the metrics that are served" "$(LC_ALL=C sort -u served)" "$(metrics_documented | LC_ALL=C sort -u)"
+    while read -r metric; do
+        grep -qF "| \`$metric\` |" "$root/manifests/METRICS.md" || fail "METRICS.md does not have $metric"
+    done < <(sort -u labelled)
+    grep -q '{.*,' labelled
     # Who else speaks of metrics speaks of these. (In a table, _x is frameworkcontroller_x; of x_* there are some.)
     while read -r metric; do
         if [[ $metric != *_ ]]; then metric+=' '; fi
