@@ -84,6 +84,14 @@ static void come_back(struct world *world, void *arg)
 	bus_connect(member);
 }
 
+static void stand_still(struct world *world, void *arg)
+{
+	struct process *process = arg;
+
+	if (!world->healed)
+		process->paused_until_ms = world->now_ms + world->lease_ms + SHARD_MARGIN_MS + pick(world, 2000, 6000);
+}
+
 static void begin_row(struct world *world, void *arg)
 {
 	struct member *member = &world->members[pick(world, 0, world->member_count - 1)];
@@ -95,6 +103,11 @@ static void begin_row(struct world *world, void *arg)
 		/* an answer comes when its lease is nearly over, and nothing was heard of the member since */
 		bus_stall(member, false, pick(world, world->lease_ms - 2000, world->lease_ms - 1000));
 		at(world, world->now_ms + pick(world, 500, 1500), &member->process, fall_silent, NULL, member);
+	} else if (world->faults.row == ROW_OVERDUE) {
+		/* what it began to write is due while it stands still, and its ranges become somebody else's */
+		member->sends_from_ms = world->now_ms + 2000;
+		at(world, world->now_ms + pick(world, 300, 1900), &member->process, stand_still, NULL,
+		   &member->process);
 	} else {
 		/* when its ranges are somebody else's, it is the first who speaks to the next leader */
 		bus_disconnect(member);
@@ -116,7 +129,7 @@ static void make_row(struct world *world)
 		world->member_count = 2;
 	if (faults->row == ROW_HANDOVER)
 		world->watcher_count = SIM_WATCHERS;
-	world->lease_ms = faults->row == ROW_HANDOVER ? 8000 : 10 * 1000;
+	world->lease_ms = faults->row == ROW_LATE_ANSWERS ? 10 * 1000 : faults->row == ROW_HANDOVER ? 8000 : 4000;
 	if (faults->until_ms < world->now_ms + ROW_WITHIN_MS)
 		faults->until_ms = world->now_ms + ROW_WITHIN_MS;
 	at(world, world->now_ms + pick(world, 4000, 8000), NULL, begin_row, NULL, NULL);
@@ -124,7 +137,9 @@ static void make_row(struct world *world)
 
 enum fault_row row_of_seed(uint64_t seed)
 {
-	return seed % 16 == 5 ? ROW_LATE_ANSWERS : seed % 16 == 11 ? ROW_HANDOVER : ROW_NONE;
+	static const enum fault_row rows[16] = {[5] = ROW_LATE_ANSWERS, [8] = ROW_OVERDUE, [11] = ROW_HANDOVER};
+
+	return rows[seed % ARRAY_LEN(rows)];
 }
 
 static void trouble_stream(struct world *world, enum fault fault)
@@ -288,7 +303,7 @@ void faults_make(struct world *world)
 	faults->stale_lists = chance(world, 300);
 	faults->slow_streams = chance(world, 400);
 	faults->lazy_rounds = chance(world, 500);
-	faults->slow_answer = chance(world, 150) ? (int)pick(world, 1, 200) : 0;
+	faults->slow_answer = chance(world, 300) ? (int)pick(world, 1, 300) : 0;
 	faults->reorder_letter = chance(world, 100) ? (int)pick(world, 1, 20) : 0;
 	if (chance(world, 350))
 		faults->lag_ms[chance(world, 500) ? KIND_POD : pick(world, 0, KIND_COUNT - 1)] = pick(world, 100,

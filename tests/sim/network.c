@@ -12,7 +12,7 @@
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
-enum { RESET_MS = 200, LATE_MS = 60 * 1000 };
+enum { RESET_MS = 200, LATE_MS = 60 * 1000, SLOW_SEND_MS = 15 * 1000 };
 
 static void wire_free(struct wire *wire)
 {
@@ -246,6 +246,7 @@ struct kube_call *network_request(void *context, const struct kube_request *requ
 	struct member *member = context;
 	struct world *world = member->process.world;
 	struct wire *wire = mem_calloc(1, sizeof(*wire));
+	int64_t send_ms;
 
 	wire->world = world;
 	wire->member = member;
@@ -262,9 +263,9 @@ struct kube_call *network_request(void *context, const struct kube_request *requ
 	wire->next = world->wires;
 	world->wires = wire;
 	check_asked(wire);
-	arrange(wire,
-		world->now_ms + (chance(world, world->faults.slow_send) ? pick(world, 1, 5000) : pick(world, 0, 2)),
-		&member->process, on_send);
+	send_ms = world->now_ms +
+		  (chance(world, world->faults.slow_send) ? pick(world, 1, SLOW_SEND_MS) : pick(world, 0, 2));
+	arrange(wire, send_ms < member->sends_from_ms ? member->sends_from_ms : send_ms, &member->process, on_send);
 	return (struct kube_call *)wire;
 }
 

@@ -259,7 +259,8 @@ struct member {
 	bool leaving;
 	bool refused;
 	uint64_t requests;
-	uint64_t crash_after; /* this many requests; 0: not */
+	uint64_t crash_after;  /* this many requests; 0: not */
+	int64_t sends_from_ms; /* until then requests wait within it */
 	struct token_bucket bucket;
 	struct plea pleas[8]; /* the latest Retry-Afters */
 	size_t plea_count;
@@ -402,7 +403,7 @@ void faults_make(struct world *world);
 void faults_heal(struct world *world);
 
 /* Faults that follow each other in some worlds. */
-enum fault_row { ROW_NONE, ROW_LATE_ANSWERS, ROW_HANDOVER };
+enum fault_row { ROW_NONE, ROW_LATE_ANSWERS, ROW_HANDOVER, ROW_OVERDUE };
 enum fault_row row_of_seed(uint64_t seed);
 
 struct faults {
