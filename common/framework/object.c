@@ -262,7 +262,11 @@ static int32_t clamp_int32(int64_t value)
 
 struct container_view *object_view_add_container(struct object_view *view)
 {
-	view->containers = mem_realloc(view->containers, view->container_count + 1, sizeof(*view->containers));
+	size_t count = view->container_count;
+
+	/* full at every power of two: Pods have few, but who says how many they may have? */
+	if ((count & (count - 1)) == 0)
+		view->containers = mem_realloc(view->containers, count == 0 ? 1 : 2 * count, sizeof(*view->containers));
 	view->containers[view->container_count] = (struct container_view){0};
 	return &view->containers[view->container_count++];
 }
