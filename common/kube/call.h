@@ -31,12 +31,13 @@ struct kube_call {
 	bool stream;
 	bool own_connection; /* a stream that is not brief */
 	bool cancelled;
-	bool retried;   /* after a 401 */
-	bool in_data;   /* its data callback runs: must not be freed */
-	bool counted;   /* in the request counters */
-	bool announce;  /* the headers of a 2xx stream came and were not yet handed on */
-	bool sent;      /* bytes may have left */
-	bool too_large; /* broken off for the size of its answer */
+	bool retried;        /* after a 401 */
+	bool in_data;        /* its data callback runs: must not be freed */
+	bool counted;        /* in the request counters */
+	bool announce;       /* the headers of a 2xx stream came and were not yet handed on */
+	bool sent;           /* bytes may have left */
+	bool too_large;      /* broken off for the size of its answer */
+	bool no_descriptors; /* no socket could be opened */
 	bool server_timeout;
 	bool gzip;
 	char *method;

@@ -1,8 +1,10 @@
 /* One request and its answer as libcurl sees them; see call.h. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -111,6 +113,17 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 	}
 	buf_append(&call->answer, data, len);
 	return len;
+}
+
+/* libcurl opens them likewise, but does not tell why it could not, or tells what a former connection died of. */
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct kube_call *call = arg;
+	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+
+	(void)purpose;
+	call->no_descriptors = fd < 0 && (errno == EMFILE || errno == ENFILE);
+	return fd < 0 ? CURL_SOCKET_BAD : fd;
 }
 
 /* ---- request ---- */
@@ -265,6 +278,7 @@ void exchange_prepare(struct kube_call *call)
 		mem_exhausted();
 	call->easy = easy;
 	call->curl_error[0] = '\0';
+	call->no_descriptors = false;
 	add_headers(call);
 	set_url(call);
 	set_method(call);
@@ -273,6 +287,8 @@ void exchange_prepare(struct kube_call *call)
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, client->user_agent);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
 	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->gzip ? "gzip" : NULL);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
 	if (call->stream) {
@@ -342,6 +358,8 @@ void exchange_judge(struct kube_call *call, CURLcode result)
 	curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &code);
 	if (call->too_large)
 		buf_printf(&call->cause, "the answer is larger than %d MiB", ANSWER_MAX_BYTES / 1024 / 1024);
+	else if (call->no_descriptors)
+		buf_puts(&call->cause, "no socket can be opened: there are no file descriptors left (RLIMIT_NOFILE)");
 	else if (result == CURLE_COULDNT_CONNECT && code != 0)
 		buf_puts(&call->cause, strerror((int)code));
 	else

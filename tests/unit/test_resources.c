@@ -161,6 +161,7 @@ struct call {
 	bool done;
 	enum kube_failure failure;
 	int status;
+	char message[256];
 };
 
 static void on_done(void *arg, const struct kube_answer *answer)
@@ -170,6 +171,7 @@ static void on_done(void *arg, const struct kube_answer *answer)
 	call->done = true;
 	call->failure = answer->failure;
 	call->status = answer->http_status;
+	snprintf(call->message, sizeof(call->message), "%s", answer->message);
 }
 
 static void on_request(void *arg, struct http_conn *conn)
@@ -178,7 +180,7 @@ static void on_request(void *arg, struct http_conn *conn)
 	http_reply(conn, 200, "", "{}");
 }
 
-/* A request that gets no socket fails as any other that reaches nobody, and the next one is made. */
+/* A request that gets no socket fails as any other that reaches nobody, says why, and the next one is made. */
 static void test_no_descriptors_for_a_request(void **state)
 {
 	const struct kube_client_options options = {.user_agent = "test"};
@@ -199,6 +201,7 @@ static void test_no_descriptors_for_a_request(void **state)
 	RUN_UNTIL(loop, call.done);
 	give_back_descriptors();
 	assert_int_equal(call.failure, KUBE_NETWORK);
+	assert_non_null(strstr(call.message, "no file descriptors left"));
 	call = (struct call){0};
 	kube_client_call(client, &request, on_done, &call);
 	RUN_UNTIL(loop, call.done);
