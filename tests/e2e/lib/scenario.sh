@@ -49,6 +49,9 @@ scenario_main() { # name
 # Whether the programs are built to find mistakes: they keep more memory, and can be looked into.
 sanitized() { grep -q __asan_init "$BUILD/fc-watcher"; }
 
+# Whether the memory of processes is what they use themselves: neither sanitizers nor memcheck (a script) keep shadows of it.
+memory_is_plain() { ! sanitized && [[ $(head -c 2 "$BUILD/fc-watcher") != '#!' ]]; }
+
 # kubectl in the scenario's namespace.
 k() { kubectl -n "$NS" "$@"; }
 

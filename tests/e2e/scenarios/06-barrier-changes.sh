@@ -19,7 +19,7 @@ start_changes_barrier() {
     local options=()
     [[ $CLUSTER == kubernetes ]] || options+=(--insecure-no-auth)
     launch_barrier barrier --bus "ipc://$RUN/bus" --listen 127.0.0.1:0 --tls-cert server.pem --tls-key server-key.pem \
-        --max-connections 1200 --http 127.0.0.1:0 "${options[@]}"
+        --max-connections $((1200 / SLOWER)) --http 127.0.0.1:0 "${options[@]}"
     wait_for 10 "fc-barrier listens" grep -q 'listening on 127' barrier.log
     tls_address=$(sed -nE 's/.*listening on (127[0-9.:]+).*/\1/p' barrier.log)
     barrier_curl=(--cacert ca.pem)
@@ -262,7 +262,7 @@ run_barrier_trouble() {
     wait_for 10 "it waits" tls_metric_is frameworkcontroller_barrier_waiting 1
 
     # More connections than the server takes, none of which asks anything.
-    "$BUILD/fc-bench" flood --address "$tls_address" --count 2000 2>flood.log &
+    "$BUILD/fc-bench" flood --address "$tls_address" --count $((2000 / SLOWER)) 2>flood.log &
     wait_for 20 "the flood is there" grep -q flooding flood.log
 
     restart_api_server

@@ -130,7 +130,7 @@ run_persist_before_act() {
     patch_roles f '.[1].taskNumber = 1 | .[0].taskNumber = 1'
     wait_framework f 20 "[$TASKS.state] | length == 2"
     delete configmaps/f-attempt
-    wait_framework f 20 '.status.attemptStatus.id == 1 and .status.state == "AttemptRunning"'
+    wait_framework f 20 '.status.attemptStatus | .id == 1 and .taskRoleStatuses[0].taskStatuses[0].state == "Completed"'
     patch_framework f '{"spec": {"executionType": "Stop"}}'
     wait_completed f
     wait_for 10 "nothing of the attempts is left" none_left pods,configmaps
@@ -170,6 +170,6 @@ run_persist_before_act() {
             .object.metadata.uid as $other | select(($events | first(.object.metadata.uid == $other) | version) < $born) |
             "two Pods \(.object.metadata.name) at a time"),
         "Pods seen: \($pods | map(.object.metadata.uid) | unique | length)"' >"$out.found"
-    # a: 3 Tasks twice, b: 2, 2 more; and those of the second attempt.
-    expect_lines "order" "$(<"$out.found")" "Pods seen: 12"
+    # a: 3 Tasks twice, b: 2, 2 more; and those of the second attempt, of which a's is retried.
+    expect_lines "order" "$(<"$out.found")" "Pods seen: 13"
 }
