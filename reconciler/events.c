@@ -23,7 +23,9 @@ struct recent {
 	char *name; /* of the Event */
 	int64_t first_wall_ms;
 	int64_t written_ms;
+	int64_t seen_wall_ms; /* the last time */
 	int count;
+	bool owed;         /* its count is not written yet */
 	UT_hash_handle hh; /* in order of age */
 };
 
@@ -32,6 +34,7 @@ struct events {
 	struct recent *recent;
 	uint32_t on_way;
 	uint64_t posted;
+	int64_t next_ms; /* a count that is owed may be written then; INT64_MAX: none is */
 };
 
 struct events *events_new(struct reconciler *reconciler)
@@ -39,6 +42,7 @@ struct events *events_new(struct reconciler *reconciler)
 	struct events *events = mem_calloc(1, sizeof(*events));
 
 	events->reconciler = reconciler;
+	events->next_ms = INT64_MAX;
 	return events;
 }
 
@@ -145,22 +149,58 @@ static void post_first(struct events *events, const struct framework *framework,
 	request(events, "POST", "application/json", path, &body);
 }
 
-static void count_up(struct events *events, struct recent *recent)
+static void write_count(struct events *events, struct recent *recent, int64_t now_ms)
 {
-	int64_t now_ms = events->reconciler->ports.boot_ms(events->reconciler->ports.context);
 	cleanup_buf struct buf body = {0};
-	cleanup_free char *path = NULL;
+	cleanup_free char *path = mem_printf("/api/v1/namespaces/%s/events/%s", recent->ns, recent->name);
 	char time[TIME_RFC3339_SIZE];
 
-	recent->count++;
-	if (now_ms - recent->written_ms < REPEAT_AFTER_MS)
-		return;
+	recent->owed = false;
 	recent->written_ms = now_ms;
-	path = mem_printf("/api/v1/namespaces/%s/events/%s", recent->ns, recent->name);
-	buf_printf(
-		&body, "{\"count\":%d,\"lastTimestamp\":\"%s\"}", recent->count,
-		time_format_rfc3339(events->reconciler->ports.wall_ms(events->reconciler->ports.context) / 1000, time));
+	buf_printf(&body, "{\"count\":%d,\"lastTimestamp\":\"%s\"}", recent->count,
+		   time_format_rfc3339(recent->seen_wall_ms / 1000, time));
 	request(events, "PATCH", "application/merge-patch+json", path, &body);
+}
+
+/* A count that comes too soon is written later: without that the last repetitions would never be told. */
+static void count_up(struct events *events, struct recent *recent)
+{
+	const struct reconciler_ports *ports = &events->reconciler->ports;
+	int64_t due_ms = recent->written_ms + REPEAT_AFTER_MS;
+	int64_t now_ms = ports->boot_ms(ports->context);
+
+	recent->count++;
+	recent->seen_wall_ms = ports->wall_ms(ports->context);
+	if (now_ms >= due_ms) {
+		write_count(events, recent, now_ms);
+		return;
+	}
+	recent->owed = true;
+	if (due_ms < events->next_ms)
+		events->next_ms = due_ms;
+}
+
+int64_t events_run(struct events *events)
+{
+	struct recent *recent;
+	struct recent *next;
+	int64_t now_ms;
+
+	if (events->next_ms == INT64_MAX)
+		return INT64_MAX;
+	now_ms = events->reconciler->ports.boot_ms(events->reconciler->ports.context);
+	if (now_ms < events->next_ms)
+		return events->next_ms;
+	events->next_ms = INT64_MAX;
+	HASH_ITER(hh, events->recent, recent, next) {
+		if (!recent->owed)
+			continue;
+		if (now_ms >= recent->written_ms + REPEAT_AFTER_MS)
+			write_count(events, recent, now_ms);
+		else if (recent->written_ms + REPEAT_AFTER_MS < events->next_ms)
+			events->next_ms = recent->written_ms + REPEAT_AFTER_MS;
+	}
+	return events->next_ms;
 }
 
 void events_post(struct events *events, const struct framework *framework, const struct plan_event *event)

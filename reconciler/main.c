@@ -190,6 +190,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
 	struct process *process = prepare->data;
 	int64_t next_ms;
+	int64_t owed_ms;
 	int64_t now_ms;
 
 	(void)events;
@@ -200,6 +201,9 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 	ev_idle_stop(loop, &process->idle);
 	ev_timer_stop(loop, &process->wake);
 	next_ms = queue_next_ms(&process->reconciler);
+	owed_ms = events_run(process->reconciler.events);
+	if (owed_ms < next_ms)
+		next_ms = owed_ms;
 	if (next_ms == INT64_MAX)
 		return;
 	now_ms = clock_boot_ms();

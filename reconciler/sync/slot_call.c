@@ -242,11 +242,11 @@ void slot_report_conflict(struct round *round, struct slot *slot)
 		slot->conflict_reported = true;
 		slot->polls = 0;
 		plan_event(round->plan, true, "NamingConflict",
-			   "%s %s with uid %s is controlled by %s \"%s\" and not by this Framework: it is left alone, "
-			   "and waited for",
+			   "%s %s with uid %s is controlled by %s%s%s and not by this Framework: it is left alone, "
+			   "and waited for until somebody deletes it",
 			   slot->config_map != NULL ? "ConfigMap" : "Pod", slot->name, slot->meta->uid,
 			   slot->meta->controller_uid[0] == '\0' ? "nobody" : slot->meta->controller_kind,
-			   slot->meta->controller_name);
+			   slot->meta->controller_uid[0] == '\0' ? "" : " ", slot->meta->controller_name);
 	}
 	if (slot->lost)
 		send_get_rarely(round, slot, NULL);

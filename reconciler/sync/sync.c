@@ -249,9 +249,14 @@ static void decide_retry(struct round *round)
 		return;
 	}
 	status->retry.delay_sec = 0;
-	if (decision.conflict)
+	if (decision.conflict) {
 		status->retry.delay_sec = random_between(round->random, round->config->conflict_delay_min_sec,
 							 round->config->conflict_delay_max_sec);
+		if (status->retry.delay_sec > 0)
+			plan_event(round->plan, false, "FrameworkRetryDelayed",
+				   "Framework is retried in %lld s, as others may need the same resources now",
+				   (long long)status->retry.delay_sec);
+	}
 	framework_touch(round, WRITE_NOW);
 	framework->decided = framework->version;
 }

@@ -230,6 +230,7 @@ static void settle(struct world *world)
 
 		while (queue_run(&world->reconciler))
 			FUZZ_EXPECT(++i < ROUNDS_MAX);
+		(void)events_run(world->reconciler.events);
 		next_ms = queue_next_ms(&world->reconciler);
 		if (next_ms > world->now_ms + 1000)
 			return;

@@ -183,6 +183,7 @@ void member_settle(struct member *member)
 	}
 	wake_at(member, next_ms);
 	wake_at(member, queue_next_ms(&member->reconciler));
+	wake_at(member, events_run(member->reconciler.events));
 }
 
 /* ---- its life ---- */

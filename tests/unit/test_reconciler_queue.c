@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -27,6 +29,7 @@ struct world {
 		bool (*before_send)(void *arg, int64_t *timeout_ms);
 	} calls[CALLS_MAX];
 	size_t call_count;
+	char last[512]; /* method, path and body of the last one */
 };
 
 static struct kube_call *request(void *context, const struct kube_request *request, kube_done *done, void *arg)
@@ -38,6 +41,8 @@ static struct kube_call *request(void *context, const struct kube_request *reque
 	world->calls[world->call_count].arg = arg;
 	world->calls[world->call_count++].before_send = request->before_send;
 	world->requests++;
+	snprintf(world->last, sizeof(world->last), "%s %s %.*s", request->method, request->path, (int)request->body_len,
+		 request->body_len == 0 ? "" : (const char *)request->body);
 	return NULL;
 }
 
@@ -292,6 +297,38 @@ static void not_found_of_the_former(void **state)
 	assert_string_equal(world->reconciler.items->framework->uid, "u2");
 }
 
+/* What repeats itself too quickly to be written each time is counted, and the count written in the end, with the time
+ * of the last repetition. */
+static void repetitions_are_told(void **state)
+{
+	struct world *world = *state;
+	struct plan_event event = {true, "FailedCreatePod", "no"};
+	struct framework framework = {
+		.ns = (char *)"ns", .name = (char *)"f", .uid = (char *)"u1", .resource_version = (char *)"7"};
+	struct events *events = world->reconciler.events;
+
+	assert_true(events_run(events) == INT64_MAX);
+	events_post(events, &framework, &event);
+	assert_memory_equal(world->last, "POST /api/v1/namespaces/ns/events ", 34);
+	world->now_ms += 1000;
+	events_post(events, &framework, &event);
+	world->now_ms += 2000;
+	events_post(events, &framework, &event);
+	assert_int_equal(world->requests, 1);
+	assert_int_equal(events_run(events), 11000);
+	world->now_ms = 11000;
+	assert_true(events_run(events) == INT64_MAX);
+	assert_int_equal(world->requests, 2);
+	assert_memory_equal(world->last, "PATCH /api/v1/namespaces/ns/events/f.", 37);
+	assert_non_null(strstr(world->last, "{\"count\":3,\"lastTimestamp\":\"2023-11-14T22:13:24Z\"}"));
+	/* Later than that it is written at once, and nothing is owed. */
+	world->now_ms += 20000;
+	events_post(events, &framework, &event);
+	assert_non_null(strstr(world->last, "{\"count\":4,"));
+	assert_true(events_run(events) == INT64_MAX);
+	assert_int_equal(world->requests, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +338,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(namespace_no_longer_watched, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(asked_to_wait, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(not_found_of_the_former, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(repetitions_are_told, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

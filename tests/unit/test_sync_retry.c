@@ -213,6 +213,7 @@ static void test_conflict_delay(void **state)
 	struct world w;
 	int64_t delay_sec;
 	int64_t completed_sec;
+	char told[80];
 
 	(void)state;
 	begin_delayed(&w);
@@ -220,6 +221,8 @@ static void test_conflict_delay(void **state)
 	completed_sec = w.framework->status.attempt.completion_time;
 	assert_in_range(delay_sec, 60, 900);
 	assert_int_equal(json_integer_value(json_at(w.object, "status.retryPolicyStatus.retryDelaySec")), delay_sec);
+	snprintf(told, sizeof(told), "FrameworkRetryDelayed: Framework is retried in %lld s", (long long)delay_sec);
+	assert_contains(w.events.data, told);
 	/* A restart changes nothing about it. */
 	world_restart(&w);
 	world_advance(&w, delay_sec - 20);
