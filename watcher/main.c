@@ -320,7 +320,6 @@ static void watch_signals(struct watcher *watcher)
 	ev_signal_start(watcher->loop, &watcher->terminate);
 	ev_signal_start(watcher->loop, &watcher->interrupt);
 	ev_signal_start(watcher->loop, &watcher->hangup);
-	signal(SIGPIPE, SIG_IGN);
 }
 
 /* Members outlive a former watcher, for a lease; a pool does not. */

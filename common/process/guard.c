@@ -2,6 +2,7 @@
 #include "common/process/guard.h"
 
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,6 +22,8 @@
 void process_guard(void)
 {
 	json_set_alloc_funcs(mem_alloc, free);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 #if !defined(SANITIZED) && !defined(DEBUG)
 	/* Either may be forbidden; the other is there then. */
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});

@@ -121,7 +121,6 @@ void process_signals_start(struct process_signals *signals, struct ev_loop *loop
 	signals->end = end;
 	signals->arg = arg;
 	signals->client = client;
-	signal(SIGPIPE, SIG_IGN);
 	ev_signal_init(&signals->terminate, on_end, SIGTERM);
 	ev_signal_init(&signals->interrupt, on_end, SIGINT);
 	ev_signal_init(&signals->hangup, on_hangup, SIGHUP);

@@ -100,7 +100,7 @@ bool process_refused(struct ev_loop *loop, const char *reason, bool final);
 int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,
 		  struct serve **out, struct error *err);
 
-/* SIGTERM and SIGINT call end, each time; SIGHUP reads the client's credentials again; SIGPIPE is nothing. */
+/* SIGTERM and SIGINT call end, each time; SIGHUP reads the client's credentials again. */
 struct process_signals {
 	ev_signal terminate;
 	ev_signal interrupt;

@@ -1,5 +1,5 @@
-/* What every program does first (guard.h): nothing of its memory gets out, and jansson's want of memory ends it as ours
- * does, instead of leaving members out of an object. */
+/* What every program does first (guard.h): nothing of its memory gets out, no stray signal ends it, and jansson's want
+ * of memory ends it as ours does, instead of leaving members out of an object. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,6 +53,21 @@ static void test_memory_stays_inside(void **state)
 	assert_int_equal(in_child(guarded), 0);
 }
 
+static int signalled(void)
+{
+	process_guard();
+	raise(SIGPIPE);
+	raise(SIGHUP);
+	return 0;
+}
+
+/* A peer that has gone, and a SIGHUP before anybody listens to it, end nothing. */
+static void test_signals_that_end_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(signalled), 0);
+}
+
 static int overfull(void)
 {
 	const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
@@ -79,6 +94,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory_stays_inside),
+		cmocka_unit_test(test_signals_that_end_nothing),
 		cmocka_unit_test(test_jansson_ends_too),
 	};
 
