@@ -14,11 +14,11 @@ run_one() {
 	mkdir -p "$BUILD/found/$name"
 	# of sanitizers, coverage and a busy machine: the 50 ms of an input are looked at afterwards
 	local TIMEFORMAT=%U
-	{ time "$BUILD/fuzzer/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
+	{ time "$BUILD/fuzzer/$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=1024 -max_len=8192 -print_final_stats=1 \
 		-dict="tests/fuzz/dictionaries/$name.dict" -artifact_prefix="$BUILD/broken/$name-" \
 		"$BUILD/found/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1 </dev/null; } 2>"$log.cpu"
 	echo $? >"$log.status"
-	timeout -k 5 600 "$REPLAYS/$name" "$BUILD/found/$name" >"$log.replay" 2>&1 </dev/null
+	timeout -k 5 600 "$REPLAYS/$name" "$BUILD/found/$name" "tests/fuzz/corpus/$name" >"$log.replay" 2>&1 </dev/null
 	echo $? >"$log.replay.status"
 }
 export -f run_one
