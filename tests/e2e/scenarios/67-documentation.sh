@@ -240,4 +240,13 @@ run_documentation_options() {
         sed -nE 's/^([^:]*):([a-z-]+) (.*)/\1 \2 \3/p' | awk '{ for (i = 3; i <= NF; i++) if ($i ~ /^--[a-z-]+/) {
             match($i, /^--[a-z-]+/); print $1, $2, substr($i, 1, RLENGTH) } }')
     ((options > 20)) || fail "only $options options were found"
+    # And those within sentences, which one of them has, or kubectl.
+    {
+        for program in fc-watcher fc-reconciler fc-barrier frameworkbarrier; do "$BUILD/$program" --help; done
+        kubectl delete --help
+    } >"$RUN/out/$scenario.help"
+    while read -r option; do
+        grep -qE -- "$option([ =,]|$)" "$RUN/out/$scenario.help" || fail "nobody has $option"
+    done < <(for file in README.md {manifests,barrier,reconciler}/README.md; do inline_commands "$file" '^--[a-z]'; done |
+        grep -oE '^--[a-z-]+' | sort -u)
 }
