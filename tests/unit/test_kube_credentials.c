@@ -1,0 +1,110 @@
+/* Credentials of the Kubernetes client: tokens that are read again, and those that cannot be read. */
+#include "tests/unit/kube_world.h"
+
+static void write_token(struct fixture *fixture, const char *text)
+{
+	FILE *file;
+
+	if (fixture->token_path[0] == '\0') {
+		close(temp_file(fixture->token_path));
+		fixture->config.token_file = mem_strdup(fixture->token_path);
+	}
+	file = fopen(fixture->token_path, "we");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void want_new_token(struct fixture *fixture, struct http_conn *conn)
+{
+	const char *token = http_header(conn, "Authorization");
+
+	assert_non_null(token);
+	if (strcmp(token, "Bearer second") == 0)
+		reply_ok(fixture, conn);
+	else
+		http_reply(conn, 401, "", "Unauthorized");
+}
+
+static void test_token_read_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_token(fixture, "  first\n");
+	start_client(fixture, &(struct kube_client_options){0});
+	write_token(fixture, "second\n");
+	fixture->script = want_new_token;
+	call(fixture, 0, (struct kube_request){.method = "POST", .body = "{}", .body_len = 2});
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].status, 200);
+	assert_int_equal(fixture->server.request_count, 2);
+	assert_int_equal(counted(fixture, "POST", "pods", 401), 1);
+	assert_int_equal(counted(fixture, "POST", "pods", 200), 1);
+}
+
+/* A token that stays wrong is tried twice, not for ever, and is not shown. An emptied file keeps the old one. */
+static void test_token_stays_wrong(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_token(fixture, "secret-token");
+	start_client(fixture, &(struct kube_client_options){0});
+	write_token(fixture, "\n");
+	fixture->script = want_new_token;
+	call(fixture, 0, (struct kube_request){0});
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].status, 401);
+	assert_int_equal(fixture->server.request_count, 2);
+	assert_string_equal(fixture->seen[0].message, "GET /api/v1/pods: 401 Unauthorized");
+}
+
+static void test_reload(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_token(fixture, "first");
+	start_client(fixture, &(struct kube_client_options){0});
+	write_token(fixture, "second");
+	kube_client_reload(fixture->client);
+	fixture->script = want_new_token;
+	call(fixture, 0, (struct kube_request){0});
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].status, 200);
+	assert_int_equal(fixture->server.request_count, 1);
+}
+
+static void test_bad_credentials(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct kube_client_options options = {0};
+	struct error err;
+
+	write_token(fixture, "two\nlines");
+	assert_null(kube_client_new(fixture->loop, &fixture->config, &options, &err));
+	assert_non_null(strstr(err.message, fixture->token_path));
+	assert_null(strstr(err.message, "lines\n"));
+	write_token(fixture, "");
+	assert_null(kube_client_new(fixture->loop, &fixture->config, &options, &err));
+	assert_non_null(strstr(err.message, "empty"));
+	mem_replace(&fixture->config.token_file, "/nonesuch/token");
+	assert_null(kube_client_new(fixture->loop, &fixture->config, &options, &err));
+	assert_non_null(strstr(err.message, "/nonesuch/token: No such file"));
+	mem_replace(&fixture->config.token_file, NULL);
+	write_token(fixture, "no PEM");
+	fixture->config.ca_file = mem_strdup(fixture->token_path);
+	assert_null(kube_client_new(fixture->loop, &fixture->config, &options, &err));
+	assert_non_null(strstr(err.message, "certificate authority"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		client_test(test_token_read_again),
+		client_test(test_token_stays_wrong),
+		client_test(test_reload),
+		client_test(test_bad_credentials),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests_name("kube_credentials", tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* When requests of the Kubernetes client go out, and how long they may take: deadlines, the order of the rate limit. */
+#include "tests/unit/kube_world.h"
+
+/* ---- time ---- */
+
+static void test_timeout(void **state)
+{
+	struct fixture *fixture = *state;
+	int64_t start_ms = clock_boot_ms();
+
+	fixture->script = hold;
+	call(fixture, 0, (struct kube_request){.timeout_ms = 50});
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].failure, KUBE_TIMEOUT);
+	assert_true(fixture->seen[0].sent);
+	assert_in_range(clock_boot_ms() - start_ms, 45, 5000);
+	/* and the client lives on */
+	fixture->script = reply_ok;
+	call(fixture, 0, (struct kube_request){0});
+	wait_done(fixture, 2);
+	assert_int_equal(fixture->seen[1].status, 200);
+}
+
+/* Waiting for a connection must not use up a request's time (PITFALLS "libcurl" 3). */
+static void test_queueing_is_free(void **state)
+{
+	const struct kube_client_options options = {.max_connections = 1};
+	struct fixture *fixture = *state;
+
+	start_client(fixture, &options);
+	fixture->script = hold;
+	call(fixture, 1, (struct kube_request){.timeout_ms = 300});
+	call(fixture, 2, (struct kube_request){.timeout_ms = 200});
+	assert_true(run_until_count(fixture->loop, &fixture->held_count, 1, limit_s));
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].id, 1);
+	assert_int_equal(fixture->seen[0].failure, KUBE_TIMEOUT);
+	fixture->script = reply_ok;
+	wait_done(fixture, 2);
+	assert_int_equal(fixture->seen[1].status, 200);
+}
+
+static void test_exempt_needs_no_place(void **state)
+{
+	const struct kube_client_options options = {.max_connections = 1};
+	struct fixture *fixture = *state;
+
+	start_client(fixture, &options);
+	fixture->script = hold;
+	call(fixture, 1, (struct kube_request){0});
+	call(fixture, 2, (struct kube_request){0});
+	assert_true(run_until_count(fixture->loop, &fixture->held_count, 1, limit_s));
+	fixture->script = reply_ok;
+	call(fixture, 3, (struct kube_request){.exempt = true});
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].id, 3);
+	reply_ok(fixture, fixture->held[0]);
+	wait_done(fixture, 3);
+}
+
+static bool lower(void *arg, int64_t *timeout_ms)
+{
+	(void)arg;
+	assert_int_equal(*timeout_ms, 8000);
+	*timeout_ms = 2999;
+	return true;
+}
+
+static bool lower_much(void *arg, int64_t *timeout_ms)
+{
+	(void)arg;
+	*timeout_ms = 999;
+	return true;
+}
+
+static bool lower_to_nothing(void *arg, int64_t *timeout_ms)
+{
+	(void)arg;
+	*timeout_ms = 0;
+	return true;
+}
+
+static bool refuse(void *arg, int64_t *timeout_ms)
+{
+	(void)arg;
+	(void)timeout_ms;
+	return false;
+}
+
+/* The fence: what the hook leaves of the time bounds the server as well, rounded down. */
+static void test_before_send(void **state)
+{
+	struct fixture *fixture = *state;
+
+	call(fixture, 0, (struct kube_request){.path = "/a", .before_send = lower, .server_timeout = true});
+	wait_done(fixture, 1);
+	call(fixture, 0, (struct kube_request){.path = "/b?c=d", .before_send = lower_much, .server_timeout = true});
+	wait_done(fixture, 2);
+	assert_string_equal(fixture->server.log.data, "GET /a?timeout=2s\nGET /b?c=d&timeout=999ms\n");
+	call(fixture, 0, (struct kube_request){.before_send = refuse});
+	call(fixture, 0, (struct kube_request){.before_send = lower_to_nothing});
+	wait_done(fixture, 4);
+	for (size_t i = 2; i < 4; i++) {
+		assert_int_equal(fixture->seen[i].failure, KUBE_REFUSED);
+		assert_false(fixture->seen[i].sent);
+		assert_non_null(strstr(fixture->seen[i].message, "not sent"));
+	}
+	assert_int_equal(fixture->server.request_count, 2);
+}
+
+/* ---- the rate limit ---- */
+
+static void test_rate_limit_order(void **state)
+{
+	const struct kube_client_options options = {.qps = 100, .burst = 2};
+	struct fixture *fixture = *state;
+	int64_t start_ms = clock_boot_ms();
+
+	start_client(fixture, &options);
+	call(fixture, 90, (struct kube_request){.low_priority = true});
+	for (int i = 1; i <= 5; i++)
+		call(fixture, i, (struct kube_request){.path = "/n"});
+	call(fixture, 80, (struct kube_request){.exempt = true});
+	wait_done(fixture, 7);
+	/* exempt goes at once; two at once and then one each 10 ms, low priority last */
+	assert_int_equal(fixture->seen[6].id, 90);
+	for (int i = 0, next = 1; i < 6; i++) {
+		if (fixture->seen[i].id == 80) {
+			assert_true(i <= 2);
+			continue;
+		}
+		if (i > 2)
+			assert_int_equal(fixture->seen[i].id, next);
+		next++;
+	}
+	assert_in_range(clock_boot_ms() - start_ms, 39, 5000);
+}
+
+static void test_rate_change(void **state)
+{
+	const struct kube_client_options options = {.qps = 0.001, .burst = 1};
+	struct fixture *fixture = *state;
+
+	start_client(fixture, &options);
+	call(fixture, 1, (struct kube_request){0});
+	call(fixture, 2, (struct kube_request){0});
+	wait_done(fixture, 1);
+	settle(fixture);
+	assert_int_equal(fixture->done_count, 1);
+	kube_client_set_rate(fixture->client, 1000, 10);
+	wait_done(fixture, 2);
+}
+
+/* A refused request costs no token: the next one goes at once. */
+static void test_refusal_costs_nothing(void **state)
+{
+	const struct kube_client_options options = {.qps = 0.001, .burst = 1};
+	struct fixture *fixture = *state;
+
+	start_client(fixture, &options);
+	call(fixture, 1, (struct kube_request){.before_send = refuse});
+	call(fixture, 2, (struct kube_request){0});
+	wait_done(fixture, 2);
+	assert_int_equal(fixture->seen[1].failure, KUBE_OK);
+}
+
+static void test_low_priority_dropped(void **state)
+{
+	const struct kube_client_options options = {.qps = 0.001, .burst = 1};
+	struct fixture *fixture = *state;
+
+	start_client(fixture, &options);
+	call(fixture, 0, (struct kube_request){0});
+	wait_done(fixture, 1);
+	for (int i = 0; i < 1003; i++)
+		call(fixture, i, (struct kube_request){.low_priority = true});
+	wait_done(fixture, 4);
+	for (size_t i = 1; i < 4; i++) {
+		assert_int_equal(fixture->seen[i].failure, KUBE_REFUSED);
+		assert_in_range(fixture->seen[i].id, 1000, 1002);
+	}
+	/* those that wait are cancelled with the client */
+	kube_client_free(fixture->client);
+	fixture->client = NULL;
+	assert_int_equal(fixture->done_count, 1004);
+	assert_int_equal(fixture->seen[1003].failure, KUBE_CANCELLED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		client_test(test_timeout),
+		client_test(test_queueing_is_free),
+		client_test(test_exempt_needs_no_place),
+		client_test(test_before_send),
+		client_test(test_rate_limit_order),
+		client_test(test_rate_change),
+		client_test(test_refusal_costs_nothing),
+		client_test(test_low_priority_dropped),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests_name("kube_pace", tests, NULL, NULL);
+}
