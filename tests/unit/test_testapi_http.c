@@ -1,7 +1,11 @@
 /* The test API server over a real socket, in a child process: streaming, faults on the wire, clients that leave. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <curl/curl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,6 +222,80 @@ static void watches_stream(void **state)
 	close_stream(&stream);
 }
 
+/* ---- a watch beside many requests ---- */
+
+static void send_text(int fd, const char *text)
+{
+	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static void send_creation(int fd, int number, const char *data)
+{
+	cleanup_free char *object = mem_printf("{\"metadata\":{\"name\":\"c%d\"},\"data\":{\"d\":\"%s\"}}", number,
+					       data);
+	cleanup_free char *text = mem_printf("POST " CMS " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+					     "Content-Length: %zu\r\n\r\n%s",
+					     strlen(object), object);
+
+	send_text(fd, text);
+}
+
+/* How often the text is in what is there to be read (at a seam between two reads it is overlooked). */
+static size_t count_in(int fd, const char *text)
+{
+	char data[64 * 1024];
+	ssize_t len = recv(fd, data, sizeof(data), 0);
+	size_t count = 0;
+
+	assert_true(len > 0);
+	for (const char *at = data; (at = memmem(at, (size_t)(data + len - at), text, strlen(text))) != NULL; at++)
+		count++;
+	return count;
+}
+
+/* Eight requests each over many connections, sent before any is answered, and a watch of what they make: when the last
+ * answer is read the watch has shown what all but the last ones made, however little of a connection's answer
+ * libmicrohttpd sends in a turn in which it answers a request of each. */
+static void news_keep_up_with_answers(void **state)
+{
+	enum { CONNECTIONS = 64, EACH = 8, NEWS = CONNECTIONS * EACH, BODY = 1000 };
+	struct server *server = *state;
+	struct pollfd all[CONNECTIONS + 1];
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons((uint16_t)atoi(strrchr(server->url, ':') + 1))};
+	int64_t deadline = clock_boot_ms() + PATIENCE_SEC * 1000;
+	cleanup_buf struct buf body = {0};
+	size_t answers = 0;
+	size_t news = 0;
+
+	for (int i = 0; i < BODY; i++)
+		buf_putc(&body, 'x');
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	for (int i = 0; i <= CONNECTIONS; i++) {
+		all[i] = (struct pollfd){.fd = socket(AF_INET, SOCK_STREAM, 0), .events = POLLIN};
+		assert_int_equal(connect(all[i].fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	}
+	send_text(all[0].fd, "GET " CMS "?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n");
+	count_in(all[0].fd, "\r\n\r\n"); /* it runs */
+	kill(server->pid, SIGSTOP);
+	for (int i = 1; i <= CONNECTIONS; i++)
+		for (int j = 0; j < EACH; j++)
+			send_creation(all[i].fd, i * EACH + j, body.data);
+	kill(server->pid, SIGCONT);
+	while (answers < NEWS) {
+		assert_true(clock_boot_ms() < deadline);
+		assert_true(poll(all, CONNECTIONS + 1, 1000) > 0);
+		for (int i = 0; i <= CONNECTIONS; i++)
+			if (all[i].revents != 0)
+				*(i == 0 ? &news : &answers) += count_in(all[i].fd,
+									 i == 0 ? "\"ADDED\"" : "201 Created");
+	}
+	for (int i = 0; i <= CONNECTIONS; i++)
+		close(all[i].fd);
+	if (news < NEWS * 3 / 4)
+		fail_msg("%zu of %d shown when the last was answered", news, NEWS);
+}
+
 /* A client that leaves while nothing happens is noticed, and its watch freed. */
 static void leaving_is_noticed(void **state)
 {
@@ -391,6 +469,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(watches_stream, start, stop),
+		cmocka_unit_test_setup_teardown(news_keep_up_with_answers, start, stop),
 		cmocka_unit_test_setup_teardown(leaving_is_noticed, start, stop),
 		cmocka_unit_test_setup_teardown(broken_streams, start, stop),
 		cmocka_unit_test_setup_teardown(faults_on_the_wire, start, stop),

@@ -1,5 +1,7 @@
 /* The network side; see http.h. Watches and delayed requests are suspended connections (PITFALLS "libmicrohttpd"): a
- * resumed one moves only in MHD_run, and a client that leaves is seen only by watching its socket. */
+ * resumed one moves only in MHD_run, and a client that leaves is seen only by watching its socket. What a watch has to
+ * say is written to its socket from here, as HTTP/1.1 chunks: of a connection libmicrohttpd takes only as much as half
+ * its memory in a turn in which it answers a request of every other one, and news would lag behind answers. */
 #include "tests/cluster/testapi/http.h"
 
 #include <arpa/inet.h>
@@ -7,6 +9,7 @@
 #include <ev.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +26,9 @@
 enum {
 	CONNECTIONS_MAX = 20000,
 	CONNECTION_MEMORY = 64 * 1024,
-	WATCH_BLOCK = 32 * 1024,
-	ROUNDS_MAX = 64, /* of MHD_run before the loop gets its turn */
+	WATCH_BLOCK = 64 * 1024,
+	CHUNK_HEAD = 8, /* six digits and a line's end: the length of what follows */
+	ROUNDS_MAX = 4, /* of MHD_run before the loop gets its turn */
 };
 
 struct api_http {
@@ -52,9 +56,12 @@ struct exchange {
 	struct api_answer answer;
 	struct api_strike strike;
 	struct api_watch *watch; /* once its response is on the way */
+	struct buf chunk;        /* of it: what is being sent */
+	size_t chunk_sent;
+	ssize_t watch_end; /* WATCH_END or WATCH_CUT once it is over */
 	bool suspended;
-	bool gone; /* the client left while suspended */
-	ev_io leaving;
+	bool gone;    /* the client left while suspended */
+	ev_io socket; /* of a watch: its client can take more, or leaves */
 	ev_timer delay;
 	int64_t began_ms;             /* boot clock */
 	struct exchange *prev, *next; /* while suspended */
@@ -86,27 +93,10 @@ static void resume(struct exchange *exchange)
 		http->suspended = exchange->next;
 	if (exchange->next != NULL)
 		exchange->next->prev = exchange->prev;
-	ev_io_stop(http->api->loop, &exchange->leaving);
+	ev_io_stop(http->api->loop, &exchange->socket);
 	ev_timer_stop(http->api->loop, &exchange->delay);
 	MHD_resume_connection(exchange->connection);
 	http->resumed = true;
-}
-
-static void on_leaving(struct ev_loop *loop, ev_io *io, int revents)
-{
-	struct exchange *exchange = io->data;
-	char byte;
-	ssize_t got = recv(io->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-	(void)revents;
-	if (got > 0) {
-		ev_io_stop(loop, io); /* talks on instead of leaving; not our matter now */
-		return;
-	}
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	exchange->gone = true;
-	resume(exchange);
 }
 
 static int client_fd(struct exchange *exchange)
@@ -128,29 +118,115 @@ static void reset_connection(struct exchange *exchange)
 
 /* ---- answers ---- */
 
+static void look_for(struct exchange *exchange, int events)
+{
+	struct ev_loop *loop = exchange->http->api->loop;
+
+	ev_io_stop(loop, &exchange->socket);
+	ev_io_set(&exchange->socket, client_fd(exchange), events);
+	if (events != 0)
+		ev_io_start(loop, &exchange->socket);
+}
+
+static void leave(struct exchange *exchange)
+{
+	exchange->gone = true;
+	resume(exchange);
+}
+
+/* The next chunk of a watch; false: there is none now. */
+static bool take_chunk(struct exchange *exchange)
+{
+	struct buf *chunk = &exchange->chunk;
+	char head[24];
+	ssize_t len;
+
+	buf_reserve(chunk, CHUNK_HEAD + WATCH_BLOCK + 2);
+	len = api_watch_read(exchange->watch, chunk->data + CHUNK_HEAD, WATCH_BLOCK);
+	if (len > 0) {
+		snprintf(head, sizeof(head), "%06zx\r\n", (size_t)len);
+		memcpy(chunk->data, head, CHUNK_HEAD);
+		chunk->len = CHUNK_HEAD + (size_t)len;
+		buf_puts(chunk, "\r\n");
+		exchange->chunk_sent = 0;
+		return true;
+	}
+	buf_free(chunk);
+	if (len != WATCH_NOTHING) {
+		exchange->watch_end = len;
+		resume(exchange);
+	}
+	return false;
+}
+
+/* Sends what there is, as long as the client takes it. */
+static void send_news(struct exchange *exchange)
+{
+	struct buf *chunk = &exchange->chunk;
+	bool full = false;
+
+	while (!full && (exchange->chunk_sent < chunk->len || take_chunk(exchange))) {
+		ssize_t sent = send(exchange->socket.fd, chunk->data + exchange->chunk_sent,
+				    chunk->len - exchange->chunk_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (sent > 0) {
+			exchange->chunk_sent += (size_t)sent;
+		} else if (sent < 0 && errno == EAGAIN) {
+			full = true;
+		} else if (errno != EINTR) {
+			leave(exchange);
+			return;
+		}
+	}
+	if (exchange->suspended && full != ((exchange->socket.events & EV_WRITE) != 0))
+		look_for(exchange, full ? EV_READ | EV_WRITE : EV_READ);
+}
+
+static void on_socket(struct ev_loop *loop, ev_io *io, int revents)
+{
+	struct exchange *exchange = io->data;
+	char byte;
+
+	(void)loop;
+	if ((revents & EV_READ) != 0) {
+		ssize_t got = recv(io->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+		if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
+			leave(exchange);
+			return;
+		}
+		if (got > 0)
+			look_for(exchange, io->events & EV_WRITE); /* talks on instead of leaving; not our matter now */
+	}
+	if ((revents & EV_WRITE) != 0)
+		send_news(exchange);
+}
+
+/* libmicrohttpd asks for the beginning of a watch, its head being sent, and once more for its end. */
 static ssize_t read_watch(void *cls, uint64_t position, char *data, size_t max)
 {
 	struct exchange *exchange = cls;
-	ssize_t len;
+	const int on = 1;
 
 	(void)position;
+	(void)data;
+	(void)max;
 	if (exchange->gone)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
-	len = api_watch_read(exchange->watch, data, max);
-	if (len == WATCH_END)
+	if (exchange->watch_end == WATCH_END)
 		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (len == WATCH_CUT) {
+	if (exchange->watch_end == WATCH_CUT) {
 		if (exchange->watch->reset)
 			reset_connection(exchange);
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	}
-	if (len == WATCH_NOTHING) {
-		suspend(exchange);
-		ev_io_init(&exchange->leaving, on_leaving, client_fd(exchange), EV_READ);
-		exchange->leaving.data = exchange;
-		ev_io_start(exchange->http->api->loop, &exchange->leaving);
-	}
-	return len;
+	suspend(exchange);
+	setsockopt(client_fd(exchange), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	ev_init(&exchange->socket, on_socket);
+	exchange->socket.data = exchange;
+	look_for(exchange, EV_READ);
+	send_news(exchange);
+	return 0;
 }
 
 static void unref_object(void *object)
@@ -354,13 +430,14 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **st
 	if (exchange == NULL)
 		return;
 	*state = NULL;
-	ev_io_stop(exchange->http->api->loop, &exchange->leaving);
+	ev_io_stop(exchange->http->api->loop, &exchange->socket);
 	ev_timer_stop(exchange->http->api->loop, &exchange->delay);
 	if (exchange->watch != NULL)
 		api_watch_free(exchange->watch);
 	api_answer_free(&exchange->answer);
 	api_strike_free(&exchange->strike);
 	api_request_free(&exchange->request);
+	buf_free(&exchange->chunk);
 	buf_free(&exchange->body);
 	free(exchange);
 }
@@ -370,7 +447,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **st
 static void wake_watch(void *arg, struct api_watch *watch)
 {
 	(void)arg;
-	resume(watch->transport);
+	send_news(watch->transport);
 }
 
 /* Runs MHD and hands events on until neither has anything to do. */
