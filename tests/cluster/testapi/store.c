@@ -280,6 +280,15 @@ static void append_event(struct api *api, struct api_resource *resource, char ty
 	api_watch_notify(api, resource);
 }
 
+/* A version that is history now: watches and lists want its text alone. */
+static void retire(struct api_object *object)
+{
+	if (object == NULL)
+		return;
+	forget_json(object);
+	api_object_unref(object);
+}
+
 struct api_object *api_store_put(struct api *api, struct api_object *object)
 {
 	struct api_resource *resource = object->resource;
@@ -304,7 +313,7 @@ struct api_object *api_store_put(struct api *api, struct api_object *object)
 	api_gc_changed(api, old, object);
 	if (resource->strategy->changed != NULL)
 		resource->strategy->changed(api, resource, old, object);
-	api_object_unref(old);
+	retire(old);
 	return object;
 }
 
@@ -322,8 +331,8 @@ void api_store_remove(struct api *api, struct api_object *object)
 	api_gc_changed(api, object, NULL);
 	if (resource->strategy->changed != NULL)
 		resource->strategy->changed(api, resource, object, NULL);
-	api_object_unref(last);
-	api_object_unref(object);
+	retire(last);
+	retire(object);
 }
 
 void api_store_compact(struct api *api)
