@@ -11,7 +11,10 @@
 #include "common/kube/reflector.h"
 #include "tests/bench/tool/bench.h"
 
-enum { GET_TIMEOUT_MS = 120 * 1000 };
+enum {
+	GET_TIMEOUT_MS = 120 * 1000,
+	LOOKS_AT_ONCE = 64, /* as fc-barrier; with HTTP/1.1 a connection each */
+};
 
 struct echo {
 	struct bench_api api;
@@ -107,7 +110,10 @@ static struct reflector *watch(struct echo *echo)
 
 static void connect_client(struct echo *echo, const struct bench_options *options)
 {
-	const struct kube_client_options client_options = {.user_agent = "fc-bench/1.0"};
+	const struct kube_client_options client_options = {
+		.max_connections = LOOKS_AT_ONCE,
+		.user_agent = "fc-bench/1.0",
+	};
 	struct kube_config config = {0};
 	struct error err;
 
