@@ -98,6 +98,7 @@ print_head
 for CLUSTER in "${clusters[@]}"; do
     for row in "${calibrate[@]}" "${rows[@]}"; do run_row "$row" || failed=$((failed + 1)); done
 done
+print_gangs
 [[ -z $plots ]] || plot_all "$plots"
 [[ -z $json ]] || jq -s . "$BENCH/results" >"$json"
 ((failed == 0))

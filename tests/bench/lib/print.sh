@@ -11,6 +11,19 @@ print_row() { # < JSON
     jq -r -f "$here/lib/print.jq"
 }
 
+# Gangs that are released have a table of their own too, at the end.
+print_gangs() {
+    local rows
+    rows=$(jq -rs -f "$here/lib/gangs.jq" "$BENCH/results")
+    [[ -n $rows ]] || return 0
+    cat <<END
+
+| cluster | row | CPU s of fc-barrier | its peak PSS MB | GETs | last waiter after the last status, ms | per Framework p50, p99 | in fc-barrier, mean | API server alone: watch p50, p99 | … and a GET p50, p99, last |
+|---|---|---|---|---|---|---|---|---|---|
+$rows
+END
+}
+
 # One diagram for each set of rows that differ in the number of reconcilers.
 plot_all() { # directory
     local set
