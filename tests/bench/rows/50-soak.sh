@@ -10,19 +10,22 @@ row_soak() {
 }
 
 churn() {
-    local end round=0 first=
-    end=$(($(now_ms) + ${ask_minutes:-1} * 60000))
-    while (($(now_ms) < end)); do
+    local begin round=0 minute=0
+    begin=$(now_ms)
+    while (($(now_ms) < begin + ${ask_minutes:-1} * 60000)); do
         round=$((round + 1))
         bench load --until completed --run-seconds 0 --prefix "r$round" >round.json
         api DELETE "$FRAMEWORK_API/namespaces/bench/frameworks" >/dev/null
         wait_for 60 "the round's objects are gone" nothing_left
         # the first rounds fill what is kept for a while on purpose: connections, buffers, tombstones
-        ((round != 3)) || first=$(memory_now)
-    done
-    jq -n --argjson round "$round" --argjson frameworks "$((round * frameworks))" --argjson first "${first:-0}" --argjson last "$(memory_now)" \
-        --argjson minutes "${ask_minutes:-1}" '{wall_s: ($minutes * 60), churned: $frameworks, rounds_of_churn: $round,
-            pss_after_3_rounds_mb: $first, pss_at_end_mb: $last}'
+        if ((round == 3 || ($(now_ms) - begin) / 60000 > minute)); then
+            minute=$((($(now_ms) - begin) / 60000))
+            memory_now
+        fi
+    done >memory
+    jq -Rn --argjson round "$round" --argjson frameworks "$frameworks" --argjson minutes "${ask_minutes:-1}" '
+        [inputs | split(" ") | map(tonumber) | {round: .[0], minute: .[1], pss_mb: .[2], watcher_mb: .[3], reconcilers_mb: .[4]}] |
+        {wall_s: ($minutes * 60), churned: ($round * $frameworks), rounds_of_churn: $round, memory: .}' <memory
 }
 
 nothing_left() {
@@ -32,8 +35,12 @@ nothing_left() {
     done
 }
 
-# Of our processes together, in MB.
+# The round, the minute, and in MB: what our processes take together, and what the watcher and the reconcilers have
+# allocated of it (anonymous memory: heaps, stacks, data).
 memory_now() {
     local name
-    for name in $(ours); do cat "/proc/$(pid_of "$name")/smaps_rollup"; done | awk '/^Pss:/ { kb += $2 } END { printf "%.1f", kb / 1024 }'
+    for name in $(ours); do sed "s/^/$name /" "/proc/$(pid_of "$name")/smaps_rollup"; done | awk -v round="$round" -v minute="$minute" '
+        $2 == "Pss:" { pss += $3 }
+        $2 == "Anonymous:" { anonymous[$1 == "watcher"] += $3 }
+        END { printf "%d %d %.1f %.2f %.2f\n", round, minute, pss / 1024, anonymous[1] / 1024, anonymous[0] / 1024 }'
 }
