@@ -62,10 +62,13 @@ typedef bool reader(const char *text, size_t len);
 
 static void expect_text_within(reader *read, const char *text, size_t len, bool taken, int64_t bound_ms)
 {
+	/* memcheck slows some of it down a hundred times */
+	int64_t most_ms = getenv("TEST_MEMCHECK") != NULL ? INT64_MAX : allowed_ms(bound_ms);
 	int64_t best_ms = INT64_MAX;
+	int tries = 0;
 
 	/* the machine may do other things; once it does not */
-	for (int i = 0; i < TRIES && best_ms > allowed_ms(bound_ms); i++) {
+	do {
 		int64_t begin_ms = cpu_ms();
 		bool got = read(text, len);
 		int64_t took_ms = cpu_ms() - begin_ms;
@@ -73,8 +76,8 @@ static void expect_text_within(reader *read, const char *text, size_t len, bool 
 		if (got != taken)
 			fail_msg("%.60s…: %s", text, got ? "taken" : "refused");
 		best_ms = took_ms < best_ms ? took_ms : best_ms;
-	}
-	if (best_ms > allowed_ms(bound_ms))
+	} while (best_ms > most_ms && ++tries < TRIES);
+	if (best_ms > most_ms)
 		fail_msg("%.60s…: %lld ms", text, (long long)best_ms);
 }
 
