@@ -18,6 +18,7 @@ enum {
 	BUS_VERSION_MINOR = 2, /* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked */
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
+	BUS_BODY_PEER_MAX = 64 * 1024, /* of what peers say: a PING's two sets are 40 KiB at their worst */
 	BUS_RANGE_MAX = 4096,
 };
 

@@ -190,7 +190,7 @@ static bool endpoint_is(const char *endpoint, const char *scheme)
 static void set_options(const struct bus_socket *socket, const char *endpoint)
 {
 	void *zmq = socket->socket;
-	int64_t max_message = BUS_BODY_MAX;
+	int64_t max_message = socket->router ? BUS_BODY_PEER_MAX : BUS_BODY_MAX;
 	bool ipc = endpoint_is(endpoint, "ipc://");
 
 	if (zmq_setsockopt(zmq, ZMQ_MAXMSGSIZE, &max_message, sizeof(max_message)) < 0)
@@ -414,7 +414,7 @@ int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, 
 	struct bus_head filled = *head;
 	unsigned char frame[BUS_HEAD_SIZE];
 
-	if (body_len > BUS_BODY_MAX) {
+	if (body_len > (socket->router ? BUS_BODY_MAX : BUS_BODY_PEER_MAX)) {
 		socket->counters.dropped_oversized++;
 		errno = EMSGSIZE;
 		return -1;

@@ -191,6 +191,8 @@ static void test_too_long(void **state)
 	assert_int_equal(bus_send(router.socket, router.id, router.id_len, &head, "", (size_t)BUS_BODY_MAX + 1), -1);
 	assert_int_equal(errno, EMSGSIZE);
 	assert_int_equal(bus_socket_counters(router.socket)->dropped_oversized, 1);
+	assert_int_equal(bus_send(dealer.socket, NULL, 0, &head, "", (size_t)BUS_BODY_PEER_MAX + 1), -1);
+	assert_int_equal(errno, EMSGSIZE);
 	close_pair(&router, &dealer);
 }
 
@@ -200,6 +202,8 @@ static void test_malformed(void **state)
 	struct end router = {.wanted = 1};
 	struct bus_head head = {.major = BUS_VERSION_MAJOR, .type = BUS_PING, .sequence = 1};
 	unsigned char good[BUS_HEAD_SIZE];
+	int patience_ms = 10000;
+	char *large;
 	void *context = zmq_ctx_new();
 	void *raw = zmq_socket(context, ZMQ_DEALER);
 	int linger = 0;
@@ -229,6 +233,24 @@ static void test_malformed(void **state)
 	assert_string_equal(router.body, "good");
 	assert_int_equal(bus_socket_counters(router.socket)->dropped_malformed, 5);
 	assert_int_equal(bus_socket_counters(router.socket)->received, 1);
+	/* what no peer says in so many words ends its connection; the next one is as good as any */
+	large = mem_calloc(1, (size_t)BUS_BODY_PEER_MAX + 1);
+	zmq_send(raw, good, sizeof(good), ZMQ_SNDMORE);
+	zmq_send(raw, large, (size_t)BUS_BODY_PEER_MAX + 1, 0);
+	assert_int_equal(zmq_setsockopt(raw, ZMQ_LINGER, &patience_ms, sizeof(patience_ms)), 0);
+	zmq_close(raw);
+	zmq_ctx_term(context); /* it has left */
+	context = zmq_ctx_new();
+	raw = zmq_socket(context, ZMQ_DEALER);
+	assert_int_equal(zmq_setsockopt(raw, ZMQ_LINGER, &linger, sizeof(linger)), 0);
+	assert_int_equal(zmq_connect(raw, bus_socket_endpoint(router.socket)), 0);
+	zmq_send(raw, good, sizeof(good), ZMQ_SNDMORE);
+	zmq_send(raw, "again", 5, 0);
+	router.wanted = 2;
+	run(router.loop);
+	assert_string_equal(router.body, "again");
+	assert_int_equal(bus_socket_counters(router.socket)->received, 2);
+	free(large);
 	bus_socket_free(router.socket);
 	ev_loop_destroy(router.loop);
 	zmq_close(raw);
