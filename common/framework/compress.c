@@ -11,6 +11,9 @@
 /* zlib's way to ask for a gzip wrapper: windowBits 15 + 16; for reading, + 32 also takes a zlib wrapper. */
 enum { WINDOW_GZIP = 15 + 16, MEMORY_LEVEL = 8, CHUNK = 64 * 1024 };
 
+/* Of a text of a MiB and more. Statuses of equal Tasks with long diagnostics come to 50; deflate can do 1 000. */
+enum { RATIO_MAX = 200, RATIO_FROM = 1024 * 1024 };
+
 char *text_compress(const char *text, size_t len)
 {
 	z_stream stream = {0};
@@ -37,6 +40,11 @@ char *text_compress(const char *text, size_t len)
 	return base64;
 }
 
+static bool is_bomb(const z_stream *stream)
+{
+	return stream->total_out >= RATIO_FROM && stream->total_out / RATIO_MAX > stream->total_in;
+}
+
 int text_decompress(const char *base64, size_t len, struct buf *out, struct error *err)
 {
 	cleanup_free unsigned char *packed = mem_alloc(len + 1);
@@ -51,7 +59,7 @@ int text_decompress(const char *base64, size_t len, struct buf *out, struct erro
 		mem_exhausted();
 	stream.next_in = packed;
 	stream.avail_in = (uInt)size;
-	while (result == Z_OK && out->len <= DECOMPRESSED_MAX) {
+	while (result == Z_OK && out->len <= DECOMPRESSED_MAX && !is_bomb(&stream)) {
 		buf_reserve(out, CHUNK);
 		stream.next_out = (unsigned char *)out->data + out->len;
 		stream.avail_out = CHUNK;
@@ -62,6 +70,8 @@ int text_decompress(const char *base64, size_t len, struct buf *out, struct erro
 			break;
 	}
 	inflateEnd(&stream);
+	if (is_bomb(&stream))
+		return error_set(err, "more than %d times as large when decompressed", RATIO_MAX);
 	if (out->len > DECOMPRESSED_MAX)
 		return error_set(err, "larger than %d bytes when decompressed", DECOMPRESSED_MAX);
 	if (result != Z_STREAM_END)

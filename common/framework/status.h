@@ -147,7 +147,8 @@ void task_status_write(struct buf *out, const struct task_status *task, const ch
 /* base64(gzip(text)) of FRAMEWORK.md §13. Compressing cannot fail; the result is NUL-terminated, the caller frees. */
 char *text_compress(const char *text, size_t len);
 enum { DECOMPRESSED_MAX = 64 * 1024 * 1024 };
-/* The reverse; bounded by DECOMPRESSED_MAX. 0, or -1 and *err for what is no base64 or no gzip or too large. */
+/* The reverse; bounded by DECOMPRESSED_MAX. 0, or -1 and *err for what is no base64 or no gzip, is too large, or grows
+ * 200-fold. */
 int text_decompress(const char *base64, size_t len, struct buf *out, struct error *err);
 
 #endif

@@ -426,6 +426,7 @@ static void test_compress_text(void **state)
 {
 	cleanup_free char *packed = NULL;
 	cleanup_free char *bomb = NULL;
+	cleanup_free char *large = NULL;
 	cleanup_free char *zeros = NULL;
 	cleanup_buf struct buf text = {0};
 	cleanup_buf struct buf cut = {0};
@@ -440,12 +441,20 @@ static void test_compress_text(void **state)
 	/* cut short anywhere */
 	for (size_t len = 0; len < strlen(packed); len += 4)
 		assert_int_equal(text_decompress(packed, len, &cut, &err), -1);
-	/* a bomb: bounded */
+	/* too large */
 	zeros = mem_calloc(size, 1);
-	bomb = text_compress(zeros, size);
-	assert_true(strlen(bomb) < size / 100);
-	assert_int_equal(text_decompress(bomb, strlen(bomb), &huge, &err), -1);
+	for (size_t i = 0; i < size; i += 64)
+		snprintf(zeros + i, size - i, "%zu", i);
+	large = text_compress(zeros, size);
+	assert_int_equal(text_decompress(large, strlen(large), &huge, &err), -1);
 	assert_contains(err.message, "larger than 67108864 bytes");
+	/* a bomb is known for one long before that */
+	memset(zeros, 0, size);
+	bomb = text_compress(zeros, size);
+	buf_clear(&text);
+	assert_int_equal(text_decompress(bomb, strlen(bomb), &text, &err), -1);
+	assert_contains(err.message, "more than 200 times as large");
+	assert_true(text.len < 2 * 1024 * 1024);
 }
 
 static bool body_compressed(struct world *w, enum compress_when when, size_t *len)
