@@ -1,5 +1,5 @@
 /* The Lease on a server: what is written, what follows from answers, and the names of processes in it. The decisions
- * themselves are in test_election. */
+ * themselves are in test_election*. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

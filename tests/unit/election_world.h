@@ -1,0 +1,76 @@
+/* The election as its tests see it: what it asks for, and what it is told. Shared by
+ * test_election{,_leader,_random}.c. */
+#ifndef TESTS_ELECTION_WORLD_H
+#define TESTS_ELECTION_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/mem.h"
+#include "watcher/election.h"
+
+enum { LEASE = 15000, RENEW = 10000, RETRY = 2000, JITTER = 300, SETTLE = 15000, START = 5000 };
+
+static inline struct election *make(const char *identity, enum election_grants grants)
+{
+	struct election_options options = {
+		.lease_ms = LEASE,
+		.renew_ms = RENEW,
+		.retry_ms = RETRY,
+		.jitter_ms = JITTER,
+		.settle_ms = SETTLE,
+		.grants = grants,
+	};
+
+	snprintf(options.identity, sizeof(options.identity), "%s", identity);
+	snprintf(options.process, sizeof(options.process), "process of %s", identity);
+	return election_new(&options, START);
+}
+
+static inline struct election_lease lease_of(const char *holder, const char *renewed, uint64_t transitions,
+					     enum election_grants grants)
+{
+	struct election_lease lease = {.duration_ms = LEASE, .transitions = transitions, .grants = grants};
+
+	snprintf(lease.holder, sizeof(lease.holder), "%s", holder);
+	snprintf(lease.renewed, sizeof(lease.renewed), "%s", renewed);
+	return lease;
+}
+
+/* Expects a request now. */
+static inline struct election_request asks(struct election *election, int64_t now_ms, enum election_verb verb)
+{
+	struct election_request request;
+
+	assert_true(election_next(election, now_ms, &request));
+	assert_int_equal(request.verb, verb);
+	assert_true(request.timeout_ms > 0 && request.timeout_ms <= RENEW / 2);
+	return request;
+}
+
+static inline void asks_nothing_before(struct election *election, int64_t now_ms, int64_t due_ms)
+{
+	struct election_request request;
+
+	assert_false(election_next(election, now_ms, &request));
+	assert_int_equal(election_due_ms(election), due_ms);
+	assert_false(election_next(election, due_ms - 1, &request));
+}
+
+/* The write is carried out. */
+static inline void done(struct election *election, const struct election_request *request, int64_t now_ms)
+{
+	struct election_lease lease = request->lease;
+
+	snprintf(lease.renewed, sizeof(lease.renewed), "at %lld", (long long)now_ms);
+	election_answered(election, ELECTION_ANSWERED, &lease, now_ms);
+}
+
+#endif

@@ -1,0 +1,297 @@
+/* One that leads: its renewals, what deposes it, its epochs, and how it gives the Lease back. */
+#include "tests/unit/election_world.h"
+
+/* One that leads since `now_ms`, from an absent Lease. */
+static struct election *leader(int64_t now_ms)
+{
+	struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+	struct election_request request;
+
+	asks(election, now_ms, ELECTION_READ);
+	election_answered(election, ELECTION_ABSENT, NULL, now_ms);
+	request = asks(election, now_ms, ELECTION_CREATE);
+	done(election, &request, now_ms);
+	assert_true(election_leads(election, now_ms));
+	return election;
+}
+
+/* ---- leading, and being deposed --------------------------------------------------------------------------------- */
+
+static void renews(void **state)
+{
+	struct election *election = leader(START);
+	struct election_request request;
+
+	(void)state;
+	for (int64_t at_ms = START + RETRY; at_ms < START + 60000; at_ms += RETRY) {
+		asks_nothing_before(election, at_ms - RETRY, at_ms);
+		request = asks(election, at_ms, ELECTION_UPDATE);
+		assert_false(request.acquires);
+		assert_int_equal(request.lease.transitions, 1);
+		done(election, &request, at_ms + 50);
+	}
+	assert_int_equal(election_term(election), 1);
+	election_free(election);
+}
+
+/* Counted from when the last write that succeeded was sent, not from its answer. */
+static void deadline(void **state)
+{
+	struct election *election = leader(START);
+	struct election_request request = asks(election, START + RETRY, ELECTION_UPDATE);
+	int64_t end_ms = START + RETRY + RENEW;
+
+	(void)state;
+	done(election, &request, START + RETRY + 3000);
+	request = asks(election, START + 2 * RETRY + 1000, ELECTION_UPDATE);
+	assert_int_equal(election_due_ms(election), end_ms); /* though one is out */
+	assert_true(election_leads(election, end_ms - 1));
+	assert_false(election_leads(election, end_ms));
+	assert_false(election_next(election, end_ms, &request));
+	done(election, &request, end_ms); /* too late */
+	assert_false(election_leads(election, end_ms));
+	election_free(election);
+}
+
+/* What a leader does when its write failed and it reads why. */
+static void leader_reads(void **state)
+{
+	static const struct {
+		const char *what;
+		const char *holder; /* NULL: the Lease is gone */
+		uint64_t transitions;
+		bool leads;
+	} rows[] = {
+		{"ours: the answer was lost", "me", 1, true},
+		{"ours, its number set back by hand", "me", 0, true},
+		{"another's", "other", 2, false},
+		{"another's by hand", "somebody", 1, false},
+		{"nobody's: the holder was taken out by hand", "", 1, true},
+		{"nobody's, but somebody led in between", "", 2, false},
+		{"gone", NULL, 0, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct election *election = leader(START);
+		int64_t at_ms = START + RETRY;
+		struct election_request request = asks(election, at_ms, ELECTION_UPDATE);
+
+		print_message("%s\n", rows[i].what);
+		election_answered(election, ELECTION_CONFLICT, NULL, at_ms);
+		asks(election, at_ms, ELECTION_READ);
+		if (rows[i].holder == NULL) {
+			election_answered(election, ELECTION_ABSENT, NULL, at_ms);
+		} else {
+			struct election_lease lease = lease_of(rows[i].holder, "x", rows[i].transitions, 0);
+
+			election_answered(election, ELECTION_ANSWERED, &lease, at_ms);
+		}
+		assert_int_equal(election_leads(election, at_ms), rows[i].leads);
+		if (rows[i].leads) {
+			request = asks(election, at_ms, rows[i].holder == NULL ? ELECTION_CREATE : ELECTION_UPDATE);
+			assert_false(request.acquires);
+			assert_int_equal(request.lease.transitions, 1);
+			done(election, &request, at_ms);
+			assert_true(election_leads(election, at_ms + RENEW - 1));
+			assert_int_equal(election_term(election), 1);
+		} else {
+			asks(election, at_ms, ELECTION_READ); /* as any standby */
+		}
+		election_free(election);
+	}
+}
+
+/* A failed write proves nothing; reading one's own name is no renewal. */
+static void reading_is_no_renewal(void **state)
+{
+	struct election *election = leader(START);
+	struct election_lease lease = lease_of("me", "x", 1, ELECTION_GRANTS_MEMBERS);
+	int64_t at_ms = START;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		at_ms = election_due_ms(election);
+		asks(election, at_ms, ELECTION_UPDATE);
+		election_answered(election, ELECTION_FAILED, NULL, at_ms);
+		at_ms = election_due_ms(election);
+		assert_int_equal(election_due_ms(election), START + (i + 2) * RETRY);
+		asks(election, at_ms, ELECTION_READ);
+		election_answered(election, ELECTION_ANSWERED, &lease, at_ms);
+	}
+	assert_true(election_leads(election, START + RENEW - 1));
+	assert_false(election_leads(election, START + RENEW));
+	election_free(election);
+}
+
+static void conflicts_without_end(void **state)
+{
+	struct election *election = leader(START);
+	struct election_lease lease = lease_of("me", "x", 1, ELECTION_GRANTS_MEMBERS);
+	int64_t at_ms = START + RETRY;
+	int writes = 0;
+	struct election_request request;
+
+	(void)state;
+	while (election_next(election, at_ms, &request) && writes < 100) {
+		writes += request.verb != ELECTION_READ;
+		if (request.verb == ELECTION_READ)
+			election_answered(election, ELECTION_ANSWERED, &lease, at_ms);
+		else
+			election_answered(election, ELECTION_CONFLICT, NULL, at_ms);
+	}
+	assert_in_range(writes, 1, 5);
+	election_free(election);
+}
+
+/* ---- epochs ----------------------------------------------------------------------------------------------------- */
+
+static void epoch_heard(void **state)
+{
+	struct election *election = leader(START);
+	struct election_request request;
+
+	(void)state;
+	election_heard(election, 0, START);
+	asks_nothing_before(election, START, START + RETRY);
+	election_heard(election, 1000, START + 1); /* a member's, of a Lease that was deleted since */
+	request = asks(election, START + 1, ELECTION_UPDATE);
+	assert_int_equal(request.lease.transitions, 1001);
+	assert_int_equal(election_epoch(election), 1); /* not before it is written */
+	election_heard(election, 2000, START + 2);     /* another's, meanwhile */
+	done(election, &request, START + 3);
+	assert_int_equal(election_epoch(election), 1001);
+	request = asks(election, START + 3, ELECTION_UPDATE);
+	assert_int_equal(request.lease.transitions, 2001);
+	done(election, &request, START + 4);
+	assert_int_equal(election_epoch(election), 2001);
+	assert_int_equal(election_term(election), 1);
+	asks_nothing_before(election, START + 4, START + 3 + RETRY);
+	election_free(election);
+}
+
+static void epoch_end(void **state)
+{
+	struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+	struct election_lease lease = lease_of("", "t", ELECTION_EPOCH_MAX, ELECTION_GRANTS_MEMBERS);
+	struct election_request request;
+
+	(void)state;
+	asks(election, START, ELECTION_READ);
+	election_answered(election, ELECTION_ANSWERED, &lease, START);
+	request = asks(election, START, ELECTION_UPDATE);
+	assert_int_equal(request.lease.transitions, ELECTION_EPOCH_MAX);
+	done(election, &request, START);
+	election_heard(election, UINT64_MAX, START);
+	request = asks(election, START, ELECTION_UPDATE);
+	assert_int_equal(request.lease.transitions, ELECTION_EPOCH_MAX);
+	done(election, &request, START);
+	asks_nothing_before(election, START, START + RETRY);
+	election_free(election);
+}
+
+/* ---- giving it back --------------------------------------------------------------------------------------------- */
+
+static void releases(void **state)
+{
+	(void)state;
+	for (int drained = 0; drained < 2; drained++) {
+		struct election *election = leader(START);
+		struct election_request request;
+
+		election_settled(election, START);
+		request = asks(election, START + RETRY, ELECTION_UPDATE);
+		election_release(election, drained, START + RETRY + 1); /* in the middle of a renewal */
+		assert_false(election_released(election));
+		done(election, &request, START + RETRY + 2);
+		request = asks(election, START + RETRY + 2, ELECTION_UPDATE);
+		assert_string_equal(request.lease.holder, "");
+		assert_int_equal(request.lease.transitions, 1);
+		assert_int_equal(request.lease.grants, drained ? ELECTION_GRANTS_NONE : ELECTION_GRANTS_MEMBERS);
+		if (drained) { /* its answer is lost: it is read that it is done */
+			struct election_lease lease = request.lease;
+
+			election_answered(election, ELECTION_FAILED, NULL, START + RETRY + 3);
+			asks(election, election_due_ms(election), ELECTION_READ);
+			election_answered(election, ELECTION_ANSWERED, &lease, START + RETRY + 400);
+			assert_false(election_next(election, START + RETRY + 400, &request));
+		} else {
+			done(election, &request, START + RETRY + 3);
+		}
+		assert_true(election_released(election));
+		assert_false(election_leads(election, START + RETRY + 3));
+		election_free(election);
+	}
+}
+
+/* One that has to wait for a former leader's members, and has nobody itself: its successor has to wait for them still,
+ * until they are settled. */
+static void releases_what_it_inherited(void **state)
+{
+	static const struct {
+		int64_t after_ms;
+		enum election_grants grants;
+	} rows[] = {
+		{1, ELECTION_GRANTS_MEMBERS},
+		{SETTLE - 1, ELECTION_GRANTS_MEMBERS},
+		{SETTLE, ELECTION_GRANTS_NONE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+		struct election_lease lease = lease_of("", "t", 7, ELECTION_GRANTS_MEMBERS);
+		struct election_request request;
+		int64_t now_ms = START;
+
+		asks(election, now_ms, ELECTION_READ);
+		election_answered(election, ELECTION_ANSWERED, &lease, now_ms);
+		request = asks(election, now_ms, ELECTION_UPDATE);
+		done(election, &request, now_ms);
+		assert_true(election_inherits(election));
+		while (now_ms + RETRY < START + rows[i].after_ms) {
+			now_ms += RETRY;
+			request = asks(election, now_ms, ELECTION_UPDATE);
+			done(election, &request, now_ms);
+		}
+		now_ms = START + rows[i].after_ms;
+		election_release(election, true, now_ms);
+		request = asks(election, now_ms, ELECTION_UPDATE);
+		assert_string_equal(request.lease.holder, "");
+		assert_int_equal(request.lease.grants, rows[i].grants);
+		election_free(election);
+	}
+}
+
+static void standby_releases_nothing(void **state)
+{
+	struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
+	struct election_lease lease = lease_of("other", "t", 1, ELECTION_GRANTS_CHILDREN);
+	struct election_request request;
+
+	(void)state;
+	asks(election, START, ELECTION_READ);
+	election_answered(election, ELECTION_ANSWERED, &lease, START);
+	election_release(election, true, START);
+	assert_false(election_next(election, START + 60000, &request));
+	assert_true(election_released(election));
+	election_free(election);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(renews),
+		cmocka_unit_test(deadline),
+		cmocka_unit_test(leader_reads),
+		cmocka_unit_test(reading_is_no_renewal),
+		cmocka_unit_test(conflicts_without_end),
+		cmocka_unit_test(epoch_heard),
+		cmocka_unit_test(epoch_end),
+		cmocka_unit_test(releases),
+		cmocka_unit_test(releases_what_it_inherited),
+		cmocka_unit_test(standby_releases_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
