@@ -1,0 +1,220 @@
+/* The table of ranges when members restart, come back and leave: who may have their names, and how little moves. */
+#include "tests/unit/shards_world.h"
+
+static void test_restart_in_pool(void **state)
+{
+	struct shard_table *table = make(0);
+	struct shard_member *a = join(table, "a", "u1", START);
+	struct shard_member *b = join(table, "b", "ub", START);
+	struct range_set of_a;
+	struct range_set of_b;
+	struct shard_member *out;
+	uint64_t version_b;
+
+	(void)state;
+	shard_table_update(table, START);
+	ping(table, a, START);
+	ping(table, b, START);
+	of_a = *shard_member_ranges(a);
+	of_b = *shard_member_ranges(b);
+	version_b = shard_member_version(b);
+	shard_table_dead(table, "a", START + 5000);
+	shard_table_dead(table, "nobody", START + 5000);
+	shard_table_update(table, START + 5000);
+	assert_int_equal(held(table, "a"), 0);
+	a = join(table, "a", "u2", START + 6000); /* at once, not after the lease */
+	shard_table_update(table, START + 6000);
+	assert_memory_equal(&of_a, shard_member_ranges(a), sizeof(of_a));
+	/* the other one has not noticed anything */
+	assert_memory_equal(&of_b, shard_member_ranges(b), sizeof(of_b));
+	assert_int_equal(shard_member_version(b), version_b);
+	/* the dead one is not coming back */
+	assert_int_equal(shard_table_hello(table, "a", "u1", NULL, START + 7000, &out), SHARD_REPLACED);
+	shard_table_free(table);
+}
+
+static void test_restart_elsewhere(void **state)
+{
+	struct shard_table *table = make(0);
+	struct shard_member *a = join(table, "a", "u1", START);
+	struct range_set of_a;
+	struct shard_member *out;
+	const int64_t over = START + LEASE + MARGIN;
+
+	(void)state;
+	join(table, "b", "ub", START);
+	shard_table_update(table, START);
+	ping(table, a, START);
+	of_a = *shard_member_ranges(a);
+	assert_int_equal(shard_table_hello(table, "a", "u2", NULL, over - 1, &out), SHARD_BUSY);
+	a = join(table, "a", "u2", over);
+	shard_table_update(table, over);
+	assert_memory_equal(&of_a, shard_member_ranges(a), sizeof(of_a));
+	assert_int_equal(shard_table_hello(table, "a", "u1", NULL, over, &out), SHARD_REPLACED);
+	shard_table_free(table);
+}
+
+/* The same process that says HELLO again keeps what it has. */
+static void test_hello_again(void **state)
+{
+	struct shard_table *table = make(0);
+	struct shard_member *a = join(table, "a", "u1", START);
+	uint64_t version;
+
+	(void)state;
+	shard_table_update(table, START);
+	ping(table, a, START);
+	version = shard_member_version(a);
+	assert_ptr_equal(join(table, "a", "u1", START + 1000), a);
+	shard_table_update(table, START + 1000);
+	assert_int_equal(shard_member_version(a), version);
+	assert_int_equal(held(table, "a"), SHARDS);
+	shard_table_free(table);
+}
+
+static void test_gone_and_back(void **state)
+{
+	struct shard_table *table = make(0);
+	struct shard_member *members[4];
+	struct range_set before[4];
+	char name[24];
+	uint32_t moved = 0;
+	int64_t now;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "m%d", i);
+		members[i] = join(table, name, name, START);
+	}
+	shard_table_update(table, START);
+	for (now = START; now <= START + GRACE; now += 1000) {
+		for (int i = 1; i < 4; i++)
+			ping(table, members[i], now);
+		shard_table_update(table, now);
+	}
+	assert_int_equal(held(table, "m0"), 0);
+	for (int i = 1; i < 4; i++) {
+		snprintf(name, sizeof(name), "m%d", i);
+		assert_in_range(held(table, name), 21, 22);
+		before[i] = *shard_member_ranges(members[i]);
+		ping(table, members[i], now);
+	}
+	members[0] = join(table, "m0", "again", now);
+	for (int round = 0; round < 3; round++) {
+		shard_table_update(table, now);
+		for (int i = 0; i < 4; i++)
+			if (shard_member_version(members[i]) != 0)
+				ping(table, members[i], now);
+	}
+	for (int i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "m%d", i);
+		assert_int_equal(held(table, name), 16);
+		for (uint32_t r = 0; i > 0 && r < SHARDS; r++)
+			if (range_set_has(&before[i], r) && !range_set_has(shard_member_ranges(members[i]), r))
+				moved++;
+	}
+	assert_int_equal(moved, 16); /* what the one that came back got, and nothing else */
+	shard_table_free(table);
+}
+
+static void test_bye(void **state)
+{
+	struct shard_table *table = make(0);
+	struct shard_member *a = join(table, "a", "u1", START);
+	struct shard_member *b = join(table, "b", "ub", START);
+	struct range_set draining = {0};
+	uint64_t version;
+
+	(void)state;
+	shard_table_update(table, START);
+	ping(table, a, START);
+	version = shard_member_version(a);
+	shard_table_bye(table, a);
+	shard_table_update(table, START + 1);
+	assert_true(shard_member_version(a) > version);
+	assert_true(range_set_empty(shard_member_ranges(a)));
+	assert_int_equal(held(table, "a"), 32); /* until it says that it has let go */
+	range_set_add(&draining, 0);
+	assert_true(shard_table_ping(table, a, shard_member_version(a), &none, &draining, START + 2));
+	shard_table_update(table, START + 2);
+	assert_int_equal(held(table, "b"), 63);
+	assert_true(shard_table_ping(table, a, shard_member_version(a), &none, &none, START + 3));
+	shard_table_update(table, START + 3);
+	assert_int_equal(held(table, "b"), SHARDS);
+	ping(table, b, START + 4);
+	assert_int_equal(shard_table_member_count(table, START + 4), 1);
+	/* its successor need not wait for a lease that nobody uses */
+	a = join(table, "a", "u2", START + 5);
+	shard_table_update(table, START + 5);
+	assert_int_equal(range_set_count(shard_member_ranges(b)), 32);
+	shard_table_free(table);
+}
+
+static void test_bye_without_ranges(void **state)
+{
+	struct shard_table *table = make(LEASE + MARGIN); /* nothing is granted yet */
+	struct shard_member *a = join(table, "a", "u1", START);
+
+	(void)state;
+	shard_member_use(a, true);
+	shard_table_update(table, START);
+	assert_int_equal(shard_member_version(a), 0);
+	shard_table_bye(table, a);
+	shard_table_update(table, START);
+	assert_int_not_equal(shard_member_version(a), 0); /* so that a ping can name a version to leave at */
+	shard_table_free(table);
+}
+
+static void test_closed(void **state)
+{
+	struct shard_table *table = make(0);
+	struct shard_member *a = join(table, "a", "u1", START);
+
+	(void)state;
+	join(table, "b", "u2", START);
+	shard_table_update(table, START);
+	shard_table_close(table);
+	shard_member_use(a, true);
+	shard_table_bye(table, a);
+	shard_table_update(table, START);
+	assert_true(shard_table_ping(table, a, shard_member_version(a), &none, &none, START));
+	shard_table_update(table, START);
+	assert_int_equal(held(table, NULL), 32);
+	shard_table_free(table);
+}
+
+/* A member that the router holds on to is not freed under it. */
+static void test_in_use(void **state)
+{
+	struct shard_table *table = make(0);
+	struct shard_member *a = join(table, "a", "u", START);
+
+	(void)state;
+	shard_member_use(a, true);
+	shard_table_update(table, START);
+	shard_table_update(table, START + GRACE);
+	shard_table_update(table, START + GRACE + 1);
+	assert_string_equal(shard_member_name(a), "a");
+	assert_int_equal(shard_table_member_count(table, START + GRACE + 1), 0);
+	/* it is heard of again */
+	shard_table_ping(table, a, 0, &none, &none, START + GRACE + 2);
+	shard_table_update(table, START + GRACE + 2);
+	assert_int_equal(held(table, "a"), SHARDS);
+	shard_table_free(table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_restart_in_pool),
+		cmocka_unit_test(test_restart_elsewhere),
+		cmocka_unit_test(test_hello_again),
+		cmocka_unit_test(test_gone_and_back),
+		cmocka_unit_test(test_bye),
+		cmocka_unit_test(test_bye_without_ranges),
+		cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_in_use),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
