@@ -1,0 +1,133 @@
+/* The bus with keys, and those who are nobody: garbage on its port, and a flood of connections. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "tests/unit/curve_world.h"
+
+static bool is_accepted(const struct fixture *f)
+{
+	return bus_socket_gate(f->router)->accepted >= f->wanted;
+}
+
+static bool is_crowded(const struct fixture *f)
+{
+	return bus_socket_gate(f->router)->closed > 0;
+}
+
+static int connect_raw(const struct fixture *f, int flags)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+
+	address.sin_port = htons((uint16_t)atoi(strrchr(bus_socket_endpoint(f->router), ':') + 1));
+	assert_true(fd >= 0);
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		assert_int_equal(errno, EINPROGRESS);
+	return fd;
+}
+
+static void send_raw(const struct fixture *f, const void *bytes, size_t len)
+{
+	int fd = connect_raw(f, 0);
+
+	assert_int_equal(send(fd, bytes, len, MSG_NOSIGNAL), len);
+	shutdown(fd, SHUT_WR);
+	close(fd);
+}
+
+/* Other protocols, an old ZeroMQ (which knows no keys), lengths without end: each is counted, none gets through. */
+static void test_garbage(void **state)
+{
+	struct fixture *f = *state;
+	unsigned char noise[4096];
+	static const char http[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+	/* ZMTP 1.0: an anonymous peer, and at once a message of ours */
+	static const unsigned char zmtp1[] = {1, 0, 5, 1, 'F', 'C', 1, 0, 3, 0, 'x', 'y'};
+	/* ZMTP 3.0 with mechanism NULL, then a frame of 2^63 bytes */
+	unsigned char zmtp3[73] = {0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
+	uint32_t x = 1;
+	unsigned sent = 3;
+
+	for (size_t i = 0; i < sizeof(noise); i++) {
+		x = x * 1664525 + 1013904223;
+		noise[i] = (unsigned char)(x >> 24);
+	}
+	zmtp3[64] = 2;
+	zmtp3[65] = 0x80;
+	listen_with(f, f->server);
+	for (size_t len = 1; len <= sizeof(noise); len *= 8, sent++)
+		send_raw(f, noise + len % 7, len - len % 7);
+	send_raw(f, http, sizeof(http) - 1);
+	send_raw(f, zmtp1, sizeof(zmtp1));
+	send_raw(f, zmtp3, sizeof(zmtp3));
+	f->wanted = sent;
+	wait_until(f, is_accepted);
+	assert_int_equal(f->heard, 0);
+	connect_with(f, f->peer);
+	want(f, is_heard, 1);
+	assert_true(bus_socket_gate(f->router)->handshake > 0);
+	assert_int_equal(bus_socket_gate(f->router)->admitted, 1);
+	assert_int_equal(bus_socket_counters(f->router)->dropped_malformed, 0);
+}
+
+static size_t resident_pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long total = 0;
+	unsigned long resident = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu %lu", &total, &resident), 2);
+	fclose(file);
+	return resident;
+}
+
+/* More connections that say nothing than may be open: no more descriptors are taken, the peer that is in goes on,
+ * memory is bounded, and others get in again once the strangers have gone or timed out. */
+static void test_flood(void **state)
+{
+	enum { FLOOD = GATE_OPEN_MAX + 600, AT_ONCE = 20 };
+	struct fixture *f = *state;
+	struct rlimit limit;
+	struct bus_socket *inside;
+	int fds[FLOOD];
+	size_t before;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	listen_with(f, f->server);
+	connect_with(f, f->peer);
+	want(f, is_heard, 1);
+	inside = f->dealer;
+	before = resident_pages();
+	for (int i = 0; i < FLOOD; i++) {
+		fds[i] = connect_raw(f, SOCK_NONBLOCK);
+		if (i % AT_ONCE == 0)
+			ev_run(f->loop, EVRUN_NOWAIT);
+	}
+	wait_until(f, is_crowded);
+	want(f, is_heard, 20);
+	/* some came while the door was being closed, at most what the kernel had taken already */
+	assert_in_range(bus_socket_gate(f->router)->accepted, GATE_OPEN_MAX, FLOOD - 200);
+	assert_true((resident_pages() - before) * (size_t)sysconf(_SC_PAGESIZE) < 64U * 1024 * 1024);
+	for (int i = 0; i < FLOOD; i++)
+		close(fds[i]);
+	f->dealer = NULL;
+	connect_with(f, f->peer);
+	want(f, is_heard, 1);
+	bus_socket_free(inside);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_garbage),
+		TEST(test_flood),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
