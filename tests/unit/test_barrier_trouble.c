@@ -1,0 +1,210 @@
+/* fc-barrier when something goes: the API server, the watcher, its clients or itself; and when too many come. */
+#define _GNU_SOURCE
+#include "tests/unit/barrier_world.h"
+
+static void waits_through_trouble_of_the_api_server(void **state)
+{
+	struct world *world = open_world();
+	struct asking asking;
+
+	(void)state;
+	set_framework(world, ".", true);
+	asking = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, waiting(world) == 1);
+	world->api_down = true;
+	set_framework(world, "i", true);
+	RUN_UNTIL(world->loop, waiters_counters(world->waiters)->looks_failed >= 2);
+	asker_read(&asking);
+	assert_int_equal(asker_status(&asking), 0);
+	assert_int_equal(status_of(world, PATH "?timeoutSeconds=0", NULL), 503); /* no verdict: neither 200 nor 202 */
+	world->api_down = false;
+	expect(world, &asking, 200);
+	asker_close(&asking);
+	world_free(world);
+}
+
+static void waits_through_a_restart_of_the_watcher(void **state)
+{
+	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10});
+	struct range_set all = all_ranges();
+	struct asking stays;
+	struct asking comes;
+	struct asking dies;
+
+	(void)state;
+	assert_int_equal(status_of(world, PATH, NULL), 503); /* not synced yet */
+	readiness_granted(world->readiness, &all);
+	readiness_live(world->readiness, true);
+	assert_int_equal(status_of(world, PATH, NULL), 503);
+	set_framework(world, "..", true);
+	readiness_complete(world->readiness, &all, SHARDS);
+	stays = ask(world, PATH, NULL);
+	dies = ask(world, PATH "?timeoutSeconds=1", NULL);
+	RUN_UNTIL(world->loop, waiting(world) == 2);
+	readiness_live(world->readiness, false);
+	comes = ask(world, PATH, NULL); /* for a moment people may still come */
+	RUN_UNTIL(world->loop, waiting(world) == 3);
+	readiness_set_grace(world->readiness, 0);
+	assert_int_equal(status_of(world, PATH, NULL), 503);
+	expect(world, &dies, 503); /* what the view says may be old */
+	/* the next watcher shows everything, an older version first seen from a restored store included */
+	readiness_granted(world->readiness, &all);
+	world->framework.version = 3;
+	set_framework(world, "ii", true);
+	readiness_complete(world->readiness, &all, SHARDS);
+	readiness_live(world->readiness, true);
+	expect(world, &stays, 200);
+	expect(world, &comes, 200);
+	asker_close(&stays);
+	asker_close(&comes);
+	asker_close(&dies);
+	world_free(world);
+}
+
+static void what_a_resync_does_not_show_is_gone(void **state)
+{
+	struct world *world = open_world();
+	struct range_set all = all_ranges();
+	struct asking asking;
+
+	(void)state;
+	set_framework(world, ".", true);
+	asking = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, waiting(world) == 1);
+	delete_framework(world, false);
+	readiness_granted(world->readiness, &all);
+	readiness_complete(world->readiness, &all, SHARDS);
+	expect(world, &asking, 404);
+	assert_int_equal(readiness_count(world->readiness), 0);
+	asker_close(&asking);
+	world_free(world);
+}
+
+static void old_news_change_nothing(void **state)
+{
+	struct world *world = open_world();
+	struct readiness_entry entry;
+
+	(void)state;
+	set_framework(world, "i.", true);
+	world->framework.version -= 2;
+	set_framework(world, "ii", true);
+	assert_true(readiness_find(world->readiness, "ns/fw", &entry));
+	assert_int_equal(entry.ready, 1);
+	world->framework.version -= 5;
+	delete_framework(world, true);
+	assert_true(readiness_find(world->readiness, "ns/fw", &entry));
+	world_free(world);
+}
+
+static void the_end_sends_everybody_away(void **state)
+{
+	struct world *world = open_world();
+	struct asking asking;
+
+	(void)state;
+	set_framework(world, ".", true);
+	asking = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, waiting(world) == 1);
+	front_close(world->front);
+	expect(world, &asking, 503);
+	assert_non_null(strstr(asking.in.data, "Retry-After: "));
+	assert_int_equal(status_of(world, PATH, NULL), 503);
+	asker_close(&asking);
+	world_free(world);
+}
+
+static void clients_may_leave_at_any_time(void **state)
+{
+	struct world *world = open_world();
+	struct asking a;
+	struct asking b;
+
+	(void)state;
+	set_framework(world, ".", true);
+	a = ask(world, PATH, NULL);
+	b = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, waiting(world) == 2);
+	asker_close(&a);
+	RUN_UNTIL(world->loop, waiting(world) == 1);
+	world->api_holds = true;
+	set_framework(world, "i", true);
+	RUN_UNTIL(world->loop, world->held_count == 1);
+	asker_close(&b); /* the last one, with a look under way */
+	RUN_UNTIL(world->loop, waiting(world) == 0);
+	let_go(world);
+	RUN_UNTIL(world->loop, waiters_counters(world->waiters)->frameworks == 0);
+	assert_int_equal(waiters_counters(world->waiters)->left, 2);
+	world_free(world);
+}
+
+static void waiters_are_limited(void **state)
+{
+	struct world *world = world_new((struct limits){.waiters = 4, .per_framework = 3});
+	struct asking askings[3];
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, ".", true);
+	for (size_t i = 0; i < 3; i++)
+		askings[i] = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, waiting(world) == 3);
+	assert_int_equal(status_of(world, PATH, NULL), 429);
+	assert_int_equal(status_of(world, "ns/frameworks/other/barrier?timeoutSeconds=0", NULL), 404);
+	asker_close(&askings[0]);
+	RUN_UNTIL(world->loop, waiting(world) == 2);
+	askings[0] = ask(world, PATH, NULL);
+	RUN_UNTIL(world->loop, waiting(world) == 3);
+	set_framework(world, "i", true);
+	for (size_t i = 0; i < 3; i++) {
+		expect(world, &askings[i], 200);
+		asker_close(&askings[i]);
+	}
+	world_free(world);
+}
+
+/* Connections that ask nothing fill the server; the waiters are released all the same. */
+static void a_flood_stops_no_release(void **state)
+{
+	enum { FLOOD = 2000, MANY = 50 };
+	struct world *world = open_world();
+	struct asking *flood = mem_calloc(FLOOD, sizeof(*flood));
+	struct asking askings[MANY];
+
+	(void)state;
+	set_framework(world, ".", true);
+	for (size_t i = 0; i < MANY; i++)
+		askings[i] = ask(world, PATH, NULL);
+	for (size_t i = 0; i < FLOOD; i++) {
+		flood[i] = asker_open(serve_address(world->serve));
+		asker_send(&flood[i], i % 2 == 0 ? "GET /v1/names" : "rubbish\r\n\r\n");
+		if (i % 100 == 0)
+			asker_turn(world->loop);
+	}
+	RUN_UNTIL(world->loop, waiting(world) == MANY);
+	set_framework(world, "i", true);
+	for (size_t i = 0; i < MANY; i++) {
+		expect(world, &askings[i], 200);
+		asker_close(&askings[i]);
+	}
+	for (size_t i = 0; i < FLOOD; i++)
+		asker_close(&flood[i]);
+	free(flood);
+	world_free(world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(waits_through_trouble_of_the_api_server),
+		cmocka_unit_test(waits_through_a_restart_of_the_watcher),
+		cmocka_unit_test(what_a_resync_does_not_show_is_gone),
+		cmocka_unit_test(old_news_change_nothing),
+		cmocka_unit_test(the_end_sends_everybody_away),
+		cmocka_unit_test(clients_may_leave_at_any_time),
+		cmocka_unit_test(waiters_are_limited),
+		cmocka_unit_test(a_flood_stops_no_release),
+	};
+
+	return cmocka_run_group_tests_name("barrier_trouble", tests, NULL, NULL);
+}
