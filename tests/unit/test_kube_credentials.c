@@ -1,4 +1,5 @@
-/* Credentials of the Kubernetes client: tokens that are read again, and those that cannot be read. */
+/* How the Kubernetes client gets in: tokens that are read again, and those that cannot be read; passwords,
+ * impersonation and a proxy. */
 #include "tests/unit/kube_world.h"
 
 static void write_token(struct fixture *fixture, const char *text)
@@ -96,6 +97,58 @@ static void test_bad_credentials(void **state)
 	assert_non_null(strstr(err.message, "certificate authority"));
 }
 
+/* Shows the client what it said of itself. */
+static void echo_who(struct fixture *fixture, struct http_conn *conn)
+{
+	const char *authorization = http_header(conn, "Authorization");
+	const char *group = http_header(conn, "Impersonate-Group");
+
+	(void)fixture;
+	http_reply(conn, 200, "", authorization != NULL ? authorization : group != NULL ? group : "");
+}
+
+static void test_password(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->config.username = mem_strdup("Aladdin");
+	fixture->config.password = mem_strdup("open sesame");
+	start_client(fixture, &(struct kube_client_options){0});
+	fixture->script = echo_who;
+	call(fixture, 0, (struct kube_request){0});
+	wait_done(fixture, 1);
+	/* RFC 7617's example */
+	assert_string_equal(fixture->seen[0].body, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+}
+
+static void test_impersonation(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->config.impersonate = mem_calloc(3, sizeof(char *));
+	fixture->config.impersonate[0] = mem_strdup("Impersonate-User: me");
+	fixture->config.impersonate[1] = mem_strdup("Impersonate-Group: mine");
+	start_client(fixture, &(struct kube_client_options){0});
+	fixture->script = echo_who;
+	call(fixture, 0, (struct kube_request){0});
+	wait_done(fixture, 1);
+	assert_string_equal(fixture->seen[0].body, "mine");
+}
+
+/* The server plays the proxy: it is asked for the whole address. */
+static void test_proxy(void **state)
+{
+	struct fixture *fixture = *state;
+
+	mem_replace(&fixture->config.server, "http://nonesuch.invalid:1");
+	fixture->config.proxy_url = mem_strdup(fixture->server.address);
+	start_client(fixture, &(struct kube_client_options){0});
+	call(fixture, 0, (struct kube_request){0});
+	wait_done(fixture, 1);
+	assert_int_equal(fixture->seen[0].status, 200);
+	assert_non_null(strstr(fixture->server.log.data, "GET http://nonesuch.invalid:1/api/v1/pods"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +156,9 @@ int main(void)
 		client_test(test_token_stays_wrong),
 		client_test(test_reload),
 		client_test(test_bad_credentials),
+		client_test(test_password),
+		client_test(test_impersonation),
+		client_test(test_proxy),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
