@@ -348,4 +348,17 @@ static inline void world_edit_of(struct world *w, int n, const char *role_rest, 
 	world_edit(w, spec);
 }
 
+/* Up to the point where n Pods are about to be created. */
+static inline void world_begin_creating(struct world *w, int n)
+{
+	world_begin_of(w, n, ",'frameworkAttemptCompletionPolicy':{}", "", "");
+	world_round(w);
+	world_write(w);
+	world_round(w);
+	world_carry(w);
+	world_round(w);
+	assert_int_equal(w->queued, n);
+	world_clear_log(w);
+}
+
 #endif

@@ -4,18 +4,6 @@
 
 #define NEVER ",'frameworkAttemptCompletionPolicy':{}"
 
-/* Up to the point where n Pods are about to be created. */
-static void begin_creating(struct world *w, int n)
-{
-	world_begin_of(w, n, NEVER, "", "");
-	world_round(w);
-	world_write(w);
-	world_round(w);
-	world_carry(w);
-	world_round(w);
-	assert_int_equal(w->queued, n);
-}
-
 /* A new owner starts from an old view; what the former one wrote meanwhile goes before what the new one made of it.
  * (Overwriting it took statuses back: a finished Task ran again.) */
 static void test_former_owner_wrote(void **state)
@@ -24,7 +12,7 @@ static void test_former_owner_wrote(void **state)
 	cleanup_json json_t *old = NULL;
 
 	(void)state;
-	begin_creating(&w, 1);
+	world_begin_creating(&w, 1);
 	world_settle(&w);
 	old = json_deep_copy(w.object);
 	world_pod_phase(&w, "f-a-0", "Running");
@@ -55,7 +43,7 @@ static void test_status_ahead_of_view(void **state)
 	json_t *old;
 
 	(void)state;
-	begin_creating(&w, 1);
+	world_begin_creating(&w, 1);
 	world_settle(&w);
 	world_pod_phase(&w, "f-a-0", "Running");
 	world_settle(&w);
@@ -85,7 +73,7 @@ static void test_create_outlives_config_map(void **state)
 	cleanup_free char *text = NULL;
 
 	(void)state;
-	begin_creating(&w, 1);
+	world_begin_creating(&w, 1);
 	w.slow_kubelet = true;
 	create = w.queue[0]; /* it is on its way from now on */
 	w.queued = 0;
@@ -116,7 +104,7 @@ static void test_created_after_config_map(void **state)
 	struct world w;
 
 	(void)state;
-	begin_creating(&w, 1);
+	world_begin_creating(&w, 1);
 	world_settle(&w);
 	w.slow_kubelet = true;
 	world_pod_phase(&w, "f-a-0", "Running");
@@ -141,7 +129,7 @@ static void test_answer_after_absence(void **state)
 	struct world w;
 
 	(void)state;
-	begin_creating(&w, 1);
+	world_begin_creating(&w, 1);
 	w.mute = true;
 	w.rv = 1000; /* the create is carried out at 1001 … */
 	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "2000", false);
@@ -156,7 +144,7 @@ static void test_lost_is_forgotten(void **state)
 	struct world w;
 
 	(void)state;
-	begin_creating(&w, 1);
+	world_begin_creating(&w, 1);
 	world_settle(&w);
 	world_pod_unlabel(&w, "f-a-0");
 	world_settle(&w);
@@ -177,7 +165,7 @@ static void test_lost_is_not_found_again(void **state)
 		.http_status = 200, .sent = true, .reason = "", .message = "", .body = "", .retry_after_ms = -1};
 
 	(void)state;
-	begin_creating(&w, 1);
+	world_begin_creating(&w, 1);
 	world_settle(&w);
 	framework_observe_absent(w.framework);
 	world_pod_unlabel(&w, "f-a-0");
