@@ -42,6 +42,8 @@ struct router {
 	struct connection *peers;                 /* uthash head, by routing id */
 	struct connection *owners[BUS_RANGE_MAX]; /* whom changes in a range are told */
 	bool synced;
+	bool claimed;             /* in a term that began without a Lease: somebody holds ranges */
+	int64_t unknown_until_ms; /* of such a term; 0: nobody has led before */
 	bool live;
 	struct buf body; /* scratch */
 	struct router_counters counters;

@@ -96,12 +96,24 @@ static bool claims_are_old(const struct router *router, const struct bus_hello *
 	       !(range_set_empty(&hello->held) && range_set_empty(&hello->lapsed));
 }
 
+/* The Lease may have been deleted while another one leads: it may go on renewing what its members claim here, or have
+ * given it to others. So long only that somebody claims anything is heeded. */
+static bool past_unknown(const struct router *router)
+{
+	return router->options.unknown_ms > 0 && (!router->synced || router_now(router) < router->unknown_until_ms);
+}
+
 static enum shard_answer join(struct router *router, const struct bus_hello *hello, struct shard_member **member)
 {
-	bool ours = strcmp(hello->nonce, router->options.nonce) == 0;
+	const struct range_set *claimed = &hello->held;
 
-	return shard_table_hello(router->shards, hello->name, hello->uuid, ours ? NULL : &hello->held,
-				 router_now(router), member);
+	if (strcmp(hello->nonce, router->options.nonce) == 0) {
+		claimed = NULL;
+	} else if (past_unknown(router)) {
+		router->claimed = router->claimed || !range_set_empty(&hello->held);
+		claimed = NULL;
+	}
+	return shard_table_hello(router->shards, hello->name, hello->uuid, claimed, router_now(router), member);
 }
 
 /* false: refused. */
@@ -363,14 +375,16 @@ static bool worked_on(const struct router *router)
 
 bool router_synced(struct router *router)
 {
-	bool unknown = !router->synced && router->options.unknown_ms > 0 && worked_on(router);
+	bool unknown = !router->synced && router->options.unknown_ms > 0 && (router->claimed || worked_on(router));
 
 	if (unknown) {
-		log_warning(
-			"there are Frameworks that somebody worked on, but no Lease: it may have been deleted while "
-			"another one leads; ranges wait for %lld ms",
-			(long long)router->options.unknown_ms);
-		shard_table_block(router->shards, router_now(router) + router->options.unknown_ms);
+		log_warning("%s, but there was no Lease: it may have been deleted while another one leads; ranges wait "
+			    "for %lld ms",
+			    router->claimed ? "there are reconcilers that hold ranges"
+					    : "there are Frameworks that somebody worked on",
+			    (long long)router->options.unknown_ms);
+		router->unknown_until_ms = router_now(router) + router->options.unknown_ms;
+		shard_table_block(router->shards, router->unknown_until_ms);
 	}
 	router->synced = true;
 	router_update(router);

@@ -31,8 +31,8 @@ struct router_options {
 	void (*heard_epoch)(void *arg, uint64_t epoch);
 	void *heard_epoch_arg;
 	/* How long a former leader of which nothing is known, not even whether there is one, and those whom it granted
-	 * ranges might go on: ranges wait so long if anything was ever worked on in the cluster. 0: there is none, or
-	 * it is known. */
+	 * ranges might go on: ranges wait so long, also those that somebody claims, if anything was ever worked on in
+	 * the cluster, or is claimed. 0: there is none, or it is known. */
 	int64_t unknown_ms;
 	char nonce[40]; /* identifies this leader process */
 	double qps;     /* to be shared out over the reconcilers */

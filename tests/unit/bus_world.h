@@ -76,6 +76,7 @@ struct world {
 	uint64_t version; /* of the cluster's last change */
 	double qps;
 	int64_t blocked_ms;
+	int64_t unknown_ms;
 	int64_t grace_ms;
 	size_t router_refuses_sends; /* so many sends of the router fail */
 };
@@ -423,6 +424,7 @@ static inline void world_start_watcher(struct world *world, const char *nonce, u
 			   .margin_ms = WORLD_MARGIN,
 			   .grace_ms = world->grace_ms,
 			   .blocked_ms = world->blocked_ms},
+		.unknown_ms = world->unknown_ms,
 		.epoch = epoch,
 		.qps = world->qps,
 		.burst = 100,

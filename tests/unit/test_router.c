@@ -404,6 +404,33 @@ static void test_old_claims(void **state)
 	assert_string_equal(shard_table_holder(router_shards(world->router), 3), "a");
 }
 
+/* Where there was no Lease, a claim says that somebody leads, or has led just now: it may go on renewing the claim, so
+ * that all ranges wait until nobody can. */
+static void test_claims_without_a_lease(void **state)
+{
+	struct bus_hello hello = {
+		.name = "a", .uuid = "u", .nonce = "leader-0", .asked = "leader-1", .asked_told = true, .window = 10};
+	struct node *node;
+	struct message *message;
+
+	(void)state;
+	world->unknown_ms = 30000;
+	world_start_watcher(world, "leader-1", 5);
+	node = raw_node(0);
+	range_set_add(&hello.held, 3);
+	raw_claims(node, &hello);
+	assert_false(router_synced(world->router));
+	world->now_ms += 29999;
+	raw_claims(node, &hello);
+	assert_null(shard_table_holder(router_shards(world->router), 3));
+	world->now_ms += 1;
+	router_tick(world->router);
+	message = next_of(node, BUS_ASSIGN);
+	assert_non_null(message);
+	free(message);
+	assert_string_equal(shard_table_holder(router_shards(world->router), 3), "a");
+}
+
 /* Nobody waits for an answer that cannot come: peers of an older minor version do not know what they are asked, and
  * without claims there is nothing to ask. */
 static void test_claims_unasked(void **state)
@@ -642,6 +669,7 @@ int main(void)
 		TEST(test_who),
 		TEST(test_old_claims),
 		TEST(test_claims_unasked),
+		TEST(test_claims_without_a_lease),
 		TEST(test_refusals),
 		TEST(test_names_of_the_pool),
 		TEST(test_relist),
