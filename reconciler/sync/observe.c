@@ -120,7 +120,8 @@ static bool is_news_of(const struct framework *framework, const struct object_me
 {
 	if (framework->gone_uid != NULL && strcmp(framework->gone_uid, meta->uid) == 0)
 		return false;
-	return is_other(framework, meta) || version_compare(meta->resource_version, framework->resource_version) > 0;
+	/* of a namesake, too: what a GET has shown is newer than a view that lags behind */
+	return !framework->exists || version_compare(meta->resource_version, framework->resource_version) > 0;
 }
 
 bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by)

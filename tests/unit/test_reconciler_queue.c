@@ -218,13 +218,15 @@ static void namespace_no_longer_watched(void **state)
 }
 
 /* Another Framework of the name is there. */
-static void show_namesake(struct world *world)
+static void show_namesake(struct world *world, const char *uid, const char *version)
 {
-	static const char text[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f\",\"uid\":\"u2\","
-				   "\"resourceVersion\":\"9\",\"generation\":1},\"spec\":{\"executionType\":\"Start\","
-				   "\"taskRoles\":[]}}";
+	cleanup_free char *text = mem_printf(
+		"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f\",\"uid\":\"%s\","
+		"\"resourceVersion\":\"%s\",\"generation\":1},\"spec\":{\"executionType\":\"Start\","
+		"\"taskRoles\":[]}}",
+		uid, version);
 
-	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, RANGE, text, sizeof(text) - 1));
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, RANGE, text, strlen(text)));
 }
 
 static void show_absent(struct world *world, const char *uid, const char *version)
@@ -265,7 +267,7 @@ static void asked_to_wait(void **state)
 	answer(world, 429, 10000);
 	show_absent(world, "u1", "8");
 	run_all(world);
-	show_namesake(world);
+	show_namesake(world, "u2", "9");
 	world->now_ms += 9999;
 	run_all(world);
 	assert_int_equal(world->call_count, 0);
@@ -289,11 +291,26 @@ static void not_found_of_the_former(void **state)
 	world->now_ms += 1000;
 	run_all(world);
 	show_absent(world, "u1", "8");
-	show_namesake(world);
+	show_namesake(world, "u2", "9");
 	answer(world, 404, -1);
 	world->now_ms += 1000;
 	run_all(world);
 	assert_int_equal(world->call_count, 1);
+	assert_string_equal(world->reconciler.items->framework->uid, "u2");
+}
+
+/* A watch that lags behind shows namesakes of before, when a GET has shown the present one already: its status would be
+ * forgotten, and begun anew. */
+static void former_namesakes(void **state)
+{
+	struct world *world = *state;
+
+	show_framework(world);
+	show_namesake(world, "u0", "5");
+	assert_string_equal(world->reconciler.items->framework->uid, "u1");
+	show_absent(world, "u0", "6");
+	assert_true(world->reconciler.items->framework->exists);
+	show_namesake(world, "u2", "9");
 	assert_string_equal(world->reconciler.items->framework->uid, "u2");
 }
 
@@ -338,6 +355,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(namespace_no_longer_watched, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(asked_to_wait, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(not_found_of_the_former, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(former_namesakes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(repetitions_are_told, set_up, tear_down),
 	};
 
