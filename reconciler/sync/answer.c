@@ -137,6 +137,7 @@ static void got(struct framework *framework, struct slot *slot, const struct cal
 	if (call->uid != NULL && shown.meta != NULL && strcmp(call->uid, shown.meta->uid) != 0)
 		slot_gone(slot, call->uid);
 	observe(framework, slot, &shown, true);
+	slot->confirmed = true;
 	if (verified)
 		mark_straggler(framework, slot);
 }
@@ -149,7 +150,7 @@ static void got_nothing(struct framework *framework, struct slot *slot, const st
 	else if (slot->meta != NULL && slot->lost)
 		slot_clear(slot);
 	slot->verify = false;
-	slot->confirmed_absent = slot->meta == NULL;
+	slot->confirmed = true;
 }
 
 static void delete_accepted(struct framework *framework, struct slot *slot, const struct call *call,

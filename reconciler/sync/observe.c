@@ -204,7 +204,7 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 		slot->conflict_reported = false;
 	}
 	slot_clear(slot);
-	slot->confirmed_absent = false;
+	slot->confirmed = false;
 	if (!same)
 		return;
 	if (before.forced) { /* it moves: the next thing to happen may be its end */
@@ -279,7 +279,7 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 	} else if (uid[0] == '\0') {
 		return;
 	}
-	slot->confirmed_absent = false;
+	slot->confirmed = false;
 	slot->poll_ms = 0;
 	reset_waits(framework);
 	if (kind == KIND_POD)

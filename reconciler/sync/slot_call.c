@@ -186,13 +186,12 @@ bool slot_confirm_deleted(struct round *round, struct slot *slot, const char *ui
 
 bool slot_confirm_none(struct round *round, struct slot *slot, const char *controller_uid)
 {
-	if (slot->meta != NULL) {
-		if (!slot_ours(slot, controller_uid))
-			return true;
+	if (slot_ours(slot, controller_uid)) {
 		slot_send_delete_owned(round, slot);
 		return false;
 	}
-	if (slot->call == CALL_NONE && slot->confirmed_absent)
+	/* a view that lags behind may show what had the name before ours */
+	if (slot->call == CALL_NONE && slot->confirmed)
 		return true;
 	slot_send_get(round, slot, NULL);
 	return false;
@@ -212,7 +211,7 @@ void slot_send_create(struct round *round, struct slot *slot, uint64_t decided)
 		return;
 	if (framework->create_window > 0 && framework->creates_on_way >= framework->create_window)
 		return; /* the answer to one on the way sweeps */
-	slot->confirmed_absent = false;
+	slot->confirmed = false;
 	framework->creates_on_way++;
 	send(round, slot, CALL_CREATE_POD, NULL, false);
 	round->plan->calls[round->plan->call_count - 1].decided = decided;

@@ -30,7 +30,7 @@ struct slot {
 	bool lost;              /* the present object is known by a GET only: it lacks our label, no event will come */
 	bool straggler;         /* the present object was created while the attempt was on its way out */
 	bool verify;            /* whether a create was carried out is unknown: GET before anything else */
-	bool confirmed_absent;  /* a GET answered 404 since the last create */
+	bool confirmed;         /* since the last create or news a GET has told what has the name, if anything */
 	bool conflict_reported; /* a foreign object of this name has been reported */
 	unsigned polls;         /* GETs in a row that found it as it was (slot_call.c) */
 	bool phase_reported;    /* that the present Pod's phase is unrecognised has been told */

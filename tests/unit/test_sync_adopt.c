@@ -193,6 +193,25 @@ static void test_foreign_pod(void **state)
 	}
 }
 
+/* What is seen under the name may be what was there before a Pod of ours that a former owner has made: a Task that is
+ * wanted no more ends when the server was asked. */
+static void test_foreign_seen_late(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, "", "", ",'executionType':'Create'");
+	world_settle(&w);
+	world_put(&w, FOREIGN("Pod", "f-a-1", LABEL("f")), false);
+	world_tell_pod(&w, "f-a-1");
+	world_edit_of(&w, 1, "", "", "");
+	world_clear_log(&w);
+	world_settle(&w);
+	assert_contains(w.log.data, "get Pod f-a-1; ");
+	assert_int_equal(w.framework->status.attempt.roles[0].task_count, 1);
+	world_end(&w);
+}
+
 static void test_foreign_config_map(void **state)
 {
 	static const char *const texts[] = {
@@ -278,10 +297,15 @@ static void test_snapshot_without_label(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_adopted_after_restart), cmocka_unit_test(test_adopted_after_edit),
-		cmocka_unit_test(test_not_adopted),           cmocka_unit_test(test_config_map_not_adopted),
-		cmocka_unit_test(test_foreign_pod),           cmocka_unit_test(test_foreign_config_map),
-		cmocka_unit_test(test_late_config_map),       cmocka_unit_test(test_snapshot_without_label),
+		cmocka_unit_test(test_adopted_after_restart),
+		cmocka_unit_test(test_adopted_after_edit),
+		cmocka_unit_test(test_not_adopted),
+		cmocka_unit_test(test_config_map_not_adopted),
+		cmocka_unit_test(test_foreign_pod),
+		cmocka_unit_test(test_foreign_seen_late),
+		cmocka_unit_test(test_foreign_config_map),
+		cmocka_unit_test(test_late_config_map),
+		cmocka_unit_test(test_snapshot_without_label),
 	};
 
 	return cmocka_run_group_tests_name("sync_adopt", tests, NULL, NULL);
