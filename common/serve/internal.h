@@ -68,6 +68,7 @@ struct serve {
 	struct conn *conns;
 	struct ev_io io;       /* libmicrohttpd's epoll */
 	struct ev_timer timer; /* when it wants to be run */
+	bool soon;             /* … since it was run last, at once */
 	struct ev_timer sweep; /* looks for connections that take too long */
 	int leave_epoll;       /* parked connections, for EPOLLRDHUP alone, which libev does not know */
 	struct ev_io leave_io;

@@ -40,7 +40,12 @@ enum {
 
 void serve_run_soon(struct serve *serve)
 {
-	ev_feed_event(serve->loop, &serve->io, EV_READ);
+	/* In the next turn of the loop: an event that is fed from within a callback is handled before any other comes,
+	 * and while strangers come and go without end none would. */
+	serve->soon = true;
+	ev_timer_stop(serve->loop, &serve->timer);
+	ev_timer_set(&serve->timer, 0, 0);
+	ev_timer_start(serve->loop, &serve->timer);
 }
 
 static void run(struct serve *serve)
@@ -49,6 +54,7 @@ static void run(struct serve *serve)
 	bool idle = serve->conns == NULL;
 	MHD_UNSIGNED_LONG_LONG wait_ms;
 
+	serve->soon = false;
 	MHD_run(serve->daemon);
 	ev_timer_stop(serve->loop, &serve->timer);
 	/* Woken by a client that could not be accepted for want of a descriptor: with connections of its own
@@ -59,7 +65,9 @@ static void run(struct serve *serve)
 		ev_timer_start(serve->loop, &serve->timer);
 		return;
 	}
-	if (MHD_get_timeout(serve->daemon, &wait_ms) != MHD_YES)
+	if (serve->soon)
+		wait_ms = 0;
+	else if (MHD_get_timeout(serve->daemon, &wait_ms) != MHD_YES)
 		return;
 	ev_timer_set(&serve->timer, (double)wait_ms / 1000, 0);
 	ev_timer_start(serve->loop, &serve->timer);

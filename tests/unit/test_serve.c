@@ -392,6 +392,27 @@ static void a_flood_makes_room(void **state)
 	world_free(world);
 }
 
+/* Those who come and go at once, as many as there are, keep nothing else from its turn. */
+static void a_flood_leaves_the_loop_alone(void **state)
+{
+	enum { PLACES = 64, FLOOD = 400 };
+	const struct serve_options options = {.max_connections = PLACES};
+	struct world *world = world_new(&options);
+
+	(void)state;
+	for (size_t i = 0; i < FLOOD; i++) {
+		struct asking stranger = asker_open(serve_address(world->serve));
+
+		asker_send(&stranger, "?\r\n\r\n");
+		asker_close(&stranger);
+	}
+	for (int i = 0; i < 10; i++)
+		ev_run(world->loop, EVRUN_NOWAIT);
+	assert_true(serve_counters(world->serve)->connections < FLOOD);
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->connections == FLOOD);
+	world_free(world);
+}
+
 static void large_answers_go_out_as_gzip_if_wanted(void **state)
 {
 	struct world *world = world_new(NULL);
@@ -508,6 +529,7 @@ int main(void)
 		cmocka_unit_test(refuses_what_is_too_large_or_malformed),
 		cmocka_unit_test(slow_and_idle_clients_lose_their_place),
 		cmocka_unit_test(a_flood_makes_room),
+		cmocka_unit_test(a_flood_leaves_the_loop_alone),
 		cmocka_unit_test(large_answers_go_out_as_gzip_if_wanted),
 		cmocka_unit_test(failures_are_status_objects),
 		cmocka_unit_test(bad_addresses_are_named),
