@@ -178,7 +178,7 @@ static void a_flood_stops_no_release(void **state)
 	for (size_t i = 0; i < FLOOD; i++) {
 		flood[i] = asker_open(serve_address(world->serve));
 		asker_send(&flood[i], i % 2 == 0 ? "GET /v1/names" : "rubbish\r\n\r\n");
-		if (i % 100 == 0)
+		if (i % 5 == 0) /* libmicrohttpd accepts ten in a turn; the listener's queue may not fill */
 			asker_turn(world->loop);
 	}
 	RUN_UNTIL(world->loop, waiting(world) == MANY);
