@@ -46,7 +46,8 @@ AttemptCompleted 0 1 true null'
         "frameworkcontroller.microsoft.com/v1 AttemptCompleted 0 -100"
     expect "the Framework that was deleted" "$(jq -r 'select(.trigger == "OnFrameworkDeletion").object | "\(.apiVersion) \(.metadata.uid) \(.status.state)"' "$RUN/out/$scenario.snapshots" | sort -u)" \
         "frameworkcontroller.microsoft.com/v1 $uid Completed"
-    expect "a Pod that was deleted" "$(jq -r 'select(.trigger == "OnPodDeletion" and .object.metadata.name == "f-a-0" and .object.metadata.annotations.FC_TASK_ATTEMPT_ID == "0").object |
+    expect "a Pod that was deleted" "$(jq -r 'select(.trigger == "OnPodDeletion" and .object.metadata.name == "f-a-0" and .object.metadata.annotations.FC_FRAMEWORK_ATTEMPT_ID == "0" and
+        .object.metadata.annotations.FC_TASK_ATTEMPT_ID == "0").object |
         "\(.apiVersion) \(.status.phase) \(.spec.containers[0].image) \(.status.containerStatuses[0].state.terminated.exitCode)"' "$RUN/out/$scenario.snapshots" | sort -u)" "v1 Failed i 1"
     # Only states that were stored are in the log.
     jq -nr --slurpfile stored "$RUN/out/$scenario.frameworks" --slurpfile logged "$RUN/out/$scenario.snapshots" '
