@@ -1,6 +1,7 @@
 /* Who comes in to a bus that others can reach: answers libzmq's question for each key (ZAP, ZeroMQ RFC 27), counts
  * those that are refused and says so, at most once a minute for each reason. While more than GATE_OPEN_MAX connections
- * are open, and for at most 10 s at a time, new ones are left waiting: those that are in go on, whatever knocks. */
+ * are open, and for at most 10 s at a time, new ones are left waiting: those that are in go on, whatever knocks. The
+ * same without descriptors: libzmq would try to accept what waits over and over. */
 #ifndef BUS_GATE_H
 #define BUS_GATE_H
 

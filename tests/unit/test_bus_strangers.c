@@ -17,15 +17,21 @@ static bool is_crowded(const struct fixture *f)
 	return bus_socket_gate(f->router)->closed > 0;
 }
 
-static int connect_raw(const struct fixture *f, int flags)
+static void knock(const struct fixture *f, int fd)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 
-	address.sin_port = htons((uint16_t)atoi(strrchr(bus_socket_endpoint(f->router), ':') + 1));
 	assert_true(fd >= 0);
+	address.sin_port = htons((uint16_t)atoi(strrchr(bus_socket_endpoint(f->router), ':') + 1));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		assert_int_equal(errno, EINPROGRESS);
+}
+
+static int connect_raw(const struct fixture *f, int flags)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+
+	knock(f, fd);
 	return fd;
 }
 
@@ -122,11 +128,62 @@ static void test_flood(void **state)
 	bus_socket_free(inside);
 }
 
+enum { KNOCKING = 20 };
+static int knocking[KNOCKING];
+
+static bool all_sent_away(const struct fixture *f)
+{
+	char byte;
+
+	(void)f;
+	for (int i = 0; i < KNOCKING; i++)
+		if (recv(knocking[i], &byte, 1, MSG_DONTWAIT) < 0 && errno != ECONNRESET)
+			return false;
+	return true;
+}
+
+/* Connections for which there is no descriptor are ended: libzmq would try to accept them over and over, with all of a
+ * processor. The peer that is in goes on, and others get in once there are descriptors again. */
+static void test_no_descriptors(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit limit;
+	struct rlimit few;
+	struct bus_socket *inside;
+
+	if (getenv("TEST_MEMCHECK") != NULL)
+		skip(); /* it keeps descriptors for itself */
+	listen_with(f, f->server);
+	connect_with(f, f->peer);
+	want(f, is_heard, 1);
+	inside = f->dealer;
+	for (int i = 0; i < KNOCKING; i++)
+		knocking[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = (rlim_t)dup(0); /* the lowest that is free */
+	close((int)few.rlim_cur);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (int i = 0; i < KNOCKING; i++)
+		knock(f, knocking[i]);
+	wait_until(f, all_sent_away);
+	assert_int_equal(bus_socket_gate(f->router)->accepted, 1);
+	want(f, is_heard, 20);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	bus_socket_free(inside);
+	f->dealer = NULL;
+	connect_with(f, f->peer);
+	want(f, is_heard, 1);
+	for (int i = 0; i < KNOCKING; i++)
+		close(knocking[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_garbage),
 		TEST(test_flood),
+		TEST(test_no_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

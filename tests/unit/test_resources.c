@@ -76,7 +76,6 @@ static void run_for(struct ev_loop *loop, double seconds)
 	ev_timer_stop(loop, &timer);
 }
 
-/* A server that cannot accept a connection neither dies nor spins, and takes it when it can. */
 /* memcheck keeps descriptors for itself, and says in its own way how a child has ended. */
 static void not_under_memcheck(void)
 {
@@ -84,6 +83,7 @@ static void not_under_memcheck(void)
 		skip();
 }
 
+/* A server that cannot accept a connection neither dies nor spins, and takes it when it can. */
 static void test_no_descriptors_for_a_client(void **state)
 {
 	const struct serve_options options = {.address = "127.0.0.1:0"};

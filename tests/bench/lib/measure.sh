@@ -42,7 +42,7 @@ metrics() {
     for name in $(ours); do
         curl -sSf "$(http_of "$name")/metrics" | awk -v name="$name" '
             /^(rest_client_requests_total|frameworkcontroller_rounds_total|frameworkcontroller_barrier_)/ { print name, $1, $2 }'
-        echo "$name allocations $(od -An -t u8 "counts/$(pid_of "$name")" | tr -d ' ')"
+        echo "$name allocations $(od -An -t u8 -N 8 "counts/$(pid_of "$name")" | tr -d ' ')"
     done
 }
 

@@ -16,7 +16,7 @@ def more: [
     (if .echo_p50_ms then "API server alone: watch p50 \(.echo_p50_ms | round(0)), p99 \(.echo_p99_ms | round(0)) ms; a GET then p50 \(.echo_get_p50_ms | round(0)), p99 \(.echo_get_p99_ms | round(0)), the last \(.echo_get_last_ms | round(0)) ms" else empty end),
     (if .latency_p50_ms then "Pod to status p50 \(.latency_p50_ms | round(0)), p99 \(.latency_p99_ms | round(0)) ms" else empty end),
     (if .held_s then "the reconciler holds all after \(.held_s | round(2)) s" else empty end),
-    (if .churned then "\(.churned) Frameworks; PSS \(.memory[0].pss_mb) MB after \(.memory[0].round) rounds, \(.memory[-1].pss_mb) at the end; allocated \(.memory | map(.watcher_mb + .reconcilers_mb | round(1) | tostring) | join(", ")) MB minute by minute" else empty end)
+    (if .churned then "\(.churned) Frameworks; PSS \(.memory[0].pss_mb) MB after \(.memory[0].round) rounds, \(.memory[-1].pss_mb) at the end; allocated \(.memory | map(.watcher_mb + .reconcilers_mb | round(1) | tostring) | join(", ")) MB minute by minute, held of it \(.memory | map(.held_mb | round(1) | tostring) | join(", "))" else empty end)
 ] | join("; ");
 
 if .rates then

@@ -24,7 +24,7 @@ churn() {
         fi
     done >memory
     jq -Rn --argjson round "$round" --argjson frameworks "$frameworks" --argjson minutes "${ask_minutes:-1}" '
-        [inputs | split(" ") | map(tonumber) | {round: .[0], minute: .[1], pss_mb: .[2], watcher_mb: .[3], reconcilers_mb: .[4]}] |
+        [inputs | split(" ") | map(tonumber) | {round: .[0], minute: .[1], pss_mb: .[2], watcher_mb: .[3], reconcilers_mb: .[4], held_mb: .[5]}] |
         {wall_s: ($minutes * 60), churned: ($round * $frameworks), rounds_of_churn: $round, memory: .}' <memory
 }
 
@@ -35,12 +35,16 @@ nothing_left() {
     done
 }
 
-# The round, the minute, and in MB: what our processes take together, and what the watcher and the reconcilers have
-# allocated of it (anonymous memory: heaps, stacks, data).
+# The round, the minute, and in MB: what our processes take together, what the watcher and the reconcilers have allocated
+# of it (anonymous memory: heaps, stacks, data), and what all of them hold of their heaps, as malloc/count.c counts it.
 memory_now() {
     local name
-    for name in $(ours); do sed "s/^/$name /" "/proc/$(pid_of "$name")/smaps_rollup"; done | awk -v round="$round" -v minute="$minute" '
+    for name in $(ours); do
+        sed "s/^/$name /" "/proc/$(pid_of "$name")/smaps_rollup"
+        echo "$name Held: $(od -An -t u8 -j 8 -N 8 "counts/$(pid_of "$name")" | tr -d ' ')"
+    done | awk -v round="$round" -v minute="$minute" '
         $2 == "Pss:" { pss += $3 }
         $2 == "Anonymous:" { anonymous[$1 == "watcher"] += $3 }
-        END { printf "%d %d %.1f %.2f %.2f\n", round, minute, pss / 1024, anonymous[1] / 1024, anonymous[0] / 1024 }'
+        $2 == "Held:" { held += $3 }
+        END { printf "%d %d %.1f %.2f %.2f %.2f\n", round, minute, pss / 1024, anonymous[1] / 1024, anonymous[0] / 1024, held / 1048576 }'
 }
