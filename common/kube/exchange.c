@@ -222,7 +222,8 @@ static void set_tls(struct kube_client *client, CURL *easy)
 	const struct credentials *credentials = &client->credentials;
 
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+			 (long)(client->config.no_http2 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (credentials->ca.text != NULL) {
 		/* this CA alone, not the system's beside it */
@@ -311,7 +312,7 @@ void exchange_prepare(struct kube_call *call)
 		/* so that a connection whose peer is gone is never used again, and no stream slows another */
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-	} else if (client->tls) {
+	} else if (client->tls && !client->config.no_http2) {
 		/* share the connection that is being set up, rather than open one per call */
 		curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
 	}

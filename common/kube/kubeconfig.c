@@ -122,6 +122,7 @@ int kube_config_load(const char *address, const char *kubeconfig, const char *co
 		kube_config_free(&config);
 		return -1;
 	}
+	config.no_http2 = unless_empty(getenv("DISABLE_HTTP2")) != NULL;
 	*out = config;
 	return 0;
 }
@@ -212,6 +213,7 @@ void kube_config_copy(struct kube_config *to, const struct kube_config *from)
 		.impersonate = copy_list(from->impersonate),
 		.tls_server_name = mem_strdup(from->tls_server_name),
 		.insecure_skip_tls_verify = from->insecure_skip_tls_verify,
+		.no_http2 = from->no_http2,
 		.source = mem_strdup(from->source),
 	};
 }

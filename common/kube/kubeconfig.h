@@ -41,6 +41,7 @@ struct kube_config {
 	char **impersonate; /* header lines, "Impersonate-User: …" first; ends with NULL; NULL: none */
 	char *tls_server_name;
 	bool insecure_skip_tls_verify;
+	bool no_http2;
 	char *source; /* for messages: "kubeconfig ~/.kube/config, context \"c\"", "address http://…", "in-cluster" */
 };
 
@@ -51,8 +52,9 @@ struct kube_config {
  * context: instead of current-context; NULL or "" when not set; needs a kubeconfig.
  * With neither address nor kubeconfig: in-cluster, from KUBERNETES_SERVICE_HOST and _PORT and the service account's
  * mount (directory overridable for tests by the environment variable KUBERNETES_SERVICE_ACCOUNT_DIR).
- * Unless the kubeconfig names a proxy, the environment may (proxy_environment.h).
- * 0, or -1 and *err naming context, file:line:column, entry and key, what was found and what was expected. */
+ * Unless the kubeconfig names a proxy, the environment may (proxy_environment.h). HTTP/2 is not spoken while
+ * DISABLE_HTTP2 has a value, as client-go has it. 0, or -1 and *err naming context, file:line:column, entry and key,
+ * what was found and what was expected. */
 int kube_config_load(const char *address, const char *kubeconfig, const char *context, struct kube_config *out,
 		     struct error *err);
 /* A deep copy into *to, which must hold nothing. */

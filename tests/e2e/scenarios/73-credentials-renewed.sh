@@ -90,6 +90,22 @@ connections() { # pid
         awk '$1 == "has" { if ($2 in ours) count++; next } { ours[$1] = 1 } END { print count + 0 }'
 }
 
+# Without HTTP/2, as behind proxies that break it: each call under way has a connection, which the next one uses again.
+run_http1() {
+    [[ $CLUSTER == kubernetes ]] || not_here "the embedded server speaks nothing else"
+    local pid
+    own_cluster
+    launch_renewing http1 DISABLE_HTTP2=1 -- --kubeconfig "$(kubeconfig_of frameworkcontroller)"
+    wait_for 60 "all ranges are held" at_work http1.log
+    create 'fw("f\(range(20))"; [role("a"; 5; {})])'
+    pid=$(pgrep -P "$(awk '$1 == "http1" { print $2 }' pids)" -f fc-reconciler)
+    wait_for 60 "all of them run" running_at_least 100
+    (($(connections "$pid") >= 3)) || fail "the reconciler has $(connections "$pid") connections"
+    (($(connections "$pid") <= 34)) || fail "the reconciler has $(connections "$pid") connections"
+    still_works after
+    expect "errors" "$(grep -cE '^E' http1.log)" 0
+}
+
 # A plugin that gives tokens for three seconds each: before that it is asked again, and once the server refuses one.
 run_credentials_expiry() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server knows no bound tokens"
