@@ -75,5 +75,10 @@ while IFS= read -r name; do
 	found "two functions of the scenarios are called $name"
 done < <(cat tests/e2e/lib/*.sh tests/e2e/scenarios/*.sh | grep -oE '^[a-z_0-9]+\(\)' | sort | uniq -d | grep -v '^fail()')
 
+# (make mutants takes minutes; whether each deliberate bug fits the code takes none)
+for patch in tests/sim/mutants/*.patch; do
+	patch -s -p1 --dry-run <"$patch" >/dev/null || found "$patch does not fit any more"
+done
+
 echo "lint: ${#sources[@]} files looked at"
 exit "$status"
