@@ -2,7 +2,7 @@
 # Every dependency is a Debian package and is named here, nowhere else.
 PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-dev libzmq3-dev libyaml-dev \
 	libmicrohttpd-dev libgnutls28-dev libprotobuf-c-dev protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
-PACKAGES_TEST := libcmocka-dev clang clang-format clang-tidy cppcheck libclang-rt-14-dev jq openssl curl ca-certificates \
+PACKAGES_TEST := libcmocka-dev patch clang clang-format clang-tidy cppcheck libclang-rt-14-dev jq openssl curl ca-certificates \
 	procps valgrind busybox iproute2 socat
 # What the programs need where they run, if not all of the above is there: in the images.
 PACKAGES_RUN_BARRIER := libcurl4 libjansson4 libev4 libyaml-0-2 libpcre2-8-0 zlib1g libuuid1 ca-certificates
