@@ -52,9 +52,10 @@ struct kube_config {
  * context: instead of current-context; NULL or "" when not set; needs a kubeconfig.
  * With neither address nor kubeconfig: in-cluster, from KUBERNETES_SERVICE_HOST and _PORT and the service account's
  * mount (directory overridable for tests by the environment variable KUBERNETES_SERVICE_ACCOUNT_DIR).
- * Unless the kubeconfig names a proxy, the environment may (proxy_environment.h). HTTP/2 is not spoken while
- * DISABLE_HTTP2 has a value, as client-go has it. 0, or -1 and *err naming context, file:line:column, entry and key,
- * what was found and what was expected. */
+ * Unless the kubeconfig names a proxy, the environment may (proxy_environment.h); while DISABLE_HTTP2 has a value
+ * there, HTTP/2 is not spoken, as with client-go.
+ *
+ * 0, or -1 and *err naming context, file:line:column, entry and key, what was found and what was expected. */
 int kube_config_load(const char *address, const char *kubeconfig, const char *context, struct kube_config *out,
 		     struct error *err);
 /* A deep copy into *to, which must hold nothing. */
