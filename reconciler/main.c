@@ -410,7 +410,7 @@ int main(int argc, char **argv)
 		log_error("%s", err.message);
 		return EXIT_BAD_USE;
 	}
-	process.loop = ev_default_loop(0);
+	process.loop = process_loop();
 	process_signals_start(&process.signals, process.loop, on_end, &process, &process.client);
 	if (start(&process, &options, &err) < 0) {
 		log_error("%s", err.message);

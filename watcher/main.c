@@ -16,6 +16,7 @@
 #include "common/kube/client.h"
 #include "common/kube/kubeconfig.h"
 #include "common/process/guard.h"
+#include "common/process/process.h"
 #include "watcher/cache.h"
 #include "watcher/crd.h"
 #include "watcher/deletion.h"
@@ -437,7 +438,7 @@ int main(int argc, char **argv)
 		return fwrite(yaml.data, 1, yaml.len, stdout) == yaml.len ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
 	log_set_prefix("fc-watcher: ");
-	watcher.loop = ev_default_loop(0);
+	watcher.loop = process_loop();
 	code = run(&watcher);
 	ev_loop_destroy(watcher.loop);
 	return code;

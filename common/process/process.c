@@ -10,7 +10,7 @@
 #include "common/base/release.h"
 #include "common/kube/kubeconfig.h"
 
-enum { VERBOSITY_MAX = 10 };
+enum { VERBOSITY_MAX = 10, GATHER_MS = 2 };
 
 static int read_verbosity(const char *program, const char *text)
 {
@@ -79,6 +79,19 @@ bool process_refused(struct ev_loop *loop, const char *reason, bool final)
 	log_error("the watcher refuses us for good: %s", reason);
 	ev_break(loop, EVBREAK_ALL);
 	return true;
+}
+
+struct ev_loop *process_loop(void)
+{
+	struct ev_loop *loop = ev_default_loop(0);
+
+	if (loop == NULL) {
+		log_error("libev has no loop: no epoll, or no descriptors");
+		exit(EXIT_FAILURE);
+	}
+	/* Of 90 calls on one HTTP/2 connection libcurl looks at each for every piece that comes. */
+	ev_set_io_collect_interval(loop, GATHER_MS / 1000.);
+	return loop;
 }
 
 int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,

@@ -92,6 +92,10 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 /* The endpoint of the bus to connect to. Borrowed. */
 const char *process_bus(const struct process_flags *flags, const struct config *config);
 
+/* The process's loop; the caller destroys it. What comes less than 2 ms after the last turn waits until those are over:
+ * by then more of it is there, and is done in one go. Ends the process when there is none. */
+struct ev_loop *process_loop(void);
+
 /* What the watcher's refusal means, for a handler of the bus. True when it is for good: the loop ends, and the program
  * is to exit with an error. */
 bool process_refused(struct ev_loop *loop, const char *reason, bool final);
