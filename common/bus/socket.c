@@ -130,6 +130,17 @@ static void deliver(struct bus_socket *socket, zmq_msg_t *frames, size_t count)
 	socket->receive(socket->arg, id, id_len, &head, zmq_msg_data(at), zmq_msg_size(at));
 }
 
+/* libzmq hears here, between messages, what became of its connections. If it does while a message is read, at each
+ * hundredth frame, and the connection has ended, it gives up the rest of the message and aborts (4.3.4, "!_more" in
+ * fq.cpp; with ZMQ_IMMEDIATE): after a SIGSTOP, when much has come. */
+static void hear_of_connections(struct bus_socket *socket)
+{
+	int events;
+	size_t size = sizeof(events);
+
+	zmq_getsockopt(socket->socket, ZMQ_EVENTS, &events, &size);
+}
+
 /* false: nothing more to read. */
 static bool receive_one(struct bus_socket *socket)
 {
@@ -140,6 +151,7 @@ static bool receive_one(struct bus_socket *socket)
 	bool got = true;
 	int more = 1;
 
+	hear_of_connections(socket);
 	while (more) {
 		zmq_msg_t *frame = count < FRAMES_MAX ? &frames[count] : &extra;
 
