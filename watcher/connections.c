@@ -74,14 +74,16 @@ void router_reap(struct router *router)
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
 
 /* Answers someone who is no peer, with router->body: belongs to no session, so it has no sequence. */
-static void reply(struct router *router, const unsigned char *id, size_t id_len, enum bus_type type, uint32_t session)
+static void reply(struct router *router, const unsigned char *id, size_t id_len, enum bus_type type,
+		  const struct bus_head *heard)
 {
-	const struct bus_head head = {.type = (uint8_t)type, .epoch = router->epoch, .session = session};
+	const struct bus_head head = {
+		.minor = heard->minor, .type = (uint8_t)type, .epoch = router->epoch, .session = heard->session};
 
 	router->ports.send(router->ports.arg, id, id_len, &head, router->body.data, router->body.len);
 }
 
-void router_who(struct router *router, const unsigned char *id, size_t id_len, uint32_t session)
+void router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard)
 {
 	struct bus_who who;
 
@@ -89,24 +91,25 @@ void router_who(struct router *router, const unsigned char *id, size_t id_len, u
 	memcpy(who.nonce, router->options.nonce, sizeof(who.nonce));
 	buf_clear(&router->body);
 	bus_who_write(&router->body, &who);
-	reply(router, id, id_len, BUS_WHO, session);
+	reply(router, id, id_len, BUS_WHO, heard);
 }
 
-void router_refuse(struct router *router, const unsigned char *id, size_t id_len, uint32_t session, bool final,
-		   const char *reason)
+void router_refuse(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard,
+		   bool final, const char *reason)
 {
 	struct bus_refuse refusal = {.final = final};
 
 	strncpy(refusal.reason, reason, sizeof(refusal.reason) - 1);
 	buf_clear(&router->body);
 	bus_refuse_write(&router->body, &refusal);
-	reply(router, id, id_len, BUS_REFUSE, session);
+	reply(router, id, id_len, BUS_REFUSE, heard);
 }
 
 bool router_tell(struct router *router, struct connection *peer, struct bus_head *head)
 {
 	if (peer->gone)
 		return false;
+	head->minor = peer->minor;
 	head->epoch = router->epoch;
 	head->session = peer->session;
 	head->sequence = ++peer->sent_sequence;

@@ -16,6 +16,7 @@ struct connection {
 	enum bus_role role;
 	struct shard_member *member; /* reconcilers only */
 	uint32_t session;            /* of its last HELLO */
+	uint8_t minor;               /* the version of the bus that it speaks */
 	uint64_t heard_sequence;
 	uint64_t sent_sequence;
 	int64_t heard_ms;
@@ -61,12 +62,12 @@ void connection_remove(struct router *router, struct connection *peer);
 /* Removes the peers that are marked gone. Only where no caller holds on to one. */
 void router_reap(struct router *router);
 
-/* Answers for someone who may be no peer. */
-void router_who(struct router *router, const unsigned char *id, size_t id_len, uint32_t session);
-void router_refuse(struct router *router, const unsigned char *id, size_t id_len, uint32_t session, bool final,
-		   const char *reason);
-/* Sends a head, whose session, sequence and epoch it fills in, with router->body; marks the peer gone and returns false
- * when that fails. */
+/* Answers for someone who may be no peer, to what was heard. */
+void router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard);
+void router_refuse(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard,
+		   bool final, const char *reason);
+/* Sends a head, whose minor version, session, sequence and epoch it fills in, with router->body; marks the peer gone
+ * and returns false when that fails. */
 bool router_tell(struct router *router, struct connection *peer, struct bus_head *head);
 
 /* Whether a peer of that role is told of such an object. */

@@ -122,32 +122,31 @@ static bool admit(struct router *router, const unsigned char *id, size_t id_len,
 {
 	*member = NULL;
 	if (!epoch_suffices(router, hello)) {
-		router_refuse(router, id, id_len, head->session, false, "the leader's epoch is about to be raised");
+		router_refuse(router, id, id_len, head, false, "the leader's epoch is about to be raised");
 		return false;
 	}
 	if (hello->role != BUS_ROLE_RECONCILER)
 		return true;
 	if (router->options.accept != NULL && !router->options.accept(router->options.accept_arg, hello->name)) {
 		router->counters.refused++;
-		router_refuse(router, id, id_len, head->session, true,
-			      "this watcher runs reconcilers of its own (--workers)");
+		router_refuse(router, id, id_len, head, true, "this watcher runs reconcilers of its own (--workers)");
 		return false;
 	}
 	switch (join(router, hello, member)) {
 	case SHARD_JOINED: shard_table_lapsed(router->shards, *member, &hello->lapsed, router_now(router)); return true;
 	case SHARD_BUSY:
 		router->counters.busy++;
-		router_refuse(router, id, id_len, head->session, false,
+		router_refuse(router, id, id_len, head, false,
 			      "another process has this name, and its lease may still run");
 		return false;
 	case SHARD_REPLACED:
 		router->counters.refused++;
-		router_refuse(router, id, id_len, head->session, true, "another process has taken over this name");
+		router_refuse(router, id, id_len, head, true, "another process has taken over this name");
 		return false;
 	case SHARD_FULL: break;
 	}
 	router->counters.refused++;
-	router_refuse(router, id, id_len, head->session, false, "too many members");
+	router_refuse(router, id, id_len, head, false, "too many members");
 	return false;
 }
 
@@ -163,11 +162,11 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	if (bus_hello_read(body, body_len, &hello, &err) < 0) {
 		router->counters.malformed++;
 		log_warning("%s", err.message);
-		router_refuse(router, id, id_len, head->session, true, err.message);
+		router_refuse(router, id, id_len, head, true, err.message);
 		return;
 	}
 	if (claims_are_old(router, &hello)) {
-		router_who(router, id, id_len, head->session);
+		router_who(router, id, id_len, head);
 		return;
 	}
 	if (!admit(router, id, id_len, head, &hello, &member)) {
@@ -181,7 +180,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		peer = connection_add(router, id, id_len);
 	if (peer == NULL) {
 		router->counters.refused++;
-		router_refuse(router, id, id_len, head->session, false, "too many connections");
+		router_refuse(router, id, id_len, head, false, "too many connections");
 		return;
 	}
 	log_v(1, "%s %s (%s) says hello", hello.role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello.name,
@@ -195,6 +194,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	peer->role = hello.role;
 	peer->member = member;
 	peer->session = head->session;
+	peer->minor = head->minor;
 	peer->heard_sequence = head->sequence;
 	peer->sent_sequence = 0;
 	peer->heard_ms = router_now(router);
@@ -290,7 +290,7 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 						       head->major, head->minor, BUS_VERSION_MAJOR, BUS_VERSION_MINOR);
 
 		router->counters.refused++;
-		router_refuse(router, id, id_len, head->session, true, reason);
+		router_refuse(router, id, id_len, head, true, reason);
 		return;
 	}
 	if (head->type == BUS_HELLO) {
@@ -303,7 +303,7 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 	}
 	peer = connection_find(router, id, id_len);
 	if (peer == NULL) {
-		router_who(router, id, id_len, head->session);
+		router_who(router, id, id_len, head);
 		return;
 	}
 	if (peer->session != head->session) {
@@ -312,13 +312,13 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 	}
 	if (head->sequence != peer->heard_sequence + 1) {
 		router->counters.sequence_gaps++;
-		router_who(router, id, id_len, head->session);
+		router_who(router, id, id_len, head);
 		return;
 	}
 	/* it came to know another leader, and heeds nothing of this one until its HELLO has told how new we have to be
 	 */
 	if (head->epoch > router->epoch) {
-		router_who(router, id, id_len, head->session);
+		router_who(router, id, id_len, head);
 		return;
 	}
 	peer->heard_sequence = head->sequence;

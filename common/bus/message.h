@@ -1,6 +1,7 @@
 /* The messages between the watcher (ROUTER) and its peers (DEALER): DESIGN.md §5.
- * On the wire a message is two ZeroMQ frames behind the routing id: a fixed head of little-endian numbers, and a body:
- * a JSON text for control messages, an object's JSON text for UPDATE. */
+ * A message is a fixed head of little-endian numbers, and a body: a JSON text for control messages, an object's JSON
+ * text for UPDATE. On the wire they are two ZeroMQ frames behind the routing id, or one from the watcher to peers that read
+ * such. */
 #ifndef BUS_MESSAGE_H
 #define BUS_MESSAGE_H
 
@@ -15,7 +16,8 @@
 
 enum {
 	BUS_VERSION_MAJOR = 1, /* peers of another major version are refused with a reason */
-	BUS_VERSION_MINOR = 2, /* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked */
+	BUS_VERSION_MINOR = 3, /* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked; 3: reads one frame */
+	BUS_MINOR_ONE_FRAME = 3,
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
 	BUS_BODY_PEER_MAX = 64 * 1024, /* of what peers say: a PING's two sets are 40 KiB at their worst */
@@ -42,7 +44,7 @@ const char *bus_type_name(enum bus_type type);
 
 /* Little-endian on the wire, in this order after the magic "FC", major, minor, type, kind, 2 reserved bytes. */
 struct bus_head {
-	uint8_t major;
+	uint8_t major; /* of who sent it */
 	uint8_t minor;
 	uint8_t type;      /* enum bus_type */
 	uint8_t kind;      /* enum object_kind for UPDATE and ABSENT */

@@ -84,61 +84,67 @@ static void free_closed(struct bus_socket *socket)
 
 /* A HELLO of one whose key is for another name is answered here. */
 static bool is_named_rightly(struct bus_socket *socket, const unsigned char *id, size_t id_len,
-			     const struct bus_head *head, zmq_msg_t *body)
+			     const struct bus_head *head, const char *key, const char *body, size_t body_len)
 {
 	static const struct bus_refuse refusal = {.reason = "the key is for another name or role"};
-	const struct bus_head answer = {.type = BUS_REFUSE, .epoch = head->epoch, .session = head->session};
+	const struct bus_head answer = {
+		.minor = head->minor, .type = BUS_REFUSE, .epoch = head->epoch, .session = head->session};
 	cleanup_buf struct buf text = {0};
 	struct bus_hello hello;
 	struct error err;
 
 	if (head->type != BUS_HELLO || head->major != BUS_VERSION_MAJOR ||
-	    bus_hello_read(zmq_msg_data(body), zmq_msg_size(body), &hello, &err) < 0 ||
-	    bus_gate_may_be(socket->gate, zmq_msg_gets(body, "User-Id"), &hello))
+	    bus_hello_read(body, body_len, &hello, &err) < 0 || bus_gate_may_be(socket->gate, key, &hello))
 		return true;
 	bus_refuse_write(&text, &refusal);
 	bus_send(socket, id, id_len, &answer, text.data, text.len);
 	return false;
 }
 
+/* A head with the body behind it in the same frame, or in a second one. The body is borrowed from its frame. */
+static int take_apart(zmq_msg_t *frames, size_t count, struct bus_head *head, const char **body, size_t *body_len)
+{
+	const char *first = count > 0 ? zmq_msg_data(&frames[0]) : NULL;
+	size_t first_len = count > 0 ? zmq_msg_size(&frames[0]) : 0;
+
+	if (count == 2 && first_len == BUS_HEAD_SIZE) {
+		*body = zmq_msg_data(&frames[1]);
+		*body_len = zmq_msg_size(&frames[1]);
+	} else if (count == 1 && first_len >= BUS_HEAD_SIZE) {
+		*body = first + BUS_HEAD_SIZE;
+		*body_len = first_len - BUS_HEAD_SIZE;
+	} else {
+		return -1;
+	}
+	return bus_head_read(first, BUS_HEAD_SIZE, head, NULL);
+}
+
 /* Hands on one message's frames, if they are what a message of ours looks like. */
 static void deliver(struct bus_socket *socket, zmq_msg_t *frames, size_t count)
 {
-	zmq_msg_t *at = frames;
+	zmq_msg_t *last = &frames[count - 1];
 	const unsigned char *id = NULL;
 	size_t id_len = 0;
 	struct bus_head head;
+	const char *body;
+	size_t body_len;
 
-	if (count != (socket->router ? 3U : 2U)) {
-		socket->counters.dropped_malformed++;
-		return;
-	}
 	if (socket->router) {
-		id = zmq_msg_data(at);
-		id_len = zmq_msg_size(at);
-		at++;
+		id = zmq_msg_data(frames);
+		id_len = zmq_msg_size(frames);
+		frames++;
+		count--;
 	}
-	if (bus_head_read(zmq_msg_data(at), zmq_msg_size(at), &head, NULL) < 0) {
+	if (take_apart(frames, count, &head, &body, &body_len) < 0) {
 		socket->counters.dropped_malformed++;
 		return;
 	}
-	at++;
-	if (socket->gate != NULL && (!bus_gate_passes(socket->gate, zmq_msg_gets(at, "User-Id")) ||
-				     !is_named_rightly(socket, id, id_len, &head, at)))
+	if (socket->gate != NULL &&
+	    (!bus_gate_passes(socket->gate, zmq_msg_gets(last, "User-Id")) ||
+	     !is_named_rightly(socket, id, id_len, &head, zmq_msg_gets(last, "User-Id"), body, body_len)))
 		return;
 	socket->counters.received++;
-	socket->receive(socket->arg, id, id_len, &head, zmq_msg_data(at), zmq_msg_size(at));
-}
-
-/* libzmq hears here, between messages, what became of its connections. If it does while a message is read, at each
- * hundredth frame, and the connection has ended, it gives up the rest of the message and aborts (4.3.4, "!_more" in
- * fq.cpp; with ZMQ_IMMEDIATE): after a SIGSTOP, when much has come. */
-static void hear_of_connections(struct bus_socket *socket)
-{
-	int events;
-	size_t size = sizeof(events);
-
-	zmq_getsockopt(socket->socket, ZMQ_EVENTS, &events, &size);
+	socket->receive(socket->arg, id, id_len, &head, body, body_len);
 }
 
 /* false: nothing more to read. */
@@ -151,7 +157,6 @@ static bool receive_one(struct bus_socket *socket)
 	bool got = true;
 	int more = 1;
 
-	hear_of_connections(socket);
 	while (more) {
 		zmq_msg_t *frame = count < FRAMES_MAX ? &frames[count] : &extra;
 
@@ -202,7 +207,8 @@ static bool endpoint_is(const char *endpoint, const char *scheme)
 static void set_options(const struct bus_socket *socket, const char *endpoint)
 {
 	void *zmq = socket->socket;
-	int64_t max_message = socket->router ? BUS_BODY_PEER_MAX : BUS_BODY_MAX;
+	/* (of a frame: a peer's body has its own) */
+	int64_t max_message = socket->router ? BUS_BODY_PEER_MAX : BUS_HEAD_SIZE + BUS_BODY_MAX;
 	bool ipc = endpoint_is(endpoint, "ipc://");
 
 	if (zmq_setsockopt(zmq, ZMQ_MAXMSGSIZE, &max_message, sizeof(max_message)) < 0)
@@ -410,21 +416,37 @@ const char *bus_socket_endpoint(const struct bus_socket *socket)
 	return socket->endpoint;
 }
 
-static int send_frame(const struct bus_socket *socket, const void *data, size_t len, int flags)
+/* The head, if there is one, and data behind it in one frame. */
+static int send_frame(const struct bus_socket *socket, const struct bus_head *head, const void *data, size_t len,
+		      int flags)
 {
+	size_t head_len = head == NULL ? 0 : BUS_HEAD_SIZE;
+	zmq_msg_t frame;
 	int sent;
 
+	if (zmq_msg_init_size(&frame, head_len + len) < 0)
+		return -1;
+	if (head != NULL)
+		bus_head_write(head, zmq_msg_data(&frame));
+	if (len > 0)
+		memcpy((char *)zmq_msg_data(&frame) + head_len, data, len);
 	do
-		sent = zmq_send(socket->socket, data, len, flags | ZMQ_DONTWAIT);
+		sent = zmq_msg_send(&frame, socket->socket, flags | ZMQ_DONTWAIT);
 	while (sent < 0 && zmq_errno() == EINTR);
-	return sent < 0 ? -1 : 0;
+	if (sent >= 0)
+		return 0;
+	zmq_msg_close(&frame);
+	return -1;
 }
 
+/* What libzmq reads in one frame it never gives up half-read. In two it does, and aborts, when it hears between them
+ * that the connection has ended (4.3.4, "!_more" in fq.cpp; a DEALER with ZMQ_IMMEDIATE hears at each hundredth frame,
+ * so after a SIGSTOP, when much has come). */
 int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, const struct bus_head *head,
 	     const void *body, size_t body_len)
 {
+	bool one_frame = head->minor >= BUS_MINOR_ONE_FRAME;
 	struct bus_head filled = *head;
-	unsigned char frame[BUS_HEAD_SIZE];
 
 	if (body_len > (socket->router ? BUS_BODY_MAX : BUS_BODY_PEER_MAX)) {
 		socket->counters.dropped_oversized++;
@@ -433,10 +455,10 @@ int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, 
 	}
 	filled.major = BUS_VERSION_MAJOR;
 	filled.minor = BUS_VERSION_MINOR;
-	bus_head_write(&filled, frame);
 	/* only the first frame of a message can be refused: the rest goes where that one went */
-	if ((socket->router && send_frame(socket, id, id_len, ZMQ_SNDMORE) < 0) ||
-	    send_frame(socket, frame, sizeof(frame), ZMQ_SNDMORE) < 0 || send_frame(socket, body, body_len, 0) < 0) {
+	if ((socket->router && send_frame(socket, NULL, id, id_len, ZMQ_SNDMORE) < 0) ||
+	    (!one_frame && send_frame(socket, &filled, NULL, 0, ZMQ_SNDMORE) < 0) ||
+	    send_frame(socket, one_frame ? &filled : NULL, body, body_len, 0) < 0) {
 		socket->counters.send_failed++;
 		return -1;
 	}

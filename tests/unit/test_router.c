@@ -194,6 +194,8 @@ static void test_recreated_in_the_gap(void **state)
 
 /* ---- a peer of few words ---------------------------------------------------------------------------------------- */
 
+enum { RAW_MINOR = 7 };
+
 /* A connection whose peer is played by the test itself. */
 static struct node *raw_node(int slot)
 {
@@ -207,6 +209,7 @@ static void raw_send(struct node *node, enum bus_type type, uint64_t sequence, u
 		     const struct buf *body)
 {
 	const struct bus_head head = {.major = BUS_VERSION_MAJOR,
+				      .minor = RAW_MINOR,
 				      .type = (uint8_t)type,
 				      .sequence = sequence,
 				      .epoch = epoch,
@@ -239,14 +242,17 @@ static void raw_ping(struct node *node, uint64_t sequence, uint64_t epoch, uint6
 	raw_send(node, BUS_PING, sequence, epoch, version, &body);
 }
 
-/* The next message to the node of that type; frees those before it. NULL when there is none. */
+/* The next message to the node of that type, sent as to one of its version; frees those before it. NULL when there is
+ * none. */
 static struct message *next_of(struct node *node, enum bus_type type)
 {
 	struct message *message;
 
 	while ((message = queue_take(&node->down)) != NULL) {
-		if (message->head.type == type)
+		if (message->head.type == type) {
+			assert_int_equal(message->head.minor, RAW_MINOR);
 			return message;
+		}
 		free(message);
 	}
 	return NULL;
@@ -454,7 +460,7 @@ static void test_refusals(void **state)
 	struct node *node;
 	struct node *other;
 	struct message *message;
-	struct bus_head alien = {.major = BUS_VERSION_MAJOR + 1, .type = BUS_HELLO, .session = 1};
+	struct bus_head alien = {.major = BUS_VERSION_MAJOR + 1, .minor = RAW_MINOR, .type = BUS_HELLO, .session = 1};
 	struct bus_refuse refuse;
 	cleanup_buf struct buf junk = {0};
 
