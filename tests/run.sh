@@ -20,29 +20,6 @@ run() {
 	count "$name" "${PIPESTATUS[0]}" $((SECONDS - begin)) "$log"
 }
 
-# The processes on both clusters, side by side: each of them waits most of the time. What they say comes one after the
-# other.
-run_beside() { # NAME:TARGET…
-	local name log begin=$SECONDS logs=() pids=()
-	# what both of them need, made once
-	make "$jobs" all && tests/kubernetes/assets.sh kubectl >/dev/null
-	for name; do
-		log=$(mktemp)
-		logs+=("$log")
-		{ make "${name#*:}" && status=0 || status=$?; echo "$status $((SECONDS - begin))" >"$log.end"; } >"$log" 2>&1 &
-		pids+=($!)
-	done
-	trap 'kill "${pids[@]}" 2>/dev/null; exit 130' INT TERM HUP
-	for name; do
-		log=${logs[0]}
-		echo "==== ${name%:*}"
-		tail -n +1 -f --pid="${pids[0]}" "$log"
-		count "${name%:*}" $(cat "$log.end") "$log"
-		rm -f "$log.end"
-		logs=("${logs[@]:1}") pids=("${pids[@]:1}")
-	done
-}
-
 # A stage whose last line is "N passed, N failed[, N skipped]" adds these, any other counts as one.
 count() { # name status seconds log
 	local name=$1 status=$2 log=$4 line p f s
@@ -63,7 +40,7 @@ count() { # name status seconds log
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz fuzz-time memory hardening images clusters)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz fuzz-time memory hardening images embedded kubernetes)
 jobs=-j$(nproc)
 [ "${stages[*]}" = long ] && stages=(large half-open crash-points soak mutants seeds memory-all valgrind fuzz-valgrind analyze campaign
 	e2e-sanitized e2e-valgrind)
@@ -82,9 +59,8 @@ for stage in "${stages[@]}"; do
 	memory) run memory make "$jobs" test-memory ;;
 	hardening) run hardening make "$jobs" test-hardening ;;
 	images) run images tests/images.sh ;;
-	clusters) run_beside embedded:test-e2e kubernetes:test-kubernetes ;;
-	embedded) run embedded make test-e2e ;;
-	kubernetes) run kubernetes make test-kubernetes ;;
+	embedded) run embedded make "$jobs" test-e2e ;;
+	kubernetes) run kubernetes make "$jobs" test-kubernetes ;;
 	# the long ones
 	large) run large make test-long ;;
 	half-open | crash-points | soak | mutants) run "$stage" make "$stage" ;;
