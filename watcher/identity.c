@@ -1,7 +1,9 @@
 /* Names of processes; see identity.h. */
 #include "watcher/identity.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +35,9 @@ static bool slurp(const char *path, char *out, size_t size)
 	return len > 0;
 }
 
-/* Its start in ticks since boot; false when it is not there, or is only waiting to be reaped. */
-static bool start_of(long pid, unsigned long long *out)
+/* Its start in ticks since boot; false when it is not there, or is only waiting to be reaped. *seen: whether /proc said
+ * so. */
+static bool start_of(long pid, unsigned long long *out, bool *seen)
 {
 	char path[64];
 	char stat[1024];
@@ -43,7 +46,8 @@ static bool start_of(long pid, unsigned long long *out)
 
 	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
 	/* the name in brackets may hold anything; the 20th field behind it is the 22nd of all: proc(5) */
-	if (!slurp(path, stat, sizeof(stat)) || (at = strrchr(stat, ')')) == NULL || at[1] != ' ')
+	*seen = slurp(path, stat, sizeof(stat));
+	if (!*seen || (at = strrchr(stat, ')')) == NULL || at[1] != ' ')
 		return false;
 	state = at[2];
 	at += 2;
@@ -78,9 +82,10 @@ void identity_process(char *out, size_t size)
 	unsigned long long start;
 	char pod[PLACE_SIZE];
 	char space[PLACE_SIZE];
+	bool seen;
 
 	out[0] = '\0';
-	if (!write_place(pod, sizeof(pod), space, sizeof(space)) || !start_of(getpid(), &start))
+	if (!write_place(pod, sizeof(pod), space, sizeof(space)) || !start_of(getpid(), &start, &seen))
 		return;
 	if ((size_t)snprintf(out, size, "%s%s%ld/%llu", pod, space, (long)getpid(), start) >= size)
 		out[0] = '\0';
@@ -93,6 +98,7 @@ bool identity_process_ended(const char *process)
 	unsigned long long start;
 	unsigned long long now;
 	long pid;
+	bool seen;
 
 	if (!write_place(pod, sizeof(pod), space, sizeof(space)) || strncmp(process, pod, strlen(pod)) != 0)
 		return false;
@@ -101,5 +107,8 @@ bool identity_process_ended(const char *process)
 		return pod[strlen(pod) - 2] != '/' && strncmp(process, "pid:[", strlen("pid:[")) == 0;
 	if (sscanf(process + strlen(space), "%ld/%llu", &pid, &start) != 2)
 		return false;
-	return !start_of(pid, &now) || now != start;
+	if (start_of(pid, &now, &seen))
+		return now != start;
+	/* what /proc hides (hidepid), or has no descriptor for, may well run */
+	return seen || (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH);
 }

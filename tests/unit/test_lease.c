@@ -1,5 +1,6 @@
 /* The Lease on a server: what is written, what follows from answers, and the names of processes in it. The decisions
  * themselves are in test_election*. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,8 +10,10 @@
 
 #include <cmocka.h>
 #include <ev.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -372,6 +375,30 @@ static void test_process(void **state)
 	assert_true(identity_process_ended(other));
 }
 
+/* /proc may be mounted so that it hides others' processes: what is not seen there may run. */
+static void test_process_hidden(void **state)
+{
+	char name[ELECTION_PROCESS_SIZE];
+	pid_t running = start_process(name, sizeof(name));
+	pid_t looks = fork();
+	int status;
+
+	(void)state;
+	if (looks == 0) {
+		if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) < 0 ||
+		    mount("proc", "/proc", "proc", 0, "hidepid=2") < 0 || setuid(65534) < 0)
+			_exit(2);
+		_exit(identity_process_ended(name) ? 1 : 0);
+	}
+	assert_int_equal(waitpid(looks, &status, 0), looks);
+	kill(running, SIGKILL);
+	waitpid(running, NULL, 0);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 2)
+		skip(); /* no right to mount */
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* The container of a Pod that was started again: its former processes are in a namespace that is no more. */
 static void test_process_of_pod(void **state)
 {
@@ -426,7 +453,8 @@ int main(void)
 		cmocka_unit_test(test_tries_again),        cmocka_unit_test(test_deposed_by_another),
 		cmocka_unit_test(test_deposed_by_silence), cmocka_unit_test(test_epoch),
 		cmocka_unit_test(test_freed_in_between),   cmocka_unit_test(test_process),
-		cmocka_unit_test(test_process_of_pod),     cmocka_unit_test(test_holder_dead),
+		cmocka_unit_test(test_process_hidden),     cmocka_unit_test(test_process_of_pod),
+		cmocka_unit_test(test_holder_dead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
