@@ -20,7 +20,8 @@
 enum {
 	MISSING_MAX = 5,
 	API_TIMEOUT_MS = 30 * 1000,
-	ASK_MIN_MS = 1000,
+	LAST_TIMEOUT_MS = 10 * 1000, /* the last answer is the verdict, and all of a gang ask for theirs together */
+	HOLD_MIN_MS = 1000,
 	HOLD_MAX_SEC = 30,           /* how long the server may hold a question; it allows 60 */
 	HOLD_MARGIN_MS = 5000,       /* for the answer to come after that */
 	SERVER_PAUSE_MS = 60 * 1000, /* a server that took a question and never answered is left alone for this */
@@ -246,14 +247,18 @@ static void ask_api(struct asker *asker, int64_t left_ms, struct answer *out)
 	const struct kube_request request = {
 		.method = "GET",
 		.path = path,
-		.timeout_ms = left_ms < API_TIMEOUT_MS ? left_ms : API_TIMEOUT_MS,
+		.timeout_ms = left_ms < LAST_TIMEOUT_MS  ? LAST_TIMEOUT_MS
+			      : left_ms < API_TIMEOUT_MS ? left_ms
+							 : API_TIMEOUT_MS,
 	};
 	struct kube_answer answer;
 
 	out->source = "the API server";
 	kube_client_call_wait(asker->api, &request, &answer);
+	/* a 404 that is no Status comes from something that is no API server, or not yet one of Frameworks */
 	if (answer.failure != KUBE_OK || answer.http_status / 100 != 2)
-		set_failed(out, answer.http_status == 404 ? VERDICT_ABSENT : VERDICT_FAILED, answer.message);
+		set_failed(out, answer.http_status == 404 && answer.status.is_status ? VERDICT_ABSENT : VERDICT_FAILED,
+			   answer.message);
 	else
 		judge(environment, &answer, out);
 	kube_answer_free(&answer);
@@ -339,8 +344,8 @@ static bool try_server(struct asker *asker, int64_t left_ms, struct answer *out)
 
 void asker_ask(struct asker *asker, int64_t left_ms, struct answer *out)
 {
-	if (left_ms < ASK_MIN_MS)
-		left_ms = ASK_MIN_MS;
+	if (left_ms < HOLD_MIN_MS)
+		left_ms = HOLD_MIN_MS;
 	*out = (struct answer){0};
 	if (asker->server != NULL && clock_boot_ms() >= asker->server_from_ms) {
 		int64_t asked_ms = clock_boot_ms();
@@ -348,8 +353,6 @@ void asker_ask(struct asker *asker, int64_t left_ms, struct answer *out)
 		if (try_server(asker, left_ms, out))
 			return;
 		left_ms -= clock_boot_ms() - asked_ms;
-		if (left_ms < ASK_MIN_MS)
-			left_ms = ASK_MIN_MS;
 		answer_free(out);
 	}
 	ask_api(asker, left_ms, out);

@@ -46,6 +46,7 @@ struct world {
 	struct front *front;
 	struct framework framework;
 	bool api_down;
+	bool api_away;  /* something else answers in its place */
 	bool api_holds; /* GETs are not answered before let_go() */
 	struct http_conn *held[ROOM];
 	char *held_answers[ROOM];
@@ -157,6 +158,8 @@ static inline void on_api_request(void *arg, struct http_conn *conn)
 
 	if (world->api_down)
 		http_reply(conn, 500, "", "{}");
+	else if (world->api_away)
+		http_reply(conn, 404, "", "404 page not found\n");
 	else if (strcmp(conn->path, "/apis/authentication.k8s.io/v1/tokenreviews") == 0)
 		on_token_review(world, conn);
 	else if (strcmp(conn->path, "/apis/authorization.k8s.io/v1/subjectaccessreviews") == 0)

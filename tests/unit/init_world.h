@@ -91,6 +91,7 @@ struct script {
 	struct ev_async stop;
 	pthread_t thread;
 	const struct line *lines;
+	int slow_ms; /* of each answer but the first */
 	bool compressed;
 	bool gzip; /* answers, to those who accept it */
 	bool was_gzip;
@@ -123,6 +124,7 @@ static inline void on_request(void *arg, struct http_conn *conn)
 		line++;
 	snprintf(script->last_path, sizeof(script->last_path), "%s", conn->path);
 	snprintf(script->last_token, sizeof(script->last_token), "%s", token == NULL ? "" : token);
+	usleep(number == 0 ? 0 : (useconds_t)script->slow_ms * 1000);
 	if (line->status == 0) {
 		http_reset(conn);
 		return;
@@ -240,6 +242,7 @@ static inline void clear_environment(void)
 struct run {
 	const struct line *api;
 	const struct line *server; /* NULL: none is named */
+	int api_slow_ms;
 	bool compressed;
 	bool gzip;
 	const char *uid;
@@ -275,6 +278,7 @@ static inline void run(struct run *run)
 
 	clear_environment();
 	script_start(&api, run->api, run->compressed);
+	api.slow_ms = run->api_slow_ms;
 	setenv("KUBE_APISERVER_ADDRESS", api.server.address, 1);
 	if (run->server != NULL) {
 		script_start(&server, run->server, run->compressed);

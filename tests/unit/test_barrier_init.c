@@ -133,7 +133,8 @@ static void decompresses(void **state)
 
 static void a_missing_framework_is_for_good(void **state)
 {
-	static const struct line api[] = {{200, "ps:-", NULL}, {404, NULL, "{}"}, END};
+	static const struct line api[] = {
+		{200, "ps:-", NULL}, {404, NULL, "{\"kind\":\"Status\",\"reason\":\"NotFound\"}"}, END};
 	static const struct line namesake[] = {{200, "ps:10.0.0.1", NULL}, END};
 	struct run it = {.api = api};
 	struct run other = {.api = namesake, .uid = "u0"};
@@ -157,6 +158,10 @@ static void timeouts_tell_why(void **state)
 	static const struct line failing[] = {{200, "ps:10.0.0.1,-", NULL}, {403, NULL, "{}"}, END};
 	static const struct line unreachable[] = {{0, NULL, NULL}, END};
 	static const struct line rubbish[] = {{200, NULL, "rubbish"}, END};
+	/* of a proxy, say */
+	static const struct line no_api[] = {{404, NULL, "404 page not found"}, {200, "ps:-", NULL}, END};
+	/* the last question is asked when the time is over, and has time for its answer */
+	static const struct line slow[] = {{200, "ps:-", NULL}, {200, "ps:10.0.0.1", NULL}, END};
 	struct run it = {.api = waiting, .timeout_sec = 2};
 	int64_t begun_ms = clock_boot_ms();
 
@@ -174,6 +179,13 @@ static void timeouts_tell_why(void **state)
 	it = (struct run){.api = rubbish, .timeout_sec = 1};
 	run(&it);
 	assert_int_equal(it.code, 1);
+	it = (struct run){.api = no_api, .timeout_sec = 1};
+	run(&it);
+	assert_int_equal(it.code, 201);
+	it = (struct run){.api = slow, .api_slow_ms = 1500, .timeout_sec = 1};
+	run(&it);
+	assert_int_equal(it.code, 0);
+	run_free(&it);
 }
 
 static void an_unusable_kubeconfig_ends_it(void **state)

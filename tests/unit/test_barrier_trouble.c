@@ -2,25 +2,40 @@
 #define _GNU_SOURCE
 #include "tests/unit/barrier_world.h"
 
-static void waits_through_trouble_of_the_api_server(void **state)
+static void wait_through(struct world *world, bool *trouble)
 {
-	struct world *world = open_world();
 	struct asking asking;
 
-	(void)state;
 	set_framework(world, ".", true);
 	asking = ask(world, PATH, NULL);
 	RUN_UNTIL(world->loop, waiting(world) == 1);
-	world->api_down = true;
+	*trouble = true;
 	set_framework(world, "i", true);
 	RUN_UNTIL(world->loop, waiters_counters(world->waiters)->looks_failed >= 2);
 	asker_read(&asking);
 	assert_int_equal(asker_status(&asking), 0);
 	assert_int_equal(status_of(world, PATH "?timeoutSeconds=0", NULL), 503); /* no verdict: neither 200 nor 202 */
-	world->api_down = false;
+	*trouble = false;
 	expect(world, &asking, 200);
 	asker_close(&asking);
 	world_free(world);
+}
+
+static void waits_through_trouble_of_the_api_server(void **state)
+{
+	struct world *world = open_world();
+
+	(void)state;
+	wait_through(world, &world->api_down);
+}
+
+/* A proxy's 404 does not say that there is no such Framework. */
+static void waits_while_something_else_answers(void **state)
+{
+	struct world *world = open_world();
+
+	(void)state;
+	wait_through(world, &world->api_away);
 }
 
 static void waits_through_a_restart_of_the_watcher(void **state)
@@ -197,6 +212,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(waits_through_trouble_of_the_api_server),
+		cmocka_unit_test(waits_while_something_else_answers),
 		cmocka_unit_test(waits_through_a_restart_of_the_watcher),
 		cmocka_unit_test(what_a_resync_does_not_show_is_gone),
 		cmocka_unit_test(old_news_change_nothing),
