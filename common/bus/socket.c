@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <ev.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
@@ -17,7 +18,8 @@
 #include "common/bus/poll.h"
 
 enum {
-	LINGER_MS = 500, /* long enough for a BYE on its way */
+	LINGER_MS = 500,   /* long enough for a BYE on its way */
+	CONNECT_MS = 5000, /* an address where nobody is any more answers nothing for two minutes */
 	HANDSHAKE_MS = 5000,
 	HEARTBEAT_MS = 2000,
 	HEARTBEAT_TIMEOUT_MS = 8000,
@@ -226,6 +228,7 @@ static void set_options(const struct bus_socket *socket, const char *endpoint)
 		return;
 	}
 	set_int(zmq, ZMQ_IMMEDIATE, 1);
+	set_int(zmq, ZMQ_CONNECT_TIMEOUT, CONNECT_MS);
 	set_int(zmq, ZMQ_RECONNECT_IVL, ipc ? RECONNECT_IPC_MS : RECONNECT_TCP_MS);
 	set_int(zmq, ZMQ_RECONNECT_IVL_MAX, ipc ? RECONNECT_MAX_IPC_MS : RECONNECT_MAX_MS);
 }
@@ -258,6 +261,29 @@ static struct bus_socket *socket_new(struct ev_loop *loop, bool router, bus_rece
 	return socket;
 }
 
+/* Names and * may mean addresses of either kind; with ZMQ_IPV6 the numbers of IPv4 would be shown as [::ffff:…]. */
+static bool is_ipv4(const char *endpoint)
+{
+	const char *host = endpoint + strlen("tcp://");
+	size_t len = endpoint_is(endpoint, "tcp://") ? strspn(host, "0123456789.") : 0;
+
+	return len > 0 && host[len] == ':';
+}
+
+/* The endpoint as libzmq takes it: an IPv6 address in brackets, which a Pod's has not in front of a port. Too long: "".
+ */
+static void write_endpoint(char out[ENDPOINT_MAX], const char *endpoint)
+{
+	const char *host = endpoint + strlen("tcp://");
+	const char *port = strrchr(endpoint, ':');
+	bool bare = endpoint_is(endpoint, "tcp://") && *host != '[' && strchr(host, ':') != port;
+	int len = bare ? snprintf(out, ENDPOINT_MAX, "tcp://[%.*s]%s", (int)(port - host), host, port)
+		       : snprintf(out, ENDPOINT_MAX, "%s", endpoint);
+
+	if (len >= ENDPOINT_MAX)
+		out[0] = '\0';
+}
+
 /* Whether nobody but this machine is at an endpoint, for certain: other names may mean any address. */
 static bool is_local(const char *endpoint)
 {
@@ -270,7 +296,8 @@ static bool is_local(const char *endpoint)
 	/* 127.evil.example is a name like any other */
 	if (strncmp(host, "127.", 4) == 0)
 		return host[strspn(host, "0123456789.")] == ':';
-	return strncmp(host, "localhost:", 10) == 0 || strncmp(host, "[::1]:", 6) == 0;
+	return strncmp(host, "localhost:", 10) == 0 || strncmp(host, "[::1]:", 6) == 0 ||
+	       strncmp(host, "[::ffff:127.", 12) == 0;
 }
 
 static int check_transport(const char *endpoint, struct error *err)
@@ -295,13 +322,16 @@ int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const 
 {
 	const char *keys = security != NULL ? security->keys : NULL;
 	size_t size = sizeof(socket->endpoint);
+	char written[ENDPOINT_MAX];
 
 	if (check_transport(endpoint, err) < 0)
 		return -1;
+	set_int(socket->socket, ZMQ_IPV6, !is_ipv4(endpoint));
 	if (curve_set_server(socket->socket, keys, err) < 0 ||
 	    (keys != NULL && bus_gate_open(socket->gate, keys, err) < 0))
 		return error_wrap(err, "the bus %s", endpoint);
-	if (zmq_bind(socket->socket, endpoint) < 0)
+	write_endpoint(written, endpoint);
+	if (zmq_bind(socket->socket, written) < 0)
 		return error_set(err, "cannot listen on %s: %s", endpoint, zmq_strerror(zmq_errno()));
 	if (zmq_getsockopt(socket->socket, ZMQ_LAST_ENDPOINT, socket->endpoint, &size) < 0)
 		socket->endpoint[0] = '\0';
@@ -357,6 +387,7 @@ static void on_news(void *arg, enum bus_news what, int value)
 static int connect_socket(struct bus_socket *socket, struct error *err)
 {
 	open_socket(socket, socket->endpoint);
+	set_int(socket->socket, ZMQ_IPV6, !is_ipv4(socket->endpoint));
 	bus_monitor_start(&socket->monitor, socket->loop, socket->context, socket->socket, on_news, socket);
 	if (curve_set_client(socket->socket, socket->keys, err) < 0)
 		return error_wrap(err, "the bus %s", socket->endpoint);
@@ -384,15 +415,19 @@ struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint
 				      bus_receive *receive, void *arg, struct error *err)
 {
 	struct bus_socket *socket;
+	char written[ENDPOINT_MAX];
 
-	if (check_transport(endpoint, err) < 0 || check_reach(endpoint, security, err) < 0)
+	if (check_transport(endpoint, err) < 0)
 		return NULL;
-	if (strlen(endpoint) >= ENDPOINT_MAX) {
+	write_endpoint(written, endpoint);
+	if (*written == '\0') {
 		error_set(err, "the bus %s: longer than %d bytes", endpoint, ENDPOINT_MAX - 1);
 		return NULL;
 	}
+	if (check_reach(written, security, err) < 0)
+		return NULL;
 	socket = socket_new(loop, false, receive, arg);
-	strncpy(socket->endpoint, endpoint, sizeof(socket->endpoint) - 1);
+	memcpy(socket->endpoint, written, sizeof(written));
 	socket->keys = mem_strdup(security != NULL ? security->keys : NULL);
 	socket->replace_s = RECONNECT_TCP_MS / 1000.;
 	if (connect_socket(socket, err) < 0) {

@@ -10,9 +10,11 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <ev.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -160,6 +162,43 @@ static void test_burst(void **state)
 	assert_int_equal(bus_socket_counters(router.socket)->sent, 2 * COUNT);
 	assert_int_equal(bus_socket_counters(router.socket)->dropped_malformed, 0);
 	close_pair(&router, &dealer);
+}
+
+/* Whether the loopback device has an IPv6 address. */
+static bool has_ipv6(void)
+{
+	const struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+	bool has = fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+
+	close(fd);
+	return has;
+}
+
+/* Written with brackets, or without as a Pod's address is in front of a port. */
+static void test_ipv6(void **state)
+{
+	static const char *const endpoints[] = {"tcp://[::1]:*", "tcp://::1:*"};
+	struct error err;
+
+	(void)state;
+	if (!has_ipv6())
+		skip();
+	for (size_t i = 0; i < ARRAY_LEN(endpoints); i++) {
+		struct end router = {.loop = ev_loop_new(0)};
+		struct end dealer = {.loop = router.loop};
+
+		router.socket = bus_socket_bind(router.loop, endpoints[i], NULL, on_receive, &router, &err);
+		if (router.socket == NULL)
+			fail_msg("%s", err.message);
+		dealer.socket = bus_socket_connect(dealer.loop, bus_socket_endpoint(router.socket), NULL, on_receive,
+						   &dealer, &err);
+		if (dealer.socket == NULL)
+			fail_msg("%s", err.message);
+		say_first(&dealer, &router);
+		assert_string_equal(router.body, "first");
+		close_pair(&router, &dealer);
+	}
 }
 
 static void test_unknown_peer(void **state)
@@ -406,13 +445,10 @@ static void test_bad_endpoints(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_burst),
-		cmocka_unit_test(test_unknown_peer),
-		cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_ends_unread),
-		cmocka_unit_test(test_free_inside_callback),
+		cmocka_unit_test(test_burst),         cmocka_unit_test(test_ipv6),
+		cmocka_unit_test(test_unknown_peer),  cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_malformed),     cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_ends_unread),   cmocka_unit_test(test_free_inside_callback),
 		cmocka_unit_test(test_bad_endpoints),
 	};
 
