@@ -20,7 +20,9 @@ start_rbac_watcher() {
 
 # Takes the rights of a role away, one at a time; after each the function makes the process need it.
 each_right() { # clusterroles|roles name function
-    local kind=$1 name=$2 trigger=$3 path right count refusal attempt
+    local kind=$1 name=$2 trigger=$3 account path right count refusal attempt
+    account=${name%-crd}
+    account=${account%-lease}
     path=/apis/rbac.authorization.k8s.io/v1/$kind/$name
     [[ $kind == clusterroles ]] || path=/apis/rbac.authorization.k8s.io/v1/namespaces/$ROLES_NAMESPACE/$kind/$name
     api GET "$path" | jq -c '.rules |= [.[] | {apiGroups, resources: [.resources[]], verbs: [.verbs[]], resourceNames} as $rule |
@@ -34,7 +36,7 @@ each_right() { # clusterroles|roles name function
         for attempt in 1 2 3 4 last; do
             [[ $attempt != last ]] || fail "without the right to $refusal, $name is refused nothing"
             $trigger "${refusal% *}" "${refusal##*/}"
-            ! comes_true 10 was_refused "${name%-crd}" "$refusal" || break
+            ! comes_true 10 was_refused "$account" "$refusal" || break
         done
         replace_role "$path" . "$name.role"
         echo "$name: $refusal"
@@ -89,7 +91,7 @@ run_rbac_watcher() {
     rbac_cluster
     wait_for 20 "it leads" grep -q 'synced: ' watcher.log
     each_right clusterroles fc-watcher need_watcher
-    each_right roles fc-watcher need_watcher
+    each_right roles fc-watcher-lease need_watcher
     each_right clusterroles fc-watcher-crd need_watcher
 }
 

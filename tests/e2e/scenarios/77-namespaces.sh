@@ -51,18 +51,24 @@ requests_elsewhere() { # namespace...
 none_left_of_ours() { [[ -z $(kubectl -n "$NS" get pods,configmaps -l FC_FRAMEWORK_NAME -o name) ]]; }
 
 run_namespaces() {
-    local one=$NS-one two=$NS-two other=$NS-other namespace
+    local one=$NS-one two=$NS-two other=$NS-other own namespace
     given_cluster
     for namespace in "$one" "$two" "$other"; do kubectl create namespace "$namespace" >/dev/null; done
     expect_same_rights fc-watcher
     expect_same_rights fc-reconciler
-    restrict_to "$one" "$two"
-    launch_watcher watcher-1 --namespaces "$one,$two" --workers 2 --http 127.0.0.1:0
+    # its own namespace, where the Lease is, may be one of them
+    own=$(lease_namespace)
+    restrict_to "$one" "$two" "$own"
+    launch_watcher watcher-1 --namespaces "$one,$two,$own" --workers 2 --http 127.0.0.1:0
     # one of the same name in each; the one elsewhere is left alone
     for NS in "$other" "$one" "$two"; do
         create 'fw("same"; [role("a"; 2; ends(1; 0))]), fw("stopped"; [role("a"; 2; {})]),
             (fw("retried"; [role("a"; 1; ends(0; 1))]) | .spec |= retry(false; 1))'
     done
+    NS=$own
+    create 'fw("own"; [role("a"; 1; ends(0; 0))])'
+    wait_completed own 40
+    api DELETE "$(frameworks_path)/own" >/dev/null
     for NS in "$one" "$two"; do
         wait_completed same 40
         wait_completed retried 40
@@ -77,7 +83,7 @@ run_namespaces() {
     expect "statuses in $other" "$(api GET "$(frameworks_path)" | jq -c '[.items[].status]')" "[null,null,null]"
     expect "objects in $other" "$(kubectl -n "$other" get pods,configmaps -l FC_FRAMEWORK_NAME -o name)" ""
     if [[ $CLUSTER == kubernetes ]]; then
-        expect "requests elsewhere" "$(requests_elsewhere "$one" "$two")" "get /apis/frameworkcontroller.microsoft.com/v1"
+        expect "requests elsewhere" "$(requests_elsewhere "$one" "$two" "$own")" "get /apis/frameworkcontroller.microsoft.com/v1"
     fi
     # Taken over by one that looks after fewer: what the other namespace has is left as it is.
     NS=$two
