@@ -56,7 +56,7 @@ metrics_documented() {
 }
 
 run_observability() {
-    local query metric ofpool=()
+    local query metric said ofpool=()
     own_cluster
     launch_watcher watcher-1 --workers 0 --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     launch_reconciler reconciler --name alone --bus "ipc://$RUN/bus" --http 127.0.0.1:0
@@ -77,6 +77,12 @@ run_observability() {
         if [[ $query == *_pool_* ]]; then ofpool+=("$query"); continue; fi
         wait_for 40 "the dashboard finds: $query" finds "${query//\$__rate_interval/20s}"
     done < <(jq -r '.panels[].targets[]?.expr' "$root/manifests/dashboards/frameworkcontroller.json")
+    # (what the alert rules take for granted of one that leads, and of one that stands by)
+    expect "ranges that the leader speaks of" "$(curl -sSf "$(http_address watcher-1)/metrics" | grep -c '^frameworkcontroller_ranges ')" 1
+    expect "ranges that the standby speaks of" "$(curl -sSf "$(http_address watcher-2)/metrics" | grep -c '^frameworkcontroller_ranges')" 0
+    while read -r said; do
+        grep -rqF "$said" "$root/watcher" || fail "no watcher says \"$said\""
+    done < <(sed -n '/Look for/p' "$root/manifests/dashboards/alerts.yaml" | grep -o '"[^"]*"' | tr -d '"')
     expect "alerts" "$(curl -sS "$prometheus/api/v1/alerts" | jq -r '.data.alerts[] | select(.state == "firing").labels.alertname')" ""
     metrics_served watcher "$(http_address watcher-1)" >served
     metrics_served reconciler "$(http_address reconciler)" >>served
