@@ -41,6 +41,22 @@ start_prometheus() { # job=address...
     (cd "$root/manifests/dashboards" && "$bin/promtool" test rules alerts.test.yaml)
 }
 
+# The labels that a query of the dashboard groups by, or that its legend shows, and that no series has which it finds.
+labels_missing() { # query legend
+    local label
+    curl -sS --get --data-urlencode "query=$1" "$prometheus/api/v1/query" >answer
+    for label in $({ grep -oP '\bby \(\K[^)]*' <<<"$1"; grep -oP '{{\K[^}]*' <<<"$2"; } | tr -d ' ' | tr ',' '\n' | sort -u); do
+        jq -e --arg name "$label" '.data.result | any(.metric | has($name))' answer >/dev/null || echo "$label"
+    done
+}
+
+# Waits until a query of the dashboard finds something.
+wait_found() { # seconds query legend
+    local query=${2//\$__rate_interval/20s}
+    wait_for "$1" "the dashboard finds: $2" finds "$query"
+    expect "labels that no series has in: $2" "$(labels_missing "$query" "$3")" ""
+}
+
 # What a process serves, as lines of "kind metric type what". The metrics that have values go to the file labelled, with labels.
 metrics_served() { # kind address
     curl -sSf "$2/metrics" >page
@@ -56,7 +72,7 @@ metrics_documented() {
 }
 
 run_observability() {
-    local query metric said ofpool=()
+    local query legend metric said i ofpool=()
     own_cluster
     launch_watcher watcher-1 --workers 0 --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     launch_reconciler reconciler --name alone --bus "ipc://$RUN/bus" --http 127.0.0.1:0
@@ -73,10 +89,10 @@ run_observability() {
     k create configmap blocked-attempt >/dev/null
     create 'fw("blocked"; [role("a"; 1; {})])'
     wait_for 60 "the targets are up" finds 'count(up == 1) == 4'
-    while read -r query; do
-        if [[ $query == *_pool_* ]]; then ofpool+=("$query"); continue; fi
-        wait_for 40 "the dashboard finds: $query" finds "${query//\$__rate_interval/20s}"
-    done < <(jq -r '.panels[].targets[]?.expr' "$root/manifests/dashboards/frameworkcontroller.json")
+    while IFS=$'\t' read -r query legend; do
+        if [[ $query == *_pool_* ]]; then ofpool+=("$query" "$legend"); continue; fi
+        wait_found 40 "$query" "$legend"
+    done < <(jq -r '.panels[].targets[]? | "\(.expr)\t\(.legendFormat)"' "$root/manifests/dashboards/frameworkcontroller.json")
     # (what the alert rules take for granted of one that leads, and of one that stands by)
     expect "ranges that the leader speaks of" "$(curl -sSf "$(http_address watcher-1)/metrics" | grep -c '^frameworkcontroller_ranges ')" 1
     expect "ranges that the standby speaks of" "$(curl -sSf "$(http_address watcher-2)/metrics" | grep -c '^frameworkcontroller_ranges')" 0
@@ -88,9 +104,7 @@ run_observability() {
     metrics_served reconciler "$(http_address reconciler)" >>served
     metrics_served barrier "$(http_address barrier)" >>served
     end_processes . 15 watcher-1
-    for query in "${ofpool[@]}"; do
-        wait_for 60 "the dashboard finds: $query" finds "${query//\$__rate_interval/20s}"
-    done
+    for ((i = 0; i < ${#ofpool[@]}; i += 2)); do wait_found 60 "${ofpool[i]}" "${ofpool[i + 1]}"; done
     metrics_served watcher "$(http_address watcher-2)" >>served
     expect_lines "the metrics that are served" "$(LC_ALL=C sort -u served)" "$(metrics_documented | LC_ALL=C sort -u)"
     while read -r metric; do
