@@ -76,7 +76,8 @@ run_observability() {
     own_cluster
     launch_watcher watcher-1 --workers 0 --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     launch_reconciler reconciler --name alone --bus "ipc://$RUN/bus" --http 127.0.0.1:0
-    launch_barrier barrier --bus "ipc://$RUN/bus" --listen 127.0.0.1:0 --http 127.0.0.1:0 --insecure-no-auth
+    # (which asks whose a token is, as the deployments' do, and counts that)
+    launch_barrier barrier --bus "ipc://$RUN/bus" --listen 127.0.0.1:0 --http 127.0.0.1:0
     # A standby with a pool, for what only a leader with a pool knows.
     wait_for 20 "the first watcher leads" grep -q "leading as" watcher-1.log
     launch_watcher watcher-2 --workers 1 --http 127.0.0.1:0
