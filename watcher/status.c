@@ -14,7 +14,8 @@
 #include "watcher/debug.h"
 #include "watcher/flags.h"
 
-#define DEFAULT_ADDRESS "127.0.0.1:8080"
+#define DEFAULT_HOST "127.0.0.1"
+#define DEFAULT_PORT "8080"
 
 enum { TIMEOUT_MS = 5000 };
 
@@ -22,8 +23,18 @@ static const char usage[] = "Usage: fc-watcher status [--http HOST:PORT] [-o tab
 			    "Shows who leads, and which reconciler holds which ranges, as the watcher at that address "
 			    "(its --http) sees it.\n"
 			    "\n"
-			    "  --http HOST:PORT   default " DEFAULT_ADDRESS "\n"
+			    "  --http HOST:PORT   default $POD_IP:" DEFAULT_PORT ", without POD_IP " DEFAULT_HOST
+			    ":" DEFAULT_PORT "\n"
 			    "  -o FORMAT          table (default), or json: what its /debug/shards says\n";
+
+char *status_address(void)
+{
+	const char *ip = getenv("POD_IP");
+	const char *host = ip != NULL && ip[0] != '\0' ? ip : DEFAULT_HOST;
+
+	return strchr(host, ':') != NULL ? mem_printf("[%s]:" DEFAULT_PORT, host)
+					 : mem_printf("%s:" DEFAULT_PORT, host);
+}
 
 static int print_answer(const struct kube_answer *answer, bool as_json)
 {
@@ -84,7 +95,8 @@ int status_main(int argc, char **argv)
 		{"help", no_argument, NULL, HELP},
 		{NULL, 0, NULL, 0},
 	};
-	const char *address = DEFAULT_ADDRESS;
+	cleanup_free char *usual = status_address();
+	const char *address = usual;
 	const char *format = "table";
 	int option;
 

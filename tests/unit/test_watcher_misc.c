@@ -1,5 +1,5 @@
-/* Smaller parts of the watcher: the election's flags, the log lines that a standby holds back, and what is told of the
- * shards. */
+/* Smaller parts of the watcher: the election's flags, the log lines that a standby holds back, what is told of the
+ * shards, and where `fc-watcher status` asks for it. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +20,7 @@
 #include "watcher/debug.h"
 #include "watcher/flags.h"
 #include "watcher/holdback.h"
+#include "watcher/status.h"
 
 /* What `run` writes to stderr, to be freed. */
 static char *stderr_of(void (*run)(void))
@@ -318,13 +319,40 @@ static void test_standby(void **state)
 					"Cache   not everything is listed yet, not all watches are connected\n");
 }
 
+/* The environment of the manifests' Pods says where. */
+static void test_status_address(void **state)
+{
+	static const struct {
+		const char *pod_ip;
+		const char *address;
+	} cases[] = {
+		{NULL, "127.0.0.1:8080"},
+		{"", "127.0.0.1:8080"},
+		{"10.1.2.3", "10.1.2.3:8080"},
+		{"fd00::12", "[fd00::12]:8080"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *address;
+
+		unsetenv("POD_IP");
+		if (cases[i].pod_ip != NULL)
+			setenv("POD_IP", cases[i].pod_ip, 1);
+		address = status_address();
+		assert_string_equal(address, cases[i].address);
+		free(address);
+	}
+	unsetenv("POD_IP");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flags),    cmocka_unit_test(test_lease_namespace),
 		cmocka_unit_test(test_holdback), cmocka_unit_test(test_holdback_bounds),
 		cmocka_unit_test(test_ranges),   cmocka_unit_test(test_shards),
-		cmocka_unit_test(test_standby),
+		cmocka_unit_test(test_standby),  cmocka_unit_test(test_status_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

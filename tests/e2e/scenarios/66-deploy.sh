@@ -116,12 +116,35 @@ pod_ip() { kubectl -n $DEPLOY_NAMESPACE get pod "$1" -o jsonpath='{.status.podIP
 
 pod_ready() { curl -sSf -m 2 "http://$(pod_ip "$1"):8080/readyz"; } # pod
 
+# What the block "sh leader" of manifests/README.md says. This test's kubelets execute nothing in Pods: what kubectl shall
+# gets the environment of the Pod's process.
+ask_leader() {
+    mkdir -p "$RUN/bin"
+    cat >"$RUN/bin/kubectl" <<END
+#!/bin/bash -eu
+if [[ " \$* " != *" exec "* ]]; then exec "$CLUSTER_DIR/kubectl" "\$@"; fi
+[[ \$* =~ ^-n\ $DEPLOY_NAMESPACE\ exec\ ([^ ]+)\ --\ (.*)\$ ]]
+pod=\${BASH_REMATCH[1]}
+for pid in \$(pgrep -x fc-watcher); do
+    mapfile -d '' -t environment <"/proc/\$pid/environ"
+    if [[ " \${environment[*]} " == *" HOSTNAME=\$pod "* && " \${environment[*]} " == *" TMPDIR=$RUN/files "* ]]; then
+        exec env -i "\${environment[@]}" "$BUILD"/\${BASH_REMATCH[2]}
+    fi
+done
+echo "no process of \$pod" >&2
+exit 1
+END
+    chmod +x "$RUN/bin/kubectl"
+    PATH=$RUN/bin:$PATH bash -eu <(blocks_of manifests/README.md "sh leader")
+}
+
 run_deploy_onepod() {
     deploy onepod
     wait_for 40 "the Pod is ready" pod_ready frameworkcontroller-0
     expect_match "who leads" "$($(inline_commands manifests/README.md ' get lease ') --no-headers)" '^frameworkcontroller +frameworkcontroller-0_'
     create 'fw("first"; [role("a"; 3; ends(0; 0))])'
     wait_completed first 40
+    expect_match "what the leader says" "$(ask_leader)" '^This +frameworkcontroller-0_.*, leads.*pool-3 +[0-9]+ +present '
 }
 
 run_deploy_namespaced() {
@@ -157,6 +180,7 @@ run_deploy_scaled() {
     for pod in fc-watcher-{0,1} fc-reconciler-{0..3} fc-barrier-{0,1}; do
         wait_for 60 "$pod is ready" pod_ready "$pod"
     done
+    expect_match "what the leader says" "$(ask_leader)" '^This +fc-watcher-[01]_.*, leads.*fc-reconciler-3 +- +present '
 }
 
 # In place of the original: its StatefulSet, as its users have it, with our image: what is in that is mounted where it is.
