@@ -108,6 +108,40 @@ deploy() { # onepod|namespaced|scaled
     start_pods
 }
 
+# The secrets of deploy/scaled: made, kept, and completed; and no image is built from them.
+run_deploy_secrets() {
+    local work=$RUN/out/$scenario.work tool said status=0
+    [[ $CLUSTER == embedded ]] || not_here "it needs no cluster"
+    mkdir "$work" "$work/bin"
+    cp "$root/manifests/deploy/scaled/make-secrets.sh" "$work"
+    make_secrets() { (cd "$work" && FC_WATCHER=$BUILD/fc-watcher ./make-secrets.sh >"$RUN/out/$scenario.said" 2>&1); }
+    sums() { (cd "$work" && find secrets -type f "$@" -exec sha256sum {} + | sort -k 2); }
+    make_secrets
+    said=$(sums)
+    expect "how many files" "$(wc -l <<<"$said")" 8
+    expect_match "the certificate" "$(openssl x509 -in "$work/secrets/tls/tls.crt" -noout -text)" 'CN = fc-barrier.*DNS:fc-barrier.frameworkcontroller.svc'
+    expect "who may read them" "$(find "$work/secrets" -perm /077 -printf '%P ')" ""
+    # (what is there stays)
+    make_secrets || fail "it cannot be run twice: $(<"$RUN/out/$scenario.said")"
+    expect "what it says the second time" "$(<"$RUN/out/$scenario.said")" ""
+    expect_lines "the secrets after the second time" "$(sums)" "$said"
+    # What is missing is made: the keys of one name, and the certificate of a key.
+    rm -r "$work/secrets/bus/fc-barrier" "$work/secrets/tls/tls.crt"
+    make_secrets
+    expect_lines "what was not missing" "$(sums -not -path '*/fc-barrier/*' -not -name tls.crt -not -name clients)" \
+        "$(grep -vE '/fc-barrier/|tls.crt|clients' <<<"$said")"
+    expect "whom the certificate is of" "$(openssl x509 -in "$work/secrets/tls/tls.crt" -noout -pubkey)" \
+        "$(openssl pkey -in "$work/secrets/tls/tls.key" -pubout)"
+    [[ -s $work/secrets/bus/fc-barrier/client.secret && -s $work/secrets/bus/fc-barrier/server.public ]]
+    # Without openssl it says so.
+    rm -r "$work/secrets/tls"
+    for tool in sh dirname mkdir; do ln -s "$(type -P $tool)" "$work/bin"; done
+    said=$(cd "$work" && PATH=$work/bin FC_WATCHER=$BUILD/fc-watcher ./make-secrets.sh 2>&1) || status=$?
+    expect_match "its exit status, and what it says, without openssl" "$status $said" '^[1-9][0-9]* .*openssl: .*not found'
+    # What it makes, and what README.md has made in the root, is kept from "COPY . .".
+    expect_lines "of .dockerignore" "$(grep -xE '(manifests/deploy/scaled/)?(secrets|keys)' "$root/.dockerignore" | sort)" $'keys\nmanifests/deploy/scaled/secrets'
+}
+
 deployed_pod() { # name
     jq -c --arg name "$1" 'select(.metadata.name == $name)' deployed
 }
