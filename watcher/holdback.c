@@ -69,7 +69,7 @@ void holdback_line(const char *text, size_t len)
 	}
 	line = mem_calloc(1, sizeof(*line));
 	line->seen_ms = clock_boot_ms();
-	line->text = mem_strndup(text, len);
+	line->text = mem_memdup(text, len);
 	line->len = len;
 	if (held.last == NULL)
 		held.first = line;

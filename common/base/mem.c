@@ -54,6 +54,15 @@ char *mem_strndup(const char *text, size_t len)
 	return checked(strndup(text, len));
 }
 
+char *mem_memdup(const void *data, size_t len)
+{
+	char *copy = mem_alloc(len + 1);
+
+	memcpy(copy, data, len);
+	copy[len] = '\0';
+	return copy;
+}
+
 char *mem_printf(const char *format, ...)
 {
 	va_list args;

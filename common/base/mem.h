@@ -15,6 +15,8 @@ void *mem_realloc(void *old, size_t count, size_t size) __attribute__((returns_n
 /* NULL in, NULL out. */
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t len) __attribute__((returns_nonnull));
+/* All len bytes, NULs among them too, and a NUL behind. */
+char *mem_memdup(const void *data, size_t len) __attribute__((returns_nonnull));
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 /* Replaces *slot (freed) by a copy of text (may be NULL). */

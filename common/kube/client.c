@@ -172,7 +172,7 @@ static struct kube_call *new_call(struct kube_client *client, const struct kube_
 	call->accept = mem_strdup(request->accept);
 	call->content_type = mem_strdup(request->content_type);
 	if (request->body != NULL) {
-		call->request_body = mem_strndup(request->body, request->body_len);
+		call->request_body = mem_memdup(request->body, request->body_len);
 		call->request_len = request->body_len;
 	}
 	call->timeout_ms = request->timeout_ms;

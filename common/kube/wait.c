@@ -15,7 +15,7 @@ static void keep_answer(void *arg, const struct kube_answer *answer)
 	struct wait *wait = arg;
 
 	*wait->answer = *answer;
-	wait->answer->body = mem_strndup(answer->body, answer->body_len);
+	wait->answer->body = mem_memdup(answer->body, answer->body_len);
 	wait->answer->status.reason = mem_strdup(answer->status.reason);
 	wait->answer->status.message = mem_strdup(answer->status.message);
 	wait->answer->message = mem_strdup(answer->message);

@@ -375,6 +375,28 @@ static void test_wait(void **state)
 	kube_answer_free(&answer);
 }
 
+static void reply_nul(struct fixture *fixture, struct http_conn *conn)
+{
+	static const char answer[] = "HTTP/1.1 200 X\r\nContent-Length: 6\r\n\r\n{}\0{}\n";
+
+	(void)fixture;
+	http_raw(conn, answer, sizeof(answer) - 1);
+}
+
+/* A body is copied as long as it is said to be. */
+static void test_nul_in_answer(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct kube_request request = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 8000};
+	struct kube_answer answer;
+
+	fixture->script = reply_nul;
+	kube_client_call_wait(fixture->client, &request, &answer);
+	assert_int_equal(answer.body_len, 6);
+	assert_memory_equal(answer.body, "{}\0{}\n", 7);
+	kube_answer_free(&answer);
+}
+
 static void hold_and_stop(struct fixture *fixture, struct http_conn *conn)
 {
 	(void)conn;
@@ -412,6 +434,7 @@ int main(void)
 		client_test(test_free_cancels),
 		client_test(test_connections_are_reused),
 		client_test(test_wait),
+		client_test(test_nul_in_answer),
 		client_test(test_wait_interrupted),
 	};
 
