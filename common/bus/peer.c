@@ -151,6 +151,13 @@ static void note_lapsed(struct peer *peer, const struct range_set *ranges)
 	}
 }
 
+/* What ran out too long ago for any leader to ask. */
+static void forget_lapsed(struct peer *peer)
+{
+	if (now(peer) >= peer->lapsed_end_ms + PEER_LAPSED_MS)
+		peer->lapsed = (struct range_set){0};
+}
+
 static void set_live(struct peer *peer, bool live)
 {
 	if (peer->live == live)
@@ -200,10 +207,8 @@ static void hello(struct peer *peer)
 	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < peer->shards; r++)
 		if (peer_lease_left_ms(peer, r) > 0)
 			range_set_add(&body.held, r);
-	if (at_ms < peer->lapsed_end_ms + PEER_LAPSED_MS)
-		body.lapsed = peer->lapsed;
-	else
-		peer->lapsed = (struct range_set){0};
+	forget_lapsed(peer);
+	body.lapsed = peer->lapsed;
 	buf_clear(&peer->body);
 	bus_hello_write(&peer->body, &body);
 	if (say(peer, BUS_HELLO, 1, peer->session + 1) < 0) {
@@ -245,6 +250,7 @@ static void ping(struct peer *peer)
 		peer->handler.draining(peer->arg, &body.draining);
 	else
 		body.held = (struct range_set){0};
+	forget_lapsed(peer);
 	if (!range_set_empty(&peer->lapsed) && peer->state != PEER_LEAVING)
 		body.lapsed_ms = now(peer) - peer->lapsed_end_ms + 1;
 	buf_clear(&peer->body);

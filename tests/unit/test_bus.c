@@ -159,6 +159,13 @@ static void test_ping(void **state)
 	assert_int_equal(bus_ping_read(body.data, body.len, &out, NULL), 0);
 	bus_ping_write(&again, &out);
 	assert_string_equal(again.data, body.data);
+	/* hours ago: counts as one, and the rest of the PING is read */
+	ping.lapsed_ms = 3600 * 1000 + 1;
+	buf_clear(&body);
+	bus_ping_write(&body, &ping);
+	assert_int_equal(bus_ping_read(body.data, body.len, &out, NULL), 0);
+	assert_int_equal(out.lapsed_ms, 3600 * 1000);
+	assert_true(range_set_has(&out.held, 3));
 }
 
 static void test_assign(void **state)

@@ -42,6 +42,7 @@ static struct peer *peer;
 static int64_t now_ms;
 static size_t grants, revokes, refusals;
 static int64_t unknown_ms; /* of the next leader */
+static int64_t lapsed_ms;  /* of the last PING */
 
 static void put(unsigned watcher, bool up, const struct bus_head *head, const void *body, size_t len)
 {
@@ -61,7 +62,13 @@ static int64_t port_now(void *arg)
 
 static int from_peer(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len)
 {
+	struct bus_ping ping;
+
 	(void)arg;
+	if (head->type == BUS_PING) {
+		assert_int_equal(bus_ping_read(body, len, &ping, NULL), 0);
+		lapsed_ms = ping.lapsed_ms;
+	}
 	if (watchers[watcher].down) {
 		errno = EAGAIN;
 		return -1;
@@ -423,6 +430,24 @@ static void takeover_lapsed_and_told(void **state)
 	assert_false(peer_leased(peer));
 }
 
+/* Its ranges are never given back to it: once no leader needs to know of them any more, it tells of them no more. */
+static void lapsed_long_ago(void **state)
+{
+	(void)state;
+	leads(0, 1, false);
+	run(5000);
+	watchers[0].down = true;
+	deposed(0);
+	run(LEASE + MARGIN);
+	leads(1, 2, true);
+	router_close(watchers[1].router); /* nothing is granted */
+	run(5000);
+	assert_int_equal(peer_watcher(peer), 1);
+	assert_true(lapsed_ms > 0);
+	run(PEER_LAPSED_MS);
+	assert_int_equal(lapsed_ms, 0);
+}
+
 /* There is no Lease, but a Framework that somebody worked on: the Lease may have been deleted while another one leads,
  * whose ranges are granted to nobody before it and its leases have ended. A live claim waits as long: the other one may
  * renew it. */
@@ -552,6 +577,7 @@ int main(void)
 		TEST(takeover_lapsed),
 		TEST(takeover_lapsed_before),
 		TEST(takeover_lapsed_and_told),
+		TEST(lapsed_long_ago),
 		TEST(unknown_past),
 		TEST(two_leaders),
 		TEST(two_leaders_at_start),
