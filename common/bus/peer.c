@@ -493,6 +493,10 @@ static void on_refuse(struct peer *peer, const char *body, size_t len)
 		log_error("%s", err.message);
 		return;
 	}
+	if (peer->state == PEER_LEAVING) {
+		peer->state = PEER_GONE; /* whoever refuses us knows of nothing that it could wait for */
+		return;
+	}
 	if (refusal.final)
 		revoke_all(peer);
 	peer->state = refusal.final ? PEER_REFUSED : PEER_SILENT;

@@ -43,6 +43,7 @@ static int64_t now_ms;
 static size_t grants, revokes, refusals;
 static int64_t unknown_ms; /* of the next leader */
 static int64_t lapsed_ms;  /* of the last PING */
+static uint32_t session;   /* of the last message of the peer */
 
 static void put(unsigned watcher, bool up, const struct bus_head *head, const void *body, size_t len)
 {
@@ -65,6 +66,7 @@ static int from_peer(void *arg, unsigned watcher, const struct bus_head *head, c
 	struct bus_ping ping;
 
 	(void)arg;
+	session = head->session;
 	if (head->type == BUS_PING) {
 		assert_int_equal(bus_ping_read(body, len, &ping, NULL), 0);
 		lapsed_ms = ping.lapsed_ms;
@@ -448,6 +450,26 @@ static void lapsed_long_ago(void **state)
 	assert_int_equal(lapsed_ms, 0);
 }
 
+/* A HELLO that is refused after the BYE: it is gone, and does not say HELLO again. */
+static void refused_while_leaving(void **state)
+{
+	const struct bus_refuse refusal = {.reason = "the leader's epoch is about to be raised"};
+	struct bus_head head = {.major = BUS_VERSION_MAJOR, .type = BUS_REFUSE, .epoch = 1};
+	cleanup_buf struct buf body = {0};
+
+	(void)state;
+	leads(0, 1, false);
+	run(3000);
+	expect_follows(0, 1);
+	peer_leave(peer);
+	assert_false(peer_gone(peer));
+	head.session = session;
+	bus_refuse_write(&body, &refusal);
+	peer_receive(peer, 0, &head, body.data, body.len);
+	assert_true(peer_gone(peer));
+	assert_int_equal(refusals, 0);
+}
+
 /* There is no Lease, but a Framework that somebody worked on: the Lease may have been deleted while another one leads,
  * whose ranges are granted to nobody before it and its leases have ended. A live claim waits as long: the other one may
  * renew it. */
@@ -578,6 +600,7 @@ int main(void)
 		TEST(takeover_lapsed_before),
 		TEST(takeover_lapsed_and_told),
 		TEST(lapsed_long_ago),
+		TEST(refused_while_leaving),
 		TEST(unknown_past),
 		TEST(two_leaders),
 		TEST(two_leaders_at_start),
