@@ -32,7 +32,8 @@ struct client {
 
 struct curve_clients {
 	char *path;
-	struct stat seen; /* of the file that was read, or that could not be */
+	struct stat seen;  /* of the file that was read, whatever was in it */
+	struct error said; /* of one that could not be; "": of none */
 	struct client *list;
 	size_t count;
 };
@@ -227,10 +228,13 @@ static int read_clients(struct curve_clients *clients, struct error *err)
 {
 	cleanup_buf struct buf text = {0};
 	struct client *list = NULL;
+	struct stat stat;
 	size_t count = 0;
 
-	if (read_file(clients->path, &text, &clients->seen, err) < 0 ||
-	    parse_clients(clients->path, text.data, &list, &count, err) < 0)
+	if (read_file(clients->path, &text, &stat, err) < 0)
+		return -1; /* to be tried again: there may be no descriptors now */
+	clients->seen = stat;
+	if (parse_clients(clients->path, text.data, &list, &count, err) < 0)
 		return -1;
 	free(clients->list);
 	clients->list = list;
@@ -287,19 +291,17 @@ bool curve_clients_refresh(struct curve_clients *clients)
 	struct stat now;
 	struct error err;
 
-	if (stat(clients->path, &now) < 0) {
-		if (clients->seen.st_ino != 0)
-			log_error("%s: %s; who was let in before still is", clients->path, strerror(errno));
-		clients->seen = (struct stat){0};
+	if (stat(clients->path, &now) == 0 && same_file(&now, &clients->seen)) {
+		clients->said.message[0] = '\0';
 		return false;
 	}
-	if (same_file(&now, &clients->seen))
-		return false;
-	clients->seen = now;
 	if (read_clients(clients, &err) < 0) {
-		log_error("%s; who was let in before still is", err.message);
+		if (strcmp(err.message, clients->said.message) != 0)
+			log_error("%s; who was let in before still is", err.message);
+		clients->said = err;
 		return false;
 	}
+	clients->said.message[0] = '\0';
 	log_info("%s: %zu keys are let in", clients->path, clients->count);
 	return true;
 }

@@ -1,4 +1,5 @@
 /* The files of the bus's keys: how they are made, what is said of bad ones, and the list that is read again. */
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <zmq.h>
 
@@ -113,6 +114,35 @@ static void test_list_lines(void **state)
 	curve_clients_free(clients);
 }
 
+/* A key that is taken off the list while no file can be opened is off it as soon as one can. */
+static void test_list_unread(void **state)
+{
+	struct fixture *f = *state;
+	char public[CURVE_KEY_SIZE] = "";
+	struct curve_clients *clients;
+	struct rlimit limit;
+	struct rlimit none;
+	struct error err;
+	char text[4096];
+
+	read_text(f->server, "clients", text);
+	memcpy(public, text, CURVE_KEY_SIZE - 1);
+	clients = curve_clients_new(f->server, &err);
+	assert_non_null(clients);
+	write_text(f->server, "clients", "# nobody\n");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_false(curve_clients_refresh(clients));
+	assert_false(curve_clients_refresh(clients));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_non_null(curve_clients_find(clients, public));
+	assert_true(curve_clients_refresh(clients));
+	assert_null(curve_clients_find(clients, public));
+	curve_clients_free(clients);
+}
+
 /* A list that cannot be used any more changes nothing. */
 static void test_list_broken_later(void **state)
 {
@@ -130,10 +160,8 @@ static void test_list_broken_later(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_keygen),
-		TEST(test_bad_files),
-		TEST(test_list_lines),
-		TEST(test_list_broken_later),
+		TEST(test_keygen),      TEST(test_bad_files),         TEST(test_list_lines),
+		TEST(test_list_unread), TEST(test_list_broken_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
