@@ -154,6 +154,29 @@ int curve_set_client(void *zmq_socket, const char *keys, struct error *err)
 	return 0;
 }
 
+static bool has_key(void *zmq_socket, int option, const char *key)
+{
+	char set[CURVE_KEY_SIZE] = "";
+	size_t size = sizeof(set);
+	bool same = zmq_getsockopt(zmq_socket, option, set, &size) == 0 && strcmp(set, key) == 0;
+
+	explicit_bzero(set, sizeof(set));
+	return same;
+}
+
+bool curve_client_changed(void *zmq_socket, const char *keys)
+{
+	char secret[CURVE_KEY_SIZE] = "";
+	char server[CURVE_KEY_SIZE];
+	bool changed = read_key(keys, "server.public", server, NULL) == 0 &&
+		       read_key(keys, "client.secret", secret, NULL) == 0 &&
+		       !(has_key(zmq_socket, ZMQ_CURVE_SERVERKEY, server) &&
+			 has_key(zmq_socket, ZMQ_CURVE_SECRETKEY, secret));
+
+	explicit_bzero(secret, sizeof(secret));
+	return changed;
+}
+
 /* ---- who is let in ---------------------------------------------------------------------------------------------- */
 
 /* What the words behind a key say that it is for; others are its name. */

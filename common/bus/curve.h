@@ -10,7 +10,7 @@
  *                           server.public   the watcher's; another one is not spoken to
  *
  * Public keys are worked out from secret ones. A watcher reads `clients` again when it changes, and its own key when it
- * starts; a peer reads both of its files whenever it connects anew after it was refused. */
+ * starts; a peer looks into both of its files every KEYS_LOOK_MS, and connects anew when they have other keys. */
 #ifndef BUS_CURVE_H
 #define BUS_CURVE_H
 
@@ -29,12 +29,16 @@ struct bus_security {
 enum {
 	CURVE_KEY_SIZE = 41, /* Z85 text with its NUL */
 	CURVE_CLIENTS_MAX = 4096,
+	KEYS_LOOK_MS = 2000,
 };
 
 /* Make the next zmq_bind() or zmq_connect() of a ZeroMQ socket ask for keys, or not (NULL; before any that does). -1
  * and *err naming the file that is missing or is no key. */
 int curve_set_server(void *zmq_socket, const char *keys, struct error *err);
 int curve_set_client(void *zmq_socket, const char *keys, struct error *err);
+/* Whether a peer's directory has other keys than its socket. Not as long as one of the files is missing or no key: they
+ * are replaced one after the other, maybe. */
+bool curve_client_changed(void *zmq_socket, const char *keys);
 
 /* Who is let in. */
 struct curve_clients;

@@ -1,6 +1,7 @@
 /* A ZeroMQ socket on a libev loop; see socket.h.
  * libzmq connects again by itself when a connection is lost, but never after a handshake that was refused: then the
- * socket is replaced by a new one, after a while. */
+ * socket is replaced by a new one, after a while. It is replaced as well when the keys are other ones: a watcher whose
+ * key has changed ends handshakes without a word, and drops what a key says that it does not know any more. */
 #include "common/bus/socket.h"
 
 #include <errno.h>
@@ -52,6 +53,7 @@ struct bus_socket {
 	char *keys;
 	struct bus_monitor monitor;
 	ev_timer replace; /* after a refused handshake */
+	ev_timer look;    /* at the keys */
 	double replace_s;
 	int64_t said_ms; /* of the last complaint */
 };
@@ -77,6 +79,7 @@ static void close_socket(struct bus_socket *socket)
 static void free_closed(struct bus_socket *socket)
 {
 	ev_timer_stop(socket->loop, &socket->replace);
+	ev_timer_stop(socket->loop, &socket->look);
 	close_socket(socket);
 	while (zmq_ctx_term(socket->context) < 0 && errno == EINTR)
 		;
@@ -411,6 +414,18 @@ static void on_replace(struct ev_loop *loop, ev_timer *timer, int events)
 	ev_timer_start(loop, timer);
 }
 
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct bus_socket *socket = timer->data;
+
+	if (!curve_client_changed(socket->socket, socket->keys))
+		return;
+	log_info("the keys of the bus have changed: connecting to %s anew", socket->endpoint);
+	ev_timer_stop(loop, &socket->replace);
+	socket->replace_s = RECONNECT_TCP_MS / 1000.;
+	on_replace(loop, &socket->replace, events);
+}
+
 struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
 				      bus_receive *receive, void *arg, struct error *err)
 {
@@ -433,6 +448,11 @@ struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint
 	if (connect_socket(socket, err) < 0) {
 		free_closed(socket);
 		return NULL;
+	}
+	if (socket->keys != NULL) {
+		ev_timer_init(&socket->look, on_look, KEYS_LOOK_MS / 1000., KEYS_LOOK_MS / 1000.);
+		socket->look.data = socket;
+		ev_timer_start(loop, &socket->look);
 	}
 	return socket;
 }

@@ -12,13 +12,20 @@ static void test_right_key(void **state)
 	assert_int_equal(bus_socket_gate(f->router)->handshake, 0);
 }
 
+/* A key for it, on the list. */
+static void make_stranger(struct fixture *f)
+{
+	struct error err;
+
+	assert_int_equal(curve_keygen(f->directory, (const char *const[]){"stranger"}, 1, &err), 0);
+}
+
 /* Refused until its key is on the list, which is read again; taken off again, what it says is dropped. Without a
  * handler for libzmq's question any key would do. */
 static void test_unknown_key(void **state)
 {
 	struct fixture *f = *state;
 	char clients[4096];
-	struct error err;
 
 	listen_with(f, f->server);
 	connect_with(f, f->stranger);
@@ -29,7 +36,7 @@ static void test_unknown_key(void **state)
 	read_text(f->server, "clients", clients);
 	remove_keys(f->stranger);
 	remove_file(f->server, "clients");
-	assert_int_equal(curve_keygen(f->directory, (const char *const[]){"stranger"}, 1, &err), 0);
+	make_stranger(f);
 	want(f, is_heard, 1);
 	write_text(f->server, "clients", "# nobody\n\n");
 	want(f, is_revoked, 1);
@@ -104,10 +111,30 @@ static void test_wrong_server_key(void **state)
 	want(f, is_no_handshake, 2);
 	assert_int_equal(f->heard, 0);
 	assert_int_equal(bus_socket_gate(f->router)->unknown_key, 0);
-	/* set right, it is read when the connection is made anew */
+	/* half of it is no key */
+	write_text(f->peer, "server.public", "rq:rM>}U?@Lns47E1%kR\n");
+	want(f, is_no_handshake, 1);
 	write_text(f->peer, "server.public", server_public);
+	want(f, is_heard, 1);
+}
+
+/* A peer gets another key while it is connected. */
+static void test_own_key_changes(void **state)
+{
+	struct fixture *f = *state;
+	char text[4096];
+
+	listen_with(f, f->server);
 	connect_with(f, f->peer);
 	want(f, is_heard, 1);
+	remove_keys(f->stranger);
+	remove_file(f->server, "clients");
+	make_stranger(f);
+	want(f, is_revoked, 1);
+	read_text(f->stranger, "client.secret", text);
+	write_text(f->peer, "client.secret", text);
+	want(f, is_heard, 1);
+	assert_int_equal(bus_socket_gate(f->router)->unknown_key, 0);
 }
 
 static void test_plain_client(void **state)
@@ -180,9 +207,9 @@ static void test_beyond_this_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_right_key),        TEST(test_unknown_key),         TEST(test_names),
-		TEST(test_wrong_server_key), TEST(test_plain_client),        TEST(test_plain_server),
-		TEST(test_both_listeners),   TEST(test_beyond_this_machine),
+		TEST(test_right_key),        TEST(test_unknown_key),     TEST(test_names),
+		TEST(test_wrong_server_key), TEST(test_own_key_changes), TEST(test_plain_client),
+		TEST(test_plain_server),     TEST(test_both_listeners),  TEST(test_beyond_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
