@@ -299,6 +299,9 @@ void exchange_prepare(struct kube_call *call)
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->allowed_ms);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	/* libcurl asks for names in a thread, and would wait for its end, loop and all, when the transfer's time is up
+	 */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
 	set_proxy(client, easy);

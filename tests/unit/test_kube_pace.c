@@ -1,4 +1,9 @@
 /* When requests of the Kubernetes client go out, and how long they may take: deadlines, the order of the rate limit. */
+#include <dirent.h>
+#include <netdb.h>
+#include <poll.h>
+#include <unistd.h>
+
 #include "tests/unit/kube_world.h"
 
 /* ---- time ---- */
@@ -19,6 +24,63 @@ static void test_timeout(void **state)
 	call(fixture, 0, (struct kube_request){0});
 	wait_done(fixture, 2);
 	assert_int_equal(fixture->seen[1].status, 200);
+}
+
+/* Stands in for libc's in libcurl: a resolver that answers nothing until it is told to. */
+static int told[2] = {-1, -1};
+enum { UNTOLD_MS = 6000 };
+
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **out)
+{
+	struct pollfd wait = {.fd = told[0], .events = POLLIN};
+
+	(void)name;
+	(void)service;
+	(void)hints;
+	(void)out;
+	poll(&wait, 1, UNTOLD_MS);
+	return EAI_AGAIN;
+}
+
+static size_t threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	size_t count = 0;
+
+	assert_non_null(tasks);
+	for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;)
+		count += entry->d_name[0] != '.';
+	closedir(tasks);
+	return count;
+}
+
+/* A name that nobody answers for costs its own request alone. */
+static void test_silent_resolver(void **state)
+{
+	const struct kube_client_options options = {0};
+	struct fixture *fixture = *state;
+	struct kube_call *cancelled;
+	int64_t start_ms;
+	size_t before = threads();
+
+	assert_int_equal(pipe(told), 0);
+	free(fixture->config.server);
+	fixture->config.server = mem_strdup("http://api.example.test");
+	start_client(fixture, &options);
+	start_ms = clock_boot_ms();
+	call(fixture, 0, (struct kube_request){.timeout_ms = 50});
+	cancelled = call(fixture, 1, (struct kube_request){0});
+	settle(fixture);
+	kube_call_cancel(cancelled);
+	wait_done(fixture, 2);
+	assert_in_range(clock_boot_ms() - start_ms, 45, UNTOLD_MS / 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(fixture->seen[i].failure, fixture->seen[i].id == 0 ? KUBE_TIMEOUT : KUBE_CANCELLED);
+	assert_int_equal(write(told[1], "!!", 2), 2);
+	for (start_ms = clock_boot_ms(); threads() > before; usleep(1000))
+		assert_in_range(clock_boot_ms() - start_ms, 0, (int64_t)(limit_s * 1000));
+	close(told[0]);
+	close(told[1]);
 }
 
 /* Waiting for a connection must not use up a request's time (PITFALLS "libcurl" 3). */
@@ -190,6 +252,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		client_test(test_timeout),
+		client_test(test_silent_resolver),
 		client_test(test_queueing_is_free),
 		client_test(test_exempt_needs_no_place),
 		client_test(test_before_send),
