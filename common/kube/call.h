@@ -38,6 +38,7 @@ struct kube_call {
 	bool sent;           /* bytes may have left */
 	bool too_large;      /* broken off for the size of its answer */
 	bool no_descriptors; /* no socket could be opened */
+	bool too_late;       /* not sent, as its connection took too long */
 	bool server_timeout;
 	bool gzip;
 	char *method;

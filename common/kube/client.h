@@ -84,7 +84,8 @@ struct kube_request {
 	bool exempt;             /* does not wait in the rate limit (leases, events of the watcher's streams) */
 	bool low_priority;       /* waits behind all others for the rate limit, dropped when too many wait (Events) */
 	/* Called right before the request is handed to curl; false refuses it (KUBE_REFUSED). May lower *timeout_ms:
-	 * the fence of DESIGN.md §5. NULL: none. The argument is the call's arg. */
+	 * the fence of DESIGN.md §5. With it, what has no connection within 3 s is not sent (KUBE_NETWORK), since the
+	 * server counts the timeout from when it gets the request. NULL: none. The argument is the call's arg. */
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
 	bool gzip;           /* accept a gzip body; it is handed on decompressed */
 	bool server_timeout; /* append timeout=<seconds> to the query, so that the server gives up too */

@@ -11,6 +11,9 @@
 #include "common/kube/call.h"
 
 enum { CONNECT_TIMEOUT_MS = 10000 };
+/* The server counts its timeout from when it gets a request, the lease from when the request was asked for: what is
+ * sent later than this may be carried out when the lease's margin of 5 s (SHARD_MARGIN_MS) is over. */
+enum { FENCED_SEND_MS = 3000 };
 
 int exchange_resolve_server(struct kube_client *client, struct error *err)
 {
@@ -124,6 +127,19 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 	(void)purpose;
 	call->no_descriptors = fd < 0 && (errno == EMFILE || errno == ENFILE);
 	return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
+/* The connection is there, whoever it was that waited for it, and the request is about to be sent. */
+static int on_ready(void *arg, char *to, char *from, int to_port, int from_port)
+{
+	struct kube_call *call = arg;
+
+	(void)to;
+	(void)from;
+	(void)to_port;
+	(void)from_port;
+	call->too_late = call->before_send != NULL && clock_boot_ms() > call->started_ms + FENCED_SEND_MS;
+	return call->too_late ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 /* ---- request ---- */
@@ -280,6 +296,7 @@ void exchange_prepare(struct kube_call *call)
 	call->easy = easy;
 	call->curl_error[0] = '\0';
 	call->no_descriptors = false;
+	call->too_late = false;
 	add_headers(call);
 	set_url(call);
 	set_method(call);
@@ -290,6 +307,8 @@ void exchange_prepare(struct kube_call *call)
 	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->gzip ? "gzip" : NULL);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
 	if (call->stream) {
@@ -362,6 +381,8 @@ void exchange_judge(struct kube_call *call, CURLcode result)
 	curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &code);
 	if (call->too_large)
 		buf_printf(&call->cause, "the answer is larger than %d MiB", ANSWER_MAX_BYTES / 1024 / 1024);
+	else if (call->too_late)
+		buf_printf(&call->cause, "not sent: no connection within %d ms", FENCED_SEND_MS);
 	else if (call->no_descriptors)
 		buf_puts(&call->cause, "no socket can be opened: there are no file descriptors left (RLIMIT_NOFILE)");
 	else if (result == CURLE_COULDNT_CONNECT && code != 0)

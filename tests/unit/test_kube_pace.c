@@ -1,5 +1,7 @@
 /* When requests of the Kubernetes client go out, and how long they may take: deadlines, the order of the rate limit. */
+#define _GNU_SOURCE
 #include <dirent.h>
+#include <dlfcn.h>
 #include <netdb.h>
 #include <poll.h>
 #include <unistd.h>
@@ -28,18 +30,20 @@ static void test_timeout(void **state)
 
 /* Stands in for libc's in libcurl: a resolver that answers nothing until it is told to. */
 static int told[2] = {-1, -1};
+static bool found;
 enum { UNTOLD_MS = 6000 };
 
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **out)
 {
 	struct pollfd wait = {.fd = told[0], .events = POLLIN};
+	int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 
 	(void)name;
-	(void)service;
-	(void)hints;
-	(void)out;
 	poll(&wait, 1, UNTOLD_MS);
-	return EAI_AGAIN;
+	if (!found)
+		return EAI_AGAIN;
+	*(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+	return real("127.0.0.1", service, hints, out);
 }
 
 static size_t threads(void)
@@ -67,6 +71,7 @@ static void test_silent_resolver(void **state)
 	free(fixture->config.server);
 	fixture->config.server = mem_strdup("http://api.example.test");
 	start_client(fixture, &options);
+	found = false;
 	start_ms = clock_boot_ms();
 	call(fixture, 0, (struct kube_request){.timeout_ms = 50});
 	cancelled = call(fixture, 1, (struct kube_request){0});
@@ -79,6 +84,50 @@ static void test_silent_resolver(void **state)
 	assert_int_equal(write(told[1], "!!", 2), 2);
 	for (start_ms = clock_boot_ms(); threads() > before; usleep(1000))
 		assert_in_range(clock_boot_ms() - start_ms, 0, (int64_t)(limit_s * 1000));
+	close(told[0]);
+	close(told[1]);
+}
+
+static bool allow(void *arg, int64_t *timeout_ms)
+{
+	(void)arg;
+	(void)timeout_ms;
+	return true;
+}
+
+/* The server counts the timeout of a request from when it gets it: one under a lease is not sent late. */
+static void test_late_connection(void **state)
+{
+	const struct kube_client_options options = {0};
+	struct fixture *fixture = *state;
+	int64_t start_ms;
+
+	assert_int_equal(pipe(told), 0);
+	free(fixture->config.server);
+	fixture->config.server = mem_printf("http://api.example.test:%d", fixture->server.port);
+	start_client(fixture, &options);
+	found = true;
+	start_ms = clock_boot_ms();
+	call(fixture, 0, (struct kube_request){.method = "POST", .before_send = allow});
+	call(fixture, 1, (struct kube_request){0});
+	while (clock_boot_ms() < start_ms + 3100) {
+		settle(fixture);
+		usleep(10000);
+	}
+	assert_int_equal(write(told[1], "!!", 2), 2);
+	wait_done(fixture, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct seen *seen = &fixture->seen[i];
+
+		assert_int_equal(seen->failure, seen->id == 0 ? KUBE_NETWORK : KUBE_OK);
+		assert_int_equal(seen->sent, seen->id == 1);
+		assert_true((seen->id == 0) == (strstr(seen->message, "not sent: no connection within") != NULL));
+	}
+	assert_int_equal(fixture->server.request_count, 1);
+	/* the name is known now */
+	call(fixture, 2, (struct kube_request){.method = "POST", .before_send = allow});
+	wait_done(fixture, 3);
+	assert_int_equal(fixture->seen[2].status, 200);
 	close(told[0]);
 	close(told[1]);
 }
@@ -253,6 +302,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		client_test(test_timeout),
 		client_test(test_silent_resolver),
+		client_test(test_late_connection),
 		client_test(test_queueing_is_free),
 		client_test(test_exempt_needs_no_place),
 		client_test(test_before_send),
