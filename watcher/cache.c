@@ -10,6 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/json_reader.h"
 #include "common/base/mem.h"
+#include "common/base/version.h"
 #include "common/bus/message.h"
 
 /* What is kept of a Framework: the reconcilers need nearly all of it. */
@@ -361,7 +362,7 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 	entry->seen = true;
 	old = meta_of(entry);
 	if (old != NULL && strcmp(old->uid, meta->uid) == 0) {
-		if (resource_version_compare(meta->resource_version, old->resource_version) < 0) {
+		if (version_compare(meta->resource_version, old->resource_version) < 0) {
 			kept_free(&kept);
 			return 0;
 		}
@@ -470,7 +471,7 @@ void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, 
 		const struct object_meta *meta = meta_of(entry);
 
 		if (entry->seen || meta == NULL || !scope_covers(scope, entry) ||
-		    resource_version_compare(meta->resource_version, resource_version) > 0)
+		    version_compare(meta->resource_version, resource_version) > 0)
 			continue;
 		cache->listener->missed(cache->arg, entry);
 		remove_object(cache, entry, resource_version, kind == KIND_FRAMEWORK || meta->deletion_time != 0);

@@ -2,9 +2,9 @@
 #ifndef BASE_VERSION_H
 #define BASE_VERSION_H
 
-/* Orders two resourceVersions of one resource: well-formed decimals by length, then bytes;
- * anything else by equality only (0 when equal, 1
- * otherwise). NULL and "" count as older than all. <0, 0, >0. */
+/* Orders two resourceVersions of one resource as the API's own clients do: decimals without leading zeros by length,
+ * then bytes; anything else by equality only (0 when equal, 1 otherwise: what cannot be told from news is news). NULL
+ * and "" are the same, older than all. <0, 0, >0. */
 int version_compare(const char *a, const char *b);
 
 #endif

@@ -19,6 +19,7 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/version.h"
 #include "common/kube/reflector_state.h"
 
 enum { PAGE_SIZE = 500 };
@@ -29,37 +30,9 @@ enum { RETRY_AFTER_CAP_MS = 10 * 60 * 1000 };
 
 /* ---- versions ---- */
 
-static bool is_decimal(const char *text)
-{
-	if (*text == '\0')
-		return false;
-	for (; *text != '\0'; text++)
-		if (!isdigit((unsigned char)*text))
-			return false;
-	return true;
-}
-
-int resource_version_compare(const char *a, const char *b)
-{
-	size_t a_len;
-	size_t b_len;
-
-	if (a == NULL || b == NULL)
-		return (a != NULL) - (b != NULL);
-	if (!is_decimal(a) || !is_decimal(b))
-		return strcmp(a, b) != 0;
-	a += strspn(a, "0");
-	b += strspn(b, "0");
-	a_len = strlen(a);
-	b_len = strlen(b);
-	if (a_len != b_len)
-		return a_len < b_len ? -1 : 1;
-	return strcmp(a, b);
-}
-
 void reflector_advance(struct reflector *reflector, const char *version)
 {
-	if (version == NULL || *version == '\0' || resource_version_compare(version, reflector->version) <= 0)
+	if (version == NULL || *version == '\0' || version_compare(version, reflector->version) <= 0)
 		return;
 	mem_replace(&reflector->version, version);
 	mem_replace(&reflector->floor, version);
@@ -69,7 +42,7 @@ void reflector_advance(struct reflector *reflector, const char *version)
 
 void reflector_count_event(struct reflector *reflector, const char *version)
 {
-	if (version != NULL && *version != '\0' && resource_version_compare(version, reflector->version) > 0)
+	if (version != NULL && *version != '\0' && version_compare(version, reflector->version) > 0)
 		reflector->events++;
 }
 

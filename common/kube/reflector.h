@@ -67,8 +67,4 @@ void reflector_free(struct reflector *reflector);
 /* Whether the first list is complete. */
 bool reflector_synced(const struct reflector *reflector);
 
-/* Orders two resourceVersions of one resource: well-formed decimals by length, then bytes; anything else by
- * equality only (0 when equal, 1 otherwise). <0, 0, >0. NULL counts as older than all. */
-int resource_version_compare(const char *a, const char *b);
-
 #endif

@@ -5,6 +5,7 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/version.h"
 #include "common/kube/reflector_state.h"
 
 enum { PAGE_SIZE_MAX = 10000 };
@@ -94,7 +95,7 @@ static int read_list_metadata(struct reflector *reflector, struct error *err)
 		return -1;
 	if (version == NULL || *version == '\0')
 		return error_set(err, "found no metadata.resourceVersion in the list");
-	if (resource_version_compare(version, reflector->floor) < 0)
+	if (version_compare(version, reflector->floor) < 0)
 		return error_set(err,
 				 "the list is at version %s, behind version %s that was seen before; the server that "
 				 "answered is stale, or its store was set back (then restart)",

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "common/base/version.h"
 #include "common/kube/answer.h"
 #include "common/kube/backoff.h"
 #include "common/kube/json_cut.h"
 #include "common/kube/rate.h"
-#include "common/kube/reflector.h"
 
 /* Pieces, each followed by '|', too large ones by '!'. */
 static bool gather(void *arg, const char *text, size_t len, bool too_large)
@@ -223,17 +223,26 @@ static void test_raw_names(void **state)
 static void test_versions(void **state)
 {
 	(void)state;
-	assert_true(resource_version_compare("9", "10") < 0);
-	assert_true(resource_version_compare("10", "9") > 0);
-	assert_int_equal(resource_version_compare("10", "10"), 0);
-	assert_int_equal(resource_version_compare("010", "10"), 0);
-	assert_true(resource_version_compare("99999999999999999999", "100000000000000000000") < 0);
-	assert_true(resource_version_compare(NULL, "1") < 0);
-	assert_true(resource_version_compare("1", NULL) > 0);
-	assert_int_equal(resource_version_compare(NULL, NULL), 0);
-	assert_int_equal(resource_version_compare("a", "a"), 0);
-	assert_int_equal(resource_version_compare("a", "b"), 1);
-	assert_int_equal(resource_version_compare("", "5"), 1);
+	assert_true(version_compare("9", "10") < 0);
+	assert_true(version_compare("10", "9") > 0);
+	assert_int_equal(version_compare("10", "10"), 0);
+	assert_true(version_compare("0", "1") < 0);
+	assert_true(version_compare("99999999999999999999", "100000000000000000000") < 0);
+	/* none at all: older, so that it replaces nothing */
+	assert_true(version_compare(NULL, "1") < 0);
+	assert_true(version_compare("1", NULL) > 0);
+	assert_true(version_compare("", "5") < 0);
+	assert_true(version_compare("a", "") > 0);
+	assert_int_equal(version_compare(NULL, NULL), 0);
+	assert_int_equal(version_compare("", NULL), 0);
+	/* no order is known */
+	assert_int_equal(version_compare("a", "a"), 0);
+	assert_int_equal(version_compare("a", "b"), 1);
+	assert_int_equal(version_compare("b", "a"), 1);
+	assert_int_equal(version_compare("010", "10"), 1);
+	assert_int_equal(version_compare("010", "010"), 0);
+	assert_int_equal(version_compare("-1", "1"), 1);
+	assert_int_equal(version_compare("5", "5 "), 1);
 }
 
 static void test_token_bucket(void **state)
