@@ -384,12 +384,13 @@ int main(int argc, char **argv)
 	static struct process process;
 	struct options options = {0};
 	struct process_flags *flags = &options.flags;
-	int parsed = parse_options(argc, argv, &options);
+	int parsed;
 	struct error err;
 	char host[64] = "";
 	char prefix[96];
 
 	process_guard();
+	parsed = parse_options(argc, argv, &options);
 	if (parsed != 0) {
 		if (parsed > 0)
 			fputs(usage, stdout);
