@@ -13,23 +13,6 @@ enum { LAPSED_MAX_MS = 3600 * 1000 };
 
 static const char *const role_names[] = {[BUS_ROLE_RECONCILER] = "reconciler", [BUS_ROLE_BARRIER] = "barrier"};
 
-const char *bus_type_name(enum bus_type type)
-{
-	switch (type) {
-	case BUS_HELLO: return "HELLO";
-	case BUS_PING: return "PING";
-	case BUS_BYE: return "BYE";
-	case BUS_WHO: return "WHO";
-	case BUS_ASSIGN: return "ASSIGN";
-	case BUS_PONG: return "PONG";
-	case BUS_UPDATE: return "UPDATE";
-	case BUS_ABSENT: return "ABSENT";
-	case BUS_SNAPSHOT_END: return "SNAPSHOT_END";
-	case BUS_REFUSE: return "REFUSE";
-	}
-	return "unknown type";
-}
-
 static void put_le(unsigned char *out, uint64_t value, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)

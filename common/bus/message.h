@@ -40,8 +40,6 @@ enum bus_type {
 		     */
 };
 
-const char *bus_type_name(enum bus_type type);
-
 /* Little-endian on the wire, in this order after the magic "FC", major, minor, type, kind, 2 reserved bytes. */
 struct bus_head {
 	uint8_t major; /* of who sent it */

@@ -304,7 +304,6 @@ static struct transport *make_transport(struct kube_client *client)
 /* No new calls on this one; it is freed when its last call ended. */
 static void give_up_on(struct kube_client *client, struct transport **slot)
 {
-	transport_notes(*slot)->retired = true;
 	client->retired = mem_realloc(client->retired, client->retired_count + 1, sizeof(*client->retired));
 	client->retired[client->retired_count++] = *slot;
 	*slot = make_transport(client);

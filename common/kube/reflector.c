@@ -370,8 +370,3 @@ void reflector_free(struct reflector *reflector)
 	else if (reflector->depth == 0)
 		destroy(reflector);
 }
-
-bool reflector_synced(const struct reflector *reflector)
-{
-	return reflector->synced;
-}

@@ -64,7 +64,5 @@ struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client
 void reflector_start(struct reflector *reflector);
 /* No handler runs any more after this returns. */
 void reflector_free(struct reflector *reflector);
-/* Whether the first list is complete. */
-bool reflector_synced(const struct reflector *reflector);
 
 #endif

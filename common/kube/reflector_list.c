@@ -138,7 +138,6 @@ static void list_ended(struct reflector *reflector)
 	mem_replace(&reflector->version, reflector->list_version);
 	mem_replace(&reflector->floor, reflector->list_version);
 	mem_replace(&reflector->list_version, NULL);
-	reflector->synced = true;
 	reflector->handler->list_end(reflector->arg, reflector->version);
 	if (!reflector->closed)
 		reflector_watch_start(reflector);

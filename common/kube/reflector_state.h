@@ -55,7 +55,6 @@ struct reflector {
 	struct line_cut lines;
 	struct frame_cut frames;
 
-	bool synced;
 	bool live;
 	bool connected;      /* the watch's headers came */
 	bool late;           /* they did not for a while */

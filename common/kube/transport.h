@@ -42,7 +42,6 @@ struct transport_notes {
 	int64_t born_ms;
 	int64_t received_ms; /* when bytes last came */
 	bool multiplexed;    /* an answer came over HTTP/2 */
-	bool retired;        /* takes no new transfers; freed when empty */
 };
 struct transport_notes *transport_notes(struct transport *transport);
 
