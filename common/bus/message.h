@@ -1,7 +1,7 @@
 /* The messages between the watcher (ROUTER) and its peers (DEALER): DESIGN.md §5.
  * A message is a fixed head of little-endian numbers, and a body: a JSON text for control messages, an object's JSON
- * text for UPDATE. On the wire they are two ZeroMQ frames behind the routing id, or one from the watcher to peers that read
- * such. */
+ * text for UPDATE. On the wire they are two ZeroMQ frames behind the routing id, or one from the watcher to peers that
+ * read such. */
 #ifndef BUS_MESSAGE_H
 #define BUS_MESSAGE_H
 
