@@ -105,11 +105,12 @@ static char *compact(const char *status)
 	return value == NULL ? mem_strdup(status) : json_text(value);
 }
 
-static void create_failed(struct framework *framework, struct slot *slot, const struct call_answer *answer,
-			  const struct sync_time *time, struct random *random)
+static void create_failed(struct framework *framework, struct slot *slot, const struct call *call,
+			  const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
 	create_error_free(slot->error);
 	slot->error = mem_calloc(1, sizeof(*slot->error));
+	slot->error->decided = call->decided;
 	slot->error->http_status = answer->http_status;
 	slot->error->is_status = answer->is_status;
 	slot->error->reason = mem_strdup(answer->reason);
@@ -220,7 +221,7 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 		if (answer->http_status / 100 == 2)
 			create_succeeded(framework, slot, call, answer);
 		else
-			create_failed(framework, slot, answer, time, random);
+			create_failed(framework, slot, call, answer, time, random);
 	} else if (is_get(call->kind)) {
 		if (answer->http_status / 100 == 2)
 			got(framework, slot, call, answer);

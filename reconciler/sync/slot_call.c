@@ -217,6 +217,13 @@ void slot_send_create(struct round *round, struct slot *slot, uint64_t decided)
 	round->plan->calls[round->plan->call_count - 1].decided = decided;
 }
 
+const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided)
+{
+	if (slot->error == NULL || slot->error->decided != decided || slot->verify || slot->call != CALL_NONE)
+		return NULL;
+	return slot->error;
+}
+
 void slot_create_failed(struct round *round, struct slot *slot)
 {
 	struct create_error *error = slot->error;

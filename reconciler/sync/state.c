@@ -371,6 +371,8 @@ void framework_forget(struct framework *framework)
 
 void framework_adopt_status(struct framework *framework, struct framework_status *status)
 {
+	uint64_t version = ++framework->version;
+
 	free_role_work(framework);
 	framework_status_free(&framework->status);
 	framework->status = *status;
@@ -383,12 +385,14 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 		framework->roles[r] = role_count(role);
 		framework->roles[r].cap = role->task_cap;
 		framework->roles[r].tasks = mem_calloc(role->task_cap, sizeof(struct task_work));
+		for (size_t i = 0; i < role->task_count; i++)
+			framework->roles[r].tasks[i].decided = version;
 	}
 	/* What was read is what is stored. */
-	framework->written = ++framework->version;
+	framework->written = version;
 	framework->write_by_ms = INT64_MAX;
 	framework->hold = 0;
-	framework->decided = 0;
+	framework->decided = version;
 	framework->sweep = true;
 	framework->scale = true;
 }

@@ -49,8 +49,9 @@ struct slot {
 
 /* A failed create, to be classified by FRAMEWORK.md §8 once it is sure that nothing was created. */
 struct create_error {
-	int http_status; /* 0: no answer */
-	bool is_status;  /* the body was an API Status */
+	uint64_t decided; /* the create's (plan.h): of another attempt it says nothing */
+	int http_status;  /* 0: no answer */
+	bool is_status;   /* the body was an API Status */
 	char *reason;
 	char *message;
 	char *status_json; /* the body, for the diagnostics; NULL when none */
@@ -261,7 +262,10 @@ bool slot_is_config_map(const struct framework *framework, const struct slot *sl
 bool framework_has_config_map(const struct framework *framework);
 /* Whether the present object is controlled by controller_uid. */
 bool slot_ours(const struct slot *slot, const char *controller_uid);
-/* What a failed create means, once it is sure that nothing was created. */
+/* The failed create that is to be classified now: what was decided then is decided still, and it is sure that nothing
+ * was created. NULL: none. */
+const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided);
+/* Tells of it, and is done with it. */
 void slot_create_failed(struct round *round, struct slot *slot);
 /* Reports a same-named object that is not ours, once, and waits for it to go. */
 void slot_report_conflict(struct round *round, struct slot *slot);

@@ -324,7 +324,7 @@ static void create_config_map(struct round *round)
 			slot_send_delete_owned(round, slot);
 		return;
 	}
-	if (slot->error != NULL && !slot->verify && slot->call == CALL_NONE)
+	if (slot_create_error(slot, framework->decided) != NULL)
 		slot_create_failed(round, slot);
 	if (may_act(round))
 		slot_send_create(round, slot, framework->decided);

@@ -271,6 +271,7 @@ static bool end_without_pod(struct turn *turn)
 static void create_pod(struct turn *turn)
 {
 	struct slot *slot = turn->slot;
+	const struct create_error *error;
 
 	if (framework_completing(turn->framework) || end_without_pod(turn))
 		return;
@@ -284,9 +285,10 @@ static void create_pod(struct turn *turn)
 			slot_send_delete_owned(turn->round, slot);
 		return;
 	}
-	if (slot->error != NULL && !slot->verify && slot->call == CALL_NONE) {
-		enum create_failure failure = classify_create_error(slot->error->http_status, slot->error->is_status,
-								    slot->error->reason, slot->error->message);
+	error = slot_create_error(slot, decided(turn));
+	if (error != NULL) {
+		enum create_failure failure = classify_create_error(error->http_status, error->is_status, error->reason,
+								    error->message);
 
 		if (failure != CREATE_FAILURE_TRANSIENT) {
 			create_failed_for_good(turn, failure);

@@ -153,6 +153,56 @@ static void test_for_good_retried(void **state)
 	world_end(&w);
 }
 
+/* All Tasks' creates are refused, and the first to be classified ends the attempt: what the others were told then is
+ * nothing to the next attempt, which asks for itself. */
+static void test_for_good_framework_retried(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, "", "", ",'retryPolicy':{'maxRetryCount':1}");
+	w.fault = (struct world_fault){
+		.kind = CALL_CREATE_POD, .count = 2, .http_status = 400, .reason = "BadRequest", .message = "x"};
+	world_settle_for(&w, 10000);
+	assert_state(&w, STATE_PREPARING);
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	assert_int_equal(w.made[CALL_CREATE_POD], 4);
+	for (size_t i = 0; i < 2; i++)
+		assert_task(&w, 0, i, STATE_PREPARING);
+	world_end(&w);
+}
+
+/* The answer to a create of a Framework that has gone says nothing of its namesake's Pod. */
+static void test_refused_for_namesake(void **state)
+{
+	static const struct call_answer answer = {.sent = true,
+						  .http_status = 400,
+						  .is_status = true,
+						  .reason = "BadRequest",
+						  .message = "x",
+						  .body = "{}",
+						  .retry_after_ms = -1};
+	struct world w;
+	struct call call;
+
+	(void)state;
+	world_begin_creating(&w, 1);
+	call = w.queue[--w.queued]; /* it is on its way */
+	json_decref(w.object);
+	framework_observe_absent(w.framework);
+	world_config_map_gone(&w);
+	world_create_framework(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_CREATION_PENDING);
+	framework_answer(w.framework, &call, &answer, &w.time, &w.random);
+	world_drop_call(&call);
+	world_settle(&w);
+	assert_state(&w, STATE_PREPARING);
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	assert_int_equal(w.framework->status.attempt.id, 0);
+	world_end(&w);
+}
+
 /* A create that was carried out though its answer says otherwise (lost, 403 of a full quota, 422): it is found. */
 static void test_carried_out(void **state)
 {
@@ -302,11 +352,18 @@ static void test_carried_out_then_unwanted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_transient),         cmocka_unit_test(test_retry_after),
-		cmocka_unit_test(test_retry_after_stays), cmocka_unit_test(test_for_good),
-		cmocka_unit_test(test_for_good_retried),  cmocka_unit_test(test_carried_out),
-		cmocka_unit_test(test_config_map_errors), cmocka_unit_test(test_slow_start),
-		cmocka_unit_test(test_on_its_way),        cmocka_unit_test(test_carried_out_then_unwanted),
+		cmocka_unit_test(test_transient),
+		cmocka_unit_test(test_retry_after),
+		cmocka_unit_test(test_retry_after_stays),
+		cmocka_unit_test(test_for_good),
+		cmocka_unit_test(test_for_good_retried),
+		cmocka_unit_test(test_for_good_framework_retried),
+		cmocka_unit_test(test_refused_for_namesake),
+		cmocka_unit_test(test_carried_out),
+		cmocka_unit_test(test_config_map_errors),
+		cmocka_unit_test(test_slow_start),
+		cmocka_unit_test(test_on_its_way),
+		cmocka_unit_test(test_carried_out_then_unwanted),
 	};
 
 	return cmocka_run_group_tests_name("sync_create", tests, NULL, NULL);
