@@ -90,6 +90,7 @@ static void create_succeeded(struct framework *framework, struct slot *slot, con
 		slot->verify = true; /* done, but by which uid is unreadable */
 	observe(framework, slot, &shown, true);
 	mark_straggler(framework, slot);
+	slot->failed_at = 0;
 	backoff_reset(&framework->creates);
 	if (framework->create_window == 0)
 		return;
@@ -116,6 +117,7 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 	slot->error->reason = mem_strdup(answer->reason);
 	slot->error->message = mem_strdup(answer->message);
 	slot->error->status_json = answer->is_status ? compact(answer->body) : NULL;
+	slot->failed_at = ++framework->creates_failed;
 	/* Whatever the answer says, the object may be there: an earlier try may have come late, and a duplicate create
 	 * under a full quota answers 403. Only 429 comes from in front of it all. */
 	slot->verify = answer->http_status != HTTP_TOO_MANY_REQUESTS;

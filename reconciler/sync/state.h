@@ -37,6 +37,7 @@ struct slot {
 	char *gone_uid;         /* the last uid known to be gone for certain (FRAMEWORK.md §12) */
 	char *absent_version;   /* at which none with our label existed under the name; NULL: not known */
 	struct create_error *error; /* of the last create, until it is decided what it means */
+	uint64_t failed_at;         /* which failed create of the Framework its last one was; 0: it did not fail */
 	int64_t poll_ms;            /* CLOCK_BOOTTIME from which on a GET may be sent again */
 	size_t role_hint;           /* where the TaskRole was last found */
 	bool unseen;                /* during a snapshot: not shown in it yet */
@@ -136,6 +137,7 @@ struct framework {
 	struct backoff others;
 	uint32_t create_window; /* creates on the way at most; 0: no limit (slow start after a failure) */
 	uint32_t creates_on_way;
+	uint64_t creates_failed; /* how often, ever */
 
 	UT_hash_handle hh; /* the store's */
 	void *owner;       /* the shell's part for this Framework */

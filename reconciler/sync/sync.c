@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
@@ -344,6 +346,11 @@ static void mark_all_slots(struct framework *framework)
 		slot_mark_dirty(framework, slot);
 }
 
+static int compare_failures(const struct slot *a, const struct slot *b)
+{
+	return (a->failed_at > b->failed_at) - (a->failed_at < b->failed_at);
+}
+
 static void look_at_slots(struct round *round)
 {
 	struct framework *framework = round->framework;
@@ -357,6 +364,9 @@ static void look_at_slots(struct round *round)
 				slot_mark_dirty(framework, task_slot(framework, r, i));
 		mark_all_slots(framework);
 	}
+	/* Few creates may be on the way: in turn, so that one Pod that is refused for ever keeps no other waiting. */
+	if (framework->create_window > 0)
+		LL_SORT2(framework->dirty, compare_failures, next_dirty);
 	slot = framework->dirty;
 	framework->dirty = NULL;
 	for (; slot != NULL; slot = next) {

@@ -233,6 +233,7 @@ static void adopt(struct turn *turn)
 	attempt->instance_uid = mem_printf("%d_%s", (int)attempt->id, attempt->pod_uid);
 	create_error_free(turn->slot->error);
 	turn->slot->error = NULL;
+	turn->slot->failed_at = 0;
 	turn->slot->verify = false;
 	turn->slot->conflict_reported = false;
 	enter(turn, STATE_CREATION_REQUESTED, WRITE_UIDS);

@@ -1,5 +1,7 @@
 /* Creating ConfigMaps and Pods: what each answer means (FRAMEWORK.md §8), reading before repeating, slow start
  * (DESIGN.md §3). */
+#include <limits.h>
+
 #include "tests/unit/sync_world.h"
 
 static void test_transient(void **state)
@@ -298,6 +300,61 @@ static void test_slow_start(void **state)
 	world_end(&w);
 }
 
+#define TWO_ROLES(tasks)                                                    \
+	"{'taskRoles':[{'name':'a','taskNumber':" tasks                     \
+	",'frameworkAttemptCompletionPolicy':{}},{'name':'b','taskNumber':" \
+	"2,'frameworkAttemptCompletionPolicy':{}}]}"
+
+/* Pods that are refused for ever are tried in turn with the others, whichever they are, and with each other. */
+static void test_refused_in_turn(void **state)
+{
+	static const char *const names[] = {"f-a-0", "f-b-0", "f-b-1"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct world w;
+
+		world_begin(&w, TWO_ROLES("1"));
+		w.fault = (struct world_fault){.kind = CALL_CREATE_POD,
+					       .name = names[i],
+					       .count = INT_MAX,
+					       .http_status = 500,
+					       .message = "x"};
+		world_settle_for(&w, 120000);
+		world_edit(&w, TWO_ROLES("3"));
+		world_settle_for(&w, 120000);
+		for (size_t t = 0; t < 5; t++) {
+			const char *name = t < 3 ? pod_name("a", t) : pod_name("b", t - 3);
+
+			if ((world_pod(&w, name) == NULL) != (strcmp(name, names[i]) == 0))
+				fail_msg("with %s refused, %s is %s", names[i], name,
+					 world_pod(&w, name) == NULL ? "not there" : "there");
+		}
+		assert_true(w.made[CALL_CREATE_POD] >= 5 + 2);
+		world_end(&w);
+	}
+}
+
+static void test_refused_take_turns(void **state)
+{
+	struct world w;
+	size_t tries[3] = {0};
+
+	(void)state;
+	world_begin_creating(&w, 3);
+	w.fault = (struct world_fault){.kind = CALL_CREATE_POD, .count = INT_MAX, .http_status = 500, .message = "x"};
+	world_settle_for(&w, 600000);
+	for (size_t t = 0; t < 3; t++) {
+		cleanup_free char *entry = mem_printf("create Pod %s; ", pod_name("a", t));
+
+		for (const char *at = strstr(w.log.data, entry); at != NULL; at = strstr(at + 1, entry))
+			tries[t]++;
+		assert_in_range(tries[t], tries[0] - 1, tries[0] + 1);
+	}
+	assert_true(tries[0] > 5);
+	world_end(&w);
+}
+
 /* A create that is on its way is not sent again, however often its Task is looked at. */
 static void test_on_its_way(void **state)
 {
@@ -362,6 +419,8 @@ int main(void)
 		cmocka_unit_test(test_carried_out),
 		cmocka_unit_test(test_config_map_errors),
 		cmocka_unit_test(test_slow_start),
+		cmocka_unit_test(test_refused_in_turn),
+		cmocka_unit_test(test_refused_take_turns),
 		cmocka_unit_test(test_on_its_way),
 		cmocka_unit_test(test_carried_out_then_unwanted),
 	};
