@@ -158,6 +158,8 @@ static int read_trigger(const json_t *object, const struct place *outer, struct 
 	if (trigger == NULL)
 		return 0;
 	out->trigger = mem_calloc(1, sizeof(*out->trigger));
+	out->trigger->message = mem_strdup("");
+	out->trigger->task_role_name = mem_strdup("");
 	if (read_text(trigger, &place, "message", &out->trigger->message, err) < 0 ||
 	    read_text(trigger, &place, "taskRoleName", &out->trigger->task_role_name, err) < 0 ||
 	    read_number(trigger, &place, "taskIndex", INT64_MIN, INT64_MAX, &out->trigger->task_index, err) < 0)
@@ -165,7 +167,8 @@ static int read_trigger(const json_t *object, const struct place *outer, struct 
 	return 0;
 }
 
-/* state: of the Framework or Task that the attempt belongs to. An attempt on its way out, or over, has a reason. */
+/* state: of the Framework or Task that the attempt belongs to. An attempt on its way out, or over, has a reason. What
+ * its texts lack is "", as the original controller reads it. */
 static int read_completion(const json_t *object, const struct place *outer, enum attempt_state state,
 			   struct completion **out, struct error *err)
 {
@@ -187,8 +190,8 @@ static int read_completion(const json_t *object, const struct place *outer, enum
 	    read_object(value, &place, "pod", &pod, err) < 0)
 		return -1;
 	type_name = json_str(type, "name");
-	*out = completion_new(code, type_name != NULL && strcmp(type_name, "Succeeded") == 0, NULL,
-			      json_object_get(type, "attributes"), NULL);
+	*out = completion_new(code, type_name != NULL && strcmp(type_name, "Succeeded") == 0, "",
+			      json_object_get(type, "attributes"), "");
 	if (pod != NULL)
 		(*out)->pod = json_text(pod);
 	if (read_text(value, &place, "phrase", &(*out)->phrase, err) < 0 ||

@@ -404,6 +404,80 @@ static void test_bad_statuses(void **state)
 	}
 }
 
+#define COMPLETED_TASK(completion) \
+	"{" TASK_UID               \
+	",'state':'Completed','attemptStatus':{'podUID':'p','instanceUID':'0_p','completionStatus':" completion "}}"
+#define GONE(state, completion)                                                                                       \
+	"{'state':'" state "','attemptStatus':{'instanceUID':'0_c','configMapUID':'c','completionStatus':" completion \
+	"}}"
+#define MAP                                                                                              \
+	"{'metadata':{'name':'f-attempt','namespace':'ns','uid':'c','labels':{'FC_FRAMEWORK_NAME':'f'}," \
+	"'ownerReferences':[{'controller':true,'uid':'fw-uid-1'}]}}"
+
+/* Texts that are missing, or null, are "": the attempt goes on to its end, which Events and the status tell of. */
+static void test_texts_missing(void **state)
+{
+	static const struct {
+		const char *status;
+		bool config_map;
+		int code;
+	} rows[] = {
+		{GONE("AttemptDeletionPending", "{'code':1,'type':{},'trigger':{}}"), false, 1},
+		{GONE("AttemptDeletionRequested", "{'code':1,'type':{'name':'Failed'},'trigger':{}}"), false, 1},
+		{GONE("AttemptDeletionRequested", "{'code':1,'trigger':{'message':'m','taskRoleName':null}}"), false,
+		 1},
+		{GONE("AttemptDeleting", "{'code':1,'phrase':null,'diagnostics':null,'trigger':{'message':null}}"),
+		 false, 1},
+		{GONE("AttemptDeleting", "{'code':1,'diagnostics':'d','trigger':{'message':null}}"), true, 1},
+		{GONE("AttemptDeletionPending", "{}"), true, 0},
+		{GONE("AttemptCompleted", "{'code':1,'trigger':{}}"), false, 1},
+		{"{" ROLES(COMPLETED_TASK("{'code':1}")) "}", true, 1},
+		{"{" ROLES(COMPLETED_TASK("{'code':1,'phrase':null,'diagnostics':null}")) "}", true, 1},
+		{"{" ROLES(COMPLETED_TASK("{'code':0,'type':{'name':'Succeeded'}}")) "}", true, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		for (int retries = 0; retries < 2; retries++) {
+			struct world w;
+			const json_t *completion;
+			const json_t *trigger;
+
+			world_init(&w);
+			if (rows[i].config_map)
+				world_put(&w, MAP, true);
+			world_create_framework(&w,
+					       retries == 0 ? "{'taskRoles':[{'name':'a','taskNumber':1}]}"
+							    : "{'taskRoles':[{'name':'a','taskNumber':1}],'retryPolicy'"
+							      ":{'maxRetryCount':-2}}",
+					       rows[i].status);
+			world_tell_config_map(&w);
+			assert_null(w.framework->problem);
+			world_settle(&w);
+			if (w.config_map != NULL && strcmp(meta_str(w.config_map, "uid"), "c") == 0)
+				world_config_map_deleting(&w);
+			world_settle(&w);
+			if (retries == 1) {
+				assert_state(&w, STATE_PREPARING);
+				assert_int_equal(w.framework->status.attempt.id, 1);
+				world_end(&w);
+				continue;
+			}
+			assert_state(&w, STATE_COMPLETED);
+			assert_code(&w, rows[i].code);
+			completion = json_at(w.object, "status.attemptStatus.completionStatus");
+			trigger = json_object_get(completion, "trigger");
+			assert_non_null(json_str(completion, "phrase"));
+			assert_non_null(json_str(completion, "diagnostics"));
+			assert_true(trigger == NULL || json_str(trigger, "message") != NULL);
+			assert_true(trigger == NULL || json_str(trigger, "taskRoleName") != NULL);
+			assert_contains(w.events.data, "FrameworkCompleted: ");
+			assert_lacks(w.events.data, "(null)");
+			world_end(&w);
+		}
+	}
+}
+
 static void test_absent_statuses(void **state)
 {
 	static const char *const rows[] = {"null", "{}", "{'state':''}", "{'state':null}"};
@@ -516,6 +590,7 @@ int main(void)
 		cmocka_unit_test(test_members),
 		cmocka_unit_test(test_read_again_is_ours),
 		cmocka_unit_test(test_bad_statuses),
+		cmocka_unit_test(test_texts_missing),
 		cmocka_unit_test(test_absent_statuses),
 		cmocka_unit_test(test_compress_text),
 		cmocka_unit_test(test_compress_when),
