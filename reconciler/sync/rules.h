@@ -42,7 +42,8 @@ const char *completion_event_text(const struct completion *completion);
 
 /* ---- sync.c ---- */
 
-/* Completes the attempt (FRAMEWORK.md §5): graceful while the ConfigMap exists, forced when it is gone. */
+/* Completes the attempt (FRAMEWORK.md §5): graceful while the ConfigMap exists, forced when it is gone. The
+ * completion moves in; one that is set stays, and only then it may be NULL. */
 void attempt_complete(struct round *round, struct completion *completion, bool forced);
 
 /* ---- conditions.c: FRAMEWORK.md §3 ---- */

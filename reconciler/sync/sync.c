@@ -103,6 +103,10 @@ static void config_map_present(struct round *round)
 			slot_send_delete(round, &framework->config_map);
 	} else if (framework->status.state == STATE_CREATION_REQUESTED) {
 		framework_enter(round, STATE_PREPARING, WRITE_UIDS);
+		if (framework_completing(framework)) { /* that was decided while it was not to be seen */
+			attempt_complete(round, NULL, false);
+			return;
+		}
 		plan_event(round->plan, false, "AttemptStarted", "Attempt %d started%s",
 			   (int)framework->status.attempt.id,
 			   framework_spec_task_count(&framework->spec) > 0
@@ -122,40 +126,47 @@ static void config_map_deleting(struct round *round)
 		framework_enter(round, STATE_DELETING, WRITE_UIDS);
 }
 
-/* CreationRequested, and the ConfigMap is not to be seen. gone: that it is gone is certain. */
-static void config_map_awaited(struct round *round, bool gone)
+/* Why an attempt ends whose ConfigMap is not to be seen in CreationRequested; NULL: it is waited for. gone: that it is
+ * gone is certain. */
+static struct completion *why_awaited_no_more(struct round *round, bool gone)
 {
 	struct framework *framework = round->framework;
-	const struct sync_time *time = &round->time;
-	bool stop = framework->spec.execution_type == EXECUTION_STOP;
-	int64_t due_ms = slot_awaited_until(time, framework->status.transition_time,
+	int64_t due_ms = slot_awaited_until(&round->time, framework->status.transition_time,
 					    round->config->creation_timeout_sec * 1000);
-	bool late = time->boot_ms >= due_ms;
-	struct completion *completion;
+	cleanup_free char *text = NULL;
+	char duration[DURATION_SIZE];
 
-	if (!stop && !late && !gone) {
-		round_sweep_at(round, due_ms);
-		return;
-	}
-	if ((stop || late) &&
-	    !slot_confirm_deleted(round, &framework->config_map, framework->status.attempt.config_map_uid))
-		return;
-	if (stop) {
-		completion = completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED,
-						   "User has requested to stop the Framework");
-	} else if (late) {
-		char duration[DURATION_SIZE];
-		cleanup_free char *text = NULL;
-
+	if (framework->spec.execution_type == EXECUTION_STOP)
+		return completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED, "User has requested to stop the Framework");
+	if (round->time.boot_ms >= due_ms) {
 		text = mem_printf(
 			"ConfigMap does not appear in the local cache within timeout %s, so consider it was deleted "
 			"and explicitly delete it",
 			duration_format(round->config->creation_timeout_sec, duration));
-		completion = completion_predefined(CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT, text);
-	} else {
-		completion = completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED, "ConfigMap was deleted by others");
+		return completion_predefined(CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT, text);
 	}
-	attempt_complete(round, completion, true);
+	if (gone)
+		return completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED, "ConfigMap was deleted by others");
+	round_sweep_at(round, due_ms);
+	return NULL;
+}
+
+/* CreationRequested, and the ConfigMap is not to be seen. That it is waited for no more is decided, and persisted,
+ * before it is deleted: it may be there, and show itself as deleting. */
+static void config_map_awaited(struct round *round, bool gone)
+{
+	struct framework *framework = round->framework;
+	struct framework_attempt_status *attempt = &framework->status.attempt;
+
+	if (attempt->completion == NULL) {
+		attempt->completion = why_awaited_no_more(round, gone);
+		if (attempt->completion == NULL)
+			return;
+		framework_touch(round, WRITE_NOW);
+		framework->decided = framework->version;
+	}
+	if (gone || (may_act(round) && slot_confirm_deleted(round, &framework->config_map, attempt->config_map_uid)))
+		attempt_complete(round, NULL, true);
 }
 
 /* Whether the Pod was there after the ConfigMap was not: its create came late, or was sent with an old view. An answer

@@ -37,6 +37,13 @@ static void enter(struct turn *turn, enum attempt_state state, int64_t write_del
 		slot_mark_waiting(turn->framework, turn->slot);
 }
 
+/* What follows from the status as it is now waits until that is persisted. */
+static void decide(struct turn *turn)
+{
+	framework_touch(turn->round, WRITE_COMPLETIONS);
+	turn->framework->roles[turn->role].tasks[turn->index].decided = turn->framework->version;
+}
+
 void task_complete(struct framework *framework, size_t role, size_t index, struct completion *completion)
 {
 	struct task_attempt_status *attempt = &framework->status.attempt.roles[role].tasks[index].attempt;
@@ -97,9 +104,17 @@ static void report_phase(struct turn *turn)
 		   turn->slot->name, attempt_state_name(turn->task->state));
 }
 
+/* In CreationRequested: whether the Pod is waited for no more, because it was not to be seen for too long. */
+static bool given_up(const struct turn *turn)
+{
+	return turn->task->attempt.completion != NULL && !turn->task->deletion_pending &&
+	       !framework_completing(turn->framework);
+}
+
 static void pod_present(struct turn *turn)
 {
 	struct task_status *task = turn->task;
+	bool unwanted = task->state == STATE_CREATION_REQUESTED && given_up(turn);
 	const struct pod *pod = turn->slot->pod;
 
 	if (task->state == STATE_DELETION_PENDING) {
@@ -119,6 +134,10 @@ static void pod_present(struct turn *turn)
 	copy_text(turn, &task->attempt.pod_node_name, pod->node_name, WRITE_UIDS);
 	copy_text(turn, &task->attempt.pod_ip, pod->pod_ip, WRITE_RUNNING);
 	copy_text(turn, &task->attempt.pod_host_ip, pod->host_ip, WRITE_UIDS);
+	if (unwanted) {
+		enter(turn, STATE_DELETION_PENDING, WRITE_NOW);
+		return;
+	}
 	switch (pod->phase) {
 	case POD_PENDING:
 		if (task->state != STATE_PREPARING)
@@ -146,27 +165,15 @@ static void pod_deleting(struct turn *turn)
 	slot_watch_deletion(turn->round, turn->slot, turn->role_status->pod_graceful_deletion_timeout_sec);
 }
 
-/* CreationRequested, and the Pod is not to be seen: it may be late, or have gone unseen. gone: that is certain. */
-static void pod_awaited(struct turn *turn, bool gone)
+static void complete_awaited(struct turn *turn, bool late)
 {
-	const struct sync_time *time = &turn->round->time;
-	int64_t timeout_ms = turn->round->config->creation_timeout_sec * 1000;
-	int64_t due_ms = slot_awaited_until(time, turn->task->transition_time, timeout_ms);
-	bool late = turn->task->deletion_pending || time->boot_ms >= due_ms;
+	cleanup_free char *text = NULL;
+	char duration[DURATION_SIZE];
 
-	if (!late && !gone) {
-		round_sweep_at(turn->round, due_ms);
-		return;
-	}
-	if (late && !slot_confirm_deleted(turn->round, turn->slot, turn->task->attempt.pod_uid))
-		return;
 	if (turn->task->deletion_pending) {
 		complete(turn, CODE_DELETE_TASK_REQUESTED,
 			 "User has requested to delete the Task by Framework ScaleDown");
 	} else if (late) {
-		cleanup_free char *text = NULL;
-		char duration[DURATION_SIZE];
-
 		text = mem_printf(
 			"Pod does not appear in the local cache within timeout %s, so consider it was deleted and "
 			"explicitly delete it",
@@ -175,7 +182,28 @@ static void pod_awaited(struct turn *turn, bool gone)
 	} else {
 		complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod was deleted by others");
 	}
-	enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
+}
+
+/* CreationRequested, and the Pod is not to be seen: it may be late, or have gone unseen. gone: that is certain. That it
+ * is waited for no more is decided, and persisted, before it is deleted: it may be there, and show itself as deleting.
+ */
+static void pod_awaited(struct turn *turn, bool gone)
+{
+	int64_t timeout_ms = turn->round->config->creation_timeout_sec * 1000;
+	int64_t due_ms = slot_awaited_until(&turn->round->time, turn->task->transition_time, timeout_ms);
+	bool late = turn->round->time.boot_ms >= due_ms;
+
+	if (!late && !gone && !turn->task->deletion_pending && !given_up(turn)) {
+		round_sweep_at(turn->round, due_ms);
+		return;
+	}
+	if (turn->task->attempt.completion == NULL) {
+		complete_awaited(turn, late);
+		decide(turn);
+	}
+	if (gone || (round_may_act(turn->round, turn->slot, decided(turn)) &&
+		     slot_confirm_deleted(turn->round, turn->slot, turn->task->attempt.pod_uid)))
+		enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
 }
 
 /* Step 1: the Pod of the present attempt. */

@@ -137,12 +137,11 @@ static inline void check_delete(struct story *s, const struct call *call)
 		stored = stored_task(s, call, &role, &index);
 	}
 	/* Strays go on sight; what has lost its label, too. A force deletion rests on the spec. In CreationRequested
-	 * the deletion comes before the conclusion. */
-	if (uid == NULL || strcmp(uid, call->uid) != 0 || slot->lost || call->force ||
-	    state == STATE_CREATION_REQUESTED)
+	 * what is not to be seen is deleted to be sure that it is gone. */
+	if (uid == NULL || strcmp(uid, call->uid) != 0 || slot->lost || call->force)
 		return;
 	must(s, stored != NULL);
-	must(s, state_of(stored) >= STATE_DELETION_PENDING);
+	must(s, state_of(stored) >= STATE_DELETION_PENDING || state == STATE_CREATION_REQUESTED);
 	must(s, completion_stored(json_object_get(stored, "attemptStatus")));
 }
 

@@ -164,6 +164,10 @@ static void test_stray_forced(void **state)
 
 /* ---- creation timeouts ------------------------------------------------------------------------------------------- */
 
+#define CONFIG_MAP_AWAITED                                                                                     \
+	"{'state':'AttemptCreationRequested','transitionTime':'2023-11-14T22:13:20Z','attemptStatus':{'id':0," \
+	"'instanceUID':'0_c','configMapUID':'c','taskRoleStatuses':[]}}"
+
 /* A stored Task that waits for a Pod which is not to be seen, as the original controller leaves it. */
 #define WAITING(pending)                                                                                             \
 	"{'state':'AttemptPreparing','startTime':'2023-11-14T22:13:20Z','transitionTime':'2023-11-14T22:13:20Z',"    \
@@ -231,16 +235,12 @@ static void test_pod_timeout_deletion_pending(void **state)
 
 static void test_config_map_timeout(void **state)
 {
-	static const char *const status =
-		"{'state':'AttemptCreationRequested','transitionTime':'2023-11-14T22:13:20Z','attemptStatus':{'id':0,"
-		"'instanceUID':'0_c','configMapUID':'c','taskRoleStatuses':[]}}";
-
 	(void)state;
 	for (int stop = 0; stop < 2; stop++) {
 		struct world w;
 
 		world_init(&w);
-		world_create_framework(&w, stop ? "{'executionType':'Stop'}" : "{}", status);
+		world_create_framework(&w, stop ? "{'executionType':'Stop'}" : "{}", CONFIG_MAP_AWAITED);
 		/* It is there, but not seen. */
 		world_put(&w, CONFIG_MAP, true);
 		w.mute = true;
@@ -258,12 +258,94 @@ static void test_config_map_timeout(void **state)
 	}
 }
 
+#define POD                                                                                                         \
+	"{'metadata':{'name':'f-a-0','namespace':'ns','uid':'p','labels':{'FC_FRAMEWORK_NAME':'f'},'annotations':{" \
+	"'FC_TASK_UID':'t'},'ownerReferences':[{'controller':true,'uid':'c'}]},'spec':{},'status':{'phase':"        \
+	"'Running'}}"
+/* It was there all the time, and a finalizer keeps it from going: that it is seen deleting is our own doing. */
+static void test_timeout_of_held(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (int pending = 0; pending < 2; pending++) {
+		begin_waiting(&w, pending ? WAITING("true") : WAITING("false"));
+		world_put(&w, POD, false);
+		w.slow_kubelet = true;
+		world_settle_for(&w, 310000);
+		assert_int_equal(w.made[CALL_DELETE_POD], 1);
+		assert_task(&w, 0, 0, STATE_DELETING);
+		assert_task_code(&w, 0, 0,
+				 pending ? CODE_DELETE_TASK_REQUESTED : CODE_POD_LOCAL_CACHE_CREATION_TIMEOUT);
+		world_end(&w);
+	}
+	for (int stop = 0; stop < 2; stop++) {
+		world_init(&w);
+		world_create_framework(&w, stop ? "{'executionType':'Stop'}" : "{}", CONFIG_MAP_AWAITED);
+		world_put(&w, CONFIG_MAP, true);
+		w.slow_gc = true;
+		world_settle_for(&w, 310000);
+		assert_int_equal(w.made[CALL_DELETE_CONFIG_MAP], 1);
+		assert_state(&w, STATE_DELETING);
+		world_config_map_gone(&w);
+		world_settle(&w);
+		assert_state(&w, STATE_COMPLETED);
+		assert_code(&w, stop ? CODE_STOP_FRAMEWORK_REQUESTED : CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT);
+		world_end(&w);
+	}
+}
+
+/* What is waited for no more shows itself, before its deletion has succeeded or is stored: it goes all the same. */
+static void test_seen_after_timeout(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (int restart = 0; restart < 2; restart++) {
+		begin_waiting(&w, WAITING("false"));
+		world_put(&w, POD, false);
+		w.fault = (struct world_fault){
+			.kind = CALL_DELETE_POD, .count = 1000, .http_status = 500, .message = "x"};
+		world_settle_for(&w, 310000);
+		assert_task(&w, 0, 0, STATE_CREATION_REQUESTED);
+		assert_json(json_at(w.object, "status.attemptStatus.taskRoleStatuses.0.taskStatuses.0.attemptStatus."
+					      "completionStatus.code"),
+			    "-111");
+		w.fault.count = 0;
+		if (restart)
+			world_restart(&w);
+		else
+			world_tell_pod(&w, "f-a-0");
+		world_settle_for(&w, 100000);
+		assert_null(world_pod(&w, "f-a-0"));
+		assert_task(&w, 0, 0, STATE_COMPLETED);
+		assert_task_code(&w, 0, 0, CODE_POD_LOCAL_CACHE_CREATION_TIMEOUT);
+		world_end(&w);
+
+		world_init(&w);
+		world_create_framework(&w, "{}", CONFIG_MAP_AWAITED);
+		world_put(&w, CONFIG_MAP, true);
+		w.fault = (struct world_fault){
+			.kind = CALL_DELETE_CONFIG_MAP, .count = 1000, .http_status = 500, .message = "x"};
+		world_settle_for(&w, 310000);
+		assert_state(&w, STATE_CREATION_REQUESTED);
+		assert_json(json_at(w.object, "status.attemptStatus.completionStatus.code"), "-110");
+		w.fault.count = 0;
+		if (restart)
+			world_restart(&w);
+		else
+			world_tell_config_map(&w);
+		world_settle_for(&w, 100000);
+		assert_null(w.config_map);
+		assert_state(&w, STATE_COMPLETED);
+		assert_code(&w, CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT);
+		world_end(&w);
+	}
+}
+
 /* It was seen to go before it was seen to be: nobody waits for the timeout, and it was deleted by others. */
 static void test_requested_gone(void **state)
 {
-	static const char *const config_map_status =
-		"{'state':'AttemptCreationRequested','transitionTime':'2023-11-14T22:13:20Z','attemptStatus':{'id':0,"
-		"'instanceUID':'0_c','configMapUID':'c','taskRoleStatuses':[]}}";
 	struct world w;
 
 	(void)state;
@@ -278,7 +360,7 @@ static void test_requested_gone(void **state)
 	world_end(&w);
 
 	world_init(&w);
-	world_create_framework(&w, "{}", config_map_status);
+	world_create_framework(&w, "{}", CONFIG_MAP_AWAITED);
 	world_settle(&w);
 	assert_state(&w, STATE_CREATION_REQUESTED);
 	framework_observe_gone(w.framework, KIND_CONFIG_MAP, WORLD_CONFIG_MAP, "c", "999", true);
@@ -296,7 +378,8 @@ int main(void)
 		cmocka_unit_test(test_force_set_later),    cmocka_unit_test(test_force_frees_stop),
 		cmocka_unit_test(test_force_label_lost),   cmocka_unit_test(test_force_held),
 		cmocka_unit_test(test_pod_timeout),        cmocka_unit_test(test_pod_timeout_deletion_pending),
-		cmocka_unit_test(test_config_map_timeout), cmocka_unit_test(test_requested_gone),
+		cmocka_unit_test(test_config_map_timeout), cmocka_unit_test(test_timeout_of_held),
+		cmocka_unit_test(test_seen_after_timeout), cmocka_unit_test(test_requested_gone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
