@@ -430,9 +430,13 @@ void stray_sync(struct round *round, struct slot *slot)
 {
 	struct framework *framework = round->framework;
 	int64_t timeout_sec = SECONDS_NULL;
+	size_t role;
+	size_t index;
 
 	if (!slot_ours(slot, config_map_uid(framework)))
 		return;
+	/* Whether it is one of its Tasks' or not, the name tells the role. */
+	slot_task(framework, slot, &role, &index);
 	if (slot->role_hint < framework->status.attempt.role_count)
 		timeout_sec = framework->status.attempt.roles[slot->role_hint].pod_graceful_deletion_timeout_sec;
 	if (slot->meta->deletion_time != 0)

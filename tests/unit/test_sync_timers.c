@@ -162,6 +162,49 @@ static void test_stray_forced(void **state)
 	world_end(&w);
 }
 
+/* The status of a Framework that has ended, read by an owner that has seen nothing of it yet. */
+#define ENDED                                                                                                       \
+	"{'state':'Completed','attemptStatus':{'instanceUID':'0_c','configMapUID':'cm-uid-2','completionStatus':{'" \
+	"code'"                                                                                                     \
+	":0,'type':{'name':'Succeeded'}},'taskRoleStatuses':[{'name':'a','instanceUID':'r','taskStatuses':[],"      \
+	"'podGracefulDeletionTimeoutSec':40},{'name':'b','instanceUID':'s','taskStatuses':[],"                      \
+	"'podGracefulDeletionTimeoutSec':100}]}}"
+
+/* A Pod that comes when the attempt is over: the timer is that of its own role, be it not the first. */
+static void test_late_forced(void **state)
+{
+	static const struct {
+		const char *pod; /* as in STRAY */
+		int after_sec;   /* 0: never */
+	} rows[] = {{"f-a-7", 40}, {"f-b-7", 100}, {"f-x-7", 0}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+		json_t *pod;
+		int64_t start_ms;
+
+		world_init(&w);
+		world_create_framework(&w, "{}", ENDED);
+		world_settle(&w);
+		w.slow_kubelet = true;
+		pod = json_of(STRAY);
+		json_object_set_new(json_object_get(pod, "metadata"), "name", json_string(rows[i].pod));
+		world_stamp(&w, pod);
+		json_object_set_new(w.pods, rows[i].pod, pod);
+		world_tell_pod(&w, rows[i].pod);
+		world_settle(&w);
+		assert_int_equal(w.made[CALL_DELETE_POD], 1);
+		start_ms = w.time.boot_ms;
+		world_settle_for(&w, 1000000);
+		assert_int_equal(w.made[CALL_DELETE_POD], rows[i].after_sec > 0 ? 2 : 1);
+		if (rows[i].after_sec > 0)
+			assert_in_range(w.time.boot_ms - start_ms, rows[i].after_sec * 1000 - 2000,
+					rows[i].after_sec * 1000);
+		world_end(&w);
+	}
+}
+
 /* ---- creation timeouts ------------------------------------------------------------------------------------------- */
 
 #define CONFIG_MAP_AWAITED                                                                                     \
@@ -374,12 +417,19 @@ static void test_requested_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stray_forced),       cmocka_unit_test(test_force),
-		cmocka_unit_test(test_force_set_later),    cmocka_unit_test(test_force_frees_stop),
-		cmocka_unit_test(test_force_label_lost),   cmocka_unit_test(test_force_held),
-		cmocka_unit_test(test_pod_timeout),        cmocka_unit_test(test_pod_timeout_deletion_pending),
-		cmocka_unit_test(test_config_map_timeout), cmocka_unit_test(test_timeout_of_held),
-		cmocka_unit_test(test_seen_after_timeout), cmocka_unit_test(test_requested_gone),
+		cmocka_unit_test(test_stray_forced),
+		cmocka_unit_test(test_late_forced),
+		cmocka_unit_test(test_force),
+		cmocka_unit_test(test_force_set_later),
+		cmocka_unit_test(test_force_frees_stop),
+		cmocka_unit_test(test_force_label_lost),
+		cmocka_unit_test(test_force_held),
+		cmocka_unit_test(test_pod_timeout),
+		cmocka_unit_test(test_pod_timeout_deletion_pending),
+		cmocka_unit_test(test_config_map_timeout),
+		cmocka_unit_test(test_timeout_of_held),
+		cmocka_unit_test(test_seen_after_timeout),
+		cmocka_unit_test(test_requested_gone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
