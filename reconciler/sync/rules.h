@@ -40,6 +40,15 @@ void task_complete(struct framework *framework, size_t role, size_t index, struc
 /* What Events say of a completion: its diagnostics, but for a failed creation, whose Status has an Event of its own. */
 const char *completion_event_text(const struct completion *completion);
 
+/* ---- turns.c: of what is marked dirty or, in a sweep, of all ---- */
+
+/* Of the Tasks, and of Pods that are none's. */
+void slots_sync(struct round *round);
+/* The attempt is over: of Pods that are under its ConfigMap all the same, having come late (FRAMEWORK.md §6.6, G4). */
+void slots_sync_late(struct round *round);
+/* A Completed Framework needs none of the places that stand empty. */
+void slots_free_idle(struct framework *framework);
+
 /* ---- sync.c ---- */
 
 /* Completes the attempt (FRAMEWORK.md §5): graceful while the ConfigMap exists, forced when it is gone. The

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <utlist.h>
-
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
@@ -351,50 +349,6 @@ static bool under_way(enum attempt_state state)
 	       state == STATE_DELETING;
 }
 
-static void mark_all_slots(struct framework *framework)
-{
-	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
-		slot_mark_dirty(framework, slot);
-}
-
-static int compare_failures(const struct slot *a, const struct slot *b)
-{
-	return (a->failed_at > b->failed_at) - (a->failed_at < b->failed_at);
-}
-
-static void look_at_slots(struct round *round)
-{
-	struct framework *framework = round->framework;
-	struct slot *slot;
-	struct slot *next;
-
-	if (framework->sweep) {
-		framework->sweep = false;
-		for (size_t r = 0; r < framework->status.attempt.role_count; r++)
-			for (size_t i = 0; i < framework->status.attempt.roles[r].task_count; i++)
-				slot_mark_dirty(framework, task_slot(framework, r, i));
-		mark_all_slots(framework);
-	}
-	/* Few creates may be on the way: in turn, so that one Pod that is refused for ever keeps no other waiting. */
-	if (framework->create_window > 0)
-		LL_SORT2(framework->dirty, compare_failures, next_dirty);
-	slot = framework->dirty;
-	framework->dirty = NULL;
-	for (; slot != NULL; slot = next) {
-		size_t role;
-		size_t index;
-
-		next = slot->next_dirty;
-		slot->dirty = false;
-		if (slot_task(framework, slot, &role, &index))
-			task_sync(round, role, index);
-		else if (slot->meta != NULL || slot->call != CALL_NONE)
-			stray_sync(round, slot);
-		else if (!slot->waiting && !slot->dirty)
-			slot_delete(framework, slot);
-	}
-}
-
 /* Nothing more is created for this attempt, for now. */
 static void free_idle_templates(struct framework *framework)
 {
@@ -404,41 +358,6 @@ static void free_idle_templates(struct framework *framework)
 		if (framework->roles[r].creation_pending > 0)
 			return;
 	pod_templates_free(framework);
-}
-
-/* The attempt is over: a Pod that is there all the same, under its ConfigMap, came late (FRAMEWORK.md §6.6, G4). */
-static void look_at_late_pods(struct round *round)
-{
-	struct framework *framework = round->framework;
-	struct slot *slot;
-	struct slot *next;
-
-	if (framework->sweep) {
-		framework->sweep = false;
-		mark_all_slots(framework);
-	}
-	slot = framework->dirty;
-	framework->dirty = NULL;
-	for (; slot != NULL; slot = next) {
-		next = slot->next_dirty;
-		slot->dirty = false;
-		if (slot_ours(slot, framework->status.attempt.config_map_uid) && !slot->lost &&
-		    round_may_act(round, slot, framework->decided))
-			stray_sync(round, slot);
-	}
-}
-
-/* A Completed Framework needs none of the places that stand empty. */
-static void free_idle_slots(struct framework *framework)
-{
-	struct slot *slot;
-	struct slot *next;
-
-	HASH_ITER(hh, framework->slots, slot, next) {
-		/* no event would tell of one without our label, whose going is not waited for any more */
-		if ((slot->meta == NULL || slot->lost) && slot->call == CALL_NONE && !slot->dirty && !slot->waiting)
-			slot_delete(framework, slot);
-	}
 }
 
 static bool some_task_runs(const struct framework *framework)
@@ -464,7 +383,7 @@ static void look_at_tasks(struct round *round)
 		if (completion != NULL)
 			attempt_complete(round, completion, false);
 	}
-	look_at_slots(round);
+	slots_sync(round);
 	free_idle_templates(framework);
 	if (framework->status.state == STATE_PREPARING && some_task_runs(framework))
 		framework_enter(round, STATE_RUNNING, WRITE_RUNNING);
@@ -545,15 +464,15 @@ static void run_steps(struct round *round)
 		return;
 	if (status->state == STATE_COMPLETED) {
 		look_at_stray_config_map(round);
-		look_at_late_pods(round);
-		free_idle_slots(framework);
+		slots_sync_late(round);
+		slots_free_idle(framework);
 		look_at_retention(round);
 		return;
 	}
 	if (status->state != STATE_ATTEMPT_COMPLETED)
 		look_at_config_map(round);
 	if (status->state == STATE_ATTEMPT_COMPLETED) {
-		look_at_late_pods(round);
+		slots_sync_late(round);
 		look_at_retry(round);
 	}
 	if (status->state == STATE_CREATION_PENDING)
