@@ -48,6 +48,16 @@ static size_t meta_room(const struct object_view *view)
 	       room_for(&view->framework_name);
 }
 
+/* Names stand in requests' paths as they are. The API server has no others (RFC 1123); they would be somebody's who
+ * answers in its place. */
+static bool is_path_segment(const char *text)
+{
+	for (; *text != '\0'; text++)
+		if (*text <= ' ' || *text > '~' || strchr("/%?#", *text) != NULL)
+			return false;
+	return true;
+}
+
 /* Takes `more` bytes beyond the metadata's own; *room is where they begin. */
 static int meta_from_view(const struct object_view *view, size_t more, struct object_meta *out, char **room,
 			  struct error *err)
@@ -70,6 +80,11 @@ static int meta_from_view(const struct object_view *view, size_t more, struct ob
 	out->framework_name = put_string(room, &view->framework_name);
 	if (out->name[0] == '\0') {
 		error_set(err, "metadata.name is missing or no string");
+		object_meta_free(out);
+		return -1;
+	}
+	if (!is_path_segment(out->name) || !is_path_segment(out->ns)) {
+		error_set(err, "metadata: \"%s\" in namespace \"%s\" can be no name of an object", out->name, out->ns);
 		object_meta_free(out);
 		return -1;
 	}

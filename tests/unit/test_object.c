@@ -265,6 +265,10 @@ static void test_wrong_types(void **state)
 		"{\"metadata\":{\"name\":7,\"uid\":\"u\"}}",
 		"{\"metadata\":{\"name\":\"\",\"uid\":\"u\"}}",
 		"{\"metadata\":{\"name\":\"a\",\"uid\":\"\"}}",
+		"{\"metadata\":{\"name\":\"a b\",\"uid\":\"u\"}}", /* of which no path can be made */
+		"{\"metadata\":{\"name\":\"a/b\",\"uid\":\"u\"}}",
+		"{\"metadata\":{\"name\":\"a?b\",\"uid\":\"u\"}}",
+		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\\r\\nHost: x\",\"uid\":\"u\"}}",
 	};
 	cleanup_json json_t *odd = parse(
 		"{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"namespace\":1,\"labels\":[],\"annotations\":\"x\","

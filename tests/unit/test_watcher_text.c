@@ -140,10 +140,10 @@ static void test_deletion_line(void **state)
 		{KIND_POD, "{\"metadata\":{\"name\":\"p\",\"uid\":\"u\"}}",
 		 "[/p] Pod u was deleted: OnPodDeletion: ObjectSnapshot: {\"kind\":\"Pod\",\"apiVersion\":\"v1\","
 		 "\"metadata\":{\"name\":\"p\",\"uid\":\"u\"}}"},
-		{KIND_FRAMEWORK, " {\n  \"metadata\": {\n    \"name\": \"f g\",\n    \"uid\": \"u\"\n  }\n}\n",
-		 "[/f g] Framework u was deleted: OnFrameworkDeletion: ObjectSnapshot: {\"kind\":\"Framework\","
-		 "\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\",\"metadata\":{\"name\":\"f "
-		 "g\",\"uid\":\"u\"}}"},
+		{KIND_FRAMEWORK, " {\n  \"metadata\": {\n    \"name\": \"f\",\n    \"uid\": \"u v\"\n  }\n}\n",
+		 "[/f] Framework u v was deleted: OnFrameworkDeletion: ObjectSnapshot: {\"kind\":\"Framework\","
+		 "\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\",\"metadata\":{\"name\":\"f\",\"uid\":\"u "
+		 "v\"}}"},
 	};
 
 	(void)state;
