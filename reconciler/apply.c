@@ -2,6 +2,7 @@
  * each with the fence at the door (DESIGN.md §5). Callbacks note what came and queue the key; see reconciler.h. */
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "common/base/json.h"
 #include "common/base/json_reader.h"
@@ -370,18 +371,39 @@ static void start_call(struct pending_call *pending)
 	reconciler->ports.request(reconciler->ports.context, &request, on_call_done, pending);
 }
 
-/* Starts what waits, as far as there is place. */
+/* ---- calls that wait for a place ---- */
+
+static struct pending_call *take_waiting(struct item *item)
+{
+	struct reconciler *reconciler = item->reconciler;
+	struct pending_call *pending = item->waiting_first;
+
+	item->waiting_first = pending->next;
+	reconciler->waiting_count--;
+	if (item->waiting_first == NULL) {
+		item->waiting_last = NULL;
+		DL_DELETE2(reconciler->ring, item, prev_in_ring, next_in_ring);
+	}
+	return pending;
+}
+
+static void end_turn(struct reconciler *reconciler, struct item *item)
+{
+	DL_DELETE2(reconciler->ring, item, prev_in_ring, next_in_ring);
+	DL_APPEND2(reconciler->ring, item, prev_in_ring, next_in_ring);
+}
+
+/* Starts what waits, as far as there is place: one call of each item in turn, so that a large Framework holds up no
+ * other. */
 static void start_waiting(struct reconciler *reconciler)
 {
-	while (reconciler->waiting_first != NULL && reconciler->calls_on_way < reconciler->calls_max) {
-		struct pending_call *pending = reconciler->waiting_first;
-		struct item *item = pending->item;
+	while (reconciler->ring != NULL && reconciler->calls_on_way < reconciler->calls_max) {
+		struct item *item = reconciler->ring;
+		struct pending_call *pending = take_waiting(item);
 
-		reconciler->waiting_first = pending->next;
-		if (reconciler->waiting_first == NULL)
-			reconciler->waiting_last = NULL;
-		reconciler->waiting_count--;
-		if (!item->orphan && framework_call_wanted(item->framework, &pending->call)) {
+		if (framework_call_wanted(item->framework, &pending->call)) {
+			if (item->waiting_first != NULL)
+				end_turn(reconciler, item);
 			start_call(pending);
 			continue;
 		}
@@ -392,14 +414,18 @@ static void start_waiting(struct reconciler *reconciler)
 	}
 }
 
+void apply_abandon(struct item *item)
+{
+	while (item->waiting_first != NULL) {
+		pending_free(take_waiting(item));
+		item->calls_on_way--;
+	}
+}
+
 void apply_stop(struct reconciler *reconciler)
 {
-	while (reconciler->waiting_first != NULL) {
-		struct pending_call *pending = reconciler->waiting_first;
-
-		reconciler->waiting_first = pending->next;
-		pending_free(pending);
-	}
+	while (reconciler->ring != NULL)
+		apply_abandon(reconciler->ring);
 }
 
 static void add_call(struct item *item, struct call *call)
@@ -411,11 +437,13 @@ static void add_call(struct item *item, struct call *call)
 	pending->call = *call;
 	*call = (struct call){0}; /* the strings have moved */
 	item->calls_on_way++;
-	if (reconciler->waiting_last == NULL)
-		reconciler->waiting_first = pending;
-	else
-		reconciler->waiting_last->next = pending;
-	reconciler->waiting_last = pending;
+	if (item->waiting_first == NULL) {
+		item->waiting_first = pending;
+		DL_APPEND2(reconciler->ring, item, prev_in_ring, next_in_ring);
+	} else {
+		item->waiting_last->next = pending;
+	}
+	item->waiting_last = pending;
 	reconciler->waiting_count++;
 }
 

@@ -43,7 +43,11 @@ struct item {
 	size_t heap_place; /* in the heap of those; 0: not in it */
 
 	/* apply */
-	uint32_t calls_on_way;
+	uint32_t calls_on_way;              /* those that wait are among them */
+	struct pending_call *waiting_first; /* calls for which there is no place yet, in their order */
+	struct pending_call *waiting_last;
+	struct item *next_in_ring; /* of the items with such calls */
+	struct item *prev_in_ring;
 	bool writing; /* a status write (or the GET that repairs one) is on the way */
 	uint64_t writing_version;
 	struct backoff writes;
@@ -85,9 +89,8 @@ struct reconciler {
 	size_t heap_cap;
 
 	/* apply */
-	struct pending_call *waiting_first; /* calls for which there is no place yet */
-	struct pending_call *waiting_last;
-	uint32_t waiting_count;
+	struct item *ring;      /* of the items with calls that wait; the first is the next to start one */
+	uint32_t waiting_count; /* calls that wait for a place, of all items */
 	uint32_t calls_on_way;
 	uint32_t calls_max;
 
@@ -111,7 +114,9 @@ void queue_remove(struct item *item);
 /* apply.c */
 /* Carries out the plan (and takes what it needs out of it). */
 void apply_plan(struct item *item, struct plan *plan);
-/* Frees the calls that have found no place; the process ends. */
+/* Frees the item's calls that have found no place: they were never sent, and nobody is told. */
+void apply_abandon(struct item *item);
+/* The same for all items; the process ends. */
 void apply_stop(struct reconciler *reconciler);
 
 /* store.c */

@@ -238,13 +238,14 @@ static void drop_unseen(struct item *item, const struct bus_scope *scope)
 	}
 }
 
-/* It is no longer ours: calls on their way end, nothing else happens. */
+/* It is no longer ours: calls that were sent end, nothing else happens. */
 static void abandon(struct item *item)
 {
 	struct reconciler *reconciler = item->reconciler;
 
 	HASH_DEL(reconciler->items, item);
 	queue_remove(item);
+	apply_abandon(item);
 	item->orphan = true;
 	item->next_orphan = reconciler->orphans;
 	reconciler->orphans = item;

@@ -1,0 +1,189 @@
+/* Calls that wait for a place: every Framework has its turn, and what is given away waits no longer. */
+#include "common/base/buf.h"
+#include "common/base/json.h"
+#include "tests/unit/reconciler_world.h"
+
+enum { BIG = 300, OTHER_RANGE = 4 };
+
+static void show_framework(struct world *world, const char *name, uint32_t range, int tasks)
+{
+	cleanup_free char *text = mem_printf(
+		"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"u-%s\","
+		"\"resourceVersion\":\"7\",\"generation\":1},\"spec\":{\"executionType\":\"Start\","
+		"\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":%d,\"task\":{\"pod\":{\"spec\":{"
+		"\"containers\":[]}}}}]}}",
+		name, name, tasks);
+
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, range, text, strlen(text)));
+}
+
+/* It is done: what was sent, with the uid and the version that the server gives it. */
+static void answer_done(struct world *world, size_t at)
+{
+	cleanup_json json_t *object = json_parse(world->calls[at].body, strlen(world->calls[at].body), NULL);
+	json_t *metadata = json_object_get(object, "metadata");
+	cleanup_free char *version = mem_printf("%d", 100 + world->requests);
+	cleanup_free char *body = NULL;
+
+	assert_non_null(metadata);
+	json_object_set_new(metadata, "uid",
+			    json_sprintf("uid-%s", json_string_value(json_object_get(metadata, "name"))));
+	json_object_set_new(metadata, "resourceVersion", json_string(version));
+	body = json_text(object);
+	world_answer(world, at, 200, body);
+}
+
+/* The call whose method and path begin so; call_count when there is none. */
+static size_t find_call(const struct world *world, const char *line)
+{
+	size_t at = 0;
+
+	while (at < world->call_count && strncmp(world->calls[at].line, line, strlen(line)) != 0)
+		at++;
+	return at;
+}
+
+static const char pods[] = "POST /api/v1/namespaces/ns/pods";
+static const char config_maps[] = "POST /api/v1/namespaces/ns/configmaps";
+
+/* Everything but creates of Pods is done, as long as something is asked for. */
+static void get_to_pods(struct world *world)
+{
+	for (size_t at = 0; at < world->call_count;) {
+		if (strcmp(world->calls[at].line, pods) == 0) {
+			at++;
+			continue;
+		}
+		answer_done(world, at);
+		run_all(world);
+		at = 0;
+	}
+}
+
+static void show_big(struct world *world)
+{
+	world->lease_ms = 5000;
+	world_grant(world, RANGE);
+	world_grant(world, OTHER_RANGE);
+	show_framework(world, "big", RANGE, BIG);
+	run_all(world);
+	get_to_pods(world);
+	assert_int_equal(world->call_count, CALLS_MAX);
+	assert_int_equal(world->reconciler.waiting_count, BIG - CALLS_MAX);
+}
+
+/* Its status is written, and the create of its ConfigMap waits. */
+static void show_small(struct world *world, int tasks)
+{
+	size_t at;
+
+	show_framework(world, "small", OTHER_RANGE, tasks);
+	run_all(world);
+	at = find_call(world, "PUT ");
+	assert_true(at < world->call_count);
+	answer_done(world, at);
+	run_all(world);
+	assert_true(find_call(world, config_maps) == world->call_count);
+	assert_int_equal(world->reconciler.waiting_count, BIG - CALLS_MAX + 1);
+}
+
+/* Until the other Framework's call is there, at most one of the first is started. (All of them were.) */
+static void each_in_turn(void **state)
+{
+	struct world *world = *state;
+
+	show_big(world);
+	show_small(world, 1);
+	answer_done(world, find_call(world, pods));
+	answer_done(world, find_call(world, pods));
+	assert_true(find_call(world, config_maps) < world->call_count);
+	assert_int_equal(world->reconciler.calls_on_way, CALLS_MAX);
+}
+
+/* The calls of one Framework go in the order of its plan, which begins with the last Task. */
+static void order_is_kept(void **state)
+{
+	struct world *world = *state;
+
+	show_big(world);
+	for (int i = BIG - 1; i >= 0; i--) {
+		cleanup_free char *name = mem_printf("\"name\":\"big-a-%d\"", i);
+
+		if (strstr(world->calls[0].body, name) == NULL)
+			fail_msg("not %s: %s", name, world->calls[0].body);
+		answer_done(world, 0);
+	}
+	assert_int_equal(world->reconciler.calls_on_way, 0);
+	assert_int_equal(world->reconciler.waiting_count, 0);
+	assert_null(world->reconciler.ring);
+}
+
+static bool draining(const struct world *world)
+{
+	struct range_set ranges = {0};
+
+	store_draining(&world->reconciler, &ranges);
+	return range_set_has(&ranges, OTHER_RANGE);
+}
+
+static void revoke(struct world *world)
+{
+	struct range_set ranges = {0};
+
+	range_set_add(&ranges, OTHER_RANGE);
+	store_revoked(&world->reconciler, &ranges);
+}
+
+/* Nothing of a range that was taken away is on its way, only behind others: it is free at once. */
+static void waiting_is_not_draining(void **state)
+{
+	struct world *world = *state;
+
+	show_big(world);
+	show_small(world, 1);
+	revoke(world);
+	assert_false(draining(world));
+	assert_null(world->reconciler.orphans);
+	assert_int_equal(world->reconciler.waiting_count, BIG - CALLS_MAX);
+}
+
+/* What was sent is waited for, and nothing else. */
+static void sent_is_draining(void **state)
+{
+	struct world *world = *state;
+	size_t at;
+
+	show_big(world);
+	show_small(world, 5);
+	answer_done(world, find_call(world, pods));
+	answer_done(world, find_call(world, pods));
+	answer_done(world, find_call(world, config_maps));
+	run_all(world);
+	do { /* until its first Pod is on its way */
+		answer_done(world, 0);
+		for (at = 0; at < world->call_count && strstr(world->calls[at].body, "\"name\":\"small-a-") == NULL;
+		     at++)
+			;
+	} while (at == world->call_count);
+	revoke(world);
+	assert_true(draining(world));
+	answer_done(world, at);
+	assert_false(draining(world));
+	assert_null(world->reconciler.orphans);
+	while (find_call(world, pods) < world->call_count)
+		answer_done(world, find_call(world, pods));
+	assert_int_equal(world->reconciler.calls_on_way, 0);
+	assert_int_equal(world->reconciler.waiting_count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(each_in_turn, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(order_is_kept, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(waiting_is_not_draining, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(sent_is_draining, world_set_up, world_tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
