@@ -414,6 +414,14 @@ static void start_waiting(struct reconciler *reconciler)
 	}
 }
 
+void apply_set_share(struct reconciler *reconciler, int64_t worker_number, double share)
+{
+	double places = (double)worker_number * (share < 1 ? share : 1);
+
+	reconciler->calls_max = places < 1 ? 1 : places < UINT32_MAX ? (uint32_t)places : UINT32_MAX;
+	start_waiting(reconciler);
+}
+
 void apply_abandon(struct item *item)
 {
 	while (item->waiting_first != NULL) {

@@ -97,6 +97,8 @@ static void on_rate(void *arg, double qps, int burst)
 	struct process *process = arg;
 
 	kube_client_set_rate(process->client, qps, burst);
+	apply_set_share(&process->reconciler, process->config.worker_number,
+			qps / config_reconcilers_qps(&process->config));
 }
 
 static void on_live(void *arg, bool live)
@@ -325,7 +327,7 @@ static void fill_sync_config(const struct config *config, struct reconciler *out
 		.snapshot_task_deletion = config->log_object_snapshot.on_task_deletion,
 	};
 	out->compress = config->large_framework_compression ? COMPRESS_LARGE : COMPRESS_NEVER;
-	out->calls_max = config->worker_number < UINT32_MAX ? (uint32_t)config->worker_number : UINT32_MAX;
+	out->calls_max = 1; /* until the watcher has told our share */
 }
 
 static int start(struct process *process, const struct options *options, struct error *err)

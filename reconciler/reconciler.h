@@ -92,7 +92,7 @@ struct reconciler {
 	struct item *ring;      /* of the items with calls that wait; the first is the next to start one */
 	uint32_t waiting_count; /* calls that wait for a place, of all items */
 	uint32_t calls_on_way;
-	uint32_t calls_max;
+	uint32_t calls_max; /* our part of workerNumber */
 
 	struct events *events;
 
@@ -114,6 +114,9 @@ void queue_remove(struct item *item);
 /* apply.c */
 /* Carries out the plan (and takes what it needs out of it). */
 void apply_plan(struct item *item, struct plan *plan);
+/* Our part of the rate is also our part of workerNumber, the calls that all reconcilers may have on their way together;
+ * one at least. */
+void apply_set_share(struct reconciler *reconciler, int64_t worker_number, double share);
 /* Frees the item's calls that have found no place: they were never sent, and nobody is told. */
 void apply_abandon(struct item *item);
 /* The same for all items; the process ends. */

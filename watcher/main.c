@@ -33,7 +33,6 @@
 
 enum {
 	CRD_RECHECK_MS = 10000,
-	OWN_RATE_PERCENT = 5, /* of the cluster's rate: for lists and the CRD */
 };
 
 /* ---- the end ---------------------------------------------------------------------------------------------------- */
@@ -115,8 +114,8 @@ static void on_led(void *arg, uint64_t epoch, bool inherits)
 		.cache = watcher->cache,
 		.socket = watcher->socket,
 		.endpoint = watcher->endpoint,
-		.qps = config->kube_client_qps * (100 - OWN_RATE_PERCENT) / 100,
-		.burst = (int32_t)(config->kube_client_burst * (100 - OWN_RATE_PERCENT) / 100),
+		.qps = config_reconcilers_qps(config),
+		.burst = (int32_t)(config->kube_client_burst * (100 - CONFIG_WATCHER_RATE_PERCENT) / 100),
 		.epoch = epoch,
 		.inherits = inherits,
 		.first = watcher->lease != NULL && lease_first(watcher->lease),
@@ -278,8 +277,8 @@ static int make_client(struct watcher *watcher, struct error *err)
 	if (kube_config_load(config->kube_api_server_address, config->kube_config_file_path, watcher->flags.context,
 			     &kube, err) < 0)
 		return -1;
-	options.qps = config->kube_client_qps * OWN_RATE_PERCENT / 100;
-	options.burst = 1 + (int)(config->kube_client_burst * OWN_RATE_PERCENT / 100);
+	options.qps = config->kube_client_qps * CONFIG_WATCHER_RATE_PERCENT / 100;
+	options.burst = 1 + (int)(config->kube_client_burst * CONFIG_WATCHER_RATE_PERCENT / 100);
 	log_info("API server: %s", kube.source);
 	watcher->client = kube_client_new(watcher->loop, &kube, &options, err);
 	kube_config_free(&kube);

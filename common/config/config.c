@@ -16,6 +16,11 @@
 
 #define DEFAULT_BUS_ADDRESS "tcp://127.0.0.1:8471"
 
+double config_reconcilers_qps(const struct config *config)
+{
+	return config->kube_client_qps * (100 - CONFIG_WATCHER_RATE_PERCENT) / 100;
+}
+
 void config_default(struct config *out)
 {
 	*out = (struct config){

@@ -29,7 +29,9 @@ struct config {
 	char *kube_config_file_path;   /* or "" for none */
 	double kube_client_qps;        /* (0, 10000]; one budget for the cluster */
 	int64_t kube_client_burst;     /* 0..10000 */
-	int64_t worker_number;         /* >= 1: Frameworks worked on at the same time, over all reconcilers */
+	/* >= 1: Frameworks worked on at the same time, over all reconcilers: so many creates, deletes and reads are on
+	 * their way. Each reconciler has the part of them that it has of the rate, and at least one */
+	int64_t worker_number;
 	bool large_framework_compression;
 	int64_t crd_established_check_interval_sec;      /* >= 1 */
 	int64_t crd_established_check_timeout_sec;       /* >= 10 */
@@ -52,6 +54,11 @@ struct config {
 	/* How many keys of the file nobody knows; each was logged as a warning. */
 	int64_t unknown_keys;
 };
+
+/* What the watcher keeps of kubeClientQps and kubeClientBurst, for lists and the CRD. */
+enum { CONFIG_WATCHER_RATE_PERCENT = 5 };
+/* The rest of kubeClientQps, which is shared out over the reconcilers. */
+double config_reconcilers_qps(const struct config *config);
 
 /* The defaults, without looking at the environment. Free with config_free. */
 void config_default(struct config *out);

@@ -274,6 +274,7 @@ void faults_make(struct world *world)
 	faults->long_ms = small ? 20000 : 50000;
 	world->qps = 1000;
 	world->burst = 100;
+	world->worker_number = 50;
 	world->lease_ms = 10 * 1000;
 	world->grace_ms = 30 * 1000;
 	if (faults->calm)
@@ -313,6 +314,7 @@ void faults_make(struct world *world)
 	if (chance(world, 150)) {
 		world->qps = (double)pick(world, 3, 30);
 		world->burst = (int)pick(world, 2, 12);
+		world->worker_number = world->burst / 2; /* calls wait for a place, too */
 	}
 	faults->lose_lease = chance(world, 100) ? 500 : 0;
 	faults->deny = chance(world, 300) ? (int)pick(world, 20, 300) : 0;

@@ -71,6 +71,7 @@ static void on_rate(void *arg, double qps, int burst)
 	struct member *member = arg;
 
 	token_bucket_set(&member->bucket, qps, burst, world_of(member)->now_ms);
+	apply_set_share(&member->reconciler, world_of(member)->worker_number, qps / world_of(member)->qps);
 }
 
 static void on_live(void *arg, bool live)
@@ -277,7 +278,7 @@ void member_start(struct world *world, int slot)
 	};
 	reconciler->compress = COMPRESS_NEVER;
 	reconciler->name = member->name;
-	reconciler->calls_max = 50;
+	reconciler->calls_max = 1;
 	random_init_seed(&reconciler->random, (uint64_t)pick(world, 0, INT64_MAX - 1));
 	reconciler->events = events_new(reconciler);
 	token_bucket_init(&member->bucket, 1, 1, world->now_ms); /* as reconciler/main.c, until it is told its share */

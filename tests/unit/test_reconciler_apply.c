@@ -176,6 +176,41 @@ static void sent_is_draining(void **state)
 	assert_int_equal(world->reconciler.waiting_count, 0);
 }
 
+/* workerNumber is over all reconcilers: we have our part of it, and one at least. */
+static void share_of_places(void **state)
+{
+	struct world *world = *state;
+	struct reconciler *reconciler = &world->reconciler;
+
+	apply_set_share(reconciler, 200, 1);
+	assert_int_equal(reconciler->calls_max, 200);
+	apply_set_share(reconciler, 200, 0.25);
+	assert_int_equal(reconciler->calls_max, 50);
+	apply_set_share(reconciler, 200, 0);
+	assert_int_equal(reconciler->calls_max, 1);
+	apply_set_share(reconciler, 3, 0.2);
+	assert_int_equal(reconciler->calls_max, 1);
+	apply_set_share(reconciler, 200, 5); /* our configuration is another than the watcher's */
+	assert_int_equal(reconciler->calls_max, 200);
+	apply_set_share(reconciler, INT64_MAX, 1);
+	assert_int_equal(reconciler->calls_max, UINT32_MAX);
+}
+
+/* A larger part is made use of at once; with a smaller one, nothing is started until there is place again. */
+static void share_changes(void **state)
+{
+	struct world *world = *state;
+
+	show_big(world);
+	apply_set_share(&world->reconciler, 2 * CALLS_MAX, 1);
+	assert_int_equal(world->call_count, 2 * CALLS_MAX);
+	apply_set_share(&world->reconciler, 2 * CALLS_MAX, 0.5);
+	assert_int_equal(world->call_count, 2 * CALLS_MAX);
+	for (int i = 0; i <= CALLS_MAX; i++)
+		answer_done(world, 0);
+	assert_int_equal(world->call_count, CALLS_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +218,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(order_is_kept, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(waiting_is_not_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(sent_is_draining, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(share_of_places, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(share_changes, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
