@@ -13,8 +13,17 @@ enum {
 	EVENTS_KEPT = 512,           /* recent Events that a repetition is counted on */
 	REPEAT_AFTER_MS = 10 * 1000, /* a repetition is written at most that often */
 	EVENT_TIMEOUT_MS = 10 * 1000,
-	ON_WAY_MAX = 64,    /* more are dropped: the cluster has other worries */
-	MESSAGE_MAX = 1024, /* Kubernetes refuses longer messages */
+	HTTP_NOT_FOUND = 404,
+	ON_WAY_MAX = 64,        /* more are dropped: the cluster has other worries */
+	ON_WAY_MAX_LESSER = 48, /* the rest is for what happens to a whole Framework, once */
+	MESSAGE_MAX = 1024,     /* Kubernetes refuses longer messages */
+};
+
+/* A request about a recent Event; there is at most one. */
+struct sent {
+	struct events *events;
+	struct recent *recent; /* NULL: forgotten meanwhile */
+	bool post;
 };
 
 struct recent {
@@ -26,6 +35,7 @@ struct recent {
 	int64_t seen_wall_ms; /* the last time */
 	int count;
 	bool owed;         /* its count is not written yet */
+	struct sent *sent; /* what is on the way; NULL: nothing */
 	UT_hash_handle hh; /* in order of age */
 };
 
@@ -49,6 +59,8 @@ struct events *events_new(struct reconciler *reconciler)
 static void recent_free(struct events *events, struct recent *recent)
 {
 	HASH_DEL(events->recent, recent);
+	if (recent->sent != NULL)
+		recent->sent->recent = NULL;
 	free(recent->text);
 	free(recent->ns);
 	free(recent->name);
@@ -65,32 +77,56 @@ void events_free(struct events *events)
 	free(events);
 }
 
+/* An Event that is not there cannot be counted up: the next repetition makes a new one. */
 static void on_done(void *arg, const struct kube_answer *answer)
 {
-	struct events *events = arg;
+	struct sent *sent = arg;
+	struct events *events = sent->events;
+	struct recent *recent = sent->recent;
 
-	(void)answer;
 	events->on_way--;
+	if (recent != NULL) {
+		recent->sent = NULL;
+		if (sent->post ? answer->http_status / 100 != 2 : answer->http_status == HTTP_NOT_FOUND)
+			recent_free(events, recent);
+	}
+	free(sent);
 }
 
-static void request(struct events *events, const char *method, const char *content_type, const char *path,
-		    const struct buf *body)
+static void request(struct events *events, struct recent *recent, bool post, const char *path, const struct buf *body)
 {
 	const struct kube_request request = {
-		.method = method,
+		.method = post ? "POST" : "PATCH",
 		.path = path,
 		.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-		.content_type = content_type,
+		.content_type = post ? "application/json" : "application/merge-patch+json",
 		.body = body->data,
 		.body_len = body->len,
 		.timeout_ms = EVENT_TIMEOUT_MS,
 		.low_priority = true,
 	};
 
-	if (events->on_way >= ON_WAY_MAX)
-		return;
 	events->on_way++;
-	events->reconciler->ports.request(events->reconciler->ports.context, &request, on_done, events);
+	recent->sent = mem_alloc(sizeof(*recent->sent));
+	*recent->sent = (struct sent){.events = events, .recent = recent, .post = post};
+	events->reconciler->ports.request(events->reconciler->ports.context, &request, on_done, recent->sent);
+}
+
+/* A large Framework has thousands of these, which must not keep out how it ended. */
+static bool is_lesser(const struct plan_event *event)
+{
+	static const char *const reasons[] = {"FailedCreatePod", "NamingConflict", "TaskFailed", "TaskRetried",
+					      "UnrecognizedPodPhase"};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (strcmp(event->reason, reasons[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool has_place(const struct events *events, bool lesser)
+{
+	return events->on_way < (lesser ? ON_WAY_MAX_LESSER : ON_WAY_MAX);
 }
 
 static void put_text(struct buf *out, const char *name, const char *value)
@@ -146,7 +182,7 @@ static void post_first(struct events *events, const struct framework *framework,
 	recent->count = 1;
 	HASH_ADD_KEYPTR(hh, events->recent, recent->text, strlen(recent->text), recent);
 	write_event(&body, events, framework, event, recent);
-	request(events, "POST", "application/json", path, &body);
+	request(events, recent, true, path, &body);
 }
 
 static void write_count(struct events *events, struct recent *recent, int64_t now_ms)
@@ -155,11 +191,16 @@ static void write_count(struct events *events, struct recent *recent, int64_t no
 	cleanup_free char *path = mem_printf("/api/v1/namespaces/%s/events/%s", recent->ns, recent->name);
 	char time[TIME_RFC3339_SIZE];
 
-	recent->owed = false;
 	recent->written_ms = now_ms;
+	recent->owed = recent->sent != NULL || !has_place(events, true);
+	if (recent->owed) {
+		if (now_ms + REPEAT_AFTER_MS < events->next_ms)
+			events->next_ms = now_ms + REPEAT_AFTER_MS;
+		return;
+	}
 	buf_printf(&body, "{\"count\":%d,\"lastTimestamp\":\"%s\"}", recent->count,
 		   time_format_rfc3339(recent->seen_wall_ms / 1000, time));
-	request(events, "PATCH", "application/merge-patch+json", path, &body);
+	request(events, recent, false, path, &body);
 }
 
 /* A count that comes too soon is written later: without that the last repetitions would never be told. */
@@ -209,10 +250,11 @@ void events_post(struct events *events, const struct framework *framework, const
 	struct recent *recent;
 
 	HASH_FIND_STR(events->recent, text, recent);
-	if (recent == NULL) {
+	if (recent == NULL && has_place(events, is_lesser(event))) {
 		post_first(events, framework, event, text);
-	} else {
-		free(text);
-		count_up(events, recent);
+		return;
 	}
+	free(text);
+	if (recent != NULL)
+		count_up(events, recent);
 }
