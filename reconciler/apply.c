@@ -458,9 +458,13 @@ static void add_call(struct item *item, struct call *call)
 void apply_plan(struct item *item, struct plan *plan)
 {
 	struct reconciler *reconciler = item->reconciler;
+	cleanup_buf struct buf line = {0};
 
-	for (size_t i = 0; i < plan->snapshot_count; i++)
-		log_write_text('I', __FILE__, __LINE__, plan->snapshots[i], strlen(plan->snapshots[i]));
+	for (size_t i = 0; i < plan->snapshot_count; i++) {
+		buf_clear(&line);
+		plan_snapshot_write(&plan->snapshots[i], &line);
+		log_write_text('I', __FILE__, __LINE__, line.data, line.len);
+	}
 	for (size_t i = 0; i < plan->event_count; i++) {
 		log_write(plan->events[i].warning ? 'W' : 'I', __FILE__, __LINE__, "[%s]: %s: %s", item->key,
 			  plan->events[i].reason, plan->events[i].message);

@@ -37,6 +37,8 @@ static void take_spec(struct framework *framework, const struct json_span *part)
 	if (framework->spec_text != NULL && framework->problem == NULL && json_span_is(&text, framework->spec_text))
 		return;
 	pod_templates_free(framework);
+	free(framework->task_texts);
+	framework->task_texts = NULL;
 	free(framework->spec_text);
 	framework->spec_text = mem_strndup(text.at, text.len);
 	framework->scale = true;
@@ -171,6 +173,8 @@ void framework_observe_absent(struct framework *framework)
 	forget_lost(framework);
 	framework_forget(framework);
 	pod_templates_free(framework);
+	free(framework->task_texts);
+	framework->task_texts = NULL;
 	framework_spec_free(&framework->spec);
 	framework->exists = false;
 	mem_replace(&framework->uid, NULL);

@@ -32,7 +32,7 @@ void plan_reset(struct plan *plan)
 		free(plan->calls[i].version);
 	}
 	for (size_t i = 0; i < plan->snapshot_count; i++)
-		free(plan->snapshots[i]);
+		free(plan->snapshots[i].text);
 	for (size_t i = 0; i < plan->event_count; i++)
 		free(plan->events[i].message);
 	free(plan->calls);
@@ -51,10 +51,20 @@ void plan_call(struct plan *plan, enum call_kind kind, const char *name, const c
 		.kind = kind, .name = mem_strdup(name), .uid = mem_strdup(uid), .force = force};
 }
 
-void plan_snapshot(struct plan *plan, char *text)
+void plan_snapshot(struct plan *plan, const struct plan_snapshot *snapshot)
 {
-	plan->snapshots = mem_realloc(plan->snapshots, plan->snapshot_count + 1, sizeof(*plan->snapshots));
-	plan->snapshots[plan->snapshot_count++] = text;
+	if (plan->snapshot_count == plan->snapshot_cap) {
+		plan->snapshot_cap = plan->snapshot_cap == 0 ? 8 : plan->snapshot_cap * 2;
+		plan->snapshots = mem_realloc(plan->snapshots, plan->snapshot_cap, sizeof(*plan->snapshots));
+	}
+	plan->snapshots[plan->snapshot_count++] = *snapshot;
+}
+
+void plan_snapshot_write(const struct plan_snapshot *snapshot, struct buf *out)
+{
+	buf_append(out, snapshot->text, snapshot->spec_at);
+	buf_append(out, snapshot->spec, snapshot->spec_len);
+	buf_puts(out, snapshot->text + snapshot->spec_at);
 }
 
 void plan_event(struct plan *plan, bool warning, const char *reason, const char *format, ...)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/buf.h"
+
 enum call_kind {
 	CALL_NONE,
 	CALL_CREATE_CONFIG_MAP,
@@ -36,12 +38,21 @@ struct plan_event {
 	char *message;
 };
 
+/* A log line of FRAMEWORK.md §14. The spec in it is not copied: thousands of Tasks may leave in one round. */
+struct plan_snapshot {
+	char *text;
+	size_t spec_at;   /* where in the text the spec belongs */
+	const char *spec; /* the Framework's, as long as no other spec is observed */
+	size_t spec_len;
+};
+
 struct plan {
 	struct call *calls;
 	size_t call_count;
 	size_t call_cap;
-	char **snapshots; /* log lines of FRAMEWORK.md §14 */
+	struct plan_snapshot *snapshots;
 	size_t snapshot_count;
+	size_t snapshot_cap;
 	struct plan_event *events;
 	size_t event_count;
 	bool write;      /* write the status now */
@@ -51,8 +62,10 @@ struct plan {
 /* Empties; keeps nothing. Start with {0} and plan_reset. */
 void plan_reset(struct plan *plan);
 void plan_call(struct plan *plan, enum call_kind kind, const char *name, const char *uid, bool force);
-/* text moves into the plan. */
-void plan_snapshot(struct plan *plan, char *text);
+/* The text of the snapshot moves into the plan. */
+void plan_snapshot(struct plan *plan, const struct plan_snapshot *snapshot);
+/* Appends the whole line. */
+void plan_snapshot_write(const struct plan_snapshot *snapshot, struct buf *out);
 void plan_event(struct plan *plan, bool warning, const char *reason, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 void plan_wake(struct plan *plan, int64_t at_ms);

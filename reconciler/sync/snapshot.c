@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/json_reader.h"
 #include "common/base/mem.h"
 #include "reconciler/sync/rules.h"
 #include "reconciler/sync/sync.h"
@@ -95,7 +96,7 @@ void snapshot_framework(struct round *round, const char *trigger, const char *me
 	buf_printf(&line, "[%s/%s]: %s: %s: ObjectSnapshot: ", round->framework->ns, round->framework->name, message,
 		   trigger);
 	framework_object_text(round->framework, &line);
-	plan_snapshot(round->plan, buf_steal(&line));
+	plan_snapshot(round->plan, &(struct plan_snapshot){.text = buf_steal(&line), .spec = ""});
 }
 
 static void put_pair(struct buf *out, const char *name, const char *value)
@@ -141,35 +142,60 @@ static void put_task_metadata(struct buf *out, const struct round *round, size_t
 	buf_puts(out, "}}");
 }
 
-static void put_task_spec(struct buf *out, const struct framework *framework, const char *role_name)
+/* Where the task of each role stands in the spec's text, found once for all snapshots until there is another spec. */
+static void find_task_texts(struct framework *framework)
 {
-	struct error err;
-	cleanup_json json_t *spec = json_parse(framework->spec_text, strlen(framework->spec_text), &err);
-	int in_spec = framework_spec_find_role(&framework->spec, role_name);
-	const json_t *task = NULL;
-	cleanup_free char *text = NULL;
+	struct json_reader reader;
 
-	if (in_spec >= 0)
-		task = json_path(json_array_get(json_object_get(spec, "taskRoles"), (size_t)in_spec), "task", NULL);
-	text = task == NULL ? mem_strdup("null") : json_text(task);
-	buf_puts(out, text);
+	framework->task_texts = mem_calloc(framework->spec.role_count, sizeof(*framework->task_texts));
+	json_reader_init(&reader, framework->spec_text, strlen(framework->spec_text));
+	if (!json_reader_find(&reader, "taskRoles") || !json_reader_array(&reader))
+		return;
+	for (size_t r = 0; r < framework->spec.role_count && json_reader_item(&reader); r++) {
+		struct json_span name;
+
+		if (!json_reader_object(&reader))
+			continue;
+		while (json_reader_member(&reader, &name)) {
+			struct json_span value = json_reader_skip(&reader);
+
+			if (json_span_is(&name, "task"))
+				framework->task_texts[r] = value;
+		}
+	}
+}
+
+static struct json_span task_text(struct framework *framework, const char *role_name)
+{
+	static const struct json_span none = {.at = "null", .len = 4};
+	int in_spec = framework_spec_find_role(&framework->spec, role_name);
+
+	if (in_spec < 0)
+		return none;
+	if (framework->task_texts == NULL)
+		find_task_texts(framework);
+	return framework->task_texts[in_spec].at == NULL ? none : framework->task_texts[in_spec];
 }
 
 void snapshot_task(struct round *round, size_t role, size_t index, const char *trigger, const char *message,
 		   bool deleting)
 {
-	const struct framework *framework = round->framework;
+	struct framework *framework = round->framework;
 	const struct role_status *role_status = &framework->status.attempt.roles[role];
+	struct json_span spec = task_text(framework, role_status->name);
 	struct buf line = {0};
+	size_t spec_at;
 
 	buf_printf(&line, "[%s/%s][%s][%zu]: %s: %s: ObjectSnapshot: ", framework->ns, framework->name,
 		   role_status->name, index, message, trigger);
 	buf_puts(&line, "{\"apiVersion\":\"" FRAMEWORK_API_VERSION "\",\"kind\":\"Task\",\"metadata\":");
 	put_task_metadata(&line, round, role, index, deleting);
 	buf_puts(&line, ",\"spec\":");
-	put_task_spec(&line, framework, role_status->name);
+	spec_at = line.len;
 	buf_puts(&line, ",\"status\":");
 	task_status_write(&line, &role_status->tasks[index], framework->name, role_status->name, index);
 	buf_putc(&line, '}');
-	plan_snapshot(round->plan, buf_steal(&line));
+	plan_snapshot(round->plan,
+		      &(struct plan_snapshot){
+			      .text = buf_steal(&line), .spec_at = spec_at, .spec = spec.at, .spec_len = spec.len});
 }

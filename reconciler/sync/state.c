@@ -413,6 +413,7 @@ void framework_free(struct framework *framework)
 	create_error_free(framework->config_map.error);
 	framework_forget(framework);
 	pod_templates_free(framework);
+	free(framework->task_texts);
 	framework_spec_free(&framework->spec);
 	free(framework->ns);
 	free(framework->name);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/base/hash.h"
+#include "common/base/json_reader.h"
 #include "common/base/random.h"
 #include "common/framework/failure_spec.h"
 #include "common/framework/names.h"
@@ -105,6 +106,7 @@ struct framework {
 	struct framework_spec spec;
 	char *problem;                   /* why nothing of it is acted on (malformed spec or status); NULL: sound */
 	bool problem_told;               /* by an Event */
+	struct json_span *task_texts;    /* of each spec role in spec_text, found when first needed; NULL: not yet */
 	struct pod_template **templates; /* one per spec role, compiled when first needed; NULL: none */
 
 	/* The status, ahead of the server's by version - written changes. */

@@ -44,8 +44,10 @@ static inline void world_round(struct world *w)
 		w->queue[w->queued++] = w->plan.calls[i];
 		w->plan.calls[i] = (struct call){0};
 	}
-	for (size_t i = 0; i < w->plan.snapshot_count; i++)
-		buf_printf(&w->snapshots, "%s\n", w->plan.snapshots[i]);
+	for (size_t i = 0; i < w->plan.snapshot_count; i++) {
+		plan_snapshot_write(&w->plan.snapshots[i], &w->snapshots);
+		buf_putc(&w->snapshots, '\n');
+	}
 	for (size_t i = 0; i < w->plan.event_count; i++)
 		buf_printf(&w->events, "%s: %s\n", w->plan.events[i].reason, w->plan.events[i].message);
 	world_check_counters(w->framework);

@@ -27,9 +27,11 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(DEBUG)
 enum { COUNTING = 0 };
 static uint64_t allocations;
+static uint64_t allocated;
 #else
 enum { COUNTING = 1 };
 static uint64_t allocations;
+static uint64_t allocated; /* bytes */
 
 /* glibc's own, under the names that it keeps for those who stand in for malloc */
 void *__libc_malloc(size_t size);
@@ -39,18 +41,21 @@ void *__libc_realloc(void *old, size_t size);
 void *malloc(size_t size)
 {
 	allocations++;
+	allocated += size;
 	return __libc_malloc(size);
 }
 
 void *calloc(size_t count, size_t size)
 {
 	allocations++;
+	allocated += count * size;
 	return __libc_calloc(count, size);
 }
 
 void *realloc(void *old, size_t size)
 {
 	allocations++;
+	allocated += size;
 	return __libc_realloc(old, size);
 }
 #endif
@@ -66,6 +71,21 @@ struct story {
 	struct plan plan;
 	uint64_t version;
 };
+
+/* `wanted` Tasks; idle: how many TaskRoles without a Task there are beside theirs; load: a text of that length is in
+ * the Task's spec. */
+static void write_spec(struct buf *out, int version, size_t wanted, size_t policy, size_t idle, size_t load)
+{
+	buf_printf(out,
+		   "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"%d\","
+		   "\"generation\":1},\"spec\":{\"executionType\":\"Start\",\"taskRoles\":[{\"name\":\"a\","
+		   "\"taskNumber\":%zu,\"frameworkAttemptCompletionPolicy\":{\"minFailedTaskCount\":1,"
+		   "\"minSucceededTaskCount\":%zu},\"task\":{\"pod\":{\"load\":\"%*s\"}}}",
+		   version, wanted, policy, (int)load, "");
+	for (size_t i = 1; i <= idle; i++)
+		buf_printf(out, ",{\"name\":\"idle%zu\"}", i);
+	buf_puts(out, "]}");
+}
 
 /* idle: how many TaskRoles without a Task there are beside that of the Tasks. */
 static void write_framework(struct buf *out, size_t tasks, size_t idle)
@@ -116,15 +136,8 @@ static void write_framework(struct buf *out, size_t tasks, size_t idle)
 			.instance_uid = mem_printf("role%zu", i),
 			.pod_graceful_deletion_timeout_sec = SECONDS_NULL,
 		};
-	buf_printf(out,
-		   "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"1\","
-		   "\"generation\":1},\"spec\":{\"executionType\":\"Start\",\"taskRoles\":[{\"name\":\"a\","
-		   "\"taskNumber\":%zu,\"frameworkAttemptCompletionPolicy\":{\"minFailedTaskCount\":1,"
-		   "\"minSucceededTaskCount\":%zu},\"task\":{\"pod\":{}}}",
-		   tasks, tasks);
-	for (size_t i = 1; i <= idle; i++)
-		buf_printf(out, ",{\"name\":\"idle%zu\"}", i);
-	buf_puts(out, "]},\"status\":");
+	write_spec(out, 1, tasks, tasks, idle, 0);
+	buf_puts(out, ",\"status\":");
 	framework_status_write(out, &status, "f", NULL);
 	buf_putc(out, '}');
 	framework_status_free(&status);
@@ -293,6 +306,78 @@ static void test_allocations(void **state)
 		      (unsigned long long)counts[0][2]);
 }
 
+/* ---- snapshots ---- */
+
+static void mark_nothing(void)
+{
+}
+
+struct cost {
+	uint64_t allocations;
+	uint64_t bytes;
+};
+
+enum { LEAVING = 40, SPEC_LOAD = 100000 };
+
+/* Of the round in which LEAVING Tasks go, each with its snapshot. */
+static struct cost cost_of_leaving(size_t idle, size_t load)
+{
+	struct object_parts parts;
+	struct story story;
+	struct error err;
+	struct buf text = {0};
+	struct cost cost;
+
+	begin(&story, LEAVING + 1, idle);
+	story.config.snapshot_task_deletion = true;
+	for (size_t i = 1; i <= LEAVING; i++)
+		live_through(&story, i, mark_nothing);
+	write_spec(&text, (int)++story.version, 1, LEAVING + 2, idle, load);
+	buf_putc(&text, '}');
+	assert_int_equal(object_parts_read(text.data, text.len, &parts, &err), 0);
+	framework_observe(story.framework, &parts, OBSERVED_EVENT);
+	object_meta_free(&parts.meta);
+	run_round(&story, true);
+	assert_int_equal(story.plan.snapshot_count, 0);
+	cost = (struct cost){allocations, allocated};
+	run_round(&story, false);
+	cost = (struct cost){allocations - cost.allocations, allocated - cost.bytes};
+	assert_int_equal(story.plan.snapshot_count, LEAVING);
+	for (size_t i = 0; i < LEAVING; i++) {
+		buf_clear(&text);
+		plan_snapshot_write(&story.plan.snapshots[i], &text);
+		assert_non_null(strstr(text.data, ",\"spec\":{\"pod\":{\"load\":\""));
+		assert_true(text.len > load);
+	}
+	buf_free(&text);
+	end(&story);
+	return cost;
+}
+
+/* A spec is looked at once for all the Tasks that leave, and not copied for each. */
+static void test_snapshots(void **state)
+{
+	struct cost small;
+	struct cost roles;
+	struct cost loaded;
+
+	(void)state;
+	if (!COUNTING)
+		skip();
+	small = cost_of_leaving(0, 0);
+	roles = cost_of_leaving(1000, 0);
+	loaded = cost_of_leaving(0, SPEC_LOAD);
+	print_message(
+		"%d snapshots: %llu allocations of %llu bytes, with 1000 TaskRoles %llu of %llu, with %d bytes of "
+		"spec %llu of %llu\n",
+		LEAVING, (unsigned long long)small.allocations, (unsigned long long)small.bytes,
+		(unsigned long long)roles.allocations, (unsigned long long)roles.bytes, SPEC_LOAD,
+		(unsigned long long)loaded.allocations, (unsigned long long)loaded.bytes);
+	assert_in_range(roles.allocations, 1, small.allocations);
+	assert_in_range(loaded.allocations, 1, small.allocations);
+	assert_in_range(loaded.bytes, 1, small.bytes + 1000);
+}
+
 /* ---- status writes ---- */
 
 enum { TRICKLE_MS = 100, TRICKLE_EVENTS = 300 };
@@ -338,10 +423,6 @@ static void test_writes(void **state)
 static void mark_stop(void)
 {
 	raise(SIGSTOP);
-}
-
-static void mark_nothing(void)
-{
 }
 
 /* In a child: from here on every mark stops it. */
@@ -440,10 +521,8 @@ static void test_many_roles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_allocations),
-		cmocka_unit_test(test_writes),
-		cmocka_unit_test(test_instructions),
-		cmocka_unit_test(test_many_roles),
+		cmocka_unit_test(test_allocations),  cmocka_unit_test(test_snapshots),  cmocka_unit_test(test_writes),
+		cmocka_unit_test(test_instructions), cmocka_unit_test(test_many_roles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
