@@ -1,5 +1,6 @@
 /* Log lines in klog format on stderr: `I1121 05:06:07.123456    4242 file.c:12] message`.
- * One write per line, so that lines of several processes on one stderr do not mix. */
+ * Lines of several processes on one stderr do not mix, of whatever length they are, when it is a pipe: each waits for
+ * its turn, up to 100 ms. On others it is one write per line. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

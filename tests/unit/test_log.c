@@ -1,0 +1,148 @@
+/* Log lines of several processes on one pipe. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+enum { WRITERS = 4, ROUNDS = 40, LONG = 200000, PIPE_SIZE = 4096 };
+
+static void make_pipe(int ends[2])
+{
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_true(fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE) >= PIPE_SIZE);
+}
+
+/* In a child: long and short lines that consist of its letter. */
+static void write_lines(int pipe_end, char letter)
+{
+	cleanup_buf struct buf text = {0};
+
+	dup2(pipe_end, STDERR_FILENO);
+	for (int i = 0; i < LONG; i++)
+		buf_putc(&text, letter);
+	for (int i = 0; i < ROUNDS; i++) {
+		log_write_text('I', "a.c", 1, text.data, text.len);
+		log_info("%.20s", text.data);
+	}
+}
+
+/* The length of a line's text that is of one letter; 0: it is not. */
+static size_t text_length(const char *line)
+{
+	const char *text = strstr(line, "] ");
+	size_t len;
+
+	if (text == NULL)
+		return 0;
+	text += 2;
+	len = strlen(text);
+	return len == strspn(text, (char[]){text[0], '\0'}) ? len : 0;
+}
+
+/* The pipe is read slowly, so that each long line is written in many parts, and all the time somebody waits. */
+static void lines_are_whole(void **state)
+{
+	char *line = NULL;
+	size_t size = 0;
+	int count[2] = {0};
+	int ends[2];
+	FILE *in;
+
+	(void)state;
+	make_pipe(ends);
+	for (int i = 0; i < WRITERS; i++) {
+		pid_t child = fork();
+
+		assert_true(child >= 0);
+		if (child == 0) {
+			close(ends[0]); /* so that they end with us */
+			write_lines(ends[1], (char)('a' + i));
+			_exit(0);
+		}
+	}
+	close(ends[1]);
+	in = fdopen(ends[0], "r");
+	assert_non_null(in);
+	while (getline(&line, &size, in) > 0) {
+		size_t len;
+
+		line[strcspn(line, "\n")] = '\0';
+		len = text_length(line);
+		if (len != LONG && len != 20)
+			fail_msg("not one line: %.200s", line);
+		count[len == LONG]++;
+	}
+	assert_int_equal(count[0], WRITERS * ROUNDS);
+	assert_int_equal(count[1], WRITERS * ROUNDS);
+	for (int i = 0; i < WRITERS; i++)
+		assert_true(wait(NULL) > 0);
+	fclose(in);
+	free(line);
+}
+
+/* One that was stopped in the middle of a line costs the others no more than a moment, and that once. */
+static void stopped_holds_up_nobody(void **state)
+{
+	enum { LINES = 100, MOST_MS = 3000 };
+	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int64_t started_ms;
+	pid_t child;
+	int ends[2];
+	int saved;
+	char ready;
+	int ready_ends[2];
+
+	(void)state;
+	make_pipe(ends);
+	assert_true(fcntl(ends[1], F_SETPIPE_SZ, 64 * 1024) >= 64 * 1024);
+	assert_int_equal(pipe(ready_ends), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (fcntl(ends[1], F_SETLK, &all) == 0 && write(ready_ends[1], "r", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ready_ends[0], &ready, 1), 1);
+	saved = dup(STDERR_FILENO);
+	dup2(ends[1], STDERR_FILENO);
+	started_ms = clock_boot_ms();
+	for (int i = 0; i < LINES; i++)
+		log_info("line");
+	started_ms = clock_boot_ms() - started_ms;
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	assert_in_range(started_ms, 0, MOST_MS);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	for (int i = 0; i < 2; i++) {
+		close(ends[i]);
+		close(ready_ends[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_are_whole),
+		cmocka_unit_test(stopped_holds_up_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
