@@ -528,7 +528,7 @@ struct world {
 	uint64_t requests_in_second;
 	double qps; /* for the whole cluster */
 	int burst;
-	int worker_number; /* likewise */
+	int worker_number;              /* likewise */
 	uint64_t sent_in[RATE_SECONDS]; /* the latest seconds */
 	int64_t sent_second;
 
