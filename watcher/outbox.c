@@ -146,10 +146,25 @@ void outbox_put_absent(struct outbox *outbox, struct cache_entry *entry, const s
 	item->absent_range = absence->range;
 }
 
+static void take_from_end(struct outbox *outbox, struct outbox_item *item, const struct range_set *ranges)
+{
+	for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++)
+		item->end->ranges.bits[i] &= ~ranges->bits[i];
+	if (range_set_empty(&item->end->ranges))
+		remove_item(outbox, item);
+}
+
 void outbox_put_end(struct outbox *outbox, const struct bus_snapshot_end *end)
 {
-	struct outbox_item *item = mem_calloc(1, sizeof(*item));
+	struct outbox_item *item;
+	struct outbox_item *next;
 
+	for (item = outbox->first; item != NULL; item = next) {
+		next = item->next;
+		if (item->end != NULL)
+			take_from_end(outbox, item, &end->ranges);
+	}
+	item = mem_calloc(1, sizeof(*item));
 	item->end = mem_alloc(sizeof(*item->end));
 	*item->end = *end;
 	append(outbox, item);
@@ -162,10 +177,7 @@ void outbox_drop_ranges(struct outbox *outbox, const struct range_set *ranges)
 	for (struct outbox_item *item = outbox->first; item != NULL; item = next) {
 		next = item->next;
 		if (item->end != NULL) {
-			for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++)
-				item->end->ranges.bits[i] &= ~ranges->bits[i];
-			if (range_set_empty(&item->end->ranges))
-				remove_item(outbox, item);
+			take_from_end(outbox, item, ranges);
 			continue;
 		}
 		if (item->absent != NULL && range_set_has(ranges, item->absent_range))

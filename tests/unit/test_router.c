@@ -339,6 +339,32 @@ static void test_hello_within_a_snapshot(void **state)
 	assert_null(queue_take(&node->down));
 }
 
+/* A list in the middle of a snapshot: what was told before is told again, and only behind that all is complete. An end
+ * in between would say that it is gone. */
+static void test_relisted_within_a_snapshot(void **state)
+{
+	struct node *node;
+	char name[24];
+
+	(void)state;
+	start_synced();
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "fw%d", i);
+		world_present(world, KIND_FRAMEWORK, "", name, "u");
+	}
+	node = raw_node(0);
+	raw_hello(node, "a", "u", 4);
+	assert_int_equal(count_of(node, BUS_UPDATE), 4);
+	queue_empty(&node->down);
+	router_relisted(world->router);
+	raw_ping(node, 2, 5, 0, 4);
+	assert_int_equal(count_of(node, BUS_UPDATE), 4);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 0);
+	raw_ping(node, 3, 5, 0, 8);
+	assert_int_equal(count_of(node, BUS_UPDATE), 5);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1);
+}
+
 static void test_who(void **state)
 {
 	struct node *node;
@@ -672,6 +698,7 @@ int main(void)
 		TEST(test_recreated_in_the_gap),
 		TEST(test_credit),
 		TEST(test_hello_within_a_snapshot),
+		TEST(test_relisted_within_a_snapshot),
 		TEST(test_who),
 		TEST(test_old_claims),
 		TEST(test_claims_unasked),
