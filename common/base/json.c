@@ -2,6 +2,8 @@
 #include "common/base/json.h"
 
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/buf.h"
@@ -145,10 +147,36 @@ static int append_chunk(const char *data, size_t len, void *buf)
 	return 0;
 }
 
+/* Whether all numbers with a fraction in it read the same again when they are written with so many digits. */
+static bool digits_suffice(const json_t *value, int digits)
+{
+	char text[40];
+	const char *name;
+	json_t *member;
+	size_t i;
+
+	if (json_is_real(value)) {
+		snprintf(text, sizeof(text), "%.*g", digits, json_real_value(value));
+		return strtod(text, NULL) == json_real_value(value);
+	}
+	json_array_foreach(value, i, member)
+		if (!digits_suffice(member, digits))
+			return false;
+	json_object_foreach((json_t *)value, name, member)
+		if (!digits_suffice(member, digits))
+			return false;
+	return true;
+}
+
+/* jansson writes 17 digits unless told otherwise, so that 0.1 becomes 0.10000000000000001: as a Quantity, 101m. */
 char *json_text(const json_t *value)
 {
 	struct buf text = {0};
+	int digits = 15;
 
-	json_dump_callback(value, append_chunk, &text, JSON_COMPACT | JSON_ENCODE_ANY);
+	while (digits < 17 && !digits_suffice(value, digits))
+		digits++;
+	json_dump_callback(value, append_chunk, &text,
+			   JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION((size_t)digits));
 	return buf_steal(&text);
 }

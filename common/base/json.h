@@ -27,7 +27,7 @@ bool json_bool(const json_t *object, const char *name, bool fallback);
 json_t *json_path(const json_t *object, ...) __attribute__((sentinel));
 /* object[name] parsed as RFC 3339 in unix seconds, or 0 when absent or null or not a time. */
 int64_t json_time(const json_t *object, const char *name);
-/* Compact text of any value. The caller frees. */
+/* Compact text of any value; a number has as few digits as read the same again. The caller frees. */
 char *json_text(const json_t *value);
 
 static inline void json_cleanup(json_t **value)

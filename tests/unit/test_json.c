@@ -28,15 +28,27 @@ static void assert_reads(const char *text, const char *expected)
 static void test_large_integers(void **state)
 {
 	(void)state;
-	assert_reads("[0,9223372036854775808,-7]", "[0,9.2233720368547758e18,-7]");
+	assert_reads("[0,9223372036854775808,-7]", "[0,9.223372036854776e18,-7]");
 	assert_reads("[9223372036854775807,-9223372036854775808]", "[9223372036854775807,-9223372036854775808]");
-	assert_reads("[9223372036854775807,-9223372036854775809]", "[9223372036854775807,-9.2233720368547758e18]");
+	assert_reads("[9223372036854775807,-9223372036854775809]", "[9223372036854775807,-9.223372036854776e18]");
 	assert_reads("36893488147419103232", "3.6893488147419103e19");
 	assert_reads("{\"99999999999999999999\": [\"\\\"99999999999999999999\", 99999999999999999999 ,3]}",
 		     "{\"99999999999999999999\":[\"\\\"99999999999999999999\",1e20,3]}");
 	assert_reads("[99999999999999999999.5,99999999999999999999e2,99999999999999999999,0.99999999999999999999,"
 		     "1e+00000000000000000001,1e-00000000000000000001]",
-		     "[1e20,1e22,1e20,1.0,10.0,0.10000000000000001]");
+		     "[1e20,1e22,1e20,1.0,10.0,0.1]");
+}
+
+/* What the API server reads as a Quantity, say, is what the user wrote: 0.1 and not 0.10000000000000001, which is 101m.
+ */
+static void test_fractions(void **state)
+{
+	(void)state;
+	assert_reads("[0.1,0.2,0.4,1.1,4.4,-0.3,0.5,2.0]", "[0.1,0.2,0.4,1.1,4.4,-0.3,0.5,2.0]");
+	assert_reads("{\"cpu\":{\"requests\":0.1}}", "{\"cpu\":{\"requests\":0.1}}");
+	assert_reads("[1e-3,1.5e300]", "[0.001,1.5e300]");
+	assert_reads("0.3333333333333333", "0.3333333333333333");
+	assert_reads("0.30000000000000004", "0.30000000000000004");
 }
 
 static void test_refused(void **state)
@@ -97,9 +109,8 @@ static void test_many_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_large_integers),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_nul),
+		cmocka_unit_test(test_large_integers), cmocka_unit_test(test_fractions),
+		cmocka_unit_test(test_refused),        cmocka_unit_test(test_nul),
 		cmocka_unit_test(test_many_values),
 	};
 
