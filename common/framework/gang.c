@@ -8,9 +8,10 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
+#include "common/framework/spec.h"
 #include "common/framework/status.h"
 
-enum { TASK_NUMBER_MAX = 10000, NAME_ROOM = 64 /* 63 bytes and a NUL */ };
+enum { NAME_ROOM = 64 /* 63 bytes and a NUL */ };
 
 int framework_decompress(json_t *framework, struct error *err)
 {
@@ -80,6 +81,8 @@ static int add_role(struct gang *gang, const struct json_span *name, const struc
 	HASH_ADD_KEYPTR(hh, gang->roles, role->name, strlen(role->name), role);
 	if (read_task_number(task_number, text, &role->task_number, err) < 0)
 		return -1;
+	if (gang->total + role->task_number > FRAMEWORK_TASKS_MAX)
+		return error_set(err, "spec.taskRoles: more than %d Tasks in all", FRAMEWORK_TASKS_MAX);
 	role->ips = mem_calloc((size_t)role->task_number, sizeof(*role->ips));
 	gang->total += role->task_number;
 	return 0;

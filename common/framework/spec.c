@@ -9,7 +9,7 @@
 #include "common/base/mem.h"
 #include "common/framework/names.h"
 
-enum { TASK_NUMBER_MAX = 10000, RETRY_MIN = -2, POLICY_MIN = -1, NEVER = -1 };
+enum { RETRY_MIN = -2, POLICY_MIN = -1, NEVER = -1 };
 
 static int wrong(struct error *err, const char *where, const char *name, const json_t *found, const char *expected)
 {
@@ -118,6 +118,7 @@ static int read_role(const json_t *role, size_t index, struct task_role_spec *ou
 static int read_roles(const json_t *roles, struct framework_spec *out, struct error *err)
 {
 	size_t count = json_array_size(roles);
+	int64_t tasks = 0;
 
 	if (roles != NULL && !json_is_null(roles) && !json_is_array(roles))
 		return wrong(err, "spec.", "taskRoles", roles, "a list");
@@ -126,6 +127,12 @@ static int read_roles(const json_t *roles, struct framework_spec *out, struct er
 		out->role_count = i + 1;
 		if (read_role(json_array_get(roles, i), i, &out->roles[i], err) < 0)
 			return -1;
+		tasks += out->roles[i].task_number;
+		if (tasks > FRAMEWORK_TASKS_MAX)
+			return error_set(err,
+					 "spec.taskRoles: %" PRId64
+					 " Tasks up to taskRoles[%zu], expected at most %d in all",
+					 tasks, i, FRAMEWORK_TASKS_MAX);
 		if (framework_spec_find_role(out, out->roles[i].name) >= 0)
 			return error_set(err, "spec.taskRoles[%zu].name is \"%s\", which another TaskRole has already",
 					 i, out->roles[i].name);

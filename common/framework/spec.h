@@ -20,9 +20,16 @@ struct retry_policy {
 /* podGracefulDeletionTimeoutSec: null, wait for ever. */
 #define SECONDS_NULL INT64_MIN
 
+enum {
+	TASK_NUMBER_MAX = 10000,
+	/* In all TaskRoles. The status of more has no place in etcd (1.5 MiB), compressed neither: each Task has an
+	 * instanceUID of its own. */
+	FRAMEWORK_TASKS_MAX = 100000,
+};
+
 struct task_role_spec {
 	char *name;
-	int32_t task_number;                       /* 0..10000 */
+	int32_t task_number;                       /* 0..TASK_NUMBER_MAX */
 	int32_t min_failed_tasks;                  /* < 1: never triggers */
 	int32_t min_succeeded_tasks;               /* < 1: never triggers */
 	struct retry_policy retry;                 /* of its Tasks */

@@ -242,7 +242,8 @@ static void put_container(struct pod_template *template, json_t *container)
 	const char *name;
 	json_t *member;
 
-	if (!json_is_object(container)) {
+	/* (nobody takes a Pod that is too large, and each container would add 1 KB of ours) */
+	if (!json_is_object(container) || out->len > POD_BODY_MAX) {
 		put_value(template, container);
 		return;
 	}
@@ -410,6 +411,13 @@ static void compile_all(struct framework *framework)
 	for (size_t r = 0; r < framework->spec.role_count; r++)
 		framework->templates[r] = compile(framework, framework->spec.roles[r].name,
 						  json_path(json_array_get(roles, r), "task", "pod", NULL));
+}
+
+bool pod_template_too_large(struct framework *framework, size_t role)
+{
+	if (framework->templates == NULL)
+		compile_all(framework);
+	return framework->templates[role]->text.len > POD_BODY_MAX;
 }
 
 void pod_template_render(struct framework *framework, size_t role, size_t index, struct buf *out)

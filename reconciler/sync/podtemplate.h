@@ -9,6 +9,9 @@
 /* Appends the body of the Pod for the Task's present attempt; the ConfigMap's uid must be known, and the
  * role in the spec. Compiles the templates when they are missing. */
 void pod_template_render(struct framework *framework, size_t role, size_t index, struct buf *out);
+/* Whether the bodies are larger than the API server takes; compiles likewise. role: as it is in the spec. */
+bool pod_template_too_large(struct framework *framework, size_t role);
+enum { POD_BODY_MAX = 3 * 1024 * 1024 }; /* the API server's limit of a request */
 /* Frees the compiled templates: the spec changed, or no Task is pending. */
 void pod_templates_free(struct framework *framework);
 

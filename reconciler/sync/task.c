@@ -6,6 +6,7 @@
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
 #include "reconciler/sync/classify.h"
+#include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
 
 /* A Task under work, so that its parts need no long argument lists. */
@@ -296,6 +297,28 @@ static bool end_without_pod(struct turn *turn)
 	return true;
 }
 
+/* What the API server answers to a body that is larger than it takes; it need not be sent for that. */
+static const struct create_error *refuse_too_large(const struct turn *turn)
+{
+	static const char message[] = "the Pod is larger than the 3145728 bytes that the API server takes";
+	int in_spec = framework_spec_find_role(&turn->framework->spec, turn->role_status->name);
+	struct create_error *error;
+
+	if (turn->slot->call != CALL_NONE || turn->slot->verify ||
+	    !pod_template_too_large(turn->framework, (size_t)in_spec))
+		return NULL;
+	error = mem_calloc(1, sizeof(*error));
+	*error = (struct create_error){.decided = decided(turn), .http_status = 413, .is_status = true};
+	error->reason = mem_strdup("RequestEntityTooLarge");
+	error->message = mem_strdup(message);
+	error->status_json = mem_printf("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+					"\"Failure\",\"message\":\"%s\",\"reason\":\"%s\",\"code\":413}",
+					message, error->reason);
+	create_error_free(turn->slot->error);
+	turn->slot->error = error;
+	return error;
+}
+
 /* Step 4: a pending attempt. */
 static void create_pod(struct turn *turn)
 {
@@ -315,6 +338,8 @@ static void create_pod(struct turn *turn)
 		return;
 	}
 	error = slot_create_error(slot, decided(turn));
+	if (error == NULL)
+		error = refuse_too_large(turn);
 	if (error != NULL) {
 		enum create_failure failure = classify_create_error(error->http_status, error->is_status, error->reason,
 								    error->message);

@@ -404,6 +404,25 @@ static void test_edited(void **state)
 	world_end(&w);
 }
 
+/* Small to store, but with 1 KB of ours for each container larger than any request that the API server takes. */
+static void test_too_large(void **state)
+{
+	cleanup_buf struct buf spec = {0};
+	struct world w;
+
+	(void)state;
+	buf_puts(&spec, "{'taskRoles':[{'name':'a','taskNumber':2,'task':{'pod':{'spec':{'containers':[{}");
+	for (int i = 0; i < 6000; i++)
+		buf_puts(&spec, ",{}");
+	buf_puts(&spec, "]}}}}]}");
+	world_begin(&w, spec.data);
+	world_settle(&w);
+	assert_int_equal(w.made[CALL_CREATE_POD], 0);
+	assert_state(&w, STATE_COMPLETED);
+	assert_code(&w, CODE_POD_CREATION_PERMANENT_ERROR);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -415,6 +434,7 @@ int main(void)
 		cmocka_unit_test(test_overwritten),
 		cmocka_unit_test(test_passed_through),
 		cmocka_unit_test(test_edited),
+		cmocka_unit_test(test_too_large),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
