@@ -47,6 +47,7 @@ struct process {
 	struct process_signals signals;
 	ev_timer drain;
 	int64_t drain_until_ms;
+	bool has_parent;
 	int exit_code;
 };
 
@@ -235,14 +236,15 @@ static void on_drain(struct ev_loop *loop, ev_timer *timer, int events)
 		ev_break(loop, EVBREAK_ALL);
 }
 
-/* Stop taking work, finish the calls in flight, give the ranges back (DESIGN.md §7). A second signal ends it at once.
- */
+/* Stop taking work, finish the calls in flight, give the ranges back (DESIGN.md §7). A second signal ends it at once,
+ * but for a child: what stops a whole process group signals it, and then so does its parent, which kills it in time. */
 static void on_end(void *arg)
 {
 	struct process *process = arg;
 
 	if (process->drain_until_ms != 0) {
-		ev_break(process->loop, EVBREAK_ALL);
+		if (!process->has_parent)
+			ev_break(process->loop, EVBREAK_ALL);
 		return;
 	}
 	log_info("draining");
@@ -402,6 +404,7 @@ int main(int argc, char **argv)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != options.parent)
 			return EXIT_FAILURE; /* it died before we asked to be told */
+		process.has_parent = true;
 	}
 	if (flags->name == NULL) {
 		gethostname(host, sizeof(host) - 1);
