@@ -263,16 +263,17 @@ static void set_tls(struct kube_client *client, CURL *easy)
 		curl_easy_setopt(easy, CURLOPT_CONNECT_TO, client->connect_to);
 }
 
-/* What the environment has about proxies is in the configuration already: libcurl is not to look there.
+/* What the environment has about proxies is in the configuration already: libcurl is not to look there, nor to decide
+ * by the URL's host, which is not always the server's.
  * An https proxy is trusted as the server is, which is what client-go does. */
 static void set_proxy(struct kube_client *client, CURL *easy)
 {
 	const struct kube_config *config = &client->config;
 
 	curl_easy_setopt(easy, CURLOPT_PROXY, config->proxy_url == NULL ? "" : config->proxy_url);
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
 	if (config->proxy_url == NULL)
 		return;
-	curl_easy_setopt(easy, CURLOPT_NOPROXY, config->no_proxy == NULL ? "" : config->no_proxy);
 	curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (client->credentials.ca.text != NULL) {
 		curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, NULL);

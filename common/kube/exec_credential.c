@@ -23,7 +23,7 @@ static json_t *describe_cluster(const struct kube_config *config, const char *ca
 
 	set_string(cluster, "server", config->server);
 	set_string(cluster, "tls-server-name", config->tls_server_name);
-	if (config->no_proxy == NULL) /* the environment's it has anyway */
+	if (!config->environment_proxy) /* that it has anyway */
 		set_string(cluster, "proxy-url", config->proxy_url);
 	if (config->insecure_skip_tls_verify)
 		json_object_set_new(cluster, "insecure-skip-tls-verify", json_true());

@@ -116,8 +116,10 @@ int kube_config_load(const char *address, const char *kubeconfig, const char *co
 		result = load_in_cluster(&config, err);
 	if (result == 0 && address != NULL)
 		result = override_server(address, &config, err);
-	if (result == 0 && config.proxy_url == NULL)
-		result = proxy_environment(config.server, &config.proxy_url, &config.no_proxy, err);
+	if (result == 0 && config.proxy_url == NULL) {
+		result = proxy_environment(config.server, &config.proxy_url, err);
+		config.environment_proxy = config.proxy_url != NULL;
+	}
 	if (result < 0) {
 		kube_config_free(&config);
 		return -1;
@@ -198,7 +200,7 @@ void kube_config_copy(struct kube_config *to, const struct kube_config *from)
 		.server = mem_strdup(from->server),
 		.namespace_name = mem_strdup(from->namespace_name),
 		.proxy_url = mem_strdup(from->proxy_url),
-		.no_proxy = mem_strdup(from->no_proxy),
+		.environment_proxy = from->environment_proxy,
 		.ca_data = mem_strdup(from->ca_data),
 		.ca_file = mem_strdup(from->ca_file),
 		.client_cert_data = mem_strdup(from->client_cert_data),
@@ -223,7 +225,6 @@ void kube_config_free(struct kube_config *config)
 	free(config->server);
 	free(config->namespace_name);
 	free_secret(config->proxy_url);
-	free(config->no_proxy);
 	free(config->ca_data);
 	free(config->ca_file);
 	free(config->client_cert_data);

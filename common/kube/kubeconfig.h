@@ -23,12 +23,12 @@ struct kube_exec {
 
 /* What one client needs to connect. Strings are NULL where not given. Owned by the struct. */
 struct kube_config {
-	char *server;         /* "https://host:port[/prefix]", no trailing slash */
-	char *namespace_name; /* of the context; NULL for "default" */
-	char *proxy_url;      /* as libcurl takes it; NULL: none */
-	char *no_proxy;       /* who is reached without it; NULL: it is the kubeconfig's, else the environment's */
-	char *ca_data;        /* PEM */
-	char *ca_file;        /* read again when it changes */
+	char *server;           /* "https://host:port[/prefix]", no trailing slash */
+	char *namespace_name;   /* of the context; NULL for "default" */
+	char *proxy_url;        /* as libcurl takes it; NULL: none */
+	bool environment_proxy; /* it is not the kubeconfig's */
+	char *ca_data;          /* PEM */
+	char *ca_file;          /* read again when it changes */
 	char *client_cert_data;
 	char *client_cert_file;
 	char *client_key_data;

@@ -178,13 +178,18 @@ run_credentials_proxy() {
             .server |= sub("127.0.0.1"; "elsewhere") | ."proxy-url" = "http://me:secret@127.0.0.1:\($port)")' --arg port "$port"
         passes "a proxy with a password and tls-server-name" proxy
         grep -q "^connect (Basic bWU6c2VjcmV0) elsewhere:" "$scenario-proxy.log"
+        # NO_PROXY is about where the server is, not about its certificate's name
+        config proxy '.users[0].user = {token: $token} | .clusters[0].cluster |= (."tls-server-name" = "kubernetes.default.svc" |
+            .server |= sub("127.0.0.1"; "elsewhere"))'
+        passes "NO_PROXY and tls-server-name" proxy "HTTPS_PROXY=127.0.0.1:$port" NO_PROXY=kubernetes.default.svc
+        refuses "NO_PROXY" "Could not resolve host: elsewhere" proxy "HTTPS_PROXY=127.0.0.1:$port" NO_PROXY=elsewhere
         https_proxy
     fi
     # Without a word of it in the kubeconfig, the environment's: for the server's scheme, and not for this machine.
     config proxy '.users[0].user = {token: $token} | .clusters[0].cluster.server |= sub("127.0.0.1"; "kubernetes")'
     scheme=${api_server%%:*}
-    passes "a proxy of the environment" proxy "${scheme^^}_PROXY=127.0.0.1:$port" NO_PROXY=10.0.0.0/8,kubernetes.example
-    refuses "NO_PROXY" "Could not resolve host: kubernetes" proxy "${scheme}_proxy=http://127.0.0.1:$port" NO_PROXY=example,kubernetes
+    passes "a proxy of the environment" proxy "${scheme^^}_PROXY=127.0.0.1:$port" NO_PROXY=10.0.0.0/8,kubernetes.example,kubernetes:1
+    refuses "NO_PROXY" "Could not resolve host: kubernetes" proxy "${scheme}_proxy=http://127.0.0.1:$port" "NO_PROXY=example, Kubernetes:${api_server##*:}"
     config local '.users[0].user = {token: $token}'
     passes "this machine" local HTTP_PROXY=http://127.0.0.1:9 HTTPS_PROXY=http://127.0.0.1:9
     config proxy '.users[0].user = {token: $token} | .clusters[0].cluster."proxy-url" = "http://127.0.0.1:9"'
