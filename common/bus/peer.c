@@ -60,6 +60,8 @@ struct peer *peer_new(const struct peer_ports *ports, enum bus_role role, const 
 	struct peer *peer = mem_calloc(1, sizeof(*peer));
 
 	peer->ports = *ports;
+	if (peer->ports.window == 0)
+		peer->ports.window = PEER_WINDOW;
 	peer->handler = *handler;
 	peer->arg = arg;
 	peer->role = role;
@@ -197,7 +199,7 @@ static int say(struct peer *peer, enum bus_type type, uint64_t sequence, uint32_
 static void hello(struct peer *peer)
 {
 	struct bus_hello body = {
-		.role = peer->role, .held_epoch = peer->epoch, .asked_told = true, .window = PEER_WINDOW};
+		.role = peer->role, .held_epoch = peer->epoch, .asked_told = true, .window = peer->ports.window};
 	int64_t at_ms = now(peer);
 
 	memcpy(body.name, peer->name, sizeof(body.name));
@@ -515,7 +517,7 @@ static void on_session(struct peer *peer, const struct bus_head *head, const cha
 	case BUS_SNAPSHOT_END: on_snapshot_end(peer, body, len); break;
 	default: peer->counters.malformed++; break;
 	}
-	if (peer->consumed - peer->consumed_told >= PEER_WINDOW / 2)
+	if (peer->consumed - peer->consumed_told >= (peer->ports.window + 1) / 2)
 		ping(peer);
 }
 

@@ -21,6 +21,7 @@
 
 struct peer_ports {
 	unsigned watchers; /* how many there are to speak to, 1..PEER_WATCHERS_MAX */
+	uint32_t window;   /* UPDATE and ABSENT messages on the way at once; 0: PEER_WINDOW */
 	/* As bus_send() on the DEALER of watcher 0..watchers-1. */
 	int (*send)(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t body_len);
 	int64_t (*now_ms)(void *arg); /* CLOCK_BOOTTIME, read anew each time */
@@ -71,7 +72,7 @@ enum {
 	PEER_UNCONNECTED_MAX_MS = 500,   /* doubling up to this */
 	PEER_LEAVE_PING_MS = 100,        /* while calls in flight end */
 	PEER_LEAVE_UNANSWERED_MS = 3000, /* after which nobody is waited for */
-	PEER_WINDOW = 512,               /* UPDATE and ABSENT messages on the way at once */
+	PEER_WINDOW = 512,
 	PEER_LAPSED_MS = 60000,          /* leases that ran out longer ago are not told of: no leader needs to know */
 	PEER_SILENCE_MS = 5000,          /* of the watcher: its streams count as not live any more */
 	PEER_WATCHERS_MAX = 8,

@@ -241,10 +241,14 @@ void member_start(struct world *world, int slot)
 {
 	struct member *member = &world->members[slot];
 	struct reconciler *reconciler = &member->reconciler;
-	const struct peer_ports peer_ports = {.watchers = world->pool ? 1 : (unsigned)world->watcher_count,
-					      .send = bus_from_member,
-					      .now_ms = port_now_ms,
-					      .arg = member};
+	const struct peer_ports peer_ports = {
+		.watchers = world->pool ? 1 : (unsigned)world->watcher_count,
+		/* in some worlds snapshots take several turns */
+		.window = world->seed % 3 == 1 ? (uint32_t)(1 + world->seed % 7) : 0,
+		.send = bus_from_member,
+		.now_ms = port_now_ms,
+		.arg = member,
+	};
 	uint64_t life = member->process.life;
 	struct link links[SIM_WATCHERS];
 	char uuid[40];
