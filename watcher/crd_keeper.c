@@ -25,8 +25,10 @@ struct crd_keeper {
 	bool freed;             /* waits for that call's callback */
 	bool established;
 	bool writes;
+	bool tried;       /* to write, since it was last seen to be ours */
+	bool written;     /* just now: the next read shows what it has become */
 	int64_t since_ms; /* when the server first had it, not established; 0: not yet */
-	int64_t retry_ms;
+	int64_t retry_ms; /* doubles until it is seen to be ours */
 	int64_t complained_ms;
 	char *complaint; /* the last one logged, and when */
 	ev_timer timer;
@@ -90,18 +92,32 @@ static void on_established(struct crd_keeper *keeper)
 		keeper->handler->established(keeper->arg);
 }
 
-static void wait_established(struct crd_keeper *keeper)
+/* Whether it waited for too long; then it has said so. */
+static bool is_late(struct crd_keeper *keeper, const char *message)
 {
 	int64_t now_ms = clock_boot_ms();
 
 	if (keeper->since_ms == 0)
 		keeper->since_ms = now_ms;
-	if (keeper->writes && !keeper->established && now_ms - keeper->since_ms >= keeper->options.timeout_ms) {
-		keeper->handler->failed(keeper->arg, "the CRD " CRD_NAME " is not Established in time "
-						     "(crdEstablishedCheckTimeoutSec); see its conditions");
-		return;
-	}
-	again_in(keeper, keeper->options.check_ms);
+	if (!keeper->writes || keeper->established || now_ms - keeper->since_ms < keeper->options.timeout_ms)
+		return false;
+	keeper->handler->failed(keeper->arg, message);
+	return true;
+}
+
+static void wait_established(struct crd_keeper *keeper)
+{
+	if (!is_late(keeper, "the CRD " CRD_NAME
+			     " is not Established in time (crdEstablishedCheckTimeoutSec); see its conditions"))
+		again_in(keeper, keeper->options.check_ms);
+}
+
+/* What was written is not there: somebody changes it on its way or at once, or is always quicker. */
+static void put_off(struct crd_keeper *keeper)
+{
+	if (!is_late(keeper, "the CRD " CRD_NAME " is not Established in time (crdEstablishedCheckTimeoutSec): what "
+			     "is written does not stay; see who else writes it, webhooks too"))
+		complain_of(keeper, "what is written does not stay; see who else writes it, webhooks too", -1);
 }
 
 static void send_call(struct crd_keeper *keeper, const struct kube_request *request, kube_done *done)
@@ -123,6 +139,7 @@ static void on_written(void *arg, const struct kube_answer *answer)
 		complain(keeper, answer);
 		return;
 	}
+	keeper->written = true;
 	again_in(keeper, 0); /* read what it has become: another writer may have been quicker */
 }
 
@@ -137,13 +154,15 @@ static void write_crd(struct crd_keeper *keeper, const json_t *stored)
 		.body_len = strlen(text),
 	};
 
-	if (stored == NULL)
+	if (keeper->tried)
+		log_v(1, "writing the CRD " CRD_NAME " again");
+	else if (stored == NULL)
 		log_info("creating the CRD " CRD_NAME);
 	else if (keeper->established)
 		log_warning("the CRD " CRD_NAME " was changed by others: putting ours back");
 	else
 		log_info("updating the CRD " CRD_NAME);
-	keeper->since_ms = 0;
+	keeper->tried = true;
 	send_call(keeper, &request, on_written);
 }
 
@@ -151,10 +170,13 @@ static void on_read(void *arg, const struct kube_answer *answer)
 {
 	struct crd_keeper *keeper = arg;
 	cleanup_json json_t *stored = NULL;
+	bool just_written = keeper->written;
+	bool ours;
 	struct error err;
 
 	if (call_over(keeper, answer))
 		return;
+	keeper->written = false;
 	if (answer->failure != KUBE_OK || (answer->http_status >= 300 && answer->http_status != 404)) {
 		complain(keeper, answer);
 		return;
@@ -164,7 +186,6 @@ static void on_read(void *arg, const struct kube_answer *answer)
 		complain(keeper, answer);
 		return;
 	}
-	keeper->retry_ms = keeper->options.retry_ms;
 	if (answer->http_status != 404) {
 		stored = json_parse(answer->body, answer->body_len, &err);
 		if (stored == NULL) {
@@ -172,7 +193,14 @@ static void on_read(void *arg, const struct kube_answer *answer)
 			return;
 		}
 	}
-	if (keeper->writes && crd_need(stored) != CRD_CURRENT)
+	ours = crd_need(stored) == CRD_CURRENT;
+	if (ours || !keeper->writes) {
+		keeper->tried = false;
+		keeper->retry_ms = keeper->options.retry_ms;
+	}
+	if (keeper->writes && !ours && just_written)
+		put_off(keeper);
+	else if (keeper->writes && !ours)
 		write_crd(keeper, stored);
 	else if (stored == NULL)
 		again_in(keeper, keeper->options.check_ms); /* who leads will make it */

@@ -243,6 +243,8 @@ struct keeping {
 	json_t *stored;      /* what the server has */
 	int establish_after; /* so many reads show it not established yet; -1: all */
 	int refuse;          /* so many requests are answered 403 */
+	int conflict;        /* so many writes are answered 409; -1: all */
+	int strip;           /* of so many writes the annotations are taken away; -1: of all */
 	size_t writes;
 	size_t established;
 	size_t failed;
@@ -258,6 +260,16 @@ static void answer_json(struct http_conn *conn, int status, const json_t *body)
 	http_reply(conn, status, "", text);
 }
 
+/* Of a number that is left; -1: of all. */
+static bool takes_one(int *left)
+{
+	if (*left == 0)
+		return false;
+	if (*left > 0)
+		--*left;
+	return true;
+}
+
 static void on_request(void *arg, struct http_conn *conn)
 {
 	struct keeping *k = arg;
@@ -271,8 +283,15 @@ static void on_request(void *arg, struct http_conn *conn)
 	}
 	if (strcmp(conn->method, "GET") != 0) {
 		k->writes++;
+		if (takes_one(&k->conflict)) {
+			http_reply(conn, 409, "",
+				   "{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,\"message\":\"no\"}");
+			return;
+		}
 		json_decref(k->stored);
 		k->stored = json_parse(conn->body, strlen(conn->body), NULL);
+		if (takes_one(&k->strip))
+			json_object_del(json_object_get(k->stored, "metadata"), "annotations");
 		answer_json(conn, 200, k->stored);
 		return;
 	}
@@ -430,6 +449,39 @@ static void test_keeper_gives_up_waiting(void **state)
 	stop_keeping(&k);
 }
 
+/* A webhook takes away what is written, or another writer is always quicker: no loop without a pause, and an end. */
+static void test_keeper_writes_in_vain(void **state)
+{
+	const struct crd_options slower = {.check_ms = 5, .timeout_ms = 300, .retry_ms = 50};
+	struct keeping cases[] = {
+		{.strip = -1},
+		{.strip = -1, .stored = json_pack("{s:{s:s}}", "metadata", "name", CRD_NAME)},
+		{.conflict = -1, .stored = json_pack("{s:{s:s}}", "metadata", "name", CRD_NAME)},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		keep(&cases[i], &slower);
+		assert_int_equal(cases[i].failed, 1);
+		/* written at 0, 50, 150 and, at the latest, 350 ms; read before and after each */
+		assert_in_range(cases[i].writes, 2, 5);
+		assert_in_range(cases[i].reads, 3, 10);
+		stop_keeping(&cases[i]);
+	}
+}
+
+static void test_keeper_writes_until_it_stays(void **state)
+{
+	struct keeping k = {.strip = 3, .conflict = 1};
+
+	(void)state;
+	keep(&k, &quick);
+	assert_int_equal(k.established, 1);
+	assert_int_equal(k.writes, 5);
+	assert_int_equal(crd_need(k.stored), CRD_CURRENT);
+	stop_keeping(&k);
+}
+
 static void lose_subresource(struct keeping *k)
 {
 	json_object_del(json_array_get(json_path(k->stored, "spec", "versions", NULL), 0), "subresources");
@@ -490,6 +542,8 @@ int main(void)
 		cmocka_unit_test(test_keeper_standby),
 		cmocka_unit_test(test_keeper_tries_again),
 		cmocka_unit_test(test_keeper_gives_up_waiting),
+		cmocka_unit_test(test_keeper_writes_in_vain),
+		cmocka_unit_test(test_keeper_writes_until_it_stays),
 		cmocka_unit_test(test_keeper_puts_back),
 		cmocka_unit_test(test_keeper_discovers),
 	};
