@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/release.h"
 #include "common/kube/kubeconfig.h"
 
@@ -72,8 +74,11 @@ const char *process_bus(const struct process_flags *flags, const struct config *
 
 bool process_refused(struct ev_loop *loop, const char *reason, bool final)
 {
+	static struct log_last last; /* it comes each second */
+
 	if (!final) {
-		log_warning("the watcher does not take us yet: %s", reason);
+		if (log_is_news(&last, clock_boot_ms(), reason))
+			log_warning("the watcher does not take us: %s; asking again", reason);
 		return false;
 	}
 	log_error("the watcher refuses us for good: %s", reason);

@@ -96,8 +96,8 @@ const char *process_bus(const struct process_flags *flags, const struct config *
  * by then more of it is there, and is done in one go. Ends the process when there is none. */
 struct ev_loop *process_loop(void);
 
-/* What the watcher's refusal means, for a handler of the bus. True when it is for good: the loop ends, and the program
- * is to exit with an error. */
+/* What the watcher's refusal means, for a handler of the bus; said in the log, the same reason twice a minute. True
+ * when it is for good: the loop ends, and the program is to exit with an error. */
 bool process_refused(struct ev_loop *loop, const char *reason, bool final);
 
 /* Serves --http, if it was asked for; the address and whether others may connect are the flags'. */

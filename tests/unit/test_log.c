@@ -1,4 +1,4 @@
-/* Log lines of several processes on one pipe. */
+/* Log lines of several processes on one pipe, and those that come again and again. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 
 enum { WRITERS = 4, ROUNDS = 40, LONG = 200000, PIPE_SIZE = 4096 };
@@ -137,11 +138,32 @@ static void stopped_holds_up_nobody(void **state)
 	}
 }
 
+/* What comes again and again is written when it changes, and now and then. */
+static void repetitions_are_few(void **state)
+{
+	struct log_last last = {0};
+	char longer[2 * sizeof(last.text)];
+
+	(void)state;
+	assert_true(log_is_news(&last, 0, ""));
+	assert_false(log_is_news(&last, 0, ""));
+	assert_true(log_is_news(&last, 1000, "a"));
+	assert_false(log_is_news(&last, 1000 + LOG_AGAIN_MS - 1, "a"));
+	assert_true(log_is_news(&last, 1000 + LOG_AGAIN_MS, "a"));
+	assert_false(log_is_news(&last, 1001 + LOG_AGAIN_MS, "a"));
+	assert_true(log_is_news(&last, 1001 + LOG_AGAIN_MS, "b"));
+	memset(longer, 'x', sizeof(longer));
+	longer[sizeof(longer) - 1] = '\0';
+	assert_true(log_is_news(&last, 1001 + LOG_AGAIN_MS, longer));
+	assert_false(log_is_news(&last, 1001 + LOG_AGAIN_MS, longer));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_are_whole),
 		cmocka_unit_test(stopped_holds_up_nobody),
+		cmocka_unit_test(repetitions_are_few),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

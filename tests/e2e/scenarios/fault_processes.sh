@@ -94,7 +94,7 @@ run_fault_second_peer_same_name() {
     apart_cluster one two <<<'memberLeaseSec: 8'
     wait_for 20 "each has its share" owns one 32
     start_reconciler one+second
-    wait_for 15 "the second is put off" grep -q 'does not take us yet: ' one+second.log
+    wait_for 15 "the second is put off" grep -q 'does not take us: ' one+second.log
     wait_for 15 "it is counted" busy_counted
     record_pods
     submit_many f 10 1 3
