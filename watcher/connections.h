@@ -5,9 +5,12 @@
 #include <stdlib.h>
 
 #include "common/base/hash.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "watcher/outbox.h"
 #include "watcher/router.h"
+
+enum { ROUTER_REFUSED_KEPT = 16 };
 
 /* One connection that said HELLO. */
 struct connection {
@@ -46,7 +49,8 @@ struct router {
 	bool claimed;             /* in a term that began without a Lease: somebody holds ranges */
 	int64_t unknown_until_ms; /* of such a term; 0: nobody has led before */
 	bool live;
-	struct buf body; /* scratch */
+	struct log_last refused[ROUTER_REFUSED_KEPT]; /* by the uuid: some share one */
+	struct buf body;                              /* scratch */
 	struct router_counters counters;
 };
 

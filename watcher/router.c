@@ -116,38 +116,46 @@ static enum shard_answer join(struct router *router, const struct bus_hello *hel
 	return shard_table_hello(router->shards, hello->name, hello->uuid, claimed, router_now(router), member);
 }
 
-/* false: refused. */
-static bool admit(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *head,
-		  const struct bus_hello *hello, struct shard_member **member)
+/* NULL; or why it is refused, and whether that is for good. */
+static const char *admit(struct router *router, const struct bus_hello *hello, struct shard_member **member,
+			 bool *final)
 {
 	*member = NULL;
-	if (!epoch_suffices(router, hello)) {
-		router_refuse(router, id, id_len, head, false, "the leader's epoch is about to be raised");
-		return false;
-	}
+	*final = false;
+	if (!epoch_suffices(router, hello))
+		return "the leader's epoch is about to be raised";
 	if (hello->role != BUS_ROLE_RECONCILER)
-		return true;
+		return NULL;
 	if (router->options.accept != NULL && !router->options.accept(router->options.accept_arg, hello->name)) {
 		router->counters.refused++;
-		router_refuse(router, id, id_len, head, true, "this watcher runs reconcilers of its own (--workers)");
-		return false;
+		*final = true;
+		return "this watcher runs reconcilers of its own (--workers)";
 	}
 	switch (join(router, hello, member)) {
-	case SHARD_JOINED: shard_table_lapsed(router->shards, *member, &hello->lapsed, router_now(router)); return true;
-	case SHARD_BUSY:
-		router->counters.busy++;
-		router_refuse(router, id, id_len, head, false,
-			      "another process has this name, and its lease may still run");
-		return false;
+	case SHARD_JOINED: shard_table_lapsed(router->shards, *member, &hello->lapsed, router_now(router)); return NULL;
+	case SHARD_BUSY: router->counters.busy++; return "another process has this name, and its lease may still run";
 	case SHARD_REPLACED:
 		router->counters.refused++;
-		router_refuse(router, id, id_len, head, true, "another process has taken over this name");
-		return false;
+		*final = true;
+		return "another process has taken over this name";
 	case SHARD_FULL: break;
 	}
 	router->counters.refused++;
-	router_refuse(router, id, id_len, head, false, "too many members");
-	return false;
+	return "too many members";
+}
+
+/* It asks again each second. */
+static void log_refused(struct router *router, const struct bus_hello *hello, const char *reason)
+{
+	cleanup_free char *text = mem_printf("refused %s %s (%s): %s",
+					     hello->role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello->name,
+					     hello->uuid, reason);
+	unsigned sum = 0;
+
+	for (const char *at = hello->uuid; *at != '\0'; at++)
+		sum += (unsigned char)*at;
+	if (log_is_news(&router->refused[sum % ROUTER_REFUSED_KEPT], router_now(router), text))
+		log_info("%s", text);
 }
 
 static void on_hello(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *head,
@@ -156,6 +164,8 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	struct connection *peer = connection_find(router, id, id_len);
 	struct shard_member *member;
 	struct bus_hello hello;
+	const char *reason;
+	bool final;
 	struct error err;
 
 	router->counters.hellos++;
@@ -169,9 +179,10 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		router_who(router, id, id_len, head);
 		return;
 	}
-	if (!admit(router, id, id_len, head, &hello, &member)) {
-		log_info("refused %s %s (%s)", hello.role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello.name,
-			 hello.uuid);
+	reason = admit(router, &hello, &member, &final);
+	if (reason != NULL) {
+		router_refuse(router, id, id_len, head, final, reason);
+		log_refused(router, &hello, reason);
 		if (peer != NULL)
 			connection_remove(router, peer);
 		return;
@@ -180,7 +191,9 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		peer = connection_add(router, id, id_len);
 	if (peer == NULL) {
 		router->counters.refused++;
-		router_refuse(router, id, id_len, head, false, "too many connections");
+		reason = "too many connections";
+		router_refuse(router, id, id_len, head, false, reason);
+		log_refused(router, &hello, reason);
 		return;
 	}
 	log_v(1, "%s %s (%s) says hello", hello.role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello.name,
