@@ -62,6 +62,7 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 			     flags->kubeconfig != NULL ? flags->kubeconfig : config->kube_config_file_path,
 			     flags->context, &kube, err) < 0)
 		return NULL;
+	log_info("this is %s; the bus: %s; API server: %s", flags->name, process_bus(flags, config), kube.source);
 	client = kube_client_new(loop, &kube, options, err);
 	kube_config_free(&kube);
 	return client;

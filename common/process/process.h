@@ -84,7 +84,8 @@ enum process_option {
 /* Takes one of them, or -v, from getopt_long(). 0; 1: --help; -1: none of ours, or a mistake, said on stderr. */
 int process_flag(const char *program, int option, const char *argument, struct process_flags *flags);
 
-/* NULL and *err when there is no usable API server address or credential. The qps, burst and user agent are the
+/* Says in the log what the process uses: its name, the bus and the API server.
+ * NULL and *err when there is no usable API server address or credential. The qps, burst and user agent are the
  * caller's. */
 struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
 				   const struct kube_client_options *options, struct error *err);
