@@ -6,8 +6,14 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
+
+enum {
+	UNTAKEN_FIRST_MS = 5000, /* no watcher has taken us for so long: said in the log */
+	UNTAKEN_AGAIN_MS = 60000,
+};
 
 struct link {
 	struct bus_client *client;
@@ -18,6 +24,12 @@ struct bus_client {
 	struct ev_loop *loop;
 	struct peer *peer;
 	ev_timer timer;
+	char *endpoints;
+	uint64_t pongs;     /* only the leader sends them, and only to those whom it took */
+	int64_t looked_ms;  /* when we looked for them */
+	int64_t untaken_ms; /* since the last one; time in which this process did not run counts for little */
+	int64_t warn_at_ms; /* of these */
+	bool leaving;
 	struct bus_counters counters; /* sums; filled when asked for */
 	unsigned link_count;
 	struct link links[PEER_WATCHERS_MAX];
@@ -36,11 +48,34 @@ static int64_t port_now_ms(void *arg)
 	return clock_boot_ms();
 }
 
+static void look_for_watcher(struct bus_client *client)
+{
+	uint64_t pongs = peer_counters(client->peer)->pongs;
+	int64_t now_ms = clock_boot_ms();
+	int64_t passed_ms = now_ms - client->looked_ms;
+
+	client->looked_ms = now_ms;
+	if (pongs != client->pongs) {
+		client->pongs = pongs;
+		client->untaken_ms = 0;
+		client->warn_at_ms = UNTAKEN_FIRST_MS;
+		return;
+	}
+	client->untaken_ms += passed_ms > PEER_PING_MS ? PEER_PING_MS : passed_ms;
+	if (client->untaken_ms < client->warn_at_ms)
+		return;
+	log_warning("no watcher at %s has taken us for %lld s", client->endpoints,
+		    (long long)client->untaken_ms / 1000);
+	client->warn_at_ms = client->untaken_ms + UNTAKEN_AGAIN_MS;
+}
+
 static void tick(struct bus_client *client)
 {
 	int64_t next_ms = peer_tick(client->peer);
 	int64_t wait_ms;
 
+	if (!client->leaving)
+		look_for_watcher(client);
 	if (next_ms == INT64_MAX) {
 		ev_timer_stop(client->loop, &client->timer);
 		return;
@@ -108,6 +143,9 @@ struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoints, c
 	}
 	client = mem_calloc(1, sizeof(*client));
 	client->loop = loop;
+	client->endpoints = mem_strdup(endpoints);
+	client->looked_ms = clock_boot_ms();
+	client->warn_at_ms = UNTAKEN_FIRST_MS;
 	ev_init(&client->timer, on_timer);
 	if (connect_all(client, endpoints, security, err) < 0) {
 		bus_client_free(client);
@@ -131,6 +169,7 @@ void bus_client_free(struct bus_client *client)
 	for (unsigned i = 0; i < client->link_count; i++)
 		bus_socket_free(client->links[i].socket);
 	peer_free(client->peer);
+	free(client->endpoints);
 	free(client);
 }
 
@@ -141,6 +180,7 @@ const struct peer *bus_client_peer(const struct bus_client *client)
 
 void bus_client_leave(struct bus_client *client)
 {
+	client->leaving = true;
 	peer_leave(client->peer);
 	tick(client);
 }

@@ -1,4 +1,5 @@
-/* A peer of the watcher (peer.h) on a real socket and a libev loop. */
+/* A peer of the watcher (peer.h) on a real socket and a libev loop. Says in the log when no watcher takes it: nobody
+ * listens there, none of them leads, or it is refused. */
 #ifndef BUS_CLIENT_H
 #define BUS_CLIENT_H
 

@@ -1,5 +1,6 @@
 /* A member of the bus, on a real socket against a real router: the wiring of loop, timers and lease. What the
  * protocol does in all its turns is in test_router. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,6 +12,7 @@
 #include <ev.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -300,6 +302,50 @@ static void test_life(void **state)
 	bus_client_free(NULL);
 }
 
+static size_t count_in(int fd, const char *text)
+{
+	char said[65536];
+	ssize_t len = pread(fd, said, sizeof(said) - 1, 0);
+	size_t count = 0;
+
+	said[len < 0 ? 0 : len] = '\0';
+	for (const char *at = said; (at = strstr(at, text)) != NULL; at++)
+		count++;
+	return count;
+}
+
+/* A wrong endpoint would be nowhere to be seen, were it not said. */
+static void test_says_that_nobody_takes_it(void **state)
+{
+	struct fixture *f = *state;
+	struct error err;
+	int log = memfd_create("log", MFD_CLOEXEC);
+	int stderr_kept = dup(STDERR_FILENO);
+	int64_t from_ms = clock_boot_ms();
+	struct bus_client *member;
+	int64_t warned_ms;
+	size_t warnings;
+	char warning[128];
+
+	snprintf(warning, sizeof(warning), "no watcher at %s has taken us for ", f->endpoint);
+	assert_true(log >= 0 && stderr_kept >= 0);
+	dup2(log, STDERR_FILENO);
+	member = bus_client_new(f->loop, f->endpoint, NULL, BUS_ROLE_RECONCILER, "pool-0", &handler, f, &err);
+	while (count_in(log, warning) == 0 && clock_boot_ms() - from_ms < (int64_t)(limit_s * 1000))
+		ev_run(f->loop, EVRUN_ONCE);
+	warned_ms = clock_boot_ms() - from_ms;
+	start_watcher(f, "leader-1");
+	run_until(f->loop, &f->live, limit_s);
+	warnings = count_in(log, warning);
+	dup2(stderr_kept, STDERR_FILENO);
+	close(stderr_kept);
+	close(log);
+	assert_true(f->live);
+	assert_int_equal(warnings, 1);
+	assert_in_range(warned_ms, 5000, (uintmax_t)(limit_s * 1000) - 1);
+	bus_client_free(member);
+}
+
 /* The watcher goes and another one comes: the lease ends meanwhile, and everything is granted anew. */
 static void test_watcher_returns(void **state)
 {
@@ -355,8 +401,8 @@ static void test_bad_arguments(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_life), TEST(test_watcher_returns), TEST(test_replaced),
-					   TEST(test_bad_arguments)};
+	const struct CMUnitTest tests[] = {TEST(test_life), TEST(test_says_that_nobody_takes_it),
+					   TEST(test_watcher_returns), TEST(test_replaced), TEST(test_bad_arguments)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
