@@ -73,7 +73,8 @@ static void describe_pid(const struct debug_view *view, json_t *object, const ch
 
 	for (int i = 0; view->pool != NULL && i < view->workers; i++)
 		if (strcmp(pool_name(i, slot), name) == 0) {
-			set_int(object, "pid", (uint64_t)pool_pid(view->pool, i));
+			if (pool_pid(view->pool, i) > 0) /* "kill 0" would be for whoever asks */
+				set_int(object, "pid", (uint64_t)pool_pid(view->pool, i));
 			set_int(object, "restarts", pool_slot_restarts(view->pool, i));
 			json_object_set_new(object, "lastEnd", json_string(pool_slot_end(view->pool, i)));
 		}

@@ -32,7 +32,8 @@ void debug_write_ranges(struct buf *out, const struct range_set *set);
  *  "members": [{"name", "uuid", "pid"?, "restarts"?, "lastEnd"?, "state": "present" | "leaving" | "gone", "ranges",
  * "count", "draining", "meant", "leaseSeconds", "heardSecondsAgo", "keys", "untold", "inFlight"}], "barriers":
  * [{"name", "uuid", "heardSecondsAgo", "untold", "inFlight"}], "unheld": [{"ranges", "for", "blockedSeconds"}]} A
- * standby shows the members' part of nobody: "epoch" 0, "held" 0, empty lists. The caller decrefs. */
+ * standby shows the members' part of nobody: "epoch" 0, "held" 0, empty lists. "pid" is missing while a child is not
+ * running. The caller decrefs. */
 json_t *debug_shards(const struct debug_view *view);
 
 /* Appends the same as a table, 120 columns at most while names are short. */

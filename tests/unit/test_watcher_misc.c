@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <ev.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "watcher/debug.h"
 #include "watcher/flags.h"
 #include "watcher/holdback.h"
+#include "watcher/pool.h"
 #include "watcher/status.h"
 
 /* What `run` writes to stderr, to be freed. */
@@ -319,6 +321,65 @@ static void test_standby(void **state)
 					"Cache   not everything is listed yet, not all watches are connected\n");
 }
 
+static void pool_is_drained(void *arg)
+{
+	(void)arg;
+}
+
+static void child_died(void *arg, const char *name)
+{
+	(void)name;
+	ev_break(arg, EVBREAK_ALL);
+}
+
+/* A child that is not running has no pid: neither 0, which is everybody's, nor its last one. */
+static void test_pool_member(void **state)
+{
+	static const struct pool_handler handler = {.died = child_died, .drained = pool_is_drained};
+	const struct pool_options options = {.program = "/bin/false",
+					     .workers = 1,
+					     .endpoint = "ipc:///nowhere",
+					     .drain_ms = 1000,
+					     .backoff_first_ms = 60000};
+	struct ev_loop *loop = ev_default_loop(0);
+	struct world *world = world_new();
+	struct debug_view view = {.workers = 1, .shards = WORLD_SHARDS};
+	struct error err;
+	struct pool *pool;
+	char pid[32];
+
+	(void)state;
+	world_start_watcher(world, "nonce", 5);
+	router_synced(world->router);
+	world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_start(world, 1, "other", BUS_ROLE_RECONCILER);
+	world_run(world, 4000);
+	pool = pool_new(loop, &options, &handler, loop, &err);
+	assert_non_null(pool);
+	view.router = world->router;
+	view.pool = pool;
+	view.now_ms = world->now_ms;
+	snprintf(pid, sizeof(pid), "\"pid\":%d,", (int)pool_pid(pool, 0));
+	for (int ended = 0; ended < 2; ended++) {
+		cleanup_json json_t *shards = debug_shards(&view);
+		cleanup_free char *text = json_text(shards);
+		cleanup_buf struct buf table = {0};
+
+		debug_write_table(&table, shards);
+		if (!ended) {
+			expect_says(shards, pid);
+			ev_run(loop, 0);
+			continue;
+		}
+		assert_null(strstr(text, "\"pid\""));
+		expect_says(shards, "\"restarts\":0,\"lastEnd\":\"exited with code 1\"");
+		assert_non_null(strstr(table.data, "\npool-0  -    present  "));
+		assert_non_null(strstr(table.data, "\nother   -    present  "));
+	}
+	pool_free(pool);
+	world_free(world);
+}
+
 /* The environment of the manifests' Pods says where. */
 static void test_status_address(void **state)
 {
@@ -349,10 +410,11 @@ static void test_status_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flags),    cmocka_unit_test(test_lease_namespace),
-		cmocka_unit_test(test_holdback), cmocka_unit_test(test_holdback_bounds),
-		cmocka_unit_test(test_ranges),   cmocka_unit_test(test_shards),
-		cmocka_unit_test(test_standby),  cmocka_unit_test(test_status_address),
+		cmocka_unit_test(test_flags),       cmocka_unit_test(test_lease_namespace),
+		cmocka_unit_test(test_holdback),    cmocka_unit_test(test_holdback_bounds),
+		cmocka_unit_test(test_ranges),      cmocka_unit_test(test_shards),
+		cmocka_unit_test(test_standby),     cmocka_unit_test(test_status_address),
+		cmocka_unit_test(test_pool_member),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
