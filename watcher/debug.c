@@ -217,7 +217,7 @@ json_t *debug_shards(const struct debug_view *view)
 
 /* ---- as a table ------------------------------------------------------------------------------------------------- */
 
-enum { COLUMNS_MAX = 10, CELL_MAX = 64 };
+enum { COLUMNS_MAX = 12, CELL_MAX = 64 };
 
 /* Rows are gathered first, so that columns are as wide as they have to be. */
 struct table {
@@ -266,6 +266,11 @@ static struct cell number(const json_t *object, const char *name)
 	return cell;
 }
 
+static struct cell number_if_any(const json_t *object, const char *name)
+{
+	return json_object_get(object, name) == NULL ? (struct cell){"-"} : number(object, name);
+}
+
 static struct cell seconds(const json_t *object, const char *name)
 {
 	struct cell cell;
@@ -283,18 +288,19 @@ static const char *text(const json_t *object, const char *name)
 
 static void write_members(struct buf *out, const json_t *members)
 {
-	struct table table = {.columns = 10};
+	struct table table = {.columns = 12};
 	size_t i;
 	const json_t *member;
 
-	add_row(&table, "MEMBER", "PID", "STATE", "RANGES", "COUNT", "DRAINING", "LEASE", "HEARD", "KEYS", "UNTOLD");
+	/* (an end has blanks, so it is the last one) */
+	add_row(&table, "MEMBER", "PID", "STATE", "RANGES", "COUNT", "DRAINING", "LEASE", "HEARD", "KEYS", "UNTOLD",
+		"RESTARTS", "LAST END");
 	json_array_foreach((json_t *)members, i, member)
-		add_row(&table, text(member, "name"),
-			json_object_get(member, "pid") == NULL ? "-" : number(member, "pid").text,
-			text(member, "state"), text(member, "ranges"), number(member, "count").text,
-			text(member, "draining"), seconds(member, "leaseSeconds").text,
-			seconds(member, "heardSecondsAgo").text, number(member, "keys").text,
-			number(member, "untold").text);
+		add_row(&table, text(member, "name"), number_if_any(member, "pid").text, text(member, "state"),
+			text(member, "ranges"), number(member, "count").text, text(member, "draining"),
+			seconds(member, "leaseSeconds").text, seconds(member, "heardSecondsAgo").text,
+			number(member, "keys").text, number(member, "untold").text,
+			number_if_any(member, "restarts").text, text(member, "lastEnd"));
 	end_table(&table, out);
 }
 

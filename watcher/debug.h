@@ -36,7 +36,7 @@ void debug_write_ranges(struct buf *out, const struct range_set *set);
  * running. The caller decrefs. */
 json_t *debug_shards(const struct debug_view *view);
 
-/* Appends the same as a table, 120 columns at most while names are short. */
+/* Appends the same as a table, 120 columns at most while names are short and no child died. */
 void debug_write_table(struct buf *out, const json_t *shards);
 
 #endif

@@ -374,7 +374,10 @@ static void test_pool_member(void **state)
 		assert_null(strstr(text, "\"pid\""));
 		expect_says(shards, "\"restarts\":0,\"lastEnd\":\"exited with code 1\"");
 		assert_non_null(strstr(table.data, "\npool-0  -    present  "));
+		assert_non_null(strstr(table.data, "  0         exited with code 1\n"));
 		assert_non_null(strstr(table.data, "\nother   -    present  "));
+		assert_non_null(strstr(table.data, "  -         -\n"));
+		assert_non_null(strstr(table.data, "  RESTARTS  LAST END\n"));
 	}
 	pool_free(pool);
 	world_free(world);

@@ -231,12 +231,13 @@ run_status() {
     wait_for 15 "what the standby says of itself" status_is 2 '(.leads | not) and .leader != .identity and .members == [] and .synced and .live'
     table=$(asked_status_of 1)
     echo "$table"
-    expect_match "the table" "$table" 'MEMBER +PID +STATE +RANGES'
+    expect_match "the table" "$table" 'MEMBER +PID +STATE +RANGES .* RESTARTS +LAST END'
     expect_match "the table" "$table" 'pool-1 +[0-9]+ +present +(0-31|32-63) +32 +- '
     expect_match "the table of the standby" "$(asked_status_of 2)" ', standby'
 
     kill -KILL "$(pgrep -P "$(candidate_pid 1)" | head -n 1)"
     wait_for 15 "how it ended is told" status_is 1 'any(.members[]; .restarts == 1 and (.lastEnd | test("signal 9")))'
+    expect_match "the table tells it, too" "$(asked_status_of 1)" '  1 +was killed by signal 9 \(Killed\)'
     wait_for 15 "it has its ranges again" status_is 1 '.held == 64 and all(.members[]; .count == 32)'
     expect "ends counted" "$(curl -sSf "$ADDRESS_1/metrics" | grep '^frameworkcontroller_pool_ends_total')" \
         'frameworkcontroller_pool_ends_total{reason="signal 9"} 1'
