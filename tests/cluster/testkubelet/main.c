@@ -201,6 +201,19 @@ static int load_config(const struct arguments *arguments, struct kube_config *co
 	return kube_config_load(address, kubeconfig, NULL, config, err);
 }
 
+/* The directory for logs and volumes, made where it is missing, to be freed: containers run in others, so it is
+ * absolute. NULL and errno if there is none. */
+static char *make_root(const char *path)
+{
+	char temporary[] = "/tmp/fc-testkubelet.XXXXXX";
+
+	if (path == NULL)
+		return mkdtemp(temporary) == NULL ? NULL : mem_strdup(temporary);
+	if (mkdir(path, 0755) != 0 && errno != EEXIST)
+		return NULL;
+	return realpath(path, NULL);
+}
+
 static void on_signal(struct ev_loop *loop, ev_signal *signal, int events)
 {
 	struct program *program = signal->data;
@@ -272,7 +285,7 @@ int main(int argc, char **argv)
 	struct kube_config config;
 	struct program program = {0};
 	struct kube_client *client;
-	char temporary[] = "/tmp/fc-testkubelet.XXXXXX";
+	cleanup_free char *root = NULL;
 	bool is_temporary;
 	pid_t parent = getppid();
 	struct error err;
@@ -285,11 +298,9 @@ int main(int argc, char **argv)
 			return 0;
 	}
 	is_temporary = arguments.kubelet.real && arguments.kubelet.root == NULL;
-	if (is_temporary)
-		arguments.kubelet.root = mkdtemp(temporary);
-	else if (arguments.kubelet.real && mkdir(arguments.kubelet.root, 0755) != 0 && errno != EEXIST)
-		arguments.kubelet.root = NULL;
-	if (arguments.kubelet.real && arguments.kubelet.root == NULL) {
+	if (arguments.kubelet.real)
+		arguments.kubelet.root = root = make_root(arguments.kubelet.root);
+	if (arguments.kubelet.real && root == NULL) {
 		log_error("Cannot create the directory for logs and volumes: %s", strerror(errno));
 		return 1;
 	}
@@ -310,7 +321,7 @@ int main(int argc, char **argv)
 		 config.source);
 	run(&program, client);
 	if (is_temporary)
-		runtime_remove_tree(temporary);
+		runtime_remove_tree(root);
 	kube_config_free(&config);
 	free(arguments.pod_env);
 	return 0;

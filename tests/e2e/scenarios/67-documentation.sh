@@ -60,8 +60,10 @@ run_documentation_cluster() {
     keep_control_plane
     end_processes . 5 kubelet
     # (of block "sh plane", whose cluster is this one)
-    read -ra kubelet <<<"$(blocks_of README.md "sh plane" | sed -n "s,^build/fc-testkubelet ,,; T; s,DIR/kubeconfig,cluster/kubeconfig,; s,DIR/,$RUN/,; p")"
-    launch kubelet "$BUILD/fc-testkubelet" "${kubelet[@]}"
+    mkdir DIR
+    ln -s "$BUILD" build
+    eval "kubelet=($(blocks_of README.md "sh plane" | sed -n '/^build\/fc-testkubelet/ { :more; /\\$/ { s/\\$//; N; s/\n//; b more }; s,DIR/kubeconfig,cluster/kubeconfig,g; p }'))"
+    launch kubelet "${kubelet[@]}"
     mkdir -p "$home/.kube" "$home/bin"
     cp cluster/kubeconfig "$home/.kube/config"
     ln -s "$root/manifests" "$home/manifests"
@@ -87,6 +89,10 @@ END
     # Who reads that knows why it failed, and that it is of no use to try again.
     expect_match "what is said of the one that failed" "$(sed -n '/^Name: *batchfailedpermanent/,$p' "$home/said" | tr -s ' ')" \
         'TaskFailed .*Task worker\[0\] failed with code 210 \(ContainerPermanentFailed\).*no such option: --learning-rte.*FrameworkCompleted .*would fail again: mend what failed'
+    # The kubelet's flags are what gangs need.
+    kubectl create -n default -f "$root/manifests/examples/frameworkbarrier.yaml"
+    kubectl wait -n default --for=condition=Completed --timeout=60s fw/frameworkbarrier
+    expect "code of the gang" "$(kubectl get -n default fw frameworkbarrier -o jsonpath='{.status.attemptStatus.completionStatus.code}')" 0
     wait_for 20 "the reconciler is back" grep -qE 'pool-1 .*was killed by signal 9' watcher-1.log
     wait_for 20 "it has its ranges" eval '(($(grep -c "pool-1: .*ranges are complete" watcher-1.log) == 2))'
 }
