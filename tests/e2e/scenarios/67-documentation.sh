@@ -248,7 +248,7 @@ run_documentation_options() {
     ((options > 20)) || fail "only $options options were found"
     # And those within sentences, which one of them has, or kubectl.
     {
-        for program in fc-watcher fc-reconciler fc-barrier frameworkbarrier; do "$BUILD/$program" --help; done
+        for program in fc-watcher fc-reconciler fc-barrier frameworkbarrier fc-testkubelet; do "$BUILD/$program" --help; done
         kubectl delete --help
     } >"$RUN/out/$scenario.help"
     while read -r option; do
