@@ -47,7 +47,7 @@ static void print_usage(FILE *out)
 	      "first\n"
 	      "                       of --namespaces, else kube-system\n"
 	      "  --print-crd          print the CustomResourceDefinition as YAML and exit\n"
-	      "  -v N                 log more: 0 (default) to 5\n"
+	      "  -v N                 log more: 0 (default) to 10\n"
 	      "  --help, --version\n",
 	      out);
 }
@@ -283,8 +283,9 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 			}
 			break;
 		case 'v':
-			if (parse_number(optarg, 0, 10, &log_verbosity) < 0) {
-				fprintf(stderr, "fc-watcher: -v %s: expected a number 0..10\n", optarg);
+			if (parse_number(optarg, 0, LOG_VERBOSITY_MAX, &log_verbosity) < 0) {
+				fprintf(stderr, "fc-watcher: -v %s: expected a number 0..%d\n", optarg,
+					LOG_VERBOSITY_MAX);
 				return -1;
 			}
 			flags->verbosity = optarg;
@@ -296,7 +297,10 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "fc-watcher: unexpected argument %s\nTry fc-watcher --help.\n", argv[optind]);
+		fprintf(stderr,
+			"fc-watcher: unexpected argument %s: expected options, or status or keygen before all "
+			"else\nTry fc-watcher --help.\n",
+			argv[optind]);
 		return -1;
 	}
 	if (flags->lease_ns == NULL)

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+enum { LOG_VERBOSITY_MAX = 10 }; /* what -v takes */
+
 /* Most verbose level that is printed; set by the -v flag; default 0. */
 extern int log_verbosity;
 

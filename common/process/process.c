@@ -12,7 +12,7 @@
 #include "common/base/release.h"
 #include "common/kube/kubeconfig.h"
 
-enum { VERBOSITY_MAX = 10, GATHER_MS = 2 };
+enum { GATHER_MS = 2 };
 
 static int read_verbosity(const char *program, const char *text)
 {
@@ -21,8 +21,8 @@ static int read_verbosity(const char *program, const char *text)
 
 	errno = 0;
 	value = strtol(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || value < 0 || value > VERBOSITY_MAX) {
-		fprintf(stderr, "%s: -v %s: expected a number 0..%d\n", program, text, VERBOSITY_MAX);
+	if (errno != 0 || end == text || *end != '\0' || value < 0 || value > LOG_VERBOSITY_MAX) {
+		fprintf(stderr, "%s: -v %s: expected a number 0..%d\n", program, text, LOG_VERBOSITY_MAX);
 		return -1;
 	}
 	log_verbosity = (int)value;

@@ -78,7 +78,7 @@ enum process_option {
 	"  --address URL      overrides kubeApiServerAddress\n"                                                 \
 	"  --http HOST:PORT   serve /healthz, /readyz and /metrics there, without TLS, to this machine alone\n" \
 	"  --http-insecure    to others too, in the clear\n"                                                    \
-	"  -v LEVEL           log level, 0 (default) to 5\n"                                                    \
+	"  -v LEVEL           log level, 0 (default) to 10\n"                                                   \
 	"  --help, --version\n"
 
 /* Takes one of them, or -v, from getopt_long(). 0; 1: --help; -1: none of ours, or a mistake, said on stderr. */

@@ -49,20 +49,21 @@ static void material_free(struct material *material)
 	free(material);
 }
 
-static int read_file(const char *path, struct buf *out, struct error *err)
+/* flag: of fc-barrier, which alone has certificates; for whoever reads the message. */
+static int read_file(const char *flag, const char *path, struct buf *out, struct error *err)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char chunk[4096];
 	ssize_t count;
 
 	if (fd < 0)
-		return error_set_errno(err, errno, "open %s", path);
+		return error_set_errno(err, errno, "%s: open %s", flag, path);
 	while ((count = read(fd, chunk, sizeof(chunk))) > 0 && out->len < FILE_MAX)
 		buf_append(out, chunk, (size_t)count);
 	if (count < 0)
-		return error_set_errno(err, errno, "read %s", path);
+		return error_set_errno(err, errno, "%s: read %s", flag, path);
 	if (out->len == 0 || out->len >= FILE_MAX)
-		return error_set(err, "%s has %zu bytes, expected PEM text", path, out->len);
+		return error_set(err, "%s: %s has %zu bytes, expected PEM text", flag, path, out->len);
 	return 0;
 }
 
@@ -139,9 +140,9 @@ static struct material *load(struct error *err)
 	cleanup_buf struct buf key = {0};
 	struct material *material = mem_calloc(1, sizeof(*material));
 
-	if (read_file(tls.cert_file, &cert, err) == 0 && read_file(tls.key_file, &key, err) == 0 &&
-	    load_chain(material, &cert, err) == 0 && load_key(material, &key, err) == 0 &&
-	    check_pair(material, err) == 0)
+	if (read_file("--tls-cert", tls.cert_file, &cert, err) == 0 &&
+	    read_file("--tls-key", tls.key_file, &key, err) == 0 && load_chain(material, &cert, err) == 0 &&
+	    load_key(material, &key, err) == 0 && check_pair(material, err) == 0)
 		return material;
 	material_free(material);
 	return NULL;

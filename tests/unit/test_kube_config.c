@@ -551,6 +551,7 @@ static void test_in_cluster(void **state)
 	unsetenv("KUBERNETES_SERVICE_HOST");
 	assert_int_equal(kube_config_load(NULL, NULL, NULL, &fixture->config, &fixture->err), -1);
 	assert_non_null(strstr(fixture->err.message, "KUBERNETES_SERVICE_HOST"));
+	assert_non_null(strstr(fixture->err.message, "--kubeconfig, $KUBECONFIG, ~/.kube/config"));
 	setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
 	setenv("KUBERNETES_SERVICE_PORT", "443", 1);
 	setenv("KUBERNETES_SERVICE_ACCOUNT_DIR", fixture->dir, 1);

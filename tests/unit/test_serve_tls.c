@@ -197,6 +197,7 @@ static void bad_files_stop_the_start(void **state)
 	(void)state;
 	assert_int_equal(start(world, &err), -1);
 	assert_non_null(strstr(err.message, world->cert));
+	assert_non_null(strstr(err.message, "--tls-cert: open "));
 	make_pair(world, "first", true);
 	make_pair(world, "second", false);
 	assert_int_equal(start(world, &err), -1);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/base/json.h"
+#include "common/base/log.h"
 #include "tests/unit/bus_world.h"
 #include "tests/unit/temp.h"
 #include "watcher/debug.h"
@@ -85,6 +86,9 @@ static void test_flags(void **state)
 		{{"--leader-elect-lease-duration", "10s"}, "expected more than --leader-elect-renew-deadline"},
 		{{"--leader-elect-retry-period", "9s"}, "expected more than 1.2 times --leader-elect-retry-period"},
 		{{"--leader-elect-retry-period", "0s"}, "expected more than 1.2 times --leader-elect-retry-period"},
+		{{"staus"}, "unexpected argument staus: expected options, or status or keygen before all else"},
+		{{"-v", "10"}, NULL},
+		{{"-v", "11"}, "-v 11: expected a number 0..10"},
 		{{"--leader-elect-resource-name", ""}, "expected a name"},
 	};
 
@@ -106,6 +110,7 @@ static void test_flags(void **state)
 		}
 	}
 	assert_string_equal(parsed.lease_ns, "kube-system");
+	log_verbosity = 0;
 }
 
 static void test_lease_namespace(void **state)

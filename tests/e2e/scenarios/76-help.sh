@@ -1,7 +1,7 @@
 # Every program tells how it is used, and which it is, alike.
 
 run_help() {
-    local path program option said status
+    local path program option said status most levels=0
     for path in "$BUILD"/{fc-watcher,fc-reconciler,fc-barrier,frameworkbarrier,fc-testapi,fc-testkubelet,fc-demo,fc-bench,fc-sim}; do
         program=${path##*/}
         [[ -x $path ]] || continue # not all of them are built for a run
@@ -12,10 +12,17 @@ run_help() {
         for option in help version; do
             [[ $said == *--$option* ]] || fail "$program --help does not tell of --$option"
         done
+        most=$(sed -nE 's/^  -v .* 0 \(default\) to ([0-9]+)$/\1/p' <<<"$said")
+        if [[ -n $most ]]; then
+            levels=$((levels + 1))
+            expect "$program -v $most" "$("$path" -v "$most" --version)" "$program 1.0"
+            expect_match "$program -v $((most + 1))" "$("$path" -v $((most + 1)) --version 2>&1)" "-v $((most + 1)): expected a number 0\.\.$most"
+        fi
         status=0
         said=$("$path" --nonesuch 2>&1 >"out/$scenario.stdout") || status=$?
         expect "exit status of $program --nonesuch" "$status" "$([[ $program == frameworkbarrier ]] && echo 210 || echo 2)"
         expect_match "$program --nonesuch" "$said" "Try $program --help"
         [[ ! -s out/$scenario.stdout ]] || fail "$program --nonesuch prints $(<"out/$scenario.stdout")"
     done
+    ((levels > 0)) || fail "no program tells of levels"
 }
