@@ -28,6 +28,7 @@ credentials_certificate | refused nobody * | the same
 deploy_in_place | fc-* as default:frameworkcontroller | the service account, and the rights, that users of the original have
 barrier_trouble | refused * | an API server that was started again knows no roles at first
 documentation_cluster | fc-* as admin | whoever follows README.md has a kubeconfig of his own
+documentation_cluster | frameworkbarrier as admin | the same, in its gangs
 '
 
 # The kubeconfig of a service account, or of whoever may do everything where there are no roles.
