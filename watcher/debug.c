@@ -268,7 +268,9 @@ static struct cell number(const json_t *object, const char *name)
 
 static struct cell number_if_any(const json_t *object, const char *name)
 {
-	return json_object_get(object, name) == NULL ? (struct cell){"-"} : number(object, name);
+	const struct cell none = {"-"};
+
+	return json_object_get(object, name) == NULL ? none : number(object, name);
 }
 
 static struct cell seconds(const json_t *object, const char *name)
