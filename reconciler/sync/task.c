@@ -300,7 +300,6 @@ static bool end_without_pod(struct turn *turn)
 /* What the API server answers to a body that is larger than it takes; it need not be sent for that. */
 static const struct create_error *refuse_too_large(const struct turn *turn)
 {
-	static const char message[] = "the Pod is larger than the 3145728 bytes that the API server takes";
 	int in_spec = framework_spec_find_role(&turn->framework->spec, turn->role_status->name);
 	struct create_error *error;
 
@@ -310,10 +309,10 @@ static const struct create_error *refuse_too_large(const struct turn *turn)
 	error = mem_calloc(1, sizeof(*error));
 	*error = (struct create_error){.decided = decided(turn), .http_status = 413, .is_status = true};
 	error->reason = mem_strdup("RequestEntityTooLarge");
-	error->message = mem_strdup(message);
+	error->message = mem_printf("the Pod is larger than the %d bytes that the API server takes", POD_BODY_MAX);
 	error->status_json = mem_printf("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
 					"\"Failure\",\"message\":\"%s\",\"reason\":\"%s\",\"code\":413}",
-					message, error->reason);
+					error->message, error->reason);
 	create_error_free(turn->slot->error);
 	turn->slot->error = error;
 	return error;

@@ -11,6 +11,7 @@
 
 #include "common/base/mem.h"
 #include "common/framework/gang.h"
+#include "common/framework/spec.h"
 #include "common/framework/status.h"
 #include "tests/unit/slow.h"
 
@@ -169,6 +170,19 @@ static void unpacks(void **state)
 		.spec = SPEC, .total = -1, .status = "{\"attemptStatus\":{\"taskRoleStatusesCompressed\":\"\"}}"});
 }
 
+/* Each of the TaskRoles is within its bound, all of them together are not: nothing is made ready for their IPs. */
+static void refuses_too_many_tasks(void **state)
+{
+	cleanup_buf struct buf spec = {0};
+
+	(void)state;
+	buf_puts(&spec, "{\"taskRoles\":[");
+	for (int i = 0; i <= FRAMEWORK_TASKS_MAX / TASK_NUMBER_MAX; i++)
+		buf_printf(&spec, "%s{\"name\":\"a%d\",\"taskNumber\":%d}", i > 0 ? "," : "", i, TASK_NUMBER_MAX);
+	buf_puts(&spec, "]}");
+	check(&(struct story){.spec = spec.data, .total = -1});
+}
+
 /* An object of 1.5 MB has room for some 80 000 TaskRoles. Each is looked for by its name: if that took as long as there
  * are roles, one such Framework would hold up everybody who waits for another, for seconds. */
 static void many_roles_take_no_time(void **state)
@@ -195,9 +209,8 @@ static void many_roles_take_no_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_what_the_spec_asks_for),
-		cmocka_unit_test(refuses_specs_that_mean_nothing),
-		cmocka_unit_test(unpacks),
+		cmocka_unit_test(counts_what_the_spec_asks_for), cmocka_unit_test(refuses_specs_that_mean_nothing),
+		cmocka_unit_test(refuses_too_many_tasks),        cmocka_unit_test(unpacks),
 		cmocka_unit_test(many_roles_take_no_time),
 	};
 

@@ -268,20 +268,27 @@ static size_t count_of(const struct node *node, enum bus_type type)
 	return count;
 }
 
+/* Frameworks, so that a small window cuts their snapshot. */
+static void start_with_five(void)
+{
+	char name[24];
+
+	start_synced();
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "fw%d", i);
+		world_present(world, KIND_FRAMEWORK, "", name, "u");
+	}
+}
+
 /* No more is on the way than the peer gave credit for, and what waits is the latest state, once per object. */
 static void test_credit(void **state)
 {
 	struct node *node;
 	struct message *message;
 	cleanup_json json_t *object = NULL;
-	char name[24];
 
 	(void)state;
-	start_synced();
-	for (int i = 0; i < 5; i++) {
-		snprintf(name, sizeof(name), "fw%d", i);
-		world_present(world, KIND_FRAMEWORK, "", name, "u");
-	}
+	start_with_five();
 	node = raw_node(0);
 	raw_hello(node, "a", "u", 2);
 	assert_int_equal(count_of(node, BUS_ASSIGN), 1);
@@ -317,14 +324,9 @@ static void test_hello_within_a_snapshot(void **state)
 	struct node *node;
 	struct message *message;
 	size_t updates = 0;
-	char name[24];
 
 	(void)state;
-	start_synced();
-	for (int i = 0; i < 5; i++) {
-		snprintf(name, sizeof(name), "fw%d", i);
-		world_present(world, KIND_FRAMEWORK, "", name, "u");
-	}
+	start_with_five();
 	node = raw_node(0);
 	raw_hello(node, "a", "u", 4);
 	queue_empty(&node->down);
@@ -344,14 +346,9 @@ static void test_hello_within_a_snapshot(void **state)
 static void test_relisted_within_a_snapshot(void **state)
 {
 	struct node *node;
-	char name[24];
 
 	(void)state;
-	start_synced();
-	for (int i = 0; i < 5; i++) {
-		snprintf(name, sizeof(name), "fw%d", i);
-		world_present(world, KIND_FRAMEWORK, "", name, "u");
-	}
+	start_with_five();
 	node = raw_node(0);
 	raw_hello(node, "a", "u", 4);
 	assert_int_equal(count_of(node, BUS_UPDATE), 4);
