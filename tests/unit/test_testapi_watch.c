@@ -117,6 +117,22 @@ static void too_old_is_410(void **state)
 	expect_call(f, 500, "GET", CMS "?watch=1&resourceVersion=abc", NULL);
 }
 
+/* What happened before is forgotten for those who come, not for those who are there. */
+static void what_is_forgotten_reaches_who_watches(void **state)
+{
+	struct fixture *f = *state;
+	struct api_watch *watch;
+
+	create(f, "a", "{}");
+	watch = watch_of(f, "");
+	expect_events(watch, "ADDED a", WATCH_NOTHING);
+	create(f, "b", "{}");
+	expect_call(f, 200, "POST", "/fc-testapi/compact", NULL);
+	create(f, "c", "{}");
+	expect_events(watch, "ADDED b,ADDED c", WATCH_NOTHING);
+	api_watch_free(watch);
+}
+
 /* As a real server: no error, just nothing until that version has passed. */
 static void waits_for_the_future(void **state)
 {
@@ -363,6 +379,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(starts_from_what_is_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(resumes_at_a_version, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(too_old_is_410, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_forgotten_reaches_who_watches, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits_for_the_future, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(overtaken_by_the_log, no_set_up, tear_down),
 		cmocka_unit_test_setup_teardown(selector_translates, set_up, tear_down),

@@ -232,7 +232,8 @@ static void drop_event(struct api_resource *resource)
 {
 	struct api_event *event = &resource->events[resource->event_first++ % resource->event_cap];
 
-	resource->compacted = event->version;
+	if (resource->compacted < event->version)
+		resource->compacted = event->version;
 	resource->event_bytes -= event->object->text_len;
 	api_object_unref(event->object);
 	api_object_unref(event->previous);
@@ -337,12 +338,12 @@ void api_store_remove(struct api *api, struct api_object *object)
 
 void api_store_compact(struct api *api)
 {
-	for (struct api_resource *resource = api->resources; resource != NULL; resource = resource->next) {
-		while (resource->event_first < resource->event_end)
-			drop_event(resource);
-		/* everything before now counts as forgotten, even where this resource did not change */
+	/*
+	 * Everything before now counts as forgotten, even where a resource did not change. The events stay for the
+	 * watches that are there: they get what is on its way to them, as on a real server.
+	 */
+	for (struct api_resource *resource = api->resources; resource != NULL; resource = resource->next)
 		resource->compacted = ++api->version;
-	}
 }
 
 void api_store_clear(struct api_resource *resource)
