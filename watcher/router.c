@@ -103,9 +103,19 @@ static bool past_unknown(const struct router *router)
 	return router->options.unknown_ms > 0 && (!router->synced || router_now(router) < router->unknown_until_ms);
 }
 
+/* The former leader cut the key space differently: the numbers mean other keys here. Nothing is taken over then; what it
+ * granted runs out before anything is granted here (shard_options.blocked_ms). */
+static bool counts_otherwise(const struct router *router, const struct bus_hello *hello)
+{
+	return hello->shards != 0 && hello->shards != router->options.shards.shards;
+}
+
 static enum shard_answer join(struct router *router, const struct bus_hello *hello, struct shard_member **member)
 {
+	const struct range_set none = {0};
 	const struct range_set *claimed = &hello->held;
+	const struct range_set *lapsed = &hello->lapsed;
+	enum shard_answer answer;
 
 	if (strcmp(hello->nonce, router->options.nonce) == 0) {
 		claimed = NULL;
@@ -113,7 +123,14 @@ static enum shard_answer join(struct router *router, const struct bus_hello *hel
 		router->claimed = router->claimed || !range_set_empty(&hello->held);
 		claimed = NULL;
 	}
-	return shard_table_hello(router->shards, hello->name, hello->uuid, claimed, router_now(router), member);
+	if (counts_otherwise(router, hello)) {
+		claimed = NULL;
+		lapsed = &none;
+	}
+	answer = shard_table_hello(router->shards, hello->name, hello->uuid, claimed, router_now(router), member);
+	if (answer == SHARD_JOINED)
+		shard_table_lapsed(router->shards, *member, lapsed, router_now(router));
+	return answer;
 }
 
 /* NULL; or why it is refused, and whether that is for good. */
@@ -132,7 +149,7 @@ static const char *admit(struct router *router, const struct bus_hello *hello, s
 		return "this watcher runs reconcilers of its own (--workers)";
 	}
 	switch (join(router, hello, member)) {
-	case SHARD_JOINED: shard_table_lapsed(router->shards, *member, &hello->lapsed, router_now(router)); return NULL;
+	case SHARD_JOINED: return NULL;
 	case SHARD_BUSY: router->counters.busy++; return "another process has this name, and its lease may still run";
 	case SHARD_REPLACED:
 		router->counters.refused++;

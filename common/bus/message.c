@@ -256,6 +256,7 @@ void bus_hello_write(struct buf *out, const struct bus_hello *hello)
 	write_text(out, "name", hello->name);
 	write_text(out, "uuid", hello->uuid);
 	write_text(out, "role", role_names[hello->role]);
+	write_int(out, "shards", hello->shards);
 	write_ranges(out, "held", &hello->held);
 	write_ranges(out, "lapsed", &hello->lapsed);
 	write_int(out, "heldEpoch", (int64_t)hello->held_epoch);
@@ -286,6 +287,7 @@ int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct e
 	*out = (struct bus_hello){0};
 	if (json == NULL || read_text(json, "name", out->name, sizeof(out->name), err) < 0 ||
 	    read_text(json, "uuid", out->uuid, sizeof(out->uuid), err) < 0 || read_role(json, &out->role, err) < 0 ||
+	    (has(json, "shards") && read_uint32(json, "shards", 0, &out->shards, err) < 0) ||
 	    read_ranges(json, "held", &out->held, err) < 0 ||
 	    (has(json, "lapsed") && read_ranges(json, "lapsed", &out->lapsed, err) < 0) ||
 	    read_uint64(json, "heldEpoch", &out->held_epoch, err) < 0 ||

@@ -16,7 +16,8 @@
 
 enum {
 	BUS_VERSION_MAJOR = 1, /* peers of another major version are refused with a reason */
-	BUS_VERSION_MINOR = 3, /* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked; 3: reads one frame */
+	/* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked; 3: reads one frame; 4: HELLO shards */
+	BUS_VERSION_MINOR = 4,
 	BUS_MINOR_ONE_FRAME = 3,
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
@@ -83,6 +84,7 @@ struct bus_hello {
 	char name[64];           /* member name: pool slot or StatefulSet ordinal's host name */
 	char uuid[40];           /* of this process instance */
 	enum bus_role role;      /* a barrier is a read-only peer of every Framework and owns nothing */
+	uint32_t shards;         /* that held and lapsed count in; 0: none yet, or a minor version before 4 */
 	struct range_set held;   /* under a live lease, granted in held_epoch */
 	struct range_set lapsed; /* held until their lease ran out, and not heard of since; empty of minor version 0 */
 	uint64_t held_epoch;

@@ -199,7 +199,12 @@ static int say(struct peer *peer, enum bus_type type, uint64_t sequence, uint32_
 static void hello(struct peer *peer)
 {
 	struct bus_hello body = {
-		.role = peer->role, .held_epoch = peer->epoch, .asked_told = true, .window = peer->ports.window};
+		.role = peer->role,
+		.shards = peer->shards,
+		.held_epoch = peer->epoch,
+		.asked_told = true,
+		.window = peer->ports.window,
+	};
 	int64_t at_ms = now(peer);
 
 	memcpy(body.name, peer->name, sizeof(body.name));

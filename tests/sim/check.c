@@ -249,10 +249,17 @@ void check_rate(struct world *world)
 			 world->qps, world->burst);
 }
 
+/* Whether it has the lease of the range that the key is in. */
+static bool may_act(const struct member *member, const char *ns, const char *name)
+{
+	uint32_t shards = peer_shards(member->peer);
+
+	return shards != 0 && peer_lease_left_ms(member->peer, range_of_key(ns, name, shards)) > 0;
+}
+
 void check_request(struct world *world, const struct wire *wire)
 {
 	int framework = subject(wire);
-	uint32_t range;
 
 	if (framework < 0)
 		violated(world, "%s %s is about no Framework", wire->method, wire->path);
@@ -267,11 +274,11 @@ void check_request(struct world *world, const struct wire *wire)
 		violated(world, "more than %d requests in a second", REQUESTS_IN_SECOND_MAX);
 	if (strcmp(wire->method, "GET") == 0 || wire->failed_late)
 		return;
-	range = range_of_key(plan_ns(framework), plan_name(framework), SIM_SHARDS);
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		const struct member *other = &world->members[i];
 
-		if (other != wire->member && other->process.alive && peer_lease_left_ms(other->peer, range) > 0)
+		if (other != wire->member && other->process.alive &&
+		    may_act(other, plan_ns(framework), plan_name(framework)))
 			violated(world, "#%" PRIu64 " %s %s of %s is carried out while %s has the lease", wire->number,
 				 wire->method, wire->path, wire->member->process.label, other->process.label);
 	}
@@ -440,20 +447,26 @@ void check_deletion(struct world *world, const struct wire *wire, const struct o
 
 /* ---- at rest ---- */
 
-static const struct member *holder(const struct world *world, uint32_t range)
+static const struct member *holder(const struct world *world, const char *ns, const char *name)
 {
 	for (int i = 0; i < SIM_PROCESSES; i++)
-		if (world->members[i].process.alive && peer_lease_left_ms(world->members[i].peer, range) > 0)
+		if (world->members[i].process.alive && may_act(&world->members[i], ns, name))
 			return &world->members[i];
 	return NULL;
 }
 
 bool check_held(const struct world *world)
 {
-	for (uint32_t range = 0; range < SIM_SHARDS; range++)
-		if (holder(world, range) == NULL)
-			return false;
-	return true;
+	enum { ALL = SIM_SHARDS * SIM_SHARDS_OTHER };
+	uint32_t held = 0;
+
+	for (int i = 0; i < SIM_PROCESSES; i++) {
+		const struct peer *peer = world->members[i].peer;
+
+		for (uint32_t range = 0; world->members[i].process.alive && range < peer_shards(peer); range++)
+			held += peer_lease_left_ms(peer, range) > 0 ? ALL / peer_shards(peer) : 0;
+	}
+	return held == ALL;
 }
 
 /* Completed for good, or waiting to be started. */
@@ -562,8 +575,7 @@ bool check_rest(struct world *world, const char **why)
 
 static void check_item(struct world *world, const struct object *object)
 {
-	uint32_t range = range_of_key(object->ns, object->name, SIM_SHARDS);
-	const struct member *member = holder(world, range);
+	const struct member *member = holder(world, object->ns, object->name);
 	const struct framework *framework;
 	const struct item *item;
 	char key[128];
@@ -596,7 +608,7 @@ static void check_cache(struct world *world, const struct watcher *watcher, size
 		violated(world, "at rest %s's cache has %zu Frameworks of %zu, %zu ConfigMaps, %zu Pods",
 			 watcher->process.label, cache_count(cache, KIND_FRAMEWORK), frameworks,
 			 cache_count(cache, KIND_CONFIG_MAP), cache_count(cache, KIND_POD));
-	for (uint32_t range = 0; range < SIM_SHARDS; range++) {
+	for (uint32_t range = 0; range < watcher->shards; range++) {
 		for (const struct cache_entry *entry = cache_first(cache, range); entry != NULL;
 		     entry = cache_next(entry)) {
 			const struct object *object = api_find(world, KIND_FRAMEWORK, cache_entry_ns(entry),

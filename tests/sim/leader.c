@@ -62,7 +62,7 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 	struct world *world = watcher->process.world;
 	const struct router_ports ports = {.send = bus_from_watcher, .now_ms = port_now_ms, .arg = watcher};
 	struct router_options options = {
-		.shards = {.shards = SIM_SHARDS,
+		.shards = {.shards = watcher->shards,
 			   .lease_ms = world->lease_ms,
 			   .margin_ms = MARGIN_MS,
 			   .grace_ms = world->grace_ms,

@@ -38,6 +38,7 @@ enum {
 	SIM_NAMESPACES = 2,
 	SIM_ROLES = 2,
 	SIM_SHARDS = 8,
+	SIM_SHARDS_OTHER = 5, /* in worlds where watchers do not agree */
 	SIM_TICK_MS = 500,
 };
 
@@ -287,6 +288,7 @@ struct watcher {
 	struct process process;
 	int index;
 	struct router *router; /* of its term; NULL: it does not lead */
+	uint32_t shards;
 	struct cache *cache;
 	struct streams *streams;
 	bool synced;
@@ -509,6 +511,7 @@ struct world {
 	uint64_t hash;
 	struct faults faults;
 	bool by_namespace; /* watchers look at each namespace by itself */
+	bool recut;        /* each watcher that starts cuts the key space in another way */
 
 	/* the cluster */
 	struct object *objects;

@@ -101,7 +101,8 @@ void watcher_start(struct world *world, int index)
 	snprintf(watcher->process.label, sizeof(watcher->process.label), "w%d", index);
 	watcher->wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500);
 	trace(world, "%s: starts", watcher->process.label);
-	watcher->cache = cache_new(SIM_SHARDS, &listener, watcher);
+	watcher->shards = world->recut && (watcher->process.life + (unsigned)index) % 2 == 0 ? SIM_SHARDS_OTHER : SIM_SHARDS;
+	watcher->cache = cache_new(watcher->shards, &listener, watcher);
 	watcher->streams = streams_new((struct ev_loop *)(void *)watcher, (struct kube_client *)(void *)watcher,
 				       watcher->cache, &namespaces, &snapshots, &streams_handler, watcher);
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);

@@ -440,6 +440,14 @@ static inline void world_start_watcher(struct world *world, const char *nonce, u
 	}
 }
 
+/* One that leads, has listed everything and watches. */
+static inline void world_start_synced(struct world *world)
+{
+	world_start_watcher(world, "leader-1", 5);
+	router_synced(world->router);
+	router_set_live(world->router, true);
+}
+
 static inline void world_stop_watcher(struct world *world)
 {
 	router_free(world->router);

@@ -98,6 +98,7 @@ static void test_hello(void **state)
 	struct bus_hello hello = {.name = "pool-0",
 				  .uuid = "u",
 				  .role = BUS_ROLE_BARRIER,
+				  .shards = 4096,
 				  .held_epoch = 9,
 				  .nonce = "n",
 				  .asked = "w",
@@ -114,7 +115,7 @@ static void test_hello(void **state)
 	range_set_add(&hello.lapsed, 7);
 	bus_hello_write(&body, &hello);
 	assert_non_null(strstr(body.data,
-			       "\"held\":[[0,2],[4095,1]],\"lapsed\":[[7,1]],\"heldEpoch\":9,\"nonce\":\"n\","
+			       "\"shards\":4096,\"held\":[[0,2],[4095,1]],\"lapsed\":[[7,1]],\"heldEpoch\":9,\"nonce\":\"n\","
 			       "\"asked\":\"w\",\"window\":5}"));
 	assert_int_equal(bus_hello_read(body.data, body.len, &out, NULL), 0);
 	bus_hello_write(&again, &out);
@@ -124,6 +125,7 @@ static void test_hello(void **state)
 	buf_puts(&body, "{\"name\":\"a\",\"uuid\":\"u\",\"role\":\"reconciler\",\"held\":[],\"heldEpoch\":0,"
 			"\"nonce\":\"\",\"window\":5}");
 	assert_int_equal(bus_hello_read(body.data, body.len, &out, NULL), 0);
+	assert_int_equal(out.shards, 0);
 	assert_true(range_set_empty(&out.lapsed));
 	assert_false(out.asked_told);
 }

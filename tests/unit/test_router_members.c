@@ -27,13 +27,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void start_synced(void)
-{
-	world_start_watcher(world, "leader-1", 5);
-	router_synced(world->router);
-	router_set_live(world->router, true);
-}
-
 static size_t count_of(const struct node *node, enum bus_type type)
 {
 	size_t count = 0;
@@ -53,7 +46,7 @@ static void test_second_member(void **state)
 	char name[24];
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	for (int i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), "fw%d", i);
 		world_present(world, KIND_FRAMEWORK, "", name, "u");
@@ -94,7 +87,7 @@ static void test_leave(void **state)
 	struct node *b;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
 	world_run(world, 3000);
@@ -127,7 +120,7 @@ static void test_leave_alone(void **state)
 	peer_leave(a->peer);
 	assert_true(peer_gone(a->peer)); /* nobody was ever told of it */
 	world_kill(world, 0);
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	world_stop_watcher(world);
@@ -144,7 +137,7 @@ static void test_process_dead(void **state)
 	struct range_set before;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
 	world_run(world, 3000);
@@ -167,7 +160,7 @@ static void test_gap_at_the_peer(void **state)
 	int64_t left_ms;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	world_present(world, KIND_POD, "fw", "one", "p1");
@@ -193,7 +186,7 @@ static void test_old_session(void **state)
 	size_t shown;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	world_present(world, KIND_POD, "fw", "one", "p1");
@@ -214,7 +207,7 @@ static void test_send_fails(void **state)
 	struct node *a;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	world_present(world, KIND_POD, "fw", "one", "p1");
@@ -232,7 +225,7 @@ static void test_reconnect(void **state)
 	struct node *a;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	world_connect(a); /* another routing id */
@@ -250,7 +243,7 @@ static void test_partition(void **state)
 	int64_t cut_ms;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
 	world_run(world, 5000);
@@ -281,7 +274,7 @@ static void test_old_answers(void **state)
 	struct node *a;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_run(world, 3000);
 	/* a ping is answered, the answer waits in the socket while the process stands still */
@@ -309,7 +302,7 @@ static void test_pong_of_another_version(void **state)
 	struct message *message;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	peer_tick(a->peer);
 	world_deliver(world); /* HELLO → ASSIGN */
@@ -351,7 +344,7 @@ static void test_new_leader(void **state)
 	struct range_set of_a;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
 	world_run(world, 5000);
@@ -380,7 +373,7 @@ static void test_new_leader_after_leases(void **state)
 	struct node *a;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_run(world, 2000);
 	world_stop_watcher(world);
@@ -404,7 +397,7 @@ static void test_older_epoch(void **state)
 	struct bus_head old = {.major = BUS_VERSION_MAJOR, .type = BUS_PONG, .epoch = 4, .session = 1, .sequence = 4};
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	peer_receive(a->peer, 0, &old, "{}", 2);
@@ -420,7 +413,7 @@ static void test_barrier(void **state)
 	char name[24];
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	for (int i = 0; i < 50; i++) {
 		snprintf(name, sizeof(name), "fw%d", i);
 		world_present(world, KIND_FRAMEWORK, "", name, "u");
@@ -460,7 +453,7 @@ static void test_rates(void **state)
 	struct node *b;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
 	world_start(world, 2, "barrier", BUS_ROLE_BARRIER);
@@ -487,7 +480,7 @@ static void test_bad_object(void **state)
 	struct message *message;
 
 	(void)state;
-	start_synced();
+	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	world_present(world, KIND_POD, "fw", "one", "p1");

@@ -1,0 +1,436 @@
+/* What the router answers to a peer of few words, which the test plays itself: credit, snapshots that are cut short,
+ * claims, and refusals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/bus_world.h"
+
+static struct world *world;
+
+static int set_up(void **state)
+{
+	(void)state;
+	world = world_new();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	world_free(world);
+	return 0;
+}
+
+enum { RAW_MINOR = 7 };
+
+/* A connection whose peer is played by the test itself. */
+static struct node *raw_node(int slot)
+{
+	struct node *node = &world->nodes[slot];
+
+	world_connect(node);
+	return node;
+}
+
+static void raw_send(struct node *node, enum bus_type type, uint64_t sequence, uint64_t epoch, uint64_t version,
+		     const struct buf *body)
+{
+	const struct bus_head head = {.major = BUS_VERSION_MAJOR,
+				      .minor = RAW_MINOR,
+				      .type = (uint8_t)type,
+				      .sequence = sequence,
+				      .epoch = epoch,
+				      .version = version,
+				      .time_ms = world->now_ms,
+				      .session = 1};
+
+	router_receive(world->router, (const unsigned char *)node->id, strlen(node->id), &head,
+		       body == NULL ? "" : body->data, body == NULL ? 0 : body->len);
+	router_flush(world->router);
+}
+
+static void raw_hello(struct node *node, const char *name, const char *uuid, uint32_t window)
+{
+	struct bus_hello hello = {.role = BUS_ROLE_RECONCILER, .window = window};
+	cleanup_buf struct buf body = {0};
+
+	snprintf(hello.name, sizeof(hello.name), "%s", name);
+	snprintf(hello.uuid, sizeof(hello.uuid), "%s", uuid);
+	bus_hello_write(&body, &hello);
+	raw_send(node, BUS_HELLO, 1, 0, 0, &body);
+}
+
+static void raw_ping(struct node *node, uint64_t sequence, uint64_t epoch, uint64_t version, uint64_t consumed)
+{
+	struct bus_ping ping = {.consumed = consumed};
+	cleanup_buf struct buf body = {0};
+
+	bus_ping_write(&body, &ping);
+	raw_send(node, BUS_PING, sequence, epoch, version, &body);
+}
+
+/* The next message to the node of that type, sent as to one of its version; frees those before it. NULL when there is
+ * none. */
+static struct message *next_of(struct node *node, enum bus_type type)
+{
+	struct message *message;
+
+	while ((message = queue_take(&node->down)) != NULL) {
+		if (message->head.type == type) {
+			assert_int_equal(message->head.minor, RAW_MINOR);
+			return message;
+		}
+		free(message);
+	}
+	return NULL;
+}
+
+static size_t count_of(const struct node *node, enum bus_type type)
+{
+	size_t count = 0;
+
+	for (const struct message *message = node->down.first; message != NULL; message = message->next)
+		if (message->head.type == type)
+			count++;
+	return count;
+}
+
+/* Frameworks, so that a small window cuts their snapshot. */
+static void start_with_five(void)
+{
+	char name[24];
+
+	world_start_synced(world);
+	for (int i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "fw%d", i);
+		world_present(world, KIND_FRAMEWORK, "", name, "u");
+	}
+}
+
+/* No more is on the way than the peer gave credit for, and what waits is the latest state, once per object. */
+static void test_credit(void **state)
+{
+	struct node *node;
+	struct message *message;
+	cleanup_json json_t *object = NULL;
+
+	(void)state;
+	start_with_five();
+	node = raw_node(0);
+	raw_hello(node, "a", "u", 2);
+	assert_int_equal(count_of(node, BUS_ASSIGN), 1);
+	assert_int_equal(count_of(node, BUS_UPDATE), 2);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 0);
+	queue_empty(&node->down);
+	raw_ping(node, 2, 5, 0, 1);
+	assert_int_equal(count_of(node, BUS_UPDATE), 1);
+	raw_ping(node, 3, 5, 0, 100); /* more than was sent: no credit comes from that */
+	assert_int_equal(count_of(node, BUS_UPDATE), 1);
+	raw_ping(node, 4, 5, 0, 3);
+	assert_int_equal(count_of(node, BUS_UPDATE), 3);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1); /* behind the last of them, without credit */
+	queue_empty(&node->down);
+	for (int i = 0; i < 10; i++)
+		world_present(world, KIND_FRAMEWORK, "", "fw0", "u");
+	router_flush(world->router);
+	assert_int_equal(router_backlog(world->router), 1);
+	assert_null(next_of(node, BUS_UPDATE));
+	raw_ping(node, 5, 5, 0, 5);
+	message = next_of(node, BUS_UPDATE);
+	assert_non_null(message);
+	object = json_parse(message->body, message->len, NULL);
+	assert_string_equal(json_str(json_object_get(object, "metadata"), "resourceVersion"), "115");
+	assert_null(json_object_get(json_object_get(object, "metadata"), "managedFields"));
+	free(message);
+	assert_null(next_of(node, BUS_UPDATE));
+}
+
+/* A HELLO in the middle of a snapshot starts it anew: its end comes behind all of it. */
+static void test_hello_within_a_snapshot(void **state)
+{
+	struct node *node;
+	struct message *message;
+	size_t updates = 0;
+
+	(void)state;
+	start_with_five();
+	node = raw_node(0);
+	raw_hello(node, "a", "u", 4);
+	queue_empty(&node->down);
+	raw_hello(node, "a", "u", 100);
+	while ((message = queue_take(&node->down)) != NULL && message->head.type != BUS_SNAPSHOT_END) {
+		updates += message->head.type == BUS_UPDATE ? 1 : 0;
+		free(message);
+	}
+	assert_non_null(message);
+	free(message);
+	assert_int_equal(updates, 5);
+	assert_null(queue_take(&node->down));
+}
+
+/* A list in the middle of a snapshot: what was told before is told again, and only behind that all is complete. An end
+ * in between would say that it is gone. */
+static void test_relisted_within_a_snapshot(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	start_with_five();
+	node = raw_node(0);
+	raw_hello(node, "a", "u", 4);
+	assert_int_equal(count_of(node, BUS_UPDATE), 4);
+	queue_empty(&node->down);
+	router_relisted(world->router);
+	raw_ping(node, 2, 5, 0, 4);
+	assert_int_equal(count_of(node, BUS_UPDATE), 4);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 0);
+	raw_ping(node, 3, 5, 0, 8);
+	assert_int_equal(count_of(node, BUS_UPDATE), 5);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1);
+}
+
+static void test_who(void **state)
+{
+	struct node *node;
+	struct message *message;
+
+	(void)state;
+	world_start_synced(world);
+	node = raw_node(0);
+	raw_ping(node, 7, 5, 1, 0);
+	message = next_of(node, BUS_WHO);
+	assert_non_null(message);
+	assert_int_equal(message->head.sequence, 0);
+	assert_int_equal(message->head.session, 1);
+	free(message);
+	raw_hello(node, "a", "u", 10);
+	queue_empty(&node->down);
+	raw_ping(node, 3, 5, 0, 0); /* 2 was lost */
+	message = next_of(node, BUS_WHO);
+	assert_non_null(message);
+	free(message);
+	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
+	/* another leader, of epoch 6, has it since: this one has to learn that from a HELLO */
+	raw_hello(node, "a", "u", 10);
+	queue_empty(&node->down);
+	raw_ping(node, 2, 6, 1, 0);
+	message = next_of(node, BUS_WHO);
+	assert_non_null(message);
+	free(message);
+	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
+}
+
+static void raw_claims(struct node *node, const struct bus_hello *hello)
+{
+	cleanup_buf struct buf body = {0};
+
+	bus_hello_write(&body, hello);
+	raw_send(node, BUS_HELLO, 1, 0, 0, &body);
+}
+
+/* What a HELLO claims counts only when it was said after this leader asked: it may have been on its way for longer than
+ * a lease. */
+static void test_old_claims(void **state)
+{
+	struct bus_hello hello = {
+		.name = "a", .uuid = "u", .nonce = "leader-0", .asked = "leader-0", .asked_told = true, .window = 10};
+	struct node *node;
+
+	(void)state;
+	world_start_synced(world);
+	node = raw_node(0);
+	for (int i = 0; i < 2; i++) {
+		struct message *message;
+		struct bus_who who;
+
+		hello.held = (struct range_set){0};
+		range_set_add(i == 0 ? &hello.held : &hello.lapsed, 3);
+		raw_claims(node, &hello);
+		assert_int_equal(router_peer_count(world->router), 0);
+		message = next_of(node, BUS_WHO);
+		assert_non_null(message);
+		assert_int_equal(bus_who_read(message->body, message->len, &who, NULL), 0);
+		assert_string_equal(who.nonce, "leader-1");
+		free(message);
+	}
+	hello.held = hello.lapsed;
+	hello.lapsed = (struct range_set){0};
+	strcpy(hello.asked, "leader-1");
+	raw_claims(node, &hello);
+	assert_string_equal(shard_table_holder(router_shards(world->router), 3), "a");
+}
+
+/* Where there was no Lease, a claim says that somebody leads, or has led just now: it may go on renewing the claim, so
+ * that all ranges wait until nobody can. */
+static void test_claims_without_a_lease(void **state)
+{
+	struct bus_hello hello = {
+		.name = "a", .uuid = "u", .nonce = "leader-0", .asked = "leader-1", .asked_told = true, .window = 10};
+	struct node *node;
+	struct message *message;
+
+	(void)state;
+	world->unknown_ms = 30000;
+	world_start_watcher(world, "leader-1", 5);
+	node = raw_node(0);
+	range_set_add(&hello.held, 3);
+	raw_claims(node, &hello);
+	assert_false(router_synced(world->router));
+	world->now_ms += 29999;
+	raw_claims(node, &hello);
+	assert_null(shard_table_holder(router_shards(world->router), 3));
+	world->now_ms += 1;
+	router_tick(world->router);
+	message = next_of(node, BUS_ASSIGN);
+	assert_non_null(message);
+	free(message);
+	assert_string_equal(shard_table_holder(router_shards(world->router), 3), "a");
+}
+
+/* A former leader that cut the key space into another number of ranges granted other keys by those numbers: nothing is
+ * taken over from it, and the peer gets what is free here. */
+static void test_claims_of_another_cut(void **state)
+{
+	struct bus_hello hello = {
+		.name = "a", .uuid = "u", .nonce = "leader-0", .asked = "leader-1", .asked_told = true, .window = 10};
+
+	(void)state;
+	world->blocked_ms = 1000;
+	world_start_synced(world);
+	for (int i = 0; i < 2; i++) {
+		/* a peer that does not tell counts as we do */
+		hello.shards = i == 0 ? WORLD_SHARDS * 2 : 0;
+		hello.held = (struct range_set){0};
+		range_set_add(&hello.held, 3);
+		raw_claims(raw_node(0), &hello);
+		assert_int_equal(router_peer_count(world->router), 1);
+		assert_int_equal(shard_table_holder(router_shards(world->router), 3) != NULL, i == 1);
+	}
+}
+
+/* Nobody waits for an answer that cannot come: peers of an older minor version do not know what they are asked, and
+ * without claims there is nothing to ask. */
+static void test_claims_unasked(void **state)
+{
+	struct bus_hello hello = {.name = "a", .uuid = "u", .nonce = "leader-0", .asked_told = true, .window = 10};
+	struct node *node;
+
+	(void)state;
+	world_start_synced(world);
+	node = raw_node(0);
+	raw_claims(node, &hello);
+	assert_int_equal(router_peer_count(world->router), 1);
+	hello.asked_told = false;
+	range_set_add(&hello.held, 3);
+	raw_claims(raw_node(1), &hello);
+	assert_int_equal(router_counters(world->router)->whos, 0);
+}
+
+static void test_refusals(void **state)
+{
+	struct node *node;
+	struct node *other;
+	struct message *message;
+	struct bus_head alien = {.major = BUS_VERSION_MAJOR + 1, .minor = RAW_MINOR, .type = BUS_HELLO, .session = 1};
+	struct bus_refuse refuse;
+	cleanup_buf struct buf junk = {0};
+
+	(void)state;
+	world_start_synced(world);
+	node = raw_node(0);
+	other = raw_node(1);
+	router_receive(world->router, (const unsigned char *)node->id, strlen(node->id), &alien, "?", 1);
+	message = next_of(node, BUS_REFUSE);
+	assert_non_null(message);
+	assert_int_equal(bus_refuse_read(message->body, message->len, &refuse, NULL), 0);
+	assert_true(refuse.final);
+	assert_non_null(strstr(refuse.reason, "version"));
+	free(message);
+
+	buf_puts(&junk, "{}");
+	raw_send(node, BUS_HELLO, 1, 0, 0, &junk);
+	message = next_of(node, BUS_REFUSE);
+	assert_non_null(message);
+	free(message);
+	raw_send(node, BUS_ASSIGN, 1, 0, 0, &junk); /* no peer says that */
+	raw_send(node, (enum bus_type)99, 1, 0, 0, &junk);
+	assert_int_equal(router_counters(world->router)->unknown_messages, 2);
+	assert_null(next_of(node, BUS_WHO));
+
+	raw_hello(node, "a", "u1", 10);
+	message = next_of(node, BUS_ASSIGN);
+	raw_ping(node, 2, 5, message->head.version, 0);
+	free(message);
+	raw_hello(other, "a", "u2", 10);
+	message = next_of(other, BUS_REFUSE);
+	assert_int_equal(bus_refuse_read(message->body, message->len, &refuse, NULL), 0);
+	assert_false(refuse.final); /* BUSY: it may come back */
+	free(message);
+	world->now_ms += WORLD_LEASE + WORLD_MARGIN;
+	raw_hello(other, "a", "u2", 10);
+	message = next_of(other, BUS_ASSIGN);
+	assert_non_null(message);
+	free(message);
+	raw_hello(node, "a", "u1", 10);
+	message = next_of(node, BUS_REFUSE);
+	assert_int_equal(bus_refuse_read(message->body, message->len, &refuse, NULL), 0);
+	assert_true(refuse.final); /* replaced */
+	free(message);
+	assert_int_equal(router_peer_count(world->router), 1);
+}
+
+static bool accept_x(void *arg, const char *name)
+{
+	(void)arg;
+	return name[0] == 'x';
+}
+
+static void test_names_of_the_pool(void **state)
+{
+	const struct router_ports ports = {.send = router_port_send, .now_ms = world_now, .arg = world};
+	const struct router_options options = {
+		.shards = {.shards = 1, .lease_ms = 1000, .grace_ms = 1000}, .epoch = 1, .accept = accept_x};
+	struct node *node;
+	struct message *message;
+
+	(void)state;
+	world->router = router_new(&ports, &options);
+	world->cache = cache_new(1, &world_listener, world);
+	router_set_cache(world->router, world->cache);
+	router_synced(world->router);
+	node = raw_node(0);
+	raw_hello(node, "y", "u", 10);
+	message = next_of(node, BUS_REFUSE);
+	assert_non_null(message);
+	free(message);
+	raw_hello(node, "x", "u", 10);
+	message = next_of(node, BUS_ASSIGN);
+	assert_non_null(message);
+	free(message);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_credit),
+		TEST(test_hello_within_a_snapshot),
+		TEST(test_relisted_within_a_snapshot),
+		TEST(test_who),
+		TEST(test_old_claims),
+		TEST(test_claims_of_another_cut),
+		TEST(test_claims_unasked),
+		TEST(test_claims_without_a_lease),
+		TEST(test_refusals),
+		TEST(test_names_of_the_pool),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
