@@ -11,6 +11,9 @@
 
 enum { MOUNTS_MAX = 8 };
 
+/* Nothing that our processes serve takes a body, and every stranger's connection may hold as much as this. */
+enum { BODY_MAX = 1024 };
+
 /* Of head_max, for an answer's first line and headers. The longest that are sent here have some 300 bytes: the rest
  * of it is no connection's to hold. */
 enum { ANSWER_HEAD_MAX = 512, ANSWER_HEAD_SPARE = 192 };
@@ -56,7 +59,6 @@ struct serve {
 	struct MHD_Daemon *daemon;
 	char *address;
 	size_t head_max;
-	size_t body_max;
 	unsigned max_connections;
 	int request_timeout_ms;
 	int answer_timeout_ms;

@@ -177,8 +177,8 @@ static void dispatch(struct serve_request *request)
 
 	request->dispatched = true;
 	if (request->body_dropped > 0) {
-		serve_request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, -1, "the body is longer than %zu bytes",
-				   request->serve->body_max);
+		serve_request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, -1, "the body is longer than %d bytes",
+				   BODY_MAX);
 		return;
 	}
 	if (mount == NULL) {
@@ -216,7 +216,7 @@ static struct serve_request *request_new(struct serve *serve, struct MHD_Connect
 
 static void take_body(struct serve_request *request, const char *upload, size_t len)
 {
-	if (request->body.len + len > request->serve->body_max || request->body_dropped > 0) {
+	if (request->body.len + len > BODY_MAX || request->body_dropped > 0) {
 		buf_free(&request->body);
 		request->body_dropped += len;
 		return;

@@ -25,7 +25,6 @@
 enum {
 	CONNECTIONS_DEFAULT = 256,
 	HEAD_DEFAULT = 16 * 1024,
-	BODY_DEFAULT = 64 * 1024,
 	REQUEST_TIMEOUT_DEFAULT_MS = 30 * 1000,
 	ANSWER_TIMEOUT_DEFAULT_MS = 60 * 1000,
 	HURRY_DIVISOR = 10, /* of the request timeout, when more than half of the connections are taken */
@@ -408,7 +407,6 @@ struct serve *serve_new(struct ev_loop *loop, const struct serve_options *option
 	serve->loop = loop;
 	serve->address = name_of(fd);
 	serve->head_max = options->head_max != 0 ? options->head_max : HEAD_DEFAULT;
-	serve->body_max = options->body_max != 0 ? options->body_max : BODY_DEFAULT;
 	serve->max_connections = allow_connections(options->max_connections != 0 ? options->max_connections
 										 : CONNECTIONS_DEFAULT);
 	serve->request_timeout_ms = options->request_timeout_ms != 0 ? options->request_timeout_ms

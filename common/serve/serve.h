@@ -28,7 +28,6 @@ struct serve_options {
 	/* Bytes for a request's first line and headers and 64 for each of these, and 512 for the answer's, of which a
 	 * connection holds all but 192. 0: 16 KiB; more is answered 431 or 414. */
 	size_t head_max;
-	size_t body_max;        /* of its body; 0: 64 KiB; more is answered 413 */
 	int request_timeout_ms; /* until a request is there whole, idle time before it included; 0: 30 000. A tenth of
 				 * that when more than half of max_connections are taken: a flood of idle connections
 				 * makes room for others. */
@@ -60,6 +59,7 @@ const char *serve_request_path(const struct serve_request *request); /* unescape
 /* NULL when it has none of that name (headers: in any case). */
 const char *serve_request_query(const struct serve_request *request, const char *name);
 const char *serve_request_header(const struct serve_request *request, const char *name);
+/* At most 1 KiB: what brings more is answered 413. */
 const char *serve_request_body(const struct serve_request *request, size_t *len);
 
 /* Keeps the request for later. gone(arg) is called when its client has left (a half-closed connection counts) or the

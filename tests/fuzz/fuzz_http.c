@@ -42,7 +42,7 @@ static void room_init(struct room *room, bool checked)
 	const struct kube_client_options client_options = {.user_agent = "fuzz"};
 	const struct waiters_options waiters_options = {.max_per_framework = 10};
 	const struct front_options front_options = {.max_waiters = 10};
-	const struct serve_options serve_options = {.address = "127.0.0.1:0", .head_max = 4096, .body_max = 4096};
+	const struct serve_options serve_options = {.address = "127.0.0.1:0", .head_max = 4096};
 	struct kube_config config = {.server = "http://127.0.0.1:1", .source = "fuzz"};
 	const struct range_set all = {.bits = {1}};
 	static const char framework[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"fw\",\"uid\":\"u\","

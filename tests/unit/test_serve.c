@@ -306,7 +306,7 @@ static void heads_of_any_size_are_answered(void **state)
 
 static void refuses_what_is_too_large_or_malformed(void **state)
 {
-	const struct serve_options options = {.head_max = 8 * 1024, .body_max = 1024};
+	const struct serve_options options = {.head_max = 8 * 1024};
 	struct world *world = world_new(&options);
 	cleanup_free char *long_text = mem_alloc(20001);
 	cleanup_free char *request = NULL;
