@@ -34,6 +34,8 @@ struct fact {
 	unsigned char digest[DIGEST_SIZE];
 	struct access *access;
 	bool asking;
+	struct kube_call *review; /* while asking */
+	bool sent;                /* it was; until then it waits for its turn */
 	enum access_verdict verdict;
 	int64_t expires_ms;
 	char *user; /* of a token: what an access review says of its user, as JSON members */
@@ -163,6 +165,13 @@ void access_keep_at_most(struct access *access, int64_t ms)
 
 /* ---- reviews ----------------------------------------------------------------------------------------------------- */
 
+static bool on_review_sent(void *arg, int64_t *timeout_ms)
+{
+	(void)timeout_ms;
+	((struct fact *)arg)->sent = true;
+	return true;
+}
+
 static void ask(struct fact *fact, const char *path, const struct buf *body, kube_done *done)
 {
 	const struct kube_request request = {
@@ -171,10 +180,12 @@ static void ask(struct fact *fact, const char *path, const struct buf *body, kub
 		.body = body->data,
 		.body_len = body->len,
 		.timeout_ms = REVIEW_TIMEOUT_MS,
+		.before_send = on_review_sent,
 	};
 
 	fact->asking = true;
-	kube_client_call(fact->access->client, &request, done, fact);
+	fact->sent = false;
+	fact->review = kube_client_call(fact->access->client, &request, done, fact);
 }
 
 /* The status of a review, or NULL: no answer that means anything. The caller decrefs *body. */
@@ -355,12 +366,19 @@ struct access_check *access_ask(struct access *access, const char *token, const 
 	return check;
 }
 
+/* A review that nobody waits for leaves the queue: those of clients that come and go at once would fill it faster than
+ * the rate limit empties it, and everybody else's would wait behind them. One that was sent is as good as paid for. */
 void access_cancel(struct access_check *check)
 {
+	struct fact *fact;
+
 	if (check == NULL)
 		return;
-	DL_DELETE(check->fact->checks, check);
+	fact = check->fact;
+	DL_DELETE(fact->checks, check);
 	check_free(check);
+	if (fact->checks == NULL && fact->asking && !fact->sent)
+		kube_call_cancel(fact->review);
 }
 
 const struct access_counters *access_counters(const struct access *access)

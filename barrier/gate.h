@@ -39,7 +39,7 @@ struct gate {
 	struct kube_call *look;
 	size_t places;        /* that a look at the complete gang takes, of those there are */
 	size_t places_taken;  /* by the look under way */
-	uint64_t look_number; /* waiters up to this one had come when it was sent */
+	uint64_t look_number; /* waiters up to this one had come when it was sent; 0: it was not yet */
 	struct backoff backoff;
 	struct ev_timer again;
 	bool must_look;      /* whatever the counts: the Framework is gone, or another one, or a waiter thinks so */

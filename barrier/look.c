@@ -159,10 +159,11 @@ static void look_failed(struct gate *gate, const struct kube_answer *answer, con
 {
 	int64_t wait_ms = backoff_next(&gate->backoff, &gate->waiters->random, clock_boot_ms());
 
-	gate->waiters->counters.looks_failed++;
 	gate->must_look = true; /* whatever called for it was not answered */
-	if (answer->failure != KUBE_CANCELLED)
+	if (answer->failure != KUBE_CANCELLED) {
+		gate->waiters->counters.looks_failed++;
 		log_warning("cannot read Framework %s: %s", gate->key, message);
+	}
 	if (answer->retry_after_ms > wait_ms)
 		wait_ms = answer->retry_after_ms < LOOK_RETRY_MAX_MS ? answer->retry_after_ms : LOOK_RETRY_MAX_MS;
 	answer_all_expired(gate);

@@ -57,6 +57,9 @@ static void on_gone(void *arg)
 	struct gate *gate = waiter->gate;
 
 	waiter_forget(waiter);
+	/* else looks for clients that come and go at once would pile up in the rate limit */
+	if (gate->count == 0 && gate->look != NULL && gate->look_number == 0)
+		kube_call_cancel(gate->look);
 	gate_release(gate);
 }
 

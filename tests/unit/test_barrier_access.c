@@ -139,6 +139,40 @@ static void clients_may_leave_while_they_are_checked(void **state)
 	asker_close(&slow);
 }
 
+/* Clients that come with ever other tokens, or ask for ever other names, and leave at once: what they would have had
+ * asked of the API server is not, and nobody waits behind it. */
+static void who_has_left_is_not_asked_about(void **state)
+{
+	enum { MANY = 20 };
+	struct world *world = world_new((struct limits){.waiters = MANY, .per_framework = 10, .with_access = true});
+	struct asking askings[MANY];
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, "i", true);
+	assert_int_equal(status_of(world, "ns/frameworks/none/barrier", "pod-1"), 404); /* known from now on */
+	kube_client_set_rate(world->client, 0.001, 1);
+	assert_int_equal(status_of(world, PATH, "nobody"), 401);
+	for (size_t round = 0; round < 2; round++) {
+		for (size_t i = 0; i < MANY; i++) {
+			cleanup_free char *token = mem_printf("stranger-%zu", i);
+			cleanup_free char *path = mem_printf("ns/frameworks/other%zu/barrier", i);
+
+			askings[i] = round == 0 ? ask(world, PATH, token) : ask(world, path, "pod-1");
+		}
+		RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == MANY);
+		for (size_t i = 0; i < MANY; i++)
+			asker_close(&askings[i]);
+		RUN_UNTIL(world->loop, serve_counters(world->serve)->gone == (round + 1) * MANY);
+	}
+	kube_client_set_rate(world->client, 0, 1);
+	assert_int_equal(status_of(world, PATH, "alice"), 200);
+	assert_int_equal(world->token_reviews, 3);
+	assert_int_equal(world->gets, 2);
+	assert_int_equal(waiters_counters(world->waiters)->frameworks, 0);
+	world_free(world);
+}
+
 static void malformed_questions_are_refused(void **state)
 {
 	static const struct {
@@ -184,6 +218,7 @@ int main(void)
 		cmocka_unit_test(questions_at_the_same_time_share_a_review),
 		cmocka_unit_test(without_reviews_nobody_is_let_in),
 		cmocka_unit_test(clients_may_leave_while_they_are_checked),
+		cmocka_unit_test(who_has_left_is_not_asked_about),
 		cmocka_unit_test(malformed_questions_are_refused),
 	};
 
