@@ -385,7 +385,7 @@ void bus_pong_write(struct buf *out, const struct bus_pong *pong)
 	buf_putc(out, '{');
 	write_bool(out, "renewed", pong->renewed);
 	buf_json_key(out, "qps");
-	buf_printf(out, "%.3f", pong->qps);
+	buf_printf(out, "%.17g", pong->qps); /* as it is: rounded to 0 it would be no limit */
 	write_int(out, "burst", pong->burst);
 	write_bool(out, "live", pong->live);
 	buf_putc(out, '}');

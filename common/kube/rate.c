@@ -3,6 +3,9 @@
 
 #include <math.h>
 
+/* A rate that would have us wait longer is looked at again by then. */
+enum { WAIT_MAX_MS = 60 * 60 * 1000 };
+
 static void refill(struct token_bucket *bucket, int64_t now_ms)
 {
 	if (now_ms > bucket->filled_ms)
@@ -36,7 +39,8 @@ int64_t token_bucket_wait_ms(struct token_bucket *bucket, int64_t now_ms)
 	refill(bucket, now_ms);
 	if (bucket->tokens >= 1)
 		return 0;
-	return (int64_t)ceil((1 - bucket->tokens) * 1000.0 / bucket->qps);
+	/* (divided by a tiny rate it is more than any integer holds) */
+	return (int64_t)fmin(ceil((1 - bucket->tokens) * 1000.0 / bucket->qps), WAIT_MAX_MS);
 }
 
 void token_bucket_take(struct token_bucket *bucket)

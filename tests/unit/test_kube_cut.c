@@ -272,6 +272,10 @@ static void test_token_bucket(void **state)
 	assert_int_equal(token_bucket_wait_ms(&bucket, 1000000), 0);
 	token_bucket_init(&bucket, 5, 0, 0);
 	assert_int_equal(token_bucket_wait_ms(&bucket, 0), 0);
+	/* the smallest rate is a limit too */
+	token_bucket_init(&bucket, 1e-300, 1, 0);
+	token_bucket_take(&bucket);
+	assert_in_range(token_bucket_wait_ms(&bucket, 0), 1000, 3600 * 1000);
 }
 
 static void test_backoff(void **state)
