@@ -40,18 +40,19 @@ static struct completion *total_completion(const struct framework *framework, si
 	return triggered(framework, completion_predefined(CODE_SUCCEEDED, message), message, role, index);
 }
 
-/* Whether all Tasks that count are Completed; *count is their number. */
+/* Whether as many Tasks are Completed as the spec wants; *count is their number. Not all of them need be there: one
+ * that was scaled down and up again is yet to be replaced. */
 static bool all_completed(const struct framework *framework, int64_t *count)
 {
-	int64_t live = 0;
 	int64_t completed = 0;
 
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
-		live += framework->roles[r].live;
+		if (framework->roles[r].completed < framework->roles[r].live)
+			return false;
 		completed += framework->roles[r].completed;
 	}
 	*count = completed;
-	return live > 0 && completed == live;
+	return completed > 0 && completed >= framework_spec_task_count(&framework->spec);
 }
 
 static bool reached(int32_t count, int32_t threshold)
@@ -138,7 +139,7 @@ struct completion *policy_test(const struct framework *framework)
 	}
 	if (best.found)
 		return role_completion(framework, best.role, best.at.index, best.failed, best.count, best.threshold);
-	if (framework_spec_task_count(&framework->spec) >= 1 && all_completed(framework, &total)) {
+	if (all_completed(framework, &total)) {
 		size_t last_role = 0;
 		struct finished last = {.time = INT64_MIN};
 

@@ -116,6 +116,41 @@ static void test_down_then_up(void **state)
 	world_end(&w);
 }
 
+/* Those that are yet to be replaced are wanted: the others' ends are not the attempt's. */
+static void test_down_then_up_total(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 3, "");
+	w.slow_kubelet = true;
+	world_edit_of(&w, 1, NEVER, "", "");
+	world_settle(&w);
+	world_edit_of(&w, 3, NEVER, "", "");
+	world_settle(&w);
+	world_pod_phase(&w, "f-a-0", "Succeeded");
+	world_settle(&w);
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	assert_state(&w, STATE_RUNNING);
+	w.slow_kubelet = false;
+	for (size_t i = 1; i < 3; i++) {
+		world_pod_gone(&w, pod_name("a", i));
+		world_settle(&w);
+		assert_false(world_task(&w, 0, i)->deletion_pending);
+		assert_state(&w, STATE_RUNNING);
+	}
+	for (size_t i = 1; i < 3; i++)
+		world_pod_phase(&w, pod_name("a", i), "Succeeded");
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	assert_code(&w, CODE_SUCCEEDED);
+	assert_contains(w.framework->status.attempt.completion->diagnostics,
+			"CompletedTaskCount 3 has reached TotalTaskCount 3");
+	world_end(&w);
+}
+
 /* A snapshot of a Task shows what is stored. */
 static void test_removal_waits_for_write(void **state)
 {
@@ -406,6 +441,7 @@ int main(void)
 		cmocka_unit_test(test_up),
 		cmocka_unit_test(test_down),
 		cmocka_unit_test(test_down_then_up),
+		cmocka_unit_test(test_down_then_up_total),
 		cmocka_unit_test(test_removal_waits_for_write),
 		cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_role_returns),
