@@ -94,8 +94,11 @@ static void count_task(struct role_work *work, const struct task_status *task, i
 {
 	if (task->state == STATE_CREATION_PENDING)
 		work->creation_pending += sign;
-	if (task->deletion_pending)
+	if (task->deletion_pending) {
+		if (task->state != STATE_COMPLETED)
+			work->leaving += sign;
 		return;
+	}
 	work->live += sign;
 	if (task->state == STATE_RUNNING)
 		work->running += sign;

@@ -79,6 +79,7 @@ struct role_work {
 	int32_t succeeded;
 	/* Of all Tasks */
 	int32_t creation_pending;
+	int32_t leaving; /* deletionPending and not Completed yet */
 };
 
 /* Slows down what fails, per Framework (DESIGN.md §3). */

@@ -483,7 +483,7 @@ static void run_steps(struct round *round)
 }
 
 /* Whether the Tasks that move together have all arrived: all that are not over run, or all that ran have ended, or all
- * that ended are to be retried. */
+ * that ended are to be retried; and none is on its way out. */
 static bool gathered_all(const struct framework *framework)
 {
 	int32_t moving = 0;
@@ -494,7 +494,7 @@ static bool gathered_all(const struct framework *framework)
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
 		const struct role_work *work = &framework->roles[r];
 
-		moving += work->live - work->running - work->ending - work->over - work->completed;
+		moving += work->live - work->running - work->ending - work->over - work->completed + work->leaving;
 		running += work->running;
 		ending += work->ending;
 		over += work->over;
@@ -526,7 +526,7 @@ static void check_counters(const struct framework *framework)
 		if (counted.live != kept->live || counted.running != kept->running || counted.ending != kept->ending ||
 		    counted.over != kept->over || counted.completed != kept->completed ||
 		    counted.failed != kept->failed || counted.succeeded != kept->succeeded ||
-		    counted.creation_pending != kept->creation_pending)
+		    counted.creation_pending != kept->creation_pending || counted.leaving != kept->leaving)
 			abort();
 	}
 }

@@ -28,6 +28,7 @@ static inline void world_check_counters(const struct framework *framework)
 		assert_int_equal(counted.failed, kept->failed);
 		assert_int_equal(counted.succeeded, kept->succeeded);
 		assert_int_equal(counted.creation_pending, kept->creation_pending);
+		assert_int_equal(counted.leaving, kept->leaving);
 	}
 }
 

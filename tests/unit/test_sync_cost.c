@@ -418,6 +418,51 @@ static void test_writes(void **state)
 	assert_true(first_ms <= 200);
 }
 
+/* Of `tasks` that run, all but `to` are scaled away and go one by one, one in TRICKLE_MS. How many writes that takes.
+ */
+static int writes_of_leaving(size_t tasks, size_t to)
+{
+	struct object_parts parts;
+	struct story story;
+	struct error err;
+	struct buf text = {0};
+	int writes = 0;
+
+	begin(&story, tasks, 0);
+	story.time.boot_ms += 60000;
+	write_spec(&text, (int)++story.version, to, tasks, 0, 0);
+	buf_putc(&text, '}');
+	assert_int_equal(object_parts_read(text.data, text.len, &parts, &err), 0);
+	framework_observe(story.framework, &parts, OBSERVED_EVENT);
+	object_meta_free(&parts.meta);
+	for (int i = 0; i < 3; i++)
+		run_round(&story, true);
+	for (size_t i = tasks; i-- > to;) {
+		cleanup_free char *name = mem_printf("f-a-%zu", i);
+		cleanup_free char *uid = mem_printf("pod%zu", i);
+		cleanup_free char *version = mem_printf("%llu", (unsigned long long)++story.version);
+
+		framework_observe_gone(story.framework, KIND_POD, name, uid, version, true);
+		run_round(&story, false);
+		if (story.plan.write) {
+			writes++;
+			run_round(&story, true);
+		}
+		story.time.boot_ms += TRICKLE_MS;
+	}
+	buf_free(&text);
+	end(&story);
+	return writes;
+}
+
+/* That those which stay all run is no reason to write whenever one of the others has gone. */
+static void test_writes_of_leaving(void **state)
+{
+	(void)state;
+	assert_in_range(writes_of_leaving(TRICKLE_EVENTS + 700, 700), 5, 20);
+	assert_in_range(writes_of_leaving(2, 1), 1, 1); /* the last one to go is not waited for any longer */
+}
+
 /* ---- instructions ---- */
 
 static void mark_stop(void)
@@ -521,7 +566,8 @@ static void test_many_roles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_allocations),  cmocka_unit_test(test_snapshots),  cmocka_unit_test(test_writes),
+		cmocka_unit_test(test_allocations),  cmocka_unit_test(test_snapshots),
+		cmocka_unit_test(test_writes),       cmocka_unit_test(test_writes_of_leaving),
 		cmocka_unit_test(test_instructions), cmocka_unit_test(test_many_roles),
 	};
 
