@@ -78,12 +78,17 @@ int pool_http(const char *http, int slot, char out[POOL_HTTP_SIZE], struct error
 	return 0;
 }
 
-/* In the child, between fork and exec: only async-signal-safe calls. Never returns. */
+/* In the child, between fork and exec, with all signals blocked: only async-signal-safe calls. Never returns. */
 static void become(char *const *argv, pid_t parent)
 {
 	static const char message[] = "cannot execute the reconciler program\n";
 	sigset_t none;
 
+	/* What was sent meanwhile counts: the loop's handlers would only wake the watcher. A SIGHUP, though, must not
+	 * end one that does not listen to it yet. */
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* a watcher that dies leaves no orphans; one that died before this line is noticed by the new parent */
@@ -115,14 +120,19 @@ static void start(struct worker *worker)
 {
 	struct pool *pool = worker->pool;
 	pid_t parent = getpid();
+	sigset_t all;
+	sigset_t before;
 	pid_t pid;
 
 	pool->argv[2] = worker->name;
 	if (pool->http_hole > 0)
 		pool->argv[pool->http_hole] = worker->http;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid = fork();
 	if (pid == 0)
 		become(pool->argv, parent);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0) {
 		log_error("cannot fork %s: %s", worker->name, strerror(errno));
 		worker->backoff_ms = next_backoff(pool, worker->backoff_ms);

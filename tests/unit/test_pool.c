@@ -300,6 +300,49 @@ static void test_stop_between(void **state)
 	pool_free(pool);
 }
 
+static void on_signal(struct ev_loop *loop, ev_signal *signal, int events)
+{
+	(void)loop;
+	(void)signal;
+	(void)events;
+}
+
+/* A SIGTERM ends a child also while it is still the watcher's copy, whose handlers it has: else it would run until it
+ * is killed, when the time for draining is over. */
+static void test_stop_at_once(void **state)
+{
+	struct fixture *f = *state;
+	ev_signal terminate;
+	struct pool *pool;
+
+	ev_signal_init(&terminate, on_signal, SIGTERM);
+	ev_signal_start(f->loop, &terminate);
+	write_script(f, "exec sleep 1000");
+	for (int i = 0; i < 10; i++) {
+		f->drained = false;
+		pool = make_pool(f, 2, NULL, 1000);
+		pool_stop(pool);
+		assert_true(run_until(f->loop, &f->drained, limit_s));
+		assert_string_equal(pool_slot_end(pool, 0), "was killed by signal 15 (Terminated)");
+		assert_string_equal(pool_slot_end(pool, 1), "was killed by signal 15 (Terminated)");
+		pool_free(pool);
+	}
+	ev_signal_stop(f->loop, &terminate);
+}
+
+/* Nor does a SIGHUP to all of them end one that has only begun. */
+static void test_hangup_at_start(void **state)
+{
+	struct fixture *f = *state;
+	struct pool *pool;
+
+	write_script(f, "kill -HUP $$\necho up >> $log\nexec sleep 1000");
+	pool = make_pool(f, 1, NULL, 10000);
+	wait_lines(f, 1);
+	assert_int_equal(f->deaths, 0);
+	pool_free(pool);
+}
+
 static void test_no_program(void **state)
 {
 	struct fixture *f = *state;
@@ -342,6 +385,8 @@ int main(void)
 		TEST(test_backoff),
 		TEST(test_stubborn),
 		TEST(test_stop_between),
+		TEST(test_stop_at_once),
+		TEST(test_hangup_at_start),
 		TEST(test_no_program),
 		TEST(test_directory),
 	};
