@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -26,12 +25,11 @@ static const char usage[] =
 	"Usage: fc-reconciler --name NAME [options]\n"
 	"Brings the Frameworks of its ranges forward. Started by fc-watcher, or by a StatefulSet.\n"
 	"\n" PROCESS_USAGE
-	"  --pool             started by fc-watcher, which has said what there is to say about the configuration\n"
-	"  --parent PID       end when this parent process ends\n";
+	"  --pool             started by fc-watcher, which has said what there is to say about the configuration\n";
 
 struct options {
 	struct process_flags flags;
-	pid_t parent;
+	bool pool;
 };
 
 struct process {
@@ -47,7 +45,7 @@ struct process {
 	struct process_signals signals;
 	ev_timer drain;
 	int64_t drain_until_ms;
-	bool has_parent;
+	bool pool;
 	int exit_code;
 };
 
@@ -243,7 +241,7 @@ static void on_end(void *arg)
 	struct process *process = arg;
 
 	if (process->drain_until_ms != 0) {
-		if (!process->has_parent)
+		if (!process->pool)
 			ev_break(process->loop, EVBREAK_ALL);
 		return;
 	}
@@ -291,7 +289,6 @@ static int parse_options(int argc, char **argv, struct options *out)
 {
 	static const struct option known[] = {
 		{"pool", no_argument, NULL, 'o'},
-		{"parent", required_argument, NULL, 'p'},
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};
@@ -300,8 +297,10 @@ static int parse_options(int argc, char **argv, struct options *out)
 
 	while ((option = getopt_long(argc, argv, "v:h", known, NULL)) != -1) {
 		switch (option) {
-		case 'o': out->flags.unknown_keys = CONFIG_UNKNOWN_IGNORE; break;
-		case 'p': out->parent = (pid_t)atoi(optarg); break;
+		case 'o':
+			out->pool = true;
+			out->flags.unknown_keys = CONFIG_UNKNOWN_IGNORE;
+			break;
 		default:
 			taken = process_flag("fc-reconciler", option, optarg, &out->flags);
 			if (taken != 0)
@@ -400,12 +399,7 @@ int main(int argc, char **argv)
 			fputs(usage, stdout);
 		return parsed < 0 ? EXIT_BAD_USE : EXIT_SUCCESS;
 	}
-	if (options.parent != 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != options.parent)
-			return EXIT_FAILURE; /* it died before we asked to be told */
-		process.has_parent = true;
-	}
+	process.pool = options.pool;
 	if (flags->name == NULL) {
 		gethostname(host, sizeof(host) - 1);
 		flags->name = host;

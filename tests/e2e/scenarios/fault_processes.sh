@@ -107,3 +107,23 @@ run_fault_second_peer_same_name() {
 }
 
 busy_counted() { (($(metric "$WATCHER" frameworkcontroller_bus_busy_total) > 0)); }
+
+# A Ctrl-C, which reaches the watcher's children twice, once from the terminal and once from the watcher: they finish what
+# is in flight all the same.
+run_fault_interrupted() {
+    local watcher begun
+    only_embedded
+    own_cluster
+    start_watcher
+    watcher=$(watcher_pid)
+    testapi_fault '{"match": {"verb": "create", "resource": "pods"}, "action": {"answerLatencyMs": 4000}}'
+    submit_many f 20 60 1
+    wait_for 10 "Pods are there, and answers on their way" pods_at_least 20
+    begun=$(now_ms)
+    kill -INT "$watcher" $(pgrep -P "$watcher")
+    wait_for 20 "the watcher has ended" watcher_gone
+    # (of the 4 s some have passed until they were seen)
+    (($(now_ms) - begun >= 1000)) || fail "ended within $(($(now_ms) - begun)) ms, without the answers"
+}
+
+pods_at_least() { (($(api GET "/api/v1/namespaces/$NS/pods" | jq '.items | length') >= $1)); } # number
