@@ -30,7 +30,8 @@ run_policy() {
         fw("toomany"; [tasks("a"; 2; 1) | policy(3; 3)]),
         # TaskRoles without Tasks do not matter.
         fw("norole"; [tasks("a"; 0; 0), tasks("b"; 1; 0)]),
-        fw("tworoles"; [tasks("a"; 2; 0), tasks("b"; 1; 0)])'
+        # (a[1] ends last by far: places are those of one TaskRole)
+        fw("tworoles"; [role("a"; 2; ends("{{FC_TASK_INDEX}}0"; 0)), tasks("b"; 1; 0)])'
     wait_all_completed
     expect_places "$TRIGGER_IN_TIME" <<EOT
 absentfailed 1 a[0] FailedTaskCount 1 has reached MinFailedTaskCount 1 in the TaskRole
