@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <ev.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,8 +284,8 @@ static int64_t read_number(const char *option, const char *text, int64_t least)
 	errno = 0;
 	value = strtoll(text, &end, 10);
 	if (errno != 0 || end == text || *end != '\0' || value < least || value > LIMIT_MAX) {
-		fprintf(stderr, "fc-barrier: --%s: found \"%s\", expected a number in 1..%d\n", option, text,
-			LIMIT_MAX);
+		fprintf(stderr, "fc-barrier: --%s: found \"%s\", expected a number in %" PRId64 "..%d\n", option, text,
+			least, LIMIT_MAX);
 		exit(EXIT_BAD_USE);
 	}
 	return value;

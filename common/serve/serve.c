@@ -259,6 +259,9 @@ static int split_address(const char *address, char **host, char **port, struct e
 
 	if (colon == NULL || colon[1] == '\0')
 		return error_set(err, "address \"%s\": expected HOST:PORT or :PORT", address);
+	/* (getaddrinfo() takes larger ones, and their remainder for the port) */
+	if (strspn(colon + 1, "0123456789") == strlen(colon + 1) && strtoul(colon + 1, NULL, 10) > UINT16_MAX)
+		return error_set(err, "address \"%s\": expected a port of at most %d", address, UINT16_MAX);
 	if (*begin == '[' && end > begin && end[-1] == ']') {
 		begin++;
 		end--;
