@@ -17,6 +17,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/port.h"
 
 enum {
 	BACKOFF_FIRST_MS = 1000,
@@ -24,7 +25,6 @@ enum {
 	STEADY_MS = 60000, /* one that ran this long is restarted at once again */
 	EXIT_NO_EXEC = 127,
 	SIGNALS_MAX = 65,
-	PORT_MAX = 65535,
 };
 
 struct worker {
@@ -66,14 +66,13 @@ const char *pool_name(int slot, char out[POOL_NAME_SIZE])
 int pool_http(const char *http, int slot, char out[POOL_HTTP_SIZE], struct error *err)
 {
 	const char *colon = strrchr(http, ':');
-	char *end = NULL;
-	long port = colon == NULL ? -1 : strtol(colon + 1, &end, 10);
-	long last = port == 0 ? 0 : port + slot;
+	int port = colon == NULL ? -1 : port_number(colon + 1);
+	int last = port == 0 ? 0 : port + slot;
 
-	if (colon == NULL || colon == http || end == colon + 1 || *end != '\0' || port < 0 || last > PORT_MAX)
+	if (colon == NULL || colon == http || port < 0 || last > PORT_MAX)
 		return error_set(err, "found \"%s\", expected HOST:PORT, with a port up to %d for each child", http,
 				 PORT_MAX);
-	if (snprintf(out, POOL_HTTP_SIZE, "%.*s:%ld", (int)(colon - http), http, last) >= POOL_HTTP_SIZE)
+	if (snprintf(out, POOL_HTTP_SIZE, "%.*s:%d", (int)(colon - http), http, last) >= POOL_HTTP_SIZE)
 		return error_set(err, "found a host of %zu characters", (size_t)(colon - http));
 	return 0;
 }

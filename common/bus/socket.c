@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/port.h"
 #include "common/bus/gate.h"
 #include "common/bus/monitor.h"
 #include "common/bus/poll.h"
@@ -303,11 +304,16 @@ static bool is_local(const char *endpoint)
 	       strncmp(host, "[::ffff:127.", 12) == 0;
 }
 
-static int check_transport(const char *endpoint, struct error *err)
+/* Port "*" is libzmq's word for one that the kernel chooses, as 0 is. */
+static int check_endpoint(const char *endpoint, struct error *err)
 {
-	if (endpoint_is(endpoint, "ipc://") || endpoint_is(endpoint, "tcp://"))
+	const char *colon = endpoint_is(endpoint, "tcp://") ? strrchr(endpoint + strlen("tcp://"), ':') : NULL;
+
+	if (endpoint_is(endpoint, "ipc://") ||
+	    (colon != NULL && (port_number(colon + 1) >= 0 || strcmp(colon, ":*") == 0)))
 		return 0;
-	return error_set(err, "the bus %s: expected ipc://PATH or tcp://HOST:PORT", endpoint);
+	return error_set(err, "the bus %s: expected ipc://PATH or tcp://HOST:PORT, with a port up to %d", endpoint,
+			 PORT_MAX);
 }
 
 /* In the clear on this machine only, unless somebody insists (PITFALLS "Hardening"). */
@@ -327,7 +333,7 @@ int bus_socket_bind_also(struct bus_socket *socket, const char *endpoint, const 
 	size_t size = sizeof(socket->endpoint);
 	char written[ENDPOINT_MAX];
 
-	if (check_transport(endpoint, err) < 0)
+	if (check_endpoint(endpoint, err) < 0)
 		return -1;
 	set_int(socket->socket, ZMQ_IPV6, !is_ipv4(endpoint));
 	if (curve_set_server(socket->socket, keys, err) < 0 ||
@@ -432,7 +438,7 @@ struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint
 	struct bus_socket *socket;
 	char written[ENDPOINT_MAX];
 
-	if (check_transport(endpoint, err) < 0)
+	if (check_endpoint(endpoint, err) < 0)
 		return NULL;
 	write_endpoint(written, endpoint);
 	if (*written == '\0') {

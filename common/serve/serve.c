@@ -19,6 +19,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/port.h"
 #include "common/serve/internal.h"
 #include "common/serve/metrics.h"
 
@@ -257,11 +258,9 @@ static int split_address(const char *address, char **host, char **port, struct e
 	const char *begin = address;
 	const char *end = colon;
 
-	if (colon == NULL || colon[1] == '\0')
-		return error_set(err, "address \"%s\": expected HOST:PORT or :PORT", address);
-	/* (getaddrinfo() takes larger ones, and their remainder for the port) */
-	if (strspn(colon + 1, "0123456789") == strlen(colon + 1) && strtoul(colon + 1, NULL, 10) > UINT16_MAX)
-		return error_set(err, "address \"%s\": expected a port of at most %d", address, UINT16_MAX);
+	if (colon == NULL || port_number(colon + 1) < 0)
+		return error_set(err, "address \"%s\": expected HOST:PORT or :PORT, with a port up to %d", address,
+				 PORT_MAX);
 	if (*begin == '[' && end > begin && end[-1] == ']') {
 		begin++;
 		end--;

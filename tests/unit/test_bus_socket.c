@@ -421,6 +421,8 @@ static void test_free_inside_callback(void **state)
 
 static void test_bad_endpoints(void **state)
 {
+	static const char *const bad[] = {"tcp://127.0.0.1", "tcp://127.0.0.1:", "tcp://127.0.0.1:65536",
+					  "tcp://127.0.0.1:84x"};
 	struct ev_loop *loop = ev_loop_new(0);
 	struct end router = {.loop = loop};
 	struct error err;
@@ -436,6 +438,12 @@ static void test_bad_endpoints(void **state)
 	assert_non_null(strstr(err.message, "nonsense"));
 	assert_null(bus_socket_connect(loop, "ftp://x", NULL, on_receive, &router, &err));
 	assert_non_null(strstr(err.message, "ftp://x"));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		assert_null(bus_socket_bind(loop, bad[i], NULL, on_receive, &router, &err));
+		assert_non_null(strstr(err.message, bad[i]));
+		assert_null(bus_socket_connect(loop, bad[i], NULL, on_receive, &router, &err));
+		assert_non_null(strstr(err.message, "expected ipc://PATH or tcp://HOST:PORT, with a port up to 65535"));
+	}
 	assert_int_equal(bus_socket_bind_also(router.socket, "tcp://127.0.0.1:*", NULL, &err), 0);
 	bus_socket_free(router.socket);
 	bus_socket_free(NULL);

@@ -475,8 +475,14 @@ static void failures_are_status_objects(void **state)
 
 static void bad_addresses_are_named(void **state)
 {
-	static const char *const bad[] = {
-		"", "nothing", "127.0.0.1:", "127.0.0.1:port", "127.0.0.1:65536", "999.0.0.1:80"};
+	static const char *const bad[] = {"",
+					  "nothing",
+					  "127.0.0.1:",
+					  "127.0.0.1:port",
+					  "999.0.0.1:80",
+					  "127.0.0.1:65536",
+					  "127.0.0.1:-1",
+					  "127.0.0.1:1x"};
 	struct ev_loop *loop = ev_loop_new(0);
 	struct error err;
 
