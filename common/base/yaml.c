@@ -26,6 +26,8 @@ struct yaml_tree {
 struct loader {
 	yaml_parser_t parser;
 	struct yaml_tree *tree;
+	const char *text;
+	size_t len;
 	/* The collections that are open, the innermost last. */
 	struct yaml_node *open[YAML_MAX_DEPTH];
 	size_t capacity[YAML_MAX_DEPTH];
@@ -236,6 +238,23 @@ static int handle_event(struct loader *loader, const yaml_event_t *event)
 	}
 }
 
+/* What is no text. libyaml reads ahead, and knows of it only how many bytes are before it. */
+static int reader_error(struct loader *loader, const char *problem)
+{
+	size_t offset = loader->parser.problem_offset < loader->len ? loader->parser.problem_offset : loader->len;
+	size_t line = 1;
+	size_t column = 1;
+	for (size_t i = 0; i < offset; i++) {
+		if (loader->text[i] == '\n') {
+			line++;
+			column = 1;
+		} else if ((loader->text[i] & 0xC0) != 0x80) {
+			column++;
+		}
+	}
+	return error_set(loader->err, "%s:%zu:%zu: %s", loader->tree->file, line, column, problem);
+}
+
 static int syntax_error(struct loader *loader)
 {
 	const yaml_parser_t *parser = &loader->parser;
@@ -243,8 +262,10 @@ static int syntax_error(struct loader *loader)
 		mem_exhausted();
 	const char *problem = parser->problem ? parser->problem : "not YAML";
 	if (parser->error == YAML_READER_ERROR)
-		return error_set(loader->err, "%s:%zu:1: %s at byte %zu", loader->tree->file, parser->mark.line + 1,
-				 problem, parser->problem_offset);
+		return reader_error(loader, problem);
+	/* What an editor does not show is worth its name: libyaml says "character that cannot start any token". */
+	if (parser->error == YAML_SCANNER_ERROR && parser->unread > 0 && *parser->buffer.pointer == '\t')
+		return error_at(loader, &parser->problem_mark, "found a tab, expected blanks");
 	return error_at(loader, &parser->problem_mark, "%s%s%s", parser->context ? parser->context : "",
 			parser->context ? ", " : "", problem);
 }
@@ -268,10 +289,10 @@ static int load_events(struct loader *loader)
 int yaml_load(const char *file, const char *text, size_t len, struct yaml_node **out, struct error *err)
 {
 	if (len > YAML_MAX_BYTES)
-		return error_set(err, "%s:1:1: %zu bytes long, expected at most %d", file, len, YAML_MAX_BYTES);
+		return error_set(err, "%s:1:1: longer than %d bytes", file, YAML_MAX_BYTES);
 	struct yaml_tree *tree = mem_calloc(1, sizeof(*tree));
 	tree->file = mem_strdup(file);
-	struct loader loader = {.tree = tree, .err = err};
+	struct loader loader = {.tree = tree, .text = text, .len = len, .err = err};
 	if (!yaml_parser_initialize(&loader.parser))
 		mem_exhausted();
 	yaml_parser_set_input_string(&loader.parser, (const unsigned char *)text, len);

@@ -110,6 +110,12 @@ struct completion_type {
 	json_t *attributes;
 };
 
+/* Those that retry policies ask for. */
+static bool is_known_attribute(const char *text)
+{
+	return strcmp(text, "Transient") == 0 || strcmp(text, "Conflict") == 0 || strcmp(text, "Permanent") == 0;
+}
+
 static int read_attributes(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
 {
 	struct completion_type *type = into;
@@ -120,6 +126,12 @@ static int read_attributes(struct reader *reader, const struct yaml_node *value,
 		const char *attribute;
 		if (yaml_as_string(value->items[i], item, &attribute, reader->err) < 0)
 			return -1;
+		/* The original takes any, and shows them in the status. */
+		if (!is_known_attribute(attribute))
+			log_warning("%s:%zu:%zu: %s: found \"%s\", which decides nothing: expected Transient, "
+				    "Conflict or Permanent",
+				    value->items[i]->file, value->items[i]->line, value->items[i]->column, item,
+				    attribute);
 	}
 	json_decref(type->attributes);
 	type->attributes = yaml_to_json(value);

@@ -281,6 +281,22 @@ static char *stderr_of_load(const char *text, struct config *config)
 	return buf_steal(&out);
 }
 
+/* A slip of the pen in an attribute would change what is retried, without a word. */
+static void test_unknown_attributes(void **state)
+{
+	(void)state;
+	struct config config;
+	char *log = stderr_of_load("podFailureSpec:\n"
+				   "- {code: 1, type: {attributes: [Transient, transient]}, podPatterns: [{}]}\n",
+				   &config);
+	assert_non_null(strstr(log, "c.yaml:2:44: podFailureSpec[0] (code 1): type.attributes[1]: found \"transient\", "
+				    "which decides nothing: expected Transient, Conflict or Permanent"));
+	assert_null(strstr(log, "attributes[0]"));
+	assert_int_equal(json_array_size(config.pod_failure_spec.entries[0].attributes), 2);
+	free(log);
+	config_free(&config);
+}
+
 static void test_unknown_keys(void **state)
 {
 	(void)state;
@@ -606,7 +622,7 @@ int main(void)
 		cmocka_unit_test(test_ranges),        cmocka_unit_test(test_unknown_keys),
 		cmocka_unit_test(test_failure_entry), cmocka_unit_test(test_failure_refused),
 		cmocka_unit_test(test_missing_file),  cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_shipped_file),
+		cmocka_unit_test(test_shipped_file),  cmocka_unit_test(test_unknown_attributes),
 	};
 	return cmocka_run_group_tests(tests, clear_environment, NULL);
 }

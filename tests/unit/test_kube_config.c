@@ -484,7 +484,7 @@ static void test_limits(void **state)
 	large[2 * 1024 * 1024 - 1] = '\0';
 	put_file(fixture, "config", large);
 	assert_int_equal(kube_config_load(NULL, fixture->path, NULL, &fixture->config, &fixture->err), -1);
-	assert_non_null(strstr(fixture->err.message, "expected at most 1048576"));
+	assert_non_null(strstr(fixture->err.message, "longer than 1048576 bytes"));
 }
 
 /* Nothing secret in a message, whatever is wrong with it. */
