@@ -369,7 +369,9 @@ static int start_serving(struct process *process, const struct options *options,
 	const struct front_options front_options = {.max_waiters = (size_t)options->max_waiters};
 
 	process->serve = serve_new(process->loop, &serve_options, err);
-	if (process->serve == NULL || check_listener(process->serve, options, err) < 0)
+	if (process->serve == NULL)
+		return error_wrap(err, "--listen");
+	if (check_listener(process->serve, options, err) < 0)
 		return -1;
 	if (process_serve(process->loop, &options->flags, &health_options, &process->health, err) < 0)
 		return -1;

@@ -43,7 +43,7 @@ static int print_answer(const struct kube_answer *answer, bool as_json)
 	struct error err;
 
 	if (answer->failure != KUBE_OK || answer->http_status != 200) {
-		fprintf(stderr, "fc-watcher status: %s\n", answer->message);
+		fprintf(stderr, "fc-watcher status: %s: expected --http of a running fc-watcher\n", answer->message);
 		return EXIT_FAILURE;
 	}
 	shards = json_parse(answer->body, answer->body_len, &err);

@@ -42,9 +42,10 @@ static int load_in_cluster(struct kube_config *config, struct error *err)
 	const char *fault;
 
 	if (host == NULL || *host == '\0' || port == NULL || *port == '\0')
-		return error_set(err, "no API server is known: no address (--address, $KUBE_APISERVER_ADDRESS) and no "
-				      "kubeconfig (--kubeconfig, $KUBECONFIG, ~/.kube/config) is given, and "
-				      "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
+		return error_set(err,
+				 "no API server is known: no address is given (--address, $KUBE_APISERVER_ADDRESS), "
+				 "no kubeconfig is there (--kubeconfig, $KUBECONFIG, ~/.kube/config), and "
+				 "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
 	if (dir == NULL || *dir == '\0')
 		dir = SERVICE_ACCOUNT_DIR;
 	/* an IPv6 address needs its brackets */
