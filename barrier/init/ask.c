@@ -2,6 +2,7 @@
  * one answer follows the other without a pause. The API server is asked at an interval. */
 #include "barrier/init/ask.h"
 
+#include <arpa/inet.h>
 #include <ev.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "common/config/config.h"
 #include "common/framework/names.h"
 #include "common/kube/client.h"
+#include "common/kube/url.h"
 
 enum {
 	MISSING_MAX = 5,
@@ -59,14 +61,16 @@ static int load_api_config(struct kube_config *out, struct error *err)
 	return kube_config_load(address, kubeconfig, getenv("KUBE_CONTEXT"), out, err);
 }
 
+/* Not any name that begins like a loopback address. */
 static bool is_loopback(const char *address)
 {
-	static const char *const prefixes[] = {"http://127.", "http://localhost:", "http://[::1]:"};
+	const char *host = strstr(address, "://") + strlen("://");
+	cleanup_free char *text = mem_strndup(host, strcspn(host, ":/"));
+	struct in_addr ip;
 
-	for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
-		if (strncmp(address, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	return false;
+	if (inet_pton(AF_INET, text, &ip) == 1)
+		return (ntohl(ip.s_addr) >> IN_CLASSA_NSHIFT) == IN_LOOPBACKNET;
+	return strcmp(text, "localhost") == 0 || strncmp(host, "[::1]", strlen("[::1]")) == 0;
 }
 
 /* The server is shown what the API server is shown, or the token file named for it; a token goes over plain HTTP only
@@ -74,14 +78,9 @@ static bool is_loopback(const char *address)
 static void fill_server_config(const struct environment *environment, const struct kube_config *api,
 			       struct kube_config *out)
 {
-	bool plain = strncmp(environment->barrier_address, "https://", 8) != 0;
+	bool plain = strncmp(out->server, "https://", 8) != 0;
 
-	*out = (struct kube_config){
-		.server = mem_strdup(environment->barrier_address),
-		.source = mem_strdup("FRAMEWORK_BARRIER_ADDRESS"),
-	};
-	while (out->server[0] != '\0' && out->server[strlen(out->server) - 1] == '/')
-		out->server[strlen(out->server) - 1] = '\0';
+	out->source = mem_strdup("FRAMEWORK_BARRIER_ADDRESS");
 	if (*environment->barrier_ca_file != '\0') {
 		out->ca_file = mem_strdup(environment->barrier_ca_file);
 	} else {
@@ -100,15 +99,16 @@ static void fill_server_config(const struct environment *environment, const stru
 static void connect_server(struct asker *asker, const struct kube_config *api)
 {
 	const char *address = asker->environment->barrier_address;
-	struct kube_config config;
+	struct kube_config config = {0};
+	const char *fault;
 	struct error err;
 
 	if (*address == '\0')
 		return;
-	if (strncmp(address, "http://", 7) != 0 && strncmp(address, "https://", 8) != 0) {
-		log_warning("FRAMEWORK_BARRIER_ADDRESS is \"%.200s\", expected http[s]://host:port; asking the API "
-			    "server instead",
-			    address);
+	fault = url_check_server(address, &config.server);
+	if (fault != NULL) {
+		log_warning("FRAMEWORK_BARRIER_ADDRESS: found \"%.200s\": %s; asking the API server instead",
+			    url_shown(address), fault);
 		return;
 	}
 	fill_server_config(asker->environment, api, &config);
