@@ -14,6 +14,7 @@
 #include "common/base/hash.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
 
@@ -57,6 +58,7 @@ struct access {
 	struct fact *tokens;
 	struct fact *permissions; /* of a user in a namespace */
 	struct access_counters counters;
+	struct log_last complaint; /* whoever asks would have a line of his own while the API server is away */
 };
 
 struct access *access_new(struct kube_client *client, size_t max_entries)
@@ -193,6 +195,7 @@ static const json_t *review_status(struct access *access, const struct kube_answ
 {
 	struct error err;
 	const json_t *status;
+	const char *why = *answer->message != '\0' ? answer->message : "the answer is no review";
 
 	*body = NULL;
 	if (answer->failure == KUBE_CANCELLED)
@@ -204,8 +207,8 @@ static const json_t *review_status(struct access *access, const struct kube_answ
 			return status;
 	}
 	access->counters.failures++;
-	log_warning("cannot review a request: %s",
-		    *answer->message != '\0' ? answer->message : "the answer is no review");
+	if (log_is_news(&access->complaint, clock_boot_ms(), why))
+		log_warning("cannot review a request: %s", why);
 	return NULL;
 }
 

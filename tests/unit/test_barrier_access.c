@@ -1,5 +1,8 @@
 /* Whom fc-barrier answers: TokenReview and SubjectAccessReview, what it keeps of them, and questions that are none. */
 #define _GNU_SOURCE
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "tests/unit/barrier_world.h"
 
 static void tokens_are_reviewed(void **state)
@@ -108,13 +111,28 @@ static void questions_at_the_same_time_share_a_review(void **state)
 static void without_reviews_nobody_is_let_in(void **state)
 {
 	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10, .with_access = true});
+	int log = memfd_create("log", MFD_CLOEXEC);
+	int kept = dup(STDERR_FILENO);
+	char text[4096];
+	ssize_t length;
 
 	(void)state;
 	sync_view(world);
 	set_framework(world, "i", true);
 	world->api_down = true;
-	assert_int_equal(status_of(world, PATH, "alice"), 503);
+	dup2(log, STDERR_FILENO);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(status_of(world, PATH, "alice"), 503);
+	dup2(kept, STDERR_FILENO);
 	world->api_down = false;
+	/* one line tells it */
+	length = pread(log, text, sizeof(text) - 1, 0);
+	assert_in_range(length, 1, sizeof(text) - 1);
+	text[length] = '\0';
+	assert_non_null(strstr(text, "cannot review a request: POST "));
+	assert_null(strstr(strstr(text, "cannot review") + 1, "cannot review"));
+	close(kept);
+	close(log);
 	assert_int_equal(status_of(world, PATH, "alice"), 200);
 	world_free(world);
 }
