@@ -288,6 +288,12 @@ static bool pod_wanted(struct framework *framework, const struct call *call, siz
 	       task->state == STATE_CREATION_PENDING && !task->deletion_pending;
 }
 
+/* Others have failed since it was planned: thousands may wait, which the backoff and its window are for. */
+static bool held_back(const struct framework *framework, const struct call *call)
+{
+	return framework->create_window > 0 && call->failed != framework->creates_failed;
+}
+
 bool framework_call_wanted(struct framework *framework, const struct call *call)
 {
 	size_t role;
@@ -295,7 +301,7 @@ bool framework_call_wanted(struct framework *framework, const struct call *call)
 
 	switch (call->kind) {
 	case CALL_CREATE_CONFIG_MAP: return config_map_wanted(framework, call);
-	case CALL_CREATE_POD: return pod_wanted(framework, call, &role, &index);
+	case CALL_CREATE_POD: return !held_back(framework, call) && pod_wanted(framework, call, &role, &index);
 	case CALL_DELETE_FRAMEWORK: return framework->uid != NULL && strcmp(framework->uid, call->uid) == 0;
 	default: return true; /* deletes are for a uid and gets do no harm */
 	}

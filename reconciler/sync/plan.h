@@ -29,6 +29,7 @@ struct call {
 	char *version;    /* deletes: the resourceVersion that must still be the object's; NULL: any */
 	bool force;       /* deletes: gracePeriodSeconds 0 */
 	uint64_t decided; /* creates: the version of the status that decided it, the identity of the attempt */
+	uint64_t failed;  /* creates: how many of the Framework had failed by then */
 };
 
 /* A core/v1 Event about the Framework. */

@@ -215,6 +215,7 @@ void slot_send_create(struct round *round, struct slot *slot, uint64_t decided)
 	framework->creates_on_way++;
 	send(round, slot, CALL_CREATE_POD, NULL, false);
 	round->plan->calls[round->plan->call_count - 1].decided = decided;
+	round->plan->calls[round->plan->call_count - 1].failed = framework->creates_failed;
 }
 
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided)

@@ -527,7 +527,7 @@ static inline void world_drop_call(struct call *call)
 	free(call->version);
 }
 
-/* Carries out what is in the queue. */
+/* Carries out what is in the queue, all on the way together: the failure of one keeps no other back. */
 static inline void world_carry(struct world *w)
 {
 	size_t count = w->queued;
@@ -536,6 +536,7 @@ static inline void world_carry(struct world *w)
 	memcpy(calls, w->queue, count * sizeof(*calls));
 	w->queued = 0;
 	for (size_t i = 0; i < count; i++) {
+		calls[i].failed = w->framework->creates_failed;
 		world_answer(w, &calls[i]);
 		world_drop_call(&calls[i]);
 	}

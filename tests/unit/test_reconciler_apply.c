@@ -118,6 +118,45 @@ static void order_is_kept(void **state)
 	assert_null(world->reconciler.ring);
 }
 
+/* The server asks to be left alone: creates that wait are not for it, either. */
+static void failures_stop_the_rest(void **state)
+{
+	const struct kube_answer later = {.http_status = 429,
+					  .retry_after_ms = 30000,
+					  .sent = true,
+					  .body = "",
+					  .status = {.reason = "TooManyRequests", .message = "later"},
+					  .message = "later"};
+	struct world *world = *state;
+	int64_t timeout_ms = 1000;
+	size_t at;
+
+	show_big(world);
+	world->lease_ms = INT64_C(1000000);
+	world_answer_with(world, find_call(world, pods), &later);
+	run_all(world);
+	at = find_call(world, pods);
+	assert_false(world->calls[at].before_send(world->calls[at].arg, &timeout_ms)); /* it waits for the rate limit */
+	for (int i = 1; i < CALLS_MAX; i++) {                                          /* the others had gone already */
+		answer_done(world, find_call(world, pods));
+		run_all(world);
+	}
+	assert_true(find_call(world, pods) == world->call_count);
+	assert_int_equal(world->reconciler.waiting_count, 0);
+	world->now_ms += 29999;
+	run_all(world);
+	get_to_pods(world);
+	assert_int_equal(world->call_count, 0);
+	world->now_ms += 10000;
+	run_all(world);
+	for (int i = CALLS_MAX - 1; i < BIG; i++) {
+		assert_true(find_call(world, pods) < world->call_count);
+		answer_done(world, find_call(world, pods));
+		run_all(world);
+	}
+	assert_int_equal(world->reconciler.waiting_count, 0);
+}
+
 static bool draining(const struct world *world)
 {
 	struct range_set ranges = {0};
@@ -216,6 +255,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_in_turn, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(order_is_kept, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(failures_stop_the_rest, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(waiting_is_not_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(sent_is_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_of_places, world_set_up, world_tear_down),
