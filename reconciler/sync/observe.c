@@ -171,6 +171,7 @@ void framework_observe_absent(struct framework *framework)
 	if (framework->uid != NULL)
 		mem_replace(&framework->gone_uid, framework->uid);
 	forget_lost(framework);
+	framework_wake_waiting(framework); /* there will be no write */
 	framework_forget(framework);
 	pod_templates_free(framework);
 	free(framework->task_texts);

@@ -48,6 +48,8 @@ void slots_sync(struct round *round);
 void slots_sync_late(struct round *round);
 /* A Completed Framework needs none of the places that stand empty. */
 void slots_free_idle(struct framework *framework);
+/* Nor does one that is gone: of those that are marked dirty, which get no turn. */
+void slots_drop_gone(struct framework *framework);
 
 /* ---- sync.c ---- */
 

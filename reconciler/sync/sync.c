@@ -545,8 +545,10 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	};
 
 	plan_reset(plan);
-	if (!framework->exists)
+	if (!framework->exists) {
+		slots_drop_gone(framework);
 		return;
+	}
 	if (framework->problem != NULL) {
 		if (!framework->problem_told)
 			plan_event(plan, true, "Malformed", "Nothing of this Framework is acted on: %.768s",

@@ -68,6 +68,20 @@ void slots_sync_late(struct round *round)
 	}
 }
 
+void slots_drop_gone(struct framework *framework)
+{
+	struct slot *slot = framework->dirty;
+	struct slot *next;
+
+	framework->dirty = NULL;
+	for (; slot != NULL; slot = next) {
+		next = slot->next_dirty;
+		slot->dirty = false;
+		if (slot->meta == NULL && slot->call == CALL_NONE && !slot->waiting)
+			slot_delete(framework, slot);
+	}
+}
+
 void slots_free_idle(struct framework *framework)
 {
 	struct slot *slot;

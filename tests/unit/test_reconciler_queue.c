@@ -209,6 +209,42 @@ static void former_namesakes(void **state)
 	assert_string_equal(world->reconciler.items->framework->uid, "u2");
 }
 
+/* A Framework of thousands of Tasks is deleted in the background, and its Pods go one by one, long after it: places
+ * that were kept until the last had gone were passed over for each that went. */
+static void pods_that_outlive_it(void **state)
+{
+	enum { PODS = 20 };
+	struct world *world = *state;
+
+	world->lease_ms = 5000;
+	show_framework(world);
+	for (int i = 0; i < PODS; i++) {
+		cleanup_free char *text = mem_printf(
+			"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f-a-%d\",\"uid\":\"p%d\",\"resourceVersion\":"
+			"\"%d\",\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"}}}",
+			i, i, 100 + i);
+
+		assert_true(store_text(&world->reconciler, KIND_POD, RANGE, text, strlen(text)));
+	}
+	show_absent(world, "u1", "200");
+	for (int i = 0; i < PODS; i++) {
+		cleanup_free char *name = mem_printf("f-a-%d", i);
+		cleanup_free char *uid = mem_printf("p%d", i);
+		cleanup_free char *version = mem_printf("%d", 300 + i);
+		const struct bus_absent absent = {.ns = (char *)"ns",
+						  .framework_name = (char *)"f",
+						  .name = name,
+						  .uid = uid,
+						  .resource_version = version,
+						  .deleting = true};
+
+		assert_int_equal(HASH_COUNT(world->reconciler.items->framework->slots), PODS - i);
+		store_absent(&world->reconciler, KIND_POD, RANGE, &absent);
+		run_all(world);
+	}
+	assert_null(world->reconciler.items);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -219,6 +255,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(asked_to_wait, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(not_found_of_the_former, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(former_namesakes, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(pods_that_outlive_it, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
