@@ -156,21 +156,22 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	return true;
 }
 
-/* Nobody waits for them any more, and no event will tell of their going. */
-static void forget_lost(struct framework *framework)
+/* Of what is without our label nobody waits for any more, and no event will tell of its going. A namesake of the
+ * Framework has Events of its own. */
+static void forget_slot(struct slot *slot)
 {
-	if (framework->config_map.lost)
-		slot_clear(&framework->config_map);
-	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
-		if (slot->lost)
-			slot_clear(slot);
+	if (slot->lost)
+		slot_clear(slot);
+	slot->conflict_reported = false;
 }
 
 void framework_observe_absent(struct framework *framework)
 {
 	if (framework->uid != NULL)
 		mem_replace(&framework->gone_uid, framework->uid);
-	forget_lost(framework);
+	forget_slot(&framework->config_map);
+	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		forget_slot(slot);
 	framework_wake_waiting(framework); /* there will be no write */
 	framework_forget(framework);
 	pod_templates_free(framework);

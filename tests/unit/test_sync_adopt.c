@@ -240,6 +240,26 @@ static void test_foreign_config_map(void **state)
 	}
 }
 
+/* It is still there when the Framework is deleted and created again: that one's owner is told, too. */
+static void test_foreign_told_again(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", "");
+	world_put(&w, FOREIGN("ConfigMap", "f-attempt", LABEL("f")), true);
+	world_tell_config_map(&w);
+	world_settle_for(&w, 5000);
+	assert_contains(w.events.data, "NamingConflict: ConfigMap f-attempt with uid foreign");
+	framework_observe_absent(w.framework);
+	json_decref(w.object);
+	world_clear_log(&w);
+	world_create_framework(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+	world_settle_for(&w, 5000);
+	assert_contains(w.events.data, "NamingConflict: ConfigMap f-attempt with uid foreign");
+	world_end(&w);
+}
+
 /* A create that comes late, after its attempt is over: deleted on sight. */
 static void test_late_config_map(void **state)
 {
@@ -297,15 +317,11 @@ static void test_snapshot_without_label(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_adopted_after_restart),
-		cmocka_unit_test(test_adopted_after_edit),
-		cmocka_unit_test(test_not_adopted),
-		cmocka_unit_test(test_config_map_not_adopted),
-		cmocka_unit_test(test_foreign_pod),
-		cmocka_unit_test(test_foreign_seen_late),
-		cmocka_unit_test(test_foreign_config_map),
-		cmocka_unit_test(test_late_config_map),
-		cmocka_unit_test(test_snapshot_without_label),
+		cmocka_unit_test(test_adopted_after_restart), cmocka_unit_test(test_adopted_after_edit),
+		cmocka_unit_test(test_not_adopted),           cmocka_unit_test(test_config_map_not_adopted),
+		cmocka_unit_test(test_foreign_pod),           cmocka_unit_test(test_foreign_seen_late),
+		cmocka_unit_test(test_foreign_config_map),    cmocka_unit_test(test_foreign_told_again),
+		cmocka_unit_test(test_late_config_map),       cmocka_unit_test(test_snapshot_without_label),
 	};
 
 	return cmocka_run_group_tests_name("sync_adopt", tests, NULL, NULL);
