@@ -103,8 +103,8 @@ static bool past_unknown(const struct router *router)
 	return router->options.unknown_ms > 0 && (!router->synced || router_now(router) < router->unknown_until_ms);
 }
 
-/* The former leader cut the key space differently: the numbers mean other keys here. Nothing is taken over then; what it
- * granted runs out before anything is granted here (shard_options.blocked_ms). */
+/* The former leader cut the key space differently: the numbers mean other keys here. Nothing is taken over then; what
+ * it granted runs out before anything is granted here (shard_options.blocked_ms). */
 static bool counts_otherwise(const struct router *router, const struct bus_hello *hello)
 {
 	return hello->shards != 0 && hello->shards != router->options.shards.shards;

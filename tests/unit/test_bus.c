@@ -114,9 +114,10 @@ static void test_hello(void **state)
 	range_set_add(&hello.held, 4095);
 	range_set_add(&hello.lapsed, 7);
 	bus_hello_write(&body, &hello);
-	assert_non_null(strstr(body.data,
-			       "\"shards\":4096,\"held\":[[0,2],[4095,1]],\"lapsed\":[[7,1]],\"heldEpoch\":9,\"nonce\":\"n\","
-			       "\"asked\":\"w\",\"window\":5}"));
+	assert_non_null(
+		strstr(body.data,
+		       "\"shards\":4096,\"held\":[[0,2],[4095,1]],\"lapsed\":[[7,1]],\"heldEpoch\":9,\"nonce\":\"n\","
+		       "\"asked\":\"w\",\"window\":5}"));
 	assert_int_equal(bus_hello_read(body.data, body.len, &out, NULL), 0);
 	bus_hello_write(&again, &out);
 	assert_string_equal(again.data, body.data);
