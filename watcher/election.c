@@ -30,6 +30,7 @@ struct election {
 	bool first;
 	bool unsettled; /* first, and whether somebody has led before is still open */
 	int64_t former_end_ms;
+	int64_t former_member_ms;
 	int64_t led_ms;  /* when the term began */
 	int64_t sent_ms; /* when the last write that succeeded was sent */
 	/* what is asked */
@@ -126,6 +127,18 @@ static int64_t former_end_ms(const struct election *election, int64_t now_ms)
 	return end_ms < now_ms ? end_ms : now_ms;
 }
 
+/* Leases that were given before run on as they were, whatever ours are like. */
+static int64_t longer_member_ms(const struct election *election, int64_t former_ms)
+{
+	return former_ms > election->options.member_ms ? former_ms : election->options.member_ms;
+}
+
+/* After so long leading, nobody acts for a former leader any more. */
+static int64_t settle_ms(const struct election *election)
+{
+	return election->former_member_ms + election->options.margin_ms;
+}
+
 /* ---- moves ------------------------------------------------------------------------------------------------------ */
 
 static void step_down(struct election *election, int64_t now_ms)
@@ -147,6 +160,7 @@ static void lead(struct election *election, int64_t now_ms)
 	election->first = !election->known || election->lease.grants == ELECTION_GRANTS_UNKNOWN;
 	election->unsettled = election->first;
 	election->former_end_ms = former_end_ms(election, now_ms);
+	election->former_member_ms = longer_member_ms(election, election->known ? election->lease.member_ms : 0);
 	election->known = true;
 }
 
@@ -173,15 +187,30 @@ static uint64_t newer_epoch(const struct election *election)
 	return newest >= ELECTION_EPOCH_MAX ? ELECTION_EPOCH_MAX : newest + 1;
 }
 
+/* Whether somebody may act for those who led before. */
+static bool others_act(const struct election *election, int64_t now_ms)
+{
+	return election->state == LEADING ? election->inherits && now_ms < election->led_ms + settle_ms(election)
+					  : left_behind(election) != ELECTION_GRANTS_NONE;
+}
+
+static int64_t member_ms_now(const struct election *election, int64_t now_ms)
+{
+	if (!others_act(election, now_ms))
+		return election->options.member_ms;
+	return longer_member_ms(election,
+				election->state == LEADING ? election->former_member_ms : election->lease.member_ms);
+}
+
 /* own: to whom we granted. */
 static enum election_grants grants_now(const struct election *election, enum election_grants own, int64_t now_ms)
 {
 	const struct election_options *options = &election->options;
 	bool leads = election->state == LEADING;
-	bool unknown = leads ? election->unsettled && now_ms < election->led_ms + options->lease_ms + options->settle_ms
+	bool unknown = leads ? election->unsettled &&
+				       now_ms < election->led_ms + options->lease_ms + settle_ms(election)
 			     : !election->known || election->lease.grants == ELECTION_GRANTS_UNKNOWN;
-	bool others = leads ? election->inherits && now_ms < election->led_ms + options->settle_ms
-			    : left_behind(election) != ELECTION_GRANTS_NONE;
+	bool others = others_act(election, now_ms);
 
 	/* a successor of ours has to wait for our predecessor's too */
 	return unknown ? ELECTION_GRANTS_UNKNOWN : others ? ELECTION_GRANTS_MEMBERS : own;
@@ -190,7 +219,8 @@ static enum election_grants grants_now(const struct election *election, enum ele
 static void fill_lease(const struct election *election, int64_t now_ms, struct election_lease *out)
 {
 	*out = (struct election_lease){.duration_ms = election->options.lease_ms,
-				       .renew_ms = election->options.renew_ms};
+				       .renew_ms = election->options.renew_ms,
+				       .member_ms = member_ms_now(election, now_ms)};
 	if (election->releasing) {
 		out->duration_ms = RELEASED_LEASE_MS;
 		out->transitions = election->epoch;
@@ -376,6 +406,11 @@ bool election_first(const struct election *election)
 int64_t election_former_end_ms(const struct election *election)
 {
 	return election->former_end_ms;
+}
+
+int64_t election_former_member_ms(const struct election *election)
+{
+	return election->former_member_ms;
 }
 
 const struct election_lease *election_seen(const struct election *election)

@@ -43,17 +43,19 @@ struct election_lease {
 	uint64_t transitions;                /* spec.leaseTransitions */
 	int64_t renew_ms;                    /* an annotation: renew_ms of the holder; <= 0: absent */
 	enum election_grants grants;         /* an annotation */
+	int64_t member_ms; /* another one: how long leases of members run that still count, at most; <= 0: absent */
 	char process[ELECTION_PROCESS_SIZE]; /* another one: which process of which machine the holder is; "" unknown */
 };
 
 struct election_options {
 	char identity[ELECTION_IDENTITY_SIZE]; /* of this process alone; not "" */
 	char process[ELECTION_PROCESS_SIZE];
-	int64_t lease_ms;            /* how long others wait before they take it (client-go: 15 s) */
-	int64_t renew_ms;            /* without a renewal for this long it leads no longer (10 s); < lease_ms */
-	int64_t retry_ms;            /* between two writes, or looks (2 s); < renew_ms */
-	int64_t jitter_ms;           /* on top of it for one who does not lead: so that they do not all ask at once */
-	int64_t settle_ms;           /* after so long leading, nobody acts for a former leader any more */
+	int64_t lease_ms;  /* how long others wait before they take it (client-go: 15 s) */
+	int64_t renew_ms;  /* without a renewal for this long it leads no longer (10 s); < lease_ms */
+	int64_t retry_ms;  /* between two writes, or looks (2 s); < renew_ms */
+	int64_t jitter_ms; /* on top of it for one who does not lead: so that they do not all ask at once */
+	int64_t member_ms; /* how long the leases run that this process gives to members */
+	int64_t margin_ms; /* so long leading on top of a member's lease: nobody acts for a former leader any more */
 	enum election_grants grants; /* what this process grants to */
 };
 
@@ -115,6 +117,9 @@ bool election_first(const struct election *election);
 /* When the present term began, the former leader had ceased to lead at this time at the latest; 0: nothing is known of
  * it. */
 int64_t election_former_end_ms(const struct election *election);
+/* When the present term began, members' leases given by former leaders ran so long at most: as long as ours if nothing
+ * tells, as when they have the same configuration. */
+int64_t election_former_member_ms(const struct election *election);
 /* The Lease as last seen; NULL when there was none. */
 const struct election_lease *election_seen(const struct election *election);
 

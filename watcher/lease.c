@@ -17,6 +17,7 @@
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
 #define ANNOTATION_GRANTS "frameworkcontroller.microsoft.com/leader-grants"
 #define ANNOTATION_RENEW "frameworkcontroller.microsoft.com/leader-renew-deadline-ms"
+#define ANNOTATION_MEMBER "frameworkcontroller.microsoft.com/leader-member-lease-ms"
 #define ANNOTATION_PROCESS "frameworkcontroller.microsoft.com/leader-process"
 
 enum { REMIND_MS = 60000, RELEASE_MS = 3000, JITTER_PART = 5 /* of the retry period, at most; as client-go */ };
@@ -77,17 +78,32 @@ static int64_t as_int32(int64_t number)
 	return number < 0 ? 0 : number > INT32_MAX ? INT32_MAX : number;
 }
 
+/* 0: absent, or none. */
+static int64_t read_ms(const json_t *annotations, const char *name)
+{
+	const char *text = json_str(annotations, name);
+
+	return text == NULL ? 0 : as_int32(strtoll(text, NULL, 10));
+}
+
+static void write_ms(json_t *annotations, const char *name, int64_t ms)
+{
+	cleanup_free char *text = mem_printf("%lld", (long long)ms);
+
+	json_object_set_new(annotations, name, json_string(text));
+}
+
 static void read_lease(const json_t *object, struct election_lease *out)
 {
 	const json_t *spec = json_path(object, "spec", NULL);
 	const json_t *annotations = json_path(object, "metadata", "annotations", NULL);
 	const char *grants = json_str(annotations, ANNOTATION_GRANTS);
-	const char *renew = json_str(annotations, ANNOTATION_RENEW);
 
 	*out = (struct election_lease){
 		.duration_ms = as_int32(json_int(spec, "leaseDurationSeconds", 0)) * 1000,
 		.transitions = (uint64_t)as_int32(json_int(spec, "leaseTransitions", 0)),
-		.renew_ms = renew == NULL ? 0 : as_int32(strtoll(renew, NULL, 10)),
+		.renew_ms = read_ms(annotations, ANNOTATION_RENEW),
+		.member_ms = read_ms(annotations, ANNOTATION_MEMBER),
 		.grants = ELECTION_GRANTS_MEMBERS,
 	};
 	copy_text(out->holder, sizeof(out->holder), json_str(spec, "holderIdentity"));
@@ -130,7 +146,6 @@ static char *write_lease(const struct lease *lease, const struct election_reques
 	json_t *annotations = member(meta, "annotations");
 	json_t *spec = member(object, "spec");
 	cleanup_free char *now = micro_time_now();
-	cleanup_free char *renew = mem_printf("%lld", (long long)request->lease.renew_ms);
 
 	json_object_set_new(object, "apiVersion", json_string("coordination.k8s.io/v1"));
 	json_object_set_new(object, "kind", json_string("Lease"));
@@ -138,7 +153,8 @@ static char *write_lease(const struct lease *lease, const struct election_reques
 	json_object_set_new(meta, "namespace", json_string(lease->ns));
 	json_object_del(meta, "managedFields");
 	json_object_set_new(annotations, ANNOTATION_GRANTS, json_string(grants_names[request->lease.grants]));
-	json_object_set_new(annotations, ANNOTATION_RENEW, json_string(renew));
+	write_ms(annotations, ANNOTATION_RENEW, request->lease.renew_ms);
+	write_ms(annotations, ANNOTATION_MEMBER, request->lease.member_ms);
 	json_object_set_new(annotations, ANNOTATION_PROCESS, json_string(request->lease.process));
 	/* nobody is left out, as present client-go does, rather than "" */
 	if (request->lease.holder[0] == '\0')
@@ -404,6 +420,11 @@ void lease_settled(struct lease *lease)
 int64_t lease_former_end_ms(const struct lease *lease)
 {
 	return election_former_end_ms(lease->election);
+}
+
+int64_t lease_former_member_ms(const struct lease *lease)
+{
+	return election_former_member_ms(lease->election);
 }
 
 const char *lease_identity(const struct lease *lease)

@@ -48,6 +48,8 @@ bool lease_first(const struct lease *lease);
 void lease_settled(struct lease *lease);
 /* election_former_end_ms() of the present term. */
 int64_t lease_former_end_ms(const struct lease *lease);
+/* election_former_member_ms() of the present term. */
+int64_t lease_former_member_ms(const struct lease *lease);
 const char *lease_identity(const struct lease *lease);
 /* Who holds it by what was last read; "" for nobody. */
 const char *lease_holder(const struct lease *lease);

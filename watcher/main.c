@@ -120,6 +120,7 @@ static void on_led(void *arg, uint64_t epoch, bool inherits)
 		.inherits = inherits,
 		.first = watcher->lease != NULL && lease_first(watcher->lease),
 		.former_end_ms = watcher->lease == NULL ? 0 : lease_former_end_ms(watcher->lease),
+		.former_lease_ms = watcher->lease == NULL ? 0 : lease_former_member_ms(watcher->lease),
 		.live = watcher->live,
 		.heard_epoch = watcher->lease == NULL ? NULL : on_heard_epoch,
 		.drained = on_drained,
@@ -326,14 +327,14 @@ static void watch_signals(struct watcher *watcher)
 static void make_election(struct watcher *watcher)
 {
 	const struct flags *flags = &watcher->flags;
-	const int64_t settle_ms = watcher->config.member_lease_sec * 1000 + SHARD_MARGIN_MS;
 	const struct lease_options options = {
 		.ns = flags->lease_ns,
 		.name = flags->lease_name,
 		.election = {.lease_ms = flags->lease_duration_ms,
 			     .renew_ms = flags->renew_deadline_ms,
 			     .retry_ms = flags->retry_period_ms,
-			     .settle_ms = settle_ms,
+			     .member_ms = watcher->config.member_lease_sec * 1000,
+			     .margin_ms = SHARD_MARGIN_MS,
 			     .grants = flags->workers > 0 ? ELECTION_GRANTS_CHILDREN : ELECTION_GRANTS_MEMBERS},
 	};
 

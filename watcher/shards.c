@@ -60,14 +60,20 @@ static int64_t lease_span(const struct shard_table *table)
 	return table->options.lease_ms + table->options.margin_ms;
 }
 
+int64_t shard_former_span(const struct shard_options *options)
+{
+	return (options->former_lease_ms > options->lease_ms ? options->former_lease_ms : options->lease_ms) +
+	       options->margin_ms;
+}
+
 struct shard_table *shard_table_new(const struct shard_options *options, int64_t now_ms)
 {
 	struct shard_table *table = mem_calloc(1, sizeof(*table));
 	int64_t blocked_until_ms = options->blocked_ms > 0 ? now_ms + options->blocked_ms : 0;
 
 	table->options = *options;
-	if (options->former_end_ms != 0 && blocked_until_ms > options->former_end_ms + lease_span(table))
-		blocked_until_ms = options->former_end_ms + lease_span(table);
+	if (options->former_end_ms != 0 && blocked_until_ms > options->former_end_ms + shard_former_span(options))
+		blocked_until_ms = options->former_end_ms + shard_former_span(options);
 	for (uint32_t r = 0; r < options->shards; r++)
 		table->ranges[r].blocked_until_ms = blocked_until_ms;
 	return table;
@@ -226,11 +232,12 @@ static void contest(struct shard_table *table, uint32_t r, const struct shard_me
 	struct range *range = &table->ranges[r];
 
 	log_warning("range %u is held by %s and claimed by %s: nobody gets it for %lld ms", r,
-		    range->holder == NULL ? "others" : range->holder->name, member->name, (long long)lease_span(table));
+		    range->holder == NULL ? "others" : range->holder->name, member->name,
+		    (long long)shard_former_span(&table->options));
 	if (range->state == RANGE_GRANTED)
 		set_revoking(table, r);
 	range->contested = true;
-	range->blocked_until_ms = now_ms + lease_span(table);
+	range->blocked_until_ms = now_ms + shard_former_span(&table->options);
 }
 
 static void take_claims(struct shard_table *table, struct shard_member *member, const struct range_set *claimed,
@@ -247,7 +254,7 @@ static void take_claims(struct shard_table *table, struct shard_member *member, 
 		} else {
 			contest(table, r, member, now_ms);
 		}
-		member->lease_end_ms = now_ms + lease_span(table);
+		member->lease_end_ms = now_ms + shard_former_span(&table->options);
 	}
 }
 
@@ -324,7 +331,10 @@ bool shard_table_ping(struct shard_table *table, struct shard_member *member, ui
 	if (version == 0 || version != member->version)
 		return false;
 	/* one that left and let go of everything needs no lease: its successor need not wait for it */
-	member->lease_end_ms = member->leaving && !holds_any(table, member) ? 0 : now_ms + lease_span(table);
+	if (member->leaving && !holds_any(table, member))
+		member->lease_end_ms = 0;
+	else if (member->lease_end_ms < now_ms + lease_span(table)) /* one that was claimed may run longer than ours */
+		member->lease_end_ms = now_ms + lease_span(table);
 	return true;
 }
 

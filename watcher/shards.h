@@ -18,17 +18,21 @@ struct shard_table;
 struct shard_member; /* one name; lives until it left or is gone past the grace */
 
 struct shard_options {
-	uint32_t shards;       /* 1..BUS_RANGE_MAX */
-	int64_t lease_ms;      /* memberLeaseSec: as the members count it, from when they sent a ping */
-	int64_t margin_ms;     /* on top of it here, from the ping's receipt: so that this view always ends later */
-	int64_t grace_ms;      /* memberGraceSec: how long a vanished member's ranges wait for it */
-	int64_t blocked_ms;    /* what no member claims waits this long after the start, for a former leader's grants to
-				  run out: lease + margin at most, or 0 when there can be none */
-	int64_t former_end_ms; /* by then the former leader had granted and renewed for the last time, so that its
-				  grants run out a lease + margin later; 0: unknown */
+	uint32_t shards;    /* 1..BUS_RANGE_MAX */
+	int64_t lease_ms;   /* memberLeaseSec: as the members count it, from when they sent a ping */
+	int64_t margin_ms;  /* on top of it here, from the ping's receipt: so that this view always ends later */
+	int64_t grace_ms;   /* memberGraceSec: how long a vanished member's ranges wait for it */
+	int64_t blocked_ms; /* what no member claims waits this long after the start, for a former leader's grants to
+			       run out: lease + margin at most, or 0 when there can be none */
+	int64_t former_lease_ms; /* as lease_ms, of those that former leaders gave; less than it: the same */
+	int64_t former_end_ms;   /* by then the former leader had granted and renewed for the last time, so that its
+				    grants run out a lease + margin later; 0: unknown */
 };
 
 enum { SHARD_MARGIN_MS = 5000 };
+
+/* Lease and margin of former leaders' grants: for blocked_ms. */
+int64_t shard_former_span(const struct shard_options *options);
 
 struct shard_table *shard_table_new(const struct shard_options *options, int64_t now_ms);
 void shard_table_free(struct shard_table *table);

@@ -78,8 +78,9 @@ static void make_router(struct term *term)
 		options.accept = accept_pool_member;
 		options.accept_arg = term;
 	}
+	options.shards.former_lease_ms = term->options.former_lease_ms;
 	if (term->options.inherits)
-		options.shards.blocked_ms = options.shards.lease_ms + options.shards.margin_ms;
+		options.shards.blocked_ms = shard_former_span(&options.shards);
 	if (term->options.first)
 		options.unknown_ms = term->options.flags->lease_duration_ms + options.shards.lease_ms +
 				     options.shards.margin_ms;

@@ -27,9 +27,10 @@ struct term_options {
 	double qps;           /* to be shared out over the reconcilers */
 	int32_t burst;
 	uint64_t epoch;
-	bool inherits;         /* somebody may still act on ranges that a former leader granted */
-	int64_t former_end_ms; /* as in struct shard_options */
-	bool first;            /* nothing is known of a former leader */
+	bool inherits;           /* somebody may still act on ranges that a former leader granted */
+	int64_t former_end_ms;   /* as in struct shard_options */
+	int64_t former_lease_ms; /* the same */
+	bool first;              /* nothing is known of a former leader */
 	bool live;
 	/* NULL: the epoch may be raised without asking anybody. */
 	void (*heard_epoch)(void *arg, uint64_t epoch);

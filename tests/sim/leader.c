@@ -63,14 +63,15 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 	const struct router_ports ports = {.send = bus_from_watcher, .now_ms = port_now_ms, .arg = watcher};
 	struct router_options options = {
 		.shards = {.shards = watcher->shards,
-			   .lease_ms = world->lease_ms,
+			   .lease_ms = watcher->lease_ms,
 			   .margin_ms = MARGIN_MS,
 			   .grace_ms = world->grace_ms,
-			   .blocked_ms = inherits ? world->lease_ms + MARGIN_MS : 0,
+			   .former_lease_ms = watcher->election == NULL ? 0
+									: election_former_member_ms(watcher->election),
 			   .former_end_ms = watcher->election == NULL ? 0 : election_former_end_ms(watcher->election)},
 		.epoch = epoch,
 		.unknown_ms = watcher->election != NULL && election_first(watcher->election)
-				      ? ELECTION_LEASE_MS + world->lease_ms + MARGIN_MS
+				      ? ELECTION_LEASE_MS + watcher->lease_ms + MARGIN_MS
 				      : 0,
 		.heard_epoch = watcher->election == NULL ? NULL : on_heard_epoch,
 		.heard_epoch_arg = watcher,
@@ -78,6 +79,8 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 		.burst = world->burst,
 	};
 
+	if (inherits)
+		options.shards.blocked_ms = shard_former_span(&options.shards);
 	trace(world, "%s: leads with epoch %" PRIu64 "%s", watcher->process.label, epoch,
 	      inherits ? ", after another one" : "");
 	for (int i = 0; i < world->watcher_count; i++)
@@ -318,7 +321,8 @@ void leader_start(struct watcher *watcher)
 		.renew_ms = ELECTION_RENEW_MS,
 		.retry_ms = ELECTION_RETRY_MS,
 		.jitter_ms = pick(world, 0, ELECTION_JITTER_MS),
-		.settle_ms = world->lease_ms + MARGIN_MS,
+		.member_ms = watcher->lease_ms,
+		.margin_ms = MARGIN_MS,
 		.grants = world->pool ? ELECTION_GRANTS_CHILDREN : ELECTION_GRANTS_MEMBERS,
 	};
 

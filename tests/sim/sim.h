@@ -289,6 +289,7 @@ struct watcher {
 	int index;
 	struct router *router; /* of its term; NULL: it does not lead */
 	uint32_t shards;
+	int64_t lease_ms; /* of reconcilers */
 	struct cache *cache;
 	struct streams *streams;
 	bool synced;
@@ -512,6 +513,7 @@ struct world {
 	struct faults faults;
 	bool by_namespace; /* watchers look at each namespace by itself */
 	bool recut;        /* each watcher that starts cuts the key space in another way */
+	bool relet;        /* … and has another memberLeaseSec; with an election, whose Lease tells of it */
 
 	/* the cluster */
 	struct object *objects;

@@ -101,7 +101,10 @@ void watcher_start(struct world *world, int index)
 	snprintf(watcher->process.label, sizeof(watcher->process.label), "w%d", index);
 	watcher->wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500);
 	trace(world, "%s: starts", watcher->process.label);
-	watcher->shards = world->recut && (watcher->process.life + (unsigned)index) % 2 == 0 ? SIM_SHARDS_OTHER : SIM_SHARDS;
+	watcher->shards = world->recut && (watcher->process.life + (unsigned)index) % 2 == 0 ? SIM_SHARDS_OTHER
+											     : SIM_SHARDS;
+	watcher->lease_ms = world->relet && (watcher->process.life + (unsigned)index) % 2 == 0 ? 3 * world->lease_ms
+											       : world->lease_ms;
 	watcher->cache = cache_new(watcher->shards, &listener, watcher);
 	watcher->streams = streams_new((struct ev_loop *)(void *)watcher, (struct kube_client *)(void *)watcher,
 				       watcher->cache, &namespaces, &snapshots, &streams_handler, watcher);

@@ -207,6 +207,7 @@ static struct world *world_make(uint64_t seed, bool calm)
 	sim_world = world;
 	workload_make(world);
 	faults_make(world);
+	world->relet = seed % 3 == 1 && world->watcher_count > 1;
 	return world;
 }
 

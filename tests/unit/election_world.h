@@ -16,7 +16,7 @@
 #include "common/base/mem.h"
 #include "watcher/election.h"
 
-enum { LEASE = 15000, RENEW = 10000, RETRY = 2000, JITTER = 300, SETTLE = 15000, START = 5000 };
+enum { LEASE = 15000, RENEW = 10000, RETRY = 2000, JITTER = 300, MEMBER = 10000, SETTLE = 15000, START = 5000 };
 
 static inline struct election *make(const char *identity, enum election_grants grants)
 {
@@ -25,7 +25,8 @@ static inline struct election *make(const char *identity, enum election_grants g
 		.renew_ms = RENEW,
 		.retry_ms = RETRY,
 		.jitter_ms = JITTER,
-		.settle_ms = SETTLE,
+		.member_ms = MEMBER,
+		.margin_ms = SETTLE - MEMBER,
 		.grants = grants,
 	};
 

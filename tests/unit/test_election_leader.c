@@ -278,6 +278,50 @@ static void standby_releases_nothing(void **state)
 	election_free(election);
 }
 
+/* Leases that a former leader gave run on as they are, though members get shorter ones now: whoever leads before they
+ * are over is told how long they may run. */
+static void longer_leases_before(void **state)
+{
+	enum { LONGER = 3 * MEMBER, OVER = START + LONGER + SETTLE - MEMBER };
+	struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
+	struct election_lease lease = lease_of("", "t", 1, ELECTION_GRANTS_MEMBERS);
+	struct election_request request;
+
+	(void)state;
+	lease.member_ms = LONGER;
+	asks(election, START, ELECTION_READ);
+	election_answered(election, ELECTION_ANSWERED, &lease, START);
+	for (int64_t now_ms = START; now_ms < OVER + 3 * RETRY; now_ms += RETRY) {
+		request = asks(election, now_ms, ELECTION_UPDATE);
+		assert_int_equal(request.lease.member_ms, now_ms < OVER ? LONGER : MEMBER);
+		assert_int_equal(request.lease.grants,
+				 now_ms < OVER ? ELECTION_GRANTS_MEMBERS : ELECTION_GRANTS_CHILDREN);
+		done(election, &request, now_ms);
+		assert_int_equal(election_former_member_ms(election), LONGER);
+	}
+	election_free(election);
+}
+
+/* Shorter ones do not make ours shorter, nor does a Lease that says nothing of them. */
+static void shorter_leases_before(void **state)
+{
+	(void)state;
+	for (int64_t member_ms = 0; member_ms < MEMBER; member_ms += MEMBER - 1) {
+		struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+		struct election_lease lease = lease_of("", "t", 1, ELECTION_GRANTS_MEMBERS);
+		struct election_request request;
+
+		lease.member_ms = member_ms;
+		asks(election, START, ELECTION_READ);
+		election_answered(election, ELECTION_ANSWERED, &lease, START);
+		request = asks(election, START, ELECTION_UPDATE);
+		assert_int_equal(request.lease.member_ms, MEMBER);
+		done(election, &request, START);
+		assert_int_equal(election_former_member_ms(election), MEMBER);
+		election_free(election);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +335,8 @@ int main(void)
 		cmocka_unit_test(releases),
 		cmocka_unit_test(releases_what_it_inherited),
 		cmocka_unit_test(standby_releases_nothing),
+		cmocka_unit_test(longer_leases_before),
+		cmocka_unit_test(shorter_leases_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,7 @@
 
 #define PATH "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
 #define GRANTS "frameworkcontroller.microsoft.com/leader-grants"
+#define MEMBER "frameworkcontroller.microsoft.com/leader-member-lease-ms"
 #define PROCESS "frameworkcontroller.microsoft.com/leader-process"
 
 static const double limit_s = 10;
@@ -144,7 +145,12 @@ static void start(struct fixture *f, enum election_grants grants)
 	const struct lease_options options = {
 		.ns = "ns",
 		.name = "x",
-		.election = {.lease_ms = 2000, .renew_ms = 800, .retry_ms = 30, .settle_ms = 1000, .grants = grants},
+		.election = {.lease_ms = 2000,
+			     .renew_ms = 800,
+			     .retry_ms = 30,
+			     .member_ms = 700,
+			     .margin_ms = 300,
+			     .grants = grants},
 	};
 	struct kube_config config = {0};
 	struct error err;
@@ -212,6 +218,7 @@ static void test_leads_and_releases(void **state)
 	lease_settled(f.lease);
 	assert_true(run_until_count(f.loop, &f.writes, 3, limit_s));
 	assert_string_equal(note(&f, GRANTS), "children");
+	assert_string_equal(note(&f, MEMBER), "700");
 	assert_string_equal(json_str(spec(&f), "acquireTime"), acquired);
 	assert_string_not_equal(json_str(spec(&f), "renewTime"), renewed);
 	assert_string_equal(lease_holder(f.lease), lease_identity(f.lease));
@@ -431,9 +438,10 @@ static void test_holder_dead(void **state)
 	size_t reads;
 
 	(void)state;
-	store(&f, json_pack("{s:{s:s,s:{s:s,s:s}},s:{s:s,s:i,s:i,s:s}}", "metadata", "name", "x", "annotations", GRANTS,
-			    "children", PROCESS, name, "spec", "holderIdentity", "other", "leaseTransitions", 4,
-			    "leaseDurationSeconds", 3600, "renewTime", "2026-01-01T00:00:00.000000Z"));
+	store(&f, json_pack("{s:{s:s,s:{s:s,s:s,s:s}},s:{s:s,s:i,s:i,s:s}}", "metadata", "name", "x", "annotations",
+			    GRANTS, "children", MEMBER, "5000", PROCESS, name, "spec", "holderIdentity", "other",
+			    "leaseTransitions", 4, "leaseDurationSeconds", 3600, "renewTime",
+			    "2026-01-01T00:00:00.000000Z"));
 	start(&f, ELECTION_GRANTS_CHILDREN);
 	reads = f.requests;
 	assert_true(run_until_count(f.loop, &f.requests, reads + 4, limit_s));
@@ -443,6 +451,7 @@ static void test_holder_dead(void **state)
 	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	assert_int_equal(f.epoch, 5);
 	assert_false(f.inherits);
+	assert_int_equal(lease_former_member_ms(f.lease), 5000);
 	stop(&f);
 }
 

@@ -205,6 +205,38 @@ static void test_lapsed_and_claimed(void **state)
 	shard_table_free(table);
 }
 
+/* The former leader gave longer leases: what nobody claims, what is claimed by one who then says no more, and what two
+ * claim, waits until those are over. */
+static void test_longer_leases_before(void **state)
+{
+	enum { LONGER = 6 * LEASE, OVER = START + LONGER + MARGIN };
+	struct shard_options options = {
+		.shards = SHARDS, .lease_ms = LEASE, .margin_ms = MARGIN, .grace_ms = GRACE, .former_lease_ms = LONGER};
+	struct shard_table *table;
+	struct range_set claim = {0};
+	struct shard_member *a;
+	struct shard_member *b;
+	struct shard_member *c;
+
+	(void)state;
+	options.blocked_ms = shard_former_span(&options);
+	table = shard_table_new(&options, START);
+	add_run(&claim, 0, 20);
+	assert_int_equal(shard_table_hello(table, "a", "ua", &claim, START, &a), SHARD_JOINED);
+	assert_int_equal(shard_table_hello(table, "b", "ub", &claim, START, &b), SHARD_JOINED);
+	c = join(table, "c", "uc", START);
+	shard_table_update(table, START);
+	ping(table, a, START + 1); /* which is no longer than its lease was already */
+	for (int64_t now = START + 1; now < OVER; now += 1000) {
+		shard_table_ping(table, c, shard_member_version(c), shard_member_ranges(c), &none, now);
+		shard_table_update(table, now);
+		assert_int_equal(held(table, "c"), 0);
+	}
+	shard_table_update(table, OVER);
+	assert_int_equal(held(table, "c"), SHARDS);
+	shard_table_free(table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_two_claims),
 		cmocka_unit_test(test_lapsed),
 		cmocka_unit_test(test_lapsed_and_claimed),
+		cmocka_unit_test(test_longer_leases_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
