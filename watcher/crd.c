@@ -18,45 +18,65 @@
 #define NAME_PATTERN "\"type\":\"string\",\"pattern\":\"^[a-z0-9]{1,63}$\""
 #define ANYTHING "\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true"
 
-#define RETRY_POLICY                                                     \
-	"{\"type\":\"object\",\"default\":{},\"properties\":{"           \
-	"\"fancyRetryPolicy\":{\"type\":\"boolean\",\"default\":false}," \
-	"\"maxRetryCount\":{" INT32_FROM("-2") ",\"default\":0}}}"
+/* The descriptions are what `kubectl explain` shows; more is in reconciler/README.md. */
+#define RETRY_POLICY                                                                                               \
+	"{\"description\":\"Whether an attempt that has ended is followed by another one.\","                      \
+	"\"type\":\"object\",\"default\":{},\"properties\":{"                                                      \
+	"\"fancyRetryPolicy\":{\"description\":\"Retry failures that pass without counting them, and never those " \
+	"that would come again.\","                                                                                \
+	"\"type\":\"boolean\",\"default\":false},"                                                                 \
+	"\"maxRetryCount\":{\"description\":\"How many failures are retried; -1: all; -2: successes, "             \
+	"too.\"," INT32_FROM("-2") ",\"default\":0}}}"
 
 /* Absent as a whole it has a default; a member that is missing from one that is present means "never", which is what
  * the controller reads it as: so the members have none. */
-#define COMPLETION_POLICY                                                                           \
-	"{\"type\":\"object\",\"default\":{\"minFailedTaskCount\":1,\"minSucceededTaskCount\":-1}," \
-	"\"properties\":{"                                                                          \
-	"\"minFailedTaskCount\":{" INT32_FROM("-1") "},"                                            \
-						    "\"minSucceededTaskCount\":{" INT32_FROM("-1") "}}}"
+#define COMPLETION_POLICY                                                                                             \
+	"{\"description\":\"What ends the attempt before all Tasks have ended. A member that is left out means "      \
+	"never.\","                                                                                                   \
+	"\"type\":\"object\",\"default\":{\"minFailedTaskCount\":1,\"minSucceededTaskCount\":-1},"                    \
+	"\"properties\":{"                                                                                            \
+	"\"minFailedTaskCount\":{\"description\":\"With so many failed Tasks the attempt ends, like the last one of " \
+	"them; -1: never.\"," INT32_FROM("-1") "},"                                                                   \
+					       "\"minSucceededTaskCount\":{\"description\":\"With so many succeeded " \
+					       "Tasks the attempt ends, with success; -1: never.\"," INT32_FROM(      \
+						       "-1") "}}}"
 
-#define TASK                                                                                               \
-	"{\"type\":\"object\",\"properties\":{"                                                            \
-	"\"retryPolicy\":" RETRY_POLICY ","                                                                \
-	"\"podGracefulDeletionTimeoutSec\":{\"type\":\"integer\",\"format\":\"int64\",\"nullable\":true}," \
-	"\"pod\":{" ANYTHING "}}}"
+#define TASK                                                                                                      \
+	"{\"description\":\"What each Task of the TaskRole is.\","                                                \
+	"\"type\":\"object\",\"properties\":{"                                                                    \
+	"\"retryPolicy\":" RETRY_POLICY ",\"podGracefulDeletionTimeoutSec\":{"                                    \
+	"\"description\":\"A deleted Pod that stays for so long is deleted by force, and its Task may run twice " \
+	"then; null: never.\","                                                                                   \
+	"\"type\":\"integer\",\"format\":\"int64\",\"nullable\":true},"                                           \
+	"\"pod\":{\"description\":\"A PodTemplateSpec: see kubectl explain podtemplate.template.\"," ANYTHING "}}}"
 
-#define TASK_ROLE                                                                                     \
-	"{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{"                               \
-	"\"name\":{" NAME_PATTERN "},"                                                                \
-	"\"taskNumber\":{\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":10000}," \
-	"\"frameworkAttemptCompletionPolicy\":" COMPLETION_POLICY ","                                 \
-	"\"task\":" TASK "}}"
+#define TASK_ROLE                                                                                              \
+	"{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{"                                        \
+	"\"name\":{\"description\":\"Lower case letters and digits; once in a Framework.\"," NAME_PATTERN "}," \
+	"\"taskNumber\":{\"description\":\"How many Tasks there are; may be changed at any time.\","           \
+	"\"type\":\"integer\",\"format\":\"int32\",\"minimum\":0,\"maximum\":10000},"                          \
+	"\"frameworkAttemptCompletionPolicy\":" COMPLETION_POLICY ",\"task\":" TASK "}}"
 
-#define SCHEMA                                                                                                    \
-	"{\"type\":\"object\",\"properties\":{"                                                                   \
-	"\"apiVersion\":{\"type\":\"string\"},"                                                                   \
-	"\"kind\":{\"type\":\"string\"},"                                                                         \
-	"\"metadata\":{\"type\":\"object\",\"properties\":{\"name\":{" NAME_PATTERN "}}},"                        \
-	"\"spec\":{\"type\":\"object\",\"properties\":{"                                                          \
-	"\"description\":{\"type\":\"string\",\"nullable\":true},"                                                \
-	"\"executionType\":{\"type\":\"string\",\"enum\":[\"Create\",\"Start\",\"Stop\"],\"default\":\"Start\"}," \
-	"\"retryPolicy\":" RETRY_POLICY ","                                                                       \
-	"\"taskRoles\":{\"type\":\"array\",\"nullable\":true,"                                                    \
-	"\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":[\"name\"],"                           \
-	"\"items\":" TASK_ROLE "}}},"                                                                             \
-	"\"status\":{" ANYTHING ",\"nullable\":true}}}"
+#define SCHEMA                                                                                                     \
+	"{\"description\":\"One application: TaskRoles of Tasks, each of which runs as a Pod.\","                  \
+	"\"type\":\"object\",\"properties\":{"                                                                     \
+	"\"apiVersion\":{\"type\":\"string\"},"                                                                    \
+	"\"kind\":{\"type\":\"string\"},"                                                                          \
+	"\"metadata\":{\"type\":\"object\",\"properties\":{\"name\":{" NAME_PATTERN "}}},"                         \
+	"\"spec\":{\"description\":\"What shall run.\","                                                           \
+	"\"type\":\"object\",\"properties\":{"                                                                     \
+	"\"description\":{\"description\":\"A text for people.\","                                                 \
+	"\"type\":\"string\",\"nullable\":true},"                                                                  \
+	"\"executionType\":{\"description\":\"Create: nothing runs yet. Start: it runs. Stop: it ends, with code " \
+	"-210.\","                                                                                                 \
+	"\"type\":\"string\",\"enum\":[\"Create\",\"Start\",\"Stop\"],\"default\":\"Start\"},"                     \
+	"\"retryPolicy\":" RETRY_POLICY                                                                            \
+	",\"taskRoles\":{\"description\":\"Groups of Tasks that run the same Pod template.\","                     \
+	"\"type\":\"array\",\"nullable\":true,"                                                                    \
+	"\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":[\"name\"],"                            \
+	"\"items\":" TASK_ROLE "}}},"                                                                              \
+	"\"status\":{\"description\":\"What has become of it: its state, conditions, and each Task.\"," ANYTHING   \
+	",\"nullable\":true}}}"
 
 #define COLUMN(name, type, path) "{\"name\":\"" name "\",\"type\":\"" type "\",\"jsonPath\":\"" path "\"}"
 

@@ -29,6 +29,21 @@ static void test_manifest_is_current(void **state)
 	assert_string_equal(yaml.data, file.data);
 }
 
+/* Every member below has a description. */
+static void assert_explained(json_t *schema)
+{
+	json_t *items = json_object_get(schema, "items");
+	json_t *properties = json_object_get(items != NULL ? items : schema, "properties");
+	const char *name;
+	json_t *member;
+
+	json_object_foreach(properties, name, member) {
+		if (json_str(member, "description") == NULL)
+			fail_msg("%s has no description", name);
+		assert_explained(member);
+	}
+}
+
 static void test_text(void **state)
 {
 	cleanup_json json_t *crd = crd_object();
@@ -51,6 +66,10 @@ static void test_text(void **state)
 	assert_string_equal(json_str(json_array_get(columns, 1), "jsonPath"),
 			    ".status.conditions[?(@.type==\"Running\")].message");
 	assert_int_equal(crd_need(crd), CRD_CURRENT);
+	/* what kubectl explain shows; names and types say enough of the others */
+	const json_t *schema = json_path(version, "schema", "openAPIV3Schema", NULL);
+	assert_non_null(json_str(schema, "description"));
+	assert_explained(json_path(schema, "properties", "spec", NULL));
 }
 
 static void test_need(void **state)
