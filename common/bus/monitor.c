@@ -89,7 +89,9 @@ void bus_monitor_stop(struct bus_monitor *monitor)
 const char *bus_news_text(enum bus_news what)
 {
 	switch (what) {
-	case NEWS_BROKEN: return "the connection ended in the middle";
+	case NEWS_BROKEN:
+		return "the handshake broke off, as it does when server.public is not the watcher's, or the connection "
+		       "is lost";
 	case NEWS_FOREIGN: return "the other end has no keys or other ones, or speaks something else";
 	case NEWS_DENIED: return "our key is not among its clients";
 	default: return "it went well";
