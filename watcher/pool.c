@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -363,36 +362,4 @@ void pool_ends(const struct pool *pool, void (*each)(void *arg, const char *reas
 {
 	tell_ends(pool->exits, ARRAY_LEN(pool->exits), "exit", each, arg);
 	tell_ends(pool->kills, ARRAY_LEN(pool->kills), "signal", each, arg);
-}
-
-int pool_directory_make(char **directory, char **endpoint, struct error *err)
-{
-	const char *parents[] = {getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp"};
-	struct sockaddr_un address;
-
-	for (size_t i = 0; i < ARRAY_LEN(parents); i++) {
-		char *path;
-
-		if (parents[i] == NULL || parents[i][0] != '/')
-			continue;
-		path = mem_printf("%s/frameworkcontroller-XXXXXX", parents[i]);
-		if (strlen(path) + sizeof("/bus") <= sizeof(address.sun_path) && mkdtemp(path) != NULL) {
-			*directory = path;
-			*endpoint = mem_printf("ipc://%s/bus", path);
-			return 0;
-		}
-		error_set_errno(err, errno, "cannot make a directory for the bus socket, %s", path);
-		free(path);
-	}
-	return -1;
-}
-
-void pool_directory_remove(const char *directory)
-{
-	cleanup_free char *socket = mem_printf("%s/bus", directory);
-
-	if (unlink(socket) < 0 && errno != ENOENT)
-		log_warning("cannot remove %s: %s", socket, strerror(errno));
-	if (rmdir(directory) < 0)
-		log_warning("cannot remove %s: %s", directory, strerror(errno));
 }

@@ -61,7 +61,8 @@ const char *pool_slot_end(const struct pool *pool, int slot);
 void pool_ends(const struct pool *pool, void (*each)(void *arg, const char *reason, uint64_t count), void *arg);
 
 /* Makes a directory that only we can enter, for the bus socket, and names the endpoint in it; below $XDG_RUNTIME_DIR,
- * or $TMPDIR or /tmp. *directory and *endpoint are the caller's to free. */
+ * or $TMPDIR or /tmp. What watchers that were killed have left there goes. *directory and *endpoint are the caller's to
+ * free. */
 int pool_directory_make(char **directory, char **endpoint, struct error *err);
 /* Removes the socket and the directory. */
 void pool_directory_remove(const char *directory);

@@ -10,10 +10,14 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <ev.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/mem.h"
@@ -373,6 +377,54 @@ static void test_directory(void **state)
 	unsetenv("XDG_RUNTIME_DIR");
 }
 
+/* A directory as a watcher makes it, its socket so old. Returns the socket, which listens. */
+static int make_directory(const struct fixture *f, const char *name, time_t age_s, char path[TEMP_PATH_SIZE + 64])
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(path, TEMP_PATH_SIZE + 64, "%s/frameworkcontroller-%s", f->directory, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_true(snprintf(address.sun_path, sizeof(address.sun_path), "%s/bus", path) <
+		    (int)sizeof(address.sun_path));
+	assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	times[1] = (struct timespec){.tv_sec = time(NULL) - age_s};
+	assert_int_equal(utimensat(AT_FDCWD, address.sun_path, times, AT_SYMLINK_NOFOLLOW), 0);
+	return fd;
+}
+
+/* What a watcher that was killed has left goes with the next start; what one that lives, or is about to, has made
+ * stays.
+ */
+static void test_left_behind(void **state)
+{
+	struct fixture *f = *state;
+	cleanup_free char *directory = NULL;
+	cleanup_free char *endpoint = NULL;
+	char paths[4][TEMP_PATH_SIZE + 64];
+	int living = make_directory(f, "living", 3600, paths[0]);
+	struct stat info;
+	struct error err;
+
+	close(make_directory(f, "young", 10, paths[1]));
+	close(make_directory(f, "killed", 3600, paths[2]));
+	snprintf(paths[3], sizeof(paths[3]), "%s/frameworkcontroller-empty", f->directory);
+	assert_int_equal(mkdir(paths[3], 0700), 0);
+	setenv("XDG_RUNTIME_DIR", f->directory, 1);
+	assert_int_equal(pool_directory_make(&directory, &endpoint, &err), 0);
+	unsetenv("XDG_RUNTIME_DIR");
+	assert_int_equal(stat(paths[2], &info), -1);
+	assert_int_equal(stat(paths[0], &info), 0);
+	assert_int_equal(stat(paths[1], &info), 0);
+	close(living);
+	pool_directory_remove(paths[0]);
+	pool_directory_remove(paths[1]);
+	assert_int_equal(rmdir(paths[3]), 0);
+	assert_int_equal(rmdir(directory), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -389,6 +441,7 @@ int main(void)
 		TEST(test_hangup_at_start),
 		TEST(test_no_program),
 		TEST(test_directory),
+		TEST(test_left_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
