@@ -146,6 +146,8 @@ void task_status_write(struct buf *out, const struct task_status *task, const ch
 
 /* base64(gzip(text)) of FRAMEWORK.md §13. Compressing cannot fail; the result is NUL-terminated, the caller frees. */
 char *text_compress(const char *text, size_t len);
+/* The same, taking more time for it while the result is longer than max. */
+char *text_compress_within(const char *text, size_t len, size_t max);
 enum { DECOMPRESSED_MAX = 64 * 1024 * 1024 };
 /* The reverse; bounded by DECOMPRESSED_MAX. 0, or -1 and *err for what is no base64 or no gzip, is too large, or grows
  * 200-fold. */

@@ -83,24 +83,45 @@ static void take_fence_mark(struct framework *framework, const struct json_span 
 	framework->status.fenced = json_is_true(json_object_get(status, "fenced"));
 }
 
+/* Whether what is stored compressed is what we would store, however it was compressed. */
+static bool packs_ours(const struct framework *framework, const char *packed)
+{
+	cleanup_buf struct buf stored = {0};
+	cleanup_buf struct buf ours = {0};
+	struct error err;
+
+	if (text_decompress(packed, strlen(packed), &stored, &err) < 0)
+		return false;
+	role_statuses_write(&ours, &framework->status.attempt, framework->name);
+	return stored.len == ours.len && memcmp(stored.data, ours.data, ours.len) == 0;
+}
+
+static bool is_ours(const struct framework *framework, json_t *status)
+{
+	const char *packed = json_string_value(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL));
+	cleanup_buf struct buf text = {0};
+	cleanup_json json_t *ours = NULL;
+	struct error err;
+
+	if (packed != NULL && !packs_ours(framework, packed))
+		return false;
+	framework_status_write(&text, &framework->status, framework->name, packed);
+	ours = json_parse(text.data, text.len, &err);
+	return json_equal(ours, status);
+}
+
 /* Somebody else wrote the status: ours goes over it (FRAMEWORK.md §12). Only looked for when nothing of ours is on the
  * way, so that an own write whose answer is late is never taken for somebody else's. */
 static void check_status(struct framework *framework, const struct json_span *part)
 {
-	cleanup_buf struct buf text = {0};
 	cleanup_json json_t *status = NULL;
-	cleanup_json json_t *ours = NULL;
 	struct error err;
 
 	if (!framework->has_status || framework->version != framework->written)
 		return;
 	status = part_tree(part, &err);
 	framework->status.fenced = json_is_true(json_object_get(status, "fenced"));
-	framework_status_stored(framework,
-				json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL)),
-				&text);
-	ours = json_parse(text.data, text.len, &err);
-	if (json_equal(ours, status))
+	if (is_ours(framework, status))
 		return;
 	log_warning("[%s/%s]: somebody else wrote the status: it is overwritten", framework->ns, framework->name);
 	framework->version++;

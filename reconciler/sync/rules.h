@@ -67,8 +67,6 @@ void conditions_update(struct round *round);
 void snapshot_framework(struct round *round, const char *trigger, const char *message);
 /* What a write now makes of status.fenced. */
 bool framework_fence_mark(const struct framework *framework);
-/* The status alone, as it should be stored. */
-void framework_status_stored(const struct framework *framework, bool compressed, struct buf *out);
 void snapshot_task(struct round *round, size_t role, size_t index, const char *trigger, const char *message,
 		   bool deleting);
 

@@ -40,15 +40,12 @@ static bool write_status(const struct framework *framework, const struct framewo
 	if (when != COMPRESS_ALWAYS && out->len - start + rest <= OBJECT_MAX &&
 	    (when == COMPRESS_NEVER || roles_len < COMPRESS_FROM))
 		return false;
-	compressed = text_compress(out->data + roles_at, roles_len);
+	/* etcd takes them together; clients put hundreds of KB of annotations on a Framework. */
+	rest += out->len - start - roles_len;
+	compressed = text_compress_within(out->data + roles_at, roles_len, rest < OBJECT_MAX ? OBJECT_MAX - rest : 0);
 	out->len = start;
 	framework_status_write(out, status, framework->name, compressed);
 	return true;
-}
-
-void framework_status_stored(const struct framework *framework, bool compressed, struct buf *out)
-{
-	write_status(framework, &framework->status, compressed ? COMPRESS_ALWAYS : COMPRESS_NEVER, out);
 }
 
 bool framework_status_body(const struct framework *framework, enum compress_when when, struct buf *out)
