@@ -17,11 +17,12 @@ is_alive() { # pid start-time
     [[ -n $2 && $(start_time "$1") == "$2" ]]
 }
 
-# Ends the recorded processes (of these names, or all) and nothing else: TERM, and KILL after so many seconds.
+# Ends the recorded processes (of these names, or all) and nothing else: TERM, and KILL after so many seconds, or as many
+# times that as whoever has PATIENCE waits.
 end_processes() { # dir seconds [name...]
     [[ -f $1/pids ]] || return 0
     local dir=$1 name pid started deadline signal left
-    deadline=$(($(now_ms) + $2 * 1000))
+    deadline=$(($(now_ms) + $2 * ${PATIENCE:-1} * 1000))
     shift 2
     signal=TERM
     while :; do

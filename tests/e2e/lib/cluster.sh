@@ -19,21 +19,25 @@ fail() { # message
 
 # Every wait may take so many times what an idle machine needs at most, and its programs at their usual speed: this one
 # has other things to do.
-PATIENCE=$((3 * ${SLOWER:-1}))
+PATIENCE=$((6 * ${SLOWER:-1}))
+# Between two looks that are further apart than this, the machine stood still, and whoever is waited for with it.
+STOOD_STILL_MS=5000
 
 # Waits until a command succeeds; fails, with the command's last words, when it does not within so many seconds.
 wait_for() { # seconds what command...
     # (named before the command is forked, whose BASHPID would be another one)
-    local seconds=$1 what=$2 deadline said=$RUN/out/wait.$BASHPID looks=0
+    local seconds=$1 what=$2 left last now said=$RUN/out/wait.$BASHPID looks=0
     shift 2
-    deadline=$(($(now_ms) + seconds * PATIENCE * 1000))
+    left=$((seconds * PATIENCE * 1000)) last=$(now_ms)
     until "$@" >"$said" 2>&1; do
-        if (($(now_ms) > deadline)); then
+        if ((left <= 0)); then
             tail -n 20 "$said" >&2
             fail "not within $((seconds * PATIENCE)) s: $what"
         fi
         # what takes long is looked at less often
         sleep "0.$((++looks < 5 ? 1 : looks < 10 ? 2 : 4))"
+        now=$(now_ms)
+        left=$((left - (now - last < STOOD_STILL_MS ? now - last : STOOD_STILL_MS))) last=$now
     done
     rm -f "$said"
 }
@@ -121,8 +125,8 @@ start_cluster() {
 stop_cluster() {
     cd "$RUN"
     # The controller needs the server to its end, and so do the kubelets.
-    end_processes . $((5 * SLOWER)) watcher-{1..9}
-    end_processes . $((5 * SLOWER))
+    end_processes . 5 watcher-{1..9}
+    end_processes . 5
     if [[ $CLUSTER == kubernetes ]]; then "$here/../kubernetes/cluster.sh" stop cluster; else end_processes cluster 2; fi
 }
 

@@ -34,8 +34,8 @@ own_exit() { # status
     (exit "$status")
     on_exit
     # The controller needs the server to its end, and so do the kubelets.
-    end_processes . $((5 * SLOWER)) watcher-{1..9}
-    end_processes . $((5 * SLOWER))
+    end_processes . 5 watcher-{1..9}
+    end_processes . 5
     if [[ $CLUSTER == embedded ]]; then
         end_processes cluster 2
     else
