@@ -3,15 +3,29 @@
 
 FRAMEWORK_API=/apis/frameworkcontroller.microsoft.com/v1
 
-# METHOD PATH [BODY [CONTENT-TYPE]]: prints the answer; fails when it is not a 2xx. CLUSTER_DIR says which cluster.
+# METHOD PATH [BODY [CONTENT-TYPE]]: prints the answer; fails when it is not a 2xx. CLUSTER_DIR says which cluster. A server
+# whose etcd stood still answers 500 or 504, and may have done all the same what it was asked for: it is asked again.
 api() {
     [[ $api_of == "$CLUSTER_DIR" ]] || find_api
-    local arguments=(-sS --fail-with-body -X "$1" -H "Accept: application/json" "${api_identity[@]}" "$api_server$2")
-    if (($# < 3)); then
-        curl "${arguments[@]}" </dev/null
-    else
-        curl "${arguments[@]}" -H "Content-Type: ${4:-application/json}" --data-binary @- <<<"$3"
+    local answer=$RUN/out/api.$BASHPID status code again=
+    local arguments=(-sS --fail-with-body -X "$1" -o "$answer" -w '%{http_code}' -H "Accept: application/json" "${api_identity[@]}" "$api_server$2")
+    (($# < 3)) || arguments+=(-H "Content-Type: ${4:-application/json}" --data-binary @-)
+    while :; do
+        status=0
+        code=$(curl "${arguments[@]}" <<<"${3:-}") || status=$?
+        [[ $code == 5?? || $code == 429 ]] && ((${#again} < 5)) || break
+        again+=x
+        sleep 1
+    done
+    if [[ $again && $1$code == POST409 ]]; then
+        rm -f "$answer"
+        api GET "$2/$(jq -r .metadata.name <<<"$3")"
+        return
     fi
+    [[ -z $again || $1$code != DELETE404 ]] || status=0
+    cat "$answer" 2>/dev/null || true
+    rm -f "$answer"
+    return "$status"
 }
 
 # Finds out what it takes to speak to the cluster, once in a process and those it forks: api_server, and arguments of curl.
@@ -58,18 +72,17 @@ wait_pod() { # name seconds expression
 # Waits until a jq expression is true of an object that the field selector finds: as a list shows it, or a watch from
 # there on. (A look every tenth of a second, by as many scenarios as go side by side, is more than a machine can do.)
 wait_object() { # collection field-selector seconds expression
-    local what="$1?fieldSelector=$2" test="([try ($4) catch false] | last)" deadline left state stream pid
-    deadline=$(($(now_ms) + $3 * PATIENCE * 1000))
+    local what="$1?fieldSelector=$2" test="([try ($4) catch false] | last)" left last now state stream pid
+    left=$(($3 * PATIENCE * 1000)) last=$(now_ms)
     while :; do
         state=$(api GET "$what" | jq -r "if any(.items[]; $test) then \"\" else .metadata.resourceVersion end") || state=none
         [[ -n $state ]] || return 0
-        left=$((deadline - $(now_ms)))
         if ((left <= 0)); then
             api GET "$what" | jq -c '.items[] | del(.metadata.managedFields)' >&2 || true
             fail "not within $(($3 * PATIENCE)) s: $2: $4"
         fi
         if [[ $state != none ]]; then
-            exec {stream}< <(exec curl -sN --max-time $((left / 1000 + 1)) "${api_identity[@]}" "$api_server$what&watch=1&resourceVersion=$state")
+            exec {stream}< <(exec curl -sN --max-time 4 "${api_identity[@]}" "$api_server$what&watch=1&resourceVersion=$state")
             pid=$!
             if jq -en "first(inputs | select(.type != \"DELETED\").object | select($test)) | true" <&"$stream" >/dev/null 2>&1; then state=; fi
             kill "$pid" 2>/dev/null || true
@@ -77,6 +90,8 @@ wait_object() { # collection field-selector seconds expression
             [[ -n $state ]] || return 0
         fi
         sleep 0.1
+        now=$(now_ms)
+        left=$((left - (now - last < STOOD_STILL_MS ? now - last : STOOD_STILL_MS))) last=$now
     done
 }
 
@@ -187,11 +202,27 @@ record() { # resource...
         # before anything else happens, not when curl comes to run
         version=$(api GET "$list" | jq -r .metadata.resourceVersion)
         rm -f "$file.head"
-        curl -sSN -D "$file.head" "${arguments[@]}" "$api_server$list?watch=1&resourceVersion=$version" >"$file" &
+        : >"$file"
+        record_from "$version" "$list" "$file" &
         recorders+=($!)
         recorded+=("$version $list $file")
         # (a server may forget so old a version, if the watch came much later)
         wait_for 15 "$resource are recorded" test -s "$file.head"
+    done
+}
+
+# A watch, and the next one from there on when a server ends it (as a busy one does with those it cannot serve in time).
+record_from() { # version list file
+    local version=$1 watch=
+    trap - ERR EXIT
+    set +e
+    trap 'kill "$watch" 2>/dev/null; exit' TERM
+    while [[ -n $version ]]; do
+        curl -sSN -D "$3.head" "${arguments[@]}" "$api_server$2?watch=1&resourceVersion=$version" >>"$3" &
+        watch=$!
+        wait "$watch"
+        [[ ! -s $3 ]] || version=$(tail -n 1 "$3" | jq -r '.object.metadata.resourceVersion // empty')
+        sleep 0.1
     done
 }
 
