@@ -137,7 +137,7 @@ start_apiserver() {
 
 # By curl: a kubectl costs ten times as much, and the server has much to do while it starts.
 get() { # path
-    curl -sSf --max-time 2 --cacert ca.crt -H "Authorization: Bearer $(<tokens/admin)" "$(<server)$1"
+    curl -sSf --max-time 20 --cacert ca.crt -H "Authorization: Bearer $(<tokens/admin)" "$(<server)$1"
 }
 
 apply_manifests() { # manifest...
@@ -200,7 +200,7 @@ start() { # dir [manifest...]
 exec "$bin/kubectl" --kubeconfig="$PWD/kubeconfig" --cache-dir="$PWD/kubectl-cache" "\$@"
 EOF
     chmod +x kubectl
-    kubectl=(./kubectl --request-timeout=10s)
+    kubectl=(./kubectl --request-timeout="${start_deadline_s}s")
 
     make_identities
     start_etcd

@@ -15,11 +15,11 @@ check() { # what command...
 }
 
 eventually() { # command...
-    local end=$((SECONDS + 10))
+    local end=$((SECONDS + 90)) # an idle machine needs one
     until "$@"; do ((SECONDS < end)) || return 1; sleep 0.1; done
 }
 
-kubectl() { "$dir/kubectl" --request-timeout=10s "$@"; }
+kubectl() { "$dir/kubectl" --request-timeout=90s "$@"; }
 create() { kubectl create -o 'jsonpath={.metadata.uid}' -f -; } # prints the uid
 gone() { [[ -z $(kubectl get "$@" --ignore-not-found -o name) ]]; }
 

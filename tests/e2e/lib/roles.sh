@@ -86,7 +86,7 @@ wait_may() { # service-account verb group resource [namespace] [name]
 is_allowed() { # user verb group resource [namespace] [name]
     api POST /apis/authorization.k8s.io/v1/subjectaccessreviews "$(printf '{"apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview", "spec": {"user": "%s", "resourceAttributes": {"verb": "%s", "group": "%s", "resource": "%s",
-        "namespace": "%s", "name": "%s"}}}' "$1" "$2" "$3" "$4" "${5:-}" "${6:-}")" | grep -q '"allowed": *true'
+        "namespace": "%s", "name": "%s"}}}' "$1" "$2" "$3" "$4" "${5:-}" "${6:-}")" | jq -e .status.allowed >/dev/null
 }
 
 # Makes gang.kubeconfig, of the service account "gang" in a namespace, which may do what init containers must: for Pods
@@ -150,10 +150,11 @@ strangers() { # audit-log
         select($account != null and $user != "") | select($user | test($account) | not) | "\($program) as \($user)"' "$1" | sort -u
 }
 
-# What an audit log has against the roles, from a line on, but for what is meant to be there.
+# What an audit log has against the roles, from a line on, but for what is meant to be there. (Of the line that is just
+# being written there may be a part only.)
 check_roles() { # run|scenario audit-log line
     local where=$1 found findings pattern what broken=0
-    findings=$(tail -n "+$3" "$2" >"$2.part" && forbidden "$2.part" | sed 's/^/refused /' && strangers "$2.part") ||
+    findings=$(tail -n "+$3" "$2" | sed -n '/}$/p' >"$2.part" && forbidden "$2.part" | sed 's/^/refused /' && strangers "$2.part") ||
         { echo "not ok: $2 cannot be read"; return 1; }
     while read -r found; do
         [[ -n $found ]] || continue
