@@ -78,7 +78,7 @@ run_http() {
 run_http_reconciler() {
     local at
     own_cluster
-    own_config <<<'memberLeaseSec: 2'
+    own_config <<<'memberLeaseSec: 10'
     launch_reconciler reconciler --name alone --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     at=$(http_address reconciler)
     expect "healthz" "$(curl -sSf -o /dev/null -w '%{http_code}' "$at/healthz")" 200
