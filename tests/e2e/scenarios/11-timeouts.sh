@@ -1,4 +1,4 @@
-# Creation timeouts (FRAMEWORK.md §5, §6): 60 s at least, so that this begins before most others. Objects that were made
+# Creation timeouts (FRAMEWORK.md §5, §6): 60 s at least, and here what a machine may stand still more, so that this begins before most others. Objects that were made
 # and never come into sight are those of a controller before ours, whose status says that it made them.
 
 . "$here/lib/original.sh"
@@ -7,7 +7,7 @@ run_creation_timeouts() {
     "$BUILD/fc-watcher" --print-crd >"$RUN/out/$scenario.crd.yaml"
     own_cluster "$RUN/out/$scenario.crd.yaml"
     own_config <<'EOT'
-objectLocalCacheCreationTimeoutSec: 60
+objectLocalCacheCreationTimeoutSec: 100
 logObjectSnapshot:
   pod: {onPodDeletion: false}
 EOT
@@ -40,7 +40,7 @@ EOT
     done
     expect "map" "$(framework map .status.state)" AttemptCreationRequested
 
-    wait_completed map 90
+    wait_completed map 150
     wait_completed pod 20
     wait_framework mapretried 20 '.status.attemptStatus.id == 1'
     wait_running mapretried 20
@@ -57,11 +57,11 @@ EOT
     for name in map pod; do
         unseen_kind=$([[ $name == map ]] && echo ConfigMap || echo Pod)
         expect "$name: diagnostics" "$(framework $name '.status.attemptStatus.completionStatus.diagnostics')" \
-            "$unseen_kind does not appear in the local cache within timeout 1m0s, so consider it was deleted and explicitly delete it"
+            "$unseen_kind does not appear in the local cache within timeout 1m40s, so consider it was deleted and explicitly delete it"
     done
     end_records
     expect "waited" "$(jq -rs '[.[].object | select(.metadata.name == "map" and .status.state != null)] | (map(select(.status.state == "AttemptCreationRequested"))[0].status.transitionTime | fromdate) as $from |
-        (map(select(.status.attemptStatus.completionTime != null))[0].status.attemptStatus.completionTime | fromdate) - $from | . >= 60' "$RUN/out/$scenario.frameworks")" true
+        (map(select(.status.attemptStatus.completionTime != null))[0].status.attemptStatus.completionTime | fromdate) - $from | . >= 100' "$RUN/out/$scenario.frameworks")" true
     # One switch of the snapshots is off, all others are not.
     expect "snapshots" "$(watcher_logs | grep -oE 'On[A-Za-z]+: ObjectSnapshot' | sort -u | tr '\n' ' ')" "OnFrameworkRetry: ObjectSnapshot OnTaskDeletion: ObjectSnapshot OnTaskRetry: ObjectSnapshot "
 }

@@ -41,7 +41,7 @@ kubectl_user() {
     expect_match "apply again" "$(k apply -f "$FRAMEWORKS/running.yaml")" "running (unchanged|configured)"
     expect "the generation after it" "$(framework running .metadata.generation)" "$generation"
     expect "get fw: columns" "$(k get fw | sed -n '1{s/  */ /g;s/ $//;p}')" "NAME STATE TASKS RETRIES CODE PHRASE AGE"
-    expect_match "get fw: row" "$(k get fw running --no-headers)" "^running +AttemptRunning +2/2 +0 +[0-9]+m?s"
+    expect_match "get fw: row" "$(k get fw running --no-headers)" "^running +AttemptRunning +2/2 +0 +[0-9][0-9dhms]*\$"
     expect_match "get all" "$(k get all -o name)" "framework.frameworkcontroller.microsoft.com/running"
     output=$(k get framework running -o yaml)
     expect_match "get -o yaml" "$output" "kind: Framework"
@@ -62,13 +62,13 @@ kubectl_user() {
     wait_completed running
     expect "code after Stop" "$(framework running .status.attemptStatus.completionStatus.code)" -210
     expect_match "get fw: row after Stop" "$(k get fw running --no-headers)" \
-        "^running +Completed +0/1 +0 +-210 +StopFrameworkRequested +[0-9]+m?s"
+        "^running +Completed +0/1 +0 +-210 +StopFrameworkRequested +[0-9][0-9dhms]*\$"
     wait_for 5 "describe shows the end" describes running FrameworkCompleted
     # An edit of a completed Framework: whoever waits for its conditions must not hang.
     k patch framework running --type=merge -p '{"spec": {"description": "over"}}'
     generation=$(framework running .metadata.generation)
     wait_framework running 5 ".status.observedGeneration == $generation"
-    k wait --for=condition=Completed --timeout=$((5 * PATIENCE))s framework/running >/dev/null
+    k wait --for=condition=Completed --timeout=$((20 * PATIENCE))s framework/running >/dev/null
     expect "condition Succeeded" \
         "$(framework running '.status.conditions[] | select(.type == "Succeeded").status')" False
 
@@ -86,10 +86,13 @@ kubectl_user() {
 
     output="ADDED +running .*MODIFIED +running +AttemptRunning +2/2.*MODIFIED +running +Completed +0/1"
     # (one that was too slow is ended by the server)
+    wait_for 15 "the watch shows the end" watch_ends
     if kill "$watch"; then output+=".*DELETED +running"; fi
     wait "$watch" || true
     expect_match "get -w" "$(<"$RUN/out/$scenario.watch")" "$output"
 }
+
+watch_ends() { ! kill -0 "$watch" || grep -E 'DELETED +running' "$RUN/out/$scenario.watch"; }
 
 describes() { # framework reason
     k describe framework "$1" | grep -E "^  (Normal|Warning) +$2 "

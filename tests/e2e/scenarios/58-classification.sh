@@ -69,7 +69,7 @@ run_classify_diagnostics() {
             (failing("second"; {"run-seconds": 0, "exit-code": 3, container: "sidecar"}) | second("sidecar")),
             (failing("initunknown"; {"run-seconds": 0, "exit-code": 9, container: "setup"}) | init("setup")),
             failing("podreason"; {"pod-reason": "Evicted", "pod-message": "The node was low on resource: memory."}),
-            (failing("deadline"; {"run-seconds": 30}) | .task.pod.spec.activeDeadlineSeconds = 1),
+            (failing("deadline"; {"run-seconds": 600}) | .task.pod.spec.activeDeadlineSeconds = 1),
             failing("succeeded"; {"run-seconds": 0, "exit-code": 0})])'
     wait_completed f
     framework f '.status.attemptStatus.taskRoleStatuses[] | .name as $name | .taskStatuses[0].attemptStatus.completionStatus |

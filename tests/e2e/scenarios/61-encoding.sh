@@ -10,9 +10,9 @@ logObjectSnapshot:
 EOT
     start_watcher
     if [[ $CLUSTER == kubernetes ]]; then
-        watcher_logs | grep -q "Pods: the server sends protobuf" || fail "the Pods are not in protobuf"
+        watcher_logs | grep "Pods: the server sends protobuf" || fail "the Pods are not in protobuf"
     else
-        watcher_logs | grep -q "Pods: the server sends JSON" || fail "the embedded server has no protobuf, or so it was"
+        watcher_logs | grep "Pods: the server sends JSON" || fail "the embedded server has no protobuf, or so it was"
     fi
     for name in succeed unknown_retry service_batch; do
         final_status_is_golden $name

@@ -7,7 +7,7 @@ DEPLOY_NAMESPACE=frameworkcontroller
 deployment() { # onepod|namespaced|scaled
     # (PodDisruptionBudgets were v1beta1 before Kubernetes 1.21)
     "$CLUSTER_DIR/kubectl" kustomize "$RUN/manifests/deploy/$1" 2>/dev/null |
-        if kubectl api-versions | grep -qx policy/v1; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi
+        if kubectl api-versions | grep -x policy/v1 >/dev/null; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi
 }
 
 # What a kubelet puts into files for a Pod: ConfigMaps, Secrets, and the token of its service account.
@@ -148,7 +148,7 @@ deployed_pod() { # name
 
 pod_ip() { kubectl -n $DEPLOY_NAMESPACE get pod "$1" -o jsonpath='{.status.podIP}'; } # pod
 
-pod_ready() { curl -sSf -m 2 "http://$(pod_ip "$1"):8080/readyz"; } # pod
+pod_ready() { curl -sSf -m 10 "http://$(pod_ip "$1"):8080/readyz"; } # pod
 
 # What the block "sh leader" of manifests/README.md says. This test's kubelets execute nothing in Pods: what kubectl shall
 # gets the environment of the Pod's process.
@@ -172,13 +172,23 @@ END
     PATH=$RUN/bin:$PATH bash -eu <(blocks_of manifests/README.md "sh leader")
 }
 
+leader_says() { # pattern
+    local said
+    said=$(ask_leader)
+    echo "$said"
+    [[ $said =~ $1 ]]
+}
+
+# The Pod that has the Lease; fails when it is just given back.
+lease_holder() { kubectl -n $DEPLOY_NAMESPACE get lease frameworkcontroller -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1 | grep .; }
+
 run_deploy_onepod() {
     deploy onepod
     wait_for 40 "the Pod is ready" pod_ready frameworkcontroller-0
     expect_match "who leads" "$($(inline_commands manifests/README.md ' get lease ') --no-headers)" '^frameworkcontroller +frameworkcontroller-0_'
     create 'fw("first"; [role("a"; 3; ends(0; 0))])'
     wait_completed first 40
-    expect_match "what the leader says" "$(ask_leader)" '^This +frameworkcontroller-0_.*, leads.*pool-3 +[0-9]+ +present '
+    wait_for 20 "the leader speaks of all" leader_says '^This +frameworkcontroller-0_.*, leads.*pool-3 +[0-9]+ +present '
 }
 
 run_deploy_namespaced() {
@@ -203,7 +213,8 @@ run_deploy_scaled() {
     kubectl -n $DEPLOY_NAMESPACE delete pod fc-reconciler-1 --grace-period=0 --force 2>/dev/null
     deployed_pod fc-reconciler-1 | kubectl -n $DEPLOY_NAMESPACE create -f -
     # So is the watcher that leads.
-    pod=$(kubectl -n $DEPLOY_NAMESPACE get lease frameworkcontroller -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1)
+    wait_for 20 "somebody leads" lease_holder
+    pod=$(lease_holder)
     expect_match "who leads" "$pod" '^fc-watcher-[01]$'
     kubectl -n $DEPLOY_NAMESPACE delete pod "$pod" --wait=true >/dev/null
     deployed_pod "$pod" | kubectl -n $DEPLOY_NAMESPACE create -f -
@@ -214,7 +225,7 @@ run_deploy_scaled() {
     for pod in fc-watcher-{0,1} fc-reconciler-{0..3} fc-barrier-{0,1}; do
         wait_for 60 "$pod is ready" pod_ready "$pod"
     done
-    expect_match "what the leader says" "$(ask_leader)" '^This +fc-watcher-[01]_.*, leads.*fc-reconciler-3 +- +present '
+    wait_for 20 "the leader speaks of all" leader_says '^This +fc-watcher-[01]_.*, leads.*fc-reconciler-3 +- +present '
 }
 
 # In place of the original: its StatefulSet, as its users have it, with our image: what is in that is mounted where it is.

@@ -43,12 +43,21 @@ follow() { # markdown-file
     done < <(inline_commands "$1" '^kubectl .* NAME( |$)')
 }
 
+# The cluster's kubectl, whose "wait" waits as long as this machine may take, whatever the documentation says.
+patient_kubectl() { # file [arguments...]
+    cat >"$1" <<END
+#!/bin/sh
+if [ "\$1" = wait ]; then set -- "\$@" --timeout=$((60 * PATIENCE))s; fi
+exec "$CLUSTER_DIR/kubectl" ${*:2} "\$@"
+END
+    chmod +x "$1"
+}
+
 run_documentation() {
     NS=$REAL_NAMESPACE
     local file
     mkdir "$RUN/out/$scenario.bin"
-    printf '#!/bin/sh\nexec "%s" -n "%s" "$@"\n' "$CLUSTER_DIR/kubectl" "$NS" >"$RUN/out/$scenario.bin/kubectl"
-    chmod +x "$RUN/out/$scenario.bin/kubectl"
+    patient_kubectl "$RUN/out/$scenario.bin/kubectl" -n "$NS"
     for file in README.md reconciler/README.md; do (follow "$file"); done
 }
 
@@ -67,7 +76,7 @@ run_documentation_cluster() {
     mkdir -p "$home/.kube" "$home/bin"
     cp cluster/kubeconfig "$home/.kube/config"
     ln -s "$root/manifests" "$home/manifests"
-    ln -s "$CLUSTER_DIR/kubectl" "$home/bin/kubectl"
+    patient_kubectl "$home/bin/kubectl"
     cat >"$home/bin/fc-watcher" <<END
 #!/bin/bash
 set -eu
@@ -85,13 +94,13 @@ END
     expect "commands of README.md" "$(grep -c . "$home/commands")" 11
     # (the two terminals follow each other more quickly here than a person can type)
     sed -i '/^fc-watcher --/a until kubectl get fw >/dev/null 2>&1; do sleep 0.2; done' "$home/commands"
-    (cd "$home" && HOME=$home PATH=$home/bin:$PATH timeout 120 bash -eux commands) >"$home/said" || fail "these commands fail: $(cat "$home/commands")"
+    (cd "$home" && HOME=$home PATH=$home/bin:$PATH timeout $((60 * PATIENCE)) bash -eux commands) >"$home/said" || fail "these commands fail: $(cat "$home/commands")"
     # Who reads that knows why it failed, and that it is of no use to try again.
     expect_match "what is said of the one that failed" "$(sed -n '/^Name: *batchfailedpermanent/,$p' "$home/said" | tr -s ' ')" \
         'TaskFailed .*Task worker\[0\] failed with code 210 \(ContainerPermanentFailed\).*no such option: --learning-rte.*FrameworkCompleted .*would fail again: mend what failed'
     # The kubelet's flags are what gangs need.
     kubectl create -n default -f "$root/manifests/examples/frameworkbarrier.yaml"
-    kubectl wait -n default --for=condition=Completed --timeout=60s fw/frameworkbarrier
+    kubectl wait -n default --for=condition=Completed --timeout=$((60 * PATIENCE))s fw/frameworkbarrier
     expect "code of the gang" "$(kubectl get -n default fw frameworkbarrier -o jsonpath='{.status.attemptStatus.completionStatus.code}')" 0
     wait_for 20 "the reconciler is back" grep -qE 'pool-1 .*was killed by signal 9' watcher-1.log
     wait_for 20 "it has its ranges" eval '(($(grep -c "pool-1: .*ranges are complete" watcher-1.log) == 2))'
@@ -126,7 +135,7 @@ END
     blocks_of manifests/README.md "sh operator" >"$work/commands"
     inline_commands manifests/README.md '^kubectl -n frameworkcontroller scale ' >>"$work/commands"
     expect "commands of manifests/README.md" "$(grep -c . "$work/commands")" 13
-    (cd "$work" && PATH=$work/bin:$PATH timeout 120 bash -eux commands) || fail "these commands fail: $(cat "$work/commands")"
+    (cd "$work" && PATH=$work/bin:$PATH timeout $((60 * PATIENCE)) bash -eux commands) || fail "these commands fail: $(cat "$work/commands")"
     expect "may a gang of team-a ask" "$(kubectl -n team-a auth can-i get frameworks --as=system:serviceaccount:team-a:default)" yes
     expect "reconcilers" "$(kubectl -n frameworkcontroller get statefulset fc-reconciler -o jsonpath='{.spec.replicas}')" 8
 
@@ -184,7 +193,7 @@ run_documentation_demo() {
     cd "$root"
     KEEP=1 "$BUILD/fc-demo" --timeout $((60 * PATIENCE)) manifests/examples/*.yaml >"$said" || status=$?
     sed -n '/stays up/,$ s/^  //p' "$said" >"$next"
-    ((status != 0)) || HOME=$RUN/out/$scenario.home PATH=$kubectl:$PATH timeout 60 bash -eux <(sed '$d' "$next") || status=$?
+    ((status != 0)) || HOME=$RUN/out/$scenario.home PATH=$kubectl:$PATH timeout $((60 * PATIENCE)) bash -eux <(sed '$d' "$next") || status=$?
     bash -eu <(tail -n 1 "$next")
     ((status == 0)) || fail "$(tail -n 20 "$said")"
     expect_match "what it says" "$(<"$said")" '[0-9]+ of [0-9]+ examples ended as expected'

@@ -50,11 +50,13 @@ labels_missing() { # query legend
     done
 }
 
+has_labels() { [[ -z $(labels_missing "$1" "$2" | tee /dev/stderr) ]]; } # query legend
+
 # Waits until a query of the dashboard finds something.
 wait_found() { # seconds query legend
     local query=${2//\$__rate_interval/20s}
     wait_for "$1" "the dashboard finds: $2" finds "$query"
-    expect "labels that no series has in: $2" "$(labels_missing "$query" "$3")" ""
+    wait_for "$1" "series have all labels in: $2" has_labels "$query" "$3"
 }
 
 # What a process serves, as lines of "kind metric type what". The metrics that have values go to the file labelled, with labels.

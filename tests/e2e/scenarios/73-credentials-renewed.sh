@@ -77,8 +77,8 @@ run_credentials_in_cluster() {
     pid=$(pgrep -P "$(awk '$1 == "in-cluster" { print $2 }' pids)" -f fc-reconciler)
     wait_for 30 "all of them run" running_at_least 100
     (($(connections "$pid") <= 2)) || fail "the reconciler has $(connections "$pid") connections"
-    # (the complaint about the authority is an error)
-    expect "errors but for the authority's" "$(grep -E '^E' in-cluster.log | grep -vc 'SSL certificate problem')" 0
+    # (the complaint about the authority is an error; so is a Lease that this machine did not get to renew)
+    expect "errors but for the authority's" "$(grep -E '^E' in-cluster.log | grep -vcE 'SSL certificate problem|leading no longer')" 0
     running in-cluster || fail "it has ended"
 }
 
@@ -103,7 +103,7 @@ run_http1() {
     (($(connections "$pid") >= 3)) || fail "the reconciler has $(connections "$pid") connections"
     (($(connections "$pid") <= 34)) || fail "the reconciler has $(connections "$pid") connections"
     still_works after
-    expect "errors" "$(grep -cE '^E' http1.log)" 0
+    expect "errors" "$(grep -E '^E' http1.log | grep -vc 'leading no longer')" 0
 }
 
 # A plugin that gives tokens for three seconds each: before that it is asked again, and once the server refuses one.
@@ -140,7 +140,7 @@ END
     echo "$second" >token
     revoke_token first "$first"
     still_works refused
-    ! grep '^E' expiring.log || fail "it reports errors"
+    ! grep '^E' expiring.log | grep -v 'leading no longer' || fail "it reports errors"
     running expiring || fail "it has ended"
 }
 
