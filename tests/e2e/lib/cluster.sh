@@ -89,11 +89,15 @@ start_kubelets() {
         --pod-env "KUBECONFIG=$RUN/gang.kubeconfig"
 }
 
+# Times that nobody here lives to see: who leads goes on to do so, whatever this machine does.
+# shellcheck disable=SC2034 # scenarios use it
+STEADY_ELECTION=(--leader-elect-lease-duration 900s --leader-elect-renew-deadline 800s --leader-elect-retry-period 2s)
+
 # Each start has a log of its own: watcher-1.log, …
-start_watcher() {
+start_watcher() { # [arguments...]
     local number=1
     while [[ -e $RUN/watcher-$number.log ]]; do number=$((number + 1)); done
-    (cd "$RUN" && launch_watcher "watcher-$number" --workers 4)
+    (cd "$RUN" && launch_watcher "watcher-$number" --workers 4 "$@")
     wait_for 20 "all reconcilers have their ranges" reconcilers_complete "$RUN/watcher-$number.log"
 }
 

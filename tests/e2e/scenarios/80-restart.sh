@@ -1,4 +1,5 @@
-# Processes that end in the middle of the work, killed or asked to: everything completes, and no Task runs twice.
+# Processes that end in the middle of the work, killed or asked to: everything completes, and no Task runs twice. (A watcher
+# whose Lease runs out ends its reconcilers, too: not here.)
 
 # The reconcilers' process ids, one a line.
 reconcilers() { pgrep -P "$(watcher_pid)" | sort -n; }
@@ -29,7 +30,7 @@ expect_ran_once() { # tasks [pattern of Pods that do not count]
 run_killed() {
     local before pid slot
     own_cluster
-    start_watcher
+    start_watcher "${STEADY_ELECTION[@]}"
     record_pods
     submit_many f 40 2 3
     wait_for 10 "Pods run" running_at_least 1
@@ -42,7 +43,7 @@ run_killed() {
     submit_many g 40 2 3
     wait_for 20 "Pods of the second load run" running_at_least 20
     kill -KILL "$(watcher_pid)"
-    start_watcher
+    start_watcher "${STEADY_ELECTION[@]}"
     wait_for 60 "all Frameworks are Completed" completed_at_least 80
     wait_for 5 "nothing of the attempts is left" none_left configmaps,pods
     expect_ran_once $((80 * 3))
@@ -52,7 +53,7 @@ run_killed() {
 run_rolled_out() {
     local pid begun
     own_cluster
-    start_watcher
+    start_watcher "${STEADY_ELECTION[@]}"
     record_pods
     submit_many f 40 2 3
     wait_for 10 "Pods run" running_at_least 20
@@ -63,7 +64,7 @@ run_rolled_out() {
     echo "drained within $(($(now_ms) - begun)) ms"
     expect "reconcilers that did not end well" \
         "$(grep -hE "pool-. \(pid [0-9]+\) " "$RUN"/watcher-*.log | tail -n 4 | grep -v "exited with code 0")" ""
-    start_watcher
+    start_watcher "${STEADY_ELECTION[@]}"
     wait_for 60 "all Frameworks are Completed" completed_at_least 40
     wait_for 5 "nothing of the attempts is left" none_left configmaps,pods
     expect_ran_once $((40 * 3))

@@ -6,9 +6,6 @@ election_lease() { echo "/apis/coordination.k8s.io/v1/namespaces/$(lease_namespa
 # Times that a test can wait for. An etcd on a busy disk has left a renewal unanswered for 4 s.
 QUICK_ELECTION=(--leader-elect-lease-duration 12s --leader-elect-renew-deadline 10s --leader-elect-retry-period 400ms)
 
-# Times that nobody here lives to see: who leads goes on to do so, whatever this machine does.
-STEADY_ELECTION=(--leader-elect-lease-duration 900s --leader-elect-renew-deadline 800s --leader-elect-retry-period 2s)
-
 # Starts watcher-NUMBER; ADDRESS_NUMBER is where it tells of itself.
 start_candidate() { # number [arguments...]
     local number=$1
