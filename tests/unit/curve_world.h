@@ -22,7 +22,7 @@
 #include "tests/unit/temp.h"
 
 /* Every wait of these tests ends much sooner; this only bounds a failure. */
-static const double limit_s = 30;
+static const double limit_s = 60;
 
 /* A directory of keys, and a file in it. */
 enum { KEYS_PATH_SIZE = TEMP_PATH_SIZE + 16, FILE_PATH_SIZE = KEYS_PATH_SIZE + 16 };

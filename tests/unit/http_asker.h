@@ -20,7 +20,7 @@
 
 #define ASKER_UNUSED __attribute__((unused))
 
-enum { ASKER_PATIENCE_MS = 30 * 1000 };
+enum { ASKER_PATIENCE_MS = 90 * 1000 };
 
 struct asking {
 	int fd;

@@ -252,7 +252,7 @@ static void test_refused(void **state)
 
 /* ---- its upkeep ------------------------------------------------------------------------------------------------- */
 
-static const double limit_s = 10;
+static const double limit_s = 60;
 
 struct keeping {
 	struct ev_loop *loop;

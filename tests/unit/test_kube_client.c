@@ -302,7 +302,7 @@ static void done_then_more(void *arg, const struct kube_answer *answer)
 static void test_calls_from_done(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct kube_request request = {.method = "GET", .path = "/", .timeout_ms = 8000};
+	const struct kube_request request = {.method = "GET", .path = "/", .timeout_ms = 60000};
 
 	fixture->call = kube_client_call(fixture->client, &request, done_then_more, fixture);
 	wait_done(fixture, 3);
@@ -317,7 +317,7 @@ enum { CHAIN = 50 };
 static void done_then_next(void *arg, const struct kube_answer *answer)
 {
 	struct fixture *fixture = arg;
-	const struct kube_request request = {.method = "GET", .path = "/", .timeout_ms = 8000};
+	const struct kube_request request = {.method = "GET", .path = "/", .timeout_ms = 60000};
 
 	note(fixture, 1, answer);
 	if (fixture->done_count < CHAIN)
@@ -329,7 +329,7 @@ static void done_then_next(void *arg, const struct kube_answer *answer)
 static void test_turns(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct kube_request request = {.method = "GET", .path = "/", .timeout_ms = 8000};
+	const struct kube_request request = {.method = "GET", .path = "/", .timeout_ms = 60000};
 	unsigned before;
 
 	kube_client_call(fixture->client, &request, done_then_next, fixture);
@@ -361,7 +361,7 @@ static void test_free_cancels(void **state)
 static void test_wait(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct kube_request request = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 8000};
+	const struct kube_request request = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 60000};
 	struct kube_answer answer;
 
 	kube_client_call_wait(fixture->client, &request, &answer);
@@ -387,7 +387,7 @@ static void reply_nul(struct fixture *fixture, struct http_conn *conn)
 static void test_nul_in_answer(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct kube_request request = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 8000};
+	const struct kube_request request = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 60000};
 	struct kube_answer answer;
 
 	fixture->script = reply_nul;
@@ -407,7 +407,7 @@ static void hold_and_stop(struct fixture *fixture, struct http_conn *conn)
 static void test_wait_interrupted(void **state)
 {
 	struct fixture *fixture = *state;
-	const struct kube_request request = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 8000};
+	const struct kube_request request = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 60000};
 	struct kube_answer answer;
 
 	fixture->script = hold_and_stop;

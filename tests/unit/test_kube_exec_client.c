@@ -40,7 +40,7 @@ static void done(void *arg, const struct kube_answer *answer)
 
 static void call(struct fixture *fixture)
 {
-	const struct kube_request request = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 20000};
+	const struct kube_request request = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 60000};
 
 	kube_client_call(fixture->client, &request, done, fixture);
 }

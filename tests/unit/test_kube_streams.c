@@ -21,7 +21,7 @@ static struct kube_call *stream(struct fixture *fixture, struct kube_request req
 	request.method = "GET";
 	request.path = "/api/v1/pods?watch=1";
 	if (request.timeout_ms == 0)
-		request.timeout_ms = 8000;
+		request.timeout_ms = 60000;
 	return kube_client_stream(fixture->client, &request, on_data, done, tag);
 }
 
@@ -123,7 +123,7 @@ static void test_cancel_from_data(void **state)
 static void data_waits(void *arg, const char *text, size_t len)
 {
 	struct fixture *fixture = ((struct tag *)arg)->fixture;
-	const struct kube_request request = {.method = "GET", .path = "/inner", .timeout_ms = 8000};
+	const struct kube_request request = {.method = "GET", .path = "/inner", .timeout_ms = 60000};
 	struct kube_answer answer;
 
 	if (len == 0)
