@@ -64,7 +64,8 @@ struct api_object *api_object_new(struct api *api, struct api_resource *resource
 struct api_object *api_store_put(struct api *api, struct api_object *object);
 /* Removes it; the watchers see its last state under a new resourceVersion. */
 void api_store_remove(struct api *api, struct api_object *object);
-/* Objects sit in the log for watches that resume: from now on older versions answer 410. Watches that are there go on. */
+/* Objects sit in the log for watches that resume: from now on older versions answer 410. Watches that are there go on.
+ */
 void api_store_compact(struct api *api);
 /* Frees what the resource holds. */
 void api_store_clear(struct api_resource *resource);
