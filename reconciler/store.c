@@ -176,9 +176,11 @@ void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t
 	struct framework *framework = item->framework;
 
 	if (kind == KIND_FRAMEWORK) {
-		if (framework->exists && (absent->uid[0] == '\0' || strcmp(framework->uid, absent->uid) == 0))
+		/* where another uid had the name at that version, the one we know had gone before */
+		if (framework->exists && (absent->uid[0] == '\0' || strcmp(framework->uid, absent->uid) == 0 ||
+					  version_compare(framework->resource_version, absent->resource_version) < 0))
 			framework_observe_absent(framework);
-		else if (absent->uid[0] != '\0')
+		if (absent->uid[0] != '\0')
 			mem_replace(&framework->gone_uid, absent->uid);
 	} else {
 		framework_observe_gone(framework, kind, absent->name, absent->uid, absent->resource_version,

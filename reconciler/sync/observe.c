@@ -281,6 +281,7 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 			    const char *version, bool certain)
 {
 	struct slot *slot;
+	bool known;
 
 	if (kind == KIND_CONFIG_MAP) {
 		slot = &framework->config_map;
@@ -295,12 +296,12 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 	}
 	if (version_compare(version, slot->absent_version) > 0)
 		mem_replace(&slot->absent_version, version);
-	if (certain && uid[0] != '\0') {
+	known = slot->meta != NULL && !slot->lost && version_compare(slot->meta->resource_version, version) <= 0;
+	if (certain && uid[0] != '\0')
 		slot_gone(slot, uid);
-	} else if (slot->meta != NULL && !slot->lost && (uid[0] == '\0' || strcmp(slot->meta->uid, uid) == 0) &&
-		   version_compare(slot->meta->resource_version, version) <= 0) {
+	if (known && slot->meta != NULL) {
 		/* What lacks our label is in no list and no stream: that says nothing about it. Of the others one may
-		 * have lost it. */
+		 * have lost it. Where another uid had the name at that version, the one we know had gone before. */
 		slot_clear(slot);
 		slot->verify = true;
 	} else if (uid[0] == '\0') {

@@ -209,6 +209,27 @@ static void former_namesakes(void **state)
 	assert_string_equal(world->reconciler.items->framework->uid, "u2");
 }
 
+/* A list of a replica that lags shows who had a name before one that is known to be gone: it is gone, too, when the
+ * other one's end is told. (It was kept, and its Framework's key with it; simulator seed 3184644.) */
+static void former_of_the_gone(void **state)
+{
+	const struct bus_absent absent = {.ns = (char *)"ns",
+					  .framework_name = (char *)"f",
+					  .name = (char *)"f-a-0",
+					  .uid = (char *)"p2",
+					  .resource_version = (char *)"120"};
+	const char *pod = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f-a-0\",\"uid\":\"p1\","
+			  "\"resourceVersion\":\"100\",\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"}}}";
+	struct world *world = *state;
+
+	show_framework(world);
+	assert_true(store_text(&world->reconciler, KIND_POD, RANGE, pod, strlen(pod)));
+	store_absent(&world->reconciler, KIND_POD, RANGE, &absent);
+	assert_null(world->reconciler.items->framework->slots->meta);
+	show_absent(world, "u2", "200");
+	assert_null(world->reconciler.items);
+}
+
 /* A Framework of thousands of Tasks is deleted in the background, and its Pods go one by one, long after it: places
  * that were kept until the last had gone were passed over for each that went. */
 static void pods_that_outlive_it(void **state)
@@ -255,6 +276,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(asked_to_wait, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(not_found_of_the_former, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(former_namesakes, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(former_of_the_gone, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(pods_that_outlive_it, world_set_up, world_tear_down),
 	};
 
