@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
+#include "common/config/config.h"
 #include "watcher/identity.h"
 
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
@@ -106,6 +107,8 @@ static void read_lease(const json_t *object, struct election_lease *out)
 		.member_ms = read_ms(annotations, ANNOTATION_MEMBER),
 		.grants = ELECTION_GRANTS_MEMBERS,
 	};
+	if (out->member_ms > MEMBER_LEASE_SEC_MAX * 1000) /* no watcher can have written it */
+		out->member_ms = MEMBER_LEASE_SEC_MAX * 1000;
 	copy_text(out->holder, sizeof(out->holder), json_str(spec, "holderIdentity"));
 	copy_text(out->renewed, sizeof(out->renewed), json_str(spec, "renewTime"));
 	copy_text(out->process, sizeof(out->process), json_str(annotations, ANNOTATION_PROCESS));

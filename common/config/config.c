@@ -271,7 +271,7 @@ static const struct field config_fields[] = {
 	{.key = "logObjectSnapshot", .type = FIELD_CUSTOM, .read = read_snapshots},
 	{.key = "podFailureSpec", .type = FIELD_CUSTOM, .read = read_pod_failure_spec},
 	{.key = "shards", .type = FIELD_INT, AT(shards), .min = 1, .max = 4096},
-	{.key = "memberLeaseSec", .type = FIELD_INT, AT(member_lease_sec), .min = 2, .max = 3600},
+	{.key = "memberLeaseSec", .type = FIELD_INT, AT(member_lease_sec), .min = 2, .max = MEMBER_LEASE_SEC_MAX},
 	{.key = "memberGraceSec", .type = FIELD_INT, AT(member_grace_sec), .min = 0, .max = 86400},
 	{.key = "busAddress", .type = FIELD_CUSTOM, .read = read_bus_address},
 	{0},

@@ -14,6 +14,8 @@
 /* Durations in the file that are longer count as this (31 000 years), so that sums with them cannot overflow. */
 #define CONFIG_SECONDS_MAX INT64_C(1000000000000)
 
+enum { MEMBER_LEASE_SEC_MAX = 3600 };
+
 /* Which history snapshots are logged (FRAMEWORK.md §14). */
 struct config_snapshots {
 	bool on_framework_retry;
@@ -45,7 +47,7 @@ struct config {
 
 	/* Keys the original controller does not have (DESIGN.md §4, §5). */
 	int64_t shards;           /* 1..4096 ranges of the key space */
-	int64_t member_lease_sec; /* 2..3600; pings go every second */
+	int64_t member_lease_sec; /* 2..MEMBER_LEASE_SEC_MAX; pings go every second */
 	int64_t member_grace_sec; /* 0..86400: how long a gone member's ranges wait for it */
 	/* Where the watcher binds and reconcilers connect: "tcp://host:port" or "ipc://path"; for reconcilers several,
 	 * separated by commas, where several watchers may lead. */

@@ -232,19 +232,22 @@ static void test_leads_and_releases(void **state)
 	stop(&f);
 }
 
-/* What others have written into it stays; a Lease that nobody noted anything in may have members alive. */
+/* What others have written into it stays; a Lease that nobody noted anything in may have members alive. Members' leases
+ * that no configuration allows are not waited for. */
 static void test_takes_over_foreign(void **state)
 {
 	struct fixture f = {0};
 
 	(void)state;
-	store(&f, json_pack("{s:{s:s,s:s,s:{s:s},s:{s:s}},s:{s:s,s:i,s:o,s:s}}", "metadata", "name", "x", "namespace",
-			    "ns", "labels", "a", "b", "annotations", "c", "d", "spec", "holderIdentity", "",
-			    "leaseTransitions", 41, "renewTime", json_null(), "strange", "member"));
+	store(&f, json_pack("{s:{s:s,s:s,s:{s:s},s:{s:s,s:s}},s:{s:s,s:i,s:o,s:s}}", "metadata", "name", "x",
+			    "namespace", "ns", "labels", "a", "b", "annotations", "c", "d", MEMBER, "99999999999",
+			    "spec", "holderIdentity", "", "leaseTransitions", 41, "renewTime", json_null(), "strange",
+			    "member"));
 	start(&f, ELECTION_GRANTS_MEMBERS);
 	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	assert_int_equal(f.epoch, 42);
 	assert_true(f.inherits);
+	assert_int_equal(lease_former_member_ms(f.lease), 3600 * 1000);
 	assert_string_equal(json_str(json_path(f.stored, "metadata", "labels", NULL), "a"), "b");
 	assert_string_equal(note(&f, "c"), "d");
 	assert_string_equal(json_str(spec(&f), "strange"), "member");
