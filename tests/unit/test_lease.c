@@ -239,10 +239,10 @@ static void test_takes_over_foreign(void **state)
 	struct fixture f = {0};
 
 	(void)state;
-	store(&f, json_pack("{s:{s:s,s:s,s:{s:s},s:{s:s,s:s}},s:{s:s,s:i,s:o,s:s}}", "metadata", "name", "x",
-			    "namespace", "ns", "labels", "a", "b", "annotations", "c", "d", MEMBER, "99999999999",
-			    "spec", "holderIdentity", "", "leaseTransitions", 41, "renewTime", json_null(), "strange",
-			    "member"));
+	store(&f,
+	      json_pack("{s:{s:s,s:s,s:{s:s},s:{s:s,s:s}},s:{s:s,s:i,s:o,s:s}}", "metadata", "name", "x", "namespace",
+			"ns", "labels", "a", "b", "annotations", "c", "d", MEMBER, "99999999999", "spec",
+			"holderIdentity", "", "leaseTransitions", 41, "renewTime", json_null(), "strange", "member"));
 	start(&f, ELECTION_GRANTS_MEMBERS);
 	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	assert_int_equal(f.epoch, 42);
