@@ -308,6 +308,7 @@ int64_t world_failover(uint64_t seed, bool pool)
 	world->member_count = SIM_MEMBERS;
 	world->pool = pool;
 	world->same_machine = false;
+	world->recut = world->relet = false; /* both watchers have the same configuration */
 	world_start(world);
 	/* not at the same point of its renewals and of the members' pings each time */
 	lost_ms = world->now_ms + SETTLED_MS + pick(world, 0, 5000);
