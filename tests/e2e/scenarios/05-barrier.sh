@@ -68,13 +68,17 @@ submit_gang() { # name tasks barrier-address timeout
 # The Task that was held back gets its IP.
 let_come() { # framework
     wait_for 15 "Pod $1-late-0" get_pod "$1-late-0"
+    late_comes "$1"
+}
+
+late_comes() { # framework
     api PATCH "/api/v1/namespaces/$NS/pods/$1-late-0/status" \
         '{"status": {"podIP": "10.9.8.7", "podIPs": [{"ip": "10.9.8.7"}]}}' application/merge-patch+json >/dev/null
 }
 
-# Whoever is tried again meanwhile needs a new one.
+# Whoever is tried again meanwhile needs a new one. (Without a wait: the Pod goes for good at any moment.)
 comes_until_completed() { # framework
-    framework_is "$1" '.status.state == "Completed"' || { let_come "$1" && false; }
+    framework_is "$1" '.status.state == "Completed"' || { get_pod "$1-late-0" && late_comes "$1"; false; }
 }
 
 # Whether an app container of the Framework has started; "frameworkbarrier" says nothing into its log before.
