@@ -95,7 +95,7 @@ expect_end() { # name code
     local name
     for name in "$1" "$1-api"; do
         [[ -e beside-$name/log ]] || continue
-        wait_for 30 "$name ends" test -e "beside-$name/code"
+        wait_for 30 "$name ends" test -s "beside-$name/code"
         [[ $(<"beside-$name/code") == "$2" ]] || { cat "beside-$name/log"; fail "exit code of $name: found $(<"beside-$name/code"), expected $2"; }
     done
 }
