@@ -2,11 +2,8 @@
 # Every dependency is a Debian package and is named here, nowhere else.
 PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-dev libzmq3-dev libyaml-dev \
 	libmicrohttpd-dev libgnutls28-dev libprotobuf-c-dev protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
-PACKAGES_TEST := libcmocka-dev patch clang clang-format clang-tidy cppcheck libclang-rt-14-dev jq openssl curl ca-certificates \
+PACKAGES_TEST := libcmocka-dev patch clang clang-format clang-tidy cppcheck libclang-rt-dev jq openssl curl ca-certificates \
 	procps valgrind busybox iproute2 socat
-# What the programs need where they run, if not all of the above is there: in the images.
-PACKAGES_RUN_BARRIER := libcurl4 libjansson4 libev4 libyaml-0-2 libpcre2-8-0 zlib1g libuuid1 ca-certificates
-PACKAGES_RUN_CONTROLLER := $(PACKAGES_RUN_BARRIER) libzmq5 libmicrohttpd12 libgnutls30 libprotobuf-c1
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -230,14 +227,16 @@ image-controller: $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier
 	@install -m 755 manifests/images/frameworkcontroller-start.sh $(DESTDIR)$(ORIGINAL)/frameworkcontroller/start.sh
 	@install -m 664 manifests/config/frameworkcontroller.yaml $(DESTDIR)$(ORIGINAL)/frameworkcontroller
 	@install -d $(DESTDIR)/usr/share/frameworkcontroller
-	@echo $(PACKAGES_RUN_CONTROLLER) > $(DESTDIR)/usr/share/frameworkcontroller/packages
+	@manifests/images/packages.sh $^ > $(DESTDIR)/usr/share/frameworkcontroller/packages
+	@echo ca-certificates >> $(DESTDIR)/usr/share/frameworkcontroller/packages
 
 image-frameworkbarrier: $(BUILD)/frameworkbarrier
 	@install -d -m 775 $(DESTDIR)$(ORIGINAL)/frameworkbarrier
 	@install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $^
 	@install -m 755 manifests/images/frameworkbarrier-start.sh $(DESTDIR)$(ORIGINAL)/frameworkbarrier/start.sh
 	@install -d $(DESTDIR)/usr/share/frameworkcontroller
-	@echo $(PACKAGES_RUN_BARRIER) > $(DESTDIR)/usr/share/frameworkcontroller/packages
+	@manifests/images/packages.sh $^ > $(DESTDIR)/usr/share/frameworkcontroller/packages
+	@echo ca-certificates >> $(DESTDIR)/usr/share/frameworkcontroller/packages
 
 clean:
 	rm -rf $(BUILD)

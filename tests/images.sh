@@ -66,7 +66,7 @@ fi
 for image in controller frameworkbarrier; do
     root=$work/$image
     make -s BUILD="$BUILD" "image-$image" DESTDIR="$root/files"
-    read -ra packages <"$root/files/usr/share/frameworkcontroller/packages"
+    mapfile -t packages <"$root/files/usr/share/frameworkcontroller/packages"
     unpack "$root/root" "${packages[@]}"
     cp -a "$root/files/." "$root/root"
     chmod 755 "$work" "$root" "$root/root"

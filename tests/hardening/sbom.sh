@@ -10,19 +10,9 @@ created=$(date -u -d "@$epoch" +%Y-%m-%dT%H:%M:%SZ)
 version=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 architecture=$(dpkg --print-architecture)
 
-# path → package: a library may be recorded below / or below /usr.
-owner() {
-	local path
-	path=$(readlink -f "$1")
-	dpkg-query -S "$path" 2>/dev/null || dpkg-query -S "${path#/usr}" 2>/dev/null
-}
-
 # Directly needed libraries only would hide what they bring along: ldd names all.
-packages=$(for program in "$@"; do ldd "$program" | grep -oE '/[^ ]+\.so[^ ]*' || true; done | sort -u |
-	while IFS= read -r library; do
-		line=$(owner "$library") || { echo "sbom: no package owns $library" >&2; exit 1; }
-		cut -d: -f1 <<<"$line"
-	done | sort -u | xargs dpkg-query -W -f='${Package}\t${Version}\t${source:Package}\t${source:Version}\n')
+packages=$(manifests/images/packages.sh --all "$@" |
+	xargs dpkg-query -W -f='${Package}\t${Version}\t${source:Package}\t${source:Version}\n')
 
 {
 	for program in "$@"; do
