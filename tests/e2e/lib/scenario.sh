@@ -133,6 +133,11 @@ expect_match() { # what found pattern
     [[ $2 =~ $3 ]] || fail "$1: found \"$2\", expected to match \"$3\""
 }
 
+# kubectl has called nothing deprecated in what the scenario has said so far.
+expect_nothing_deprecated() {
+    expect "what kubectl calls deprecated" "$(grep -i deprecat "$RUN/out/$scenario.log" | sort -u)" ""
+}
+
 # Compares stdin, normalised, with expected/NAME.json.
 expect_golden() { # name
     jq -S --arg namespace "$NS" -f "$here/lib/normalise.jq" >"$RUN/out/$scenario.found"
