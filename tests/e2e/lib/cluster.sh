@@ -49,20 +49,20 @@ find_kubectls() {
     export OLDEST_KUBECTL CURRENT_KUBECTL
 }
 
-# Makes this kubectl the one of the cluster in the working directory.
-use_kubectl() { # kubectl
-    cat >cluster/kubectl <<EOF
+# Writes a program that is this kubectl for the cluster in the working directory.
+write_kubectl() { # kubectl file
+    cat >"$2" <<EOF
 #!/bin/sh
 exec "$1" --kubeconfig="$PWD/cluster/kubeconfig" --cache-dir="$PWD/cluster/kubectl-cache" "\$@"
 EOF
-    chmod +x cluster/kubectl
+    chmod +x "$2"
 }
 
 # Its kubectl is the current one; that of a real control plane is as old as it is.
 start_embedded() {
     mkdir cluster
     (cd cluster && launch fc-testapi "$BUILD/fc-testapi" --kubeconfig kubeconfig)
-    use_kubectl "${CURRENT_KUBECTL:-$("$here/../kubernetes/assets.sh" kubectl-current)/kubectl}"
+    write_kubectl "${CURRENT_KUBECTL:-$("$here/../kubernetes/assets.sh" kubectl-current)/kubectl}" cluster/kubectl
     wait_for 10 "fc-testapi is ready" embedded_ready
 }
 

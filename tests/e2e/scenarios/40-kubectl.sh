@@ -14,10 +14,9 @@ rescale() { # framework number
 }
 
 kubectl_user() { # kubectl
-    local kubectl=$1 watch uid generation output
-    kubectl() {
-        "$kubectl" --kubeconfig="$RUN/cluster/kubeconfig" --cache-dir="$RUN/out/$scenario.cache" "$@"
-    }
+    local watch uid generation output
+    write_kubectl "$1" "$RUN/out/$scenario.kubectl"
+    kubectl() { "$RUN/out/$scenario.kubectl" "$@"; }
     # (it has begun when it shows what was there before)
     create 'fw("before"; []) | .spec.executionType = "Create"'
     k get frameworks -w --output-watch-events >"$RUN/out/$scenario.watch" 2>&1 &

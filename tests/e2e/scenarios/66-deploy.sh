@@ -52,7 +52,7 @@ run_deploy_rendered() {
         [[ -s $name.oldest ]] || fail "$directory: nothing is rendered"
         expect_lines "$directory, by the current kubectl" "$(of_any_kubectl "$name.current")" "$(of_any_kubectl "$name.oldest")"
         expect "$directory: what the oldest kubectl says" "$(<"$name.oldest.said")" ""
-        said=$(grep -vE "^# Warning: '(bases|patchesJson6902)' is deprecated\." "$name.current.said" || true)
+        said=$(grep -vE "$DEPRECATED" "$name.current.said" || true)
         expect "$directory: what the current kubectl says" "$said" ""
         check_names "$name.current" "$lease"
     done < <(find "$work/own" -name kustomization.yaml -printf '%h\n' | sort)
@@ -182,7 +182,7 @@ start_pods() {
 # Brings a deployment up, by one of the kubectls.
 deploy() { # onepod|namespaced|scaled kubectl
     deploy_cluster
-    use_kubectl "$2"
+    write_kubectl "$2" cluster/kubectl
     copy_manifests manifests
     # The test has no time to wait.
     printf 'kubeClientQps: 1000\nkubeClientBurst: 1000\n' >>manifests/config/frameworkcontroller.yaml
