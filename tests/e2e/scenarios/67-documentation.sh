@@ -15,7 +15,7 @@ split_blocks() {
 
 # The lines of all blocks of a kind in a file.
 blocks_of() { # markdown-file info-string
-    awk -v begin="\`\`\`$2" '$0 == begin { out = 1; next } /^```$/ { out = 0 } out' "$root/$1"
+    awk -v begin="\`\`\`$2" '{ line = $0; sub(/^ +/, "", line) } line == begin { out = 1; next } line == "```" { out = 0 } out' "$root/$1"
 }
 
 # Runs the blocks of one file.
