@@ -268,13 +268,15 @@ leader_says() { # pattern
     [[ $said =~ $1 ]]
 }
 
+shown_lease() { $(inline_commands manifests/README.md ' get lease ') --no-headers; }
+
 # The Pod that has the Lease; fails when it is just given back.
 lease_holder() { kubectl -n $DEPLOY_NAMESPACE get lease frameworkcontroller -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1 | grep .; }
 
 run_deploy_onepod() {
-    deploy onepod "$CURRENT_KUBECTL"
+    deploy onepod "$OLDEST_KUBECTL"
     wait_for 40 "the Pod is ready" pod_ready frameworkcontroller-0
-    expect_match "who leads" "$($(inline_commands manifests/README.md ' get lease ') --no-headers)" '^frameworkcontroller +frameworkcontroller-0_'
+    expect_match "who leads" "$(shown_lease)" '^frameworkcontroller +frameworkcontroller-0_'
     create 'fw("first"; [role("a"; 3; ends(0; 0))])'
     wait_completed first 40
     wait_for 20 "the leader speaks of all" leader_says '^This +frameworkcontroller-0_.*, leads.*pool-3 +[0-9]+ +present '
@@ -282,7 +284,7 @@ run_deploy_onepod() {
 
 run_deploy_namespaced() {
     local elsewhere=$NS
-    deploy namespaced "$OLDEST_KUBECTL"
+    deploy namespaced "$CURRENT_KUBECTL"
     wait_for 40 "the Pod is ready" pod_ready frameworkcontroller-0
     for NS in "$elsewhere" team-a team-b; do create 'fw("first"; [role("a"; 3; ends(0; 0))])'; done
     for NS in team-a team-b; do wait_completed first 40; done
@@ -305,6 +307,7 @@ run_deploy_scaled() {
     wait_for 20 "somebody leads" lease_holder
     pod=$(lease_holder)
     expect_match "who leads" "$pod" '^fc-watcher-[01]$'
+    expect_match "who leads, as it is shown" "$(shown_lease)" '^frameworkcontroller +fc-watcher-[01]_'
     kubectl -n $DEPLOY_NAMESPACE delete pod "$pod" --wait=true >/dev/null
     deployed_pod "$pod" | kubectl -n $DEPLOY_NAMESPACE create -f -
     patch_framework second '{"spec": {"executionType": "Stop"}}'
@@ -319,6 +322,7 @@ run_deploy_scaled() {
 
 # In place of the original: its StatefulSet, as its users have it, with our image: what is in that is mounted where it is.
 run_deploy_in_place() {
+    local kubectl
     DEPLOY_NAMESPACE=default
     deploy_cluster
     make -s -C "$root" BUILD="$BUILD" image-controller DESTDIR="$RUN/image"
@@ -365,10 +369,13 @@ spec:
         configMap: {name: frameworkcontroller-config}
 END
     kubectl apply -f deployment.yaml
-    $(inline_commands manifests/README.md '^kubectl scale .* --replicas=0') # the original is stopped
-    expect "Pods of the original" "$(kubectl get statefulset frameworkcontroller -o jsonpath='{.spec.replicas}')" 0
     blocks_of manifests/README.md "sh restricted" >commands
-    PATH=$CLUSTER_DIR:$PATH bash -eu commands
+    for kubectl in "$CURRENT_KUBECTL" "$OLDEST_KUBECTL"; do
+        write_kubectl "$kubectl" cluster/kubectl
+        $(inline_commands manifests/README.md '^kubectl scale .* --replicas=0') # the original is stopped
+        PATH=$CLUSTER_DIR:$PATH bash -eu commands
+    done
+    expect "Pods of the original" "$(kubectl get statefulset frameworkcontroller -o jsonpath='{.spec.replicas}')" 0
     kubectl scale statefulset/frameworkcontroller --replicas=1
     kubectl get statefulset,configmap -o yaml >deployment.yaml
     start_pods
