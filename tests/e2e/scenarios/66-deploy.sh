@@ -60,6 +60,8 @@ run_deploy_rendered() {
     for name in onepod namespaced scaled; do
         check_pods "$work/own-frameworkcontroller-manifests-deploy-$name.current"
     done
+    expect "what the namespaces enforce" "$(cat "$work"/*-deploy-*.current "$work"/*-deploy-*.oldest |
+        jq -r 'select(.kind == "Namespace").metadata.labels["pod-security.kubernetes.io/enforce"]' | tr '\n' ' ')" "restricted restricted restricted restricted "
     check_restricted "$work/own-frameworkcontroller-manifests-deploy-onepod.current"
 }
 
@@ -168,14 +170,14 @@ deploy_cluster() {
         --root "$RUN/pods" --image-bin "$BUILD" --volumes "$RUN/files" --only-namespace $DEPLOY_NAMESPACE
 }
 
-# Makes the Pods of the file deployment.yaml, which is applied; they are in the file deployed. A server that enforces the
-# profile restricted admits them.
+# Makes the Pods of the file deployment.yaml, which is applied; they are in the file deployed. As the server has completed
+# them, one that enforces the profile restricted admits them.
 start_pods() {
     project_files
     kubectl apply --dry-run=client -o json -f deployment.yaml | pods_of >deployed
-    expect "what is refused where the profile restricted is enforced" \
-        "$(jq -r -L "$here/lib" 'include "restricted"; .metadata.name as $name | refused[] | "\($name): \(.)"' deployed)" ""
-    kubectl -n $DEPLOY_NAMESPACE create -f deployed
+    kubectl -n $DEPLOY_NAMESPACE create -f deployed -o json >created
+    expect "what is refused where the profile restricted is enforced" "$(jq -r -L "$here/lib" 'include "restricted";
+        if .kind == "List" then .items[] else . end | .metadata.name as $name | refused[] | "\($name): \(.)"' created)" ""
 }
 
 # Brings a deployment up, by one of the kubectls.
