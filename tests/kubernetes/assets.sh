@@ -1,22 +1,31 @@
 #!/usr/bin/env bash
 # Prints a directory with kube-apiserver, kube-controller-manager, etcd and
 # kubectl; `assets.sh kubectl`: one with kubectl, a download of seconds instead
-# of a build of minutes; `assets.sh prometheus`: one with prometheus and
-# promtool. They are made once per machine from Debian packages, which are
-# unpacked, never installed, and kept in a cache outside the tree: no root is
-# needed and nothing of the system changes. Progress goes to stderr.
+# of a build of minutes; `assets.sh kubectl-current`: one with a kubectl of
+# today; `assets.sh prometheus`: one with prometheus and promtool. They are made
+# once per machine from Debian packages, which are unpacked, never installed,
+# and kept in a cache outside the tree: no root is needed and nothing of the
+# system changes. Progress goes to stderr.
 set -euo pipefail
+shopt -s inherit_errexit
 
-# The Kubernetes of Debian 12's source package, and the Go that builds it.
+# Debian 12's source package of Kubernetes, and the Go that builds it. The
+# packages come from this suite whatever Debian this machine runs.
+suite=bookworm
 version=1.20.2
 go=golang-1.19
 tools=(kube-apiserver kube-controller-manager etcd kubectl)
+# Debian 13's kubectl is 1.32. (The suite sid has newer ones, a different one
+# each month.)
+current_suite=trixie
 
 root=${XDG_CACHE_HOME:-$HOME/.cache}/frameworkcontroller
 cache=$root/kubernetes-$version
 kubectl_cache=$root/kubectl-$version
+current_cache=$root/kubectl-$current_suite
 prometheus_cache=$root/prometheus
 work= # the directory of a build under way
+etc=/etc
 
 say() { echo "assets.sh: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -26,34 +35,36 @@ has_tools() { # dir
     for tool in "${tools[@]}"; do [[ -x $1/$tool ]] || return 1; done
 }
 
-# A list of package sources for apt with a deb-src for every Debian deb entry
-# of this machine, leaving other vendors' entries out.
-write_sources() { # dir
+# Package sources for apt: this machine's entries for Debian's archive, with
+# the given suite in place of their own, and deb-src beside deb. Other vendors'
+# entries are left out, and those for updates and security, which other suites
+# have elsewhere.
+write_sources() { # dir suite
     local codename file
-    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:?/etc/os-release names no release}")
-    local suites=" $codename $codename-updates $codename-security $codename/updates stable stable-updates stable-security oldstable oldstable-updates oldstable-security "
+    codename=$(. "$etc/os-release" && echo "${VERSION_CODENAME:?$etc/os-release names no release}")
+    local suites=" $codename stable oldstable testing unstable sid "
 
-    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+    for file in "$etc"/apt/sources.list "$etc"/apt/sources.list.d/*.list; do
         [[ -r $file ]] || continue
-        awk -v suites="$suites" '
+        awk -v suites="$suites" -v wanted="$2" '
             $1 == "deb" {
-                line = $0
                 sub(/#.*/, "")
+                options = ""
                 i = 2
-                if ($2 ~ /^\[/) { while (i < NF && $i !~ /\]$/) i++; i++ }
-                suite = $(i + 1); sub(/\/$/, "", suite)
+                if ($2 ~ /^\[/) { while (i < NF && $i !~ /\]$/) options = options " " $(i++); options = options " " $(i++) }
+                uri = $i; suite = $(i + 1); sub(/\/$/, "", suite)
                 if (!index(suites, " " suite " ")) next
                 for (i += 2; i <= NF; i++) if ($i == "main") {
-                    print line
-                    sub(/^[ \t]*deb/, "deb-src", line); print line
+                    print "deb" options, uri, wanted, "main"
+                    print "deb-src" options, uri, wanted, "main"
                     next
                 }
             }' "$file"
     done >"$1/machine.list"
 
-    for file in /etc/apt/sources.list.d/*.sources; do
+    for file in "$etc"/apt/sources.list.d/*.sources; do
         [[ -r $file ]] || continue
-        awk -v suites="$suites" '
+        awk -v suites="$suites" -v wanted="$2" '
             function flush(  i, n, word, known) {
                 n = split(value["suites"], word)
                 for (i = 1; i <= n; i++) {
@@ -63,38 +74,41 @@ write_sources() { # dir
                 if (known && (" " value["types"] " ") ~ / deb / &&
                     (" " value["components"] " ") ~ / main / &&
                     tolower(value["enabled"]) !~ /no|false|off|without|disable/)
-                    print "Types: deb deb-src\n" text
+                    print "Types: deb deb-src\nSuites: " wanted "\nComponents: main\n" text
                 text = field = ""
                 delete value
             }
+            function kept() { return field !~ /^(types|suites|components)$/ }
             /^#/ { next }
             /^[ \t]*$/ { flush(); next }
             /^[^ \t]/ {
                 field = tolower($0); sub(/[ \t]*:.*/, "", field)
-                sub(/^[^:]*:/, "")
-                line = $0
-                $0 = field ":" line
-                sub(/^[ \t]+/, "", line)
-                value[field] = line
-                if (field != "types") text = text $0 "\n"
+                if (kept()) text = text $0 "\n"
+                sub(/^[^:]*:[ \t]*/, "")
+                value[field] = $0
                 next
             }
             {
-                if (field != "types") text = text $0 "\n"
+                if (kept()) text = text $0 "\n"
                 sub(/^[ \t]+/, " "); value[field] = value[field] $0
             }
             END { flush() }' "$file"
     done >"$1/machine.sources"
 
     [[ -s $1/machine.list || -s $1/machine.sources ]] ||
-        die "found no Debian deb entry in /etc/apt/sources.list or /etc/apt/sources.list.d"
+        die "found no entry for Debian's archive in $etc/apt/sources.list or $etc/apt/sources.list.d"
 }
 
 # apt with lists, caches and sources of its own; the system's stay as they are.
+# (A package that is installed here in another vendor's version is no reason
+# not to download Debian's, and neither are the system's preferences.)
 apt() {
     local options=(
         -o Dir::Etc::SourceList=/dev/null
         -o "Dir::Etc::SourceParts=$work/apt/sources"
+        -o Dir::Etc::Preferences=/dev/null
+        -o Dir::Etc::PreferencesParts=/dev/null
+        -o Dir::State::Status=/dev/null
         -o "Dir::State::Lists=$work/apt/lists"
         -o "Dir::Cache=$work/apt/cache"
         -o APT::Sandbox::User=root # _apt cannot write where root downloads to
@@ -103,24 +117,24 @@ apt() {
     apt-get -qq "${options[@]}" "$@" >&2
 }
 
-update_apt() {
+update_apt() { # suite
     mkdir -p "$work"/apt/{sources,lists/partial,cache/archives/partial} "$work"/{packages,tree}
-    write_sources "$work/apt/sources"
+    write_sources "$work/apt/sources" "$1"
     cd "$work/packages"
     say "downloading the packages"
     apt update || say "apt-get update had errors; going on with what it got"
 }
 
-fetch_package() { # package
-    update_apt
-    apt download "$1" || die "could not download Debian's $1"
-    dpkg -x "$1"_*.deb "$work/tree"
+fetch_package() { # suite package
+    update_apt "$1"
+    apt download "$2" || die "could not download $2 of Debian's $1"
+    dpkg -x "$2"_*.deb "$work/tree"
 }
 
 fetch() {
-    update_apt
+    update_apt "$suite"
     apt source --download-only kubernetes ||
-        die "no Kubernetes source package here; this needs Debian 12, or KUBEBUILDER_ASSETS"
+        die "could not download the source package of Kubernetes from Debian's $suite; set KUBEBUILDER_ASSETS to do without it"
     apt download etcd-server kubernetes-client \
         "$go-go" "$go-src" golang-github-modern-go-reflect2-dev ||
         die "could not download Debian's etcd, kubectl or $go"
@@ -182,12 +196,12 @@ make_work() {
 }
 
 # Tools that need no build.
-make_tools() { # cache package tool...
+make_tools() { # cache suite package tool...
     local cache=$1 tool
     make_work
-    (fetch_package "$2")
+    (fetch_package "$2" "$3")
     mkdir "$work/bin"
-    for tool in "${@:3}"; do cp "$work/tree/usr/bin/$tool" "$work/bin/"; done
+    for tool in "${@:4}"; do cp "$work/tree/usr/bin/$tool" "$work/bin/"; done
     rm -rf "$cache"
     mkdir "$cache"
     mv "$work/bin" "$cache/"
@@ -223,25 +237,33 @@ ensure_cache() {
     exec {lock}>&-
 }
 
+# Prints where tools are that need no build.
+find_tools() { # cache suite package tool...
+    if [[ ! -x $1/bin/$4 ]]; then
+        take_lock "$1"
+        [[ -x $1/bin/$4 ]] || make_tools "$@"
+        exec {lock}>&-
+    fi
+    echo "$1/bin"
+}
+
 # Prints where kubectl is; any that is there will do.
 find_kubectl() {
     local given=${KUBEBUILDER_ASSETS:-} dir
-    for dir in "${given:-$cache/bin}" "$cache/bin" "$kubectl_cache/bin"; do
+    for dir in "${given:-$cache/bin}" "$cache/bin"; do
         if [[ -x $dir/kubectl ]]; then echo "$dir"; return; fi
     done
-    take_lock "$kubectl_cache"
-    [[ -x $kubectl_cache/bin/kubectl ]] || make_tools "$kubectl_cache" kubernetes-client kubectl
-    exec {lock}>&-
-    echo "$kubectl_cache/bin"
+    find_tools "$kubectl_cache" "$suite" kubernetes-client kubectl
 }
 
-find_prometheus() {
-    if [[ ! -x $prometheus_cache/bin/prometheus ]]; then
-        take_lock "$prometheus_cache"
-        [[ -x $prometheus_cache/bin/prometheus ]] || make_tools "$prometheus_cache" prometheus prometheus promtool
-        exec {lock}>&-
-    fi
-    echo "$prometheus_cache/bin"
+# Prints where a current kubectl is. It was built for a newer libc than this
+# machine's may be.
+find_current_kubectl() {
+    local bin
+    bin=$(find_tools "$current_cache" "$current_suite" kubectl kubectl)
+    "$bin/kubectl" version --client >/dev/null ||
+        die "the kubectl of Debian's $current_suite does not run on this machine; put one that does, 1.32 or later, into $bin"
+    echo "$bin"
 }
 
 # KUBEBUILDER_ASSETS, completed where it lacks something: if so, a directory of
@@ -278,8 +300,10 @@ use_assets() { # dir
 
 if [[ ${1:-} == kubectl ]]; then
     find_kubectl
+elif [[ ${1:-} == kubectl-current ]]; then
+    find_current_kubectl
 elif [[ ${1:-} == prometheus ]]; then
-    find_prometheus
+    find_tools "$prometheus_cache" "$suite" prometheus prometheus promtool
 elif [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
     use_assets "$KUBEBUILDER_ASSETS"
 else

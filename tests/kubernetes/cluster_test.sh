@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What the other tests take for granted of the control plane: Pods without a
-# scheduler, kubelet or service account, garbage collection, rights, the end.
+# What the other tests take for granted of the control plane: where it comes
+# from, Pods without a scheduler, kubelet or service account, garbage
+# collection, rights, the end.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" >/dev/null && pwd)
@@ -45,6 +46,35 @@ EOF
     )
     pod "$1" "$(owner v1 ConfigMap "$1" "$map")" >/dev/null
 }
+
+# Where assets.sh takes Debian 12's packages from, on a Debian 13 with other
+# vendors' packages, in both formats of entries.
+package_sources() (
+    etc=$dir/etc
+    mkdir -p "$etc/apt/sources.list.d" "$dir/sources"
+    echo VERSION_CODENAME=trixie >"$etc/os-release"
+    printf '%s\n' '# comment' 'deb [arch=amd64 signed-by=/x.gpg] http://mirror/debian trixie contrib main # ours' \
+        'deb http://mirror/debian trixie-updates main' 'deb http://vendor/apt tools-trixie main' >"$etc/apt/sources.list"
+    printf '%s\n' 'Types: deb' '# comment' 'URIs: http://other/debian' 'Suites: trixie trixie-updates' \
+        'Components: contrib' ' main' 'Signed-By: /x.pgp' '' 'Types: deb' 'URIs: http://other/security' \
+        'Suites: trixie-security' 'Components: main' >"$etc/apt/sources.list.d/debian.sources"
+    eval "$(sed -n '/^write_sources()/,/^}/p' "$here/assets.sh")"
+    write_sources "$dir/sources" bookworm
+    diff - <(cat "$dir"/sources/*) <<'EOF'
+deb [arch=amd64 signed-by=/x.gpg] http://mirror/debian bookworm main
+deb-src [arch=amd64 signed-by=/x.gpg] http://mirror/debian bookworm main
+Types: deb deb-src
+Suites: bookworm
+Components: main
+URIs: http://other/debian
+Signed-By: /x.pgp
+
+EOF
+)
+check "packages come from the wanted release of Debian" package_sources
+current=$("$here/assets.sh" kubectl-current)
+check "there is a current kubectl" test 32 -le \
+    "$("$current/kubectl" version --client -o json | jq -r .clientVersion.gitVersion | cut -d. -f2)"
 
 cat >"$dir/crd.yaml" <<'EOF'
 apiVersion: apiextensions.k8s.io/v1

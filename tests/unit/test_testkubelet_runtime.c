@@ -327,6 +327,43 @@ static void volumes_are_shared_and_private(void **state)
 	close_fixture(&fixture);
 }
 
+/* The kinds of volumes that hold files of the API server's: each from its place below runtime.volumes. */
+static void volumes_of_objects(void **state)
+{
+	static const char *const sources[] = {"configmap/m", "secret/s", "account/a"};
+	char volumes[TEMP_PATH_SIZE];
+	struct fixture fixture;
+	cleanup_free char *log = NULL;
+
+	(void)state;
+	if (!launch_can_isolate())
+		skip();
+	temp_directory(volumes);
+	for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+		cleanup_free char *command = mem_printf("mkdir -p %s/%s && echo %s > %s/%s/f", volumes, sources[i],
+							sources[i], volumes, sources[i]);
+
+		assert_int_equal(system(command), 0);
+	}
+	open_fixture(&fixture, true);
+	fixture.runtime.volumes = volumes;
+	start_pod(&fixture,
+		  "{\"restartPolicy\":\"Never\",\"serviceAccountName\":\"a\",\"volumes\":["
+		  "{\"name\":\"x\",\"configMap\":{\"name\":\"m\"}},{\"name\":\"y\",\"secret\":{\"secretName\":\"s\"}},"
+		  "{\"name\":\"z\",\"projected\":{\"sources\":[{\"serviceAccountToken\":{\"path\":\"token\"}}]}},"
+		  "{\"name\":\"w\",\"configMap\":{\"name\":\"../secret/s\"}}],"
+		  "\"containers\":[{\"name\":\"c\",\"command\":[\"sh\",\"-c\",\"cd /test-testkubelet; cat x/f y/f z/f; "
+		  "ls\"],"
+		  "\"volumeMounts\":[{\"name\":\"x\",\"mountPath\":\"/test-testkubelet/x\"},"
+		  "{\"name\":\"y\",\"mountPath\":\"/test-testkubelet/y\"},"
+		  "{\"name\":\"z\",\"mountPath\":\"/test-testkubelet/z\"},"
+		  "{\"name\":\"w\",\"mountPath\":\"/test-testkubelet/w\"}]}]}");
+	log = read_log(&fixture, "c");
+	assert_string_equal(log, "configmap/m\nsecret/s\naccount/a\nx\ny\nz\n");
+	close_fixture(&fixture);
+	runtime_remove_tree(volumes);
+}
+
 /* ---- ending ------------------------------------------------------------------------------------------------------ */
 
 /* The last holder of a FIFO's writing end is gone when reading gives the end of the file. */
@@ -524,6 +561,7 @@ int main(void)
 		cmocka_unit_test(the_message_comes_from_the_file_or_this_runs_log),
 		cmocka_unit_test(the_environment_reaches_the_process),
 		cmocka_unit_test(volumes_are_shared_and_private),
+		cmocka_unit_test(volumes_of_objects),
 		cmocka_unit_test(stopping_terminates_first),
 		cmocka_unit_test(stopping_kills_after_the_grace_period),
 		cmocka_unit_test(a_restart_does_not_follow_a_stop),

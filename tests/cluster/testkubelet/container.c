@@ -177,6 +177,24 @@ static int compare_mounts(const void *a, const void *b)
 	return strcmp(((const struct launch_mount *)a)->target, ((const struct launch_mount *)b)->target);
 }
 
+/* Where the files of a ConfigMap, Secret or service account are, or NULL. The caller frees. */
+static char *object_source(const struct runtime_pod *pod, const json_t *volume)
+{
+	const char *config = json_str(json_object_get(volume, "configMap"), "name");
+	const char *secret = json_str(json_object_get(volume, "secret"), "secretName");
+	const char *kind = config != NULL ? "configmap" : secret != NULL ? "secret" : "account";
+	const char *name = config != NULL ? config : secret;
+	json_t *source;
+	size_t i;
+
+	json_array_foreach(json_path(volume, "projected", "sources", NULL), i, source)
+		if (json_object_get(source, "serviceAccountToken") != NULL)
+			name = json_str(json_object_get(pod->object, "spec"), "serviceAccountName");
+	return pod->runtime->volumes != NULL && name_is_safe(name)
+		       ? mem_printf("%s/%s/%s", pod->runtime->volumes, kind, name)
+		       : NULL;
+}
+
 /* The host's path of a volume, or NULL for kinds that are not supported. The caller frees. */
 static char *volume_source(const struct runtime_pod *pod, const char *name)
 {
@@ -193,6 +211,7 @@ static char *volume_source(const struct runtime_pod *pod, const char *name)
 			return mem_strdup(host);
 		if (json_is_object(json_object_get(volume, "emptyDir")))
 			return mem_printf("%s/volumes/%s", pod->dir, name);
+		return object_source(pod, volume);
 	}
 	return NULL;
 }
@@ -210,8 +229,8 @@ static void collect_mounts(const struct runtime_container *container, struct mou
 		char *source = volume_source(pod, json_str(item, "name"));
 
 		if (path == NULL || path[0] != '/' || source == NULL) {
-			log_v(1, "Pod %s: volume %s: only emptyDir and hostPath can be mounted, left out", pod->name,
-			      json_str(item, "name"));
+			log_v(1, "Pod %s: volume %s: this kubelet cannot mount volumes of this kind, left out",
+			      pod->name, json_str(item, "name"));
 			free(source);
 			continue;
 		}

@@ -370,6 +370,7 @@ struct kubelet *kubelet_new(struct ev_loop *loop, struct kube_client *client, co
 		.pod_env = options->pod_env,
 		.pod_env_count = options->pod_env_count,
 		.image_bin = options->image_bin,
+		.volumes = options->volumes,
 		.isolate = options->real && launch_can_isolate(),
 	};
 	if (options->real && !kubelet->runtime.isolate)

@@ -34,6 +34,7 @@ struct kubelet_options {
 	const char *const *pod_env;
 	size_t pod_env_count;
 	const char *image_bin;
+	const char *volumes; /* see runtime.h */
 };
 
 /* loop must be the default one when real is set. */

@@ -40,6 +40,9 @@ static const char usage[] =
 	"  --root DIR               real: logs and volumes; default a directory that is removed at the end\n"
 	"  --pod-env NAME=VALUE     real: set in each container (again for more)\n"
 	"  --image-bin DIR          real: put first in each container's PATH\n"
+	"  --volumes DIR            real: the files of volumes: DIR/configmap/NAME, DIR/secret/NAME, and "
+	"DIR/account/NAME\n"
+	"                           for a service account's token\n"
 	"  --die-with-parent        end when the process that started this one ends\n"
 	"  -v N                     log level\n"
 	"  --help, --version\n";
@@ -105,6 +108,7 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		ROOT,
 		ENV,
 		BIN,
+		VOLUMES,
 		DIE,
 		HELP,
 		VERSION
@@ -124,6 +128,7 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		{"root", required_argument, NULL, ROOT},
 		{"pod-env", required_argument, NULL, ENV},
 		{"image-bin", required_argument, NULL, BIN},
+		{"volumes", required_argument, NULL, VOLUMES},
 		{"die-with-parent", no_argument, NULL, DIE},
 		{"help", no_argument, NULL, HELP},
 		{"version", no_argument, NULL, VERSION},
@@ -167,6 +172,7 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 			out->pod_env[env_count++] = optarg;
 			break;
 		case BIN: kubelet->image_bin = optarg; break;
+		case VOLUMES: kubelet->volumes = optarg; break;
 		case DIE: out->die_with_parent = true; break;
 		case 'v': log_verbosity = (int)parse_number("-v", optarg, 0, 10); break;
 		case VERSION: release_print("fc-testkubelet");

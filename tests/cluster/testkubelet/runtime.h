@@ -29,8 +29,11 @@ struct runtime {
 	const char *const *pod_env; /* "NAME=value", set in each container before its own variables */
 	size_t pod_env_count;
 	const char *image_bin; /* put first in every PATH, or NULL */
-	bool isolate;          /* launch_can_isolate() */
-	size_t processes;      /* containers running now, of released Pods too */
+	/* NULL, or a directory with the files of volumes: configmap/NAME, secret/NAME, and account/NAME with the token
+	 * of a service account (a projected volume) */
+	const char *volumes;
+	bool isolate;     /* launch_can_isolate() */
+	size_t processes; /* containers running now, of released Pods too */
 };
 
 /* Called, never from within a call of the owner's, whenever the report changed or the last process ended. */

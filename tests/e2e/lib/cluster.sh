@@ -42,19 +42,27 @@ wait_for() { # seconds what command...
     rm -f "$said"
 }
 
-start_embedded() {
-    local bin
-    bin=$("$here/../kubernetes/assets.sh" kubectl)
-    mkdir cluster
-    (
-        cd cluster
-        launch fc-testapi "$BUILD/fc-testapi" --kubeconfig kubeconfig
-        cat >kubectl <<EOF
+# The oldest kubectl that is supported, and a current one.
+find_kubectls() {
+    OLDEST_KUBECTL=$("$here/../kubernetes/assets.sh" kubectl)/kubectl
+    CURRENT_KUBECTL=$("$here/../kubernetes/assets.sh" kubectl-current)/kubectl
+    export OLDEST_KUBECTL CURRENT_KUBECTL
+}
+
+# Writes a program that is this kubectl for the cluster in the working directory.
+write_kubectl() { # kubectl file
+    cat >"$2" <<EOF
 #!/bin/sh
-exec "$bin/kubectl" --kubeconfig="$PWD/kubeconfig" --cache-dir="$PWD/kubectl-cache" "\$@"
+exec "$1" --kubeconfig="$PWD/cluster/kubeconfig" --cache-dir="$PWD/cluster/kubectl-cache" "\$@"
 EOF
-        chmod +x kubectl
-    )
+    chmod +x "$2"
+}
+
+# Its kubectl is the current one; that of a real control plane is as old as it is.
+start_embedded() {
+    mkdir cluster
+    (cd cluster && launch fc-testapi "$BUILD/fc-testapi" --kubeconfig kubeconfig)
+    write_kubectl "${CURRENT_KUBECTL:-$("$here/../kubernetes/assets.sh" kubectl-current)/kubectl}" cluster/kubectl
     wait_for 10 "fc-testapi is ready" embedded_ready
 }
 
@@ -117,6 +125,7 @@ start_cluster() {
     cd "$RUN"
     CLUSTER_DIR=$RUN/cluster
     : >pids
+    find_kubectls
     "start_$CLUSTER"
     apply_roles
     write_config

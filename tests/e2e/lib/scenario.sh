@@ -133,6 +133,14 @@ expect_match() { # what found pattern
     [[ $2 =~ $3 ]] || fail "$1: found \"$2\", expected to match \"$3\""
 }
 
+# What current kubectls call deprecated, and kubectl 1.20 has no other word for.
+DEPRECATED="^# Warning: '(bases|patchesJson6902)' is deprecated\\."
+
+# Besides that, kubectl has called nothing deprecated in what the scenario has said so far.
+expect_nothing_deprecated() {
+    expect "what kubectl calls deprecated" "$(grep -i deprecat "$RUN/out/$scenario.log" | grep -vE "$DEPRECATED" | sort -u)" ""
+}
+
 # Compares stdin, normalised, with expected/NAME.json.
 expect_golden() { # name
     jq -S --arg namespace "$NS" -f "$here/lib/normalise.jq" >"$RUN/out/$scenario.found"

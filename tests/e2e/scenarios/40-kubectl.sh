@@ -1,19 +1,8 @@
-# What people do with kubectl (FRAMEWORK.md §18), with the control plane's own 1.20 and with the machine's, if it has
-# another one.
+# What people do with kubectl (FRAMEWORK.md §18), with the oldest one and with a current one.
 
-run_kubectl() { kubectl_user; }
+run_kubectl() { kubectl_user "$OLDEST_KUBECTL"; }
 
-run_kubectl_of_machine() {
-    local machine
-    machine=$(type -P kubectl) || not_here "this machine has no kubectl of its own"
-    [[ $(client_version "$machine") != $(client_version "$RUN/cluster/kubectl") ]] || not_here "it has the same kubectl"
-    kubectl() {
-        command kubectl --kubeconfig="$RUN/cluster/kubeconfig" --cache-dir="$RUN/out/kubectl-cache" "$@"
-    }
-    kubectl_user
-}
-
-client_version() { "$1" version --client -o json 2>/dev/null | jq -r .clientVersion.gitVersion; }
+run_kubectl_current() { kubectl_user "$CURRENT_KUBECTL"; }
 
 tasks_running() { # number
     wait_framework running 15 "[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].state] |
@@ -24,8 +13,10 @@ rescale() { # framework number
     k patch framework "$1" --type=json -p "[{\"op\": \"replace\", \"path\": \"/spec/taskRoles/0/taskNumber\", \"value\": $2}]"
 }
 
-kubectl_user() {
+kubectl_user() { # kubectl
     local watch uid generation output
+    write_kubectl "$1" "$RUN/out/$scenario.kubectl"
+    kubectl() { "$RUN/out/$scenario.kubectl" "$@"; }
     # (it has begun when it shows what was there before)
     create 'fw("before"; []) | .spec.executionType = "Create"'
     k get frameworks -w --output-watch-events >"$RUN/out/$scenario.watch" 2>&1 &
@@ -90,6 +81,7 @@ kubectl_user() {
     if kill "$watch"; then output+=".*DELETED +running"; fi
     wait "$watch" || true
     expect_match "get -w" "$(<"$RUN/out/$scenario.watch")" "$output"
+    expect_nothing_deprecated
 }
 
 watch_ends() { ! kill -0 "$watch" || grep -E 'DELETED +running' "$RUN/out/$scenario.watch"; }

@@ -1,13 +1,121 @@
-# The deployments of manifests/deploy, and the original controller's, on a real API server: taken by it, and run as written. There are no controllers
-# of Deployments and StatefulSets here and no images: the test makes their Pods, whose containers are processes.
+# The deployments of manifests/deploy, and the original controller's: rendered by the oldest kubectl and by a current one, and
+# on a real API server taken by it, and run as written. There are no controllers of Deployments and StatefulSets here and no
+# images: the test makes their Pods, whose containers are processes.
 
 DEPLOY_NAMESPACE=frameworkcontroller
 
-# The objects of a deployment, as JSON documents.
+# The manifests of a deployment, as the cluster's kubectl renders them.
 deployment() { # onepod|namespaced|scaled
     # (PodDisruptionBudgets were v1beta1 before Kubernetes 1.21)
     "$CLUSTER_DIR/kubectl" kustomize "$RUN/manifests/deploy/$1" 2>/dev/null |
         if kubectl api-versions | grep -x policy/v1 >/dev/null; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi
+}
+
+# A directory with manifests as their users have them: with secrets.
+copy_manifests() { # directory
+    cp -r "$root/manifests" "$1"
+    FC_WATCHER=$BUILD/fc-watcher "$1/deploy/scaled/make-secrets.sh" >/dev/null
+}
+
+# What a kubectl makes of a directory, as JSON, an object a line; what it says besides is in FILE.said. Taking off a label
+# that nothing has is how it is made JSON without a server.
+rendered() { # kubectl directory file
+    "$1" kustomize "$2" 2>"$3.said" | "$1" label --local -f - -o json no-label- 2>/dev/null | jq -Sc . >"$3"
+}
+
+# For a comparison: without the line breaks in base64, and without the hash that each version of kustomize computes in its
+# own way, in the names of what it generates and in volumes. Nothing else may have one.
+of_any_kubectl() { # file
+    jq -Sc 'def unhashed: sub("-[0-9a-z]{10}$"; "-HASH");
+        if .kind == "Secret" then .data |= map_values(gsub("\n"; "")) else . end |
+        if .kind == "Secret" or .kind == "ConfigMap" then .metadata.name |= unhashed else . end |
+        if .spec.template.spec.volumes then .spec.template.spec.volumes[] |= (
+            if .configMap then .configMap.name |= unhashed else . end |
+            if .secret then .secret.secretName |= unhashed else . end) else . end' "$1" | sort
+}
+
+# Everything in manifests/ that kubectl applies with -k: both kubectls make the same of it, and call nothing deprecated for
+# which the other one has no word. (For whoever has manifests in a directory of his own: the kustomization of
+# manifests/README.md.)
+run_deploy_rendered() {
+    local work=$RUN/out/$scenario.work directory name count=0 said lease
+    [[ $CLUSTER == embedded ]] || not_here "it needs no cluster"
+    mkdir -p "$work/own/frameworkcontroller"
+    copy_manifests "$work/own/frameworkcontroller/manifests"
+    blocks_of manifests/README.md "yaml kustomization" >"$work/own/kustomization.yaml"
+    lease=$("$BUILD/fc-watcher" --help | sed -nE 's/^ *of the Lease: ([a-z-]+),.*/\1/p')
+    while read -r directory; do
+        count=$((count + 1))
+        name=$work/$(tr / - <<<"${directory#"$work/"}")
+        rendered "$OLDEST_KUBECTL" "$directory" "$name.oldest"
+        rendered "$CURRENT_KUBECTL" "$directory" "$name.current"
+        [[ -s $name.oldest ]] || fail "$directory: nothing is rendered"
+        expect_lines "$directory, by the current kubectl" "$(of_any_kubectl "$name.current")" "$(of_any_kubectl "$name.oldest")"
+        expect "$directory: what the oldest kubectl says" "$(<"$name.oldest.said")" ""
+        said=$(grep -vE "$DEPRECATED" "$name.current.said" || true)
+        expect "$directory: what the current kubectl says" "$said" ""
+        check_names "$name.current" "$lease"
+    done < <(find "$work/own" -name kustomization.yaml -printf '%h\n' | sort)
+    ((count >= 11)) || fail "only $count directories were rendered"
+    for name in onepod namespaced scaled; do
+        check_pods "$work/own-frameworkcontroller-manifests-deploy-$name.current"
+    done
+    expect "what the namespaces enforce" "$(cat "$work"/*-deploy-*.current "$work"/*-deploy-*.oldest |
+        jq -r 'select(.kind == "Namespace").metadata.labels["pod-security.kubernetes.io/enforce"]' | tr '\n' ' ')" "restricted restricted restricted restricted "
+    check_restricted "$work/own-frameworkcontroller-manifests-deploy-onepod.current"
+}
+
+# Roles name the Lease that there is; what volumes are of is there by the name they have for it.
+check_names() { # file lease
+    expect "Leases that roles name, $1" "$(jq -r 'select(.kind == "Role") | .rules[] | select(.resources == ["leases"]) | .resourceNames // [] | .[]' "$1")" \
+        "$(jq -r --arg lease "$2" 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") | $lease' "$1")"
+    expect "what volumes are of, and is not there, $1" "$(jq -sr '[.[] | select(.kind == "ConfigMap" or .kind == "Secret").metadata.name] as $there |
+        select(any(.[]; .kind == "ConfigMap")) | [.[].spec.template.spec.volumes // [] | .[] | .configMap.name, .secret.secretName | values] - $there | .[]' "$1")" ""
+}
+
+# All Pods are admitted where the profile restricted is enforced, and have probes and resources; those that are several
+# are spread out, are taken away one by one, and only whom they are there for may connect to them.
+check_pods() { # file
+    jq -r -L "$here/lib" 'include "restricted"; select(.spec.template) | .metadata.name as $name | .spec.template |
+        refused[] | "\($name): \(.)"' "$1" >"$1.refused"
+    expect_lines "what is refused where the profile restricted is enforced" "$(<"$1.refused")" ""
+    jq -sr '. as $all | $all[] | select(.kind == "StatefulSet" or .kind == "Deployment") |
+        .metadata.name as $name | .spec as $spec | $spec.template as {metadata: {labels: $labels}, spec: $pod} |
+        ($pod.containers[] | ["a root that is read-only", .securityContext.readOnlyRootFilesystem],
+            ["probes", (.livenessProbe and .readinessProbe)], ["resources", (.resources | .requests.cpu and .requests.memory and .limits.memory)]),
+        (select($spec.replicas > 1) | ["spread", any($pod.topologySpreadConstraints[]; .labelSelector == $spec.selector)],
+            ["a PodDisruptionBudget", any($all[]; .kind == "PodDisruptionBudget" and .spec.selector == $spec.selector)],
+            ["a NetworkPolicy", any($all[]; .kind == "NetworkPolicy" and (.spec.podSelector.matchLabels // {} | to_entries |
+                length > 0 and all($labels[.key] == .value)))]) |
+        "\($name): \(.[0]): \(.[1] == true)"' "$1" >"$1.checked"
+    expect "what is missing" "$(grep -v ': true$' "$1.checked")" ""
+    (($(wc -l <"$1.checked") >= 3)) || fail "only this was looked at: $(<"$1.checked")"
+}
+
+# What check_pods goes by lets through what the profile allows, and nothing that it forbids. (Each line is about one rule.)
+check_restricted() { # file
+    jq -rs -L "$here/lib" 'include "restricted"; def one(f): .spec.containers[0] |= f; def pod(f): .spec.securityContext |= f;
+        def own(f): one(.securityContext |= f);
+        [.[] | select(.kind == "StatefulSet")][0].spec.template |
+        ((.spec.hostNetwork = true), (.spec.hostPID = true), (.spec.hostIPC = true), own(.privileged = true), one(.ports[0].hostPort = 1),
+            one(.livenessProbe.httpGet.host = "h"), own(.procMount = "Unmasked"), pod(.windowsOptions.hostProcess = true),
+            own(.appArmorProfile.type = "Unconfined"), (.metadata.annotations["container.apparmor.security.beta.kubernetes.io/c"] = "unconfined"),
+            pod(.seLinuxOptions.type = "spc_t"), pod(.seLinuxOptions.user = "u"), own(.seLinuxOptions.role = "r"),
+            pod(.sysctls = [{name: "kernel.msgmax", value: "1"}]),
+            (.spec.volumes += [{name: "v", hostPath: {path: "/"}}]), (.spec.volumes += [{name: "v", nfs: {server: "s", path: "/"}}]),
+            own(del(.allowPrivilegeEscalation)), own(.allowPrivilegeEscalation = true), pod(del(.runAsNonRoot)), own(.runAsNonRoot = false),
+            pod(.runAsUser = 0), own(.runAsUser = 0), pod(del(.seccompProfile)), own(.seccompProfile.type = "Unconfined"),
+            own(del(.capabilities)), own(.capabilities.drop = ["NET_RAW"]), own(.capabilities.add = ["SYS_ADMIN"]), one(del(.securityContext)),
+            (.spec.initContainers = [{name: "i"}]), (.spec.ephemeralContainers = [{name: "e"}]) |
+            select(refused == []) | "admitted: \(tojson)"),
+        ((.spec.hostNetwork = false), own(.privileged = false), one(.ports[0].hostPort = 0), one(.livenessProbe.httpGet.host = ""),
+            own(.procMount = "Default"), own(.appArmorProfile.type = "Localhost"), pod(.seLinuxOptions.type = "container_t"),
+            pod(.sysctls = [{name: "net.ipv4.tcp_syncookies", value: "1"}]), (.spec.volumes += [{name: "v", projected: {sources: []}}]),
+            (pod(del(.runAsNonRoot)) | own(.runAsNonRoot = true)), own(.runAsUser = 1),
+            (pod(del(.seccompProfile)) | own(.seccompProfile.type = "Localhost")), own(.capabilities.add = ["NET_BIND_SERVICE"]),
+            (.spec.initContainers = .spec.containers) |
+            select(refused != []) | "refused for \(refused): \(tojson)")' "$1" >"$1.restricted"
+    expect "what the check of the profile restricted gets wrong" "$(<"$1.restricted")" ""
 }
 
 # What a kubelet puts into files for a Pod: ConfigMaps, Secrets, and the token of its service account.
@@ -33,17 +141,16 @@ project_files() {
     done
 }
 
-# The Pods that the controllers of a cluster would make of stdin, with volumes as this test's kubelet knows them. (All but
-# /tmp, below which the programs and files of this test may be.)
+# The Pods that the controllers of a cluster would make of stdin. Beside what they say, each has a volume with its service
+# account's token, as the admission plugin ServiceAccount adds, and finds the server of this test. Of their volumes only that
+# for /tmp is not mounted, below which the programs and files of this test may be.
 pods_of() {
     jq -c --arg files "$RUN/files" --arg port "${api_server##*:}" '.items[] | select(.kind == "StatefulSet" or .kind == "Deployment") |
         .metadata.name as $name | .spec as $spec | range(.spec.replicas) | "\($name)-\(.)" as $pod | {
         apiVersion: "v1", kind: "Pod", metadata: ($spec.template.metadata + {name: $pod}),
         spec: ($spec.template.spec | . + {hostname: $pod, subdomain: ($spec.serviceName // "")} |
             if .subdomain == "" then del(.subdomain) else . end |
-            .volumes |= map(if .configMap then {name, hostPath: {path: "\($files)/configmap/\(.configMap.name)"}}
-                elif .secret then {name, hostPath: {path: "\($files)/secret/\(.secret.secretName)"}} else . end) |
-            .volumes += [{name: "account", hostPath: {path: "\($files)/account/\(.serviceAccountName)"}}] |
+            .volumes += [{name: "account", projected: {sources: [{serviceAccountToken: {path: "token"}}]}}] |
             .containers |= map(.volumeMounts |= map(select(.mountPath != "/tmp")) + [{name: "account", mountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}] |
                 .env += [{name: "KUBERNETES_SERVICE_HOST", value: "127.0.0.1"}, {name: "KUBERNETES_SERVICE_PORT", value: $port},
                     {name: "TMPDIR", value: $files}]))}'
@@ -60,38 +167,24 @@ deploy_cluster() {
     launch kubelet-scripted "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node \
         --not-namespace $DEPLOY_NAMESPACE
     launch kubelet-real "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --node-name node-real --mode real \
-        --root "$RUN/pods" --image-bin "$BUILD" --only-namespace $DEPLOY_NAMESPACE
+        --root "$RUN/pods" --image-bin "$BUILD" --volumes "$RUN/files" --only-namespace $DEPLOY_NAMESPACE
 }
 
-# Makes the Pods of the file deployment.yaml, which is applied; they are in the file deployed.
+# Makes the Pods of the file deployment.yaml, which is applied; they are in the file deployed. As the server has completed
+# them, one that enforces the profile restricted admits them.
 start_pods() {
     project_files
     kubectl apply --dry-run=client -o json -f deployment.yaml | pods_of >deployed
-    kubectl -n $DEPLOY_NAMESPACE create -f deployed
+    kubectl -n $DEPLOY_NAMESPACE create -f deployed -o json >created
+    expect "what is refused where the profile restricted is enforced" "$(jq -r -L "$here/lib" 'include "restricted";
+        if .kind == "List" then .items[] else . end | .metadata.name as $name | refused[] | "\($name): \(.)"' created)" ""
 }
 
-# All its Pods are as the restricted profile of Kubernetes wants them, and have probes and resources; those that are several
-# are spread out, are taken away one by one, and only whom they are there for may connect to them.
-expect_restricted() { # file
-    kubectl apply --dry-run=client -o json -f "$1" | jq -r '.items as $all | $all[] | select(.kind == "StatefulSet" or .kind == "Deployment") |
-        .metadata.name as $name | .spec as $spec | $spec.template as {metadata: {labels: $labels}, spec: $pod} |
-        ["not as root", $pod.securityContext.runAsNonRoot], ["seccomp", $pod.securityContext.seccompProfile.type == "RuntimeDefault"],
-        ($pod.containers[] | .securityContext as $context | ["no more rights", $context.allowPrivilegeEscalation == false],
-            ["a root that is read-only", $context.readOnlyRootFilesystem], ["no capabilities", $context.capabilities.drop == ["ALL"]],
-            ["probes", (.livenessProbe and .readinessProbe)], ["resources", (.resources | .requests.cpu and .requests.memory and .limits.memory)]),
-        (select($spec.replicas > 1) | ["spread", any($pod.topologySpreadConstraints[]; .labelSelector == $spec.selector)],
-            ["a PodDisruptionBudget", any($all[]; .kind == "PodDisruptionBudget" and .spec.selector == $spec.selector)],
-            ["a NetworkPolicy", any($all[]; .kind == "NetworkPolicy" and (.spec.podSelector.matchLabels // {} | to_entries |
-                length > 0 and all($labels[.key] == .value)))]) |
-        "\($name): \(.[0]): \(.[1] == true)"' >checked
-    expect "what is missing" "$(grep -v ': true$' checked)" ""
-    (($(wc -l <checked) >= 7)) || fail "only this was looked at: $(<checked)"
-}
-
-# Brings a deployment up.
-deploy() { # onepod|namespaced|scaled
+# Brings a deployment up, by one of the kubectls.
+deploy() { # onepod|namespaced|scaled kubectl
     deploy_cluster
-    cp -r "$root/manifests" manifests
+    write_kubectl "$2" cluster/kubectl
+    copy_manifests manifests
     # The test has no time to wait.
     printf 'kubeClientQps: 1000\nkubeClientBurst: 1000\n' >>manifests/config/frameworkcontroller.yaml
     if [[ $1 == namespaced ]]; then
@@ -99,10 +192,8 @@ deploy() { # onepod|namespaced|scaled
         kubectl create namespace team-b
         restrict_to team-a team-b # (77-namespaces.sh)
     fi
-    if [[ $1 == scaled ]]; then FC_WATCHER=$BUILD/fc-watcher manifests/deploy/scaled/make-secrets.sh; fi
     deployment "$1" >deployment.yaml
-    kubectl create namespace $DEPLOY_NAMESPACE --dry-run=client -o json | kubectl apply -f - >/dev/null
-    expect_restricted deployment.yaml
+    kubectl apply -f manifests/deploy/onepod/namespace.yaml >/dev/null
     kubectl apply --dry-run=server -f deployment.yaml
     kubectl apply -f deployment.yaml >/dev/null
     start_pods
@@ -179,13 +270,15 @@ leader_says() { # pattern
     [[ $said =~ $1 ]]
 }
 
+shown_lease() { $(inline_commands manifests/README.md ' get lease ') --no-headers; }
+
 # The Pod that has the Lease; fails when it is just given back.
 lease_holder() { kubectl -n $DEPLOY_NAMESPACE get lease frameworkcontroller -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1 | grep .; }
 
 run_deploy_onepod() {
-    deploy onepod
+    deploy onepod "$OLDEST_KUBECTL"
     wait_for 40 "the Pod is ready" pod_ready frameworkcontroller-0
-    expect_match "who leads" "$($(inline_commands manifests/README.md ' get lease ') --no-headers)" '^frameworkcontroller +frameworkcontroller-0_'
+    expect_match "who leads" "$(shown_lease)" '^frameworkcontroller +frameworkcontroller-0_'
     create 'fw("first"; [role("a"; 3; ends(0; 0))])'
     wait_completed first 40
     wait_for 20 "the leader speaks of all" leader_says '^This +frameworkcontroller-0_.*, leads.*pool-3 +[0-9]+ +present '
@@ -193,7 +286,7 @@ run_deploy_onepod() {
 
 run_deploy_namespaced() {
     local elsewhere=$NS
-    deploy namespaced
+    deploy namespaced "$CURRENT_KUBECTL"
     wait_for 40 "the Pod is ready" pod_ready frameworkcontroller-0
     for NS in "$elsewhere" team-a team-b; do create 'fw("first"; [role("a"; 3; ends(0; 0))])'; done
     for NS in team-a team-b; do wait_completed first 40; done
@@ -202,7 +295,7 @@ run_deploy_namespaced() {
 
 run_deploy_scaled() {
     local pod
-    deploy scaled
+    deploy scaled "$CURRENT_KUBECTL"
     for pod in fc-watcher-{0,1} fc-reconciler-{0..3} fc-barrier-{0,1}; do
         wait_for 60 "$pod is ready" pod_ready "$pod"
     done
@@ -216,6 +309,7 @@ run_deploy_scaled() {
     wait_for 20 "somebody leads" lease_holder
     pod=$(lease_holder)
     expect_match "who leads" "$pod" '^fc-watcher-[01]$'
+    expect_match "who leads, as it is shown" "$(shown_lease)" '^frameworkcontroller +fc-watcher-[01]_'
     kubectl -n $DEPLOY_NAMESPACE delete pod "$pod" --wait=true >/dev/null
     deployed_pod "$pod" | kubectl -n $DEPLOY_NAMESPACE create -f -
     patch_framework second '{"spec": {"executionType": "Stop"}}'
@@ -230,6 +324,7 @@ run_deploy_scaled() {
 
 # In place of the original: its StatefulSet, as its users have it, with our image: what is in that is mounted where it is.
 run_deploy_in_place() {
+    local kubectl
     DEPLOY_NAMESPACE=default
     deploy_cluster
     make -s -C "$root" BUILD="$BUILD" image-controller DESTDIR="$RUN/image"
@@ -276,9 +371,15 @@ spec:
         configMap: {name: frameworkcontroller-config}
 END
     kubectl apply -f deployment.yaml
-    $(inline_commands manifests/README.md '^kubectl scale .* --replicas=0') # the original is stopped
+    blocks_of manifests/README.md "sh restricted" >commands
+    for kubectl in "$CURRENT_KUBECTL" "$OLDEST_KUBECTL"; do
+        write_kubectl "$kubectl" cluster/kubectl
+        $(inline_commands manifests/README.md '^kubectl scale .* --replicas=0') # the original is stopped
+        PATH=$CLUSTER_DIR:$PATH bash -eu commands
+    done
     expect "Pods of the original" "$(kubectl get statefulset frameworkcontroller -o jsonpath='{.spec.replicas}')" 0
     kubectl scale statefulset/frameworkcontroller --replicas=1
+    kubectl get statefulset,configmap -o yaml >deployment.yaml
     start_pods
     create 'fw("own"; [role("a"; 1; ends(0; 42))])'
     wait_completed own 60

@@ -15,7 +15,7 @@ split_blocks() {
 
 # The lines of all blocks of a kind in a file.
 blocks_of() { # markdown-file info-string
-    awk -v begin="\`\`\`$2" '$0 == begin { out = 1; next } /^```$/ { out = 0 } out' "$root/$1"
+    awk -v begin="\`\`\`$2" '{ line = $0; sub(/^ +/, "", line) } line == begin { out = 1; next } line == "```" { out = 0 } out' "$root/$1"
 }
 
 # Runs the blocks of one file.
@@ -59,6 +59,7 @@ run_documentation() {
     mkdir "$RUN/out/$scenario.bin"
     patient_kubectl "$RUN/out/$scenario.bin/kubectl" -n "$NS"
     for file in README.md reconciler/README.md; do (follow "$file"); done
+    expect_nothing_deprecated
 }
 
 # Whoever is new, with a cluster: the blocks "sh cluster" of README.md as they stand, on a cluster that has seen nothing of
@@ -104,28 +105,41 @@ END
     expect "code of the gang" "$(kubectl get -n default fw frameworkbarrier -o jsonpath='{.status.attemptStatus.completionStatus.code}')" 0
     wait_for 20 "the reconciler is back" grep -qE 'pool-1 .*was killed by signal 9' watcher-1.log
     wait_for 20 "it has its ranges" eval '(($(grep -c "pool-1: .*ranges are complete" watcher-1.log) == 2))'
+    expect_nothing_deprecated
 }
 
 # Whoever deploys: the blocks "sh operator" of manifests/README.md in their order, what else it tells him to do with kubectl,
-# and its kustomization. No images are built, and nothing is rolled out: nobody here looks after StatefulSets.
-run_documentation_operator() {
+# and its kustomization, with the oldest kubectl and with a current one. No images are built, and nothing is rolled out: nobody
+# here looks after StatefulSets.
+run_documentation_operator() { operator "$OLDEST_KUBECTL"; }
+
+run_documentation_operator_current() { operator "$CURRENT_KUBECTL"; }
+
+operator() { # kubectl
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded API server has no StatefulSets"
     local work=$RUN/out/$scenario.work namespace
     own_cluster
     mkdir -p "$work/bin"
+    write_kubectl "$1" "$work/kubectl"
+    kubectl() { "$RUN/out/$scenario.work/kubectl" "$@"; }
     cp -r "$root/manifests" "$work"
     ln -s "$BUILD/fc-watcher" "$work/bin"
     cat >"$work/bin/docker" <<'END'
 #!/bin/sh -eu
 [ "$1 $2 ${4} ${6}" = "build -f -t ." ] && cat "$3"
 END
-    # (what is said of versions before 1.21 is done for all deployments)
+    # (what is said of versions before 1.21 is done where it is true)
     cat >"$work/bin/kubectl" <<END
 #!/bin/bash -eu
-theirs() { "$CLUSTER_DIR/kubectl" "\$@"; }
+theirs() { "$work/kubectl" "\$@"; }
 case "\$*" in
-"apply -k "*) $(inline_commands manifests/README.md '^kubectl kustomize' | sed 's,kubectl,theirs,g; s,manifests/deploy/scaled,"\$3",') ;;
-"create namespace "*) theirs get namespace "\$3" || theirs create namespace "\$3" ;;
+"apply -k manifests/deploy/scaled")
+    if theirs api-versions | grep -x policy/v1 >/dev/null; then
+        theirs "\$@"
+    else
+        $(inline_commands manifests/README.md '^kubectl kustomize manifests/deploy/scaled ' | sed 's,kubectl,theirs,g')
+    fi
+    ;;
 *" rollout status "*) theirs "\$1" "\$2" get "\$5" ;;
 *) theirs "\$@" ;;
 esac
@@ -142,7 +156,8 @@ END
     mkdir -p "$work/own/frameworkcontroller"
     mv "$work/manifests" "$work/own/frameworkcontroller"
     blocks_of manifests/README.md "yaml kustomization" >"$work/own/kustomization.yaml"
-    kubectl kustomize "$work/own" | grep -q 'image: REGISTRY/frameworkcontroller:v1$' || fail "the kustomization names no image"
+    kubectl kustomize "$work/own" | grep 'image: REGISTRY/frameworkcontroller:v1$' || fail "the kustomization names no image"
+    expect_nothing_deprecated
 }
 
 # The blocks "sh bus" of README.md: what they call HOST:PORT, NAME and FILE is put in, and "…" is what every process is
@@ -188,12 +203,11 @@ run_documentation_bus() {
 # The first command of README.md, and what it says can be done when KEEP=1 leaves its cluster up.
 run_documentation_demo() {
     [[ $CLUSTER == embedded ]] || not_here "it needs no cluster"
-    local said=$RUN/out/$scenario.said next=$RUN/out/$scenario.next kubectl status=0
-    kubectl=$("$root/tests/kubernetes/assets.sh" kubectl)
+    local said=$RUN/out/$scenario.said next=$RUN/out/$scenario.next status=0
     cd "$root"
     KEEP=1 "$BUILD/fc-demo" --timeout $((60 * PATIENCE)) manifests/examples/*.yaml >"$said" || status=$?
     sed -n '/stays up/,$ s/^  //p' "$said" >"$next"
-    ((status != 0)) || HOME=$RUN/out/$scenario.home PATH=$kubectl:$PATH timeout $((60 * PATIENCE)) bash -eux <(sed '$d' "$next") || status=$?
+    ((status != 0)) || HOME=$RUN/out/$scenario.home PATH=${CURRENT_KUBECTL%/*}:$PATH timeout $((60 * PATIENCE)) bash -eux <(sed '$d' "$next") || status=$?
     bash -eu <(tail -n 1 "$next")
     ((status == 0)) || fail "$(tail -n 20 "$said")"
     expect_match "what it says" "$(<"$said")" '[0-9]+ of [0-9]+ examples ended as expected'
