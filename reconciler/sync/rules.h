@@ -8,8 +8,8 @@
 
 struct retry_decision {
 	bool retry;
-	bool accountable;
-	bool conflict; /* Transient and Conflict under the fancy policy: a Framework waits a random delay */
+	bool accountable; /* true as well without a retry: one that is scheduled already happens, and counts */
+	bool conflict;    /* Transient and Conflict under the fancy policy: a Framework waits a random delay */
 };
 
 struct retry_decision retry_decide(const struct retry_policy *policy, const struct retry_status *status,

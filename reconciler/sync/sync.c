@@ -293,7 +293,7 @@ static void retry_when_due(struct round *round)
 		   (int)status->attempt.completion->code, status->attempt.completion->phrase,
 		   completion_event_text(status->attempt.completion));
 	status->retry.total++;
-	/* Once the delay is set the retry happens whatever the spec says now, which may be that there is none. */
+	/* Once the delay is set the retry happens whatever the spec says now; what it says now tells whether it counts. */
 	if (decision.accountable)
 		status->retry.accountable++;
 	status->retry.delay_sec = DELAY_NULL;
