@@ -24,7 +24,8 @@ struct completion *policy_test_task(const struct framework *framework, size_t ro
 
 /* ---- scale.c: FRAMEWORK.md §11 ---- */
 
-/* Brings the roles and Tasks to the spec. Returns whether anything changed, which must be persisted before going on. */
+/* Brings the roles and Tasks to the spec. Returns whether a Task was added, replaced or marked deletionPending, which
+ * must be persisted before going on. Nothing waits for the removal of Tasks that have finished. */
 bool scale_to_spec(struct round *round);
 /* The backup of podGracefulDeletionTimeoutSec. Returns whether anything changed. */
 bool scale_backup_timeouts(struct round *round);
