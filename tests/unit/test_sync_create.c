@@ -205,6 +205,47 @@ static void test_refused_for_namesake(void **state)
 	world_end(&w);
 }
 
+/* What Pods are made of takes no memory once an attempt creates none any more, however it ends; the next attempt, if
+ * there is one, has it made again. */
+static void test_templates_freed(void **state)
+{
+	static const char *const retries[] = {"", ",'retryPolicy':{'maxRetryCount':1}"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(retries); i++) {
+		struct world w;
+
+		world_begin_of(&w, 2, "", "", retries[i]);
+		w.fault = (struct world_fault){
+			.kind = CALL_CREATE_POD, .name = "f-a-1", .count = INT_MAX, .message = "x"};
+		world_settle(&w);
+		assert_non_null(w.framework->templates); /* for the second Pod, which is tried again and again */
+		w.fault.count = 0;
+		w.slow_gc = true;
+		world_pod_exit(&w, "f-a-0", 1, "");
+		world_settle(&w);
+		assert_state(&w, STATE_DELETING);
+		assert_null(w.framework->templates);
+		w.slow_gc = false;
+		world_collect(&w);
+		world_settle(&w);
+		assert_state(&w, i == 0 ? STATE_COMPLETED : STATE_PREPARING);
+		assert_null(w.framework->templates);
+		assert_true((world_pod(&w, "f-a-1") == NULL) == (i == 0));
+		world_end(&w);
+
+		world_begin_creating(&w, 2);
+		w.fault = (struct world_fault){
+			.kind = CALL_CREATE_POD, .name = "f-a-1", .count = INT_MAX, .message = "x"};
+		world_settle(&w);
+		world_config_map_deleting(&w);
+		world_settle(&w);
+		assert_state(&w, STATE_COMPLETED);
+		assert_null(w.framework->templates);
+		world_end(&w);
+	}
+}
+
 /* A create that was carried out though its answer says otherwise (lost, 403 of a full quota, 422): it is found. */
 static void test_carried_out(void **state)
 {
@@ -416,6 +457,7 @@ int main(void)
 		cmocka_unit_test(test_for_good_retried),
 		cmocka_unit_test(test_for_good_framework_retried),
 		cmocka_unit_test(test_refused_for_namesake),
+		cmocka_unit_test(test_templates_freed),
 		cmocka_unit_test(test_carried_out),
 		cmocka_unit_test(test_config_map_errors),
 		cmocka_unit_test(test_slow_start),
