@@ -98,12 +98,25 @@ static void create_succeeded(struct framework *framework, struct slot *slot, con
 	framework->sweep = true;
 }
 
-/* The Status on one line: to a client that asks for PartialObjectMetadata, servers print it on many. */
-static char *compact(const char *status)
+/* The Status as the original controller shows it: its members as Go's Status has them, without kind and apiVersion, on
+ * one line. (To a client that asks for PartialObjectMetadata, servers print it on many.) */
+static char *status_shown(const char *body)
 {
-	cleanup_json json_t *value = json_parse(status, strlen(status), NULL);
+	static const char *const members[] = {"status", "message", "reason", "details", "code"};
+	cleanup_json json_t *status = json_parse(body, strlen(body), NULL);
+	cleanup_json json_t *shown = json_object();
+	json_t *metadata = json_object_get(status, "metadata");
 
-	return value == NULL ? mem_strdup(status) : json_text(value);
+	if (status == NULL)
+		return mem_strdup(body);
+	json_object_set_new(shown, "metadata", json_is_object(metadata) ? json_incref(metadata) : json_object());
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		json_t *member = json_object_get(status, members[i]);
+
+		if (member != NULL && !json_is_null(member))
+			json_object_set(shown, members[i], member);
+	}
+	return json_text(shown);
 }
 
 static void create_failed(struct framework *framework, struct slot *slot, const struct call *call,
@@ -116,7 +129,7 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 	slot->error->is_status = answer->is_status;
 	slot->error->reason = mem_strdup(answer->reason);
 	slot->error->message = mem_strdup(answer->message);
-	slot->error->status_json = answer->is_status ? compact(answer->body) : NULL;
+	slot->error->status_json = answer->is_status ? status_shown(answer->body) : NULL;
 	slot->failed_at = ++framework->creates_failed;
 	/* Whatever the answer says, the object may be there: an earlier try may have come late, and a duplicate create
 	 * under a full quota answers 403. Only 429 comes from in front of it all. */

@@ -56,7 +56,7 @@ struct create_error {
 	bool is_status;   /* the body was an API Status */
 	char *reason;
 	char *message;
-	char *status_json; /* the body, for the diagnostics; NULL when none */
+	char *status_json; /* the Status, for the diagnostics; NULL when none */
 };
 
 void create_error_free(struct create_error *error);

@@ -310,8 +310,8 @@ static const struct create_error *refuse_too_large(const struct turn *turn)
 	*error = (struct create_error){.decided = decided(turn), .http_status = 413, .is_status = true};
 	error->reason = mem_strdup("RequestEntityTooLarge");
 	error->message = mem_printf("the Pod is larger than the %d bytes that the API server takes", POD_BODY_MAX);
-	error->status_json = mem_printf("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
-					"\"Failure\",\"message\":\"%s\",\"reason\":\"%s\",\"code\":413}",
+	error->status_json = mem_printf("{\"metadata\":{},\"status\":\"Failure\",\"message\":\"%s\",\"reason\":"
+					"\"%s\",\"code\":413}",
 					error->message, error->reason);
 	create_error_free(turn->slot->error);
 	turn->slot->error = error;

@@ -77,6 +77,17 @@ static void test_retry_after_stays(void **state)
 	assert_true(backoff.until_ms < 40000);
 }
 
+/* ' stands for ". The caller frees. */
+static char *quoted(const char *text)
+{
+	char *copy = mem_strdup(text);
+
+	for (char *at = copy; *at != '\0'; at++)
+		if (*at == '\'')
+			*at = '"';
+	return copy;
+}
+
 static void test_for_good(void **state)
 {
 	static const struct {
@@ -88,8 +99,7 @@ static void test_for_good(void **state)
 		{{.http_status = 422, .reason = "Invalid", .message = "spec is \"bad\""},
 		 CODE_POD_CREATION_PERMANENT_ERROR,
 		 "PodCreationPermanentError",
-		 "Failed to create Pod: {\"ErrStatus\":{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"spec "
-		 "is "
+		 "Failed to create Pod: {\"ErrStatus\":{\"metadata\":{},\"status\":\"Failure\",\"message\":\"spec is "
 		 "\\\"bad\\\"\",\"reason\":\"Invalid\",\"code\":422}}"},
 		{{.http_status = 413, .reason = "RequestEntityTooLarge", .message = "too large"},
 		 CODE_POD_CREATION_PERMANENT_ERROR,
@@ -135,6 +145,52 @@ static void test_for_good(void **state)
 		assert_null(completion->pod);
 		if (rows[i].diagnostics != NULL)
 			assert_string_equal(completion->diagnostics, rows[i].diagnostics);
+		world_end(&w);
+	}
+}
+
+/* The Status in the diagnostics is, byte by byte, what the original controller makes of it. */
+static void test_status_shown(void **state)
+{
+	static const struct {
+		const char *body;
+		const char *shown;
+	} rows[] = {
+		{"{'kind':'Status','apiVersion':'v1','metadata':{},'status':'Failure','message':'Pod \\'f-a-0\\' is "
+		 "invalid',"
+		 "'reason':'Invalid',\n  'details': "
+		 "{'name':'f-a-0','kind':'Pod','causes':[{'reason':'FieldValueRequired',"
+		 "'message':'Required value','field':'spec.containers'}]},\n  'code': 422\n}\n",
+		 "{'metadata':{},'status':'Failure','message':'Pod \\'f-a-0\\' is "
+		 "invalid','reason':'Invalid','details':{"
+		 "'name':'f-a-0','kind':'Pod','causes':[{'reason':'FieldValueRequired','message':'Required value',"
+		 "'field':'spec.containers'}]},'code':422}"},
+		{"{'code':422,'reason':'Invalid','details':null,'message':'<é>','metadata':null,'own':1,'status':'"
+		 "Failure',"
+		 "'apiVersion':'v1','kind':'Status'}",
+		 "{'metadata':{},'status':'Failure','message':'<é>','reason':'Invalid','code':422}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *body = quoted(rows[i].body);
+		cleanup_free char *shown = quoted(rows[i].shown);
+		cleanup_free char *expected = mem_printf("Failed to create Pod: {\"ErrStatus\":%s}", shown);
+		const struct call_answer answer = {.sent = true,
+						   .http_status = 422,
+						   .is_status = true,
+						   .reason = "Invalid",
+						   .message = "x",
+						   .body = body,
+						   .retry_after_ms = -1};
+		struct world w;
+
+		world_begin_creating(&w, 1);
+		framework_answer(w.framework, &w.queue[0], &answer, &w.time, &w.random);
+		world_drop_call(&w.queue[--w.queued]);
+		world_settle(&w);
+		assert_task(&w, 0, 0, STATE_COMPLETED);
+		assert_string_equal(world_task(&w, 0, 0)->attempt.completion->diagnostics, expected);
 		world_end(&w);
 	}
 }
@@ -454,6 +510,7 @@ int main(void)
 		cmocka_unit_test(test_retry_after),
 		cmocka_unit_test(test_retry_after_stays),
 		cmocka_unit_test(test_for_good),
+		cmocka_unit_test(test_status_shown),
 		cmocka_unit_test(test_for_good_retried),
 		cmocka_unit_test(test_for_good_framework_retried),
 		cmocka_unit_test(test_refused_for_namesake),
