@@ -61,6 +61,44 @@ static void test_retry_after(void **state)
 	world_end(&w);
 }
 
+/* Who edits the spec has perhaps put right what is refused: it is tried at once, unless the server asked to be left
+ * alone. */
+static void test_edit_ends_backoff(void **state)
+{
+	static const enum call_kind kinds[] = {CALL_CREATE_CONFIG_MAP, CALL_CREATE_POD};
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		world_begin_of(&w, 1, "", "", "");
+		w.fault = (struct world_fault){.kind = kinds[i], .count = INT_MAX, .http_status = 500, .message = "x"};
+		world_settle_for(&w, 300000);
+		assert_true(w.framework->creates.until_ms > w.time.boot_ms + 2000);
+		w.fault.count = 0;
+		world_clear_log(&w);
+		world_settle(&w);
+		assert_int_equal(w.made[kinds[i]], 0);
+		world_edit_of(&w, 1, "", "", ",'description':'other'");
+		world_settle_for(&w, 100);
+		assert_int_equal(w.made[kinds[i]], 1);
+		world_end(&w);
+	}
+
+	world_begin_creating(&w, 1);
+	w.fault = (struct world_fault){.kind = CALL_CREATE_POD,
+				       .count = 1,
+				       .http_status = 429,
+				       .reason = "TooManyRequests",
+				       .retry_after_ms = 30000};
+	world_carry(&w);
+	world_edit_of(&w, 1, "", "", ",'description':'other'");
+	world_settle_for(&w, 29000);
+	assert_int_equal(w.made[CALL_CREATE_POD], 1);
+	world_settle_for(&w, 40000);
+	assert_int_equal(w.made[CALL_CREATE_POD], 2);
+	world_end(&w);
+}
+
 static void test_retry_after_stays(void **state)
 {
 	struct backoff backoff = {0};
@@ -508,6 +546,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_transient),
 		cmocka_unit_test(test_retry_after),
+		cmocka_unit_test(test_edit_ends_backoff),
 		cmocka_unit_test(test_retry_after_stays),
 		cmocka_unit_test(test_for_good),
 		cmocka_unit_test(test_status_shown),
