@@ -5,6 +5,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
+#include "reconciler/sync/classify.h"
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/sync.h"
 
@@ -122,6 +123,8 @@ static char *status_shown(const char *body)
 static void create_failed(struct framework *framework, struct slot *slot, const struct call *call,
 			  const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
+	bool over_quota = create_exceeds_quota(answer->message);
+
 	create_error_free(slot->error);
 	slot->error = mem_calloc(1, sizeof(*slot->error));
 	slot->error->decided = call->decided;
@@ -130,12 +133,16 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 	slot->error->reason = mem_strdup(answer->reason);
 	slot->error->message = mem_strdup(answer->message);
 	slot->error->status_json = answer->is_status ? status_shown(answer->body) : NULL;
-	slot->failed_at = ++framework->creates_failed;
+	slot->failed_at = call->failed + 1; /* equal for those that went together, whose answer comes first is chance */
+	framework->creates_failed++;
 	/* Whatever the answer says, the object may be there: an earlier try may have come late, and a duplicate create
 	 * under a full quota answers 403. Only 429 comes from in front of it all. */
 	slot->verify = answer->http_status != HTTP_TOO_MANY_REQUESTS;
 	slot->poll_ms = 0; /* this wait is the creates' backoff, not a poll */
-	backoff_fail(&framework->creates, random, time->boot_ms, answer->retry_after_ms);
+	/* What is too little for the first may do for another: whose turn it is has it at once. */
+	framework->lowest_first = over_quota && !call->first;
+	if (framework->lowest_first || !over_quota || answer->retry_after_ms > 0)
+		backoff_fail(&framework->creates, random, time->boot_ms, answer->retry_after_ms);
 	framework->create_window = 1;
 	framework->sweep = true;
 }
@@ -247,6 +254,8 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 	} else {
 		answer_delete(framework, slot, call, answer, time, random);
 	}
+	if (framework->unsettled)
+		framework->sweep = true;
 	if (!is_about_config_map(call->kind))
 		slot_mark_dirty(framework, slot);
 }

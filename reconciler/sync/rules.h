@@ -43,8 +43,14 @@ const char *completion_event_text(const struct completion *completion);
 
 /* ---- turns.c: of what is marked dirty or, in a sweep, of all ---- */
 
-/* Of the Tasks, and of Pods that are none's. */
+/* Of the Tasks, by TaskRole and index, and of Pods that are none's. */
 void slots_sync(struct round *round);
+/* The Task in its turn wants its Pod, and creates of this Framework have failed: who may be created now is found when
+ * all have had their turns. */
+void slot_want_create(struct round *round, struct slot *slot);
+/* Whether a Task in its turn may be told that its Pod was refused for good: of several, the lowest is, in whichever
+ * order the answers come. If not, it has another turn when those below are settled. */
+bool slot_may_judge(struct round *round);
 /* The attempt is over: of Pods that are under its ConfigMap all the same, having come late (FRAMEWORK.md §6.6, G4). */
 void slots_sync_late(struct round *round);
 /* A Completed Framework needs none of the places that stand empty. */

@@ -368,6 +368,7 @@ void framework_forget(struct framework *framework)
 	backoff_reset(&framework->creates);
 	backoff_reset(&framework->others);
 	framework->create_window = 0;
+	framework->lowest_first = false;
 	framework->sweep = true;
 	framework->scale = true;
 }

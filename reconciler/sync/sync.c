@@ -544,6 +544,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 		.now_sec = time->wall_ms / 1000,
 		.random = random,
 		.plan = plan,
+		.creating_end = &round.creating,
 	};
 
 	plan_reset(plan);
