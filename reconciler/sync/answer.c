@@ -95,7 +95,10 @@ static void create_succeeded(struct framework *framework, struct slot *slot, con
 	backoff_reset(&framework->creates);
 	if (framework->create_window == 0)
 		return;
-	framework->create_window = framework->create_window >= CREATE_WINDOW_LAST ? 0 : framework->create_window * 2;
+	if (!slot_is_config_map(framework, slot)) /* its creation says nothing about Pods */
+		framework->create_window = framework->create_window >= CREATE_WINDOW_LAST
+						   ? 0
+						   : framework->create_window * 2;
 	framework->sweep = true;
 }
 

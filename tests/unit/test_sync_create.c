@@ -505,6 +505,37 @@ static void test_quota(void **state)
 	world_end(&w);
 }
 
+/* A server that is sent several creates at once may carry them out in any order. Where the attempt before met a quota,
+ * they are sent as after a failure: the first one alone. */
+static void test_quota_next_attempt(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 4, "", "", ",'retryPolicy':{'maxRetryCount':-2}");
+	w.fault = (struct world_fault){.kind = CALL_CREATE_POD,
+				       .name = "f-a-1",
+				       .count = 1,
+				       .http_status = 403,
+				       .reason = "Forbidden",
+				       .message = "exceeded quota: q"};
+	world_settle(&w);
+	assert_non_null(world_pod(&w, "f-a-1"));
+	world_pod_exit(&w, "f-a-0", 1, "");
+	while (w.framework->status.attempt.id == 0 || w.queued == 0 || w.queue[0].kind != CALL_CREATE_POD) {
+		world_carry(&w);
+		world_round(&w);
+		if (w.plan.write)
+			world_write(&w);
+		world_advance_ms(&w, 10);
+	}
+	assert_int_equal(w.queued, 1);
+	assert_string_equal(w.queue[0].name, "f-a-0");
+	world_settle(&w);
+	assert_int_equal(json_object_size(w.pods), 4);
+	world_end(&w);
+}
+
 /* Of what is on its way, what is about the last of these Pods is answered first; each answer has a round of its own. */
 static void carry_backwards(struct world *w)
 {
@@ -656,6 +687,7 @@ int main(void)
 		cmocka_unit_test(test_refused_in_turn),
 		cmocka_unit_test(test_refused_take_turns),
 		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_quota_next_attempt),
 		cmocka_unit_test(test_for_good_lowest_first),
 		cmocka_unit_test(test_on_its_way),
 		cmocka_unit_test(test_carried_out_then_unwanted),
