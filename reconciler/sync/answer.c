@@ -5,6 +5,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
+#include "reconciler/sync/classify.h"
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/sync.h"
 
@@ -94,21 +95,39 @@ static void create_succeeded(struct framework *framework, struct slot *slot, con
 	backoff_reset(&framework->creates);
 	if (framework->create_window == 0)
 		return;
-	framework->create_window = framework->create_window >= CREATE_WINDOW_LAST ? 0 : framework->create_window * 2;
+	if (!slot_is_config_map(framework, slot)) /* its creation says nothing about Pods */
+		framework->create_window = framework->create_window >= CREATE_WINDOW_LAST
+						   ? 0
+						   : framework->create_window * 2;
 	framework->sweep = true;
 }
 
-/* The Status on one line: to a client that asks for PartialObjectMetadata, servers print it on many. */
-static char *compact(const char *status)
+/* The Status as the original controller shows it: its members as Go's Status has them, without kind and apiVersion, on
+ * one line. (To a client that asks for PartialObjectMetadata, servers print it on many.) */
+static char *status_shown(const char *body)
 {
-	cleanup_json json_t *value = json_parse(status, strlen(status), NULL);
+	static const char *const members[] = {"status", "message", "reason", "details", "code"};
+	cleanup_json json_t *status = json_parse(body, strlen(body), NULL);
+	cleanup_json json_t *shown = json_object();
+	json_t *metadata = json_object_get(status, "metadata");
 
-	return value == NULL ? mem_strdup(status) : json_text(value);
+	if (status == NULL)
+		return mem_strdup(body);
+	json_object_set_new(shown, "metadata", json_is_object(metadata) ? json_incref(metadata) : json_object());
+	for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+		json_t *member = json_object_get(status, members[i]);
+
+		if (member != NULL && !json_is_null(member))
+			json_object_set(shown, members[i], member);
+	}
+	return json_text(shown);
 }
 
 static void create_failed(struct framework *framework, struct slot *slot, const struct call *call,
 			  const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
+	bool over_quota = create_exceeds_quota(answer->message);
+
 	create_error_free(slot->error);
 	slot->error = mem_calloc(1, sizeof(*slot->error));
 	slot->error->decided = call->decided;
@@ -116,13 +135,17 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 	slot->error->is_status = answer->is_status;
 	slot->error->reason = mem_strdup(answer->reason);
 	slot->error->message = mem_strdup(answer->message);
-	slot->error->status_json = answer->is_status ? compact(answer->body) : NULL;
-	slot->failed_at = ++framework->creates_failed;
+	slot->error->status_json = answer->is_status ? status_shown(answer->body) : NULL;
+	slot->failed_at = call->failed + 1; /* equal for those that went together, whose answer comes first is chance */
+	framework->creates_failed++;
 	/* Whatever the answer says, the object may be there: an earlier try may have come late, and a duplicate create
 	 * under a full quota answers 403. Only 429 comes from in front of it all. */
 	slot->verify = answer->http_status != HTTP_TOO_MANY_REQUESTS;
 	slot->poll_ms = 0; /* this wait is the creates' backoff, not a poll */
-	backoff_fail(&framework->creates, random, time->boot_ms, answer->retry_after_ms);
+	/* What is too little for the first may do for another: whose turn it is has it at once. */
+	framework->lowest_first = over_quota && !call->first;
+	if (framework->lowest_first || !over_quota || answer->retry_after_ms > 0)
+		backoff_fail(&framework->creates, random, time->boot_ms, answer->retry_after_ms);
 	framework->create_window = 1;
 	framework->sweep = true;
 }
@@ -234,6 +257,8 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 	} else {
 		answer_delete(framework, slot, call, answer, time, random);
 	}
+	if (framework->unsettled)
+		framework->sweep = true;
 	if (!is_about_config_map(call->kind))
 		slot_mark_dirty(framework, slot);
 }

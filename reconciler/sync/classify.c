@@ -247,16 +247,21 @@ static bool contains_any(const char *text, const char *const *parts)
 	return false;
 }
 
+bool create_exceeds_quota(const char *message)
+{
+	return strstr(message, "exceeded quota") != NULL;
+}
+
 enum create_failure classify_create_error(int http_code, bool is_status, const char *reason, const char *message)
 {
 	/* A server that does not know the kind yet, and a quota that may be freed. */
-	static const char *const passing[] = {"object provided is unrecognized", "exceeded quota", NULL};
+	static const char *const passing[] = {"object provided is unrecognized", NULL};
 	/* A permanent verdict that a network fault on the server's side may have caused. */
 	static const char *const network[] = {"connection reset by peer", "use of closed network connection",
 					      "http2: server sent GOAWAY", NULL};
 	message = text_or_empty(message);
 	reason = text_or_empty(reason);
-	if (contains_any(message, passing))
+	if (contains_any(message, passing) || create_exceeds_quota(message))
 		return CREATE_FAILURE_TRANSIENT;
 	if (!is_status) {
 		switch (http_code) {

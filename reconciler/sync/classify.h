@@ -38,5 +38,7 @@ enum create_failure {
  * error). is_status: the body is a Kubernetes Status; then reason is its reason (NULL when absent) and decides, else
  * http_code does. message: the Status' message, or the error's, or NULL. */
 enum create_failure classify_create_error(int http_code, bool is_status, const char *reason, const char *message);
+/* Whether it was refused for want of quota, which others of the namespace may free. */
+bool create_exceeds_quota(const char *message);
 
 #endif

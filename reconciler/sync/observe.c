@@ -161,6 +161,8 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 		mem_replace(&framework->uid, meta->uid);
 	}
 	mem_replace(&framework->resource_version, meta->resource_version);
+	if (meta->generation != framework->generation)
+		backoff_reset(&framework->creates); /* what is refused may have been put right */
 	framework->generation = meta->generation;
 	framework->deletion_time = meta->deletion_time;
 	free(framework->metadata_text);

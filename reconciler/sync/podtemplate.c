@@ -236,9 +236,17 @@ static void put_env(struct pod_template *template, json_t *env)
 	buf_putc(out, ']');
 }
 
+/* "" is Go's zero value: the API server fills in its own default, as it does where the member is missing. */
+static bool unset(const json_t *value)
+{
+	return absent(value) || (json_is_string(value) && json_string_length(value) == 0);
+}
+
 static void put_container(struct pod_template *template, json_t *container)
 {
+	static const char policy[] = "terminationMessagePolicy";
 	struct buf *out = &template->text;
+	bool no_policy = unset(json_object_get(container, policy));
 	const char *name;
 	json_t *member;
 
@@ -249,15 +257,15 @@ static void put_container(struct pod_template *template, json_t *container)
 	}
 	buf_putc(out, '{');
 	json_object_foreach(container, name, member) {
-		if (strcmp(name, "env") == 0 || (strcmp(name, "terminationMessagePolicy") == 0 && absent(member)))
+		if (strcmp(name, "env") == 0 || (strcmp(name, policy) == 0 && no_policy))
 			continue;
 		put_member_name(template, name);
 		put_value(template, member);
 	}
 	buf_json_key(out, "env");
 	put_env(template, json_object_get(container, "env"));
-	if (absent(json_object_get(container, "terminationMessagePolicy"))) {
-		buf_json_key(out, "terminationMessagePolicy");
+	if (no_policy) {
+		buf_json_key(out, policy);
 		buf_puts(out, "\"FallbackToLogsOnError\"");
 	}
 	buf_putc(out, '}');

@@ -12,7 +12,7 @@ void pod_template_render(struct framework *framework, size_t role, size_t index,
 /* Whether the bodies are larger than the API server takes; compiles likewise. role: as it is in the spec. */
 bool pod_template_too_large(struct framework *framework, size_t role);
 enum { POD_BODY_MAX = 3 * 1024 * 1024 }; /* the API server's limit of a request */
-/* Frees the compiled templates: the spec changed, or no Task is pending. */
+/* Frees the compiled templates: the spec has changed, no Task is pending, or the attempt is completing. */
 void pod_templates_free(struct framework *framework);
 
 #endif

@@ -7,7 +7,7 @@ enum { RETRY_ALWAYS = -2, RETRY_UNTIL_SUCCEEDED = -1 };
 struct retry_decision retry_decide(const struct retry_policy *policy, const struct retry_status *status,
 				   const struct completion *completion)
 {
-	const struct retry_decision no = {0};
+	const struct retry_decision no = {.accountable = true};
 	const struct retry_decision accountable = {.retry = true, .accountable = true};
 	bool failed = !completion->succeeded;
 

@@ -8,8 +8,8 @@
 
 struct retry_decision {
 	bool retry;
-	bool accountable;
-	bool conflict; /* Transient and Conflict under the fancy policy: a Framework waits a random delay */
+	bool accountable; /* true as well without a retry: one that is scheduled already happens, and counts */
+	bool conflict;    /* Transient and Conflict under the fancy policy: a Framework waits a random delay */
 };
 
 struct retry_decision retry_decide(const struct retry_policy *policy, const struct retry_status *status,
@@ -24,7 +24,8 @@ struct completion *policy_test_task(const struct framework *framework, size_t ro
 
 /* ---- scale.c: FRAMEWORK.md §11 ---- */
 
-/* Brings the roles and Tasks to the spec. Returns whether anything changed, which must be persisted before going on. */
+/* Brings the roles and Tasks to the spec. Returns whether a Task was added, replaced or marked deletionPending, which
+ * must be persisted before going on. Nothing waits for the removal of Tasks that have finished. */
 bool scale_to_spec(struct round *round);
 /* The backup of podGracefulDeletionTimeoutSec. Returns whether anything changed. */
 bool scale_backup_timeouts(struct round *round);
@@ -42,8 +43,14 @@ const char *completion_event_text(const struct completion *completion);
 
 /* ---- turns.c: of what is marked dirty or, in a sweep, of all ---- */
 
-/* Of the Tasks, and of Pods that are none's. */
+/* Of the Tasks, by TaskRole and index, and of Pods that are none's. */
 void slots_sync(struct round *round);
+/* The Task in its turn wants its Pod, and creates of this Framework have failed: who may be created now is found when
+ * all have had their turns. */
+void slot_want_create(struct round *round, struct slot *slot);
+/* Whether a Task in its turn may be told that its Pod was refused for good: of several, the lowest is, in whichever
+ * order the answers come. If not, it has another turn when those below are settled. */
+bool slot_may_judge(struct round *round);
 /* The attempt is over: of Pods that are under its ConfigMap all the same, having come late (FRAMEWORK.md §6.6, G4). */
 void slots_sync_late(struct round *round);
 /* A Completed Framework needs none of the places that stand empty. */

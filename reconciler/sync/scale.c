@@ -46,7 +46,7 @@ static void look_at_pod(struct framework *framework, size_t role, size_t index)
 	slot_mark_dirty(framework, task_slot(framework, role, index));
 }
 
-/* want is 0 for a role that is gone from the spec. Returns whether anything changed. */
+/* want is 0 for a role that is gone from the spec. Returns whether a Task was added, replaced or marked. */
 static bool scale_role(struct round *round, size_t role, size_t want, bool *wait)
 {
 	struct framework *framework = round->framework;
@@ -72,7 +72,6 @@ static bool scale_role(struct round *round, size_t role, size_t want, bool *wait
 		look_at_pod(framework, role, last);
 		role_remove_last_task(framework, role);
 		framework_touch(round, WRITE_RUNNING);
-		changed = true;
 	}
 	for (size_t i = 0; i < want && i < status->task_count; i++) {
 		if (!may_leave(round, role, i, wait))
@@ -130,7 +129,6 @@ bool scale_to_spec(struct round *round)
 		if (framework->status.attempt.roles[r].task_count == 0) {
 			framework_remove_role(framework, r);
 			framework_touch(round, WRITE_RUNNING);
-			changed = true;
 		} else {
 			r++;
 		}

@@ -38,14 +38,16 @@ struct slot {
 	char *gone_uid;         /* the last uid known to be gone for certain (FRAMEWORK.md §12) */
 	char *absent_version;   /* at which none with our label existed under the name; NULL: not known */
 	struct create_error *error; /* of the last create, until it is decided what it means */
-	uint64_t failed_at;         /* which failed create of the Framework its last one was; 0: it did not fail */
-	int64_t poll_ms;            /* CLOCK_BOOTTIME from which on a GET may be sent again */
-	size_t role_hint;           /* where the TaskRole was last found */
-	bool unseen;                /* during a snapshot: not shown in it yet */
+	uint64_t failed_at; /* how many creates of the Framework had failed before its last one, and 1; 0: it did not */
+	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
+	size_t role_hint;   /* where the TaskRole was last found */
+	uint64_t place;     /* in the order of turns (turns.c) */
+	bool unseen;        /* during a snapshot: not shown in it yet */
 	bool dirty;
 	bool waiting;
 	struct slot *next_dirty;
-	struct slot *next_waiting; /* for a status write */
+	struct slot *next_waiting;  /* for a status write */
+	struct slot *next_creating; /* of those that want to be created, in this round */
 	UT_hash_handle hh;
 };
 
@@ -56,7 +58,7 @@ struct create_error {
 	bool is_status;   /* the body was an API Status */
 	char *reason;
 	char *message;
-	char *status_json; /* the body, for the diagnostics; NULL when none */
+	char *status_json; /* the Status, for the diagnostics; NULL when none */
 };
 
 void create_error_free(struct create_error *error);
@@ -141,6 +143,8 @@ struct framework {
 	uint32_t create_window; /* creates on the way at most; 0: no limit (slow start after a failure) */
 	uint32_t creates_on_way;
 	uint64_t creates_failed; /* how often, ever */
+	bool lowest_first;       /* a quota is used up: what it has place for is the lowest Task's */
+	bool unsettled;          /* a turn waits for what has become of a lower Task's create: the answer sweeps */
 
 	UT_hash_handle hh; /* the store's */
 	void *owner;       /* the shell's part for this Framework */
@@ -180,6 +184,13 @@ struct round {
 	int64_t now_sec; /* time.wall_ms in seconds, for stamps */
 	struct random *random;
 	struct plan *plan;
+
+	/* The turns of the Tasks (turns.c), in ascending order */
+	bool all;              /* each Task has its turn */
+	bool again;            /* that is needed, and was not so */
+	bool create_open;      /* whether the Pod of one that had its turn was created is unknown */
+	struct slot *creating; /* they want their Pods, of which few may be on the way */
+	struct slot **creating_end;
 };
 
 /* How long a change may wait for others before it is written, in ms (DESIGN.md §3 "Few writes"). */

@@ -58,6 +58,7 @@ void attempt_complete(struct round *round, struct completion *completion, bool f
 		}
 	}
 	framework_enter(round, forced ? STATE_ATTEMPT_COMPLETED : STATE_DELETION_PENDING, WRITE_NOW);
+	pod_templates_free(framework); /* it creates no more Pods */
 	if (forced)
 		report_attempt_completed(round);
 }
@@ -293,7 +294,8 @@ static void retry_when_due(struct round *round)
 		   (int)status->attempt.completion->code, status->attempt.completion->phrase,
 		   completion_event_text(status->attempt.completion));
 	status->retry.total++;
-	/* Once the delay is set the retry happens whatever the spec says now, which may be that there is none. */
+	/* Once the delay is set the retry happens whatever the spec says now; what it says now tells whether it counts.
+	 */
 	if (decision.accountable)
 		status->retry.accountable++;
 	status->retry.delay_sec = DELAY_NULL;
@@ -542,6 +544,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 		.now_sec = time->wall_ms / 1000,
 		.random = random,
 		.plan = plan,
+		.creating_end = &round.creating,
 	};
 
 	plan_reset(plan);

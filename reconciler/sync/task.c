@@ -310,8 +310,8 @@ static const struct create_error *refuse_too_large(const struct turn *turn)
 	*error = (struct create_error){.decided = decided(turn), .http_status = 413, .is_status = true};
 	error->reason = mem_strdup("RequestEntityTooLarge");
 	error->message = mem_printf("the Pod is larger than the %d bytes that the API server takes", POD_BODY_MAX);
-	error->status_json = mem_printf("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
-					"\"Failure\",\"message\":\"%s\",\"reason\":\"%s\",\"code\":413}",
+	error->status_json = mem_printf("{\"metadata\":{},\"status\":\"Failure\",\"message\":\"%s\",\"reason\":"
+					"\"%s\",\"code\":413}",
 					error->message, error->reason);
 	create_error_free(turn->slot->error);
 	turn->slot->error = error;
@@ -336,6 +336,8 @@ static void create_pod(struct turn *turn)
 			slot_send_delete_owned(turn->round, slot);
 		return;
 	}
+	if (slot->call == CALL_CREATE_POD || slot->verify)
+		turn->round->create_open = true;
 	error = slot_create_error(slot, decided(turn));
 	if (error == NULL)
 		error = refuse_too_large(turn);
@@ -344,13 +346,18 @@ static void create_pod(struct turn *turn)
 								    error->message);
 
 		if (failure != CREATE_FAILURE_TRANSIENT) {
-			create_failed_for_good(turn, failure);
+			if (slot_may_judge(turn->round))
+				create_failed_for_good(turn, failure);
 			return;
 		}
 		slot_create_failed(turn->round, slot);
 	}
 	/* It may be gone unseen, and the Pod would run when the attempt is over. Its coming into sight sweeps. */
-	if (framework_has_config_map(turn->framework) && round_may_act(turn->round, slot, decided(turn)))
+	if (!framework_has_config_map(turn->framework) || !round_may_act(turn->round, slot, decided(turn)))
+		return;
+	if (turn->framework->create_window > 0)
+		slot_want_create(turn->round, slot);
+	else
 		slot_send_create(turn->round, slot, decided(turn));
 }
 

@@ -3,10 +3,107 @@
 
 #include "reconciler/sync/rules.h"
 
+/* The place of a Pod that is no Task's: behind them all. */
+#define NO_TASK UINT64_MAX
+enum { INDEX_BITS = 32 };
+
+static uint64_t place_of(struct framework *framework, struct slot *slot)
+{
+	size_t role;
+	size_t index;
+
+	return slot_task(framework, slot, &role, &index) ? (uint64_t)role << INDEX_BITS | index : NO_TASK;
+}
+
+static int compare_places(const struct slot *a, const struct slot *b)
+{
+	return (a->place > b->place) - (a->place < b->place);
+}
+
+/* Takes what is dirty: the Tasks by TaskRole and index, then Pods that are no Task's, as they came. */
+static struct slot *take_dirty(struct framework *framework)
+{
+	struct slot *list = NULL;
+	bool sorted = true;
+
+	while (framework->dirty != NULL) { /* the last to have come is the first */
+		struct slot *slot = framework->dirty;
+
+		framework->dirty = slot->next_dirty;
+		slot->place = place_of(framework, slot);
+		sorted = sorted && (list == NULL || slot->place <= list->place);
+		slot->next_dirty = list;
+		list = slot;
+	}
+	if (!sorted)
+		LL_SORT2(list, compare_places, next_dirty);
+	return list;
+}
+
 static void mark_all_slots(struct framework *framework)
 {
 	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		slot_mark_dirty(framework, slot);
+}
+
+/* Anew, so that they are in order. */
+static void mark_all(struct framework *framework)
+{
+	for (struct slot *slot = framework->dirty; slot != NULL; slot = slot->next_dirty)
+		slot->dirty = false;
+	framework->dirty = NULL;
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
+		for (size_t i = 0; i < framework->status.attempt.roles[r].task_count; i++)
+			slot_mark_dirty(framework, task_slot(framework, r, i));
+	mark_all_slots(framework);
+}
+
+static void have_turns(struct round *round)
+{
+	struct framework *framework = round->framework;
+	struct slot *next;
+
+	round->all = framework->sweep;
+	round->create_open = false;
+	if (framework->sweep) {
+		framework->sweep = false;
+		framework->unsettled = false;
+		mark_all(framework);
+	}
+	for (struct slot *slot = take_dirty(framework); slot != NULL; slot = next) {
+		next = slot->next_dirty;
+		slot->dirty = false;
+		if (slot->place != NO_TASK)
+			task_sync(round, slot->place >> INDEX_BITS, (uint32_t)slot->place);
+		else if (slot->meta != NULL || slot->call != CALL_NONE)
+			stray_sync(round, slot);
+		else if (!slot->waiting && !slot->dirty)
+			slot_delete(framework, slot);
+	}
+}
+
+/* ---- whose Pod is created next, where creates have failed ---- */
+
+void slot_want_create(struct round *round, struct slot *slot)
+{
+	if (!round->all) {
+		round->again = true;
+		return;
+	}
+	*round->creating_end = slot;
+	round->creating_end = &slot->next_creating;
+	slot->next_creating = NULL;
+}
+
+bool slot_may_judge(struct round *round)
+{
+	if (!round->all)
+		round->again = true;
+	else if (round->create_open)
+		round->framework->unsettled = true;
+	else
+		return true;
+	return false;
 }
 
 static int compare_failures(const struct slot *a, const struct slot *b)
@@ -14,37 +111,51 @@ static int compare_failures(const struct slot *a, const struct slot *b)
 	return (a->failed_at > b->failed_at) - (a->failed_at < b->failed_at);
 }
 
-void slots_sync(struct round *round)
+static void create(struct round *round, struct slot *slot, bool first)
+{
+	struct plan *plan = round->plan;
+	size_t count = plan->call_count;
+	const struct role_work *role = &round->framework->roles[slot->place >> INDEX_BITS];
+
+	slot_send_create(round, slot, role->tasks[(uint32_t)slot->place].decided);
+	if (plan->call_count > count)
+		plan->calls[count].first = first;
+}
+
+/* Few may be on the way. While a quota is used up, the lowest is the first to be asked for: a Framework whose master
+ * waits has no use for workers. Else, and when it has asked in vain, they take turns, so that one Pod that is refused
+ * for ever keeps no other waiting: those that were tried together in ascending order. */
+static void send_creates(struct round *round)
 {
 	struct framework *framework = round->framework;
-	struct slot *slot;
-	struct slot *next;
+	bool first = framework->lowest_first;
+	bool held = false;
 
-	if (framework->sweep) {
-		framework->sweep = false;
-		for (size_t r = 0; r < framework->status.attempt.role_count; r++)
-			for (size_t i = 0; i < framework->status.attempt.roles[r].task_count; i++)
-				slot_mark_dirty(framework, task_slot(framework, r, i));
-		mark_all_slots(framework);
+	if (framework_completing(framework))
+		return;
+	if (!framework->lowest_first)
+		LL_SORT2(round->creating, compare_failures, next_creating);
+	for (struct slot *slot = round->creating; slot != NULL; slot = slot->next_creating) {
+		if (slot->verify) {
+			slot_send_get(round, slot, NULL);
+			held = framework->lowest_first;
+		} else if (held) {
+			framework->unsettled = true;
+		} else {
+			create(round, slot, first && slot->next_creating != NULL);
+			first = false;
+		}
 	}
-	/* Few creates may be on the way: in turn, so that one Pod that is refused for ever keeps no other waiting. */
-	if (framework->create_window > 0)
-		LL_SORT2(framework->dirty, compare_failures, next_dirty);
-	slot = framework->dirty;
-	framework->dirty = NULL;
-	for (; slot != NULL; slot = next) {
-		size_t role;
-		size_t index;
+}
 
-		next = slot->next_dirty;
-		slot->dirty = false;
-		if (slot_task(framework, slot, &role, &index))
-			task_sync(round, role, index);
-		else if (slot->meta != NULL || slot->call != CALL_NONE)
-			stray_sync(round, slot);
-		else if (!slot->waiting && !slot->dirty)
-			slot_delete(framework, slot);
+void slots_sync(struct round *round)
+{
+	have_turns(round);
+	if (round->again) {
+		round->framework->sweep = true;
+		have_turns(round);
 	}
+	send_creates(round);
 }
 
 void slots_sync_late(struct round *round)
@@ -57,9 +168,7 @@ void slots_sync_late(struct round *round)
 		framework->sweep = false;
 		mark_all_slots(framework);
 	}
-	slot = framework->dirty;
-	framework->dirty = NULL;
-	for (; slot != NULL; slot = next) {
+	for (slot = take_dirty(framework); slot != NULL; slot = next) {
 		next = slot->next_dirty;
 		slot->dirty = false;
 		if (slot_ours(slot, framework->status.attempt.config_map_uid) && !slot->lost &&

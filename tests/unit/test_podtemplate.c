@@ -383,6 +383,33 @@ static void test_passed_through(void **state)
 	}
 }
 
+/* Where the template sets no policy, ours is set; "" sets none, and what is no policy is for the API server to refuse.
+ */
+static void test_termination_message_policy(void **state)
+{
+	static const struct {
+		const char *container;
+		const char *expected;
+	} rows[] = {
+		{"{'name':'c'}", "'FallbackToLogsOnError'"},
+		{"{'name':'c','terminationMessagePolicy':null}", "'FallbackToLogsOnError'"},
+		{"{'name':'c','terminationMessagePolicy':''}", "'FallbackToLogsOnError'"},
+		{"{'name':'c','terminationMessagePolicy':'File'}", "'File'"},
+		{"{'name':'c','terminationMessagePolicy':' '}", "' '"},
+		{"{'name':'c','terminationMessagePolicy':0}", "0"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *pod = mem_printf("{'spec':{'containers':[%s],'initContainers':[%s]}}",
+						    rows[i].container, rows[i].container);
+		cleanup_json json_t *body = body_of(pod);
+
+		assert_json(json_at(body, "spec.containers.0.terminationMessagePolicy"), rows[i].expected);
+		assert_json(json_at(body, "spec.initContainers.0.terminationMessagePolicy"), rows[i].expected);
+	}
+}
+
 /* An edited template is what the next Pod is made of; the one that is there stays as it is. */
 static void test_edited(void **state)
 {
@@ -433,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_overwritten),
 		cmocka_unit_test(test_passed_through),
+		cmocka_unit_test(test_termination_message_policy),
 		cmocka_unit_test(test_edited),
 		cmocka_unit_test(test_too_large),
 	};

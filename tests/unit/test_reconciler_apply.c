@@ -100,17 +100,32 @@ static void each_in_turn(void **state)
 	assert_int_equal(world->reconciler.calls_on_way, CALLS_MAX);
 }
 
-/* The calls of one Framework go in the order of its plan, which begins with the last Task. */
+/* The request at `at` is to make the Pod of that Task. */
+static void assert_creates(const struct world *world, size_t at, int task)
+{
+	cleanup_free char *name = mem_printf("\"name\":\"big-a-%d\"", task);
+
+	assert_true(at < world->call_count);
+	if (strcmp(world->calls[at].line, pods) != 0 || strstr(world->calls[at].body, name) == NULL)
+		fail_msg("not %s: %s %s", name, world->calls[at].line, world->calls[at].body);
+}
+
+/* The same, and no other Pod is asked for. */
+static void assert_only_create(struct world *world, int task)
+{
+	get_to_pods(world);
+	assert_int_equal(world->call_count, 1);
+	assert_creates(world, 0, task);
+}
+
+/* The calls of one Framework go in the order of its plan, which is that of its Tasks. */
 static void order_is_kept(void **state)
 {
 	struct world *world = *state;
 
 	show_big(world);
-	for (int i = BIG - 1; i >= 0; i--) {
-		cleanup_free char *name = mem_printf("\"name\":\"big-a-%d\"", i);
-
-		if (strstr(world->calls[0].body, name) == NULL)
-			fail_msg("not %s: %s", name, world->calls[0].body);
+	for (int i = 0; i < BIG; i++) {
+		assert_creates(world, 0, i);
 		answer_done(world, 0);
 	}
 	assert_int_equal(world->reconciler.calls_on_way, 0);
@@ -155,6 +170,64 @@ static void failures_stop_the_rest(void **state)
 		run_all(world);
 	}
 	assert_int_equal(world->reconciler.waiting_count, 0);
+}
+
+/* All that are asked for are there no Pods of. */
+static void answer_gets(struct world *world)
+{
+	const struct kube_answer none = {.http_status = 404,
+					 .retry_after_ms = -1,
+					 .sent = true,
+					 .body = "",
+					 .status = {.reason = "NotFound", .message = "", .is_status = true},
+					 .message = ""};
+
+	run_all(world);
+	for (size_t at = find_call(world, "GET "); at < world->call_count; at = find_call(world, "GET ")) {
+		world_answer_with(world, at, &none);
+		run_all(world);
+	}
+}
+
+/* Few may be on the way at once, and a quota is used up: the lowest Task is asked for before all others whenever the
+ * time has come, whichever was refused first, and in between one of the others in its turn. */
+static void quota_asked_from_below(void **state)
+{
+	static const int others[] = {CALLS_MAX, CALLS_MAX + 1, CALLS_MAX + 2};
+	const struct kube_answer full = {
+		.http_status = 403,
+		.retry_after_ms = -1,
+		.sent = true,
+		.body = "",
+		.status = {.reason = "Forbidden", .message = "exceeded quota: q", .is_status = true},
+		.message = "exceeded quota: q"};
+	struct world *world = *state;
+
+	show_big(world);
+	world->lease_ms = INT64_C(1000000);
+	for (size_t at = CALLS_MAX; at > 0; at--)
+		world_answer_with(world, at - 1, &full);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		answer_gets(world);
+		assert_true(find_call(world, pods) == world->call_count);
+		world->now_ms += 1000;
+		run_all(world);
+		assert_only_create(world, 0);
+		world_answer_with(world, find_call(world, pods), &full);
+		answer_gets(world);
+		assert_only_create(world, others[i]);
+		world_answer_with(world, find_call(world, pods), &full);
+	}
+	/* there is place again: from the lowest on */
+	answer_gets(world);
+	world->now_ms += 1000;
+	run_all(world);
+	for (int i = 0; i < BIG; i++) {
+		get_to_pods(world);
+		assert_creates(world, find_call(world, pods), i);
+		answer_done(world, find_call(world, pods));
+		run_all(world);
+	}
 }
 
 static bool draining(const struct world *world)
@@ -256,6 +329,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_in_turn, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(order_is_kept, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(failures_stop_the_rest, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(quota_asked_from_below, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(waiting_is_not_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(sent_is_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_of_places, world_set_up, world_tear_down),

@@ -1,5 +1,5 @@
-/* Creating ConfigMaps and Pods: what each answer means (FRAMEWORK.md §8), reading before repeating, slow start
- * (DESIGN.md §3). */
+/* Creating ConfigMaps and Pods: what each answer means, reading before repeating. Who is next is in
+ * test_sync_turns.c. */
 #include <limits.h>
 
 #include "tests/unit/sync_world.h"
@@ -61,6 +61,44 @@ static void test_retry_after(void **state)
 	world_end(&w);
 }
 
+/* Who edits the spec has perhaps put right what is refused: it is tried at once, unless the server asked to be left
+ * alone. */
+static void test_edit_ends_backoff(void **state)
+{
+	static const enum call_kind kinds[] = {CALL_CREATE_CONFIG_MAP, CALL_CREATE_POD};
+	struct world w;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		world_begin_of(&w, 1, "", "", "");
+		w.fault = (struct world_fault){.kind = kinds[i], .count = INT_MAX, .http_status = 500, .message = "x"};
+		world_settle_for(&w, 300000);
+		assert_true(w.framework->creates.until_ms > w.time.boot_ms + 2000);
+		w.fault.count = 0;
+		world_clear_log(&w);
+		world_settle(&w);
+		assert_int_equal(w.made[kinds[i]], 0);
+		world_edit_of(&w, 1, "", "", ",'description':'other'");
+		world_settle_for(&w, 100);
+		assert_int_equal(w.made[kinds[i]], 1);
+		world_end(&w);
+	}
+
+	world_begin_creating(&w, 1);
+	w.fault = (struct world_fault){.kind = CALL_CREATE_POD,
+				       .count = 1,
+				       .http_status = 429,
+				       .reason = "TooManyRequests",
+				       .retry_after_ms = 30000};
+	world_carry(&w);
+	world_edit_of(&w, 1, "", "", ",'description':'other'");
+	world_settle_for(&w, 29000);
+	assert_int_equal(w.made[CALL_CREATE_POD], 1);
+	world_settle_for(&w, 40000);
+	assert_int_equal(w.made[CALL_CREATE_POD], 2);
+	world_end(&w);
+}
+
 static void test_retry_after_stays(void **state)
 {
 	struct backoff backoff = {0};
@@ -77,6 +115,17 @@ static void test_retry_after_stays(void **state)
 	assert_true(backoff.until_ms < 40000);
 }
 
+/* ' stands for ". The caller frees. */
+static char *quoted(const char *text)
+{
+	char *copy = mem_strdup(text);
+
+	for (char *at = copy; *at != '\0'; at++)
+		if (*at == '\'')
+			*at = '"';
+	return copy;
+}
+
 static void test_for_good(void **state)
 {
 	static const struct {
@@ -88,8 +137,7 @@ static void test_for_good(void **state)
 		{{.http_status = 422, .reason = "Invalid", .message = "spec is \"bad\""},
 		 CODE_POD_CREATION_PERMANENT_ERROR,
 		 "PodCreationPermanentError",
-		 "Failed to create Pod: {\"ErrStatus\":{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"spec "
-		 "is "
+		 "Failed to create Pod: {\"ErrStatus\":{\"metadata\":{},\"status\":\"Failure\",\"message\":\"spec is "
 		 "\\\"bad\\\"\",\"reason\":\"Invalid\",\"code\":422}}"},
 		{{.http_status = 413, .reason = "RequestEntityTooLarge", .message = "too large"},
 		 CODE_POD_CREATION_PERMANENT_ERROR,
@@ -135,6 +183,52 @@ static void test_for_good(void **state)
 		assert_null(completion->pod);
 		if (rows[i].diagnostics != NULL)
 			assert_string_equal(completion->diagnostics, rows[i].diagnostics);
+		world_end(&w);
+	}
+}
+
+/* The Status in the diagnostics is, byte by byte, what the original controller makes of it. */
+static void test_status_shown(void **state)
+{
+	static const struct {
+		const char *body;
+		const char *shown;
+	} rows[] = {
+		{"{'kind':'Status','apiVersion':'v1','metadata':{},'status':'Failure','message':'Pod \\'f-a-0\\' is "
+		 "invalid',"
+		 "'reason':'Invalid',\n  'details': "
+		 "{'name':'f-a-0','kind':'Pod','causes':[{'reason':'FieldValueRequired',"
+		 "'message':'Required value','field':'spec.containers'}]},\n  'code': 422\n}\n",
+		 "{'metadata':{},'status':'Failure','message':'Pod \\'f-a-0\\' is "
+		 "invalid','reason':'Invalid','details':{"
+		 "'name':'f-a-0','kind':'Pod','causes':[{'reason':'FieldValueRequired','message':'Required value',"
+		 "'field':'spec.containers'}]},'code':422}"},
+		{"{'code':422,'reason':'Invalid','details':null,'message':'<é>','metadata':null,'own':1,'status':'"
+		 "Failure',"
+		 "'apiVersion':'v1','kind':'Status'}",
+		 "{'metadata':{},'status':'Failure','message':'<é>','reason':'Invalid','code':422}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *body = quoted(rows[i].body);
+		cleanup_free char *shown = quoted(rows[i].shown);
+		cleanup_free char *expected = mem_printf("Failed to create Pod: {\"ErrStatus\":%s}", shown);
+		const struct call_answer answer = {.sent = true,
+						   .http_status = 422,
+						   .is_status = true,
+						   .reason = "Invalid",
+						   .message = "x",
+						   .body = body,
+						   .retry_after_ms = -1};
+		struct world w;
+
+		world_begin_creating(&w, 1);
+		framework_answer(w.framework, &w.queue[0], &answer, &w.time, &w.random);
+		world_drop_call(&w.queue[--w.queued]);
+		world_settle(&w);
+		assert_task(&w, 0, 0, STATE_COMPLETED);
+		assert_string_equal(world_task(&w, 0, 0)->attempt.completion->diagnostics, expected);
 		world_end(&w);
 	}
 }
@@ -205,6 +299,47 @@ static void test_refused_for_namesake(void **state)
 	world_end(&w);
 }
 
+/* What Pods are made of takes no memory once an attempt creates none any more, however it ends; the next attempt, if
+ * there is one, has it made again. */
+static void test_templates_freed(void **state)
+{
+	static const char *const retries[] = {"", ",'retryPolicy':{'maxRetryCount':1}"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(retries); i++) {
+		struct world w;
+
+		world_begin_of(&w, 2, "", "", retries[i]);
+		w.fault = (struct world_fault){
+			.kind = CALL_CREATE_POD, .name = "f-a-1", .count = INT_MAX, .message = "x"};
+		world_settle(&w);
+		assert_non_null(w.framework->templates); /* for the second Pod, which is tried again and again */
+		w.fault.count = 0;
+		w.slow_gc = true;
+		world_pod_exit(&w, "f-a-0", 1, "");
+		world_settle(&w);
+		assert_state(&w, STATE_DELETING);
+		assert_null(w.framework->templates);
+		w.slow_gc = false;
+		world_collect(&w);
+		world_settle(&w);
+		assert_state(&w, i == 0 ? STATE_COMPLETED : STATE_PREPARING);
+		assert_null(w.framework->templates);
+		assert_true((world_pod(&w, "f-a-1") == NULL) == (i == 0));
+		world_end(&w);
+
+		world_begin_creating(&w, 2);
+		w.fault = (struct world_fault){
+			.kind = CALL_CREATE_POD, .name = "f-a-1", .count = INT_MAX, .message = "x"};
+		world_settle(&w);
+		world_config_map_deleting(&w);
+		world_settle(&w);
+		assert_state(&w, STATE_COMPLETED);
+		assert_null(w.framework->templates);
+		world_end(&w);
+	}
+}
+
 /* A create that was carried out though its answer says otherwise (lost, 403 of a full quota, 422): it is found. */
 static void test_carried_out(void **state)
 {
@@ -260,99 +395,6 @@ static void test_config_map_errors(void **state)
 		assert_int_equal(w.made[CALL_CREATE_CONFIG_MAP], faults[i].carried_out ? 1 : 5);
 		world_end(&w);
 	}
-}
-
-/* After a failure one at a time; each success lets twice as many be on the way, until there is no limit again. */
-static void test_slow_start(void **state)
-{
-	static const unsigned expected[] = {1, 2, 8, 89};
-	struct world w;
-
-	(void)state;
-	world_begin_creating(&w, 100);
-	w.fault = (struct world_fault){.kind = CALL_CREATE_POD, .count = 100, .http_status = 500, .message = "x"};
-	world_carry(&w);
-	assert_int_equal(w.made[CALL_CREATE_POD], 100);
-	w.fault.count = 0;
-	world_clear_log(&w);
-	for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
-		while (w.made[CALL_CREATE_POD] == 0) {
-			world_round(&w);
-			world_advance_ms(&w, 20);
-			world_carry(&w);
-		}
-		assert_int_equal(w.made[CALL_CREATE_POD], expected[i]);
-		world_clear_log(&w);
-	}
-	world_settle(&w);
-	for (size_t i = 0; i < 100; i++)
-		assert_task(&w, 0, i, STATE_PREPARING);
-	world_end(&w);
-
-	/* One answer that cannot be read must not leave the others waiting for ever. */
-	world_begin_creating(&w, 3);
-	w.fault = (struct world_fault){.kind = CALL_CREATE_POD, .count = 3, .http_status = 500, .message = "x"};
-	world_carry(&w);
-	w.fault = (struct world_fault){.kind = CALL_CREATE_POD, .count = 1, .http_status = 201, .carried_out = true};
-	world_settle_for(&w, 10000);
-	for (size_t i = 0; i < 3; i++)
-		assert_task(&w, 0, i, STATE_PREPARING);
-	world_end(&w);
-}
-
-#define TWO_ROLES(tasks)                                                    \
-	"{'taskRoles':[{'name':'a','taskNumber':" tasks                     \
-	",'frameworkAttemptCompletionPolicy':{}},{'name':'b','taskNumber':" \
-	"2,'frameworkAttemptCompletionPolicy':{}}]}"
-
-/* Pods that are refused for ever are tried in turn with the others, whichever they are, and with each other. */
-static void test_refused_in_turn(void **state)
-{
-	static const char *const names[] = {"f-a-0", "f-b-0", "f-b-1"};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		struct world w;
-
-		world_begin(&w, TWO_ROLES("1"));
-		w.fault = (struct world_fault){.kind = CALL_CREATE_POD,
-					       .name = names[i],
-					       .count = INT_MAX,
-					       .http_status = 500,
-					       .message = "x"};
-		world_settle_for(&w, 120000);
-		world_edit(&w, TWO_ROLES("3"));
-		world_settle_for(&w, 120000);
-		for (size_t t = 0; t < 5; t++) {
-			const char *name = t < 3 ? pod_name("a", t) : pod_name("b", t - 3);
-
-			if ((world_pod(&w, name) == NULL) != (strcmp(name, names[i]) == 0))
-				fail_msg("with %s refused, %s is %s", names[i], name,
-					 world_pod(&w, name) == NULL ? "not there" : "there");
-		}
-		assert_true(w.made[CALL_CREATE_POD] >= 5 + 2);
-		world_end(&w);
-	}
-}
-
-static void test_refused_take_turns(void **state)
-{
-	struct world w;
-	size_t tries[3] = {0};
-
-	(void)state;
-	world_begin_creating(&w, 3);
-	w.fault = (struct world_fault){.kind = CALL_CREATE_POD, .count = INT_MAX, .http_status = 500, .message = "x"};
-	world_settle_for(&w, 600000);
-	for (size_t t = 0; t < 3; t++) {
-		cleanup_free char *entry = mem_printf("create Pod %s; ", pod_name("a", t));
-
-		for (const char *at = strstr(w.log.data, entry); at != NULL; at = strstr(at + 1, entry))
-			tries[t]++;
-		assert_in_range(tries[t], tries[0] - 1, tries[0] + 1);
-	}
-	assert_true(tries[0] > 5);
-	world_end(&w);
 }
 
 /* A create that is on its way is not sent again, however often its Task is looked at. */
@@ -411,16 +453,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_transient),
 		cmocka_unit_test(test_retry_after),
+		cmocka_unit_test(test_edit_ends_backoff),
 		cmocka_unit_test(test_retry_after_stays),
 		cmocka_unit_test(test_for_good),
+		cmocka_unit_test(test_status_shown),
 		cmocka_unit_test(test_for_good_retried),
 		cmocka_unit_test(test_for_good_framework_retried),
 		cmocka_unit_test(test_refused_for_namesake),
+		cmocka_unit_test(test_templates_freed),
 		cmocka_unit_test(test_carried_out),
 		cmocka_unit_test(test_config_map_errors),
-		cmocka_unit_test(test_slow_start),
-		cmocka_unit_test(test_refused_in_turn),
-		cmocka_unit_test(test_refused_take_turns),
 		cmocka_unit_test(test_on_its_way),
 		cmocka_unit_test(test_carried_out_then_unwanted),
 	};

@@ -232,8 +232,45 @@ static void test_together(void **state)
 	world_settle(&w);
 	assert_state(&w, STATE_COMPLETED);
 	assert_non_null(w.framework->status.attempt.completion->trigger);
-	assert_in_range(w.framework->status.attempt.completion->trigger->task_index, 0, 1);
+	assert_int_equal(w.framework->status.attempt.completion->trigger->task_index, 0);
 	world_end(&w);
+}
+
+/* Of failures that are seen in one round the lowest Task's is the trigger, in whichever order they come: a worker that
+ * fails as its master has does not hide the cause. */
+static void test_lowest_is_trigger(void **state)
+{
+	static const char *const orders[][3] = {
+		{"f-m-0", "f-a-0", "f-a-1"}, {"f-m-0", "f-a-1", "f-a-0"}, {"f-a-0", "f-m-0", "f-a-1"},
+		{"f-a-0", "f-a-1", "f-m-0"}, {"f-a-1", "f-m-0", "f-a-0"}, {"f-a-1", "f-a-0", "f-m-0"},
+	};
+
+	(void)state;
+	for (size_t o = 0; o < 2 * ARRAY_LEN(orders); o++) {
+		const char *const *order = orders[o % ARRAY_LEN(orders)];
+		size_t count = o < ARRAY_LEN(orders) ? 3 : 2;
+		bool master = strcmp(order[0], "f-m-0") == 0 || strcmp(order[1], "f-m-0") == 0 || count == 3;
+		const struct completion_trigger *trigger;
+		struct world w;
+
+		world_begin(&w, "{'taskRoles':[{'name':'m','taskNumber':1},{'name':'a','taskNumber':2}]}");
+		world_settle(&w);
+		assert_calls(&w, "create ConfigMap f-attempt; create Pod f-m-0; create Pod f-a-0; create Pod f-a-1; ");
+		w.slow_kubelet = true;
+		for (size_t i = 0; i < count; i++)
+			world_pod_exit(&w, order[i], 1, "");
+		world_settle(&w);
+		if (count == 3)
+			assert_calls(&w, "delete Pod f-m-0; delete Pod f-a-0; delete Pod f-a-1; ");
+		for (size_t i = 0; i < count; i++)
+			world_pod_gone(&w, order[i]);
+		world_settle(&w);
+		assert_non_null(w.framework->status.attempt.completion);
+		trigger = w.framework->status.attempt.completion->trigger;
+		assert_string_equal(trigger->task_role_name, master ? "m" : "a");
+		assert_int_equal(trigger->task_index, 0);
+		world_end(&w);
+	}
 }
 
 /* The trigger is the Task that has just completed, also where another ended in the same second. */
@@ -353,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_retried_does_not_count),
 		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_lowest_is_trigger),
 		cmocka_unit_test(test_last_is_trigger),
 		cmocka_unit_test(test_lowered),
 		cmocka_unit_test(test_elastic),

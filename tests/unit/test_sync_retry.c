@@ -248,7 +248,7 @@ static void test_conflict_delay_edited(void **state)
 		const char *policy;
 		int accountable;
 	} rows[] = {
-		{",'retryPolicy':{'maxRetryCount':0}", 0},
+		{",'retryPolicy':{'maxRetryCount':0}", 1}, /* there is none, by the policy of now */
 		{",'retryPolicy':{'maxRetryCount':5}", 1},
 		{",'retryPolicy':{'fancyRetryPolicy':true,'maxRetryCount':5}", 0},
 	};
@@ -304,7 +304,7 @@ static void test_delay_set(void **state)
 	world_settle_for(&w, 1000000);
 	assert_state(&w, STATE_PREPARING);
 	assert_int_equal(w.framework->status.attempt.id, 1);
-	assert_int_equal(w.framework->status.retry.accountable, 0);
+	assert_int_equal(w.framework->status.retry.accountable, 1);
 	world_end(&w);
 }
 

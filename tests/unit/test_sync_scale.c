@@ -180,6 +180,41 @@ static void test_removal_waits_for_write(void **state)
 	world_end(&w);
 }
 
+/* The removal of Tasks, and of the TaskRole that they leave empty, is written when it is due: nothing waits for that.
+ */
+static void test_removal_holds_nothing_back(void **state)
+{
+	static const char *const specs[] = {
+		"{'taskRoles':[{'name':'a','taskNumber':2,'frameworkAttemptCompletionPolicy':{}},{'name':'b',"
+		"'taskNumber':1,'frameworkAttemptCompletionPolicy':{}}]}",
+		"{'taskRoles':[{'name':'a','taskNumber':1,'frameworkAttemptCompletionPolicy':{}}]}",
+	};
+	struct world w;
+
+	(void)state;
+	world_begin(&w, specs[0]);
+	world_settle(&w);
+	w.slow_kubelet = true;
+	world_edit(&w, specs[1]);
+	world_settle(&w);
+	world_pod_gone(&w, "f-a-1");
+	world_pod_gone(&w, "f-b-0");
+	while (world_step(&w) || task_count(&w, 0) > 1) {
+		if (!w.plan.write)
+			world_advance_ms(&w, 10);
+	}
+	assert_int_equal(w.framework->status.attempt.role_count, 1);
+	assert_true(w.framework->written < w.framework->version);
+	w.hold_writes = true;
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_round(&w);
+	assert_task(&w, 0, 0, STATE_RUNNING);
+	w.hold_writes = false;
+	world_settle(&w);
+	assert_null(json_at(w.object, "status.attemptStatus.taskRoleStatuses.0.taskStatuses.1"));
+	world_end(&w);
+}
+
 /* ---- roles ------------------------------------------------------------------------------------------------------- */
 
 static void test_roles(void **state)
@@ -443,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_down_then_up),
 		cmocka_unit_test(test_down_then_up_total),
 		cmocka_unit_test(test_removal_waits_for_write),
+		cmocka_unit_test(test_removal_holds_nothing_back),
 		cmocka_unit_test(test_roles),
 		cmocka_unit_test(test_role_returns),
 		cmocka_unit_test(test_pending),

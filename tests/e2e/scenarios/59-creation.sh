@@ -20,7 +20,7 @@ run_create_refused() {
         fault pods 1 "{\"status\": $status, \"reason\": \"$reason\", \"message\": \"${message:-no}\"}"
         create 'fw($name; [role("a"; 1; ends(0; 0)) | task_retry(true; 0) | policy(1; -1)])' --arg name "$name"
         wait_completed "$name"
-        expect "$name" "$(framework "$name" '.status.attemptStatus.completionStatus | "\(.code) \(.type.attributes) \(.diagnostics | test("^Failed to create Pod: \\{\"ErrStatus\":\\{.*\\}\\}$"; "s"))"')" "$code $attributes true"
+        expect "$name" "$(framework "$name" '.status.attemptStatus.completionStatus | "\(.code) \(.type.attributes) \(.diagnostics | test("^Failed to create Pod: \\{\"ErrStatus\":\\{\"metadata\":\\{\\},\"status\":\"Failure\",\"message\":.*\\}\\}$"; "s"))"')" "$code $attributes true"
         count=$((count + 1))
     done <<EOT
 badrequest 400 BadRequest -310 []
@@ -99,7 +99,7 @@ run_create_invalid() {
         bad("badtype"; .spec.containers = "none"),
         fw("fine"; [role("a"; 1; ends(0; 0))])'
     wait_all_completed
-    expect_frameworks "codes" '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.diagnostics | capture("^Failed to create Pod: (?<json>\\{\"ErrStatus\":.*\\})$"; "s").json? // "{}" | fromjson | .ErrStatus | "\(.code) \(.reason)")"' <<EOT
+    expect_frameworks "codes" '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.diagnostics | capture("^Failed to create Pod: (?<json>\\{\"ErrStatus\":\\{\"metadata\":\\{\\},\"status\":\"Failure\",\"message\":.*\\})$"; "s").json? // "{}" | fromjson | .ErrStatus | "\(.code) \(.reason)")"' <<EOT
 badlabel -200 PodCreationPermanentError 422 Invalid
 badpolicy -200 PodCreationPermanentError 422 Invalid
 badtype -310 PodCreationUnknownError 400 BadRequest
