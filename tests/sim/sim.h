@@ -298,6 +298,7 @@ struct watcher {
 	uint64_t requests;
 	uint64_t crash_after; /* this many requests; 0: not */
 	int64_t wall_skew_ms;
+	bool gathering; /* what it has to tell */
 	/* stream.c */
 	struct kube_call *calls;
 	uint64_t call_numbers;
@@ -380,10 +381,11 @@ struct role_plan {
 
 struct framework_plan {
 	bool used;
-	bool tame;       /* nothing happens to it whose outcome depends on time: comparable with a calm run */
-	bool tame_tasks; /* its Tasks' outcomes too */
-	bool waits;      /* for ever, rightly: not to be started, or never ending */
-	bool strict;     /* G1–G4 hold: no force deletion, no Background deletion */
+	bool tame;           /* nothing happens to it whose outcome depends on time: comparable with a calm run */
+	bool tame_tasks;     /* its Tasks' outcomes too */
+	bool waits;          /* for ever, rightly: not to be started, or never ending */
+	bool strict;         /* G1–G4 hold: no force deletion, no Background deletion */
+	char relabelled[40]; /* uid of the Pod whose label a user edited last; "" */
 	json_t *spec;
 	struct role_plan roles[SIM_ROLES];
 };
@@ -456,6 +458,8 @@ void check_request(struct world *world, const struct wire *wire);
 void check_status_write(struct world *world, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
+/* A while after a user gave one of its Pods to another Framework, and deleted it. */
+void check_relabelled(struct world *world, int framework);
 /* After every step. */
 void check_step(struct world *world);
 /* Whether nothing more is to be expected. *why (static) names what is not at rest. */
@@ -512,6 +516,7 @@ struct world {
 	uint64_t hash;
 	struct faults faults;
 	bool by_namespace; /* watchers look at each namespace by itself */
+	bool gather;       /* watchers tell what came within a moment together */
 	bool recut;        /* each watcher that starts cuts the key space in another way */
 	bool relet;        /* … and has another memberLeaseSec; with an election, whose Lease tells of it */
 
