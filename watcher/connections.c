@@ -6,10 +6,7 @@
 
 #include "common/base/log.h"
 
-enum {
-	PEERS_MAX = 2048,
-	ID_MAX = 255, /* of a ZeroMQ routing id */
-};
+enum { ID_MAX = 255 /* of a ZeroMQ routing id */ };
 
 int64_t router_now(const struct router *router)
 {
@@ -26,13 +23,15 @@ struct connection *connection_find(const struct router *router, const unsigned c
 	return peer;
 }
 
+bool connection_fits(const struct router *router, size_t id_len)
+{
+	return id_len <= ID_MAX && HASH_COUNT(router->peers) < ROUTER_PEERS_MAX;
+}
+
 struct connection *connection_add(struct router *router, const unsigned char *id, size_t id_len)
 {
-	struct connection *peer;
+	struct connection *peer = mem_calloc(1, sizeof(*peer) + id_len);
 
-	if (id_len > ID_MAX || HASH_COUNT(router->peers) >= PEERS_MAX)
-		return NULL;
-	peer = mem_calloc(1, sizeof(*peer) + id_len);
 	peer->id_len = id_len;
 	memcpy(peer->id, id, id_len);
 	peer->outbox = outbox_new(router->cache);

@@ -58,7 +58,9 @@ struct router {
 int64_t router_now(const struct router *router);
 
 struct connection *connection_find(const struct router *router, const unsigned char *id, size_t id_len);
-/* NULL when there are too many. */
+/* Whether there is room for one more. */
+bool connection_fits(const struct router *router, size_t id_len);
+/* Which fits. */
 struct connection *connection_add(struct router *router, const unsigned char *id, size_t id_len);
 /* It is told of changes in no range any more. */
 void connection_disown(struct router *router, const struct connection *peer);

@@ -134,13 +134,17 @@ static enum shard_answer join(struct router *router, const struct bus_hello *hel
 }
 
 /* NULL; or why it is refused, and whether that is for good. */
-static const char *admit(struct router *router, const struct bus_hello *hello, struct shard_member **member,
+static const char *admit(struct router *router, const struct bus_hello *hello, bool fits, struct shard_member **member,
 			 bool *final)
 {
 	*member = NULL;
 	*final = false;
 	if (!epoch_suffices(router, hello))
 		return "the leader's epoch is about to be raised";
+	if (!fits) { /* before it counts as a member, for which ranges are kept */
+		router->counters.refused++;
+		return "too many connections";
+	}
 	if (hello->role != BUS_ROLE_RECONCILER)
 		return NULL;
 	if (router->options.accept != NULL && !router->options.accept(router->options.accept_arg, hello->name)) {
@@ -196,7 +200,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		router_who(router, id, id_len, head);
 		return;
 	}
-	reason = admit(router, &hello, &member, &final);
+	reason = admit(router, &hello, peer != NULL || connection_fits(router, id_len), &member, &final);
 	if (reason != NULL) {
 		router_refuse(router, id, id_len, head, final, reason);
 		log_refused(router, &hello, reason);
@@ -206,13 +210,6 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	}
 	if (peer == NULL)
 		peer = connection_add(router, id, id_len);
-	if (peer == NULL) {
-		router->counters.refused++;
-		reason = "too many connections";
-		router_refuse(router, id, id_len, head, false, reason);
-		log_refused(router, &hello, reason);
-		return;
-	}
 	log_v(1, "%s %s (%s) says hello", hello.role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello.name,
 	      hello.uuid);
 	if (peer->member != NULL && peer->member != member)

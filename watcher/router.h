@@ -15,6 +15,8 @@
 
 struct router;
 
+enum { ROUTER_PEERS_MAX = 2048 /* connections */ };
+
 struct router_ports {
 	/* As bus_send(). When it fails, what the router knows of that connection is dropped, until its HELLO. */
 	int (*send)(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,

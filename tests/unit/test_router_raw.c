@@ -332,6 +332,18 @@ static void test_claims_unasked(void **state)
 	assert_int_equal(router_counters(world->router)->whos, 0);
 }
 
+static void expect_refused(struct node *node, bool final, const char *reason)
+{
+	struct message *message = next_of(node, BUS_REFUSE);
+	struct bus_refuse refusal;
+
+	assert_non_null(message);
+	assert_int_equal(bus_refuse_read(message->body, message->len, &refusal, NULL), 0);
+	assert_int_equal(refusal.final, final);
+	assert_non_null(strstr(refusal.reason, reason));
+	free(message);
+}
+
 static void test_refusals(void **state)
 {
 	struct node *node;
@@ -385,6 +397,31 @@ static void test_refusals(void **state)
 	assert_int_equal(router_peer_count(world->router), 1);
 }
 
+/* A member that finds no place has not come: ranges would be kept for it, which nobody works on. */
+static void test_too_many_connections(void **state)
+{
+	struct bus_hello hello = {.role = BUS_ROLE_BARRIER, .uuid = "u", .name = "b", .window = 1};
+	const struct bus_head head = {
+		.major = BUS_VERSION_MAJOR, .minor = RAW_MINOR, .type = BUS_HELLO, .sequence = 1, .session = 1};
+	cleanup_buf struct buf body = {0};
+	struct node *node;
+
+	(void)state;
+	world_start_watcher(world, "leader-1", 5);
+	bus_hello_write(&body, &hello);
+	for (uint32_t i = 0; i < ROUTER_PEERS_MAX; i++)
+		router_receive(world->router, (const unsigned char *)&i, sizeof(i), &head, body.data, body.len);
+	assert_int_equal(router_peer_count(world->router), ROUTER_PEERS_MAX);
+	node = raw_node(0);
+	raw_hello(node, "a", "u", 10);
+	expect_refused(node, false, "too many connections");
+	assert_int_equal(shard_table_size(router_shards(world->router)), 0);
+	world->now_ms += 31000; /* the others say nothing: they are forgotten */
+	router_tick(world->router);
+	raw_hello(node, "a", "u", 10);
+	assert_int_equal(shard_table_size(router_shards(world->router)), 1);
+}
+
 static bool accept_x(void *arg, const char *name)
 {
 	(void)arg;
@@ -429,6 +466,7 @@ int main(void)
 		TEST(test_claims_unasked),
 		TEST(test_claims_without_a_lease),
 		TEST(test_refusals),
+		TEST(test_too_many_connections),
 		TEST(test_names_of_the_pool),
 	};
 
