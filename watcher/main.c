@@ -340,8 +340,8 @@ static void make_election(struct watcher *watcher)
 
 	if (flags->leader_elect)
 		watcher->lease = lease_new(watcher->loop, watcher->client, &options, &lease_handler, watcher);
-	else /* an epoch newer than a predecessor's; a HELLO can raise it */
-		on_led(watcher, (uint64_t)(clock_wall_ms() / 1000), flags->workers == 0);
+	else /* an epoch newer than a predecessor's, whose reconcilers were its children and ended with it */
+		on_led(watcher, (uint64_t)(clock_wall_ms() / 1000), false);
 }
 
 static int set_up(struct watcher *watcher, struct error *err)
