@@ -76,8 +76,10 @@ void router_reap(struct router *router)
 static void reply(struct router *router, const unsigned char *id, size_t id_len, enum bus_type type,
 		  const struct bus_head *heard)
 {
-	const struct bus_head head = {
-		.minor = heard->minor, .type = (uint8_t)type, .epoch = router->epoch, .session = heard->session};
+	const struct bus_head head = {.minor = heard->minor,
+				      .type = (uint8_t)type,
+				      .epoch = router->options.epoch,
+				      .session = heard->session};
 
 	router->ports.send(router->ports.arg, id, id_len, &head, router->body.data, router->body.len);
 }
@@ -109,7 +111,7 @@ bool router_tell(struct router *router, struct connection *peer, struct bus_head
 	if (peer->gone)
 		return false;
 	head->minor = peer->minor;
-	head->epoch = router->epoch;
+	head->epoch = router->options.epoch;
 	head->session = peer->session;
 	head->sequence = ++peer->sent_sequence;
 	if (router->ports.send(router->ports.arg, peer->id, peer->id_len, head, router->body.data, router->body.len) <

@@ -40,7 +40,6 @@ struct connection {
 struct router {
 	struct router_ports ports;
 	struct router_options options;
-	uint64_t epoch;
 	struct cache *cache;
 	struct shard_table *shards;
 	struct connection *peers;                 /* uthash head, by routing id */
@@ -51,6 +50,7 @@ struct router {
 	bool live;
 	struct log_last refused[ROUTER_REFUSED_KEPT]; /* by the uuid: some share one */
 	struct buf body;                              /* scratch */
+	char reason[160];                             /* the same: of a refusal */
 	struct router_counters counters;
 };
 

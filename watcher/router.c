@@ -1,6 +1,7 @@
 /* The watcher's side of the bus: what is heard, and what follows from it; see router.h. */
 #include "watcher/router.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,6 @@ struct router *router_new(const struct router_ports *ports, const struct router_
 
 	router->ports = *ports;
 	router->options = *options;
-	router->epoch = options->epoch;
 	router->shards = shard_table_new(&options->shards, ports->now_ms(ports->arg));
 	return router;
 }
@@ -60,31 +60,12 @@ static void remove_others_of(struct router *router, const struct connection *kee
 	}
 }
 
-void router_set_epoch(struct router *router, uint64_t epoch)
+/* A reconciler that was granted ranges by a leader of our epoch or a later one heeds only what is newer still, until
+ * its leases are over: then it knows no epoch any more. A barrier holds nothing, and is served whatever it knows. */
+static bool epoch_suffices(const struct router *router, const struct bus_hello *hello)
 {
-	struct connection *peer;
-	struct connection *next;
-
-	if (epoch <= router->epoch)
-		return;
-	router->epoch = epoch;
-	log_info("this leader's epoch is %llu now", (unsigned long long)epoch);
-	HASH_ITER(hh, router->peers, peer, next)
-		peer->told_version = 0; /* assignments name the epoch */
-}
-
-/* A peer that was told things by a leader of our epoch or a later one heeds only what is newer still. Whether it can be
- * talked to now. */
-static bool epoch_suffices(struct router *router, const struct bus_hello *hello)
-{
-	if (strcmp(hello->nonce, router->options.nonce) == 0 || hello->held_epoch < router->epoch)
-		return true;
-	log_info("%s knows epoch %llu", hello->name, (unsigned long long)hello->held_epoch);
-	if (router->options.heard_epoch == NULL)
-		router_set_epoch(router, hello->held_epoch + 1);
-	else
-		router->options.heard_epoch(router->options.heard_epoch_arg, hello->held_epoch);
-	return hello->held_epoch < router->epoch;
+	return hello->role != BUS_ROLE_RECONCILER || strcmp(hello->nonce, router->options.nonce) == 0 ||
+	       hello->held_epoch < router->options.epoch;
 }
 
 /* A HELLO may have been on its way for longer than a lease, so that others were granted since what it claims. What is
@@ -117,12 +98,8 @@ static enum shard_answer join(struct router *router, const struct bus_hello *hel
 	const struct range_set *lapsed = &hello->lapsed;
 	enum shard_answer answer;
 
-	if (strcmp(hello->nonce, router->options.nonce) == 0) {
+	if (strcmp(hello->nonce, router->options.nonce) == 0 || past_unknown(router))
 		claimed = NULL;
-	} else if (past_unknown(router)) {
-		router->claimed = router->claimed || !range_set_empty(&hello->held);
-		claimed = NULL;
-	}
 	if (counts_otherwise(router, hello)) {
 		claimed = NULL;
 		lapsed = &none;
@@ -133,14 +110,28 @@ static enum shard_answer join(struct router *router, const struct bus_hello *hel
 	return answer;
 }
 
+/* Valid until the next one. */
+static const char *epoch_reason(struct router *router, uint64_t known)
+{
+	snprintf(router->reason, sizeof(router->reason),
+		 "it follows a leader of epoch %llu, and this leader's is %llu: it may join when its leases have ended",
+		 (unsigned long long)known, (unsigned long long)router->options.epoch);
+	return router->reason;
+}
+
 /* NULL; or why it is refused, and whether that is for good. */
 static const char *admit(struct router *router, const struct bus_hello *hello, bool fits, struct shard_member **member,
 			 bool *final)
 {
 	*member = NULL;
 	*final = false;
-	if (!epoch_suffices(router, hello))
-		return "the leader's epoch is about to be raised";
+	if (hello->role == BUS_ROLE_RECONCILER && past_unknown(router) &&
+	    strcmp(hello->nonce, router->options.nonce) != 0 && !range_set_empty(&hello->held))
+		router->claimed = true;
+	if (!epoch_suffices(router, hello)) {
+		router->counters.refused++;
+		return epoch_reason(router, hello->held_epoch);
+	}
 	if (!fits) { /* before it counts as a member, for which ranges are kept */
 		router->counters.refused++;
 		return "too many connections";
@@ -280,7 +271,7 @@ static void on_ping(struct router *router, struct connection *peer, const struct
 	peer->backlog = ping.backlog;
 	if (peer->member != NULL) {
 		/* versions of another epoch mean nothing here, nor does one that this session was not told */
-		uint64_t version = head->epoch == router->epoch && peer->told_all ? head->version : 0;
+		uint64_t version = head->epoch == router->options.epoch && peer->told_all ? head->version : 0;
 
 		if (ping.lapsed_ms > 0)
 			shard_table_lapsed_since(router->shards, peer->member, version, ping.lapsed_ms, peer->heard_ms);
@@ -342,10 +333,10 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 		router_who(router, id, id_len, head);
 		return;
 	}
-	/* it came to know another leader, and heeds nothing of this one until its HELLO has told how new we have to be
-	 */
-	if (head->epoch > router->epoch) {
-		router_who(router, id, id_len, head);
+	/* it came to know another leader, and heeds nothing of this one */
+	if (head->epoch > router->options.epoch) {
+		router->counters.refused++;
+		router_refuse(router, id, id_len, head, false, epoch_reason(router, head->epoch));
 		return;
 	}
 	peer->heard_sequence = head->sequence;
@@ -470,7 +461,7 @@ size_t router_peer_count(const struct router *router)
 
 uint64_t router_epoch(const struct router *router)
 {
-	return router->epoch;
+	return router->options.epoch;
 }
 
 size_t router_backlog(const struct router *router)

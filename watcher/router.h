@@ -27,11 +27,7 @@ struct router_ports {
 
 struct router_options {
 	struct shard_options shards;
-	uint64_t epoch; /* > 0 */
-	/* A peer knows an epoch that is not older: it is put off until router_set_epoch() gave us a newer one, which
-	 * must be our own alone (leader election). NULL: the router goes past it by itself. */
-	void (*heard_epoch)(void *arg, uint64_t epoch);
-	void *heard_epoch_arg;
+	uint64_t epoch; /* > 0; the Lease's: a peer that says it knows a newer one is refused, not believed */
 	/* How long a former leader of which nothing is known, not even whether there is one, and those whom it granted
 	 * ranges might go on: ranges wait so long, also those that somebody claims, if anything was ever worked on in
 	 * the cluster, or is claimed. 0: there is none, or it is known. */
@@ -68,8 +64,6 @@ void router_relisted(struct router *router);
 void router_set_live(struct router *router, bool live);
 /* Pool slots: shard_table_expect(), shard_table_dead(). */
 void router_expect(struct router *router, const char *name);
-/* From now on everything is said with this epoch; older ones than the present one change nothing. */
-void router_set_epoch(struct router *router, uint64_t epoch);
 void router_process_dead(struct router *router, const char *name);
 /* The watcher is about to end, and its pool before it: ranges that are let go are granted to nobody else. */
 void router_close(struct router *router);

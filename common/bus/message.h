@@ -47,7 +47,7 @@ struct bus_head {
 	uint8_t minor;
 	uint8_t type;      /* enum bus_type */
 	uint8_t kind;      /* enum object_kind for UPDATE and ABSENT */
-	uint64_t epoch;    /* the leader's; peers refuse older ones */
+	uint64_t epoch;    /* the leader's; peers refuse older ones while they hold leases */
 	uint64_t version;  /* of the assignment this message belongs to (PING: the one applied) */
 	uint64_t sequence; /* counts the messages of one session and direction from 1; a gap means resync (HELLO); 0 in
 			      WHO and REFUSE, which belong to no session */
@@ -87,11 +87,11 @@ struct bus_hello {
 	uint32_t shards;         /* that held and lapsed count in; 0: none yet, or a minor version before 4 */
 	struct range_set held;   /* under a live lease, granted in held_epoch */
 	struct range_set lapsed; /* held until their lease ran out, and not heard of since; empty of minor version 0 */
-	uint64_t held_epoch;
-	char nonce[40];  /* of the last ASSIGN, "" at first */
-	char asked[40];  /* of the last WHO: the claims are newer than that leader; "" before the first */
-	bool asked_told; /* false of minor versions 0 and 1, which cannot be asked */
-	uint32_t window; /* credit: how many UPDATE/ABSENT messages may be on the way at once */
+	uint64_t held_epoch;     /* never taken over: a leader whose own is not newer refuses a reconciler */
+	char nonce[40];          /* of the last ASSIGN, "" at first */
+	char asked[40];          /* of the last WHO: the claims are newer than that leader; "" before the first */
+	bool asked_told;         /* false of minor versions 0 and 1, which cannot be asked */
+	uint32_t window;         /* credit: how many UPDATE/ABSENT messages may be on the way at once */
 };
 
 struct bus_who {

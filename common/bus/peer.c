@@ -24,7 +24,7 @@ struct peer {
 	uint64_t sent_sequence;
 	uint64_t heard_sequence;
 	/* the present assignment */
-	uint64_t epoch; /* the newest heard */
+	uint64_t epoch; /* the newest heard since it held no lease and said HELLO to all; 0: none */
 	uint64_t version;
 	char nonce[40];
 	char asked[40]; /* the nonce of the last WHO */
@@ -238,10 +238,13 @@ static void hello(struct peer *peer)
 	peer->ping_ms = at_ms + PEER_PING_MS;
 }
 
-/* Nobody answers, so that another one may lead now. */
+/* Nobody answers, so that another one may lead now. One that holds no lease heeds whoever answers this HELLO: where the
+ * Lease was deleted by hand, the next leader's epoch may be an older one. */
 static void hello_all(struct peer *peer)
 {
 	peer->watcher = -1;
+	if (!peer_leased(peer))
+		peer->epoch = 0;
 	hello(peer);
 }
 

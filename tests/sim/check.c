@@ -445,6 +445,13 @@ void check_deletion(struct world *world, const struct wire *wire, const struct o
 		violated(world, "%s %s is deleted before the reason is stored", object->uid, object->name);
 }
 
+/* ---- the bus ---- */
+
+void check_unread(struct watcher *watcher, size_t len)
+{
+	watcher->unread += len;
+}
+
 /* ---- at rest ---- */
 
 static const struct member *holder(const struct world *world, const char *ns, const char *name)

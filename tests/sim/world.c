@@ -209,6 +209,8 @@ static struct world *world_make(uint64_t seed, bool calm)
 	workload_make(world);
 	faults_make(world);
 	world->relet = seed % 3 == 1 && world->watcher_count > 1;
+	if (!calm && seed % 6 == 5)
+		bus_begin_stranger(world);
 	return world;
 }
 

@@ -195,6 +195,18 @@ static void test_relisted_within_a_snapshot(void **state)
 	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1);
 }
 
+static void expect_refused(struct node *node, bool final, const char *reason)
+{
+	struct message *message = next_of(node, BUS_REFUSE);
+	struct bus_refuse refusal;
+
+	assert_non_null(message);
+	assert_int_equal(bus_refuse_read(message->body, message->len, &refusal, NULL), 0);
+	assert_int_equal(refusal.final, final);
+	assert_non_null(strstr(refusal.reason, reason));
+	free(message);
+}
+
 static void test_who(void **state)
 {
 	struct node *node;
@@ -216,13 +228,11 @@ static void test_who(void **state)
 	assert_non_null(message);
 	free(message);
 	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
-	/* another leader, of epoch 6, has it since: this one has to learn that from a HELLO */
+	/* another leader, of epoch 6, has it since */
 	raw_hello(node, "a", "u", 10);
 	queue_empty(&node->down);
 	raw_ping(node, 2, 6, 1, 0);
-	message = next_of(node, BUS_WHO);
-	assert_non_null(message);
-	free(message);
+	expect_refused(node, false, "a leader of epoch 6, and this leader's is 5");
 	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
 }
 
@@ -314,6 +324,32 @@ static void test_claims_of_another_cut(void **state)
 	}
 }
 
+/* A newer epoch is nobody's to announce. A barrier holds nothing, and is served whatever it says that it knows; a
+ * reconciler may hold leases of another leader. */
+static void test_hostile_epochs(void **state)
+{
+	struct bus_hello hello = {.name = "a", .uuid = "u", .nonce = "leader-0", .asked_told = true, .window = 10};
+	struct node *node;
+	struct message *message;
+
+	(void)state;
+	world_start_synced(world);
+	node = raw_node(0);
+	hello.held_epoch = UINT64_C(4000000000);
+	raw_claims(node, &hello);
+	expect_refused(node, false, "a leader of epoch 4000000000, and this leader's is 5");
+	assert_int_equal(shard_table_size(router_shards(world->router)), 0);
+	hello.role = BUS_ROLE_BARRIER;
+	memset(&hello.held, 0xFF, sizeof(hello.held));
+	raw_claims(node, &hello);
+	message = next_of(node, BUS_ASSIGN);
+	assert_non_null(message);
+	assert_int_equal(message->head.epoch, 5);
+	free(message);
+	assert_int_equal(router_epoch(world->router), 5);
+	assert_null(shard_table_holder(router_shards(world->router), 3));
+}
+
 /* Nobody waits for an answer that cannot come: peers of an older minor version do not know what they are asked, and
  * without claims there is nothing to ask. */
 static void test_claims_unasked(void **state)
@@ -330,18 +366,6 @@ static void test_claims_unasked(void **state)
 	range_set_add(&hello.held, 3);
 	raw_claims(raw_node(1), &hello);
 	assert_int_equal(router_counters(world->router)->whos, 0);
-}
-
-static void expect_refused(struct node *node, bool final, const char *reason)
-{
-	struct message *message = next_of(node, BUS_REFUSE);
-	struct bus_refuse refusal;
-
-	assert_non_null(message);
-	assert_int_equal(bus_refuse_read(message->body, message->len, &refusal, NULL), 0);
-	assert_int_equal(refusal.final, final);
-	assert_non_null(strstr(refusal.reason, reason));
-	free(message);
 }
 
 static void test_refusals(void **state)
@@ -464,6 +488,7 @@ int main(void)
 		TEST(test_old_claims),
 		TEST(test_claims_of_another_cut),
 		TEST(test_claims_unasked),
+		TEST(test_hostile_epochs),
 		TEST(test_claims_without_a_lease),
 		TEST(test_refusals),
 		TEST(test_too_many_connections),
