@@ -10,11 +10,6 @@
 #include "common/base/mem.h"
 #include "watcher/connections.h"
 
-enum {
-	WINDOW_MAX = 65536,
-	PEER_SILENT_MS = 30000, /* a connection that says nothing for this long is forgotten */
-};
-
 struct router *router_new(const struct router_ports *ports, const struct router_options *options)
 {
 	struct router *router = mem_calloc(1, sizeof(*router));
@@ -157,14 +152,14 @@ static const char *admit(struct router *router, const struct bus_hello *hello, b
 }
 
 /* It asks again each second. */
-static void log_refused(struct router *router, const struct bus_hello *hello, const char *reason)
+static void log_refused(struct router *router, enum bus_role role, const char *name, const char *uuid,
+			const char *reason)
 {
 	cleanup_free char *text = mem_printf("refused %s %s (%s): %s",
-					     hello->role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello->name,
-					     hello->uuid, reason);
+					     role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", name, uuid, reason);
 	unsigned sum = 0;
 
-	for (const char *at = hello->uuid; *at != '\0'; at++)
+	for (const char *at = uuid; *at != '\0'; at++)
 		sum += (unsigned char)*at;
 	if (log_is_news(&router->refused[sum % ROUTER_REFUSED_KEPT], router_now(router), text))
 		log_info("%s", text);
@@ -181,6 +176,11 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	struct error err;
 
 	router->counters.hellos++;
+	if (peer != NULL && !connection_may_greet(router, peer)) { /* it comes again when nothing answers */
+		router->counters.refused++;
+		log_refused(router, peer->role, peer->name, peer->uuid, "it says HELLO too often");
+		return;
+	}
 	if (bus_hello_read(body, body_len, &hello, &err) < 0) {
 		router->counters.malformed++;
 		log_warning("%s", err.message);
@@ -194,7 +194,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	reason = admit(router, &hello, peer != NULL || connection_fits(router, id_len), &member, &final);
 	if (reason != NULL) {
 		router_refuse(router, id, id_len, head, final, reason);
-		log_refused(router, &hello, reason);
+		log_refused(router, hello.role, hello.name, hello.uuid, reason);
 		if (peer != NULL)
 			connection_remove(router, peer);
 		return;
@@ -219,9 +219,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	peer->told_version = 0;
 	peer->told_all = false;
 	peer->ranges = (struct range_set){0};
-	peer->window = hello.window > WINDOW_MAX ? WINDOW_MAX : hello.window;
-	peer->sent_objects = 0;
-	peer->consumed = 0;
+	connection_greeted(peer, hello.window);
 	peer->backlog = 0;
 	if (member != NULL) {
 		shard_member_use(member, true);
@@ -240,7 +238,7 @@ static void fill_rate(const struct router *router, const struct connection *peer
 	if (peer->role != BUS_ROLE_RECONCILER)
 		return;
 	for (const struct connection *other = router->peers; other != NULL; other = other->hh.next) {
-		if (other->role != BUS_ROLE_RECONCILER)
+		if (other->role != BUS_ROLE_RECONCILER || connection_silent(router, other))
 			continue;
 		count++;
 		backlog += other->backlog;
@@ -250,6 +248,16 @@ static void fill_rate(const struct router *router, const struct connection *peer
 	pong->burst = (int32_t)(router->options.burst * share);
 	if (pong->burst < 1)
 		pong->burst = 1;
+}
+
+/* Whether it has read anything since its HELLO. One that does not tell has read an assignment if it names it. */
+static bool has_read(const struct router *router, const struct connection *peer, const struct bus_head *head,
+		     const struct bus_ping *ping)
+{
+	if (ping->heard_told)
+		return ping->heard > 0;
+	return ping->consumed > 0 ||
+	       (peer->told_version != 0 && head->version == peer->told_version && head->epoch == router->options.epoch);
 }
 
 static void on_ping(struct router *router, struct connection *peer, const struct bus_head *head, const char *body,
@@ -266,8 +274,7 @@ static void on_ping(struct router *router, struct connection *peer, const struct
 		log_warning("%s: %s", peer->name, err.message);
 		return;
 	}
-	if (ping.consumed > peer->consumed && ping.consumed <= peer->sent_objects)
-		peer->consumed = ping.consumed;
+	connection_consumed(peer, ping.consumed, has_read(router, peer, head, &ping));
 	peer->backlog = ping.backlog;
 	if (peer->member != NULL) {
 		/* versions of another epoch mean nothing here, nor does one that this session was not told */
@@ -438,14 +445,7 @@ void router_close(struct router *router)
 
 void router_tick(struct router *router)
 {
-	int64_t silent_since = router_now(router) - PEER_SILENT_MS;
-	struct connection *peer;
-	struct connection *next;
-
-	HASH_ITER(hh, router->peers, peer, next)
-		if (peer->heard_ms < silent_since)
-			peer->gone = true;
-	router_reap(router);
+	router_forget_silent(router);
 	router_update(router);
 }
 

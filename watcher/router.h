@@ -15,7 +15,10 @@
 
 struct router;
 
-enum { ROUTER_PEERS_MAX = 2048 /* connections */ };
+enum {
+	ROUTER_PEERS_MAX = 2048,                /* connections */
+	ROUTER_IN_FLIGHT_MAX = 16 * 1024 * 1024 /* bytes of objects on the way to one of them, but for the last one */
+};
 
 struct router_ports {
 	/* As bus_send(). When it fails, what the router knows of that connection is dropped, until its HELLO. */
@@ -32,8 +35,9 @@ struct router_options {
 	 * ranges might go on: ranges wait so long, also those that somebody claims, if anything was ever worked on in
 	 * the cluster, or is claimed. 0: there is none, or it is known. */
 	int64_t unknown_ms;
-	char nonce[40]; /* identifies this leader process */
-	double qps;     /* to be shared out over the reconcilers */
+	char nonce[40];       /* identifies this leader process */
+	size_t in_flight_max; /* instead of ROUTER_IN_FLIGHT_MAX; 0: that */
+	double qps;           /* to be shared out over the reconcilers */
 	int32_t burst;
 	/* Reconcilers of which name are taken; NULL: of any. */
 	bool (*accept)(void *arg, const char *name);

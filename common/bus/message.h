@@ -16,8 +16,9 @@
 
 enum {
 	BUS_VERSION_MAJOR = 1, /* peers of another major version are refused with a reason */
-	/* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked; 3: reads one frame; 4: HELLO shards */
-	BUS_VERSION_MINOR = 4,
+	/* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked; 3: reads one frame; 4: HELLO shards; 5: PING
+	   heard */
+	BUS_VERSION_MINOR = 5,
 	BUS_MINOR_ONE_FRAME = 3,
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
@@ -102,6 +103,8 @@ struct bus_ping {
 	struct range_set held;
 	struct range_set draining; /* taken away, but calls are still in flight */
 	uint64_t consumed; /* UPDATE/ABSENT messages handled on this connection since the HELLO: returns credit */
+	uint64_t heard;    /* sequence of the watcher's last message read since the HELLO: it has read all before it */
+	bool heard_told;   /* false of minor versions before 5 */
 	uint32_t backlog;  /* keys waiting for a round or for the rate limit */
 	int64_t lapsed_ms; /* how long ago the first of the leases ended that the HELLO calls lapsed; 0: there are none
 			    */

@@ -125,7 +125,7 @@ int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const st
 	if (head->epoch != watcher->epoch)
 		violated(world, "%s speaks with epoch %llu, its own is %llu", watcher->process.label,
 			 (unsigned long long)head->epoch, (unsigned long long)watcher->epoch);
-	if (id_len == strlen(STRANGER) && memcmp(id, STRANGER, id_len) == 0) {
+	if (!world->healed && id_len == strlen(STRANGER) && memcmp(id, STRANGER, id_len) == 0) {
 		if (head->type == BUS_UPDATE || head->type == BUS_ABSENT)
 			check_unread(watcher, len);
 		return 0;

@@ -449,7 +449,10 @@ void check_deletion(struct world *world, const struct wire *wire, const struct o
 
 void check_unread(struct watcher *watcher, size_t len)
 {
-	watcher->unread += len;
+	if (watcher->unread >= SIM_IN_FLIGHT_MAX)
+		violated(watcher->process.world, "%s sends more to one who has not read %zu bytes",
+			 watcher->process.label, watcher->unread);
+	watcher->unread += BUS_HEAD_SIZE + len;
 }
 
 /* ---- at rest ---- */

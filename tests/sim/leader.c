@@ -65,6 +65,7 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 		.unknown_ms = watcher->election != NULL && election_first(watcher->election)
 				      ? ELECTION_LEASE_MS + watcher->lease_ms + MARGIN_MS
 				      : 0,
+		.in_flight_max = world->stranger ? SIM_IN_FLIGHT_MAX : 0,
 		.qps = world->qps,
 		.burst = world->burst,
 	};

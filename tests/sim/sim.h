@@ -40,6 +40,7 @@ enum {
 	SIM_SHARDS = 8,
 	SIM_SHARDS_OTHER = 5, /* in worlds where watchers do not agree */
 	SIM_TICK_MS = 500,
+	SIM_IN_FLIGHT_MAX = 6000, /* bytes, where there is a stranger on the bus */
 };
 
 struct world;

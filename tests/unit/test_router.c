@@ -134,6 +134,32 @@ static void test_label_changed(void **state)
 	assert_int_equal(object->range, range_of_key("ns", "other", WORLD_SHARDS));
 }
 
+/* Large objects are told to be handled before half of the window is: what is on the way is bounded in bytes, too. */
+static void test_large_objects(void **state)
+{
+	cleanup_free char *blank = mem_calloc(1, PEER_TOLD_BYTES / 2 + 1);
+	struct node *node;
+	uint64_t pings;
+
+	(void)state;
+	memset(blank, 'x', PEER_TOLD_BYTES / 2);
+	world->in_flight_max = 2 * PEER_TOLD_BYTES;
+	world_start_synced(world);
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	pings = peer_counters(node->peer)->pings;
+	for (int i = 0; i < 12; i++) {
+		cleanup_free char *name = mem_printf("fw%d", i);
+		cleanup_json json_t *object = world_object(world, KIND_FRAMEWORK, "", name, "u", false);
+
+		json_object_set_new(object, "spec", json_string(blank));
+		assert_int_equal(cache_present(world->cache, KIND_FRAMEWORK, object, NULL), 0);
+	}
+	world_settle(world); /* at one moment */
+	assert_int_equal(node->shown, 12);
+	assert_in_range(peer_counters(node->peer)->pings - pings, 5, 7);
+}
+
 static void present_of(const char *framework, const char *uid)
 {
 	world_present(world, KIND_POD, framework, "a-b-c-0", uid);
@@ -349,6 +375,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_join),
 		TEST(test_updates),
+		TEST(test_large_objects),
 		TEST(test_label_removed),
 		TEST(test_label_changed),
 		TEST(test_absences_of_two_frameworks),

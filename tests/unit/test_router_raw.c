@@ -151,6 +151,120 @@ static void test_credit(void **state)
 	assert_null(next_of(node, BUS_UPDATE));
 }
 
+static size_t bytes_of(const struct node *node, enum bus_type type)
+{
+	size_t bytes = 0;
+
+	for (const struct message *message = node->down.first; message != NULL; message = message->next)
+		if (message->head.type == type)
+			bytes += BUS_HEAD_SIZE + message->len;
+	return bytes;
+}
+
+/* One that says HELLO again and again and reads nothing is not sent more than a bound, whatever window it names: what
+ * it has not read stays on the way. Once it has read, it gets the rest. */
+static void test_unread(void **state)
+{
+	struct bus_ping ping = {.heard_told = true};
+	cleanup_buf struct buf body = {0};
+	struct node *node;
+	size_t one;
+
+	(void)state;
+	world->in_flight_max = 600;
+	start_with_five();
+	node = raw_node(0);
+	for (int i = 0; i < 100; i++) {
+		raw_hello(node, "a", "u", UINT32_MAX);
+		bus_ping_write(&body, &ping);
+		raw_send(node, BUS_PING, 2, 5, 1, &body); /* (it knows the version from before) */
+		buf_clear(&body);
+		world->now_ms += 500;
+	}
+	assert_int_equal(router_counters(world->router)->refused, 0);
+	one = bytes_of(node, BUS_UPDATE) / count_of(node, BUS_UPDATE);
+	assert_in_range(bytes_of(node, BUS_UPDATE), 600, 600 + one);
+	queue_empty(&node->down);
+	ping.heard = 1; /* an assignment, behind all that */
+	bus_ping_write(&body, &ping);
+	raw_send(node, BUS_PING, 3, 5, 1, &body);
+	assert_in_range(bytes_of(node, BUS_UPDATE), 600, 600 + one);
+	raw_ping(node, 4, 5, 1, count_of(node, BUS_UPDATE));
+	raw_ping(node, 5, 5, 1, 5);
+	assert_int_equal(count_of(node, BUS_UPDATE), 5);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1);
+}
+
+/* Nor does one that says nothing for so long that it would be forgotten, while it is connected. */
+static void test_unread_and_silent(void **state)
+{
+	struct node *node;
+	size_t updates = 0;
+
+	(void)state;
+	world->in_flight_max = 600;
+	start_with_five();
+	node = raw_node(0);
+	for (int i = 0; i < 5; i++) {
+		raw_hello(node, "a", "u", 100);
+		if (i == 0)
+			updates = count_of(node, BUS_UPDATE);
+		for (int64_t until_ms = world->now_ms + 70000; world->now_ms < until_ms; world->now_ms += 500)
+			router_tick(world->router);
+	}
+	assert_int_equal(count_of(node, BUS_UPDATE), updates);
+	assert_in_range(count_of(node, BUS_WHO), 5, 15); /* is it there? now and then */
+	world_disconnect(node);
+	world->now_ms += 31000;
+	router_tick(world->router);
+	assert_int_equal(router_peer_count(world->router), 0);
+}
+
+/* The same of a minor version that does not tell what it has read: what it handled, or the assignment that it names. */
+static void test_unread_by_older_minors(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	world->in_flight_max = 1; /* which any object exceeds: one goes out all the same */
+	start_with_five();
+	node = raw_node(0);
+	raw_hello(node, "a", "u", 100);
+	assert_int_equal(count_of(node, BUS_UPDATE), 1);
+	raw_hello(node, "a", "u", 100);
+	assert_int_equal(count_of(node, BUS_UPDATE), 1);
+	raw_ping(node, 2, 5, 0, 0);
+	assert_int_equal(count_of(node, BUS_UPDATE), 1);
+	raw_ping(node, 3, 5, 1, 0);
+	assert_int_equal(count_of(node, BUS_UPDATE), 2);
+	raw_ping(node, 4, 5, 1, 0);
+	assert_int_equal(count_of(node, BUS_UPDATE), 2);
+	for (uint64_t consumed = 1; consumed <= 5; consumed++)
+		raw_ping(node, 4 + consumed, 5, 1, consumed);
+	assert_int_equal(count_of(node, BUS_UPDATE), 6);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1);
+}
+
+/* Each HELLO makes a snapshot: they are answered ten at once, then two in a second. */
+static void test_greets_too_often(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	start_with_five();
+	node = raw_node(0);
+	for (int i = 0; i < 100; i++)
+		raw_hello(node, "a", "u", 1);
+	assert_in_range(count_of(node, BUS_ASSIGN), 9, 11);
+	queue_empty(&node->down);
+	for (int i = 0; i < 100; i++) {
+		world->now_ms += 50;
+		raw_hello(node, "a", "u", 1);
+	}
+	assert_in_range(count_of(node, BUS_ASSIGN), 9, 11);
+	assert_in_range(router_counters(world->router)->refused, 178, 182);
+}
+
 /* A HELLO in the middle of a snapshot starts it anew: its end comes behind all of it. */
 static void test_hello_within_a_snapshot(void **state)
 {
@@ -482,6 +596,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_credit),
+		TEST(test_unread),
+		TEST(test_unread_and_silent),
+		TEST(test_unread_by_older_minors),
+		TEST(test_greets_too_often),
 		TEST(test_hello_within_a_snapshot),
 		TEST(test_relisted_within_a_snapshot),
 		TEST(test_who),
