@@ -203,7 +203,7 @@ static struct world *world_make(uint64_t seed, bool calm)
 	random_init_seed(&world->fault_random, seed ^ UINT64_C(0x5151515151515151));
 	world->faults.calm = calm;
 	world->by_namespace = seed % 4 == 3;
-	world->gather = seed % 4 == 2;
+	world->gather = seed % 2 == 0;
 	world->recut = seed % 5 == 2;
 	sim_world = world;
 	workload_make(world);
