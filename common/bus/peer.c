@@ -245,7 +245,7 @@ static void hello(struct peer *peer)
 static void hello_all(struct peer *peer)
 {
 	peer->watcher = -1;
-	if (!peer_leased(peer))
+	if (peer->role == BUS_ROLE_BARRIER || !peer_leased(peer)) /* a barrier writes nothing */
 		peer->epoch = 0;
 	hello(peer);
 }

@@ -10,7 +10,7 @@
 #include "tests/sim/sim.h"
 
 enum {
-	RELABELLED = 2, /* of DEED_STRIP_LABEL, and above: the Pod is given to Frameworks that are not there */
+	RELABELLED = 3, /* of DEED_STRIP_LABEL, and above: the Pod is given to Frameworks that are not there */
 	RELABELLED_MS = 120 * 1000 /* by then its Framework has heard of it, whatever stood still */
 };
 enum { CREATION_TIMEOUT_SEC = 300, BIG_PERCENT = 25, STARTED_BY_MS = 10000 };

@@ -403,6 +403,27 @@ static void test_older_epoch(void **state)
 	assert_int_equal(peer_counters(a->peer)->stale, 1);
 }
 
+/* A barrier holds no lease that it would have to wait for: it follows a leader of an older epoch, whose Lease was
+ * deleted by hand, as soon as the other one is silent. */
+static void test_barrier_and_older_epoch(void **state)
+{
+	struct node *barrier;
+
+	(void)state;
+	world_start_synced(world);
+	barrier = world_start(world, 0, "gate", BUS_ROLE_BARRIER);
+	world_run(world, 3000);
+	assert_int_equal(peer_epoch(barrier->peer), 5);
+	world_stop_watcher(world);
+	world_start_watcher(world, "leader-2", 1);
+	router_synced(world->router);
+	world_connect(barrier);
+	world_present(world, KIND_FRAMEWORK, "", "fw", "u");
+	world_run(world, 5000);
+	assert_int_equal(peer_epoch(barrier->peer), 1);
+	assert_non_null(view_find(barrier, KIND_FRAMEWORK, "ns/fw"));
+}
+
 /* ---- barriers, rates -------------------------------------------------------------------------------------------- */
 
 static void test_barrier(void **state)
@@ -514,6 +535,7 @@ int main(void)
 		TEST(test_new_leader),
 		TEST(test_new_leader_after_leases),
 		TEST(test_older_epoch),
+		TEST(test_barrier_and_older_epoch),
 		TEST(test_barrier),
 		TEST(test_rates),
 		TEST(test_bad_object),
