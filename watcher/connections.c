@@ -7,8 +7,11 @@
 #include "common/base/log.h"
 
 enum {
-	PEERS_MAX = 2048,
 	ID_MAX = 255, /* of a ZeroMQ routing id */
+	WINDOW_MAX = 65536,
+	HELLO_MS = 500, /* twice as often as peers of ours say it again and again … */
+	HELLOS_AT_ONCE = 10,
+	PEER_SILENT_MS = 30000,
 };
 
 int64_t router_now(const struct router *router)
@@ -26,13 +29,15 @@ struct connection *connection_find(const struct router *router, const unsigned c
 	return peer;
 }
 
+bool connection_fits(const struct router *router, size_t id_len)
+{
+	return id_len <= ID_MAX && HASH_COUNT(router->peers) < ROUTER_PEERS_MAX;
+}
+
 struct connection *connection_add(struct router *router, const unsigned char *id, size_t id_len)
 {
-	struct connection *peer;
+	struct connection *peer = mem_calloc(1, sizeof(*peer) + id_len);
 
-	if (id_len > ID_MAX || HASH_COUNT(router->peers) >= PEERS_MAX)
-		return NULL;
-	peer = mem_calloc(1, sizeof(*peer) + id_len);
 	peer->id_len = id_len;
 	memcpy(peer->id, id, id_len);
 	peer->outbox = outbox_new(router->cache);
@@ -74,16 +79,18 @@ void router_reap(struct router *router)
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
 
 /* Answers someone who is no peer, with router->body: belongs to no session, so it has no sequence. */
-static void reply(struct router *router, const unsigned char *id, size_t id_len, enum bus_type type,
-		  const struct bus_head *heard)
+static int reply(struct router *router, const unsigned char *id, size_t id_len, enum bus_type type,
+		 const struct bus_head *heard)
 {
-	const struct bus_head head = {
-		.minor = heard->minor, .type = (uint8_t)type, .epoch = router->epoch, .session = heard->session};
+	const struct bus_head head = {.minor = heard->minor,
+				      .type = (uint8_t)type,
+				      .epoch = router->options.epoch,
+				      .session = heard->session};
 
-	router->ports.send(router->ports.arg, id, id_len, &head, router->body.data, router->body.len);
+	return router->ports.send(router->ports.arg, id, id_len, &head, router->body.data, router->body.len);
 }
 
-void router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard)
+int router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard)
 {
 	struct bus_who who;
 
@@ -91,7 +98,7 @@ void router_who(struct router *router, const unsigned char *id, size_t id_len, c
 	memcpy(who.nonce, router->options.nonce, sizeof(who.nonce));
 	buf_clear(&router->body);
 	bus_who_write(&router->body, &who);
-	reply(router, id, id_len, BUS_WHO, heard);
+	return reply(router, id, id_len, BUS_WHO, heard);
 }
 
 void router_refuse(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard,
@@ -110,7 +117,7 @@ bool router_tell(struct router *router, struct connection *peer, struct bus_head
 	if (peer->gone)
 		return false;
 	head->minor = peer->minor;
-	head->epoch = router->epoch;
+	head->epoch = router->options.epoch;
 	head->session = peer->session;
 	head->sequence = ++peer->sent_sequence;
 	if (router->ports.send(router->ports.arg, peer->id, peer->id_len, head, router->body.data, router->body.len) <
@@ -121,9 +128,50 @@ bool router_tell(struct router *router, struct connection *peer, struct bus_head
 	return true;
 }
 
-static bool has_credit(const struct connection *peer)
+bool connection_may_greet(const struct router *router, struct connection *peer)
 {
-	return peer->sent_objects - peer->consumed < peer->window;
+	int64_t now_ms = router_now(router);
+
+	if (peer->hello_ms > now_ms + HELLO_MS * (HELLOS_AT_ONCE - 1))
+		return false;
+	peer->hello_ms = (peer->hello_ms > now_ms ? peer->hello_ms : now_ms) + HELLO_MS;
+	return true;
+}
+
+void connection_greeted(struct connection *peer, uint32_t window)
+{
+	peer->window = window > WINDOW_MAX ? WINDOW_MAX : window;
+	peer->sent_objects = 0;
+	peer->consumed = 0;
+	peer->mark = 0;
+	peer->bytes_before += peer->bytes_marked + peer->bytes_since;
+	peer->bytes_marked = 0;
+	peer->bytes_since = 0;
+}
+
+void connection_consumed(struct connection *peer, uint64_t consumed, bool read)
+{
+	if (read)
+		peer->bytes_before = 0;
+	if (consumed > peer->consumed && consumed <= peer->sent_objects)
+		peer->consumed = consumed;
+	if (peer->consumed < peer->mark)
+		return;
+	peer->bytes_marked = peer->consumed < peer->sent_objects ? peer->bytes_since : 0;
+	peer->bytes_since = 0;
+	peer->mark = peer->sent_objects;
+}
+
+static size_t unread(const struct connection *peer)
+{
+	return peer->bytes_before + peer->bytes_marked + peer->bytes_since;
+}
+
+static bool has_credit(const struct router *router, const struct connection *peer)
+{
+	size_t most = router->options.in_flight_max > 0 ? router->options.in_flight_max : ROUTER_IN_FLIGHT_MAX;
+
+	return peer->sent_objects - peer->consumed < peer->window && unread(peer) < most;
 }
 
 /* Tells the first thing in the outbox; false when nothing more can be told now. */
@@ -141,7 +189,7 @@ static bool tell_next(struct router *router, struct connection *peer)
 	end = outbox_item_end(item);
 	absent = outbox_item_absent(item, &kind, &head.range);
 	entry = outbox_item_entry(item);
-	if (end == NULL && !has_credit(peer))
+	if (end == NULL && !has_credit(router, peer))
 		return false;
 	buf_clear(&router->body);
 	if (end != NULL) {
@@ -162,8 +210,10 @@ static bool tell_next(struct router *router, struct connection *peer)
 	}
 	if (!router_tell(router, peer, &head))
 		return false;
-	if (end == NULL)
+	if (end == NULL) {
 		peer->sent_objects++;
+		peer->bytes_since += BUS_HEAD_SIZE + router->body.len;
+	}
 	outbox_told(peer->outbox, item);
 	return true;
 }
@@ -173,7 +223,7 @@ bool router_has_news(const struct router *router)
 	for (const struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next) {
 		const struct outbox_item *item = outbox_first(peer->outbox);
 
-		if (item != NULL && !peer->gone && (has_credit(peer) || outbox_item_end(item) != NULL))
+		if (item != NULL && !peer->gone && (has_credit(router, peer) || outbox_item_end(item) != NULL))
 			return true;
 	}
 	return false;
@@ -192,6 +242,27 @@ void router_flush(struct router *router)
 	}
 	if (lost)
 		router_reap(router);
+}
+
+bool connection_silent(const struct router *router, const struct connection *peer)
+{
+	return router_now(router) > peer->heard_ms + PEER_SILENT_MS;
+}
+
+void router_forget_silent(struct router *router)
+{
+	struct connection *peer;
+	struct connection *next;
+
+	HASH_ITER(hh, router->peers, peer, next) {
+		const struct bus_head heard = {.minor = peer->minor, .session = peer->session};
+
+		if (!connection_silent(router, peer) || router_now(router) < peer->probe_ms)
+			continue;
+		peer->gone = unread(peer) == 0 || router_who(router, peer->id, peer->id_len, &heard) < 0;
+		peer->probe_ms = router_now(router) + PEER_SILENT_MS;
+	}
+	router_reap(router);
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------ */

@@ -23,12 +23,20 @@ struct connection {
 	uint64_t heard_sequence;
 	uint64_t sent_sequence;
 	int64_t heard_ms;
+	int64_t probe_ms;      /* while it is silent: not before this */
 	uint64_t told_version; /* of the assignment last sent; 0: none yet in this session */
 	bool told_all;         /* the present session's first assignment was sent: the rest are differences */
 	struct range_set ranges;
 	uint32_t window;
 	uint64_t sent_objects; /* UPDATE and ABSENT in this session */
 	uint64_t consumed;
+	/* Bytes of objects on the way. What comes back counts objects: bytes of those up to a mark, and of those
+	 * behind. */
+	size_t bytes_marked;
+	size_t bytes_since;
+	uint64_t mark;
+	size_t bytes_before; /* of former sessions, which may be unread until something of this one is read */
+	int64_t hello_ms;    /* until when the HELLOs that it said are paid for, at HELLO_MS each */
 	uint32_t backlog;
 	struct outbox *outbox;
 	bool gone; /* sending failed: freed at the next safe point */
@@ -40,7 +48,6 @@ struct connection {
 struct router {
 	struct router_ports ports;
 	struct router_options options;
-	uint64_t epoch;
 	struct cache *cache;
 	struct shard_table *shards;
 	struct connection *peers;                 /* uthash head, by routing id */
@@ -51,6 +58,7 @@ struct router {
 	bool live;
 	struct log_last refused[ROUTER_REFUSED_KEPT]; /* by the uuid: some share one */
 	struct buf body;                              /* scratch */
+	char reason[160];                             /* the same: of a refusal */
 	struct router_counters counters;
 };
 
@@ -58,16 +66,28 @@ struct router {
 int64_t router_now(const struct router *router);
 
 struct connection *connection_find(const struct router *router, const unsigned char *id, size_t id_len);
-/* NULL when there are too many. */
+/* Whether there is room for one more. */
+bool connection_fits(const struct router *router, size_t id_len);
+/* Which fits. */
 struct connection *connection_add(struct router *router, const unsigned char *id, size_t id_len);
+/* A HELLO: whether it comes not too soon after others. */
+bool connection_may_greet(const struct router *router, struct connection *peer);
+/* The new session has its window of objects; bytes that are on the way stay so. */
+void connection_greeted(struct connection *peer, uint32_t window);
+/* A PING: so many objects were handled; read: so was anything else of this session, and all before it. */
+void connection_consumed(struct connection *peer, uint64_t consumed, bool read);
 /* It is told of changes in no range any more. */
 void connection_disown(struct router *router, const struct connection *peer);
 void connection_remove(struct router *router, struct connection *peer);
+/* Whether it has said nothing for so long that it hardly lives. */
+bool connection_silent(const struct router *router, const struct connection *peer);
+/* Forgets those, but for what may hold objects that it has not read: that must stay counted while it is connected. */
+void router_forget_silent(struct router *router);
 /* Removes the peers that are marked gone. Only where no caller holds on to one. */
 void router_reap(struct router *router);
 
-/* Answers for someone who may be no peer, to what was heard. */
-void router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard);
+/* Answers for someone who may be no peer, to what was heard. WHO: 0, or -1 when it is not connected any more. */
+int router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard);
 void router_refuse(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard,
 		   bool final, const char *reason);
 /* Sends a head, whose minor version, session, sequence and epoch it fills in, with router->body; marks the peer gone

@@ -24,7 +24,6 @@ struct election {
 	int64_t observed_ms; /* when we saw that it had changed: its holder renewed it before that */
 	/* our term */
 	uint64_t epoch;
-	uint64_t heard; /* the newest epoch that anybody told of */
 	uint64_t term;
 	bool inherits;
 	bool first;
@@ -180,11 +179,9 @@ static uint64_t newer_epoch(const struct election *election)
 {
 	uint64_t newest = election->lease.transitions;
 
-	if (newest < election->heard)
-		newest = election->heard;
 	if (newest < election->epoch)
 		newest = election->epoch;
-	return newest >= ELECTION_EPOCH_MAX ? ELECTION_EPOCH_MAX : newest + 1;
+	return newest >= ELECTION_EPOCH_MAX ? 1 : newest + 1;
 }
 
 /* Whether somebody may act for those who led before. */
@@ -231,8 +228,7 @@ static void fill_lease(const struct election *election, int64_t now_ms, struct e
 	memcpy(out->holder, election->options.identity, sizeof(out->holder));
 	memcpy(out->process, election->options.process, sizeof(out->process));
 	out->grants = grants_now(election, election->options.grants, now_ms);
-	out->transitions = election->state == LEADING && election->heard < election->epoch ? election->epoch
-											   : newer_epoch(election);
+	out->transitions = election->state == LEADING ? election->epoch : newer_epoch(election);
 }
 
 static int64_t timeout_ms(const struct election *election, int64_t now_ms)
@@ -305,8 +301,6 @@ static void on_written(struct election *election, const struct election_lease *l
 	if (election->state == LEADING) {
 		election->epoch = lease->transitions;
 		election->sent_ms = election->asked_ms;
-		if (election->heard >= election->epoch && election->epoch < ELECTION_EPOCH_MAX)
-			election->due_ms = now_ms;
 	}
 	if (election->releasing)
 		election->due_ms = now_ms;
@@ -350,15 +344,6 @@ void election_holder_dead(struct election *election)
 	election->dead = true;
 	if (!election->out && election->state == STANDBY)
 		plan(election, true, election->observed_ms);
-}
-
-void election_heard(struct election *election, uint64_t epoch, int64_t now_ms)
-{
-	if (epoch <= election->heard)
-		return;
-	election->heard = epoch;
-	if (election->state == LEADING && epoch >= election->epoch && !election->out)
-		election->due_ms = now_ms;
 }
 
 void election_settled(struct election *election, int64_t now_ms)

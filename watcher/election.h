@@ -9,8 +9,9 @@
  *                                of the last write that succeeded                       ▼
  *                                                                                    RELEASED
  * As client-go does it, but for what follows from members living on leases of their own (DESIGN.md §5):
- * - spec.leaseTransitions is the leader's epoch: newer with every term, and than any epoch heard of. It is in the Lease
- *   before it is used, so no two leaders have the same one.
+ * - spec.leaseTransitions is the leader's epoch: newer with every term than the Lease's and than our own. It is in the
+ *   Lease before it is used. Nobody else's word changes it. Where a Lease was deleted, and nobody who had seen it leads
+ *   next, epochs begin anew: peers heed those once the leases that they hold are over (peer.h).
  * - An annotation tells who may still act for the holder (enum election_grants), so that a successor knows whether it
  *   has to wait for them.
  * - A Lease that vanishes counts as held until it would have run out: somebody deleted it by hand. */
@@ -30,7 +31,7 @@ enum election_grants {
 	ELECTION_GRANTS_UNKNOWN,  /* the same; and another one may still lead, whose Lease was deleted by hand */
 };
 
-/* leaseTransitions is an int32: epochs end there, and stay. */
+/* leaseTransitions is an int32: behind this, epochs begin anew. */
 #define ELECTION_EPOCH_MAX UINT64_C(2147483647)
 
 enum { ELECTION_IDENTITY_SIZE = 128, ELECTION_PROCESS_SIZE = 192, ELECTION_TIME_SIZE = 40 };
@@ -91,8 +92,6 @@ void election_answered(struct election *election, enum election_outcome outcome,
 		       int64_t now_ms);
 /* The process that the Lease names is known to have ended. */
 void election_holder_dead(struct election *election);
-/* A peer knows this epoch: ours must be newer. It becomes so by a write of the Lease. */
-void election_heard(struct election *election, uint64_t epoch, int64_t now_ms);
 /* After election_first(): nobody has led before. Successors need not wait for such a one either. */
 void election_settled(struct election *election, int64_t now_ms);
 /* Gives the Lease back, if it is ours. drained: nobody acts on ranges granted by us any more. */

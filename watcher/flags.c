@@ -38,7 +38,8 @@ static void print_usage(FILE *out)
 	      "alone\n"
 	      "  --workers-http HOST:PORT  the children serve there too, the first on PORT, the next on PORT + 1, ...\n"
 	      "  --http-insecure      to others too, in the clear\n"
-	      "  --leader-elect=false it is the only watcher of its cluster: no election by a Lease\n"
+	      "  --leader-elect=false it is the only watcher of its cluster: no election by a Lease; not with\n"
+	      "                       --workers 0\n"
 	      "  --leader-elect-lease-duration D   (15s), --leader-elect-renew-deadline D (10s),\n"
 	      "  --leader-elect-retry-period D     (2s): how long a crash of the leader leaves others waiting, how\n"
 	      "                       long it leads without a renewal, and how often it renews\n"
@@ -104,12 +105,17 @@ static int read_bool(const char *flag, const char *text, bool *out)
 	return 0;
 }
 
-/* client-go's rules. */
+/* client-go's rules, but for the first. */
 static int check_election(const struct flags *flags)
 {
 	const char *wrong = NULL;
 
-	if (flags->lease_duration_ms < 1000 || flags->lease_duration_ms % 1000 != 0)
+	/* leases of reconcilers elsewhere outlive a watcher, and only the Lease tells its successor how long they run
+	 */
+	if (!flags->leader_elect && flags->workers == 0)
+		wrong = "--leader-elect=false: expected --workers of 1 or more: reconcilers that are started elsewhere "
+			"need the Lease";
+	else if (flags->lease_duration_ms < 1000 || flags->lease_duration_ms % 1000 != 0)
 		wrong = "--leader-elect-lease-duration: expected whole seconds";
 	else if (flags->lease_duration_ms <= flags->renew_deadline_ms)
 		wrong = "--leader-elect-lease-duration: expected more than --leader-elect-renew-deadline";

@@ -36,7 +36,6 @@ struct lease {
 	/* what the owner was told */
 	bool leading;
 	uint64_t term;
-	uint64_t epoch;
 	bool released;
 	struct kube_call *call; /* at most one */
 	bool freed;             /* waits for that call's callback */
@@ -215,14 +214,9 @@ static void tell(struct lease *lease)
 	if (!lease->leading && leads) {
 		lease->leading = true;
 		lease->term = election_term(election);
-		lease->epoch = election_epoch(election);
-		log_info("leading as %s, epoch %llu%s", lease->identity, (unsigned long long)lease->epoch,
+		log_info("leading as %s, epoch %llu%s", lease->identity, (unsigned long long)election_epoch(election),
 			 election_inherits(election) ? ", after another one" : "");
-		lease->handler->led(lease->arg, lease->epoch, election_inherits(election));
-	}
-	if (lease->leading && election_epoch(election) != lease->epoch) {
-		lease->epoch = election_epoch(election);
-		lease->handler->epoch(lease->arg, lease->epoch);
+		lease->handler->led(lease->arg, election_epoch(election), election_inherits(election));
 	}
 	if (!lease->released && lease->release_until_ms != 0 &&
 	    (election_released(election) || clock_boot_ms() >= lease->release_until_ms)) {
@@ -388,13 +382,6 @@ bool lease_leads(const struct lease *lease)
 {
 	return lease->leading && election_term(lease->election) == lease->term &&
 	       election_leads(lease->election, clock_boot_ms());
-}
-
-void lease_heard_epoch(struct lease *lease, uint64_t epoch)
-{
-	election_heard(lease->election, epoch, clock_boot_ms());
-	if (lease->call == NULL)
-		wake_at(lease, 0);
 }
 
 void lease_release(struct lease *lease, bool drained)

@@ -23,8 +23,6 @@ struct lease_handler {
 	 * a former leader. */
 	void (*led)(void *arg, uint64_t epoch, bool inherits);
 	void (*deposed)(void *arg);
-	/* The epoch was raised, as lease_heard_epoch() asked for. */
-	void (*epoch)(void *arg, uint64_t epoch);
 	/* Once, after lease_release(): it was given back, was not ours, or could not be given back in time. */
 	void (*released)(void *arg);
 };
@@ -37,8 +35,6 @@ void lease_free(struct lease *lease);
 
 /* Whether this process leads at this very moment, by a clock read now: deposed() may not have been called yet. */
 bool lease_leads(const struct lease *lease);
-/* A peer knows this epoch: a newer one is asked for, and epoch() follows if we lead. */
-void lease_heard_epoch(struct lease *lease, uint64_t epoch);
 /* Gives it back, if it is ours. drained: nobody acts on ranges granted by us any more. */
 void lease_release(struct lease *lease, bool drained);
 

@@ -89,13 +89,6 @@ static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
 
 /* ---- leading ---------------------------------------------------------------------------------------------------- */
 
-static void on_heard_epoch(void *arg, uint64_t epoch)
-{
-	const struct watcher *watcher = arg;
-
-	lease_heard_epoch(watcher->lease, epoch);
-}
-
 /* The term has begun, and the cache is complete. */
 static void begin_grants(struct watcher *watcher)
 {
@@ -122,7 +115,6 @@ static void on_led(void *arg, uint64_t epoch, bool inherits)
 		.former_end_ms = watcher->lease == NULL ? 0 : lease_former_end_ms(watcher->lease),
 		.former_lease_ms = watcher->lease == NULL ? 0 : lease_former_member_ms(watcher->lease),
 		.live = watcher->live,
-		.heard_epoch = watcher->lease == NULL ? NULL : on_heard_epoch,
 		.drained = on_drained,
 		.arg = watcher,
 	};
@@ -154,21 +146,12 @@ static void on_deposed(void *arg)
 		on_drained(watcher);
 }
 
-static void on_epoch(void *arg, uint64_t epoch)
-{
-	const struct watcher *watcher = arg;
-
-	if (watcher->term != NULL)
-		router_set_epoch(term_router(watcher->term), epoch);
-}
-
 static void on_released(void *arg)
 {
 	finish(arg);
 }
 
-static const struct lease_handler lease_handler = {
-	.led = on_led, .deposed = on_deposed, .epoch = on_epoch, .released = on_released};
+static const struct lease_handler lease_handler = {.led = on_led, .deposed = on_deposed, .released = on_released};
 
 /* A standby says nothing on the bus, nor does a leader from the moment on that another one may lead (DESIGN.md §4):
  * its peers look for another. */
@@ -340,8 +323,8 @@ static void make_election(struct watcher *watcher)
 
 	if (flags->leader_elect)
 		watcher->lease = lease_new(watcher->loop, watcher->client, &options, &lease_handler, watcher);
-	else /* an epoch newer than a predecessor's; a HELLO can raise it */
-		on_led(watcher, (uint64_t)(clock_wall_ms() / 1000), flags->workers == 0);
+	else /* an epoch newer than a predecessor's, whose reconcilers were its children and ended with it */
+		on_led(watcher, (uint64_t)(clock_wall_ms() / 1000), false);
 }
 
 static int set_up(struct watcher *watcher, struct error *err)

@@ -7,6 +7,14 @@
 
 #include "common/base/mem.h"
 
+/* Objects of one name belong to several Frameworks in turn when a label is edited, or when the names of Framework and
+ * role join to the same: each of the Frameworks is told. */
+struct absence {
+	struct absence *next;
+	struct bus_absent absent;
+	uint32_t range;
+};
+
 struct outbox_item {
 	struct outbox *outbox;
 	struct outbox_item *previous; /* in the queue */
@@ -14,8 +22,7 @@ struct outbox_item {
 	struct cache_entry *entry; /* NULL: a snapshot end */
 	struct outbox_item *next_of_entry;
 	bool update;
-	struct bus_absent *absent; /* told before the update */
-	uint32_t absent_range;
+	struct absence *absences; /* one of each Framework, told before the update */
 	struct bus_snapshot_end *end;
 };
 
@@ -57,12 +64,13 @@ static void unlink_from_entry(struct outbox *outbox, struct outbox_item *item)
 	cache_entry_set_note(outbox->cache, item->entry, head); /* may free the entry */
 }
 
-static void drop_absent(struct outbox_item *item)
+static void drop_absence(struct absence **at)
 {
-	if (item->absent != NULL)
-		bus_absent_free(item->absent);
-	free(item->absent);
-	item->absent = NULL;
+	struct absence *absence = *at;
+
+	*at = absence->next;
+	bus_absent_free(&absence->absent);
+	free(absence);
 }
 
 static void remove_item(struct outbox *outbox, struct outbox_item *item)
@@ -78,7 +86,8 @@ static void remove_item(struct outbox *outbox, struct outbox_item *item)
 	outbox->size--;
 	if (item->entry != NULL)
 		unlink_from_entry(outbox, item);
-	drop_absent(item);
+	while (item->absences != NULL)
+		drop_absence(&item->absences);
 	if (item->end != NULL)
 		bus_snapshot_end_free(item->end);
 	free(item->end);
@@ -129,13 +138,21 @@ void outbox_put(struct outbox *outbox, struct cache_entry *entry)
 void outbox_put_absent(struct outbox *outbox, struct cache_entry *entry, const struct cache_absence *absence)
 {
 	struct outbox_item *item = item_of(outbox, entry);
-	bool several = item->absent != NULL && strcmp(item->absent->uid, absence->uid) != 0;
-	bool deleting = absence->deleting && (!several || item->absent->deleting);
+	struct absence **at = &item->absences;
+	struct absence *put;
+	bool deleting = absence->deleting;
+	bool several = false;
 
-	drop_absent(item);
+	while (*at != NULL && strcmp((*at)->absent.framework_name, absence->framework_name) != 0)
+		at = &(*at)->next;
+	if (*at != NULL) {
+		several = strcmp((*at)->absent.uid, absence->uid) != 0;
+		deleting = deleting && (!several || (*at)->absent.deleting);
+		drop_absence(at);
+	}
 	item->update = false;
-	item->absent = mem_calloc(1, sizeof(*item->absent));
-	*item->absent = (struct bus_absent){
+	put = mem_calloc(1, sizeof(*put));
+	put->absent = (struct bus_absent){
 		.ns = mem_strdup(cache_entry_ns(entry)),
 		.name = mem_strdup(cache_entry_name(entry)),
 		.uid = mem_strdup(several ? "" : absence->uid),
@@ -143,7 +160,9 @@ void outbox_put_absent(struct outbox *outbox, struct cache_entry *entry, const s
 		.framework_name = mem_strdup(absence->framework_name),
 		.deleting = deleting,
 	};
-	item->absent_range = absence->range;
+	put->range = absence->range;
+	put->next = *at;
+	*at = put;
 }
 
 static void take_from_end(struct outbox *outbox, struct outbox_item *item, const struct range_set *ranges)
@@ -180,11 +199,15 @@ void outbox_drop_ranges(struct outbox *outbox, const struct range_set *ranges)
 			take_from_end(outbox, item, ranges);
 			continue;
 		}
-		if (item->absent != NULL && range_set_has(ranges, item->absent_range))
-			drop_absent(item);
+		for (struct absence **at = &item->absences; *at != NULL;) {
+			if (range_set_has(ranges, (*at)->range))
+				drop_absence(at);
+			else
+				at = &(*at)->next;
+		}
 		if (item->update && range_set_has(ranges, cache_entry_range(item->entry)))
 			item->update = false;
-		if (item->absent == NULL && !item->update)
+		if (item->absences == NULL && !item->update)
 			remove_item(outbox, item);
 	}
 }
@@ -196,11 +219,11 @@ struct outbox_item *outbox_first(const struct outbox *outbox)
 
 const struct bus_absent *outbox_item_absent(const struct outbox_item *item, enum object_kind *kind, uint32_t *range)
 {
-	if (item->absent == NULL)
+	if (item->absences == NULL)
 		return NULL;
 	*kind = cache_entry_kind(item->entry);
-	*range = item->absent_range;
-	return item->absent;
+	*range = item->absences->range;
+	return &item->absences->absent;
 }
 
 const struct bus_snapshot_end *outbox_item_end(const struct outbox_item *item)
@@ -210,14 +233,14 @@ const struct bus_snapshot_end *outbox_item_end(const struct outbox_item *item)
 
 const struct cache_entry *outbox_item_entry(const struct outbox_item *item)
 {
-	return item->absent == NULL && item->update ? item->entry : NULL;
+	return item->absences == NULL && item->update ? item->entry : NULL;
 }
 
 void outbox_told(struct outbox *outbox, struct outbox_item *item)
 {
-	if (item->absent != NULL) {
-		drop_absent(item);
-		if (item->update)
+	if (item->absences != NULL) {
+		drop_absence(&item->absences);
+		if (item->absences != NULL || item->update)
 			return;
 	}
 	remove_item(outbox, item);

@@ -20,8 +20,8 @@ size_t outbox_size(const struct outbox *outbox);
 
 /* The object has a new state. */
 void outbox_put(struct outbox *outbox, struct cache_entry *entry);
-/* An object is gone from the entry: told even if its peer never knew it, and before any state that follows. Several in
- * a row become one that names no uid: none existed at the last version. */
+/* An object is gone from the entry: told even if its peer never knew it, and before any state that follows. Several of
+ * one Framework in a row become one that names no uid: none existed at the last version. */
 void outbox_put_absent(struct outbox *outbox, struct cache_entry *entry, const struct cache_absence *absence);
 /* Everything put so far completes these ranges: what was to complete them earlier does not any more, as objects that
  * were told before may have been put again behind it. Takes over the strings. */

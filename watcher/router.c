@@ -1,6 +1,7 @@
 /* The watcher's side of the bus: what is heard, and what follows from it; see router.h. */
 #include "watcher/router.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,18 +10,12 @@
 #include "common/base/mem.h"
 #include "watcher/connections.h"
 
-enum {
-	WINDOW_MAX = 65536,
-	PEER_SILENT_MS = 30000, /* a connection that says nothing for this long is forgotten */
-};
-
 struct router *router_new(const struct router_ports *ports, const struct router_options *options)
 {
 	struct router *router = mem_calloc(1, sizeof(*router));
 
 	router->ports = *ports;
 	router->options = *options;
-	router->epoch = options->epoch;
 	router->shards = shard_table_new(&options->shards, ports->now_ms(ports->arg));
 	return router;
 }
@@ -60,31 +55,12 @@ static void remove_others_of(struct router *router, const struct connection *kee
 	}
 }
 
-void router_set_epoch(struct router *router, uint64_t epoch)
+/* A reconciler that was granted ranges by a leader of our epoch or a later one heeds only what is newer still, until
+ * its leases are over: then it knows no epoch any more. A barrier holds nothing, and is served whatever it knows. */
+static bool epoch_suffices(const struct router *router, const struct bus_hello *hello)
 {
-	struct connection *peer;
-	struct connection *next;
-
-	if (epoch <= router->epoch)
-		return;
-	router->epoch = epoch;
-	log_info("this leader's epoch is %llu now", (unsigned long long)epoch);
-	HASH_ITER(hh, router->peers, peer, next)
-		peer->told_version = 0; /* assignments name the epoch */
-}
-
-/* A peer that was told things by a leader of our epoch or a later one heeds only what is newer still. Whether it can be
- * talked to now. */
-static bool epoch_suffices(struct router *router, const struct bus_hello *hello)
-{
-	if (strcmp(hello->nonce, router->options.nonce) == 0 || hello->held_epoch < router->epoch)
-		return true;
-	log_info("%s knows epoch %llu", hello->name, (unsigned long long)hello->held_epoch);
-	if (router->options.heard_epoch == NULL)
-		router_set_epoch(router, hello->held_epoch + 1);
-	else
-		router->options.heard_epoch(router->options.heard_epoch_arg, hello->held_epoch);
-	return hello->held_epoch < router->epoch;
+	return hello->role != BUS_ROLE_RECONCILER || strcmp(hello->nonce, router->options.nonce) == 0 ||
+	       hello->held_epoch < router->options.epoch;
 }
 
 /* A HELLO may have been on its way for longer than a lease, so that others were granted since what it claims. What is
@@ -117,12 +93,8 @@ static enum shard_answer join(struct router *router, const struct bus_hello *hel
 	const struct range_set *lapsed = &hello->lapsed;
 	enum shard_answer answer;
 
-	if (strcmp(hello->nonce, router->options.nonce) == 0) {
+	if (strcmp(hello->nonce, router->options.nonce) == 0 || past_unknown(router))
 		claimed = NULL;
-	} else if (past_unknown(router)) {
-		router->claimed = router->claimed || !range_set_empty(&hello->held);
-		claimed = NULL;
-	}
 	if (counts_otherwise(router, hello)) {
 		claimed = NULL;
 		lapsed = &none;
@@ -133,14 +105,32 @@ static enum shard_answer join(struct router *router, const struct bus_hello *hel
 	return answer;
 }
 
+/* Valid until the next one. */
+static const char *epoch_reason(struct router *router, uint64_t known)
+{
+	snprintf(router->reason, sizeof(router->reason),
+		 "it follows a leader of epoch %llu, and this leader's is %llu: it may join when its leases have ended",
+		 (unsigned long long)known, (unsigned long long)router->options.epoch);
+	return router->reason;
+}
+
 /* NULL; or why it is refused, and whether that is for good. */
-static const char *admit(struct router *router, const struct bus_hello *hello, struct shard_member **member,
+static const char *admit(struct router *router, const struct bus_hello *hello, bool fits, struct shard_member **member,
 			 bool *final)
 {
 	*member = NULL;
 	*final = false;
-	if (!epoch_suffices(router, hello))
-		return "the leader's epoch is about to be raised";
+	if (hello->role == BUS_ROLE_RECONCILER && past_unknown(router) &&
+	    strcmp(hello->nonce, router->options.nonce) != 0 && !range_set_empty(&hello->held))
+		router->claimed = true;
+	if (!epoch_suffices(router, hello)) {
+		router->counters.refused++;
+		return epoch_reason(router, hello->held_epoch);
+	}
+	if (!fits) { /* before it counts as a member, for which ranges are kept */
+		router->counters.refused++;
+		return "too many connections";
+	}
 	if (hello->role != BUS_ROLE_RECONCILER)
 		return NULL;
 	if (router->options.accept != NULL && !router->options.accept(router->options.accept_arg, hello->name)) {
@@ -162,14 +152,14 @@ static const char *admit(struct router *router, const struct bus_hello *hello, s
 }
 
 /* It asks again each second. */
-static void log_refused(struct router *router, const struct bus_hello *hello, const char *reason)
+static void log_refused(struct router *router, enum bus_role role, const char *name, const char *uuid,
+			const char *reason)
 {
 	cleanup_free char *text = mem_printf("refused %s %s (%s): %s",
-					     hello->role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello->name,
-					     hello->uuid, reason);
+					     role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", name, uuid, reason);
 	unsigned sum = 0;
 
-	for (const char *at = hello->uuid; *at != '\0'; at++)
+	for (const char *at = uuid; *at != '\0'; at++)
 		sum += (unsigned char)*at;
 	if (log_is_news(&router->refused[sum % ROUTER_REFUSED_KEPT], router_now(router), text))
 		log_info("%s", text);
@@ -186,6 +176,11 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	struct error err;
 
 	router->counters.hellos++;
+	if (peer != NULL && !connection_may_greet(router, peer)) { /* it comes again when nothing answers */
+		router->counters.refused++;
+		log_refused(router, peer->role, peer->name, peer->uuid, "it says HELLO too often");
+		return;
+	}
 	if (bus_hello_read(body, body_len, &hello, &err) < 0) {
 		router->counters.malformed++;
 		log_warning("%s", err.message);
@@ -196,23 +191,16 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		router_who(router, id, id_len, head);
 		return;
 	}
-	reason = admit(router, &hello, &member, &final);
+	reason = admit(router, &hello, peer != NULL || connection_fits(router, id_len), &member, &final);
 	if (reason != NULL) {
 		router_refuse(router, id, id_len, head, final, reason);
-		log_refused(router, &hello, reason);
+		log_refused(router, hello.role, hello.name, hello.uuid, reason);
 		if (peer != NULL)
 			connection_remove(router, peer);
 		return;
 	}
 	if (peer == NULL)
 		peer = connection_add(router, id, id_len);
-	if (peer == NULL) {
-		router->counters.refused++;
-		reason = "too many connections";
-		router_refuse(router, id, id_len, head, false, reason);
-		log_refused(router, &hello, reason);
-		return;
-	}
 	log_v(1, "%s %s (%s) says hello", hello.role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello.name,
 	      hello.uuid);
 	if (peer->member != NULL && peer->member != member)
@@ -231,9 +219,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	peer->told_version = 0;
 	peer->told_all = false;
 	peer->ranges = (struct range_set){0};
-	peer->window = hello.window > WINDOW_MAX ? WINDOW_MAX : hello.window;
-	peer->sent_objects = 0;
-	peer->consumed = 0;
+	connection_greeted(peer, hello.window);
 	peer->backlog = 0;
 	if (member != NULL) {
 		shard_member_use(member, true);
@@ -252,7 +238,7 @@ static void fill_rate(const struct router *router, const struct connection *peer
 	if (peer->role != BUS_ROLE_RECONCILER)
 		return;
 	for (const struct connection *other = router->peers; other != NULL; other = other->hh.next) {
-		if (other->role != BUS_ROLE_RECONCILER)
+		if (other->role != BUS_ROLE_RECONCILER || connection_silent(router, other))
 			continue;
 		count++;
 		backlog += other->backlog;
@@ -262,6 +248,16 @@ static void fill_rate(const struct router *router, const struct connection *peer
 	pong->burst = (int32_t)(router->options.burst * share);
 	if (pong->burst < 1)
 		pong->burst = 1;
+}
+
+/* Whether it has read anything since its HELLO. One that does not tell has read an assignment if it names it. */
+static bool has_read(const struct router *router, const struct connection *peer, const struct bus_head *head,
+		     const struct bus_ping *ping)
+{
+	if (ping->heard_told)
+		return ping->heard > 0;
+	return ping->consumed > 0 ||
+	       (peer->told_version != 0 && head->version == peer->told_version && head->epoch == router->options.epoch);
 }
 
 static void on_ping(struct router *router, struct connection *peer, const struct bus_head *head, const char *body,
@@ -278,12 +274,11 @@ static void on_ping(struct router *router, struct connection *peer, const struct
 		log_warning("%s: %s", peer->name, err.message);
 		return;
 	}
-	if (ping.consumed > peer->consumed && ping.consumed <= peer->sent_objects)
-		peer->consumed = ping.consumed;
+	connection_consumed(peer, ping.consumed, has_read(router, peer, head, &ping));
 	peer->backlog = ping.backlog;
 	if (peer->member != NULL) {
 		/* versions of another epoch mean nothing here, nor does one that this session was not told */
-		uint64_t version = head->epoch == router->epoch && peer->told_all ? head->version : 0;
+		uint64_t version = head->epoch == router->options.epoch && peer->told_all ? head->version : 0;
 
 		if (ping.lapsed_ms > 0)
 			shard_table_lapsed_since(router->shards, peer->member, version, ping.lapsed_ms, peer->heard_ms);
@@ -345,10 +340,10 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 		router_who(router, id, id_len, head);
 		return;
 	}
-	/* it came to know another leader, and heeds nothing of this one until its HELLO has told how new we have to be
-	 */
-	if (head->epoch > router->epoch) {
-		router_who(router, id, id_len, head);
+	/* it came to know another leader, and heeds nothing of this one */
+	if (head->epoch > router->options.epoch) {
+		router->counters.refused++;
+		router_refuse(router, id, id_len, head, false, epoch_reason(router, head->epoch));
 		return;
 	}
 	peer->heard_sequence = head->sequence;
@@ -450,14 +445,7 @@ void router_close(struct router *router)
 
 void router_tick(struct router *router)
 {
-	int64_t silent_since = router_now(router) - PEER_SILENT_MS;
-	struct connection *peer;
-	struct connection *next;
-
-	HASH_ITER(hh, router->peers, peer, next)
-		if (peer->heard_ms < silent_since)
-			peer->gone = true;
-	router_reap(router);
+	router_forget_silent(router);
 	router_update(router);
 }
 
@@ -473,7 +461,7 @@ size_t router_peer_count(const struct router *router)
 
 uint64_t router_epoch(const struct router *router)
 {
-	return router->epoch;
+	return router->options.epoch;
 }
 
 size_t router_backlog(const struct router *router)

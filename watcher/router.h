@@ -15,6 +15,11 @@
 
 struct router;
 
+enum {
+	ROUTER_PEERS_MAX = 2048,                /* connections */
+	ROUTER_IN_FLIGHT_MAX = 16 * 1024 * 1024 /* bytes of objects on the way to one of them, but for the last one */
+};
+
 struct router_ports {
 	/* As bus_send(). When it fails, what the router knows of that connection is dropped, until its HELLO. */
 	int (*send)(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
@@ -25,17 +30,14 @@ struct router_ports {
 
 struct router_options {
 	struct shard_options shards;
-	uint64_t epoch; /* > 0 */
-	/* A peer knows an epoch that is not older: it is put off until router_set_epoch() gave us a newer one, which
-	 * must be our own alone (leader election). NULL: the router goes past it by itself. */
-	void (*heard_epoch)(void *arg, uint64_t epoch);
-	void *heard_epoch_arg;
+	uint64_t epoch; /* > 0; the Lease's: a peer that says it knows a newer one is refused, not believed */
 	/* How long a former leader of which nothing is known, not even whether there is one, and those whom it granted
 	 * ranges might go on: ranges wait so long, also those that somebody claims, if anything was ever worked on in
 	 * the cluster, or is claimed. 0: there is none, or it is known. */
 	int64_t unknown_ms;
-	char nonce[40]; /* identifies this leader process */
-	double qps;     /* to be shared out over the reconcilers */
+	char nonce[40];       /* identifies this leader process */
+	size_t in_flight_max; /* instead of ROUTER_IN_FLIGHT_MAX; 0: that */
+	double qps;           /* to be shared out over the reconcilers */
 	int32_t burst;
 	/* Reconcilers of which name are taken; NULL: of any. */
 	bool (*accept)(void *arg, const char *name);
@@ -66,8 +68,6 @@ void router_relisted(struct router *router);
 void router_set_live(struct router *router, bool live);
 /* Pool slots: shard_table_expect(), shard_table_dead(). */
 void router_expect(struct router *router, const char *name);
-/* From now on everything is said with this epoch; older ones than the present one change nothing. */
-void router_set_epoch(struct router *router, uint64_t epoch);
 void router_process_dead(struct router *router, const char *name);
 /* The watcher is about to end, and its pool before it: ranges that are let go are granted to nobody else. */
 void router_close(struct router *router);

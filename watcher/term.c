@@ -64,8 +64,6 @@ static void make_router(struct term *term)
 			   .margin_ms = SHARD_MARGIN_MS,
 			   .grace_ms = config->member_grace_sec * 1000},
 		.epoch = term->options.epoch,
-		.heard_epoch = term->options.heard_epoch,
-		.heard_epoch_arg = term->options.arg,
 		.qps = term->options.qps,
 		.burst = term->options.burst,
 	};

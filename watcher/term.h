@@ -32,8 +32,6 @@ struct term_options {
 	int64_t former_lease_ms; /* the same */
 	bool first;              /* nothing is known of a former leader */
 	bool live;
-	/* NULL: the epoch may be raised without asking anybody. */
-	void (*heard_epoch)(void *arg, uint64_t epoch);
 	void (*drained)(void *arg); /* after term_close(): no child is left; perhaps from within */
 	void *arg;
 };

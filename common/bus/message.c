@@ -327,6 +327,8 @@ void bus_ping_write(struct buf *out, const struct bus_ping *ping)
 	write_ranges(out, "held", &ping->held);
 	write_ranges(out, "draining", &ping->draining);
 	write_int(out, "consumed", (int64_t)ping->consumed);
+	if (ping->heard_told)
+		write_int(out, "heard", (int64_t)ping->heard);
 	write_int(out, "backlog", ping->backlog);
 	if (ping->lapsed_ms > 0)
 		write_int(out, "lapsedMs", ping->lapsed_ms);
@@ -341,9 +343,11 @@ int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct err
 	if (json == NULL || read_ranges(json, "held", &out->held, err) < 0 ||
 	    read_ranges(json, "draining", &out->draining, err) < 0 ||
 	    read_uint64(json, "consumed", &out->consumed, err) < 0 ||
+	    (has(json, "heard") && read_uint64(json, "heard", &out->heard, err) < 0) ||
 	    read_uint32(json, "backlog", 0, &out->backlog, err) < 0 ||
 	    (has(json, "lapsedMs") && read_int(json, "lapsedMs", 1, INT64_MAX, &out->lapsed_ms, err) < 0))
 		return error_wrap(err, "PING");
+	out->heard_told = has(json, "heard");
 	if (out->lapsed_ms > LAPSED_MAX_MS)
 		out->lapsed_ms = LAPSED_MAX_MS;
 	return 0;

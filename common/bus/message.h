@@ -16,8 +16,9 @@
 
 enum {
 	BUS_VERSION_MAJOR = 1, /* peers of another major version are refused with a reason */
-	/* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked; 3: reads one frame; 4: HELLO shards */
-	BUS_VERSION_MINOR = 4,
+	/* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked; 3: reads one frame; 4: HELLO shards; 5: PING
+	   heard */
+	BUS_VERSION_MINOR = 5,
 	BUS_MINOR_ONE_FRAME = 3,
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
@@ -47,7 +48,7 @@ struct bus_head {
 	uint8_t minor;
 	uint8_t type;      /* enum bus_type */
 	uint8_t kind;      /* enum object_kind for UPDATE and ABSENT */
-	uint64_t epoch;    /* the leader's; peers refuse older ones */
+	uint64_t epoch;    /* the leader's; peers refuse older ones while they hold leases */
 	uint64_t version;  /* of the assignment this message belongs to (PING: the one applied) */
 	uint64_t sequence; /* counts the messages of one session and direction from 1; a gap means resync (HELLO); 0 in
 			      WHO and REFUSE, which belong to no session */
@@ -87,11 +88,11 @@ struct bus_hello {
 	uint32_t shards;         /* that held and lapsed count in; 0: none yet, or a minor version before 4 */
 	struct range_set held;   /* under a live lease, granted in held_epoch */
 	struct range_set lapsed; /* held until their lease ran out, and not heard of since; empty of minor version 0 */
-	uint64_t held_epoch;
-	char nonce[40];  /* of the last ASSIGN, "" at first */
-	char asked[40];  /* of the last WHO: the claims are newer than that leader; "" before the first */
-	bool asked_told; /* false of minor versions 0 and 1, which cannot be asked */
-	uint32_t window; /* credit: how many UPDATE/ABSENT messages may be on the way at once */
+	uint64_t held_epoch;     /* never taken over: a leader whose own is not newer refuses a reconciler */
+	char nonce[40];          /* of the last ASSIGN, "" at first */
+	char asked[40];          /* of the last WHO: the claims are newer than that leader; "" before the first */
+	bool asked_told;         /* false of minor versions 0 and 1, which cannot be asked */
+	uint32_t window;         /* credit: how many UPDATE/ABSENT messages may be on the way at once */
 };
 
 struct bus_who {
@@ -102,6 +103,8 @@ struct bus_ping {
 	struct range_set held;
 	struct range_set draining; /* taken away, but calls are still in flight */
 	uint64_t consumed; /* UPDATE/ABSENT messages handled on this connection since the HELLO: returns credit */
+	uint64_t heard;    /* sequence of the watcher's last message read since the HELLO: it has read all before it */
+	bool heard_told;   /* false of minor versions before 5 */
 	uint32_t backlog;  /* keys waiting for a round or for the rate limit */
 	int64_t lapsed_ms; /* how long ago the first of the leases ended that the HELLO calls lapsed; 0: there are none
 			    */

@@ -24,7 +24,7 @@ struct peer {
 	uint64_t sent_sequence;
 	uint64_t heard_sequence;
 	/* the present assignment */
-	uint64_t epoch; /* the newest heard */
+	uint64_t epoch; /* the newest heard since it held no lease and said HELLO to all; 0: none */
 	uint64_t version;
 	char nonce[40];
 	char asked[40]; /* the nonce of the last WHO */
@@ -40,6 +40,7 @@ struct peer {
 	/* credit */
 	uint64_t consumed;
 	uint64_t consumed_told;
+	size_t bytes_untold; /* of what was consumed since */
 	/* what is due when */
 	int64_t hello_ms;
 	int64_t ping_ms;
@@ -233,15 +234,19 @@ static void hello(struct peer *peer)
 	peer->heard_sequence = 0;
 	peer->consumed = 0;
 	peer->consumed_told = 0;
+	peer->bytes_untold = 0;
 	peer->state = PEER_GREETED;
 	peer->hello_ms = at_ms + PEER_HELLO_AGAIN_MS;
 	peer->ping_ms = at_ms + PEER_PING_MS;
 }
 
-/* Nobody answers, so that another one may lead now. */
+/* Nobody answers, so that another one may lead now. One that holds no lease heeds whoever answers this HELLO: where the
+ * Lease was deleted by hand, the next leader's epoch may be an older one. */
 static void hello_all(struct peer *peer)
 {
 	peer->watcher = -1;
+	if (peer->role == BUS_ROLE_BARRIER || !peer_leased(peer)) /* a barrier writes nothing */
+		peer->epoch = 0;
 	hello(peer);
 }
 
@@ -250,6 +255,8 @@ static void ping(struct peer *peer)
 	struct bus_ping body = {
 		.held = peer->ranges,
 		.consumed = peer->consumed,
+		.heard = peer->heard_sequence,
+		.heard_told = true,
 		.backlog = peer->handler.backlog(peer->arg),
 	};
 
@@ -269,6 +276,7 @@ static void ping(struct peer *peer)
 	peer->sent_sequence++;
 	peer->counters.pings++;
 	peer->consumed_told = peer->consumed;
+	peer->bytes_untold = 0;
 }
 
 void peer_ping_soon(struct peer *peer)
@@ -517,12 +525,16 @@ static void on_session(struct peer *peer, const struct bus_head *head, const cha
 	switch (head->type) {
 	case BUS_ASSIGN: on_assign(peer, head, body, len); break;
 	case BUS_PONG: on_pong(peer, head, body, len); break;
-	case BUS_UPDATE: on_update(peer, head, body, len); break;
+	case BUS_UPDATE:
+		peer->bytes_untold += len;
+		on_update(peer, head, body, len);
+		break;
 	case BUS_ABSENT: on_absent(peer, head, body, len); break;
 	case BUS_SNAPSHOT_END: on_snapshot_end(peer, body, len); break;
 	default: peer->counters.malformed++; break;
 	}
-	if (peer->consumed - peer->consumed_told >= (peer->ports.window + 1) / 2)
+	if (peer->consumed - peer->consumed_told >= (peer->ports.window + 1) / 2 ||
+	    peer->bytes_untold >= PEER_TOLD_BYTES)
 		ping(peer);
 }
 

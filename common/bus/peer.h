@@ -73,8 +73,9 @@ enum {
 	PEER_LEAVE_PING_MS = 100,        /* while calls in flight end */
 	PEER_LEAVE_UNANSWERED_MS = 3000, /* after which nobody is waited for */
 	PEER_WINDOW = 512,
-	PEER_LAPSED_MS = 60000, /* leases that ran out longer ago are not told of: no leader needs to know */
-	PEER_SILENCE_MS = 5000, /* of the watcher: its streams count as not live any more */
+	PEER_TOLD_BYTES = 1024 * 1024, /* of objects: after so many the watcher is told that they are handled */
+	PEER_LAPSED_MS = 60000,        /* leases that ran out longer ago are not told of: no leader needs to know */
+	PEER_SILENCE_MS = 5000,        /* of the watcher: its streams count as not live any more */
 	PEER_WATCHERS_MAX = 8,
 };
 

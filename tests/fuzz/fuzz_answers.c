@@ -117,11 +117,6 @@ static void on_led(void *arg, uint64_t epoch, bool inherits)
 	FUZZ_EXPECT(epoch <= ELECTION_EPOCH_MAX && lease_former_end_ms(world.lease) >= 0);
 }
 
-static void on_epoch(void *arg, uint64_t epoch)
-{
-	on_led(arg, epoch, false);
-}
-
 static void on_nothing(void *arg)
 {
 	(void)arg;
@@ -142,8 +137,7 @@ static void on_verdict(void *arg, enum access_verdict verdict)
 
 static void start_lease(void)
 {
-	static const struct lease_handler handler = {
-		.led = on_led, .deposed = on_nothing, .epoch = on_epoch, .released = on_nothing};
+	static const struct lease_handler handler = {.led = on_led, .deposed = on_nothing, .released = on_nothing};
 	const struct lease_options options = {
 		.ns = "ns",
 		.name = "lease",

@@ -8,7 +8,9 @@
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
-enum { LONG_DELAY_MS = 8000, RECONNECT_MS = 2000 };
+#define STRANGER "stranger"
+
+enum { LONG_DELAY_MS = 8000, RECONNECT_MS = 2000, STRANGER_PACE_MS = 1200 };
 
 struct letter {
 	struct member *member;
@@ -120,6 +122,14 @@ int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const st
 	struct watcher *watcher = arg;
 	struct world *world = watcher->process.world;
 
+	if (head->epoch != watcher->epoch)
+		violated(world, "%s speaks with epoch %llu, its own is %llu", watcher->process.label,
+			 (unsigned long long)head->epoch, (unsigned long long)watcher->epoch);
+	if (!world->healed && id_len == strlen(STRANGER) && memcmp(id, STRANGER, id_len) == 0) {
+		if (head->type == BUS_UPDATE || head->type == BUS_ABSENT)
+			check_unread(watcher, len);
+		return 0;
+	}
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		struct member *member = &world->members[i];
 		const struct link *link = member->process.alive ? bus_link(member, watcher) : NULL;
@@ -195,4 +205,46 @@ void bus_disconnect_watcher(struct watcher *watcher)
 
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		disconnect(&world->members[i].links[watcher->index]);
+}
+
+/* ---- the stranger ---- */
+
+static void stranger_arrives(struct world *world, void *arg)
+{
+	struct watcher *watcher = arg;
+	struct bus_head head = {.major = BUS_VERSION_MAJOR, .type = BUS_HELLO, .sequence = 1};
+	struct bus_hello hello = {.name = "gate", .uuid = "stranger", .role = BUS_ROLE_BARRIER, .window = UINT32_MAX};
+	cleanup_buf struct buf body = {0};
+
+	if (!watcher_leads(watcher))
+		return;
+	hello.shards = watcher->shards;
+	hello.held_epoch = UINT64_C(4000000000);
+	memset(&hello.held, 0xFF, sizeof(hello.held));
+	hello.lapsed = hello.held;
+	bus_hello_write(&body, &hello);
+	head.session = ++world->stranger_session;
+	head.minor = world->stranger_session % 2 == 0 ? BUS_VERSION_MINOR : 0;
+	router_receive(watcher->router, (const unsigned char *)STRANGER, strlen(STRANGER), &head, body.data, body.len);
+	watcher_settle(watcher);
+}
+
+static void stranger_speaks(struct world *world, void *arg)
+{
+	(void)arg;
+	if (world->healed)
+		return;
+	for (int i = 0; i < world->watcher_count; i++)
+		if (world->watchers[i].process.alive)
+			at(world, world->now_ms, &world->watchers[i].process, stranger_arrives, NULL,
+			   &world->watchers[i]);
+	at(world, world->now_ms + random_between(&world->stranger_random, 1, STRANGER_PACE_MS), NULL, stranger_speaks,
+	   NULL, NULL);
+}
+
+void bus_begin_stranger(struct world *world)
+{
+	random_init_seed(&world->stranger_random, world->seed);
+	world->stranger = true;
+	at(world, world->now_ms, NULL, stranger_speaks, NULL, NULL);
 }

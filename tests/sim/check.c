@@ -445,6 +445,16 @@ void check_deletion(struct world *world, const struct wire *wire, const struct o
 		violated(world, "%s %s is deleted before the reason is stored", object->uid, object->name);
 }
 
+/* ---- the bus ---- */
+
+void check_unread(struct watcher *watcher, size_t len)
+{
+	if (watcher->unread >= SIM_IN_FLIGHT_MAX)
+		violated(watcher->process.world, "%s sends more to one who has not read %zu bytes",
+			 watcher->process.label, watcher->unread);
+	watcher->unread += BUS_HEAD_SIZE + len;
+}
+
 /* ---- at rest ---- */
 
 static const struct member *holder(const struct world *world, const char *ns, const char *name)
@@ -571,6 +581,23 @@ bool check_rest(struct world *world, const char **why)
 			return false;
 	*why = "requests are on the way";
 	return network_quiet(world) && processes_rest(world, why);
+}
+
+void check_relabelled(struct world *world, int framework)
+{
+	const char *uid = world->plans[framework].relabelled;
+	const struct member *member = holder(world, plan_ns(framework), plan_name(framework));
+	const struct item *item = NULL;
+	char key[128];
+
+	snprintf(key, sizeof(key), "%s/%s", plan_ns(framework), plan_name(framework));
+	if (member != NULL)
+		HASH_FIND_STR(member->reconciler.items, key, item);
+	if (item == NULL || uid[0] == '\0' || api_find_uid(world, KIND_POD, uid) != NULL)
+		return;
+	for (const struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
+		if (slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0)
+			violated(world, "%s was never told that Pod %s of %s is gone", member->process.label, uid, key);
 }
 
 static void check_item(struct world *world, const struct object *object)

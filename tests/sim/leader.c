@@ -36,14 +36,6 @@ bool watcher_leads(const struct watcher *watcher)
 static void drive(struct watcher *watcher);
 static void drive_soon(struct watcher *watcher, int64_t at_ms);
 
-static void on_heard_epoch(void *arg, uint64_t epoch)
-{
-	struct watcher *watcher = arg;
-
-	election_heard(watcher->election, epoch, watcher->process.world->now_ms);
-	drive_soon(watcher, watcher->process.world->now_ms);
-}
-
 static struct member *child(struct watcher *watcher, int i)
 {
 	return &watcher->process.world->members[watcher->index * SIM_MEMBERS + i];
@@ -73,8 +65,7 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 		.unknown_ms = watcher->election != NULL && election_first(watcher->election)
 				      ? ELECTION_LEASE_MS + watcher->lease_ms + MARGIN_MS
 				      : 0,
-		.heard_epoch = watcher->election == NULL ? NULL : on_heard_epoch,
-		.heard_epoch_arg = watcher,
+		.in_flight_max = world->stranger ? SIM_IN_FLIGHT_MAX : 0,
 		.qps = world->qps,
 		.burst = world->burst,
 	};
@@ -90,8 +81,14 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 		    options.unknown_ms == 0 && world->now_ms >= world->watchers[i].unknown_until_ms)
 			violated(world, "%s begins to lead while %s does", watcher->process.label,
 				 world->watchers[i].process.label);
+	if (epoch <= world->newest_epoch)
+		violated(world, "%s leads with epoch %" PRIu64 " after %" PRIu64, watcher->process.label, epoch,
+			 world->newest_epoch);
+	world->newest_epoch = epoch;
 	snprintf(options.nonce, sizeof(options.nonce), "nonce-%" PRIu64, ++world->uuids);
 	watcher->unknown_until_ms = world->now_ms + options.unknown_ms;
+	watcher->epoch = epoch;
+	watcher->unread = 0;
 	watcher->router = router_new(&ports, &options);
 	router_set_cache(watcher->router, watcher->cache);
 	for (int i = 0; world->pool && i < world->member_count; i++) {
@@ -148,12 +145,7 @@ static void tell(struct watcher *watcher)
 	if (!watcher->leading && leads && !watcher->stopping) {
 		watcher->leading = true;
 		watcher->term = election_term(election);
-		watcher->epoch = election_epoch(election);
-		led(watcher, watcher->epoch, election_inherits(election));
-	}
-	if (watcher->leading && election_epoch(election) != watcher->epoch) {
-		watcher->epoch = election_epoch(election);
-		router_set_epoch(watcher->router, watcher->epoch);
+		led(watcher, election_epoch(election), election_inherits(election));
 	}
 }
 
@@ -334,6 +326,7 @@ void leader_start(struct watcher *watcher)
 	if (!world->healed && chance(world, world->faults.lose_lease) && tame_is_worked_on(world)) {
 		trace(world, "a user deletes the Lease");
 		world->lease.there = false;
+		world->newest_epoch = 0;
 	}
 	snprintf(watcher->identity, sizeof(watcher->identity), "%s.%" PRIu64, watcher->process.label,
 		 watcher->process.life);

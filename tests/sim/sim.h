@@ -40,6 +40,7 @@ enum {
 	SIM_SHARDS = 8,
 	SIM_SHARDS_OTHER = 5, /* in worlds where watchers do not agree */
 	SIM_TICK_MS = 500,
+	SIM_IN_FLIGHT_MAX = 6000, /* bytes, where there is a stranger on the bus */
 };
 
 struct world;
@@ -240,6 +241,9 @@ void bus_connect(struct member *member);
 void bus_stall(struct member *member, bool up, int64_t span_ms);
 void bus_disconnect(struct member *member);
 void bus_disconnect_watcher(struct watcher *watcher);
+/* From now on, until nothing goes wrong any more, somebody who has a barrier's key says HELLO again and again, claims
+ * everything, and reads nothing. */
+void bus_begin_stranger(struct world *world);
 
 /* ---- member.c: a reconciler's process ---- */
 
@@ -298,6 +302,8 @@ struct watcher {
 	uint64_t requests;
 	uint64_t crash_after; /* this many requests; 0: not */
 	int64_t wall_skew_ms;
+	bool gathering; /* what it has to tell */
+	size_t unread;  /* bytes of objects that it sent to the stranger in this term */
 	/* stream.c */
 	struct kube_call *calls;
 	uint64_t call_numbers;
@@ -312,7 +318,7 @@ struct watcher {
 	char identity[24];
 	bool leading;
 	uint64_t term;
-	uint64_t epoch;
+	uint64_t epoch; /* of its term, by the Lease */
 	bool asking;
 	int64_t asked; /* the deadline of what was asked last */
 	uint64_t lease_version;
@@ -380,10 +386,11 @@ struct role_plan {
 
 struct framework_plan {
 	bool used;
-	bool tame;       /* nothing happens to it whose outcome depends on time: comparable with a calm run */
-	bool tame_tasks; /* its Tasks' outcomes too */
-	bool waits;      /* for ever, rightly: not to be started, or never ending */
-	bool strict;     /* G1–G4 hold: no force deletion, no Background deletion */
+	bool tame;           /* nothing happens to it whose outcome depends on time: comparable with a calm run */
+	bool tame_tasks;     /* its Tasks' outcomes too */
+	bool waits;          /* for ever, rightly: not to be started, or never ending */
+	bool strict;         /* G1–G4 hold: no force deletion, no Background deletion */
+	char relabelled[40]; /* uid of the Pod whose label a user edited last; "" */
 	json_t *spec;
 	struct role_plan roles[SIM_ROLES];
 };
@@ -456,6 +463,10 @@ void check_request(struct world *world, const struct wire *wire);
 void check_status_write(struct world *world, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
+/* The watcher sends so much of an object to one who reads nothing. */
+void check_unread(struct watcher *watcher, size_t len);
+/* A while after a user gave one of its Pods to another Framework, and deleted it. */
+void check_relabelled(struct world *world, int framework);
 /* After every step. */
 void check_step(struct world *world);
 /* Whether nothing more is to be expected. *why (static) names what is not at rest. */
@@ -512,6 +523,7 @@ struct world {
 	uint64_t hash;
 	struct faults faults;
 	bool by_namespace; /* watchers look at each namespace by itself */
+	bool gather;       /* watchers tell what came within a moment together */
 	bool recut;        /* each watcher that starts cuts the key space in another way */
 	bool relet;        /* … and has another memberLeaseSec; with an election, whose Lease tells of it */
 
@@ -541,10 +553,14 @@ struct world {
 	int watcher_count;
 	struct lease_object lease;
 	uint64_t lease_versions;
-	bool same_machine; /* for the watchers: each can tell whether the other runs */
+	uint64_t newest_epoch; /* that anybody has led with, since the Lease was last deleted by hand */
+	bool same_machine;     /* for the watchers: each can tell whether the other runs */
 	uint64_t epoch;
 	uint64_t uuids;
 	uint64_t links;
+	bool stranger; /* on the bus */
+	uint32_t stranger_session;
+	struct random stranger_random;
 	struct member members[SIM_PROCESSES];
 	int member_count; /* names in use */
 	int64_t lease_ms; /* of reconcilers */

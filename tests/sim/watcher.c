@@ -6,10 +6,30 @@
 
 #include "tests/sim/sim.h"
 
-void watcher_settle(struct watcher *watcher)
+enum { GATHER_MS = 30 /* watcher/term.c gathers for 3: here events come more slowly */ };
+
+static void on_gathered(struct world *world, void *arg)
 {
+	struct watcher *watcher = arg;
+
+	(void)world;
+	watcher->gathering = false;
 	if (watcher->router != NULL)
 		router_flush(watcher->router);
+}
+
+void watcher_settle(struct watcher *watcher)
+{
+	struct world *world = watcher->process.world;
+
+	if (watcher->router == NULL || watcher->gathering)
+		return;
+	if (!world->gather) {
+		router_flush(watcher->router);
+	} else if (router_has_news(watcher->router)) {
+		watcher->gathering = true;
+		at(world, world->now_ms + GATHER_MS, &watcher->process, on_gathered, NULL, watcher);
+	}
 }
 
 /* ---- the streams ---- */

@@ -9,6 +9,10 @@
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
+enum {
+	RELABELLED = 3, /* of DEED_STRIP_LABEL, and above: the Pod is given to Frameworks that are not there */
+	RELABELLED_MS = 120 * 1000 /* by then its Framework has heard of it, whatever stood still */
+};
 enum { CREATION_TIMEOUT_SEC = 300, BIG_PERCENT = 25, STARTED_BY_MS = 10000 };
 
 enum deed {
@@ -31,6 +35,7 @@ struct action {
 	int framework;
 	int role;
 	int number;
+	bool last; /* before all comes to rest */
 	json_t *spec;
 };
 
@@ -193,11 +198,13 @@ static void touch(struct world *world, const struct action *action, struct objec
 	api_replace(world, object, changed);
 }
 
-static void strip_label(struct world *world, struct object *object)
+/* other: the Framework that it names from now on; NULL: none. */
+static void take_label(struct world *world, struct object *object, const char *other)
 {
 	json_t *changed = api_copy(object);
 
-	json_object_set_new(json_object_get(changed, "metadata"), "labels", json_object());
+	json_object_set_new(json_object_get(changed, "metadata"), "labels",
+			    other == NULL ? json_object() : json_pack("{s:s}", "FC_FRAMEWORK_NAME", other));
 	api_replace(world, object, changed);
 }
 
@@ -218,8 +225,16 @@ static void trouble_dependents(struct world *world, const struct action *action)
 	case DEED_DELETE_CONFIG_MAP: api_delete(world, object, -1, true); break;
 	default:
 		/* of one that is deleting, nobody could tell that it has not gone */
-		if (!object->deleting)
-			strip_label(world, object);
+		if (object->deleting)
+			break;
+		if (action->number < RELABELLED) {
+			take_label(world, object, NULL);
+			break;
+		}
+		take_label(world, object, "g");
+		take_label(world, object, "h"); /* in one breath: watches may show both at once */
+		snprintf(world->plans[action->framework].relabelled, sizeof(object->uid), "%s", object->uid);
+		api_delete(world, object, world->plans[action->framework].strict ? -1 : 0, false);
 		break;
 	}
 }
@@ -240,6 +255,8 @@ static void act(struct world *world, void *arg)
 		trouble_dependents(world, action);
 	} else if (object != NULL) {
 		trace(world, "user: deed %d on %s", (int)action->deed, object->uid);
+		if (action->last)
+			check_relabelled(world, action->framework);
 		switch (action->deed) {
 		case DEED_TOUCH: touch(world, action, object); break;
 		case DEED_DELETE: api_delete(world, object, -1, true); break;
@@ -394,8 +411,11 @@ void workload_close(struct world *world)
 		type = json_str(json_object_get(object->json, "spec"), "executionType");
 		if (strcmp(type, "Create") == 0 && maybe(world, 50))
 			continue; /* it waits, rightly */
-		plan_action(world, world->now_ms + draw(world, 1, 5000),
-			    (struct action){.deed = maybe(world, 70) ? DEED_STOP : DEED_DELETE, .framework = i});
+		plan_action(world,
+			    world->now_ms + draw(world, 1, 5000) +
+				    (world->plans[i].relabelled[0] == '\0' ? 0 : RELABELLED_MS),
+			    (struct action){
+				    .deed = maybe(world, 70) ? DEED_STOP : DEED_DELETE, .framework = i, .last = true});
 	}
 }
 

@@ -203,11 +203,14 @@ static struct world *world_make(uint64_t seed, bool calm)
 	random_init_seed(&world->fault_random, seed ^ UINT64_C(0x5151515151515151));
 	world->faults.calm = calm;
 	world->by_namespace = seed % 4 == 3;
+	world->gather = seed % 2 == 0 && row_of_seed(seed) == ROW_NONE;
 	world->recut = seed % 5 == 2;
 	sim_world = world;
 	workload_make(world);
 	faults_make(world);
 	world->relet = seed % 3 == 1 && world->watcher_count > 1;
+	if (!calm && seed % 6 == 5 && row_of_seed(seed) == ROW_NONE)
+		bus_begin_stranger(world);
 	return world;
 }
 

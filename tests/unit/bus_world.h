@@ -78,6 +78,7 @@ struct world {
 	int64_t blocked_ms;
 	int64_t unknown_ms;
 	int64_t grace_ms;
+	size_t in_flight_max;
 	size_t router_refuses_sends; /* so many sends of the router fail */
 };
 
@@ -426,6 +427,7 @@ static inline void world_start_watcher(struct world *world, const char *nonce, u
 			   .blocked_ms = world->blocked_ms},
 		.unknown_ms = world->unknown_ms,
 		.epoch = epoch,
+		.in_flight_max = world->in_flight_max,
 		.qps = world->qps,
 		.burst = 100,
 	};

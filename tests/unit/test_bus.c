@@ -150,7 +150,8 @@ static void test_who(void **state)
 
 static void test_ping(void **state)
 {
-	struct bus_ping ping = {.consumed = 1234567890123, .backlog = 7, .lapsed_ms = 4};
+	struct bus_ping ping = {
+		.consumed = 1234567890123, .heard = 1234567890124, .heard_told = true, .backlog = 7, .lapsed_ms = 4};
 	struct bus_ping out;
 	cleanup_buf struct buf body = {0};
 	cleanup_buf struct buf again = {0};

@@ -44,7 +44,6 @@ struct fixture {
 	/* what the owner was told */
 	size_t led;
 	size_t deposed;
-	size_t epochs;
 	size_t released;
 	uint64_t epoch;
 	bool inherits;
@@ -123,21 +122,12 @@ static void on_deposed(void *arg)
 	assert_false(lease_leads(f->lease));
 }
 
-static void on_epoch(void *arg, uint64_t epoch)
-{
-	struct fixture *f = arg;
-
-	f->epochs++;
-	f->epoch = epoch;
-}
-
 static void on_released(void *arg)
 {
 	((struct fixture *)arg)->released++;
 }
 
-static const struct lease_handler handler = {
-	.led = on_led, .deposed = on_deposed, .epoch = on_epoch, .released = on_released};
+static const struct lease_handler handler = {.led = on_led, .deposed = on_deposed, .released = on_released};
 
 static void start(struct fixture *f, enum election_grants grants)
 {
@@ -303,21 +293,6 @@ static void test_deposed_by_silence(void **state)
 	stop(&f);
 }
 
-static void test_epoch(void **state)
-{
-	struct fixture f = {0};
-
-	(void)state;
-	start(&f, ELECTION_GRANTS_MEMBERS);
-	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
-	lease_heard_epoch(f.lease, 77);
-	assert_true(run_until_count(f.loop, &f.epochs, 1, limit_s));
-	assert_int_equal(f.epoch, 78);
-	assert_int_equal(json_int(spec(&f), "leaseTransitions", 0), 78); /* written before it was told */
-	assert_int_equal(f.led, 1);
-	stop(&f);
-}
-
 static void test_freed_in_between(void **state)
 {
 	struct fixture f = {.silent = true};
@@ -461,11 +436,15 @@ static void test_holder_dead(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_leads_and_releases), cmocka_unit_test(test_takes_over_foreign),
-		cmocka_unit_test(test_tries_again),        cmocka_unit_test(test_deposed_by_another),
-		cmocka_unit_test(test_deposed_by_silence), cmocka_unit_test(test_epoch),
-		cmocka_unit_test(test_freed_in_between),   cmocka_unit_test(test_process),
-		cmocka_unit_test(test_process_hidden),     cmocka_unit_test(test_process_of_pod),
+		cmocka_unit_test(test_leads_and_releases),
+		cmocka_unit_test(test_takes_over_foreign),
+		cmocka_unit_test(test_tries_again),
+		cmocka_unit_test(test_deposed_by_another),
+		cmocka_unit_test(test_deposed_by_silence),
+		cmocka_unit_test(test_freed_in_between),
+		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_process_hidden),
+		cmocka_unit_test(test_process_of_pod),
 		cmocka_unit_test(test_holder_dead),
 	};
 

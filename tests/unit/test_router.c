@@ -134,6 +134,67 @@ static void test_label_changed(void **state)
 	assert_int_equal(object->range, range_of_key("ns", "other", WORLD_SHARDS));
 }
 
+/* Large objects are told to be handled before half of the window is: what is on the way is bounded in bytes, too. */
+static void test_large_objects(void **state)
+{
+	cleanup_free char *blank = mem_calloc(1, PEER_TOLD_BYTES / 2 + 1);
+	struct node *node;
+	uint64_t pings;
+
+	(void)state;
+	memset(blank, 'x', PEER_TOLD_BYTES / 2);
+	world->in_flight_max = 2 * PEER_TOLD_BYTES;
+	world_start_synced(world);
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	world_settle(world);
+	pings = peer_counters(node->peer)->pings;
+	for (int i = 0; i < 12; i++) {
+		cleanup_free char *name = mem_printf("fw%d", i);
+		cleanup_json json_t *object = world_object(world, KIND_FRAMEWORK, "", name, "u", false);
+
+		json_object_set_new(object, "spec", json_string(blank));
+		assert_int_equal(cache_present(world->cache, KIND_FRAMEWORK, object, NULL), 0);
+	}
+	world_settle(world); /* at one moment */
+	assert_int_equal(node->shown, 12);
+	assert_in_range(peer_counters(node->peer)->pings - pings, 5, 7);
+}
+
+static void present_of(const char *framework, const char *uid)
+{
+	world_present(world, KIND_POD, framework, "a-b-c-0", uid);
+}
+
+/* Frameworks "a" and "a-b" can have Pods of one name, and anybody may edit the label: each of them hears that its Pod
+ * is gone, though one peer looks after both and is told of everything at once. */
+static void test_absences_of_two_frameworks(void **state)
+{
+	struct node *node;
+	size_t heard_of[2] = {0};
+
+	(void)state;
+	world_start_synced(world);
+	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
+	present_of("a", "p1");
+	world_settle(world);
+	present_of("a-b", "p1");
+	world_deleted(world, KIND_POD, "a-b", "a-b-c-0", "p1", true);
+	present_of("a-b", "p2");
+	world_deleted(world, KIND_POD, "a-b", "a-b-c-0", "p2", true);
+	present_of("a", "p3");
+	router_flush(world->router);
+	while (world_deliver(world)) {
+		if (node->absences == heard_of[0] + heard_of[1])
+			continue;
+		heard_of[strcmp(node->last_absent.framework_name, "a") != 0]++;
+		assert_string_equal(node->last_absent.uid, heard_of[1] != 0 ? "" : "p1");
+	}
+	assert_int_equal(heard_of[0], 1);
+	assert_int_equal(heard_of[1], 1); /* several of one Framework become one that names none */
+	assert_string_equal(view_find(node, KIND_POD, "ns/a-b-c-0")->uid, "p3");
+	assert_int_equal(router_backlog(world->router), 0);
+}
+
 /* An object that came and went before the peer could be told is told to be absent all the same: the peer may know it
  * from its own write. */
 static void test_absent_of_the_unknown(void **state)
@@ -314,8 +375,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_join),
 		TEST(test_updates),
+		TEST(test_large_objects),
 		TEST(test_label_removed),
 		TEST(test_label_changed),
+		TEST(test_absences_of_two_frameworks),
 		TEST(test_absent_of_the_unknown),
 		TEST(test_recreated_in_the_gap),
 		TEST(test_relist),

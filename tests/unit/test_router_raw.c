@@ -151,6 +151,120 @@ static void test_credit(void **state)
 	assert_null(next_of(node, BUS_UPDATE));
 }
 
+static size_t bytes_of(const struct node *node, enum bus_type type)
+{
+	size_t bytes = 0;
+
+	for (const struct message *message = node->down.first; message != NULL; message = message->next)
+		if (message->head.type == type)
+			bytes += BUS_HEAD_SIZE + message->len;
+	return bytes;
+}
+
+/* One that says HELLO again and again and reads nothing is not sent more than a bound, whatever window it names: what
+ * it has not read stays on the way. Once it has read, it gets the rest. */
+static void test_unread(void **state)
+{
+	struct bus_ping ping = {.heard_told = true};
+	cleanup_buf struct buf body = {0};
+	struct node *node;
+	size_t one;
+
+	(void)state;
+	world->in_flight_max = 600;
+	start_with_five();
+	node = raw_node(0);
+	for (int i = 0; i < 100; i++) {
+		raw_hello(node, "a", "u", UINT32_MAX);
+		bus_ping_write(&body, &ping);
+		raw_send(node, BUS_PING, 2, 5, 1, &body); /* (it knows the version from before) */
+		buf_clear(&body);
+		world->now_ms += 500;
+	}
+	assert_int_equal(router_counters(world->router)->refused, 0);
+	one = bytes_of(node, BUS_UPDATE) / count_of(node, BUS_UPDATE);
+	assert_in_range(bytes_of(node, BUS_UPDATE), 600, 600 + one);
+	queue_empty(&node->down);
+	ping.heard = 1; /* an assignment, behind all that */
+	bus_ping_write(&body, &ping);
+	raw_send(node, BUS_PING, 3, 5, 1, &body);
+	assert_in_range(bytes_of(node, BUS_UPDATE), 600, 600 + one);
+	raw_ping(node, 4, 5, 1, count_of(node, BUS_UPDATE));
+	raw_ping(node, 5, 5, 1, 5);
+	assert_int_equal(count_of(node, BUS_UPDATE), 5);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1);
+}
+
+/* Nor does one that says nothing for so long that it would be forgotten, while it is connected. */
+static void test_unread_and_silent(void **state)
+{
+	struct node *node;
+	size_t updates = 0;
+
+	(void)state;
+	world->in_flight_max = 600;
+	start_with_five();
+	node = raw_node(0);
+	for (int i = 0; i < 5; i++) {
+		raw_hello(node, "a", "u", 100);
+		if (i == 0)
+			updates = count_of(node, BUS_UPDATE);
+		for (int64_t until_ms = world->now_ms + 70000; world->now_ms < until_ms; world->now_ms += 500)
+			router_tick(world->router);
+	}
+	assert_int_equal(count_of(node, BUS_UPDATE), updates);
+	assert_in_range(count_of(node, BUS_WHO), 5, 15); /* is it there? now and then */
+	world_disconnect(node);
+	world->now_ms += 31000;
+	router_tick(world->router);
+	assert_int_equal(router_peer_count(world->router), 0);
+}
+
+/* The same of a minor version that does not tell what it has read: what it handled, or the assignment that it names. */
+static void test_unread_by_older_minors(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	world->in_flight_max = 1; /* which any object exceeds: one goes out all the same */
+	start_with_five();
+	node = raw_node(0);
+	raw_hello(node, "a", "u", 100);
+	assert_int_equal(count_of(node, BUS_UPDATE), 1);
+	raw_hello(node, "a", "u", 100);
+	assert_int_equal(count_of(node, BUS_UPDATE), 1);
+	raw_ping(node, 2, 5, 0, 0);
+	assert_int_equal(count_of(node, BUS_UPDATE), 1);
+	raw_ping(node, 3, 5, 1, 0);
+	assert_int_equal(count_of(node, BUS_UPDATE), 2);
+	raw_ping(node, 4, 5, 1, 0);
+	assert_int_equal(count_of(node, BUS_UPDATE), 2);
+	for (uint64_t consumed = 1; consumed <= 5; consumed++)
+		raw_ping(node, 4 + consumed, 5, 1, consumed);
+	assert_int_equal(count_of(node, BUS_UPDATE), 6);
+	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1);
+}
+
+/* Each HELLO makes a snapshot: they are answered ten at once, then two in a second. */
+static void test_greets_too_often(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	start_with_five();
+	node = raw_node(0);
+	for (int i = 0; i < 100; i++)
+		raw_hello(node, "a", "u", 1);
+	assert_in_range(count_of(node, BUS_ASSIGN), 9, 11);
+	queue_empty(&node->down);
+	for (int i = 0; i < 100; i++) {
+		world->now_ms += 50;
+		raw_hello(node, "a", "u", 1);
+	}
+	assert_in_range(count_of(node, BUS_ASSIGN), 9, 11);
+	assert_in_range(router_counters(world->router)->refused, 178, 182);
+}
+
 /* A HELLO in the middle of a snapshot starts it anew: its end comes behind all of it. */
 static void test_hello_within_a_snapshot(void **state)
 {
@@ -195,6 +309,18 @@ static void test_relisted_within_a_snapshot(void **state)
 	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1);
 }
 
+static void expect_refused(struct node *node, bool final, const char *reason)
+{
+	struct message *message = next_of(node, BUS_REFUSE);
+	struct bus_refuse refusal;
+
+	assert_non_null(message);
+	assert_int_equal(bus_refuse_read(message->body, message->len, &refusal, NULL), 0);
+	assert_int_equal(refusal.final, final);
+	assert_non_null(strstr(refusal.reason, reason));
+	free(message);
+}
+
 static void test_who(void **state)
 {
 	struct node *node;
@@ -216,13 +342,11 @@ static void test_who(void **state)
 	assert_non_null(message);
 	free(message);
 	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
-	/* another leader, of epoch 6, has it since: this one has to learn that from a HELLO */
+	/* another leader, of epoch 6, has it since */
 	raw_hello(node, "a", "u", 10);
 	queue_empty(&node->down);
 	raw_ping(node, 2, 6, 1, 0);
-	message = next_of(node, BUS_WHO);
-	assert_non_null(message);
-	free(message);
+	expect_refused(node, false, "a leader of epoch 6, and this leader's is 5");
 	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
 }
 
@@ -314,6 +438,32 @@ static void test_claims_of_another_cut(void **state)
 	}
 }
 
+/* A newer epoch is nobody's to announce. A barrier holds nothing, and is served whatever it says that it knows; a
+ * reconciler may hold leases of another leader. */
+static void test_hostile_epochs(void **state)
+{
+	struct bus_hello hello = {.name = "a", .uuid = "u", .nonce = "leader-0", .asked_told = true, .window = 10};
+	struct node *node;
+	struct message *message;
+
+	(void)state;
+	world_start_synced(world);
+	node = raw_node(0);
+	hello.held_epoch = UINT64_C(4000000000);
+	raw_claims(node, &hello);
+	expect_refused(node, false, "a leader of epoch 4000000000, and this leader's is 5");
+	assert_int_equal(shard_table_size(router_shards(world->router)), 0);
+	hello.role = BUS_ROLE_BARRIER;
+	memset(&hello.held, 0xFF, sizeof(hello.held));
+	raw_claims(node, &hello);
+	message = next_of(node, BUS_ASSIGN);
+	assert_non_null(message);
+	assert_int_equal(message->head.epoch, 5);
+	free(message);
+	assert_int_equal(router_epoch(world->router), 5);
+	assert_null(shard_table_holder(router_shards(world->router), 3));
+}
+
 /* Nobody waits for an answer that cannot come: peers of an older minor version do not know what they are asked, and
  * without claims there is nothing to ask. */
 static void test_claims_unasked(void **state)
@@ -385,6 +535,31 @@ static void test_refusals(void **state)
 	assert_int_equal(router_peer_count(world->router), 1);
 }
 
+/* A member that finds no place has not come: ranges would be kept for it, which nobody works on. */
+static void test_too_many_connections(void **state)
+{
+	struct bus_hello hello = {.role = BUS_ROLE_BARRIER, .uuid = "u", .name = "b", .window = 1};
+	const struct bus_head head = {
+		.major = BUS_VERSION_MAJOR, .minor = RAW_MINOR, .type = BUS_HELLO, .sequence = 1, .session = 1};
+	cleanup_buf struct buf body = {0};
+	struct node *node;
+
+	(void)state;
+	world_start_watcher(world, "leader-1", 5);
+	bus_hello_write(&body, &hello);
+	for (uint32_t i = 0; i < ROUTER_PEERS_MAX; i++)
+		router_receive(world->router, (const unsigned char *)&i, sizeof(i), &head, body.data, body.len);
+	assert_int_equal(router_peer_count(world->router), ROUTER_PEERS_MAX);
+	node = raw_node(0);
+	raw_hello(node, "a", "u", 10);
+	expect_refused(node, false, "too many connections");
+	assert_int_equal(shard_table_size(router_shards(world->router)), 0);
+	world->now_ms += 31000; /* the others say nothing: they are forgotten */
+	router_tick(world->router);
+	raw_hello(node, "a", "u", 10);
+	assert_int_equal(shard_table_size(router_shards(world->router)), 1);
+}
+
 static bool accept_x(void *arg, const char *name)
 {
 	(void)arg;
@@ -421,14 +596,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_credit),
+		TEST(test_unread),
+		TEST(test_unread_and_silent),
+		TEST(test_unread_by_older_minors),
+		TEST(test_greets_too_often),
 		TEST(test_hello_within_a_snapshot),
 		TEST(test_relisted_within_a_snapshot),
 		TEST(test_who),
 		TEST(test_old_claims),
 		TEST(test_claims_of_another_cut),
 		TEST(test_claims_unasked),
+		TEST(test_hostile_epochs),
 		TEST(test_claims_without_a_lease),
 		TEST(test_refusals),
+		TEST(test_too_many_connections),
 		TEST(test_names_of_the_pool),
 	};
 

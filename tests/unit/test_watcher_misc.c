@@ -75,6 +75,9 @@ static void test_flags(void **state)
 		{{"--leader-elect-lease-duration", "1m30s", "--leader-elect-renew-deadline", "1.5s",
 		  "--leader-elect-retry-period=100ms"},
 		 NULL},
+		{{"--leader-elect=false", "--workers", "1"}, NULL},
+		/* a watcher that starts anew would not know how long the leases of its reconcilers run */
+		{{"--leader-elect=false", "--workers", "0"}, "--leader-elect=false: expected --workers of 1 or more"},
 		{{"--leader-elect=maybe"}, "--leader-elect=maybe: expected true or false"},
 		{{"--leader-elect-lease-duration", "15"}, "15: expected a duration like 15s"},
 		{{"--leader-elect-lease-duration", "-1s"}, "-1s: expected a duration"},
