@@ -18,7 +18,7 @@ static void name_of(const struct sockaddr *address, char out[SOURCE_NAME_SIZE])
 {
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
 
-	strcpy(out, "?");
+	snprintf(out, SOURCE_NAME_SIZE, "?");
 	if (address == NULL)
 		return;
 	if (address->sa_family == AF_INET)
@@ -133,12 +133,14 @@ enum MHD_Result source_admit(void *arg, const struct sockaddr *address, socklen_
 	struct serve *serve = arg;
 	struct source *own;
 	struct source *greedy;
+	unsigned sources = HASH_COUNT(serve->sources);
 	unsigned fair;
 
 	(void)address_len;
-	if (serve->spare == 0 || serve->strangers == 0 || serve->counters.open + serve->spare < serve->max_connections)
+	if (serve->spare == 0 || serve->counters.open + serve->spare < serve->max_connections ||
+	    serve->strangers == 0 || sources == 0)
 		return MHD_YES;
-	fair = (serve->strangers + HASH_COUNT(serve->sources) - 1) / HASH_COUNT(serve->sources);
+	fair = (serve->strangers + sources - 1) / sources;
 	own = find(serve, address);
 	greedy = own != NULL && own->strangers >= fair ? own : find_greedy(serve, fair);
 	/* The longest idle goes; where none is, whoever came last, but for another address only. */
