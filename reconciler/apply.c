@@ -75,6 +75,15 @@ static void write_again_later(struct item *item, const struct kube_answer *answe
 	backoff_fail(&item->writes, &reconciler->random, now_ms, answer->retry_after_ms);
 }
 
+/* A version that is old is read anew, and the write repeated at once. Where that does not help, somebody writes without
+ * end, or something on the way always answers so. */
+static void write_conflicted(struct item *item, const struct kube_answer *answer)
+{
+	if (item->conflicted)
+		write_again_later(item, answer);
+	item->conflicted = true;
+}
+
 static bool too_large(const struct kube_answer *answer)
 {
 	return answer->http_status == HTTP_TOO_LARGE ||
@@ -105,8 +114,10 @@ static void write_failed(struct item *item, const struct kube_answer *answer)
 	}
 	/* Whatever the answer, it may have been carried out; 409 says that our version is old. */
 	item->write_unsure = true;
-	if (answer->http_status == HTTP_CONFLICT)
+	if (answer->http_status == HTTP_CONFLICT) {
+		write_conflicted(item, answer);
 		return;
+	}
 	if (answer->http_status == HTTP_NOT_FOUND) {
 		/* Mostly the object is gone; it is there all the same when its CRD has lost the subresource. */
 		write_again_later(item, answer);
@@ -139,16 +150,19 @@ static void on_written(void *arg, const struct kube_answer *answer)
 	struct item *item = arg;
 
 	item->writing = false;
+	item->reconciler->writes_on_way--;
 	if (!item->orphan) {
 		if (answer->http_status / 100 == 2) {
 			cleanup_free char *version = read_version(answer);
 
-			backoff_reset(&item->writes);
 			if (version != NULL) {
+				backoff_reset(&item->writes);
+				item->conflicted = false;
 				framework_written(item->framework, item->writing_version, version);
 			} else {
 				framework_write_failed(item->framework);
 				item->write_unsure = true;
+				write_conflicted(item, answer);
 			}
 		} else {
 			write_failed(item, answer);
@@ -180,6 +194,7 @@ static void start_write(struct item *item)
 	request.body = body.data;
 	request.body_len = body.len;
 	item->writing = true;
+	reconciler->writes_on_way++;
 	item->writing_version = framework_write_started(item->framework,
 							reconciler->ports.boot_ms(reconciler->ports.context));
 	reconciler->ports.request(reconciler->ports.context, &request, on_written, item);
@@ -193,6 +208,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 	struct error err;
 
 	item->writing = false;
+	item->reconciler->writes_on_way--;
 	if (!item->orphan) {
 		if (answer->http_status / 100 == 2) {
 			item->write_unsure = false;
@@ -224,6 +240,7 @@ static void start_read(struct item *item)
 		.method = "GET", .path = path, .timeout_ms = REQUEST_TIMEOUT_MS, .before_send = write_allowed};
 
 	item->writing = true;
+	reconciler->writes_on_way++;
 	mem_replace(&item->read_uid, item->framework->uid);
 	reconciler->ports.request(reconciler->ports.context, &request, on_read, item);
 }
@@ -435,6 +452,42 @@ void apply_stop(struct reconciler *reconciler)
 	while (reconciler->ring != NULL)
 		apply_abandon(reconciler->ring);
 }
+
+/* ---- the end ---- */
+
+static bool ahead_of_server(const struct framework *framework)
+{
+	return framework->exists && framework->problem == NULL && framework->version != framework->written;
+}
+
+void apply_leave(struct reconciler *reconciler)
+{
+	struct item *item;
+	struct item *next;
+
+	reconciler->leaving = true;
+	apply_stop(reconciler);
+	HASH_ITER(hh, reconciler->items, item, next)
+		if (ahead_of_server(item->framework))
+			queue_add(item);
+}
+
+bool apply_left(const struct reconciler *reconciler)
+{
+	return reconciler->queue_first == NULL && reconciler->writes_on_way == 0;
+}
+
+void apply_last_write(struct item *item)
+{
+	struct reconciler *reconciler = item->reconciler;
+
+	/* one that failed waits for its backoff: whoever holds the key next writes */
+	if (ahead_of_server(item->framework) &&
+	    reconciler->ports.boot_ms(reconciler->ports.context) >= item->writes.until_ms)
+		write_status(item);
+}
+
+/* ---- a round's plan ---- */
 
 static void add_call(struct item *item, struct call *call)
 {
