@@ -128,6 +128,17 @@ static int check_election(const struct flags *flags)
 	return wrong == NULL ? 0 : -1;
 }
 
+static int check_workers(const struct flags *flags)
+{
+	if (flags->workers_http == NULL || flags->workers > 0)
+		return 0;
+	fprintf(stderr,
+		"fc-watcher: --workers-http %s: expected --workers 1 or more: with --workers 0 there are no children "
+		"to serve there\n",
+		flags->workers_http);
+	return -1;
+}
+
 /* Of the Pod that we run in, as its manifest or its service account tells; NULL: nothing does. */
 static const char *own_namespace(void)
 {
@@ -311,5 +322,5 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 	}
 	if (flags->lease_ns == NULL)
 		flags->lease_ns = flags->namespace_count > 0 ? flags->namespaces[0] : "kube-system";
-	return check_election(flags);
+	return check_election(flags) < 0 || check_workers(flags) < 0 ? -1 : 0;
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <ev.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -450,6 +451,78 @@ static void test_bad_endpoints(void **state)
 	ev_loop_destroy(loop);
 }
 
+/* The local port of a connection to the port that nobody has accepted yet (SYN_SENT), or 0. */
+static unsigned connecting_from(unsigned port)
+{
+	FILE *file = fopen("/proc/net/tcp", "re");
+	unsigned found = 0;
+	char line[256];
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		unsigned from;
+		unsigned to;
+		unsigned state;
+
+		if (sscanf(line, "%*u: %*8x:%x %*8x:%x %x", &from, &to, &state) == 3 && to == port &&
+		    state == TCP_SYN_SENT)
+			found = from;
+	}
+	fclose(file);
+	return found;
+}
+
+struct waiting {
+	unsigned port;
+	unsigned first;
+};
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct waiting *waiting = timer->data;
+	unsigned from = connecting_from(waiting->port);
+
+	(void)events;
+	if (waiting->first == 0)
+		waiting->first = from;
+	if (waiting->first != 0 && from != waiting->first)
+		ev_break(loop, EVBREAK_ALL);
+}
+
+/* An address that answers nothing: the connection is given up and tried again, long before the kernel gives it up (two
+ * minutes). A listener whose queue is full answers nothing, either. */
+static void test_connect_timeout(void **state)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	int filler = socket(AF_INET, SOCK_STREAM, 0);
+	struct end dealer = {.loop = ev_loop_new(0)};
+	struct waiting waiting = {0};
+	char endpoint[64];
+	ev_timer look;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(bind(listener, (const struct sockaddr *)&address, len), 0);
+	assert_int_equal(listen(listener, 0), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+	assert_int_equal(connect(filler, (const struct sockaddr *)&address, len), 0);
+	waiting.port = ntohs(address.sin_port);
+	snprintf(endpoint, sizeof(endpoint), "tcp://127.0.0.1:%u", waiting.port);
+	dealer.socket = bus_socket_connect(dealer.loop, endpoint, NULL, on_receive, &dealer, &err);
+	assert_non_null(dealer.socket);
+	ev_timer_init(&look, on_look, 0.01, 0.05);
+	look.data = &waiting;
+	ev_timer_start(dealer.loop, &look);
+	run(dealer.loop);
+	ev_timer_stop(dealer.loop, &look);
+	bus_socket_free(dealer.socket);
+	ev_loop_destroy(dealer.loop);
+	close(filler);
+	close(listener);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,7 +530,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_peer),  cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_malformed),     cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_ends_unread),   cmocka_unit_test(test_free_inside_callback),
-		cmocka_unit_test(test_bad_endpoints),
+		cmocka_unit_test(test_bad_endpoints), cmocka_unit_test(test_connect_timeout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,6 +93,11 @@ static void test_flags(void **state)
 		{{"-v", "10"}, NULL},
 		{{"-v", "11"}, "-v 11: expected a number 0..10"},
 		{{"--leader-elect-resource-name", ""}, "expected a name"},
+		{{"--workers", "1", "--workers-http", "127.0.0.1:0"}, NULL},
+		{{"--workers", "0", "--workers-http", "127.0.0.1:0"},
+		 "--workers-http 127.0.0.1:0: expected --workers 1 or more"},
+		{{"--workers-http", "127.0.0.1:0", "--workers=0"},
+		 "--workers-http 127.0.0.1:0: expected --workers 1 or more"},
 	};
 
 	(void)state;
