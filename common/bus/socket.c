@@ -224,10 +224,11 @@ static void set_options(const struct bus_socket *socket, const char *endpoint)
 	set_int(zmq, ZMQ_HEARTBEAT_IVL, HEARTBEAT_MS);
 	set_int(zmq, ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS);
 	set_int(zmq, ZMQ_HEARTBEAT_TTL, HEARTBEAT_TTL_MS);
-	/* what is on the way is bounded by credits; a high-water mark would drop in silence */
-	set_int(zmq, ZMQ_SNDHWM, 0);
+	/* what is on the way is bounded by credits */
+	set_int(zmq, ZMQ_SNDHWM, socket->router ? BUS_UNSENT_MAX : 0);
 	set_int(zmq, ZMQ_RCVHWM, 0);
 	if (socket->router) {
+		/* without it, what is behind the mark above would be dropped in silence */
 		set_int(zmq, ZMQ_ROUTER_MANDATORY, 1);
 		return;
 	}

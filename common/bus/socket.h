@@ -9,6 +9,10 @@
 struct ev_loop;
 struct bus_socket;
 
+/* Messages that may wait in a ROUTER for one peer: twice the largest window of objects, so that only one that reads
+ * nothing gets there. It cannot be sent to then (EAGAIN). */
+enum { BUS_UNSENT_MAX = 2 * 65536 };
+
 /* id: routing id of the peer on a ROUTER (id_len > 0), absent on a DEALER. Frames are borrowed, valid during the call.
  * Called from the loop; may send. Short, unknown and extra frames never reach it: they are counted. */
 typedef void bus_receive(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head,

@@ -302,6 +302,54 @@ static void test_malformed(void **state)
 	zmq_ctx_term(context);
 }
 
+/* What waits for a peer that reads nothing is bounded, whatever the peer says: then it cannot be sent to, which others
+ * do not notice. */
+static void test_reads_nothing(void **state)
+{
+	struct end router = {.loop = ev_loop_new(0), .wanted = 1};
+	struct bus_head head = {.major = BUS_VERSION_MAJOR, .minor = BUS_VERSION_MINOR, .type = BUS_HELLO};
+	void *context = zmq_ctx_new();
+	unsigned char good[BUS_HEAD_SIZE];
+	unsigned char id[256];
+	size_t id_len = 0;
+	void *raw[2];
+	int one = 1;
+	int linger = 0;
+	size_t sent = 0;
+	struct error err;
+
+	(void)state;
+	router.socket = bus_socket_bind(router.loop, "tcp://127.0.0.1:0", NULL, on_receive, &router, &err);
+	assert_non_null(router.socket);
+	for (int i = 0; i < 2; i++) {
+		raw[i] = zmq_socket(context, ZMQ_DEALER);
+		assert_int_equal(zmq_setsockopt(raw[i], ZMQ_LINGER, &linger, sizeof(linger)), 0);
+		assert_int_equal(zmq_setsockopt(raw[i], ZMQ_RCVHWM, &one, sizeof(one)), 0);
+		assert_int_equal(zmq_connect(raw[i], bus_socket_endpoint(router.socket)), 0);
+		bus_head_write(&head, good);
+		zmq_send(raw[i], good, sizeof(good), ZMQ_SNDMORE);
+		zmq_send(raw[i], "hello", 5, 0);
+		run(router.loop);
+		if (i == 0) {
+			id_len = router.id_len;
+			memcpy(id, router.id, id_len);
+		}
+		router.received = 0;
+	}
+	head.type = BUS_PONG;
+	while (sent < 2 * BUS_UNSENT_MAX && bus_send(router.socket, id, id_len, &head, "x", 1) == 0)
+		sent++;
+	assert_in_range(sent, BUS_UNSENT_MAX, 2 * BUS_UNSENT_MAX - 1); /* the kernel has taken some */
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(bus_send(router.socket, router.id, router.id_len, &head, "x", 1), 0);
+	assert_int_equal(zmq_recv(raw[1], good, sizeof(good), 0), BUS_HEAD_SIZE + 1);
+	bus_socket_free(router.socket);
+	ev_loop_destroy(router.loop);
+	zmq_close(raw[0]);
+	zmq_close(raw[1]);
+	zmq_ctx_term(context);
+}
+
 /* Whatever the receiver is known to read, the same arrives. */
 static void test_frames(void **state)
 {
@@ -526,11 +574,17 @@ static void test_connect_timeout(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_burst),         cmocka_unit_test(test_ipv6),
-		cmocka_unit_test(test_unknown_peer),  cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_malformed),     cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_ends_unread),   cmocka_unit_test(test_free_inside_callback),
-		cmocka_unit_test(test_bad_endpoints), cmocka_unit_test(test_connect_timeout),
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_ipv6),
+		cmocka_unit_test(test_unknown_peer),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_reads_nothing),
+		cmocka_unit_test(test_ends_unread),
+		cmocka_unit_test(test_free_inside_callback),
+		cmocka_unit_test(test_bad_endpoints),
+		cmocka_unit_test(test_connect_timeout),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
