@@ -340,6 +340,7 @@ static int start(struct process *process, const struct options *options, struct 
 		.qps = 1,
 		.burst = 1,
 		.user_agent = "fc-reconciler/" RELEASE,
+		.fenced = true,
 	};
 	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
 

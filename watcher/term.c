@@ -12,11 +12,16 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
+#include "common/kube/client.h"
+#include "watcher/shards.h"
 
 /* What changes within this goes out together, so that each peer, and the threads between us, wake once for all of it:
  * waking them was half of what an update cost. */
 enum { GATHER_MS = 3 };
 enum { TICK_MS = 500, DRAIN_MS = 20000 /* of the children, after SIGTERM */, ARGUMENTS_MAX = 16 };
+
+_Static_assert((int)KUBE_FENCED_LATE_MS <= (int)SHARD_MARGIN_MS,
+	       "a member's write must not arrive when its range is another's");
 
 struct term {
 	struct term_options options;

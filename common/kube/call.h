@@ -39,6 +39,7 @@ struct kube_call {
 	bool too_large;      /* broken off for the size of its answer */
 	bool no_descriptors; /* no socket could be opened */
 	bool too_late;       /* not sent, as its connection took too long */
+	bool fenced;         /* a write that must not arrive after it was given up */
 	bool server_timeout;
 	bool gzip;
 	char *method;
@@ -61,6 +62,7 @@ struct kube_call {
 	struct curl_slist *headers;
 	unsigned token_generation; /* it was sent with */
 	int64_t started_ms;
+	int local_port; /* of the connection that it was handed to; 0: none yet */
 	struct ev_timer deadline;
 	struct ev_timer idle;
 	char curl_error[CURL_ERROR_SIZE];
@@ -87,6 +89,7 @@ struct kube_client {
 	char *host_header;             /* likewise */
 	bool tls;
 	size_t max_connections;
+	bool fenced;
 	bool closing;
 
 	struct token_bucket bucket;

@@ -92,6 +92,14 @@ static void stop_running(struct kube_call *call)
 		client->in_flight--;
 }
 
+/* Before a call leaves its transport without an answer. Over HTTP/2 the connection would live on, and what the kernel
+ * has not sent with it. */
+static void drop_unsent(const struct kube_call *call)
+{
+	if (call->fenced && call->local_port != 0)
+		transport_drop_unsent(call->transport, call->local_port);
+}
+
 /* From any state to FINISHED. */
 static void finish(struct kube_call *call, enum kube_failure failure)
 {
@@ -99,6 +107,7 @@ static void finish(struct kube_call *call, enum kube_failure failure)
 		return;
 	if (call->state == CALL_RUNNING) {
 		if (call->easy != NULL) {
+			drop_unsent(call);
 			transport_remove(call->transport, call->easy);
 			stop_running(call);
 		}
@@ -180,6 +189,7 @@ static struct kube_call *new_call(struct kube_client *client, const struct kube_
 	call->server_timeout = request->server_timeout;
 	call->gzip = request->gzip;
 	call->before_send = request->before_send;
+	call->fenced = client->fenced && request->before_send != NULL && strcmp(request->method, "GET") != 0;
 	call->retry_after_ms = -1;
 	call->data = data;
 	call->done = done;
@@ -236,6 +246,8 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 	if (call->failure == KUBE_TIMEOUT && !call->own_connection && call->transport == client->shared &&
 	    transport_notes(call->transport)->received_ms < call->started_ms)
 		give_up_on(client, &client->shared);
+	if (call->failure != KUBE_OK)
+		drop_unsent(call);
 	stop_running(call);
 	if (call->failure == KUBE_OK && call->http_status == 401 && !call->retried && !client->closing &&
 	    credentials_rejected(&client->credentials, call->token_generation)) {
@@ -295,10 +307,15 @@ static void transport_has_worked(void *arg)
 		deliver_news(call);
 }
 
-static struct transport *make_transport(struct kube_client *client)
+static struct transport *make_transport(struct kube_client *client, int late_ms)
 {
-	return transport_new(client->loop, (long)client->max_connections + 8, transfer_done, transport_has_worked,
-			     client);
+	return transport_new(client->loop, (long)client->max_connections + 8, late_ms, transfer_done,
+			     transport_has_worked, client);
+}
+
+static struct transport *make_shared(struct kube_client *client)
+{
+	return make_transport(client, client->fenced ? KUBE_FENCED_UNACKED_MS : 0);
 }
 
 /* No new calls on this one; it is freed when its last call ended. */
@@ -306,7 +323,7 @@ static void give_up_on(struct kube_client *client, struct transport **slot)
 {
 	client->retired = mem_realloc(client->retired, client->retired_count + 1, sizeof(*client->retired));
 	client->retired[client->retired_count++] = *slot;
-	*slot = make_transport(client);
+	*slot = make_shared(client);
 	/* the same server most likely */
 	transport_notes(*slot)->multiplexed = transport_notes(client->retired[client->retired_count - 1])->multiplexed;
 	work_later(client);
@@ -564,6 +581,7 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	kube_config_copy(&client->config, config);
 	client->user_agent = mem_strdup(options->user_agent == NULL ? "frameworkcontroller" : options->user_agent);
 	client->max_connections = options->max_connections > 0 ? (size_t)options->max_connections : DEFAULT_CONNECTIONS;
+	client->fenced = options->fenced;
 	client->idle_handles = mem_calloc(IDLE_HANDLES_MAX, sizeof(*client->idle_handles));
 	token_bucket_init(&client->bucket, options->qps, options->burst, clock_boot_ms());
 	ev_timer_init(&client->work, work, 0.0, 0.0);
@@ -574,8 +592,8 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	client->begin.data = client;
 	ev_timer_init(&client->refill, work, 0.0, 0.0);
 	client->refill.data = client;
-	client->shared = make_transport(client);
-	client->watching = make_transport(client);
+	client->shared = make_shared(client);
+	client->watching = make_transport(client, 0);
 	if (exchange_resolve_server(client, err) < 0 ||
 	    credentials_load(&client->credentials, &client->config, loop, credentials_have_settled, client, err) < 0) {
 		kube_client_free(client);

@@ -15,11 +15,26 @@ struct ev_loop;
 struct kube_client;
 struct kube_call;
 
+/* A fenced write (see kube_client_options) reaches the server no later than KUBE_FENCED_LATE_MS after it was asked for:
+ * what has no connection within the first time is not sent; what the server's machine has not acknowledged within the
+ * second one is dropped by the kernel, whatever became of the process. The server counts the timeout of a request from
+ * when it gets it, a lease is counted from when the request was asked for: the difference is in the lease's margin. */
+enum {
+	KUBE_FENCED_SEND_MS = 3000,
+	KUBE_FENCED_UNACKED_MS = 2000,
+	KUBE_FENCED_LATE_MS = KUBE_FENCED_SEND_MS + KUBE_FENCED_UNACKED_MS,
+};
+
 struct kube_client_options {
 	double qps;             /* token bucket; 0 = unlimited */
 	int burst;              /* bucket size, >= 1 when qps > 0 */
 	int max_connections;    /* for HTTP/1.1; 0 = 32 */
 	const char *user_agent; /* "fc-watcher/1.0"; copied */
+	/* A lease allows its writes (those with before_send), and they must not arrive after it. When one is given up
+	 * (timeout, cancellation) and part of it may not have arrived, its connection is reset, which drops what the
+	 * kernel has of it; whatever else is on that connection fails with KUBE_NETWORK. When the process ends, in
+	 * whatever way, its connections are reset likewise. */
+	bool fenced;
 };
 
 /* config is copied. NULL and *err on failure (an unreadable CA file, say, or an exec plugin and a loop that is not the
@@ -84,8 +99,8 @@ struct kube_request {
 	bool exempt;             /* does not wait in the rate limit (leases, events of the watcher's streams) */
 	bool low_priority;       /* waits behind all others for the rate limit, dropped when too many wait (Events) */
 	/* Called right before the request is handed to curl; false refuses it (KUBE_REFUSED). May lower *timeout_ms:
-	 * the fence of DESIGN.md §5. With it, what has no connection within 3 s is not sent (KUBE_NETWORK), since the
-	 * server counts the timeout from when it gets the request. NULL: none. The argument is the call's arg. */
+	 * the fence of DESIGN.md §5. With it, what has no connection within KUBE_FENCED_SEND_MS is not sent
+	 * (KUBE_NETWORK). NULL: none. The argument is the call's arg. */
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
 	bool gzip;           /* accept a gzip body; it is handed on decompressed */
 	bool server_timeout; /* append timeout=<seconds> to the query, so that the server gives up too */

@@ -11,9 +11,9 @@
 #include "common/kube/call.h"
 
 enum { CONNECT_TIMEOUT_MS = 10000 };
-/* The server counts its timeout from when it gets a request, the lease from when the request was asked for: what is
- * sent later than this may be carried out when the lease's margin of 5 s (SHARD_MARGIN_MS) is over. */
-enum { FENCED_SEND_MS = 3000 };
+/* So long libcurl's deadline comes behind ours, which looks at the connection as it is before libcurl ends the
+ * request's stream on it. */
+enum { TIMEOUT_LATER_MS = 500 };
 
 int exchange_resolve_server(struct kube_client *client, struct error *err)
 {
@@ -137,8 +137,8 @@ static int on_ready(void *arg, char *to, char *from, int to_port, int from_port)
 	(void)to;
 	(void)from;
 	(void)to_port;
-	(void)from_port;
-	call->too_late = call->before_send != NULL && clock_boot_ms() > call->started_ms + FENCED_SEND_MS;
+	call->too_late = call->before_send != NULL && clock_boot_ms() > call->started_ms + KUBE_FENCED_SEND_MS;
+	call->local_port = from_port;
 	return call->too_late ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
@@ -298,6 +298,7 @@ void exchange_prepare(struct kube_call *call)
 	call->curl_error[0] = '\0';
 	call->no_descriptors = false;
 	call->too_late = false;
+	call->local_port = 0;
 	add_headers(call);
 	set_url(call);
 	set_method(call);
@@ -316,7 +317,7 @@ void exchange_prepare(struct kube_call *call)
 		curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
 		curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
 	}
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->allowed_ms);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->allowed_ms + TIMEOUT_LATER_MS);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	/* libcurl asks for names in a thread, and would wait for its end, loop and all, when the transfer's time is up
@@ -383,7 +384,7 @@ void exchange_judge(struct kube_call *call, CURLcode result)
 	if (call->too_large)
 		buf_printf(&call->cause, "the answer is larger than %d MiB", ANSWER_MAX_BYTES / 1024 / 1024);
 	else if (call->too_late)
-		buf_printf(&call->cause, "not sent: no connection within %d ms", FENCED_SEND_MS);
+		buf_printf(&call->cause, "not sent: no connection within %d ms", KUBE_FENCED_SEND_MS);
 	else if (call->no_descriptors)
 		buf_puts(&call->cause, "no socket can be opened: there are no file descriptors left (RLIMIT_NOFILE)");
 	else if (result == CURLE_COULDNT_CONNECT && code != 0)

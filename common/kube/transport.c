@@ -2,10 +2,14 @@
  * What libcurl's callbacks ask for is only noted (watchers, timer); libcurl is entered from ev callbacks alone. */
 #include "common/kube/transport.h"
 
+#include <errno.h>
 #include <ev.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -26,11 +30,20 @@ struct socket_watch {
 	struct socket_watch *prev, *next;
 };
 
+/* A connection's socket, watched or not. */
+struct connection {
+	int fd;
+	bool writing; /* libcurl waits for place to write */
+	struct connection *prev, *next;
+};
+
 struct transport {
 	struct ev_loop *loop;
 	CURLM *multi;
 	struct ev_timer timer;
 	struct socket_watch *watches;
+	struct connection *connections;
+	int late_ms;
 	transport_done *done;
 	transport_worked *worked;
 	void *arg;
@@ -95,15 +108,34 @@ static struct socket_watch *find_watch(struct transport *transport, curl_socket_
 	return NULL;
 }
 
+static struct connection *find_connection(struct transport *transport, curl_socket_t fd)
+{
+	struct connection *connection;
+
+	DL_FOREACH(transport->connections, connection)
+		if (connection->fd == fd)
+			return connection;
+	return NULL;
+}
+
+static void drop_connection(struct transport *transport, struct connection *connection)
+{
+	DL_DELETE(transport->connections, connection);
+	free(connection);
+}
+
 /* Watches are found by descriptor and not through curl_multi_assign: close_socket drops them behind its back. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
 {
 	struct transport *transport = arg;
 	struct socket_watch *watch = find_watch(transport, fd);
+	struct connection *connection = find_connection(transport, fd);
 	int events = ((what & CURL_POLL_IN) ? EV_READ : 0) | ((what & CURL_POLL_OUT) ? EV_WRITE : 0);
 
 	(void)easy;
 	(void)unused;
+	if (connection != NULL)
+		connection->writing = (events & EV_WRITE) != 0;
 	if (what == CURL_POLL_REMOVE || events == 0) {
 		if (watch != NULL)
 			drop_watch(watch);
@@ -138,10 +170,14 @@ static int on_timer(CURLM *multi, long timeout_ms, void *arg)
 /* No watcher may survive its descriptor, whose number the next socket gets. */
 static int close_socket(void *arg, curl_socket_t fd)
 {
-	struct socket_watch *watch = find_watch(arg, fd);
+	struct transport *transport = arg;
+	struct socket_watch *watch = find_watch(transport, fd);
+	struct connection *connection = find_connection(transport, fd);
 
 	if (watch != NULL)
 		drop_watch(watch);
+	if (connection != NULL)
+		drop_connection(transport, connection);
 	return close(fd);
 }
 
@@ -150,12 +186,19 @@ static int set_socket_options(void *arg, curl_socket_t fd, curlsocktype purpose)
 	const int idle = KEEPALIVE_IDLE_S;
 	const int interval = KEEPALIVE_INTERVAL_S;
 	const int probes = KEEPALIVE_PROBES;
-	const int unacked = UNACKED_MS;
+	const struct linger reset = {.l_onoff = 1, .l_linger = 0};
 	const int on = 1;
+	struct transport *transport = arg;
+	const int unacked = transport->late_ms > 0 ? transport->late_ms : UNACKED_MS;
+	struct connection *connection;
 
-	(void)arg;
 	if (purpose != CURLSOCKTYPE_IPCXN)
 		return CURL_SOCKOPT_OK;
+	connection = mem_calloc(1, sizeof(*connection));
+	connection->fd = fd;
+	DL_APPEND(transport->connections, connection);
+	if (transport->late_ms > 0)
+		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	/* what fails here costs only speed of detection */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
@@ -165,12 +208,13 @@ static int set_socket_options(void *arg, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-struct transport *transport_new(struct ev_loop *loop, long max_idle, transport_done *done, transport_worked *worked,
-				void *arg)
+struct transport *transport_new(struct ev_loop *loop, long max_idle, int late_ms, transport_done *done,
+				transport_worked *worked, void *arg)
 {
 	struct transport *transport = mem_calloc(1, sizeof(*transport));
 
 	transport->loop = loop;
+	transport->late_ms = late_ms;
 	transport->done = done;
 	transport->worked = worked;
 	transport->arg = arg;
@@ -198,12 +242,15 @@ void transport_free(struct transport *transport)
 	ev_timer_stop(transport->loop, &transport->timer);
 	while (transport->watches != NULL)
 		drop_watch(transport->watches);
+	while (transport->connections != NULL)
+		drop_connection(transport, transport->connections);
 	free(transport);
 }
 
 void transport_prepare(struct transport *transport, CURL *easy)
 {
 	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, set_socket_options);
+	curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, transport);
 	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
 	curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, transport);
 }
@@ -224,6 +271,43 @@ void transport_remove(struct transport *transport, CURL *easy)
 {
 	curl_multi_remove_handle(transport->multi, easy);
 	transport->active--;
+}
+
+static int local_port_of(int fd)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} address = {0};
+	socklen_t len = sizeof(address);
+
+	if (getsockname(fd, &address.any, &len) < 0)
+		return 0;
+	return ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port : address.in.sin_port);
+}
+
+/* In libcurl, or in the kernel, which counts what is not acknowledged. */
+static bool has_unsent(const struct connection *connection)
+{
+	int unacked = 0;
+
+	return connection->writing || ioctl(connection->fd, SIOCOUTQ, &unacked) < 0 || unacked > 0;
+}
+
+void transport_drop_unsent(struct transport *transport, int local_port)
+{
+	const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+	struct connection *connection;
+
+	DL_FOREACH(transport->connections, connection) {
+		if (local_port_of(connection->fd) != local_port || !has_unsent(connection))
+			continue;
+		log_v(1, "a connection is reset: a write was given up before all of it had arrived");
+		/* connect(2): it dissolves the association. libcurl closes the descriptor when it finds out. */
+		if (connect(connection->fd, &nowhere, sizeof(nowhere)) < 0)
+			log_error("cannot reset a connection: %s", strerror(errno));
+	}
 }
 
 void transport_kick(struct transport *transport)

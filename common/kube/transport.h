@@ -16,9 +16,11 @@ typedef void transport_done(void *arg, CURL *easy, CURLcode result);
 /* libcurl has worked: whatever its write callbacks gathered can be handed on. */
 typedef void transport_worked(void *arg);
 
-/* max_idle: connections kept open without a transfer. Never NULL. */
-struct transport *transport_new(struct ev_loop *loop, long max_idle, transport_done *done, transport_worked *worked,
-				void *arg);
+/* max_idle: connections kept open without a transfer. late_ms: nothing is to arrive later than this after it was
+ * written, or after the process has ended: the kernel drops what is not acknowledged by then, and connections end with
+ * a reset; 0: it may. Never NULL. */
+struct transport *transport_new(struct ev_loop *loop, long max_idle, int late_ms, transport_done *done,
+				transport_worked *worked, void *arg);
 /* Not from within a callback of this transport, and only when no transfer is left in it. NULL is fine. */
 void transport_free(struct transport *transport);
 
@@ -28,6 +30,9 @@ void transport_prepare(struct transport *transport, CURL *easy);
 int transport_add(struct transport *transport, CURL *easy);
 /* Breaks the transfer off; done does not run for it. */
 void transport_remove(struct transport *transport, CURL *easy);
+/* Resets the connection from this local port (as CURLOPT_PREREQFUNCTION tells it) if part of what was written to it may
+ * not have arrived: that is dropped, and the transfers on it will fail. Before transport_remove, which writes to it. */
+void transport_drop_unsent(struct transport *transport, int local_port);
 /* Starts what was added, without waiting for another turn of the loop. */
 void transport_kick(struct transport *transport);
 
