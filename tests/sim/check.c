@@ -15,7 +15,8 @@ enum { RATE_SLACK_PERCENT = 50 };
 enum {
 	REQUESTS_MAX = 4000,
 	REQUESTS_IN_SECOND_MAX = 250,
-	LETTER_MS = 10 /* those of pings come and go */
+	LETTER_MS = 10, /* those of pings come and go */
+	STRAY_MS = 10 * 1000,
 };
 
 /* ---- statuses as they are stored ---- */
@@ -148,8 +149,7 @@ void check_step(struct world *world)
 
 /* ---- requests ---- */
 
-/* Which Framework a request is about: all names of a Framework's objects begin with its own. */
-static int subject(const struct wire *wire)
+int check_subject(const struct wire *wire)
 {
 	static const char name_key[] = "\"name\":\"";
 	const char *ns = strstr(wire->path, "/namespaces/");
@@ -259,7 +259,7 @@ static bool may_act(const struct member *member, const char *ns, const char *nam
 
 void check_request(struct world *world, const struct wire *wire)
 {
-	int framework = subject(wire);
+	int framework = check_subject(wire);
 
 	if (framework < 0)
 		violated(world, "%s %s is about no Framework", wire->method, wire->path);
@@ -357,6 +357,40 @@ static void check_tasks_forward(struct world *world, const struct object *object
 	}
 }
 
+/* Whether an object is of the attempt that a status is at. */
+static bool of_attempt(const struct object *object, const json_t *status)
+{
+	return json_int(attempt_of(status), "id", -1) == atoi(annotation(object->json, "FC_FRAMEWORK_ATTEMPT_ID"));
+}
+
+static bool of_task_attempt(const struct object *pod, const json_t *task)
+{
+	return task != NULL && strcmp(json_str(task, "instanceUID"), annotation(pod->json, "FC_TASK_UID")) == 0 &&
+	       json_int(attempt_of(task), "id", -1) == atoi(annotation(pod->json, "FC_TASK_ATTEMPT_ID"));
+}
+
+/* What a create made is taken over by its own attempt alone, however late it came. */
+static void check_adopted(struct world *world, const struct object *framework, const json_t *after)
+{
+	for (const struct object *object = world->objects; object != NULL; object = object->next) {
+		const json_t *held = after;
+		const char *uid;
+		bool fits;
+
+		if (object->kind == KIND_FRAMEWORK || object->plan != framework->plan)
+			continue;
+		if (object->kind == KIND_POD)
+			held = find_task(after, annotation(object->json, "FC_TASKROLE_NAME"),
+					 atoi(annotation(object->json, "FC_TASK_INDEX")));
+		uid = json_str(attempt_of(held), object->kind == KIND_POD ? "podUID" : "configMapUID");
+		if (uid == NULL || strcmp(uid, object->uid) != 0)
+			continue;
+		fits = of_attempt(object, after) && (object->kind != KIND_POD || of_task_attempt(object, held));
+		if (!fits || strcmp(annotation(object->json, "FC_FRAMEWORK_UID"), framework->uid) != 0)
+			violated(world, "%s %s, of another attempt, is adopted", object->uid, object->name);
+	}
+}
+
 void check_status_write(struct world *world, struct object *object, json_t *written)
 {
 	const json_t *before = status_of(object);
@@ -365,6 +399,7 @@ void check_status_write(struct world *world, struct object *object, json_t *writ
 	int was = state_of(before);
 	int is = state_of(after);
 
+	check_adopted(world, object, after);
 	if (before == NULL)
 		return;
 	if (retries(after) < retries(before))
@@ -445,7 +480,7 @@ void check_deletion(struct world *world, const struct wire *wire, const struct o
 		violated(world, "%s %s is deleted before the reason is stored", object->uid, object->name);
 }
 
-/* ---- at rest ---- */
+/* ---- what comes late goes soon ---- */
 
 static const struct member *holder(const struct world *world, const char *ns, const char *name)
 {
@@ -454,6 +489,55 @@ static const struct member *holder(const struct world *world, const char *ns, co
 			return &world->members[i];
 	return NULL;
 }
+
+/* Whether no attempt has the object, and none can take it over. */
+static bool stray(struct world *world, const struct object *object)
+{
+	struct object *framework = api_framework(world, object->plan);
+	const json_t *status;
+	const json_t *held;
+	const char *uid;
+
+	if (framework == NULL || strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
+		return true;
+	status = status_of(framework);
+	held = object->kind == KIND_CONFIG_MAP ? status
+					       : find_task(status, annotation(object->json, "FC_TASKROLE_NAME"),
+							   atoi(annotation(object->json, "FC_TASK_INDEX")));
+	if (!of_attempt(object, status) || over(state_of(status)) || over(state_of(held)) ||
+	    (object->kind == KIND_POD && !of_task_attempt(object, held)))
+		return true;
+	uid = json_str(attempt_of(held), object->kind == KIND_CONFIG_MAP ? "configMapUID" : "podUID");
+	return uid != NULL && strcmp(uid, object->uid) != 0;
+}
+
+/* Whether everybody is at work who has to see a Framework's object, and to delete it. */
+static bool attended(const struct world *world, const struct object *object)
+{
+	const struct member *member = holder(world, object->ns, object->name);
+
+	for (int i = 0; i < world->watcher_count; i++)
+		if (!world->watchers[i].process.alive || world->watchers[i].process.paused_until_ms > world->now_ms ||
+		    !world->watchers[i].synced || !world->watchers[i].live)
+			return false;
+	return member != NULL && member->process.paused_until_ms <= world->now_ms;
+}
+
+void check_strays(struct world *world)
+{
+	for (struct object *object = world->objects; object != NULL; object = object->next) {
+		if (object->kind == KIND_FRAMEWORK || object->deleting || object_framework_name(object->json) == NULL ||
+		    !stray(world, object) || !attended(world, object))
+			object->stray_since_ms = 0;
+		else if (object->stray_since_ms == 0)
+			object->stray_since_ms = world->now_ms;
+		else if (world->now_ms > object->stray_since_ms + STRAY_MS)
+			violated(world, "%s %s%s is of no attempt, and still there after %d ms", object->uid,
+				 object->name, object->late ? " (late)" : "", STRAY_MS);
+	}
+}
+
+/* ---- at rest ---- */
 
 bool check_held(const struct world *world)
 {

@@ -123,6 +123,15 @@ static void make_row(struct world *world)
 	faults->row = row_of_seed(world->seed);
 	if (faults->row == ROW_NONE)
 		return;
+	if (faults->row == ROW_LATE_WRITES) {
+		/* creates arrive when nobody waits for them any more (network.c), and nothing else goes wrong */
+		*faults = (struct faults){.row = faults->row,
+					  .pace_ms = faults->pace_ms,
+					  .until_ms = world->now_ms + ROW_WITHIN_MS,
+					  .long_ms = faults->long_ms,
+					  .late = true};
+		return;
+	}
 	world->grace_ms = 0;
 	world->pool = false;
 	if (world->member_count < 2)
@@ -137,7 +146,8 @@ static void make_row(struct world *world)
 
 enum fault_row row_of_seed(uint64_t seed)
 {
-	static const enum fault_row rows[16] = {[5] = ROW_LATE_ANSWERS, [8] = ROW_OVERDUE, [11] = ROW_HANDOVER};
+	static const enum fault_row rows[16] = {
+		[5] = ROW_LATE_ANSWERS, [8] = ROW_OVERDUE, [11] = ROW_HANDOVER, [12] = ROW_LATE_WRITES};
 
 	return rows[seed % ARRAY_LEN(rows)];
 }

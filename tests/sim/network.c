@@ -12,7 +12,13 @@
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
-enum { RESET_MS = 200, LATE_MS = 60 * 1000, SLOW_SEND_MS = 15 * 1000 };
+enum {
+	RESET_MS = 200,
+	LATE_MS = 60 * 1000,
+	SLOW_SEND_MS = 15 * 1000,
+	HELD_AGAIN_MS = 50,
+	HELD_OFTEN = 300 /* of a thousand */
+};
 
 static void wire_free(struct wire *wire)
 {
@@ -159,11 +165,32 @@ static void send_answer(struct wire *wire, struct answer *answer)
 	   &wire->member->process, on_reply, reply_drop, reply);
 }
 
+/* A create that is held waits until nobody has its name any more: so it comes when its attempt is over. */
+static bool waits_for_name(const struct wire *wire)
+{
+	static const char name_key[] = "\"name\":\"";
+	const char *at = strstr(wire->body, name_key);
+	char name[96];
+	int plan;
+
+	if (wire->world->now_ms >= wire->held_until_ms || at == NULL)
+		return false;
+	at += strlen(name_key);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "\""), at);
+	plan = check_subject(wire);
+	return plan >= 0 && api_find(wire->world, KIND_POD, plan_ns(plan), name) != NULL;
+}
+
 static void on_arrival(struct world *world, void *arg)
 {
 	struct wire *wire = arg;
 	struct answer answer = {0};
 
+	if (waits_for_name(wire)) {
+		arrange(wire, world->now_ms + HELD_AGAIN_MS, NULL, on_arrival);
+		drop_event(wire);
+		return;
+	}
 	wire->server_done = true;
 	if (world->now_ms > wire->deadline_ms)
 		wire->failed_late = true; /* one that stands still has yet to learn it */
@@ -185,6 +212,11 @@ static void on_arrival(struct world *world, void *arg)
 
 /* ---- the client's end ---- */
 
+static bool is_pod_create(const struct wire *wire)
+{
+	return strcmp(wire->method, "POST") == 0 && strstr(wire->path, "/pods") != NULL;
+}
+
 static void choose_fate(struct wire *wire, int64_t *arrival_ms)
 {
 	static const int codes[] = {429, 500, 503, 504};
@@ -194,6 +226,11 @@ static void choose_fate(struct wire *wire, int64_t *arrival_ms)
 	*arrival_ms = world->now_ms + network_travel_ms(world);
 	if (faults->calm || world->healed)
 		return;
+	if (faults->row == ROW_LATE_WRITES && is_pod_create(wire) && chance(world, HELD_OFTEN)) {
+		*arrival_ms = wire->deadline_ms + pick(world, 1, 2000);
+		wire->held_until_ms = wire->deadline_ms + LATE_MS;
+		return;
+	}
 	if (world->now_ms < faults->outage_until_ms || chance(world, faults->lose_request)) {
 		wire->server_done = true; /* it never arrives */
 		arrange(wire, world->now_ms + pick(world, 1, RESET_MS), &wire->member->process, on_failure);

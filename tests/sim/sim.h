@@ -102,10 +102,11 @@ struct object {
 	uint64_t version;
 	json_t *json;
 	bool deleting;
-	char owner_uid[40]; /* of the controller; "" */
-	bool late;          /* its creator had been told of a failure, or was dead: nobody could guard against it */
-	bool bound;         /* Pods: on a node */
-	json_t *plain;      /* Frameworks: the status, decompressed; NULL: not asked for yet */
+	char owner_uid[40];     /* of the controller; "" */
+	bool late;              /* its creator had been told of a failure, or was dead: nobody could guard against it */
+	int64_t stray_since_ms; /* no attempt has it or could take it, and somebody could delete it; 0: not so */
+	bool bound;             /* Pods: on a node */
+	json_t *plain;          /* Frameworks: the status, decompressed; NULL: not asked for yet */
 };
 
 struct change {
@@ -198,7 +199,8 @@ struct wire {
 	bool client_done;    /* its callback ran */
 	bool server_done;    /* it will not be carried out any more */
 	bool answer_lost;
-	bool failed_late; /* the client was told of a failure, or died */
+	int64_t held_until_ms; /* so long it waits somewhere, if need be, for its name to be free; 0: not at all */
+	bool failed_late;      /* the client was told of a failure, or died */
 	int64_t retry_after_ms;
 	int fault;        /* the code that the server answers instead of carrying it out; 0: none */
 	bool fault_after; /* … after carrying it out */
@@ -406,7 +408,7 @@ void faults_make(struct world *world);
 void faults_heal(struct world *world);
 
 /* Faults that follow each other in some worlds. */
-enum fault_row { ROW_NONE, ROW_LATE_ANSWERS, ROW_HANDOVER, ROW_OVERDUE };
+enum fault_row { ROW_NONE, ROW_LATE_ANSWERS, ROW_HANDOVER, ROW_OVERDUE, ROW_LATE_WRITES };
 enum fault_row row_of_seed(uint64_t seed);
 
 struct faults {
@@ -445,6 +447,9 @@ struct faults {
 
 /* ---- check.c ---- */
 
+/* The plan of the Framework that a request is about: all names of a Framework's objects begin with its own. -1: of
+ * none. */
+int check_subject(const struct wire *wire);
 /* A reconciler wants to send a request; its token was there; it was asked to wait before it asks again. */
 void check_asked(const struct wire *wire);
 void check_rate(struct world *world);
@@ -458,6 +463,8 @@ void check_created(struct world *world, const struct wire *wire, const struct ob
 void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
 /* After every step. */
 void check_step(struct world *world);
+/* Every so often, once nothing goes wrong any more that could keep an object from being seen and deleted. */
+void check_strays(struct world *world);
 /* Whether nothing more is to be expected. *why (static) names what is not at rest. */
 bool check_rest(struct world *world, const char **why);
 /* Whether each range has a holder. */
@@ -551,6 +558,7 @@ struct world {
 	int64_t grace_ms;
 	bool pool; /* children of the watcher that leads: their deaths are known at once */
 	bool healed;
+	int64_t strays_look_ms;
 
 	const struct work_size *size;
 	struct framework_plan plans[SIM_FRAMEWORKS];
