@@ -105,3 +105,38 @@ run_fault_held() {
     proxy proxy pass
     expect_all_once 22 3
 }
+
+# A reconciler is cut off while it creates Pods: what it gave up stays in its kernel, as the bodies are larger than what
+# the proxy's takes. None of it gets through later, when its lease is over.
+run_fault_cut_writes() {
+    local before
+    apart_cluster
+    stop_watcher
+    sed -i -E 's/^(kubeClientQps|kubeClientBurst): .*/\1: 5/' config.yaml # so that creates are on their way for a while
+    start_apart_watcher 2
+    start_proxy proxy fc-reconciler
+    launch bus-proxy "$BUILD/fc-testproxy" "${BUS##*:}" bus-proxy.ports
+    wait_for 5 "bus-proxy listens" test -s bus-proxy.ports
+    start_reconciler one --kubeconfig proxy.kubeconfig --bus "tcp://127.0.0.1:$(cut -d' ' -f1 bus-proxy.ports)"
+    wait_for 30 "all ranges are held" all_ranges_held
+    create 'fw("f"; [role("a"; 25; {}) | .task.pod.spec.containers[0].env = [{name: "PAD", value: ("x" * 200000)}]])'
+    wait_for 20 "some Pods are created" created_at_least 3
+    proxy proxy hold
+    proxy bus-proxy hold
+    wait_for 20 "requests time out" unanswered 3
+    wait_for 20 "its lease is over" owns one 0
+    before=$(pod_count)
+    proxy proxy pass
+    wait_for 10 "what was held has gone on" nothing_unread "$(cut -d' ' -f1 proxy.ports)"
+    expect "Pods, with those of writes that were given up" "$(pod_count)" "$before"
+    proxy bus-proxy pass
+    wait_for 60 "all Pods are created" created_at_least 25
+}
+
+pod_count() { api GET "/api/v1/namespaces/$NS/pods" | jq '.items | length'; }
+created_at_least() { (($(pod_count) >= $1)); }
+
+# No connection to the port has bytes that nobody has read.
+nothing_unread() { # port
+    awk -v port=":$(printf %04X "$1")" 'NR > 1 && $2 ~ port "$" && $5 !~ /:00000000$/ { unread = 1 } END { exit unread }' /proc/net/tcp
+}
