@@ -20,7 +20,8 @@
 enum { GATHER_MS = 3 };
 enum { TICK_MS = 500, DRAIN_MS = 20000 /* of the children, after SIGTERM */, ARGUMENTS_MAX = 16 };
 
-_Static_assert((int)KUBE_FENCED_LATE_MS <= (int)SHARD_MARGIN_MS, "a member's write must not arrive when its range is another's");
+_Static_assert((int)KUBE_FENCED_LATE_MS <= (int)SHARD_MARGIN_MS,
+	       "a member's write must not arrive when its range is another's");
 
 struct term {
 	struct term_options options;
