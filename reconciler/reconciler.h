@@ -76,6 +76,7 @@ struct reconciler {
 	uint32_t shards;
 	bool live;
 	int64_t live_since_ms;
+	int64_t stranger_told_until_ms; /* until then no other 404 that is not the API server's is told of */
 
 	/* queue */
 	struct item *queue_first;

@@ -35,7 +35,8 @@ struct slot {
 	bool conflict_reported; /* a foreign object of this name has been reported */
 	unsigned polls;         /* GETs in a row that found it as it was (slot_call.c) */
 	bool phase_reported;    /* that the present Pod's phase is unrecognised has been told */
-	char *gone_uid;         /* the last uid known to be gone for certain (FRAMEWORK.md §12) */
+	char *gone_uid;         /* the last uid known to be gone for certain (FRAMEWORK.md §12) … */
+	char *gone_version;     /* … unless it is seen at this version or later; NULL: at any */
 	char *absent_version;   /* at which none with our label existed under the name; NULL: not known */
 	struct create_error *error; /* of the last create, until it is decided what it means */
 	uint64_t failed_at;         /* which failed create of the Framework its last one was; 0: it did not fail */
@@ -98,7 +99,8 @@ struct framework {
 	/* The object on the server. Without one (exists false) the rest of this part is empty. */
 	bool exists;
 	char *uid;
-	char *gone_uid; /* the last uid known to be gone */
+	char *gone_uid;     /* the last uid known to be gone … */
+	char *gone_version; /* … unless it is seen at this version or later */
 	char *resource_version;
 	int64_t generation;
 	int64_t deletion_time;
@@ -232,8 +234,9 @@ bool slot_task(struct framework *framework, struct slot *slot, size_t *role, siz
 /* Frees the object in it. */
 void slot_clear(struct slot *slot);
 void slot_delete(struct framework *framework, struct slot *slot);
-/* Notes that uid is gone for certain; drops the object if it is that one. */
-void slot_gone(struct slot *slot, const char *uid);
+/* Notes that uid is gone for certain; drops the object if it is that one. version: where that was told, NULL by an
+ * answer, which tells no version. */
+void slot_gone(struct slot *slot, const char *uid, const char *version);
 
 /* slot_call.c: the calls of the two kinds, with all that holds them back (persistence, fence, backoff, calls on the
  * way). Where one is held back, the round is arranged that will send it. */

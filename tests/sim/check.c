@@ -7,6 +7,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/codes.h"
 #include "common/framework/gang.h"
 #include "common/framework/names.h"
 #include "tests/sim/sim.h"
@@ -284,6 +285,24 @@ void check_request(struct world *world, const struct wire *wire)
 	}
 }
 
+/* ---- what is said of objects that were deleted ---- */
+
+/* That others deleted an object is said of none that is there: not deleting, and with its label. */
+static void check_deleted_by_others(struct world *world, const char *what, const json_t *before, const json_t *after,
+				    enum object_kind kind)
+{
+	const char *uid = json_str(attempt_of(after), kind == KIND_POD ? "podUID" : "configMapUID");
+	int64_t code = kind == KIND_POD ? CODE_POD_EXTERNAL_DELETED : CODE_CONFIG_MAP_EXTERNAL_DELETED;
+	const struct object *object;
+
+	if (set(attempt_of(before), "completionStatus") || uid == NULL ||
+	    json_int(json_object_get(attempt_of(after), "completionStatus"), "code", 0) != code)
+		return;
+	object = api_find_uid(world, kind, uid);
+	if (object != NULL && !object->deleting && object_framework_name(object->json) != NULL)
+		violated(world, "%s ends as if %s were deleted, which lives", what, uid);
+}
+
 /* ---- status writes: only forward ---- */
 
 static void check_attempt(struct world *world, const char *what, const json_t *before, const json_t *after,
@@ -327,6 +346,7 @@ static void check_task_forward(struct world *world, const char *what, const json
 	if (json_bool(before, "deletionPending", false) && !json_bool(after, "deletionPending", false))
 		violated(world, "%s: deletionPending is taken back", what);
 	check_attempt(world, what, before, after, "podUID");
+	check_deleted_by_others(world, what, before, after, KIND_POD);
 }
 
 static void check_tasks_forward(struct world *world, const struct object *object, const json_t *before,
@@ -378,6 +398,7 @@ void check_status_write(struct world *world, struct object *object, json_t *writ
 		violated(world, "%s goes back from %s to %s", object->name, json_str(before, "state"),
 			 json_str(after, "state"));
 	check_attempt(world, object->name, before, after, "configMapUID");
+	check_deleted_by_others(world, object->name, before, after, KIND_CONFIG_MAP);
 	check_tasks_forward(world, object, before, after);
 }
 

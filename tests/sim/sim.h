@@ -202,6 +202,7 @@ struct wire {
 	int64_t retry_after_ms;
 	int fault;        /* the code that the server answers instead of carrying it out; 0: none */
 	bool fault_after; /* … after carrying it out */
+	bool stranger;    /* something else answers 404 in its place */
 };
 
 struct kube_call *network_request(void *context, const struct kube_request *request, kube_done *done, void *arg);
@@ -424,6 +425,7 @@ struct faults {
 	int refuse;
 	int slow_send;
 	int slow_answer;
+	int stranger; /* in some worlds: answered 404 by something that is no API server */
 	/* of each thousand letters */
 	int lose_letter;
 	int double_letter;

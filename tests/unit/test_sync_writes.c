@@ -194,10 +194,15 @@ static void test_old_events(void **state)
 	framework_observe_config_map(w.framework, config_map_parse(old_config_map, &err), false);
 	world_settle(&w);
 	assert_state(&w, STATE_DELETING);
-	/* Nor does a Framework that is gone, nor is its namesake taken for it. */
-	framework_observe_absent(w.framework);
+	/* Nor does a Framework whose end was told, nor is its namesake taken for it. */
+	framework_observe_absent(w.framework, "2000000");
 	assert_false(world_observe_framework(w.framework, w.object, OBSERVED_EVENT));
 	assert_false(w.framework->exists);
+	/* Seen after that it was not its end. */
+	w.rv = 2000000;
+	world_stamp(&w, w.object);
+	assert_true(world_observe_framework(w.framework, w.object, OBSERVED_EVENT));
+	assert_true(w.framework->exists);
 	world_end(&w);
 }
 
@@ -306,7 +311,7 @@ static void test_namesake(void **state)
 	world_carry(&w);
 	world_round(&w);
 	assert_int_equal(w.queued, 3);
-	framework_observe_absent(w.framework);
+	framework_observe_absent(w.framework, NULL);
 	json_decref(w.object);
 	world_create_framework(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
 	world_clear_log(&w);
