@@ -176,8 +176,9 @@ void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t
 	struct framework *framework = item->framework;
 
 	if (kind == KIND_FRAMEWORK) {
-		/* where another uid had the name at that version, the one we know had gone before */
-		if (framework->exists && (absent->uid[0] == '\0' || strcmp(framework->uid, absent->uid) == 0 ||
+		/* Where another uid had the name at that version, or several had it one after the other until then (uid
+		 * ""), the one we know had gone before, unless it is newer: a GET may have shown it. */
+		if (framework->exists && (strcmp(framework->uid, absent->uid) == 0 ||
 					  version_compare(framework->resource_version, absent->resource_version) < 0))
 			framework_observe_absent(framework, absent->resource_version);
 		if (absent->uid[0] != '\0' && !framework->exists) {

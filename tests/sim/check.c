@@ -303,6 +303,26 @@ static void check_deleted_by_others(struct world *world, const char *what, const
 		violated(world, "%s ends as if %s were deleted, which lives", what, uid);
 }
 
+void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told)
+{
+	static char uid[40]; /* that it knows the Framework by */
+	const struct framework *framework;
+	struct world *world = member->process.world;
+	const struct item *item;
+	char key[128];
+
+	if (kind != KIND_FRAMEWORK)
+		return;
+	snprintf(key, sizeof(key), "%s/%s", absent->ns, absent->name);
+	HASH_FIND_STR(member->reconciler.items, key, item);
+	framework = item == NULL ? NULL : item->framework;
+	if (!told)
+		snprintf(uid, sizeof(uid), "%s", framework == NULL || !framework->exists ? "" : framework->uid);
+	else if (uid[0] != '\0' && (framework == NULL || !framework->exists) &&
+		 api_find_uid(world, KIND_FRAMEWORK, uid) != NULL)
+		violated(world, "%s forgets %s, which lives", member->process.label, uid);
+}
+
 /* ---- status writes: only forward ---- */
 
 static void check_attempt(struct world *world, const char *what, const json_t *before, const json_t *after,

@@ -458,6 +458,8 @@ void check_request(struct world *world, const struct wire *wire);
 void check_status_write(struct world *world, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
+/* A reconciler is told of an absence, or was (told). */
+void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told);
 /* After every step. */
 void check_step(struct world *world);
 /* Whether nothing more is to be expected. *why (static) names what is not at rest. */

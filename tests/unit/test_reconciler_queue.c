@@ -194,6 +194,27 @@ static void not_found_of_the_former(void **state)
 	assert_string_equal(world->reconciler.items->framework->uid, "u2");
 }
 
+/* Of several that had the name one after the other, the end of the last is told, and no uid: that is older than the
+ * namesake that a GET has shown. (It was forgotten, and never seen again.) */
+static void absence_of_former_ones(void **state)
+{
+	struct world *world = *state;
+	struct framework *framework;
+
+	world->lease_ms = 5000;
+	show_framework(world);
+	framework = world->reconciler.items->framework;
+	show_namesake(world, "u3", "20");
+	show_absent(world, "", "15");
+	assert_true(framework->exists);
+	assert_string_equal(framework->uid, "u3");
+	/* the first one's end was told by a list that shows the last: it is not the last one's */
+	show_absent(world, "", "20");
+	assert_true(framework->exists);
+	show_absent(world, "", "25");
+	assert_null(world->reconciler.items);
+}
+
 /* A 404 that is not the API server's word forgets no Framework. */
 static void not_found_of_anybody(void **state)
 {
@@ -300,6 +321,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(namespace_no_longer_watched, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(asked_to_wait, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(not_found_of_the_former, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(absence_of_former_ones, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(not_found_of_anybody, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(former_namesakes, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(former_of_the_gone, world_set_up, world_tear_down),
