@@ -252,8 +252,10 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 	slot_clear(slot);
 	revive(&slot->gone_uid, &slot->gone_version, meta);
 	slot->confirmed = false;
-	if (!same)
+	if (!same) {
+		mem_replace(&slot->first_version, meta->resource_version);
 		return;
+	}
 	if (before.forced) { /* it moves: the next thing to happen may be its end */
 		slot->polls = 0;
 		slot->poll_ms = 0;
@@ -291,6 +293,7 @@ bool framework_observe_config_map(struct framework *framework, struct config_map
 	if (slot->meta == NULL || strcmp(slot->meta->uid, config_map->meta.uid) != 0)
 		framework->sweep = true; /* Pods that waited for it are created */
 	make_room(slot, &config_map->meta);
+	mem_replace(&framework->config_map_end, NULL);
 	slot->config_map = config_map;
 	slot->meta = &config_map->meta;
 	slot->lost = lost;
@@ -316,6 +319,8 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 	}
 	if (version_compare(version, slot->absent_version) > 0)
 		mem_replace(&slot->absent_version, version);
+	if (kind == KIND_CONFIG_MAP && (slot->meta == NULL || uid[0] == '\0' || strcmp(slot->meta->uid, uid) == 0))
+		mem_replace(&framework->config_map_end, uid[0] == '\0' ? NULL : version);
 	known = slot->meta != NULL && !slot->lost && version_compare(slot->meta->resource_version, version) <= 0;
 	if (certain && uid[0] != '\0')
 		slot_gone(slot, uid, version);

@@ -136,6 +136,7 @@ void slot_delete(struct framework *framework, struct slot *slot)
 	free(slot->name);
 	free(slot->gone_uid);
 	free(slot->gone_version);
+	free(slot->first_version);
 	free(slot->absent_version);
 	create_error_free(slot->error);
 	free(slot);

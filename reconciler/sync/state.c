@@ -413,6 +413,8 @@ void framework_free(struct framework *framework)
 	free(framework->config_map.name);
 	free(framework->config_map.gone_uid);
 	free(framework->config_map.gone_version);
+	free(framework->config_map.first_version);
+	free(framework->config_map_end);
 	free(framework->config_map.absent_version);
 	create_error_free(framework->config_map.error);
 	framework_forget(framework);

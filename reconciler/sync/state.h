@@ -38,6 +38,7 @@ struct slot {
 	char *gone_uid;         /* the last uid known to be gone for certain (FRAMEWORK.md §12) … */
 	char *gone_version;     /* … unless it is seen at this version or later; NULL: at any */
 	char *absent_version;   /* at which none with our label existed under the name; NULL: not known */
+	char *first_version;    /* of the present object as it was first seen */
 	struct create_error *error; /* of the last create, until it is decided what it means */
 	uint64_t failed_at;         /* which failed create of the Framework its last one was; 0: it did not fail */
 	int64_t poll_ms;            /* CLOCK_BOOTTIME from which on a GET may be sent again */
@@ -130,6 +131,7 @@ struct framework {
 	bool proven;       /* a write of ours has succeeded: the stored status is ours, or is overwritten by ours */
 
 	struct slot config_map;
+	char *config_map_end; /* the version where it went out of sight; NULL: not known, or it is seen */
 	struct slot *slots;   /* Pods by name */
 	struct slot *dirty;   /* to be looked at in the next round */
 	struct slot *waiting; /* to be looked at after the next write */

@@ -275,6 +275,11 @@ void api_delete(struct world *world, struct object *object, int64_t grace_sec, b
 		gone(world, object);
 }
 
+void api_delete_background(struct world *world, struct object *object)
+{
+	gone(world, object);
+}
+
 /* ---- the garbage collector ---- */
 
 /* One thing at a time; whether there was any. */

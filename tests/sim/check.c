@@ -7,6 +7,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/version.h"
 #include "common/framework/codes.h"
 #include "common/framework/gang.h"
 #include "common/framework/names.h"
@@ -301,6 +302,39 @@ static void check_deleted_by_others(struct world *world, const char *what, const
 	object = api_find_uid(world, kind, uid);
 	if (object != NULL && !object->deleting && object_framework_name(object->json) != NULL)
 		violated(world, "%s ends as if %s were deleted, which lives", what, uid);
+}
+
+/* What the reconciler knows of the attempt's end, it acts on: a ConfigMap that is gone has ended it, and of the Pods
+ * only those are waited for that were made after that. */
+static void check_end_of_attempt(const struct member *member, const struct framework *framework)
+{
+	struct world *world = member->process.world;
+	const struct framework_status *status = &framework->status;
+	const char *uid = status->attempt.config_map_uid;
+	bool waits = framework->creates_on_way > 0;
+
+	if (!framework->exists || !framework->has_status || framework->problem != NULL || uid == NULL ||
+	    framework->config_map.gone_uid == NULL || strcmp(framework->config_map.gone_uid, uid) != 0 ||
+	    framework->written < framework->hold || status->state < STATE_PREPARING ||
+	    status->state >= STATE_ATTEMPT_COMPLETED)
+		return;
+	if (status->attempt.completion == NULL)
+		violated(world, "%s: %s goes on, though its ConfigMap %s is known to be gone", member->process.label,
+			 framework->name, uid);
+	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		waits = waits || slot->verify || slot->straggler ||
+			(slot_ours(slot, uid) && version_compare(slot->first_version, framework->config_map_end) > 0);
+	if (!waits)
+		violated(world, "%s: %s waits, though all its Pods were there before the end of its ConfigMap %s",
+			 member->process.label, framework->name, uid);
+}
+
+void check_rounds(struct member *member)
+{
+	for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next)
+		if (!item->queued && may_act(member, item->framework->ns, item->framework->name) &&
+		    range_set_has(&member->reconciler.ready, item->range))
+			check_end_of_attempt(member, item->framework);
 }
 
 void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told)

@@ -183,6 +183,7 @@ void member_settle(struct member *member)
 	} else if (!member->lazy) {
 		while (queue_run(&member->reconciler))
 			;
+		check_rounds(member);
 	}
 	wake_at(member, next_ms);
 	wake_at(member, queue_next_ms(&member->reconciler));

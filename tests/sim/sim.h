@@ -139,6 +139,8 @@ struct object *api_create(struct world *world, enum object_kind kind, json_t *ob
 void api_replace(struct world *world, struct object *object, json_t *changed);
 /* grace_sec 0: at once; -1: the object's own. foreground: the dependents first. Frees the object if it is gone. */
 void api_delete(struct world *world, struct object *object, int64_t grace_sec, bool foreground);
+/* With background propagation, whatever its finalizers are about: it goes, and its dependents later. */
+void api_delete_background(struct world *world, struct object *object);
 /* A copy of which metadata and status may be changed. */
 json_t *api_copy(const struct object *object);
 /* The object at `path` of metadata as text; "" when there is none. */
@@ -458,6 +460,8 @@ void check_request(struct world *world, const struct wire *wire);
 void check_status_write(struct world *world, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
+/* A reconciler has run its rounds. */
+void check_rounds(struct member *member);
 /* A reconciler is told of an absence, or was (told). */
 void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told);
 /* After every step. */

@@ -215,7 +215,12 @@ static void trouble_dependents(struct world *world, const struct action *action)
 	switch (action->deed) {
 	case DEED_DELETE_POD: api_delete(world, object, -1, false); break;
 	case DEED_FORCE_POD: api_delete(world, object, 0, false); break;
-	case DEED_DELETE_CONFIG_MAP: api_delete(world, object, -1, true); break;
+	case DEED_DELETE_CONFIG_MAP:
+		if (action->number % 2 == 0 || world->plans[action->framework].strict)
+			api_delete(world, object, -1, true);
+		else
+			api_delete_background(world, object);
+		break;
 	default:
 		/* of one that is deleting, nobody could tell that it has not gone */
 		if (!object->deleting)

@@ -74,6 +74,33 @@ EOT
     expect "final: the Task" "$(framework final "$TASK | \"\\(.state) \\(.attemptStatus.completionStatus.code)\"")" "Completed -101"
 }
 
+# As kubectl does it, with background propagation: the ConfigMap goes first, which is the end of the attempt and of its
+# Tasks at once. What stays of its Pods keeps no more than its own name.
+run_delete_configmap_background() {
+    create '
+        (fw("again"; [role("a"; 2; {}) | policy(1; -1)]) | .spec |= retry(true; 0)),
+        fw("over"; [role("a"; 2; {}) | policy(1; -1)])'
+    local name uid
+    for name in again over; do
+        wait_running $name
+        hold pods/$name-a-0
+    done
+    uid=$(pod again-a-0 .metadata.uid)
+    for name in again over; do delete configmaps/$name-attempt "$BACKGROUND"; done
+    wait_completed over 20
+    expect "over: the attempt" "$(framework over ".status | $RETRIES_AND_CODE")" "0 0 -100 Transient ConfigMap DELETED by others"
+    expect "over: the Tasks" "$(framework over "[$TASKS | \"\(.state) \(.attemptStatus.completionStatus.code)\"] | join(\", \")")" \
+        "Completed -220, Completed -220"
+    wait_framework again 20 ".status.attemptStatus.id == 1 and .status.state == \"AttemptRunning\" and
+        [$TASKS.state] == [\"AttemptCreationPending\", \"AttemptRunning\"]"
+    expect "the Pod that stays" "$(pod again-a-0 .metadata.uid)" "$uid"
+    for name in again over; do release pods/$name-a-0; done
+    wait_running again 20
+    expect "again: retries" "$(framework again ".status | $RETRIES_AND_CODE")" "1 0 null"
+    has_event again NamingConflict . && fail "its own former Pod is called a conflict"
+    return 0
+}
+
 # Orphaned Pods are nobody's: left alone, waited for.
 run_delete_configmap_orphan() {
     create 'fw("f"; [role("a"; 1; {})]) | .spec |= retry(true; 0)'
