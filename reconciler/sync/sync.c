@@ -337,7 +337,7 @@ static void create_config_map(struct round *round)
 	}
 	if (slot->meta != NULL) {
 		if (!slot_ours(slot, framework->uid))
-			slot_report_conflict(round, slot);
+			slot_report_conflict(round, slot, framework->status.transition_time);
 		else
 			slot_send_delete_owned(round, slot);
 		return;
