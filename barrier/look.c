@@ -191,8 +191,7 @@ static void on_look(void *arg, const struct kube_answer *answer)
 	gate->look = NULL;
 	waiters->places_taken -= gate->places_taken;
 	gate->places_taken = 0;
-	/* (a 404 that is no Status comes from something that is no API server, or not yet one of Frameworks) */
-	if (answer->failure == KUBE_OK && answer->http_status == 404 && answer->status.is_status) {
+	if (answer->absent) {
 		mem_replace(&gate->seen_version, NULL);
 		judge_absent(gate);
 		after_look(gate);

@@ -13,6 +13,7 @@
 
 enum {
 	REQUEST_TIMEOUT_MS = 30 * 1000, /* before the lease cuts it */
+	STRANGER_TOLD_MS = 60 * 1000,   /* of such answers, once in this time */
 	HTTP_NOT_FOUND = 404,
 	HTTP_CONFLICT = 409,
 	HTTP_TOO_LARGE = 413,
@@ -58,6 +59,21 @@ static const char *answer_text(const struct kube_answer *answer)
 {
 	return answer->status.message != NULL && answer->status.message[0] != '\0' ? answer->status.message
 										   : answer->message;
+}
+
+/* A 404 for an object that is no word of the API server's about it: from a proxy, or a server that does not serve
+ * Frameworks yet. It changes nothing, and is asked again, which somebody who wonders why should find in the log. */
+static void tell_stranger(struct item *item, const struct kube_answer *answer)
+{
+	struct reconciler *reconciler = item->reconciler;
+	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
+
+	if (answer->http_status != HTTP_NOT_FOUND || answer->absent || now_ms < reconciler->stranger_told_until_ms)
+		return;
+	reconciler->stranger_told_until_ms = now_ms + STRANGER_TOLD_MS;
+	log_warning("[%s]: %s: expected a Status of the API server that names the object; whether that exists is "
+		    "unknown, and is asked again",
+		    item->key, answer->message);
 }
 
 /* ---- status writes ---- */
@@ -118,7 +134,7 @@ static void write_failed(struct item *item, const struct kube_answer *answer)
 		write_conflicted(item, answer);
 		return;
 	}
-	if (answer->http_status == HTTP_NOT_FOUND) {
+	if (answer->absent) {
 		/* Mostly the object is gone; it is there all the same when its CRD has lost the subresource. */
 		write_again_later(item, answer);
 		return;
@@ -218,12 +234,13 @@ static void on_read(void *arg, const struct kube_answer *answer)
 			} else {
 				log_error("[%s]: unreadable Framework: %s", item->key, err.message);
 			}
-		} else if (answer->http_status == HTTP_NOT_FOUND) {
+		} else if (answer->absent) {
 			item->write_unsure = false;
 			/* a namesake may have come while the answer was on its way */
 			if (item->framework->exists && strcmp(item->framework->uid, item->read_uid) == 0)
-				framework_observe_absent(item->framework);
+				framework_observe_absent(item->framework, NULL);
 		} else if (answer->failure != KUBE_REFUSED && answer->failure != KUBE_CANCELLED) {
+			tell_stranger(item, answer);
 			write_again_later(item, answer);
 		}
 		queue_add(item);
@@ -279,6 +296,11 @@ static bool call_allowed(void *arg, int64_t *timeout_ms)
 	       framework_call_wanted(pending->item->framework, &pending->call);
 }
 
+static bool call_creates(const struct call *call)
+{
+	return call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD;
+}
+
 static void answer_call(struct pending_call *pending, const struct kube_answer *answer)
 {
 	struct item *item = pending->item;
@@ -294,13 +316,16 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 
 	if (answer != NULL) {
 		told.http_status = answer->http_status;
+		told.absent = answer->absent;
 		told.is_status = answer->status.is_status;
 		told.reason = answer->status.reason == NULL ? "" : answer->status.reason;
 		told.message = answer_text(answer);
 		told.body = answer->body;
 		told.retry_after_ms = answer->retry_after_ms;
-		if (answer->http_status / 100 != 2 && answer->sent && answer->http_status != HTTP_NOT_FOUND)
+		if (answer->http_status / 100 != 2 && answer->sent && !answer->absent)
 			log_v(1, "[%s]: %s", item->key, answer->message);
+		if (!call_creates(&pending->call)) /* 404 to a creation: its namespace is not there */
+			tell_stranger(item, answer);
 	}
 	if (!item->orphan) {
 		framework_answer(item->framework, &pending->call, &told, &now, &reconciler->random);

@@ -15,7 +15,6 @@ enum {
 	EVENTS_KEPT = 512,           /* recent Events that a repetition is counted on */
 	REPEAT_AFTER_MS = 10 * 1000, /* a repetition is written at most that often */
 	EVENT_TIMEOUT_MS = 10 * 1000,
-	HTTP_NOT_FOUND = 404,
 	ON_WAY_MAX = 64,        /* the others wait: the cluster has other worries */
 	ON_WAY_MAX_LESSER = 48, /* the rest is for what happens to a whole Framework, once */
 	WAITING_MAX = 10000,    /* Events that wait: 16 MB at most */
@@ -118,7 +117,7 @@ static void on_done(void *arg, const struct kube_answer *answer)
 	events->on_way--;
 	if (recent != NULL) {
 		recent->sent = NULL;
-		if (sent->post ? answer->http_status / 100 != 2 : answer->http_status == HTTP_NOT_FOUND)
+		if (sent->post ? answer->http_status / 100 != 2 : answer->absent)
 			recent_free(&events->recent, recent);
 	}
 	free(sent);

@@ -177,12 +177,15 @@ void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t
 	struct framework *framework = item->framework;
 
 	if (kind == KIND_FRAMEWORK) {
-		/* where another uid had the name at that version, the one we know had gone before */
-		if (framework->exists && (absent->uid[0] == '\0' || strcmp(framework->uid, absent->uid) == 0 ||
+		/* Where another uid had the name at that version, or several had it one after the other until then (uid
+		 * ""), the one we know had gone before, unless it is newer: a GET may have shown it. */
+		if (framework->exists && (strcmp(framework->uid, absent->uid) == 0 ||
 					  version_compare(framework->resource_version, absent->resource_version) < 0))
-			framework_observe_absent(framework);
-		if (absent->uid[0] != '\0')
+			framework_observe_absent(framework, absent->resource_version);
+		if (absent->uid[0] != '\0' && !framework->exists) {
 			mem_replace(&framework->gone_uid, absent->uid);
+			mem_replace(&framework->gone_version, absent->resource_version);
+		}
 	} else {
 		framework_observe_gone(framework, kind, absent->name, absent->uid, absent->resource_version,
 				       absent->deleting);
@@ -227,7 +230,7 @@ static void drop_unseen(struct item *item, const struct bus_scope *scope)
 
 	if (item->unseen && framework->exists &&
 	    version_compare(framework->resource_version, scope->resource_version[KIND_FRAMEWORK]) <= 0)
-		framework_observe_absent(framework);
+		framework_observe_absent(framework, scope->resource_version[KIND_FRAMEWORK]);
 	item->unseen = false;
 	if (framework->config_map.unseen && slot_known(&framework->config_map))
 		framework_observe_gone(framework, KIND_CONFIG_MAP, framework->config_map.name, "",

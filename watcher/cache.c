@@ -209,17 +209,24 @@ static void unlink_range(struct cache *cache, struct cache_entry *entry)
 	cache->count[entry->kind]--;
 }
 
+/* How the end of an object was learned. */
+enum end {
+	END_CERTAIN,   /* it has gone */
+	END_OF_SIGHT,  /* at that version, perhaps only out of the label selector's sight */
+	END_NOT_SHOWN, /* the same, at that version or before */
+};
+
 /* Takes the object out of the entry and says so; the entry itself stays. */
-static void remove_object(struct cache *cache, struct cache_entry *entry, const char *resource_version, bool deleting)
+static void remove_object(struct cache *cache, struct cache_entry *entry, const char *resource_version, enum end end)
 {
 	struct cache_entry last = *entry;
 	const struct object_meta *meta = meta_of(&last);
 	struct cache_absence absence = {
-		.uid = meta->uid,
+		.uid = end == END_NOT_SHOWN ? "" : meta->uid,
 		.resource_version = resource_version,
 		.framework_name = framework_of(entry->kind, meta),
 		.range = entry->range,
-		.deleting = deleting,
+		.deleting = end == END_CERTAIN,
 	};
 
 	unlink_range(cache, entry);
@@ -376,10 +383,10 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 			return 0;
 		}
 		/* its label names another Framework now */
-		remove_object(cache, entry, meta->resource_version, false);
+		remove_object(cache, entry, meta->resource_version, END_OF_SIGHT);
 	} else if (old != NULL) {
 		cache->listener->missed(cache->arg, entry);
-		remove_object(cache, entry, meta->resource_version, true); /* its name has another uid: gone indeed */
+		remove_object(cache, entry, meta->resource_version, END_CERTAIN); /* its name has another uid */
 	}
 	store(entry, &kept);
 	link_range(cache, entry, range_of_key(meta->ns, framework_of(kind, meta), cache->shards));
@@ -395,7 +402,8 @@ static void forget(struct cache *cache, enum object_kind kind, const struct obje
 	if (old == NULL || strcmp(old->uid, meta->uid) != 0)
 		return;
 	/* Frameworks are watched without a selector: no event but a deletion takes them out of sight */
-	remove_object(cache, entry, meta->resource_version, kind == KIND_FRAMEWORK || meta->deletion_time != 0);
+	remove_object(cache, entry, meta->resource_version,
+		      kind == KIND_FRAMEWORK || meta->deletion_time != 0 ? END_CERTAIN : END_OF_SIGHT);
 	free_if_unused(cache, entry);
 }
 
@@ -474,7 +482,8 @@ void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, 
 		    version_compare(meta->resource_version, resource_version) > 0)
 			continue;
 		cache->listener->missed(cache->arg, entry);
-		remove_object(cache, entry, resource_version, kind == KIND_FRAMEWORK || meta->deletion_time != 0);
+		remove_object(cache, entry, resource_version,
+			      kind == KIND_FRAMEWORK || meta->deletion_time != 0 ? END_CERTAIN : END_NOT_SHOWN);
 		free_if_unused(cache, entry);
 	}
 	scope->listing[kind] = false;

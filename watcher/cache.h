@@ -19,7 +19,7 @@ struct cache_entry; /* one namespace/name of one kind */
 
 /* How an object went. Strings are borrowed. */
 struct cache_absence {
-	const char *uid;
+	const char *uid;              /* "": it is not known where between its last state and resource_version */
 	const char *resource_version; /* where it was gone */
 	const char *framework_name;   /* of the key it belonged to */
 	uint32_t range;

@@ -177,16 +177,11 @@ static void on_read(void *arg, const struct kube_answer *answer)
 	if (call_over(keeper, answer))
 		return;
 	keeper->written = false;
-	if (answer->failure != KUBE_OK || (answer->http_status >= 300 && answer->http_status != 404)) {
+	if (answer->failure != KUBE_OK || (answer->http_status >= 300 && !answer->absent)) {
 		complain(keeper, answer);
 		return;
 	}
-	/* a 404 that is no Status comes from something that is no API server of this version */
-	if (answer->http_status == 404 && !answer->status.is_status) {
-		complain(keeper, answer);
-		return;
-	}
-	if (answer->http_status != 404) {
+	if (!answer->absent) {
 		stored = json_parse(answer->body, answer->body_len, &err);
 		if (stored == NULL) {
 			complain_of(keeper, err.message, -1);

@@ -37,9 +37,8 @@ struct lease {
 	bool leading;
 	uint64_t term;
 	bool released;
-	struct kube_call *call; /* at most one */
-	bool freed;             /* waits for that call's callback */
-	enum election_verb asked;
+	struct kube_call *call;   /* at most one */
+	bool freed;               /* waits for that call's callback */
 	int64_t release_until_ms; /* 0: not releasing */
 	char *complaint;          /* the last one logged, and when */
 	int64_t complained_ms;
@@ -240,7 +239,7 @@ static void wake_at(struct lease *lease, int64_t due_ms)
 	ev_timer_start(lease->loop, &lease->timer);
 }
 
-static enum election_outcome outcome_of(const struct lease *lease, const struct kube_answer *answer)
+static enum election_outcome outcome_of(const struct kube_answer *answer)
 {
 	if (answer->failure != KUBE_OK)
 		return ELECTION_FAILED;
@@ -248,8 +247,7 @@ static enum election_outcome outcome_of(const struct lease *lease, const struct 
 		return ELECTION_ANSWERED;
 	if (answer->http_status == 409)
 		return ELECTION_CONFLICT;
-	/* of a creation: the namespace is absent; no Status: that was no API server */
-	if (answer->http_status == 404 && answer->status.is_status && lease->asked != ELECTION_CREATE)
+	if (answer->absent)
 		return ELECTION_ABSENT;
 	return ELECTION_FAILED;
 }
@@ -257,7 +255,7 @@ static enum election_outcome outcome_of(const struct lease *lease, const struct 
 static void on_answer(void *arg, const struct kube_answer *answer)
 {
 	struct lease *lease = arg;
-	enum election_outcome outcome = outcome_of(lease, answer);
+	enum election_outcome outcome = outcome_of(answer);
 	struct election_lease seen;
 	struct error err;
 	json_t *object = NULL;
@@ -308,7 +306,6 @@ static void send(struct lease *lease, const struct election_request *request)
 		.server_timeout = true,
 	};
 
-	lease->asked = request->verb;
 	lease->call = kube_client_call(lease->client, &call, on_answer, lease);
 }
 

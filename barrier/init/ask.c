@@ -255,10 +255,8 @@ static void ask_api(struct asker *asker, int64_t left_ms, struct answer *out)
 
 	out->source = "the API server";
 	kube_client_call_wait(asker->api, &request, &answer);
-	/* a 404 that is no Status comes from something that is no API server, or not yet one of Frameworks */
 	if (answer.failure != KUBE_OK || answer.http_status / 100 != 2)
-		set_failed(out, answer.http_status == 404 && answer.status.is_status ? VERDICT_ABSENT : VERDICT_FAILED,
-			   answer.message);
+		set_failed(out, answer.absent ? VERDICT_ABSENT : VERDICT_FAILED, answer.message);
 	else
 		judge(environment, &answer, out);
 	kube_answer_free(&answer);

@@ -12,14 +12,80 @@
 enum { BODY_SHOWN = 200 };
 /* A server that wants more is not believed. */
 enum { RETRY_AFTER_MAX_S = 3600 };
+enum { HTTP_NOT_FOUND = 404 };
 
-void answer_read_status(struct kube_answer *answer, json_t **keep)
+/* One part of a path, from *at up to the next slash or the end; *at moves past it. */
+static size_t next_part(const char **at, const char *end, const char **part)
+{
+	const char *start;
+
+	while (*at < end && **at == '/')
+		(*at)++;
+	start = *at;
+	while (*at < end && **at != '/')
+		(*at)++;
+	*part = start;
+	return (size_t)(*at - start);
+}
+
+enum { PARTS = 8 };
+
+/* The parts of a path of the API, of which the first-th is the resource; first 0: it names none. */
+struct path_parts {
+	const char *at[PARTS];
+	size_t len[PARTS];
+	size_t count;
+	size_t first;
+};
+
+static bool part_is(const struct path_parts *parts, size_t i, const char *text)
+{
+	return text != NULL && strlen(text) == parts->len[i] && memcmp(parts->at[i], text, parts->len[i]) == 0;
+}
+
+static void split_path(const char *path, struct path_parts *out)
+{
+	const char *at = path;
+	const char *end = path + strcspn(path, "?");
+
+	*out = (struct path_parts){0};
+	while (out->count < PARTS && (out->len[out->count] = next_part(&at, end, &out->at[out->count])) > 0)
+		out->count++;
+	if (out->count >= 3 && part_is(out, 0, "api"))
+		out->first = 2;
+	else if (out->count >= 4 && part_is(out, 0, "apis"))
+		out->first = 3;
+	else
+		return; /* discovery, /healthz, /version, … */
+	/* namespaces/{name}/{resource}… unless it is the namespace's own subresource */
+	if (out->count >= out->first + 3 && part_is(out, out->first, "namespaces") &&
+	    !part_is(out, out->first + 2, "status") && !part_is(out, out->first + 2, "finalize"))
+		out->first += 2;
+}
+
+/* Servers answer NotFound for what they do not serve, too, and proxies for what they do not know: then the details name
+ * something else, or nothing. */
+static bool says_absent(const char *path, const json_t *status)
+{
+	const json_t *details = json_object_get(status, "details");
+	const char *reason = json_str(status, "reason");
+	const char *kind = json_str(details, "kind");
+	struct path_parts parts;
+
+	split_path(path, &parts);
+	return reason != NULL && strcmp(reason, "NotFound") == 0 && parts.first > 0 && parts.count > parts.first + 1 &&
+	       part_is(&parts, parts.first + 1, json_str(details, "name")) &&
+	       (kind == NULL || part_is(&parts, parts.first, kind));
+}
+
+void answer_read_status(struct kube_answer *answer, const char *path, json_t **keep)
 {
 	const char *start = answer->body + strspn(answer->body, " \t\r\n");
 	json_t *body = NULL;
 	int64_t seconds;
 
 	*keep = NULL;
+	answer->absent = false;
 	answer->status = (struct kube_status){.code = answer->http_status, .reason = "", .message = ""};
 	if (*start == '{')
 		body = json_parse(answer->body, answer->body_len, NULL);
@@ -33,6 +99,7 @@ void answer_read_status(struct kube_answer *answer, json_t **keep)
 	}
 	*keep = body;
 	answer->status.is_status = true;
+	answer->absent = answer->http_status == HTTP_NOT_FOUND && says_absent(path, body);
 	if (json_str(body, "reason") != NULL)
 		answer->status.reason = json_str(body, "reason");
 	if (json_str(body, "message") != NULL)
@@ -102,51 +169,20 @@ void answer_describe(struct buf *out, const char *method, const char *path, cons
 	}
 }
 
-/* One part of a path, from *at up to the next slash or the end; *at moves past it. */
-static size_t next_part(const char **at, const char *end, const char **part)
-{
-	const char *start;
-
-	while (*at < end && **at == '/')
-		(*at)++;
-	start = *at;
-	while (*at < end && **at != '/')
-		(*at)++;
-	*part = start;
-	return (size_t)(*at - start);
-}
-
 void resource_label(const char *path, char out[RESOURCE_LABEL_SIZE], bool *collection)
 {
-	enum { PARTS = 8 };
-	const char *parts[PARTS];
-	size_t lens[PARTS];
-	const char *at = path;
-	const char *end = path + strcspn(path, "?");
-	size_t count = 0;
+	struct path_parts parts;
 	size_t first;
 
-	while (count < PARTS && (lens[count] = next_part(&at, end, &parts[count])) > 0)
-		count++;
-	*collection = false;
-	if (count >= 3 && lens[0] == 3 && memcmp(parts[0], "api", 3) == 0)
-		first = 2;
-	else if (count >= 4 && lens[0] == 4 && memcmp(parts[0], "apis", 4) == 0)
-		first = 3;
-	else {
-		/* discovery, /healthz, /version, … */
-		snprintf(out, RESOURCE_LABEL_SIZE, "%.*s", count == 0 ? 1 : (int)lens[0], count == 0 ? "/" : parts[0]);
-		return;
-	}
-	/* namespaces/{name}/{resource}… unless it is the namespace's own subresource */
-	if (count >= first + 3 && lens[first] == 10 && memcmp(parts[first], "namespaces", 10) == 0 &&
-	    !(lens[first + 2] == 6 && memcmp(parts[first + 2], "status", 6) == 0) &&
-	    !(lens[first + 2] == 8 && memcmp(parts[first + 2], "finalize", 8) == 0))
-		first += 2;
-	*collection = count == first + 1;
-	if (count >= first + 3)
-		snprintf(out, RESOURCE_LABEL_SIZE, "%.*s/%.*s", (int)lens[first], parts[first], (int)lens[first + 2],
-			 parts[first + 2]);
+	split_path(path, &parts);
+	first = parts.first;
+	*collection = first > 0 && parts.count == first + 1;
+	if (first == 0)
+		snprintf(out, RESOURCE_LABEL_SIZE, "%.*s", parts.count == 0 ? 1 : (int)parts.len[0],
+			 parts.count == 0 ? "/" : parts.at[0]);
+	else if (parts.count >= first + 3)
+		snprintf(out, RESOURCE_LABEL_SIZE, "%.*s/%.*s", (int)parts.len[first], parts.at[first],
+			 (int)parts.len[first + 2], parts.at[first + 2]);
 	else
-		snprintf(out, RESOURCE_LABEL_SIZE, "%.*s", (int)lens[first], parts[first]);
+		snprintf(out, RESOURCE_LABEL_SIZE, "%.*s", (int)parts.len[first], parts.at[first]);
 }

@@ -5,10 +5,10 @@
 #include "common/base/buf.h"
 #include "common/kube/client.h"
 
-/* Reads the Status object in the body of a failed request into answer->status; its strings live as long as *keep,
- * which the caller decrefs. Not a Status: is_status false, and empty strings. Also fills retry_after_ms from the
- * Status's details.retryAfterSeconds where the header gave none. */
-void answer_read_status(struct kube_answer *answer, json_t **keep);
+/* Reads the Status object in the body of a failed request for path into answer->status and answer->absent; its strings
+ * live as long as *keep, which the caller decrefs. Not a Status: is_status false, and empty strings. Also fills
+ * retry_after_ms from the Status's details.retryAfterSeconds where the header gave none. */
+void answer_read_status(struct kube_answer *answer, const char *path, json_t **keep);
 /* "POST /api/v1/namespaces/a/pods: 403 Forbidden: pods \"x\" is forbidden: …"; after answer_read_status.
  * The path is given with its query and shown without. */
 void answer_describe(struct buf *out, const char *method, const char *path, const struct kube_answer *answer);

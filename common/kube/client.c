@@ -506,7 +506,7 @@ void call_deliver(struct kube_call *call)
 			answer.body_len = call->answer.len;
 		}
 		if (answer.http_status >= 400)
-			answer_read_status(&answer, &status);
+			answer_read_status(&answer, call->path, &status);
 		if (answer.http_status < 200 || answer.http_status >= 300)
 			answer_describe(&message, call->method, call->path, &answer);
 	} else {

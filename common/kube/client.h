@@ -73,9 +73,13 @@ struct kube_answer {
 	const char *body; /* NUL-terminated, "" when none */
 	size_t body_len;
 	struct kube_status status; /* filled when http_status >= 400 */
-	int64_t retry_after_ms;    /* from Retry-After, or -1 */
-	bool sent;                 /* false: nothing was ever handed to the network (refused before) */
-	const char *message;       /* one line for people: operation, URL path, cause; "" on 2xx */
+	/* 404, and by the API server's word for it the object that the path names is not there: a Status with the
+	 * reason NotFound that names it. Any other 404 (a proxy's, or of a server that does not serve the resource yet)
+	 * says nothing about the object. */
+	bool absent;
+	int64_t retry_after_ms; /* from Retry-After, or -1 */
+	bool sent;              /* false: nothing was ever handed to the network (refused before) */
+	const char *message;    /* one line for people: operation, URL path, cause; "" on 2xx */
 };
 
 /* Exactly once per call for which kube_client_call returned non-NULL, cancellation included; never from within it. */

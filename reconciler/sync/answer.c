@@ -9,7 +9,7 @@
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/sync.h"
 
-enum { HTTP_NOT_FOUND = 404, HTTP_CONFLICT = 409, HTTP_TOO_MANY_REQUESTS = 429 };
+enum { HTTP_CONFLICT = 409, HTTP_TOO_MANY_REQUESTS = 429 };
 /* After a failed create, this many succeed one after the other before there is no limit again. */
 enum { CREATE_WINDOW_LAST = 16 };
 
@@ -152,16 +152,26 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 
 /* ---- gets and deletes ---- */
 
+static void get_failed(struct framework *framework, const struct call_answer *answer, const struct sync_time *time,
+		       struct random *random)
+{
+	backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
+}
+
 static void got(struct framework *framework, struct slot *slot, const struct call *call,
-		const struct call_answer *answer)
+		const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
 	struct shown shown = read_shown(call, answer);
 	bool verified = slot->verify;
 
+	if (shown.meta == NULL) { /* unreadable: it says nothing */
+		get_failed(framework, answer, time, random);
+		return;
+	}
 	backoff_reset(&framework->others);
 	slot->verify = false;
-	if (call->uid != NULL && shown.meta != NULL && strcmp(call->uid, shown.meta->uid) != 0)
-		slot_gone(slot, call->uid);
+	if (call->uid != NULL && strcmp(call->uid, shown.meta->uid) != 0)
+		slot_gone(slot, call->uid, NULL);
 	observe(framework, slot, &shown, true);
 	slot->confirmed = true;
 	if (verified)
@@ -172,7 +182,7 @@ static void got_nothing(struct framework *framework, struct slot *slot, const st
 {
 	backoff_reset(&framework->others);
 	if (call->uid != NULL)
-		slot_gone(slot, call->uid);
+		slot_gone(slot, call->uid, NULL);
 	else if (slot->meta != NULL && slot->lost)
 		slot_clear(slot);
 	slot->verify = false;
@@ -201,8 +211,8 @@ static void answer_delete(struct framework *framework, struct slot *slot, const 
 {
 	if (answer->http_status / 100 == 2) {
 		delete_accepted(framework, slot, call, answer);
-	} else if (answer->http_status == HTTP_NOT_FOUND) {
-		slot_gone(slot, call->uid);
+	} else if (answer->absent) {
+		slot_gone(slot, call->uid, NULL);
 	} else {
 		/* 409: the precondition failed, so that another uid has the name, or something else is in conflict: a
 		 * GET tells. */
@@ -219,8 +229,7 @@ static void answer_delete_framework(struct framework *framework, const struct ca
 	if (framework->uid == NULL || strcmp(framework->uid, call->uid) != 0)
 		return;
 	/* Accepted, or gone already: an event tells of it. */
-	if (answer->http_status / 100 == 2 || answer->http_status == HTTP_NOT_FOUND ||
-	    answer->http_status == HTTP_CONFLICT)
+	if (answer->http_status / 100 == 2 || answer->absent || answer->http_status == HTTP_CONFLICT)
 		return;
 	framework->retention_sent = false;
 	backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
@@ -249,11 +258,11 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 			create_failed(framework, slot, call, answer, time, random);
 	} else if (is_get(call->kind)) {
 		if (answer->http_status / 100 == 2)
-			got(framework, slot, call, answer);
-		else if (answer->http_status == HTTP_NOT_FOUND)
+			got(framework, slot, call, answer, time, random);
+		else if (answer->absent)
 			got_nothing(framework, slot, call);
 		else
-			backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
+			get_failed(framework, answer, time, random);
 	} else {
 		answer_delete(framework, slot, call, answer, time, random);
 	}

@@ -139,9 +139,25 @@ static bool is_other(const struct framework *framework, const struct object_meta
 	return !framework->exists || strcmp(framework->uid, meta->uid) != 0;
 }
 
+/* What is seen lives, whatever was believed. */
+static void revive(char **gone_uid, char **gone_version, const struct object_meta *meta)
+{
+	if (*gone_uid == NULL || strcmp(*gone_uid, meta->uid) != 0)
+		return;
+	mem_replace(gone_uid, NULL);
+	mem_replace(gone_version, NULL);
+}
+
+/* Whether what is seen was before the end of its uid. At that version or later it lives: it was not its end. */
+static bool is_dead(const char *gone_uid, const char *gone_version, const struct object_meta *meta)
+{
+	return gone_uid != NULL && strcmp(gone_uid, meta->uid) == 0 &&
+	       version_compare(meta->resource_version, gone_version) < 0;
+}
+
 static bool is_news_of(const struct framework *framework, const struct object_meta *meta)
 {
-	if (framework->gone_uid != NULL && strcmp(framework->gone_uid, meta->uid) == 0)
+	if (is_dead(framework->gone_uid, framework->gone_version, meta))
 		return false;
 	/* of a namesake, too: what a GET has shown is newer than a view that lags behind */
 	return !framework->exists || version_compare(meta->resource_version, framework->resource_version) > 0;
@@ -156,9 +172,10 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 		return false;
 	fresh = is_other(framework, meta);
 	if (fresh) {
-		framework_observe_absent(framework);
+		framework_observe_absent(framework, meta->resource_version);
 		framework->exists = true;
 		mem_replace(&framework->uid, meta->uid);
+		revive(&framework->gone_uid, &framework->gone_version, meta);
 	}
 	mem_replace(&framework->resource_version, meta->resource_version);
 	if (meta->generation != framework->generation)
@@ -188,10 +205,12 @@ static void forget_slot(struct slot *slot)
 	slot->conflict_reported = false;
 }
 
-void framework_observe_absent(struct framework *framework)
+void framework_observe_absent(struct framework *framework, const char *version)
 {
-	if (framework->uid != NULL)
+	if (framework->uid != NULL) {
 		mem_replace(&framework->gone_uid, framework->uid);
+		mem_replace(&framework->gone_version, version != NULL ? version : framework->resource_version);
+	}
 	forget_slot(&framework->config_map);
 	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		forget_slot(slot);
@@ -215,7 +234,7 @@ void framework_observe_absent(struct framework *framework)
  * gone; what lacks our label is in no list, though. */
 static bool is_news(const struct slot *slot, const struct object_meta *meta, bool lost)
 {
-	if (slot->gone_uid != NULL && strcmp(slot->gone_uid, meta->uid) == 0)
+	if (is_dead(slot->gone_uid, slot->gone_version, meta))
 		return false;
 	if (!lost && version_compare(meta->resource_version, slot->absent_version) < 0)
 		return false;
@@ -229,13 +248,16 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 	bool same = slot->meta != NULL && strcmp(slot->meta->uid, meta->uid) == 0;
 
 	if (slot->meta != NULL && !same) {
-		mem_replace(&slot->gone_uid, slot->meta->uid);
+		slot_gone(slot, slot->meta->uid, meta->resource_version);
 		slot->conflict_reported = false;
 	}
 	slot_clear(slot);
+	revive(&slot->gone_uid, &slot->gone_version, meta);
 	slot->confirmed = false;
-	if (!same)
+	if (!same) {
+		mem_replace(&slot->first_version, meta->resource_version);
 		return;
+	}
 	if (before.forced) { /* it moves: the next thing to happen may be its end */
 		slot->polls = 0;
 		slot->poll_ms = 0;
@@ -273,6 +295,7 @@ bool framework_observe_config_map(struct framework *framework, struct config_map
 	if (slot->meta == NULL || strcmp(slot->meta->uid, config_map->meta.uid) != 0)
 		framework->sweep = true; /* Pods that waited for it are created */
 	make_room(slot, &config_map->meta);
+	mem_replace(&framework->config_map_end, NULL);
 	slot->config_map = config_map;
 	slot->meta = &config_map->meta;
 	slot->lost = lost;
@@ -298,9 +321,11 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 	}
 	if (version_compare(version, slot->absent_version) > 0)
 		mem_replace(&slot->absent_version, version);
+	if (kind == KIND_CONFIG_MAP && (slot->meta == NULL || uid[0] == '\0' || strcmp(slot->meta->uid, uid) == 0))
+		mem_replace(&framework->config_map_end, uid[0] == '\0' ? NULL : version);
 	known = slot->meta != NULL && !slot->lost && version_compare(slot->meta->resource_version, version) <= 0;
 	if (certain && uid[0] != '\0')
-		slot_gone(slot, uid);
+		slot_gone(slot, uid, version);
 	if (known && slot->meta != NULL) {
 		/* What lacks our label is in no list and no stream: that says nothing about it. Of the others one may
 		 * have lost it. Where another uid had the name at that version, the one we know had gone before. */

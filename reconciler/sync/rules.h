@@ -57,6 +57,9 @@ void slots_sync_late(struct round *round);
 void slots_free_idle(struct framework *framework);
 /* Nor does one that is gone: of those that are marked dirty, which get no turn. */
 void slots_drop_gone(struct framework *framework);
+/* Whether all is gone that was made when the attempt's ConfigMap had gone: deletes it, and waits for creates that are
+ * on their way. */
+bool slots_stragglers_gone(struct round *round);
 
 /* ---- sync.c ---- */
 

@@ -135,16 +135,25 @@ void slot_delete(struct framework *framework, struct slot *slot)
 	slot_clear(slot);
 	free(slot->name);
 	free(slot->gone_uid);
+	free(slot->gone_version);
+	free(slot->first_version);
 	free(slot->absent_version);
 	create_error_free(slot->error);
 	free(slot);
 }
 
-void slot_gone(struct slot *slot, const char *uid)
+void slot_gone(struct slot *slot, const char *uid, const char *version)
 {
-	if (slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0)
-		slot_clear(slot);
+	bool known = slot->gone_uid != NULL && strcmp(slot->gone_uid, uid) == 0;
+	bool present = slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0;
+
+	if (version != NULL || present)
+		mem_replace(&slot->gone_version, version != NULL ? version : slot->meta->resource_version);
+	else if (!known)
+		mem_replace(&slot->gone_version, NULL);
 	mem_replace(&slot->gone_uid, uid);
+	if (present)
+		slot_clear(slot);
 }
 
 /* ---- backoff ---- */

@@ -5,6 +5,9 @@
 #include "common/base/mem.h"
 #include "reconciler/sync/state.h"
 
+/* So long, and no longer, what was ours before has to go without anybody being told. */
+enum { FORMER_PATIENCE_SEC = 60 };
+
 /* Between two GETs that wait for something no event will tell of. */
 enum { POLL_MS = 1000, POLL_LAST_MS = 30000, POLL_DOUBLINGS = 5 };
 
@@ -236,25 +239,76 @@ void slot_create_failed(struct round *round, struct slot *slot)
 	slot->error = NULL;
 }
 
-/* Controlled by a ConfigMap of our name: a Pod of an earlier attempt, on its way out with it. */
+/* Of an earlier attempt, or of a Framework that had the name before: on its way out with its owner, which is gone, or
+ * soon will be. */
 static bool is_former(const struct round *round, const struct slot *slot)
 {
-	return slot->pod != NULL && strcmp(slot->meta->controller_kind, "ConfigMap") == 0 &&
-	       strcmp(slot->meta->controller_name, round->framework->config_map.name) == 0;
+	const struct object_meta *meta = slot->meta;
+
+	if (slot->pod != NULL)
+		return strcmp(meta->controller_kind, "ConfigMap") == 0 &&
+		       strcmp(meta->controller_name, round->framework->config_map.name) == 0;
+	return strcmp(meta->controller_kind, object_kind_name(KIND_FRAMEWORK)) == 0 &&
+	       strcmp(meta->controller_name, round->framework->name) == 0 &&
+	       strcmp(meta->controller_uid, slot->config_map->framework_uid) == 0;
 }
 
-void slot_report_conflict(struct round *round, struct slot *slot)
+/* When it was to be over with the object, its Pods included, if it is a ConfigMap: they may take their time. */
+static int64_t end_due(const struct framework *framework, const struct slot *slot)
 {
-	if (!slot->conflict_reported && !is_former(round, slot)) {
-		slot->conflict_reported = true;
-		slot->polls = 0;
+	int64_t due_sec = slot->meta->deletion_time;
+
+	for (const struct slot *pod = framework->slots; slot->config_map != NULL && pod != NULL; pod = pod->hh.next)
+		if (slot_ours(pod, slot->meta->uid) && pod->meta->deletion_time > due_sec)
+			due_sec = pod->meta->deletion_time;
+	return due_sec;
+}
+
+/* Whether a former object should have gone long ago; until then somebody looks again when it is time. */
+static bool overdue(struct round *round, const struct slot *slot, int64_t since_sec)
+{
+	int64_t due_sec = end_due(round->framework, slot);
+	int64_t from_sec = due_sec > since_sec ? due_sec : since_sec;
+	int64_t wait_sec;
+
+	if (__builtin_sub_overflow(from_sec, round->now_sec - FORMER_PATIENCE_SEC, &wait_sec) ||
+	    wait_sec >= INT64_MAX / 2000)
+		return false;
+	if (wait_sec > 0)
+		round_sweep_at(round, round->time.boot_ms + wait_sec * 1000);
+	return wait_sec <= 0;
+}
+
+static void report_conflict(struct round *round, const struct slot *slot)
+{
+	const char *kind = slot->config_map != NULL ? "ConfigMap" : "Pod";
+	const struct object_meta *meta = slot->meta;
+
+	if (is_former(round, slot))
+		plan_event(round->plan, true, "NamingConflict",
+			   "%s %s with uid %s, of an earlier attempt or Framework of this name, is still there %d s "
+			   "after it should have gone: it is waited for; see whether the garbage collector runs, and "
+			   "what keeps the %s: a finalizer, or a node that does not answer",
+			   kind, slot->name, meta->uid, FORMER_PATIENCE_SEC, kind);
+	else
 		plan_event(round->plan, true, "NamingConflict",
 			   "%s %s with uid %s is controlled by %s%s%s and not by this Framework: it is left alone, "
 			   "and waited for until somebody deletes it",
-			   slot->config_map != NULL ? "ConfigMap" : "Pod", slot->name, slot->meta->uid,
-			   slot->meta->controller_uid[0] == '\0' ? "nobody" : slot->meta->controller_kind,
-			   slot->meta->controller_uid[0] == '\0' ? "" : " ", slot->meta->controller_name);
+			   kind, slot->name, meta->uid,
+			   meta->controller_uid[0] == '\0' ? "nobody" : meta->controller_kind,
+			   meta->controller_uid[0] == '\0' ? "" : " ", meta->controller_name);
+}
+
+void slot_report_conflict(struct round *round, struct slot *slot, int64_t since_sec)
+{
+	if (!slot->conflict_reported && (!is_former(round, slot) || overdue(round, slot, since_sec))) {
+		slot->conflict_reported = true;
+		slot->polls = 0;
+		report_conflict(round, slot);
 	}
+	/* that the name is taken says why a create failed */
+	create_error_free(slot->error);
+	slot->error = NULL;
 	if (slot->lost)
 		send_get_rarely(round, slot, NULL);
 }

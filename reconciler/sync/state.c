@@ -415,6 +415,9 @@ void framework_free(struct framework *framework)
 	slot_clear(&framework->config_map);
 	free(framework->config_map.name);
 	free(framework->config_map.gone_uid);
+	free(framework->config_map.gone_version);
+	free(framework->config_map.first_version);
+	free(framework->config_map_end);
 	free(framework->config_map.absent_version);
 	create_error_free(framework->config_map.error);
 	framework_forget(framework);
@@ -425,6 +428,7 @@ void framework_free(struct framework *framework)
 	free(framework->name);
 	free(framework->uid);
 	free(framework->gone_uid);
+	free(framework->gone_version);
 	free(framework->resource_version);
 	free(framework->metadata_text);
 	free(framework->spec_text);

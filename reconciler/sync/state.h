@@ -35,8 +35,10 @@ struct slot {
 	bool conflict_reported; /* a foreign object of this name has been reported */
 	unsigned polls;         /* GETs in a row that found it as it was (slot_call.c) */
 	bool phase_reported;    /* that the present Pod's phase is unrecognised has been told */
-	char *gone_uid;         /* the last uid known to be gone for certain (FRAMEWORK.md §12) */
+	char *gone_uid;         /* the last uid known to be gone for certain (FRAMEWORK.md §12) … */
+	char *gone_version;     /* … unless it is seen at this version or later; NULL: at any */
 	char *absent_version;   /* at which none with our label existed under the name; NULL: not known */
+	char *first_version;    /* of the present object as it was first seen */
 	struct create_error *error; /* of the last create, until it is decided what it means */
 	uint64_t failed_at; /* how many creates of the Framework had failed before its last one, and 1; 0: it did not */
 	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
@@ -100,7 +102,8 @@ struct framework {
 	/* The object on the server. Without one (exists false) the rest of this part is empty. */
 	bool exists;
 	char *uid;
-	char *gone_uid; /* the last uid known to be gone */
+	char *gone_uid;     /* the last uid known to be gone … */
+	char *gone_version; /* … unless it is seen at this version or later */
 	char *resource_version;
 	int64_t generation;
 	int64_t deletion_time;
@@ -130,6 +133,7 @@ struct framework {
 	bool proven;       /* a write of ours has succeeded: the stored status is ours, or is overwritten by ours */
 
 	struct slot config_map;
+	char *config_map_end; /* the version where it went out of sight; NULL: not known, or it is seen */
 	struct slot *slots;   /* Pods by name */
 	struct slot *dirty;   /* to be looked at in the next round */
 	struct slot *waiting; /* to be looked at after the next write */
@@ -243,8 +247,9 @@ bool slot_task(struct framework *framework, struct slot *slot, size_t *role, siz
 /* Frees the object in it. */
 void slot_clear(struct slot *slot);
 void slot_delete(struct framework *framework, struct slot *slot);
-/* Notes that uid is gone for certain; drops the object if it is that one. */
-void slot_gone(struct slot *slot, const char *uid);
+/* Notes that uid is gone for certain; drops the object if it is that one. version: where that was told, NULL by an
+ * answer, which tells no version. */
+void slot_gone(struct slot *slot, const char *uid, const char *version);
 
 /* slot_call.c: the calls of the two kinds, with all that holds them back (persistence, fence, backoff, calls on the
  * way). Where one is held back, the round is arranged that will send it. */
@@ -283,8 +288,9 @@ bool slot_ours(const struct slot *slot, const char *controller_uid);
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided);
 /* Tells of it, and is done with it. */
 void slot_create_failed(struct round *round, struct slot *slot);
-/* Reports a same-named object that is not ours, once, and waits for it to go. */
-void slot_report_conflict(struct round *round, struct slot *slot);
+/* Waits for a same-named object that is not ours, and reports it, once; what was ours before (of an earlier attempt, or of
+ * a Framework that had the name) only when it has not gone for long. since_sec: when the name was first wanted. */
+void slot_report_conflict(struct round *round, struct slot *slot, int64_t since_sec);
 
 void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms);
 void backoff_reset(struct backoff *backoff);

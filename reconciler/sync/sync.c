@@ -6,7 +6,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "common/base/version.h"
 #include "common/framework/codes.h"
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
@@ -38,25 +37,38 @@ static void end_task(struct round *round, size_t role, size_t index)
 	task->retry.delay_sec = DELAY_NULL;
 }
 
-void attempt_complete(struct round *round, struct completion *completion, bool forced)
+/* Its own and its Tasks' outcome, where they have none. Returns whether anything changed. */
+static bool decide_outcomes(struct framework *framework, struct completion *completion)
 {
-	struct framework *framework = round->framework;
 	struct framework_attempt_status *attempt = &framework->status.attempt;
+	bool changed = attempt->completion == NULL;
 
-	if (attempt->completion == NULL)
+	if (changed)
 		attempt->completion = completion;
 	else
 		completion_free(completion);
 	for (size_t r = 0; r < attempt->role_count; r++) {
 		for (size_t i = 0; i < attempt->roles[r].task_count; i++) {
-			if (attempt->roles[r].tasks[i].attempt.completion == NULL)
-				task_complete(framework, r, i,
-					      completion_predefined(CODE_FRAMEWORK_ATTEMPT_COMPLETION,
-								    "Stop to complete current FrameworkAttempt"));
-			if (forced)
-				end_task(round, r, i);
+			if (attempt->roles[r].tasks[i].attempt.completion != NULL)
+				continue;
+			task_complete(framework, r, i,
+				      completion_predefined(CODE_FRAMEWORK_ATTEMPT_COMPLETION,
+							    "Stop to complete current FrameworkAttempt"));
+			changed = true;
 		}
 	}
+	return changed;
+}
+
+void attempt_complete(struct round *round, struct completion *completion, bool forced)
+{
+	struct framework *framework = round->framework;
+	const struct framework_attempt_status *attempt = &framework->status.attempt;
+
+	decide_outcomes(framework, completion);
+	for (size_t r = 0; forced && r < attempt->role_count; r++)
+		for (size_t i = 0; i < attempt->roles[r].task_count; i++)
+			end_task(round, r, i);
 	framework_enter(round, forced ? STATE_ATTEMPT_COMPLETED : STATE_DELETION_PENDING, WRITE_NOW);
 	pod_templates_free(framework); /* it creates no more Pods */
 	if (forced)
@@ -168,35 +180,33 @@ static void config_map_awaited(struct round *round, bool gone)
 		attempt_complete(round, NULL, true);
 }
 
-/* Whether the Pod was there after the ConfigMap was not: its create came late, or was sent with an old view. An answer
- * 404 does not say since when the ConfigMap is gone: then it may be any Pod. */
-static bool outlives_config_map(const struct framework *framework, const struct slot *slot)
-{
-	const char *absent_version = framework->config_map.absent_version;
-
-	return slot_ours(slot, framework->status.attempt.config_map_uid) &&
-	       (slot->straggler || absent_version == NULL ||
-		version_compare(slot->meta->resource_version, absent_version) > 0);
-}
-
-/* The ConfigMap is gone, and with it, by foreground deletion, all Pods that were there then. The attempt is not over
- * before creates that are still on their way have come, too, and what they made is gone. */
-static bool stragglers_gone(struct round *round)
+/* The ConfigMap is gone: that is the end of the attempt, whatever becomes of its Tasks. By foreground deletion all Pods
+ * that were there have gone before it; by background deletion, and when its dependents are orphaned, they may stay for
+ * long, and are not waited for. But creates that are on their way have to come first, and what they made has to go: it
+ * would run beside the next attempt. */
+static void config_map_gone(struct round *round)
 {
 	struct framework *framework = round->framework;
-	bool gone = framework->creates_on_way == 0;
 
-	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next) {
-		if (slot->verify) {
-			slot_send_get(round, slot, NULL);
-			gone = false;
-		} else if (outlives_config_map(framework, slot)) {
-			if (round_may_act(round, slot, framework->decided))
-				slot_send_delete_owned(round, slot);
-			gone = false;
-		}
+	if (decide_outcomes(framework, completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED,
+							     "ConfigMap was deleted by others"))) {
+		framework_touch(round, WRITE_NOW);
+		framework->decided = framework->version;
 	}
-	return gone;
+	if (framework->status.attempt.config_map_uid == NULL || slots_stragglers_gone(round))
+		attempt_complete(round, NULL, true);
+	else if (framework->status.state != STATE_DELETING)
+		framework_enter(round, STATE_DELETING, WRITE_NOW);
+}
+
+/* Whether its absence is in question. Then nothing is said of the Tasks: their Pods go with it, if it has gone. */
+static bool config_map_in_question(const struct framework *framework)
+{
+	const struct slot *slot = &framework->config_map;
+	const char *uid = framework->status.attempt.config_map_uid;
+
+	return uid != NULL && (slot->meta == NULL || strcmp(slot->meta->uid, uid) != 0) &&
+	       (slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0);
 }
 
 static void look_at_config_map(struct round *round)
@@ -223,11 +233,8 @@ static void look_at_config_map(struct round *round)
 		config_map_awaited(round, slot->gone_uid != NULL && strcmp(slot->gone_uid, uid) == 0);
 		return;
 	}
-	if (uid == NULL || (slot_confirm_gone(round, slot, uid) && stragglers_gone(round)))
-		attempt_complete(
-			round,
-			completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED, "ConfigMap was deleted by others"),
-			true);
+	if (uid == NULL || slot_confirm_gone(round, slot, uid))
+		config_map_gone(round);
 }
 
 /* ---- step 5: AttemptCompleted ---- */
@@ -332,7 +339,7 @@ static void create_config_map(struct round *round)
 	}
 	if (slot->meta != NULL) {
 		if (!slot_ours(slot, framework->uid))
-			slot_report_conflict(round, slot);
+			slot_report_conflict(round, slot, framework->status.transition_time);
 		else
 			slot_send_delete_owned(round, slot);
 		return;
@@ -480,7 +487,7 @@ static void run_steps(struct round *round)
 	if (status->state == STATE_CREATION_PENDING)
 		create_config_map(round);
 	look_at_stray_config_map(round);
-	if (under_way(status->state))
+	if (under_way(status->state) && !config_map_in_question(framework))
 		look_at_tasks(round);
 }
 

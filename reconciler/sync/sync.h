@@ -19,11 +19,12 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 enum observed_by { OBSERVED_EVENT, OBSERVED_ANSWER };
 
 /* The Framework as the server has it, on one line: snapshots show its metadata and spec as they stand. A
- * status is adopted only where there is none in memory for its uid. Older or equal resourceVersions are dropped.
- * Returns false when it was dropped. */
+ * status is adopted only where there is none in memory for its uid. Older or equal resourceVersions are dropped, and
+ * what was before the end of its uid; what is seen after that lives, whatever was believed. Returns false when it was
+ * dropped. */
 bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by);
-/* The Framework is gone (a DELETED event, or 404). */
-void framework_observe_absent(struct framework *framework);
+/* The Framework is gone: a DELETED event or a list at version said so, or (NULL) an answer of the API server. */
+void framework_observe_absent(struct framework *framework, const char *version);
 /* The object moves in. lost: no event told of it and it does not carry our label, so none will. Returns false when it
  * was dropped, being older than what is known or dead. */
 bool framework_observe_pod(struct framework *framework, struct pod *pod, bool lost);
@@ -46,6 +47,7 @@ void framework_call_body(struct framework *framework, const struct call *call, s
 struct call_answer {
 	bool sent;              /* false: never sent; nothing is known to have happened */
 	int http_status;        /* 0: no answer came; what happened is unknown */
+	bool absent;            /* the API server says that the object is not there (kube_answer) */
 	bool is_status;         /* an API Status came with http_status >= 400 */
 	const char *reason;     /* of the Status, "" */
 	const char *message;    /* of the Status or the failure, for people */

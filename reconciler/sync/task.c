@@ -329,7 +329,7 @@ static void create_pod(struct turn *turn)
 	if (slot->meta != NULL) {
 		/* Ours, but not adoptable, or somebody else's: the name must become free first. */
 		if (!slot_ours(slot, config_map_uid(turn->framework)))
-			slot_report_conflict(turn->round, slot);
+			slot_report_conflict(turn->round, slot, turn->task->transition_time);
 		else if (slot->meta->deletion_time != 0)
 			slot_watch_deletion(turn->round, slot, turn->role_status->pod_graceful_deletion_timeout_sec);
 		else

@@ -32,6 +32,7 @@ struct kube_call {
 	struct kube_call *next;
 	kube_done *done;
 	void *arg;
+	char *path;
 	char *body;
 	bool cancelled;
 	bool permission; /* a SubjectAccessReview */
@@ -64,6 +65,7 @@ struct kube_call *kube_client_call(struct kube_client *client, const struct kube
 	}
 	call->done = done;
 	call->arg = arg;
+	call->path = mem_strdup(request->path);
 	call->body = mem_strndup(request->body == NULL ? "" : request->body, request->body_len);
 	call->permission = strstr(request->path, "subjectaccessreviews") != NULL;
 	while (*end != NULL)
@@ -88,9 +90,10 @@ static void answer_call(struct kube_client *client, struct kube_answer *answer)
 	if (call->cancelled)
 		answer->failure = KUBE_CANCELLED;
 	else if (answer->http_status >= 400)
-		answer_read_status(answer, &keep);
+		answer_read_status(answer, call->path, &keep);
 	call->done(call->arg, answer);
 	json_decref(keep);
+	free(call->path);
 	free(call->body);
 	free(call);
 }

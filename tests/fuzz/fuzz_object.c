@@ -49,12 +49,13 @@ static void look_at_config_map(const json_t *object, const char *text, size_t si
 
 static void look_at_answer(const char *text, size_t size)
 {
+	static const char path[] = "/api/v1/namespaces/a/pods?timeout=1s";
 	struct kube_answer answer = {.http_status = 409, .body = text, .body_len = size, .retry_after_ms = -1};
 	cleanup_buf struct buf line = {0};
 	json_t *keep = NULL;
 
-	answer_read_status(&answer, &keep);
-	answer_describe(&line, "POST", "/api/v1/namespaces/a/pods?timeout=1s", &answer);
+	answer_read_status(&answer, path, &keep);
+	answer_describe(&line, "POST", path, &answer);
 	FUZZ_EXPECT(strpbrk(line.data, "\r\n") == NULL);
 	FUZZ_EXPECT(answer.retry_after_ms <= 3600 * 1000);
 	json_decref(keep);

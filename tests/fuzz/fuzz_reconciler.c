@@ -86,7 +86,7 @@ static void answer_call(struct world *world, struct kube_answer *answer)
 	world->calls = call->next;
 	world->call_count--;
 	if (answer->http_status >= 400)
-		answer_read_status(answer, &keep);
+		answer_read_status(answer, call->path, &keep);
 	call->done(call->arg, answer);
 	json_decref(keep);
 	free(call->method);
@@ -102,14 +102,22 @@ static void answer_well(struct world *world)
 	cleanup_json json_t *object = NULL;
 	cleanup_free char *text = NULL;
 	cleanup_free char *number = mem_printf("%lld", (long long)++world->version);
+	cleanup_free char *none = NULL;
 	json_t *meta;
 
 	if (world->calls == NULL)
 		return;
 	object = json_parse(world->calls->body, strlen(world->calls->body), NULL);
 	meta = json_object_get(object, "metadata");
-	if (strcmp(world->calls->method, "GET") == 0 || strcmp(world->calls->method, "DELETE") == 0)
+	if (strcmp(world->calls->method, "GET") == 0 || strcmp(world->calls->method, "DELETE") == 0) {
+		const char *name = strrchr(world->calls->path, '/') + 1;
+
 		answer.http_status = 404;
+		none = mem_printf("{\"kind\":\"Status\",\"reason\":\"NotFound\",\"details\":{\"name\":\"%.*s\"}}",
+				  (int)strcspn(name, "?"), name);
+		answer.body = none;
+		answer.body_len = strlen(none);
+	}
 	if (meta != NULL) {
 		if (json_object_get(meta, "uid") == NULL)
 			json_object_set_new(meta, "uid", json_string(number));

@@ -275,6 +275,11 @@ void api_delete(struct world *world, struct object *object, int64_t grace_sec, b
 		gone(world, object);
 }
 
+void api_delete_background(struct world *world, struct object *object)
+{
+	gone(world, object);
+}
+
 /* ---- the garbage collector ---- */
 
 /* One thing at a time; whether there was any. */
@@ -334,6 +339,16 @@ void api_status(struct answer *out, int code, const char *reason, const char *me
 			       "\"reason\":\"%s\","
 			       "\"message\":\"%s\",\"code\":%d}",
 			       code < 400 ? "Success" : "Failure", reason, message, code);
+}
+
+static void answer_not_found(struct answer *out, const char *kind, const char *name)
+{
+	out->code = 404;
+	out->body = mem_printf(
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"reason\":\"NotFound\","
+		"\"message\":\"%s \\\"%s\\\" not found\",\"details\":{\"name\":\"%s\",\"kind\":\"%s\"},"
+		"\"code\":404}",
+		kind, name, name, kind);
 }
 
 static void answer_object(struct answer *out, int code, const struct wire *wire, const struct object *object)
@@ -477,6 +492,8 @@ static void handle_status(struct world *world, const struct wire *wire, struct o
 	answer_object(out, 200, wire, object);
 }
 
+static const char *const plurals[KIND_COUNT] = {"frameworks", "configmaps", "pods"};
+
 /* What a request is for. */
 struct target {
 	enum object_kind kind;
@@ -501,7 +518,6 @@ static bool parse_path(const char *path, struct target *out)
 {
 	static const char core[] = "/api/v1/namespaces/";
 	static const char group[] = "/apis/frameworkcontroller.microsoft.com/v1/namespaces/";
-	static const char *const kinds[KIND_COUNT] = {"frameworks", "configmaps", "pods"};
 	bool ours = strncmp(path, group, sizeof(group) - 1) == 0;
 	char kind[16];
 	char rest[16];
@@ -517,7 +533,7 @@ static bool parse_path(const char *path, struct target *out)
 	out->status = strcmp(rest, "status") == 0;
 	out->event = strcmp(kind, "events") == 0;
 	for (int i = 0; i < KIND_COUNT; i++) {
-		if (strcmp(kind, kinds[i]) == 0 && ours == (i == KIND_FRAMEWORK)) {
+		if (strcmp(kind, plurals[i]) == 0 && ours == (i == KIND_FRAMEWORK)) {
 			out->kind = (enum object_kind)i;
 			return true;
 		}
@@ -543,7 +559,7 @@ void api_handle(struct world *world, const struct wire *wire, struct answer *out
 	}
 	object = api_find(world, target.kind, target.ns, target.name);
 	if (object == NULL)
-		api_status(out, 404, "NotFound", "not found");
+		answer_not_found(out, plurals[target.kind], target.name);
 	else if (strcmp(wire->method, "GET") == 0)
 		answer_object(out, 200, wire, object);
 	else if (strcmp(wire->method, "DELETE") == 0)

@@ -7,6 +7,8 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/version.h"
+#include "common/framework/codes.h"
 #include "common/framework/gang.h"
 #include "common/framework/names.h"
 #include "tests/sim/sim.h"
@@ -301,6 +303,77 @@ void check_request(struct world *world, const struct wire *wire)
 	}
 }
 
+/* ---- what is said of objects that were deleted ---- */
+
+/* That others deleted an object is said of none that is there: not deleting, and with its label. */
+static void check_deleted_by_others(struct world *world, const char *what, const json_t *before, const json_t *after,
+				    enum object_kind kind)
+{
+	const char *uid = json_str(attempt_of(after), kind == KIND_POD ? "podUID" : "configMapUID");
+	int64_t code = kind == KIND_POD ? CODE_POD_EXTERNAL_DELETED : CODE_CONFIG_MAP_EXTERNAL_DELETED;
+	const struct object *object;
+
+	if (set(attempt_of(before), "completionStatus") || uid == NULL ||
+	    json_int(json_object_get(attempt_of(after), "completionStatus"), "code", 0) != code)
+		return;
+	object = api_find_uid(world, kind, uid);
+	if (object != NULL && !object->deleting && object_framework_name(object->json) != NULL)
+		violated(world, "%s ends as if %s were deleted, which lives", what, uid);
+}
+
+/* What the reconciler knows of the attempt's end, it acts on: a ConfigMap that is gone has ended it, and of the Pods
+ * only those are waited for that were made after that. */
+static void check_end_of_attempt(const struct member *member, const struct framework *framework)
+{
+	struct world *world = member->process.world;
+	const struct framework_status *status = &framework->status;
+	const char *uid = status->attempt.config_map_uid;
+	bool waits = framework->creates_on_way > 0;
+
+	if (!framework->exists || !framework->has_status || framework->problem != NULL || uid == NULL ||
+	    framework->config_map.gone_uid == NULL || strcmp(framework->config_map.gone_uid, uid) != 0 ||
+	    framework->written < framework->hold || status->state < STATE_PREPARING ||
+	    status->state >= STATE_ATTEMPT_COMPLETED)
+		return;
+	if (status->attempt.completion == NULL)
+		violated(world, "%s: %s goes on, though its ConfigMap %s is known to be gone", member->process.label,
+			 framework->name, uid);
+	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		waits = waits || slot->verify || slot->straggler ||
+			(slot_ours(slot, uid) && version_compare(slot->first_version, framework->config_map_end) > 0);
+	if (!waits)
+		violated(world, "%s: %s waits, though all its Pods were there before the end of its ConfigMap %s",
+			 member->process.label, framework->name, uid);
+}
+
+void check_rounds(struct member *member)
+{
+	for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next)
+		if (!item->queued && may_act(member, item->framework->ns, item->framework->name) &&
+		    range_set_has(&member->reconciler.ready, item->range))
+			check_end_of_attempt(member, item->framework);
+}
+
+void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told)
+{
+	static char uid[40]; /* that it knows the Framework by */
+	const struct framework *framework;
+	struct world *world = member->process.world;
+	const struct item *item;
+	char key[128];
+
+	if (kind != KIND_FRAMEWORK)
+		return;
+	snprintf(key, sizeof(key), "%s/%s", absent->ns, absent->name);
+	HASH_FIND_STR(member->reconciler.items, key, item);
+	framework = item == NULL ? NULL : item->framework;
+	if (!told)
+		snprintf(uid, sizeof(uid), "%s", framework == NULL || !framework->exists ? "" : framework->uid);
+	else if (uid[0] != '\0' && (framework == NULL || !framework->exists) &&
+		 api_find_uid(world, KIND_FRAMEWORK, uid) != NULL)
+		violated(world, "%s forgets %s, which lives", member->process.label, uid);
+}
+
 /* ---- status writes: only forward ---- */
 
 static void check_attempt(struct world *world, const char *what, const json_t *before, const json_t *after,
@@ -344,6 +417,7 @@ static void check_task_forward(struct world *world, const char *what, const json
 	if (json_bool(before, "deletionPending", false) && !json_bool(after, "deletionPending", false))
 		violated(world, "%s: deletionPending is taken back", what);
 	check_attempt(world, what, before, after, "podUID");
+	check_deleted_by_others(world, what, before, after, KIND_POD);
 }
 
 static void check_tasks_forward(struct world *world, const struct object *object, const json_t *before,
@@ -430,6 +504,7 @@ void check_status_write(struct world *world, struct object *object, json_t *writ
 		violated(world, "%s goes back from %s to %s", object->name, json_str(before, "state"),
 			 json_str(after, "state"));
 	check_attempt(world, object->name, before, after, "configMapUID");
+	check_deleted_by_others(world, object->name, before, after, KIND_CONFIG_MAP);
 	check_tasks_forward(world, object, before, after);
 }
 

@@ -263,7 +263,7 @@ static void next_fault(struct world *world, void *arg)
 		at(world, world->now_ms + pick(world, 1, world->faults.pace_ms * 2), NULL, next_fault, NULL, NULL);
 }
 
-enum { LAG_MAX_MS = 12000 };
+enum { LAG_MAX_MS = 12000, STRANGER_EVERY = 7 };
 
 /* Zero half of the time, then up to most. */
 static int often(struct world *world, int most)
@@ -329,6 +329,8 @@ void faults_make(struct world *world)
 	faults->lose_lease = chance(world, 100) ? 500 : 0;
 	faults->deny = chance(world, 300) ? (int)pick(world, 20, 300) : 0;
 	faults->quota = chance(world, 150) ? (uint64_t)pick(world, 1, 6) : 0;
+	if (world->seed % STRANGER_EVERY == 0)
+		faults->stranger = (int)pick(world, 20, 300);
 	make_row(world);
 	at(world, world->now_ms + pick(world, 1, faults->pace_ms * 2), NULL, next_fault, NULL, NULL);
 }

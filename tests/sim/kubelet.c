@@ -9,6 +9,9 @@
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
+/* In some worlds the Pods of some Frameworks outlast their grace by far. */
+enum { STUCK_EVERY = 5, STUCK_MS = 150 * 1000 };
+
 static struct instance *find(struct world *world, const char *uid)
 {
 	struct instance *instance = world->instances;
@@ -170,7 +173,12 @@ static void killed(struct world *world, void *arg)
 
 void kubelet_pod_deleting(struct world *world, struct object *pod)
 {
-	later(world, 10, chance(world, 50) ? 30000 : 3000, killed, pod->uid);
+	bool slow = chance(world, 50);
+
+	if (!world->plans[pod->plan].strict && world->seed % STUCK_EVERY == 0)
+		later(world, STUCK_MS, STUCK_MS, killed, pod->uid);
+	else
+		later(world, 10, slow ? 30000 : 3000, killed, pod->uid);
 }
 
 void kubelet_pod_forced(struct world *world, const struct object *pod)

@@ -55,7 +55,9 @@ static void on_absent(void *arg, enum object_kind kind, uint32_t range, const st
 	if (sim_tracing)
 		trace(world_of(member), "%s: sees that %s %s is gone at %s%s", member->process.label, absent->name,
 		      absent->uid, absent->resource_version, absent->deleting ? "" : ", perhaps");
+	check_absent(member, kind, absent, false);
 	store_absent(&member->reconciler, kind, range, absent);
+	check_absent(member, kind, absent, true);
 }
 
 static void on_complete(void *arg, const struct bus_snapshot_end *end)
@@ -193,6 +195,7 @@ void member_settle(struct member *member)
 	} else if (!member->lazy) {
 		while (queue_run(&member->reconciler))
 			;
+		check_rounds(member);
 	}
 	leave_when_written(member);
 	wake_at(member, next_ms);

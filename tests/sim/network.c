@@ -10,6 +10,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/kube/answer.h"
 #include "tests/sim/sim.h"
 
 enum {
@@ -71,7 +72,6 @@ static void finish(struct wire *wire, enum kube_failure failure, const struct an
 		.message = "",
 	};
 	cleanup_json json_t *status = NULL;
-	struct error err;
 
 	wire->client_done = true;
 	if (failure == KUBE_OK && answer->code == 429)
@@ -84,11 +84,7 @@ static void finish(struct wire *wire, enum kube_failure failure, const struct an
 		told.body = answer->body;
 		told.body_len = strlen(answer->body);
 		if (answer->code >= 400) {
-			status = json_parse(answer->body, told.body_len, &err);
-			told.status.code = answer->code;
-			told.status.is_status = status != NULL;
-			told.status.reason = status == NULL ? "" : json_str(status, "reason");
-			told.status.message = status == NULL ? "" : json_str(status, "message");
+			answer_read_status(&told, wire->path, &status);
 			told.message = told.status.message;
 			if (answer->code == 429)
 				told.retry_after_ms = wire->retry_after_ms;
@@ -181,6 +177,18 @@ static bool waits_for_name(const struct wire *wire)
 	return plan >= 0 && api_find(wire->world, KIND_POD, plan_ns(plan), name) != NULL;
 }
 
+/* A proxy does not know the way, or a server does not serve the resource yet: nothing is carried out. */
+static void answer_as_stranger(struct world *world, struct answer *out)
+{
+	static const char *const bodies[] = {
+		"default backend - 404", "404 page not found\n",
+		"{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"the server could not find the requested "
+		"resource\",\"details\":{},\"code\":404}"};
+
+	out->code = 404;
+	out->body = mem_strdup(bodies[pick(world, 0, (int64_t)ARRAY_LEN(bodies) - 1)]);
+}
+
 static void on_arrival(struct world *world, void *arg)
 {
 	struct wire *wire = arg;
@@ -194,7 +202,10 @@ static void on_arrival(struct world *world, void *arg)
 	wire->server_done = true;
 	if (world->now_ms > wire->deadline_ms)
 		wire->failed_late = true; /* one that stands still has yet to learn it */
-	if (wire->fault != 0 && !wire->fault_after) {
+	if (wire->stranger) {
+		answer_as_stranger(world, &answer);
+		send_answer(wire, &answer);
+	} else if (wire->fault != 0 && !wire->fault_after) {
 		api_status(&answer, wire->fault, wire->fault == 429 ? "TooManyRequests" : "InternalError", "fault");
 		send_answer(wire, &answer);
 	} else if (world->now_ms <= wire->deadline_ms || world->faults.late) {
@@ -241,6 +252,7 @@ static void choose_fate(struct wire *wire, int64_t *arrival_ms)
 		wire->retry_after_ms = pick(world, 1, 8) * 1000;
 		wire->fault_after = wire->fault >= 500 && wire->fault != 503 && chance(world, 400);
 	}
+	wire->stranger = faults->stranger > 0 && chance(world, faults->stranger);
 	wire->answer_lost = chance(world, faults->lose_answer);
 	if (chance(world, faults->delay))
 		*arrival_ms += pick(world, 1, faults->late ? LATE_MS : wire->timeout_ms);

@@ -141,6 +141,8 @@ struct object *api_create(struct world *world, enum object_kind kind, json_t *ob
 void api_replace(struct world *world, struct object *object, json_t *changed);
 /* grace_sec 0: at once; -1: the object's own. foreground: the dependents first. Frees the object if it is gone. */
 void api_delete(struct world *world, struct object *object, int64_t grace_sec, bool foreground);
+/* With background propagation, whatever its finalizers are about: it goes, and its dependents later. */
+void api_delete_background(struct world *world, struct object *object);
 /* A copy of which metadata and status may be changed. */
 json_t *api_copy(const struct object *object);
 /* The object at `path` of metadata as text; "" when there is none. */
@@ -205,6 +207,7 @@ struct wire {
 	int64_t retry_after_ms;
 	int fault;        /* the code that the server answers instead of carrying it out; 0: none */
 	bool fault_after; /* … after carrying it out */
+	bool stranger;    /* something else answers 404 in its place */
 };
 
 struct kube_call *network_request(void *context, const struct kube_request *request, kube_done *done, void *arg);
@@ -435,6 +438,7 @@ struct faults {
 	int refuse;
 	int slow_send;
 	int slow_answer;
+	int stranger; /* in some worlds: answered 404 by something that is no API server */
 	/* of each thousand letters */
 	int lose_letter;
 	int double_letter;
@@ -476,6 +480,10 @@ void check_deletion(struct world *world, const struct wire *wire, const struct o
 void check_unread(struct watcher *watcher, size_t len);
 /* A while after a user gave one of its Pods to another Framework, and deleted it. */
 void check_relabelled(struct world *world, int framework);
+/* A reconciler has run its rounds. */
+void check_rounds(struct member *member);
+/* A reconciler is told of an absence, or was (told). */
+void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told);
 /* After every step. */
 void check_step(struct world *world);
 /* Every so often, once nothing goes wrong any more that could keep an object from being seen and deleted. */

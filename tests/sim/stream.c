@@ -11,7 +11,7 @@
 #include "common/base/json.h"
 #include "tests/sim/sim.h"
 
-enum { EVENT_MS = 30, SLOW_EVENT_MS = 6000, PAGE_MAX = 3, PIECE_MS = 40, RV_SIZE = 24 };
+enum { EVENT_MS = 30, SLOW_EVENT_MS = 6000, PAGE_MAX = 3, PIECE_MS = 40, RV_SIZE = 24, BURSTS_EVERY = 3 };
 
 int64_t __real_clock_boot_ms(void);
 int64_t __wrap_clock_boot_ms(void);
@@ -403,8 +403,13 @@ static void deliver(struct world *world, void *arg)
 	call->delivering = false;
 	change = call->watcher->frozen_until_ms[call->kind] > world->now_ms ? NULL : next_change(call);
 	if (change != NULL) {
-		put_change(call, change, &text);
-		call->version = change->version;
+		/* in some worlds all that there is comes in one piece: what followed on each other within it is told
+		 * of together */
+		do {
+			put_change(call, change, &text);
+			call->version = change->version;
+			change = world->seed % BURSTS_EVERY == 0 ? next_change(call) : NULL;
+		} while (change != NULL);
 	} else if (call->watcher->frozen_until_ms[call->kind] <= world->now_ms && chance(world, 300)) {
 		char object[80];
 

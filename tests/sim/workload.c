@@ -13,7 +13,7 @@ enum {
 	RELABELLED = 3, /* of DEED_STRIP_LABEL, and above: the Pod is given to Frameworks that are not there */
 	RELABELLED_MS = 120 * 1000 /* by then its Framework has heard of it, whatever stood still */
 };
-enum { CREATION_TIMEOUT_SEC = 300, BIG_PERCENT = 25, STARTED_BY_MS = 10000 };
+enum { CREATION_TIMEOUT_SEC = 300, BIG_PERCENT = 25, STARTED_BY_MS = 10000, AGAIN_EVERY = 3 };
 
 enum deed {
 	DEED_CREATE,
@@ -222,7 +222,12 @@ static void trouble_dependents(struct world *world, const struct action *action)
 	switch (action->deed) {
 	case DEED_DELETE_POD: api_delete(world, object, -1, false); break;
 	case DEED_FORCE_POD: api_delete(world, object, 0, false); break;
-	case DEED_DELETE_CONFIG_MAP: api_delete(world, object, -1, true); break;
+	case DEED_DELETE_CONFIG_MAP:
+		if (action->number % 2 == 0 || world->plans[action->framework].strict)
+			api_delete(world, object, -1, true);
+		else
+			api_delete_background(world, object);
+		break;
 	default:
 		/* of one that is deleting, nobody could tell that it has not gone */
 		if (object->deleting)
@@ -358,6 +363,26 @@ static void make_wild(struct world *world, int framework, struct framework_plan 
 	}
 }
 
+/* Deleted and made again, several times within a moment: streams that lag tell of all of them together. Drawn from the
+ * seed beside the others' numbers, which stay as they are. */
+static void make_again(struct world *world, int framework, const struct framework_plan *plan, int64_t created_ms)
+{
+	enum { TIMES = 6, BURST = 3, BURST_MS = 10000, LATER_MS = 400 };
+	uint64_t hash = mix(world->seed + (uint64_t)framework);
+	int64_t at_ms = created_ms;
+
+	for (int i = 0; i < TIMES; i++) {
+		at_ms += 1 + (int64_t)(hash % (i % BURST == 0 ? BURST_MS : LATER_MS));
+		hash = mix(hash);
+		plan_action(world, at_ms, (struct action){.deed = DEED_DELETE_BACKGROUND, .framework = framework});
+		at_ms += 1 + (int64_t)(hash % LATER_MS);
+		hash = mix(hash);
+		plan_action(
+			world, at_ms,
+			(struct action){.deed = DEED_CREATE, .framework = framework, .spec = json_incref(plan->spec)});
+	}
+}
+
 static void make_framework(struct world *world, int framework)
 {
 	static const int codes[] = {1, 1, 7, 200, 201, 210};
@@ -384,6 +409,8 @@ static void make_framework(struct world *world, int framework)
 			    (struct action){.deed = DEED_START, .framework = framework});
 	if (!plan->tame)
 		make_wild(world, framework, plan, at_ms);
+	if (!plan->strict && world->seed % AGAIN_EVERY == 0)
+		make_again(world, framework, plan, at_ms);
 }
 
 void workload_make(struct world *world)

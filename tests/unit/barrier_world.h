@@ -46,7 +46,8 @@ struct world {
 	struct front *front;
 	struct framework framework;
 	bool api_down;
-	bool api_away;  /* something else answers in its place */
+	/* answered in its place: by a proxy, or an API server that does not serve Frameworks */
+	const char *api_away;
 	bool api_holds; /* GETs are not answered before let_go() */
 	struct http_conn *held[ROOM];
 	char *held_answers[ROOM];
@@ -100,7 +101,12 @@ static inline void on_get(struct world *world, struct http_conn *conn)
 
 	world->gets++;
 	if (!known || !world->framework.exists) {
-		http_reply(conn, 404, "", "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"not found\"}");
+		cleanup_free char *none = mem_printf(
+			"{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"not found\","
+			"\"details\":{\"name\":\"%s\",\"kind\":\"frameworks\"}}",
+			strrchr(conn->path, '/') + 1);
+
+		http_reply(conn, 404, "", none);
 	} else if (world->api_holds) {
 		assert_true(world->held_count < ROOM);
 		world->held_answers[world->held_count] = mem_strdup(text);
@@ -158,8 +164,8 @@ static inline void on_api_request(void *arg, struct http_conn *conn)
 
 	if (world->api_down)
 		http_reply(conn, 500, "", "{}");
-	else if (world->api_away)
-		http_reply(conn, 404, "", "404 page not found\n");
+	else if (world->api_away != NULL)
+		http_reply(conn, 404, "", world->api_away);
 	else if (strcmp(conn->path, "/apis/authentication.k8s.io/v1/tokenreviews") == 0)
 		on_token_review(world, conn);
 	else if (strcmp(conn->path, "/apis/authorization.k8s.io/v1/subjectaccessreviews") == 0)

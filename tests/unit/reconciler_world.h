@@ -15,6 +15,7 @@
 
 #include "common/base/mem.h"
 #include "common/framework/failure_spec.h"
+#include "common/kube/answer.h"
 #include "reconciler/events.h"
 #include "reconciler/reconciler.h"
 
@@ -91,15 +92,28 @@ static inline void world_answer_with(struct world *world, size_t at, const struc
 
 static inline void world_answer(struct world *world, size_t at, int http_status, const char *body)
 {
-	const struct kube_answer answer = {.http_status = http_status,
-					   .retry_after_ms = -1,
-					   .sent = true,
-					   .body = body,
-					   .body_len = strlen(body),
-					   .status = {.reason = "", .message = "no"},
-					   .message = "no"};
+	struct kube_answer answer = {.http_status = http_status,
+				     .retry_after_ms = -1,
+				     .sent = true,
+				     .body = body,
+				     .body_len = strlen(body),
+				     .status = {.reason = "", .message = ""},
+				     .message = http_status / 100 == 2 ? "" : "no"};
+	json_t *keep = NULL;
 
+	if (http_status >= 400)
+		answer_read_status(&answer, strchr(world->calls[at].line, ' ') + 1, &keep);
 	world_answer_with(world, at, &answer);
+	json_decref(keep);
+}
+
+/* As the API server says that an object of the name is not there. */
+static inline void world_answer_absent(struct world *world, size_t at, const char *name)
+{
+	cleanup_free char *body = mem_printf(
+		"{\"kind\":\"Status\",\"reason\":\"NotFound\",\"details\":{\"name\":\"%s\"}}", name);
+
+	world_answer(world, at, 404, body);
 }
 
 static inline void run_all(struct world *world)

@@ -512,6 +512,7 @@ static inline void world_answer(struct world *w, struct call *call)
 							result.http_status);
 
 		answer.is_status = true;
+		answer.absent = result.http_status == 404 && strcmp(result.reason, "NotFound") == 0;
 		answer.reason = result.reason;
 		answer.body = text = json_text(status);
 	}

@@ -281,7 +281,7 @@ static inline void framework_gone(struct story *s)
 	s->w.object = NULL;
 	json_decref(s->last_status);
 	s->last_status = NULL;
-	framework_observe_absent(s->w.framework);
+	framework_observe_absent(s->w.framework, NULL);
 }
 
 /* What the garbage collector does: dependents of what is gone go; foreground deletion waits for them. */

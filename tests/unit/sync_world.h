@@ -66,7 +66,7 @@ static inline void world_write_with(struct world *w, enum compress_when compress
 	if (w->unsure) { /* as the shell does: read, then write on the version that was read */
 		w->unsure = false;
 		if (w->object == NULL)
-			framework_observe_absent(w->framework);
+			framework_observe_absent(w->framework, NULL);
 		else
 			world_observe_framework(w->framework, w->object, OBSERVED_ANSWER);
 	}

@@ -134,7 +134,9 @@ static void decompresses(void **state)
 static void a_missing_framework_is_for_good(void **state)
 {
 	static const struct line api[] = {
-		{200, "ps:-", NULL}, {404, NULL, "{\"kind\":\"Status\",\"reason\":\"NotFound\"}"}, END};
+		{200, "ps:-", NULL},
+		{404, NULL, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"details\":{\"name\":\"fw\"}}"},
+		END};
 	static const struct line namesake[] = {{200, "ps:10.0.0.1", NULL}, END};
 	struct run it = {.api = api};
 	struct run other = {.api = namesake, .uid = "u0"};
@@ -160,6 +162,9 @@ static void timeouts_tell_why(void **state)
 	static const struct line rubbish[] = {{200, NULL, "rubbish"}, END};
 	/* of a proxy, say */
 	static const struct line no_api[] = {{404, NULL, "404 page not found"}, {200, "ps:-", NULL}, END};
+	/* of an API server that does not serve Frameworks */
+	static const struct line other_api[] = {
+		{404, NULL, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"details\":{}}"}, {200, "ps:-", NULL}, END};
 	/* the last question is asked when the time is over, and has time for its answer */
 	static const struct line slow[] = {{200, "ps:-", NULL}, {200, "ps:10.0.0.1", NULL}, END};
 	struct run it = {.api = waiting, .timeout_sec = 2};
@@ -180,6 +185,9 @@ static void timeouts_tell_why(void **state)
 	run(&it);
 	assert_int_equal(it.code, 1);
 	it = (struct run){.api = no_api, .timeout_sec = 1};
+	run(&it);
+	assert_int_equal(it.code, 201);
+	it = (struct run){.api = other_api, .timeout_sec = 1};
 	run(&it);
 	assert_int_equal(it.code, 201);
 	it = (struct run){.api = slow, .api_slow_ms = 1500, .timeout_sec = 1};

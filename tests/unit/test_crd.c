@@ -317,7 +317,9 @@ static void on_request(void *arg, struct http_conn *conn)
 	k->reads++;
 	if (k->stored == NULL) {
 		http_reply(conn, 404, "",
-			   "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"none\"}");
+			   "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"none\",\"details\":"
+			   "{\"name\":"
+			   "\"frameworks.frameworkcontroller.microsoft.com\"}}");
 	} else {
 		shown = json_deep_copy(k->stored);
 		if (k->establish_after == 0)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
 #include "common/kube/answer.h"
@@ -337,6 +338,55 @@ static void test_resource_label(void **state)
 	}
 }
 
+/* Whether a 404 is the API server's word that the object of the path is not there. Real ones, but for the third. */
+static void test_absent(void **state)
+{
+	static const char pod[] = "/api/v1/namespaces/x/pods/y";
+	static const struct {
+		const char *path;
+		int http_status;
+		const char *body;
+		bool absent;
+	} rows[] = {
+		{pod, 404, "{'kind':'Status','reason':'NotFound','details':{'name':'y','kind':'pods'},'code':404}",
+		 true},
+		{"/apis/g/v1/namespaces/x/frameworks/f/status?timeout=1s", 404,
+		 "{'kind':'Status','reason':'NotFound','details':{'name':'f','group':'g','kind':'frameworks'}}", true},
+		{pod, 404, "{'kind':'Status','reason':'NotFound','details':{'name':'y'}}", true},
+		/* a path that is not served */
+		{pod, 404, "{'kind':'Status','reason':'NotFound','details':{}}", false},
+		{pod, 404, "404 page not found\n", false},
+		{pod, 404, "", false},
+		/* by proxies */
+		{pod, 404, "default backend - 404", false},
+		{pod, 404, "<html>404</html>", false},
+		{pod, 404, "{'message':'no Route matched with those values'}", false},
+		{pod, 404, "{'kind':'Status','reason':'NotFound','details':{'name':'c1','kind':'clusters'}}", false},
+		{pod, 404, "{'kind':'Status','reason':'NotFound','details':{'name':'y','kind':'clusters'}}", false},
+		/* of the namespace in which something was to be made */
+		{"/api/v1/namespaces/x/pods", 404,
+		 "{'kind':'Status','reason':'NotFound','details':{'name':'x','kind':'namespaces'}}", false},
+		{pod, 410, "{'kind':'Status','reason':'NotFound','details':{'name':'y','kind':'pods'}}", false},
+		{pod, 404, "{'kind':'Status','reason':'Forbidden','details':{'name':'y','kind':'pods'}}", false},
+		{pod, 404, "{'kind':'Pod','reason':'NotFound','details':{'name':'y','kind':'pods'}}", false},
+		{"/", 404, "{'kind':'Status','reason':'NotFound','details':{'name':'y','kind':'pods'}}", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *body = mem_strdup(rows[i].body);
+		struct kube_answer answer = {.http_status = rows[i].http_status, .body = body, .retry_after_ms = -1};
+		cleanup_json json_t *keep = NULL;
+
+		for (char *at = body; *at != '\0'; at++)
+			*at = *at == '\'' ? '"' : *at;
+		answer.body_len = strlen(body);
+		answer_read_status(&answer, rows[i].path, &keep);
+		if (answer.absent != rows[i].absent)
+			fail_msg("%s answered %s", rows[i].path, body);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_token_bucket),
 		cmocka_unit_test(test_backoff),
 		cmocka_unit_test(test_resource_label),
+		cmocka_unit_test(test_absent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,8 +51,10 @@ struct fixture {
 
 static void answer(struct http_conn *conn, int status, const char *reason)
 {
-	cleanup_free char *text = mem_printf("{\"kind\":\"Status\",\"reason\":\"%s\",\"code\":%d,\"message\":\"%s\"}",
-					     reason, status, reason);
+	const char *name = strrchr(conn->path, '/') + 1;
+	cleanup_free char *text = mem_printf("{\"kind\":\"Status\",\"reason\":\"%s\",\"code\":%d,\"message\":\"%s\","
+					     "\"details\":{\"name\":\"%.*s\",\"kind\":\"leases\"}}",
+					     reason, status, reason, (int)strcspn(name, "?"), name);
 
 	http_reply(conn, status, "", text);
 }

@@ -62,7 +62,11 @@ static void refused_is_forgotten(void **state)
 	world->now_ms += 20000;
 	post(world, "TaskFailed", 1);
 	assert_memory_equal(world->last, "PATCH ", 6);
-	world_answer(world, 0, 404, "");
+	world_answer(world, 0, 404, "default backend - 404"); /* nobody says so */
+	world->now_ms += 20000;
+	post(world, "TaskFailed", 1);
+	assert_memory_equal(world->last, "PATCH ", 6);
+	world_answer_absent(world, 0, strrchr(world->calls[0].line, '/') + 1);
 	world->now_ms += 20000;
 	post(world, "TaskFailed", 1);
 	assert_memory_equal(world->last, "POST ", 5);

@@ -187,11 +187,57 @@ static void not_found_of_the_former(void **state)
 	run_all(world);
 	show_absent(world, "u1", "8");
 	show_namesake(world, "u2", "9");
-	answer(world, 404, -1);
+	world_answer_absent(world, 0, "f");
 	world->now_ms += 1000;
 	run_all(world);
 	assert_int_equal(world->call_count, 1);
 	assert_string_equal(world->reconciler.items->framework->uid, "u2");
+}
+
+/* Of several that had the name one after the other, the end of the last is told, and no uid: that is older than the
+ * namesake that a GET has shown. (It was forgotten, and never seen again.) */
+static void absence_of_former_ones(void **state)
+{
+	struct world *world = *state;
+	struct framework *framework;
+
+	world->lease_ms = 5000;
+	show_framework(world);
+	framework = world->reconciler.items->framework;
+	show_namesake(world, "u3", "20");
+	show_absent(world, "", "15");
+	assert_true(framework->exists);
+	assert_string_equal(framework->uid, "u3");
+	/* the first one's end was told by a list that shows the last: it is not the last one's */
+	show_absent(world, "", "20");
+	assert_true(framework->exists);
+	show_absent(world, "", "25");
+	assert_null(world->reconciler.items);
+}
+
+/* A 404 that is not the API server's word forgets no Framework. */
+static void not_found_of_anybody(void **state)
+{
+	static const char *const bodies[] = {"default backend - 404", "404 page not found\n", "",
+					     "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"details\":{}}"};
+	struct world *world = *state;
+
+	world->lease_ms = 5000;
+	show_framework(world);
+	run_all(world);
+	for (size_t i = 0; i < 2 * ARRAY_LEN(bodies); i++) { /* the write, and then reads */
+		assert_int_equal(world->call_count, 1);
+		assert_memory_equal(world->calls[0].line, i == 0 ? "PUT" : "GET", 3);
+		world_answer(world, 0, 404, bodies[i % ARRAY_LEN(bodies)]);
+		run_all(world);
+		assert_int_equal(world->call_count, 0); /* not at once */
+		world->now_ms += 60000;
+		run_all(world);
+		assert_true(world->reconciler.items->framework->exists);
+	}
+	world_answer_absent(world, 0, "f");
+	run_all(world);
+	assert_null(world->reconciler.items);
 }
 
 /* A watch that lags behind shows namesakes of before, when a GET has shown the present one already: its status would be
@@ -275,6 +321,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(namespace_no_longer_watched, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(asked_to_wait, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(not_found_of_the_former, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(absence_of_former_ones, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(not_found_of_anybody, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(former_namesakes, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(former_of_the_gone, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(pods_that_outlive_it, world_set_up, world_tear_down),

@@ -251,7 +251,7 @@ static void test_foreign_told_again(void **state)
 	world_tell_config_map(&w);
 	world_settle_for(&w, 5000);
 	assert_contains(w.events.data, "NamingConflict: ConfigMap f-attempt with uid foreign");
-	framework_observe_absent(w.framework);
+	framework_observe_absent(w.framework, NULL);
 	json_decref(w.object);
 	world_clear_log(&w);
 	world_create_framework(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);

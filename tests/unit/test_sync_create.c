@@ -285,7 +285,7 @@ static void test_refused_for_namesake(void **state)
 	world_begin_creating(&w, 1);
 	call = w.queue[--w.queued]; /* it is on its way */
 	json_decref(w.object);
-	framework_observe_absent(w.framework);
+	framework_observe_absent(w.framework, NULL);
 	world_config_map_gone(&w);
 	world_create_framework(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
 	world_settle(&w);

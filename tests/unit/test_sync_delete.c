@@ -75,6 +75,98 @@ static void test_absence_confirmed(void **state)
 	world_end(&w);
 }
 
+/* A 404 that is not the API server's word (a proxy's, say) is no answer, to whatever was asked. */
+static void test_absence_of_anybody(void **state)
+{
+	static const enum call_kind kinds[] = {CALL_GET_POD, CALL_DELETE_POD, CALL_GET_CONFIG_MAP};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct world w;
+
+		begin_running(&w, 1, "");
+		w.fault = (struct world_fault){
+			.kind = kinds[i], .count = 1, .http_status = 404, .message = "default backend - 404"};
+		if (kinds[i] == CALL_GET_POD) {
+			framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "999999", false);
+		} else if (kinds[i] == CALL_GET_CONFIG_MAP) {
+			framework_observe_gone(w.framework, KIND_CONFIG_MAP, WORLD_CONFIG_MAP, "", "999999", false);
+		} else {
+			w.slow_kubelet = true;
+			world_pod_exit(&w, "f-a-0", 0, "");
+		}
+		world_settle_for(&w, 5000);
+		assert_int_equal(w.fault.count, 0);
+		assert_int_equal(w.made[kinds[i]], 2);
+		assert_task(&w, 0, 0, kinds[i] == CALL_DELETE_POD ? STATE_DELETING : STATE_RUNNING);
+		assert_state(&w, STATE_RUNNING);
+		world_end(&w);
+	}
+}
+
+/* What a GET answers that is no object at all says nothing either. */
+static void test_unreadable_answer(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 2, "");
+	world_edit_of(&w, 1, STAYS, "", "");
+	world_settle(&w);
+	world_clear_log(&w);
+	world_edit_of(&w, 2, STAYS, "", "");
+	world_round(&w);
+	world_write(&w);
+	world_edit_of(&w, 1, STAYS, "", ""); /* before its Pod is made: is there one already? */
+	w.fault = (struct world_fault){.kind = CALL_GET_POD, .count = 1, .http_status = 200};
+	world_settle_for(&w, 5000);
+	assert_int_equal(w.fault.count, 0);
+	assert_int_equal(w.made[CALL_GET_POD], 2);
+	world_end(&w);
+}
+
+/* A live Pod that is seen overrides the belief that its uid is gone, however that came about. */
+static void test_alive_after_all(void **state)
+{
+	struct world w;
+	cleanup_json json_t *before = NULL;
+	struct error err;
+
+	(void)state;
+	begin_running(&w, 1, ",'retryPolicy':{'maxRetryCount':-2}");
+	before = json_deep_copy(world_pod(&w, "f-a-0"));
+	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "999999", false);
+	world_round(&w);
+	assert_int_equal(w.queued, 1);
+	w.hold_calls = true;
+	{
+		const struct call_answer absent = {.sent = true,
+						   .http_status = 404,
+						   .absent = true,
+						   .reason = "NotFound",
+						   .message = "",
+						   .body = "",
+						   .retry_after_ms = -1};
+
+		framework_answer(w.framework, &w.queue[0], &absent, &w.time, &w.random);
+		world_drop_call(&w.queue[0]);
+		w.queued = 0;
+	}
+	assert_string_equal(slot_find(w.framework, "f-a-0")->gone_uid, meta_str(before, "uid"));
+	world_tell_pod(&w, "f-a-0"); /* as a list shows it */
+	assert_null(slot_find(w.framework, "f-a-0")->gone_uid);
+	world_round(&w);
+	assert_task(&w, 0, 0, STATE_RUNNING);
+	/* An event told its end: what was before that brings it not back, what comes later does. */
+	framework_observe_gone(w.framework, KIND_POD, "f-a-0", meta_str(before, "uid"), "2000000", true);
+	assert_false(framework_observe_pod(w.framework, pod_parse(before, &err), false));
+	w.rv = 2000000;
+	world_stamp(&w, world_pod(&w, "f-a-0"));
+	world_tell_pod(&w, "f-a-0");
+	assert_non_null(slot_find(w.framework, "f-a-0")->meta);
+	world_end(&w);
+}
+
 /* A snapshot that lags behind does not show a Pod that is there. */
 static void test_absence_refuted(void **state)
 {
@@ -254,7 +346,7 @@ static void test_delete_answer_late(void **state)
 	world_end(&w);
 }
 
-/* Neither an event nor an answer about a uid that is known to be gone brings it back. */
+/* Neither an event nor an answer about a uid, of before its end, brings it back. */
 static void test_no_ghosts(void **state)
 {
 	struct world w;
@@ -268,7 +360,6 @@ static void test_no_ghosts(void **state)
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	assert_calls(&w, "create Pod f-a-0; ");
-	world_stamp(&w, object);
 	framework_observe_pod(w.framework, pod_parse(object, &err), false);
 	world_settle(&w);
 	assert_calls(&w, "");
@@ -458,6 +549,130 @@ static void test_config_map_gone(void **state)
 	}
 }
 
+/* Deleted with background propagation: no deletionTimestamp, and the Pods stay until the collector and the kubelet have
+ * dealt with them, perhaps for ever. */
+static void delete_in_background(struct world *w, bool told)
+{
+	json_t *object = w->config_map;
+
+	w->config_map = NULL;
+	world_stamp(w, object);
+	if (told)
+		world_tell_gone(w, KIND_CONFIG_MAP, object);
+	json_decref(object);
+}
+
+/* That ends the attempt at once, and its Tasks with it, however their Pods change meanwhile; the next attempt goes on,
+ * but for what waits for a name. (The collector's mark on a Pod made it a younger one: Tasks ended with -101, and the
+ * attempt ran on.) */
+static void test_config_map_deleted_in_background(void **state)
+{
+	/* whether a Pod is seen deleting before the ConfigMap's absence is confirmed, or after */
+	for (int before = 0; before < 2; before++) {
+		struct world w;
+
+		(void)state;
+		world_begin_of(&w, 2, "", "", RETRY_FANCY);
+		world_settle(&w);
+		world_pod_phase(&w, "f-a-0", "Running");
+		world_pod_phase(&w, "f-a-1", "Running");
+		world_settle(&w);
+		assert_state(&w, STATE_RUNNING);
+		world_clear_log(&w);
+		w.slow_kubelet = true;
+		delete_in_background(&w, true);
+		world_pod_phase(&w, "f-a-0", "Running"); /* what a kubelet writes after that */
+		if (before)
+			world_pod_deleting(&w, "f-a-0");
+		world_round(&w);
+		assert_int_equal(w.queued, 1);
+		assert_int_equal(w.queue[0].kind, CALL_GET_CONFIG_MAP);
+		world_pod_deleting(&w, "f-a-0");
+		world_pod_deleting(&w, "f-a-1");
+		world_settle(&w);
+		assert_state(&w, STATE_PREPARING);
+		assert_int_equal(w.framework->status.attempt.id, 1);
+		assert_contains(w.snapshots.data, "\"code\":-100");
+		assert_contains(w.snapshots.data, "\"code\":-220");
+		assert_lacks(w.snapshots.data, "\"code\":-101");
+		/* one Pod goes, the other one never does */
+		assert_int_equal(w.made[CALL_CREATE_POD], 0);
+		world_pod_gone(&w, "f-a-1");
+		world_settle(&w);
+		world_pod_phase(&w, "f-a-1", "Running");
+		world_settle_for(&w, 3000);
+		assert_task(&w, 0, 0, STATE_CREATION_PENDING);
+		assert_task(&w, 0, 1, STATE_RUNNING);
+		assert_state(&w, STATE_RUNNING);
+		assert_int_equal(w.made[CALL_CREATE_POD], 1);
+		assert_int_equal(w.made[CALL_DELETE_POD], 0);
+		world_end(&w);
+	}
+}
+
+/* A Pod that was made when the ConfigMap had gone is waited for: it would run beside the next attempt. */
+static void test_made_after_background_deletion(void **state)
+{
+	struct world w;
+	char version[32];
+
+	(void)state;
+	world_begin_creating(&w, 2);
+	w.slow_kubelet = true;
+	w.hold_calls = true;
+	delete_in_background(&w, false);
+	snprintf(version, sizeof(version), "%llu", (unsigned long long)w.rv);
+	world_carry(&w); /* creates that are on their way: both come too late */
+	framework_observe_gone(w.framework, KIND_CONFIG_MAP, WORLD_CONFIG_MAP, w.framework->config_map.meta->uid,
+			       version, false);
+	w.hold_calls = false;
+	world_settle(&w);
+	assert_state(&w, STATE_DELETING);
+	assert_code(&w, CODE_CONFIG_MAP_EXTERNAL_DELETED);
+	assert_task_code(&w, 0, 0, CODE_FRAMEWORK_ATTEMPT_COMPLETION);
+	assert_int_equal(w.made[CALL_DELETE_POD], 2);
+	world_pod_gone(&w, "f-a-0");
+	world_advance(&w, 3600);
+	world_settle(&w);
+	assert_state(&w, STATE_DELETING);
+	world_pod_gone(&w, "f-a-1");
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	assert_code(&w, CODE_CONFIG_MAP_EXTERNAL_DELETED);
+	world_end(&w);
+}
+
+/* A new owner cannot know since when the ConfigMap is gone: that the attempt is over is decided at once, and its Pods
+ * are waited for as long as they can be expected to end. */
+static void test_config_map_gone_unseen(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 2, "");
+	w.slow_kubelet = true;
+	w.mute = true;
+	delete_in_background(&w, false);
+	world_pod_deleting(&w, "f-a-0");
+	w.mute = false;
+	world_restart(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_DELETING);
+	assert_code(&w, CODE_CONFIG_MAP_EXTERNAL_DELETED);
+	assert_task_code(&w, 0, 0, CODE_FRAMEWORK_ATTEMPT_COMPLETION);
+	assert_task_code(&w, 0, 1, CODE_FRAMEWORK_ATTEMPT_COMPLETION);
+	assert_int_equal(w.made[CALL_DELETE_POD], 1);
+	assert_json(json_at(w.object, "status.attemptStatus.completionStatus.code"), "-100");
+	world_advance(&w, 80); /* 30 s of grace, and 60 */
+	world_settle(&w);
+	assert_state(&w, STATE_DELETING);
+	world_advance(&w, 12);
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	assert_task_code(&w, 0, 0, CODE_FRAMEWORK_ATTEMPT_COMPLETION);
+	world_end(&w);
+}
+
 /* A new owner does not see the ConfigMap: while it asks whether that is gone, no Pod is created under it. */
 static void test_no_pods_under_unseen(void **state)
 {
@@ -499,6 +714,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pod_deleted),
 		cmocka_unit_test(test_absence_confirmed),
+		cmocka_unit_test(test_absence_of_anybody),
+		cmocka_unit_test(test_unreadable_answer),
+		cmocka_unit_test(test_alive_after_all),
 		cmocka_unit_test(test_absence_refuted),
 		cmocka_unit_test(test_stale_namesake),
 		cmocka_unit_test(test_label_lost),
@@ -513,6 +731,9 @@ int main(void)
 		cmocka_unit_test(test_label_lost_while_deleting),
 		cmocka_unit_test(test_config_map_deleted),
 		cmocka_unit_test(test_config_map_gone),
+		cmocka_unit_test(test_config_map_deleted_in_background),
+		cmocka_unit_test(test_made_after_background_deletion),
+		cmocka_unit_test(test_config_map_gone_unseen),
 		cmocka_unit_test(test_no_pods_under_unseen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

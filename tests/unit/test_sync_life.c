@@ -451,7 +451,7 @@ static void test_retention(void **state)
 	assert_contains(w.snapshots.data, ": OnFrameworkDeletion: ObjectSnapshot: {\"apiVersion\"");
 	world_settle_for(&w, 100000);
 	assert_calls(&w, "");
-	framework_observe_absent(w.framework);
+	framework_observe_absent(w.framework, NULL);
 	world_settle(&w);
 	assert_calls(&w, "");
 	world_end(&w);
@@ -483,7 +483,7 @@ static void test_deleting_framework(void **state)
 	assert_state(&w, STATE_CREATION_PENDING);
 	assert_calls(&w, "");
 	/* Gone, and a namesake comes: it starts anew. */
-	framework_observe_absent(w.framework);
+	framework_observe_absent(w.framework, NULL);
 	assert_false(w.framework->exists);
 	world_round(&w);
 	assert_int_equal(w.plan.wake_ms, INT64_MAX);

@@ -20,7 +20,7 @@ static void test_former_owner_wrote(void **state)
 	world_pod_exit(&w, "f-a-0", 0, "");
 	world_round(&w);
 	world_write(&w);
-	framework_observe_absent(w.framework);
+	framework_observe_absent(w.framework, NULL);
 	framework_free(w.framework);
 	w.framework = framework_new(WORLD_NS, WORLD_NAME);
 	world_observe_framework(w.framework, old, OBSERVED_EVENT);
@@ -148,7 +148,7 @@ static void test_lost_is_forgotten(void **state)
 	world_settle(&w);
 	world_pod_unlabel(&w, "f-a-0");
 	world_settle(&w);
-	framework_observe_absent(w.framework);
+	framework_observe_absent(w.framework, NULL);
 	assert_null(slot_find(w.framework, "f-a-0")->meta);
 	world_end(&w);
 }
@@ -167,7 +167,7 @@ static void test_lost_is_not_found_again(void **state)
 	(void)state;
 	world_begin_creating(&w, 1);
 	world_settle(&w);
-	framework_observe_absent(w.framework);
+	framework_observe_absent(w.framework, NULL);
 	world_pod_unlabel(&w, "f-a-0");
 	assert_null(slot_find(w.framework, "f-a-0")->meta);
 	slot_find(w.framework, "f-a-0")->call = CALL_GET_POD;

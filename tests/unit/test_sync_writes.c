@@ -194,10 +194,15 @@ static void test_old_events(void **state)
 	framework_observe_config_map(w.framework, config_map_parse(old_config_map, &err), false);
 	world_settle(&w);
 	assert_state(&w, STATE_DELETING);
-	/* Nor does a Framework that is gone, nor is its namesake taken for it. */
-	framework_observe_absent(w.framework);
+	/* Nor does a Framework whose end was told, nor is its namesake taken for it. */
+	framework_observe_absent(w.framework, "2000000");
 	assert_false(world_observe_framework(w.framework, w.object, OBSERVED_EVENT));
 	assert_false(w.framework->exists);
+	/* Seen after that it was not its end. */
+	w.rv = 2000000;
+	world_stamp(&w, w.object);
+	assert_true(world_observe_framework(w.framework, w.object, OBSERVED_EVENT));
+	assert_true(w.framework->exists);
 	world_end(&w);
 }
 
@@ -306,22 +311,72 @@ static void test_namesake(void **state)
 	world_carry(&w);
 	world_round(&w);
 	assert_int_equal(w.queued, 3);
-	framework_observe_absent(w.framework);
+	framework_observe_absent(w.framework, NULL);
 	json_decref(w.object);
 	world_create_framework(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
 	world_clear_log(&w);
 	world_carry(&w);
 	assert_calls(&w, "");
-	/* The ConfigMap of the one before is in the way until the garbage collector has taken it: not ours. */
+	/* The ConfigMap of the one before is in the way until the garbage collector has taken it, which is nothing to
+	 * speak of, unless it does not come. */
 	world_settle_for(&w, 5000);
 	assert_state(&w, STATE_CREATION_PENDING);
 	assert_calls(&w, "");
-	assert_contains(w.events.data, "NamingConflict: ConfigMap f-attempt");
+	world_advance(&w, 50);
+	world_settle(&w);
+	assert_string_equal(w.events.data, "");
+	world_advance(&w, 12);
+	world_settle(&w);
+	assert_contains(w.events.data, "NamingConflict: ConfigMap f-attempt with uid cm-uid-2, of an earlier attempt "
+				       "or Framework of this name, is still there 60 s after it should have gone");
+	world_clear_log(&w);
+	world_advance(&w, 1000);
+	world_settle(&w);
+	assert_string_equal(w.events.data, "");
+	assert_calls(&w, "");
 	world_config_map_deleting(&w);
 	world_settle(&w);
 	assert_state(&w, STATE_PREPARING);
 	assert_int_equal(w.framework->status.attempt.id, 0);
 	assert_int_equal(w.made[CALL_CREATE_POD], 1);
+	world_end(&w);
+}
+
+/* A Pod of the one before, or of an earlier attempt, has its own time to end, and its ConfigMap waits for it. */
+static void test_former_pod(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", "");
+	world_settle(&w);
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_settle(&w);
+	w.slow_kubelet = true;
+	framework_observe_absent(w.framework, NULL); /* in background */
+	json_decref(w.object);
+	world_create_framework(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+	world_clear_log(&w);
+	world_mark_deleting(&w, world_pod(&w, "f-a-0"), 600);
+	world_tell_pod(&w, "f-a-0");
+	world_config_map_deleting(&w);
+	world_advance(&w, 650);
+	world_settle(&w);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_string_equal(w.events.data, "");
+	/* The ConfigMap goes, and the Pod stays: the time of the Pod is counted from when its name is wanted. */
+	world_config_map_gone(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_PREPARING);
+	assert_task(&w, 0, 0, STATE_CREATION_PENDING);
+	assert_lacks(w.events.data, "NamingConflict");
+	assert_int_equal(w.made[CALL_CREATE_POD], 0);
+	world_advance(&w, 62);
+	world_settle(&w);
+	assert_contains(w.events.data, "NamingConflict: Pod f-a-0 with uid pod-uid-3, of an earlier attempt");
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_PREPARING);
 	world_end(&w);
 }
 
@@ -338,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_queued_create_of_an_attempt_before),
 		cmocka_unit_test(test_queued_config_map),
 		cmocka_unit_test(test_namesake),
+		cmocka_unit_test(test_former_pod),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

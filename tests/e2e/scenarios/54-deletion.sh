@@ -74,6 +74,34 @@ EOT
     expect "final: the Task" "$(framework final "$TASK | \"\\(.state) \\(.attemptStatus.completionStatus.code)\"")" "Completed -101"
 }
 
+# As kubectl does it, with background propagation: the ConfigMap goes first, which is the end of the attempt and of its
+# Tasks at once. What stays of its Pods keeps no more than its own name.
+run_delete_configmap_background() {
+    create '
+        (fw("again"; [role("a"; 2; {}) | policy(1; -1)]) | .spec |= retry(true; 0)),
+        fw("over"; [role("a"; 2; {}) | policy(1; -1)])'
+    local name uid
+    for name in again over; do
+        wait_running $name
+        hold pods/$name-a-0
+    done
+    hold pods/over-a-1
+    uid=$(pod again-a-0 .metadata.uid)
+    for name in again over; do delete configmaps/$name-attempt "$BACKGROUND"; done
+    wait_completed over 20
+    expect "over: the attempt" "$(framework over ".status | $RETRIES_AND_CODE")" "0 0 -100 Transient ConfigMap DELETED by others"
+    # (-101 for one whose Pod was seen deleting first: the two streams keep no order)
+    expect "over: the Tasks" "$(framework over "[$TASKS | \"\(.state) \(.attemptStatus.completionStatus.code)\" | sub(\"-101\"; \"-220\")] |
+        join(\", \")")" "Completed -220, Completed -220"
+    wait_framework again 20 ".status.attemptStatus.id == 1 and .status.state == \"AttemptRunning\" and
+        [$TASKS.state] == [\"AttemptCreationPending\", \"AttemptRunning\"]"
+    expect "the Pod that stays" "$(pod again-a-0 .metadata.uid)" "$uid"
+    for name in again-a-0 over-a-0 over-a-1; do release pods/$name; done
+    wait_running again 20
+    expect "again: retries" "$(framework again ".status | $RETRIES_AND_CODE")" "1 0 null"
+    if has_event again NamingConflict .; then fail "its own former Pod is called a conflict"; fi
+}
+
 # Orphaned Pods are nobody's: left alone, waited for.
 run_delete_configmap_orphan() {
     create 'fw("f"; [role("a"; 1; {})]) | .spec |= retry(true; 0)'
@@ -131,6 +159,7 @@ run_recreate() {
     wait_running f 20
     [[ $(framework f .metadata.uid) != "$uid" && $(pod f-a-0 .metadata.uid) != "$pod" ]] || fail "the old one is back"
     expect "its Pod's Framework" "$(pod f-a-0 .metadata.annotations.FC_FRAMEWORK_UID)" "$(framework f .metadata.uid)"
+    if has_event f NamingConflict .; then fail "what is left of the old one is called a conflict"; fi
     # The same in the other states: pending, and completed.
     create 'fw("g"; [role("a"; 1; ends(0; 0))]) | .spec.executionType = "Create"'
     wait_observed g

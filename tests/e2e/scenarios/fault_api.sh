@@ -116,6 +116,21 @@ run_fault_storm() {
     expect_all_once 40 3
 }
 
+# Every request is answered 404 for a while, as by an API server that does not serve Frameworks yet: that says nothing of
+# what is there. Nobody is forgotten, and no Task ends by it.
+run_fault_not_found() {
+    only_embedded
+    apart_cluster one
+    record_pods
+    submit_many f 10 0 3
+    testapi_fault '{"match": {"userAgent": "fc-reconciler"}, "skip": 20, "action": {"status": 404}}'
+    wait_for 30 "requests are answered 404" sent_away 404 30
+    wait_for 10 "the log says so" grep -q "expected a Status of the API server that names the object" ./*.log
+    testapi DELETE faults >/dev/null
+    wait_for 90 "the Frameworks are Completed" completed_at_least 10
+    expect_all_once 10 3
+}
+
 # A real server that carries out one write at a time, and answers 429 to all that come meanwhile: creations of Pods and
 # ConfigMaps, too.
 crowded_server() {
