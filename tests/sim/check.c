@@ -348,7 +348,8 @@ static void check_end_of_attempt(const struct member *member, const struct frame
 
 void check_rounds(struct member *member)
 {
-	for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next)
+	for (const struct item *item = member->reconciler.items; item != NULL && !member->reconciler.leaving;
+	     item = item->hh.next)
 		if (!item->queued && may_act(member, item->framework->ns, item->framework->name) &&
 		    range_set_has(&member->reconciler.ready, item->range))
 			check_end_of_attempt(member, item->framework);
