@@ -75,6 +75,15 @@ static void write_again_later(struct item *item, const struct kube_answer *answe
 	backoff_fail(&item->writes, &reconciler->random, now_ms, answer->retry_after_ms);
 }
 
+/* A version that is old is read anew, and the write repeated at once. Where that does not help, somebody writes without
+ * end, or something on the way always answers so. */
+static void write_conflicted(struct item *item, const struct kube_answer *answer)
+{
+	if (item->conflicted)
+		write_again_later(item, answer);
+	item->conflicted = true;
+}
+
 static bool too_large(const struct kube_answer *answer)
 {
 	return answer->http_status == HTTP_TOO_LARGE ||
@@ -105,8 +114,10 @@ static void write_failed(struct item *item, const struct kube_answer *answer)
 	}
 	/* Whatever the answer, it may have been carried out; 409 says that our version is old. */
 	item->write_unsure = true;
-	if (answer->http_status == HTTP_CONFLICT)
+	if (answer->http_status == HTTP_CONFLICT) {
+		write_conflicted(item, answer);
 		return;
+	}
 	if (answer->http_status == HTTP_NOT_FOUND) {
 		/* Mostly the object is gone; it is there all the same when its CRD has lost the subresource. */
 		write_again_later(item, answer);
@@ -143,12 +154,14 @@ static void on_written(void *arg, const struct kube_answer *answer)
 		if (answer->http_status / 100 == 2) {
 			cleanup_free char *version = read_version(answer);
 
-			backoff_reset(&item->writes);
 			if (version != NULL) {
+				backoff_reset(&item->writes);
+				item->conflicted = false;
 				framework_written(item->framework, item->writing_version, version);
 			} else {
 				framework_write_failed(item->framework);
 				item->write_unsure = true;
+				write_conflicted(item, answer);
 			}
 		} else {
 			write_failed(item, answer);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
 
@@ -14,10 +16,17 @@ enum {
 	REPEAT_AFTER_MS = 10 * 1000, /* a repetition is written at most that often */
 	EVENT_TIMEOUT_MS = 10 * 1000,
 	HTTP_NOT_FOUND = 404,
-	ON_WAY_MAX = 64,        /* more are dropped: the cluster has other worries */
+	ON_WAY_MAX = 64,        /* the others wait: the cluster has other worries */
 	ON_WAY_MAX_LESSER = 48, /* the rest is for what happens to a whole Framework, once */
+	WAITING_MAX = 10000,    /* Events that wait: 16 MB at most */
 	MESSAGE_MAX = 1024,     /* Kubernetes refuses longer messages */
 };
+
+/* What a large Framework has thousands of waits apart: it must not keep out how the Framework ended. */
+enum rank { RANK_OUTCOME, RANK_LESSER, RANKS };
+
+/* As client-go's event correlator begins the message of an Event that stands for several. */
+#define COMBINED "(combined from similar events): "
 
 /* A request about a recent Event; there is at most one. */
 struct sent {
@@ -27,8 +36,15 @@ struct sent {
 };
 
 struct recent {
-	char *text; /* uid, reason and message */
+	char *text; /* uid, reason and message; while it waits or is combined, uid and reason */
 	char *ns;
+	char *framework;
+	char *uid;
+	char *version;
+	const char *reason;
+	bool warning;
+	bool combined; /* stands for several that differ in their messages; the message is the last one's */
+	char *message;
 	char *name; /* of the Event */
 	int64_t first_wall_ms;
 	int64_t written_ms;
@@ -41,10 +57,12 @@ struct recent {
 
 struct events {
 	struct reconciler *reconciler;
-	struct recent *recent;
+	struct recent *recent;         /* posted, by text */
+	struct recent *waiting[RANKS]; /* for a place, by text */
 	uint32_t on_way;
 	uint64_t posted;
 	int64_t next_ms; /* a count that is owed may be written then; INT64_MAX: none is */
+	struct log_last complaint;
 };
 
 struct events *events_new(struct reconciler *reconciler)
@@ -56,26 +74,39 @@ struct events *events_new(struct reconciler *reconciler)
 	return events;
 }
 
-static void recent_free(struct events *events, struct recent *recent)
+static void recent_free(struct recent **table, struct recent *recent)
 {
-	HASH_DEL(events->recent, recent);
+	HASH_DEL(*table, recent);
 	if (recent->sent != NULL)
 		recent->sent->recent = NULL;
 	free(recent->text);
 	free(recent->ns);
+	free(recent->framework);
+	free(recent->uid);
+	free(recent->version);
+	free(recent->message);
 	free(recent->name);
 	free(recent);
 }
 
-void events_free(struct events *events)
+static void table_free(struct recent **table)
 {
 	struct recent *recent;
 	struct recent *next;
 
-	HASH_ITER(hh, events->recent, recent, next)
-		recent_free(events, recent);
+	HASH_ITER(hh, *table, recent, next)
+		recent_free(table, recent);
+}
+
+void events_free(struct events *events)
+{
+	table_free(&events->recent);
+	for (enum rank rank = 0; rank < RANKS; rank++)
+		table_free(&events->waiting[rank]);
 	free(events);
 }
+
+static void start_waiting(struct events *events);
 
 /* An Event that is not there cannot be counted up: the next repetition makes a new one. */
 static void on_done(void *arg, const struct kube_answer *answer)
@@ -88,9 +119,11 @@ static void on_done(void *arg, const struct kube_answer *answer)
 	if (recent != NULL) {
 		recent->sent = NULL;
 		if (sent->post ? answer->http_status / 100 != 2 : answer->http_status == HTTP_NOT_FOUND)
-			recent_free(events, recent);
+			recent_free(&events->recent, recent);
 	}
 	free(sent);
+	if (answer->failure != KUBE_CANCELLED) /* the process ends */
+		start_waiting(events);
 }
 
 static void request(struct events *events, struct recent *recent, bool post, const char *path, const struct buf *body)
@@ -112,21 +145,20 @@ static void request(struct events *events, struct recent *recent, bool post, con
 	events->reconciler->ports.request(events->reconciler->ports.context, &request, on_done, recent->sent);
 }
 
-/* A large Framework has thousands of these, which must not keep out how it ended. */
-static bool is_lesser(const struct plan_event *event)
+static enum rank rank_of(const struct plan_event *event)
 {
-	static const char *const reasons[] = {"FailedCreatePod", "NamingConflict", "TaskFailed", "TaskRetried",
-					      "UnrecognizedPodPhase"};
+	static const char *const lesser[] = {"FailedCreatePod", "NamingConflict", "TaskFailed", "TaskRetried",
+					     "UnrecognizedPodPhase"};
 
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-		if (strcmp(event->reason, reasons[i]) == 0)
-			return true;
-	return false;
+	for (size_t i = 0; i < ARRAY_LEN(lesser); i++)
+		if (strcmp(event->reason, lesser[i]) == 0)
+			return RANK_LESSER;
+	return RANK_OUTCOME;
 }
 
-static bool has_place(const struct events *events, bool lesser)
+static bool has_place(const struct events *events, enum rank rank)
 {
-	return events->on_way < (lesser ? ON_WAY_MAX_LESSER : ON_WAY_MAX);
+	return events->on_way < (rank == RANK_LESSER ? ON_WAY_MAX_LESSER : ON_WAY_MAX);
 }
 
 static void put_text(struct buf *out, const char *name, const char *value)
@@ -135,54 +167,84 @@ static void put_text(struct buf *out, const char *name, const char *value)
 	buf_json_string(out, value);
 }
 
-static void write_event(struct buf *out, const struct events *events, const struct framework *framework,
-			const struct plan_event *event, const struct recent *recent)
+static void put_message(struct buf *out, const struct recent *recent)
 {
-	char time[TIME_RFC3339_SIZE];
+	cleanup_free char *message = mem_printf("%s%s", recent->combined ? COMBINED : "", recent->message);
 
-	time_format_rfc3339(recent->first_wall_ms / 1000, time);
+	buf_json_key(out, "message");
+	buf_json_string_n(out, message, strnlen(message, MESSAGE_MAX));
+}
+
+static void write_event(struct buf *out, const struct events *events, const struct recent *recent)
+{
+	char first[TIME_RFC3339_SIZE];
+	char last[TIME_RFC3339_SIZE];
+
 	buf_puts(out, "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{");
 	put_text(out, "name", recent->name);
-	put_text(out, "namespace", framework->ns);
+	put_text(out, "namespace", recent->ns);
 	buf_puts(out, "},\"involvedObject\":{\"apiVersion\":\"" FRAMEWORK_API_VERSION "\",\"kind\":\"Framework\"");
-	put_text(out, "name", framework->name);
-	put_text(out, "namespace", framework->ns);
-	put_text(out, "uid", framework->uid);
-	put_text(out, "resourceVersion", framework->resource_version);
+	put_text(out, "name", recent->framework);
+	put_text(out, "namespace", recent->ns);
+	put_text(out, "uid", recent->uid);
+	put_text(out, "resourceVersion", recent->version);
 	buf_puts(out, "}");
-	put_text(out, "type", event->warning ? "Warning" : "Normal");
-	put_text(out, "reason", event->reason);
-	buf_json_key(out, "message");
-	buf_json_string_n(out, event->message, strnlen(event->message, MESSAGE_MAX));
-	buf_puts(out, ",\"count\":1,\"source\":{\"component\":\"frameworkcontroller\"");
+	put_text(out, "type", recent->warning ? "Warning" : "Normal");
+	put_text(out, "reason", recent->reason);
+	put_message(out, recent);
+	buf_printf(out, ",\"count\":%d,\"source\":{\"component\":\"frameworkcontroller\"", recent->count);
 	put_text(out, "host", events->reconciler->name);
 	buf_puts(out, "}");
-	put_text(out, "firstTimestamp", time);
-	put_text(out, "lastTimestamp", time);
+	put_text(out, "firstTimestamp", time_format_rfc3339(recent->first_wall_ms / 1000, first));
+	put_text(out, "lastTimestamp", time_format_rfc3339(recent->seen_wall_ms / 1000, last));
 	buf_puts(out, "}");
 }
 
-static void post_first(struct events *events, const struct framework *framework, const struct plan_event *event,
-		       char *text)
+/* What nobody counts on any longer makes room; counts that are owed stay as long as there is anything else. */
+static void forget_one(struct events *events)
 {
-	struct recent *recent = mem_calloc(1, sizeof(*recent));
+	struct recent *recent = events->recent;
+
+	while (recent != NULL && recent->owed)
+		recent = recent->hh.next;
+	recent_free(&events->recent, recent != NULL ? recent : events->recent);
+}
+
+/* It is in no table yet, or no longer. */
+static void post(struct events *events, struct recent *recent)
+{
 	cleanup_buf struct buf body = {0};
-	cleanup_free char *path = mem_printf("/api/v1/namespaces/%s/events", framework->ns);
+	cleanup_free char *path = mem_printf("/api/v1/namespaces/%s/events", recent->ns);
 
 	if (HASH_COUNT(events->recent) >= EVENTS_KEPT)
-		recent_free(events, events->recent);
-	recent->text = text;
+		forget_one(events);
+	recent->written_ms = events->reconciler->ports.boot_ms(events->reconciler->ports.context);
+	HASH_ADD_KEYPTR(hh, events->recent, recent->text, strlen(recent->text), recent);
+	write_event(&body, events, recent);
+	request(events, recent, true, path, &body);
+}
+
+static struct recent *recent_new(struct events *events, const struct framework *framework,
+				 const struct plan_event *event, const char *text)
+{
+	struct recent *recent = mem_calloc(1, sizeof(*recent));
+
+	recent->text = mem_strdup(text);
 	recent->ns = mem_strdup(framework->ns);
+	recent->framework = mem_strdup(framework->name);
+	recent->uid = mem_strdup(framework->uid);
+	recent->version = mem_strdup(framework->resource_version);
+	recent->reason = event->reason;
+	recent->warning = event->warning;
+	recent->message = mem_strndup(event->message, strnlen(event->message, MESSAGE_MAX));
 	recent->first_wall_ms = events->reconciler->ports.wall_ms(events->reconciler->ports.context);
+	recent->seen_wall_ms = recent->first_wall_ms;
 	/* Sorts by time, as kubectl shows the Events of one second: nanoseconds in hex as client-go's, counted on
 	 * within a millisecond. */
 	recent->name = mem_printf("%s.%" PRIx64, framework->name,
 				  (uint64_t)recent->first_wall_ms * 1000000 + events->posted++ % 1000000);
-	recent->written_ms = events->reconciler->ports.boot_ms(events->reconciler->ports.context);
 	recent->count = 1;
-	HASH_ADD_KEYPTR(hh, events->recent, recent->text, strlen(recent->text), recent);
-	write_event(&body, events, framework, event, recent);
-	request(events, recent, true, path, &body);
+	return recent;
 }
 
 static void write_count(struct events *events, struct recent *recent, int64_t now_ms)
@@ -192,15 +254,26 @@ static void write_count(struct events *events, struct recent *recent, int64_t no
 	char time[TIME_RFC3339_SIZE];
 
 	recent->written_ms = now_ms;
-	recent->owed = recent->sent != NULL || !has_place(events, true);
+	recent->owed = recent->sent != NULL || !has_place(events, RANK_LESSER);
 	if (recent->owed) {
 		if (now_ms + REPEAT_AFTER_MS < events->next_ms)
 			events->next_ms = now_ms + REPEAT_AFTER_MS;
 		return;
 	}
-	buf_printf(&body, "{\"count\":%d,\"lastTimestamp\":\"%s\"}", recent->count,
+	buf_printf(&body, "{\"count\":%d,\"lastTimestamp\":\"%s\"", recent->count,
 		   time_format_rfc3339(recent->seen_wall_ms / 1000, time));
+	if (recent->combined)
+		put_message(&body, recent);
+	buf_putc(&body, '}');
 	request(events, recent, false, path, &body);
+}
+
+static void note_again(struct events *events, struct recent *recent)
+{
+	const struct reconciler_ports *ports = &events->reconciler->ports;
+
+	recent->count++;
+	recent->seen_wall_ms = ports->wall_ms(ports->context);
 }
 
 /* A count that comes too soon is written later: without that the last repetitions would never be told. */
@@ -210,8 +283,7 @@ static void count_up(struct events *events, struct recent *recent)
 	int64_t due_ms = recent->written_ms + REPEAT_AFTER_MS;
 	int64_t now_ms = ports->boot_ms(ports->context);
 
-	recent->count++;
-	recent->seen_wall_ms = ports->wall_ms(ports->context);
+	note_again(events, recent);
 	if (now_ms >= due_ms) {
 		write_count(events, recent, now_ms);
 		return;
@@ -244,17 +316,89 @@ int64_t events_run(struct events *events)
 	return events->next_ms;
 }
 
+/* ---- Events that wait for a place ---- */
+
+static void start_waiting(struct events *events)
+{
+	for (enum rank rank = 0; rank < RANKS; rank++) {
+		while (events->waiting[rank] != NULL && has_place(events, rank)) {
+			struct recent *recent = events->waiting[rank];
+
+			HASH_DEL(events->waiting[rank], recent);
+			if (!recent->combined) {
+				free(recent->text);
+				recent->text = mem_printf("%s %s %s", recent->uid, recent->reason, recent->message);
+			}
+			post(events, recent);
+		}
+	}
+}
+
+/* Nobody but the log has it, then. */
+static void complain(struct events *events, const struct recent *lost)
+{
+	int64_t now_ms = events->reconciler->ports.boot_ms(events->reconciler->ports.context);
+
+	if (log_is_news(&events->complaint, now_ms, "not posted"))
+		log_warning("[%s/%s]: the Event %s is not posted: %d others wait already", lost->ns, lost->framework,
+			    lost->reason, WAITING_MAX);
+}
+
+/* An outcome makes a lesser Event give up its place. */
+static void wait_for_place(struct events *events, struct recent *recent, enum rank rank)
+{
+	struct recent **lesser = &events->waiting[RANK_LESSER];
+
+	HASH_ADD_KEYPTR(hh, events->waiting[rank], recent->text, strlen(recent->text), recent);
+	if (HASH_COUNT(events->waiting[RANK_OUTCOME]) + HASH_COUNT(*lesser) <= WAITING_MAX)
+		return;
+	if (rank == RANK_OUTCOME && *lesser != NULL) {
+		complain(events, *lesser);
+		recent_free(lesser, *lesser);
+	} else {
+		complain(events, recent);
+		recent_free(&events->waiting[rank], recent);
+	}
+}
+
+/* It differs at most in its message. */
+static void combine(struct events *events, struct recent *recent, const struct plan_event *event, bool waits)
+{
+	if (strncmp(recent->message, event->message, MESSAGE_MAX) != 0) {
+		recent->combined = true;
+		free(recent->message);
+		recent->message = mem_strndup(event->message, strnlen(event->message, MESSAGE_MAX));
+	}
+	if (waits)
+		note_again(events, recent);
+	else
+		count_up(events, recent);
+}
+
 void events_post(struct events *events, const struct framework *framework, const struct plan_event *event)
 {
-	char *text = mem_printf("%s %s %s", framework->uid, event->reason, event->message);
+	cleanup_free char *text = mem_printf("%s %s %.*s", framework->uid, event->reason, MESSAGE_MAX, event->message);
+	cleanup_free char *similar = mem_printf("%s %s", framework->uid, event->reason);
+	enum rank rank = rank_of(event);
 	struct recent *recent;
 
 	HASH_FIND_STR(events->recent, text, recent);
-	if (recent == NULL && has_place(events, is_lesser(event))) {
-		post_first(events, framework, event, text);
+	if (recent != NULL) {
+		count_up(events, recent);
 		return;
 	}
-	free(text);
+	if (has_place(events, rank)) { /* then nothing waits for it */
+		post(events, recent_new(events, framework, event, text));
+		return;
+	}
+	HASH_FIND_STR(events->waiting[rank], similar, recent);
+	if (recent != NULL) {
+		combine(events, recent, event, true);
+		return;
+	}
+	HASH_FIND_STR(events->recent, similar, recent);
 	if (recent != NULL)
-		count_up(events, recent);
+		combine(events, recent, event, false);
+	else
+		wait_for_place(events, recent_new(events, framework, event, similar), rank);
 }

@@ -151,7 +151,8 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t r
 		item = store_item(reconciler, parts.meta.ns, parts.meta.name, range);
 		note_seen(item, parts.meta.name, kind);
 		if (framework_observe(item->framework, &parts, OBSERVED_EVENT)) {
-			backoff_reset(&item->writes);
+			if (!item->conflicted) /* whoever writes without end is no reason to do the same */
+				backoff_reset(&item->writes);
 			queue_add(item);
 		}
 		object_meta_free(&parts.meta);

@@ -5,14 +5,18 @@
 
 enum { BIG = 300, OTHER_RANGE = 4 };
 
+static char *framework_text(const char *name, int version, int tasks)
+{
+	return mem_printf("{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"u-%s\","
+			  "\"resourceVersion\":\"%d\",\"generation\":1},\"spec\":{\"executionType\":\"Start\","
+			  "\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":%d,\"task\":{\"pod\":{\"spec\":{"
+			  "\"containers\":[]}}}}]}}",
+			  name, name, version, tasks);
+}
+
 static void show_framework(struct world *world, const char *name, uint32_t range, int tasks)
 {
-	cleanup_free char *text = mem_printf(
-		"{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"u-%s\","
-		"\"resourceVersion\":\"7\",\"generation\":1},\"spec\":{\"executionType\":\"Start\","
-		"\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":%d,\"task\":{\"pod\":{\"spec\":{"
-		"\"containers\":[]}}}}]}}",
-		name, name, tasks);
+	cleanup_free char *text = framework_text(name, 7, tasks);
 
 	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, range, text, strlen(text)));
 }
@@ -250,6 +254,67 @@ static void share_changes(void **state)
 	assert_int_equal(world->call_count, CALLS_MAX);
 }
 
+/* Answers the one request there is: 409 to a write; the object, as somebody has written it meanwhile, to a read. */
+static void answer_conflict(struct world *world, bool shown)
+{
+	cleanup_free char *text = framework_text("f", 10 + world->requests, 1);
+
+	assert_int_equal(world->call_count, 1);
+	if (strncmp(world->calls[0].line, "PUT ", 4) == 0)
+		world_answer(world, 0, 409, "");
+	else
+		world_answer(world, 0, 200, text);
+	if (shown)
+		assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, RANGE, text, strlen(text)));
+	run_all(world);
+}
+
+/* The first conflict is made good at once. What conflicts again and again is tried less and less often, whatever news
+ * come; until a write succeeds. (It was tried as often as the rate allows.) */
+static void conflicts_are_backed_off(void **state)
+{
+	struct world *world = *state;
+	int64_t begun_ms = world->now_ms;
+	int writes = 0;
+
+	world->lease_ms = 5000;
+	world_grant(world, RANGE);
+	show_framework(world, "f", RANGE, 1);
+	run_all(world);
+	while (world->now_ms < begun_ms + 60 * 1000) {
+		while (world->call_count > 0) {
+			writes += strncmp(world->calls[0].line, "PUT ", 4) == 0;
+			assert_in_range(writes, 1, 30);
+			answer_conflict(world, true);
+			if (writes == 1)
+				assert_int_equal(world->call_count, 1);
+		}
+		world->now_ms++;
+		run_all(world);
+	}
+	assert_in_range(writes, 8, 30);
+	while (world->call_count == 0) {
+		world->now_ms += 1000;
+		run_all(world);
+	}
+	assert_memory_equal(world->last, "GET ", 4);
+	answer_conflict(world, false);
+	answer_done(world, 0);
+	run_all(world);
+	get_to_pods(world);
+	show_framework(world, "f", RANGE, 1);
+	/* the next conflict is a first one again */
+	answer_done(world, 0);
+	while (find_call(world, "PUT ") == world->call_count) {
+		world->now_ms++;
+		run_all(world);
+	}
+	answer_conflict(world, false);
+	assert_memory_equal(world->last, "GET ", 4);
+	answer_conflict(world, false);
+	assert_memory_equal(world->last, "PUT ", 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +325,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sent_is_draining, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_of_places, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_changes, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(conflicts_are_backed_off, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

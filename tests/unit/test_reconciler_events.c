@@ -86,8 +86,41 @@ static void not_there_yet(void **state)
 	assert_non_null(strstr(world->last, "{\"count\":2,"));
 }
 
-/* Those of Tasks leave place for those of Frameworks; what found none is posted when it repeats itself. */
-static void dropped_is_forgotten(void **state)
+static void answer_all(struct world *world)
+{
+	while (world->call_count > 0) {
+		assert_in_range(world->call_count, 1, PLACES);
+		world_answer(world, 0, 201, "{}");
+	}
+}
+
+/* How a thousand Frameworks end at one moment is told of each of them. (All beyond the 64th were dropped.) */
+static void every_outcome_is_told(void **state)
+{
+	enum { MANY = 1000 };
+	struct world *world = *state;
+
+	for (int i = 0; i < MANY; i++) {
+		cleanup_free char *name = mem_printf("f%d", i);
+		cleanup_free char *uid = mem_printf("u%d", i);
+		struct framework framework = {
+			.ns = (char *)"ns", .name = name, .uid = uid, .resource_version = (char *)"7"};
+		const struct plan_event completed = {false, "FrameworkCompleted", (char *)"code 0"};
+		const struct plan_event retried = {false, "FrameworkRetried", (char *)"after code 1"};
+
+		events_post(world->reconciler.events, &framework, &retried);
+		events_post(world->reconciler.events, &framework, &completed);
+	}
+	assert_int_equal(world->call_count, PLACES);
+	answer_all(world);
+	assert_int_equal(world->requests, 2 * MANY);
+	assert_non_null(strstr(world->last, "\"name\":\"f999\""));
+	assert_non_null(strstr(world->last, "\"message\":\"code 0\",\"count\":1,"));
+}
+
+/* Those of Tasks leave place for those of Frameworks; those that find none become one, with their number and what the
+ * last of them said. */
+static void similar_ones_are_combined(void **state)
 {
 	struct world *world = *state;
 
@@ -97,18 +130,56 @@ static void dropped_is_forgotten(void **state)
 	post(world, "AttemptCompleted", 0);
 	assert_memory_equal(world->last, "POST ", 5);
 	assert_non_null(strstr(world->last, "AttemptCompleted"));
-	post(world, "FrameworkCompleted", 0);
-	assert_non_null(strstr(world->last, "FrameworkCompleted"));
-	for (int i = 1; i < 1000; i++)
-		post(world, "AttemptCompleted", i);
-	assert_int_equal(world->call_count, PLACES);
-	while (world->call_count > 0)
-		world_answer(world, 0, 201, "{}");
-	world->now_ms += 20000;
-	post(world, "TaskFailed", 999);
+	world_answer(world, PLACES_LESSER, 201, "{}");
+	world_answer(world, 0, 201, "{}");
 	assert_memory_equal(world->last, "POST ", 5);
-	post(world, "TaskFailed", 0);
+	assert_non_null(strstr(world->last, "\"message\":\"(combined from similar events): 999\",\"count\":952,"));
+	answer_all(world);
+	assert_int_equal(world->requests, PLACES_LESSER + 2);
+	/* More of them, when all places are taken again, are counted on the same Event. */
+	for (int i = 1000; i < 2000; i++)
+		post(world, "TaskFailed", i);
+	answer_all(world);
+	world->now_ms += 20000;
+	events_run(world->reconciler.events);
 	assert_memory_equal(world->last, "PATCH ", 6);
+	assert_non_null(strstr(world->last, "\"count\":1904,"));
+	assert_non_null(strstr(world->last, "\"message\":\"(combined from similar events): 1999\""));
+	/* One that waited alone is itself: a repetition is counted on it. */
+	answer_all(world);
+	for (int i = 0; i < PLACES; i++)
+		post(world, "AttemptStarted", i);
+	post(world, "FrameworkCompleted", 7);
+	post(world, "FrameworkCompleted", 7);
+	answer_all(world);
+	world->now_ms += 20000;
+	post(world, "FrameworkCompleted", 7);
+	assert_memory_equal(world->last, "PATCH ", 6);
+	assert_non_null(strstr(world->last, "{\"count\":3,"));
+	assert_null(strstr(world->last, "combined"));
+}
+
+/* What waits is bounded; outcomes take the places of others. */
+static void what_waits_is_bounded(void **state)
+{
+	enum { MANY = 12000, WAITING_MAX = 10000, OUTCOMES = 100 };
+	struct world *world = *state;
+	int outcomes = 0;
+
+	for (int i = 0; i < MANY + OUTCOMES; i++) {
+		cleanup_free char *name = mem_printf("f%d", i);
+		struct framework framework = {
+			.ns = (char *)"ns", .name = name, .uid = name, .resource_version = (char *)"7"};
+		const struct plan_event event = {true, i < MANY ? "TaskFailed" : "FrameworkCompleted", (char *)""};
+
+		events_post(world->reconciler.events, &framework, &event);
+	}
+	while (world->call_count > 0) {
+		outcomes += strstr(world->calls[0].body, "FrameworkCompleted") != NULL;
+		world_answer(world, 0, 201, "{}");
+	}
+	assert_int_equal(outcomes, OUTCOMES);
+	assert_int_equal(world->requests, PLACES + WAITING_MAX);
 }
 
 /* What is on the way outlives what is kept of it: so many other Events come that it is forgotten. */
@@ -131,7 +202,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(repetitions_are_told, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(refused_is_forgotten, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(not_there_yet, world_set_up, world_tear_down),
-		cmocka_unit_test_setup_teardown(dropped_is_forgotten, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(every_outcome_is_told, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(similar_ones_are_combined, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(what_waits_is_bounded, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(forgotten_on_the_way, world_set_up, world_tear_down),
 	};
 
