@@ -150,6 +150,7 @@ static void on_written(void *arg, const struct kube_answer *answer)
 	struct item *item = arg;
 
 	item->writing = false;
+	item->reconciler->writes_on_way--;
 	if (!item->orphan) {
 		if (answer->http_status / 100 == 2) {
 			cleanup_free char *version = read_version(answer);
@@ -193,6 +194,7 @@ static void start_write(struct item *item)
 	request.body = body.data;
 	request.body_len = body.len;
 	item->writing = true;
+	reconciler->writes_on_way++;
 	item->writing_version = framework_write_started(item->framework,
 							reconciler->ports.boot_ms(reconciler->ports.context));
 	reconciler->ports.request(reconciler->ports.context, &request, on_written, item);
@@ -206,6 +208,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 	struct error err;
 
 	item->writing = false;
+	item->reconciler->writes_on_way--;
 	if (!item->orphan) {
 		if (answer->http_status / 100 == 2) {
 			item->write_unsure = false;
@@ -237,6 +240,7 @@ static void start_read(struct item *item)
 		.method = "GET", .path = path, .timeout_ms = REQUEST_TIMEOUT_MS, .before_send = write_allowed};
 
 	item->writing = true;
+	reconciler->writes_on_way++;
 	mem_replace(&item->read_uid, item->framework->uid);
 	reconciler->ports.request(reconciler->ports.context, &request, on_read, item);
 }
@@ -448,6 +452,42 @@ void apply_stop(struct reconciler *reconciler)
 	while (reconciler->ring != NULL)
 		apply_abandon(reconciler->ring);
 }
+
+/* ---- the end ---- */
+
+static bool ahead_of_server(const struct framework *framework)
+{
+	return framework->exists && framework->problem == NULL && framework->version != framework->written;
+}
+
+void apply_leave(struct reconciler *reconciler)
+{
+	struct item *item;
+	struct item *next;
+
+	reconciler->leaving = true;
+	apply_stop(reconciler);
+	HASH_ITER(hh, reconciler->items, item, next)
+		if (ahead_of_server(item->framework))
+			queue_add(item);
+}
+
+bool apply_left(const struct reconciler *reconciler)
+{
+	return reconciler->queue_first == NULL && reconciler->writes_on_way == 0;
+}
+
+void apply_last_write(struct item *item)
+{
+	struct reconciler *reconciler = item->reconciler;
+
+	/* one that failed waits for its backoff: whoever holds the key next writes */
+	if (ahead_of_server(item->framework) &&
+	    reconciler->ports.boot_ms(reconciler->ports.context) >= item->writes.until_ms)
+		write_status(item);
+}
+
+/* ---- a round's plan ---- */
 
 static void add_call(struct item *item, struct call *call)
 {

@@ -45,6 +45,7 @@ struct process {
 	struct process_signals signals;
 	ev_timer drain;
 	int64_t drain_until_ms;
+	bool left; /* the bus was told that we go */
 	bool pool;
 	int exit_code;
 };
@@ -228,14 +229,21 @@ static void watch_queue(struct process *process)
 static void on_drain(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	struct process *process = timer->data;
+	int64_t now_ms = clock_boot_ms();
 
 	(void)events;
-	if (peer_gone(bus_client_peer(process->bus)) || clock_boot_ms() >= process->drain_until_ms)
+	if (!process->left &&
+	    (apply_left(&process->reconciler) || now_ms >= process->drain_until_ms - DRAIN_LIMIT_MS + LAST_WRITES_MS)) {
+		process->left = true;
+		bus_client_leave(process->bus);
+	}
+	if (peer_gone(bus_client_peer(process->bus)) || now_ms >= process->drain_until_ms)
 		ev_break(loop, EVBREAK_ALL);
 }
 
-/* Stop taking work, finish the calls in flight, give the ranges back (DESIGN.md §7). A second signal ends it at once,
- * but for a child: what stops a whole process group signals it, and then so does its parent, which kills it in time. */
+/* Stop taking work, write what is known and not written yet, give the ranges back, finish the calls in flight. A second
+ * signal ends it at once, but for a child: what stops a whole process group signals it, and then so does its parent,
+ * which kills it in time. */
 static void on_end(void *arg)
 {
 	struct process *process = arg;
@@ -247,8 +255,8 @@ static void on_end(void *arg)
 	}
 	log_info("draining");
 	process->drain_until_ms = clock_boot_ms() + DRAIN_LIMIT_MS;
-	bus_client_leave(process->bus);
-	ev_timer_init(&process->drain, on_drain, DRAIN_CHECK_MS / 1000., DRAIN_CHECK_MS / 1000.);
+	apply_leave(&process->reconciler);
+	ev_timer_init(&process->drain, on_drain, 0., DRAIN_CHECK_MS / 1000.);
 	process->drain.data = process;
 	ev_timer_start(process->loop, &process->drain);
 }

@@ -161,15 +161,17 @@ bool queue_run(struct reconciler *reconciler)
 		struct item *item = take_first(reconciler);
 
 		/* A range whose snapshot is not complete: its SNAPSHOT_END queues every key again. */
-		if (!range_set_has(&reconciler->ready, item->range))
+		if (!range_set_has(&reconciler->ready, item->range) && !reconciler->leaving)
 			continue;
 		/* Without a lease every call would be refused at the door, and tried again at once. */
-		if (leased(reconciler, item->range)) {
+		if (!leased(reconciler, item->range)) {
+			range_set_add(&reconciler->unleased, item->range);
+		} else if (reconciler->leaving) {
+			apply_last_write(item);
+		} else {
 			metrics_histogram_observe(&reconciler->waits, (double)(now_ms - item->queued_ms) / 1000);
 			run_round(item);
 			store_release(item);
-		} else {
-			range_set_add(&reconciler->unleased, item->range);
 		}
 	}
 	return reconciler->queue_first != NULL;

@@ -13,6 +13,9 @@
 #include "common/serve/metrics.h"
 #include "reconciler/sync/sync.h"
 
+/* How long a process that ends waits for its last status writes before it gives its ranges back. */
+enum { LAST_WRITES_MS = 5000 };
+
 /* The world behind one seam (STYLE.md): requests, the lease, time. */
 struct reconciler_ports {
 	void *context;
@@ -77,6 +80,7 @@ struct reconciler {
 	uint32_t shards;
 	bool live;
 	int64_t live_since_ms;
+	bool leaving; /* the process ends: nothing is decided or begun any more, but status writes */
 
 	/* queue */
 	struct item *queue_first;
@@ -93,7 +97,8 @@ struct reconciler {
 	struct item *ring;      /* of the items with calls that wait; the first is the next to start one */
 	uint32_t waiting_count; /* calls that wait for a place, of all items */
 	uint32_t calls_on_way;
-	uint32_t calls_max; /* our part of workerNumber */
+	uint32_t writes_on_way; /* of statuses, and the GETs that repair them */
+	uint32_t calls_max;     /* our part of workerNumber */
 
 	struct events *events;
 
@@ -101,7 +106,8 @@ struct reconciler {
 };
 
 /* queue.c */
-/* Runs the rounds that are due, up to a bound; whether some are left. Called before the loop sleeps. */
+/* Runs the rounds that are due, up to a bound; whether some are left. Called before the loop sleeps. After
+ * apply_leave() it runs the last writes instead. */
 bool queue_run(struct reconciler *reconciler);
 /* When the next key is to be woken, boot clock; INT64_MAX: none. */
 int64_t queue_next_ms(const struct reconciler *reconciler);
@@ -115,6 +121,13 @@ void queue_remove(struct item *item);
 /* apply.c */
 /* Carries out the plan (and takes what it needs out of it). */
 void apply_plan(struct item *item, struct plan *plan);
+/* The process ends: calls that wait are dropped, and every status that is ahead of the server's is written, as the
+ * queue runs. One whose write fails is left to the next owner; one that conflicts is read and written again. */
+void apply_leave(struct reconciler *reconciler);
+/* Whether the last writes have ended. */
+bool apply_left(const struct reconciler *reconciler);
+/* In the place of a round then. */
+void apply_last_write(struct item *item);
 /* Our part of the rate is also our part of workerNumber, the calls that all reconcilers may have on their way together;
  * one at least. */
 void apply_set_share(struct reconciler *reconciler, int64_t worker_number, double share);

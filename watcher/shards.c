@@ -476,12 +476,14 @@ static void expire(struct shard_table *table, int64_t now_ms)
 
 static void grant(struct shard_table *table, int64_t now_ms)
 {
+	if (table->closed)
+		return; /* nor is anything taken away: who holds it writes what it knows, and leaves by itself */
 	for (uint32_t r = 0; r < table->options.shards; r++) {
 		struct range *range = &table->ranges[r];
 
 		if (range->state == RANGE_GRANTED && range->holder != range->target && range->target != NULL)
 			set_revoking(table, r);
-		if (!table->closed && range->state == RANGE_FREE && range->target != NULL && range->target->present &&
+		if (range->state == RANGE_FREE && range->target != NULL && range->target->present &&
 		    range->blocked_until_ms <= now_ms) {
 			range->contested = false;
 			set_granted(table, r, range->target);

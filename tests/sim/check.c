@@ -257,6 +257,23 @@ static bool may_act(const struct member *member, const char *ns, const char *nam
 	return shards != 0 && peer_lease_left_ms(member->peer, range_of_key(ns, name, shards)) > 0;
 }
 
+void check_leaving(const struct member *member)
+{
+	struct world *world = member->process.world;
+
+	if (world->now_ms >= member->leave_by_ms)
+		return;
+	for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next) {
+		const struct framework *framework = item->framework;
+
+		if (framework->exists && framework->problem == NULL && framework->version != framework->written &&
+		    item->writes.failures == 0 && item->writes.until_ms <= world->now_ms &&
+		    may_act(member, framework->ns, framework->name))
+			violated(world, "%s gives %s back with a status that it has not written", member->process.label,
+				 item->key);
+	}
+}
+
 void check_request(struct world *world, const struct wire *wire)
 {
 	int framework = subject(wire);

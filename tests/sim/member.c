@@ -162,6 +162,18 @@ static void wake_at(struct member *member, int64_t at_ms)
 	at(world, at_ms, &member->process, on_wake, NULL, member);
 }
 
+/* As reconciler/main.c: the ranges are given back when all is written, or when that has taken too long. */
+static void leave_when_written(struct member *member)
+{
+	if (!member->leaving || member->left)
+		return;
+	if (!apply_left(&member->reconciler) && world_of(member)->now_ms < member->leave_by_ms)
+		return;
+	member->left = true;
+	check_leaving(member);
+	peer_leave(member->peer);
+}
+
 void member_settle(struct member *member)
 {
 	struct world *world = world_of(member);
@@ -182,6 +194,7 @@ void member_settle(struct member *member)
 		while (queue_run(&member->reconciler))
 			;
 	}
+	leave_when_written(member);
 	wake_at(member, next_ms);
 	wake_at(member, queue_next_ms(&member->reconciler));
 	wake_at(member, events_run(member->reconciler.events));
@@ -341,6 +354,8 @@ void member_terminate(struct member *member)
 	member->leaving = true;
 	trace(world_of(member), "%s: is told to end", member->process.label);
 	at(world_of(member), world_of(member)->now_ms + DRAIN_LIMIT_MS, &member->process, drained, NULL, member);
-	peer_leave(member->peer);
+	member->leave_by_ms = world_of(member)->now_ms + LAST_WRITES_MS;
+	apply_leave(&member->reconciler);
+	wake_at(member, member->leave_by_ms);
 	member_settle(member);
 }

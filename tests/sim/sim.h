@@ -258,6 +258,8 @@ struct member {
 	struct reconciler reconciler;
 	bool ending; /* being torn down: no events any more */
 	bool leaving;
+	bool left; /* and has told the watcher */
+	int64_t leave_by_ms;
 	bool refused;
 	uint64_t requests;
 	uint64_t crash_after;  /* this many requests; 0: not */
@@ -453,6 +455,8 @@ void check_plea(const struct wire *wire);
 void check_forget_pleas(struct member *member);
 /* A request of a reconciler is about to be carried out. */
 void check_request(struct world *world, const struct wire *wire);
+/* Its ranges are given back: what is ahead of the server has been tried to be written. */
+void check_leaving(const struct member *member);
 void check_status_write(struct world *world, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);

@@ -315,6 +315,111 @@ static void conflicts_are_backed_off(void **state)
 	assert_memory_equal(world->last, "PUT ", 4);
 }
 
+/* Its Pod is created, which is to be written within half a second. */
+static void get_ahead(struct world *world, const char *name, uint32_t range)
+{
+	show_framework(world, name, range, 1);
+	run_all(world);
+	get_to_pods(world);
+	answer_done(world, find_call(world, pods));
+	run_all(world);
+	assert_int_equal(world->call_count, 0);
+}
+
+/* SIGTERM: what is to be written later is written now, once. (It was dropped.) Nothing else is begun. */
+static void the_end_writes_what_is_known(void **state)
+{
+	struct world *world = *state;
+	struct reconciler *reconciler = &world->reconciler;
+
+	world->lease_ms = 60000;
+	world_grant(world, RANGE);
+	world_grant(world, OTHER_RANGE);
+	get_ahead(world, "f", RANGE);
+	get_ahead(world, "g", OTHER_RANGE);
+	world->now_ms += 1000;
+	run_all(world);
+	answer_done(world, find_call(world, "PUT ")); /* of one of them nothing is left to write */
+	assert_int_equal(world->call_count, 1);
+	answer_done(world, 0);
+	show_framework(world, "big", RANGE, BIG);
+	run_all(world);
+	get_to_pods(world);
+	answer_done(world, 0);
+	answer_done(world, 0);
+	run_all(world);
+	assert_true(find_call(world, "PUT ") == world->call_count);
+	world->requests = 0;
+	apply_leave(reconciler);
+	assert_false(apply_left(reconciler));
+	run_all(world);
+	assert_int_equal(world->requests, 1);
+	assert_non_null(strstr(world->last, "frameworks/big/status "));
+	assert_non_null(strstr(world->calls[world->call_count - 1].body, "\"podUID\":\"uid-big-a-"));
+	while (find_call(world, pods) < world->call_count)
+		answer_done(world, find_call(world, pods)); /* nor does anything take their places */
+	run_all(world);
+	assert_int_equal(world->call_count, 1);
+	assert_false(apply_left(reconciler));
+	answer_done(world, 0);
+	run_all(world);
+	world->now_ms += 10000;
+	run_all(world);
+	assert_true(apply_left(reconciler));
+	assert_int_equal(world->requests, 1);
+}
+
+/* A write that is on its way is followed by what came since; one that conflicts is repeated on what was read; one that
+ * fails is left to the next owner. */
+static void the_end_waits_for_writes(void **state)
+{
+	struct world *world = *state;
+	struct reconciler *reconciler = &world->reconciler;
+	cleanup_free char *text = framework_text("g", 1000, 1);
+	size_t at;
+
+	world->lease_ms = 60000;
+	world_grant(world, RANGE);
+	world_grant(world, OTHER_RANGE);
+	get_ahead(world, "f", RANGE);
+	get_ahead(world, "g", OTHER_RANGE);
+	world->requests = 0;
+	apply_leave(reconciler);
+	run_all(world);
+	assert_int_equal(world->requests, 2);
+	at = strstr(world->calls[0].line, "/g/") != NULL ? 0 : 1;
+	world_answer(world, at, 409, "");
+	world_answer(world, 0, 500, "");
+	run_all(world);
+	assert_int_equal(world->call_count, 1);
+	assert_memory_equal(world->last, "GET ", 4);
+	world_answer(world, 0, 200, text);
+	run_all(world);
+	assert_memory_equal(world->last, "PUT ", 4);
+	assert_non_null(strstr(world->last, "\"resourceVersion\":\"1000\""));
+	assert_false(apply_left(reconciler));
+	answer_done(world, 0);
+	run_all(world);
+	assert_true(apply_left(reconciler));
+	assert_int_equal(world->requests, 4);
+}
+
+/* Without a lease nothing is written, and nobody is waited for. */
+static void the_end_needs_a_lease(void **state)
+{
+	struct world *world = *state;
+
+	world->lease_ms = 60000;
+	world_grant(world, RANGE);
+	get_ahead(world, "f", RANGE);
+	world->requests = 0;
+	world->lease_ms = 0;
+	apply_leave(&world->reconciler);
+	run_all(world);
+	assert_true(apply_left(&world->reconciler));
+	assert_int_equal(world->requests, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +431,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(share_of_places, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(share_changes, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(conflicts_are_backed_off, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(the_end_writes_what_is_known, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(the_end_waits_for_writes, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(the_end_needs_a_lease, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,4 +130,35 @@ run_fault_interrupted() {
     (($(now_ms) - begun >= 1000)) || fail "ended within $(($(now_ms) - begun)) ms, without the answers"
 }
 
+# SIGTERM: a status change that waits for others to be written with them is on the server when the process has ended,
+# whether it is apart or a child that is ended with its parent.
+run_fault_sigterm_reconciler() {
+    apart_cluster one
+    create 'fw("f"; [role("a"; 2; {}) | .task.pod.spec.nodeName = "nowhere"])'
+    wait_framework f 15 '[.status.attemptStatus.taskRoleStatuses[].taskStatuses[].state] == ["AttemptPreparing", "AttemptPreparing"]'
+    host_changes 10.9.9.1 "$(http_address one)"
+    kill -TERM "$(pid_of one)"
+    wait_for 20 "the reconciler has ended" has_ended "$(pid_of one)"
+    expect "the IP in the status" "$(host_in_status)" 10.9.9.1
+    kill -TERM "$(pid_of watcher-1)"
+    wait_for 20 "the watcher has ended" has_ended "$(pid_of watcher-1)"
+    launch_watcher watcher-2 --workers 1 --workers-http 127.0.0.1:0 --http 127.0.0.1:0
+    wait_for 20 "all ranges are held" metric_is "$(http_address watcher-2)" frameworkcontroller_ranges_held 64
+    host_changes 10.9.9.2 "$(http_address_of_child watcher-2)"
+    kill -TERM "$(pid_of watcher-2)"
+    wait_for 20 "the watcher has ended with its child" has_ended "$(pid_of watcher-2)"
+    expect "the IP in the status" "$(host_in_status)" 10.9.9.2
+}
+
+# A Pod of two gets another host IP, and its reconciler has seen that.
+host_changes() { # ip reconciler-address
+    local seen
+    seen=$(metric "$2" frameworkcontroller_bus_objects_total)
+    api PATCH "/api/v1/namespaces/$NS/pods/f-a-0/status" "{\"status\": {\"hostIP\": \"$1\"}}" application/merge-patch+json >/dev/null
+    wait_for 10 "the reconciler has seen it" metric_above "$2" frameworkcontroller_bus_objects_total "$seen"
+}
+
+metric_above() { (($(metric "$1" "$2") > $3)); } # address name value
+host_in_status() { framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[0].attemptStatus.podHostIP'; }
+
 pods_at_least() { (($(api GET "/api/v1/namespaces/$NS/pods" | jq '.items | length') >= $1)); } # number
