@@ -1,8 +1,10 @@
 /* Delegated authentication and authorisation; see access.h. Two tables of answers: whose a token is, and what that user
  * may do in a namespace. The tokens of a service account differ from Pod to Pod, their user does not: a thousand Pods
- * cost a thousand reviews of the first kind and one of the second. */
+ * cost a thousand reviews of the first kind and one of the second. Tokens that nothing is known of stand in a line for
+ * each source, and the lines take turns: whoever shows thousands of tokens that are nobody's holds up his own line. */
 #include "barrier/access.h"
 
+#include <ev.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 #include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
+#include "common/kube/rate.h"
 
 /* The kubelet's defaults (authentication.webhook.cacheTTL, authorization.webhook.cache{Un,}authorizedTTL), the longer
  * one cut to the first. A token that is nobody's yet may be somebody's soon. */
@@ -34,37 +37,68 @@ struct fact {
 	UT_hash_handle hh;
 	unsigned char digest[DIGEST_SIZE];
 	struct access *access;
+	struct line *line; /* of a token that waits for its turn */
+	struct fact *prev_in_line, *next_in_line;
 	bool asking;
+	char *source;             /* while asking: of the line that it has left; NULL: it stood in none */
+	bool counted;             /* … as a miss */
 	struct kube_call *review; /* while asking */
-	bool sent;                /* it was; until then it waits for its turn */
+	bool sent;                /* it was; until then it waits for the rate limit */
 	enum access_verdict verdict;
 	int64_t expires_ms;
 	char *user; /* of a token: what an access review says of its user, as JSON members */
 	struct access_check *checks;
 };
 
+/* What is known of those who stand in a line, by the last answer. Reviews for untried ones count as misses until they
+ * are none. */
+enum record { RECORD_GOOD, RECORD_UNTRIED, RECORDS };
+
+/* The tokens of a source that wait for their turn. It is there as long as one does. */
+struct line {
+	UT_hash_handle hh;
+	char *source;
+	enum record record;
+	struct fact *first;
+	struct line *prev, *next;
+};
+
 struct access_check {
 	struct access_check *prev, *next;
 	struct fact *fact;
+	const char *token;
 	char *ns;
 	access_done *done;
 	void *arg;
 };
 
 struct access {
+	struct ev_loop *loop;
 	struct kube_client *client;
 	size_t max_entries;
 	int64_t keep_max_ms;
 	struct fact *tokens;
-	struct fact *permissions; /* of a user in a namespace */
+	struct fact *permissions;    /* of a user in a namespace */
+	struct line *lines;          /* by source */
+	struct line *turns[RECORDS]; /* the next one to have its turn first */
+	enum record last;            /* where the last one was taken from */
+	size_t strangers_asked;      /* reviews of theirs under way */
+	struct token_bucket misses;
+	struct ev_timer again; /* when the next may be reviewed */
 	struct access_counters counters;
 	struct log_last complaint; /* whoever asks would have a line of his own while the API server is away */
 };
 
-struct access *access_new(struct kube_client *client, size_t max_entries)
+static void on_again(struct ev_loop *loop, ev_timer *timer, int events);
+
+struct access *access_new(struct ev_loop *loop, struct kube_client *client, size_t max_entries)
 {
 	struct access *access = mem_calloc(1, sizeof(*access));
 
+	access->loop = loop;
+	token_bucket_init(&access->misses, ACCESS_MISSES_PER_SEC, ACCESS_MISSES_BURST, clock_boot_ms());
+	ev_init(&access->again, on_again);
+	access->again.data = access;
 	access->client = client;
 	access->max_entries = max_entries;
 	access->keep_max_ms = INT64_MAX;
@@ -77,6 +111,75 @@ static void check_free(struct access_check *check)
 	free(check);
 }
 
+/* ---- lines of strangers ------------------------------------------------------------------------------------------ */
+
+static void line_up(struct access *access, struct fact *fact, const char *source)
+{
+	struct line *line;
+
+	HASH_FIND_STR(access->lines, source, line);
+	if (line == NULL) {
+		line = mem_calloc(1, sizeof(*line));
+		line->source = mem_strdup(source);
+		HASH_ADD_KEYPTR(hh, access->lines, line->source, strlen(line->source), line);
+		line->record = RECORD_UNTRIED;
+		DL_APPEND(access->turns[line->record], line);
+	}
+	fact->line = line;
+	DL_APPEND2(line->first, fact, prev_in_line, next_in_line);
+	access->counters.strangers++;
+}
+
+static void leave_line(struct fact *fact)
+{
+	struct access *access = fact->access;
+	struct line *line = fact->line;
+
+	if (line == NULL)
+		return;
+	DL_DELETE2(line->first, fact, prev_in_line, next_in_line);
+	fact->line = NULL;
+	access->counters.strangers--;
+	if (line->first != NULL)
+		return;
+	DL_DELETE(access->turns[line->record], line);
+	HASH_DEL(access->lines, line);
+	free(line->source);
+	free(line);
+}
+
+/* Puts it behind all others of that record. */
+static void end_turn(struct access *access, struct line *line, enum record record)
+{
+	DL_DELETE(access->turns[line->record], line);
+	line->record = record;
+	DL_APPEND(access->turns[record], line);
+}
+
+static struct fact *take_next(struct access *access, enum record record)
+{
+	struct line *line = access->turns[record];
+	struct fact *fact = line->first;
+
+	access->last = record;
+	fact->source = mem_strdup(line->source);
+	end_turn(access, line, record);
+	leave_line(fact);
+	return fact;
+}
+
+/* What became of it tells of those behind it. */
+static void note_record(struct access *access, const char *source, enum record record)
+{
+	struct line *line;
+
+	HASH_FIND_STR(access->lines, source, line);
+	if (line != NULL && line->record != record)
+		end_turn(access, line, record);
+}
+
+/* ---- facts ------------------------------------------------------------------------------------------------------- */
+
 static void fact_free(struct fact **table, struct fact *fact)
 {
 	struct access_check *check;
@@ -84,8 +187,10 @@ static void fact_free(struct fact **table, struct fact *fact)
 
 	DL_FOREACH_SAFE(fact->checks, check, next)
 		check_free(check);
+	leave_line(fact);
 	HASH_DEL(*table, fact);
 	free(fact->user);
+	free(fact->source);
 	free(fact);
 }
 
@@ -96,6 +201,7 @@ void access_free(struct access *access)
 
 	if (access == NULL)
 		return;
+	ev_timer_stop(access->loop, &access->again);
 	HASH_ITER(hh, access->tokens, fact, next)
 		fact_free(&access->tokens, fact);
 	HASH_ITER(hh, access->permissions, fact, next)
@@ -116,16 +222,18 @@ static void digest_of(const char *a, const char *b, unsigned char out[DIGEST_SIZ
 		abort(); /* SHA-256 is always there */
 }
 
-/* Entries stand in the order of their last use: the oldest that nobody waits for goes. */
+/* Entries stand in the order of their last use: the oldest that nobody waits for goes. Those who wait for their turn
+ * take nobody's room. */
 static void make_room(struct access *access, struct fact **table)
 {
+	size_t in_line = table == &access->tokens ? access->counters.strangers : 0;
 	struct fact *fact;
 	struct fact *next;
 
 	HASH_ITER(hh, *table, fact, next) {
-		if (HASH_COUNT(*table) < access->max_entries)
+		if (HASH_COUNT(*table) - in_line < access->max_entries)
 			return;
-		if (!fact->asking)
+		if (!fact->asking && fact->line == NULL)
 			fact_free(table, fact);
 	}
 }
@@ -292,6 +400,26 @@ static char *describe_user(const json_t *user)
 	return mem_strndup(text + 1, strlen(text) - 2); /* without its braces */
 }
 
+static void review_strangers(struct access *access);
+
+/* A review that a stranger had to wait for has ended. Only a token that is nobody's counts against the rate: what other
+ * answers cost, --qps bounds. */
+static void stranger_reviewed(struct fact *fact, enum access_verdict verdict)
+{
+	struct access *access = fact->access;
+
+	if (fact->source == NULL)
+		return;
+	access->strangers_asked--;
+	if (fact->counted && verdict != ACCESS_UNAUTHORIZED)
+		token_bucket_give_back(&access->misses);
+	if (verdict == ACCESS_ALLOWED)
+		note_record(access, fact->source, RECORD_GOOD);
+	else if (verdict == ACCESS_UNAUTHORIZED)
+		note_record(access, fact->source, RECORD_UNTRIED);
+	mem_replace(&fact->source, NULL);
+}
+
 static void on_token(void *arg, const struct kube_answer *answer)
 {
 	struct fact *fact = arg;
@@ -309,9 +437,11 @@ static void on_token(void *arg, const struct kube_answer *answer)
 		fact_set(fact, verdict, TOKEN_KNOWN_MS);
 	} else if (status != NULL) {
 		verdict = ACCESS_UNAUTHORIZED;
+		mem_replace(&fact->user, NULL);
 		fact_set(fact, verdict, TOKEN_UNKNOWN_MS);
 	}
 	json_decref(body);
+	stranger_reviewed(fact, verdict);
 	while ((check = take_check(fact)) != NULL) {
 		struct fact *permission;
 
@@ -328,23 +458,75 @@ static void on_token(void *arg, const struct kube_answer *answer)
 		DL_APPEND(permission->checks, check);
 	}
 	fact->asking = false;
+	review_strangers(access);
 }
 
-static void ask_token(struct access *access, struct fact *fact, const char *token)
+static void ask_token(struct access *access, struct fact *fact)
 {
 	cleanup_buf struct buf body = {0};
 
 	access->counters.token_reviews++;
 	buf_puts(&body, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenReview\",\"spec\":{\"token\":");
-	buf_json_string(&body, token);
+	buf_json_string(&body, fact->checks->token);
 	buf_puts(&body, "}}");
 	ask(fact, "/apis/authentication.k8s.io/v1/tokenreviews", &body, on_token);
 }
 
+/* From where the next one comes: of both sorts in turn. RECORDS: none may be reviewed now. */
+static enum record next_record(struct access *access)
+{
+	bool good = access->turns[RECORD_GOOD] != NULL;
+	int64_t wait_ms;
+
+	if (access->turns[RECORD_UNTRIED] == NULL || (good && access->last == RECORD_UNTRIED))
+		return good ? RECORD_GOOD : RECORDS;
+	wait_ms = token_bucket_wait_ms(&access->misses, clock_boot_ms());
+	if (wait_ms == 0)
+		return RECORD_UNTRIED;
+	ev_now_update(access->loop);
+	ev_timer_stop(access->loop, &access->again);
+	ev_timer_set(&access->again, (double)wait_ms / 1000, 0);
+	ev_timer_start(access->loop, &access->again);
+	return good ? RECORD_GOOD : RECORDS;
+}
+
+static void review_strangers(struct access *access)
+{
+	enum record record;
+
+	while (access->strangers_asked < ACCESS_REVIEWS_AT_ONCE && (record = next_record(access)) != RECORDS) {
+		struct fact *fact = take_next(access, record);
+
+		fact->counted = record == RECORD_UNTRIED;
+		if (fact->counted)
+			token_bucket_take(&access->misses);
+		access->strangers_asked++;
+		ask_token(access, fact);
+	}
+}
+
+static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)events;
+	review_strangers(timer->data);
+}
+
+/* A token that was somebody's when it was last reviewed waits for nobody. */
+static void ask_about(struct access *access, struct fact *fact, const char *source)
+{
+	if (fact->user != NULL) {
+		ask_token(access, fact);
+		return;
+	}
+	line_up(access, fact, source);
+	review_strangers(access);
+}
+
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 
-struct access_check *access_ask(struct access *access, const char *token, const char *ns, access_done *done, void *arg,
-				enum access_verdict *verdict)
+struct access_check *access_ask(struct access *access, const char *source, const char *token, const char *ns,
+				access_done *done, void *arg, enum access_verdict *verdict)
 {
 	struct fact *fact = fact_get(access, &access->tokens, token, "");
 	struct access_check *check;
@@ -353,8 +535,6 @@ struct access_check *access_ask(struct access *access, const char *token, const 
 	if (*verdict == ACCESS_ALLOWED) {
 		fact = ask_permission(access, fact->user, ns);
 		*verdict = fact->verdict;
-	} else if (*verdict == ACCESS_PENDING && !fact->asking) {
-		ask_token(access, fact, token);
 	}
 	if (*verdict != ACCESS_PENDING) {
 		access->counters.hits++;
@@ -365,7 +545,10 @@ struct access_check *access_ask(struct access *access, const char *token, const 
 	check->ns = mem_strdup(ns);
 	check->done = done;
 	check->arg = arg;
+	check->token = token;
 	DL_APPEND(fact->checks, check);
+	if (fact->verdict == ACCESS_PENDING && !fact->asking && fact->line == NULL)
+		ask_about(access, fact, source);
 	return check;
 }
 
@@ -380,7 +563,11 @@ void access_cancel(struct access_check *check)
 	fact = check->fact;
 	DL_DELETE(fact->checks, check);
 	check_free(check);
-	if (fact->checks == NULL && fact->asking && !fact->sent)
+	if (fact->checks != NULL)
+		return;
+	if (fact->line != NULL)
+		fact_free(&fact->access->tokens, fact);
+	else if (fact->asking && !fact->sent)
 		kube_call_cancel(fact->review);
 }
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <utlist.h>
 
 #include "common/base/mem.h"
 #include "common/framework/names.h"
@@ -22,7 +21,6 @@ enum {
 
 /* One whose access is being checked. */
 struct question {
-	struct question *prev, *next;
 	struct front *front;
 	struct serve_request *request;
 	struct access_check *check;
@@ -37,8 +35,6 @@ struct front {
 	struct readiness *readiness;
 	struct waiters *waiters;
 	struct front_options options;
-	struct question *checking;
-	size_t checking_count;
 	bool closed;
 };
 
@@ -135,19 +131,34 @@ static const char *bearer_token(const struct serve_request *request)
 
 /* ---- access ------------------------------------------------------------------------------------------------------ */
 
+static bool is_full(const struct front *front, struct serve_request *request)
+{
+	if (waiters_counters(front->waiters)->waiting < front->options.max_waiters)
+		return false;
+	serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu wait here: no more may", front->options.max_waiters);
+	return true;
+}
+
+/* Much may have changed while access was checked. */
+static void add_waiter(struct front *front, const struct question *question)
+{
+	if (front->closed) {
+		serve_request_fail(question->request, 503, AWAY_RETRY_SEC, "this server ends: try again");
+		return;
+	}
+	if (is_full(front, question->request))
+		return;
+	serve_request_vouch(question->request);
+	waiters_add(front->waiters, question->request, question->ns, question->name, question->uid,
+		    question->timeout_ms);
+}
+
 static void decide(struct front *front, const struct question *question, enum access_verdict verdict)
 {
 	struct serve_request *request = question->request;
 
 	switch (verdict) {
-	case ACCESS_ALLOWED:
-		/* it may have changed while access was checked */
-		if (front->closed)
-			serve_request_fail(request, 503, AWAY_RETRY_SEC, "this server ends: try again");
-		else
-			waiters_add(front->waiters, request, question->ns, question->name, question->uid,
-				    question->timeout_ms);
-		break;
+	case ACCESS_ALLOWED: add_waiter(front, question); break;
 	case ACCESS_UNAUTHORIZED:
 		serve_request_fail(request, 401, -1, "the API server does not know this token");
 		break;
@@ -168,16 +179,7 @@ static struct question *question_keep(struct front *front, const struct question
 
 	*kept = *question;
 	kept->front = front;
-	DL_APPEND(front->checking, kept);
-	front->checking_count++;
 	return kept;
-}
-
-static void question_free(struct question *question)
-{
-	DL_DELETE(question->front->checking, question);
-	question->front->checking_count--;
-	free(question);
 }
 
 static void on_checked(void *arg, enum access_verdict verdict)
@@ -185,7 +187,7 @@ static void on_checked(void *arg, enum access_verdict verdict)
 	struct question *question = arg;
 
 	decide(question->front, question, verdict);
-	question_free(question);
+	free(question);
 }
 
 static void on_gone(void *arg)
@@ -193,7 +195,7 @@ static void on_gone(void *arg)
 	struct question *question = arg;
 
 	access_cancel(question->check);
-	question_free(question);
+	free(question);
 }
 
 static void check_access(struct front *front, const struct question *question, const char *token)
@@ -201,12 +203,13 @@ static void check_access(struct front *front, const struct question *question, c
 	struct question *kept = question_keep(front, question);
 	enum access_verdict verdict;
 
-	kept->check = access_ask(front->access, token, question->ns, on_checked, kept, &verdict);
+	kept->check = access_ask(front->access, serve_request_source(question->request), token, question->ns,
+				 on_checked, kept, &verdict);
 	if (kept->check != NULL) {
 		serve_request_park(question->request, on_gone, kept);
 		return;
 	}
-	question_free(kept);
+	free(kept);
 	decide(front, question, verdict);
 }
 
@@ -225,13 +228,12 @@ static void on_request(void *arg, struct serve_request *request)
 		serve_request_fail(request, 503, AWAY_RETRY_SEC, "this server ends: try again");
 	else if (!readiness_admits(front->readiness))
 		serve_request_fail(request, 503, AWAY_RETRY_SEC, "the view of the cluster is not up to date");
-	else if (front->checking_count + waiters_counters(front->waiters)->waiting >= front->options.max_waiters)
-		serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu wait here: no more may",
-				   front->options.max_waiters);
+	else if (is_full(front, request))
+		return;
 	else if (front->access != NULL)
 		check_access(front, &question, token);
 	else
-		decide(front, &question, ACCESS_ALLOWED);
+		add_waiter(front, &question);
 }
 
 struct front *front_new(struct serve *serve, struct access *access, struct readiness *readiness,

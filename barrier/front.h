@@ -22,7 +22,7 @@
 struct front;
 
 struct front_options {
-	size_t max_waiters; /* in all, those whose access is being checked included */
+	size_t max_waiters; /* in all; those whose access is being checked are none yet */
 };
 
 /* access: NULL lets everybody in. All must outlive it; so must it them: the server is freed first (it tells us who

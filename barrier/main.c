@@ -35,7 +35,8 @@ enum {
 	QPS_DEFAULT = 500, /* of reviews, mostly; beside kubeClientQps, which is the reconcilers' */
 	BURST_DEFAULT = 1000,
 	ACCESS_ENTRIES = 20000,
-	END_MS = 300, /* for the last answers to go out */
+	SPARE_DIVISOR = 16, /* of max_connections: when no more are left, strangers share theirs out by address */
+	END_MS = 300,       /* for the last answers to go out */
 };
 
 static const char usage[] =
@@ -223,6 +224,8 @@ static void put_access_metrics(struct buf *out, const struct access_counters *co
 	metrics_value(out, name, (double)counters->access_reviews, "kind", "SubjectAccessReview", NULL);
 	metrics_counter(out, "frameworkcontroller_barrier_reviews_failed_total", "Of these, without an answer.",
 			counters->failures);
+	metrics_gauge(out, "frameworkcontroller_barrier_strangers", "Unknown tokens that wait for their review.",
+		      (double)counters->strangers);
 	metrics_counter(out, "frameworkcontroller_barrier_access_cached_total", "Requests that needed no review.",
 			counters->hits);
 }
@@ -360,6 +363,7 @@ static int start_serving(struct process *process, const struct options *options,
 		.tls_cert_file = options->tls_cert,
 		.tls_key_file = options->tls_key,
 		.max_connections = (unsigned)options->max_connections,
+		.spare = (unsigned)options->max_connections / SPARE_DIVISOR,
 		.head_max = (size_t)options->max_head,
 		.ready = is_ready,
 		.metrics = put_metrics,
@@ -400,7 +404,7 @@ static int start(struct process *process, const struct options *options, struct 
 	process->readiness = readiness_new(&readiness_handler, process);
 	process->waiters = waiters_new(process->loop, process->client, process->readiness, &waiters_options);
 	if (!options->no_auth)
-		process->access = access_new(process->client, ACCESS_ENTRIES);
+		process->access = access_new(process->loop, process->client, ACCESS_ENTRIES);
 	process->bus = bus_client_new(process->loop, process_bus(&options->flags, &process->config),
 				      &options->flags.security, BUS_ROLE_BARRIER, options->flags.name, &bus_handler,
 				      process, err);

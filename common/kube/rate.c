@@ -48,3 +48,9 @@ void token_bucket_take(struct token_bucket *bucket)
 	if (bucket->qps > 0)
 		bucket->tokens -= 1;
 }
+
+void token_bucket_give_back(struct token_bucket *bucket)
+{
+	if (bucket->qps > 0)
+		bucket->tokens = fmin(bucket->tokens + 1, bucket->burst);
+}

@@ -20,5 +20,7 @@ void token_bucket_set(struct token_bucket *bucket, double qps, int burst, int64_
 int64_t token_bucket_wait_ms(struct token_bucket *bucket, int64_t now_ms);
 /* Takes one; only when token_bucket_wait_ms said 0. */
 void token_bucket_take(struct token_bucket *bucket);
+/* What it was taken for does not count. */
+void token_bucket_give_back(struct token_bucket *bucket);
 
 #endif

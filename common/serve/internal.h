@@ -5,8 +5,10 @@
 
 #include <ev.h>
 #include <microhttpd.h>
+#include <netinet/in.h>
 
 #include "common/base/buf.h"
+#include "common/base/hash.h"
 #include "common/serve/serve.h"
 
 enum { MOUNTS_MAX = 8 };
@@ -22,8 +24,25 @@ enum { ANSWER_HEAD_MAX = 512, ANSWER_HEAD_SPARE = 192 };
  * the answer. Then READING again. */
 enum conn_phase { CONN_READING, CONN_WORKING, CONN_ANSWERING };
 
+enum { SOURCE_NAME_SIZE = INET6_ADDRSTRLEN };
+
+/* An address that connections come from. */
+struct source {
+	UT_hash_handle hh;
+	char name[SOURCE_NAME_SIZE];
+	unsigned connections;
+	unsigned strangers;  /* of these, in the two lists: nobody has vouched for them */
+	struct conn *idle;   /* READING, the longest first */
+	struct conn *asking; /* the others, the oldest first */
+};
+
 struct conn {
 	struct serve *serve;
+	struct source *source;
+	struct conn **list; /* of the source, that it is in; NULL: in none */
+	struct conn *prev_of_source, *next_of_source;
+	bool vouched;   /* for its present request */
+	bool displaced; /* by another one: it ends */
 	struct conn *prev, *next;
 	int fd;
 	enum conn_phase phase;
@@ -60,6 +79,7 @@ struct serve {
 	char *address;
 	size_t head_max;
 	unsigned max_connections;
+	unsigned spare;
 	int request_timeout_ms;
 	int answer_timeout_ms;
 	bool (*ready)(void *arg, struct buf *why);
@@ -68,6 +88,9 @@ struct serve {
 	struct mount mounts[MOUNTS_MAX];
 	size_t mount_count;
 	struct conn *conns;
+	struct source *sources;
+	struct source *greedy; /* the last one that gave a connection up */
+	unsigned strangers;    /* of all sources */
 	struct ev_io io;       /* libmicrohttpd's epoll */
 	struct ev_timer timer; /* when it wants to be run */
 	bool soon;             /* … since it was run last, at once */
@@ -83,6 +106,15 @@ struct serve {
 /* libmicrohttpd has something to do that its epoll does not show (PITFALLS "libmicrohttpd" 1). */
 void serve_run_soon(struct serve *serve);
 void conn_enter(struct conn *conn, enum conn_phase phase);
+
+/* ---- source.c ---- */
+
+/* MHD_AcceptPolicyCallback: when few connections are left, one goes for the new one, or the new one is refused. */
+enum MHD_Result source_admit(void *serve, const struct sockaddr *address, socklen_t address_len);
+void source_open(struct conn *conn, const struct sockaddr *address);
+void source_close(struct conn *conn);
+/* Its phase has changed, or whether somebody vouches for it. */
+void source_sort(struct conn *conn);
 
 /* ---- request.c ---- */
 

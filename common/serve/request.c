@@ -47,6 +47,17 @@ const char *serve_request_body(const struct serve_request *request, size_t *len)
 	return request->body.data == NULL ? "" : request->body.data;
 }
 
+const char *serve_request_source(const struct serve_request *request)
+{
+	return request->conn->source->name;
+}
+
+void serve_request_vouch(struct serve_request *request)
+{
+	request->conn->vouched = true;
+	source_sort(request->conn);
+}
+
 /* ---- parking and answering --------------------------------------------------------------------------------------- */
 
 void serve_request_park(struct serve_request *request, void (*gone)(void *arg), void *arg)
@@ -300,7 +311,10 @@ void request_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum 
 		request->gone(request->gone_arg);
 	}
 	request->conn->request = NULL;
+	request->conn->vouched = false;
 	conn_enter(request->conn, CONN_READING);
+	if (request->conn->displaced)
+		shutdown(request->conn->fd, SHUT_RDWR);
 	serve_answer_free(request->answer);
 	buf_free(&request->body);
 	free(request);

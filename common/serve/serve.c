@@ -116,6 +116,7 @@ void conn_enter(struct conn *conn, enum conn_phase phase)
 {
 	conn->phase = phase;
 	conn->since_ms = clock_boot_ms();
+	source_sort(conn);
 }
 
 static void conn_open(struct serve *serve, struct MHD_Connection *mhd, void **slot)
@@ -124,6 +125,7 @@ static void conn_open(struct serve *serve, struct MHD_Connection *mhd, void **sl
 
 	conn->serve = serve;
 	conn->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	source_open(conn, MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 	conn_enter(conn, CONN_READING);
 	DL_APPEND(serve->conns, conn);
 	serve->counters.connections++;
@@ -137,6 +139,7 @@ static void conn_close(struct serve *serve, void **slot)
 	struct conn *conn = *slot;
 
 	DL_DELETE(serve->conns, conn);
+	source_close(conn);
 	if (--serve->counters.open == 0)
 		ev_timer_stop(serve->loop, &serve->sweep);
 	free(conn);
@@ -226,6 +229,9 @@ static void put_own_metrics(const struct serve *serve, struct buf *out)
 	metrics_counter(out, "http_clients_gone_total", "Parked clients that left.", counters->gone);
 	metrics_counter(out, "http_connections_expired_total", "Connections ended for taking too long.",
 			counters->expired);
+	metrics_counter(out, "http_connections_displaced_total",
+			"Connections of strangers ended or refused, as few were left and their address had most.",
+			counters->displaced);
 }
 
 static void on_metrics(void *arg, struct serve_request *request)
@@ -370,7 +376,7 @@ static int start_daemon(struct serve *serve, int fd, struct error *err)
 		flags |= MHD_USE_TLS;
 	/* the log first: options that follow may complain */
 	serve->daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, request_access, serve, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+		flags, 0, source_admit, serve, request_access, serve, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, serve->max_connections,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, serve->head_max - ANSWER_HEAD_SPARE, MHD_OPTION_CONNECTION_TIMEOUT,
 		0u, MHD_OPTION_NOTIFY_COMPLETED, request_completed, serve, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
@@ -411,6 +417,8 @@ struct serve *serve_new(struct ev_loop *loop, const struct serve_options *option
 	serve->head_max = options->head_max != 0 ? options->head_max : HEAD_DEFAULT;
 	serve->max_connections = allow_connections(options->max_connections != 0 ? options->max_connections
 										 : CONNECTIONS_DEFAULT);
+	/* (there may be fewer than were asked for) */
+	serve->spare = options->spare < serve->max_connections / 2 ? options->spare : serve->max_connections / 2;
 	serve->request_timeout_ms = options->request_timeout_ms != 0 ? options->request_timeout_ms
 								     : REQUEST_TIMEOUT_DEFAULT_MS;
 	serve->answer_timeout_ms = options->answer_timeout_ms != 0 ? options->answer_timeout_ms

@@ -25,6 +25,10 @@ struct serve_options {
 	const char *tls_key_file;
 	/* 0: 256. RLIMIT_NOFILE is raised to fit where it may be, else this is lowered with a warning. */
 	unsigned max_connections;
+	/* When no more than so many connections are left, they are shared out by address: for each new one a stranger's
+	 * (serve_request_vouch) of the address that has most of these ends, idle ones first; those of that very
+	 * address, when none of them is idle, are refused. 0: whoever comes first has them. */
+	unsigned spare;
 	/* Bytes for a request's first line and headers and 64 for each of these, and 512 for the answer's, of which a
 	 * connection holds all but 192. 0: 16 KiB; more is answered 431 or 414. */
 	size_t head_max;
@@ -62,9 +66,14 @@ const char *serve_request_header(const struct serve_request *request, const char
 /* At most 1 KiB: what brings more is answered 413. */
 const char *serve_request_body(const struct serve_request *request, size_t *len);
 
-/* Keeps the request for later. gone(arg) is called when its client has left (a half-closed connection counts) or the
- * server is freed: the request is no more then, and is not answered. Exactly one of gone() and an answer happens;
- * gone() never from within a serve_*() call but serve_free(). */
+/* Who asks: the address that the connection comes from, "10.0.0.1". */
+const char *serve_request_source(const struct serve_request *request);
+/* The handler knows who asks: until this request is answered, its connection is nobody else's to have. */
+void serve_request_vouch(struct serve_request *request);
+
+/* Keeps the request for later. gone(arg) is called when its client has left (a half-closed connection counts), when its
+ * place went to another address, or when the server is freed: the request is no more then, and is not answered. Exactly
+ * one of gone() and an answer happens; gone() never from within a serve_*() call but serve_free(). */
 void serve_request_park(struct serve_request *request, void (*gone)(void *arg), void *arg);
 
 /* Answers it; the request is no more when this returns. */
@@ -89,6 +98,7 @@ struct serve_counters {
 	unsigned parked;      /* now */
 	uint64_t gone;        /* parked clients that left */
 	uint64_t expired;     /* connections ended for taking too long */
+	uint64_t displaced;   /* or refused, for others: see spare */
 	uint64_t requests[6]; /* answered, by the first digit of the status */
 };
 const struct serve_counters *serve_counters(const struct serve *serve);

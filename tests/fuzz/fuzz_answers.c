@@ -43,6 +43,7 @@ static struct world {
 	struct lease *lease;
 	struct crd_keeper *keepers[ASKER_COUNT];
 	struct access *access;
+	char tokens[LINES_MAX][16];
 	bool authenticated; /* some token was said to be somebody's, and somebody to be allowed */
 	bool allowed;
 } world;
@@ -179,10 +180,12 @@ static void look_at_plugin(const char *text, size_t len)
 
 static void ask_to_be_let_in(int number)
 {
-	cleanup_free char *token = mem_printf("token-%d", number);
+	char *token = world.tokens[number]; /* borrowed until it is reviewed */
 	enum access_verdict verdict;
 
-	access_ask(world.access, token, number % 2 == 0 ? "a" : "b", on_verdict, NULL, &verdict);
+	snprintf(token, sizeof(world.tokens[number]), "token-%d", number);
+	access_ask(world.access, number % 3 == 0 ? "10.0.0.1" : "10.0.0.2", token, number % 2 == 0 ? "a" : "b",
+		   on_verdict, NULL, &verdict);
 	if (verdict != ACCESS_PENDING)
 		on_verdict(NULL, verdict);
 }
@@ -264,7 +267,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (world.loop == NULL)
 		world.loop = ev_loop_new(EVFLAG_AUTO);
-	world.access = access_new(&world.clients[REVIEWS], ENTRIES_MAX);
+	world.access = access_new(world.loop, &world.clients[REVIEWS], ENTRIES_MAX);
 	start_lease();
 	start_keeper(CRD);
 	start_keeper(DISCOVERY);

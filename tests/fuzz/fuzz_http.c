@@ -54,7 +54,7 @@ static void room_init(struct room *room, bool checked)
 	FUZZ_EXPECT(room->client != NULL);
 	room->readiness = readiness_new(&handler, room);
 	room->waiters = waiters_new(loop, room->client, room->readiness, &waiters_options);
-	room->access = checked ? access_new(room->client, 100) : NULL;
+	room->access = checked ? access_new(loop, room->client, 100) : NULL;
 	room->serve = serve_new(loop, &serve_options, NULL);
 	FUZZ_EXPECT(room->serve != NULL);
 	room->front = front_new(room->serve, room->access, room->readiness, room->waiters, &front_options);

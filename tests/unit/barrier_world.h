@@ -250,12 +250,19 @@ struct limits {
 	size_t waiters;
 	size_t per_framework;
 	bool with_access;
+	size_t entries;       /* kept answers; 0: 4 */
+	unsigned connections; /* 0: enough */
+	unsigned spare;
 };
 
 static inline struct world *world_new(struct limits limits)
 {
 	struct world *world = mem_calloc(1, sizeof(*world));
-	const struct serve_options serve_options = {.address = "127.0.0.1:0", .max_connections = 2600};
+	const struct serve_options serve_options = {
+		.address = "127.0.0.1:0",
+		.max_connections = limits.connections != 0 ? limits.connections : 2600,
+		.spare = limits.spare,
+	};
 	const struct kube_client_options client_options = {.user_agent = "test"};
 	const struct waiters_options waiters_options = {.max_per_framework = limits.per_framework};
 	const struct front_options front_options = {.max_waiters = limits.waiters};
@@ -271,7 +278,7 @@ static inline struct world *world_new(struct limits limits)
 	world->readiness = readiness_new(&handler, world);
 	world->waiters = waiters_new(world->loop, world->client, world->readiness, &waiters_options);
 	if (limits.with_access)
-		world->access = access_new(world->client, 4);
+		world->access = access_new(world->loop, world->client, limits.entries != 0 ? limits.entries : 4);
 	world->serve = serve_new(world->loop, &serve_options, &err);
 	if (world->serve == NULL)
 		fail_msg("%s", err.message);
@@ -302,10 +309,10 @@ static inline void world_free(struct world *world)
 	free(world);
 }
 
-/* path: behind /v1/namespaces/; token: NULL for none. */
-static inline struct asking ask(const struct world *world, const char *path, const char *token)
+/* host: of 127.0.0.0/24; path: behind /v1/namespaces/; token: NULL for none. */
+static inline struct asking ask_from(const struct world *world, unsigned host, const char *path, const char *token)
 {
-	struct asking asking = asker_open(serve_address(world->serve));
+	struct asking asking = asker_open_from(serve_address(world->serve), host);
 	cleanup_free char *request = mem_printf("GET /v1/namespaces/%s HTTP/1.1\r\nHost: x\r\n%s%s%s\r\n", path,
 						token == NULL ? "" : "Authorization: Bearer ",
 						token == NULL ? "" : token, token == NULL ? "" : "\r\n");
@@ -314,15 +321,25 @@ static inline struct asking ask(const struct world *world, const char *path, con
 	return asking;
 }
 
-static inline int status_of(const struct world *world, const char *path, const char *token)
+static inline struct asking ask(const struct world *world, const char *path, const char *token)
 {
-	struct asking asking = ask(world, path, token);
+	return ask_from(world, 1, path, token);
+}
+
+static inline int status_from(const struct world *world, unsigned host, const char *path, const char *token)
+{
+	struct asking asking = ask_from(world, host, path, token);
 	int status;
 
 	RUN_UNTIL(world->loop, asker_done(&asking));
 	status = asker_status(&asking);
 	asker_close(&asking);
 	return status;
+}
+
+static inline int status_of(const struct world *world, const char *path, const char *token)
+{
+	return status_from(world, 1, path, token);
 }
 
 static inline size_t waiting(const struct world *world)

@@ -45,19 +45,27 @@ static ASKER_UNUSED void asker_turn(struct ev_loop *loop)
 	poll(NULL, 0, 1);
 }
 
-/* address: "127.0.0.1:port". */
-static ASKER_UNUSED struct asking asker_open(const char *address)
+/* address: "127.0.0.1:port"; from 127.0.0.host. */
+static ASKER_UNUSED struct asking asker_open_from(const char *address, unsigned host)
 {
 	struct asking asking = {.fd = socket(AF_INET, SOCK_STREAM, 0)};
 	struct sockaddr_in to = {.sin_family = AF_INET};
+	struct sockaddr_in from = {.sin_family = AF_INET};
 
 	to.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (connect(asking.fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
+	from.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + host);
+	if (bind(asking.fd, (struct sockaddr *)&from, sizeof(from)) < 0 ||
+	    connect(asking.fd, (struct sockaddr *)&to, sizeof(to)) < 0) {
 		perror("asker_open");
 		abort();
 	}
 	return asking;
+}
+
+static ASKER_UNUSED struct asking asker_open(const char *address)
+{
+	return asker_open_from(address, 1);
 }
 
 static ASKER_UNUSED bool asker_send(struct asking *asking, const char *text)

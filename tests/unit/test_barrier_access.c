@@ -147,10 +147,9 @@ static void clients_may_leave_while_they_are_checked(void **state)
 	set_framework(world, "i", true);
 	slow = ask(world, PATH, "slow");
 	RUN_UNTIL(world->loop, world->token_reviews == 1);
-	assert_int_equal(status_of(world, PATH, "alice"), 429); /* who is being checked has a place already */
+	assert_int_equal(status_of(world, PATH, "alice"), 200); /* who is being checked has nobody's place */
 	asker_close(&slow);
 	RUN_UNTIL(world->loop, serve_counters(world->serve)->gone == 1);
-	assert_int_equal(status_of(world, PATH, "alice"), 200);
 	slow = ask(world, PATH, "slow"); /* under way when everything ends */
 	RUN_UNTIL(world->loop, serve_counters(world->serve)->parked == 1);
 	world_free(world);
@@ -188,6 +187,82 @@ static void who_has_left_is_not_asked_about(void **state)
 	assert_int_equal(world->token_reviews, 3);
 	assert_int_equal(world->gets, 2);
 	assert_int_equal(waiters_counters(world->waiters)->frameworks, 0);
+	world_free(world);
+}
+
+/* Thousands of tokens that are nobody's, from one address: whoever is known, and whoever comes from another address,
+ * waits behind none of them and has no place less; and the API server is asked about so many of them a second. (They
+ * took the places of waiters, and all the reviews there were.) */
+static void strangers_hold_up_nobody(void **state)
+{
+	enum { STRANGERS = 2000, OTHERS = 10, KNOWN_REVIEWS = 1 };
+	struct world *world = world_new(
+		(struct limits){.waiters = 10, .per_framework = 10, .with_access = true, .entries = 1000});
+	struct asking *askings = mem_calloc(STRANGERS, sizeof(*askings));
+	const struct access_counters *counters = access_counters(world->access);
+	int64_t begun_ms;
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, "i", true);
+	assert_int_equal(status_of(world, PATH, "alice"), 200);
+	begun_ms = clock_boot_ms();
+	for (size_t i = 0; i < STRANGERS; i++) {
+		cleanup_free char *token = mem_printf("stranger-%zu", i);
+
+		askings[i] = ask(world, PATH, token);
+		if (i % 5 == 0)
+			asker_turn(world->loop);
+	}
+	RUN_UNTIL(world->loop, serve_counters(world->serve)->connections == STRANGERS + 1 &&
+				       world->token_reviews >= ACCESS_MISSES_BURST + KNOWN_REVIEWS);
+	assert_int_equal(status_of(world, PATH, "alice"), 200);
+	for (unsigned i = 0; i < OTHERS; i++) {
+		cleanup_free char *token = mem_printf("pod-%u", i);
+
+		assert_int_equal(status_from(world, 2 + i, PATH, token), 200);
+	}
+	/* most of them still wait, and have cost the API server no more than they may */
+	assert_true(counters->strangers > 0);
+	assert_true((int64_t)world->token_reviews <=
+		    KNOWN_REVIEWS + OTHERS + ACCESS_MISSES_BURST +
+			    (clock_boot_ms() - begun_ms) * ACCESS_MISSES_PER_SEC / 1000 + 1);
+	/* who leaves takes his place in the line along */
+	for (size_t i = 0; i < STRANGERS; i++)
+		asker_close(&askings[i]);
+	RUN_UNTIL(world->loop, counters->strangers == 0);
+	free(askings);
+	world_free(world);
+}
+
+/* A gang whose Pods have a token each comes at one moment, through one address: these are no strangers for long. */
+static void a_gang_is_reviewed_quickly(void **state)
+{
+	enum { PODS = 1000, LIMIT_MS = (PODS - ACCESS_MISSES_BURST) * 1000 / ACCESS_MISSES_PER_SEC / 2 };
+	struct world *world = world_new((struct limits){.waiters = PODS, .per_framework = PODS, .with_access = true});
+	struct asking *askings = mem_calloc(PODS, sizeof(*askings));
+	int64_t begun_ms = clock_boot_ms();
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, ".", true);
+	for (size_t i = 0; i < PODS; i++) {
+		cleanup_free char *token = mem_printf("pod-%zu", i);
+
+		askings[i] = ask(world, PATH, token);
+		if (i % 5 == 0)
+			asker_turn(world->loop);
+	}
+	RUN_UNTIL(world->loop, waiting(world) == PODS);
+	assert_true(clock_boot_ms() - begun_ms < allowed_ms(LIMIT_MS));
+	assert_int_equal(world->token_reviews, PODS);
+	assert_int_equal(world->access_reviews, 1);
+	set_framework(world, "i", true);
+	for (size_t i = 0; i < PODS; i++) {
+		expect(world, &askings[i], 200);
+		asker_close(&askings[i]);
+	}
+	free(askings);
 	world_free(world);
 }
 
@@ -237,6 +312,8 @@ int main(void)
 		cmocka_unit_test(without_reviews_nobody_is_let_in),
 		cmocka_unit_test(clients_may_leave_while_they_are_checked),
 		cmocka_unit_test(who_has_left_is_not_asked_about),
+		cmocka_unit_test(strangers_hold_up_nobody),
+		cmocka_unit_test(a_gang_is_reviewed_quickly),
 		cmocka_unit_test(malformed_questions_are_refused),
 	};
 

@@ -208,6 +208,77 @@ static void a_flood_stops_no_release(void **state)
 	world_free(world);
 }
 
+/* Callers that are not known fill the server from one address: its connections go to others who come, and to whoever is
+ * known they go never. (Nobody else could connect.) */
+static void connections_are_shared_out(void **state)
+{
+	enum { PLACES = 40, SPARE = 8, FLOOD = 100, OTHERS = 20 };
+	struct world *world = world_new((struct limits){.waiters = 100,
+							.per_framework = 100,
+							.with_access = true,
+							.entries = 1000,
+							.connections = PLACES,
+							.spare = SPARE});
+	const struct serve_counters *counters = serve_counters(world->serve);
+	struct asking known[2];
+	struct asking flood[FLOOD];
+	size_t told = 0;
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, ".", true);
+	known[0] = ask(world, PATH, "pod-1");
+	RUN_UNTIL(world->loop, waiting(world) == 1);
+	kube_client_set_rate(world->client, 0.001, 1); /* nobody else is reviewed */
+	assert_int_equal(status_of(world, PATH "?timeoutSeconds=0", "nobody"), 401);
+	for (size_t i = 0; i < FLOOD; i++) {
+		cleanup_free char *token = mem_printf("stranger-%zu", i);
+
+		flood[i] = ask(world, PATH, token);
+	}
+	RUN_UNTIL(world->loop, counters->displaced >= FLOOD - PLACES);
+	assert_in_range(counters->open, PLACES - SPARE - 4, PLACES);
+	/* from other addresses, the known one is served and strangers have their share */
+	for (unsigned i = 0; i < OTHERS; i++)
+		assert_int_equal(status_from(world, 2 + i, PATH "?timeoutSeconds=0", "pod-1"), 202);
+	known[1] = ask_from(world, 2, PATH, "pod-1");
+	RUN_UNTIL(world->loop, waiting(world) == 2);
+	for (size_t i = 0; i < FLOOD; i++)
+		told += asker_done(&flood[i]) && asker_status(&flood[i]) == 429;
+	assert_true(told > 0);
+	kube_client_set_rate(world->client, 0, 1);
+	set_framework(world, "i", true);
+	for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+		expect(world, &known[i], 200);
+		asker_close(&known[i]);
+	}
+	for (size_t i = 0; i < FLOOD; i++)
+		asker_close(&flood[i]);
+	world_free(world);
+}
+
+/* Connections that ask nothing make room at once for others of the same address. */
+static void idle_connections_make_room(void **state)
+{
+	enum { PLACES = 40, SPARE = 8, FLOOD = 100 };
+	struct world *world = world_new(
+		(struct limits){.waiters = 100, .per_framework = 100, .connections = PLACES, .spare = SPARE});
+	const struct serve_counters *counters = serve_counters(world->serve);
+	struct asking flood[FLOOD];
+
+	(void)state;
+	sync_view(world);
+	set_framework(world, "i", true);
+	for (size_t i = 0; i < FLOOD; i++)
+		flood[i] = asker_open(serve_address(world->serve));
+	assert_int_equal(status_of(world, PATH, NULL), 200);
+	assert_int_equal(counters->expired, 0);
+	assert_in_range(counters->displaced, FLOOD - PLACES, FLOOD);
+	for (size_t i = 0; i < FLOOD; i++)
+		asker_close(&flood[i]);
+	world_free(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +291,8 @@ int main(void)
 		cmocka_unit_test(clients_may_leave_at_any_time),
 		cmocka_unit_test(waiters_are_limited),
 		cmocka_unit_test(a_flood_stops_no_release),
+		cmocka_unit_test(connections_are_shared_out),
+		cmocka_unit_test(idle_connections_make_room),
 	};
 
 	return cmocka_run_group_tests_name("barrier_trouble", tests, NULL, NULL);
