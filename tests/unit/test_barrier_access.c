@@ -190,12 +190,12 @@ static void who_has_left_is_not_asked_about(void **state)
 	world_free(world);
 }
 
-/* Hundreds of tokens that are nobody's, from one address: whoever is known, and whoever comes from another address,
+/* Thousands of tokens that are nobody's, from one address: whoever is known, and whoever comes from another address,
  * waits behind none of them and has no place less; and the API server is asked about so many of them a second. (They
  * took the places of waiters, and all the reviews there were.) */
 static void strangers_hold_up_nobody(void **state)
 {
-	enum { STRANGERS = 400, OTHERS = 10, KNOWN_REVIEWS = 1 };
+	enum { STRANGERS = 2000, OTHERS = 10, KNOWN_REVIEWS = 1 };
 	struct world *world = world_new(
 		(struct limits){.waiters = 10, .per_framework = 10, .with_access = true, .entries = 1000});
 	struct asking *askings = mem_calloc(STRANGERS, sizeof(*askings));
