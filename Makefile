@@ -174,7 +174,7 @@ bench: $(E2E_PROGRAMS)
 
 # What takes minutes: 10 000 Tasks in one Framework on a real control plane.
 test-long: $(E2E_PROGRAMS)
-	SCENARIO_LIMIT=900 LARGE_TASKS=10000 BUILD=$(BUILD) tests/e2e/run.sh kubernetes large
+	PARALLEL=1 SCENARIO_LIMIT=1800 LARGE_TASKS=10000 BUILD=$(BUILD) tests/e2e/run.sh kubernetes large large_failures
 
 # kill -9 right after each request of a story, one run each; CRASH_POINTS=N: after the first N, M-N: from the M-th on.
 crash-points: $(E2E_PROGRAMS)

@@ -14,6 +14,7 @@
 enum {
 	REQUEST_TIMEOUT_MS = 30 * 1000, /* before the lease cuts it */
 	STRANGER_TOLD_MS = 60 * 1000,   /* of such answers, once in this time */
+	REFUSED_AGAIN_MS = 10 * 1000,   /* compressing what is as large takes a second */
 	HTTP_NOT_FOUND = 404,
 	HTTP_CONFLICT = 409,
 	HTTP_TOO_LARGE = 413,
@@ -83,12 +84,17 @@ static bool write_allowed(void *arg, int64_t *timeout_ms)
 	return lease_allows(arg, timeout_ms);
 }
 
-static void write_again_later(struct item *item, const struct kube_answer *answer)
+static void write_after(struct item *item, int64_t after_ms)
 {
 	struct reconciler *reconciler = item->reconciler;
 	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
 
-	backoff_fail(&item->writes, &reconciler->random, now_ms, answer->retry_after_ms);
+	backoff_fail(&item->writes, &reconciler->random, now_ms, after_ms);
+}
+
+static void write_again_later(struct item *item, const struct kube_answer *answer)
+{
+	write_after(item, answer->retry_after_ms);
 }
 
 /* A version that is old is read anew, and the write repeated at once. Where that does not help, somebody writes without
@@ -100,22 +106,65 @@ static void write_conflicted(struct item *item, const struct kube_answer *answer
 	item->conflicted = true;
 }
 
+/* By the API server itself (over 3 MiB), by its client of etcd (over 2 MiB), or by etcd. */
 static bool too_large(const struct kube_answer *answer)
 {
 	return answer->http_status == HTTP_TOO_LARGE ||
-	       (answer->http_status >= HTTP_SERVER_ERROR && strstr(answer->body, "request is too large") != NULL);
+	       (answer->http_status >= HTTP_SERVER_ERROR &&
+		(strstr(answer->body, "trying to send message larger than max") != NULL ||
+		 strstr(answer->body, "request is too large") != NULL));
+}
+
+static void tell(struct item *item, bool *told, const char *reason, char *message)
+{
+	const struct plan_event event = {true, reason, message};
+
+	if (*told)
+		return;
+	*told = true;
+	log_warning("[%s]: %s: %s", item->key, reason, message);
+	events_post(item->reconciler->events, item->framework, &event);
 }
 
 static void tell_compressed(struct item *item)
 {
-	const struct plan_event event = {true, "StatusTooLarge",
-					 "The status is too large for an object on the server: it is compressed"};
+	tell(item, &item->compress_told, "StatusTooLarge",
+	     "The status is too large for an object on the server: it is compressed");
+}
 
-	if (item->compress_told)
+static void tell_shortened(struct item *item)
+{
+	tell(item, &item->framework->shortened_told, "StatusShortened",
+	     "The status is too large for an object on the server: messages in the diagnostics and pod details of its "
+	     "Tasks are shortened");
+}
+
+/* What its size comes from is not for us to remove. */
+static void tell_refused(struct item *item)
+{
+	tell(item, &item->refused_told, "StatusRefused",
+	     "The status is too large for an object on the server even with all messages shortened, and is not stored: "
+	     "the Framework makes no progress. Shorten its annotations, or delete it and create it with fewer Tasks");
+}
+
+/* The server's limit is not known: the next write is smaller until there is nothing left to take away. What is refused
+ * although it is hardly smaller than what was refused before is tried again less and less often. */
+static void write_smaller(struct item *item, const struct kube_answer *answer)
+{
+	size_t before = item->refused_len;
+
+	if (!item->compress_always) {
+		item->compress_always = true;
+		tell_compressed(item);
 		return;
-	item->compress_told = true;
-	log_warning("[%s]: the status is too large for an object on the server: it is compressed", item->key);
-	events_post(item->reconciler->events, item->framework, &event);
+	}
+	item->refused_len = item->writing_len;
+	framework_body_refused(item->framework, item->writing_len);
+	if (before > 0 && item->writing_len > before - before / REFUSED_PART) {
+		tell_refused(item);
+		write_after(item,
+			    answer->retry_after_ms > REFUSED_AGAIN_MS ? answer->retry_after_ms : REFUSED_AGAIN_MS);
+	}
 }
 
 static void write_failed(struct item *item, const struct kube_answer *answer)
@@ -123,9 +172,8 @@ static void write_failed(struct item *item, const struct kube_answer *answer)
 	framework_write_failed(item->framework);
 	if (answer->failure == KUBE_REFUSED || answer->failure == KUBE_CANCELLED)
 		return; /* no lease: whoever holds the key next writes */
-	if (too_large(answer) && !item->compress_always) {
-		item->compress_always = true;
-		tell_compressed(item);
+	if (too_large(answer)) {
+		write_smaller(item, answer);
 		return;
 	}
 	/* Whatever the answer, it may have been carried out; 409 says that our version is old. */
@@ -171,6 +219,8 @@ static void on_written(void *arg, const struct kube_answer *answer)
 		if (answer->http_status / 100 == 2) {
 			cleanup_free char *version = read_version(answer);
 
+			item->refused_len = 0;
+			item->refused_told = false;
 			if (version != NULL) {
 				backoff_reset(&item->writes);
 				item->conflicted = false;
@@ -190,7 +240,7 @@ static void on_written(void *arg, const struct kube_answer *answer)
 
 static void start_write(struct item *item)
 {
-	const struct framework *framework = item->framework;
+	struct framework *framework = item->framework;
 	struct reconciler *reconciler = item->reconciler;
 	cleanup_buf struct buf body = {0};
 	cleanup_free char *path = mem_printf(FRAMEWORKS_PATH "/%s/frameworks/%s/status", framework->ns,
@@ -207,11 +257,14 @@ static void start_write(struct item *item)
 	if (framework_status_body(framework, item->compress_always ? COMPRESS_ALWAYS : reconciler->compress, &body) &&
 	    reconciler->compress == COMPRESS_NEVER)
 		tell_compressed(item);
+	if (framework->shortened)
+		tell_shortened(item);
 	request.body = body.data;
 	request.body_len = body.len;
 	item->writing = true;
 	reconciler->writes_on_way++;
-	item->writing_version = framework_write_started(item->framework,
+	item->writing_len = body.len;
+	item->writing_version = framework_write_started(framework,
 							reconciler->ports.boot_ms(reconciler->ports.context));
 	reconciler->ports.request(reconciler->ports.context, &request, on_written, item);
 }

@@ -53,12 +53,15 @@ struct item {
 	struct item *prev_in_ring;
 	bool writing; /* a status write (or the GET that repairs one) is on the way */
 	uint64_t writing_version;
+	size_t writing_len; /* of its body */
 	struct backoff writes;
 	bool conflicted;      /* a write had no success (409), and none has had since */
 	bool write_unsure;    /* the last write failed: read before writing again */
 	char *read_uid;       /* of the Framework that is being read so, or was */
 	bool compress_always; /* the server found the status too large */
 	bool compress_told;   /* by an Event that its status is compressed without having been asked for */
+	size_t refused_len;   /* of the last compressed body that was too large, too; 0: none was */
+	bool refused_told;    /* by an Event that none is small enough */
 
 	UT_hash_handle hh; /* by key */
 	struct item *next_orphan;

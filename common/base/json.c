@@ -59,11 +59,13 @@ static void mark_large_integers(const char *text, size_t len, struct buf *out)
 	buf_append(out, text + copied, len - copied);
 }
 
-/* Whether a text has more values than may be: each but the first of an object or array follows a comma. */
-static bool has_too_many_values(const char *text, size_t len)
+bool json_too_many_values(const char *text, size_t len)
 {
 	size_t count = 0;
 
+	if (len <= JSON_VALUES_MAX)
+		return false;
+	/* Each but the first of an object or array follows a comma. */
 	for (size_t at = 0; at < len && count <= JSON_VALUES_MAX;) {
 		if (text[at] == '"') {
 			at = skip_string(text, len, at);
@@ -82,7 +84,7 @@ json_t *json_parse(const char *text, size_t len, struct error *err)
 	json_t *value;
 
 	/* a text no longer than that many bytes cannot have them */
-	if (len > JSON_VALUES_MAX && has_too_many_values(text, len)) {
+	if (json_too_many_values(text, len)) {
 		error_set(err, "JSON of more than %d values", JSON_VALUES_MAX);
 		return NULL;
 	}

@@ -17,6 +17,8 @@ enum { JSON_VALUES_MAX = 2 * 1000 * 1000 };
  * 64 bits read as reals, texts of more than JSON_VALUES_MAX values refused. NULL and *err ("line:column: …") on
  * failure. The caller decrefs. */
 json_t *json_parse(const char *text, size_t len, struct error *err);
+/* Whether json_parse() refuses the text for the number of its values. */
+bool json_too_many_values(const char *text, size_t len);
 
 /* object[name] if that is a string, else NULL. Borrowed. */
 const char *json_str(const json_t *object, const char *name);

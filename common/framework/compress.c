@@ -14,53 +14,89 @@ enum { WINDOW_GZIP = 15 + 16, MEMORY_LEVEL = 8, CHUNK = 64 * 1024 };
 /* Of a text of a MiB and more. Statuses of equal Tasks with long diagnostics come to 50; deflate can do 1 000. */
 enum { RATIO_MAX = 200, RATIO_FROM = 1024 * 1024 };
 
-static char *compress_at(int level, const char *text, size_t len)
+static bool is_bomb(uLong text_len, uLong packed_len)
+{
+	return text_len >= RATIO_FROM && text_len / RATIO_MAX > packed_len;
+}
+
+/* NULL: the result would be longer than max. *doubtful: some beginning of it may be what text_decompress() takes for a
+ * bomb. */
+static char *compress_at(int level, const char *text, size_t len, size_t max, bool *doubtful)
 {
 	z_stream stream = {0};
-	size_t bound;
-	size_t size;
+	size_t room;
 	cleanup_free unsigned char *packed = NULL;
 	char *base64;
+	int result;
 
 	if (deflateInit2(&stream, level, Z_DEFLATED, WINDOW_GZIP, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
 		mem_exhausted();
-	bound = deflateBound(&stream, (uLong)len);
-	packed = mem_alloc(bound);
+	room = deflateBound(&stream, (uLong)len);
+	if (room > max / 4 * 3)
+		room = max / 4 * 3;
+	packed = mem_alloc(room + 1);
 	stream.next_in = (const unsigned char *)text;
-	stream.avail_in = (uInt)len;
 	stream.next_out = packed;
-	stream.avail_out = (uInt)bound;
-	if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
-		abort(); /* the bound is a promise */
-	size = stream.total_out;
+	stream.avail_out = (uInt)room;
+	*doubtful = false;
+	do {
+		size_t left = len - stream.total_in;
+
+		stream.avail_in = (uInt)(left < CHUNK ? left : CHUNK);
+		result = deflate(&stream, left <= CHUNK ? Z_FINISH : Z_NO_FLUSH);
+		/* (it keeps some output back, so that it looks smaller than it is) */
+		if (is_bomb(stream.total_in, stream.total_out))
+			*doubtful = true;
+	} while (result == Z_OK && stream.avail_out > 0);
+	room = stream.total_out;
 	deflateEnd(&stream);
-	base64 = mem_alloc(size / 3 * 4 + 5);
-	b64_ntop(packed, size, base64, size / 3 * 4 + 5);
+	if (result != Z_STREAM_END)
+		return NULL;
+	base64 = mem_alloc(room / 3 * 4 + 5);
+	b64_ntop(packed, room, base64, room / 3 * 4 + 5);
 	return base64;
+}
+
+static bool reads(const char *base64)
+{
+	cleanup_buf struct buf text = {0};
+
+	return text_decompress(base64, strlen(base64), &text, NULL) == 0;
 }
 
 char *text_compress_within(const char *text, size_t len, size_t max)
 {
 	/* A status is mostly repetition, which even the fastest level finds. What 10 000 Tasks have of their own (UIDs,
-	 * IPs, times) comes to 1.4 MiB at the first of these, in 0.03 s, and to 1.1 MiB at the last, in 0.25 s. */
-	static const int levels[] = {Z_BEST_SPEED, 6, Z_BEST_COMPRESSION};
+	 * IPs, times) comes to 1.4 MiB at the first of these, in 0.03 s, and to 1.1 MiB at the last, in 0.25 s. A
+	 * result of more than `hopeless` quarters of what fits is more than the levels behind can make up for. */
+	static const struct {
+		int level;
+		size_t hopeless;
+	} tries[] = {{Z_BEST_SPEED, 12}, {6, 5}, {Z_BEST_COMPRESSION, 4}};
 	char *base64 = NULL;
+	bool doubtful;
 
-	for (size_t i = 0; i < ARRAY_LEN(levels) && (base64 == NULL || strlen(base64) > max); i++) {
+	if (len > DECOMPRESSED_MAX)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
 		free(base64);
-		base64 = compress_at(levels[i], text, len);
+		base64 = compress_at(tries[i].level, text, len,
+				     max < SIZE_MAX / 3 ? max / 4 * tries[i].hopeless : SIZE_MAX, &doubtful);
+		if (base64 == NULL || strlen(base64) <= max)
+			break;
+	}
+	if (base64 != NULL && (strlen(base64) > max || (doubtful && !reads(base64)))) {
+		free(base64);
+		base64 = NULL;
 	}
 	return base64;
 }
 
 char *text_compress(const char *text, size_t len)
 {
-	return text_compress_within(text, len, SIZE_MAX);
-}
+	bool doubtful;
 
-static bool is_bomb(const z_stream *stream)
-{
-	return stream->total_out >= RATIO_FROM && stream->total_out / RATIO_MAX > stream->total_in;
+	return compress_at(Z_BEST_COMPRESSION, text, len, SIZE_MAX, &doubtful);
 }
 
 int text_decompress(const char *base64, size_t len, struct buf *out, struct error *err)
@@ -77,7 +113,7 @@ int text_decompress(const char *base64, size_t len, struct buf *out, struct erro
 		mem_exhausted();
 	stream.next_in = packed;
 	stream.avail_in = (uInt)size;
-	while (result == Z_OK && out->len <= DECOMPRESSED_MAX && !is_bomb(&stream)) {
+	while (result == Z_OK && out->len <= DECOMPRESSED_MAX && !is_bomb(stream.total_out, stream.total_in)) {
 		buf_reserve(out, CHUNK);
 		stream.next_out = (unsigned char *)out->data + out->len;
 		stream.avail_out = CHUNK;
@@ -88,7 +124,7 @@ int text_decompress(const char *base64, size_t len, struct buf *out, struct erro
 			break;
 	}
 	inflateEnd(&stream);
-	if (is_bomb(&stream))
+	if (is_bomb(stream.total_out, stream.total_in))
 		return error_set(err, "more than %d times as large when decompressed", RATIO_MAX);
 	if (out->len > DECOMPRESSED_MAX)
 		return error_set(err, "larger than %d bytes when decompressed", DECOMPRESSED_MAX);

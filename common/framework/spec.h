@@ -23,8 +23,9 @@ struct retry_policy {
 enum {
 	TASK_NUMBER_MAX = 10000,
 	/* In all TaskRoles. The status of more has no place in etcd (1.5 MiB), compressed neither: each Task has an
-	 * instanceUID of its own. */
-	FRAMEWORK_TASKS_MAX = 100000,
+	 * instanceUID of its own. That of as many, its messages shortened, is what we read ourselves (JSON_VALUES_MAX,
+	 * DECOMPRESSED_MAX), if etcd is told to take more. */
+	FRAMEWORK_TASKS_MAX = 50000,
 };
 
 struct task_role_spec {

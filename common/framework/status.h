@@ -144,9 +144,11 @@ void role_statuses_write(struct buf *out, const struct framework_attempt_status 
 void task_status_write(struct buf *out, const struct task_status *task, const char *framework_name,
 		       const char *role_name, size_t index);
 
-/* base64(gzip(text)) of FRAMEWORK.md §13. Compressing cannot fail; the result is NUL-terminated, the caller frees. */
+/* base64(gzip(text)) of FRAMEWORK.md §13, as short as it gets. Compressing cannot fail; the result is NUL-terminated,
+ * the caller frees. */
 char *text_compress(const char *text, size_t len);
-/* The same, taking more time for it while the result is longer than max. */
+/* The same, taking more time for it only while the result is longer than max. NULL: it is longer in any case, or
+ * text_decompress() would refuse it. */
 char *text_compress_within(const char *text, size_t len, size_t max);
 enum { DECOMPRESSED_MAX = 64 * 1024 * 1024 };
 /* The reverse; bounded by DECOMPRESSED_MAX. 0, or -1 and *err for what is no base64 or no gzip, is too large, or grows

@@ -1,4 +1,4 @@
-/* Bodies of status writes, and the history snapshots (FRAMEWORK.md §14); see sync.h and rules.h. */
+/* The history snapshots (FRAMEWORK.md §14); see sync.h and rules.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,66 +8,6 @@
 #include "common/base/mem.h"
 #include "reconciler/sync/rules.h"
 #include "reconciler/sync/sync.h"
-
-enum {
-	COMPRESS_FROM = 700 * 1024, /* of taskRoleStatuses, FRAMEWORK.md §13 */
-	OBJECT_MAX = 1400 * 1024,   /* of the whole object: etcd refuses 1.5 MiB */
-};
-
-/* Whether a write that is made for the fence alone would change nothing: then it makes no new version, and does not
- * keep out what a former owner sent on the present one, however late it comes. */
-static bool fence_alone(const struct framework *framework)
-{
-	return framework->fenced && framework->version == framework->written;
-}
-
-bool framework_fence_mark(const struct framework *framework)
-{
-	return framework->status.fenced != fence_alone(framework);
-}
-
-/* Appends the status, compressed as asked; true when it went compressed. */
-static bool write_status(const struct framework *framework, const struct framework_status *status,
-			 enum compress_when when, struct buf *out)
-{
-	cleanup_free char *compressed = NULL;
-	size_t start = out->len;
-	size_t rest = framework->spec_text == NULL ? 0
-						   : strlen(framework->spec_text) + strlen(framework->metadata_text);
-	size_t roles_at = framework_status_write(out, status, framework->name, NULL);
-	size_t roles_len = out->len - strlen("}}") - roles_at;
-
-	if (when != COMPRESS_ALWAYS && out->len - start + rest <= OBJECT_MAX &&
-	    (when == COMPRESS_NEVER || roles_len < COMPRESS_FROM))
-		return false;
-	/* etcd takes them together; clients put hundreds of KB of annotations on a Framework. */
-	rest += out->len - start - roles_len;
-	compressed = text_compress_within(out->data + roles_at, roles_len, rest < OBJECT_MAX ? OBJECT_MAX - rest : 0);
-	out->len = start;
-	framework_status_write(out, status, framework->name, compressed);
-	return true;
-}
-
-bool framework_status_body(const struct framework *framework, enum compress_when when, struct buf *out)
-{
-	struct framework_status status = framework->status; /* (what it points to is not its own) */
-	bool compressed;
-
-	status.fenced = framework_fence_mark(framework);
-
-	buf_puts(out, "{\"apiVersion\":\"" FRAMEWORK_API_VERSION "\",\"kind\":\"Framework\",\"metadata\":{\"name\":");
-	buf_json_string(out, framework->name);
-	buf_puts(out, ",\"namespace\":");
-	buf_json_string(out, framework->ns);
-	buf_puts(out, ",\"uid\":");
-	buf_json_string(out, framework->uid);
-	buf_puts(out, ",\"resourceVersion\":");
-	buf_json_string(out, framework->resource_version);
-	buf_puts(out, "},\"status\":");
-	compressed = write_status(framework, &status, when, out);
-	buf_putc(out, '}');
-	return compressed;
-}
 
 void framework_object_text(const struct framework *framework, struct buf *out)
 {

@@ -20,6 +20,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/framework/shorten.h"
 #include "reconciler/sync/podtemplate.h"
 
 #define BIT(state) (1U << (state))
@@ -311,6 +312,15 @@ static void free_role_work(struct framework *framework)
 	framework->roles = NULL;
 }
 
+static void forget_shortening(struct framework *framework)
+{
+	framework->shorten_step = SHORTEN_NOTHING;
+	framework->shortened = false;
+	framework->shortened_told = false;
+	framework->text_bytes = 0;
+	framework->status_max = 0;
+}
+
 void framework_new_attempt(struct round *round, int32_t id)
 {
 	struct framework *framework = round->framework;
@@ -318,6 +328,7 @@ void framework_new_attempt(struct round *round, int32_t id)
 
 	free_role_work(framework);
 	framework_attempt_status_free(attempt);
+	forget_shortening(framework);
 	attempt->id = id;
 	attempt->start_time = round->now_sec;
 	for (size_t r = 0; r < framework->spec.role_count; r++) {
@@ -361,6 +372,7 @@ void framework_forget(struct framework *framework)
 {
 	free_role_work(framework);
 	framework_status_free(&framework->status);
+	forget_shortening(framework);
 	framework->has_status = false;
 	framework->hold = 0;
 	framework->written = framework->version;
@@ -383,6 +395,8 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 	framework_status_free(&framework->status);
 	framework->status = *status;
 	*status = (struct framework_status){0};
+	forget_shortening(framework);
+	framework->text_bytes = attempt_text_bytes(&framework->status.attempt);
 	framework->has_status = true;
 	framework->roles = mem_calloc(framework->status.attempt.role_count, sizeof(*framework->roles));
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {

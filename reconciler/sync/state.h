@@ -132,6 +132,13 @@ struct framework {
 	bool fence_wanted; /* something waits for the fence */
 	bool proven;       /* a write of ours has succeeded: the stored status is ours, or is overwritten by ours */
 
+	/* That the status fits (body.c), of this attempt. */
+	int shorten_step;    /* of shorten.h, in force: new messages are shortened as the ones before them */
+	bool shortened;      /* some message was */
+	bool shortened_told; /* … by an Event */
+	size_t text_bytes;   /* of diagnostics and pod details, at most */
+	size_t status_max;   /* of a body that the server is known to take; 0: it has refused none */
+
 	struct slot config_map;
 	char *config_map_end; /* the version where it went out of sight; NULL: not known, or it is seen */
 	struct slot *slots;   /* Pods by name */
@@ -232,6 +239,9 @@ void task_new_attempt(struct round *round, size_t role, size_t index);
 
 /* The counters recomputed from the Tasks; the kept ones must equal them (tests and DEBUG builds check). */
 struct role_work role_count(const struct role_status *role);
+/* A Task has got its completionStatus: it is shortened as the others were. When all of them would be more than readers
+ * take, they are shortened here and now, and not only when they are written. */
+void framework_text_added(struct framework *framework, struct completion *completion);
 /* Whether the attempt is completing or over: its completionStatus is set. */
 bool framework_completing(const struct framework *framework);
 

@@ -67,11 +67,15 @@ uint64_t framework_write_started(struct framework *framework, int64_t boot_ms);
 void framework_write_failed(struct framework *framework);
 /* A write of the status as of `version` has succeeded; the object is at resource_version now. */
 void framework_written(struct framework *framework, uint64_t version, const char *resource_version);
-/* The body of PUT …/status: identity and status, compressed when asked for (and when it is over 700 KiB, if large) . */
+/* Appends the body of PUT …/status: identity and status, compressed when asked for (and when it is over 700 KiB, if
+ * large). A status over 1.4 MiB is compressed in any case, and its messages are shortened, in memory as well, until it
+ * fits (FRAMEWORK.md §13). Returns whether taskRoleStatuses went compressed. Before framework_write_started(). */
 enum compress_when { COMPRESS_NEVER, COMPRESS_LARGE, COMPRESS_ALWAYS };
-/* Returns whether taskRoleStatuses went compressed. A status over 1.4 MiB is compressed in any case (FRAMEWORK.md §13).
- */
-bool framework_status_body(const struct framework *framework, enum compress_when when, struct buf *out);
+bool framework_status_body(struct framework *framework, enum compress_when when, struct buf *out);
+/* The server found a compressed body of that length too large: the next ones are smaller by a REFUSED_PART of it at
+ * least, as far as there are messages to shorten. */
+enum { REFUSED_PART = 16 };
+void framework_body_refused(struct framework *framework, size_t body_len);
 /* The whole object with the status in memory, one line (FRAMEWORK.md §14). */
 void framework_object_text(const struct framework *framework, struct buf *out);
 

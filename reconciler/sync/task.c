@@ -49,10 +49,12 @@ void task_complete(struct framework *framework, size_t role, size_t index, struc
 {
 	struct task_attempt_status *attempt = &framework->status.attempt.roles[role].tasks[index].attempt;
 
-	if (attempt->completion == NULL)
-		attempt->completion = completion;
-	else
+	if (attempt->completion != NULL) {
 		completion_free(completion);
+		return;
+	}
+	attempt->completion = completion;
+	framework_text_added(framework, completion);
 }
 
 static void complete(struct turn *turn, int32_t code, const char *diagnostics)

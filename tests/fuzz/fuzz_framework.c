@@ -1,9 +1,10 @@
 /* A Framework as anybody may have stored it: its spec and its status, plain or compressed. What reads must be writable,
- * and read again as the same. Inputs: "{…}" is the object; "z…" goes on as the value of taskRoleStatusesCompressed;
- * "t…" is compressed first. */
+ * and read again as the same, shortened or not. Inputs: "{…}" is the object; "z…" goes on as the value of
+ * taskRoleStatusesCompressed; "t…" is compressed first. */
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/gang.h"
+#include "common/framework/shorten.h"
 #include "common/framework/spec.h"
 #include "common/framework/status.h"
 #include "tests/fuzz/fuzz.h"
@@ -11,6 +12,26 @@
 static void write_status(const struct framework_status *status, struct buf *out)
 {
 	framework_status_write(out, status, "fw", NULL);
+}
+
+/* Shortened it can be read, too, and is no longer. */
+static void look_at_shortened(struct framework_status *status, size_t len)
+{
+	for (int step = SHORTEN_DUPLICATES; step <= SHORTEN_POD; step++) {
+		cleanup_buf struct buf text = {0};
+		cleanup_json json_t *parsed = NULL;
+		struct framework_status again = {0};
+		struct error err;
+
+		if (!attempt_shorten(&status->attempt, step))
+			continue;
+		write_status(status, &text);
+		FUZZ_EXPECT(text.len < len);
+		parsed = json_parse(text.data, text.len, &err);
+		FUZZ_EXPECT(parsed != NULL && framework_status_parse(parsed, &again, &err) == 0);
+		framework_status_free(&again);
+		len = text.len;
+	}
 }
 
 static void look_at_status(const json_t *json)
@@ -34,6 +55,7 @@ static void look_at_status(const json_t *json)
 	}
 	write_status(&again, &second);
 	FUZZ_EXPECT(strcmp(first.data, second.data) == 0);
+	look_at_shortened(&again, second.len);
 	framework_status_free(&status);
 	framework_status_free(&again);
 }

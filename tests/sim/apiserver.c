@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/gang.h"
 #include "tests/sim/sim.h"
 
 enum { GC_MIN_MS = 5, GC_MAX_MS = 400, GRACE_SEC = 30 };
@@ -450,10 +451,37 @@ static void handle_delete(struct world *world, const struct wire *wire, struct o
 	}
 }
 
+/* Whether some Task's container says more than is taken: how large what is compressed is would say little here. */
+static bool says_too_much(const json_t *status, size_t max)
+{
+	cleanup_json json_t *framework = json_pack("{s:o}", "status", json_deep_copy(status));
+	size_t r;
+	size_t t;
+	const json_t *role;
+	const json_t *task;
+
+	if (framework_decompress(framework, NULL) < 0)
+		return false;
+	json_array_foreach(json_path(framework, "status", "attemptStatus", "taskRoleStatuses", NULL), r, role) {
+		json_array_foreach(json_object_get(role, "taskStatuses"), t, task) {
+			const json_t *said = json_path(task, "attemptStatus", "completionStatus", "pod", "containers",
+						       NULL);
+
+			if (json_string_length(json_object_get(json_array_get(said, 0), "message")) > max ||
+			    json_string_length(json_path(task, "attemptStatus", "completionStatus", "diagnostics",
+							 NULL)) > max + 200)
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool too_large(const struct world *world, const struct wire *wire, const json_t *status)
 {
-	return world->faults.status_max > 0 && strlen(wire->body) > world->faults.status_max &&
-	       !json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL));
+	if (world->faults.status_max == 0 || strlen(wire->body) <= world->faults.status_max)
+		return false;
+	return !json_is_string(json_path(status, "attemptStatus", "taskRoleStatusesCompressed", NULL)) ||
+	       says_too_much(status, world->faults.status_max / 8);
 }
 
 static void handle_status(struct world *world, const struct wire *wire, struct object *object, struct answer *out)

@@ -41,6 +41,20 @@ static void set_running(struct world *world, struct instance *instance, bool run
 	trace(world, "%s %s %s", instance->pod_uid, instance->pod_name, running ? "runs" : "has stopped");
 }
 
+/* What its container says at its end; NULL: nothing. */
+static json_t *last_words(struct world *world)
+{
+	char text[600];
+	size_t len = 0;
+
+	if (world->faults.status_max == 0)
+		return NULL;
+	while (len + 1 < sizeof(text))
+		text[len++] = (char)pick(world, 'a', 'z');
+	text[len] = '\0';
+	return json_string(text);
+}
+
 static void exited(struct world *world, void *arg)
 {
 	cleanup_free char *uid = arg;
@@ -61,8 +75,8 @@ static void exited(struct world *world, void *arg)
 	changed = api_copy(pod);
 	set_status(changed, "phase", json_string(code == 0 ? "Succeeded" : "Failed"));
 	set_status(changed, "containerStatuses",
-		   json_pack("[{s:s,s:{s:{s:i,s:s}}}]", "name", "main", "state", "terminated", "exitCode", code,
-			     "finishedAt", time));
+		   json_pack("[{s:s,s:{s:{s:i,s:s,s:o*}}}]", "name", "main", "state", "terminated", "exitCode", code,
+			     "finishedAt", time, "message", last_words(world)));
 	api_replace(world, pod, changed);
 }
 

@@ -451,10 +451,12 @@ struct faults {
 	unsigned lagging_watchers;  /* … of these: a bit for each */
 	bool lazy_rounds;           /* rounds may come later than the events that they answer */
 	int64_t outage_until_ms;
-	uint64_t quota;    /* Pods; 0: none */
-	int deny;          /* of each thousand creates of objects of Frameworks that are not tame: refused for good */
-	int lose_lease;    /* of each thousand starts of watchers: a user deletes the Lease right then */
-	size_t status_max; /* bytes of a status that is not compressed; 0: any */
+	uint64_t quota; /* Pods; 0: none */
+	int deny;       /* of each thousand creates of objects of Frameworks that are not tame: refused for good */
+	int lose_lease; /* of each thousand starts of watchers: a user deletes the Lease right then */
+	/* Bytes of a status that is not compressed, 800 at least; of one that is, an eighth of it is what a container
+	 * may say. 0: any */
+	size_t status_max;
 	uint64_t compacted;
 };
 

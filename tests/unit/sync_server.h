@@ -18,6 +18,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
+#include "common/framework/gang.h"
 #include "reconciler/sync/sync.h"
 
 #define WORLD_NS "ns"

@@ -493,6 +493,114 @@ static void the_end_needs_a_lease(void **state)
 	assert_int_equal(world->requests, 0);
 }
 
+/* ---- statuses that are too large for the server ---- */
+
+enum { LOGS = 40, LOG_BYTES = 4096 };
+
+/* A Framework that runs no Task any more: each has failed with a log of its own. */
+static void show_failures(struct world *world)
+{
+	cleanup_buf struct buf text = {0};
+	struct random random;
+
+	random_init_seed(&random, 1);
+	buf_puts(&text,
+		 "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"big\",\"uid\":\"u\",\"resourceVersion\":"
+		 "\"7\",\"generation\":1},\"spec\":{\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":40}]},"
+		 "\"status\":{\"state\":\"AttemptCompleted\",\"attemptStatus\":{\"completionStatus\":{\"code\":1,"
+		 "\"phrase\":\"P\",\"diagnostics\":\"D\"},\"taskRoleStatuses\":[{\"name\":\"a\",\"instanceUID\":"
+		 "\"role\",\"taskStatuses\":[");
+	for (int i = 0; i < LOGS; i++) {
+		buf_json_next(&text);
+		buf_printf(&text,
+			   "{\"index\":%d,\"instanceUID\":\"t%d\",\"state\":\"Completed\",\"attemptStatus\":{"
+			   "\"completionStatus\":{\"code\":1,\"phrase\":\"P\",\"diagnostics\":\"D\",\"pod\":{"
+			   "\"message\":\"",
+			   i, i);
+		for (int j = 0; j < LOG_BYTES; j++)
+			buf_putc(&text, (char)random_between(&random, '0', 'Z'));
+		buf_puts(&text, "\"}}}}");
+	}
+	buf_puts(&text, "]}]}}}");
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, RANGE, text.data, text.len));
+}
+
+/* As the API server refuses it, or etcd, or the one's client of the other. */
+static size_t refuse(struct world *world, size_t at, bool by_etcd)
+{
+	size_t len = strlen(world->calls[at].body);
+
+	if (by_etcd)
+		world_answer(world, at, 500,
+			     len % 2 == 0 ? "etcdserver: request is too large"
+					  : "rpc error: code = ResourceExhausted desc = trying to send message larger "
+					    "than max (2110699 vs. 2097152)");
+	else
+		world_answer(world, at, 413, "Request entity too large");
+	run_all(world);
+	return len;
+}
+
+static size_t find_event(const struct world *world, const char *reason)
+{
+	size_t at = 0;
+
+	while (at < world->call_count && strstr(world->calls[at].body, reason) == NULL)
+		at++;
+	return at;
+}
+
+/* Each refusal makes the next body smaller, at once; when there is nothing left to take away, the tries become rare. */
+static void refused_bodies_shrink(void **state)
+{
+	struct world *world = *state;
+	size_t len;
+	int puts = 0;
+	size_t at;
+
+	world->lease_ms = 5000;
+	world_grant(world, RANGE);
+	show_failures(world);
+	world->now_ms += 10000;
+	run_all(world);
+	assert_true(find_call(world, "PUT ") < world->call_count);
+	refuse(world, find_call(world, "PUT "), false);
+	len = refuse(world, find_call(world, "PUT "), true);
+	assert_true(find_event(world, "StatusTooLarge") < world->call_count);
+	for (at = find_call(world, "PUT "); at < world->call_count; at = find_call(world, "PUT ")) {
+		size_t next = refuse(world, at, puts % 2 == 0);
+
+		assert_true(next <= len);
+		len = next;
+		assert_in_range(++puts, 1, 16);
+	}
+	assert_in_range(len, 1, LOGS * 200);
+	assert_true(find_event(world, "StatusShortened") < world->call_count);
+	assert_true(find_event(world, "StatusRefused") < world->call_count);
+	/* Rarely, for an hour. */
+	world->now_ms += 9999;
+	run_all(world);
+	assert_true(find_call(world, "PUT ") == world->call_count);
+	for (puts = 0; world->now_ms < 3600 * 1000; world->now_ms += 1000) {
+		run_all(world);
+		at = find_call(world, "PUT ");
+		if (at == world->call_count)
+			continue;
+		puts++;
+		refuse(world, at, true);
+	}
+	assert_in_range(puts, 50, 200);
+	/* As soon as the server takes it the Framework goes on. */
+	world->now_ms += 61 * 1000;
+	run_all(world);
+	at = find_call(world, "PUT ");
+	assert_true(at < world->call_count);
+	assert_non_null(strstr(world->calls[at].body, "\"state\":\"Completed\""));
+	answer_done(world, at);
+	run_all(world);
+	assert_true(find_call(world, "PUT ") == world->call_count);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -508,6 +616,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_end_writes_what_is_known, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(the_end_waits_for_writes, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(the_end_needs_a_lease, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(refused_bodies_shrink, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -320,6 +320,11 @@ static void sizes_are_bounded(void **state)
 	expect_call(f, 413, "POST", CMS, body);
 	assert_string_equal(at(f, "reason"), "RequestEntityTooLarge");
 	free(body);
+	body = mem_printf("{\"metadata\":{\"name\":\"big\"},\"data\":{\"a\":\"%s\",\"b\":\"%s\"}}", big,
+			  big + size / 2);
+	expect_call(f, 500, "POST", CMS, body);
+	assert_non_null(strstr(message(f), "trying to send message larger than max"));
+	free(body);
 	big[300 * 1024] = '\0';
 	body = mem_printf("{\"metadata\":{\"name\":\"big\",\"annotations\":{\"a\":\"%s\"}}}", big);
 	expect_call(f, 422, "POST", CMS, body);

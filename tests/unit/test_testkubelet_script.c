@@ -138,6 +138,29 @@ static void annotations_win_over_the_command(void **state)
 	script_free(&script);
 }
 
+/* Statuses that are full of what containers said are to be as large as that, compressed or not. */
+static void random_messages_are_the_pods_own(void **state)
+{
+	static const char *const uids[] = {"a", "b", "a"};
+	char *messages[ARRAY_LEN(uids)];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(uids); i++) {
+		cleanup_json json_t *pod = make_pod("\"testkubelet/random-message\":\"4096\"", "");
+		struct script script;
+
+		json_object_set_new(json_object_get(pod, "metadata"), "uid", json_string(uids[i]));
+		script_parse(pod, &script);
+		assert_int_equal(strlen(script.message), 4096);
+		messages[i] = mem_strdup(script.message);
+		script_free(&script);
+	}
+	assert_string_not_equal(messages[0], messages[1]);
+	assert_string_equal(messages[0], messages[2]);
+	for (size_t i = 0; i < ARRAY_LEN(uids); i++)
+		free(messages[i]);
+}
+
 static void values_follow_the_attempt(void **state)
 {
 	static const struct {
@@ -257,6 +280,7 @@ int main(void)
 		cmocka_unit_test(simple_commands_are_foreseen),
 		cmocka_unit_test(other_commands_run_for_ever),
 		cmocka_unit_test(annotations_win_over_the_command),
+		cmocka_unit_test(random_messages_are_the_pods_own),
 		cmocka_unit_test(values_follow_the_attempt),
 		cmocka_unit_test(a_pod_can_fail_as_a_whole),
 		cmocka_unit_test(signals_and_phases_and_stubbornness),

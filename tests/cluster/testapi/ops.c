@@ -16,6 +16,11 @@ static int check_size(const struct api_object *object, struct api_failure *failu
 {
 	if (object->text_len <= OBJECT_BYTES_MAX)
 		return 0;
+	if (object->text_len > MESSAGE_BYTES_MAX)
+		return api_fail(failure, 500, "",
+				"rpc error: code = ResourceExhausted desc = trying to send message larger than max "
+				"(%zu vs. %d)",
+				object->text_len, MESSAGE_BYTES_MAX);
 	return api_fail(failure, 500, "", "etcdserver: request is too large");
 }
 

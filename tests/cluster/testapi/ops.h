@@ -7,6 +7,8 @@
 
 /* Most etcd takes in one request (its --max-request-bytes). */
 enum { OBJECT_BYTES_MAX = 1536 * 1024 };
+/* Most that an API server's client of etcd sends. */
+enum { MESSAGE_BYTES_MAX = 2 * 1024 * 1024 };
 
 /* body is borrowed; what is nested in it may be completed by defaults. *out is the stored object (with dry_run: what
  * would be), a reference of the caller's. */

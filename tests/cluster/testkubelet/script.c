@@ -10,6 +10,9 @@
 #include "common/base/buf.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/random.h"
+
+enum { RANDOM_MESSAGE_MAX = 1024 * 1024 };
 
 /* A year: longer than any test, far from overflow. */
 static const double max_seconds = 366.0 * 86400;
@@ -232,6 +235,24 @@ static bool lookup_int(const struct source *source, const char *name, int32_t *o
 	return true;
 }
 
+/* The same for the same Pod, whoever asks. */
+static char *random_message(const json_t *pod, int32_t len)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *uid = json_str(json_object_get(pod, "metadata"), "uid");
+	char *text = mem_alloc((size_t)len + 1);
+	uint64_t seed = 0;
+	struct random random;
+
+	for (; uid != NULL && *uid != '\0'; uid++)
+		seed = seed * 31 + (unsigned char)*uid;
+	random_init_seed(&random, seed);
+	for (int32_t i = 0; i < len; i++)
+		text[i] = letters[random_between(&random, 0, (int64_t)strlen(letters) - 1)];
+	text[len] = '\0';
+	return text;
+}
+
 static void apply_deadline(const json_t *pod, struct script *out)
 {
 	int64_t seconds = json_int(json_object_get(pod, "spec"), "activeDeadlineSeconds", 0);
@@ -257,6 +278,7 @@ void script_parse(const json_t *pod, struct script *out)
 	cleanup_free char *ignore = lookup(&source, "ignore-termination", ',');
 	bool has_exit, has_signal, has_run = false;
 	int32_t exit_code = 0;
+	int32_t random_len;
 
 	*out = (struct script){.kind = SCRIPT_RUN, .run_ms = SCRIPT_FOREVER};
 	if (phase != NULL && strcmp(phase, "hold") == 0)
@@ -267,6 +289,10 @@ void script_parse(const json_t *pod, struct script *out)
 	out->container = lookup_text(&source, "container", ',');
 	out->reason = lookup_text(&source, "reason", ',');
 	out->message = lookup_text(&source, "message", '|');
+	if (lookup_int(&source, "random-message", &random_len) && random_len > 0 && random_len <= RANDOM_MESSAGE_MAX) {
+		free(out->message);
+		out->message = random_message(pod, random_len);
+	}
 	out->pod_reason = lookup_text(&source, "pod-reason", ',');
 	out->pod_message = lookup_text(&source, "pod-message", '|');
 	out->pod_failure = out->pod_reason != NULL || out->pod_message != NULL;

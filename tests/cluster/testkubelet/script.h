@@ -6,6 +6,7 @@
  *   testkubelet/exit-code           of the container named below, else of the first one; the others end with 0
  *   testkubelet/signal              state.terminated.signal; the exit code is then 128 + signal unless given
  *   testkubelet/reason, /message    of the same container; reason defaults to Completed or Error
+ *   testkubelet/random-message      that many bytes for a message, another text for each Pod; it does not compress
  *   testkubelet/container           name of the (init) container that the above are about
  *   testkubelet/pod-reason, /pod-message   the Pod fails as a whole, without any container status ("Evicted"):
  *                                   after run-seconds, or if that is not given before it ever runs

@@ -35,3 +35,48 @@ run_large_automatic() {
     patch_framework f '{"spec": {"description": "short"}}'
     wait_framework f 15 '.status.attemptStatus | (.taskRoleStatuses | type == "array") and (has("taskRoleStatusesCompressed") | not)'
 }
+
+# More Tasks than any object has room for: an Event says so, others do not notice, and it can be deleted.
+run_large_vast() {
+    create 'fw("vast"; [range(5) | role("a\(.)"; 10000; {})])'
+    wait_event vast StatusRefused "is not stored"
+    create 'fw("other"; [role("a"; 1; ends(0; 0))])'
+    wait_completed other
+    api DELETE "$(frameworks_path)/vast" >/dev/null
+    wait_absent_framework vast
+}
+
+# Thousands of Tasks that all fail, each with 4 KB of a log of its own: their messages are shortened until the status
+# fits, so that the Framework completes; and another one, as full, is stopped.
+run_large_failures() {
+    local tasks=${LARGE_TASKS:-2000}
+    own_cluster
+    start_watcher
+    create 'fw("stopped"; [(role("a"; 600; ends(0; 7) + {"random-message": 4096}), role("b"; 1; {})) | policy(-1; -1)])'
+    create 'fw("f"; [role("a"; '$tasks'; ends(0; 7) + {"random-message": 4096}) | policy('$tasks'; -1)])'
+    wait_framework stopped 60 '.status.attemptStatus | .taskRoleStatuses == null and .taskRoleStatusesCompressed != null'
+    wait_for 60 "all Tasks have failed" large_ended stopped 600
+    wait_event stopped StatusShortened "messages .* are shortened"
+    patch_framework stopped '{"spec": {"executionType": "Stop"}}'
+    wait_completed stopped 60
+    expect "code" "$(framework stopped '.status.attemptStatus.completionStatus.code')" -210
+    wait_completed f $((150 + tasks / 50))
+    expect "code" "$(framework f '.status.attemptStatus.completionStatus.code')" 7
+    expect "Tasks" "$(large_tasks f | jq -r '"\(.state) \(.attemptStatus.id) \(.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.name)")"' |
+        sort | uniq -c | sed "s/^ *//")" "$tasks Completed 0 7 ContainerUnrecognizedFailed Failed"
+    # What clients parse is JSON still, with the mark where something is missing.
+    expect "shortened diagnostics" "$(large_tasks f | jq -r '.attemptStatus.completionStatus.diagnostics | capture("matched: (?<json>.*)").json |
+        fromjson.containers[0] | "\(.code) \(.message | test("...\\[shortened\\]..."))"' | sort | uniq -c | sed "s/^ *//")" "$tasks 7 true"
+}
+
+# Its Tasks, one on each line, however they are stored.
+large_tasks() { # framework
+    get_framework "$1" >"$RUN/out/$scenario.$1"
+    jq -r '.status.attemptStatus.taskRoleStatusesCompressed // empty' "$RUN/out/$scenario.$1" | base64 -d | gzip -d 2>/dev/null |
+        jq -c '.[].taskStatuses[]'
+    jq -c '.status.attemptStatus.taskRoleStatuses // [] | .[].taskStatuses[]' "$RUN/out/$scenario.$1"
+}
+
+large_ended() { # framework tasks
+    (($(large_tasks "$1" | grep -c '"state":"Completed"') == $2))
+}

@@ -235,4 +235,9 @@ run_status_too_large() {
     fault_status 1 '{"status": 500, "message": "etcdserver: request is too large"}'
     create 'fw("etcd"; [role("a"; 1; {})])'
     wait_framework etcd 15 '.status.attemptStatus.taskRoleStatusesCompressed != null'
+    # It goes on refusing what cannot be made any smaller: that is said, and tried again.
+    fault_status 3 '{"status": 413, "reason": "RequestEntityTooLarge"}'
+    create 'fw("small"; [role("a"; 1; ends(0; 0))])'
+    wait_event small StatusRefused "is not stored"
+    wait_completed small
 }

@@ -1,0 +1,658 @@
+/* Statuses that would not fit into an object (FRAMEWORK.md §13): what is shortened and what is not, and that what is
+ * written fits, reads, and costs no more than it has to. */
+#include "tests/unit/sync_world.h"
+
+#include <time.h>
+
+#include "common/framework/shorten.h"
+#include "reconciler/sync/classify.h"
+
+enum {
+	ETCD_MAX = 1536 * 1024, /* what etcd takes unless it is told otherwise */
+	LOG_BYTES = 4096,       /* the longest termination message that a kubelet passes on */
+};
+
+/* Text that deflate makes nothing of. */
+static char *random_text(struct random *random, size_t len)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char *text = mem_alloc(len + 1);
+
+	for (size_t i = 0; i < len; i++)
+		text[i] = letters[random_between(random, 0, 63)];
+	text[len] = '\0';
+	return text;
+}
+
+/* What is made of a Pod with that many containers, each of which says message. */
+static struct completion *failed_with(const char *message, size_t containers)
+{
+	static const struct failure_spec none;
+	struct pod pod = {.phase = POD_FAILED, .container_count = containers};
+	struct pod_failure failure;
+	struct completion *completion;
+	cleanup_free char *diagnostics = NULL;
+
+	pod.containers = mem_calloc(containers, sizeof(*pod.containers));
+	for (size_t i = 0; i < containers; i++)
+		pod.containers[i] = (struct container_state){.name = (char *)"c",
+							     .terminated = true,
+							     .reason = (char *)"Error",
+							     .message = (char *)message,
+							     .exit_code = 7};
+	classify_pod(&none, &pod, &failure);
+	diagnostics = mem_printf("Pod failed: %s", failure.diagnostics);
+	completion = completion_new(failure.code, false, failure.phrase, failure.attributes, diagnostics);
+	completion->pod = pod_details(&pod);
+	pod_failure_free(&failure);
+	free(pod.containers);
+	return completion;
+}
+
+static json_t *json_in(const char *text)
+{
+	json_t *value;
+	struct error err;
+
+	text = strchr(text, '{');
+	assert_non_null(text);
+	value = json_parse(text, strlen(text), &err);
+	if (value == NULL)
+		fail_msg("%s: %s", err.message, text);
+	return value;
+}
+
+/* ---- one completionStatus ---------------------------------------------------------------------------------------- */
+
+static const char *message_at(json_t *value, const char *path)
+{
+	const char *text = json_string_value(json_at(value, path));
+
+	assert_non_null(text);
+	return text;
+}
+
+static void test_steps(void **state)
+{
+	struct random random;
+	cleanup_free char *message = NULL;
+	struct completion *completion;
+	size_t before;
+
+	(void)state;
+	random_init_seed(&random, 1);
+	message = random_text(&random, LOG_BYTES);
+	completion = failed_with(message, 2);
+	completion->trigger = mem_calloc(1, sizeof(*completion->trigger));
+	completion->trigger->message = mem_strdup("FailedTaskCount 1 has reached MinFailedTaskCount 1 in the TaskRole");
+	completion->trigger->task_role_name = mem_strdup("a");
+	before = completion_text_bytes(completion);
+	assert_false(completion_shorten(completion, SHORTEN_NOTHING));
+	for (int step = SHORTEN_DUPLICATES; step <= SHORTEN_POD; step++) {
+		bool changed = completion_shorten(completion, step);
+		size_t after = completion_text_bytes(completion);
+		cleanup_json json_t *said = json_in(completion->diagnostics);
+		cleanup_json json_t *pod = json_in(completion->pod);
+
+		assert_int_equal(changed, after < before);
+		assert_false(completion_shorten(completion, step));
+		assert_int_equal(completion->code, 7);
+		assert_string_equal(completion->phrase, "ContainerUnrecognizedFailed");
+		assert_contains(completion->trigger->message, "FailedTaskCount 1");
+		assert_memory_equal(completion->diagnostics, "Pod failed: PodPattern unmatched: {", 35);
+		if (step == SHORTEN_DUPLICATES)
+			assert_string_equal(message_at(said, "containers.1.message"), message);
+		if (step < SHORTEN_JSON) {
+			assert_int_equal(json_integer_value(json_at(said, "containers.0.code")), 7);
+			assert_string_equal(message_at(said, "containers.0.reason"), "Error");
+		}
+		if (step < SHORTEN_POD) {
+			assert_string_equal(message_at(pod, "containers.1.message"), SHORTENED_MARK);
+			assert_int_equal(json_integer_value(json_at(pod, "containers.1.code")), 7);
+		}
+		if (step == 7) { /* 2 KiB: a quarter from the beginning, the rest from the end */
+			const char *cut = message_at(said, "containers.0.message");
+
+			assert_int_equal(strlen(cut), 2048 + strlen(SHORTENED_MARK));
+			assert_memory_equal(cut, message, 512);
+			assert_memory_equal(cut + 512, SHORTENED_MARK, strlen(SHORTENED_MARK));
+			assert_string_equal(cut + 512 + strlen(SHORTENED_MARK), message + LOG_BYTES - 1536);
+		}
+		if (step == SHORTEN_MESSAGES)
+			assert_string_equal(message_at(said, "containers.0.message"), SHORTENED_MARK);
+		before = after;
+	}
+	assert_string_equal(completion->pod, "{\"message\":\"" SHORTENED_MARK "\"}");
+	assert_string_equal(completion->diagnostics,
+			    "Pod failed: PodPattern unmatched: {\"message\":\"" SHORTENED_MARK "\"}");
+	completion_free(completion);
+}
+
+/* Shortening step by step and all at once come to the same: an owner that reads a shortened status goes on from it. */
+static void test_steps_at_once(void **state)
+{
+	struct random random;
+
+	(void)state;
+	random_init_seed(&random, 1);
+	for (int step = SHORTEN_DUPLICATES; step <= SHORTEN_POD; step++) {
+		cleanup_free char *message = random_text(&random, 20000);
+		struct completion *slowly = failed_with(message, 1);
+		struct completion *at_once = completion_copy(slowly);
+
+		for (int s = SHORTEN_DUPLICATES; s <= step; s++)
+			completion_shorten(slowly, s);
+		completion_shorten(at_once, step);
+		assert_string_equal(slowly->diagnostics, at_once->diagnostics);
+		assert_string_equal(slowly->pod, at_once->pod);
+		completion_free(slowly);
+		completion_free(at_once);
+	}
+}
+
+/* Escapes and characters of several bytes are never cut in two. */
+static void test_characters(void **state)
+{
+	cleanup_buf struct buf message = {0};
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		buf_puts(&message, i % 3 == 0 ? "\xF0\x9F\x98\x80" : i % 3 == 1 ? "\n\"\\\x01" : "\xC3\xA4x");
+	for (int step = SHORTEN_DUPLICATES; step <= SHORTEN_POD; step++) {
+		struct completion *completion = failed_with(message.data, 1);
+		cleanup_json json_t *said = NULL;
+
+		completion_shorten(completion, step);
+		said = json_in(completion->diagnostics);
+		assert_lacks(completion->diagnostics, "\xEF\xBF\xBD");
+		if (step > 1 && step < SHORTEN_JSON && strstr(completion->diagnostics, SHORTENED_MARK) != NULL)
+			assert_in_range(strlen(message_at(said, "containers.0.message")), 1,
+					(65536 >> (step - 2)) + strlen(SHORTENED_MARK));
+		completion_free(completion);
+	}
+}
+
+/* What clients match, and what is not ours to understand. */
+static void test_other_texts(void **state)
+{
+	static const char *const kept[] = {
+		"Pod succeeded",
+		"User has requested to stop the Framework",
+		"ConfigMap does not appear in the local cache within timeout 5m0s, so consider it was deleted and "
+		"explicitly "
+		"delete it",
+		"Pod failed: PodPattern matched: {}",
+		"Pod failed: PodPattern matched: {\"reason\":\"Evicted\"}",
+	};
+	struct random random;
+	cleanup_free char *text = NULL;
+	cleanup_free char *refused = NULL;
+	cleanup_free char *broken = NULL;
+	struct completion *completion;
+	cleanup_json json_t *said = NULL;
+
+	(void)state;
+	random_init_seed(&random, 1);
+	text = random_text(&random, LOG_BYTES);
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+		completion = completion_new(-1, false, "P", NULL, kept[i]);
+		assert_false(completion_shorten(completion, SHORTEN_POD));
+		assert_string_equal(completion->diagnostics, kept[i]);
+		completion_free(completion);
+	}
+	/* The API server's words: JSON within JSON, reasons and fields stay. */
+	refused = mem_printf("Failed to create Pod: {\"ErrStatus\":{\"metadata\":{},\"status\":\"Failure\",\"message\":"
+			     "\"%s\",\"reason\":\"Invalid\",\"details\":{\"causes\":[{\"message\":\"%s\",\"field\":"
+			     "\"spec\"}]},\"code\":422}}",
+			     text, text);
+	completion = completion_new(-200, false, "P", NULL, refused);
+	assert_true(completion_shorten(completion, SHORTEN_MESSAGES));
+	said = json_in(completion->diagnostics);
+	assert_string_equal(message_at(said, "ErrStatus.message"), SHORTENED_MARK);
+	assert_string_equal(message_at(said, "ErrStatus.details.causes.0.message"), SHORTENED_MARK);
+	assert_string_equal(message_at(said, "ErrStatus.details.causes.0.field"), "spec");
+	assert_int_equal(json_integer_value(json_at(said, "ErrStatus.code")), 422);
+	completion_free(completion);
+	/* Neither JSON nor short. */
+	broken = mem_printf("what somebody wrote: {%s", text);
+	completion = completion_new(1, false, "P", NULL, broken);
+	completion->pod = mem_printf("{\"reason\":\"%s\",\"containers\":[]}", text);
+	assert_true(completion_shorten(completion, SHORTEN_MESSAGES));
+	assert_int_equal(strlen(completion->diagnostics), 256 + strlen(SHORTENED_MARK));
+	assert_in_range(strlen(completion->pod), 256, 350);
+	completion_free(completion);
+}
+
+/* ---- whole statuses ---------------------------------------------------------------------------------------------- */
+
+/* Gives the Task what it has when its Pod has failed. */
+static void fail_task(struct world *w, size_t index, struct completion *completion)
+{
+	struct task_status *task = world_task(w, 0, index);
+	char uuid[UUID_SIZE];
+
+	mem_replace(&task->attempt.pod_uid, random_uuid(&w->random, uuid));
+	free(task->attempt.instance_uid);
+	task->attempt.instance_uid = mem_printf("0_%s", task->attempt.pod_uid);
+	mem_replace(&task->attempt.pod_node_name, "node-1");
+	free(task->attempt.pod_ip);
+	task->attempt.pod_ip = mem_printf("10.%d.%d.%d", (int)random_between(&w->random, 0, 255),
+					  (int)random_between(&w->random, 0, 255),
+					  (int)random_between(&w->random, 0, 255));
+	mem_replace(&task->attempt.pod_host_ip, "192.168.0.1");
+	task->run_time = w->time.wall_ms / 1000 + random_between(&w->random, 0, 1000);
+	task->completion_time = task->transition_time = task->run_time + random_between(&w->random, 0, 1000);
+	completion_free(task->attempt.completion);
+	task->attempt.completion = completion;
+	framework_text_added(w->framework, completion);
+	w->framework->version++;
+}
+
+static void begin_tasks(struct world *w, int tasks)
+{
+	world_begin_of(w, tasks, "", "", ",'executionType':'Create'");
+	world_round(w);
+	world_write(w);
+}
+
+static int64_t cpu_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* The body fits, and another owner reads from it what this one has in memory. Returns its length. */
+static size_t assert_fits(struct world *w)
+{
+	cleanup_buf struct buf body = {0};
+	cleanup_json json_t *put = NULL;
+	struct framework_status read;
+	cleanup_buf struct buf theirs = {0};
+	cleanup_buf struct buf ours = {0};
+	struct error err;
+	uint64_t version;
+
+	framework_status_body(w->framework, COMPRESS_NEVER, &body);
+	assert_in_range(body.len, 1, ETCD_MAX);
+	put = json_parse(body.data, body.len, &err);
+	assert_non_null(put);
+	if (framework_status_parse(json_object_get(put, "status"), &read, &err) < 0)
+		fail_msg("%s", err.message);
+	role_statuses_write(&theirs, &read.attempt, WORLD_NAME);
+	role_statuses_write(&ours, &w->framework->status.attempt, WORLD_NAME);
+	assert_string_equal(theirs.data, ours.data);
+	framework_status_free(&read);
+	/* Nothing is left to be done the next time. */
+	version = w->framework->version;
+	buf_clear(&body);
+	framework_status_body(w->framework, COMPRESS_NEVER, &body);
+	assert_int_equal(w->framework->version, version);
+	return body.len;
+}
+
+static void assert_codes(struct world *w, size_t tasks, int32_t code)
+{
+	for (size_t i = 0; i < tasks; i++) {
+		const struct completion *completion = world_task(w, 0, i)->attempt.completion;
+
+		assert_int_equal(completion->code, code);
+		assert_string_equal(completion->phrase, "ContainerUnrecognizedFailed");
+		json_decref(json_in(completion->diagnostics));
+	}
+}
+
+/* Of a status that fits nothing is touched, to the byte, compressed or not. */
+static void test_nothing_below_the_limit(void **state)
+{
+	static const int rows[] = {10, 250};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+		cleanup_buf struct buf before = {0};
+		cleanup_buf struct buf after = {0};
+
+		begin_tasks(&w, rows[i]);
+		for (int t = 0; t < rows[i]; t++) {
+			cleanup_free char *message = random_text(&w.random, LOG_BYTES);
+
+			fail_task(&w, (size_t)t, failed_with(message, 1));
+		}
+		role_statuses_write(&before, &w.framework->status.attempt, WORLD_NAME);
+		assert_fits(&w);
+		role_statuses_write(&after, &w.framework->status.attempt, WORLD_NAME);
+		assert_string_equal(before.data, after.data);
+		assert_false(w.framework->shortened);
+		assert_int_equal(w.framework->shorten_step, SHORTEN_NOTHING);
+		world_end(&w);
+	}
+}
+
+/* All fail at once with logs that have nothing in common. */
+static void test_all_fail(void **state)
+{
+	static const struct {
+		int tasks;
+		size_t at_least; /* of each log is left, in bytes */
+	} rows[] = {{400, 2048}, {600, 1024}, {2000, 256}, {10000, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+		int64_t started_ms;
+		size_t len;
+
+		begin_tasks(&w, rows[i].tasks);
+		for (int t = 0; t < rows[i].tasks; t++) {
+			cleanup_free char *message = random_text(&w.random, LOG_BYTES);
+
+			fail_task(&w, (size_t)t, failed_with(message, 1));
+		}
+		started_ms = cpu_ms();
+		len = assert_fits(&w);
+		print_message("%d Tasks: %zu KiB, step %d, %lld ms\n", rows[i].tasks, len / 1024,
+			      w.framework->shorten_step, (long long)(cpu_ms() - started_ms));
+		assert_true(w.framework->shortened);
+		assert_in_range(w.framework->shorten_step, SHORTEN_DUPLICATES, SHORTEN_MESSAGES);
+		assert_codes(&w, (size_t)rows[i].tasks, 7);
+		for (int t = 0; t < rows[i].tasks; t++) {
+			const struct completion *completion = world_task(&w, 0, (size_t)t)->attempt.completion;
+
+			assert_in_range(strlen(completion->diagnostics), rows[i].at_least, 4300);
+			assert_contains(completion->pod, SHORTENED_MARK);
+		}
+		world_end(&w);
+	}
+}
+
+/* They fail one after the other, and the status is written again and again: how much is shortened is found a few times
+ * in all, and not for every write. */
+static void test_failing_by_and_by(void **state)
+{
+	enum { TASKS = 2000, BATCH = 100 };
+	struct world w;
+	int searches = 0;
+	int step = 0;
+
+	(void)state;
+	begin_tasks(&w, TASKS);
+	for (int t = 0; t < TASKS; t++) {
+		cleanup_free char *message = random_text(&w.random, LOG_BYTES);
+		cleanup_buf struct buf body = {0};
+
+		fail_task(&w, (size_t)t, failed_with(message, 1));
+		if (t % BATCH != BATCH - 1)
+			continue;
+		framework_status_body(w.framework, COMPRESS_NEVER, &body);
+		assert_in_range(body.len, 1, ETCD_MAX);
+		searches += w.framework->shorten_step != step;
+		step = w.framework->shorten_step;
+	}
+	assert_in_range(searches, 1, 8);
+	assert_fits(&w);
+	assert_codes(&w, TASKS, 7);
+	world_end(&w);
+}
+
+/* It fits etcd, but its reader would not take as much (64 MiB): writer and reader agree. */
+static void test_identical_messages(void **state)
+{
+	enum { TASKS = 7500 };
+	struct world w;
+	cleanup_free char *message = NULL;
+
+	(void)state;
+	begin_tasks(&w, TASKS);
+	message = random_text(&w.random, LOG_BYTES);
+	for (size_t t = 0; t < TASKS; t++)
+		fail_task(&w, t, failed_with(message, 1));
+	assert_fits(&w);
+	assert_codes(&w, TASKS, 7);
+	assert_contains(world_task(&w, 0, TASKS - 1)->attempt.completion->diagnostics, message);
+	world_end(&w);
+}
+
+/* … nor what has grown 200-fold, be it only its beginning. */
+static void test_hollow_messages(void **state)
+{
+	enum { TASKS = 100, HOLLOW = 3, LEN = 2000000 };
+	struct world w;
+	cleanup_free char *message = mem_alloc(LEN + 1);
+
+	(void)state;
+	memset(message, ' ', LEN);
+	message[LEN] = '\0';
+	begin_tasks(&w, TASKS);
+	for (size_t t = 0; t < TASKS; t++) {
+		cleanup_free char *log = random_text(&w.random, LOG_BYTES);
+
+		fail_task(&w, t, failed_with(t < HOLLOW ? message : log, 1));
+	}
+	assert_fits(&w);
+	assert_true(w.framework->shortened);
+	assert_codes(&w, TASKS, 7);
+	assert_lacks(world_task(&w, 0, TASKS - 1)->attempt.completion->diagnostics, SHORTENED_MARK);
+	world_end(&w);
+}
+
+/* … nor more values than it makes a tree of: then the details of Pods go, too. */
+static void test_many_containers(void **state)
+{
+	enum { TASKS = 10000, CONTAINERS = 50 };
+	struct world w;
+
+	(void)state;
+	begin_tasks(&w, TASKS);
+	for (size_t t = 0; t < TASKS; t++)
+		fail_task(&w, t, failed_with("", CONTAINERS));
+	assert_fits(&w);
+	assert_codes(&w, TASKS, 7);
+	assert_lacks(world_task(&w, 0, 0)->attempt.completion->pod, "containers");
+	world_end(&w);
+}
+
+/* Whereas with a few containers in each Pod their codes stay. */
+static void test_codes_of_containers(void **state)
+{
+	enum { TASKS = 10000, CONTAINERS = 3 };
+	struct world w;
+
+	(void)state;
+	begin_tasks(&w, TASKS);
+	for (size_t t = 0; t < TASKS; t++) {
+		cleanup_free char *message = random_text(&w.random, 200);
+
+		fail_task(&w, t, failed_with(message, CONTAINERS));
+	}
+	assert_fits(&w);
+	assert_codes(&w, TASKS, 7);
+	for (size_t t = 0; t < TASKS; t++) {
+		const struct completion *completion = world_task(&w, 0, t)->attempt.completion;
+		cleanup_json json_t *said = json_in(completion->diagnostics);
+		cleanup_json json_t *pod = json_in(completion->pod);
+
+		assert_int_equal(json_integer_value(json_at(said, "containers.2.code")), 7);
+		assert_int_equal(json_integer_value(json_at(pod, "containers.2.code")), 7);
+	}
+	world_end(&w);
+}
+
+/* What is kept in memory stays bounded before anything is written. */
+static void test_memory(void **state)
+{
+	enum { TASKS = 4000 };
+	struct world w;
+	cleanup_free char *message = NULL;
+	size_t most = 0;
+
+	(void)state;
+	begin_tasks(&w, TASKS);
+	message = random_text(&w.random, LOG_BYTES);
+	for (size_t t = 0; t < TASKS; t++) {
+		fail_task(&w, t, failed_with(message, 3));
+		if (w.framework->text_bytes > most)
+			most = w.framework->text_bytes;
+	}
+	assert_in_range(most, 1, DECOMPRESSED_MAX);
+	assert_in_range(attempt_text_bytes(&w.framework->status.attempt), 1, w.framework->text_bytes);
+	assert_fits(&w);
+	world_end(&w);
+}
+
+/* The object has its place in etcd together with what clients put on it. */
+static void test_annotations(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_tasks(&w, 100);
+	for (size_t t = 0; t < 100; t++) {
+		cleanup_free char *log = random_text(&w.random, LOG_BYTES);
+
+		fail_task(&w, t, failed_with(log, 1));
+	}
+	free(w.framework->metadata_text);
+	w.framework->metadata_text = mem_printf("{\"annotations\":{\"config\":\"%*s\"}}", 1200 * 1024, "");
+	assert_in_range(assert_fits(&w), 1, 200 * 1024);
+	assert_true(w.framework->shortened);
+	world_end(&w);
+}
+
+/* A server that takes less than etcd's default: each refusal makes the next body smaller, until there is
+ * nothing left to shorten. */
+static void test_refused(void **state)
+{
+	struct world w;
+	size_t len;
+	int refusals = 0;
+
+	(void)state;
+	begin_tasks(&w, 200);
+	for (size_t t = 0; t < 200; t++) {
+		cleanup_free char *log = random_text(&w.random, LOG_BYTES);
+
+		fail_task(&w, t, failed_with(log, 1));
+	}
+	len = assert_fits(&w);
+	while (w.framework->shorten_step < SHORTEN_POD) {
+		cleanup_buf struct buf body = {0};
+
+		assert_in_range(++refusals, 1, 20);
+		framework_body_refused(w.framework, len);
+		framework_status_body(w.framework, COMPRESS_ALWAYS, &body);
+		assert_true(body.len <= len - len / REFUSED_PART || w.framework->shorten_step == SHORTEN_POD);
+		len = body.len;
+	}
+	assert_in_range(len, 1, 200 * 200);
+	world_end(&w);
+}
+
+/* ---- how it goes ------------------------------------------------------------------------------------------------- */
+
+/* A Framework of more failures than fit runs to its end; a new owner finds what was written, and nothing to write. */
+static void test_to_the_end(void **state)
+{
+	enum { TASKS = 600 };
+	struct world w;
+	uint64_t version;
+
+	(void)state;
+	world_begin_of(&w, TASKS, ",'frameworkAttemptCompletionPolicy':{}", "", "");
+	world_settle_for(&w, 10000);
+	for (int t = 0; t < TASKS; t++) {
+		cleanup_free char *log = random_text(&w.random, LOG_BYTES);
+		cleanup_free char *details = mem_printf("{'message':'%s'}", log);
+
+		if (t == TASKS / 2) {
+			world_settle_for(&w, 10000);
+			world_restart(&w);
+			world_settle_for(&w, 10000);
+		}
+		world_pod_exit(&w, pod_name("a", (size_t)t), 7, details);
+	}
+	world_settle_for(&w, 20000);
+	assert_state(&w, STATE_COMPLETED);
+	assert_code(&w, 0);
+	assert_codes(&w, TASKS, 7);
+	assert_true(w.framework->shortened);
+	version = w.rv;
+	world_restart(&w);
+	assert_null(w.framework->problem);
+	world_settle(&w);
+	assert_int_equal(w.rv, version);
+	world_end(&w);
+}
+
+/* Stop is stored, whatever the size. */
+static void test_stop(void **state)
+{
+	enum { TASKS = 600 };
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, TASKS, ",'frameworkAttemptCompletionPolicy':{}", "", "");
+	world_settle_for(&w, 10000);
+	for (int t = 0; t < TASKS - 10; t++) {
+		cleanup_free char *log = random_text(&w.random, LOG_BYTES);
+		cleanup_free char *details = mem_printf("{'message':'%s'}", log);
+
+		world_pod_exit(&w, pod_name("a", (size_t)t), 7, details);
+	}
+	world_edit_of(&w, TASKS, ",'frameworkAttemptCompletionPolicy':{}", "", ",'executionType':'Stop'");
+	world_settle_for(&w, 20000);
+	assert_state(&w, STATE_COMPLETED);
+	assert_code(&w, CODE_STOP_FRAMEWORK_REQUESTED);
+	world_end(&w);
+}
+
+/* The next attempt has room again. */
+static void test_next_attempt(void **state)
+{
+	struct world w;
+	cleanup_free char *log = NULL;
+	cleanup_free char *details = NULL;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", ",'retryPolicy':{'maxRetryCount':1}");
+	world_settle(&w);
+	log = random_text(&w.random, LOG_BYTES);
+	details = mem_printf("{'message':'%s'}", log);
+	w.framework->shorten_step = SHORTEN_MESSAGES;
+	framework_body_refused(w.framework, 100);
+	world_pod_exit(&w, "f-a-0", 7, details);
+	assert_null(w.framework->status.attempt.completion);
+	world_settle(&w);
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	world_pod_exit(&w, "f-a-0", 7, details);
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	assert_contains(w.framework->status.attempt.completion->diagnostics, log);
+	assert_contains(world_task(&w, 0, 0)->attempt.completion->pod, log);
+	world_end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_steps_at_once),
+		cmocka_unit_test(test_characters),
+		cmocka_unit_test(test_other_texts),
+		cmocka_unit_test(test_nothing_below_the_limit),
+		cmocka_unit_test(test_all_fail),
+		cmocka_unit_test(test_failing_by_and_by),
+		cmocka_unit_test(test_identical_messages),
+		cmocka_unit_test(test_hollow_messages),
+		cmocka_unit_test(test_many_containers),
+		cmocka_unit_test(test_codes_of_containers),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_annotations),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_to_the_end),
+		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_next_attempt),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
