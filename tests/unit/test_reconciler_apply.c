@@ -179,16 +179,9 @@ static void failures_stop_the_rest(void **state)
 /* All that are asked for are there no Pods of. */
 static void answer_gets(struct world *world)
 {
-	const struct kube_answer none = {.http_status = 404,
-					 .retry_after_ms = -1,
-					 .sent = true,
-					 .body = "",
-					 .status = {.reason = "NotFound", .message = "", .is_status = true},
-					 .message = ""};
-
 	run_all(world);
 	for (size_t at = find_call(world, "GET "); at < world->call_count; at = find_call(world, "GET ")) {
-		world_answer_with(world, at, &none);
+		world_answer_absent(world, at, strrchr(world->calls[at].line, '/') + 1);
 		run_all(world);
 	}
 }
