@@ -365,9 +365,8 @@ int64_t peer_tick(struct peer *peer)
 	else if (peer->state == PEER_GREETED && at_ms >= peer->hello_ms &&
 		 at_ms >= peer->heard_ms + PEER_HELLO_AGAIN_MS)
 		hello_all(peer);
-	else if (peer->state == PEER_ASSIGNED && peer->role == BUS_ROLE_BARRIER &&
-		 at_ms >= peer->heard_ms + peer->lease_ms)
-		hello_all(peer);
+	else if (peer->state == PEER_ASSIGNED && at_ms >= peer->heard_ms + peer->lease_ms)
+		hello_all(peer); /* also one that was granted nothing, and so has no lease that could run out */
 	else if (peer->state != PEER_SILENT && at_ms >= peer->ping_ms)
 		ping(peer);
 	next_ms = peer->state == PEER_SILENT ? peer->hello_ms : peer->ping_ms;
