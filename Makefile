@@ -197,7 +197,7 @@ test-model: $(BUILD)/unit/test_sync_random
 	SYNC_STORIES=$(or $(STORIES),100000) SYNC_JOBS=$$(nproc) $<
 
 # How much of the pure core the unit tests reach. gcov comes with gcc.
-COVERED := $(wildcard $(foreach area,sync_* spec status object pod_proto classify pattern podtemplate config barrier,tests/unit/test_$(area).c))
+COVERED := $(wildcard $(foreach area,sync_* spec status object pod_proto classify pattern podtemplate config barrier shorten,tests/unit/test_$(area).c))
 coverage:
 	$(Q)$(MAKE) --no-print-directory DEBUG=1 BUILD=$(BUILD)/coverage CFLAGS=--coverage LDFLAGS=--coverage \
 		$(patsubst tests/unit/%.c,$(BUILD)/coverage/unit/%,$(COVERED))

@@ -44,7 +44,7 @@ static struct world {
 	struct lease *lease;
 	struct crd_keeper *keepers[ASKER_COUNT];
 	struct access *access;
-	char tokens[LINES_MAX][16];
+	char tokens[LINES_MAX][24];
 	bool authenticated; /* some token was said to be somebody's, and somebody to be allowed */
 	bool allowed;
 } world;

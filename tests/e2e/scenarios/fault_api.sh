@@ -122,8 +122,8 @@ run_fault_not_found() {
     only_embedded
     apart_cluster one
     record_pods
+    testapi_fault '{"match": {"userAgent": "fc-reconciler"}, "skip": 45, "action": {"status": 404}}'
     submit_many f 10 0 3
-    testapi_fault '{"match": {"userAgent": "fc-reconciler"}, "skip": 20, "action": {"status": 404}}'
     wait_for 30 "requests are answered 404" sent_away 404 30
     wait_for 10 "the log says so" grep -q "expected a Status of the API server that names the object" ./*.log
     testapi DELETE faults >/dev/null
