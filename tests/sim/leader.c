@@ -95,7 +95,6 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 				 world->newest_epoch);
 		world->newest_epoch = epoch;
 	}
-	snprintf(options.nonce, sizeof(options.nonce), "nonce-%" PRIu64, ++world->uuids);
 	watcher->unknown_until_ms = world->now_ms + options.unknown_ms;
 	watcher->epoch = epoch;
 	watcher->unread = 0;

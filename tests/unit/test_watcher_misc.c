@@ -287,7 +287,7 @@ static void test_shards(void **state)
 
 	(void)state;
 	world->blocked_ms = 3000;
-	world_start_watcher(world, "nonce", 5);
+	world_start_watcher(world, 5);
 	router_synced(world->router);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_start(world, 1, "gate", BUS_ROLE_BARRIER);
@@ -362,7 +362,7 @@ static void test_pool_member(void **state)
 	char pid[32];
 
 	(void)state;
-	world_start_watcher(world, "nonce", 5);
+	world_start_watcher(world, 5);
 	router_synced(world->router);
 	world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
 	world_start(world, 1, "other", BUS_ROLE_RECONCILER);
