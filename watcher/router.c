@@ -155,7 +155,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		router_refuse(router, id, id_len, head, true, err.message);
 		return;
 	}
-	if (hello.role == BUS_ROLE_RECONCILER && past_unknown(router) && !range_set_empty(&hello.held))
+	if (past_unknown(router) && !range_set_empty(&hello.held))
 		router->claimed = true;
 	/* it came to know another leader, and heeds nothing of this one; what it has not read stays counted */
 	if (head->epoch > router->options.epoch) {
@@ -279,6 +279,9 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 		router_refuse(router, id, id_len, head, true, reason);
 		return;
 	}
+	/* nothing was granted in this term yet: who follows an assignment was told it by another leader */
+	if (past_unknown(router) && head->version != 0)
+		router->claimed = true;
 	if (head->type == BUS_HELLO) {
 		on_hello(router, id, id_len, head, body, body_len);
 		return;
@@ -365,7 +368,7 @@ bool router_synced(struct router *router)
 	if (unknown) {
 		log_warning("%s, but there was no Lease: it may have been deleted while another one leads; ranges wait "
 			    "for %lld ms",
-			    router->claimed ? "there are reconcilers that hold ranges"
+			    router->claimed ? "somebody follows another leader"
 					    : "there are Frameworks that somebody worked on",
 			    (long long)router->options.unknown_ms);
 		router->unknown_until_ms = router_now(router) + router->options.unknown_ms;
