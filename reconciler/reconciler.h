@@ -83,7 +83,7 @@ struct reconciler {
 	uint32_t shards;
 	bool live;
 	int64_t live_since_ms;
-	bool leaving; /* the process ends: nothing is decided or begun any more, but status writes */
+	bool leaving;                   /* the process ends: nothing is decided or begun any more, but status writes */
 	int64_t stranger_told_until_ms; /* until then no other 404 that is not the API server's is told of */
 
 	/* queue */

@@ -212,6 +212,7 @@ static void unlink_range(struct cache *cache, struct cache_entry *entry)
 /* How the end of an object was learned. */
 enum end {
 	END_CERTAIN,   /* it has gone */
+	END_REPLACED,  /* the same: another uid has its name at that version */
 	END_OF_SIGHT,  /* at that version, perhaps only out of the label selector's sight */
 	END_NOT_SHOWN, /* the same, at that version or before */
 };
@@ -226,14 +227,17 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 		.resource_version = resource_version,
 		.framework_name = framework_of(entry->kind, meta),
 		.range = entry->range,
-		.deleting = end == END_CERTAIN,
+		.deleting = end == END_CERTAIN || end == END_REPLACED,
 	};
 
 	unlink_range(cache, entry);
 	entry->framework = NULL;
 	entry->config_map = NULL;
 	entry->pod = NULL;
-	cache->listener->gone(cache->arg, entry, &absence);
+	/* Whoever is shown a Framework of another uid knows that the former one has gone, and may know of the new one
+	 * already, which an absence at that version would take away. */
+	if (end != END_REPLACED || entry->kind != KIND_FRAMEWORK)
+		cache->listener->gone(cache->arg, entry, &absence);
 	drop_object(&last);
 }
 
@@ -386,7 +390,7 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 		remove_object(cache, entry, meta->resource_version, END_OF_SIGHT);
 	} else if (old != NULL) {
 		cache->listener->missed(cache->arg, entry);
-		remove_object(cache, entry, meta->resource_version, END_CERTAIN); /* its name has another uid */
+		remove_object(cache, entry, meta->resource_version, END_REPLACED);
 	}
 	store(entry, &kept);
 	link_range(cache, entry, range_of_key(meta->ns, framework_of(kind, meta), cache->shards));

@@ -298,8 +298,8 @@ bool slot_ours(const struct slot *slot, const char *controller_uid);
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided);
 /* Tells of it, and is done with it. */
 void slot_create_failed(struct round *round, struct slot *slot);
-/* Waits for a same-named object that is not ours, and reports it, once; what was ours before (of an earlier attempt, or of
- * a Framework that had the name) only when it has not gone for long. since_sec: when the name was first wanted. */
+/* Waits for a same-named object that is not ours, and reports it, once; what was ours before (of an earlier attempt, or
+ * of a Framework that had the name) only when it has not gone for long. since_sec: when the name was first wanted. */
 void slot_report_conflict(struct round *round, struct slot *slot, int64_t since_sec);
 
 void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms);

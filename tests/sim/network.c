@@ -312,8 +312,9 @@ struct kube_call *network_request(void *context, const struct kube_request *requ
 	wire->next = world->wires;
 	world->wires = wire;
 	check_asked(wire);
-	send_ms = world->now_ms +
-		  (chance(world, world->faults.slow_send) && !world->healed ? pick(world, 1, SLOW_SEND_MS) : pick(world, 0, 2));
+	send_ms = world->now_ms + (chance(world, world->faults.slow_send) && !world->healed
+					   ? pick(world, 1, SLOW_SEND_MS)
+					   : pick(world, 0, 2));
 	arrange(wire, send_ms < member->sends_from_ms ? member->sends_from_ms : send_ms, &member->process, on_send);
 	return (struct kube_call *)wire;
 }

@@ -216,7 +216,8 @@ static void assert_dropped(struct far_conn *conn)
 
 /* ---- the client's kernel ---- */
 
-/* What the connections to the port have that is not acknowledged; -1: there is no such connection. */
+/* What the connections to the port have that is not acknowledged; -1: there is no such connection. Those that have
+ * ended (TCP_TIME_WAIT) may have been to the server that had the port before. */
 static long unacked(int port)
 {
 	FILE *file = fopen("/proc/net/tcp", "re");
@@ -226,9 +227,11 @@ static long unacked(int port)
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file) != NULL) {
 		unsigned to;
+		unsigned connection_state;
 		unsigned long waiting;
 
-		if (sscanf(line, "%*u: %*8x:%*x %*8x:%x %*x %lx:", &to, &waiting) == 2 && to == (unsigned)port)
+		if (sscanf(line, "%*u: %*8x:%*x %*8x:%x %x %lx:", &to, &connection_state, &waiting) == 3 &&
+		    to == (unsigned)port && connection_state != TCP_TIME_WAIT)
 			sum = (sum < 0 ? 0 : sum) + (long)waiting;
 	}
 	fclose(file);

@@ -246,6 +246,13 @@ static void test_recreated_in_the_gap(void **state)
 	assert_string_equal(node->last_absent.uid, "p4");
 	assert_true(node->last_absent.deleting);
 	assert_string_equal(view_find(node, KIND_POD, "ns/pod")->uid, "p5");
+	/* the peer may know the next Framework already, which the end of the former one must not take away */
+	world_present(world, KIND_FRAMEWORK, "fw", "fw", "f1");
+	world_settle(world);
+	world_present(world, KIND_FRAMEWORK, "fw", "fw", "f2");
+	world_settle(world);
+	assert_int_equal(node->absences, 3);
+	assert_string_equal(view_find(node, KIND_FRAMEWORK, "ns/fw")->uid, "f2");
 }
 
 /* ---- relists ---------------------------------------------------------------------------------------------------- */
