@@ -219,8 +219,8 @@ static void on_arrival(struct world *world, void *arg)
 		lease->there = true;
 		lease->version = world->lease_versions;
 		lease->lease = ask->request.lease;
-		snprintf(lease->lease.renewed, sizeof(lease->lease.renewed), "%lld",
-			 (long long)(world->wall_base_ms + world->now_ms + ask->watcher->wall_skew_ms));
+		snprintf(lease->lease.renewed, sizeof(lease->lease.renewed), "%" PRId64,
+			 world->wall_base_ms + world->now_ms + ask->watcher->wall_skew_ms);
 		trace(world, "the Lease is %s's, epoch %" PRIu64, lease->lease.holder, lease->lease.transitions);
 	}
 	ask->lease = lease->lease;
