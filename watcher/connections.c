@@ -83,8 +83,9 @@ static int reply(struct router *router, const unsigned char *id, size_t id_len, 
 		 const struct bus_head *heard)
 {
 	const struct bus_head head = {.type = (uint8_t)type, .epoch = router->options.epoch, .session = heard->session};
+	const char *body = router->body.data == NULL ? "" : router->body.data;
 
-	return router->ports.send(router->ports.arg, id, id_len, &head, router->body.data, router->body.len);
+	return router->ports.send(router->ports.arg, id, id_len, &head, body, router->body.len);
 }
 
 int router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard)
