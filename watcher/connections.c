@@ -82,22 +82,16 @@ void router_reap(struct router *router)
 static int reply(struct router *router, const unsigned char *id, size_t id_len, enum bus_type type,
 		 const struct bus_head *heard)
 {
-	const struct bus_head head = {.minor = heard->minor,
-				      .type = (uint8_t)type,
-				      .epoch = router->options.epoch,
-				      .session = heard->session};
+	const struct bus_head head = {.type = (uint8_t)type, .epoch = router->options.epoch, .session = heard->session};
+	const char *body = router->body.data == NULL ? "" : router->body.data;
 
-	return router->ports.send(router->ports.arg, id, id_len, &head, router->body.data, router->body.len);
+	return router->ports.send(router->ports.arg, id, id_len, &head, body, router->body.len);
 }
 
 int router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard)
 {
-	struct bus_who who;
-
 	router->counters.whos++;
-	memcpy(who.nonce, router->options.nonce, sizeof(who.nonce));
 	buf_clear(&router->body);
-	bus_who_write(&router->body, &who);
 	return reply(router, id, id_len, BUS_WHO, heard);
 }
 
@@ -116,7 +110,6 @@ bool router_tell(struct router *router, struct connection *peer, struct bus_head
 {
 	if (peer->gone)
 		return false;
-	head->minor = peer->minor;
 	head->epoch = router->options.epoch;
 	head->session = peer->session;
 	head->sequence = ++peer->sent_sequence;
@@ -255,7 +248,7 @@ void router_forget_silent(struct router *router)
 	struct connection *next;
 
 	HASH_ITER(hh, router->peers, peer, next) {
-		const struct bus_head heard = {.minor = peer->minor, .session = peer->session};
+		const struct bus_head heard = {.session = peer->session};
 
 		if (!connection_silent(router, peer) || router_now(router) < peer->probe_ms)
 			continue;
@@ -315,7 +308,6 @@ static void assign(struct router *router, struct connection *peer, uint64_t vers
 	peer->ranges = *ranges;
 	peer->told_version = version;
 	peer->told_all = true;
-	memcpy(body.nonce, router->options.nonce, sizeof(body.nonce));
 	buf_clear(&router->body);
 	bus_assign_write(&router->body, &body);
 	router->counters.assigns++;

@@ -19,7 +19,6 @@ struct connection {
 	enum bus_role role;
 	struct shard_member *member; /* reconcilers only */
 	uint32_t session;            /* of its last HELLO */
-	uint8_t minor;               /* the version of the bus that it speaks */
 	uint64_t heard_sequence;
 	uint64_t sent_sequence;
 	int64_t heard_ms;
@@ -53,7 +52,7 @@ struct router {
 	struct connection *peers;                 /* uthash head, by routing id */
 	struct connection *owners[BUS_RANGE_MAX]; /* whom changes in a range are told */
 	bool synced;
-	bool claimed;             /* in a term that began without a Lease: somebody holds ranges */
+	bool claimed;             /* in a term that began without a Lease: somebody was told of another one */
 	int64_t unknown_until_ms; /* of such a term; 0: nobody has led before */
 	bool live;
 	struct log_last refused[ROUTER_REFUSED_KEPT]; /* by the uuid: some share one */
@@ -90,7 +89,7 @@ void router_reap(struct router *router);
 int router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard);
 void router_refuse(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard,
 		   bool final, const char *reason);
-/* Sends a head, whose minor version, session, sequence and epoch it fills in, with router->body; marks the peer gone
+/* Sends a head, whose session, sequence and epoch it fills in, with router->body; marks the peer gone
  * and returns false when that fails. */
 bool router_tell(struct router *router, struct connection *peer, struct bus_head *head);
 

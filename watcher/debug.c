@@ -197,12 +197,10 @@ json_t *debug_shards(const struct debug_view *view)
 		router_view_peers(view->router, add_peer, &peers);
 		unheld = describe_unheld(view, &held);
 	}
-	json_object_set_new(object, "identity", json_string(view->identity == NULL ? "" : view->identity));
+	json_object_set_new(object, "identity", json_string(view->identity));
 	json_object_set_new(object, "leads", json_boolean(view->router != NULL));
-	json_object_set_new(object, "leader", json_string(view->leader == NULL ? "" : view->leader));
-	json_object_set_new(object, "lease",
-			    view->identity == NULL ? json_null()
-						   : json_sprintf("%s/%s", view->lease_ns, view->lease_name));
+	json_object_set_new(object, "leader", json_string(view->leader));
+	json_object_set_new(object, "lease", json_sprintf("%s/%s", view->lease_ns, view->lease_name));
 	set_int(object, "epoch", view->router == NULL ? 0 : router_epoch(view->router));
 	json_object_set_new(object, "synced", json_boolean(view->synced));
 	json_object_set_new(object, "live", json_boolean(view->live));
@@ -340,13 +338,9 @@ static void write_unheld(struct buf *out, const json_t *unheld)
 void debug_write_table(struct buf *out, const json_t *shards)
 {
 	bool leads = json_bool(shards, "leads", false);
-	bool elects = json_str(shards, "lease") != NULL;
 
-	if (elects)
-		buf_printf(out, "This    %s, %s\nLeader  %s, by Lease %s\n", text(shards, "identity"),
-			   leads ? "leads" : "standby", text(shards, "leader"), text(shards, "lease"));
-	else
-		buf_puts(out, "Leader  this, without election\n");
+	buf_printf(out, "This    %s, %s\nLeader  %s, by Lease %s\n", text(shards, "identity"),
+		   leads ? "leads" : "standby", text(shards, "leader"), text(shards, "lease"));
 	buf_printf(out, "Cache   %s, %s\n",
 		   json_bool(shards, "synced", false) ? "everything is listed" : "not everything is listed yet",
 		   json_bool(shards, "live", false) ? "watched" : "not all watches are connected");

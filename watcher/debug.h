@@ -12,7 +12,7 @@
 #include "watcher/router.h"
 
 struct debug_view {
-	const char *identity; /* of this process in the election; NULL: no election */
+	const char *identity; /* of this process in the election */
 	const char *leader;   /* who holds the Lease; "" nobody */
 	const char *lease_ns;
 	const char *lease_name;

@@ -34,7 +34,7 @@ enum election_grants {
 /* leaseTransitions is an int32: behind this, epochs begin anew. */
 #define ELECTION_EPOCH_MAX UINT64_C(2147483647)
 
-enum { ELECTION_IDENTITY_SIZE = 128, ELECTION_PROCESS_SIZE = 192, ELECTION_TIME_SIZE = 40 };
+enum { ELECTION_IDENTITY_SIZE = 128, ELECTION_PROCESS_SIZE = 320, ELECTION_TIME_SIZE = 40 };
 
 /* What matters of a Lease. */
 struct election_lease {

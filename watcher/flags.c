@@ -38,8 +38,6 @@ static void print_usage(FILE *out)
 	      "alone\n"
 	      "  --workers-http HOST:PORT  the children serve there too, the first on PORT, the next on PORT + 1, ...\n"
 	      "  --http-insecure      to others too, in the clear\n"
-	      "  --leader-elect=false it is the only watcher of its cluster: no election by a Lease; not with\n"
-	      "                       --workers 0\n"
 	      "  --leader-elect-lease-duration D   (15s), --leader-elect-renew-deadline D (10s),\n"
 	      "  --leader-elect-retry-period D     (2s): how long a crash of the leader leaves others waiting, how\n"
 	      "                       long it leads without a renewal, and how often it renews\n"
@@ -95,27 +93,12 @@ static int read_duration(const char *flag, const char *text, int64_t *out)
 	return 0;
 }
 
-static int read_bool(const char *flag, const char *text, bool *out)
-{
-	if (text != NULL && strcmp(text, "true") != 0 && strcmp(text, "false") != 0) {
-		fprintf(stderr, "fc-watcher: %s=%s: expected true or false\n", flag, text);
-		return -1;
-	}
-	*out = text == NULL || strcmp(text, "true") == 0;
-	return 0;
-}
-
 /* client-go's rules, but for the first. */
 static int check_election(const struct flags *flags)
 {
 	const char *wrong = NULL;
 
-	/* leases of reconcilers elsewhere outlive a watcher, and only the Lease tells its successor how long they run
-	 */
-	if (!flags->leader_elect && flags->workers == 0)
-		wrong = "--leader-elect=false: expected --workers of 1 or more: reconcilers that are started elsewhere "
-			"need the Lease";
-	else if (flags->lease_duration_ms < 1000 || flags->lease_duration_ms % 1000 != 0)
+	if (flags->lease_duration_ms < 1000 || flags->lease_duration_ms % 1000 != 0)
 		wrong = "--leader-elect-lease-duration: expected whole seconds";
 	else if (flags->lease_duration_ms <= flags->renew_deadline_ms)
 		wrong = "--leader-elect-lease-duration: expected more than --leader-elect-renew-deadline";
@@ -248,7 +231,6 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 
 	*flags = (struct flags){
 		.workers = WORKERS_DEFAULT,
-		.leader_elect = true,
 		.lease_duration_ms = 15000,
 		.renew_deadline_ms = 10000,
 		.retry_period_ms = 2000,
@@ -271,9 +253,8 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		case HTTP_INSECURE: flags->http_insecure = true; break;
 		case PRINT_CRD: flags->print_crd = true; break;
 		case LEADER_ELECT:
-			if (read_bool("--leader-elect", optarg, &flags->leader_elect) < 0)
-				return -1;
-			break;
+			fputs("fc-watcher: --leader-elect is gone: a watcher always elects; remove the flag\n", stderr);
+			return -1;
 		case LEASE_DURATION:
 			if (read_duration("--leader-elect-lease-duration", optarg, &flags->lease_duration_ms) < 0)
 				return -1;

@@ -30,7 +30,6 @@ struct flags {
 	enum config_unknown unknown_keys;
 	bool print_crd;
 	/* Leader election, as kube components name it; the times hold 1 s <= ..., retry * 1.2 < renew < lease. */
-	bool leader_elect;
 	int64_t lease_duration_ms; /* whole seconds */
 	int64_t renew_deadline_ms;
 	int64_t retry_period_ms;

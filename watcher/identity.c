@@ -23,7 +23,7 @@ void identity_make(char *out, size_t size)
 	snprintf(out, size, "%s_%s", host, random_uuid(&random, uuid));
 }
 
-enum { PLACE_SIZE = 128 };
+enum { PLACE_SIZE = 160 };
 
 /* A small file of /proc; false when there is none. */
 static bool slurp(const char *path, char *out, size_t size)
@@ -77,17 +77,47 @@ static bool write_place(char *pod, size_t pod_size, char *space, size_t space_si
 	       (size_t)snprintf(space, space_size, "%s/", link) < space_size;
 }
 
+/* "/NAMESPACE/NAME" of a StatefulSet's Pod; "" elsewhere. */
+static void write_pod_name(char *out, size_t size)
+{
+	const char *ns = getenv("POD_NAMESPACE");
+	const char *name = getenv("STATEFULSET_POD_NAME");
+
+	out[0] = '\0';
+	if (ns != NULL && name != NULL && name[0] != '\0' && (size_t)snprintf(out, size, "/%s/%s", ns, name) >= size)
+		out[0] = '\0';
+}
+
+/* Whether it was of a Pod of our name, which only one can have, and not of ours. pod: "BOOT-ID/POD/" of ourselves. */
+static bool former_pod_of_name(const char *process, const char *pod)
+{
+	const char *uid = strchr(process, '/');
+	const char *own = strchr(pod, '/');
+	char name[PLACE_SIZE];
+	size_t len;
+
+	write_pod_name(name, sizeof(name));
+	len = strlen(name);
+	/* both have to know their uid */
+	if (len == 0 || uid == NULL || uid[1] == '/' || own[1] == '/' || strlen(process) < len ||
+	    strcmp(process + strlen(process) - len, name) != 0)
+		return false;
+	return strncmp(uid, own, strlen(own)) != 0;
+}
+
 void identity_process(char *out, size_t size)
 {
 	unsigned long long start;
 	char pod[PLACE_SIZE];
 	char space[PLACE_SIZE];
+	char name[PLACE_SIZE];
 	bool seen;
 
 	out[0] = '\0';
 	if (!write_place(pod, sizeof(pod), space, sizeof(space)) || !start_of(getpid(), &start, &seen))
 		return;
-	if ((size_t)snprintf(out, size, "%s%s%ld/%llu", pod, space, (long)getpid(), start) >= size)
+	write_pod_name(name, sizeof(name));
+	if ((size_t)snprintf(out, size, "%s%s%ld/%llu%s", pod, space, (long)getpid(), start, name) >= size)
 		out[0] = '\0';
 }
 
@@ -100,7 +130,11 @@ bool identity_process_ended(const char *process)
 	long pid;
 	bool seen;
 
-	if (!write_place(pod, sizeof(pod), space, sizeof(space)) || strncmp(process, pod, strlen(pod)) != 0)
+	if (!write_place(pod, sizeof(pod), space, sizeof(space)))
+		return false;
+	if (former_pod_of_name(process, pod))
+		return true;
+	if (strncmp(process, pod, strlen(pod)) != 0)
 		return false;
 	process += strlen(pod);
 	if (strncmp(process, space, strlen(space)) != 0)

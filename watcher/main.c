@@ -47,10 +47,7 @@ static void on_drained(void *arg)
 {
 	struct watcher *watcher = arg;
 
-	if (watcher->lease == NULL)
-		finish(watcher);
-	else
-		lease_release(watcher->lease, watcher->term == NULL || term_drained(watcher->term));
+	lease_release(watcher->lease, watcher->term == NULL || term_drained(watcher->term));
 }
 
 static void stop(struct watcher *watcher, int exit_code)
@@ -92,7 +89,7 @@ static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
 /* The term has begun, and the cache is complete. */
 static void begin_grants(struct watcher *watcher)
 {
-	if (router_synced(term_router(watcher->term)) && watcher->lease != NULL)
+	if (router_synced(term_router(watcher->term)))
 		lease_settled(watcher->lease);
 }
 
@@ -111,9 +108,9 @@ static void on_led(void *arg, uint64_t epoch, bool inherits)
 		.burst = (int32_t)(config->kube_client_burst * (100 - CONFIG_WATCHER_RATE_PERCENT) / 100),
 		.epoch = epoch,
 		.inherits = inherits,
-		.first = watcher->lease != NULL && lease_first(watcher->lease),
-		.former_end_ms = watcher->lease == NULL ? 0 : lease_former_end_ms(watcher->lease),
-		.former_lease_ms = watcher->lease == NULL ? 0 : lease_former_member_ms(watcher->lease),
+		.first = lease_first(watcher->lease),
+		.former_end_ms = lease_former_end_ms(watcher->lease),
+		.former_lease_ms = lease_former_member_ms(watcher->lease),
 		.live = watcher->live,
 		.drained = on_drained,
 		.arg = watcher,
@@ -164,7 +161,7 @@ static void on_message(void *arg, const unsigned char *id, size_t id_len, const 
 	 * then */
 	if (watcher->stopping && watcher->flags.workers == 0)
 		return;
-	if (watcher->term != NULL && (watcher->lease == NULL || lease_leads(watcher->lease)))
+	if (watcher->term != NULL && lease_leads(watcher->lease))
 		router_receive(term_router(watcher->term), id, id_len, head, body, body_len);
 }
 
@@ -321,10 +318,7 @@ static void make_election(struct watcher *watcher)
 			     .grants = flags->workers > 0 ? ELECTION_GRANTS_CHILDREN : ELECTION_GRANTS_MEMBERS},
 	};
 
-	if (flags->leader_elect)
-		watcher->lease = lease_new(watcher->loop, watcher->client, &options, &lease_handler, watcher);
-	else /* an epoch newer than a predecessor's, whose reconcilers were its children and ended with it */
-		on_led(watcher, (uint64_t)(clock_wall_ms() / 1000), false);
+	watcher->lease = lease_new(watcher->loop, watcher->client, &options, &lease_handler, watcher);
 }
 
 static int set_up(struct watcher *watcher, struct error *err)

@@ -104,8 +104,7 @@ static void put_pool(struct buf *out, const struct watcher_metrics *from)
 void watcher_metrics_write(struct buf *out, const struct watcher_metrics *from)
 {
 	put_cache(out, from);
-	if (from->lease_name != NULL)
-		put_election(out, from);
+	put_election(out, from);
 	if (from->router != NULL) {
 		put_ranges(out, from);
 		put_peers(out, from->router);

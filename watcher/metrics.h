@@ -18,7 +18,7 @@ struct watcher_metrics {
 	const struct bus_gate_counters *gate;
 	const struct pool *pool; /* NULL: none */
 	int workers;             /* slots of the pool */
-	const char *lease_name;  /* NULL: no election */
+	const char *lease_name;
 	uint32_t shards;
 	bool synced;
 	bool live; /* all watches are connected */

@@ -55,23 +55,6 @@ static void remove_others_of(struct router *router, const struct connection *kee
 	}
 }
 
-/* A reconciler that was granted ranges by a leader of our epoch or a later one heeds only what is newer still, until
- * its leases are over: then it knows no epoch any more. A barrier holds nothing, and is served whatever it knows. */
-static bool epoch_suffices(const struct router *router, const struct bus_hello *hello)
-{
-	return hello->role != BUS_ROLE_RECONCILER || strcmp(hello->nonce, router->options.nonce) == 0 ||
-	       hello->held_epoch < router->options.epoch;
-}
-
-/* A HELLO may have been on its way for longer than a lease, so that others were granted since what it claims. What is
- * said after this leader asked is newer than anything the former one granted. */
-static bool claims_are_old(const struct router *router, const struct bus_hello *hello)
-{
-	return hello->role == BUS_ROLE_RECONCILER && hello->asked_told &&
-	       strcmp(hello->nonce, router->options.nonce) != 0 && strcmp(hello->asked, router->options.nonce) != 0 &&
-	       !(range_set_empty(&hello->held) && range_set_empty(&hello->lapsed));
-}
-
 /* The Lease may have been deleted while another one leads: it may go on renewing what its members claim here, or have
  * given it to others. So long only that somebody claims anything is heeded. */
 static bool past_unknown(const struct router *router)
@@ -79,30 +62,16 @@ static bool past_unknown(const struct router *router)
 	return router->options.unknown_ms > 0 && (!router->synced || router_now(router) < router->unknown_until_ms);
 }
 
-/* The former leader cut the key space differently: the numbers mean other keys here. Nothing is taken over then; what
- * it granted runs out before anything is granted here (shard_options.blocked_ms). */
-static bool counts_otherwise(const struct router *router, const struct bus_hello *hello)
-{
-	return hello->shards != 0 && hello->shards != router->options.shards.shards;
-}
-
+/* The former leader may have cut the key space differently: the numbers mean other keys here. Nothing is taken over
+ * then; what it granted runs out before anything is granted here (shard_options.blocked_ms). */
 static enum shard_answer join(struct router *router, const struct bus_hello *hello, struct shard_member **member)
 {
-	const struct range_set none = {0};
-	const struct range_set *claimed = &hello->held;
-	const struct range_set *lapsed = &hello->lapsed;
-	enum shard_answer answer;
+	/* said in this term, so that it is true in it; and this leader knows what it granted itself */
+	bool claims = hello->held_epoch < router->options.epoch && hello->shards == router->options.shards.shards &&
+		      !past_unknown(router);
 
-	if (strcmp(hello->nonce, router->options.nonce) == 0 || past_unknown(router))
-		claimed = NULL;
-	if (counts_otherwise(router, hello)) {
-		claimed = NULL;
-		lapsed = &none;
-	}
-	answer = shard_table_hello(router->shards, hello->name, hello->uuid, claimed, router_now(router), member);
-	if (answer == SHARD_JOINED)
-		shard_table_lapsed(router->shards, *member, lapsed, router_now(router));
-	return answer;
+	return shard_table_hello(router->shards, hello->name, hello->uuid, claims ? &hello->held : NULL,
+				 router_now(router), member);
 }
 
 /* Valid until the next one. */
@@ -120,13 +89,6 @@ static const char *admit(struct router *router, const struct bus_hello *hello, b
 {
 	*member = NULL;
 	*final = false;
-	if (hello->role == BUS_ROLE_RECONCILER && past_unknown(router) &&
-	    strcmp(hello->nonce, router->options.nonce) != 0 && !range_set_empty(&hello->held))
-		router->claimed = true;
-	if (!epoch_suffices(router, hello)) {
-		router->counters.refused++;
-		return epoch_reason(router, hello->held_epoch);
-	}
 	if (!fits) { /* before it counts as a member, for which ranges are kept */
 		router->counters.refused++;
 		return "too many connections";
@@ -176,6 +138,12 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	struct error err;
 
 	router->counters.hellos++;
+	/* It may have been on its way for longer than a lease, so that others were granted since what it claims. What
+	 * is said by one that knows of this term is newer than anything a former leader granted. */
+	if (head->epoch < router->options.epoch) {
+		router_who(router, id, id_len, head);
+		return;
+	}
 	if (peer != NULL && !connection_may_greet(router, peer)) { /* it comes again when nothing answers */
 		router->counters.refused++;
 		log_refused(router, peer->role, peer->name, peer->uuid, "it says HELLO too often");
@@ -187,8 +155,14 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		router_refuse(router, id, id_len, head, true, err.message);
 		return;
 	}
-	if (claims_are_old(router, &hello)) {
-		router_who(router, id, id_len, head);
+	if (past_unknown(router) && !range_set_empty(&hello.held))
+		router->claimed = true;
+	/* it came to know another leader, and heeds nothing of this one; what it has not read stays counted */
+	if (head->epoch > router->options.epoch) {
+		router->counters.refused++;
+		reason = epoch_reason(router, head->epoch);
+		router_refuse(router, id, id_len, head, false, reason);
+		log_refused(router, hello.role, hello.name, hello.uuid, reason);
 		return;
 	}
 	reason = admit(router, &hello, peer != NULL || connection_fits(router, id_len), &member, &final);
@@ -212,7 +186,6 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	peer->role = hello.role;
 	peer->member = member;
 	peer->session = head->session;
-	peer->minor = head->minor;
 	peer->heard_sequence = head->sequence;
 	peer->sent_sequence = 0;
 	peer->heard_ms = router_now(router);
@@ -250,16 +223,6 @@ static void fill_rate(const struct router *router, const struct connection *peer
 		pong->burst = 1;
 }
 
-/* Whether it has read anything since its HELLO. One that does not tell has read an assignment if it names it. */
-static bool has_read(const struct router *router, const struct connection *peer, const struct bus_head *head,
-		     const struct bus_ping *ping)
-{
-	if (ping->heard_told)
-		return ping->heard > 0;
-	return ping->consumed > 0 ||
-	       (peer->told_version != 0 && head->version == peer->told_version && head->epoch == router->options.epoch);
-}
-
 static void on_ping(struct router *router, struct connection *peer, const struct bus_head *head, const char *body,
 		    size_t body_len)
 {
@@ -274,14 +237,12 @@ static void on_ping(struct router *router, struct connection *peer, const struct
 		log_warning("%s: %s", peer->name, err.message);
 		return;
 	}
-	connection_consumed(peer, ping.consumed, has_read(router, peer, head, &ping));
+	connection_consumed(peer, ping.consumed, ping.heard > 0);
 	peer->backlog = ping.backlog;
 	if (peer->member != NULL) {
 		/* versions of another epoch mean nothing here, nor does one that this session was not told */
 		uint64_t version = head->epoch == router->options.epoch && peer->told_all ? head->version : 0;
 
-		if (ping.lapsed_ms > 0)
-			shard_table_lapsed_since(router->shards, peer->member, version, ping.lapsed_ms, peer->heard_ms);
 		pong.renewed = shard_table_ping(router->shards, peer->member, version, &ping.held, &ping.draining,
 						peer->heard_ms);
 	} else {
@@ -310,14 +271,17 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 	struct router *router = arg;
 	struct connection *peer;
 
-	if (head->major != BUS_VERSION_MAJOR) {
-		cleanup_free char *reason = mem_printf("bus protocol version %u.%u, the watcher speaks %d.%d",
-						       head->major, head->minor, BUS_VERSION_MAJOR, BUS_VERSION_MINOR);
+	if (head->protocol != BUS_PROTOCOL) {
+		cleanup_free char *reason = mem_printf("bus protocol version %u, the watcher speaks %d", head->protocol,
+						       BUS_PROTOCOL);
 
 		router->counters.refused++;
 		router_refuse(router, id, id_len, head, true, reason);
 		return;
 	}
+	/* nothing was granted in this term yet: who follows an assignment was told it by another leader */
+	if (past_unknown(router) && head->version != 0)
+		router->claimed = true;
 	if (head->type == BUS_HELLO) {
 		on_hello(router, id, id_len, head, body, body_len);
 		return;
@@ -340,7 +304,6 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 		router_who(router, id, id_len, head);
 		return;
 	}
-	/* it came to know another leader, and heeds nothing of this one */
 	if (head->epoch > router->options.epoch) {
 		router->counters.refused++;
 		router_refuse(router, id, id_len, head, false, epoch_reason(router, head->epoch));
@@ -405,7 +368,7 @@ bool router_synced(struct router *router)
 	if (unknown) {
 		log_warning("%s, but there was no Lease: it may have been deleted while another one leads; ranges wait "
 			    "for %lld ms",
-			    router->claimed ? "there are reconcilers that hold ranges"
+			    router->claimed ? "somebody follows another leader"
 					    : "there are Frameworks that somebody worked on",
 			    (long long)router->options.unknown_ms);
 		router->unknown_until_ms = router_now(router) + router->options.unknown_ms;

@@ -30,12 +30,11 @@ struct router_ports {
 
 struct router_options {
 	struct shard_options shards;
-	uint64_t epoch; /* > 0; the Lease's: a peer that says it knows a newer one is refused, not believed */
+	uint64_t epoch; /* > 0; names the term: a peer that says it knows a newer one is refused, not believed */
 	/* How long a former leader of which nothing is known, not even whether there is one, and those whom it granted
 	 * ranges might go on: ranges wait so long, also those that somebody claims, if anything was ever worked on in
-	 * the cluster, or is claimed. 0: there is none, or it is known. */
+	 * the cluster, or somebody follows another leader. 0: there is none, or it is known. */
 	int64_t unknown_ms;
-	char nonce[40];       /* identifies this leader process */
 	size_t in_flight_max; /* instead of ROUTER_IN_FLIGHT_MAX; 0: that */
 	double qps;           /* to be shared out over the reconcilers */
 	int32_t burst;

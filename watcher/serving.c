@@ -35,7 +35,7 @@ static void put_metrics(void *arg, struct buf *out)
 		.bus = bus_socket_counters(watcher->socket),
 		.gate = bus_socket_gate(watcher->socket),
 		.pool = watcher->term == NULL ? NULL : term_pool(watcher->term),
-		.lease_name = watcher->lease == NULL ? NULL : watcher->flags.lease_name,
+		.lease_name = watcher->flags.lease_name,
 		.workers = watcher->flags.workers,
 		.shards = (uint32_t)watcher->config.shards,
 		.synced = watcher->synced,
@@ -48,10 +48,9 @@ static void put_metrics(void *arg, struct buf *out)
 static void on_shards(void *arg, struct serve_request *request)
 {
 	const struct watcher *watcher = arg;
-	const struct lease *lease = watcher->lease;
 	const struct debug_view view = {
-		.identity = lease == NULL ? NULL : lease_identity(lease),
-		.leader = lease == NULL ? NULL : lease_holder(lease),
+		.identity = lease_identity(watcher->lease),
+		.leader = lease_holder(watcher->lease),
 		.lease_ns = watcher->flags.lease_ns,
 		.lease_name = watcher->flags.lease_name,
 		.router = watcher->term == NULL ? NULL : term_router(watcher->term),

@@ -12,7 +12,6 @@
 #include "common/base/mem.h"
 
 enum { MEMBERS_MAX = 1024, REPLACED_MAX = 8, UUID_MAX = 40, NAME_MAX_BYTES = 64 };
-enum { LAPSED_SLACK_MS = 1000 }; /* for clocks that do not run alike */
 
 enum range_state { RANGE_FREE, RANGE_GRANTED, RANGE_REVOKING };
 
@@ -30,9 +29,6 @@ struct shard_member {
 	int64_t lease_end_ms; /* by our count, margin included; 0: no lease was ever given, or none any more */
 	struct range_set granted;
 	struct range_set fresh;
-	struct range_set lapsed; /* held under a former leader until the lease ran out */
-	uint64_t lapsed_version; /* made at lapsed_ms: what names it was sent later */
-	int64_t lapsed_ms;
 	uint32_t targets; /* ranges meant for it; scratch of the balance */
 	uint32_t quota;
 };
@@ -281,39 +277,6 @@ enum shard_answer shard_table_hello(struct shard_table *table, const char *name,
 		take_claims(table, member, claimed, now_ms);
 	*out = member;
 	return SHARD_JOINED;
-}
-
-void shard_table_lapsed(struct shard_table *table, struct shard_member *member, const struct range_set *lapsed,
-			int64_t now_ms)
-{
-	member->lapsed = *lapsed;
-	if (range_set_empty(lapsed) || table->options.former_end_ms == 0)
-		return;
-	mark_changed(table, member);
-	member->lapsed_version = member->version;
-	member->lapsed_ms = now_ms;
-}
-
-void shard_table_lapsed_since(struct shard_table *table, struct shard_member *member, uint64_t version, int64_t age_ms,
-			      int64_t now_ms)
-{
-	struct range_set lapsed = member->lapsed;
-
-	if (member->lapsed_version == 0 || version < member->lapsed_version || member->leaving || table->closed)
-		return;
-	member->lapsed = (struct range_set){0};
-	/* the ping was sent after lapsed_ms, so that the lease was over no earlier than this */
-	if (member->lapsed_ms - age_ms + table->options.margin_ms - LAPSED_SLACK_MS <= table->options.former_end_ms)
-		return;
-	for (uint32_t r = 0; r < table->options.shards; r++) {
-		struct range *range = &table->ranges[r];
-
-		if (!range_set_has(&lapsed, r) || range->state != RANGE_FREE || range->contested ||
-		    range->blocked_until_ms <= now_ms)
-			continue;
-		set_granted(table, r, member);
-		range->blocked_until_ms = 0; /* whose it was is known now */
-	}
 }
 
 bool shard_table_ping(struct shard_table *table, struct shard_member *member, uint64_t version,

@@ -53,15 +53,6 @@ void shard_table_expect(struct shard_table *table, const char *name, int64_t now
  * are, unless two claim one; NULL when it was this leader who granted what it holds. *out on SHARD_JOINED. */
 enum shard_answer shard_table_hello(struct shard_table *table, const char *name, const char *uuid,
 				    const struct range_set *claimed, int64_t now_ms, struct shard_member **out);
-/* After a HELLO: the process held these ranges until their leases ran out, and heard no more of the leader that granted
- * them. How long ago that was is asked by a new version of the assignment, and told by shard_table_lapsed_since(). */
-void shard_table_lapsed(struct shard_table *table, struct shard_member *member, const struct range_set *lapsed,
-			int64_t now_ms);
-/* With a ping, and as to the version as there: when it was sent, the first of those leases had been over for age_ms.
- * Nobody else can have been granted such a range before the lease was over by the margin, too: if the former leader did
- * not live to see that, the range waits for nobody, and goes back to the member at once. */
-void shard_table_lapsed_since(struct shard_table *table, struct shard_member *member, uint64_t version, int64_t age_ms,
-			      int64_t now_ms);
 /* A ping received at now_ms: `version` is the assignment applied. Returns whether it renews the lease: it does exactly
  * when the version is the member's present one. The caller answers so. */
 bool shard_table_ping(struct shard_table *table, struct shard_member *member, uint64_t version,

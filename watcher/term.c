@@ -11,7 +11,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/base/random.h"
 #include "common/kube/client.h"
 #include "watcher/shards.h"
 
@@ -72,11 +71,8 @@ static void make_router(struct term *term)
 		.qps = term->options.qps,
 		.burst = term->options.burst,
 	};
-	struct random random;
 	char slot[POOL_NAME_SIZE];
 
-	random_init(&random);
-	random_uuid(&random, options.nonce);
 	if (term->options.flags->workers > 0) {
 		options.accept = accept_pool_member;
 		options.accept_arg = term;

@@ -25,8 +25,8 @@ struct watcher {
 	struct cache *cache;
 	struct streams *streams;
 	struct bus_socket *socket;
-	struct lease *lease; /* NULL: no election */
-	struct term *term;   /* NULL: another one leads */
+	struct lease *lease;
+	struct term *term; /* NULL: another one leads */
 	struct serve *http;
 	char *endpoint;      /* of the bus */
 	char *bus_directory; /* NULL when there is no pool */

@@ -8,9 +8,6 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
-/* More counts as this: peers of minor versions up to 3 go on telling of leases that ran out hours ago. */
-enum { LAPSED_MAX_MS = 3600 * 1000 };
-
 static const char *const role_names[] = {[BUS_ROLE_RECONCILER] = "reconciler", [BUS_ROLE_BARRIER] = "barrier"};
 
 static void put_le(unsigned char *out, uint64_t value, size_t bytes)
@@ -33,8 +30,7 @@ void bus_head_write(const struct bus_head *head, unsigned char out[BUS_HEAD_SIZE
 	memset(out, 0, BUS_HEAD_SIZE);
 	out[0] = 'F';
 	out[1] = 'C';
-	out[2] = head->major;
-	out[3] = head->minor;
+	out[2] = head->protocol;
 	out[4] = head->type;
 	out[5] = head->kind;
 	put_le(out + 8, head->epoch, 8);
@@ -54,8 +50,7 @@ int bus_head_read(const void *frame, size_t len, struct bus_head *out, struct er
 	if (in[0] != 'F' || in[1] != 'C')
 		return error_set(err, "a head that begins with %02x %02x, expected \"FC\"", in[0], in[1]);
 	*out = (struct bus_head){
-		.major = in[2],
-		.minor = in[3],
+		.protocol = in[2],
 		.type = in[4],
 		.kind = in[5],
 		.epoch = get_le(in + 8, 8),
@@ -196,12 +191,6 @@ static int read_uint64(const json_t *body, const char *name, uint64_t *out, stru
 	return 0;
 }
 
-/* Whether a member is there that an older minor version does not know. */
-static bool has(const json_t *body, const char *name)
-{
-	return json_object_get(body, name) != NULL;
-}
-
 static int read_bool(const json_t *body, const char *name, bool *out, struct error *err)
 {
 	const json_t *value = json_object_get(body, name);
@@ -258,11 +247,7 @@ void bus_hello_write(struct buf *out, const struct bus_hello *hello)
 	write_text(out, "role", role_names[hello->role]);
 	write_int(out, "shards", hello->shards);
 	write_ranges(out, "held", &hello->held);
-	write_ranges(out, "lapsed", &hello->lapsed);
 	write_int(out, "heldEpoch", (int64_t)hello->held_epoch);
-	write_text(out, "nonce", hello->nonce);
-	if (hello->asked_told)
-		write_text(out, "asked", hello->asked);
 	write_int(out, "window", hello->window);
 	buf_putc(out, '}');
 }
@@ -287,37 +272,12 @@ int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct e
 	*out = (struct bus_hello){0};
 	if (json == NULL || read_text(json, "name", out->name, sizeof(out->name), err) < 0 ||
 	    read_text(json, "uuid", out->uuid, sizeof(out->uuid), err) < 0 || read_role(json, &out->role, err) < 0 ||
-	    (has(json, "shards") && read_uint32(json, "shards", 0, &out->shards, err) < 0) ||
-	    read_ranges(json, "held", &out->held, err) < 0 ||
-	    (has(json, "lapsed") && read_ranges(json, "lapsed", &out->lapsed, err) < 0) ||
+	    read_uint32(json, "shards", 0, &out->shards, err) < 0 || read_ranges(json, "held", &out->held, err) < 0 ||
 	    read_uint64(json, "heldEpoch", &out->held_epoch, err) < 0 ||
-	    read_text(json, "nonce", out->nonce, sizeof(out->nonce), err) < 0 ||
-	    (has(json, "asked") && read_text(json, "asked", out->asked, sizeof(out->asked), err) < 0) ||
 	    read_uint32(json, "window", 1, &out->window, err) < 0)
 		return error_wrap(err, "HELLO");
 	if (out->name[0] == '\0' || out->uuid[0] == '\0')
 		return error_set(err, "HELLO: name and uuid may not be empty");
-	out->asked_told = has(json, "asked");
-	return 0;
-}
-
-void bus_who_write(struct buf *out, const struct bus_who *who)
-{
-	buf_putc(out, '{');
-	write_text(out, "nonce", who->nonce);
-	buf_putc(out, '}');
-}
-
-int bus_who_read(const char *body, size_t len, struct bus_who *out, struct error *err)
-{
-	cleanup_json json_t *json = NULL;
-
-	*out = (struct bus_who){0};
-	if (len == 0)
-		return 0;
-	json = read_body(body, len, err);
-	if (json == NULL || read_text(json, "nonce", out->nonce, sizeof(out->nonce), err) < 0)
-		return error_wrap(err, "WHO");
 	return 0;
 }
 
@@ -327,11 +287,8 @@ void bus_ping_write(struct buf *out, const struct bus_ping *ping)
 	write_ranges(out, "held", &ping->held);
 	write_ranges(out, "draining", &ping->draining);
 	write_int(out, "consumed", (int64_t)ping->consumed);
-	if (ping->heard_told)
-		write_int(out, "heard", (int64_t)ping->heard);
+	write_int(out, "heard", (int64_t)ping->heard);
 	write_int(out, "backlog", ping->backlog);
-	if (ping->lapsed_ms > 0)
-		write_int(out, "lapsedMs", ping->lapsed_ms);
 	buf_putc(out, '}');
 }
 
@@ -343,13 +300,8 @@ int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct err
 	if (json == NULL || read_ranges(json, "held", &out->held, err) < 0 ||
 	    read_ranges(json, "draining", &out->draining, err) < 0 ||
 	    read_uint64(json, "consumed", &out->consumed, err) < 0 ||
-	    (has(json, "heard") && read_uint64(json, "heard", &out->heard, err) < 0) ||
-	    read_uint32(json, "backlog", 0, &out->backlog, err) < 0 ||
-	    (has(json, "lapsedMs") && read_int(json, "lapsedMs", 1, INT64_MAX, &out->lapsed_ms, err) < 0))
+	    read_uint64(json, "heard", &out->heard, err) < 0 || read_uint32(json, "backlog", 0, &out->backlog, err) < 0)
 		return error_wrap(err, "PING");
-	out->heard_told = has(json, "heard");
-	if (out->lapsed_ms > LAPSED_MAX_MS)
-		out->lapsed_ms = LAPSED_MAX_MS;
 	return 0;
 }
 
@@ -359,7 +311,6 @@ void bus_assign_write(struct buf *out, const struct bus_assign *assign)
 	write_int(out, "shards", assign->shards);
 	write_ranges(out, "ranges", &assign->ranges);
 	write_ranges(out, "fresh", &assign->fresh);
-	write_text(out, "nonce", assign->nonce);
 	write_int(out, "leaseMs", assign->lease_ms);
 	buf_putc(out, '}');
 }
@@ -371,7 +322,6 @@ int bus_assign_read(const char *body, size_t len, struct bus_assign *out, struct
 	*out = (struct bus_assign){0};
 	if (json == NULL || read_uint32(json, "shards", 1, &out->shards, err) < 0 ||
 	    read_ranges(json, "ranges", &out->ranges, err) < 0 || read_ranges(json, "fresh", &out->fresh, err) < 0 ||
-	    read_text(json, "nonce", out->nonce, sizeof(out->nonce), err) < 0 ||
 	    read_int(json, "leaseMs", 1, INT32_MAX, &out->lease_ms, err) < 0)
 		return error_wrap(err, "ASSIGN");
 	if (out->shards > BUS_RANGE_MAX)

@@ -1,7 +1,6 @@
 /* The messages between the watcher (ROUTER) and its peers (DEALER): DESIGN.md §5.
  * A message is a fixed head of little-endian numbers, and a body: a JSON text for control messages, an object's JSON
- * text for UPDATE. On the wire they are two ZeroMQ frames behind the routing id, or one from the watcher to peers that
- * read such. */
+ * text for UPDATE. On the wire the two are one ZeroMQ frame behind the routing id. */
 #ifndef BUS_MESSAGE_H
 #define BUS_MESSAGE_H
 
@@ -15,11 +14,7 @@
 #include "common/framework/object.h"
 
 enum {
-	BUS_VERSION_MAJOR = 1, /* peers of another major version are refused with a reason */
-	/* 1: HELLO lapsed, PING lapsedMs; 2: WHO's body, HELLO asked; 3: reads one frame; 4: HELLO shards; 5: PING
-	   heard */
-	BUS_VERSION_MINOR = 5,
-	BUS_MINOR_ONE_FRAME = 3,
+	BUS_PROTOCOL = 2, /* peers of another version of the protocol are refused with a reason */
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
 	BUS_BODY_PEER_MAX = 64 * 1024, /* of what peers say: a PING's two sets are 40 KiB at their worst */
@@ -32,7 +27,7 @@ enum bus_type {
 	BUS_PING,      /* struct bus_ping */
 	BUS_BYE,       /* the peer drains and leaves; no body */
 	/* watcher → peer */
-	BUS_WHO,          /* say HELLO; struct bus_who */
+	BUS_WHO,          /* say HELLO, knowing my epoch; no body */
 	BUS_ASSIGN,       /* struct bus_assign */
 	BUS_PONG,         /* struct bus_pong */
 	BUS_UPDATE,       /* one object as it is now; body: its JSON */
@@ -42,14 +37,15 @@ enum bus_type {
 		     */
 };
 
-/* Little-endian on the wire, in this order after the magic "FC", major, minor, type, kind, 2 reserved bytes. */
+/* Little-endian on the wire, in this order after the magic "FC", the protocol, a reserved byte, type, kind, 2 reserved
+ * bytes. */
 struct bus_head {
-	uint8_t major; /* of who sent it */
-	uint8_t minor;
+	uint8_t protocol;  /* of who sent it: BUS_PROTOCOL */
 	uint8_t type;      /* enum bus_type */
 	uint8_t kind;      /* enum object_kind for UPDATE and ABSENT */
-	uint64_t epoch;    /* the leader's; peers refuse older ones while they hold leases */
-	uint64_t version;  /* of the assignment this message belongs to (PING: the one applied) */
+	uint64_t epoch;    /* of a watcher: of the term that it leads; of a peer: the newest that a watcher told it, 0:
+			      none. A peer heeds no older one */
+	uint64_t version;  /* of the assignment this message belongs to (PING: the one of that epoch that is applied) */
 	uint64_t sequence; /* counts the messages of one session and direction from 1; a gap means resync (HELLO); 0 in
 			      WHO and REFUSE, which belong to no session */
 	int64_t time_ms;   /* PING: the sender's CLOCK_BOOTTIME when it was sent; PONG: that time, echoed */
@@ -59,7 +55,7 @@ struct bus_head {
 };
 
 void bus_head_write(const struct bus_head *head, unsigned char out[BUS_HEAD_SIZE]);
-/* 0, or -1 and *err for a short frame or a wrong magic. Another major version is not an error here. */
+/* 0, or -1 and *err for a short frame or a wrong magic. Another protocol is not an error here. */
 int bus_head_read(const void *frame, size_t len, struct bus_head *out, struct error *err);
 
 /* A set of ranges, one bit each. */
@@ -82,21 +78,13 @@ uint32_t range_of_key(const char *ns, const char *name, uint32_t shards);
 enum bus_role { BUS_ROLE_RECONCILER, BUS_ROLE_BARRIER };
 
 struct bus_hello {
-	char name[64];           /* member name: pool slot or StatefulSet ordinal's host name */
-	char uuid[40];           /* of this process instance */
-	enum bus_role role;      /* a barrier is a read-only peer of every Framework and owns nothing */
-	uint32_t shards;         /* that held and lapsed count in; 0: none yet, or a minor version before 4 */
-	struct range_set held;   /* under a live lease, granted in held_epoch */
-	struct range_set lapsed; /* held until their lease ran out, and not heard of since; empty of minor version 0 */
-	uint64_t held_epoch;     /* never taken over: a leader whose own is not newer refuses a reconciler */
-	char nonce[40];          /* of the last ASSIGN, "" at first */
-	char asked[40];          /* of the last WHO: the claims are newer than that leader; "" before the first */
-	bool asked_told;         /* false of minor versions 0 and 1, which cannot be asked */
-	uint32_t window;         /* credit: how many UPDATE/ABSENT messages may be on the way at once */
-};
-
-struct bus_who {
-	char nonce[40]; /* of the leader; "" of minor versions 0 and 1 */
+	char name[64];         /* member name: pool slot or StatefulSet ordinal's host name */
+	char uuid[40];         /* of this process instance */
+	enum bus_role role;    /* a barrier is a read-only peer of every Framework and owns nothing */
+	uint32_t shards;       /* that held counts in; 0: none yet */
+	struct range_set held; /* under a live lease */
+	uint64_t held_epoch;   /* of the term in which they were granted; 0: nothing was granted yet */
+	uint32_t window;       /* credit: how many UPDATE/ABSENT messages may be on the way at once */
 };
 
 struct bus_ping {
@@ -104,17 +92,13 @@ struct bus_ping {
 	struct range_set draining; /* taken away, but calls are still in flight */
 	uint64_t consumed; /* UPDATE/ABSENT messages handled on this connection since the HELLO: returns credit */
 	uint64_t heard;    /* sequence of the watcher's last message read since the HELLO: it has read all before it */
-	bool heard_told;   /* false of minor versions before 5 */
 	uint32_t backlog;  /* keys waiting for a round or for the rate limit */
-	int64_t lapsed_ms; /* how long ago the first of the leases ended that the HELLO calls lapsed; 0: there are none
-			    */
 };
 
 struct bus_assign {
 	uint32_t shards;
 	struct range_set ranges; /* the whole assignment, not a difference */
 	struct range_set fresh;  /* those of them whose full state follows, ended by SNAPSHOT_END of this version */
-	char nonce[40];
 	int64_t lease_ms;
 };
 
@@ -150,9 +134,6 @@ struct bus_snapshot_end {
 /* JSON bodies both ways. Readers check every member: 0, or -1 and *err naming it. *_free frees owned strings. */
 void bus_hello_write(struct buf *out, const struct bus_hello *hello);
 int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct error *err);
-void bus_who_write(struct buf *out, const struct bus_who *who);
-/* An empty body is one of minor version 0 or 1. */
-int bus_who_read(const char *body, size_t len, struct bus_who *out, struct error *err);
 void bus_ping_write(struct buf *out, const struct bus_ping *ping);
 int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct error *err);
 void bus_assign_write(struct buf *out, const struct bus_assign *assign);

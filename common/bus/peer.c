@@ -24,19 +24,14 @@ struct peer {
 	uint64_t sent_sequence;
 	uint64_t heard_sequence;
 	/* the present assignment */
-	uint64_t epoch; /* the newest heard since it held no lease and said HELLO to all; 0: none */
+	uint64_t epoch; /* the newest that a WHO told since it held no lease and said HELLO to all; 0: none */
 	uint64_t version;
-	char nonce[40];
-	char asked[40]; /* the nonce of the last WHO */
+	uint64_t version_epoch; /* the term that the version, and all that is held, is of */
 	uint32_t shards;
 	int64_t lease_ms;
 	int64_t assigned_ms; /* when it came: one that no lease follows is given up */
 	struct range_set ranges;
 	int64_t lease_end_ms[BUS_RANGE_MAX]; /* 0: none yet */
-	/* whose leases ran out, without a word of the leader that granted them since: it may be dead */
-	struct range_set lapsed;
-	char lapsed_nonce[40];
-	int64_t lapsed_end_ms; /* of the first of them */
 	/* credit */
 	uint64_t consumed;
 	uint64_t consumed_told;
@@ -137,30 +132,6 @@ static void find_expired(const struct peer *peer, struct range_set *out)
 	}
 }
 
-/* What one leader granted is told of together. */
-static void note_lapsed(struct peer *peer, const struct range_set *ranges)
-{
-	if (strcmp(peer->lapsed_nonce, peer->nonce) != 0)
-		peer->lapsed = (struct range_set){0};
-	memcpy(peer->lapsed_nonce, peer->nonce, sizeof(peer->lapsed_nonce));
-	for (uint32_t r = 0; r < peer->shards; r++) {
-		int64_t end_ms = peer->lease_end_ms[r];
-
-		if (!range_set_has(ranges, r) || end_ms == 0)
-			continue;
-		if (range_set_empty(&peer->lapsed) || end_ms < peer->lapsed_end_ms)
-			peer->lapsed_end_ms = end_ms;
-		range_set_add(&peer->lapsed, r);
-	}
-}
-
-/* What ran out too long ago for any leader to ask. */
-static void forget_lapsed(struct peer *peer)
-{
-	if (now(peer) >= peer->lapsed_end_ms + PEER_LAPSED_MS)
-		peer->lapsed = (struct range_set){0};
-}
-
 static void set_live(struct peer *peer, bool live)
 {
 	if (peer->live == live)
@@ -171,13 +142,19 @@ static void set_live(struct peer *peer, bool live)
 
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
 
+/* The assignment of the epoch's term that is applied; 0: none yet. */
+static uint64_t applied(const struct peer *peer)
+{
+	return peer->version_epoch == peer->epoch ? peer->version : 0;
+}
+
 /* To whom: see peer.h. 0 when the watcher that answers us, if there is one, could be told. */
 static int say(struct peer *peer, enum bus_type type, uint64_t sequence, uint32_t session)
 {
 	const struct bus_head head = {
 		.type = (uint8_t)type,
 		.epoch = peer->epoch,
-		.version = peer->version,
+		.version = applied(peer),
 		.sequence = sequence,
 		.time_ms = now(peer),
 		.session = session,
@@ -202,21 +179,16 @@ static void hello(struct peer *peer)
 	struct bus_hello body = {
 		.role = peer->role,
 		.shards = peer->shards,
-		.held_epoch = peer->epoch,
-		.asked_told = true,
+		.held_epoch = peer->version_epoch,
 		.window = peer->ports.window,
 	};
 	int64_t at_ms = now(peer);
 
 	memcpy(body.name, peer->name, sizeof(body.name));
 	memcpy(body.uuid, peer->uuid, sizeof(body.uuid));
-	memcpy(body.nonce, peer->nonce, sizeof(body.nonce));
-	memcpy(body.asked, peer->asked, sizeof(body.asked));
 	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < peer->shards; r++)
 		if (peer_lease_left_ms(peer, r) > 0)
 			range_set_add(&body.held, r);
-	forget_lapsed(peer);
-	body.lapsed = peer->lapsed;
 	buf_clear(&peer->body);
 	bus_hello_write(&peer->body, &body);
 	if (say(peer, BUS_HELLO, 1, peer->session + 1) < 0) {
@@ -240,12 +212,17 @@ static void hello(struct peer *peer)
 	peer->ping_ms = at_ms + PEER_PING_MS;
 }
 
-/* Nobody answers, so that another one may lead now. One that holds no lease heeds whoever answers this HELLO: where the
- * Lease was deleted by hand, the next leader's epoch may be an older one. */
+/* Whether it may heed whoever leads. A barrier writes nothing. */
+static bool bound_to_none(const struct peer *peer)
+{
+	return peer->role == BUS_ROLE_BARRIER || !peer_leased(peer);
+}
+
+/* Nobody answers, so that another one may lead now: where the Lease was deleted by hand, by an older epoch. */
 static void hello_all(struct peer *peer)
 {
 	peer->watcher = -1;
-	if (peer->role == BUS_ROLE_BARRIER || !peer_leased(peer)) /* a barrier writes nothing */
+	if (bound_to_none(peer))
 		peer->epoch = 0;
 	hello(peer);
 }
@@ -256,7 +233,6 @@ static void ping(struct peer *peer)
 		.held = peer->ranges,
 		.consumed = peer->consumed,
 		.heard = peer->heard_sequence,
-		.heard_told = true,
 		.backlog = peer->handler.backlog(peer->arg),
 	};
 
@@ -264,9 +240,6 @@ static void ping(struct peer *peer)
 		peer->handler.draining(peer->arg, &body.draining);
 	else
 		body.held = (struct range_set){0};
-	forget_lapsed(peer);
-	if (!range_set_empty(&peer->lapsed) && peer->state != PEER_LEAVING)
-		body.lapsed_ms = now(peer) - peer->lapsed_end_ms + 1;
 	buf_clear(&peer->body);
 	bus_ping_write(&peer->body, &body);
 	peer->ping_ms = now(peer) + (peer->state == PEER_LEAVING ? PEER_LEAVE_PING_MS : PEER_PING_MS);
@@ -326,7 +299,6 @@ static void lose_expired(struct peer *peer)
 		return;
 	log_warning("the lease of %u ranges ran out", range_set_count(&expired));
 	peer->counters.leases_lost++;
-	note_lapsed(peer, &expired);
 	revoke(peer, &expired);
 	if (peer->state == PEER_ASSIGNED) { /* what is left, too, is told anew */
 		peer->state = PEER_SILENT;
@@ -365,8 +337,8 @@ int64_t peer_tick(struct peer *peer)
 	else if (peer->state == PEER_GREETED && at_ms >= peer->hello_ms &&
 		 at_ms >= peer->heard_ms + PEER_HELLO_AGAIN_MS)
 		hello_all(peer);
-	else if (peer->state == PEER_ASSIGNED && at_ms >= peer->heard_ms + peer->lease_ms)
-		hello_all(peer); /* also one that was granted nothing, and so has no lease that could run out */
+	else if (peer->state == PEER_ASSIGNED && at_ms >= peer->heard_ms + PEER_SILENCE_MS && bound_to_none(peer))
+		hello_all(peer);
 	else if (peer->state != PEER_SILENT && at_ms >= peer->ping_ms)
 		ping(peer);
 	next_ms = peer->state == PEER_SILENT ? peer->hello_ms : peer->ping_ms;
@@ -386,23 +358,15 @@ static void on_assign(struct peer *peer, const struct bus_head *head, const char
 		log_error("%s", err.message);
 		return;
 	}
-	if (peer->shards != 0 && peer->shards != assign.shards) {
+	if (peer->shards != 0 && peer->shards != assign.shards)
 		revoke_all(peer); /* cut differently: the numbers mean other keys now */
-		peer->lapsed = (struct range_set){0};
-	}
-	/* the leader that granted them knows what became of them, and may have given them away by this */
-	if (strcmp(peer->lapsed_nonce, assign.nonce) == 0)
-		peer->lapsed = (struct range_set){0};
-	for (size_t i = 0; i < ARRAY_LEN(peer->lapsed.bits); i++)
-		peer->lapsed.bits[i] &= ~assign.ranges.bits[i];
 	for (size_t i = 0; i < ARRAY_LEN(lost.bits); i++)
 		lost.bits[i] = peer->ranges.bits[i] & ~assign.ranges.bits[i];
-	peer->epoch = head->epoch;
 	peer->version = head->version;
+	peer->version_epoch = head->epoch;
 	peer->shards = assign.shards;
 	peer->lease_ms = assign.lease_ms;
 	peer->assigned_ms = now(peer);
-	memcpy(peer->nonce, assign.nonce, sizeof(peer->nonce));
 	if (peer->state != PEER_LEAVING)
 		peer->state = PEER_ASSIGNED;
 	revoke(peer, &lost);
@@ -420,8 +384,7 @@ static void on_pong(struct peer *peer, const struct bus_head *head, const char *
 {
 	struct bus_pong pong;
 	struct error err;
-	bool ours = head->version == peer->version && head->epoch == peer->epoch && head->version != 0 &&
-		    head->time_ms <= now(peer);
+	bool ours = head->version == applied(peer) && head->version != 0 && head->time_ms <= now(peer);
 
 	if (bus_pong_read(body, len, &pong, &err) < 0) {
 		peer->counters.malformed++;
@@ -537,56 +500,38 @@ static void on_session(struct peer *peer, const struct bus_head *head, const cha
 		ping(peer);
 }
 
-static void hello_unless_leaving(struct peer *peer)
+static void on_who(struct peer *peer, const struct bus_head *head)
 {
+	peer->epoch = head->epoch;
 	if (peer->state == PEER_LEAVING)
 		peer->state = PEER_GONE; /* a watcher that does not know us waits for nothing */
 	else
 		hello(peer);
 }
 
-static void on_who(struct peer *peer, const char *body, size_t len)
-{
-	struct bus_who who;
-	struct error err;
-
-	if (bus_who_read(body, len, &who, &err) < 0) {
-		peer->counters.malformed++;
-		log_error("%s", err.message);
-		return;
-	}
-	memcpy(peer->asked, who.nonce, sizeof(peer->asked));
-	hello_unless_leaving(peer);
-}
-
-/* Whether the watcher is the one that we listen to: the first that answers, or one that leads since. */
+/* Whether the watcher is the one that we listen to: the first that answers, or one that asks and leads since. */
 static bool follow(struct peer *peer, unsigned watcher, const struct bus_head *head)
 {
-	if (peer->watcher < 0 || peer->watcher == (int)watcher) {
-		peer->watcher = (int)watcher;
-		return true;
+	if (peer->watcher >= 0 && peer->watcher != (int)watcher) {
+		if (head->type != BUS_WHO || head->epoch <= peer->epoch)
+			return false;
+		log_info("another watcher leads now");
 	}
-	/* one that does not know how new it has to be is told so when the old one has fallen silent */
-	if (head->epoch <= peer->epoch && (head->type != BUS_WHO || now(peer) < peer->heard_ms + PEER_HELLO_AGAIN_MS))
-		return false;
-	log_info("another watcher leads now");
 	peer->watcher = (int)watcher;
-	if (head->type != BUS_WHO)
-		hello_unless_leaving(peer); /* what it says belongs to no session with us */
-	return head->type == BUS_WHO;
+	return true;
 }
 
 void peer_receive(struct peer *peer, unsigned watcher, const struct bus_head *head, const char *body, size_t body_len)
 {
 	if (peer->state == PEER_GONE || peer->state == PEER_REFUSED)
 		return;
-	if (head->major != BUS_VERSION_MAJOR && head->type != BUS_REFUSE) {
+	if (head->protocol != BUS_PROTOCOL && head->type != BUS_REFUSE) {
 		peer->counters.malformed++;
 		return;
 	}
-	/* a new leader may ask who we are before it knows our epoch: the HELLO tells it */
-	if (head->session != peer->session || peer->state == PEER_SILENT ||
-	    (head->epoch < peer->epoch && head->type != BUS_WHO && head->type != BUS_REFUSE)) {
+	/* WHO alone may tell a newer epoch: the rest answers a HELLO that knew it already */
+	if (head->session != peer->session || peer->state == PEER_SILENT || head->epoch < peer->epoch ||
+	    (head->epoch > peer->epoch && head->type != BUS_WHO && head->type != BUS_REFUSE)) {
 		peer->counters.stale++;
 		return;
 	}
@@ -596,7 +541,7 @@ void peer_receive(struct peer *peer, unsigned watcher, const struct bus_head *he
 	}
 	peer->heard_ms = now(peer);
 	if (head->type == BUS_WHO) {
-		on_who(peer, body, body_len);
+		on_who(peer, head);
 		return;
 	}
 	if (head->type == BUS_REFUSE) {

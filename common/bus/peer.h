@@ -8,8 +8,10 @@
  *   LEAVING: said BYE, pings until its calls have ended.  REFUSED: for good.
  *
  * Where several watchers may lead, it speaks to all of them: a HELLO that nobody answered yet and every PING go to all,
- * everything else to the one that answered. One that does not lead answers nothing. A new leader asks WHO when it hears
- * the next PING, so that it learns of the claims while their leases live. */
+ * everything else to the one that answered. One that does not lead answers nothing. A leader asks WHO when it hears a
+ * HELLO or PING of one that does not know its epoch yet. From then on the peer heeds nobody of an older epoch, and what
+ * its HELLO claims is true in that term: no former leader renews it any more. A peer that holds no lease and hears
+ * nobody forgets the epoch: where Leases were deleted, the next one may be older. */
 #ifndef BUS_PEER_H
 #define BUS_PEER_H
 
@@ -74,7 +76,6 @@ enum {
 	PEER_LEAVE_UNANSWERED_MS = 3000, /* after which nobody is waited for */
 	PEER_WINDOW = 512,
 	PEER_TOLD_BYTES = 1024 * 1024, /* of objects: after so many the watcher is told that they are handled */
-	PEER_LAPSED_MS = 60000,        /* leases that ran out longer ago are not told of: no leader needs to know */
 	PEER_SILENCE_MS = 5000,        /* of the watcher: its streams count as not live any more */
 	PEER_WATCHERS_MAX = 8,
 };

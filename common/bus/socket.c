@@ -32,7 +32,7 @@ enum {
 	RECONNECT_MAX_IPC_MS = 1000,
 	MESSAGES_PER_TURN = 512, /* other watchers of the loop get their turn in between */
 	ENDPOINT_MAX = 256,
-	FRAMES_MAX = 3,
+	FRAMES_MAX = 2, /* the routing id, and head and body in one */
 	SAY_MS = 60 * 1000,
 };
 
@@ -93,13 +93,12 @@ static bool is_named_rightly(struct bus_socket *socket, const unsigned char *id,
 			     const struct bus_head *head, const char *key, const char *body, size_t body_len)
 {
 	static const struct bus_refuse refusal = {.reason = "the key is for another name or role"};
-	const struct bus_head answer = {
-		.minor = head->minor, .type = BUS_REFUSE, .epoch = head->epoch, .session = head->session};
+	const struct bus_head answer = {.type = BUS_REFUSE, .epoch = head->epoch, .session = head->session};
 	cleanup_buf struct buf text = {0};
 	struct bus_hello hello;
 	struct error err;
 
-	if (head->type != BUS_HELLO || head->major != BUS_VERSION_MAJOR ||
+	if (head->type != BUS_HELLO || head->protocol != BUS_PROTOCOL ||
 	    bus_hello_read(body, body_len, &hello, &err) < 0 || bus_gate_may_be(socket->gate, key, &hello))
 		return true;
 	bus_refuse_write(&text, &refusal);
@@ -107,28 +106,9 @@ static bool is_named_rightly(struct bus_socket *socket, const unsigned char *id,
 	return false;
 }
 
-/* A head with the body behind it in the same frame, or in a second one. The body is borrowed from its frame. */
-static int take_apart(zmq_msg_t *frames, size_t count, struct bus_head *head, const char **body, size_t *body_len)
-{
-	const char *first = count > 0 ? zmq_msg_data(&frames[0]) : NULL;
-	size_t first_len = count > 0 ? zmq_msg_size(&frames[0]) : 0;
-
-	if (count == 2 && first_len == BUS_HEAD_SIZE) {
-		*body = zmq_msg_data(&frames[1]);
-		*body_len = zmq_msg_size(&frames[1]);
-	} else if (count == 1 && first_len >= BUS_HEAD_SIZE) {
-		*body = first + BUS_HEAD_SIZE;
-		*body_len = first_len - BUS_HEAD_SIZE;
-	} else {
-		return -1;
-	}
-	return bus_head_read(first, BUS_HEAD_SIZE, head, NULL);
-}
-
 /* Hands on one message's frames, if they are what a message of ours looks like. */
 static void deliver(struct bus_socket *socket, zmq_msg_t *frames, size_t count)
 {
-	zmq_msg_t *last = &frames[count - 1];
 	const unsigned char *id = NULL;
 	size_t id_len = 0;
 	struct bus_head head;
@@ -141,13 +121,16 @@ static void deliver(struct bus_socket *socket, zmq_msg_t *frames, size_t count)
 		frames++;
 		count--;
 	}
-	if (take_apart(frames, count, &head, &body, &body_len) < 0) {
+	if (count != 1 || zmq_msg_size(frames) < BUS_HEAD_SIZE ||
+	    bus_head_read(zmq_msg_data(frames), BUS_HEAD_SIZE, &head, NULL) < 0) {
 		socket->counters.dropped_malformed++;
 		return;
 	}
+	body = (const char *)zmq_msg_data(frames) + BUS_HEAD_SIZE;
+	body_len = zmq_msg_size(frames) - BUS_HEAD_SIZE;
 	if (socket->gate != NULL &&
-	    (!bus_gate_passes(socket->gate, zmq_msg_gets(last, "User-Id")) ||
-	     !is_named_rightly(socket, id, id_len, &head, zmq_msg_gets(last, "User-Id"), body, body_len)))
+	    (!bus_gate_passes(socket->gate, zmq_msg_gets(frames, "User-Id")) ||
+	     !is_named_rightly(socket, id, id_len, &head, zmq_msg_gets(frames, "User-Id"), body, body_len)))
 		return;
 	socket->counters.received++;
 	socket->receive(socket->arg, id, id_len, &head, body, body_len);
@@ -214,7 +197,7 @@ static void set_options(const struct bus_socket *socket, const char *endpoint)
 {
 	void *zmq = socket->socket;
 	/* (of a frame: a peer's body has its own) */
-	int64_t max_message = socket->router ? BUS_BODY_PEER_MAX : BUS_HEAD_SIZE + BUS_BODY_MAX;
+	int64_t max_message = BUS_HEAD_SIZE + (socket->router ? BUS_BODY_PEER_MAX : BUS_BODY_MAX);
 	bool ipc = endpoint_is(endpoint, "ipc://");
 
 	if (zmq_setsockopt(zmq, ZMQ_MAXMSGSIZE, &max_message, sizeof(max_message)) < 0)
@@ -507,7 +490,6 @@ static int send_frame(const struct bus_socket *socket, const struct bus_head *he
 int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, const struct bus_head *head,
 	     const void *body, size_t body_len)
 {
-	bool one_frame = head->minor >= BUS_MINOR_ONE_FRAME;
 	struct bus_head filled = *head;
 
 	if (body_len > (socket->router ? BUS_BODY_MAX : BUS_BODY_PEER_MAX)) {
@@ -515,12 +497,10 @@ int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, 
 		errno = EMSGSIZE;
 		return -1;
 	}
-	filled.major = BUS_VERSION_MAJOR;
-	filled.minor = BUS_VERSION_MINOR;
+	filled.protocol = BUS_PROTOCOL;
 	/* only the first frame of a message can be refused: the rest goes where that one went */
 	if ((socket->router && send_frame(socket, NULL, id, id_len, ZMQ_SNDMORE) < 0) ||
-	    (!one_frame && send_frame(socket, &filled, NULL, 0, ZMQ_SNDMORE) < 0) ||
-	    send_frame(socket, one_frame ? &filled : NULL, body, body_len, 0) < 0) {
+	    send_frame(socket, &filled, body, body_len, 0) < 0) {
 		socket->counters.send_failed++;
 		return -1;
 	}

@@ -33,8 +33,7 @@ void bus_socket_free(struct bus_socket *socket);
 const char *bus_socket_endpoint(const struct bus_socket *socket);
 
 /* id is NULL on a DEALER. 0; -1: the peer is gone or cannot take it now (errno EHOSTUNREACH, EAGAIN): the caller
- * resyncs that peer; or the body is too long (EMSGSIZE). head's versions are what the peer is known to speak, 0 for
- * not known: from BUS_MINOR_ONE_FRAME on it gets one frame. Those that it reads are ours. */
+ * resyncs that peer; or the body is too long (EMSGSIZE). head->protocol is filled in. */
 int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, const struct bus_head *head,
 	     const void *body, size_t body_len);
 

@@ -28,7 +28,7 @@ static size_t digit(const char *text, size_t len, size_t at)
 /* A head and a body out of "TSQ{…}". */
 static struct bus_head head_of(const char **text, size_t *len)
 {
-	struct bus_head head = {.major = BUS_VERSION_MAJOR, .minor = BUS_VERSION_MINOR};
+	struct bus_head head = {.protocol = BUS_PROTOCOL};
 	size_t used = *len < 3 ? *len : 3;
 
 	if (*len > 0)
@@ -108,14 +108,12 @@ static void change(size_t kind, size_t i, bool gone)
 
 static void new_watcher(void)
 {
-	char nonce[24];
 
 	if (world->router != NULL)
 		world_stop_watcher(world);
 	memset(objects, 0, sizeof(objects));
 	world->blocked_ms = leaders == 0 ? 0 : WORLD_LEASE + WORLD_MARGIN;
-	snprintf(nonce, sizeof(nonce), "n%d", ++leaders);
-	world_start_watcher(world, nonce, 1);
+	world_start_watcher(world, (uint64_t)++leaders);
 	router_synced(world->router);
 	for (size_t i = 0; i < WORLD_PEERS; i++)
 		if (world->nodes[i].peer != NULL)

@@ -95,7 +95,7 @@ static void send(struct member *member, struct watcher *watcher, bool up, const 
 		letter->watcher = watcher;
 		letter->link = link->life;
 		letter->head = *head;
-		letter->head.major = BUS_VERSION_MAJOR;
+		letter->head.protocol = BUS_PROTOCOL;
 		letter->len = len;
 		memcpy(letter->body, body, len);
 		at(world, due_ms, up ? &watcher->process : &member->process, up ? arrive_at_watcher : arrive_at_member,
@@ -212,7 +212,7 @@ void bus_disconnect_watcher(struct watcher *watcher)
 static void stranger_arrives(struct world *world, void *arg)
 {
 	struct watcher *watcher = arg;
-	struct bus_head head = {.major = BUS_VERSION_MAJOR, .type = BUS_HELLO, .sequence = 1};
+	struct bus_head head = {.protocol = BUS_PROTOCOL, .type = BUS_HELLO, .sequence = 1};
 	struct bus_hello hello = {.name = "gate", .uuid = "stranger", .role = BUS_ROLE_BARRIER, .window = UINT32_MAX};
 	cleanup_buf struct buf body = {0};
 
@@ -220,11 +220,10 @@ static void stranger_arrives(struct world *world, void *arg)
 		return;
 	hello.shards = watcher->shards;
 	hello.held_epoch = UINT64_C(4000000000);
+	head.epoch = world->stranger_session % 2 == 0 ? hello.held_epoch : router_epoch(watcher->router);
 	memset(&hello.held, 0xFF, sizeof(hello.held));
-	hello.lapsed = hello.held;
 	bus_hello_write(&body, &hello);
 	head.session = ++world->stranger_session;
-	head.minor = world->stranger_session % 2 == 0 ? BUS_VERSION_MINOR : 0;
 	router_receive(watcher->router, (const unsigned char *)STRANGER, strlen(STRANGER), &head, body.data, body.len);
 	watcher_settle(watcher);
 }

@@ -1,6 +1,6 @@
 /* Which watcher leads, and what it has while it does: the real election over a Lease on the simulated server, and the
  * router and the children of a term, as watcher/lease.c, watcher/term.c and watcher/main.c put them together; see
- * sim.h. A watcher that is alone leads from its start, without a Lease. */
+ * sim.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +27,8 @@ bool watcher_leads(const struct watcher *watcher)
 {
 	if (!watcher->process.alive || watcher->router == NULL)
 		return false;
-	return watcher->election == NULL || (watcher->leading && election_term(watcher->election) == watcher->term &&
-					     election_leads(watcher->election, watcher->process.world->now_ms));
+	return watcher->leading && election_term(watcher->election) == watcher->term &&
+	       election_leads(watcher->election, watcher->process.world->now_ms);
 }
 
 /* ---- a term ---- */
@@ -43,7 +43,7 @@ static struct member *child(struct watcher *watcher, int i)
 
 void leader_synced(struct watcher *watcher)
 {
-	if (!router_synced(watcher->router) || watcher->election == NULL)
+	if (!router_synced(watcher->router))
 		return;
 	election_settled(watcher->election, watcher->process.world->now_ms);
 	drive_soon(watcher, watcher->process.world->now_ms);
@@ -54,7 +54,7 @@ static bool holds_lease(const struct watcher *watcher)
 {
 	const struct lease_object *lease = &watcher->process.world->lease;
 
-	return watcher->election == NULL || (lease->there && strcmp(lease->lease.holder, watcher->identity) == 0);
+	return lease->there && strcmp(lease->lease.holder, watcher->identity) == 0;
 }
 
 static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
@@ -66,13 +66,10 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 			   .lease_ms = watcher->lease_ms,
 			   .margin_ms = MARGIN_MS,
 			   .grace_ms = world->grace_ms,
-			   .former_lease_ms = watcher->election == NULL ? 0
-									: election_former_member_ms(watcher->election),
-			   .former_end_ms = watcher->election == NULL ? 0 : election_former_end_ms(watcher->election)},
+			   .former_lease_ms = election_former_member_ms(watcher->election),
+			   .former_end_ms = election_former_end_ms(watcher->election)},
 		.epoch = epoch,
-		.unknown_ms = watcher->election != NULL && election_first(watcher->election)
-				      ? ELECTION_LEASE_MS + watcher->lease_ms + MARGIN_MS
-				      : 0,
+		.unknown_ms = election_first(watcher->election) ? ELECTION_LEASE_MS + watcher->lease_ms + MARGIN_MS : 0,
 		.in_flight_max = world->stranger ? SIM_IN_FLIGHT_MAX : 0,
 		.qps = world->qps,
 		.burst = world->burst,
@@ -95,7 +92,6 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 				 world->newest_epoch);
 		world->newest_epoch = epoch;
 	}
-	snprintf(options.nonce, sizeof(options.nonce), "nonce-%" PRIu64, ++world->uuids);
 	watcher->unknown_until_ms = world->now_ms + options.unknown_ms;
 	watcher->epoch = epoch;
 	watcher->unread = 0;
@@ -223,8 +219,8 @@ static void on_arrival(struct world *world, void *arg)
 		lease->there = true;
 		lease->version = world->lease_versions;
 		lease->lease = ask->request.lease;
-		snprintf(lease->lease.renewed, sizeof(lease->lease.renewed), "%lld",
-			 (long long)(world->wall_base_ms + world->now_ms + ask->watcher->wall_skew_ms));
+		snprintf(lease->lease.renewed, sizeof(lease->lease.renewed), "%" PRId64,
+			 world->wall_base_ms + world->now_ms + ask->watcher->wall_skew_ms);
 		trace(world, "the Lease is %s's, epoch %" PRIu64, lease->lease.holder, lease->lease.transitions);
 	}
 	ask->lease = lease->lease;
@@ -328,11 +324,6 @@ void leader_start(struct watcher *watcher)
 		.grants = world->pool ? ELECTION_GRANTS_CHILDREN : ELECTION_GRANTS_MEMBERS,
 	};
 
-	if (world->watcher_count == 1) {
-		world->epoch += (uint64_t)pick(world, 1, 3);
-		led(watcher, world->epoch, !world->pool);
-		return;
-	}
 	if (!world->healed && chance(world, world->faults.lose_lease) && tame_is_worked_on(world)) {
 		trace(world, "a user deletes the Lease");
 		world->lease.there = false;
@@ -359,10 +350,6 @@ static void release(struct watcher *watcher, bool drained)
 {
 	struct world *world = watcher->process.world;
 
-	if (watcher->election == NULL) {
-		watcher_kill(watcher, "has ended");
-		return;
-	}
 	election_release(watcher->election, drained, world->now_ms);
 	drive_soon(watcher, world->now_ms);
 	at(world, world->now_ms + RELEASE_MS, &watcher->process, on_unreleased, NULL, watcher);

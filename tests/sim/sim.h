@@ -546,7 +546,7 @@ struct world {
 	bool by_namespace; /* watchers look at each namespace by itself */
 	bool gather;       /* watchers tell what came within a moment together */
 	bool recut;        /* each watcher that starts cuts the key space in another way */
-	bool relet;        /* … and has another memberLeaseSec; with an election, whose Lease tells of it */
+	bool relet;        /* … and has another memberLeaseSec, which the Lease tells of */
 
 	/* the cluster */
 	struct object *objects;
@@ -576,7 +576,6 @@ struct world {
 	uint64_t lease_versions;
 	uint64_t newest_epoch; /* that anybody has led with, since the Lease was last deleted by hand */
 	bool same_machine;     /* for the watchers: each can tell whether the other runs */
-	uint64_t epoch;
 	uint64_t uuids;
 	uint64_t links;
 	bool stranger; /* on the bus */

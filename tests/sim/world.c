@@ -213,7 +213,7 @@ static struct world *world_make(uint64_t seed, bool calm)
 	sim_world = world;
 	workload_make(world);
 	faults_make(world);
-	world->relet = seed % 3 == 1 && world->watcher_count > 1;
+	world->relet = seed % 3 == 1;
 	if (!calm && seed % 6 == 5 && row_of_seed(seed) == ROW_NONE)
 		bus_begin_stranger(world);
 	return world;

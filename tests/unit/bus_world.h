@@ -90,7 +90,7 @@ static inline void queue_put(struct queue *queue, const char *from, const struct
 	struct message *message = mem_calloc(1, sizeof(*message) + len + 1);
 
 	message->head = *head;
-	message->head.major = BUS_VERSION_MAJOR;
+	message->head.protocol = BUS_PROTOCOL;
 	message->len = len;
 	message->due_ms = due_ms;
 	snprintf(message->from, sizeof(message->from), "%s", from);
@@ -416,7 +416,7 @@ static inline void listener_missed(void *arg, const struct cache_entry *entry)
 static const struct cache_listener world_listener = {
 	.changed = listener_changed, .gone = listener_gone, .missed = listener_missed};
 
-static inline void world_start_watcher(struct world *world, const char *nonce, uint64_t epoch)
+static inline void world_start_watcher(struct world *world, uint64_t epoch)
 {
 	const struct router_ports ports = {.send = router_port_send, .now_ms = world_now, .arg = world};
 	struct router_options options = {
@@ -432,7 +432,6 @@ static inline void world_start_watcher(struct world *world, const char *nonce, u
 		.burst = 100,
 	};
 
-	snprintf(options.nonce, sizeof(options.nonce), "%s", nonce);
 	world->router = router_new(&ports, &options);
 	world->cache = cache_new(WORLD_SHARDS, &world_listener, world);
 	router_set_cache(world->router, world->cache);
@@ -445,7 +444,7 @@ static inline void world_start_watcher(struct world *world, const char *nonce, u
 /* One that leads, has listed everything and watches. */
 static inline void world_start_synced(struct world *world)
 {
-	world_start_watcher(world, "leader-1", 5);
+	world_start_watcher(world, 5);
 	router_synced(world->router);
 	router_set_live(world->router, true);
 }

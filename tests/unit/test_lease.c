@@ -386,6 +386,45 @@ static void test_process_hidden(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* The next Pod of a StatefulSet's name, on another machine: the one before it has ended, or it would not be there. */
+static void test_process_of_stateful_set(void **state)
+{
+	static const struct {
+		const char *name;
+		const char *ns;
+		const char *uid;
+		bool ended;
+	} rows[] = {
+		{"fc-watcher-0", "ns", "uid-2", true},
+		{"fc-watcher-0", "ns", "uid-1", false}, /* the same Pod */
+		{"fc-watcher-0", "ns", "", false},
+		{"fc-watcher-1", "ns", "uid-2", false},
+		{"watcher-0", "ns", "uid-2", false},
+		{"fc-watcher-0", "other", "uid-2", false},
+		{"", "ns", "uid-2", false},
+	};
+	char name[ELECTION_PROCESS_SIZE];
+
+	(void)state;
+	setenv("POD_UID", "uid-1", 1);
+	setenv("POD_NAMESPACE", "ns", 1);
+	setenv("STATEFULSET_POD_NAME", "fc-watcher-0", 1);
+	identity_process(name, sizeof(name));
+	assert_non_null(strstr(name, "/ns/fc-watcher-0"));
+	assert_false(identity_process_ended(name));
+	name[0] = name[0] == 'x' ? 'y' : 'x'; /* of another machine's boot */
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		setenv("POD_UID", rows[i].uid, 1);
+		setenv("POD_NAMESPACE", rows[i].ns, 1);
+		setenv("STATEFULSET_POD_NAME", rows[i].name, 1);
+		if (identity_process_ended(name) != rows[i].ended)
+			fail_msg("row %zu", i);
+	}
+	unsetenv("POD_UID");
+	unsetenv("POD_NAMESPACE");
+	unsetenv("STATEFULSET_POD_NAME");
+}
+
 /* The container of a Pod that was started again: its former processes are in a namespace that is no more. */
 static void test_process_of_pod(void **state)
 {
@@ -447,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_process),
 		cmocka_unit_test(test_process_hidden),
 		cmocka_unit_test(test_process_of_pod),
+		cmocka_unit_test(test_process_of_stateful_set),
 		cmocka_unit_test(test_holder_dead),
 	};
 

@@ -184,7 +184,7 @@ static void on_flush(struct ev_loop *loop, ev_prepare *prepare, int events)
 	router_flush(((struct fixture *)prepare->data)->router);
 }
 
-static void start_watcher(struct fixture *f, const char *nonce)
+static void start_watcher(struct fixture *f)
 {
 	const struct router_ports ports = {.send = port_send, .now_ms = port_now_ms, .arg = f};
 	struct router_options options = {
@@ -195,7 +195,6 @@ static void start_watcher(struct fixture *f, const char *nonce)
 	};
 	struct error err;
 
-	snprintf(options.nonce, sizeof(options.nonce), "%s", nonce);
 	f->router = router_new(&ports, &options);
 	f->cache = cache_new(SHARDS, &listener, f);
 	cache_list_begin(f->cache, "", KIND_FRAMEWORK);
@@ -274,7 +273,7 @@ static void test_life(void **state)
 	assert_false(peer_leased(bus_client_peer(member)));
 	for (int i = 0; i < 10; i++)
 		ev_run(f->loop, EVRUN_ONCE); /* nobody is there yet */
-	start_watcher(f, "leader-1");
+	start_watcher(f);
 	for (int i = 0; i < FRAMEWORKS; i++) {
 		snprintf(name, sizeof(name), "fw%d", i);
 		present(f, name);
@@ -334,7 +333,7 @@ static void test_says_that_nobody_takes_it(void **state)
 	while (count_in(log, warning) == 0 && clock_boot_ms() - from_ms < (int64_t)(limit_s * 1000))
 		ev_run(f->loop, EVRUN_ONCE);
 	warned_ms = clock_boot_ms() - from_ms;
-	start_watcher(f, "leader-1");
+	start_watcher(f);
 	run_until(f->loop, &f->live, limit_s);
 	warnings = count_in(log, warning);
 	dup2(stderr_kept, STDERR_FILENO);
@@ -353,13 +352,13 @@ static void test_watcher_returns(void **state)
 	struct error err;
 	struct bus_client *member;
 
-	start_watcher(f, "leader-1");
+	start_watcher(f);
 	member = bus_client_new(f->loop, f->endpoint, NULL, BUS_ROLE_RECONCILER, "pool-0", &handler, f, &err);
 	assert_true(run_until(f->loop, &f->live, limit_s));
 	stop_watcher(f);
 	assert_true(run_until(f->loop, &f->revoked, limit_s));
 	assert_true(peer_lease_left_ms(bus_client_peer(member), 0) <= 0);
-	start_watcher(f, "leader-2");
+	start_watcher(f);
 	assert_true(run_until(f->loop, &f->held_all, limit_s));
 	assert_int_equal(peer_epoch(bus_client_peer(member)), 1); /* the same again: it holds nothing any more */
 	bus_client_free(member);
@@ -373,7 +372,7 @@ static void test_replaced(void **state)
 	struct bus_client *first;
 	struct bus_client *second;
 
-	start_watcher(f, "leader-1");
+	start_watcher(f);
 	first = bus_client_new(f->loop, f->endpoint, NULL, BUS_ROLE_RECONCILER, "pool-0", &handler, f, &err);
 	assert_true(run_until(f->loop, &f->live, limit_s));
 	router_process_dead(f->router, "pool-0"); /* which is not quite true */

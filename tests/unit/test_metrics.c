@@ -163,7 +163,7 @@ static void watcher_figures(void **state)
 	cleanup_buf struct buf after = {0};
 
 	(void)state;
-	world_start_watcher(world, "leader-1", 5);
+	world_start_watcher(world, 5);
 	from.router = world->router;
 	from.cache = world->cache;
 	watcher_metrics_write(&before, &from);

@@ -34,7 +34,7 @@ static void test_join(void **state)
 	const struct view_object *object;
 
 	(void)state;
-	world_start_watcher(world, "leader-1", 5);
+	world_start_watcher(world, 5);
 	world_present(world, KIND_FRAMEWORK, "", "fw", "f1");
 	world_present(world, KIND_CONFIG_MAP, "fw", "fw-attempt", "c1");
 	world_present(world, KIND_POD, "fw", "fw-worker-0", "p1");
@@ -42,7 +42,8 @@ static void test_join(void **state)
 	world_run(world, 3000);
 	/* the watcher has not seen everything yet: nothing may be concluded, so nothing is granted */
 	assert_int_equal(node->grants, 0);
-	assert_int_equal(router_counters(world->router)->hellos, 1); /* its PONGs say that it is there */
+	assert_int_equal(router_counters(world->router)->hellos,
+			 2); /* one WHO was asked; its PONGs say that it is there */
 	assert_false(node->live);
 	router_synced(world->router);
 	router_set_live(world->router, true);

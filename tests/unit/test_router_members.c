@@ -305,17 +305,17 @@ static void test_pong_of_another_version(void **state)
 	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	peer_tick(a->peer);
+	world_deliver(world); /* HELLO → WHO */
 	world_deliver(world); /* HELLO → ASSIGN */
-	world_deliver(world);
 	assert_int_equal(a->grants, 1);
 	assert_false(peer_leased(a->peer));
 	queue_empty(&a->up);
 	message = mem_calloc(1, sizeof(*message) + 128);
-	message->head = (struct bus_head){.major = BUS_VERSION_MAJOR,
+	message->head = (struct bus_head){.protocol = BUS_PROTOCOL,
 					  .type = BUS_PONG,
 					  .epoch = 5,
 					  .version = 77,
-					  .session = 1,
+					  .session = 2,
 					  .time_ms = world->now_ms};
 	message->len = (size_t)snprintf(message->body, 128, "{\"renewed\":true,\"qps\":1,\"burst\":1,\"live\":true}");
 	router_flush(world->router);
@@ -353,7 +353,7 @@ static void test_new_leader(void **state)
 	world_stop_watcher(world);
 	world_run(world, 3000);
 	world->blocked_ms = WORLD_LEASE + WORLD_MARGIN;
-	world_start_watcher(world, "leader-2", 6);
+	world_start_watcher(world, 6);
 	router_synced(world->router);
 	world_connect(a);
 	world_connect(b);
@@ -379,7 +379,7 @@ static void test_new_leader_after_leases(void **state)
 	world_run(world, WORLD_LEASE + 1000);
 	assert_int_equal(a->revokes, 1);
 	world->blocked_ms = WORLD_LEASE + WORLD_MARGIN;
-	world_start_watcher(world, "leader-2", 1);
+	world_start_watcher(world, 1);
 	router_synced(world->router);
 	world_connect(a);
 	world_run(world, 5000);
@@ -393,7 +393,7 @@ static void test_new_leader_after_leases(void **state)
 static void test_older_epoch(void **state)
 {
 	struct node *a;
-	struct bus_head old = {.major = BUS_VERSION_MAJOR, .type = BUS_PONG, .epoch = 4, .session = 1, .sequence = 4};
+	struct bus_head old = {.protocol = BUS_PROTOCOL, .type = BUS_PONG, .epoch = 4, .session = 2, .sequence = 4};
 
 	(void)state;
 	world_start_synced(world);
@@ -415,7 +415,7 @@ static void test_barrier_and_older_epoch(void **state)
 	world_run(world, 3000);
 	assert_int_equal(peer_epoch(barrier->peer), 5);
 	world_stop_watcher(world);
-	world_start_watcher(world, "leader-2", 1);
+	world_start_watcher(world, 1);
 	router_synced(world->router);
 	world_connect(barrier);
 	world_present(world, KIND_FRAMEWORK, "", "fw", "u");

@@ -75,13 +75,11 @@ static void change_cluster(struct run *run)
 
 static void start_watcher(struct run *run)
 {
-	char nonce[24];
 	char name[24];
 	char uid[32];
 
-	snprintf(nonce, sizeof(nonce), "leader-%d", ++run->leader);
 	run->world->blocked_ms = run->leader == 1 ? 0 : WORLD_LEASE + WORLD_MARGIN;
-	world_start_watcher(run->world, nonce, (uint64_t)pick(run, 1, 10));
+	world_start_watcher(run->world, (uint64_t)pick(run, 1, 10));
 	for (int i = 0; i < FRAMEWORKS; i++) {
 		if (!run->exists[i])
 			continue;

@@ -27,8 +27,6 @@ static int tear_down(void **state)
 	return 0;
 }
 
-enum { RAW_MINOR = 7 };
-
 /* A connection whose peer is played by the test itself. */
 static struct node *raw_node(int slot)
 {
@@ -41,8 +39,7 @@ static struct node *raw_node(int slot)
 static void raw_send(struct node *node, enum bus_type type, uint64_t sequence, uint64_t epoch, uint64_t version,
 		     const struct buf *body)
 {
-	const struct bus_head head = {.major = BUS_VERSION_MAJOR,
-				      .minor = RAW_MINOR,
+	const struct bus_head head = {.protocol = BUS_PROTOCOL,
 				      .type = (uint8_t)type,
 				      .sequence = sequence,
 				      .epoch = epoch,
@@ -63,7 +60,7 @@ static void raw_hello(struct node *node, const char *name, const char *uuid, uin
 	snprintf(hello.name, sizeof(hello.name), "%s", name);
 	snprintf(hello.uuid, sizeof(hello.uuid), "%s", uuid);
 	bus_hello_write(&body, &hello);
-	raw_send(node, BUS_HELLO, 1, 0, 0, &body);
+	raw_send(node, BUS_HELLO, 1, router_epoch(world->router), 0, &body);
 }
 
 static void raw_ping(struct node *node, uint64_t sequence, uint64_t epoch, uint64_t version, uint64_t consumed)
@@ -82,10 +79,8 @@ static struct message *next_of(struct node *node, enum bus_type type)
 	struct message *message;
 
 	while ((message = queue_take(&node->down)) != NULL) {
-		if (message->head.type == type) {
-			assert_int_equal(message->head.minor, RAW_MINOR);
+		if (message->head.type == type)
 			return message;
-		}
 		free(message);
 	}
 	return NULL;
@@ -165,7 +160,7 @@ static size_t bytes_of(const struct node *node, enum bus_type type)
  * it has not read stays on the way. Once it has read, it gets the rest. */
 static void test_unread(void **state)
 {
-	struct bus_ping ping = {.heard_told = true};
+	struct bus_ping ping = {0};
 	cleanup_buf struct buf body = {0};
 	struct node *node;
 	size_t one;
@@ -218,31 +213,6 @@ static void test_unread_and_silent(void **state)
 	world->now_ms += 31000;
 	router_tick(world->router);
 	assert_int_equal(router_peer_count(world->router), 0);
-}
-
-/* The same of a minor version that does not tell what it has read: what it handled, or the assignment that it names. */
-static void test_unread_by_older_minors(void **state)
-{
-	struct node *node;
-
-	(void)state;
-	world->in_flight_max = 1; /* which any object exceeds: one goes out all the same */
-	start_with_five();
-	node = raw_node(0);
-	raw_hello(node, "a", "u", 100);
-	assert_int_equal(count_of(node, BUS_UPDATE), 1);
-	raw_hello(node, "a", "u", 100);
-	assert_int_equal(count_of(node, BUS_UPDATE), 1);
-	raw_ping(node, 2, 5, 0, 0);
-	assert_int_equal(count_of(node, BUS_UPDATE), 1);
-	raw_ping(node, 3, 5, 1, 0);
-	assert_int_equal(count_of(node, BUS_UPDATE), 2);
-	raw_ping(node, 4, 5, 1, 0);
-	assert_int_equal(count_of(node, BUS_UPDATE), 2);
-	for (uint64_t consumed = 1; consumed <= 5; consumed++)
-		raw_ping(node, 4 + consumed, 5, 1, consumed);
-	assert_int_equal(count_of(node, BUS_UPDATE), 6);
-	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1);
 }
 
 /* Each HELLO makes a snapshot: they are answered ten at once, then two in a second. */
@@ -350,64 +320,69 @@ static void test_who(void **state)
 	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
 }
 
-static void raw_claims(struct node *node, const struct bus_hello *hello)
+static void raw_claims(struct node *node, uint64_t epoch, const struct bus_hello *hello)
 {
 	cleanup_buf struct buf body = {0};
 
 	bus_hello_write(&body, hello);
-	raw_send(node, BUS_HELLO, 1, 0, 0, &body);
+	raw_send(node, BUS_HELLO, 1, epoch, 0, &body);
 }
 
-/* What a HELLO claims counts only when it was said after this leader asked: it may have been on its way for longer than
- * a lease. */
+/* What a HELLO claims counts only when it was said by one that knew of this term: it may have been on its way for
+ * longer than a lease. Until then nobody joins. */
 static void test_old_claims(void **state)
 {
-	struct bus_hello hello = {
-		.name = "a", .uuid = "u", .nonce = "leader-0", .asked = "leader-0", .asked_told = true, .window = 10};
+	struct bus_hello hello = {.name = "a", .uuid = "u", .shards = WORLD_SHARDS, .held_epoch = 4, .window = 10};
 	struct node *node;
+	struct message *message;
 
 	(void)state;
 	world_start_synced(world);
 	node = raw_node(0);
-	for (int i = 0; i < 2; i++) {
-		struct message *message;
-		struct bus_who who;
-
-		hello.held = (struct range_set){0};
-		range_set_add(i == 0 ? &hello.held : &hello.lapsed, 3);
-		raw_claims(node, &hello);
-		assert_int_equal(router_peer_count(world->router), 0);
-		message = next_of(node, BUS_WHO);
-		assert_non_null(message);
-		assert_int_equal(bus_who_read(message->body, message->len, &who, NULL), 0);
-		assert_string_equal(who.nonce, "leader-1");
-		free(message);
-	}
-	hello.held = hello.lapsed;
-	hello.lapsed = (struct range_set){0};
-	strcpy(hello.asked, "leader-1");
-	raw_claims(node, &hello);
+	range_set_add(&hello.held, 3);
+	raw_claims(node, 4, &hello);
+	assert_int_equal(router_peer_count(world->router), 0);
+	message = next_of(node, BUS_WHO);
+	assert_non_null(message);
+	assert_int_equal(message->head.epoch, 5);
+	assert_int_equal(message->len, 0);
+	free(message);
+	assert_null(shard_table_holder(router_shards(world->router), 3));
+	raw_claims(node, 5, &hello);
 	assert_string_equal(shard_table_holder(router_shards(world->router), 3), "a");
+}
+
+/* What this leader granted it need not be told: it may have taken it away since the HELLO was said. */
+static void test_claims_of_this_term(void **state)
+{
+	struct bus_hello hello = {.name = "a", .uuid = "u", .shards = WORLD_SHARDS, .held_epoch = 5, .window = 10};
+
+	(void)state;
+	world->blocked_ms = 1000;
+	world_start_synced(world);
+	range_set_add(&hello.held, 3);
+	raw_claims(raw_node(0), 5, &hello);
+	assert_int_equal(router_peer_count(world->router), 1);
+	assert_null(shard_table_holder(router_shards(world->router), 3));
 }
 
 /* Where there was no Lease, a claim says that somebody leads, or has led just now: it may go on renewing the claim, so
  * that all ranges wait until nobody can. */
 static void test_claims_without_a_lease(void **state)
 {
-	struct bus_hello hello = {
-		.name = "a", .uuid = "u", .nonce = "leader-0", .asked = "leader-1", .asked_told = true, .window = 10};
+	struct bus_hello hello = {.name = "a", .uuid = "u", .shards = WORLD_SHARDS, .held_epoch = 5, .window = 10};
 	struct node *node;
 	struct message *message;
 
 	(void)state;
 	world->unknown_ms = 30000;
-	world_start_watcher(world, "leader-1", 5);
+	world_start_watcher(world, 5);
 	node = raw_node(0);
 	range_set_add(&hello.held, 3);
-	raw_claims(node, &hello);
+	raw_claims(node, 5, &hello);
 	assert_false(router_synced(world->router));
 	world->now_ms += 29999;
-	raw_claims(node, &hello);
+	raw_claims(node, 5, &hello);
 	assert_null(shard_table_holder(router_shards(world->router), 3));
 	world->now_ms += 1;
 	router_tick(world->router);
@@ -417,69 +392,59 @@ static void test_claims_without_a_lease(void **state)
 	assert_string_equal(shard_table_holder(router_shards(world->router), 3), "a");
 }
 
+/* So does a PING of one that follows an assignment: it heeds nobody of an older epoch, and says no HELLO here. */
+static void test_others_follow_without_a_lease(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		world->unknown_ms = 30000;
+		world_start_watcher(world, 5);
+		node = raw_node(0);
+		raw_ping(node, 2, 9, i == 0 ? 3 : 0, 0);
+		assert_int_equal(router_synced(world->router), i == 1);
+		world_stop_watcher(world);
+	}
+}
+
 /* A former leader that cut the key space into another number of ranges granted other keys by those numbers: nothing is
  * taken over from it, and the peer gets what is free here. */
 static void test_claims_of_another_cut(void **state)
 {
-	struct bus_hello hello = {
-		.name = "a", .uuid = "u", .nonce = "leader-0", .asked = "leader-1", .asked_told = true, .window = 10};
+	struct bus_hello hello = {.name = "a", .uuid = "u", .held_epoch = 4, .window = 10};
 
 	(void)state;
 	world->blocked_ms = 1000;
 	world_start_synced(world);
-	for (int i = 0; i < 2; i++) {
-		/* a peer that does not tell counts as we do */
-		hello.shards = i == 0 ? WORLD_SHARDS * 2 : 0;
+	for (uint32_t i = 0; i < 2; i++) {
+		hello.shards = WORLD_SHARDS * (2 - i);
 		hello.held = (struct range_set){0};
 		range_set_add(&hello.held, 3);
-		raw_claims(raw_node(0), &hello);
+		raw_claims(raw_node(0), 5, &hello);
 		assert_int_equal(router_peer_count(world->router), 1);
 		assert_int_equal(shard_table_holder(router_shards(world->router), 3) != NULL, i == 1);
 	}
 }
 
-/* A newer epoch is nobody's to announce. A barrier holds nothing, and is served whatever it says that it knows; a
- * reconciler may hold leases of another leader. */
+/* A newer epoch is nobody's to announce: who knows one may hold leases of another leader, and heeds nothing of this
+ * one. */
 static void test_hostile_epochs(void **state)
 {
-	struct bus_hello hello = {.name = "a", .uuid = "u", .nonce = "leader-0", .asked_told = true, .window = 10};
+	struct bus_hello hello = {.name = "a", .uuid = "u", .shards = WORLD_SHARDS, .window = 10};
 	struct node *node;
-	struct message *message;
 
 	(void)state;
 	world_start_synced(world);
 	node = raw_node(0);
 	hello.held_epoch = UINT64_C(4000000000);
-	raw_claims(node, &hello);
-	expect_refused(node, false, "a leader of epoch 4000000000, and this leader's is 5");
-	assert_int_equal(shard_table_size(router_shards(world->router)), 0);
-	hello.role = BUS_ROLE_BARRIER;
 	memset(&hello.held, 0xFF, sizeof(hello.held));
-	raw_claims(node, &hello);
-	message = next_of(node, BUS_ASSIGN);
-	assert_non_null(message);
-	assert_int_equal(message->head.epoch, 5);
-	free(message);
+	raw_claims(node, hello.held_epoch, &hello);
+	expect_refused(node, false, "a leader of epoch 4000000000, and this leader's is 5");
+	raw_claims(node, 5, &hello);
 	assert_int_equal(router_epoch(world->router), 5);
-	assert_null(shard_table_holder(router_shards(world->router), 3));
-}
-
-/* Nobody waits for an answer that cannot come: peers of an older minor version do not know what they are asked, and
- * without claims there is nothing to ask. */
-static void test_claims_unasked(void **state)
-{
-	struct bus_hello hello = {.name = "a", .uuid = "u", .nonce = "leader-0", .asked_told = true, .window = 10};
-	struct node *node;
-
-	(void)state;
-	world_start_synced(world);
-	node = raw_node(0);
-	raw_claims(node, &hello);
 	assert_int_equal(router_peer_count(world->router), 1);
-	hello.asked_told = false;
-	range_set_add(&hello.held, 3);
-	raw_claims(raw_node(1), &hello);
-	assert_int_equal(router_counters(world->router)->whos, 0);
+	assert_string_equal(shard_table_holder(router_shards(world->router), 3), "a"); /* as any that joins */
 }
 
 static void test_refusals(void **state)
@@ -487,7 +452,7 @@ static void test_refusals(void **state)
 	struct node *node;
 	struct node *other;
 	struct message *message;
-	struct bus_head alien = {.major = BUS_VERSION_MAJOR + 1, .minor = RAW_MINOR, .type = BUS_HELLO, .session = 1};
+	struct bus_head alien = {.protocol = BUS_PROTOCOL + 1, .type = BUS_HELLO, .session = 1};
 	struct bus_refuse refuse;
 	cleanup_buf struct buf junk = {0};
 
@@ -504,7 +469,7 @@ static void test_refusals(void **state)
 	free(message);
 
 	buf_puts(&junk, "{}");
-	raw_send(node, BUS_HELLO, 1, 0, 0, &junk);
+	raw_send(node, BUS_HELLO, 1, 5, 0, &junk);
 	message = next_of(node, BUS_REFUSE);
 	assert_non_null(message);
 	free(message);
@@ -540,12 +505,12 @@ static void test_too_many_connections(void **state)
 {
 	struct bus_hello hello = {.role = BUS_ROLE_BARRIER, .uuid = "u", .name = "b", .window = 1};
 	const struct bus_head head = {
-		.major = BUS_VERSION_MAJOR, .minor = RAW_MINOR, .type = BUS_HELLO, .sequence = 1, .session = 1};
+		.protocol = BUS_PROTOCOL, .type = BUS_HELLO, .sequence = 1, .session = 1, .epoch = 5};
 	cleanup_buf struct buf body = {0};
 	struct node *node;
 
 	(void)state;
-	world_start_watcher(world, "leader-1", 5);
+	world_start_watcher(world, 5);
 	bus_hello_write(&body, &hello);
 	for (uint32_t i = 0; i < ROUTER_PEERS_MAX; i++)
 		router_receive(world->router, (const unsigned char *)&i, sizeof(i), &head, body.data, body.len);
@@ -598,16 +563,16 @@ int main(void)
 		TEST(test_credit),
 		TEST(test_unread),
 		TEST(test_unread_and_silent),
-		TEST(test_unread_by_older_minors),
 		TEST(test_greets_too_often),
 		TEST(test_hello_within_a_snapshot),
 		TEST(test_relisted_within_a_snapshot),
 		TEST(test_who),
 		TEST(test_old_claims),
+		TEST(test_claims_of_this_term),
 		TEST(test_claims_of_another_cut),
-		TEST(test_claims_unasked),
 		TEST(test_hostile_epochs),
 		TEST(test_claims_without_a_lease),
+		TEST(test_others_follow_without_a_lease),
 		TEST(test_refusals),
 		TEST(test_too_many_connections),
 		TEST(test_names_of_the_pool),

@@ -1,4 +1,4 @@
-/* The table of ranges of a new leader: what members claim of what a former one granted, and what ran out meanwhile. */
+/* The table of ranges of a new leader: what members claim. */
 #include "tests/unit/shards_world.h"
 
 static void add_run(struct range_set *set, uint32_t first, uint32_t count)
@@ -119,89 +119,24 @@ static void test_two_claims(void **state)
 	shard_table_free(table);
 }
 
-/* A leader that follows one of which it knows when it ended, and a member whose leases ran out in between. */
-static struct shard_table *follow(int64_t former_end_ms, struct shard_member **a)
+/* When the former leader's end is known, what it granted has run out a lease and the margin behind that. */
+static void test_known_end(void **state)
 {
+	enum { FORMER_END = START - 5000, OVER = FORMER_END + LEASE + MARGIN };
 	const struct shard_options options = {.shards = SHARDS,
 					      .lease_ms = LEASE,
 					      .margin_ms = MARGIN,
 					      .grace_ms = GRACE,
 					      .blocked_ms = LEASE + MARGIN,
-					      .former_end_ms = former_end_ms};
+					      .former_end_ms = FORMER_END};
 	struct shard_table *table = shard_table_new(&options, START);
-	struct range_set lapsed = {0};
 
-	add_run(&lapsed, 0, 40);
-	*a = join(table, "a", "ua", START);
-	shard_table_lapsed(table, *a, &lapsed, START);
-	shard_table_update(table, START);
+	(void)state;
+	join(table, "a", "ua", START);
+	shard_table_update(table, OVER - 1);
 	assert_int_equal(held(table, "a"), 0);
-	assert_int_not_equal(shard_member_version(*a), 0); /* which asks how long ago that was */
-	return table;
-}
-
-enum { FORMER_END = START - 5000 };
-
-static void test_lapsed(void **state)
-{
-	static const struct {
-		int64_t age_ms;
-		bool back;
-	} rows[] = {
-		/* over 2 s before the former leader was: granted to nobody else before another 3 s had passed */
-		{7000, true},
-		{1, true},
-		/* over for so long that the former leader may have given them to somebody else */
-		{9000, false},
-		{60000, false},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct shard_member *a;
-		struct shard_table *table = follow(FORMER_END, &a);
-		uint64_t version = shard_member_version(a);
-
-		/* what was sent before the question says nothing of when */
-		shard_table_lapsed_since(table, a, version - 1, rows[i].age_ms, START + 1);
-		shard_table_update(table, START + 1);
-		assert_int_equal(held(table, "a"), 0);
-		shard_table_lapsed_since(table, a, version, rows[i].age_ms, START + 100);
-		shard_table_update(table, START + 100);
-		assert_int_equal(held(table, "a"), rows[i].back ? 40 : 0);
-		/* the rest, or all, waits until the former leader's grants have run out */
-		shard_table_ping(table, a, shard_member_version(a), shard_member_ranges(a), &none,
-				 FORMER_END + LEASE + MARGIN - 1);
-		shard_table_update(table, FORMER_END + LEASE + MARGIN - 1);
-		assert_int_equal(held(table, "a"), rows[i].back ? 40 : 0);
-		shard_table_update(table, FORMER_END + LEASE + MARGIN);
-		assert_int_equal(held(table, "a"), SHARDS);
-		shard_table_free(table);
-	}
-}
-
-/* Who has a live claim goes before, whenever it comes; who leaves gets nothing. */
-static void test_lapsed_and_claimed(void **state)
-{
-	struct shard_member *a;
-	struct shard_member *b;
-	struct shard_table *table = follow(FORMER_END, &a);
-	struct range_set claim = {0};
-
-	(void)state;
-	add_run(&claim, 20, 30);
-	assert_int_equal(shard_table_hello(table, "b", "ub", &claim, START + 1, &b), SHARD_JOINED);
-	shard_table_lapsed_since(table, a, shard_member_version(a), 1000, START + 2);
-	shard_table_update(table, START + 2);
-	assert_string_equal(shard_table_holder(table, 0), "a");
-	assert_string_equal(shard_table_holder(table, 20), "b");
-	assert_string_equal(shard_table_holder(table, 49), "b");
-	shard_table_free(table);
-	table = follow(FORMER_END, &a);
-	shard_table_bye(table, a);
-	shard_table_lapsed_since(table, a, shard_member_version(a), 1000, START + 2);
-	shard_table_update(table, START + 2);
-	assert_int_equal(held(table, NULL), SHARDS);
+	shard_table_update(table, OVER);
+	assert_int_equal(held(table, "a"), SHARDS);
 	shard_table_free(table);
 }
 
@@ -244,8 +179,7 @@ int main(void)
 		cmocka_unit_test(test_claim_released),
 		cmocka_unit_test(test_claim_of_a_silent_one),
 		cmocka_unit_test(test_two_claims),
-		cmocka_unit_test(test_lapsed),
-		cmocka_unit_test(test_lapsed_and_claimed),
+		cmocka_unit_test(test_known_end),
 		cmocka_unit_test(test_longer_leases_before),
 	};
 

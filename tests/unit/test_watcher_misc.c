@@ -71,14 +71,11 @@ static void test_flags(void **state)
 		const char *arguments[6];
 		const char *refusal; /* NULL: fine */
 	} rows[] = {
-		{{"--leader-elect"}, NULL},
 		{{"--leader-elect-lease-duration", "1m30s", "--leader-elect-renew-deadline", "1.5s",
 		  "--leader-elect-retry-period=100ms"},
 		 NULL},
-		{{"--leader-elect=false", "--workers", "1"}, NULL},
-		/* a watcher that starts anew would not know how long the leases of its reconcilers run */
-		{{"--leader-elect=false", "--workers", "0"}, "--leader-elect=false: expected --workers of 1 or more"},
-		{{"--leader-elect=maybe"}, "--leader-elect=maybe: expected true or false"},
+		{{"--leader-elect=false", "--workers", "1"}, "--leader-elect is gone: a watcher always elects"},
+		{{"--leader-elect"}, "--leader-elect is gone: a watcher always elects; remove the flag"},
 		{{"--leader-elect-lease-duration", "15"}, "15: expected a duration like 15s"},
 		{{"--leader-elect-lease-duration", "-1s"}, "-1s: expected a duration"},
 		{{"--leader-elect-lease-duration", "s"}, "s: expected a duration"},
@@ -111,7 +108,7 @@ static void test_flags(void **state)
 		if ((rows[i].refusal == NULL) != (result == 0) ||
 		    (rows[i].refusal != NULL && strstr(said, rows[i].refusal) == NULL))
 			fail_msg("%s %s: result %d, %s", arguments[1], arguments[2], result, said);
-		if (i == 1) {
+		if (i == 0) {
 			assert_int_equal(parsed.lease_duration_ms, 90000);
 			assert_int_equal(parsed.renew_deadline_ms, 1500);
 			assert_int_equal(parsed.retry_period_ms, 100);
@@ -287,7 +284,7 @@ static void test_shards(void **state)
 
 	(void)state;
 	world->blocked_ms = 3000;
-	world_start_watcher(world, "nonce", 5);
+	world_start_watcher(world, 5);
 	router_synced(world->router);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_start(world, 1, "gate", BUS_ROLE_BARRIER);
@@ -356,13 +353,18 @@ static void test_pool_member(void **state)
 					     .backoff_first_ms = 60000};
 	struct ev_loop *loop = ev_default_loop(0);
 	struct world *world = world_new();
-	struct debug_view view = {.workers = 1, .shards = WORLD_SHARDS};
+	struct debug_view view = {.identity = "me",
+				  .leader = "me",
+				  .lease_ns = "ns",
+				  .lease_name = "x",
+				  .workers = 1,
+				  .shards = WORLD_SHARDS};
 	struct error err;
 	struct pool *pool;
 	char pid[32];
 
 	(void)state;
-	world_start_watcher(world, "nonce", 5);
+	world_start_watcher(world, 5);
 	router_synced(world->router);
 	world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
 	world_start(world, 1, "other", BUS_ROLE_RECONCILER);

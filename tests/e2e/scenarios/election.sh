@@ -205,19 +205,6 @@ run_election_members() {
     end_candidates
 }
 
-# Without an election there is no Lease, and no right on Leases is needed.
-run_election_off() {
-    own_cluster
-    start_candidate 1 --workers 1 --leader-elect=false
-    wait_for 20 "all ranges are held" metric_is "$ADDRESS_1" frameworkcontroller_ranges_held 64
-    create 'fw("hello"; [role("a"; 2; ends(0; 0))])'
-    wait_completed hello
-    is_absent "$(election_lease)" || fail "there is a Lease"
-    expect "metrics of an election" "$(curl -sSf "$ADDRESS_1/metrics" | grep -c '^leader_election')" 0
-    expect_match "status" "$(asked_status_of 1)" 'without election'
-    end_candidates
-}
-
 # What a watcher says of itself, for people and for programs.
 run_status() {
     local name table member_lease=600
