@@ -639,7 +639,9 @@ static bool attended(const struct world *world, const struct object *object)
 		if (!world->watchers[i].process.alive || world->watchers[i].process.paused_until_ms > world->now_ms ||
 		    !world->watchers[i].synced || !world->watchers[i].live)
 			return false;
-	return member != NULL && member->process.paused_until_ms <= world->now_ms;
+	/* (calls that wait for a place wait for others to end, of which one may be held) */
+	return member != NULL && member->process.paused_until_ms <= world->now_ms &&
+	       member->reconciler.waiting_count == 0;
 }
 
 void check_strays(struct world *world)
@@ -706,6 +708,10 @@ static bool processes_rest(struct world *world, const char **why)
 	*why = "nobody leads";
 	if (leader == NULL)
 		return false;
+	*why = "the leader has yet to grant what is held under a former one's leases";
+	for (uint32_t range = 0; range < leader->shards; range++)
+		if (shard_table_holder(router_shards(leader->router), range) == NULL)
+			return false;
 	*why = "something is still to be told";
 	if (router_backlog(leader->router) > 0)
 		return false;
