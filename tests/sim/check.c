@@ -639,9 +639,10 @@ static bool attended(const struct world *world, const struct object *object)
 		if (!world->watchers[i].process.alive || world->watchers[i].process.paused_until_ms > world->now_ms ||
 		    !world->watchers[i].synced || !world->watchers[i].live)
 			return false;
-	/* (calls that wait for a place wait for others to end, of which one may be held) */
-	return member != NULL && member->process.paused_until_ms <= world->now_ms &&
-	       member->reconciler.waiting_count == 0;
+	if (member == NULL || member->process.paused_until_ms > world->now_ms)
+		return false;
+	/* a create that is held may have the only place there is, for which the deletion waits */
+	return world->faults.row != ROW_LATE_WRITES || member->reconciler.waiting_count == 0;
 }
 
 void check_strays(struct world *world)
