@@ -645,7 +645,7 @@ static bool attended(const struct world *world, const struct object *object)
 		return false;
 	/* With few places and a low rate the deletion waits for other requests, of which one may be held until its
 	 * deadline. */
-	if (world->faults.row != ROW_LATE_WRITES && world->worker_number == SIM_PLACES)
+	if (world->worker_number == SIM_PLACES)
 		return true;
 	bucket = member->bucket;
 	return member->reconciler.waiting_count == 0 && token_bucket_wait_ms(&bucket, world->now_ms) == 0;
