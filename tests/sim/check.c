@@ -823,7 +823,8 @@ static void check_item(struct world *world, const struct object *object)
 	if (strcmp(framework->uid, object->uid) != 0 || strcmp(framework->resource_version, version) != 0)
 		violated(world, "at rest %s knows %s as %s at %s, the server has %s at %s", member->process.label, key,
 			 framework->uid, framework->resource_version, object->uid, version);
-	if (framework->config_map.meta != NULL)
+	/* a former namesake's may have been seen by asking, and gone unseen without its label */
+	if (slot_ours(&framework->config_map, framework->uid))
 		violated(world, "at rest %s sees a ConfigMap of %s", member->process.label, key);
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)
