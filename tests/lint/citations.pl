@@ -5,7 +5,8 @@
 #     document names one of its own, and so does a number between parentheses where statements are numbered;
 #   - each X.md "Heading" names a document and a heading in it, or the beginning of one;
 #   - documents that are not part of the project are not cited;
-#   - each "Code:" paragraph names files that exist, and functions (or tables) that they define.
+#   - each "Code:" paragraph names files that exist, and functions (or tables) that they define; where it has the numbers of
+#     statements, it has those of all statements of its section.
 # Ends non-zero when anything is found; says how much it looked at.
 use strict;
 use warnings;
@@ -151,9 +152,31 @@ sub check_code {
 	complain("$file:$line: in which file is $_?") for $users && $users > 1 ? () : @names;
 }
 
+# The statements above a "Code:" paragraph that it does not name: by their own numbers, those above them, or a range.
+sub check_complete {
+	my ($file, $line, $code, $above) = @_;
+	my %named;
+	for my $list ($code =~ /\(($number(?:(?:,| and| to) $number)*)\)/g) {
+		while ($list =~ /($number)(?: to ($number))?/g) {
+			my ($first, $last) = ($1, $2 // $1);
+			my ($section, $from, $to) = ($first =~ /^(\d+)\.(\d+)/, $last =~ /^\d+\.(\d+)/);
+			$named{$_} = 1 for $first, $last, map { "$section.$_" } $from .. $to;
+		}
+	}
+	return unless %named;
+	for my $statement ($above =~ /^(?: *- )?\*\*(\d+(?:\.\d+)+)\*\*/mg) {
+		complain("$file:$line: no code for statement $statement") unless $named{$statement} || $named{ $statement =~ s/\.\d+$//r };
+	}
+}
+
 for my $file (sort grep { /\.md$/ } keys %text) {
+	my $begin = 0;
 	while ($text{$file} =~ /^Code: ((?:.+\n)*.*)/mg) {
-		check_code($file, line_of($file, $-[0]), $1 =~ s/\s+/ /gr);
+		my ($code, $at, $end) = ($1, $-[0], $+[0]);
+		$code =~ s/\s+/ /g;
+		check_code($file, line_of($file, $at), $code);
+		check_complete($file, line_of($file, $at), $code, substr($text{$file}, $begin, $at - $begin));
+		$begin = $end;
 	}
 }
 

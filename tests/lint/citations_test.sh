@@ -77,6 +77,7 @@ change "a function in the file of a sentence" common/base/mem.c 's/mem_free(void
 change "a caller that is none" watcher/main.c 's/mem_alloc/mem_take/' "watcher/main.c does not use mem_alloc"
 change "a file that is not there" RULES.md 's,in common/base/mem.c (1,in common/base/memory.c (1,' "there is no common/base/memory.c"
 change "a function without a file" RULES.md 's,`sizes` in common/base/mem.c,`sizes`,' "in which file is"
+change "a statement without code" RULES.md '/^Code:/i - **2.2** Nobody does this.' "RULES.md:7: no code for statement 2.2"
 change "a statement that is not there" RULES.md 's/(1.1, 2.1)/(1.1, 2.4)/' "RULES.md has no §2.4"
 
 echo "$passed passed, $failed failed"
