@@ -4,6 +4,7 @@
 #     that no other document has, and a section or statement of it; in a document with numbered sections, a § without a
 #     document names one of its own, and so does a number between parentheses where statements are numbered;
 #   - each X.md "Heading" names a document and a heading in it, or the beginning of one;
+#   - each link of a document to a file of the tree finds the file, and the heading behind a #;
 #   - documents that are not part of the project are not cited;
 #   - each "Code:" paragraph names files that exist, and functions (or tables) that they define; where it has the numbers of
 #     statements, it has those of all statements of its section.
@@ -11,7 +12,7 @@
 use strict;
 use warnings;
 use utf8;
-use open qw(:std :encoding(UTF-8));
+binmode STDOUT, ':utf8';
 
 my $root = shift // '.';
 chdir $root or die "$root: $!\n";
@@ -29,7 +30,7 @@ sub line_of { my ($file, $at) = @_; return 1 + (substr($text{$file}, 0, $at) =~ 
 
 for my $file (@files) {
 	next unless -f $file && -T $file && $file !~ m{^tests/(fuzz/corpus|unit/data|lint)/};
-	open my $in, '<', $file or next;
+	open my $in, '<:utf8', $file or next;
 	local $/;
 	$text{$file} = <$in> // '';
 	next unless $file =~ /\.md$/;
@@ -93,6 +94,23 @@ for my $file (sort keys %text) {
 			check_section($file, $at, $file, $1);
 		} else {
 			complain("$file:" . line_of($file, $at) . ": § of which document?");
+		}
+	}
+}
+
+# What stands behind the # of a link to a heading.
+sub anchor { my $heading = lc shift; $heading =~ s/[^\w\s-]//g; return $heading =~ s/ /-/gr }
+
+for my $file (sort keys %headings) {
+	while ($text{$file} =~ /\]\(([^)\s#:]*)(?:#([^)\s]+))?\)/g) {
+		my ($path, $anchor, $at) = ($1, $2, $-[0]);
+		my $target = $path eq '' ? $file : ($file =~ s{[^/]*$}{}r) . $path;
+		1 while $target =~ s{(?:^|(?<=/))(?!\.\./)[^/]+/\.\./}{} || $target =~ s{/$}{};
+		$citations++;
+		if (!-e $target) {
+			complain("$file:" . line_of($file, $at) . ": there is no $path");
+		} elsif (defined $anchor && !grep { anchor($_) eq $anchor } @{ $headings{$target} // [] }) {
+			complain("$file:" . line_of($file, $at) . ": $target has no heading for #$anchor");
 		}
 	}
 }

@@ -21,7 +21,7 @@ plant() {
 		`mem_alloc` in watcher/main.c (1.1).
 	END
 	printf '# Base\n## 1 One\n## Operating it\n' >"$tree/common/README.md"
-	printf '# Watcher\n## 1 One\n' >"$tree/watcher/README.md"
+	printf '# Watcher\n## 1 One\n[a](#1-one) [b](../common/README.md#operating-it) [c](main.c)\n' >"$tree/watcher/README.md"
 	cat >"$tree/common/base/mem.c" <<-'END'
 		/* See RULES.md §1.1, §2 and common/README.md "Operating it"; RFC 8259 §7. It goes on in RULES.md
 		 * §2.1. */
@@ -58,13 +58,16 @@ change() {
 }
 
 plant
-expect 0 "5 files, 9 citations, 4 functions" "a sound tree"
+expect 0 "5 files, 12 citations, 4 functions" "a sound tree"
 change "a section that is not there" common/base/mem.c 's/§1.1/§1.7/' "common/base/mem.c:1: RULES.md has no §1.7"
 change "a list that goes on" common/base/mem.c 's/§2 and/§3 and/' "RULES.md has no §3"
 change "a citation over two lines" common/base/mem.c 's/§2\.1/§2.9/' "RULES.md has no §2.9"
 change "a document that is not there" common/base/mem.c 's/RULES.md/RULEZ.md/' "RULEZ.md: there is no such document"
 change "a name that two documents have" common/base/mem.c 's,common/README.md,README.md,' "README.md: there are several"
 change "a heading that is not there" common/base/mem.c 's/Operating it/Repairing it/' 'has no heading "Repairing it"'
+change "a link to no file" watcher/README.md 's/main.c/mane.c/' "watcher/README.md:3: there is no mane.c"
+change "a link to no heading" watcher/README.md 's/#1-one/#2-two/' "watcher/README.md has no heading for #2-two"
+change "a link to no heading elsewhere" watcher/README.md 's/#operating/#repairing/' "common/README.md has no heading for #repairing-it"
 change "a section of no document" common/base/mem.c 's/RULES.md §1.1/§1.1/' "§ of which document?"
 change "a section of its own" RULES.md 's/see 2.1 and §2/see §8/' "RULES.md has no §8"
 for name in FRAME'WORK.md' DES'IGN.md' ST'YLE.md' PIT'FALLS.md' PIT'FALLS'; do
