@@ -1,4 +1,4 @@
-/* What became of calls (FRAMEWORK.md §8, §12); see sync.h. */
+/* What became of calls (CONTRACT.md §8, §12); see sync.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Sending calls about one named object: what holds them back, and what makes sure of absence (FRAMEWORK.md §12,
- * DESIGN.md §3); see state.h. */
+/* Sending calls about one named object: what holds them back, and what makes sure of absence (CONTRACT.md §12.4 to
+ * §12.10); see state.h. */
 #include <string.h>
 
 #include "common/base/mem.h"

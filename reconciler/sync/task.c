@@ -1,4 +1,4 @@
-/* One Task's turn in a round (FRAMEWORK.md §6); see rules.h. */
+/* One Task's turn in a round (CONTRACT.md §6); see rules.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,7 +244,7 @@ static void look_at_pod(struct turn *turn)
 
 /* ---- creating ---- */
 
-/* Whether the present Pod is the one that the pending attempt would create (adoption, FRAMEWORK.md §6). While a create
+/* Whether the present Pod is the one that the pending attempt would create (adoption, CONTRACT.md §6). While a create
  * of its name is on its way, the Pod may have gone unseen and the create may make another one: the answer decides. */
 static bool adoptable(const struct turn *turn)
 {

@@ -1,5 +1,5 @@
-/* What must hold: after every step, at each write of a reconciler, and once everything has come to rest (FRAMEWORK.md
- * §12, DESIGN.md §8); see sim.h. */
+/* What must hold: after every step, at each write of a reconciler, and once everything has come to rest (CONTRACT.md
+ * §12, ARCHITECTURE.md §10.1); see sim.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

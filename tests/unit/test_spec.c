@@ -1,5 +1,5 @@
 /* Specs as clients write them: defaults for what is absent, what a partial policy means, every message about a bad
- * field (FRAMEWORK.md §2). */
+ * field (CONTRACT.md §2). */
 #include "tests/unit/sync_world.h"
 
 #include "common/framework/spec.h"

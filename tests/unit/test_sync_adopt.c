@@ -1,5 +1,5 @@
-/* What is there when ConfigMaps and Pods are to be created: adoption (FRAMEWORK.md §6), what is ours but not adopted,
- * names that somebody else holds (§12). */
+/* What is there when ConfigMaps and Pods are to be created: adoption (CONTRACT.md §6), what is ours but not adopted,
+ * names that somebody else holds (CONTRACT.md §12). */
 #include "tests/unit/sync_world.h"
 
 /* ---- adoption ---------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* Objects that go: deleted by others, without their label, late, stray; what makes an absence certain (FRAMEWORK.md
- * §12), the creation timeouts (§5, §6) and the force-delete timer (§2). */
+/* Objects that go: deleted by others, without their label, late, stray; what makes an absence certain (CONTRACT.md
+ * §12), the creation timeouts (CONTRACT.md §5, §6) and the force-delete timer (CONTRACT.md §2). */
 #include "tests/unit/sync_world.h"
 
 #define STAYS ",'frameworkAttemptCompletionPolicy':{}"
@@ -455,7 +455,7 @@ static void test_late_pod_waits_for_write(void **state)
 }
 
 /* The label is taken off a Pod that is deleting already: what the stream says then cannot be told from its end, which
- * FRAMEWORK.md §12 lets count. Still there are never two of a name: the next one waits until it is gone. */
+ * CONTRACT.md §12 lets count. Still there are never two of a name: the next one waits until it is gone. */
 static void test_label_lost_while_deleting(void **state)
 {
 	struct world w;

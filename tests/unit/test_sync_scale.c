@@ -1,4 +1,5 @@
-/* Rescaling a running Framework (FRAMEWORK.md §11), and deletionPending Tasks in every state they can be in (§6). */
+/* Rescaling a running Framework (CONTRACT.md §11), and deletionPending Tasks in every state they can be in (CONTRACT.md
+ * §6). */
 #include "tests/unit/sync_world.h"
 
 #define NEVER ",'frameworkAttemptCompletionPolicy':{}"
@@ -361,8 +362,8 @@ static void test_preparing(void **state)
 	world_end(&w);
 }
 
-/* It ended by itself, its Pod is being deleted: it keeps its own completionStatus and §9 comes first; the next attempt
- * ends with -230. */
+/* It ended by itself, its Pod is being deleted: it keeps its own completionStatus and CONTRACT.md §9 comes first; the
+ * next attempt ends with -230. */
 static void test_ended(void **state)
 {
 	struct world w;

@@ -1,4 +1,4 @@
-/* Own writes and others' (FRAMEWORK.md §12, DESIGN.md §3): writes that fail or whose answer is lost, a status somebody
+/* Own writes and others' (CONTRACT.md §12.12 to §12.16): writes that fail or whose answer is lost, a status somebody
  * else wrote, events that come late, and creates that were queued before things changed. */
 #include "tests/unit/sync_world.h"
 
