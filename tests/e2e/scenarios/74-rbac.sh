@@ -76,6 +76,7 @@ need_watcher() { # verb resource
     end_processes . 5 watcher
     case "$1 $2" in
     "create leases") api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/frameworkcontroller" >/dev/null || true ;;
+    "create configmaps") api DELETE "/api/v1/namespaces/$ROLES_NAMESPACE/configmaps/frameworkcontroller-epoch" >/dev/null || true ;;
     "update customresourcedefinitions")
         kubectl patch crd frameworks.frameworkcontroller.microsoft.com --type json \
             -p '[{"op": "add", "path": "/spec/names/shortNames", "value": []}]' >/dev/null
