@@ -145,7 +145,7 @@ run_election_lease_by_hand() {
     wait_for 10 "the record is back" record_is '.data.epoch == "3"'
     expect "terms" "$(grep -c 'leading as ' watcher-1.log) $(grep -c 'leading as ' watcher-2.log)" "2 1"
     wait_for 60 "all Frameworks are Completed" completed_at_least 10
-    expect_ran_once $((10 * 4))
+    expect_ran_once $((10 * 2))
     end_candidates
     # Nobody is there to put the Lease back: who starts waits until the record's would have run out.
     api DELETE "$(election_lease)" >/dev/null
