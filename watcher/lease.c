@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
 #include "common/config/config.h"
@@ -22,7 +23,7 @@
 #define ANNOTATION_MEMBER "frameworkcontroller.microsoft.com/leader-member-lease-ms"
 #define ANNOTATION_PROCESS "frameworkcontroller.microsoft.com/leader-process"
 
-enum { REMIND_MS = 60000, RELEASE_MS = 3000, JITTER_PART = 5 /* of the retry period, at most; as client-go */ };
+enum { RELEASE_MS = 3000, JITTER_PART = 5 /* of the retry period, at most; as client-go */ };
 
 struct lease {
 	struct ev_loop *loop;
@@ -42,8 +43,7 @@ struct lease {
 	struct kube_call *call;   /* at most one */
 	bool freed;               /* waits for that call's callback */
 	int64_t release_until_ms; /* 0: not releasing */
-	char *complaint;          /* the last one logged, and when */
-	int64_t complained_ms;
+	struct log_last complaint;
 	char *holder; /* the last one logged */
 	ev_timer timer;
 };
@@ -62,7 +62,6 @@ static void destroy(struct lease *lease)
 		free(lease->names[i]);
 	}
 	free(lease->ns);
-	free(lease->complaint);
 	free(lease->holder);
 	free(lease);
 }
@@ -216,15 +215,12 @@ static char *write_object(const struct lease *lease, const struct election_reque
 
 static void complain(struct lease *lease, const char *message)
 {
-	int64_t now_ms = clock_boot_ms();
+	cleanup_free char *text =
+		mem_printf("the %s %s/%s: %s", lease->asked == ELECTION_LEASE ? "Lease" : "ConfigMap", lease->ns,
+			   lease->names[lease->asked], message);
 
-	if (lease->complaint != NULL && strcmp(lease->complaint, message) == 0 &&
-	    now_ms - lease->complained_ms < REMIND_MS)
-		return;
-	log_warning("the %s %s/%s: %s", lease->asked == ELECTION_LEASE ? "Lease" : "ConfigMap", lease->ns,
-		    lease->names[lease->asked], message);
-	lease->complained_ms = now_ms;
-	mem_replace(&lease->complaint, message);
+	if (log_is_news(&lease->complaint, clock_boot_ms(), text))
+		log_warning("%s", text);
 }
 
 static void tell_holder(struct lease *lease)

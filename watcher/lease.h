@@ -28,7 +28,7 @@ struct lease_handler {
 	void (*released)(void *arg);
 };
 
-/* Begins at once. A server that refuses or does not answer is asked again for ever; why is logged once a minute. */
+/* Begins at once. A server that refuses or does not answer is asked again for ever; why is logged now and then. */
 struct lease *lease_new(struct ev_loop *loop, struct kube_client *client, const struct lease_options *options,
 			const struct lease_handler *handler, void *arg);
 /* No handler runs any more. Before the client is freed. NULL is fine. */

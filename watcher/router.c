@@ -94,10 +94,6 @@ static const char *admit(struct router *router, const struct bus_hello *hello, b
 	switch (join(router, hello, member)) {
 	case SHARD_JOINED: return NULL;
 	case SHARD_BUSY: router->counters.busy++; return "another process has this name, and its lease may still run";
-	case SHARD_REPLACED:
-		router->counters.refused++;
-		*final = true;
-		return "another process has taken over this name";
 	case SHARD_FULL: break;
 	}
 	router->counters.refused++;

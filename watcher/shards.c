@@ -11,15 +11,13 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-enum { MEMBERS_MAX = 1024, REPLACED_MAX = 8, UUID_MAX = 40, NAME_MAX_BYTES = 64 };
+enum { MEMBERS_MAX = 1024, UUID_MAX = 40, NAME_MAX_BYTES = 64 };
 
 enum range_state { RANGE_FREE, RANGE_GRANTED, RANGE_REVOKING };
 
 struct shard_member {
 	char name[NAME_MAX_BYTES];
 	char uuid[UUID_MAX]; /* "" : expected, or dead */
-	char replaced[REPLACED_MAX][UUID_MAX];
-	size_t replaced_next;
 	bool present; /* heard of within lease + margin: may be granted ranges */
 	bool leaving;
 	bool in_use;
@@ -183,20 +181,8 @@ void shard_table_expect(struct shard_table *table, const char *name, int64_t now
 		add(table, name, now_ms);
 }
 
-static bool was_replaced(const struct shard_member *member, const char *uuid)
-{
-	for (size_t i = 0; i < REPLACED_MAX; i++)
-		if (strcmp(member->replaced[i], uuid) == 0)
-			return true;
-	return false;
-}
-
 static void forget_process(struct shard_table *table, struct shard_member *member)
 {
-	if (member->uuid[0] != '\0') {
-		memcpy(member->replaced[member->replaced_next], member->uuid, UUID_MAX);
-		member->replaced_next = (member->replaced_next + 1) % REPLACED_MAX;
-	}
 	member->uuid[0] = '\0';
 	member->present = false;
 	member->leaving = false;
@@ -246,8 +232,6 @@ enum shard_answer shard_table_hello(struct shard_table *table, const char *name,
 	if (member == NULL)
 		return SHARD_FULL;
 	if (strcmp(member->uuid, uuid) != 0) {
-		if (was_replaced(member, uuid))
-			return SHARD_REPLACED;
 		if (member->uuid[0] != '\0' && leased(member, now_ms))
 			return SHARD_BUSY;
 		forget_process(table, member);

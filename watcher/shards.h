@@ -34,9 +34,8 @@ void shard_table_free(struct shard_table *table);
 
 enum shard_answer {
 	SHARD_JOINED,
-	SHARD_BUSY,     /* another process holds the name and its lease may still run */
-	SHARD_REPLACED, /* this process was replaced by another one of the name: refused for good */
-	SHARD_FULL,     /* too many members */
+	SHARD_BUSY, /* another process holds the name and its lease may still run */
+	SHARD_FULL, /* too many members */
 };
 
 /* A member that is sure to come (a pool slot): it gets its share from the start, for the grace time at least. */

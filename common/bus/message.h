@@ -33,7 +33,7 @@ enum bus_type {
 	BUS_UPDATE,       /* one object as it is now; body: its JSON */
 	BUS_ABSENT,       /* one object is gone; struct bus_absent */
 	BUS_SNAPSHOT_END, /* struct bus_snapshot_end */
-	BUS_REFUSE, /* {"reason": …, "final": bool}: BUSY (final false), another version or a replaced uuid (final true)
+	BUS_REFUSE, /* {"reason": …, "final": bool}: BUSY (final false), another version (final true)
 		     */
 };
 
