@@ -1,6 +1,6 @@
-/* The decision who leads; see election.h. One request is out at a time. A standby reads record and Lease, and writes the
- * Lease only right after it has read that it may, then the record; a leader writes the Lease on the version that its last
- * write gave, and reads it when that is no longer the one. */
+/* The decision who leads; see election.h. One request is out at a time. A standby reads record and Lease, and writes
+ * the Lease only right after it has read that it may, then the record; a leader writes the Lease on the version that
+ * its last write gave, and reads it when that is no longer the one. */
 #include "watcher/election.h"
 
 #include <stdlib.h>
@@ -143,8 +143,7 @@ static enum election_grants left_behind(const struct election *election)
 {
 	if (!election->seen)
 		return ELECTION_GRANTS_NONE;
-	if (election->lease.grants == ELECTION_GRANTS_CHILDREN &&
-	    (election->dead || ours(election, &election->lease)))
+	if (election->lease.grants == ELECTION_GRANTS_CHILDREN && (election->dead || ours(election, &election->lease)))
 		return ELECTION_GRANTS_NONE;
 	return election->lease.grants;
 }
@@ -221,7 +220,7 @@ static void fill_lease(const struct election *election, int64_t now_ms, struct e
 				       .transitions = standby ? newer_epoch(election) : election->epoch,
 				       .grants = options->grants,
 				       .member_ms = others && former_ms > options->member_ms ? former_ms
-											    : options->member_ms};
+											     : options->member_ms};
 	if (election->releasing) {
 		out->duration_ms = RELEASED_LEASE_MS;
 		if (election->drained)
@@ -293,8 +292,8 @@ static void on_lease_read(struct election *election, const struct election_lease
 	observe_both(election, lease, now_ms);
 	held = ours(election, &election->lease) || election->lease.holder[0] == '\0';
 	if (election->state == LEADING) {
-		/* ours, or its holder was taken out by hand: nobody has led since, so we still do, and put it right; one
-		 * that is gone takes a new term, which others learn of by the record */
+		/* ours, or its holder was taken out by hand: nobody has led since, so we still do, and put it right;
+		 * one that is gone takes a new term, which others learn of by the record */
 		if (lease != NULL && held && election->lease.transitions <= election->epoch)
 			plan(election, WRITE_LEASE, now_ms);
 		else
@@ -384,8 +383,7 @@ void election_answered(struct election *election, enum election_outcome outcome,
 
 void election_holder_dead(struct election *election)
 {
-	if (!election->seen || election->dead || ours(election, &election->lease) ||
-	    election->lease.holder[0] == '\0')
+	if (!election->seen || election->dead || ours(election, &election->lease) || election->lease.holder[0] == '\0')
 		return;
 	election->dead = true;
 	if (!election->out && election->state == STANDBY)

@@ -3,12 +3,13 @@
  * what the API server said comes by election_answered(), what to ask it goes out by election_next(). lease.h does the
  * asking.
  *
- *               the Lease is free, expired, or its holder dead: written as ours       the record names this term
- *       STANDBY ────────────────────────────────────────────────────────────▶ ELECTED ─────────────────────────▶ LEADING
- *          ▲                                                                     │ somebody else's record           │ │
- *          └─────────────────────────────────────────────────────────────────────┴──────────────────────────────────┘ │
- *            the Lease is another holder's, or gone; or renew_ms since the sending of the last write that succeeded   │
- *                                                                               RELEASED ◀── election_release() ──────┘
+ *            the Lease is free, expired, or its holder dead:
+ *            written as ours                                         the record names this term
+ *    STANDBY ────────────────────────────────────────────▶ ELECTED ────────────────────────────▶ LEADING
+ *       ▲                                                     │ the record names another one      │   │
+ *       └─────────────────────────────────────────────────────┴───────────────────────────────────┘   │
+ *         the Lease is another holder's, or gone; or renew_ms since the sending                       │
+ *         of the last write that succeeded                            RELEASED ◀── election_release() ┘
  * As client-go does it, but for what follows from members living on leases of their own (DESIGN.md §5):
  * - spec.leaseTransitions is the leader's epoch: newer with every term than the Lease's and the record's. It is in both
  *   before it is used. Nobody else's word changes it.
@@ -55,12 +56,12 @@ struct election_lease {
 struct election_options {
 	char identity[ELECTION_IDENTITY_SIZE]; /* of this process alone; not "" */
 	char process[ELECTION_PROCESS_SIZE];
-	int64_t lease_ms;  /* how long others wait before they take it (client-go: 15 s) */
-	int64_t renew_ms;  /* without a renewal for this long it leads no longer (10 s); < lease_ms */
-	int64_t retry_ms;  /* between two writes, or looks (2 s); < renew_ms */
-	int64_t jitter_ms; /* on top of it for one who does not lead: so that they do not all ask at once */
-	int64_t member_ms; /* how long the leases run that this process gives to members */
-	int64_t margin_ms; /* so long after the end of a member's lease nobody acts by it any more */
+	int64_t lease_ms;            /* how long others wait before they take it (client-go: 15 s) */
+	int64_t renew_ms;            /* without a renewal for this long it leads no longer (10 s); < lease_ms */
+	int64_t retry_ms;            /* between two writes, or looks (2 s); < renew_ms */
+	int64_t jitter_ms;           /* on top of it for one who does not lead: so that they do not all ask at once */
+	int64_t member_ms;           /* how long the leases run that this process gives to members */
+	int64_t margin_ms;           /* so long after the end of a member's lease nobody acts by it any more */
 	enum election_grants grants; /* what this process grants to */
 };
 
@@ -110,8 +111,8 @@ uint64_t election_epoch(const struct election *election);
 /* Counts the terms led from 1. */
 uint64_t election_term(const struct election *election);
 /* Of the present term: from then on nobody acts for former leaders any more (DESIGN.md §5 "New leader"): the last of
- * them led no longer than its renew deadline, and members go on for the longest lease that was given, as long as ours if
- * nothing tells, and the margin. 0: nobody did when the term began. */
+ * them led no longer than its renew deadline, and members go on for the longest lease that was given, as long as ours
+ * if nothing tells, and the margin. 0: nobody did when the term began. */
 int64_t election_former_until_ms(const struct election *election);
 /* Who holds the Lease by what was last read; NULL when nobody was ever seen. */
 const struct election_lease *election_seen(const struct election *election);

@@ -1,5 +1,5 @@
-/* The Lease on the server and its record; see lease.h. One request at a time, as the election asks for them; whatever comes of it, the
- * election is told, and what follows from that is told to the owner. */
+/* The Lease on the server and its record; see lease.h. One request at a time, as the election asks for them; whatever
+ * comes of it, the election is told, and what follows from that is told to the owner. */
 #include "watcher/lease.h"
 
 #include <ev.h>
@@ -98,7 +98,8 @@ static int64_t read_member_ms(const json_t *texts, const char *name)
 {
 	int64_t ms = read_number(texts, name);
 
-	return ms > MEMBER_LEASE_SEC_MAX * 1000 ? MEMBER_LEASE_SEC_MAX * 1000 : ms; /* no watcher can have written more */
+	return ms > MEMBER_LEASE_SEC_MAX * 1000 ? MEMBER_LEASE_SEC_MAX * 1000
+						: ms; /* no watcher can have written more */
 }
 
 static void read_lease(const json_t *object, struct election_lease *out)
@@ -197,8 +198,8 @@ static void write_record(json_t *object, const struct election_lease *record)
 static char *write_object(const struct lease *lease, const struct election_request *request)
 {
 	const json_t *stored = lease->stored[request->object];
-	cleanup_json json_t *object =
-		request->verb == ELECTION_UPDATE && stored != NULL ? json_deep_copy(stored) : json_object();
+	cleanup_json json_t *object = request->verb == ELECTION_UPDATE && stored != NULL ? json_deep_copy(stored)
+											 : json_object();
 	json_t *meta = member(object, "metadata");
 
 	json_object_set_new(meta, "name", json_string(lease->names[request->object]));
@@ -215,9 +216,8 @@ static char *write_object(const struct lease *lease, const struct election_reque
 
 static void complain(struct lease *lease, const char *message)
 {
-	cleanup_free char *text =
-		mem_printf("the %s %s/%s: %s", lease->asked == ELECTION_LEASE ? "Lease" : "ConfigMap", lease->ns,
-			   lease->names[lease->asked], message);
+	cleanup_free char *text = mem_printf("the %s %s/%s: %s", lease->asked == ELECTION_LEASE ? "Lease" : "ConfigMap",
+					     lease->ns, lease->names[lease->asked], message);
 
 	if (log_is_news(&lease->complaint, clock_boot_ms(), text))
 		log_warning("%s", text);
@@ -334,7 +334,7 @@ static void send(struct lease *lease, const struct election_request *request)
 	static const char *const methods[] = {
 		[ELECTION_READ] = "GET", [ELECTION_CREATE] = "POST", [ELECTION_UPDATE] = "PUT"};
 	cleanup_free char *folder = request->object == ELECTION_LEASE ? mem_printf(LEASES, lease->ns)
-								     : mem_printf(CONFIG_MAPS, lease->ns);
+								      : mem_printf(CONFIG_MAPS, lease->ns);
 	cleanup_free char *path = request->verb == ELECTION_CREATE
 					  ? mem_strdup(folder)
 					  : mem_printf("%s/%s", folder, lease->names[request->object]);

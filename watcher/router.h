@@ -30,7 +30,7 @@ struct router_ports {
 
 struct router_options {
 	struct shard_options shards;
-	uint64_t epoch; /* > 0; names the term: a peer that says it knows a newer one is refused, not believed */
+	uint64_t epoch;       /* > 0; names the term: a peer that says it knows a newer one is refused, not believed */
 	size_t in_flight_max; /* instead of ROUTER_IN_FLIGHT_MAX; 0: that */
 	double qps;           /* to be shared out over the reconcilers */
 	int32_t burst;

@@ -18,7 +18,7 @@ enum range_state { RANGE_FREE, RANGE_GRANTED, RANGE_REVOKING };
 struct shard_member {
 	char name[NAME_MAX_BYTES];
 	char uuid[UUID_MAX]; /* "" : expected, or dead */
-	bool present; /* heard of within lease + margin: may be granted ranges */
+	bool present;        /* heard of within lease + margin: may be granted ranges */
 	bool leaving;
 	bool in_use;
 	bool changed; /* its assignment changed in this update */

@@ -18,12 +18,12 @@ struct shard_table;
 struct shard_member; /* one name; lives until it left or is gone past the grace */
 
 struct shard_options {
-	uint32_t shards;    /* 1..BUS_RANGE_MAX */
-	int64_t lease_ms;   /* memberLeaseSec: as the members count it, from when they sent a ping */
-	int64_t margin_ms;  /* on top of it here, from the ping's receipt: so that this view always ends later */
-	int64_t grace_ms;   /* memberGraceSec: how long a vanished member's ranges wait for it */
-	/* Up to this time members may act by leases that former leaders gave, margin included: what no member claims, or
-	 * two, is granted to nobody before. 0: there are none. */
+	uint32_t shards;   /* 1..BUS_RANGE_MAX */
+	int64_t lease_ms;  /* memberLeaseSec: as the members count it, from when they sent a ping */
+	int64_t margin_ms; /* on top of it here, from the ping's receipt: so that this view always ends later */
+	int64_t grace_ms;  /* memberGraceSec: how long a vanished member's ranges wait for it */
+	/* Up to this time members may act by leases that former leaders gave, margin included: what no member claims,
+	 * or two, is granted to nobody before. 0: there are none. */
 	int64_t former_until_ms;
 };
 
@@ -41,8 +41,8 @@ enum shard_answer {
 /* A member that is sure to come (a pool slot): it gets its share from the start, for the grace time at least. */
 void shard_table_expect(struct shard_table *table, const char *name, int64_t now_ms);
 /* A process says HELLO. claimed: the ranges that it holds under a live lease of a former leader: taken over as they
- * are, unless two claim one, or those leases have ended; NULL when it was this leader who granted what it holds. *out on
- * SHARD_JOINED. */
+ * are, unless two claim one, or those leases have ended; NULL when it was this leader who granted what it holds. *out
+ * on SHARD_JOINED. */
 enum shard_answer shard_table_hello(struct shard_table *table, const char *name, const char *uuid,
 				    const struct range_set *claimed, int64_t now_ms, struct shard_member **out);
 /* A ping received at now_ms: `version` is the assignment applied. Returns whether it renews the lease: it does exactly

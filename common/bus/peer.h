@@ -62,7 +62,8 @@ struct peer_handler {
 	/* Adds the revoked ranges in which calls are still in flight to *out (empty when handed in). */
 	void (*draining)(void *arg, struct range_set *out);
 	/* The watcher does not want us. final: for good (another protocol version, or a watcher with reconcilers of its
-	 * own): the process exits. Not final (our name's former holder may still live): the member tries again by itself. */
+	 * own): the process exits. Not final (our name's former holder may still live): the member tries again by
+	 * itself. */
 	void (*refused)(void *arg, const char *reason, bool final);
 };
 

@@ -1,7 +1,7 @@
 /* What the API server answers to everything that is no list, watch or write of a reconciler: the Lease, the CRD, the
  * reviews of the barrier's clients; and what a credential plugin prints. Behind a client without sockets. Input is
  * lines:
- *   L N {…}  C N {…}  D N {…}   the call for the Lease or its record, the CRD's, discovery's is answered with status N (0: no answer)
+ *   L N {…}  C N {…}  D N {…}   the call for Lease or record, the CRD's, discovery's is answered with N (0: no answer)
  *   l  c                        … is answered well: with what it has sent
  *   T                           a client with a token of its own asks to be let in
  *   A N {…}                     the oldest review is answered

@@ -181,8 +181,8 @@ static void on_timeout(struct world *world, void *arg)
 	free(ask);
 }
 
-/* A user deletes the Lease or its record, not both, and not the record while nobody leads that the Lease names: with what
- * both told gone nobody can know who leads. */
+/* A user deletes the Lease or its record, not both, and not the record while nobody leads that the Lease names: with
+ * what both told gone nobody can know who leads. */
 static void lose(struct world *world)
 {
 	enum election_object object = chance(world, 700) ? ELECTION_LEASE : ELECTION_RECORD;

@@ -108,7 +108,8 @@ static void expiry(void **state)
 	/* nothing tells that its children ended; once nobody can act for it any more, our successor need not wait for
 	 * its sake */
 	assert_int_equal(election_former_until_ms(election), renewed_ms + 6000 + SETTLE);
-	for (int64_t at_ms = renewed_ms + 6000 + RETRY; at_ms < renewed_ms + 6000 + SETTLE + 2 * RETRY; at_ms += RETRY) {
+	for (int64_t at_ms = renewed_ms + 6000 + RETRY; at_ms < renewed_ms + 6000 + SETTLE + 2 * RETRY;
+	     at_ms += RETRY) {
 		request = asks(election, at_ms, ELECTION_UPDATE);
 		assert_int_equal(request.lease.grants, at_ms < renewed_ms + 6000 + SETTLE ? ELECTION_GRANTS_MEMBERS
 											  : ELECTION_GRANTS_CHILDREN);
@@ -143,8 +144,8 @@ static void holder_known_dead(void **state)
 	}
 }
 
-/* When nobody acts for a former leader any more: it ceased to lead as long after its last renewal as it says that it goes
- * without one, or as its Lease runs; never later than when the successor took the Lease. */
+/* When nobody acts for a former leader any more: it ceased to lead as long after its last renewal as it says that it
+ * goes without one, or as its Lease runs; never later than when the successor took the Lease. */
 static void former_end(void **state)
 {
 	static const struct {
@@ -189,12 +190,9 @@ static void acquired_too_late(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_start),
-		cmocka_unit_test(standby_reads),
-		cmocka_unit_test(expiry),
-		cmocka_unit_test(holder_known_dead),
-		cmocka_unit_test(former_end),
-		cmocka_unit_test(acquired_too_late),
+		cmocka_unit_test(first_start), cmocka_unit_test(standby_reads),
+		cmocka_unit_test(expiry),      cmocka_unit_test(holder_known_dead),
+		cmocka_unit_test(former_end),  cmocka_unit_test(acquired_too_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ struct candidate {
 	struct election *election;
 	struct election_request request;
 	uint64_t on_versions[ELECTION_OBJECTS]; /* that it last saw */
-	int64_t arrives_ms;  /* at the server; 0: nothing is on its way */
+	int64_t arrives_ms;                     /* at the server; 0: nothing is on its way */
 	int64_t answers_ms;
 	enum election_outcome outcome;
 	struct election_lease answer;
@@ -169,8 +169,8 @@ static void one_story(uint64_t seed)
 		election_free(candidates[i].election);
 }
 
-/* However they stand still, whatever is cut, and whatever somebody does to the Lease or to the record, never do two lead
- * at one moment; and in the end one does. */
+/* However they stand still, whatever is cut, and whatever somebody does to the Lease or to the record, never do two
+ * lead at one moment; and in the end one does. */
 static void stories(void **state)
 {
 	(void)state;

@@ -59,14 +59,15 @@ static void older_than_the_record(void **state)
 		const char *holder;
 		uint64_t transitions;
 		bool takes; /* by the Lease itself, which is free otherwise */
-	} rows[] = {{"", 0, false}, {"", 4, false}, {"", 5, true}, {"", 6, true}, {"me", 4, false}, {"me", 5, false}, {"me", 6, true}};
+	} rows[] = {{"", 0, false},   {"", 4, false},   {"", 5, true},  {"", 6, true},
+		    {"me", 4, false}, {"me", 5, false}, {"me", 6, true}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
 		struct election_lease record = lease_of(other, "", 5, ELECTION_GRANTS_MEMBERS);
-		struct election_lease lease =
-			lease_of(rows[i].holder, "t", rows[i].transitions, ELECTION_GRANTS_MEMBERS);
+		struct election_lease lease = lease_of(rows[i].holder, "t", rows[i].transitions,
+						       ELECTION_GRANTS_MEMBERS);
 		struct election_request request;
 
 		print_message("row %zu\n", i);

@@ -40,10 +40,10 @@ struct fixture {
 	json_t *stored; /* NULL: none */
 	json_t *record; /* the same */
 	int version;
-	size_t refuse; /* so many requests are answered 403 */
+	size_t refuse;       /* so many requests are answered 403 */
 	bool refuse_records; /* writes of the record are, too */
 	size_t refused;
-	bool silent;   /* requests are not answered */
+	bool silent; /* requests are not answered */
 	size_t writes;
 	size_t requests;
 	/* what the owner was told */
@@ -265,8 +265,8 @@ static void test_takes_over_foreign(void **state)
 			"ns", "labels", "a", "b", "annotations", "c", "d", MEMBER, "99999999999", "spec",
 			"holderIdentity", "", "leaseTransitions", 41, "renewTime", json_null(), "strange", "member"));
 	store_at(&f, &f.record,
-		 json_pack("{s:{s:s,s:{s:s}},s:{s:s,s:s}}", "metadata", "name", "x-epoch", "labels", "a", "b", "data", "epoch",
-			   "7", "strange", "member"));
+		 json_pack("{s:{s:s,s:{s:s}},s:{s:s,s:s}}", "metadata", "name", "x-epoch", "labels", "a", "b", "data",
+			   "epoch", "7", "strange", "member"));
 	start(&f, ELECTION_GRANTS_MEMBERS);
 	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	assert_int_equal(f.epoch, 42);
@@ -302,8 +302,8 @@ static void test_lease_deleted(void **state)
 
 	(void)state;
 	store_at(&f, &f.record,
-		 json_pack("{s:{s:s},s:{s:s,s:s,s:s,s:s}}", "metadata", "name", "x-epoch", "data", "epoch", "99999999999", "holder",
-			   "other", "leaseMs", "200", "memberLeaseMs", "99999999999"));
+		 json_pack("{s:{s:s},s:{s:s,s:s,s:s,s:s}}", "metadata", "name", "x-epoch", "data", "epoch",
+			   "99999999999", "holder", "other", "leaseMs", "200", "memberLeaseMs", "99999999999"));
 	start(&f, ELECTION_GRANTS_CHILDREN);
 	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	assert_true(clock_boot_ms() - started_ms >= 200);

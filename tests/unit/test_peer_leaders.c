@@ -40,7 +40,7 @@ static struct watcher watchers[WATCHERS];
 static struct peer *peer;
 static int64_t now_ms;
 static size_t grants, revokes, refusals;
-static uint32_t session;   /* of the last message of the peer */
+static uint32_t session; /* of the last message of the peer */
 
 static void put(unsigned watcher, bool up, const struct bus_head *head, const void *body, size_t len)
 {
@@ -442,16 +442,9 @@ static void leaves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(finds_leader),
-		TEST(takeover),
-		TEST(takeover_when_down),
-		TEST(takeover_late),
-		TEST(refused_while_leaving),
-		TEST(two_leaders),
-		TEST(two_leaders_at_start),
-		TEST(older_epoch),
-		TEST(older_epoch_beside),
-		TEST(leaves),
+		TEST(finds_leader),          TEST(takeover),    TEST(takeover_when_down),   TEST(takeover_late),
+		TEST(refused_while_leaving), TEST(two_leaders), TEST(two_leaders_at_start), TEST(older_epoch),
+		TEST(older_epoch_beside),    TEST(leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,7 +69,8 @@ run_deploy_rendered() {
 check_names() { # file lease
     expect "Leases that roles name, $1" "$(jq -r 'select(.kind == "Role") | .rules[] | select(.resources == ["leases"]) | .resourceNames // [] | .[]' "$1")" \
         "$(jq -r --arg lease "$2" 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") | $lease' "$1")"
-    expect "records that roles name, $1" "$(jq -r 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") | .rules[] | select(.resources == ["configmaps"]) | .resourceNames // [] | .[]' "$1")" \
+    expect "records that roles name, $1" "$(jq -r 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") |
+        .rules[] | select(.resources == ["configmaps"]) | .resourceNames // [] | .[]' "$1")" \
         "$(jq -r --arg lease "$2" 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") | $lease + "-epoch"' "$1")"
     expect "what volumes are of, and is not there, $1" "$(jq -sr '[.[] | select(.kind == "ConfigMap" or .kind == "Secret").metadata.name] as $there |
         select(any(.[]; .kind == "ConfigMap")) | [.[].spec.template.spec.volumes // [] | .[] | .configMap.name, .secret.secretName | values] - $there | .[]' "$1")" ""

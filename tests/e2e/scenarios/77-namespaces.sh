@@ -118,9 +118,10 @@ run_namespaces_crd() {
     # A Lease of another name takes rights on that name and its record's.
     stop_watcher
     launch_watcher watcher-3 --namespaces "$NS" --workers 1 --leader-elect-resource-name second
-    wait_for 20 "it says that it may not lead" grep -q "the ConfigMap $ROLES_NAMESPACE/second-epoch: .*403.* cannot get resource" watcher-3.log
+    wait_for 20 "it says that it may not lead" \
+        grep -q "the ConfigMap $ROLES_NAMESPACE/second-epoch: .*403.* cannot get resource" watcher-3.log
     kubectl create --dry-run=client -o json -f "$root/manifests/rbac/lease/role.yaml" |
-        jq '.rules |= map(if .resourceNames then .resourceNames += [.resourceNames[0] | sub("^frameworkcontroller"; "second")] else . end)' |
+        jq '.rules |= map(if .resourceNames then .resourceNames |= map(., sub("^frameworkcontroller"; "second")) else . end)' |
         kubectl apply -f - >/dev/null
     wait_for 40 "it leads" grep -q 'leading as ' watcher-3.log
 }
