@@ -1,4 +1,4 @@
-/* Which of several watchers leads (DESIGN.md §4): the holder of a coordination.k8s.io Lease whose epoch is in the
+/* Which of several watchers leads (README.md): the holder of a coordination.k8s.io Lease whose epoch is in the
  * record. This is the decision alone: no I/O, no clock. Time comes as an argument, in milliseconds of CLOCK_BOOTTIME;
  * what the API server said comes by election_answered(), what to ask it goes out by election_next(). lease.h does the
  * asking.
@@ -10,7 +10,7 @@
  *       └─────────────────────────────────────────────────────┴───────────────────────────────────┘   │
  *         the Lease is another holder's, or gone; or renew_ms since the sending                       │
  *         of the last write that succeeded                            RELEASED ◀── election_release() ┘
- * As client-go does it, but for what follows from members living on leases of their own (DESIGN.md §5):
+ * As client-go does it, but for what follows from members living on leases of their own:
  * - spec.leaseTransitions is the leader's epoch: newer with every term than the Lease's and the record's. It is in both
  *   before it is used. Nobody else's word changes it.
  * - An annotation tells who may still act for the holder (enum election_grants), so that a successor knows whether it
@@ -110,7 +110,7 @@ bool election_leads(const struct election *election, int64_t now_ms);
 uint64_t election_epoch(const struct election *election);
 /* Counts the terms led from 1. */
 uint64_t election_term(const struct election *election);
-/* Of the present term: from then on nobody acts for former leaders any more (DESIGN.md §5 "New leader"): the last of
+/* Of the present term: from then on nobody acts for former leaders any more: the last of
  * them led no longer than its renew deadline, and members go on for the longest lease that was given, as long as ours
  * if nothing tells, and the margin. 0: nobody did when the term began. */
 int64_t election_former_until_ms(const struct election *election);
