@@ -300,11 +300,11 @@ static void drive(struct watcher *watcher)
 	watcher_settle(watcher);
 }
 
-/* Whether somebody may act by what a leader granted. */
-static bool anybody_acts(const struct world *world)
+/* Whether somebody may act by what a leader granted, or lead at once. */
+static bool anybody_acts(const struct world *world, const struct watcher *but)
 {
 	for (int i = 0; i < world->watcher_count; i++)
-		if (watcher_leads(&world->watchers[i]))
+		if (&world->watchers[i] != but && world->watchers[i].process.alive)
 			return true;
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive && peer_leased(world->members[i].peer))
@@ -313,9 +313,9 @@ static bool anybody_acts(const struct world *world)
 }
 
 /* Right when a watcher starts. */
-static void lose_some(struct world *world)
+static void lose_some(struct world *world, const struct watcher *starts)
 {
-	if (anybody_acts(world) || chance(world, 500)) {
+	if (anybody_acts(world, starts) || chance(world, 500)) {
 		lose(world);
 		return;
 	}
@@ -339,7 +339,7 @@ void leader_start(struct watcher *watcher)
 	};
 
 	if (!world->healed && chance(world, world->faults.lose_lease))
-		lose_some(world);
+		lose_some(world, watcher);
 	snprintf(watcher->identity, sizeof(watcher->identity), "%s.%" PRIu64, watcher->process.label,
 		 watcher->process.life);
 	snprintf(options.identity, sizeof(options.identity), "%s", watcher->identity);
