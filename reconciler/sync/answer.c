@@ -248,6 +248,10 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 	slot->call = CALL_NONE;
 	if (is_create(call->kind))
 		framework->creates_on_way--;
+	if (call->initial && --framework->initial_creates == 0 && framework->initial_held) {
+		framework->initial_held = false;
+		framework->sweep = true;
+	}
 	if (!answer->sent) {
 		if (is_create(call->kind) && framework->create_window > 0)
 			framework->sweep = true;

@@ -339,8 +339,6 @@ void framework_new_attempt(struct round *round, int32_t id)
 		for (int32_t i = 0; i < spec->task_number; i++)
 			role_append_task(round, role);
 	}
-	if (framework->lowest_first)
-		framework->create_window = 1; /* sent together, they may be carried out in any order */
 	framework_touch(round, WRITE_NOW);
 	framework->sweep = true;
 }

@@ -153,9 +153,12 @@ struct framework {
 	struct backoff others;
 	uint32_t create_window; /* creates on the way at most; 0: no limit (slow start after a failure) */
 	uint32_t creates_on_way;
-	uint64_t creates_failed; /* how often, ever */
-	bool lowest_first;       /* a quota is used up: what it has place for is the lowest Task's */
-	bool unsettled;          /* a turn waits for what has become of a lower Task's create: the answer sweeps */
+	uint64_t creates_failed;  /* how often, ever */
+	uint32_t initial_creates; /* of those on the way: of Tasks that never had a Pod */
+	uint64_t initial_stage;   /* the lowest stage of these (slot_call.c) */
+	bool initial_held;        /* a Task of a later stage waits for their answers */
+	bool lowest_first;        /* a quota is used up: what it has place for is the lowest Task's */
+	bool unsettled;           /* a turn waits for what has become of a lower Task's create: the answer sweeps */
 
 	UT_hash_handle hh; /* the store's */
 	void *owner;       /* the shell's part for this Framework */

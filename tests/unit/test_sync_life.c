@@ -23,10 +23,12 @@ static void test_succeeds(void **state)
 	assert_calls(&w, "create ConfigMap f-attempt; ");
 	world_round(&w);
 	assert_state(&w, STATE_PREPARING);
-	assert_int_equal(w.queued, 2);
 	assert_false(w.plan.write); /* UIDs wait for each other up to 500 ms */
-	world_carry(&w);
-	world_round(&w);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(w.queued, 1); /* Task 0 first */
+		world_carry(&w);
+		world_round(&w);
+	}
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	assert_task(&w, 0, 1, STATE_PREPARING);
 	world_settle(&w);
