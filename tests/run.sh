@@ -40,9 +40,9 @@ count() { # name status seconds log
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz fuzz-time memory hardening images embedded kubernetes)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model protocol coverage sim sanitized fuzz fuzz-time memory hardening images embedded kubernetes)
 jobs=-j$(nproc)
-[ "${stages[*]}" = long ] && stages=(large half-open crash-points soak mutants seeds memory-all valgrind fuzz-valgrind analyze campaign
+[ "${stages[*]}" = long ] && stages=(large half-open crash-points soak mutants models seeds memory-all valgrind fuzz-valgrind analyze campaign
 	e2e-sanitized e2e-valgrind)
 for stage in "${stages[@]}"; do
 	case $stage in
@@ -50,6 +50,7 @@ for stage in "${stages[@]}"; do
 	lint) run lint make "$jobs" lint ;;
 	unit) run unit make "$jobs" test-unit ;;
 	model) run model make "$jobs" test-model ;;
+	protocol) run protocol make test-protocol ;;
 	coverage) run coverage make "$jobs" coverage ;;
 	sim) run sim make "$jobs" test-sim ;;
 	sanitized) run sanitized make "$jobs" test-unit SANITIZE=address,undefined BUILD=build/sanitized ;;
@@ -64,6 +65,7 @@ for stage in "${stages[@]}"; do
 	# the long ones
 	large) run large make test-long ;;
 	half-open | crash-points | soak | mutants) run "$stage" make "$stage" ;;
+	models) run models make model ;;
 	seeds) run seeds make "$jobs" sim SEEDS="${SEEDS:-1000000}" ;;
 	memory-all) run memory-all make "$jobs" test-memory STEP=1 ;;
 	valgrind | analyze) run "$stage" make "$jobs" "$stage" ;;
