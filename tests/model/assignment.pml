@@ -1,7 +1,7 @@
 /* Who acts on a range: one leader's term, two members, RANGES ranges; with what a former term left behind. See README.md.
  *
  * Proven: never do two members act on a range, nor two processes of one member; nor can any message on its way let them,
- * so that the next term begins as this one is assumed to; a range without holder is held again when it is calm.
+ * so that the next term begins as this one is assumed to; a range without holder is held again (CALM).
  * Assumed of the leader (election.pml proves it): no other one leads from now on; what others gave has run out before
  * ranges are granted that nobody claims. */
 
@@ -39,7 +39,7 @@
 #define GRANTED 1
 #define REVOKING 2
 
-/* How old a version is: so many newer ones its member was given. More than OLDEST are not made. */
+/* How old a version is: so many newer ones its member was given; OLDEST: so many or more. */
 #ifndef OLDEST
 #define OLDEST 2
 #endif
@@ -81,6 +81,40 @@ typedef member {
 member m[2];
 byte starts;
 
+/* With CALM: from some moment on nothing is lost and nobody starts anew, though member 1 may be silent for ever; messages
+ * arrive, members ping and ranges are granted before time passes. Then nobody may miss a range for longer than that. */
+#ifdef CALM
+bool calm;
+bool silent;
+bool pinged[2];
+byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
+#ifndef PATIENCE
+#define PATIENCE (FULL_FORMER + SPAN_FORMER + SPAN + 1)
+#endif
+#define speaks(i) (!silent || (i) == 0)
+#define storm (!calm)
+#define PINGS(i) (!calm || !pinged[i]) /* once a tick is enough */
+#define HAS_PINGED(i) pinged[i] = calm
+#define PINGS_SOON(i) pinged[i] = false
+#define settled(i) \
+	((silent && (i) == 1) || \
+	 (!(m[i].hello && (m[i].known || m[i].lease == 0)) && (m[i].joined || m[i].hello) && !m[i].assign && \
+	  m[i].ping == NO_PING && (!m[i].joined || m[i].version == NO_VERSION || pinged[i])))
+#define granted_on(r) (!(state[r] == FREE && block[r] == 0 && ((m[0].joined && speaks(0)) || (m[1].joined && speaks(1)))))
+#define ended(i) (!(m[i].lease == 0 && (owns(i, 0) || owns(i, RANGES - 1))))
+#define may_pass() (!calm || (settled(0) && settled(1) && granted_on(0) && granted_on(RANGES - 1) && ended(0) && ended(1)))
+#define wait(r) \
+	waits[r] = (calm && m[0].acts[r] == 0 && (silent || m[1].acts[r] == 0) -> waits[r] + 1 : 0); \
+	assert(waits[r] <= PATIENCE)
+#else
+#define speaks(i) true
+#define storm true
+#define PINGS(i) true
+#define HAS_PINGED(i) skip
+#define PINGS_SOON(i) skip
+#define may_pass() true
+#endif
+
 #define can_act(i, r) (m[i].acts[r] > 0 || (m[i].holds[r] && m[i].ping == PONG && m[i].ping_acts > 0 && m[i].ping_version == m[i].version) || \
 		       (m[i].holds[r] && m[i].old_pong > 0 && !m[i].told))
 #define check_range(r) assert(!(can_act(0, r) && can_act(1, r)))
@@ -98,12 +132,11 @@ byte starts;
  * models watcher/shards.c:mark_changed
  * models watcher/connections.c:update_peer
  * models watcher/connections.c:assign */
-#define may_change(i) (m[i].version != OLDEST && !(m[i].ping != NO_PING && m[i].ping_version == OLDEST) && may_age(i, 0) && may_age(i, RANGES - 1))
-#define may_age(i, r) (!(state[r] == REVOKING && owner[r] == (i) && taken[r] == OLDEST))
-#define age(i, r) taken[r] = (state[r] == REVOKING && owner[r] == (i) -> taken[r] + 1 : taken[r])
+#define older(version) ((version) < OLDEST -> (version) + 1 : (version))
+#define age(i, r) taken[r] = (state[r] == REVOKING && owner[r] == (i) -> older(taken[r]) : taken[r])
 #define change(i) \
-	m[i].version = (m[i].version == NO_VERSION -> NO_VERSION : m[i].version + 1); \
-	m[i].ping_version = (m[i].ping == NO_PING -> 0 : m[i].ping_version + 1); \
+	m[i].version = (m[i].version == NO_VERSION -> NO_VERSION : older(m[i].version)); \
+	m[i].ping_version = (m[i].ping == NO_PING -> 0 : older(m[i].ping_version)); \
 	EACH(k, age(i, k)); \
 	m[i].assign = m[i].joined
 
@@ -147,8 +180,6 @@ byte starts;
 	:: else \
 	fi
 
-#define may_contest(r) (state[r] != GRANTED || may_change(owner[r]))
-
 /* models watcher/router.c:on_hello
  * models watcher/router.c:join
  * models watcher/shards.c:shard_table_hello
@@ -173,7 +204,7 @@ byte starts;
 #endif
 #define hear_let_go(i, r) \
 	if \
-	:: state[r] == REVOKING && owner[r] == i && m[i].ping_version <= taken[r] && lets_go(i, r) -> set_free(r) \
+	:: state[r] == REVOKING && owner[r] == i && m[i].ping_version <= taken[r] && m[i].ping_version < OLDEST && lets_go(i, r) -> set_free(r) \
 	:: else \
 	fi
 
@@ -265,7 +296,7 @@ proctype listen(byte i)
 	byte k;
 
 	do
-	:: d_step { m[i].hello && (m[i].known || m[i].lease == 0) && may_change(i) && may_contest(0) && may_contest(RANGES - 1) ->
+	:: d_step { m[i].hello && (m[i].known || m[i].lease == 0) ->
 		printf("the leader hears HELLO of %d\n", i);
 		hear_hello(i);
 		drop_hello(i);
@@ -287,7 +318,7 @@ proctype listen(byte i)
 	/* Also one that was never renewed, of a member that is silent.
 	 * models watcher/shards.c:expire
 	 * models watcher/shards.c:end_lease */
-	:: d_step { m[i].lease == 0 && may_change(i) && (owns(i, 0) || owns(i, RANGES - 1)) ->
+	:: d_step { m[i].lease == 0 && (owns(i, 0) || owns(i, RANGES - 1)) ->
 		printf("the lease of %d has ended\n", i);
 		EACH(j, free_owned(i, j));
 		change(i);
@@ -304,14 +335,14 @@ proctype decide(byte r)
 	do
 	/* models watcher/shards.c:grant
 	 * models watcher/shards.c:set_granted */
-	:: d_step { state[r] == FREE && block[r] == 0 && m[0].joined && may_change(0) ->
+	:: d_step { state[r] == FREE && block[r] == 0 && m[0].joined && speaks(0) ->
 		printf("range %d is granted to 0\n", r);
 		change(0);
 		state[r] = GRANTED;
 		owner[r] = 0;
 		contested[r] = false;
 		k = 0 }
-	:: d_step { state[r] == FREE && block[r] == 0 && m[1].joined && may_change(1) ->
+	:: d_step { state[r] == FREE && block[r] == 0 && m[1].joined && speaks(1) ->
 		printf("range %d is granted to 1\n", r);
 		change(1);
 		state[r] = GRANTED;
@@ -319,7 +350,7 @@ proctype decide(byte r)
 		contested[r] = false;
 		k = 0 }
 	/* models watcher/shards.c:balance */
-	:: d_step { state[r] == GRANTED && may_change(owner[r]) ->
+	:: d_step { storm && state[r] == GRANTED ->
 		printf("range %d is taken away from %d\n", r, owner[r]);
 		set_revoking(owner[r], r);
 #ifdef FREED_AT_ONCE
@@ -340,32 +371,35 @@ proctype act(byte i)
 	 * models common/bus/peer.c:on_who
 	 * models common/bus/peer.c:hello
 	 * models common/bus/peer.c:peer_receive */
-	:: d_step { !m[i].joined && !m[i].hello ->
+	:: d_step { !m[i].joined && !m[i].hello && speaks(i) ->
 		printf("%d says HELLO\n", i);
 		greet(i);
 		j = 0;
 		k = 0 }
-	:: d_step { m[i].joined && m[i].assign -> printf("%d misses an ASSIGN\n", i); m[i].assign = false; m[i].joined = false; drop_ping(i); k = 0 }
-	:: d_step { m[i].joined && m[i].ping != NO_PING -> printf("%d loses a PING or PONG\n", i); m[i].joined = false; m[i].assign = false; drop_ping(i); k = 0 }
-	:: d_step { m[i].hello -> printf("HELLO of %d is lost\n", i); drop_hello(i); k = 0 }
-	/* models common/bus/peer.c:on_assign */
-	:: d_step { m[i].joined && m[i].assign ->
+	:: d_step { storm && m[i].joined && m[i].assign -> printf("%d misses an ASSIGN\n", i); m[i].assign = false; m[i].joined = false; drop_ping(i); k = 0 }
+	:: d_step { storm && m[i].joined && m[i].ping != NO_PING -> printf("%d loses a PING or PONG\n", i); m[i].joined = false; m[i].assign = false; drop_ping(i); k = 0 }
+	:: d_step { storm && m[i].hello -> printf("HELLO of %d is lost\n", i); drop_hello(i); k = 0 }
+	/* models common/bus/peer.c:on_assign
+	 * models common/bus/peer.c:peer_ping_soon */
+	:: d_step { m[i].joined && m[i].assign && speaks(i) ->
 		printf("%d applies an ASSIGN\n", i);
 		m[i].assign = false;
 		m[i].version = 0;
+		PINGS_SOON(i);
 		EACH(j, m[i].holds[j] = (state[j] == GRANTED && owner[j] == i));
 		j = 0 }
 	/* models common/bus/peer.c:ping
 	 * models reconciler/store.c:store_draining */
-	:: d_step { m[i].joined && m[i].ping == NO_PING && m[i].version != NO_VERSION ->
+	:: d_step { m[i].joined && m[i].ping == NO_PING && m[i].version != NO_VERSION && speaks(i) && PINGS(i) ->
 		printf("%d says PING, age %d\n", i, m[i].version);
 		m[i].ping = PING;
 		m[i].ping_version = m[i].version;
 		m[i].ping_acts = FULL;
+		HAS_PINGED(i);
 		EACH(j, m[i].ping_holds[j] = m[i].holds[j] || (m[i].acts[j] > 0 && !m[i].former));
 		j = 0 }
 	/* models common/bus/peer.c:on_pong */
-	:: d_step { m[i].joined && m[i].ping == PONG ->
+	:: d_step { m[i].joined && m[i].ping == PONG && speaks(i) ->
 		printf("%d hears PONG\n", i);
 		if
 		:: m[i].ping_version == m[i].version -> EACH(j, renew(i, j, counted(i)))
@@ -375,7 +409,7 @@ proctype act(byte i)
 		check();
 		j = 0;
 		k = 0 }
-	:: d_step { m[i].old_pong > 0 && !m[i].told ->
+	:: d_step { m[i].old_pong > 0 && !m[i].told && speaks(i) ->
 		printf("%d hears PONG of the former leader\n", i);
 		EACH(j, renew(i, j, m[i].old_pong));
 		m[i].old_pong = 0;
@@ -388,7 +422,7 @@ proctype act(byte i)
 #endif
 	/* Another process comes under its name; nobody knows whether the one before has ended, and its leases run on.
 	 * models watcher/router.c:admit */
-	:: d_step { starts < STARTS ->
+	:: d_step { storm && starts < STARTS ->
 		printf("another process of %d starts\n", i);
 		starts++;
 		m[i].former = m[i].acts[0] > 0 || m[i].acts[RANGES - 1] > 0;
@@ -397,7 +431,7 @@ proctype act(byte i)
 	/* … or it is known: its connections are reset, and what was not carried out never is.
 	 * models watcher/shards.c:shard_table_dead
 	 * models watcher/router.c:router_process_dead */
-	:: d_step { starts < STARTS && may_change(i) ->
+	:: d_step { storm && starts < STARTS ->
 		printf("the process of %d has ended\n", i);
 		starts++;
 		m[i].former = false;
@@ -417,8 +451,17 @@ proctype time()
 	byte k;
 
 	do
-	:: d_step { true ->
+#ifdef CALM
+	:: d_step { !calm -> printf("it is calm\n"); calm = true }
+	:: d_step { !calm -> printf("it is calm, and 1 says nothing any more\n"); calm = true; silent = true }
+#endif
+	:: d_step { may_pass() ->
 		printf("---- tick\n");
+#ifdef CALM
+		pinged[0] = false;
+		pinged[1] = false;
+		EACH(k, wait(k));
+#endif
 		tick(0);
 		tick(1);
 		EACH(k, down(block[k]));

@@ -1,7 +1,7 @@
 /* Who leads: two watchers, the Lease, the record of the epoch, and a user who deletes one or the other. See README.md.
  *
  * Proven: never do two watchers lead at one time; a leader grants what nobody claims only when everything has run out
- * that other terms gave; the epoch of each term is greater than all before it; somebody leads when it is calm.
+ * that other terms gave; the epoch of each term is greater than all before it.
  * Assumed of members (assignment.pml proves it): nobody acts on a range of a leader that has drained. */
 
 /* Times in ticks. */
@@ -214,7 +214,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 #define same_term(i) (lease_epoch == w[i].record_epoch && (lease_holder == w[i].record_holder || lease_holder == NOBODY))
 #ifdef RECORD_IGNORED
 #define record_is_newer(i) false
-#elif defined(BASE_IGNORED)
+#elif defined(BASE_IGNORED) /* the greater epoch is the newer one */
 #define record_is_newer(i) \
 	(w[i].record_epoch > 0 && \
 	 (!lease_there || w[i].record_epoch > lease_epoch || (w[i].record_epoch == lease_epoch && !same_term(i))))
@@ -366,7 +366,7 @@ proctype watch(byte i)
 	do
 	/* ---- a standby reads the Lease, then the record, and writes the Lease if it may ---- */
 	/* The write succeeds only if the Lease stays as it was until then: so both are read at one time. */
-#ifdef RECORD_FIRST
+#ifdef RECORD_FIRST /* it may be older than the Lease then */
 	:: d_step { w[i].at == STANDBY -> printf("%d reads the record\n", i); read_record(i); w[i].at = ASKED }
 	:: d_step { w[i].at == ASKED -> printf("%d reads the Lease\n", i); read_lease(i); w[i].at = LOOKED }
 #else
@@ -439,12 +439,7 @@ proctype watch(byte i)
 		w[i].there = lease_there;
 		w[i].fresh = true;
 		if
-#ifdef RECREATED
-		:: !lease_there -> lease_held(i)
-		:: lease_there && !keeps(i) -> step_down(i)
-#else
 		:: !lease_there || !keeps(i) -> step_down(i)
-#endif
 		:: else
 		fi }
 	:: d_step { w[i].at >= ELECTED && w[i].lead == 0 -> printf("%d leads no longer\n", i); step_down(i) }
