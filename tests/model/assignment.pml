@@ -26,10 +26,8 @@
 #endif
 #define FULL (MEMBER + AFTER)
 #define FULL_FORMER (MEMBER_FORMER + AFTER)
-/* models watcher/shards.c:lease_span
- * models watcher/shards.c:shard_former_span */
+/* models watcher/shards.c:lease_span */
 #define SPAN (MEMBER + MARGIN)
-#define SPAN_FORMER ((MEMBER_FORMER > MEMBER -> MEMBER_FORMER : MEMBER) + MARGIN)
 
 #define larger(a, b) ((a) > (b) -> (a) : (b))
 #define down(timer) timer = (timer > 0 -> timer - 1 : 0)
@@ -53,8 +51,8 @@
 byte state[RANGES];
 byte owner[RANGES];
 byte taken[RANGES];  /* REVOKING: the age of the version that lacks it */
-byte block[RANGES];
-bool contested[RANGES];
+byte claimed[RANGES]; /* by so many members, two at most, as held under the former leader */
+byte block;           /* until everything has run out that the former leader gave */
 
 typedef member {
 	/* the leader's view */
@@ -66,7 +64,7 @@ typedef member {
 	byte version;
 	bool holds[RANGES];
 	byte acts[RANGES]; /* until its last write has arrived; 0: it does not act */
-	bool former;       /* those writes are of a former process of its name */
+	bool former[RANGES]; /* those writes are of a former process of its name */
 	/* on the way */
 	byte old_pong; /* of the former leader: what it would make of acts[] */
 	bool hello;
@@ -89,7 +87,7 @@ bool silent;
 bool pinged[2];
 byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 #ifndef PATIENCE
-#define PATIENCE (FULL_FORMER + SPAN_FORMER + SPAN + 1)
+#define PATIENCE (FULL_FORMER + SPAN + 1)
 #endif
 #define speaks(i) (!silent || (i) == 0)
 #define storm (!calm)
@@ -100,7 +98,7 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 	((silent && (i) == 1) || \
 	 (!(m[i].hello && (m[i].known || m[i].lease == 0)) && (m[i].joined || m[i].hello) && !m[i].assign && \
 	  m[i].ping == NO_PING && (!m[i].joined || m[i].version == NO_VERSION || pinged[i])))
-#define granted_on(r) (!(state[r] == FREE && block[r] == 0 && ((m[0].joined && speaks(0)) || (m[1].joined && speaks(1)))))
+#define granted_on(r) (!(state[r] == FREE && !blocked(r) && ((m[0].joined && speaks(0)) || (m[1].joined && speaks(1)))))
 #define ended(i) (!(m[i].lease == 0 && (owns(i, 0) || owns(i, RANGES - 1))))
 #define may_pass() (!calm || (settled(0) && settled(1) && granted_on(0) && granted_on(RANGES - 1) && ended(0) && ended(1)))
 #define wait(r) \
@@ -155,22 +153,27 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
  * models watcher/shards.c:take_claims */
 #define take_claim(i, r) \
 	if \
-	:: m[i].claims[r] && state[r] == FREE && !(contested[r] && block[r] > 0) -> \
-		state[r] = GRANTED; \
-		owner[r] = i; \
-		block[r] = 0; \
-		m[i].lease = SPAN_FORMER \
-	:: m[i].claims[r] && state[r] == GRANTED && owner[r] != i -> \
-		set_revoking(owner[r], r); \
-		contested[r] = true; \
-		block[r] = SPAN_FORMER; \
-		m[i].lease = SPAN_FORMER \
-	:: m[i].claims[r] && ((state[r] == REVOKING && owner[r] != i) || (state[r] == FREE && contested[r] && block[r] > 0)) -> \
-		contested[r] = true; \
-		block[r] = SPAN_FORMER; \
-		m[i].lease = SPAN_FORMER \
+	:: m[i].claims[r] && !owns(i, r) && block > 0 -> \
+		m[i].lease = larger(m[i].lease, block); \
+		if \
+		:: claimed[r] == 0 && state[r] == FREE -> \
+			claimed[r] = 1; \
+			state[r] = GRANTED; \
+			owner[r] = i \
+		:: else -> \
+			claimed[r] = 2; \
+			if \
+			:: state[r] == GRANTED -> set_revoking(owner[r], r) \
+			:: else \
+			fi \
+		fi \
 	:: else \
 	fi
+
+#define owns(i, r) (state[r] != FREE && owner[r] == (i))
+
+/* models watcher/shards.c:blocked */
+#define blocked(r) (claimed[r] != 1 && block > 0)
 
 /* models watcher/shards.c:end_lease
  * models watcher/shards.c:set_free */
@@ -230,14 +233,12 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 	m[i].hello = false; \
 	EACH(k, m[i].claims[k] = false)
 
-#define owns(i, r) (state[r] != FREE && owner[r] == (i))
-
 /* ---- a member ---- */
 
 #define renew(i, r, until) \
 	if \
 	:: m[i].holds[r] -> \
-		assert(!(m[i].former && m[i].acts[r] > 0)); \
+		assert(!m[i].former[r]); \
 		m[i].acts[r] = larger(m[i].acts[r], until) \
 	:: else \
 	fi
@@ -273,7 +274,7 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 	down(m[i].old_pong); \
 	down(m[i].ping_acts); \
 	EACH(k, down(m[i].acts[k])); \
-	m[i].former = m[i].former && (m[i].acts[0] > 0 || m[i].acts[RANGES - 1] > 0)
+	EACH(k, m[i].former[k] = m[i].former[k] && m[i].acts[k] > 0)
 
 /* Leaves a range with a member, a lease that began at some time, and perhaps a PONG on its way. */
 #define leave(i, r) \
@@ -335,19 +336,17 @@ proctype decide(byte r)
 	do
 	/* models watcher/shards.c:grant
 	 * models watcher/shards.c:set_granted */
-	:: d_step { state[r] == FREE && block[r] == 0 && m[0].joined && speaks(0) ->
+	:: d_step { state[r] == FREE && !blocked(r) && m[0].joined && speaks(0) ->
 		printf("range %d is granted to 0\n", r);
 		change(0);
 		state[r] = GRANTED;
 		owner[r] = 0;
-		contested[r] = false;
 		k = 0 }
-	:: d_step { state[r] == FREE && block[r] == 0 && m[1].joined && speaks(1) ->
+	:: d_step { state[r] == FREE && !blocked(r) && m[1].joined && speaks(1) ->
 		printf("range %d is granted to 1\n", r);
 		change(1);
 		state[r] = GRANTED;
 		owner[r] = 1;
-		contested[r] = false;
 		k = 0 }
 	/* models watcher/shards.c:balance */
 	:: d_step { storm && state[r] == GRANTED ->
@@ -396,7 +395,7 @@ proctype act(byte i)
 		m[i].ping_version = m[i].version;
 		m[i].ping_acts = FULL;
 		HAS_PINGED(i);
-		EACH(j, m[i].ping_holds[j] = m[i].holds[j] || (m[i].acts[j] > 0 && !m[i].former));
+		EACH(j, m[i].ping_holds[j] = m[i].holds[j] || (m[i].acts[j] > 0 && !m[i].former[j]));
 		j = 0 }
 	/* models common/bus/peer.c:on_pong */
 	:: d_step { m[i].joined && m[i].ping == PONG && speaks(i) ->
@@ -416,16 +415,16 @@ proctype act(byte i)
 		check();
 		j = 0 }
 	/* its calls in a range that it let go have ended */
-	:: d_step { !m[i].former && !m[i].holds[0] && m[i].acts[0] > 0 -> m[i].acts[0] = 0 }
+	:: d_step { !m[i].former[0] && !m[i].holds[0] && m[i].acts[0] > 0 -> m[i].acts[0] = 0 }
 #if RANGES > 1
-	:: d_step { !m[i].former && !m[i].holds[1] && m[i].acts[1] > 0 -> m[i].acts[1] = 0 }
+	:: d_step { !m[i].former[1] && !m[i].holds[1] && m[i].acts[1] > 0 -> m[i].acts[1] = 0 }
 #endif
 	/* Another process comes under its name; nobody knows whether the one before has ended, and its leases run on.
 	 * models watcher/router.c:admit */
 	:: d_step { storm && starts < STARTS ->
 		printf("another process of %d starts\n", i);
 		starts++;
-		m[i].former = m[i].acts[0] > 0 || m[i].acts[RANGES - 1] > 0;
+		EACH(k, m[i].former[k] = m[i].acts[k] > 0);
 		new_process(i);
 		k = 0 }
 	/* … or it is known: its connections are reset, and what was not carried out never is.
@@ -434,7 +433,7 @@ proctype act(byte i)
 	:: d_step { storm && starts < STARTS ->
 		printf("the process of %d has ended\n", i);
 		starts++;
-		m[i].former = false;
+		EACH(j, m[i].former[j] = false);
 		m[i].lease = 0;
 		EACH(j, free_owned(i, j));
 		EACH(j, m[i].acts[j] = 0);
@@ -464,7 +463,7 @@ proctype time()
 #endif
 		tick(0);
 		tick(1);
-		EACH(k, down(block[k]));
+		down(block);
 		k = 0;
 		check() }
 	od
@@ -494,10 +493,7 @@ init
 		m[1].hello = true;
 		m[1].claims[0] = true;
 #endif
-		block[0] = FULL_FORMER;
-#if RANGES > 1
-		block[1] = FULL_FORMER;
-#endif
+		block = FULL_FORMER;
 		i = 0;
 		j = 0;
 		k = 0;
