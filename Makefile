@@ -168,7 +168,7 @@ test-sim: $(BUILD)/fc-sim
 	$< --seed 7123 --hash
 	$< --seeds 50000 --seconds 175 --jobs $$(nproc)
 
-# The figures of DESIGN.md §9; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.
+# The figures of ARCHITECTURE.md §11; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.
 bench: $(E2E_PROGRAMS)
 	BUILD=$(BUILD) tests/bench/run.sh $(BENCH_FLAGS) $(ROWS)
 

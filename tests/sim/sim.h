@@ -1,6 +1,6 @@
-/* The simulator (DESIGN.md §8): the real cores of watcher and reconcilers in one program, over a simulated API server,
- * kubelet, network and bus. One event per step, ordered by (time, sequence); everything random comes from the seed, so
- * that a seed replays a run exactly. This header is what its parts share; each part is one file.
+/* The simulator (ARCHITECTURE.md §10.1): the real cores of watcher and reconcilers in one program, over a simulated API
+ * server, kubelet, network and bus. One event per step, ordered by (time, sequence); everything random comes from the
+ * seed, so that a seed replays a run exactly. This header is what its parts share; each part is one file.
  *
  *   main.c       seeds, workers, the command line        check.c     what must hold after every step, and at rest
  *   world.c      clock, events, trace, one seed's run    workload.c  what users do
@@ -37,6 +37,7 @@ enum {
 	SIM_FRAMEWORKS = 4, /* names */
 	SIM_NAMESPACES = 2,
 	SIM_ROLES = 2,
+	SIM_PLACES = 50, /* for calls, of all members, when they are not few */
 	SIM_SHARDS = 8,
 	SIM_SHARDS_OTHER = 5, /* in worlds where watchers do not agree */
 	SIM_TICK_MS = 500,
@@ -348,6 +349,8 @@ void watcher_news(struct world *world);
 void stream_cut(struct watcher *watcher, enum object_kind kind);
 /* Whether all watches are connected, and have told all. */
 bool streams_quiet(const struct watcher *watcher);
+/* Whether the object was sent to it as it is now. */
+bool streams_shown(const struct watcher *watcher, const struct object *object);
 void streams_end(struct watcher *watcher);
 
 /* ---- leader.c ---- */

@@ -1,4 +1,4 @@
-# Pods and ConfigMaps that the API server refuses (FRAMEWORK.md §8).
+# Pods and ConfigMaps that the API server refuses (CONTRACT.md §8).
 
 . "$here/lib/webhook.sh"
 
