@@ -113,8 +113,9 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 #define may_pass() true
 #endif
 
-#define can_act(i, r) (m[i].acts[r] > 0 || (m[i].holds[r] && m[i].ping == PONG && m[i].ping_acts > 0 && m[i].ping_version == m[i].version) || \
-		       (m[i].holds[r] && m[i].old_pong > 0 && !m[i].told))
+#define can_act(i, r) \
+	(m[i].acts[r] > 0 || (m[i].holds[r] && m[i].old_pong > 0 && !m[i].told) || \
+	 (m[i].holds[r] && m[i].ping == PONG && m[i].ping_acts > 0 && m[i].ping_version == m[i].version))
 #define check_range(r) assert(!(can_act(0, r) && can_act(1, r)))
 #if RANGES == 1
 #define check() check_range(0)
@@ -375,8 +376,12 @@ proctype act(byte i)
 		greet(i);
 		j = 0;
 		k = 0 }
-	:: d_step { storm && m[i].joined && m[i].assign -> printf("%d misses an ASSIGN\n", i); m[i].assign = false; m[i].joined = false; drop_ping(i); k = 0 }
-	:: d_step { storm && m[i].joined && m[i].ping != NO_PING -> printf("%d loses a PING or PONG\n", i); m[i].joined = false; m[i].assign = false; drop_ping(i); k = 0 }
+	:: d_step { storm && m[i].joined && m[i].assign ->
+		printf("%d misses an ASSIGN\n", i);
+		m[i].assign = false; m[i].joined = false; drop_ping(i); k = 0 }
+	:: d_step { storm && m[i].joined && m[i].ping != NO_PING ->
+		printf("%d loses a PING or PONG\n", i);
+		m[i].joined = false; m[i].assign = false; drop_ping(i); k = 0 }
 	:: d_step { storm && m[i].hello -> printf("HELLO of %d is lost\n", i); drop_hello(i); k = 0 }
 	/* models common/bus/peer.c:on_assign
 	 * models common/bus/peer.c:peer_ping_soon */

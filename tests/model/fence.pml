@@ -24,8 +24,6 @@
 #define DELETION 2  /* its result is settled */
 #define OVER 3
 
-#define NEVER 255
-
 /* The API server. */
 byte attempt;
 byte state;
@@ -152,12 +150,21 @@ active proctype reconcile()
 		ME.own = ME.pod;
 		decide(REQUESTED) }
 	/* models reconciler/sync/task.c:pod_present */
-	:: d_step { ME.state == REQUESTED && ME.pod != 0 && ME.pod == ME.own -> printf("%d: the Pod has ended\n", acting); decide(DELETION) }
+	:: d_step { ME.state == REQUESTED && ME.pod != 0 && ME.pod == ME.own ->
+		printf("%d: the Pod has ended\n", acting);
+		decide(DELETION) }
 	/* models reconciler/sync/slot_call.c:slot_confirm_gone */
-	:: d_step { (ME.state == REQUESTED || ME.state == DELETION) && ME.fresh && pod != ME.own -> printf("%d: the Pod is gone\n", acting); ME.pod = pod; ME.pod_attempt = pod_attempt; decide(OVER) }
+	:: d_step { (ME.state == REQUESTED || ME.state == DELETION) && ME.fresh && pod != ME.own ->
+		printf("%d: the Pod is gone\n", acting);
+		ME.pod = pod;
+		ME.pod_attempt = pod_attempt;
+		decide(OVER) }
 	/* models reconciler/sync/task.c:end_without_pod
 	 * models reconciler/sync/slot_call.c:slot_confirm_none */
-	:: d_step { ME.state == PENDING && may_act() && pod == 0 -> printf("%d ends the attempt without a Pod\n", acting); ME.pod = 0; decide(OVER) }
+	:: d_step { ME.state == PENDING && may_act() && pod == 0 ->
+		printf("%d ends the attempt without a Pod\n", acting);
+		ME.pod = 0;
+		decide(OVER) }
 	/* models reconciler/sync/task.c:retry_or_finish */
 	:: d_step { ME.state == OVER && ME.persisted && ME.attempt + 1 < ATTEMPTS ->
 		printf("%d begins attempt %d\n", acting, ME.attempt + 1);
@@ -204,7 +211,9 @@ active proctype reconcile()
 		if
 		:: printf("%d deletes Pod %d\n", acting, ME.pod); pod_deleted(ME.pod)
 #ifndef LEASES
-		:: losses < LOSSES && late_delete == 0 -> printf("%d gives the deletion of Pod %d up\n", acting, ME.pod); losses++; late_delete = ME.pod
+		:: losses < LOSSES && late_delete == 0 ->
+			printf("%d gives the deletion of Pod %d up\n", acting, ME.pod);
+			losses++; late_delete = ME.pod
 #endif
 		fi;
 		ME.pod = 0;

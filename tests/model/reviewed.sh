@@ -19,18 +19,19 @@ sums() {
 	local file function text
 	grep -hoE 'models [a-z_/]+\.c:[a-z_0-9]+' tests/model/*.pml | cut -d' ' -f2 | sort -u | while IFS=: read -r file function; do
 		text=$(definition "$file" "$function")
-		[ -n "$text" ] || { echo "tests/model: $file has no function $function" >&2; text=none; }
-		echo "$(cksum <<<"$text" | cut -d' ' -f1) $file:$function"
+		[ -n "$text" ] || echo "tests/model: $file has no function $function" >&2
+		echo "$([ -z "$text" ] && echo none || cksum <<<"$text" | cut -d' ' -f1) $file:$function"
 	done
 }
 
 if [ "${1:-}" = --write ]; then
 	sums >$list
+	if grep -q '^none' $list; then exit 1; fi
 	exit
 fi
 now=$(sums)
 [ "$(wc -l <<<"$now")" -gt 20 ] || { echo "tests/model: the models name too few functions" >&2; exit 1; }
-changed=$(diff $list <(echo "$now") | sed -n 's/^[<>] [0-9]* //p' | sort -u)
+changed=$(diff $list <(echo "$now") | sed -n 's/^[<>] [0-9a-z]* //p' | sort -u)
 [ -z "$changed" ] && exit
 echo "tests/model: these functions have changed since the models were compared with them:"
 echo "$changed" | sed 's/^/  /'
