@@ -19,8 +19,12 @@ sums() {
 	local file function text
 	grep -hoE 'models [a-z_/]+\.c:[a-z_0-9]+' tests/model/*.pml | cut -d' ' -f2 | sort -u | while IFS=: read -r file function; do
 		text=$(definition "$file" "$function")
-		[ -n "$text" ] || echo "tests/model: $file has no function $function" >&2
-		echo "$([ -z "$text" ] && echo none || cksum <<<"$text" | cut -d' ' -f1) $file:$function"
+		if [ -n "$text" ]; then
+			echo "$(cksum <<<"$text" | cut -d' ' -f1) $file:$function"
+		else
+			echo "tests/model: $file has no function $function" >&2
+			echo "none $file:$function"
+		fi
 	done
 }
 
@@ -34,6 +38,6 @@ now=$(sums)
 changed=$(diff $list <(echo "$now") | sed -n 's/^[<>] [0-9a-z]* //p' | sort -u)
 [ -z "$changed" ] && exit
 echo "tests/model: these functions have changed since the models were compared with them:"
-echo "$changed" | sed 's/^/  /'
+printf '%s\n' "$changed"
 echo "Bring tests/model/*.pml up to date, run make model, then make model-reviewed, and commit tests/model/reviewed."
 exit 1

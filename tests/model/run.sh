@@ -1,7 +1,8 @@
 #!/bin/bash
 # Checks the models of the lease protocol: tests/model/run.sh small (seconds) or full (minutes). Each line below is one
 # exhaustive search, which has to find nothing, or has to find what a named error makes wrong. Ends with
-# "N passed, N failed". A counterexample is printed, as the steps that lead to it.
+# "N passed, N failed". A counterexample is printed, as the steps that lead to it. run.sh counterexample MODEL DEFINITION…
+# prints the shortest one, and the variables at its end.
 set -u
 cd "$(dirname "$0")" || exit 1
 size=${1:-small}
@@ -10,16 +11,25 @@ trap 'rm -rf "$directory"' EXIT
 passed=0
 failed=0
 
-# check holds|fails MODEL DEFINITION…: without what is unreachable in it on purpose.
-check() {
-	local expected=$1 model=$2 log=$directory/log steps status=fails begin=$SECONDS
+# search MODEL FLAG DEFINITION…: in the directory; FLAG is of the compiler.
+search() {
+	local model=$1 flag=$2
 	local -a defines=("${@:3}")
-	defines=("${defines[@]/#/-D}")
-	(
-		cd "$directory" && rm -f ./*.trail pan &&
-			spin "${defines[@]}" -a "$OLDPWD/$model.pml" &&
-			${CC:-gcc} -O1 -w -DSAFETY -DVECTORSZ=512 ${HASHED:+-DHC4} -DMEMLIM="${MODEL_MEGABYTES:-6000}" -o pan pan.c && ./pan -m2000000 -n
-	) >"$log" 2>&1
+	cp "$model.pml" "$directory/" && cd "$directory" && rm -f ./*.trail pan && spin "${defines[@]/#/-D}" -a "$model.pml" &&
+		"${CC:-gcc}" -O1 -w -DSAFETY "$flag" -DMEMLIM="${MODEL_MEGABYTES:-6000}" -o pan pan.c && ./pan -m2000000 -n
+}
+
+# replay MODEL DEFINITION…: what the search found.
+replay() {
+	local model=$1
+	shift
+	(cd "$directory" && spin "${@/#/-D}" -t "$model.pml")
+}
+
+# check holds|fails MODEL DEFINITION…
+check() {
+	local expected=$1 model=$2 log=$directory/log status=fails begin=$SECONDS
+	(search "$model" "${HASHED:--DNOHASHED}" "${@:3}") >"$log" 2>&1
 	grep -q 'errors: 0$' "$log" && ! grep -qE 'search not completed|max search depth too small|out of memory' "$log" && status=holds
 	grep -q 'errors: 1$' "$log" || [ "$status" = holds ] || status=unfinished
 	printf '%-10s %-10s %10s states %4d s  %s %s\n' "$model" "$status" \
@@ -31,12 +41,18 @@ check() {
 	failed=$((failed + 1))
 	echo "expected: $expected"
 	if [ "$status" = fails ]; then
-		steps=$(cd "$directory" && spin "${defines[@]}" -t "$OLDPWD/$model.pml" | sed '/^spin: trail ends/q')
-		echo "$steps"
+		replay "${@:2}" | sed '/^spin: trail ends/q'
 	else
 		tail -n 20 "$log"
 	fi
 }
+
+if [ "$size" = counterexample ]; then
+	shift
+	(search "$1" -DBFS "${@:2}") | grep -E 'errors:|states, stored'
+	replay "$@"
+	exit
+fi
 
 fence=(ATTEMPTS=2 HANDOVERS=1 LOSSES=2)
 elected=(DELETIONS=0 DEATHS=1 EPOCHS=2)
@@ -80,7 +96,7 @@ if [ "$size" = full ]; then
 	check holds assignment RANGES=2 STARTS=0 OLDEST=1
 	check holds assignment RANGES=2 STARTS=0 OLDEST=1 CUT # the number of shards is changed
 	check fails assignment RANGES=2 STARTS=0 OLDEST=1 CUT_IGNORED
-	HASHED=1 check holds assignment RANGES=2 STARTS=1 OLDEST=1
+	HASHED=-DHC4 check holds assignment RANGES=2 STARTS=1 OLDEST=1
 	check holds fence
 	check holds fence LEASES LATE_HARMLESS
 fi
