@@ -3,7 +3,7 @@
 PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-dev libzmq3-dev libyaml-dev \
 	libmicrohttpd-dev libgnutls28-dev libprotobuf-c-dev protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
 PACKAGES_TEST := libcmocka-dev patch clang clang-format clang-tidy cppcheck libclang-rt-dev jq openssl curl ca-certificates \
-	procps valgrind busybox iproute2 socat
+	procps valgrind busybox iproute2 socat spin
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -57,7 +57,7 @@ E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench $(BUILD)/fc-bench
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all deps demo check test test-unit test-sim test-model test-long crash-points soak half-open long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
+.PHONY: all deps demo check test test-unit test-sim test-model model test-protocol model-reviewed test-long crash-points soak half-open long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
 # objects of the unit tests, too, are kept
 .SECONDARY:
@@ -199,6 +199,17 @@ long:
 # The model test: STORIES random stories of the pure core.
 test-model: $(BUILD)/unit/test_sync_random
 	SYNC_STORIES=$(or $(STORIES),100000) SYNC_JOBS=$$(nproc) $<
+
+# The models of the lease protocol (tests/model): all configurations take minutes, the small ones seconds.
+model:
+	tests/model/run.sh full
+
+test-protocol:
+	tests/model/run.sh small
+
+# After the models were compared with the functions that they name.
+model-reviewed:
+	tests/model/reviewed.sh --write
 
 # How much of the pure core the unit tests reach. gcov comes with gcc.
 COVERED := $(wildcard $(foreach area,sync_* spec status object pod_proto classify pattern podtemplate config barrier shorten,tests/unit/test_$(area).c))

@@ -67,6 +67,7 @@ cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inl
 
 tests/rules.sh || found "tests/RULES.md"
 tests/documented.sh || found "tests/documented"
+tests/model/reviewed.sh || found "tests/model/reviewed"
 tests/lint/citations.pl || found "citations"
 tests/lint/citations_test.sh || found "tests/lint/citations_test.sh"
 

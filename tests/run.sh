@@ -46,10 +46,10 @@ count() { # name status seconds log
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit sim sanitized fuzz memory hardening embedded kubernetes)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit protocol sim sanitized fuzz memory hardening embedded kubernetes)
 jobs=-j$(nproc)
 [ "${stages[*]}" = check ] && stages=(build lint unit seeds-few smoke)
-[ "${stages[*]}" = long ] && stages=(model coverage images fuzz-time kubernetes-all large half-open crash-points soak mutants seeds
+[ "${stages[*]}" = long ] && stages=(model coverage images fuzz-time kubernetes-all large half-open crash-points soak mutants models seeds
 	memory-all valgrind fuzz-valgrind analyze campaign e2e-sanitized e2e-valgrind)
 for stage in "${stages[@]}"; do
 	case $stage in
@@ -57,6 +57,7 @@ for stage in "${stages[@]}"; do
 	lint) run lint make "$jobs" lint ;;
 	unit) run unit make "$jobs" test-unit ;;
 	model) run model make "$jobs" test-model ;;
+	protocol) run protocol make test-protocol ;;
 	coverage) run coverage make "$jobs" coverage ;;
 	sim) run sim make "$jobs" test-sim ;;
 	sanitized) run sanitized make "$jobs" test-unit SANITIZE=address,undefined BUILD=build/sanitized ;;
@@ -74,6 +75,7 @@ for stage in "${stages[@]}"; do
 	kubernetes-all) run kubernetes-all make "$jobs" test-kubernetes ;;
 	large) run large make test-long ;;
 	half-open | crash-points | soak | mutants) run "$stage" make "$stage" ;;
+	models) run models make model ;;
 	seeds) run seeds make "$jobs" sim SEEDS="${SEEDS:-1000000}" ;;
 	memory-all) run memory-all make "$jobs" test-memory STEP=1 ;;
 	valgrind | analyze) run "$stage" make "$jobs" "$stage" ;;
