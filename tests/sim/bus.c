@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/check.h"
 
 #define STRANGER "stranger"
 

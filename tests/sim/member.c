@@ -5,7 +5,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "reconciler/events.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/check.h"
 
 enum { DRAIN_LIMIT_MS = 10 * 1000 }; /* as reconciler/main.c */
 

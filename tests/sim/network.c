@@ -11,7 +11,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/kube/answer.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/check.h"
 
 enum {
 	RESET_MS = 200,

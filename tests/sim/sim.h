@@ -2,9 +2,10 @@
  * kubelet, network and bus. One event per step, ordered by (time, sequence); everything random comes from the seed, so
  * that a seed replays a run exactly. This header is what its parts share; each part is one file.
  *
- *   main.c       seeds, workers, the command line        check.c     what must hold after every step, and at rest
+ *   main.c       seeds, workers, the command line        check.h     what must hold: check*.c
  *   world.c      clock, events, trace, one seed's run    workload.c  what users do
- *   apiserver.c  objects, versions, history, collection  faults.c    what goes wrong, and when
+ *   apiserver.c  objects, versions, history, requests    faults.c    what goes wrong, and when
+ *   collector.c  the garbage collector
  *   kubelet.c    what runs                               network.c   requests on their way
  *   watcher.c    a watcher's process                     bus.c       connections between the two
  *   stream.c     its lists and watches
@@ -131,6 +132,8 @@ struct object *api_find(struct world *world, enum object_kind kind, const char *
 /* The Framework of a plan, or NULL. */
 struct object *api_framework(struct world *world, int plan);
 struct object *api_find_uid(struct world *world, enum object_kind kind, const char *uid);
+/* … of any kind. */
+struct object *api_find_any(struct world *world, const char *uid);
 /* Carries out a request that has arrived. */
 void api_handle(struct world *world, const struct wire *wire, struct answer *out);
 /* A Status. */
@@ -143,6 +146,10 @@ void api_replace(struct world *world, struct object *object, json_t *changed);
 void api_delete(struct world *world, struct object *object, int64_t grace_sec, bool foreground);
 /* With background propagation, whatever its finalizers are about: it goes, and its dependents later. */
 void api_delete_background(struct world *world, struct object *object);
+/* It goes now. */
+void api_gone(struct world *world, struct object *object);
+/* collector.c: something may have lost its owner, or its last dependent. */
+void api_collect_soon(struct world *world);
 /* A copy of which metadata and status may be changed. */
 json_t *api_copy(const struct object *object);
 /* The object at `path` of metadata as text; "" when there is none. */
@@ -460,48 +467,6 @@ struct faults {
 	uint64_t compacted;
 };
 
-/* ---- check.c ---- */
-
-/* The plan of the Framework that a request is about: all names of a Framework's objects begin with its own. -1: of
- * none. */
-int check_subject(const struct wire *wire);
-/* A reconciler wants to send a request; its token was there; it was asked to wait before it asks again. */
-void check_asked(const struct wire *wire);
-void check_rate(struct world *world);
-void check_plea(const struct wire *wire);
-/* The member knows nothing any more of what it was asked. */
-void check_forget_pleas(struct member *member);
-/* A request of a reconciler is about to be carried out. */
-void check_request(struct world *world, const struct wire *wire);
-/* Its ranges are given back: what is ahead of the server has been tried to be written. */
-void check_leaving(const struct member *member);
-void check_status_write(struct world *world, struct object *object, json_t *written);
-void check_created(struct world *world, const struct wire *wire, const struct object *object);
-void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
-/* The watcher sends so much of an object to one who reads nothing. */
-void check_unread(struct watcher *watcher, size_t len);
-/* A while after a user gave one of its Pods to another Framework, and deleted it. */
-void check_relabelled(struct world *world, int framework);
-/* A reconciler has run its rounds. */
-void check_rounds(struct member *member);
-/* A reconciler is told of an absence, or was (told). */
-void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told);
-/* After every step. */
-void check_step(struct world *world);
-/* Every so often, once nothing goes wrong any more that could keep an object from being seen and deleted. */
-void check_strays(struct world *world);
-/* Whether nothing more is to be expected. *why (static) names what is not at rest. */
-bool check_rest(struct world *world, const char **why);
-/* Whether each range has a holder. */
-bool check_held(const struct world *world);
-void check_end(struct world *world);
-
-struct outcome {
-	bool there;
-	char text[1024];
-};
-void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS]);
-
 /* ---- memory.c ---- */
 
 /* Runs code of the process (NULL: of none); false: it ran out of memory, and did not come to its end. */
@@ -600,6 +565,12 @@ struct world {
 
 extern bool sim_tracing;
 extern struct world *sim_world; /* whose log lines are traced */
+
+/* What became of a Framework. */
+struct outcome {
+	bool there;
+	char text[1024];
+};
 
 /* Runs one seed to its end; calm: without faults, and only what is comparable. Fills the outcomes; returns the trace's
  * hash. */

@@ -7,7 +7,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/check.h"
 
 enum {
 	STEPS_MAX = 400 * 1000,
