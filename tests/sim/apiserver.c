@@ -365,9 +365,10 @@ static void handle_create(struct world *world, const struct wire *wire, enum obj
 	json_object_set_new(body, "metadata", json_copy(json_object_get(body, "metadata")));
 	json_object_set_new(json_object_get(body, "metadata"), "namespace", json_string(ns));
 	object = api_create(world, kind, body);
-	object->late = wire->failed_late || (kind == KIND_POD && orphaned(world, object));
+	object->late = wire->late || (kind == KIND_POD && orphaned(world, object));
 	if (kind == KIND_POD && object->late)
-		kubelet_mark_late(world, object->uid);
+		kubelet_set_late(world, object->uid, true);
+	world->tally->late_objects += object->late;
 	check_created(world, wire, object);
 	answer_object(out, 201, wire, object);
 }
@@ -389,7 +390,7 @@ static void handle_delete(struct world *world, const struct wire *wire, struct o
 		api_status(out, 409, "Conflict", "a precondition does not match");
 		return;
 	}
-	check_deletion(world, wire, object, grace_sec == 0);
+	check_deletion(world, object, grace_sec == 0);
 	answer_object(out, 200, wire, object);
 	api_delete(world, object, grace_sec, policy != NULL && strcmp(policy, "Foreground") == 0);
 	object = api_find_uid(world, kind, uid);

@@ -16,6 +16,7 @@ struct letter {
 	struct member *member;
 	struct watcher *watcher;
 	uint64_t link; /* the connection it travels on */
+	bool blind;    /* who sent it may believe in a term that has ended */
 	struct bus_head head;
 	size_t len;
 	char body[];
@@ -58,6 +59,8 @@ static void arrive_at_member(struct world *world, void *arg)
 	const struct link *link = bus_link(member, letter->watcher);
 
 	if (link->connected && link->life == letter->link) {
+		if (letter->blind)
+			member->blind_until_ms = process_now_ms(&member->process) + longest_lease_ms(world);
 		peer_receive(member->peer, world->pool ? 0 : (unsigned)letter->watcher->index, &letter->head,
 			     letter->body, letter->len);
 		member_settle(member);
@@ -94,6 +97,7 @@ static void send(struct member *member, struct watcher *watcher, bool up, const 
 		letter->member = member;
 		letter->watcher = watcher;
 		letter->link = link->life;
+		letter->blind = !up && machine_blind(watcher->process.machine, world->now_ms);
 		letter->head = *head;
 		letter->head.protocol = BUS_PROTOCOL;
 		letter->len = len;

@@ -262,7 +262,7 @@ bool of_task_attempt(const struct object *pod, const json_t *task)
 /* What a create made is taken over by its own attempt alone, however late it came. */
 static void check_adopted(struct world *world, const struct object *framework, const json_t *after)
 {
-	for (const struct object *object = world->objects; object != NULL; object = object->next) {
+	for (struct object *object = world->objects; object != NULL; object = object->next) {
 		const json_t *held = after;
 		const char *uid;
 		bool fits;
@@ -278,6 +278,9 @@ static void check_adopted(struct world *world, const struct object *framework, c
 		fits = of_attempt(object, after) && (object->kind != KIND_POD || of_task_attempt(object, held));
 		if (!fits || strcmp(annotation(object->json, "FC_FRAMEWORK_UID"), framework->uid) != 0)
 			violated(world, "%s %s, of another attempt, is adopted", object->uid, object->name);
+		if (object->late && object->kind == KIND_POD)
+			kubelet_set_late(world, object->uid, false); /* from now on it is like any other */
+		object->late = false;
 	}
 }
 
@@ -329,15 +332,18 @@ void check_created(struct world *world, const struct wire *wire, const struct ob
 	struct object *framework = api_framework(world, object->plan);
 	const json_t *status;
 	const json_t *task;
+	int attempt;
 
-	if (wire->failed_late || framework == NULL ||
-	    strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
+	if (framework == NULL || strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
 		return;
 	status = status_of(framework);
-	if (json_int(attempt_of(status), "id", -1) != atoi(annotation(object->json, "FC_FRAMEWORK_ATTEMPT_ID")))
+	attempt = atoi(annotation(object->json, "FC_FRAMEWORK_ATTEMPT_ID"));
+	/* one that comes late may be of an attempt that is over, but of none that is yet to be */
+	if (json_int(attempt_of(status), "id", -1) < attempt ||
+	    (!wire->late && json_int(attempt_of(status), "id", -1) != attempt))
 		violated(world, "%s is created for an attempt that is not stored", object->name);
 	check_owner(world, object, framework);
-	if (object->kind != KIND_POD)
+	if (object->kind != KIND_POD || wire->late)
 		return;
 	task = find_task(status, annotation(object->json, "FC_TASKROLE_NAME"),
 			 atoi(annotation(object->json, "FC_TASK_INDEX")));
@@ -346,7 +352,7 @@ void check_created(struct world *world, const struct wire *wire, const struct ob
 		violated(world, "%s is created for a Task attempt that is not stored", object->name);
 }
 
-void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force)
+void check_deletion(struct world *world, const struct object *object, bool force)
 {
 	struct object *framework = api_framework(world, object->plan);
 	const json_t *status;
@@ -355,8 +361,7 @@ void check_deletion(struct world *world, const struct wire *wire, const struct o
 
 	/* What lost its label is out of sight, as if deleted by others: it is deleted at once. */
 	if (object->kind == KIND_FRAMEWORK || force || object_framework_name(object->json) == NULL ||
-	    wire->failed_late || framework == NULL ||
-	    strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
+	    framework == NULL || strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
 		return;
 	/* What outlived its ConfigMap runs for nothing: it is deleted before the next attempt. */
 	if (object->kind == KIND_POD && api_find_uid(world, KIND_CONFIG_MAP, object->owner_uid) == NULL)

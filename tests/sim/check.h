@@ -22,7 +22,7 @@ void check_request(struct world *world, const struct wire *wire);
 void check_leaving(const struct member *member);
 void check_status_write(struct world *world, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
-void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
+void check_deletion(struct world *world, const struct object *object, bool force);
 /* The watcher sends so much of an object to one who reads nothing. */
 void check_unread(struct watcher *watcher, size_t len);
 /* A while after a user gave one of its Pods to another Framework, and deleted it. */

@@ -81,18 +81,18 @@ void check_plea(const struct wire *wire)
 	if (wire->number <= member->pleas_from)
 		return; /* its answer finds nobody who keeps it */
 	member->pleas[member->plea_count++ % ARRAY_LEN(member->pleas)] = (struct plea){
-		call_hash(wire), wire->world->now_ms + wire->retry_after_ms};
+		call_hash(wire), process_now_ms(&member->process) + wire->retry_after_ms};
 }
 
 void check_asked(const struct wire *wire)
 {
 	const struct member *member = wire->member;
+	int64_t clock_ms = process_now_ms(&member->process);
 
 	for (size_t i = 0; !for_an_event(wire) && i < ARRAY_LEN(member->pleas); i++)
-		if (member->pleas[i].until_ms > wire->world->now_ms && member->pleas[i].request == call_hash(wire))
+		if (member->pleas[i].until_ms > clock_ms && member->pleas[i].request == call_hash(wire))
 			violated(wire->world, "%s asks %s %s again, %lld ms before it may", member->process.label,
-				 wire->method, wire->path,
-				 (long long)(member->pleas[i].until_ms - wire->world->now_ms));
+				 wire->method, wire->path, (long long)(member->pleas[i].until_ms - clock_ms));
 }
 
 /* Shares move with every PONG, and what a member saved up goes with it. */
@@ -126,13 +126,13 @@ void check_leaving(const struct member *member)
 {
 	struct world *world = member->process.world;
 
-	if (world->now_ms >= member->leave_by_ms)
+	if (process_now_ms(&member->process) >= member->leave_by_ms)
 		return;
 	for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next) {
 		const struct framework *framework = item->framework;
 
 		if (framework->exists && framework->problem == NULL && framework->version != framework->written &&
-		    item->writes.failures == 0 && item->writes.until_ms <= world->now_ms &&
+		    item->writes.failures == 0 && item->writes.until_ms <= process_now_ms(&member->process) &&
 		    may_act(member, framework->ns, framework->name))
 			violated(world, "%s gives %s back with a status that it has not written", member->process.label,
 				 item->key);
@@ -154,12 +154,16 @@ void check_request(struct world *world, const struct wire *wire)
 	}
 	if (++world->requests_in_second > REQUESTS_IN_SECOND_MAX)
 		violated(world, "more than %d requests in a second", REQUESTS_IN_SECOND_MAX);
-	if (strcmp(wire->method, "GET") == 0 || wire->failed_late)
+	if (strcmp(wire->method, "GET") == 0)
 		return;
+	if (wire->late) {
+		world->tally->late_writes++;
+		return;
+	}
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		const struct member *other = &world->members[i];
 
-		if (other != wire->member && other->process.alive &&
+		if (other != wire->member && other->process.alive && !member_blind(other) &&
 		    may_act(other, plan_ns(framework), plan_name(framework)))
 			violated(world, "#%" PRIu64 " %s %s of %s is carried out while %s has the lease", wire->number,
 				 wire->method, wire->path, wire->member->process.label, other->process.label);

@@ -61,14 +61,20 @@ static bool attended(const struct world *world, const struct object *object)
 void check_strays(struct world *world)
 {
 	for (struct object *object = world->objects; object != NULL; object = object->next) {
-		if (object->kind == KIND_FRAMEWORK || object->deleting || object_framework_name(object->json) == NULL ||
-		    !stray(world, object) || !attended(world, object))
-			object->stray_since_ms = 0;
-		else if (object->stray_since_ms == 0)
-			object->stray_since_ms = world->now_ms;
-		else if (world->now_ms > object->stray_since_ms + STRAY_MS)
-			violated(world, "%s %s%s is of no attempt, and still there after %d ms", object->uid,
-				 object->name, object->late ? " (late)" : "", STRAY_MS);
+		int64_t since_ms = object->stray_since_ms;
+
+		if (object->kind != KIND_FRAMEWORK && !object->deleting &&
+		    object_framework_name(object->json) != NULL && stray(world, object) && attended(world, object)) {
+			object->stray_since_ms = since_ms == 0 ? world->now_ms : since_ms;
+			world->tally->strays += since_ms == 0;
+			if (since_ms != 0 && world->now_ms > since_ms + STRAY_MS)
+				violated(world, "%s %s%s is of no attempt, and still there after %d ms", object->uid,
+					 object->name, object->late ? " (late)" : "", STRAY_MS);
+			continue;
+		}
+		if (since_ms != 0 && (uint64_t)(world->now_ms - since_ms) > world->tally->stray_ms)
+			world->tally->stray_ms = (uint64_t)(world->now_ms - since_ms);
+		object->stray_since_ms = 0;
 	}
 }
 
@@ -76,7 +82,7 @@ void check_strays(struct world *world)
 
 bool check_held(const struct world *world)
 {
-	enum { ALL = SIM_SHARDS * SIM_SHARDS_OTHER };
+	enum { ALL = 120 }; /* a multiple of each number of shards */
 	uint32_t held = 0;
 
 	for (int i = 0; i < SIM_PROCESSES; i++) {
@@ -100,6 +106,18 @@ static bool framework_rests(const struct world *world, struct object *object)
 	if (state == STATE_COMPLETED)
 		return world->retain_sec > 3600;
 	return state == STATE_CREATION_PENDING && strcmp(type, "Create") == 0;
+}
+
+static bool waits_about_gone(const struct member *member)
+{
+	int64_t clock_ms = process_now_ms(&member->process);
+
+	for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next)
+		if (!item->framework->exists &&
+		    (item->writes.asked_ms > clock_ms || item->framework->creates.asked_ms > clock_ms ||
+		     item->framework->others.asked_ms > clock_ms))
+			return true;
+	return false;
 }
 
 static bool processes_rest(struct world *world, const char **why)
@@ -159,13 +177,8 @@ static bool processes_rest(struct world *world, const char **why)
 				return false;
 	*why = "a reconciler was asked to wait about a Framework that is gone";
 	for (int i = 0; i < SIM_PROCESSES; i++)
-		for (const struct item *item = world->members[i].process.alive ? world->members[i].reconciler.items
-									       : NULL;
-		     item != NULL; item = item->hh.next)
-			if (!item->framework->exists && (item->writes.asked_ms > world->now_ms ||
-							 item->framework->creates.asked_ms > world->now_ms ||
-							 item->framework->others.asked_ms > world->now_ms))
-				return false;
+		if (world->members[i].process.alive && waits_about_gone(&world->members[i]))
+			return false;
 	*why = "a reconciler stands still";
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive && world->members[i].process.paused_until_ms > world->now_ms)

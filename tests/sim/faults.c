@@ -12,6 +12,7 @@ enum fault {
 	FAULT_CRASH_WATCHER,
 	FAULT_CRASH_WATCHER_AT_REQUEST,
 	FAULT_PAUSE_WATCHER,
+	FAULT_PAUSE_MACHINE,
 	FAULT_TERMINATE_WATCHER,
 	FAULT_CUT_BUS,
 	FAULT_PARTITION_BUS,
@@ -66,7 +67,7 @@ enum { ROW_WITHIN_MS = 35 * 1000 };
 static void fall_silent(struct world *world, void *arg)
 {
 	if (!world->healed)
-		bus_stall(arg, true, world->lease_ms + SHARD_MARGIN_MS + pick(world, 3000, 8000));
+		bus_stall(arg, true, world->member_lease_ms + SHARD_MARGIN_MS + pick(world, 3000, 8000));
 }
 
 static void come_back(struct world *world, void *arg)
@@ -80,7 +81,7 @@ static void come_back(struct world *world, void *arg)
 			watcher_terminate(&world->watchers[i]);
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive && &world->members[i] != member)
-			bus_stall(&world->members[i], true, pick(world, 1000, world->lease_ms));
+			bus_stall(&world->members[i], true, pick(world, 1000, world->member_lease_ms));
 	bus_connect(member);
 }
 
@@ -89,7 +90,8 @@ static void stand_still(struct world *world, void *arg)
 	struct process *process = arg;
 
 	if (!world->healed)
-		process->paused_until_ms = world->now_ms + world->lease_ms + SHARD_MARGIN_MS + pick(world, 2000, 6000);
+		process->paused_until_ms = world->now_ms + world->member_lease_ms + SHARD_MARGIN_MS +
+					   pick(world, 2000, 6000);
 }
 
 static void begin_row(struct world *world, void *arg)
@@ -101,7 +103,7 @@ static void begin_row(struct world *world, void *arg)
 		return;
 	if (world->faults.row == ROW_LATE_ANSWERS) {
 		/* an answer comes when its lease is nearly over, and nothing was heard of the member since */
-		bus_stall(member, false, pick(world, world->lease_ms - 2000, world->lease_ms - 1000));
+		bus_stall(member, false, pick(world, world->member_lease_ms - 2000, world->member_lease_ms - 1000));
 		at(world, world->now_ms + pick(world, 500, 1500), &member->process, fall_silent, NULL, member);
 	} else if (world->faults.row == ROW_OVERDUE) {
 		/* what it began to write is due while it stands still, and its ranges become somebody else's */
@@ -111,8 +113,8 @@ static void begin_row(struct world *world, void *arg)
 	} else {
 		/* when its ranges are somebody else's, it is the first who speaks to the next leader */
 		bus_disconnect(member);
-		at(world, world->now_ms + world->lease_ms + SHARD_MARGIN_MS + pick(world, 500, 2500), &member->process,
-		   come_back, NULL, member);
+		at(world, world->now_ms + world->member_lease_ms + SHARD_MARGIN_MS + pick(world, 500, 2500),
+		   &member->process, come_back, NULL, member);
 	}
 }
 
@@ -218,11 +220,25 @@ static void trouble_watcher(struct world *world, enum fault fault)
 	}
 }
 
+/* Nobody on it can tell. */
+static void trouble_machine(struct world *world, const struct member *member)
+{
+	struct watcher *watcher = some_watcher(world);
+	const struct process *process = member != NULL && chance(world, 700) ? &member->process : &watcher->process;
+	int64_t ms = pick(world, 1, chance(world, 300) ? 3000 : world->faults.long_ms);
+
+	if (!process->alive)
+		return;
+	trace(world, "the machine of %s is paused for %lld ms", process->label, (long long)ms);
+	machine_pause(world, process->machine, ms);
+}
+
 static void trouble(struct world *world, enum fault fault)
 {
 	struct member *member = some_member(world);
 
 	switch (fault) {
+	case FAULT_PAUSE_MACHINE: trouble_machine(world, member); break;
 	case FAULT_CRASH_WATCHER:
 	case FAULT_CRASH_WATCHER_AT_REQUEST:
 	case FAULT_TERMINATE_WATCHER:
@@ -310,7 +326,7 @@ void faults_make(struct world *world)
 	faults->lose_letter = often(world, 20);
 	faults->double_letter = often(world, 20);
 	faults->delay_letter = often(world, 60);
-	faults->late = chance(world, 150);
+	faults->late = chance(world, 300);
 	faults->stale_lists = chance(world, 300);
 	faults->slow_streams = chance(world, 400);
 	faults->lazy_rounds = chance(world, 500);

@@ -10,7 +10,7 @@
 
 enum {
 	ELECTION_LEASE_MS = 15000,
-	ELECTION_RENEW_MS = 10000,
+	ELECTION_RENEW_MS = SIM_RENEW_MS,
 	ELECTION_RETRY_MS = 2000,
 	ELECTION_JITTER_MS = 400,
 	RELEASE_MS = 3000, /* as watcher/lease.c */
@@ -20,7 +20,7 @@ enum {
 
 static int64_t port_now_ms(void *arg)
 {
-	return ((const struct watcher *)arg)->process.world->now_ms;
+	return process_now_ms(&((const struct watcher *)arg)->process);
 }
 
 bool watcher_leads(const struct watcher *watcher)
@@ -28,13 +28,13 @@ bool watcher_leads(const struct watcher *watcher)
 	if (!watcher->process.alive || watcher->router == NULL)
 		return false;
 	return watcher->leading && election_term(watcher->election) == watcher->term &&
-	       election_leads(watcher->election, watcher->process.world->now_ms);
+	       election_leads(watcher->election, process_now_ms(&watcher->process));
 }
 
 /* ---- a term ---- */
 
 static void drive(struct watcher *watcher);
-static void drive_soon(struct watcher *watcher, int64_t at_ms);
+static void drive_soon(struct watcher *watcher, int64_t clock_ms);
 
 static struct member *child(struct watcher *watcher, int i)
 {
@@ -45,8 +45,8 @@ void leader_synced(struct watcher *watcher)
 {
 	if (!router_synced(watcher->router))
 		return;
-	election_settled(watcher->election, watcher->process.world->now_ms);
-	drive_soon(watcher, watcher->process.world->now_ms);
+	election_settled(watcher->election, process_now_ms(&watcher->process));
+	drive_soon(watcher, process_now_ms(&watcher->process));
 }
 
 /* False of one that leads by a Lease that was deleted by hand, which it does not know yet. */
@@ -82,6 +82,8 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 	for (int i = 0; i < world->watcher_count; i++)
 		if (&world->watchers[i] != watcher && watcher_leads(&world->watchers[i]) &&
 		    !world->watchers[i].stopping && /* given back, but it does not know yet */
+		    !machine_blind(watcher->process.machine, world->now_ms) &&
+		    !machine_blind(world->watchers[i].process.machine, world->now_ms) &&
 		    /* the Lease of one was deleted by hand, which it does not know yet: the other one waits */
 		    options.unknown_ms == 0 && world->now_ms >= world->watchers[i].unknown_until_ms)
 			violated(world, "%s begins to lead while %s does", watcher->process.label,
@@ -92,7 +94,8 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 				 world->newest_epoch);
 		world->newest_epoch = epoch;
 	}
-	watcher->unknown_until_ms = world->now_ms + options.unknown_ms;
+	watcher->unknown_until_ms = process_time_ms(&watcher->process,
+						    process_now_ms(&watcher->process) + options.unknown_ms);
 	watcher->epoch = epoch;
 	watcher->unread = 0;
 	watcher->router = router_new(&ports, &options);
@@ -131,7 +134,8 @@ struct ask {
 	struct election_request request;
 	uint64_t based_on;
 	int64_t deadline_ms;
-	bool lost; /* the answer, or the request */
+	int64_t expires_ms; /* the same, by the watcher's clock: two never end at the same time */
+	bool lost;          /* the answer, or the request */
 	enum election_outcome outcome;
 	struct election_lease lease;
 	uint64_t version;
@@ -139,9 +143,8 @@ struct ask {
 
 static void tell(struct watcher *watcher)
 {
-	const struct world *world = watcher->process.world;
 	struct election *election = watcher->election;
-	bool leads = election_leads(election, world->now_ms);
+	bool leads = election_leads(election, process_now_ms(&watcher->process));
 
 	if (watcher->leading && (!leads || election_term(election) != watcher->term)) {
 		watcher->leading = false;
@@ -160,7 +163,7 @@ static void on_answered(struct world *world, void *arg)
 	struct ask *ask = arg;
 	struct watcher *watcher = ask->watcher;
 
-	if (!watcher->asking || watcher->asked != ask->deadline_ms) {
+	if (!watcher->asking || watcher->asked != ask->expires_ms) {
 		free(ask); /* it timed out meanwhile */
 		return;
 	}
@@ -170,7 +173,7 @@ static void on_answered(struct world *world, void *arg)
 	trace(world, "%s: the Lease's answer: %d, held by %s", watcher->process.label, (int)ask->outcome,
 	      ask->lease.holder);
 	election_answered(watcher->election, ask->outcome, ask->outcome == ELECTION_ANSWERED ? &ask->lease : NULL,
-			  world->now_ms);
+			  process_now_ms(&watcher->process));
 	if (ask->outcome == ELECTION_ANSWERED && world->same_machine) {
 		bool runs = ask->lease.process[0] == '\0';
 
@@ -189,10 +192,15 @@ static void on_timeout(struct world *world, void *arg)
 	struct ask *ask = arg;
 	struct watcher *watcher = ask->watcher;
 
-	if (watcher->asking && watcher->asked == ask->deadline_ms) {
+	if (process_now_ms(&watcher->process) < ask->expires_ms) { /* its clock has stood still */
+		at(world, process_time_ms(&watcher->process, ask->expires_ms), &watcher->process, on_timeout, free,
+		   ask);
+		return;
+	}
+	if (watcher->asking && watcher->asked == ask->expires_ms) {
 		watcher->asking = false;
 		trace(world, "%s: no answer about the Lease", watcher->process.label);
-		election_answered(watcher->election, ELECTION_FAILED, NULL, world->now_ms);
+		election_answered(watcher->election, ELECTION_FAILED, NULL, process_now_ms(&watcher->process));
 		drive(watcher);
 	}
 	free(ask);
@@ -245,11 +253,11 @@ static void send(struct watcher *watcher, const struct election_request *request
 	ask->watcher = watcher;
 	ask->request = *request;
 	ask->based_on = watcher->lease_version;
-	/* told apart by it: two never end at the same time */
-	ask->deadline_ms = world->now_ms + request->timeout_ms;
+	ask->expires_ms = process_now_ms(&watcher->process) + request->timeout_ms;
+	ask->deadline_ms = process_time_ms(&watcher->process, ask->expires_ms);
 	*timeout = *ask;
 	watcher->asking = true;
-	watcher->asked = ask->deadline_ms;
+	watcher->asked = ask->expires_ms;
 	ask->lost = !calm && chance(world, faults->lose_answer);
 	if (!calm && chance(world, faults->delay))
 		arrival_ms += pick(world, 1, ELECTION_LEASE_MS);
@@ -270,9 +278,11 @@ static void on_due(struct world *world, void *arg)
 	drive(watcher);
 }
 
-static void drive_soon(struct watcher *watcher, int64_t at_ms)
+/* clock_ms: by its clock. */
+static void drive_soon(struct watcher *watcher, int64_t clock_ms)
 {
 	struct world *world = watcher->process.world;
+	int64_t at_ms = process_time_ms(&watcher->process, clock_ms);
 
 	if (at_ms <= world->now_ms)
 		at_ms = world->now_ms + 1;
@@ -284,11 +294,10 @@ static void drive_soon(struct watcher *watcher, int64_t at_ms)
 
 static void drive(struct watcher *watcher)
 {
-	struct world *world = watcher->process.world;
 	struct election_request request;
 
 	tell(watcher); /* what was lost, before anything new is begun */
-	if (election_next(watcher->election, world->now_ms, &request))
+	if (election_next(watcher->election, process_now_ms(&watcher->process), &request))
 		send(watcher, &request);
 	tell(watcher);
 	if (watcher->stopping && election_released(watcher->election)) {
@@ -334,8 +343,8 @@ void leader_start(struct watcher *watcher)
 	snprintf(options.identity, sizeof(options.identity), "%s", watcher->identity);
 	snprintf(options.process, sizeof(options.process), "%s", watcher->identity);
 	watcher->lease_wake_ms = INT64_MAX;
-	watcher->election = election_new(&options, world->now_ms);
-	drive_soon(watcher, world->now_ms);
+	watcher->election = election_new(&options, process_now_ms(&watcher->process));
+	drive_soon(watcher, process_now_ms(&watcher->process));
 }
 
 /* ---- the end ---- */
@@ -350,8 +359,8 @@ static void release(struct watcher *watcher, bool drained)
 {
 	struct world *world = watcher->process.world;
 
-	election_release(watcher->election, drained, world->now_ms);
-	drive_soon(watcher, world->now_ms);
+	election_release(watcher->election, drained, process_now_ms(&watcher->process));
+	drive_soon(watcher, process_now_ms(&watcher->process));
 	at(world, world->now_ms + RELEASE_MS, &watcher->process, on_unreleased, NULL, watcher);
 }
 

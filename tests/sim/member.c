@@ -72,7 +72,7 @@ static void on_rate(void *arg, double qps, int burst)
 {
 	struct member *member = arg;
 
-	token_bucket_set(&member->bucket, qps, burst, world_of(member)->now_ms);
+	token_bucket_set(&member->bucket, qps, burst, process_now_ms(&member->process));
 	apply_set_share(&member->reconciler, world_of(member)->worker_number, qps / world_of(member)->qps);
 }
 
@@ -122,7 +122,7 @@ static const struct peer_handler handler = {
 
 static int64_t port_now_ms(void *arg)
 {
-	return world_of(arg)->now_ms;
+	return process_now_ms(&((const struct member *)arg)->process);
 }
 
 static int64_t port_wall_ms(void *arg)
@@ -152,9 +152,11 @@ static void on_wake(struct world *world, void *arg)
 	member_settle(member);
 }
 
-static void wake_at(struct member *member, int64_t at_ms)
+/* clock_ms: by its clock. */
+static void wake_at(struct member *member, int64_t clock_ms)
 {
 	struct world *world = world_of(member);
+	int64_t at_ms = process_time_ms(&member->process, clock_ms);
 
 	if (at_ms <= world->now_ms)
 		at_ms = world->now_ms + 1;
@@ -169,7 +171,7 @@ static void leave_when_written(struct member *member)
 {
 	if (!member->leaving || member->left)
 		return;
-	if (!apply_left(&member->reconciler) && world_of(member)->now_ms < member->leave_by_ms)
+	if (!apply_left(&member->reconciler) && process_now_ms(&member->process) < member->leave_by_ms)
 		return;
 	member->left = true;
 	check_leaving(member);
@@ -191,7 +193,7 @@ void member_settle(struct member *member)
 	/* The real loop takes several messages and answers before it runs rounds. */
 	if (world->faults.lazy_rounds && !world->healed && !member->lazy && chance(world, 500)) {
 		member->lazy = true;
-		wake_at(member, world->now_ms + pick(world, 1, 40));
+		wake_at(member, process_now_ms(&member->process) + pick(world, 1, 40));
 	} else if (!member->lazy) {
 		while (queue_run(&member->reconciler))
 			;
@@ -214,6 +216,19 @@ static void restart(struct world *world, void *arg)
 	if (!member->process.alive && !member_is_namesake(member) && member->slot % SIM_MEMBERS < world->member_count &&
 	    (!world->pool || (parent->process.alive && parent->router != NULL && !parent->stopping)))
 		member_start(world, member->slot);
+}
+
+/* A parent and its children run on one machine. */
+static struct machine *machine_of(struct world *world, int slot)
+{
+	return world->pool ? world->watchers[slot / SIM_MEMBERS].process.machine
+			   : &world->machines[SIM_WATCHERS + slot];
+}
+
+bool member_blind(const struct member *member)
+{
+	return machine_blind(member->process.machine, world_of(member)->now_ms) ||
+	       process_now_ms(&member->process) < member->blind_until_ms;
 }
 
 bool member_is_namesake(const struct member *member)
@@ -271,7 +286,7 @@ void member_start(struct world *world, int slot)
 
 	memcpy(links, member->links, sizeof(links));
 	*member = (struct member){
-		.process = {.world = world, .alive = true, .life = life + 1},
+		.process = {.world = world, .machine = machine_of(world, slot), .alive = true, .life = life + 1},
 		.slot = slot,
 		.wake_ms = INT64_MAX,
 		.wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500),
@@ -301,11 +316,12 @@ void member_start(struct world *world, int slot)
 	reconciler->calls_max = 1;
 	random_init_seed(&reconciler->random, (uint64_t)pick(world, 0, INT64_MAX - 1));
 	reconciler->events = events_new(reconciler);
-	token_bucket_init(&member->bucket, 1, 1, world->now_ms); /* as reconciler/main.c, until it is told its share */
+	token_bucket_init(&member->bucket, 1, 1,
+			  process_now_ms(&member->process)); /* as reconciler/main.c, until it is told its share */
 	member->peer = peer_new(&peer_ports, BUS_ROLE_RECONCILER, member->name, uuid, &handler, member);
 	trace(world, "%s: starts", member->process.label);
 	bus_connect(member);
-	wake_at(member, world->now_ms + 1);
+	wake_at(member, process_now_ms(&member->process) + 1);
 }
 
 static void ended(struct member *member)
@@ -357,7 +373,7 @@ void member_terminate(struct member *member)
 	member->leaving = true;
 	trace(world_of(member), "%s: is told to end", member->process.label);
 	at(world_of(member), world_of(member)->now_ms + DRAIN_LIMIT_MS, &member->process, drained, NULL, member);
-	member->leave_by_ms = world_of(member)->now_ms + LAST_WRITES_MS;
+	member->leave_by_ms = process_now_ms(&member->process) + LAST_WRITES_MS;
 	apply_leave(&member->reconciler);
 	wake_at(member, member->leave_by_ms);
 	member_settle(member);

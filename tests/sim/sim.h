@@ -8,7 +8,7 @@
  *   collector.c  the garbage collector
  *   kubelet.c    what runs                               network.c   requests on their way
  *   watcher.c    a watcher's process                     bus.c       connections between the two
- *   stream.c     its lists and watches
+ *   stream.c     its lists and watches                   machine.c   clocks
  *   leader.c     which watcher leads                     simlog.c    where the cores' log lines go
  *   member.c     a reconciler's process
  *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
@@ -38,9 +38,11 @@ enum {
 	SIM_FRAMEWORKS = 4, /* names */
 	SIM_NAMESPACES = 2,
 	SIM_ROLES = 2,
-	SIM_SHARDS = 8,
-	SIM_SHARDS_OTHER = 5, /* in worlds where watchers do not agree */
+	SIM_SHARDS = 8, /* unless the configuration is changed */
 	SIM_TICK_MS = 500,
+	SIM_RENEW_MS = 10000, /* without a renewal, a leader leads so long */
+	SIM_LEASE_TIMES = 3,  /* the longest lease of reconcilers is so many times the world's */
+	SIM_MACHINES = SIM_WATCHERS + SIM_PROCESSES,
 	SIM_IN_FLIGHT_MAX = 6000, /* bytes, where there is a stranger on the bus */
 };
 
@@ -63,6 +65,7 @@ char *__real_mem_strdup(const char *text);
  * waits. */
 struct process {
 	struct world *world;
+	struct machine *machine; /* since it was started */
 	char label[16];
 	bool alive;
 	uint64_t life; /* counts its starts */
@@ -89,6 +92,28 @@ void trace(struct world *world, const char *format, ...) __attribute__((format(p
 int events_of(const struct world *world, const void *arg, const void *(*subject)(void (*drop)(void *arg), void *arg));
 void violated(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 
+/* ---- machine.c ---- */
+
+struct machine {
+	int64_t from_ms;  /* from this time on its clock runs … */
+	int64_t clock_ms; /* … from here */
+	int ppm;          /* faster than time, in millionths; negative: slower */
+	/* by its clock: until then its processes may believe in leases that have ended while it was paused */
+	int64_t blind_until_ms;
+};
+
+void machines_make(struct world *world);
+/* Of all that any watcher of the world gives. */
+int64_t longest_lease_ms(const struct world *world);
+int64_t machine_now_ms(const struct machine *machine, int64_t now_ms);
+bool machine_blind(const struct machine *machine, int64_t now_ms);
+/* It stands still from now on, with its clock and all of its processes. */
+void machine_pause(struct world *world, struct machine *machine, int64_t span_ms);
+/* The monotonic clock of a process. */
+int64_t process_now_ms(const struct process *process);
+/* When its clock shows that, if its machine is not paused before; INT64_MAX: never. */
+int64_t process_time_ms(const struct process *process, int64_t clock_ms);
+
 /* ---- apiserver.c ---- */
 
 enum { VERSION_BASE = 970 }; /* so that versions grow from three digits to four: they are no text to be compared */
@@ -105,7 +130,7 @@ struct object {
 	json_t *json;
 	bool deleting;
 	char owner_uid[40];     /* of the controller; "" */
-	bool late;              /* its creator had been told of a failure, or was dead: nobody could guard against it */
+	bool late;              /* what made it was (struct wire), and no attempt has taken it over since */
 	int64_t stray_since_ms; /* no attempt has it or could take it, and somebody could delete it; 0: not so */
 	bool bound;             /* Pods: on a node */
 	json_t *plain;          /* Frameworks: the status, decompressed; NULL: not asked for yet */
@@ -184,8 +209,8 @@ void kubelet_pod_deleting(struct world *world, struct object *pod);
 /* The object is gone without the kubelet's doing. */
 void kubelet_pod_forced(struct world *world, const struct object *pod);
 void kubelet_framework_gone(struct world *world, const char *framework_uid);
-/* Its creation came late. */
-void kubelet_mark_late(struct world *world, const char *uid);
+/* Whether its creation came late, and nothing has taken it over since. */
+void kubelet_set_late(struct world *world, const char *uid, bool late);
 void kubelet_free(struct world *world);
 
 /* ---- network.c ---- */
@@ -204,13 +229,15 @@ struct wire {
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
 	kube_done *done;
 	void *arg;
-	int64_t deadline_ms; /* 0: not sent yet */
+	int64_t deadline_ms; /* when its sender gives it up; 0: not sent yet */
+	int64_t expires_ms;  /* … by its sender's clock */
 	int events;          /* that have it as their argument */
 	bool client_done;    /* its callback ran */
 	bool server_done;    /* it will not be carried out any more */
 	bool answer_lost;
 	int64_t held_until_ms; /* so long it waits somewhere, if need be, for its name to be free; 0: not at all */
-	bool failed_late;      /* the client was told of a failure, or died */
+	/* whoever sent it was told of a failure since, or died; or may have no lease by then, see member_blind() */
+	bool late;
 	int64_t retry_after_ms;
 	int fault;        /* the code that the server answers instead of carrying it out; 0: none */
 	bool fault_after; /* … after carrying it out */
@@ -262,7 +289,7 @@ void bus_begin_stranger(struct world *world);
 /* The server's wish not to be asked this again for a while. */
 struct plea {
 	uint64_t request;
-	int64_t until_ms;
+	int64_t until_ms; /* by the clock of who was asked to wait */
 };
 
 struct member {
@@ -274,8 +301,8 @@ struct member {
 	struct reconciler reconciler;
 	bool ending; /* being torn down: no events any more */
 	bool leaving;
-	bool left; /* and has told the watcher */
-	int64_t leave_by_ms;
+	bool left;           /* and has told the watcher */
+	int64_t leave_by_ms; /* by its clock */
 	bool refused;
 	uint64_t requests;
 	uint64_t crash_after;  /* this many requests; 0: not */
@@ -283,15 +310,19 @@ struct member {
 	struct token_bucket bucket;
 	struct plea pleas[8]; /* the latest Retry-Afters */
 	size_t plea_count;
-	uint64_t pleas_from; /* requests up to this one are forgotten */
-	bool lazy;           /* rounds wait for the wake-up */
-	int64_t wake_ms;     /* the earliest wake-up arranged */
+	uint64_t pleas_from;    /* requests up to this one are forgotten */
+	bool lazy;              /* rounds wait for the wake-up */
+	int64_t wake_ms;        /* when the earliest wake-up arranged comes; by the world's time */
+	int64_t blind_until_ms; /* by its clock: until then what a blind leader said may count for it */
 	int64_t wall_skew_ms;
 };
 
 void member_start(struct world *world, int slot);
 /* Unless it runs by then, or has nobody to start it. */
 void member_start_later(struct world *world, struct member *member, int64_t delay_ms);
+/* Whether leases that it believes in may have ended: its machine, or the one of the leader that gave them, was paused.
+ */
+bool member_blind(const struct member *member);
 /* A second process of its name. */
 bool member_is_namesake(const struct member *member);
 void member_kill(struct member *member, const char *why);
@@ -334,7 +365,7 @@ struct watcher {
 	uint64_t term;
 	uint64_t epoch; /* of its term, by the Lease */
 	bool asking;
-	int64_t asked; /* the deadline of what was asked last */
+	int64_t asked; /* by its clock: the deadline of what was asked last */
 	uint64_t lease_version;
 	int64_t lease_wake_ms;
 	int64_t unknown_until_ms; /* so long it grants nothing: another one may lead */
@@ -495,8 +526,18 @@ struct event;
 
 enum { RATE_SECONDS = 10 };
 
+/* What was seen of a run. */
+struct tally {
+	uint64_t steps;
+	uint64_t late_writes;  /* carried out when their sender could not know any more that it may */
+	uint64_t late_objects; /* that they made */
+	uint64_t strays;       /* objects that no attempt could have, and that somebody could delete … */
+	uint64_t stray_ms;     /* … for so long at most */
+};
+
 struct world {
 	uint64_t seed;
+	struct tally *tally;
 	int64_t now_ms;
 	int64_t wall_base_ms;
 	struct event **heap;
@@ -510,8 +551,6 @@ struct world {
 	struct faults faults;
 	bool by_namespace; /* watchers look at each namespace by itself */
 	bool gather;       /* watchers tell what came within a moment together */
-	bool recut;        /* each watcher that starts cuts the key space in another way */
-	bool relet;        /* … and has another memberLeaseSec, which the Lease tells of */
 
 	/* the cluster */
 	struct object *objects;
@@ -535,6 +574,8 @@ struct world {
 	uint64_t sent_in[RATE_SECONDS]; /* the latest seconds */
 	int64_t sent_second;
 
+	struct machine machines[SIM_MACHINES]; /* the first ones are the watchers' */
+	const struct process *running;         /* whose code runs; NULL: none */
 	struct watcher watchers[SIM_WATCHERS];
 	int watcher_count;
 	struct lease_object lease;
@@ -548,8 +589,11 @@ struct world {
 	struct random stranger_random;
 	struct member members[SIM_PROCESSES];
 	int member_count; /* names in use */
-	int64_t lease_ms; /* of reconcilers */
+	int64_t lease_ms; /* of reconcilers: the shortest */
 	int64_t grace_ms;
+	/* the configuration at present, which each watcher reads when it starts */
+	uint32_t shards;
+	int64_t member_lease_ms;
 	bool pool; /* children of the watcher that leads: their deaths are known at once */
 	bool healed;
 	int64_t strays_look_ms;
@@ -577,7 +621,7 @@ struct outcome {
 /* The leader of two watchers is lost with its machine, its children with it if there is a pool: how long until each
  * range has a holder again. */
 int64_t world_failover(uint64_t seed, bool pool);
-uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], uint64_t *steps,
+uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], struct tally *tally,
 		   bool tame[SIM_FRAMEWORKS]);
 
 #endif

@@ -118,8 +118,10 @@ static void step(struct world *world)
 	world->steps++;
 	mark(world, (uint64_t)world->now_ms);
 	mark(world, event->sequence);
+	world->running = process;
 	if (!memory_run(event->process, event->run, world, event->arg))
 		out_of_memory(world, event->process);
+	world->running = NULL;
 	free(event);
 	if (world->changed) {
 		world->changed = false;
@@ -195,10 +197,11 @@ void violated(struct world *world, const char *format, ...)
 
 /* ---- one seed ---- */
 
-static struct world *world_make(uint64_t seed, bool calm)
+static struct world *world_make(uint64_t seed, bool calm, struct tally *tally)
 {
 	struct world *world = mem_calloc(1, sizeof(*world));
 
+	world->tally = tally;
 	world->seed = seed;
 	world->hash = 0xCBF29CE484222325U;
 	world->now_ms = 1000 * 1000;
@@ -209,11 +212,12 @@ static struct world *world_make(uint64_t seed, bool calm)
 	world->faults.calm = calm;
 	world->by_namespace = seed % 4 == 3;
 	world->gather = seed % 2 == 0 && row_of_seed(seed) == ROW_NONE;
-	world->recut = seed % 5 == 2;
 	sim_world = world;
 	workload_make(world);
 	faults_make(world);
-	world->relet = seed % 3 == 1;
+	world->shards = SIM_SHARDS;
+	world->member_lease_ms = world->lease_ms;
+	machines_make(world);
 	if (!calm && seed % 6 == 5 && row_of_seed(seed) == ROW_NONE)
 		bus_begin_stranger(world);
 	return world;
@@ -279,10 +283,10 @@ static void run_to_rest(struct world *world)
 	}
 }
 
-uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], uint64_t *steps,
+uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], struct tally *tally,
 		   bool tame[SIM_FRAMEWORKS])
 {
-	struct world *world = world_make(seed, calm);
+	struct world *world = world_make(seed, calm, tally);
 	int64_t until_ms = world->work_until_ms;
 	uint64_t hash;
 
@@ -298,7 +302,7 @@ uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWO
 	check_outcomes(world, outcomes);
 	for (int i = 0; i < SIM_FRAMEWORKS; i++)
 		tame[i] = world->plans[i].used && world->plans[i].tame;
-	*steps += world->steps;
+	tally->steps += world->steps;
 	hash = world->hash;
 	world_free(world);
 	return hash;
@@ -308,7 +312,8 @@ enum { SETTLED_MS = 60 * 1000, FAILOVER_MAX_MS = 120 * 1000 };
 
 int64_t world_failover(uint64_t seed, bool pool)
 {
-	struct world *world = world_make(seed, true);
+	struct tally tally = {0};
+	struct world *world = world_make(seed, true, &tally);
 	int64_t lost_ms;
 	int leader;
 
@@ -316,7 +321,6 @@ int64_t world_failover(uint64_t seed, bool pool)
 	world->member_count = SIM_MEMBERS;
 	world->pool = pool;
 	world->same_machine = false;
-	world->recut = world->relet = false; /* both watchers have the same configuration */
 	world_start(world);
 	/* not at the same point of its renewals and of the members' pings each time */
 	lost_ms = world->now_ms + SETTLED_MS + pick(world, 0, 5000);
