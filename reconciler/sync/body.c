@@ -117,6 +117,8 @@ bool framework_status_body(struct framework *framework, enum compress_when when,
 		struct framework_status status = framework->status; /* (what it points to is not its own) */
 
 		status.fenced = framework_fence_mark(framework);
+		if (framework->writer != NULL)
+			strcpy(status.writer, framework->writer);
 		buf_puts(out, "{\"apiVersion\":\"" FRAMEWORK_API_VERSION
 			      "\",\"kind\":\"Framework\",\"metadata\":{\"name\":");
 		buf_json_string(out, framework->name);

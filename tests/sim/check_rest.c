@@ -58,6 +58,28 @@ static bool attended(const struct world *world, const struct object *object)
 	return world->faults.row != ROW_LATE_WRITES || member->reconciler.waiting_count == 0;
 }
 
+static const struct item *known(const struct member *member, const char *ns, const char *name)
+{
+	const struct item *item;
+	char key[128];
+
+	snprintf(key, sizeof(key), "%s/%s", ns, name);
+	HASH_FIND_STR(member->reconciler.items, key, item);
+	return item;
+}
+
+/* Whether a call about its name is on its way, which lasts as long as a lease at most: nothing else is done meanwhile.
+ */
+static bool called(const struct world *world, const struct object *object)
+{
+	const struct item *item = known(holder(world, object->ns, object->name), object->ns, plan_name(object->plan));
+	const struct slot *slot = item == NULL ? NULL : &item->framework->config_map;
+
+	if (item != NULL && object->kind == KIND_POD)
+		HASH_FIND_STR(item->framework->slots, object->name, slot);
+	return slot != NULL && slot->call != CALL_NONE;
+}
+
 void check_strays(struct world *world)
 {
 	for (struct object *object = world->objects; object != NULL; object = object->next) {
@@ -65,7 +87,9 @@ void check_strays(struct world *world)
 
 		if (object->kind != KIND_FRAMEWORK && !object->deleting &&
 		    object_framework_name(object->json) != NULL && stray(world, object) && attended(world, object)) {
-			object->stray_since_ms = since_ms == 0 ? world->now_ms : since_ms;
+			object->stray_since_ms = since_ms == 0           ? world->now_ms
+						 : called(world, object) ? since_ms + SIM_STRAYS_LOOK_MS
+									 : since_ms;
 			world->tally->strays += since_ms == 0;
 			if (since_ms != 0 && world->now_ms > since_ms + STRAY_MS)
 				violated(world, "%s %s%s is of no attempt, and still there after %d ms", object->uid,
@@ -117,6 +141,19 @@ static bool waits_about_gone(const struct member *member)
 		    (item->writes.asked_ms > clock_ms || item->framework->creates.asked_ms > clock_ms ||
 		     item->framework->others.asked_ms > clock_ms))
 			return true;
+	return false;
+}
+
+/* What has lost its label is polled for, less and less often, until it is gone. */
+static bool polls(const struct member *member)
+{
+	for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next) {
+		if (item->framework->config_map.meta != NULL && item->framework->config_map.lost)
+			return true;
+		for (const struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
+			if (slot->meta != NULL && slot->lost)
+				return true;
+	}
 	return false;
 }
 
@@ -179,6 +216,10 @@ static bool processes_rest(struct world *world, const char **why)
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive && waits_about_gone(&world->members[i]))
 			return false;
+	*why = "a reconciler has yet to learn that what lost its label is gone";
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		if (world->members[i].process.alive && polls(&world->members[i]))
+			return false;
 	*why = "a reconciler stands still";
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive && world->members[i].process.paused_until_ms > world->now_ms)
@@ -213,38 +254,31 @@ void check_relabelled(struct world *world, int framework)
 {
 	const char *uid = world->plans[framework].relabelled;
 	const struct member *member = holder(world, plan_ns(framework), plan_name(framework));
-	const struct item *item = NULL;
-	char key[128];
-
-	snprintf(key, sizeof(key), "%s/%s", plan_ns(framework), plan_name(framework));
-	if (member != NULL)
-		HASH_FIND_STR(member->reconciler.items, key, item);
+	const struct item *item = member == NULL ? NULL : known(member, plan_ns(framework), plan_name(framework));
 	if (item == NULL || uid[0] == '\0' || api_find_uid(world, KIND_POD, uid) != NULL)
 		return;
 	for (const struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0)
-			violated(world, "%s was never told that Pod %s of %s is gone", member->process.label, uid, key);
+			violated(world, "%s was never told that Pod %s of %s is gone", member->process.label, uid,
+				 item->key);
 }
 
 static void check_item(struct world *world, const struct object *object)
 {
 	const struct member *member = holder(world, object->ns, object->name);
 	const struct framework *framework;
-	const struct item *item;
-	char key[128];
+	const struct item *item = known(member, object->ns, object->name);
 	char version[24];
 
-	snprintf(key, sizeof(key), "%s/%s", object->ns, object->name);
-	HASH_FIND_STR(member->reconciler.items, key, item);
 	if (item == NULL || !item->framework->exists)
-		violated(world, "at rest %s does not know %s", member->process.label, key);
+		violated(world, "at rest %s does not know %s/%s", member->process.label, object->ns, object->name);
 	framework = item->framework;
 	snprintf(version, sizeof(version), "%" PRIu64, object->version);
 	if (strcmp(framework->uid, object->uid) != 0 || strcmp(framework->resource_version, version) != 0)
-		violated(world, "at rest %s knows %s as %s at %s, the server has %s at %s", member->process.label, key,
-			 framework->uid, framework->resource_version, object->uid, version);
+		violated(world, "at rest %s knows %s as %s at %s, the server has %s at %s", member->process.label,
+			 item->key, framework->uid, framework->resource_version, object->uid, version);
 	if (framework->config_map.meta != NULL)
-		violated(world, "at rest %s sees a ConfigMap of %s", member->process.label, key);
+		violated(world, "at rest %s sees a ConfigMap of %s", member->process.label, item->key);
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)
 			violated(world, "at rest %s sees Pod %s %s%s", member->process.label, slot->meta->uid,

@@ -315,6 +315,7 @@ void member_start(struct world *world, int slot)
 	reconciler->name = member->name;
 	reconciler->calls_max = 1;
 	random_init_seed(&reconciler->random, (uint64_t)pick(world, 0, INT64_MAX - 1));
+	snprintf(reconciler->writer, sizeof(reconciler->writer), "%08llx", (unsigned long long)world->uuids);
 	reconciler->events = events_new(reconciler);
 	token_bucket_init(&member->bucket, 1, 1,
 			  process_now_ms(&member->process)); /* as reconciler/main.c, until it is told its share */

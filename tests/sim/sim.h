@@ -40,6 +40,7 @@ enum {
 	SIM_ROLES = 2,
 	SIM_SHARDS = 8, /* unless the configuration is changed */
 	SIM_TICK_MS = 500,
+	SIM_STRAYS_LOOK_MS = 500,
 	SIM_RENEW_MS = 10000, /* without a renewal, a leader leads so long */
 	SIM_LEASE_TIMES = 3,  /* the longest lease of reconcilers is so many times the world's */
 	SIM_MACHINES = SIM_WATCHERS + SIM_PROCESSES,

@@ -12,7 +12,6 @@
 enum {
 	STEPS_MAX = 400 * 1000,
 	REST_LOOK_MS = 1000,
-	STRAYS_LOOK_MS = 500,
 	REST_LIMIT_MS = 40 * 60 * 1000, /* after the last fault */
 	REST_HOLD_MS = 12 * 1000,       /* it must stay at rest */
 	REST_HOLD_SMALL_MS = 2 * 1000,  /* … in a small world */
@@ -128,7 +127,7 @@ static void step(struct world *world)
 		check_step(world);
 	}
 	if ((world->healed || world->faults.row == ROW_LATE_WRITES) && world->now_ms >= world->strays_look_ms) {
-		world->strays_look_ms = world->now_ms + STRAYS_LOOK_MS;
+		world->strays_look_ms = world->now_ms + SIM_STRAYS_LOOK_MS;
 		check_strays(world);
 	}
 }
