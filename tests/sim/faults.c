@@ -300,7 +300,7 @@ void faults_make(struct world *world)
 	faults->long_ms = small ? 20000 : 50000;
 	world->qps = 1000;
 	world->burst = 100;
-	world->worker_number = 50;
+	world->worker_number = SIM_PLACES;
 	world->lease_ms = 10 * 1000;
 	world->grace_ms = 30 * 1000;
 	if (faults->calm)

@@ -38,7 +38,8 @@ enum {
 	SIM_FRAMEWORKS = 4, /* names */
 	SIM_NAMESPACES = 2,
 	SIM_ROLES = 2,
-	SIM_SHARDS = 8, /* unless the configuration is changed */
+	SIM_PLACES = 50, /* for calls, of all members, when they are not few */
+	SIM_SHARDS = 8,  /* unless the configuration is changed */
 	SIM_TICK_MS = 500,
 	SIM_STRAYS_LOOK_MS = 500,
 	SIM_RENEW_MS = 10000, /* without a renewal, a leader leads so long */
@@ -387,6 +388,8 @@ void watcher_news(struct world *world);
 void stream_cut(struct watcher *watcher, enum object_kind kind);
 /* Whether all watches are connected, and have told all. */
 bool streams_quiet(const struct watcher *watcher);
+/* Whether the object was sent to it as it is now. */
+bool streams_shown(const struct watcher *watcher, const struct object *object);
 void streams_end(struct watcher *watcher);
 
 /* ---- leader.c ---- */

@@ -570,6 +570,15 @@ bool streams_quiet(const struct watcher *watcher)
 	return watches == KIND_COUNT * (watcher->process.world->by_namespace ? SIM_NAMESPACES : 1);
 }
 
+bool streams_shown(const struct watcher *watcher, const struct object *object)
+{
+	for (const struct kube_call *call = watcher->calls; call != NULL; call = call->next)
+		if (call->watch && call->connected && call->kind == object->kind &&
+		    (call->ns[0] == '\0' || strcmp(call->ns, object->ns) == 0))
+			return call->version >= object->version;
+	return false;
+}
+
 void streams_end(struct watcher *watcher)
 {
 	streams_free(watcher->streams);

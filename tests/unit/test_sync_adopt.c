@@ -107,6 +107,37 @@ static void test_not_adopted(void **state)
 	}
 }
 
+/* A former owner's Pod was deleted by force; a watch that lags shows it while the create of its name is on its way. The
+ * Pod that this create makes is the Task's. */
+static void test_not_adopted_beside_create(void **state)
+{
+	struct world w;
+	json_t *gone;
+
+	(void)state;
+	world_begin_creating(&w, 1);
+	w.mute = true;
+	world_carry(&w);
+	w.mute = false;
+	gone = json_incref(world_pod(&w, "f-a-0"));
+	json_object_del(w.pods, "f-a-0");
+	world_restart(&w);
+	w.hold_calls = true;
+	world_settle(&w);
+	assert_int_equal(w.queued, 1);
+	assert_int_equal(w.queue[0].kind, CALL_CREATE_POD);
+	json_object_set_new(w.pods, "f-a-0", gone);
+	world_tell_pod(&w, "f-a-0");
+	json_object_del(w.pods, "f-a-0");
+	world_settle(&w);
+	assert_null(world_task(&w, 0, 0)->attempt.pod_uid);
+	w.hold_calls = false;
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	assert_string_equal(world_task(&w, 0, 0)->attempt.pod_uid, meta_str(world_pod(&w, "f-a-0"), "uid"));
+	world_end(&w);
+}
+
 /* A ConfigMap of another attempt, or a deleting one, is not adopted either. */
 static void test_config_map_not_adopted(void **state)
 {
@@ -317,11 +348,17 @@ static void test_snapshot_without_label(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_adopted_after_restart), cmocka_unit_test(test_adopted_after_edit),
-		cmocka_unit_test(test_not_adopted),           cmocka_unit_test(test_config_map_not_adopted),
-		cmocka_unit_test(test_foreign_pod),           cmocka_unit_test(test_foreign_seen_late),
-		cmocka_unit_test(test_foreign_config_map),    cmocka_unit_test(test_foreign_told_again),
-		cmocka_unit_test(test_late_config_map),       cmocka_unit_test(test_snapshot_without_label),
+		cmocka_unit_test(test_adopted_after_restart),
+		cmocka_unit_test(test_adopted_after_edit),
+		cmocka_unit_test(test_not_adopted),
+		cmocka_unit_test(test_not_adopted_beside_create),
+		cmocka_unit_test(test_config_map_not_adopted),
+		cmocka_unit_test(test_foreign_pod),
+		cmocka_unit_test(test_foreign_seen_late),
+		cmocka_unit_test(test_foreign_config_map),
+		cmocka_unit_test(test_foreign_told_again),
+		cmocka_unit_test(test_late_config_map),
+		cmocka_unit_test(test_snapshot_without_label),
 	};
 
 	return cmocka_run_group_tests_name("sync_adopt", tests, NULL, NULL);
