@@ -23,8 +23,10 @@ void check_leaving(const struct member *member);
 void check_status_write(struct world *world, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct object *object, bool force);
-/* The watcher sends so much of an object to one who reads nothing. */
-void check_unread(struct watcher *watcher, size_t len);
+/* The watcher sends more of an object to a peer, to which so many bytes are on their way. */
+void check_unread(const struct watcher *watcher, const char *peer, size_t unread);
+/* The watcher sends something to a connection of the stranger, who reads nothing. */
+void check_stranger(struct watcher *watcher, int number, const struct bus_head *head, size_t len);
 /* A while after a user gave one of its Pods to another Framework, and deleted it. */
 void check_relabelled(struct world *world, int framework);
 /* A reconciler has run its rounds. */

@@ -228,10 +228,31 @@ void check_absent(struct member *member, enum object_kind kind, const struct bus
 
 /* ---- the bus ---- */
 
-void check_unread(struct watcher *watcher, size_t len)
+/* Where letters overtake each other or come twice, which a bus never does, a watcher cannot tell what is on its way. */
+void check_unread(const struct watcher *watcher, const char *peer, size_t unread)
 {
-	if (watcher->unread >= SIM_IN_FLIGHT_MAX)
-		violated(watcher->process.world, "%s sends more to one who has not read %zu bytes",
-			 watcher->process.label, watcher->unread);
-	watcher->unread += BUS_HEAD_SIZE + len;
+	struct world *world = watcher->process.world;
+
+	if (world->in_flight_max > 0 && world->faults.reorder_letter == 0 && world->faults.double_letter == 0 &&
+	    unread >= world->in_flight_max)
+		violated(world, "%s sends more to %s, to which %zu bytes are on their way", watcher->process.label,
+			 peer, unread);
+}
+
+void check_stranger(struct watcher *watcher, int number, const struct bus_head *head, size_t len)
+{
+	enum { AT_ONCE = 12, EACH_MS = 500 };
+	struct world *world = watcher->process.world;
+	struct stranger_link *link = &watcher->stranger[number];
+	uint64_t most = AT_ONCE + (uint64_t)(process_now_ms(&watcher->process) - watcher->led_ms) / EACH_MS;
+
+	if (head->type == BUS_ASSIGN && stranger_is_barrier(world) && ++link->assigned > most)
+		violated(world, "%s has answered %" PRIu64 " HELLOs of one connection", watcher->process.label,
+			 link->assigned);
+	if (head->type != BUS_UPDATE && head->type != BUS_ABSENT)
+		return;
+	if (world->in_flight_max > 0 && link->unread >= world->in_flight_max)
+		violated(world, "%s sends more to one who has not read %zu bytes", watcher->process.label,
+			 link->unread);
+	link->unread += BUS_HEAD_SIZE + len;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "barrier/readiness.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
@@ -180,8 +181,8 @@ static bool processes_rest(struct world *world, const char **why)
 	if (router_backlog(leader->router) > 0)
 		return false;
 	*why = "letters are on the way";
-	for (int i = 0; i < SIM_PROCESSES * SIM_WATCHERS; i++) {
-		const struct link *link = &world->members[i / SIM_WATCHERS].links[i % SIM_WATCHERS];
+	for (int i = 0; i < SIM_SEATS * SIM_WATCHERS; i++) {
+		const struct link *link = &world->seats[i / SIM_WATCHERS].links[i % SIM_WATCHERS];
 
 		if (link->connected &&
 		    (link->down_ms > world->now_ms + LETTER_MS || link->up_ms > world->now_ms + LETTER_MS))
@@ -190,13 +191,19 @@ static bool processes_rest(struct world *world, const char **why)
 	*why = "a reconciler does not follow the leader";
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		struct member *member = &world->members[i];
-		const struct link *link = member->process.alive ? bus_link(member, leader) : NULL;
+		const struct link *link = member->process.alive ? bus_link(member->seat, leader) : NULL;
 
 		/* (without a link: a child whose parent leads no longer, and that is about to end) */
 		if (member->process.alive &&
 		    (link == NULL || !link->connected || peer_epoch(member->peer) != router_epoch(leader->router)))
 			return false;
 	}
+	*why = "a barrier does not know all";
+	for (int i = 0; i < world->barrier_count; i++)
+		if (!world->barriers[i].process.alive ||
+		    peer_epoch(world->barriers[i].peer) != router_epoch(leader->router) ||
+		    !readiness_synced(world->barriers[i].readiness))
+			return false;
 	*why = "a range has no holder";
 	if (!check_held(world))
 		return false;
@@ -305,6 +312,27 @@ static void check_cache(struct world *world, const struct watcher *watcher, size
 	}
 }
 
+/* It knows all Frameworks as they are, and no others. */
+static void check_barrier(struct world *world, const struct barrier *barrier, size_t frameworks)
+{
+	if (readiness_count(barrier->readiness) != frameworks)
+		violated(world, "at rest %s knows %zu Frameworks of %zu", barrier->process.label,
+			 readiness_count(barrier->readiness), frameworks);
+	for (const struct object *object = world->objects; object != NULL; object = object->next) {
+		struct readiness_entry entry;
+		char key[128];
+		char version[24];
+
+		snprintf(key, sizeof(key), "%s/%s", object->ns, object->name);
+		snprintf(version, sizeof(version), "%" PRIu64, object->version);
+		if (!readiness_find(barrier->readiness, key, &entry))
+			violated(world, "at rest %s does not know %s", barrier->process.label, key);
+		if (strcmp(entry.uid, object->uid) != 0 || strcmp(entry.resource_version, version) != 0)
+			violated(world, "at rest %s knows %s as %s at %s, the server has %s at %s",
+				 barrier->process.label, key, entry.uid, entry.resource_version, object->uid, version);
+	}
+}
+
 void check_end(struct world *world)
 {
 	size_t frameworks = 0;
@@ -332,6 +360,8 @@ void check_end(struct world *world)
 			 frameworks);
 	for (int i = 0; i < world->watcher_count; i++)
 		check_cache(world, &world->watchers[i], frameworks);
+	for (int i = 0; i < world->barrier_count; i++)
+		check_barrier(world, &world->barriers[i], frameworks);
 }
 
 /* ---- outcomes ---- */

@@ -15,6 +15,8 @@ enum fault {
 	FAULT_PAUSE_MACHINE,
 	FAULT_TERMINATE_WATCHER,
 	FAULT_CUT_BUS,
+	FAULT_CUT_BARRIER,
+	FAULT_CRASH_BARRIER,
 	FAULT_PARTITION_BUS,
 	FAULT_STALL_BUS,
 	FAULT_CUT_STREAM,
@@ -57,7 +59,7 @@ static void pause(struct world *world, struct process *process)
 static void reconnect(struct world *world, void *arg)
 {
 	(void)world;
-	bus_connect(arg);
+	bus_connect(((struct member *)arg)->seat);
 }
 
 /* ---- several faults in a row, which chance hardly ever puts in this order ---- */
@@ -67,7 +69,8 @@ enum { ROW_WITHIN_MS = 35 * 1000 };
 static void fall_silent(struct world *world, void *arg)
 {
 	if (!world->healed)
-		bus_stall(arg, true, world->member_lease_ms + SHARD_MARGIN_MS + pick(world, 3000, 8000));
+		bus_stall(((struct member *)arg)->seat, true,
+			  world->member_lease_ms + SHARD_MARGIN_MS + pick(world, 3000, 8000));
 }
 
 static void come_back(struct world *world, void *arg)
@@ -81,8 +84,8 @@ static void come_back(struct world *world, void *arg)
 			watcher_terminate(&world->watchers[i]);
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive && &world->members[i] != member)
-			bus_stall(&world->members[i], true, pick(world, 1000, world->member_lease_ms));
-	bus_connect(member);
+			bus_stall(world->members[i].seat, true, pick(world, 1000, world->member_lease_ms));
+	bus_connect(member->seat);
 }
 
 static void stand_still(struct world *world, void *arg)
@@ -103,7 +106,8 @@ static void begin_row(struct world *world, void *arg)
 		return;
 	if (world->faults.row == ROW_LATE_ANSWERS) {
 		/* an answer comes when its lease is nearly over, and nothing was heard of the member since */
-		bus_stall(member, false, pick(world, world->member_lease_ms - 2000, world->member_lease_ms - 1000));
+		bus_stall(member->seat, false,
+			  pick(world, world->member_lease_ms - 2000, world->member_lease_ms - 1000));
 		at(world, world->now_ms + pick(world, 500, 1500), &member->process, fall_silent, NULL, member);
 	} else if (world->faults.row == ROW_OVERDUE) {
 		/* what it began to write is due while it stands still, and its ranges become somebody else's */
@@ -112,7 +116,7 @@ static void begin_row(struct world *world, void *arg)
 		   &member->process);
 	} else {
 		/* when its ranges are somebody else's, it is the first who speaks to the next leader */
-		bus_disconnect(member);
+		bus_disconnect(member->seat);
 		at(world, world->now_ms + world->member_lease_ms + SHARD_MARGIN_MS + pick(world, 500, 2500),
 		   &member->process, come_back, NULL, member);
 	}
@@ -183,17 +187,17 @@ static void trouble_member(struct world *world, enum fault fault, struct member 
 	case FAULT_PAUSE_MEMBER: pause(world, &member->process); break;
 	case FAULT_TERMINATE_MEMBER: member_terminate(member); break;
 	case FAULT_CUT_BUS:
-		bus_disconnect(member);
-		bus_connect(member);
+		bus_disconnect(member->seat);
+		bus_connect(member->seat);
 		break;
 	case FAULT_PARTITION_BUS:
 		trace(world, "%s: is cut off", member->process.label);
-		bus_disconnect(member);
+		bus_disconnect(member->seat);
 		at(world, world->now_ms + pick(world, 1000, world->faults.long_ms), &member->process, reconnect, NULL,
 		   member);
 		break;
 	case FAULT_STALL_BUS:
-		bus_stall(member, chance(world, 500),
+		bus_stall(member->seat, chance(world, 500),
 			  pick(world, 200, chance(world, 700) ? 8000 : world->faults.long_ms));
 		break;
 	case FAULT_RESET: network_reset(member); break;
@@ -233,12 +237,30 @@ static void trouble_machine(struct world *world, const struct member *member)
 	machine_pause(world, process->machine, ms);
 }
 
+static void trouble_barrier(struct world *world, enum fault fault)
+{
+	struct barrier *barrier = &world->barriers[pick(world, 0, SIM_BARRIERS - 1)];
+
+	if (!barrier->process.alive)
+		return;
+	if (fault == FAULT_CRASH_BARRIER) {
+		barrier_kill(barrier, "killed");
+	} else if (chance(world, 500)) {
+		bus_stall(barrier->seat, chance(world, 500), pick(world, 200, world->faults.long_ms));
+	} else {
+		bus_disconnect(barrier->seat);
+		bus_connect(barrier->seat);
+	}
+}
+
 static void trouble(struct world *world, enum fault fault)
 {
 	struct member *member = some_member(world);
 
 	switch (fault) {
 	case FAULT_PAUSE_MACHINE: trouble_machine(world, member); break;
+	case FAULT_CUT_BARRIER:
+	case FAULT_CRASH_BARRIER: trouble_barrier(world, fault); break;
 	case FAULT_CRASH_WATCHER:
 	case FAULT_CRASH_WATCHER_AT_REQUEST:
 	case FAULT_TERMINATE_WATCHER:
@@ -297,6 +319,8 @@ void faults_make(struct world *world)
 	world->pool = chance(world, 400);
 	world->watcher_count = faults->calm || chance(world, 550) ? 1 : SIM_WATCHERS;
 	world->same_machine = chance(world, 500);
+	world->barrier_count = chance(world, 300) ? (int)pick(world, 1, SIM_BARRIERS) : 0;
+	world->in_flight_max = chance(world, 500) ? SIM_IN_FLIGHT_MAX : 0;
 	faults->long_ms = small ? 20000 : 50000;
 	world->qps = 1000;
 	world->burst = 100;
@@ -372,6 +396,6 @@ void faults_heal(struct world *world)
 					 holder in the end */
 			member_kill(member, "killed");
 		else
-			bus_connect(member);
+			bus_connect(member->seat);
 	}
 }

@@ -57,6 +57,14 @@ static bool holds_lease(const struct watcher *watcher)
 	return lease->there && strcmp(lease->lease.holder, watcher->identity) == 0;
 }
 
+/* As watcher/term.c: children alone are reconcilers of a pool. */
+static bool is_child(void *arg, const char *name)
+{
+	const struct watcher *watcher = arg;
+
+	return name[0] == 'm' && name[1] - '0' < watcher->process.world->member_count && name[2] == '\0';
+}
+
 static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 {
 	struct world *world = watcher->process.world;
@@ -70,7 +78,9 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 			   .former_end_ms = election_former_end_ms(watcher->election)},
 		.epoch = epoch,
 		.unknown_ms = election_first(watcher->election) ? ELECTION_LEASE_MS + watcher->lease_ms + MARGIN_MS : 0,
-		.in_flight_max = world->stranger ? SIM_IN_FLIGHT_MAX : 0,
+		.in_flight_max = world->in_flight_max,
+		.accept = world->pool ? is_child : NULL,
+		.accept_arg = watcher,
 		.qps = world->qps,
 		.burst = world->burst,
 	};
@@ -97,7 +107,10 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 	watcher->unknown_until_ms = process_time_ms(&watcher->process,
 						    process_now_ms(&watcher->process) + options.unknown_ms);
 	watcher->epoch = epoch;
-	watcher->unread = 0;
+	memset(watcher->stranger, 0, sizeof(watcher->stranger));
+	watcher->led_ms = process_now_ms(&watcher->process);
+	for (int i = 0; i < SIM_SEATS; i++)
+		world->seats[i].links[watcher->index].unread = 0; /* what is on its way is of a former term */
 	watcher->router = router_new(&ports, &options);
 	router_set_cache(watcher->router, watcher->cache);
 	for (int i = 0; world->pool && i < world->member_count; i++) {

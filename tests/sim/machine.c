@@ -89,4 +89,6 @@ void machine_pause(struct world *world, struct machine *machine, int64_t span_ms
 		stand_still(&world->watchers[i].process, machine);
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		stand_still(&world->members[i].process, machine);
+	for (int i = 0; i < SIM_BARRIERS; i++)
+		stand_still(&world->barriers[i].process, machine);
 }

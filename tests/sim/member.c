@@ -125,6 +125,11 @@ static int64_t port_now_ms(void *arg)
 	return process_now_ms(&((const struct member *)arg)->process);
 }
 
+static int64_t seat_now_ms(void *arg)
+{
+	return process_now_ms(((const struct seat *)arg)->process);
+}
+
 static int64_t port_wall_ms(void *arg)
 {
 	const struct member *member = arg;
@@ -205,6 +210,11 @@ void member_settle(struct member *member)
 	wake_at(member, events_run(member->reconciler.events));
 }
 
+static void settle(struct process *process)
+{
+	member_settle((struct member *)(void *)process); /* its first member */
+}
+
 /* ---- its life ---- */
 
 static void restart(struct world *world, void *arg)
@@ -228,7 +238,7 @@ static struct machine *machine_of(struct world *world, int slot)
 bool member_blind(const struct member *member)
 {
 	return machine_blind(member->process.machine, world_of(member)->now_ms) ||
-	       process_now_ms(&member->process) < member->blind_until_ms;
+	       process_now_ms(&member->process) < member->seat->blind_until_ms;
 }
 
 bool member_is_namesake(const struct member *member)
@@ -276,23 +286,20 @@ void member_start(struct world *world, int slot)
 		.watchers = world->pool ? 1 : (unsigned)world->watcher_count,
 		/* in some worlds snapshots take several turns */
 		.window = world->seed % 3 == 1 ? (uint32_t)(1 + world->seed % 7) : 0,
-		.send = bus_from_member,
-		.now_ms = port_now_ms,
-		.arg = member,
+		.send = bus_from_peer,
+		.now_ms = seat_now_ms,
+		.arg = &world->seats[slot],
 	};
 	uint64_t life = member->process.life;
-	struct link links[SIM_WATCHERS];
 	char uuid[40];
 
-	memcpy(links, member->links, sizeof(links));
 	*member = (struct member){
 		.process = {.world = world, .machine = machine_of(world, slot), .alive = true, .life = life + 1},
 		.slot = slot,
+		.seat = &world->seats[slot],
 		.wake_ms = INT64_MAX,
 		.wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500),
 	};
-	for (int i = 0; i < SIM_WATCHERS; i++)
-		member->links[i].life = links[i].life; /* what is on its way on earlier ones does not arrive */
 	snprintf(member->name, sizeof(member->name), "m%d", slot % SIM_MEMBERS);
 	snprintf(member->process.label, sizeof(member->process.label), "%s.%llu",
 		 member_is_namesake(member) ? "x" : member->name, (unsigned long long)member->process.life);
@@ -320,8 +327,10 @@ void member_start(struct world *world, int slot)
 	token_bucket_init(&member->bucket, 1, 1,
 			  process_now_ms(&member->process)); /* as reconciler/main.c, until it is told its share */
 	member->peer = peer_new(&peer_ports, BUS_ROLE_RECONCILER, member->name, uuid, &handler, member);
+	bus_seat(member->seat, &member->process, member->peer,
+		 world->pool ? &world->watchers[slot / SIM_MEMBERS] : NULL, settle);
 	trace(world, "%s: starts", member->process.label);
-	bus_connect(member);
+	bus_connect(member->seat);
 	wake_at(member, process_now_ms(&member->process) + 1);
 }
 
@@ -329,7 +338,8 @@ static void ended(struct member *member)
 {
 	struct world *world = world_of(member);
 
-	bus_disconnect(member);
+	bus_disconnect(member->seat);
+	bus_seat(member->seat, &member->process, NULL, NULL, settle);
 	member->peer = NULL;
 	member->process.alive = false;
 	if (member_is_namesake(member))

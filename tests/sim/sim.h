@@ -10,7 +10,8 @@
  *   watcher.c    a watcher's process                     bus.c       connections between the two
  *   stream.c     its lists and watches                   machine.c   clocks
  *   leader.c     which watcher leads                     simlog.c    where the cores' log lines go
- *   member.c     a reconciler's process
+ *   member.c     a reconciler's process                  stranger.c  somebody on the bus who means no good
+ *   barrier.c    a barrier's process
  *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -42,10 +43,12 @@ enum {
 	SIM_SHARDS = 8,  /* unless the configuration is changed */
 	SIM_TICK_MS = 500,
 	SIM_STRAYS_LOOK_MS = 500,
-	SIM_RENEW_MS = 10000, /* without a renewal, a leader leads so long */
-	SIM_LEASE_TIMES = 3,  /* the longest lease of reconcilers is so many times the world's */
-	SIM_MACHINES = SIM_WATCHERS + SIM_PROCESSES,
-	SIM_IN_FLIGHT_MAX = 6000, /* bytes, where there is a stranger on the bus */
+	SIM_RENEW_MS = 10000,     /* without a renewal, a leader leads so long */
+	SIM_LEASE_TIMES = 3,      /* the longest lease of reconcilers is so many times the world's */
+	SIM_IN_FLIGHT_MAX = 6000, /* bytes of objects, in every other world */
+	SIM_BARRIERS = 2,
+	SIM_SEATS = SIM_PROCESSES + SIM_BARRIERS,
+	SIM_MACHINES = SIM_WATCHERS + SIM_SEATS,
 };
 
 struct world;
@@ -260,7 +263,6 @@ void network_free(struct world *world);
 
 /* ---- bus.c ---- */
 
-struct letter;
 struct watcher;
 
 struct link {
@@ -269,22 +271,65 @@ struct link {
 	uint64_t life; /* counts connections: what was on its way on an earlier one is lost */
 	int64_t up_ms; /* when the last letter of each direction arrives: they keep their order */
 	int64_t down_ms;
+	size_t unread; /* bytes of objects on their way down */
 };
 
-int bus_from_member(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len);
+/* A peer's place on the bus: a reconciler's or a barrier's. It outlasts the process. */
+struct seat {
+	struct process *process;
+	struct peer *peer;    /* NULL: its process does not run */
+	struct watcher *only; /* a child speaks to its parent alone; NULL: to all */
+	void (*settle)(struct process *process);
+	struct link links[SIM_WATCHERS];
+	int64_t blind_until_ms; /* by its clock: until then what a blind leader said may count for it */
+};
+
+/* Its process has started, or has ended (peer NULL). */
+void bus_seat(struct seat *seat, struct process *process, struct peer *peer, struct watcher *only,
+	      void (*settle)(struct process *process));
+int bus_from_peer(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len);
 int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
 		     size_t len);
 /* The connection between the two; NULL: there is none of the kind. */
-struct link *bus_link(struct member *member, const struct watcher *watcher);
+struct link *bus_link(struct seat *seat, const struct watcher *watcher);
 /* Sooner or later, to all that it has to do with. */
-void bus_connect(struct member *member);
+void bus_connect(struct seat *seat);
 /* A connection that is half open: what is sent in one direction arrives when the time is over. */
-void bus_stall(struct member *member, bool up, int64_t span_ms);
-void bus_disconnect(struct member *member);
+void bus_stall(struct seat *seat, bool up, int64_t span_ms);
+void bus_disconnect(struct seat *seat);
 void bus_disconnect_watcher(struct watcher *watcher);
-/* From now on, until nothing goes wrong any more, somebody who has a barrier's key says HELLO again and again, claims
- * everything, and reads nothing. */
-void bus_begin_stranger(struct world *world);
+
+/* ---- stranger.c ---- */
+
+enum { STRANGER_LINKS = 4 };
+
+/* What a watcher has sent to one of the stranger's connections in its term. */
+struct stranger_link {
+	size_t unread;
+	uint64_t assigned;
+};
+
+/* From now on, until nothing goes wrong any more, somebody who has a peer's key says HELLO again and again, and reads
+ * nothing. */
+void stranger_begin(struct world *world);
+/* The number of the stranger's connection; -1: it is somebody else's. */
+int stranger_link(const unsigned char *id, size_t id_len);
+/* Whether it has a barrier's key; a reconciler's otherwise. */
+bool stranger_is_barrier(const struct world *world);
+
+/* ---- barrier.c: a barrier's process ---- */
+
+struct barrier {
+	struct process process;
+	struct seat *seat;
+	struct peer *peer;
+	struct readiness *readiness;
+	char name[8];
+	int64_t wake_ms; /* as a member's */
+};
+
+void barrier_start(struct world *world, int index);
+void barrier_kill(struct barrier *barrier, const char *why);
 
 /* ---- member.c: a reconciler's process ---- */
 
@@ -298,7 +343,7 @@ struct member {
 	struct process process;
 	int slot;
 	char name[16];
-	struct link links[SIM_WATCHERS];
+	struct seat *seat;
 	struct peer *peer;
 	struct reconciler reconciler;
 	bool ending; /* being torn down: no events any more */
@@ -312,10 +357,9 @@ struct member {
 	struct token_bucket bucket;
 	struct plea pleas[8]; /* the latest Retry-Afters */
 	size_t plea_count;
-	uint64_t pleas_from;    /* requests up to this one are forgotten */
-	bool lazy;              /* rounds wait for the wake-up */
-	int64_t wake_ms;        /* when the earliest wake-up arranged comes; by the world's time */
-	int64_t blind_until_ms; /* by its clock: until then what a blind leader said may count for it */
+	uint64_t pleas_from; /* requests up to this one are forgotten */
+	bool lazy;           /* rounds wait for the wake-up */
+	int64_t wake_ms;     /* when the earliest wake-up arranged comes; by the world's time */
 	int64_t wall_skew_ms;
 };
 
@@ -350,7 +394,8 @@ struct watcher {
 	uint64_t crash_after; /* this many requests; 0: not */
 	int64_t wall_skew_ms;
 	bool gathering; /* what it has to tell */
-	size_t unread;  /* bytes of objects that it sent to the stranger in this term */
+	struct stranger_link stranger[STRANGER_LINKS];
+	int64_t led_ms; /* when its term began */
 	/* stream.c */
 	struct kube_call *calls;
 	uint64_t call_numbers;
@@ -588,7 +633,10 @@ struct world {
 	bool same_machine;     /* for the watchers: each can tell whether the other runs */
 	uint64_t uuids;
 	uint64_t links;
-	bool stranger; /* on the bus */
+	struct seat seats[SIM_SEATS]; /* the first ones are the reconcilers' */
+	struct barrier barriers[SIM_BARRIERS];
+	int barrier_count;
+	size_t in_flight_max; /* bytes of objects on their way to each peer */
 	uint32_t stranger_session;
 	struct random stranger_random;
 	struct member members[SIM_PROCESSES];

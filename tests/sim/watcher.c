@@ -153,9 +153,9 @@ void watcher_start(struct world *world, int index)
 				       watcher->cache, &namespaces, &snapshots, &streams_handler, watcher);
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
 	leader_start(watcher);
-	for (int i = 0; i < SIM_PROCESSES; i++)
-		if (world->members[i].process.alive)
-			bus_connect(&world->members[i]);
+	for (int i = 0; i < SIM_SEATS; i++)
+		if (world->seats[i].peer != NULL)
+			bus_connect(&world->seats[i]);
 	world->running = NULL;
 }
 

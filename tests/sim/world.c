@@ -12,6 +12,7 @@
 enum {
 	STEPS_MAX = 400 * 1000,
 	REST_LOOK_MS = 1000,
+	STRANGER_EVERY = 3,
 	REST_LIMIT_MS = 40 * 60 * 1000, /* after the last fault */
 	REST_HOLD_MS = 12 * 1000,       /* it must stay at rest */
 	REST_HOLD_SMALL_MS = 2 * 1000,  /* … in a small world */
@@ -217,8 +218,8 @@ static struct world *world_make(uint64_t seed, bool calm, struct tally *tally)
 	world->shards = SIM_SHARDS;
 	world->member_lease_ms = world->lease_ms;
 	machines_make(world);
-	if (!calm && seed % 6 == 5 && row_of_seed(seed) == ROW_NONE)
-		bus_begin_stranger(world);
+	if (!calm && seed % STRANGER_EVERY == 2 && row_of_seed(seed) == ROW_NONE)
+		stranger_begin(world);
 	return world;
 }
 
@@ -228,6 +229,8 @@ static void world_start(struct world *world)
 		watcher_start(world, i);
 	for (int i = 0; !world->pool && i < world->member_count; i++)
 		member_start(world, i);
+	for (int i = 0; i < world->barrier_count; i++)
+		barrier_start(world, i);
 }
 
 static void world_free(struct world *world)
@@ -235,6 +238,9 @@ static void world_free(struct world *world)
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive)
 			member_kill(&world->members[i], "end");
+	for (int i = 0; i < SIM_BARRIERS; i++)
+		if (world->barriers[i].process.alive)
+			barrier_kill(&world->barriers[i], "end");
 	for (int i = 0; i < SIM_WATCHERS; i++)
 		if (world->watchers[i].process.alive)
 			watcher_kill(&world->watchers[i], "end");
