@@ -420,7 +420,11 @@ const struct router_counters *router_counters(const struct router *router)
 
 size_t router_peer_count(const struct router *router)
 {
-	return HASH_COUNT(router->peers);
+	size_t count = 0;
+
+	for (const struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next)
+		count += !peer->left;
+	return count;
 }
 
 uint64_t router_epoch(const struct router *router)
@@ -456,6 +460,7 @@ void router_view_peers(const struct router *router, void (*each)(void *arg, cons
 			.in_flight = peer->sent_objects - peer->consumed,
 		};
 
-		each(arg, &view);
+		if (!peer->left)
+			each(arg, &view);
 	}
 }
