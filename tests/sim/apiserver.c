@@ -11,7 +11,7 @@
 #include "common/framework/gang.h"
 #include "tests/sim/check.h"
 
-enum { GRACE_SEC = 30 };
+enum { GRACE_SEC = 30, AGAIN_TIMES = 3 };
 
 /* ---- reading objects ---- */
 
@@ -322,9 +322,9 @@ static bool orphaned(struct world *world, const struct object *pod)
 
 /* Admission refuses an object now, which it let in before, or lets in later. What becomes of its Task depends on when.
  */
-static bool denied(struct world *world, int plan, struct answer *out)
+static bool denied(struct world *world, int plan, bool again, struct answer *out)
 {
-	if (world->healed || world->plans[plan].tame || !chance(world, world->faults.deny))
+	if (world->healed || world->plans[plan].tame || !chance(world, world->faults.deny * (again ? AGAIN_TIMES : 1)))
 		return false;
 	switch (pick(world, 0, 2)) {
 	case 0: api_status(out, 403, "Forbidden", "pods is forbidden: denied by policy"); break;
@@ -341,6 +341,7 @@ static void handle_create(struct world *world, const struct wire *wire, enum obj
 	json_t *body = json_parse(wire->body, strlen(wire->body), &err);
 	struct object *object;
 	uint64_t pods = 0;
+	bool again;
 
 	if (body == NULL)
 		violated(world, "a create without JSON: %s", wire->body);
@@ -353,11 +354,12 @@ static void handle_create(struct world *world, const struct wire *wire, enum obj
 			return;
 		}
 	}
-	if (denied(world, plan_find(ns, meta_text(body, "name")), out)) { /* so is this */
+	again = api_find(world, kind, ns, meta_text(body, "name")) != NULL;
+	if (denied(world, plan_find(ns, meta_text(body, "name")), again, out)) { /* so is this */
 		json_decref(body);
 		return;
 	}
-	if (api_find(world, kind, ns, meta_text(body, "name")) != NULL) {
+	if (again) {
 		json_decref(body);
 		api_status(out, 409, "AlreadyExists", "already exists");
 		return;

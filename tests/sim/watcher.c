@@ -8,7 +8,7 @@
 
 enum {
 	GATHER_MS = 30,      /* watcher/term.c gathers for 3: here events come more slowly */
-	CHANGED_OFTEN = 300, /* the configuration, of a thousand starts of watchers */
+	CHANGED_OFTEN = 500, /* the configuration, of a thousand starts of watchers */
 };
 
 static void on_gathered(struct world *world, void *arg)
@@ -120,8 +120,11 @@ static void change_configuration(struct world *world)
 
 	if (world->faults.calm || world->healed || !chance(world, CHANGED_OFTEN))
 		return;
-	world->shards = cuts[pick(world, 0, (int64_t)ARRAY_LEN(cuts) - 1)];
-	world->member_lease_ms = world->lease_ms * pick(world, 1, SIM_LEASE_TIMES);
+	if (chance(world, 500))
+		world->shards = cuts[pick(world, 0, (int64_t)ARRAY_LEN(cuts) - 1)];
+	if (chance(world, 700))
+		world->member_lease_ms = world->lease_ms *
+					 (world->member_lease_ms == world->lease_ms ? SIM_LEASE_TIMES : 1);
 	trace(world, "the configuration is now %u shards, leases of %lld ms", world->shards,
 	      (long long)world->member_lease_ms);
 }
