@@ -370,7 +370,7 @@ void framework_status_writer(const json_t *status, char out[STATUS_WRITER_SIZE])
 
 	out[0] = '\0';
 	if (writer != NULL && strlen(writer) < STATUS_WRITER_SIZE)
-		strcpy(out, writer);
+		memcpy(out, writer, strlen(writer) + 1);
 }
 
 int framework_status_parse(const json_t *status, struct framework_status *out, struct error *err)

@@ -1,5 +1,6 @@
 /* Bodies of status writes, and what is done so that they fit into an object on the server (FRAMEWORK.md §13); see
  * sync.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/json.h"
@@ -118,7 +119,7 @@ bool framework_status_body(struct framework *framework, enum compress_when when,
 
 		status.fenced = framework_fence_mark(framework);
 		if (framework->writer != NULL)
-			strcpy(status.writer, framework->writer);
+			snprintf(status.writer, sizeof(status.writer), "%s", framework->writer);
 		buf_puts(out, "{\"apiVersion\":\"" FRAMEWORK_API_VERSION
 			      "\",\"kind\":\"Framework\",\"metadata\":{\"name\":");
 		buf_json_string(out, framework->name);

@@ -1,5 +1,6 @@
 /* Taking in what is seen (DESIGN.md §3 "Own writes are seen at once"): never back to an older version, never up from
  * the dead; see sync.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -414,7 +415,7 @@ void framework_written(struct framework *framework, uint64_t version, const char
 		framework->written = version;
 	framework->status.fenced = framework->fence_sent;
 	if (framework->writer != NULL)
-		strcpy(framework->status.writer, framework->writer);
+		snprintf(framework->status.writer, sizeof(framework->status.writer), "%s", framework->writer);
 	framework->fenced = false;
 	framework->proven = true;
 	if (version_compare(resource_version, framework->resource_version) > 0)

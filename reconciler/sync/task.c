@@ -251,9 +251,8 @@ static bool adoptable(const struct turn *turn)
 	const struct pod *pod = turn->slot->pod;
 
 	return turn->task->attempt.pod_uid == NULL && pod->meta.deletion_time == 0 && !turn->slot->deleted &&
-	       turn->slot->call != CALL_CREATE_POD &&
-	       strcmp(pod->task_uid, turn->task->instance_uid) == 0 && pod->task_attempt_id == turn->task->attempt.id &&
-	       turn->framework->status.attempt.instance_uid != NULL &&
+	       turn->slot->call != CALL_CREATE_POD && strcmp(pod->task_uid, turn->task->instance_uid) == 0 &&
+	       pod->task_attempt_id == turn->task->attempt.id && turn->framework->status.attempt.instance_uid != NULL &&
 	       strcmp(pod->framework_attempt_instance_uid, turn->framework->status.attempt.instance_uid) == 0;
 }
 

@@ -224,12 +224,15 @@ static void trouble_watcher(struct world *world, enum fault fault)
 	}
 }
 
+enum { LONG_PAUSE_MS = 15000 };
+
 /* Nobody on it can tell. */
 static void trouble_machine(struct world *world, const struct member *member)
 {
 	struct watcher *watcher = some_watcher(world);
 	const struct process *process = member != NULL && chance(world, 700) ? &member->process : &watcher->process;
-	int64_t ms = pick(world, 1, chance(world, 300) ? 3000 : world->faults.long_ms);
+	int64_t long_ms = longest_lease_ms(world) + SHARD_MARGIN_MS + LONG_PAUSE_MS;
+	int64_t ms = pick(world, 1, chance(world, 300) ? 3000 : long_ms);
 
 	if (!process->alive)
 		return;

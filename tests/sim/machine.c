@@ -9,6 +9,7 @@
 enum {
 	MILLION = 1000 * 1000,
 	BEGIN_MAX_MS = 2000 * 1000,
+	LONG_LEASE_MS = 8000,
 	USUAL_PPM = 500, /* as much as NTP changes a clock's frequency */
 };
 
@@ -37,9 +38,16 @@ int64_t process_time_ms(const struct process *process, int64_t clock_ms)
 	return at_ms;
 }
 
+int64_t other_lease_ms(const struct world *world)
+{
+	return world->lease_ms < LONG_LEASE_MS ? world->lease_ms * SIM_LEASE_TIMES : world->lease_ms / SIM_LEASE_TIMES;
+}
+
 int64_t longest_lease_ms(const struct world *world)
 {
-	return world->lease_ms * SIM_LEASE_TIMES;
+	int64_t other_ms = other_lease_ms(world);
+
+	return other_ms > world->lease_ms ? other_ms : world->lease_ms;
 }
 
 /* The leader of the former term led for the renew deadline after its last renewal, and a member acted for a lease after

@@ -45,7 +45,7 @@ enum {
 	SIM_TICK_MS = 500,
 	SIM_STRAYS_LOOK_MS = 500,
 	SIM_RENEW_MS = 10000,     /* without a renewal, a leader leads so long */
-	SIM_LEASE_TIMES = 3,      /* the longest lease of reconcilers is so many times the world's */
+	SIM_LEASE_TIMES = 3,      /* one lease of reconcilers is so many times the other one that users change it to */
 	SIM_IN_FLIGHT_MAX = 6000, /* bytes of objects, in every other world */
 	SIM_BARRIERS = 2,
 	SIM_SEATS = SIM_PROCESSES + SIM_BARRIERS,
@@ -109,7 +109,8 @@ struct machine {
 };
 
 void machines_make(struct world *world);
-/* Of all that any watcher of the world gives. */
+/* What users change memberLeaseSec to; the longer one of the two. */
+int64_t other_lease_ms(const struct world *world);
 int64_t longest_lease_ms(const struct world *world);
 int64_t machine_now_ms(const struct machine *machine, int64_t now_ms);
 bool machine_blind(const struct machine *machine, int64_t now_ms);
@@ -500,7 +501,7 @@ struct world {
 	struct random stranger_random;
 	struct member members[SIM_PROCESSES];
 	int member_count; /* names in use */
-	int64_t lease_ms; /* of reconcilers: the shortest */
+	int64_t lease_ms; /* of reconcilers, unless the configuration is changed */
 	int64_t grace_ms;
 	/* the configuration at present, which each watcher reads when it starts */
 	uint32_t shards;

@@ -49,9 +49,7 @@ static uint64_t some_epoch(struct world *world, const struct watcher *watcher)
 
 static void some_hello(struct world *world, const struct watcher *watcher, struct bus_hello *out)
 {
-	static const char *const names[] = {"gate", "b0", "m0", "m1",
-					    "a-name-of-63-bytes-a-name-of-63-bytes-a-name-of-"
-					    "63-bytes-a-name"};
+	static const char *const names[] = {"gate", "b0", "m0", "m1", "another-name"};
 	static const char *const uuids[] = {"stranger", "stranger", "another", "uuid-1"};
 	static const uint32_t windows[] = {1, 5, UINT32_MAX, UINT32_MAX};
 	const uint32_t shards[] = {watcher->shards, watcher->shards, 0, 1, BUS_RANGE_MAX, UINT32_MAX};

@@ -123,8 +123,8 @@ static void change_configuration(struct world *world)
 	if (chance(world, 500))
 		world->shards = cuts[pick(world, 0, (int64_t)ARRAY_LEN(cuts) - 1)];
 	if (chance(world, 700))
-		world->member_lease_ms = world->lease_ms *
-					 (world->member_lease_ms == world->lease_ms ? SIM_LEASE_TIMES : 1);
+		world->member_lease_ms = world->member_lease_ms == world->lease_ms ? other_lease_ms(world)
+										   : world->lease_ms;
 	trace(world, "the configuration is now %u shards, leases of %lld ms", world->shards,
 	      (long long)world->member_lease_ms);
 }
