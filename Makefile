@@ -57,7 +57,7 @@ E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench $(BUILD)/fc-bench
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all deps demo test test-unit test-sim test-model test-long crash-points soak half-open long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
+.PHONY: all deps demo check test test-unit test-sim test-model test-long crash-points soak half-open long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
 # objects of the unit tests, too, are kept
 .SECONDARY:
@@ -144,6 +144,10 @@ demo:
 	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc)) all >/dev/null
 	@$(BUILD)/fc-demo manifests/examples/*.yaml
 
+# Before each commit: lint of what changed, unit tests, 5 000 seeds, a scenario of each kind; two minutes.
+check:
+	tests/run.sh check
+
 test:
 	tests/run.sh
 
@@ -168,7 +172,7 @@ test-sim: $(BUILD)/fc-sim
 	$< --seed 7123 --hash
 	$< --seeds 50000 --seconds 175 --jobs $$(nproc)
 
-# The figures of DESIGN.md §9; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.
+# The figures of ARCHITECTURE.md §11; ROWS="batch 'barrier*'" picks some, BENCH_FLAGS as tests/bench/run.sh --help says.
 bench: $(E2E_PROGRAMS)
 	BUILD=$(BUILD) tests/bench/run.sh $(BENCH_FLAGS) $(ROWS)
 

@@ -1,4 +1,4 @@
-/* The barrier's HTTP interface (DESIGN.md §6):
+/* The barrier's HTTP interface (CONTRACT.md §16.9):
  * GET /v1/namespaces/{ns}/frameworks/{name}/barrier?timeoutSeconds=T[&uid=U]
  *   200  every Task has an IP; the body is the Framework as the API server has it (perhaps compressed)
  *   202  T seconds (0..60, default 30, more counts as 60) are over: {"ready": …, "total": …, "missing": [up to five

@@ -87,7 +87,7 @@ static void let_pass(struct gate *gate, const struct kube_answer *from)
 	log_v(1, "Framework %s: released %llu waiters", gate->key, (unsigned long long)passed);
 }
 
-/* Those who belong to a Framework of the same name that is gone (FRAMEWORK.md §12: by UID, not by name). */
+/* Those who belong to a Framework of the same name that is gone (CONTRACT.md §12: by UID, not by name). */
 static void dismiss_others(struct gate *gate, const char *uid)
 {
 	struct waiter *waiter;

@@ -1,5 +1,5 @@
 /* fc-barrier: lets the Pods of a Framework wait for each other without asking the API server again and again
- * (DESIGN.md §6). */
+ * (ARCHITECTURE.md §8). */
 #include <errno.h>
 #include <ev.h>
 #include <getopt.h>
@@ -342,7 +342,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 	return 0;
 }
 
-/* Tokens travel here: in the clear on this machine only, unless somebody insists (PITFALLS "Hardening"). */
+/* Tokens travel here: in the clear on this machine only, unless somebody insists (common/README.md §12.1). */
 static int check_listener(const struct serve *serve, const struct options *options, struct error *err)
 {
 	const char *address = serve_address(serve);

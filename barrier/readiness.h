@@ -1,5 +1,5 @@
 /* How many Tasks of each Framework have an IP, as the watcher shows it. This only says when to look at the Framework
- * itself: it may lag behind (DESIGN.md §6). */
+ * itself: it may lag behind (CONTRACT.md §16.10). */
 #ifndef BARRIER_READINESS_H
 #define BARRIER_READINESS_H
 

@@ -1,5 +1,5 @@
-/* Those who wait for a Framework, parked (DESIGN.md §6). The view says when to look; the verdict is taken on a GET of
- * the Framework that was sent after the waiter came, one for all who wait. */
+/* Those who wait for a Framework, parked (ARCHITECTURE.md §8). The view says when to look; the verdict is taken on a
+ * GET of the Framework that was sent after the waiter came, one for all who wait. */
 #ifndef BARRIER_WAITERS_H
 #define BARRIER_WAITERS_H
 

@@ -1,5 +1,6 @@
-/* Carrying out plans (DESIGN.md §3): status writes, one of a Framework at a time; creates and deletes, many at a time;
- * each with the fence at the door (DESIGN.md §5). Callbacks note what came and queue the key; see reconciler.h. */
+/* Carrying out plans (ARCHITECTURE.md §4.5): status writes, one of a Framework at a time; creates and deletes, many at
+ * a time; each with the fence at the door (CONTRACT.md §12.17). Callbacks note what came and queue the key; see
+ * reconciler.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>

@@ -1,4 +1,4 @@
-/* Kubernetes Events about Frameworks (FRAMEWORK.md §18): rate-limited, aggregated, and never in the way of real work.
+/* Kubernetes Events about Frameworks (CONTRACT.md §18): rate-limited, aggregated, and never in the way of real work.
  */
 #ifndef RECONCILER_EVENTS_H
 #define RECONCILER_EVENTS_H

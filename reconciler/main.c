@@ -1,4 +1,4 @@
-/* fc-reconciler: owns ranges of the key space and brings the Frameworks in them forward (DESIGN.md §1, §3). */
+/* fc-reconciler: owns ranges of the key space and brings the Frameworks in them forward (ARCHITECTURE.md §1.2, §4). */
 #include <ev.h>
 #include <getopt.h>
 #include <inttypes.h>

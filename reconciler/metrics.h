@@ -1,5 +1,5 @@
-/* What a reconciler shows on /metrics (DESIGN.md §7; README.md "Operating it"). Each Framework is counted by its owner
- * alone, so that sums over all reconcilers are those of the cluster. */
+/* What a reconciler shows on /metrics (ARCHITECTURE.md §9.1; manifests/METRICS.md). Each Framework is counted by its
+ * owner alone, so that sums over all reconcilers are those of the cluster. */
 #ifndef RECONCILER_METRICS_H
 #define RECONCILER_METRICS_H
 

@@ -1,6 +1,5 @@
-/* Whose turn it is: each key at most once in the queue, and a heap of the keys that asked to be woken (STYLE.md "Work
- * gathered, done once before sleep"); see reconciler.h. No loop of its own: main.c runs it before the loop sleeps, the
- * simulator when it pleases. */
+/* Whose turn it is: each key at most once in the queue, and a heap of the keys that asked to be woken (CONTRIBUTING.md
+ * §6.6); see reconciler.h. No loop of its own: main.c runs it before the loop sleeps, the simulator when it pleases. */
 #include <stdlib.h>
 
 #include "common/base/mem.h"

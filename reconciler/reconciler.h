@@ -16,7 +16,7 @@
 /* How long a process that ends waits for its last status writes before it gives its ranges back. */
 enum { LAST_WRITES_MS = 5000 };
 
-/* The world behind one seam (STYLE.md): requests, the lease, time. */
+/* The world behind one seam (CONTRIBUTING.md §6.4): requests, the lease, time. */
 struct reconciler_ports {
 	void *context;
 	/* As kube_client_call: done exactly once, never from within. */

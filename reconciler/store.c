@@ -1,4 +1,4 @@
-/* What is observed, by key (DESIGN.md §3); see reconciler.h. The rules of what may replace what are the core's
+/* What is observed, by key (ARCHITECTURE.md §4.3); see reconciler.h. The rules of what may replace what are the core's
  * (sync/observe.c); here objects find their Framework. */
 #include <stdlib.h>
 #include <string.h>

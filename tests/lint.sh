@@ -1,5 +1,5 @@
 #!/bin/bash
-# What the compiler does not check: the format, the direction of includes (DESIGN.md §2), clang's warnings and analyser,
+# What the compiler does not check: the format, the direction of includes (ARCHITECTURE.md §2), citations, clang's warnings and analyser,
 # cppcheck. Ends non-zero when anything is found; says how many files it looked at.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -41,27 +41,25 @@ may_include barrier common
 clang-format --dry-run -Werror "${sources[@]}" 2>&1 | head -n 40
 [ "${PIPESTATUS[0]}" -eq 0 ] || found "clang-format: run make format"
 
-generated=$(mktemp -d)
-trap 'rm -rf "$generated"' EXIT
-protoc-c --c_out="$generated" common/framework/pod.proto
-flags=(-std=gnu11 -I. -I"$generated" -D_FORTIFY_SOURCE=2 -O1)
-warnings=(-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror -Wno-string-concatenation) # a long string in a table may take two lines
-printf '%s\0' "${units[@]}" | xargs -0 -n 8 -P "$(nproc)" clang "${flags[@]}" "${warnings[@]}" -fsyntax-only ||
-	found "clang warns"
-
-# Not over unit tests: the analyser does not know that a failed assertion ends the test.
-# shellcheck disable=SC2016 # the inner shell expands these
-printf '%s\n' "${units[@]}" | grep -v '^tests/unit/' | tr '\n' '\0' | FLAGS="${flags[*]}" xargs -0 -n 4 -P "$(nproc)" \
-	bash -c 'clang-tidy --quiet --warnings-as-errors="*" "$@" -- $FLAGS 2>/dev/null' clang-tidy || found "clang-tidy"
+# What was found to be sound is not looked at again (tests/lint/unit.sh); what it was found by is kept with the build.
+LINT_CACHE=${BUILD:-build}/lint
+mkdir -p "$LINT_CACHE/cppcheck" "$LINT_CACHE/generated"
+protoc-c --c_out="$LINT_CACHE/generated" common/framework/pod.proto
+LINT_FLAGS="-std=gnu11 -I. -I$LINT_CACHE/generated -D_FORTIFY_SOURCE=2 -O1"
+LINT_WARNINGS="-Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror -Wno-string-concatenation" # a long string in a table may take two lines
+export LINT_CACHE LINT_FLAGS LINT_WARNINGS
+printf '%s\0' "${units[@]}" | xargs -0 -n 4 -P "$(nproc)" tests/lint/unit.sh || found "clang or clang-tidy"
+# (what nobody has asked for in a month goes)
+find "$LINT_CACHE" -maxdepth 1 -type f -mtime +30 -delete
 
 # Of the system's headers it sees those whose macros are loops.
-headers=$(mktemp -d)
-trap 'rm -rf "$headers" "$generated"' EXIT
-ln -s /usr/include/{uthash,utlist,jansson}.h /usr/include/*/jansson_config.h /usr/include/jansson_config.h "$headers" 2>/dev/null
+headers=$LINT_CACHE/headers
+mkdir -p "$headers"
+ln -sf /usr/include/{uthash,utlist,jansson}.h /usr/include/*/jansson_config.h /usr/include/jansson_config.h "$headers" 2>/dev/null
 # Suppressed, because cppcheck does not know what they rest on: uninitvar (uthash's loops; clang's analyser looks at the
 # same), resourceLeak and memleak (cleanup attributes; ASan looks at the same), varFuncNullUB (NULL is a pointer in C11
 # with glibc).
-cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr -j "$(nproc)" -I. \
+cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr -j "$(nproc)" -I. --cppcheck-build-dir="$LINT_CACHE/cppcheck" \
 	--suppress=missingIncludeSystem --suppress=uninitvar --suppress=resourceLeak --suppress=memleak \
 	--suppress=varFuncNullUB --suppress=identicalInnerCondition --library=posix \
 	--suppress=readdirCalled -I"$headers" --suppress="*:$headers/*" \
@@ -69,16 +67,13 @@ cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inl
 
 tests/rules.sh || found "tests/RULES.md"
 tests/documented.sh || found "tests/documented"
+tests/lint/citations.pl || found "citations"
+tests/lint/citations_test.sh || found "tests/lint/citations_test.sh"
 
 # All scenarios are sourced together: of two functions of one name the last would serve both. (fail is meant so.)
 while IFS= read -r name; do
 	found "two functions of the scenarios are called $name"
 done < <(cat tests/e2e/lib/*.sh tests/e2e/scenarios/*.sh | grep -oE '^[a-z_0-9]+\(\)' | sort | uniq -d | grep -v '^fail()')
-
-# (make mutants takes minutes; whether each deliberate bug fits the code takes none)
-for patch in tests/sim/mutants/*.patch; do
-	patch -s -p1 --dry-run <"$patch" >/dev/null || found "$patch does not fit any more"
-done
 
 echo "lint: ${#sources[@]} files looked at"
 exit "$status"

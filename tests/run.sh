@@ -1,6 +1,7 @@
 #!/bin/bash
-# The whole test run (make test), or all that takes longer (make long: stage "long"): every stage, whatever the ones
-# before it said, a line for each, and one sum at the end: "N passed, N failed, N skipped". Stages may be named:
+# What is run before each commit (make check: stage "check"), the whole test run (make test), or all that takes longer
+# (make long: stage "long"): every stage, whatever the ones before it said, a line for each with its time, the ten slowest
+# tests, what was flaky, and one sum at the end: "N passed, N failed, N skipped". Stages may be named:
 # tests/run.sh unit embedded
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -9,6 +10,9 @@ passed=0
 failed=0
 skipped=0
 summary=()
+tests=$(mktemp) # how long each took
+flaky=$(mktemp)
+trap 'rm -f "$tests" "$flaky"' EXIT
 
 # run NAME COMMAND…: one stage.
 run() {
@@ -24,6 +28,8 @@ run() {
 count() { # name status seconds log
 	local name=$1 status=$2 log=$4 line p f s
 	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
+	sed -nE "s/^(ok|ran) ([^ ]+) \\(([0-9.]+) s\\)$/\\3 s $name \\2/p" "$log" >>"$tests"
+	sed -nE "s/^flaky: (.*)/flaky: \\1 ($name)/p" "$log" >>"$flaky"
 	rm -f "$log"
 	if [ -n "$line" ]; then
 		read -r p _ f _ s _ <<<"$line"
@@ -40,10 +46,11 @@ count() { # name status seconds log
 }
 
 stages=("$@")
-[ ${#stages[@]} -eq 0 ] && stages=(build lint unit model coverage sim sanitized fuzz fuzz-time memory hardening images embedded kubernetes)
+[ ${#stages[@]} -eq 0 ] && stages=(build lint unit sim sanitized fuzz memory hardening embedded kubernetes)
 jobs=-j$(nproc)
-[ "${stages[*]}" = long ] && stages=(large half-open crash-points soak mutants seeds memory-all valgrind fuzz-valgrind analyze campaign
-	e2e-sanitized e2e-valgrind)
+[ "${stages[*]}" = check ] && stages=(build lint unit seeds-few smoke)
+[ "${stages[*]}" = long ] && stages=(model coverage images fuzz-time kubernetes-all large half-open crash-points soak mutants seeds
+	memory-all valgrind fuzz-valgrind analyze campaign e2e-sanitized e2e-valgrind)
 for stage in "${stages[@]}"; do
 	case $stage in
 	build) run build make "$jobs" all ;;
@@ -60,8 +67,11 @@ for stage in "${stages[@]}"; do
 	hardening) run hardening make "$jobs" test-hardening ;;
 	images) run images tests/images.sh ;;
 	embedded) run embedded make "$jobs" test-e2e ;;
-	kubernetes) run kubernetes make "$jobs" test-kubernetes ;;
+	kubernetes) run kubernetes make "$jobs" test-kubernetes SCENARIOS=@real ;;
+	seeds-few) run seeds-few make "$jobs" sim SEEDS=5000 ;;
+	smoke) run smoke make "$jobs" test-e2e SCENARIOS=@smoke ;;
 	# the long ones
+	kubernetes-all) run kubernetes-all make "$jobs" test-kubernetes ;;
 	large) run large make test-long ;;
 	half-open | crash-points | soak | mutants) run "$stage" make "$stage" ;;
 	seeds) run seeds make "$jobs" sim SEEDS="${SEEDS:-1000000}" ;;
@@ -78,5 +88,9 @@ done
 
 echo "===="
 printf '%s\n' "${summary[@]}"
+echo "The slowest tests:"
+sort -rn "$tests" | head -n 10
+cat "$flaky"
+echo "$passed passed, $failed failed, $(wc -l <"$flaky") flaky"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -1,5 +1,6 @@
 /* What the watcher knows of the cluster: the latest state of every Framework, ConfigMap and Pod that matters, cut down
- * to what its peers need (DESIGN.md §4), kept by the ranges of the key space. It tells its listener what changed. */
+ * to what its peers need (ARCHITECTURE.md §3.2), kept by the ranges of the key space. It tells its listener what
+ * changed. */
 #ifndef WATCHER_CACHE_H
 #define WATCHER_CACHE_H
 

@@ -1,4 +1,4 @@
-/* The CustomResourceDefinition of Frameworks (FRAMEWORK.md §17): its text, which manifests/crd.yaml is printed from,
+/* The CustomResourceDefinition of Frameworks (CONTRACT.md §17): its text, which manifests/crd.yaml is printed from,
  * and the upkeep of the one on the server. */
 #ifndef WATCHER_CRD_H
 #define WATCHER_CRD_H

@@ -1,4 +1,4 @@
-/* History snapshots of deletions (FRAMEWORK.md §14): the watcher alone sees the last full object. */
+/* History snapshots of deletions (CONTRACT.md §14): the watcher alone sees the last full object. */
 #ifndef WATCHER_DELETION_H
 #define WATCHER_DELETION_H
 

@@ -1,6 +1,6 @@
-/* Which of several watchers leads (DESIGN.md §4): the holder of a coordination.k8s.io Lease. This is the decision
- * alone: no I/O, no clock. Time comes as an argument, in milliseconds of CLOCK_BOOTTIME; what the API server said comes
- * by election_answered(), what to ask it goes out by election_next(). lease.h does the asking.
+/* Which of several watchers leads (ARCHITECTURE.md §3.6): the holder of a coordination.k8s.io Lease. This is the
+ * decision alone: no I/O, no clock. Time comes as an argument, in milliseconds of CLOCK_BOOTTIME; what the API server
+ * said comes by election_answered(), what to ask it goes out by election_next(). lease.h does the asking.
  *
  *                 the Lease is free, expired, or its holder dead: written as ours
  *       STANDBY ─────────────────────────────────────────────────────────────────▶ LEADING
@@ -8,7 +8,7 @@
  *          └── another holder or a newer epoch seen, or renew_ms since the sending ───┘ │ election_release()
  *                                of the last write that succeeded                       ▼
  *                                                                                    RELEASED
- * As client-go does it, but for what follows from members living on leases of their own (DESIGN.md §5):
+ * As client-go does it, but for what follows from members living on leases of their own (ARCHITECTURE.md §7.3):
  * - spec.leaseTransitions is the leader's epoch: newer with every term than the Lease's and than our own. It is in the
  *   Lease before it is used. Nobody else's word changes it. Where a Lease was deleted, and nobody who had seen it leads
  *   next, epochs begin anew: peers heed those once the leases that they hold are over (peer.h).
@@ -107,7 +107,7 @@ uint64_t election_epoch(const struct election *election);
 /* Counts the terms led from 1. */
 uint64_t election_term(const struct election *election);
 /* Whether, when the present term began, somebody might still act for a former leader: what no member claims waits one
- * lease plus margin (DESIGN.md §5 "New leader"). */
+ * lease plus margin (ARCHITECTURE.md §7.6). */
 bool election_inherits(const struct election *election);
 /* Whether, when the present term began, nothing was known of who led before: no Lease had been seen but one that this
  * process wrote to begin it, or one of a leader that did not know it either. Nobody has led, or somebody deleted the

@@ -1,4 +1,4 @@
-/* The log lines that only a leader writes: history snapshots of deletions (FRAMEWORK.md §14). A standby sees the same
+/* The log lines that only a leader writes: history snapshots of deletions (CONTRACT.md §14). A standby sees the same
  * events; it holds its lines back for a while, and writes them when it takes over: the former leader may have written
  * some of them too (a duplicate is allowed), but none is lost. One per process, as the log is. */
 #ifndef WATCHER_HOLDBACK_H

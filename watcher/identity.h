@@ -1,4 +1,4 @@
-/* Who this process is, among all that ever were: for the Lease (DESIGN.md §4). */
+/* Who this process is, among all that ever were: for the Lease (ARCHITECTURE.md §3.6). */
 #ifndef WATCHER_IDENTITY_H
 #define WATCHER_IDENTITY_H
 

@@ -302,7 +302,7 @@ static void send(struct lease *lease, const struct election_request *request)
 		.body = body,
 		.body_len = body == NULL ? 0 : strlen(body),
 		.timeout_ms = request->timeout_ms,
-		.exempt = true, /* DESIGN.md §3: renewals never wait in the rate limit */
+		.exempt = true, /* common/README.md §2.3: renewals never wait in the rate limit */
 		.server_timeout = true,
 	};
 

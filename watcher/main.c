@@ -1,5 +1,5 @@
-/* fc-watcher: watches the cluster, and tells reconcilers and barriers what they need to know of it (DESIGN.md §4).
- * This file puts the parts together: those that every watcher has, and the term of one that leads. */
+/* fc-watcher: watches the cluster, and tells reconcilers and barriers what they need to know of it (ARCHITECTURE.md
+ * §3). This file puts the parts together: those that every watcher has, and the term of one that leads. */
 #include <ev.h>
 #include <signal.h>
 #include <stdio.h>
@@ -150,8 +150,8 @@ static void on_released(void *arg)
 
 static const struct lease_handler lease_handler = {.led = on_led, .deposed = on_deposed, .released = on_released};
 
-/* A standby says nothing on the bus, nor does a leader from the moment on that another one may lead (DESIGN.md §4):
- * its peers look for another. */
+/* A standby says nothing on the bus, nor does a leader from the moment on that another one may lead (ARCHITECTURE.md
+ * §3.5): its peers look for another. */
 static void on_message(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
 		       size_t body_len)
 {

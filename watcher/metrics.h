@@ -1,5 +1,5 @@
-/* What the watcher shows on /metrics (DESIGN.md §7; README.md "Operating it"). Of Frameworks' states it knows nothing:
- * those are shown by the reconcilers. */
+/* What the watcher shows on /metrics (ARCHITECTURE.md §9.1; manifests/METRICS.md). Of Frameworks' states it knows
+ * nothing: those are shown by the reconcilers. */
 #ifndef WATCHER_METRICS_H
 #define WATCHER_METRICS_H
 

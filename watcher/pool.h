@@ -1,5 +1,5 @@
-/* Reconcilers as children of this process (DESIGN.md §4): forked, supervised, restarted with backoff, and drained. They
- * connect to a bus socket in a private directory. */
+/* Reconcilers as children of this process (ARCHITECTURE.md §3.8): forked, supervised, restarted with backoff, and
+ * drained. They connect to a bus socket in a private directory. */
 #ifndef WATCHER_POOL_H
 #define WATCHER_POOL_H
 

@@ -1,6 +1,6 @@
-/* The watcher's side of the bus (DESIGN.md §5): who is connected, what each peer was told, and what it has yet to be
- * told. What travels is the latest state of an object: each peer has a queue of the objects that it does not know the
- * latest state of, and as many messages on the way as it gave credit for. No I/O of its own: messages come in by
+/* The watcher's side of the bus (ARCHITECTURE.md §3.4): who is connected, what each peer was told, and what it has yet
+ * to be told. What travels is the latest state of an object: each peer has a queue of the objects that it does not know
+ * the latest state of, and as many messages on the way as it gave credit for. No I/O of its own: messages come in by
  * router_receive() and go out through the ports, so that a test or the simulator can stand in for the socket. */
 #ifndef WATCHER_ROUTER_H
 #define WATCHER_ROUTER_H

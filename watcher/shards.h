@@ -1,5 +1,5 @@
-/* Who owns which range of the key space (DESIGN.md §5): a pure table. It does no I/O and reads no clock: time comes as
- * an argument, in milliseconds of CLOCK_BOOTTIME, never going back. It decides; the router tells the members.
+/* Who owns which range of the key space (ARCHITECTURE.md §7): a pure table. It does no I/O and reads no clock: time
+ * comes as an argument, in milliseconds of CLOCK_BOOTTIME, never going back. It decides; the router tells the members.
  *
  *            target := m           granted(m, version)         target moves away
  *    FREE ───────────────▶ FREE ───────────────────▶ GRANTED ───────────────────▶ REVOKING

@@ -1,4 +1,4 @@
-/* The watches of the watcher, into its cache (DESIGN.md §4): of each kind one, or one for each namespace. */
+/* The watches of the watcher, into its cache (ARCHITECTURE.md §3.1): of each kind one, or one for each namespace. */
 #ifndef WATCHER_STREAMS_H
 #define WATCHER_STREAMS_H
 

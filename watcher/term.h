@@ -1,4 +1,4 @@
-/* What a watcher has only while it leads (DESIGN.md §4): the router with its table of ranges, and the pool of
+/* What a watcher has only while it leads (ARCHITECTURE.md §3.7): the router with its table of ranges, and the pool of
  * reconcilers. Each term begins with new ones, and leaves nothing of them behind. */
 #ifndef WATCHER_TERM_H
 #define WATCHER_TERM_H

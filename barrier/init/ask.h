@@ -1,4 +1,5 @@
-/* Asking whether the gang is complete: the barrier server when there is one, else the API server (DESIGN.md §6). */
+/* Asking whether the gang is complete: the barrier server when there is one, else the API server (CONTRACT.md §16.8).
+ */
 #ifndef INIT_ASK_H
 #define INIT_ASK_H
 

@@ -1,4 +1,4 @@
-/* What the init container is told by its environment (FRAMEWORK.md §16). */
+/* What the init container is told by its environment (CONTRACT.md §16). */
 #ifndef INIT_ENVIRONMENT_H
 #define INIT_ENVIRONMENT_H
 

@@ -1,4 +1,4 @@
-/* frameworkbarrier: the init container that ends when every Task of its Framework has an IP (FRAMEWORK.md §16), so that
+/* frameworkbarrier: the init container that ends when every Task of its Framework has an IP (CONTRACT.md §16), so that
  * app containers start all or none and know each other's addresses. */
 #include <getopt.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* What the init container leaves to the app containers: framework.json and injector.sh (FRAMEWORK.md §16). */
+/* What the init container leaves to the app containers: framework.json and injector.sh (CONTRACT.md §16). */
 #ifndef INIT_OUTPUT_H
 #define INIT_OUTPUT_H
 

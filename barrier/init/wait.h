@@ -1,4 +1,4 @@
-/* The init container's work from its environment to its exit code (FRAMEWORK.md §16). */
+/* The init container's work from its environment to its exit code (CONTRACT.md §16). */
 #ifndef INIT_WAIT_H
 #define INIT_WAIT_H
 

@@ -1,5 +1,5 @@
 /* Allocation that cannot fail, and scope-bound cleanup.
- * Out of memory logs and aborts: a restarted process recovers by design (DESIGN.md §3). */
+ * Out of memory logs and aborts: a restarted process recovers by design (common/README.md §1.4). */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 

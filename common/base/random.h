@@ -1,4 +1,4 @@
-/* Random numbers that are handed in, so that a seed can replay a run (DESIGN.md §3). Not for secrets. */
+/* Random numbers that are handed in, so that a seed can replay a run (common/README.md §1.5). Not for secrets. */
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H
 

@@ -1,4 +1,4 @@
-/* Keys of the bus: CURVE on tcp:// (DESIGN.md §5, PITFALLS "ZeroMQ" 6), with keys from files, as a mounted Secret has
+/* Keys of the bus: CURVE on tcp:// (common/README.md §4.10, §8.6), with keys from files, as a mounted Secret has
  * them. A key is a text of 40 characters (Z85, ZeroMQ RFC 32); blanks around it are ignored.
  *
  *   a watcher's directory   server.secret   its own key

@@ -1,4 +1,4 @@
-/* The messages between the watcher (ROUTER) and its peers (DEALER): DESIGN.md §5.
+/* The messages between the watcher (ROUTER) and its peers (DEALER): common/README.md §4.
  * A message is a fixed head of little-endian numbers, and a body: a JSON text for control messages, an object's JSON
  * text for UPDATE. On the wire the two are one ZeroMQ frame behind the routing id. */
 #ifndef BUS_MESSAGE_H

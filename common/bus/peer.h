@@ -1,6 +1,6 @@
-/* A peer of the watcher, reconciler or barrier: its side of DESIGN.md §5 as a machine without I/O. Messages come in by
- * peer_receive(), time by peer_tick(), and what it says goes out through the ports, so that a test or the simulator can
- * stand in for the socket. client.h drives it on a loop.
+/* A peer of the watcher, reconciler or barrier: its side of the bus (common/README.md §4) as a machine without I/O.
+ * Messages come in by peer_receive(), time by peer_tick(), and what it says goes out through the ports, so that a test
+ * or the simulator can stand in for the socket. client.h drives it on a loop.
  *
  *   SILENT ──HELLO──▶ GREETED ──ASSIGN──▶ ASSIGNED ──lease over, or the watcher silent──▶ SILENT
  *      ▲                 ▲                    │
@@ -37,7 +37,7 @@ struct peer_handler {
 	/* The full state of these ranges follows, ended by complete(). A range may be granted that is held already:
 	 * messages were lost or the watcher is a new one, and what it shows replaces what was known; its lease goes on
 	 * meanwhile. Either way no conclusion may be drawn from absence, nor from a view that lags behind
-	 * (DESIGN.md §3, the fence on stale views), before complete(). A grant is no lease yet: see
+	 * (CONTRACT.md §12.14), before complete(). A grant is no lease yet: see
 	 * peer_lease_left_ms(). */
 	void (*granted)(void *arg, const struct range_set *fresh);
 	/* These are ours no longer: start nothing more in them and forget their objects. Calls still in flight are

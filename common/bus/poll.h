@@ -1,4 +1,4 @@
-/* Waits on a libev loop for messages of a ZeroMQ socket (PITFALLS "ZeroMQ" 1). ZMQ_FD only tells that the state may
+/* Waits on a libev loop for messages of a ZeroMQ socket (common/README.md §8.1). ZMQ_FD only tells that the state may
  * have changed since ZMQ_EVENTS was last read, and goes quiet with messages left. So ZMQ_EVENTS is read in the loop's
  * prepare phase, after everything else that could have sent; when messages wait, an idle watcher keeps the loop from
  * sleeping; the check phase has them read. */

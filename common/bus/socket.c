@@ -300,7 +300,7 @@ static int check_endpoint(const char *endpoint, struct error *err)
 			 PORT_MAX);
 }
 
-/* In the clear on this machine only, unless somebody insists (PITFALLS "Hardening"). */
+/* In the clear on this machine only, unless somebody insists (common/README.md §12.1). */
 static int check_reach(const char *endpoint, const struct bus_security *security, struct error *err)
 {
 	if (is_local(endpoint) || (security != NULL && (security->keys != NULL || security->insecure)))

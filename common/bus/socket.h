@@ -1,4 +1,4 @@
-/* A ZeroMQ socket on a libev loop (PITFALLS "ZeroMQ"). */
+/* A ZeroMQ socket on a libev loop (common/README.md §8). */
 #ifndef BUS_SOCKET_H
 #define BUS_SOCKET_H
 

@@ -1,4 +1,4 @@
-/* frameworkcontroller.yaml → struct config: defaults, ranges, and complaints that say where (FRAMEWORK.md §15). */
+/* frameworkcontroller.yaml → struct config: defaults, ranges, and complaints that say where (CONTRACT.md §15). */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
 
@@ -16,7 +16,7 @@
 
 enum { MEMBER_LEASE_SEC_MAX = 3600 };
 
-/* Which history snapshots are logged (FRAMEWORK.md §14). */
+/* Which history snapshots are logged (CONTRACT.md §14). */
 struct config_snapshots {
 	bool on_framework_retry;
 	bool on_framework_deletion;
@@ -45,7 +45,7 @@ struct config {
 	struct config_snapshots log_object_snapshot;
 	struct failure_spec pod_failure_spec;
 
-	/* Keys the original controller does not have (DESIGN.md §4, §5). */
+	/* Keys the original controller does not have (CONTRACT.md §15.3). */
 	int64_t shards;           /* 1..4096 ranges of the key space */
 	int64_t member_lease_sec; /* 2..MEMBER_LEASE_SEC_MAX; pings go every second */
 	int64_t member_grace_sec; /* 0..86400: how long a gone member's ranges wait for it */

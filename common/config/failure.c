@@ -1,4 +1,4 @@
-/* The key podFailureSpec: how operators classify failed Pods (FRAMEWORK.md §15). */
+/* The key podFailureSpec: how operators classify failed Pods (CONTRACT.md §15). */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

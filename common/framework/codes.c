@@ -1,4 +1,4 @@
-/* The table of FRAMEWORK.md §7. */
+/* The table of CONTRACT.md §7. */
 #include "common/framework/codes.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* The predefined completion codes (FRAMEWORK.md §7). */
+/* The predefined completion codes (CONTRACT.md §7). */
 #ifndef FRAMEWORK_CODES_H
 #define FRAMEWORK_CODES_H
 
@@ -24,7 +24,7 @@ enum {
 	CODE_POD_CREATION_UNKNOWN_ERROR = -310,
 };
 
-/* The phrase of a container's exit code that nothing describes (FRAMEWORK.md §8). */
+/* The phrase of a container's exit code that nothing describes (CONTRACT.md §7.5). */
 #define PHRASE_CONTAINER_UNRECOGNIZED_FAILED "ContainerUnrecognizedFailed"
 
 enum { COMPLETION_ATTRIBUTES_MAX = 2 };

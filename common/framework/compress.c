@@ -1,4 +1,4 @@
-/* base64(gzip(…)) of large statuses (FRAMEWORK.md §13). */
+/* base64(gzip(…)) of large statuses (CONTRACT.md §13). */
 #define ZLIB_CONST
 #include <resolv.h>
 #include <stdlib.h>

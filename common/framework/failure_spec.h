@@ -1,5 +1,5 @@
-/* What configuration says about failed Pods (podFailureSpec, FRAMEWORK.md §15): filled by common/config, read by the
- * reconciler's classification (§8). */
+/* What configuration says about failed Pods (podFailureSpec, CONTRACT.md §15): filled by common/config, read by the
+ * reconciler's classification (CONTRACT.md §8). */
 #ifndef FRAMEWORK_FAILURE_SPEC_H
 #define FRAMEWORK_FAILURE_SPEC_H
 

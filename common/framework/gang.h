@@ -1,4 +1,4 @@
-/* Which Tasks of a Framework have an IP: what the barrier waits for (FRAMEWORK.md §16). */
+/* Which Tasks of a Framework have an IP: what the barrier waits for (CONTRACT.md §16). */
 #ifndef FRAMEWORK_GANG_H
 #define FRAMEWORK_GANG_H
 
@@ -24,7 +24,7 @@ struct gang {
 	struct gang_role *roles; /* by name; in the spec's order along hh.next */
 	int64_t total;           /* Tasks of the spec */
 	int64_t ready;           /* those of them that have a podIP and are not deletionPending */
-	char *packed;            /* the statuses, compressed (FRAMEWORK.md §13); NULL: they are counted */
+	char *packed;            /* the statuses, compressed (CONTRACT.md §13); NULL: they are counted */
 	char *unpacked;
 };
 
@@ -39,7 +39,7 @@ bool gang_passed(const struct gang *gang);
 /* Appends the names of up to max Tasks that are not ready as a JSON array: ["worker-0","worker-4"]. */
 void gang_write_missing(struct buf *out, const struct gang *gang, size_t max);
 
-/* Puts taskRoleStatuses in the place of taskRoleStatusesCompressed (FRAMEWORK.md §13), where the object has the latter
+/* Puts taskRoleStatuses in the place of taskRoleStatusesCompressed (CONTRACT.md §13), where the object has the latter
  * and not the former. 0, or -1 and *err, the object unchanged. */
 int framework_decompress(json_t *framework, struct error *err);
 

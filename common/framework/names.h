@@ -1,4 +1,4 @@
-/* The field's fixed words: API group, annotations, labels, states (FRAMEWORK.md §1, §4, §5). */
+/* The field's fixed words: API group, annotations, labels, states (CONTRACT.md §1, §4, §5). */
 #ifndef FRAMEWORK_NAMES_H
 #define FRAMEWORK_NAMES_H
 
@@ -43,7 +43,7 @@ const char *attempt_state_name(enum attempt_state state);
 /* 0, or -1 for a name that is no state. */
 int attempt_state_parse(const char *name, enum attempt_state *out);
 
-/* Whether name is ^[a-z0-9]{1,63}$, as Framework and TaskRole names must be (FRAMEWORK.md §2). */
+/* Whether name is ^[a-z0-9]{1,63}$, as Framework and TaskRole names must be (CONTRACT.md §2). */
 bool framework_name_valid(const char *name);
 /* Whether name can be a namespace's: an RFC 1123 label of at most 63 bytes. */
 bool namespace_name_valid(const char *name);

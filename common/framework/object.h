@@ -1,4 +1,4 @@
-/* What is kept of observed objects: identity and the few facts decisions need (DESIGN.md §4).
+/* What is kept of observed objects: identity and the few facts decisions need (ARCHITECTURE.md §3.2).
  * The JSON forms here are ordinary Kubernetes objects with everything else left out, so one decoder reads what the
  * API server sends and what the bus carries. */
 #ifndef FRAMEWORK_OBJECT_H

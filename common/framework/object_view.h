@@ -7,7 +7,7 @@
 #include "common/base/json_reader.h"
 #include "common/framework/object.h"
 
-/* FRAMEWORK.md §4. */
+/* CONTRACT.md §4. */
 #define KEY_FRAMEWORK_NAME "FC_FRAMEWORK_NAME"
 #define KEY_FRAMEWORK_UID "FC_FRAMEWORK_UID"
 #define KEY_FRAMEWORK_ATTEMPT_ID "FC_FRAMEWORK_ATTEMPT_ID"

@@ -1,4 +1,4 @@
-/* Regular expressions of podFailureSpec: RE2 syntax as Go users write it (FRAMEWORK.md §8), matched by PCRE2.
+/* Regular expressions of podFailureSpec: RE2 syntax as Go users write it (CONTRACT.md §8), matched by PCRE2.
  *
  * A pattern is checked against RE2's syntax and rewritten where PCRE2 would read it differently, so that what RE2
  * refuses is refused at load (lookaround, backreferences, recursion, conditionals, atomic groups, possessive

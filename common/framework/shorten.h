@@ -1,4 +1,4 @@
-/* Shortening what containers and servers said, in statuses that would not fit otherwise (FRAMEWORK.md §13). Codes,
+/* Shortening what containers and servers said, in statuses that would not fit otherwise (CONTRACT.md §13). Codes,
  * phrases, types, states, counters and UIDs stay as they are. */
 #ifndef FRAMEWORK_SHORTEN_H
 #define FRAMEWORK_SHORTEN_H

@@ -71,7 +71,7 @@ static int read_retry_policy(const json_t *object, const char *where, struct ret
 static int read_completion_policy(const json_t *role, const char *where, struct task_role_spec *out, struct error *err)
 {
 	const json_t *policy;
-	/* Absent as a whole: {1, -1}. Present: a member that is missing never triggers (FRAMEWORK.md §2). */
+	/* Absent as a whole: {1, -1}. Present: a member that is missing never triggers (CONTRACT.md §2). */
 	int64_t failed = 1;
 	int64_t succeeded = NEVER;
 	char inner[256];

@@ -1,4 +1,4 @@
-/* The spec of a Framework as decisions need it (FRAMEWORK.md §2); the pod templates stay JSON. */
+/* The spec of a Framework as decisions need it (CONTRACT.md §2); the pod templates stay JSON. */
 #ifndef FRAMEWORK_SPEC_H
 #define FRAMEWORK_SPEC_H
 
@@ -46,7 +46,7 @@ struct framework_spec {
 	struct task_role_spec *by_name; /* the same ones: an object has room for 80 000 */
 };
 
-/* Reads object's spec with the defaults of FRAMEWORK.md §2 for absent members. 0, or -1 and *err naming the field, what
+/* Reads object's spec with the defaults of CONTRACT.md §2 for absent members. 0, or -1 and *err naming the field, what
  * was found and what was expected (a duplicate TaskRole name too). */
 int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct error *err);
 void framework_spec_free(struct framework_spec *spec);

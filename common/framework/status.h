@@ -1,4 +1,4 @@
-/* The status of a Framework (FRAMEWORK.md §3): types, and JSON both ways.
+/* The status of a Framework (CONTRACT.md §3): types, and JSON both ways.
  * Strings are owned; NULL stands for null. Times are unix seconds, 0 stands for null. */
 #ifndef FRAMEWORK_STATUS_H
 #define FRAMEWORK_STATUS_H
@@ -12,7 +12,7 @@
 #include "common/base/error.h"
 #include "common/framework/names.h"
 
-/* Completion type attributes that decisions need (FRAMEWORK.md §7). */
+/* Completion type attributes that decisions need (CONTRACT.md §7). */
 enum completion_trait { TRAIT_TRANSIENT = 1, TRAIT_CONFLICT = 2, TRAIT_PERMANENT = 4 };
 
 struct completion_trigger {
@@ -36,7 +36,7 @@ struct completion {
 /* attributes: a reference is taken. The caller frees with completion_free. */
 struct completion *completion_new(int32_t code, bool succeeded, const char *phrase, json_t *attributes,
 				  const char *diagnostics);
-/* One of the predefined codes of FRAMEWORK.md §7. */
+/* One of the predefined codes of CONTRACT.md §7. */
 struct completion *completion_predefined(int32_t code, const char *diagnostics);
 struct completion *completion_copy(const struct completion *completion);
 void completion_free(struct completion *completion);
@@ -114,7 +114,7 @@ struct framework_status {
 	int64_t completion_time;
 	int64_t transition_time;
 	int64_t observed_generation;
-	bool fenced; /* turns with every write that is made for the fence's sake (DESIGN.md §3); means nothing else */
+	bool fenced; /* turns with each write that passes the fence (CONTRACT.md §12.14); means nothing else */
 	char writer[STATUS_WRITER_SIZE]; /* the process that wrote it; "": unknown */
 	enum attempt_state state;
 	struct retry_status retry;
@@ -150,7 +150,7 @@ void role_statuses_write(struct buf *out, const struct framework_attempt_status 
 void task_status_write(struct buf *out, const struct task_status *task, const char *framework_name,
 		       const char *role_name, size_t index);
 
-/* base64(gzip(text)) of FRAMEWORK.md §13, as short as it gets. Compressing cannot fail; the result is NUL-terminated,
+/* base64(gzip(text)) of CONTRACT.md §13, as short as it gets. Compressing cannot fail; the result is NUL-terminated,
  * the caller frees. */
 char *text_compress(const char *text, size_t len);
 /* The same, taking more time for it only while the result is longer than max. NULL: it is longer in any case, or

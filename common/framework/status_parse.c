@@ -1,4 +1,4 @@
-/* Reading a status that this or the original controller wrote (FRAMEWORK.md §3, §13); see status.h. */
+/* Reading a status that this or the original controller wrote (CONTRACT.md §3, §13); see status.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

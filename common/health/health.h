@@ -1,4 +1,4 @@
-/* What a process serves on --http (DESIGN.md §7), and the metrics that all processes have in common. */
+/* What a process serves on --http (ARCHITECTURE.md §9.1), and the metrics that all processes have in common. */
 #ifndef HEALTH_HEALTH_H
 #define HEALTH_HEALTH_H
 
@@ -19,7 +19,7 @@ struct health_options {
 };
 
 /* Serves /healthz, /readyz and /metrics in the clear, and logs "listening on http://HOST:PORT". NULL and *err naming
- * the address: it is in use, say, or can be reached from other machines (PITFALLS "Hardening"). */
+ * the address: it is in use, say, or can be reached from other machines (common/README.md §12.1). */
 struct serve *health_new(struct ev_loop *loop, const struct health_options *options, struct error *err);
 
 /* rest_client_requests_total, named as client-go does. */

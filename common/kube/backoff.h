@@ -1,5 +1,5 @@
 /* How long to wait before the next try: doubling, with jitter, reset after a quiet while (as client-go's reflectors
- * do: 0.8 s to 30 s, forgotten after 2 min; PITFALLS "Watching" 7). */
+ * do: 0.8 s to 30 s, forgotten after 2 min; common/README.md §6.7). */
 #ifndef KUBE_BACKOFF_H
 #define KUBE_BACKOFF_H
 

@@ -20,8 +20,8 @@ enum { DEFAULT_CONNECTIONS = 32 };
 enum { MULTIPLEXED_CALLS = 90 };
 /* Events of a storm are worth less than the memory and the budget they would take. */
 enum { LOW_PRIORITY_WAITING_MAX = 1000 };
-/* Connections have a finite life, so that calls spread over the servers behind a balancer again (PITFALLS "libcurl"
- * 7). */
+/* Connections have a finite life, so that calls spread over the servers behind a balancer again (common/README.md
+ * §7.7). */
 enum { TRANSPORT_LIFE_MS = 10 * 60 * 1000 };
 /* What a stream gathered between two deliveries is freed rather than kept past this. */
 enum { FRESH_KEPT_BYTES = 256 * 1024 };

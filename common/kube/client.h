@@ -103,7 +103,7 @@ struct kube_request {
 	bool exempt;             /* does not wait in the rate limit (leases, events of the watcher's streams) */
 	bool low_priority;       /* waits behind all others for the rate limit, dropped when too many wait (Events) */
 	/* Called right before the request is handed to curl; false refuses it (KUBE_REFUSED). May lower *timeout_ms:
-	 * the fence of DESIGN.md §5. With it, what has no connection within KUBE_FENCED_SEND_MS is not sent
+	 * the fence of CONTRACT.md §12.17. With it, what has no connection within KUBE_FENCED_SEND_MS is not sent
 	 * (KUBE_NETWORK). NULL: none. The argument is the call's arg. */
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
 	bool gzip;           /* accept a gzip body; it is handed on decompressed */

@@ -68,7 +68,7 @@ int credentials_load(struct credentials *credentials, const struct kube_config *
 		     credentials_settled *settled, void *arg, struct error *err);
 void credentials_free(struct credentials *credentials);
 /* Reads again what changed; cheap, may be called before every request. What cannot be read or is empty is reported
- * once and the old one kept (PITFALLS "Watching" 10). force: reads all of it now, and asks the plugin again. */
+ * once and the old one kept (common/README.md §6.10). force: reads all of it now, and asks the plugin again. */
 void credentials_refresh(struct credentials *credentials, bool force);
 
 enum credentials_state {

@@ -1,5 +1,5 @@
 /* Cuts what the API server sends into single objects before any of it is parsed, so that one object that no parser
- * takes spoils neither its list nor its watch (PITFALLS "Parsers" 1), and no more than one object is held in memory.
+ * takes spoils neither its list nor its watch (common/README.md §10.1), and no more than one object is held in memory.
  * Input may be split at any byte. (json_reader.h wants all of a text, and takes none with a mistake in it: here it is
  * in pieces, and what is wrong with an object is to be seen in that object alone.) */
 #ifndef KUBE_JSON_CUT_H

@@ -47,7 +47,7 @@ struct kube_config {
 
 /* address: overrides the kubeconfig's server; alone it means no credentials; NULL or "" when not set.
  * kubeconfig: one file or several, separated by ':', as in $KUBECONFIG; NULL or "" when not set; the caller has applied
- * the defaults of FRAMEWORK.md §15. Of several, those that do not exist are passed over, if one does; of each name the
+ * the defaults of CONTRACT.md §15. Of several, those that do not exist are passed over, if one does; of each name the
  * first file's entry counts, whole; the first current-context counts; paths are relative to the file they are in.
  * context: instead of current-context; NULL or "" when not set; needs a kubeconfig.
  * With neither address nor kubeconfig: in-cluster, from KUBERNETES_SERVICE_HOST and _PORT and the service account's

@@ -1,4 +1,4 @@
-/* List and watch one kind, resumed for ever (PITFALLS "Watching").
+/* List and watch one kind, resumed for ever (common/README.md §6).
  * Objects are handed on one by one; the owner of the cache diffs after a list. */
 #ifndef KUBE_REFLECTOR_H
 #define KUBE_REFLECTOR_H

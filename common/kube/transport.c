@@ -18,7 +18,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-/* A dead peer is noticed within 30 s (PITFALLS "libcurl" 5): 15 s of silence, then 3 probes, 5 s apart; sent data
+/* A dead peer is noticed within 30 s (common/README.md §7.5): 15 s of silence, then 3 probes, 5 s apart; sent data
  * that is not acknowledged counts likewise. */
 enum { KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_PROBES = 3, UNACKED_MS = 30000 };
 /* libcurl's own default, and below what API servers allow per connection (250 before Kubernetes 1.27, then 100). */

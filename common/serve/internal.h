@@ -103,7 +103,7 @@ struct serve {
 
 /* ---- serve.c ---- */
 
-/* libmicrohttpd has something to do that its epoll does not show (PITFALLS "libmicrohttpd" 1). */
+/* libmicrohttpd has something to do that its epoll does not show (common/README.md §9.1). */
 void serve_run_soon(struct serve *serve);
 void conn_enter(struct conn *conn, enum conn_phase phase);
 

@@ -75,7 +75,7 @@ static void watch_for_leaving(struct serve_request *request)
 		log_warning("cannot watch a parked connection: %m"); /* it costs its place until it is answered */
 }
 
-/* libmicrohttpd leaves a suspended connection alone, also when its client goes (PITFALLS "libmicrohttpd" 3). */
+/* libmicrohttpd leaves a suspended connection alone, also when its client goes (common/README.md §9.3). */
 static void suspend(struct serve_request *request)
 {
 	MHD_suspend_connection(request->mhd);

@@ -332,7 +332,7 @@ static char *name_of(int fd)
 	return strchr(host, ':') != NULL ? mem_printf("[%s]:%s", host, port) : mem_printf("%s:%s", host, port);
 }
 
-/* PITFALLS "libmicrohttpd" 2: the limit on connections and the one on files belong together. */
+/* common/README.md §9.2: the limit on connections and the one on files belong together. */
 static unsigned allow_connections(unsigned wanted)
 {
 	struct rlimit limit;

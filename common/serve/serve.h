@@ -1,6 +1,6 @@
-/* The HTTP server side of every process (DESIGN.md §7): /healthz, /readyz, /metrics, and what a process mounts beside
- * them. libmicrohttpd on a libev loop; no threads, everything runs on the loop's. A handler may park a request and
- * answer it later: that costs a connection and some KiB, however long it takes. */
+/* The HTTP server side of every process (ARCHITECTURE.md §9.1): /healthz, /readyz, /metrics, and what a process mounts
+ * beside them. libmicrohttpd on a libev loop; no threads, everything runs on the loop's. A handler may park a request
+ * and answer it later: that costs a connection and some KiB, however long it takes. */
 #ifndef SERVE_SERVE_H
 #define SERVE_SERVE_H
 

@@ -1,4 +1,4 @@
-/* What became of calls (FRAMEWORK.md §8, §12); see sync.h. */
+/* What became of calls (CONTRACT.md §8, §12); see sync.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,6 +248,10 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 	slot->call = CALL_NONE;
 	if (is_create(call->kind))
 		framework->creates_on_way--;
+	if (call->initial && --framework->initial_creates == 0 && framework->initial_held) {
+		framework->initial_held = false;
+		framework->sweep = true;
+	}
 	if (!answer->sent) {
 		if (is_create(call->kind) && framework->create_window > 0)
 			framework->sweep = true;

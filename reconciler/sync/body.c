@@ -1,4 +1,4 @@
-/* Bodies of status writes, and what is done so that they fit into an object on the server (FRAMEWORK.md §13); see
+/* Bodies of status writes, and what is done so that they fit into an object on the server (CONTRACT.md §13); see
  * sync.h. */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "reconciler/sync/sync.h"
 
 enum {
-	COMPRESS_FROM = 700 * 1024, /* of taskRoleStatuses, FRAMEWORK.md §13 */
+	COMPRESS_FROM = 700 * 1024, /* of taskRoleStatuses, CONTRACT.md §13 */
 	OBJECT_MAX = 1400 *
 		     1024,      /* of the whole object, so that it has room for what the server adds (managedFields) */
 	ETCD_MAX = 1536 * 1024, /* what etcd takes of it (--max-request-bytes) */

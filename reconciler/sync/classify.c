@@ -1,4 +1,4 @@
-/* Classifying failures, FRAMEWORK.md §8; see classify.h. */
+/* Classifying failures, CONTRACT.md §8; see classify.h. */
 #include "reconciler/sync/classify.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* What a failed Pod, or a failed Pod creation, means: code, phrase, attributes, diagnostics (FRAMEWORK.md §8).
+/* What a failed Pod, or a failed Pod creation, means: code, phrase, attributes, diagnostics (CONTRACT.md §8).
  * Pure functions of what is handed in. */
 #ifndef SYNC_CLASSIFY_H
 #define SYNC_CLASSIFY_H
@@ -23,7 +23,7 @@ struct pod_failure {
 void classify_pod(const struct failure_spec *spec, const struct pod *pod, struct pod_failure *out);
 void pod_failure_free(struct pod_failure *failure);
 
-/* completionStatus.pod as JSON text (FRAMEWORK.md §3): reason, message, and each container, init containers first, with
+/* completionStatus.pod as JSON text (CONTRACT.md §3): reason, message, and each container, init containers first, with
  * name, reason, message, signal, code; empty strings and a zero signal left out. A container that has not terminated
  * is listed with code 0. The caller frees. */
 char *pod_details(const struct pod *pod);

@@ -1,4 +1,4 @@
-/* status.conditions, made from the state (FRAMEWORK.md §3); see rules.h. */
+/* status.conditions, made from the state (CONTRACT.md §3); see rules.h. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* Taking in what is seen (DESIGN.md §3 "Own writes are seen at once"): never back to an older version, never up from
+/* Taking in what is seen (ARCHITECTURE.md §6.5): never back to an older version, never up from
  * the dead; see sync.h. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ static bool is_ours(const struct framework *framework, json_t *status)
 	return json_equal(ours, status);
 }
 
-/* Somebody else wrote the status: ours goes over it (FRAMEWORK.md §12). Only looked for when nothing of ours is on the
+/* Somebody else wrote the status: ours goes over it (CONTRACT.md §12). Only looked for when nothing of ours is on the
  * way, so that an own write whose answer is late is never taken for somebody else's. */
 static void check_status(struct framework *framework, const struct json_span *part)
 {

@@ -1,5 +1,6 @@
 /* What a round wants done: API calls, log lines of history, Events, a status write, a time to come back.
- * Every call in a plan may be carried out at once: what must be persisted first is not in it yet (DESIGN.md §3). */
+ * Every call in a plan may be carried out at once: what must be persisted first is not in it yet (CONTRACT.md §12.4).
+ */
 #ifndef SYNC_PLAN_H
 #define SYNC_PLAN_H
 
@@ -30,6 +31,7 @@ struct call {
 	bool force;       /* deletes: gracePeriodSeconds 0 */
 	uint64_t decided; /* creates: the version of the status that decided it, the identity of the attempt */
 	uint64_t failed;  /* creates: how many of the Framework had failed by then */
+	bool initial;     /* creates: the Task never had a Pod */
 	bool first;       /* creates: a quota is used up, and this Pod is asked for before all others that wait */
 };
 
@@ -40,7 +42,7 @@ struct plan_event {
 	char *message;
 };
 
-/* A log line of FRAMEWORK.md §14. The spec in it is not copied: thousands of Tasks may leave in one round. */
+/* A log line of CONTRACT.md §14. The spec in it is not copied: thousands of Tasks may leave in one round. */
 struct plan_snapshot {
 	char *text;
 	size_t spec_at;   /* where in the text the spec belongs */

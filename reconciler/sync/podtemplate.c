@@ -1,4 +1,4 @@
-/* Compiling and filling pod templates (FRAMEWORK.md §4); see podtemplate.h. */
+/* Compiling and filling pod templates (CONTRACT.md §4); see podtemplate.h. */
 #include "reconciler/sync/podtemplate.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void put_hole(struct pod_template *template, enum hole_value value)
 
 /* ---- names and their values ---- */
 
-/* The thirteen names of FRAMEWORK.md §4 in the order of the environment; the first six are the placeholders, too. */
+/* The thirteen names of CONTRACT.md §4 in the order of the environment; the first six are the placeholders, too. */
 static const struct identity {
 	const char *name;
 	int hole; /* -1: fixed for the role */

@@ -1,4 +1,4 @@
-/* Pod bodies (FRAMEWORK.md §4): each TaskRole's template is compiled once per spec into text with holes, which are
+/* Pod bodies (CONTRACT.md §4): each TaskRole's template is compiled once per spec into text with holes, which are
  * filled for each Task. */
 #ifndef SYNC_PODTEMPLATE_H
 #define SYNC_PODTEMPLATE_H

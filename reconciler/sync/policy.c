@@ -1,4 +1,4 @@
-/* When a FrameworkAttempt is complete (FRAMEWORK.md §10); see rules.h. */
+/* When a FrameworkAttempt is complete (CONTRACT.md §10); see rules.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 

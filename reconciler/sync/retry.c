@@ -1,4 +1,4 @@
-/* Whether a Framework or Task is tried again (FRAMEWORK.md §9); see rules.h. */
+/* Whether a Framework or Task is tried again (CONTRACT.md §9); see rules.h. */
 #include "common/framework/codes.h"
 #include "reconciler/sync/rules.h"
 

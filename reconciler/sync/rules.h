@@ -4,7 +4,7 @@
 
 #include "reconciler/sync/state.h"
 
-/* ---- retry.c: FRAMEWORK.md §9 ---- */
+/* ---- retry.c: CONTRACT.md §9 ---- */
 
 struct retry_decision {
 	bool retry;
@@ -15,14 +15,14 @@ struct retry_decision {
 struct retry_decision retry_decide(const struct retry_policy *policy, const struct retry_status *status,
 				   const struct completion *completion);
 
-/* ---- policy.c: FRAMEWORK.md §10 ---- */
+/* ---- policy.c: CONTRACT.md §10 ---- */
 
 /* The full test over all roles. NULL: nothing triggers. The caller owns the completion. */
 struct completion *policy_test(const struct framework *framework);
 /* The test for a Task that has just become Completed: its own role's policy, then the total; it is the trigger. */
 struct completion *policy_test_task(const struct framework *framework, size_t role, size_t index);
 
-/* ---- scale.c: FRAMEWORK.md §11 ---- */
+/* ---- scale.c: CONTRACT.md §11 ---- */
 
 /* Brings the roles and Tasks to the spec. Returns whether a Task was added, replaced or marked deletionPending, which
  * must be persisted before going on. Nothing waits for the removal of Tasks that have finished. */
@@ -30,7 +30,7 @@ bool scale_to_spec(struct round *round);
 /* The backup of podGracefulDeletionTimeoutSec. Returns whether anything changed. */
 bool scale_backup_timeouts(struct round *round);
 
-/* ---- task.c: FRAMEWORK.md §6 ---- */
+/* ---- task.c: CONTRACT.md §6 ---- */
 
 void task_sync(struct round *round, size_t role, size_t index);
 /* A Pod that no Task owns: deleted on sight when it is under our ConfigMap. */
@@ -51,7 +51,7 @@ void slot_want_create(struct round *round, struct slot *slot);
 /* Whether a Task in its turn may be told that its Pod was refused for good: of several, the lowest is, in whichever
  * order the answers come. If not, it has another turn when those below are settled. */
 bool slot_may_judge(struct round *round);
-/* The attempt is over: of Pods that are under its ConfigMap all the same, having come late (FRAMEWORK.md §6.6, G4). */
+/* The attempt is over: of Pods that are under its ConfigMap all the same, having come late (CONTRACT.md §6.6, G4). */
 void slots_sync_late(struct round *round);
 /* A Completed Framework needs none of the places that stand empty. */
 void slots_free_idle(struct framework *framework);
@@ -63,16 +63,16 @@ bool slots_stragglers_gone(struct round *round);
 
 /* ---- sync.c ---- */
 
-/* Completes the attempt (FRAMEWORK.md §5): graceful while the ConfigMap exists, forced when it is gone. The
+/* Completes the attempt (CONTRACT.md §5): graceful while the ConfigMap exists, forced when it is gone. The
  * completion moves in; one that is set stays, and only then it may be NULL. */
 void attempt_complete(struct round *round, struct completion *completion, bool forced);
 
-/* ---- conditions.c: FRAMEWORK.md §3 ---- */
+/* ---- conditions.c: CONTRACT.md §3 ---- */
 
 /* Brings Running, Completed and Succeeded up to date with the state and the counters. */
 void conditions_update(struct round *round);
 
-/* ---- snapshot.c: FRAMEWORK.md §14 ---- */
+/* ---- snapshot.c: CONTRACT.md §14 ---- */
 
 void snapshot_framework(struct round *round, const char *trigger, const char *message);
 /* What a write now makes of status.fenced. */

@@ -1,4 +1,4 @@
-/* Bringing roles and Tasks to the spec (FRAMEWORK.md §11); see rules.h. */
+/* Bringing roles and Tasks to the spec (CONTRACT.md §11); see rules.h. */
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
 #include "reconciler/sync/rules.h"

@@ -158,7 +158,7 @@ void slot_gone(struct slot *slot, const char *uid, const char *version)
 
 /* ---- backoff ---- */
 
-/* DESIGN.md §3: exponential with jitter, 5 ms to 60 s. */
+/* CONTRACT.md §12.15: exponential with jitter, 5 ms to 60 s. */
 enum { BACKOFF_FIRST_MS = 5, BACKOFF_LAST_MS = 60 * 1000, BACKOFF_DOUBLINGS = 14 };
 
 void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms)

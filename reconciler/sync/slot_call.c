@@ -1,5 +1,5 @@
-/* Sending calls about one named object: what holds them back, and what makes sure of absence (FRAMEWORK.md §12,
- * DESIGN.md §3); see state.h. */
+/* Sending calls about one named object: what holds them back, and what makes sure of absence (CONTRACT.md §12.4 to
+ * §12.10); see state.h. */
 #include <string.h>
 
 #include "common/base/mem.h"
@@ -200,9 +200,36 @@ bool slot_confirm_none(struct round *round, struct slot *slot, const char *contr
 	return false;
 }
 
+/* API servers carry out what they get together in any order. For that a quota has place for the first Tasks, the Pods
+ * of an attempt are created in stages: Task 0 of the first TaskRole, its other Tasks, Task 0 of the next one, and so
+ * on. A stage begins when all creates of the one before are answered, whether they failed or not. */
+static bool stage_begun(struct framework *framework, uint64_t stage)
+{
+	if (framework->initial_creates == 0 || stage < framework->initial_stage)
+		framework->initial_stage = stage;
+	framework->initial_held = framework->initial_held || stage > framework->initial_stage;
+	return stage <= framework->initial_stage;
+}
+
+/* Whether the create is for a Task that never had a Pod, and of which stage it is then. */
+static bool is_initial(struct framework *framework, struct slot *slot, uint64_t *stage)
+{
+	size_t role;
+	size_t index;
+
+	if (!slot_task(framework, slot, &role, &index) ||
+	    framework->status.attempt.roles[role].tasks[index].attempt.id > 0)
+		return false;
+	*stage = (uint64_t)role * 2 + (index > 0);
+	return true;
+}
+
 void slot_send_create(struct round *round, struct slot *slot, uint64_t decided)
 {
 	struct framework *framework = round->framework;
+	struct call *call;
+	uint64_t stage = 0;
+	bool initial;
 
 	if (slot->call != CALL_NONE)
 		return;
@@ -214,11 +241,17 @@ void slot_send_create(struct round *round, struct slot *slot, uint64_t decided)
 		return;
 	if (framework->create_window > 0 && framework->creates_on_way >= framework->create_window)
 		return; /* the answer to one on the way sweeps */
+	initial = is_initial(framework, slot, &stage);
+	if (initial && !stage_begun(framework, stage))
+		return; /* the answer to the last one on the way sweeps */
 	slot->confirmed = false;
 	framework->creates_on_way++;
+	framework->initial_creates += initial;
 	send(round, slot, CALL_CREATE_POD, NULL, false);
-	round->plan->calls[round->plan->call_count - 1].decided = decided;
-	round->plan->calls[round->plan->call_count - 1].failed = framework->creates_failed;
+	call = &round->plan->calls[round->plan->call_count - 1];
+	call->decided = decided;
+	call->failed = framework->creates_failed;
+	call->initial = initial;
 }
 
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided)

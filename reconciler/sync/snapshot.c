@@ -1,4 +1,4 @@
-/* The history snapshots (FRAMEWORK.md §14); see sync.h and rules.h. */
+/* The history snapshots (CONTRACT.md §14); see sync.h and rules.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -25,7 +25,7 @@
 
 #define BIT(state) (1U << (state))
 
-/* FRAMEWORK.md §5: from each state, the states that may follow. */
+/* CONTRACT.md §5: from each state, the states that may follow. */
 static const unsigned framework_moves[STATE_COUNT] = {
 	[STATE_CREATION_PENDING] = BIT(STATE_CREATION_REQUESTED) | BIT(STATE_ATTEMPT_COMPLETED),
 	[STATE_CREATION_REQUESTED] = BIT(STATE_PREPARING) | BIT(STATE_DELETING) | BIT(STATE_ATTEMPT_COMPLETED),
@@ -39,7 +39,7 @@ static const unsigned framework_moves[STATE_COUNT] = {
 	[STATE_COMPLETED] = 0,
 };
 
-/* FRAMEWORK.md §6: the same for Tasks, and Running goes back to Preparing when its Pod goes back to Pending. */
+/* CONTRACT.md §6: the same for Tasks, and Running goes back to Preparing when its Pod goes back to Pending. */
 static const unsigned task_moves[STATE_COUNT] = {
 	[STATE_CREATION_PENDING] = BIT(STATE_CREATION_REQUESTED) | BIT(STATE_ATTEMPT_COMPLETED),
 	[STATE_CREATION_REQUESTED] = BIT(STATE_PREPARING) | BIT(STATE_DELETING) | BIT(STATE_ATTEMPT_COMPLETED),
@@ -339,8 +339,6 @@ void framework_new_attempt(struct round *round, int32_t id)
 		for (int32_t i = 0; i < spec->task_number; i++)
 			role_append_task(round, role);
 	}
-	if (framework->lowest_first)
-		framework->create_window = 1; /* sent together, they may be carried out in any order */
 	framework_touch(round, WRITE_NOW);
 	framework->sweep = true;
 }

@@ -1,5 +1,5 @@
 /* One Framework as its owner holds it: the object, its status, what is observed under it, what is on the way.
- * The two state machines of FRAMEWORK.md §5 and §6 are tables (state.c); framework_enter and task_enter are the only
+ * The two state machines of CONTRACT.md §5 and §6 are tables (state.c); framework_enter and task_enter are the only
  * ways to change a state. */
 #ifndef SYNC_STATE_H
 #define SYNC_STATE_H
@@ -35,7 +35,7 @@ struct slot {
 	bool conflict_reported; /* a foreign object of this name has been reported */
 	unsigned polls;         /* GETs in a row that found it as it was (slot_call.c) */
 	bool phase_reported;    /* that the present Pod's phase is unrecognised has been told */
-	char *gone_uid;         /* the last uid known to be gone for certain (FRAMEWORK.md §12) … */
+	char *gone_uid;         /* the last uid known to be gone for certain (CONTRACT.md §12) … */
 	char *gone_version;     /* … unless it is seen at this version or later; NULL: at any */
 	char *absent_version;   /* at which none with our label existed under the name; NULL: not known */
 	char *first_version;    /* of the present object as it was first seen */
@@ -53,7 +53,7 @@ struct slot {
 	UT_hash_handle hh;
 };
 
-/* A failed create, to be classified by FRAMEWORK.md §8 once it is sure that nothing was created. */
+/* A failed create, to be classified by CONTRACT.md §8 once it is sure that nothing was created. */
 struct create_error {
 	uint64_t decided; /* the create's (plan.h): of another attempt it says nothing */
 	int http_status;  /* 0: no answer */
@@ -86,7 +86,7 @@ struct role_work {
 	int32_t leaving; /* deletionPending and not Completed yet */
 };
 
-/* Slows down what fails, per Framework (DESIGN.md §3). */
+/* Slows down what fails, per Framework (CONTRACT.md §12.15). */
 struct backoff {
 	int failures;
 	int64_t until_ms; /* CLOCK_BOOTTIME; 0: free */
@@ -127,8 +127,8 @@ struct framework {
 	int64_t last_write_ms;
 	int64_t write_spacing_ms; /* from that one to the next, unless it is urgent */
 	uint64_t decided;         /* version that holds the present state of the Framework */
-	bool fenced;        /* no create or delete before one write has succeeded under this grant (DESIGN.md §3) */
-	bool fence_sent;    /* status.fenced as it is in the write that is on its way */
+	bool fenced;     /* no create or delete before one write has succeeded under this grant (CONTRACT.md §12.14) */
+	bool fence_sent; /* status.fenced as it is in the write that is on its way */
 	bool fence_wanted;  /* something waits for the fence */
 	bool proven;        /* a write of ours has succeeded: the stored status is ours, or is overwritten by ours */
 	const char *writer; /* as this process marks the statuses that it writes; NULL: not at all */
@@ -154,9 +154,12 @@ struct framework {
 	struct backoff others;
 	uint32_t create_window; /* creates on the way at most; 0: no limit (slow start after a failure) */
 	uint32_t creates_on_way;
-	uint64_t creates_failed; /* how often, ever */
-	bool lowest_first;       /* a quota is used up: what it has place for is the lowest Task's */
-	bool unsettled;          /* a turn waits for what has become of a lower Task's create: the answer sweeps */
+	uint64_t creates_failed;  /* how often, ever */
+	uint32_t initial_creates; /* of those on the way: of Tasks that never had a Pod */
+	uint64_t initial_stage;   /* the lowest stage of these (slot_call.c) */
+	bool initial_held;        /* a Task of a later stage waits for their answers */
+	bool lowest_first;        /* a quota is used up: what it has place for is the lowest Task's */
+	bool unsettled;           /* a turn waits for what has become of a lower Task's create: the answer sweeps */
 
 	UT_hash_handle hh; /* the store's */
 	void *owner;       /* the shell's part for this Framework */
@@ -205,7 +208,7 @@ struct round {
 	struct slot **creating_end;
 };
 
-/* How long a change may wait for others before it is written, in ms (DESIGN.md §3 "Few writes"). */
+/* How long a change may wait for others before it is written, in ms (CONTRACT.md §12.16). */
 enum {
 	WRITE_NOW = 0,
 	WRITE_COMPLETIONS = 200, /* sibling Tasks end together; their Pods are deleted after the write */
@@ -278,10 +281,10 @@ void slot_send_delete_owned(struct round *round, struct slot *slot);
 /* decided: as for round_may_act, which has said yes. */
 void slot_send_create(struct round *round, struct slot *slot, uint64_t decided);
 void slot_send_get(struct round *round, struct slot *slot, const char *uid);
-/* The force-delete timer of FRAMEWORK.md §2 for the present, deleting object. */
+/* The force-delete timer of CONTRACT.md §2 for the present, deleting object. */
 void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout_sec);
 /* CLOCK_BOOTTIME from which on an object whose creation was noted at since_sec (wall clock) and that is not to be seen
- * counts as missing: time counts only while the stream is live (FRAMEWORK.md §12). */
+ * counts as missing: time counts only while the stream is live (CONTRACT.md §12). */
 int64_t slot_awaited_until(const struct sync_time *time, int64_t since_sec, int64_t timeout_ms);
 /* Whether uid is gone for certain; asks the server when only its absence is known. */
 bool slot_confirm_gone(struct round *round, struct slot *slot, const char *uid);

@@ -1,4 +1,4 @@
-/* One round for one Framework (FRAMEWORK.md §5), in the order given there; see sync.h. */
+/* One round for one Framework (CONTRACT.md §5), in the order given there; see sync.h. */
 #include "reconciler/sync/sync.h"
 
 #include <stdlib.h>

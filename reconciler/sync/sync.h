@@ -1,4 +1,4 @@
-/* The pure core of the reconciler (DESIGN.md §3): no I/O, no clock, no randomness but what it is handed.
+/* The pure core of the reconciler (ARCHITECTURE.md §4.1): no I/O, no clock, no randomness but what it is handed.
  * The shell calls framework_observe_* for what it sees, framework_sync to decide, framework_call_body and
  * framework_answer around each call of the plan, framework_written after a status write. */
 #ifndef SYNC_SYNC_H
@@ -9,7 +9,7 @@
 #include "reconciler/sync/plan.h"
 #include "reconciler/sync/state.h"
 
-/* One round for one Framework (FRAMEWORK.md §5–§12): changes its status in place, fills plan (which it resets first).
+/* One round for one Framework (CONTRACT.md §5–§12): changes its status in place, fills plan (which it resets first).
  */
 void framework_sync(struct framework *framework, const struct sync_config *config, const struct sync_time *time,
 		    struct random *random, struct plan *plan);
@@ -69,14 +69,14 @@ void framework_write_failed(struct framework *framework);
 void framework_written(struct framework *framework, uint64_t version, const char *resource_version);
 /* Appends the body of PUT …/status: identity and status, compressed when asked for (and when it is over 700 KiB, if
  * large). A status over 1.4 MiB is compressed in any case, and its messages are shortened, in memory as well, until it
- * fits (FRAMEWORK.md §13). Returns whether taskRoleStatuses went compressed. Before framework_write_started(). */
+ * fits (CONTRACT.md §13). Returns whether taskRoleStatuses went compressed. Before framework_write_started(). */
 enum compress_when { COMPRESS_NEVER, COMPRESS_LARGE, COMPRESS_ALWAYS };
 bool framework_status_body(struct framework *framework, enum compress_when when, struct buf *out);
 /* The server found a compressed body of that length too large: the next ones are smaller by a REFUSED_PART of it at
  * least, as far as there are messages to shorten. */
 enum { REFUSED_PART = 16 };
 void framework_body_refused(struct framework *framework, size_t body_len);
-/* The whole object with the status in memory, one line (FRAMEWORK.md §14). */
+/* The whole object with the status in memory, one line (CONTRACT.md §14). */
 void framework_object_text(const struct framework *framework, struct buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* One Task's turn in a round (FRAMEWORK.md §6); see rules.h. */
+/* One Task's turn in a round (CONTRACT.md §6); see rules.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,15 +244,16 @@ static void look_at_pod(struct turn *turn)
 
 /* ---- creating ---- */
 
-/* Whether the present Pod is the one that the pending attempt would create (adoption, FRAMEWORK.md §6). While a create
+/* Whether the present Pod is the one that the pending attempt would create (adoption, CONTRACT.md §6). While a create
  * of its name is on its way, the Pod may have gone unseen and the create may make another one: the answer decides. */
 static bool adoptable(const struct turn *turn)
 {
 	const struct pod *pod = turn->slot->pod;
 
 	return turn->task->attempt.pod_uid == NULL && pod->meta.deletion_time == 0 && !turn->slot->deleted &&
-	       turn->slot->call != CALL_CREATE_POD && strcmp(pod->task_uid, turn->task->instance_uid) == 0 &&
-	       pod->task_attempt_id == turn->task->attempt.id && turn->framework->status.attempt.instance_uid != NULL &&
+	       turn->slot->call != CALL_CREATE_POD && !turn->slot->verify &&
+	       strcmp(pod->task_uid, turn->task->instance_uid) == 0 && pod->task_attempt_id == turn->task->attempt.id &&
+	       turn->framework->status.attempt.instance_uid != NULL &&
 	       strcmp(pod->framework_attempt_instance_uid, turn->framework->status.attempt.instance_uid) == 0;
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kill -9 of one of four reconcilers of a pool while all Frameworks run (DESIGN.md §9): how long until its successor acts
+# kill -9 of one of four reconcilers of a pool while all Frameworks run (ARCHITECTURE.md §11): how long until its successor acts
 # on its Frameworks again, and whether the other three pause. All the while specs are changed at a steady rate, all over
 # the key space; each change is answered by a status write (observedGeneration), which a watch shows.
 #   failover.sh [FRAMEWORKS]   on the embedded cluster; 10000

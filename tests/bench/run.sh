@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures what DESIGN.md §9 sets goals for. Rows are the functions row_NAME in rows/*.sh; see README.md.
+# Measures what ARCHITECTURE.md §11 sets goals for. Rows are the functions row_NAME in rows/*.sh; see README.md.
 set -euo pipefail
 
 usage() {

@@ -6,8 +6,8 @@ set -euo pipefail
 usage() {
     cat >&2 <<'EOF'
 usage: run.sh embedded|kubernetes [SCENARIO...]
-Runs the scenarios (all, or those whose names match one of the patterns) on the embedded cluster of tests/cluster or on
-a real control plane (tests/kubernetes), and exits with 0 when none failed.
+Runs the scenarios (all, or those whose names match one of the patterns; @FILE: those that FILE beside this script names)
+on the embedded cluster of tests/cluster or on a real control plane (tests/kubernetes), and exits with 0 when none failed.
   BUILD=DIR     where the programs are (build)
   PARALLEL=N    how many scenarios run at a time (four for each processor, as most of their time they wait; 16 at most)
   SLOWER=N      the programs are so many times slower than usual (sanitizers): waits are longer
@@ -95,13 +95,16 @@ run_all() { # kind parallel pattern...
 }
 
 # A few scenarios that failed beside all the others run once more by themselves, on a new cluster: what broke because the
-# machine stood still passes then. That both happened can be seen. Only when nothing else is wrong.
+# machine stood still passes then, and is counted as flaky. Only when nothing else is wrong.
 run_again() {
     local names=()
     mapfile -t names < <(find "$RUN/out" -name '*.failed' -printf '%f\n' | sed 's/\.failed$//' | sort)
     ((${#names[@]} == failed && failed <= AGAIN_MAX)) || return 0
     echo "# failed beside others, and once more alone: ${names[*]}"
-    if PARALLEL=1 "$here/run.sh" "$CLUSTER" "${names[@]}"; then failed=0; fi
+    if PARALLEL=1 "$here/run.sh" "$CLUSTER" "${names[@]}"; then
+        failed=0
+        flaky=("${names[@]}")
+    fi
 }
 
 finish() {
@@ -120,6 +123,14 @@ embedded | kubernetes) CLUSTER=$1; shift ;;
 *) usage ;;
 esac
 BUILD=$(realpath -e "${BUILD:-$root/build}")
+named=$# # scenarios that are asked for by name do not run again
+if [[ ${1:-} == @* ]]; then
+    mapfile -t names < <(grep -v '^#' "$here/${1#@}")
+    unknown=$(printf '%s\n' "${names[@]}" | grep -vxF "$(sed -nE 's/^(run|alone)_([a-z0-9_]+)\(\).*/\2/p' "$here"/scenarios/*.sh)" || true)
+    [[ -z $unknown ]] || { echo "${1#@}: no scenario is called $unknown" >&2; exit 2; }
+    set -- "${names[@]}"
+    named=0
+fi
 RUN=$(mktemp -d "${TMPDIR:-/tmp}/fc-e2e.XXXXXX")
 export CLUSTER BUILD RUN
 mkdir "$RUN/out"
@@ -127,7 +138,7 @@ stopped=0
 trap finish EXIT
 trap 'exit 130' INT TERM HUP
 
-total=0 failed=0
+total=0 failed=0 flaky=()
 started=$(now_ms)
 start_cluster
 echo "# $CLUSTER cluster up after $((($(now_ms) - started) / 1000)) s"
@@ -143,7 +154,8 @@ if (($# == 0)) && ((total != $(cat "$here"/scenarios/*.sh | grep -cE '^(run|alon
     echo "only $total of the scenarios were run"
     failed=$((failed + 1))
 fi
-(($# > 0 || failed == 0)) || run_again
+((named > 0 || failed == 0)) || run_again
 skipped=$(find "$RUN/out" -name '*.skipped' | wc -l)
-echo "$((total - failed - skipped)) passed, $failed failed, $skipped skipped, $((($(now_ms) - started) / 1000)) s"
+((${#flaky[@]} == 0)) || printf 'flaky: %s\n' "${flaky[@]}"
+echo "$((total - failed - skipped - ${#flaky[@]})) passed, $failed failed, $skipped skipped, ${#flaky[@]} flaky, $((($(now_ms) - started) / 1000)) s"
 ((failed == 0))

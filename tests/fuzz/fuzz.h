@@ -1,4 +1,4 @@
-/* What every fuzz target shares (tests/README.md, "Hostile input"). A target is one file: it takes any bytes as input,
+/* What every fuzz target shares (tests/HARDENING.md). A target is one file: it takes any bytes as input,
  * hands them to one part of the program the way the world would, and checks what must hold of the result. The same
  * file runs under libFuzzer (make fuzz) and, with replay.c, over its corpus (a stage of make test). */
 #ifndef TESTS_FUZZ_FUZZ_H

@@ -1,4 +1,4 @@
-/* Pod templates with placeholders in any place (FRAMEWORK.md §4). Input is the JSON of task.pod. Whatever is written in
+/* Pod templates with placeholders in any place (CONTRACT.md §4). Input is the JSON of task.pod. Whatever is written in
  * it, the body made of it is JSON and belongs to its Task. */
 #include "common/base/json.h"
 #include "common/base/mem.h"

@@ -1,4 +1,4 @@
-/* What must hold after every step, and at each write of a reconciler: FRAMEWORK.md §12, G1 to G4, statuses that move
+/* What must hold after every step, and at each write of a reconciler: CONTRACT.md §12, G1 to G4, statuses that move
  * only forward, calls that rest on a stored decision. See check.h. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* The simulator (DESIGN.md §8): the real cores of watcher and reconcilers in one program, over a simulated API server,
- * kubelet, network and bus. One event per step, ordered by (time, sequence); everything random comes from the seed, so
- * that a seed replays a run exactly. This header, with server.h, is what its parts share; each part is one file.
+/* The simulator (ARCHITECTURE.md §10.1): the real cores of watcher and reconcilers in one program, over a simulated API
+ * server, kubelet, network and bus. One event per step, ordered by (time, sequence); everything random comes from the
+ * seed, so that a seed replays a run exactly. This header, with server.h, is what its
+ * parts share; each part is one file.
  *
  *   main.c       seeds, workers, the command line        check.h     what must hold: check*.c
  *   world.c      clock, events, trace, one seed's run    workload.c  what users do

@@ -8,10 +8,12 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
 run_one() {
-	local program=$1 out=$2 name
+	local program=$1 out=$2 name begin
 	name=$(basename "$program")
+	begin=$(date +%s%N)
 	TMPDIR=$out CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "$limit_sec" "$program" >"$out/$name.tap" 2>"$out/$name.err" </dev/null
 	echo $? >"$out/$name.status"
+	echo "ran $name ($((($(date +%s%N) - begin) / 100000000 * 100)) ms)" >"$out/$name.time"
 }
 export -f run_one
 export limit_sec
@@ -44,5 +46,6 @@ for program in "$@"; do
 	skipped=$((skipped + skip))
 	failed=$((failed + not_ok))
 done
+cat "$out"/*.time | sed -nE 's/^(ran .*\()([0-9]+)([0-9])00 ms\)$/\1\2.\3 s)/p'
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

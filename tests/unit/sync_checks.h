@@ -1,5 +1,5 @@
 /* A story of the model test, and what must hold after every step of it:
- *   - no create or delete is wanted unless what it rests on is in the status on the server (FRAMEWORK.md §12)
+ *   - no create or delete is wanted unless what it rests on is in the status on the server (CONTRACT.md §12)
  *   - the status on the server only moves forward, and a completionStatus never changes
  *   - no Pod is there whose Task attempt is over, or whose Framework attempt or Framework is another one (G1 to G4) */
 #ifndef TESTS_UNIT_SYNC_CHECKS_H

@@ -422,7 +422,7 @@ static inline void world_delete(struct world *w, const struct call *call, struct
 	json_t *object = world_find(w, call);
 	bool pod = call->kind == CALL_DELETE_POD;
 
-	assert_non_null(call->uid); /* every delete carries its precondition (FRAMEWORK.md §12) */
+	assert_non_null(call->uid); /* every delete carries its precondition (CONTRACT.md §12) */
 	if (object == NULL) {
 		*result = (struct world_result){404, "NotFound", "not found", NULL};
 		return;

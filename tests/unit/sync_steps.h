@@ -207,7 +207,7 @@ static inline void happen_to_pod(struct story *s)
 			world_pod_deleting(w, name);
 		break;
 	case 7:
-		/* Not of a deleting one: what the stream says then cannot be told from its end (FRAMEWORK.md §12). */
+		/* Not of a deleting one: what the stream says then cannot be told from its end (CONTRACT.md §12). */
 		if (chance(s, 4) && !deleting && has_label(world_pod(w, name)))
 			world_pod_unlabel(w, name);
 		break;

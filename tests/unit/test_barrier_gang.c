@@ -1,4 +1,4 @@
-/* How many Tasks of a Framework have an IP (FRAMEWORK.md §16), read from its text: whatever stands in it, a gang never
+/* How many Tasks of a Framework have an IP (CONTRACT.md §16), read from its text: whatever stands in it, a gang never
  * passes by what is not there. */
 #include <setjmp.h>
 #include <stdarg.h>

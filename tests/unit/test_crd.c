@@ -1,4 +1,4 @@
-/* The CRD: its text against the rules that servers put on one and against FRAMEWORK.md §2 and §17, as the test API
+/* The CRD: its text against the rules that servers put on one and against CONTRACT.md §2 and §17, as the test API
  * server applies it; and its upkeep against a scripted server. */
 #include "tests/unit/testapi_fixture.h"
 
@@ -169,7 +169,7 @@ static void expect_json(const json_t *value, const char *expected)
 		fail_msg("%s instead of %s", text, expected);
 }
 
-/* FRAMEWORK.md §2: each default is for a member or object that is absent; a policy that is present is left as it is. */
+/* CONTRACT.md §2: each default is for a member or object that is absent; a policy that is present is left as it is. */
 static void test_defaults(void **state)
 {
 	struct fixture *f = *state;
@@ -195,7 +195,7 @@ static void test_defaults(void **state)
 		    "{\"name\":\"b\",\"frameworkAttemptCompletionPolicy\":{\"minFailedTaskCount\":0}}]}");
 }
 
-/* What known clients send: accepted as it is (FRAMEWORK.md §19). */
+/* What known clients send: accepted as it is (CONTRACT.md §19). */
 static void test_accepted(void **state)
 {
 	static const char *const specs[] = {

@@ -1,4 +1,4 @@
-/* 1 MiB of what is hostile (PITFALLS "Faults to survive"): an error within 50 ms; and what is valid but made to be slow
+/* 1 MiB of what is hostile (common/README.md §11): an error within 50 ms; and what is valid but made to be slow
  * takes a time that grows no faster than its length. Fuzz targets have small inputs, at which nothing quadratic shows.
  */
 #include <setjmp.h>

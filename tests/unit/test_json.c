@@ -1,4 +1,4 @@
-/* Reading JSON: what jansson alone would refuse as a whole (PITFALLS "Parsers"). */
+/* Reading JSON: what jansson alone would refuse as a whole (common/README.md §10). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ static void test_nul(void **state)
 	assert_reads("[\"a\\u0000b\"]", "[\"a\\u0000b\"]");
 }
 
-/* PITFALLS "Parsers" 1: what is small on the wire may be large in memory. */
+/* common/README.md §10.1: what is small on the wire may be large in memory. */
 static void test_many_values(void **state)
 {
 	cleanup_buf struct buf text = {0};

@@ -1,4 +1,4 @@
-/* What a hostile or broken API server can make the client hold (PITFALLS "libcurl" 8): answers are counted as they are
+/* What a hostile or broken API server can make the client hold (common/README.md §7.8): answers are counted as they are
  * after decompression, and cut off at a limit, with an error on that request alone. */
 #define _GNU_SOURCE
 #include <setjmp.h>

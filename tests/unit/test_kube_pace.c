@@ -132,7 +132,7 @@ static void test_late_connection(void **state)
 	close(told[1]);
 }
 
-/* Waiting for a connection must not use up a request's time (PITFALLS "libcurl" 3). */
+/* Waiting for a connection must not use up a request's time (common/README.md §7.3). */
 static void test_queueing_is_free(void **state)
 {
 	const struct kube_client_options options = {.max_connections = 1};

@@ -245,7 +245,8 @@ static void list_with_bad(struct fixture *fixture, struct http_conn *conn, size_
 		   "{\"metadata\":{\"name\":\"b\",\"resourceVersion\":\"7\"},\"big\":9223372036854775808}]}");
 }
 
-/* One object that no parser takes must not hide the others (PITFALLS 1.7); neither must a number past 64 bits. */
+/* One object that no parser takes must not hide the others (common/README.md §5.7); neither must a number past 64 bits.
+ */
 static void test_malformed_in_list(void **state)
 {
 	struct fixture *fixture = *state;

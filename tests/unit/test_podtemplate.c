@@ -1,4 +1,4 @@
-/* Pod bodies (FRAMEWORK.md §4): the original's golden Pods, placeholders in values and keys, the environment's order,
+/* Pod bodies (CONTRACT.md §4): the original's golden Pods, placeholders in values and keys, the environment's order,
  * and that everything else reaches the API server as the user wrote it. */
 #include <time.h>
 
@@ -344,7 +344,8 @@ static void test_overwritten(void **state)
 	world_end(&w);
 }
 
-/* Values of the wrong type and fields that do not exist reach the API server as the user wrote them (§19). */
+/* Values of the wrong type and fields that do not exist reach the API server as the user wrote them (CONTRACT.md §19).
+ */
 static void test_passed_through(void **state)
 {
 	static const struct {

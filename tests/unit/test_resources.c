@@ -138,7 +138,7 @@ static int serve_within(rlim_t soft, rlim_t hard, rlim_t least)
 	return asker_status(&asking) == 200 ? 0 : 3;
 }
 
-/* PITFALLS "libmicrohttpd" 2: the limit of connections and that of descriptors go together. */
+/* common/README.md §9.2: the limit of connections and that of descriptors go together. */
 static void test_connections_fit_descriptors(void **state)
 {
 	static const rlim_t limits[][3] = {{64, 4096, 1000}, {64, 64, 64}};

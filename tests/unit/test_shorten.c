@@ -1,4 +1,4 @@
-/* Statuses that would not fit into an object (FRAMEWORK.md §13): what is shortened and what is not, and that what is
+/* Statuses that would not fit into an object (CONTRACT.md §13): what is shortened and what is not, and that what is
  * written fits, reads, and costs no more than it has to. */
 #include "tests/unit/sync_world.h"
 

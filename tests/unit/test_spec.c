@@ -1,5 +1,5 @@
 /* Specs as clients write them: defaults for what is absent, what a partial policy means, every message about a bad
- * field (FRAMEWORK.md §2). */
+ * field (CONTRACT.md §2). */
 #include "tests/unit/sync_world.h"
 
 #include "common/framework/spec.h"
@@ -227,9 +227,11 @@ static void test_malformed_spec_stops(void **state)
 	struct world w;
 
 	(void)state;
-	world_begin_of(&w, 2, "", "", "");
+	world_begin_of(&w, 3, "", "", "");
 	world_round(&w);
 	world_write(&w);
+	world_round(&w);
+	world_carry(&w);
 	world_round(&w);
 	world_carry(&w);
 	world_round(&w);
@@ -243,7 +245,7 @@ static void test_malformed_spec_stops(void **state)
 	world_settle_for(&w, 100000);
 	assert_int_equal(w.writes, 0);
 	assert_calls(&w, "");
-	world_edit_of(&w, 2, "", "", "");
+	world_edit_of(&w, 3, "", "", "");
 	assert_null(w.framework->problem);
 	world_settle(&w);
 	assert_int_equal(w.made[CALL_CREATE_POD], 2);

@@ -1,5 +1,5 @@
-/* The status as JSON (FRAMEWORK.md §3): what is written reads back equal, what the original controller produced for the
- * same stories, compression (§13), and statuses that nobody should have written. */
+/* The status as JSON (CONTRACT.md §3): what is written reads back equal, what the original controller produced for the
+ * same stories, compression (CONTRACT.md §13), and statuses that nobody should have written. */
 #include "tests/unit/sync_world.h"
 
 #define GOLDEN "tests/unit/data/golden.json"
@@ -368,7 +368,7 @@ static void test_bad_statuses(void **state)
 		 "taskRoleStatuses[0].name is \"A\""},
 		{"{'state':'AttemptRunning','attemptStatus':{'taskRoleStatuses':5}}",
 		 "status.attemptStatus.taskRoleStatuses is 5, expected a list or null"},
-		/* §13: a corrupt compressed value */
+		/* CONTRACT.md §13: a corrupt compressed value */
 		{"{'state':'AttemptRunning','attemptStatus':{'taskRoleStatusesCompressed':'%%%'}}", "not base64"},
 		{"{'state':'AttemptRunning','attemptStatus':{'taskRoleStatusesCompressed':'aGVsbG8='}}", "not gzip"},
 		{"{'state':'AttemptRunning','attemptStatus':{'taskRoleStatusesCompressed':''}}", "not gzip"},

@@ -1,5 +1,5 @@
-/* What is there when ConfigMaps and Pods are to be created: adoption (FRAMEWORK.md §6), what is ours but not adopted,
- * names that somebody else holds (§12). */
+/* What is there when ConfigMaps and Pods are to be created: adoption (CONTRACT.md §6), what is ours but not adopted,
+ * names that somebody else holds (CONTRACT.md §12). */
 #include "tests/unit/sync_world.h"
 
 /* ---- adoption ---------------------------------------------------------------------------------------------------- */
@@ -22,7 +22,10 @@ static void test_adopted_after_restart(void **state)
 	world_end(&w);
 
 	world_begin_creating(&w, 2);
-	world_carry(&w); /* the Pods; no UID of all this is stored */
+	for (int i = 0; i < 2; i++) { /* the Pods; no UID of all this is stored */
+		world_round(&w);
+		world_carry(&w);
+	}
 	assert_json(json_at(w.object, "status.attemptStatus.configMapUID"), "null");
 	world_pod_phase(&w, "f-a-0", "Running");
 	world_pod_exit(&w, "f-a-1", 0, "");

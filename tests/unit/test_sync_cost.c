@@ -1,5 +1,5 @@
 /* What one Pod event costs: as many instructions and allocations in a Framework of 10 000 Tasks as in one of 10
- * (DESIGN.md §3 "Cost follows change"). Instructions are counted by single steps, so that the figures are the same on
+ * (ARCHITECTURE.md §4.6). Instructions are counted by single steps, so that the figures are the same on
  * any machine. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* The fence (DESIGN.md §3): under a new grant nothing is created or deleted before a write has shown that the view is
- * not old. */
+/* The fence (CONTRACT.md §12.14): under a new grant nothing is created or deleted before a write has shown that the
+ * view is not old. */
 #include "tests/unit/sync_world.h"
 
 static void test_fence(void **state)

@@ -1,4 +1,4 @@
-/* The two state tables, written out again from FRAMEWORK.md §5 and §6 independently of state.c: state.c allows exactly
+/* The two state tables, written out again from CONTRACT.md §5 and §6 independently of state.c: state.c allows exactly
  * these moves, and stories reach every one of them. Which moves are made is read from the trace that the core logs. */
 #define _GNU_SOURCE
 #include <sys/mman.h>

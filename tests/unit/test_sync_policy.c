@@ -1,4 +1,4 @@
-/* When an attempt is complete (FRAMEWORK.md §10): thresholds, ties, the order of several at once, thresholds changed in
+/* When an attempt is complete (CONTRACT.md §10): thresholds, ties, the order of several at once, thresholds changed in
  * the spec, the total, and which Task is the trigger. */
 #include "reconciler/sync/rules.h"
 #include "tests/unit/sync_world.h"
@@ -335,7 +335,7 @@ static void test_lowered(void **state)
 	world_end(&w);
 }
 
-/* The walk of FRAMEWORK.md §20: 4 workers → 2 → 3 → all succeed. */
+/* The walk of CONTRACT.md §20: 4 workers → 2 → 3 → all succeed. */
 static void test_elastic(void **state)
 {
 	struct world w;

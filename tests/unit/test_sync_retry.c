@@ -1,5 +1,5 @@
-/* Retry decisions (FRAMEWORK.md §9) row by row, the delay, what a retry keeps and counts (§5.5, §6.3), and the history
- * snapshots it leaves (§14). */
+/* Retry decisions (CONTRACT.md §9) row by row, the delay, what a retry keeps and counts (CONTRACT.md §5.5, §6.3), and
+ * the history snapshots it leaves (CONTRACT.md §14). */
 #include "reconciler/sync/rules.h"
 #include "tests/unit/sync_world.h"
 

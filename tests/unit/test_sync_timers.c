@@ -1,4 +1,4 @@
-/* The force-delete timer (FRAMEWORK.md §2) and the creation timeouts (§5, §6). */
+/* The force-delete timer (CONTRACT.md §2) and the creation timeouts (CONTRACT.md §5, §6). */
 #include "tests/unit/sync_world.h"
 
 #define STAYS ",'frameworkAttemptCompletionPolicy':{}"

@@ -4,18 +4,18 @@
 
 #include "tests/unit/sync_world.h"
 
-/* After a failure one at a time; each success lets twice as many be on the way, until there is no limit again. */
+/* After a failure one at a time; each success lets twice as many be on the way, until there is no limit again; then
+ * Task 0, which was refused, goes before the others. */
 static void test_slow_start(void **state)
 {
-	static const unsigned expected[] = {1, 2, 8, 89};
+	static const unsigned expected[] = {1, 2, 8, 1, 88};
 	struct world w;
 
 	(void)state;
 	world_begin_creating(&w, 100);
-	w.fault = (struct world_fault){.kind = CALL_CREATE_POD, .count = 100, .http_status = 500, .message = "x"};
+	w.fault = (struct world_fault){.kind = CALL_CREATE_POD, .count = 1, .http_status = 500, .message = "x"};
 	world_carry(&w);
-	assert_int_equal(w.made[CALL_CREATE_POD], 100);
-	w.fault.count = 0;
+	assert_int_equal(w.made[CALL_CREATE_POD], 1);
 	world_clear_log(&w);
 	for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
 		while (w.made[CALL_CREATE_POD] == 0) {
@@ -39,6 +39,58 @@ static void test_slow_start(void **state)
 	world_settle_for(&w, 10000);
 	for (size_t i = 0; i < 3; i++)
 		assert_task(&w, 0, i, STATE_PREPARING);
+	world_end(&w);
+}
+
+/* What is sent together, the server may carry out in any order: under a quota, the first TaskRole is to have the
+ * places, and Task 0 of each before the others. */
+static void test_stages(void **state)
+{
+	static const char *const stages[] = {"create Pod f-m-0; ", "create Pod f-m-1; create Pod f-m-2; ",
+					     "create Pod f-w-0; ", "create Pod f-w-1; create Pod f-w-2; "};
+	struct world w;
+
+	(void)state;
+	world_begin(&w, "{'taskRoles':[{'name':'m','taskNumber':3},{'name':'w','taskNumber':3}]}");
+	world_round(&w);
+	world_write(&w);
+	world_round(&w);
+	world_carry(&w);
+	for (size_t i = 0; i < ARRAY_LEN(stages); i++) {
+		world_clear_log(&w);
+		world_round(&w);
+		world_round(&w); /* nothing more while these are on their way */
+		world_carry(&w);
+		assert_calls(&w, stages[i]);
+	}
+	world_end(&w);
+}
+
+/* A Task's next Pod waits for no others, and none waits for it. */
+static void test_retries_have_no_stage(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, "{'taskRoles':[{'name':'m','taskNumber':2,'task':{'retryPolicy':{'maxRetryCount':-2}}},"
+			"{'name':'w','taskNumber':1}]}");
+	world_settle(&w);
+	world_pod_exit(&w, "f-m-0", 0, "");
+	world_pod_exit(&w, "f-m-1", 0, "");
+	w.hold_calls = true;
+	world_clear_log(&w);
+	world_settle(&w);
+	w.hold_calls = false;
+	world_carry(&w); /* the deletes */
+	w.hold_calls = true;
+	world_settle(&w);
+	world_edit(&w, "{'taskRoles':[{'name':'m','taskNumber':2,'task':{'retryPolicy':{'maxRetryCount':-2}}},"
+		       "{'name':'w','taskNumber':2}]}");
+	world_settle(&w);
+	world_clear_log(&w);
+	w.hold_calls = false;
+	world_carry(&w);
+	assert_calls(&w, "create Pod f-m-0; create Pod f-m-1; create Pod f-w-1; ");
 	world_end(&w);
 }
 
@@ -227,9 +279,14 @@ static void test_refused_take_turns(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slow_start),         cmocka_unit_test(test_refused_in_turn),
-		cmocka_unit_test(test_refused_take_turns), cmocka_unit_test(test_quota),
-		cmocka_unit_test(test_quota_next_attempt), cmocka_unit_test(test_for_good_lowest_first),
+		cmocka_unit_test(test_slow_start),
+		cmocka_unit_test(test_stages),
+		cmocka_unit_test(test_retries_have_no_stage),
+		cmocka_unit_test(test_refused_in_turn),
+		cmocka_unit_test(test_refused_take_turns),
+		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_quota_next_attempt),
+		cmocka_unit_test(test_for_good_lowest_first),
 	};
 
 	return cmocka_run_group_tests_name("sync_turns", tests, NULL, NULL);

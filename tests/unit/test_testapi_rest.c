@@ -135,7 +135,7 @@ static void conflicts(void **state)
 		message(f),
 		"Operation cannot be fulfilled on frameworks.frameworkcontroller.microsoft.com \"one\": the object has "
 		"been modified; please apply your changes to the latest version and try again");
-	/* an unchanged write on a stale version conflicts too: the fence of DESIGN.md §3 rests on it */
+	/* an unchanged write on a stale version conflicts too: the fence of CONTRACT.md §12.14 rests on it */
 	expect_call(f, 409, "PUT", FWS "/one", stale);
 	free(text);
 	json_object_set_new(json_object_get(changed, "metadata"), "uid", json_string("other"));
@@ -170,7 +170,7 @@ static void status_is_apart(void **state)
 		"\"one\",\"labels\":{\"x\":\"y\"},\"uid\":\"%s\",\"resourceVersion\":\"%s\"},\"status\":{\"state\":"
 		"\"AttemptRunning\",\"gone\":null}}",
 		at(f, "metadata.uid"), at(f, "metadata.resourceVersion"));
-	/* the controller's write: metadata and status, no spec (DESIGN.md §3) */
+	/* the controller's write: metadata and status, no spec (CONTRACT.md §12.16) */
 	expect_call(f, 200, "PUT", FWS "/one/status", put);
 	assert_string_equal(at(f, "status.state"), "AttemptRunning");
 	assert_true(json_is_null(json_path(f->body, "status", "gone", NULL)));

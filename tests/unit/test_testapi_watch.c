@@ -167,7 +167,7 @@ static void overtaken_by_the_log(void **state)
 	*state = f;
 }
 
-/* Losing the label looks like a deletion, with the previous state and no deletionTimestamp (PITFALLS "Watching" 9). */
+/* Losing the label looks like a deletion, with the previous state and no deletionTimestamp (common/README.md §6.9). */
 static void selector_translates(void **state)
 {
 	struct fixture *f = *state;

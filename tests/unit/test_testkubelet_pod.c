@@ -238,7 +238,7 @@ static void a_running_pod_is_ready(void **state)
 	pod_report_free(&report);
 }
 
-/* FRAMEWORK.md §8 classifies by exactly these members. */
+/* CONTRACT.md §8 classifies by exactly these members. */
 static void an_ended_container_says_how(void **state)
 {
 	struct pod_report report;

@@ -201,7 +201,7 @@ static void signals_show_as_in_kubernetes(void **state)
 	(void)state;
 }
 
-/* FRAMEWORK.md §15 tells these apart by reason, code and message. */
+/* CONTRACT.md §15 tells these apart by reason, code and message. */
 static void what_cannot_be_started_says_why(void **state)
 {
 	static const struct {

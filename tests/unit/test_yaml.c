@@ -187,8 +187,8 @@ static void test_getters(void **state)
 	yaml_tree_free(root);
 }
 
-/* Each of these took seconds or gigabytes with the document API (PITFALLS: parsers); the bound here is loose enough
- * for a busy machine with sanitizers. */
+/* Each of these took seconds or gigabytes with the document API (common/README.md §10.2); the bound here is loose
+ * enough for a busy machine with sanitizers. */
 static void test_hostile(void **state)
 {
 	(void)state;

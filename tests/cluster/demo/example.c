@@ -63,7 +63,7 @@ static struct example *find(const struct examples *examples, const json_t *frame
 	return NULL;
 }
 
-/* The name of a Pod that people can look at (FRAMEWORK.md §4). */
+/* The name of a Pod that people can look at (CONTRACT.md §4). */
 static void note_running_pod(struct example *example, const json_t *framework)
 {
 	const json_t *roles = json_path(framework, "status", "attemptStatus", "taskRoleStatuses", NULL);

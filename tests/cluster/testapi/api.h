@@ -1,4 +1,4 @@
-/* The test API server: one process, one thread, everything in memory (DESIGN.md §8 "Embedded cluster").
+/* The test API server: one process, one thread, everything in memory (ARCHITECTURE.md §10.2).
  * http.c carries requests in and answers out; everything else works without a network. */
 #ifndef TESTAPI_API_H
 #define TESTAPI_API_H

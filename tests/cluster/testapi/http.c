@@ -1,4 +1,4 @@
-/* The network side; see http.h. Watches and delayed requests are suspended connections (PITFALLS "libmicrohttpd"): a
+/* The network side; see http.h. Watches and delayed requests are suspended connections (common/README.md §9): a
  * resumed one moves only in MHD_run, and a client that leaves is seen only by watching its socket. What a watch has to
  * say is written to its socket from here, as HTTP/1.1 chunks: of a connection libmicrohttpd takes only as much as half
  * its memory in a turn in which it answers a request of every other one, and news would lag behind answers. */

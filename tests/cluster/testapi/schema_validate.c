@@ -9,7 +9,7 @@
 #include "tests/cluster/testapi/schema.h"
 #include "tests/cluster/testapi/schema_node.h"
 
-/* PCRE2 may backtrack where RE2 does not (PITFALLS "Parsers" 3). */
+/* PCRE2 may backtrack where RE2 does not (common/README.md §10.3). */
 enum { PATTERN_MATCH_LIMIT = 100000, VALUE_SHOWN_MAX = 4096 };
 
 static void validate(const struct schema_node *node, const json_t *value, const char *path, json_t *causes);

@@ -1,5 +1,5 @@
 /* Objects in memory. A stored version is immutable and counted; its JSON text is what is kept, the parsed form only
- * for the versions used last, because parsed JSON takes a dozen times its text (PITFALLS "Parsers"). */
+ * for the versions used last, because parsed JSON takes a dozen times its text (common/README.md §10). */
 #ifndef TESTAPI_STORE_H
 #define TESTAPI_STORE_H
 

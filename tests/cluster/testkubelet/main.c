@@ -1,4 +1,4 @@
-/* fc-testkubelet: command line, loop and signals of the test kubelet (DESIGN.md §8). */
+/* fc-testkubelet: command line, loop and signals of the test kubelet (ARCHITECTURE.md §10.2). */
 #include <errno.h>
 #include <ev.h>
 #include <getopt.h>
@@ -188,7 +188,7 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 	kubelet->pod_env_count = env_count;
 }
 
-/* The defaults of FRAMEWORK.md §15. */
+/* The defaults of CONTRACT.md §15. */
 static int load_config(const struct arguments *arguments, struct kube_config *config, struct error *err)
 {
 	const char *address = arguments->address, *kubeconfig = arguments->kubeconfig;

@@ -1,4 +1,4 @@
-# What a controller that died had created is taken over, not made anew (FRAMEWORK.md §6). While it is away, the objects are
+# What a controller that died had created is taken over, not made anew (CONTRACT.md §6). While it is away, the objects are
 # made here just as it would have: a Framework held by executionType Create has its UIDs already. Sourced before the
 # scenarios that use it; run_away of 60-own.sh is one.
 

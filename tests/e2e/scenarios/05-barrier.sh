@@ -1,6 +1,6 @@
-# The barrier (FRAMEWORK.md §16): real init containers, the real server, and app containers that start all or none. One
+# The barrier (CONTRACT.md §16): real init containers, the real server, and app containers that start all or none. One
 # Task of each gang is held back: its Pod is bound to a node that nobody runs, and gets its IP from the scenario.
-# Goes first, because it takes the longest: nothing shorter than a minute may be a timeout (FRAMEWORK.md §16).
+# Goes first, because it takes the longest: nothing shorter than a minute may be a timeout (CONTRACT.md §16).
 
 # A cluster with short delays after exit code 201, real containers and fc-barrier; waits are counted by its metrics.
 barrier_cluster() {

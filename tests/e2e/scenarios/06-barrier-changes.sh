@@ -1,4 +1,4 @@
-# What may happen while a gang waits (FRAMEWORK.md §16): the Framework is rescaled, retried, deleted and made anew, or
+# What may happen while a gang waits (CONTRACT.md §16): the Framework is rescaled, retried, deleted and made anew, or
 # its status compressed; processes and the API server go and come back; strangers fill the server's connections. Those
 # who wait are frameworkbarrier beside the cluster, over TLS; Pods follow their script, but for those bound to a node
 # that nobody runs, which get their IPs from the scenario.

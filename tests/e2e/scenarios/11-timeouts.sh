@@ -1,4 +1,4 @@
-# Creation timeouts (FRAMEWORK.md §5, §6): 60 s at least, and here what a machine may stand still more, so that this begins before most others. Objects that were made
+# Creation timeouts (CONTRACT.md §5, §6): 60 s at least, and here what a machine may stand still more, so that this begins before most others. Objects that were made
 # and never come into sight are those of a controller before ours, whose status says that it made them.
 
 . "$here/lib/original.sh"
@@ -66,7 +66,7 @@ EOT
     expect "snapshots" "$(watcher_logs | grep -oE 'On[A-Za-z]+: ObjectSnapshot' | sort -u | tr '\n' ' ')" "OnFrameworkRetry: ObjectSnapshot OnTaskDeletion: ObjectSnapshot OnTaskRetry: ObjectSnapshot "
 }
 
-# Pods whose phase no kubelet here would report (FRAMEWORK.md §6). Nobody schedules them, so that what is written stays.
+# Pods whose phase no kubelet here would report (CONTRACT.md §6). Nobody schedules them, so that what is written stays.
 run_pod_phases() {
     create 'fw("f"; [role("a"; 3; {phase: "hold"}) | policy(-1; -1)])'
     wait_framework f 15 "[$TASKS.state] == [\"AttemptPreparing\", \"AttemptPreparing\", \"AttemptPreparing\"]"

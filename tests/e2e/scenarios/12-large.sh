@@ -1,4 +1,4 @@
-# Large Frameworks (FRAMEWORK.md §13).
+# Large Frameworks (CONTRACT.md §13).
 
 # 10 000 Tasks in one Framework, run to their end, with compression. A real control plane takes minutes for as many:
 # `make test-long` has them, otherwise there are 1 500 Tasks.

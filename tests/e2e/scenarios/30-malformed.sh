@@ -25,7 +25,7 @@ not_accepted() { # what pattern jq-expression
     expect_match "$1" "$said" "$2"
 }
 
-# A template with a string for a bool passes the CRD; the API server refuses its Pods with 400 (FRAMEWORK.md §8, §19).
+# A template with a string for a bool passes the CRD; the API server refuses its Pods with 400 (CONTRACT.md §8, §19).
 # The original's informer would choke on it for everyone.
 run_malformed() {
     local diagnostics

@@ -1,4 +1,4 @@
-# What people do with kubectl (FRAMEWORK.md §18), with the oldest one and with a current one.
+# What people do with kubectl (CONTRACT.md §18), with the oldest one and with a current one.
 
 run_kubectl() { kubectl_user "$OLDEST_KUBECTL"; }
 

@@ -1,4 +1,4 @@
-# Create, Start and Stop, in every state of the attempt (FRAMEWORK.md §2, §5).
+# Create, Start and Stop, in every state of the attempt (CONTRACT.md §2, §5).
 
 execution() { patch_framework "$1" "{\"spec\": {\"executionType\": \"$2\"}}"; } # framework type
 
@@ -64,7 +64,7 @@ run_stop_preparing() {
     wait_for 10 "nothing of the attempt is left" none_left configmaps,pods
 }
 
-# An attempt that is already completing keeps its completionStatus, and §9 decides: the code may be 0, and a retry takes
+# An attempt that is already completing keeps its completionStatus, and CONTRACT.md §9 decides: the code may be 0, and a retry takes
 # place, which ends at once. The Pods that hold things up are freed by the timeout, which follows the spec even then.
 run_stop_completing() {
     create '[["succeeded", 0, 0], ["failed", 7, 0], ["retried", 7, 1]][] as [$name, $code, $max] |

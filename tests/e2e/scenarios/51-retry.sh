@@ -1,4 +1,4 @@
-# The retry decision (FRAMEWORK.md §9) for every pair of policies and every kind of end. A Task's Pods end with the exit
+# The retry decision (CONTRACT.md §9) for every pair of policies and every kind of end. A Task's Pods end with the exit
 # codes listed, one after the other, the last one for ever; those that are retried for ever are stopped in the end.
 
 # fancy, maxRetryCount, exit codes → code, totalRetriedCount and accountableRetriedCount of the end, or "for ever" and

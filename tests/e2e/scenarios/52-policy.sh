@@ -1,4 +1,4 @@
-# When an attempt is complete (FRAMEWORK.md §10).
+# When an attempt is complete (CONTRACT.md §10).
 
 TRIGGER='.status.attemptStatus.completionStatus | "\(.code) \(.trigger.taskRoleName)[\(.trigger.taskIndex)] \(.trigger.message)"'
 # The same; of Tasks that ended in the same second either may come first: the index is shown as its place in time.

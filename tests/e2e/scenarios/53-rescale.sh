@@ -1,4 +1,4 @@
-# TaskRoles and Tasks follow the spec while the attempt runs (FRAMEWORK.md §11).
+# TaskRoles and Tasks follow the spec while the attempt runs (CONTRACT.md §11).
 
 # Tasks as lines ROLE[INDEX] STATE PODUID…, of those that pass a jq test.
 tasks_of() { # framework expression
@@ -115,7 +115,7 @@ run_rescale_completing() {
     wait_running f
 }
 
-# Everything decided is in the stored status before anything is done about it (FRAMEWORK.md §12), as what a watcher sees
+# Everything decided is in the stored status before anything is done about it (CONTRACT.md §12), as what a watcher sees
 # tells: a Pod is created for a Task that is stored as pending with that very attempt, and deleted only when the
 # completionStatus of its attempt is stored. Status only moves forward.
 run_persist_before_act() {

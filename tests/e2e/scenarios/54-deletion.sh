@@ -1,4 +1,4 @@
-# Objects deleted by others, in every state and by every propagation (FRAMEWORK.md §5, §6, §12).
+# Objects deleted by others, in every state and by every propagation (CONTRACT.md §5, §6, §12).
 
 ORPHAN='{"propagationPolicy": "Orphan"}'
 BACKGROUND='{"propagationPolicy": "Background"}'

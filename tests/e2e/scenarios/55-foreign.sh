@@ -1,4 +1,4 @@
-# Objects that are not ours, under our names or our ConfigMap (FRAMEWORK.md §6, §12).
+# Objects that are not ours, under our names or our ConfigMap (CONTRACT.md §6, §12).
 
 # A same-named Pod that is not ours, with our label or without: never touched, reported, waited for; the Framework's
 # other Tasks go on.

@@ -1,4 +1,4 @@
-# Pods that a node does not let go (FRAMEWORK.md §2, podGracefulDeletionTimeoutSec): waited for, for ever or so long.
+# Pods that a node does not let go (CONTRACT.md §2, podGracefulDeletionTimeoutSec): waited for, for ever or so long.
 
 run_force_delete() {
     create '

@@ -1,4 +1,4 @@
-# What a failed Pod means (FRAMEWORK.md §7, §8, the default podFailureSpec of §15), as kubelets report it.
+# What a failed Pod means (CONTRACT.md §7, §8, the default podFailureSpec of CONTRACT.md §15), as kubelets report it.
 
 # Each row one Pod: what the kubelet is told (jq), and the code, phrase and attributes that must come of it.
 FAILURES='
@@ -86,7 +86,7 @@ deadline -1004 Pod failed: PodPattern matched: {"reason":"DeadlineExceeded","mes
 succeeded 0 Pod succeeded
 EOT
 )"
-    # The details of the Pod beside them; and what clients do with the text (FRAMEWORK.md §19).
+    # The details of the Pod beside them; and what clients do with the text (CONTRACT.md §19).
     expect "pod details" "$(get_framework f | jq -cS '.status.attemptStatus.taskRoleStatuses[] | select(.name == "unmatched" or .name == "succeeded") |
         .taskStatuses[0].attemptStatus.completionStatus.pod')" \
         '{"containers":[{"code":77,"message":"sad \"tale\"","name":"c","reason":"Odd"}]}

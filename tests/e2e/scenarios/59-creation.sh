@@ -1,4 +1,4 @@
-# Pods and ConfigMaps that the API server refuses (FRAMEWORK.md §8).
+# Pods and ConfigMaps that the API server refuses (CONTRACT.md §8).
 
 . "$here/lib/webhook.sh"
 
@@ -183,6 +183,20 @@ run_quota() {
     if [[ $CLUSTER == kubernetes ]]; then set_quota 5 1; else clear_faults; fi
     wait_running f 40
     expect "retries" "$(framework f "[$TASKS.retryPolicyStatus.totalRetriedCount] | add")" 0
+}
+
+# A quota with place for a part of the Tasks: the first TaskRole's have it, however the server orders what comes together.
+run_quota_roles() {
+    local i
+    [[ $CLUSTER == kubernetes ]] || not_here "the embedded server knows no quotas"
+    api POST "/api/v1/namespaces/$NS/resourcequotas" '{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}' >/dev/null
+    for i in 1 2 3 4 5 6; do
+        quota="/api/v1/namespaces/$NS/resourcequotas" set_quota 2 0
+        create 'fw($name; [role("m"; 2; {}) | policy(1; -1), (role("w"; 4; {}) | policy(1; -1))])' --arg name "f$i"
+        wait_event "f$i" FailedCreatePod "exceeded quota"
+        expect "Pods of f$i" "$(k get pods -l "FC_FRAMEWORK_NAME=f$i" -o name | sort | tr '\n' ' ')" "pod/f$i-m-0 pod/f$i-m-1 "
+        k delete framework "f$i" >/dev/null
+    done
 }
 
 # There is no quota controller here that would bring the status up to date.

@@ -1,4 +1,4 @@
-# History snapshots on stderr (FRAMEWORK.md §14), as log collectors read them. Their switches: away, of 56-own.sh.
+# History snapshots on stderr (CONTRACT.md §14), as log collectors read them. Their switches: away, of 56-own.sh.
 
 # Of the namespace: "trigger" and the object, one JSON document a line; each line is klog's.
 snapshots() {

@@ -1,4 +1,4 @@
-# The CRD (FRAMEWORK.md §17) and what kubectl users see (§18), beside 30-malformed.sh and 40-kubectl.sh.
+# The CRD (CONTRACT.md §17) and what kubectl users see (CONTRACT.md §18), beside 30-malformed.sh and 40-kubectl.sh.
 
 run_crd_defaults() {
     create 'fw("sparse"; [{name: "a"}]), fw("partial"; [{name: "a", frameworkAttemptCompletionPolicy: {minSucceededTaskCount: 2}, task: {retryPolicy: {maxRetryCount: -2}}}]),

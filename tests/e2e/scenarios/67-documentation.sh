@@ -69,10 +69,10 @@ run_documentation_cluster() {
     own_cluster
     keep_control_plane
     end_processes . 5 kubelet
-    # (of block "sh plane", whose cluster is this one)
+    # (of block "sh plane" of manifests/README.md, whose cluster is this one)
     mkdir DIR
     ln -s "$BUILD" build
-    eval "kubelet=($(blocks_of README.md "sh plane" | sed -n '/^build\/fc-testkubelet/ { :more; /\\$/ { s/\\$//; N; s/\n//; b more }; s,DIR/kubeconfig,cluster/kubeconfig,g; p }'))"
+    eval "kubelet=($(blocks_of manifests/README.md "sh plane" | sed -n '/^build\/fc-testkubelet/ { :more; /\\$/ { s/\\$//; N; s/\n//; b more }; s,DIR/kubeconfig,cluster/kubeconfig,g; p }'))"
     launch kubelet "${kubelet[@]}"
     mkdir -p "$home/.kube" "$home/bin"
     cp cluster/kubeconfig "$home/.kube/config"
@@ -160,14 +160,14 @@ END
     expect_nothing_deprecated
 }
 
-# The blocks "sh bus" of README.md: what they call HOST:PORT, NAME and FILE is put in, and "…" is what every process is
+# The blocks "sh bus" of manifests/README.md: what they call HOST:PORT, NAME and FILE is put in, and "…" is what every process is
 # told. Each block is a controller; the second one's gangs ask its barrier.
 run_documentation_bus() {
     local line words bus=tcp://127.0.0.1:0 watchers=0 front
     own_cluster
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=barrier -addext subjectAltName=IP:127.0.0.1 \
         -days 2 -keyout key.pem -out cert.pem 2>/dev/null
-    blocks_of README.md "sh bus" | sed -e 's/ *#.*//; s/ …//; s/--tls-cert FILE/--tls-cert cert.pem/; s/--tls-key FILE/--tls-key key.pem/' \
+    blocks_of manifests/README.md "sh bus" | sed -e 's/ *#.*//; s/ …//; s/--tls-cert FILE/--tls-cert cert.pem/; s/--tls-key FILE/--tls-key key.pem/' \
         -e 's/--listen HOST:PORT/--listen 127.0.0.1:0/; s/ NAME / one /' >commands
     expect "commands" "$(cut -d' ' -f1,2 commands | tr '\n' ' ')" \
         "fc-watcher keygen fc-watcher --workers fc-reconciler --name fc-watcher --bus fc-barrier --bus "

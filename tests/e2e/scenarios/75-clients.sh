@@ -1,4 +1,4 @@
-# The clients that must keep working as they are (FRAMEWORK.md §19): what they send, and what they read.
+# The clients that must keep working as they are (CONTRACT.md §19): what they send, and what they read.
 
 # OpenPAI's REST server: a merge PATCH of the whole object, and POST when that is answered with 404; annotations of
 # hundreds of KB; templates with fields that no Pod has; unpaged lists by label; watches that are to last for ever;

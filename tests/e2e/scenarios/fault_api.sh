@@ -1,4 +1,4 @@
-# Faults of the API server (PITFALLS.md, "Faults to survive"): the embedded one is told to have them, a real one is brought
+# Faults of the API server (common/README.md §11): the embedded one is told to have them, a real one is brought
 # to have those that it can.
 
 . "$here/lib/faults.sh"

@@ -1,4 +1,4 @@
-# The bus on tcp:// with keys, and who is kept out of it (DESIGN.md §5; PITFALLS.md, "ZeroMQ" 6 and "a hostile peer").
+# The bus on tcp:// with keys, and who is kept out of it (common/README.md §4.10, §8.6, §11).
 
 . "$here/lib/faults.sh"
 

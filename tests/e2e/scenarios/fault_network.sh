@@ -1,5 +1,5 @@
-# Faults of the network between the processes and the API server, by a proxy: on any cluster (PITFALLS.md, "Faults to
-# survive"). Every Task runs once, whatever is lost or late.
+# Faults of the network between the processes and the API server, by a proxy: on any cluster (common/README.md
+# §11). Every Task runs once, whatever is lost or late.
 
 . "$here/lib/faults.sh"
 

@@ -1,4 +1,4 @@
-# Faults of processes: stopped, slow, killed, twice there (PITFALLS.md, "Faults to survive"). Each has a cluster of its
+# Faults of processes: stopped, slow, killed, twice there (common/README.md §11). Each has a cluster of its
 # own, whose reconcilers are apart.
 
 . "$here/lib/faults.sh"
