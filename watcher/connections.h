@@ -53,8 +53,6 @@ struct router {
 	struct connection *peers;                 /* uthash head, by routing id */
 	struct connection *owners[BUS_RANGE_MAX]; /* whom changes in a range are told */
 	bool synced;
-	bool claimed;             /* in a term that began without a Lease: somebody was told of another one */
-	int64_t unknown_until_ms; /* of such a term; 0: nobody has led before */
 	bool live;
 	struct log_last refused[ROUTER_REFUSED_KEPT]; /* by the uuid: some share one */
 	struct buf body;                              /* scratch */

@@ -1,6 +1,6 @@
-/* The decision who leads; see election.h. One request is out at a time. A standby reads, and writes only right after it
- * has read that it may; a leader writes on the version that its last write gave, and reads when that is no longer the
- * one. */
+/* The decision who leads; see election.h. One request is out at a time. A standby reads record and Lease, and writes
+ * the Lease only right after it has read that it may, then the record; a leader writes the Lease on the version that
+ * its last write gave, and reads it when that is no longer the one. */
 #include "watcher/election.h"
 
 #include <stdlib.h>
@@ -10,35 +10,34 @@
 
 enum { CONFLICTS_AT_ONCE = 3, RELEASE_AGAIN_MS = 200, RELEASED_LEASE_MS = 1000 /* as client-go leaves it */ };
 
-enum state { STANDBY, LEADING, RELEASED };
+enum state { STANDBY, ELECTED, LEADING, RELEASED };
+enum step { READ_RECORD, READ_LEASE, WRITE_LEASE, WRITE_RECORD };
 
 struct election {
 	struct election_options options;
 	enum state state;
-	/* the Lease */
-	bool seen;    /* it was there once: `lease` is what it was last */
-	bool known;   /* … as somebody else's, or ours in a term: who led before us is known */
-	bool present; /* it is there now, as far as we know */
-	bool dead;    /* its holder is known to have ended */
+	/* as last answered */
+	bool present; /* there is a Lease */
+	bool recorded;
+	struct election_lease record;
+	/* who holds the Lease, by both of them */
+	bool seen;
 	struct election_lease lease;
 	int64_t observed_ms; /* when we saw that it had changed: its holder renewed it before that */
+	bool dead;           /* its holder is known to have ended */
 	/* our term */
 	uint64_t epoch;
 	uint64_t term;
-	bool inherits;
-	bool first;
-	bool unsettled; /* first, and whether somebody has led before is still open */
-	int64_t former_end_ms;
+	int64_t former_until_ms;
 	int64_t former_member_ms;
-	int64_t led_ms;  /* when the term began */
-	int64_t sent_ms; /* when the last write that succeeded was sent */
+	int64_t sent_ms; /* when the last write of the Lease that succeeded was sent */
 	/* what is asked */
-	bool writes; /* the next request is a write; otherwise it reads */
+	enum step step;
 	int64_t due_ms;
 	bool out;
-	struct election_request asked;
+	enum step asked;
 	int64_t asked_ms;
-	int conflicts; /* since the last write that succeeded */
+	int conflicts; /* since the last write of the Lease that succeeded */
 	bool releasing;
 	bool drained;
 };
@@ -57,39 +56,70 @@ void election_free(struct election *election)
 	free(election);
 }
 
-static void plan(struct election *election, bool writes, int64_t due_ms)
+static void plan(struct election *election, enum step step, int64_t due_ms)
 {
-	election->writes = writes;
+	election->step = step;
 	election->due_ms = due_ms;
+}
+
+/* Whether the Lease that was written last may still be ours alone. */
+static bool in_time(const struct election *election, int64_t now_ms)
+{
+	return now_ms < election->sent_ms + election->options.renew_ms;
 }
 
 bool election_leads(const struct election *election, int64_t now_ms)
 {
-	return election->state == LEADING && now_ms < election->sent_ms + election->options.renew_ms;
+	return election->state == LEADING && in_time(election, now_ms);
 }
 
-static bool ours(const struct election *election)
+/* ---- who holds the Lease ---------------------------------------------------------------------------------------- */
+
+static bool ours(const struct election *election, const struct election_lease *lease)
 {
-	return strcmp(election->lease.holder, election->options.identity) == 0;
+	return strcmp(lease->holder, election->options.identity) == 0;
 }
 
-/* ---- the Lease as it is seen ------------------------------------------------------------------------------------ */
+static bool same_term(const struct election_lease *a, const struct election_lease *b)
+{
+	return a->transitions == b->transitions && strcmp(a->holder, b->holder) == 0;
+}
+
+/* Whether the Lease was taken away from the term that the record names: deleted, or made anew without knowing of it. */
+static bool record_is_newer(const struct election *election, const struct election_lease *lease)
+{
+	const struct election_lease *record = &election->record;
+
+	if (!election->recorded || lease == NULL)
+		return election->recorded;
+	return record->transitions > lease->transitions ||
+	       (record->transitions == lease->transitions && lease->holder[0] != '\0' && !same_term(record, lease));
+}
 
 static void observe(struct election *election, const struct election_lease *lease, int64_t now_ms)
 {
 	const struct election_lease *known = &election->lease;
 
-	if (!election->seen || strcmp(known->holder, lease->holder) != 0 ||
-	    strcmp(known->renewed, lease->renewed) != 0 || known->transitions != lease->transitions) {
+	if (!election->seen || !same_term(known, lease) || strcmp(known->renewed, lease->renewed) != 0) {
 		election->observed_ms = now_ms;
 		election->dead = false;
 	}
 	election->lease = *lease;
 	election->seen = true;
-	election->present = true;
-	/* one that we have created, but heard no answer of, says nothing of who leads */
-	if (!ours(election))
-		election->known = true;
+}
+
+/* lease: NULL: there is none. When nothing tells, who was seen holding it counts on. */
+static void observe_both(struct election *election, const struct election_lease *lease, int64_t now_ms)
+{
+	const struct election_lease *record = &election->record;
+
+	election->present = lease != NULL;
+	if (!record_is_newer(election, lease)) {
+		if (lease != NULL)
+			observe(election, lease, now_ms);
+	} else if (!ours(election, record) || !same_term(record, &election->lease)) { /* else we know more of it */
+		observe(election, record, now_ms);
+	}
 }
 
 static int64_t expires_ms(const struct election *election)
@@ -98,19 +128,22 @@ static int64_t expires_ms(const struct election *election)
 	       (election->lease.duration_ms > 0 ? election->lease.duration_ms : election->options.lease_ms);
 }
 
-/* Whether one who does not lead may write the Lease as its own. */
+/* Whether one who does not lead may write the Lease as its own. A holder that gives it back takes its process out, too:
+ * where that is left, somebody else took out the holder, who leads on. */
 static bool free_to_take(const struct election *election, int64_t now_ms)
 {
-	return !election->seen || election->dead || now_ms >= expires_ms(election) ||
-	       (election->present && (election->lease.holder[0] == '\0' || ours(election)));
+	const struct election_lease *lease = &election->lease;
+
+	return !election->seen || election->dead || now_ms >= expires_ms(election) || ours(election, lease) ||
+	       (lease->holder[0] == '\0' && lease->process[0] == '\0');
 }
 
 /* Who may act on grants of those who led before. */
 static enum election_grants left_behind(const struct election *election)
 {
-	if (!election->known)
+	if (!election->seen)
 		return ELECTION_GRANTS_NONE;
-	if (election->lease.grants == ELECTION_GRANTS_CHILDREN && (election->dead || ours(election)))
+	if (election->lease.grants == ELECTION_GRANTS_CHILDREN && (election->dead || ours(election, &election->lease)))
 		return ELECTION_GRANTS_NONE;
 	return election->lease.grants;
 }
@@ -121,21 +154,7 @@ static int64_t former_end_ms(const struct election *election, int64_t now_ms)
 	int64_t renew_ms = election->lease.renew_ms;
 	int64_t end_ms = renew_ms > 0 ? election->observed_ms + renew_ms : expires_ms(election);
 
-	if (!election->known || election->lease.grants == ELECTION_GRANTS_UNKNOWN)
-		return 0;
 	return end_ms < now_ms ? end_ms : now_ms;
-}
-
-/* Leases that were given before run on as they were, whatever ours are like. */
-static int64_t longer_member_ms(const struct election *election, int64_t former_ms)
-{
-	return former_ms > election->options.member_ms ? former_ms : election->options.member_ms;
-}
-
-/* After so long leading, nobody acts for a former leader any more. */
-static int64_t settle_ms(const struct election *election)
-{
-	return election->former_member_ms + election->options.margin_ms;
 }
 
 /* ---- moves ------------------------------------------------------------------------------------------------------ */
@@ -143,24 +162,31 @@ static int64_t settle_ms(const struct election *election)
 static void step_down(struct election *election, int64_t now_ms)
 {
 	election->state = STANDBY;
-	plan(election, false, now_ms);
+	plan(election, READ_RECORD, now_ms);
 }
 
-static void lead(struct election *election, int64_t now_ms)
+/* The Lease is ours; `lease` is still what it was before. */
+static void elected(struct election *election, uint64_t epoch)
 {
-	if (now_ms >= election->asked_ms + election->options.renew_ms) {
-		plan(election, false, now_ms); /* the answer comes too late to build on */
-		return;
-	}
+	const struct election_options *options = &election->options;
+	int64_t member_ms = election->seen ? election->lease.member_ms : 0;
+
+	election->state = ELECTED;
+	election->epoch = epoch;
+	election->sent_ms = election->asked_ms;
+	/* leases that were given before run on as they were, whatever ours are like */
+	election->former_member_ms = member_ms > options->member_ms ? member_ms : options->member_ms;
+	election->former_until_ms = 0;
+	if (left_behind(election) != ELECTION_GRANTS_NONE)
+		election->former_until_ms = former_end_ms(election, election->asked_ms) + election->former_member_ms +
+					    options->margin_ms;
+}
+
+static void lead(struct election *election)
+{
 	election->state = LEADING;
 	election->term++;
-	election->led_ms = now_ms;
-	election->inherits = left_behind(election) != ELECTION_GRANTS_NONE;
-	election->first = !election->known || election->lease.grants == ELECTION_GRANTS_UNKNOWN;
-	election->unsettled = election->first;
-	election->former_end_ms = former_end_ms(election, now_ms);
-	election->former_member_ms = longer_member_ms(election, election->known ? election->lease.member_ms : 0);
-	election->known = true;
+	plan(election, WRITE_LEASE, election->sent_ms + election->options.retry_ms);
 }
 
 /* Standby: looks again, at the latest when the Lease would run out. */
@@ -168,96 +194,82 @@ static void wait_more(struct election *election, int64_t now_ms)
 {
 	int64_t next_ms = now_ms + election->options.retry_ms + election->options.jitter_ms;
 
-	if (election->seen && expires_ms(election) > now_ms && expires_ms(election) < next_ms)
+	if (expires_ms(election) > now_ms && expires_ms(election) < next_ms)
 		next_ms = expires_ms(election);
-	plan(election, false, next_ms);
+	plan(election, READ_RECORD, next_ms);
 }
 
 /* ---- what to send ----------------------------------------------------------------------------------------------- */
 
+/* Who holds it has the newer one of Lease and record. */
 static uint64_t newer_epoch(const struct election *election)
 {
-	uint64_t newest = election->lease.transitions;
-
-	if (newest < election->epoch)
-		newest = election->epoch;
-	return newest >= ELECTION_EPOCH_MAX ? 1 : newest + 1;
+	return election->lease.transitions >= ELECTION_EPOCH_MAX ? 1 : election->lease.transitions + 1;
 }
 
-/* Whether somebody may act for those who led before. */
-static bool others_act(const struct election *election, int64_t now_ms)
-{
-	return election->state == LEADING ? election->inherits && now_ms < election->led_ms + settle_ms(election)
-					  : left_behind(election) != ELECTION_GRANTS_NONE;
-}
-
-static int64_t member_ms_now(const struct election *election, int64_t now_ms)
-{
-	if (!others_act(election, now_ms))
-		return election->options.member_ms;
-	return longer_member_ms(election,
-				election->state == LEADING ? election->former_member_ms : election->lease.member_ms);
-}
-
-/* own: to whom we granted. */
-static enum election_grants grants_now(const struct election *election, enum election_grants own, int64_t now_ms)
-{
-	const struct election_options *options = &election->options;
-	bool leads = election->state == LEADING;
-	bool unknown = leads ? election->unsettled &&
-				       now_ms < election->led_ms + options->lease_ms + settle_ms(election)
-			     : !election->known || election->lease.grants == ELECTION_GRANTS_UNKNOWN;
-	bool others = others_act(election, now_ms);
-
-	/* a successor of ours has to wait for our predecessor's too */
-	return unknown ? ELECTION_GRANTS_UNKNOWN : others ? ELECTION_GRANTS_MEMBERS : own;
-}
-
+/* Before and in our term: what it granted, and what those before it did. A successor of ours waits for theirs, too. */
 static void fill_lease(const struct election *election, int64_t now_ms, struct election_lease *out)
 {
-	*out = (struct election_lease){.duration_ms = election->options.lease_ms,
-				       .renew_ms = election->options.renew_ms,
-				       .member_ms = member_ms_now(election, now_ms)};
+	const struct election_options *options = &election->options;
+	bool standby = election->state == STANDBY;
+	bool others = standby ? left_behind(election) != ELECTION_GRANTS_NONE : now_ms < election->former_until_ms;
+	int64_t former_ms = standby ? election->lease.member_ms : election->former_member_ms;
+
+	*out = (struct election_lease){.duration_ms = options->lease_ms,
+				       .renew_ms = options->renew_ms,
+				       .transitions = standby ? newer_epoch(election) : election->epoch,
+				       .grants = options->grants,
+				       .member_ms = others && former_ms > options->member_ms ? former_ms
+											     : options->member_ms};
 	if (election->releasing) {
 		out->duration_ms = RELEASED_LEASE_MS;
-		out->transitions = election->epoch;
-		out->grants = grants_now(election, election->drained ? ELECTION_GRANTS_NONE : election->options.grants,
-					 now_ms);
-		return;
+		if (election->drained)
+			out->grants = ELECTION_GRANTS_NONE;
+	} else {
+		memcpy(out->holder, options->identity, sizeof(out->holder));
+		memcpy(out->process, options->process, sizeof(out->process));
 	}
-	memcpy(out->holder, election->options.identity, sizeof(out->holder));
-	memcpy(out->process, election->options.process, sizeof(out->process));
-	out->grants = grants_now(election, election->options.grants, now_ms);
-	out->transitions = election->state == LEADING ? election->epoch : newer_epoch(election);
+	if (others)
+		out->grants = ELECTION_GRANTS_MEMBERS;
 }
 
 static int64_t timeout_ms(const struct election *election, int64_t now_ms)
 {
 	int64_t left_ms = election->sent_ms + election->options.renew_ms - now_ms;
-	int64_t most_ms = election->options.renew_ms / 2; /* as client-go has it: there is time for a second one */
+	/* as client-go has it: there is time for a second one; and for the Lease behind that */
+	int64_t most_ms = election->options.renew_ms /
+			  (election->step == READ_RECORD || election->step == WRITE_RECORD ? 4 : 2);
 
-	return election->state == LEADING && left_ms < most_ms ? left_ms : most_ms;
+	return election->state != STANDBY && left_ms < most_ms ? left_ms : most_ms;
 }
 
 bool election_next(struct election *election, int64_t now_ms, struct election_request *out)
 {
-	if (election->state == LEADING && !election_leads(election, now_ms))
-		step_down(election, now_ms);
-	if (election->out || election->state == RELEASED)
+	enum step step;
+
+	if (election->state == RELEASED)
 		return false;
-	if (election->releasing && (election->state != LEADING || !ours(election))) {
+	if (election->state != STANDBY && !in_time(election, now_ms))
+		step_down(election, now_ms);
+	if (election->out)
+		return false;
+	if (election->releasing && election->state != LEADING) {
 		election->state = RELEASED;
 		return false;
 	}
 	if (now_ms < election->due_ms)
 		return false;
-	*out = (struct election_request){.verb = ELECTION_READ, .timeout_ms = timeout_ms(election, now_ms)};
-	if (election->writes) {
-		out->verb = election->present ? ELECTION_UPDATE : ELECTION_CREATE;
+	step = election->step;
+	*out = (struct election_request){.timeout_ms = timeout_ms(election, now_ms)};
+	out->object = step == READ_RECORD || step == WRITE_RECORD ? ELECTION_RECORD : ELECTION_LEASE;
+	if (step == WRITE_LEASE || step == WRITE_RECORD) {
+		bool there = step == WRITE_LEASE ? election->present : election->recorded;
+
+		out->verb = there ? ELECTION_UPDATE : ELECTION_CREATE;
 		out->acquires = election->state == STANDBY;
 		fill_lease(election, now_ms, &out->lease);
 	}
-	election->asked = *out;
+	election->asked = step;
 	election->asked_ms = now_ms;
 	election->out = true;
 	return true;
@@ -272,87 +284,110 @@ int64_t election_due_ms(const struct election *election)
 
 /* ---- what comes back -------------------------------------------------------------------------------------------- */
 
-static void on_read(struct election *election, int64_t now_ms)
+/* lease: NULL: there is none. */
+static void on_lease_read(struct election *election, const struct election_lease *lease, int64_t now_ms)
 {
+	bool held;
+
+	observe_both(election, lease, now_ms);
+	held = ours(election, &election->lease) || election->lease.holder[0] == '\0';
 	if (election->state == LEADING) {
-		/* ours, or given back by hand: nobody has led since, so we still do, and put it right */
-		if (!election->present || ((ours(election) || election->lease.holder[0] == '\0') &&
-					   election->lease.transitions <= election->epoch))
-			plan(election, true, now_ms);
+		/* ours, or its holder was taken out by hand: nobody has led since, so we still do, and put it right;
+		 * one that is gone takes a new term, which others learn of by the record */
+		if (lease != NULL && held && election->lease.transitions <= election->epoch)
+			plan(election, WRITE_LEASE, now_ms);
 		else
 			step_down(election, now_ms);
 	} else if (free_to_take(election, now_ms)) {
-		plan(election, true, now_ms);
+		plan(election, WRITE_LEASE, now_ms);
 	} else {
 		wait_more(election, now_ms);
 	}
 }
 
-static void on_written(struct election *election, const struct election_lease *lease, int64_t now_ms)
+static void on_lease_written(struct election *election, const struct election_lease *lease, int64_t now_ms)
 {
 	if (election->releasing && lease->holder[0] == '\0') {
 		election->state = RELEASED;
 		return;
 	}
+	election->present = true;
 	election->conflicts = 0;
-	plan(election, true, election->asked_ms + election->options.retry_ms);
-	if (election->asked.acquires)
-		lead(election, now_ms); /* by what the Lease was before */
 	if (election->state == LEADING) {
-		election->epoch = lease->transitions;
 		election->sent_ms = election->asked_ms;
+		plan(election, WRITE_LEASE,
+		     election->releasing ? now_ms : election->asked_ms + election->options.retry_ms);
+	} else if (now_ms < election->asked_ms + election->options.renew_ms) {
+		elected(election, lease->transitions);
+		plan(election, WRITE_RECORD, now_ms);
+	} else {
+		step_down(election, now_ms); /* the answer comes too late to build on */
+		return;
 	}
-	if (election->releasing)
-		election->due_ms = now_ms;
+	observe(election, lease, now_ms);
+}
+
+/* record: NULL: there is none. */
+static void on_record_read(struct election *election, const struct election_lease *record, int64_t now_ms)
+{
+	bool unchanged = record == NULL ? !election->recorded
+					: election->recorded && same_term(record, &election->record);
+
+	election->recorded = record != NULL;
+	if (record != NULL)
+		election->record = *record;
+	if (election->state == STANDBY)
+		plan(election, READ_LEASE, now_ms);
+	else if (unchanged)
+		plan(election, WRITE_RECORD, now_ms);
+	else if (record != NULL && same_term(record, &election->lease))
+		lead(election); /* the write's answer was lost */
+	else
+		step_down(election, now_ms);
 }
 
 void election_answered(struct election *election, enum election_outcome outcome, const struct election_lease *lease,
 		       int64_t now_ms)
 {
-	int64_t retry_ms = now_ms + election->options.retry_ms;
-	bool wrote = election->asked.verb != ELECTION_READ;
+	int64_t again_ms = now_ms + (election->releasing ? RELEASE_AGAIN_MS : election->options.retry_ms);
+	enum step look = election->state == LEADING ? READ_LEASE : READ_RECORD;
+	bool reads = election->asked == READ_RECORD || election->asked == READ_LEASE;
 
 	election->out = false;
 	if (election->state == RELEASED)
 		return;
-	if (election->state == LEADING && !election_leads(election, now_ms))
+	if (election->state != STANDBY && !in_time(election, now_ms))
 		step_down(election, now_ms);
-	switch (outcome) {
-	case ELECTION_ANSWERED:
-		if (wrote)
-			on_written(election, lease, now_ms);
-		observe(election, lease, now_ms);
-		if (!wrote)
-			on_read(election, now_ms);
-		break;
-	case ELECTION_ABSENT:
-		election->present = false;
-		on_read(election, now_ms);
-		break;
-	case ELECTION_CONFLICT:
+	if (election->step != election->asked)
+		return; /* it stepped down meanwhile, and looks anew */
+	if (outcome == ELECTION_FAILED) {
+		plan(election, look, again_ms);
+		return;
+	}
+	if (outcome == ELECTION_CONFLICT || (outcome == ELECTION_ABSENT && !reads)) {
 		/* one who leads has to know at once why */
-		plan(election, false, ++election->conflicts > CONFLICTS_AT_ONCE ? retry_ms : now_ms);
+		plan(election, look, ++election->conflicts > CONFLICTS_AT_ONCE ? again_ms : now_ms);
+		return;
+	}
+	switch (election->asked) {
+	case READ_RECORD: on_record_read(election, lease, now_ms); break;
+	case READ_LEASE: on_lease_read(election, lease, now_ms); break;
+	case WRITE_LEASE: on_lease_written(election, lease, now_ms); break;
+	case WRITE_RECORD:
+		election->record = *lease;
+		election->recorded = true;
+		lead(election);
 		break;
-	case ELECTION_FAILED: plan(election, false, election->releasing ? now_ms + RELEASE_AGAIN_MS : retry_ms); break;
 	}
 }
 
 void election_holder_dead(struct election *election)
 {
-	if (!election->seen || election->dead || ours(election) || election->lease.holder[0] == '\0')
+	if (!election->seen || election->dead || ours(election, &election->lease) || election->lease.holder[0] == '\0')
 		return;
 	election->dead = true;
 	if (!election->out && election->state == STANDBY)
-		plan(election, true, election->observed_ms);
-}
-
-void election_settled(struct election *election, int64_t now_ms)
-{
-	if (!election->unsettled || election->state != LEADING)
-		return;
-	election->unsettled = false;
-	if (!election->out)
-		election->due_ms = now_ms;
+		plan(election, READ_RECORD, election->observed_ms);
 }
 
 void election_release(struct election *election, bool drained, int64_t now_ms)
@@ -378,27 +413,12 @@ uint64_t election_term(const struct election *election)
 	return election->term;
 }
 
-bool election_inherits(const struct election *election)
+int64_t election_former_until_ms(const struct election *election)
 {
-	return election->inherits;
-}
-
-bool election_first(const struct election *election)
-{
-	return election->first;
-}
-
-int64_t election_former_end_ms(const struct election *election)
-{
-	return election->former_end_ms;
-}
-
-int64_t election_former_member_ms(const struct election *election)
-{
-	return election->former_member_ms;
+	return election->former_until_ms;
 }
 
 const struct election_lease *election_seen(const struct election *election)
 {
-	return election->present ? &election->lease : NULL;
+	return election->seen ? &election->lease : NULL;
 }

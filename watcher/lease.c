@@ -1,5 +1,5 @@
-/* The Lease on the server; see lease.h. One request at a time, as the election asks for them; whatever comes of it, the
- * election is told, and what follows from that is told to the owner. */
+/* The Lease on the server and its record; see lease.h. One request at a time, as the election asks for them; whatever
+ * comes of it, the election is told, and what follows from that is told to the owner. */
 #include "watcher/lease.h"
 
 #include <ev.h>
@@ -10,18 +10,20 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
 #include "common/config/config.h"
 #include "watcher/identity.h"
 
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
+#define CONFIG_MAPS "/api/v1/namespaces/%s/configmaps"
 #define ANNOTATION_GRANTS "frameworkcontroller.microsoft.com/leader-grants"
 #define ANNOTATION_RENEW "frameworkcontroller.microsoft.com/leader-renew-deadline-ms"
 #define ANNOTATION_MEMBER "frameworkcontroller.microsoft.com/leader-member-lease-ms"
 #define ANNOTATION_PROCESS "frameworkcontroller.microsoft.com/leader-process"
 
-enum { REMIND_MS = 60000, RELEASE_MS = 3000, JITTER_PART = 5 /* of the retry period, at most; as client-go */ };
+enum { RELEASE_MS = 3000, JITTER_PART = 5 /* of the retry period, at most; as client-go */ };
 
 struct lease {
 	struct ev_loop *loop;
@@ -29,19 +31,19 @@ struct lease {
 	const struct lease_handler *handler;
 	void *arg;
 	char *ns;
-	char *name;
+	char *names[ELECTION_OBJECTS];
 	char identity[ELECTION_IDENTITY_SIZE];
 	struct election *election;
-	json_t *stored; /* as last answered; NULL: none */
+	json_t *stored[ELECTION_OBJECTS]; /* as last answered; NULL: none */
 	/* what the owner was told */
 	bool leading;
 	uint64_t term;
 	bool released;
+	enum election_object asked;
 	struct kube_call *call;   /* at most one */
 	bool freed;               /* waits for that call's callback */
 	int64_t release_until_ms; /* 0: not releasing */
-	char *complaint;          /* the last one logged, and when */
-	int64_t complained_ms;
+	struct log_last complaint;
 	char *holder; /* the last one logged */
 	ev_timer timer;
 };
@@ -50,16 +52,16 @@ static const char *const grants_names[] = {
 	[ELECTION_GRANTS_NONE] = "none",
 	[ELECTION_GRANTS_CHILDREN] = "children",
 	[ELECTION_GRANTS_MEMBERS] = "members",
-	[ELECTION_GRANTS_UNKNOWN] = "unknown",
 };
 
 static void destroy(struct lease *lease)
 {
 	election_free(lease->election);
-	json_decref(lease->stored);
+	for (size_t i = 0; i < ELECTION_OBJECTS; i++) {
+		json_decref(lease->stored[i]);
+		free(lease->names[i]);
+	}
 	free(lease->ns);
-	free(lease->name);
-	free(lease->complaint);
 	free(lease->holder);
 	free(lease);
 }
@@ -71,25 +73,33 @@ static void copy_text(char *out, size_t size, const char *text)
 	snprintf(out, size, "%s", text == NULL ? "" : text);
 }
 
-/* A Lease's numbers are int32; what is none, because somebody wrote it so, must not overflow what is made of it. */
+/* Numbers of both are int32; what is none, because somebody wrote it so, must not overflow what is made of it. */
 static int64_t as_int32(int64_t number)
 {
 	return number < 0 ? 0 : number > INT32_MAX ? INT32_MAX : number;
 }
 
 /* 0: absent, or none. */
-static int64_t read_ms(const json_t *annotations, const char *name)
+static int64_t read_number(const json_t *texts, const char *name)
 {
-	const char *text = json_str(annotations, name);
+	const char *text = json_str(texts, name);
 
 	return text == NULL ? 0 : as_int32(strtoll(text, NULL, 10));
 }
 
-static void write_ms(json_t *annotations, const char *name, int64_t ms)
+static void write_number(json_t *texts, const char *name, int64_t number)
 {
-	cleanup_free char *text = mem_printf("%lld", (long long)ms);
+	cleanup_free char *text = mem_printf("%lld", (long long)number);
 
-	json_object_set_new(annotations, name, json_string(text));
+	json_object_set_new(texts, name, json_string(text));
+}
+
+static int64_t read_member_ms(const json_t *texts, const char *name)
+{
+	int64_t ms = read_number(texts, name);
+
+	return ms > MEMBER_LEASE_SEC_MAX * 1000 ? MEMBER_LEASE_SEC_MAX * 1000
+						: ms; /* no watcher can have written more */
 }
 
 static void read_lease(const json_t *object, struct election_lease *out)
@@ -101,18 +111,29 @@ static void read_lease(const json_t *object, struct election_lease *out)
 	*out = (struct election_lease){
 		.duration_ms = as_int32(json_int(spec, "leaseDurationSeconds", 0)) * 1000,
 		.transitions = (uint64_t)as_int32(json_int(spec, "leaseTransitions", 0)),
-		.renew_ms = read_ms(annotations, ANNOTATION_RENEW),
-		.member_ms = read_ms(annotations, ANNOTATION_MEMBER),
+		.renew_ms = read_number(annotations, ANNOTATION_RENEW),
+		.member_ms = read_member_ms(annotations, ANNOTATION_MEMBER),
 		.grants = ELECTION_GRANTS_MEMBERS,
 	};
-	if (out->member_ms > MEMBER_LEASE_SEC_MAX * 1000) /* no watcher can have written it */
-		out->member_ms = MEMBER_LEASE_SEC_MAX * 1000;
 	copy_text(out->holder, sizeof(out->holder), json_str(spec, "holderIdentity"));
 	copy_text(out->renewed, sizeof(out->renewed), json_str(spec, "renewTime"));
 	copy_text(out->process, sizeof(out->process), json_str(annotations, ANNOTATION_PROCESS));
 	for (size_t i = 0; grants != NULL && i < ARRAY_LEN(grants_names); i++)
 		if (strcmp(grants, grants_names[i]) == 0)
 			out->grants = (enum election_grants)i;
+}
+
+static void read_record(const json_t *object, struct election_lease *out)
+{
+	const json_t *data = json_path(object, "data", NULL);
+
+	*out = (struct election_lease){
+		.duration_ms = read_number(data, "leaseMs"),
+		.transitions = (uint64_t)read_number(data, "epoch"),
+		.member_ms = read_member_ms(data, "memberLeaseMs"),
+		.grants = ELECTION_GRANTS_MEMBERS,
+	};
+	copy_text(out->holder, sizeof(out->holder), json_str(data, "holder"));
 }
 
 /* object[name], made if it is not there. Borrowed. */
@@ -137,25 +158,17 @@ static char *micro_time_now(void)
 	return mem_printf("%s.%03d000Z", text, (int)(wall_ms % 1000));
 }
 
-/* What others wrote into it stays. */
-static char *write_lease(const struct lease *lease, const struct election_request *request)
+static void write_lease(json_t *object, const struct election_request *request)
 {
-	cleanup_json json_t *object = request->verb == ELECTION_UPDATE && lease->stored != NULL
-					      ? json_deep_copy(lease->stored)
-					      : json_object();
-	json_t *meta = member(object, "metadata");
-	json_t *annotations = member(meta, "annotations");
+	json_t *annotations = member(member(object, "metadata"), "annotations");
 	json_t *spec = member(object, "spec");
 	cleanup_free char *now = micro_time_now();
 
 	json_object_set_new(object, "apiVersion", json_string("coordination.k8s.io/v1"));
 	json_object_set_new(object, "kind", json_string("Lease"));
-	json_object_set_new(meta, "name", json_string(lease->name));
-	json_object_set_new(meta, "namespace", json_string(lease->ns));
-	json_object_del(meta, "managedFields");
 	json_object_set_new(annotations, ANNOTATION_GRANTS, json_string(grants_names[request->lease.grants]));
-	write_ms(annotations, ANNOTATION_RENEW, request->lease.renew_ms);
-	write_ms(annotations, ANNOTATION_MEMBER, request->lease.member_ms);
+	write_number(annotations, ANNOTATION_RENEW, request->lease.renew_ms);
+	write_number(annotations, ANNOTATION_MEMBER, request->lease.member_ms);
 	json_object_set_new(annotations, ANNOTATION_PROCESS, json_string(request->lease.process));
 	/* nobody is left out, as present client-go does, rather than "" */
 	if (request->lease.holder[0] == '\0')
@@ -167,6 +180,35 @@ static char *write_lease(const struct lease *lease, const struct election_reques
 	json_object_set_new(spec, "renewTime", json_string(now));
 	if (request->acquires || json_str(spec, "acquireTime") == NULL)
 		json_object_set_new(spec, "acquireTime", json_string(now));
+}
+
+static void write_record(json_t *object, const struct election_lease *record)
+{
+	json_t *data = member(object, "data");
+
+	json_object_set_new(object, "apiVersion", json_string("v1"));
+	json_object_set_new(object, "kind", json_string("ConfigMap"));
+	json_object_set_new(data, "holder", json_string(record->holder));
+	write_number(data, "epoch", (int64_t)record->transitions);
+	write_number(data, "leaseMs", record->duration_ms);
+	write_number(data, "memberLeaseMs", record->member_ms);
+}
+
+/* What others wrote into it stays. */
+static char *write_object(const struct lease *lease, const struct election_request *request)
+{
+	const json_t *stored = lease->stored[request->object];
+	cleanup_json json_t *object = request->verb == ELECTION_UPDATE && stored != NULL ? json_deep_copy(stored)
+											 : json_object();
+	json_t *meta = member(object, "metadata");
+
+	json_object_set_new(meta, "name", json_string(lease->names[request->object]));
+	json_object_set_new(meta, "namespace", json_string(lease->ns));
+	json_object_del(meta, "managedFields");
+	if (request->object == ELECTION_LEASE)
+		write_lease(object, request);
+	else
+		write_record(object, &request->lease);
 	return json_text(object);
 }
 
@@ -174,14 +216,11 @@ static char *write_lease(const struct lease *lease, const struct election_reques
 
 static void complain(struct lease *lease, const char *message)
 {
-	int64_t now_ms = clock_boot_ms();
+	cleanup_free char *text = mem_printf("the %s %s/%s: %s", lease->asked == ELECTION_LEASE ? "Lease" : "ConfigMap",
+					     lease->ns, lease->names[lease->asked], message);
 
-	if (lease->complaint != NULL && strcmp(lease->complaint, message) == 0 &&
-	    now_ms - lease->complained_ms < REMIND_MS)
-		return;
-	log_warning("the Lease %s/%s: %s", lease->ns, lease->name, message);
-	lease->complained_ms = now_ms;
-	mem_replace(&lease->complaint, message);
+	if (log_is_news(&lease->complaint, clock_boot_ms(), text))
+		log_warning("%s", text);
 }
 
 static void tell_holder(struct lease *lease)
@@ -214,8 +253,8 @@ static void tell(struct lease *lease)
 		lease->leading = true;
 		lease->term = election_term(election);
 		log_info("leading as %s, epoch %llu%s", lease->identity, (unsigned long long)election_epoch(election),
-			 election_inherits(election) ? ", after another one" : "");
-		lease->handler->led(lease->arg, election_epoch(election), election_inherits(election));
+			 election_former_until_ms(election) > 0 ? ", after another one" : "");
+		lease->handler->led(lease->arg, election_epoch(election), election_former_until_ms(election));
 	}
 	if (!lease->released && lease->release_until_ms != 0 &&
 	    (election_released(election) || clock_boot_ms() >= lease->release_until_ms)) {
@@ -256,6 +295,8 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 {
 	struct lease *lease = arg;
 	enum election_outcome outcome = outcome_of(answer);
+	json_t **stored = &lease->stored[lease->asked];
+	const struct election_lease *held;
 	struct election_lease seen;
 	struct error err;
 	json_t *object = NULL;
@@ -274,17 +315,16 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 	} else if (outcome == ELECTION_FAILED) {
 		complain(lease, answer->message);
 	}
-	if (outcome == ELECTION_ANSWERED) {
-		json_decref(lease->stored);
-		lease->stored = json_incref(object);
-		read_lease(object, &seen);
-	} else if (outcome == ELECTION_ABSENT) {
-		json_decref(lease->stored);
-		lease->stored = NULL;
+	if (outcome == ELECTION_ANSWERED || outcome == ELECTION_ABSENT) {
+		json_decref(*stored);
+		*stored = outcome == ELECTION_ANSWERED ? json_incref(object) : NULL;
 	}
+	if (outcome == ELECTION_ANSWERED)
+		(lease->asked == ELECTION_LEASE ? read_lease : read_record)(object, &seen);
 	json_decref(object);
 	election_answered(lease->election, outcome, outcome == ELECTION_ANSWERED ? &seen : NULL, clock_boot_ms());
-	if (outcome == ELECTION_ANSWERED && identity_process_ended(seen.process))
+	held = election_seen(lease->election);
+	if (held != NULL && identity_process_ended(held->process))
 		election_holder_dead(lease->election);
 	drive(lease);
 }
@@ -293,9 +333,12 @@ static void send(struct lease *lease, const struct election_request *request)
 {
 	static const char *const methods[] = {
 		[ELECTION_READ] = "GET", [ELECTION_CREATE] = "POST", [ELECTION_UPDATE] = "PUT"};
-	cleanup_free char *path = request->verb == ELECTION_CREATE ? mem_printf(LEASES, lease->ns)
-								   : mem_printf(LEASES "/%s", lease->ns, lease->name);
-	cleanup_free char *body = request->verb == ELECTION_READ ? NULL : write_lease(lease, request);
+	cleanup_free char *folder = request->object == ELECTION_LEASE ? mem_printf(LEASES, lease->ns)
+								      : mem_printf(CONFIG_MAPS, lease->ns);
+	cleanup_free char *path = request->verb == ELECTION_CREATE
+					  ? mem_strdup(folder)
+					  : mem_printf("%s/%s", folder, lease->names[request->object]);
+	cleanup_free char *body = request->verb == ELECTION_READ ? NULL : write_object(lease, request);
 	const struct kube_request call = {
 		.method = methods[request->verb],
 		.path = path,
@@ -306,6 +349,7 @@ static void send(struct lease *lease, const struct election_request *request)
 		.server_timeout = true,
 	};
 
+	lease->asked = request->object;
 	lease->call = kube_client_call(lease->client, &call, on_answer, lease);
 }
 
@@ -349,7 +393,8 @@ struct lease *lease_new(struct ev_loop *loop, struct kube_client *client, const 
 	lease->handler = handler;
 	lease->arg = arg;
 	lease->ns = mem_strdup(options->ns);
-	lease->name = mem_strdup(options->name);
+	lease->names[ELECTION_LEASE] = mem_strdup(options->name);
+	lease->names[ELECTION_RECORD] = mem_printf("%s-epoch", options->name);
 	identity_make(lease->identity, sizeof(lease->identity));
 	memcpy(election.identity, lease->identity, sizeof(election.identity));
 	random_init(&random);
@@ -390,28 +435,6 @@ void lease_release(struct lease *lease, bool drained)
 	lease->release_until_ms = now_ms + RELEASE_MS;
 	election_release(lease->election, drained, now_ms);
 	wake_at(lease, 0);
-}
-
-bool lease_first(const struct lease *lease)
-{
-	return election_first(lease->election);
-}
-
-void lease_settled(struct lease *lease)
-{
-	election_settled(lease->election, clock_boot_ms());
-	if (lease->call == NULL)
-		wake_at(lease, 0);
-}
-
-int64_t lease_former_end_ms(const struct lease *lease)
-{
-	return election_former_end_ms(lease->election);
-}
-
-int64_t lease_former_member_ms(const struct lease *lease)
-{
-	return election_former_member_ms(lease->election);
 }
 
 const char *lease_identity(const struct lease *lease)

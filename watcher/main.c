@@ -86,14 +86,7 @@ static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
 
 /* ---- leading ---------------------------------------------------------------------------------------------------- */
 
-/* The term has begun, and the cache is complete. */
-static void begin_grants(struct watcher *watcher)
-{
-	if (router_synced(term_router(watcher->term)))
-		lease_settled(watcher->lease);
-}
-
-static void on_led(void *arg, uint64_t epoch, bool inherits)
+static void on_led(void *arg, uint64_t epoch, int64_t former_until_ms)
 {
 	struct watcher *watcher = arg;
 	const struct config *config = &watcher->config;
@@ -107,10 +100,7 @@ static void on_led(void *arg, uint64_t epoch, bool inherits)
 		.qps = config_reconcilers_qps(config),
 		.burst = (int32_t)(config->kube_client_burst * (100 - CONFIG_WATCHER_RATE_PERCENT) / 100),
 		.epoch = epoch,
-		.inherits = inherits,
-		.first = lease_first(watcher->lease),
-		.former_end_ms = lease_former_end_ms(watcher->lease),
-		.former_lease_ms = lease_former_member_ms(watcher->lease),
+		.former_until_ms = former_until_ms,
 		.live = watcher->live,
 		.drained = on_drained,
 		.arg = watcher,
@@ -126,7 +116,7 @@ static void on_led(void *arg, uint64_t epoch, bool inherits)
 		return;
 	}
 	if (watcher->synced)
-		begin_grants(watcher);
+		router_synced(term_router(watcher->term));
 	crd_keeper_set_writes(watcher->crd, true);
 	holdback_set_leading(true);
 }
@@ -208,7 +198,7 @@ static void on_synced(void *arg)
 		 cache_count(watcher->cache, KIND_CONFIG_MAP), cache_count(watcher->cache, KIND_POD));
 	watcher->synced = true;
 	if (watcher->term != NULL)
-		begin_grants(watcher);
+		router_synced(term_router(watcher->term));
 }
 
 static void on_live(void *arg, bool live)

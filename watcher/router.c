@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_reader.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "watcher/connections.h"
@@ -16,7 +15,7 @@ struct router *router_new(const struct router_ports *ports, const struct router_
 
 	router->ports = *ports;
 	router->options = *options;
-	router->shards = shard_table_new(&options->shards, ports->now_ms(ports->arg));
+	router->shards = shard_table_new(&options->shards);
 	return router;
 }
 
@@ -55,20 +54,12 @@ static void remove_others_of(struct router *router, const struct connection *kee
 	}
 }
 
-/* The Lease may have been deleted while another one leads: it may go on renewing what its members claim here, or have
- * given it to others. So long only that somebody claims anything is heeded. */
-static bool past_unknown(const struct router *router)
-{
-	return router->options.unknown_ms > 0 && (!router->synced || router_now(router) < router->unknown_until_ms);
-}
-
 /* The former leader may have cut the key space differently: the numbers mean other keys here. Nothing is taken over
- * then; what it granted runs out before anything is granted here (shard_options.blocked_ms). */
+ * then; what it granted runs out before anything is granted here (shard_options.former_until_ms). */
 static enum shard_answer join(struct router *router, const struct bus_hello *hello, struct shard_member **member)
 {
 	/* said in this term, so that it is true in it; and this leader knows what it granted itself */
-	bool claims = hello->held_epoch < router->options.epoch && hello->shards == router->options.shards.shards &&
-		      !past_unknown(router);
+	bool claims = hello->held_epoch < router->options.epoch && hello->shards == router->options.shards.shards;
 
 	return shard_table_hello(router->shards, hello->name, hello->uuid, claims ? &hello->held : NULL,
 				 router_now(router), member);
@@ -103,10 +94,6 @@ static const char *admit(struct router *router, const struct bus_hello *hello, b
 	switch (join(router, hello, member)) {
 	case SHARD_JOINED: return NULL;
 	case SHARD_BUSY: router->counters.busy++; return "another process has this name, and its lease may still run";
-	case SHARD_REPLACED:
-		router->counters.refused++;
-		*final = true;
-		return "another process has taken over this name";
 	case SHARD_FULL: break;
 	}
 	router->counters.refused++;
@@ -155,8 +142,6 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		router_refuse(router, id, id_len, head, true, err.message);
 		return;
 	}
-	if (past_unknown(router) && !range_set_empty(&hello.held))
-		router->claimed = true;
 	/* it came to know another leader, and heeds nothing of this one; what it has not read stays counted */
 	if (head->epoch > router->options.epoch) {
 		router->counters.refused++;
@@ -280,9 +265,6 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 		router_refuse(router, id, id_len, head, true, reason);
 		return;
 	}
-	/* nothing was granted in this term yet: who follows an assignment was told it by another leader */
-	if (past_unknown(router) && head->version != 0)
-		router->claimed = true;
 	if (head->type == BUS_HELLO) {
 		on_hello(router, id, id_len, head, body, body_len);
 		return;
@@ -342,42 +324,10 @@ void router_gone(struct router *router, struct cache_entry *entry, const struct 
 			outbox_put_absent(peer->outbox, entry, absence);
 }
 
-/* Whether somebody worked on any Framework, now or before: then it has a status. */
-static bool worked_on(const struct router *router)
+void router_synced(struct router *router)
 {
-	for (uint32_t r = 0; r < router->options.shards.shards; r++) {
-		for (const struct cache_entry *entry = cache_first(router->cache, r); entry != NULL;
-		     entry = cache_next(entry)) {
-			cleanup_buf struct buf text = {0};
-			struct json_reader reader;
-
-			if (cache_entry_kind(entry) != KIND_FRAMEWORK)
-				continue;
-			cache_entry_write(&text, entry);
-			json_reader_init(&reader, text.data, text.len);
-			if (json_reader_find(&reader, "status") && json_reader_find(&reader, "startTime"))
-				return true;
-		}
-	}
-	return false;
-}
-
-bool router_synced(struct router *router)
-{
-	bool unknown = !router->synced && router->options.unknown_ms > 0 && (router->claimed || worked_on(router));
-
-	if (unknown) {
-		log_warning("%s, but there was no Lease: it may have been deleted while another one leads; ranges wait "
-			    "for %lld ms",
-			    router->claimed ? "somebody follows another leader"
-					    : "there are Frameworks that somebody worked on",
-			    (long long)router->options.unknown_ms);
-		router->unknown_until_ms = router_now(router) + router->options.unknown_ms;
-		shard_table_block(router->shards, router->unknown_until_ms);
-	}
 	router->synced = true;
 	router_update(router);
-	return !unknown;
 }
 
 void router_set_live(struct router *router, bool live)

@@ -30,11 +30,7 @@ struct router_ports {
 
 struct router_options {
 	struct shard_options shards;
-	uint64_t epoch; /* > 0; names the term: a peer that says it knows a newer one is refused, not believed */
-	/* How long a former leader of which nothing is known, not even whether there is one, and those whom it granted
-	 * ranges might go on: ranges wait so long, also those that somebody claims, if anything was ever worked on in
-	 * the cluster, or somebody follows another leader. 0: there is none, or it is known. */
-	int64_t unknown_ms;
+	uint64_t epoch;       /* > 0; names the term: a peer that says it knows a newer one is refused, not believed */
 	size_t in_flight_max; /* instead of ROUTER_IN_FLIGHT_MAX; 0: that */
 	double qps;           /* to be shared out over the reconcilers */
 	int32_t burst;
@@ -57,9 +53,8 @@ void router_free(struct router *router);
 /* As bus_receive. */
 void router_receive(void *router, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
 		    size_t body_len);
-/* The cache is complete for the first time: from now on ranges are granted. Whether one that nothing is known of cannot
- * have granted any (true without unknown_ms). */
-bool router_synced(struct router *router);
+/* The cache is complete for the first time: from now on ranges are granted. */
+void router_synced(struct router *router);
 /* A list came in the place of a stream's history. What was created and deleted in between only the reconciler knows of
  * that created it: all of them are shown the full state again, which says what does not exist. */
 void router_relisted(struct router *router);

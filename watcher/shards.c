@@ -11,16 +11,14 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
-enum { MEMBERS_MAX = 1024, REPLACED_MAX = 8, UUID_MAX = 40, NAME_MAX_BYTES = 64 };
+enum { MEMBERS_MAX = 1024, UUID_MAX = 40, NAME_MAX_BYTES = 64 };
 
 enum range_state { RANGE_FREE, RANGE_GRANTED, RANGE_REVOKING };
 
 struct shard_member {
 	char name[NAME_MAX_BYTES];
 	char uuid[UUID_MAX]; /* "" : expected, or dead */
-	char replaced[REPLACED_MAX][UUID_MAX];
-	size_t replaced_next;
-	bool present; /* heard of within lease + margin: may be granted ranges */
+	bool present;        /* heard of within lease + margin: may be granted ranges */
 	bool leaving;
 	bool in_use;
 	bool changed; /* its assignment changed in this update */
@@ -38,8 +36,7 @@ struct range {
 	struct shard_member *holder; /* unless FREE */
 	struct shard_member *target; /* who should have it; NULL: nobody yet */
 	uint64_t taken_version;      /* REVOKING: the holder's version that lacks it */
-	int64_t blocked_until_ms;    /* granted to nobody before */
-	bool contested;              /* blocked because two members claimed it */
+	uint32_t claims;             /* members that held it under a former leader, as they say */
 };
 
 struct shard_table {
@@ -56,30 +53,12 @@ static int64_t lease_span(const struct shard_table *table)
 	return table->options.lease_ms + table->options.margin_ms;
 }
 
-int64_t shard_former_span(const struct shard_options *options)
-{
-	return (options->former_lease_ms > options->lease_ms ? options->former_lease_ms : options->lease_ms) +
-	       options->margin_ms;
-}
-
-struct shard_table *shard_table_new(const struct shard_options *options, int64_t now_ms)
+struct shard_table *shard_table_new(const struct shard_options *options)
 {
 	struct shard_table *table = mem_calloc(1, sizeof(*table));
-	int64_t blocked_until_ms = options->blocked_ms > 0 ? now_ms + options->blocked_ms : 0;
 
 	table->options = *options;
-	if (options->former_end_ms != 0 && blocked_until_ms > options->former_end_ms + shard_former_span(options))
-		blocked_until_ms = options->former_end_ms + shard_former_span(options);
-	for (uint32_t r = 0; r < options->shards; r++)
-		table->ranges[r].blocked_until_ms = blocked_until_ms;
 	return table;
-}
-
-void shard_table_block(struct shard_table *table, int64_t until_ms)
-{
-	for (uint32_t r = 0; r < table->options.shards; r++)
-		if (table->ranges[r].state == RANGE_FREE)
-			table->ranges[r].blocked_until_ms = until_ms;
 }
 
 void shard_table_free(struct shard_table *table)
@@ -202,55 +181,44 @@ void shard_table_expect(struct shard_table *table, const char *name, int64_t now
 		add(table, name, now_ms);
 }
 
-static bool was_replaced(const struct shard_member *member, const char *uuid)
-{
-	for (size_t i = 0; i < REPLACED_MAX; i++)
-		if (strcmp(member->replaced[i], uuid) == 0)
-			return true;
-	return false;
-}
-
 static void forget_process(struct shard_table *table, struct shard_member *member)
 {
-	if (member->uuid[0] != '\0') {
-		memcpy(member->replaced[member->replaced_next], member->uuid, UUID_MAX);
-		member->replaced_next = (member->replaced_next + 1) % REPLACED_MAX;
-	}
 	member->uuid[0] = '\0';
 	member->present = false;
 	member->leaving = false;
 	end_lease(table, member);
 }
 
-/* Two claims on one range: one of them may be wrong, so neither holds until both leases are over for certain. */
-static void contest(struct shard_table *table, uint32_t r, const struct shard_member *member, int64_t now_ms)
+/* Whose lease a former leader may have given for it is not known for certain. */
+static bool blocked(const struct shard_table *table, const struct range *range, int64_t now_ms)
+{
+	return range->claims != 1 && now_ms < table->options.former_until_ms;
+}
+
+/* Of two claims on one range one may be wrong, so neither holds until the leases of both are over for certain. */
+static void contest(struct shard_table *table, uint32_t r, const struct shard_member *member)
 {
 	struct range *range = &table->ranges[r];
 
-	log_warning("range %u is held by %s and claimed by %s: nobody gets it for %lld ms", r,
-		    range->holder == NULL ? "others" : range->holder->name, member->name,
-		    (long long)shard_former_span(&table->options));
+	log_warning("range %u is held by %s and claimed by %s: nobody gets it before their leases have ended", r,
+		    range->holder == NULL ? "others" : range->holder->name, member->name);
 	if (range->state == RANGE_GRANTED)
 		set_revoking(table, r);
-	range->contested = true;
-	range->blocked_until_ms = now_ms + shard_former_span(&table->options);
 }
 
-static void take_claims(struct shard_table *table, struct shard_member *member, const struct range_set *claimed,
-			int64_t now_ms)
+static void take_claims(struct shard_table *table, struct shard_member *member, const struct range_set *claimed)
 {
 	for (uint32_t r = 0; r < table->options.shards; r++) {
 		struct range *range = &table->ranges[r];
 
 		if (!range_set_has(claimed, r) || range->holder == member)
 			continue;
-		if (range->state == RANGE_FREE && !(range->contested && range->blocked_until_ms > now_ms)) {
+		if (++range->claims == 1 && range->state == RANGE_FREE)
 			set_granted(table, r, member);
-			range->blocked_until_ms = 0; /* whose it was is known now */
-		} else {
-			contest(table, r, member, now_ms);
-		}
-		member->lease_end_ms = now_ms + shard_former_span(&table->options);
+		else
+			contest(table, r, member);
+		if (member->lease_end_ms < table->options.former_until_ms)
+			member->lease_end_ms = table->options.former_until_ms;
 	}
 }
 
@@ -264,8 +232,6 @@ enum shard_answer shard_table_hello(struct shard_table *table, const char *name,
 	if (member == NULL)
 		return SHARD_FULL;
 	if (strcmp(member->uuid, uuid) != 0) {
-		if (was_replaced(member, uuid))
-			return SHARD_REPLACED;
 		if (member->uuid[0] != '\0' && leased(member, now_ms))
 			return SHARD_BUSY;
 		forget_process(table, member);
@@ -273,8 +239,8 @@ enum shard_answer shard_table_hello(struct shard_table *table, const char *name,
 	}
 	member->present = true;
 	member->heard_ms = now_ms;
-	if (claimed != NULL)
-		take_claims(table, member, claimed, now_ms);
+	if (claimed != NULL && now_ms < table->options.former_until_ms)
+		take_claims(table, member, claimed);
 	*out = member;
 	return SHARD_JOINED;
 }
@@ -447,10 +413,8 @@ static void grant(struct shard_table *table, int64_t now_ms)
 		if (range->state == RANGE_GRANTED && range->holder != range->target && range->target != NULL)
 			set_revoking(table, r);
 		if (range->state == RANGE_FREE && range->target != NULL && range->target->present &&
-		    range->blocked_until_ms <= now_ms) {
-			range->contested = false;
+		    !blocked(table, range, now_ms))
 			set_granted(table, r, range->target);
-		}
 	}
 }
 
@@ -477,7 +441,7 @@ static int64_t earlier(int64_t a, int64_t b, int64_t now_ms)
 
 static int64_t next_due(const struct shard_table *table, int64_t now_ms)
 {
-	int64_t due = INT64_MAX;
+	int64_t due = earlier(INT64_MAX, table->options.former_until_ms, now_ms);
 
 	for (size_t i = 0; i < table->member_count; i++) {
 		const struct shard_member *member = table->members[i];
@@ -487,8 +451,6 @@ static int64_t next_due(const struct shard_table *table, int64_t now_ms)
 		if (member->present)
 			due = earlier(due, member->heard_ms + lease_span(table), now_ms);
 	}
-	for (uint32_t r = 0; r < table->options.shards; r++)
-		due = earlier(due, table->ranges[r].blocked_until_ms, now_ms);
 	return due;
 }
 
@@ -561,7 +523,7 @@ void shard_table_view_range(const struct shard_table *table, uint32_t r, int64_t
 		.holder = range->holder == NULL ? NULL : range->holder->name,
 		.revoking = range->state == RANGE_REVOKING,
 		.target = range->target == NULL ? NULL : range->target->name,
-		.blocked_ms = range->blocked_until_ms > now_ms ? range->blocked_until_ms - now_ms : 0,
+		.blocked_ms = blocked(table, range, now_ms) ? table->options.former_until_ms - now_ms : 0,
 	};
 }
 

@@ -18,39 +18,31 @@ struct shard_table;
 struct shard_member; /* one name; lives until it left or is gone past the grace */
 
 struct shard_options {
-	uint32_t shards;    /* 1..BUS_RANGE_MAX */
-	int64_t lease_ms;   /* memberLeaseSec: as the members count it, from when they sent a ping */
-	int64_t margin_ms;  /* on top of it here, from the ping's receipt: so that this view always ends later */
-	int64_t grace_ms;   /* memberGraceSec: how long a vanished member's ranges wait for it */
-	int64_t blocked_ms; /* what no member claims waits this long after the start, for a former leader's grants to
-			       run out: lease + margin at most, or 0 when there can be none */
-	int64_t former_lease_ms; /* as lease_ms, of those that former leaders gave; less than it: the same */
-	int64_t former_end_ms;   /* by then the former leader had granted and renewed for the last time, so that its
-				    grants run out a lease + margin later; 0: unknown */
+	uint32_t shards;   /* 1..BUS_RANGE_MAX */
+	int64_t lease_ms;  /* memberLeaseSec: as the members count it, from when they sent a ping */
+	int64_t margin_ms; /* on top of it here, from the ping's receipt: so that this view always ends later */
+	int64_t grace_ms;  /* memberGraceSec: how long a vanished member's ranges wait for it */
+	/* Up to this time members may act by leases that former leaders gave, margin included: what no member claims,
+	 * or two, is granted to nobody before. 0: there are none. */
+	int64_t former_until_ms;
 };
 
 enum { SHARD_MARGIN_MS = 5000 };
 
-/* Lease and margin of former leaders' grants: for blocked_ms. */
-int64_t shard_former_span(const struct shard_options *options);
-
-struct shard_table *shard_table_new(const struct shard_options *options, int64_t now_ms);
+struct shard_table *shard_table_new(const struct shard_options *options);
 void shard_table_free(struct shard_table *table);
-
-/* As blocked_ms, up to that time; before anything is granted. */
-void shard_table_block(struct shard_table *table, int64_t until_ms);
 
 enum shard_answer {
 	SHARD_JOINED,
-	SHARD_BUSY,     /* another process holds the name and its lease may still run */
-	SHARD_REPLACED, /* this process was replaced by another one of the name: refused for good */
-	SHARD_FULL,     /* too many members */
+	SHARD_BUSY, /* another process holds the name and its lease may still run */
+	SHARD_FULL, /* too many members */
 };
 
 /* A member that is sure to come (a pool slot): it gets its share from the start, for the grace time at least. */
 void shard_table_expect(struct shard_table *table, const char *name, int64_t now_ms);
 /* A process says HELLO. claimed: the ranges that it holds under a live lease of a former leader: taken over as they
- * are, unless two claim one; NULL when it was this leader who granted what it holds. *out on SHARD_JOINED. */
+ * are, unless two claim one, or those leases have ended; NULL when it was this leader who granted what it holds. *out
+ * on SHARD_JOINED. */
 enum shard_answer shard_table_hello(struct shard_table *table, const char *name, const char *uuid,
 				    const struct range_set *claimed, int64_t now_ms, struct shard_member **out);
 /* A ping received at now_ms: `version` is the assignment applied. Returns whether it renews the lease: it does exactly

@@ -66,7 +66,8 @@ static void make_router(struct term *term)
 		.shards = {.shards = (uint32_t)config->shards,
 			   .lease_ms = config->member_lease_sec * 1000,
 			   .margin_ms = SHARD_MARGIN_MS,
-			   .grace_ms = config->member_grace_sec * 1000},
+			   .grace_ms = config->member_grace_sec * 1000,
+			   .former_until_ms = term->options.former_until_ms},
 		.epoch = term->options.epoch,
 		.qps = term->options.qps,
 		.burst = term->options.burst,
@@ -77,13 +78,6 @@ static void make_router(struct term *term)
 		options.accept = accept_pool_member;
 		options.accept_arg = term;
 	}
-	options.shards.former_lease_ms = term->options.former_lease_ms;
-	if (term->options.inherits)
-		options.shards.blocked_ms = shard_former_span(&options.shards);
-	if (term->options.first)
-		options.unknown_ms = term->options.flags->lease_duration_ms + options.shards.lease_ms +
-				     options.shards.margin_ms;
-	options.shards.former_end_ms = term->options.former_end_ms;
 	term->router = router_new(&ports, &options);
 	router_set_cache(term->router, term->options.cache);
 	for (int i = 0; i < term->options.flags->workers; i++)

@@ -27,10 +27,7 @@ struct term_options {
 	double qps;           /* to be shared out over the reconcilers */
 	int32_t burst;
 	uint64_t epoch;
-	bool inherits;           /* somebody may still act on ranges that a former leader granted */
-	int64_t former_end_ms;   /* as in struct shard_options */
-	int64_t former_lease_ms; /* the same */
-	bool first;              /* nothing is known of a former leader */
+	int64_t former_until_ms; /* as in struct shard_options */
 	bool live;
 	void (*drained)(void *arg); /* after term_close(): no child is left; perhaps from within */
 	void *arg;

@@ -61,8 +61,9 @@ struct peer_handler {
 	uint32_t (*backlog)(void *arg);
 	/* Adds the revoked ranges in which calls are still in flight to *out (empty when handed in). */
 	void (*draining)(void *arg, struct range_set *out);
-	/* The watcher does not want us. final: for good (another protocol version, or a newer process has our name):
-	 * the process exits. Not final (our name's former holder may still live): the member tries again by itself. */
+	/* The watcher does not want us. final: for good (another protocol version, or a watcher with reconcilers of its
+	 * own): the process exits. Not final (our name's former holder may still live): the member tries again by
+	 * itself. */
 	void (*refused)(void *arg, const char *reason, bool final);
 };
 

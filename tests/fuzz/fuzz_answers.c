@@ -1,7 +1,7 @@
 /* What the API server answers to everything that is no list, watch or write of a reconciler: the Lease, the CRD, the
  * reviews of the barrier's clients; and what a credential plugin prints. Behind a client without sockets. Input is
  * lines:
- *   L N {…}  C N {…}  D N {…}   the Lease's call, the CRD's, discovery's is answered with status N (0: no answer)
+ *   L N {…}  C N {…}  D N {…}   the call for Lease or record, the CRD's, discovery's is answered with N (0: no answer)
  *   l  c                        … is answered well: with what it has sent
  *   T                           a client with a token of its own asks to be let in
  *   A N {…}                     the oldest review is answered
@@ -114,11 +114,10 @@ static void note_review(const struct kube_answer *answer)
 
 /* ---- those who ask ---- */
 
-static void on_led(void *arg, uint64_t epoch, bool inherits)
+static void on_led(void *arg, uint64_t epoch, int64_t former_until_ms)
 {
 	(void)arg;
-	(void)inherits;
-	FUZZ_EXPECT(epoch <= ELECTION_EPOCH_MAX && lease_former_end_ms(world.lease) >= 0);
+	FUZZ_EXPECT(epoch <= ELECTION_EPOCH_MAX && former_until_ms >= 0);
 }
 
 static void on_nothing(void *arg)

@@ -18,6 +18,8 @@ enum {
 	MARGIN_MS = SHARD_MARGIN_MS,
 };
 
+static const char *const names[] = {[ELECTION_LEASE] = "Lease", [ELECTION_RECORD] = "record"};
+
 static int64_t port_now_ms(void *arg)
 {
 	return process_now_ms(&((const struct watcher *)arg)->process);
@@ -34,7 +36,6 @@ bool watcher_leads(const struct watcher *watcher)
 /* ---- a term ---- */
 
 static void drive(struct watcher *watcher);
-static void drive_soon(struct watcher *watcher, int64_t clock_ms);
 
 static struct member *child(struct watcher *watcher, int i)
 {
@@ -43,18 +44,7 @@ static struct member *child(struct watcher *watcher, int i)
 
 void leader_synced(struct watcher *watcher)
 {
-	if (!router_synced(watcher->router))
-		return;
-	election_settled(watcher->election, process_now_ms(&watcher->process));
-	drive_soon(watcher, process_now_ms(&watcher->process));
-}
-
-/* False of one that leads by a Lease that was deleted by hand, which it does not know yet. */
-static bool holds_lease(const struct watcher *watcher)
-{
-	const struct lease_object *lease = &watcher->process.world->lease;
-
-	return lease->there && strcmp(lease->lease.holder, watcher->identity) == 0;
+	router_synced(watcher->router);
 }
 
 /* As watcher/term.c: children alone are reconcilers of a pool. */
@@ -65,7 +55,7 @@ static bool is_child(void *arg, const char *name)
 	return name[0] == 'm' && name[1] - '0' < watcher->process.world->member_count && name[2] == '\0';
 }
 
-static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
+static void led(struct watcher *watcher, uint64_t epoch, int64_t former_until_ms)
 {
 	struct world *world = watcher->process.world;
 	const struct router_ports ports = {.send = bus_from_watcher, .now_ms = port_now_ms, .arg = watcher};
@@ -74,10 +64,8 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 			   .lease_ms = watcher->lease_ms,
 			   .margin_ms = MARGIN_MS,
 			   .grace_ms = world->grace_ms,
-			   .former_lease_ms = election_former_member_ms(watcher->election),
-			   .former_end_ms = election_former_end_ms(watcher->election)},
+			   .former_until_ms = former_until_ms},
 		.epoch = epoch,
-		.unknown_ms = election_first(watcher->election) ? ELECTION_LEASE_MS + watcher->lease_ms + MARGIN_MS : 0,
 		.in_flight_max = world->in_flight_max,
 		.accept = world->pool ? is_child : NULL,
 		.accept_arg = watcher,
@@ -85,27 +73,19 @@ static void led(struct watcher *watcher, uint64_t epoch, bool inherits)
 		.burst = world->burst,
 	};
 
-	if (inherits)
-		options.shards.blocked_ms = shard_former_span(&options.shards);
 	trace(world, "%s: leads with epoch %" PRIu64 "%s", watcher->process.label, epoch,
-	      inherits ? ", after another one" : "");
+	      former_until_ms > 0 ? ", after another one" : "");
 	for (int i = 0; i < world->watcher_count; i++)
 		if (&world->watchers[i] != watcher && watcher_leads(&world->watchers[i]) &&
 		    !world->watchers[i].stopping && /* given back, but it does not know yet */
 		    !machine_blind(watcher->process.machine, world->now_ms) &&
-		    !machine_blind(world->watchers[i].process.machine, world->now_ms) &&
-		    /* the Lease of one was deleted by hand, which it does not know yet: the other one waits */
-		    options.unknown_ms == 0 && world->now_ms >= world->watchers[i].unknown_until_ms)
+		    !machine_blind(world->watchers[i].process.machine, world->now_ms))
 			violated(world, "%s begins to lead while %s does", watcher->process.label,
 				 world->watchers[i].process.label);
-	if (holds_lease(watcher)) {
-		if (epoch <= world->newest_epoch)
-			violated(world, "%s leads with epoch %" PRIu64 " after %" PRIu64, watcher->process.label, epoch,
-				 world->newest_epoch);
-		world->newest_epoch = epoch;
-	}
-	watcher->unknown_until_ms = process_time_ms(&watcher->process,
-						    process_now_ms(&watcher->process) + options.unknown_ms);
+	if (epoch <= world->newest_epoch)
+		violated(world, "%s leads with epoch %" PRIu64 " after %" PRIu64, watcher->process.label, epoch,
+			 world->newest_epoch);
+	world->newest_epoch = epoch;
 	watcher->epoch = epoch;
 	memset(watcher->stranger, 0, sizeof(watcher->stranger));
 	watcher->led_ms = process_now_ms(&watcher->process);
@@ -139,9 +119,9 @@ static void deposed(struct watcher *watcher)
 	router_free(router);
 }
 
-/* ---- the Lease ---- */
+/* ---- the Lease and its record ---- */
 
-/* A request for it, from the call to both of its ends. */
+/* A request for one of them, from the call to both of its ends. */
 struct ask {
 	struct watcher *watcher;
 	struct election_request request;
@@ -167,7 +147,7 @@ static void tell(struct watcher *watcher)
 	if (!watcher->leading && leads && !watcher->stopping) {
 		watcher->leading = true;
 		watcher->term = election_term(election);
-		led(watcher, election_epoch(election), election_inherits(election));
+		led(watcher, election_epoch(election), election_former_until_ms(election));
 	}
 }
 
@@ -175,6 +155,7 @@ static void on_answered(struct world *world, void *arg)
 {
 	struct ask *ask = arg;
 	struct watcher *watcher = ask->watcher;
+	const struct election_lease *held;
 
 	if (!watcher->asking || watcher->asked != ask->expires_ms) {
 		free(ask); /* it timed out meanwhile */
@@ -182,17 +163,18 @@ static void on_answered(struct world *world, void *arg)
 	}
 	watcher->asking = false;
 	if (ask->outcome == ELECTION_ANSWERED)
-		watcher->lease_version = ask->version;
-	trace(world, "%s: the Lease's answer: %d, held by %s", watcher->process.label, (int)ask->outcome,
-	      ask->lease.holder);
+		watcher->lease_versions[ask->request.object] = ask->version;
+	trace(world, "%s: the %s's answer: %d, held by %s", watcher->process.label, names[ask->request.object],
+	      (int)ask->outcome, ask->lease.holder);
 	election_answered(watcher->election, ask->outcome, ask->outcome == ELECTION_ANSWERED ? &ask->lease : NULL,
 			  process_now_ms(&watcher->process));
-	if (ask->outcome == ELECTION_ANSWERED && world->same_machine) {
-		bool runs = ask->lease.process[0] == '\0';
+	held = election_seen(watcher->election);
+	if (held != NULL && world->same_machine) {
+		bool runs = held->process[0] == '\0';
 
 		for (int i = 0; i < world->watcher_count; i++)
 			runs = runs || (world->watchers[i].process.alive &&
-					strcmp(world->watchers[i].identity, ask->lease.process) == 0);
+					strcmp(world->watchers[i].identity, held->process) == 0);
 		if (!runs)
 			election_holder_dead(watcher->election);
 	}
@@ -212,23 +194,40 @@ static void on_timeout(struct world *world, void *arg)
 	}
 	if (watcher->asking && watcher->asked == ask->expires_ms) {
 		watcher->asking = false;
-		trace(world, "%s: no answer about the Lease", watcher->process.label);
+		trace(world, "%s: no answer about the %s", watcher->process.label, names[ask->request.object]);
 		election_answered(watcher->election, ELECTION_FAILED, NULL, process_now_ms(&watcher->process));
 		drive(watcher);
 	}
 	free(ask);
 }
 
+/* A user deletes the Lease or its record, not both, and not the record while nobody leads that the Lease names: with
+ * what both told gone nobody can know who leads. */
+static void lose(struct world *world)
+{
+	enum election_object object = chance(world, 700) ? ELECTION_LEASE : ELECTION_RECORD;
+	const struct lease_object *lease = &world->leases[ELECTION_LEASE];
+	const struct lease_object *record = &world->leases[ELECTION_RECORD];
+
+	if (!lease->there || !record->there || lease->lease.transitions != record->lease.transitions ||
+	    strcmp(lease->lease.holder, record->lease.holder) != 0)
+		return;
+	trace(world, "a user deletes the %s", names[object]);
+	world->leases[object].there = false;
+}
+
 /* The server carries it out. */
 static void on_arrival(struct world *world, void *arg)
 {
 	struct ask *ask = arg;
-	struct lease_object *lease = &world->lease;
+	struct lease_object *lease = &world->leases[ask->request.object];
 
 	if (world->now_ms > ask->deadline_ms && !world->faults.late) {
 		free(ask);
 		return;
 	}
+	if (!world->healed && chance(world, world->faults.lose_lease / 10))
+		lose(world);
 	ask->outcome = ELECTION_ANSWERED;
 	if (!lease->there && ask->request.verb != ELECTION_CREATE) {
 		ask->outcome = ELECTION_ABSENT;
@@ -242,7 +241,8 @@ static void on_arrival(struct world *world, void *arg)
 		lease->lease = ask->request.lease;
 		snprintf(lease->lease.renewed, sizeof(lease->lease.renewed), "%" PRId64,
 			 world->wall_base_ms + world->now_ms + ask->watcher->wall_skew_ms);
-		trace(world, "the Lease is %s's, epoch %" PRIu64, lease->lease.holder, lease->lease.transitions);
+		trace(world, "the %s is %s's, epoch %" PRIu64, names[ask->request.object], lease->lease.holder,
+		      lease->lease.transitions);
 	}
 	ask->lease = lease->lease;
 	ask->version = lease->version;
@@ -265,7 +265,7 @@ static void send(struct watcher *watcher, const struct election_request *request
 	watcher_requested(watcher);
 	ask->watcher = watcher;
 	ask->request = *request;
-	ask->based_on = watcher->lease_version;
+	ask->based_on = watcher->lease_versions[request->object];
 	ask->expires_ms = process_now_ms(&watcher->process) + request->timeout_ms;
 	ask->deadline_ms = process_time_ms(&watcher->process, ask->expires_ms);
 	*timeout = *ask;
@@ -321,16 +321,29 @@ static void drive(struct watcher *watcher)
 	watcher_settle(watcher);
 }
 
-/* What a watcher can tell by that somebody has led before. */
-static bool tame_is_worked_on(struct world *world)
+/* Whether somebody may act by what a leader granted, or lead at once. */
+static bool anybody_acts(const struct world *world, const struct watcher *but)
 {
-	for (int i = 0; i < SIM_FRAMEWORKS; i++) {
-		const struct object *object = world->plans[i].tame ? api_framework(world, i) : NULL;
-
-		if (object != NULL && json_object_get(object->json, "status") != NULL && world->retain_sec > 3600)
+	for (int i = 0; i < world->watcher_count; i++)
+		if (&world->watchers[i] != but && world->watchers[i].process.alive)
 			return true;
-	}
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		if (world->members[i].process.alive && peer_leased(world->members[i].peer))
+			return true;
 	return false;
+}
+
+/* Right when a watcher starts. */
+static void lose_some(struct world *world, const struct watcher *starts)
+{
+	if (anybody_acts(world, starts) || chance(world, 500)) {
+		lose(world);
+		return;
+	}
+	trace(world, "a user deletes the Lease and its record");
+	for (int i = 0; i < ELECTION_OBJECTS; i++)
+		world->leases[i].there = false;
+	world->newest_epoch = 0;
 }
 
 void leader_start(struct watcher *watcher)
@@ -346,11 +359,8 @@ void leader_start(struct watcher *watcher)
 		.grants = world->pool ? ELECTION_GRANTS_CHILDREN : ELECTION_GRANTS_MEMBERS,
 	};
 
-	if (!world->healed && chance(world, world->faults.lose_lease) && tame_is_worked_on(world)) {
-		trace(world, "a user deletes the Lease");
-		world->lease.there = false;
-		world->newest_epoch = 0;
-	}
+	if (!world->healed && chance(world, world->faults.lose_lease))
+		lose_some(world, watcher);
 	snprintf(watcher->identity, sizeof(watcher->identity), "%s.%" PRIu64, watcher->process.label,
 		 watcher->process.life);
 	snprintf(options.identity, sizeof(options.identity), "%s", watcher->identity);

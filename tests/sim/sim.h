@@ -274,9 +274,8 @@ struct watcher {
 	uint64_t epoch; /* of its term, by the Lease */
 	bool asking;
 	int64_t asked; /* by its clock: the deadline of what was asked last */
-	uint64_t lease_version;
+	uint64_t lease_versions[ELECTION_OBJECTS];
 	int64_t lease_wake_ms;
-	int64_t unknown_until_ms; /* so long it grants nothing: another one may lead */
 };
 
 void watcher_start(struct world *world, int index);
@@ -300,7 +299,7 @@ void streams_end(struct watcher *watcher);
 
 /* ---- leader.c ---- */
 
-/* The Lease on the server. */
+/* The Lease on the server, or its record. */
 struct lease_object {
 	bool there;
 	uint64_t version;
@@ -401,7 +400,9 @@ struct faults {
 	int64_t outage_until_ms;
 	uint64_t quota; /* Pods; 0: none */
 	int deny;       /* of each thousand creates of objects of Frameworks that are not tame: refused for good */
-	int lose_lease; /* of each thousand starts of watchers: a user deletes the Lease right then */
+	/* Of each thousand starts of watchers, and a tenth of that of requests about the Lease: a user deletes it or
+	 * its record right then */
+	int lose_lease;
 	/* Bytes of a status that is not compressed, 800 at least; of one that is, an eighth of it is what a container
 	 * may say. 0: any */
 	size_t status_max;
@@ -488,9 +489,9 @@ struct world {
 	const struct process *running;         /* whose code runs; NULL: none */
 	struct watcher watchers[SIM_WATCHERS];
 	int watcher_count;
-	struct lease_object lease;
+	struct lease_object leases[ELECTION_OBJECTS];
 	uint64_t lease_versions;
-	uint64_t newest_epoch; /* that anybody has led with, since the Lease was last deleted by hand */
+	uint64_t newest_epoch; /* that anybody has led with, since both were deleted */
 	bool same_machine;     /* for the watchers: each can tell whether the other runs */
 	uint64_t uuids;
 	uint64_t links;

@@ -76,7 +76,6 @@ struct world {
 	uint64_t version; /* of the cluster's last change */
 	double qps;
 	int64_t blocked_ms;
-	int64_t unknown_ms;
 	int64_t grace_ms;
 	size_t in_flight_max;
 	size_t router_refuses_sends; /* so many sends of the router fail */
@@ -424,8 +423,7 @@ static inline void world_start_watcher(struct world *world, uint64_t epoch)
 			   .lease_ms = WORLD_LEASE,
 			   .margin_ms = WORLD_MARGIN,
 			   .grace_ms = world->grace_ms,
-			   .blocked_ms = world->blocked_ms},
-		.unknown_ms = world->unknown_ms,
+			   .former_until_ms = world->blocked_ms > 0 ? world->now_ms + world->blocked_ms : 0},
 		.epoch = epoch,
 		.in_flight_max = world->in_flight_max,
 		.qps = world->qps,

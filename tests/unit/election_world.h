@@ -46,14 +46,36 @@ static inline struct election_lease lease_of(const char *holder, const char *ren
 }
 
 /* Expects a request now. */
-static inline struct election_request asks(struct election *election, int64_t now_ms, enum election_verb verb)
+static inline struct election_request asks_of(struct election *election, int64_t now_ms, enum election_object object,
+					      enum election_verb verb)
 {
 	struct election_request request;
 
 	assert_true(election_next(election, now_ms, &request));
+	assert_int_equal(request.object, object);
 	assert_int_equal(request.verb, verb);
-	assert_true(request.timeout_ms > 0 && request.timeout_ms <= RENEW / 2);
+	assert_true(request.timeout_ms > 0 && request.timeout_ms <= RENEW / (object == ELECTION_RECORD ? 4 : 2));
 	return request;
+}
+
+static inline struct election_request asks(struct election *election, int64_t now_ms, enum election_verb verb)
+{
+	return asks_of(election, now_ms, ELECTION_LEASE, verb);
+}
+
+static inline void answered(struct election *election, const struct election_lease *object, int64_t now_ms)
+{
+	election_answered(election, object == NULL ? ELECTION_ABSENT : ELECTION_ANSWERED, object, now_ms);
+}
+
+/* A standby looks: it reads the record, then the Lease. NULL: there is none. */
+static inline void looks(struct election *election, int64_t now_ms, const struct election_lease *record,
+			 const struct election_lease *lease)
+{
+	asks_of(election, now_ms, ELECTION_RECORD, ELECTION_READ);
+	answered(election, record, now_ms);
+	asks(election, now_ms, ELECTION_READ);
+	answered(election, lease, now_ms);
 }
 
 static inline void asks_nothing_before(struct election *election, int64_t now_ms, int64_t due_ms)
@@ -72,6 +94,16 @@ static inline void done(struct election *election, const struct election_request
 
 	snprintf(lease.renewed, sizeof(lease.renewed), "at %lld", (long long)now_ms);
 	election_answered(election, ELECTION_ANSWERED, &lease, now_ms);
+}
+
+/* The record is written, too. */
+static inline struct election_request records(struct election *election, int64_t now_ms, enum election_verb verb)
+{
+	struct election_request request = asks_of(election, now_ms, ELECTION_RECORD, verb);
+
+	assert_false(election_leads(election, now_ms));
+	election_answered(election, ELECTION_ANSWERED, &request.lease, now_ms);
+	return request;
 }
 
 #endif

@@ -21,9 +21,14 @@ static const struct range_set none;
 static inline struct shard_table *make(int64_t blocked_ms)
 {
 	const struct shard_options options = {
-		.shards = SHARDS, .lease_ms = LEASE, .margin_ms = MARGIN, .grace_ms = GRACE, .blocked_ms = blocked_ms};
+		.shards = SHARDS,
+		.lease_ms = LEASE,
+		.margin_ms = MARGIN,
+		.grace_ms = GRACE,
+		.former_until_ms = blocked_ms > 0 ? START + blocked_ms : 0,
+	};
 
-	return shard_table_new(&options, START);
+	return shard_table_new(&options);
 }
 
 static inline struct shard_member *join(struct shard_table *table, const char *name, const char *uuid, int64_t now_ms)

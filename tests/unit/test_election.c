@@ -8,55 +8,29 @@ static void first_start(void **state)
 
 	(void)state;
 	assert_false(election_leads(election, START));
-	asks(election, START, ELECTION_READ);
-	election_answered(election, ELECTION_ABSENT, NULL, START + 1);
+	looks(election, START, NULL, NULL);
 	request = asks(election, START + 1, ELECTION_CREATE);
 	assert_true(request.acquires);
 	assert_string_equal(request.lease.holder, "me");
 	assert_string_equal(request.lease.process, "process of me");
 	assert_int_equal(request.lease.transitions, 1);
 	assert_int_equal(request.lease.duration_ms, LEASE);
-	assert_int_equal(request.lease.grants, ELECTION_GRANTS_UNKNOWN);
+	assert_int_equal(request.lease.grants, ELECTION_GRANTS_MEMBERS);
 	done(election, &request, START + 5);
-	assert_true(election_leads(election, START + 5));
+	assert_false(election_leads(election, START + 5)); /* before the record names the term */
+	request = asks_of(election, START + 5, ELECTION_RECORD, ELECTION_CREATE);
+	assert_string_equal(request.lease.holder, "me");
+	assert_int_equal(request.lease.transitions, 1);
+	assert_int_equal(request.lease.duration_ms, LEASE);
+	assert_int_equal(request.lease.member_ms, MEMBER);
+	done(election, &request, START + 6);
+	assert_true(election_leads(election, START + 6));
 	assert_int_equal(election_epoch(election), 1);
 	assert_int_equal(election_term(election), 1);
-	assert_false(election_inherits(election)); /* there was no former leader: nothing to wait for */
-	assert_true(election_first(election));     /* as far as we know */
-	asks_nothing_before(election, START + 5, START + 1 + RETRY);
-	election_settled(election, START + 6); /* indeed: nothing was worked on; who follows need not wait either */
-	request = asks(election, START + 6, ELECTION_UPDATE);
-	assert_int_equal(request.lease.grants, ELECTION_GRANTS_MEMBERS);
-	election_free(election);
-}
-
-/* The successor of one that did not know whether somebody else leads does not know it either. (It began at once, while
- * the one whose Lease was deleted still led; simulator seed 155870.) */
-static void follows_one_that_did_not_know(void **state)
-{
-	struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
-	struct election_lease lease = lease_of("other", "t", 1, ELECTION_GRANTS_UNKNOWN);
-	struct election_request request;
-	int64_t at_ms;
-
-	(void)state;
-	asks(election, START, ELECTION_READ);
-	election_answered(election, ELECTION_ANSWERED, &lease, START);
-	election_holder_dead(election);
-	request = asks(election, START, ELECTION_UPDATE);
-	assert_int_equal(request.lease.grants, ELECTION_GRANTS_UNKNOWN);
-	done(election, &request, START);
-	assert_true(election_first(election));
-	assert_true(election_inherits(election)); /* it may have granted, and not have said so yet */
-	assert_int_equal(election_former_end_ms(election), 0);
-	/* until nobody can act any more for one that nothing is known of */
-	for (at_ms = START + RETRY; at_ms < START + LEASE + SETTLE; at_ms += RETRY) {
-		request = asks(election, at_ms, ELECTION_UPDATE);
-		assert_int_equal(request.lease.grants, ELECTION_GRANTS_UNKNOWN);
-		done(election, &request, at_ms);
-	}
-	request = asks(election, at_ms, ELECTION_UPDATE);
-	assert_int_equal(request.lease.grants, ELECTION_GRANTS_CHILDREN);
+	assert_int_equal(election_former_until_ms(election), 0); /* there was no former leader: nothing to wait for */
+	assert_true(election_leads(election, START + 1 + RENEW - 1));
+	assert_false(election_leads(election, START + 1 + RENEW)); /* by the Lease, not by the record */
+	asks_nothing_before(election, START + 6, START + 1 + RETRY);
 	election_free(election);
 }
 
@@ -66,124 +40,80 @@ static void standby_reads(void **state)
 	static const struct {
 		const char *what;
 		const char *holder;
+		const char *process;
 		enum election_grants grants;
 		bool takes;
-		bool inherits;
+		bool waits; /* for who may act */
 	} rows[] = {
-		{"released and drained", "", ELECTION_GRANTS_NONE, true, false},
-		{"released, its members live on", "", ELECTION_GRANTS_MEMBERS, true, true},
-		{"held by another", "other", ELECTION_GRANTS_NONE, false, false},
-		{"ours from a write whose answer was lost", "me", ELECTION_GRANTS_CHILDREN, true, false},
-		{"the same, and it had to wait for others", "me", ELECTION_GRANTS_MEMBERS, true, true},
+		{"released and drained", "", "", ELECTION_GRANTS_NONE, true, false},
+		{"released, its members live on", "", "", ELECTION_GRANTS_MEMBERS, true, true},
+		{"held by another", "other", "p", ELECTION_GRANTS_NONE, false, false},
+		{"its holder taken out by hand", "", "p", ELECTION_GRANTS_MEMBERS, false, false},
+		{"ours from a write whose answer was lost", "me", "p", ELECTION_GRANTS_CHILDREN, true, false},
+		{"the same, and it had to wait for others", "me", "p", ELECTION_GRANTS_MEMBERS, true, true},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
+		struct election_lease record = lease_of("other", "", 6, ELECTION_GRANTS_MEMBERS);
 		struct election_lease lease = lease_of(rows[i].holder, "t", 7, rows[i].grants);
 		struct election_request request;
-		int64_t at_ms = START;
 
 		print_message("%s\n", rows[i].what);
-		if (strcmp(rows[i].holder, "me") == 0) { /* whose Lease was free before that write */
-			struct election_lease free_lease = lease_of("", "t", 6, rows[i].grants);
-
-			asks(election, START, ELECTION_READ);
-			election_answered(election, ELECTION_ANSWERED, &free_lease, START);
-			asks(election, START, ELECTION_UPDATE);
-			election_answered(election, ELECTION_FAILED, NULL, START);
-			at_ms += RETRY;
-		}
-		asks(election, at_ms, ELECTION_READ);
-		election_answered(election, ELECTION_ANSWERED, &lease, at_ms);
+		snprintf(lease.process, sizeof(lease.process), "%s", rows[i].process);
+		looks(election, START, &record, &lease);
 		if (!rows[i].takes) {
-			asks_nothing_before(election, at_ms, at_ms + RETRY + JITTER);
-			asks(election, at_ms + RETRY + JITTER, ELECTION_READ);
+			asks_nothing_before(election, START, START + RETRY + JITTER);
+			looks(election, START + RETRY + JITTER, &record, &lease);
 		} else {
-			request = asks(election, at_ms, ELECTION_UPDATE);
+			request = asks(election, START, ELECTION_UPDATE);
 			assert_int_equal(request.lease.transitions, 8);
 			assert_int_equal(request.lease.grants,
-					 rows[i].inherits ? ELECTION_GRANTS_MEMBERS : ELECTION_GRANTS_CHILDREN);
-			done(election, &request, at_ms);
-			assert_true(election_leads(election, at_ms));
-			assert_int_equal(election_inherits(election), rows[i].inherits);
+					 rows[i].waits ? ELECTION_GRANTS_MEMBERS : ELECTION_GRANTS_CHILDREN);
+			done(election, &request, START);
+			records(election, START, ELECTION_UPDATE);
+			assert_true(election_leads(election, START));
+			assert_int_equal(election_former_until_ms(election), rows[i].waits ? START + SETTLE : 0);
 			assert_int_equal(election_epoch(election), 8);
 		}
 		election_free(election);
 	}
 }
 
-/* A Lease that we created without hearing the answer is no predecessor: who led before the Lease was deleted by hand
- * may still do so. (Two led at once; simulator seed 6923.) */
-static void created_unanswered(void **state)
-{
-	struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
-	struct election_request request;
-	struct election_lease lease;
-	int64_t at_ms = START + RETRY;
-
-	(void)state;
-	asks(election, START, ELECTION_READ);
-	election_answered(election, ELECTION_ABSENT, NULL, START);
-	request = asks(election, START, ELECTION_CREATE);
-	lease = request.lease;
-	election_answered(election, ELECTION_FAILED, NULL, START);
-	asks(election, at_ms, ELECTION_READ);
-	election_answered(election, ELECTION_ANSWERED, &lease, at_ms);
-	request = asks(election, at_ms, ELECTION_UPDATE);
-	done(election, &request, at_ms);
-	assert_true(election_leads(election, at_ms));
-	assert_true(election_first(election));
-	assert_false(election_inherits(election));
-	assert_int_equal(election_former_end_ms(election), 0);
-	/* after it was told that nobody had led, it knows in its next term that it did itself */
-	election_settled(election, at_ms);
-	request = asks(election, at_ms, ELECTION_UPDATE);
-	done(election, &request, at_ms);
-	at_ms += RENEW;
-	asks(election, at_ms, ELECTION_READ);
-	election_answered(election, ELECTION_ANSWERED, &request.lease, at_ms);
-	request = asks(election, at_ms, ELECTION_UPDATE);
-	done(election, &request, at_ms);
-	assert_false(election_first(election));
-	assert_true(election_inherits(election));
-	election_free(election);
-}
-
 /* Another's Lease is taken when it has not changed for its own duration, counted from when we saw it. */
 static void expiry(void **state)
 {
 	struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
+	struct election_lease record = lease_of("other", "", 3, ELECTION_GRANTS_MEMBERS);
 	struct election_lease lease = lease_of("other", "t0", 3, ELECTION_GRANTS_CHILDREN);
 	struct election_request request;
 	int64_t renewed_ms = START + 4000;
 
 	(void)state;
 	lease.duration_ms = 6000;
-	asks(election, START, ELECTION_READ);
-	election_answered(election, ELECTION_ANSWERED, &lease, START);
-	asks(election, renewed_ms, ELECTION_READ);
+	looks(election, START, &record, &lease);
 	snprintf(lease.renewed, sizeof(lease.renewed), "t1");
-	election_answered(election, ELECTION_ANSWERED, &lease, renewed_ms);
+	looks(election, renewed_ms, &record, &lease);
 	for (int64_t at_ms = renewed_ms; at_ms < renewed_ms + 6000;) {
 		at_ms = election_due_ms(election);
-		asks(election, at_ms, ELECTION_READ);
-		election_answered(election, ELECTION_ANSWERED, &lease, at_ms);
+		looks(election, at_ms, &record, &lease);
 	}
 	request = asks(election, renewed_ms + 6000, ELECTION_UPDATE);
 	assert_true(request.acquires);
 	assert_int_equal(request.lease.transitions, 4);
 	assert_int_equal(request.lease.grants, ELECTION_GRANTS_MEMBERS);
 	done(election, &request, renewed_ms + 6001);
-	assert_true(election_inherits(election)); /* nothing tells that its children ended */
-	/* once nobody can act for it any more, a successor of ours need not wait for its sake */
-	asks(election, renewed_ms + 6000 + RETRY, ELECTION_UPDATE);
-	for (int64_t at_ms = renewed_ms + 6000 + RETRY; at_ms < renewed_ms + 6000 + 1 + SETTLE; at_ms += RETRY) {
-		election_answered(election, ELECTION_ANSWERED, &request.lease, at_ms);
-		request = asks(election, at_ms + RETRY, ELECTION_UPDATE);
-		assert_int_equal(request.lease.grants, at_ms + RETRY < renewed_ms + 6001 + SETTLE
-							       ? ELECTION_GRANTS_MEMBERS
-							       : ELECTION_GRANTS_CHILDREN);
+	records(election, renewed_ms + 6001, ELECTION_UPDATE);
+	/* nothing tells that its children ended; once nobody can act for it any more, our successor need not wait for
+	 * its sake */
+	assert_int_equal(election_former_until_ms(election), renewed_ms + 6000 + SETTLE);
+	for (int64_t at_ms = renewed_ms + 6000 + RETRY; at_ms < renewed_ms + 6000 + SETTLE + 2 * RETRY;
+	     at_ms += RETRY) {
+		request = asks(election, at_ms, ELECTION_UPDATE);
+		assert_int_equal(request.lease.grants, at_ms < renewed_ms + 6000 + SETTLE ? ELECTION_GRANTS_MEMBERS
+											  : ELECTION_GRANTS_CHILDREN);
+		done(election, &request, at_ms);
 	}
 	election_free(election);
 }
@@ -195,24 +125,27 @@ static void holder_known_dead(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(grants); i++) {
 		struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
+		struct election_lease record = lease_of("other", "", 3, ELECTION_GRANTS_MEMBERS);
 		struct election_lease lease = lease_of("other", "t", 3, grants[i]);
 		struct election_request request;
 
-		asks(election, START, ELECTION_READ);
-		election_answered(election, ELECTION_ANSWERED, &lease, START);
+		looks(election, START, &record, &lease);
 		election_holder_dead(election);
+		looks(election, START, &record, &lease); /* as the record may have changed */
 		request = asks(election, START, ELECTION_UPDATE);
 		done(election, &request, START);
+		records(election, START, ELECTION_UPDATE);
 		assert_true(election_leads(election, START));
-		assert_int_equal(election_inherits(election), grants[i] == ELECTION_GRANTS_MEMBERS);
+		assert_int_equal(election_former_until_ms(election),
+				 grants[i] == ELECTION_GRANTS_MEMBERS ? START + SETTLE : 0);
 		election_holder_dead(election); /* of ourselves: nonsense, and ignored */
 		assert_true(election_leads(election, START));
 		election_free(election);
 	}
 }
 
-/* When a former leader had ceased to: as long after its last renewal as it says that it goes without one, or as its
- * Lease runs; never later than when the successor leads. */
+/* When nobody acts for a former leader any more: it ceased to lead as long after its last renewal as it says that it
+ * goes without one, or as its Lease runs; never later than when the successor took the Lease. */
 static void former_end(void **state)
 {
 	static const struct {
@@ -227,41 +160,15 @@ static void former_end(void **state)
 		struct election_request request;
 
 		lease.renew_ms = rows[i].renew_ms;
-		asks(election, START, ELECTION_READ);
-		election_answered(election, ELECTION_ANSWERED, &lease, START);
-		asks(election, START + LEASE, ELECTION_READ);
-		election_answered(election, ELECTION_ANSWERED, &lease, START + LEASE);
+		looks(election, START, NULL, &lease);
+		looks(election, START + LEASE, NULL, &lease);
 		request = asks(election, START + LEASE, ELECTION_UPDATE);
 		assert_int_equal(request.lease.renew_ms, RENEW); /* ours, for who follows us */
 		done(election, &request, START + LEASE);
-		assert_true(election_leads(election, START + LEASE));
-		assert_int_equal(election_former_end_ms(election), rows[i].end_ms);
-		assert_false(election_first(election));
+		records(election, START + LEASE, ELECTION_CREATE);
+		assert_int_equal(election_former_until_ms(election), rows[i].end_ms + SETTLE);
 		election_free(election);
 	}
-}
-
-/* Somebody deletes it while another leads: that one puts it back, or is gone when it would have run out. */
-static void deleted_by_hand(void **state)
-{
-	struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
-	struct election_lease lease = lease_of("other", "t", 3, ELECTION_GRANTS_MEMBERS);
-	struct election_request request;
-	int64_t at_ms = START;
-
-	(void)state;
-	asks(election, START, ELECTION_READ);
-	election_answered(election, ELECTION_ANSWERED, &lease, START);
-	while (at_ms < START + LEASE) {
-		at_ms = election_due_ms(election);
-		asks(election, at_ms, ELECTION_READ);
-		election_answered(election, ELECTION_ABSENT, NULL, at_ms);
-	}
-	request = asks(election, at_ms, ELECTION_CREATE);
-	assert_int_equal(request.lease.transitions, 4);
-	done(election, &request, at_ms);
-	assert_true(election_inherits(election));
-	election_free(election);
 }
 
 /* Its answer came when the Lease had nearly run out again. */
@@ -271,28 +178,21 @@ static void acquired_too_late(void **state)
 	struct election_request request;
 
 	(void)state;
-	asks(election, START, ELECTION_READ);
-	election_answered(election, ELECTION_ABSENT, NULL, START);
+	looks(election, START, NULL, NULL);
 	request = asks(election, START, ELECTION_CREATE);
 	done(election, &request, START + RENEW);
 	assert_false(election_leads(election, START + RENEW));
 	assert_int_equal(election_term(election), 0);
-	asks(election, START + RENEW, ELECTION_READ);
+	looks(election, START + RENEW, NULL, NULL);
 	election_free(election);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(first_start),
-		cmocka_unit_test(standby_reads),
-		cmocka_unit_test(created_unanswered),
-		cmocka_unit_test(follows_one_that_did_not_know),
-		cmocka_unit_test(expiry),
-		cmocka_unit_test(holder_known_dead),
-		cmocka_unit_test(former_end),
-		cmocka_unit_test(deleted_by_hand),
-		cmocka_unit_test(acquired_too_late),
+		cmocka_unit_test(first_start), cmocka_unit_test(standby_reads),
+		cmocka_unit_test(expiry),      cmocka_unit_test(holder_known_dead),
+		cmocka_unit_test(former_end),  cmocka_unit_test(acquired_too_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

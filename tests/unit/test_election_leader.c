@@ -7,10 +7,10 @@ static struct election *leader(int64_t now_ms)
 	struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
 	struct election_request request;
 
-	asks(election, now_ms, ELECTION_READ);
-	election_answered(election, ELECTION_ABSENT, NULL, now_ms);
+	looks(election, now_ms, NULL, NULL);
 	request = asks(election, now_ms, ELECTION_CREATE);
 	done(election, &request, now_ms);
+	records(election, now_ms, ELECTION_CREATE);
 	assert_true(election_leads(election, now_ms));
 	return election;
 }
@@ -58,17 +58,16 @@ static void leader_reads(void **state)
 {
 	static const struct {
 		const char *what;
-		const char *holder; /* NULL: the Lease is gone */
+		const char *holder;
 		uint64_t transitions;
 		bool leads;
 	} rows[] = {
 		{"ours: the answer was lost", "me", 1, true},
 		{"ours, its number set back by hand", "me", 0, true},
 		{"another's", "other", 2, false},
-		{"another's by hand", "somebody", 1, false},
+		{"another's by hand: nobody has led since", "somebody", 1, true},
 		{"nobody's: the holder was taken out by hand", "", 1, true},
 		{"nobody's, but somebody led in between", "", 2, false},
-		{"gone", NULL, 0, true},
 	};
 
 	(void)state;
@@ -76,27 +75,22 @@ static void leader_reads(void **state)
 		struct election *election = leader(START);
 		int64_t at_ms = START + RETRY;
 		struct election_request request = asks(election, at_ms, ELECTION_UPDATE);
+		struct election_lease lease = lease_of(rows[i].holder, "x", rows[i].transitions, 0);
 
 		print_message("%s\n", rows[i].what);
 		election_answered(election, ELECTION_CONFLICT, NULL, at_ms);
 		asks(election, at_ms, ELECTION_READ);
-		if (rows[i].holder == NULL) {
-			election_answered(election, ELECTION_ABSENT, NULL, at_ms);
-		} else {
-			struct election_lease lease = lease_of(rows[i].holder, "x", rows[i].transitions, 0);
-
-			election_answered(election, ELECTION_ANSWERED, &lease, at_ms);
-		}
+		answered(election, &lease, at_ms);
 		assert_int_equal(election_leads(election, at_ms), rows[i].leads);
 		if (rows[i].leads) {
-			request = asks(election, at_ms, rows[i].holder == NULL ? ELECTION_CREATE : ELECTION_UPDATE);
+			request = asks(election, at_ms, ELECTION_UPDATE);
 			assert_false(request.acquires);
 			assert_int_equal(request.lease.transitions, 1);
 			done(election, &request, at_ms);
 			assert_true(election_leads(election, at_ms + RENEW - 1));
 			assert_int_equal(election_term(election), 1);
 		} else {
-			asks(election, at_ms, ELECTION_READ); /* as any standby */
+			asks_of(election, at_ms, ELECTION_RECORD, ELECTION_READ); /* as any standby */
 		}
 		election_free(election);
 	}
@@ -154,11 +148,11 @@ static void epoch_end(void **state)
 	struct election_request request;
 
 	(void)state;
-	asks(election, START, ELECTION_READ);
-	election_answered(election, ELECTION_ANSWERED, &lease, START);
+	looks(election, START, NULL, &lease);
 	request = asks(election, START, ELECTION_UPDATE);
 	assert_int_equal(request.lease.transitions, 1);
 	done(election, &request, START);
+	records(election, START, ELECTION_CREATE);
 	assert_int_equal(election_epoch(election), 1);
 	asks_nothing_before(election, START, START + RETRY);
 	election_free(election);
@@ -173,7 +167,6 @@ static void releases(void **state)
 		struct election *election = leader(START);
 		struct election_request request;
 
-		election_settled(election, START);
 		request = asks(election, START + RETRY, ELECTION_UPDATE);
 		election_release(election, drained, START + RETRY + 1); /* in the middle of a renewal */
 		assert_false(election_released(election));
@@ -182,16 +175,15 @@ static void releases(void **state)
 		assert_string_equal(request.lease.holder, "");
 		assert_int_equal(request.lease.transitions, 1);
 		assert_int_equal(request.lease.grants, drained ? ELECTION_GRANTS_NONE : ELECTION_GRANTS_MEMBERS);
-		if (drained) { /* its answer is lost: it is read that it is done */
+		if (drained) { /* its answer is lost */
 			struct election_lease lease = request.lease;
 
 			election_answered(election, ELECTION_FAILED, NULL, START + RETRY + 3);
 			asks(election, election_due_ms(election), ELECTION_READ);
 			election_answered(election, ELECTION_ANSWERED, &lease, START + RETRY + 400);
-			assert_false(election_next(election, START + RETRY + 400, &request));
-		} else {
-			done(election, &request, START + RETRY + 3);
+			request = asks(election, START + RETRY + 400, ELECTION_UPDATE);
 		}
+		done(election, &request, START + RETRY + 400);
 		assert_true(election_released(election));
 		assert_false(election_leads(election, START + RETRY + 3));
 		election_free(election);
@@ -218,11 +210,11 @@ static void releases_what_it_inherited(void **state)
 		struct election_request request;
 		int64_t now_ms = START;
 
-		asks(election, now_ms, ELECTION_READ);
-		election_answered(election, ELECTION_ANSWERED, &lease, now_ms);
+		looks(election, now_ms, NULL, &lease);
 		request = asks(election, now_ms, ELECTION_UPDATE);
 		done(election, &request, now_ms);
-		assert_true(election_inherits(election));
+		records(election, now_ms, ELECTION_CREATE);
+		assert_int_equal(election_former_until_ms(election), START + SETTLE);
 		while (now_ms + RETRY < START + rows[i].after_ms) {
 			now_ms += RETRY;
 			request = asks(election, now_ms, ELECTION_UPDATE);
@@ -244,8 +236,7 @@ static void standby_releases_nothing(void **state)
 	struct election_request request;
 
 	(void)state;
-	asks(election, START, ELECTION_READ);
-	election_answered(election, ELECTION_ANSWERED, &lease, START);
+	looks(election, START, NULL, &lease);
 	election_release(election, true, START);
 	assert_false(election_next(election, START + 60000, &request));
 	assert_true(election_released(election));
@@ -263,15 +254,16 @@ static void longer_leases_before(void **state)
 
 	(void)state;
 	lease.member_ms = LONGER;
-	asks(election, START, ELECTION_READ);
-	election_answered(election, ELECTION_ANSWERED, &lease, START);
+	looks(election, START, NULL, &lease);
 	for (int64_t now_ms = START; now_ms < OVER + 3 * RETRY; now_ms += RETRY) {
 		request = asks(election, now_ms, ELECTION_UPDATE);
 		assert_int_equal(request.lease.member_ms, now_ms < OVER ? LONGER : MEMBER);
 		assert_int_equal(request.lease.grants,
 				 now_ms < OVER ? ELECTION_GRANTS_MEMBERS : ELECTION_GRANTS_CHILDREN);
 		done(election, &request, now_ms);
-		assert_int_equal(election_former_member_ms(election), LONGER);
+		if (now_ms == START)
+			assert_int_equal(records(election, START, ELECTION_CREATE).lease.member_ms, LONGER);
+		assert_int_equal(election_former_until_ms(election), OVER);
 	}
 	election_free(election);
 }
@@ -286,12 +278,11 @@ static void shorter_leases_before(void **state)
 		struct election_request request;
 
 		lease.member_ms = member_ms;
-		asks(election, START, ELECTION_READ);
-		election_answered(election, ELECTION_ANSWERED, &lease, START);
+		looks(election, START, NULL, &lease);
 		request = asks(election, START, ELECTION_UPDATE);
 		assert_int_equal(request.lease.member_ms, MEMBER);
 		done(election, &request, START);
-		assert_int_equal(election_former_member_ms(election), MEMBER);
+		assert_int_equal(election_former_until_ms(election), START + SETTLE);
 		election_free(election);
 	}
 }

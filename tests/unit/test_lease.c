@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "tests/unit/http_server.h"
@@ -24,6 +25,7 @@
 #include "watcher/lease.h"
 
 #define PATH "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
+#define RECORD_PATH "/api/v1/namespaces/ns/configmaps"
 #define GRANTS "frameworkcontroller.microsoft.com/leader-grants"
 #define MEMBER "frameworkcontroller.microsoft.com/leader-member-lease-ms"
 #define PROCESS "frameworkcontroller.microsoft.com/leader-process"
@@ -36,9 +38,12 @@ struct fixture {
 	struct kube_client *client;
 	struct lease *lease;
 	json_t *stored; /* NULL: none */
+	json_t *record; /* the same */
 	int version;
-	size_t refuse; /* so many requests are answered 403 */
-	bool silent;   /* requests are not answered */
+	size_t refuse;       /* so many requests are answered 403 */
+	bool refuse_records; /* writes of the record are, too */
+	size_t refused;
+	bool silent; /* requests are not answered */
 	size_t writes;
 	size_t requests;
 	/* what the owner was told */
@@ -46,33 +51,41 @@ struct fixture {
 	size_t deposed;
 	size_t released;
 	uint64_t epoch;
-	bool inherits;
+	int64_t former_until_ms;
 };
 
 static void answer(struct http_conn *conn, int status, const char *reason)
 {
 	const char *name = strrchr(conn->path, '/') + 1;
 	cleanup_free char *text = mem_printf("{\"kind\":\"Status\",\"reason\":\"%s\",\"code\":%d,\"message\":\"%s\","
-					     "\"details\":{\"name\":\"%.*s\",\"kind\":\"leases\"}}",
-					     reason, status, reason, (int)strcspn(name, "?"), name);
+					     "\"details\":{\"name\":\"%.*s\",\"kind\":\"%s\"}}",
+					     reason, status, reason, (int)strcspn(name, "?"), name,
+					     strstr(conn->path, "configmaps") != NULL ? "configmaps" : "leases");
 
 	http_reply(conn, status, "", text);
 }
 
-static void store(struct fixture *f, json_t *object)
+static void store_at(struct fixture *f, json_t **stored, json_t *object)
 {
 	char version[16];
 
 	snprintf(version, sizeof(version), "%d", ++f->version);
 	json_object_set_new(json_object_get(object, "metadata"), "resourceVersion", json_string(version));
-	json_decref(f->stored);
-	f->stored = object;
+	json_decref(*stored);
+	*stored = object;
+}
+
+static void store(struct fixture *f, json_t *object)
+{
+	store_at(f, &f->stored, object);
 }
 
 static void on_request(void *arg, struct http_conn *conn)
 {
 	struct fixture *f = arg;
 	bool creates = strcmp(conn->method, "POST") == 0;
+	bool of_record = strncmp(conn->path, RECORD_PATH, strlen(RECORD_PATH)) == 0;
+	json_t **stored = of_record ? &f->record : &f->stored;
 	json_t *body;
 	cleanup_free char *text = NULL;
 
@@ -84,35 +97,43 @@ static void on_request(void *arg, struct http_conn *conn)
 		answer(conn, 403, "Forbidden");
 		return;
 	}
-	assert_memory_equal(conn->path, PATH, strlen(PATH));
-	if (!creates && f->stored == NULL) {
+	if (of_record && f->refuse_records && strcmp(conn->method, "GET") != 0) {
+		f->refused++;
+		answer(conn, 403, "Forbidden");
+		return;
+	}
+	if (!of_record)
+		assert_memory_equal(conn->path, PATH, strlen(PATH));
+	else if (!creates)
+		assert_memory_equal(conn->path, RECORD_PATH "/x-epoch", strlen(RECORD_PATH "/x-epoch"));
+	if (!creates && *stored == NULL) {
 		answer(conn, 404, "NotFound");
 		return;
 	}
 	if (strcmp(conn->method, "GET") != 0) {
 		body = json_parse(conn->body, strlen(conn->body), NULL);
 		assert_non_null(body);
-		if (creates ? f->stored != NULL
+		if (creates ? *stored != NULL
 			    : strcmp(json_str(json_object_get(body, "metadata"), "resourceVersion"),
-				     json_str(json_object_get(f->stored, "metadata"), "resourceVersion")) != 0) {
+				     json_str(json_object_get(*stored, "metadata"), "resourceVersion")) != 0) {
 			json_decref(body);
 			answer(conn, 409, creates ? "AlreadyExists" : "Conflict");
 			return;
 		}
-		f->writes++;
-		store(f, body);
+		f->writes += !of_record;
+		store_at(f, stored, body);
 	}
-	text = json_text(f->stored);
+	text = json_text(*stored);
 	http_reply(conn, creates ? 201 : 200, "", text);
 }
 
-static void on_led(void *arg, uint64_t epoch, bool inherits)
+static void on_led(void *arg, uint64_t epoch, int64_t former_until_ms)
 {
 	struct fixture *f = arg;
 
 	f->led++;
 	f->epoch = epoch;
-	f->inherits = inherits;
+	f->former_until_ms = former_until_ms;
 	assert_true(lease_leads(f->lease));
 }
 
@@ -162,11 +183,17 @@ static void stop(struct fixture *f)
 	http_server_free(&f->server);
 	ev_loop_destroy(f->loop);
 	json_decref(f->stored);
+	json_decref(f->record);
 }
 
 static const json_t *spec(const struct fixture *f)
 {
 	return json_object_get(f->stored, "spec");
+}
+
+static const char *recorded(const struct fixture *f, const char *name)
+{
+	return json_str(json_object_get(f->record, "data"), name);
 }
 
 static const char *note(const struct fixture *f, const char *name)
@@ -197,19 +224,21 @@ static void test_leads_and_releases(void **state)
 	start(&f, ELECTION_GRANTS_CHILDREN);
 	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	assert_int_equal(f.epoch, 1);
-	assert_false(f.inherits);
+	assert_int_equal(f.former_until_ms, 0);
+	assert_string_equal(recorded(&f, "epoch"), "1");
+	assert_string_equal(recorded(&f, "holder"), lease_identity(f.lease));
+	assert_string_equal(recorded(&f, "leaseMs"), "2000");
+	assert_string_equal(recorded(&f, "memberLeaseMs"), "700");
 	assert_string_equal(json_str(spec(&f), "holderIdentity"), lease_identity(f.lease));
 	assert_int_equal(json_int(spec(&f), "leaseDurationSeconds", 0), 2);
 	assert_int_equal(json_int(spec(&f), "leaseTransitions", 0), 1);
-	assert_string_equal(note(&f, GRANTS), "unknown");
+	assert_string_equal(note(&f, GRANTS), "children");
 	assert_false(identity_process_ended(note(&f, PROCESS)));
 	expect_micro_time(json_str(spec(&f), "renewTime"));
 	acquired = mem_strdup(json_str(spec(&f), "acquireTime"));
 	renewed = mem_strdup(json_str(spec(&f), "renewTime"));
 	expect_micro_time(acquired);
-	lease_settled(f.lease);
 	assert_true(run_until_count(f.loop, &f.writes, 3, limit_s));
-	assert_string_equal(note(&f, GRANTS), "children");
 	assert_string_equal(note(&f, MEMBER), "700");
 	assert_string_equal(json_str(spec(&f), "acquireTime"), acquired);
 	assert_string_not_equal(json_str(spec(&f), "renewTime"), renewed);
@@ -235,11 +264,18 @@ static void test_takes_over_foreign(void **state)
 	      json_pack("{s:{s:s,s:s,s:{s:s},s:{s:s,s:s}},s:{s:s,s:i,s:o,s:s}}", "metadata", "name", "x", "namespace",
 			"ns", "labels", "a", "b", "annotations", "c", "d", MEMBER, "99999999999", "spec",
 			"holderIdentity", "", "leaseTransitions", 41, "renewTime", json_null(), "strange", "member"));
+	store_at(&f, &f.record,
+		 json_pack("{s:{s:s,s:{s:s}},s:{s:s,s:s}}", "metadata", "name", "x-epoch", "labels", "a", "b", "data",
+			   "epoch", "7", "strange", "member"));
 	start(&f, ELECTION_GRANTS_MEMBERS);
 	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	assert_int_equal(f.epoch, 42);
-	assert_true(f.inherits);
-	assert_int_equal(lease_former_member_ms(f.lease), 3600 * 1000);
+	assert_true(f.former_until_ms > clock_boot_ms() + 3500 * 1000);
+	assert_true(f.former_until_ms <= clock_boot_ms() + 3600 * 1000 + 300);
+	assert_string_equal(recorded(&f, "epoch"), "42");
+	assert_string_equal(recorded(&f, "memberLeaseMs"), "3600000");
+	assert_string_equal(recorded(&f, "strange"), "member");
+	assert_string_equal(json_str(json_path(f.record, "metadata", "labels", NULL), "a"), "b");
 	assert_string_equal(json_str(json_path(f.stored, "metadata", "labels", NULL), "a"), "b");
 	assert_string_equal(note(&f, "c"), "d");
 	assert_string_equal(json_str(spec(&f), "strange"), "member");
@@ -254,6 +290,40 @@ static void test_tries_again(void **state)
 	start(&f, ELECTION_GRANTS_MEMBERS);
 	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	assert_int_equal(f.refuse, 0);
+	stop(&f);
+}
+
+/* Somebody deleted the Lease: whom the record names may lead, until its Lease would have run out. Its numbers are
+ * anybody's. */
+static void test_lease_deleted(void **state)
+{
+	struct fixture f = {0};
+	int64_t started_ms = clock_boot_ms();
+
+	(void)state;
+	store_at(&f, &f.record,
+		 json_pack("{s:{s:s},s:{s:s,s:s,s:s,s:s}}", "metadata", "name", "x-epoch", "data", "epoch",
+			   "99999999999", "holder", "other", "leaseMs", "200", "memberLeaseMs", "99999999999"));
+	start(&f, ELECTION_GRANTS_CHILDREN);
+	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
+	assert_true(clock_boot_ms() - started_ms >= 200);
+	assert_int_equal(f.epoch, 1); /* behind the largest one */
+	assert_true(f.former_until_ms > clock_boot_ms() + 3500 * 1000);
+	assert_string_equal(recorded(&f, "holder"), lease_identity(f.lease));
+	stop(&f);
+}
+
+/* Without the right to write the record it does not lead. */
+static void test_record_refused(void **state)
+{
+	struct fixture f = {.refuse_records = true};
+
+	(void)state;
+	start(&f, ELECTION_GRANTS_MEMBERS);
+	assert_true(run_until_count(f.loop, &f.refused, 3, limit_s));
+	assert_int_equal(f.led, 0);
+	f.refuse_records = false;
+	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	stop(&f);
 }
 
@@ -275,7 +345,7 @@ static void test_deposed_by_another(void **state)
 	/* who renews it no more is followed by us, newer still */
 	assert_true(run_until_count(f.loop, &f.led, 2, limit_s));
 	assert_int_equal(f.epoch, 3);
-	assert_true(f.inherits);
+	assert_true(f.former_until_ms > 0);
 	stop(&f);
 }
 
@@ -469,8 +539,7 @@ static void test_holder_dead(void **state)
 	waitpid(pid, NULL, 0);
 	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	assert_int_equal(f.epoch, 5);
-	assert_false(f.inherits);
-	assert_int_equal(lease_former_member_ms(f.lease), 5000);
+	assert_int_equal(f.former_until_ms, 0);
 	stop(&f);
 }
 
@@ -480,6 +549,8 @@ int main(void)
 		cmocka_unit_test(test_leads_and_releases),
 		cmocka_unit_test(test_takes_over_foreign),
 		cmocka_unit_test(test_tries_again),
+		cmocka_unit_test(test_lease_deleted),
+		cmocka_unit_test(test_record_refused),
 		cmocka_unit_test(test_deposed_by_another),
 		cmocka_unit_test(test_deposed_by_silence),
 		cmocka_unit_test(test_freed_in_between),

@@ -18,7 +18,7 @@
 #include "watcher/cache.h"
 #include "watcher/router.h"
 
-enum { WATCHERS = 2, SHARDS = 4, LEASE = 10000, MARGIN = 5000, QUEUE_MAX = 64, UNKNOWN = 30000 };
+enum { WATCHERS = 2, SHARDS = 4, LEASE = 10000, MARGIN = 5000, QUEUE_MAX = 64 };
 
 static struct letter {
 	unsigned watcher;
@@ -40,8 +40,7 @@ static struct watcher watchers[WATCHERS];
 static struct peer *peer;
 static int64_t now_ms;
 static size_t grants, revokes, refusals;
-static int64_t unknown_ms; /* of the next leader */
-static uint32_t session;   /* of the last message of the peer */
+static uint32_t session; /* of the last message of the peer */
 
 static void put(unsigned watcher, bool up, const struct bus_head *head, const void *body, size_t len)
 {
@@ -225,9 +224,8 @@ static void leads(unsigned number, uint64_t epoch, bool inherits)
 			   .lease_ms = LEASE,
 			   .margin_ms = MARGIN,
 			   .grace_ms = 30000,
-			   .blocked_ms = inherits ? LEASE + MARGIN : 0},
+			   .former_until_ms = inherits ? now_ms + LEASE + MARGIN : 0},
 		.epoch = epoch,
-		.unknown_ms = unknown_ms,
 		.qps = 10,
 		.burst = 10,
 	};
@@ -365,52 +363,6 @@ static void refused_while_leaving(void **state)
 	assert_int_equal(refusals, 0);
 }
 
-/* There is no Lease, but a Framework that somebody worked on: the Lease may have been deleted while another one leads,
- * whose ranges are granted to nobody before it and its leases have ended. A live claim waits as long: the other one may
- * renew it. */
-static void unknown_past(void **state)
-{
-	static const char *const texts[] = {
-		"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":{}"
-		"}",
-		"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":{}"
-		","
-		"\"status\":{\"startTime\":\"2024-01-02T03:04:05Z\"}}",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		struct error err;
-		cleanup_json json_t *object = json_parse(texts[i], strlen(texts[i]), &err);
-
-		leads(0, 1, false);
-		assert_int_equal(cache_present(watchers[0].cache, KIND_FRAMEWORK, object, NULL), 0);
-		deposed(0);
-		unknown_ms = UNKNOWN;
-		leads(0, (uint64_t)i + 2, false);
-		unknown_ms = 0;
-		run(UNKNOWN - 2000);
-		assert_true(peer_leased(peer) == (i == 0));
-		run(4000);
-		expect_follows(0, (uint64_t)i + 2);
-		if (i == 0) { /* until it knows nobody any more */
-			deposed(0);
-			run(LEASE + 1000);
-			assert_false(peer_leased(peer));
-		}
-	}
-	/* it claims what it holds */
-	deposed(0);
-	unknown_ms = UNKNOWN;
-	leads(0, 9, false);
-	unknown_ms = 0;
-	assert_true(peer_leased(peer));
-	run(UNKNOWN - 2000);
-	assert_null(shard_table_holder(router_shards(watchers[0].router), 0));
-	run(4000);
-	expect_follows(0, 9);
-}
-
 /* The former leader has not noticed yet and goes on talking: it is not heeded any more. */
 static void two_leaders(void **state)
 {
@@ -490,17 +442,9 @@ static void leaves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(finds_leader),
-		TEST(takeover),
-		TEST(takeover_when_down),
-		TEST(takeover_late),
-		TEST(refused_while_leaving),
-		TEST(unknown_past),
-		TEST(two_leaders),
-		TEST(two_leaders_at_start),
-		TEST(older_epoch),
-		TEST(older_epoch_beside),
-		TEST(leaves),
+		TEST(finds_leader),          TEST(takeover),    TEST(takeover_when_down),   TEST(takeover_late),
+		TEST(refused_while_leaving), TEST(two_leaders), TEST(two_leaders_at_start), TEST(older_epoch),
+		TEST(older_epoch_beside),    TEST(leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

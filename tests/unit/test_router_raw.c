@@ -383,48 +383,6 @@ static void test_claims_of_this_term(void **state)
 	assert_null(shard_table_holder(router_shards(world->router), 3));
 }
 
-/* Where there was no Lease, a claim says that somebody leads, or has led just now: it may go on renewing the claim, so
- * that all ranges wait until nobody can. */
-static void test_claims_without_a_lease(void **state)
-{
-	struct bus_hello hello = {.name = "a", .uuid = "u", .shards = WORLD_SHARDS, .held_epoch = 5, .window = 10};
-	struct node *node;
-	struct message *message;
-
-	(void)state;
-	world->unknown_ms = 30000;
-	world_start_watcher(world, 5);
-	node = raw_node(0);
-	range_set_add(&hello.held, 3);
-	raw_claims(node, 5, &hello);
-	assert_false(router_synced(world->router));
-	world->now_ms += 29999;
-	raw_claims(node, 5, &hello);
-	assert_null(shard_table_holder(router_shards(world->router), 3));
-	world->now_ms += 1;
-	router_tick(world->router);
-	message = next_of(node, BUS_ASSIGN);
-	assert_non_null(message);
-	free(message);
-	assert_string_equal(shard_table_holder(router_shards(world->router), 3), "a");
-}
-
-/* So does a PING of one that follows an assignment: it heeds nobody of an older epoch, and says no HELLO here. */
-static void test_others_follow_without_a_lease(void **state)
-{
-	struct node *node;
-
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		world->unknown_ms = 30000;
-		world_start_watcher(world, 5);
-		node = raw_node(0);
-		raw_ping(node, 2, 9, i == 0 ? 3 : 0, 0);
-		assert_int_equal(router_synced(world->router), i == 1);
-		world_stop_watcher(world);
-	}
-}
-
 /* A former leader that cut the key space into another number of ranges granted other keys by those numbers: nothing is
  * taken over from it, and the peer gets what is free here. */
 static void test_claims_of_another_cut(void **state)
@@ -508,12 +466,10 @@ static void test_refusals(void **state)
 	raw_hello(other, "a", "u2", 10);
 	message = next_of(other, BUS_ASSIGN);
 	assert_non_null(message);
+	raw_ping(other, 2, 5, message->head.version, 0);
 	free(message);
 	raw_hello(node, "a", "u1", 10);
-	message = next_of(node, BUS_REFUSE);
-	assert_int_equal(bus_refuse_read(message->body, message->len, &refuse, NULL), 0);
-	assert_true(refuse.final); /* replaced */
-	free(message);
+	expect_refused(node, false, "another process has this name");
 	assert_int_equal(router_peer_count(world->router), 1);
 }
 
@@ -589,8 +545,6 @@ int main(void)
 		TEST(test_claims_of_this_term),
 		TEST(test_claims_of_another_cut),
 		TEST(test_hostile_epochs),
-		TEST(test_claims_without_a_lease),
-		TEST(test_others_follow_without_a_lease),
 		TEST(test_refusals),
 		TEST(test_too_many_connections),
 		TEST(test_names_of_the_pool),

@@ -205,7 +205,7 @@ static void test_next_due(void **state)
 static void test_no_grace(void **state)
 {
 	const struct shard_options options = {.shards = SHARDS, .lease_ms = LEASE, .margin_ms = MARGIN};
-	struct shard_table *table = shard_table_new(&options, START);
+	struct shard_table *table = shard_table_new(&options);
 	struct shard_member *a = join(table, "a", "u", START);
 
 	(void)state;

@@ -65,7 +65,7 @@ static void test_claim_released(void **state)
 /* A lease that was claimed lives on by our count, too: nobody else gets it before it has ended. */
 static void test_claim_of_a_silent_one(void **state)
 {
-	struct shard_table *table = make(0);
+	struct shard_table *table = make(LEASE + MARGIN);
 	struct range_set claim = {0};
 	struct shard_member *a;
 	struct shard_member *b;
@@ -108,35 +108,40 @@ static void test_two_claims(void **state)
 	assert_int_equal(range_set_count(shard_member_ranges(b)), 9);
 	ping(table, a, second);
 	ping(table, b, second);
-	for (int64_t now = second; now < second + LEASE + MARGIN; now += 500) {
+	for (int64_t now = second; now < START + LEASE + MARGIN; now += 500) {
 		ping(table, a, now);
 		ping(table, b, now);
 		shard_table_update(table, now);
 		assert_null(shard_table_holder(table, 9)); /* neither may have it before both leases are over */
 	}
-	shard_table_update(table, second + LEASE + MARGIN);
+	shard_table_update(table, START + LEASE + MARGIN);
 	assert_non_null(shard_table_holder(table, 9));
 	shard_table_free(table);
 }
 
-/* When the former leader's end is known, what it granted has run out a lease and the margin behind that. */
-static void test_known_end(void **state)
+/* A claim that comes when all that former leaders gave has ended is not true: nobody loses anything by it. */
+static void test_claim_too_late(void **state)
 {
-	enum { FORMER_END = START - 5000, OVER = FORMER_END + LEASE + MARGIN };
-	const struct shard_options options = {.shards = SHARDS,
-					      .lease_ms = LEASE,
-					      .margin_ms = MARGIN,
-					      .grace_ms = GRACE,
-					      .blocked_ms = LEASE + MARGIN,
-					      .former_end_ms = FORMER_END};
-	struct shard_table *table = shard_table_new(&options, START);
+	struct shard_table *table = make(LEASE + MARGIN);
+	struct range_set claim = {0};
+	struct shard_member *a;
+	struct shard_member *b;
 
 	(void)state;
-	join(table, "a", "ua", START);
-	shard_table_update(table, OVER - 1);
-	assert_int_equal(held(table, "a"), 0);
-	shard_table_update(table, OVER);
+	a = join(table, "a", "ua", START + LEASE);
+	shard_table_update(table, START + LEASE + MARGIN);
 	assert_int_equal(held(table, "a"), SHARDS);
+	ping(table, a, START + LEASE + MARGIN);
+	add_run(&claim, 0, SHARDS);
+	assert_int_equal(shard_table_hello(table, "b", "ub", &claim, START + LEASE + MARGIN, &b), SHARD_JOINED);
+	assert_int_equal(held(table, "a"), SHARDS);
+	for (uint32_t r = 0; r < SHARDS; r++) {
+		struct shard_range_view view;
+
+		shard_table_view_range(table, r, START + LEASE + MARGIN, &view);
+		assert_false(view.revoking);
+		assert_int_equal(view.blocked_ms, 0);
+	}
 	shard_table_free(table);
 }
 
@@ -145,17 +150,13 @@ static void test_known_end(void **state)
 static void test_longer_leases_before(void **state)
 {
 	enum { LONGER = 6 * LEASE, OVER = START + LONGER + MARGIN };
-	struct shard_options options = {
-		.shards = SHARDS, .lease_ms = LEASE, .margin_ms = MARGIN, .grace_ms = GRACE, .former_lease_ms = LONGER};
-	struct shard_table *table;
+	struct shard_table *table = make(LONGER + MARGIN);
 	struct range_set claim = {0};
 	struct shard_member *a;
 	struct shard_member *b;
 	struct shard_member *c;
 
 	(void)state;
-	options.blocked_ms = shard_former_span(&options);
-	table = shard_table_new(&options, START);
 	add_run(&claim, 0, 20);
 	assert_int_equal(shard_table_hello(table, "a", "ua", &claim, START, &a), SHARD_JOINED);
 	assert_int_equal(shard_table_hello(table, "b", "ub", &claim, START, &b), SHARD_JOINED);
@@ -179,7 +180,7 @@ int main(void)
 		cmocka_unit_test(test_claim_released),
 		cmocka_unit_test(test_claim_of_a_silent_one),
 		cmocka_unit_test(test_two_claims),
-		cmocka_unit_test(test_known_end),
+		cmocka_unit_test(test_claim_too_late),
 		cmocka_unit_test(test_longer_leases_before),
 	};
 

@@ -48,6 +48,8 @@ clean_control_plane() {
     api DELETE /api/v1/nodes >/dev/null || return
     for path in kube-system $ROLES_NAMESPACE; do
         api DELETE "/apis/coordination.k8s.io/v1/namespaces/$path/leases" >/dev/null || return
+        # (both: nobody waits for who led; by its name, as others have ConfigMaps there)
+        api DELETE "/api/v1/namespaces/$path/configmaps?fieldSelector=metadata.name=frameworkcontroller-epoch" >/dev/null || return
     done
     deadline=$(($(now_ms) + 15000))
     until find_seen && [[ ! -s seen ]]; do

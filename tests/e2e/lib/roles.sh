@@ -22,7 +22,7 @@ rbac_init | refused gang get frameworkcontroller.microsoft.com/frameworks | its 
 namespaces_crd | refused frameworkcontroller list frameworkcontroller.microsoft.com/frameworks | a namespace without Roles
 namespaces_crd | refused frameworkcontroller list /pods | the same
 namespaces_crd | refused frameworkcontroller list /configmaps | the same
-namespaces_crd | refused frameworkcontroller get coordination.k8s.io/leases | a Lease of a name that its Role does not have
+namespaces_crd | refused frameworkcontroller get /configmaps | the record of a Lease of a name that its Role does not have
 credentials_certificate | fc-watcher as nobody | a certificate of somebody without rights, until it is replaced
 credentials_certificate | refused nobody * | the same
 deploy_in_place | fc-* as default:frameworkcontroller | the service account, and the rights, that users of the original have
@@ -71,6 +71,7 @@ apply_roles() {
         wait_may $name list "" pods
         wait_may $name get apiextensions.k8s.io customresourcedefinitions "" frameworks.frameworkcontroller.microsoft.com
         wait_may $name update coordination.k8s.io leases "$ROLES_NAMESPACE" frameworkcontroller
+        wait_may $name update "" configmaps "$ROLES_NAMESPACE" frameworkcontroller-epoch
     done
     for name in frameworkcontroller fc-reconciler; do wait_may $name create "" pods; done
     wait_may fc-barrier create authentication.k8s.io tokenreviews

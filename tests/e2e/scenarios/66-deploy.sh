@@ -65,10 +65,13 @@ run_deploy_rendered() {
     check_restricted "$work/own-frameworkcontroller-manifests-deploy-onepod.current"
 }
 
-# Roles name the Lease that there is; what volumes are of is there by the name they have for it.
+# Roles name the Lease and the record that there are; what volumes are of is there by the name they have for it.
 check_names() { # file lease
     expect "Leases that roles name, $1" "$(jq -r 'select(.kind == "Role") | .rules[] | select(.resources == ["leases"]) | .resourceNames // [] | .[]' "$1")" \
         "$(jq -r --arg lease "$2" 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") | $lease' "$1")"
+    expect "records that roles name, $1" "$(jq -r 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") |
+        .rules[] | select(.resources == ["configmaps"]) | .resourceNames // [] | .[]' "$1")" \
+        "$(jq -r --arg lease "$2" 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") | $lease + "-epoch"' "$1")"
     expect "what volumes are of, and is not there, $1" "$(jq -sr '[.[] | select(.kind == "ConfigMap" or .kind == "Secret").metadata.name] as $there |
         select(any(.[]; .kind == "ConfigMap")) | [.[].spec.template.spec.volumes // [] | .[] | .configMap.name, .secret.secretName | values] - $there | .[]' "$1")" ""
 }

@@ -73,9 +73,14 @@ was_refused() { # account "verb group/resource"
 
 # Starts the watcher again, on a cluster that lacks what it has to make. (It may lack it since the last time.)
 need_watcher() { # verb resource
+    local record=/api/v1/namespaces/$ROLES_NAMESPACE/configmaps/frameworkcontroller-epoch
     end_processes . 5 watcher
     case "$1 $2" in
-    "create leases") api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/frameworkcontroller" >/dev/null || true ;;
+    "create leases") # with its record, so that nobody waits for who led
+        api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/frameworkcontroller" >/dev/null || true
+        api DELETE "$record" >/dev/null || true
+        ;;
+    "create configmaps") api DELETE "$record" >/dev/null || true ;;
     "update customresourcedefinitions")
         kubectl patch crd frameworks.frameworkcontroller.microsoft.com --type json \
             -p '[{"op": "add", "path": "/spec/names/shortNames", "value": []}]' >/dev/null

@@ -22,6 +22,7 @@ restrict_to() { # namespace...
         wait_may frameworkcontroller create "" pods "$namespace"
     done
     wait_may frameworkcontroller update coordination.k8s.io leases "$ROLES_NAMESPACE" frameworkcontroller
+    wait_may frameworkcontroller update "" configmaps "$ROLES_NAMESPACE" frameworkcontroller-epoch
 }
 
 no_cluster_roles() {
@@ -114,11 +115,13 @@ run_namespaces_crd() {
     stop_watcher
     launch_watcher watcher-2 --namespaces "$NS,default" --workers 1
     wait_for 20 "it says what it may not" grep -q 'Frameworks in default: cannot list: .*403' watcher-2.log
-    # A Lease of another name takes a right on that name.
+    # A Lease of another name takes rights on that name and its record's.
     stop_watcher
     launch_watcher watcher-3 --namespaces "$NS" --workers 1 --leader-elect-resource-name second
-    wait_for 20 "it says that it may not lead" grep -q "the Lease $ROLES_NAMESPACE/second: .*403" watcher-3.log
+    wait_for 20 "it says that it may not lead" \
+        grep -q "the ConfigMap $ROLES_NAMESPACE/second-epoch: .*403.* cannot get resource" watcher-3.log
     kubectl create --dry-run=client -o json -f "$root/manifests/rbac/lease/role.yaml" |
-        jq '.rules |= map(if .resourceNames then .resourceNames += ["second"] else . end)' | kubectl apply -f - >/dev/null
+        jq '.rules |= map(if .resourceNames then .resourceNames |= map(., sub("^frameworkcontroller"; "second")) else . end)' |
+        kubectl apply -f - >/dev/null
     wait_for 40 "it leads" grep -q 'leading as ' watcher-3.log
 }

@@ -1,8 +1,9 @@
 # Several watchers of one cluster: one leads by the Lease, and whatever becomes of it another one does, with no Task run
 # twice. Each has a cluster of its own.
 
-# Where the Lease is.
+# Where the Lease is, and the record of its epoch.
 election_lease() { echo "/apis/coordination.k8s.io/v1/namespaces/$(lease_namespace)/leases/frameworkcontroller"; }
+election_record() { echo "/api/v1/namespaces/$(lease_namespace)/configmaps/frameworkcontroller-epoch"; }
 # Times that a test can wait for. An etcd on a busy disk has left a renewal unanswered for 4 s.
 QUICK_ELECTION=(--leader-elect-lease-duration 12s --leader-elect-renew-deadline 10s --leader-elect-retry-period 400ms)
 
@@ -27,6 +28,10 @@ wait_leads() { # number seconds
 
 lease_is() { # expression
     api GET "$(election_lease)" | jq -e "$1"
+}
+
+record_is() { # expression
+    api GET "$(election_record)" | jq -e "$1"
 }
 
 # A cluster with two watchers, of which the first leads.
@@ -116,26 +121,45 @@ run_election_stopped() {
 
 has_no_children() { [[ -z $(pgrep -P "$1") ]]; } # pid
 
-# What people do to a Lease.
+# What people do to a Lease and to the record of its epoch.
 run_election_lease_by_hand() {
-    local transitions ended
+    local holder now
     two_watchers --workers 2 "${QUICK_ELECTION[@]}"
+    record_pods
     submit_many f 10 4 2
-    transitions=$(api GET "$(election_lease)" | jq .spec.leaseTransitions)
-    # Deleted: who leads puts it back, with the same number, and leads on.
+    holder=$(api GET "$(election_lease)" | jq .spec.holderIdentity)
+    # Deleted: who leads puts it back, and leads by a new epoch, which the record tells.
     api DELETE "$(election_lease)" >/dev/null
-    wait_for 10 "the Lease is back" lease_is ".spec.leaseTransitions == $transitions and .spec.holderIdentity != \"\""
-    expect "leads no longer" "$(is_leader 1 || echo so)" ""
-    expect "terms of the first" "$(grep -c 'leading as ' watcher-1.log)" 1
-    # The holder taken out: the same, unless the other one is quicker.
-    api PATCH "$(election_lease)" '{"spec": {"holderIdentity": ""}}' application/merge-patch+json >/dev/null
-    wait_for 10 "somebody holds it again" lease_is '.spec.holderIdentity != ""'
-    ended=$(cat watcher-{1,2}.log | grep -c 'leading no longer' || true)
-    # Given to somebody who never renews it: the leader stops, and one leads when it has run out.
-    api PATCH "$(election_lease)" '{"spec": {"holderIdentity": "somebody"}}' application/merge-patch+json >/dev/null
-    wait_for 20 "the leader stops" terms_ended $((ended + 1))
-    wait_for 30 "one leads" somebody_leads
+    wait_for 10 "the Lease is back" lease_is ".spec.leaseTransitions == 2 and .spec.holderIdentity == $holder"
+    wait_for 10 "the record tells" record_is \
+        ".data.holder == $holder and ([.data | .epoch, .leaseMs, .memberLeaseMs | tonumber] == [2, 12000, 2000])"
+    wait_leads 1 20
+    # The holder taken out, or another one put in who does not know of the record: who leads puts it right.
+    for now in '""' '"somebody"'; do
+        api PATCH "$(election_lease)" "{\"spec\": {\"holderIdentity\": $now}}" application/merge-patch+json >/dev/null
+        wait_for 10 "it is put right" lease_is ".spec.leaseTransitions == 2 and .spec.holderIdentity == $holder"
+    done
+    # The record deleted: the next term writes it again.
+    api DELETE "$(election_record)" >/dev/null
+    kill -TERM "$(candidate_pid 1)"
+    wait_leads 2 20
+    wait_for 10 "the record is back" record_is '.data.epoch == "3"'
+    expect "terms" "$(grep -c 'leading as ' watcher-1.log) $(grep -c 'leading as ' watcher-2.log)" "2 1"
     wait_for 60 "all Frameworks are Completed" completed_at_least 10
+    expect_ran_once $((10 * 2))
+    end_candidates
+    # Nobody is there to put the Lease back: who starts waits until the record's would have run out.
+    api DELETE "$(election_lease)" >/dev/null
+    start_candidate 3 --workers 2 "${QUICK_ELECTION[@]}"
+    wait_for 40 "it leads" is_leader 3
+    expect "epoch" "$(metric "$ADDRESS_3" frameworkcontroller_epoch)" 4
+    # Both deleted: nothing is left to be waited for.
+    end_candidates
+    api DELETE "$(election_lease)" >/dev/null
+    api DELETE "$(election_record)" >/dev/null
+    start_candidate 4 --workers 2 "${QUICK_ELECTION[@]}"
+    wait_leads 4 20
+    expect "epoch" "$(metric "$ADDRESS_4" frameworkcontroller_epoch)" 1
     end_candidates
 }
 
@@ -169,7 +193,6 @@ run_election_cut_off() {
     end_processes . 5 proxy
 }
 
-terms_ended() { (($(cat watcher-{1,2}.log | grep -c 'leading no longer') >= $1)); } # times
 one_leads() { if is_leader 1; then ! is_leader 2; else is_leader 2; fi; }
 somebody_leads() { is_leader 1 || is_leader 2; }
 

@@ -1,0 +1,271 @@
+/* The record of the epoch: what follows when somebody deletes the Lease, and who leads when two took one each. */
+#include "tests/unit/election_world.h"
+
+static const char *const other = "other";
+
+/* The Lease is gone, and so, perhaps, is who led. Whoever does puts it back before it would have run out. Nobody leads
+ * after that; members go on for as long as the record tells. */
+static void deleted(void **state)
+{
+	enum { LONGER = 3 * MEMBER };
+	struct election *election = make("me", ELECTION_GRANTS_CHILDREN);
+	struct election_lease record = lease_of(other, "", 5, ELECTION_GRANTS_MEMBERS);
+	struct election_request request;
+	int64_t at_ms = START;
+
+	(void)state;
+	record.duration_ms = LEASE + 1000;
+	record.member_ms = LONGER;
+	for (; at_ms < START + LEASE + 1000; at_ms = election_due_ms(election)) {
+		looks(election, at_ms, &record, NULL);
+		assert_string_equal(election_seen(election)->holder, other);
+	}
+	assert_int_equal(at_ms, START + LEASE + 1000);
+	looks(election, at_ms, &record, NULL);
+	request = asks(election, at_ms, ELECTION_CREATE);
+	assert_int_equal(request.lease.transitions, 6);
+	assert_int_equal(request.lease.grants, ELECTION_GRANTS_MEMBERS);
+	assert_int_equal(request.lease.member_ms, LONGER);
+	done(election, &request, at_ms);
+	request = records(election, at_ms, ELECTION_UPDATE);
+	assert_int_equal(request.lease.transitions, 6);
+	assert_int_equal(request.lease.member_ms, LONGER);
+	assert_true(election_leads(election, at_ms));
+	assert_int_equal(election_former_until_ms(election), at_ms + LONGER + SETTLE - MEMBER);
+	election_free(election);
+}
+
+/* It is deleted again and again, and put back in between: each time by a new term, so that nobody takes it for gone. */
+static void deleted_again_and_again(void **state)
+{
+	struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+	struct election_lease record = lease_of(other, "", 5, ELECTION_GRANTS_MEMBERS);
+	int64_t at_ms = START;
+
+	(void)state;
+	for (; at_ms < START + 4 * LEASE; at_ms = election_due_ms(election)) {
+		looks(election, at_ms, &record, NULL);
+		record.transitions++;
+	}
+	for (int64_t since_ms = at_ms; at_ms < since_ms + LEASE - RETRY - JITTER; at_ms = election_due_ms(election))
+		looks(election, at_ms, &record, NULL);
+	election_free(election);
+}
+
+/* Somebody wrote it anew, or a stranger took it, without knowing of the term that the record names: that one counts. */
+static void older_than_the_record(void **state)
+{
+	static const struct {
+		const char *holder;
+		uint64_t transitions;
+		bool takes; /* by the Lease itself, which is free otherwise */
+	} rows[] = {{"", 0, false},   {"", 4, false},   {"", 5, true},  {"", 6, true},
+		    {"me", 4, false}, {"me", 5, false}, {"me", 6, true}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+		struct election_lease record = lease_of(other, "", 5, ELECTION_GRANTS_MEMBERS);
+		struct election_lease lease = lease_of(rows[i].holder, "t", rows[i].transitions,
+						       ELECTION_GRANTS_MEMBERS);
+		struct election_request request;
+
+		print_message("row %zu\n", i);
+		looks(election, START, &record, &lease);
+		assert_int_equal(election_next(election, START, &request), rows[i].takes);
+		if (!rows[i].takes) {
+			looks(election, START + LEASE, &record, &lease);
+			request = asks(election, START + LEASE, ELECTION_UPDATE);
+		}
+		assert_int_equal(request.lease.transitions, rows[i].transitions > 5 ? 7 : 6);
+		election_free(election);
+	}
+}
+
+/* One that has the Lease, from nobody, and asks for the record at `now_ms`; the record was `before`. */
+static struct election *elected(const struct election_lease *before, int64_t now_ms)
+{
+	struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+	struct election_lease lease = lease_of("", "t", 5, ELECTION_GRANTS_NONE);
+	struct election_request request;
+
+	looks(election, now_ms, before, &lease);
+	request = asks(election, now_ms, ELECTION_UPDATE);
+	done(election, &request, now_ms);
+	asks_of(election, now_ms, ELECTION_RECORD, before == NULL ? ELECTION_CREATE : ELECTION_UPDATE);
+	return election;
+}
+
+/* Of those who took a Lease each only the one leads that wrote the record. */
+static void record_is_read(void **state)
+{
+	static const struct {
+		const char *what;
+		const char *before; /* holder; NULL: no record */
+		const char *holder;
+		uint64_t epoch;
+		enum { LEADS, WRITES_AGAIN, STEPS_DOWN } then;
+	} rows[] = {
+		{"ours: the answer was lost", "other", "me", 6, LEADS},
+		{"the same, the first one", NULL, "me", 6, LEADS},
+		{"as before: something else in it was changed", "other", "other", 5, WRITES_AGAIN},
+		{"none yet", NULL, NULL, 0, WRITES_AGAIN},
+		{"another took our epoch", "other", "third", 6, STEPS_DOWN},
+		{"another is further", "other", "third", 7, STEPS_DOWN},
+		{"epochs began anew", "other", "third", 1, STEPS_DOWN},
+		{"ours of another term", "other", "me", 4, STEPS_DOWN},
+		{"gone", "other", NULL, 0, STEPS_DOWN},
+		{"somebody was first", NULL, "third", 6, STEPS_DOWN},
+	};
+	static const enum election_outcome outcomes[] = {ELECTION_CONFLICT, ELECTION_FAILED, ELECTION_ABSENT};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows) * ARRAY_LEN(outcomes); i++) {
+		size_t row = i / ARRAY_LEN(outcomes);
+		enum election_outcome outcome = outcomes[i % ARRAY_LEN(outcomes)];
+		struct election_lease before = lease_of(rows[row].before == NULL ? "" : rows[row].before, "", 5,
+							ELECTION_GRANTS_MEMBERS);
+		struct election_lease record = lease_of(rows[row].holder == NULL ? "" : rows[row].holder, "",
+							rows[row].epoch, ELECTION_GRANTS_MEMBERS);
+		struct election *election = elected(rows[row].before == NULL ? NULL : &before, START);
+		int64_t at_ms = START + (outcome == ELECTION_FAILED ? RETRY : 0);
+
+		print_message("%s\n", rows[row].what);
+		election_answered(election, outcome, NULL, START);
+		asks_of(election, at_ms, ELECTION_RECORD, ELECTION_READ);
+		answered(election, rows[row].holder == NULL ? NULL : &record, at_ms);
+		assert_int_equal(election_leads(election, at_ms), rows[row].then == LEADS);
+		switch (rows[row].then) {
+		case LEADS: asks(election, START + RETRY, ELECTION_UPDATE); break;
+		case WRITES_AGAIN:
+			records(election, at_ms, rows[row].before == NULL ? ELECTION_CREATE : ELECTION_UPDATE);
+			assert_true(election_leads(election, at_ms));
+			break;
+		case STEPS_DOWN: asks_of(election, at_ms, ELECTION_RECORD, ELECTION_READ); break;
+		}
+		election_free(election);
+	}
+}
+
+/* The record may not be written: nobody leads by the Lease alone. */
+static void record_refused(void **state)
+{
+	struct election_lease before = lease_of(other, "", 5, ELECTION_GRANTS_MEMBERS);
+	struct election *election = elected(&before, START);
+	struct election_request request;
+	int64_t at_ms = START;
+
+	(void)state;
+	for (;;) {
+		election_answered(election, ELECTION_FAILED, NULL, at_ms);
+		at_ms += RETRY;
+		asks_of(election, at_ms, ELECTION_RECORD, ELECTION_READ);
+		answered(election, &before, at_ms);
+		if (at_ms >= START + RENEW)
+			break;
+		request = asks_of(election, at_ms, ELECTION_RECORD, ELECTION_UPDATE);
+		assert_true(request.timeout_ms <= START + RENEW - at_ms);
+	}
+	assert_int_equal(election_term(election), 0);
+	asks(election, at_ms, ELECTION_READ); /* it begins anew */
+	election_free(election);
+}
+
+static struct election *leader(int64_t now_ms, enum election_grants grants)
+{
+	struct election *election = make("me", grants);
+	struct election_request request;
+
+	looks(election, now_ms, NULL, NULL);
+	request = asks(election, now_ms, ELECTION_CREATE);
+	done(election, &request, now_ms);
+	records(election, now_ms, ELECTION_CREATE);
+	assert_true(election_leads(election, now_ms));
+	return election;
+}
+
+/* Who leads takes a new term at once, as nobody else has led. It knows who acts for it: its children have ended. */
+static void leader_puts_it_back(void **state)
+{
+	static const enum election_grants grants[] = {ELECTION_GRANTS_CHILDREN, ELECTION_GRANTS_MEMBERS};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(grants); i++) {
+		struct election *election = leader(START, grants[i]);
+		struct election_lease record = lease_of("me", "", 1, ELECTION_GRANTS_MEMBERS);
+		int64_t at_ms = START + RETRY;
+		struct election_request request = asks(election, at_ms, ELECTION_UPDATE);
+
+		election_answered(election, ELECTION_ABSENT, NULL, at_ms);
+		asks(election, at_ms, ELECTION_READ);
+		assert_true(election_leads(election, at_ms));
+		answered(election, NULL, at_ms);
+		assert_false(election_leads(election, at_ms));
+		looks(election, at_ms, &record, NULL);
+		request = asks(election, at_ms, ELECTION_CREATE);
+		assert_int_equal(request.lease.transitions, 2);
+		assert_int_equal(request.lease.grants, grants[i]);
+		done(election, &request, at_ms);
+		records(election, at_ms, ELECTION_UPDATE);
+		assert_true(election_leads(election, at_ms));
+		assert_int_equal(election_term(election), 2);
+		assert_int_equal(election_former_until_ms(election),
+				 grants[i] == ELECTION_GRANTS_MEMBERS ? at_ms + SETTLE : 0);
+		election_free(election);
+	}
+}
+
+/* Somebody else took a Lease that was deleted, and lost the record to us: we lead on, and put the Lease right. */
+static void leader_by_the_record(void **state)
+{
+	struct election *election = leader(START, ELECTION_GRANTS_MEMBERS);
+	struct election_lease lease = lease_of(other, "t", 1, ELECTION_GRANTS_MEMBERS);
+	int64_t at_ms = START + RETRY;
+	struct election_request request = asks(election, at_ms, ELECTION_UPDATE);
+
+	(void)state;
+	election_answered(election, ELECTION_CONFLICT, NULL, at_ms);
+	asks(election, at_ms, ELECTION_READ);
+	answered(election, &lease, at_ms);
+	assert_true(election_leads(election, at_ms));
+	request = asks(election, at_ms, ELECTION_UPDATE);
+	assert_string_equal(request.lease.holder, "me");
+	assert_int_equal(request.lease.transitions, 1);
+	election_free(election);
+}
+
+/* Both are gone: who has seen the Lease counts it as held for as long as it ran; nothing else tells of it. */
+static void both_deleted(void **state)
+{
+	struct election *election = make("me", ELECTION_GRANTS_MEMBERS);
+	struct election_lease lease = lease_of(other, "t", 3, ELECTION_GRANTS_MEMBERS);
+	struct election_request request;
+	int64_t at_ms = START;
+
+	(void)state;
+	looks(election, START, NULL, &lease);
+	while (at_ms < START + LEASE) {
+		at_ms = election_due_ms(election);
+		looks(election, at_ms, NULL, NULL);
+	}
+	request = asks(election, at_ms, ELECTION_CREATE);
+	assert_int_equal(request.lease.transitions, 4);
+	assert_int_equal(request.lease.grants, ELECTION_GRANTS_MEMBERS);
+	election_free(election);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(deleted),
+		cmocka_unit_test(deleted_again_and_again),
+		cmocka_unit_test(older_than_the_record),
+		cmocka_unit_test(record_is_read),
+		cmocka_unit_test(record_refused),
+		cmocka_unit_test(leader_puts_it_back),
+		cmocka_unit_test(leader_by_the_record),
+		cmocka_unit_test(both_deleted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
