@@ -423,6 +423,9 @@ static void test_carried_out_then_unwanted(void **state)
 
 	(void)state;
 	world_begin_creating(&w, 2);
+	world_carry(&w);
+	world_round(&w);
+	assert_int_equal(w.queued, 1);
 	w.fault = (struct world_fault){
 		.kind = CALL_CREATE_POD, .name = "f-a-1", .count = 1, .http_status = 500, .message = "x"};
 	world_carry(&w);
