@@ -64,7 +64,7 @@ static void reconnect(struct world *world, void *arg)
 
 /* ---- several faults in a row, which chance hardly ever puts in this order ---- */
 
-enum { ROW_WITHIN_MS = 35 * 1000 };
+enum { ROW_WITHIN_MS = 45 * 1000 };
 
 static void fall_silent(struct world *world, void *arg)
 {
@@ -80,11 +80,15 @@ static void come_back(struct world *world, void *arg)
 	if (world->healed)
 		return;
 	for (int i = 0; i < SIM_WATCHERS; i++)
-		if (watcher_leads(&world->watchers[i]))
-			watcher_terminate(&world->watchers[i]);
+		if (watcher_leads(&world->watchers[i])) {
+			if (world->same_machine)
+				watcher_kill(&world->watchers[i], "killed");
+			else
+				watcher_terminate(&world->watchers[i]);
+		}
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive && &world->members[i] != member)
-			bus_stall(world->members[i].seat, true, pick(world, 1000, world->member_lease_ms));
+			bus_stall(world->members[i].seat, true, pick(world, 1000, longest_lease_ms(world)));
 	bus_connect(member->seat);
 }
 
@@ -144,7 +148,7 @@ static void make_row(struct world *world)
 		world->member_count = 2;
 	if (faults->row == ROW_HANDOVER)
 		world->watcher_count = SIM_WATCHERS;
-	world->lease_ms = faults->row == ROW_LATE_ANSWERS ? 10 * 1000 : faults->row == ROW_HANDOVER ? 8000 : 4000;
+	world->lease_ms = faults->row == ROW_LATE_ANSWERS ? 10 * 1000 : faults->row == ROW_HANDOVER ? 6000 : 4000;
 	if (faults->until_ms < world->now_ms + ROW_WITHIN_MS)
 		faults->until_ms = world->now_ms + ROW_WITHIN_MS;
 	at(world, world->now_ms + pick(world, 4000, 8000), NULL, begin_row, NULL, NULL);
