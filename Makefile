@@ -113,7 +113,7 @@ $(PROGRAMS) $(TEST_PROGRAMS):
 
 # The simulator's own log comes before the library's; its memo and its memory that runs out stand in between.
 $(BUILD)/fc-sim: LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,$(SIM_WRAPS))
-$(BUILD)/fc-sim: $(call objects,$(SIM_SRC)) $(BUILD)/libwatcher.a $(BUILD)/libreconciler.a $(BUILD)/libcommon.a
+$(BUILD)/fc-sim: $(call objects,$(SIM_SRC)) $(BUILD)/libwatcher.a $(BUILD)/libreconciler.a $(BUILD)/libbarrier.a $(BUILD)/libcommon.a
 	$(link)
 
 $(BUILD)/fc-bench: $(call objects,$(BENCH_SRC)) $(BUILD)/libcommon.a

@@ -1,6 +1,7 @@
 /* fc-reconciler: owns ranges of the key space and brings the Frameworks in them forward (ARCHITECTURE.md §1.2, §4). */
 #include <ev.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,6 +366,8 @@ static int start(struct process *process, const struct options *options, struct 
 	};
 	reconciler->name = options->flags.name;
 	random_init(&reconciler->random);
+	snprintf(reconciler->writer, sizeof(reconciler->writer), "%08" PRIx64,
+		 random_u64(&reconciler->random) & UINT32_MAX);
 	metrics_histogram_init(&reconciler->waits, 0.001, 4, 9);
 	reconciler->events = events_new(reconciler);
 	watch_queue(process);

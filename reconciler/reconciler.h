@@ -73,7 +73,8 @@ struct reconciler {
 	struct reconciler_ports ports;
 	struct sync_config config;
 	enum compress_when compress;
-	const char *name; /* member name, for Events */
+	const char *name;                /* member name, for Events */
+	char writer[STATUS_WRITER_SIZE]; /* of this process, in the statuses that it writes */
 	struct random random;
 
 	/* store */

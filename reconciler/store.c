@@ -23,6 +23,7 @@ struct item *store_item(struct reconciler *reconciler, const char *ns, const cha
 	key = NULL;
 	item->range = range;
 	item->framework = framework_new(ns, name);
+	item->framework->writer = reconciler->writer;
 	HASH_ADD_KEYPTR(hh, reconciler->items, item->key, strlen(item->key), item);
 	return item;
 }

@@ -62,6 +62,18 @@ void connection_remove(struct router *router, struct connection *peer)
 	free(peer);
 }
 
+void connection_leave(struct router *router, struct connection *peer)
+{
+	connection_disown(router, peer);
+	if (peer->member != NULL)
+		shard_member_use(peer->member, false);
+	peer->member = NULL;
+	outbox_clear(peer->outbox);
+	peer->told_all = false;
+	peer->ranges = (struct range_set){0};
+	peer->left = true;
+}
+
 void router_reap(struct router *router)
 {
 	struct connection *peer;
@@ -358,7 +370,7 @@ void router_update(struct router *router)
 		return;
 	shard_table_update(router->shards, router_now(router));
 	HASH_ITER(hh, router->peers, peer, next)
-		if (!peer->gone)
+		if (!peer->gone && !peer->left)
 			update_peer(router, peer);
 	router_reap(router);
 }

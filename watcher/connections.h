@@ -38,6 +38,7 @@ struct connection {
 	int64_t hello_ms;    /* until when the HELLOs that it said are paid for, at HELLO_MS each */
 	uint32_t backlog;
 	struct outbox *outbox;
+	bool left; /* it is told nothing until it says HELLO; kept for what it has not read */
 	bool gone; /* sending failed: freed at the next safe point */
 	UT_hash_handle hh;
 	size_t id_len;
@@ -76,6 +77,8 @@ void connection_consumed(struct connection *peer, uint64_t consumed, bool read);
 /* It is told of changes in no range any more. */
 void connection_disown(struct router *router, const struct connection *peer);
 void connection_remove(struct router *router, struct connection *peer);
+/* It is no peer any more. As long as it is connected, what it has not read stays counted: it may come back. */
+void connection_leave(struct router *router, struct connection *peer);
 /* Whether it has said nothing for so long that it hardly lives. */
 bool connection_silent(const struct router *router, const struct connection *peer);
 /* Forgets those, but for what may hold objects that it has not read: that must stay counted while it is connected. */

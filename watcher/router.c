@@ -49,7 +49,7 @@ static void remove_others_of(struct router *router, const struct connection *kee
 	HASH_ITER(hh, router->peers, peer, next) {
 		if (peer == keep || peer->member == NULL || peer->member != keep->member)
 			continue;
-		connection_remove(router, peer);
+		connection_leave(router, peer);
 		shard_member_use(keep->member, true);
 	}
 }
@@ -155,7 +155,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		router_refuse(router, id, id_len, head, final, reason);
 		log_refused(router, hello.role, hello.name, hello.uuid, reason);
 		if (peer != NULL)
-			connection_remove(router, peer);
+			connection_leave(router, peer);
 		return;
 	}
 	if (peer == NULL)
@@ -176,6 +176,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	peer->heard_ms = router_now(router);
 	peer->told_version = 0;
 	peer->told_all = false;
+	peer->left = false;
 	peer->ranges = (struct range_set){0};
 	connection_greeted(peer, hello.window);
 	peer->backlog = 0;
@@ -196,7 +197,7 @@ static void fill_rate(const struct router *router, const struct connection *peer
 	if (peer->role != BUS_ROLE_RECONCILER)
 		return;
 	for (const struct connection *other = router->peers; other != NULL; other = other->hh.next) {
-		if (other->role != BUS_ROLE_RECONCILER || connection_silent(router, other))
+		if (other->role != BUS_ROLE_RECONCILER || other->left || connection_silent(router, other))
 			continue;
 		count++;
 		backlog += other->backlog;
@@ -246,7 +247,7 @@ static void on_bye(struct router *router, struct connection *peer)
 	if (peer->member != NULL)
 		shard_table_bye(router->shards, peer->member);
 	else
-		peer->gone = true;
+		connection_leave(router, peer);
 	router_update(router);
 }
 
@@ -273,7 +274,7 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 		return;
 	}
 	peer = connection_find(router, id, id_len);
-	if (peer == NULL) {
+	if (peer == NULL || peer->left) {
 		router_who(router, id, id_len, head);
 		return;
 	}
@@ -369,7 +370,11 @@ const struct router_counters *router_counters(const struct router *router)
 
 size_t router_peer_count(const struct router *router)
 {
-	return HASH_COUNT(router->peers);
+	size_t count = 0;
+
+	for (const struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next)
+		count += !peer->left;
+	return count;
 }
 
 uint64_t router_epoch(const struct router *router)
@@ -405,6 +410,7 @@ void router_view_peers(const struct router *router, void (*each)(void *arg, cons
 			.in_flight = peer->sent_objects - peer->consumed,
 		};
 
-		each(arg, &view);
+		if (!peer->left)
+			each(arg, &view);
 	}
 }

@@ -316,6 +316,8 @@ size_t framework_status_write(struct buf *out, const struct framework_status *st
 		buf_json_key(out, "fenced");
 		buf_puts(out, "true");
 	}
+	if (status->writer[0] != '\0')
+		put_text(out, "writer", status->writer);
 	put_int(out, "observedGeneration", status->observed_generation);
 	put_time(out, "startTime", status->start_time);
 	put_time(out, "runTime", status->run_time);

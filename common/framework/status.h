@@ -106,6 +106,8 @@ struct condition {
 	char message[48];
 };
 
+enum { STATUS_WRITER_SIZE = 16 };
+
 struct framework_status {
 	int64_t start_time;
 	int64_t run_time;
@@ -113,6 +115,7 @@ struct framework_status {
 	int64_t transition_time;
 	int64_t observed_generation;
 	bool fenced; /* turns with each write that passes the fence (CONTRACT.md §12.14); means nothing else */
+	char writer[STATUS_WRITER_SIZE]; /* the process that wrote it; "": unknown */
 	enum attempt_state state;
 	struct retry_status retry;
 	struct framework_attempt_status attempt;
@@ -132,6 +135,9 @@ bool framework_status_present(const json_t *status);
  * read is fit to go on from: Tasks and roles have their instanceUID, an attempt from AttemptDeletionPending on its
  * completionStatus. */
 int framework_status_parse(const json_t *status, struct framework_status *out, struct error *err);
+
+/* Who wrote it; "": unknown. */
+void framework_status_writer(const json_t *status, char out[STATUS_WRITER_SIZE]);
 
 /* Appends the JSON of the status. compressed: NULL for taskRoleStatuses as they are, else the value of
  * taskRoleStatusesCompressed, written instead. Returns where in out the value of taskRoleStatuses begins; two braces

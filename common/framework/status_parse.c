@@ -364,6 +364,15 @@ bool framework_status_present(const json_t *status)
 	return !is_null(state) && (!json_is_string(state) || json_string_length(state) > 0);
 }
 
+void framework_status_writer(const json_t *status, char out[STATUS_WRITER_SIZE])
+{
+	const char *writer = json_string_value(json_object_get(status, "writer"));
+
+	out[0] = '\0';
+	if (writer != NULL && strlen(writer) < STATUS_WRITER_SIZE)
+		memcpy(out, writer, strlen(writer) + 1);
+}
+
 int framework_status_parse(const json_t *status, struct framework_status *out, struct error *err)
 {
 	struct place place = {NULL, "status", -1};
@@ -381,6 +390,7 @@ int framework_status_parse(const json_t *status, struct framework_status *out, s
 	}
 	read_conditions(status, read.conditions);
 	read.fenced = json_is_true(json_object_get(status, "fenced"));
+	framework_status_writer(status, read.writer);
 	*out = read;
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* Bodies of status writes, and what is done so that they fit into an object on the server (CONTRACT.md §13); see
  * sync.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/json.h"
@@ -117,6 +118,8 @@ bool framework_status_body(struct framework *framework, enum compress_when when,
 		struct framework_status status = framework->status; /* (what it points to is not its own) */
 
 		status.fenced = framework_fence_mark(framework);
+		if (framework->writer != NULL)
+			snprintf(status.writer, sizeof(status.writer), "%s", framework->writer);
 		buf_puts(out, "{\"apiVersion\":\"" FRAMEWORK_API_VERSION
 			      "\",\"kind\":\"Framework\",\"metadata\":{\"name\":");
 		buf_json_string(out, framework->name);

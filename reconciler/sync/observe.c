@@ -1,9 +1,11 @@
 /* Taking in what is seen (ARCHITECTURE.md §6.5): never back to an older version, never up from
  * the dead; see sync.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/base/json_reader.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
@@ -74,13 +76,39 @@ static void take_status(struct framework *framework, const struct json_span *par
 	framework_fence(framework);
 }
 
+static void take_marks(struct framework *framework, const json_t *status)
+{
+	framework->status.fenced = json_is_true(json_object_get(status, "fenced"));
+	framework_status_writer(status, framework->status.writer);
+}
+
 /* What a write of unknown outcome has left. */
-static void take_fence_mark(struct framework *framework, const struct json_span *part)
+static void check_marks(struct framework *framework, const struct json_span *part)
 {
 	struct error err;
 	cleanup_json json_t *status = part_tree(part, &err);
 
-	framework->status.fenced = json_is_true(json_object_get(status, "fenced"));
+	take_marks(framework, status);
+}
+
+/* Whether another process of ours wrote it: one of us two has lost the key, and does not know. Whichever it is, who
+ * goes on from what is stored takes nothing back. */
+static bool is_anothers(const struct framework *framework, const struct json_span *part)
+{
+	char writer[STATUS_WRITER_SIZE];
+	struct json_reader reader;
+	struct json_span span;
+
+	if (framework->writer == NULL || part->at == NULL)
+		return false;
+	json_reader_init(&reader, part->at, part->len);
+	if (!json_reader_find(&reader, "writer"))
+		return false;
+	span = json_reader_string(&reader);
+	if (span.at == NULL || span.len == 0 || span.len >= sizeof(writer))
+		return false;
+	json_span_decode(&span, writer);
+	return strcmp(writer, framework->writer) != 0;
 }
 
 /* Whether what is stored compressed is what we would store, however it was compressed. */
@@ -120,7 +148,7 @@ static void check_status(struct framework *framework, const struct json_span *pa
 	if (!framework->has_status || framework->version != framework->written)
 		return;
 	status = part_tree(part, &err);
-	framework->status.fenced = json_is_true(json_object_get(status, "fenced"));
+	take_marks(framework, status);
 	if (is_ours(framework, status))
 		return;
 	log_warning("[%s/%s]: somebody else wrote the status: it is overwritten", framework->ns, framework->name);
@@ -187,12 +215,12 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	take_spec(framework, &object->spec);
 	/* Until a write of ours has succeeded, what is stored goes before what we made of an older view: its former
 	 * owner may have written since. */
-	if (fresh || !framework->has_status || !framework->proven)
+	if (fresh || !framework->has_status || !framework->proven || is_anothers(framework, &object->status))
 		take_status(framework, &object->status);
 	else if (by == OBSERVED_EVENT)
 		check_status(framework, &object->status);
 	else
-		take_fence_mark(framework, &object->status);
+		check_marks(framework, &object->status);
 	return true;
 }
 
@@ -386,6 +414,8 @@ void framework_written(struct framework *framework, uint64_t version, const char
 	if (version > framework->written)
 		framework->written = version;
 	framework->status.fenced = framework->fence_sent;
+	if (framework->writer != NULL)
+		snprintf(framework->status.writer, sizeof(framework->status.writer), "%s", framework->writer);
 	framework->fenced = false;
 	framework->proven = true;
 	if (version_compare(resource_version, framework->resource_version) > 0)

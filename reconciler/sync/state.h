@@ -129,8 +129,9 @@ struct framework {
 	uint64_t decided;         /* version that holds the present state of the Framework */
 	bool fenced;     /* no create or delete before one write has succeeded under this grant (CONTRACT.md §12.14) */
 	bool fence_sent; /* status.fenced as it is in the write that is on its way */
-	bool fence_wanted; /* something waits for the fence */
-	bool proven;       /* a write of ours has succeeded: the stored status is ours, or is overwritten by ours */
+	bool fence_wanted;  /* something waits for the fence */
+	bool proven;        /* a write of ours has succeeded: the stored status is ours, or is overwritten by ours */
+	const char *writer; /* as this process marks the statuses that it writes; NULL: not at all */
 
 	/* That the status fits (body.c), of this attempt. */
 	int shorten_step;    /* of shorten.h, in force: new messages are shortened as the ones before them */

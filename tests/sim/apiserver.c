@@ -1,5 +1,5 @@
-/* The API server: objects with versions, the history that watches read, deletion and its garbage collector; see sim.h.
- * What it does is what a real server does with the requests that reconcilers send, as far as they can tell. */
+/* The API server: objects with versions, the history that watches read, deletion and requests; see sim.h. What it does
+ * is what a real server does with the requests that reconcilers send, as far as they can tell. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/gang.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/check.h"
 
-enum { GC_MIN_MS = 5, GC_MAX_MS = 400, GRACE_SEC = 30 };
+enum { GRACE_SEC = 30, AGAIN_TIMES = 3 };
 
 /* ---- reading objects ---- */
 
@@ -49,7 +49,7 @@ struct object *api_framework(struct world *world, int plan)
 	return api_find(world, KIND_FRAMEWORK, plan_ns(plan), plan_name(plan));
 }
 
-static struct object *find_uid(struct world *world, const char *uid)
+struct object *api_find_any(struct world *world, const char *uid)
 {
 	struct object *object = world->objects;
 
@@ -60,7 +60,7 @@ static struct object *find_uid(struct world *world, const char *uid)
 
 struct object *api_find_uid(struct world *world, enum object_kind kind, const char *uid)
 {
-	struct object *object = find_uid(world, uid);
+	struct object *object = api_find_any(world, uid);
 
 	return object != NULL && object->kind == kind ? object : NULL;
 }
@@ -131,8 +131,6 @@ static void record(struct world *world, enum object_kind kind, json_t *object, b
 	watcher_news(world);
 }
 
-static void collect_soon(struct world *world);
-
 static const char *controller_uid(const json_t *object)
 {
 	json_t *owners = json_path(object, "metadata", "ownerReferences", NULL);
@@ -183,7 +181,7 @@ struct object *api_create(struct world *world, enum object_kind kind, json_t *js
 	if (kind == KIND_POD)
 		kubelet_pod_created(world, object);
 	if (kind != KIND_FRAMEWORK)
-		collect_soon(world);
+		api_collect_soon(world);
 	return object;
 }
 
@@ -201,7 +199,7 @@ void api_replace(struct world *world, struct object *object, json_t *changed)
 	json_decref(before);
 }
 
-static void gone(struct world *world, struct object *object)
+void api_gone(struct world *world, struct object *object)
 {
 	json_t *last = api_copy(object);
 
@@ -222,7 +220,7 @@ static void gone(struct world *world, struct object *object)
 	json_decref(object->plain);
 	json_decref(object->json);
 	free(object);
-	collect_soon(world);
+	api_collect_soon(world);
 }
 
 static void mark_deleting(struct world *world, struct object *object, int64_t grace_sec, bool foreground)
@@ -246,7 +244,7 @@ static void mark_deleting(struct world *world, struct object *object, int64_t gr
 	trace(world, "deleting %s %s at %" PRIu64, object->uid, object->name, object->version);
 	if (object->kind == KIND_POD && grace_sec > 0)
 		kubelet_pod_deleting(world, object);
-	collect_soon(world);
+	api_collect_soon(world);
 }
 
 static bool pod_ended(const struct object *pod)
@@ -267,68 +265,18 @@ void api_delete(struct world *world, struct object *object, int64_t grace_sec, b
 		/* some servers write the deletionTimestamp before the object goes, some do not */
 		if (chance(world, 500))
 			mark_deleting(world, object, 0, false);
-		gone(world, object);
+		api_gone(world, object);
 		return;
 	}
 	if (foreground || json_array_size(json_path(object->json, "metadata", "finalizers", NULL)) > 0)
 		mark_deleting(world, object, 0, foreground);
 	else
-		gone(world, object);
+		api_gone(world, object);
 }
 
 void api_delete_background(struct world *world, struct object *object)
 {
-	gone(world, object);
-}
-
-/* ---- the garbage collector ---- */
-
-/* One thing at a time; whether there was any. */
-static bool collect_one(struct world *world)
-{
-	struct object *object;
-
-	for (object = world->objects; object != NULL; object = object->next) {
-		const struct object *owner;
-
-		if (object->owner_uid[0] == '\0' || object->deleting)
-			continue;
-		owner = find_uid(world, object->owner_uid);
-		if (owner == NULL || owner->deleting) {
-			api_delete(world, object, -1, false);
-			return true;
-		}
-	}
-	for (object = world->objects; object != NULL; object = object->next) {
-		const struct object *dependent = world->objects;
-
-		if (object->kind == KIND_POD || !object->deleting)
-			continue;
-		while (dependent != NULL && strcmp(dependent->owner_uid, object->uid) != 0)
-			dependent = dependent->next;
-		if (dependent == NULL) {
-			gone(world, object);
-			return true;
-		}
-	}
-	return false;
-}
-
-static void collect(struct world *world, void *arg)
-{
-	(void)arg;
-	world->collecting = false;
-	if (collect_one(world))
-		collect_soon(world);
-}
-
-static void collect_soon(struct world *world)
-{
-	if (world->collecting)
-		return;
-	world->collecting = true;
-	at(world, world->now_ms + pick(world, GC_MIN_MS, world->faults.calm ? GC_MIN_MS * 4 : GC_MAX_MS), NULL, collect,
-	   NULL, NULL);
+	api_gone(world, object);
 }
 
 /* ---- requests ---- */
@@ -367,16 +315,16 @@ static void answer_object(struct answer *out, int code, const struct wire *wire,
 /* Nobody keeps a Framework that is deleted, and its ConfigMap, from going before a request on its way arrives. */
 static bool orphaned(struct world *world, const struct object *pod)
 {
-	const struct object *framework = find_uid(world, annotation(pod->json, "FC_FRAMEWORK_UID"));
+	const struct object *framework = api_find_any(world, annotation(pod->json, "FC_FRAMEWORK_UID"));
 
-	return framework == NULL || (framework->deleting && find_uid(world, pod->owner_uid) == NULL);
+	return framework == NULL || (framework->deleting && api_find_any(world, pod->owner_uid) == NULL);
 }
 
 /* Admission refuses an object now, which it let in before, or lets in later. What becomes of its Task depends on when.
  */
-static bool denied(struct world *world, int plan, struct answer *out)
+static bool denied(struct world *world, int plan, bool again, struct answer *out)
 {
-	if (world->healed || world->plans[plan].tame || !chance(world, world->faults.deny))
+	if (world->healed || world->plans[plan].tame || !chance(world, world->faults.deny * (again ? AGAIN_TIMES : 1)))
 		return false;
 	switch (pick(world, 0, 2)) {
 	case 0: api_status(out, 403, "Forbidden", "pods is forbidden: denied by policy"); break;
@@ -393,6 +341,7 @@ static void handle_create(struct world *world, const struct wire *wire, enum obj
 	json_t *body = json_parse(wire->body, strlen(wire->body), &err);
 	struct object *object;
 	uint64_t pods = 0;
+	bool again;
 
 	if (body == NULL)
 		violated(world, "a create without JSON: %s", wire->body);
@@ -405,11 +354,12 @@ static void handle_create(struct world *world, const struct wire *wire, enum obj
 			return;
 		}
 	}
-	if (denied(world, plan_find(ns, meta_text(body, "name")), out)) { /* so is this */
+	again = api_find(world, kind, ns, meta_text(body, "name")) != NULL;
+	if (denied(world, plan_find(ns, meta_text(body, "name")), again, out)) { /* so is this */
 		json_decref(body);
 		return;
 	}
-	if (api_find(world, kind, ns, meta_text(body, "name")) != NULL) {
+	if (again) {
 		json_decref(body);
 		api_status(out, 409, "AlreadyExists", "already exists");
 		return;
@@ -417,9 +367,10 @@ static void handle_create(struct world *world, const struct wire *wire, enum obj
 	json_object_set_new(body, "metadata", json_copy(json_object_get(body, "metadata")));
 	json_object_set_new(json_object_get(body, "metadata"), "namespace", json_string(ns));
 	object = api_create(world, kind, body);
-	object->late = wire->failed_late || (kind == KIND_POD && orphaned(world, object));
+	object->late = wire->late || (kind == KIND_POD && orphaned(world, object));
 	if (kind == KIND_POD && object->late)
-		kubelet_mark_late(world, object->uid);
+		kubelet_set_late(world, object->uid, true);
+	world->tally->late_objects += object->late;
 	check_created(world, wire, object);
 	answer_object(out, 201, wire, object);
 }
@@ -441,7 +392,7 @@ static void handle_delete(struct world *world, const struct wire *wire, struct o
 		api_status(out, 409, "Conflict", "a precondition does not match");
 		return;
 	}
-	check_deletion(world, wire, object, grace_sec == 0);
+	check_deletion(world, object, grace_sec == 0);
 	answer_object(out, 200, wire, object);
 	api_delete(world, object, grace_sec, policy != NULL && strcmp(policy, "Foreground") == 0);
 	object = api_find_uid(world, kind, uid);

@@ -1,46 +1,48 @@
-/* The bus: connections of reconcilers to watchers, each of which keeps the order of its letters, and loses, doubles and
- * delays them; a connection that breaks loses what was on its way. See sim.h. */
+/* The bus: connections of reconcilers and barriers to watchers, each of which keeps the order of its letters, and
+ * loses, doubles and delays them; a connection that breaks loses what was on its way. See sim.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/check.h"
 
-#define STRANGER "stranger"
-
-enum { LONG_DELAY_MS = 8000, RECONNECT_MS = 2000, STRANGER_PACE_MS = 1200 };
+enum { LONG_DELAY_MS = 8000, RECONNECT_MS = 2000 };
 
 struct letter {
-	struct member *member;
+	struct seat *seat;
 	struct watcher *watcher;
 	uint64_t link; /* the connection it travels on */
+	bool blind;    /* who sent it may believe in a term that has ended */
+	bool counted;  /* in unread */
 	struct bus_head head;
 	size_t len;
 	char body[];
 };
 
-/* Children speak to their parent alone. */
-static struct watcher *watcher_of(struct member *member, unsigned number)
+void bus_seat(struct seat *seat, struct process *process, struct peer *peer, struct watcher *only,
+	      void (*settle)(struct process *process))
 {
-	struct world *world = member->process.world;
-
-	return &world->watchers[world->pool ? member->slot / SIM_MEMBERS : (int)number];
+	seat->process = process;
+	seat->peer = peer;
+	seat->only = only;
+	seat->settle = settle;
+	seat->blind_until_ms = 0;
 }
 
-struct link *bus_link(struct member *member, const struct watcher *watcher)
+struct link *bus_link(struct seat *seat, const struct watcher *watcher)
 {
-	if (member->process.world->pool && member->slot / SIM_MEMBERS != watcher->index)
+	if (seat->only != NULL && seat->only != watcher)
 		return NULL;
-	return &member->links[watcher->index];
+	return &seat->links[watcher->index];
 }
 
 static void arrive_at_watcher(struct world *world, void *arg)
 {
 	struct letter *letter = arg;
 	struct watcher *watcher = letter->watcher;
-	const struct link *link = bus_link(letter->member, watcher);
+	const struct link *link = bus_link(letter->seat, watcher);
 
 	(void)world;
 	if (link->connected && link->life == letter->link && watcher_leads(watcher)) {
@@ -51,25 +53,34 @@ static void arrive_at_watcher(struct world *world, void *arg)
 	free(letter);
 }
 
-static void arrive_at_member(struct world *world, void *arg)
+static bool is_object(const struct bus_head *head)
+{
+	return head->type == BUS_UPDATE || head->type == BUS_ABSENT;
+}
+
+static void arrive_at_peer(struct world *world, void *arg)
 {
 	struct letter *letter = arg;
-	struct member *member = letter->member;
-	const struct link *link = bus_link(member, letter->watcher);
+	struct seat *seat = letter->seat;
+	struct link *link = bus_link(seat, letter->watcher);
 
 	if (link->connected && link->life == letter->link) {
-		peer_receive(member->peer, world->pool ? 0 : (unsigned)letter->watcher->index, &letter->head,
+		if (letter->counted && letter->head.epoch == letter->watcher->epoch)
+			link->unread -= BUS_HEAD_SIZE + letter->len;
+		if (letter->blind)
+			seat->blind_until_ms = process_now_ms(seat->process) + longest_lease_ms(world);
+		peer_receive(seat->peer, seat->only != NULL ? 0 : (unsigned)letter->watcher->index, &letter->head,
 			     letter->body, letter->len);
-		member_settle(member);
+		seat->settle(seat->process);
 	}
 	free(letter);
 }
 
-static void send(struct member *member, struct watcher *watcher, bool up, const struct bus_head *head, const void *body,
+static void send(struct seat *seat, struct watcher *watcher, bool up, const struct bus_head *head, const void *body,
 		 size_t len)
 {
-	struct link *link = bus_link(member, watcher);
-	struct world *world = member->process.world;
+	struct link *link = bus_link(seat, watcher);
+	struct world *world = watcher->process.world;
 	const struct faults *faults = &world->faults;
 	bool calm = faults->calm || world->healed;
 	int64_t *last_ms = up ? &link->up_ms : &link->down_ms;
@@ -79,6 +90,8 @@ static void send(struct member *member, struct watcher *watcher, bool up, const 
 		copies = 0;
 	else if (!calm && chance(world, faults->double_letter))
 		copies = 2;
+	if (!up && is_object(head))
+		check_unread(watcher, seat->process->label, link->unread);
 	for (int i = 0; i < copies; i++) {
 		struct letter *letter = mem_calloc(1, sizeof(*letter) + len + 1);
 		int64_t due_ms = world->now_ms + pick(world, 0, 3);
@@ -91,28 +104,31 @@ static void send(struct member *member, struct watcher *watcher, bool up, const 
 				due_ms = *last_ms;
 			*last_ms = due_ms;
 		}
-		letter->member = member;
+		letter->seat = seat;
 		letter->watcher = watcher;
 		letter->link = link->life;
+		letter->blind = !up && machine_blind(watcher->process.machine, world->now_ms);
 		letter->head = *head;
 		letter->head.protocol = BUS_PROTOCOL;
 		letter->len = len;
 		memcpy(letter->body, body, len);
-		at(world, due_ms, up ? &watcher->process : &member->process, up ? arrive_at_watcher : arrive_at_member,
-		   free, letter);
+		letter->counted = !up && is_object(head) && i == 0;
+		link->unread += letter->counted ? BUS_HEAD_SIZE + len : 0;
+		at(world, due_ms, up ? &watcher->process : seat->process, up ? arrive_at_watcher : arrive_at_peer, free,
+		   letter);
 	}
 }
 
-int bus_from_member(void *arg, unsigned number, const struct bus_head *head, const void *body, size_t len)
+int bus_from_peer(void *arg, unsigned number, const struct bus_head *head, const void *body, size_t len)
 {
-	struct member *member = arg;
-	struct watcher *watcher = watcher_of(member, number);
+	struct seat *seat = arg;
+	struct watcher *watcher = seat->only != NULL ? seat->only : &seat->process->world->watchers[number];
 
-	if (!bus_link(member, watcher)->connected) {
+	if (!bus_link(seat, watcher)->connected) {
 		errno = EAGAIN;
 		return -1;
 	}
-	send(member, watcher, true, head, body, len);
+	send(seat, watcher, true, head, body, len);
 	return 0;
 }
 
@@ -121,22 +137,22 @@ int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const st
 {
 	struct watcher *watcher = arg;
 	struct world *world = watcher->process.world;
+	int stranger = stranger_link(id, id_len);
 
 	if (head->epoch != watcher->epoch)
 		violated(world, "%s speaks with epoch %llu, its own is %llu", watcher->process.label,
 			 (unsigned long long)head->epoch, (unsigned long long)watcher->epoch);
-	if (!world->healed && id_len == strlen(STRANGER) && memcmp(id, STRANGER, id_len) == 0) {
-		if (head->type == BUS_UPDATE || head->type == BUS_ABSENT)
-			check_unread(watcher, len);
+	if (!world->healed && stranger >= 0) {
+		check_stranger(watcher, stranger, head, len);
 		return 0;
 	}
-	for (int i = 0; i < SIM_PROCESSES; i++) {
-		struct member *member = &world->members[i];
-		const struct link *link = member->process.alive ? bus_link(member, watcher) : NULL;
+	for (int i = 0; i < SIM_SEATS; i++) {
+		struct seat *seat = &world->seats[i];
+		const struct link *link = seat->peer != NULL ? bus_link(seat, watcher) : NULL;
 
 		if (link != NULL && link->connected && strlen(link->id) == id_len &&
 		    memcmp(link->id, id, id_len) == 0) {
-			send(member, watcher, false, head, body, len);
+			send(seat, watcher, false, head, body, len);
 			return 0;
 		}
 	}
@@ -154,10 +170,10 @@ static void disconnect(struct link *link)
 
 static void connected(struct world *world, void *arg)
 {
-	struct member *member = arg;
+	struct seat *seat = arg;
 
 	for (int i = 0; i < world->watcher_count; i++) {
-		struct link *link = bus_link(member, &world->watchers[i]);
+		struct link *link = bus_link(seat, &world->watchers[i]);
 
 		if (link == NULL || link->connected || !world->watchers[i].process.alive)
 			continue;
@@ -165,16 +181,17 @@ static void connected(struct world *world, void *arg)
 		link->life++;
 		link->up_ms = 0;
 		link->down_ms = 0;
+		link->unread = 0;
 		snprintf(link->id, sizeof(link->id), "id-%llu", (unsigned long long)++world->links);
 	}
 }
 
-void bus_connect(struct member *member)
+void bus_connect(struct seat *seat)
 {
-	struct world *world = member->process.world;
+	struct world *world = seat->process->world;
 
-	at(world, world->now_ms + pick(world, 1, world->faults.calm ? 20 : RECONNECT_MS), &member->process, connected,
-	   NULL, member);
+	at(world, world->now_ms + pick(world, 1, world->faults.calm ? 20 : RECONNECT_MS), seat->process, connected,
+	   NULL, seat);
 }
 
 static void stall(int64_t *last_ms, int64_t until_ms)
@@ -183,67 +200,26 @@ static void stall(int64_t *last_ms, int64_t until_ms)
 		*last_ms = until_ms;
 }
 
-void bus_stall(struct member *member, bool up, int64_t span_ms)
+void bus_stall(struct seat *seat, bool up, int64_t span_ms)
 {
-	struct world *world = member->process.world;
+	struct world *world = seat->process->world;
 
-	trace(world, "%s: letters %s wait for %lld ms", member->process.label, up ? "from it" : "to it",
+	trace(world, "%s: letters %s wait for %lld ms", seat->process->label, up ? "from it" : "to it",
 	      (long long)span_ms);
 	for (int i = 0; i < SIM_WATCHERS; i++)
-		stall(up ? &member->links[i].up_ms : &member->links[i].down_ms, world->now_ms + span_ms);
+		stall(up ? &seat->links[i].up_ms : &seat->links[i].down_ms, world->now_ms + span_ms);
 }
 
-void bus_disconnect(struct member *member)
+void bus_disconnect(struct seat *seat)
 {
 	for (int i = 0; i < SIM_WATCHERS; i++)
-		disconnect(&member->links[i]);
+		disconnect(&seat->links[i]);
 }
 
 void bus_disconnect_watcher(struct watcher *watcher)
 {
 	struct world *world = watcher->process.world;
 
-	for (int i = 0; i < SIM_PROCESSES; i++)
-		disconnect(&world->members[i].links[watcher->index]);
-}
-
-/* ---- the stranger ---- */
-
-static void stranger_arrives(struct world *world, void *arg)
-{
-	struct watcher *watcher = arg;
-	struct bus_head head = {.protocol = BUS_PROTOCOL, .type = BUS_HELLO, .sequence = 1};
-	struct bus_hello hello = {.name = "gate", .uuid = "stranger", .role = BUS_ROLE_BARRIER, .window = UINT32_MAX};
-	cleanup_buf struct buf body = {0};
-
-	if (!watcher_leads(watcher))
-		return;
-	hello.shards = watcher->shards;
-	hello.held_epoch = UINT64_C(4000000000);
-	head.epoch = world->stranger_session % 2 == 0 ? hello.held_epoch : router_epoch(watcher->router);
-	memset(&hello.held, 0xFF, sizeof(hello.held));
-	bus_hello_write(&body, &hello);
-	head.session = ++world->stranger_session;
-	router_receive(watcher->router, (const unsigned char *)STRANGER, strlen(STRANGER), &head, body.data, body.len);
-	watcher_settle(watcher);
-}
-
-static void stranger_speaks(struct world *world, void *arg)
-{
-	(void)arg;
-	if (world->healed)
-		return;
-	for (int i = 0; i < world->watcher_count; i++)
-		if (world->watchers[i].process.alive)
-			at(world, world->now_ms, &world->watchers[i].process, stranger_arrives, NULL,
-			   &world->watchers[i]);
-	at(world, world->now_ms + random_between(&world->stranger_random, 1, STRANGER_PACE_MS), NULL, stranger_speaks,
-	   NULL, NULL);
-}
-
-void bus_begin_stranger(struct world *world)
-{
-	random_init_seed(&world->stranger_random, world->seed);
-	world->stranger = true;
-	at(world, world->now_ms, NULL, stranger_speaks, NULL, NULL);
+	for (int i = 0; i < SIM_SEATS; i++)
+		disconnect(&world->seats[i].links[watcher->index]);
 }

@@ -12,8 +12,11 @@ enum fault {
 	FAULT_CRASH_WATCHER,
 	FAULT_CRASH_WATCHER_AT_REQUEST,
 	FAULT_PAUSE_WATCHER,
+	FAULT_PAUSE_MACHINE,
 	FAULT_TERMINATE_WATCHER,
 	FAULT_CUT_BUS,
+	FAULT_CUT_BARRIER,
+	FAULT_CRASH_BARRIER,
 	FAULT_PARTITION_BUS,
 	FAULT_STALL_BUS,
 	FAULT_CUT_STREAM,
@@ -56,17 +59,18 @@ static void pause(struct world *world, struct process *process)
 static void reconnect(struct world *world, void *arg)
 {
 	(void)world;
-	bus_connect(arg);
+	bus_connect(((struct member *)arg)->seat);
 }
 
 /* ---- several faults in a row, which chance hardly ever puts in this order ---- */
 
-enum { ROW_WITHIN_MS = 35 * 1000 };
+enum { ROW_WITHIN_MS = 45 * 1000 };
 
 static void fall_silent(struct world *world, void *arg)
 {
 	if (!world->healed)
-		bus_stall(arg, true, world->lease_ms + SHARD_MARGIN_MS + pick(world, 3000, 8000));
+		bus_stall(((struct member *)arg)->seat, true,
+			  world->member_lease_ms + SHARD_MARGIN_MS + pick(world, 3000, 8000));
 }
 
 static void come_back(struct world *world, void *arg)
@@ -76,12 +80,16 @@ static void come_back(struct world *world, void *arg)
 	if (world->healed)
 		return;
 	for (int i = 0; i < SIM_WATCHERS; i++)
-		if (watcher_leads(&world->watchers[i]))
-			watcher_terminate(&world->watchers[i]);
+		if (watcher_leads(&world->watchers[i])) {
+			if (world->same_machine)
+				watcher_kill(&world->watchers[i], "killed");
+			else
+				watcher_terminate(&world->watchers[i]);
+		}
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive && &world->members[i] != member)
-			bus_stall(&world->members[i], true, pick(world, 1000, world->lease_ms));
-	bus_connect(member);
+			bus_stall(world->members[i].seat, true, pick(world, 1000, longest_lease_ms(world)));
+	bus_connect(member->seat);
 }
 
 static void stand_still(struct world *world, void *arg)
@@ -89,7 +97,8 @@ static void stand_still(struct world *world, void *arg)
 	struct process *process = arg;
 
 	if (!world->healed)
-		process->paused_until_ms = world->now_ms + world->lease_ms + SHARD_MARGIN_MS + pick(world, 2000, 6000);
+		process->paused_until_ms = world->now_ms + world->member_lease_ms + SHARD_MARGIN_MS +
+					   pick(world, 2000, 6000);
 }
 
 static void begin_row(struct world *world, void *arg)
@@ -101,7 +110,8 @@ static void begin_row(struct world *world, void *arg)
 		return;
 	if (world->faults.row == ROW_LATE_ANSWERS) {
 		/* an answer comes when its lease is nearly over, and nothing was heard of the member since */
-		bus_stall(member, false, pick(world, world->lease_ms - 2000, world->lease_ms - 1000));
+		bus_stall(member->seat, false,
+			  pick(world, world->member_lease_ms - 2000, world->member_lease_ms - 1000));
 		at(world, world->now_ms + pick(world, 500, 1500), &member->process, fall_silent, NULL, member);
 	} else if (world->faults.row == ROW_OVERDUE) {
 		/* what it began to write is due while it stands still, and its ranges become somebody else's */
@@ -110,9 +120,9 @@ static void begin_row(struct world *world, void *arg)
 		   &member->process);
 	} else {
 		/* when its ranges are somebody else's, it is the first who speaks to the next leader */
-		bus_disconnect(member);
-		at(world, world->now_ms + world->lease_ms + SHARD_MARGIN_MS + pick(world, 500, 2500), &member->process,
-		   come_back, NULL, member);
+		bus_disconnect(member->seat);
+		at(world, world->now_ms + world->member_lease_ms + SHARD_MARGIN_MS + pick(world, 500, 2500),
+		   &member->process, come_back, NULL, member);
 	}
 }
 
@@ -138,7 +148,7 @@ static void make_row(struct world *world)
 		world->member_count = 2;
 	if (faults->row == ROW_HANDOVER)
 		world->watcher_count = SIM_WATCHERS;
-	world->lease_ms = faults->row == ROW_LATE_ANSWERS ? 10 * 1000 : faults->row == ROW_HANDOVER ? 8000 : 4000;
+	world->lease_ms = faults->row == ROW_LATE_ANSWERS ? 10 * 1000 : faults->row == ROW_HANDOVER ? 6000 : 4000;
 	if (faults->until_ms < world->now_ms + ROW_WITHIN_MS)
 		faults->until_ms = world->now_ms + ROW_WITHIN_MS;
 	at(world, world->now_ms + pick(world, 4000, 8000), NULL, begin_row, NULL, NULL);
@@ -181,17 +191,17 @@ static void trouble_member(struct world *world, enum fault fault, struct member 
 	case FAULT_PAUSE_MEMBER: pause(world, &member->process); break;
 	case FAULT_TERMINATE_MEMBER: member_terminate(member); break;
 	case FAULT_CUT_BUS:
-		bus_disconnect(member);
-		bus_connect(member);
+		bus_disconnect(member->seat);
+		bus_connect(member->seat);
 		break;
 	case FAULT_PARTITION_BUS:
 		trace(world, "%s: is cut off", member->process.label);
-		bus_disconnect(member);
+		bus_disconnect(member->seat);
 		at(world, world->now_ms + pick(world, 1000, world->faults.long_ms), &member->process, reconnect, NULL,
 		   member);
 		break;
 	case FAULT_STALL_BUS:
-		bus_stall(member, chance(world, 500),
+		bus_stall(member->seat, chance(world, 500),
 			  pick(world, 200, chance(world, 700) ? 8000 : world->faults.long_ms));
 		break;
 	case FAULT_RESET: network_reset(member); break;
@@ -218,11 +228,46 @@ static void trouble_watcher(struct world *world, enum fault fault)
 	}
 }
 
+enum { LONG_PAUSE_MS = 15000 };
+
+/* Nobody on it can tell. */
+static void trouble_machine(struct world *world, const struct member *member)
+{
+	struct watcher *watcher = some_watcher(world);
+	const struct process *process = member != NULL && chance(world, 700) ? &member->process : &watcher->process;
+	int64_t long_ms = longest_lease_ms(world) + SHARD_MARGIN_MS + LONG_PAUSE_MS;
+	int64_t ms = pick(world, 1, chance(world, 300) ? 3000 : long_ms);
+
+	if (!process->alive)
+		return;
+	trace(world, "the machine of %s is paused for %lld ms", process->label, (long long)ms);
+	machine_pause(world, process->machine, ms);
+}
+
+static void trouble_barrier(struct world *world, enum fault fault)
+{
+	struct barrier *barrier = &world->barriers[pick(world, 0, SIM_BARRIERS - 1)];
+
+	if (!barrier->process.alive)
+		return;
+	if (fault == FAULT_CRASH_BARRIER) {
+		barrier_kill(barrier, "killed");
+	} else if (chance(world, 500)) {
+		bus_stall(barrier->seat, chance(world, 500), pick(world, 200, world->faults.long_ms));
+	} else {
+		bus_disconnect(barrier->seat);
+		bus_connect(barrier->seat);
+	}
+}
+
 static void trouble(struct world *world, enum fault fault)
 {
 	struct member *member = some_member(world);
 
 	switch (fault) {
+	case FAULT_PAUSE_MACHINE: trouble_machine(world, member); break;
+	case FAULT_CUT_BARRIER:
+	case FAULT_CRASH_BARRIER: trouble_barrier(world, fault); break;
 	case FAULT_CRASH_WATCHER:
 	case FAULT_CRASH_WATCHER_AT_REQUEST:
 	case FAULT_TERMINATE_WATCHER:
@@ -281,6 +326,8 @@ void faults_make(struct world *world)
 	world->pool = chance(world, 400);
 	world->watcher_count = faults->calm || chance(world, 550) ? 1 : SIM_WATCHERS;
 	world->same_machine = chance(world, 500);
+	world->barrier_count = chance(world, 300) ? (int)pick(world, 1, SIM_BARRIERS) : 0;
+	world->in_flight_max = chance(world, 500) ? SIM_IN_FLIGHT_MAX : 0;
 	faults->long_ms = small ? 20000 : 50000;
 	world->qps = 1000;
 	world->burst = 100;
@@ -310,7 +357,7 @@ void faults_make(struct world *world)
 	faults->lose_letter = often(world, 20);
 	faults->double_letter = often(world, 20);
 	faults->delay_letter = often(world, 60);
-	faults->late = chance(world, 150);
+	faults->late = chance(world, 300);
 	faults->stale_lists = chance(world, 300);
 	faults->slow_streams = chance(world, 400);
 	faults->lazy_rounds = chance(world, 500);
@@ -356,6 +403,6 @@ void faults_heal(struct world *world)
 					 holder in the end */
 			member_kill(member, "killed");
 		else
-			bus_connect(member);
+			bus_connect(member->seat);
 	}
 }

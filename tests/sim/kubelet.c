@@ -140,9 +140,9 @@ void kubelet_pod_created(struct world *world, struct object *pod)
 	later(world, 1, 800, bound, pod->uid);
 }
 
-void kubelet_mark_late(struct world *world, const char *uid)
+void kubelet_set_late(struct world *world, const char *uid, bool late)
 {
-	find(world, uid)->late = true;
+	find(world, uid)->late = late;
 }
 
 void kubelet_framework_gone(struct world *world, const char *framework_uid)

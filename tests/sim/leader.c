@@ -10,7 +10,7 @@
 
 enum {
 	ELECTION_LEASE_MS = 15000,
-	ELECTION_RENEW_MS = 10000,
+	ELECTION_RENEW_MS = SIM_RENEW_MS,
 	ELECTION_RETRY_MS = 2000,
 	ELECTION_JITTER_MS = 400,
 	RELEASE_MS = 3000, /* as watcher/lease.c */
@@ -22,7 +22,7 @@ static const char *const names[] = {[ELECTION_LEASE] = "Lease", [ELECTION_RECORD
 
 static int64_t port_now_ms(void *arg)
 {
-	return ((const struct watcher *)arg)->process.world->now_ms;
+	return process_now_ms(&((const struct watcher *)arg)->process);
 }
 
 bool watcher_leads(const struct watcher *watcher)
@@ -30,7 +30,7 @@ bool watcher_leads(const struct watcher *watcher)
 	if (!watcher->process.alive || watcher->router == NULL)
 		return false;
 	return watcher->leading && election_term(watcher->election) == watcher->term &&
-	       election_leads(watcher->election, watcher->process.world->now_ms);
+	       election_leads(watcher->election, process_now_ms(&watcher->process));
 }
 
 /* ---- a term ---- */
@@ -47,6 +47,14 @@ void leader_synced(struct watcher *watcher)
 	router_synced(watcher->router);
 }
 
+/* As watcher/term.c: children alone are reconcilers of a pool. */
+static bool is_child(void *arg, const char *name)
+{
+	const struct watcher *watcher = arg;
+
+	return name[0] == 'm' && name[1] - '0' < watcher->process.world->member_count && name[2] == '\0';
+}
+
 static void led(struct watcher *watcher, uint64_t epoch, int64_t former_until_ms)
 {
 	struct world *world = watcher->process.world;
@@ -58,7 +66,9 @@ static void led(struct watcher *watcher, uint64_t epoch, int64_t former_until_ms
 			   .grace_ms = world->grace_ms,
 			   .former_until_ms = former_until_ms},
 		.epoch = epoch,
-		.in_flight_max = world->stranger ? SIM_IN_FLIGHT_MAX : 0,
+		.in_flight_max = world->in_flight_max,
+		.accept = world->pool ? is_child : NULL,
+		.accept_arg = watcher,
 		.qps = world->qps,
 		.burst = world->burst,
 	};
@@ -67,7 +77,9 @@ static void led(struct watcher *watcher, uint64_t epoch, int64_t former_until_ms
 	      former_until_ms > 0 ? ", after another one" : "");
 	for (int i = 0; i < world->watcher_count; i++)
 		if (&world->watchers[i] != watcher && watcher_leads(&world->watchers[i]) &&
-		    !world->watchers[i].stopping) /* given back, but it does not know yet */
+		    !world->watchers[i].stopping && /* given back, but it does not know yet */
+		    !machine_blind(watcher->process.machine, world->now_ms) &&
+		    !machine_blind(world->watchers[i].process.machine, world->now_ms))
 			violated(world, "%s begins to lead while %s does", watcher->process.label,
 				 world->watchers[i].process.label);
 	if (epoch <= world->newest_epoch)
@@ -75,7 +87,10 @@ static void led(struct watcher *watcher, uint64_t epoch, int64_t former_until_ms
 			 world->newest_epoch);
 	world->newest_epoch = epoch;
 	watcher->epoch = epoch;
-	watcher->unread = 0;
+	memset(watcher->stranger, 0, sizeof(watcher->stranger));
+	watcher->led_ms = process_now_ms(&watcher->process);
+	for (int i = 0; i < SIM_SEATS; i++)
+		world->seats[i].links[watcher->index].unread = 0; /* what is on its way is of a former term */
 	watcher->router = router_new(&ports, &options);
 	router_set_cache(watcher->router, watcher->cache);
 	for (int i = 0; world->pool && i < world->member_count; i++) {
@@ -112,7 +127,8 @@ struct ask {
 	struct election_request request;
 	uint64_t based_on;
 	int64_t deadline_ms;
-	bool lost; /* the answer, or the request */
+	int64_t expires_ms; /* the same, by the watcher's clock: two never end at the same time */
+	bool lost;          /* the answer, or the request */
 	enum election_outcome outcome;
 	struct election_lease lease;
 	uint64_t version;
@@ -120,9 +136,8 @@ struct ask {
 
 static void tell(struct watcher *watcher)
 {
-	const struct world *world = watcher->process.world;
 	struct election *election = watcher->election;
-	bool leads = election_leads(election, world->now_ms);
+	bool leads = election_leads(election, process_now_ms(&watcher->process));
 
 	if (watcher->leading && (!leads || election_term(election) != watcher->term)) {
 		watcher->leading = false;
@@ -142,7 +157,7 @@ static void on_answered(struct world *world, void *arg)
 	struct watcher *watcher = ask->watcher;
 	const struct election_lease *held;
 
-	if (!watcher->asking || watcher->asked != ask->deadline_ms) {
+	if (!watcher->asking || watcher->asked != ask->expires_ms) {
 		free(ask); /* it timed out meanwhile */
 		return;
 	}
@@ -152,7 +167,7 @@ static void on_answered(struct world *world, void *arg)
 	trace(world, "%s: the %s's answer: %d, held by %s", watcher->process.label, names[ask->request.object],
 	      (int)ask->outcome, ask->lease.holder);
 	election_answered(watcher->election, ask->outcome, ask->outcome == ELECTION_ANSWERED ? &ask->lease : NULL,
-			  world->now_ms);
+			  process_now_ms(&watcher->process));
 	held = election_seen(watcher->election);
 	if (held != NULL && world->same_machine) {
 		bool runs = held->process[0] == '\0';
@@ -172,10 +187,15 @@ static void on_timeout(struct world *world, void *arg)
 	struct ask *ask = arg;
 	struct watcher *watcher = ask->watcher;
 
-	if (watcher->asking && watcher->asked == ask->deadline_ms) {
+	if (process_now_ms(&watcher->process) < ask->expires_ms) { /* its clock has stood still */
+		at(world, process_time_ms(&watcher->process, ask->expires_ms), &watcher->process, on_timeout, free,
+		   ask);
+		return;
+	}
+	if (watcher->asking && watcher->asked == ask->expires_ms) {
 		watcher->asking = false;
 		trace(world, "%s: no answer about the %s", watcher->process.label, names[ask->request.object]);
-		election_answered(watcher->election, ELECTION_FAILED, NULL, world->now_ms);
+		election_answered(watcher->election, ELECTION_FAILED, NULL, process_now_ms(&watcher->process));
 		drive(watcher);
 	}
 	free(ask);
@@ -246,11 +266,11 @@ static void send(struct watcher *watcher, const struct election_request *request
 	ask->watcher = watcher;
 	ask->request = *request;
 	ask->based_on = watcher->lease_versions[request->object];
-	/* told apart by it: two never end at the same time */
-	ask->deadline_ms = world->now_ms + request->timeout_ms;
+	ask->expires_ms = process_now_ms(&watcher->process) + request->timeout_ms;
+	ask->deadline_ms = process_time_ms(&watcher->process, ask->expires_ms);
 	*timeout = *ask;
 	watcher->asking = true;
-	watcher->asked = ask->deadline_ms;
+	watcher->asked = ask->expires_ms;
 	ask->lost = !calm && chance(world, faults->lose_answer);
 	if (!calm && chance(world, faults->delay))
 		arrival_ms += pick(world, 1, ELECTION_LEASE_MS);
@@ -271,9 +291,11 @@ static void on_due(struct world *world, void *arg)
 	drive(watcher);
 }
 
-static void drive_soon(struct watcher *watcher, int64_t at_ms)
+/* clock_ms: by its clock. */
+static void drive_soon(struct watcher *watcher, int64_t clock_ms)
 {
 	struct world *world = watcher->process.world;
+	int64_t at_ms = process_time_ms(&watcher->process, clock_ms);
 
 	if (at_ms <= world->now_ms)
 		at_ms = world->now_ms + 1;
@@ -285,11 +307,10 @@ static void drive_soon(struct watcher *watcher, int64_t at_ms)
 
 static void drive(struct watcher *watcher)
 {
-	struct world *world = watcher->process.world;
 	struct election_request request;
 
 	tell(watcher); /* what was lost, before anything new is begun */
-	if (election_next(watcher->election, world->now_ms, &request))
+	if (election_next(watcher->election, process_now_ms(&watcher->process), &request))
 		send(watcher, &request);
 	tell(watcher);
 	if (watcher->stopping && election_released(watcher->election)) {
@@ -345,8 +366,8 @@ void leader_start(struct watcher *watcher)
 	snprintf(options.identity, sizeof(options.identity), "%s", watcher->identity);
 	snprintf(options.process, sizeof(options.process), "%s", watcher->identity);
 	watcher->lease_wake_ms = INT64_MAX;
-	watcher->election = election_new(&options, world->now_ms);
-	drive_soon(watcher, world->now_ms);
+	watcher->election = election_new(&options, process_now_ms(&watcher->process));
+	drive_soon(watcher, process_now_ms(&watcher->process));
 }
 
 /* ---- the end ---- */
@@ -361,8 +382,8 @@ static void release(struct watcher *watcher, bool drained)
 {
 	struct world *world = watcher->process.world;
 
-	election_release(watcher->election, drained, world->now_ms);
-	drive_soon(watcher, world->now_ms);
+	election_release(watcher->election, drained, process_now_ms(&watcher->process));
+	drive_soon(watcher, process_now_ms(&watcher->process));
 	at(world, world->now_ms + RELEASE_MS, &watcher->process, on_unreleased, NULL, watcher);
 }
 

@@ -47,14 +47,14 @@ static const char usage[] =
 /* What workers tell, in shared memory. */
 struct report {
 	_Atomic uint64_t seed; /* under way */
-	_Atomic uint64_t steps;
 	_Atomic uint64_t passed;
+	struct tally tally; /* of those that passed */
 };
 
 static bool trace_calm;
 
 /* Returns the hash of both runs. */
-static uint64_t run_seed(uint64_t seed, uint64_t *steps)
+static uint64_t run_seed(uint64_t seed, struct tally *tally)
 {
 	static struct outcome calm[SIM_FRAMEWORKS];
 	static struct outcome stormy[SIM_FRAMEWORKS];
@@ -63,12 +63,12 @@ static uint64_t run_seed(uint64_t seed, uint64_t *steps)
 	bool comparable = false;
 	uint64_t hash;
 
-	hash = world_run(seed, false, stormy, steps, tame);
+	hash = world_run(seed, false, stormy, tally, tame);
 	for (int i = 0; i < SIM_FRAMEWORKS; i++)
 		comparable = comparable || tame[i];
 	sim_tracing = tracing && trace_calm;
 	if (comparable)
-		hash = hash * 31 + world_run(seed, true, calm, steps, tame);
+		hash = hash * 31 + world_run(seed, true, calm, tally, tame);
 	sim_tracing = tracing;
 	for (int i = 0; i < SIM_FRAMEWORKS; i++) {
 		if (!tame[i] || (calm[i].there == stormy[i].there && strcmp(calm[i].text, stormy[i].text) == 0))
@@ -92,7 +92,7 @@ static pid_t start_worker(struct report *report, uint64_t first, uint64_t end, u
 	if (child != 0)
 		return child;
 	for (uint64_t seed = first; seed < end; seed += stride) {
-		uint64_t steps = 0;
+		struct tally tally = report->tally;
 		uint64_t hash;
 
 		if (seed >= first + SEEDS_PER_WORKER * stride)
@@ -101,12 +101,12 @@ static pid_t start_worker(struct report *report, uint64_t first, uint64_t end, u
 			break;
 		setitimer(ITIMER_VIRTUAL, &limit, NULL); /* ends the worker */
 		report->seed = seed;
-		hash = run_seed(seed, &steps);
-		if (seed % TWICE_EVERY == 0 && run_seed(seed, &steps) != hash) {
+		hash = run_seed(seed, &tally);
+		if (seed % TWICE_EVERY == 0 && run_seed(seed, &tally) != hash) {
 			fprintf(stderr, "seed %" PRIu64 ": a second run is not like the first\n", seed);
 			_exit(1);
 		}
-		report->steps += steps;
+		report->tally = tally;
 		report->passed++;
 	}
 	_exit(0);
@@ -123,6 +123,16 @@ static void stop_workers(const pid_t *children, int jobs, int ended)
 	}
 }
 
+static void add(struct tally *sum, const struct tally *one)
+{
+	sum->steps += one->steps;
+	sum->late_writes += one->late_writes;
+	sum->late_objects += one->late_objects;
+	sum->strays += one->strays;
+	if (sum->stray_ms < one->stray_ms)
+		sum->stray_ms = one->stray_ms;
+}
+
 static int run_seeds(const char *program, uint64_t first, uint64_t count, int jobs, int64_t seconds_max, bool stop)
 {
 	struct report *reports = mmap(NULL, sizeof(*reports) * JOBS_MAX, PROT_READ | PROT_WRITE,
@@ -130,7 +140,7 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 	pid_t children[JOBS_MAX];
 	uint64_t failed = 0;
 	uint64_t passed = 0;
-	uint64_t steps = 0;
+	struct tally sum = {0};
 	int64_t begin_ms = clock_boot_ms();
 	int64_t until_ms = seconds_max == 0 ? INT64_MAX : begin_ms + seconds_max * 1000;
 	double seconds;
@@ -177,12 +187,15 @@ static int run_seeds(const char *program, uint64_t first, uint64_t count, int jo
 	}
 	for (int i = 0; i < jobs; i++) {
 		passed += reports[i].passed;
-		steps += reports[i].steps;
+		add(&sum, &reports[i].tally);
 	}
 	seconds = (double)(clock_boot_ms() - begin_ms) / 1000 + 0.001;
 	if (!stop && passed + failed < count)
 		printf("the time was enough for %" PRIu64 " of %" PRIu64 " seeds\n", passed + failed, count);
-	printf("%" PRIu64 " steps in %.1f s: %.0f seeds/s\n", steps, seconds, (double)(passed + failed) / seconds);
+	printf("%" PRIu64 " steps in %.1f s: %.0f seeds/s\n", sum.steps, seconds, (double)(passed + failed) / seconds);
+	printf("%" PRIu64 " late writes made %" PRIu64 " objects; %" PRIu64 " strays that could be deleted were gone "
+	       "after %.1f s at most\n",
+	       sum.late_writes, sum.late_objects, sum.strays, (double)sum.stray_ms / 1000);
 	printf("%" PRIu64 " passed, %" PRIu64 " failed\n", passed, failed);
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -228,7 +241,7 @@ int main(int argc, char **argv)
 	};
 	uint64_t count = 100;
 	uint64_t first = 1;
-	uint64_t steps = 0;
+	struct tally tally = {0};
 	uint64_t hash;
 	bool one = false;
 	bool hash_only = false;
@@ -270,7 +283,7 @@ int main(int argc, char **argv)
 	if (!one)
 		return run_seeds(argv[0], first, count, jobs, seconds, stop);
 	sim_tracing = !hash_only;
-	hash = run_seed(first, &steps);
-	printf("seed %" PRIu64 ": %" PRIu64 " steps, hash %016" PRIx64 "\n", first, steps, hash);
+	hash = run_seed(first, &tally);
+	printf("seed %" PRIu64 ": %" PRIu64 " steps, hash %016" PRIx64 "\n", first, tally.steps, hash);
 	return EXIT_SUCCESS;
 }

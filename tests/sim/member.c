@@ -5,7 +5,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "reconciler/events.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/check.h"
 
 enum { DRAIN_LIMIT_MS = 10 * 1000 }; /* as reconciler/main.c */
 
@@ -72,7 +72,7 @@ static void on_rate(void *arg, double qps, int burst)
 {
 	struct member *member = arg;
 
-	token_bucket_set(&member->bucket, qps, burst, world_of(member)->now_ms);
+	token_bucket_set(&member->bucket, qps, burst, process_now_ms(&member->process));
 	apply_set_share(&member->reconciler, world_of(member)->worker_number, qps / world_of(member)->qps);
 }
 
@@ -122,7 +122,12 @@ static const struct peer_handler handler = {
 
 static int64_t port_now_ms(void *arg)
 {
-	return world_of(arg)->now_ms;
+	return process_now_ms(&((const struct member *)arg)->process);
+}
+
+static int64_t seat_now_ms(void *arg)
+{
+	return process_now_ms(((const struct seat *)arg)->process);
 }
 
 static int64_t port_wall_ms(void *arg)
@@ -152,9 +157,11 @@ static void on_wake(struct world *world, void *arg)
 	member_settle(member);
 }
 
-static void wake_at(struct member *member, int64_t at_ms)
+/* clock_ms: by its clock. */
+static void wake_at(struct member *member, int64_t clock_ms)
 {
 	struct world *world = world_of(member);
+	int64_t at_ms = process_time_ms(&member->process, clock_ms);
 
 	if (at_ms <= world->now_ms)
 		at_ms = world->now_ms + 1;
@@ -169,7 +176,7 @@ static void leave_when_written(struct member *member)
 {
 	if (!member->leaving || member->left)
 		return;
-	if (!apply_left(&member->reconciler) && world_of(member)->now_ms < member->leave_by_ms)
+	if (!apply_left(&member->reconciler) && process_now_ms(&member->process) < member->leave_by_ms)
 		return;
 	member->left = true;
 	check_leaving(member);
@@ -191,7 +198,7 @@ void member_settle(struct member *member)
 	/* The real loop takes several messages and answers before it runs rounds. */
 	if (world->faults.lazy_rounds && !world->healed && !member->lazy && chance(world, 500)) {
 		member->lazy = true;
-		wake_at(member, world->now_ms + pick(world, 1, 40));
+		wake_at(member, process_now_ms(&member->process) + pick(world, 1, 40));
 	} else if (!member->lazy) {
 		while (queue_run(&member->reconciler))
 			;
@@ -201,6 +208,11 @@ void member_settle(struct member *member)
 	wake_at(member, next_ms);
 	wake_at(member, queue_next_ms(&member->reconciler));
 	wake_at(member, events_run(member->reconciler.events));
+}
+
+static void settle(struct process *process)
+{
+	member_settle((struct member *)(void *)process); /* its first member */
 }
 
 /* ---- its life ---- */
@@ -214,6 +226,19 @@ static void restart(struct world *world, void *arg)
 	if (!member->process.alive && !member_is_namesake(member) && member->slot % SIM_MEMBERS < world->member_count &&
 	    (!world->pool || (parent->process.alive && parent->router != NULL && !parent->stopping)))
 		member_start(world, member->slot);
+}
+
+/* A parent and its children run on one machine. */
+static struct machine *machine_of(struct world *world, int slot)
+{
+	return world->pool ? world->watchers[slot / SIM_MEMBERS].process.machine
+			   : &world->machines[SIM_WATCHERS + slot];
+}
+
+bool member_blind(const struct member *member)
+{
+	return machine_blind(member->process.machine, world_of(member)->now_ms) ||
+	       process_now_ms(&member->process) < member->seat->blind_until_ms;
 }
 
 bool member_is_namesake(const struct member *member)
@@ -261,23 +286,20 @@ void member_start(struct world *world, int slot)
 		.watchers = world->pool ? 1 : (unsigned)world->watcher_count,
 		/* in some worlds snapshots take several turns */
 		.window = world->seed % 3 == 1 ? (uint32_t)(1 + world->seed % 7) : 0,
-		.send = bus_from_member,
-		.now_ms = port_now_ms,
-		.arg = member,
+		.send = bus_from_peer,
+		.now_ms = seat_now_ms,
+		.arg = &world->seats[slot],
 	};
 	uint64_t life = member->process.life;
-	struct link links[SIM_WATCHERS];
 	char uuid[40];
 
-	memcpy(links, member->links, sizeof(links));
 	*member = (struct member){
-		.process = {.world = world, .alive = true, .life = life + 1},
+		.process = {.world = world, .machine = machine_of(world, slot), .alive = true, .life = life + 1},
 		.slot = slot,
+		.seat = &world->seats[slot],
 		.wake_ms = INT64_MAX,
 		.wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500),
 	};
-	for (int i = 0; i < SIM_WATCHERS; i++)
-		member->links[i].life = links[i].life; /* what is on its way on earlier ones does not arrive */
 	snprintf(member->name, sizeof(member->name), "m%d", slot % SIM_MEMBERS);
 	snprintf(member->process.label, sizeof(member->process.label), "%s.%llu",
 		 member_is_namesake(member) ? "x" : member->name, (unsigned long long)member->process.life);
@@ -300,19 +322,24 @@ void member_start(struct world *world, int slot)
 	reconciler->name = member->name;
 	reconciler->calls_max = 1;
 	random_init_seed(&reconciler->random, (uint64_t)pick(world, 0, INT64_MAX - 1));
+	snprintf(reconciler->writer, sizeof(reconciler->writer), "%08llx", (unsigned long long)world->uuids);
 	reconciler->events = events_new(reconciler);
-	token_bucket_init(&member->bucket, 1, 1, world->now_ms); /* as reconciler/main.c, until it is told its share */
+	token_bucket_init(&member->bucket, 1, 1,
+			  process_now_ms(&member->process)); /* as reconciler/main.c, until it is told its share */
 	member->peer = peer_new(&peer_ports, BUS_ROLE_RECONCILER, member->name, uuid, &handler, member);
+	bus_seat(member->seat, &member->process, member->peer,
+		 world->pool ? &world->watchers[slot / SIM_MEMBERS] : NULL, settle);
 	trace(world, "%s: starts", member->process.label);
-	bus_connect(member);
-	wake_at(member, world->now_ms + 1);
+	bus_connect(member->seat);
+	wake_at(member, process_now_ms(&member->process) + 1);
 }
 
 static void ended(struct member *member)
 {
 	struct world *world = world_of(member);
 
-	bus_disconnect(member);
+	bus_disconnect(member->seat);
+	bus_seat(member->seat, &member->process, NULL, NULL, settle);
 	member->peer = NULL;
 	member->process.alive = false;
 	if (member_is_namesake(member))
@@ -357,7 +384,7 @@ void member_terminate(struct member *member)
 	member->leaving = true;
 	trace(world_of(member), "%s: is told to end", member->process.label);
 	at(world_of(member), world_of(member)->now_ms + DRAIN_LIMIT_MS, &member->process, drained, NULL, member);
-	member->leave_by_ms = world_of(member)->now_ms + LAST_WRITES_MS;
+	member->leave_by_ms = process_now_ms(&member->process) + LAST_WRITES_MS;
 	apply_leave(&member->reconciler);
 	wake_at(member, member->leave_by_ms);
 	member_settle(member);

@@ -11,7 +11,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/kube/answer.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/check.h"
 
 enum {
 	RESET_MS = 200,
@@ -77,7 +77,7 @@ static void finish(struct wire *wire, enum kube_failure failure, const struct an
 	if (failure == KUBE_OK && answer->code == 429)
 		check_plea(wire);
 	if (failure != KUBE_OK) {
-		wire->failed_late = true;
+		wire->late = true;
 		told.message = failure == KUBE_TIMEOUT ? "timed out" : "no answer";
 	} else {
 		told.http_status = answer->code;
@@ -127,8 +127,22 @@ static void on_failure(struct world *world, void *arg)
 {
 	struct wire *wire = arg;
 
+	(void)world;
 	if (!wire->client_done)
-		finish(wire, world->now_ms >= wire->deadline_ms ? KUBE_TIMEOUT : KUBE_NETWORK, NULL);
+		finish(wire, KUBE_NETWORK, NULL);
+	drop_event(wire);
+}
+
+static void on_deadline(struct world *world, void *arg)
+{
+	struct wire *wire = arg;
+
+	(void)world;
+	if (!wire->client_done && process_now_ms(&wire->member->process) < wire->expires_ms)
+		arrange(wire, process_time_ms(&wire->member->process, wire->expires_ms), &wire->member->process,
+			on_deadline); /* its clock has stood still */
+	else if (!wire->client_done)
+		finish(wire, KUBE_TIMEOUT, NULL);
 	drop_event(wire);
 }
 
@@ -201,7 +215,7 @@ static void on_arrival(struct world *world, void *arg)
 	}
 	wire->server_done = true;
 	if (world->now_ms > wire->deadline_ms)
-		wire->failed_late = true; /* one that stands still has yet to learn it */
+		wire->late = true; /* one that stands still has yet to learn it */
 	if (wire->stranger) {
 		answer_as_stranger(world, &answer);
 		send_answer(wire, &answer);
@@ -210,7 +224,7 @@ static void on_arrival(struct world *world, void *arg)
 		send_answer(wire, &answer);
 	} else if (world->now_ms <= wire->deadline_ms || world->faults.late) {
 		trace(world, "carried out #%llu of %s: %s %s%s", (unsigned long long)wire->number,
-		      wire->member->process.label, wire->method, wire->path, wire->failed_late ? " (late)" : "");
+		      wire->member->process.label, wire->method, wire->path, wire->late ? " (late)" : "");
 		api_handle(world, wire, &answer);
 		if (wire->fault != 0) {
 			free(answer.body);
@@ -262,11 +276,12 @@ static void on_send(struct world *world, void *arg)
 {
 	struct wire *wire = arg;
 	struct member *member = wire->member;
-	int64_t wait_ms = token_bucket_wait_ms(&member->bucket, world->now_ms);
+	int64_t clock_ms = process_now_ms(&member->process);
+	int64_t wait_ms = token_bucket_wait_ms(&member->bucket, clock_ms);
 	int64_t arrival_ms;
 
 	if (wait_ms > 0) {
-		arrange(wire, world->now_ms + wait_ms, &member->process, on_send);
+		arrange(wire, process_time_ms(&member->process, clock_ms + wait_ms), &member->process, on_send);
 		drop_event(wire);
 		return;
 	}
@@ -276,15 +291,17 @@ static void on_send(struct world *world, void *arg)
 		drop_event(wire);
 		return;
 	}
+	wire->late = member_blind(member);
 	token_bucket_take(&member->bucket);
 	check_rate(world);
-	wire->deadline_ms = world->now_ms + wire->timeout_ms;
+	wire->expires_ms = clock_ms + wire->timeout_ms;
+	wire->deadline_ms = process_time_ms(&member->process, wire->expires_ms);
 	trace(world, "%s: sent #%llu %s %s", member->process.label, (unsigned long long)wire->number, wire->method,
 	      wire->path);
 	choose_fate(wire, &arrival_ms);
 	if (!wire->server_done)
 		arrange(wire, arrival_ms, NULL, on_arrival);
-	arrange(wire, wire->deadline_ms, &member->process, on_failure);
+	arrange(wire, wire->deadline_ms, &member->process, on_deadline);
 	drop_event(wire);
 	if (++member->requests == member->crash_after)
 		member_kill(member, "right after a request");
@@ -331,7 +348,7 @@ void network_cancel(struct member *member)
 			continue;
 		if (wire->deadline_ms == 0)
 			wire->server_done = true;
-		wire->failed_late = true;
+		wire->late = true;
 		finish(wire, KUBE_CANCELLED, NULL);
 		forget_if_over(wire);
 	}
@@ -353,7 +370,7 @@ void network_abandon(struct member *member)
 		if (wire->member != member)
 			continue;
 		wire->server_done = wire->server_done || wire->deadline_ms == 0;
-		wire->failed_late = wire->failed_late || !wire->client_done;
+		wire->late = wire->late || !wire->client_done;
 		wire->client_done = true;
 		/* the event that was under way when the process ended is over */
 		wire->events = events_of(wire->world, wire, wire_of);

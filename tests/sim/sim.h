@@ -1,15 +1,18 @@
 /* The simulator (ARCHITECTURE.md §10.1): the real cores of watcher and reconcilers in one program, over a simulated API
  * server, kubelet, network and bus. One event per step, ordered by (time, sequence); everything random comes from the
- * seed, so that a seed replays a run exactly. This header is what its parts share; each part is one file.
+ * seed, so that a seed replays a run exactly. This header, with server.h, is what its
+ * parts share; each part is one file.
  *
- *   main.c       seeds, workers, the command line        check.c     what must hold after every step, and at rest
+ *   main.c       seeds, workers, the command line        check.h     what must hold: check*.c
  *   world.c      clock, events, trace, one seed's run    workload.c  what users do
- *   apiserver.c  objects, versions, history, collection  faults.c    what goes wrong, and when
+ *   apiserver.c  objects, versions, history, requests    faults.c    what goes wrong, and when
+ *   collector.c  the garbage collector
  *   kubelet.c    what runs                               network.c   requests on their way
  *   watcher.c    a watcher's process                     bus.c       connections between the two
- *   stream.c     its lists and watches
+ *   stream.c     its lists and watches                   machine.c   clocks
  *   leader.c     which watcher leads                     simlog.c    where the cores' log lines go
- *   member.c     a reconciler's process
+ *   member.c     a reconciler's process                  stranger.c  somebody on the bus who means no good
+ *   barrier.c    a barrier's process
  *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -25,6 +28,7 @@
 #include "common/kube/client.h"
 #include "common/kube/rate.h"
 #include "reconciler/reconciler.h"
+#include "tests/sim/server.h"
 #include "watcher/cache.h"
 #include "watcher/election.h"
 #include "watcher/router.h"
@@ -38,10 +42,15 @@ enum {
 	SIM_NAMESPACES = 2,
 	SIM_ROLES = 2,
 	SIM_PLACES = 50, /* for calls, of all members, when they are not few */
-	SIM_SHARDS = 8,
-	SIM_SHARDS_OTHER = 5, /* in worlds where watchers do not agree */
+	SIM_SHARDS = 8,  /* unless the configuration is changed */
 	SIM_TICK_MS = 500,
-	SIM_IN_FLIGHT_MAX = 6000, /* bytes, where there is a stranger on the bus */
+	SIM_STRAYS_LOOK_MS = 500,
+	SIM_RENEW_MS = 10000,     /* without a renewal, a leader leads so long */
+	SIM_LEASE_TIMES = 3,      /* one lease of reconcilers is so many times the other one that users change it to */
+	SIM_IN_FLIGHT_MAX = 6000, /* bytes of objects, in every other world */
+	SIM_BARRIERS = 2,
+	SIM_SEATS = SIM_PROCESSES + SIM_BARRIERS,
+	SIM_MACHINES = SIM_WATCHERS + SIM_SEATS,
 };
 
 struct world;
@@ -63,6 +72,7 @@ char *__real_mem_strdup(const char *text);
  * waits. */
 struct process {
 	struct world *world;
+	struct machine *machine; /* since it was started */
 	char label[16];
 	bool alive;
 	uint64_t life; /* counts its starts */
@@ -89,143 +99,31 @@ void trace(struct world *world, const char *format, ...) __attribute__((format(p
 int events_of(const struct world *world, const void *arg, const void *(*subject)(void (*drop)(void *arg), void *arg));
 void violated(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 
-/* ---- apiserver.c ---- */
+/* ---- machine.c ---- */
 
-enum { VERSION_BASE = 970 }; /* so that versions grow from three digits to four: they are no text to be compared */
-
-/* An object as the server keeps it. `json` is never changed in place: a change makes a copy. */
-struct object {
-	struct object *next;
-	enum object_kind kind;
-	int plan; /* of the Framework that it belongs to by its name */
-	const char *ns;
-	char name[96];
-	char uid[40];
-	uint64_t version;
-	json_t *json;
-	bool deleting;
-	char owner_uid[40];     /* of the controller; "" */
-	bool late;              /* its creator had been told of a failure, or was dead: nobody could guard against it */
-	int64_t stray_since_ms; /* no attempt has it or could take it, and somebody could delete it; 0: not so */
-	bool bound;             /* Pods: on a node */
-	json_t *plain;          /* Frameworks: the status, decompressed; NULL: not asked for yet */
+struct machine {
+	int64_t from_ms;  /* from this time on its clock runs … */
+	int64_t clock_ms; /* … from here */
+	int ppm;          /* faster than time, in millionths; negative: slower */
+	/* by its clock: until then its processes may believe in leases that have ended while it was paused */
+	int64_t blind_until_ms;
 };
 
-struct change {
-	uint64_t version;
-	enum object_kind kind;
-	bool gone;
-	json_t *json;
-	bool labelled; /* has the label FC_FRAMEWORK_NAME now */
-	bool was_labelled;
-	json_t *before; /* NULL: it is new */
-};
-
-struct answer {
-	int code;
-	char *body; /* owned */
-};
-
-struct wire; /* a request on its way */
-
-struct object *api_find(struct world *world, enum object_kind kind, const char *ns, const char *name);
-/* The Framework of a plan, or NULL. */
-struct object *api_framework(struct world *world, int plan);
-struct object *api_find_uid(struct world *world, enum object_kind kind, const char *uid);
-/* Carries out a request that has arrived. */
-void api_handle(struct world *world, const struct wire *wire, struct answer *out);
-/* A Status. */
-void api_status(struct answer *out, int code, const char *reason, const char *message);
-/* Users' and kubelets' ways in. `object` is taken over. */
-struct object *api_create(struct world *world, enum object_kind kind, json_t *object);
-/* Replaces the object by a changed copy (taken over), with a new version. */
-void api_replace(struct world *world, struct object *object, json_t *changed);
-/* grace_sec 0: at once; -1: the object's own. foreground: the dependents first. Frees the object if it is gone. */
-void api_delete(struct world *world, struct object *object, int64_t grace_sec, bool foreground);
-/* With background propagation, whatever its finalizers are about: it goes, and its dependents later. */
-void api_delete_background(struct world *world, struct object *object);
-/* A copy of which metadata and status may be changed. */
-json_t *api_copy(const struct object *object);
-/* The object at `path` of metadata as text; "" when there is none. */
-const char *meta_text(const json_t *object, const char *name);
-const char *annotation(const json_t *object, const char *name);
-/* The items as they were at version, as an array of references. */
-json_t *api_list(struct world *world, enum object_kind kind, uint64_t version);
-void api_free(struct world *world);
-
-/* ---- kubelet.c ---- */
-
-/* What runs, or ran, of one Pod: it may go on after its object is gone (force deletion). */
-struct instance {
-	struct instance *next;
-	char pod_uid[40];
-	char pod_name[96];
-	int plan; /* of its Framework */
-	char framework_uid[40];
-	char role[64];
-	char task_uid[40];
-	char attempt_uid[64]; /* FC_FRAMEWORK_ATTEMPT_INSTANCE_UID */
-	int index;
-	int task_attempt;
-	int framework_attempt;
-	bool straggler; /* created when its ConfigMap had gone: nothing keeps its Framework from going before it */
-	bool late;
-	bool running;
-};
-
-void kubelet_pod_created(struct world *world, struct object *pod);
-void kubelet_pod_deleting(struct world *world, struct object *pod);
-/* The object is gone without the kubelet's doing. */
-void kubelet_pod_forced(struct world *world, const struct object *pod);
-void kubelet_framework_gone(struct world *world, const char *framework_uid);
-/* Its creation came late. */
-void kubelet_mark_late(struct world *world, const char *uid);
-void kubelet_free(struct world *world);
-
-/* ---- network.c ---- */
-
-/* One request of a reconciler, from the call to both of its ends. */
-struct wire {
-	struct wire *next;
-	struct world *world;
-	struct member *member; /* who sent it; may be another process by now: see client_done */
-	uint64_t number;
-	char *method;
-	char *path;
-	char *body;
-	bool metadata_only;
-	int64_t timeout_ms;
-	bool (*before_send)(void *arg, int64_t *timeout_ms);
-	kube_done *done;
-	void *arg;
-	int64_t deadline_ms; /* 0: not sent yet */
-	int events;          /* that have it as their argument */
-	bool client_done;    /* its callback ran */
-	bool server_done;    /* it will not be carried out any more */
-	bool answer_lost;
-	int64_t held_until_ms; /* so long it waits somewhere, if need be, for its name to be free; 0: not at all */
-	bool failed_late;      /* the client was told of a failure, or died */
-	int64_t retry_after_ms;
-	int fault;        /* the code that the server answers instead of carrying it out; 0: none */
-	bool fault_after; /* … after carrying it out */
-	bool stranger;    /* something else answers 404 in its place */
-};
-
-struct kube_call *network_request(void *context, const struct kube_request *request, kube_done *done, void *arg);
-/* The process ends: its callbacks run with KUBE_CANCELLED, what was sent goes on. */
-void network_cancel(struct member *member);
-/* Connections are reset: nobody knows what became of the requests on them. */
-void network_reset(struct member *member);
-/* How long anything takes to the server or back. */
-int64_t network_travel_ms(struct world *world);
-/* The process ended in the midst of something: nobody is told anything. */
-void network_abandon(struct member *member);
-bool network_quiet(const struct world *world);
-void network_free(struct world *world);
+void machines_make(struct world *world);
+/* What users change memberLeaseSec to; the longer one of the two. */
+int64_t other_lease_ms(const struct world *world);
+int64_t longest_lease_ms(const struct world *world);
+int64_t machine_now_ms(const struct machine *machine, int64_t now_ms);
+bool machine_blind(const struct machine *machine, int64_t now_ms);
+/* It stands still from now on, with its clock and all of its processes. */
+void machine_pause(struct world *world, struct machine *machine, int64_t span_ms);
+/* The monotonic clock of a process. */
+int64_t process_now_ms(const struct process *process);
+/* When its clock shows that, if its machine is not paused before; INT64_MAX: never. */
+int64_t process_time_ms(const struct process *process, int64_t clock_ms);
 
 /* ---- bus.c ---- */
 
-struct letter;
 struct watcher;
 
 struct link {
@@ -234,42 +132,85 @@ struct link {
 	uint64_t life; /* counts connections: what was on its way on an earlier one is lost */
 	int64_t up_ms; /* when the last letter of each direction arrives: they keep their order */
 	int64_t down_ms;
+	size_t unread; /* bytes of objects on their way down */
 };
 
-int bus_from_member(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len);
+/* A peer's place on the bus: a reconciler's or a barrier's. It outlasts the process. */
+struct seat {
+	struct process *process;
+	struct peer *peer;    /* NULL: its process does not run */
+	struct watcher *only; /* a child speaks to its parent alone; NULL: to all */
+	void (*settle)(struct process *process);
+	struct link links[SIM_WATCHERS];
+	int64_t blind_until_ms; /* by its clock: until then what a blind leader said may count for it */
+};
+
+/* Its process has started, or has ended (peer NULL). */
+void bus_seat(struct seat *seat, struct process *process, struct peer *peer, struct watcher *only,
+	      void (*settle)(struct process *process));
+int bus_from_peer(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len);
 int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
 		     size_t len);
 /* The connection between the two; NULL: there is none of the kind. */
-struct link *bus_link(struct member *member, const struct watcher *watcher);
+struct link *bus_link(struct seat *seat, const struct watcher *watcher);
 /* Sooner or later, to all that it has to do with. */
-void bus_connect(struct member *member);
+void bus_connect(struct seat *seat);
 /* A connection that is half open: what is sent in one direction arrives when the time is over. */
-void bus_stall(struct member *member, bool up, int64_t span_ms);
-void bus_disconnect(struct member *member);
+void bus_stall(struct seat *seat, bool up, int64_t span_ms);
+void bus_disconnect(struct seat *seat);
 void bus_disconnect_watcher(struct watcher *watcher);
-/* From now on, until nothing goes wrong any more, somebody who has a barrier's key says HELLO again and again, claims
- * everything, and reads nothing. */
-void bus_begin_stranger(struct world *world);
+
+/* ---- stranger.c ---- */
+
+enum { STRANGER_LINKS = 4 };
+
+/* What a watcher has sent to one of the stranger's connections in its term. */
+struct stranger_link {
+	size_t unread;
+	uint64_t assigned;
+};
+
+/* From now on, until nothing goes wrong any more, somebody who has a peer's key says HELLO again and again, and reads
+ * nothing. */
+void stranger_begin(struct world *world);
+/* The number of the stranger's connection; -1: it is somebody else's. */
+int stranger_link(const unsigned char *id, size_t id_len);
+/* Whether it has a barrier's key; a reconciler's otherwise. */
+bool stranger_is_barrier(const struct world *world);
+
+/* ---- barrier.c: a barrier's process ---- */
+
+struct barrier {
+	struct process process;
+	struct seat *seat;
+	struct peer *peer;
+	struct readiness *readiness;
+	char name[8];
+	int64_t wake_ms; /* as a member's */
+};
+
+void barrier_start(struct world *world, int index);
+void barrier_kill(struct barrier *barrier, const char *why);
 
 /* ---- member.c: a reconciler's process ---- */
 
 /* The server's wish not to be asked this again for a while. */
 struct plea {
 	uint64_t request;
-	int64_t until_ms;
+	int64_t until_ms; /* by the clock of who was asked to wait */
 };
 
 struct member {
 	struct process process;
 	int slot;
 	char name[16];
-	struct link links[SIM_WATCHERS];
+	struct seat *seat;
 	struct peer *peer;
 	struct reconciler reconciler;
 	bool ending; /* being torn down: no events any more */
 	bool leaving;
-	bool left; /* and has told the watcher */
-	int64_t leave_by_ms;
+	bool left;           /* and has told the watcher */
+	int64_t leave_by_ms; /* by its clock */
 	bool refused;
 	uint64_t requests;
 	uint64_t crash_after;  /* this many requests; 0: not */
@@ -279,13 +220,16 @@ struct member {
 	size_t plea_count;
 	uint64_t pleas_from; /* requests up to this one are forgotten */
 	bool lazy;           /* rounds wait for the wake-up */
-	int64_t wake_ms;     /* the earliest wake-up arranged */
+	int64_t wake_ms;     /* when the earliest wake-up arranged comes; by the world's time */
 	int64_t wall_skew_ms;
 };
 
 void member_start(struct world *world, int slot);
 /* Unless it runs by then, or has nobody to start it. */
 void member_start_later(struct world *world, struct member *member, int64_t delay_ms);
+/* Whether leases that it believes in may have ended: its machine, or the one of the leader that gave them, was paused.
+ */
+bool member_blind(const struct member *member);
 /* A second process of its name. */
 bool member_is_namesake(const struct member *member);
 void member_kill(struct member *member, const char *why);
@@ -311,7 +255,8 @@ struct watcher {
 	uint64_t crash_after; /* this many requests; 0: not */
 	int64_t wall_skew_ms;
 	bool gathering; /* what it has to tell */
-	size_t unread;  /* bytes of objects that it sent to the stranger in this term */
+	struct stranger_link stranger[STRANGER_LINKS];
+	int64_t led_ms; /* when its term began */
 	/* stream.c */
 	struct kube_call *calls;
 	uint64_t call_numbers;
@@ -328,7 +273,7 @@ struct watcher {
 	uint64_t term;
 	uint64_t epoch; /* of its term, by the Lease */
 	bool asking;
-	int64_t asked; /* the deadline of what was asked last */
+	int64_t asked; /* by its clock: the deadline of what was asked last */
 	uint64_t lease_versions[ELECTION_OBJECTS];
 	int64_t lease_wake_ms;
 };
@@ -464,48 +409,6 @@ struct faults {
 	uint64_t compacted;
 };
 
-/* ---- check.c ---- */
-
-/* The plan of the Framework that a request is about: all names of a Framework's objects begin with its own. -1: of
- * none. */
-int check_subject(const struct wire *wire);
-/* A reconciler wants to send a request; its token was there; it was asked to wait before it asks again. */
-void check_asked(const struct wire *wire);
-void check_rate(struct world *world);
-void check_plea(const struct wire *wire);
-/* The member knows nothing any more of what it was asked. */
-void check_forget_pleas(struct member *member);
-/* A request of a reconciler is about to be carried out. */
-void check_request(struct world *world, const struct wire *wire);
-/* Its ranges are given back: what is ahead of the server has been tried to be written. */
-void check_leaving(const struct member *member);
-void check_status_write(struct world *world, struct object *object, json_t *written);
-void check_created(struct world *world, const struct wire *wire, const struct object *object);
-void check_deletion(struct world *world, const struct wire *wire, const struct object *object, bool force);
-/* The watcher sends so much of an object to one who reads nothing. */
-void check_unread(struct watcher *watcher, size_t len);
-/* A while after a user gave one of its Pods to another Framework, and deleted it. */
-void check_relabelled(struct world *world, int framework);
-/* A reconciler has run its rounds. */
-void check_rounds(struct member *member);
-/* A reconciler is told of an absence, or was (told). */
-void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told);
-/* After every step. */
-void check_step(struct world *world);
-/* Every so often, once nothing goes wrong any more that could keep an object from being seen and deleted. */
-void check_strays(struct world *world);
-/* Whether nothing more is to be expected. *why (static) names what is not at rest. */
-bool check_rest(struct world *world, const char **why);
-/* Whether each range has a holder. */
-bool check_held(const struct world *world);
-void check_end(struct world *world);
-
-struct outcome {
-	bool there;
-	char text[1024];
-};
-void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS]);
-
 /* ---- memory.c ---- */
 
 /* Runs code of the process (NULL: of none); false: it ran out of memory, and did not come to its end. */
@@ -534,8 +437,18 @@ struct event;
 
 enum { RATE_SECONDS = 10 };
 
+/* What was seen of a run. */
+struct tally {
+	uint64_t steps;
+	uint64_t late_writes;  /* carried out when their sender could not know any more that it may */
+	uint64_t late_objects; /* that they made */
+	uint64_t strays;       /* objects that no attempt could have, and that somebody could delete … */
+	uint64_t stray_ms;     /* … for so long at most */
+};
+
 struct world {
 	uint64_t seed;
+	struct tally *tally;
 	int64_t now_ms;
 	int64_t wall_base_ms;
 	struct event **heap;
@@ -549,8 +462,6 @@ struct world {
 	struct faults faults;
 	bool by_namespace; /* watchers look at each namespace by itself */
 	bool gather;       /* watchers tell what came within a moment together */
-	bool recut;        /* each watcher that starts cuts the key space in another way */
-	bool relet;        /* … and has another memberLeaseSec, which the Lease tells of */
 
 	/* the cluster */
 	struct object *objects;
@@ -574,6 +485,8 @@ struct world {
 	uint64_t sent_in[RATE_SECONDS]; /* the latest seconds */
 	int64_t sent_second;
 
+	struct machine machines[SIM_MACHINES]; /* the first ones are the watchers' */
+	const struct process *running;         /* whose code runs; NULL: none */
 	struct watcher watchers[SIM_WATCHERS];
 	int watcher_count;
 	struct lease_object leases[ELECTION_OBJECTS];
@@ -582,13 +495,19 @@ struct world {
 	bool same_machine;     /* for the watchers: each can tell whether the other runs */
 	uint64_t uuids;
 	uint64_t links;
-	bool stranger; /* on the bus */
+	struct seat seats[SIM_SEATS]; /* the first ones are the reconcilers' */
+	struct barrier barriers[SIM_BARRIERS];
+	int barrier_count;
+	size_t in_flight_max; /* bytes of objects on their way to each peer */
 	uint32_t stranger_session;
 	struct random stranger_random;
 	struct member members[SIM_PROCESSES];
 	int member_count; /* names in use */
-	int64_t lease_ms; /* of reconcilers */
+	int64_t lease_ms; /* of reconcilers, unless the configuration is changed */
 	int64_t grace_ms;
+	/* the configuration at present, which each watcher reads when it starts */
+	uint32_t shards;
+	int64_t member_lease_ms;
 	bool pool; /* children of the watcher that leads: their deaths are known at once */
 	bool healed;
 	int64_t strays_look_ms;
@@ -605,12 +524,18 @@ struct world {
 extern bool sim_tracing;
 extern struct world *sim_world; /* whose log lines are traced */
 
+/* What became of a Framework. */
+struct outcome {
+	bool there;
+	char text[1024];
+};
+
 /* Runs one seed to its end; calm: without faults, and only what is comparable. Fills the outcomes; returns the trace's
  * hash. */
 /* The leader of two watchers is lost with its machine, its children with it if there is a pool: how long until each
  * range has a holder again. */
 int64_t world_failover(uint64_t seed, bool pool);
-uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], uint64_t *steps,
+uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], struct tally *tally,
 		   bool tame[SIM_FRAMEWORKS]);
 
 #endif

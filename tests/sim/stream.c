@@ -19,7 +19,11 @@ void __wrap_random_init(struct random *random);
 
 int64_t __wrap_clock_boot_ms(void)
 {
-	return sim_world == NULL ? __real_clock_boot_ms() : sim_world->now_ms;
+	if (sim_world == NULL)
+		return __real_clock_boot_ms();
+	if (sim_world->running == NULL)
+		violated(sim_world, "nobody's clock is asked");
+	return process_now_ms(sim_world->running);
 }
 
 void __wrap_random_init(struct random *random)
@@ -72,7 +76,9 @@ void ev_timer_start(struct ev_loop *loop, struct ev_timer *timer)
 	alarm->number = ++watcher->timer_numbers;
 	watcher->timers[place].timer = timer;
 	watcher->timers[place].number = alarm->number;
-	at(world, world->now_ms + (int64_t)(timer->at * 1000) + 1, &watcher->process, on_alarm, free, alarm);
+	at(world,
+	   process_time_ms(&watcher->process, process_now_ms(&watcher->process) + (int64_t)(timer->at * 1000) + 1),
+	   &watcher->process, on_alarm, free, alarm);
 }
 
 void ev_timer_stop(struct ev_loop *loop, struct ev_timer *timer)

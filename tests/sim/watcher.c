@@ -6,7 +6,10 @@
 
 #include "tests/sim/sim.h"
 
-enum { GATHER_MS = 30 /* watcher/term.c gathers for 3: here events come more slowly */ };
+enum {
+	GATHER_MS = 30,      /* watcher/term.c gathers for 3: here events come more slowly */
+	CHANGED_OFTEN = 500, /* the configuration, of a thousand starts of watchers */
+};
 
 static void on_gathered(struct world *world, void *arg)
 {
@@ -109,6 +112,23 @@ static void restart(struct world *world, void *arg)
 		watcher_start(world, watcher->index);
 }
 
+/* Somebody has changed memberLeaseSec or shards since a watcher started: it has the new values, the others those that
+ * they have read. */
+static void change_configuration(struct world *world)
+{
+	static const uint32_t cuts[] = {SIM_SHARDS, 5, 3};
+
+	if (world->faults.calm || world->healed || !chance(world, CHANGED_OFTEN))
+		return;
+	if (chance(world, 500))
+		world->shards = cuts[pick(world, 0, (int64_t)ARRAY_LEN(cuts) - 1)];
+	if (chance(world, 700))
+		world->member_lease_ms = world->member_lease_ms == world->lease_ms ? other_lease_ms(world)
+										   : world->lease_ms;
+	trace(world, "the configuration is now %u shards, leases of %lld ms", world->shards,
+	      (long long)world->member_lease_ms);
+}
+
 void watcher_start(struct world *world, int index)
 {
 	struct watcher *watcher = &world->watchers[index];
@@ -117,22 +137,29 @@ void watcher_start(struct world *world, int index)
 	const char *const names[SIM_NAMESPACES] = {plan_ns(0), plan_ns(1)};
 	const struct namespaces namespaces = {names, world->by_namespace ? SIM_NAMESPACES : 0};
 
-	*watcher = (struct watcher){.process = {.world = world, .alive = true, .life = life + 1}, .index = index};
+	*watcher = (struct watcher){
+		.process = {.world = world,
+			    .machine = &world->machines[world->same_machine ? 0 : index],
+			    .alive = true,
+			    .life = life + 1},
+		.index = index,
+	};
+	world->running = &watcher->process;
 	snprintf(watcher->process.label, sizeof(watcher->process.label), "w%d", index);
 	watcher->wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500);
 	trace(world, "%s: starts", watcher->process.label);
-	watcher->shards = world->recut && (watcher->process.life + (unsigned)index) % 2 == 0 ? SIM_SHARDS_OTHER
-											     : SIM_SHARDS;
-	watcher->lease_ms = world->relet && (watcher->process.life + (unsigned)index) % 2 == 0 ? 3 * world->lease_ms
-											       : world->lease_ms;
+	change_configuration(world);
+	watcher->shards = world->shards;
+	watcher->lease_ms = world->member_lease_ms;
 	watcher->cache = cache_new(watcher->shards, &listener, watcher);
 	watcher->streams = streams_new((struct ev_loop *)(void *)watcher, (struct kube_client *)(void *)watcher,
 				       watcher->cache, &namespaces, &snapshots, &streams_handler, watcher);
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
 	leader_start(watcher);
-	for (int i = 0; i < SIM_PROCESSES; i++)
-		if (world->members[i].process.alive)
-			bus_connect(&world->members[i]);
+	for (int i = 0; i < SIM_SEATS; i++)
+		if (world->seats[i].peer != NULL)
+			bus_connect(&world->seats[i]);
+	world->running = NULL;
 }
 
 static void end(struct watcher *watcher)

@@ -7,7 +7,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/check.h"
 
 enum {
 	RELABELLED = 3, /* of DEED_STRIP_LABEL, and above: the Pod is given to Frameworks that are not there */

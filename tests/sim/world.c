@@ -7,12 +7,12 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "tests/sim/sim.h"
+#include "tests/sim/check.h"
 
 enum {
 	STEPS_MAX = 400 * 1000,
 	REST_LOOK_MS = 1000,
-	STRAYS_LOOK_MS = 500,
+	STRANGER_EVERY = 3,
 	REST_LIMIT_MS = 40 * 60 * 1000, /* after the last fault */
 	REST_HOLD_MS = 12 * 1000,       /* it must stay at rest */
 	REST_HOLD_SMALL_MS = 2 * 1000,  /* … in a small world */
@@ -118,15 +118,17 @@ static void step(struct world *world)
 	world->steps++;
 	mark(world, (uint64_t)world->now_ms);
 	mark(world, event->sequence);
+	world->running = process;
 	if (!memory_run(event->process, event->run, world, event->arg))
 		out_of_memory(world, event->process);
+	world->running = NULL;
 	free(event);
 	if (world->changed) {
 		world->changed = false;
 		check_step(world);
 	}
 	if ((world->healed || world->faults.row == ROW_LATE_WRITES) && world->now_ms >= world->strays_look_ms) {
-		world->strays_look_ms = world->now_ms + STRAYS_LOOK_MS;
+		world->strays_look_ms = world->now_ms + SIM_STRAYS_LOOK_MS;
 		check_strays(world);
 	}
 }
@@ -195,10 +197,11 @@ void violated(struct world *world, const char *format, ...)
 
 /* ---- one seed ---- */
 
-static struct world *world_make(uint64_t seed, bool calm)
+static struct world *world_make(uint64_t seed, bool calm, struct tally *tally)
 {
 	struct world *world = mem_calloc(1, sizeof(*world));
 
+	world->tally = tally;
 	world->seed = seed;
 	world->hash = 0xCBF29CE484222325U;
 	world->now_ms = 1000 * 1000;
@@ -209,13 +212,14 @@ static struct world *world_make(uint64_t seed, bool calm)
 	world->faults.calm = calm;
 	world->by_namespace = seed % 4 == 3;
 	world->gather = seed % 2 == 0 && row_of_seed(seed) == ROW_NONE;
-	world->recut = seed % 5 == 2;
 	sim_world = world;
 	workload_make(world);
 	faults_make(world);
-	world->relet = seed % 3 == 1;
-	if (!calm && seed % 6 == 5 && row_of_seed(seed) == ROW_NONE)
-		bus_begin_stranger(world);
+	world->shards = SIM_SHARDS;
+	world->member_lease_ms = world->lease_ms;
+	machines_make(world);
+	if (!calm && seed % STRANGER_EVERY == 2 && row_of_seed(seed) == ROW_NONE)
+		stranger_begin(world);
 	return world;
 }
 
@@ -225,6 +229,8 @@ static void world_start(struct world *world)
 		watcher_start(world, i);
 	for (int i = 0; !world->pool && i < world->member_count; i++)
 		member_start(world, i);
+	for (int i = 0; i < world->barrier_count; i++)
+		barrier_start(world, i);
 }
 
 static void world_free(struct world *world)
@@ -232,6 +238,9 @@ static void world_free(struct world *world)
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		if (world->members[i].process.alive)
 			member_kill(&world->members[i], "end");
+	for (int i = 0; i < SIM_BARRIERS; i++)
+		if (world->barriers[i].process.alive)
+			barrier_kill(&world->barriers[i], "end");
 	for (int i = 0; i < SIM_WATCHERS; i++)
 		if (world->watchers[i].process.alive)
 			watcher_kill(&world->watchers[i], "end");
@@ -279,10 +288,10 @@ static void run_to_rest(struct world *world)
 	}
 }
 
-uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], uint64_t *steps,
+uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], struct tally *tally,
 		   bool tame[SIM_FRAMEWORKS])
 {
-	struct world *world = world_make(seed, calm);
+	struct world *world = world_make(seed, calm, tally);
 	int64_t until_ms = world->work_until_ms;
 	uint64_t hash;
 
@@ -298,7 +307,7 @@ uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWO
 	check_outcomes(world, outcomes);
 	for (int i = 0; i < SIM_FRAMEWORKS; i++)
 		tame[i] = world->plans[i].used && world->plans[i].tame;
-	*steps += world->steps;
+	tally->steps += world->steps;
 	hash = world->hash;
 	world_free(world);
 	return hash;
@@ -308,7 +317,8 @@ enum { SETTLED_MS = 60 * 1000, FAILOVER_MAX_MS = 120 * 1000 };
 
 int64_t world_failover(uint64_t seed, bool pool)
 {
-	struct world *world = world_make(seed, true);
+	struct tally tally = {0};
+	struct world *world = world_make(seed, true, &tally);
 	int64_t lost_ms;
 	int leader;
 
@@ -316,7 +326,6 @@ int64_t world_failover(uint64_t seed, bool pool)
 	world->member_count = SIM_MEMBERS;
 	world->pool = pool;
 	world->same_machine = false;
-	world->recut = world->relet = false; /* both watchers have the same configuration */
 	world_start(world);
 	/* not at the same point of its renewals and of the members' pings each time */
 	lost_ms = world->now_ms + SETTLED_MS + pick(world, 0, 5000);

@@ -1,5 +1,4 @@
-/* What the router answers to a peer of few words, which the test plays itself: credit, snapshots that are cut short,
- * claims, and refusals. */
+/* What the router answers to a peer that the test plays itself: credit, snapshots cut short, claims, refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -54,7 +53,7 @@ static void raw_send(struct node *node, enum bus_type type, uint64_t sequence, u
 
 static void raw_hello(struct node *node, const char *name, const char *uuid, uint32_t window)
 {
-	struct bus_hello hello = {.role = BUS_ROLE_RECONCILER, .window = window};
+	struct bus_hello hello = {.role = name[0] == 'g' ? BUS_ROLE_BARRIER : BUS_ROLE_RECONCILER, .window = window};
 	cleanup_buf struct buf body = {0};
 
 	snprintf(hello.name, sizeof(hello.name), "%s", name);
@@ -156,8 +155,7 @@ static size_t bytes_of(const struct node *node, enum bus_type type)
 	return bytes;
 }
 
-/* One that says HELLO again and again and reads nothing is not sent more than a bound, whatever window it names: what
- * it has not read stays on the way. Once it has read, it gets the rest. */
+/* One that says HELLO again and again and reads nothing is sent no more than a bound, and the rest once it has read. */
 static void test_unread(void **state)
 {
 	struct bus_ping ping = {0};
@@ -188,6 +186,25 @@ static void test_unread(void **state)
 	raw_ping(node, 5, 5, 1, 5);
 	assert_int_equal(count_of(node, BUS_UPDATE), 5);
 	assert_int_equal(count_of(node, BUS_SNAPSHOT_END), 1);
+}
+
+/* Nor is one that leaves, or is refused, and comes back on the same connection. */
+static void test_unread_and_back(void **state)
+{
+	struct node *const node[] = {raw_node(0), raw_node(1)};
+
+	(void)state;
+	world->in_flight_max = 600;
+	start_with_five();
+	raw_hello(raw_node(2), "taken", "u", 1);
+	for (int i = 0; i < 20; i++, world->now_ms += 1000) {
+		raw_hello(node[0], "gate", "u", 100);
+		raw_send(node[0], BUS_BYE, 2, 5, 0, NULL);
+		raw_hello(node[1], "a", "u", 100);
+		raw_hello(node[1], "taken", "another", 100);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_in_range(bytes_of(node[i], BUS_UPDATE), 1, 1200);
 }
 
 /* Nor does one that says nothing for so long that it would be forgotten, while it is connected. */
@@ -518,6 +535,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_credit),
 		TEST(test_unread),
+		TEST(test_unread_and_back),
 		TEST(test_unread_and_silent),
 		TEST(test_greets_too_often),
 		TEST(test_hello_within_a_snapshot),

@@ -159,6 +159,38 @@ static void test_foreign_status_adopted(void **state)
 	world_end(&w);
 }
 
+/* A reconciler whose virtual machine was paused goes on for a moment while another one has the key: whichever sees what
+ * the other one wrote goes on from that. (It took a Completed Framework back; simulator seeds 1542 and 7087.) What is
+ * changed under its own mark, or without any, is somebody else's. */
+static void test_status_of_another_reconciler(void **state)
+{
+	static const char *const writers[] = {"two", "one", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(writers); i++) {
+		struct world w;
+		json_t *status;
+
+		begin_running(&w, "");
+		w.framework->writer = "one";
+		status = json_at(w.object, "status");
+		json_object_set_new(status, "runTime", json_string("2001-02-03T04:05:06Z"));
+		if (writers[i] != NULL)
+			json_object_set_new(status, "writer", json_string(writers[i]));
+		world_stamp(&w, w.object);
+		world_tell_framework(&w);
+		world_settle(&w);
+		assert_int_equal(w.framework->status.run_time == 981173106, i == 0);
+		assert_state(&w, STATE_RUNNING);
+		/* the next write has our mark */
+		world_pod_exit(&w, "f-a-0", 0, "");
+		world_settle(&w);
+		assert_state(&w, STATE_COMPLETED);
+		assert_string_equal(json_string_value(json_at(w.object, "status.writer")), "one");
+		world_end(&w);
+	}
+}
+
 /* Events that are older than what is known change nothing. */
 static void test_old_events(void **state)
 {
@@ -377,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_own_status),
 		cmocka_unit_test(test_foreign_status),
 		cmocka_unit_test(test_foreign_status_adopted),
+		cmocka_unit_test(test_status_of_another_reconciler),
 		cmocka_unit_test(test_old_events),
 		cmocka_unit_test(test_unreadable_events),
 		cmocka_unit_test(test_queued_create_of_what_appears),

@@ -8,7 +8,7 @@ def text:
 walk(
   if type == "object" then
     with_entries(select(.value != null))
-    | del(.resourceVersion, .generation, .managedFields, .conditions, .observedGeneration)
+    | del(.resourceVersion, .generation, .managedFields, .conditions, .observedGeneration, .writer)
     | if has("podIP") and .podIP != "" then .podIP = "IP" else . end
     | if has("podHostIP") and .podHostIP != "" then .podHostIP = "IP" else . end
     | if has("podNodeName") and .podNodeName != "" then .podNodeName = "NODE" else . end

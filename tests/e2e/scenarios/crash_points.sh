@@ -107,7 +107,7 @@ crash_story() {
         # Whether a phase was seen in which nobody was there to look is no matter; nor is which of two equals was last, nor
         # whether somebody took it over.
         api GET "$(frameworks_path)" | jq -S --arg namespace "$NS" "$(<"$here/lib/normalise.jq")"' |
-            [.items[] | {name: .metadata.name, status} | del(.. | .runTime?, .podIP?, .podHostIP?, .podNodeName?, .fenced?)]'
+            [.items[] | {name: .metadata.name, status} | del(.. | .runTime?, .podIP?, .podHostIP?, .podNodeName?, .fenced?, .writer?)]'
         # Each Pod that ever was, by the attempt it was for.
         jq -r 'select(.type == "ADDED") | .object.metadata | "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
             "$RUN/out/$scenario.pods" | sort

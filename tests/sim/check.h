@@ -1,0 +1,66 @@
+/* What must hold, and where it is looked at: check.c statuses and writes, check_request.c requests and what reconcilers
+ * conclude, check_rest.c what goes soon, and rest. Each reports by violated(). */
+#ifndef SIM_CHECK_H
+#define SIM_CHECK_H
+
+#include "tests/sim/sim.h"
+
+/* ---- check.c ---- */
+
+/* The plan of the Framework that a request is about: all names of a Framework's objects begin with its own. -1: of
+ * none. */
+int check_subject(const struct wire *wire);
+/* A reconciler wants to send a request; its token was there; it was asked to wait before it asks again. */
+void check_asked(const struct wire *wire);
+void check_rate(struct world *world);
+void check_plea(const struct wire *wire);
+/* The member knows nothing any more of what it was asked. */
+void check_forget_pleas(struct member *member);
+/* A request of a reconciler is about to be carried out. */
+void check_request(struct world *world, const struct wire *wire);
+/* Its ranges are given back: what is ahead of the server has been tried to be written. */
+void check_leaving(const struct member *member);
+void check_status_write(struct world *world, struct object *object, json_t *written);
+void check_created(struct world *world, const struct wire *wire, const struct object *object);
+void check_deletion(struct world *world, const struct object *object, bool force);
+/* The watcher sends more of an object to a peer, to which so many bytes are on their way. */
+void check_unread(const struct watcher *watcher, const char *peer, size_t unread);
+/* The watcher sends something to a connection of the stranger, who reads nothing. */
+void check_stranger(struct watcher *watcher, int number, const struct bus_head *head, size_t len);
+/* A while after a user gave one of its Pods to another Framework, and deleted it. */
+void check_relabelled(struct world *world, int framework);
+/* A reconciler has run its rounds. */
+void check_rounds(struct member *member);
+/* A reconciler is told of an absence, or was (told). */
+void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told);
+/* After every step. */
+void check_step(struct world *world);
+/* Every so often, once nothing goes wrong any more that could keep an object from being seen and deleted. */
+void check_strays(struct world *world);
+/* Whether nothing more is to be expected. *why (static) names what is not at rest. */
+bool check_rest(struct world *world, const char **why);
+/* Whether each range has a holder. */
+bool check_held(const struct world *world);
+void check_end(struct world *world);
+
+void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS]);
+
+/* ---- what they share ---- */
+
+/* A Framework's status as it is stored, decompressed. Borrowed until it changes. */
+const json_t *status_of(struct object *framework);
+/* Of a Framework's or a Task's status; -1: none. */
+int state_of(const json_t *status);
+const json_t *attempt_of(const json_t *status);
+/* Whether the member is there, and not null. */
+bool is_set(const json_t *object, const char *name);
+const json_t *find_task(const json_t *status, const char *role, int index);
+/* Whether an attempt in that state has ended. */
+bool over(int state);
+/* Whether an object is of the attempt that a status is at. */
+bool of_attempt(const struct object *object, const json_t *status);
+bool of_task_attempt(const struct object *pod, const json_t *task);
+/* Whether it has the lease of the range that the key is in. */
+bool may_act(const struct member *member, const char *ns, const char *name);
+
+#endif
