@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "barrier/waiters.h"
+#include "common/base/backoff.h"
 #include "common/base/hash.h"
 #include "common/base/random.h"
 #include "common/framework/gang.h"
-#include "common/kube/backoff.h"
 
 enum { BARRIER_MISSING_MAX = 5 }; /* Tasks that a 202 names */
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <ev.h>
 #include <fcntl.h>
-#include <resolv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -115,11 +114,10 @@ static int load_one(struct credential *credential, const char *data, const char 
 	return read_credential(credential, err) < 0 ? error_wrap(err, "%s", what) : 0;
 }
 
-/* A token or password of the user's goes before a plugin, as client-go has it. */
+/* A token of the user's goes before a plugin, as client-go has it. */
 static void prepare_exec(struct credentials_exec *exec, const struct kube_config *config)
 {
-	exec->used = config->exec != NULL && config->token == NULL && config->token_file == NULL &&
-		     config->username == NULL;
+	exec->used = config->exec != NULL && config->token == NULL && config->token_file == NULL;
 	exec->time_ms = EXEC_TIME_MAX_MS;
 }
 
@@ -377,21 +375,5 @@ bool credentials_rejected(struct credentials *credentials, unsigned generation)
 
 char *credentials_authorization(const struct credentials *credentials)
 {
-	const struct kube_config *config = credentials->config;
-	cleanup_free char *both = NULL;
-	char *encoded;
-	char *line;
-	size_t room;
-
-	if (credentials->token.text != NULL)
-		return mem_printf("Authorization: Bearer %s", credentials->token.text);
-	if (config->username == NULL)
-		return NULL;
-	both = mem_printf("%s:%s", config->username, config->password);
-	room = (strlen(both) + 2) / 3 * 4 + 1;
-	encoded = mem_alloc(room);
-	b64_ntop((const unsigned char *)both, strlen(both), encoded, room);
-	line = mem_printf("Authorization: Basic %s", encoded);
-	free(encoded);
-	return line;
+	return credentials->token.text == NULL ? NULL : mem_printf("Authorization: Bearer %s", credentials->token.text);
 }

@@ -1,4 +1,4 @@
-/* What a client proves itself with, as loaded: token or password, CA, client certificate and key; and its renewal: when
+/* What a client proves itself with, as loaded: token, CA, client certificate and key; and its renewal: when
  * the files it came from change (rotated service account tokens and CAs are replaced by renaming a symlink), or when
  * what an exec plugin gave runs out or is refused. */
 #ifndef KUBE_CREDENTIALS_H
@@ -32,7 +32,7 @@ typedef void credentials_settled(void *arg);
 
 /* What an exec plugin gave, and when to ask it again. */
 struct credentials_exec {
-	bool used; /* there is one, and no token or password goes before it */
+	bool used; /* there is one, and no token goes before it */
 	struct exec_plugin *running;
 	bool given;         /* it gave something once */
 	bool gave_cert;     /* the last time, a client certificate */

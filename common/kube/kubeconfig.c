@@ -211,8 +211,6 @@ void kube_config_copy(struct kube_config *to, const struct kube_config *from)
 		.client_key_file = mem_strdup(from->client_key_file),
 		.token = mem_strdup(from->token),
 		.token_file = mem_strdup(from->token_file),
-		.username = mem_strdup(from->username),
-		.password = mem_strdup(from->password),
 		.exec = copy_exec(from->exec),
 		.impersonate = copy_list(from->impersonate),
 		.tls_server_name = mem_strdup(from->tls_server_name),
@@ -235,8 +233,6 @@ void kube_config_free(struct kube_config *config)
 	free(config->client_key_file);
 	free_secret(config->token);
 	free(config->token_file);
-	free(config->username);
-	free_secret(config->password);
 	free_exec(config->exec);
 	free_list(config->impersonate);
 	free(config->tls_server_name);

@@ -160,15 +160,13 @@ static int read_secrets(const struct section *user, struct kube_config *config, 
 	    section_path(user, "client-certificate", &config->client_cert_file, err) < 0 ||
 	    section_data(user, "client-certificate-data", &config->client_cert_data, err) < 0 ||
 	    section_path(user, "client-key", &config->client_key_file, err) < 0 ||
-	    section_data(user, "client-key-data", &config->client_key_data, err) < 0 ||
-	    section_secret(user, "username", &config->username, err) < 0 ||
-	    section_secret(user, "password", &config->password, err) < 0)
+	    section_data(user, "client-key-data", &config->client_key_data, err) < 0)
 		return -1;
 	return check_line(user, "token", config->token, err);
 }
 
-/* As client-go has it: inline data goes before files, but a tokenFile before a token, and a token or password before
- * what a plugin says. */
+/* As client-go has it: inline data goes before files, but a tokenFile before a token, and a token before what a
+ * plugin says. */
 static void settle_precedence(struct kube_config *config)
 {
 	if (config->client_cert_data != NULL)
@@ -177,10 +175,24 @@ static void settle_precedence(struct kube_config *config)
 		mem_replace(&config->client_key_file, NULL);
 	if (config->token_file != NULL)
 		mem_replace(&config->token, NULL);
-	if (config->username != NULL && config->password == NULL)
-		mem_replace(&config->password, "");
-	if (config->password != NULL && config->username == NULL)
-		mem_replace(&config->username, "");
+}
+
+/* They would be sent as HTTP's basic authentication. */
+static int refuse_password(const struct section *user, struct error *err)
+{
+	static const char *const keys[] = {"username", "password"};
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		cleanup_free char *text = NULL;
+
+		if (section_secret(user, keys[i], &text, err) < 0)
+			return -1;
+		if (text != NULL)
+			return section_error(user, keys[i], err,
+					     "found one, expected a token, client-certificate or exec: kube-apiserver "
+					     "gave up passwords in Kubernetes 1.19");
+	}
+	return 0;
 }
 
 int kubeconfig_user_read(const struct section *user, struct kube_config *config, struct error *err)
@@ -188,16 +200,13 @@ int kubeconfig_user_read(const struct section *user, struct kube_config *config,
 	if (!yaml_is_null(yaml_get(user->map, "auth-provider")))
 		return section_error(user, "auth-provider", err,
 				     "found one, expected exec: client-go gave up auth-provider in Kubernetes 1.26");
-	if (read_secrets(user, config, err) < 0 || read_exec(user, config, err) < 0 ||
+	if (refuse_password(user, err) < 0 || read_secrets(user, config, err) < 0 || read_exec(user, config, err) < 0 ||
 	    read_impersonation(user, config, err) < 0)
 		return -1;
 	if ((config->client_cert_file != NULL || config->client_cert_data != NULL) !=
 	    (config->client_key_file != NULL || config->client_key_data != NULL))
 		return yaml_error(user->map, err,
 				  "%s: found only one of client-certificate and client-key, expected both", user->name);
-	if ((config->token != NULL || config->token_file != NULL) &&
-	    (config->username != NULL || config->password != NULL))
-		return yaml_error(user->map, err, "%s: found a token and a username, expected one of them", user->name);
 	settle_precedence(config);
 	return 0;
 }

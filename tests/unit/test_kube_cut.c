@@ -8,11 +8,11 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
 #include "common/kube/answer.h"
-#include "common/kube/backoff.h"
 #include "common/kube/json_cut.h"
 #include "common/kube/rate.h"
 

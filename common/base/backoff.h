@@ -1,7 +1,7 @@
 /* How long to wait before the next try: doubling, with jitter, reset after a quiet while (as client-go's reflectors
  * do: 0.8 s to 30 s, forgotten after 2 min; common/README.md §6.7). */
-#ifndef KUBE_BACKOFF_H
-#define KUBE_BACKOFF_H
+#ifndef BASE_BACKOFF_H
+#define BASE_BACKOFF_H
 
 #include <stdint.h>
 

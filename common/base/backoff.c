@@ -1,5 +1,5 @@
 /* Backoff; see backoff.h. */
-#include "common/kube/backoff.h"
+#include "common/base/backoff.h"
 
 int64_t backoff_next(struct backoff *backoff, struct random *random, int64_t now_ms)
 {
