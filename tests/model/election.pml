@@ -422,7 +422,7 @@ proctype watch(byte i)
 	:: d_step { w[i].at == ELECTED && w[i].lead > 0 && !w[i].record_fresh ->
 		printf("%d reads the record again\n", i);
 		if
-		:: record_epoch == w[i].record_epoch && (record_epoch == 0 || record_holder == w[i].record_holder) -> w[i].record_fresh = true
+		:: (record_epoch > 0 -> record_version : 0) == w[i].base -> w[i].record_fresh = true
 		:: record_epoch == w[i].own_epoch && record_holder == i -> begin_term(i)
 		:: else -> step_down(i)
 		fi }

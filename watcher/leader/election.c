@@ -1,6 +1,6 @@
-/* The decision who leads; see election.h. One request is out at a time. A standby reads record and Lease, and writes
- * the Lease only right after it has read that it may, then the record; a leader writes the Lease on the version that
- * its last write gave, and reads it when that is no longer the one. */
+/* The decision who leads; see election.h. One request is out at a time. A standby reads the Lease, then the record, and
+ * writes the Lease only right after it has read that it may, then the record; a leader writes the Lease on the version
+ * that its last write gave, and reads it when that is no longer the one. */
 #include "watcher/leader/election.h"
 
 #include <stdlib.h>
@@ -11,13 +11,14 @@
 enum { CONFLICTS_AT_ONCE = 3, RELEASE_AGAIN_MS = 200, RELEASED_LEASE_MS = 1000 /* as client-go leaves it */ };
 
 enum state { STANDBY, ELECTED, LEADING, RELEASED };
-enum step { READ_RECORD, READ_LEASE, WRITE_LEASE, WRITE_RECORD };
+enum step { READ_LEASE, READ_RECORD, WRITE_LEASE, WRITE_RECORD };
 
 struct election {
 	struct election_options options;
 	enum state state;
 	/* as last answered */
 	bool present; /* there is a Lease */
+	struct election_lease found;
 	bool recorded;
 	struct election_lease record;
 	/* who holds the Lease, by both of them */
@@ -85,22 +86,25 @@ static bool same_term(const struct election_lease *a, const struct election_leas
 	return a->transitions == b->transitions && strcmp(a->holder, b->holder) == 0;
 }
 
-/* Whether the Lease was taken away from the term that the record names: deleted, or made anew without knowing of it. */
-static bool record_is_newer(const struct election *election, const struct election_lease *lease)
+/* Whether the record is of a later term than the Lease: the Lease was deleted, or taken by one who did not know of it. */
+static bool record_is_newer(const struct election *election)
 {
+	const struct election_lease *lease = &election->found;
 	const struct election_lease *record = &election->record;
 
-	if (!election->recorded || lease == NULL)
+	if (!election->recorded || !election->present)
 		return election->recorded;
-	return record->transitions > lease->transitions ||
-	       (record->transitions == lease->transitions && lease->holder[0] != '\0' && !same_term(record, lease));
+	if (lease->transitions == record->transitions && (lease->holder[0] == '\0' || same_term(lease, record)))
+		return false;
+	return strcmp(lease->record_version, record->record_version) != 0;
 }
 
 static void observe(struct election *election, const struct election_lease *lease, int64_t now_ms)
 {
 	const struct election_lease *known = &election->lease;
 
-	if (!election->seen || !same_term(known, lease) || strcmp(known->renewed, lease->renewed) != 0) {
+	if (!election->seen || !same_term(known, lease) || strcmp(known->renewed, lease->renewed) != 0 ||
+	    strcmp(known->record_version, lease->record_version) != 0) {
 		election->observed_ms = now_ms;
 		election->dead = false;
 	}
@@ -108,15 +112,14 @@ static void observe(struct election *election, const struct election_lease *leas
 	election->seen = true;
 }
 
-/* lease: NULL: there is none. When nothing tells, who was seen holding it counts on. */
-static void observe_both(struct election *election, const struct election_lease *lease, int64_t now_ms)
+/* When there is neither of them, the holder that was seen last counts on. */
+static void observe_both(struct election *election, int64_t now_ms)
 {
 	const struct election_lease *record = &election->record;
 
-	election->present = lease != NULL;
-	if (!record_is_newer(election, lease)) {
-		if (lease != NULL)
-			observe(election, lease, now_ms);
+	if (!record_is_newer(election)) {
+		if (election->present)
+			observe(election, &election->found, now_ms);
 	} else if (!ours(election, record) || !same_term(record, &election->lease)) { /* else we know more of it */
 		observe(election, record, now_ms);
 	}
@@ -162,7 +165,7 @@ static int64_t former_end_ms(const struct election *election, int64_t now_ms)
 static void step_down(struct election *election, int64_t now_ms)
 {
 	election->state = STANDBY;
-	plan(election, READ_RECORD, now_ms);
+	plan(election, READ_LEASE, now_ms);
 }
 
 /* The Lease is ours; `lease` is still what it was before. */
@@ -196,7 +199,7 @@ static void wait_more(struct election *election, int64_t now_ms)
 
 	if (expires_ms(election) > now_ms && expires_ms(election) < next_ms)
 		next_ms = expires_ms(election);
-	plan(election, READ_RECORD, next_ms);
+	plan(election, READ_LEASE, next_ms);
 }
 
 /* ---- what to send ----------------------------------------------------------------------------------------------- */
@@ -212,6 +215,7 @@ static void fill_lease(const struct election *election, int64_t now_ms, struct e
 {
 	const struct election_options *options = &election->options;
 	bool standby = election->state == STANDBY;
+	const struct election_lease *knows = standby ? &election->record : &election->lease;
 	bool others = standby ? left_behind(election) != ELECTION_GRANTS_NONE : now_ms < election->former_until_ms;
 	int64_t former_ms = standby ? election->lease.member_ms : election->former_member_ms;
 
@@ -221,6 +225,8 @@ static void fill_lease(const struct election *election, int64_t now_ms, struct e
 				       .grants = options->grants,
 				       .member_ms = others && former_ms > options->member_ms ? former_ms
 											     : options->member_ms};
+	if (!standby || election->recorded)
+		memcpy(out->record_version, knows->record_version, sizeof(out->record_version));
 	if (election->releasing) {
 		out->duration_ms = RELEASED_LEASE_MS;
 		if (election->drained)
@@ -287,22 +293,17 @@ int64_t election_due_ms(const struct election *election)
 /* lease: NULL: there is none. */
 static void on_lease_read(struct election *election, const struct election_lease *lease, int64_t now_ms)
 {
-	bool held;
-
-	observe_both(election, lease, now_ms);
-	held = ours(election, &election->lease) || election->lease.holder[0] == '\0';
-	if (election->state == LEADING) {
-		/* ours, or its holder was taken out by hand: nobody has led since, so we still do, and put it right;
-		 * one that is gone takes a new term, which others learn of by the record */
-		if (lease != NULL && held && election->lease.transitions <= election->epoch)
-			plan(election, WRITE_LEASE, now_ms);
-		else
-			step_down(election, now_ms);
-	} else if (free_to_take(election, now_ms)) {
+	election->present = lease != NULL;
+	if (lease != NULL)
+		election->found = *lease;
+	if (election->state == STANDBY)
+		plan(election, READ_RECORD, now_ms);
+	else if (lease != NULL && lease->transitions == election->epoch &&
+		 (ours(election, lease) || lease->holder[0] == '\0'))
+		/* ours, or somebody took out the holder by hand: nobody has led since, so we still do, and put it right */
 		plan(election, WRITE_LEASE, now_ms);
-	} else {
-		wait_more(election, now_ms);
-	}
+	else /* one that is gone takes a new term, of which others learn by the record */
+		step_down(election, now_ms);
 }
 
 static void on_lease_written(struct election *election, const struct election_lease *lease, int64_t now_ms)
@@ -331,26 +332,32 @@ static void on_lease_written(struct election *election, const struct election_le
 static void on_record_read(struct election *election, const struct election_lease *record, int64_t now_ms)
 {
 	bool unchanged = record == NULL ? !election->recorded
-					: election->recorded && same_term(record, &election->record);
+					: election->recorded && strcmp(record->record_version,
+								       election->record.record_version) == 0;
 
 	election->recorded = record != NULL;
 	if (record != NULL)
 		election->record = *record;
-	if (election->state == STANDBY)
-		plan(election, READ_LEASE, now_ms);
-	else if (unchanged)
+	if (election->state == STANDBY) {
+		observe_both(election, now_ms);
+		if (free_to_take(election, now_ms))
+			plan(election, WRITE_LEASE, now_ms);
+		else
+			wait_more(election, now_ms);
+	} else if (unchanged) {
 		plan(election, WRITE_RECORD, now_ms);
-	else if (record != NULL && same_term(record, &election->lease))
+	} else if (record != NULL && same_term(record, &election->lease)) {
 		lead(election); /* the write's answer was lost */
-	else
+	} else {
 		step_down(election, now_ms);
+	}
 }
 
 void election_answered(struct election *election, enum election_outcome outcome, const struct election_lease *lease,
 		       int64_t now_ms)
 {
 	int64_t again_ms = now_ms + (election->releasing ? RELEASE_AGAIN_MS : election->options.retry_ms);
-	enum step look = election->state == LEADING ? READ_LEASE : READ_RECORD;
+	enum step look = election->state == ELECTED ? READ_RECORD : READ_LEASE;
 	bool reads = election->asked == READ_RECORD || election->asked == READ_LEASE;
 
 	election->out = false;
@@ -387,7 +394,7 @@ void election_holder_dead(struct election *election)
 		return;
 	election->dead = true;
 	if (!election->out && election->state == STANDBY)
-		plan(election, READ_RECORD, election->observed_ms);
+		plan(election, READ_LEASE, election->observed_ms);
 }
 
 void election_release(struct election *election, bool drained, int64_t now_ms)

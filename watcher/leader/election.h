@@ -17,8 +17,8 @@
  *   has to wait for them.
  * - The record is an object of its own that outlives the Lease: epoch and holder of the newest term, and how long its
  *   leases run. Each term writes it on the version that it read before it took the Lease: so of two that took a Lease
- *   each, because somebody deleted one, one leads. A Lease that is gone, or older than the record, counts as held by
- *   whom the record names. */
+ *   each, because somebody deleted one, one leads. The Lease names this version, too. A Lease that is gone, or that
+ *   does not know the record, counts as held by the holder that the record names. */
 #ifndef WATCHER_ELECTION_H
 #define WATCHER_ELECTION_H
 
@@ -37,7 +37,7 @@ enum election_grants {
 /* leaseTransitions is an int32: behind this, epochs begin anew. */
 #define ELECTION_EPOCH_MAX UINT64_C(2147483647)
 
-enum { ELECTION_IDENTITY_SIZE = 128, ELECTION_PROCESS_SIZE = 320, ELECTION_TIME_SIZE = 40 };
+enum { ELECTION_IDENTITY_SIZE = 128, ELECTION_PROCESS_SIZE = 320, ELECTION_TIME_SIZE = 40, ELECTION_VERSION_SIZE = 40 };
 
 enum election_object { ELECTION_LEASE, ELECTION_RECORD, ELECTION_OBJECTS };
 
@@ -51,6 +51,9 @@ struct election_lease {
 	enum election_grants grants;         /* an annotation */
 	int64_t member_ms; /* another one: how long leases of members run that still count, at most; <= 0: absent */
 	char process[ELECTION_PROCESS_SIZE]; /* another one: which process of which machine the holder is; "" unknown */
+	/* another one: resourceVersion of the record that the holder read before it took the Lease; "" there was none;
+	 * of the record its own */
+	char record_version[ELECTION_VERSION_SIZE];
 };
 
 struct election_options {

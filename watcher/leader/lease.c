@@ -22,6 +22,7 @@
 #define ANNOTATION_RENEW "frameworkcontroller.microsoft.com/leader-renew-deadline-ms"
 #define ANNOTATION_MEMBER "frameworkcontroller.microsoft.com/leader-member-lease-ms"
 #define ANNOTATION_PROCESS "frameworkcontroller.microsoft.com/leader-process"
+#define ANNOTATION_RECORD_VERSION "frameworkcontroller.microsoft.com/leader-record-version"
 
 enum { RELEASE_MS = 3000, JITTER_PART = 5 /* of the retry period, at most; as client-go */ };
 
@@ -118,6 +119,7 @@ static void read_lease(const json_t *object, struct election_lease *out)
 	copy_text(out->holder, sizeof(out->holder), json_str(spec, "holderIdentity"));
 	copy_text(out->renewed, sizeof(out->renewed), json_str(spec, "renewTime"));
 	copy_text(out->process, sizeof(out->process), json_str(annotations, ANNOTATION_PROCESS));
+	copy_text(out->record_version, sizeof(out->record_version), json_str(annotations, ANNOTATION_RECORD_VERSION));
 	for (size_t i = 0; grants != NULL && i < ARRAY_LEN(grants_names); i++)
 		if (strcmp(grants, grants_names[i]) == 0)
 			out->grants = (enum election_grants)i;
@@ -134,6 +136,8 @@ static void read_record(const json_t *object, struct election_lease *out)
 		.grants = ELECTION_GRANTS_MEMBERS,
 	};
 	copy_text(out->holder, sizeof(out->holder), json_str(data, "holder"));
+	copy_text(out->record_version, sizeof(out->record_version),
+		  json_str(json_path(object, "metadata", NULL), "resourceVersion"));
 }
 
 /* object[name], made if it is not there. Borrowed. */
@@ -170,6 +174,7 @@ static void write_lease(json_t *object, const struct election_request *request)
 	write_number(annotations, ANNOTATION_RENEW, request->lease.renew_ms);
 	write_number(annotations, ANNOTATION_MEMBER, request->lease.member_ms);
 	json_object_set_new(annotations, ANNOTATION_PROCESS, json_string(request->lease.process));
+	json_object_set_new(annotations, ANNOTATION_RECORD_VERSION, json_string(request->lease.record_version));
 	/* nobody is left out, as present client-go does, rather than "" */
 	if (request->lease.holder[0] == '\0')
 		json_object_del(spec, "holderIdentity");
@@ -234,6 +239,16 @@ static void tell_holder(struct lease *lease)
 		log_info("%s leads", holder);
 }
 
+/* By what the server answered last. */
+static bool holds(const struct lease *lease)
+{
+	struct election_lease stored = {.holder = ""};
+
+	if (lease->stored[ELECTION_LEASE] != NULL)
+		read_lease(lease->stored[ELECTION_LEASE], &stored);
+	return strcmp(stored.holder, lease->identity) == 0;
+}
+
 /* The owner's handlers; they may call lease_*(), but not free it. */
 static void tell(struct lease *lease)
 {
@@ -243,9 +258,9 @@ static void tell(struct lease *lease)
 	if (lease->leading && (!leads || election_term(election) != lease->term)) {
 		lease->leading = false;
 		if (!election_released(election)) {
-			log_error("leading no longer: %s", strcmp(lease_holder(lease), lease->identity) == 0
-								   ? "the Lease was not renewed in time"
-								   : "the Lease is not ours any more");
+			log_error("leading no longer: %s",
+				  holds(lease) ? "the Lease was not renewed in time"
+					       : "another process holds the Lease, or it was deleted");
 			lease->handler->deposed(lease->arg);
 		}
 	}

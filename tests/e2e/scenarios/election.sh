@@ -123,7 +123,7 @@ has_no_children() { [[ -z $(pgrep -P "$1") ]]; } # pid
 
 # What people do to a Lease and to the record of its epoch.
 run_election_lease_by_hand() {
-    local holder now
+    local holder
     two_watchers --workers 2 "${QUICK_ELECTION[@]}"
     record_pods
     submit_many f 10 4 2
@@ -134,17 +134,18 @@ run_election_lease_by_hand() {
     wait_for 10 "the record tells" record_is \
         ".data.holder == $holder and ([.data | .epoch, .leaseMs, .memberLeaseMs | tonumber] == [2, 12000, 2000])"
     wait_leads 1 20
-    # The holder taken out, or another one put in who does not know of the record: who leads puts it right.
-    for now in '""' '"somebody"'; do
-        api PATCH "$(election_lease)" "{\"spec\": {\"holderIdentity\": $now}}" application/merge-patch+json >/dev/null
-        wait_for 10 "it is put right" lease_is ".spec.leaseTransitions == 2 and .spec.holderIdentity == $holder"
-    done
+    # The holder taken out: the leader puts it right. Another one put in: the leader takes a new term.
+    api PATCH "$(election_lease)" '{"spec": {"holderIdentity": ""}}' application/merge-patch+json >/dev/null
+    wait_for 10 "it is put right" lease_is ".spec.leaseTransitions == 2 and .spec.holderIdentity == $holder"
+    api PATCH "$(election_lease)" '{"spec": {"holderIdentity": "somebody"}}' application/merge-patch+json >/dev/null
+    wait_for 10 "the Lease is taken back" lease_is ".spec.leaseTransitions == 3 and .spec.holderIdentity == $holder"
+    wait_leads 1 20
     # The record deleted: the next term writes it again.
     api DELETE "$(election_record)" >/dev/null
     kill -TERM "$(candidate_pid 1)"
     wait_leads 2 20
-    wait_for 10 "the record is back" record_is '.data.epoch == "3"'
-    expect "terms" "$(grep -c 'leading as ' watcher-1.log) $(grep -c 'leading as ' watcher-2.log)" "2 1"
+    wait_for 10 "the record is back" record_is '.data.epoch == "4"'
+    expect "terms" "$(grep -c 'leading as ' watcher-1.log) $(grep -c 'leading as ' watcher-2.log)" "3 1"
     wait_for 60 "all Frameworks are Completed" completed_at_least 10
     expect_ran_once $((10 * 2))
     end_candidates
@@ -152,7 +153,7 @@ run_election_lease_by_hand() {
     api DELETE "$(election_lease)" >/dev/null
     start_candidate 3 --workers 2 "${QUICK_ELECTION[@]}"
     wait_for 40 "it leads" is_leader 3
-    expect "epoch" "$(metric "$ADDRESS_3" frameworkcontroller_epoch)" 4
+    expect "epoch" "$(metric "$ADDRESS_3" frameworkcontroller_epoch)" 5
     # Both deleted: nothing is left to be waited for.
     end_candidates
     api DELETE "$(election_lease)" >/dev/null
