@@ -34,6 +34,9 @@ may_include common/bus common/base common/framework
 may_include common/health common/base common/bus common/kube common/serve
 may_include common/process common/base common/bus common/config common/health common/kube common/serve
 may_include reconciler/sync common/base common/framework
+may_include watcher/view common
+may_include watcher/shards common watcher/view
+may_include watcher/pool common
 may_include watcher common
 may_include reconciler common
 may_include barrier common

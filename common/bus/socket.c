@@ -352,12 +352,11 @@ struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, c
 
 /* ---- connecting ------------------------------------------------------------------------------------------------- */
 
-static void on_news(void *arg, enum bus_news what, int value)
+static void on_news(void *arg, enum bus_news what)
 {
 	struct bus_socket *socket = arg;
 	int64_t now_ms = clock_boot_ms();
 
-	(void)value;
 	if (what == NEWS_DONE) {
 		socket->replace_s = RECONNECT_TCP_MS / 1000.;
 		socket->said_ms = 0;

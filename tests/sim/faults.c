@@ -1,7 +1,7 @@
 /* What goes wrong: each seed draws the kinds of its faults and how often they come ("swarm": some kinds are left out of
  * most seeds, so that the others are seen alone and in every company); see sim.h. */
 #include "tests/sim/sim.h"
-#include "watcher/shards.h"
+#include "watcher/shards/shard_table.h"
 
 enum fault {
 	FAULT_CRASH_MEMBER,

@@ -1,5 +1,5 @@
 /* Which watcher leads, and what it has while it does: the real election over a Lease on the simulated server, and the
- * router and the children of a term, as watcher/lease.c, watcher/term.c and watcher/main.c put them together; see
+ * router and the children of a term, as watcher/leader/lease.c, watcher/leader/term.c and watcher/main.c put them together; see
  * sim.h. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@ enum {
 	ELECTION_RENEW_MS = SIM_RENEW_MS,
 	ELECTION_RETRY_MS = 2000,
 	ELECTION_JITTER_MS = 400,
-	RELEASE_MS = 3000, /* as watcher/lease.c */
-	DRAIN_MS = 20000,  /* as watcher/term.c */
+	RELEASE_MS = 3000, /* as watcher/leader/lease.c */
+	DRAIN_MS = 20000,  /* as watcher/leader/term.c */
 	MARGIN_MS = SHARD_MARGIN_MS,
 };
 
@@ -47,7 +47,7 @@ void leader_synced(struct watcher *watcher)
 	router_synced(watcher->router);
 }
 
-/* As watcher/term.c: children alone are reconcilers of a pool. */
+/* As watcher/leader/term.c: children alone are reconcilers of a pool. */
 static bool is_child(void *arg, const char *name)
 {
 	const struct watcher *watcher = arg;

@@ -29,10 +29,10 @@
 #include "common/kube/rate.h"
 #include "reconciler/reconciler.h"
 #include "tests/sim/server.h"
-#include "watcher/cache.h"
-#include "watcher/election.h"
-#include "watcher/router.h"
-#include "watcher/streams.h"
+#include "watcher/leader/election.h"
+#include "watcher/shards/router.h"
+#include "watcher/view/cache.h"
+#include "watcher/view/streams.h"
 
 enum {
 	SIM_MEMBERS = 4, /* names */

@@ -14,8 +14,8 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/bus/peer.h"
-#include "watcher/cache.h"
-#include "watcher/router.h"
+#include "watcher/shards/router.h"
+#include "watcher/view/cache.h"
 
 enum { WORLD_PEERS = 8, WORLD_SHARDS = 16, WORLD_LEASE = 10000, WORLD_MARGIN = 5000, WORLD_GRACE = 30000 };
 

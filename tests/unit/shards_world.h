@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "watcher/shards.h"
+#include "watcher/shards/shard_table.h"
 
 enum { SHARDS = 64, LEASE = 10000, MARGIN = 5000, GRACE = 30000, START = 1000 };
 

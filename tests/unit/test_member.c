@@ -21,7 +21,7 @@
 #include "common/bus/socket.h"
 #include "tests/unit/http_server.h"
 #include "tests/unit/temp.h"
-#include "watcher/router.h"
+#include "watcher/shards/router.h"
 
 enum { SHARDS = 8, LEASE_MS = 2000 };
 

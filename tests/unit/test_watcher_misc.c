@@ -22,7 +22,7 @@
 #include "watcher/debug.h"
 #include "watcher/flags.h"
 #include "watcher/holdback.h"
-#include "watcher/pool.h"
+#include "watcher/pool/pool.h"
 #include "watcher/status.h"
 
 /* What `run` writes to stderr, to be freed. */

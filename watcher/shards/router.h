@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "common/bus/message.h"
-#include "watcher/cache.h"
-#include "watcher/shards.h"
+#include "watcher/shards/shard_table.h"
+#include "watcher/view/cache.h"
 
 struct router;
 

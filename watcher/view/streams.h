@@ -6,7 +6,7 @@
 
 #include "common/config/config.h"
 #include "common/kube/client.h"
-#include "watcher/cache.h"
+#include "watcher/view/cache.h"
 
 struct ev_loop;
 struct streams;

@@ -1,9 +1,9 @@
-/* The table of ranges; see shards.h. What holds throughout:
+/* The table of ranges; see shard_table.h. What holds throughout:
  * - a range has at most one holder, and a holder is only ever replaced by way of FREE;
  * - a holder's range becomes FREE only when the holder said so, is known dead, or has no lease left by our count;
  * - every change of what a member is granted gives it a new version, and only a ping at its present version renews its
  *   lease: so a member that has not applied a revocation yet lives on the lease that it had. */
-#include "watcher/shards.h"
+#include "watcher/shards/shard_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* A leader's router and pool; see term.h. */
-#include "watcher/term.h"
+#include "watcher/leader/term.h"
 
 #include <errno.h>
 #include <ev.h>
@@ -12,7 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/kube/client.h"
-#include "watcher/shards.h"
+#include "watcher/shards/shard_table.h"
 
 /* What changes within this goes out together, so that each peer, and the threads between us, wake once for all of it:
  * waking them was half of what an update cost. */

@@ -1,12 +1,12 @@
 /* Reflectors of Frameworks, ConfigMaps and Pods; see streams.h. */
-#include "watcher/streams.h"
+#include "watcher/view/streams.h"
 
 #include <stdlib.h>
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/kube/reflector.h"
-#include "watcher/deletion.h"
+#include "watcher/view/deletion.h"
 
 struct stream {
 	struct streams *streams;

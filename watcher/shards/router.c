@@ -1,5 +1,5 @@
 /* The watcher's side of the bus: what is heard, and what follows from it; see router.h. */
-#include "watcher/router.h"
+#include "watcher/shards/router.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "watcher/connections.h"
+#include "watcher/shards/connections.h"
 
 struct router *router_new(const struct router_ports *ports, const struct router_options *options)
 {

@@ -7,8 +7,8 @@
 #include "common/base/hash.h"
 #include "common/base/log_last.h"
 #include "common/base/mem.h"
-#include "watcher/outbox.h"
-#include "watcher/router.h"
+#include "watcher/shards/outbox.h"
+#include "watcher/shards/router.h"
 
 enum { ROUTER_REFUSED_KEPT = 16 };
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/kube/client.h"
-#include "watcher/election.h"
+#include "watcher/leader/election.h"
 
 struct ev_loop;
 struct lease;

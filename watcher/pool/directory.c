@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "watcher/pool.h"
+#include "watcher/pool/pool.h"
 
 #define PREFIX "frameworkcontroller-"
 #define SOCKET "bus"

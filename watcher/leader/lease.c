@@ -1,6 +1,6 @@
 /* The Lease on the server and its record; see lease.h. One request at a time, as the election asks for them; whatever
  * comes of it, the election is told, and what follows from that is told to the owner. */
-#include "watcher/lease.h"
+#include "watcher/leader/lease.h"
 
 #include <ev.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "common/base/mem.h"
 #include "common/base/random.h"
 #include "common/config/config.h"
-#include "watcher/identity.h"
+#include "watcher/leader/identity.h"
 
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
 #define CONFIG_MAPS "/api/v1/namespaces/%s/configmaps"
@@ -258,8 +258,9 @@ static void tell(struct lease *lease)
 	if (lease->leading && (!leads || election_term(election) != lease->term)) {
 		lease->leading = false;
 		if (!election_released(election)) {
-			log_error("leading no longer: %s", holds(lease) ? "the Lease was not renewed in time"
-									: "another process holds the Lease, or it was deleted");
+			log_error("leading no longer: %s",
+				  holds(lease) ? "the Lease was not renewed in time"
+					       : "another process holds the Lease, or it was deleted");
 			lease->handler->deposed(lease->arg);
 		}
 	}

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/bus/message.h"
-#include "watcher/cache.h"
+#include "watcher/view/cache.h"
 
 struct outbox;
 struct outbox_item;

@@ -1,6 +1,6 @@
 /* The pool of forked reconcilers; see pool.h. */
 #define _GNU_SOURCE
-#include "watcher/pool.h"
+#include "watcher/pool/pool.h"
 
 #include <errno.h>
 #include <ev.h>

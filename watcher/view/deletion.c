@@ -1,5 +1,5 @@
 /* Log lines that keep the last state of what was deleted; see deletion.h. */
-#include "watcher/deletion.h"
+#include "watcher/view/deletion.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
  *    FREE ───────────────▶ FREE ───────────────────▶ GRANTED ───────────────────▶ REVOKING
  *      ▲                          once not blocked                                   │
  *      └──── a ping at or past the version names it no longer, process dead, or lease + margin over ────┘ */
-#ifndef WATCHER_SHARDS_H
-#define WATCHER_SHARDS_H
+#ifndef WATCHER_SHARD_TABLE_H
+#define WATCHER_SHARD_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

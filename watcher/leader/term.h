@@ -8,10 +8,10 @@
 
 #include "common/bus/socket.h"
 #include "common/config/config.h"
-#include "watcher/cache.h"
 #include "watcher/flags.h"
-#include "watcher/pool.h"
-#include "watcher/router.h"
+#include "watcher/pool/pool.h"
+#include "watcher/shards/router.h"
+#include "watcher/view/cache.h"
 
 struct ev_loop;
 struct term;

@@ -1,6 +1,6 @@
 /* A peer's queue of what it has yet to be told; see outbox.h. An entry of the cache carries the list of its items, one
  * per outbox that it waits in, as its note. */
-#include "watcher/outbox.h"
+#include "watcher/shards/outbox.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The decision who leads; see election.h. One request is out at a time. A standby reads the Lease, then the record, and
  * writes the Lease only right after it has read that it may, then the record; a leader writes the Lease on the version
  * that its last write gave, and reads it when that is no longer the one. */
-#include "watcher/election.h"
+#include "watcher/leader/election.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The router's peers: the table of connections, what is sent to them, and the assignments that they are told; see
  * connections.h. */
-#include "watcher/connections.h"
+#include "watcher/shards/connections.h"
 
 #include <string.h>
 
