@@ -20,7 +20,6 @@
 #include "common/kube/url.h"
 
 enum {
-	MISSING_MAX = 5,
 	API_TIMEOUT_MS = 30 * 1000,
 	LAST_TIMEOUT_MS = 10 * 1000, /* the last answer is the verdict, and all of a gang ask for theirs together */
 	HOLD_MIN_MS = 1000,
@@ -168,7 +167,7 @@ static char *join_names(const json_t *names)
 {
 	struct buf text = {0};
 
-	for (size_t i = 0; i < json_array_size(names) && i < MISSING_MAX; i++) {
+	for (size_t i = 0; i < json_array_size(names) && i < GANG_MISSING_MAX; i++) {
 		const char *name = json_string_value(json_array_get(names, i));
 
 		if (name != NULL)
@@ -182,7 +181,7 @@ static char *name_missing(const struct gang *gang)
 	cleanup_buf struct buf text = {0};
 	cleanup_json json_t *names = NULL;
 
-	gang_write_missing(&text, gang, MISSING_MAX);
+	gang_write_missing(&text, gang);
 	names = json_parse(text.data, text.len, NULL);
 	return join_names(names);
 }
