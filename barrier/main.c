@@ -14,6 +14,7 @@
 #include "barrier/front.h"
 #include "barrier/readiness.h"
 #include "barrier/wait_group.h"
+#include "common/base/address.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/release.h"
@@ -345,10 +346,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 /* Tokens travel here: in the clear on this machine only, unless somebody insists (common/README.md §12.1). */
 static int check_listener(const struct serve *serve, const struct options *options, struct error *err)
 {
-	const char *address = serve_address(serve);
-
-	if (options->tls_cert != NULL || options->no_tls || strncmp(address, "127.", 4) == 0 ||
-	    strncmp(address, "[::1]:", 6) == 0)
+	if (options->tls_cert != NULL || options->no_tls || address_is_loopback(serve_address(serve)))
 		return 0;
 	return error_set(err,
 			 "--listen %s can be reached from other machines: expected --tls-cert and --tls-key (or "

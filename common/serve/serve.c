@@ -16,10 +16,10 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/base/port.h"
 #include "common/serve/internal.h"
 #include "common/serve/metrics.h"
 

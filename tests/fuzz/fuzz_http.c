@@ -120,7 +120,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_EXPECT(in.len == 0 || strncmp(in.data, "HTTP/1.", in.len < 7 ? in.len : 7) == 0);
 	close(fd);
 	for (int i = 0;
-	     i < 1000 && (serve_counters(room->serve)->open > 0 || wait_groups_counters(room->groups)->waiting > 0); i++)
+	     i < 1000 && (serve_counters(room->serve)->open > 0 || wait_groups_counters(room->groups)->waiting > 0);
+	     i++)
 		turn(1);
 	FUZZ_EXPECT(serve_counters(room->serve)->parked == 0);
 	FUZZ_EXPECT(wait_groups_counters(room->groups)->waiting == 0);
