@@ -38,8 +38,7 @@ void snapshot_framework(struct round *round, const char *trigger, const char *me
 
 static void put_pair(struct buf *out, const char *name, const char *value)
 {
-	buf_json_key(out, name);
-	buf_json_string(out, value == NULL ? "" : value);
+	buf_json_text(out, name, value == NULL ? "" : value);
 }
 
 static void put_task_metadata(struct buf *out, const struct round *round, size_t role, size_t index, bool deleting)
@@ -53,8 +52,7 @@ static void put_task_metadata(struct buf *out, const struct round *round, size_t
 	put_pair(out, "namespace", framework->ns);
 	put_pair(out, "uid", task->instance_uid);
 	put_pair(out, "resourceVersion", framework->resource_version);
-	buf_json_key(out, "generation");
-	buf_put_int(out, framework->generation);
+	buf_json_int(out, "generation", framework->generation);
 	put_pair(out, "creationTimestamp", time_format_rfc3339(task->start_time, time));
 	if (deleting) {
 		put_pair(out, "deletionTimestamp", time_format_rfc3339(round->now_sec, time));
@@ -64,8 +62,7 @@ static void put_task_metadata(struct buf *out, const struct round *round, size_t
 	buf_printf(out,
 		   "{\"" FC_FRAMEWORK_NAME "\":\"%s\",\"" FC_TASKROLE_NAME "\":\"%s\",\"" FC_TASK_INDEX "\":\"%zu\"}",
 		   framework->name, attempt->roles[role].name, index);
-	buf_json_key(out, "annotations");
-	buf_putc(out, '{');
+	buf_json_open(out, "annotations", '{');
 	put_pair(out, FC_FRAMEWORK_NAMESPACE, framework->ns);
 	put_pair(out, FC_FRAMEWORK_NAME, framework->name);
 	put_pair(out, FC_TASKROLE_NAME, attempt->roles[role].name);

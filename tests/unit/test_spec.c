@@ -121,7 +121,7 @@ static void test_refused(void **state)
 		{"{'retryPolicy':{'maxRetryCount':'3'}}",
 		 "spec.retryPolicy.maxRetryCount is \"3\", expected an integer in -2..2147483647"},
 		{"{'taskRoles':{}}", "spec.taskRoles is {}, expected a list"},
-		{"{'taskRoles':[7]}", "spec.taskRoles[0] is not an object"},
+		{"{'taskRoles':[7]}", "spec.taskRoles[0] is 7, expected an object"},
 		{"{'taskRoles':[{}]}", NULL},
 		{"{'taskRoles':[{'name':'A'}]}",
 		 "spec.taskRoles[0].name is \"A\", expected a name like ^[a-z0-9]{1,63}$"},
