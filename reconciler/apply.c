@@ -566,7 +566,7 @@ void apply_last_write(struct item *item)
 		write_status(item);
 }
 
-/* ---- a round's plan ---- */
+/* ---- a reconcile's plan ---- */
 
 static void add_call(struct item *item, struct call *call)
 {

@@ -5,8 +5,8 @@
 #include "common/base/mem.h"
 #include "reconciler/reconciler.h"
 
-/* Rounds in one go, so that answers and pings are not kept waiting by a long queue. */
-enum { ROUNDS_AT_ONCE = 256 };
+/* Reconciles in one go, so that answers and pings are not kept waiting by a long queue. */
+enum { RECONCILES_AT_ONCE = 256 };
 
 /* ---- the heap of wake-ups ---- */
 
@@ -83,9 +83,9 @@ int64_t queue_next_ms(const struct reconciler *reconciler)
 	return reconciler->heap_count == 0 ? INT64_MAX : reconciler->heap[0]->wake_ms;
 }
 
-/* ---- rounds ---- */
+/* ---- reconciles ---- */
 
-static void run_round(struct item *item)
+static void run_reconcile(struct item *item)
 {
 	struct reconciler *reconciler = item->reconciler;
 	struct plan plan = {0};
@@ -96,8 +96,8 @@ static void run_round(struct item *item)
 		.live_since_ms = reconciler->live_since_ms,
 	};
 
-	reconciler->rounds++;
-	heap_remove(reconciler, item); /* the round says anew when it wants to come back */
+	reconciler->reconciles++;
+	heap_remove(reconciler, item); /* the reconcile says anew when it wants to come back */
 	framework_sync(item->framework, &reconciler->config, &time, &reconciler->random, &plan);
 	if (plan.wake_ms != INT64_MAX)
 		queue_wake(item, plan.wake_ms);
@@ -156,7 +156,7 @@ bool queue_run(struct reconciler *reconciler)
 		heap_remove(reconciler, item);
 		queue_add(item);
 	}
-	for (int i = 0; i < ROUNDS_AT_ONCE && reconciler->queue_first != NULL; i++) {
+	for (int i = 0; i < RECONCILES_AT_ONCE && reconciler->queue_first != NULL; i++) {
 		struct item *item = take_first(reconciler);
 
 		/* A range whose snapshot is not complete: its SNAPSHOT_END queues every key again. */
@@ -169,7 +169,7 @@ bool queue_run(struct reconciler *reconciler)
 			apply_last_write(item);
 		} else {
 			metrics_histogram_observe(&reconciler->waits, (double)(now_ms - item->queued_ms) / 1000);
-			run_round(item);
+			run_reconcile(item);
 			store_release(item);
 		}
 	}

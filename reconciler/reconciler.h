@@ -42,7 +42,7 @@ struct item {
 	bool queued;
 	int64_t queued_ms; /* since when, boot clock */
 	struct item *next_queued;
-	int64_t wake_ms;   /* when its last round asked to come back, boot clock */
+	int64_t wake_ms;   /* when its last reconcile asked to come back, boot clock */
 	size_t heap_place; /* in the heap of those; 0: not in it */
 
 	/* apply */
@@ -80,7 +80,7 @@ struct reconciler {
 	/* store */
 	struct item *items;
 	struct item *orphans;
-	struct range_set ready; /* ranges whose snapshot is complete: rounds may run */
+	struct range_set ready; /* ranges whose snapshot is complete: reconciles may run */
 	uint32_t shards;
 	bool live;
 	int64_t live_since_ms;
@@ -92,7 +92,7 @@ struct reconciler {
 	struct item *queue_last;
 	uint32_t queue_length;
 	uint64_t adds;                  /* to the queue, since the start */
-	struct metrics_histogram waits; /* seconds that keys were in it before their round */
+	struct metrics_histogram waits; /* seconds that keys were in it before their reconcile */
 	struct range_set unleased;      /* keys of them were passed over for want of a lease */
 	struct item **heap;             /* who asked to be woken, the earliest first */
 	size_t heap_count;
@@ -107,18 +107,18 @@ struct reconciler {
 
 	struct events *events;
 
-	uint64_t rounds;
+	uint64_t reconciles;
 };
 
 /* queue.c */
-/* Runs the rounds that are due, up to a bound; whether some are left. Called before the loop sleeps. After
+/* Runs the reconciles that are due, up to a bound; whether some are left. Called before the loop sleeps. After
  * apply_leave() it runs the last writes instead. */
 bool queue_run(struct reconciler *reconciler);
 /* When the next key is to be woken, boot clock; INT64_MAX: none. */
 int64_t queue_next_ms(const struct reconciler *reconciler);
-/* The key gets a round in the next run, or as soon as its range is ready and leased. */
+/* The key gets a reconcile in the next run, or as soon as its range is ready and leased. */
 void queue_add(struct item *item);
-/* Gives the key a round at at_ms (boot clock), or earlier if an earlier one is arranged. */
+/* Gives the key a reconcile at at_ms (boot clock), or earlier if an earlier one is arranged. */
 void queue_wake(struct item *item, int64_t at_ms);
 /* Takes it out, its timer too. */
 void queue_remove(struct item *item);
@@ -131,7 +131,7 @@ void apply_plan(struct item *item, struct plan *plan);
 void apply_leave(struct reconciler *reconciler);
 /* Whether the last writes have ended. */
 bool apply_left(const struct reconciler *reconciler);
-/* In the place of a round then. */
+/* In the place of a reconcile then. */
 void apply_last_write(struct item *item);
 /* Our part of the rate is also our part of workerNumber, the calls that all reconcilers may have on their way together;
  * one at least. */
@@ -155,8 +155,8 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 void store_revoked(struct reconciler *reconciler, const struct range_set *ranges);
 /* Adds the ranges of orphans with calls on the way. */
 void store_draining(const struct reconciler *reconciler, struct range_set *out);
-/* A call has ended, or a round: frees the item if that was what it waited for, or if nothing is left to keep. What the
- * server asked for (Retry-After) is kept until it is over. */
+/* A call has ended, or a reconcile: frees the item if that was what it waited for, or if nothing is left to keep. What
+ * the server asked for (Retry-After) is kept until it is over. */
 void store_release(struct item *item);
 void store_set_live(struct reconciler *reconciler, bool live);
 void store_free(struct reconciler *reconciler);

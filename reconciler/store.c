@@ -112,7 +112,7 @@ static void note_seen(struct item *item, const char *name, enum object_kind kind
 	}
 }
 
-/* The object goes to the item of its Framework; nothing that is older than what is known makes a round. */
+/* The object goes to the item of its Framework; nothing that is older than what is known makes a reconcile. */
 static void store_kept(struct reconciler *reconciler, const struct object_meta *meta, uint32_t range,
 		       struct config_map *config_map, struct pod *pod)
 {

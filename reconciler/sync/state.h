@@ -49,7 +49,7 @@ struct slot {
 	bool waiting;
 	struct slot *next_dirty;
 	struct slot *next_waiting;  /* for a status write */
-	struct slot *next_creating; /* of those that want to be created, in this round */
+	struct slot *next_creating; /* of those that want to be created, in this reconcile */
 	UT_hash_handle hh;
 };
 
@@ -143,7 +143,7 @@ struct framework {
 	struct slot config_map;
 	char *config_map_end; /* the version where it went out of sight; NULL: not known, or it is seen */
 	struct slot *slots;   /* Pods by name */
-	struct slot *dirty;   /* to be looked at in the next round */
+	struct slot *dirty;   /* to be looked at in the next reconcile */
 	struct slot *waiting; /* to be looked at after the next write */
 	bool sweep;           /* look at every Task and slot */
 	int64_t sweep_at_ms;  /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
@@ -172,7 +172,7 @@ void framework_forget(struct framework *framework);
 /* Takes over a status (its content moves), as read from the server. */
 void framework_adopt_status(struct framework *framework, struct framework_status *status);
 
-/* What one round is handed beside the Framework. */
+/* What one reconcile is handed beside the Framework. */
 struct sync_config {
 	const struct failure_spec *failures;
 	int64_t creation_timeout_sec;   /* objectLocalCacheCreationTimeoutSec */
@@ -192,7 +192,7 @@ struct sync_time {
 	int64_t live_since_ms; /* boot clock */
 };
 
-struct round {
+struct reconcile {
 	struct framework *framework;
 	const struct sync_config *config;
 	struct sync_time time;
@@ -218,28 +218,29 @@ enum {
 
 /* Notes that the status changed and is to be written within delay_ms; longer while writes follow each other quickly:
  * Tasks that trickle along are written in bunches. */
-void framework_touch(struct round *round, int64_t delay_ms);
+void framework_touch(struct reconcile *reconcile, int64_t delay_ms);
 /* Moves to a state the table allows (anything else aborts), stamps times. */
-void framework_enter(struct round *round, enum attempt_state state, int64_t write_delay_ms);
-void task_enter(struct round *round, size_t role, size_t index, enum attempt_state state, int64_t write_delay_ms);
+void framework_enter(struct reconcile *reconcile, enum attempt_state state, int64_t write_delay_ms);
+void task_enter(struct reconcile *reconcile, size_t role, size_t index, enum attempt_state state,
+		int64_t write_delay_ms);
 bool framework_move_allowed(enum attempt_state from, enum attempt_state to);
 bool task_move_allowed(enum attempt_state from, enum attempt_state to);
 /* Sets deletionPending. */
-void task_mark_deletion(struct round *round, size_t role, size_t index);
+void task_mark_deletion(struct reconcile *reconcile, size_t role, size_t index);
 
 /* Appends a fresh Task (new instanceUID, AttemptCreationPending). */
-void role_append_task(struct round *round, size_t role);
+void role_append_task(struct reconcile *reconcile, size_t role);
 /* The same in place of the Task at index. */
-void role_replace_task(struct round *round, size_t role, size_t index);
+void role_replace_task(struct reconcile *reconcile, size_t role, size_t index);
 void role_remove_last_task(struct framework *framework, size_t role);
 /* Appends a TaskRole without Tasks; returns its position. */
-size_t framework_append_role(struct round *round, const char *name, int64_t graceful_timeout_sec);
+size_t framework_append_role(struct reconcile *reconcile, const char *name, int64_t graceful_timeout_sec);
 /* The last role takes its place. */
 void framework_remove_role(struct framework *framework, size_t role);
 /* Makes attemptStatus anew from the spec, all Tasks pending, with the given id. */
-void framework_new_attempt(struct round *round, int32_t id);
+void framework_new_attempt(struct reconcile *reconcile, int32_t id);
 /* Makes attemptStatus of a Task anew with id = totalRetriedCount. */
-void task_new_attempt(struct round *round, size_t role, size_t index);
+void task_new_attempt(struct reconcile *reconcile, size_t role, size_t index);
 
 /* The counters recomputed from the Tasks; the kept ones must equal them (tests and DEBUG builds check). */
 struct role_work role_count(const struct role_status *role);
@@ -266,32 +267,32 @@ void slot_delete(struct framework *framework, struct slot *slot);
 void slot_gone(struct slot *slot, const char *uid, const char *version);
 
 /* slot_call.c: the calls of the two kinds, with all that holds them back (persistence, fence, backoff, calls on the
- * way). Where one is held back, the round is arranged that will send it. */
+ * way). Where one is held back, the reconcile is arranged that will send it. */
 
 /* Whether what was decided at version `decided` may be acted on: it is persisted and the fence is passed. Otherwise the
  * slot is looked at again after the next write. */
-bool round_may_act(struct round *round, struct slot *slot, uint64_t decided);
+bool reconcile_may_act(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
 /* Looks at every Task again at at_ms. */
-void round_sweep_at(struct round *round, int64_t at_ms);
+void reconcile_sweep_at(struct reconcile *reconcile, int64_t at_ms);
 /* Deletes the present object, unless it is already going. */
-void slot_send_delete(struct round *round, struct slot *slot);
+void slot_send_delete(struct reconcile *reconcile, struct slot *slot);
 /* The same for an object that is ours only by its owner, which others may have taken away since (orphaning): only as it
  * is seen. A newer one answers 409, and is looked at first. */
-void slot_send_delete_owned(struct round *round, struct slot *slot);
-/* decided: as for round_may_act, which has said yes. */
-void slot_send_create(struct round *round, struct slot *slot, uint64_t decided);
-void slot_send_get(struct round *round, struct slot *slot, const char *uid);
+void slot_send_delete_owned(struct reconcile *reconcile, struct slot *slot);
+/* decided: as for reconcile_may_act, which has said yes. */
+void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
+void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* The force-delete timer of CONTRACT.md §2 for the present, deleting object. */
-void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout_sec);
+void slot_watch_deletion(struct reconcile *reconcile, struct slot *slot, int64_t timeout_sec);
 /* CLOCK_BOOTTIME from which on an object whose creation was noted at since_sec (wall clock) and that is not to be seen
  * counts as missing: time counts only while the stream is live (CONTRACT.md §12). */
 int64_t slot_awaited_until(const struct sync_time *time, int64_t since_sec, int64_t timeout_ms);
 /* Whether uid is gone for certain; asks the server when only its absence is known. */
-bool slot_confirm_gone(struct round *round, struct slot *slot, const char *uid);
+bool slot_confirm_gone(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* The same, deleting it by uid first, seen or not. */
-bool slot_confirm_deleted(struct round *round, struct slot *slot, const char *uid);
+bool slot_confirm_deleted(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* Whether it is certain that no object controlled by controller_uid has this name; deletes one, asks the server. */
-bool slot_confirm_none(struct round *round, struct slot *slot, const char *controller_uid);
+bool slot_confirm_none(struct reconcile *reconcile, struct slot *slot, const char *controller_uid);
 bool slot_is_config_map(const struct framework *framework, const struct slot *slot);
 /* Whether the attempt's ConfigMap is seen, not deleting: only then is a Pod created under it. */
 bool framework_has_config_map(const struct framework *framework);
@@ -301,10 +302,10 @@ bool slot_ours(const struct slot *slot, const char *controller_uid);
  * was created. NULL: none. */
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided);
 /* Tells of it, and is done with it. */
-void slot_create_failed(struct round *round, struct slot *slot);
+void slot_create_failed(struct reconcile *reconcile, struct slot *slot);
 /* Waits for a same-named object that is not ours, and reports it, once; what was ours before (of an earlier attempt, or
  * of a Framework that had the name) only when it has not gone for long. since_sec: when the name was first wanted. */
-void slot_report_conflict(struct round *round, struct slot *slot, int64_t since_sec);
+void slot_report_conflict(struct reconcile *reconcile, struct slot *slot, int64_t since_sec);
 
 void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms);
 void backoff_reset(struct backoff *backoff);

@@ -9,7 +9,8 @@
 #include "reconciler/sync/plan.h"
 #include "reconciler/sync/state.h"
 
-/* One round for one Framework (CONTRACT.md §5–§12): changes its status in place, fills plan (which it resets first).
+/* One reconcile for one Framework (CONTRACT.md §5–§12): changes its status in place, fills plan (which it resets
+ * first).
  */
 void framework_sync(struct framework *framework, const struct sync_config *config, const struct sync_time *time,
 		    struct random *random, struct plan *plan);
@@ -63,7 +64,7 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 /* A write of the status as it is now begins (boot_ms: CLOCK_BOOTTIME): its version. What changes from now on goes into
  * the next write, in its own time. */
 uint64_t framework_write_started(struct framework *framework, int64_t boot_ms);
-/* It failed, or what became of it is unknown: the next round asks for another. */
+/* It failed, or what became of it is unknown: the next reconcile asks for another. */
 void framework_write_failed(struct framework *framework);
 /* A write of the status as of `version` has succeeded; the object is at resource_version now. */
 void framework_written(struct framework *framework, uint64_t version, const char *resource_version);

@@ -100,7 +100,7 @@ byte late_delete; /* a uid */
 	fi
 
 /* Persisted, and the view proven by a write under this grant.
- * models reconciler/sync/slot_call.c:round_may_act
+ * models reconciler/sync/slot_call.c:reconcile_may_act
  * models reconciler/apply.c:lease_allows
  * models reconciler/sync/observe.c:framework_fence */
 #ifdef FENCE_IGNORED

@@ -197,7 +197,7 @@ static void check_end_of_attempt(const struct member *member, const struct frame
 			 member->process.label, framework->name, uid);
 }
 
-void check_rounds(struct member *member)
+void check_reconciles(struct member *member)
 {
 	for (const struct item *item = member->reconciler.items; item != NULL && !member->reconciler.leaving;
 	     item = item->hh.next)

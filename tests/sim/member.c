@@ -195,14 +195,14 @@ void member_settle(struct member *member)
 		member_kill(member, "has ended");
 		return;
 	}
-	/* The real loop takes several messages and answers before it runs rounds. */
-	if (world->faults.lazy_rounds && !world->healed && !member->lazy && chance(world, 500)) {
+	/* The real loop takes several messages and answers before it runs reconciles. */
+	if (world->faults.lazy_reconciles && !world->healed && !member->lazy && chance(world, 500)) {
 		member->lazy = true;
 		wake_at(member, process_now_ms(&member->process) + pick(world, 1, 40));
 	} else if (!member->lazy) {
 		while (queue_run(&member->reconciler))
 			;
-		check_rounds(member);
+		check_reconciles(member);
 	}
 	leave_when_written(member);
 	wake_at(member, next_ms);

@@ -6,11 +6,11 @@
 
 #include "tests/unit/sync_checks.h"
 
-static inline void round_of(struct story *s)
+static inline void reconcile_of(struct story *s)
 {
 	size_t before = s->w.queued;
 
-	world_round(&s->w);
+	world_reconcile(&s->w);
 	for (size_t i = before; i < s->w.queued; i++)
 		check_call(s, &s->w.queue[i]);
 }
@@ -366,7 +366,7 @@ static inline void step(struct story *s)
 	default: carry_one(s, true); break;
 	}
 	check_pods(s);
-	round_of(s);
+	reconcile_of(s);
 }
 
 #endif
