@@ -302,8 +302,8 @@ static void write_config_map(const struct framework *framework, struct buf *out)
  * all have changed while they were queued, the attempt too: what was decided anew is another create. */
 static bool may_create(const struct framework *framework, uint64_t decided)
 {
-	return framework->exists && framework->has_status && framework->problem == NULL && !framework->fenced &&
-	       framework->written >= framework->hold && framework->written >= decided;
+	return framework->exists && framework->has_status && framework->problem == NULL &&
+	       !framework_fenced(framework) && framework->written >= framework->hold && framework->written >= decided;
 }
 
 static bool config_map_wanted(const struct framework *framework, const struct call *call)

@@ -11,7 +11,6 @@
 #include "common/base/version.h"
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
-#include "reconciler/sync/sync.h"
 
 static void set_problem(struct framework *framework, const char *problem)
 {
@@ -153,7 +152,7 @@ static void check_status(struct framework *framework, const struct json_span *pa
 		return;
 	log_warning("[%s/%s]: somebody else wrote the status: it is overwritten", framework->ns, framework->name);
 	framework->version++;
-	framework->write_by_ms = 0;
+	pace_hurry(framework);
 }
 
 static void reset_waits(struct framework *framework)
@@ -215,7 +214,7 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	take_spec(framework, &object->spec);
 	/* Until a write of ours has succeeded, what is stored goes before what we made of an older view: its former
 	 * owner may have written since. */
-	if (fresh || !framework->has_status || !framework->proven || is_anothers(framework, &object->status))
+	if (fresh || !framework->has_status || !fence_proven(framework) || is_anothers(framework, &object->status))
 		take_status(framework, &object->status);
 	else if (by == OBSERVED_EVENT)
 		check_status(framework, &object->status);
@@ -367,58 +366,4 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 	reset_waits(framework);
 	if (kind == KIND_POD)
 		slot_mark_dirty(framework, slot);
-}
-
-void framework_fence(struct framework *framework)
-{
-	framework->fenced = true;
-	framework->sweep = true;
-}
-
-/* WRITE_RUNNING and WRITE_UIDS doubled that often: 1.6 s and 4 s at most. */
-enum { GATHERED_MAX = 3 };
-
-/* A write costs 10 to 20 us for each Task: here, on the API server, and with everyone who watches. One after the other
- * they would leave large Frameworks no time for anything else: this makes it a few per cent. Of 10 Tasks it is nothing
- * to speak of. */
-enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
-
-static int64_t write_spacing_ms(const struct framework *framework)
-{
-	int64_t spacing_ms = 0;
-
-	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
-		spacing_ms += (int64_t)framework->status.attempt.roles[r].task_count * SPACING_US_PER_TASK;
-	spacing_ms /= 1000;
-	return spacing_ms < SPACING_MAX_MS ? spacing_ms : SPACING_MAX_MS;
-}
-
-uint64_t framework_write_started(struct framework *framework, int64_t boot_ms)
-{
-	framework->last_write_ms = boot_ms;
-	framework->write_spacing_ms = write_spacing_ms(framework);
-	if (framework->gathered < GATHERED_MAX && framework->status.state != STATE_CREATION_PENDING)
-		framework->gathered++;
-	framework->write_by_ms = INT64_MAX;
-	framework->fence_sent = framework_fence_mark(framework);
-	return framework->version;
-}
-
-void framework_write_failed(struct framework *framework)
-{
-	framework->write_by_ms = 0;
-}
-
-void framework_written(struct framework *framework, uint64_t version, const char *resource_version)
-{
-	if (version > framework->written)
-		framework->written = version;
-	framework->status.fenced = framework->fence_sent;
-	if (framework->writer != NULL)
-		snprintf(framework->status.writer, sizeof(framework->status.writer), "%s", framework->writer);
-	framework->fenced = false;
-	framework->proven = true;
-	if (version_compare(resource_version, framework->resource_version) > 0)
-		mem_replace(&framework->resource_version, resource_version);
-	framework_wake_waiting(framework);
 }

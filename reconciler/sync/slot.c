@@ -43,6 +43,11 @@ struct slot *task_slot(struct framework *framework, size_t role, size_t index)
 	return slot;
 }
 
+bool slot_is_config_map(const struct framework *framework, const struct slot *slot)
+{
+	return slot == &framework->config_map;
+}
+
 void slot_mark_dirty(struct framework *framework, struct slot *slot)
 {
 	if (slot->dirty)

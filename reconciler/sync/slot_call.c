@@ -3,18 +3,13 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "reconciler/sync/state.h"
+#include "reconciler/sync/rules.h"
 
 /* So long, and no longer, what was ours before has to go without anybody being told. */
 enum { FORMER_PATIENCE_SEC = 60 };
 
 /* Between two GETs that wait for something no event will tell of. */
 enum { POLL_MS = 1000, POLL_LAST_MS = 30000, POLL_DOUBLINGS = 5 };
-
-bool slot_is_config_map(const struct framework *framework, const struct slot *slot)
-{
-	return slot == &framework->config_map;
-}
 
 bool framework_has_config_map(const struct framework *framework)
 {
@@ -27,19 +22,6 @@ bool framework_has_config_map(const struct framework *framework)
 bool slot_ours(const struct slot *slot, const char *controller_uid)
 {
 	return slot->meta != NULL && controller_uid != NULL && strcmp(slot->meta->controller_uid, controller_uid) == 0;
-}
-
-bool reconcile_may_act(struct reconcile *reconcile, struct slot *slot, uint64_t decided)
-{
-	struct framework *framework = reconcile->framework;
-
-	if (!framework->fenced && framework->written >= decided)
-		return true;
-	if (framework->fenced)
-		framework->fence_wanted = true;
-	if (!slot_is_config_map(framework, slot))
-		slot_mark_waiting(framework, slot);
-	return false;
 }
 
 void reconcile_sweep_at(struct reconcile *reconcile, int64_t at_ms)

@@ -7,7 +7,6 @@
 #include "common/base/json_reader.h"
 #include "common/base/mem.h"
 #include "reconciler/sync/rules.h"
-#include "reconciler/sync/sync.h"
 
 void framework_object_text(const struct framework *framework, struct buf *out)
 {

@@ -22,6 +22,7 @@
 #include "common/base/mem.h"
 #include "common/framework/shorten.h"
 #include "reconciler/sync/podtemplate.h"
+#include "reconciler/sync/rules.h"
 
 #define BIT(state) (1U << (state))
 
@@ -62,26 +63,6 @@ bool framework_move_allowed(enum attempt_state from, enum attempt_state to)
 bool task_move_allowed(enum attempt_state from, enum attempt_state to)
 {
 	return (task_moves[from] & BIT(to)) != 0;
-}
-
-/* ---- versions ---- */
-
-/* A pause after which a change is written as promptly as the first. */
-enum { GATHER_FORGET_MS = 3000 };
-
-void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
-{
-	struct framework *framework = reconcile->framework;
-	int64_t by;
-
-	if (reconcile->time.boot_ms - framework->last_write_ms > GATHER_FORGET_MS + framework->write_spacing_ms)
-		framework->gathered = 0;
-	by = reconcile->time.boot_ms + (delay_ms << framework->gathered);
-	if (delay_ms > 0 && by < framework->last_write_ms + framework->write_spacing_ms)
-		by = framework->last_write_ms + framework->write_spacing_ms;
-	framework->version++;
-	if (by < framework->write_by_ms)
-		framework->write_by_ms = by;
 }
 
 bool framework_completing(const struct framework *framework)
@@ -362,7 +343,7 @@ struct framework *framework_new(const char *ns, const char *name)
 	framework->ns = mem_strdup(ns);
 	framework->name = mem_strdup(name);
 	framework->config_map.name = mem_printf("%s-attempt", name);
-	framework->write_by_ms = INT64_MAX;
+	pace_forget(framework);
 	framework->sweep_at_ms = INT64_MAX;
 	return framework;
 }
@@ -375,9 +356,9 @@ void framework_forget(struct framework *framework)
 	framework->has_status = false;
 	framework->hold = 0;
 	framework->written = framework->version;
-	framework->write_by_ms = INT64_MAX;
+	pace_forget(framework);
 	framework->retention_sent = false;
-	framework->proven = false;
+	fence_forget(framework);
 	backoff_reset(&framework->creates);
 	backoff_reset(&framework->others);
 	framework->create_window = 0;
@@ -409,7 +390,7 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 	}
 	/* What was read is what is stored. */
 	framework->written = version;
-	framework->write_by_ms = INT64_MAX;
+	pace_forget(framework);
 	framework->hold = 0;
 	framework->decided = version;
 	framework->sweep = true;

@@ -86,6 +86,22 @@ struct role_work {
 	int32_t leaving; /* deletionPending and not Completed yet */
 };
 
+/* When the status is to be written (pace.c). Times are CLOCK_BOOTTIME's. */
+struct write_pace {
+	int64_t by_ms;      /* by which the changes are to be written; INT64_MAX: none */
+	unsigned gathered;  /* writes in quick succession: each lets the next one wait longer */
+	int64_t last_ms;    /* when the last write began */
+	int64_t spacing_ms; /* from that one to the next, unless it is urgent */
+};
+
+/* What may be done under the present grant, and whose the stored status is (fence.c). */
+enum fence {
+	FENCE_NEW,    /* the Framework was seen to come: all may be done, and nothing of ours is stored yet */
+	FENCE_FORMER, /* no create or delete; what is stored goes before ours, a former owner may have written it */
+	FENCE_PASSED, /* a write of ours has succeeded: all may be done, and what is stored is ours or is overwritten */
+	FENCE_RENEWED, /* no create or delete before another write; what is stored is ours or is overwritten */
+};
+
 /* Slows down what fails, per Framework (CONTRACT.md §12.15). */
 struct backoff {
 	int failures;
@@ -121,19 +137,14 @@ struct framework {
 	struct role_work *roles; /* parallel to status.attempt.roles */
 	uint64_t version;
 	uint64_t written;
-	uint64_t hold;       /* nothing more is decided until this version is written */
-	int64_t write_by_ms; /* CLOCK_BOOTTIME by which the changes are to be written; INT64_MAX: none */
-	unsigned gathered;   /* writes in quick succession: each lets the next one wait longer */
-	int64_t last_write_ms;
-	int64_t write_spacing_ms; /* from that one to the next, unless it is urgent */
-	uint64_t decided;         /* version that holds the present state of the Framework */
-	bool fenced;     /* no create or delete before one write has succeeded under this grant (CONTRACT.md §12.14) */
-	bool fence_sent; /* status.fenced as it is in the write that is on its way */
-	bool fence_wanted;  /* something waits for the fence */
-	bool proven;        /* a write of ours has succeeded: the stored status is ours, or is overwritten by ours */
+	uint64_t hold; /* nothing more is decided until this version is written */
+	struct write_pace pace;
+	uint64_t decided; /* version that holds the present state of the Framework */
+	enum fence fence;
+	bool fence_sent;    /* status.fenced as it is in the write that is on its way */
 	const char *writer; /* as this process marks the statuses that it writes; NULL: not at all */
 
-	/* That the status fits (body.c), of this attempt. */
+	/* That the status fits (write.c), of this attempt. */
 	int shorten_step;    /* of shorten.h, in force: new messages are shortened as the ones before them */
 	bool shortened;      /* some message was */
 	bool shortened_told; /* … by an Event */
@@ -199,6 +210,7 @@ struct reconcile {
 	int64_t now_sec; /* time.wall_ms in seconds, for stamps */
 	struct random *random;
 	struct plan *plan;
+	bool fence_wanted; /* something waits for the fence: the status is written, whether it has changed or not */
 
 	/* The turns of the Tasks (turns.c), in ascending order */
 	bool all;              /* each Task has its turn */
@@ -208,17 +220,6 @@ struct reconcile {
 	struct slot **creating_end;
 };
 
-/* How long a change may wait for others before it is written, in ms (CONTRACT.md §12.16). */
-enum {
-	WRITE_NOW = 0,
-	WRITE_COMPLETIONS = 200, /* sibling Tasks end together; their Pods are deleted after the write */
-	WRITE_RUNNING = 200,     /* sibling Pods start together; a barrier waits for the last of their IPs */
-	WRITE_UIDS = 500,        /* a crash before loses nothing: the objects are adopted */
-};
-
-/* Notes that the status changed and is to be written within delay_ms; longer while writes follow each other quickly:
- * Tasks that trickle along are written in bunches. */
-void framework_touch(struct reconcile *reconcile, int64_t delay_ms);
 /* Moves to a state the table allows (anything else aborts), stamps times. */
 void framework_enter(struct reconcile *reconcile, enum attempt_state state, int64_t write_delay_ms);
 void task_enter(struct reconcile *reconcile, size_t role, size_t index, enum attempt_state state,
@@ -244,15 +245,13 @@ void task_new_attempt(struct reconcile *reconcile, size_t role, size_t index);
 
 /* The counters recomputed from the Tasks; the kept ones must equal them (tests and DEBUG builds check). */
 struct role_work role_count(const struct role_status *role);
-/* A Task has got its completionStatus: it is shortened as the others were. When all of them would be more than readers
- * take, they are shortened here and now, and not only when they are written. */
-void framework_text_added(struct framework *framework, struct completion *completion);
 /* Whether the attempt is completing or over: its completionStatus is set. */
 bool framework_completing(const struct framework *framework);
 
 /* Slots. slot_find creates one when it is missing. */
 struct slot *slot_find(struct framework *framework, const char *name);
 struct slot *task_slot(struct framework *framework, size_t role, size_t index);
+bool slot_is_config_map(const struct framework *framework, const struct slot *slot);
 void slot_mark_dirty(struct framework *framework, struct slot *slot);
 void slot_mark_waiting(struct framework *framework, struct slot *slot);
 /* Moves what waited for a write to the dirty ones. */
@@ -269,9 +268,6 @@ void slot_gone(struct slot *slot, const char *uid, const char *version);
 /* slot_call.c: the calls of the two kinds, with all that holds them back (persistence, fence, backoff, calls on the
  * way). Where one is held back, the reconcile is arranged that will send it. */
 
-/* Whether what was decided at version `decided` may be acted on: it is persisted and the fence is passed. Otherwise the
- * slot is looked at again after the next write. */
-bool reconcile_may_act(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
 /* Looks at every Task again at at_ms. */
 void reconcile_sweep_at(struct reconcile *reconcile, int64_t at_ms);
 /* Deletes the present object, unless it is already going. */
@@ -279,7 +275,7 @@ void slot_send_delete(struct reconcile *reconcile, struct slot *slot);
 /* The same for an object that is ours only by its owner, which others may have taken away since (orphaning): only as it
  * is seen. A newer one answers 409, and is looked at first. */
 void slot_send_delete_owned(struct reconcile *reconcile, struct slot *slot);
-/* decided: as for reconcile_may_act, which has said yes. */
+/* decided: as for reconcile_may_act (rules.h), which has said yes. */
 void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
 void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* The force-delete timer of CONTRACT.md §2 for the present, deleting object. */
@@ -293,7 +289,6 @@ bool slot_confirm_gone(struct reconcile *reconcile, struct slot *slot, const cha
 bool slot_confirm_deleted(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* Whether it is certain that no object controlled by controller_uid has this name; deletes one, asks the server. */
 bool slot_confirm_none(struct reconcile *reconcile, struct slot *slot, const char *controller_uid);
-bool slot_is_config_map(const struct framework *framework, const struct slot *slot);
 /* Whether the attempt's ConfigMap is seen, not deleting: only then is a Pod created under it. */
 bool framework_has_config_map(const struct framework *framework);
 /* Whether the present object is controlled by controller_uid. */

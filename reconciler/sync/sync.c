@@ -1,5 +1,4 @@
 /* One reconcile for one Framework (CONTRACT.md §5), in the order given there; see sync.h. */
-#include "reconciler/sync/sync.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,71 +8,6 @@
 #include "common/framework/codes.h"
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
-
-/* ---- completing an attempt ---- */
-
-static void report_attempt_completed(struct reconcile *reconcile)
-{
-	const struct framework_attempt_status *attempt = &reconcile->framework->status.attempt;
-	const struct completion *completion = attempt->completion;
-
-	bool told = completion->trigger == NULL || strcmp(completion->trigger->message, completion->diagnostics) == 0;
-
-	plan_event(reconcile->plan, !completion->succeeded, "AttemptCompleted",
-		   "Attempt %d completed with code %d (%s): %.512s%s%s", (int)attempt->id, (int)completion->code,
-		   completion->phrase, completion_event_text(completion), told ? "" : "; ",
-		   told ? "" : completion->trigger->message);
-}
-
-static void end_task(struct reconcile *reconcile, size_t role, size_t index)
-{
-	struct task_status *task = &reconcile->framework->status.attempt.roles[role].tasks[index];
-
-	if (task->state == STATE_COMPLETED)
-		return;
-	if (task->state != STATE_ATTEMPT_COMPLETED)
-		task_enter(reconcile, role, index, STATE_ATTEMPT_COMPLETED, WRITE_NOW);
-	task_enter(reconcile, role, index, STATE_COMPLETED, WRITE_NOW);
-	task->retry.delay_sec = DELAY_NULL;
-}
-
-/* Its own and its Tasks' outcome, where they have none. Returns whether anything changed. */
-static bool decide_outcomes(struct framework *framework, struct completion *completion)
-{
-	struct framework_attempt_status *attempt = &framework->status.attempt;
-	bool changed = attempt->completion == NULL;
-
-	if (changed)
-		attempt->completion = completion;
-	else
-		completion_free(completion);
-	for (size_t r = 0; r < attempt->role_count; r++) {
-		for (size_t i = 0; i < attempt->roles[r].task_count; i++) {
-			if (attempt->roles[r].tasks[i].attempt.completion != NULL)
-				continue;
-			task_complete(framework, r, i,
-				      completion_predefined(CODE_FRAMEWORK_ATTEMPT_COMPLETION,
-							    "Stop to complete current FrameworkAttempt"));
-			changed = true;
-		}
-	}
-	return changed;
-}
-
-void attempt_complete(struct reconcile *reconcile, struct completion *completion, bool forced)
-{
-	struct framework *framework = reconcile->framework;
-	const struct framework_attempt_status *attempt = &framework->status.attempt;
-
-	decide_outcomes(framework, completion);
-	for (size_t r = 0; forced && r < attempt->role_count; r++)
-		for (size_t i = 0; i < attempt->roles[r].task_count; i++)
-			end_task(reconcile, r, i);
-	framework_enter(reconcile, forced ? STATE_ATTEMPT_COMPLETED : STATE_DELETION_PENDING, WRITE_NOW);
-	pod_templates_free(framework); /* it creates no more Pods */
-	if (forced)
-		report_attempt_completed(reconcile);
-}
 
 /* ---- step 4: the ConfigMap ---- */
 
@@ -189,8 +123,8 @@ static void config_map_gone(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
 
-	if (decide_outcomes(framework, completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED,
-							     "ConfigMap was deleted by others"))) {
+	if (attempt_decide(framework, completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED,
+							    "ConfigMap was deleted by others"))) {
 		framework_touch(reconcile, WRITE_NOW);
 		framework->decided = framework->version;
 	}
@@ -240,20 +174,6 @@ static void look_at_config_map(struct reconcile *reconcile)
 
 /* ---- step 5: AttemptCompleted ---- */
 
-/* Why a failure is the last one, and what its owner can do: the end of the Event that tells of it. */
-static const char *no_retry_text(const struct framework *framework, const struct completion *completion)
-{
-	const struct retry_policy *policy = &framework->spec.retry;
-
-	if (completion->succeeded || completion->code == CODE_STOP_FRAMEWORK_REQUESTED)
-		return "";
-	if (policy->fancy && (completion->traits & TRAIT_PERMANENT))
-		return "; not retried, as it would fail again: mend what failed, and create the Framework anew";
-	if (policy->max_retry_count == 0)
-		return "; not retried, as retryPolicy.maxRetryCount is 0";
-	return "; not retried any more: it was as often as retryPolicy.maxRetryCount allows";
-}
-
 static void decide_retry(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
@@ -262,9 +182,7 @@ static void decide_retry(struct reconcile *reconcile)
 						      status->attempt.completion);
 
 	if (!decision.retry) {
-		plan_event(reconcile->plan, !status->attempt.completion->succeeded, "FrameworkCompleted",
-			   "Framework completed with code %d (%s)%s", (int)status->attempt.completion->code,
-			   status->attempt.completion->phrase, no_retry_text(framework, status->attempt.completion));
+		framework_report_completed(reconcile);
 		framework_enter(reconcile, STATE_COMPLETED, WRITE_NOW);
 		return;
 	}
@@ -298,9 +216,7 @@ static void retry_when_due(struct reconcile *reconcile)
 		return;
 	if (reconcile->config->snapshot_framework_retry)
 		snapshot_framework(reconcile, "OnFrameworkRetry", "Framework will be retried");
-	plan_event(reconcile->plan, false, "FrameworkRetried", "Framework is retried after code %d (%s): %.512s",
-		   (int)status->attempt.completion->code, status->attempt.completion->phrase,
-		   completion_event_text(status->attempt.completion));
+	framework_report_retried(reconcile);
 	status->retry.total++;
 	/* Once the delay is set the retry happens whatever the spec says now; what it says now tells whether it counts.
 	 */
@@ -494,40 +410,6 @@ static void run_steps(struct reconcile *reconcile)
 		look_at_tasks(reconcile);
 }
 
-/* Whether the Tasks that move together have all arrived: all that are not over run, or all that ran have ended, or all
- * that ended are to be retried; and none is on its way out. */
-static bool gathered_all(const struct framework *framework)
-{
-	int32_t moving = 0;
-	int32_t running = 0;
-	int32_t ending = 0;
-	int32_t over = 0;
-
-	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
-		const struct role_work *work = &framework->roles[r];
-
-		moving += work->live - work->running - work->ending - work->over - work->completed + work->leaving;
-		running += work->running;
-		ending += work->ending;
-		over += work->over;
-	}
-	return moving == 0 && (running > 0) + (ending > 0) + (over > 0) == 1;
-}
-
-static void plan_write(struct reconcile *reconcile)
-{
-	struct framework *framework = reconcile->framework;
-
-	if (framework->fence_wanted)
-		reconcile->plan->write = true;
-	if (framework->version == framework->written)
-		return;
-	if (reconcile->time.boot_ms >= framework->write_by_ms || gathered_all(framework))
-		reconcile->plan->write = true;
-	else
-		plan_wake(reconcile->plan, framework->write_by_ms);
-}
-
 #ifdef DEBUG
 static void check_counters(const struct framework *framework)
 {
@@ -570,7 +452,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 		return;
 	}
 	/* What waits for the fence is not looked at again before a write has succeeded. */
-	framework->fence_wanted = framework->fenced && framework->waiting != NULL;
+	reconcile.fence_wanted = framework_fenced(framework) && framework->waiting != NULL;
 	if (time->boot_ms >= framework->sweep_at_ms) {
 		framework->sweep = true;
 		framework->sweep_at_ms = INT64_MAX; /* whatever still waits says so again */
@@ -582,7 +464,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	}
 	if (framework->version != framework->written)
 		conditions_update(&reconcile);
-	plan_write(&reconcile);
+	pace_plan_write(&reconcile);
 	plan_wake(plan, framework->sweep_at_ms);
 #ifdef DEBUG
 	check_counters(framework);

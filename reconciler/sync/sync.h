@@ -34,8 +34,12 @@ bool framework_observe_config_map(struct framework *framework, struct config_map
  * deletionTimestamp. */
 void framework_observe_gone(struct framework *framework, enum object_kind kind, const char *name, const char *uid,
 			    const char *version, bool certain);
+/* ---- the fence (fence.c) ---- */
+
 /* After SNAPSHOT_END under a new grant or a resync: the first create or delete waits for a write. */
 void framework_fence(struct framework *framework);
+/* Whether creates and deletes wait for it. */
+bool framework_fenced(const struct framework *framework);
 
 /* ---- calls (answer.c) ---- */
 
@@ -59,7 +63,7 @@ struct call_answer {
 void framework_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
 		      const struct sync_time *time, struct random *random);
 
-/* ---- status writes ---- */
+/* ---- status writes (write.c) ---- */
 
 /* A write of the status as it is now begins (boot_ms: CLOCK_BOOTTIME): its version. What changes from now on goes into
  * the next write, in its own time. */

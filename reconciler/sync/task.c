@@ -45,18 +45,6 @@ static void decide(struct turn *turn)
 	turn->framework->roles[turn->role].tasks[turn->index].decided = turn->framework->version;
 }
 
-void task_complete(struct framework *framework, size_t role, size_t index, struct completion *completion)
-{
-	struct task_attempt_status *attempt = &framework->status.attempt.roles[role].tasks[index].attempt;
-
-	if (attempt->completion != NULL) {
-		completion_free(completion);
-		return;
-	}
-	attempt->completion = completion;
-	framework_text_added(framework, completion);
-}
-
 static void complete(struct turn *turn, int32_t code, const char *diagnostics)
 {
 	task_complete(turn->framework, turn->role, turn->index, completion_predefined(code, diagnostics));
@@ -368,23 +356,6 @@ static void create_pod(struct turn *turn)
 
 /* ---- ending ---- */
 
-const char *completion_event_text(const struct completion *completion)
-{
-	if (completion->code == CODE_POD_CREATION_PERMANENT_ERROR ||
-	    completion->code == CODE_POD_CREATION_UNKNOWN_ERROR)
-		return "Failed to create Pod, as an Event of its own tells";
-	return completion->diagnostics;
-}
-
-static void report_completed(const struct turn *turn, const struct completion *completion)
-{
-	if (!completion->succeeded && completion->code != CODE_FRAMEWORK_ATTEMPT_COMPLETION &&
-	    completion->code != CODE_DELETE_TASK_REQUESTED)
-		plan_event(turn->reconcile->plan, true, "TaskFailed", "Task %s[%zu] failed with code %d (%s): %.512s",
-			   turn->role_status->name, turn->index, (int)completion->code, completion->phrase,
-			   completion_event_text(completion));
-}
-
 /* Step 3: the attempt is over. */
 static void retry_or_finish(struct turn *turn)
 {
@@ -405,10 +376,7 @@ static void retry_or_finish(struct turn *turn)
 		if (turn->reconcile->config->snapshot_task_retry)
 			snapshot_task(turn->reconcile, turn->role, turn->index, "OnTaskRetry", "Task will be retried",
 				      false);
-		plan_event(turn->reconcile->plan, false, "TaskRetried",
-			   "Task %s[%zu] is retried after code %d (%s): %.512s", turn->role_status->name, turn->index,
-			   (int)task->attempt.completion->code, task->attempt.completion->phrase,
-			   completion_event_text(task->attempt.completion));
+		task_report_retried(turn->reconcile, turn->role, turn->index);
 		task->retry.total++;
 		if (decision.accountable)
 			task->retry.accountable++;
@@ -416,7 +384,7 @@ static void retry_or_finish(struct turn *turn)
 		task_new_attempt(turn->reconcile, turn->role, turn->index);
 		return;
 	}
-	report_completed(turn, task->attempt.completion);
+	task_report_completed(turn->reconcile, turn->role, turn->index);
 	enter(turn, STATE_COMPLETED, WRITE_UIDS);
 	if (framework_completing(turn->framework))
 		return;

@@ -6,14 +6,13 @@
 
 /* The place of a Pod that is no Task's: behind them all. */
 #define NO_TASK UINT64_MAX
-enum { INDEX_BITS = 32 };
 
 static uint64_t place_of(struct framework *framework, struct slot *slot)
 {
 	size_t role;
 	size_t index;
 
-	return slot_task(framework, slot, &role, &index) ? (uint64_t)role << INDEX_BITS | index : NO_TASK;
+	return slot_task(framework, slot, &role, &index) ? (uint64_t)role << PLACE_INDEX_BITS | index : NO_TASK;
 }
 
 static int compare_places(const struct slot *a, const struct slot *b)
@@ -75,77 +74,11 @@ static void have_turns(struct reconcile *reconcile)
 		next = slot->next_dirty;
 		slot->dirty = false;
 		if (slot->place != NO_TASK)
-			task_sync(reconcile, slot->place >> INDEX_BITS, (uint32_t)slot->place);
+			task_sync(reconcile, slot->place >> PLACE_INDEX_BITS, (uint32_t)slot->place);
 		else if (slot->meta != NULL || slot->call != CALL_NONE)
 			stray_sync(reconcile, slot);
 		else if (!slot->waiting && !slot->dirty)
 			slot_delete(framework, slot);
-	}
-}
-
-/* ---- whose Pod is created next, where creates have failed ---- */
-
-void slot_want_create(struct reconcile *reconcile, struct slot *slot)
-{
-	if (!reconcile->all) {
-		reconcile->again = true;
-		return;
-	}
-	*reconcile->creating_end = slot;
-	reconcile->creating_end = &slot->next_creating;
-	slot->next_creating = NULL;
-}
-
-bool slot_may_judge(struct reconcile *reconcile)
-{
-	if (!reconcile->all)
-		reconcile->again = true;
-	else if (reconcile->create_open)
-		reconcile->framework->unsettled = true;
-	else
-		return true;
-	return false;
-}
-
-static int compare_failures(const struct slot *a, const struct slot *b)
-{
-	return (a->failed_at > b->failed_at) - (a->failed_at < b->failed_at);
-}
-
-static void create(struct reconcile *reconcile, struct slot *slot, bool first)
-{
-	struct plan *plan = reconcile->plan;
-	size_t count = plan->call_count;
-	const struct role_work *role = &reconcile->framework->roles[slot->place >> INDEX_BITS];
-
-	slot_send_create(reconcile, slot, role->tasks[(uint32_t)slot->place].decided);
-	if (plan->call_count > count)
-		plan->calls[count].first = first;
-}
-
-/* Few may be on the way. While a quota is used up, the lowest is the first to be asked for: a Framework whose master
- * waits has no use for workers. Else, and when it has asked in vain, they take turns, so that one Pod that is refused
- * for ever keeps no other waiting: those that were tried together in ascending order. */
-static void send_creates(struct reconcile *reconcile)
-{
-	struct framework *framework = reconcile->framework;
-	bool first = framework->lowest_first;
-	bool held = false;
-
-	if (framework_completing(framework))
-		return;
-	if (!framework->lowest_first)
-		LL_SORT2(reconcile->creating, compare_failures, next_creating);
-	for (struct slot *slot = reconcile->creating; slot != NULL; slot = slot->next_creating) {
-		if (slot->verify) {
-			slot_send_get(reconcile, slot, NULL);
-			held = framework->lowest_first;
-		} else if (held) {
-			framework->unsettled = true;
-		} else {
-			create(reconcile, slot, first && slot->next_creating != NULL);
-			first = false;
-		}
 	}
 }
 
@@ -156,7 +89,7 @@ void slots_sync(struct reconcile *reconcile)
 		reconcile->framework->sweep = true;
 		have_turns(reconcile);
 	}
-	send_creates(reconcile);
+	creates_send(reconcile);
 }
 
 void slots_sync_late(struct reconcile *reconcile)

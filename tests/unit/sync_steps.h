@@ -28,7 +28,7 @@ static inline void write_of(struct story *s, bool faults)
 	else
 		world_write_with(w, COMPRESS_NEVER, chance(s, 2), chance(s, 2));
 	w->plan.write = false;
-	if (!w->framework->fenced)
+	if (!framework_fenced(w->framework))
 		s->wrote = true;
 	check_status(s);
 }
