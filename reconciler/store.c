@@ -126,8 +126,8 @@ static void store_kept(struct reconciler *reconciler, const struct object_meta *
 	}
 	item = store_item(reconciler, meta->ns, meta->framework_name, range);
 	note_seen(item, meta->name, config_map != NULL ? KIND_CONFIG_MAP : KIND_POD);
-	news = config_map != NULL ? framework_observe_config_map(item->framework, config_map, false)
-				  : framework_observe_pod(item->framework, pod, false);
+	news = config_map != NULL ? framework_observe_config_map(item->framework, config_map)
+				  : framework_observe_pod(item->framework, pod);
 	if (news)
 		queue_add(item);
 }

@@ -56,7 +56,7 @@ void creates_send(struct reconcile *reconcile)
 	if (!framework->lowest_first)
 		LL_SORT2(reconcile->creating, compare_failures, next_creating);
 	for (struct slot *slot = reconcile->creating; slot != NULL; slot = slot->next_creating) {
-		if (slot->verify) {
+		if (slot->known == SLOT_IN_DOUBT) {
 			slot_send_get(reconcile, slot, NULL);
 			held = framework->lowest_first;
 		} else if (held) {

@@ -225,11 +225,12 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 
 /* Of what is without our label nobody waits for any more, and no event will tell of its going. A namesake of the
  * Framework has Events of its own. */
-static void forget_slot(struct slot *slot)
+static void forget_slot(const struct framework *framework, struct slot *slot)
 {
-	if (slot->lost)
+	if (slot_lost(framework, slot))
 		slot_clear(slot);
-	slot->conflict_reported = false;
+	if (slot->reported == REPORTED_CONFLICT)
+		slot->reported = REPORTED_NOTHING;
 }
 
 void framework_observe_absent(struct framework *framework, const char *version)
@@ -238,9 +239,9 @@ void framework_observe_absent(struct framework *framework, const char *version)
 		mem_replace(&framework->gone_uid, framework->uid);
 		mem_replace(&framework->gone_version, version != NULL ? version : framework->resource_version);
 	}
-	forget_slot(&framework->config_map);
+	forget_slot(framework, &framework->config_map);
 	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
-		forget_slot(slot);
+		forget_slot(framework, slot);
 	framework_wake_waiting(framework); /* there will be no write */
 	framework_forget(framework);
 	pod_templates_free(framework);
@@ -259,11 +260,11 @@ void framework_observe_absent(struct framework *framework, const char *version)
 
 /* Whether a newly seen object says anything new about the slot. An answer may come after the news that its object is
  * gone; what lacks our label is in no list, though. */
-static bool is_news(const struct slot *slot, const struct object_meta *meta, bool lost)
+static bool is_news(const struct framework *framework, const struct slot *slot, const struct object_meta *meta)
 {
 	if (is_dead(slot->gone_uid, slot->gone_version, meta))
 		return false;
-	if (!lost && version_compare(meta->resource_version, slot->absent_version) < 0)
+	if (framework_labels(framework, meta) && version_compare(meta->resource_version, slot->absent_version) < 0)
 		return false;
 	return slot->meta == NULL || version_compare(meta->resource_version, slot->meta->resource_version) > 0;
 }
@@ -276,46 +277,44 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 
 	if (slot->meta != NULL && !same) {
 		slot_gone(slot, slot->meta->uid, meta->resource_version);
-		slot->conflict_reported = false;
+		slot->reported = REPORTED_NOTHING;
 	}
 	slot_clear(slot);
 	revive(&slot->gone_uid, &slot->gone_version, meta);
-	slot->confirmed = false;
+	slot_news(slot);
 	if (!same) {
 		mem_replace(&slot->first_version, meta->resource_version);
 		return;
 	}
-	if (before.forced) { /* it moves: the next thing to happen may be its end */
+	if (before.deletion == SLOT_FORCED) { /* it moves: the next thing to happen may be its end */
 		slot->polls = 0;
 		slot->poll_ms = 0;
 	}
-	slot->deleted = before.deleted;
-	slot->forced = before.forced;
+	slot->deletion = before.deletion;
 	slot->straggler = before.straggler;
-	slot->phase_reported = before.phase_reported;
+	slot->reported = before.reported;
 }
 
-bool framework_observe_pod(struct framework *framework, struct pod *pod, bool lost)
+bool framework_observe_pod(struct framework *framework, struct pod *pod)
 {
 	struct slot *slot = slot_find(framework, pod->meta.name);
 
-	if (!is_news(slot, &pod->meta, lost)) {
+	if (!is_news(framework, slot, &pod->meta)) {
 		pod_free(pod);
 		return false;
 	}
 	make_room(slot, &pod->meta);
 	slot->pod = pod;
 	slot->meta = &pod->meta;
-	slot->lost = lost;
 	slot_mark_dirty(framework, slot);
 	return true;
 }
 
-bool framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost)
+bool framework_observe_config_map(struct framework *framework, struct config_map *config_map)
 {
 	struct slot *slot = &framework->config_map;
 
-	if (strcmp(slot->name, config_map->meta.name) != 0 || !is_news(slot, &config_map->meta, lost)) {
+	if (strcmp(slot->name, config_map->meta.name) != 0 || !is_news(framework, slot, &config_map->meta)) {
 		config_map_free(config_map);
 		return false;
 	}
@@ -325,7 +324,6 @@ bool framework_observe_config_map(struct framework *framework, struct config_map
 	mem_replace(&framework->config_map_end, NULL);
 	slot->config_map = config_map;
 	slot->meta = &config_map->meta;
-	slot->lost = lost;
 	return true;
 }
 
@@ -350,18 +348,19 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 		mem_replace(&slot->absent_version, version);
 	if (kind == KIND_CONFIG_MAP && (slot->meta == NULL || uid[0] == '\0' || strcmp(slot->meta->uid, uid) == 0))
 		mem_replace(&framework->config_map_end, uid[0] == '\0' ? NULL : version);
-	known = slot->meta != NULL && !slot->lost && version_compare(slot->meta->resource_version, version) <= 0;
+	known = slot->meta != NULL && !slot_lost(framework, slot) &&
+		version_compare(slot->meta->resource_version, version) <= 0;
 	if (certain && uid[0] != '\0')
 		slot_gone(slot, uid, version);
 	if (known && slot->meta != NULL) {
 		/* What lacks our label is in no list and no stream: that says nothing about it. Of the others one may
 		 * have lost it. Where another uid had the name at that version, the one we know had gone before. */
 		slot_clear(slot);
-		slot->verify = true;
+		slot->known = SLOT_IN_DOUBT;
 	} else if (uid[0] == '\0') {
 		return;
 	}
-	slot->confirmed = false;
+	slot_news(slot);
 	slot->poll_ms = 0;
 	reset_waits(framework);
 	if (kind == KIND_POD)

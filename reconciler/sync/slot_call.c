@@ -58,7 +58,7 @@ static void send(struct reconcile *reconcile, struct slot *slot, enum call_kind 
 static void send_delete(struct reconcile *reconcile, struct slot *slot, const char *uid, const char *version,
 			bool force)
 {
-	if (slot->verify) { /* what has the name is in doubt */
+	if (slot->known == SLOT_IN_DOUBT) { /* what has the name is in doubt */
 		slot_send_get(reconcile, slot, uid);
 		return;
 	}
@@ -101,9 +101,9 @@ static void send_get_rarely(struct reconcile *reconcile, struct slot *slot, cons
 
 static void delete_present(struct reconcile *reconcile, struct slot *slot, const char *version)
 {
-	if (slot->meta->deletion_time == 0 && !slot->deleted)
+	if (slot->meta->deletion_time == 0 && slot->deletion == SLOT_KEPT)
 		send_delete(reconcile, slot, slot->meta->uid, version, false);
-	else if (slot->lost)
+	else if (slot_lost(reconcile->framework, slot))
 		slot_send_get(reconcile, slot, slot->meta->uid);
 }
 
@@ -126,15 +126,15 @@ void slot_watch_deletion(struct reconcile *reconcile, struct slot *slot, int64_t
 	    (__builtin_sub_overflow(meta->deletion_time, meta->deletion_grace_sec, &due_sec) ||
 	     __builtin_add_overflow(due_sec, timeout_sec, &due_sec)))
 		due_sec = INT64_MAX;
-	if (!slot->forced && reconcile->now_sec >= due_sec) {
+	if (slot->deletion != SLOT_FORCED && reconcile->now_sec >= due_sec) {
 		send_delete(reconcile, slot, meta->uid, NULL, true);
 		return;
 	}
-	if (slot->forced)
+	if (slot->deletion == SLOT_FORCED)
 		send_get_rarely(reconcile, slot, meta->uid); /* a finalizer may hold it */
-	else if (slot->lost)
+	else if (slot_lost(reconcile->framework, slot))
 		slot_send_get(reconcile, slot, meta->uid);
-	if (!slot->forced && due_sec - reconcile->now_sec < INT64_MAX / 2000)
+	if (slot->deletion != SLOT_FORCED && due_sec - reconcile->now_sec < INT64_MAX / 2000)
 		reconcile_sweep_at(reconcile, reconcile->time.boot_ms + (due_sec - reconcile->now_sec) * 1000);
 }
 
@@ -164,7 +164,8 @@ bool slot_confirm_deleted(struct reconcile *reconcile, struct slot *slot, const 
 		slot_send_delete(reconcile, slot);
 		return false;
 	}
-	if (slot->meta == NULL && !slot->deleted && (slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0)) {
+	if (slot->meta == NULL && slot->deletion == SLOT_KEPT &&
+	    (slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0)) {
 		send_delete(reconcile, slot, uid, NULL, false);
 		return false;
 	}
@@ -178,7 +179,7 @@ bool slot_confirm_none(struct reconcile *reconcile, struct slot *slot, const cha
 		return false;
 	}
 	/* a view that lags behind may show what had the name before ours */
-	if (slot->call == CALL_NONE && slot->confirmed)
+	if (slot->call == CALL_NONE && slot->known == SLOT_CONFIRMED)
 		return true;
 	slot_send_get(reconcile, slot, NULL);
 	return false;
@@ -217,7 +218,7 @@ void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t d
 
 	if (slot->call != CALL_NONE)
 		return;
-	if (slot->verify) {
+	if (slot->known == SLOT_IN_DOUBT) {
 		slot_send_get(reconcile, slot, NULL);
 		return;
 	}
@@ -228,7 +229,7 @@ void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t d
 	initial = is_initial(framework, slot, &stage);
 	if (initial && !stage_begun(framework, stage))
 		return; /* the answer to the last one on the way sweeps */
-	slot->confirmed = false;
+	slot_news(slot);
 	framework->creates_on_way++;
 	framework->initial_creates += initial;
 	send(reconcile, slot, CALL_CREATE_POD, NULL, false);
@@ -240,7 +241,8 @@ void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t d
 
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided)
 {
-	if (slot->error == NULL || slot->error->decided != decided || slot->verify || slot->call != CALL_NONE)
+	if (slot->error == NULL || slot->error->decided != decided || slot->known == SLOT_IN_DOUBT ||
+	    slot->call != CALL_NONE)
 		return NULL;
 	return slot->error;
 }
@@ -318,14 +320,15 @@ static void report_conflict(struct reconcile *reconcile, const struct slot *slot
 
 void slot_report_conflict(struct reconcile *reconcile, struct slot *slot, int64_t since_sec)
 {
-	if (!slot->conflict_reported && (!is_former(reconcile, slot) || overdue(reconcile, slot, since_sec))) {
-		slot->conflict_reported = true;
+	if (slot->reported != REPORTED_CONFLICT &&
+	    (!is_former(reconcile, slot) || overdue(reconcile, slot, since_sec))) {
+		slot->reported = REPORTED_CONFLICT;
 		slot->polls = 0;
 		report_conflict(reconcile, slot);
 	}
 	/* that the name is taken says why a create failed */
 	create_error_free(slot->error);
 	slot->error = NULL;
-	if (slot->lost)
+	if (slot_lost(reconcile->framework, slot))
 		send_get_rarely(reconcile, slot, NULL);
 }

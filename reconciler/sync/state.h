@@ -18,6 +18,26 @@
 #include "common/framework/status.h"
 #include "reconciler/sync/plan.h"
 
+/* How what has the name is known, if anything has it. */
+enum slot_known {
+	SLOT_SEEN,      /* by events and lists, or by the answer to a create */
+	SLOT_CONFIRMED, /* a GET has told since the last create or news */
+	SLOT_IN_DOUBT,  /* not for certain: GET before anything else; whether a create was carried out may be unknown */
+};
+
+enum slot_deletion {
+	SLOT_KEPT,    /* no DELETE of ours was accepted */
+	SLOT_DELETED, /* one was */
+	SLOT_FORCED,  /* one with gracePeriodSeconds 0 was */
+};
+
+/* An Event has told of it already. */
+enum slot_report {
+	REPORTED_NOTHING,
+	REPORTED_CONFLICT, /* a foreign object has the name */
+	REPORTED_PHASE,    /* the present Pod's phase is unrecognised */
+};
+
 /* A place for one named object under the Framework: its attempt's ConfigMap, or a Pod. It outlives the object: what is
  * known of an object that is gone, or not yet there, stands here too. */
 struct slot {
@@ -25,20 +45,16 @@ struct slot {
 	struct object_meta *meta; /* of the object as last observed or answered: inside pod or config_map; NULL: none */
 	struct pod *pod;
 	struct config_map *config_map;
-	enum call_kind call;    /* on the way for this name, or CALL_NONE */
-	bool deleted;           /* a DELETE of the present object was accepted */
-	bool forced;            /* … with gracePeriodSeconds 0 */
-	bool lost;              /* the present object is known by a GET only: it lacks our label, no event will come */
-	bool straggler;         /* the present object was created while the attempt was on its way out */
-	bool verify;            /* whether a create was carried out is unknown: GET before anything else */
-	bool confirmed;         /* since the last create or news a GET has told what has the name, if anything */
-	bool conflict_reported; /* a foreign object of this name has been reported */
-	unsigned polls;         /* GETs in a row that found it as it was (slot_call.c) */
-	bool phase_reported;    /* that the present Pod's phase is unrecognised has been told */
-	char *gone_uid;         /* the last uid known to be gone for certain (CONTRACT.md §12) … */
-	char *gone_version;     /* … unless it is seen at this version or later; NULL: at any */
-	char *absent_version;   /* at which none with our label existed under the name; NULL: not known */
-	char *first_version;    /* of the present object as it was first seen */
+	enum call_kind call; /* on the way for this name, or CALL_NONE */
+	enum slot_known known;
+	enum slot_deletion deletion; /* of the present object */
+	bool straggler;              /* the present object was created while the attempt was on its way out */
+	enum slot_report reported;
+	unsigned polls;             /* GETs in a row that found it as it was (slot_call.c) */
+	char *gone_uid;             /* the last uid known to be gone for certain (CONTRACT.md §12) … */
+	char *gone_version;         /* … unless it is seen at this version or later; NULL: at any */
+	char *absent_version;       /* at which none with our label existed under the name; NULL: not known */
+	char *first_version;        /* of the present object as it was first seen */
 	struct create_error *error; /* of the last create, until it is decided what it means */
 	uint64_t failed_at; /* how many creates of the Framework had failed before its last one, and 1; 0: it did not */
 	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
@@ -173,7 +189,6 @@ struct framework {
 	bool unsettled;           /* a turn waits for what has become of a lower Task's create: the answer sweeps */
 
 	UT_hash_handle hh; /* the store's */
-	void *owner;       /* the shell's part for this Framework */
 };
 
 struct framework *framework_new(const char *ns, const char *name);
@@ -258,6 +273,12 @@ void slot_mark_waiting(struct framework *framework, struct slot *slot);
 void framework_wake_waiting(struct framework *framework);
 /* The Task a Pod's name stands for. False: none. */
 bool slot_task(struct framework *framework, struct slot *slot, size_t *role, size_t *index);
+/* Whether events tell of an object to this Framework. What a GET has shown without our label is in no list either. */
+bool framework_labels(const struct framework *framework, const struct object_meta *meta);
+/* Whether the present object is without our label: no event will come. */
+bool slot_lost(const struct framework *framework, const struct slot *slot);
+/* Something has happened to what has the name: what a GET has told is old. */
+void slot_news(struct slot *slot);
 /* Frees the object in it. */
 void slot_clear(struct slot *slot);
 void slot_delete(struct framework *framework, struct slot *slot);

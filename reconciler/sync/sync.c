@@ -24,14 +24,15 @@ static void adopt_config_map(struct reconcile *reconcile)
 	const struct config_map *config_map = framework->config_map.config_map;
 
 	if (!slot_ours(&framework->config_map, framework->uid) || config_map->meta.deletion_time != 0 ||
-	    framework->config_map.deleted || attempt->config_map_uid != NULL || config_map->attempt_id != attempt->id ||
-	    strcmp(config_map->framework_uid, framework->uid) != 0)
+	    framework->config_map.deletion != SLOT_KEPT || attempt->config_map_uid != NULL ||
+	    config_map->attempt_id != attempt->id || strcmp(config_map->framework_uid, framework->uid) != 0)
 		return;
 	attempt->config_map_uid = mem_strdup(config_map->meta.uid);
 	free(attempt->instance_uid);
 	attempt->instance_uid = mem_printf("%d_%s", (int)attempt->id, attempt->config_map_uid);
-	framework->config_map.verify = false;
-	framework->config_map.conflict_reported = false;
+	if (framework->config_map.known == SLOT_IN_DOUBT)
+		framework->config_map.known = SLOT_SEEN;
+	framework->config_map.reported = REPORTED_NOTHING;
 	create_error_free(framework->config_map.error);
 	framework->config_map.error = NULL;
 	framework_enter(reconcile, STATE_CREATION_REQUESTED, WRITE_UIDS);
@@ -42,7 +43,7 @@ static void config_map_present(struct reconcile *reconcile)
 	struct framework *framework = reconcile->framework;
 
 	if (framework->status.state == STATE_DELETION_PENDING && may_act(reconcile)) {
-		if (framework->config_map.deleted)
+		if (framework->config_map.deletion != SLOT_KEPT)
 			framework_enter(reconcile, STATE_DELETION_REQUESTED, WRITE_UIDS);
 		else
 			slot_send_delete(reconcile, &framework->config_map);
@@ -156,11 +157,11 @@ static void look_at_config_map(struct reconcile *reconcile)
 		return;
 	uid = framework->status.attempt.config_map_uid;
 	if (uid != NULL && slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0) {
-		if (slot->meta->deletion_time != 0 || slot->lost)
+		if (slot->meta->deletion_time != 0 || slot_lost(framework, slot))
 			config_map_deleting(reconcile);
 		else
 			config_map_present(reconcile);
-		if (slot->lost)
+		if (slot_lost(framework, slot))
 			slot_send_delete(reconcile, slot);
 		return;
 	}

@@ -26,10 +26,9 @@ enum observed_by { OBSERVED_EVENT, OBSERVED_ANSWER };
 bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by);
 /* The Framework is gone: a DELETED event or a list at version said so, or (NULL) an answer of the API server. */
 void framework_observe_absent(struct framework *framework, const char *version);
-/* The object moves in. lost: no event told of it and it does not carry our label, so none will. Returns false when it
- * was dropped, being older than what is known or dead. */
-bool framework_observe_pod(struct framework *framework, struct pod *pod, bool lost);
-bool framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost);
+/* The object moves in. Returns false when it was dropped, being older than what is known or dead. */
+bool framework_observe_pod(struct framework *framework, struct pod *pod);
+bool framework_observe_config_map(struct framework *framework, struct config_map *config_map);
 /* kind: KIND_POD or KIND_CONFIG_MAP. uid "" stands for any object not newer than version. certain: its last state had a
  * deletionTimestamp. */
 void framework_observe_gone(struct framework *framework, enum object_kind kind, const char *name, const char *uid,

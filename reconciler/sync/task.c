@@ -87,9 +87,9 @@ static void copy_text(struct turn *turn, char **slot, const char *text, int64_t 
 /* Its next phase is waited for; until then it is told of once. */
 static void report_phase(struct turn *turn)
 {
-	if (turn->slot->phase_reported)
+	if (turn->slot->reported == REPORTED_PHASE)
 		return;
-	turn->slot->phase_reported = true;
+	turn->slot->reported = REPORTED_PHASE;
 	plan_event(turn->reconcile->plan, true, "UnrecognizedPodPhase",
 		   "Pod %s has a phase that is none of Kubernetes': its Task stays %s until it has another",
 		   turn->slot->name, attempt_state_name(turn->task->state));
@@ -111,7 +111,7 @@ static void pod_present(struct turn *turn)
 	if (task->state == STATE_DELETION_PENDING) {
 		if (!reconcile_may_act(turn->reconcile, turn->slot, decided(turn)))
 			return;
-		if (turn->slot->deleted)
+		if (turn->slot->deletion != SLOT_KEPT)
 			enter(turn, STATE_DELETION_REQUESTED, WRITE_UIDS);
 		else
 			slot_send_delete(turn->reconcile, turn->slot);
@@ -206,11 +206,11 @@ static void look_at_pod(struct turn *turn)
 
 	if (slot->meta != NULL && task->attempt.pod_uid != NULL &&
 	    strcmp(slot->meta->uid, task->attempt.pod_uid) == 0) {
-		if (slot->meta->deletion_time != 0 || slot->lost)
+		if (slot->meta->deletion_time != 0 || slot_lost(turn->framework, slot))
 			pod_deleting(turn);
 		else
 			pod_present(turn);
-		if (slot->lost)
+		if (slot_lost(turn->framework, slot))
 			slot_send_delete(turn->reconcile, slot);
 		return;
 	}
@@ -238,10 +238,10 @@ static bool adoptable(const struct turn *turn)
 {
 	const struct pod *pod = turn->slot->pod;
 
-	return turn->task->attempt.pod_uid == NULL && pod->meta.deletion_time == 0 && !turn->slot->deleted &&
-	       turn->slot->call != CALL_CREATE_POD && !turn->slot->verify &&
-	       strcmp(pod->task_uid, turn->task->instance_uid) == 0 && pod->task_attempt_id == turn->task->attempt.id &&
-	       turn->framework->status.attempt.instance_uid != NULL &&
+	return turn->task->attempt.pod_uid == NULL && pod->meta.deletion_time == 0 &&
+	       turn->slot->deletion == SLOT_KEPT && turn->slot->call != CALL_CREATE_POD &&
+	       turn->slot->known != SLOT_IN_DOUBT && strcmp(pod->task_uid, turn->task->instance_uid) == 0 &&
+	       pod->task_attempt_id == turn->task->attempt.id && turn->framework->status.attempt.instance_uid != NULL &&
 	       strcmp(pod->framework_attempt_instance_uid, turn->framework->status.attempt.instance_uid) == 0;
 }
 
@@ -255,8 +255,7 @@ static void adopt(struct turn *turn)
 	create_error_free(turn->slot->error);
 	turn->slot->error = NULL;
 	turn->slot->failed_at = 0;
-	turn->slot->verify = false;
-	turn->slot->conflict_reported = false;
+	turn->slot->reported = REPORTED_NOTHING;
 	enter(turn, STATE_CREATION_REQUESTED, WRITE_UIDS);
 }
 
@@ -295,7 +294,7 @@ static const struct create_error *refuse_too_large(const struct turn *turn)
 	int in_spec = framework_spec_find_role(&turn->framework->spec, turn->role_status->name);
 	struct create_error *error;
 
-	if (turn->slot->call != CALL_NONE || turn->slot->verify ||
+	if (turn->slot->call != CALL_NONE || turn->slot->known == SLOT_IN_DOUBT ||
 	    !pod_template_too_large(turn->framework, (size_t)in_spec))
 		return NULL;
 	error = mem_calloc(1, sizeof(*error));
@@ -329,7 +328,7 @@ static void create_pod(struct turn *turn)
 			slot_send_delete_owned(turn->reconcile, slot);
 		return;
 	}
-	if (slot->call == CALL_CREATE_POD || slot->verify)
+	if (slot->call == CALL_CREATE_POD || slot->known == SLOT_IN_DOUBT)
 		turn->reconcile->create_open = true;
 	error = slot_create_error(slot, decided(turn));
 	if (error == NULL)

@@ -105,7 +105,7 @@ void slots_sync_late(struct reconcile *reconcile)
 	for (slot = take_dirty(framework); slot != NULL; slot = next) {
 		next = slot->next_dirty;
 		slot->dirty = false;
-		if (slot_ours(slot, framework->status.attempt.config_map_uid) && !slot->lost &&
+		if (slot_ours(slot, framework->status.attempt.config_map_uid) && !slot_lost(framework, slot) &&
 		    reconcile_may_act(reconcile, slot, framework->decided))
 			stray_sync(reconcile, slot);
 	}
@@ -132,7 +132,8 @@ void slots_free_idle(struct framework *framework)
 
 	HASH_ITER(hh, framework->slots, slot, next) {
 		/* no event would tell of one without our label, whose going is not waited for any more */
-		if ((slot->meta == NULL || slot->lost) && slot->call == CALL_NONE && !slot->dirty && !slot->waiting)
+		if ((slot->meta == NULL || slot_lost(framework, slot)) && slot->call == CALL_NONE && !slot->dirty &&
+		    !slot->waiting)
 			slot_delete(framework, slot);
 	}
 }
@@ -171,7 +172,7 @@ bool slots_stragglers_gone(struct reconcile *reconcile)
 	bool gone = framework->creates_on_way == 0;
 
 	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next) {
-		if (slot->verify) {
+		if (slot->known == SLOT_IN_DOUBT) {
 			slot_send_get(reconcile, slot, NULL);
 			gone = false;
 		} else if (outlives_config_map(reconcile, slot)) {

@@ -123,9 +123,9 @@ static inline void tell_old(struct story *s)
 
 	if (s->old != NULL && chance(s, 2)) {
 		if (json_object_get(s->old, "spec") != NULL)
-			framework_observe_pod(w->framework, pod_parse(s->old, &err), false);
+			framework_observe_pod(w->framework, pod_parse(s->old, &err));
 		else
-			framework_observe_config_map(w->framework, config_map_parse(s->old, &err), false);
+			framework_observe_config_map(w->framework, config_map_parse(s->old, &err));
 	} else if (object != NULL && has_label(object)) {
 		json_decref(s->old);
 		s->old = json_deep_copy(object);

@@ -191,11 +191,10 @@ static void begin(struct story *story, size_t tasks, size_t idle)
 		fail_msg("%s", err.message);
 	framework_observe(story->framework, &parts, OBSERVED_EVENT);
 	object_meta_free(&parts.meta);
-	framework_observe_config_map(story->framework, config_map_read(config_map, sizeof(config_map) - 1, &err),
-				     false);
+	framework_observe_config_map(story->framework, config_map_read(config_map, sizeof(config_map) - 1, &err));
 	for (size_t i = 0; i < tasks; i++) {
 		write_pod(&text, i, 3 + i, "\"phase\":\"Running\"");
-		framework_observe_pod(story->framework, pod_read(text.data, text.len, &err), false);
+		framework_observe_pod(story->framework, pod_read(text.data, text.len, &err));
 	}
 	story->version += tasks;
 	for (int i = 0; i < 3; i++)
@@ -218,7 +217,7 @@ static void take_pod(struct story *story, const struct buf *text)
 {
 	struct error err;
 
-	framework_observe_pod(story->framework, pod_read(text->data, text->len, &err), false);
+	framework_observe_pod(story->framework, pod_read(text->data, text->len, &err));
 	run_reconcile(story, false);
 }
 

@@ -159,7 +159,7 @@ static void test_alive_after_all(void **state)
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	/* An event told its end: what was before that brings it not back, what comes later does. */
 	framework_observe_gone(w.framework, KIND_POD, "f-a-0", meta_str(before, "uid"), "2000000", true);
-	assert_false(framework_observe_pod(w.framework, pod_parse(before, &err), false));
+	assert_false(framework_observe_pod(w.framework, pod_parse(before, &err)));
 	w.rv = 2000000;
 	world_stamp(&w, world_pod(&w, "f-a-0"));
 	world_tell_pod(&w, "f-a-0");
@@ -207,7 +207,7 @@ static void test_stale_namesake(void **state)
 	w.mute = false;
 	world_tell_framework(&w);
 	world_tell_config_map(&w);
-	framework_observe_pod(w.framework, pod_parse(old, &err), false);
+	framework_observe_pod(w.framework, pod_parse(old, &err));
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
@@ -360,7 +360,7 @@ static void test_no_ghosts(void **state)
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	assert_calls(&w, "create Pod f-a-0; ");
-	framework_observe_pod(w.framework, pod_parse(object, &err), false);
+	framework_observe_pod(w.framework, pod_parse(object, &err));
 	world_settle(&w);
 	assert_calls(&w, "");
 	assert_task(&w, 0, 0, STATE_PREPARING);

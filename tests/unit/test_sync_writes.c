@@ -213,7 +213,7 @@ static void test_old_events(void **state)
 	w.slow_kubelet = true;
 	w.slow_gc = true;
 	world_clear_log(&w);
-	framework_observe_pod(w.framework, pod_parse(old_pod, &err), false);
+	framework_observe_pod(w.framework, pod_parse(old_pod, &err));
 	assert_false(world_observe_framework(w.framework, old_object, OBSERVED_EVENT));
 	assert_false(world_observe_framework(w.framework, w.object, OBSERVED_EVENT)); /* equal */
 	world_settle(&w);
@@ -223,7 +223,7 @@ static void test_old_events(void **state)
 	assert_calls(&w, "");
 	/* A deleting object does not come back to life. */
 	world_config_map_deleting(&w);
-	framework_observe_config_map(w.framework, config_map_parse(old_config_map, &err), false);
+	framework_observe_config_map(w.framework, config_map_parse(old_config_map, &err));
 	world_settle(&w);
 	assert_state(&w, STATE_DELETING);
 	/* Nor does a Framework whose end was told, nor is its namesake taken for it. */
