@@ -197,7 +197,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 	int64_t now_ms;
 
 	(void)events;
-	if (queue_run(&process->reconciler)) {
+	if (reconciler_run(&process->reconciler)) {
 		ev_idle_start(loop, &process->idle);
 		return;
 	}
@@ -382,7 +382,7 @@ static void stop(struct process *process)
 {
 	serve_free(process->http);
 	bus_client_free(process->bus);
-	apply_stop(&process->reconciler);
+	waiting_abandon_all(&process->reconciler);
 	if (process->client != NULL)
 		kube_client_free(process->client); /* its callbacks still need the store */
 	if (process->reconciler.events != NULL) {

@@ -200,7 +200,7 @@ void member_settle(struct member *member)
 		member->lazy = true;
 		wake_at(member, process_now_ms(&member->process) + pick(world, 1, 40));
 	} else if (!member->lazy) {
-		while (queue_run(&member->reconciler))
+		while (reconciler_run(&member->reconciler))
 			;
 		check_reconciles(member);
 	}
@@ -364,7 +364,7 @@ void member_kill(struct member *member, const char *why)
 	trace(world_of(member), "%s: %s", member->process.label, why);
 	member->ending = true;
 	peer_free(member->peer);
-	apply_stop(&member->reconciler);
+	waiting_abandon_all(&member->reconciler);
 	network_cancel(member);
 	store_free(&member->reconciler);
 	events_free(member->reconciler.events);
