@@ -192,7 +192,7 @@ static inline void world_tell_pod(struct world *w, const char *name)
 	json_t *object = world_pod(w, name);
 
 	if (!w->mute && object != NULL && has_label(object))
-		framework_observe_pod(w->framework, pod_parse(object, &err), false);
+		framework_observe_pod(w->framework, pod_parse(object, &err));
 }
 
 static inline void world_tell_config_map(struct world *w)
@@ -200,7 +200,7 @@ static inline void world_tell_config_map(struct world *w)
 	struct error err;
 
 	if (!w->mute && w->config_map != NULL && has_label(w->config_map))
-		framework_observe_config_map(w->framework, config_map_parse(w->config_map, &err), false);
+		framework_observe_config_map(w->framework, config_map_parse(w->config_map, &err));
 }
 
 /* DELETED: certain when the last state had a deletionTimestamp. */

@@ -264,7 +264,7 @@ static void reconciler_figures(void **state)
 	assert_value(out.data, "workqueue_depth{name=\"framework\"}", 3);
 	assert_value(out.data, "workqueue_adds_total{name=\"framework\"}", 3);
 	assert_value(out.data, "frameworkcontroller_bus_malformed_total", 3);
-	queue_run(&reconciler); /* the range is not ready: they go without a round */
+	reconciler_run(&reconciler); /* the range is not ready: they go without a reconcile */
 	buf_clear(&out);
 	reconciler_metrics_write(&out, &from);
 	assert_value(out.data, "workqueue_depth{name=\"framework\"}", 0);

@@ -1,4 +1,4 @@
-/* The reconciler's shell around a lease that comes and goes: rounds run only under one. */
+/* The reconciler's shell around a lease that comes and goes: reconciles run only under one. */
 #include "common/base/json.h"
 #include "tests/unit/reconciler_world.h"
 
@@ -43,7 +43,7 @@ static void show_framework(struct world *world)
 
 /* Granted ranges have no lease before the first answer to a ping: writes that are refused at the door one after the
  * other, as quickly as the loop can, bring nothing forward. */
-static void no_lease_no_rounds(void **state)
+static void no_lease_no_reconciles(void **state)
 {
 	struct world *world = *state;
 
@@ -58,7 +58,7 @@ static void no_lease_no_rounds(void **state)
 	assert_int_equal(world->call_count, 1);
 }
 
-/* A lease that ends between the round and its write: the key waits for the next one. */
+/* A lease that ends between the reconcile and its write: the key waits for the next one. */
 static void lease_ends_before_the_write(void **state)
 {
 	struct world *world = *state;
@@ -315,7 +315,7 @@ static void pods_that_outlive_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(no_lease_no_rounds, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(no_lease_no_reconciles, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(lease_ends_before_the_write, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(revoked_while_waiting, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(namespace_no_longer_watched, world_set_up, world_tear_down),

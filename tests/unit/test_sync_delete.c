@@ -47,7 +47,7 @@ static void test_pod_deleted(void **state)
 
 	/* Gone at once, by an event that says so: certain. */
 	world_pod_gone(&w, "f-a-1");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_task(&w, 0, 1, STATE_COMPLETED);
 	assert_string_equal(task_diagnostics(&w, 1), "Pod was deleted by others");
 	world_end(&w);
@@ -64,7 +64,7 @@ static void test_absence_confirmed(void **state)
 	json_object_del(w.pods, "f-a-0");
 	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "999999", false);
 	w.fault = (struct world_fault){.kind = CALL_GET_POD, .count = 3, .http_status = 500, .message = "x"};
-	world_round(&w);
+	world_reconcile(&w);
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	assert_int_equal(w.queued, 1);
 	assert_string_equal(w.queue[0].uid, world_task(&w, 0, 0)->attempt.pod_uid);
@@ -115,7 +115,7 @@ static void test_unreadable_answer(void **state)
 	world_settle(&w);
 	world_clear_log(&w);
 	world_edit_of(&w, 2, STAYS, "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
 	world_edit_of(&w, 1, STAYS, "", ""); /* before its Pod is made: is there one already? */
 	w.fault = (struct world_fault){.kind = CALL_GET_POD, .count = 1, .http_status = 200};
@@ -136,7 +136,7 @@ static void test_alive_after_all(void **state)
 	begin_running(&w, 1, ",'retryPolicy':{'maxRetryCount':-2}");
 	before = json_deep_copy(world_pod(&w, "f-a-0"));
 	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "999999", false);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	w.hold_calls = true;
 	{
@@ -155,11 +155,11 @@ static void test_alive_after_all(void **state)
 	assert_string_equal(slot_find(w.framework, "f-a-0")->gone_uid, meta_str(before, "uid"));
 	world_tell_pod(&w, "f-a-0"); /* as a list shows it */
 	assert_null(slot_find(w.framework, "f-a-0")->gone_uid);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	/* An event told its end: what was before that brings it not back, what comes later does. */
 	framework_observe_gone(w.framework, KIND_POD, "f-a-0", meta_str(before, "uid"), "2000000", true);
-	assert_false(framework_observe_pod(w.framework, pod_parse(before, &err), false));
+	assert_false(framework_observe_pod(w.framework, pod_parse(before, &err)));
 	w.rv = 2000000;
 	world_stamp(&w, world_pod(&w, "f-a-0"));
 	world_tell_pod(&w, "f-a-0");
@@ -207,7 +207,7 @@ static void test_stale_namesake(void **state)
 	w.mute = false;
 	world_tell_framework(&w);
 	world_tell_config_map(&w);
-	framework_observe_pod(w.framework, pod_parse(old, &err), false);
+	framework_observe_pod(w.framework, pod_parse(old, &err));
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
@@ -307,7 +307,7 @@ static void test_delete_replaced(void **state)
 	(void)state;
 	begin_running(&w, 2, "");
 	world_pod_exit(&w, "f-a-0", 0, "");
-	world_round(&w);
+	world_reconcile(&w);
 	json_object_set_new(json_object_get(world_pod(&w, "f-a-0"), "metadata"), "uid", json_string("other"));
 	world_stamp(&w, world_pod(&w, "f-a-0"));
 	w.mute = true;
@@ -329,9 +329,9 @@ static void test_delete_answer_late(void **state)
 	(void)state;
 	begin_running(&w, 2, "");
 	world_pod_exit(&w, "f-a-0", 0, "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	body = json_text(world_pod(&w, "f-a-0"));
 	world_pod_gone(&w, "f-a-0");
@@ -360,7 +360,7 @@ static void test_no_ghosts(void **state)
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	assert_calls(&w, "create Pod f-a-0; ");
-	framework_observe_pod(w.framework, pod_parse(object, &err), false);
+	framework_observe_pod(w.framework, pod_parse(object, &err));
 	world_settle(&w);
 	assert_calls(&w, "");
 	assert_task(&w, 0, 0, STATE_PREPARING);
@@ -444,11 +444,11 @@ static void test_late_pod_waits_for_write(void **state)
 	begin_running(&w, 1, "");
 	w.slow_gc = true;
 	world_config_map_gone(&w); /* deleted with Orphan propagation, or by a collector that is late */
-	world_round(&w);
+	world_reconcile(&w);
 	assert_state(&w, STATE_COMPLETED);
 	assert_int_equal(w.queued, 0);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	assert_int_equal(w.queue[0].kind, CALL_DELETE_POD);
 	world_end(&w);
@@ -537,7 +537,7 @@ static void test_config_map_gone(void **state)
 			w.config_map = NULL;
 			framework_observe_gone(w.framework, KIND_CONFIG_MAP, WORLD_CONFIG_MAP, "", "999999", false);
 		}
-		world_round(&w);
+		world_reconcile(&w);
 		assert_state(&w, certain ? STATE_COMPLETED : STATE_RUNNING);
 		world_settle(&w);
 		assert_state(&w, STATE_COMPLETED);
@@ -584,7 +584,7 @@ static void test_config_map_deleted_in_background(void **state)
 		world_pod_phase(&w, "f-a-0", "Running"); /* what a kubelet writes after that */
 		if (before)
 			world_pod_deleting(&w, "f-a-0");
-		world_round(&w);
+		world_reconcile(&w);
 		assert_int_equal(w.queued, 1);
 		assert_int_equal(w.queue[0].kind, CALL_GET_CONFIG_MAP);
 		world_pod_deleting(&w, "f-a-0");
@@ -619,7 +619,7 @@ static void test_made_after_background_deletion(void **state)
 	(void)state;
 	world_begin_creating(&w, 3);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 2);
 	w.slow_kubelet = true;
 	w.hold_calls = true;
@@ -686,7 +686,7 @@ static void test_no_pods_under_unseen(void **state)
 		world_begin_of(&w, 2, STAYS, "", "");
 		world_settle(&w);
 		world_edit_of(&w, 3, STAYS, "", "");
-		world_round(&w);
+		world_reconcile(&w);
 		world_write(&w); /* the third Task is stored, its Pod is not created yet */
 		world_clear_log(&w);
 		w.slow_gc = true;
@@ -700,9 +700,9 @@ static void test_no_pods_under_unseen(void **state)
 		world_tell_framework(&w);
 		world_tell_pod(&w, "f-a-0");
 		world_tell_pod(&w, "f-a-1");
-		world_round(&w);
+		world_reconcile(&w);
 		world_write(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		assert_int_equal(w.queued, 1);
 		assert_int_equal(w.queue[0].kind, CALL_GET_CONFIG_MAP);
 		world_settle(&w);

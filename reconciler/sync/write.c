@@ -1,13 +1,13 @@
-/* Bodies of status writes, and what is done so that they fit into an object on the server (CONTRACT.md §13); see
- * sync.h. */
+/* Status writes: their bodies, what is done so that they fit into an object on the server (CONTRACT.md §13), and what
+ * follows from their outcome; see sync.h. */
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/version.h"
 #include "common/framework/shorten.h"
 #include "reconciler/sync/rules.h"
-#include "reconciler/sync/sync.h"
 
 enum {
 	COMPRESS_FROM = 700 * 1024, /* of taskRoleStatuses, CONTRACT.md §13 */
@@ -15,18 +15,6 @@ enum {
 		     1024,      /* of the whole object, so that it has room for what the server adds (managedFields) */
 	ETCD_MAX = 1536 * 1024, /* what etcd takes of it (--max-request-bytes) */
 };
-
-/* Whether a write that is made for the fence alone would change nothing: then it makes no new version, and does not
- * keep out what a former owner sent on the present one, however late it comes. */
-static bool fence_alone(const struct framework *framework)
-{
-	return framework->fenced && framework->version == framework->written;
-}
-
-bool framework_fence_mark(const struct framework *framework)
-{
-	return framework->status.fenced != fence_alone(framework);
-}
 
 /* ---- shortening ---- */
 
@@ -137,4 +125,31 @@ bool framework_status_body(struct framework *framework, enum compress_when when,
 	}
 	buf_putc(out, '}');
 	return compressed;
+}
+
+/* ---- writes ---- */
+
+uint64_t framework_write_started(struct framework *framework, int64_t boot_ms)
+{
+	pace_started(framework, boot_ms);
+	framework->fence_sent = framework_fence_mark(framework);
+	return framework->version;
+}
+
+void framework_write_failed(struct framework *framework)
+{
+	pace_hurry(framework);
+}
+
+void framework_written(struct framework *framework, uint64_t version, const char *resource_version)
+{
+	if (version > framework->written)
+		framework->written = version;
+	framework->status.fenced = framework->fence_sent;
+	if (framework->writer != NULL)
+		snprintf(framework->status.writer, sizeof(framework->status.writer), "%s", framework->writer);
+	fence_pass(framework);
+	if (version_compare(resource_version, framework->resource_version) > 0)
+		mem_replace(&framework->resource_version, resource_version);
+	framework_wake_waiting(framework);
 }
