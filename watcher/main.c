@@ -402,12 +402,8 @@ int main(int argc, char **argv)
 	parsed = flags_parse(argc, argv, &watcher.flags);
 	if (parsed != 0)
 		return parsed < 0 ? EXIT_USAGE : EXIT_SUCCESS;
-	if (watcher.flags.print_crd) {
-		cleanup_buf struct buf yaml = {0};
-
-		crd_write_yaml(&yaml);
-		return fwrite(yaml.data, 1, yaml.len, stdout) == yaml.len ? EXIT_SUCCESS : EXIT_FAILURE;
-	}
+	if (watcher.flags.print_crd)
+		return fputs(crd_text(), stdout) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 	log_set_prefix("fc-watcher: ");
 	watcher.loop = process_loop();
 	code = run(&watcher);
