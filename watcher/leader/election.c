@@ -86,7 +86,7 @@ static bool same_term(const struct election_lease *a, const struct election_leas
 	return a->transitions == b->transitions && strcmp(a->holder, b->holder) == 0;
 }
 
-/* Whether the record is of a later term than the Lease: the Lease was deleted, or taken by one who did not know of it. */
+/* Whether the record is of a later term than the Lease: the Lease was deleted, or taken by one who did not know it. */
 static bool record_is_newer(const struct election *election)
 {
 	const struct election_lease *lease = &election->found;
@@ -300,7 +300,7 @@ static void on_lease_read(struct election *election, const struct election_lease
 		plan(election, READ_RECORD, now_ms);
 	else if (lease != NULL && lease->transitions == election->epoch &&
 		 (ours(election, lease) || lease->holder[0] == '\0'))
-		/* ours, or somebody took out the holder by hand: nobody has led since, so we still do, and put it right */
+		/* ours, or somebody took out the holder by hand: nobody has led since, so we still do; put it right */
 		plan(election, WRITE_LEASE, now_ms);
 	else /* one that is gone takes a new term, of which others learn by the record */
 		step_down(election, now_ms);
@@ -332,8 +332,8 @@ static void on_lease_written(struct election *election, const struct election_le
 static void on_record_read(struct election *election, const struct election_lease *record, int64_t now_ms)
 {
 	bool unchanged = record == NULL ? !election->recorded
-					: election->recorded && strcmp(record->record_version,
-								       election->record.record_version) == 0;
+					: election->recorded &&
+						  strcmp(record->record_version, election->record.record_version) == 0;
 
 	election->recorded = record != NULL;
 	if (record != NULL)
