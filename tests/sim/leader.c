@@ -1,6 +1,6 @@
 /* Which watcher leads, and what it has while it does: the real election over a Lease on the simulated server, and the
- * router and the children of a term, as watcher/leader/lease.c, watcher/leader/term.c and watcher/main.c put them together; see
- * sim.h. */
+ * router and the children of a term, as watcher/leader/lease.c, watcher/leader/term.c and watcher/main.c put them
+ * together; see sim.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,8 +202,8 @@ static void on_timeout(struct world *world, void *arg)
 	free(ask);
 }
 
-/* A user deletes the Lease or its record. Not both, nor the record while it does not name the Lease's term, nor, if writes
- * may be late, the Lease twice before the record changes: then nobody can know who leads (watcher/README.md). */
+/* A user deletes the Lease or its record. Not both, nor the record while it does not name the Lease's term, nor, if
+ * writes may be late, the Lease twice before the record changes: then nobody can know who leads (watcher/README.md). */
 static void lose(struct world *world)
 {
 	enum election_object object = chance(world, 700) ? ELECTION_LEASE : ELECTION_RECORD;
