@@ -86,6 +86,9 @@ $(BUILD)/obj/pod.pb-c.o: $(POD_PROTO).c $(SETTINGS)
 $(BUILD)/obj/common/framework/object_proto.o: $(POD_PROTO).h
 $(BUILD)/obj/common/framework/object_proto.o $(BUILD)/obj/pod.pb-c.o: CFLAGS_ALL += -I$(BUILD)/generated
 
+# Embeds the file.
+$(BUILD)/obj/watcher/crd.o: manifests/crd.yaml
+
 $(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC)) $(BUILD)/obj/pod.pb-c.o
 $(BUILD)/libwatcher.a: $(call objects,$(WATCHER_SRC))
 $(BUILD)/libreconciler.a: $(call objects,$(RECONCILER_SRC))

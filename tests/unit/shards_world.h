@@ -59,4 +59,17 @@ static inline uint32_t held(const struct shard_table *table, const char *name)
 	return count;
 }
 
+/* Members that are to have ranges. */
+static inline uint32_t balanced_over(const struct shard_table *table, int64_t now_ms)
+{
+	struct shard_member_view view;
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < shard_table_size(table); i++) {
+		shard_table_view_member(table, i, now_ms, &view);
+		count += view.meant > 0 ? 1 : 0;
+	}
+	return count;
+}
+
 #endif

@@ -488,11 +488,6 @@ void shard_member_take_fresh(struct shard_member *member, struct range_set *out)
 	member->fresh = (struct range_set){0};
 }
 
-const char *shard_member_name(const struct shard_member *member)
-{
-	return member->name;
-}
-
 size_t shard_table_size(const struct shard_table *table)
 {
 	return table->member_count;
@@ -532,13 +527,4 @@ const char *shard_table_holder(const struct shard_table *table, uint32_t range)
 	const struct shard_member *holder = table->ranges[range].holder;
 
 	return holder == NULL ? NULL : holder->name;
-}
-
-uint32_t shard_table_member_count(const struct shard_table *table, int64_t now_ms)
-{
-	uint32_t count = 0;
-
-	for (size_t i = 0; i < table->member_count; i++)
-		count += eligible(table, table->members[i], now_ms) ? 1 : 0;
-	return count;
 }

@@ -70,7 +70,6 @@ uint64_t shard_member_version(const struct shard_member *member);
 const struct range_set *shard_member_ranges(const struct shard_member *member);
 /* Moves the ranges granted since the last call into *out (emptied first). */
 void shard_member_take_fresh(struct shard_member *member, struct range_set *out);
-const char *shard_member_name(const struct shard_member *member);
 
 /* For people to look at. Strings are borrowed, valid until the table is touched. */
 struct shard_member_view {
@@ -97,7 +96,5 @@ void shard_table_view_range(const struct shard_table *table, uint32_t range, int
 
 /* The member that may act in the range now, or NULL; revoking ones count. */
 const char *shard_table_holder(const struct shard_table *table, uint32_t range);
-/* Members that are balanced over: present, expected, or within the grace. */
-uint32_t shard_table_member_count(const struct shard_table *table, int64_t now_ms);
 
 #endif

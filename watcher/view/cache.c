@@ -432,22 +432,6 @@ int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct r
 	return 0;
 }
 
-int cache_present(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err)
-{
-	cleanup_free char *text = json_text(object);
-	const struct reflector_object raw = {.data = text, .len = strlen(text)};
-
-	return cache_present_raw(cache, kind, &raw, err);
-}
-
-int cache_deleted(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err)
-{
-	cleanup_free char *text = json_text(object);
-	const struct reflector_object raw = {.data = text, .len = strlen(text)};
-
-	return cache_deleted_raw(cache, kind, &raw, err);
-}
-
 void cache_unreadable(struct cache *cache, enum object_kind kind, const char *ns, const char *name)
 {
 	struct cache_entry *entry = find(cache, kind, ns, name);
@@ -545,11 +529,6 @@ const char *cache_entry_ns(const struct cache_entry *entry)
 const char *cache_entry_name(const struct cache_entry *entry)
 {
 	return entry->key + entry->ns_len + 1;
-}
-
-bool cache_entry_present(const struct cache_entry *entry)
-{
-	return meta_of(entry) != NULL;
 }
 
 void cache_entry_write(struct buf *out, const struct cache_entry *entry)

@@ -48,9 +48,6 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 		      struct error *err);
 int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
 		      struct error *err);
-/* The same for those who have a tree of the object. */
-int cache_present(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err);
-int cache_deleted(struct cache *cache, enum object_kind kind, const json_t *object, struct error *err);
 /* It is there but cannot be read: what is known of it is kept as it is. */
 void cache_unreadable(struct cache *cache, enum object_kind kind, const char *ns, const char *name);
 /* `ns` is the namespace that is listed and watched, "" for all of them at once; always one or the other. */
@@ -70,7 +67,6 @@ enum object_kind cache_entry_kind(const struct cache_entry *entry);
 uint32_t cache_entry_range(const struct cache_entry *entry);
 const char *cache_entry_ns(const struct cache_entry *entry);
 const char *cache_entry_name(const struct cache_entry *entry);
-bool cache_entry_present(const struct cache_entry *entry);
 /* Appends the object as the bus carries it. The entry is present. */
 void cache_entry_write(struct buf *out, const struct cache_entry *entry);
 

@@ -3,11 +3,9 @@
 
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/json_reader.h"
-#include "common/base/mem.h"
+#include "common/base/log.h"
 #include "common/framework/names.h"
-#include "watcher/holdback.h"
 
 /* The object without its closing brace, on one line. apiVersion and kind go in front, as servers have them. */
 static void write_object(struct buf *out, enum object_kind kind, const char *text, size_t len)
@@ -50,18 +48,11 @@ void deletion_write(struct buf *out, enum object_kind kind, const char *text, si
 	write_object(out, kind, text, len);
 }
 
-void deletion_log_text(enum object_kind kind, const char *text, size_t len)
+void deletion_log(enum object_kind kind, const char *text, size_t len)
 {
 	cleanup_buf struct buf line = {0};
 
 	deletion_write(&line, kind, text, len);
 	if (line.len > 0)
-		holdback_line(line.data, line.len);
-}
-
-void deletion_log(enum object_kind kind, const json_t *object)
-{
-	cleanup_free char *text = json_text(object);
-
-	deletion_log_text(kind, text, strlen(text));
+		log_write_text('I', __FILE__, __LINE__, line.data, line.len);
 }

@@ -2,7 +2,7 @@
 #ifndef WATCHER_DELETION_H
 #define WATCHER_DELETION_H
 
-#include <jansson.h>
+#include <stddef.h>
 
 #include "common/base/buf.h"
 #include "common/framework/object.h"
@@ -11,7 +11,6 @@
  * one line, with apiVersion and kind put in where a list left them out. */
 void deletion_write(struct buf *out, enum object_kind kind, const char *text, size_t len);
 /* Logs that line. */
-void deletion_log_text(enum object_kind kind, const char *text, size_t len);
-void deletion_log(enum object_kind kind, const json_t *object);
+void deletion_log(enum object_kind kind, const char *text, size_t len);
 
 #endif

@@ -6,7 +6,6 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/kube/reflector.h"
-#include "watcher/view/deletion.h"
 
 struct stream {
 	struct streams *streams;
@@ -36,14 +35,12 @@ static void complain(const struct stream *stream, const char *ns, const char *na
 static int on_object(void *arg, const struct reflector_object *object, bool gone, struct error *err)
 {
 	struct stream *stream = arg;
-	const struct config_snapshots *snapshots = &stream->streams->snapshots;
+	const struct streams *streams = stream->streams;
 
 	if (!gone)
-		return cache_present_raw(stream->streams->cache, stream->kind, object, err);
-	if ((stream->kind == KIND_FRAMEWORK && snapshots->on_framework_deletion) ||
-	    (stream->kind == KIND_POD && snapshots->on_pod_deletion))
-		deletion_log_text(stream->kind, object->data, object->len);
-	return cache_deleted_raw(stream->streams->cache, stream->kind, object, err);
+		return cache_present_raw(streams->cache, stream->kind, object, err);
+	streams->handler->deleted(streams->arg, stream->kind, object->data, object->len);
+	return cache_deleted_raw(streams->cache, stream->kind, object, err);
 }
 
 static void on_list_begin(void *arg)

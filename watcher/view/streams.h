@@ -12,6 +12,8 @@ struct ev_loop;
 struct streams;
 
 struct streams_handler {
+	/* A watch shows that an object is gone: its last state, as the server wrote it. The cache hears of it next. */
+	void (*deleted)(void *arg, enum object_kind kind, const char *text, size_t len);
 	void (*synced)(void *arg);          /* once: every kind was listed */
 	void (*relisted)(void *arg);        /* afterwards: a kind was listed again */
 	void (*live)(void *arg, bool live); /* whether all watches are connected; when it changes */
