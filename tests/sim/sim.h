@@ -24,9 +24,9 @@
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
+#include "common/base/rate.h"
 #include "common/bus/peer.h"
 #include "common/kube/client.h"
-#include "common/kube/rate.h"
 #include "reconciler/reconciler.h"
 #include "tests/sim/server.h"
 #include "watcher/cache.h"
@@ -492,8 +492,8 @@ struct world {
 	struct lease_object leases[ELECTION_OBJECTS];
 	uint64_t lease_versions;
 	uint64_t record_at_deletion; /* its version when one of both was deleted last */
-	uint64_t newest_epoch; /* that anybody has led with, since both were deleted */
-	bool same_machine;     /* for the watchers: each can tell whether the other runs */
+	uint64_t newest_epoch;       /* that anybody has led with, since both were deleted */
+	bool same_machine;           /* for the watchers: each can tell whether the other runs */
 	uint64_t uuids;
 	uint64_t links;
 	struct seat seats[SIM_SEATS]; /* the first ones are the reconcilers' */

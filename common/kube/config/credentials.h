@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "common/base/error.h"
-#include "common/kube/exec_plugin.h"
+#include "common/kube/config/exec_plugin.h"
 #include "common/kube/kubeconfig.h"
 
 struct ev_loop;

@@ -1,6 +1,6 @@
 /* Credentials and their renewal; see credentials.h. */
 #define _GNU_SOURCE
-#include "common/kube/credentials.h"
+#include "common/kube/config/credentials.h"
 
 #include <ctype.h>
 #include <errno.h>
