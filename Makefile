@@ -35,7 +35,7 @@ LIBS := -Wl,--as-needed -lcurl -ljansson -lev -lzmq -lyaml -lmicrohttpd -lgnutls
 
 # ---- what is built from what -------------------------------------------------------------------------------------
 # A program is its folder's main.c and the folder's library (everything else in it), on top of libcommon.
-COMMON_SRC := $(wildcard common/*/*.c)
+COMMON_SRC := $(wildcard common/*/*.c common/kube/*/*.c)
 WATCHER_SRC := $(filter-out watcher/main.c,$(wildcard watcher/*.c watcher/*/*.c))
 RECONCILER_SRC := $(filter-out reconciler/main.c,$(wildcard reconciler/*.c reconciler/sync/*.c))
 BARRIER_SRC := $(filter-out barrier/main.c,$(wildcard barrier/*.c))

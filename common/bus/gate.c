@@ -8,12 +8,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/bus/curve.h"
 
 enum {
 	REFRESH_MS = 1000, /* for those who are in; those who come are looked up in the list as it is now */
-	SAY_MS = 60 * 1000,
 	QUESTIONS_PER_TURN = 64,
 	KEY_BINARY_SIZE = 32,
 	/* frames of a question: version, id, domain, address, routing id, mechanism, key */
@@ -29,7 +29,7 @@ enum reason { UNKNOWN_KEY, HANDSHAKE, REVOKED, MISNAMED, REASONS };
 
 /* What is said of a reason is said again only after a while, with how often it happened since. */
 struct saying {
-	int64_t said_ms; /* 0: never */
+	struct log_last last;
 	uint64_t since;
 };
 
@@ -48,13 +48,12 @@ struct bus_gate {
 static bool to_be_said(struct bus_gate *gate, enum reason reason, uint64_t *times)
 {
 	struct saying *saying = &gate->sayings[reason];
-	int64_t now_ms = clock_boot_ms();
 
 	saying->since++;
-	if (saying->said_ms != 0 && now_ms < saying->said_ms + SAY_MS)
+	if (!log_is_news(&saying->last, clock_boot_ms(), ""))
 		return false;
 	*times = saying->since;
-	*saying = (struct saying){.said_ms = now_ms};
+	saying->since = 0;
 	return true;
 }
 

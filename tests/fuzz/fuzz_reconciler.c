@@ -7,7 +7,7 @@
  * Time is advanced to what the queue waits for after each line. */
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/kube/answer.h"
+#include "common/kube/client/answer.h"
 #include "reconciler/events.h"
 #include "reconciler/reconciler.h"
 #include "tests/fuzz/fuzz.h"

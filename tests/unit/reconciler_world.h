@@ -15,7 +15,7 @@
 
 #include "common/base/mem.h"
 #include "common/framework/failure_spec.h"
-#include "common/kube/answer.h"
+#include "common/kube/client/answer.h"
 #include "reconciler/events.h"
 #include "reconciler/reconciler.h"
 

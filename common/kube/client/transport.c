@@ -1,6 +1,6 @@
 /* libcurl multi_socket on libev; see transport.h.
  * What libcurl's callbacks ask for is only noted (watchers, timer); libcurl is entered from ev callbacks alone. */
-#include "common/kube/transport.h"
+#include "common/kube/client/transport.h"
 
 #include <errno.h>
 #include <ev.h>

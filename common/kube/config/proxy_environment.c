@@ -1,5 +1,5 @@
 /* The environment's proxies; see proxy_environment.h. */
-#include "common/kube/proxy_environment.h"
+#include "common/kube/config/proxy_environment.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "common/kube/url.h"
+#include "common/kube/config/url.h"
 
 /* Of an IPv4 address written as one of IPv6, those before it (RFC 4291 §2.5.5.2). */
 enum { MAPPED_BITS = 96 };

@@ -1,7 +1,7 @@
 /* One run of an exec plugin; see exec_plugin.h. It is over when the child has ended and both pipes are at their end, in
  * whatever order; a grandchild that keeps a pipe open is not waited for longer than a moment. */
 #define _GNU_SOURCE
-#include "common/kube/exec_plugin.h"
+#include "common/kube/config/exec_plugin.h"
 
 #include <errno.h>
 #include <ev.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "common/base/mem.h"
-#include "common/kube/call.h"
+#include "common/kube/client/call.h"
 
 struct wait {
 	struct ev_loop *loop;

@@ -1,5 +1,6 @@
-/* Inside the client: one call, and how it becomes a libcurl transfer. Shared by client.c (queues, life of a call) and
- * exchange.c (requests and answers as libcurl sees them); nobody else includes this. */
+/* Inside the client: one call, and how it becomes a libcurl transfer. Shared by client.c (queues, life of a call),
+ * deliver.c (what callers hear), exchange.c (requests and answers as libcurl sees them) and wait.c; nobody else
+ * includes this. */
 #ifndef KUBE_CALL_H
 #define KUBE_CALL_H
 
@@ -7,12 +8,12 @@
 #include <ev.h>
 
 #include "common/base/buf.h"
-#include "common/kube/answer.h"
+#include "common/base/rate.h"
 #include "common/kube/client.h"
-#include "common/kube/counters.h"
-#include "common/kube/credentials.h"
-#include "common/kube/rate.h"
-#include "common/kube/transport.h"
+#include "common/kube/client/answer.h"
+#include "common/kube/client/counters.h"
+#include "common/kube/client/transport.h"
+#include "common/kube/config/credentials.h"
 
 /* An answer larger than this is broken off: 10 000 Tasks in one Framework are some MiB. */
 enum { ANSWER_MAX_BYTES = 64 * 1024 * 1024 };
@@ -114,8 +115,17 @@ struct kube_client {
 	struct counters counters;
 };
 
-/* ---- client.c ---- */
+/* ---- deliver.c ---- */
 
+/* Has the `work` watcher run in the next turn of the loop: for what arises while calls are started, which may be the
+ * last thing before the loop sleeps. Whoever gets an answer then would have its say only after that sleep. */
+void deliver_later(struct kube_client *client);
+/* What the streams received, to their data callbacks. */
+void deliver_news(struct kube_client *client);
+/* What has finished, to its done callbacks; what finishes meanwhile is left for later (deliver_is_due). */
+void deliver_answers(struct kube_client *client);
+/* Whether deliver_answers would find anything. */
+bool deliver_is_due(struct kube_client *client);
 /* Calls done for a finished call and frees it. The callback may do anything but free the client. */
 void call_deliver(struct kube_call *call);
 

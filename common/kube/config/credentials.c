@@ -1,6 +1,6 @@
 /* Credentials and their renewal; see credentials.h. */
 #define _GNU_SOURCE
-#include "common/kube/credentials.h"
+#include "common/kube/config/credentials.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -24,13 +24,6 @@ enum { CREDENTIAL_MAX_BYTES = 4 * 1024 * 1024 };
 enum { RENEW_BEFORE_S = 60, RENEW_LIFE_PART = 10 };
 /* One that fails is asked again after 1 s, 2 s, … 30 s; one whose answer is refused, at most this often. */
 enum { FAILED_FIRST_MS = 1000, FAILED_MAX_MS = 30000, REFUSED_AGAIN_MS = 10000 };
-
-static void note_file(struct credential *credential, const struct stat *info)
-{
-	credential->mtime_ns = (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
-	credential->inode = info->st_ino;
-	credential->size = info->st_size;
-}
 
 static int read_all(int fd, const char *path, struct buf *text, struct error *err)
 {
@@ -92,7 +85,7 @@ static int read_credential(struct credential *credential, struct error *err)
 	/* a file that is just being written, or another one by mistake */
 	if (!credential->trim && strstr(text.data, "-----BEGIN ") == NULL)
 		return error_set(err, "%s: found no \"-----BEGIN \", expected PEM", credential->path);
-	note_file(credential, &info);
+	credential->stamp = file_stamp_of(&info);
 	if (credential->text != NULL && strcmp(credential->text, text.data) == 0)
 		return 0;
 	if (credential->text != NULL)
@@ -165,26 +158,16 @@ void credentials_free(struct credentials *credentials)
 	free_one(&credentials->client_key);
 }
 
-/* Whether the file is another one than the one that was read, by its looks. */
-static bool file_changed(const struct credential *credential)
-{
-	struct credential now = {0};
-	struct stat info;
-
-	if (credential->path == NULL)
-		return false;
-	if (stat(credential->path, &info) < 0)
-		return true; /* reading it will say why */
-	note_file(&now, &info);
-	return now.mtime_ns != credential->mtime_ns || now.inode != credential->inode || now.size != credential->size;
-}
-
 static bool refresh_one(struct credential *credential, bool force)
 {
+	struct file_stamp now;
 	struct error err;
 	int changed;
 
-	if (credential->path == NULL || (!force && !file_changed(credential)))
+	if (credential->path == NULL)
+		return false;
+	now = file_stamp_now(credential->path);
+	if (!force && file_stamp_same(&now, &credential->stamp))
 		return false;
 	changed = read_credential(credential, &err);
 	if (changed < 0 && !credential->failing)

@@ -1,5 +1,5 @@
 /* Readable answers; see answer.h. */
-#include "common/kube/answer.h"
+#include "common/kube/client/answer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,24 +7,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "common/base/error.h"
-#include "common/kube/exec_plugin.h"
+#include "common/base/file_stamp.h"
+#include "common/kube/config/exec_plugin.h"
 #include "common/kube/kubeconfig.h"
 
 struct ev_loop;
 
 /* One piece: given inline, or read from a file. */
 struct credential {
-	const char *path; /* NULL when inline or absent; the config's */
-	char *text;       /* NULL when absent */
-	bool trim;        /* a token: white space around it is no part of it */
-	bool failing;     /* the last reading failed and was reported */
-	/* what the file was when read */
-	int64_t mtime_ns;
-	ino_t inode;
-	off_t size;
+	const char *path;        /* NULL when inline or absent; the config's */
+	char *text;              /* NULL when absent */
+	bool trim;               /* a token: white space around it is no part of it */
+	bool failing;            /* the last reading failed and was reported */
+	struct file_stamp stamp; /* of the file that was read */
 };
 
 /* An exec plugin was at work: credentials_ready() says what came of it. May start requests at once. */

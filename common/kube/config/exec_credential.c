@@ -1,5 +1,5 @@
 /* ExecCredential, both ways; see exec_credential.h. */
-#include "common/kube/exec_credential.h"
+#include "common/kube/config/exec_credential.h"
 
 #include <ctype.h>
 #include <jansson.h>

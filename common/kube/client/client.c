@@ -1,5 +1,6 @@
 /* The Kubernetes client: queues, the rate limit, and the life of a call from kube_client_call to its done callback.
- * What a call looks like to libcurl is in exchange.c, the event loop under it in transport.c.
+ * What a call looks like to libcurl is in exchange.c, the event loop under it in transport.c, and how its caller hears
+ * of it in deliver.c.
  *
  * Nothing is started or delivered where it arises: it goes into a list, and the `work` watcher starts and delivers once
  * the callbacks that are due have run. So no callback ever runs within kube_client_call or within libcurl. */
@@ -13,7 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/kube/call.h"
+#include "common/kube/client/call.h"
 
 enum { DEFAULT_CONNECTIONS = 32 };
 /* Over HTTP/2 calls are streams of one connection; API servers allow 100 to 250 of them. */
@@ -23,19 +24,6 @@ enum { LOW_PRIORITY_WAITING_MAX = 1000 };
 /* Connections have a finite life, so that calls spread over the servers behind a balancer again (common/README.md
  * §7.7). */
 enum { TRANSPORT_LIFE_MS = 10 * 60 * 1000 };
-/* What a stream gathered between two deliveries is freed rather than kept past this. */
-enum { FRESH_KEPT_BYTES = 256 * 1024 };
-
-/* In the next turn of the loop: for what arises while calls are started, which may be the last thing before the loop
- * sleeps. Whoever gets an answer then would have its say only after that sleep. */
-static void work_later(struct kube_client *client)
-{
-	if (!ev_is_active(&client->work)) {
-		ev_timer_set(&client->work, 0.0, 0.0);
-		ev_timer_start(client->loop, &client->work);
-	}
-}
-
 /* In this turn, behind whatever else is due in it. */
 static void start_soon(struct kube_client *client)
 {
@@ -43,19 +31,6 @@ static void start_soon(struct kube_client *client)
 }
 
 /* ---- calls ---- */
-
-static void call_free(struct kube_call *call)
-{
-	free(call->method);
-	free(call->path);
-	free(call->accept);
-	free(call->content_type);
-	free(call->request_body);
-	buf_free(&call->answer);
-	buf_free(&call->fresh);
-	buf_free(&call->cause);
-	free(call);
-}
 
 static void enqueue(struct kube_call *call)
 {
@@ -120,7 +95,7 @@ static void finish(struct kube_call *call, enum kube_failure failure)
 	call->failure = failure;
 	call->state = CALL_FINISHED;
 	DL_APPEND(call->client->finished, call);
-	work_later(call->client);
+	deliver_later(call->client);
 }
 
 /* The same for what ended by itself. The loop has just woken for it: it is delivered in this turn, unless that is the
@@ -264,47 +239,9 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 	finish_soon(call, call->failure);
 }
 
-static struct kube_call *stream_with_news(struct kube_client *client)
-{
-	struct kube_call *call;
-
-	DL_FOREACH(client->streams, call)
-		if (!call->in_data && (call->announce || call->fresh.len > 0))
-			return call;
-	return NULL;
-}
-
-/* Hands on what a stream received. The callback may do anything, but the call stays until it returns. */
-static void deliver_news(struct kube_call *call)
-{
-	struct buf fresh = call->fresh;
-
-	call->fresh = (struct buf){0};
-	call->in_data = true;
-	if (call->announce) {
-		call->announce = false;
-		call->data(call->arg, "", 0);
-	}
-	if (fresh.len > 0 && !call->cancelled)
-		call->data(call->arg, fresh.data, fresh.len);
-	call->in_data = false;
-	if (call->fresh.data == NULL && fresh.cap <= FRESH_KEPT_BYTES) {
-		buf_clear(&fresh);
-		call->fresh = fresh;
-	} else {
-		buf_free(&fresh);
-	}
-	if (call->state == CALL_FINISHED || call->client->starting)
-		work_later(call->client);
-}
-
 static void transport_has_worked(void *arg)
 {
-	struct kube_client *client = arg;
-	struct kube_call *call;
-
-	while ((call = stream_with_news(client)) != NULL)
-		deliver_news(call);
+	deliver_news(arg);
 }
 
 static struct transport *make_transport(struct kube_client *client, int late_ms)
@@ -326,7 +263,7 @@ static void give_up_on(struct kube_client *client, struct transport **slot)
 	*slot = make_shared(client);
 	/* the same server most likely */
 	transport_notes(*slot)->multiplexed = transport_notes(client->retired[client->retired_count - 1])->multiplexed;
-	work_later(client);
+	deliver_later(client);
 }
 
 static void free_retired(struct kube_client *client)
@@ -486,83 +423,17 @@ static void begin(struct ev_loop *loop, struct ev_watcher *watcher, int events)
 		start_calls(client);
 }
 
-void call_deliver(struct kube_call *call)
-{
-	struct kube_client *client = call->client;
-	struct buf message = {0};
-	json_t *status = NULL;
-	struct kube_answer answer = {
-		.failure = call->cancelled ? KUBE_CANCELLED : call->failure,
-		.body = "",
-		.status = {.reason = "", .message = ""},
-		.retry_after_ms = call->retry_after_ms,
-		.sent = call->sent,
-	};
-
-	if (answer.failure == KUBE_OK) {
-		answer.http_status = call->http_status;
-		if (call->answer.data != NULL) {
-			answer.body = call->answer.data;
-			answer.body_len = call->answer.len;
-		}
-		if (answer.http_status >= 400)
-			answer_read_status(&answer, call->path, &status);
-		if (answer.http_status < 200 || answer.http_status >= 300)
-			answer_describe(&message, call->method, call->path, &answer);
-	} else {
-		if (answer.failure == KUBE_CANCELLED) {
-			buf_clear(&call->cause);
-			buf_puts(&call->cause, "cancelled");
-		}
-		buf_printf(&message, "%s %s%.*s: %s", call->method, client->config.server,
-			   (int)strcspn(call->path, "?"), call->path,
-			   call->cause.data == NULL ? "failed" : call->cause.data);
-	}
-	answer.message = message.data == NULL ? "" : message.data;
-	DL_DELETE(client->finished, call);
-	call->done(call->arg, &answer);
-	json_decref(status);
-	buf_free(&message);
-	call_free(call);
-}
-
-/* The next to deliver. One whose data callback runs further up the stack (which then runs the loop) has to wait;
- * deliver_news comes back for it. */
-static struct kube_call *next_finished(struct kube_client *client)
-{
-	struct kube_call *call;
-
-	DL_FOREACH(client->finished, call)
-		if (!call->in_data)
-			return call;
-	return NULL;
-}
-
-static void deliver_finished(struct kube_client *client)
-{
-	struct kube_call *call;
-	size_t count;
-
-	/* what finishes meanwhile has its turn later, so that a caller who tries again at once starves nobody */
-	DL_COUNT(client->finished, call, count);
-	for (; count > 0 && (call = next_finished(client)) != NULL; count--) {
-		if (call->stream && !call->cancelled && (call->announce || call->fresh.len > 0))
-			deliver_news(call);
-		call_deliver(call);
-	}
-}
-
 static void work(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
 	struct kube_client *client = timer->data;
 
 	(void)events;
 	ev_timer_stop(loop, &client->work); /* when it was fed instead */
-	deliver_finished(client);
+	deliver_answers(client);
 	start_calls(client);
 	free_retired(client);
-	if (next_finished(client) != NULL)
-		work_later(client);
+	if (deliver_is_due(client))
+		deliver_later(client);
 }
 
 /* ---- the client ---- */
@@ -621,7 +492,7 @@ void kube_client_free(struct kube_client *client)
 		if (call != NULL)
 			kube_call_cancel(call);
 		else if (client->finished != NULL)
-			deliver_finished(client);
+			deliver_answers(client);
 		else
 			break;
 	}

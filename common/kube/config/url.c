@@ -1,5 +1,5 @@
 /* Addresses of API servers and proxies; see url.h. */
-#include "common/kube/url.h"
+#include "common/kube/config/url.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/kube/exec_credential.h"
+#include "common/kube/config/exec_credential.h"
 
 struct ev_loop;
 struct exec_plugin;

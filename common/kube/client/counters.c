@@ -1,5 +1,5 @@
 /* Request counters; see counters.h. A few dozen rows at most, so a scan is the fastest table. */
-#include "common/kube/counters.h"
+#include "common/kube/client/counters.h"
 
 #include <stdio.h>
 #include <stdlib.h>

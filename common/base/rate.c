@@ -1,5 +1,5 @@
 /* Token bucket; see rate.h. */
-#include "common/kube/rate.h"
+#include "common/base/rate.h"
 
 #include <math.h>
 

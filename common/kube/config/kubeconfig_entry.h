@@ -1,7 +1,7 @@
 /* Inside the kubeconfig reader: one entry's mapping and its fields. Messages name file:line:column, the entry and the
  * field. */
-#ifndef KUBE_KUBECONFIG_FIELDS_H
-#define KUBE_KUBECONFIG_FIELDS_H
+#ifndef KUBE_KUBECONFIG_ENTRY_H
+#define KUBE_KUBECONFIG_ENTRY_H
 
 #include <stdbool.h>
 
@@ -41,7 +41,7 @@ void section_append(char ***list, size_t *count, char *text);
 int section_error(const struct section *section, const char *key, struct error *err, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* kubeconfig_user.c: who we are, into config. */
+/* What an entry of `users` says: who we are, into config. */
 int kubeconfig_user_read(const struct section *user, struct kube_config *config, struct error *err);
 
 #endif

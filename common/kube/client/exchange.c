@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "common/kube/call.h"
+#include "common/kube/client/call.h"
 
 enum { CONNECT_TIMEOUT_MS = 10000 };
 /* So long libcurl's deadline comes behind ours, which looks at the connection as it is before libcurl ends the

@@ -1,6 +1,6 @@
 /* A token bucket: qps tokens a second, at most burst of them saved up. */
-#ifndef KUBE_RATE_H
-#define KUBE_RATE_H
+#ifndef BASE_RATE_H
+#define BASE_RATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
