@@ -169,8 +169,6 @@ void apply_set_share(struct reconciler *reconciler, int64_t worker_number, doubl
 struct item *store_item(struct reconciler *reconciler, const char *ns, const char *name, uint32_t range);
 /* An object as the watcher shows it; false: it cannot be read. */
 bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const char *text, size_t len);
-/* The same for those who have a tree of it. */
-void store_object(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const json_t *object);
 void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t range,
 		  const struct bus_absent *absent);
 void store_granted(struct reconciler *reconciler, const struct range_set *ranges);

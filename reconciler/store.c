@@ -4,7 +4,6 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
@@ -159,13 +158,6 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t r
 		return true;
 	log_error("dropped an unreadable %s: %s", object_kind_name(kind), err.message);
 	return false;
-}
-
-void store_object(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const json_t *object)
-{
-	cleanup_free char *text = json_text(object);
-
-	store_text(reconciler, kind, range, text, strlen(text));
 }
 
 void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const struct bus_absent *absent)

@@ -21,8 +21,6 @@ enum call_kind {
 	CALL_DELETE_FRAMEWORK, /* retention: propagation Foreground */
 };
 
-const char *call_kind_name(enum call_kind kind); /* "create Pod", … */
-
 struct call {
 	enum call_kind kind;
 	char *name;

@@ -8,7 +8,8 @@
 #include "common/base/mem.h"
 #include "reconciler/sync/rules.h"
 
-void framework_object_text(const struct framework *framework, struct buf *out)
+/* The whole object with the status in memory, on one line. */
+static void framework_object_text(const struct framework *framework, struct buf *out)
 {
 	struct error err;
 	cleanup_json json_t *metadata = json_parse(framework->metadata_text, strlen(framework->metadata_text), &err);

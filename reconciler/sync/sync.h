@@ -80,7 +80,5 @@ bool framework_status_body(struct framework *framework, enum compress_when when,
  * least, as far as there are messages to shorten. */
 enum { REFUSED_PART = 16 };
 void framework_body_refused(struct framework *framework, size_t body_len);
-/* The whole object with the status in memory, one line (CONTRACT.md §14). */
-void framework_object_text(const struct framework *framework, struct buf *out);
 
 #endif

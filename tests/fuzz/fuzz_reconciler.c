@@ -156,7 +156,7 @@ static void show(struct world *world, enum object_kind kind, const char *text, s
 
 	/* the watcher routes by these */
 	if (object != NULL && ns != NULL && name != NULL)
-		store_object(&world->reconciler, kind, range_of_key(ns, name, SHARDS), object);
+		store_text(&world->reconciler, kind, range_of_key(ns, name, SHARDS), text, len);
 }
 
 static void gone(struct world *world, enum object_kind kind, const char *text, size_t len)
