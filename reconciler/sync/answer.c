@@ -171,6 +171,10 @@ static void got(struct framework *framework, struct slot *slot, const struct cal
 		slot_gone(slot, call->uid, NULL);
 	observe(framework, slot, &shown, true);
 	slot->known = SLOT_CONFIRMED;
+	if (slot_is_config_map(framework, slot) && framework->config_map_present < framework->config_map_asked) {
+		framework->config_map_present = framework->config_map_asked;
+		framework->sweep = true; /* Tasks wait for it */
+	}
 	if (doubted)
 		mark_straggler(framework, slot);
 }

@@ -292,6 +292,7 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 	}
 	slot->deletion = before.deletion;
 	slot->straggler = before.straggler;
+	slot->confirmed_by = before.confirmed_by;
 	slot->reported = before.reported;
 }
 

@@ -145,6 +145,7 @@ void slot_clear(struct slot *slot)
 	slot->meta = NULL;
 	slot->deletion = SLOT_KEPT;
 	slot->straggler = false;
+	slot->confirmed_by = 0;
 	if (slot->reported == REPORTED_PHASE)
 		slot->reported = REPORTED_NOTHING;
 }

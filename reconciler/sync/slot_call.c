@@ -79,6 +79,8 @@ void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *u
 	}
 	slot->poll_ms = reconcile->time.boot_ms + POLL_MS;
 	mem_replace(&slot->absent_version, NULL); /* what it finds is newer than that news */
+	if (slot_is_config_map(reconcile->framework, slot))
+		reconcile->framework->config_map_asked++;
 	send(reconcile, slot, CALL_GET_POD, uid, false);
 }
 

@@ -58,9 +58,10 @@ struct slot {
 	struct create_error *error; /* of the last create, until it is decided what it means */
 	uint64_t failed_at; /* how many creates of the Framework had failed before its last one, and 1; 0: it did not */
 	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
-	size_t role_hint;   /* where the TaskRole was last found */
-	uint64_t place;     /* in the order of turns (turns.c) */
-	bool unseen;        /* during a snapshot: not shown in it yet */
+	uint64_t confirmed_by; /* the GET of the ConfigMap that the Pod's deletion waits for (task.c); 0: none */
+	size_t role_hint;      /* where the TaskRole was last found */
+	uint64_t place;        /* in the order of turns (turns.c) */
+	bool unseen;           /* during a snapshot: not shown in it yet */
 	bool dirty;
 	bool waiting;
 	struct slot *next_dirty;
@@ -168,14 +169,16 @@ struct framework {
 	size_t status_max;   /* of a body that the server is known to take; 0: it has refused none */
 
 	struct slot config_map;
-	char *config_map_end; /* the version where it went out of sight; NULL: not known, or it is seen */
-	struct slot *slots;   /* Pods by name */
-	struct slot *dirty;   /* to be looked at in the next reconcile */
-	struct slot *waiting; /* to be looked at after the next write */
-	bool sweep;           /* look at every Task and slot */
-	int64_t sweep_at_ms;  /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
-	bool scale;           /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
-	bool retention_sent;  /* the Framework's own deletion is on the way */
+	char *config_map_end;        /* the version where it went out of sight; NULL: not known, or it is seen */
+	uint64_t config_map_asked;   /* the number of the last GET of the ConfigMap … */
+	uint64_t config_map_present; /* … and of the last one that found it */
+	struct slot *slots;          /* Pods by name */
+	struct slot *dirty;          /* to be looked at in the next reconcile */
+	struct slot *waiting;        /* to be looked at after the next write */
+	bool sweep;                  /* look at every Task and slot */
+	int64_t sweep_at_ms;         /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
+	bool scale;          /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
+	bool retention_sent; /* the Framework's own deletion is on the way */
 
 	struct backoff creates;
 	struct backoff others;
@@ -225,6 +228,7 @@ struct reconcile {
 	int64_t now_sec; /* time.wall_ms in seconds, for stamps */
 	struct random *random;
 	struct plan *plan;
+	uint64_t config_map_asked; /* of the framework, when the reconcile began */
 	bool fence_wanted; /* something waits for the fence: the status is written, whether it has changed or not */
 
 	/* The turns of the Tasks (turns.c), in ascending order */

@@ -437,6 +437,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 		.now_sec = time->wall_ms / 1000,
 		.random = random,
 		.plan = plan,
+		.config_map_asked = framework->config_map_asked,
 		.creating_end = &reconcile.creating,
 	};
 

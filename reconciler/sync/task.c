@@ -148,8 +148,27 @@ static void pod_present(struct turn *turn)
 	}
 }
 
+/* Whether a GET that was sent after the Pod was seen to be deleted has found the ConfigMap (CONTRACT.md §12.8). Pods
+ * are deleted with their ConfigMap, and the news of a Pod may come before that of the ConfigMap, whose end is the end
+ * of the attempt. */
+static bool config_map_outlives(struct turn *turn)
+{
+	struct framework *framework = turn->framework;
+
+	if (turn->task->attempt.completion != NULL)
+		return true;
+	if (turn->slot->confirmed_by == 0)
+		turn->slot->confirmed_by = turn->reconcile->config_map_asked + 1;
+	if (framework->config_map_present >= turn->slot->confirmed_by)
+		return true;
+	slot_send_get(turn->reconcile, &framework->config_map, config_map_uid(framework));
+	return false;
+}
+
 static void pod_deleting(struct turn *turn)
 {
+	if (!config_map_outlives(turn))
+		return;
 	complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod is being deleted by others");
 	if (turn->task->state != STATE_DELETING)
 		enter(turn, STATE_DELETING, WRITE_UIDS);
@@ -188,6 +207,8 @@ static void pod_awaited(struct turn *turn, bool gone)
 		reconcile_sweep_at(turn->reconcile, due_ms);
 		return;
 	}
+	if (gone && !late && !turn->task->deletion_pending && !config_map_outlives(turn))
+		return;
 	if (turn->task->attempt.completion == NULL) {
 		complete_awaited(turn, late);
 		decide(turn);
@@ -224,7 +245,7 @@ static void look_at_pod(struct turn *turn)
 		pod_awaited(turn, gone_for_certain);
 		return;
 	}
-	if (!slot_confirm_gone(turn->reconcile, slot, task->attempt.pod_uid))
+	if (!slot_confirm_gone(turn->reconcile, slot, task->attempt.pod_uid) || !config_map_outlives(turn))
 		return;
 	complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod was deleted by others");
 	enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);

@@ -43,12 +43,13 @@ static void test_pod_deleted(void **state)
 	world_pod_gone(&w, "f-a-0");
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_COMPLETED);
-	assert_calls(&w, "");
+	assert_calls(&w, "get ConfigMap f-attempt; ");
 
-	/* Gone at once, by an event that says so: certain. */
+	/* Gone at once, by an event that says so: certain, if the ConfigMap is still there. */
 	world_pod_gone(&w, "f-a-1");
-	world_reconcile(&w);
+	world_settle(&w);
 	assert_task(&w, 0, 1, STATE_COMPLETED);
+	assert_calls(&w, "get ConfigMap f-attempt; delete ConfigMap f-attempt; ");
 	assert_string_equal(task_diagnostics(&w, 1), "Pod was deleted by others");
 	world_end(&w);
 }
@@ -69,7 +70,7 @@ static void test_absence_confirmed(void **state)
 	assert_int_equal(w.queued, 1);
 	assert_string_equal(w.queue[0].uid, world_task(&w, 0, 0)->attempt.pod_uid);
 	world_settle_for(&w, 10000);
-	assert_calls(&w, "get Pod f-a-0; get Pod f-a-0; get Pod f-a-0; get Pod f-a-0; ");
+	assert_calls(&w, "get Pod f-a-0; get Pod f-a-0; get Pod f-a-0; get Pod f-a-0; get ConfigMap f-attempt; ");
 	assert_task(&w, 0, 0, STATE_COMPLETED);
 	assert_task_code(&w, 0, 0, CODE_POD_EXTERNAL_DELETED);
 	world_end(&w);
@@ -359,7 +360,7 @@ static void test_no_ghosts(void **state)
 	world_pod_gone(&w, "f-a-0");
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_PREPARING);
-	assert_calls(&w, "create Pod f-a-0; ");
+	assert_calls(&w, "get ConfigMap f-attempt; create Pod f-a-0; ");
 	framework_observe_pod(w.framework, pod_parse(object, &err));
 	world_settle(&w);
 	assert_calls(&w, "");
@@ -562,6 +563,50 @@ static void delete_in_background(struct world *w, bool told)
 	json_decref(object);
 }
 
+/* Streams keep no order between kinds: the collector's mark on a Pod may be seen before the end of the ConfigMap.
+ * Whether the ConfigMap is there is asked once for all Pods that are seen to be deleted together. */
+static void test_pods_seen_before_background_deletion(void **state)
+{
+	for (int gone = 0; gone < 2; gone++) {
+		struct world w;
+
+		(void)state;
+		begin_running(&w, 3, "");
+		w.slow_kubelet = true;
+		if (gone)
+			delete_in_background(&w, false);
+		world_pod_deleting(&w, "f-a-0");
+		world_pod_gone(&w, "f-a-1");
+		world_reconcile(&w);
+		assert_null(world_task(&w, 0, 0)->attempt.completion);
+		assert_null(world_task(&w, 0, 1)->attempt.completion);
+		world_settle(&w);
+		assert_calls(&w, gone ? "get ConfigMap f-attempt; delete Pod f-a-2; " : "get ConfigMap f-attempt; ");
+		assert_state(&w, gone ? STATE_DELETING : STATE_RUNNING);
+		assert_task_code(&w, 0, 0, gone ? CODE_FRAMEWORK_ATTEMPT_COMPLETION : CODE_POD_EXTERNAL_DELETED);
+		assert_task_code(&w, 0, 1, gone ? CODE_FRAMEWORK_ATTEMPT_COMPLETION : CODE_POD_EXTERNAL_DELETED);
+		world_end(&w);
+	}
+}
+
+/* A Pod that is seen to be deleted while the ConfigMap is asked for may have been deleted after the answer was made. */
+static void test_deleted_while_asked(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 3, "");
+	w.slow_kubelet = true;
+	world_pod_deleting(&w, "f-a-0");
+	world_reconcile(&w);
+	assert_int_equal(w.queued, 1);
+	world_pod_deleting(&w, "f-a-1");
+	world_settle_for(&w, 3000);
+	assert_calls(&w, "get ConfigMap f-attempt; get ConfigMap f-attempt; ");
+	assert_task_code(&w, 0, 1, CODE_POD_EXTERNAL_DELETED);
+	world_end(&w);
+}
+
 /* That ends the attempt at once, and its Tasks with it, however their Pods change meanwhile; the next attempt goes on,
  * but for what waits for a name. (The collector's mark on a Pod made it a younger one: Tasks ended with -101, and the
  * attempt ran on.) */
@@ -735,6 +780,8 @@ int main(void)
 		cmocka_unit_test(test_config_map_deleted),
 		cmocka_unit_test(test_config_map_gone),
 		cmocka_unit_test(test_config_map_deleted_in_background),
+		cmocka_unit_test(test_pods_seen_before_background_deletion),
+		cmocka_unit_test(test_deleted_while_asked),
 		cmocka_unit_test(test_made_after_background_deletion),
 		cmocka_unit_test(test_config_map_gone_unseen),
 		cmocka_unit_test(test_no_pods_under_unseen),
