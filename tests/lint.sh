@@ -1,6 +1,6 @@
 #!/bin/bash
-# What the compiler does not check: the format, the direction of includes (ARCHITECTURE.md §2), circles of files, citations, clang's warnings and analyser,
-# cppcheck. Ends non-zero when anything is found; says how many files it looked at.
+# What the compiler does not check: the format, the direction of includes (ARCHITECTURE.md §2), circles of files, citations,
+# clang's warnings and analyser, cppcheck. Ends non-zero when anything is found; says how many files it looked at.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
