@@ -248,6 +248,9 @@ run_status() {
     expect_match "the table" "$table" 'pool-1 +[0-9]+ +present +(0-31|32-63) +32 +- '
     expect_match "the table of the standby" "$(asked_status_of 2)" ', standby'
 
+    # Both see what is deleted; who leads tells it.
+    api DELETE "$(frameworks_path)/f4" '{}' >/dev/null
+    wait_for 15 "the deletion is in the log" grep -q "\[$NS/f4\] .*: OnFrameworkDeletion: ObjectSnapshot: " watcher-1.log
     kill -KILL "$(pgrep -P "$(candidate_pid 1)" | head -n 1)"
     wait_for 15 "how it ended is told" status_is 1 'any(.members[]; .restarts == 1 and (.lastEnd | test("signal 9")))'
     expect_match "the table tells it, too" "$(asked_status_of 1)" '  1 +was killed by signal 9 \(Killed\)'
@@ -258,6 +261,7 @@ run_status() {
     expect "of no watcher" "$("$BUILD/fc-watcher" status --http 127.0.0.1:1 2>&1 >/dev/null | grep -c '/debug/shards: Connection refused: expected --http of a running fc-watcher')" 1
     expect "a wrong format" "$("$BUILD/fc-watcher" status -o yaml 2>&1 >/dev/null | grep -c 'expected table or json')" 1
     end_processes . 15 barrier
+    expect "deletions that the standby tells of" "$(grep -c ObjectSnapshot watcher-2.log)" 0
     end_candidates
 }
 
