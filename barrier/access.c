@@ -1,7 +1,8 @@
 /* Delegated authentication and authorisation; see access.h. Two tables of answers: whose a token is, and what that user
  * may do in a namespace. The tokens of a service account differ from Pod to Pod, their user does not: a thousand Pods
- * cost a thousand reviews of the first kind and one of the second. Tokens that nothing is known of stand in a line for
- * each source, and the lines take turns: whoever shows thousands of tokens that are nobody's holds up his own line. */
+ * cost a thousand reviews of the first kind and one of the second. Tokens that nothing is known of wait in a queue for
+ * each source, and the queues take turns: whoever shows thousands of tokens that are nobody's fills only his own queue.
+ */
 #include "barrier/access.h"
 
 #include <ev.h>
@@ -37,10 +38,10 @@ struct fact {
 	UT_hash_handle hh;
 	unsigned char digest[DIGEST_SIZE];
 	struct access *access;
-	struct line *line; /* of a token that waits for its turn */
-	struct fact *prev_in_line, *next_in_line;
+	struct source_queue *queue; /* of a token that waits for its turn */
+	struct fact *prev_queued, *next_queued;
 	bool asking;
-	char *source;             /* while asking: of the line that it has left; NULL: it stood in none */
+	char *source;             /* while asking: of the queue that it has left; NULL: it was in none */
 	bool counted;             /* … as a miss */
 	struct kube_call *review; /* while asking */
 	bool sent;                /* it was; until then it waits for the rate limit */
@@ -50,17 +51,17 @@ struct fact {
 	struct access_check *checks;
 };
 
-/* What is known of those who stand in a line, by the last answer. Reviews for untried ones count as misses until they
+/* What is known of the source of a queue, by the last answer. Reviews for untried ones count as misses until they
  * are none. */
 enum record { RECORD_GOOD, RECORD_UNTRIED, RECORDS };
 
 /* The tokens of a source that wait for their turn. It is there as long as one does. */
-struct line {
+struct source_queue {
 	UT_hash_handle hh;
 	char *source;
 	enum record record;
 	struct fact *first;
-	struct line *prev, *next;
+	struct source_queue *prev, *next;
 };
 
 struct access_check {
@@ -78,15 +79,15 @@ struct access {
 	size_t max_entries;
 	int64_t keep_max_ms;
 	struct fact *tokens;
-	struct fact *permissions;    /* of a user in a namespace */
-	struct line *lines;          /* by source */
-	struct line *turns[RECORDS]; /* the next one to have its turn first */
-	enum record last;            /* where the last one was taken from */
-	size_t strangers_asked;      /* reviews of theirs under way */
+	struct fact *permissions;            /* of a user in a namespace */
+	struct source_queue *queues;         /* by source */
+	struct source_queue *turns[RECORDS]; /* the next one to have its turn first */
+	enum record last;                    /* where the last one was taken from */
+	size_t strangers_asked;              /* reviews of theirs under way */
 	struct token_bucket misses;
 	struct ev_timer again; /* when the next may be reviewed */
 	struct access_counters counters;
-	struct log_last complaint; /* whoever asks would have a line of his own while the API server is away */
+	struct log_last complaint; /* whoever asks would cause a log line while the API server is away */
 };
 
 static void on_again(struct ev_loop *loop, ev_timer *timer, int events);
@@ -111,71 +112,72 @@ static void check_free(struct access_check *check)
 	free(check);
 }
 
-/* ---- lines of strangers ------------------------------------------------------------------------------------------ */
+/* ---- queues of strangers ------------------------------------------------------------------------------------------
+ */
 
-static void line_up(struct access *access, struct fact *fact, const char *source)
+static void join_queue(struct access *access, struct fact *fact, const char *source)
 {
-	struct line *line;
+	struct source_queue *queue;
 
-	HASH_FIND_STR(access->lines, source, line);
-	if (line == NULL) {
-		line = mem_calloc(1, sizeof(*line));
-		line->source = mem_strdup(source);
-		HASH_ADD_KEYPTR(hh, access->lines, line->source, strlen(line->source), line);
-		line->record = RECORD_UNTRIED;
-		DL_APPEND(access->turns[line->record], line);
+	HASH_FIND_STR(access->queues, source, queue);
+	if (queue == NULL) {
+		queue = mem_calloc(1, sizeof(*queue));
+		queue->source = mem_strdup(source);
+		HASH_ADD_KEYPTR(hh, access->queues, queue->source, strlen(queue->source), queue);
+		queue->record = RECORD_UNTRIED;
+		DL_APPEND(access->turns[queue->record], queue);
 	}
-	fact->line = line;
-	DL_APPEND2(line->first, fact, prev_in_line, next_in_line);
+	fact->queue = queue;
+	DL_APPEND2(queue->first, fact, prev_queued, next_queued);
 	access->counters.strangers++;
 }
 
-static void leave_line(struct fact *fact)
+static void leave_queue(struct fact *fact)
 {
 	struct access *access = fact->access;
-	struct line *line = fact->line;
+	struct source_queue *queue = fact->queue;
 
-	if (line == NULL)
+	if (queue == NULL)
 		return;
-	DL_DELETE2(line->first, fact, prev_in_line, next_in_line);
-	fact->line = NULL;
+	DL_DELETE2(queue->first, fact, prev_queued, next_queued);
+	fact->queue = NULL;
 	access->counters.strangers--;
-	if (line->first != NULL)
+	if (queue->first != NULL)
 		return;
-	DL_DELETE(access->turns[line->record], line);
-	HASH_DEL(access->lines, line);
-	free(line->source);
-	free(line);
+	DL_DELETE(access->turns[queue->record], queue);
+	HASH_DEL(access->queues, queue);
+	free(queue->source);
+	free(queue);
 }
 
 /* Puts it behind all others of that record. */
-static void end_turn(struct access *access, struct line *line, enum record record)
+static void end_turn(struct access *access, struct source_queue *queue, enum record record)
 {
-	DL_DELETE(access->turns[line->record], line);
-	line->record = record;
-	DL_APPEND(access->turns[record], line);
+	DL_DELETE(access->turns[queue->record], queue);
+	queue->record = record;
+	DL_APPEND(access->turns[record], queue);
 }
 
 static struct fact *take_next(struct access *access, enum record record)
 {
-	struct line *line = access->turns[record];
-	struct fact *fact = line->first;
+	struct source_queue *queue = access->turns[record];
+	struct fact *fact = queue->first;
 
 	access->last = record;
-	fact->source = mem_strdup(line->source);
-	end_turn(access, line, record);
-	leave_line(fact);
+	fact->source = mem_strdup(queue->source);
+	end_turn(access, queue, record);
+	leave_queue(fact);
 	return fact;
 }
 
 /* What became of it tells of those behind it. */
 static void note_record(struct access *access, const char *source, enum record record)
 {
-	struct line *line;
+	struct source_queue *queue;
 
-	HASH_FIND_STR(access->lines, source, line);
-	if (line != NULL && line->record != record)
-		end_turn(access, line, record);
+	HASH_FIND_STR(access->queues, source, queue);
+	if (queue != NULL && queue->record != record)
+		end_turn(access, queue, record);
 }
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
@@ -187,7 +189,7 @@ static void fact_free(struct fact **table, struct fact *fact)
 
 	DL_FOREACH_SAFE(fact->checks, check, next)
 		check_free(check);
-	leave_line(fact);
+	leave_queue(fact);
 	HASH_DEL(*table, fact);
 	free(fact->user);
 	free(fact->source);
@@ -226,14 +228,14 @@ static void digest_of(const char *a, const char *b, unsigned char out[DIGEST_SIZ
  * take nobody's room. */
 static void make_room(struct access *access, struct fact **table)
 {
-	size_t in_line = table == &access->tokens ? access->counters.strangers : 0;
+	size_t queued = table == &access->tokens ? access->counters.strangers : 0;
 	struct fact *fact;
 	struct fact *next;
 
 	HASH_ITER(hh, *table, fact, next) {
-		if (HASH_COUNT(*table) - in_line < access->max_entries)
+		if (HASH_COUNT(*table) - queued < access->max_entries)
 			return;
-		if (!fact->asking && fact->line == NULL)
+		if (!fact->asking && fact->queue == NULL)
 			fact_free(table, fact);
 	}
 }
@@ -519,7 +521,7 @@ static void ask_about(struct access *access, struct fact *fact, const char *sour
 		ask_token(access, fact);
 		return;
 	}
-	line_up(access, fact, source);
+	join_queue(access, fact, source);
 	review_strangers(access);
 }
 
@@ -547,7 +549,7 @@ struct access_check *access_ask(struct access *access, const char *source, const
 	check->arg = arg;
 	check->token = token;
 	DL_APPEND(fact->checks, check);
-	if (fact->verdict == ACCESS_PENDING && !fact->asking && fact->line == NULL)
+	if (fact->verdict == ACCESS_PENDING && !fact->asking && fact->queue == NULL)
 		ask_about(access, fact, source);
 	return check;
 }
@@ -565,7 +567,7 @@ void access_cancel(struct access_check *check)
 	check_free(check);
 	if (fact->checks != NULL)
 		return;
-	if (fact->line != NULL)
+	if (fact->queue != NULL)
 		fact_free(&fact->access->tokens, fact);
 	else if (fact->asking && !fact->sent)
 		kube_call_cancel(fact->review);

@@ -31,7 +31,7 @@ struct access_counters {
 /* Of tokens that were never found to be somebody's. A token that is costs nothing of the rate: a gang's Pods, each with
  * a token of its own, are reviewed as fast as the API server answers. */
 enum {
-	ACCESS_REVIEWS_AT_ONCE = 64, /* as many as looks (waiters.h), for the same reason */
+	ACCESS_REVIEWS_AT_ONCE = 64, /* as many as reads (wait_group.h), for the same reason */
 	ACCESS_MISSES_PER_SEC = 50,  /* tokens that are nobody's: a tenth of the default --qps */
 	ACCESS_MISSES_BURST = 100,
 };

@@ -33,8 +33,8 @@ struct question {
 struct front {
 	struct access *access;
 	struct readiness *readiness;
-	struct waiters *waiters;
-	struct front_options options;
+	struct wait_groups *groups;
+	size_t max_waiters;
 	bool closed;
 };
 
@@ -133,9 +133,9 @@ static const char *bearer_token(const struct serve_request *request)
 
 static bool is_full(const struct front *front, struct serve_request *request)
 {
-	if (waiters_counters(front->waiters)->waiting < front->options.max_waiters)
+	if (wait_groups_counters(front->groups)->waiting < front->max_waiters)
 		return false;
-	serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu wait here: no more may", front->options.max_waiters);
+	serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu wait here: no more may", front->max_waiters);
 	return true;
 }
 
@@ -149,8 +149,8 @@ static void add_waiter(struct front *front, const struct question *question)
 	if (is_full(front, question->request))
 		return;
 	serve_request_vouch(question->request);
-	waiters_add(front->waiters, question->request, question->ns, question->name, question->uid,
-		    question->timeout_ms);
+	wait_groups_add(front->groups, question->request, question->ns, question->name, question->uid,
+			question->timeout_ms);
 }
 
 static void decide(struct front *front, const struct question *question, enum access_verdict verdict)
@@ -237,14 +237,14 @@ static void on_request(void *arg, struct serve_request *request)
 }
 
 struct front *front_new(struct serve *serve, struct access *access, struct readiness *readiness,
-			struct waiters *waiters, const struct front_options *options)
+			struct wait_groups *groups, size_t max_waiters)
 {
 	struct front *front = mem_calloc(1, sizeof(*front));
 
 	front->access = access;
 	front->readiness = readiness;
-	front->waiters = waiters;
-	front->options = *options;
+	front->groups = groups;
+	front->max_waiters = max_waiters;
 	serve_mount(serve, PATH_PREFIX, on_request, front);
 	return front;
 }
@@ -257,5 +257,5 @@ void front_free(struct front *front)
 void front_close(struct front *front)
 {
 	front->closed = true;
-	waiters_send_away(front->waiters, "this server ends: try again");
+	wait_groups_send_away(front->groups, "this server ends: try again");
 }

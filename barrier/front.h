@@ -16,19 +16,15 @@
 
 #include "barrier/access.h"
 #include "barrier/readiness.h"
-#include "barrier/waiters.h"
+#include "barrier/wait_group.h"
 #include "common/serve/serve.h"
 
 struct front;
 
-struct front_options {
-	size_t max_waiters; /* in all; those whose access is being checked are none yet */
-};
-
-/* access: NULL lets everybody in. All must outlive it; so must it them: the server is freed first (it tells us who
- * has gone), then the client, then the rest. */
+/* access: NULL lets everybody in. max_waiters: in all; those whose access is being checked are none yet. All must
+ * outlive it; so must it them: the server is freed first (it tells us who has gone), then the client, then the rest. */
 struct front *front_new(struct serve *serve, struct access *access, struct readiness *readiness,
-			struct waiters *waiters, const struct front_options *options);
+			struct wait_groups *groups, size_t max_waiters);
 void front_free(struct front *front);
 /* From now on everybody is sent away. */
 void front_close(struct front *front);

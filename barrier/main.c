@@ -13,7 +13,8 @@
 #include "barrier/access.h"
 #include "barrier/front.h"
 #include "barrier/readiness.h"
-#include "barrier/waiters.h"
+#include "barrier/wait_group.h"
+#include "common/base/address.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/release.h"
@@ -75,7 +76,7 @@ struct process {
 	struct config config;
 	struct kube_client *client;
 	struct readiness *readiness;
-	struct waiters *waiters;
+	struct wait_groups *groups;
 	struct access *access;
 	struct serve *serve;
 	struct serve *health; /* NULL: served by serve alone */
@@ -168,12 +169,12 @@ static const struct peer_handler bus_handler = {
 
 static void on_changed(void *arg, const char *key)
 {
-	waiters_changed(((struct process *)arg)->waiters, key);
+	wait_groups_changed(((struct process *)arg)->groups, key);
 }
 
 static bool is_wanted(void *arg, const char *key)
 {
-	return waiters_wanted(((struct process *)arg)->waiters, key);
+	return wait_groups_wanted(((struct process *)arg)->groups, key);
 }
 
 static const struct readiness_handler readiness_handler = {.changed = on_changed, .wanted = is_wanted};
@@ -193,7 +194,7 @@ static bool is_ready(void *arg, struct buf *why)
 	return false;
 }
 
-static void put_waiter_metrics(struct buf *out, const struct waiters_counters *counters)
+static void put_waiter_metrics(struct buf *out, const struct wait_group_counters *counters)
 {
 	static const char name[] = "frameworkcontroller_barrier_answers_total";
 
@@ -207,9 +208,9 @@ static void put_waiter_metrics(struct buf *out, const struct waiters_counters *c
 	metrics_value(out, name, (double)counters->sent_away, "result", "sent_away", NULL);
 	metrics_value(out, name, (double)counters->left, "result", "left", NULL);
 	metrics_counter(out, "frameworkcontroller_barrier_looks_total", "Frameworks read for a verdict.",
-			counters->looks);
+			counters->reads);
 	metrics_counter(out, "frameworkcontroller_barrier_looks_failed_total", "Of these, without one.",
-			counters->looks_failed);
+			counters->reads_failed);
 	metrics_histogram_write(out, "frameworkcontroller_barrier_release_seconds",
 				"From the news that a gang is complete to its waiters' answers.", NULL, NULL,
 				&counters->release);
@@ -239,7 +240,7 @@ static void put_metrics(void *arg, struct buf *out)
 		      readiness_synced(process->readiness));
 	metrics_gauge(out, "frameworkcontroller_barrier_frameworks", "Frameworks known.",
 		      (double)readiness_count(process->readiness));
-	put_waiter_metrics(out, waiters_counters(process->waiters));
+	put_waiter_metrics(out, wait_groups_counters(process->groups));
 	if (process->access != NULL)
 		put_access_metrics(out, access_counters(process->access));
 	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects shown by the watcher.", peer->objects);
@@ -269,7 +270,7 @@ static void on_end(void *arg)
 		ev_break(process->loop, EVBREAK_ALL);
 		return;
 	}
-	log_info("ending: sending %zu waiters away", waiters_counters(process->waiters)->waiting);
+	log_info("ending: sending %zu waiters away", wait_groups_counters(process->groups)->waiting);
 	process->ending = true;
 	front_close(process->front);
 	bus_client_leave(process->bus);
@@ -345,10 +346,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 /* Tokens travel here: in the clear on this machine only, unless somebody insists (common/README.md §12.1). */
 static int check_listener(const struct serve *serve, const struct options *options, struct error *err)
 {
-	const char *address = serve_address(serve);
-
-	if (options->tls_cert != NULL || options->no_tls || strncmp(address, "127.", 4) == 0 ||
-	    strncmp(address, "[::1]:", 6) == 0)
+	if (options->tls_cert != NULL || options->no_tls || address_is_loopback(serve_address(serve)))
 		return 0;
 	return error_set(err,
 			 "--listen %s can be reached from other machines: expected --tls-cert and --tls-key (or "
@@ -370,7 +368,6 @@ static int start_serving(struct process *process, const struct options *options,
 		.arg = process,
 	};
 	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
-	const struct front_options front_options = {.max_waiters = (size_t)options->max_waiters};
 
 	process->serve = serve_new(process->loop, &serve_options, err);
 	if (process->serve == NULL)
@@ -379,8 +376,8 @@ static int start_serving(struct process *process, const struct options *options,
 		return -1;
 	if (process_serve(process->loop, &options->flags, &health_options, &process->health, err) < 0)
 		return -1;
-	process->front = front_new(process->serve, process->access, process->readiness, process->waiters,
-				   &front_options);
+	process->front = front_new(process->serve, process->access, process->readiness, process->groups,
+				   (size_t)options->max_waiters);
 	log_info("listening on %s%s", serve_address(process->serve),
 		 options->no_auth ? ", asking for no token: for development only" : "");
 	return 0;
@@ -391,18 +388,16 @@ static int start(struct process *process, const struct options *options, struct 
 	const struct kube_client_options client_options = {
 		.qps = (double)options->qps,
 		.burst = (int)options->burst,
-		.max_connections = WAITERS_LOOKS_AT_ONCE, /* with HTTP/1.1 */
+		.max_connections = WAIT_GROUP_READS_AT_ONCE, /* with HTTP/1.1 */
 		.user_agent = "fc-barrier/" RELEASE,
-	};
-	const struct waiters_options waiters_options = {
-		.max_per_framework = (size_t)options->max_waiters_per_framework,
 	};
 
 	process->client = process_client(process->loop, &options->flags, &process->config, &client_options, err);
 	if (process->client == NULL)
 		return -1;
 	process->readiness = readiness_new(&readiness_handler, process);
-	process->waiters = waiters_new(process->loop, process->client, process->readiness, &waiters_options);
+	process->groups = wait_groups_new(process->loop, process->client, process->readiness,
+					  (size_t)options->max_waiters_per_framework);
 	if (!options->no_auth)
 		process->access = access_new(process->loop, process->client, ACCESS_ENTRIES);
 	process->bus = bus_client_new(process->loop, process_bus(&options->flags, &process->config),
@@ -419,7 +414,7 @@ static void stop(struct process *process)
 	kube_client_free(process->client);
 	front_free(process->front);
 	access_free(process->access);
-	waiters_free(process->waiters);
+	wait_groups_free(process->groups);
 	bus_client_free(process->bus);
 	readiness_free(process->readiness);
 	config_free(&process->config);

@@ -12,7 +12,6 @@
 #include "common/framework/names.h"
 
 enum {
-	MISSING_MAX = 5,
 	GRACE_MS = 10 * 1000, /* a watch that is resumed, a watcher that is replaced */
 	PACKED_MAX_BYTES = 16 * 1024 * 1024,
 };
@@ -103,7 +102,7 @@ static void set_counted(struct item *item, const struct gang *gang)
 {
 	cleanup_buf struct buf missing = {0};
 
-	gang_write_missing(&missing, gang, MISSING_MAX);
+	gang_write_missing(&missing, gang);
 	mem_replace(&item->missing, missing.data);
 	item->counted = true;
 	item->ready = gang->ready;
@@ -116,7 +115,7 @@ static void set_uncounted(struct item *item)
 	item->counted = false;
 }
 
-/* What cannot be read counts as not counted: a look tells what is wrong with it. */
+/* What cannot be read counts as not counted: reading it tells what is wrong with it. */
 static void count(struct item *item, struct gang *gang)
 {
 	struct error err;
@@ -130,7 +129,7 @@ static void count(struct item *item, struct gang *gang)
 }
 
 /* Decompressing a status of thousands of Tasks is worth it only for somebody: until then it is kept as it is. Beyond
- * what may be kept, a look tells. Takes what is in *gang. */
+ * what may be kept, reading it tells. Takes what is in *gang. */
 static void pack(struct readiness *readiness, struct item *item, struct gang *gang)
 {
 	size_t bytes = strlen(gang->packed);

@@ -1,4 +1,4 @@
-/* How many Tasks of each Framework have an IP, as the watcher shows it. This only says when to look at the Framework
+/* How many Tasks of each Framework have an IP, as the watcher shows it. This only says when to read the Framework
  * itself: it may lag behind (CONTRACT.md §16.10). */
 #ifndef BARRIER_READINESS_H
 #define BARRIER_READINESS_H
@@ -49,7 +49,7 @@ void readiness_learn(struct readiness *readiness, const struct object_meta *meta
 
 /* Whether all Frameworks are shown and the watcher's streams are live. */
 bool readiness_synced(const struct readiness *readiness);
-/* Whether to let people wait: synced, or it was until a moment ago. Who waits is released by a look at the Framework,
+/* Whether to let people wait: synced, or it was until a moment ago. Who waits is released by a GET of the Framework,
  * so an old view is no danger; if everybody who comes while a watch is resumed were sent away, all of them would ask
  * the API server at the same time. */
 bool readiness_admits(const struct readiness *readiness);

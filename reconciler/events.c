@@ -160,12 +160,6 @@ static bool has_place(const struct events *events, enum rank rank)
 	return events->on_way < (rank == RANK_LESSER ? ON_WAY_MAX_LESSER : ON_WAY_MAX);
 }
 
-static void put_text(struct buf *out, const char *name, const char *value)
-{
-	buf_json_key(out, name);
-	buf_json_string(out, value);
-}
-
 static void put_message(struct buf *out, const struct recent *recent)
 {
 	cleanup_free char *message = mem_printf("%s%s", recent->combined ? COMBINED : "", recent->message);
@@ -180,22 +174,22 @@ static void write_event(struct buf *out, const struct events *events, const stru
 	char last[TIME_RFC3339_SIZE];
 
 	buf_puts(out, "{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"metadata\":{");
-	put_text(out, "name", recent->name);
-	put_text(out, "namespace", recent->ns);
+	buf_json_text(out, "name", recent->name);
+	buf_json_text(out, "namespace", recent->ns);
 	buf_puts(out, "},\"involvedObject\":{\"apiVersion\":\"" FRAMEWORK_API_VERSION "\",\"kind\":\"Framework\"");
-	put_text(out, "name", recent->framework);
-	put_text(out, "namespace", recent->ns);
-	put_text(out, "uid", recent->uid);
-	put_text(out, "resourceVersion", recent->version);
+	buf_json_text(out, "name", recent->framework);
+	buf_json_text(out, "namespace", recent->ns);
+	buf_json_text(out, "uid", recent->uid);
+	buf_json_text(out, "resourceVersion", recent->version);
 	buf_puts(out, "}");
-	put_text(out, "type", recent->warning ? "Warning" : "Normal");
-	put_text(out, "reason", recent->reason);
+	buf_json_text(out, "type", recent->warning ? "Warning" : "Normal");
+	buf_json_text(out, "reason", recent->reason);
 	put_message(out, recent);
 	buf_printf(out, ",\"count\":%d,\"source\":{\"component\":\"frameworkcontroller\"", recent->count);
-	put_text(out, "host", events->reconciler->name);
+	buf_json_text(out, "host", events->reconciler->name);
 	buf_puts(out, "}");
-	put_text(out, "firstTimestamp", time_format_rfc3339(recent->first_wall_ms / 1000, first));
-	put_text(out, "lastTimestamp", time_format_rfc3339(recent->seen_wall_ms / 1000, last));
+	buf_json_text(out, "firstTimestamp", time_format_rfc3339(recent->first_wall_ms / 1000, first));
+	buf_json_text(out, "lastTimestamp", time_format_rfc3339(recent->seen_wall_ms / 1000, last));
 	buf_puts(out, "}");
 }
 

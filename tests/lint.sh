@@ -1,6 +1,6 @@
 #!/bin/bash
-# What the compiler does not check: the format, the direction of includes (ARCHITECTURE.md §2), citations, clang's warnings and analyser,
-# cppcheck. Ends non-zero when anything is found; says how many files it looked at.
+# What the compiler does not check: the format, the direction of includes (ARCHITECTURE.md §2), circles of files, citations,
+# clang's warnings and analyser, cppcheck. Ends non-zero when anything is found; says how many files it looked at.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -36,6 +36,9 @@ may_include common/bus common/base common/framework
 may_include common/health common/base common/bus common/kube common/serve
 may_include common/process common/base common/bus common/config common/health common/kube common/serve
 may_include reconciler/sync common/base common/framework
+may_include watcher/view common
+may_include watcher/shards common watcher/view
+may_include watcher/pool common
 may_include watcher common
 may_include reconciler common
 may_include barrier common
@@ -72,6 +75,8 @@ tests/documented.sh || found "tests/documented"
 tests/model/reviewed.sh || found "tests/model/reviewed"
 tests/lint/citations.pl || found "citations"
 tests/lint/citations_test.sh || found "tests/lint/citations_test.sh"
+tests/lint/circles.pl || found "circles"
+tests/lint/circles_test.sh || found "tests/lint/circles_test.sh"
 
 # All scenarios are sourced together: of two functions of one name the last would serve both. (fail is meant so.)
 while IFS= read -r name; do

@@ -2,12 +2,12 @@
  * one answer follows the other without a pause. The API server is asked at an interval. */
 #include "barrier/init/ask.h"
 
-#include <arpa/inet.h>
 #include <ev.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
@@ -20,7 +20,6 @@
 #include "common/kube/config/url.h"
 
 enum {
-	MISSING_MAX = 5,
 	API_TIMEOUT_MS = 30 * 1000,
 	LAST_TIMEOUT_MS = 10 * 1000, /* the last answer is the verdict, and all of a gang ask for theirs together */
 	HOLD_MIN_MS = 1000,
@@ -61,18 +60,6 @@ static int load_api_config(struct kube_config *out, struct error *err)
 	return kube_config_load(address, kubeconfig, getenv("KUBE_CONTEXT"), out, err);
 }
 
-/* Not any name that begins like a loopback address. */
-static bool is_loopback(const char *address)
-{
-	const char *host = strstr(address, "://") + strlen("://");
-	cleanup_free char *text = mem_strndup(host, strcspn(host, ":/"));
-	struct in_addr ip;
-
-	if (inet_pton(AF_INET, text, &ip) == 1)
-		return (ntohl(ip.s_addr) >> IN_CLASSA_NSHIFT) == IN_LOOPBACKNET;
-	return strcmp(text, "localhost") == 0 || strncmp(host, "[::1]", strlen("[::1]")) == 0;
-}
-
 /* The server is shown what the API server is shown, or the token file named for it; a token goes over plain HTTP only
  * when it was named for that, or stays on this machine. */
 static void fill_server_config(const struct environment *environment, const struct kube_config *api,
@@ -89,7 +76,7 @@ static void fill_server_config(const struct environment *environment, const stru
 	}
 	if (*environment->barrier_token_file != '\0') {
 		out->token_file = mem_strdup(environment->barrier_token_file);
-	} else if (!plain || is_loopback(out->server)) {
+	} else if (!plain || address_is_loopback(strstr(out->server, "://") + strlen("://"))) {
 		out->token = mem_strdup(api->token);
 		out->token_file = mem_strdup(api->token_file);
 	}
@@ -168,7 +155,7 @@ static char *join_names(const json_t *names)
 {
 	struct buf text = {0};
 
-	for (size_t i = 0; i < json_array_size(names) && i < MISSING_MAX; i++) {
+	for (size_t i = 0; i < json_array_size(names) && i < GANG_MISSING_MAX; i++) {
 		const char *name = json_string_value(json_array_get(names, i));
 
 		if (name != NULL)
@@ -182,7 +169,7 @@ static char *name_missing(const struct gang *gang)
 	cleanup_buf struct buf text = {0};
 	cleanup_json json_t *names = NULL;
 
-	gang_write_missing(&text, gang, MISSING_MAX);
+	gang_write_missing(&text, gang);
 	names = json_parse(text.data, text.len, NULL);
 	return join_names(names);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 
 enum { BUF_FIRST = 128 };
@@ -224,4 +225,50 @@ void buf_json_key(struct buf *buf, const char *name)
 	buf_putc(buf, '"');
 	buf_puts(buf, name);
 	buf_puts(buf, "\":");
+}
+
+void buf_json_open(struct buf *buf, const char *name, char bracket)
+{
+	buf_json_key(buf, name);
+	buf_putc(buf, bracket);
+}
+
+void buf_json_text(struct buf *buf, const char *name, const char *text)
+{
+	buf_json_key(buf, name);
+	buf_json_string(buf, text);
+}
+
+void buf_json_text_if_any(struct buf *buf, const char *name, const char *text)
+{
+	if (text != NULL && *text != '\0')
+		buf_json_text(buf, name, text);
+}
+
+void buf_json_int(struct buf *buf, const char *name, int64_t value)
+{
+	buf_json_key(buf, name);
+	buf_put_int(buf, value);
+}
+
+void buf_json_bool(struct buf *buf, const char *name, bool value)
+{
+	buf_json_key(buf, name);
+	buf_puts(buf, value ? "true" : "false");
+}
+
+void buf_json_null(struct buf *buf, const char *name)
+{
+	buf_json_key(buf, name);
+	buf_puts(buf, "null");
+}
+
+void buf_json_time(struct buf *buf, const char *name, int64_t unix_sec)
+{
+	char text[TIME_RFC3339_SIZE];
+
+	if (unix_sec == 0)
+		buf_json_null(buf, name);
+	else
+		buf_json_text(buf, name, time_format_rfc3339(unix_sec, text));
 }

@@ -34,6 +34,17 @@ void buf_json_string(struct buf *buf, const char *text);
 void buf_json_string_n(struct buf *buf, const char *text, size_t len);
 /* Appends "name": with a comma before it unless it follows '{' or '['. */
 void buf_json_key(struct buf *buf, const char *name);
+/* … and the '{' or '[' of its value. */
+void buf_json_open(struct buf *buf, const char *name, char bracket);
+/* Appends the member "name":value, with a comma as buf_json_key(). */
+void buf_json_text(struct buf *buf, const char *name, const char *text); /* NULL: null */
+void buf_json_int(struct buf *buf, const char *name, int64_t value);
+void buf_json_bool(struct buf *buf, const char *name, bool value);
+void buf_json_null(struct buf *buf, const char *name);
+/* RFC 3339; 0: null. */
+void buf_json_time(struct buf *buf, const char *name, int64_t unix_sec);
+/* Nothing for NULL and "". */
+void buf_json_text_if_any(struct buf *buf, const char *name, const char *text);
 /* Appends a comma unless the last byte opens an object or an array: call before each array element. */
 void buf_json_next(struct buf *buf);
 

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "common/base/json.h"
+#include "common/base/json_field.h"
 #include "common/base/mem.h"
 
 static const char *const role_names[] = {[BUS_ROLE_RECONCILER] = "reconciler", [BUS_ROLE_BARRIER] = "barrier"};
@@ -106,8 +107,7 @@ uint32_t range_of_key(const char *ns, const char *name, uint32_t shards)
 /* A set travels as its runs: [[first,count],…]. */
 static void write_ranges(struct buf *out, const char *name, const struct range_set *set)
 {
-	buf_json_key(out, name);
-	buf_putc(out, '[');
+	buf_json_open(out, name, '[');
 	for (uint32_t first = 0; first < BUS_RANGE_MAX; first++) {
 		uint32_t count = 0;
 
@@ -126,135 +126,84 @@ static void write_ranges(struct buf *out, const char *name, const struct range_s
 	buf_putc(out, ']');
 }
 
-static int read_ranges(const json_t *body, const char *name, struct range_set *out, struct error *err)
+static int read_ranges(const struct json_field *body, const char *name, struct range_set *out, struct error *err)
 {
-	json_t *runs = json_object_get(body, name);
-	size_t i;
-	json_t *run;
+	struct json_field runs;
 
 	*out = (struct range_set){0};
-	if (!json_is_array(runs))
-		return error_set(err, "%s: expected an array of [first,count]", name);
-	json_array_foreach(runs, i, run) {
-		json_int_t first = json_integer_value(json_array_get(run, 0));
-		json_int_t count = json_integer_value(json_array_get(run, 1));
+	if (json_field_list(body, name, &runs, err) < 0)
+		return -1;
+	for (size_t i = 0; i < json_array_size(runs.value); i++) {
+		const struct json_field run = json_field_item(&runs, i);
+		json_int_t first = json_integer_value(json_array_get(run.value, 0));
+		json_int_t count = json_integer_value(json_array_get(run.value, 1));
 
-		if (json_array_size(run) != 2 || !json_is_integer(json_array_get(run, 0)) || first < 0 || count < 1 ||
-		    first >= BUS_RANGE_MAX || count > BUS_RANGE_MAX - first)
-			return error_set(err, "%s[%zu]: expected [first,count] within %d ranges", name, i,
-					 BUS_RANGE_MAX);
+		if (json_array_size(run.value) != 2 || !json_is_integer(json_array_get(run.value, 0)) || first < 0 ||
+		    count < 1 || first >= BUS_RANGE_MAX || count > BUS_RANGE_MAX - first)
+			return json_field_wrong(&run, NULL, "[first,count] within the ranges", err);
 		for (json_int_t r = first; r < first + count; r++)
 			range_set_add(out, (uint32_t)r);
 	}
 	return 0;
 }
 
-static json_t *read_body(const char *body, size_t len, struct error *err)
+/* All members are required. *json is the caller's to decref in any case. */
+static int read_body(const char *kind, const char *text, size_t len, json_t **json, struct json_field *out,
+		     struct error *err)
 {
-	json_t *value = json_parse(body, len, err);
-
-	if (value != NULL && !json_is_object(value)) {
-		json_decref(value);
-		error_set(err, "the body is no object");
-		return NULL;
-	}
-	return value;
+	*json = json_parse(text, len, err);
+	*out = (struct json_field){.value = *json, .name = kind, .required = true};
+	if (*json == NULL)
+		return error_wrap(err, "%s", kind);
+	return json_is_object(*json) ? 0 : json_field_wrong(out, NULL, "an object", err);
 }
 
-static int read_int(const json_t *body, const char *name, int64_t min, int64_t max, int64_t *out, struct error *err)
-{
-	const json_t *value = json_object_get(body, name);
-
-	if (!json_is_integer(value) || json_integer_value(value) < min || json_integer_value(value) > max)
-		return error_set(err, "%s: expected an integer in [%lld, %lld]", name, (long long)min, (long long)max);
-	*out = json_integer_value(value);
-	return 0;
-}
-
-static int read_uint32(const json_t *body, const char *name, uint32_t min, uint32_t *out, struct error *err)
+static int read_uint32(const struct json_field *body, const char *name, uint32_t min, uint32_t *out, struct error *err)
 {
 	int64_t value = 0;
 
-	if (read_int(body, name, min, UINT32_MAX, &value, err) < 0)
+	if (json_field_int(body, name, min, UINT32_MAX, &value, err) < 0)
 		return -1;
 	*out = (uint32_t)value;
 	return 0;
 }
 
-static int read_uint64(const json_t *body, const char *name, uint64_t *out, struct error *err)
+static int read_uint64(const struct json_field *body, const char *name, uint64_t *out, struct error *err)
 {
 	int64_t value = 0;
 
-	if (read_int(body, name, 0, INT64_MAX / 2, &value, err) < 0) /* so that one more is a number still */
+	if (json_field_int(body, name, 0, INT64_MAX / 2, &value, err) < 0) /* so that one more is a number still */
 		return -1;
 	*out = (uint64_t)value;
 	return 0;
 }
 
-static int read_bool(const json_t *body, const char *name, bool *out, struct error *err)
+static int read_short(const struct json_field *body, const char *name, char *out, size_t size, struct error *err)
 {
-	const json_t *value = json_object_get(body, name);
-
-	if (!json_is_boolean(value))
-		return error_set(err, "%s: expected true or false", name);
-	*out = json_is_true(value);
-	return 0;
-}
-
-static int read_text(const json_t *body, const char *name, char *out, size_t size, struct error *err)
-{
-	const char *text = json_str(body, name);
+	const char *text = json_str(body->value, name);
 
 	if (text == NULL || strlen(text) >= size)
-		return error_set(err, "%s: expected a string of at most %zu bytes", name, size - 1);
+		return json_field_wrong(body, name, "a string that is not too long", err);
 	memcpy(out, text, strlen(text) + 1);
 	return 0;
-}
-
-static int read_owned(const json_t *body, const char *name, char **out, struct error *err)
-{
-	const char *text = json_str(body, name);
-
-	if (text == NULL)
-		return error_set(err, "%s: expected a string", name);
-	*out = mem_strdup(text);
-	return 0;
-}
-
-static void write_text(struct buf *out, const char *name, const char *text)
-{
-	buf_json_key(out, name);
-	buf_json_string(out, text);
-}
-
-static void write_int(struct buf *out, const char *name, int64_t value)
-{
-	buf_json_key(out, name);
-	buf_put_int(out, value);
-}
-
-static void write_bool(struct buf *out, const char *name, bool value)
-{
-	buf_json_key(out, name);
-	buf_puts(out, value ? "true" : "false");
 }
 
 void bus_hello_write(struct buf *out, const struct bus_hello *hello)
 {
 	buf_putc(out, '{');
-	write_text(out, "name", hello->name);
-	write_text(out, "uuid", hello->uuid);
-	write_text(out, "role", role_names[hello->role]);
-	write_int(out, "shards", hello->shards);
+	buf_json_text(out, "name", hello->name);
+	buf_json_text(out, "uuid", hello->uuid);
+	buf_json_text(out, "role", role_names[hello->role]);
+	buf_json_int(out, "shards", hello->shards);
 	write_ranges(out, "held", &hello->held);
-	write_int(out, "heldEpoch", (int64_t)hello->held_epoch);
-	write_int(out, "window", hello->window);
+	buf_json_int(out, "heldEpoch", (int64_t)hello->held_epoch);
+	buf_json_int(out, "window", hello->window);
 	buf_putc(out, '}');
 }
 
-static int read_role(const json_t *body, enum bus_role *out, struct error *err)
+static int read_role(const struct json_field *body, enum bus_role *out, struct error *err)
 {
-	const char *text = json_str(body, "role");
+	const char *text = json_str(body->value, "role");
 
 	for (size_t i = 0; text != NULL && i < ARRAY_LEN(role_names); i++) {
 		if (strcmp(text, role_names[i]) == 0) {
@@ -262,20 +211,22 @@ static int read_role(const json_t *body, enum bus_role *out, struct error *err)
 			return 0;
 		}
 	}
-	return error_set(err, "role: expected \"reconciler\" or \"barrier\"");
+	return json_field_wrong(body, "role", "\"reconciler\" or \"barrier\"", err);
 }
 
 int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct error *err)
 {
-	cleanup_json json_t *json = read_body(body, len, err);
+	cleanup_json json_t *json = NULL;
+	struct json_field at;
 
 	*out = (struct bus_hello){0};
-	if (json == NULL || read_text(json, "name", out->name, sizeof(out->name), err) < 0 ||
-	    read_text(json, "uuid", out->uuid, sizeof(out->uuid), err) < 0 || read_role(json, &out->role, err) < 0 ||
-	    read_uint32(json, "shards", 0, &out->shards, err) < 0 || read_ranges(json, "held", &out->held, err) < 0 ||
-	    read_uint64(json, "heldEpoch", &out->held_epoch, err) < 0 ||
-	    read_uint32(json, "window", 1, &out->window, err) < 0)
-		return error_wrap(err, "HELLO");
+	if (read_body("HELLO", body, len, &json, &at, err) < 0 ||
+	    read_short(&at, "name", out->name, sizeof(out->name), err) < 0 ||
+	    read_short(&at, "uuid", out->uuid, sizeof(out->uuid), err) < 0 || read_role(&at, &out->role, err) < 0 ||
+	    read_uint32(&at, "shards", 0, &out->shards, err) < 0 || read_ranges(&at, "held", &out->held, err) < 0 ||
+	    read_uint64(&at, "heldEpoch", &out->held_epoch, err) < 0 ||
+	    read_uint32(&at, "window", 1, &out->window, err) < 0)
+		return -1;
 	if (out->name[0] == '\0' || out->uuid[0] == '\0')
 		return error_set(err, "HELLO: name and uuid may not be empty");
 	return 0;
@@ -286,44 +237,47 @@ void bus_ping_write(struct buf *out, const struct bus_ping *ping)
 	buf_putc(out, '{');
 	write_ranges(out, "held", &ping->held);
 	write_ranges(out, "draining", &ping->draining);
-	write_int(out, "consumed", (int64_t)ping->consumed);
-	write_int(out, "heard", (int64_t)ping->heard);
-	write_int(out, "backlog", ping->backlog);
+	buf_json_int(out, "consumed", (int64_t)ping->consumed);
+	buf_json_int(out, "heard", (int64_t)ping->heard);
+	buf_json_int(out, "backlog", ping->backlog);
 	buf_putc(out, '}');
 }
 
 int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct error *err)
 {
-	cleanup_json json_t *json = read_body(body, len, err);
+	cleanup_json json_t *json = NULL;
+	struct json_field at;
 
 	*out = (struct bus_ping){0};
-	if (json == NULL || read_ranges(json, "held", &out->held, err) < 0 ||
-	    read_ranges(json, "draining", &out->draining, err) < 0 ||
-	    read_uint64(json, "consumed", &out->consumed, err) < 0 ||
-	    read_uint64(json, "heard", &out->heard, err) < 0 || read_uint32(json, "backlog", 0, &out->backlog, err) < 0)
-		return error_wrap(err, "PING");
+	if (read_body("PING", body, len, &json, &at, err) < 0 || read_ranges(&at, "held", &out->held, err) < 0 ||
+	    read_ranges(&at, "draining", &out->draining, err) < 0 ||
+	    read_uint64(&at, "consumed", &out->consumed, err) < 0 || read_uint64(&at, "heard", &out->heard, err) < 0 ||
+	    read_uint32(&at, "backlog", 0, &out->backlog, err) < 0)
+		return -1;
 	return 0;
 }
 
 void bus_assign_write(struct buf *out, const struct bus_assign *assign)
 {
 	buf_putc(out, '{');
-	write_int(out, "shards", assign->shards);
+	buf_json_int(out, "shards", assign->shards);
 	write_ranges(out, "ranges", &assign->ranges);
 	write_ranges(out, "fresh", &assign->fresh);
-	write_int(out, "leaseMs", assign->lease_ms);
+	buf_json_int(out, "leaseMs", assign->lease_ms);
 	buf_putc(out, '}');
 }
 
 int bus_assign_read(const char *body, size_t len, struct bus_assign *out, struct error *err)
 {
-	cleanup_json json_t *json = read_body(body, len, err);
+	cleanup_json json_t *json = NULL;
+	struct json_field at;
 
 	*out = (struct bus_assign){0};
-	if (json == NULL || read_uint32(json, "shards", 1, &out->shards, err) < 0 ||
-	    read_ranges(json, "ranges", &out->ranges, err) < 0 || read_ranges(json, "fresh", &out->fresh, err) < 0 ||
-	    read_int(json, "leaseMs", 1, INT32_MAX, &out->lease_ms, err) < 0)
-		return error_wrap(err, "ASSIGN");
+	if (read_body("ASSIGN", body, len, &json, &at, err) < 0 ||
+	    read_uint32(&at, "shards", 1, &out->shards, err) < 0 || read_ranges(&at, "ranges", &out->ranges, err) < 0 ||
+	    read_ranges(&at, "fresh", &out->fresh, err) < 0 ||
+	    json_field_int(&at, "leaseMs", 1, INT32_MAX, &out->lease_ms, err) < 0)
+		return -1;
 	if (out->shards > BUS_RANGE_MAX)
 		return error_set(err, "ASSIGN: shards: %u, expected at most %d", out->shards, BUS_RANGE_MAX);
 	for (uint32_t i = 0; i < BUS_RANGE_MAX; i++)
@@ -337,23 +291,26 @@ int bus_assign_read(const char *body, size_t len, struct bus_assign *out, struct
 void bus_pong_write(struct buf *out, const struct bus_pong *pong)
 {
 	buf_putc(out, '{');
-	write_bool(out, "renewed", pong->renewed);
+	buf_json_bool(out, "renewed", pong->renewed);
 	buf_json_key(out, "qps");
 	buf_printf(out, "%.17g", pong->qps); /* as it is: rounded to 0 it would be no limit */
-	write_int(out, "burst", pong->burst);
-	write_bool(out, "live", pong->live);
+	buf_json_int(out, "burst", pong->burst);
+	buf_json_bool(out, "live", pong->live);
 	buf_putc(out, '}');
 }
 
 int bus_pong_read(const char *body, size_t len, struct bus_pong *out, struct error *err)
 {
-	cleanup_json json_t *json = read_body(body, len, err);
+	cleanup_json json_t *json = NULL;
+	struct json_field at;
 	int64_t burst = 0;
 
 	*out = (struct bus_pong){0};
-	if (json == NULL || read_bool(json, "renewed", &out->renewed, err) < 0 ||
-	    read_int(json, "burst", 0, INT32_MAX, &burst, err) < 0 || read_bool(json, "live", &out->live, err) < 0)
-		return error_wrap(err, "PONG");
+	if (read_body("PONG", body, len, &json, &at, err) < 0 ||
+	    json_field_bool(&at, "renewed", &out->renewed, err) < 0 ||
+	    json_field_int(&at, "burst", 0, INT32_MAX, &burst, err) < 0 ||
+	    json_field_bool(&at, "live", &out->live, err) < 0)
+		return -1;
 	out->burst = (int32_t)burst;
 	out->qps = json_number_value(json_object_get(json, "qps"));
 	if (!json_is_number(json_object_get(json, "qps")) || out->qps < 0)
@@ -364,27 +321,29 @@ int bus_pong_read(const char *body, size_t len, struct bus_pong *out, struct err
 void bus_absent_write(struct buf *out, const struct bus_absent *absent)
 {
 	buf_putc(out, '{');
-	write_text(out, "namespace", absent->ns);
-	write_text(out, "name", absent->name);
-	write_text(out, "uid", absent->uid);
-	write_text(out, "resourceVersion", absent->resource_version);
-	write_text(out, "frameworkName", absent->framework_name);
-	write_bool(out, "deleting", absent->deleting);
+	buf_json_text(out, "namespace", absent->ns);
+	buf_json_text(out, "name", absent->name);
+	buf_json_text(out, "uid", absent->uid);
+	buf_json_text(out, "resourceVersion", absent->resource_version);
+	buf_json_text(out, "frameworkName", absent->framework_name);
+	buf_json_bool(out, "deleting", absent->deleting);
 	buf_putc(out, '}');
 }
 
 int bus_absent_read(const char *body, size_t len, struct bus_absent *out, struct error *err)
 {
-	cleanup_json json_t *json = read_body(body, len, err);
+	cleanup_json json_t *json = NULL;
+	struct json_field at;
 
 	*out = (struct bus_absent){0};
-	if (json == NULL || read_owned(json, "namespace", &out->ns, err) < 0 ||
-	    read_owned(json, "name", &out->name, err) < 0 || read_owned(json, "uid", &out->uid, err) < 0 ||
-	    read_owned(json, "resourceVersion", &out->resource_version, err) < 0 ||
-	    read_owned(json, "frameworkName", &out->framework_name, err) < 0 ||
-	    read_bool(json, "deleting", &out->deleting, err) < 0) {
+	if (read_body("ABSENT", body, len, &json, &at, err) < 0 ||
+	    json_field_text(&at, "namespace", &out->ns, err) < 0 || json_field_text(&at, "name", &out->name, err) < 0 ||
+	    json_field_text(&at, "uid", &out->uid, err) < 0 ||
+	    json_field_text(&at, "resourceVersion", &out->resource_version, err) < 0 ||
+	    json_field_text(&at, "frameworkName", &out->framework_name, err) < 0 ||
+	    json_field_bool(&at, "deleting", &out->deleting, err) < 0) {
 		bus_absent_free(out);
-		return error_wrap(err, "ABSENT");
+		return -1;
 	}
 	return 0;
 }
@@ -421,50 +380,51 @@ void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end)
 {
 	buf_putc(out, '{');
 	write_ranges(out, "ranges", &end->ranges);
-	buf_json_key(out, "scopes");
-	buf_putc(out, '[');
+	buf_json_open(out, "scopes", '[');
 	for (size_t i = 0; i < end->scope_count; i++) {
 		const struct bus_scope *scope = &end->scopes[i];
 
 		buf_puts(out, i == 0 ? "{" : ",{");
-		write_text(out, "namespace", scope->ns);
+		buf_json_text(out, "namespace", scope->ns);
 		for (size_t kind = 0; kind < KIND_COUNT; kind++)
-			write_text(out, object_kind_name((enum object_kind)kind),
-				   scope->resource_version[kind] == NULL ? "" : scope->resource_version[kind]);
+			buf_json_text(out, object_kind_name((enum object_kind)kind),
+				      scope->resource_version[kind] == NULL ? "" : scope->resource_version[kind]);
 		buf_putc(out, '}');
 	}
 	buf_puts(out, "]}");
 }
 
-static int read_scope(const json_t *json, struct bus_snapshot_end *out, struct error *err)
+static int read_scope(const struct json_field *field, struct bus_snapshot_end *out, struct error *err)
 {
 	struct bus_scope *scope = bus_snapshot_end_add(out, "");
 
-	mem_replace(&scope->ns, NULL);
-	if (read_owned(json, "namespace", &scope->ns, err) < 0)
+	if (json_field_text(field, "namespace", &scope->ns, err) < 0)
 		return -1;
 	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		if (read_owned(json, object_kind_name((enum object_kind)kind), &scope->resource_version[kind], err) < 0)
+		if (json_field_text(field, object_kind_name((enum object_kind)kind), &scope->resource_version[kind],
+				    err) < 0)
 			return -1;
 	return 0;
 }
 
 int bus_snapshot_end_read(const char *body, size_t len, struct bus_snapshot_end *out, struct error *err)
 {
-	cleanup_json json_t *json = read_body(body, len, err);
-	const json_t *scopes = json_object_get(json, "scopes");
-	size_t i;
-	json_t *scope;
+	cleanup_json json_t *json = NULL;
+	struct json_field at;
+	struct json_field scopes;
 
 	*out = (struct bus_snapshot_end){0};
-	if (json == NULL || read_ranges(json, "ranges", &out->ranges, err) < 0)
-		return error_wrap(err, "SNAPSHOT_END");
-	if (json_array_size(scopes) == 0)
-		return error_set(err, "SNAPSHOT_END: scopes: expected some");
-	json_array_foreach(scopes, i, scope) {
-		if (read_scope(scope, out, err) < 0) {
+	if (read_body("SNAPSHOT_END", body, len, &json, &at, err) < 0 ||
+	    read_ranges(&at, "ranges", &out->ranges, err) < 0 || json_field_list(&at, "scopes", &scopes, err) < 0)
+		return -1;
+	if (json_array_size(scopes.value) == 0)
+		return json_field_wrong(&at, "scopes", "some", err);
+	for (size_t i = 0; i < json_array_size(scopes.value); i++) {
+		const struct json_field scope = json_field_item(&scopes, i);
+
+		if (read_scope(&scope, out, err) < 0) {
 			bus_snapshot_end_free(out);
-			return error_wrap(err, "SNAPSHOT_END: scopes");
+			return -1;
 		}
 	}
 	return 0;
@@ -484,18 +444,20 @@ void bus_snapshot_end_free(struct bus_snapshot_end *end)
 void bus_refuse_write(struct buf *out, const struct bus_refuse *refuse)
 {
 	buf_putc(out, '{');
-	write_text(out, "reason", refuse->reason);
-	write_bool(out, "final", refuse->final);
+	buf_json_text(out, "reason", refuse->reason);
+	buf_json_bool(out, "final", refuse->final);
 	buf_putc(out, '}');
 }
 
 int bus_refuse_read(const char *body, size_t len, struct bus_refuse *out, struct error *err)
 {
-	cleanup_json json_t *json = read_body(body, len, err);
+	cleanup_json json_t *json = NULL;
+	struct json_field at;
 
 	*out = (struct bus_refuse){0};
-	if (json == NULL || read_text(json, "reason", out->reason, sizeof(out->reason), err) < 0 ||
-	    read_bool(json, "final", &out->final, err) < 0)
-		return error_wrap(err, "REFUSE");
+	if (read_body("REFUSE", body, len, &json, &at, err) < 0 ||
+	    read_short(&at, "reason", out->reason, sizeof(out->reason), err) < 0 ||
+	    json_field_bool(&at, "final", &out->final, err) < 0)
+		return -1;
 	return 0;
 }

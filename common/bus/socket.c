@@ -11,11 +11,11 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/log_last.h"
 #include "common/base/mem.h"
-#include "common/base/port.h"
 #include "common/bus/gate.h"
 #include "common/bus/monitor.h"
 #include "common/bus/poll.h"
@@ -275,17 +275,8 @@ static void write_endpoint(char out[ENDPOINT_MAX], const char *endpoint)
 /* Whether nobody but this machine is at an endpoint, for certain: other names may mean any address. */
 static bool is_local(const char *endpoint)
 {
-	const char *host = endpoint + strlen("tcp://");
-
-	if (endpoint_is(endpoint, "ipc://"))
-		return true;
-	if (!endpoint_is(endpoint, "tcp://"))
-		return false;
-	/* 127.evil.example is a name like any other */
-	if (strncmp(host, "127.", 4) == 0)
-		return host[strspn(host, "0123456789.")] == ':';
-	return strncmp(host, "localhost:", 10) == 0 || strncmp(host, "[::1]:", 6) == 0 ||
-	       strncmp(host, "[::ffff:127.", 12) == 0;
+	return endpoint_is(endpoint, "ipc://") ||
+	       (endpoint_is(endpoint, "tcp://") && address_is_loopback(endpoint + strlen("tcp://")));
 }
 
 /* Port "*" is libzmq's word for one that the kernel chooses, as 0 is. */
@@ -352,11 +343,10 @@ struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, c
 
 /* ---- connecting ------------------------------------------------------------------------------------------------- */
 
-static void on_news(void *arg, enum bus_news what, int value)
+static void on_news(void *arg, enum bus_news what)
 {
 	struct bus_socket *socket = arg;
 
-	(void)value;
 	if (what == NEWS_DONE) {
 		socket->replace_s = RECONNECT_TCP_MS / 1000.;
 		socket->complaint.any = false;

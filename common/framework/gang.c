@@ -292,16 +292,19 @@ bool gang_passed(const struct gang *gang)
 	return gang->packed == NULL && gang->ready == gang->total;
 }
 
-void gang_write_missing(struct buf *out, const struct gang *gang, size_t max)
+void gang_write_missing(struct buf *out, const struct gang *gang)
 {
+	size_t count = 0;
+
 	buf_putc(out, '[');
-	for (const struct gang_role *role = gang->roles; role != NULL && max > 0; role = role->hh.next) {
-		for (int32_t task = 0; task < role->task_number && max > 0; task++) {
+	for (const struct gang_role *role = gang->roles; role != NULL && count < GANG_MISSING_MAX;
+	     role = role->hh.next) {
+		for (int32_t task = 0; task < role->task_number && count < GANG_MISSING_MAX; task++) {
 			if (role->ips[task].at != NULL)
 				continue;
 			buf_json_next(out);
 			buf_printf(out, "\"%s-%" PRId32 "\"", role->name, task);
-			max--;
+			count++;
 		}
 	}
 	buf_putc(out, ']');

@@ -36,8 +36,9 @@ int gang_read(const struct object_parts *framework, struct gang *out, struct err
 int gang_unpack(struct gang *gang, struct error *err);
 void gang_free(struct gang *gang);
 bool gang_passed(const struct gang *gang);
-/* Appends the names of up to max Tasks that are not ready as a JSON array: ["worker-0","worker-4"]. */
-void gang_write_missing(struct buf *out, const struct gang *gang, size_t max);
+enum { GANG_MISSING_MAX = 5 };
+/* Appends the names of up to GANG_MISSING_MAX Tasks that are not ready as a JSON array: ["worker-0","worker-4"]. */
+void gang_write_missing(struct buf *out, const struct gang *gang);
 
 /* Puts taskRoleStatuses in the place of taskRoleStatusesCompressed (CONTRACT.md §13), where the object has the latter
  * and not the former. 0, or -1 and *err, the object unchanged. */

@@ -120,31 +120,6 @@ static bool meta_same(const struct object_meta *a, const struct object_meta *b)
 	       a->deletion_time == b->deletion_time && a->deletion_grace_sec == b->deletion_grace_sec;
 }
 
-/* "name":"text", left out when text is "". */
-static void write_string(struct buf *out, const char *name, const char *text)
-{
-	if (text[0] == '\0')
-		return;
-	buf_json_key(out, name);
-	buf_json_string(out, text);
-}
-
-static void write_int(struct buf *out, const char *name, int64_t value)
-{
-	buf_json_key(out, name);
-	buf_put_int(out, value);
-}
-
-static void write_time(struct buf *out, const char *name, int64_t unix_sec)
-{
-	char text[TIME_RFC3339_SIZE];
-
-	if (unix_sec == 0)
-		return;
-	buf_json_key(out, name);
-	buf_json_string(out, time_format_rfc3339(unix_sec, text));
-}
-
 /* An annotation that holds a number >= 0; -1 stands for a missing one. */
 static void write_number_annotation(struct buf *out, const char *name, int32_t value)
 {
@@ -157,30 +132,30 @@ static void write_number_annotation(struct buf *out, const char *name, int32_t v
 /* Leaves the metadata object open for annotations. */
 static void write_meta(struct buf *out, const struct object_meta *meta)
 {
-	buf_json_key(out, "metadata");
-	buf_putc(out, '{');
-	write_string(out, "namespace", meta->ns);
-	write_string(out, "name", meta->name);
-	write_string(out, "uid", meta->uid);
-	write_string(out, "resourceVersion", meta->resource_version);
+	buf_json_open(out, "metadata", '{');
+	buf_json_text_if_any(out, "namespace", meta->ns);
+	buf_json_text_if_any(out, "name", meta->name);
+	buf_json_text_if_any(out, "uid", meta->uid);
+	buf_json_text_if_any(out, "resourceVersion", meta->resource_version);
 	if (meta->generation != 0)
-		write_int(out, "generation", meta->generation);
-	write_time(out, "creationTimestamp", meta->creation_time);
-	write_time(out, "deletionTimestamp", meta->deletion_time);
+		buf_json_int(out, "generation", meta->generation);
+	if (meta->creation_time != 0)
+		buf_json_time(out, "creationTimestamp", meta->creation_time);
+	if (meta->deletion_time != 0)
+		buf_json_time(out, "deletionTimestamp", meta->deletion_time);
 	if (meta->deletion_grace_sec != 0)
-		write_int(out, "deletionGracePeriodSeconds", meta->deletion_grace_sec);
+		buf_json_int(out, "deletionGracePeriodSeconds", meta->deletion_grace_sec);
 	if (meta->controller_uid[0] != '\0') {
 		buf_json_key(out, "ownerReferences");
 		buf_puts(out, "[{\"controller\":true");
-		write_string(out, "kind", meta->controller_kind);
-		write_string(out, "name", meta->controller_name);
-		write_string(out, "uid", meta->controller_uid);
+		buf_json_text_if_any(out, "kind", meta->controller_kind);
+		buf_json_text_if_any(out, "name", meta->controller_name);
+		buf_json_text_if_any(out, "uid", meta->controller_uid);
 		buf_puts(out, "}]");
 	}
 	if (meta->framework_name[0] != '\0') {
-		buf_json_key(out, "labels");
-		buf_putc(out, '{');
-		write_string(out, KEY_FRAMEWORK_NAME, meta->framework_name);
+		buf_json_open(out, "labels", '{');
+		buf_json_text_if_any(out, KEY_FRAMEWORK_NAME, meta->framework_name);
 		buf_putc(out, '}');
 	}
 }
@@ -236,9 +211,8 @@ void config_map_write(struct buf *out, const struct config_map *config_map)
 {
 	buf_putc(out, '{');
 	write_meta(out, &config_map->meta);
-	buf_json_key(out, "annotations");
-	buf_putc(out, '{');
-	write_string(out, KEY_FRAMEWORK_UID, config_map->framework_uid);
+	buf_json_open(out, "annotations", '{');
+	buf_json_text_if_any(out, KEY_FRAMEWORK_UID, config_map->framework_uid);
 	write_number_annotation(out, KEY_FRAMEWORK_ATTEMPT_ID, config_map->attempt_id);
 	buf_puts(out, "}}}");
 }
@@ -359,16 +333,17 @@ static void write_container(struct buf *out, const struct container_state *conta
 {
 	buf_json_next(out);
 	buf_putc(out, '{');
-	write_string(out, "name", container->name);
+	buf_json_text_if_any(out, "name", container->name);
 	if (container->terminated) {
 		buf_json_key(out, "state");
 		buf_puts(out, "{\"terminated\":{");
-		write_int(out, "exitCode", container->exit_code);
+		buf_json_int(out, "exitCode", container->exit_code);
 		if (container->signal != 0)
-			write_int(out, "signal", container->signal);
-		write_string(out, "reason", container->reason);
-		write_string(out, "message", container->message);
-		write_time(out, "finishedAt", container->finished_at);
+			buf_json_int(out, "signal", container->signal);
+		buf_json_text_if_any(out, "reason", container->reason);
+		buf_json_text_if_any(out, "message", container->message);
+		if (container->finished_at != 0)
+			buf_json_time(out, "finishedAt", container->finished_at);
 		buf_puts(out, "}}");
 	}
 	buf_putc(out, '}');
@@ -378,27 +353,23 @@ void pod_write(struct buf *out, const struct pod *pod)
 {
 	buf_putc(out, '{');
 	write_meta(out, &pod->meta);
-	buf_json_key(out, "annotations");
-	buf_putc(out, '{');
-	write_string(out, KEY_TASK_UID, pod->task_uid);
-	write_string(out, KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID, pod->framework_attempt_instance_uid);
+	buf_json_open(out, "annotations", '{');
+	buf_json_text_if_any(out, KEY_TASK_UID, pod->task_uid);
+	buf_json_text_if_any(out, KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID, pod->framework_attempt_instance_uid);
 	write_number_annotation(out, KEY_TASK_ATTEMPT_ID, pod->task_attempt_id);
 	buf_puts(out, "}}");
-	buf_json_key(out, "spec");
-	buf_putc(out, '{');
-	write_string(out, "nodeName", pod->node_name);
+	buf_json_open(out, "spec", '{');
+	buf_json_text_if_any(out, "nodeName", pod->node_name);
 	buf_putc(out, '}');
-	buf_json_key(out, "status");
-	buf_putc(out, '{');
-	write_string(out, "phase", pod_phase_name(pod->phase));
-	write_string(out, "podIP", pod->pod_ip);
-	write_string(out, "hostIP", pod->host_ip);
-	write_string(out, "reason", pod->reason);
-	write_string(out, "message", pod->message);
+	buf_json_open(out, "status", '{');
+	buf_json_text_if_any(out, "phase", pod_phase_name(pod->phase));
+	buf_json_text_if_any(out, "podIP", pod->pod_ip);
+	buf_json_text_if_any(out, "hostIP", pod->host_ip);
+	buf_json_text_if_any(out, "reason", pod->reason);
+	buf_json_text_if_any(out, "message", pod->message);
 	if (pod->container_count > 0) {
 		/* in one list: which of them are init containers only matters for the order, which is kept */
-		buf_json_key(out, "containerStatuses");
-		buf_putc(out, '[');
+		buf_json_open(out, "containerStatuses", '[');
 		for (size_t i = 0; i < pod->container_count; i++)
 			write_container(out, &pod->containers[i]);
 		buf_putc(out, ']');

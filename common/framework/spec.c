@@ -6,144 +6,90 @@
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/base/json_field.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
 
 enum { RETRY_MIN = -2, POLICY_MIN = -1, NEVER = -1 };
 
-static int wrong(struct error *err, const char *where, const char *name, const json_t *found, const char *expected)
+static int read_retry_policy(const struct json_field *object, struct retry_policy *out, struct error *err)
 {
-	cleanup_free char *text = json_text(found);
+	struct json_field policy;
 
-	return error_set(err, "%s%s is %.80s, expected %s", where, name, text, expected);
-}
-
-/* Absent and null leave *out as it is. */
-static int read_int(const json_t *object, const char *where, const char *name, int64_t low, int64_t high, int64_t *out,
-		    struct error *err)
-{
-	const json_t *value = json_object_get(object, name);
-	char expected[96];
-
-	if (value == NULL || json_is_null(value))
-		return 0;
-	if (json_is_integer(value) && json_integer_value(value) >= low && json_integer_value(value) <= high) {
-		*out = json_integer_value(value);
-		return 0;
-	}
-	snprintf(expected, sizeof(expected), "an integer in %" PRId64 "..%" PRId64, low, high);
-	return wrong(err, where, name, value, expected);
-}
-
-static int read_object(const json_t *object, const char *where, const char *name, const json_t **out, struct error *err)
-{
-	const json_t *value = json_object_get(object, name);
-
-	*out = NULL;
-	if (value == NULL || json_is_null(value))
-		return 0;
-	if (!json_is_object(value))
-		return wrong(err, where, name, value, "an object");
-	*out = value;
-	return 0;
-}
-
-static int read_retry_policy(const json_t *object, const char *where, struct retry_policy *out, struct error *err)
-{
-	const json_t *policy;
-	const json_t *fancy;
-	int64_t count = 0;
-	char inner[256];
-
-	if (read_object(object, where, "retryPolicy", &policy, err) < 0)
+	if (json_field_object(object, "retryPolicy", &policy, err) < 0 ||
+	    json_field_bool(&policy, "fancyRetryPolicy", &out->fancy, err) < 0)
 		return -1;
-	snprintf(inner, sizeof(inner), "%sretryPolicy.", where);
-	fancy = json_object_get(policy, "fancyRetryPolicy");
-	if (fancy != NULL && !json_is_boolean(fancy) && !json_is_null(fancy))
-		return wrong(err, inner, "fancyRetryPolicy", fancy, "true or false");
-	if (read_int(policy, inner, "maxRetryCount", RETRY_MIN, INT32_MAX, &count, err) < 0)
-		return -1;
-	out->fancy = json_is_true(fancy);
-	out->max_retry_count = (int32_t)count;
-	return 0;
+	return json_field_int32(&policy, "maxRetryCount", RETRY_MIN, INT32_MAX, &out->max_retry_count, err);
 }
 
-static int read_completion_policy(const json_t *role, const char *where, struct task_role_spec *out, struct error *err)
+static int read_completion_policy(const struct json_field *role, struct task_role_spec *out, struct error *err)
 {
-	const json_t *policy;
+	struct json_field policy;
+
+	if (json_field_object(role, "frameworkAttemptCompletionPolicy", &policy, err) < 0)
+		return -1;
 	/* Absent as a whole: {1, -1}. Present: a member that is missing never triggers (CONTRACT.md §2). */
-	int64_t failed = 1;
-	int64_t succeeded = NEVER;
-	char inner[256];
-
-	if (read_object(role, where, "frameworkAttemptCompletionPolicy", &policy, err) < 0)
+	out->min_failed_tasks = policy.value == NULL ? 1 : NEVER;
+	out->min_succeeded_tasks = NEVER;
+	if (json_field_int32(&policy, "minFailedTaskCount", POLICY_MIN, INT32_MAX, &out->min_failed_tasks, err) < 0)
 		return -1;
-	if (policy != NULL)
-		failed = NEVER;
-	snprintf(inner, sizeof(inner), "%sframeworkAttemptCompletionPolicy.", where);
-	if (read_int(policy, inner, "minFailedTaskCount", POLICY_MIN, INT32_MAX, &failed, err) < 0 ||
-	    read_int(policy, inner, "minSucceededTaskCount", POLICY_MIN, INT32_MAX, &succeeded, err) < 0)
-		return -1;
-	out->min_failed_tasks = (int32_t)failed;
-	out->min_succeeded_tasks = (int32_t)succeeded;
-	return 0;
+	return json_field_int32(&policy, "minSucceededTaskCount", POLICY_MIN, INT32_MAX, &out->min_succeeded_tasks,
+				err);
 }
 
-static int read_role(const json_t *role, size_t index, struct task_role_spec *out, struct error *err)
+static int read_role(const struct json_field *role, struct task_role_spec *out, struct error *err)
 {
-	const json_t *task;
-	const char *name = json_str(role, "name");
-	int64_t number = 0;
-	int64_t timeout = SECONDS_NULL;
-	char where[192];
+	struct json_field task;
+	const char *name = json_str(role->value, "name");
 
-	snprintf(where, sizeof(where), "spec.taskRoles[%zu].", index);
-	if (!json_is_object(role))
-		return error_set(err, "spec.taskRoles[%zu] is not an object", index);
+	if (!json_is_object(role->value))
+		return json_field_wrong(role, NULL, "an object", err);
 	if (name == NULL || !framework_name_valid(name))
-		return wrong(err, where, "name", json_object_get(role, "name"), "a name like ^[a-z0-9]{1,63}$");
+		return json_field_wrong(role, "name", "a name like ^[a-z0-9]{1,63}$", err);
 	out->name = mem_strdup(name);
-	if (read_int(role, where, "taskNumber", 0, TASK_NUMBER_MAX, &number, err) < 0 ||
-	    read_completion_policy(role, where, out, err) < 0 || read_object(role, where, "task", &task, err) < 0)
+	out->pod_graceful_deletion_timeout_sec = SECONDS_NULL;
+	if (json_field_int32(role, "taskNumber", 0, TASK_NUMBER_MAX, &out->task_number, err) < 0 ||
+	    read_completion_policy(role, out, err) < 0 || json_field_object(role, "task", &task, err) < 0 ||
+	    read_retry_policy(&task, &out->retry, err) < 0)
 		return -1;
-	out->task_number = (int32_t)number;
-	snprintf(where, sizeof(where), "spec.taskRoles[%zu].task.", index);
-	if (read_retry_policy(task, where, &out->retry, err) < 0 ||
-	    read_int(task, where, "podGracefulDeletionTimeoutSec", INT64_MIN + 1, INT64_MAX, &timeout, err) < 0)
-		return -1;
-	out->pod_graceful_deletion_timeout_sec = timeout;
-	return 0;
+	return json_field_int(&task, "podGracefulDeletionTimeoutSec", INT64_MIN + 1, INT64_MAX,
+			      &out->pod_graceful_deletion_timeout_sec, err);
 }
 
-static int read_roles(const json_t *roles, struct framework_spec *out, struct error *err)
+static int read_roles(const struct json_field *spec, struct framework_spec *out, struct error *err)
 {
-	size_t count = json_array_size(roles);
+	struct json_field roles;
+	size_t count;
 	int64_t tasks = 0;
 
-	if (roles != NULL && !json_is_null(roles) && !json_is_array(roles))
-		return wrong(err, "spec.", "taskRoles", roles, "a list");
+	if (json_field_list(spec, "taskRoles", &roles, err) < 0)
+		return -1;
+	count = json_array_size(roles.value);
 	out->roles = mem_calloc(count, sizeof(*out->roles));
 	for (size_t i = 0; i < count; i++) {
+		struct task_role_spec *role = &out->roles[i];
+		struct json_field item = json_field_item(&roles, i);
+
 		out->role_count = i + 1;
-		if (read_role(json_array_get(roles, i), i, &out->roles[i], err) < 0)
+		if (read_role(&item, role, err) < 0)
 			return -1;
-		tasks += out->roles[i].task_number;
+		tasks += role->task_number;
 		if (tasks > FRAMEWORK_TASKS_MAX)
 			return error_set(err,
 					 "spec.taskRoles: %" PRId64
 					 " Tasks up to taskRoles[%zu], expected at most %d in all",
 					 tasks, i, FRAMEWORK_TASKS_MAX);
-		if (framework_spec_find_role(out, out->roles[i].name) >= 0)
+		if (framework_spec_find_role(out, role->name) >= 0)
 			return error_set(err, "spec.taskRoles[%zu].name is \"%s\", which another TaskRole has already",
-					 i, out->roles[i].name);
-		HASH_ADD_KEYPTR(hh, out->by_name, out->roles[i].name, strlen(out->roles[i].name), &out->roles[i]);
+					 i, role->name);
+		HASH_ADD_KEYPTR(hh, out->by_name, role->name, strlen(role->name), role);
 	}
 	return 0;
 }
 
-static int read_execution_type(const json_t *spec, enum execution_type *out, struct error *err)
+static int read_execution_type(const struct json_field *spec, enum execution_type *out, struct error *err)
 {
-	const json_t *value = json_object_get(spec, "executionType");
+	const json_t *value = json_object_get(spec->value, "executionType");
 	const char *text = json_string_value(value);
 
 	if (value == NULL || json_is_null(value))
@@ -155,19 +101,19 @@ static int read_execution_type(const json_t *spec, enum execution_type *out, str
 	else if (text != NULL && strcmp(text, "Stop") == 0)
 		*out = EXECUTION_STOP;
 	else
-		return wrong(err, "spec.", "executionType", value, "\"Create\", \"Start\" or \"Stop\"");
+		return json_field_wrong(spec, "executionType", "\"Create\", \"Start\" or \"Stop\"", err);
 	return 0;
 }
 
 int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct error *err)
 {
+	const struct json_field field = {.value = spec, .name = "spec"};
 	struct framework_spec read = {0};
 
 	if (spec != NULL && !json_is_null(spec) && !json_is_object(spec))
-		return wrong(err, "", "spec", spec, "an object");
-	if (read_execution_type(spec, &read.execution_type, err) < 0 ||
-	    read_retry_policy(spec, "spec.", &read.retry, err) < 0 ||
-	    read_roles(json_object_get(spec, "taskRoles"), &read, err) < 0) {
+		return json_field_wrong(&field, NULL, "an object", err);
+	if (read_execution_type(&field, &read.execution_type, err) < 0 ||
+	    read_retry_policy(&field, &read.retry, err) < 0 || read_roles(&field, &read, err) < 0) {
 		framework_spec_free(&read);
 		return -1;
 	}

@@ -120,67 +120,37 @@ void framework_status_free(struct framework_status *status)
 
 /* ---- writing ---- */
 
-static void put_text(struct buf *out, const char *name, const char *text)
-{
-	buf_json_key(out, name);
-	buf_json_string(out, text);
-}
-
-static void put_int(struct buf *out, const char *name, int64_t value)
-{
-	buf_json_key(out, name);
-	buf_put_int(out, value);
-}
-
-static void put_time(struct buf *out, const char *name, int64_t seconds)
-{
-	char text[TIME_RFC3339_SIZE];
-
-	buf_json_key(out, name);
-	if (seconds == 0) {
-		buf_puts(out, "null");
-		return;
-	}
-	buf_putc(out, '"');
-	buf_puts(out, time_format_rfc3339(seconds, text));
-	buf_putc(out, '"');
-}
-
 static void put_optional_int(struct buf *out, const char *name, int64_t value, int64_t null_value)
 {
-	if (value != null_value) {
-		put_int(out, name, value);
-		return;
-	}
-	buf_json_key(out, name);
-	buf_puts(out, "null");
+	if (value != null_value)
+		buf_json_int(out, name, value);
+	else
+		buf_json_null(out, name);
 }
 
 static void put_completion(struct buf *out, const struct completion *completion)
 {
 	cleanup_free char *attributes = NULL;
 
-	buf_json_key(out, "completionStatus");
 	if (completion == NULL) {
-		buf_puts(out, "null");
+		buf_json_null(out, "completionStatus");
 		return;
 	}
 	attributes = json_text(completion->attributes);
-	buf_putc(out, '{');
-	put_int(out, "code", completion->code);
-	put_text(out, "phrase", completion->phrase);
+	buf_json_open(out, "completionStatus", '{');
+	buf_json_int(out, "code", completion->code);
+	buf_json_text(out, "phrase", completion->phrase);
 	buf_json_key(out, "type");
 	buf_puts(out, completion->succeeded ? "{\"name\":\"Succeeded\"" : "{\"name\":\"Failed\"");
 	buf_json_key(out, "attributes");
 	buf_puts(out, attributes);
 	buf_putc(out, '}');
-	put_text(out, "diagnostics", completion->diagnostics);
+	buf_json_text(out, "diagnostics", completion->diagnostics);
 	if (completion->trigger != NULL) {
-		buf_json_key(out, "trigger");
-		buf_putc(out, '{');
-		put_text(out, "message", completion->trigger->message);
-		put_text(out, "taskRoleName", completion->trigger->task_role_name);
-		put_int(out, "taskIndex", completion->trigger->task_index);
+		buf_json_open(out, "trigger", '{');
+		buf_json_text(out, "message", completion->trigger->message);
+		buf_json_text(out, "taskRoleName", completion->trigger->task_role_name);
+		buf_json_int(out, "taskIndex", completion->trigger->task_index);
 		buf_putc(out, '}');
 	}
 	if (completion->pod != NULL) {
@@ -192,10 +162,9 @@ static void put_completion(struct buf *out, const struct completion *completion)
 
 static void put_retry(struct buf *out, const struct retry_status *retry)
 {
-	buf_json_key(out, "retryPolicyStatus");
-	buf_putc(out, '{');
-	put_int(out, "totalRetriedCount", retry->total);
-	put_int(out, "accountableRetriedCount", retry->accountable);
+	buf_json_open(out, "retryPolicyStatus", '{');
+	buf_json_int(out, "totalRetriedCount", retry->total);
+	buf_json_int(out, "accountableRetriedCount", retry->accountable);
 	put_optional_int(out, "retryDelaySec", retry->delay_sec, DELAY_NULL);
 	buf_putc(out, '}');
 }
@@ -204,23 +173,21 @@ void task_status_write(struct buf *out, const struct task_status *task, const ch
 		       const char *role_name, size_t index)
 {
 	buf_putc(out, '{');
-	put_int(out, "index", (int64_t)index);
-	put_text(out, "instanceUID", task->instance_uid);
-	put_time(out, "startTime", task->start_time);
-	put_time(out, "runTime", task->run_time);
-	put_time(out, "completionTime", task->completion_time);
-	put_text(out, "state", attempt_state_name(task->state));
-	put_time(out, "transitionTime", task->transition_time);
-	buf_json_key(out, "deletionPending");
-	buf_puts(out, task->deletion_pending ? "true" : "false");
+	buf_json_int(out, "index", (int64_t)index);
+	buf_json_text(out, "instanceUID", task->instance_uid);
+	buf_json_time(out, "startTime", task->start_time);
+	buf_json_time(out, "runTime", task->run_time);
+	buf_json_time(out, "completionTime", task->completion_time);
+	buf_json_text(out, "state", attempt_state_name(task->state));
+	buf_json_time(out, "transitionTime", task->transition_time);
+	buf_json_bool(out, "deletionPending", task->deletion_pending);
 	put_retry(out, &task->retry);
-	buf_json_key(out, "attemptStatus");
-	buf_putc(out, '{');
-	put_int(out, "id", task->attempt.id);
-	put_time(out, "startTime", task->attempt.start_time);
-	put_time(out, "runTime", task->attempt.run_time);
-	put_time(out, "completionTime", task->attempt.completion_time);
-	put_text(out, "instanceUID", task->attempt.instance_uid);
+	buf_json_open(out, "attemptStatus", '{');
+	buf_json_int(out, "id", task->attempt.id);
+	buf_json_time(out, "startTime", task->attempt.start_time);
+	buf_json_time(out, "runTime", task->attempt.run_time);
+	buf_json_time(out, "completionTime", task->attempt.completion_time);
+	buf_json_text(out, "instanceUID", task->attempt.instance_uid);
 	buf_json_key(out, "podName");
 	buf_putc(out, '"');
 	buf_puts(out, framework_name);
@@ -229,10 +196,10 @@ void task_status_write(struct buf *out, const struct task_status *task, const ch
 	buf_putc(out, '-');
 	buf_put_int(out, (int64_t)index);
 	buf_putc(out, '"');
-	put_text(out, "podUID", task->attempt.pod_uid);
-	put_text(out, "podNodeName", task->attempt.pod_node_name);
-	put_text(out, "podIP", task->attempt.pod_ip);
-	put_text(out, "podHostIP", task->attempt.pod_host_ip);
+	buf_json_text(out, "podUID", task->attempt.pod_uid);
+	buf_json_text(out, "podNodeName", task->attempt.pod_node_name);
+	buf_json_text(out, "podIP", task->attempt.pod_ip);
+	buf_json_text(out, "podHostIP", task->attempt.pod_host_ip);
 	put_completion(out, task->attempt.completion);
 	buf_puts(out, "}}");
 }
@@ -245,12 +212,11 @@ void role_statuses_write(struct buf *out, const struct framework_attempt_status 
 
 		buf_json_next(out);
 		buf_putc(out, '{');
-		put_text(out, "name", role->name);
-		put_text(out, "instanceUID", role->instance_uid);
+		buf_json_text(out, "name", role->name);
+		buf_json_text(out, "instanceUID", role->instance_uid);
 		put_optional_int(out, "podGracefulDeletionTimeoutSec", role->pod_graceful_deletion_timeout_sec,
 				 SECONDS_NULL);
-		buf_json_key(out, "taskStatuses");
-		buf_putc(out, '[');
+		buf_json_open(out, "taskStatuses", '[');
 		for (size_t i = 0; i < role->task_count; i++) {
 			buf_json_next(out);
 			task_status_write(out, &role->tasks[i], framework_name, role->name, i);
@@ -265,18 +231,17 @@ static void put_conditions(struct buf *out, const struct condition *conditions)
 	static const char *const types[CONDITION_COUNT] = {"Running", "Completed", "Succeeded"};
 	static const char *const values[] = {"Unknown", "False", "True"};
 
-	buf_json_key(out, "conditions");
-	buf_putc(out, '[');
+	buf_json_open(out, "conditions", '[');
 	for (size_t i = 0; i < CONDITION_COUNT; i++) {
 		if (conditions[i].last_transition_time == 0)
 			continue;
 		buf_json_next(out);
 		buf_putc(out, '{');
-		put_text(out, "type", types[i]);
-		put_text(out, "status", values[conditions[i].value]);
-		put_time(out, "lastTransitionTime", conditions[i].last_transition_time);
-		put_text(out, "reason", conditions[i].reason);
-		put_text(out, "message", conditions[i].message);
+		buf_json_text(out, "type", types[i]);
+		buf_json_text(out, "status", values[conditions[i].value]);
+		buf_json_time(out, "lastTransitionTime", conditions[i].last_transition_time);
+		buf_json_text(out, "reason", conditions[i].reason);
+		buf_json_text(out, "message", conditions[i].message);
 		buf_putc(out, '}');
 	}
 	buf_putc(out, ']');
@@ -289,30 +254,26 @@ size_t framework_status_write(struct buf *out, const struct framework_status *st
 	size_t roles_at;
 
 	buf_putc(out, '{');
-	if (status->fenced) {
-		buf_json_key(out, "fenced");
-		buf_puts(out, "true");
-	}
-	if (status->writer[0] != '\0')
-		put_text(out, "writer", status->writer);
-	put_int(out, "observedGeneration", status->observed_generation);
-	put_time(out, "startTime", status->start_time);
-	put_time(out, "runTime", status->run_time);
-	put_time(out, "completionTime", status->completion_time);
-	put_text(out, "state", attempt_state_name(status->state));
-	put_time(out, "transitionTime", status->transition_time);
+	if (status->fenced)
+		buf_json_bool(out, "fenced", true);
+	buf_json_text_if_any(out, "writer", status->writer);
+	buf_json_int(out, "observedGeneration", status->observed_generation);
+	buf_json_time(out, "startTime", status->start_time);
+	buf_json_time(out, "runTime", status->run_time);
+	buf_json_time(out, "completionTime", status->completion_time);
+	buf_json_text(out, "state", attempt_state_name(status->state));
+	buf_json_time(out, "transitionTime", status->transition_time);
 	put_conditions(out, status->conditions);
 	put_retry(out, &status->retry);
-	buf_json_key(out, "attemptStatus");
-	buf_putc(out, '{');
-	put_int(out, "id", attempt->id);
-	put_time(out, "startTime", attempt->start_time);
-	put_time(out, "runTime", attempt->run_time);
-	put_time(out, "completionTime", attempt->completion_time);
-	put_text(out, "instanceUID", attempt->instance_uid);
+	buf_json_open(out, "attemptStatus", '{');
+	buf_json_int(out, "id", attempt->id);
+	buf_json_time(out, "startTime", attempt->start_time);
+	buf_json_time(out, "runTime", attempt->run_time);
+	buf_json_time(out, "completionTime", attempt->completion_time);
+	buf_json_text(out, "instanceUID", attempt->instance_uid);
 	buf_json_key(out, "configMapName");
 	buf_printf(out, "\"%s-attempt\"", framework_name);
-	put_text(out, "configMapUID", attempt->config_map_uid);
+	buf_json_text(out, "configMapUID", attempt->config_map_uid);
 	put_completion(out, attempt->completion);
 	buf_json_key(out, "taskRoleStatuses");
 	roles_at = out->len;
@@ -320,7 +281,7 @@ size_t framework_status_write(struct buf *out, const struct framework_status *st
 		role_statuses_write(out, attempt, framework_name);
 	} else {
 		buf_puts(out, "null");
-		put_text(out, "taskRoleStatusesCompressed", compressed);
+		buf_json_text(out, "taskRoleStatusesCompressed", compressed);
 	}
 	buf_puts(out, "}}");
 	return roles_at;

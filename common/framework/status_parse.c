@@ -1,120 +1,31 @@
 /* Reading a status that this or the original controller wrote (CONTRACT.md §3, §13); see status.h. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/json_field.h"
 #include "common/base/mem.h"
 #include "common/framework/spec.h"
 #include "common/framework/status.h"
-
-/* Where in the object a value stands, for messages: "status.attemptStatus.taskRoleStatuses[0].". */
-struct place {
-	const struct place *outer;
-	const char *name;
-	int64_t index; /* -1: none */
-};
-
-static void put_place(struct buf *out, const struct place *place)
-{
-	if (place == NULL)
-		return;
-	put_place(out, place->outer);
-	if (place->outer != NULL)
-		buf_putc(out, '.');
-	buf_puts(out, place->name);
-	if (place->index >= 0)
-		buf_printf(out, "[%" PRId64 "]", place->index);
-}
-
-static int wrong(struct error *err, const struct place *place, const char *name, const json_t *found,
-		 const char *expected)
-{
-	cleanup_buf struct buf where = {0};
-	cleanup_free char *text = found == NULL ? mem_strdup("missing") : json_text(found);
-
-	put_place(&where, place);
-	return error_set(err, "%s.%s is %.80s, expected %s", where.data, name, text, expected);
-}
 
 static bool is_null(const json_t *value)
 {
 	return value == NULL || json_is_null(value);
 }
 
-static int read_text(const json_t *object, const struct place *place, const char *name, char **out, struct error *err)
-{
-	const json_t *value = json_object_get(object, name);
-
-	if (is_null(value))
-		return 0;
-	if (!json_is_string(value))
-		return wrong(err, place, name, value, "a string or null");
-	mem_replace(out, json_string_value(value));
-	return 0;
-}
-
 /* What no decision can do without. */
-static int read_identity(const json_t *object, const struct place *place, char **out, struct error *err)
+static int read_identity(const struct json_field *object, char **out, struct error *err)
 {
-	if (json_str(object, "instanceUID") == NULL)
-		return wrong(err, place, "instanceUID", json_object_get(object, "instanceUID"), "a string");
-	return read_text(object, place, "instanceUID", out, err);
+	if (json_str(object->value, "instanceUID") == NULL)
+		return json_field_wrong(object, "instanceUID", "a string", err);
+	return json_field_text(object, "instanceUID", out, err);
 }
 
-static int read_number(const json_t *object, const struct place *place, const char *name, int64_t low, int64_t high,
-		       int64_t *out, struct error *err)
+static int read_state(const struct json_field *object, enum attempt_state *out, struct error *err)
 {
-	const json_t *value = json_object_get(object, name);
-
-	if (is_null(value))
-		return 0;
-	if (!json_is_integer(value) || json_integer_value(value) < low || json_integer_value(value) > high)
-		return wrong(err, place, name, value, "an integer in range");
-	*out = json_integer_value(value);
-	return 0;
-}
-
-static int read_int32(const json_t *object, const struct place *place, const char *name, int32_t *out,
-		      struct error *err)
-{
-	int64_t value = *out;
-
-	if (read_number(object, place, name, INT32_MIN, INT32_MAX, &value, err) < 0)
-		return -1;
-	*out = (int32_t)value;
-	return 0;
-}
-
-static int read_time(const json_t *object, const struct place *place, const char *name, int64_t *out, struct error *err)
-{
-	const json_t *value = json_object_get(object, name);
-	const char *text = json_string_value(value);
-
-	if (is_null(value))
-		return 0;
-	if (text == NULL || time_parse_rfc3339(text, out) < 0)
-		return wrong(err, place, name, value, "an RFC 3339 time or null");
-	return 0;
-}
-
-static int read_state(const json_t *object, const struct place *place, enum attempt_state *out, struct error *err)
-{
-	if (attempt_state_parse(json_str(object, "state"), out) < 0)
-		return wrong(err, place, "state", json_object_get(object, "state"), "the name of a state");
-	return 0;
-}
-
-static int read_object(const json_t *object, const struct place *place, const char *name, const json_t **out,
-		       struct error *err)
-{
-	const json_t *value = json_object_get(object, name);
-
-	*out = is_null(value) ? NULL : value;
-	if (*out != NULL && !json_is_object(*out))
-		return wrong(err, place, name, value, "an object or null");
+	if (attempt_state_parse(json_str(object->value, "state"), out) < 0)
+		return json_field_wrong(object, "state", "the name of a state", err);
 	return 0;
 }
 
@@ -122,210 +33,196 @@ static int read_object(const json_t *object, const struct place *place, const ch
 enum { RETRIES_MAX = INT32_MAX - 1 };
 #define RETRY_DELAY_MAX_SEC INT64_C(1000000000000)
 
-static int read_count(const json_t *object, const struct place *place, const char *name, int32_t *out,
-		      struct error *err)
+static int read_retry(const struct json_field *object, struct retry_status *out, struct error *err)
 {
-	int64_t value = *out;
-
-	if (read_number(object, place, name, 0, RETRIES_MAX, &value, err) < 0)
-		return -1;
-	*out = (int32_t)value;
-	return 0;
-}
-
-static int read_retry(const json_t *object, const struct place *outer, struct retry_status *out, struct error *err)
-{
-	struct place place = {outer, "retryPolicyStatus", -1};
-	const json_t *retry;
+	struct json_field retry;
 
 	*out = (struct retry_status){.delay_sec = DELAY_NULL};
-	if (read_object(object, outer, "retryPolicyStatus", &retry, err) < 0)
+	if (json_field_object(object, "retryPolicyStatus", &retry, err) < 0 ||
+	    json_field_int32(&retry, "totalRetriedCount", 0, RETRIES_MAX, &out->total, err) < 0 ||
+	    json_field_int32(&retry, "accountableRetriedCount", 0, RETRIES_MAX, &out->accountable, err) < 0)
 		return -1;
-	if (read_count(retry, &place, "totalRetriedCount", &out->total, err) < 0 ||
-	    read_count(retry, &place, "accountableRetriedCount", &out->accountable, err) < 0 ||
-	    read_number(retry, &place, "retryDelaySec", 0, RETRY_DELAY_MAX_SEC, &out->delay_sec, err) < 0)
-		return -1;
-	return 0;
+	return json_field_int(&retry, "retryDelaySec", 0, RETRY_DELAY_MAX_SEC, &out->delay_sec, err);
 }
 
-static int read_trigger(const json_t *object, const struct place *outer, struct completion *out, struct error *err)
+static int read_trigger(const struct json_field *object, struct completion *out, struct error *err)
 {
-	struct place place = {outer, "trigger", -1};
-	const json_t *trigger;
+	struct json_field trigger;
 
-	if (read_object(object, outer, "trigger", &trigger, err) < 0)
+	if (json_field_object(object, "trigger", &trigger, err) < 0)
 		return -1;
-	if (trigger == NULL)
+	if (trigger.value == NULL)
 		return 0;
 	out->trigger = mem_calloc(1, sizeof(*out->trigger));
 	out->trigger->message = mem_strdup("");
 	out->trigger->task_role_name = mem_strdup("");
-	if (read_text(trigger, &place, "message", &out->trigger->message, err) < 0 ||
-	    read_text(trigger, &place, "taskRoleName", &out->trigger->task_role_name, err) < 0 ||
-	    read_number(trigger, &place, "taskIndex", INT64_MIN, INT64_MAX, &out->trigger->task_index, err) < 0)
+	if (json_field_text(&trigger, "message", &out->trigger->message, err) < 0 ||
+	    json_field_text(&trigger, "taskRoleName", &out->trigger->task_role_name, err) < 0)
 		return -1;
-	return 0;
+	return json_field_int(&trigger, "taskIndex", INT64_MIN, INT64_MAX, &out->trigger->task_index, err);
 }
 
 /* state: of the Framework or Task that the attempt belongs to. An attempt on its way out, or over, has a reason. What
  * its texts lack is "", as the original controller reads it. */
-static int read_completion(const json_t *object, const struct place *outer, enum attempt_state state,
-			   struct completion **out, struct error *err)
+static int read_completion(const struct json_field *attempt, enum attempt_state state, struct completion **out,
+			   struct error *err)
 {
-	struct place place = {outer, "completionStatus", -1};
-	const json_t *value;
-	const json_t *type;
-	const json_t *pod;
+	struct json_field status;
+	struct json_field type;
+	struct json_field pod;
 	const char *type_name;
 	int32_t code = 0;
 
-	if (read_object(object, outer, "completionStatus", &value, err) < 0)
+	if (json_field_object(attempt, "completionStatus", &status, err) < 0)
 		return -1;
-	if (value == NULL && state >= STATE_DELETION_PENDING)
-		return wrong(err, outer, "completionStatus", json_object_get(object, "completionStatus"),
-			     "an object, its state being what it is");
-	if (value == NULL)
+	if (status.value == NULL && state >= STATE_DELETION_PENDING)
+		return json_field_wrong(attempt, "completionStatus", "an object, its state being what it is", err);
+	if (status.value == NULL)
 		return 0;
-	if (read_int32(value, &place, "code", &code, err) < 0 || read_object(value, &place, "type", &type, err) < 0 ||
-	    read_object(value, &place, "pod", &pod, err) < 0)
+	if (json_field_int32(&status, "code", INT32_MIN, INT32_MAX, &code, err) < 0 ||
+	    json_field_object(&status, "type", &type, err) < 0 || json_field_object(&status, "pod", &pod, err) < 0)
 		return -1;
-	type_name = json_str(type, "name");
+	type_name = json_str(type.value, "name");
 	*out = completion_new(code, type_name != NULL && strcmp(type_name, "Succeeded") == 0, "",
-			      json_object_get(type, "attributes"), "");
-	if (pod != NULL)
-		(*out)->pod = json_text(pod);
-	if (read_text(value, &place, "phrase", &(*out)->phrase, err) < 0 ||
-	    read_text(value, &place, "diagnostics", &(*out)->diagnostics, err) < 0 ||
-	    read_trigger(value, &place, *out, err) < 0)
+			      json_object_get(type.value, "attributes"), "");
+	if (pod.value != NULL)
+		(*out)->pod = json_text(pod.value);
+	if (json_field_text(&status, "phrase", &(*out)->phrase, err) < 0 ||
+	    json_field_text(&status, "diagnostics", &(*out)->diagnostics, err) < 0)
 		return -1;
-	return 0;
+	return read_trigger(&status, *out, err);
 }
 
-static int read_task_attempt(const json_t *task, const struct place *outer, enum attempt_state state,
-			     struct task_attempt_status *out, struct error *err)
+/* The members that attempts have at both levels. */
+static int read_attempt_times(const struct json_field *attempt, int32_t *id, int64_t *start_time, int64_t *run_time,
+			      int64_t *completion_time, struct error *err)
 {
-	struct place place = {outer, "attemptStatus", -1};
-	const json_t *attempt;
-
-	if (read_object(task, outer, "attemptStatus", &attempt, err) < 0 ||
-	    read_int32(attempt, &place, "id", &out->id, err) < 0 ||
-	    read_time(attempt, &place, "startTime", &out->start_time, err) < 0 ||
-	    read_time(attempt, &place, "runTime", &out->run_time, err) < 0 ||
-	    read_time(attempt, &place, "completionTime", &out->completion_time, err) < 0 ||
-	    read_text(attempt, &place, "instanceUID", &out->instance_uid, err) < 0 ||
-	    read_text(attempt, &place, "podUID", &out->pod_uid, err) < 0 ||
-	    read_text(attempt, &place, "podNodeName", &out->pod_node_name, err) < 0 ||
-	    read_text(attempt, &place, "podIP", &out->pod_ip, err) < 0 ||
-	    read_text(attempt, &place, "podHostIP", &out->pod_host_ip, err) < 0)
+	if (json_field_int32(attempt, "id", INT32_MIN, INT32_MAX, id, err) < 0 ||
+	    json_field_time(attempt, "startTime", start_time, err) < 0 ||
+	    json_field_time(attempt, "runTime", run_time, err) < 0)
 		return -1;
-	return read_completion(attempt, &place, state, &out->completion, err);
+	return json_field_time(attempt, "completionTime", completion_time, err);
 }
 
-static int read_task(const json_t *task, const struct place *outer, size_t index, struct task_status *out,
-		     struct error *err)
+static int read_task_attempt(const struct json_field *task, enum attempt_state state, struct task_attempt_status *out,
+			     struct error *err)
 {
-	struct place place = {outer, "taskStatuses", (int64_t)index};
+	struct json_field attempt;
+
+	if (json_field_object(task, "attemptStatus", &attempt, err) < 0 ||
+	    read_attempt_times(&attempt, &out->id, &out->start_time, &out->run_time, &out->completion_time, err) < 0 ||
+	    json_field_text(&attempt, "instanceUID", &out->instance_uid, err) < 0 ||
+	    json_field_text(&attempt, "podUID", &out->pod_uid, err) < 0 ||
+	    json_field_text(&attempt, "podNodeName", &out->pod_node_name, err) < 0 ||
+	    json_field_text(&attempt, "podIP", &out->pod_ip, err) < 0 ||
+	    json_field_text(&attempt, "podHostIP", &out->pod_host_ip, err) < 0)
+		return -1;
+	return read_completion(&attempt, state, &out->completion, err);
+}
+
+static int read_task(const struct json_field *task, struct task_status *out, struct error *err)
+{
 	int64_t found = -1;
 
-	if (!json_is_object(task))
-		return wrong(err, &place, "", task, "an object");
-	if (read_number(task, &place, "index", 0, INT32_MAX, &found, err) < 0)
+	if (!json_is_object(task->value))
+		return json_field_wrong(task, NULL, "an object", err);
+	if (json_field_int(task, "index", 0, INT32_MAX, &found, err) < 0)
 		return -1;
-	if (found != (int64_t)index)
-		return wrong(err, &place, "index", json_object_get(task, "index"), "its position in the list");
-	out->deletion_pending = json_bool(task, "deletionPending", false);
-	if (read_identity(task, &place, &out->instance_uid, err) < 0 ||
-	    read_time(task, &place, "startTime", &out->start_time, err) < 0 ||
-	    read_time(task, &place, "runTime", &out->run_time, err) < 0 ||
-	    read_time(task, &place, "completionTime", &out->completion_time, err) < 0 ||
-	    read_time(task, &place, "transitionTime", &out->transition_time, err) < 0 ||
-	    read_state(task, &place, &out->state, err) < 0 || read_retry(task, &place, &out->retry, err) < 0)
+	if (found != (int64_t)task->index)
+		return json_field_wrong(task, "index", "its position in the list", err);
+	out->deletion_pending = json_bool(task->value, "deletionPending", false);
+	if (read_identity(task, &out->instance_uid, err) < 0 ||
+	    json_field_time(task, "startTime", &out->start_time, err) < 0 ||
+	    json_field_time(task, "runTime", &out->run_time, err) < 0 ||
+	    json_field_time(task, "completionTime", &out->completion_time, err) < 0 ||
+	    json_field_time(task, "transitionTime", &out->transition_time, err) < 0 ||
+	    read_state(task, &out->state, err) < 0 || read_retry(task, &out->retry, err) < 0)
 		return -1;
-	return read_task_attempt(task, &place, out->state, &out->attempt, err);
+	return read_task_attempt(task, out->state, &out->attempt, err);
 }
 
-static int read_role(const json_t *role, const struct place *outer, size_t index, struct role_status *out,
-		     struct error *err)
+static int read_role(const struct json_field *role, struct role_status *out, struct error *err)
 {
-	struct place place = {outer, "taskRoleStatuses", (int64_t)index};
-	const json_t *tasks = json_object_get(role, "taskStatuses");
+	const char *name = json_str(role->value, "name");
+	struct json_field tasks;
 
 	out->pod_graceful_deletion_timeout_sec = SECONDS_NULL;
-	if (json_str(role, "name") == NULL || !framework_name_valid(json_str(role, "name")))
-		return wrong(err, &place, "name", json_object_get(role, "name"), "a name like ^[a-z0-9]{1,63}$");
-	if (!is_null(tasks) && !json_is_array(tasks))
-		return wrong(err, &place, "taskStatuses", tasks, "a list");
-	if (read_text(role, &place, "name", &out->name, err) < 0 ||
-	    read_identity(role, &place, &out->instance_uid, err) < 0 ||
-	    read_number(role, &place, "podGracefulDeletionTimeoutSec", INT64_MIN + 1, INT64_MAX,
-			&out->pod_graceful_deletion_timeout_sec, err) < 0)
+	if (name == NULL || !framework_name_valid(name))
+		return json_field_wrong(role, "name", "a name like ^[a-z0-9]{1,63}$", err);
+	out->name = mem_strdup(name);
+	if (json_field_list(role, "taskStatuses", &tasks, err) < 0 ||
+	    read_identity(role, &out->instance_uid, err) < 0 ||
+	    json_field_int(role, "podGracefulDeletionTimeoutSec", INT64_MIN + 1, INT64_MAX,
+			   &out->pod_graceful_deletion_timeout_sec, err) < 0)
 		return -1;
-	out->task_cap = json_array_size(tasks);
+	out->task_cap = json_array_size(tasks.value);
 	out->tasks = mem_calloc(out->task_cap, sizeof(*out->tasks));
 	for (size_t i = 0; i < out->task_cap; i++) {
+		struct json_field task = json_field_item(&tasks, i);
+
 		out->task_count = i + 1;
-		if (read_task(json_array_get(tasks, i), &place, i, &out->tasks[i], err) < 0)
+		if (read_task(&task, &out->tasks[i], err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int read_roles(const json_t *roles, const struct place *place, struct framework_attempt_status *out,
-		      struct error *err)
+static int read_roles(const struct json_field *roles, struct framework_attempt_status *out, struct error *err)
 {
-	size_t count = json_array_size(roles);
+	size_t count = json_array_size(roles->value);
 
-	if (!is_null(roles) && !json_is_array(roles))
-		return wrong(err, place, "taskRoleStatuses", roles, "a list or null");
 	out->roles = mem_calloc(count, sizeof(*out->roles));
 	for (size_t i = 0; i < count; i++) {
+		struct json_field role = json_field_item(roles, i);
+
 		out->role_count = i + 1;
-		if (read_role(json_array_get(roles, i), place, i, &out->roles[i], err) < 0)
+		if (read_role(&role, &out->roles[i], err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int read_compressed_roles(const json_t *attempt, const struct place *place, struct framework_attempt_status *out,
+static int read_compressed_roles(const struct json_field *attempt, struct framework_attempt_status *out,
 				 struct error *err)
 {
-	const json_t *compressed = json_object_get(attempt, "taskRoleStatusesCompressed");
+	struct json_field field = {.outer = attempt, .name = "taskRoleStatuses"};
+	const json_t *compressed = json_object_get(attempt->value, "taskRoleStatusesCompressed");
 	cleanup_buf struct buf text = {0};
 	cleanup_json json_t *roles = NULL;
 	struct error cause;
 
 	if (!json_is_string(compressed))
-		return wrong(err, place, "taskRoleStatusesCompressed", compressed, "base64 text");
+		return json_field_wrong(attempt, "taskRoleStatusesCompressed", "base64 text", err);
 	if (text_decompress(json_string_value(compressed), json_string_length(compressed), &text, &cause) < 0)
 		return error_set(err, "status.attemptStatus.taskRoleStatusesCompressed is %s", cause.message);
 	roles = json_parse(text.data, text.len, &cause);
 	if (roles == NULL)
 		return error_set(err, "status.attemptStatus.taskRoleStatusesCompressed: %s", cause.message);
-	return read_roles(roles, place, out, err);
+	field.value = roles;
+	if (!json_is_null(roles) && !json_is_array(roles))
+		return json_field_wrong(&field, NULL, "a list", err);
+	return read_roles(&field, out, err);
 }
 
-static int read_attempt(const json_t *status, const struct place *outer, enum attempt_state state,
-			struct framework_attempt_status *out, struct error *err)
+static int read_attempt(const struct json_field *status, enum attempt_state state, struct framework_attempt_status *out,
+			struct error *err)
 {
-	struct place place = {outer, "attemptStatus", -1};
-	const json_t *attempt;
-	const json_t *roles;
+	struct json_field attempt;
+	struct json_field roles;
 
-	if (read_object(status, outer, "attemptStatus", &attempt, err) < 0 ||
-	    read_int32(attempt, &place, "id", &out->id, err) < 0 ||
-	    read_time(attempt, &place, "startTime", &out->start_time, err) < 0 ||
-	    read_time(attempt, &place, "runTime", &out->run_time, err) < 0 ||
-	    read_time(attempt, &place, "completionTime", &out->completion_time, err) < 0 ||
-	    read_text(attempt, &place, "instanceUID", &out->instance_uid, err) < 0 ||
-	    read_text(attempt, &place, "configMapUID", &out->config_map_uid, err) < 0 ||
-	    read_completion(attempt, &place, state, &out->completion, err) < 0)
+	if (json_field_object(status, "attemptStatus", &attempt, err) < 0 ||
+	    read_attempt_times(&attempt, &out->id, &out->start_time, &out->run_time, &out->completion_time, err) < 0 ||
+	    json_field_text(&attempt, "instanceUID", &out->instance_uid, err) < 0 ||
+	    json_field_text(&attempt, "configMapUID", &out->config_map_uid, err) < 0 ||
+	    read_completion(&attempt, state, &out->completion, err) < 0)
 		return -1;
 	if (out->config_map_uid != NULL && out->instance_uid == NULL)
-		return wrong(err, &place, "instanceUID", json_object_get(attempt, "instanceUID"), "a string");
-	roles = json_object_get(attempt, "taskRoleStatuses");
-	if (is_null(roles) && !is_null(json_object_get(attempt, "taskRoleStatusesCompressed")))
-		return read_compressed_roles(attempt, &place, out, err);
-	return read_roles(roles, &place, out, err);
+		return json_field_wrong(&attempt, "instanceUID", "a string", err);
+	if (json_field_list(&attempt, "taskRoleStatuses", &roles, err) < 0)
+		return -1;
+	if (roles.value == NULL && !is_null(json_object_get(attempt.value, "taskRoleStatusesCompressed")))
+		return read_compressed_roles(&attempt, out, err);
+	return read_roles(&roles, out, err);
 }
 
 static void copy_short(char *out, size_t size, const char *text)
@@ -375,16 +272,16 @@ void framework_status_writer(const json_t *status, char out[STATUS_WRITER_SIZE])
 
 int framework_status_parse(const json_t *status, struct framework_status *out, struct error *err)
 {
-	struct place place = {NULL, "status", -1};
+	const struct json_field field = {.value = status, .name = "status"};
 	struct framework_status read = {0};
 
-	if (read_time(status, &place, "startTime", &read.start_time, err) < 0 ||
-	    read_time(status, &place, "runTime", &read.run_time, err) < 0 ||
-	    read_time(status, &place, "completionTime", &read.completion_time, err) < 0 ||
-	    read_time(status, &place, "transitionTime", &read.transition_time, err) < 0 ||
-	    read_number(status, &place, "observedGeneration", 0, INT64_MAX, &read.observed_generation, err) < 0 ||
-	    read_state(status, &place, &read.state, err) < 0 || read_retry(status, &place, &read.retry, err) < 0 ||
-	    read_attempt(status, &place, read.state, &read.attempt, err) < 0) {
+	if (json_field_time(&field, "startTime", &read.start_time, err) < 0 ||
+	    json_field_time(&field, "runTime", &read.run_time, err) < 0 ||
+	    json_field_time(&field, "completionTime", &read.completion_time, err) < 0 ||
+	    json_field_time(&field, "transitionTime", &read.transition_time, err) < 0 ||
+	    json_field_int(&field, "observedGeneration", 0, INT64_MAX, &read.observed_generation, err) < 0 ||
+	    read_state(&field, &read.state, err) < 0 || read_retry(&field, &read.retry, err) < 0 ||
+	    read_attempt(&field, read.state, &read.attempt, err) < 0) {
 		framework_status_free(&read);
 		return -1;
 	}

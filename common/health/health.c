@@ -2,15 +2,10 @@
 #include "common/health/health.h"
 
 #include <stdio.h>
-#include <string.h>
 
+#include "common/base/address.h"
 #include "common/base/log.h"
 #include "common/serve/metrics.h"
-
-static bool is_loopback(const char *address)
-{
-	return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0;
-}
 
 struct serve *health_new(struct ev_loop *loop, const struct health_options *options, struct error *err)
 {
@@ -27,7 +22,7 @@ struct serve *health_new(struct ev_loop *loop, const struct health_options *opti
 		return NULL;
 	}
 	/* asked of the listener, as a name may mean any address */
-	if (!options->insecure && !is_loopback(serve_address(serve))) {
+	if (!options->insecure && !address_is_loopback(serve_address(serve))) {
 		error_set(err,
 			  "--http %s can be reached from other machines: expected an address of this machine alone, "
 			  "127.0.0.1:PORT (or --http-insecure)",

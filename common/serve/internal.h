@@ -1,5 +1,6 @@
-/* Inside the HTTP server: connections and requests as serve.c (the listener and its loop), request.c (what handlers do
- * with requests), answer.c and tls.c share them; nobody else includes this. */
+/* Inside the HTTP server: connections and requests as its files share them; nobody else includes this. Each file
+ * calls only those before it: source.c, conn.c, answer.c, request.c, admit.c, tls.c, serve.c (the listener and its
+ * loop). */
 #ifndef SERVE_INTERNAL_H
 #define SERVE_INTERNAL_H
 
@@ -101,20 +102,31 @@ struct serve {
 	bool tls;
 };
 
-/* ---- serve.c ---- */
+/* ---- source.c ---- */
+
+/* NULL: no connection comes from there. */
+struct source *source_find(const struct serve *serve, const struct sockaddr *address);
+void source_open(struct conn *conn, const struct sockaddr *address);
+void source_close(struct conn *conn);
+/* Its phase has changed, or whether somebody vouches for it or takes its place. */
+void source_sort(struct conn *conn);
+
+/* ---- conn.c ---- */
 
 /* libmicrohttpd has something to do that its epoll does not show (common/README.md §9.1). */
 void serve_run_soon(struct serve *serve);
 void conn_enter(struct conn *conn, enum conn_phase phase);
+/* MHD_NotifyConnectionCallback: a connection begins or ends. */
+void conn_notify(void *serve, struct MHD_Connection *mhd, void **slot, enum MHD_ConnectionNotificationCode code);
+/* A timer's callback: ends connections that take too long. */
+void conn_sweep(struct ev_loop *loop, struct ev_timer *timer, int events);
 
-/* ---- source.c ---- */
+/* ---- answer.c ---- */
 
-/* MHD_AcceptPolicyCallback: when few connections are left, one goes for the new one, or the new one is refused. */
-enum MHD_Result source_admit(void *serve, const struct sockaddr *address, socklen_t address_len);
-void source_open(struct conn *conn, const struct sockaddr *address);
-void source_close(struct conn *conn);
-/* Its phase has changed, or whether somebody vouches for it. */
-void source_sort(struct conn *conn);
+int answer_status(const struct serve_answer *answer);
+/* Queues it on the connection, as gzip where the client takes that. */
+enum MHD_Result answer_queue(struct serve_answer *answer, struct MHD_Connection *mhd);
+struct serve_answer *answer_hold(struct serve_answer *answer);
 
 /* ---- request.c ---- */
 
@@ -125,12 +137,10 @@ void request_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum 
 /* Its client has left, or the server ends: tells the handler and lets the connection end. */
 void request_leave(struct serve_request *request);
 
-/* ---- answer.c ---- */
+/* ---- admit.c ---- */
 
-int answer_status(const struct serve_answer *answer);
-/* Queues it on the connection, as gzip where the client takes that. */
-enum MHD_Result answer_queue(struct serve_answer *answer, struct MHD_Connection *mhd);
-struct serve_answer *answer_hold(struct serve_answer *answer);
+/* MHD_AcceptPolicyCallback: when few connections are left, one goes for the new one, or the new one is refused. */
+enum MHD_Result conn_admit(void *serve, const struct sockaddr *address, socklen_t address_len);
 
 /* ---- tls.c ---- */
 

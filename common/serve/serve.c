@@ -16,10 +16,10 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/base/port.h"
 #include "common/serve/internal.h"
 #include "common/serve/metrics.h"
 
@@ -28,7 +28,6 @@ enum {
 	HEAD_DEFAULT = 16 * 1024,
 	REQUEST_TIMEOUT_DEFAULT_MS = 30 * 1000,
 	ANSWER_TIMEOUT_DEFAULT_MS = 60 * 1000,
-	HURRY_DIVISOR = 10, /* of the request timeout, when more than half of the connections are taken */
 	SWEEP_MS = 500,
 	ACCEPT_AGAIN_MS = 50,
 	BACKLOG = 1024,
@@ -37,16 +36,6 @@ enum {
 };
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
-
-void serve_run_soon(struct serve *serve)
-{
-	/* In the next turn of the loop: an event that is fed from within a callback is handled before any other comes,
-	 * and while strangers come and go without end none would. */
-	serve->soon = true;
-	ev_timer_stop(serve->loop, &serve->timer);
-	ev_timer_set(&serve->timer, 0, 0);
-	ev_timer_start(serve->loop, &serve->timer);
-}
 
 static void run(struct serve *serve)
 {
@@ -107,76 +96,6 @@ static void on_leaving(struct ev_loop *loop, ev_io *io, int events)
 			continue;
 		serve->counters.gone++;
 		request_leave(conn->request);
-	}
-}
-
-/* ---- connections ------------------------------------------------------------------------------------------------- */
-
-void conn_enter(struct conn *conn, enum conn_phase phase)
-{
-	conn->phase = phase;
-	conn->since_ms = clock_boot_ms();
-	source_sort(conn);
-}
-
-static void conn_open(struct serve *serve, struct MHD_Connection *mhd, void **slot)
-{
-	struct conn *conn = mem_calloc(1, sizeof(*conn));
-
-	conn->serve = serve;
-	conn->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-	source_open(conn, MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
-	conn_enter(conn, CONN_READING);
-	DL_APPEND(serve->conns, conn);
-	serve->counters.connections++;
-	if (serve->counters.open++ == 0)
-		ev_timer_again(serve->loop, &serve->sweep);
-	*slot = conn;
-}
-
-static void conn_close(struct serve *serve, void **slot)
-{
-	struct conn *conn = *slot;
-
-	DL_DELETE(serve->conns, conn);
-	source_close(conn);
-	if (--serve->counters.open == 0)
-		ev_timer_stop(serve->loop, &serve->sweep);
-	free(conn);
-	*slot = NULL;
-	/* at its limit libmicrohttpd does not look at the listener, and looks again only in its next run */
-	serve_run_soon(serve);
-}
-
-static void on_connection(void *arg, struct MHD_Connection *mhd, void **slot, enum MHD_ConnectionNotificationCode code)
-{
-	if (code == MHD_CONNECTION_NOTIFY_STARTED)
-		conn_open(arg, mhd, slot);
-	else
-		conn_close(arg, slot);
-}
-
-/* libmicrohttpd's own timeout starts anew with each byte, so a slow sender could stay for ever. */
-static void on_sweep(struct ev_loop *loop, ev_timer *timer, int events)
-{
-	struct serve *serve = timer->data;
-	int64_t now_ms = clock_boot_ms();
-	int64_t request_ms = serve->request_timeout_ms;
-	struct conn *conn;
-
-	(void)loop;
-	(void)events;
-	if (serve->counters.open > serve->max_connections / 2)
-		request_ms /= HURRY_DIVISOR;
-	DL_FOREACH(serve->conns, conn) {
-		int64_t age_ms = now_ms - conn->since_ms;
-
-		if ((conn->phase == CONN_READING && age_ms >= request_ms) ||
-		    (conn->phase == CONN_ANSWERING && age_ms >= serve->answer_timeout_ms)) {
-			serve->counters.expired++;
-			conn->since_ms = now_ms;
-			shutdown(conn->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes it */
-		}
 	}
 }
 
@@ -376,10 +295,10 @@ static int start_daemon(struct serve *serve, int fd, struct error *err)
 		flags |= MHD_USE_TLS;
 	/* the log first: options that follow may complain */
 	serve->daemon = MHD_start_daemon(
-		flags, 0, source_admit, serve, request_access, serve, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+		flags, 0, conn_admit, serve, request_access, serve, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, serve->max_connections,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, serve->head_max - ANSWER_HEAD_SPARE, MHD_OPTION_CONNECTION_TIMEOUT,
-		0u, MHD_OPTION_NOTIFY_COMPLETED, request_completed, serve, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+		0u, MHD_OPTION_NOTIFY_COMPLETED, request_completed, serve, MHD_OPTION_NOTIFY_CONNECTION, conn_notify,
 		serve, MHD_OPTION_ARRAY, serve->tls ? tls : none, MHD_OPTION_END);
 	if (serve->daemon == NULL)
 		return error_set(err, "start the HTTP server on %s", serve->address);
@@ -392,7 +311,7 @@ static void start_watchers(struct serve *serve)
 
 	ev_io_init(&serve->io, on_ready, fd, EV_READ);
 	ev_timer_init(&serve->timer, on_timer, 0, 0);
-	ev_timer_init(&serve->sweep, on_sweep, 0, SWEEP_MS / 1000.);
+	ev_timer_init(&serve->sweep, conn_sweep, 0, SWEEP_MS / 1000.);
 	ev_io_init(&serve->leave_io, on_leaving, serve->leave_epoll, EV_READ);
 	serve->io.data = serve->timer.data = serve->sweep.data = serve->leave_io.data = serve;
 	ev_io_start(serve->loop, &serve->io);

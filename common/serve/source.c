@@ -1,17 +1,13 @@
-/* Where connections come from, and who gives way when few are left: whoever a handler has vouched for stays; of the
- * others, the address that has most gives one up for an address that has fewer. See serve.h. */
+/* Which connections come from which address; see internal.h. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <utlist.h>
 
 #include "common/base/mem.h"
 #include "common/serve/internal.h"
-
-enum { AWAY_RETRY_SEC = 1 };
 
 /* The address as text, an IPv4 one always as such. */
 static void name_of(const struct sockaddr *address, char out[SOURCE_NAME_SIZE])
@@ -29,7 +25,7 @@ static void name_of(const struct sockaddr *address, char out[SOURCE_NAME_SIZE])
 		inet_ntop(AF_INET6, &in6->sin6_addr, out, SOURCE_NAME_SIZE);
 }
 
-static struct source *find(const struct serve *serve, const struct sockaddr *address)
+struct source *source_find(const struct serve *serve, const struct sockaddr *address)
 {
 	char name[SOURCE_NAME_SIZE];
 	struct source *source;
@@ -38,9 +34,6 @@ static struct source *find(const struct serve *serve, const struct sockaddr *add
 	HASH_FIND_STR(serve->sources, name, source);
 	return source;
 }
-
-/* ---- which of them a connection is among --------------------------------------------------------------------------
- */
 
 static void leave_list(struct conn *conn)
 {
@@ -71,7 +64,7 @@ void source_open(struct conn *conn, const struct sockaddr *address)
 {
 	struct serve *serve = conn->serve;
 
-	conn->source = find(serve, address);
+	conn->source = source_find(serve, address);
 	if (conn->source == NULL) {
 		conn->source = mem_calloc(1, sizeof(*conn->source));
 		name_of(address, conn->source->name);
@@ -93,64 +86,4 @@ void source_close(struct conn *conn)
 		serve->greedy = source->hh.next;
 	HASH_DEL(serve->sources, source);
 	free(source);
-}
-
-/* ---- who gives way ------------------------------------------------------------------------------------------------
- */
-
-/* One that waits for its answer gets this one; its handler hears that it has gone. */
-static void displace(struct conn *conn)
-{
-	struct serve_request *request = conn->request;
-
-	conn->displaced = true;
-	leave_list(conn);
-	conn->serve->counters.displaced++;
-	if (request == NULL || !request->parked) {
-		shutdown(conn->fd, SHUT_RDWR); /* libmicrohttpd sees the end and closes it */
-		return;
-	}
-	request->parked = false;
-	request->gone(request->gone_arg);
-	serve_request_fail(request, MHD_HTTP_TOO_MANY_REQUESTS, AWAY_RETRY_SEC,
-			   "too many connections from %s, of callers that are not known yet", conn->source->name);
-}
-
-/* One that has as many strangers as all have on average, or more. There always is one; mostly it is the same as the
- * last time. */
-static struct source *find_greedy(struct serve *serve, unsigned fair)
-{
-	struct source *source = serve->greedy != NULL ? serve->greedy : serve->sources;
-
-	while (source->strangers < fair)
-		source = source->hh.next != NULL ? source->hh.next : serve->sources;
-	serve->greedy = source;
-	return source;
-}
-
-enum MHD_Result source_admit(void *arg, const struct sockaddr *address, socklen_t address_len)
-{
-	struct serve *serve = arg;
-	struct source *own;
-	struct source *greedy;
-	unsigned sources = HASH_COUNT(serve->sources);
-	unsigned fair;
-
-	(void)address_len;
-	if (serve->spare == 0 || serve->counters.open + serve->spare < serve->max_connections ||
-	    serve->strangers == 0 || sources == 0)
-		return MHD_YES;
-	fair = (serve->strangers + sources - 1) / sources;
-	own = find(serve, address);
-	greedy = own != NULL && own->strangers >= fair ? own : find_greedy(serve, fair);
-	/* The longest idle goes; where none is, whoever came last, but for another address only. */
-	if (greedy->idle != NULL) {
-		displace(greedy->idle);
-	} else if (greedy != own) {
-		displace(greedy->asking->prev_of_source);
-	} else {
-		serve->counters.displaced++;
-		return MHD_NO;
-	}
-	return MHD_YES;
 }

@@ -21,42 +21,26 @@ static const char *text_or_empty(const char *text)
 	return text ? text : "";
 }
 
-static void put_text(struct buf *out, const char *key, const char *text)
-{
-	if (!text || *text == '\0')
-		return;
-	buf_json_key(out, key);
-	buf_json_string(out, text);
-}
-
-static void put_int(struct buf *out, const char *key, int32_t value)
-{
-	buf_json_key(out, key);
-	buf_put_int(out, value);
-}
-
 char *pod_details(const struct pod *pod)
 {
 	struct buf out = {0};
 	buf_putc(&out, '{');
-	put_text(&out, "reason", pod->reason);
-	put_text(&out, "message", pod->message);
+	buf_json_text_if_any(&out, "reason", pod->reason);
+	buf_json_text_if_any(&out, "message", pod->message);
 	if (pod->container_count > 0) {
-		buf_json_key(&out, "containers");
-		buf_putc(&out, '[');
+		buf_json_open(&out, "containers", '[');
 		for (size_t i = 0; i < pod->container_count; i++) {
 			const struct container_state *container = &pod->containers[i];
 			buf_json_next(&out);
 			buf_putc(&out, '{');
-			buf_json_key(&out, "name");
-			buf_json_string(&out, text_or_empty(container->name));
+			buf_json_text(&out, "name", text_or_empty(container->name));
 			if (container->terminated) {
-				put_text(&out, "reason", container->reason);
-				put_text(&out, "message", container->message);
+				buf_json_text_if_any(&out, "reason", container->reason);
+				buf_json_text_if_any(&out, "message", container->message);
 				if (container->signal != 0)
-					put_int(&out, "signal", container->signal);
+					buf_json_int(&out, "signal", container->signal);
 			}
-			put_int(&out, "code", container->terminated ? container->exit_code : 0);
+			buf_json_int(&out, "code", container->terminated ? container->exit_code : 0);
 			buf_putc(&out, '}');
 		}
 		buf_putc(&out, ']');
@@ -108,12 +92,12 @@ static bool match_container(const struct container_pattern *pattern, const struc
 		if (!range_contains(&pattern->signal, container->signal))
 			return false;
 		if (container->signal != 0)
-			put_int(out, "signal", container->signal);
+			buf_json_int(out, "signal", container->signal);
 	}
 	if (pattern->code.given) {
 		if (!range_contains(&pattern->code, container->exit_code))
 			return false;
-		put_int(out, "code", container->exit_code);
+		buf_json_int(out, "code", container->exit_code);
 	}
 	buf_putc(out, '}');
 	return true;
@@ -139,8 +123,7 @@ static bool match_containers(const struct pod_pattern *pattern, const struct pod
 		buf_append(&shown, one.data, one.len);
 	}
 	if (shown.len > 0) {
-		buf_json_key(out, "containers");
-		buf_putc(out, '[');
+		buf_json_open(out, "containers", '[');
 		buf_append(out, shown.data, shown.len);
 		buf_putc(out, ']');
 	}
@@ -173,10 +156,9 @@ static bool classify_predefined(const struct pod *pod, struct pod_failure *out)
 				continue;
 			cleanup_buf struct buf text = {0};
 			buf_puts(&text, "PodPattern matched: {\"containers\":[{");
-			buf_json_key(&text, "name");
-			buf_json_string(&text, text_or_empty(container->name));
-			put_text(&text, "message", container->message);
-			put_int(&text, "code", code);
+			buf_json_text(&text, "name", text_or_empty(container->name));
+			buf_json_text_if_any(&text, "message", container->message);
+			buf_json_int(&text, "code", code);
 			buf_puts(&text, "}]}");
 			out->code = code;
 			out->phrase = mem_strdup(completion_code_find(code)->phrase);

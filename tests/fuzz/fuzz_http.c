@@ -16,7 +16,7 @@
 struct room {
 	struct kube_client *client;
 	struct readiness *readiness;
-	struct waiters *waiters;
+	struct wait_groups *groups;
 	struct access *access;
 	struct serve *serve;
 	struct front *front;
@@ -28,20 +28,18 @@ static struct room rooms[2];
 
 static void on_changed(void *arg, const char *key)
 {
-	waiters_changed(((struct room *)arg)->waiters, key);
+	wait_groups_changed(((struct room *)arg)->groups, key);
 }
 
 static bool on_wanted(void *arg, const char *key)
 {
-	return waiters_wanted(((struct room *)arg)->waiters, key);
+	return wait_groups_wanted(((struct room *)arg)->groups, key);
 }
 
 static void room_init(struct room *room, bool checked)
 {
 	static const struct readiness_handler handler = {.changed = on_changed, .wanted = on_wanted};
 	const struct kube_client_options client_options = {.user_agent = "fuzz"};
-	const struct waiters_options waiters_options = {.max_per_framework = 10};
-	const struct front_options front_options = {.max_waiters = 10};
 	const struct serve_options serve_options = {.address = "127.0.0.1:0", .head_max = 4096};
 	struct kube_config config = {.server = "http://127.0.0.1:1", .source = "fuzz"};
 	const struct range_set all = {.bits = {1}};
@@ -53,11 +51,11 @@ static void room_init(struct room *room, bool checked)
 	room->client = kube_client_new(loop, &config, &client_options, NULL);
 	FUZZ_EXPECT(room->client != NULL);
 	room->readiness = readiness_new(&handler, room);
-	room->waiters = waiters_new(loop, room->client, room->readiness, &waiters_options);
+	room->groups = wait_groups_new(loop, room->client, room->readiness, 10);
 	room->access = checked ? access_new(loop, room->client, 100) : NULL;
 	room->serve = serve_new(loop, &serve_options, NULL);
 	FUZZ_EXPECT(room->serve != NULL);
-	room->front = front_new(room->serve, room->access, room->readiness, room->waiters, &front_options);
+	room->front = front_new(room->serve, room->access, room->readiness, room->groups, 10);
 	readiness_granted(room->readiness, &all);
 	FUZZ_EXPECT(readiness_object(room->readiness, framework, strlen(framework)));
 	readiness_complete(room->readiness, &all, 1);
@@ -122,9 +120,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_EXPECT(in.len == 0 || strncmp(in.data, "HTTP/1.", in.len < 7 ? in.len : 7) == 0);
 	close(fd);
 	for (int i = 0;
-	     i < 1000 && (serve_counters(room->serve)->open > 0 || waiters_counters(room->waiters)->waiting > 0); i++)
+	     i < 1000 && (serve_counters(room->serve)->open > 0 || wait_groups_counters(room->groups)->waiting > 0);
+	     i++)
 		turn(1);
 	FUZZ_EXPECT(serve_counters(room->serve)->parked == 0);
-	FUZZ_EXPECT(waiters_counters(room->waiters)->waiting == 0);
+	FUZZ_EXPECT(wait_groups_counters(room->groups)->waiting == 0);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* Which watcher leads, and what it has while it does: the real election over a Lease on the simulated server, and the
- * router and the children of a term, as watcher/lease.c, watcher/term.c and watcher/main.c put them together; see
- * sim.h. */
+ * router and the children of a term, as watcher/leader/lease.c, watcher/leader/term.c and watcher/main.c put them
+ * together; see sim.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@ enum {
 	ELECTION_RENEW_MS = SIM_RENEW_MS,
 	ELECTION_RETRY_MS = 2000,
 	ELECTION_JITTER_MS = 400,
-	RELEASE_MS = 3000, /* as watcher/lease.c */
-	DRAIN_MS = 20000,  /* as watcher/term.c */
+	RELEASE_MS = 3000, /* as watcher/leader/lease.c */
+	DRAIN_MS = 20000,  /* as watcher/leader/term.c */
 	MARGIN_MS = SHARD_MARGIN_MS,
 };
 
@@ -47,7 +47,7 @@ void leader_synced(struct watcher *watcher)
 	router_synced(watcher->router);
 }
 
-/* As watcher/term.c: children alone are reconcilers of a pool. */
+/* As watcher/leader/term.c: children alone are reconcilers of a pool. */
 static bool is_child(void *arg, const char *name)
 {
 	const struct watcher *watcher = arg;
@@ -202,8 +202,8 @@ static void on_timeout(struct world *world, void *arg)
 	free(ask);
 }
 
-/* A user deletes the Lease or its record. Not both, nor the record while it does not name the Lease's term, nor, if writes
- * may be late, the Lease twice before the record changes: then nobody can know who leads (watcher/README.md). */
+/* A user deletes the Lease or its record. Not both, nor the record while it does not name the Lease's term, nor, if
+ * writes may be late, the Lease twice before the record changes: then nobody can know who leads (watcher/README.md). */
 static void lose(struct world *world)
 {
 	enum election_object object = chance(world, 700) ? ELECTION_LEASE : ELECTION_RECORD;

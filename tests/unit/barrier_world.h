@@ -13,7 +13,7 @@
 #include "barrier/access.h"
 #include "barrier/front.h"
 #include "barrier/readiness.h"
-#include "barrier/waiters.h"
+#include "barrier/wait_group.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/status.h"
@@ -40,7 +40,7 @@ struct world {
 	struct http_server api;
 	struct kube_client *client;
 	struct readiness *readiness;
-	struct waiters *waiters;
+	struct wait_groups *groups;
 	struct access *access;
 	struct serve *serve;
 	struct front *front;
@@ -242,12 +242,12 @@ static inline void sync_view(struct world *world)
 
 static inline void on_changed(void *arg, const char *key)
 {
-	waiters_changed(((struct world *)arg)->waiters, key);
+	wait_groups_changed(((struct world *)arg)->groups, key);
 }
 
 static inline bool is_wanted(void *arg, const char *key)
 {
-	return waiters_wanted(((struct world *)arg)->waiters, key);
+	return wait_groups_wanted(((struct world *)arg)->groups, key);
 }
 
 static const struct readiness_handler handler = {.changed = on_changed, .wanted = is_wanted};
@@ -270,8 +270,6 @@ static inline struct world *world_new(struct limits limits)
 		.spare = limits.spare,
 	};
 	const struct kube_client_options client_options = {.user_agent = "test"};
-	const struct waiters_options waiters_options = {.max_per_framework = limits.per_framework};
-	const struct front_options front_options = {.max_waiters = limits.waiters};
 	struct kube_config config = {0};
 	struct error err;
 
@@ -282,13 +280,13 @@ static inline struct world *world_new(struct limits limits)
 	world->client = kube_client_new(world->loop, &config, &client_options, &err);
 	kube_config_free(&config);
 	world->readiness = readiness_new(&handler, world);
-	world->waiters = waiters_new(world->loop, world->client, world->readiness, &waiters_options);
+	world->groups = wait_groups_new(world->loop, world->client, world->readiness, limits.per_framework);
 	if (limits.with_access)
 		world->access = access_new(world->loop, world->client, limits.entries != 0 ? limits.entries : 4);
 	world->serve = serve_new(world->loop, &serve_options, &err);
 	if (world->serve == NULL)
 		fail_msg("%s", err.message);
-	world->front = front_new(world->serve, world->access, world->readiness, world->waiters, &front_options);
+	world->front = front_new(world->serve, world->access, world->readiness, world->groups, limits.waiters);
 	return world;
 }
 
@@ -307,7 +305,7 @@ static inline void world_free(struct world *world)
 	kube_client_free(world->client);
 	front_free(world->front);
 	access_free(world->access);
-	waiters_free(world->waiters);
+	wait_groups_free(world->groups);
 	readiness_free(world->readiness);
 	http_server_free(&world->api);
 	free(world->last_access_review);
@@ -350,7 +348,7 @@ static inline int status_of(const struct world *world, const char *path, const c
 
 static inline size_t waiting(const struct world *world)
 {
-	return waiters_counters(world->waiters)->waiting;
+	return wait_groups_counters(world->groups)->waiting;
 }
 
 static inline void expect(const struct world *world, struct asking *asking, int status)

@@ -1,4 +1,4 @@
-/* Who waits at fc-barrier is released when its gang is complete, by a fresh look, and only then. */
+/* Who waits at fc-barrier is released when its gang is complete, by a fresh read, and only then. */
 #define _GNU_SOURCE
 #include "tests/unit/barrier_world.h"
 
@@ -25,8 +25,8 @@ static void all_are_released_by_one_get(void **state)
 		asker_close(&askings[i]);
 	}
 	assert_int_equal(world->gets, 1);
-	assert_int_equal(waiters_counters(world->waiters)->passed, MANY);
-	assert_int_equal(waiters_counters(world->waiters)->frameworks, 0);
+	assert_int_equal(wait_groups_counters(world->groups)->passed, MANY);
+	assert_int_equal(wait_groups_counters(world->groups)->frameworks, 0);
 	free(askings);
 	world_free(world);
 }
@@ -47,7 +47,7 @@ static void the_verdict_is_a_fresh_get(void **state)
 		asker_turn(world->loop);
 	asker_read(&asking);
 	assert_int_equal(asker_status(&asking), 0);
-	assert_int_equal(world->gets, 1); /* learned from it: no need to look again */
+	assert_int_equal(world->gets, 1); /* learned from it: no need to read again */
 	set_framework(world, "ii", true);
 	expect(world, &asking, 200);
 	asker_close(&asking);
@@ -55,7 +55,7 @@ static void the_verdict_is_a_fresh_get(void **state)
 }
 
 /* Who comes while a GET is under way is answered by a later one. */
-static void latecomers_get_a_look_of_their_own(void **state)
+static void latecomers_get_a_read_of_their_own(void **state)
 {
 	struct world *world = open_world();
 	struct asking early;
@@ -85,10 +85,10 @@ static void latecomers_get_a_look_of_their_own(void **state)
 	world_free(world);
 }
 
-/* Many gangs that are complete at the same time are looked at some at a time: each look costs a connection or a buffer.
+/* Many gangs that are complete at the same time are read some at a time: each read costs a connection or a buffer.
  * One that is not complete any more when its turn comes goes on waiting; one whose client left, or whose time ended,
  * holds up nobody. */
-static void many_gangs_are_looked_at_in_turn(void **state)
+static void many_gangs_are_read_in_turn(void **state)
 {
 	enum { MANY = 100, AT_ONCE = 64 };
 	struct world *world = open_world();
@@ -116,7 +116,7 @@ static void many_gangs_are_looked_at_in_turn(void **state)
 	for (int i = 0; i < 50; i++)
 		asker_turn(world->loop);
 	assert_int_equal(world->held_count, AT_ONCE);
-	/* in the line: one is complete no more, one leaves, the time of one ends; that one stays for its look */
+	/* in the queue: one is complete no more, one leaves, the time of one ends; that one stays for its read */
 	set_framework(world, "i.", false);
 	show_framework(world, "fw99");
 	asker_close(&askings[MANY - 2]);
@@ -144,7 +144,7 @@ static void many_gangs_are_looked_at_in_turn(void **state)
 	world_free(world);
 }
 
-/* A Framework of thousands of Tasks takes more memory than one of five: fewer of them are looked at together, and small
+/* A Framework of thousands of Tasks takes more memory than one of five: fewer of them are read together, and small
  * ones that come later do not keep one from its turn. */
 static void large_gangs_take_more_room(void **state)
 {
@@ -192,7 +192,7 @@ static void time_ends_with_what_is_ready(void **state)
 			    "{\"ready\":2,\"total\":9,\"missing\":[\"worker-1\",\"worker-2\",\"worker-3\",\"worker-4\","
 			    "\"worker-6\"]}\n");
 	asker_close(&asking);
-	/* time is up at once, but a look is worth waiting for */
+	/* time is up at once, but a read is worth waiting for */
 	set_framework(world, "iiiiiiiii", true);
 	assert_int_equal(status_of(world, PATH "?timeoutSeconds=0", NULL), 200);
 	world_free(world);
@@ -272,7 +272,7 @@ static void broken_frameworks_release_nobody(void **state)
 	world->framework.broken = true;
 	set_framework(world, "i", true);
 	asking = ask(world, PATH, NULL);
-	RUN_UNTIL(world->loop, waiters_counters(world->waiters)->looks_failed >= 1);
+	RUN_UNTIL(world->loop, wait_groups_counters(world->groups)->reads_failed >= 1);
 	for (int i = 0; i < 100; i++)
 		asker_turn(world->loop);
 	assert_in_range(world->gets, 1, 2);
@@ -331,7 +331,7 @@ static void a_namesake_is_another_framework(void **state)
 	old = ask(world, PATH "?uid=u1", NULL);
 	any = ask(world, PATH, NULL);
 	RUN_UNTIL(world->loop, waiting(world) == 2);
-	/* deleted and made anew between two looks of the watcher */
+	/* deleted and made anew between two lists of the watcher */
 	delete_framework(world, false);
 	world->framework.uid = "u2";
 	set_framework(world, ".", true);
@@ -352,8 +352,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_are_released_by_one_get),
 		cmocka_unit_test(the_verdict_is_a_fresh_get),
-		cmocka_unit_test(latecomers_get_a_look_of_their_own),
-		cmocka_unit_test(many_gangs_are_looked_at_in_turn),
+		cmocka_unit_test(latecomers_get_a_read_of_their_own),
+		cmocka_unit_test(many_gangs_are_read_in_turn),
 		cmocka_unit_test(large_gangs_take_more_room),
 		cmocka_unit_test(time_ends_with_what_is_ready),
 		cmocka_unit_test(spec_decides_how_many),

@@ -186,7 +186,7 @@ static void who_has_left_is_not_asked_about(void **state)
 	assert_int_equal(status_of(world, PATH, "alice"), 200);
 	assert_int_equal(world->token_reviews, 3);
 	assert_int_equal(world->gets, 2);
-	assert_int_equal(waiters_counters(world->waiters)->frameworks, 0);
+	assert_int_equal(wait_groups_counters(world->groups)->frameworks, 0);
 	world_free(world);
 }
 

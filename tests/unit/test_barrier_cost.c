@@ -47,7 +47,7 @@ static void expect_at_most(const char *what, uint64_t found, uint64_t most)
 
 /* However many wait and however often statuses change before: a GET for each gang that completes, none before, none
  * after. */
-static void a_look_per_gang(void **state)
+static void a_read_per_gang(void **state)
 {
 	enum { GANGS = 100, WAITERS = 5 };
 	static const char *const steps[] = {"....", "i...", "ii..", "iii."};
@@ -88,7 +88,7 @@ static void a_look_per_gang(void **state)
 			asker_close(&askings[gang][i]);
 		}
 	}
-	assert_int_equal(waiters_counters(world->waiters)->looks, GANGS);
+	assert_int_equal(wait_groups_counters(world->groups)->reads, GANGS);
 	world_free(world);
 }
 
@@ -183,7 +183,7 @@ static void waiters_share_their_answer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_look_per_gang),
+		cmocka_unit_test(a_read_per_gang),
 		cmocka_unit_test(news_cost_the_same_for_any_size),
 		cmocka_unit_test(waiters_share_their_answer),
 	};

@@ -53,7 +53,7 @@ static void check(const struct story *story)
 		fail_msg("%s: %s", text, result == 0 ? "could be read" : err.message);
 	if (result < 0)
 		return;
-	gang_write_missing(&missing, &gang, 5);
+	gang_write_missing(&missing, &gang);
 	if (gang.ready != story->ready || gang.total != story->total || strcmp(missing.data, story->missing) != 0)
 		fail_msg("%s: %d of %d, waiting for %s", text, (int)gang.ready, (int)gang.total, missing.data);
 	assert_true(gang_passed(&gang) == (story->ready == story->total));

@@ -12,7 +12,7 @@ static void wait_through(struct world *world, bool down, const char *away)
 	world->api_down = down;
 	world->api_away = away;
 	set_framework(world, "i", true);
-	RUN_UNTIL(world->loop, waiters_counters(world->waiters)->looks_failed >= 2);
+	RUN_UNTIL(world->loop, wait_groups_counters(world->groups)->reads_failed >= 2);
 	asker_read(&asking);
 	assert_int_equal(asker_status(&asking), 0);
 	assert_int_equal(status_of(world, PATH "?timeoutSeconds=0", NULL), 503); /* no verdict: neither 200 nor 202 */
@@ -153,11 +153,11 @@ static void clients_may_leave_at_any_time(void **state)
 	world->api_holds = true;
 	set_framework(world, "i", true);
 	RUN_UNTIL(world->loop, world->held_count == 1);
-	asker_close(&b); /* the last one, with a look under way */
+	asker_close(&b); /* the last one, with a read under way */
 	RUN_UNTIL(world->loop, waiting(world) == 0);
 	let_go(world);
-	RUN_UNTIL(world->loop, waiters_counters(world->waiters)->frameworks == 0);
-	assert_int_equal(waiters_counters(world->waiters)->left, 2);
+	RUN_UNTIL(world->loop, wait_groups_counters(world->groups)->frameworks == 0);
+	assert_int_equal(wait_groups_counters(world->groups)->left, 2);
 	world_free(world);
 }
 

@@ -60,9 +60,9 @@ static void older_than_the_record(void **state)
 		uint64_t transitions;
 		bool knows; /* the record, as it is */
 		bool takes; /* by the Lease itself, which is free otherwise */
-	} rows[] = {{"", 0, false, false},   {"", 4, false, false},   {"", 5, false, true},   {"", 6, false, false},
-		    {"", 6, true, true},     {"me", 4, false, false}, {"me", 5, false, false}, {"me", 6, false, false},
-		    {"me", 6, true, true}};
+	} rows[] = {{"", 0, false, false},   {"", 4, false, false},   {"", 5, false, true},
+		    {"", 6, false, false},   {"", 6, true, true},     {"me", 4, false, false},
+		    {"me", 5, false, false}, {"me", 6, false, false}, {"me", 6, true, true}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -87,8 +87,8 @@ static void older_than_the_record(void **state)
 	}
 }
 
-/* A holder that has not written the record yet counts, if it knows the record as it is. Else a write of its Lease may have
- * arrived long after it was given up, and whom the record names leads. */
+/* A holder that has not written the record yet counts, if it knows the record as it is. Else a write of its Lease may
+ * have arrived long after it was given up, and whom the record names leads. */
 static void unrecorded_term(void **state)
 {
 	(void)state;
@@ -149,7 +149,8 @@ static void record_is_read(void **state)
 		size_t row = i / ARRAY_LEN(outcomes);
 		enum election_outcome outcome = outcomes[i % ARRAY_LEN(outcomes)];
 		struct election_lease before = record_of(rows[row].before == NULL ? "" : rows[row].before, 5);
-		struct election_lease record = record_of(rows[row].holder == NULL ? "" : rows[row].holder, rows[row].epoch);
+		struct election_lease record = record_of(rows[row].holder == NULL ? "" : rows[row].holder,
+							 rows[row].epoch);
 		struct election *election = elected(rows[row].before == NULL ? NULL : &before, START);
 		int64_t at_ms = START + (outcome == ELECTION_FAILED ? RETRY : 0);
 

@@ -21,8 +21,8 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "tests/unit/http_server.h"
-#include "watcher/identity.h"
-#include "watcher/lease.h"
+#include "watcher/leader/identity.h"
+#include "watcher/leader/lease.h"
 
 #define PATH "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
 #define RECORD_PATH "/api/v1/namespaces/ns/configmaps"
@@ -269,11 +269,10 @@ static void test_takes_over_foreign(void **state)
 	store_at(&f, &f.record,
 		 json_pack("{s:{s:s,s:{s:s}},s:{s:s,s:s}}", "metadata", "name", "x-epoch", "labels", "a", "b", "data",
 			   "epoch", "7", "strange", "member"));
-	store(&f,
-	      json_pack("{s:{s:s,s:s,s:{s:s},s:{s:s,s:s,s:O}},s:{s:s,s:i,s:o,s:s}}", "metadata", "name", "x", "namespace",
-			"ns", "labels", "a", "b", "annotations", "c", "d", MEMBER, "99999999999",
-			RECORD_VERSION, record_version(&f), "spec",
-			"holderIdentity", "", "leaseTransitions", 41, "renewTime", json_null(), "strange", "member"));
+	store(&f, json_pack("{s:{s:s,s:s,s:{s:s},s:{s:s,s:s,s:O}},s:{s:s,s:i,s:o,s:s}}", "metadata", "name", "x",
+			    "namespace", "ns", "labels", "a", "b", "annotations", "c", "d", MEMBER, "99999999999",
+			    RECORD_VERSION, record_version(&f), "spec", "holderIdentity", "", "leaseTransitions", 41,
+			    "renewTime", json_null(), "strange", "member"));
 	start(&f, ELECTION_GRANTS_MEMBERS);
 	assert_true(run_until_count(f.loop, &f.led, 1, limit_s));
 	assert_int_equal(f.epoch, 42);

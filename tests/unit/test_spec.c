@@ -121,7 +121,7 @@ static void test_refused(void **state)
 		{"{'retryPolicy':{'maxRetryCount':'3'}}",
 		 "spec.retryPolicy.maxRetryCount is \"3\", expected an integer in -2..2147483647"},
 		{"{'taskRoles':{}}", "spec.taskRoles is {}, expected a list"},
-		{"{'taskRoles':[7]}", "spec.taskRoles[0] is not an object"},
+		{"{'taskRoles':[7]}", "spec.taskRoles[0] is 7, expected an object"},
 		{"{'taskRoles':[{}]}", NULL},
 		{"{'taskRoles':[{'name':'A'}]}",
 		 "spec.taskRoles[0].name is \"A\", expected a name like ^[a-z0-9]{1,63}$"},
@@ -228,13 +228,13 @@ static void test_malformed_spec_stops(void **state)
 
 	(void)state;
 	world_begin_of(&w, 3, "", "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 2);
 	world_clear_log(&w);
 	/* Two Pods are about to be created when the spec turns bad: they are not made of it. */

@@ -1,0 +1,590 @@
+/* Wait groups; see wait_group.h.
+ *
+ * A group reads its Framework when the view says that the gang is complete, and for waiters that came since the last
+ * read to a Framework the view does not know or has not counted. One read at a time; its answer counts for those who
+ * had come when it was sent. */
+#include "barrier/wait_group.h"
+
+#include <ev.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "common/base/backoff.h"
+#include "common/base/clock.h"
+#include "common/base/hash.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/random.h"
+#include "common/base/version.h"
+#include "common/framework/gang.h"
+#include "common/framework/names.h"
+
+enum {
+	READ_TIMEOUT_MS = 10 * 1000,
+	READ_BACKOFF_MS = 200,
+	READ_BACKOFF_CAP_MS = 5000,
+	READ_BACKOFF_RESET_MS = 60 * 1000,
+	READ_RETRY_MAX_MS = 5000, /* however long the API server asks us to stay away */
+	READ_AGAIN_MS = 100,      /* after a read that the view contradicts */
+	TASKS_PER_PLACE = 200,    /* some 150 KiB of status: reading a large Framework counts as several reads */
+	AWAY_RETRY_SEC = 1,
+};
+
+struct waiter {
+	struct waiter *prev, *next;
+	struct wait_group *group;
+	struct serve_request *request;
+	const char *uid; /* the request's; NULL: any */
+	uint64_t number; /* in the order they came */
+	bool expired;    /* its time is up, and it stays for the read under way */
+	struct ev_timer timer;
+};
+
+struct wait_group {
+	UT_hash_handle hh;
+	struct wait_groups *all;
+	char *key;              /* "namespace/name" */
+	struct waiter *waiters; /* in the order they came */
+	size_t count;
+	struct wait_group *prev_queued, *next_queued; /* of those that are to be read when there is room */
+	bool queued;
+	struct kube_call *read;
+	size_t places;        /* that reading the complete gang takes, of those there are */
+	size_t places_taken;  /* by the read under way */
+	uint64_t read_number; /* waiters up to this one had come when it was sent; 0: it was not yet */
+	struct backoff backoff;
+	struct ev_timer again;
+	bool must_read;      /* whatever the counts: the Framework is gone, or another one, or a waiter thinks so */
+	char *uid;           /* of the Framework in the view; NULL: none */
+	char *version;       /* of it in the view; NULL: none */
+	char *read_version;  /* the one last read; NULL: there was none */
+	int64_t complete_ms; /* when the view first said that the gang is complete, or 0 */
+};
+
+struct wait_groups {
+	struct ev_loop *loop;
+	struct kube_client *client;
+	struct readiness *readiness;
+	size_t max_waiters;
+	struct wait_group *by_key;
+	struct wait_group *queue; /* the first first */
+	size_t places_taken;      /* by reads under way */
+	uint64_t last_number;
+	struct random random;
+	struct wait_group_counters counters;
+};
+
+/* Reads the Framework if there is reason to: at once, or when it is the group's turn. Waiters that stayed for a read
+ * that is not to be are answered: group_release() must follow. */
+static void group_consider(struct wait_group *group);
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+/* NULL: nobody waits for it. */
+static struct wait_group *group_find(const struct wait_groups *groups, const char *key)
+{
+	struct wait_group *group;
+
+	HASH_FIND_STR(groups->by_key, key, group);
+	return group;
+}
+
+static void leave_queue(struct wait_group *group)
+{
+	if (!group->queued)
+		return;
+	group->queued = false;
+	DL_DELETE2(group->all->queue, group, prev_queued, next_queued);
+}
+
+static void group_free(struct wait_group *group)
+{
+	leave_queue(group);
+	HASH_DEL(group->all->by_key, group);
+	ev_timer_stop(group->all->loop, &group->again);
+	group->all->counters.frameworks--;
+	free(group->key);
+	free(group->uid);
+	free(group->version);
+	free(group->read_version);
+	free(group);
+}
+
+/* To be called when a waiter or a read has left it: a group without waiters goes. */
+static void group_release(struct wait_group *group)
+{
+	if (group->count == 0 && group->read == NULL)
+		group_free(group);
+}
+
+static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)events;
+	ev_timer_stop(loop, timer);
+	group_consider(timer->data);
+	group_release(timer->data);
+}
+
+/* Made when there is none. */
+static struct wait_group *group_get(struct wait_groups *groups, const char *ns, const char *name)
+{
+	cleanup_free char *key = mem_printf("%s/%s", ns, name);
+	struct wait_group *group = group_find(groups, key);
+
+	if (group != NULL)
+		return group;
+	group = mem_calloc(1, sizeof(*group));
+	group->all = groups;
+	group->key = mem_strdup(key);
+	group->backoff = (struct backoff){
+		.base_ms = READ_BACKOFF_MS,
+		.cap_ms = READ_BACKOFF_CAP_MS,
+		.reset_ms = READ_BACKOFF_RESET_MS,
+	};
+	ev_init(&group->again, on_again);
+	group->again.data = group;
+	HASH_ADD_KEYPTR(hh, groups->by_key, group->key, strlen(group->key), group);
+	groups->counters.frameworks++;
+	return group;
+}
+
+static void consider_after(struct wait_group *group, int64_t ms)
+{
+	group->again.repeat = (double)(ms < 1 ? 1 : ms) / 1000;
+	ev_timer_again(group->all->loop, &group->again);
+}
+
+/* mem_replace(), but what is the same already stays: waiters come one by one to a Framework that stays as it is. */
+static void note(char **kept, const char *text)
+{
+	if (*kept == NULL || text == NULL || strcmp(*kept, text) != 0)
+		mem_replace(kept, text);
+}
+
+/* Notes what the view says of the Framework; true when that calls for a read. */
+static bool group_observe(struct wait_group *group)
+{
+	struct readiness_entry entry = {0};
+	bool known = readiness_find(group->all->readiness, group->key, &entry);
+	bool complete = known && entry.counted && entry.ready == entry.total;
+
+	group->places = 1 + (size_t)entry.total / TASKS_PER_PLACE;
+	if (group->uid != NULL && (!known || strcmp(group->uid, entry.uid) != 0))
+		group->must_read = true;
+	note(&group->uid, known ? entry.uid : NULL);
+	note(&group->version, known ? entry.resource_version : NULL);
+	if (!complete)
+		group->complete_ms = 0;
+	else if (group->complete_ms == 0)
+		group->complete_ms = clock_boot_ms();
+	return group->must_read || !known || !entry.counted || complete;
+}
+
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
+
+/* Each answer_…() takes the waiter away; its group stays. */
+static struct serve_request *take(struct waiter *waiter)
+{
+	struct wait_group *group = waiter->group;
+	struct serve_request *request = waiter->request;
+
+	ev_timer_stop(group->all->loop, &waiter->timer);
+	DL_DELETE(group->waiters, waiter);
+	group->count--;
+	group->all->counters.waiting--;
+	free(waiter);
+	return request;
+}
+
+static void answer_passed(struct waiter *waiter, struct serve_answer *answer)
+{
+	waiter->group->all->counters.passed++;
+	serve_request_answer(take(waiter), answer);
+}
+
+static void answer_absent(struct waiter *waiter, const char *why)
+{
+	struct wait_group *group = waiter->group;
+
+	group->all->counters.absent++;
+	serve_request_fail(take(waiter), 404, -1, "Framework %s: %s", group->key, why);
+}
+
+static void answer_away(struct waiter *waiter, const char *why)
+{
+	waiter->group->all->counters.sent_away++;
+	serve_request_fail(take(waiter), 503, AWAY_RETRY_SEC, "%s", why);
+}
+
+static void answer_waiting(struct waiter *waiter, int64_t ready, int64_t total, const char *missing)
+{
+	cleanup_free char *body = mem_printf("{\"ready\":%" PRId64 ",\"total\":%" PRId64 ",\"missing\":%s}\n", ready,
+					     total, missing);
+
+	waiter->group->all->counters.timed_out++;
+	serve_request_reply(take(waiter), 202, "application/json", body);
+}
+
+/* One whose time is up, by what the view says, as long as that is true now. */
+static void answer_expired(struct waiter *waiter)
+{
+	const struct wait_group *group = waiter->group;
+	struct readiness_entry entry;
+
+	if (!readiness_synced(group->all->readiness))
+		answer_away(waiter, "the view of the cluster is not up to date: try again");
+	else if (!readiness_find(group->all->readiness, group->key, &entry) || !entry.counted ||
+		 entry.ready >= entry.total)
+		answer_away(waiter, "the Framework could not be read in time: try again");
+	else
+		answer_waiting(waiter, entry.ready, entry.total, entry.missing);
+}
+
+/* Those who stayed beyond their time for a read. */
+static void answer_all_expired(struct wait_group *group)
+{
+	struct waiter *waiter;
+	struct waiter *next;
+
+	DL_FOREACH_SAFE(group->waiters, waiter, next)
+		if (waiter->expired)
+			answer_expired(waiter);
+}
+
+/* ---- what a read says -------------------------------------------------------------------------------------------- */
+
+/* Whether the read was sent after the waiter came. */
+static bool counts_for(const struct waiter *waiter)
+{
+	return waiter->number <= waiter->group->read_number;
+}
+
+static void judge_absent(struct wait_group *group)
+{
+	struct waiter *waiter;
+	struct waiter *next;
+
+	DL_FOREACH_SAFE(group->waiters, waiter, next)
+		if (counts_for(waiter))
+			answer_absent(waiter, "there is none");
+}
+
+static void let_pass(struct wait_group *group, const struct kube_answer *from)
+{
+	struct serve_answer *answer = serve_answer_new(200, "application/json", from->body, from->body_len);
+	struct wait_group_counters *counters = &group->all->counters;
+	int64_t begun_ms = group->complete_ms != 0 ? group->complete_ms : clock_boot_ms();
+	uint64_t passed = counters->passed;
+	struct waiter *waiter;
+	struct waiter *next;
+
+	serve_answer_header(answer, "Connection", "close"); /* they have no more to ask */
+	DL_FOREACH_SAFE(group->waiters, waiter, next)
+		if (counts_for(waiter))
+			answer_passed(waiter, answer);
+	serve_answer_free(answer);
+	passed = counters->passed - passed;
+	if (passed > 0)
+		metrics_histogram_observe(&counters->release, (double)(clock_boot_ms() - begun_ms) / 1000);
+	group->complete_ms = 0;
+	log_v(1, "Framework %s: released %llu waiters", group->key, (unsigned long long)passed);
+}
+
+/* Those who belong to a Framework of the same name that is gone (CONTRACT.md §12: by UID, not by name). */
+static void dismiss_others(struct wait_group *group, const char *uid)
+{
+	struct waiter *waiter;
+	struct waiter *next;
+
+	DL_FOREACH_SAFE(group->waiters, waiter, next)
+		if (counts_for(waiter) && waiter->uid != NULL && strcmp(waiter->uid, uid) != 0)
+			answer_absent(waiter, "another one has this name now");
+}
+
+static void expire_seen(struct wait_group *group, const struct gang *gang)
+{
+	cleanup_buf struct buf missing = {0};
+	struct waiter *waiter;
+	struct waiter *next;
+
+	gang_write_missing(&missing, gang);
+	DL_FOREACH_SAFE(group->waiters, waiter, next)
+		if (counts_for(waiter) && waiter->expired)
+			answer_waiting(waiter, gang->ready, gang->total, missing.data);
+}
+
+static void judge_gang(struct wait_group *group, const struct kube_answer *from, const struct object_meta *meta,
+		       const struct gang *gang)
+{
+	mem_replace(&group->read_version, meta->resource_version);
+	dismiss_others(group, meta->uid);
+	if (gang_passed(gang))
+		let_pass(group, from);
+	else
+		expire_seen(group, gang);
+	readiness_learn(group->all->readiness, meta, gang);
+}
+
+/* 0, or -1 and *err when it cannot be read. */
+static int judge(struct wait_group *group, const struct kube_answer *from, struct error *err)
+{
+	struct object_parts parts;
+	struct gang gang;
+	int result;
+
+	if (object_parts_read(from->body, from->body_len, &parts, err) < 0)
+		return -1;
+	result = gang_read(&parts, &gang, err);
+	if (result == 0) {
+		result = gang_unpack(&gang, err);
+		if (result == 0)
+			judge_gang(group, from, &parts.meta, &gang);
+		gang_free(&gang);
+	}
+	object_meta_free(&parts.meta);
+	return result;
+}
+
+static void read_failed(struct wait_group *group, const struct kube_answer *answer, const char *message)
+{
+	int64_t wait_ms = backoff_next(&group->backoff, &group->all->random, clock_boot_ms());
+
+	group->must_read = true; /* whatever called for it was not answered */
+	if (answer->failure != KUBE_CANCELLED) {
+		group->all->counters.reads_failed++;
+		log_warning("cannot read Framework %s: %s", group->key, message);
+	}
+	if (answer->retry_after_ms > wait_ms)
+		wait_ms = answer->retry_after_ms < READ_RETRY_MAX_MS ? answer->retry_after_ms : READ_RETRY_MAX_MS;
+	answer_all_expired(group);
+	consider_after(group, wait_ms);
+}
+
+/* Those who came meanwhile have a read of their own, and so has a change that the view showed meanwhile. When the view
+ * still calls for a read of what was read already, the two contradict each other: not at once again. */
+static void after_read(struct wait_group *group)
+{
+	bool all_seen = group->waiters == NULL || group->waiters->prev->number <= group->read_number;
+
+	if (all_seen && group_observe(group) && version_compare(group->version, group->read_version) <= 0)
+		consider_after(group, READ_AGAIN_MS);
+	else
+		group_consider(group);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static bool has_room(const struct wait_group *group)
+{
+	size_t taken = group->all->places_taken;
+
+	return taken == 0 || taken + group->places <= WAIT_GROUP_READS_AT_ONCE;
+}
+
+static void read_next(struct wait_groups *groups)
+{
+	while (groups->queue != NULL && has_room(groups->queue)) {
+		struct wait_group *group = groups->queue;
+
+		group_consider(group); /* takes it out of the queue */
+		group_release(group);
+	}
+}
+
+static void on_read(void *arg, const struct kube_answer *answer)
+{
+	struct wait_group *group = arg;
+	struct wait_groups *groups = group->all;
+	struct error err;
+
+	group->read = NULL;
+	groups->places_taken -= group->places_taken;
+	group->places_taken = 0;
+	if (answer->absent) {
+		mem_replace(&group->read_version, NULL);
+		judge_absent(group);
+		after_read(group);
+	} else if (answer->failure != KUBE_OK || answer->http_status / 100 != 2) {
+		read_failed(group, answer, answer->message);
+	} else if (judge(group, answer, &err) < 0) {
+		read_failed(group, answer, err.message);
+	} else {
+		after_read(group);
+	}
+	group_release(group);
+	read_next(groups);
+}
+
+/* Right before it is sent: who has come by now is answered by it. */
+static bool on_read_sent(void *arg, int64_t *timeout_ms)
+{
+	struct wait_group *group = arg;
+
+	(void)timeout_ms;
+	group->read_number = group->all->last_number;
+	return true;
+}
+
+/* A gang that is complete waits behind no reviews: it has one read, while its Pods had many writes. What clients can
+ * ask for at will (unknown names) waits in the rate limit. */
+static void start_read(struct wait_group *group, bool complete)
+{
+	const char *slash = strchr(group->key, '/');
+	cleanup_free char *path = mem_printf("/apis/" FRAMEWORK_API_VERSION "/namespaces/%.*s/frameworks%s",
+					     (int)(slash - group->key), group->key, slash);
+	const struct kube_request request = {
+		.method = "GET",
+		.path = path,
+		.timeout_ms = READ_TIMEOUT_MS,
+		.exempt = complete,
+		.before_send = on_read_sent,
+	};
+
+	ev_timer_stop(group->all->loop, &group->again);
+	group->read_number = 0;
+	group->must_read = false;
+	group->places_taken = complete ? group->places : 0;
+	group->all->places_taken += group->places_taken;
+	group->all->counters.reads++;
+	group->read = kube_client_call(group->all->client, &request, on_read, group);
+}
+
+/* After a failure, or a read that the view contradicts, not before its time. */
+static void group_consider(struct wait_group *group)
+{
+	struct wait_groups *groups = group->all;
+	bool reason = group_observe(group);
+	bool complete = group->complete_ms != 0;
+	bool first = groups->queue == NULL || groups->queue == group;
+
+	if (!reason || group->waiters == NULL || group->read != NULL || ev_is_active(&group->again)) {
+		leave_queue(group);
+		if (group->read == NULL)
+			answer_all_expired(group);
+	} else if (!complete || (first && has_room(group))) {
+		leave_queue(group);
+		start_read(group, complete);
+	} else if (!group->queued) {
+		group->queued = true;
+		DL_APPEND2(groups->queue, group, prev_queued, next_queued);
+	}
+}
+
+/* ---- who comes and goes ------------------------------------------------------------------------------------------ */
+
+struct wait_groups *wait_groups_new(struct ev_loop *loop, struct kube_client *client, struct readiness *readiness,
+				    size_t max_waiters)
+{
+	struct wait_groups *groups = mem_calloc(1, sizeof(*groups));
+
+	groups->loop = loop;
+	groups->client = client;
+	groups->readiness = readiness;
+	groups->max_waiters = max_waiters;
+	random_init(&groups->random);
+	metrics_histogram_init(&groups->counters.release, 0.001, 2, 15);
+	return groups;
+}
+
+void wait_groups_free(struct wait_groups *groups)
+{
+	struct wait_group *group;
+	struct wait_group *next;
+
+	if (groups == NULL)
+		return;
+	HASH_ITER(hh, groups->by_key, group, next)
+		group_free(group);
+	free(groups);
+}
+
+static void on_gone(void *arg)
+{
+	struct waiter *waiter = arg;
+	struct wait_group *group = waiter->group;
+
+	group->all->counters.left++;
+	take(waiter);
+	/* else reads for clients that come and go at once would pile up in the rate limit */
+	if (group->count == 0 && group->read != NULL && group->read_number == 0)
+		kube_call_cancel(group->read);
+	group_release(group);
+}
+
+static void on_expired(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct waiter *waiter = timer->data;
+	struct wait_group *group = waiter->group;
+
+	(void)loop;
+	(void)events;
+	if (group->read != NULL || group->queued) {
+		waiter->expired = true;
+		return;
+	}
+	answer_expired(waiter);
+	group_release(group);
+}
+
+void wait_groups_add(struct wait_groups *groups, struct serve_request *request, const char *ns, const char *name,
+		     const char *uid, int64_t timeout_ms)
+{
+	struct wait_group *group = group_get(groups, ns, name);
+	struct waiter *waiter;
+
+	if (group->count >= groups->max_waiters) {
+		serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu wait for Framework %s: no more may", group->count,
+				   group->key);
+		return;
+	}
+	waiter = mem_calloc(1, sizeof(*waiter));
+	waiter->group = group;
+	waiter->request = request;
+	waiter->uid = uid == NULL || *uid == '\0' ? NULL : uid;
+	waiter->number = ++groups->last_number;
+	ev_timer_init(&waiter->timer, on_expired, (double)timeout_ms / 1000, 0);
+	waiter->timer.data = waiter;
+	ev_timer_start(groups->loop, &waiter->timer);
+	DL_APPEND(group->waiters, waiter);
+	group->count++;
+	groups->counters.waiting++;
+	serve_request_park(request, on_gone, waiter);
+	group_observe(group);
+	if (waiter->uid != NULL && group->uid != NULL && strcmp(waiter->uid, group->uid) != 0)
+		group->must_read = true;
+	group_consider(group);
+}
+
+void wait_groups_changed(struct wait_groups *groups, const char *key)
+{
+	struct wait_group *group = group_find(groups, key);
+
+	if (group == NULL)
+		return;
+	group_consider(group);
+	group_release(group);
+}
+
+bool wait_groups_wanted(const struct wait_groups *groups, const char *key)
+{
+	return group_find(groups, key) != NULL;
+}
+
+void wait_groups_send_away(struct wait_groups *groups, const char *reason)
+{
+	struct wait_group *group;
+	struct wait_group *next;
+
+	HASH_ITER(hh, groups->by_key, group, next) {
+		while (group->waiters != NULL)
+			answer_away(group->waiters, reason);
+		group_release(group);
+	}
+}
+
+const struct wait_group_counters *wait_groups_counters(const struct wait_groups *groups)
+{
+	return &groups->counters;
+}
