@@ -6,13 +6,11 @@
  * the callbacks that are due have run. So no callback ever runs within kube_client_call or within libcurl. */
 #include "common/kube/client.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/kube/client/call.h"
 
