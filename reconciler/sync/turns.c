@@ -172,7 +172,7 @@ bool slots_stragglers_gone(struct reconcile *reconcile)
 	bool gone = framework->creates_on_way == 0;
 
 	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next) {
-		if (slot->known == SLOT_IN_DOUBT) {
+		if (slot->known == SLOT_IN_DOUBT && place_of(framework, slot) != NO_TASK) {
 			slot_send_get(reconcile, slot, NULL);
 			gone = false;
 		} else if (outlives_config_map(reconcile, slot)) {
