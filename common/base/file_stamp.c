@@ -15,7 +15,9 @@ struct file_stamp file_stamp_now(const char *path)
 {
 	struct stat info;
 
-	return stat(path, &info) < 0 ? (struct file_stamp){0} : file_stamp_of(&info);
+	if (stat(path, &info) < 0)
+		return (struct file_stamp){0};
+	return file_stamp_of(&info);
 }
 
 bool file_stamp_same(const struct file_stamp *a, const struct file_stamp *b)
