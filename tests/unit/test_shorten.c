@@ -368,6 +368,65 @@ static void test_all_fail(void **state)
 	}
 }
 
+enum ending { RUNS, STOPPED, FAILED };
+
+/* What a Task has of its own in a cluster where every node has one Pod, in its fifth attempt or earlier. */
+static void spread_task(struct world *w, size_t index, enum ending ending)
+{
+	struct task_status *task = world_task(w, 0, index);
+	int64_t created = w->time.wall_ms / 1000 + random_between(&w->random, 0, 3600);
+	cleanup_free char *message = random_text(&w->random, LOG_BYTES);
+
+	fail_task(w, index, failed_with(message, 1));
+	task->state = ending == RUNS ? STATE_RUNNING : STATE_COMPLETED;
+	task->retry.total = task->retry.accountable = task->attempt.id = (int32_t)random_between(&w->random, 0, 4);
+	task->attempt.start_time = created;
+	task->attempt.run_time = task->run_time = task->transition_time = created + random_between(&w->random, 0, 3600);
+	task->completion_time = 0;
+	free(task->attempt.instance_uid);
+	task->attempt.instance_uid = mem_printf("%d_%s", (int)task->attempt.id, task->attempt.pod_uid);
+	free(task->attempt.pod_host_ip);
+	task->attempt.pod_host_ip = mem_printf("10.0.%zu.%zu", index / 256, index % 256);
+	free(task->attempt.pod_node_name);
+	task->attempt.pod_node_name = mem_printf("ip-10-0-%zu-%zu.us-west-2.compute.internal", index / 256,
+						 index % 256);
+	if (ending != FAILED) {
+		completion_free(task->attempt.completion);
+		task->attempt.completion = NULL;
+	}
+	if (ending == STOPPED)
+		task->attempt.completion = completion_new(CODE_STOP_FRAMEWORK_REQUESTED, false,
+							  "StopFrameworkRequested", NULL,
+							  "User has requested to stop the Framework");
+	if (ending != RUNS)
+		task->completion_time = task->attempt.completion_time = task->transition_time = task->run_time +
+												random_between(
+													&w->random, 0,
+													3600);
+}
+
+/* The largest Framework that a spec allows has its place in etcd, whatever its Tasks do: Stop can be stored. */
+static void test_largest(void **state)
+{
+	(void)state;
+	for (enum ending ending = RUNS; ending <= FAILED; ending++) {
+		struct world w;
+		size_t len;
+
+		begin_tasks(&w, FRAMEWORK_TASKS_MAX);
+		for (size_t t = 0; t < FRAMEWORK_TASKS_MAX; t++)
+			spread_task(&w, t, ending);
+		len = assert_fits(&w);
+		print_message("%s: %zu KiB, step %d\n",
+			      ending == RUNS     ? "all run"
+			      : ending == FAILED ? "all failed"
+						 : "all stopped",
+			      len / 1024, w.framework->shorten_step);
+		assert_in_range(w.framework->shorten_step, SHORTEN_NOTHING, SHORTEN_JSON);
+		world_end(&w);
+	}
+}
+
 /* They fail one after the other, and the status is written again and again: how much is shortened is found a few times
  * in all, and not for every write. */
 static void test_failing_by_and_by(void **state)
@@ -643,6 +702,7 @@ int main(void)
 		cmocka_unit_test(test_other_texts),
 		cmocka_unit_test(test_nothing_below_the_limit),
 		cmocka_unit_test(test_all_fail),
+		cmocka_unit_test(test_largest),
 		cmocka_unit_test(test_failing_by_and_by),
 		cmocka_unit_test(test_identical_messages),
 		cmocka_unit_test(test_hollow_messages),

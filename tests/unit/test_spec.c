@@ -179,21 +179,21 @@ static void test_too_many_tasks(void **state)
 
 	(void)state;
 	buf_puts(&text, "{'taskRoles':[{'name':'z','taskNumber':0}");
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 5; i++) {
 		cleanup_free char *all = NULL;
 		cleanup_json json_t *spec = NULL;
 
-		buf_printf(&text, ",{'name':'r%d','taskNumber':10000}", i);
+		buf_printf(&text, ",{'name':'r%d','taskNumber':2500}", i);
 		all = mem_printf("%s]}", text.data);
 		spec = json_of(all);
-		if (i < 5) {
+		if (i < 4) {
 			assert_int_equal(framework_spec_parse(spec, &read, &err), 0);
 			framework_spec_free(&read);
 		} else {
 			assert_int_equal(framework_spec_parse(spec, &read, &err), -1);
 			assert_string_equal(
 				err.message,
-				"spec.taskRoles: 60000 Tasks up to taskRoles[6], expected at most 50000 in all");
+				"spec.taskRoles: 12500 Tasks up to taskRoles[5], expected at most 10000 in all");
 		}
 	}
 }
