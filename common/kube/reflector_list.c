@@ -106,69 +106,77 @@ static int read_list_metadata(struct reflector *reflector, struct error *err)
 	return 0;
 }
 
-static void list_failed(struct reflector *reflector, enum kube_failure failure, int status, const char *message,
-			int64_t retry_after_ms)
+static struct reflector_outcome list_failed(struct reflector *reflector, enum kube_failure failure, int status,
+					    const char *message, int64_t retry_after_ms)
 {
 	bool had_continue = reflector->list_continue != NULL;
 
 	mem_replace(&reflector->list_continue, NULL);
 	if (failure == KUBE_OK && status == 410) {
-		if (!had_continue) {
-			reflector_version_gone(reflector, message);
-			return;
-		}
+		if (!had_continue)
+			return (struct reflector_outcome){.end = REFLECTOR_GONE, .message = message};
 		/* reading the pages took longer than the server keeps its history: take larger ones */
 		log_v(1, "%s: a page of the list has expired, starting over: %s", reflector->what, message);
 		if (reflector->page_size < PAGE_SIZE_MAX)
 			reflector->page_size *= 2;
-		if (++reflector->expired_in_row == 1) {
-			reflector_go_on(reflector);
-			return;
-		}
+		if (++reflector->expired_in_row == 1)
+			return (struct reflector_outcome){.end = REFLECTOR_ENDED};
 	}
 	if (failure == KUBE_OK && status >= 400 && status != 401 && status != 403 && status != 429)
 		reflector->plain_list = true; /* it may be our version that the server does not like */
 	reflector_report_trouble(reflector, "cannot list", failure, status, message);
-	reflector_pause(reflector, retry_after_ms);
+	return (struct reflector_outcome){.end = REFLECTOR_FAILED, .retry_after_ms = retry_after_ms};
 }
 
-static void list_ended(struct reflector *reflector)
+static struct reflector_outcome list_read(struct reflector *reflector)
 {
 	reflector->expired_in_row = 0;
 	mem_replace(&reflector->version, reflector->list_version);
 	mem_replace(&reflector->floor, reflector->list_version);
 	mem_replace(&reflector->list_version, NULL);
 	reflector->handler->list_end(reflector->arg, reflector->version);
-	if (!reflector->closed)
-		reflector_watch_start(reflector);
+	return (struct reflector_outcome){.end = REFLECTOR_ENDED};
+}
+
+/* Of a page that is the last one, or failed. */
+static struct reflector_outcome list_outcome(struct reflector *reflector, const struct kube_answer *answer,
+					     struct error *err)
+{
+	if (reflector->verdict != NO_VERDICT) {
+		snprintf(err->message, sizeof(err->message), "GET %s: %s", reflector->path,
+			 reflector->verdict_message.data);
+		return list_failed(reflector, KUBE_OK, 0, err->message, -1);
+	}
+	if (reflector_give_up_protobuf(reflector, answer)) {
+		mem_replace(&reflector->list_continue, NULL);
+		return (struct reflector_outcome){.end = REFLECTOR_ENDED};
+	}
+	if (answer->failure != KUBE_OK || answer->http_status != 200)
+		return list_failed(reflector, answer->failure, answer->http_status, answer->message,
+				   answer->retry_after_ms);
+	if (read_list_metadata(reflector, err) < 0) {
+		error_wrap(err, "GET %s", reflector->path);
+		reflector->plain_list = true;
+		return list_failed(reflector, KUBE_OK, 0, err->message, -1);
+	}
+	if (reflector->list_continue == NULL)
+		return list_read(reflector);
+	return (struct reflector_outcome){.end = REFLECTOR_ENDED};
 }
 
 static void list_done(void *arg, const struct kube_answer *answer)
 {
 	struct reflector *reflector = arg;
+	struct reflector_outcome outcome;
 	struct error err;
 
 	reflector_enter(reflector);
-	if (!reflector_call_is_over(reflector, answer)) {
-		reflector_leave(reflector);
-		return;
-	}
-	if (reflector->verdict != NO_VERDICT) {
-		snprintf(err.message, sizeof(err.message), "GET %s: %s", reflector->path,
-			 reflector->verdict_message.data);
-		list_failed(reflector, KUBE_OK, 0, err.message, -1);
-	} else if (reflector_give_up_protobuf(reflector, answer)) {
-		/* asked for again */
-	} else if (answer->failure != KUBE_OK || answer->http_status != 200) {
-		list_failed(reflector, answer->failure, answer->http_status, answer->message, answer->retry_after_ms);
-	} else if (read_list_metadata(reflector, &err) < 0) {
-		error_wrap(&err, "GET %s", reflector->path);
-		reflector->plain_list = true;
-		list_failed(reflector, KUBE_OK, 0, err.message, -1);
-	} else if (reflector->list_continue != NULL) {
-		list_page(reflector);
-	} else {
-		list_ended(reflector);
+	if (reflector_call_is_over(reflector, answer)) {
+		outcome = list_outcome(reflector, answer, &err);
+		if (outcome.end == REFLECTOR_ENDED && reflector->list_continue != NULL)
+			list_page(reflector);
+		else
+			reflector->ended(reflector, &outcome);
 	}
 	reflector_leave(reflector);
 }

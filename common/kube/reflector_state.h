@@ -1,5 +1,5 @@
-/* Inside the reflector: its state, shared by reflector.c (what is next, and what is said about it), reflector_list.c
- * and reflector_watch.c; nobody else includes this. */
+/* Inside the reflector: its state, what lists and watches have in common (reflector_state.c), and the two of them.
+ * reflector.c starts them, and decides by their outcomes what is next. Nobody else includes this. */
 #ifndef KUBE_REFLECTOR_STATE_H
 #define KUBE_REFLECTOR_STATE_H
 
@@ -18,11 +18,25 @@ enum phase { IDLE, LIST, WATCH, PAUSE };
 /* Why we ended a request of our own accord. */
 enum verdict { NO_VERDICT, VERDICT_GONE, VERDICT_ERROR };
 
+enum reflector_end {
+	REFLECTOR_ENDED,  /* what follows from the version is next: a list when there is none, else a watch */
+	REFLECTOR_FAILED, /* the same, after a wait */
+	REFLECTOR_GONE,   /* the history since our version is gone */
+};
+
+/* How a list or a watch ended. */
+struct reflector_outcome {
+	enum reflector_end end;
+	int64_t retry_after_ms; /* FAILED: the wait is at least so long */
+	const char *message;    /* GONE: the server's words; lives as long as the call of ended() */
+};
+
 struct reflector {
 	struct ev_loop *loop;
 	struct kube_client *client;
 	const struct reflector_handler *handler;
 	void *arg;
+	void (*ended)(struct reflector *reflector, const struct reflector_outcome *outcome);
 	char *path;
 	char *selector; /* percent-encoded; NULL: none */
 	char *list_accept;
@@ -72,29 +86,24 @@ struct reflector {
 
 /* ---- reflector_list.c ---- */
 
-/* Begins a list; when it ends, goes on by itself. */
+/* Begins a list; ended() follows, unless the reflector or the client goes away. */
 void reflector_list_start(struct reflector *reflector);
 
 /* ---- reflector_watch.c ---- */
 
-/* Begins a watch at reflector->version; when it ends, goes on by itself. */
+/* Begins a watch at reflector->version; ended() follows, unless the reflector or the client goes away. */
 void reflector_watch_start(struct reflector *reflector);
 /* The timer of a watch whose headers have not come. */
 void reflector_watch_late(struct reflector *reflector);
 
-/* ---- reflector.c ---- */
+/* ---- reflector_state.c ---- */
 
 /* Around everything that may run a handler, in which the owner may free the reflector: after reflector_leave it may be
  * gone, before it only `closed` says so. */
 void reflector_enter(struct reflector *reflector);
 void reflector_leave(struct reflector *reflector);
-/* What is next: a list when there is no version, else a watch. */
-void reflector_go_on(struct reflector *reflector);
-/* The same after a wait of the backoff, at least least_ms. */
-void reflector_pause(struct reflector *reflector, int64_t least_ms);
-/* The history since our version is gone: list again; the second time in a row without asking for a version, and after
- * a wait. */
-void reflector_version_gone(struct reflector *reflector, const char *message);
+/* Its owner lets go of it: freed at once, or when the stack and the call do. */
+void reflector_close(struct reflector *reflector);
 /* The timer, in delay_ms. */
 void reflector_arm(struct reflector *reflector, int64_t delay_ms);
 /* Breaks the call off; its done callback finds the verdict. */

@@ -205,7 +205,7 @@ static void watch_data(void *arg, const char *data, size_t len)
 
 /* The stream broke or ended. One that had been good for a while is resumed at once, and not reported: only when that
  * fails too there is trouble. */
-static void watch_ended(struct reflector *reflector, const struct kube_answer *answer)
+static struct reflector_outcome watch_ended(struct reflector *reflector, const struct kube_answer *answer)
 {
 	bool regular = answer->failure == KUBE_OK;
 	bool was_short = clock_boot_ms() - reflector->watch_started_ms < SHORT_WATCH_MS && reflector->events == 0;
@@ -214,44 +214,42 @@ static void watch_ended(struct reflector *reflector, const struct kube_answer *a
 	      regular ? "in order" : answer->message);
 	if (!regular)
 		reflector_set_live(reflector, false);
-	if (reflector->closed)
-		return;
-	if (was_short)
-		reflector_pause(reflector, 0);
-	else
-		reflector_watch_start(reflector);
+	return (struct reflector_outcome){.end = was_short ? REFLECTOR_FAILED : REFLECTOR_ENDED};
+}
+
+static struct reflector_outcome watch_outcome(struct reflector *reflector, const struct kube_answer *answer)
+{
+	const char *message = reflector->verdict == NO_VERDICT ? answer->message : reflector->verdict_message.data;
+
+	if (reflector->verdict == NO_VERDICT && reflector_give_up_protobuf(reflector, answer))
+		return (struct reflector_outcome){.end = REFLECTOR_ENDED};
+	if (reflector->verdict == VERDICT_GONE || (answer->failure == KUBE_OK && answer->http_status == 410))
+		return (struct reflector_outcome){.end = REFLECTOR_GONE, .message = message};
+	if (reflector->verdict == VERDICT_ERROR) {
+		reflector_report_trouble(reflector, "the watch failed", KUBE_OK, 0, message);
+		return (struct reflector_outcome){.end = REFLECTOR_FAILED, .retry_after_ms = reflector->pause_least_ms};
+	}
+	if (reflector->connected && (answer->failure != KUBE_OK || answer->http_status < 300))
+		return watch_ended(reflector, answer);
+	/* a version that the server does not take is like one that is gone */
+	if (answer->failure == KUBE_OK && (answer->http_status == 400 || answer->http_status == 422))
+		mem_replace(&reflector->version, NULL);
+	reflector_report_trouble(reflector, "cannot watch", answer->failure, answer->http_status, message);
+	return (struct reflector_outcome){.end = REFLECTOR_FAILED, .retry_after_ms = answer->retry_after_ms};
 }
 
 static void watch_done(void *arg, const struct kube_answer *answer)
 {
 	struct reflector *reflector = arg;
-	const char *message = answer->message;
+	struct reflector_outcome outcome;
 
 	reflector_enter(reflector);
-	if (!reflector_call_is_over(reflector, answer)) {
-		reflector_leave(reflector);
-		return;
-	}
-	ev_timer_stop(reflector->loop, &reflector->timer);
-	if (reflector->connected && clock_boot_ms() - reflector->watch_started_ms >= GOOD_WATCH_MS)
-		watch_is_healthy(reflector);
-	if (reflector->verdict != NO_VERDICT)
-		message = reflector->verdict_message.data;
-	if (reflector->verdict == NO_VERDICT && reflector_give_up_protobuf(reflector, answer)) {
-		/* asked for again */
-	} else if (reflector->verdict == VERDICT_GONE || (answer->failure == KUBE_OK && answer->http_status == 410)) {
-		reflector_version_gone(reflector, message);
-	} else if (reflector->verdict == VERDICT_ERROR) {
-		reflector_report_trouble(reflector, "the watch failed", KUBE_OK, 0, message);
-		reflector_pause(reflector, reflector->pause_least_ms);
-	} else if (reflector->connected && (answer->failure != KUBE_OK || answer->http_status < 300)) {
-		watch_ended(reflector, answer);
-	} else {
-		/* a version that the server does not take is like one that is gone */
-		if (answer->failure == KUBE_OK && (answer->http_status == 400 || answer->http_status == 422))
-			mem_replace(&reflector->version, NULL);
-		reflector_report_trouble(reflector, "cannot watch", answer->failure, answer->http_status, message);
-		reflector_pause(reflector, answer->retry_after_ms);
+	if (reflector_call_is_over(reflector, answer)) {
+		ev_timer_stop(reflector->loop, &reflector->timer);
+		if (reflector->connected && clock_boot_ms() - reflector->watch_started_ms >= GOOD_WATCH_MS)
+			watch_is_healthy(reflector);
+		outcome = watch_outcome(reflector, answer);
+		reflector->ended(reflector, &outcome);
 	}
 	reflector_leave(reflector);
 }
