@@ -39,7 +39,6 @@ struct object_meta {
  * text is checked. 0 or the object; -1 or NULL and *err when it is no JSON, or when name or uid is missing or of the
  * wrong type. */
 int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err);
-int object_meta_parse(const json_t *object, struct object_meta *out, struct error *err);
 void object_meta_free(struct object_meta *meta);
 
 /* Where the parts of an object stand in its text; at is NULL where there is none. */

@@ -343,13 +343,6 @@ struct pod *pod_read(const char *text, size_t len, struct error *err)
 
 /* ---- from trees ---- */
 
-int object_meta_parse(const json_t *object, struct object_meta *out, struct error *err)
-{
-	cleanup_free char *text = json_text(object);
-
-	return object_meta_read(text, strlen(text), out, err);
-}
-
 struct config_map *config_map_parse(const json_t *object, struct error *err)
 {
 	cleanup_free char *text = json_text(object);

@@ -55,29 +55,6 @@ struct completion *completion_predefined(int32_t code, const char *diagnostics)
 			      diagnostics);
 }
 
-static struct completion_trigger *trigger_copy(const struct completion_trigger *trigger)
-{
-	struct completion_trigger *copy;
-
-	if (trigger == NULL)
-		return NULL;
-	copy = mem_calloc(1, sizeof(*copy));
-	copy->message = mem_strdup(trigger->message);
-	copy->task_role_name = mem_strdup(trigger->task_role_name);
-	copy->task_index = trigger->task_index;
-	return copy;
-}
-
-struct completion *completion_copy(const struct completion *completion)
-{
-	struct completion *copy = completion_new(completion->code, completion->succeeded, completion->phrase,
-						 completion->attributes, completion->diagnostics);
-
-	copy->pod = mem_strdup(completion->pod);
-	copy->trigger = trigger_copy(completion->trigger);
-	return copy;
-}
-
 void completion_free(struct completion *completion)
 {
 	if (completion == NULL)

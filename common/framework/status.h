@@ -38,7 +38,6 @@ struct completion *completion_new(int32_t code, bool succeeded, const char *phra
 				  const char *diagnostics);
 /* One of the predefined codes of CONTRACT.md §7. */
 struct completion *completion_predefined(int32_t code, const char *diagnostics);
-struct completion *completion_copy(const struct completion *completion);
 void completion_free(struct completion *completion);
 
 /* The delay of a retry that is not decided: null. */
