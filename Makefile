@@ -35,8 +35,8 @@ LIBS := -Wl,--as-needed -lcurl -ljansson -lev -lzmq -lyaml -lmicrohttpd -lgnutls
 
 # ---- what is built from what -------------------------------------------------------------------------------------
 # A program is its folder's main.c and the folder's library (everything else in it), on top of libcommon.
-COMMON_SRC := $(wildcard common/*/*.c)
-WATCHER_SRC := $(filter-out watcher/main.c,$(wildcard watcher/*.c))
+COMMON_SRC := $(wildcard common/*/*.c common/kube/*/*.c)
+WATCHER_SRC := $(filter-out watcher/main.c,$(wildcard watcher/*.c watcher/*/*.c))
 RECONCILER_SRC := $(filter-out reconciler/main.c,$(wildcard reconciler/*.c reconciler/sync/*.c))
 BARRIER_SRC := $(filter-out barrier/main.c,$(wildcard barrier/*.c))
 INIT_SRC := $(filter-out barrier/init/main.c,$(wildcard barrier/init/*.c))
@@ -85,6 +85,9 @@ $(BUILD)/obj/pod.pb-c.o: $(POD_PROTO).c $(SETTINGS)
 	$(Q)$(CC) $(CFLAGS_ALL) -w -c -o $@ $<
 $(BUILD)/obj/common/framework/object_proto.o: $(POD_PROTO).h
 $(BUILD)/obj/common/framework/object_proto.o $(BUILD)/obj/pod.pb-c.o: CFLAGS_ALL += -I$(BUILD)/generated
+
+# Embeds the file.
+$(BUILD)/obj/watcher/crd.o: manifests/crd.yaml
 
 $(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC)) $(BUILD)/obj/pod.pb-c.o
 $(BUILD)/libwatcher.a: $(call objects,$(WATCHER_SRC))

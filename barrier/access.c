@@ -19,8 +19,8 @@
 #include "common/base/log.h"
 #include "common/base/log_last.h"
 #include "common/base/mem.h"
+#include "common/base/rate.h"
 #include "common/framework/names.h"
-#include "common/kube/rate.h"
 
 /* The kubelet's defaults (authentication.webhook.cacheTTL, authorization.webhook.cache{Un,}authorizedTTL), the longer
  * one cut to the first. A token that is nobody's yet may be somebody's soon. */

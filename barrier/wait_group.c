@@ -11,6 +11,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
@@ -19,7 +20,6 @@
 #include "common/base/version.h"
 #include "common/framework/gang.h"
 #include "common/framework/names.h"
-#include "common/kube/backoff.h"
 
 enum {
 	READ_TIMEOUT_MS = 10 * 1000,

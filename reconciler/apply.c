@@ -3,7 +3,6 @@
  * reconciler.h. */
 #include <stdlib.h>
 #include <string.h>
-#include <utlist.h>
 
 #include "common/base/json.h"
 #include "common/base/json_reader.h"
@@ -25,22 +24,6 @@ enum {
 /* Answers of a few hundred bytes instead of the whole object. */
 #define ACCEPT_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 #define FRAMEWORKS_PATH "/apis/frameworkcontroller.microsoft.com/v1/namespaces"
-
-struct pending_call {
-	struct item *item;
-	struct call call;
-	struct pending_call *next;
-};
-
-static struct sync_time time_now(const struct reconciler *reconciler)
-{
-	return (struct sync_time){
-		.wall_ms = reconciler->ports.wall_ms(reconciler->ports.context),
-		.boot_ms = reconciler->ports.boot_ms(reconciler->ports.context),
-		.live = reconciler->live,
-		.live_since_ms = reconciler->live_since_ms,
-	};
-}
 
 /* The fence at the door: no lease, no write, and none that outlives it. */
 static bool lease_allows(const struct item *item, int64_t *timeout_ms)
@@ -334,14 +317,6 @@ static void write_status(struct item *item)
 
 static void start_waiting(struct reconciler *reconciler);
 
-static void pending_free(struct pending_call *pending)
-{
-	free(pending->call.name);
-	free(pending->call.uid);
-	free(pending->call.version);
-	free(pending);
-}
-
 static bool call_allowed(void *arg, int64_t *timeout_ms)
 {
 	struct pending_call *pending = arg;
@@ -359,7 +334,7 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 {
 	struct item *item = pending->item;
 	struct reconciler *reconciler = item->reconciler;
-	struct sync_time now = time_now(reconciler);
+	struct sync_time now = store_time(reconciler);
 	struct call_answer told = {
 		.sent = answer != NULL && answer->sent,
 		.reason = "",
@@ -396,7 +371,7 @@ static void on_call_done(void *arg, const struct kube_answer *answer)
 	reconciler->calls_on_way--;
 	item->calls_on_way--;
 	answer_call(pending, answer);
-	pending_free(pending);
+	pending_call_free(pending);
 	store_release(item);
 	start_waiting(reconciler);
 }
@@ -469,43 +444,22 @@ static void start_call(struct pending_call *pending)
 
 /* ---- calls that wait for a place ---- */
 
-static struct pending_call *take_waiting(struct item *item)
-{
-	struct reconciler *reconciler = item->reconciler;
-	struct pending_call *pending = item->waiting_first;
-
-	item->waiting_first = pending->next;
-	reconciler->waiting_count--;
-	if (item->waiting_first == NULL) {
-		item->waiting_last = NULL;
-		DL_DELETE2(reconciler->ring, item, prev_in_ring, next_in_ring);
-	}
-	return pending;
-}
-
-static void end_turn(struct reconciler *reconciler, struct item *item)
-{
-	DL_DELETE2(reconciler->ring, item, prev_in_ring, next_in_ring);
-	DL_APPEND2(reconciler->ring, item, prev_in_ring, next_in_ring);
-}
-
 /* Starts what waits, as far as there is place: one call of each item in turn, so that a large Framework holds up no
  * other. */
 static void start_waiting(struct reconciler *reconciler)
 {
 	while (reconciler->ring != NULL && reconciler->calls_on_way < reconciler->calls_max) {
 		struct item *item = reconciler->ring;
-		struct pending_call *pending = take_waiting(item);
+		struct pending_call *pending = waiting_take(item);
 
 		if (framework_call_wanted(item->framework, &pending->call)) {
-			if (item->waiting_first != NULL)
-				end_turn(reconciler, item);
+			waiting_end_turn(item);
 			start_call(pending);
 			continue;
 		}
 		item->calls_on_way--;
 		answer_call(pending, NULL);
-		pending_free(pending);
+		pending_call_free(pending);
 		store_release(item);
 	}
 }
@@ -516,20 +470,6 @@ void apply_set_share(struct reconciler *reconciler, int64_t worker_number, doubl
 
 	reconciler->calls_max = places < 1 ? 1 : places < UINT32_MAX ? (uint32_t)places : UINT32_MAX;
 	start_waiting(reconciler);
-}
-
-void apply_abandon(struct item *item)
-{
-	while (item->waiting_first != NULL) {
-		pending_free(take_waiting(item));
-		item->calls_on_way--;
-	}
-}
-
-void apply_stop(struct reconciler *reconciler)
-{
-	while (reconciler->ring != NULL)
-		apply_abandon(reconciler->ring);
 }
 
 /* ---- the end ---- */
@@ -545,7 +485,7 @@ void apply_leave(struct reconciler *reconciler)
 	struct item *next;
 
 	reconciler->leaving = true;
-	apply_stop(reconciler);
+	waiting_abandon_all(reconciler);
 	HASH_ITER(hh, reconciler->items, item, next)
 		if (ahead_of_server(item->framework))
 			queue_add(item);
@@ -566,26 +506,7 @@ void apply_last_write(struct item *item)
 		write_status(item);
 }
 
-/* ---- a round's plan ---- */
-
-static void add_call(struct item *item, struct call *call)
-{
-	struct reconciler *reconciler = item->reconciler;
-	struct pending_call *pending = mem_calloc(1, sizeof(*pending));
-
-	pending->item = item;
-	pending->call = *call;
-	*call = (struct call){0}; /* the strings have moved */
-	item->calls_on_way++;
-	if (item->waiting_first == NULL) {
-		item->waiting_first = pending;
-		DL_APPEND2(reconciler->ring, item, prev_in_ring, next_in_ring);
-	} else {
-		item->waiting_last->next = pending;
-	}
-	item->waiting_last = pending;
-	reconciler->waiting_count++;
-}
+/* ---- a reconcile's plan ---- */
 
 void apply_plan(struct item *item, struct plan *plan)
 {
@@ -605,6 +526,6 @@ void apply_plan(struct item *item, struct plan *plan)
 	if (plan->write)
 		write_status(item);
 	for (size_t i = 0; i < plan->call_count; i++)
-		add_call(item, &plan->calls[i]);
+		waiting_add(item, &plan->calls[i]);
 	start_waiting(reconciler);
 }

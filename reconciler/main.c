@@ -37,7 +37,7 @@ struct process {
 	struct ev_loop *loop;
 	struct reconciler reconciler;
 	ev_prepare prepare;
-	ev_idle idle; /* keeps the loop from sleeping while rounds are left */
+	ev_idle idle; /* keeps the loop from sleeping while reconciles are left */
 	ev_timer wake;
 	struct config config;
 	struct kube_client *client;
@@ -188,7 +188,7 @@ static void on_wake(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)events;
 }
 
-/* Rounds run right before the loop sleeps; then it sleeps no longer than to the next wake-up. */
+/* Reconciles run right before the loop sleeps; then it sleeps no longer than to the next wake-up. */
 static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
 	struct process *process = prepare->data;
@@ -197,7 +197,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 	int64_t now_ms;
 
 	(void)events;
-	if (queue_run(&process->reconciler)) {
+	if (reconciler_run(&process->reconciler)) {
 		ev_idle_start(loop, &process->idle);
 		return;
 	}
@@ -211,7 +211,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 		return;
 	now_ms = clock_boot_ms();
 	ev_now_update(loop);
-	/* One millisecond more, so that the round is not before its time. */
+	/* One millisecond more, so that the reconcile is not before its time. */
 	ev_timer_set(&process->wake, (double)((next_ms > now_ms ? next_ms - now_ms : 0) + 1) / 1000., 0.);
 	ev_timer_start(loop, &process->wake);
 }
@@ -382,7 +382,7 @@ static void stop(struct process *process)
 {
 	serve_free(process->http);
 	bus_client_free(process->bus);
-	apply_stop(&process->reconciler);
+	waiting_abandon_all(&process->reconciler);
 	if (process->client != NULL)
 		kube_client_free(process->client); /* its callbacks still need the store */
 	if (process->reconciler.events != NULL) {

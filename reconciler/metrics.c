@@ -55,20 +55,20 @@ static void put_frameworks(struct buf *out, const struct reconciler *reconciler)
 			      attempt_state_name((enum attempt_state)state), NULL);
 }
 
-/* Named as controller-runtime's: the queue of keys that wait for a round. */
+/* Named as controller-runtime's: the queue of keys that wait for a reconcile. */
 static void put_queue(struct buf *out, const struct reconciler *reconciler)
 {
 	static const char queue[] = "framework";
 
-	metrics_family(out, "workqueue_depth", "gauge", "Keys that wait for a round.");
+	metrics_family(out, "workqueue_depth", "gauge", "Keys that wait for a reconcile.");
 	metrics_value(out, "workqueue_depth", reconciler->queue_length, "name", queue, NULL);
 	metrics_family(out, "workqueue_adds_total", "counter", "Keys put into the queue.");
 	metrics_value(out, "workqueue_adds_total", (double)reconciler->adds, "name", queue, NULL);
-	metrics_histogram_write(out, "workqueue_queue_duration_seconds", "How long keys wait for their round.", "name",
-				queue, &reconciler->waits);
+	metrics_histogram_write(out, "workqueue_queue_duration_seconds", "How long keys wait for their reconcile.",
+				"name", queue, &reconciler->waits);
 	metrics_counter(out, "frameworkcontroller_rounds_total", "Times a Framework was looked at.",
-			reconciler->rounds);
-	metrics_gauge(out, "frameworkcontroller_timers", "Keys that have asked for a round at a later time.",
+			reconciler->reconciles);
+	metrics_gauge(out, "frameworkcontroller_timers", "Keys that have asked for a reconcile at a later time.",
 		      (double)reconciler->heap_count);
 	metrics_gauge(out, "frameworkcontroller_calls_in_flight", "Requests handed to the client and not answered yet.",
 		      reconciler->calls_on_way);

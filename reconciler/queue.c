@@ -1,12 +1,10 @@
 /* Whose turn it is: each key at most once in the queue, and a heap of the keys that asked to be woken (CONTRIBUTING.md
- * §6.6); see reconciler.h. No loop of its own: main.c runs it before the loop sleeps, the simulator when it pleases. */
+ * §6.6); see reconciler.h. */
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "common/base/mem.h"
 #include "reconciler/reconciler.h"
-
-/* Rounds in one go, so that answers and pings are not kept waiting by a long queue. */
-enum { ROUNDS_AT_ONCE = 256 };
 
 /* ---- the heap of wake-ups ---- */
 
@@ -44,8 +42,9 @@ static void sift_down(struct reconciler *reconciler, struct item *item)
 	place(reconciler, at, item);
 }
 
-static void heap_remove(struct reconciler *reconciler, struct item *item)
+void queue_forget_wake(struct item *item)
 {
+	struct reconciler *reconciler = item->reconciler;
 	struct item *last;
 
 	if (item->heap_place == 0)
@@ -83,98 +82,7 @@ int64_t queue_next_ms(const struct reconciler *reconciler)
 	return reconciler->heap_count == 0 ? INT64_MAX : reconciler->heap[0]->wake_ms;
 }
 
-/* ---- rounds ---- */
-
-static void run_round(struct item *item)
-{
-	struct reconciler *reconciler = item->reconciler;
-	struct plan plan = {0};
-	struct sync_time time = {
-		.wall_ms = reconciler->ports.wall_ms(reconciler->ports.context),
-		.boot_ms = reconciler->ports.boot_ms(reconciler->ports.context),
-		.live = reconciler->live,
-		.live_since_ms = reconciler->live_since_ms,
-	};
-
-	reconciler->rounds++;
-	heap_remove(reconciler, item); /* the round says anew when it wants to come back */
-	framework_sync(item->framework, &reconciler->config, &time, &reconciler->random, &plan);
-	if (plan.wake_ms != INT64_MAX)
-		queue_wake(item, plan.wake_ms);
-	apply_plan(item, &plan);
-	plan_reset(&plan);
-}
-
-static struct item *take_first(struct reconciler *reconciler)
-{
-	struct item *item = reconciler->queue_first;
-
-	reconciler->queue_first = item->next_queued;
-	if (reconciler->queue_first == NULL)
-		reconciler->queue_last = NULL;
-	reconciler->queue_length--;
-	item->queued = false;
-	item->next_queued = NULL;
-	return item;
-}
-
-static bool leased(const struct reconciler *reconciler, uint32_t range)
-{
-	return reconciler->ports.lease_left_ms(reconciler->ports.context, range) > 0;
-}
-
-/* A lease begins with a message, after which the loop comes by here. */
-static void take_up_leased(struct reconciler *reconciler)
-{
-	struct range_set begun = {0};
-	struct item *item;
-	struct item *next;
-
-	if (range_set_empty(&reconciler->unleased))
-		return;
-	for (uint32_t range = 0; range < reconciler->shards; range++) {
-		if (!range_set_has(&reconciler->unleased, range) || !leased(reconciler, range))
-			continue;
-		range_set_remove(&reconciler->unleased, range);
-		range_set_add(&begun, range);
-	}
-	if (range_set_empty(&begun))
-		return;
-	HASH_ITER(hh, reconciler->items, item, next)
-		if (range_set_has(&begun, item->range))
-			queue_add(item);
-}
-
-bool queue_run(struct reconciler *reconciler)
-{
-	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
-
-	take_up_leased(reconciler);
-	while (queue_next_ms(reconciler) <= now_ms) {
-		struct item *item = reconciler->heap[0];
-
-		heap_remove(reconciler, item);
-		queue_add(item);
-	}
-	for (int i = 0; i < ROUNDS_AT_ONCE && reconciler->queue_first != NULL; i++) {
-		struct item *item = take_first(reconciler);
-
-		/* A range whose snapshot is not complete: its SNAPSHOT_END queues every key again. */
-		if (!range_set_has(&reconciler->ready, item->range) && !reconciler->leaving)
-			continue;
-		/* Without a lease every call would be refused at the door, and tried again at once. */
-		if (!leased(reconciler, item->range)) {
-			range_set_add(&reconciler->unleased, item->range);
-		} else if (reconciler->leaving) {
-			apply_last_write(item);
-		} else {
-			metrics_histogram_observe(&reconciler->waits, (double)(now_ms - item->queued_ms) / 1000);
-			run_round(item);
-			store_release(item);
-		}
-	}
-	return reconciler->queue_first != NULL;
-}
+/* ---- the queue ---- */
 
 void queue_add(struct item *item)
 {
@@ -184,32 +92,44 @@ void queue_add(struct item *item)
 		return;
 	item->queued = true;
 	item->queued_ms = reconciler->ports.boot_ms(reconciler->ports.context);
-	if (reconciler->queue_last == NULL)
-		reconciler->queue_first = item;
-	else
-		reconciler->queue_last->next_queued = item;
-	reconciler->queue_last = item;
+	DL_APPEND2(reconciler->queue_first, item, prev_queued, next_queued);
 	reconciler->queue_length++;
 	reconciler->adds++;
 }
 
+static void leave_queue(struct item *item)
+{
+	DL_DELETE2(item->reconciler->queue_first, item, prev_queued, next_queued);
+	item->reconciler->queue_length--;
+	item->queued = false;
+}
+
+void queue_add_due(struct reconciler *reconciler, int64_t now_ms)
+{
+	while (queue_next_ms(reconciler) <= now_ms) {
+		struct item *item = reconciler->heap[0];
+
+		queue_forget_wake(item);
+		queue_add(item);
+	}
+}
+
+struct item *queue_take_first(struct reconciler *reconciler)
+{
+	struct item *item = reconciler->queue_first;
+
+	leave_queue(item);
+	return item;
+}
+
 void queue_remove(struct item *item)
 {
-	struct reconciler *reconciler = item->reconciler;
-	struct item *before = NULL;
+	queue_forget_wake(item);
+	if (item->queued)
+		leave_queue(item);
+}
 
-	heap_remove(reconciler, item);
-	if (!item->queued)
-		return;
-	for (struct item *at = reconciler->queue_first; at != item; at = at->next_queued)
-		before = at;
-	if (before == NULL)
-		reconciler->queue_first = item->next_queued;
-	else
-		before->next_queued = item->next_queued;
-	if (reconciler->queue_last == item)
-		reconciler->queue_last = before;
-	item->queued = false;
-	item->next_queued = NULL;
-	reconciler->queue_length--;
+void queue_free(struct reconciler *reconciler)
+{
+	free(reconciler->heap);
 }

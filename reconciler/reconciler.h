@@ -1,5 +1,5 @@
-/* The effectful shell around the pure core: store (what is observed) → queue (whose turn it is) → framework_sync → plan
- * → apply (requests). One thread, one loop. */
+/* The effectful shell around the pure core: store (what is observed) → queue (whose turn it is) → reconcile
+ * (framework_sync makes a plan) → apply (requests). One thread, one loop. */
 #ifndef RECONCILER_RECONCILER_H
 #define RECONCILER_RECONCILER_H
 
@@ -42,7 +42,8 @@ struct item {
 	bool queued;
 	int64_t queued_ms; /* since when, boot clock */
 	struct item *next_queued;
-	int64_t wake_ms;   /* when its last round asked to come back, boot clock */
+	struct item *prev_queued;
+	int64_t wake_ms;   /* when its last reconcile asked to come back, boot clock */
 	size_t heap_place; /* in the heap of those; 0: not in it */
 
 	/* apply */
@@ -65,9 +66,15 @@ struct item {
 
 	UT_hash_handle hh; /* by key */
 	struct item *next_orphan;
+	struct item *prev_orphan;
 };
 
-struct pending_call;
+/* A call of a plan that waits for a place, or is on its way. */
+struct pending_call {
+	struct item *item;
+	struct call call;
+	struct pending_call *next;
+};
 
 struct reconciler {
 	struct reconciler_ports ports;
@@ -80,7 +87,7 @@ struct reconciler {
 	/* store */
 	struct item *items;
 	struct item *orphans;
-	struct range_set ready; /* ranges whose snapshot is complete: rounds may run */
+	struct range_set ready; /* ranges whose snapshot is complete: reconciles may run */
 	uint32_t shards;
 	bool live;
 	int64_t live_since_ms;
@@ -89,10 +96,9 @@ struct reconciler {
 
 	/* queue */
 	struct item *queue_first;
-	struct item *queue_last;
 	uint32_t queue_length;
 	uint64_t adds;                  /* to the queue, since the start */
-	struct metrics_histogram waits; /* seconds that keys were in it before their round */
+	struct metrics_histogram waits; /* seconds that keys were in it before their reconcile */
 	struct range_set unleased;      /* keys of them were passed over for want of a lease */
 	struct item **heap;             /* who asked to be woken, the earliest first */
 	size_t heap_count;
@@ -107,21 +113,42 @@ struct reconciler {
 
 	struct events *events;
 
-	uint64_t rounds;
+	uint64_t reconciles;
 };
 
-/* queue.c */
-/* Runs the rounds that are due, up to a bound; whether some are left. Called before the loop sleeps. After
+/* reconcile.c */
+/* Runs the reconciles that are due, up to a bound; whether some are left. Called before the loop sleeps. After
  * apply_leave() it runs the last writes instead. */
-bool queue_run(struct reconciler *reconciler);
+bool reconciler_run(struct reconciler *reconciler);
+
+/* queue.c */
 /* When the next key is to be woken, boot clock; INT64_MAX: none. */
 int64_t queue_next_ms(const struct reconciler *reconciler);
-/* The key gets a round in the next run, or as soon as its range is ready and leased. */
+/* The key gets a reconcile in the next run, or as soon as its range is ready and leased. */
 void queue_add(struct item *item);
-/* Gives the key a round at at_ms (boot clock), or earlier if an earlier one is arranged. */
+/* Adds the keys that asked to be woken by now. */
+void queue_add_due(struct reconciler *reconciler, int64_t now_ms);
+/* Takes the first one out of the queue, which is not empty. */
+struct item *queue_take_first(struct reconciler *reconciler);
+/* Gives the key a reconcile at at_ms (boot clock), or earlier if an earlier one is arranged. */
 void queue_wake(struct item *item, int64_t at_ms);
+void queue_forget_wake(struct item *item);
 /* Takes it out, its timer too. */
 void queue_remove(struct item *item);
+void queue_free(struct reconciler *reconciler);
+
+/* waiting.c */
+/* The call waits, behind those of its item; its strings move. */
+void waiting_add(struct item *item, struct call *call);
+/* The first one of an item that has some; the caller frees it. It still counts as one that is on the item's way. */
+struct pending_call *waiting_take(struct item *item);
+/* The item's next call comes after one of each other item. */
+void waiting_end_turn(struct item *item);
+/* Frees the item's calls that have found no place: they were never sent, and nobody is told. */
+void waiting_abandon(struct item *item);
+/* The same for all items; the process ends. */
+void waiting_abandon_all(struct reconciler *reconciler);
+void pending_call_free(struct pending_call *pending);
 
 /* apply.c */
 /* Carries out the plan (and takes what it needs out of it). */
@@ -131,23 +158,17 @@ void apply_plan(struct item *item, struct plan *plan);
 void apply_leave(struct reconciler *reconciler);
 /* Whether the last writes have ended. */
 bool apply_left(const struct reconciler *reconciler);
-/* In the place of a round then. */
+/* In the place of a reconcile then. */
 void apply_last_write(struct item *item);
 /* Our part of the rate is also our part of workerNumber, the calls that all reconcilers may have on their way together;
  * one at least. */
 void apply_set_share(struct reconciler *reconciler, int64_t worker_number, double share);
-/* Frees the item's calls that have found no place: they were never sent, and nobody is told. */
-void apply_abandon(struct item *item);
-/* The same for all items; the process ends. */
-void apply_stop(struct reconciler *reconciler);
 
 /* store.c */
 /* The item of a key, made when missing; its range is `range`. */
 struct item *store_item(struct reconciler *reconciler, const char *ns, const char *name, uint32_t range);
 /* An object as the watcher shows it; false: it cannot be read. */
 bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const char *text, size_t len);
-/* The same for those who have a tree of it. */
-void store_object(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const json_t *object);
 void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t range,
 		  const struct bus_absent *absent);
 void store_granted(struct reconciler *reconciler, const struct range_set *ranges);
@@ -155,9 +176,11 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 void store_revoked(struct reconciler *reconciler, const struct range_set *ranges);
 /* Adds the ranges of orphans with calls on the way. */
 void store_draining(const struct reconciler *reconciler, struct range_set *out);
-/* A call has ended, or a round: frees the item if that was what it waited for, or if nothing is left to keep. What the
- * server asked for (Retry-After) is kept until it is over. */
+/* A call has ended, or a reconcile: frees the item if that was what it waited for, or if nothing is left to keep. What
+ * the server asked for (Retry-After) is kept until it is over. */
 void store_release(struct item *item);
+/* The clocks, and since when the watcher is live. */
+struct sync_time store_time(const struct reconciler *reconciler);
 void store_set_live(struct reconciler *reconciler, bool live);
 void store_free(struct reconciler *reconciler);
 

@@ -2,8 +2,8 @@
  * (sync/observe.c); here objects find their Framework. */
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
-#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
@@ -86,12 +86,7 @@ void store_release(struct item *item)
 	}
 	if (item->calls_on_way > 0 || item->writing)
 		return;
-	for (struct item **at = &reconciler->orphans; *at != NULL; at = &(*at)->next_orphan) {
-		if (*at == item) {
-			*at = item->next_orphan;
-			break;
-		}
-	}
+	DL_DELETE2(reconciler->orphans, item, prev_orphan, next_orphan);
 	item_free(item);
 }
 
@@ -112,7 +107,7 @@ static void note_seen(struct item *item, const char *name, enum object_kind kind
 	}
 }
 
-/* The object goes to the item of its Framework; nothing that is older than what is known makes a round. */
+/* The object goes to the item of its Framework; nothing that is older than what is known makes a reconcile. */
 static void store_kept(struct reconciler *reconciler, const struct object_meta *meta, uint32_t range,
 		       struct config_map *config_map, struct pod *pod)
 {
@@ -126,8 +121,8 @@ static void store_kept(struct reconciler *reconciler, const struct object_meta *
 	}
 	item = store_item(reconciler, meta->ns, meta->framework_name, range);
 	note_seen(item, meta->name, config_map != NULL ? KIND_CONFIG_MAP : KIND_POD);
-	news = config_map != NULL ? framework_observe_config_map(item->framework, config_map, false)
-				  : framework_observe_pod(item->framework, pod, false);
+	news = config_map != NULL ? framework_observe_config_map(item->framework, config_map)
+				  : framework_observe_pod(item->framework, pod);
 	if (news)
 		queue_add(item);
 }
@@ -163,13 +158,6 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t r
 		return true;
 	log_error("dropped an unreadable %s: %s", object_kind_name(kind), err.message);
 	return false;
-}
-
-void store_object(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const json_t *object)
-{
-	cleanup_free char *text = json_text(object);
-
-	store_text(reconciler, kind, range, text, strlen(text));
 }
 
 void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
@@ -252,10 +240,9 @@ static void abandon(struct item *item)
 
 	HASH_DEL(reconciler->items, item);
 	queue_remove(item);
-	apply_abandon(item);
+	waiting_abandon(item);
 	item->orphan = true;
-	item->next_orphan = reconciler->orphans;
-	reconciler->orphans = item;
+	DL_PREPEND2(reconciler->orphans, item, prev_orphan, next_orphan);
 	store_release(item);
 }
 
@@ -303,6 +290,16 @@ void store_draining(const struct reconciler *reconciler, struct range_set *out)
 		range_set_add(out, item->range);
 }
 
+struct sync_time store_time(const struct reconciler *reconciler)
+{
+	return (struct sync_time){
+		.wall_ms = reconciler->ports.wall_ms(reconciler->ports.context),
+		.boot_ms = reconciler->ports.boot_ms(reconciler->ports.context),
+		.live = reconciler->live,
+		.live_since_ms = reconciler->live_since_ms,
+	};
+}
+
 void store_set_live(struct reconciler *reconciler, bool live)
 {
 	if (live && !reconciler->live)
@@ -324,5 +321,5 @@ void store_free(struct reconciler *reconciler)
 		reconciler->orphans = item->next_orphan;
 		item_free(item);
 	}
-	free(reconciler->heap);
+	queue_free(reconciler);
 }

@@ -1,5 +1,5 @@
-/* The CustomResourceDefinition of Frameworks (CONTRACT.md §17): its text, which manifests/crd.yaml is printed from,
- * and the upkeep of the one on the server. */
+/* The CustomResourceDefinition of Frameworks (CONTRACT.md §17): manifests/crd.yaml, which is part of the program, and
+ * the upkeep of the one on the server. */
 #ifndef WATCHER_CRD_H
 #define WATCHER_CRD_H
 
@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/buf.h"
 #include "common/base/error.h"
 #include "common/kube/client.h"
 
@@ -15,10 +14,10 @@ struct ev_loop;
 
 #define CRD_NAME "frameworks.frameworkcontroller.microsoft.com"
 
-/* The whole object, hash annotation included. The caller decrefs. */
+/* manifests/crd.yaml. */
+const char *crd_text(void);
+/* The same as an object. The caller decrefs. */
 json_t *crd_object(void);
-/* Appends it as YAML. */
-void crd_write_yaml(struct buf *out);
 
 enum crd_need { CRD_CURRENT, CRD_CREATE, CRD_UPDATE };
 

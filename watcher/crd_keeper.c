@@ -7,13 +7,14 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "watcher/crd.h"
 
 #define DISCOVERY "/apis/frameworkcontroller.microsoft.com/v1"
 #define CRD_COLLECTION "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-enum { REQUEST_TIMEOUT_MS = 15000, RETRY_FIRST_MS = 500, RETRY_MAX_MS = 8000, REMIND_MS = 60000 };
+enum { REQUEST_TIMEOUT_MS = 15000, RETRY_FIRST_MS = 500, RETRY_MAX_MS = 8000 };
 
 struct crd_keeper {
 	struct ev_loop *loop;
@@ -29,8 +30,7 @@ struct crd_keeper {
 	bool written;     /* just now: the next read shows what it has become */
 	int64_t since_ms; /* when the server first had it, not established; 0: not yet */
 	int64_t retry_ms; /* doubles until it is seen to be ours */
-	int64_t complained_ms;
-	char *complaint; /* the last one logged, and when */
+	struct log_last complaint;
 	ev_timer timer;
 };
 
@@ -38,7 +38,6 @@ static void read_crd(struct crd_keeper *keeper);
 
 static void keeper_destroy(struct crd_keeper *keeper)
 {
-	free(keeper->complaint);
 	free(keeper);
 }
 
@@ -63,15 +62,9 @@ static void again_in(struct crd_keeper *keeper, int64_t wait_ms)
 /* Says what is wrong, once a minute for each reason, and tries again later. */
 static void complain_of(struct crd_keeper *keeper, const char *message, int64_t retry_after_ms)
 {
-	int64_t now_ms = clock_boot_ms();
-
-	if (keeper->complaint == NULL || strcmp(keeper->complaint, message) != 0 ||
-	    now_ms - keeper->complained_ms >= REMIND_MS) {
-		keeper->complained_ms = now_ms;
+	if (log_is_news(&keeper->complaint, clock_boot_ms(), message))
 		log_error("cannot %s the CRD " CRD_NAME ", trying again: %s",
 			  keeper->options.discover ? "use" : "set up", message);
-		mem_replace(&keeper->complaint, message);
-	}
 	again_in(keeper, retry_after_ms > keeper->retry_ms ? retry_after_ms : keeper->retry_ms);
 	keeper->retry_ms = keeper->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : keeper->retry_ms * 2;
 }

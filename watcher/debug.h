@@ -8,8 +8,8 @@
 
 #include "common/base/buf.h"
 #include "common/bus/message.h"
-#include "watcher/pool.h"
-#include "watcher/router.h"
+#include "watcher/pool/pool.h"
+#include "watcher/shards/router.h"
 
 struct debug_view {
 	const char *identity; /* of this process in the election */

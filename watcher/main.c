@@ -17,18 +17,17 @@
 #include "common/kube/kubeconfig.h"
 #include "common/process/guard.h"
 #include "common/process/process.h"
-#include "watcher/cache.h"
 #include "watcher/crd.h"
-#include "watcher/deletion.h"
 #include "watcher/flags.h"
-#include "watcher/holdback.h"
 #include "watcher/keygen.h"
-#include "watcher/lease.h"
-#include "watcher/pool.h"
-#include "watcher/router.h"
+#include "watcher/leader/lease.h"
+#include "watcher/leader/term.h"
+#include "watcher/pool/pool.h"
+#include "watcher/shards/router.h"
 #include "watcher/status.h"
-#include "watcher/streams.h"
-#include "watcher/term.h"
+#include "watcher/view/cache.h"
+#include "watcher/view/deletion.h"
+#include "watcher/view/streams.h"
 #include "watcher/watcher.h"
 
 enum {
@@ -118,7 +117,6 @@ static void on_led(void *arg, uint64_t epoch, int64_t former_until_ms)
 	if (watcher->synced)
 		router_synced(term_router(watcher->term));
 	crd_keeper_set_writes(watcher->crd, true);
-	holdback_set_leading(true);
 }
 
 static void on_deposed(void *arg)
@@ -128,7 +126,6 @@ static void on_deposed(void *arg)
 	term_free(watcher->term);
 	watcher->term = NULL;
 	crd_keeper_set_writes(watcher->crd, false);
-	holdback_set_leading(false);
 	if (watcher->stopping)
 		on_drained(watcher);
 }
@@ -173,19 +170,27 @@ static void on_gone(void *arg, struct cache_entry *entry, const struct cache_abs
 		router_gone(term_router(watcher->term), entry, absence);
 }
 
-static void on_missed(void *arg, const struct cache_entry *entry)
+/* A standby sees the same deletions, and leaves the log to who leads. */
+static void on_deleted(void *arg, enum object_kind kind, const char *text, size_t len)
 {
 	const struct watcher *watcher = arg;
-	cleanup_buf struct buf text = {0};
-	json_t *object;
+	const struct config_snapshots *snapshots = &watcher->config.log_object_snapshot;
 
-	/* of a Pod nothing but the kept parts is known: no snapshot */
-	if (cache_entry_kind(entry) != KIND_FRAMEWORK || !watcher->config.log_object_snapshot.on_framework_deletion)
+	if (watcher->term == NULL)
 		return;
+	if ((kind == KIND_FRAMEWORK && snapshots->on_framework_deletion) ||
+	    (kind == KIND_POD && snapshots->on_pod_deletion))
+		deletion_log(kind, text, len);
+}
+
+static void on_missed(void *arg, const struct cache_entry *entry)
+{
+	cleanup_buf struct buf text = {0};
+
+	if (cache_entry_kind(entry) != KIND_FRAMEWORK)
+		return; /* of a Pod nothing but the kept parts is known: no snapshot */
 	cache_entry_write(&text, entry);
-	object = json_parse(text.data, text.len, NULL);
-	deletion_log(KIND_FRAMEWORK, object);
-	json_decref(object);
+	on_deleted(arg, KIND_FRAMEWORK, text.data, text.len);
 }
 
 static const struct cache_listener cache_listener = {.changed = on_changed, .gone = on_gone, .missed = on_missed};
@@ -218,7 +223,8 @@ static void on_relisted(void *arg)
 		router_relisted(term_router(watcher->term));
 }
 
-static const struct streams_handler streams_handler = {.synced = on_synced, .relisted = on_relisted, .live = on_live};
+static const struct streams_handler streams_handler = {
+	.deleted = on_deleted, .synced = on_synced, .relisted = on_relisted, .live = on_live};
 
 static void on_established(void *arg)
 {
@@ -330,7 +336,6 @@ static int set_up(struct watcher *watcher, struct error *err)
 		return -1;
 	if (watcher->flags.workers > 0 && term_check(&watcher->flags, err) < 0)
 		return -1;
-	holdback_begin(watcher->flags.lease_duration_ms);
 	watcher->crd = crd_keeper_new(watcher->loop, watcher->client, &crd_options, &crd_handler, watcher);
 	make_election(watcher);
 	return 0;
@@ -346,7 +351,6 @@ static void tear_down(struct watcher *watcher)
 	kube_client_free(watcher->client);
 	bus_socket_free(watcher->socket);
 	cache_free(watcher->cache);
-	holdback_end();
 	if (watcher->bus_directory != NULL)
 		pool_directory_remove(watcher->bus_directory);
 	free(watcher->bus_directory);
@@ -398,12 +402,8 @@ int main(int argc, char **argv)
 	parsed = flags_parse(argc, argv, &watcher.flags);
 	if (parsed != 0)
 		return parsed < 0 ? EXIT_USAGE : EXIT_SUCCESS;
-	if (watcher.flags.print_crd) {
-		cleanup_buf struct buf yaml = {0};
-
-		crd_write_yaml(&yaml);
-		return fwrite(yaml.data, 1, yaml.len, stdout) == yaml.len ? EXIT_SUCCESS : EXIT_FAILURE;
-	}
+	if (watcher.flags.print_crd)
+		return fputs(crd_text(), stdout) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 	log_set_prefix("fc-watcher: ");
 	watcher.loop = process_loop();
 	code = run(&watcher);

@@ -69,8 +69,6 @@ static void put_refused(struct buf *out, const struct router *router, const stru
 		metrics_value(out, name, (double)router_counters(router)->refused, "reason", "hello", NULL);
 	metrics_counter(out, "frameworkcontroller_bus_connections_total", "Connections, refused ones included.",
 			gate->accepted);
-	metrics_counter(out, "frameworkcontroller_bus_crowded_total",
-			"Times that new connections were left waiting because too many were open.", gate->closed);
 }
 
 /* As client-go names it. */

@@ -6,9 +6,9 @@
 #include "common/base/buf.h"
 #include "common/bus/socket.h"
 #include "common/kube/client.h"
-#include "watcher/cache.h"
-#include "watcher/pool.h"
-#include "watcher/router.h"
+#include "watcher/pool/pool.h"
+#include "watcher/shards/router.h"
+#include "watcher/view/cache.h"
 
 struct watcher_metrics {
 	const struct kube_client *client;

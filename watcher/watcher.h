@@ -9,12 +9,12 @@
 #include "common/config/config.h"
 #include "common/kube/client.h"
 #include "common/serve/serve.h"
-#include "watcher/cache.h"
 #include "watcher/crd.h"
 #include "watcher/flags.h"
-#include "watcher/lease.h"
-#include "watcher/streams.h"
-#include "watcher/term.h"
+#include "watcher/leader/lease.h"
+#include "watcher/leader/term.h"
+#include "watcher/view/cache.h"
+#include "watcher/view/streams.h"
 
 struct watcher {
 	struct ev_loop *loop;

@@ -17,7 +17,7 @@
 #include "common/config/config.h"
 #include "common/framework/names.h"
 #include "common/kube/client.h"
-#include "common/kube/url.h"
+#include "common/kube/config/url.h"
 
 enum {
 	API_TIMEOUT_MS = 30 * 1000,

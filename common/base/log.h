@@ -1,6 +1,6 @@
 /* Log lines in klog format on stderr: `I1121 05:06:07.123456    4242 file.c:12] message`.
- * Lines of several processes on one stderr do not mix, of whatever length they are, when it is a pipe: each waits for
- * its turn, up to 100 ms. On others it is one write per line. */
+ * Each line is one write: lines of several processes on one pipe do not mix if they are shorter than PIPE_BUF (4096
+ * bytes), and longer ones only while the pipe is full. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LOG_AGAIN_MS = 30000 };
+enum { LOG_AGAIN_MS = 60 * 1000 };
 
 /* The last one written of its sort. Zeroed at first. */
 struct log_last {

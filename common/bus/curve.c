@@ -13,6 +13,7 @@
 #include <zmq.h>
 
 #include "common/base/buf.h"
+#include "common/base/file_stamp.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
@@ -32,22 +33,24 @@ struct client {
 
 struct curve_clients {
 	char *path;
-	struct stat seen;  /* of the file that was read, whatever was in it */
-	struct error said; /* of one that could not be; "": of none */
+	struct file_stamp seen; /* of the file that was read, whatever was in it */
+	struct error said;      /* of one that could not be; "": of none */
 	struct client *list;
 	size_t count;
 };
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
-static int read_file(const char *path, struct buf *out, struct stat *stat, struct error *err)
+static int read_file(const char *path, struct buf *out, struct file_stamp *stamp, struct error *err)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat info;
 	ssize_t got = 1;
 
-	if (fd < 0 || fstat(fd, stat) < 0)
+	if (fd < 0 || fstat(fd, &info) < 0)
 		return error_set_errno(err, errno, "%s", path);
-	if (!S_ISREG(stat->st_mode))
+	*stamp = file_stamp_of(&info);
+	if (!S_ISREG(info.st_mode))
 		return error_set(err, "%s: expected a file", path);
 	while (got > 0 && out->len <= FILE_MAX) {
 		buf_reserve(out, 4096);
@@ -96,10 +99,10 @@ static int read_key(const char *directory, const char *name, char key[CURVE_KEY_
 {
 	cleanup_free char *path = mem_printf("%s/%s", directory, name);
 	cleanup_buf struct buf text = {0};
-	struct stat stat;
+	struct file_stamp stamp;
 	int result = -1;
 
-	if (read_file(path, &text, &stat, err) == 0) {
+	if (read_file(path, &text, &stamp, err) == 0) {
 		if (text.data != NULL && is_key(text.data, key))
 			result = 0;
 		else
@@ -241,22 +244,16 @@ static int parse_clients(const char *path, char *text, struct client **out, size
 	return 0;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 static int read_clients(struct curve_clients *clients, struct error *err)
 {
 	cleanup_buf struct buf text = {0};
 	struct client *list = NULL;
-	struct stat stat;
+	struct file_stamp stamp;
 	size_t count = 0;
 
-	if (read_file(clients->path, &text, &stat, err) < 0)
+	if (read_file(clients->path, &text, &stamp, err) < 0)
 		return -1; /* to be tried again: there may be no descriptors now */
-	clients->seen = stat;
+	clients->seen = stamp;
 	if (parse_clients(clients->path, text.data, &list, &count, err) < 0)
 		return -1;
 	free(clients->list);
@@ -311,10 +308,10 @@ bool curve_clients_may_be(const struct curve_clients *clients, const char *key, 
 
 bool curve_clients_refresh(struct curve_clients *clients)
 {
-	struct stat now;
+	struct file_stamp now = file_stamp_now(clients->path);
 	struct error err;
 
-	if (stat(clients->path, &now) == 0 && same_file(&now, &clients->seen)) {
+	if (file_stamp_same(&now, &clients->seen)) {
 		clients->said.message[0] = '\0';
 		return false;
 	}

@@ -1,31 +1,21 @@
 /* Who comes in to the bus; see gate.h. */
-#define _GNU_SOURCE
 #include "common/bus/gate.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/filter.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <zmq.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/bus/curve.h"
 
 enum {
 	REFRESH_MS = 1000, /* for those who are in; those who come are looked up in the list as it is now */
-	SAY_MS = 60 * 1000,
 	QUESTIONS_PER_TURN = 64,
 	KEY_BINARY_SIZE = 32,
-	OPEN_AGAIN = GATE_OPEN_MAX - GATE_OPEN_MAX / 4,
-	LISTENERS_MAX = 4,
-	SENT_AWAY_MAX = 4096, /* tries at a time, more than wait at a listener */
-	CLOSED_S = 10,        /* by then every handshake under way has ended or timed out */
 	/* frames of a question: version, id, domain, address, routing id, mechanism, key */
 	FRAME_VERSION = 0,
 	FRAME_ID = 1,
@@ -35,11 +25,11 @@ enum {
 	FRAMES = 7,
 };
 
-enum reason { UNKNOWN_KEY, HANDSHAKE, REVOKED, MISNAMED, CROWDED, NO_DESCRIPTORS, REASONS };
+enum reason { UNKNOWN_KEY, HANDSHAKE, REVOKED, MISNAMED, REASONS };
 
 /* What is said of a reason is said again only after a while, with how often it happened since. */
 struct saying {
-	int64_t said_ms; /* 0: never */
+	struct log_last last;
 	uint64_t since;
 };
 
@@ -51,13 +41,6 @@ struct bus_gate {
 	struct bus_poll poll;
 	struct curve_clients *clients;
 	int64_t refreshed_ms;
-	int listeners[LISTENERS_MAX]; /* libzmq's descriptors */
-	int doors[LISTENERS_MAX];     /* and ours, of the same sockets */
-	size_t listener_count;
-	int quiet;     /* a listener to which nothing comes; -1: there is none */
-	unsigned open; /* connections */
-	bool closed;   /* new ones are left waiting */
-	ev_timer again;
 	struct bus_gate_counters counters;
 	struct saying sayings[REASONS];
 };
@@ -65,167 +48,22 @@ struct bus_gate {
 static bool to_be_said(struct bus_gate *gate, enum reason reason, uint64_t *times)
 {
 	struct saying *saying = &gate->sayings[reason];
-	int64_t now_ms = clock_boot_ms();
 
 	saying->since++;
-	if (saying->said_ms != 0 && now_ms < saying->said_ms + SAY_MS)
+	if (!log_is_news(&saying->last, clock_boot_ms(), ""))
 		return false;
 	*times = saying->since;
-	*saying = (struct saying){.said_ms = now_ms};
+	saying->since = 0;
 	return true;
 }
 
-/* ---- the door --------------------------------------------------------------------------------------------------- */
-
-/* From now on everything that comes to the socket is dropped. */
-static void drop_all(int fd)
-{
-	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
-	const struct sock_fprog program = {.len = 1, .filter = &drop};
-
-	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
-}
-
-/* Drops what comes to the listeners, so that new connections wait in their own kernels, or not. libzmq itself would
- * take descriptors until there are none left for anything else; unbinding would end the connections that are there. */
-static void shut(struct bus_gate *gate, bool closed)
-{
-	const int nothing = 0;
-
-	gate->closed = closed;
-	ev_timer_stop(gate->loop, &gate->again);
-	for (size_t i = 0; i < gate->listener_count; i++)
-		if (closed)
-			drop_all(gate->listeners[i]);
-		else
-			setsockopt(gate->listeners[i], SOL_SOCKET, SO_DETACH_FILTER, &nothing, sizeof(nothing));
-	if (!closed)
-		return;
-	ev_timer_set(&gate->again, CLOSED_S, 0.);
-	ev_timer_start(gate->loop, &gate->again);
-	gate->counters.closed++;
-}
-
-static void shut_crowd_out(struct bus_gate *gate)
-{
-	uint64_t times;
-
-	shut(gate, true);
-	if (to_be_said(gate, CROWDED, &times))
-		log_warning("the bus has %u connections open: new ones are left waiting (%llu)", gate->open,
-			    (unsigned long long)times);
-}
-
-static int quiet_listener(void)
-{
-	const struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -1;
-	drop_all(fd);
-	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 1) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
-/* Ends what waits at a listener. While libzmq tries to accept, a descriptor is in use now and then. */
-static void empty(int listener)
-{
-	for (int i = 0; i < SENT_AWAY_MAX; i++) {
-		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-
-		if (fd >= 0)
-			close(fd);
-		else if (errno != EMFILE && errno != ENFILE)
-			return;
-	}
-}
-
-/* Without descriptors: ends what waits at the listeners, as libzmq would try to accept it over and over. The descriptor
- * that this takes is the quiet listener's, which libzmq has in the meantime, or it might be quicker. */
-static void send_away(struct bus_gate *gate)
-{
-	uint64_t times;
-
-	if (!gate->closed)
-		shut(gate, true);
-	if (gate->quiet >= 0) {
-		for (size_t i = 0; i < gate->listener_count; i++)
-			dup3(gate->quiet, gate->listeners[i], O_CLOEXEC);
-		close(gate->quiet);
-		for (size_t i = 0; i < gate->listener_count; i++)
-			empty(gate->doors[i]);
-		for (int i = 0; i < SENT_AWAY_MAX; i++) {
-			gate->quiet = fcntl(gate->listeners[0], F_DUPFD_CLOEXEC, 0);
-			if (gate->quiet >= 0)
-				break;
-		}
-		for (size_t i = 0; i < gate->listener_count; i++)
-			dup3(gate->doors[i], gate->listeners[i], O_CLOEXEC);
-	}
-	if (to_be_said(gate, NO_DESCRIPTORS, &times))
-		log_warning("connections to the bus are ended, and new ones left waiting (%llu): there are no file "
-			    "descriptors left (RLIMIT_NOFILE)",
-			    (unsigned long long)times);
-}
-
-/* Never for good: libzmq ends some connections without news (of two peers with one routing id, say), and what is left
- * now has a key. */
-static void on_again(struct ev_loop *loop, ev_timer *timer, int events)
-{
-	struct bus_gate *gate = timer->data;
-
-	(void)loop;
-	(void)events;
-	gate->open = 0;
-	shut(gate, false);
-	if (gate->quiet < 0 && gate->listener_count > 0)
-		gate->quiet = quiet_listener();
-}
-
-static void on_listening(struct bus_gate *gate, int fd)
-{
-	int domain = 0;
-	socklen_t size = sizeof(domain);
-	int door;
-
-	/* a Unix socket has its file's permissions */
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0 || domain == AF_UNIX ||
-	    gate->listener_count == LISTENERS_MAX)
-		return;
-	door = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (door < 0)
-		return;
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); /* two accept from it now */
-	gate->doors[gate->listener_count] = door;
-	gate->listeners[gate->listener_count++] = fd;
-	if (gate->quiet < 0)
-		gate->quiet = quiet_listener();
-}
-
-static void on_news(void *arg, enum bus_news what, int value)
+static void on_news(void *arg, enum bus_news what)
 {
 	struct bus_gate *gate = arg;
 	uint64_t times;
 
 	switch (what) {
-	case NEWS_LISTENING: on_listening(gate, value); break;
-	case NEWS_ACCEPTED:
-		gate->counters.accepted++;
-		if (++gate->open >= GATE_OPEN_MAX && !gate->closed)
-			shut_crowd_out(gate);
-		break;
-	case NEWS_NOT_ACCEPTED:
-		if (value == EMFILE || value == ENFILE)
-			send_away(gate);
-		break;
-	case NEWS_ENDED:
-		gate->open -= gate->open > 0;
-		if (gate->open < OPEN_AGAIN && gate->closed)
-			shut(gate, false);
-		break;
+	case NEWS_ACCEPTED: gate->counters.accepted++; break;
 	case NEWS_DONE: gate->counters.admitted++; break;
 	case NEWS_BROKEN:
 	case NEWS_FOREIGN:
@@ -342,9 +180,6 @@ struct bus_gate *bus_gate_new(struct ev_loop *loop, void *context, void *zmq_soc
 
 	gate->loop = loop;
 	gate->context = context;
-	gate->quiet = -1;
-	ev_init(&gate->again, on_again);
-	gate->again.data = gate;
 	bus_monitor_start(&gate->monitor, loop, context, zmq_socket, on_news, gate);
 	return gate;
 }
@@ -353,16 +188,11 @@ void bus_gate_free(struct bus_gate *gate)
 {
 	if (gate == NULL)
 		return;
-	ev_timer_stop(gate->loop, &gate->again);
 	bus_monitor_stop(&gate->monitor);
 	bus_poll_stop(&gate->poll);
 	if (gate->zap != NULL)
 		zmq_close(gate->zap);
 	curve_clients_free(gate->clients);
-	for (size_t i = 0; i < gate->listener_count; i++)
-		close(gate->doors[i]);
-	if (gate->quiet >= 0)
-		close(gate->quiet);
 	free(gate);
 }
 

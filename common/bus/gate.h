@@ -1,7 +1,6 @@
 /* Who comes in to a bus that others can reach: answers libzmq's question for each key (ZAP, ZeroMQ RFC 27), counts
- * those that are refused and says so, at most once a minute for each reason. While more than GATE_OPEN_MAX connections
- * are open, and for at most 10 s at a time, new ones are left waiting: those that are in go on, whatever knocks. The
- * same without descriptors: libzmq would try to accept what waits over and over. */
+ * refused connections and logs them, at most once a minute for each reason. The number of connections is not limited
+ * here: NetworkPolicy, RLIMIT_NOFILE and the time limit of handshakes bound it (common/README.md §8.10). */
 #ifndef BUS_GATE_H
 #define BUS_GATE_H
 
@@ -14,14 +13,11 @@
 
 struct bus_gate;
 
-enum { GATE_OPEN_MAX = 512 };
-
 struct bus_gate_counters {
 	uint64_t accepted;    /* connections, whatever became of them */
 	uint64_t admitted;    /* of these, those whose handshake was done */
 	uint64_t unknown_key; /* whoever has it knows the watcher's key */
 	uint64_t handshake;   /* no keys, or not the watcher's, or too slow */
-	uint64_t closed;      /* times that new connections were left waiting */
 	uint64_t misnamed;    /* HELLOs of a peer whose key is for another name or role */
 	uint64_t revoked;     /* messages of a peer whose key was taken off the list since it came in */
 };

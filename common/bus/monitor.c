@@ -11,30 +11,26 @@
 #include <zmq.h>
 
 enum {
-	EVENTS = ZMQ_EVENT_LISTENING | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED | ZMQ_EVENT_DISCONNECTED |
-		 ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+	EVENTS = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
 		 ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH,
 	EVENT_SIZE = 6,
 	EVENTS_PER_TURN = 256,
 	ADDRESS_MAX = 64,
 };
 
-static void hand_on(const struct bus_monitor *monitor, uint16_t event, int value)
+static void hand_on(const struct bus_monitor *monitor, uint16_t event)
 {
 	enum bus_news what;
 
 	switch (event) {
-	case ZMQ_EVENT_LISTENING: what = NEWS_LISTENING; break;
 	case ZMQ_EVENT_ACCEPTED: what = NEWS_ACCEPTED; break;
-	case ZMQ_EVENT_ACCEPT_FAILED: what = NEWS_NOT_ACCEPTED; break;
-	case ZMQ_EVENT_DISCONNECTED: what = NEWS_ENDED; break;
 	case ZMQ_EVENT_HANDSHAKE_SUCCEEDED: what = NEWS_DONE; break;
 	case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL: what = NEWS_BROKEN; break;
 	case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL: what = NEWS_FOREIGN; break;
 	case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH: what = NEWS_DENIED; break;
 	default: return;
 	}
-	monitor->told(monitor->arg, what, value);
+	monitor->told(monitor->arg, what);
 }
 
 static void on_readable(void *arg)
@@ -43,7 +39,6 @@ static void on_readable(void *arg)
 	unsigned char event[EVENT_SIZE];
 	char address[256];
 	uint16_t number;
-	int32_t value;
 
 	for (int i = 0; i < EVENTS_PER_TURN; i++) {
 		int len = zmq_recv(monitor->pair, event, sizeof(event), ZMQ_DONTWAIT);
@@ -57,8 +52,7 @@ static void on_readable(void *arg)
 		if (len != EVENT_SIZE)
 			continue;
 		memcpy(&number, event, sizeof(number));
-		memcpy(&value, event + sizeof(number), sizeof(value));
-		hand_on(monitor, number, value);
+		hand_on(monitor, number);
 	}
 }
 

@@ -9,17 +9,14 @@
 #include "common/bus/poll.h"
 
 enum bus_news {
-	NEWS_LISTENING, /* value: the listener's descriptor, the socket's */
 	NEWS_ACCEPTED,
-	NEWS_NOT_ACCEPTED, /* value: errno */
-	NEWS_ENDED,        /* a connection, whatever became of it before */
-	NEWS_DONE,         /* a handshake */
-	NEWS_BROKEN,       /* the connection ended in the middle of one, or it took too long */
-	NEWS_FOREIGN,      /* what came is not what the protocol has: another mechanism, another key */
-	NEWS_DENIED,       /* the other end does not let our key in */
+	NEWS_DONE,    /* a handshake */
+	NEWS_BROKEN,  /* the connection ended in the middle of one, or it took too long */
+	NEWS_FOREIGN, /* what came is not what the protocol has: another mechanism, another key */
+	NEWS_DENIED,  /* the other end does not let our key in */
 };
 
-typedef void bus_news_fn(void *arg, enum bus_news what, int value);
+typedef void bus_news_fn(void *arg, enum bus_news what);
 
 /* Zero-initialise. */
 struct bus_monitor {

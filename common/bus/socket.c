@@ -14,6 +14,7 @@
 #include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/log_last.h"
 #include "common/base/mem.h"
 #include "common/bus/gate.h"
 #include "common/bus/monitor.h"
@@ -33,7 +34,6 @@ enum {
 	MESSAGES_PER_TURN = 512, /* other watchers of the loop get their turn in between */
 	ENDPOINT_MAX = 256,
 	FRAMES_MAX = 2, /* the routing id, and head and body in one */
-	SAY_MS = 60 * 1000,
 };
 
 struct bus_socket {
@@ -56,7 +56,7 @@ struct bus_socket {
 	ev_timer replace; /* after a refused handshake */
 	ev_timer look;    /* at the keys */
 	double replace_s;
-	int64_t said_ms; /* of the last complaint */
+	struct log_last complaint;
 };
 
 static void set_int(void *socket, int option, int value)
@@ -343,23 +343,19 @@ struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, c
 
 /* ---- connecting ------------------------------------------------------------------------------------------------- */
 
-static void on_news(void *arg, enum bus_news what, int value)
+static void on_news(void *arg, enum bus_news what)
 {
 	struct bus_socket *socket = arg;
-	int64_t now_ms = clock_boot_ms();
 
-	(void)value;
 	if (what == NEWS_DONE) {
 		socket->replace_s = RECONNECT_TCP_MS / 1000.;
-		socket->said_ms = 0;
+		socket->complaint.any = false;
 	}
 	if (what != NEWS_BROKEN && what != NEWS_FOREIGN && what != NEWS_DENIED)
 		return;
-	if (socket->said_ms == 0 || now_ms >= socket->said_ms + SAY_MS) {
+	if (log_is_news(&socket->complaint, clock_boot_ms(), "not taken")) /* whatever the reason: they alternate */
 		log_warning("the watcher at %s does not take our connection: %s", socket->endpoint,
 			    bus_news_text(what));
-		socket->said_ms = now_ms;
-	}
 	if (what == NEWS_BROKEN || ev_is_active(&socket->replace))
 		return;
 	ev_timer_set(&socket->replace, socket->replace_s, 0.);

@@ -35,8 +35,6 @@ struct kube_config {
 	char *client_key_file;
 	char *token;
 	char *token_file; /* read again every minute and after a 401 */
-	char *username;   /* Basic authentication; both or neither */
-	char *password;
 	struct kube_exec *exec;
 	char **impersonate; /* header lines, "Impersonate-User: …" first; ends with NULL; NULL: none */
 	char *tls_server_name;

@@ -6,9 +6,9 @@
 #include <ev.h>
 #include <stdint.h>
 
+#include "common/base/backoff.h"
 #include "common/base/buf.h"
 #include "common/base/random.h"
-#include "common/kube/backoff.h"
 #include "common/kube/json_cut.h"
 #include "common/kube/proto_cut.h"
 #include "common/kube/reflector.h"

@@ -5,10 +5,10 @@
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/file_stamp.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/serve/internal.h"
@@ -25,17 +25,11 @@ struct material {
 	int64_t retired_ms; /* 0: in use */
 };
 
-struct stamp {
-	int64_t mtime_ns;
-	ino_t inode;
-	off_t size;
-};
-
 static struct {
 	char *cert_file;
 	char *key_file;
-	struct stamp cert_stamp;
-	struct stamp key_stamp;
+	struct file_stamp cert_stamp;
+	struct file_stamp key_stamp;
 	int64_t looked_ms;
 	struct material *material; /* the newest first */
 } tls;
@@ -65,24 +59,6 @@ static int read_file(const char *flag, const char *path, struct buf *out, struct
 	if (out->len == 0 || out->len >= FILE_MAX)
 		return error_set(err, "%s: %s has %zu bytes, expected PEM text", flag, path, out->len);
 	return 0;
-}
-
-static struct stamp stamp_of(const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st) < 0)
-		return (struct stamp){0};
-	return (struct stamp){
-		.mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
-		.inode = st.st_ino,
-		.size = st.st_size,
-	};
-}
-
-static bool stamp_same(const struct stamp *a, const struct stamp *b)
-{
-	return a->mtime_ns == b->mtime_ns && a->inode == b->inode && a->size == b->size;
 }
 
 static int load_chain(struct material *material, const struct buf *pem, struct error *err)
@@ -167,14 +143,14 @@ static void free_retired(int64_t now_ms)
 static void refresh(void)
 {
 	int64_t now_ms = clock_boot_ms();
-	struct stamp cert = stamp_of(tls.cert_file);
-	struct stamp key = stamp_of(tls.key_file);
+	struct file_stamp cert = file_stamp_now(tls.cert_file);
+	struct file_stamp key = file_stamp_now(tls.key_file);
 	struct material *fresh;
 	struct error err;
 
 	tls.looked_ms = now_ms;
 	free_retired(now_ms);
-	if (stamp_same(&cert, &tls.cert_stamp) && stamp_same(&key, &tls.key_stamp))
+	if (file_stamp_same(&cert, &tls.cert_stamp) && file_stamp_same(&key, &tls.key_stamp))
 		return;
 	tls.cert_stamp = cert; /* what does not load now is not tried again before it changes again */
 	tls.key_stamp = key;
@@ -219,8 +195,8 @@ int tls_start(const char *cert_file, const char *key_file, struct error *err)
 		return error_set(err, "this process serves TLS already");
 	tls.cert_file = mem_strdup(cert_file);
 	tls.key_file = mem_strdup(key_file);
-	tls.cert_stamp = stamp_of(cert_file);
-	tls.key_stamp = stamp_of(key_file);
+	tls.cert_stamp = file_stamp_now(cert_file);
+	tls.key_stamp = file_stamp_now(key_file);
 	tls.looked_ms = clock_boot_ms();
 	tls.material = load(err);
 	if (tls.material != NULL)

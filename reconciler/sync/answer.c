@@ -57,17 +57,15 @@ static struct shown read_shown(const struct call *call, const struct call_answer
 /* Takes it over. */
 static void observe(struct framework *framework, const struct slot *slot, struct shown *shown, bool insert)
 {
-	/* Events of what has another Framework's label go there. */
-	bool lost = shown->meta != NULL && strcmp(shown->meta->framework_name, framework->name) != 0;
-
 	/* Nobody waits for what lacks our label once the Framework is gone, and no event will tell of its going. */
-	if ((!insert && slot->meta == NULL) || (lost && !framework->exists)) {
+	if ((!insert && slot->meta == NULL) ||
+	    (shown->meta != NULL && !framework_labels(framework, shown->meta) && !framework->exists)) {
 		config_map_free(shown->config_map);
 		pod_free(shown->pod);
 	} else if (shown->config_map != NULL) {
-		framework_observe_config_map(framework, shown->config_map, lost);
+		framework_observe_config_map(framework, shown->config_map);
 	} else if (shown->pod != NULL) {
-		framework_observe_pod(framework, shown->pod, lost);
+		framework_observe_pod(framework, shown->pod);
 	}
 }
 
@@ -88,7 +86,7 @@ static void create_succeeded(struct framework *framework, struct slot *slot, con
 	struct shown shown = read_shown(call, answer);
 
 	if (shown.meta == NULL)
-		slot->verify = true; /* done, but by which uid is unreadable */
+		slot->known = SLOT_IN_DOUBT; /* done, but by which uid is unreadable */
 	observe(framework, slot, &shown, true);
 	mark_straggler(framework, slot);
 	slot->failed_at = 0;
@@ -140,7 +138,7 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 	framework->creates_failed++;
 	/* Whatever the answer says, the object may be there: an earlier try may have come late, and a duplicate create
 	 * under a full quota answers 403. Only 429 comes from in front of it all. */
-	slot->verify = answer->http_status != HTTP_TOO_MANY_REQUESTS;
+	slot->known = answer->http_status != HTTP_TOO_MANY_REQUESTS ? SLOT_IN_DOUBT : SLOT_SEEN;
 	slot->poll_ms = 0; /* this wait is the creates' backoff, not a poll */
 	/* What is too little for the first may do for another: whose turn it is has it at once. */
 	framework->lowest_first = over_quota && !call->first;
@@ -162,19 +160,22 @@ static void got(struct framework *framework, struct slot *slot, const struct cal
 		const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
 	struct shown shown = read_shown(call, answer);
-	bool verified = slot->verify;
+	bool doubted = slot->known == SLOT_IN_DOUBT;
 
 	if (shown.meta == NULL) { /* unreadable: it says nothing */
 		get_failed(framework, answer, time, random);
 		return;
 	}
 	backoff_reset(&framework->others);
-	slot->verify = false;
 	if (call->uid != NULL && strcmp(call->uid, shown.meta->uid) != 0)
 		slot_gone(slot, call->uid, NULL);
 	observe(framework, slot, &shown, true);
-	slot->confirmed = true;
-	if (verified)
+	slot->known = SLOT_CONFIRMED;
+	if (slot_is_config_map(framework, slot) && framework->config_map_present < framework->config_map_asked) {
+		framework->config_map_present = framework->config_map_asked;
+		framework->sweep = true; /* Tasks wait for it */
+	}
+	if (doubted)
 		mark_straggler(framework, slot);
 }
 
@@ -183,10 +184,9 @@ static void got_nothing(struct framework *framework, struct slot *slot, const st
 	backoff_reset(&framework->others);
 	if (call->uid != NULL)
 		slot_gone(slot, call->uid, NULL);
-	else if (slot->meta != NULL && slot->lost)
+	else if (slot_lost(framework, slot))
 		slot_clear(slot);
-	slot->verify = false;
-	slot->confirmed = true;
+	slot->known = SLOT_CONFIRMED;
 }
 
 static void delete_accepted(struct framework *framework, struct slot *slot, const struct call *call,
@@ -196,10 +196,11 @@ static void delete_accepted(struct framework *framework, struct slot *slot, cons
 
 	backoff_reset(&framework->others);
 	if (slot->meta == NULL || strcmp(slot->meta->uid, call->uid) == 0) {
-		slot->deleted = true;
 		if (call->force) {
-			slot->forced = true;
+			slot->deletion = SLOT_FORCED;
 			slot->polls = 0;
+		} else if (slot->deletion == SLOT_KEPT) {
+			slot->deletion = SLOT_DELETED;
 		}
 		slot->poll_ms = 0;
 	}
@@ -217,7 +218,7 @@ static void answer_delete(struct framework *framework, struct slot *slot, const 
 		/* 409: the precondition failed, so that another uid has the name, or something else is in conflict: a
 		 * GET tells. */
 		if (answer->http_status == HTTP_CONFLICT)
-			slot->verify = true;
+			slot->known = SLOT_IN_DOUBT;
 		backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
 	}
 }
@@ -302,8 +303,8 @@ static void write_config_map(const struct framework *framework, struct buf *out)
  * all have changed while they were queued, the attempt too: what was decided anew is another create. */
 static bool may_create(const struct framework *framework, uint64_t decided)
 {
-	return framework->exists && framework->has_status && framework->problem == NULL && !framework->fenced &&
-	       framework->written >= framework->hold && framework->written >= decided;
+	return framework->exists && framework->has_status && framework->problem == NULL &&
+	       !framework_fenced(framework) && framework->written >= framework->hold && framework->written >= decided;
 }
 
 static bool config_map_wanted(const struct framework *framework, const struct call *call)

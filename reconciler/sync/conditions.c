@@ -4,21 +4,21 @@
 
 #include "reconciler/sync/rules.h"
 
-static void set_condition(struct round *round, enum condition_type type, enum condition_value value, const char *reason,
-			  const char *message)
+static void set_condition(struct reconcile *reconcile, enum condition_type type, enum condition_value value,
+			  const char *reason, const char *message)
 {
-	struct condition *condition = &round->framework->status.conditions[type];
+	struct condition *condition = &reconcile->framework->status.conditions[type];
 
 	if (condition->last_transition_time == 0 || condition->value != value)
-		condition->last_transition_time = round->now_sec;
+		condition->last_transition_time = reconcile->now_sec;
 	condition->value = value;
 	snprintf(condition->reason, sizeof(condition->reason), "%s", reason);
 	snprintf(condition->message, sizeof(condition->message), "%s", message);
 }
 
-void conditions_update(struct round *round)
+void conditions_update(struct reconcile *reconcile)
 {
-	const struct framework_status *status = &round->framework->status;
+	const struct framework_status *status = &reconcile->framework->status;
 	const struct completion *completion = status->attempt.completion;
 	bool completed = status->state == STATE_COMPLETED;
 	int64_t running = 0;
@@ -26,17 +26,17 @@ void conditions_update(struct round *round)
 	char message[sizeof(status->conditions[0].message)];
 
 	for (size_t r = 0; r < status->attempt.role_count; r++) {
-		running += round->framework->roles[r].running;
-		total += round->framework->roles[r].live;
+		running += reconcile->framework->roles[r].running;
+		total += reconcile->framework->roles[r].live;
 	}
 	snprintf(message, sizeof(message), "%" PRId64 "/%" PRId64, running, total);
-	set_condition(round, CONDITION_RUNNING, status->state == STATE_RUNNING ? CONDITION_TRUE : CONDITION_FALSE,
+	set_condition(reconcile, CONDITION_RUNNING, status->state == STATE_RUNNING ? CONDITION_TRUE : CONDITION_FALSE,
 		      attempt_state_name(status->state), message);
-	set_condition(round, CONDITION_COMPLETED, completed ? CONDITION_TRUE : CONDITION_FALSE,
+	set_condition(reconcile, CONDITION_COMPLETED, completed ? CONDITION_TRUE : CONDITION_FALSE,
 		      attempt_state_name(status->state), "");
 	if (completed)
-		set_condition(round, CONDITION_SUCCEEDED, completion->succeeded ? CONDITION_TRUE : CONDITION_FALSE,
+		set_condition(reconcile, CONDITION_SUCCEEDED, completion->succeeded ? CONDITION_TRUE : CONDITION_FALSE,
 			      completion->succeeded ? "Succeeded" : "Failed", "");
 	else
-		set_condition(round, CONDITION_SUCCEEDED, CONDITION_UNKNOWN, attempt_state_name(status->state), "");
+		set_condition(reconcile, CONDITION_SUCCEEDED, CONDITION_UNKNOWN, attempt_state_name(status->state), "");
 }

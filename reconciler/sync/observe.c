@@ -11,7 +11,6 @@
 #include "common/base/version.h"
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
-#include "reconciler/sync/sync.h"
 
 static void set_problem(struct framework *framework, const char *problem)
 {
@@ -153,7 +152,7 @@ static void check_status(struct framework *framework, const struct json_span *pa
 		return;
 	log_warning("[%s/%s]: somebody else wrote the status: it is overwritten", framework->ns, framework->name);
 	framework->version++;
-	framework->write_by_ms = 0;
+	pace_hurry(framework);
 }
 
 static void reset_waits(struct framework *framework)
@@ -215,7 +214,7 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	take_spec(framework, &object->spec);
 	/* Until a write of ours has succeeded, what is stored goes before what we made of an older view: its former
 	 * owner may have written since. */
-	if (fresh || !framework->has_status || !framework->proven || is_anothers(framework, &object->status))
+	if (fresh || !framework->has_status || !fence_proven(framework) || is_anothers(framework, &object->status))
 		take_status(framework, &object->status);
 	else if (by == OBSERVED_EVENT)
 		check_status(framework, &object->status);
@@ -226,11 +225,12 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 
 /* Of what is without our label nobody waits for any more, and no event will tell of its going. A namesake of the
  * Framework has Events of its own. */
-static void forget_slot(struct slot *slot)
+static void forget_slot(const struct framework *framework, struct slot *slot)
 {
-	if (slot->lost)
+	if (slot_lost(framework, slot))
 		slot_clear(slot);
-	slot->conflict_reported = false;
+	if (slot->reported == REPORTED_CONFLICT)
+		slot->reported = REPORTED_NOTHING;
 }
 
 void framework_observe_absent(struct framework *framework, const char *version)
@@ -239,9 +239,9 @@ void framework_observe_absent(struct framework *framework, const char *version)
 		mem_replace(&framework->gone_uid, framework->uid);
 		mem_replace(&framework->gone_version, version != NULL ? version : framework->resource_version);
 	}
-	forget_slot(&framework->config_map);
+	forget_slot(framework, &framework->config_map);
 	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
-		forget_slot(slot);
+		forget_slot(framework, slot);
 	framework_wake_waiting(framework); /* there will be no write */
 	framework_forget(framework);
 	pod_templates_free(framework);
@@ -260,11 +260,11 @@ void framework_observe_absent(struct framework *framework, const char *version)
 
 /* Whether a newly seen object says anything new about the slot. An answer may come after the news that its object is
  * gone; what lacks our label is in no list, though. */
-static bool is_news(const struct slot *slot, const struct object_meta *meta, bool lost)
+static bool is_news(const struct framework *framework, const struct slot *slot, const struct object_meta *meta)
 {
 	if (is_dead(slot->gone_uid, slot->gone_version, meta))
 		return false;
-	if (!lost && version_compare(meta->resource_version, slot->absent_version) < 0)
+	if (framework_labels(framework, meta) && version_compare(meta->resource_version, slot->absent_version) < 0)
 		return false;
 	return slot->meta == NULL || version_compare(meta->resource_version, slot->meta->resource_version) > 0;
 }
@@ -277,46 +277,45 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 
 	if (slot->meta != NULL && !same) {
 		slot_gone(slot, slot->meta->uid, meta->resource_version);
-		slot->conflict_reported = false;
+		slot->reported = REPORTED_NOTHING;
 	}
 	slot_clear(slot);
 	revive(&slot->gone_uid, &slot->gone_version, meta);
-	slot->confirmed = false;
+	slot_news(slot);
 	if (!same) {
 		mem_replace(&slot->first_version, meta->resource_version);
 		return;
 	}
-	if (before.forced) { /* it moves: the next thing to happen may be its end */
+	if (before.deletion == SLOT_FORCED) { /* it moves: the next thing to happen may be its end */
 		slot->polls = 0;
 		slot->poll_ms = 0;
 	}
-	slot->deleted = before.deleted;
-	slot->forced = before.forced;
+	slot->deletion = before.deletion;
 	slot->straggler = before.straggler;
-	slot->phase_reported = before.phase_reported;
+	slot->confirmed_by = before.confirmed_by;
+	slot->reported = before.reported;
 }
 
-bool framework_observe_pod(struct framework *framework, struct pod *pod, bool lost)
+bool framework_observe_pod(struct framework *framework, struct pod *pod)
 {
 	struct slot *slot = slot_find(framework, pod->meta.name);
 
-	if (!is_news(slot, &pod->meta, lost)) {
+	if (!is_news(framework, slot, &pod->meta)) {
 		pod_free(pod);
 		return false;
 	}
 	make_room(slot, &pod->meta);
 	slot->pod = pod;
 	slot->meta = &pod->meta;
-	slot->lost = lost;
 	slot_mark_dirty(framework, slot);
 	return true;
 }
 
-bool framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost)
+bool framework_observe_config_map(struct framework *framework, struct config_map *config_map)
 {
 	struct slot *slot = &framework->config_map;
 
-	if (strcmp(slot->name, config_map->meta.name) != 0 || !is_news(slot, &config_map->meta, lost)) {
+	if (strcmp(slot->name, config_map->meta.name) != 0 || !is_news(framework, slot, &config_map->meta)) {
 		config_map_free(config_map);
 		return false;
 	}
@@ -326,7 +325,6 @@ bool framework_observe_config_map(struct framework *framework, struct config_map
 	mem_replace(&framework->config_map_end, NULL);
 	slot->config_map = config_map;
 	slot->meta = &config_map->meta;
-	slot->lost = lost;
 	return true;
 }
 
@@ -351,74 +349,21 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 		mem_replace(&slot->absent_version, version);
 	if (kind == KIND_CONFIG_MAP && (slot->meta == NULL || uid[0] == '\0' || strcmp(slot->meta->uid, uid) == 0))
 		mem_replace(&framework->config_map_end, uid[0] == '\0' ? NULL : version);
-	known = slot->meta != NULL && !slot->lost && version_compare(slot->meta->resource_version, version) <= 0;
+	known = slot->meta != NULL && !slot_lost(framework, slot) &&
+		version_compare(slot->meta->resource_version, version) <= 0;
 	if (certain && uid[0] != '\0')
 		slot_gone(slot, uid, version);
 	if (known && slot->meta != NULL) {
 		/* What lacks our label is in no list and no stream: that says nothing about it. Of the others one may
 		 * have lost it. Where another uid had the name at that version, the one we know had gone before. */
 		slot_clear(slot);
-		slot->verify = true;
+		slot->known = SLOT_IN_DOUBT;
 	} else if (uid[0] == '\0') {
 		return;
 	}
-	slot->confirmed = false;
+	slot_news(slot);
 	slot->poll_ms = 0;
 	reset_waits(framework);
 	if (kind == KIND_POD)
 		slot_mark_dirty(framework, slot);
-}
-
-void framework_fence(struct framework *framework)
-{
-	framework->fenced = true;
-	framework->sweep = true;
-}
-
-/* WRITE_RUNNING and WRITE_UIDS doubled that often: 1.6 s and 4 s at most. */
-enum { GATHERED_MAX = 3 };
-
-/* A write costs 10 to 20 us for each Task: here, on the API server, and with everyone who watches. One after the other
- * they would leave large Frameworks no time for anything else: this makes it a few per cent. Of 10 Tasks it is nothing
- * to speak of. */
-enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
-
-static int64_t write_spacing_ms(const struct framework *framework)
-{
-	int64_t spacing_ms = 0;
-
-	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
-		spacing_ms += (int64_t)framework->status.attempt.roles[r].task_count * SPACING_US_PER_TASK;
-	spacing_ms /= 1000;
-	return spacing_ms < SPACING_MAX_MS ? spacing_ms : SPACING_MAX_MS;
-}
-
-uint64_t framework_write_started(struct framework *framework, int64_t boot_ms)
-{
-	framework->last_write_ms = boot_ms;
-	framework->write_spacing_ms = write_spacing_ms(framework);
-	if (framework->gathered < GATHERED_MAX && framework->status.state != STATE_CREATION_PENDING)
-		framework->gathered++;
-	framework->write_by_ms = INT64_MAX;
-	framework->fence_sent = framework_fence_mark(framework);
-	return framework->version;
-}
-
-void framework_write_failed(struct framework *framework)
-{
-	framework->write_by_ms = 0;
-}
-
-void framework_written(struct framework *framework, uint64_t version, const char *resource_version)
-{
-	if (version > framework->written)
-		framework->written = version;
-	framework->status.fenced = framework->fence_sent;
-	if (framework->writer != NULL)
-		snprintf(framework->status.writer, sizeof(framework->status.writer), "%s", framework->writer);
-	framework->fenced = false;
-	framework->proven = true;
-	if (version_compare(resource_version, framework->resource_version) > 0)
-		mem_replace(&framework->resource_version, resource_version);
-	framework_wake_waiting(framework);
 }

@@ -8,22 +8,6 @@
 
 #include "common/base/mem.h"
 
-const char *call_kind_name(enum call_kind kind)
-{
-	static const char *const names[] = {
-		[CALL_NONE] = "none",
-		[CALL_CREATE_CONFIG_MAP] = "create ConfigMap",
-		[CALL_GET_CONFIG_MAP] = "get ConfigMap",
-		[CALL_DELETE_CONFIG_MAP] = "delete ConfigMap",
-		[CALL_CREATE_POD] = "create Pod",
-		[CALL_GET_POD] = "get Pod",
-		[CALL_DELETE_POD] = "delete Pod",
-		[CALL_DELETE_FRAMEWORK] = "delete Framework",
-	};
-
-	return names[kind];
-}
-
 void plan_reset(struct plan *plan)
 {
 	for (size_t i = 0; i < plan->call_count; i++) {

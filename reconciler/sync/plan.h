@@ -1,4 +1,4 @@
-/* What a round wants done: API calls, log lines of history, Events, a status write, a time to come back.
+/* What a reconcile wants done: API calls, log lines of history, Events, a status write, a time to come back.
  * Every call in a plan may be carried out at once: what must be persisted first is not in it yet (CONTRACT.md §12.4).
  */
 #ifndef SYNC_PLAN_H
@@ -21,8 +21,6 @@ enum call_kind {
 	CALL_DELETE_FRAMEWORK, /* retention: propagation Foreground */
 };
 
-const char *call_kind_name(enum call_kind kind); /* "create Pod", … */
-
 struct call {
 	enum call_kind kind;
 	char *name;
@@ -42,7 +40,7 @@ struct plan_event {
 	char *message;
 };
 
-/* A log line of CONTRACT.md §14. The spec in it is not copied: thousands of Tasks may leave in one round. */
+/* A log line of CONTRACT.md §14. The spec in it is not copied: thousands of Tasks may leave in one reconcile. */
 struct plan_snapshot {
 	char *text;
 	size_t spec_at;   /* where in the text the spec belongs */
@@ -60,7 +58,7 @@ struct plan {
 	struct plan_event *events;
 	size_t event_count;
 	bool write;      /* write the status now */
-	int64_t wake_ms; /* CLOCK_BOOTTIME of the next round if nothing else happens; INT64_MAX: none */
+	int64_t wake_ms; /* CLOCK_BOOTTIME of the next reconcile if nothing else happens; INT64_MAX: none */
 };
 
 /* Empties; keeps nothing. Start with {0} and plan_reset. */

@@ -1,8 +1,65 @@
-/* The parts of a round, one file each; only sync/ includes this. */
+/* The parts of a reconcile, one file each; only sync/ includes this. */
 #ifndef SYNC_RULES_H
 #define SYNC_RULES_H
 
 #include "reconciler/sync/state.h"
+#include "reconciler/sync/sync.h"
+
+/* ---- fence.c: CONTRACT.md §12.14 ---- */
+
+/* Whether what was decided at version `decided` may be acted on: it is persisted and the fence is passed. Otherwise the
+ * slot is looked at again after the next write. */
+bool reconcile_may_act(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
+/* Whether what is stored is ours, or is overwritten by ours. */
+bool fence_proven(const struct framework *framework);
+/* A write of ours has succeeded. */
+void fence_pass(struct framework *framework);
+/* Nothing of ours is stored any more. */
+void fence_forget(struct framework *framework);
+/* What a write now makes of status.fenced. */
+bool framework_fence_mark(const struct framework *framework);
+
+/* ---- pace.c: CONTRACT.md §12.16 ---- */
+
+/* How long a change may wait for others before it is written, in ms (CONTRACT.md §12.16). */
+enum {
+	WRITE_NOW = 0,
+	WRITE_COMPLETIONS = 200, /* sibling Tasks end together; their Pods are deleted after the write */
+	WRITE_RUNNING = 200,     /* sibling Pods start together; a barrier waits for the last of their IPs */
+	WRITE_UIDS = 500,        /* a crash before loses nothing: the objects are adopted */
+};
+
+/* Notes that the status changed and is to be written within delay_ms; longer while writes follow each other quickly:
+ * Tasks that trickle along are written in bunches. */
+void framework_touch(struct reconcile *reconcile, int64_t delay_ms);
+/* What has changed is written at once. */
+void pace_hurry(struct framework *framework);
+/* There is nothing to write. */
+void pace_forget(struct framework *framework);
+/* A write of all that has changed begins. */
+void pace_started(struct framework *framework, int64_t boot_ms);
+/* Plans the write, or when to come back for it. */
+void pace_plan_write(struct reconcile *reconcile);
+
+/* ---- write.c: CONTRACT.md §13 ---- */
+
+/* A Task has got its completionStatus: it is shortened as the others were. When all of them would be more than readers
+ * take, they are shortened here and now, and not only when they are written. */
+void framework_text_added(struct framework *framework, struct completion *completion);
+/* ---- completion.c: CONTRACT.md §5, §6 ---- */
+
+/* Sets a Task's completionStatus if it is unset, frees it otherwise. */
+void task_complete(struct framework *framework, size_t role, size_t index, struct completion *completion);
+/* The attempt's own outcome and that of its Tasks, where they have none. The completion moves in; one that is set
+ * stays, and only then it may be NULL. Returns whether anything changed. */
+bool attempt_decide(struct framework *framework, struct completion *completion);
+/* The same, and completes the attempt: graceful while the ConfigMap exists, forced when it is gone. */
+void attempt_complete(struct reconcile *reconcile, struct completion *completion, bool forced);
+/* Events that tell of outcomes. */
+void task_report_completed(struct reconcile *reconcile, size_t role, size_t index);
+void task_report_retried(struct reconcile *reconcile, size_t role, size_t index);
+void framework_report_completed(struct reconcile *reconcile);
+void framework_report_retried(struct reconcile *reconcile);
 
 /* ---- retry.c: CONTRACT.md §9 ---- */
 
@@ -26,58 +83,51 @@ struct completion *policy_test_task(const struct framework *framework, size_t ro
 
 /* Brings the roles and Tasks to the spec. Returns whether a Task was added, replaced or marked deletionPending, which
  * must be persisted before going on. Nothing waits for the removal of Tasks that have finished. */
-bool scale_to_spec(struct round *round);
+bool scale_to_spec(struct reconcile *reconcile);
 /* The backup of podGracefulDeletionTimeoutSec. Returns whether anything changed. */
-bool scale_backup_timeouts(struct round *round);
+bool scale_backup_timeouts(struct reconcile *reconcile);
 
 /* ---- task.c: CONTRACT.md §6 ---- */
 
-void task_sync(struct round *round, size_t role, size_t index);
+void task_sync(struct reconcile *reconcile, size_t role, size_t index);
 /* A Pod that no Task owns: deleted on sight when it is under our ConfigMap. */
-void stray_sync(struct round *round, struct slot *slot);
-/* Sets completionStatus if it is unset, frees it otherwise. */
-void task_complete(struct framework *framework, size_t role, size_t index, struct completion *completion);
+void stray_sync(struct reconcile *reconcile, struct slot *slot);
+/* ---- creates.c: CONTRACT.md §8.11, §8.12 ---- */
 
-/* What Events say of a completion: its diagnostics, but for a failed creation, whose Status has an Event of its own. */
-const char *completion_event_text(const struct completion *completion);
+/* The Task in its turn wants its Pod, and creates of this Framework have failed: who may be created now is found when
+ * all have had their turns. */
+void slot_want_create(struct reconcile *reconcile, struct slot *slot);
+/* Whether a Task in its turn may be told that its Pod was refused for good: of several, the lowest is, in whichever
+ * order the answers come. If not, it has another turn when those below are settled. */
+bool slot_may_judge(struct reconcile *reconcile);
+/* All Tasks have had their turns: sends the creates of those that may be created now. */
+void creates_send(struct reconcile *reconcile);
 
 /* ---- turns.c: of what is marked dirty or, in a sweep, of all ---- */
 
+/* slot->place of a Task is its role << PLACE_INDEX_BITS | its index. */
+enum { PLACE_INDEX_BITS = 32 };
 /* Of the Tasks, by TaskRole and index, and of Pods that are none's. */
-void slots_sync(struct round *round);
-/* The Task in its turn wants its Pod, and creates of this Framework have failed: who may be created now is found when
- * all have had their turns. */
-void slot_want_create(struct round *round, struct slot *slot);
-/* Whether a Task in its turn may be told that its Pod was refused for good: of several, the lowest is, in whichever
- * order the answers come. If not, it has another turn when those below are settled. */
-bool slot_may_judge(struct round *round);
+void slots_sync(struct reconcile *reconcile);
 /* The attempt is over: of Pods that are under its ConfigMap all the same, having come late (CONTRACT.md §6.6, G4). */
-void slots_sync_late(struct round *round);
+void slots_sync_late(struct reconcile *reconcile);
 /* A Completed Framework needs none of the places that stand empty. */
 void slots_free_idle(struct framework *framework);
 /* Nor does one that is gone: of those that are marked dirty, which get no turn. */
 void slots_drop_gone(struct framework *framework);
 /* Whether all is gone that was made when the attempt's ConfigMap had gone: deletes it, and waits for creates that are
  * on their way. */
-bool slots_stragglers_gone(struct round *round);
-
-/* ---- sync.c ---- */
-
-/* Completes the attempt (CONTRACT.md §5): graceful while the ConfigMap exists, forced when it is gone. The
- * completion moves in; one that is set stays, and only then it may be NULL. */
-void attempt_complete(struct round *round, struct completion *completion, bool forced);
+bool slots_stragglers_gone(struct reconcile *reconcile);
 
 /* ---- conditions.c: CONTRACT.md §3 ---- */
 
 /* Brings Running, Completed and Succeeded up to date with the state and the counters. */
-void conditions_update(struct round *round);
+void conditions_update(struct reconcile *reconcile);
 
 /* ---- snapshot.c: CONTRACT.md §14 ---- */
 
-void snapshot_framework(struct round *round, const char *trigger, const char *message);
-/* What a write now makes of status.fenced. */
-bool framework_fence_mark(const struct framework *framework);
-void snapshot_task(struct round *round, size_t role, size_t index, const char *trigger, const char *message,
+void snapshot_framework(struct reconcile *reconcile, const char *trigger, const char *message);
+void snapshot_task(struct reconcile *reconcile, size_t role, size_t index, const char *trigger, const char *message,
 		   bool deleting);
 
 #endif

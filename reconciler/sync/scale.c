@@ -3,9 +3,9 @@
 #include "common/framework/codes.h"
 #include "reconciler/sync/rules.h"
 
-bool scale_backup_timeouts(struct round *round)
+bool scale_backup_timeouts(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	bool changed = false;
 
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
@@ -21,14 +21,14 @@ bool scale_backup_timeouts(struct round *round)
 		changed = true;
 	}
 	if (changed)
-		framework_touch(round, WRITE_NOW);
+		framework_touch(reconcile, WRITE_NOW);
 	return changed;
 }
 
 /* Whether the Task is Completed, wanted no more, and its last state persisted, so that it may leave the list. */
-static bool may_leave(struct round *round, size_t role, size_t index, bool *wait)
+static bool may_leave(struct reconcile *reconcile, size_t role, size_t index, bool *wait)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	const struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
 
 	if (!task->deletion_pending || task->state != STATE_COMPLETED)
@@ -47,9 +47,9 @@ static void look_at_pod(struct framework *framework, size_t role, size_t index)
 }
 
 /* want is 0 for a role that is gone from the spec. Returns whether a Task was added, replaced or marked. */
-static bool scale_role(struct round *round, size_t role, size_t want, bool *wait)
+static bool scale_role(struct reconcile *reconcile, size_t role, size_t want, bool *wait)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct role_status *status = &framework->status.attempt.roles[role];
 	bool changed = false;
 
@@ -59,41 +59,41 @@ static bool scale_role(struct round *round, size_t role, size_t want, bool *wait
 		task_complete(framework, role, i,
 			      completion_predefined(CODE_DELETE_TASK_REQUESTED,
 						    "User has requested to delete the Task by Framework ScaleDown"));
-		task_mark_deletion(round, role, i);
+		task_mark_deletion(reconcile, role, i);
 		look_at_pod(framework, role, i);
 		changed = true;
 	}
-	while (status->task_count > want && may_leave(round, role, status->task_count - 1, wait)) {
+	while (status->task_count > want && may_leave(reconcile, role, status->task_count - 1, wait)) {
 		size_t last = status->task_count - 1;
 
-		if (round->config->snapshot_task_deletion)
-			snapshot_task(round, role, last, "OnTaskDeletion",
+		if (reconcile->config->snapshot_task_deletion)
+			snapshot_task(reconcile, role, last, "OnTaskDeletion",
 				      "Task will be deleted by Framework ScaleDown", true);
 		look_at_pod(framework, role, last);
 		role_remove_last_task(framework, role);
-		framework_touch(round, WRITE_RUNNING);
+		framework_touch(reconcile, WRITE_RUNNING);
 	}
 	for (size_t i = 0; i < want && i < status->task_count; i++) {
-		if (!may_leave(round, role, i, wait))
+		if (!may_leave(reconcile, role, i, wait))
 			continue;
-		if (round->config->snapshot_task_deletion)
-			snapshot_task(round, role, i, "OnTaskDeletion", "Task will be replaced by Framework ScaleUp",
-				      true);
-		role_replace_task(round, role, i);
+		if (reconcile->config->snapshot_task_deletion)
+			snapshot_task(reconcile, role, i, "OnTaskDeletion",
+				      "Task will be replaced by Framework ScaleUp", true);
+		role_replace_task(reconcile, role, i);
 		look_at_pod(framework, role, i);
 		changed = true;
 	}
 	while (status->task_count < want) {
-		role_append_task(round, role);
+		role_append_task(reconcile, role);
 		look_at_pod(framework, role, status->task_count - 1);
 		changed = true;
 	}
 	return changed;
 }
 
-bool scale_to_spec(struct round *round)
+bool scale_to_spec(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	cleanup_free bool *listed = NULL;
 	bool changed = false;
 	bool wait = false;
@@ -107,7 +107,7 @@ bool scale_to_spec(struct round *round)
 		if (in_spec < 0)
 			continue;
 		listed[in_spec] = true;
-		if (scale_role(round, r, (size_t)framework->spec.roles[in_spec].task_number, &wait))
+		if (scale_role(reconcile, r, (size_t)framework->spec.roles[in_spec].task_number, &wait))
 			changed = true;
 	}
 	for (size_t s = 0; s < framework->spec.role_count; s++) {
@@ -115,7 +115,8 @@ bool scale_to_spec(struct round *round)
 
 		if (listed[s])
 			continue;
-		scale_role(round, framework_append_role(round, spec->name, spec->pod_graceful_deletion_timeout_sec),
+		scale_role(reconcile,
+			   framework_append_role(reconcile, spec->name, spec->pod_graceful_deletion_timeout_sec),
 			   (size_t)spec->task_number, &wait);
 		changed = true;
 	}
@@ -124,11 +125,11 @@ bool scale_to_spec(struct round *round)
 			r++;
 			continue;
 		}
-		if (scale_role(round, r, 0, &wait))
+		if (scale_role(reconcile, r, 0, &wait))
 			changed = true;
 		if (framework->status.attempt.roles[r].task_count == 0) {
 			framework_remove_role(framework, r);
-			framework_touch(round, WRITE_RUNNING);
+			framework_touch(reconcile, WRITE_RUNNING);
 		} else {
 			r++;
 		}

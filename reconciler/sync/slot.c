@@ -43,6 +43,11 @@ struct slot *task_slot(struct framework *framework, size_t role, size_t index)
 	return slot;
 }
 
+bool slot_is_config_map(const struct framework *framework, const struct slot *slot)
+{
+	return slot == &framework->config_map;
+}
+
 void slot_mark_dirty(struct framework *framework, struct slot *slot)
 {
 	if (slot->dirty)
@@ -115,6 +120,22 @@ bool slot_task(struct framework *framework, struct slot *slot, size_t *role, siz
 	return true;
 }
 
+bool framework_labels(const struct framework *framework, const struct object_meta *meta)
+{
+	return strcmp(meta->framework_name, framework->name) == 0;
+}
+
+bool slot_lost(const struct framework *framework, const struct slot *slot)
+{
+	return slot->meta != NULL && !framework_labels(framework, slot->meta);
+}
+
+void slot_news(struct slot *slot)
+{
+	if (slot->known == SLOT_CONFIRMED)
+		slot->known = SLOT_SEEN;
+}
+
 void slot_clear(struct slot *slot)
 {
 	pod_free(slot->pod);
@@ -122,11 +143,11 @@ void slot_clear(struct slot *slot)
 	slot->pod = NULL;
 	slot->config_map = NULL;
 	slot->meta = NULL;
-	slot->deleted = false;
-	slot->forced = false;
-	slot->lost = false;
+	slot->deletion = SLOT_KEPT;
 	slot->straggler = false;
-	slot->phase_reported = false;
+	slot->confirmed_by = 0;
+	if (slot->reported == REPORTED_PHASE)
+		slot->reported = REPORTED_NOTHING;
 }
 
 void slot_delete(struct framework *framework, struct slot *slot)

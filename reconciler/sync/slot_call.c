@@ -3,18 +3,13 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "reconciler/sync/state.h"
+#include "reconciler/sync/rules.h"
 
 /* So long, and no longer, what was ours before has to go without anybody being told. */
 enum { FORMER_PATIENCE_SEC = 60 };
 
 /* Between two GETs that wait for something no event will tell of. */
 enum { POLL_MS = 1000, POLL_LAST_MS = 30000, POLL_DOUBLINGS = 5 };
-
-bool slot_is_config_map(const struct framework *framework, const struct slot *slot)
-{
-	return slot == &framework->config_map;
-}
 
 bool framework_has_config_map(const struct framework *framework)
 {
@@ -29,23 +24,10 @@ bool slot_ours(const struct slot *slot, const char *controller_uid)
 	return slot->meta != NULL && controller_uid != NULL && strcmp(slot->meta->controller_uid, controller_uid) == 0;
 }
 
-bool round_may_act(struct round *round, struct slot *slot, uint64_t decided)
+void reconcile_sweep_at(struct reconcile *reconcile, int64_t at_ms)
 {
-	struct framework *framework = round->framework;
-
-	if (!framework->fenced && framework->written >= decided)
-		return true;
-	if (framework->fenced)
-		framework->fence_wanted = true;
-	if (!slot_is_config_map(framework, slot))
-		slot_mark_waiting(framework, slot);
-	return false;
-}
-
-void round_sweep_at(struct round *round, int64_t at_ms)
-{
-	if (at_ms < round->framework->sweep_at_ms)
-		round->framework->sweep_at_ms = at_ms;
+	if (at_ms < reconcile->framework->sweep_at_ms)
+		reconcile->framework->sweep_at_ms = at_ms;
 }
 
 static enum call_kind kind_of(const struct framework *framework, const struct slot *slot, enum call_kind pod_kind)
@@ -59,81 +41,85 @@ static enum call_kind kind_of(const struct framework *framework, const struct sl
 	}
 }
 
-static bool backed_off(struct round *round, const struct backoff *backoff)
+static bool backed_off(struct reconcile *reconcile, const struct backoff *backoff)
 {
-	if (round->time.boot_ms >= backoff->until_ms)
+	if (reconcile->time.boot_ms >= backoff->until_ms)
 		return false;
-	round_sweep_at(round, backoff->until_ms);
+	reconcile_sweep_at(reconcile, backoff->until_ms);
 	return true;
 }
 
-static void send(struct round *round, struct slot *slot, enum call_kind kind, const char *uid, bool force)
+static void send(struct reconcile *reconcile, struct slot *slot, enum call_kind kind, const char *uid, bool force)
 {
-	slot->call = kind_of(round->framework, slot, kind);
-	plan_call(round->plan, slot->call, slot->name, uid, force);
+	slot->call = kind_of(reconcile->framework, slot, kind);
+	plan_call(reconcile->plan, slot->call, slot->name, uid, force);
 }
 
-static void send_delete(struct round *round, struct slot *slot, const char *uid, const char *version, bool force)
+static void send_delete(struct reconcile *reconcile, struct slot *slot, const char *uid, const char *version,
+			bool force)
 {
-	if (slot->verify) { /* what has the name is in doubt */
-		slot_send_get(round, slot, uid);
+	if (slot->known == SLOT_IN_DOUBT) { /* what has the name is in doubt */
+		slot_send_get(reconcile, slot, uid);
 		return;
 	}
-	if (slot->call != CALL_NONE || backed_off(round, &round->framework->others) || !round_may_act(round, slot, 0))
+	if (slot->call != CALL_NONE || backed_off(reconcile, &reconcile->framework->others) ||
+	    !reconcile_may_act(reconcile, slot, 0))
 		return;
-	send(round, slot, CALL_DELETE_POD, uid, force);
-	round->plan->calls[round->plan->call_count - 1].version = mem_strdup(version);
+	send(reconcile, slot, CALL_DELETE_POD, uid, force);
+	reconcile->plan->calls[reconcile->plan->call_count - 1].version = mem_strdup(version);
 }
 
-void slot_send_get(struct round *round, struct slot *slot, const char *uid)
+void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *uid)
 {
-	if (slot->call != CALL_NONE || backed_off(round, &round->framework->others))
+	if (slot->call != CALL_NONE || backed_off(reconcile, &reconcile->framework->others))
 		return;
-	if (round->time.boot_ms < slot->poll_ms) {
-		round_sweep_at(round, slot->poll_ms);
+	if (reconcile->time.boot_ms < slot->poll_ms) {
+		reconcile_sweep_at(reconcile, slot->poll_ms);
 		return;
 	}
-	slot->poll_ms = round->time.boot_ms + POLL_MS;
+	slot->poll_ms = reconcile->time.boot_ms + POLL_MS;
 	mem_replace(&slot->absent_version, NULL); /* what it finds is newer than that news */
-	send(round, slot, CALL_GET_POD, uid, false);
+	if (slot_is_config_map(reconcile->framework, slot))
+		reconcile->framework->config_map_asked++;
+	send(reconcile, slot, CALL_GET_POD, uid, false);
 }
 
 /* For what may stay for long: less and less often, until something happens to it. */
-static void send_get_rarely(struct round *round, struct slot *slot, const char *uid)
+static void send_get_rarely(struct reconcile *reconcile, struct slot *slot, const char *uid)
 {
 	int64_t delay_ms = (int64_t)POLL_MS << slot->polls;
 
 	if (slot->call != CALL_NONE)
 		return;
-	slot_send_get(round, slot, uid);
+	slot_send_get(reconcile, slot, uid);
 	if (slot->call == CALL_NONE)
 		return;
 	if (delay_ms > POLL_LAST_MS)
 		delay_ms = POLL_LAST_MS;
-	slot->poll_ms = round->time.boot_ms + random_between(round->random, delay_ms / 2, delay_ms);
+	slot->poll_ms = reconcile->time.boot_ms + random_between(reconcile->random, delay_ms / 2, delay_ms);
 	if (slot->polls < POLL_DOUBLINGS)
 		slot->polls++;
 }
 
-static void delete_present(struct round *round, struct slot *slot, const char *version)
+static void delete_present(struct reconcile *reconcile, struct slot *slot, const char *version)
 {
-	if (slot->meta->deletion_time == 0 && !slot->deleted)
-		send_delete(round, slot, slot->meta->uid, version, false);
-	else if (slot->lost)
-		slot_send_get(round, slot, slot->meta->uid);
+	if (slot->meta->deletion_time == 0 && slot->deletion == SLOT_KEPT)
+		send_delete(reconcile, slot, slot->meta->uid, version, false);
+	else if (slot_lost(reconcile->framework, slot))
+		slot_send_get(reconcile, slot, slot->meta->uid);
 }
 
-void slot_send_delete(struct round *round, struct slot *slot)
+void slot_send_delete(struct reconcile *reconcile, struct slot *slot)
 {
-	delete_present(round, slot, NULL);
+	delete_present(reconcile, slot, NULL);
 }
 
-void slot_send_delete_owned(struct round *round, struct slot *slot)
+void slot_send_delete_owned(struct reconcile *reconcile, struct slot *slot)
 {
-	delete_present(round, slot, slot->meta->resource_version);
+	delete_present(reconcile, slot, slot->meta->resource_version);
 }
 
-void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout_sec)
+void slot_watch_deletion(struct reconcile *reconcile, struct slot *slot, int64_t timeout_sec)
 {
 	const struct object_meta *meta = slot->meta;
 	int64_t due_sec = INT64_MAX;
@@ -142,16 +128,16 @@ void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout
 	    (__builtin_sub_overflow(meta->deletion_time, meta->deletion_grace_sec, &due_sec) ||
 	     __builtin_add_overflow(due_sec, timeout_sec, &due_sec)))
 		due_sec = INT64_MAX;
-	if (!slot->forced && round->now_sec >= due_sec) {
-		send_delete(round, slot, meta->uid, NULL, true);
+	if (slot->deletion != SLOT_FORCED && reconcile->now_sec >= due_sec) {
+		send_delete(reconcile, slot, meta->uid, NULL, true);
 		return;
 	}
-	if (slot->forced)
-		send_get_rarely(round, slot, meta->uid); /* a finalizer may hold it */
-	else if (slot->lost)
-		slot_send_get(round, slot, meta->uid);
-	if (!slot->forced && due_sec - round->now_sec < INT64_MAX / 2000)
-		round_sweep_at(round, round->time.boot_ms + (due_sec - round->now_sec) * 1000);
+	if (slot->deletion == SLOT_FORCED)
+		send_get_rarely(reconcile, slot, meta->uid); /* a finalizer may hold it */
+	else if (slot_lost(reconcile->framework, slot))
+		slot_send_get(reconcile, slot, meta->uid);
+	if (slot->deletion != SLOT_FORCED && due_sec - reconcile->now_sec < INT64_MAX / 2000)
+		reconcile_sweep_at(reconcile, reconcile->time.boot_ms + (due_sec - reconcile->now_sec) * 1000);
 }
 
 int64_t slot_awaited_until(const struct sync_time *time, int64_t since_sec, int64_t timeout_ms)
@@ -165,38 +151,39 @@ int64_t slot_awaited_until(const struct sync_time *time, int64_t since_sec, int6
 	return since_ms + timeout_ms;
 }
 
-bool slot_confirm_gone(struct round *round, struct slot *slot, const char *uid)
+bool slot_confirm_gone(struct reconcile *reconcile, struct slot *slot, const char *uid)
 {
 	if (slot->gone_uid != NULL && strcmp(slot->gone_uid, uid) == 0)
 		return true;
 	/* Another object of this name proves nothing: after a restart it may be the one before, seen late. */
-	slot_send_get(round, slot, uid);
+	slot_send_get(reconcile, slot, uid);
 	return false;
 }
 
-bool slot_confirm_deleted(struct round *round, struct slot *slot, const char *uid)
+bool slot_confirm_deleted(struct reconcile *reconcile, struct slot *slot, const char *uid)
 {
 	if (slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0) {
-		slot_send_delete(round, slot);
+		slot_send_delete(reconcile, slot);
 		return false;
 	}
-	if (slot->meta == NULL && !slot->deleted && (slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0)) {
-		send_delete(round, slot, uid, NULL, false);
+	if (slot->meta == NULL && slot->deletion == SLOT_KEPT &&
+	    (slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0)) {
+		send_delete(reconcile, slot, uid, NULL, false);
 		return false;
 	}
-	return slot_confirm_gone(round, slot, uid);
+	return slot_confirm_gone(reconcile, slot, uid);
 }
 
-bool slot_confirm_none(struct round *round, struct slot *slot, const char *controller_uid)
+bool slot_confirm_none(struct reconcile *reconcile, struct slot *slot, const char *controller_uid)
 {
 	if (slot_ours(slot, controller_uid)) {
-		slot_send_delete_owned(round, slot);
+		slot_send_delete_owned(reconcile, slot);
 		return false;
 	}
 	/* a view that lags behind may show what had the name before ours */
-	if (slot->call == CALL_NONE && slot->confirmed)
+	if (slot->call == CALL_NONE && slot->known == SLOT_CONFIRMED)
 		return true;
-	slot_send_get(round, slot, NULL);
+	slot_send_get(reconcile, slot, NULL);
 	return false;
 }
 
@@ -224,31 +211,31 @@ static bool is_initial(struct framework *framework, struct slot *slot, uint64_t 
 	return true;
 }
 
-void slot_send_create(struct round *round, struct slot *slot, uint64_t decided)
+void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t decided)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct call *call;
 	uint64_t stage = 0;
 	bool initial;
 
 	if (slot->call != CALL_NONE)
 		return;
-	if (slot->verify) {
-		slot_send_get(round, slot, NULL);
+	if (slot->known == SLOT_IN_DOUBT) {
+		slot_send_get(reconcile, slot, NULL);
 		return;
 	}
-	if (backed_off(round, &framework->creates))
+	if (backed_off(reconcile, &framework->creates))
 		return;
 	if (framework->create_window > 0 && framework->creates_on_way >= framework->create_window)
 		return; /* the answer to one on the way sweeps */
 	initial = is_initial(framework, slot, &stage);
 	if (initial && !stage_begun(framework, stage))
 		return; /* the answer to the last one on the way sweeps */
-	slot->confirmed = false;
+	slot_news(slot);
 	framework->creates_on_way++;
 	framework->initial_creates += initial;
-	send(round, slot, CALL_CREATE_POD, NULL, false);
-	call = &round->plan->calls[round->plan->call_count - 1];
+	send(reconcile, slot, CALL_CREATE_POD, NULL, false);
+	call = &reconcile->plan->calls[reconcile->plan->call_count - 1];
 	call->decided = decided;
 	call->failed = framework->creates_failed;
 	call->initial = initial;
@@ -256,17 +243,18 @@ void slot_send_create(struct round *round, struct slot *slot, uint64_t decided)
 
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided)
 {
-	if (slot->error == NULL || slot->error->decided != decided || slot->verify || slot->call != CALL_NONE)
+	if (slot->error == NULL || slot->error->decided != decided || slot->known == SLOT_IN_DOUBT ||
+	    slot->call != CALL_NONE)
 		return NULL;
 	return slot->error;
 }
 
-void slot_create_failed(struct round *round, struct slot *slot)
+void slot_create_failed(struct reconcile *reconcile, struct slot *slot)
 {
 	struct create_error *error = slot->error;
 
-	plan_event(round->plan, true,
-		   slot_is_config_map(round->framework, slot) ? "FailedCreateConfigMap" : "FailedCreatePod",
+	plan_event(reconcile->plan, true,
+		   slot_is_config_map(reconcile->framework, slot) ? "FailedCreateConfigMap" : "FailedCreatePod",
 		   "Failed to create %s: %s", slot->name, error->message);
 	create_error_free(error);
 	slot->error = NULL;
@@ -274,15 +262,15 @@ void slot_create_failed(struct round *round, struct slot *slot)
 
 /* Of an earlier attempt, or of a Framework that had the name before: on its way out with its owner, which is gone, or
  * soon will be. */
-static bool is_former(const struct round *round, const struct slot *slot)
+static bool is_former(const struct reconcile *reconcile, const struct slot *slot)
 {
 	const struct object_meta *meta = slot->meta;
 
 	if (slot->pod != NULL)
 		return strcmp(meta->controller_kind, "ConfigMap") == 0 &&
-		       strcmp(meta->controller_name, round->framework->config_map.name) == 0;
+		       strcmp(meta->controller_name, reconcile->framework->config_map.name) == 0;
 	return strcmp(meta->controller_kind, object_kind_name(KIND_FRAMEWORK)) == 0 &&
-	       strcmp(meta->controller_name, round->framework->name) == 0 &&
+	       strcmp(meta->controller_name, reconcile->framework->name) == 0 &&
 	       strcmp(meta->controller_uid, slot->config_map->framework_uid) == 0;
 }
 
@@ -298,33 +286,33 @@ static int64_t end_due(const struct framework *framework, const struct slot *slo
 }
 
 /* Whether a former object should have gone long ago; until then somebody looks again when it is time. */
-static bool overdue(struct round *round, const struct slot *slot, int64_t since_sec)
+static bool overdue(struct reconcile *reconcile, const struct slot *slot, int64_t since_sec)
 {
-	int64_t due_sec = end_due(round->framework, slot);
+	int64_t due_sec = end_due(reconcile->framework, slot);
 	int64_t from_sec = due_sec > since_sec ? due_sec : since_sec;
 	int64_t wait_sec;
 
-	if (__builtin_sub_overflow(from_sec, round->now_sec - FORMER_PATIENCE_SEC, &wait_sec) ||
+	if (__builtin_sub_overflow(from_sec, reconcile->now_sec - FORMER_PATIENCE_SEC, &wait_sec) ||
 	    wait_sec >= INT64_MAX / 2000)
 		return false;
 	if (wait_sec > 0)
-		round_sweep_at(round, round->time.boot_ms + wait_sec * 1000);
+		reconcile_sweep_at(reconcile, reconcile->time.boot_ms + wait_sec * 1000);
 	return wait_sec <= 0;
 }
 
-static void report_conflict(struct round *round, const struct slot *slot)
+static void report_conflict(struct reconcile *reconcile, const struct slot *slot)
 {
 	const char *kind = slot->config_map != NULL ? "ConfigMap" : "Pod";
 	const struct object_meta *meta = slot->meta;
 
-	if (is_former(round, slot))
-		plan_event(round->plan, true, "NamingConflict",
+	if (is_former(reconcile, slot))
+		plan_event(reconcile->plan, true, "NamingConflict",
 			   "%s %s with uid %s, of an earlier attempt or Framework of this name, is still there %d s "
 			   "after it should have gone: it is waited for; see whether the garbage collector runs, and "
 			   "what keeps the %s: a finalizer, or a node that does not answer",
 			   kind, slot->name, meta->uid, FORMER_PATIENCE_SEC, kind);
 	else
-		plan_event(round->plan, true, "NamingConflict",
+		plan_event(reconcile->plan, true, "NamingConflict",
 			   "%s %s with uid %s is controlled by %s%s%s and not by this Framework: it is left alone, "
 			   "and waited for until somebody deletes it",
 			   kind, slot->name, meta->uid,
@@ -332,16 +320,17 @@ static void report_conflict(struct round *round, const struct slot *slot)
 			   meta->controller_uid[0] == '\0' ? "" : " ", meta->controller_name);
 }
 
-void slot_report_conflict(struct round *round, struct slot *slot, int64_t since_sec)
+void slot_report_conflict(struct reconcile *reconcile, struct slot *slot, int64_t since_sec)
 {
-	if (!slot->conflict_reported && (!is_former(round, slot) || overdue(round, slot, since_sec))) {
-		slot->conflict_reported = true;
+	if (slot->reported != REPORTED_CONFLICT &&
+	    (!is_former(reconcile, slot) || overdue(reconcile, slot, since_sec))) {
+		slot->reported = REPORTED_CONFLICT;
 		slot->polls = 0;
-		report_conflict(round, slot);
+		report_conflict(reconcile, slot);
 	}
 	/* that the name is taken says why a create failed */
 	create_error_free(slot->error);
 	slot->error = NULL;
-	if (slot->lost)
-		send_get_rarely(round, slot, NULL);
+	if (slot_lost(reconcile->framework, slot))
+		send_get_rarely(reconcile, slot, NULL);
 }

@@ -7,9 +7,9 @@
 #include "common/base/json_reader.h"
 #include "common/base/mem.h"
 #include "reconciler/sync/rules.h"
-#include "reconciler/sync/sync.h"
 
-void framework_object_text(const struct framework *framework, struct buf *out)
+/* The whole object with the status in memory, on one line. */
+static void framework_object_text(const struct framework *framework, struct buf *out)
 {
 	struct error err;
 	cleanup_json json_t *metadata = json_parse(framework->metadata_text, strlen(framework->metadata_text), &err);
@@ -26,14 +26,14 @@ void framework_object_text(const struct framework *framework, struct buf *out)
 	buf_putc(out, '}');
 }
 
-void snapshot_framework(struct round *round, const char *trigger, const char *message)
+void snapshot_framework(struct reconcile *reconcile, const char *trigger, const char *message)
 {
 	struct buf line = {0};
 
-	buf_printf(&line, "[%s/%s]: %s: %s: ObjectSnapshot: ", round->framework->ns, round->framework->name, message,
-		   trigger);
-	framework_object_text(round->framework, &line);
-	plan_snapshot(round->plan, &(struct plan_snapshot){.text = buf_steal(&line), .spec = ""});
+	buf_printf(&line, "[%s/%s]: %s: %s: ObjectSnapshot: ", reconcile->framework->ns, reconcile->framework->name,
+		   message, trigger);
+	framework_object_text(reconcile->framework, &line);
+	plan_snapshot(reconcile->plan, &(struct plan_snapshot){.text = buf_steal(&line), .spec = ""});
 }
 
 static void put_pair(struct buf *out, const char *name, const char *value)
@@ -41,9 +41,10 @@ static void put_pair(struct buf *out, const char *name, const char *value)
 	buf_json_text(out, name, value == NULL ? "" : value);
 }
 
-static void put_task_metadata(struct buf *out, const struct round *round, size_t role, size_t index, bool deleting)
+static void put_task_metadata(struct buf *out, const struct reconcile *reconcile, size_t role, size_t index,
+			      bool deleting)
 {
-	const struct framework *framework = round->framework;
+	const struct framework *framework = reconcile->framework;
 	const struct framework_attempt_status *attempt = &framework->status.attempt;
 	const struct task_status *task = &attempt->roles[role].tasks[index];
 	char time[TIME_RFC3339_SIZE];
@@ -55,7 +56,7 @@ static void put_task_metadata(struct buf *out, const struct round *round, size_t
 	buf_json_int(out, "generation", framework->generation);
 	put_pair(out, "creationTimestamp", time_format_rfc3339(task->start_time, time));
 	if (deleting) {
-		put_pair(out, "deletionTimestamp", time_format_rfc3339(round->now_sec, time));
+		put_pair(out, "deletionTimestamp", time_format_rfc3339(reconcile->now_sec, time));
 		buf_puts(out, ",\"deletionGracePeriodSeconds\":0");
 	}
 	buf_json_key(out, "labels");
@@ -111,10 +112,10 @@ static struct json_span task_text(struct framework *framework, const char *role_
 	return framework->task_texts[in_spec].at == NULL ? none : framework->task_texts[in_spec];
 }
 
-void snapshot_task(struct round *round, size_t role, size_t index, const char *trigger, const char *message,
+void snapshot_task(struct reconcile *reconcile, size_t role, size_t index, const char *trigger, const char *message,
 		   bool deleting)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	const struct role_status *role_status = &framework->status.attempt.roles[role];
 	struct json_span spec = task_text(framework, role_status->name);
 	struct buf line = {0};
@@ -123,13 +124,13 @@ void snapshot_task(struct round *round, size_t role, size_t index, const char *t
 	buf_printf(&line, "[%s/%s][%s][%zu]: %s: %s: ObjectSnapshot: ", framework->ns, framework->name,
 		   role_status->name, index, message, trigger);
 	buf_puts(&line, "{\"apiVersion\":\"" FRAMEWORK_API_VERSION "\",\"kind\":\"Task\",\"metadata\":");
-	put_task_metadata(&line, round, role, index, deleting);
+	put_task_metadata(&line, reconcile, role, index, deleting);
 	buf_puts(&line, ",\"spec\":");
 	spec_at = line.len;
 	buf_puts(&line, ",\"status\":");
 	task_status_write(&line, &role_status->tasks[index], framework->name, role_status->name, index);
 	buf_putc(&line, '}');
-	plan_snapshot(round->plan,
+	plan_snapshot(reconcile->plan,
 		      &(struct plan_snapshot){
 			      .text = buf_steal(&line), .spec_at = spec_at, .spec = spec.at, .spec_len = spec.len});
 }

@@ -22,6 +22,7 @@
 #include "common/base/mem.h"
 #include "common/framework/shorten.h"
 #include "reconciler/sync/podtemplate.h"
+#include "reconciler/sync/rules.h"
 
 #define BIT(state) (1U << (state))
 
@@ -62,26 +63,6 @@ bool framework_move_allowed(enum attempt_state from, enum attempt_state to)
 bool task_move_allowed(enum attempt_state from, enum attempt_state to)
 {
 	return (task_moves[from] & BIT(to)) != 0;
-}
-
-/* ---- versions ---- */
-
-/* A pause after which a change is written as promptly as the first. */
-enum { GATHER_FORGET_MS = 3000 };
-
-void framework_touch(struct round *round, int64_t delay_ms)
-{
-	struct framework *framework = round->framework;
-	int64_t by;
-
-	if (round->time.boot_ms - framework->last_write_ms > GATHER_FORGET_MS + framework->write_spacing_ms)
-		framework->gathered = 0;
-	by = round->time.boot_ms + (delay_ms << framework->gathered);
-	if (delay_ms > 0 && by < framework->last_write_ms + framework->write_spacing_ms)
-		by = framework->last_write_ms + framework->write_spacing_ms;
-	framework->version++;
-	if (by < framework->write_by_ms)
-		framework->write_by_ms = by;
 }
 
 bool framework_completing(const struct framework *framework)
@@ -135,9 +116,9 @@ static void refuse_move(const struct framework *framework, const char *who, enum
 	abort();
 }
 
-void framework_enter(struct round *round, enum attempt_state state, int64_t write_delay_ms)
+void framework_enter(struct reconcile *reconcile, enum attempt_state state, int64_t write_delay_ms)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct framework_status *status = &framework->status;
 
 	if (!framework_move_allowed(status->state, state))
@@ -145,24 +126,25 @@ void framework_enter(struct round *round, enum attempt_state state, int64_t writ
 	log_v(2, "[%s/%s]: %s -> %s", framework->ns, framework->name, attempt_state_name(status->state),
 	      attempt_state_name(state));
 	status->state = state;
-	status->transition_time = round->now_sec;
+	status->transition_time = reconcile->now_sec;
 	if (state == STATE_RUNNING) {
-		status->attempt.run_time = round->now_sec;
+		status->attempt.run_time = reconcile->now_sec;
 		if (status->run_time == 0)
-			status->run_time = round->now_sec;
+			status->run_time = reconcile->now_sec;
 	} else if (state == STATE_ATTEMPT_COMPLETED) {
-		status->attempt.completion_time = round->now_sec;
+		status->attempt.completion_time = reconcile->now_sec;
 	} else if (state == STATE_COMPLETED) {
-		status->completion_time = round->now_sec;
+		status->completion_time = reconcile->now_sec;
 	}
-	framework_touch(round, write_delay_ms);
+	framework_touch(reconcile, write_delay_ms);
 	framework->decided = framework->version;
 	framework->sweep = true;
 }
 
-void task_enter(struct round *round, size_t role, size_t index, enum attempt_state state, int64_t write_delay_ms)
+void task_enter(struct reconcile *reconcile, size_t role, size_t index, enum attempt_state state,
+		int64_t write_delay_ms)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct role_work *work = &framework->roles[role];
 	struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
 
@@ -174,52 +156,52 @@ void task_enter(struct round *round, size_t role, size_t index, enum attempt_sta
 	count_task(work, task, -1);
 	task->state = state;
 	count_task(work, task, 1);
-	task->transition_time = round->now_sec;
+	task->transition_time = reconcile->now_sec;
 	if (state == STATE_RUNNING) {
-		task->attempt.run_time = round->now_sec;
+		task->attempt.run_time = reconcile->now_sec;
 		if (task->run_time == 0)
-			task->run_time = round->now_sec;
+			task->run_time = reconcile->now_sec;
 	} else if (state == STATE_ATTEMPT_COMPLETED) {
-		task->attempt.completion_time = round->now_sec;
+		task->attempt.completion_time = reconcile->now_sec;
 	} else if (state == STATE_COMPLETED) {
-		task->completion_time = round->now_sec;
+		task->completion_time = reconcile->now_sec;
 		if (task->deletion_pending)
 			framework->scale = true;
 	}
-	framework_touch(round, write_delay_ms);
+	framework_touch(reconcile, write_delay_ms);
 	work->tasks[index].decided = framework->version;
 }
 
-void task_mark_deletion(struct round *round, size_t role, size_t index)
+void task_mark_deletion(struct reconcile *reconcile, size_t role, size_t index)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
 
 	count_task(&framework->roles[role], task, -1);
 	task->deletion_pending = true;
 	count_task(&framework->roles[role], task, 1);
-	framework_touch(round, WRITE_NOW);
+	framework_touch(reconcile, WRITE_NOW);
 	framework->roles[role].tasks[index].decided = framework->version;
 }
 
 /* ---- Tasks and roles ---- */
 
-static char *new_uuid(struct round *round)
+static char *new_uuid(struct reconcile *reconcile)
 {
 	char text[UUID_SIZE];
 
-	return mem_strdup(random_uuid(round->random, text));
+	return mem_strdup(random_uuid(reconcile->random, text));
 }
 
-static void task_begin(struct round *round, struct task_status *task)
+static void task_begin(struct reconcile *reconcile, struct task_status *task)
 {
 	*task = (struct task_status){
-		.instance_uid = new_uuid(round),
-		.start_time = round->now_sec,
-		.transition_time = round->now_sec,
+		.instance_uid = new_uuid(reconcile),
+		.start_time = reconcile->now_sec,
+		.transition_time = reconcile->now_sec,
 		.state = STATE_CREATION_PENDING,
 		.retry = {.delay_sec = DELAY_NULL},
-		.attempt = {.start_time = round->now_sec},
+		.attempt = {.start_time = reconcile->now_sec},
 	};
 }
 
@@ -236,31 +218,31 @@ static void role_reserve(struct role_status *role, struct role_work *work, size_
 	}
 }
 
-void role_append_task(struct round *round, size_t role)
+void role_append_task(struct reconcile *reconcile, size_t role)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct role_status *status = &framework->status.attempt.roles[role];
 	struct role_work *work = &framework->roles[role];
 	size_t index = status->task_count;
 
 	role_reserve(status, work, index + 1);
-	task_begin(round, &status->tasks[index]);
+	task_begin(reconcile, &status->tasks[index]);
 	status->task_count++;
 	count_task(work, &status->tasks[index], 1);
-	framework_touch(round, WRITE_NOW);
+	framework_touch(reconcile, WRITE_NOW);
 	work->tasks[index].decided = framework->version;
 }
 
-void role_replace_task(struct round *round, size_t role, size_t index)
+void role_replace_task(struct reconcile *reconcile, size_t role, size_t index)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct task_status *task = &framework->status.attempt.roles[role].tasks[index];
 
 	count_task(&framework->roles[role], task, -1);
 	task_status_free(task);
-	task_begin(round, task);
+	task_begin(reconcile, task);
 	count_task(&framework->roles[role], task, 1);
-	framework_touch(round, WRITE_NOW);
+	framework_touch(reconcile, WRITE_NOW);
 	framework->roles[role].tasks[index].decided = framework->version;
 }
 
@@ -274,9 +256,9 @@ void role_remove_last_task(struct framework *framework, size_t role)
 	status->task_count--;
 }
 
-size_t framework_append_role(struct round *round, const char *name, int64_t graceful_timeout_sec)
+size_t framework_append_role(struct reconcile *reconcile, const char *name, int64_t graceful_timeout_sec)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct framework_attempt_status *attempt = &framework->status.attempt;
 	size_t role = attempt->role_count++;
 
@@ -284,11 +266,11 @@ size_t framework_append_role(struct round *round, const char *name, int64_t grac
 	framework->roles = mem_realloc(framework->roles, attempt->role_count, sizeof(*framework->roles));
 	attempt->roles[role] = (struct role_status){
 		.name = mem_strdup(name),
-		.instance_uid = new_uuid(round),
+		.instance_uid = new_uuid(reconcile),
 		.pod_graceful_deletion_timeout_sec = graceful_timeout_sec,
 	};
 	framework->roles[role] = (struct role_work){0};
-	framework_touch(round, WRITE_NOW);
+	framework_touch(reconcile, WRITE_NOW);
 	return role;
 }
 
@@ -321,35 +303,35 @@ static void forget_shortening(struct framework *framework)
 	framework->status_max = 0;
 }
 
-void framework_new_attempt(struct round *round, int32_t id)
+void framework_new_attempt(struct reconcile *reconcile, int32_t id)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct framework_attempt_status *attempt = &framework->status.attempt;
 
 	free_role_work(framework);
 	framework_attempt_status_free(attempt);
 	forget_shortening(framework);
 	attempt->id = id;
-	attempt->start_time = round->now_sec;
+	attempt->start_time = reconcile->now_sec;
 	for (size_t r = 0; r < framework->spec.role_count; r++) {
 		const struct task_role_spec *spec = &framework->spec.roles[r];
-		size_t role = framework_append_role(round, spec->name, spec->pod_graceful_deletion_timeout_sec);
+		size_t role = framework_append_role(reconcile, spec->name, spec->pod_graceful_deletion_timeout_sec);
 
 		role_reserve(&attempt->roles[role], &framework->roles[role], (size_t)spec->task_number);
 		for (int32_t i = 0; i < spec->task_number; i++)
-			role_append_task(round, role);
+			role_append_task(reconcile, role);
 	}
-	framework_touch(round, WRITE_NOW);
+	framework_touch(reconcile, WRITE_NOW);
 	framework->sweep = true;
 }
 
-void task_new_attempt(struct round *round, size_t role, size_t index)
+void task_new_attempt(struct reconcile *reconcile, size_t role, size_t index)
 {
-	struct task_status *task = &round->framework->status.attempt.roles[role].tasks[index];
+	struct task_status *task = &reconcile->framework->status.attempt.roles[role].tasks[index];
 
 	task_attempt_status_free(&task->attempt);
 	task->attempt.id = task->retry.total;
-	task->attempt.start_time = round->now_sec;
+	task->attempt.start_time = reconcile->now_sec;
 }
 
 /* ---- the Framework ---- */
@@ -361,7 +343,7 @@ struct framework *framework_new(const char *ns, const char *name)
 	framework->ns = mem_strdup(ns);
 	framework->name = mem_strdup(name);
 	framework->config_map.name = mem_printf("%s-attempt", name);
-	framework->write_by_ms = INT64_MAX;
+	pace_forget(framework);
 	framework->sweep_at_ms = INT64_MAX;
 	return framework;
 }
@@ -374,9 +356,9 @@ void framework_forget(struct framework *framework)
 	framework->has_status = false;
 	framework->hold = 0;
 	framework->written = framework->version;
-	framework->write_by_ms = INT64_MAX;
+	pace_forget(framework);
 	framework->retention_sent = false;
-	framework->proven = false;
+	fence_forget(framework);
 	backoff_reset(&framework->creates);
 	backoff_reset(&framework->others);
 	framework->create_window = 0;
@@ -408,7 +390,7 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 	}
 	/* What was read is what is stored. */
 	framework->written = version;
-	framework->write_by_ms = INT64_MAX;
+	pace_forget(framework);
 	framework->hold = 0;
 	framework->decided = version;
 	framework->sweep = true;

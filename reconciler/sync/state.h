@@ -18,6 +18,26 @@
 #include "common/framework/status.h"
 #include "reconciler/sync/plan.h"
 
+/* How what has the name is known, if anything has it. */
+enum slot_known {
+	SLOT_SEEN,      /* by events and lists, or by the answer to a create */
+	SLOT_CONFIRMED, /* a GET has told since the last create or news */
+	SLOT_IN_DOUBT,  /* not for certain: GET before anything else; whether a create was carried out may be unknown */
+};
+
+enum slot_deletion {
+	SLOT_KEPT,    /* no DELETE of ours was accepted */
+	SLOT_DELETED, /* one was */
+	SLOT_FORCED,  /* one with gracePeriodSeconds 0 was */
+};
+
+/* An Event has told of it already. */
+enum slot_report {
+	REPORTED_NOTHING,
+	REPORTED_CONFLICT, /* a foreign object has the name */
+	REPORTED_PHASE,    /* the present Pod's phase is unrecognised */
+};
+
 /* A place for one named object under the Framework: its attempt's ConfigMap, or a Pod. It outlives the object: what is
  * known of an object that is gone, or not yet there, stands here too. */
 struct slot {
@@ -25,31 +45,28 @@ struct slot {
 	struct object_meta *meta; /* of the object as last observed or answered: inside pod or config_map; NULL: none */
 	struct pod *pod;
 	struct config_map *config_map;
-	enum call_kind call;    /* on the way for this name, or CALL_NONE */
-	bool deleted;           /* a DELETE of the present object was accepted */
-	bool forced;            /* … with gracePeriodSeconds 0 */
-	bool lost;              /* the present object is known by a GET only: it lacks our label, no event will come */
-	bool straggler;         /* the present object was created while the attempt was on its way out */
-	bool verify;            /* whether a create was carried out is unknown: GET before anything else */
-	bool confirmed;         /* since the last create or news a GET has told what has the name, if anything */
-	bool conflict_reported; /* a foreign object of this name has been reported */
-	unsigned polls;         /* GETs in a row that found it as it was (slot_call.c) */
-	bool phase_reported;    /* that the present Pod's phase is unrecognised has been told */
-	char *gone_uid;         /* the last uid known to be gone for certain (CONTRACT.md §12) … */
-	char *gone_version;     /* … unless it is seen at this version or later; NULL: at any */
-	char *absent_version;   /* at which none with our label existed under the name; NULL: not known */
-	char *first_version;    /* of the present object as it was first seen */
+	enum call_kind call; /* on the way for this name, or CALL_NONE */
+	enum slot_known known;
+	enum slot_deletion deletion; /* of the present object */
+	bool straggler;              /* the present object was created while the attempt was on its way out */
+	enum slot_report reported;
+	unsigned polls;             /* GETs in a row that found it as it was (slot_call.c) */
+	char *gone_uid;             /* the last uid known to be gone for certain (CONTRACT.md §12) … */
+	char *gone_version;         /* … unless it is seen at this version or later; NULL: at any */
+	char *absent_version;       /* at which none with our label existed under the name; NULL: not known */
+	char *first_version;        /* of the present object as it was first seen */
 	struct create_error *error; /* of the last create, until it is decided what it means */
 	uint64_t failed_at; /* how many creates of the Framework had failed before its last one, and 1; 0: it did not */
 	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
-	size_t role_hint;   /* where the TaskRole was last found */
-	uint64_t place;     /* in the order of turns (turns.c) */
-	bool unseen;        /* during a snapshot: not shown in it yet */
+	uint64_t confirmed_by; /* the GET of the ConfigMap that the Pod's deletion waits for (task.c); 0: none */
+	size_t role_hint;      /* where the TaskRole was last found */
+	uint64_t place;        /* in the order of turns (turns.c) */
+	bool unseen;           /* during a snapshot: not shown in it yet */
 	bool dirty;
 	bool waiting;
 	struct slot *next_dirty;
 	struct slot *next_waiting;  /* for a status write */
-	struct slot *next_creating; /* of those that want to be created, in this round */
+	struct slot *next_creating; /* of those that want to be created, in this reconcile */
 	UT_hash_handle hh;
 };
 
@@ -84,6 +101,22 @@ struct role_work {
 	/* Of all Tasks */
 	int32_t creation_pending;
 	int32_t leaving; /* deletionPending and not Completed yet */
+};
+
+/* When the status is to be written (pace.c). Times are CLOCK_BOOTTIME's. */
+struct write_pace {
+	int64_t by_ms;      /* by which the changes are to be written; INT64_MAX: none */
+	unsigned gathered;  /* writes in quick succession: each lets the next one wait longer */
+	int64_t last_ms;    /* when the last write began */
+	int64_t spacing_ms; /* from that one to the next, unless it is urgent */
+};
+
+/* What may be done under the present grant, and whose the stored status is (fence.c). */
+enum fence {
+	FENCE_NEW,    /* the Framework was seen to come: all may be done, and nothing of ours is stored yet */
+	FENCE_FORMER, /* no create or delete; what is stored goes before ours, a former owner may have written it */
+	FENCE_PASSED, /* a write of ours has succeeded: all may be done, and what is stored is ours or is overwritten */
+	FENCE_RENEWED, /* no create or delete before another write; what is stored is ours or is overwritten */
 };
 
 /* Slows down what fails, per Framework (CONTRACT.md §12.15). */
@@ -121,19 +154,14 @@ struct framework {
 	struct role_work *roles; /* parallel to status.attempt.roles */
 	uint64_t version;
 	uint64_t written;
-	uint64_t hold;       /* nothing more is decided until this version is written */
-	int64_t write_by_ms; /* CLOCK_BOOTTIME by which the changes are to be written; INT64_MAX: none */
-	unsigned gathered;   /* writes in quick succession: each lets the next one wait longer */
-	int64_t last_write_ms;
-	int64_t write_spacing_ms; /* from that one to the next, unless it is urgent */
-	uint64_t decided;         /* version that holds the present state of the Framework */
-	bool fenced;     /* no create or delete before one write has succeeded under this grant (CONTRACT.md §12.14) */
-	bool fence_sent; /* status.fenced as it is in the write that is on its way */
-	bool fence_wanted;  /* something waits for the fence */
-	bool proven;        /* a write of ours has succeeded: the stored status is ours, or is overwritten by ours */
+	uint64_t hold; /* nothing more is decided until this version is written */
+	struct write_pace pace;
+	uint64_t decided; /* version that holds the present state of the Framework */
+	enum fence fence;
+	bool fence_sent;    /* status.fenced as it is in the write that is on its way */
 	const char *writer; /* as this process marks the statuses that it writes; NULL: not at all */
 
-	/* That the status fits (body.c), of this attempt. */
+	/* That the status fits (write.c), of this attempt. */
 	int shorten_step;    /* of shorten.h, in force: new messages are shortened as the ones before them */
 	bool shortened;      /* some message was */
 	bool shortened_told; /* … by an Event */
@@ -141,14 +169,16 @@ struct framework {
 	size_t status_max;   /* of a body that the server is known to take; 0: it has refused none */
 
 	struct slot config_map;
-	char *config_map_end; /* the version where it went out of sight; NULL: not known, or it is seen */
-	struct slot *slots;   /* Pods by name */
-	struct slot *dirty;   /* to be looked at in the next round */
-	struct slot *waiting; /* to be looked at after the next write */
-	bool sweep;           /* look at every Task and slot */
-	int64_t sweep_at_ms;  /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
-	bool scale;           /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
-	bool retention_sent;  /* the Framework's own deletion is on the way */
+	char *config_map_end;        /* the version where it went out of sight; NULL: not known, or it is seen */
+	uint64_t config_map_asked;   /* the number of the last GET of the ConfigMap … */
+	uint64_t config_map_present; /* … and of the last one that found it */
+	struct slot *slots;          /* Pods by name */
+	struct slot *dirty;          /* to be looked at in the next reconcile */
+	struct slot *waiting;        /* to be looked at after the next write */
+	bool sweep;                  /* look at every Task and slot */
+	int64_t sweep_at_ms;         /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
+	bool scale;          /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
+	bool retention_sent; /* the Framework's own deletion is on the way */
 
 	struct backoff creates;
 	struct backoff others;
@@ -162,7 +192,6 @@ struct framework {
 	bool unsettled;           /* a turn waits for what has become of a lower Task's create: the answer sweeps */
 
 	UT_hash_handle hh; /* the store's */
-	void *owner;       /* the shell's part for this Framework */
 };
 
 struct framework *framework_new(const char *ns, const char *name);
@@ -172,7 +201,7 @@ void framework_forget(struct framework *framework);
 /* Takes over a status (its content moves), as read from the server. */
 void framework_adopt_status(struct framework *framework, struct framework_status *status);
 
-/* What one round is handed beside the Framework. */
+/* What one reconcile is handed beside the Framework. */
 struct sync_config {
 	const struct failure_spec *failures;
 	int64_t creation_timeout_sec;   /* objectLocalCacheCreationTimeoutSec */
@@ -192,13 +221,15 @@ struct sync_time {
 	int64_t live_since_ms; /* boot clock */
 };
 
-struct round {
+struct reconcile {
 	struct framework *framework;
 	const struct sync_config *config;
 	struct sync_time time;
 	int64_t now_sec; /* time.wall_ms in seconds, for stamps */
 	struct random *random;
 	struct plan *plan;
+	uint64_t config_map_asked; /* of the framework, when the reconcile began */
+	bool fence_wanted; /* something waits for the fence: the status is written, whether it has changed or not */
 
 	/* The turns of the Tasks (turns.c), in ascending order */
 	bool all;              /* each Task has its turn */
@@ -208,56 +239,50 @@ struct round {
 	struct slot **creating_end;
 };
 
-/* How long a change may wait for others before it is written, in ms (CONTRACT.md §12.16). */
-enum {
-	WRITE_NOW = 0,
-	WRITE_COMPLETIONS = 200, /* sibling Tasks end together; their Pods are deleted after the write */
-	WRITE_RUNNING = 200,     /* sibling Pods start together; a barrier waits for the last of their IPs */
-	WRITE_UIDS = 500,        /* a crash before loses nothing: the objects are adopted */
-};
-
-/* Notes that the status changed and is to be written within delay_ms; longer while writes follow each other quickly:
- * Tasks that trickle along are written in bunches. */
-void framework_touch(struct round *round, int64_t delay_ms);
 /* Moves to a state the table allows (anything else aborts), stamps times. */
-void framework_enter(struct round *round, enum attempt_state state, int64_t write_delay_ms);
-void task_enter(struct round *round, size_t role, size_t index, enum attempt_state state, int64_t write_delay_ms);
+void framework_enter(struct reconcile *reconcile, enum attempt_state state, int64_t write_delay_ms);
+void task_enter(struct reconcile *reconcile, size_t role, size_t index, enum attempt_state state,
+		int64_t write_delay_ms);
 bool framework_move_allowed(enum attempt_state from, enum attempt_state to);
 bool task_move_allowed(enum attempt_state from, enum attempt_state to);
 /* Sets deletionPending. */
-void task_mark_deletion(struct round *round, size_t role, size_t index);
+void task_mark_deletion(struct reconcile *reconcile, size_t role, size_t index);
 
 /* Appends a fresh Task (new instanceUID, AttemptCreationPending). */
-void role_append_task(struct round *round, size_t role);
+void role_append_task(struct reconcile *reconcile, size_t role);
 /* The same in place of the Task at index. */
-void role_replace_task(struct round *round, size_t role, size_t index);
+void role_replace_task(struct reconcile *reconcile, size_t role, size_t index);
 void role_remove_last_task(struct framework *framework, size_t role);
 /* Appends a TaskRole without Tasks; returns its position. */
-size_t framework_append_role(struct round *round, const char *name, int64_t graceful_timeout_sec);
+size_t framework_append_role(struct reconcile *reconcile, const char *name, int64_t graceful_timeout_sec);
 /* The last role takes its place. */
 void framework_remove_role(struct framework *framework, size_t role);
 /* Makes attemptStatus anew from the spec, all Tasks pending, with the given id. */
-void framework_new_attempt(struct round *round, int32_t id);
+void framework_new_attempt(struct reconcile *reconcile, int32_t id);
 /* Makes attemptStatus of a Task anew with id = totalRetriedCount. */
-void task_new_attempt(struct round *round, size_t role, size_t index);
+void task_new_attempt(struct reconcile *reconcile, size_t role, size_t index);
 
 /* The counters recomputed from the Tasks; the kept ones must equal them (tests and DEBUG builds check). */
 struct role_work role_count(const struct role_status *role);
-/* A Task has got its completionStatus: it is shortened as the others were. When all of them would be more than readers
- * take, they are shortened here and now, and not only when they are written. */
-void framework_text_added(struct framework *framework, struct completion *completion);
 /* Whether the attempt is completing or over: its completionStatus is set. */
 bool framework_completing(const struct framework *framework);
 
 /* Slots. slot_find creates one when it is missing. */
 struct slot *slot_find(struct framework *framework, const char *name);
 struct slot *task_slot(struct framework *framework, size_t role, size_t index);
+bool slot_is_config_map(const struct framework *framework, const struct slot *slot);
 void slot_mark_dirty(struct framework *framework, struct slot *slot);
 void slot_mark_waiting(struct framework *framework, struct slot *slot);
 /* Moves what waited for a write to the dirty ones. */
 void framework_wake_waiting(struct framework *framework);
 /* The Task a Pod's name stands for. False: none. */
 bool slot_task(struct framework *framework, struct slot *slot, size_t *role, size_t *index);
+/* Whether events tell of an object to this Framework. What a GET has shown without our label is in no list either. */
+bool framework_labels(const struct framework *framework, const struct object_meta *meta);
+/* Whether the present object is without our label: no event will come. */
+bool slot_lost(const struct framework *framework, const struct slot *slot);
+/* Something has happened to what has the name: what a GET has told is old. */
+void slot_news(struct slot *slot);
 /* Frees the object in it. */
 void slot_clear(struct slot *slot);
 void slot_delete(struct framework *framework, struct slot *slot);
@@ -266,33 +291,29 @@ void slot_delete(struct framework *framework, struct slot *slot);
 void slot_gone(struct slot *slot, const char *uid, const char *version);
 
 /* slot_call.c: the calls of the two kinds, with all that holds them back (persistence, fence, backoff, calls on the
- * way). Where one is held back, the round is arranged that will send it. */
+ * way). Where one is held back, the reconcile is arranged that will send it. */
 
-/* Whether what was decided at version `decided` may be acted on: it is persisted and the fence is passed. Otherwise the
- * slot is looked at again after the next write. */
-bool round_may_act(struct round *round, struct slot *slot, uint64_t decided);
 /* Looks at every Task again at at_ms. */
-void round_sweep_at(struct round *round, int64_t at_ms);
+void reconcile_sweep_at(struct reconcile *reconcile, int64_t at_ms);
 /* Deletes the present object, unless it is already going. */
-void slot_send_delete(struct round *round, struct slot *slot);
+void slot_send_delete(struct reconcile *reconcile, struct slot *slot);
 /* The same for an object that is ours only by its owner, which others may have taken away since (orphaning): only as it
  * is seen. A newer one answers 409, and is looked at first. */
-void slot_send_delete_owned(struct round *round, struct slot *slot);
-/* decided: as for round_may_act, which has said yes. */
-void slot_send_create(struct round *round, struct slot *slot, uint64_t decided);
-void slot_send_get(struct round *round, struct slot *slot, const char *uid);
+void slot_send_delete_owned(struct reconcile *reconcile, struct slot *slot);
+/* decided: as for reconcile_may_act (rules.h), which has said yes. */
+void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
+void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* The force-delete timer of CONTRACT.md §2 for the present, deleting object. */
-void slot_watch_deletion(struct round *round, struct slot *slot, int64_t timeout_sec);
+void slot_watch_deletion(struct reconcile *reconcile, struct slot *slot, int64_t timeout_sec);
 /* CLOCK_BOOTTIME from which on an object whose creation was noted at since_sec (wall clock) and that is not to be seen
  * counts as missing: time counts only while the stream is live (CONTRACT.md §12). */
 int64_t slot_awaited_until(const struct sync_time *time, int64_t since_sec, int64_t timeout_ms);
 /* Whether uid is gone for certain; asks the server when only its absence is known. */
-bool slot_confirm_gone(struct round *round, struct slot *slot, const char *uid);
+bool slot_confirm_gone(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* The same, deleting it by uid first, seen or not. */
-bool slot_confirm_deleted(struct round *round, struct slot *slot, const char *uid);
+bool slot_confirm_deleted(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* Whether it is certain that no object controlled by controller_uid has this name; deletes one, asks the server. */
-bool slot_confirm_none(struct round *round, struct slot *slot, const char *controller_uid);
-bool slot_is_config_map(const struct framework *framework, const struct slot *slot);
+bool slot_confirm_none(struct reconcile *reconcile, struct slot *slot, const char *controller_uid);
 /* Whether the attempt's ConfigMap is seen, not deleting: only then is a Pod created under it. */
 bool framework_has_config_map(const struct framework *framework);
 /* Whether the present object is controlled by controller_uid. */
@@ -301,10 +322,10 @@ bool slot_ours(const struct slot *slot, const char *controller_uid);
  * was created. NULL: none. */
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided);
 /* Tells of it, and is done with it. */
-void slot_create_failed(struct round *round, struct slot *slot);
+void slot_create_failed(struct reconcile *reconcile, struct slot *slot);
 /* Waits for a same-named object that is not ours, and reports it, once; what was ours before (of an earlier attempt, or
  * of a Framework that had the name) only when it has not gone for long. since_sec: when the name was first wanted. */
-void slot_report_conflict(struct round *round, struct slot *slot, int64_t since_sec);
+void slot_report_conflict(struct reconcile *reconcile, struct slot *slot, int64_t since_sec);
 
 void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms);
 void backoff_reset(struct backoff *backoff);

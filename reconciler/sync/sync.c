@@ -1,5 +1,4 @@
-/* One round for one Framework (CONTRACT.md §5), in the order given there; see sync.h. */
-#include "reconciler/sync/sync.h"
+/* One reconcile for one Framework (CONTRACT.md §5), in the order given there; see sync.h. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,115 +9,51 @@
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
 
-/* ---- completing an attempt ---- */
-
-static void report_attempt_completed(struct round *round)
-{
-	const struct framework_attempt_status *attempt = &round->framework->status.attempt;
-	const struct completion *completion = attempt->completion;
-
-	bool told = completion->trigger == NULL || strcmp(completion->trigger->message, completion->diagnostics) == 0;
-
-	plan_event(round->plan, !completion->succeeded, "AttemptCompleted",
-		   "Attempt %d completed with code %d (%s): %.512s%s%s", (int)attempt->id, (int)completion->code,
-		   completion->phrase, completion_event_text(completion), told ? "" : "; ",
-		   told ? "" : completion->trigger->message);
-}
-
-static void end_task(struct round *round, size_t role, size_t index)
-{
-	struct task_status *task = &round->framework->status.attempt.roles[role].tasks[index];
-
-	if (task->state == STATE_COMPLETED)
-		return;
-	if (task->state != STATE_ATTEMPT_COMPLETED)
-		task_enter(round, role, index, STATE_ATTEMPT_COMPLETED, WRITE_NOW);
-	task_enter(round, role, index, STATE_COMPLETED, WRITE_NOW);
-	task->retry.delay_sec = DELAY_NULL;
-}
-
-/* Its own and its Tasks' outcome, where they have none. Returns whether anything changed. */
-static bool decide_outcomes(struct framework *framework, struct completion *completion)
-{
-	struct framework_attempt_status *attempt = &framework->status.attempt;
-	bool changed = attempt->completion == NULL;
-
-	if (changed)
-		attempt->completion = completion;
-	else
-		completion_free(completion);
-	for (size_t r = 0; r < attempt->role_count; r++) {
-		for (size_t i = 0; i < attempt->roles[r].task_count; i++) {
-			if (attempt->roles[r].tasks[i].attempt.completion != NULL)
-				continue;
-			task_complete(framework, r, i,
-				      completion_predefined(CODE_FRAMEWORK_ATTEMPT_COMPLETION,
-							    "Stop to complete current FrameworkAttempt"));
-			changed = true;
-		}
-	}
-	return changed;
-}
-
-void attempt_complete(struct round *round, struct completion *completion, bool forced)
-{
-	struct framework *framework = round->framework;
-	const struct framework_attempt_status *attempt = &framework->status.attempt;
-
-	decide_outcomes(framework, completion);
-	for (size_t r = 0; forced && r < attempt->role_count; r++)
-		for (size_t i = 0; i < attempt->roles[r].task_count; i++)
-			end_task(round, r, i);
-	framework_enter(round, forced ? STATE_ATTEMPT_COMPLETED : STATE_DELETION_PENDING, WRITE_NOW);
-	pod_templates_free(framework); /* it creates no more Pods */
-	if (forced)
-		report_attempt_completed(round);
-}
-
 /* ---- step 4: the ConfigMap ---- */
 
 /* Whether what was decided about the Framework itself may be acted on. */
-static bool may_act(struct round *round)
+static bool may_act(struct reconcile *reconcile)
 {
-	return round_may_act(round, &round->framework->config_map, round->framework->decided);
+	return reconcile_may_act(reconcile, &reconcile->framework->config_map, reconcile->framework->decided);
 }
 
-static void adopt_config_map(struct round *round)
+static void adopt_config_map(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct framework_attempt_status *attempt = &framework->status.attempt;
 	const struct config_map *config_map = framework->config_map.config_map;
 
 	if (!slot_ours(&framework->config_map, framework->uid) || config_map->meta.deletion_time != 0 ||
-	    framework->config_map.deleted || attempt->config_map_uid != NULL || config_map->attempt_id != attempt->id ||
-	    strcmp(config_map->framework_uid, framework->uid) != 0)
+	    framework->config_map.deletion != SLOT_KEPT || attempt->config_map_uid != NULL ||
+	    config_map->attempt_id != attempt->id || strcmp(config_map->framework_uid, framework->uid) != 0)
 		return;
 	attempt->config_map_uid = mem_strdup(config_map->meta.uid);
 	free(attempt->instance_uid);
 	attempt->instance_uid = mem_printf("%d_%s", (int)attempt->id, attempt->config_map_uid);
-	framework->config_map.verify = false;
-	framework->config_map.conflict_reported = false;
+	if (framework->config_map.known == SLOT_IN_DOUBT)
+		framework->config_map.known = SLOT_SEEN;
+	framework->config_map.reported = REPORTED_NOTHING;
 	create_error_free(framework->config_map.error);
 	framework->config_map.error = NULL;
-	framework_enter(round, STATE_CREATION_REQUESTED, WRITE_UIDS);
+	framework_enter(reconcile, STATE_CREATION_REQUESTED, WRITE_UIDS);
 }
 
-static void config_map_present(struct round *round)
+static void config_map_present(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 
-	if (framework->status.state == STATE_DELETION_PENDING && may_act(round)) {
-		if (framework->config_map.deleted)
-			framework_enter(round, STATE_DELETION_REQUESTED, WRITE_UIDS);
+	if (framework->status.state == STATE_DELETION_PENDING && may_act(reconcile)) {
+		if (framework->config_map.deletion != SLOT_KEPT)
+			framework_enter(reconcile, STATE_DELETION_REQUESTED, WRITE_UIDS);
 		else
-			slot_send_delete(round, &framework->config_map);
+			slot_send_delete(reconcile, &framework->config_map);
 	} else if (framework->status.state == STATE_CREATION_REQUESTED) {
-		framework_enter(round, STATE_PREPARING, WRITE_UIDS);
+		framework_enter(reconcile, STATE_PREPARING, WRITE_UIDS);
 		if (framework_completing(framework)) { /* that was decided while it was not to be seen */
-			attempt_complete(round, NULL, false);
+			attempt_complete(reconcile, NULL, false);
 			return;
 		}
-		plan_event(round->plan, false, "AttemptStarted", "Attempt %d started%s",
+		plan_event(reconcile->plan, false, "AttemptStarted", "Attempt %d started%s",
 			   (int)framework->status.attempt.id,
 			   framework_spec_task_count(&framework->spec) > 0
 				   ? ""
@@ -126,77 +61,78 @@ static void config_map_present(struct round *round)
 	}
 }
 
-static void config_map_deleting(struct round *round)
+static void config_map_deleting(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 
 	if (framework->status.attempt.completion == NULL)
 		framework->status.attempt.completion = completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED,
 									     "ConfigMap is being deleted by others");
 	if (framework->status.state != STATE_DELETING)
-		framework_enter(round, STATE_DELETING, WRITE_UIDS);
+		framework_enter(reconcile, STATE_DELETING, WRITE_UIDS);
 }
 
 /* Why an attempt ends whose ConfigMap is not to be seen in CreationRequested; NULL: it is waited for. gone: that it is
  * gone is certain. */
-static struct completion *why_awaited_no_more(struct round *round, bool gone)
+static struct completion *why_awaited_no_more(struct reconcile *reconcile, bool gone)
 {
-	struct framework *framework = round->framework;
-	int64_t due_ms = slot_awaited_until(&round->time, framework->status.transition_time,
-					    round->config->creation_timeout_sec * 1000);
+	struct framework *framework = reconcile->framework;
+	int64_t due_ms = slot_awaited_until(&reconcile->time, framework->status.transition_time,
+					    reconcile->config->creation_timeout_sec * 1000);
 	cleanup_free char *text = NULL;
 	char duration[DURATION_SIZE];
 
 	if (framework->spec.execution_type == EXECUTION_STOP)
 		return completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED, "User has requested to stop the Framework");
-	if (round->time.boot_ms >= due_ms) {
+	if (reconcile->time.boot_ms >= due_ms) {
 		text = mem_printf(
 			"ConfigMap does not appear in the local cache within timeout %s, so consider it was deleted "
 			"and explicitly delete it",
-			duration_format(round->config->creation_timeout_sec, duration));
+			duration_format(reconcile->config->creation_timeout_sec, duration));
 		return completion_predefined(CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT, text);
 	}
 	if (gone)
 		return completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED, "ConfigMap was deleted by others");
-	round_sweep_at(round, due_ms);
+	reconcile_sweep_at(reconcile, due_ms);
 	return NULL;
 }
 
 /* CreationRequested, and the ConfigMap is not to be seen. That it is waited for no more is decided, and persisted,
  * before it is deleted: it may be there, and show itself as deleting. */
-static void config_map_awaited(struct round *round, bool gone)
+static void config_map_awaited(struct reconcile *reconcile, bool gone)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct framework_attempt_status *attempt = &framework->status.attempt;
 
 	if (attempt->completion == NULL) {
-		attempt->completion = why_awaited_no_more(round, gone);
+		attempt->completion = why_awaited_no_more(reconcile, gone);
 		if (attempt->completion == NULL)
 			return;
-		framework_touch(round, WRITE_NOW);
+		framework_touch(reconcile, WRITE_NOW);
 		framework->decided = framework->version;
 	}
-	if (gone || (may_act(round) && slot_confirm_deleted(round, &framework->config_map, attempt->config_map_uid)))
-		attempt_complete(round, NULL, true);
+	if (gone ||
+	    (may_act(reconcile) && slot_confirm_deleted(reconcile, &framework->config_map, attempt->config_map_uid)))
+		attempt_complete(reconcile, NULL, true);
 }
 
 /* The ConfigMap is gone: that is the end of the attempt, whatever becomes of its Tasks. By foreground deletion all Pods
  * that were there have gone before it; by background deletion, and when its dependents are orphaned, they may stay for
  * long, and are not waited for. But creates that are on their way have to come first, and what they made has to go: it
  * would run beside the next attempt. */
-static void config_map_gone(struct round *round)
+static void config_map_gone(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 
-	if (decide_outcomes(framework, completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED,
-							     "ConfigMap was deleted by others"))) {
-		framework_touch(round, WRITE_NOW);
+	if (attempt_decide(framework, completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED,
+							    "ConfigMap was deleted by others"))) {
+		framework_touch(reconcile, WRITE_NOW);
 		framework->decided = framework->version;
 	}
-	if (framework->status.attempt.config_map_uid == NULL || slots_stragglers_gone(round))
-		attempt_complete(round, NULL, true);
+	if (framework->status.attempt.config_map_uid == NULL || slots_stragglers_gone(reconcile))
+		attempt_complete(reconcile, NULL, true);
 	else if (framework->status.state != STATE_DELETING)
-		framework_enter(round, STATE_DELETING, WRITE_NOW);
+		framework_enter(reconcile, STATE_DELETING, WRITE_NOW);
 }
 
 /* Whether its absence is in question. Then nothing is said of the Tasks: their Pods go with it, if it has gone. */
@@ -209,129 +145,111 @@ static bool config_map_in_question(const struct framework *framework)
 	       (slot->gone_uid == NULL || strcmp(slot->gone_uid, uid) != 0);
 }
 
-static void look_at_config_map(struct round *round)
+static void look_at_config_map(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct slot *slot = &framework->config_map;
 	const char *uid;
 
 	if (framework->status.state == STATE_CREATION_PENDING)
-		adopt_config_map(round);
+		adopt_config_map(reconcile);
 	if (framework->status.state == STATE_CREATION_PENDING)
 		return;
 	uid = framework->status.attempt.config_map_uid;
 	if (uid != NULL && slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0) {
-		if (slot->meta->deletion_time != 0 || slot->lost)
-			config_map_deleting(round);
+		if (slot->meta->deletion_time != 0 || slot_lost(framework, slot))
+			config_map_deleting(reconcile);
 		else
-			config_map_present(round);
-		if (slot->lost)
-			slot_send_delete(round, slot);
+			config_map_present(reconcile);
+		if (slot_lost(framework, slot))
+			slot_send_delete(reconcile, slot);
 		return;
 	}
 	if (framework->status.state == STATE_CREATION_REQUESTED && uid != NULL) {
-		config_map_awaited(round, slot->gone_uid != NULL && strcmp(slot->gone_uid, uid) == 0);
+		config_map_awaited(reconcile, slot->gone_uid != NULL && strcmp(slot->gone_uid, uid) == 0);
 		return;
 	}
-	if (uid == NULL || slot_confirm_gone(round, slot, uid))
-		config_map_gone(round);
+	if (uid == NULL || slot_confirm_gone(reconcile, slot, uid))
+		config_map_gone(reconcile);
 }
 
 /* ---- step 5: AttemptCompleted ---- */
 
-/* Why a failure is the last one, and what its owner can do: the end of the Event that tells of it. */
-static const char *no_retry_text(const struct framework *framework, const struct completion *completion)
+static void decide_retry(struct reconcile *reconcile)
 {
-	const struct retry_policy *policy = &framework->spec.retry;
-
-	if (completion->succeeded || completion->code == CODE_STOP_FRAMEWORK_REQUESTED)
-		return "";
-	if (policy->fancy && (completion->traits & TRAIT_PERMANENT))
-		return "; not retried, as it would fail again: mend what failed, and create the Framework anew";
-	if (policy->max_retry_count == 0)
-		return "; not retried, as retryPolicy.maxRetryCount is 0";
-	return "; not retried any more: it was as often as retryPolicy.maxRetryCount allows";
-}
-
-static void decide_retry(struct round *round)
-{
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct framework_status *status = &framework->status;
 	struct retry_decision decision = retry_decide(&framework->spec.retry, &status->retry,
 						      status->attempt.completion);
 
 	if (!decision.retry) {
-		plan_event(round->plan, !status->attempt.completion->succeeded, "FrameworkCompleted",
-			   "Framework completed with code %d (%s)%s", (int)status->attempt.completion->code,
-			   status->attempt.completion->phrase, no_retry_text(framework, status->attempt.completion));
-		framework_enter(round, STATE_COMPLETED, WRITE_NOW);
+		framework_report_completed(reconcile);
+		framework_enter(reconcile, STATE_COMPLETED, WRITE_NOW);
 		return;
 	}
 	status->retry.delay_sec = 0;
 	if (decision.conflict) {
-		status->retry.delay_sec = random_between(round->random, round->config->conflict_delay_min_sec,
-							 round->config->conflict_delay_max_sec);
+		status->retry.delay_sec = random_between(reconcile->random, reconcile->config->conflict_delay_min_sec,
+							 reconcile->config->conflict_delay_max_sec);
 		if (status->retry.delay_sec > 0)
-			plan_event(round->plan, false, "FrameworkRetryDelayed",
+			plan_event(reconcile->plan, false, "FrameworkRetryDelayed",
 				   "Framework is retried in %lld s, as others may need the same resources now",
 				   (long long)status->retry.delay_sec);
 	}
-	framework_touch(round, WRITE_NOW);
+	framework_touch(reconcile, WRITE_NOW);
 	framework->decided = framework->version;
 }
 
-static void retry_when_due(struct round *round)
+static void retry_when_due(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct framework_status *status = &framework->status;
 	int64_t due_sec = status->attempt.completion_time + status->retry.delay_sec;
 	struct retry_decision decision = retry_decide(&framework->spec.retry, &status->retry,
 						      status->attempt.completion);
 
-	if (framework->spec.execution_type != EXECUTION_STOP && round->now_sec < due_sec) {
-		plan_wake(round->plan, round->time.boot_ms + (due_sec * 1000 - round->time.wall_ms));
+	if (framework->spec.execution_type != EXECUTION_STOP && reconcile->now_sec < due_sec) {
+		plan_wake(reconcile->plan, reconcile->time.boot_ms + (due_sec * 1000 - reconcile->time.wall_ms));
 		return;
 	}
 	/* The snapshot shows a persisted state. */
 	if (framework->written < framework->version)
 		return;
-	if (round->config->snapshot_framework_retry)
-		snapshot_framework(round, "OnFrameworkRetry", "Framework will be retried");
-	plan_event(round->plan, false, "FrameworkRetried", "Framework is retried after code %d (%s): %.512s",
-		   (int)status->attempt.completion->code, status->attempt.completion->phrase,
-		   completion_event_text(status->attempt.completion));
+	if (reconcile->config->snapshot_framework_retry)
+		snapshot_framework(reconcile, "OnFrameworkRetry", "Framework will be retried");
+	framework_report_retried(reconcile);
 	status->retry.total++;
 	/* Once the delay is set the retry happens whatever the spec says now; what it says now tells whether it counts.
 	 */
 	if (decision.accountable)
 		status->retry.accountable++;
 	status->retry.delay_sec = DELAY_NULL;
-	framework_enter(round, STATE_CREATION_PENDING, WRITE_NOW);
-	framework_new_attempt(round, status->retry.total);
+	framework_enter(reconcile, STATE_CREATION_PENDING, WRITE_NOW);
+	framework_new_attempt(reconcile, status->retry.total);
 	framework->decided = framework->version;
 	framework->scale = false;
 }
 
-static void look_at_retry(struct round *round)
+static void look_at_retry(struct reconcile *reconcile)
 {
-	if (round->framework->status.retry.delay_sec == DELAY_NULL)
-		decide_retry(round);
-	if (round->framework->status.state == STATE_ATTEMPT_COMPLETED)
-		retry_when_due(round);
+	if (reconcile->framework->status.retry.delay_sec == DELAY_NULL)
+		decide_retry(reconcile);
+	if (reconcile->framework->status.state == STATE_ATTEMPT_COMPLETED)
+		retry_when_due(reconcile);
 }
 
 /* ---- step 6: CreationPending ---- */
 
-static void create_config_map(struct round *round)
+static void create_config_map(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct slot *slot = &framework->config_map;
 
 	if (framework->deletion_time != 0 || framework->spec.execution_type == EXECUTION_CREATE)
 		return;
 	if (framework->spec.execution_type == EXECUTION_STOP) {
-		if (may_act(round) && slot_confirm_none(round, slot, framework->uid))
-			attempt_complete(round,
+		if (may_act(reconcile) && slot_confirm_none(reconcile, slot, framework->uid))
+			attempt_complete(reconcile,
 					 completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED,
 							       "User has requested to stop the Framework"),
 					 true);
@@ -339,15 +257,15 @@ static void create_config_map(struct round *round)
 	}
 	if (slot->meta != NULL) {
 		if (!slot_ours(slot, framework->uid))
-			slot_report_conflict(round, slot, framework->status.transition_time);
+			slot_report_conflict(reconcile, slot, framework->status.transition_time);
 		else
-			slot_send_delete_owned(round, slot);
+			slot_send_delete_owned(reconcile, slot);
 		return;
 	}
 	if (slot_create_error(slot, framework->decided) != NULL)
-		slot_create_failed(round, slot);
-	if (may_act(round))
-		slot_send_create(round, slot, framework->decided);
+		slot_create_failed(reconcile, slot);
+	if (may_act(reconcile))
+		slot_send_create(reconcile, slot, framework->decided);
 }
 
 /* ---- step 7: the Tasks ---- */
@@ -377,9 +295,9 @@ static bool some_task_runs(const struct framework *framework)
 	return false;
 }
 
-static void look_at_tasks(struct round *round)
+static void look_at_tasks(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 
 	if (!framework_completing(framework)) {
 		struct completion *completion = NULL;
@@ -390,139 +308,107 @@ static void look_at_tasks(struct round *round)
 		else
 			completion = policy_test(framework);
 		if (completion != NULL)
-			attempt_complete(round, completion, false);
+			attempt_complete(reconcile, completion, false);
 	}
-	slots_sync(round);
+	slots_sync(reconcile);
 	free_idle_templates(framework);
 	if (framework->status.state == STATE_PREPARING && some_task_runs(framework))
-		framework_enter(round, STATE_RUNNING, WRITE_RUNNING);
+		framework_enter(reconcile, STATE_RUNNING, WRITE_RUNNING);
 }
 
-/* ---- the round ---- */
+/* ---- the reconcile ---- */
 
-static void begin_status(struct round *round)
+static void begin_status(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 
 	framework->status = (struct framework_status){
-		.start_time = round->now_sec,
-		.transition_time = round->now_sec,
+		.start_time = reconcile->now_sec,
+		.transition_time = reconcile->now_sec,
 		.state = STATE_CREATION_PENDING,
 		.retry = {.delay_sec = DELAY_NULL},
 	};
 	framework->has_status = true;
-	framework_new_attempt(round, 0);
+	framework_new_attempt(reconcile, 0);
 	framework->decided = framework->version;
 	framework->scale = false;
 }
 
-static void look_at_retention(struct round *round)
+static void look_at_retention(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	int64_t due_sec;
 
 	if (framework->deletion_time != 0 || framework->retention_sent ||
-	    __builtin_add_overflow(framework->status.transition_time, round->config->completed_retain_sec, &due_sec))
+	    __builtin_add_overflow(framework->status.transition_time, reconcile->config->completed_retain_sec,
+				   &due_sec))
 		return;
-	if (round->now_sec < due_sec) {
-		if (due_sec - round->now_sec < INT64_MAX / 2000)
-			plan_wake(round->plan, round->time.boot_ms + (due_sec * 1000 - round->time.wall_ms));
-		return;
-	}
-	if (framework->written < framework->version || !may_act(round))
-		return;
-	if (round->time.boot_ms < framework->others.until_ms) {
-		plan_wake(round->plan, framework->others.until_ms);
+	if (reconcile->now_sec < due_sec) {
+		if (due_sec - reconcile->now_sec < INT64_MAX / 2000)
+			plan_wake(reconcile->plan,
+				  reconcile->time.boot_ms + (due_sec * 1000 - reconcile->time.wall_ms));
 		return;
 	}
-	if (round->config->snapshot_framework_deletion)
-		snapshot_framework(round, "OnFrameworkDeletion",
+	if (framework->written < framework->version || !may_act(reconcile))
+		return;
+	if (reconcile->time.boot_ms < framework->others.until_ms) {
+		plan_wake(reconcile->plan, framework->others.until_ms);
+		return;
+	}
+	if (reconcile->config->snapshot_framework_deletion)
+		snapshot_framework(reconcile, "OnFrameworkDeletion",
 				   "Framework will be deleted due to FrameworkCompletedRetainSec expired");
 	framework->retention_sent = true;
-	plan_call(round->plan, CALL_DELETE_FRAMEWORK, framework->name, framework->uid, false);
+	plan_call(reconcile->plan, CALL_DELETE_FRAMEWORK, framework->name, framework->uid, false);
 }
 
 /* A ConfigMap of ours that no attempt stands for (a create that came late): deleted on sight. */
-static void look_at_stray_config_map(struct round *round)
+static void look_at_stray_config_map(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	const char *uid = framework->status.attempt.config_map_uid;
 
 	if (framework->status.state != STATE_CREATION_PENDING && slot_ours(&framework->config_map, framework->uid) &&
 	    (uid == NULL || strcmp(uid, framework->config_map.meta->uid) != 0))
-		slot_send_delete_owned(round, &framework->config_map);
+		slot_send_delete_owned(reconcile, &framework->config_map);
 }
 
-static void run_steps(struct round *round)
+static void run_steps(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct framework_status *status = &framework->status;
 	bool changed = false;
 
 	if (!framework->has_status) {
-		begin_status(round);
+		begin_status(reconcile);
 		return;
 	}
 	if (status->state != STATE_COMPLETED && framework->scale)
-		changed = scale_backup_timeouts(round);
-	if (!framework_completing(framework) && status->state < STATE_ATTEMPT_COMPLETED && scale_to_spec(round))
+		changed = scale_backup_timeouts(reconcile);
+	if (!framework_completing(framework) && status->state < STATE_ATTEMPT_COMPLETED && scale_to_spec(reconcile))
 		changed = true;
 	if (changed)
 		framework->hold = framework->version;
 	if (framework->written < framework->hold)
 		return;
 	if (status->state == STATE_COMPLETED) {
-		look_at_stray_config_map(round);
-		slots_sync_late(round);
+		look_at_stray_config_map(reconcile);
+		slots_sync_late(reconcile);
 		slots_free_idle(framework);
-		look_at_retention(round);
+		look_at_retention(reconcile);
 		return;
 	}
 	if (status->state != STATE_ATTEMPT_COMPLETED)
-		look_at_config_map(round);
+		look_at_config_map(reconcile);
 	if (status->state == STATE_ATTEMPT_COMPLETED) {
-		slots_sync_late(round);
-		look_at_retry(round);
+		slots_sync_late(reconcile);
+		look_at_retry(reconcile);
 	}
 	if (status->state == STATE_CREATION_PENDING)
-		create_config_map(round);
-	look_at_stray_config_map(round);
+		create_config_map(reconcile);
+	look_at_stray_config_map(reconcile);
 	if (under_way(status->state) && !config_map_in_question(framework))
-		look_at_tasks(round);
-}
-
-/* Whether the Tasks that move together have all arrived: all that are not over run, or all that ran have ended, or all
- * that ended are to be retried; and none is on its way out. */
-static bool gathered_all(const struct framework *framework)
-{
-	int32_t moving = 0;
-	int32_t running = 0;
-	int32_t ending = 0;
-	int32_t over = 0;
-
-	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
-		const struct role_work *work = &framework->roles[r];
-
-		moving += work->live - work->running - work->ending - work->over - work->completed + work->leaving;
-		running += work->running;
-		ending += work->ending;
-		over += work->over;
-	}
-	return moving == 0 && (running > 0) + (ending > 0) + (over > 0) == 1;
-}
-
-static void plan_write(struct round *round)
-{
-	struct framework *framework = round->framework;
-
-	if (framework->fence_wanted)
-		round->plan->write = true;
-	if (framework->version == framework->written)
-		return;
-	if (round->time.boot_ms >= framework->write_by_ms || gathered_all(framework))
-		round->plan->write = true;
-	else
-		plan_wake(round->plan, framework->write_by_ms);
+		look_at_tasks(reconcile);
 }
 
 #ifdef DEBUG
@@ -544,14 +430,15 @@ static void check_counters(const struct framework *framework)
 void framework_sync(struct framework *framework, const struct sync_config *config, const struct sync_time *time,
 		    struct random *random, struct plan *plan)
 {
-	struct round round = {
+	struct reconcile reconcile = {
 		.framework = framework,
 		.config = config,
 		.time = *time,
 		.now_sec = time->wall_ms / 1000,
 		.random = random,
 		.plan = plan,
-		.creating_end = &round.creating,
+		.config_map_asked = framework->config_map_asked,
+		.creating_end = &reconcile.creating,
 	};
 
 	plan_reset(plan);
@@ -567,19 +454,19 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 		return;
 	}
 	/* What waits for the fence is not looked at again before a write has succeeded. */
-	framework->fence_wanted = framework->fenced && framework->waiting != NULL;
+	reconcile.fence_wanted = framework_fenced(framework) && framework->waiting != NULL;
 	if (time->boot_ms >= framework->sweep_at_ms) {
 		framework->sweep = true;
 		framework->sweep_at_ms = INT64_MAX; /* whatever still waits says so again */
 	}
-	run_steps(&round);
+	run_steps(&reconcile);
 	if (framework->status.observed_generation != framework->generation) {
 		framework->status.observed_generation = framework->generation;
-		framework_touch(&round, WRITE_RUNNING);
+		framework_touch(&reconcile, WRITE_RUNNING);
 	}
 	if (framework->version != framework->written)
-		conditions_update(&round);
-	plan_write(&round);
+		conditions_update(&reconcile);
+	pace_plan_write(&reconcile);
 	plan_wake(plan, framework->sweep_at_ms);
 #ifdef DEBUG
 	check_counters(framework);

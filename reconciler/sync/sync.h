@@ -9,7 +9,8 @@
 #include "reconciler/sync/plan.h"
 #include "reconciler/sync/state.h"
 
-/* One round for one Framework (CONTRACT.md §5–§12): changes its status in place, fills plan (which it resets first).
+/* One reconcile for one Framework (CONTRACT.md §5–§12): changes its status in place, fills plan (which it resets
+ * first).
  */
 void framework_sync(struct framework *framework, const struct sync_config *config, const struct sync_time *time,
 		    struct random *random, struct plan *plan);
@@ -25,16 +26,19 @@ enum observed_by { OBSERVED_EVENT, OBSERVED_ANSWER };
 bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by);
 /* The Framework is gone: a DELETED event or a list at version said so, or (NULL) an answer of the API server. */
 void framework_observe_absent(struct framework *framework, const char *version);
-/* The object moves in. lost: no event told of it and it does not carry our label, so none will. Returns false when it
- * was dropped, being older than what is known or dead. */
-bool framework_observe_pod(struct framework *framework, struct pod *pod, bool lost);
-bool framework_observe_config_map(struct framework *framework, struct config_map *config_map, bool lost);
+/* The object moves in. Returns false when it was dropped, being older than what is known or dead. */
+bool framework_observe_pod(struct framework *framework, struct pod *pod);
+bool framework_observe_config_map(struct framework *framework, struct config_map *config_map);
 /* kind: KIND_POD or KIND_CONFIG_MAP. uid "" stands for any object not newer than version. certain: its last state had a
  * deletionTimestamp. */
 void framework_observe_gone(struct framework *framework, enum object_kind kind, const char *name, const char *uid,
 			    const char *version, bool certain);
+/* ---- the fence (fence.c) ---- */
+
 /* After SNAPSHOT_END under a new grant or a resync: the first create or delete waits for a write. */
 void framework_fence(struct framework *framework);
+/* Whether creates and deletes wait for it. */
+bool framework_fenced(const struct framework *framework);
 
 /* ---- calls (answer.c) ---- */
 
@@ -58,12 +62,12 @@ struct call_answer {
 void framework_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
 		      const struct sync_time *time, struct random *random);
 
-/* ---- status writes ---- */
+/* ---- status writes (write.c) ---- */
 
 /* A write of the status as it is now begins (boot_ms: CLOCK_BOOTTIME): its version. What changes from now on goes into
  * the next write, in its own time. */
 uint64_t framework_write_started(struct framework *framework, int64_t boot_ms);
-/* It failed, or what became of it is unknown: the next round asks for another. */
+/* It failed, or what became of it is unknown: the next reconcile asks for another. */
 void framework_write_failed(struct framework *framework);
 /* A write of the status as of `version` has succeeded; the object is at resource_version now. */
 void framework_written(struct framework *framework, uint64_t version, const char *resource_version);
@@ -76,7 +80,5 @@ bool framework_status_body(struct framework *framework, enum compress_when when,
  * least, as far as there are messages to shorten. */
 enum { REFUSED_PART = 16 };
 void framework_body_refused(struct framework *framework, size_t body_len);
-/* The whole object with the status in memory, one line (CONTRACT.md §14). */
-void framework_object_text(const struct framework *framework, struct buf *out);
 
 #endif

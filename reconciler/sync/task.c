@@ -1,4 +1,4 @@
-/* One Task's turn in a round (CONTRACT.md §6); see rules.h. */
+/* One Task's turn in a reconcile (CONTRACT.md §6); see rules.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 /* A Task under work, so that its parts need no long argument lists. */
 struct turn {
-	struct round *round;
+	struct reconcile *reconcile;
 	struct framework *framework;
 	size_t role;
 	size_t index;
@@ -32,7 +32,7 @@ static uint64_t decided(const struct turn *turn)
 
 static void enter(struct turn *turn, enum attempt_state state, int64_t write_delay_ms)
 {
-	task_enter(turn->round, turn->role, turn->index, state, write_delay_ms);
+	task_enter(turn->reconcile, turn->role, turn->index, state, write_delay_ms);
 	/* Its Pod is deleted once this is persisted. */
 	if (state == STATE_DELETION_PENDING)
 		slot_mark_waiting(turn->framework, turn->slot);
@@ -41,20 +41,8 @@ static void enter(struct turn *turn, enum attempt_state state, int64_t write_del
 /* What follows from the status as it is now waits until that is persisted. */
 static void decide(struct turn *turn)
 {
-	framework_touch(turn->round, WRITE_COMPLETIONS);
+	framework_touch(turn->reconcile, WRITE_COMPLETIONS);
 	turn->framework->roles[turn->role].tasks[turn->index].decided = turn->framework->version;
-}
-
-void task_complete(struct framework *framework, size_t role, size_t index, struct completion *completion)
-{
-	struct task_attempt_status *attempt = &framework->status.attempt.roles[role].tasks[index].attempt;
-
-	if (attempt->completion != NULL) {
-		completion_free(completion);
-		return;
-	}
-	attempt->completion = completion;
-	framework_text_added(framework, completion);
 }
 
 static void complete(struct turn *turn, int32_t code, const char *diagnostics)
@@ -69,7 +57,7 @@ static bool role_in_spec(const struct turn *turn)
 
 /* ---- the Pod as it is ---- */
 
-static struct completion *pod_completion(const struct round *round, const struct pod *pod)
+static struct completion *pod_completion(const struct reconcile *reconcile, const struct pod *pod)
 {
 	struct completion *completion;
 
@@ -79,7 +67,7 @@ static struct completion *pod_completion(const struct round *round, const struct
 		struct pod_failure failure;
 		cleanup_free char *diagnostics = NULL;
 
-		classify_pod(round->config->failures, pod, &failure);
+		classify_pod(reconcile->config->failures, pod, &failure);
 		diagnostics = mem_printf("Pod failed: %s", failure.diagnostics);
 		completion = completion_new(failure.code, false, failure.phrase, failure.attributes, diagnostics);
 		pod_failure_free(&failure);
@@ -93,16 +81,16 @@ static void copy_text(struct turn *turn, char **slot, const char *text, int64_t 
 	if (*slot != NULL && strcmp(*slot, text) == 0)
 		return;
 	mem_replace(slot, text);
-	framework_touch(turn->round, write_delay_ms);
+	framework_touch(turn->reconcile, write_delay_ms);
 }
 
 /* Its next phase is waited for; until then it is told of once. */
 static void report_phase(struct turn *turn)
 {
-	if (turn->slot->phase_reported)
+	if (turn->slot->reported == REPORTED_PHASE)
 		return;
-	turn->slot->phase_reported = true;
-	plan_event(turn->round->plan, true, "UnrecognizedPodPhase",
+	turn->slot->reported = REPORTED_PHASE;
+	plan_event(turn->reconcile->plan, true, "UnrecognizedPodPhase",
 		   "Pod %s has a phase that is none of Kubernetes': its Task stays %s until it has another",
 		   turn->slot->name, attempt_state_name(turn->task->state));
 }
@@ -121,12 +109,12 @@ static void pod_present(struct turn *turn)
 	const struct pod *pod = turn->slot->pod;
 
 	if (task->state == STATE_DELETION_PENDING) {
-		if (!round_may_act(turn->round, turn->slot, decided(turn)))
+		if (!reconcile_may_act(turn->reconcile, turn->slot, decided(turn)))
 			return;
-		if (turn->slot->deleted)
+		if (turn->slot->deletion != SLOT_KEPT)
 			enter(turn, STATE_DELETION_REQUESTED, WRITE_UIDS);
 		else
-			slot_send_delete(turn->round, turn->slot);
+			slot_send_delete(turn->reconcile, turn->slot);
 		return;
 	}
 	/* Deleting: this view of it is older than the status, which a former owner may have written. */
@@ -152,7 +140,7 @@ static void pod_present(struct turn *turn)
 		break;
 	case POD_SUCCEEDED:
 	case POD_FAILED:
-		task_complete(turn->framework, turn->role, turn->index, pod_completion(turn->round, pod));
+		task_complete(turn->framework, turn->role, turn->index, pod_completion(turn->reconcile, pod));
 		enter(turn, STATE_DELETION_PENDING, WRITE_COMPLETIONS);
 		break;
 	case POD_UNRECOGNIZED: report_phase(turn); break;
@@ -160,12 +148,31 @@ static void pod_present(struct turn *turn)
 	}
 }
 
+/* Whether a GET that was sent after the Pod was seen to be deleted has found the ConfigMap (CONTRACT.md §12.8). Pods
+ * are deleted with their ConfigMap, and the news of a Pod may come before that of the ConfigMap, whose end is the end
+ * of the attempt. */
+static bool config_map_outlives(struct turn *turn)
+{
+	struct framework *framework = turn->framework;
+
+	if (turn->task->attempt.completion != NULL)
+		return true;
+	if (turn->slot->confirmed_by == 0)
+		turn->slot->confirmed_by = turn->reconcile->config_map_asked + 1;
+	if (framework->config_map_present >= turn->slot->confirmed_by)
+		return true;
+	slot_send_get(turn->reconcile, &framework->config_map, config_map_uid(framework));
+	return false;
+}
+
 static void pod_deleting(struct turn *turn)
 {
+	if (!config_map_outlives(turn))
+		return;
 	complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod is being deleted by others");
 	if (turn->task->state != STATE_DELETING)
 		enter(turn, STATE_DELETING, WRITE_UIDS);
-	slot_watch_deletion(turn->round, turn->slot, turn->role_status->pod_graceful_deletion_timeout_sec);
+	slot_watch_deletion(turn->reconcile, turn->slot, turn->role_status->pod_graceful_deletion_timeout_sec);
 }
 
 static void complete_awaited(struct turn *turn, bool late)
@@ -180,7 +187,7 @@ static void complete_awaited(struct turn *turn, bool late)
 		text = mem_printf(
 			"Pod does not appear in the local cache within timeout %s, so consider it was deleted and "
 			"explicitly delete it",
-			duration_format(turn->round->config->creation_timeout_sec, duration));
+			duration_format(turn->reconcile->config->creation_timeout_sec, duration));
 		complete(turn, CODE_POD_LOCAL_CACHE_CREATION_TIMEOUT, text);
 	} else {
 		complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod was deleted by others");
@@ -192,20 +199,22 @@ static void complete_awaited(struct turn *turn, bool late)
  */
 static void pod_awaited(struct turn *turn, bool gone)
 {
-	int64_t timeout_ms = turn->round->config->creation_timeout_sec * 1000;
-	int64_t due_ms = slot_awaited_until(&turn->round->time, turn->task->transition_time, timeout_ms);
-	bool late = turn->round->time.boot_ms >= due_ms;
+	int64_t timeout_ms = turn->reconcile->config->creation_timeout_sec * 1000;
+	int64_t due_ms = slot_awaited_until(&turn->reconcile->time, turn->task->transition_time, timeout_ms);
+	bool late = turn->reconcile->time.boot_ms >= due_ms;
 
 	if (!late && !gone && !turn->task->deletion_pending && !given_up(turn)) {
-		round_sweep_at(turn->round, due_ms);
+		reconcile_sweep_at(turn->reconcile, due_ms);
 		return;
 	}
+	if (gone && !late && !turn->task->deletion_pending && !config_map_outlives(turn))
+		return;
 	if (turn->task->attempt.completion == NULL) {
 		complete_awaited(turn, late);
 		decide(turn);
 	}
-	if (gone || (round_may_act(turn->round, turn->slot, decided(turn)) &&
-		     slot_confirm_deleted(turn->round, turn->slot, turn->task->attempt.pod_uid)))
+	if (gone || (reconcile_may_act(turn->reconcile, turn->slot, decided(turn)) &&
+		     slot_confirm_deleted(turn->reconcile, turn->slot, turn->task->attempt.pod_uid)))
 		enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
 }
 
@@ -218,12 +227,12 @@ static void look_at_pod(struct turn *turn)
 
 	if (slot->meta != NULL && task->attempt.pod_uid != NULL &&
 	    strcmp(slot->meta->uid, task->attempt.pod_uid) == 0) {
-		if (slot->meta->deletion_time != 0 || slot->lost)
+		if (slot->meta->deletion_time != 0 || slot_lost(turn->framework, slot))
 			pod_deleting(turn);
 		else
 			pod_present(turn);
-		if (slot->lost)
-			slot_send_delete(turn->round, slot);
+		if (slot_lost(turn->framework, slot))
+			slot_send_delete(turn->reconcile, slot);
 		return;
 	}
 	if (task->attempt.pod_uid == NULL) { /* a status that nobody should have written: nothing to wait for */
@@ -236,7 +245,7 @@ static void look_at_pod(struct turn *turn)
 		pod_awaited(turn, gone_for_certain);
 		return;
 	}
-	if (!slot_confirm_gone(turn->round, slot, task->attempt.pod_uid))
+	if (!slot_confirm_gone(turn->reconcile, slot, task->attempt.pod_uid) || !config_map_outlives(turn))
 		return;
 	complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod was deleted by others");
 	enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
@@ -250,10 +259,10 @@ static bool adoptable(const struct turn *turn)
 {
 	const struct pod *pod = turn->slot->pod;
 
-	return turn->task->attempt.pod_uid == NULL && pod->meta.deletion_time == 0 && !turn->slot->deleted &&
-	       turn->slot->call != CALL_CREATE_POD && !turn->slot->verify &&
-	       strcmp(pod->task_uid, turn->task->instance_uid) == 0 && pod->task_attempt_id == turn->task->attempt.id &&
-	       turn->framework->status.attempt.instance_uid != NULL &&
+	return turn->task->attempt.pod_uid == NULL && pod->meta.deletion_time == 0 &&
+	       turn->slot->deletion == SLOT_KEPT && turn->slot->call != CALL_CREATE_POD &&
+	       turn->slot->known != SLOT_IN_DOUBT && strcmp(pod->task_uid, turn->task->instance_uid) == 0 &&
+	       pod->task_attempt_id == turn->task->attempt.id && turn->framework->status.attempt.instance_uid != NULL &&
 	       strcmp(pod->framework_attempt_instance_uid, turn->framework->status.attempt.instance_uid) == 0;
 }
 
@@ -267,8 +276,7 @@ static void adopt(struct turn *turn)
 	create_error_free(turn->slot->error);
 	turn->slot->error = NULL;
 	turn->slot->failed_at = 0;
-	turn->slot->verify = false;
-	turn->slot->conflict_reported = false;
+	turn->slot->reported = REPORTED_NOTHING;
 	enter(turn, STATE_CREATION_REQUESTED, WRITE_UIDS);
 }
 
@@ -283,7 +291,7 @@ static void create_failed_for_good(struct turn *turn, enum create_failure failur
 		 failure == CREATE_FAILURE_PERMANENT ? CODE_POD_CREATION_PERMANENT_ERROR
 						     : CODE_POD_CREATION_UNKNOWN_ERROR,
 		 text);
-	slot_create_failed(turn->round, turn->slot);
+	slot_create_failed(turn->reconcile, turn->slot);
 	enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
 }
 
@@ -292,8 +300,8 @@ static bool end_without_pod(struct turn *turn)
 {
 	if (!turn->task->deletion_pending && role_in_spec(turn))
 		return false;
-	if (round_may_act(turn->round, turn->slot, decided(turn)) &&
-	    slot_confirm_none(turn->round, turn->slot, config_map_uid(turn->framework))) {
+	if (reconcile_may_act(turn->reconcile, turn->slot, decided(turn)) &&
+	    slot_confirm_none(turn->reconcile, turn->slot, config_map_uid(turn->framework))) {
 		complete(turn, CODE_DELETE_TASK_REQUESTED,
 			 "User has requested to delete the Task by Framework ScaleDown");
 		enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
@@ -307,7 +315,7 @@ static const struct create_error *refuse_too_large(const struct turn *turn)
 	int in_spec = framework_spec_find_role(&turn->framework->spec, turn->role_status->name);
 	struct create_error *error;
 
-	if (turn->slot->call != CALL_NONE || turn->slot->verify ||
+	if (turn->slot->call != CALL_NONE || turn->slot->known == SLOT_IN_DOUBT ||
 	    !pod_template_too_large(turn->framework, (size_t)in_spec))
 		return NULL;
 	error = mem_calloc(1, sizeof(*error));
@@ -333,15 +341,16 @@ static void create_pod(struct turn *turn)
 	if (slot->meta != NULL) {
 		/* Ours, but not adoptable, or somebody else's: the name must become free first. */
 		if (!slot_ours(slot, config_map_uid(turn->framework)))
-			slot_report_conflict(turn->round, slot, turn->task->transition_time);
+			slot_report_conflict(turn->reconcile, slot, turn->task->transition_time);
 		else if (slot->meta->deletion_time != 0)
-			slot_watch_deletion(turn->round, slot, turn->role_status->pod_graceful_deletion_timeout_sec);
+			slot_watch_deletion(turn->reconcile, slot,
+					    turn->role_status->pod_graceful_deletion_timeout_sec);
 		else
-			slot_send_delete_owned(turn->round, slot);
+			slot_send_delete_owned(turn->reconcile, slot);
 		return;
 	}
-	if (slot->call == CALL_CREATE_POD || slot->verify)
-		turn->round->create_open = true;
+	if (slot->call == CALL_CREATE_POD || slot->known == SLOT_IN_DOUBT)
+		turn->reconcile->create_open = true;
 	error = slot_create_error(slot, decided(turn));
 	if (error == NULL)
 		error = refuse_too_large(turn);
@@ -350,39 +359,22 @@ static void create_pod(struct turn *turn)
 								    error->message);
 
 		if (failure != CREATE_FAILURE_TRANSIENT) {
-			if (slot_may_judge(turn->round))
+			if (slot_may_judge(turn->reconcile))
 				create_failed_for_good(turn, failure);
 			return;
 		}
-		slot_create_failed(turn->round, slot);
+		slot_create_failed(turn->reconcile, slot);
 	}
 	/* It may be gone unseen, and the Pod would run when the attempt is over. Its coming into sight sweeps. */
-	if (!framework_has_config_map(turn->framework) || !round_may_act(turn->round, slot, decided(turn)))
+	if (!framework_has_config_map(turn->framework) || !reconcile_may_act(turn->reconcile, slot, decided(turn)))
 		return;
 	if (turn->framework->create_window > 0)
-		slot_want_create(turn->round, slot);
+		slot_want_create(turn->reconcile, slot);
 	else
-		slot_send_create(turn->round, slot, decided(turn));
+		slot_send_create(turn->reconcile, slot, decided(turn));
 }
 
 /* ---- ending ---- */
-
-const char *completion_event_text(const struct completion *completion)
-{
-	if (completion->code == CODE_POD_CREATION_PERMANENT_ERROR ||
-	    completion->code == CODE_POD_CREATION_UNKNOWN_ERROR)
-		return "Failed to create Pod, as an Event of its own tells";
-	return completion->diagnostics;
-}
-
-static void report_completed(const struct turn *turn, const struct completion *completion)
-{
-	if (!completion->succeeded && completion->code != CODE_FRAMEWORK_ATTEMPT_COMPLETION &&
-	    completion->code != CODE_DELETE_TASK_REQUESTED)
-		plan_event(turn->round->plan, true, "TaskFailed", "Task %s[%zu] failed with code %d (%s): %.512s",
-			   turn->role_status->name, turn->index, (int)completion->code, completion->phrase,
-			   completion_event_text(completion));
-}
 
 /* Step 3: the attempt is over. */
 static void retry_or_finish(struct turn *turn)
@@ -401,40 +393,37 @@ static void retry_or_finish(struct turn *turn)
 			slot_mark_waiting(turn->framework, turn->slot);
 			return;
 		}
-		if (turn->round->config->snapshot_task_retry)
-			snapshot_task(turn->round, turn->role, turn->index, "OnTaskRetry", "Task will be retried",
+		if (turn->reconcile->config->snapshot_task_retry)
+			snapshot_task(turn->reconcile, turn->role, turn->index, "OnTaskRetry", "Task will be retried",
 				      false);
-		plan_event(turn->round->plan, false, "TaskRetried",
-			   "Task %s[%zu] is retried after code %d (%s): %.512s", turn->role_status->name, turn->index,
-			   (int)task->attempt.completion->code, task->attempt.completion->phrase,
-			   completion_event_text(task->attempt.completion));
+		task_report_retried(turn->reconcile, turn->role, turn->index);
 		task->retry.total++;
 		if (decision.accountable)
 			task->retry.accountable++;
 		enter(turn, STATE_CREATION_PENDING, WRITE_NOW);
-		task_new_attempt(turn->round, turn->role, turn->index);
+		task_new_attempt(turn->reconcile, turn->role, turn->index);
 		return;
 	}
-	report_completed(turn, task->attempt.completion);
+	task_report_completed(turn->reconcile, turn->role, turn->index);
 	enter(turn, STATE_COMPLETED, WRITE_UIDS);
 	if (framework_completing(turn->framework))
 		return;
 	policy = policy_test_task(turn->framework, turn->role, turn->index);
 	if (policy != NULL)
-		attempt_complete(turn->round, policy, false);
+		attempt_complete(turn->reconcile, policy, false);
 }
 
-void task_sync(struct round *round, size_t role, size_t index)
+void task_sync(struct reconcile *reconcile, size_t role, size_t index)
 {
-	struct role_status *role_status = &round->framework->status.attempt.roles[role];
+	struct role_status *role_status = &reconcile->framework->status.attempt.roles[role];
 	struct turn turn = {
-		.round = round,
-		.framework = round->framework,
+		.reconcile = reconcile,
+		.framework = reconcile->framework,
 		.role = role,
 		.index = index,
 		.role_status = role_status,
 		.task = &role_status->tasks[index],
-		.slot = task_slot(round->framework, role, index),
+		.slot = task_slot(reconcile->framework, role, index),
 	};
 	struct task_status *task = turn.task;
 
@@ -458,12 +447,12 @@ void task_sync(struct round *round, size_t role, size_t index)
 			retry_or_finish(&turn);
 	}
 	if (task->state == STATE_COMPLETED || task->state == STATE_ATTEMPT_COMPLETED)
-		stray_sync(round, turn.slot);
+		stray_sync(reconcile, turn.slot);
 }
 
-void stray_sync(struct round *round, struct slot *slot)
+void stray_sync(struct reconcile *reconcile, struct slot *slot)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	int64_t timeout_sec = SECONDS_NULL;
 	size_t role;
 	size_t index;
@@ -475,7 +464,7 @@ void stray_sync(struct round *round, struct slot *slot)
 	if (slot->role_hint < framework->status.attempt.role_count)
 		timeout_sec = framework->status.attempt.roles[slot->role_hint].pod_graceful_deletion_timeout_sec;
 	if (slot->meta->deletion_time != 0)
-		slot_watch_deletion(round, slot, timeout_sec);
+		slot_watch_deletion(reconcile, slot, timeout_sec);
 	else
-		slot_send_delete_owned(round, slot);
+		slot_send_delete_owned(reconcile, slot);
 }

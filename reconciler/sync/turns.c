@@ -1,4 +1,4 @@
-/* Which slots have their turn in a round, and in which order; see rules.h. */
+/* Which slots have their turn in a reconcile, and in which order; see rules.h. */
 #include <utlist.h>
 
 #include "common/base/version.h"
@@ -6,14 +6,13 @@
 
 /* The place of a Pod that is no Task's: behind them all. */
 #define NO_TASK UINT64_MAX
-enum { INDEX_BITS = 32 };
 
 static uint64_t place_of(struct framework *framework, struct slot *slot)
 {
 	size_t role;
 	size_t index;
 
-	return slot_task(framework, slot, &role, &index) ? (uint64_t)role << INDEX_BITS | index : NO_TASK;
+	return slot_task(framework, slot, &role, &index) ? (uint64_t)role << PLACE_INDEX_BITS | index : NO_TASK;
 }
 
 static int compare_places(const struct slot *a, const struct slot *b)
@@ -59,13 +58,13 @@ static void mark_all(struct framework *framework)
 	mark_all_slots(framework);
 }
 
-static void have_turns(struct round *round)
+static void have_turns(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct slot *next;
 
-	round->all = framework->sweep;
-	round->create_open = false;
+	reconcile->all = framework->sweep;
+	reconcile->create_open = false;
 	if (framework->sweep) {
 		framework->sweep = false;
 		framework->unsettled = false;
@@ -75,93 +74,27 @@ static void have_turns(struct round *round)
 		next = slot->next_dirty;
 		slot->dirty = false;
 		if (slot->place != NO_TASK)
-			task_sync(round, slot->place >> INDEX_BITS, (uint32_t)slot->place);
+			task_sync(reconcile, slot->place >> PLACE_INDEX_BITS, (uint32_t)slot->place);
 		else if (slot->meta != NULL || slot->call != CALL_NONE)
-			stray_sync(round, slot);
+			stray_sync(reconcile, slot);
 		else if (!slot->waiting && !slot->dirty)
 			slot_delete(framework, slot);
 	}
 }
 
-/* ---- whose Pod is created next, where creates have failed ---- */
-
-void slot_want_create(struct round *round, struct slot *slot)
+void slots_sync(struct reconcile *reconcile)
 {
-	if (!round->all) {
-		round->again = true;
-		return;
+	have_turns(reconcile);
+	if (reconcile->again) {
+		reconcile->framework->sweep = true;
+		have_turns(reconcile);
 	}
-	*round->creating_end = slot;
-	round->creating_end = &slot->next_creating;
-	slot->next_creating = NULL;
+	creates_send(reconcile);
 }
 
-bool slot_may_judge(struct round *round)
+void slots_sync_late(struct reconcile *reconcile)
 {
-	if (!round->all)
-		round->again = true;
-	else if (round->create_open)
-		round->framework->unsettled = true;
-	else
-		return true;
-	return false;
-}
-
-static int compare_failures(const struct slot *a, const struct slot *b)
-{
-	return (a->failed_at > b->failed_at) - (a->failed_at < b->failed_at);
-}
-
-static void create(struct round *round, struct slot *slot, bool first)
-{
-	struct plan *plan = round->plan;
-	size_t count = plan->call_count;
-	const struct role_work *role = &round->framework->roles[slot->place >> INDEX_BITS];
-
-	slot_send_create(round, slot, role->tasks[(uint32_t)slot->place].decided);
-	if (plan->call_count > count)
-		plan->calls[count].first = first;
-}
-
-/* Few may be on the way. While a quota is used up, the lowest is the first to be asked for: a Framework whose master
- * waits has no use for workers. Else, and when it has asked in vain, they take turns, so that one Pod that is refused
- * for ever keeps no other waiting: those that were tried together in ascending order. */
-static void send_creates(struct round *round)
-{
-	struct framework *framework = round->framework;
-	bool first = framework->lowest_first;
-	bool held = false;
-
-	if (framework_completing(framework))
-		return;
-	if (!framework->lowest_first)
-		LL_SORT2(round->creating, compare_failures, next_creating);
-	for (struct slot *slot = round->creating; slot != NULL; slot = slot->next_creating) {
-		if (slot->verify) {
-			slot_send_get(round, slot, NULL);
-			held = framework->lowest_first;
-		} else if (held) {
-			framework->unsettled = true;
-		} else {
-			create(round, slot, first && slot->next_creating != NULL);
-			first = false;
-		}
-	}
-}
-
-void slots_sync(struct round *round)
-{
-	have_turns(round);
-	if (round->again) {
-		round->framework->sweep = true;
-		have_turns(round);
-	}
-	send_creates(round);
-}
-
-void slots_sync_late(struct round *round)
-{
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	struct slot *slot;
 	struct slot *next;
 
@@ -172,9 +105,9 @@ void slots_sync_late(struct round *round)
 	for (slot = take_dirty(framework); slot != NULL; slot = next) {
 		next = slot->next_dirty;
 		slot->dirty = false;
-		if (slot_ours(slot, framework->status.attempt.config_map_uid) && !slot->lost &&
-		    round_may_act(round, slot, framework->decided))
-			stray_sync(round, slot);
+		if (slot_ours(slot, framework->status.attempt.config_map_uid) && !slot_lost(framework, slot) &&
+		    reconcile_may_act(reconcile, slot, framework->decided))
+			stray_sync(reconcile, slot);
 	}
 }
 
@@ -199,7 +132,8 @@ void slots_free_idle(struct framework *framework)
 
 	HASH_ITER(hh, framework->slots, slot, next) {
 		/* no event would tell of one without our label, whose going is not waited for any more */
-		if ((slot->meta == NULL || slot->lost) && slot->call == CALL_NONE && !slot->dirty && !slot->waiting)
+		if ((slot->meta == NULL || slot_lost(framework, slot)) && slot->call == CALL_NONE && !slot->dirty &&
+		    !slot->waiting)
 			slot_delete(framework, slot);
 	}
 }
@@ -212,9 +146,9 @@ enum { OVERDUE_SEC = 60 };
 /* Whether the Pod was made when the ConfigMap had gone: its create came late, or was sent with an old view. What is
  * told of the Pod later (that it runs, that it is deleted) makes it no younger than it was when first seen. An answer
  * 404 does not say since when the ConfigMap is gone: then it may be any Pod, as long as it can be expected to end. */
-static bool outlives_config_map(struct round *round, const struct slot *slot)
+static bool outlives_config_map(struct reconcile *reconcile, const struct slot *slot)
 {
-	const struct framework *framework = round->framework;
+	const struct framework *framework = reconcile->framework;
 	int64_t over_sec;
 
 	if (!slot_ours(slot, framework->status.attempt.config_map_uid))
@@ -225,25 +159,25 @@ static bool outlives_config_map(struct round *round, const struct slot *slot)
 		return version_compare(slot->first_version, framework->config_map_end) > 0;
 	if (slot->meta->deletion_time == 0)
 		return true;
-	if (__builtin_add_overflow(slot->meta->deletion_time, OVERDUE_SEC, &over_sec) || round->now_sec >= over_sec)
+	if (__builtin_add_overflow(slot->meta->deletion_time, OVERDUE_SEC, &over_sec) || reconcile->now_sec >= over_sec)
 		return false;
-	if (over_sec - round->now_sec < INT64_MAX / 2000)
-		round_sweep_at(round, round->time.boot_ms + (over_sec - round->now_sec) * 1000);
+	if (over_sec - reconcile->now_sec < INT64_MAX / 2000)
+		reconcile_sweep_at(reconcile, reconcile->time.boot_ms + (over_sec - reconcile->now_sec) * 1000);
 	return true;
 }
 
-bool slots_stragglers_gone(struct round *round)
+bool slots_stragglers_gone(struct reconcile *reconcile)
 {
-	struct framework *framework = round->framework;
+	struct framework *framework = reconcile->framework;
 	bool gone = framework->creates_on_way == 0;
 
 	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next) {
-		if (slot->verify) {
-			slot_send_get(round, slot, NULL);
+		if (slot->known == SLOT_IN_DOUBT && place_of(framework, slot) != NO_TASK) {
+			slot_send_get(reconcile, slot, NULL);
 			gone = false;
-		} else if (outlives_config_map(round, slot)) {
-			if (round_may_act(round, slot, framework->decided))
-				slot_send_delete_owned(round, slot);
+		} else if (outlives_config_map(reconcile, slot)) {
+			if (reconcile_may_act(reconcile, slot, framework->decided))
+				slot_send_delete_owned(reconcile, slot);
 			gone = false;
 		}
 	}

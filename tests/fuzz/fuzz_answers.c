@@ -13,11 +13,11 @@
 #include "barrier/access.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/kube/answer.h"
-#include "common/kube/exec_credential.h"
+#include "common/kube/client/answer.h"
+#include "common/kube/config/exec_credential.h"
 #include "tests/fuzz/fuzz.h"
 #include "watcher/crd.h"
-#include "watcher/lease.h"
+#include "watcher/leader/lease.h"
 
 enum { LINES_MAX = 200, TURNS = 4, ENTRIES_MAX = 8, STATUS_END = 1000 };
 

@@ -3,7 +3,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/object.h"
-#include "common/kube/answer.h"
+#include "common/kube/client/answer.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Both ways of reading must agree, but for texts with a name that comes twice, which only the tree refuses. */

@@ -7,7 +7,7 @@
  * Time is advanced to what the queue waits for after each line. */
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/kube/answer.h"
+#include "common/kube/client/answer.h"
 #include "reconciler/events.h"
 #include "reconciler/reconciler.h"
 #include "tests/fuzz/fuzz.h"
@@ -156,7 +156,7 @@ static void show(struct world *world, enum object_kind kind, const char *text, s
 
 	/* the watcher routes by these */
 	if (object != NULL && ns != NULL && name != NULL)
-		store_object(&world->reconciler, kind, range_of_key(ns, name, SHARDS), object);
+		store_text(&world->reconciler, kind, range_of_key(ns, name, SHARDS), text, len);
 }
 
 static void gone(struct world *world, enum object_kind kind, const char *text, size_t len)
@@ -236,7 +236,7 @@ static void settle(struct world *world)
 	for (int i = 0; i < ROUNDS_MAX; i++) {
 		int64_t next_ms;
 
-		while (queue_run(&world->reconciler))
+		while (reconciler_run(&world->reconciler))
 			FUZZ_EXPECT(++i < ROUNDS_MAX);
 		(void)events_run(world->reconciler.events);
 		next_ms = queue_next_ms(&world->reconciler);
@@ -289,7 +289,7 @@ static void world_free(struct world *world)
 					.retry_after_ms = -1,
 					.status = {0, "", "", false}};
 
-	apply_stop(&world->reconciler);
+	waiting_abandon_all(&world->reconciler);
 	while (world->calls != NULL)
 		answer_call(world, &cancelled);
 	store_free(&world->reconciler);

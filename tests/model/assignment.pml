@@ -26,7 +26,7 @@
 #endif
 #define FULL (MEMBER + AFTER)
 #define FULL_FORMER (MEMBER_FORMER + AFTER)
-/* models watcher/shards.c:lease_span */
+/* models watcher/shards/shard_table.c:lease_span */
 #define SPAN (MEMBER + MARGIN)
 
 #define larger(a, b) ((a) > (b) -> (a) : (b))
@@ -47,7 +47,7 @@
 #define PING 1
 #define PONG 2
 
-/* The leader's table: watcher/shards.c. */
+/* The leader's table: watcher/shards/shard_table.c. */
 byte state[RANGES];
 byte owner[RANGES];
 byte taken[RANGES];  /* REVOKING: the age of the version that lacks it */
@@ -128,9 +128,9 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 /* ---- the leader ---- */
 
 /* A change of what a member is granted makes a new version; the ASSIGN of it goes out.
- * models watcher/shards.c:mark_changed
- * models watcher/connections.c:update_peer
- * models watcher/connections.c:assign */
+ * models watcher/shards/shard_table.c:mark_changed
+ * models watcher/shards/connections.c:update_peer
+ * models watcher/shards/connections.c:assign */
 #define older(version) ((version) < OLDEST -> (version) + 1 : (version))
 #define age(i, r) taken[r] = (state[r] == REVOKING && owner[r] == (i) -> older(taken[r]) : taken[r])
 #define change(i) \
@@ -144,14 +144,14 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 	owner[r] = 0; \
 	taken[r] = 0
 
-/* models watcher/shards.c:set_revoking */
+/* models watcher/shards/shard_table.c:set_revoking */
 #define set_revoking(i, r) \
 	change(i); \
 	state[r] = REVOKING; \
 	taken[r] = 0
 
-/* models watcher/shards.c:contest
- * models watcher/shards.c:take_claims */
+/* models watcher/shards/shard_table.c:contest
+ * models watcher/shards/shard_table.c:take_claims */
 #define take_claim(i, r) \
 	if \
 	:: m[i].claims[r] && !owns(i, r) && block > 0 -> \
@@ -173,21 +173,21 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 
 #define owns(i, r) (state[r] != FREE && owner[r] == (i))
 
-/* models watcher/shards.c:blocked */
+/* models watcher/shards/shard_table.c:blocked */
 #define blocked(r) (claimed[r] != 1 && block > 0)
 
-/* models watcher/shards.c:end_lease
- * models watcher/shards.c:set_free */
+/* models watcher/shards/shard_table.c:end_lease
+ * models watcher/shards/shard_table.c:set_free */
 #define free_owned(i, r) \
 	if \
 	:: state[r] != FREE && owner[r] == i -> set_free(r) \
 	:: else \
 	fi
 
-/* models watcher/router.c:on_hello
- * models watcher/router.c:join
- * models watcher/shards.c:shard_table_hello
- * models watcher/shards.c:forget_process */
+/* models watcher/shards/router.c:on_hello
+ * models watcher/shards/router.c:join
+ * models watcher/shards/shard_table.c:shard_table_hello
+ * models watcher/shards/shard_table.c:forget_process */
 #define hear_hello(i) \
 	if \
 	:: !m[i].known -> \
@@ -200,7 +200,7 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 	change(i); \
 	EACH(j, take_claim(i, j))
 
-/* models watcher/shards.c:shard_table_ping */
+/* models watcher/shards/shard_table.c:shard_table_ping */
 #ifdef DRAINING_IGNORED
 #define lets_go(i, r) !m[i].holds[r]
 #else
@@ -304,8 +304,8 @@ proctype listen(byte i)
 		drop_hello(i);
 		j = 0;
 		k = 0 }
-	/* models watcher/router.c:on_ping
-	 * models watcher/shards.c:shard_table_ping */
+	/* models watcher/shards/router.c:on_ping
+	 * models watcher/shards/shard_table.c:shard_table_ping */
 	:: d_step { m[i].ping == PING && m[i].joined ->
 		printf("the leader hears PING of %d, age %d\n", i, m[i].ping_version);
 		EACH(j, hear_let_go(i, j));
@@ -318,8 +318,8 @@ proctype listen(byte i)
 		j = 0;
 		k = 0 }
 	/* Also one that was never renewed, of a member that is silent.
-	 * models watcher/shards.c:expire
-	 * models watcher/shards.c:end_lease */
+	 * models watcher/shards/shard_table.c:expire
+	 * models watcher/shards/shard_table.c:end_lease */
 	:: d_step { m[i].lease == 0 && (owns(i, 0) || owns(i, RANGES - 1)) ->
 		printf("the lease of %d has ended\n", i);
 		EACH(j, free_owned(i, j));
@@ -335,8 +335,8 @@ proctype decide(byte r)
 	byte k;
 
 	do
-	/* models watcher/shards.c:grant
-	 * models watcher/shards.c:set_granted */
+	/* models watcher/shards/shard_table.c:grant
+	 * models watcher/shards/shard_table.c:set_granted */
 	:: d_step { state[r] == FREE && !blocked(r) && m[0].joined && speaks(0) ->
 		printf("range %d is granted to 0\n", r);
 		change(0);
@@ -349,7 +349,7 @@ proctype decide(byte r)
 		state[r] = GRANTED;
 		owner[r] = 1;
 		k = 0 }
-	/* models watcher/shards.c:balance */
+	/* models watcher/shards/shard_table.c:balance */
 	:: d_step { storm && state[r] == GRANTED ->
 		printf("range %d is taken away from %d\n", r, owner[r]);
 		set_revoking(owner[r], r);
@@ -425,7 +425,7 @@ proctype act(byte i)
 	:: d_step { !m[i].former[1] && !m[i].holds[1] && m[i].acts[1] > 0 -> m[i].acts[1] = 0 }
 #endif
 	/* Another process comes under its name; nobody knows whether the one before has ended, and its leases run on.
-	 * models watcher/router.c:admit */
+	 * models watcher/shards/router.c:admit */
 	:: d_step { storm && starts < STARTS ->
 		printf("another process of %d starts\n", i);
 		starts++;
@@ -433,8 +433,8 @@ proctype act(byte i)
 		new_process(i);
 		k = 0 }
 	/* … or it is known: its connections are reset, and what was not carried out never is.
-	 * models watcher/shards.c:shard_table_dead
-	 * models watcher/router.c:router_process_dead */
+	 * models watcher/shards/shard_table.c:shard_table_dead
+	 * models watcher/shards/router.c:router_process_dead */
 	:: d_step { storm && starts < STARTS ->
 		printf("the process of %d has ended\n", i);
 		starts++;

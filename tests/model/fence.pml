@@ -59,7 +59,7 @@ byte late_delete; /* a uid */
 #define ME r[acting]
 
 /* models reconciler/apply.c:start_write
- * models reconciler/sync/observe.c:framework_written */
+ * models reconciler/sync/write.c:framework_written */
 #define status_written(attempt_now, state_now) \
 	assert(attempt_now > attempt || (attempt_now == attempt && state_now >= state)); \
 	attempt = attempt_now; \
@@ -100,9 +100,9 @@ byte late_delete; /* a uid */
 	fi
 
 /* Persisted, and the view proven by a write under this grant.
- * models reconciler/sync/slot_call.c:round_may_act
+ * models reconciler/sync/fence.c:reconcile_may_act
  * models reconciler/apply.c:lease_allows
- * models reconciler/sync/observe.c:framework_fence */
+ * models reconciler/sync/fence.c:framework_fence */
 #ifdef FENCE_IGNORED
 #define may_act() ME.persisted
 #elif defined(UNPERSISTED)

@@ -29,8 +29,8 @@ void check_unread(const struct watcher *watcher, const char *peer, size_t unread
 void check_stranger(struct watcher *watcher, int number, const struct bus_head *head, size_t len);
 /* A while after a user gave one of its Pods to another Framework, and deleted it. */
 void check_relabelled(struct world *world, int framework);
-/* A reconciler has run its rounds. */
-void check_rounds(struct member *member);
+/* A reconciler has run its reconciles. */
+void check_reconciles(struct member *member);
 /* A reconciler is told of an absence, or was (told). */
 void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told);
 /* After every step. */

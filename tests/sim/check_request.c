@@ -190,14 +190,14 @@ static void check_end_of_attempt(const struct member *member, const struct frame
 		violated(world, "%s: %s goes on, though its ConfigMap %s is known to be gone", member->process.label,
 			 framework->name, uid);
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
-		waits = waits || slot->call != CALL_NONE || slot->verify || slot->straggler ||
+		waits = waits || slot->call != CALL_NONE || slot->known == SLOT_IN_DOUBT || slot->straggler ||
 			(slot_ours(slot, uid) && version_compare(slot->first_version, framework->config_map_end) > 0);
 	if (!waits)
 		violated(world, "%s: %s waits, though all its Pods were there before the end of its ConfigMap %s",
 			 member->process.label, framework->name, uid);
 }
 
-void check_rounds(struct member *member)
+void check_reconciles(struct member *member)
 {
 	for (const struct item *item = member->reconciler.items; item != NULL && !member->reconciler.leaving;
 	     item = item->hh.next)

@@ -281,7 +281,7 @@ static void check_item(struct world *world, const struct object *object)
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)
 			violated(world, "at rest %s sees Pod %s %s%s", member->process.label, slot->meta->uid,
-				 slot->name, slot->lost ? " (lost)" : "");
+				 slot->name, slot_lost(item->framework, slot) ? " (lost)" : "");
 }
 
 /* The cache has what the server has, and nothing else. */

@@ -1,7 +1,7 @@
 /* What goes wrong: each seed draws the kinds of its faults and how often they come ("swarm": some kinds are left out of
  * most seeds, so that the others are seen alone and in every company); see sim.h. */
 #include "tests/sim/sim.h"
-#include "watcher/shards.h"
+#include "watcher/shards/shard_table.h"
 
 enum fault {
 	FAULT_CRASH_MEMBER,
@@ -360,7 +360,7 @@ void faults_make(struct world *world)
 	faults->late = chance(world, 300);
 	faults->stale_lists = chance(world, 300);
 	faults->slow_streams = chance(world, 400);
-	faults->lazy_rounds = chance(world, 500);
+	faults->lazy_reconciles = chance(world, 500);
 	faults->slow_answer = chance(world, 300) ? (int)pick(world, 1, 300) : 0;
 	faults->reorder_letter = chance(world, 100) ? (int)pick(world, 1, 20) : 0;
 	if (chance(world, 350))

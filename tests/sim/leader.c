@@ -1,6 +1,6 @@
 /* Which watcher leads, and what it has while it does: the real election over a Lease on the simulated server, and the
- * router and the children of a term, as watcher/lease.c, watcher/term.c and watcher/main.c put them together; see
- * sim.h. */
+ * router and the children of a term, as watcher/leader/lease.c, watcher/leader/term.c and watcher/main.c put them
+ * together; see sim.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@ enum {
 	ELECTION_RENEW_MS = SIM_RENEW_MS,
 	ELECTION_RETRY_MS = 2000,
 	ELECTION_JITTER_MS = 400,
-	RELEASE_MS = 3000, /* as watcher/lease.c */
-	DRAIN_MS = 20000,  /* as watcher/term.c */
+	RELEASE_MS = 3000, /* as watcher/leader/lease.c */
+	DRAIN_MS = 20000,  /* as watcher/leader/term.c */
 	MARGIN_MS = SHARD_MARGIN_MS,
 };
 
@@ -47,7 +47,7 @@ void leader_synced(struct watcher *watcher)
 	router_synced(watcher->router);
 }
 
-/* As watcher/term.c: children alone are reconcilers of a pool. */
+/* As watcher/leader/term.c: children alone are reconcilers of a pool. */
 static bool is_child(void *arg, const char *name)
 {
 	const struct watcher *watcher = arg;
@@ -82,10 +82,11 @@ static void led(struct watcher *watcher, uint64_t epoch, int64_t former_until_ms
 		    !machine_blind(world->watchers[i].process.machine, world->now_ms))
 			violated(world, "%s begins to lead while %s does", watcher->process.label,
 				 world->watchers[i].process.label);
-	if (epoch <= world->newest_epoch)
+	if (epoch <= world->newest_epoch && !machine_blind(watcher->process.machine, world->now_ms))
 		violated(world, "%s leads with epoch %" PRIu64 " after %" PRIu64, watcher->process.label, epoch,
 			 world->newest_epoch);
-	world->newest_epoch = epoch;
+	if (epoch > world->newest_epoch)
+		world->newest_epoch = epoch;
 	watcher->epoch = epoch;
 	memset(watcher->stranger, 0, sizeof(watcher->stranger));
 	watcher->led_ms = process_now_ms(&watcher->process);
@@ -201,19 +202,31 @@ static void on_timeout(struct world *world, void *arg)
 	free(ask);
 }
 
-/* A user deletes the Lease or its record, not both, and not the record while nobody leads that the Lease names: with
- * what both told gone nobody can know who leads. */
+/* A user deletes the Lease or its record. Not both, nor the record while it does not name the Lease's term, nor, if
+ * writes may be late, the Lease twice before the record changes: then nobody can know who leads (watcher/README.md). */
 static void lose(struct world *world)
 {
 	enum election_object object = chance(world, 700) ? ELECTION_LEASE : ELECTION_RECORD;
 	const struct lease_object *lease = &world->leases[ELECTION_LEASE];
 	const struct lease_object *record = &world->leases[ELECTION_RECORD];
+	bool same_term = lease->lease.transitions == record->lease.transitions &&
+			 strcmp(lease->lease.holder, record->lease.holder) == 0;
 
-	if (!lease->there || !record->there || lease->lease.transitions != record->lease.transitions ||
-	    strcmp(lease->lease.holder, record->lease.holder) != 0)
+	if (!lease->there || !record->there)
+		return;
+	if (object == ELECTION_RECORD ? !same_term : world->faults.late && record->version == world->record_at_deletion)
 		return;
 	trace(world, "a user deletes the %s", names[object]);
 	world->leases[object].there = false;
+	world->record_at_deletion = record->version;
+}
+
+/* Somebody who has deleted the Lease often does so again soon. */
+static int lose_chance(const struct world *world)
+{
+	bool again = world->leases[ELECTION_RECORD].version == world->record_at_deletion;
+
+	return again ? world->faults.lose_lease : world->faults.lose_lease / 10;
 }
 
 /* The server carries it out. */
@@ -226,7 +239,7 @@ static void on_arrival(struct world *world, void *arg)
 		free(ask);
 		return;
 	}
-	if (!world->healed && chance(world, world->faults.lose_lease / 10))
+	if (!world->healed && chance(world, lose_chance(world)))
 		lose(world);
 	ask->outcome = ELECTION_ANSWERED;
 	if (!lease->there && ask->request.verb != ELECTION_CREATE) {
@@ -239,6 +252,9 @@ static void on_arrival(struct world *world, void *arg)
 		lease->there = true;
 		lease->version = world->lease_versions;
 		lease->lease = ask->request.lease;
+		if (ask->request.object == ELECTION_RECORD)
+			snprintf(lease->lease.record_version, sizeof(lease->lease.record_version), "%" PRIu64,
+				 lease->version);
 		snprintf(lease->lease.renewed, sizeof(lease->lease.renewed), "%" PRId64,
 			 world->wall_base_ms + world->now_ms + ask->watcher->wall_skew_ms);
 		trace(world, "the %s is %s's, epoch %" PRIu64, names[ask->request.object], lease->lease.holder,

@@ -4,7 +4,7 @@
  * see machines_make(). What rests on leases and clocks does not hold for a process whose machine was paused, until the
  * leases that it had are over by its own clock: machine_blind(). See sim.h. */
 #include "tests/sim/sim.h"
-#include "watcher/shards.h"
+#include "watcher/shards/shard_table.h"
 
 enum {
 	MILLION = 1000 * 1000,

@@ -195,14 +195,14 @@ void member_settle(struct member *member)
 		member_kill(member, "has ended");
 		return;
 	}
-	/* The real loop takes several messages and answers before it runs rounds. */
-	if (world->faults.lazy_rounds && !world->healed && !member->lazy && chance(world, 500)) {
+	/* The real loop takes several messages and answers before it runs reconciles. */
+	if (world->faults.lazy_reconciles && !world->healed && !member->lazy && chance(world, 500)) {
 		member->lazy = true;
 		wake_at(member, process_now_ms(&member->process) + pick(world, 1, 40));
 	} else if (!member->lazy) {
-		while (queue_run(&member->reconciler))
+		while (reconciler_run(&member->reconciler))
 			;
-		check_rounds(member);
+		check_reconciles(member);
 	}
 	leave_when_written(member);
 	wake_at(member, next_ms);
@@ -364,7 +364,7 @@ void member_kill(struct member *member, const char *why)
 	trace(world_of(member), "%s: %s", member->process.label, why);
 	member->ending = true;
 	peer_free(member->peer);
-	apply_stop(&member->reconciler);
+	waiting_abandon_all(&member->reconciler);
 	network_cancel(member);
 	store_free(&member->reconciler);
 	events_free(member->reconciler.events);

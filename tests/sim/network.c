@@ -10,7 +10,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/kube/answer.h"
+#include "common/kube/client/answer.h"
 #include "tests/sim/check.h"
 
 enum {

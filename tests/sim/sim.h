@@ -24,15 +24,15 @@
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 #include "common/base/random.h"
+#include "common/base/rate.h"
 #include "common/bus/peer.h"
 #include "common/kube/client.h"
-#include "common/kube/rate.h"
 #include "reconciler/reconciler.h"
 #include "tests/sim/server.h"
-#include "watcher/cache.h"
-#include "watcher/election.h"
-#include "watcher/router.h"
-#include "watcher/streams.h"
+#include "watcher/leader/election.h"
+#include "watcher/shards/router.h"
+#include "watcher/view/cache.h"
+#include "watcher/view/streams.h"
 
 enum {
 	SIM_MEMBERS = 4, /* names */
@@ -219,7 +219,7 @@ struct member {
 	struct plea pleas[8]; /* the latest Retry-Afters */
 	size_t plea_count;
 	uint64_t pleas_from; /* requests up to this one are forgotten */
-	bool lazy;           /* rounds wait for the wake-up */
+	bool lazy;           /* reconciles wait for the wake-up */
 	int64_t wake_ms;     /* when the earliest wake-up arranged comes; by the world's time */
 	int64_t wall_skew_ms;
 };
@@ -235,7 +235,7 @@ bool member_is_namesake(const struct member *member);
 void member_kill(struct member *member, const char *why);
 void member_terminate(struct member *member);
 void member_out_of_memory(struct member *member);
-/* After anything that happened to it: rounds, then sleep. */
+/* After anything that happened to it: reconciles, then sleep. */
 void member_settle(struct member *member);
 
 /* ---- watcher.c ---- */
@@ -396,7 +396,7 @@ struct faults {
 	bool slow_streams;
 	int64_t lag_ms[KIND_COUNT]; /* of a watch behind the server, all the time … */
 	unsigned lagging_watchers;  /* … of these: a bit for each */
-	bool lazy_rounds;           /* rounds may come later than the events that they answer */
+	bool lazy_reconciles;       /* reconciles may come later than the events that they answer */
 	int64_t outage_until_ms;
 	uint64_t quota; /* Pods; 0: none */
 	int deny;       /* of each thousand creates of objects of Frameworks that are not tame: refused for good */
@@ -491,8 +491,9 @@ struct world {
 	int watcher_count;
 	struct lease_object leases[ELECTION_OBJECTS];
 	uint64_t lease_versions;
-	uint64_t newest_epoch; /* that anybody has led with, since both were deleted */
-	bool same_machine;     /* for the watchers: each can tell whether the other runs */
+	uint64_t record_at_deletion; /* its version when one of both was deleted last */
+	uint64_t newest_epoch;       /* that anybody has led with, since both were deleted */
+	bool same_machine;           /* for the watchers: each can tell whether the other runs */
 	uint64_t uuids;
 	uint64_t links;
 	struct seat seats[SIM_SEATS]; /* the first ones are the reconcilers' */

@@ -7,7 +7,7 @@
 #include "tests/sim/sim.h"
 
 enum {
-	GATHER_MS = 30,      /* watcher/term.c gathers for 3: here events come more slowly */
+	GATHER_MS = 30,      /* watcher/leader/term.c gathers for 3: here events come more slowly */
 	CHANGED_OFTEN = 500, /* the configuration, of a thousand starts of watchers */
 };
 
@@ -37,6 +37,14 @@ void watcher_settle(struct watcher *watcher)
 
 /* ---- the streams ---- */
 
+static void on_deleted(void *arg, enum object_kind kind, const char *text, size_t len)
+{
+	(void)arg;
+	(void)kind;
+	(void)text;
+	(void)len;
+}
+
 static void on_synced(void *arg)
 {
 	struct watcher *watcher = arg;
@@ -64,7 +72,8 @@ static void on_live(void *arg, bool live)
 		router_set_live(watcher->router, live);
 }
 
-static const struct streams_handler streams_handler = {.synced = on_synced, .relisted = on_relisted, .live = on_live};
+static const struct streams_handler streams_handler = {
+	.deleted = on_deleted, .synced = on_synced, .relisted = on_relisted, .live = on_live};
 
 /* ---- the cache's listener ---- */
 

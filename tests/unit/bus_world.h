@@ -14,8 +14,9 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/bus/peer.h"
-#include "watcher/cache.h"
-#include "watcher/router.h"
+#include "tests/unit/cache_objects.h"
+#include "watcher/shards/router.h"
+#include "watcher/view/cache.h"
 
 enum { WORLD_PEERS = 8, WORLD_SHARDS = 16, WORLD_LEASE = 10000, WORLD_MARGIN = 5000, WORLD_GRACE = 30000 };
 
@@ -571,7 +572,7 @@ static inline void world_present(struct world *world, enum object_kind kind, con
 {
 	cleanup_json json_t *object = world_object(world, kind, framework, name, uid, false);
 
-	if (cache_present(world->cache, kind, object, NULL) < 0)
+	if (present_object(world->cache, kind, object, NULL) < 0)
 		abort();
 	cache_progress(world->cache, "", kind, json_str(json_object_get(object, "metadata"), "resourceVersion"));
 }
@@ -581,7 +582,7 @@ static inline void world_deleted(struct world *world, enum object_kind kind, con
 {
 	cleanup_json json_t *object = world_object(world, kind, framework, name, uid, deleting);
 
-	if (cache_deleted(world->cache, kind, object, NULL) < 0)
+	if (delete_object(world->cache, kind, object, NULL) < 0)
 		abort();
 	cache_progress(world->cache, "", kind, json_str(json_object_get(object, "metadata"), "resourceVersion"));
 }

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "common/base/mem.h"
-#include "watcher/election.h"
+#include "watcher/leader/election.h"
 
 enum { LEASE = 15000, RENEW = 10000, RETRY = 2000, JITTER = 300, MEMBER = 10000, SETTLE = 15000, START = 5000 };
 
@@ -45,6 +45,15 @@ static inline struct election_lease lease_of(const char *holder, const char *ren
 	return lease;
 }
 
+/* A record on the server, of which no Lease knows that lease_of() makes. */
+static inline struct election_lease record_of(const char *holder, uint64_t epoch)
+{
+	struct election_lease record = lease_of(holder, "", epoch, ELECTION_GRANTS_MEMBERS);
+
+	snprintf(record.record_version, sizeof(record.record_version), "%.8s %llu", holder, (unsigned long long)epoch);
+	return record;
+}
+
 /* Expects a request now. */
 static inline struct election_request asks_of(struct election *election, int64_t now_ms, enum election_object object,
 					      enum election_verb verb)
@@ -68,14 +77,14 @@ static inline void answered(struct election *election, const struct election_lea
 	election_answered(election, object == NULL ? ELECTION_ABSENT : ELECTION_ANSWERED, object, now_ms);
 }
 
-/* A standby looks: it reads the record, then the Lease. NULL: there is none. */
+/* A standby looks: it reads the Lease, then the record. NULL: there is none. */
 static inline void looks(struct election *election, int64_t now_ms, const struct election_lease *record,
 			 const struct election_lease *lease)
 {
-	asks_of(election, now_ms, ELECTION_RECORD, ELECTION_READ);
-	answered(election, record, now_ms);
 	asks(election, now_ms, ELECTION_READ);
 	answered(election, lease, now_ms);
+	asks_of(election, now_ms, ELECTION_RECORD, ELECTION_READ);
+	answered(election, record, now_ms);
 }
 
 static inline void asks_nothing_before(struct election *election, int64_t now_ms, int64_t due_ms)
@@ -101,8 +110,11 @@ static inline struct election_request records(struct election *election, int64_t
 {
 	struct election_request request = asks_of(election, now_ms, ELECTION_RECORD, verb);
 
+	struct election_lease record = record_of(request.lease.holder, request.lease.transitions);
+
 	assert_false(election_leads(election, now_ms));
-	election_answered(election, ELECTION_ANSWERED, &request.lease, now_ms);
+	record.member_ms = request.lease.member_ms;
+	election_answered(election, ELECTION_ANSWERED, &record, now_ms);
 	return request;
 }
 

@@ -19,7 +19,7 @@
 
 #include "common/base/mem.h"
 #include "common/kube/client.h"
-#include "common/kube/exec_plugin.h"
+#include "common/kube/config/exec_plugin.h"
 #include "tests/unit/http_server.h"
 #include "tests/unit/temp.h"
 

@@ -15,7 +15,7 @@
 
 #include "common/base/mem.h"
 #include "common/framework/failure_spec.h"
-#include "common/kube/answer.h"
+#include "common/kube/client/answer.h"
 #include "reconciler/events.h"
 #include "reconciler/reconciler.h"
 
@@ -118,7 +118,7 @@ static inline void world_answer_absent(struct world *world, size_t at, const cha
 
 static inline void run_all(struct world *world)
 {
-	while (queue_run(&world->reconciler))
+	while (reconciler_run(&world->reconciler))
 		;
 }
 
@@ -159,7 +159,7 @@ static inline int world_tear_down(void **state)
 	const struct kube_answer cancelled = {
 		.failure = KUBE_CANCELLED, .body = "", .status = {.reason = "", .message = ""}, .message = ""};
 
-	apply_stop(&world->reconciler);
+	waiting_abandon_all(&world->reconciler);
 	while (world->call_count > 0)
 		world_answer_with(world, 0, &cancelled);
 	store_free(&world->reconciler);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "watcher/shards.h"
+#include "watcher/shards/shard_table.h"
 
 enum { SHARDS = 64, LEASE = 10000, MARGIN = 5000, GRACE = 30000, START = 1000 };
 
@@ -55,6 +55,19 @@ static inline uint32_t held(const struct shard_table *table, const char *name)
 
 		if (name == NULL ? holder == NULL : holder != NULL && strcmp(holder, name) == 0)
 			count++;
+	}
+	return count;
+}
+
+/* Members that are to have ranges. */
+static inline uint32_t balanced_over(const struct shard_table *table, int64_t now_ms)
+{
+	struct shard_member_view view;
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < shard_table_size(table); i++) {
+		shard_table_view_member(table, i, now_ms, &view);
+		count += view.meant > 0 ? 1 : 0;
 	}
 	return count;
 }

@@ -138,7 +138,7 @@ static inline void check_delete(struct story *s, const struct call *call)
 	}
 	/* Strays go on sight; what has lost its label, too. A force deletion rests on the spec. In CreationRequested
 	 * what is not to be seen is deleted to be sure that it is gone. */
-	if (uid == NULL || strcmp(uid, call->uid) != 0 || slot->lost || call->force)
+	if (uid == NULL || strcmp(uid, call->uid) != 0 || slot_lost(framework, slot) || call->force)
 		return;
 	must(s, stored != NULL);
 	must(s, state_of(stored) >= STATE_DELETION_PENDING || state == STATE_CREATION_REQUESTED);

@@ -78,6 +78,22 @@ struct world {
 
 /* ---- JSON for people --------------------------------------------------------------------------------------------- */
 
+static inline const char *call_kind_name(enum call_kind kind)
+{
+	static const char *const names[] = {
+		[CALL_NONE] = "none",
+		[CALL_CREATE_CONFIG_MAP] = "create ConfigMap",
+		[CALL_GET_CONFIG_MAP] = "get ConfigMap",
+		[CALL_DELETE_CONFIG_MAP] = "delete ConfigMap",
+		[CALL_CREATE_POD] = "create Pod",
+		[CALL_GET_POD] = "get Pod",
+		[CALL_DELETE_POD] = "delete Pod",
+		[CALL_DELETE_FRAMEWORK] = "delete Framework",
+	};
+
+	return names[kind];
+}
+
 /* JSON with ' for ". */
 static inline json_t *json_of(const char *text)
 {
@@ -192,7 +208,7 @@ static inline void world_tell_pod(struct world *w, const char *name)
 	json_t *object = world_pod(w, name);
 
 	if (!w->mute && object != NULL && has_label(object))
-		framework_observe_pod(w->framework, pod_parse(object, &err), false);
+		framework_observe_pod(w->framework, pod_parse(object, &err));
 }
 
 static inline void world_tell_config_map(struct world *w)
@@ -200,7 +216,7 @@ static inline void world_tell_config_map(struct world *w)
 	struct error err;
 
 	if (!w->mute && w->config_map != NULL && has_label(w->config_map))
-		framework_observe_config_map(w->framework, config_map_parse(w->config_map, &err), false);
+		framework_observe_config_map(w->framework, config_map_parse(w->config_map, &err));
 }
 
 /* DELETED: certain when the last state had a deletionTimestamp. */

@@ -6,11 +6,11 @@
 
 #include "tests/unit/sync_checks.h"
 
-static inline void round_of(struct story *s)
+static inline void reconcile_of(struct story *s)
 {
 	size_t before = s->w.queued;
 
-	world_round(&s->w);
+	world_reconcile(&s->w);
 	for (size_t i = before; i < s->w.queued; i++)
 		check_call(s, &s->w.queue[i]);
 }
@@ -28,7 +28,7 @@ static inline void write_of(struct story *s, bool faults)
 	else
 		world_write_with(w, COMPRESS_NEVER, chance(s, 2), chance(s, 2));
 	w->plan.write = false;
-	if (!w->framework->fenced)
+	if (!framework_fenced(w->framework))
 		s->wrote = true;
 	check_status(s);
 }
@@ -123,9 +123,9 @@ static inline void tell_old(struct story *s)
 
 	if (s->old != NULL && chance(s, 2)) {
 		if (json_object_get(s->old, "spec") != NULL)
-			framework_observe_pod(w->framework, pod_parse(s->old, &err), false);
+			framework_observe_pod(w->framework, pod_parse(s->old, &err));
 		else
-			framework_observe_config_map(w->framework, config_map_parse(s->old, &err), false);
+			framework_observe_config_map(w->framework, config_map_parse(s->old, &err));
 	} else if (object != NULL && has_label(object)) {
 		json_decref(s->old);
 		s->old = json_deep_copy(object);
@@ -366,7 +366,7 @@ static inline void step(struct story *s)
 	default: carry_one(s, true); break;
 	}
 	check_pods(s);
-	round_of(s);
+	reconcile_of(s);
 }
 
 #endif

@@ -2,7 +2,7 @@
  * its Pods as JSON, an owner that carries out plans, and a clock. No I/O: everything happens when a story says so.
  *
  *   world_begin(&w, "{'taskRoles':[…]}");  the Framework is created and seen (' stands for ")
- *   world_settle(&w);                      rounds, writes and calls until nothing more is wanted
+ *   world_settle(&w);                      reconciles, writes and calls until nothing more is wanted
  *   world_pod_phase(&w, "f-a-0", "Running");
  *   assert_task(&w, 0, 0, STATE_RUNNING);
  *   world_end(&w);
@@ -13,7 +13,8 @@
 
 #include "tests/unit/sync_server.h"
 
-/* ---- rounds and writes ------------------------------------------------------------------------------------------- */
+/* ---- reconciles and writes
+ * ------------------------------------------------------------------------------------------- */
 
 static inline void world_check_counters(const struct framework *framework)
 {
@@ -32,7 +33,7 @@ static inline void world_check_counters(const struct framework *framework)
 	}
 }
 
-static inline void world_round(struct world *w)
+static inline void world_reconcile(struct world *w)
 {
 	framework_sync(w->framework, &w->config, &w->time, &w->random, &w->plan);
 	for (size_t i = 0; i < w->plan.call_count; i++) {
@@ -100,12 +101,12 @@ static inline void world_write(struct world *w)
 	world_write_with(w, COMPRESS_NEVER, true, true);
 }
 
-/* One round and what it wants, at once. Returns whether anything was done. */
+/* One reconcile and what it wants, at once. Returns whether anything was done. */
 static inline bool world_step(struct world *w)
 {
 	bool busy = false;
 
-	world_round(w);
+	world_reconcile(w);
 	if (w->plan.write && !w->hold_writes) {
 		world_write(w);
 		busy = true;
@@ -154,7 +155,7 @@ static inline void world_check_stored(struct world *w)
 	fail_msg("in memory is %s, and stored is %s", text.data, stored);
 }
 
-/* Rounds until nothing more is wanted within within_ms (write delays and short backoffs are shorter than 2 s). */
+/* Reconciles until nothing more is wanted within within_ms (write delays and short backoffs are shorter than 2 s). */
 static inline void world_settle_for(struct world *w, int64_t within_ms)
 {
 	int64_t end_ms = w->time.boot_ms + within_ms;
@@ -362,11 +363,11 @@ static inline void world_edit_of(struct world *w, int n, const char *role_rest, 
 static inline void world_begin_creating(struct world *w, int n)
 {
 	world_begin_of(w, n, ",'frameworkAttemptCompletionPolicy':{}", "", "");
-	world_round(w);
+	world_reconcile(w);
 	world_write(w);
-	world_round(w);
+	world_reconcile(w);
 	world_carry(w);
-	world_round(w);
+	world_reconcile(w);
 	assert_int_equal(w->queued, 1);
 	world_clear_log(w);
 }

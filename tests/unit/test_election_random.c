@@ -61,6 +61,9 @@ static void carry_out(struct server *server, struct candidate *candidate, int64_
 		object->version = ++server->version;
 		snprintf(object->lease.renewed, sizeof(object->lease.renewed), "%lld %s", (long long)now_ms,
 			 candidate->name);
+		if (request->object == ELECTION_RECORD)
+			snprintf(object->lease.record_version, sizeof(object->lease.record_version), "%llu",
+				 (unsigned long long)object->version);
 	}
 	candidate->answer = object->lease;
 	candidate->answer_version = object->version;

@@ -53,6 +53,25 @@ static void test_memory_stays_inside(void **state)
 	assert_int_equal(in_child(guarded), 0);
 }
 
+/* 0: the soft limit of descriptors is the hard one. */
+static int described(void)
+{
+	const struct rlimit few = {.rlim_cur = 64, .rlim_max = 512};
+	struct rlimit now = {0};
+
+	if (setrlimit(RLIMIT_NOFILE, &few) < 0)
+		return 2;
+	process_guard();
+	getrlimit(RLIMIT_NOFILE, &now);
+	return now.rlim_cur == 512 && now.rlim_max == 512 ? 0 : 1;
+}
+
+static void test_descriptors_up_to_hard_limit(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(described), 0);
+}
+
 static int signalled(void)
 {
 	process_guard();
@@ -94,6 +113,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory_stays_inside),
+		cmocka_unit_test(test_descriptors_up_to_hard_limit),
 		cmocka_unit_test(test_signals_that_end_nothing),
 		cmocka_unit_test(test_jansson_ends_too),
 	};

@@ -258,7 +258,13 @@ static void test_refused_user(void **state)
 	refuse(fixture, HEAD SERVER USER "    token: \"a\\nb\"\n",
 	       "14:12: " AT_USER ".token: found a control character in it");
 	refuse(fixture, HEAD SERVER USER "    token: t\n    username: me\n",
-	       "14:5: " AT_USER ": found a token and a username, expected one of them");
+	       "15:15: " AT_USER
+	       ".username: found one, expected a token, client-certificate or exec: kube-apiserver gave "
+	       "up passwords in Kubernetes 1.19");
+	refuse(fixture, HEAD SERVER USER "    password: hidden\n",
+	       "14:15: " AT_USER
+	       ".password: found one, expected a token, client-certificate or exec: kube-apiserver gave "
+	       "up passwords in Kubernetes 1.19");
 	refuse(fixture, HEAD SERVER USER "    auth-provider: {name: gcp}\n",
 	       "14:20: " AT_USER
 	       ".auth-provider: found one, expected exec: client-go gave up auth-provider in Kubernetes 1.26");
@@ -366,14 +372,12 @@ static void test_impersonation(void **state)
 	assert_null(lines[5]);
 }
 
-static void test_password_and_proxy(void **state)
+static void test_proxy_url(void **state)
 {
 	struct fixture *fixture = *state;
 
 	load(fixture, HEAD CLUSTER "    server: https://h\n    proxy-url: socks5://u:p@proxy:1080/\n" USER
-				   "    username: me\n    password: \"\"\n");
-	assert_string_equal(fixture->config.username, "me");
-	assert_string_equal(fixture->config.password, "");
+				   "    username: \"\"\n    password: null\n");
 	/* the proxy is to look names up */
 	assert_string_equal(fixture->config.proxy_url, "socks5h://u:p@proxy:1080");
 }
@@ -594,7 +598,7 @@ int main(void)
 		config_test(test_refused_exec),
 		config_test(test_exec),
 		config_test(test_impersonation),
-		config_test(test_password_and_proxy),
+		config_test(test_proxy_url),
 		config_test(test_environment_proxy),
 		config_test(test_context),
 		config_test(test_merge),

@@ -1,4 +1,4 @@
-/* How the Kubernetes client gets in: tokens that are read again, and those that cannot be read; passwords,
+/* How the Kubernetes client gets in: tokens that are read again, and those that cannot be read;
  * impersonation and a proxy. */
 #include "tests/unit/kube_world.h"
 
@@ -107,20 +107,6 @@ static void echo_who(struct fixture *fixture, struct http_conn *conn)
 	http_reply(conn, 200, "", authorization != NULL ? authorization : group != NULL ? group : "");
 }
 
-static void test_password(void **state)
-{
-	struct fixture *fixture = *state;
-
-	fixture->config.username = mem_strdup("Aladdin");
-	fixture->config.password = mem_strdup("open sesame");
-	start_client(fixture, &(struct kube_client_options){0});
-	fixture->script = echo_who;
-	call(fixture, 0, (struct kube_request){0});
-	wait_done(fixture, 1);
-	/* RFC 7617's example */
-	assert_string_equal(fixture->seen[0].body, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-}
-
 static void test_impersonation(void **state)
 {
 	struct fixture *fixture = *state;
@@ -152,13 +138,8 @@ static void test_proxy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		client_test(test_token_read_again),
-		client_test(test_token_stays_wrong),
-		client_test(test_reload),
-		client_test(test_bad_credentials),
-		client_test(test_password),
-		client_test(test_impersonation),
-		client_test(test_proxy),
+		client_test(test_token_read_again), client_test(test_token_stays_wrong), client_test(test_reload),
+		client_test(test_bad_credentials),  client_test(test_impersonation),     client_test(test_proxy),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -8,13 +8,13 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/rate.h"
 #include "common/base/version.h"
-#include "common/kube/answer.h"
-#include "common/kube/backoff.h"
+#include "common/kube/client/answer.h"
 #include "common/kube/json_cut.h"
-#include "common/kube/rate.h"
 
 /* Pieces, each followed by '|', too large ones by '!'. */
 static bool gather(void *arg, const char *text, size_t len, bool too_large)

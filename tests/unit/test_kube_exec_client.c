@@ -1,6 +1,6 @@
 /* Exec plugins: what a client does with them. */
 #define _GNU_SOURCE
-#include "common/kube/credentials.h"
+#include "common/kube/config/credentials.h"
 #include "tests/unit/exec_world.h"
 
 static void on_request(void *arg, struct http_conn *conn)

@@ -11,8 +11,8 @@
 #include <zlib.h>
 
 #include "common/base/clock.h"
-#include "common/kube/call.h"
 #include "common/kube/client.h"
+#include "common/kube/client/call.h"
 #include "tests/unit/http_server.h"
 
 enum { PATIENCE_MS = 60 * 1000 };

@@ -19,9 +19,10 @@
 #include "common/base/mem.h"
 #include "common/bus/client.h"
 #include "common/bus/socket.h"
+#include "tests/unit/cache_objects.h"
 #include "tests/unit/http_server.h"
 #include "tests/unit/temp.h"
-#include "watcher/router.h"
+#include "watcher/shards/router.h"
 
 enum { SHARDS = 8, LEASE_MS = 2000 };
 
@@ -227,7 +228,7 @@ static void present(struct fixture *f, const char *name)
 	json_t *object = json_pack("{s:{s:s,s:s,s:s,s:s}}", "metadata", "namespace", "ns", "name", name, "uid", name,
 				   "resourceVersion", "1");
 
-	assert_int_equal(cache_present(f->cache, KIND_FRAMEWORK, object, NULL), 0);
+	assert_int_equal(present_object(f->cache, KIND_FRAMEWORK, object, NULL), 0);
 	json_decref(object);
 }
 

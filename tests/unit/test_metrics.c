@@ -211,16 +211,11 @@ static int64_t port_now_ms(void *context)
 static void show(struct reconciler *reconciler, const char *text)
 {
 	cleanup_free char *copy = mem_strdup(text);
-	cleanup_json json_t *object = NULL;
-	struct error err;
 
 	for (char *c = copy; *c != '\0'; c++)
 		if (*c == '\'')
 			*c = '"';
-	object = json_parse(copy, strlen(copy), &err);
-	if (object == NULL)
-		fail_msg("%s", err.message);
-	store_object(reconciler, KIND_FRAMEWORK, 0, object);
+	assert_true(store_text(reconciler, KIND_FRAMEWORK, 0, copy, strlen(copy)));
 }
 
 static const char task_parts[] = "'startTime':null,'retryPolicyStatus':{},'attemptStatus':{'id':0,'instanceUID':'0_u'}";
@@ -264,7 +259,7 @@ static void reconciler_figures(void **state)
 	assert_value(out.data, "workqueue_depth{name=\"framework\"}", 3);
 	assert_value(out.data, "workqueue_adds_total{name=\"framework\"}", 3);
 	assert_value(out.data, "frameworkcontroller_bus_malformed_total", 3);
-	queue_run(&reconciler); /* the range is not ready: they go without a round */
+	reconciler_run(&reconciler); /* the range is not ready: they go without a reconcile */
 	buf_clear(&out);
 	reconciler_metrics_write(&out, &from);
 	assert_value(out.data, "workqueue_depth{name=\"framework\"}", 0);

@@ -15,8 +15,8 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/bus/peer.h"
-#include "watcher/cache.h"
-#include "watcher/router.h"
+#include "watcher/shards/router.h"
+#include "watcher/view/cache.h"
 
 enum { WATCHERS = 2, SHARDS = 4, LEASE = 10000, MARGIN = 5000, QUEUE_MAX = 64 };
 

@@ -12,11 +12,11 @@ static void begin_with(struct world *w, int tasks, const char *pod)
 					     pod);
 
 	world_begin(w, spec);
-	world_round(w);
+	world_reconcile(w);
 	world_write(w);
-	world_round(w);
+	world_reconcile(w);
 	world_carry(w);
-	world_round(w);
+	world_reconcile(w);
 }
 
 static json_t *render(struct world *w, size_t index)

@@ -23,7 +23,7 @@
 #include "common/base/mem.h"
 #include "tests/unit/http_server.h"
 #include "tests/unit/temp.h"
-#include "watcher/pool.h"
+#include "watcher/pool/pool.h"
 
 /* Every wait of these tests ends much sooner; this only bounds a failure. */
 static const double limit_s = 60;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "common/base/mem.h"
-#include "common/kube/proxy_environment.h"
+#include "common/kube/config/proxy_environment.h"
 
 struct example {
 	const char *no_proxy; /* NULL: not set */

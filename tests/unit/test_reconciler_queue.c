@@ -1,4 +1,4 @@
-/* The reconciler's shell around a lease that comes and goes: rounds run only under one. */
+/* The reconciler's shell around a lease that comes and goes: reconciles run only under one. */
 #include "common/base/json.h"
 #include "tests/unit/reconciler_world.h"
 
@@ -23,8 +23,6 @@ static void show_framework_in(struct world *world, const char *watched)
 	static const char text[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f\",\"uid\":\"u1\","
 				   "\"resourceVersion\":\"7\",\"generation\":1},\"spec\":{\"executionType\":\"Start\","
 				   "\"taskRoles\":[]}}";
-	struct error err;
-	cleanup_json json_t *object = json_parse(text, sizeof(text) - 1, &err);
 	struct bus_scope scope = {.ns = (char *)watched, .resource_version = {(char *)"8", (char *)"8", (char *)"8"}};
 	struct bus_snapshot_end end = {.scopes = &scope, .scope_count = 1};
 	struct range_set fresh = {0};
@@ -32,7 +30,7 @@ static void show_framework_in(struct world *world, const char *watched)
 	range_set_add(&fresh, RANGE);
 	end.ranges = fresh;
 	store_granted(&world->reconciler, &fresh);
-	store_object(&world->reconciler, KIND_FRAMEWORK, RANGE, object);
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, RANGE, text, sizeof(text) - 1));
 	store_complete(&world->reconciler, &end);
 }
 
@@ -43,7 +41,7 @@ static void show_framework(struct world *world)
 
 /* Granted ranges have no lease before the first answer to a ping: writes that are refused at the door one after the
  * other, as quickly as the loop can, bring nothing forward. */
-static void no_lease_no_rounds(void **state)
+static void no_lease_no_reconciles(void **state)
 {
 	struct world *world = *state;
 
@@ -58,7 +56,7 @@ static void no_lease_no_rounds(void **state)
 	assert_int_equal(world->call_count, 1);
 }
 
-/* A lease that ends between the round and its write: the key waits for the next one. */
+/* A lease that ends between the reconcile and its write: the key waits for the next one. */
 static void lease_ends_before_the_write(void **state)
 {
 	struct world *world = *state;
@@ -315,7 +313,7 @@ static void pods_that_outlive_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(no_lease_no_rounds, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(no_lease_no_reconciles, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(lease_ends_before_the_write, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(revoked_while_waiting, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(namespace_no_longer_watched, world_set_up, world_tear_down),

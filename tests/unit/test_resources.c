@@ -25,7 +25,7 @@
 #include "tests/unit/http_asker.h"
 #include "tests/unit/http_server.h"
 #include "tests/unit/temp.h"
-#include "watcher/pool.h"
+#include "watcher/pool/pool.h"
 
 /* ---- file descriptors -------------------------------------------------------------------------------------------- */
 

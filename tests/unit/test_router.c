@@ -154,7 +154,7 @@ static void test_large_objects(void **state)
 		cleanup_json json_t *object = world_object(world, KIND_FRAMEWORK, "", name, "u", false);
 
 		json_object_set_new(object, "spec", json_string(blank));
-		assert_int_equal(cache_present(world->cache, KIND_FRAMEWORK, object, NULL), 0);
+		assert_int_equal(present_object(world->cache, KIND_FRAMEWORK, object, NULL), 0);
 	}
 	world_settle(world); /* at one moment */
 	assert_int_equal(node->shown, 12);
@@ -345,11 +345,11 @@ static void test_without_label(void **state)
 
 	(void)state;
 	world_start_synced(world);
-	assert_int_equal(cache_present(world->cache, KIND_POD, object, &err), -1);
+	assert_int_equal(present_object(world->cache, KIND_POD, object, &err), -1);
 	assert_non_null(strstr(err.message, "FC_FRAMEWORK_NAME"));
 	assert_int_equal(cache_count(world->cache, KIND_POD), 0);
 	json_object_del(json_object_get(object, "metadata"), "uid");
-	assert_int_equal(cache_deleted(world->cache, KIND_POD, object, &err), -1);
+	assert_int_equal(delete_object(world->cache, KIND_POD, object, &err), -1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

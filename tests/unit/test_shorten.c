@@ -6,6 +6,7 @@
 
 #include "common/framework/shorten.h"
 #include "reconciler/sync/classify.h"
+#include "reconciler/sync/rules.h"
 
 enum {
 	ETCD_MAX = 1536 * 1024, /* what etcd takes unless it is told otherwise */
@@ -251,7 +252,7 @@ static void fail_task(struct world *w, size_t index, struct completion *completi
 static void begin_tasks(struct world *w, int tasks)
 {
 	world_begin_of(w, tasks, "", "", ",'executionType':'Create'");
-	world_round(w);
+	world_reconcile(w);
 	world_write(w);
 }
 

@@ -228,13 +228,13 @@ static void test_malformed_spec_stops(void **state)
 
 	(void)state;
 	world_begin_of(&w, 3, "", "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 2);
 	world_clear_log(&w);
 	/* Two Pods are about to be created when the spec turns bad: they are not made of it. */

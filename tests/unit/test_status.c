@@ -233,7 +233,7 @@ static void test_round_trip(void **state)
 
 	(void)state;
 	world_begin_of(&w, 3, MIN_FAILED("2"), ",'podGracefulDeletionTimeoutSec':0", FANCY_1);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_round_trip(&w.framework->status);
 	world_settle(&w);
 	assert_round_trip(&w.framework->status);
@@ -340,8 +340,7 @@ static void test_bad_statuses(void **state)
 		{"{'state':5}", "status.state is 5, expected the name of a state"},
 		{"{'state':'AttemptRunning','startTime':'today'}",
 		 "status.startTime is \"today\", expected an RFC 3339 time"},
-		{"{'state':'AttemptRunning','attemptStatus':[]}",
-		 "status.attemptStatus is [], expected an object"},
+		{"{'state':'AttemptRunning','attemptStatus':[]}", "status.attemptStatus is [], expected an object"},
 		{"{'state':'AttemptRunning','retryPolicyStatus':{'totalRetriedCount':'3'}}",
 		 "status.retryPolicyStatus.totalRetriedCount is \"3\""},
 		{"{'state':'AttemptRunning','retryPolicyStatus':{'totalRetriedCount':2147483647}}",
@@ -561,7 +560,7 @@ static void test_compress_when(void **state)
 		size_t len;
 
 		world_begin_of(&w, rows[i].tasks, "", "", ",'executionType':'Create'");
-		world_round(&w);
+		world_reconcile(&w);
 		assert_int_equal(body_compressed(&w, COMPRESS_LARGE, &len), rows[i].large);
 		assert_int_equal(body_compressed(&w, COMPRESS_NEVER, &len), rows[i].never);
 		assert_true(len < 1536 * 1024); /* etcd */
@@ -572,7 +571,7 @@ static void test_compress_when(void **state)
 		assert_null(w.framework->problem);
 		assert_int_equal(w.framework->status.attempt.roles[0].task_count, rows[i].tasks);
 		world_clear_log(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		assert_false(w.plan.write);
 		world_end(&w);
 	}
@@ -587,7 +586,7 @@ static void test_compress_within(void **state)
 
 	(void)state;
 	world_begin_of(&w, 10000, "", "", ",'executionType':'Create'");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_true(body_compressed(&w, COMPRESS_ALWAYS, &alone));
 	free(w.framework->metadata_text);
 	w.framework->metadata_text = mem_printf("{\"annotations\":{\"config\":\"%*s\"}}",
@@ -598,7 +597,7 @@ static void test_compress_within(void **state)
 	world_write_with(&w, COMPRESS_ALWAYS, true, true);
 	world_stamp(&w, w.object);
 	world_observe_framework(w.framework, w.object, OBSERVED_EVENT);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_false(w.plan.write);
 	world_end(&w);
 }

@@ -11,9 +11,9 @@ static void test_adopted_after_restart(void **state)
 
 	(void)state;
 	world_begin_of(&w, 2, "", "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w); /* the ConfigMap; its UID is not stored */
 	world_restart(&w);
 	world_settle(&w);
@@ -23,7 +23,7 @@ static void test_adopted_after_restart(void **state)
 
 	world_begin_creating(&w, 2);
 	for (int i = 0; i < 2; i++) { /* the Pods; no UID of all this is stored */
-		world_round(&w);
+		world_reconcile(&w);
 		world_carry(&w);
 	}
 	assert_json(json_at(w.object, "status.attemptStatus.configMapUID"), "null");
@@ -49,9 +49,9 @@ static void test_adopted_after_edit(void **state)
 		struct world w;
 
 		world_begin_of(&w, 1, "", "", "");
-		world_round(&w);
+		world_reconcile(&w);
 		world_write(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		world_carry(&w);
 		world_edit_of(&w, 1, "", "", stop ? ",'executionType':'Stop'" : ",'executionType':'Create'");
 		world_restart(&w);
@@ -149,9 +149,9 @@ static void test_config_map_not_adopted(void **state)
 		struct world w;
 
 		world_begin_of(&w, 1, "", "", "");
-		world_round(&w);
+		world_reconcile(&w);
 		world_write(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		w.fault = (struct world_fault){.kind = CALL_CREATE_CONFIG_MAP, .count = 1, .carried_out = true};
 		w.mute = true;
 		world_carry(&w);

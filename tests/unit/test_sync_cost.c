@@ -155,7 +155,7 @@ static void write_pod(struct buf *out, size_t index, uint64_t version, const cha
 		   index, index, (unsigned long long)version, index, status);
 }
 
-static void run_round(struct story *story, bool write)
+static void run_reconcile(struct story *story, bool write)
 {
 	framework_sync(story->framework, &story->config, &story->time, &story->random, &story->plan);
 	if (write) {
@@ -191,15 +191,14 @@ static void begin(struct story *story, size_t tasks, size_t idle)
 		fail_msg("%s", err.message);
 	framework_observe(story->framework, &parts, OBSERVED_EVENT);
 	object_meta_free(&parts.meta);
-	framework_observe_config_map(story->framework, config_map_read(config_map, sizeof(config_map) - 1, &err),
-				     false);
+	framework_observe_config_map(story->framework, config_map_read(config_map, sizeof(config_map) - 1, &err));
 	for (size_t i = 0; i < tasks; i++) {
 		write_pod(&text, i, 3 + i, "\"phase\":\"Running\"");
-		framework_observe_pod(story->framework, pod_read(text.data, text.len, &err), false);
+		framework_observe_pod(story->framework, pod_read(text.data, text.len, &err));
 	}
 	story->version += tasks;
 	for (int i = 0; i < 3; i++)
-		run_round(story, true);
+		run_reconcile(story, true);
 	if (story->framework->problem != NULL)
 		fail_msg("%s", story->framework->problem);
 	assert_int_equal(story->framework->roles[0].running, tasks);
@@ -213,13 +212,13 @@ static void end(struct story *story)
 	framework_free(story->framework);
 }
 
-/* What the shell does with one event: read it, take it in, run a round. */
+/* What the shell does with one event: read it, take it in, run a reconcile. */
 static void take_pod(struct story *story, const struct buf *text)
 {
 	struct error err;
 
-	framework_observe_pod(story->framework, pod_read(text->data, text->len, &err), false);
-	run_round(story, false);
+	framework_observe_pod(story->framework, pod_read(text->data, text->len, &err));
+	run_reconcile(story, false);
 }
 
 /* The events of a Pod's end, one by one: it has run, its deletion was asked for, it is gone. What the server would do
@@ -239,24 +238,24 @@ static void live_through(struct story *story, size_t index, void (*mark)(void))
 	mark();
 	take_pod(story, &text);
 	mark();
-	run_round(story, true); /* persisted, so the next one deletes */
-	run_round(story, false);
+	run_reconcile(story, true); /* persisted, so the next one deletes */
+	run_reconcile(story, false);
 	assert_int_equal(story->plan.call_count, 1);
 	assert_int_equal(story->plan.calls[0].kind, CALL_DELETE_POD);
 	write_pod(&text, index, ++story->version, over);
 	answer.body = text.data;
 	mark();
 	framework_answer(story->framework, &story->plan.calls[0], &answer, &story->time, &story->random);
-	run_round(story, false);
+	run_reconcile(story, false);
 	mark();
 	snprintf(name, sizeof(name), "f-a-%zu", index);
 	snprintf(uid, sizeof(uid), "pod%zu", index);
 	snprintf(version, sizeof(version), "%llu", (unsigned long long)++story->version);
 	mark();
 	framework_observe_gone(story->framework, KIND_POD, name, uid, version, true);
-	run_round(story, false);
+	run_reconcile(story, false);
 	mark();
-	run_round(story, true);
+	run_reconcile(story, true);
 	assert_int_equal(story->framework->status.attempt.roles[0].tasks[index].state, STATE_COMPLETED);
 	buf_free(&text);
 }
@@ -319,7 +318,7 @@ struct cost {
 
 enum { LEAVING = 40, SPEC_LOAD = 100000 };
 
-/* Of the round in which LEAVING Tasks go, each with its snapshot. */
+/* Of the reconcile in which LEAVING Tasks go, each with its snapshot. */
 static struct cost cost_of_leaving(size_t idle, size_t load)
 {
 	struct object_parts parts;
@@ -337,10 +336,10 @@ static struct cost cost_of_leaving(size_t idle, size_t load)
 	assert_int_equal(object_parts_read(text.data, text.len, &parts, &err), 0);
 	framework_observe(story.framework, &parts, OBSERVED_EVENT);
 	object_meta_free(&parts.meta);
-	run_round(&story, true);
+	run_reconcile(&story, true);
 	assert_int_equal(story.plan.snapshot_count, 0);
 	cost = (struct cost){allocations, allocated};
-	run_round(&story, false);
+	run_reconcile(&story, false);
 	cost = (struct cost){allocations - cost.allocations, allocated - cost.bytes};
 	assert_int_equal(story.plan.snapshot_count, LEAVING);
 	for (size_t i = 0; i < LEAVING; i++) {
@@ -397,7 +396,7 @@ static int writes_of_trickle(size_t tasks, int64_t *first_ms)
 		if (story.plan.write) {
 			if (writes++ == 0)
 				*first_ms = (int64_t)i * TRICKLE_MS;
-			run_round(&story, true);
+			run_reconcile(&story, true);
 		}
 		story.time.boot_ms += TRICKLE_MS;
 	}
@@ -436,17 +435,17 @@ static int writes_of_leaving(size_t tasks, size_t to)
 	framework_observe(story.framework, &parts, OBSERVED_EVENT);
 	object_meta_free(&parts.meta);
 	for (int i = 0; i < 3; i++)
-		run_round(&story, true);
+		run_reconcile(&story, true);
 	for (size_t i = tasks; i-- > to;) {
 		cleanup_free char *name = mem_printf("f-a-%zu", i);
 		cleanup_free char *uid = mem_printf("pod%zu", i);
 		cleanup_free char *version = mem_printf("%llu", (unsigned long long)++story.version);
 
 		framework_observe_gone(story.framework, KIND_POD, name, uid, version, true);
-		run_round(&story, false);
+		run_reconcile(&story, false);
 		if (story.plan.write) {
 			writes++;
-			run_round(&story, true);
+			run_reconcile(&story, true);
 		}
 		story.time.boot_ms += TRICKLE_MS;
 	}
@@ -544,7 +543,7 @@ static void test_instructions(void **state)
 	}
 }
 
-/* A round passes over the TaskRoles, but it does not look for each of them among all. */
+/* A reconcile passes over the TaskRoles, but it does not look for each of them among all. */
 static void test_many_roles(void **state)
 {
 	enum { IDLE = 1000, INSTRUCTIONS_PER_ROLE = 100 };

@@ -24,7 +24,7 @@ static void test_transient(void **state)
 		w.fault.kind = CALL_CREATE_POD;
 		w.fault.count = 3;
 		world_carry(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		assert_task(&w, 0, 0, STATE_CREATION_PENDING);
 		assert_null(world_task(&w, 0, 0)->attempt.completion);
 		world_settle_for(&w, 10000);
@@ -172,7 +172,7 @@ static void test_for_good(void **state)
 		w.fault.count = 1;
 		world_carry(&w);
 		/* Whatever it says, the Pod may be there: that is asked first. */
-		world_round(&w);
+		world_reconcile(&w);
 		assert_task(&w, 0, 0, STATE_CREATION_PENDING);
 		world_settle(&w);
 		assert_task(&w, 0, 0, STATE_COMPLETED);
@@ -424,7 +424,7 @@ static void test_carried_out_then_unwanted(void **state)
 	(void)state;
 	world_begin_creating(&w, 2);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	w.fault = (struct world_fault){
 		.kind = CALL_CREATE_POD, .name = "f-a-1", .count = 1, .http_status = 500, .message = "x"};

@@ -43,12 +43,13 @@ static void test_pod_deleted(void **state)
 	world_pod_gone(&w, "f-a-0");
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_COMPLETED);
-	assert_calls(&w, "");
+	assert_calls(&w, "get ConfigMap f-attempt; ");
 
-	/* Gone at once, by an event that says so: certain. */
+	/* Gone at once, by an event that says so: certain, if the ConfigMap is still there. */
 	world_pod_gone(&w, "f-a-1");
-	world_round(&w);
+	world_settle(&w);
 	assert_task(&w, 0, 1, STATE_COMPLETED);
+	assert_calls(&w, "get ConfigMap f-attempt; delete ConfigMap f-attempt; ");
 	assert_string_equal(task_diagnostics(&w, 1), "Pod was deleted by others");
 	world_end(&w);
 }
@@ -64,12 +65,12 @@ static void test_absence_confirmed(void **state)
 	json_object_del(w.pods, "f-a-0");
 	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "999999", false);
 	w.fault = (struct world_fault){.kind = CALL_GET_POD, .count = 3, .http_status = 500, .message = "x"};
-	world_round(&w);
+	world_reconcile(&w);
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	assert_int_equal(w.queued, 1);
 	assert_string_equal(w.queue[0].uid, world_task(&w, 0, 0)->attempt.pod_uid);
 	world_settle_for(&w, 10000);
-	assert_calls(&w, "get Pod f-a-0; get Pod f-a-0; get Pod f-a-0; get Pod f-a-0; ");
+	assert_calls(&w, "get Pod f-a-0; get Pod f-a-0; get Pod f-a-0; get Pod f-a-0; get ConfigMap f-attempt; ");
 	assert_task(&w, 0, 0, STATE_COMPLETED);
 	assert_task_code(&w, 0, 0, CODE_POD_EXTERNAL_DELETED);
 	world_end(&w);
@@ -115,7 +116,7 @@ static void test_unreadable_answer(void **state)
 	world_settle(&w);
 	world_clear_log(&w);
 	world_edit_of(&w, 2, STAYS, "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
 	world_edit_of(&w, 1, STAYS, "", ""); /* before its Pod is made: is there one already? */
 	w.fault = (struct world_fault){.kind = CALL_GET_POD, .count = 1, .http_status = 200};
@@ -136,7 +137,7 @@ static void test_alive_after_all(void **state)
 	begin_running(&w, 1, ",'retryPolicy':{'maxRetryCount':-2}");
 	before = json_deep_copy(world_pod(&w, "f-a-0"));
 	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "", "999999", false);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	w.hold_calls = true;
 	{
@@ -155,11 +156,11 @@ static void test_alive_after_all(void **state)
 	assert_string_equal(slot_find(w.framework, "f-a-0")->gone_uid, meta_str(before, "uid"));
 	world_tell_pod(&w, "f-a-0"); /* as a list shows it */
 	assert_null(slot_find(w.framework, "f-a-0")->gone_uid);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	/* An event told its end: what was before that brings it not back, what comes later does. */
 	framework_observe_gone(w.framework, KIND_POD, "f-a-0", meta_str(before, "uid"), "2000000", true);
-	assert_false(framework_observe_pod(w.framework, pod_parse(before, &err), false));
+	assert_false(framework_observe_pod(w.framework, pod_parse(before, &err)));
 	w.rv = 2000000;
 	world_stamp(&w, world_pod(&w, "f-a-0"));
 	world_tell_pod(&w, "f-a-0");
@@ -207,7 +208,7 @@ static void test_stale_namesake(void **state)
 	w.mute = false;
 	world_tell_framework(&w);
 	world_tell_config_map(&w);
-	framework_observe_pod(w.framework, pod_parse(old, &err), false);
+	framework_observe_pod(w.framework, pod_parse(old, &err));
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
@@ -307,7 +308,7 @@ static void test_delete_replaced(void **state)
 	(void)state;
 	begin_running(&w, 2, "");
 	world_pod_exit(&w, "f-a-0", 0, "");
-	world_round(&w);
+	world_reconcile(&w);
 	json_object_set_new(json_object_get(world_pod(&w, "f-a-0"), "metadata"), "uid", json_string("other"));
 	world_stamp(&w, world_pod(&w, "f-a-0"));
 	w.mute = true;
@@ -329,9 +330,9 @@ static void test_delete_answer_late(void **state)
 	(void)state;
 	begin_running(&w, 2, "");
 	world_pod_exit(&w, "f-a-0", 0, "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	body = json_text(world_pod(&w, "f-a-0"));
 	world_pod_gone(&w, "f-a-0");
@@ -359,8 +360,8 @@ static void test_no_ghosts(void **state)
 	world_pod_gone(&w, "f-a-0");
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_PREPARING);
-	assert_calls(&w, "create Pod f-a-0; ");
-	framework_observe_pod(w.framework, pod_parse(object, &err), false);
+	assert_calls(&w, "get ConfigMap f-attempt; create Pod f-a-0; ");
+	framework_observe_pod(w.framework, pod_parse(object, &err));
 	world_settle(&w);
 	assert_calls(&w, "");
 	assert_task(&w, 0, 0, STATE_PREPARING);
@@ -444,11 +445,11 @@ static void test_late_pod_waits_for_write(void **state)
 	begin_running(&w, 1, "");
 	w.slow_gc = true;
 	world_config_map_gone(&w); /* deleted with Orphan propagation, or by a collector that is late */
-	world_round(&w);
+	world_reconcile(&w);
 	assert_state(&w, STATE_COMPLETED);
 	assert_int_equal(w.queued, 0);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	assert_int_equal(w.queue[0].kind, CALL_DELETE_POD);
 	world_end(&w);
@@ -537,7 +538,7 @@ static void test_config_map_gone(void **state)
 			w.config_map = NULL;
 			framework_observe_gone(w.framework, KIND_CONFIG_MAP, WORLD_CONFIG_MAP, "", "999999", false);
 		}
-		world_round(&w);
+		world_reconcile(&w);
 		assert_state(&w, certain ? STATE_COMPLETED : STATE_RUNNING);
 		world_settle(&w);
 		assert_state(&w, STATE_COMPLETED);
@@ -562,6 +563,50 @@ static void delete_in_background(struct world *w, bool told)
 	json_decref(object);
 }
 
+/* Streams keep no order between kinds: the collector's mark on a Pod may be seen before the end of the ConfigMap.
+ * Whether the ConfigMap is there is asked once for all Pods that are seen to be deleted together. */
+static void test_pods_seen_before_background_deletion(void **state)
+{
+	for (int gone = 0; gone < 2; gone++) {
+		struct world w;
+
+		(void)state;
+		begin_running(&w, 3, "");
+		w.slow_kubelet = true;
+		if (gone)
+			delete_in_background(&w, false);
+		world_pod_deleting(&w, "f-a-0");
+		world_pod_gone(&w, "f-a-1");
+		world_reconcile(&w);
+		assert_null(world_task(&w, 0, 0)->attempt.completion);
+		assert_null(world_task(&w, 0, 1)->attempt.completion);
+		world_settle(&w);
+		assert_calls(&w, gone ? "get ConfigMap f-attempt; delete Pod f-a-2; " : "get ConfigMap f-attempt; ");
+		assert_state(&w, gone ? STATE_DELETING : STATE_RUNNING);
+		assert_task_code(&w, 0, 0, gone ? CODE_FRAMEWORK_ATTEMPT_COMPLETION : CODE_POD_EXTERNAL_DELETED);
+		assert_task_code(&w, 0, 1, gone ? CODE_FRAMEWORK_ATTEMPT_COMPLETION : CODE_POD_EXTERNAL_DELETED);
+		world_end(&w);
+	}
+}
+
+/* A Pod that is seen to be deleted while the ConfigMap is asked for may have been deleted after the answer was made. */
+static void test_deleted_while_asked(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, 3, "");
+	w.slow_kubelet = true;
+	world_pod_deleting(&w, "f-a-0");
+	world_reconcile(&w);
+	assert_int_equal(w.queued, 1);
+	world_pod_deleting(&w, "f-a-1");
+	world_settle_for(&w, 3000);
+	assert_calls(&w, "get ConfigMap f-attempt; get ConfigMap f-attempt; ");
+	assert_task_code(&w, 0, 1, CODE_POD_EXTERNAL_DELETED);
+	world_end(&w);
+}
+
 /* That ends the attempt at once, and its Tasks with it, however their Pods change meanwhile; the next attempt goes on,
  * but for what waits for a name. (The collector's mark on a Pod made it a younger one: Tasks ended with -101, and the
  * attempt ran on.) */
@@ -584,7 +629,7 @@ static void test_config_map_deleted_in_background(void **state)
 		world_pod_phase(&w, "f-a-0", "Running"); /* what a kubelet writes after that */
 		if (before)
 			world_pod_deleting(&w, "f-a-0");
-		world_round(&w);
+		world_reconcile(&w);
 		assert_int_equal(w.queued, 1);
 		assert_int_equal(w.queue[0].kind, CALL_GET_CONFIG_MAP);
 		world_pod_deleting(&w, "f-a-0");
@@ -619,7 +664,7 @@ static void test_made_after_background_deletion(void **state)
 	(void)state;
 	world_begin_creating(&w, 3);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 2);
 	w.slow_kubelet = true;
 	w.hold_calls = true;
@@ -686,7 +731,7 @@ static void test_no_pods_under_unseen(void **state)
 		world_begin_of(&w, 2, STAYS, "", "");
 		world_settle(&w);
 		world_edit_of(&w, 3, STAYS, "", "");
-		world_round(&w);
+		world_reconcile(&w);
 		world_write(&w); /* the third Task is stored, its Pod is not created yet */
 		world_clear_log(&w);
 		w.slow_gc = true;
@@ -700,9 +745,9 @@ static void test_no_pods_under_unseen(void **state)
 		world_tell_framework(&w);
 		world_tell_pod(&w, "f-a-0");
 		world_tell_pod(&w, "f-a-1");
-		world_round(&w);
+		world_reconcile(&w);
 		world_write(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		assert_int_equal(w.queued, 1);
 		assert_int_equal(w.queue[0].kind, CALL_GET_CONFIG_MAP);
 		world_settle(&w);
@@ -735,6 +780,8 @@ int main(void)
 		cmocka_unit_test(test_config_map_deleted),
 		cmocka_unit_test(test_config_map_gone),
 		cmocka_unit_test(test_config_map_deleted_in_background),
+		cmocka_unit_test(test_pods_seen_before_background_deletion),
+		cmocka_unit_test(test_deleted_while_asked),
 		cmocka_unit_test(test_made_after_background_deletion),
 		cmocka_unit_test(test_config_map_gone_unseen),
 		cmocka_unit_test(test_no_pods_under_unseen),

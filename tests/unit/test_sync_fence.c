@@ -12,12 +12,12 @@ static void test_fence(void **state)
 	world_pod_exit(&w, "f-a-0", 0, "");
 	world_settle(&w);
 	world_pod_exit(&w, "f-a-1", 0, "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
 	world_clear_log(&w);
 	/* Its Pod is to be deleted; a new owner, whose view may lag behind, writes first, though nothing changed. */
 	world_restart(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 0);
 	assert_true(w.plan.write);
 	/* Its version is old: the write fails, and is asked for again. */
@@ -26,11 +26,11 @@ static void test_fence(void **state)
 	world_stamp(&w, w.object);
 	w.mute = false;
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 0);
 	assert_true(w.plan.write);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	assert_int_equal(w.queue[0].kind, CALL_DELETE_POD);
 	world_settle(&w);
@@ -50,13 +50,13 @@ static void test_fence_changes(void **state)
 	world_begin_creating(&w, 1);
 	world_settle(&w);
 	world_pod_exit(&w, "f-a-0", 0, "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w); /* its ConfigMap is to be deleted */
 	stored = json_deep_copy(json_object_get(w.object, "status"));
 	assert_null(json_object_get(stored, "fenced"));
 	for (int grants = 1; grants <= 3; grants++) {
 		world_restart(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		assert_true(w.plan.write);
 		world_write(&w);
 		/* each differs from the one before, in that alone */
@@ -69,7 +69,7 @@ static void test_fence_changes(void **state)
 		assert_true(json_equal(json_object_get(w.object, "status"), stored));
 		/* seen again, it is our own */
 		world_tell_framework(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		assert_false(w.plan.write);
 	}
 	world_settle(&w);
@@ -85,16 +85,16 @@ static void test_fence_late(void **state)
 
 	(void)state;
 	world_begin_of(&w, 1, "", "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
 	framework_free(w.framework);
 	w.framework = framework_new(WORLD_NS, WORLD_NAME);
 	world_tell_framework(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 0);
 	assert_true(w.plan.write);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	assert_int_equal(w.queue[0].kind, CALL_CREATE_CONFIG_MAP);
 	world_settle(&w);
@@ -111,7 +111,7 @@ static void test_fence_queued(void **state)
 	framework_fence(w.framework);
 	world_carry(&w);
 	assert_calls(&w, "");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_true(w.plan.write);
 	assert_int_equal(w.queued, 0);
 	world_settle(&w);
@@ -119,9 +119,9 @@ static void test_fence_queued(void **state)
 	world_end(&w);
 
 	world_begin_of(&w, 1, "", ",'retryPolicy':{'maxRetryCount':-2}", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	framework_fence(w.framework);
 	world_carry(&w);

@@ -9,25 +9,25 @@ static void test_succeeds(void **state)
 
 	(void)state;
 	world_begin_of(&w, 2, "", "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_true(w.plan.write);
 	assert_int_equal(w.plan.call_count, 0);
 	assert_state(&w, STATE_CREATION_PENDING);
-	world_round(&w); /* not written yet: still nothing */
+	world_reconcile(&w); /* not written yet: still nothing */
 	assert_int_equal(w.queued, 0);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	assert_int_equal(w.queue[0].kind, CALL_CREATE_CONFIG_MAP);
 	world_carry(&w);
 	assert_calls(&w, "create ConfigMap f-attempt; ");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_state(&w, STATE_PREPARING);
 	assert_false(w.plan.write); /* UIDs wait for each other up to 500 ms */
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(w.queued, 1); /* Task 0 first */
 		world_carry(&w);
-		world_round(&w);
+		world_reconcile(&w);
 	}
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	assert_task(&w, 0, 1, STATE_PREPARING);
@@ -35,7 +35,7 @@ static void test_succeeds(void **state)
 	assert_int_equal(w.made[CALL_CREATE_POD], 2);
 
 	world_pod_phase(&w, "f-a-0", "Running");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_state(&w, STATE_RUNNING);
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	assert_task(&w, 0, 1, STATE_PREPARING);
@@ -45,7 +45,7 @@ static void test_succeeds(void **state)
 	world_clear_log(&w);
 	world_advance(&w, 5);
 	world_pod_exit(&w, "f-a-0", 0, "");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_task(&w, 0, 0, STATE_DELETION_PENDING);
 	assert_int_equal(w.queued, 0); /* its completion is not stored yet */
 	world_settle(&w);
@@ -147,11 +147,11 @@ static void test_copied_fields(void **state)
 
 	(void)state;
 	world_begin_of(&w, 1, "", "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	attempt = &world_task(&w, 0, 0)->attempt;
 	assert_null(attempt->pod_node_name); /* null until the Pod is seen */
 	world_settle(&w);
@@ -315,9 +315,9 @@ static void test_stop_finds_config_map(void **state)
 
 	(void)state;
 	world_begin_of(&w, 1, "", "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	w.mute = true;
 	w.fault = (struct world_fault){.kind = CALL_CREATE_CONFIG_MAP, .count = 1, .carried_out = true};
 	world_carry(&w);
@@ -343,7 +343,7 @@ static void test_stop_running(void **state)
 	world_settle(&w);
 	world_clear_log(&w);
 	world_edit_of(&w, 2, "", "", ",'executionType':'Stop','retryPolicy':{'maxRetryCount':-2}");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_state(&w, STATE_DELETION_PENDING);
 	assert_int_equal(w.queued, 0);
 	world_settle(&w);
@@ -439,12 +439,12 @@ static void test_retention(void **state)
 	assert_int_equal(w.writes, 0);
 	assert_in_range(w.plan.wake_ms - w.time.boot_ms, 1, 10 * 1000);
 	world_advance_ms(&w, w.plan.wake_ms - w.time.boot_ms);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 0);
 	assert_true(w.plan.write);
 	world_write(&w);
 	w.fault = (struct world_fault){.kind = CALL_DELETE_FRAMEWORK, .count = 1, .http_status = 500, .message = "x"};
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	assert_string_equal(w.queue[0].uid, w.framework->uid);
 	world_carry(&w);
@@ -487,7 +487,7 @@ static void test_deleting_framework(void **state)
 	/* Gone, and a namesake comes: it starts anew. */
 	framework_observe_absent(w.framework, NULL);
 	assert_false(w.framework->exists);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.plan.wake_ms, INT64_MAX);
 	json_decref(w.object);
 	world_create_framework(&w, "{'taskRoles':[{'name':'b','taskNumber':1}]}", NULL);
@@ -510,10 +510,10 @@ static void test_malformed(void **state)
 	assert_calls(&w, "");
 	assert_int_equal(strncmp(w.events.data, "Malformed: Nothing of this Framework is acted on: ", 50), 0);
 	world_clear_log(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.events.len, 0);
 	world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':'many'}]}");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(strncmp(w.events.data, "Malformed: ", 11), 0);
 	world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':1}]}");
 	world_settle(&w);

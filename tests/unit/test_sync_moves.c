@@ -261,7 +261,7 @@ static void story_others_quicker(bool gone)
 	w.slow_kubelet = true;
 	w.slow_gc = true;
 	world_pod_exit(&w, "f-a-0", 0, "");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_task(&w, 0, 0, STATE_DELETION_PENDING);
 	if (gone)
 		world_pod_gone(&w, "f-a-0");
@@ -269,7 +269,7 @@ static void story_others_quicker(bool gone)
 		world_pod_deleting(&w, "f-a-0");
 	world_settle(&w);
 	world_edit_of(&w, 2, STAYS, "", STOP);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_state(&w, STATE_DELETION_PENDING);
 	if (gone) {
 		world_config_map_gone(&w);

@@ -220,7 +220,8 @@ static void test_retried_does_not_count(void **state)
 	world_end(&w);
 }
 
-/* Two Tasks complete in one round: the one whose completion reached the threshold is the trigger, one completion. */
+/* Two Tasks complete in one reconcile: the one whose completion reached the threshold is the trigger, one completion.
+ */
 static void test_together(void **state)
 {
 	struct world w;
@@ -236,8 +237,8 @@ static void test_together(void **state)
 	world_end(&w);
 }
 
-/* Of failures that are seen in one round the lowest Task's is the trigger, in whichever order they come: a worker that
- * fails as its master has does not hide the cause. */
+/* Of failures that are seen in one reconcile the lowest Task's is the trigger, in whichever order they come: a worker
+ * that fails as its master has does not hide the cause. */
 static void test_lowest_is_trigger(void **state)
 {
 	static const char *const orders[][3] = {
@@ -283,17 +284,17 @@ static void test_last_is_trigger(void **state)
 	world_settle(&w);
 	world_pod_exit(&w, "f-a-1", 0, "");
 	for (int i = 0; i < 4 && world_task(&w, 0, 1)->state != STATE_COMPLETED; i++) {
-		world_round(&w);
+		world_reconcile(&w);
 		world_write(&w);
 		world_carry(&w);
-		world_round(&w);
+		world_reconcile(&w);
 	}
 	world_pod_exit(&w, "f-a-0", 0, "");
 	for (int i = 0; i < 4 && w.framework->status.attempt.completion == NULL; i++) {
-		world_round(&w);
+		world_reconcile(&w);
 		world_write(&w);
 		world_carry(&w);
-		world_round(&w);
+		world_reconcile(&w);
 	}
 	assert_code(&w, 0);
 	assert_int_equal(world_task(&w, 0, 0)->completion_time, world_task(&w, 0, 1)->completion_time);

@@ -18,7 +18,7 @@ static void test_former_owner_wrote(void **state)
 	world_pod_phase(&w, "f-a-0", "Running");
 	world_settle(&w);
 	world_pod_exit(&w, "f-a-0", 0, "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
 	framework_observe_absent(w.framework, NULL);
 	framework_free(w.framework);
@@ -26,7 +26,7 @@ static void test_former_owner_wrote(void **state)
 	world_observe_framework(w.framework, old, OBSERVED_EVENT);
 	framework_fence(w.framework);
 	world_tell_config_map(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w); /* 409: the view was old */
 	assert_true(w.unsure);
 	world_write(&w);

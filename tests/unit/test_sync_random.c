@@ -45,13 +45,13 @@ static enum ending begin_to_end(struct story *s)
 	return ending;
 }
 
-/* Rounds, writes and calls until there is nothing more to do for now. */
+/* Reconciles, writes and calls until there is nothing more to do for now. */
 static void work_off(struct story *s)
 {
 	struct world *w = &s->w;
 
 	for (int idle = 0, busy = 0; idle < 2 && busy < 50; busy++) {
-		round_of(s);
+		reconcile_of(s);
 		idle = w->plan.write || w->queued > 0 ? 0 : idle + 1;
 		write_of(s, false);
 		while (w->queued > 0)

@@ -463,19 +463,19 @@ static void test_retry_writes(void **state)
 	assert_state(&w, STATE_DELETING);
 	world_clear_log(&w);
 	world_config_map_gone(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_state(&w, STATE_ATTEMPT_COMPLETED);
 	assert_int_equal(w.framework->status.retry.delay_sec, 0);
 	assert_true(w.plan.write);
-	world_round(&w); /* not stored yet */
+	world_reconcile(&w); /* not stored yet */
 	assert_state(&w, STATE_ATTEMPT_COMPLETED);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_state(&w, STATE_CREATION_PENDING);
 	assert_int_equal(w.framework->status.attempt.id, 1);
 	assert_int_equal(w.queued, 0);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	assert_int_equal(w.writes, 2);
 	world_end(&w);

@@ -31,11 +31,11 @@ static void test_up(void **state)
 	(void)state;
 	begin_running(&w, 1, "");
 	world_edit_of(&w, 3, NEVER, "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(task_count(&w, 0), 3);
 	assert_int_equal(w.queued, 0); /* stored first */
 	assert_true(w.plan.write);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 0);
 	world_settle(&w);
 	assert_int_equal(w.made[CALL_CREATE_POD], 2);
@@ -54,7 +54,7 @@ static void test_down(void **state)
 	begin_running(&w, 4, ALWAYS);
 	w.slow_kubelet = true;
 	world_edit_of(&w, 2, NEVER, ALWAYS, "");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 0);
 	assert_false(world_task(&w, 0, 1)->deletion_pending);
 	assert_true(world_task(&w, 0, 2)->deletion_pending);
@@ -161,7 +161,7 @@ static void test_removal_waits_for_write(void **state)
 	begin_running(&w, 2, "");
 	world_edit_of(&w, 1, NEVER, "", "");
 	for (;;) {
-		world_round(&w);
+		world_reconcile(&w);
 		if (world_task(&w, 0, 1)->state == STATE_COMPLETED)
 			break;
 		if (w.plan.write)
@@ -170,8 +170,8 @@ static void test_removal_waits_for_write(void **state)
 		world_advance_ms(&w, 100);
 	}
 	w.hold_writes = true;
-	world_round(&w);
-	world_round(&w);
+	world_reconcile(&w);
+	world_reconcile(&w);
 	assert_int_equal(task_count(&w, 0), 2);
 	assert_string_equal(w.snapshots.data, "");
 	w.hold_writes = false;
@@ -208,7 +208,7 @@ static void test_removal_holds_nothing_back(void **state)
 	assert_true(w.framework->written < w.framework->version);
 	w.hold_writes = true;
 	world_pod_phase(&w, "f-a-0", "Running");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_task(&w, 0, 0, STATE_RUNNING);
 	w.hold_writes = false;
 	world_settle(&w);
@@ -309,16 +309,16 @@ static void test_pending(void **state)
 
 	/* Its create is planned and not sent: it never is. */
 	world_begin_of(&w, 2, NEVER, "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	world_edit_of(&w, 1, NEVER, "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_clear_log(&w);
 	world_settle(&w);
 	assert_int_equal(w.made[CALL_CREATE_POD], 0);
@@ -328,13 +328,13 @@ static void test_pending(void **state)
 
 	/* It was sent and its answer is lost: what it made is deleted. */
 	world_begin_of(&w, 2, NEVER, "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	w.fault = (struct world_fault){.kind = CALL_CREATE_POD, .name = "f-a-1", .count = 1, .carried_out = true};
 	w.mute = true;
 	world_carry(&w);

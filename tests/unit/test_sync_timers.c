@@ -32,7 +32,7 @@ static void test_force(void **state)
 	start_ms = w.time.boot_ms;
 	world_pod_deleting(&w, "f-a-0"); /* grace 30 s: its timestamp lies ahead, the timer runs from now */
 	world_settle_for(&w, 90000);
-	assert_calls(&w, "");
+	assert_calls(&w, "get ConfigMap f-attempt; ");
 	assert_task(&w, 0, 0, STATE_DELETING);
 	world_settle_for(&w, 110000);
 	/* Sent once, then confirmed by a GET. */
@@ -55,7 +55,7 @@ static void test_force_set_later(void **state)
 	assert_calls(&w, "delete Pod f-a-0; ");
 	assert_task(&w, 0, 0, STATE_DELETING);
 	world_edit_of(&w, 2, STAYS, ",'podGracefulDeletionTimeoutSec':0", "");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 0); /* the backup is stored first */
 	world_settle(&w);
 	assert_calls(&w, "force delete Pod f-a-0; get Pod f-a-0; ");
@@ -395,7 +395,7 @@ static void test_requested_gone(void **state)
 	begin_waiting(&w, WAITING("false"));
 	world_settle(&w);
 	framework_observe_gone(w.framework, KIND_POD, "f-a-0", "p", "999", true);
-	world_round(&w);
+	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_COMPLETED);
 	assert_task_code(&w, 0, 0, CODE_POD_EXTERNAL_DELETED);
 	assert_string_equal(task_diagnostics(&w, 0), "Pod was deleted by others");

@@ -19,7 +19,7 @@ static void test_slow_start(void **state)
 	world_clear_log(&w);
 	for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
 		while (w.made[CALL_CREATE_POD] == 0) {
-			world_round(&w);
+			world_reconcile(&w);
 			world_advance_ms(&w, 20);
 			world_carry(&w);
 		}
@@ -52,14 +52,14 @@ static void test_stages(void **state)
 
 	(void)state;
 	world_begin(&w, "{'taskRoles':[{'name':'m','taskNumber':3},{'name':'w','taskNumber':3}]}");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
 	for (size_t i = 0; i < ARRAY_LEN(stages); i++) {
 		world_clear_log(&w);
-		world_round(&w);
-		world_round(&w); /* nothing more while these are on their way */
+		world_reconcile(&w);
+		world_reconcile(&w); /* nothing more while these are on their way */
 		world_carry(&w);
 		assert_calls(&w, stages[i]);
 	}
@@ -183,7 +183,7 @@ static void test_quota_next_attempt(void **state)
 	world_pod_exit(&w, "f-a-0", 1, "");
 	while (w.framework->status.attempt.id == 0 || w.queued == 0 || w.queue[0].kind != CALL_CREATE_POD) {
 		world_carry(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		if (w.plan.write)
 			world_write(&w);
 		world_advance_ms(&w, 10);
@@ -195,7 +195,8 @@ static void test_quota_next_attempt(void **state)
 	world_end(&w);
 }
 
-/* Of what is on its way, what is about the last of these Pods is answered first; each answer has a round of its own. */
+/* Of what is on its way, what is about the last of these Pods is answered first; each answer has a reconcile of its
+ * own. */
 static void carry_backwards(struct world *w)
 {
 	static const char *const names[] = {"f-a-2", "f-a-1", "f-a-0", "f-z-0", "f-attempt"};
@@ -210,7 +211,7 @@ static void carry_backwards(struct world *w)
 			call.failed = w->framework->creates_failed; /* all of them have been sent */
 			world_answer(w, &call);
 			world_drop_call(&call);
-			world_round(w);
+			world_reconcile(w);
 			if (w->plan.write)
 				world_write(w);
 			n = (size_t)-1; /* there may be more about it */
@@ -241,8 +242,9 @@ static void test_for_good_lowest_first(void **state)
 					       .http_status = 400,
 					       .reason = "BadRequest",
 					       .message = "x"};
-		for (int rounds = 0; rounds < 100 && w.framework->status.attempt.completion == NULL; rounds++) {
-			world_round(&w);
+		for (int reconciles = 0; reconciles < 100 && w.framework->status.attempt.completion == NULL;
+		     reconciles++) {
+			world_reconcile(&w);
 			if (w.plan.write)
 				world_write(&w);
 			carry_backwards(&w);

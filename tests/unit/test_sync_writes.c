@@ -24,19 +24,19 @@ static void test_write_fails(void **state)
 
 		begin_running(&w, ALWAYS);
 		world_pod_exit(&w, "f-a-0", 0, "");
-		world_round(&w);
+		world_reconcile(&w);
 		assert_task(&w, 0, 0, STATE_DELETION_PENDING);
 		world_advance_ms(&w, 1000);
-		world_round(&w);
+		world_reconcile(&w);
 		assert_true(w.plan.write);
 		for (int i = 0; i < 3; i++) {
 			world_write_with(&w, COMPRESS_NEVER, carried_out, false);
-			world_round(&w);
+			world_reconcile(&w);
 			assert_int_equal(w.queued, 0);
 			assert_true(w.plan.write);
 		}
 		world_write(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		assert_int_equal(w.queued, 1);
 		assert_int_equal(w.queue[0].kind, CALL_DELETE_POD);
 		world_settle(&w);
@@ -56,14 +56,14 @@ static void test_change_during_write(void **state)
 	json_object_set_new(json_at(world_pod(&w, "f-a-0"), "status"), "podIP", json_string("10.0.0.9"));
 	world_stamp(&w, world_pod(&w, "f-a-0"));
 	world_tell_pod(&w, "f-a-0");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_true(w.plan.write);
 	version = framework_write_started(w.framework, w.time.boot_ms);
 	world_pod_exit(&w, "f-a-0", 0, "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_stamp(&w, w.object);
 	framework_written(w.framework, version, meta_str(w.object, "resourceVersion"));
-	world_round(&w);
+	world_reconcile(&w);
 	assert_task(&w, 0, 0, STATE_DELETION_PENDING);
 	assert_int_equal(w.queued, 0);
 	world_settle(&w);
@@ -84,14 +84,14 @@ static void test_own_status(void **state)
 	world_begin_of(&w, 2, "", "", "");
 	world_settle(&w);
 	world_pod_phase(&w, "f-a-0", "Running");
-	world_round(&w);
+	world_reconcile(&w);
 	framework_status_body(w.framework, COMPRESS_NEVER, &body);
 	version = framework_write_started(w.framework, w.time.boot_ms);
 	put = json_parse(body.data, body.len, NULL);
 	json_object_set(w.object, "status", json_object_get(put, "status"));
 	world_stamp(&w, w.object);
 	world_pod_phase(&w, "f-a-1", "Running");
-	world_round(&w);
+	world_reconcile(&w);
 	assert_true(w.framework->version > version);
 	version = w.framework->version;
 	world_tell_framework(&w);
@@ -213,7 +213,7 @@ static void test_old_events(void **state)
 	w.slow_kubelet = true;
 	w.slow_gc = true;
 	world_clear_log(&w);
-	framework_observe_pod(w.framework, pod_parse(old_pod, &err), false);
+	framework_observe_pod(w.framework, pod_parse(old_pod, &err));
 	assert_false(world_observe_framework(w.framework, old_object, OBSERVED_EVENT));
 	assert_false(world_observe_framework(w.framework, w.object, OBSERVED_EVENT)); /* equal */
 	world_settle(&w);
@@ -223,7 +223,7 @@ static void test_old_events(void **state)
 	assert_calls(&w, "");
 	/* A deleting object does not come back to life. */
 	world_config_map_deleting(&w);
-	framework_observe_config_map(w.framework, config_map_parse(old_config_map, &err), false);
+	framework_observe_config_map(w.framework, config_map_parse(old_config_map, &err));
 	world_settle(&w);
 	assert_state(&w, STATE_DELETING);
 	/* Nor does a Framework whose end was told, nor is its namesake taken for it. */
@@ -263,11 +263,11 @@ static void test_queued_create_of_what_appears(void **state)
 
 	(void)state;
 	world_begin_of(&w, 1, STAYS, ALWAYS, "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	{
 		cleanup_buf struct buf body = {0};
@@ -300,9 +300,9 @@ static void test_queued_config_map(void **state)
 		struct world w;
 
 		world_begin_of(&w, 1, "", "", "");
-		world_round(&w);
+		world_reconcile(&w);
 		world_write(&w);
-		world_round(&w);
+		world_reconcile(&w);
 		assert_int_equal(w.queued, 1);
 		if (edits[i] != NULL) {
 			world_edit_of(&w, 1, "", "", edits[i]);
@@ -326,11 +326,11 @@ static void test_namesake(void **state)
 
 	(void)state;
 	world_begin_of(&w, 3, STAYS, "", "");
-	world_round(&w);
+	world_reconcile(&w);
 	world_write(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	world_carry(&w);
-	world_round(&w);
+	world_reconcile(&w);
 	assert_int_equal(w.queued, 1);
 	framework_observe_absent(w.framework, NULL);
 	json_decref(w.object);

@@ -1,5 +1,5 @@
-/* Smaller parts of the watcher: the election's flags, the log lines that a standby holds back, what is told of the
- * shards, and where `fc-watcher status` asks for it. */
+/* Smaller parts of the watcher: the election's flags, what is told of the shards, and where `fc-watcher status` asks
+ * for it. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,8 +21,7 @@
 #include "tests/unit/temp.h"
 #include "watcher/debug.h"
 #include "watcher/flags.h"
-#include "watcher/holdback.h"
-#include "watcher/pool.h"
+#include "watcher/pool/pool.h"
 #include "watcher/status.h"
 
 /* What `run` writes to stderr, to be freed. */
@@ -149,79 +148,6 @@ static void test_lease_namespace(void **state)
 	unsetenv("KUBERNETES_SERVICE_ACCOUNT_DIR");
 	unlink(path);
 	rmdir(directory);
-}
-
-/* ---- lines held back -------------------------------------------------------------------------------------------- */
-
-static void write_lines(void)
-{
-	holdback_line("at once", 7);
-	holdback_begin(60000);
-	holdback_line("held 1", 6);
-	holdback_line("held 2", 6);
-}
-
-static void take_over(void)
-{
-	holdback_set_leading(true);
-	holdback_line("as leader", 9);
-}
-
-static void lose(void)
-{
-	holdback_set_leading(false);
-	holdback_line("held 3", 6);
-	holdback_end();
-	holdback_line("after", 5);
-}
-
-static void test_holdback(void **state)
-{
-	cleanup_free char *first = stderr_of(write_lines);
-	cleanup_free char *second = stderr_of(take_over);
-	cleanup_free char *third = stderr_of(lose);
-
-	(void)state;
-	assert_non_null(strstr(first, "] at once\n"));
-	assert_null(strstr(first, "held"));
-	assert_non_null(strstr(second, "] held 1\n"));
-	assert_true(strstr(second, "] held 2\n") > strstr(second, "] held 1\n"));
-	assert_true(strstr(second, "] as leader\n") > strstr(second, "] held 2\n"));
-	assert_null(strstr(third, "held"));
-	assert_non_null(strstr(third, "] after\n"));
-}
-
-static void write_much(void)
-{
-	const size_t size = 1024 * 1024;
-	char *line = mem_alloc(size);
-
-	memset(line, 'x', size);
-	holdback_begin(60000);
-	for (int i = 0; i < HOLDBACK_BYTES_MAX / (1024 * 1024) + 5; i++) {
-		line[0] = (char)('a' + i);
-		holdback_line(line, size);
-	}
-	free(line);
-}
-
-static void take_over_much(void)
-{
-	holdback_set_leading(true);
-	holdback_end();
-}
-
-/* The oldest make room, and what is older than a takeover can be late is not written. */
-static void test_holdback_bounds(void **state)
-{
-	cleanup_free char *first = stderr_of(write_much);
-	cleanup_free char *second = stderr_of(take_over_much);
-
-	(void)state;
-	assert_string_equal(first, "");
-	assert_null(strstr(second, "] ex"));
-	assert_non_null(strstr(second, "] fx"));
-	assert_true(strlen(second) <= HOLDBACK_BYTES_MAX + 4096);
 }
 
 /* ---- shards, for people ----------------------------------------------------------------------------------------- */
@@ -429,7 +355,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flags),       cmocka_unit_test(test_lease_namespace),
-		cmocka_unit_test(test_holdback),    cmocka_unit_test(test_holdback_bounds),
 		cmocka_unit_test(test_ranges),      cmocka_unit_test(test_shards),
 		cmocka_unit_test(test_standby),     cmocka_unit_test(test_status_address),
 		cmocka_unit_test(test_pool_member),

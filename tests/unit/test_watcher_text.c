@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "common/base/mem.h"
-#include "watcher/cache.h"
-#include "watcher/deletion.h"
+#include "watcher/view/cache.h"
+#include "watcher/view/deletion.h"
 
 static void changed(void *arg, struct cache_entry *entry)
 {

@@ -102,10 +102,8 @@ run_credentials() {
     refuses "the current context" '401 Unauthorized' contexts
     passes "another context" contexts KUBE_CONTEXT=x
     refuses "a context that is none" 'context "z": contexts: found no such context' contexts KUBE_CONTEXT=z
-    if [[ $CLUSTER == embedded ]]; then
-        config password '.users[0].user = {username: "alice", password: $token}'
-        passes "a password" password
-    fi
+    config password '.users[0].user = {username: "alice", password: $token}'
+    refuses "a password" 'username: found one, expected a token' password
     config as '.users[0].user = {token: $admin, as: "alice", "as-groups": ["some"]}' --arg admin "$(<"$CLUSTER_DIR/tokens/admin")"
     passes "impersonation" as
     if [[ $CLUSTER == kubernetes ]]; then

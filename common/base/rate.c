@@ -1,0 +1,56 @@
+/* Token bucket; see rate.h. */
+#include "common/base/rate.h"
+
+#include <math.h>
+
+/* A rate that would have us wait longer is looked at again by then. */
+enum { WAIT_MAX_MS = 60 * 60 * 1000 };
+
+static void refill(struct token_bucket *bucket, int64_t now_ms)
+{
+	if (now_ms > bucket->filled_ms)
+		bucket->tokens += (double)(now_ms - bucket->filled_ms) * bucket->qps / 1000.0;
+	bucket->filled_ms = now_ms;
+	if (bucket->tokens > bucket->burst)
+		bucket->tokens = bucket->burst;
+}
+
+void token_bucket_init(struct token_bucket *bucket, double qps, int burst, int64_t now_ms)
+{
+	bucket->qps = qps > 0 ? qps : 0;
+	bucket->burst = burst < 1 ? 1 : burst;
+	bucket->tokens = bucket->burst;
+	bucket->filled_ms = now_ms;
+}
+
+void token_bucket_set(struct token_bucket *bucket, double qps, int burst, int64_t now_ms)
+{
+	refill(bucket, now_ms);
+	bucket->qps = qps > 0 ? qps : 0;
+	bucket->burst = burst < 1 ? 1 : burst;
+	if (bucket->tokens > bucket->burst)
+		bucket->tokens = bucket->burst;
+}
+
+int64_t token_bucket_wait_ms(struct token_bucket *bucket, int64_t now_ms)
+{
+	if (bucket->qps <= 0)
+		return 0;
+	refill(bucket, now_ms);
+	if (bucket->tokens >= 1)
+		return 0;
+	/* (divided by a tiny rate it is more than any integer holds) */
+	return (int64_t)fmin(ceil((1 - bucket->tokens) * 1000.0 / bucket->qps), WAIT_MAX_MS);
+}
+
+void token_bucket_take(struct token_bucket *bucket)
+{
+	if (bucket->qps > 0)
+		bucket->tokens -= 1;
+}
+
+void token_bucket_give_back(struct token_bucket *bucket)
+{
+	if (bucket->qps > 0)
+		bucket->tokens = fmin(bucket->tokens + 1, bucket->burst);
+}

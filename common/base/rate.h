@@ -1,0 +1,26 @@
+/* A token bucket: qps tokens a second, at most burst of them saved up. */
+#ifndef BASE_RATE_H
+#define BASE_RATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct token_bucket {
+	double qps; /* 0: unlimited */
+	double burst;
+	double tokens;
+	int64_t filled_ms;
+};
+
+/* Starts full. qps <= 0 is unlimited; a burst below 1 counts as 1. now_ms: boot milliseconds, as everywhere here. */
+void token_bucket_init(struct token_bucket *bucket, double qps, int burst, int64_t now_ms);
+/* Keeps what was saved up, as far as the new burst allows. */
+void token_bucket_set(struct token_bucket *bucket, double qps, int burst, int64_t now_ms);
+/* Milliseconds until a token is there; 0: now. */
+int64_t token_bucket_wait_ms(struct token_bucket *bucket, int64_t now_ms);
+/* Takes one; only when token_bucket_wait_ms said 0. */
+void token_bucket_take(struct token_bucket *bucket);
+/* What it was taken for does not count. */
+void token_bucket_give_back(struct token_bucket *bucket);
+
+#endif

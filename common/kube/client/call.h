@@ -1,0 +1,146 @@
+/* Inside the client: one call, and how it becomes a libcurl transfer. Shared by client.c (queues, life of a call),
+ * deliver.c (what callers hear), exchange.c (requests and answers as libcurl sees them) and wait.c; nobody else
+ * includes this. */
+#ifndef KUBE_CALL_H
+#define KUBE_CALL_H
+
+#include <curl/curl.h>
+#include <ev.h>
+
+#include "common/base/buf.h"
+#include "common/base/rate.h"
+#include "common/kube/client.h"
+#include "common/kube/client/answer.h"
+#include "common/kube/client/counters.h"
+#include "common/kube/client/transport.h"
+#include "common/kube/config/credentials.h"
+
+/* An answer larger than this is broken off: 10 000 Tasks in one Framework are some MiB. */
+enum { ANSWER_MAX_BYTES = 64 * 1024 * 1024 };
+/* libcurl handles kept for the next calls; each holds some 20 KiB. */
+enum { IDLE_HANDLES_MAX = 64 };
+
+/* QUEUED → RUNNING → FINISHED (its done not yet called); a 401 takes it back to QUEUED once. */
+enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_FINISHED };
+enum lane { LANE_EXEMPT, LANE_NORMAL, LANE_LOW, LANES };
+
+struct kube_call {
+	struct kube_client *client;
+	struct kube_call *prev, *next; /* in the client's list for its state */
+	enum call_state state;
+	enum lane lane;
+	bool stream;
+	bool own_connection; /* a stream that is not brief */
+	bool cancelled;
+	bool retried;        /* after a 401 */
+	bool in_data;        /* its data callback runs: must not be freed */
+	bool counted;        /* in the request counters */
+	bool announce;       /* the headers of a 2xx stream came and were not yet handed on */
+	bool sent;           /* bytes may have left */
+	bool too_large;      /* broken off for the size of its answer */
+	bool no_descriptors; /* no socket could be opened */
+	bool too_late;       /* not sent, as its connection took too long */
+	bool fenced;         /* a write that must not arrive after it was given up */
+	bool server_timeout;
+	bool gzip;
+	char *method;
+	char *path;
+	char *accept;
+	char *content_type;
+	char *request_body; /* NULL: none */
+	size_t request_len;
+	int64_t timeout_ms; /* as asked for */
+	int64_t idle_timeout_ms;
+	int64_t allowed_ms; /* what before_send left of it */
+	bool (*before_send)(void *arg, int64_t *timeout_ms);
+	kube_done *done;
+	kube_data *data;
+	void *arg;
+
+	/* while running */
+	CURL *easy;
+	struct transport *transport;
+	struct curl_slist *headers;
+	unsigned token_generation; /* it was sent with */
+	int64_t started_ms;
+	int local_port; /* of the connection that it was handed to; 0: none yet */
+	struct ev_timer deadline;
+	struct ev_timer idle;
+	char curl_error[CURL_ERROR_SIZE];
+
+	/* what came */
+	enum kube_failure failure;
+	int http_status;
+	int64_t retry_after_ms;
+	char answer_type[64]; /* Content-Type of 2xx streams, cut to size */
+	struct buf answer;    /* the body; of streams only when not 2xx */
+	struct buf fresh;     /* of 2xx streams: not yet handed on */
+	struct buf cause;     /* why there was no answer */
+};
+
+struct kube_client {
+	struct ev_loop *loop;
+	struct kube_config config; /* strings owned */
+	struct credentials credentials;
+	unsigned tls_generation; /* of the transports in use */
+	char *user_agent;
+	char *url_base;                /* scheme://host:port as libcurl sees it */
+	char *url_prefix;              /* what the server's URL has behind that: "", "/prefix" */
+	struct curl_slist *connect_to; /* the real host, when url_base names tls-server-name instead */
+	char *host_header;             /* likewise */
+	bool tls;
+	size_t max_connections;
+	bool fenced;
+	bool closing;
+
+	struct token_bucket bucket;
+	struct kube_call *lanes[LANES];
+	size_t low_waiting;
+	struct kube_call *running;
+	struct kube_call *streams; /* running ones */
+	struct kube_call *finished;
+	size_t in_flight;        /* running calls that count against max_connections */
+	bool starting;           /* calls are being started, perhaps right before the loop sleeps */
+	struct ev_watcher begin; /* fed when there is something to start */
+	struct ev_timer work;    /* fed, or armed for the next turn, when there is something to deliver */
+	struct ev_timer refill;  /* when the bucket has the next token */
+
+	struct transport *shared;   /* of ordinary calls */
+	struct transport *watching; /* of streams: a connection each */
+	struct transport **retired; /* emptying */
+	size_t retired_count;
+
+	CURL **idle_handles;
+	size_t idle_count;
+	struct counters counters;
+};
+
+/* ---- deliver.c ---- */
+
+/* Has the `work` watcher run in the next turn of the loop: for what arises while calls are started, which may be the
+ * last thing before the loop sleeps. Whoever gets an answer then would have its say only after that sleep. */
+void deliver_later(struct kube_client *client);
+/* What the streams received, to their data callbacks. */
+void deliver_news(struct kube_client *client);
+/* What has finished, to its done callbacks; what finishes meanwhile is left for later (deliver_is_due). */
+void deliver_answers(struct kube_client *client);
+/* Whether deliver_answers would find anything. */
+bool deliver_is_due(struct kube_client *client);
+/* Calls done for a finished call and frees it. The callback may do anything but free the client. */
+void call_deliver(struct kube_call *call);
+
+/* ---- exchange.c ---- */
+
+/* Works out url_base and its kin from the config. 0, or -1 and *err. */
+int exchange_resolve_server(struct kube_client *client, struct error *err);
+/* Gets a handle ready for the call on its transport. */
+void exchange_prepare(struct kube_call *call);
+/* Reads what the ended or broken-off transfer leaves behind: status, Retry-After, sent. Then gives the handle back. */
+void exchange_collect(struct kube_call *call);
+/* failure and cause of a transfer that libcurl ended. */
+void exchange_judge(struct kube_call *call, CURLcode result);
+void exchange_free_handles(struct kube_client *client);
+/* The call as the counters name it. */
+void exchange_count(struct kube_call *call);
+
+#endif

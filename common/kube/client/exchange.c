@@ -1,0 +1,418 @@
+/* One request and its answer as libcurl sees them; see call.h. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/kube/client/call.h"
+
+enum { CONNECT_TIMEOUT_MS = 10000 };
+/* So long libcurl's deadline comes behind ours, which looks at the connection as it is before libcurl ends the
+ * request's stream on it. */
+enum { TIMEOUT_LATER_MS = 500 };
+
+int exchange_resolve_server(struct kube_client *client, struct error *err)
+{
+	const char *server = client->config.server;
+	const char *name = client->config.tls_server_name;
+	const char *host;
+	const char *host_end;
+	const char *port_end;
+	cleanup_free char *port = NULL;
+	cleanup_free char *real = NULL;
+	cleanup_free char *entry = NULL;
+
+	if (server == NULL)
+		return error_set(err, "%s: no server address", client->config.source);
+	client->tls = strncmp(server, "https://", 8) == 0;
+	if (!client->tls && strncmp(server, "http://", 7) != 0)
+		return error_set(err, "%s: server \"%s\": expected http://… or https://…", client->config.source,
+				 server);
+	host = strstr(server, "://") + 3;
+	port_end = host + strcspn(host, "/");
+	client->url_prefix = mem_strdup(port_end);
+	if (!client->tls || name == NULL) {
+		client->url_base = mem_strndup(server, (size_t)(port_end - server));
+		return 0;
+	}
+	/* libcurl takes SNI and the name to verify from the URL: name that one there, and connect elsewhere */
+	host_end = *host == '[' ? strchr(host, ']') : host + strcspn(host, ":/");
+	if (host_end == NULL)
+		return error_set(err, "%s: server \"%s\": no ']' after the address", client->config.source, server);
+	if (*host == '[')
+		host_end++;
+	port = *host_end == ':' ? mem_strndup(host_end + 1, (size_t)(port_end - host_end - 1)) : mem_strdup("443");
+	real = mem_strndup(host, (size_t)(host_end - host));
+	entry = mem_printf("::%s:%s", real, port);
+	client->url_base = mem_printf("https://%s:%s", name, port);
+	client->host_header = mem_printf("Host: %s:%s", real, port);
+	client->connect_to = curl_slist_append(NULL, entry);
+	return 0;
+}
+
+/* ---- libcurl's callbacks: they only note ---- */
+
+static void note_bytes(struct kube_call *call)
+{
+	transport_notes(call->transport)->received_ms = clock_boot_ms();
+	if (call->idle_timeout_ms > 0)
+		ev_timer_again(call->client->loop, &call->idle);
+}
+
+static int status_of(CURL *easy)
+{
+	long code = 0;
+
+	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
+	return (int)code;
+}
+
+static void note_type(struct kube_call *call)
+{
+	const char *type = NULL;
+
+	curl_easy_getinfo(call->easy, CURLINFO_CONTENT_TYPE, &type);
+	snprintf(call->answer_type, sizeof(call->answer_type), "%s", type == NULL ? "" : type);
+}
+
+static size_t on_header(char *data, size_t size, size_t count, void *arg)
+{
+	struct kube_call *call = arg;
+	size_t len = size * count;
+	int status;
+
+	note_bytes(call);
+	if (len > 2 || (*data != '\r' && *data != '\n'))
+		return len;
+	status = status_of(call->easy);
+	if (status >= 200 && status < 300) {
+		note_type(call);
+		call->announce = true;
+		call->http_status = status;
+		exchange_count(call); /* a stream counts when it begins */
+	}
+	return len;
+}
+
+static size_t on_body(char *data, size_t size, size_t count, void *arg)
+{
+	struct kube_call *call = arg;
+	size_t len = size * count;
+
+	note_bytes(call);
+	if (call->http_status == 0)
+		call->http_status = status_of(call->easy);
+	if (call->stream && call->http_status >= 200 && call->http_status < 300) {
+		buf_append(&call->fresh, data, len);
+		return len;
+	}
+	if (len > ANSWER_MAX_BYTES - call->answer.len) {
+		call->too_large = true;
+		return 0; /* libcurl gives up with CURLE_WRITE_ERROR */
+	}
+	buf_append(&call->answer, data, len);
+	return len;
+}
+
+/* libcurl opens them likewise, but does not tell why it could not, or tells what a former connection died of. */
+static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct kube_call *call = arg;
+	int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+
+	(void)purpose;
+	call->no_descriptors = fd < 0 && (errno == EMFILE || errno == ENFILE);
+	return fd < 0 ? CURL_SOCKET_BAD : fd;
+}
+
+/* The connection is there, whoever it was that waited for it, and the request is about to be sent. */
+static int on_ready(void *arg, char *to, char *from, int to_port, int from_port)
+{
+	struct kube_call *call = arg;
+
+	(void)to;
+	(void)from;
+	(void)to_port;
+	call->too_late = call->before_send != NULL && clock_boot_ms() > call->started_ms + KUBE_FENCED_SEND_MS;
+	call->local_port = from_port;
+	return call->too_late ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
+/* ---- request ---- */
+
+static void add_header(struct kube_call *call, const char *text)
+{
+	struct curl_slist *list = curl_slist_append(call->headers, text);
+
+	if (list == NULL)
+		mem_exhausted();
+	call->headers = list;
+}
+
+static void add_headers(struct kube_call *call)
+{
+	struct kube_client *client = call->client;
+	cleanup_free char *authorization = NULL;
+	struct buf line = {0};
+
+	buf_printf(&line, "Accept: %s", call->accept == NULL ? "application/json" : call->accept);
+	add_header(call, line.data);
+	if (call->request_body != NULL) {
+		buf_clear(&line);
+		buf_printf(&line, "Content-Type: %s",
+			   call->content_type == NULL ? "application/json" : call->content_type);
+		add_header(call, line.data);
+		/* libcurl would ask before sending a large body, and wait a second for the answer */
+		add_header(call, "Expect:");
+	}
+	authorization = credentials_authorization(&client->credentials);
+	if (authorization != NULL)
+		add_header(call, authorization);
+	call->token_generation = client->credentials.token_generation;
+	for (char **at = client->config.impersonate; at != NULL && *at != NULL; at++)
+		add_header(call, *at);
+	if (client->host_header != NULL)
+		add_header(call, client->host_header);
+	buf_free(&line);
+}
+
+/* libcurl takes a URL apart and puts it together again for each request, byte by byte: it gets the constant part as the
+ * URL, and the path beside it. A proxy is told the whole URL. */
+static void set_url(struct kube_call *call)
+{
+	const struct kube_client *client = call->client;
+	bool whole = client->config.proxy_url != NULL;
+	struct buf target = {0};
+
+	if (whole)
+		buf_puts(&target, client->url_base);
+	buf_puts(&target, client->url_prefix);
+	buf_puts(&target, call->path);
+	if (call->server_timeout) {
+		/* rounded down: the server must not outlive us */
+		buf_puts(&target, strchr(call->path, '?') == NULL ? "?timeout=" : "&timeout=");
+		if (call->allowed_ms >= 1000)
+			buf_printf(&target, "%llds", (long long)(call->allowed_ms / 1000));
+		else
+			buf_printf(&target, "%lldms", (long long)call->allowed_ms);
+	}
+	curl_easy_setopt(call->easy, CURLOPT_URL, whole ? target.data : client->url_base);
+	if (!whole)
+		curl_easy_setopt(call->easy, CURLOPT_REQUEST_TARGET, target.data);
+	buf_free(&target);
+}
+
+static void set_method(struct kube_call *call)
+{
+	CURL *easy = call->easy;
+
+	if (call->request_body != NULL) {
+		curl_easy_setopt(easy, CURLOPT_POST, 1L);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->request_len);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->request_body);
+	}
+	/* a POST without a body must still say Content-Length: 0 */
+	else if (strcmp(call->method, "POST") == 0 || strcmp(call->method, "PUT") == 0 ||
+		 strcmp(call->method, "PATCH") == 0) {
+		curl_easy_setopt(easy, CURLOPT_POST, 1L);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
+	}
+	if (strcmp(call->method, "GET") != 0 && strcmp(call->method, "POST") != 0)
+		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
+}
+
+static void set_blob(CURL *easy, CURLoption option, const char *text)
+{
+	struct curl_blob blob = {.data = (char *)text, .len = strlen(text), .flags = CURL_BLOB_COPY};
+
+	curl_easy_setopt(easy, option, &blob);
+}
+
+static void set_tls(struct kube_client *client, CURL *easy)
+{
+	const struct credentials *credentials = &client->credentials;
+
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+			 (long)(client->config.no_http2 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
+	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (credentials->ca.text != NULL) {
+		/* this CA alone, not the system's beside it */
+		curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
+		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+		set_blob(easy, CURLOPT_CAINFO_BLOB, credentials->ca.text);
+	}
+	if (client->config.insecure_skip_tls_verify) {
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+	if (credentials->client_cert.text != NULL) {
+		curl_easy_setopt(easy, CURLOPT_SSLCERTTYPE, "PEM");
+		set_blob(easy, CURLOPT_SSLCERT_BLOB, credentials->client_cert.text);
+	}
+	if (credentials->client_key.text != NULL) {
+		curl_easy_setopt(easy, CURLOPT_SSLKEYTYPE, "PEM");
+		set_blob(easy, CURLOPT_SSLKEY_BLOB, credentials->client_key.text);
+	}
+	if (client->connect_to != NULL)
+		curl_easy_setopt(easy, CURLOPT_CONNECT_TO, client->connect_to);
+}
+
+/* What the environment has about proxies is in the configuration already: libcurl is not to look there, nor to decide
+ * by the URL's host, which is not always the server's.
+ * An https proxy is trusted as the server is, which is what client-go does. */
+static void set_proxy(struct kube_client *client, CURL *easy)
+{
+	const struct kube_config *config = &client->config;
+
+	curl_easy_setopt(easy, CURLOPT_PROXY, config->proxy_url == NULL ? "" : config->proxy_url);
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+	if (config->proxy_url == NULL)
+		return;
+	curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (client->credentials.ca.text != NULL) {
+		curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, NULL);
+		curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL);
+		set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, client->credentials.ca.text);
+	}
+	if (config->insecure_skip_tls_verify) {
+		curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0L);
+		curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, 0L);
+	}
+}
+
+void exchange_prepare(struct kube_call *call)
+{
+	struct kube_client *client = call->client;
+	int64_t connect_ms = call->allowed_ms < CONNECT_TIMEOUT_MS ? call->allowed_ms : CONNECT_TIMEOUT_MS;
+	CURL *easy = client->idle_count > 0 ? client->idle_handles[--client->idle_count] : curl_easy_init();
+
+	if (easy == NULL)
+		mem_exhausted();
+	call->easy = easy;
+	call->curl_error[0] = '\0';
+	call->no_descriptors = false;
+	call->too_late = false;
+	call->local_port = 0;
+	add_headers(call);
+	set_url(call);
+	set_method(call);
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
+	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
+	curl_easy_setopt(easy, CURLOPT_USERAGENT, client->user_agent);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
+	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->gzip ? "gzip" : NULL);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
+	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
+	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+	curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+	if (call->stream) {
+		curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+		curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
+	}
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)call->allowed_ms + TIMEOUT_LATER_MS);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	/* libcurl asks for names in a thread, and would wait for its end, loop and all, when the transfer's time is up
+	 */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
+	set_proxy(client, easy);
+	if (client->tls)
+		set_tls(client, easy);
+	else {
+		curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
+		curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	}
+	if (call->own_connection) {
+		/* so that a connection whose peer is gone is never used again, and no stream slows another */
+		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	} else if (client->tls && !client->config.no_http2) {
+		/* share the connection that is being set up, rather than open one per call */
+		curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+	}
+	transport_prepare(call->transport, easy);
+}
+
+/* ---- answer ---- */
+
+void exchange_collect(struct kube_call *call)
+{
+	struct kube_client *client = call->client;
+	curl_off_t retry_after = 0;
+	long request_size = 0;
+	long version = 0;
+
+	call->http_status = status_of(call->easy);
+	curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after);
+	curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &request_size);
+	curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, &version);
+	call->retry_after_ms = retry_after > 0 ? (retry_after > 3600 ? 3600 : (int64_t)retry_after) * 1000 : -1;
+	call->sent = call->sent || request_size > 0 || call->http_status > 0;
+	if (version == CURL_HTTP_VERSION_2_0)
+		transport_notes(call->transport)->multiplexed = true;
+	if (client->idle_count < IDLE_HANDLES_MAX) {
+		curl_easy_reset(call->easy);
+		client->idle_handles[client->idle_count++] = call->easy;
+	} else {
+		curl_easy_cleanup(call->easy);
+	}
+	call->easy = NULL;
+	curl_slist_free_all(call->headers);
+	call->headers = NULL;
+}
+
+void exchange_judge(struct kube_call *call, CURLcode result)
+{
+	long code = 0;
+
+	switch (result) {
+	case CURLE_OK: call->failure = KUBE_OK; return;
+	case CURLE_OPERATION_TIMEDOUT: call->failure = KUBE_TIMEOUT; break;
+	default: call->failure = KUBE_NETWORK;
+	}
+	curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &code);
+	if (call->too_large)
+		buf_printf(&call->cause, "the answer is larger than %d MiB", ANSWER_MAX_BYTES / 1024 / 1024);
+	else if (call->too_late)
+		buf_printf(&call->cause, "not sent: no connection within %d ms", KUBE_FENCED_SEND_MS);
+	else if (call->no_descriptors)
+		buf_puts(&call->cause, "no socket can be opened: there are no file descriptors left (RLIMIT_NOFILE)");
+	else if (result == CURLE_COULDNT_CONNECT && code != 0)
+		buf_puts(&call->cause, strerror((int)code));
+	else
+		buf_puts(&call->cause, call->curl_error[0] != '\0' ? call->curl_error : curl_easy_strerror(result));
+}
+
+void exchange_free_handles(struct kube_client *client)
+{
+	while (client->idle_count > 0)
+		curl_easy_cleanup(client->idle_handles[--client->idle_count]);
+	free(client->idle_handles);
+}
+
+void exchange_count(struct kube_call *call)
+{
+	char resource[RESOURCE_LABEL_SIZE];
+	const char *method = call->method;
+	bool collection;
+
+	if (call->counted)
+		return;
+	call->counted = true;
+	resource_label(call->path, resource, &collection);
+	if (call->own_connection)
+		method = "WATCH";
+	else if (collection && strcmp(method, "GET") == 0)
+		method = "LIST";
+	counters_add(&call->client->counters, method, resource, call->http_status);
+}

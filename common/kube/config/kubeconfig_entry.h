@@ -1,0 +1,47 @@
+/* Inside the kubeconfig reader: one entry's mapping and its fields. Messages name file:line:column, the entry and the
+ * field. */
+#ifndef KUBE_KUBECONFIG_ENTRY_H
+#define KUBE_KUBECONFIG_ENTRY_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+#include "common/base/yaml.h"
+#include "common/kube/kubeconfig.h"
+
+struct section {
+	const struct yaml_node *entry; /* the item of the list: for what is missing */
+	const struct yaml_node *map;   /* NULL: empty */
+	char *name;                    /* clusters["k"].cluster; owned; NULL when no entry is named */
+};
+
+void section_free(struct section *section);
+#define cleanup_section __attribute__((cleanup(section_free)))
+
+/* The field as a string, copied into *out, which the caller frees; absent, null and "" leave it alone. */
+int section_string(const struct section *section, const char *key, char **out, struct error *err);
+/* The same for what must not appear in messages. */
+int section_secret(const struct section *section, const char *key, char **out, struct error *err);
+/* The same for a path, which is relative to the directory of its file. */
+int section_path(const struct section *section, const char *key, char **out, struct error *err);
+/* The same for PEM in base64: *out is the PEM. */
+int section_data(const struct section *section, const char *key, char **out, struct error *err);
+int section_bool(const struct section *section, const char *key, bool *out, struct error *err);
+/* A list of strings, appended to *list, which ends with NULL; *count without that. prefix goes before each; a line
+ * break in one is refused: it may become a header. */
+int section_list(const struct section *section, const char *key, const char *prefix, char ***list, size_t *count,
+		 struct error *err);
+/* A mapping within the section: 1 and *out, 0 when absent or null, -1 and *err. */
+int section_sub(const struct section *section, const char *key, struct section *out, struct error *err);
+/* *out (owned, replaced) relative to the directory of the file that the section is in. */
+void section_resolve(const struct section *section, char **path);
+/* The text, which is consumed, at the end of the list. */
+void section_append(char ***list, size_t *count, char *text);
+/* Sets *err to "file:line:column: entry.key: …", at the field if there is one. Returns -1. */
+int section_error(const struct section *section, const char *key, struct error *err, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* What an entry of `users` says: who we are, into config. */
+int kubeconfig_user_read(const struct section *user, struct kube_config *config, struct error *err);
+
+#endif

@@ -1,0 +1,75 @@
+/* Brings forward the Frameworks whose turn it is (ARCHITECTURE.md §4.4): takes keys from the queue, has the core decide
+ * and its plan carried out; see reconciler.h. No loop of its own: main.c runs it before the loop sleeps, the simulator
+ * when it pleases. */
+#include "reconciler/reconciler.h"
+
+/* Reconciles in one go, so that answers and pings are not kept waiting by a long queue. */
+enum { RECONCILES_AT_ONCE = 256 };
+
+static void reconcile(struct item *item)
+{
+	struct reconciler *reconciler = item->reconciler;
+	struct sync_time time = store_time(reconciler);
+	struct plan plan = {0};
+
+	reconciler->reconciles++;
+	queue_forget_wake(item); /* the reconcile says anew when it wants to come back */
+	framework_sync(item->framework, &reconciler->config, &time, &reconciler->random, &plan);
+	if (plan.wake_ms != INT64_MAX)
+		queue_wake(item, plan.wake_ms);
+	apply_plan(item, &plan);
+	plan_reset(&plan);
+	store_release(item);
+}
+
+static bool leased(const struct reconciler *reconciler, uint32_t range)
+{
+	return reconciler->ports.lease_left_ms(reconciler->ports.context, range) > 0;
+}
+
+/* A lease begins with a message, after which the loop comes by here. */
+static void take_up_leased(struct reconciler *reconciler)
+{
+	struct range_set begun = {0};
+	struct item *item;
+	struct item *next;
+
+	if (range_set_empty(&reconciler->unleased))
+		return;
+	for (uint32_t range = 0; range < reconciler->shards; range++) {
+		if (!range_set_has(&reconciler->unleased, range) || !leased(reconciler, range))
+			continue;
+		range_set_remove(&reconciler->unleased, range);
+		range_set_add(&begun, range);
+	}
+	if (range_set_empty(&begun))
+		return;
+	HASH_ITER(hh, reconciler->items, item, next)
+		if (range_set_has(&begun, item->range))
+			queue_add(item);
+}
+
+bool reconciler_run(struct reconciler *reconciler)
+{
+	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
+
+	take_up_leased(reconciler);
+	queue_add_due(reconciler, now_ms);
+	for (int i = 0; i < RECONCILES_AT_ONCE && reconciler->queue_first != NULL; i++) {
+		struct item *item = queue_take_first(reconciler);
+
+		/* A range whose snapshot is not complete: its SNAPSHOT_END queues every key again. */
+		if (!range_set_has(&reconciler->ready, item->range) && !reconciler->leaving)
+			continue;
+		/* Without a lease every call would be refused at the door, and tried again at once. */
+		if (!leased(reconciler, item->range)) {
+			range_set_add(&reconciler->unleased, item->range);
+		} else if (reconciler->leaving) {
+			apply_last_write(item);
+		} else {
+			metrics_histogram_observe(&reconciler->waits, (double)(now_ms - item->queued_ms) / 1000);
+			reconcile(item);
+		}
+	}
+	return reconciler->queue_first != NULL;
+}

@@ -1,0 +1,144 @@
+/* How attempts of the Framework and of its Tasks get their outcome, and the Events that tell of it (CONTRACT.md §5,
+ * §6); see rules.h. */
+#include <string.h>
+
+#include "common/framework/codes.h"
+#include "reconciler/sync/podtemplate.h"
+#include "reconciler/sync/rules.h"
+
+/* What Events say of it: its diagnostics, but for a failed creation, whose Status has an Event of its own. */
+static const char *event_text(const struct completion *completion)
+{
+	if (completion->code == CODE_POD_CREATION_PERMANENT_ERROR ||
+	    completion->code == CODE_POD_CREATION_UNKNOWN_ERROR)
+		return "Failed to create Pod, as an Event of its own tells";
+	return completion->diagnostics;
+}
+
+/* ---- Tasks ---- */
+
+void task_complete(struct framework *framework, size_t role, size_t index, struct completion *completion)
+{
+	struct task_attempt_status *attempt = &framework->status.attempt.roles[role].tasks[index].attempt;
+
+	if (attempt->completion != NULL) {
+		completion_free(completion);
+		return;
+	}
+	attempt->completion = completion;
+	framework_text_added(framework, completion);
+}
+
+void task_report_completed(struct reconcile *reconcile, size_t role, size_t index)
+{
+	const struct role_status *status = &reconcile->framework->status.attempt.roles[role];
+	const struct completion *completion = status->tasks[index].attempt.completion;
+
+	if (!completion->succeeded && completion->code != CODE_FRAMEWORK_ATTEMPT_COMPLETION &&
+	    completion->code != CODE_DELETE_TASK_REQUESTED)
+		plan_event(reconcile->plan, true, "TaskFailed", "Task %s[%zu] failed with code %d (%s): %.512s",
+			   status->name, index, (int)completion->code, completion->phrase, event_text(completion));
+}
+
+void task_report_retried(struct reconcile *reconcile, size_t role, size_t index)
+{
+	const struct role_status *status = &reconcile->framework->status.attempt.roles[role];
+	const struct completion *completion = status->tasks[index].attempt.completion;
+
+	plan_event(reconcile->plan, false, "TaskRetried", "Task %s[%zu] is retried after code %d (%s): %.512s",
+		   status->name, index, (int)completion->code, completion->phrase, event_text(completion));
+}
+
+/* ---- the Framework ---- */
+
+bool attempt_decide(struct framework *framework, struct completion *completion)
+{
+	struct framework_attempt_status *attempt = &framework->status.attempt;
+	bool changed = attempt->completion == NULL;
+
+	if (changed)
+		attempt->completion = completion;
+	else
+		completion_free(completion);
+	for (size_t r = 0; r < attempt->role_count; r++) {
+		for (size_t i = 0; i < attempt->roles[r].task_count; i++) {
+			if (attempt->roles[r].tasks[i].attempt.completion != NULL)
+				continue;
+			task_complete(framework, r, i,
+				      completion_predefined(CODE_FRAMEWORK_ATTEMPT_COMPLETION,
+							    "Stop to complete current FrameworkAttempt"));
+			changed = true;
+		}
+	}
+	return changed;
+}
+
+static void end_task(struct reconcile *reconcile, size_t role, size_t index)
+{
+	struct task_status *task = &reconcile->framework->status.attempt.roles[role].tasks[index];
+
+	if (task->state == STATE_COMPLETED)
+		return;
+	if (task->state != STATE_ATTEMPT_COMPLETED)
+		task_enter(reconcile, role, index, STATE_ATTEMPT_COMPLETED, WRITE_NOW);
+	task_enter(reconcile, role, index, STATE_COMPLETED, WRITE_NOW);
+	task->retry.delay_sec = DELAY_NULL;
+}
+
+static void report_attempt(struct reconcile *reconcile)
+{
+	const struct framework_attempt_status *attempt = &reconcile->framework->status.attempt;
+	const struct completion *completion = attempt->completion;
+	bool told = completion->trigger == NULL || strcmp(completion->trigger->message, completion->diagnostics) == 0;
+
+	plan_event(reconcile->plan, !completion->succeeded, "AttemptCompleted",
+		   "Attempt %d completed with code %d (%s): %.512s%s%s", (int)attempt->id, (int)completion->code,
+		   completion->phrase, event_text(completion), told ? "" : "; ",
+		   told ? "" : completion->trigger->message);
+}
+
+void attempt_complete(struct reconcile *reconcile, struct completion *completion, bool forced)
+{
+	struct framework *framework = reconcile->framework;
+	const struct framework_attempt_status *attempt = &framework->status.attempt;
+
+	attempt_decide(framework, completion);
+	for (size_t r = 0; forced && r < attempt->role_count; r++)
+		for (size_t i = 0; i < attempt->roles[r].task_count; i++)
+			end_task(reconcile, r, i);
+	framework_enter(reconcile, forced ? STATE_ATTEMPT_COMPLETED : STATE_DELETION_PENDING, WRITE_NOW);
+	pod_templates_free(framework); /* it creates no more Pods */
+	if (forced)
+		report_attempt(reconcile);
+}
+
+/* Why a failure is the last one, and what its owner can do: the end of the Event that tells of it. */
+static const char *no_retry_text(const struct framework *framework, const struct completion *completion)
+{
+	const struct retry_policy *policy = &framework->spec.retry;
+
+	if (completion->succeeded || completion->code == CODE_STOP_FRAMEWORK_REQUESTED)
+		return "";
+	if (policy->fancy && (completion->traits & TRAIT_PERMANENT))
+		return "; not retried, as it would fail again: mend what failed, and create the Framework anew";
+	if (policy->max_retry_count == 0)
+		return "; not retried, as retryPolicy.maxRetryCount is 0";
+	return "; not retried any more: it was as often as retryPolicy.maxRetryCount allows";
+}
+
+void framework_report_completed(struct reconcile *reconcile)
+{
+	const struct completion *completion = reconcile->framework->status.attempt.completion;
+
+	plan_event(reconcile->plan, !completion->succeeded, "FrameworkCompleted",
+		   "Framework completed with code %d (%s)%s", (int)completion->code, completion->phrase,
+		   no_retry_text(reconcile->framework, completion));
+}
+
+void framework_report_retried(struct reconcile *reconcile)
+{
+	const struct completion *completion = reconcile->framework->status.attempt.completion;
+
+	plan_event(reconcile->plan, false, "FrameworkRetried", "Framework is retried after code %d (%s): %.512s",
+		   (int)completion->code, completion->phrase, event_text(completion));
+}

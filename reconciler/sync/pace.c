@@ -1,0 +1,93 @@
+/* When the status is written (CONTRACT.md §12.16): changes wait for each other, and large statuses are written less
+ * often; see rules.h. */
+#include "reconciler/sync/rules.h"
+
+/* A pause after which a change is written as promptly as the first. */
+enum { GATHER_FORGET_MS = 3000 };
+/* WRITE_RUNNING and WRITE_UIDS doubled that often: 1.6 s and 4 s at most. */
+enum { GATHERED_MAX = 3 };
+/* A write costs 10 to 20 us for each Task: here, on the API server, and with everyone who watches. One after the other
+ * they would leave large Frameworks no time for anything else: this makes it a few per cent. Of 10 Tasks it is nothing
+ * to speak of. */
+enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
+
+void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
+{
+	struct framework *framework = reconcile->framework;
+	struct write_pace *pace = &framework->pace;
+	int64_t by;
+
+	if (reconcile->time.boot_ms - pace->last_ms > GATHER_FORGET_MS + pace->spacing_ms)
+		pace->gathered = 0;
+	by = reconcile->time.boot_ms + (delay_ms << pace->gathered);
+	if (delay_ms > 0 && by < pace->last_ms + pace->spacing_ms)
+		by = pace->last_ms + pace->spacing_ms;
+	framework->version++;
+	if (by < pace->by_ms)
+		pace->by_ms = by;
+}
+
+void pace_hurry(struct framework *framework)
+{
+	framework->pace.by_ms = 0;
+}
+
+void pace_forget(struct framework *framework)
+{
+	framework->pace.by_ms = INT64_MAX;
+}
+
+static int64_t write_spacing_ms(const struct framework *framework)
+{
+	int64_t spacing_ms = 0;
+
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
+		spacing_ms += (int64_t)framework->status.attempt.roles[r].task_count * SPACING_US_PER_TASK;
+	spacing_ms /= 1000;
+	return spacing_ms < SPACING_MAX_MS ? spacing_ms : SPACING_MAX_MS;
+}
+
+void pace_started(struct framework *framework, int64_t boot_ms)
+{
+	struct write_pace *pace = &framework->pace;
+
+	pace->last_ms = boot_ms;
+	pace->spacing_ms = write_spacing_ms(framework);
+	if (pace->gathered < GATHERED_MAX && framework->status.state != STATE_CREATION_PENDING)
+		pace->gathered++;
+	pace->by_ms = INT64_MAX;
+}
+
+/* Whether the Tasks that move together have all arrived: all that are not over run, or all that ran have ended, or all
+ * that ended are to be retried; and none is on its way out. */
+static bool gathered_all(const struct framework *framework)
+{
+	int32_t moving = 0;
+	int32_t running = 0;
+	int32_t ending = 0;
+	int32_t over = 0;
+
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
+		const struct role_work *work = &framework->roles[r];
+
+		moving += work->live - work->running - work->ending - work->over - work->completed + work->leaving;
+		running += work->running;
+		ending += work->ending;
+		over += work->over;
+	}
+	return moving == 0 && (running > 0) + (ending > 0) + (over > 0) == 1;
+}
+
+void pace_plan_write(struct reconcile *reconcile)
+{
+	struct framework *framework = reconcile->framework;
+
+	if (reconcile->fence_wanted)
+		reconcile->plan->write = true;
+	if (framework->version == framework->written)
+		return;
+	if (reconcile->time.boot_ms >= framework->pace.by_ms || gathered_all(framework))
+		reconcile->plan->write = true;
+	else
+		plan_wake(reconcile->plan, framework->pace.by_ms);
+}

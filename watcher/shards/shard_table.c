@@ -1,0 +1,530 @@
+/* The table of ranges; see shard_table.h. What holds throughout:
+ * - a range has at most one holder, and a holder is only ever replaced by way of FREE;
+ * - a holder's range becomes FREE only when the holder said so, is known dead, or has no lease left by our count;
+ * - every change of what a member is granted gives it a new version, and only a ping at its present version renews its
+ *   lease: so a member that has not applied a revocation yet lives on the lease that it had. */
+#include "watcher/shards/shard_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+enum { MEMBERS_MAX = 1024, UUID_MAX = 40, NAME_MAX_BYTES = 64 };
+
+enum range_state { RANGE_FREE, RANGE_GRANTED, RANGE_REVOKING };
+
+struct shard_member {
+	char name[NAME_MAX_BYTES];
+	char uuid[UUID_MAX]; /* "" : expected, or dead */
+	bool present;        /* heard of within lease + margin: may be granted ranges */
+	bool leaving;
+	bool in_use;
+	bool changed; /* its assignment changed in this update */
+	uint64_t version;
+	int64_t heard_ms;
+	int64_t lease_end_ms; /* by our count, margin included; 0: no lease was ever given, or none any more */
+	struct range_set granted;
+	struct range_set fresh;
+	uint32_t targets; /* ranges meant for it; scratch of the balance */
+	uint32_t quota;
+};
+
+struct range {
+	enum range_state state;
+	struct shard_member *holder; /* unless FREE */
+	struct shard_member *target; /* who should have it; NULL: nobody yet */
+	uint64_t taken_version;      /* REVOKING: the holder's version that lacks it */
+	uint32_t claims;             /* members that held it under a former leader, as they say */
+};
+
+struct shard_table {
+	struct shard_options options;
+	struct range ranges[BUS_RANGE_MAX];
+	struct shard_member *members[MEMBERS_MAX];
+	size_t member_count;
+	uint64_t version; /* the last one given to any member */
+	bool closed;
+};
+
+static int64_t lease_span(const struct shard_table *table)
+{
+	return table->options.lease_ms + table->options.margin_ms;
+}
+
+struct shard_table *shard_table_new(const struct shard_options *options)
+{
+	struct shard_table *table = mem_calloc(1, sizeof(*table));
+
+	table->options = *options;
+	return table;
+}
+
+void shard_table_free(struct shard_table *table)
+{
+	if (table == NULL)
+		return;
+	for (size_t i = 0; i < table->member_count; i++)
+		free(table->members[i]);
+	free(table);
+}
+
+static struct shard_member *find(const struct shard_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->member_count; i++)
+		if (strcmp(table->members[i]->name, name) == 0)
+			return table->members[i];
+	return NULL;
+}
+
+/* Members are kept sorted by name, so that the outcome does not depend on who came first. */
+static struct shard_member *add(struct shard_table *table, const char *name, int64_t now_ms)
+{
+	struct shard_member *member;
+	size_t at = table->member_count;
+
+	if (table->member_count == MEMBERS_MAX)
+		return NULL;
+	member = mem_calloc(1, sizeof(*member));
+	strncpy(member->name, name, sizeof(member->name) - 1);
+	member->heard_ms = now_ms;
+	while (at > 0 && strcmp(table->members[at - 1]->name, member->name) > 0) {
+		table->members[at] = table->members[at - 1];
+		at--;
+	}
+	table->members[at] = member;
+	table->member_count++;
+	return member;
+}
+
+static bool leased(const struct shard_member *member, int64_t now_ms)
+{
+	return member->lease_end_ms > now_ms;
+}
+
+/* Whether ranges are meant for it. */
+static bool eligible(const struct shard_table *table, const struct shard_member *member, int64_t now_ms)
+{
+	return !member->leaving &&
+	       (member->present || leased(member, now_ms) || now_ms < member->heard_ms + table->options.grace_ms);
+}
+
+static void mark_changed(struct shard_table *table, struct shard_member *member)
+{
+	if (!member->changed)
+		member->version = ++table->version;
+	member->changed = true;
+}
+
+static void set_free(struct shard_table *table, uint32_t r)
+{
+	struct range *range = &table->ranges[r];
+	struct shard_member *holder = range->holder;
+
+	if (range->state == RANGE_GRANTED) {
+		range_set_remove(&holder->granted, r);
+		range_set_remove(&holder->fresh, r);
+		mark_changed(table, holder);
+	}
+	range->state = RANGE_FREE;
+	range->holder = NULL;
+}
+
+static void set_granted(struct shard_table *table, uint32_t r, struct shard_member *member)
+{
+	struct range *range = &table->ranges[r];
+
+	range->state = RANGE_GRANTED;
+	range->holder = member;
+	range->target = member;
+	range_set_add(&member->granted, r);
+	range_set_add(&member->fresh, r);
+	mark_changed(table, member);
+}
+
+static void set_revoking(struct shard_table *table, uint32_t r)
+{
+	struct range *range = &table->ranges[r];
+	struct shard_member *holder = range->holder;
+
+	range_set_remove(&holder->granted, r);
+	range_set_remove(&holder->fresh, r);
+	mark_changed(table, holder);
+	range->state = RANGE_REVOKING;
+	range->taken_version = holder->version;
+}
+
+/* Whether a range is its own or meant for it. */
+static bool holds_any(const struct shard_table *table, const struct shard_member *member)
+{
+	for (uint32_t r = 0; r < table->options.shards; r++)
+		if (table->ranges[r].holder == member || table->ranges[r].target == member)
+			return true;
+	return false;
+}
+
+/* Its process may not act any more: no lease is left by our count, or it is dead. */
+static void end_lease(struct shard_table *table, struct shard_member *member)
+{
+	member->lease_end_ms = 0;
+	for (uint32_t r = 0; r < table->options.shards; r++)
+		if (table->ranges[r].holder == member)
+			set_free(table, r);
+}
+
+/* ---- what is heard ---------------------------------------------------------------------------------------------- */
+
+void shard_table_expect(struct shard_table *table, const char *name, int64_t now_ms)
+{
+	if (find(table, name) == NULL)
+		add(table, name, now_ms);
+}
+
+static void forget_process(struct shard_table *table, struct shard_member *member)
+{
+	member->uuid[0] = '\0';
+	member->present = false;
+	member->leaving = false;
+	end_lease(table, member);
+}
+
+/* Whose lease a former leader may have given for it is not known for certain. */
+static bool blocked(const struct shard_table *table, const struct range *range, int64_t now_ms)
+{
+	return range->claims != 1 && now_ms < table->options.former_until_ms;
+}
+
+/* Of two claims on one range one may be wrong, so neither holds until the leases of both are over for certain. */
+static void contest(struct shard_table *table, uint32_t r, const struct shard_member *member)
+{
+	struct range *range = &table->ranges[r];
+
+	log_warning("range %u is held by %s and claimed by %s: nobody gets it before their leases have ended", r,
+		    range->holder == NULL ? "others" : range->holder->name, member->name);
+	if (range->state == RANGE_GRANTED)
+		set_revoking(table, r);
+}
+
+static void take_claims(struct shard_table *table, struct shard_member *member, const struct range_set *claimed)
+{
+	for (uint32_t r = 0; r < table->options.shards; r++) {
+		struct range *range = &table->ranges[r];
+
+		if (!range_set_has(claimed, r) || range->holder == member)
+			continue;
+		if (++range->claims == 1 && range->state == RANGE_FREE)
+			set_granted(table, r, member);
+		else
+			contest(table, r, member);
+		if (member->lease_end_ms < table->options.former_until_ms)
+			member->lease_end_ms = table->options.former_until_ms;
+	}
+}
+
+enum shard_answer shard_table_hello(struct shard_table *table, const char *name, const char *uuid,
+				    const struct range_set *claimed, int64_t now_ms, struct shard_member **out)
+{
+	struct shard_member *member = find(table, name);
+
+	if (member == NULL)
+		member = add(table, name, now_ms);
+	if (member == NULL)
+		return SHARD_FULL;
+	if (strcmp(member->uuid, uuid) != 0) {
+		if (member->uuid[0] != '\0' && leased(member, now_ms))
+			return SHARD_BUSY;
+		forget_process(table, member);
+		strncpy(member->uuid, uuid, sizeof(member->uuid) - 1);
+	}
+	member->present = true;
+	member->heard_ms = now_ms;
+	if (claimed != NULL && now_ms < table->options.former_until_ms)
+		take_claims(table, member, claimed);
+	*out = member;
+	return SHARD_JOINED;
+}
+
+bool shard_table_ping(struct shard_table *table, struct shard_member *member, uint64_t version,
+		      const struct range_set *held, const struct range_set *draining, int64_t now_ms)
+{
+	member->present = true;
+	member->heard_ms = now_ms;
+	for (uint32_t r = 0; r < table->options.shards; r++) {
+		const struct range *range = &table->ranges[r];
+
+		if (range->holder == member && range->state == RANGE_REVOKING && version >= range->taken_version &&
+		    !range_set_has(held, r) && !range_set_has(draining, r))
+			set_free(table, r);
+	}
+	if (version == 0 || version != member->version)
+		return false;
+	/* one that left and let go of everything needs no lease: its successor need not wait for it */
+	if (member->leaving && !holds_any(table, member))
+		member->lease_end_ms = 0;
+	else if (member->lease_end_ms < now_ms + lease_span(table)) /* one that was claimed may run longer than ours */
+		member->lease_end_ms = now_ms + lease_span(table);
+	return true;
+}
+
+void shard_table_bye(struct shard_table *table, struct shard_member *member)
+{
+	member->leaving = true;
+	for (uint32_t r = 0; r < table->options.shards; r++) {
+		if (table->ranges[r].target == member)
+			table->ranges[r].target = NULL;
+		if (table->ranges[r].holder == member && table->ranges[r].state == RANGE_GRANTED)
+			set_revoking(table, r);
+	}
+	mark_changed(table, member); /* a version to let go at, even when it held nothing */
+}
+
+void shard_table_dead(struct shard_table *table, const char *name, int64_t now_ms)
+{
+	struct shard_member *member = find(table, name);
+
+	if (member == NULL)
+		return;
+	forget_process(table, member);
+	member->heard_ms = now_ms;
+}
+
+void shard_table_close(struct shard_table *table)
+{
+	table->closed = true;
+}
+
+/* ---- balance ---------------------------------------------------------------------------------------------------- */
+
+/* How many ranges each eligible member should have: as equal as can be, the odd ones to those that have most already,
+ * so that few move. Returns the number of eligible members. */
+static uint32_t set_quotas(struct shard_table *table, int64_t now_ms)
+{
+	uint32_t count = 0;
+	uint32_t odd;
+
+	for (size_t i = 0; i < table->member_count; i++) {
+		table->members[i]->targets = 0;
+		table->members[i]->quota = 0;
+		count += eligible(table, table->members[i], now_ms) ? 1 : 0;
+	}
+	for (uint32_t r = 0; r < table->options.shards; r++) {
+		struct range *range = &table->ranges[r];
+
+		if (range->target != NULL && !eligible(table, range->target, now_ms))
+			range->target = NULL;
+		if (range->target != NULL)
+			range->target->targets++;
+	}
+	if (count == 0)
+		return 0;
+	for (size_t i = 0; i < table->member_count; i++)
+		if (eligible(table, table->members[i], now_ms))
+			table->members[i]->quota = table->options.shards / count;
+	for (odd = table->options.shards % count; odd > 0; odd--) {
+		struct shard_member *most = NULL;
+
+		for (size_t i = 0; i < table->member_count; i++) {
+			struct shard_member *member = table->members[i];
+
+			if (eligible(table, member, now_ms) && member->quota == table->options.shards / count &&
+			    (most == NULL || member->targets > most->targets))
+				most = member;
+		}
+		if (most == NULL)
+			break; /* not while count members are eligible */
+		most->quota++;
+	}
+	return count;
+}
+
+static bool has_room(const struct shard_member *member)
+{
+	return member != NULL && member->targets < member->quota;
+}
+
+/* The neighbour's owner if it has room, else who lacks most: so that each member owns few runs. */
+static struct shard_member *choose(const struct shard_table *table, uint32_t r)
+{
+	struct shard_member *best = NULL;
+
+	if (r > 0 && has_room(table->ranges[r - 1].target))
+		return table->ranges[r - 1].target;
+	if (r + 1 < table->options.shards && has_room(table->ranges[r + 1].target))
+		return table->ranges[r + 1].target;
+	for (size_t i = 0; i < table->member_count; i++) {
+		struct shard_member *member = table->members[i];
+
+		if (has_room(member) && (best == NULL || member->quota - member->targets > best->quota - best->targets))
+			best = member;
+	}
+	return best;
+}
+
+static void balance(struct shard_table *table, int64_t now_ms)
+{
+	if (set_quotas(table, now_ms) == 0)
+		return;
+	for (uint32_t r = table->options.shards; r-- > 0;) {
+		struct range *range = &table->ranges[r];
+
+		if (range->target != NULL && range->target->targets > range->target->quota) {
+			range->target->targets--;
+			range->target = NULL;
+		}
+	}
+	for (uint32_t r = 0; r < table->options.shards; r++) {
+		struct range *range = &table->ranges[r];
+
+		if (range->target != NULL)
+			continue;
+		range->target = choose(table, r);
+		if (range->target != NULL)
+			range->target->targets++;
+	}
+}
+
+/* ---- what follows ----------------------------------------------------------------------------------------------- */
+
+static void expire(struct shard_table *table, int64_t now_ms)
+{
+	for (size_t i = 0; i < table->member_count; i++) {
+		struct shard_member *member = table->members[i];
+
+		if (member->lease_end_ms != 0 && !leased(member, now_ms)) {
+			log_warning("the lease of %s ran out", member->name);
+			end_lease(table, member);
+		}
+		if (now_ms >= member->heard_ms + lease_span(table))
+			member->present = false;
+		/* without a lease it may not act, and none can be renewed but at a newer version */
+		if (!member->present && member->lease_end_ms == 0)
+			end_lease(table, member);
+	}
+}
+
+static void grant(struct shard_table *table, int64_t now_ms)
+{
+	if (table->closed)
+		return; /* nor is anything taken away: who holds it writes what it knows, and leaves by itself */
+	for (uint32_t r = 0; r < table->options.shards; r++) {
+		struct range *range = &table->ranges[r];
+
+		if (range->state == RANGE_GRANTED && range->holder != range->target && range->target != NULL)
+			set_revoking(table, r);
+		if (range->state == RANGE_FREE && range->target != NULL && range->target->present &&
+		    !blocked(table, range, now_ms))
+			set_granted(table, r, range->target);
+	}
+}
+
+static void forget_gone(struct shard_table *table, int64_t now_ms)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->member_count; i++) {
+		struct shard_member *member = table->members[i];
+
+		if (member->in_use || eligible(table, member, now_ms) || leased(member, now_ms) ||
+		    holds_any(table, member))
+			table->members[kept++] = member;
+		else
+			free(member);
+	}
+	table->member_count = kept;
+}
+
+static int64_t earlier(int64_t a, int64_t b, int64_t now_ms)
+{
+	return b > now_ms && b < a ? b : a;
+}
+
+static int64_t next_due(const struct shard_table *table, int64_t now_ms)
+{
+	int64_t due = earlier(INT64_MAX, table->options.former_until_ms, now_ms);
+
+	for (size_t i = 0; i < table->member_count; i++) {
+		const struct shard_member *member = table->members[i];
+
+		due = earlier(due, member->lease_end_ms, now_ms);
+		due = earlier(due, member->heard_ms + table->options.grace_ms, now_ms);
+		if (member->present)
+			due = earlier(due, member->heard_ms + lease_span(table), now_ms);
+	}
+	return due;
+}
+
+int64_t shard_table_update(struct shard_table *table, int64_t now_ms)
+{
+	expire(table, now_ms);
+	balance(table, now_ms);
+	grant(table, now_ms);
+	for (size_t i = 0; i < table->member_count; i++)
+		table->members[i]->changed = false;
+	forget_gone(table, now_ms);
+	return next_due(table, now_ms);
+}
+
+/* ---- what is asked ---------------------------------------------------------------------------------------------- */
+
+void shard_member_use(struct shard_member *member, bool in_use)
+{
+	member->in_use = in_use;
+}
+
+uint64_t shard_member_version(const struct shard_member *member)
+{
+	return member->version;
+}
+
+const struct range_set *shard_member_ranges(const struct shard_member *member)
+{
+	return &member->granted;
+}
+
+void shard_member_take_fresh(struct shard_member *member, struct range_set *out)
+{
+	*out = member->fresh;
+	member->fresh = (struct range_set){0};
+}
+
+size_t shard_table_size(const struct shard_table *table)
+{
+	return table->member_count;
+}
+
+void shard_table_view_member(const struct shard_table *table, size_t index, int64_t now_ms,
+			     struct shard_member_view *out)
+{
+	const struct shard_member *member = table->members[index];
+
+	*out = (struct shard_member_view){
+		.name = member->name,
+		.uuid = member->uuid,
+		.present = member->present,
+		.leaving = member->leaving,
+		.lease_left_ms = leased(member, now_ms) ? member->lease_end_ms - now_ms : 0,
+		.heard_ms = member->heard_ms,
+	};
+	for (uint32_t r = 0; r < table->options.shards; r++)
+		out->meant += table->ranges[r].target == member;
+}
+
+void shard_table_view_range(const struct shard_table *table, uint32_t r, int64_t now_ms, struct shard_range_view *out)
+{
+	const struct range *range = &table->ranges[r];
+
+	*out = (struct shard_range_view){
+		.holder = range->holder == NULL ? NULL : range->holder->name,
+		.revoking = range->state == RANGE_REVOKING,
+		.target = range->target == NULL ? NULL : range->target->name,
+		.blocked_ms = blocked(table, range, now_ms) ? table->options.former_until_ms - now_ms : 0,
+	};
+}
+
+const char *shard_table_holder(const struct shard_table *table, uint32_t range)
+{
+	const struct shard_member *holder = table->ranges[range].holder;
+
+	return holder == NULL ? NULL : holder->name;
+}

@@ -1,0 +1,16 @@
+/* History snapshots of deletions (CONTRACT.md §14): the watcher alone sees the last full object. */
+#ifndef WATCHER_DELETION_H
+#define WATCHER_DELETION_H
+
+#include <stddef.h>
+
+#include "common/base/buf.h"
+#include "common/framework/object.h"
+
+/* Appends "{message}: {trigger}: ObjectSnapshot: {json}" for a Framework or a Pod that is gone: the text as it came, on
+ * one line, with apiVersion and kind put in where a list left them out. */
+void deletion_write(struct buf *out, enum object_kind kind, const char *text, size_t len);
+/* Logs that line. */
+void deletion_log(enum object_kind kind, const char *text, size_t len);
+
+#endif

@@ -1,0 +1,184 @@
+/* Reflectors of Frameworks, ConfigMaps and Pods; see streams.h. */
+#include "watcher/view/streams.h"
+
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/kube/reflector.h"
+
+struct stream {
+	struct streams *streams;
+	enum object_kind kind;
+	char *ns; /* "": all */
+	struct reflector *reflector;
+	bool synced;
+	bool live;
+};
+
+struct streams {
+	struct cache *cache;
+	struct config_snapshots snapshots;
+	const struct streams_handler *handler;
+	void *arg;
+	bool synced;
+	bool live;
+	size_t count;
+	struct stream all[];
+};
+
+static void complain(const struct stream *stream, const char *ns, const char *name, const char *message)
+{
+	log_error("%s %s/%s cannot be read and is left out: %s", object_kind_name(stream->kind), ns, name, message);
+}
+
+static int on_object(void *arg, const struct reflector_object *object, bool gone, struct error *err)
+{
+	struct stream *stream = arg;
+	const struct streams *streams = stream->streams;
+
+	if (!gone)
+		return cache_present_raw(streams->cache, stream->kind, object, err);
+	streams->handler->deleted(streams->arg, stream->kind, object->data, object->len);
+	return cache_deleted_raw(streams->cache, stream->kind, object, err);
+}
+
+static void on_list_begin(void *arg)
+{
+	struct stream *stream = arg;
+
+	cache_list_begin(stream->streams->cache, stream->ns, stream->kind);
+}
+
+static void on_list_end(void *arg, const char *resource_version)
+{
+	struct stream *stream = arg;
+	struct streams *streams = stream->streams;
+
+	cache_list_end(streams->cache, stream->ns, stream->kind, resource_version);
+	stream->synced = true;
+	if (streams->synced) {
+		streams->handler->relisted(streams->arg);
+		return;
+	}
+	for (size_t i = 0; i < streams->count; i++)
+		if (!streams->all[i].synced)
+			return;
+	streams->synced = true;
+	streams->handler->synced(streams->arg);
+}
+
+static void on_progress(void *arg, const char *resource_version)
+{
+	struct stream *stream = arg;
+
+	cache_progress(stream->streams->cache, stream->ns, stream->kind, resource_version);
+}
+
+static void on_live(void *arg, bool live)
+{
+	struct stream *stream = arg;
+	struct streams *streams = stream->streams;
+	bool all = true;
+
+	stream->live = live;
+	for (size_t i = 0; i < streams->count; i++)
+		all = all && streams->all[i].live;
+	if (streams->live == all)
+		return;
+	streams->live = all;
+	streams->handler->live(streams->arg, all);
+}
+
+static void on_malformed(void *arg, const char *ns, const char *name, const char *message)
+{
+	struct stream *stream = arg;
+
+	complain(stream, ns, name, message);
+	cache_unreadable(stream->streams->cache, stream->kind, ns, name);
+}
+
+static const struct reflector_handler stream_handler = {
+	.raw = on_object,
+	.list_begin = on_list_begin,
+	.list_end = on_list_end,
+	.progress = on_progress,
+	.live = on_live,
+	.malformed = on_malformed,
+};
+
+struct kind {
+	const char *group; /* "/api/v1" */
+	const char *resource;
+	const char *label_selector;
+	const char *accept;
+	const char *what;
+};
+
+static const struct kind kinds[KIND_COUNT] = {
+	[KIND_FRAMEWORK] = {.group = "/apis/frameworkcontroller.microsoft.com/v1",
+			    .resource = "frameworks",
+			    .what = "Frameworks"},
+	[KIND_CONFIG_MAP] = {.group = "/api/v1",
+			     .resource = "configmaps",
+			     .label_selector = "FC_FRAMEWORK_NAME",
+			     .accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+			     .what = "ConfigMaps"},
+	[KIND_POD] = {.group = "/api/v1", .resource = "pods", .label_selector = "FC_FRAMEWORK_NAME", .what = "Pods"},
+};
+
+static struct reflector *make_reflector(struct ev_loop *loop, struct kube_client *client, struct stream *stream)
+{
+	const struct kind *kind = &kinds[stream->kind];
+	bool all = stream->ns[0] == '\0';
+	cleanup_free char *path = all ? mem_printf("%s/%s", kind->group, kind->resource)
+				      : mem_printf("%s/namespaces/%s/%s", kind->group, stream->ns, kind->resource);
+	cleanup_free char *what = all ? mem_strdup(kind->what) : mem_printf("%s in %s", kind->what, stream->ns);
+	const struct reflector_options options = {
+		.path = path,
+		.label_selector = kind->label_selector,
+		.accept = kind->accept,
+		.what = what,
+		/* A snapshot shows all of a Pod that is gone, as JSON has it, and the message alone does not say how:
+		 * what later servers add to Pods would be lost. So JSON it is while they are wanted. */
+		.protobuf = stream->kind == KIND_POD && !stream->streams->snapshots.on_pod_deletion,
+	};
+
+	return reflector_new(loop, client, &options, &stream_handler, stream);
+}
+
+struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
+			    const struct namespaces *namespaces, const struct config_snapshots *snapshots,
+			    const struct streams_handler *handler, void *arg)
+{
+	const size_t count = (namespaces->count == 0 ? 1 : namespaces->count) * KIND_COUNT;
+	struct streams *streams = mem_calloc(1, sizeof(*streams) + count * sizeof(streams->all[0]));
+
+	streams->cache = cache;
+	streams->snapshots = *snapshots;
+	streams->handler = handler;
+	streams->arg = arg;
+	streams->count = count;
+	for (size_t i = 0; i < count; i++) {
+		struct stream *stream = &streams->all[i];
+
+		stream->streams = streams;
+		stream->kind = (enum object_kind)(i % KIND_COUNT);
+		stream->ns = mem_strdup(namespaces->count == 0 ? "" : namespaces->names[i / KIND_COUNT]);
+		stream->reflector = make_reflector(loop, client, stream);
+	}
+	for (size_t i = 0; i < count; i++)
+		reflector_start(streams->all[i].reflector);
+	return streams;
+}
+
+void streams_free(struct streams *streams)
+{
+	if (streams == NULL)
+		return;
+	for (size_t i = 0; i < streams->count; i++) {
+		reflector_free(streams->all[i].reflector);
+		free(streams->all[i].ns);
+	}
+	free(streams);
+}

@@ -1,0 +1,34 @@
+/* The watches of the watcher, into its cache (ARCHITECTURE.md §3.1): of each kind one, or one for each namespace. */
+#ifndef WATCHER_STREAMS_H
+#define WATCHER_STREAMS_H
+
+#include <stdbool.h>
+
+#include "common/config/config.h"
+#include "common/kube/client.h"
+#include "watcher/view/cache.h"
+
+struct ev_loop;
+struct streams;
+
+struct streams_handler {
+	/* A watch shows that an object is gone: its last state, as the server wrote it. The cache hears of it next. */
+	void (*deleted)(void *arg, enum object_kind kind, const char *text, size_t len);
+	void (*synced)(void *arg);          /* once: every kind was listed */
+	void (*relisted)(void *arg);        /* afterwards: a kind was listed again */
+	void (*live)(void *arg, bool live); /* whether all watches are connected; when it changes */
+};
+
+/* Namespaces to be looked after; none: all. */
+struct namespaces {
+	const char *const *names;
+	size_t count;
+};
+
+/* Starts listing. The cache must outlive the streams. */
+struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
+			    const struct namespaces *namespaces, const struct config_snapshots *snapshots,
+			    const struct streams_handler *handler, void *arg);
+void streams_free(struct streams *streams);
+
+#endif
