@@ -56,7 +56,7 @@ static const char usage[] =
 	"  --qps N, --burst N requests to the API server a second, default 500, and at once, "
 	"default 1000\n" PROCESS_USAGE;
 
-struct options {
+struct barrier_options {
 	struct process_flags flags;
 	const char *listen;
 	const char *tls_cert;
@@ -71,7 +71,7 @@ struct options {
 	int64_t burst;
 };
 
-struct process {
+struct barrier {
 	struct ev_loop *loop;
 	struct config config;
 	struct kube_client *client;
@@ -92,33 +92,33 @@ struct process {
 
 static void on_granted(void *arg, const struct range_set *fresh)
 {
-	readiness_granted(((struct process *)arg)->readiness, fresh);
+	readiness_granted(((struct barrier *)arg)->readiness, fresh);
 }
 
 static void on_revoked(void *arg, const struct range_set *ranges)
 {
-	readiness_revoked(((struct process *)arg)->readiness, ranges);
+	readiness_revoked(((struct barrier *)arg)->readiness, ranges);
 }
 
 static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
 {
 	(void)range;
-	return kind != KIND_FRAMEWORK || readiness_object(((struct process *)arg)->readiness, text, len);
+	return kind != KIND_FRAMEWORK || readiness_object(((struct barrier *)arg)->readiness, text, len);
 }
 
 static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
 {
 	(void)range;
 	if (kind == KIND_FRAMEWORK)
-		readiness_absent(((struct process *)arg)->readiness, absent);
+		readiness_absent(((struct barrier *)arg)->readiness, absent);
 }
 
 static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
-	const struct process *process = arg;
+	const struct barrier *barrier = arg;
 
-	readiness_complete(process->readiness, &end->ranges, peer_shards(bus_client_peer(process->bus)));
-	log_info("%zu Frameworks known", readiness_count(process->readiness));
+	readiness_complete(barrier->readiness, &end->ranges, peer_shards(bus_client_peer(barrier->bus)));
+	log_info("%zu Frameworks known", readiness_count(barrier->readiness));
 }
 
 static void on_rate(void *arg, double qps, int burst)
@@ -131,7 +131,7 @@ static void on_rate(void *arg, double qps, int burst)
 static void on_live(void *arg, bool live)
 {
 	log_info(live ? "the watcher's streams are live" : "the watcher's streams are not live");
-	readiness_live(((struct process *)arg)->readiness, live);
+	readiness_live(((struct barrier *)arg)->readiness, live);
 }
 
 static uint32_t on_backlog(void *arg)
@@ -148,10 +148,10 @@ static void on_draining(void *arg, struct range_set *out)
 
 static void on_refused(void *arg, const char *reason, bool final)
 {
-	struct process *process = arg;
+	struct barrier *barrier = arg;
 
-	if (process_refused(process->loop, reason, final))
-		process->exit_code = EXIT_FAILURE;
+	if (process_refused(barrier->loop, reason, final))
+		barrier->exit_code = EXIT_FAILURE;
 }
 
 static const struct peer_handler bus_handler = {
@@ -169,12 +169,12 @@ static const struct peer_handler bus_handler = {
 
 static void on_changed(void *arg, const char *key)
 {
-	wait_groups_changed(((struct process *)arg)->groups, key);
+	wait_groups_changed(((struct barrier *)arg)->groups, key);
 }
 
 static bool is_wanted(void *arg, const char *key)
 {
-	return wait_groups_wanted(((struct process *)arg)->groups, key);
+	return wait_groups_wanted(((struct barrier *)arg)->groups, key);
 }
 
 static const struct readiness_handler readiness_handler = {.changed = on_changed, .wanted = is_wanted};
@@ -183,11 +183,11 @@ static const struct readiness_handler readiness_handler = {.changed = on_changed
 
 static bool is_ready(void *arg, struct buf *why)
 {
-	const struct process *process = arg;
+	const struct barrier *barrier = arg;
 
-	if (process->ending)
+	if (barrier->ending)
 		buf_puts(why, "ending");
-	else if (!readiness_synced(process->readiness))
+	else if (!readiness_synced(barrier->readiness))
 		buf_puts(why, "not synced with the watcher");
 	else
 		return true;
@@ -233,23 +233,23 @@ static void put_access_metrics(struct buf *out, const struct access_counters *co
 
 static void put_metrics(void *arg, struct buf *out)
 {
-	const struct process *process = arg;
-	const struct peer_counters *peer = peer_counters(bus_client_peer(process->bus));
+	const struct barrier *barrier = arg;
+	const struct peer_counters *peer = peer_counters(bus_client_peer(barrier->bus));
 
 	metrics_gauge(out, "frameworkcontroller_barrier_synced", "Whether all Frameworks are shown, live.",
-		      readiness_synced(process->readiness));
+		      readiness_synced(barrier->readiness));
 	metrics_gauge(out, "frameworkcontroller_barrier_frameworks", "Frameworks known.",
-		      (double)readiness_count(process->readiness));
-	put_waiter_metrics(out, wait_groups_counters(process->groups));
-	if (process->access != NULL)
-		put_access_metrics(out, access_counters(process->access));
+		      (double)readiness_count(barrier->readiness));
+	put_waiter_metrics(out, wait_groups_counters(barrier->groups));
+	if (barrier->access != NULL)
+		put_access_metrics(out, access_counters(barrier->access));
 	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects shown by the watcher.", peer->objects);
 	metrics_counter(out, "frameworkcontroller_bus_hellos_total", "Times we asked the watcher for everything.",
 			peer->hellos);
 	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total", "Messages of the watcher missed.",
 			peer->sequence_gaps);
-	health_put_bus(out, bus_client_counters(process->bus));
-	health_put_client(out, process->client);
+	health_put_bus(out, bus_client_counters(barrier->bus));
+	health_put_client(out, barrier->client);
 }
 
 /* ---- signals ----------------------------------------------------------------------------------------------------- */
@@ -264,18 +264,18 @@ static void on_ended(struct ev_loop *loop, ev_timer *timer, int events)
 /* Everybody is asked to try again (another replica, or the API server); a second signal ends it at once. */
 static void on_end(void *arg)
 {
-	struct process *process = arg;
+	struct barrier *barrier = arg;
 
-	if (process->ending) {
-		ev_break(process->loop, EVBREAK_ALL);
+	if (barrier->ending) {
+		ev_break(barrier->loop, EVBREAK_ALL);
 		return;
 	}
-	log_info("ending: sending %zu waiters away", wait_groups_counters(process->groups)->waiting);
-	process->ending = true;
-	front_close(process->front);
-	bus_client_leave(process->bus);
-	ev_timer_init(&process->end, on_ended, END_MS / 1000., 0);
-	ev_timer_start(process->loop, &process->end);
+	log_info("ending: sending %zu waiters away", wait_groups_counters(barrier->groups)->waiting);
+	barrier->ending = true;
+	front_close(barrier->front);
+	bus_client_leave(barrier->bus);
+	ev_timer_init(&barrier->end, on_ended, END_MS / 1000., 0);
+	ev_timer_start(barrier->loop, &barrier->end);
 }
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
@@ -296,7 +296,7 @@ static int64_t read_number(const char *option, const char *text, int64_t least)
 }
 
 /* As process_flag(). */
-static int parse_options(int argc, char **argv, struct options *out)
+static int parse_options(int argc, char **argv, struct barrier_options *out)
 {
 	static const struct option known[] = {
 		{"listen", required_argument, NULL, 'l'},
@@ -344,7 +344,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 }
 
 /* Tokens travel here: in the clear on this machine only, unless somebody insists (common/README.md §12.1). */
-static int check_listener(const struct serve *serve, const struct options *options, struct error *err)
+static int check_listener(const struct serve *serve, const struct barrier_options *options, struct error *err)
 {
 	if (options->tls_cert != NULL || options->no_tls || address_is_loopback(serve_address(serve)))
 		return 0;
@@ -354,7 +354,7 @@ static int check_listener(const struct serve *serve, const struct options *optio
 			 options->listen);
 }
 
-static int start_serving(struct process *process, const struct options *options, struct error *err)
+static int start_serving(struct barrier *barrier, const struct barrier_options *options, struct error *err)
 {
 	const struct serve_options serve_options = {
 		.address = options->listen,
@@ -365,25 +365,25 @@ static int start_serving(struct process *process, const struct options *options,
 		.head_max = (size_t)options->max_head,
 		.ready = is_ready,
 		.metrics = put_metrics,
-		.arg = process,
+		.arg = barrier,
 	};
-	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
+	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = barrier};
 
-	process->serve = serve_new(process->loop, &serve_options, err);
-	if (process->serve == NULL)
+	barrier->serve = serve_new(barrier->loop, &serve_options, err);
+	if (barrier->serve == NULL)
 		return error_wrap(err, "--listen");
-	if (check_listener(process->serve, options, err) < 0)
+	if (check_listener(barrier->serve, options, err) < 0)
 		return -1;
-	if (process_serve(process->loop, &options->flags, &health_options, &process->health, err) < 0)
+	if (process_serve(barrier->loop, &options->flags, &health_options, &barrier->health, err) < 0)
 		return -1;
-	process->front = front_new(process->serve, process->access, process->readiness, process->groups,
+	barrier->front = front_new(barrier->serve, barrier->access, barrier->readiness, barrier->groups,
 				   (size_t)options->max_waiters);
-	log_info("listening on %s%s", serve_address(process->serve),
+	log_info("listening on %s%s", serve_address(barrier->serve),
 		 options->no_auth ? ", asking for no token: for development only" : "");
 	return 0;
 }
 
-static int start(struct process *process, const struct options *options, struct error *err)
+static int start(struct barrier *barrier, const struct barrier_options *options, struct error *err)
 {
 	const struct kube_client_options client_options = {
 		.qps = (double)options->qps,
@@ -392,39 +392,39 @@ static int start(struct process *process, const struct options *options, struct 
 		.user_agent = "fc-barrier/" RELEASE,
 	};
 
-	process->client = process_client(process->loop, &options->flags, &process->config, &client_options, err);
-	if (process->client == NULL)
+	barrier->client = process_client(barrier->loop, &options->flags, &barrier->config, &client_options, err);
+	if (barrier->client == NULL)
 		return -1;
-	process->readiness = readiness_new(&readiness_handler, process);
-	process->groups = wait_groups_new(process->loop, process->client, process->readiness,
+	barrier->readiness = readiness_new(&readiness_handler, barrier);
+	barrier->groups = wait_groups_new(barrier->loop, barrier->client, barrier->readiness,
 					  (size_t)options->max_waiters_per_framework);
 	if (!options->no_auth)
-		process->access = access_new(process->loop, process->client, ACCESS_ENTRIES);
-	process->bus = bus_client_new(process->loop, process_bus(&options->flags, &process->config),
+		barrier->access = access_new(barrier->loop, barrier->client, ACCESS_ENTRIES);
+	barrier->bus = bus_client_new(barrier->loop, process_bus(&options->flags, &barrier->config),
 				      &options->flags.security, BUS_ROLE_BARRIER, options->flags.name, &bus_handler,
-				      process, err);
-	return process->bus == NULL ? -1 : start_serving(process, options, err);
+				      barrier, err);
+	return barrier->bus == NULL ? -1 : start_serving(barrier, options, err);
 }
 
 /* The order of front.h: the server tells who has gone, the client's calls come back, then nobody is left. */
-static void stop(struct process *process)
+static void stop(struct barrier *barrier)
 {
-	serve_free(process->serve);
-	serve_free(process->health);
-	kube_client_free(process->client);
-	front_free(process->front);
-	access_free(process->access);
-	wait_groups_free(process->groups);
-	bus_client_free(process->bus);
-	readiness_free(process->readiness);
-	config_free(&process->config);
-	ev_loop_destroy(process->loop);
+	serve_free(barrier->serve);
+	serve_free(barrier->health);
+	kube_client_free(barrier->client);
+	front_free(barrier->front);
+	access_free(barrier->access);
+	wait_groups_free(barrier->groups);
+	bus_client_free(barrier->bus);
+	readiness_free(barrier->readiness);
+	config_free(&barrier->config);
+	ev_loop_destroy(barrier->loop);
 }
 
 int main(int argc, char **argv)
 {
-	static struct process process;
-	struct options options = {
+	static struct barrier barrier;
+	struct barrier_options options = {
 		.listen = "127.0.0.1:9095",
 		.max_connections = CONNECTIONS_DEFAULT,
 		.max_waiters = WAITERS_DEFAULT,
@@ -452,19 +452,19 @@ int main(int argc, char **argv)
 		gethostname(host, sizeof(host) - 1);
 		flags->name = host;
 	}
-	if (config_load(flags->config, flags->unknown_keys, &process.config, &err) < 0) {
+	if (config_load(flags->config, flags->unknown_keys, &barrier.config, &err) < 0) {
 		log_error("%s", err.message);
 		return EXIT_BAD_USE;
 	}
-	process.loop = process_loop();
-	process_signals_start(&process.signals, process.loop, on_end, &process, &process.client);
-	if (start(&process, &options, &err) < 0) {
+	barrier.loop = process_loop();
+	process_signals_start(&barrier.signals, barrier.loop, on_end, &barrier, &barrier.client);
+	if (start(&barrier, &options, &err) < 0) {
 		log_error("%s", err.message);
-		process.exit_code = EXIT_FAILURE;
+		barrier.exit_code = EXIT_FAILURE;
 	} else {
-		ev_run(process.loop, 0);
+		ev_run(barrier.loop, 0);
 	}
 	log_info("ends");
-	stop(&process);
-	return process.exit_code;
+	stop(&barrier);
+	return barrier.exit_code;
 }

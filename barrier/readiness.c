@@ -16,7 +16,8 @@ enum {
 	PACKED_MAX_BYTES = 16 * 1024 * 1024,
 };
 
-struct item {
+/* What is known of one Framework. */
+struct tally {
 	UT_hash_handle hh;
 	char *key; /* "namespace/name" */
 	char *uid;
@@ -33,7 +34,7 @@ struct item {
 struct readiness {
 	const struct readiness_handler *handler;
 	void *arg;
-	struct item *items;
+	struct tally *tallies;
 	size_t packed_bytes; /* of all */
 	struct range_set granted;
 	struct range_set complete; /* of those */
@@ -54,117 +55,117 @@ struct readiness *readiness_new(const struct readiness_handler *handler, void *a
 	return readiness;
 }
 
-static void drop_packed(struct readiness *readiness, struct item *item)
+static void drop_packed(struct readiness *readiness, struct tally *tally)
 {
-	if (item->packed == NULL)
+	if (tally->packed == NULL)
 		return;
-	gang_free(item->packed);
-	free(item->packed);
-	item->packed = NULL;
-	readiness->packed_bytes -= item->packed_bytes;
-	item->packed_bytes = 0;
+	gang_free(tally->packed);
+	free(tally->packed);
+	tally->packed = NULL;
+	readiness->packed_bytes -= tally->packed_bytes;
+	tally->packed_bytes = 0;
 }
 
-static void item_free(struct readiness *readiness, struct item *item)
+static void tally_free(struct readiness *readiness, struct tally *tally)
 {
-	drop_packed(readiness, item);
-	HASH_DEL(readiness->items, item);
-	free(item->key);
-	free(item->uid);
-	free(item->resource_version);
-	free(item->missing);
-	free(item);
+	drop_packed(readiness, tally);
+	HASH_DEL(readiness->tallies, tally);
+	free(tally->key);
+	free(tally->uid);
+	free(tally->resource_version);
+	free(tally->missing);
+	free(tally);
 }
 
 void readiness_free(struct readiness *readiness)
 {
-	struct item *item;
-	struct item *next;
+	struct tally *tally;
+	struct tally *next;
 
 	if (readiness == NULL)
 		return;
-	HASH_ITER(hh, readiness->items, item, next)
-		item_free(readiness, item);
+	HASH_ITER(hh, readiness->tallies, tally, next)
+		tally_free(readiness, tally);
 	free(readiness);
 }
 
-static struct item *find(const struct readiness *readiness, const char *key)
+static struct tally *find(const struct readiness *readiness, const char *key)
 {
-	struct item *item;
+	struct tally *tally;
 
-	HASH_FIND_STR(readiness->items, key, item);
-	return item;
+	HASH_FIND_STR(readiness->tallies, key, tally);
+	return tally;
 }
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
 
-static void set_counted(struct item *item, const struct gang *gang)
+static void set_counted(struct tally *tally, const struct gang *gang)
 {
 	cleanup_buf struct buf missing = {0};
 
 	gang_write_missing(&missing, gang);
-	mem_replace(&item->missing, missing.data);
-	item->counted = true;
-	item->ready = gang->ready;
-	item->total = gang->total;
+	mem_replace(&tally->missing, missing.data);
+	tally->counted = true;
+	tally->ready = gang->ready;
+	tally->total = gang->total;
 }
 
-static void set_uncounted(struct item *item)
+static void set_uncounted(struct tally *tally)
 {
-	mem_replace(&item->missing, NULL);
-	item->counted = false;
+	mem_replace(&tally->missing, NULL);
+	tally->counted = false;
 }
 
 /* What cannot be read counts as not counted: reading it tells what is wrong with it. */
-static void count(struct item *item, struct gang *gang)
+static void count(struct tally *tally, struct gang *gang)
 {
 	struct error err;
 
 	if (gang_unpack(gang, &err) == 0) {
-		set_counted(item, gang);
+		set_counted(tally, gang);
 		return;
 	}
-	log_v(1, "Framework %s: %s", item->key, err.message);
-	set_uncounted(item);
+	log_v(1, "Framework %s: %s", tally->key, err.message);
+	set_uncounted(tally);
 }
 
 /* Decompressing a status of thousands of Tasks is worth it only for somebody: until then it is kept as it is. Beyond
  * what may be kept, reading it tells. Takes what is in *gang. */
-static void pack(struct readiness *readiness, struct item *item, struct gang *gang)
+static void pack(struct readiness *readiness, struct tally *tally, struct gang *gang)
 {
 	size_t bytes = strlen(gang->packed);
 
-	set_uncounted(item);
+	set_uncounted(tally);
 	if (bytes > PACKED_MAX_BYTES - readiness->packed_bytes)
 		return;
-	item->packed = mem_alloc(sizeof(*item->packed));
-	*item->packed = *gang;
+	tally->packed = mem_alloc(sizeof(*tally->packed));
+	*tally->packed = *gang;
 	*gang = (struct gang){0};
-	item->packed_bytes = bytes;
+	tally->packed_bytes = bytes;
 	readiness->packed_bytes += bytes;
 }
 
-/* The item, whose count is then out of date; NULL: older than what is known, or no Framework. */
-static struct item *take(struct readiness *readiness, const struct object_meta *meta, bool newer_only)
+/* The tally, whose count is then out of date; NULL: older than what is known, or no Framework. */
+static struct tally *take(struct readiness *readiness, const struct object_meta *meta, bool newer_only)
 {
 	cleanup_free char *key = mem_printf("%s/%s", meta->ns, meta->name);
-	struct item *item = find(readiness, key);
+	struct tally *tally = find(readiness, key);
 
 	if (!namespace_name_valid(meta->ns))
 		return NULL;
-	if (item == NULL) {
-		item = mem_calloc(1, sizeof(*item));
-		item->key = mem_strdup(key);
-		HASH_ADD_KEYPTR(hh, readiness->items, item->key, strlen(item->key), item);
-	} else if ((newer_only || item->round == readiness->round) &&
-		   version_compare(meta->resource_version, item->resource_version) < 0) {
+	if (tally == NULL) {
+		tally = mem_calloc(1, sizeof(*tally));
+		tally->key = mem_strdup(key);
+		HASH_ADD_KEYPTR(hh, readiness->tallies, tally->key, strlen(tally->key), tally);
+	} else if ((newer_only || tally->round == readiness->round) &&
+		   version_compare(meta->resource_version, tally->resource_version) < 0) {
 		return NULL;
 	}
-	mem_replace(&item->uid, meta->uid);
-	mem_replace(&item->resource_version, meta->resource_version);
-	item->round = readiness->round;
-	drop_packed(readiness, item);
-	return item;
+	mem_replace(&tally->uid, meta->uid);
+	mem_replace(&tally->resource_version, meta->resource_version);
+	tally->round = readiness->round;
+	drop_packed(readiness, tally);
+	return tally;
 }
 
 /* ---- the bus ----------------------------------------------------------------------------------------------------- */
@@ -202,7 +203,7 @@ bool readiness_object(struct readiness *readiness, const char *text, size_t len)
 	const struct readiness_handler *handler = readiness->handler;
 	struct object_parts parts;
 	struct gang gang = {0};
-	struct item *item;
+	struct tally *tally;
 	struct error err;
 
 	if (object_parts_read(text, len, &parts, &err) < 0) {
@@ -210,17 +211,17 @@ bool readiness_object(struct readiness *readiness, const char *text, size_t len)
 		return false;
 	}
 	/* what a resync shows replaces what was known, whatever its version: the storage may have been restored */
-	item = take(readiness, &parts.meta, false);
-	if (item != NULL) {
+	tally = take(readiness, &parts.meta, false);
+	if (tally != NULL) {
 		if (gang_read(&parts, &gang, &err) < 0) {
-			log_v(1, "Framework %s: %s", item->key, err.message);
-			set_uncounted(item);
-		} else if (gang.packed != NULL && !handler->wanted(readiness->arg, item->key)) {
-			pack(readiness, item, &gang);
+			log_v(1, "Framework %s: %s", tally->key, err.message);
+			set_uncounted(tally);
+		} else if (gang.packed != NULL && !handler->wanted(readiness->arg, tally->key)) {
+			pack(readiness, tally, &gang);
 		} else {
-			count(item, &gang);
+			count(tally, &gang);
 		}
-		handler->changed(readiness->arg, item->key);
+		handler->changed(readiness->arg, tally->key);
 	}
 	gang_free(&gang);
 	object_meta_free(&parts.meta);
@@ -230,32 +231,32 @@ bool readiness_object(struct readiness *readiness, const char *text, size_t len)
 void readiness_absent(struct readiness *readiness, const struct bus_absent *absent)
 {
 	cleanup_free char *key = mem_printf("%s/%s", absent->ns, absent->name);
-	struct item *item = find(readiness, key);
+	struct tally *tally = find(readiness, key);
 
-	if (item == NULL ||
-	    (item->round == readiness->round && version_compare(absent->resource_version, item->resource_version) < 0))
+	if (tally == NULL || (tally->round == readiness->round &&
+			      version_compare(absent->resource_version, tally->resource_version) < 0))
 		return; /* made anew since */
-	item_free(readiness, item);
+	tally_free(readiness, tally);
 	readiness->handler->changed(readiness->arg, key);
 }
 
 void readiness_complete(struct readiness *readiness, const struct range_set *ranges, uint32_t shards)
 {
-	struct item *item;
-	struct item *next;
+	struct tally *tally;
+	struct tally *next;
 
 	for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++)
 		readiness->complete.bits[i] |= ranges->bits[i] & readiness->granted.bits[i];
 	note_sync(readiness);
-	HASH_ITER(hh, readiness->items, item, next) {
-		const char *slash = strchr(item->key, '/');
-		cleanup_free char *ns = mem_strndup(item->key, (size_t)(slash - item->key));
+	HASH_ITER(hh, readiness->tallies, tally, next) {
+		const char *slash = strchr(tally->key, '/');
+		cleanup_free char *ns = mem_strndup(tally->key, (size_t)(slash - tally->key));
 		cleanup_free char *key = NULL;
 
-		if (item->round == readiness->round || !range_set_has(ranges, range_of_key(ns, slash + 1, shards)))
+		if (tally->round == readiness->round || !range_set_has(ranges, range_of_key(ns, slash + 1, shards)))
 			continue;
-		key = mem_strdup(item->key);
-		item_free(readiness, item);
+		key = mem_strdup(tally->key);
+		tally_free(readiness, tally);
 		readiness->handler->changed(readiness->arg, key);
 	}
 }
@@ -273,10 +274,10 @@ void readiness_set_grace(struct readiness *readiness, int64_t ms)
 
 void readiness_learn(struct readiness *readiness, const struct object_meta *meta, const struct gang *gang)
 {
-	struct item *item = take(readiness, meta, true);
+	struct tally *tally = take(readiness, meta, true);
 
-	if (item != NULL)
-		set_counted(item, gang);
+	if (tally != NULL)
+		set_counted(tally, gang);
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
@@ -295,26 +296,26 @@ bool readiness_admits(const struct readiness *readiness)
 
 bool readiness_find(struct readiness *readiness, const char *key, struct readiness_entry *out)
 {
-	struct item *item = find(readiness, key);
+	struct tally *tally = find(readiness, key);
 
-	if (item == NULL)
+	if (tally == NULL)
 		return false;
-	if (item->packed != NULL) {
-		count(item, item->packed);
-		drop_packed(readiness, item);
+	if (tally->packed != NULL) {
+		count(tally, tally->packed);
+		drop_packed(readiness, tally);
 	}
 	*out = (struct readiness_entry){
-		.uid = item->uid == NULL ? "" : item->uid,
-		.resource_version = item->resource_version == NULL ? "" : item->resource_version,
-		.counted = item->counted,
-		.ready = item->ready,
-		.total = item->total,
-		.missing = item->missing == NULL ? "[]" : item->missing,
+		.uid = tally->uid == NULL ? "" : tally->uid,
+		.resource_version = tally->resource_version == NULL ? "" : tally->resource_version,
+		.counted = tally->counted,
+		.ready = tally->ready,
+		.total = tally->total,
+		.missing = tally->missing == NULL ? "[]" : tally->missing,
 	};
 	return true;
 }
 
 size_t readiness_count(const struct readiness *readiness)
 {
-	return HASH_COUNT(readiness->items);
+	return HASH_COUNT(readiness->tallies);
 }

@@ -27,11 +27,6 @@ static const struct completion_code codes[] = {
 /* One more for the codes that have no row. */
 static json_t *shared_attributes[ARRAY_LEN(codes) + 1];
 
-const char *completion_type_name(int32_t code)
-{
-	return code == CODE_SUCCEEDED ? "Succeeded" : "Failed";
-}
-
 const struct completion_code *completion_code_find(int32_t code)
 {
 	for (size_t i = 0; i < ARRAY_LEN(codes); i++)

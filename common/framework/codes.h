@@ -35,9 +35,6 @@ struct completion_code {
 	const char *attributes[COMPLETION_ATTRIBUTES_MAX + 1]; /* type.attributes, ends with NULL */
 };
 
-/* "Succeeded" for 0, "Failed" for every other code: type.name. */
-const char *completion_type_name(int32_t code);
-
 /* NULL when code is not predefined. */
 const struct completion_code *completion_code_find(int32_t code);
 

@@ -14,7 +14,7 @@
 
 enum { MOUNTS_MAX = 8 };
 
-/* Nothing that our processes serve takes a body, and every stranger's connection may hold as much as this. */
+/* Nothing that our processes serve takes a body: it is not kept. Longer ones are refused. */
 enum { BODY_MAX = 1024 };
 
 /* Of head_max, for an answer's first line and headers. The longest that are sent here have some 300 bytes: the rest
@@ -57,9 +57,8 @@ struct serve_request {
 	struct MHD_Connection *mhd;
 	const char *method; /* in the connection's memory, as all that handlers may ask of it */
 	const char *path;
-	struct buf body;
-	size_t body_dropped; /* bytes past body_max */
-	bool dispatched;     /* a handler has seen it */
+	size_t body_len; /* so far */
+	bool dispatched; /* a handler has seen it */
 	bool parked;
 	bool suspended; /* libmicrohttpd was told to leave it alone */
 	bool dead;      /* gone: its connection ends at the next occasion */

@@ -13,7 +13,7 @@
 #include "common/base/mem.h"
 #include "common/serve/internal.h"
 
-/* A body that goes on past its limit is read and thrown away, so that the 413 reaches its sender; not for ever. */
+/* A body is read and thrown away, so that a 413 reaches its sender; not for ever. */
 enum { DROPPED_MAX = 1024 * 1024 };
 
 /* Of libmicrohttpd's record of a request's header or argument. */
@@ -39,12 +39,6 @@ const char *serve_request_query(const struct serve_request *request, const char 
 const char *serve_request_header(const struct serve_request *request, const char *name)
 {
 	return MHD_lookup_connection_value(request->mhd, MHD_HEADER_KIND, name);
-}
-
-const char *serve_request_body(const struct serve_request *request, size_t *len)
-{
-	*len = request->body.len;
-	return request->body.data == NULL ? "" : request->body.data;
 }
 
 const char *serve_request_source(const struct serve_request *request)
@@ -187,7 +181,7 @@ static void dispatch(struct serve_request *request)
 	const struct mount *mount = find_mount(request->serve, request->path);
 
 	request->dispatched = true;
-	if (request->body_dropped > 0) {
+	if (request->body_len > BODY_MAX) {
 		serve_request_fail(request, MHD_HTTP_CONTENT_TOO_LARGE, -1, "the body is longer than %d bytes",
 				   BODY_MAX);
 		return;
@@ -225,16 +219,6 @@ static struct serve_request *request_new(struct serve *serve, struct MHD_Connect
 	return request;
 }
 
-static void take_body(struct serve_request *request, const char *upload, size_t len)
-{
-	if (request->body.len + len > BODY_MAX || request->body_dropped > 0) {
-		buf_free(&request->body);
-		request->body_dropped += len;
-		return;
-	}
-	buf_append(&request->body, upload, len);
-}
-
 /* Whether what the head has left of the connection's memory is enough for an answer's own head. What libmicrohttpd
  * takes for each field beside its bytes is an estimate from above. */
 static bool room_to_answer(const struct serve *serve, struct MHD_Connection *mhd)
@@ -270,6 +254,7 @@ enum MHD_Result request_access(void *cls, struct MHD_Connection *mhd, const char
 	struct serve_request *request = *slot;
 
 	(void)version;
+	(void)upload;
 	if (request == NULL) {
 		if (!room_to_answer(serve, mhd)) {
 			refuse_head(serve, mhd);
@@ -279,9 +264,9 @@ enum MHD_Result request_access(void *cls, struct MHD_Connection *mhd, const char
 		return MHD_YES;
 	}
 	if (*upload_len > 0) {
-		take_body(request, upload, *upload_len);
+		request->body_len += *upload_len;
 		*upload_len = 0;
-		return request->body_dropped > DROPPED_MAX ? MHD_NO : MHD_YES;
+		return request->body_len > DROPPED_MAX ? MHD_NO : MHD_YES;
 	}
 	if (!request->dispatched) {
 		conn_enter(request->conn, CONN_WORKING);
@@ -316,6 +301,5 @@ void request_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum 
 	if (request->conn->displaced)
 		shutdown(request->conn->fd, SHUT_RDWR);
 	serve_answer_free(request->answer);
-	buf_free(&request->body);
 	free(request);
 }

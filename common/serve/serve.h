@@ -57,14 +57,13 @@ typedef void serve_handler(void *arg, struct serve_request *request);
  * 404. At most 8; the prefix is borrowed. */
 void serve_mount(struct serve *serve, const char *prefix, serve_handler *handler, void *arg);
 
-/* Strings live as long as the request: until it is answered or gone() was called. */
+/* Strings live as long as the request: until it is answered or gone() was called. Of its body, which is thrown away, at
+ * most 1 KiB is taken: more is answered 413. */
 const char *serve_request_method(const struct serve_request *request);
 const char *serve_request_path(const struct serve_request *request); /* unescaped, without the query */
 /* NULL when it has none of that name (headers: in any case). */
 const char *serve_request_query(const struct serve_request *request, const char *name);
 const char *serve_request_header(const struct serve_request *request, const char *name);
-/* At most 1 KiB: what brings more is answered 413. */
-const char *serve_request_body(const struct serve_request *request, size_t *len);
 
 /* Who asks: the address that the connection comes from, "10.0.0.1". */
 const char *serve_request_source(const struct serve_request *request);
