@@ -22,9 +22,10 @@ struct retry_policy {
 
 enum {
 	TASK_NUMBER_MAX = 10000,
-	/* In all TaskRoles. Measured: compressed and without messages, a Task that runs takes 124 to 131 bytes of etcd's
-	 * 1.5 MiB, and one that has failed 136 to 144; its UIDs, IP, node and times repeat nothing (test_shorten.c,
-	 * test_largest). Random IPv6 addresses add 30 bytes: 10 000 failed Tasks then fit only if they share nodes. */
+	/* In all TaskRoles. Measured: compressed and without messages, a Task that runs takes 124 to 131 bytes of
+	 * etcd's 1.5 MiB, and one that has failed 136 to 144; its UIDs, IP, node and times repeat nothing
+	 * (test_shorten.c, test_largest). Random IPv6 addresses add 30 bytes: 10 000 failed Tasks then fit only if they
+	 * share nodes. */
 	FRAMEWORK_TASKS_MAX = 10000,
 };
 
