@@ -36,10 +36,13 @@ run_large_automatic() {
     wait_framework f 15 '.status.attemptStatus | (.taskRoleStatuses | type == "array") and (has("taskRoleStatusesCompressed") | not)'
 }
 
-# More Tasks than any object has room for: an Event says so, others do not notice, and it can be deleted.
+# More than any object has room for: an Event says so, others do not notice, and it can be deleted. More Tasks than a
+# Framework may have: an Event names the limit.
 run_large_vast() {
-    create 'fw("vast"; [range(5) | role("a\(.)"; 10000; {})])'
+    create 'fw("vast"; [role("a"; 9000; {})]) | .spec.executionType = "Create" | .spec.description = ("0123456789" * 140000)'
     wait_event vast StatusRefused "is not stored"
+    create 'fw("many"; [range(2) | role("a\(.)"; 6000; {})])'
+    wait_event many Malformed "12000 Tasks .* at most 10000"
     create 'fw("other"; [role("a"; 1; ends(0; 0))])'
     wait_completed other
     api DELETE "$(frameworks_path)/vast" >/dev/null
