@@ -90,25 +90,25 @@ struct barrier {
 
 /* ---- the bus ----------------------------------------------------------------------------------------------------- */
 
-static void on_granted(void *arg, const struct range_set *fresh)
+static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	readiness_granted(((struct barrier *)arg)->readiness, fresh);
 }
 
-static void on_revoked(void *arg, const struct range_set *ranges)
+static void on_revoked(void *arg, const struct shard_set *shards)
 {
-	readiness_revoked(((struct barrier *)arg)->readiness, ranges);
+	readiness_revoked(((struct barrier *)arg)->readiness, shards);
 }
 
-static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
-	(void)range;
+	(void)shard;
 	return kind != KIND_FRAMEWORK || readiness_object(((struct barrier *)arg)->readiness, text, len);
 }
 
-static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
-	(void)range;
+	(void)shard;
 	if (kind == KIND_FRAMEWORK)
 		readiness_absent(((struct barrier *)arg)->readiness, absent);
 }
@@ -117,7 +117,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
 	const struct barrier *barrier = arg;
 
-	readiness_complete(barrier->readiness, &end->ranges, peer_shards(bus_client_peer(barrier->bus)));
+	readiness_complete(barrier->readiness, &end->shards, peer_shard_count(bus_client_peer(barrier->bus)));
 	log_info("%zu Frameworks known", readiness_count(barrier->readiness));
 }
 
@@ -140,7 +140,7 @@ static uint32_t on_backlog(void *arg)
 	return 0;
 }
 
-static void on_draining(void *arg, struct range_set *out)
+static void on_draining(void *arg, struct shard_set *out)
 {
 	(void)arg;
 	(void)out;

@@ -100,8 +100,8 @@ void reconciler_metrics_write(struct buf *out, const struct reconciler_metrics *
 {
 	put_frameworks(out, from->reconciler);
 	put_queue(out, from->reconciler);
-	metrics_gauge(out, "frameworkcontroller_ranges_owned", "Ranges of the key space granted to us.",
-		      range_set_count(from->ranges));
+	metrics_gauge(out, "frameworkcontroller_shards_owned", "Shards of the key space granted to us.",
+		      shard_set_count(from->shards));
 	metrics_gauge(out, "frameworkcontroller_live", "Whether the watcher's watches are connected and it answers.",
 		      from->reconciler->live);
 	put_peer(out, from->peer);

@@ -10,7 +10,7 @@
 
 struct reconciler_metrics {
 	const struct reconciler *reconciler;
-	const struct range_set *ranges; /* held now */
+	const struct shard_set *shards; /* held now */
 	const struct peer_counters *peer;
 	const struct bus_counters *bus;
 	const struct kube_client *client;

@@ -1,6 +1,6 @@
 /* A peer of the watcher; see peer.h.
- * A lease belongs to a range: a PONG renews those of the assignment that it names, counted from when the ping was sent;
- * a range that stays through a new assignment keeps the lease that it has. */
+ * A lease belongs to a shard: a PONG renews those of the assignment that it names, counted from when the ping was sent;
+ * a shard that stays through a new assignment keeps the lease that it has. */
 #include "common/bus/peer.h"
 
 #include <stdlib.h>
@@ -27,11 +27,11 @@ struct peer {
 	uint64_t epoch; /* the newest that a WHO told since it held no lease and said HELLO to all; 0: none */
 	uint64_t version;
 	uint64_t version_epoch; /* the term that the version, and all that is held, is of */
-	uint32_t shards;
+	uint32_t shard_count;
 	int64_t lease_ms;
 	int64_t assigned_ms; /* when it came: one that no lease follows is given up */
-	struct range_set ranges;
-	int64_t lease_end_ms[BUS_RANGE_MAX]; /* 0: none yet */
+	struct shard_set shards;
+	int64_t lease_end_ms[BUS_SHARD_MAX]; /* 0: none yet */
 	/* credit */
 	uint64_t consumed;
 	uint64_t consumed_told;
@@ -81,54 +81,54 @@ static int64_t now(const struct peer *peer)
 	return peer->ports.now_ms(peer->ports.arg);
 }
 
-int64_t peer_lease_left_ms(const struct peer *peer, uint32_t range)
+int64_t peer_lease_left_ms(const struct peer *peer, uint32_t shard)
 {
-	if (!range_set_has(&peer->ranges, range) || peer->state == PEER_LEAVING || peer->lease_end_ms[range] == 0)
+	if (!shard_set_has(&peer->shards, shard) || peer->state == PEER_LEAVING || peer->lease_end_ms[shard] == 0)
 		return 0;
-	return peer->lease_end_ms[range] - now(peer);
+	return peer->lease_end_ms[shard] - now(peer);
 }
 
 bool peer_leased(const struct peer *peer)
 {
-	for (uint32_t r = 0; r < peer->shards; r++)
+	for (uint32_t r = 0; r < peer->shard_count; r++)
 		if (peer_lease_left_ms(peer, r) > 0)
 			return true;
 	return false;
 }
 
-/* ---- giving ranges up ------------------------------------------------------------------------------------------- */
+/* ---- giving shards up ------------------------------------------------------------------------------------------- */
 
-static void revoke(struct peer *peer, const struct range_set *ranges)
+static void revoke(struct peer *peer, const struct shard_set *shards)
 {
-	if (range_set_empty(ranges))
+	if (shard_set_empty(shards))
 		return;
-	for (uint32_t r = 0; r < BUS_RANGE_MAX; r++) {
-		if (!range_set_has(ranges, r))
+	for (uint32_t r = 0; r < BUS_SHARD_MAX; r++) {
+		if (!shard_set_has(shards, r))
 			continue;
-		range_set_remove(&peer->ranges, r);
+		shard_set_remove(&peer->shards, r);
 		peer->lease_end_ms[r] = 0;
 	}
-	peer->handler.revoked(peer->arg, ranges);
+	peer->handler.revoked(peer->arg, shards);
 }
 
 static void revoke_all(struct peer *peer)
 {
-	struct range_set all = peer->ranges;
+	struct shard_set all = peer->shards;
 
 	revoke(peer, &all);
 }
 
-/* Ranges whose lease ran out; those of an assignment that was never leased, too, once a lease's time has passed. */
-static void find_expired(const struct peer *peer, struct range_set *out)
+/* Shards whose lease ran out; those of an assignment that was never leased, too, once a lease's time has passed. */
+static void find_expired(const struct peer *peer, struct shard_set *out)
 {
 	int64_t at_ms = now(peer);
 
-	for (uint32_t r = 0; r < peer->shards; r++) {
+	for (uint32_t r = 0; r < peer->shard_count; r++) {
 		int64_t end_ms = peer->lease_end_ms[r] != 0 ? peer->lease_end_ms[r]
 							    : peer->assigned_ms + peer->lease_ms;
 
-		if (range_set_has(&peer->ranges, r) && end_ms <= at_ms)
-			range_set_add(out, r);
+		if (shard_set_has(&peer->shards, r) && end_ms <= at_ms)
+			shard_set_add(out, r);
 	}
 }
 
@@ -178,7 +178,7 @@ static void hello(struct peer *peer)
 {
 	struct bus_hello body = {
 		.role = peer->role,
-		.shards = peer->shards,
+		.shard_count = peer->shard_count,
 		.held_epoch = peer->version_epoch,
 		.window = peer->ports.window,
 	};
@@ -186,9 +186,9 @@ static void hello(struct peer *peer)
 
 	memcpy(body.name, peer->name, sizeof(body.name));
 	memcpy(body.uuid, peer->uuid, sizeof(body.uuid));
-	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < peer->shards; r++)
+	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < peer->shard_count; r++)
 		if (peer_lease_left_ms(peer, r) > 0)
-			range_set_add(&body.held, r);
+			shard_set_add(&body.held, r);
 	buf_clear(&peer->body);
 	bus_hello_write(&peer->body, &body);
 	if (say(peer, BUS_HELLO, 1, peer->session + 1) < 0) {
@@ -230,7 +230,7 @@ static void hello_all(struct peer *peer)
 static void ping(struct peer *peer)
 {
 	struct bus_ping body = {
-		.held = peer->ranges,
+		.held = peer->shards,
 		.consumed = peer->consumed,
 		.heard = peer->heard_sequence,
 		.backlog = peer->handler.backlog(peer->arg),
@@ -239,7 +239,7 @@ static void ping(struct peer *peer)
 	if (peer->role == BUS_ROLE_RECONCILER)
 		peer->handler.draining(peer->arg, &body.draining);
 	else
-		body.held = (struct range_set){0};
+		body.held = (struct shard_set){0};
 	buf_clear(&peer->body);
 	bus_ping_write(&peer->body, &body);
 	peer->ping_ms = now(peer) + (peer->state == PEER_LEAVING ? PEER_LEAVE_PING_MS : PEER_PING_MS);
@@ -274,7 +274,7 @@ void peer_leave(struct peer *peer)
 	peer->drained_ms = now(peer);
 	revoke_all(peer);
 	peer->ping_ms = 0;
-	if (peer->version == 0) /* never had a range: there is nothing to be acknowledged */
+	if (peer->version == 0) /* never had a shard: there is nothing to be acknowledged */
 		peer->state = PEER_GONE;
 }
 
@@ -292,12 +292,12 @@ static int64_t earlier(int64_t a, int64_t b)
 
 static void lose_expired(struct peer *peer)
 {
-	struct range_set expired = {0};
+	struct shard_set expired = {0};
 
 	find_expired(peer, &expired);
-	if (range_set_empty(&expired))
+	if (shard_set_empty(&expired))
 		return;
-	log_warning("the lease of %u ranges ran out", range_set_count(&expired));
+	log_warning("the lease of %u shards ran out", shard_set_count(&expired));
 	peer->counters.leases_lost++;
 	revoke(peer, &expired);
 	if (peer->state == PEER_ASSIGNED) { /* what is left, too, is told anew */
@@ -309,10 +309,10 @@ static void lose_expired(struct peer *peer)
 /* Whether one that leaves has nothing more to do and nobody listens to it. */
 static bool given_up(struct peer *peer)
 {
-	struct range_set draining = {0};
+	struct shard_set draining = {0};
 
 	peer->handler.draining(peer->arg, &draining);
-	if (!range_set_empty(&draining))
+	if (!shard_set_empty(&draining))
 		peer->drained_ms = now(peer);
 	return now(peer) >= peer->drained_ms + PEER_LEAVE_UNANSWERED_MS;
 }
@@ -350,7 +350,7 @@ int64_t peer_tick(struct peer *peer)
 static void on_assign(struct peer *peer, const struct bus_head *head, const char *body, size_t len)
 {
 	struct bus_assign assign;
-	struct range_set lost;
+	struct shard_set lost;
 	struct error err;
 
 	if (bus_assign_read(body, len, &assign, &err) < 0) {
@@ -358,24 +358,24 @@ static void on_assign(struct peer *peer, const struct bus_head *head, const char
 		log_error("%s", err.message);
 		return;
 	}
-	if (peer->shards != 0 && peer->shards != assign.shards)
+	if (peer->shard_count != 0 && peer->shard_count != assign.shard_count)
 		revoke_all(peer); /* cut differently: the numbers mean other keys now */
 	for (size_t i = 0; i < ARRAY_LEN(lost.bits); i++)
-		lost.bits[i] = peer->ranges.bits[i] & ~assign.ranges.bits[i];
+		lost.bits[i] = peer->shards.bits[i] & ~assign.shards.bits[i];
 	peer->version = head->version;
 	peer->version_epoch = head->epoch;
-	peer->shards = assign.shards;
+	peer->shard_count = assign.shard_count;
 	peer->lease_ms = assign.lease_ms;
 	peer->assigned_ms = now(peer);
 	if (peer->state != PEER_LEAVING)
 		peer->state = PEER_ASSIGNED;
 	revoke(peer, &lost);
 	if (peer->state == PEER_LEAVING) {
-		assign.ranges = (struct range_set){0};
+		assign.shards = (struct shard_set){0};
 		peer->left_told = true;
 	}
-	peer->ranges = assign.ranges;
-	if (!range_set_empty(&assign.fresh) && peer->state != PEER_LEAVING)
+	peer->shards = assign.shards;
+	if (!shard_set_empty(&assign.fresh) && peer->state != PEER_LEAVING)
 		peer->handler.granted(peer->arg, &assign.fresh);
 	peer_ping_soon(peer); /* starts the lease, and tells what was let go */
 }
@@ -393,17 +393,17 @@ static void on_pong(struct peer *peer, const struct bus_head *head, const char *
 	}
 	peer->counters.pongs++;
 	if (pong.renewed && ours && peer->state == PEER_ASSIGNED) {
-		for (uint32_t r = 0; r < peer->shards; r++)
-			if (range_set_has(&peer->ranges, r) && peer->lease_end_ms[r] < head->time_ms + peer->lease_ms)
+		for (uint32_t r = 0; r < peer->shard_count; r++)
+			if (shard_set_has(&peer->shards, r) && peer->lease_end_ms[r] < head->time_ms + peer->lease_ms)
 				peer->lease_end_ms[r] = head->time_ms + peer->lease_ms;
 		lose_expired(peer); /* the answer may be an old one */
 	}
 	if (peer->state == PEER_LEAVING) {
-		struct range_set draining = {0};
+		struct shard_set draining = {0};
 
-		/* told at a version without ranges that nothing is in flight: the watcher waits for nothing more */
+		/* told at a version without shards that nothing is in flight: the watcher waits for nothing more */
 		peer->handler.draining(peer->arg, &draining);
-		if (pong.renewed && ours && peer->left_told && range_set_empty(&draining))
+		if (pong.renewed && ours && peer->left_told && shard_set_empty(&draining))
 			peer->state = PEER_GONE;
 		return;
 	}
@@ -422,7 +422,7 @@ static void on_update(struct peer *peer, const struct bus_head *head, const char
 	if (head->kind >= KIND_COUNT) {
 		peer->counters.malformed_objects++;
 		log_error("skipped an object of an unknown kind from the watcher");
-	} else if (peer->handler.text(peer->arg, (enum object_kind)head->kind, head->range, body, len)) {
+	} else if (peer->handler.text(peer->arg, (enum object_kind)head->kind, head->shard, body, len)) {
 		peer->counters.objects++;
 	} else {
 		peer->counters.malformed_objects++;
@@ -442,7 +442,7 @@ static void on_absent(struct peer *peer, const struct bus_head *head, const char
 		return;
 	}
 	peer->counters.absents++;
-	peer->handler.absent(peer->arg, (enum object_kind)head->kind, head->range, &absent);
+	peer->handler.absent(peer->arg, (enum object_kind)head->kind, head->shard, &absent);
 	bus_absent_free(&absent);
 }
 
@@ -559,14 +559,14 @@ void peer_receive(struct peer *peer, unsigned watcher, const struct bus_head *he
 	on_session(peer, head, body, body_len);
 }
 
-uint32_t peer_shards(const struct peer *peer)
+uint32_t peer_shard_count(const struct peer *peer)
 {
-	return peer->shards;
+	return peer->shard_count;
 }
 
-const struct range_set *peer_ranges(const struct peer *peer)
+const struct shard_set *peer_shards(const struct peer *peer)
 {
-	return &peer->ranges;
+	return &peer->shards;
 }
 
 uint64_t peer_epoch(const struct peer *peer)

@@ -32,24 +32,24 @@ struct peer_ports {
 
 /* All are needed. They run one at a time from peer_receive(), peer_tick() and peer_leave(), never from within another
  * peer_* call. They may call whatever asks. What they are handed is borrowed and valid during the call only. A barrier
- * is shown Frameworks of all ranges. */
+ * is shown Frameworks of all shards. */
 struct peer_handler {
-	/* The full state of these ranges follows, ended by complete(). A range may be granted that is held already:
+	/* The full state of these shards follows, ended by complete(). A shard may be granted that is held already:
 	 * messages were lost or the watcher is a new one, and what it shows replaces what was known; its lease goes on
 	 * meanwhile. Either way no conclusion may be drawn from absence, nor from a view that lags behind
 	 * (CONTRACT.md §12.14), before complete(). A grant is no lease yet: see
 	 * peer_lease_left_ms(). */
-	void (*granted)(void *arg, const struct range_set *fresh);
+	void (*granted)(void *arg, const struct shard_set *fresh);
 	/* These are ours no longer: start nothing more in them and forget their objects. Calls still in flight are
 	 * named by draining() until they have ended. */
-	void (*revoked)(void *arg, const struct range_set *ranges);
+	void (*revoked)(void *arg, const struct shard_set *shards);
 	/* An object as it is now, as JSON text; false: it cannot be read. A Framework comes as the API server has it
 	 * but without metadata.managedFields; a ConfigMap or Pod in the kept form of object.h. The same state may come
 	 * twice. */
-	bool (*text)(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len);
+	bool (*text)(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len);
 	/* An object is gone, perhaps one that was never shown. absent->deleting tells whether that is certain. */
-	void (*absent)(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent);
-	/* end->ranges are complete: of each kind, what was not shown since granted() does not exist at the version of
+	void (*absent)(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent);
+	/* end->shards are complete: of each kind, what was not shown since granted() does not exist at the version of
 	 * its scope. Newer objects known from own writes survive it. */
 	void (*complete)(void *arg, const struct bus_snapshot_end *end);
 	/* This process' share of kubeClientQps and kubeClientBurst; called when it changed. */
@@ -59,8 +59,8 @@ struct peer_handler {
 	void (*live)(void *arg, bool live);
 	/* How many keys wait for a round or for the rate limit. */
 	uint32_t (*backlog)(void *arg);
-	/* Adds the revoked ranges in which calls are still in flight to *out (empty when handed in). */
-	void (*draining)(void *arg, struct range_set *out);
+	/* Adds the revoked shards in which calls are still in flight to *out (empty when handed in). */
+	void (*draining)(void *arg, struct shard_set *out);
 	/* The watcher does not want us. final: for good (another protocol version, or a watcher with reconcilers of its
 	 * own): the process exits. Not final (our name's former holder may still live): the member tries again by
 	 * itself. */
@@ -102,18 +102,18 @@ void peer_ping_soon(struct peer *peer);
 /* When everything that must still be written has been: says BYE and revokes everything (revoked() runs from within). Go
  * on until the calls in flight have ended and the watcher was told so: peer_gone(). */
 void peer_leave(struct peer *peer);
-/* After peer_leave(): whether a ping without draining ranges was answered, or nobody answered for 3 s. */
+/* After peer_leave(): whether a ping without draining shards was answered, or nobody answered for 3 s. */
 bool peer_gone(const struct peer *peer);
 
-/* How long this process may still write to keys of the range, by the clock read now; <= 0: not at all. The fence at the
+/* How long this process may still write to keys of the shard, by the clock read now; <= 0: not at all. The fence at the
  * door: asked right before each write is handed to the network, and an upper bound of the write's timeout. */
-int64_t peer_lease_left_ms(const struct peer *peer, uint32_t range);
-/* Whether a lease of any range is running: readiness. */
+int64_t peer_lease_left_ms(const struct peer *peer, uint32_t shard);
+/* Whether a lease of any shard is running: readiness. */
 bool peer_leased(const struct peer *peer);
-/* Number of ranges of the key space; 0 before the first assignment. */
-uint32_t peer_shards(const struct peer *peer);
-/* Ranges held now (granted, leased or not). Borrowed. */
-const struct range_set *peer_ranges(const struct peer *peer);
+/* Number of shards of the key space; 0 before the first assignment. */
+uint32_t peer_shard_count(const struct peer *peer);
+/* Shards held now (granted, leased or not). Borrowed. */
+const struct shard_set *peer_shards(const struct peer *peer);
 uint64_t peer_epoch(const struct peer *peer);
 /* The one that is taken for the leader; -1: none answered yet. */
 int peer_watcher(const struct peer *peer);

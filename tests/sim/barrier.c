@@ -12,31 +12,31 @@ static struct world *world_of(const struct barrier *barrier)
 
 /* ---- the peer's callbacks, as in barrier/main.c ---- */
 
-static void on_granted(void *arg, const struct range_set *fresh)
+static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	readiness_granted(((struct barrier *)arg)->readiness, fresh);
 }
 
-static void on_revoked(void *arg, const struct range_set *ranges)
+static void on_revoked(void *arg, const struct shard_set *shards)
 {
-	readiness_revoked(((struct barrier *)arg)->readiness, ranges);
+	readiness_revoked(((struct barrier *)arg)->readiness, shards);
 }
 
-static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	struct barrier *barrier = arg;
 
-	(void)range;
+	(void)shard;
 	if (kind != KIND_FRAMEWORK)
 		violated(world_of(barrier), "%s is sent a %s", barrier->process.label, object_kind_name(kind));
 	return readiness_object(barrier->readiness, text, len);
 }
 
-static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
 	struct barrier *barrier = arg;
 
-	(void)range;
+	(void)shard;
 	if (kind != KIND_FRAMEWORK)
 		violated(world_of(barrier), "%s is told of a %s", barrier->process.label, object_kind_name(kind));
 	readiness_absent(barrier->readiness, absent);
@@ -46,7 +46,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
 	struct barrier *barrier = arg;
 
-	readiness_complete(barrier->readiness, &end->ranges, peer_shards(barrier->peer));
+	readiness_complete(barrier->readiness, &end->shards, peer_shard_count(barrier->peer));
 }
 
 static void on_rate(void *arg, double qps, int burst)
@@ -67,7 +67,7 @@ static uint32_t on_backlog(void *arg)
 	return 0;
 }
 
-static void on_draining(void *arg, struct range_set *out)
+static void on_draining(void *arg, struct shard_set *out)
 {
 	(void)arg;
 	(void)out;

@@ -18,7 +18,7 @@ void check_plea(const struct wire *wire);
 void check_forget_pleas(struct member *member);
 /* A request of a reconciler is about to be carried out. */
 void check_request(struct world *world, const struct wire *wire);
-/* Its ranges are given back: what is ahead of the server has been tried to be written. */
+/* Its shards are given back: what is ahead of the server has been tried to be written. */
 void check_leaving(const struct member *member);
 void check_status_write(struct world *world, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
@@ -39,7 +39,7 @@ void check_step(struct world *world);
 void check_strays(struct world *world);
 /* Whether nothing more is to be expected. *why (static) names what is not at rest. */
 bool check_rest(struct world *world, const char **why);
-/* Whether each range has a holder. */
+/* Whether each shard has a holder. */
 bool check_held(const struct world *world);
 void check_end(struct world *world);
 
@@ -60,7 +60,7 @@ bool over(int state);
 /* Whether an object is of the attempt that a status is at. */
 bool of_attempt(const struct object *object, const json_t *status);
 bool of_task_attempt(const struct object *pod, const json_t *task);
-/* Whether it has the lease of the range that the key is in. */
+/* Whether it has the lease of the shard that the key is in. */
 bool may_act(const struct member *member, const char *ns, const char *name);
 
 #endif

@@ -114,12 +114,12 @@ void check_rate(struct world *world)
 			 world->qps, world->burst);
 }
 
-/* Whether it has the lease of the range that the key is in. */
+/* Whether it has the lease of the shard that the key is in. */
 bool may_act(const struct member *member, const char *ns, const char *name)
 {
-	uint32_t shards = peer_shards(member->peer);
+	uint32_t shard_count = peer_shard_count(member->peer);
 
-	return shards != 0 && peer_lease_left_ms(member->peer, range_of_key(ns, name, shards)) > 0;
+	return shard_count != 0 && peer_lease_left_ms(member->peer, shard_of_key(ns, name, shard_count)) > 0;
 }
 
 void check_leaving(const struct member *member)
@@ -202,7 +202,7 @@ void check_reconciles(struct member *member)
 	for (const struct item *item = member->reconciler.items; item != NULL && !member->reconciler.leaving;
 	     item = item->hh.next)
 		if (!item->queued && may_act(member, item->framework->ns, item->framework->name) &&
-		    range_set_has(&member->reconciler.ready, item->range))
+		    shard_set_has(&member->reconciler.ready, item->shard))
 			check_end_of_attempt(member, item->framework);
 }
 

@@ -121,8 +121,8 @@ bool check_held(const struct world *world)
 	for (int i = 0; i < SIM_PROCESSES; i++) {
 		const struct peer *peer = world->members[i].peer;
 
-		for (uint32_t range = 0; world->members[i].process.alive && range < peer_shards(peer); range++)
-			held += peer_lease_left_ms(peer, range) > 0 ? ALL / peer_shards(peer) : 0;
+		for (uint32_t shard = 0; world->members[i].process.alive && shard < peer_shard_count(peer); shard++)
+			held += peer_lease_left_ms(peer, shard) > 0 ? ALL / peer_shard_count(peer) : 0;
 	}
 	return held == ALL;
 }
@@ -174,8 +174,8 @@ static bool processes_rest(struct world *world, const char **why)
 	if (leader == NULL)
 		return false;
 	*why = "the leader has yet to grant what is held under a former one's leases";
-	for (uint32_t range = 0; range < leader->shards; range++)
-		if (shard_table_holder(router_shards(leader->router), range) == NULL)
+	for (uint32_t shard = 0; shard < leader->shard_count; shard++)
+		if (shard_table_holder(router_shards(leader->router), shard) == NULL)
 			return false;
 	*why = "something is still to be told";
 	if (router_backlog(leader->router) > 0)
@@ -204,7 +204,7 @@ static bool processes_rest(struct world *world, const char **why)
 		    peer_epoch(world->barriers[i].peer) != router_epoch(leader->router) ||
 		    !readiness_synced(world->barriers[i].readiness))
 			return false;
-	*why = "a range has no holder";
+	*why = "a shard has no holder";
 	if (!check_held(world))
 		return false;
 	*why = "a status is not written";
@@ -294,8 +294,8 @@ static void check_cache(struct world *world, const struct watcher *watcher, size
 		violated(world, "at rest %s's cache has %zu Frameworks of %zu, %zu ConfigMaps, %zu Pods",
 			 watcher->process.label, cache_count(cache, KIND_FRAMEWORK), frameworks,
 			 cache_count(cache, KIND_CONFIG_MAP), cache_count(cache, KIND_POD));
-	for (uint32_t range = 0; range < watcher->shards; range++) {
-		for (const struct cache_entry *entry = cache_first(cache, range); entry != NULL;
+	for (uint32_t shard = 0; shard < watcher->shard_count; shard++) {
+		for (const struct cache_entry *entry = cache_first(cache, shard); entry != NULL;
 		     entry = cache_next(entry)) {
 			const struct object *object = api_find(world, KIND_FRAMEWORK, cache_entry_ns(entry),
 							       cache_entry_name(entry));

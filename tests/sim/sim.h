@@ -244,7 +244,7 @@ struct watcher {
 	struct process process;
 	int index;
 	struct router *router; /* of its term; NULL: it does not lead */
-	uint32_t shards;
+	uint32_t shard_count;
 	int64_t lease_ms; /* of reconcilers */
 	struct cache *cache;
 	struct streams *streams;
@@ -507,7 +507,7 @@ struct world {
 	int64_t lease_ms; /* of reconcilers, unless the configuration is changed */
 	int64_t grace_ms;
 	/* the configuration at present, which each watcher reads when it starts */
-	uint32_t shards;
+	uint32_t shard_count;
 	int64_t member_lease_ms;
 	bool pool; /* children of the watcher that leads: their deaths are known at once */
 	bool healed;
@@ -534,7 +534,7 @@ struct outcome {
 /* Runs one seed to its end; calm: without faults, and only what is comparable. Fills the outcomes; returns the trace's
  * hash. */
 /* The leader of two watchers is lost with its machine, its children with it if there is a pool: how long until each
- * range has a holder again. */
+ * shard has a holder again. */
 int64_t world_failover(uint64_t seed, bool pool);
 uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], struct tally *tally,
 		   bool tame[SIM_FRAMEWORKS]);

@@ -40,7 +40,7 @@ struct fixture {
 	ev_timer tick;
 	ev_prepare flush;
 	/* seen by the member */
-	struct range_set held;
+	struct shard_set held;
 	bool held_all;
 	bool complete;
 	bool revoked;
@@ -51,36 +51,36 @@ struct fixture {
 	double qps;
 };
 
-static void on_granted(void *arg, const struct range_set *fresh)
+static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	struct fixture *f = arg;
 
 	for (uint32_t r = 0; r < SHARDS; r++)
-		if (range_set_has(fresh, r))
-			range_set_add(&f->held, r);
-	f->held_all = range_set_count(&f->held) == SHARDS;
+		if (shard_set_has(fresh, r))
+			shard_set_add(&f->held, r);
+	f->held_all = shard_set_count(&f->held) == SHARDS;
 	f->revoked = false;
 }
 
-static void on_revoked(void *arg, const struct range_set *ranges)
+static void on_revoked(void *arg, const struct shard_set *shards)
 {
 	struct fixture *f = arg;
 
 	for (uint32_t r = 0; r < SHARDS; r++)
-		if (range_set_has(ranges, r))
-			range_set_remove(&f->held, r);
-	f->revoked = range_set_empty(&f->held);
+		if (shard_set_has(shards, r))
+			shard_set_remove(&f->held, r);
+	f->revoked = shard_set_empty(&f->held);
 	f->held_all = false;
 	f->complete = false;
 }
 
-static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	struct fixture *f = arg;
 	struct object_meta meta;
 
 	assert_int_equal(kind, KIND_FRAMEWORK);
-	assert_true(range_set_has(&f->held, range));
+	assert_true(shard_set_has(&f->held, shard));
 	f->objects++;
 	assert_int_equal(object_meta_read(text, len, &meta, NULL), 0);
 	f->last_object = strcmp(meta.name, "last") == 0;
@@ -88,11 +88,11 @@ static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char
 	return true;
 }
 
-static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
 	(void)arg;
 	(void)kind;
-	(void)range;
+	(void)shard;
 	(void)absent;
 }
 
@@ -100,7 +100,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
 	struct fixture *f = arg;
 
-	f->complete = range_set_count(&end->ranges) == SHARDS;
+	f->complete = shard_set_count(&end->shards) == SHARDS;
 }
 
 static void on_rate(void *arg, double qps, int burst)
@@ -122,10 +122,10 @@ static uint32_t on_backlog(void *arg)
 	return 0;
 }
 
-static void on_draining(void *arg, struct range_set *out)
+static void on_draining(void *arg, struct shard_set *out)
 {
 	(void)arg;
-	assert_true(range_set_empty(out));
+	assert_true(shard_set_empty(out));
 }
 
 static void on_refused(void *arg, const char *reason, bool final)
@@ -189,7 +189,7 @@ static void start_watcher(struct fixture *f)
 {
 	const struct router_ports ports = {.send = port_send, .now_ms = port_now_ms, .arg = f};
 	struct router_options options = {
-		.shards = {.shards = SHARDS, .lease_ms = LEASE_MS, .margin_ms = 1000, .grace_ms = 5000},
+		.shards = {.shard_count = SHARDS, .lease_ms = LEASE_MS, .margin_ms = 1000, .grace_ms = 5000},
 		.epoch = 1,
 		.qps = 10,
 		.burst = 10,
@@ -270,7 +270,7 @@ static void test_life(void **state)
 	char name[24];
 
 	assert_non_null(member);
-	assert_int_equal(peer_shards(bus_client_peer(member)), 0);
+	assert_int_equal(peer_shard_count(bus_client_peer(member)), 0);
 	assert_false(peer_leased(bus_client_peer(member)));
 	for (int i = 0; i < 10; i++)
 		ev_run(f->loop, EVRUN_ONCE); /* nobody is there yet */
@@ -282,8 +282,8 @@ static void test_life(void **state)
 	assert_true(run_until(f->loop, &f->complete, limit_s));
 	assert_true(f->held_all);
 	assert_int_equal(f->objects, FRAMEWORKS);
-	assert_int_equal(peer_shards(bus_client_peer(member)), SHARDS);
-	assert_int_equal(range_set_count(peer_ranges(bus_client_peer(member))), SHARDS);
+	assert_int_equal(peer_shard_count(bus_client_peer(member)), SHARDS);
+	assert_int_equal(shard_set_count(peer_shards(bus_client_peer(member))), SHARDS);
 	assert_true(run_until(f->loop, &f->live, limit_s));
 	assert_true(peer_leased(bus_client_peer(member)));
 	assert_in_range(peer_lease_left_ms(bus_client_peer(member), 0), 1, LEASE_MS);

@@ -1,4 +1,4 @@
-/* One peer and two watchers of which one leads at a time, or both for a moment: whom it heeds, and that its ranges stay
+/* One peer and two watchers of which one leads at a time, or both for a moment: whom it heeds, and that its shards stay
  * with it from one leader to the next. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,35 +111,35 @@ static void run(int64_t span_ms)
 	}
 }
 
-static void on_granted(void *arg, const struct range_set *fresh)
+static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	(void)arg;
 	(void)fresh;
 	grants++;
 }
 
-static void on_revoked(void *arg, const struct range_set *ranges)
+static void on_revoked(void *arg, const struct shard_set *shards)
 {
 	(void)arg;
-	(void)ranges;
+	(void)shards;
 	revokes++;
 }
 
-static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	(void)arg;
 	(void)kind;
-	(void)range;
+	(void)shard;
 	(void)text;
 	(void)len;
 	return true;
 }
 
-static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
 	(void)arg;
 	(void)kind;
-	(void)range;
+	(void)shard;
 	(void)absent;
 }
 
@@ -168,7 +168,7 @@ static uint32_t on_backlog(void *arg)
 	return 0;
 }
 
-static void on_draining(void *arg, struct range_set *out)
+static void on_draining(void *arg, struct shard_set *out)
 {
 	(void)arg;
 	(void)out;
@@ -220,7 +220,7 @@ static void leads(unsigned number, uint64_t epoch, bool inherits)
 	struct watcher *watcher = &watchers[number];
 	const struct router_ports ports = {.send = from_router, .now_ms = port_now, .arg = watcher};
 	struct router_options options = {
-		.shards = {.shards = SHARDS,
+		.shards = {.shard_count = SHARDS,
 			   .lease_ms = LEASE,
 			   .margin_ms = MARGIN,
 			   .grace_ms = 30000,
@@ -274,7 +274,7 @@ static void expect_follows(int watcher, uint64_t epoch)
 {
 	assert_int_equal(peer_watcher(peer), watcher);
 	assert_int_equal(peer_epoch(peer), epoch);
-	assert_int_equal(range_set_count(peer_ranges(peer)), SHARDS);
+	assert_int_equal(shard_set_count(peer_shards(peer)), SHARDS);
 	assert_true(peer_leased(peer));
 }
 

@@ -1,5 +1,5 @@
 /* The protocol between the watcher's router and its peers, without sockets: joining, the latest state, and what a
- * cache that lists anew makes travel. What a peer may say is in test_router_raw, who holds which range in
+ * cache that lists anew makes travel. What a peer may say is in test_router_raw, who holds which shard in
  * test_router_members. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void test_join(void **state)
 	router_set_live(world->router, true);
 	world_settle(world);
 	assert_int_equal(node->grants, 1);
-	assert_int_equal(range_set_count(&node->granted), WORLD_SHARDS);
+	assert_int_equal(shard_set_count(&node->granted), WORLD_SHARDS);
 	assert_int_equal(node->shown, 3);
 	assert_int_equal(node->completes, 1);
 	assert_memory_equal(&node->complete, &node->granted, sizeof(node->granted));
@@ -59,10 +59,10 @@ static void test_join(void **state)
 	object = view_find(node, KIND_POD, "ns/fw-worker-0");
 	assert_non_null(object);
 	/* objects travel with their Framework */
-	assert_int_equal(object->range, range_of_key("ns", "fw", WORLD_SHARDS));
-	assert_int_equal(view_find(node, KIND_FRAMEWORK, "ns/fw")->range, object->range);
-	assert_int_equal(view_find(node, KIND_CONFIG_MAP, "ns/fw-attempt")->range, object->range);
-	assert_int_equal(peer_shards(node->peer), WORLD_SHARDS);
+	assert_int_equal(object->shard, shard_of_key("ns", "fw", WORLD_SHARDS));
+	assert_int_equal(view_find(node, KIND_FRAMEWORK, "ns/fw")->shard, object->shard);
+	assert_int_equal(view_find(node, KIND_CONFIG_MAP, "ns/fw-attempt")->shard, object->shard);
+	assert_int_equal(peer_shard_count(node->peer), WORLD_SHARDS);
 	assert_int_equal(peer_epoch(node->peer), 5);
 	assert_true(peer_leased(node->peer)); /* within the same moment: the grant asks for a ping */
 	world_run(world, 1000);
@@ -132,7 +132,7 @@ static void test_label_changed(void **state)
 	assert_int_equal(node->absences, 1);
 	assert_string_equal(node->last_absent.framework_name, "fw");
 	assert_false(node->last_absent.deleting);
-	assert_int_equal(object->range, range_of_key("ns", "other", WORLD_SHARDS));
+	assert_int_equal(object->shard, shard_of_key("ns", "other", WORLD_SHARDS));
 }
 
 /* Large objects are told to be handled before half of the window is: what is on the way is bounded in bytes, too. */

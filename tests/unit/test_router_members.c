@@ -1,4 +1,4 @@
-/* The members of a router, without sockets: ranges that move, leases, and what happens when watcher and member lose
+/* The members of a router, without sockets: shards that move, leases, and what happens when watcher and member lose
  * sight of each other; barriers; shares of the rate. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static size_t count_of(const struct node *node, enum bus_type type)
 	return count;
 }
 
-/* ---- ranges that move ------------------------------------------------------------------------------------------- */
+/* ---- shards that move ------------------------------------------------------------------------------------------- */
 
 static void test_second_member(void **state)
 {
@@ -54,21 +54,21 @@ static void test_second_member(void **state)
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	assert_int_equal(view_count(a), 100);
-	range_set_add(&a->draining, WORLD_SHARDS - 1); /* a call is in flight there */
+	shard_set_add(&a->draining, WORLD_SHARDS - 1); /* a call is in flight there */
 	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
 	world_run(world, 2000);
-	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS / 2);
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2 - 1);
-	range_set_remove(&a->draining, WORLD_SHARDS - 1);
+	assert_int_equal(shard_set_count(&a->granted), WORLD_SHARDS / 2);
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS / 2 - 1);
+	shard_set_remove(&a->draining, WORLD_SHARDS - 1);
 	peer_ping_soon(a->peer);
 	world_run(world, 2000);
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2);
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS / 2);
 	assert_int_equal(view_count(a) + view_count(b), 100);
 	assert_memory_equal(&b->complete, &b->granted, sizeof(b->granted));
 	for (uint32_t r = 0; r < WORLD_SHARDS; r++) {
-		assert_true(range_set_has(&a->granted, r) != range_set_has(&b->granted, r));
-		assert_true((peer_lease_left_ms(a->peer, r) > 0) == range_set_has(&a->granted, r));
-		assert_true((peer_lease_left_ms(b->peer, r) > 0) == range_set_has(&b->granted, r));
+		assert_true(shard_set_has(&a->granted, r) != shard_set_has(&b->granted, r));
+		assert_true((peer_lease_left_ms(a->peer, r) > 0) == shard_set_has(&a->granted, r));
+		assert_true((peer_lease_left_ms(b->peer, r) > 0) == shard_set_has(&b->granted, r));
 	}
 	/* a change goes to its owner alone */
 	a->shown = b->shown = 0;
@@ -91,24 +91,24 @@ static void test_leave(void **state)
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
 	world_run(world, 3000);
-	range_set_add(&a->draining, 0);
+	shard_set_add(&a->draining, 0);
 	peer_leave(a->peer);
-	assert_true(range_set_empty(&a->granted));
+	assert_true(shard_set_empty(&a->granted));
 	for (uint32_t r = 0; r < WORLD_SHARDS; r++)
 		assert_true(peer_lease_left_ms(a->peer, r) <= 0);
 	world_run(world, 4000);
 	assert_false(peer_gone(a->peer)); /* a call is in flight still */
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS - 1);
-	a->draining = (struct range_set){0};
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS - 1);
+	a->draining = (struct shard_set){0};
 	world_run(world, 500);
 	assert_true(peer_gone(a->peer));
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS);
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS);
 	/* the next process of the name does not wait */
 	world_kill(world, 0);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_run(world, 2000);
 	assert_int_equal(a->refusals, 0);
-	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS / 2);
+	assert_int_equal(shard_set_count(&a->granted), WORLD_SHARDS / 2);
 }
 
 static void test_leave_alone(void **state)
@@ -134,7 +134,7 @@ static void test_process_dead(void **state)
 {
 	struct node *a;
 	struct node *b;
-	struct range_set before;
+	struct shard_set before;
 
 	(void)state;
 	world_start_synced(world);
@@ -256,15 +256,15 @@ static void test_partition(void **state)
 	while (world->now_ms < cut_ms + WORLD_LEASE)
 		world_run(world, 250);
 	assert_int_equal(a->revokes, 2);
-	assert_true(range_set_empty(&a->granted));
+	assert_true(shard_set_empty(&a->granted));
 	assert_false(peer_leased(a->peer));
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2);
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS / 2);
 	world_run(world, WORLD_GRACE);
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS);
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS);
 	world_connect(a);
 	world_run(world, 5000);
-	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS / 2);
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2);
+	assert_int_equal(shard_set_count(&a->granted), WORLD_SHARDS / 2);
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS / 2);
 	assert_true(peer_leased(a->peer));
 }
 
@@ -341,7 +341,7 @@ static void test_new_leader(void **state)
 {
 	struct node *a;
 	struct node *b;
-	struct range_set of_a;
+	struct shard_set of_a;
 
 	(void)state;
 	world_start_synced(world);
@@ -383,9 +383,9 @@ static void test_new_leader_after_leases(void **state)
 	router_synced(world->router);
 	world_connect(a);
 	world_run(world, 5000);
-	assert_true(range_set_empty(&a->granted)); /* somebody else might hold them still */
+	assert_true(shard_set_empty(&a->granted)); /* somebody else might hold them still */
 	world_run(world, WORLD_LEASE + WORLD_MARGIN);
-	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS);
+	assert_int_equal(shard_set_count(&a->granted), WORLD_SHARDS);
 	assert_true(peer_leased(a->peer));
 }
 
@@ -442,7 +442,7 @@ static void test_barrier(void **state)
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	barrier = world_start(world, 1, "barrier", BUS_ROLE_BARRIER);
 	world_run(world, 2000);
-	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS); /* it takes no share */
+	assert_int_equal(shard_set_count(&a->granted), WORLD_SHARDS); /* it takes no share */
 	assert_int_equal(view_count(a), 100);
 	assert_int_equal(view_count(barrier), 50);
 	assert_int_equal(barrier->completes, 1);

@@ -47,7 +47,7 @@ struct connection *connection_add(struct router *router, const unsigned char *id
 
 void connection_disown(struct router *router, const struct connection *peer)
 {
-	for (uint32_t r = 0; r < router->options.shards.shards; r++)
+	for (uint32_t r = 0; r < router->options.shards.shard_count; r++)
 		if (router->owners[r] == peer)
 			router->owners[r] = NULL;
 }
@@ -70,7 +70,7 @@ void connection_leave(struct router *router, struct connection *peer)
 	peer->member = NULL;
 	outbox_clear(peer->outbox);
 	peer->told_all = false;
-	peer->ranges = (struct range_set){0};
+	peer->shards = (struct shard_set){0};
 	peer->left = true;
 }
 
@@ -192,7 +192,7 @@ static bool tell_next(struct router *router, struct connection *peer)
 	if (item == NULL)
 		return false;
 	end = outbox_item_end(item);
-	absent = outbox_item_absent(item, &kind, &head.range);
+	absent = outbox_item_absent(item, &kind, &head.shard);
 	entry = outbox_item_entry(item);
 	if (end == NULL && !has_credit(router, peer))
 		return false;
@@ -209,7 +209,7 @@ static bool tell_next(struct router *router, struct connection *peer)
 	} else {
 		head.type = BUS_UPDATE;
 		head.kind = (uint8_t)cache_entry_kind(entry);
-		head.range = cache_entry_range(entry);
+		head.shard = cache_entry_shard(entry);
 		cache_entry_write(&router->body, entry);
 		router->counters.updates++;
 	}
@@ -277,15 +277,15 @@ bool role_concerned(enum bus_role role, const struct cache_entry *entry)
 	return role == BUS_ROLE_RECONCILER || cache_entry_kind(entry) == KIND_FRAMEWORK;
 }
 
-/* Queues the full state of the ranges, and that it is full. */
-static void put_snapshot(struct router *router, struct connection *peer, const struct range_set *fresh)
+/* Queues the full state of the shards, and that it is full. */
+static void put_snapshot(struct router *router, struct connection *peer, const struct shard_set *fresh)
 {
-	struct bus_snapshot_end end = {.ranges = *fresh};
+	struct bus_snapshot_end end = {.shards = *fresh};
 
-	if (range_set_empty(fresh))
+	if (shard_set_empty(fresh))
 		return;
-	for (uint32_t r = 0; r < router->options.shards.shards; r++) {
-		if (!range_set_has(fresh, r))
+	for (uint32_t r = 0; r < router->options.shards.shard_count; r++) {
+		if (!shard_set_has(fresh, r))
 			continue;
 		for (struct cache_entry *entry = cache_first(router->cache, r); entry != NULL;
 		     entry = cache_next(entry))
@@ -296,28 +296,28 @@ static void put_snapshot(struct router *router, struct connection *peer, const s
 	outbox_put_end(peer->outbox, &end);
 }
 
-static void assign(struct router *router, struct connection *peer, uint64_t version, const struct range_set *ranges,
-		   const struct range_set *fresh)
+static void assign(struct router *router, struct connection *peer, uint64_t version, const struct shard_set *shards,
+		   const struct shard_set *fresh)
 {
 	struct bus_assign body = {
-		.shards = router->options.shards.shards,
-		.ranges = *ranges,
+		.shard_count = router->options.shards.shard_count,
+		.shards = *shards,
 		.fresh = *fresh,
 		.lease_ms = router->options.shards.lease_ms,
 	};
 	struct bus_head head = {.type = BUS_ASSIGN, .version = version};
-	struct range_set dropped;
+	struct shard_set dropped;
 
 	for (size_t i = 0; i < ARRAY_LEN(dropped.bits); i++)
-		dropped.bits[i] = peer->ranges.bits[i] & ~ranges->bits[i];
-	outbox_drop_ranges(peer->outbox, &dropped);
-	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < router->options.shards.shards; r++) {
-		if (range_set_has(ranges, r))
+		dropped.bits[i] = peer->shards.bits[i] & ~shards->bits[i];
+	outbox_drop_shards(peer->outbox, &dropped);
+	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < router->options.shards.shard_count; r++) {
+		if (shard_set_has(shards, r))
 			router->owners[r] = peer;
 		else if (router->owners[r] == peer)
 			router->owners[r] = NULL;
 	}
-	peer->ranges = *ranges;
+	peer->shards = *shards;
 	peer->told_version = version;
 	peer->told_all = true;
 	buf_clear(&router->body);
@@ -333,32 +333,32 @@ void router_relisted(struct router *router)
 	struct connection *next;
 
 	HASH_ITER(hh, router->peers, peer, next)
-		if (!peer->gone && peer->role == BUS_ROLE_RECONCILER && !range_set_empty(&peer->ranges))
-			assign(router, peer, peer->told_version, &peer->ranges, &peer->ranges);
+		if (!peer->gone && peer->role == BUS_ROLE_RECONCILER && !shard_set_empty(&peer->shards))
+			assign(router, peer, peer->told_version, &peer->shards, &peer->shards);
 	router_reap(router);
 }
 
 static void update_peer(struct router *router, struct connection *peer)
 {
-	struct range_set all = {0};
-	struct range_set fresh;
+	struct shard_set all = {0};
+	struct shard_set fresh;
 
 	if (peer->role == BUS_ROLE_BARRIER) {
 		if (peer->told_version != 0)
 			return;
-		for (uint32_t r = 0; r < router->options.shards.shards; r++)
-			range_set_add(&all, r);
+		for (uint32_t r = 0; r < router->options.shards.shard_count; r++)
+			shard_set_add(&all, r);
 		assign(router, peer, 1, &all, &all);
 		return;
 	}
 	if (peer->told_version == shard_member_version(peer->member) || shard_member_version(peer->member) == 0)
 		return;
 	shard_member_take_fresh(peer->member, &fresh);
-	log_v(1, "%s: assignment %llu: %u ranges, %u of them fresh", peer->name,
+	log_v(1, "%s: assignment %llu: %u shards, %u of them fresh", peer->name,
 	      (unsigned long long)shard_member_version(peer->member),
-	      range_set_count(shard_member_ranges(peer->member)), range_set_count(&fresh));
-	assign(router, peer, shard_member_version(peer->member), shard_member_ranges(peer->member),
-	       peer->told_all ? &fresh : shard_member_ranges(peer->member));
+	      shard_set_count(shard_member_shards(peer->member)), shard_set_count(&fresh));
+	assign(router, peer, shard_member_version(peer->member), shard_member_shards(peer->member),
+	       peer->told_all ? &fresh : shard_member_shards(peer->member));
 }
 
 void router_update(struct router *router)

@@ -25,7 +25,7 @@ struct connection {
 	int64_t probe_ms;      /* while it is silent: not before this */
 	uint64_t told_version; /* of the assignment last sent; 0: none yet in this session */
 	bool told_all;         /* the present session's first assignment was sent: the rest are differences */
-	struct range_set ranges;
+	struct shard_set shards;
 	uint32_t window;
 	uint64_t sent_objects; /* UPDATE and ABSENT in this session */
 	uint64_t consumed;
@@ -51,7 +51,7 @@ struct router {
 	struct cache *cache;
 	struct shard_table *shards;
 	struct connection *peers;                 /* uthash head, by routing id */
-	struct connection *owners[BUS_RANGE_MAX]; /* whom changes in a range are told */
+	struct connection *owners[BUS_SHARD_MAX]; /* whom changes in a shard are told */
 	bool synced;
 	bool live;
 	struct log_last refused[ROUTER_REFUSED_KEPT]; /* by the uuid: some share one */
@@ -74,7 +74,7 @@ bool connection_may_greet(const struct router *router, struct connection *peer);
 void connection_greeted(struct connection *peer, uint32_t window);
 /* A PING: so many objects were handled; read: so was anything else of this session, and all before it. */
 void connection_consumed(struct connection *peer, uint64_t consumed, bool read);
-/* It is told of changes in no range any more. */
+/* It is told of changes in no shard any more. */
 void connection_disown(struct router *router, const struct connection *peer);
 void connection_remove(struct router *router, struct connection *peer);
 /* It is no peer any more. As long as it is connected, what it has not read stays counted: it may come back. */
@@ -96,7 +96,7 @@ bool router_tell(struct router *router, struct connection *peer, struct bus_head
 
 /* Whether a peer of that role is told of such an object. */
 bool role_concerned(enum bus_role role, const struct cache_entry *entry);
-/* Brings the table of ranges up to date and tells those whose assignment changed. May remove peers. */
+/* Brings the table of shards up to date and tells those whose assignment changed. May remove peers. */
 void router_update(struct router *router);
 
 #endif

@@ -59,7 +59,8 @@ static void remove_others_of(struct router *router, const struct connection *kee
 static enum shard_answer join(struct router *router, const struct bus_hello *hello, struct shard_member **member)
 {
 	/* said in this term, so that it is true in it; and this leader knows what it granted itself */
-	bool claims = hello->held_epoch < router->options.epoch && hello->shards == router->options.shards.shards;
+	bool claims = hello->held_epoch < router->options.epoch &&
+		      hello->shard_count == router->options.shards.shard_count;
 
 	return shard_table_hello(router->shards, hello->name, hello->uuid, claims ? &hello->held : NULL,
 				 router_now(router), member);
@@ -80,7 +81,7 @@ static const char *admit(struct router *router, const struct bus_hello *hello, b
 {
 	*member = NULL;
 	*final = false;
-	if (!fits) { /* before it counts as a member, for which ranges are kept */
+	if (!fits) { /* before it counts as a member, for which shards are kept */
 		router->counters.refused++;
 		return "too many connections";
 	}
@@ -177,7 +178,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	peer->told_version = 0;
 	peer->told_all = false;
 	peer->left = false;
-	peer->ranges = (struct range_set){0};
+	peer->shards = (struct shard_set){0};
 	connection_greeted(peer, hello.window);
 	peer->backlog = 0;
 	if (member != NULL) {
@@ -304,7 +305,7 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 
 void router_changed(struct router *router, struct cache_entry *entry)
 {
-	struct connection *owner = router->owners[cache_entry_range(entry)];
+	struct connection *owner = router->owners[cache_entry_shard(entry)];
 
 	if (owner != NULL)
 		outbox_put(owner->outbox, entry);
@@ -315,7 +316,7 @@ void router_changed(struct router *router, struct cache_entry *entry)
 
 void router_gone(struct router *router, struct cache_entry *entry, const struct cache_absence *absence)
 {
-	struct connection *owner = router->owners[absence->range];
+	struct connection *owner = router->owners[absence->shard];
 
 	if (owner != NULL)
 		outbox_put_absent(owner->outbox, entry, absence);

@@ -53,7 +53,7 @@ void router_free(struct router *router);
 /* As bus_receive. */
 void router_receive(void *router, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
 		    size_t body_len);
-/* The cache is complete for the first time: from now on ranges are granted. */
+/* The cache is complete for the first time: from now on shards are granted. */
 void router_synced(struct router *router);
 /* A list came in the place of a stream's history. What was created and deleted in between only the reconciler knows of
  * that created it: all of them are shown the full state again, which says what does not exist. */
@@ -63,7 +63,7 @@ void router_set_live(struct router *router, bool live);
 /* Pool slots: shard_table_expect(), shard_table_dead(). */
 void router_expect(struct router *router, const char *name);
 void router_process_dead(struct router *router, const char *name);
-/* The watcher is about to end, and its pool before it: ranges that are let go are granted to nobody else. */
+/* The watcher is about to end, and its pool before it: shards that are let go are granted to nobody else. */
 void router_close(struct router *router);
 /* Acts on what time brought; at least every half second. */
 void router_tick(struct router *router);
