@@ -35,8 +35,8 @@ struct readiness_handler {
 struct readiness *readiness_new(const struct readiness_handler *handler, void *arg);
 void readiness_free(struct readiness *readiness);
 
-/* What the bus says, as struct member_handler and peer_handler describe it; Frameworks only. shards: into how many
- * shards keys are cut. */
+/* What the bus says, as struct member_handler and session_handler describe it; Frameworks only. shard_count: into how
+ * many shards keys are cut. */
 void readiness_granted(struct readiness *readiness, const struct shard_set *fresh);
 void readiness_revoked(struct readiness *readiness, const struct shard_set *shards);
 bool readiness_object(struct readiness *readiness, const char *text, size_t len);

@@ -57,7 +57,7 @@ static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	struct process *process = arg;
 
-	process->reconciler.shard_count = peer_shard_count(bus_client_peer(process->bus));
+	process->reconciler.shard_count = session_shard_count(bus_client_session(process->bus));
 	log_info("granted %u shards", shard_set_count(fresh));
 	store_granted(&process->reconciler, fresh);
 }
@@ -131,7 +131,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 		process->exit_code = EXIT_FAILURE;
 }
 
-static const struct peer_handler handler = {
+static const struct session_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -157,7 +157,7 @@ static int64_t port_lease_left_ms(void *context, uint32_t shard)
 {
 	const struct process *process = context;
 
-	return peer_lease_left_ms(bus_client_peer(process->bus), shard);
+	return session_lease_left_ms(bus_client_session(process->bus), shard);
 }
 
 static int64_t port_boot_ms(void *context)
@@ -238,7 +238,7 @@ static void on_drain(struct ev_loop *loop, ev_timer *timer, int events)
 		process->left = true;
 		bus_client_leave(process->bus);
 	}
-	if (peer_gone(bus_client_peer(process->bus)) || now_ms >= process->drain_until_ms)
+	if (session_gone(bus_client_session(process->bus)) || now_ms >= process->drain_until_ms)
 		ev_break(loop, EVBREAK_ALL);
 }
 
@@ -270,7 +270,7 @@ static bool is_ready(void *arg, struct buf *why)
 
 	if (process->drain_until_ms != 0)
 		buf_puts(why, "draining");
-	else if (!peer_leased(bus_client_peer(process->bus)))
+	else if (!session_leased(bus_client_session(process->bus)))
 		buf_puts(why, "holding no lease");
 	else
 		return true;
@@ -282,8 +282,8 @@ static void put_metrics(void *arg, struct buf *out)
 	const struct process *process = arg;
 	const struct reconciler_metrics from = {
 		.reconciler = &process->reconciler,
-		.shards = peer_shards(bus_client_peer(process->bus)),
-		.peer = peer_counters(bus_client_peer(process->bus)),
+		.shards = session_shards(bus_client_session(process->bus)),
+		.session = session_counters(bus_client_session(process->bus)),
 		.bus = bus_client_counters(process->bus),
 		.client = process->client,
 	};

@@ -96,7 +96,7 @@ static json_t *describe_member(const struct debug_view *view, size_t index)
 	describe_shards(view, object, member.name);
 	set_int(object, "meant", member.meant);
 	set_seconds(object, "leaseSeconds", member.lease_left_ms);
-	set_seconds(object, "heardSecondsAgo", view->now_ms - member.heard_ms);
+	set_seconds(object, "heardSecondsAgo", view->now_ms - member.received_ms);
 	set_int(object, "keys", 0);
 	set_int(object, "untold", 0);
 	set_int(object, "inFlight", 0);
@@ -119,7 +119,7 @@ static void add_peer(void *arg, const struct router_peer_view *peer)
 		object = json_object();
 		json_object_set_new(object, "name", json_string(peer->name));
 		json_object_set_new(object, "uuid", json_string(peer->uuid));
-		set_seconds(object, "heardSecondsAgo", peers->view->now_ms - peer->heard_ms);
+		set_seconds(object, "heardSecondsAgo", peers->view->now_ms - peer->received_ms);
 		json_array_append_new(peers->barriers, object);
 	} else {
 		size_t i;

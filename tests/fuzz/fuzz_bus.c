@@ -59,7 +59,7 @@ static void whisper(struct node *node, const char *text, size_t len)
 	cleanup_free char *body = mem_strndup(len == 0 ? "" : text, len);
 
 	if (node->peer != NULL)
-		peer_receive(node->peer, 0, &head, body, len);
+		session_receive(node->peer, 0, &head, body, len);
 }
 
 static void spoil(struct queue *queue, size_t how)
@@ -134,7 +134,7 @@ static void check_leases(void)
 		int holders = 0;
 
 		for (size_t i = 0; i < BARRIER; i++)
-			if (world->nodes[i].peer != NULL && peer_lease_left_ms(world->nodes[i].peer, shard) > 0)
+			if (world->nodes[i].peer != NULL && session_lease_left_ms(world->nodes[i].peer, shard) > 0)
 				holders++;
 		FUZZ_EXPECT(holders <= 1);
 	}

@@ -245,7 +245,7 @@ byte waits[SHARDS]; /* so long nobody has acted on the shard since it is calm */
 	fi
 
 /* It claims what it holds under a lease of the former term. Nobody else renews that from now on.
- * models common/bus/peer.c:peer_lease_left_ms */
+ * models common/bus/session.c:session_lease_left_ms */
 #define greet(i) \
 	m[i].told = true; \
 	m[i].old_pong = 0; \
@@ -360,7 +360,7 @@ proctype decide(byte r)
 	od
 }
 
-/* A member: common/bus/peer.c. */
+/* A member: common/bus/session.c. */
 proctype act(byte i)
 {
 	byte j;
@@ -368,9 +368,9 @@ proctype act(byte i)
 
 	do
 	/* A WHO tells it the epoch; or a gap in the sequence has it greet anew.
-	 * models common/bus/peer.c:on_who
-	 * models common/bus/peer.c:hello
-	 * models common/bus/peer.c:peer_receive */
+	 * models common/bus/session.c:on_who
+	 * models common/bus/session.c:hello
+	 * models common/bus/session.c:session_receive */
 	:: d_step { !m[i].joined && !m[i].hello && speaks(i) ->
 		printf("%d says HELLO\n", i);
 		greet(i);
@@ -383,8 +383,8 @@ proctype act(byte i)
 		printf("%d loses a PING or PONG\n", i);
 		m[i].joined = false; m[i].assign = false; drop_ping(i); k = 0 }
 	:: d_step { storm && m[i].hello -> printf("HELLO of %d is lost\n", i); drop_hello(i); k = 0 }
-	/* models common/bus/peer.c:on_assign
-	 * models common/bus/peer.c:peer_ping_soon */
+	/* models common/bus/session.c:on_assign
+	 * models common/bus/session.c:session_ping_soon */
 	:: d_step { m[i].joined && m[i].assign && speaks(i) ->
 		printf("%d applies an ASSIGN\n", i);
 		m[i].assign = false;
@@ -392,7 +392,7 @@ proctype act(byte i)
 		PINGS_SOON(i);
 		EACH(j, m[i].holds[j] = (state[j] == GRANTED && owner[j] == i));
 		j = 0 }
-	/* models common/bus/peer.c:ping
+	/* models common/bus/session.c:ping
 	 * models reconciler/store.c:store_draining */
 	:: d_step { m[i].joined && m[i].ping == NO_PING && m[i].version != NO_VERSION && speaks(i) && PINGS(i) ->
 		printf("%d says PING, age %d\n", i, m[i].version);
@@ -402,7 +402,7 @@ proctype act(byte i)
 		HAS_PINGED(i);
 		EACH(j, m[i].ping_holds[j] = m[i].holds[j] || (m[i].acts[j] > 0 && !m[i].former[j]));
 		j = 0 }
-	/* models common/bus/peer.c:on_pong */
+	/* models common/bus/session.c:on_pong */
 	:: d_step { m[i].joined && m[i].ping == PONG && speaks(i) ->
 		printf("%d hears PONG\n", i);
 		if

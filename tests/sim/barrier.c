@@ -46,7 +46,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
 	struct barrier *barrier = arg;
 
-	readiness_complete(barrier->readiness, &end->shards, peer_shard_count(barrier->peer));
+	readiness_complete(barrier->readiness, &end->shards, session_shard_count(barrier->session));
 }
 
 static void on_rate(void *arg, double qps, int burst)
@@ -82,7 +82,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 		violated(world_of(barrier), "%s is refused for good: %s", barrier->process.label, reason);
 }
 
-static const struct peer_handler handler = {
+static const struct session_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -135,7 +135,7 @@ static void settle(struct process *process)
 {
 	struct barrier *barrier = (struct barrier *)(void *)process; /* its first member */
 	struct world *world = process->world;
-	int64_t at_ms = process_time_ms(process, peer_tick(barrier->peer));
+	int64_t at_ms = process_time_ms(process, session_tick(barrier->session));
 
 	if (at_ms <= world->now_ms)
 		at_ms = world->now_ms + 1;
@@ -159,7 +159,7 @@ void barrier_start(struct world *world, int index)
 {
 	struct barrier *barrier = &world->barriers[index];
 	struct seat *seat = &world->seats[SIM_PROCESSES + index];
-	const struct peer_ports ports = {
+	const struct session_ports ports = {
 		.watchers = (unsigned)world->watcher_count,
 		.window = world->seed % 2 == 0 ? 3 : 0,
 		.send = bus_from_peer,
@@ -183,8 +183,8 @@ void barrier_start(struct world *world, int index)
 	snprintf(uuid, sizeof(uuid), "uuid-%llu", (unsigned long long)++world->uuids);
 	trace(world, "%s: starts", barrier->process.label);
 	barrier->readiness = readiness_new(&readiness_handler, barrier);
-	barrier->peer = peer_new(&ports, BUS_ROLE_BARRIER, barrier->name, uuid, &handler, barrier);
-	bus_seat(seat, &barrier->process, barrier->peer, NULL, settle);
+	barrier->session = session_new(&ports, BUS_ROLE_BARRIER, barrier->name, uuid, &handler, barrier);
+	bus_seat(seat, &barrier->process, barrier->session, NULL, settle);
 	bus_connect(seat);
 	settle(&barrier->process);
 }
@@ -196,7 +196,7 @@ void barrier_kill(struct barrier *barrier, const char *why)
 	trace(world, "%s: %s", barrier->process.label, why);
 	bus_disconnect(barrier->seat);
 	bus_seat(barrier->seat, &barrier->process, NULL, NULL, settle);
-	peer_free(barrier->peer);
+	session_free(barrier->session);
 	readiness_free(barrier->readiness);
 	barrier->process.alive = false;
 	at(world, world->now_ms + pick(world, 50, 1500), NULL, restart, NULL, barrier);

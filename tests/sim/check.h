@@ -24,7 +24,7 @@ void check_status_write(struct world *world, struct object *object, json_t *writ
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct object *object, bool force);
 /* The watcher sends more of an object to a peer, to which so many bytes are on their way. */
-void check_unread(const struct watcher *watcher, const char *peer, size_t unread);
+void check_unread(const struct watcher *watcher, const char *name, size_t unread);
 /* The watcher sends something to a connection of the stranger, who reads nothing. */
 void check_stranger(struct watcher *watcher, int number, const struct bus_head *head, size_t len);
 /* A while after a user gave one of its Pods to another Framework, and deleted it. */

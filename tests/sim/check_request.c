@@ -117,9 +117,9 @@ void check_rate(struct world *world)
 /* Whether it has the lease of the shard that the key is in. */
 bool may_act(const struct member *member, const char *ns, const char *name)
 {
-	uint32_t shard_count = peer_shard_count(member->peer);
+	uint32_t shard_count = session_shard_count(member->session);
 
-	return shard_count != 0 && peer_lease_left_ms(member->peer, shard_of_key(ns, name, shard_count)) > 0;
+	return shard_count != 0 && session_lease_left_ms(member->session, shard_of_key(ns, name, shard_count)) > 0;
 }
 
 void check_leaving(const struct member *member)
@@ -229,14 +229,14 @@ void check_absent(struct member *member, enum object_kind kind, const struct bus
 /* ---- the bus ---- */
 
 /* Where letters overtake each other or come twice, which a bus never does, a watcher cannot tell what is on its way. */
-void check_unread(const struct watcher *watcher, const char *peer, size_t unread)
+void check_unread(const struct watcher *watcher, const char *name, size_t unread)
 {
 	struct world *world = watcher->process.world;
 
 	if (world->in_flight_max > 0 && world->faults.reorder_letter == 0 && world->faults.double_letter == 0 &&
 	    unread >= world->in_flight_max)
 		violated(world, "%s sends more to %s, to which %zu bytes are on their way", watcher->process.label,
-			 peer, unread);
+			 name, unread);
 }
 
 void check_stranger(struct watcher *watcher, int number, const struct bus_head *head, size_t len)

@@ -119,10 +119,11 @@ bool check_held(const struct world *world)
 	uint32_t held = 0;
 
 	for (int i = 0; i < SIM_PROCESSES; i++) {
-		const struct peer *peer = world->members[i].peer;
+		const struct session *session = world->members[i].session;
 
-		for (uint32_t shard = 0; world->members[i].process.alive && shard < peer_shard_count(peer); shard++)
-			held += peer_lease_left_ms(peer, shard) > 0 ? ALL / peer_shard_count(peer) : 0;
+		for (uint32_t shard = 0; world->members[i].process.alive && shard < session_shard_count(session);
+		     shard++)
+			held += session_lease_left_ms(session, shard) > 0 ? ALL / session_shard_count(session) : 0;
 	}
 	return held == ALL;
 }
@@ -194,14 +195,14 @@ static bool processes_rest(struct world *world, const char **why)
 		const struct link *link = member->process.alive ? bus_link(member->seat, leader) : NULL;
 
 		/* (without a link: a child whose parent leads no longer, and that is about to end) */
-		if (member->process.alive &&
-		    (link == NULL || !link->connected || peer_epoch(member->peer) != router_epoch(leader->router)))
+		if (member->process.alive && (link == NULL || !link->connected ||
+					      session_epoch(member->session) != router_epoch(leader->router)))
 			return false;
 	}
 	*why = "a barrier does not know all";
 	for (int i = 0; i < world->barrier_count; i++)
 		if (!world->barriers[i].process.alive ||
-		    peer_epoch(world->barriers[i].peer) != router_epoch(leader->router) ||
+		    session_epoch(world->barriers[i].session) != router_epoch(leader->router) ||
 		    !readiness_synced(world->barriers[i].readiness))
 			return false;
 	*why = "a shard has no holder";

@@ -344,7 +344,7 @@ static bool anybody_acts(const struct world *world, const struct watcher *but)
 		if (&world->watchers[i] != but && world->watchers[i].process.alive)
 			return true;
 	for (int i = 0; i < SIM_PROCESSES; i++)
-		if (world->members[i].process.alive && peer_leased(world->members[i].peer))
+		if (world->members[i].process.alive && session_leased(world->members[i].session))
 			return true;
 	return false;
 }

@@ -20,7 +20,7 @@ static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	struct member *member = arg;
 
-	member->reconciler.shard_count = peer_shard_count(member->peer);
+	member->reconciler.shard_count = session_shard_count(member->session);
 	trace(world_of(member), "%s: granted %u shards", member->process.label, shard_set_count(fresh));
 	check_forget_pleas(member); /* what was known of a key went with its shard */
 	store_granted(&member->reconciler, fresh);
@@ -105,7 +105,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 	member->refused = member->refused || final;
 }
 
-static const struct peer_handler handler = {
+static const struct session_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -141,7 +141,7 @@ static int64_t port_lease_left_ms(void *arg, uint32_t shard)
 {
 	const struct member *member = arg;
 
-	return peer_lease_left_ms(member->peer, shard);
+	return session_lease_left_ms(member->session, shard);
 }
 
 /* ---- the loop ---- */
@@ -180,7 +180,7 @@ static void leave_when_written(struct member *member)
 		return;
 	member->left = true;
 	check_leaving(member);
-	peer_leave(member->peer);
+	session_leave(member->session);
 }
 
 void member_settle(struct member *member)
@@ -190,8 +190,8 @@ void member_settle(struct member *member)
 
 	if (member->ending || !member->process.alive)
 		return;
-	next_ms = peer_tick(member->peer);
-	if (peer_gone(member->peer) || member->refused) {
+	next_ms = session_tick(member->session);
+	if (session_gone(member->session) || member->refused) {
 		member_kill(member, "has ended");
 		return;
 	}
@@ -282,7 +282,7 @@ void member_start(struct world *world, int slot)
 {
 	struct member *member = &world->members[slot];
 	struct reconciler *reconciler = &member->reconciler;
-	const struct peer_ports peer_ports = {
+	const struct session_ports session_ports = {
 		.watchers = world->pool ? 1 : (unsigned)world->watcher_count,
 		/* in some worlds snapshots take several turns */
 		.window = world->seed % 3 == 1 ? (uint32_t)(1 + world->seed % 7) : 0,
@@ -326,8 +326,8 @@ void member_start(struct world *world, int slot)
 	reconciler->events = events_new(reconciler);
 	token_bucket_init(&member->bucket, 1, 1,
 			  process_now_ms(&member->process)); /* as reconciler/main.c, until it is told its share */
-	member->peer = peer_new(&peer_ports, BUS_ROLE_RECONCILER, member->name, uuid, &handler, member);
-	bus_seat(member->seat, &member->process, member->peer,
+	member->session = session_new(&session_ports, BUS_ROLE_RECONCILER, member->name, uuid, &handler, member);
+	bus_seat(member->seat, &member->process, member->session,
 		 world->pool ? &world->watchers[slot / SIM_MEMBERS] : NULL, settle);
 	trace(world, "%s: starts", member->process.label);
 	bus_connect(member->seat);
@@ -340,7 +340,7 @@ static void ended(struct member *member)
 
 	bus_disconnect(member->seat);
 	bus_seat(member->seat, &member->process, NULL, NULL, settle);
-	member->peer = NULL;
+	member->session = NULL;
 	member->process.alive = false;
 	if (member_is_namesake(member))
 		return;
@@ -363,7 +363,7 @@ void member_kill(struct member *member, const char *why)
 	memory_ended();
 	trace(world_of(member), "%s: %s", member->process.label, why);
 	member->ending = true;
-	peer_free(member->peer);
+	session_free(member->session);
 	waiting_abandon_all(&member->reconciler);
 	network_cancel(member);
 	store_free(&member->reconciler);

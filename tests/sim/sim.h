@@ -25,7 +25,7 @@
 #include "common/base/mem.h"
 #include "common/base/random.h"
 #include "common/base/rate.h"
-#include "common/bus/peer.h"
+#include "common/bus/session.h"
 #include "common/kube/client.h"
 #include "reconciler/reconciler.h"
 #include "tests/sim/server.h"
@@ -138,15 +138,15 @@ struct link {
 /* A peer's place on the bus: a reconciler's or a barrier's. It outlasts the process. */
 struct seat {
 	struct process *process;
-	struct peer *peer;    /* NULL: its process does not run */
-	struct watcher *only; /* a child speaks to its parent alone; NULL: to all */
+	struct session *session; /* NULL: its process does not run */
+	struct watcher *only;    /* a child speaks to its parent alone; NULL: to all */
 	void (*settle)(struct process *process);
 	struct link links[SIM_WATCHERS];
 	int64_t blind_until_ms; /* by its clock: until then what a blind leader said may count for it */
 };
 
 /* Its process has started, or has ended (peer NULL). */
-void bus_seat(struct seat *seat, struct process *process, struct peer *peer, struct watcher *only,
+void bus_seat(struct seat *seat, struct process *process, struct session *session, struct watcher *only,
 	      void (*settle)(struct process *process));
 int bus_from_peer(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len);
 int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
@@ -183,7 +183,7 @@ bool stranger_is_barrier(const struct world *world);
 struct barrier {
 	struct process process;
 	struct seat *seat;
-	struct peer *peer;
+	struct session *session;
 	struct readiness *readiness;
 	char name[8];
 	int64_t wake_ms; /* as a member's */
@@ -205,7 +205,7 @@ struct member {
 	int slot;
 	char name[16];
 	struct seat *seat;
-	struct peer *peer;
+	struct session *session;
 	struct reconciler reconciler;
 	bool ending; /* being torn down: no events any more */
 	bool leaving;

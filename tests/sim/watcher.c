@@ -166,7 +166,7 @@ void watcher_start(struct world *world, int index)
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
 	leader_start(watcher);
 	for (int i = 0; i < SIM_SEATS; i++)
-		if (world->seats[i].peer != NULL)
+		if (world->seats[i].session != NULL)
 			bus_connect(&world->seats[i]);
 	world->running = NULL;
 }

@@ -13,7 +13,7 @@
 #include "common/base/buf.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/bus/peer.h"
+#include "common/bus/session.h"
 #include "tests/unit/cache_objects.h"
 #include "watcher/shards/router.h"
 #include "watcher/view/cache.h"
@@ -46,8 +46,8 @@ struct view_object {
 
 struct node {
 	struct world *world;
-	struct peer *peer; /* NULL: no process */
-	char id[16];       /* of its connection; a new one each time */
+	struct session *peer; /* NULL: no process */
+	char id[16];          /* of its connection; a new one each time */
 	bool connected;
 	struct queue up; /* to the router */
 	struct queue down;
@@ -348,7 +348,7 @@ static inline void on_refused(void *arg, const char *reason, bool final)
 	snprintf(node->refusal, sizeof(node->refusal), "%s", reason);
 }
 
-static const struct peer_handler world_handler = {
+static const struct session_handler world_handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -381,18 +381,18 @@ static inline void world_kill(struct world *world, int slot)
 	struct node *node = &world->nodes[slot];
 
 	world_disconnect(node);
-	peer_free(node->peer);
+	session_free(node->peer);
 	node_clear(node);
 }
 
 static inline struct node *world_start(struct world *world, int slot, const char *name, enum bus_role role)
 {
 	struct node *node = &world->nodes[slot];
-	const struct peer_ports ports = {.watchers = 1, .send = node_send, .now_ms = node_now, .arg = node};
+	const struct session_ports ports = {.watchers = 1, .send = node_send, .now_ms = node_now, .arg = node};
 	char uuid[40];
 
 	snprintf(uuid, sizeof(uuid), "uuid-%d", ++world->next_uuid);
-	node->peer = peer_new(&ports, role, name, uuid, &world_handler, node);
+	node->peer = session_new(&ports, role, name, uuid, &world_handler, node);
 	world_connect(node);
 	return node;
 }
@@ -502,7 +502,7 @@ static inline bool world_deliver(struct world *world)
 		}
 		if (node->peer != NULL && node->down.first != NULL && node->down.first->due_ms <= world->now_ms) {
 			message = queue_take(&node->down);
-			peer_receive(node->peer, 0, &message->head, message->body, message->len);
+			session_receive(node->peer, 0, &message->head, message->body, message->len);
 			free(message);
 			any = true;
 		}
@@ -518,7 +518,7 @@ static inline void world_tick(struct world *world)
 	}
 	for (size_t i = 0; i < WORLD_PEERS; i++)
 		if (world->nodes[i].peer != NULL)
-			peer_tick(world->nodes[i].peer);
+			session_tick(world->nodes[i].peer);
 }
 
 /* Everything that can happen at this moment. */

@@ -109,7 +109,8 @@ static void test_hello(void **state)
 	shard_set_add(&hello.held, 1);
 	shard_set_add(&hello.held, 4095);
 	bus_hello_write(&body, &hello);
-	assert_non_null(strstr(body.data, "\"shardCount\":4096,\"held\":[[0,2],[4095,1]],\"heldEpoch\":9,\"window\":5}"));
+	assert_non_null(
+		strstr(body.data, "\"shardCount\":4096,\"held\":[[0,2],[4095,1]],\"heldEpoch\":9,\"window\":5}"));
 	assert_int_equal(bus_hello_read(body.data, body.len, &out, NULL), 0);
 	bus_hello_write(&again, &out);
 	assert_string_equal(again.data, body.data);
@@ -254,11 +255,14 @@ static void test_hostile_bodies(void **state)
 		"\"window\":1}",
 		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[0,0]],\"heldEpoch\":0,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[-1,1]],\"heldEpoch\":0,"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[-1,1]],\"heldEpoch\":"
+		"0,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[4095,2]],\"heldEpoch\":0,"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[4095,2]],"
+		"\"heldEpoch\":0,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[1,9223372036854775807]],"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[1,9223372036854775807]"
+		"],"
 		"\"heldEpoch\":"
 		"0,"
 		"\"window\":1}",

@@ -137,7 +137,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 	f->refused = true;
 }
 
-static const struct peer_handler handler = {
+static const struct session_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -270,8 +270,8 @@ static void test_life(void **state)
 	char name[24];
 
 	assert_non_null(member);
-	assert_int_equal(peer_shard_count(bus_client_peer(member)), 0);
-	assert_false(peer_leased(bus_client_peer(member)));
+	assert_int_equal(session_shard_count(bus_client_session(member)), 0);
+	assert_false(session_leased(bus_client_session(member)));
 	for (int i = 0; i < 10; i++)
 		ev_run(f->loop, EVRUN_ONCE); /* nobody is there yet */
 	start_watcher(f);
@@ -282,20 +282,20 @@ static void test_life(void **state)
 	assert_true(run_until(f->loop, &f->complete, limit_s));
 	assert_true(f->held_all);
 	assert_int_equal(f->objects, FRAMEWORKS);
-	assert_int_equal(peer_shard_count(bus_client_peer(member)), SHARDS);
-	assert_int_equal(shard_set_count(peer_shards(bus_client_peer(member))), SHARDS);
+	assert_int_equal(session_shard_count(bus_client_session(member)), SHARDS);
+	assert_int_equal(shard_set_count(session_shards(bus_client_session(member))), SHARDS);
 	assert_true(run_until(f->loop, &f->live, limit_s));
-	assert_true(peer_leased(bus_client_peer(member)));
-	assert_in_range(peer_lease_left_ms(bus_client_peer(member), 0), 1, LEASE_MS);
-	assert_true(peer_lease_left_ms(bus_client_peer(member), SHARDS) <= 0);
+	assert_true(session_leased(bus_client_session(member)));
+	assert_in_range(session_lease_left_ms(bus_client_session(member), 0), 1, LEASE_MS);
+	assert_true(session_lease_left_ms(bus_client_session(member), SHARDS) <= 0);
 	assert_float_equal(f->qps, 10, 0.001);
 	present(f, "last");
 	assert_true(run_until(f->loop, &f->last_object, limit_s));
-	assert_int_equal(peer_counters(bus_client_peer(member))->sequence_gaps, 0);
+	assert_int_equal(session_counters(bus_client_session(member))->sequence_gaps, 0);
 	bus_client_leave(member);
 	assert_true(f->revoked);
-	assert_false(peer_leased(bus_client_peer(member)));
-	while (!peer_gone(bus_client_peer(member)))
+	assert_false(session_leased(bus_client_session(member)));
+	while (!session_gone(bus_client_session(member)))
 		ev_run(f->loop, EVRUN_ONCE);
 	assert_null(shard_table_holder(router_shards(f->router), 0));
 	bus_client_free(member);
@@ -358,10 +358,10 @@ static void test_watcher_returns(void **state)
 	assert_true(run_until(f->loop, &f->live, limit_s));
 	stop_watcher(f);
 	assert_true(run_until(f->loop, &f->revoked, limit_s));
-	assert_true(peer_lease_left_ms(bus_client_peer(member), 0) <= 0);
+	assert_true(session_lease_left_ms(bus_client_session(member), 0) <= 0);
 	start_watcher(f);
 	assert_true(run_until(f->loop, &f->held_all, limit_s));
-	assert_int_equal(peer_epoch(bus_client_peer(member)), 1); /* the same again: it holds nothing any more */
+	assert_int_equal(session_epoch(bus_client_session(member)), 1); /* the same again: it holds nothing any more */
 	bus_client_free(member);
 }
 
@@ -382,8 +382,8 @@ static void test_replaced(void **state)
 	assert_true(run_until(f->loop, &f->refused, limit_s));
 	assert_true(run_until(f->loop, &other.held_all, limit_s));
 	assert_true(run_until(f->loop, &f->revoked, limit_s)); /* when its lease has run out */
-	assert_false(peer_leased(bus_client_peer(first)));
-	assert_false(peer_gone(bus_client_peer(first)));
+	assert_false(session_leased(bus_client_session(first)));
+	assert_false(session_gone(bus_client_session(first)));
 	bus_client_free(first);
 	bus_client_free(second);
 }

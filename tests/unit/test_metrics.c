@@ -225,7 +225,7 @@ static void reconciler_figures(void **state)
 	struct ev_loop *loop = ev_loop_new(0);
 	struct kube_client *client = make_client(loop);
 	struct reconciler reconciler = {.ports = {.boot_ms = port_now_ms, .wall_ms = port_now_ms}};
-	const struct peer_counters peer = {.malformed = 1, .malformed_objects = 2};
+	const struct session_counters peer = {.malformed = 1, .malformed_objects = 2};
 	const struct bus_counters bus = {.sent = 9};
 	struct shard_set shards = {0};
 	const struct reconciler_metrics from = {&reconciler, &shards, &peer, &bus, client};

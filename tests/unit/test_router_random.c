@@ -41,7 +41,7 @@ static void check_leases(const struct run *run)
 		for (int i = 0; i < PROCESSES; i++) {
 			const struct node *node = &run->world->nodes[i];
 
-			if (node->peer == NULL || peer_lease_left_ms(node->peer, r) <= 0)
+			if (node->peer == NULL || session_lease_left_ms(node->peer, r) <= 0)
 				continue;
 			if (holder >= 0)
 				fail_msg("seed %llu: shard %u has two holders, %d and %d, at %lld ms",
@@ -154,7 +154,7 @@ static void trouble(struct run *run)
 				if (pick(run, 0, 3) == 0)
 					shard_set_add(&node->draining, r);
 			if (pick(run, 0, 3) == 0)
-				peer_leave(node->peer);
+				session_leave(node->peer);
 		}
 		break;
 	default: node->draining = (struct shard_set){0}; break;
@@ -166,7 +166,7 @@ static void reap(struct run *run)
 	for (int i = 0; i < PROCESSES; i++) {
 		struct node *node = &run->world->nodes[i];
 
-		if (node->peer != NULL && (peer_gone(node->peer) || node->refused_for_good))
+		if (node->peer != NULL && (session_gone(node->peer) || node->refused_for_good))
 			world_kill(run->world, i);
 	}
 }
@@ -193,12 +193,12 @@ static void act(struct run *run)
 		if (!runs || node->down.first == NULL || node->down.first->due_ms > world->now_ms)
 			break;
 		message = queue_take(&node->down);
-		peer_receive(node->peer, 0, &message->head, message->body, message->len);
+		session_receive(node->peer, 0, &message->head, message->body, message->len);
 		free(message);
 		break;
 	case 2:
 		if (runs)
-			peer_tick(node->peer);
+			session_tick(node->peer);
 		break;
 	default:
 		if (world->router == NULL)
@@ -275,8 +275,8 @@ static void check_calm(struct run *run)
 		const struct node *node = &world->nodes[i];
 
 		for (uint32_t r = 0; r < WORLD_SHARDS; r++)
-			total += peer_lease_left_ms(node->peer, r) > 0 ? 1 : 0;
-		assert_int_equal(peer_counters(node->peer)->malformed_objects, 0);
+			total += session_lease_left_ms(node->peer, r) > 0 ? 1 : 0;
+		assert_int_equal(session_counters(node->peer)->malformed_objects, 0);
 		if (shard_set_count(&node->granted) != WORLD_SHARDS / MEMBERS ||
 		    memcmp(&node->complete, &node->granted, sizeof(node->granted)) != 0)
 			fail_msg("seed %llu: m%d holds %u shards, %u of them complete", (unsigned long long)run->seed,

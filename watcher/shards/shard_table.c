@@ -23,7 +23,7 @@ struct shard_member {
 	bool in_use;
 	bool changed; /* its assignment changed in this update */
 	uint64_t version;
-	int64_t heard_ms;
+	int64_t received_ms;
 	int64_t lease_end_ms; /* by our count, margin included; 0: no lease was ever given, or none any more */
 	struct shard_set granted;
 	struct shard_set fresh;
@@ -88,7 +88,7 @@ static struct shard_member *add(struct shard_table *table, const char *name, int
 		return NULL;
 	member = mem_calloc(1, sizeof(*member));
 	strncpy(member->name, name, sizeof(member->name) - 1);
-	member->heard_ms = now_ms;
+	member->received_ms = now_ms;
 	while (at > 0 && strcmp(table->members[at - 1]->name, member->name) > 0) {
 		table->members[at] = table->members[at - 1];
 		at--;
@@ -107,7 +107,7 @@ static bool leased(const struct shard_member *member, int64_t now_ms)
 static bool eligible(const struct shard_table *table, const struct shard_member *member, int64_t now_ms)
 {
 	return !member->leaving &&
-	       (member->present || leased(member, now_ms) || now_ms < member->heard_ms + table->options.grace_ms);
+	       (member->present || leased(member, now_ms) || now_ms < member->received_ms + table->options.grace_ms);
 }
 
 static void mark_changed(struct shard_table *table, struct shard_member *member)
@@ -238,7 +238,7 @@ enum shard_answer shard_table_hello(struct shard_table *table, const char *name,
 		strncpy(member->uuid, uuid, sizeof(member->uuid) - 1);
 	}
 	member->present = true;
-	member->heard_ms = now_ms;
+	member->received_ms = now_ms;
 	if (claimed != NULL && now_ms < table->options.former_until_ms)
 		take_claims(table, member, claimed);
 	*out = member;
@@ -249,7 +249,7 @@ bool shard_table_ping(struct shard_table *table, struct shard_member *member, ui
 		      const struct shard_set *held, const struct shard_set *draining, int64_t now_ms)
 {
 	member->present = true;
-	member->heard_ms = now_ms;
+	member->received_ms = now_ms;
 	for (uint32_t r = 0; r < table->options.shard_count; r++) {
 		const struct shard *shard = &table->shards[r];
 
@@ -286,7 +286,7 @@ void shard_table_dead(struct shard_table *table, const char *name, int64_t now_m
 	if (member == NULL)
 		return;
 	forget_process(table, member);
-	member->heard_ms = now_ms;
+	member->received_ms = now_ms;
 }
 
 void shard_table_close(struct shard_table *table)
@@ -395,7 +395,7 @@ static void expire(struct shard_table *table, int64_t now_ms)
 			log_warning("the lease of %s ran out", member->name);
 			end_lease(table, member);
 		}
-		if (now_ms >= member->heard_ms + lease_span(table))
+		if (now_ms >= member->received_ms + lease_span(table))
 			member->present = false;
 		/* without a lease it may not act, and none can be renewed but at a newer version */
 		if (!member->present && member->lease_end_ms == 0)
@@ -447,9 +447,9 @@ static int64_t next_due(const struct shard_table *table, int64_t now_ms)
 		const struct shard_member *member = table->members[i];
 
 		due = earlier(due, member->lease_end_ms, now_ms);
-		due = earlier(due, member->heard_ms + table->options.grace_ms, now_ms);
+		due = earlier(due, member->received_ms + table->options.grace_ms, now_ms);
 		if (member->present)
-			due = earlier(due, member->heard_ms + lease_span(table), now_ms);
+			due = earlier(due, member->received_ms + lease_span(table), now_ms);
 	}
 	return due;
 }
@@ -504,7 +504,7 @@ void shard_table_view_member(const struct shard_table *table, size_t index, int6
 		.present = member->present,
 		.leaving = member->leaving,
 		.lease_left_ms = leased(member, now_ms) ? member->lease_end_ms - now_ms : 0,
-		.heard_ms = member->heard_ms,
+		.received_ms = member->received_ms,
 	};
 	for (uint32_t r = 0; r < table->options.shard_count; r++)
 		out->meant += table->shards[r].target == member;

@@ -78,7 +78,7 @@ struct shard_member_view {
 	bool present;
 	bool leaving;
 	int64_t lease_left_ms; /* by our count; 0: none */
-	int64_t heard_ms;      /* time of its last word, or of its death */
+	int64_t received_ms;   /* time of its last word, or of its death */
 	uint32_t meant;        /* shards it is to have in the end */
 };
 struct shard_view {
