@@ -55,7 +55,7 @@ struct item {
 	bool writing; /* a status write (or the GET that repairs one) is on the way */
 	uint64_t writing_version;
 	size_t writing_len; /* of its body */
-	struct backoff writes;
+	struct request_backoff writes;
 	bool conflicted;      /* a write had no success (409), and none has had since */
 	bool write_unsure;    /* the last write failed: read before writing again */
 	char *read_uid;       /* of the Framework that is being read so, or was */

@@ -120,7 +120,7 @@ enum fence {
 };
 
 /* Slows down what fails, per Framework (CONTRACT.md §12.15). */
-struct backoff {
+struct request_backoff {
 	int failures;
 	int64_t until_ms; /* CLOCK_BOOTTIME; 0: free */
 	int64_t asked_ms; /* until when the server asked to be left alone (Retry-After): nothing shortens that */
@@ -180,8 +180,8 @@ struct framework {
 	bool scale;          /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
 	bool retention_sent; /* the Framework's own deletion is on the way */
 
-	struct backoff creates;
-	struct backoff others;
+	struct request_backoff creates;
+	struct request_backoff others;
 	uint32_t create_window; /* creates on the way at most; 0: no limit (slow start after a failure) */
 	uint32_t creates_on_way;
 	uint64_t creates_failed;  /* how often, ever */
@@ -327,7 +327,7 @@ void slot_create_failed(struct reconcile *reconcile, struct slot *slot);
  * of a Framework that had the name) only when it has not gone for long. since_sec: when the name was first wanted. */
 void slot_report_conflict(struct reconcile *reconcile, struct slot *slot, int64_t since_sec);
 
-void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms);
-void backoff_reset(struct backoff *backoff);
+void backoff_fail(struct request_backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms);
+void backoff_reset(struct request_backoff *backoff);
 
 #endif

@@ -129,7 +129,7 @@ byte waits[SHARDS]; /* so long nobody has acted on the shard since it is calm */
 
 /* A change of what a member is granted makes a new version; the ASSIGN of it goes out.
  * models watcher/shards/shard_table.c:mark_changed
- * models watcher/shards/connections.c:update_peer
+ * models watcher/shards/connections.c:update_connection
  * models watcher/shards/connections.c:assign */
 #define older(version) ((version) < OLDEST -> (version) + 1 : (version))
 #define age(i, r) taken[r] = (state[r] == REVOKING && owner[r] == (i) -> older(taken[r]) : taken[r])

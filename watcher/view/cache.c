@@ -14,7 +14,7 @@
 #include "common/bus/message.h"
 
 /* What is kept of a Framework: the reconcilers need nearly all of it. */
-struct framework {
+struct cached_framework {
 	struct object_meta meta;
 	char *text; /* compact JSON without metadata.managedFields */
 	size_t len;
@@ -27,7 +27,7 @@ struct cache_entry {
 	size_t ns_len; /* key: "namespace/name" */
 	char *ns;
 	/* at most one of them, none when the entry is not present */
-	struct framework *framework;
+	struct cached_framework *framework;
 	struct config_map *config_map;
 	struct pod *pod;
 	void *note;
@@ -88,7 +88,7 @@ static void scope_free(struct scope *scope)
 	free(scope);
 }
 
-static void framework_free(struct framework *framework)
+static void framework_free(struct cached_framework *framework)
 {
 	if (framework == NULL)
 		return;
@@ -243,7 +243,7 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 
 /* The kept form of one object; exactly one member is set. */
 struct kept {
-	struct framework *framework;
+	struct cached_framework *framework;
 	struct config_map *config_map;
 	struct pod *pod;
 };
@@ -297,9 +297,9 @@ static void write_slim(struct buf *out, const char *text, size_t len)
 	}
 }
 
-static struct framework *framework_read(const char *text, size_t len, struct error *err)
+static struct cached_framework *framework_read(const char *text, size_t len, struct error *err)
 {
-	struct framework *framework = mem_calloc(1, sizeof(*framework));
+	struct cached_framework *framework = mem_calloc(1, sizeof(*framework));
 	struct buf slim = {0};
 
 	if (object_meta_read(text, len, &framework->meta, err) < 0) {
