@@ -90,25 +90,25 @@ struct barrier {
 
 /* ---- the bus ----------------------------------------------------------------------------------------------------- */
 
-static void on_granted(void *arg, const struct range_set *fresh)
+static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	readiness_granted(((struct barrier *)arg)->readiness, fresh);
 }
 
-static void on_revoked(void *arg, const struct range_set *ranges)
+static void on_revoked(void *arg, const struct shard_set *shards)
 {
-	readiness_revoked(((struct barrier *)arg)->readiness, ranges);
+	readiness_revoked(((struct barrier *)arg)->readiness, shards);
 }
 
-static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
-	(void)range;
+	(void)shard;
 	return kind != KIND_FRAMEWORK || readiness_object(((struct barrier *)arg)->readiness, text, len);
 }
 
-static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
-	(void)range;
+	(void)shard;
 	if (kind == KIND_FRAMEWORK)
 		readiness_absent(((struct barrier *)arg)->readiness, absent);
 }
@@ -117,7 +117,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
 	const struct barrier *barrier = arg;
 
-	readiness_complete(barrier->readiness, &end->ranges, peer_shards(bus_client_peer(barrier->bus)));
+	readiness_complete(barrier->readiness, &end->shards, session_shard_count(bus_client_session(barrier->bus)));
 	log_info("%zu Frameworks known", readiness_count(barrier->readiness));
 }
 
@@ -140,7 +140,7 @@ static uint32_t on_backlog(void *arg)
 	return 0;
 }
 
-static void on_draining(void *arg, struct range_set *out)
+static void on_draining(void *arg, struct shard_set *out)
 {
 	(void)arg;
 	(void)out;
@@ -154,7 +154,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 		barrier->exit_code = EXIT_FAILURE;
 }
 
-static const struct peer_handler bus_handler = {
+static const struct session_handler bus_handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -234,7 +234,7 @@ static void put_access_metrics(struct buf *out, const struct access_counters *co
 static void put_metrics(void *arg, struct buf *out)
 {
 	const struct barrier *barrier = arg;
-	const struct peer_counters *peer = peer_counters(bus_client_peer(barrier->bus));
+	const struct session_counters *session = session_counters(bus_client_session(barrier->bus));
 
 	metrics_gauge(out, "frameworkcontroller_barrier_synced", "Whether all Frameworks are shown, live.",
 		      readiness_synced(barrier->readiness));
@@ -243,11 +243,12 @@ static void put_metrics(void *arg, struct buf *out)
 	put_waiter_metrics(out, wait_groups_counters(barrier->groups));
 	if (barrier->access != NULL)
 		put_access_metrics(out, access_counters(barrier->access));
-	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects shown by the watcher.", peer->objects);
+	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects shown by the watcher.",
+			session->objects);
 	metrics_counter(out, "frameworkcontroller_bus_hellos_total", "Times we asked the watcher for everything.",
-			peer->hellos);
+			session->hellos);
 	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total", "Messages of the watcher missed.",
-			peer->sequence_gaps);
+			session->sequence_gaps);
 	health_put_bus(out, bus_client_counters(barrier->bus));
 	health_put_client(out, barrier->client);
 }

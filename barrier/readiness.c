@@ -36,8 +36,8 @@ struct readiness {
 	void *arg;
 	struct tally *tallies;
 	size_t packed_bytes; /* of all */
-	struct range_set granted;
-	struct range_set complete; /* of those */
+	struct shard_set granted;
+	struct shard_set complete; /* of those */
 	bool live;
 	uint64_t round; /* counts resyncs */
 	bool was_synced;
@@ -179,7 +179,7 @@ static void note_sync(struct readiness *readiness)
 	readiness->was_synced = synced;
 }
 
-void readiness_granted(struct readiness *readiness, const struct range_set *fresh)
+void readiness_granted(struct readiness *readiness, const struct shard_set *fresh)
 {
 	readiness->round++;
 	for (size_t i = 0; i < ARRAY_LEN(fresh->bits); i++) {
@@ -189,11 +189,11 @@ void readiness_granted(struct readiness *readiness, const struct range_set *fres
 	note_sync(readiness);
 }
 
-void readiness_revoked(struct readiness *readiness, const struct range_set *ranges)
+void readiness_revoked(struct readiness *readiness, const struct shard_set *shards)
 {
-	for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++) {
-		readiness->granted.bits[i] &= ~ranges->bits[i];
-		readiness->complete.bits[i] &= ~ranges->bits[i];
+	for (size_t i = 0; i < ARRAY_LEN(shards->bits); i++) {
+		readiness->granted.bits[i] &= ~shards->bits[i];
+		readiness->complete.bits[i] &= ~shards->bits[i];
 	}
 	note_sync(readiness);
 }
@@ -240,20 +240,21 @@ void readiness_absent(struct readiness *readiness, const struct bus_absent *abse
 	readiness->handler->changed(readiness->arg, key);
 }
 
-void readiness_complete(struct readiness *readiness, const struct range_set *ranges, uint32_t shards)
+void readiness_complete(struct readiness *readiness, const struct shard_set *shards, uint32_t shard_count)
 {
 	struct tally *tally;
 	struct tally *next;
 
-	for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++)
-		readiness->complete.bits[i] |= ranges->bits[i] & readiness->granted.bits[i];
+	for (size_t i = 0; i < ARRAY_LEN(shards->bits); i++)
+		readiness->complete.bits[i] |= shards->bits[i] & readiness->granted.bits[i];
 	note_sync(readiness);
 	HASH_ITER(hh, readiness->tallies, tally, next) {
 		const char *slash = strchr(tally->key, '/');
 		cleanup_free char *ns = mem_strndup(tally->key, (size_t)(slash - tally->key));
 		cleanup_free char *key = NULL;
 
-		if (tally->round == readiness->round || !range_set_has(ranges, range_of_key(ns, slash + 1, shards)))
+		if (tally->round == readiness->round ||
+		    !shard_set_has(shards, shard_of_key(ns, slash + 1, shard_count)))
 			continue;
 		key = mem_strdup(tally->key);
 		tally_free(readiness, tally);
@@ -284,7 +285,7 @@ void readiness_learn(struct readiness *readiness, const struct object_meta *meta
 
 bool readiness_synced(const struct readiness *readiness)
 {
-	return readiness->live && !range_set_empty(&readiness->granted) &&
+	return readiness->live && !shard_set_empty(&readiness->granted) &&
 	       memcmp(&readiness->granted, &readiness->complete, sizeof(readiness->granted)) == 0;
 }
 

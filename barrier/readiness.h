@@ -35,13 +35,13 @@ struct readiness_handler {
 struct readiness *readiness_new(const struct readiness_handler *handler, void *arg);
 void readiness_free(struct readiness *readiness);
 
-/* What the bus says, as struct member_handler and peer_handler describe it; Frameworks only. shards: into how many
- * ranges keys are cut. */
-void readiness_granted(struct readiness *readiness, const struct range_set *fresh);
-void readiness_revoked(struct readiness *readiness, const struct range_set *ranges);
+/* What the bus says, as struct member_handler and session_handler describe it; Frameworks only. shard_count: into how
+ * many shards keys are cut. */
+void readiness_granted(struct readiness *readiness, const struct shard_set *fresh);
+void readiness_revoked(struct readiness *readiness, const struct shard_set *shards);
 bool readiness_object(struct readiness *readiness, const char *text, size_t len);
 void readiness_absent(struct readiness *readiness, const struct bus_absent *absent);
-void readiness_complete(struct readiness *readiness, const struct range_set *ranges, uint32_t shards);
+void readiness_complete(struct readiness *readiness, const struct shard_set *shards, uint32_t shard_count);
 void readiness_live(struct readiness *readiness, bool live);
 
 /* A Framework that was fetched meanwhile, unpacked; an older one than known changes nothing. */

@@ -32,7 +32,7 @@ static bool lease_allows(const struct item *item, int64_t *timeout_ms)
 
 	if (item->orphan)
 		return false;
-	left_ms = item->reconciler->ports.lease_left_ms(item->reconciler->ports.context, item->range);
+	left_ms = item->reconciler->ports.lease_left_ms(item->reconciler->ports.context, item->shard);
 	if (left_ms <= 0)
 		return false;
 	if (*timeout_ms > left_ms)

@@ -1,4 +1,4 @@
-/* fc-reconciler: owns ranges of the key space and brings the Frameworks in them forward (ARCHITECTURE.md §1.2, §4). */
+/* fc-reconciler: owns shards of the key space and brings the Frameworks in them forward (ARCHITECTURE.md §1.2, §4). */
 #include <ev.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ enum { DRAIN_CHECK_MS = 20, DRAIN_LIMIT_MS = 10 * 1000 };
 
 static const char usage[] =
 	"Usage: fc-reconciler --name NAME [options]\n"
-	"Brings the Frameworks of its ranges forward. Started by fc-watcher, or by a StatefulSet.\n"
+	"Brings the Frameworks of its shards forward. Started by fc-watcher, or by a StatefulSet.\n"
 	"\n" PROCESS_USAGE
 	"  --pool             started by fc-watcher, which has said what there is to say about the configuration\n";
 
@@ -53,35 +53,35 @@ struct process {
 
 /* ---- the bus ---- */
 
-static void on_granted(void *arg, const struct range_set *fresh)
+static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	struct process *process = arg;
 
-	process->reconciler.shards = peer_shards(bus_client_peer(process->bus));
-	log_info("granted %u ranges", range_set_count(fresh));
+	process->reconciler.shard_count = session_shard_count(bus_client_session(process->bus));
+	log_info("granted %u shards", shard_set_count(fresh));
 	store_granted(&process->reconciler, fresh);
 }
 
-static void on_revoked(void *arg, const struct range_set *ranges)
+static void on_revoked(void *arg, const struct shard_set *shards)
 {
 	struct process *process = arg;
 
-	log_info("%u ranges were taken away", range_set_count(ranges));
-	store_revoked(&process->reconciler, ranges);
+	log_info("%u shards were taken away", shard_set_count(shards));
+	store_revoked(&process->reconciler, shards);
 }
 
-static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	struct process *process = arg;
 
-	return store_text(&process->reconciler, kind, range, text, len);
+	return store_text(&process->reconciler, kind, shard, text, len);
 }
 
-static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
 	struct process *process = arg;
 
-	store_absent(&process->reconciler, kind, range, absent);
+	store_absent(&process->reconciler, kind, shard, absent);
 }
 
 static void on_complete(void *arg, const struct bus_snapshot_end *end)
@@ -89,7 +89,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 	struct process *process = arg;
 
 	store_complete(&process->reconciler, end);
-	log_info("%u ranges are complete, %u Frameworks known", range_set_count(&end->ranges),
+	log_info("%u shards are complete, %u Frameworks known", shard_set_count(&end->shards),
 		 HASH_COUNT(process->reconciler.items));
 }
 
@@ -116,7 +116,7 @@ static uint32_t on_backlog(void *arg)
 	return process->reconciler.queue_length + process->reconciler.waiting_count;
 }
 
-static void on_draining(void *arg, struct range_set *out)
+static void on_draining(void *arg, struct shard_set *out)
 {
 	const struct process *process = arg;
 
@@ -131,7 +131,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 		process->exit_code = EXIT_FAILURE;
 }
 
-static const struct peer_handler handler = {
+static const struct session_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -153,11 +153,11 @@ static struct kube_call *port_request(void *context, const struct kube_request *
 	return kube_client_call(process->client, request, done, arg);
 }
 
-static int64_t port_lease_left_ms(void *context, uint32_t range)
+static int64_t port_lease_left_ms(void *context, uint32_t shard)
 {
 	const struct process *process = context;
 
-	return peer_lease_left_ms(bus_client_peer(process->bus), range);
+	return session_lease_left_ms(bus_client_session(process->bus), shard);
 }
 
 static int64_t port_boot_ms(void *context)
@@ -238,11 +238,11 @@ static void on_drain(struct ev_loop *loop, ev_timer *timer, int events)
 		process->left = true;
 		bus_client_leave(process->bus);
 	}
-	if (peer_gone(bus_client_peer(process->bus)) || now_ms >= process->drain_until_ms)
+	if (session_gone(bus_client_session(process->bus)) || now_ms >= process->drain_until_ms)
 		ev_break(loop, EVBREAK_ALL);
 }
 
-/* Stop taking work, write what is known and not written yet, give the ranges back, finish the calls in flight. A second
+/* Stop taking work, write what is known and not written yet, give the shards back, finish the calls in flight. A second
  * signal ends it at once, but for a child: what stops a whole process group signals it, and then so does its parent,
  * which kills it in time. */
 static void on_end(void *arg)
@@ -270,7 +270,7 @@ static bool is_ready(void *arg, struct buf *why)
 
 	if (process->drain_until_ms != 0)
 		buf_puts(why, "draining");
-	else if (!peer_leased(bus_client_peer(process->bus)))
+	else if (!session_leased(bus_client_session(process->bus)))
 		buf_puts(why, "holding no lease");
 	else
 		return true;
@@ -282,8 +282,8 @@ static void put_metrics(void *arg, struct buf *out)
 	const struct process *process = arg;
 	const struct reconciler_metrics from = {
 		.reconciler = &process->reconciler,
-		.ranges = peer_ranges(bus_client_peer(process->bus)),
-		.peer = peer_counters(bus_client_peer(process->bus)),
+		.shards = session_shards(bus_client_session(process->bus)),
+		.session = session_counters(bus_client_session(process->bus)),
 		.bus = bus_client_counters(process->bus),
 		.client = process->client,
 	};

@@ -76,7 +76,7 @@ static void put_queue(struct buf *out, const struct reconciler *reconciler)
 		      reconciler->waiting_count);
 }
 
-static void put_peer(struct buf *out, const struct peer_counters *counters)
+static void put_peer(struct buf *out, const struct session_counters *counters)
 {
 	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects shown by the watcher.",
 			counters->objects);
@@ -100,11 +100,11 @@ void reconciler_metrics_write(struct buf *out, const struct reconciler_metrics *
 {
 	put_frameworks(out, from->reconciler);
 	put_queue(out, from->reconciler);
-	metrics_gauge(out, "frameworkcontroller_ranges_owned", "Ranges of the key space granted to us.",
-		      range_set_count(from->ranges));
+	metrics_gauge(out, "frameworkcontroller_shards_owned", "Shards of the key space granted to us.",
+		      shard_set_count(from->shards));
 	metrics_gauge(out, "frameworkcontroller_live", "Whether the watcher's watches are connected and it answers.",
 		      from->reconciler->live);
-	put_peer(out, from->peer);
+	put_peer(out, from->session);
 	health_put_bus(out, from->bus);
 	health_put_client(out, from->client);
 }

@@ -4,14 +4,14 @@
 #define RECONCILER_METRICS_H
 
 #include "common/base/buf.h"
-#include "common/bus/peer.h"
+#include "common/bus/session.h"
 #include "common/bus/socket.h"
 #include "reconciler/reconciler.h"
 
 struct reconciler_metrics {
 	const struct reconciler *reconciler;
-	const struct range_set *ranges; /* held now */
-	const struct peer_counters *peer;
+	const struct shard_set *shards; /* held now */
+	const struct session_counters *session;
 	const struct bus_counters *bus;
 	const struct kube_client *client;
 };

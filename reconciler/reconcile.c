@@ -22,30 +22,30 @@ static void reconcile(struct item *item)
 	store_release(item);
 }
 
-static bool leased(const struct reconciler *reconciler, uint32_t range)
+static bool leased(const struct reconciler *reconciler, uint32_t shard)
 {
-	return reconciler->ports.lease_left_ms(reconciler->ports.context, range) > 0;
+	return reconciler->ports.lease_left_ms(reconciler->ports.context, shard) > 0;
 }
 
 /* A lease begins with a message, after which the loop comes by here. */
 static void take_up_leased(struct reconciler *reconciler)
 {
-	struct range_set begun = {0};
+	struct shard_set begun = {0};
 	struct item *item;
 	struct item *next;
 
-	if (range_set_empty(&reconciler->unleased))
+	if (shard_set_empty(&reconciler->unleased))
 		return;
-	for (uint32_t range = 0; range < reconciler->shards; range++) {
-		if (!range_set_has(&reconciler->unleased, range) || !leased(reconciler, range))
+	for (uint32_t shard = 0; shard < reconciler->shard_count; shard++) {
+		if (!shard_set_has(&reconciler->unleased, shard) || !leased(reconciler, shard))
 			continue;
-		range_set_remove(&reconciler->unleased, range);
-		range_set_add(&begun, range);
+		shard_set_remove(&reconciler->unleased, shard);
+		shard_set_add(&begun, shard);
 	}
-	if (range_set_empty(&begun))
+	if (shard_set_empty(&begun))
 		return;
 	HASH_ITER(hh, reconciler->items, item, next)
-		if (range_set_has(&begun, item->range))
+		if (shard_set_has(&begun, item->shard))
 			queue_add(item);
 }
 
@@ -58,12 +58,12 @@ bool reconciler_run(struct reconciler *reconciler)
 	for (int i = 0; i < RECONCILES_AT_ONCE && reconciler->queue_first != NULL; i++) {
 		struct item *item = queue_take_first(reconciler);
 
-		/* A range whose snapshot is not complete: its SNAPSHOT_END queues every key again. */
-		if (!range_set_has(&reconciler->ready, item->range) && !reconciler->leaving)
+		/* A shard whose snapshot is not complete: its SNAPSHOT_END queues every key again. */
+		if (!shard_set_has(&reconciler->ready, item->shard) && !reconciler->leaving)
 			continue;
 		/* Without a lease every call would be refused at the door, and tried again at once. */
-		if (!leased(reconciler, item->range)) {
-			range_set_add(&reconciler->unleased, item->range);
+		if (!leased(reconciler, item->shard)) {
+			shard_set_add(&reconciler->unleased, item->shard);
 		} else if (reconciler->leaving) {
 			apply_last_write(item);
 		} else {

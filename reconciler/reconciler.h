@@ -13,7 +13,7 @@
 #include "common/serve/metrics.h"
 #include "reconciler/sync/sync.h"
 
-/* How long a process that ends waits for its last status writes before it gives its ranges back. */
+/* How long a process that ends waits for its last status writes before it gives its shards back. */
 enum { LAST_WRITES_MS = 5000 };
 
 /* The world behind one seam (CONTRIBUTING.md §6.4): requests, the lease, time. */
@@ -21,8 +21,8 @@ struct reconciler_ports {
 	void *context;
 	/* As kube_client_call: done exactly once, never from within. */
 	struct kube_call *(*request)(void *context, const struct kube_request *request, kube_done *done, void *arg);
-	/* Milliseconds for which writes to keys of the range are allowed; <= 0: not at all. */
-	int64_t (*lease_left_ms)(void *context, uint32_t range);
+	/* Milliseconds for which writes to keys of the shard are allowed; <= 0: not at all. */
+	int64_t (*lease_left_ms)(void *context, uint32_t shard);
 	int64_t (*boot_ms)(void *context);
 	int64_t (*wall_ms)(void *context);
 };
@@ -33,10 +33,10 @@ struct reconciler;
 struct item {
 	struct reconciler *reconciler;
 	char *key; /* "namespace/name" */
-	uint32_t range;
+	uint32_t shard;
 	struct framework *framework;
 	bool unseen; /* during a snapshot: the Framework was not shown in it yet */
-	bool orphan; /* its range was taken away; freed when the calls on the way have ended */
+	bool orphan; /* its shard was taken away; freed when the calls on the way have ended */
 
 	/* queue */
 	bool queued;
@@ -55,7 +55,7 @@ struct item {
 	bool writing; /* a status write (or the GET that repairs one) is on the way */
 	uint64_t writing_version;
 	size_t writing_len; /* of its body */
-	struct backoff writes;
+	struct request_backoff writes;
 	bool conflicted;      /* a write had no success (409), and none has had since */
 	bool write_unsure;    /* the last write failed: read before writing again */
 	char *read_uid;       /* of the Framework that is being read so, or was */
@@ -87,8 +87,8 @@ struct reconciler {
 	/* store */
 	struct item *items;
 	struct item *orphans;
-	struct range_set ready; /* ranges whose snapshot is complete: reconciles may run */
-	uint32_t shards;
+	struct shard_set ready; /* shards whose snapshot is complete: reconciles may run */
+	uint32_t shard_count;
 	bool live;
 	int64_t live_since_ms;
 	bool leaving;                   /* the process ends: nothing is decided or begun any more, but status writes */
@@ -99,7 +99,7 @@ struct reconciler {
 	uint32_t queue_length;
 	uint64_t adds;                  /* to the queue, since the start */
 	struct metrics_histogram waits; /* seconds that keys were in it before their reconcile */
-	struct range_set unleased;      /* keys of them were passed over for want of a lease */
+	struct shard_set unleased;      /* keys of them were passed over for want of a lease */
 	struct item **heap;             /* who asked to be woken, the earliest first */
 	size_t heap_count;
 	size_t heap_cap;
@@ -124,7 +124,7 @@ bool reconciler_run(struct reconciler *reconciler);
 /* queue.c */
 /* When the next key is to be woken, boot clock; INT64_MAX: none. */
 int64_t queue_next_ms(const struct reconciler *reconciler);
-/* The key gets a reconcile in the next run, or as soon as its range is ready and leased. */
+/* The key gets a reconcile in the next run, or as soon as its shard is ready and leased. */
 void queue_add(struct item *item);
 /* Adds the keys that asked to be woken by now. */
 void queue_add_due(struct reconciler *reconciler, int64_t now_ms);
@@ -165,17 +165,17 @@ void apply_last_write(struct item *item);
 void apply_set_share(struct reconciler *reconciler, int64_t worker_number, double share);
 
 /* store.c */
-/* The item of a key, made when missing; its range is `range`. */
-struct item *store_item(struct reconciler *reconciler, const char *ns, const char *name, uint32_t range);
+/* The item of a key, made when missing; its shard is `shard`. */
+struct item *store_item(struct reconciler *reconciler, const char *ns, const char *name, uint32_t shard);
 /* An object as the watcher shows it; false: it cannot be read. */
-bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const char *text, size_t len);
-void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t range,
+bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t shard, const char *text, size_t len);
+void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t shard,
 		  const struct bus_absent *absent);
-void store_granted(struct reconciler *reconciler, const struct range_set *ranges);
+void store_granted(struct reconciler *reconciler, const struct shard_set *shards);
 void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end *end);
-void store_revoked(struct reconciler *reconciler, const struct range_set *ranges);
-/* Adds the ranges of orphans with calls on the way. */
-void store_draining(const struct reconciler *reconciler, struct range_set *out);
+void store_revoked(struct reconciler *reconciler, const struct shard_set *shards);
+/* Adds the shards of orphans with calls on the way. */
+void store_draining(const struct reconciler *reconciler, struct shard_set *out);
 /* A call has ended, or a reconcile: frees the item if that was what it waited for, or if nothing is left to keep. What
  * the server asked for (Retry-After) is kept until it is over. */
 void store_release(struct item *item);

@@ -9,7 +9,7 @@
 #include "common/base/version.h"
 #include "reconciler/reconciler.h"
 
-struct item *store_item(struct reconciler *reconciler, const char *ns, const char *name, uint32_t range)
+struct item *store_item(struct reconciler *reconciler, const char *ns, const char *name, uint32_t shard)
 {
 	cleanup_free char *key = mem_printf("%s/%s", ns, name);
 	struct item *item;
@@ -21,7 +21,7 @@ struct item *store_item(struct reconciler *reconciler, const char *ns, const cha
 	item->reconciler = reconciler;
 	item->key = key;
 	key = NULL;
-	item->range = range;
+	item->shard = shard;
 	item->framework = framework_new(ns, name);
 	item->framework->writer = reconciler->writer;
 	HASH_ADD_KEYPTR(hh, reconciler->items, item->key, strlen(item->key), item);
@@ -80,7 +80,7 @@ void store_release(struct item *item)
 	struct reconciler *reconciler = item->reconciler;
 
 	if (!item->orphan) {
-		if (item_empty(item) && range_set_has(&reconciler->ready, item->range))
+		if (item_empty(item) && shard_set_has(&reconciler->ready, item->shard))
 			release_empty(item);
 		return;
 	}
@@ -108,7 +108,7 @@ static void note_seen(struct item *item, const char *name, enum object_kind kind
 }
 
 /* The object goes to the item of its Framework; nothing that is older than what is known makes a reconcile. */
-static void store_kept(struct reconciler *reconciler, const struct object_meta *meta, uint32_t range,
+static void store_kept(struct reconciler *reconciler, const struct object_meta *meta, uint32_t shard,
 		       struct config_map *config_map, struct pod *pod)
 {
 	struct item *item;
@@ -119,7 +119,7 @@ static void store_kept(struct reconciler *reconciler, const struct object_meta *
 		pod_free(pod);
 		return;
 	}
-	item = store_item(reconciler, meta->ns, meta->framework_name, range);
+	item = store_item(reconciler, meta->ns, meta->framework_name, shard);
 	note_seen(item, meta->name, config_map != NULL ? KIND_CONFIG_MAP : KIND_POD);
 	news = config_map != NULL ? framework_observe_config_map(item->framework, config_map)
 				  : framework_observe_pod(item->framework, pod);
@@ -127,7 +127,7 @@ static void store_kept(struct reconciler *reconciler, const struct object_meta *
 		queue_add(item);
 }
 
-bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const char *text, size_t len)
+bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	struct config_map *config_map = NULL;
 	struct pod *pod = NULL;
@@ -138,13 +138,13 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t r
 	if (kind == KIND_POD) {
 		pod = pod_read(text, len, &err);
 		if (pod != NULL)
-			store_kept(reconciler, &pod->meta, range, NULL, pod);
+			store_kept(reconciler, &pod->meta, shard, NULL, pod);
 	} else if (kind == KIND_CONFIG_MAP) {
 		config_map = config_map_read(text, len, &err);
 		if (config_map != NULL)
-			store_kept(reconciler, &config_map->meta, range, config_map, NULL);
+			store_kept(reconciler, &config_map->meta, shard, config_map, NULL);
 	} else if (object_parts_read(text, len, &parts, &err) == 0) {
-		item = store_item(reconciler, parts.meta.ns, parts.meta.name, range);
+		item = store_item(reconciler, parts.meta.ns, parts.meta.name, shard);
 		note_seen(item, parts.meta.name, kind);
 		if (framework_observe(item->framework, &parts, OBSERVED_EVENT)) {
 			if (!item->conflicted) /* whoever writes without end is no reason to do the same */
@@ -160,9 +160,9 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t r
 	return false;
 }
 
-void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
-	struct item *item = store_item(reconciler, absent->ns, absent->framework_name, range);
+	struct item *item = store_item(reconciler, absent->ns, absent->framework_name, shard);
 	struct framework *framework = item->framework;
 
 	if (kind == KIND_FRAMEWORK) {
@@ -186,16 +186,16 @@ void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t
 
 /* ---- snapshots ---- */
 
-void store_granted(struct reconciler *reconciler, const struct range_set *ranges)
+void store_granted(struct reconciler *reconciler, const struct shard_set *shards)
 {
 	struct item *item;
 	struct item *next;
 
-	for (uint32_t range = 0; range < BUS_RANGE_MAX; range++)
-		if (range_set_has(ranges, range))
-			range_set_remove(&reconciler->ready, range);
+	for (uint32_t shard = 0; shard < BUS_SHARD_MAX; shard++)
+		if (shard_set_has(shards, shard))
+			shard_set_remove(&reconciler->ready, shard);
 	HASH_ITER(hh, reconciler->items, item, next) {
-		if (!range_set_has(ranges, item->range))
+		if (!shard_set_has(shards, item->shard))
 			continue;
 		item->unseen = true;
 		item->framework->config_map.unseen = true;
@@ -251,13 +251,13 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 	struct item *item;
 	struct item *next;
 
-	for (uint32_t range = 0; range < BUS_RANGE_MAX; range++)
-		if (range_set_has(&end->ranges, range))
-			range_set_add(&reconciler->ready, range);
+	for (uint32_t shard = 0; shard < BUS_SHARD_MAX; shard++)
+		if (shard_set_has(&end->shards, shard))
+			shard_set_add(&reconciler->ready, shard);
 	HASH_ITER(hh, reconciler->items, item, next) {
 		const struct bus_scope *scope = bus_snapshot_end_scope(end, item->framework->ns);
 
-		if (!range_set_has(&end->ranges, item->range))
+		if (!shard_set_has(&end->shards, item->shard))
 			continue;
 		if (scope == NULL) { /* a new watcher looks after fewer namespaces: nothing can be concluded */
 			abandon(item);
@@ -270,24 +270,24 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 	}
 }
 
-void store_revoked(struct reconciler *reconciler, const struct range_set *ranges)
+void store_revoked(struct reconciler *reconciler, const struct shard_set *shards)
 {
 	struct item *item;
 	struct item *next;
 
-	for (uint32_t range = 0; range < BUS_RANGE_MAX; range++)
-		if (range_set_has(ranges, range))
-			range_set_remove(&reconciler->ready, range);
+	for (uint32_t shard = 0; shard < BUS_SHARD_MAX; shard++)
+		if (shard_set_has(shards, shard))
+			shard_set_remove(&reconciler->ready, shard);
 	HASH_ITER(hh, reconciler->items, item, next) {
-		if (range_set_has(ranges, item->range))
+		if (shard_set_has(shards, item->shard))
 			abandon(item);
 	}
 }
 
-void store_draining(const struct reconciler *reconciler, struct range_set *out)
+void store_draining(const struct reconciler *reconciler, struct shard_set *out)
 {
 	for (const struct item *item = reconciler->orphans; item != NULL; item = item->next_orphan)
-		range_set_add(out, item->range);
+		shard_set_add(out, item->shard);
 }
 
 struct sync_time store_time(const struct reconciler *reconciler)

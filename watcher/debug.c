@@ -9,16 +9,16 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
-void debug_write_ranges(struct buf *out, const struct range_set *set)
+void debug_write_shards(struct buf *out, const struct shard_set *set)
 {
 	const char *comma = "";
 
-	for (uint32_t r = 0; r < BUS_RANGE_MAX; r++) {
+	for (uint32_t r = 0; r < BUS_SHARD_MAX; r++) {
 		uint32_t last = r;
 
-		if (!range_set_has(set, r))
+		if (!shard_set_has(set, r))
 			continue;
-		while (last + 1 < BUS_RANGE_MAX && range_set_has(set, last + 1))
+		while (last + 1 < BUS_SHARD_MAX && shard_set_has(set, last + 1))
 			last++;
 		if (last == r)
 			buf_printf(out, "%s%u", comma, r);
@@ -29,11 +29,11 @@ void debug_write_ranges(struct buf *out, const struct range_set *set)
 	}
 }
 
-static void set_ranges(json_t *object, const char *name, const struct range_set *set)
+static void set_shards(json_t *object, const char *name, const struct shard_set *set)
 {
 	cleanup_buf struct buf text = {0};
 
-	debug_write_ranges(&text, set);
+	debug_write_shards(&text, set);
 	json_object_set_new(object, name, json_string(text.len == 0 ? "" : text.data));
 }
 
@@ -50,21 +50,21 @@ static void set_seconds(json_t *object, const char *name, int64_t ms)
 
 /* ---- members ---------------------------------------------------------------------------------------------------- */
 
-static void describe_ranges(const struct debug_view *view, json_t *object, const char *name)
+static void describe_shards(const struct debug_view *view, json_t *object, const char *name)
 {
-	struct range_set held = {0};
-	struct range_set draining = {0};
+	struct shard_set held = {0};
+	struct shard_set draining = {0};
 
-	for (uint32_t r = 0; r < view->shards; r++) {
-		struct shard_range_view range;
+	for (uint32_t r = 0; r < view->shard_count; r++) {
+		struct shard_view shard;
 
-		shard_table_view_range(router_shards(view->router), r, view->now_ms, &range);
-		if (range.holder != NULL && strcmp(range.holder, name) == 0)
-			range_set_add(range.revoking ? &draining : &held, r);
+		shard_table_view_shard(router_shards(view->router), r, view->now_ms, &shard);
+		if (shard.holder != NULL && strcmp(shard.holder, name) == 0)
+			shard_set_add(shard.revoking ? &draining : &held, r);
 	}
-	set_ranges(object, "ranges", &held);
-	set_int(object, "count", range_set_count(&held));
-	set_ranges(object, "draining", &draining);
+	set_shards(object, "shards", &held);
+	set_int(object, "count", shard_set_count(&held));
+	set_shards(object, "draining", &draining);
 }
 
 static void describe_pid(const struct debug_view *view, json_t *object, const char *name)
@@ -93,10 +93,10 @@ static json_t *describe_member(const struct debug_view *view, size_t index)
 			    json_string(member.leaving   ? "leaving"
 					: member.present ? "present"
 							 : "gone"));
-	describe_ranges(view, object, member.name);
+	describe_shards(view, object, member.name);
 	set_int(object, "meant", member.meant);
 	set_seconds(object, "leaseSeconds", member.lease_left_ms);
-	set_seconds(object, "heardSecondsAgo", view->now_ms - member.heard_ms);
+	set_seconds(object, "heardSecondsAgo", view->now_ms - member.received_ms);
 	set_int(object, "keys", 0);
 	set_int(object, "untold", 0);
 	set_int(object, "inFlight", 0);
@@ -119,7 +119,7 @@ static void add_peer(void *arg, const struct router_peer_view *peer)
 		object = json_object();
 		json_object_set_new(object, "name", json_string(peer->name));
 		json_object_set_new(object, "uuid", json_string(peer->uuid));
-		set_seconds(object, "heardSecondsAgo", peers->view->now_ms - peer->heard_ms);
+		set_seconds(object, "heardSecondsAgo", peers->view->now_ms - peer->received_ms);
 		json_array_append_new(peers->barriers, object);
 	} else {
 		size_t i;
@@ -136,18 +136,18 @@ static void add_peer(void *arg, const struct router_peer_view *peer)
 	set_int(object, "inFlight", peer->in_flight);
 }
 
-/* ---- ranges in nobody's hands ----------------------------------------------------------------------------------- */
+/* ---- shards in nobody's hands ----------------------------------------------------------------------------------- */
 
-static void end_run(json_t *list, const struct range_set *run, const struct shard_range_view *range)
+static void end_run(json_t *list, const struct shard_set *run, const struct shard_view *shard)
 {
 	json_t *object;
 
-	if (range_set_empty(run))
+	if (shard_set_empty(run))
 		return;
 	object = json_object();
-	set_ranges(object, "ranges", run);
-	json_object_set_new(object, "for", json_string(range->target == NULL ? "" : range->target));
-	set_seconds(object, "blockedSeconds", range->blocked_ms);
+	set_shards(object, "shards", run);
+	json_object_set_new(object, "for", json_string(shard->target == NULL ? "" : shard->target));
+	set_seconds(object, "blockedSeconds", shard->blocked_ms);
 	json_array_append_new(list, object);
 }
 
@@ -160,25 +160,25 @@ static bool same_text(const char *a, const char *b)
 static json_t *describe_unheld(const struct debug_view *view, uint32_t *held)
 {
 	json_t *list = json_array();
-	struct range_set run = {0};
-	struct shard_range_view of_run = {0};
+	struct shard_set run = {0};
+	struct shard_view of_run = {0};
 
 	*held = 0;
-	for (uint32_t r = 0; r < view->shards; r++) {
-		struct shard_range_view range;
+	for (uint32_t r = 0; r < view->shard_count; r++) {
+		struct shard_view shard;
 		bool joins;
 
-		shard_table_view_range(router_shards(view->router), r, view->now_ms, &range);
-		*held += range.holder != NULL;
-		joins = range.holder == NULL && same_text(range.target, of_run.target) &&
-			range.blocked_ms == of_run.blocked_ms;
+		shard_table_view_shard(router_shards(view->router), r, view->now_ms, &shard);
+		*held += shard.holder != NULL;
+		joins = shard.holder == NULL && same_text(shard.target, of_run.target) &&
+			shard.blocked_ms == of_run.blocked_ms;
 		if (!joins) {
 			end_run(list, &run, &of_run);
-			run = (struct range_set){0};
+			run = (struct shard_set){0};
 		}
-		of_run = range;
-		if (range.holder == NULL)
-			range_set_add(&run, r);
+		of_run = shard;
+		if (shard.holder == NULL)
+			shard_set_add(&run, r);
 	}
 	end_run(list, &run, &of_run);
 	return list;
@@ -204,7 +204,7 @@ json_t *debug_shards(const struct debug_view *view)
 	set_int(object, "epoch", view->router == NULL ? 0 : router_epoch(view->router));
 	json_object_set_new(object, "synced", json_boolean(view->synced));
 	json_object_set_new(object, "live", json_boolean(view->live));
-	set_int(object, "shards", view->shards);
+	set_int(object, "shardCount", view->shard_count);
 	set_int(object, "held", held);
 	set_int(object, "backlog", view->router == NULL ? 0 : router_backlog(view->router));
 	json_object_set_new(object, "members", peers.members);
@@ -293,11 +293,11 @@ static void write_members(struct buf *out, const json_t *members)
 	const json_t *member;
 
 	/* (an end has blanks, so it is the last one) */
-	add_row(&table, "MEMBER", "PID", "STATE", "RANGES", "COUNT", "DRAINING", "LEASE", "HEARD", "KEYS", "UNTOLD",
+	add_row(&table, "MEMBER", "PID", "STATE", "SHARDS", "COUNT", "DRAINING", "LEASE", "HEARD", "KEYS", "UNTOLD",
 		"RESTARTS", "LAST END");
 	json_array_foreach((json_t *)members, i, member)
 		add_row(&table, text(member, "name"), number_if_any(member, "pid").text, text(member, "state"),
-			text(member, "ranges"), number(member, "count").text, text(member, "draining"),
+			text(member, "shards"), number(member, "count").text, text(member, "draining"),
 			seconds(member, "leaseSeconds").text, seconds(member, "heardSecondsAgo").text,
 			number(member, "keys").text, number(member, "untold").text,
 			number_if_any(member, "restarts").text, text(member, "lastEnd"));
@@ -331,7 +331,7 @@ static void write_unheld(struct buf *out, const json_t *unheld)
 	buf_puts(out, "\n");
 	add_row(&table, "IN NOBODY'S HANDS", "FOR", "NOT BEFORE");
 	json_array_foreach((json_t *)unheld, i, run)
-		add_row(&table, text(run, "ranges"), text(run, "for"), seconds(run, "blockedSeconds").text);
+		add_row(&table, text(run, "shards"), text(run, "for"), seconds(run, "blockedSeconds").text);
 	end_table(&table, out);
 }
 
@@ -346,8 +346,8 @@ void debug_write_table(struct buf *out, const json_t *shards)
 		   json_bool(shards, "live", false) ? "watched" : "not all watches are connected");
 	if (!leads)
 		return;
-	buf_printf(out, "Ranges  %lld, %lld of them held; epoch %lld; %lld objects to be told\n\n",
-		   (long long)json_int(shards, "shards", 0), (long long)json_int(shards, "held", 0),
+	buf_printf(out, "Shards  %lld, %lld of them held; epoch %lld; %lld objects to be told\n\n",
+		   (long long)json_int(shards, "shardCount", 0), (long long)json_int(shards, "held", 0),
 		   (long long)json_int(shards, "epoch", 0), (long long)json_int(shards, "backlog", 0));
 	write_members(out, json_object_get(shards, "members"));
 	write_barriers(out, json_object_get(shards, "barriers"));

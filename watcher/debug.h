@@ -19,19 +19,19 @@ struct debug_view {
 	const struct router *router; /* NULL: another one leads */
 	const struct pool *pool;     /* NULL: none */
 	int workers;                 /* slots of the pool */
-	uint32_t shards;
+	uint32_t shard_count;
 	int64_t now_ms;
 	bool synced;
 	bool live;
 };
 
 /* Appends "0-15,20", "" for none. */
-void debug_write_ranges(struct buf *out, const struct range_set *set);
+void debug_write_shards(struct buf *out, const struct shard_set *set);
 
-/* {"identity", "leads", "leader", "lease", "epoch", "synced", "live", "shards", "held", "backlog",
- *  "members": [{"name", "uuid", "pid"?, "restarts"?, "lastEnd"?, "state": "present" | "leaving" | "gone", "ranges",
+/* {"identity", "leads", "leader", "lease", "epoch", "synced", "live", "shardCount", "held", "backlog",
+ *  "members": [{"name", "uuid", "pid"?, "restarts"?, "lastEnd"?, "state": "present" | "leaving" | "gone", "shards",
  * "count", "draining", "meant", "leaseSeconds", "heardSecondsAgo", "keys", "untold", "inFlight"}], "barriers":
- * [{"name", "uuid", "heardSecondsAgo", "untold", "inFlight"}], "unheld": [{"ranges", "for", "blockedSeconds"}]} A
+ * [{"name", "uuid", "heardSecondsAgo", "untold", "inFlight"}], "unheld": [{"shards", "for", "blockedSeconds"}]} A
  * standby shows the members' part of nobody: "epoch" 0, "held" 0, empty lists. "pid" is missing while a child is not
  * running. The caller decrefs. */
 json_t *debug_shards(const struct debug_view *view);

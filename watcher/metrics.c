@@ -16,15 +16,15 @@ static void put_cache(struct buf *out, const struct watcher_metrics *from)
 			      object_kind_name((enum object_kind)kind), NULL);
 }
 
-static void put_ranges(struct buf *out, const struct watcher_metrics *from)
+static void put_shards(struct buf *out, const struct watcher_metrics *from)
 {
 	uint32_t held = 0;
 
-	for (uint32_t range = 0; range < from->shards; range++)
-		held += shard_table_holder(router_shards(from->router), range) != NULL;
-	metrics_gauge(out, "frameworkcontroller_ranges", "Ranges of the key space.", from->shards);
-	metrics_gauge(out, "frameworkcontroller_ranges_held",
-		      "Ranges that a reconciler may act in; what is missing stands still.", held);
+	for (uint32_t shard = 0; shard < from->shard_count; shard++)
+		held += shard_table_holder(router_shards(from->router), shard) != NULL;
+	metrics_gauge(out, "frameworkcontroller_shards", "Shards of the key space.", from->shard_count);
+	metrics_gauge(out, "frameworkcontroller_shards_held",
+		      "Shards that a reconciler may act in; what is missing stands still.", held);
 	metrics_gauge(out, "frameworkcontroller_epoch", "Of this watcher's grants; each watcher has a newer one.",
 		      (double)router_epoch(from->router));
 }
@@ -44,8 +44,8 @@ static void put_peers(struct buf *out, const struct router *router)
 			counters->hellos);
 	metrics_counter(out, "frameworkcontroller_bus_busy_total", "Of these, put off: the name was in use.",
 			counters->busy);
-	metrics_counter(out, "frameworkcontroller_bus_assigns_total", "Assignments of ranges sent.", counters->assigns);
-	metrics_counter(out, "frameworkcontroller_bus_snapshots_total", "Full states of ranges completed.",
+	metrics_counter(out, "frameworkcontroller_bus_assigns_total", "Assignments of shards sent.", counters->assigns);
+	metrics_counter(out, "frameworkcontroller_bus_snapshots_total", "Full states of shards completed.",
 			counters->snapshots);
 	metrics_counter(out, "frameworkcontroller_bus_pings_total", "Pings received.", counters->pings);
 	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total", "Messages of peers missed.",
@@ -104,7 +104,7 @@ void watcher_metrics_write(struct buf *out, const struct watcher_metrics *from)
 	put_cache(out, from);
 	put_election(out, from);
 	if (from->router != NULL) {
-		put_ranges(out, from);
+		put_shards(out, from);
 		put_peers(out, from->router);
 	}
 	put_refused(out, from->router, from->gate);

@@ -19,7 +19,7 @@ struct watcher_metrics {
 	const struct pool *pool; /* NULL: none */
 	int workers;             /* slots of the pool */
 	const char *lease_name;
-	uint32_t shards;
+	uint32_t shard_count;
 	bool synced;
 	bool live; /* all watches are connected */
 };

@@ -37,7 +37,7 @@ static void put_metrics(void *arg, struct buf *out)
 		.pool = watcher->term == NULL ? NULL : term_pool(watcher->term),
 		.lease_name = watcher->flags.lease_name,
 		.workers = watcher->flags.workers,
-		.shards = (uint32_t)watcher->config.shards,
+		.shard_count = (uint32_t)watcher->config.shards,
 		.synced = watcher->synced,
 		.live = watcher->live,
 	};
@@ -56,7 +56,7 @@ static void on_shards(void *arg, struct serve_request *request)
 		.router = watcher->term == NULL ? NULL : term_router(watcher->term),
 		.pool = watcher->term == NULL ? NULL : term_pool(watcher->term),
 		.workers = watcher->flags.workers,
-		.shards = (uint32_t)watcher->config.shards,
+		.shard_count = (uint32_t)watcher->config.shards,
 		.now_ms = clock_boot_ms(),
 		.synced = watcher->synced,
 		.live = watcher->live,

@@ -20,7 +20,7 @@
 enum { TIMEOUT_MS = 5000 };
 
 static const char usage[] = "Usage: fc-watcher status [--http HOST:PORT] [-o table|json]\n"
-			    "Shows who leads, and which reconciler holds which ranges, as the watcher at that address "
+			    "Shows who leads, and which reconciler holds which shards, as the watcher at that address "
 			    "(its --http) sees it.\n"
 			    "\n"
 			    "  --http HOST:PORT   default $POD_IP:" DEFAULT_PORT ", without POD_IP " DEFAULT_HOST

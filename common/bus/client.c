@@ -22,7 +22,7 @@ struct link {
 
 struct bus_client {
 	struct ev_loop *loop;
-	struct peer *peer;
+	struct session *session;
 	ev_timer timer;
 	char *endpoints;
 	uint64_t pongs;     /* only the leader sends them, and only to those whom it took */
@@ -32,7 +32,7 @@ struct bus_client {
 	bool leaving;
 	struct bus_counters counters; /* sums; filled when asked for */
 	unsigned link_count;
-	struct link links[PEER_WATCHERS_MAX];
+	struct link links[SESSION_WATCHERS_MAX];
 };
 
 static int port_send(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t body_len)
@@ -50,7 +50,7 @@ static int64_t port_now_ms(void *arg)
 
 static void look_for_watcher(struct bus_client *client)
 {
-	uint64_t pongs = peer_counters(client->peer)->pongs;
+	uint64_t pongs = session_counters(client->session)->pongs;
 	int64_t now_ms = clock_boot_ms();
 	int64_t passed_ms = now_ms - client->looked_ms;
 
@@ -61,7 +61,7 @@ static void look_for_watcher(struct bus_client *client)
 		client->warn_at_ms = UNTAKEN_FIRST_MS;
 		return;
 	}
-	client->untaken_ms += passed_ms > PEER_PING_MS ? PEER_PING_MS : passed_ms;
+	client->untaken_ms += passed_ms > SESSION_PING_MS ? SESSION_PING_MS : passed_ms;
 	if (client->untaken_ms < client->warn_at_ms)
 		return;
 	log_warning("no watcher at %s has taken us for %lld s", client->endpoints,
@@ -71,7 +71,7 @@ static void look_for_watcher(struct bus_client *client)
 
 static void tick(struct bus_client *client)
 {
-	int64_t next_ms = peer_tick(client->peer);
+	int64_t next_ms = session_tick(client->session);
 	int64_t wait_ms;
 
 	if (!client->leaving)
@@ -100,7 +100,7 @@ static void on_receive(void *arg, const unsigned char *id, size_t id_len, const 
 
 	(void)id;
 	(void)id_len;
-	peer_receive(client->peer, (unsigned)(link - client->links), head, body, body_len);
+	session_receive(client->session, (unsigned)(link - client->links), head, body, body_len);
 	if (head->type != BUS_UPDATE && head->type != BUS_ABSENT) /* those change nothing that is due */
 		tick(client);
 }
@@ -115,8 +115,8 @@ static int connect_all(struct bus_client *client, const char *endpoints, const s
 		cleanup_free char *endpoint = mem_strndup(at, len);
 		struct link *link = &client->links[client->link_count];
 
-		if (client->link_count == PEER_WATCHERS_MAX)
-			return error_set(err, "\"%s\": expected at most %d endpoints", endpoints, PEER_WATCHERS_MAX);
+		if (client->link_count == SESSION_WATCHERS_MAX)
+			return error_set(err, "\"%s\": expected at most %d endpoints", endpoints, SESSION_WATCHERS_MAX);
 		link->client = client;
 		link->socket = bus_socket_connect(client->loop, endpoint, security, on_receive, link, err);
 		if (link->socket == NULL)
@@ -129,11 +129,11 @@ static int connect_all(struct bus_client *client, const char *endpoints, const s
 }
 
 struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoints, const struct bus_security *security,
-				  enum bus_role role, const char *name, const struct peer_handler *handler, void *arg,
-				  struct error *err)
+				  enum bus_role role, const char *name, const struct session_handler *handler,
+				  void *arg, struct error *err)
 {
 	struct bus_client *client;
-	struct peer_ports ports = {.send = port_send, .now_ms = port_now_ms};
+	struct session_ports ports = {.send = port_send, .now_ms = port_now_ms};
 	struct random random;
 	char uuid[UUID_SIZE];
 
@@ -154,7 +154,7 @@ struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoints, c
 	random_init(&random);
 	ports.arg = client;
 	ports.watchers = client->link_count;
-	client->peer = peer_new(&ports, role, name, random_uuid(&random, uuid), handler, arg);
+	client->session = session_new(&ports, role, name, random_uuid(&random, uuid), handler, arg);
 	client->timer.data = client;
 	client->timer.repeat = 0.001;
 	ev_timer_again(loop, &client->timer);
@@ -168,20 +168,20 @@ void bus_client_free(struct bus_client *client)
 	ev_timer_stop(client->loop, &client->timer);
 	for (unsigned i = 0; i < client->link_count; i++)
 		bus_socket_free(client->links[i].socket);
-	peer_free(client->peer);
+	session_free(client->session);
 	free(client->endpoints);
 	free(client);
 }
 
-const struct peer *bus_client_peer(const struct bus_client *client)
+const struct session *bus_client_session(const struct bus_client *client)
 {
-	return client->peer;
+	return client->session;
 }
 
 void bus_client_leave(struct bus_client *client)
 {
 	client->leaving = true;
-	peer_leave(client->peer);
+	session_leave(client->session);
 	tick(client);
 }
 

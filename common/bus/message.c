@@ -38,7 +38,7 @@ void bus_head_write(const struct bus_head *head, unsigned char out[BUS_HEAD_SIZE
 	put_le(out + 16, head->version, 8);
 	put_le(out + 24, head->sequence, 8);
 	put_le(out + 32, (uint64_t)head->time_ms, 8);
-	put_le(out + 40, head->range, 4);
+	put_le(out + 40, head->shard, 4);
 	put_le(out + 44, head->session, 4);
 }
 
@@ -58,25 +58,25 @@ int bus_head_read(const void *frame, size_t len, struct bus_head *out, struct er
 		.version = get_le(in + 16, 8),
 		.sequence = get_le(in + 24, 8),
 		.time_ms = (int64_t)get_le(in + 32, 8),
-		.range = (uint32_t)get_le(in + 40, 4),
+		.shard = (uint32_t)get_le(in + 40, 4),
 		.session = (uint32_t)get_le(in + 44, 4),
 	};
 	return 0;
 }
 
-void range_set_add(struct range_set *set, uint32_t range)
+void shard_set_add(struct shard_set *set, uint32_t shard)
 {
-	if (range < BUS_RANGE_MAX)
-		set->bits[range / 64] |= UINT64_C(1) << (range % 64);
+	if (shard < BUS_SHARD_MAX)
+		set->bits[shard / 64] |= UINT64_C(1) << (shard % 64);
 }
 
-void range_set_remove(struct range_set *set, uint32_t range)
+void shard_set_remove(struct shard_set *set, uint32_t shard)
 {
-	if (range < BUS_RANGE_MAX)
-		set->bits[range / 64] &= ~(UINT64_C(1) << (range % 64));
+	if (shard < BUS_SHARD_MAX)
+		set->bits[shard / 64] &= ~(UINT64_C(1) << (shard % 64));
 }
 
-uint32_t range_set_count(const struct range_set *set)
+uint32_t shard_set_count(const struct shard_set *set)
 {
 	uint32_t count = 0;
 
@@ -85,7 +85,7 @@ uint32_t range_set_count(const struct range_set *set)
 	return count;
 }
 
-bool range_set_empty(const struct range_set *set)
+bool shard_set_empty(const struct shard_set *set)
 {
 	for (size_t i = 0; i < ARRAY_LEN(set->bits); i++)
 		if (set->bits[i] != 0)
@@ -93,29 +93,29 @@ bool range_set_empty(const struct range_set *set)
 	return true;
 }
 
-uint32_t range_of_key(const char *ns, const char *name, uint32_t shards)
+uint32_t shard_of_key(const char *ns, const char *name, uint32_t shard_count)
 {
 	uLong hash = crc32(0, (const Bytef *)ns, (uInt)strlen(ns));
 
 	hash = crc32(hash, (const Bytef *)"/", 1);
 	hash = crc32(hash, (const Bytef *)name, (uInt)strlen(name));
-	return (uint32_t)((uint64_t)(hash & UINT32_MAX) * shards >> 32);
+	return (uint32_t)((uint64_t)(hash & UINT32_MAX) * shard_count >> 32);
 }
 
 /* ---- bodies ----------------------------------------------------------------------------------------------------- */
 
 /* A set travels as its runs: [[first,count],…]. */
-static void write_ranges(struct buf *out, const char *name, const struct range_set *set)
+static void write_shards(struct buf *out, const char *name, const struct shard_set *set)
 {
 	buf_json_open(out, name, '[');
-	for (uint32_t first = 0; first < BUS_RANGE_MAX; first++) {
+	for (uint32_t first = 0; first < BUS_SHARD_MAX; first++) {
 		uint32_t count = 0;
 
 		if (first % 64 == 0 && set->bits[first / 64] == 0) {
 			first += 63;
 			continue;
 		}
-		while (range_set_has(set, first + count))
+		while (shard_set_has(set, first + count))
 			count++;
 		if (count == 0)
 			continue;
@@ -126,11 +126,11 @@ static void write_ranges(struct buf *out, const char *name, const struct range_s
 	buf_putc(out, ']');
 }
 
-static int read_ranges(const struct json_field *body, const char *name, struct range_set *out, struct error *err)
+static int read_shards(const struct json_field *body, const char *name, struct shard_set *out, struct error *err)
 {
 	struct json_field runs;
 
-	*out = (struct range_set){0};
+	*out = (struct shard_set){0};
 	if (json_field_list(body, name, &runs, err) < 0)
 		return -1;
 	for (size_t i = 0; i < json_array_size(runs.value); i++) {
@@ -139,10 +139,10 @@ static int read_ranges(const struct json_field *body, const char *name, struct r
 		json_int_t count = json_integer_value(json_array_get(run.value, 1));
 
 		if (json_array_size(run.value) != 2 || !json_is_integer(json_array_get(run.value, 0)) || first < 0 ||
-		    count < 1 || first >= BUS_RANGE_MAX || count > BUS_RANGE_MAX - first)
-			return json_field_wrong(&run, NULL, "[first,count] within the ranges", err);
+		    count < 1 || first >= BUS_SHARD_MAX || count > BUS_SHARD_MAX - first)
+			return json_field_wrong(&run, NULL, "[first,count] within the shards", err);
 		for (json_int_t r = first; r < first + count; r++)
-			range_set_add(out, (uint32_t)r);
+			shard_set_add(out, (uint32_t)r);
 	}
 	return 0;
 }
@@ -194,8 +194,8 @@ void bus_hello_write(struct buf *out, const struct bus_hello *hello)
 	buf_json_text(out, "name", hello->name);
 	buf_json_text(out, "uuid", hello->uuid);
 	buf_json_text(out, "role", role_names[hello->role]);
-	buf_json_int(out, "shards", hello->shards);
-	write_ranges(out, "held", &hello->held);
+	buf_json_int(out, "shardCount", hello->shard_count);
+	write_shards(out, "held", &hello->held);
 	buf_json_int(out, "heldEpoch", (int64_t)hello->held_epoch);
 	buf_json_int(out, "window", hello->window);
 	buf_putc(out, '}');
@@ -223,8 +223,8 @@ int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct e
 	if (read_body("HELLO", body, len, &json, &at, err) < 0 ||
 	    read_short(&at, "name", out->name, sizeof(out->name), err) < 0 ||
 	    read_short(&at, "uuid", out->uuid, sizeof(out->uuid), err) < 0 || read_role(&at, &out->role, err) < 0 ||
-	    read_uint32(&at, "shards", 0, &out->shards, err) < 0 || read_ranges(&at, "held", &out->held, err) < 0 ||
-	    read_uint64(&at, "heldEpoch", &out->held_epoch, err) < 0 ||
+	    read_uint32(&at, "shardCount", 0, &out->shard_count, err) < 0 ||
+	    read_shards(&at, "held", &out->held, err) < 0 || read_uint64(&at, "heldEpoch", &out->held_epoch, err) < 0 ||
 	    read_uint32(&at, "window", 1, &out->window, err) < 0)
 		return -1;
 	if (out->name[0] == '\0' || out->uuid[0] == '\0')
@@ -235,8 +235,8 @@ int bus_hello_read(const char *body, size_t len, struct bus_hello *out, struct e
 void bus_ping_write(struct buf *out, const struct bus_ping *ping)
 {
 	buf_putc(out, '{');
-	write_ranges(out, "held", &ping->held);
-	write_ranges(out, "draining", &ping->draining);
+	write_shards(out, "held", &ping->held);
+	write_shards(out, "draining", &ping->draining);
 	buf_json_int(out, "consumed", (int64_t)ping->consumed);
 	buf_json_int(out, "heard", (int64_t)ping->heard);
 	buf_json_int(out, "backlog", ping->backlog);
@@ -249,8 +249,8 @@ int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct err
 	struct json_field at;
 
 	*out = (struct bus_ping){0};
-	if (read_body("PING", body, len, &json, &at, err) < 0 || read_ranges(&at, "held", &out->held, err) < 0 ||
-	    read_ranges(&at, "draining", &out->draining, err) < 0 ||
+	if (read_body("PING", body, len, &json, &at, err) < 0 || read_shards(&at, "held", &out->held, err) < 0 ||
+	    read_shards(&at, "draining", &out->draining, err) < 0 ||
 	    read_uint64(&at, "consumed", &out->consumed, err) < 0 || read_uint64(&at, "heard", &out->heard, err) < 0 ||
 	    read_uint32(&at, "backlog", 0, &out->backlog, err) < 0)
 		return -1;
@@ -260,9 +260,9 @@ int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct err
 void bus_assign_write(struct buf *out, const struct bus_assign *assign)
 {
 	buf_putc(out, '{');
-	buf_json_int(out, "shards", assign->shards);
-	write_ranges(out, "ranges", &assign->ranges);
-	write_ranges(out, "fresh", &assign->fresh);
+	buf_json_int(out, "shardCount", assign->shard_count);
+	write_shards(out, "shards", &assign->shards);
+	write_shards(out, "fresh", &assign->fresh);
 	buf_json_int(out, "leaseMs", assign->lease_ms);
 	buf_putc(out, '}');
 }
@@ -274,17 +274,17 @@ int bus_assign_read(const char *body, size_t len, struct bus_assign *out, struct
 
 	*out = (struct bus_assign){0};
 	if (read_body("ASSIGN", body, len, &json, &at, err) < 0 ||
-	    read_uint32(&at, "shards", 1, &out->shards, err) < 0 || read_ranges(&at, "ranges", &out->ranges, err) < 0 ||
-	    read_ranges(&at, "fresh", &out->fresh, err) < 0 ||
+	    read_uint32(&at, "shardCount", 1, &out->shard_count, err) < 0 ||
+	    read_shards(&at, "shards", &out->shards, err) < 0 || read_shards(&at, "fresh", &out->fresh, err) < 0 ||
 	    json_field_int(&at, "leaseMs", 1, INT32_MAX, &out->lease_ms, err) < 0)
 		return -1;
-	if (out->shards > BUS_RANGE_MAX)
-		return error_set(err, "ASSIGN: shards: %u, expected at most %d", out->shards, BUS_RANGE_MAX);
-	for (uint32_t i = 0; i < BUS_RANGE_MAX; i++)
-		if ((range_set_has(&out->ranges, i) && i >= out->shards) ||
-		    (range_set_has(&out->fresh, i) && !range_set_has(&out->ranges, i)))
-			return error_set(err, "ASSIGN: range %u is not one of its %u ranges, or fresh but not assigned",
-					 i, out->shards);
+	if (out->shard_count > BUS_SHARD_MAX)
+		return error_set(err, "ASSIGN: shardCount: %u, expected at most %d", out->shard_count, BUS_SHARD_MAX);
+	for (uint32_t i = 0; i < BUS_SHARD_MAX; i++)
+		if ((shard_set_has(&out->shards, i) && i >= out->shard_count) ||
+		    (shard_set_has(&out->fresh, i) && !shard_set_has(&out->shards, i)))
+			return error_set(err, "ASSIGN: shard %u is not one of its %u shards, or fresh but not assigned",
+					 i, out->shard_count);
 	return 0;
 }
 
@@ -379,7 +379,7 @@ const struct bus_scope *bus_snapshot_end_scope(const struct bus_snapshot_end *en
 void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end)
 {
 	buf_putc(out, '{');
-	write_ranges(out, "ranges", &end->ranges);
+	write_shards(out, "shards", &end->shards);
 	buf_json_open(out, "scopes", '[');
 	for (size_t i = 0; i < end->scope_count; i++) {
 		const struct bus_scope *scope = &end->scopes[i];
@@ -415,7 +415,7 @@ int bus_snapshot_end_read(const char *body, size_t len, struct bus_snapshot_end 
 
 	*out = (struct bus_snapshot_end){0};
 	if (read_body("SNAPSHOT_END", body, len, &json, &at, err) < 0 ||
-	    read_ranges(&at, "ranges", &out->ranges, err) < 0 || json_field_list(&at, "scopes", &scopes, err) < 0)
+	    read_shards(&at, "shards", &out->shards, err) < 0 || json_field_list(&at, "scopes", &scopes, err) < 0)
 		return -1;
 	if (json_array_size(scopes.value) == 0)
 		return json_field_wrong(&at, "scopes", "some", err);

@@ -14,11 +14,11 @@
 #include "common/framework/object.h"
 
 enum {
-	BUS_PROTOCOL = 2, /* peers of another version of the protocol are refused with a reason */
+	BUS_PROTOCOL = 3, /* peers of another version of the protocol are refused with a reason */
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
 	BUS_BODY_PEER_MAX = 64 * 1024, /* of what peers say: a PING's two sets are 40 KiB at their worst */
-	BUS_RANGE_MAX = 4096,
+	BUS_SHARD_MAX = 4096,
 };
 
 enum bus_type {
@@ -49,7 +49,7 @@ struct bus_head {
 	uint64_t sequence; /* counts the messages of one session and direction from 1; a gap means resync (HELLO); 0 in
 			      WHO and REFUSE, which belong to no session */
 	int64_t time_ms;   /* PING: the sender's CLOCK_BOOTTIME when it was sent; PONG: that time, echoed */
-	uint32_t range;    /* UPDATE, ABSENT: the range of the object's key */
+	uint32_t shard;    /* UPDATE, ABSENT: the shard of the object's key */
 	uint32_t session;  /* counts the peer's HELLOs from 1; the watcher echoes it, so that what was on its way before
 			      a  HELLO is told from what follows it */
 };
@@ -58,22 +58,22 @@ void bus_head_write(const struct bus_head *head, unsigned char out[BUS_HEAD_SIZE
 /* 0, or -1 and *err for a short frame or a wrong magic. Another protocol is not an error here. */
 int bus_head_read(const void *frame, size_t len, struct bus_head *out, struct error *err);
 
-/* A set of ranges, one bit each. */
-struct range_set {
-	uint64_t bits[BUS_RANGE_MAX / 64];
+/* A set of shards, one bit each. */
+struct shard_set {
+	uint64_t bits[BUS_SHARD_MAX / 64];
 };
 
-static inline bool range_set_has(const struct range_set *set, uint32_t range)
+static inline bool shard_set_has(const struct shard_set *set, uint32_t shard)
 {
-	return range < BUS_RANGE_MAX && (set->bits[range / 64] >> (range % 64) & 1) != 0;
+	return shard < BUS_SHARD_MAX && (set->bits[shard / 64] >> (shard % 64) & 1) != 0;
 }
-void range_set_add(struct range_set *set, uint32_t range);
-void range_set_remove(struct range_set *set, uint32_t range);
-uint32_t range_set_count(const struct range_set *set);
-bool range_set_empty(const struct range_set *set);
+void shard_set_add(struct shard_set *set, uint32_t shard);
+void shard_set_remove(struct shard_set *set, uint32_t shard);
+uint32_t shard_set_count(const struct shard_set *set);
+bool shard_set_empty(const struct shard_set *set);
 
-/* Which of `shards` equal contiguous ranges of the 32-bit hash of "namespace/name" a key falls into. */
-uint32_t range_of_key(const char *ns, const char *name, uint32_t shards);
+/* Which of `shard_count` equal contiguous parts of the 32-bit hash of "namespace/name" a key falls into. */
+uint32_t shard_of_key(const char *ns, const char *name, uint32_t shard_count);
 
 enum bus_role { BUS_ROLE_RECONCILER, BUS_ROLE_BARRIER };
 
@@ -81,24 +81,24 @@ struct bus_hello {
 	char name[64];         /* member name: pool slot or StatefulSet ordinal's host name */
 	char uuid[40];         /* of this process instance */
 	enum bus_role role;    /* a barrier is a read-only peer of every Framework and owns nothing */
-	uint32_t shards;       /* that held counts in; 0: none yet */
-	struct range_set held; /* under a live lease */
+	uint32_t shard_count;  /* that held counts in; 0: none yet */
+	struct shard_set held; /* under a live lease */
 	uint64_t held_epoch;   /* of the term in which they were granted; 0: nothing was granted yet */
 	uint32_t window;       /* credit: how many UPDATE/ABSENT messages may be on the way at once */
 };
 
 struct bus_ping {
-	struct range_set held;
-	struct range_set draining; /* taken away, but calls are still in flight */
+	struct shard_set held;
+	struct shard_set draining; /* taken away, but calls are still in flight */
 	uint64_t consumed; /* UPDATE/ABSENT messages handled on this connection since the HELLO: returns credit */
 	uint64_t heard;    /* sequence of the watcher's last message read since the HELLO: it has read all before it */
 	uint32_t backlog;  /* keys waiting for a round or for the rate limit */
 };
 
 struct bus_assign {
-	uint32_t shards;
-	struct range_set ranges; /* the whole assignment, not a difference */
-	struct range_set fresh;  /* those of them whose full state follows, ended by SNAPSHOT_END of this version */
+	uint32_t shard_count;
+	struct shard_set shards; /* the whole assignment, not a difference */
+	struct shard_set fresh;  /* those of them whose full state follows, ended by SNAPSHOT_END of this version */
 	int64_t lease_ms;
 };
 
@@ -126,7 +126,7 @@ struct bus_scope {
 };
 
 struct bus_snapshot_end {
-	struct range_set ranges;  /* complete now */
+	struct shard_set shards;  /* complete now */
 	struct bus_scope *scopes; /* the versions they are true at; owned */
 	size_t scope_count;
 };

@@ -46,9 +46,9 @@ struct config {
 	struct failure_spec pod_failure_spec;
 
 	/* Keys the original controller does not have (CONTRACT.md §15.3). */
-	int64_t shards;           /* 1..4096 ranges of the key space */
+	int64_t shards;           /* 1..4096 shards of the key space */
 	int64_t member_lease_sec; /* 2..MEMBER_LEASE_SEC_MAX; pings go every second */
-	int64_t member_grace_sec; /* 0..86400: how long a gone member's ranges wait for it */
+	int64_t member_grace_sec; /* 0..86400: how long a gone member's shards wait for it */
 	/* Where the watcher binds and reconcilers connect: "tcp://host:port" or "ipc://path"; for reconcilers several,
 	 * separated by commas, where several watchers may lead. */
 	char *bus_address;

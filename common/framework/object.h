@@ -82,6 +82,21 @@ struct container_state {
 	int64_t finished_at; /* unix seconds, 0 when absent */
 };
 
+enum pod_wait_kind {
+	POD_WAIT_START,         /* the kubelet fails to start a container, and tries again */
+	POD_WAIT_NEVER,         /* it fails for a reason that does not pass by itself */
+	POD_WAIT_UNSCHEDULABLE, /* the scheduler finds no node */
+};
+
+/* Why a Pending Pod does not come to run (CONTRACT.md §6). */
+struct pod_wait {
+	enum pod_wait_kind kind;
+	const char *container; /* "" when unschedulable */
+	const char *reason;
+	const char *message;
+	int64_t since; /* unix seconds of the condition PodScheduled; 0 for containers, whose status has no time */
+};
+
 struct pod {
 	struct object_meta meta;
 	const char *task_uid;                       /* annotation FC_TASK_UID, "" when missing */
@@ -96,6 +111,7 @@ struct pod {
 	/* Init containers first; filled only when the Pod is Succeeded or Failed. */
 	struct container_state *containers;
 	size_t container_count;
+	struct pod_wait *wait; /* NULL: the Pod is not Pending, or nothing that is known keeps it from running */
 };
 
 struct pod *pod_read(const char *text, size_t len, struct error *err);

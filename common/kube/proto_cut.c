@@ -45,14 +45,14 @@ static bool take_bytes(struct proto_span *rest, uint64_t len, struct proto_span 
 	return true;
 }
 
-struct field {
+struct proto_field {
 	uint64_t number;
 	enum wire wire;
 	uint64_t value;          /* of a varint */
 	struct proto_span bytes; /* of anything else */
 };
 
-static bool take_field(struct proto_span *rest, struct field *out)
+static bool take_field(struct proto_span *rest, struct proto_field *out)
 {
 	uint64_t key;
 	uint64_t len;
@@ -73,7 +73,7 @@ static bool take_field(struct proto_span *rest, struct field *out)
 struct proto_span proto_field(struct proto_span message, uint32_t number)
 {
 	struct proto_span found = {0};
-	struct field field;
+	struct proto_field field;
 
 	while (message.len > 0 && take_field(&message, &field))
 		if (field.number == number && field.wire == WIRE_BYTES)
@@ -84,7 +84,7 @@ struct proto_span proto_field(struct proto_span message, uint32_t number)
 int64_t proto_number(struct proto_span message, uint32_t number, int64_t fallback)
 {
 	int64_t found = fallback;
-	struct field field;
+	struct proto_field field;
 
 	while (message.len > 0 && take_field(&message, &field))
 		if (field.number == number && field.wire == WIRE_VARINT)

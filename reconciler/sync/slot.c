@@ -146,6 +146,8 @@ void slot_clear(struct slot *slot)
 	slot->deletion = SLOT_KEPT;
 	slot->straggler = false;
 	slot->confirmed_by = 0;
+	free(slot->wait);
+	slot->wait = NULL;
 	if (slot->reported == REPORTED_PHASE)
 		slot->reported = REPORTED_NOTHING;
 }
@@ -182,7 +184,7 @@ void slot_gone(struct slot *slot, const char *uid, const char *version)
 /* CONTRACT.md §12.15: exponential with jitter, 5 ms to 60 s. */
 enum { BACKOFF_FIRST_MS = 5, BACKOFF_LAST_MS = 60 * 1000, BACKOFF_DOUBLINGS = 14 };
 
-void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms)
+void backoff_fail(struct request_backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms)
 {
 	int64_t delay = (int64_t)BACKOFF_FIRST_MS
 			<< (backoff->failures < BACKOFF_DOUBLINGS ? backoff->failures : BACKOFF_DOUBLINGS);
@@ -201,7 +203,7 @@ void backoff_fail(struct backoff *backoff, struct random *random, int64_t now_ms
 		backoff->until_ms = now_ms + delay;
 }
 
-void backoff_reset(struct backoff *backoff)
+void backoff_reset(struct request_backoff *backoff)
 {
-	*backoff = (struct backoff){.until_ms = backoff->asked_ms, .asked_ms = backoff->asked_ms};
+	*backoff = (struct request_backoff){.until_ms = backoff->asked_ms, .asked_ms = backoff->asked_ms};
 }

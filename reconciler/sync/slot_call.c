@@ -41,7 +41,7 @@ static enum call_kind kind_of(const struct framework *framework, const struct sl
 	}
 }
 
-static bool backed_off(struct reconcile *reconcile, const struct backoff *backoff)
+static bool backed_off(struct reconcile *reconcile, const struct request_backoff *backoff)
 {
 	if (reconcile->time.boot_ms >= backoff->until_ms)
 		return false;

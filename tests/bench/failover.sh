@@ -44,10 +44,10 @@ trap finish EXIT
 trap 'exit 130' INT TERM HUP
 
 shards() { curl -sSf "$(http_of watcher)/debug/shards"; }
-all_ranges_held() { shards | jq -e '.held == .shards'; }
+all_shards_held() { shards | jq -e '.held == .shardCount'; }
 
-# The range of a key: its CRC-32, which gzip writes at the end, scaled to the number of ranges.
-range_of() { # namespace/name shards
+# The shard of a key: its CRC-32, which gzip writes at the end, scaled to the number of shards.
+shard_of() { # namespace/name shards
     local crc
     crc=$(printf %s "$1" | gzip -c | tail -c 8 | od -An -N4 -tu4)
     echo $((crc * $2 >> 32))
@@ -57,11 +57,11 @@ range_of() { # namespace/name shards
 choose_samples() {
     local i=0 count
     local -A owner=() found=()
-    count=$(jq .shards shards.json)
-    while read -r range member; do owner[$range]=$member; done < <(jq -r '.members[] | .name as $name | .ranges |
+    count=$(jq .shardCount shards.json)
+    while read -r shard member; do owner[$shard]=$member; done < <(jq -r '.members[] | .name as $name | .shards |
         split(",")[] | split("-") | map(tonumber) | range(.[0]; .[-1] + 1) | "\(.) \($name)"' shards.json)
     while ((i < frameworks)); do
-        member=${owner[$(range_of "$NS/f$i" "$count")]}
+        member=${owner[$(shard_of "$NS/f$i" "$count")]}
         found[$member]=$((${found[$member]:-0} + 1))
         ((found[$member] > SAMPLES)) || echo "${found[$member]} $member f$i"
         i=$((i + 1))
@@ -147,14 +147,14 @@ api_target arguments
 start_kubelet
 launch watcher env -u XDG_RUNTIME_DIR TMPDIR="$RUN" "$BUILD/fc-watcher" --config config.yaml \
     --kubeconfig cluster/kubeconfig --workers 4 --http 127.0.0.1:0
-wait_for 60 "all ranges are held" all_ranges_held
+wait_for 60 "all shards are held" all_shards_held
 "$BUILD/fc-bench" --kubeconfig cluster/kubeconfig --frameworks "$frameworks" --tasks 1 load --until running >loaded.json
 shards >shards.json
 choose_samples >samples
 write_changes >changes
 victim=$(jq -r '.members[0].name' shards.json)
 pid=$(jq -r '.members[0].pid' shards.json)
-held=$((frameworks / 4)) # its ranges are a quarter of the key space
+held=$((frameworks / 4)) # its shards are a quarter of the key space
 
 version=$(api GET "$(frameworks_path)?limit=1" | jq -r .metadata.resourceVersion)
 curl -sSN "$api_server$(frameworks_path)?watch=1&resourceVersion=$version" | stamp >seen &
@@ -164,9 +164,9 @@ sleep "$BEFORE_S"
 killed=$(now_ms)
 kill -KILL "$pid"
 wait "$changing"
-wait_for 30 "all ranges are held again" all_ranges_held
+wait_for 30 "all shards are held again" all_shards_held
 wait_for 30 "every change is answered" all_answered
 
-evaluate "$killed" "$(logged_ms "started $victim, pid")" "$(logged_ms "$victim: .* ranges are complete")" "$victim" "$held" |
+evaluate "$killed" "$(logged_ms "started $victim, pid")" "$(logged_ms "$victim: .* shards are complete")" "$victim" "$held" |
     tee figures.json
 jq -e '.first_write_after_start_ms <= 1000 and .others.longest_gap_after_ms <= 500' figures.json >/dev/null

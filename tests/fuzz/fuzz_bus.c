@@ -9,7 +9,7 @@
  *   kN nN cN  process N is killed, started, connected again              w  the watcher is replaced
  *   s         all messages are delivered                                 tN  N seconds pass
  * In the end everybody is quiet in bounded time: no input makes them talk for ever. As long as nobody lies (h, H, d,
- * and bytes that are flipped) no range has two holders, whatever becomes of messages on their way. */
+ * and bytes that are flipped) no shard has two holders, whatever becomes of messages on their way. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/bus_world.h"
 
@@ -37,7 +37,7 @@ static struct bus_head head_of(const char **text, size_t *len)
 	head.sequence = digit(*text, *len, 2);
 	head.version = head.sequence;
 	head.epoch = 1 + head.session / 2;
-	head.range = head.session;
+	head.shard = head.session;
 	head.kind = (uint8_t)(head.sequence % 4);
 	head.time_ms = world->now_ms;
 	*text += used;
@@ -59,7 +59,7 @@ static void whisper(struct node *node, const char *text, size_t len)
 	cleanup_free char *body = mem_strndup(len == 0 ? "" : text, len);
 
 	if (node->peer != NULL)
-		peer_receive(node->peer, 0, &head, body, len);
+		session_receive(node->peer, 0, &head, body, len);
 }
 
 static void spoil(struct queue *queue, size_t how)
@@ -130,11 +130,11 @@ static void start(size_t slot)
 
 static void check_leases(void)
 {
-	for (uint32_t range = 0; range < WORLD_SHARDS; range++) {
+	for (uint32_t shard = 0; shard < WORLD_SHARDS; shard++) {
 		int holders = 0;
 
 		for (size_t i = 0; i < BARRIER; i++)
-			if (world->nodes[i].peer != NULL && peer_lease_left_ms(world->nodes[i].peer, range) > 0)
+			if (world->nodes[i].peer != NULL && session_lease_left_ms(world->nodes[i].peer, shard) > 0)
 				holders++;
 		FUZZ_EXPECT(holders <= 1);
 	}

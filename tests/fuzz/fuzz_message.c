@@ -35,7 +35,7 @@ static void look_at_head(const void *frame, size_t len)
 		return;
 	bus_head_write(&head, again);
 	FUZZ_EXPECT(bus_head_read(again, sizeof(again), &second, &err) == 0);
-	FUZZ_EXPECT(second.type == head.type && second.sequence == head.sequence && second.range == head.range);
+	FUZZ_EXPECT(second.type == head.type && second.sequence == head.sequence && second.shard == head.shard);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -59,10 +59,10 @@ static struct kube_call *port_request(void *context, const struct kube_request *
 	return call;
 }
 
-static int64_t port_lease_left_ms(void *context, uint32_t range)
+static int64_t port_lease_left_ms(void *context, uint32_t shard)
 {
 	(void)context;
-	(void)range;
+	(void)shard;
 	return 10000;
 }
 
@@ -156,7 +156,7 @@ static void show(struct world *world, enum object_kind kind, const char *text, s
 
 	/* the watcher routes by these */
 	if (object != NULL && ns != NULL && name != NULL)
-		store_text(&world->reconciler, kind, range_of_key(ns, name, SHARDS), text, len);
+		store_text(&world->reconciler, kind, shard_of_key(ns, name, SHARDS), text, len);
 }
 
 static void gone(struct world *world, enum object_kind kind, const char *text, size_t len)
@@ -166,7 +166,7 @@ static void gone(struct world *world, enum object_kind kind, const char *text, s
 
 	if (bus_absent_read(text, len, &absent, &err) < 0)
 		return;
-	store_absent(&world->reconciler, kind, range_of_key(absent.ns, absent.framework_name, SHARDS), &absent);
+	store_absent(&world->reconciler, kind, shard_of_key(absent.ns, absent.framework_name, SHARDS), &absent);
 	bus_absent_free(&absent);
 }
 
@@ -175,7 +175,7 @@ static void complete(struct world *world)
 	char version[24];
 	struct bus_scope scope = {.ns = (char *)"", .resource_version = {version, version, version}};
 	const struct bus_snapshot_end end = {
-		.ranges = {.bits = {(1 << SHARDS) - 1}}, .scopes = &scope, .scope_count = 1};
+		.shards = {.bits = {(1 << SHARDS) - 1}}, .scopes = &scope, .scope_count = 1};
 
 	snprintf(version, sizeof(version), "%lld", (long long)world->version);
 	store_complete(&world->reconciler, &end);
@@ -184,7 +184,7 @@ static void complete(struct world *world)
 static void run_line(struct world *world, const char *text, size_t len)
 {
 	static const char kinds[] = "FCP";
-	const struct range_set all = {.bits = {(1 << SHARDS) - 1}};
+	const struct shard_set all = {.bits = {(1 << SHARDS) - 1}};
 	char what = len == 0 ? ' ' : text[0];
 	const char *at;
 
@@ -276,7 +276,7 @@ static void world_init(struct world *world)
 	reconciler->compress = COMPRESS_LARGE;
 	reconciler->name = "fuzz";
 	reconciler->calls_max = 20;
-	reconciler->shards = SHARDS;
+	reconciler->shard_count = SHARDS;
 	random_init_seed(&reconciler->random, 1);
 	reconciler->events = events_new(reconciler);
 }

@@ -1,9 +1,9 @@
-/* Who acts on a range: one leader's term, two members, RANGES ranges; with what a former term left behind. See README.md.
+/* Who acts on a shard: one leader's term, two members, SHARDS shards; with what a former term left behind. See README.md.
  *
- * Proven: never do two members act on a range, nor two processes of one member; nor can any message on its way let them,
- * so that the next term begins as this one is assumed to; a range without holder is held again (CALM).
+ * Proven: never do two members act on a shard, nor two processes of one member; nor can any message on its way let them,
+ * so that the next term begins as this one is assumed to; a shard without holder is held again (CALM).
  * Assumed of the leader (election.pml proves it): no other one leads from now on; what others gave has run out before
- * ranges are granted that nobody claims. */
+ * shards are granted that nobody claims. */
 
 /* Times in ticks, by the members' clocks. */
 #ifndef MEMBER
@@ -18,8 +18,8 @@
 #ifndef MARGIN
 #define MARGIN AFTER
 #endif
-#ifndef RANGES
-#define RANGES 2
+#ifndef SHARDS
+#define SHARDS 2
 #endif
 #ifndef STARTS
 #define STARTS 1 /* processes that start anew under a member's name */
@@ -32,7 +32,7 @@
 #define larger(a, b) ((a) > (b) -> (a) : (b))
 #define down(timer) timer = (timer > 0 -> timer - 1 : 0)
 
-/* A range in the leader's table. */
+/* A shard in the leader's table. */
 #define FREE 0
 #define GRANTED 1
 #define REVOKING 2
@@ -48,10 +48,10 @@
 #define PONG 2
 
 /* The leader's table: watcher/shards/shard_table.c. */
-byte state[RANGES];
-byte owner[RANGES];
-byte taken[RANGES];  /* REVOKING: the age of the version that lacks it */
-byte claimed[RANGES]; /* by so many members, two at most, as held under the former leader */
+byte state[SHARDS];
+byte owner[SHARDS];
+byte taken[SHARDS];  /* REVOKING: the age of the version that lacks it */
+byte claimed[SHARDS]; /* by so many members, two at most, as held under the former leader */
 byte block;           /* until everything has run out that the former leader gave */
 
 typedef member {
@@ -62,17 +62,17 @@ typedef member {
 	/* its own */
 	bool told;   /* it knows this leader's epoch */
 	byte version;
-	bool holds[RANGES];
-	byte acts[RANGES]; /* until its last write has arrived; 0: it does not act */
-	bool former[RANGES]; /* those writes are of a former process of its name */
+	bool holds[SHARDS];
+	byte acts[SHARDS]; /* until its last write has arrived; 0: it does not act */
+	bool former[SHARDS]; /* those writes are of a former process of its name */
 	/* on the way */
 	byte old_pong; /* of the former leader: what it would make of acts[] */
 	bool hello;
-	bool claims[RANGES];
+	bool claims[SHARDS];
 	bool assign; /* the newest assignment; one that is overtaken is lost */
 	byte ping;
 	byte ping_version;
-	bool ping_holds[RANGES]; /* or drains */
+	bool ping_holds[SHARDS]; /* or drains */
 	byte ping_acts           /* what its answer makes of acts[] */
 }
 
@@ -80,12 +80,12 @@ member m[2];
 byte starts;
 
 /* With CALM: from some moment on nothing is lost and nobody starts anew, though member 1 may be silent for ever; messages
- * arrive, members ping and ranges are granted before time passes. Then nobody may miss a range for longer than that. */
+ * arrive, members ping and shards are granted before time passes. Then nobody may miss a shard for longer than that. */
 #ifdef CALM
 bool calm;
 bool silent;
 bool pinged[2];
-byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
+byte waits[SHARDS]; /* so long nobody has acted on the shard since it is calm */
 #ifndef PATIENCE
 #define PATIENCE (FULL_FORMER + SPAN + 1)
 #endif
@@ -99,8 +99,8 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 	 (!(m[i].hello && (m[i].known || m[i].lease == 0)) && (m[i].joined || m[i].hello) && !m[i].assign && \
 	  m[i].ping == NO_PING && (!m[i].joined || m[i].version == NO_VERSION || pinged[i])))
 #define granted_on(r) (!(state[r] == FREE && !blocked(r) && ((m[0].joined && speaks(0)) || (m[1].joined && speaks(1)))))
-#define ended(i) (!(m[i].lease == 0 && (owns(i, 0) || owns(i, RANGES - 1))))
-#define may_pass() (!calm || (settled(0) && settled(1) && granted_on(0) && granted_on(RANGES - 1) && ended(0) && ended(1)))
+#define ended(i) (!(m[i].lease == 0 && (owns(i, 0) || owns(i, SHARDS - 1))))
+#define may_pass() (!calm || (settled(0) && settled(1) && granted_on(0) && granted_on(SHARDS - 1) && ended(0) && ended(1)))
 #define wait(r) \
 	waits[r] = (calm && m[0].acts[r] == 0 && (silent || m[1].acts[r] == 0) -> waits[r] + 1 : 0); \
 	assert(waits[r] <= PATIENCE)
@@ -116,12 +116,12 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 #define can_act(i, r) \
 	(m[i].acts[r] > 0 || (m[i].holds[r] && m[i].old_pong > 0 && !m[i].told) || \
 	 (m[i].holds[r] && m[i].ping == PONG && m[i].ping_acts > 0 && m[i].ping_version == m[i].version))
-#define check_range(r) assert(!(can_act(0, r) && can_act(1, r)))
-#if RANGES == 1
-#define check() check_range(0)
+#define check_shard(r) assert(!(can_act(0, r) && can_act(1, r)))
+#if SHARDS == 1
+#define check() check_shard(0)
 #define EACH(r, what) r = 0; what
 #else
-#define check() check_range(0); check_range(1)
+#define check() check_shard(0); check_shard(1)
 #define EACH(r, what) r = 0; what; r = 1; what
 #endif
 
@@ -129,7 +129,7 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 
 /* A change of what a member is granted makes a new version; the ASSIGN of it goes out.
  * models watcher/shards/shard_table.c:mark_changed
- * models watcher/shards/connections.c:update_peer
+ * models watcher/shards/connections.c:update_connection
  * models watcher/shards/connections.c:assign */
 #define older(version) ((version) < OLDEST -> (version) + 1 : (version))
 #define age(i, r) taken[r] = (state[r] == REVOKING && owner[r] == (i) -> older(taken[r]) : taken[r])
@@ -245,14 +245,14 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 	fi
 
 /* It claims what it holds under a lease of the former term. Nobody else renews that from now on.
- * models common/bus/peer.c:peer_lease_left_ms */
+ * models common/bus/session.c:session_lease_left_ms */
 #define greet(i) \
 	m[i].told = true; \
 	m[i].old_pong = 0; \
 	m[i].hello = true; \
 	EACH(k, claim(i, k))
-#ifdef CUT_IGNORED /* the ranges had other numbers in the former term */
-#define claim(i, r) m[i].claims[r] = (m[i].version == NO_VERSION && m[i].holds[RANGES - 1 - (r)] && m[i].acts[RANGES - 1 - (r)] > 0)
+#ifdef CUT_IGNORED /* the shards had other numbers in the former term */
+#define claim(i, r) m[i].claims[r] = (m[i].version == NO_VERSION && m[i].holds[SHARDS - 1 - (r)] && m[i].acts[SHARDS - 1 - (r)] > 0)
 #elif defined(CUT)
 #define claim(i, r) m[i].claims[r] = false
 #else
@@ -277,7 +277,7 @@ byte waits[RANGES]; /* so long nobody has acted on the range since it is calm */
 	EACH(k, down(m[i].acts[k])); \
 	EACH(k, m[i].former[k] = m[i].former[k] && m[i].acts[k] > 0)
 
-/* Leaves a range with a member, a lease that began at some time, and perhaps a PONG on its way. */
+/* Leaves a shard with a member, a lease that began at some time, and perhaps a PONG on its way. */
 #define leave(i, r) \
 	m[i].holds[r] = true; \
 	if \
@@ -320,7 +320,7 @@ proctype listen(byte i)
 	/* Also one that was never renewed, of a member that is silent.
 	 * models watcher/shards/shard_table.c:expire
 	 * models watcher/shards/shard_table.c:end_lease */
-	:: d_step { m[i].lease == 0 && (owns(i, 0) || owns(i, RANGES - 1)) ->
+	:: d_step { m[i].lease == 0 && (owns(i, 0) || owns(i, SHARDS - 1)) ->
 		printf("the lease of %d has ended\n", i);
 		EACH(j, free_owned(i, j));
 		change(i);
@@ -329,7 +329,7 @@ proctype listen(byte i)
 	od
 }
 
-/* What the leader decides about a range: at any time, whatever balance() would say. */
+/* What the leader decides about a shard: at any time, whatever balance() would say. */
 proctype decide(byte r)
 {
 	byte k;
@@ -338,20 +338,20 @@ proctype decide(byte r)
 	/* models watcher/shards/shard_table.c:grant
 	 * models watcher/shards/shard_table.c:set_granted */
 	:: d_step { state[r] == FREE && !blocked(r) && m[0].joined && speaks(0) ->
-		printf("range %d is granted to 0\n", r);
+		printf("shard %d is granted to 0\n", r);
 		change(0);
 		state[r] = GRANTED;
 		owner[r] = 0;
 		k = 0 }
 	:: d_step { state[r] == FREE && !blocked(r) && m[1].joined && speaks(1) ->
-		printf("range %d is granted to 1\n", r);
+		printf("shard %d is granted to 1\n", r);
 		change(1);
 		state[r] = GRANTED;
 		owner[r] = 1;
 		k = 0 }
 	/* models watcher/shards/shard_table.c:balance */
 	:: d_step { storm && state[r] == GRANTED ->
-		printf("range %d is taken away from %d\n", r, owner[r]);
+		printf("shard %d is taken away from %d\n", r, owner[r]);
 		set_revoking(owner[r], r);
 #ifdef FREED_AT_ONCE
 		set_free(r);
@@ -360,7 +360,7 @@ proctype decide(byte r)
 	od
 }
 
-/* A member: common/bus/peer.c. */
+/* A member: common/bus/session.c. */
 proctype act(byte i)
 {
 	byte j;
@@ -368,9 +368,9 @@ proctype act(byte i)
 
 	do
 	/* A WHO tells it the epoch; or a gap in the sequence has it greet anew.
-	 * models common/bus/peer.c:on_who
-	 * models common/bus/peer.c:hello
-	 * models common/bus/peer.c:peer_receive */
+	 * models common/bus/session.c:on_who
+	 * models common/bus/session.c:hello
+	 * models common/bus/session.c:session_receive */
 	:: d_step { !m[i].joined && !m[i].hello && speaks(i) ->
 		printf("%d says HELLO\n", i);
 		greet(i);
@@ -383,8 +383,8 @@ proctype act(byte i)
 		printf("%d loses a PING or PONG\n", i);
 		m[i].joined = false; m[i].assign = false; drop_ping(i); k = 0 }
 	:: d_step { storm && m[i].hello -> printf("HELLO of %d is lost\n", i); drop_hello(i); k = 0 }
-	/* models common/bus/peer.c:on_assign
-	 * models common/bus/peer.c:peer_ping_soon */
+	/* models common/bus/session.c:on_assign
+	 * models common/bus/session.c:session_ping_soon */
 	:: d_step { m[i].joined && m[i].assign && speaks(i) ->
 		printf("%d applies an ASSIGN\n", i);
 		m[i].assign = false;
@@ -392,7 +392,7 @@ proctype act(byte i)
 		PINGS_SOON(i);
 		EACH(j, m[i].holds[j] = (state[j] == GRANTED && owner[j] == i));
 		j = 0 }
-	/* models common/bus/peer.c:ping
+	/* models common/bus/session.c:ping
 	 * models reconciler/store.c:store_draining */
 	:: d_step { m[i].joined && m[i].ping == NO_PING && m[i].version != NO_VERSION && speaks(i) && PINGS(i) ->
 		printf("%d says PING, age %d\n", i, m[i].version);
@@ -402,7 +402,7 @@ proctype act(byte i)
 		HAS_PINGED(i);
 		EACH(j, m[i].ping_holds[j] = m[i].holds[j] || (m[i].acts[j] > 0 && !m[i].former[j]));
 		j = 0 }
-	/* models common/bus/peer.c:on_pong */
+	/* models common/bus/session.c:on_pong */
 	:: d_step { m[i].joined && m[i].ping == PONG && speaks(i) ->
 		printf("%d hears PONG\n", i);
 		if
@@ -419,9 +419,9 @@ proctype act(byte i)
 		m[i].old_pong = 0;
 		check();
 		j = 0 }
-	/* its calls in a range that it let go have ended */
+	/* its calls in a shard that it let go have ended */
 	:: d_step { !m[i].former[0] && !m[i].holds[0] && m[i].acts[0] > 0 -> m[i].acts[0] = 0 }
-#if RANGES > 1
+#if SHARDS > 1
 	:: d_step { !m[i].former[1] && !m[i].holds[1] && m[i].acts[1] > 0 -> m[i].acts[1] = 0 }
 #endif
 	/* Another process comes under its name; nobody knows whether the one before has ended, and its leases run on.
@@ -485,16 +485,16 @@ init
 		m[1].version = NO_VERSION;
 		m[0].known = true;
 		m[1].known = true;
-		/* the former term: each range has a holder at most; which member and which range is the same */
+		/* the former term: each shard has a holder at most; which member and which shard is the same */
 		if
 		:: skip
 		:: leave(0, 0)
-#if RANGES > 1
+#if SHARDS > 1
 		:: leave(0, 0); leave(0, 1)
 		:: leave(0, 0); leave(1, 1)
 #endif
 		fi;
-#ifdef EPOCH_IGNORED /* a HELLO that was said to the former leader, before it gave the range to another */
+#ifdef EPOCH_IGNORED /* a HELLO that was said to the former leader, before it gave the shard to another */
 		m[1].hello = true;
 		m[1].claims[0] = true;
 #endif
@@ -505,7 +505,7 @@ init
 		run listen(0);
 		run listen(1);
 		run decide(0);
-#if RANGES > 1
+#if SHARDS > 1
 		run decide(1);
 #endif
 		run act(0);

@@ -2,7 +2,7 @@
  *
  * Proven: never do two watchers lead at one time; a leader grants what nobody claims only when everything has run out
  * that other terms gave; the epoch of each term is greater than all before it.
- * Assumed of members (assignment.pml proves it): nobody acts on a range of a leader that has drained. */
+ * Assumed of members (assignment.pml proves it): nobody acts on a shard of a leader that has drained. */
 
 /* Times in ticks. */
 #ifndef RENEW
@@ -92,7 +92,7 @@ typedef watcher {
 	byte own_member; /* the longest member lease that counts */
 	byte lead;       /* until the renew deadline */
 	bool inherits;
-	byte block;      /* until ranges that nobody claims are granted */
+	byte block;      /* until shards that nobody claims are granted */
 	/* a write of each object that was given up, and that the server may carry out at any time */
 	bool late;
 	bool late_creates;
@@ -444,7 +444,7 @@ proctype watch(byte i)
 		fi }
 	:: d_step { w[i].at >= ELECTED && w[i].lead == 0 -> printf("%d leads no longer\n", i); step_down(i) }
 
-	/* ---- the end: killed; asked to end, with leases that run on, or with all ranges let go ---- */
+	/* ---- the end: killed; asked to end, with leases that run on, or with all shards let go ---- */
 	:: d_step { deaths < DEATHS -> printf("%d is killed\n", i); end_process(i) }
 	/* models watcher/main.c:stop
 	 * models watcher/main.c:on_drained

@@ -2,7 +2,7 @@
  * one acts at a time, with views that lag; and writes that the server carries out at any later time. See README.md.
  *
  * Proven: an old status never replaces a newer one; a delete takes the Pod that it means; no later attempt adopts a Pod.
- * With LEASES (a write arrives before the range is another's, or never: assignment.pml proves it) no Pod of an attempt
+ * With LEASES (a write arrives before the shard is another's, or never: assignment.pml proves it) no Pod of an attempt
  * that has ended is created. Without, exactly that may happen: manifests/README.md, "Which guarantees rest on what". */
 
 #ifndef ATTEMPTS
@@ -37,7 +37,7 @@ typedef reconciler {
 	byte state;
 	bool persisted;
 	bool fresh;  /* it knows the present resourceVersion */
-	bool fenced; /* no write of its own has succeeded since it was given the range */
+	bool fenced; /* no write of its own has succeeded since it was given the shard */
 	byte own;    /* the uid of the attempt's Pod */
 	/* its view of the Pod */
 	byte pod;
@@ -222,7 +222,7 @@ active proctype reconcile()
 	/* models reconciler/store.c:store_complete
 	 * models reconciler/store.c:store_revoked */
 	:: d_step { handovers < HANDOVERS ->
-		printf("the range is given to %d\n", 1 - acting);
+		printf("the shard is given to %d\n", 1 - acting);
 		handovers++;
 		acting = 1 - acting;
 		ME.fenced = true }

@@ -57,7 +57,7 @@ fi
 fence=(ATTEMPTS=2 HANDOVERS=1 LOSSES=2)
 elected=(DELETIONS=0 DEATHS=1 EPOCHS=2)
 deleted=(DELETIONS=1 DEATHS=0 EPOCHS=3)
-one=(RANGES=1 STARTS=0 OLDEST=1)
+one=(SHARDS=1 STARTS=0 OLDEST=1)
 
 check holds election "${elected[@]}"
 check holds election "${deleted[@]}"
@@ -68,7 +68,7 @@ check fails election "${deleted[@]}" RECORD_IGNORED
 check holds assignment "${one[@]}"
 check holds assignment "${one[@]}" MEMBER_FORMER=2 # memberLeaseSec is lowered
 check holds assignment "${one[@]}" MEMBER=2 MEMBER_FORMER=1
-check holds assignment "${one[@]}" CALM # a range without holder is held again
+check holds assignment "${one[@]}" CALM # a shard without holder is held again
 check fails assignment "${one[@]}" CALM PATIENCE=2
 check fails assignment "${one[@]}" MARGIN=0 # one tick less
 check fails assignment "${one[@]}" EPOCH_IGNORED
@@ -91,12 +91,12 @@ if [ "$size" = full ]; then
 	check fails election DELETIONS=1 DEATHS=0 EPOCHS=4 BASE_IGNORED
 	check fails election DELETIONS=1 DEATHS=1 EPOCHS=3 RECORD_FIRST
 	check fails election DELETIONS=2 DEATHS=0 EPOCHS=4 OVERWRITES
-	check holds assignment RANGES=1 STARTS=1
-	check holds assignment RANGES=1 STARTS=1 CALM
-	check holds assignment RANGES=2 STARTS=0 OLDEST=1
-	check holds assignment RANGES=2 STARTS=0 OLDEST=1 CUT # the number of shards is changed
-	check fails assignment RANGES=2 STARTS=0 OLDEST=1 CUT_IGNORED
-	HASHED=-DHC4 check holds assignment RANGES=2 STARTS=1 OLDEST=1
+	check holds assignment SHARDS=1 STARTS=1
+	check holds assignment SHARDS=1 STARTS=1 CALM
+	check holds assignment SHARDS=2 STARTS=0 OLDEST=1
+	check holds assignment SHARDS=2 STARTS=0 OLDEST=1 CUT # the number of shards is changed
+	check fails assignment SHARDS=2 STARTS=0 OLDEST=1 CUT_IGNORED
+	HASHED=-DHC4 check holds assignment SHARDS=2 STARTS=1 OLDEST=1
 	check holds fence
 	check holds fence LEASES LATE_HARMLESS
 fi

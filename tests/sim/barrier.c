@@ -12,31 +12,31 @@ static struct world *world_of(const struct barrier *barrier)
 
 /* ---- the peer's callbacks, as in barrier/main.c ---- */
 
-static void on_granted(void *arg, const struct range_set *fresh)
+static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	readiness_granted(((struct barrier *)arg)->readiness, fresh);
 }
 
-static void on_revoked(void *arg, const struct range_set *ranges)
+static void on_revoked(void *arg, const struct shard_set *shards)
 {
-	readiness_revoked(((struct barrier *)arg)->readiness, ranges);
+	readiness_revoked(((struct barrier *)arg)->readiness, shards);
 }
 
-static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	struct barrier *barrier = arg;
 
-	(void)range;
+	(void)shard;
 	if (kind != KIND_FRAMEWORK)
 		violated(world_of(barrier), "%s is sent a %s", barrier->process.label, object_kind_name(kind));
 	return readiness_object(barrier->readiness, text, len);
 }
 
-static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
 	struct barrier *barrier = arg;
 
-	(void)range;
+	(void)shard;
 	if (kind != KIND_FRAMEWORK)
 		violated(world_of(barrier), "%s is told of a %s", barrier->process.label, object_kind_name(kind));
 	readiness_absent(barrier->readiness, absent);
@@ -46,7 +46,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
 	struct barrier *barrier = arg;
 
-	readiness_complete(barrier->readiness, &end->ranges, peer_shards(barrier->peer));
+	readiness_complete(barrier->readiness, &end->shards, session_shard_count(barrier->session));
 }
 
 static void on_rate(void *arg, double qps, int burst)
@@ -67,7 +67,7 @@ static uint32_t on_backlog(void *arg)
 	return 0;
 }
 
-static void on_draining(void *arg, struct range_set *out)
+static void on_draining(void *arg, struct shard_set *out)
 {
 	(void)arg;
 	(void)out;
@@ -82,7 +82,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 		violated(world_of(barrier), "%s is refused for good: %s", barrier->process.label, reason);
 }
 
-static const struct peer_handler handler = {
+static const struct session_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -135,7 +135,7 @@ static void settle(struct process *process)
 {
 	struct barrier *barrier = (struct barrier *)(void *)process; /* its first member */
 	struct world *world = process->world;
-	int64_t at_ms = process_time_ms(process, peer_tick(barrier->peer));
+	int64_t at_ms = process_time_ms(process, session_tick(barrier->session));
 
 	if (at_ms <= world->now_ms)
 		at_ms = world->now_ms + 1;
@@ -159,7 +159,7 @@ void barrier_start(struct world *world, int index)
 {
 	struct barrier *barrier = &world->barriers[index];
 	struct seat *seat = &world->seats[SIM_PROCESSES + index];
-	const struct peer_ports ports = {
+	const struct session_ports ports = {
 		.watchers = (unsigned)world->watcher_count,
 		.window = world->seed % 2 == 0 ? 3 : 0,
 		.send = bus_from_peer,
@@ -183,8 +183,8 @@ void barrier_start(struct world *world, int index)
 	snprintf(uuid, sizeof(uuid), "uuid-%llu", (unsigned long long)++world->uuids);
 	trace(world, "%s: starts", barrier->process.label);
 	barrier->readiness = readiness_new(&readiness_handler, barrier);
-	barrier->peer = peer_new(&ports, BUS_ROLE_BARRIER, barrier->name, uuid, &handler, barrier);
-	bus_seat(seat, &barrier->process, barrier->peer, NULL, settle);
+	barrier->session = session_new(&ports, BUS_ROLE_BARRIER, barrier->name, uuid, &handler, barrier);
+	bus_seat(seat, &barrier->process, barrier->session, NULL, settle);
 	bus_connect(seat);
 	settle(&barrier->process);
 }
@@ -196,7 +196,7 @@ void barrier_kill(struct barrier *barrier, const char *why)
 	trace(world, "%s: %s", barrier->process.label, why);
 	bus_disconnect(barrier->seat);
 	bus_seat(barrier->seat, &barrier->process, NULL, NULL, settle);
-	peer_free(barrier->peer);
+	session_free(barrier->session);
 	readiness_free(barrier->readiness);
 	barrier->process.alive = false;
 	at(world, world->now_ms + pick(world, 50, 1500), NULL, restart, NULL, barrier);

@@ -21,11 +21,11 @@ struct letter {
 	char body[];
 };
 
-void bus_seat(struct seat *seat, struct process *process, struct peer *peer, struct watcher *only,
+void bus_seat(struct seat *seat, struct process *process, struct session *session, struct watcher *only,
 	      void (*settle)(struct process *process))
 {
 	seat->process = process;
-	seat->peer = peer;
+	seat->session = session;
 	seat->only = only;
 	seat->settle = settle;
 	seat->blind_until_ms = 0;
@@ -69,8 +69,8 @@ static void arrive_at_peer(struct world *world, void *arg)
 			link->unread -= BUS_HEAD_SIZE + letter->len;
 		if (letter->blind)
 			seat->blind_until_ms = process_now_ms(seat->process) + longest_lease_ms(world);
-		peer_receive(seat->peer, seat->only != NULL ? 0 : (unsigned)letter->watcher->index, &letter->head,
-			     letter->body, letter->len);
+		session_receive(seat->session, seat->only != NULL ? 0 : (unsigned)letter->watcher->index, &letter->head,
+				letter->body, letter->len);
 		seat->settle(seat->process);
 	}
 	free(letter);
@@ -148,7 +148,7 @@ int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const st
 	}
 	for (int i = 0; i < SIM_SEATS; i++) {
 		struct seat *seat = &world->seats[i];
-		const struct link *link = seat->peer != NULL ? bus_link(seat, watcher) : NULL;
+		const struct link *link = seat->session != NULL ? bus_link(seat, watcher) : NULL;
 
 		if (link != NULL && link->connected && strlen(link->id) == id_len &&
 		    memcmp(link->id, id, id_len) == 0) {

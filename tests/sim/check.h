@@ -18,13 +18,13 @@ void check_plea(const struct wire *wire);
 void check_forget_pleas(struct member *member);
 /* A request of a reconciler is about to be carried out. */
 void check_request(struct world *world, const struct wire *wire);
-/* Its ranges are given back: what is ahead of the server has been tried to be written. */
+/* Its shards are given back: what is ahead of the server has been tried to be written. */
 void check_leaving(const struct member *member);
 void check_status_write(struct world *world, struct object *object, json_t *written);
 void check_created(struct world *world, const struct wire *wire, const struct object *object);
 void check_deletion(struct world *world, const struct object *object, bool force);
 /* The watcher sends more of an object to a peer, to which so many bytes are on their way. */
-void check_unread(const struct watcher *watcher, const char *peer, size_t unread);
+void check_unread(const struct watcher *watcher, const char *name, size_t unread);
 /* The watcher sends something to a connection of the stranger, who reads nothing. */
 void check_stranger(struct watcher *watcher, int number, const struct bus_head *head, size_t len);
 /* A while after a user gave one of its Pods to another Framework, and deleted it. */
@@ -39,7 +39,7 @@ void check_step(struct world *world);
 void check_strays(struct world *world);
 /* Whether nothing more is to be expected. *why (static) names what is not at rest. */
 bool check_rest(struct world *world, const char **why);
-/* Whether each range has a holder. */
+/* Whether each shard has a holder. */
 bool check_held(const struct world *world);
 void check_end(struct world *world);
 
@@ -60,7 +60,7 @@ bool over(int state);
 /* Whether an object is of the attempt that a status is at. */
 bool of_attempt(const struct object *object, const json_t *status);
 bool of_task_attempt(const struct object *pod, const json_t *task);
-/* Whether it has the lease of the range that the key is in. */
+/* Whether it has the lease of the shard that the key is in. */
 bool may_act(const struct member *member, const char *ns, const char *name);
 
 #endif

@@ -114,12 +114,12 @@ void check_rate(struct world *world)
 			 world->qps, world->burst);
 }
 
-/* Whether it has the lease of the range that the key is in. */
+/* Whether it has the lease of the shard that the key is in. */
 bool may_act(const struct member *member, const char *ns, const char *name)
 {
-	uint32_t shards = peer_shards(member->peer);
+	uint32_t shard_count = session_shard_count(member->session);
 
-	return shards != 0 && peer_lease_left_ms(member->peer, range_of_key(ns, name, shards)) > 0;
+	return shard_count != 0 && session_lease_left_ms(member->session, shard_of_key(ns, name, shard_count)) > 0;
 }
 
 void check_leaving(const struct member *member)
@@ -202,7 +202,7 @@ void check_reconciles(struct member *member)
 	for (const struct item *item = member->reconciler.items; item != NULL && !member->reconciler.leaving;
 	     item = item->hh.next)
 		if (!item->queued && may_act(member, item->framework->ns, item->framework->name) &&
-		    range_set_has(&member->reconciler.ready, item->range))
+		    shard_set_has(&member->reconciler.ready, item->shard))
 			check_end_of_attempt(member, item->framework);
 }
 
@@ -229,14 +229,14 @@ void check_absent(struct member *member, enum object_kind kind, const struct bus
 /* ---- the bus ---- */
 
 /* Where letters overtake each other or come twice, which a bus never does, a watcher cannot tell what is on its way. */
-void check_unread(const struct watcher *watcher, const char *peer, size_t unread)
+void check_unread(const struct watcher *watcher, const char *name, size_t unread)
 {
 	struct world *world = watcher->process.world;
 
 	if (world->in_flight_max > 0 && world->faults.reorder_letter == 0 && world->faults.double_letter == 0 &&
 	    unread >= world->in_flight_max)
 		violated(world, "%s sends more to %s, to which %zu bytes are on their way", watcher->process.label,
-			 peer, unread);
+			 name, unread);
 }
 
 void check_stranger(struct watcher *watcher, int number, const struct bus_head *head, size_t len)

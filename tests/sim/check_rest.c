@@ -119,10 +119,11 @@ bool check_held(const struct world *world)
 	uint32_t held = 0;
 
 	for (int i = 0; i < SIM_PROCESSES; i++) {
-		const struct peer *peer = world->members[i].peer;
+		const struct session *session = world->members[i].session;
 
-		for (uint32_t range = 0; world->members[i].process.alive && range < peer_shards(peer); range++)
-			held += peer_lease_left_ms(peer, range) > 0 ? ALL / peer_shards(peer) : 0;
+		for (uint32_t shard = 0; world->members[i].process.alive && shard < session_shard_count(session);
+		     shard++)
+			held += session_lease_left_ms(session, shard) > 0 ? ALL / session_shard_count(session) : 0;
 	}
 	return held == ALL;
 }
@@ -174,8 +175,8 @@ static bool processes_rest(struct world *world, const char **why)
 	if (leader == NULL)
 		return false;
 	*why = "the leader has yet to grant what is held under a former one's leases";
-	for (uint32_t range = 0; range < leader->shards; range++)
-		if (shard_table_holder(router_shards(leader->router), range) == NULL)
+	for (uint32_t shard = 0; shard < leader->shard_count; shard++)
+		if (shard_table_holder(router_shards(leader->router), shard) == NULL)
 			return false;
 	*why = "something is still to be told";
 	if (router_backlog(leader->router) > 0)
@@ -194,17 +195,17 @@ static bool processes_rest(struct world *world, const char **why)
 		const struct link *link = member->process.alive ? bus_link(member->seat, leader) : NULL;
 
 		/* (without a link: a child whose parent leads no longer, and that is about to end) */
-		if (member->process.alive &&
-		    (link == NULL || !link->connected || peer_epoch(member->peer) != router_epoch(leader->router)))
+		if (member->process.alive && (link == NULL || !link->connected ||
+					      session_epoch(member->session) != router_epoch(leader->router)))
 			return false;
 	}
 	*why = "a barrier does not know all";
 	for (int i = 0; i < world->barrier_count; i++)
 		if (!world->barriers[i].process.alive ||
-		    peer_epoch(world->barriers[i].peer) != router_epoch(leader->router) ||
+		    session_epoch(world->barriers[i].session) != router_epoch(leader->router) ||
 		    !readiness_synced(world->barriers[i].readiness))
 			return false;
-	*why = "a range has no holder";
+	*why = "a shard has no holder";
 	if (!check_held(world))
 		return false;
 	*why = "a status is not written";
@@ -294,8 +295,8 @@ static void check_cache(struct world *world, const struct watcher *watcher, size
 		violated(world, "at rest %s's cache has %zu Frameworks of %zu, %zu ConfigMaps, %zu Pods",
 			 watcher->process.label, cache_count(cache, KIND_FRAMEWORK), frameworks,
 			 cache_count(cache, KIND_CONFIG_MAP), cache_count(cache, KIND_POD));
-	for (uint32_t range = 0; range < watcher->shards; range++) {
-		for (const struct cache_entry *entry = cache_first(cache, range); entry != NULL;
+	for (uint32_t shard = 0; shard < watcher->shard_count; shard++) {
+		for (const struct cache_entry *entry = cache_first(cache, shard); entry != NULL;
 		     entry = cache_next(entry)) {
 			const struct object *object = api_find(world, KIND_FRAMEWORK, cache_entry_ns(entry),
 							       cache_entry_name(entry));

@@ -114,12 +114,12 @@ static void begin_row(struct world *world, void *arg)
 			  pick(world, world->member_lease_ms - 2000, world->member_lease_ms - 1000));
 		at(world, world->now_ms + pick(world, 500, 1500), &member->process, fall_silent, NULL, member);
 	} else if (world->faults.row == ROW_OVERDUE) {
-		/* what it began to write is due while it stands still, and its ranges become somebody else's */
+		/* what it began to write is due while it stands still, and its shards become somebody else's */
 		member->sends_from_ms = world->now_ms + 2000;
 		at(world, world->now_ms + pick(world, 300, 1900), &member->process, stand_still, NULL,
 		   &member->process);
 	} else {
-		/* when its ranges are somebody else's, it is the first who speaks to the next leader */
+		/* when its shards are somebody else's, it is the first who speaks to the next leader */
 		bus_disconnect(member->seat);
 		at(world, world->now_ms + world->member_lease_ms + SHARD_MARGIN_MS + pick(world, 500, 2500),
 		   &member->process, come_back, NULL, member);
@@ -336,7 +336,7 @@ void faults_make(struct world *world)
 	world->grace_ms = 30 * 1000;
 	if (faults->calm)
 		return;
-	/* the sooner ranges move, the more there is to be seen in a small world */
+	/* the sooner shards move, the more there is to be seen in a small world */
 	if (chance(world, 600))
 		world->lease_ms = pick(world, 2, 6) * 1000;
 	if (chance(world, 600))

@@ -60,7 +60,7 @@ static void led(struct watcher *watcher, uint64_t epoch, int64_t former_until_ms
 	struct world *world = watcher->process.world;
 	const struct router_ports ports = {.send = bus_from_watcher, .now_ms = port_now_ms, .arg = watcher};
 	struct router_options options = {
-		.shards = {.shards = watcher->shards,
+		.shards = {.shard_count = watcher->shard_count,
 			   .lease_ms = watcher->lease_ms,
 			   .margin_ms = MARGIN_MS,
 			   .grace_ms = world->grace_ms,
@@ -344,7 +344,7 @@ static bool anybody_acts(const struct world *world, const struct watcher *but)
 		if (&world->watchers[i] != but && world->watchers[i].process.alive)
 			return true;
 	for (int i = 0; i < SIM_PROCESSES; i++)
-		if (world->members[i].process.alive && peer_leased(world->members[i].peer))
+		if (world->members[i].process.alive && session_leased(world->members[i].session))
 			return true;
 	return false;
 }

@@ -39,7 +39,7 @@ static const char usage[] =
 	"  --seed N     this one alone, with a trace of all that happens\n"
 	"  --calm       with --seed: a trace of the run without faults, too\n"
 	"  --hash       with --seed: only the hash of its trace\n"
-	"  --failover   instead, how long after the loss of the leader's machine each range is held\n"
+	"  --failover   instead, how long after the loss of the leader's machine each shard is held\n"
 	"               again: fails when it is too long\n"
 	"  --stop       at the first that fails\n"
 	"  --help, --version\n";

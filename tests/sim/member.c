@@ -16,25 +16,25 @@ static struct world *world_of(const struct member *member)
 
 /* ---- the peer's callbacks, as in reconciler/main.c ---- */
 
-static void on_granted(void *arg, const struct range_set *fresh)
+static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	struct member *member = arg;
 
-	member->reconciler.shards = peer_shards(member->peer);
-	trace(world_of(member), "%s: granted %u ranges", member->process.label, range_set_count(fresh));
-	check_forget_pleas(member); /* what was known of a key went with its range */
+	member->reconciler.shard_count = session_shard_count(member->session);
+	trace(world_of(member), "%s: granted %u shards", member->process.label, shard_set_count(fresh));
+	check_forget_pleas(member); /* what was known of a key went with its shard */
 	store_granted(&member->reconciler, fresh);
 }
 
-static void on_revoked(void *arg, const struct range_set *ranges)
+static void on_revoked(void *arg, const struct shard_set *shards)
 {
 	struct member *member = arg;
 
-	trace(world_of(member), "%s: %u ranges are taken away", member->process.label, range_set_count(ranges));
-	store_revoked(&member->reconciler, ranges);
+	trace(world_of(member), "%s: %u shards are taken away", member->process.label, shard_set_count(shards));
+	store_revoked(&member->reconciler, shards);
 }
 
-static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	struct member *member = arg;
 
@@ -45,10 +45,10 @@ static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char
 		trace(world_of(member), "%s: sees %s at %s", member->process.label, meta_text(object, "uid"),
 		      meta_text(object, "resourceVersion"));
 	}
-	return store_text(&member->reconciler, kind, range, text, len);
+	return store_text(&member->reconciler, kind, shard, text, len);
 }
 
-static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
 	struct member *member = arg;
 
@@ -56,7 +56,7 @@ static void on_absent(void *arg, enum object_kind kind, uint32_t range, const st
 		trace(world_of(member), "%s: sees that %s %s is gone at %s%s", member->process.label, absent->name,
 		      absent->uid, absent->resource_version, absent->deleting ? "" : ", perhaps");
 	check_absent(member, kind, absent, false);
-	store_absent(&member->reconciler, kind, range, absent);
+	store_absent(&member->reconciler, kind, shard, absent);
 	check_absent(member, kind, absent, true);
 }
 
@@ -64,7 +64,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
 	struct member *member = arg;
 
-	trace(world_of(member), "%s: %u ranges are complete", member->process.label, range_set_count(&end->ranges));
+	trace(world_of(member), "%s: %u shards are complete", member->process.label, shard_set_count(&end->shards));
 	store_complete(&member->reconciler, end);
 }
 
@@ -90,7 +90,7 @@ static uint32_t on_backlog(void *arg)
 	return member->reconciler.queue_length + member->reconciler.waiting_count;
 }
 
-static void on_draining(void *arg, struct range_set *out)
+static void on_draining(void *arg, struct shard_set *out)
 {
 	const struct member *member = arg;
 
@@ -105,7 +105,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 	member->refused = member->refused || final;
 }
 
-static const struct peer_handler handler = {
+static const struct session_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -137,11 +137,11 @@ static int64_t port_wall_ms(void *arg)
 	return world_of(member)->wall_base_ms + world_of(member)->now_ms + member->wall_skew_ms;
 }
 
-static int64_t port_lease_left_ms(void *arg, uint32_t range)
+static int64_t port_lease_left_ms(void *arg, uint32_t shard)
 {
 	const struct member *member = arg;
 
-	return peer_lease_left_ms(member->peer, range);
+	return session_lease_left_ms(member->session, shard);
 }
 
 /* ---- the loop ---- */
@@ -171,7 +171,7 @@ static void wake_at(struct member *member, int64_t clock_ms)
 	at(world, at_ms, &member->process, on_wake, NULL, member);
 }
 
-/* As reconciler/main.c: the ranges are given back when all is written, or when that has taken too long. */
+/* As reconciler/main.c: the shards are given back when all is written, or when that has taken too long. */
 static void leave_when_written(struct member *member)
 {
 	if (!member->leaving || member->left)
@@ -180,7 +180,7 @@ static void leave_when_written(struct member *member)
 		return;
 	member->left = true;
 	check_leaving(member);
-	peer_leave(member->peer);
+	session_leave(member->session);
 }
 
 void member_settle(struct member *member)
@@ -190,8 +190,8 @@ void member_settle(struct member *member)
 
 	if (member->ending || !member->process.alive)
 		return;
-	next_ms = peer_tick(member->peer);
-	if (peer_gone(member->peer) || member->refused) {
+	next_ms = session_tick(member->session);
+	if (session_gone(member->session) || member->refused) {
 		member_kill(member, "has ended");
 		return;
 	}
@@ -282,7 +282,7 @@ void member_start(struct world *world, int slot)
 {
 	struct member *member = &world->members[slot];
 	struct reconciler *reconciler = &member->reconciler;
-	const struct peer_ports peer_ports = {
+	const struct session_ports session_ports = {
 		.watchers = world->pool ? 1 : (unsigned)world->watcher_count,
 		/* in some worlds snapshots take several turns */
 		.window = world->seed % 3 == 1 ? (uint32_t)(1 + world->seed % 7) : 0,
@@ -326,8 +326,8 @@ void member_start(struct world *world, int slot)
 	reconciler->events = events_new(reconciler);
 	token_bucket_init(&member->bucket, 1, 1,
 			  process_now_ms(&member->process)); /* as reconciler/main.c, until it is told its share */
-	member->peer = peer_new(&peer_ports, BUS_ROLE_RECONCILER, member->name, uuid, &handler, member);
-	bus_seat(member->seat, &member->process, member->peer,
+	member->session = session_new(&session_ports, BUS_ROLE_RECONCILER, member->name, uuid, &handler, member);
+	bus_seat(member->seat, &member->process, member->session,
 		 world->pool ? &world->watchers[slot / SIM_MEMBERS] : NULL, settle);
 	trace(world, "%s: starts", member->process.label);
 	bus_connect(member->seat);
@@ -340,7 +340,7 @@ static void ended(struct member *member)
 
 	bus_disconnect(member->seat);
 	bus_seat(member->seat, &member->process, NULL, NULL, settle);
-	member->peer = NULL;
+	member->session = NULL;
 	member->process.alive = false;
 	if (member_is_namesake(member))
 		return;
@@ -363,7 +363,7 @@ void member_kill(struct member *member, const char *why)
 	memory_ended();
 	trace(world_of(member), "%s: %s", member->process.label, why);
 	member->ending = true;
-	peer_free(member->peer);
+	session_free(member->session);
 	waiting_abandon_all(&member->reconciler);
 	network_cancel(member);
 	store_free(&member->reconciler);

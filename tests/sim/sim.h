@@ -25,7 +25,7 @@
 #include "common/base/mem.h"
 #include "common/base/random.h"
 #include "common/base/rate.h"
-#include "common/bus/peer.h"
+#include "common/bus/session.h"
 #include "common/kube/client.h"
 #include "reconciler/reconciler.h"
 #include "tests/sim/server.h"
@@ -138,15 +138,15 @@ struct link {
 /* A peer's place on the bus: a reconciler's or a barrier's. It outlasts the process. */
 struct seat {
 	struct process *process;
-	struct peer *peer;    /* NULL: its process does not run */
-	struct watcher *only; /* a child speaks to its parent alone; NULL: to all */
+	struct session *session; /* NULL: its process does not run */
+	struct watcher *only;    /* a child speaks to its parent alone; NULL: to all */
 	void (*settle)(struct process *process);
 	struct link links[SIM_WATCHERS];
 	int64_t blind_until_ms; /* by its clock: until then what a blind leader said may count for it */
 };
 
 /* Its process has started, or has ended (peer NULL). */
-void bus_seat(struct seat *seat, struct process *process, struct peer *peer, struct watcher *only,
+void bus_seat(struct seat *seat, struct process *process, struct session *session, struct watcher *only,
 	      void (*settle)(struct process *process));
 int bus_from_peer(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len);
 int bus_from_watcher(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
@@ -183,7 +183,7 @@ bool stranger_is_barrier(const struct world *world);
 struct barrier {
 	struct process process;
 	struct seat *seat;
-	struct peer *peer;
+	struct session *session;
 	struct readiness *readiness;
 	char name[8];
 	int64_t wake_ms; /* as a member's */
@@ -205,7 +205,7 @@ struct member {
 	int slot;
 	char name[16];
 	struct seat *seat;
-	struct peer *peer;
+	struct session *session;
 	struct reconciler reconciler;
 	bool ending; /* being torn down: no events any more */
 	bool leaving;
@@ -244,7 +244,7 @@ struct watcher {
 	struct process process;
 	int index;
 	struct router *router; /* of its term; NULL: it does not lead */
-	uint32_t shards;
+	uint32_t shard_count;
 	int64_t lease_ms; /* of reconcilers */
 	struct cache *cache;
 	struct streams *streams;
@@ -507,7 +507,7 @@ struct world {
 	int64_t lease_ms; /* of reconcilers, unless the configuration is changed */
 	int64_t grace_ms;
 	/* the configuration at present, which each watcher reads when it starts */
-	uint32_t shards;
+	uint32_t shard_count;
 	int64_t member_lease_ms;
 	bool pool; /* children of the watcher that leads: their deaths are known at once */
 	bool healed;
@@ -534,7 +534,7 @@ struct outcome {
 /* Runs one seed to its end; calm: without faults, and only what is comparable. Fills the outcomes; returns the trace's
  * hash. */
 /* The leader of two watchers is lost with its machine, its children with it if there is a pool: how long until each
- * range has a holder again. */
+ * shard has a holder again. */
 int64_t world_failover(uint64_t seed, bool pool);
 uint64_t world_run(uint64_t seed, bool calm, struct outcome outcomes[SIM_FRAMEWORKS], struct tally *tally,
 		   bool tame[SIM_FRAMEWORKS]);

@@ -52,12 +52,12 @@ static void some_hello(struct world *world, const struct watcher *watcher, struc
 	static const char *const names[] = {"gate", "b0", "m0", "m1", "another-name"};
 	static const char *const uuids[] = {"stranger", "stranger", "another", "uuid-1"};
 	static const uint32_t windows[] = {1, 5, UINT32_MAX, UINT32_MAX};
-	const uint32_t shards[] = {watcher->shards, watcher->shards, 0, 1, BUS_RANGE_MAX, UINT32_MAX};
+	const uint32_t shard_counts[] = {watcher->shard_count, watcher->shard_count, 0, 1, BUS_SHARD_MAX, UINT32_MAX};
 	int64_t held = draw(world, 0, 2);
 
 	*out = (struct bus_hello){
 		.role = stranger_is_barrier(world) ? BUS_ROLE_BARRIER : BUS_ROLE_RECONCILER,
-		.shards = shards[draw(world, 0, (int64_t)ARRAY_LEN(shards) - 1)],
+		.shard_count = shard_counts[draw(world, 0, (int64_t)ARRAY_LEN(shard_counts) - 1)],
 		.window = windows[draw(world, 0, (int64_t)ARRAY_LEN(windows) - 1)],
 		.held_epoch = some_epoch(world, watcher),
 	};

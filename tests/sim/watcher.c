@@ -130,11 +130,11 @@ static void change_configuration(struct world *world)
 	if (world->faults.calm || world->healed || !chance(world, CHANGED_OFTEN))
 		return;
 	if (chance(world, 500))
-		world->shards = cuts[pick(world, 0, (int64_t)ARRAY_LEN(cuts) - 1)];
+		world->shard_count = cuts[pick(world, 0, (int64_t)ARRAY_LEN(cuts) - 1)];
 	if (chance(world, 700))
 		world->member_lease_ms = world->member_lease_ms == world->lease_ms ? other_lease_ms(world)
 										   : world->lease_ms;
-	trace(world, "the configuration is now %u shards, leases of %lld ms", world->shards,
+	trace(world, "the configuration is now %u shards, leases of %lld ms", world->shard_count,
 	      (long long)world->member_lease_ms);
 }
 
@@ -158,15 +158,15 @@ void watcher_start(struct world *world, int index)
 	watcher->wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500);
 	trace(world, "%s: starts", watcher->process.label);
 	change_configuration(world);
-	watcher->shards = world->shards;
+	watcher->shard_count = world->shard_count;
 	watcher->lease_ms = world->member_lease_ms;
-	watcher->cache = cache_new(watcher->shards, &listener, watcher);
+	watcher->cache = cache_new(watcher->shard_count, &listener, watcher);
 	watcher->streams = streams_new((struct ev_loop *)(void *)watcher, (struct kube_client *)(void *)watcher,
 				       watcher->cache, &namespaces, &snapshots, &streams_handler, watcher);
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
 	leader_start(watcher);
 	for (int i = 0; i < SIM_SEATS; i++)
-		if (world->seats[i].peer != NULL)
+		if (world->seats[i].session != NULL)
 			bus_connect(&world->seats[i]);
 	world->running = NULL;
 }

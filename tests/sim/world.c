@@ -215,7 +215,7 @@ static struct world *world_make(uint64_t seed, bool calm, struct tally *tally)
 	sim_world = world;
 	workload_make(world);
 	faults_make(world);
-	world->shards = SIM_SHARDS;
+	world->shard_count = SIM_SHARDS;
 	world->member_lease_ms = world->lease_ms;
 	machines_make(world);
 	if (!calm && seed % STRANGER_EVERY == 2 && row_of_seed(seed) == ROW_NONE)

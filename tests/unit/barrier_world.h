@@ -220,18 +220,18 @@ static inline void delete_framework(struct world *world, bool shown)
 		readiness_absent(world->readiness, &absent);
 }
 
-static inline struct range_set all_ranges(void)
+static inline struct shard_set all_shards(void)
 {
-	struct range_set all = {0};
+	struct shard_set all = {0};
 
 	for (uint32_t r = 0; r < SHARDS; r++)
-		range_set_add(&all, r);
+		shard_set_add(&all, r);
 	return all;
 }
 
 static inline void sync_view(struct world *world)
 {
-	struct range_set all = all_ranges();
+	struct shard_set all = all_shards();
 
 	readiness_granted(world->readiness, &all);
 	readiness_complete(world->readiness, &all, SHARDS);

@@ -13,7 +13,7 @@
 #include "common/base/buf.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/bus/peer.h"
+#include "common/bus/session.h"
 #include "tests/unit/cache_objects.h"
 #include "watcher/shards/router.h"
 #include "watcher/view/cache.h"
@@ -39,22 +39,22 @@ struct view_object {
 	struct view_object *next;
 	enum object_kind kind;
 	char key[128];
-	uint32_t range;
+	uint32_t shard;
 	char uid[40];
 	char version[24];
 };
 
 struct node {
 	struct world *world;
-	struct peer *peer; /* NULL: no process */
-	char id[16];       /* of its connection; a new one each time */
+	struct session *peer; /* NULL: no process */
+	char id[16];          /* of its connection; a new one each time */
 	bool connected;
 	struct queue up; /* to the router */
 	struct queue down;
 	/* seen */
-	struct range_set granted; /* granted and not revoked */
-	struct range_set complete;
-	struct range_set draining; /* set by the test */
+	struct shard_set granted; /* granted and not revoked */
+	struct shard_set complete;
+	struct shard_set draining; /* set by the test */
 	struct view_object *objects;
 	uint32_t backlog;
 	size_t grants, revokes, shown, absences, completes, refusals;
@@ -201,15 +201,15 @@ static inline size_t view_count(const struct node *node)
 	return count;
 }
 
-/* Forgets the objects of the ranges; kind KIND_COUNT: of every kind. */
-static inline void view_forget(struct node *node, const struct range_set *ranges)
+/* Forgets the objects of the shards; kind KIND_COUNT: of every kind. */
+static inline void view_forget(struct node *node, const struct shard_set *shards)
 {
 	struct view_object **at = &node->objects;
 
 	while (*at != NULL) {
 		struct view_object *object = *at;
 
-		if (range_set_has(ranges, object->range)) {
+		if (shard_set_has(shards, object->shard)) {
 			*at = object->next;
 			free(object);
 		} else {
@@ -218,7 +218,7 @@ static inline void view_forget(struct node *node, const struct range_set *ranges
 	}
 }
 
-static inline void on_granted(void *arg, const struct range_set *fresh)
+static inline void on_granted(void *arg, const struct shard_set *fresh)
 {
 	struct node *node = arg;
 
@@ -230,19 +230,19 @@ static inline void on_granted(void *arg, const struct range_set *fresh)
 	view_forget(node, fresh); /* the full state follows */
 }
 
-static inline void on_revoked(void *arg, const struct range_set *ranges)
+static inline void on_revoked(void *arg, const struct shard_set *shards)
 {
 	struct node *node = arg;
 
 	node->revokes++;
-	for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++) {
-		node->granted.bits[i] &= ~ranges->bits[i];
-		node->complete.bits[i] &= ~ranges->bits[i];
+	for (size_t i = 0; i < ARRAY_LEN(shards->bits); i++) {
+		node->granted.bits[i] &= ~shards->bits[i];
+		node->complete.bits[i] &= ~shards->bits[i];
 	}
-	view_forget(node, ranges);
+	view_forget(node, shards);
 }
 
-static inline bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static inline bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	struct node *node = arg;
 	cleanup_json json_t *json = json_parse(text, len, NULL);
@@ -262,19 +262,19 @@ static inline bool on_text(void *arg, enum object_kind kind, uint32_t range, con
 		object->kind = kind;
 		snprintf(object->key, sizeof(object->key), "%s", key);
 	}
-	object->range = range;
+	object->shard = shard;
 	snprintf(object->uid, sizeof(object->uid), "%s", json_str(meta, "uid"));
 	snprintf(object->version, sizeof(object->version), "%s", json_str(meta, "resourceVersion"));
 	return true;
 }
 
-static inline void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static inline void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
 	struct node *node = arg;
 	struct view_object **at = &node->objects;
 	char key[128];
 
-	(void)range;
+	(void)shard;
 	node->absences++;
 	bus_absent_free(&node->last_absent);
 	node->last_absent = (struct bus_absent){
@@ -305,15 +305,15 @@ static inline void on_complete(void *arg, const struct bus_snapshot_end *end)
 
 	node->completes++;
 	bus_snapshot_end_free(&node->last_end);
-	node->last_end.ranges = end->ranges;
+	node->last_end.shards = end->shards;
 	for (size_t i = 0; i < end->scope_count; i++) {
 		struct bus_scope *scope = bus_snapshot_end_add(&node->last_end, end->scopes[i].ns);
 
 		for (size_t kind = 0; kind < KIND_COUNT; kind++)
 			scope->resource_version[kind] = mem_strdup(end->scopes[i].resource_version[kind]);
 	}
-	for (size_t i = 0; i < ARRAY_LEN(end->ranges.bits); i++)
-		node->complete.bits[i] |= end->ranges.bits[i];
+	for (size_t i = 0; i < ARRAY_LEN(end->shards.bits); i++)
+		node->complete.bits[i] |= end->shards.bits[i];
 }
 
 static inline void on_rate(void *arg, double qps, int burst)
@@ -334,7 +334,7 @@ static inline uint32_t on_backlog(void *arg)
 	return ((const struct node *)arg)->backlog;
 }
 
-static inline void on_draining(void *arg, struct range_set *out)
+static inline void on_draining(void *arg, struct shard_set *out)
 {
 	*out = ((const struct node *)arg)->draining;
 }
@@ -348,7 +348,7 @@ static inline void on_refused(void *arg, const char *reason, bool final)
 	snprintf(node->refusal, sizeof(node->refusal), "%s", reason);
 }
 
-static const struct peer_handler world_handler = {
+static const struct session_handler world_handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -366,7 +366,7 @@ static const struct peer_handler world_handler = {
 static inline void node_clear(struct node *node)
 {
 	struct world *world = node->world;
-	struct range_set all;
+	struct shard_set all;
 
 	memset(&all, 0xFF, sizeof(all));
 	view_forget(node, &all);
@@ -381,18 +381,18 @@ static inline void world_kill(struct world *world, int slot)
 	struct node *node = &world->nodes[slot];
 
 	world_disconnect(node);
-	peer_free(node->peer);
+	session_free(node->peer);
 	node_clear(node);
 }
 
 static inline struct node *world_start(struct world *world, int slot, const char *name, enum bus_role role)
 {
 	struct node *node = &world->nodes[slot];
-	const struct peer_ports ports = {.watchers = 1, .send = node_send, .now_ms = node_now, .arg = node};
+	const struct session_ports ports = {.watchers = 1, .send = node_send, .now_ms = node_now, .arg = node};
 	char uuid[40];
 
 	snprintf(uuid, sizeof(uuid), "uuid-%d", ++world->next_uuid);
-	node->peer = peer_new(&ports, role, name, uuid, &world_handler, node);
+	node->peer = session_new(&ports, role, name, uuid, &world_handler, node);
 	world_connect(node);
 	return node;
 }
@@ -420,7 +420,7 @@ static inline void world_start_watcher(struct world *world, uint64_t epoch)
 {
 	const struct router_ports ports = {.send = router_port_send, .now_ms = world_now, .arg = world};
 	struct router_options options = {
-		.shards = {.shards = WORLD_SHARDS,
+		.shards = {.shard_count = WORLD_SHARDS,
 			   .lease_ms = WORLD_LEASE,
 			   .margin_ms = WORLD_MARGIN,
 			   .grace_ms = world->grace_ms,
@@ -502,7 +502,7 @@ static inline bool world_deliver(struct world *world)
 		}
 		if (node->peer != NULL && node->down.first != NULL && node->down.first->due_ms <= world->now_ms) {
 			message = queue_take(&node->down);
-			peer_receive(node->peer, 0, &message->head, message->body, message->len);
+			session_receive(node->peer, 0, &message->head, message->body, message->len);
 			free(message);
 			any = true;
 		}
@@ -518,7 +518,7 @@ static inline void world_tick(struct world *world)
 	}
 	for (size_t i = 0; i < WORLD_PEERS; i++)
 		if (world->nodes[i].peer != NULL)
-			peer_tick(world->nodes[i].peer);
+			session_tick(world->nodes[i].peer);
 }
 
 /* Everything that can happen at this moment. */

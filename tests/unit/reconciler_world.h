@@ -19,7 +19,7 @@
 #include "reconciler/events.h"
 #include "reconciler/reconciler.h"
 
-enum { RANGE = 3, SHARDS = 8, CALLS_MAX = 8, REQUESTS_MAX = 256 };
+enum { SHARD = 3, SHARDS = 8, CALLS_MAX = 8, REQUESTS_MAX = 256 };
 
 struct request {
 	char *line; /* method and path */
@@ -60,11 +60,11 @@ static inline struct kube_call *world_request(void *context, const struct kube_r
 	return NULL;
 }
 
-static inline int64_t world_lease_left_ms(void *context, uint32_t range)
+static inline int64_t world_lease_left_ms(void *context, uint32_t shard)
 {
 	const struct world *world = context;
 
-	assert_in_range(range, RANGE, SHARDS - 1);
+	assert_in_range(shard, SHARD, SHARDS - 1);
 	return world->lease_ms;
 }
 
@@ -122,14 +122,14 @@ static inline void run_all(struct world *world)
 		;
 }
 
-/* An empty range is granted, and shown. */
-static inline void world_grant(struct world *world, uint32_t range)
+/* An empty shard is granted, and shown. */
+static inline void world_grant(struct world *world, uint32_t shard)
 {
 	struct bus_scope scope = {.ns = (char *)"", .resource_version = {(char *)"1", (char *)"1", (char *)"1"}};
 	struct bus_snapshot_end end = {.scopes = &scope, .scope_count = 1};
 
-	range_set_add(&end.ranges, range);
-	store_granted(&world->reconciler, &end.ranges);
+	shard_set_add(&end.shards, shard);
+	store_granted(&world->reconciler, &end.shards);
 	store_complete(&world->reconciler, &end);
 }
 
@@ -145,7 +145,7 @@ static inline int world_set_up(void **state)
 							    .wall_ms = world_wall_ms};
 	world->reconciler.config = (struct sync_config){.failures = &world->failures, .creation_timeout_sec = 300};
 	world->reconciler.name = "m";
-	world->reconciler.shards = SHARDS;
+	world->reconciler.shard_count = SHARDS;
 	world->reconciler.calls_max = CALLS_MAX;
 	random_init_seed(&world->reconciler.random, 1);
 	world->reconciler.events = events_new(&world->reconciler);

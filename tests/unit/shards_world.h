@@ -1,4 +1,4 @@
-/* The table of ranges as its tests see it. Shared by test_shards{,_members,_leader}.c. */
+/* The table of shards as its tests see it. Shared by test_shards{,_members,_leader}.c. */
 #ifndef TESTS_SHARDS_WORLD_H
 #define TESTS_SHARDS_WORLD_H
 
@@ -16,12 +16,12 @@
 
 enum { SHARDS = 64, LEASE = 10000, MARGIN = 5000, GRACE = 30000, START = 1000 };
 
-static const struct range_set none;
+static const struct shard_set none;
 
 static inline struct shard_table *make(int64_t blocked_ms)
 {
 	const struct shard_options options = {
-		.shards = SHARDS,
+		.shard_count = SHARDS,
 		.lease_ms = LEASE,
 		.margin_ms = MARGIN,
 		.grace_ms = GRACE,
@@ -42,7 +42,7 @@ static inline struct shard_member *join(struct shard_table *table, const char *n
 /* A ping that says exactly what the assignment says. */
 static inline void ping(struct shard_table *table, struct shard_member *member, int64_t now_ms)
 {
-	assert_true(shard_table_ping(table, member, shard_member_version(member), shard_member_ranges(member), &none,
+	assert_true(shard_table_ping(table, member, shard_member_version(member), shard_member_shards(member), &none,
 				     now_ms));
 }
 
@@ -59,7 +59,7 @@ static inline uint32_t held(const struct shard_table *table, const char *name)
 	return count;
 }
 
-/* Members that are to have ranges. */
+/* Members that are to have shards. */
 static inline uint32_t balanced_over(const struct shard_table *table, int64_t now_ms)
 {
 	struct shard_member_view view;

@@ -49,7 +49,7 @@ static void waits_while_something_else_answers(void **state)
 static void waits_through_a_restart_of_the_watcher(void **state)
 {
 	struct world *world = world_new((struct limits){.waiters = 10, .per_framework = 10});
-	struct range_set all = all_ranges();
+	struct shard_set all = all_shards();
 	struct asking stays;
 	struct asking comes;
 	struct asking dies;
@@ -87,7 +87,7 @@ static void waits_through_a_restart_of_the_watcher(void **state)
 static void what_a_resync_does_not_show_is_gone(void **state)
 {
 	struct world *world = open_world();
-	struct range_set all = all_ranges();
+	struct shard_set all = all_shards();
 	struct asking asking;
 
 	(void)state;

@@ -23,7 +23,7 @@ static void test_head(void **state)
 		.version = UINT64_MAX,
 		.sequence = 3,
 		.time_ms = -5,
-		.range = 0x01020304,
+		.shard = 0x01020304,
 		.session = 0xA0B0C0D0,
 	};
 	unsigned char bytes[BUS_HEAD_SIZE];
@@ -40,72 +40,77 @@ static void test_head(void **state)
 	assert_memory_equal(again, bytes, sizeof(bytes));
 	assert_int_equal(out.kind, KIND_POD);
 	assert_true(out.epoch == head.epoch && out.version == head.version && out.sequence == 3 && out.time_ms == -5);
-	assert_true(out.range == head.range && out.session == head.session);
+	assert_true(out.shard == head.shard && out.session == head.session);
 	assert_int_equal(bus_head_read(bytes, sizeof(bytes) - 1, &out, &err), -1);
 	assert_int_equal(bus_head_read(bytes, 0, &out, &err), -1);
 	bytes[1] = 'D';
 	assert_int_equal(bus_head_read(bytes, sizeof(bytes), &out, &err), -1);
 }
 
-static void test_ranges(void **state)
+static void test_shards(void **state)
 {
-	struct range_set set = {0};
+	struct shard_set set = {0};
 
 	(void)state;
-	assert_true(range_set_empty(&set));
-	range_set_add(&set, 0);
-	range_set_add(&set, 63);
-	range_set_add(&set, 64);
-	range_set_add(&set, BUS_RANGE_MAX - 1);
-	range_set_add(&set, BUS_RANGE_MAX); /* out of bounds: nothing */
-	assert_int_equal(range_set_count(&set), 4);
-	assert_true(range_set_has(&set, 63));
-	assert_false(range_set_has(&set, 62));
-	assert_false(range_set_has(&set, BUS_RANGE_MAX));
-	range_set_remove(&set, 63);
-	range_set_remove(&set, UINT32_MAX);
-	assert_int_equal(range_set_count(&set), 3);
+	assert_true(shard_set_empty(&set));
+	shard_set_add(&set, 0);
+	shard_set_add(&set, 63);
+	shard_set_add(&set, 64);
+	shard_set_add(&set, BUS_SHARD_MAX - 1);
+	shard_set_add(&set, BUS_SHARD_MAX); /* out of bounds: nothing */
+	assert_int_equal(shard_set_count(&set), 4);
+	assert_true(shard_set_has(&set, 63));
+	assert_false(shard_set_has(&set, 62));
+	assert_false(shard_set_has(&set, BUS_SHARD_MAX));
+	shard_set_remove(&set, 63);
+	shard_set_remove(&set, UINT32_MAX);
+	assert_int_equal(shard_set_count(&set), 3);
 }
 
 /* The hash is part of the protocol: zlib's crc32 of "ns/name", high bits first. */
-static void test_range_of_key(void **state)
+static void test_shard_of_key(void **state)
 {
 	uint32_t counts[64] = {0};
 	char name[32];
 
 	(void)state;
 	/* crc32("default/abc") == 0x707c9273 */
-	assert_int_equal(range_of_key("default", "abc", 1), 0);
-	assert_int_equal(range_of_key("default", "abc", 64), 28);
-	assert_int_equal(range_of_key("default", "abc", 4096), 0x707);
+	assert_int_equal(shard_of_key("default", "abc", 1), 0);
+	assert_int_equal(shard_of_key("default", "abc", 64), 28);
+	assert_int_equal(shard_of_key("default", "abc", 4096), 0x707);
 	for (uint32_t i = 0; i < 6400; i++) {
 		snprintf(name, sizeof(name), "fw%u", i);
-		assert_true(range_of_key("default", name, 64) < 64);
-		counts[range_of_key("default", name, 64)]++;
+		assert_true(shard_of_key("default", name, 64) < 64);
+		counts[shard_of_key("default", name, 64)]++;
 	}
 	for (size_t i = 0; i < 64; i++)
 		assert_in_range(counts[i], 50, 150);
-	/* contiguous: twice as many ranges cut each in two */
+	/* contiguous: twice as many shards cut each in two */
 	for (uint32_t i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "fw%u", i);
-		assert_int_equal(range_of_key("a", name, 128) / 2, range_of_key("a", name, 64));
+		assert_int_equal(shard_of_key("a", name, 128) / 2, shard_of_key("a", name, 64));
 	}
 }
 
 static void test_hello(void **state)
 {
-	struct bus_hello hello = {
-		.name = "pool-0", .uuid = "u", .role = BUS_ROLE_BARRIER, .shards = 4096, .held_epoch = 9, .window = 5};
+	struct bus_hello hello = {.name = "pool-0",
+				  .uuid = "u",
+				  .role = BUS_ROLE_BARRIER,
+				  .shard_count = 4096,
+				  .held_epoch = 9,
+				  .window = 5};
 	struct bus_hello out;
 	cleanup_buf struct buf body = {0};
 	cleanup_buf struct buf again = {0};
 
 	(void)state;
-	range_set_add(&hello.held, 0);
-	range_set_add(&hello.held, 1);
-	range_set_add(&hello.held, 4095);
+	shard_set_add(&hello.held, 0);
+	shard_set_add(&hello.held, 1);
+	shard_set_add(&hello.held, 4095);
 	bus_hello_write(&body, &hello);
-	assert_non_null(strstr(body.data, "\"shards\":4096,\"held\":[[0,2],[4095,1]],\"heldEpoch\":9,\"window\":5}"));
+	assert_non_null(
+		strstr(body.data, "\"shardCount\":4096,\"held\":[[0,2],[4095,1]],\"heldEpoch\":9,\"window\":5}"));
 	assert_int_equal(bus_hello_read(body.data, body.len, &out, NULL), 0);
 	bus_hello_write(&again, &out);
 	assert_string_equal(again.data, body.data);
@@ -119,8 +124,8 @@ static void test_ping(void **state)
 	cleanup_buf struct buf again = {0};
 
 	(void)state;
-	range_set_add(&ping.held, 3);
-	range_set_add(&ping.draining, 4);
+	shard_set_add(&ping.held, 3);
+	shard_set_add(&ping.draining, 4);
 	bus_ping_write(&body, &ping);
 	assert_int_equal(bus_ping_read(body.data, body.len, &out, NULL), 0);
 	bus_ping_write(&again, &out);
@@ -129,28 +134,28 @@ static void test_ping(void **state)
 
 static void test_assign(void **state)
 {
-	struct bus_assign assign = {.shards = 64, .lease_ms = 10000};
+	struct bus_assign assign = {.shard_count = 64, .lease_ms = 10000};
 	struct bus_assign out;
 	cleanup_buf struct buf body = {0};
 	cleanup_buf struct buf again = {0};
 	struct error err;
 
 	(void)state;
-	range_set_add(&assign.ranges, 3);
-	range_set_add(&assign.ranges, 63);
-	range_set_add(&assign.fresh, 3);
+	shard_set_add(&assign.shards, 3);
+	shard_set_add(&assign.shards, 63);
+	shard_set_add(&assign.fresh, 3);
 	bus_assign_write(&body, &assign);
 	assert_int_equal(bus_assign_read(body.data, body.len, &out, NULL), 0);
 	bus_assign_write(&again, &out);
 	assert_string_equal(again.data, body.data);
 
-	range_set_add(&assign.ranges, 64); /* beyond its shards */
+	shard_set_add(&assign.shards, 64); /* beyond its shards */
 	buf_clear(&body);
 	bus_assign_write(&body, &assign);
 	assert_int_equal(bus_assign_read(body.data, body.len, &out, &err), -1);
 
-	range_set_remove(&assign.ranges, 64);
-	range_set_add(&assign.fresh, 4); /* fresh, but not assigned */
+	shard_set_remove(&assign.shards, 64);
+	shard_set_add(&assign.fresh, 4); /* fresh, but not assigned */
 	buf_clear(&body);
 	bus_assign_write(&body, &assign);
 	assert_int_equal(bus_assign_read(body.data, body.len, &out, &err), -1);
@@ -207,10 +212,10 @@ static void test_snapshot_end(void **state)
 	cleanup_buf struct buf body = {0};
 
 	(void)state;
-	range_set_add(&end.ranges, 5);
+	shard_set_add(&end.shards, 5);
 	bus_snapshot_end_write(&body, &end);
 	assert_int_equal(bus_snapshot_end_read(body.data, body.len, &out, NULL), 0);
-	assert_true(range_set_has(&out.ranges, 5));
+	assert_true(shard_set_has(&out.shards, 5));
 	scope = bus_snapshot_end_scope(&out, "a");
 	assert_string_equal(scope->resource_version[KIND_FRAMEWORK], "1");
 	assert_string_equal(scope->resource_version[KIND_CONFIG_MAP], "2");
@@ -242,30 +247,33 @@ static void test_hostile_bodies(void **state)
 		"[]",
 		"7",
 		"{}",
-		"{\"name\":\"\",\"uuid\":\"u\",\"shards\":4,\"role\":\"barrier\",\"held\":[],\"heldEpoch\":0,"
+		"{\"name\":\"\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[],\"heldEpoch\":0,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shards\":4,\"role\":\"king\",\"held\":[],\"heldEpoch\":0,"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"king\",\"held\":[],\"heldEpoch\":0,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shards\":4,\"role\":\"barrier\",\"held\":[[0]],\"heldEpoch\":0,"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[0]],\"heldEpoch\":0,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shards\":4,\"role\":\"barrier\",\"held\":[[0,0]],\"heldEpoch\":0,"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[0,0]],\"heldEpoch\":0,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shards\":4,\"role\":\"barrier\",\"held\":[[-1,1]],\"heldEpoch\":0,"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[-1,1]],\"heldEpoch\":"
+		"0,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shards\":4,\"role\":\"barrier\",\"held\":[[4095,2]],\"heldEpoch\":0,"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[4095,2]],"
+		"\"heldEpoch\":0,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shards\":4,\"role\":\"barrier\",\"held\":[[1,9223372036854775807]],"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[[1,9223372036854775807]"
+		"],"
 		"\"heldEpoch\":"
 		"0,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shards\":4,\"role\":\"barrier\",\"held\":[],\"heldEpoch\":-1,"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[],\"heldEpoch\":-1,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shards\":4,\"role\":\"barrier\",\"held\":[],\"heldEpoch\":"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[],\"heldEpoch\":"
 		"9223372036854775807,"
 		"\"window\":1}",
-		"{\"name\":\"n\",\"uuid\":\"u\",\"shards\":4,\"role\":\"barrier\",\"held\":[],\"heldEpoch\":0,"
+		"{\"name\":\"n\",\"uuid\":\"u\",\"shardCount\":4,\"role\":\"barrier\",\"held\":[],\"heldEpoch\":0,"
 		"\"window\":0}",
-		"{\"name\":\"n\",\"uuid\":\"0123456789012345678901234567890123456789\",\"shards\":4,\"role\":"
+		"{\"name\":\"n\",\"uuid\":\"0123456789012345678901234567890123456789\",\"shardCount\":4,\"role\":"
 		"\"barrier\",\"held\":[]"
 		","
 		"\"heldEpoch\":0,\"window\":1}",
@@ -285,11 +293,11 @@ static void test_hostile_bodies(void **state)
 	}
 	assert_int_equal(bus_absent_read("{\"namespace\":\"a\",\"name\":1}", 26, &absent, &err), -1);
 	assert_null(absent.ns); /* nothing is left to be freed */
-	assert_int_equal(bus_snapshot_end_read("{\"ranges\":[],\"scopes\":[{\"namespace\":\"\",\"Framework\":\"1\"}]}",
+	assert_int_equal(bus_snapshot_end_read("{\"shards\":[],\"scopes\":[{\"namespace\":\"\",\"Framework\":\"1\"}]}",
 					       59, &end, &err),
 			 -1);
 	assert_null(end.scopes);
-	assert_int_equal(bus_snapshot_end_read("{\"ranges\":[],\"scopes\":[]}", 26, &end, &err), -1);
+	assert_int_equal(bus_snapshot_end_read("{\"shards\":[],\"scopes\":[]}", 26, &end, &err), -1);
 	assert_int_equal(bus_pong_read("{\"renewed\":true,\"live\":true,\"burst\":1,\"qps\":-1}", 48, &pong, &err), -1);
 	assert_int_equal(bus_pong_read("{\"renewed\":1,\"live\":true,\"burst\":1,\"qps\":1}", 44, &pong, &err), -1);
 }
@@ -297,8 +305,8 @@ static void test_hostile_bodies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_head),           cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_range_of_key),   cmocka_unit_test(test_hello),
+		cmocka_unit_test(test_head),           cmocka_unit_test(test_shards),
+		cmocka_unit_test(test_shard_of_key),   cmocka_unit_test(test_hello),
 		cmocka_unit_test(test_ping),           cmocka_unit_test(test_assign),
 		cmocka_unit_test(test_pong),           cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_snapshot_end),   cmocka_unit_test(test_refuse),

@@ -40,7 +40,7 @@ struct fixture {
 	ev_timer tick;
 	ev_prepare flush;
 	/* seen by the member */
-	struct range_set held;
+	struct shard_set held;
 	bool held_all;
 	bool complete;
 	bool revoked;
@@ -51,36 +51,36 @@ struct fixture {
 	double qps;
 };
 
-static void on_granted(void *arg, const struct range_set *fresh)
+static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	struct fixture *f = arg;
 
 	for (uint32_t r = 0; r < SHARDS; r++)
-		if (range_set_has(fresh, r))
-			range_set_add(&f->held, r);
-	f->held_all = range_set_count(&f->held) == SHARDS;
+		if (shard_set_has(fresh, r))
+			shard_set_add(&f->held, r);
+	f->held_all = shard_set_count(&f->held) == SHARDS;
 	f->revoked = false;
 }
 
-static void on_revoked(void *arg, const struct range_set *ranges)
+static void on_revoked(void *arg, const struct shard_set *shards)
 {
 	struct fixture *f = arg;
 
 	for (uint32_t r = 0; r < SHARDS; r++)
-		if (range_set_has(ranges, r))
-			range_set_remove(&f->held, r);
-	f->revoked = range_set_empty(&f->held);
+		if (shard_set_has(shards, r))
+			shard_set_remove(&f->held, r);
+	f->revoked = shard_set_empty(&f->held);
 	f->held_all = false;
 	f->complete = false;
 }
 
-static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	struct fixture *f = arg;
 	struct object_meta meta;
 
 	assert_int_equal(kind, KIND_FRAMEWORK);
-	assert_true(range_set_has(&f->held, range));
+	assert_true(shard_set_has(&f->held, shard));
 	f->objects++;
 	assert_int_equal(object_meta_read(text, len, &meta, NULL), 0);
 	f->last_object = strcmp(meta.name, "last") == 0;
@@ -88,11 +88,11 @@ static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char
 	return true;
 }
 
-static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
 	(void)arg;
 	(void)kind;
-	(void)range;
+	(void)shard;
 	(void)absent;
 }
 
@@ -100,7 +100,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 {
 	struct fixture *f = arg;
 
-	f->complete = range_set_count(&end->ranges) == SHARDS;
+	f->complete = shard_set_count(&end->shards) == SHARDS;
 }
 
 static void on_rate(void *arg, double qps, int burst)
@@ -122,10 +122,10 @@ static uint32_t on_backlog(void *arg)
 	return 0;
 }
 
-static void on_draining(void *arg, struct range_set *out)
+static void on_draining(void *arg, struct shard_set *out)
 {
 	(void)arg;
-	assert_true(range_set_empty(out));
+	assert_true(shard_set_empty(out));
 }
 
 static void on_refused(void *arg, const char *reason, bool final)
@@ -137,7 +137,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 	f->refused = true;
 }
 
-static const struct peer_handler handler = {
+static const struct session_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -189,7 +189,7 @@ static void start_watcher(struct fixture *f)
 {
 	const struct router_ports ports = {.send = port_send, .now_ms = port_now_ms, .arg = f};
 	struct router_options options = {
-		.shards = {.shards = SHARDS, .lease_ms = LEASE_MS, .margin_ms = 1000, .grace_ms = 5000},
+		.shards = {.shard_count = SHARDS, .lease_ms = LEASE_MS, .margin_ms = 1000, .grace_ms = 5000},
 		.epoch = 1,
 		.qps = 10,
 		.burst = 10,
@@ -270,8 +270,8 @@ static void test_life(void **state)
 	char name[24];
 
 	assert_non_null(member);
-	assert_int_equal(peer_shards(bus_client_peer(member)), 0);
-	assert_false(peer_leased(bus_client_peer(member)));
+	assert_int_equal(session_shard_count(bus_client_session(member)), 0);
+	assert_false(session_leased(bus_client_session(member)));
 	for (int i = 0; i < 10; i++)
 		ev_run(f->loop, EVRUN_ONCE); /* nobody is there yet */
 	start_watcher(f);
@@ -282,20 +282,20 @@ static void test_life(void **state)
 	assert_true(run_until(f->loop, &f->complete, limit_s));
 	assert_true(f->held_all);
 	assert_int_equal(f->objects, FRAMEWORKS);
-	assert_int_equal(peer_shards(bus_client_peer(member)), SHARDS);
-	assert_int_equal(range_set_count(peer_ranges(bus_client_peer(member))), SHARDS);
+	assert_int_equal(session_shard_count(bus_client_session(member)), SHARDS);
+	assert_int_equal(shard_set_count(session_shards(bus_client_session(member))), SHARDS);
 	assert_true(run_until(f->loop, &f->live, limit_s));
-	assert_true(peer_leased(bus_client_peer(member)));
-	assert_in_range(peer_lease_left_ms(bus_client_peer(member), 0), 1, LEASE_MS);
-	assert_true(peer_lease_left_ms(bus_client_peer(member), SHARDS) <= 0);
+	assert_true(session_leased(bus_client_session(member)));
+	assert_in_range(session_lease_left_ms(bus_client_session(member), 0), 1, LEASE_MS);
+	assert_true(session_lease_left_ms(bus_client_session(member), SHARDS) <= 0);
 	assert_float_equal(f->qps, 10, 0.001);
 	present(f, "last");
 	assert_true(run_until(f->loop, &f->last_object, limit_s));
-	assert_int_equal(peer_counters(bus_client_peer(member))->sequence_gaps, 0);
+	assert_int_equal(session_counters(bus_client_session(member))->sequence_gaps, 0);
 	bus_client_leave(member);
 	assert_true(f->revoked);
-	assert_false(peer_leased(bus_client_peer(member)));
-	while (!peer_gone(bus_client_peer(member)))
+	assert_false(session_leased(bus_client_session(member)));
+	while (!session_gone(bus_client_session(member)))
 		ev_run(f->loop, EVRUN_ONCE);
 	assert_null(shard_table_holder(router_shards(f->router), 0));
 	bus_client_free(member);
@@ -358,10 +358,10 @@ static void test_watcher_returns(void **state)
 	assert_true(run_until(f->loop, &f->live, limit_s));
 	stop_watcher(f);
 	assert_true(run_until(f->loop, &f->revoked, limit_s));
-	assert_true(peer_lease_left_ms(bus_client_peer(member), 0) <= 0);
+	assert_true(session_lease_left_ms(bus_client_session(member), 0) <= 0);
 	start_watcher(f);
 	assert_true(run_until(f->loop, &f->held_all, limit_s));
-	assert_int_equal(peer_epoch(bus_client_peer(member)), 1); /* the same again: it holds nothing any more */
+	assert_int_equal(session_epoch(bus_client_session(member)), 1); /* the same again: it holds nothing any more */
 	bus_client_free(member);
 }
 
@@ -382,8 +382,8 @@ static void test_replaced(void **state)
 	assert_true(run_until(f->loop, &f->refused, limit_s));
 	assert_true(run_until(f->loop, &other.held_all, limit_s));
 	assert_true(run_until(f->loop, &f->revoked, limit_s)); /* when its lease has run out */
-	assert_false(peer_leased(bus_client_peer(first)));
-	assert_false(peer_gone(bus_client_peer(first)));
+	assert_false(session_leased(bus_client_session(first)));
+	assert_false(session_gone(bus_client_session(first)));
 	bus_client_free(first);
 	bus_client_free(second);
 }

@@ -158,7 +158,7 @@ static void watcher_figures(void **state)
 	struct world *world = world_new();
 	const struct bus_counters bus = {.received = 7, .dropped_malformed = 2, .dropped_oversized = 3};
 	const struct bus_gate_counters gate = {.unknown_key = 4};
-	struct watcher_metrics from = {.client = client, .bus = &bus, .gate = &gate, .shards = WORLD_SHARDS};
+	struct watcher_metrics from = {.client = client, .bus = &bus, .gate = &gate, .shard_count = WORLD_SHARDS};
 	cleanup_buf struct buf before = {0};
 	cleanup_buf struct buf after = {0};
 
@@ -168,7 +168,7 @@ static void watcher_figures(void **state)
 	from.cache = world->cache;
 	watcher_metrics_write(&before, &from);
 	check_text(before.data);
-	assert_value(before.data, "frameworkcontroller_ranges_held", 0);
+	assert_value(before.data, "frameworkcontroller_shards_held", 0);
 	assert_value(before.data, "frameworkcontroller_synced", 0);
 
 	world_present(world, KIND_FRAMEWORK, "", "fw", "f1");
@@ -184,8 +184,8 @@ static void watcher_figures(void **state)
 	assert_value(after.data, "frameworkcontroller_synced", 1);
 	assert_value(after.data, "frameworkcontroller_live", 0);
 	assert_value(after.data, "frameworkcontroller_cached_objects{kind=\"Pod\"}", 2);
-	assert_value(after.data, "frameworkcontroller_ranges", WORLD_SHARDS);
-	assert_value(after.data, "frameworkcontroller_ranges_held", WORLD_SHARDS);
+	assert_value(after.data, "frameworkcontroller_shards", WORLD_SHARDS);
+	assert_value(after.data, "frameworkcontroller_shards_held", WORLD_SHARDS);
 	assert_value(after.data, "frameworkcontroller_epoch", 5);
 	assert_value(after.data, "frameworkcontroller_bus_peers", 1);
 	assert_value(after.data, "frameworkcontroller_bus_messages_dropped_total", 5);
@@ -225,10 +225,10 @@ static void reconciler_figures(void **state)
 	struct ev_loop *loop = ev_loop_new(0);
 	struct kube_client *client = make_client(loop);
 	struct reconciler reconciler = {.ports = {.boot_ms = port_now_ms, .wall_ms = port_now_ms}};
-	const struct peer_counters peer = {.malformed = 1, .malformed_objects = 2};
+	const struct session_counters peer = {.malformed = 1, .malformed_objects = 2};
 	const struct bus_counters bus = {.sent = 9};
-	struct range_set ranges = {0};
-	const struct reconciler_metrics from = {&reconciler, &ranges, &peer, &bus, client};
+	struct shard_set shards = {0};
+	const struct reconciler_metrics from = {&reconciler, &shards, &peer, &bus, client};
 	cleanup_free char *running = mem_printf(
 		"{'metadata':{'namespace':'n','name':'b','uid':'2','resourceVersion':'2'},"
 		"'spec':{'taskRoles':[{'name':'a','taskNumber':2,'task':{'pod':{}}}]},"
@@ -246,8 +246,8 @@ static void reconciler_figures(void **state)
 	show(&reconciler, "{'metadata':{'namespace':'n','name':'c','uid':'3','resourceVersion':'3'},"
 			  "'spec':{'taskRoles':7}}");
 	store_item(&reconciler, "n", "remains", 0);
-	range_set_add(&ranges, 3);
-	range_set_add(&ranges, 70);
+	shard_set_add(&shards, 3);
+	shard_set_add(&shards, 70);
 	reconciler_metrics_write(&out, &from);
 	check_text(out.data);
 	assert_value(out.data, "frameworkcontroller_frameworks{state=\"None\"}", 2);
@@ -255,11 +255,11 @@ static void reconciler_figures(void **state)
 	assert_value(out.data, "frameworkcontroller_frameworks{state=\"Completed\"}", 0);
 	assert_value(out.data, "frameworkcontroller_frameworks_malformed", 1);
 	assert_value(out.data, "frameworkcontroller_tasks{state=\"AttemptRunning\"}", 2);
-	assert_value(out.data, "frameworkcontroller_ranges_owned", 2);
+	assert_value(out.data, "frameworkcontroller_shards_owned", 2);
 	assert_value(out.data, "workqueue_depth{name=\"framework\"}", 3);
 	assert_value(out.data, "workqueue_adds_total{name=\"framework\"}", 3);
 	assert_value(out.data, "frameworkcontroller_bus_malformed_total", 3);
-	reconciler_run(&reconciler); /* the range is not ready: they go without a reconcile */
+	reconciler_run(&reconciler); /* the shard is not ready: they go without a reconcile */
 	buf_clear(&out);
 	reconciler_metrics_write(&out, &from);
 	assert_value(out.data, "workqueue_depth{name=\"framework\"}", 0);

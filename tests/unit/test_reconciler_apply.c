@@ -3,7 +3,7 @@
 #include "common/base/json.h"
 #include "tests/unit/reconciler_world.h"
 
-enum { BIG = 300, OTHER_RANGE = 4 }; /* BIG: Tasks beside Task 0, whose Pod is there */
+enum { BIG = 300, OTHER_SHARD = 4 }; /* BIG: Tasks beside Task 0, whose Pod is there */
 
 static char *framework_text(const char *name, int version, int tasks)
 {
@@ -14,11 +14,11 @@ static char *framework_text(const char *name, int version, int tasks)
 			  name, name, version, tasks);
 }
 
-static void show_framework(struct world *world, const char *name, uint32_t range, int tasks)
+static void show_framework(struct world *world, const char *name, uint32_t shard, int tasks)
 {
 	cleanup_free char *text = framework_text(name, 7, tasks);
 
-	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, range, text, strlen(text)));
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, shard, text, strlen(text)));
 }
 
 /* It is done: what was sent, with the uid and the version that the server gives it. */
@@ -67,9 +67,9 @@ static void get_to_pods(struct world *world)
 static void show_big(struct world *world)
 {
 	world->lease_ms = 5000;
-	world_grant(world, RANGE);
-	world_grant(world, OTHER_RANGE);
-	show_framework(world, "big", RANGE, BIG + 1);
+	world_grant(world, SHARD);
+	world_grant(world, OTHER_SHARD);
+	show_framework(world, "big", SHARD, BIG + 1);
 	run_all(world);
 	get_to_pods(world);
 	assert_int_equal(world->call_count, 1);
@@ -84,7 +84,7 @@ static void show_small(struct world *world, int tasks)
 {
 	size_t at;
 
-	show_framework(world, "small", OTHER_RANGE, tasks);
+	show_framework(world, "small", OTHER_SHARD, tasks);
 	run_all(world);
 	at = find_call(world, "PUT ");
 	assert_true(at < world->call_count);
@@ -232,21 +232,21 @@ static void quota_asked_from_below(void **state)
 
 static bool draining(const struct world *world)
 {
-	struct range_set ranges = {0};
+	struct shard_set shards = {0};
 
-	store_draining(&world->reconciler, &ranges);
-	return range_set_has(&ranges, OTHER_RANGE);
+	store_draining(&world->reconciler, &shards);
+	return shard_set_has(&shards, OTHER_SHARD);
 }
 
 static void revoke(struct world *world)
 {
-	struct range_set ranges = {0};
+	struct shard_set shards = {0};
 
-	range_set_add(&ranges, OTHER_RANGE);
-	store_revoked(&world->reconciler, &ranges);
+	shard_set_add(&shards, OTHER_SHARD);
+	store_revoked(&world->reconciler, &shards);
 }
 
-/* Nothing of a range that was taken away is on its way, only behind others: it is free at once. */
+/* Nothing of a shard that was taken away is on its way, only behind others: it is free at once. */
 static void waiting_is_not_draining(void **state)
 {
 	struct world *world = *state;
@@ -334,7 +334,7 @@ static void answer_conflict(struct world *world, bool shown)
 	else
 		world_answer(world, 0, 200, text);
 	if (shown)
-		assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, RANGE, text, strlen(text)));
+		assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, strlen(text)));
 	run_all(world);
 }
 
@@ -347,8 +347,8 @@ static void conflicts_are_backed_off(void **state)
 	int writes = 0;
 
 	world->lease_ms = 5000;
-	world_grant(world, RANGE);
-	show_framework(world, "f", RANGE, 1);
+	world_grant(world, SHARD);
+	show_framework(world, "f", SHARD, 1);
 	run_all(world);
 	while (world->now_ms < begun_ms + 60 * 1000) {
 		while (world->call_count > 0) {
@@ -371,7 +371,7 @@ static void conflicts_are_backed_off(void **state)
 	answer_done(world, 0);
 	run_all(world);
 	get_to_pods(world);
-	show_framework(world, "f", RANGE, 1);
+	show_framework(world, "f", SHARD, 1);
 	/* the next conflict is a first one again */
 	answer_done(world, 0);
 	while (find_call(world, "PUT ") == world->call_count) {
@@ -385,9 +385,9 @@ static void conflicts_are_backed_off(void **state)
 }
 
 /* Its Pod is created, which is to be written within half a second. */
-static void get_ahead(struct world *world, const char *name, uint32_t range)
+static void get_ahead(struct world *world, const char *name, uint32_t shard)
 {
-	show_framework(world, name, range, 1);
+	show_framework(world, name, shard, 1);
 	run_all(world);
 	get_to_pods(world);
 	answer_done(world, find_call(world, pods));
@@ -402,16 +402,16 @@ static void the_end_writes_what_is_known(void **state)
 	struct reconciler *reconciler = &world->reconciler;
 
 	world->lease_ms = 60000;
-	world_grant(world, RANGE);
-	world_grant(world, OTHER_RANGE);
-	get_ahead(world, "f", RANGE);
-	get_ahead(world, "g", OTHER_RANGE);
+	world_grant(world, SHARD);
+	world_grant(world, OTHER_SHARD);
+	get_ahead(world, "f", SHARD);
+	get_ahead(world, "g", OTHER_SHARD);
 	world->now_ms += 1000;
 	run_all(world);
 	answer_done(world, find_call(world, "PUT ")); /* of one of them nothing is left to write */
 	assert_int_equal(world->call_count, 1);
 	answer_done(world, 0);
-	show_framework(world, "big", RANGE, BIG);
+	show_framework(world, "big", SHARD, BIG);
 	run_all(world);
 	get_to_pods(world);
 	answer_done(world, 0);
@@ -449,10 +449,10 @@ static void the_end_waits_for_writes(void **state)
 	size_t at;
 
 	world->lease_ms = 60000;
-	world_grant(world, RANGE);
-	world_grant(world, OTHER_RANGE);
-	get_ahead(world, "f", RANGE);
-	get_ahead(world, "g", OTHER_RANGE);
+	world_grant(world, SHARD);
+	world_grant(world, OTHER_SHARD);
+	get_ahead(world, "f", SHARD);
+	get_ahead(world, "g", OTHER_SHARD);
 	world->requests = 0;
 	apply_leave(reconciler);
 	run_all(world);
@@ -480,8 +480,8 @@ static void the_end_needs_a_lease(void **state)
 	struct world *world = *state;
 
 	world->lease_ms = 60000;
-	world_grant(world, RANGE);
-	get_ahead(world, "f", RANGE);
+	world_grant(world, SHARD);
+	get_ahead(world, "f", SHARD);
 	world->requests = 0;
 	world->lease_ms = 0;
 	apply_leave(&world->reconciler);
@@ -519,7 +519,7 @@ static void show_failures(struct world *world)
 		buf_puts(&text, "\"}}}}");
 	}
 	buf_puts(&text, "]}]}}}");
-	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, RANGE, text.data, text.len));
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text.data, text.len));
 }
 
 /* As the API server refuses it, or etcd, or the one's client of the other. */
@@ -556,7 +556,7 @@ static void refused_bodies_shrink(void **state)
 	size_t at;
 
 	world->lease_ms = 5000;
-	world_grant(world, RANGE);
+	world_grant(world, SHARD);
 	show_failures(world);
 	world->now_ms += 10000;
 	run_all(world);

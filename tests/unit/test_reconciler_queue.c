@@ -25,12 +25,12 @@ static void show_framework_in(struct world *world, const char *watched)
 				   "\"taskRoles\":[]}}";
 	struct bus_scope scope = {.ns = (char *)watched, .resource_version = {(char *)"8", (char *)"8", (char *)"8"}};
 	struct bus_snapshot_end end = {.scopes = &scope, .scope_count = 1};
-	struct range_set fresh = {0};
+	struct shard_set fresh = {0};
 
-	range_set_add(&fresh, RANGE);
-	end.ranges = fresh;
+	shard_set_add(&fresh, SHARD);
+	end.shards = fresh;
 	store_granted(&world->reconciler, &fresh);
-	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, RANGE, text, sizeof(text) - 1));
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, sizeof(text) - 1));
 	store_complete(&world->reconciler, &end);
 }
 
@@ -39,7 +39,7 @@ static void show_framework(struct world *world)
 	show_framework_in(world, "");
 }
 
-/* Granted ranges have no lease before the first answer to a ping: writes that are refused at the door one after the
+/* Granted shards have no lease before the first answer to a ping: writes that are refused at the door one after the
  * other, as quickly as the loop can, bring nothing forward. */
 static void no_lease_no_reconciles(void **state)
 {
@@ -76,17 +76,17 @@ static void lease_ends_before_the_write(void **state)
 	assert_int_equal(world->requests, 2);
 }
 
-/* What was put aside for want of a lease goes with its range; the range's next snapshot brings it back. */
+/* What was put aside for want of a lease goes with its shard; the shard's next snapshot brings it back. */
 static void revoked_while_waiting(void **state)
 {
 	struct world *world = *state;
-	struct range_set ranges = {0};
+	struct shard_set shards = {0};
 
-	range_set_add(&ranges, RANGE);
+	shard_set_add(&shards, SHARD);
 	show_framework(world);
 	run_all(world);
 	send_all(world);
-	store_revoked(&world->reconciler, &ranges);
+	store_revoked(&world->reconciler, &shards);
 	world->lease_ms = 5000;
 	run_all(world);
 	assert_int_equal(world->call_count, 0);
@@ -120,7 +120,7 @@ static void show_namesake(struct world *world, const char *uid, const char *vers
 		"\"taskRoles\":[]}}",
 		uid, version);
 
-	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, RANGE, text, strlen(text)));
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, strlen(text)));
 }
 
 static void show_absent(struct world *world, const char *uid, const char *version)
@@ -131,7 +131,7 @@ static void show_absent(struct world *world, const char *uid, const char *versio
 					  .uid = (char *)uid,
 					  .resource_version = (char *)version};
 
-	store_absent(&world->reconciler, KIND_FRAMEWORK, RANGE, &absent);
+	store_absent(&world->reconciler, KIND_FRAMEWORK, SHARD, &absent);
 }
 
 /* The only call that is on its way is answered so. */
@@ -267,8 +267,8 @@ static void former_of_the_gone(void **state)
 	struct world *world = *state;
 
 	show_framework(world);
-	assert_true(store_text(&world->reconciler, KIND_POD, RANGE, pod, strlen(pod)));
-	store_absent(&world->reconciler, KIND_POD, RANGE, &absent);
+	assert_true(store_text(&world->reconciler, KIND_POD, SHARD, pod, strlen(pod)));
+	store_absent(&world->reconciler, KIND_POD, SHARD, &absent);
 	assert_null(world->reconciler.items->framework->slots->meta);
 	show_absent(world, "u2", "200");
 	assert_null(world->reconciler.items);
@@ -289,7 +289,7 @@ static void pods_that_outlive_it(void **state)
 			"\"%d\",\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"}}}",
 			i, i, 100 + i);
 
-		assert_true(store_text(&world->reconciler, KIND_POD, RANGE, text, strlen(text)));
+		assert_true(store_text(&world->reconciler, KIND_POD, SHARD, text, strlen(text)));
 	}
 	show_absent(world, "u1", "200");
 	for (int i = 0; i < PODS; i++) {
@@ -304,7 +304,7 @@ static void pods_that_outlive_it(void **state)
 						  .deleting = true};
 
 		assert_int_equal(HASH_COUNT(world->reconciler.items->framework->slots), PODS - i);
-		store_absent(&world->reconciler, KIND_POD, RANGE, &absent);
+		store_absent(&world->reconciler, KIND_POD, SHARD, &absent);
 		run_all(world);
 	}
 	assert_null(world->reconciler.items);

@@ -1,5 +1,5 @@
 /* The protocol between the watcher's router and its peers, without sockets: joining, the latest state, and what a
- * cache that lists anew makes travel. What a peer may say is in test_router_raw, who holds which range in
+ * cache that lists anew makes travel. What a peer may say is in test_router_raw, who holds which shard in
  * test_router_members. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static void test_join(void **state)
 	router_set_live(world->router, true);
 	world_settle(world);
 	assert_int_equal(node->grants, 1);
-	assert_int_equal(range_set_count(&node->granted), WORLD_SHARDS);
+	assert_int_equal(shard_set_count(&node->granted), WORLD_SHARDS);
 	assert_int_equal(node->shown, 3);
 	assert_int_equal(node->completes, 1);
 	assert_memory_equal(&node->complete, &node->granted, sizeof(node->granted));
@@ -59,12 +59,12 @@ static void test_join(void **state)
 	object = view_find(node, KIND_POD, "ns/fw-worker-0");
 	assert_non_null(object);
 	/* objects travel with their Framework */
-	assert_int_equal(object->range, range_of_key("ns", "fw", WORLD_SHARDS));
-	assert_int_equal(view_find(node, KIND_FRAMEWORK, "ns/fw")->range, object->range);
-	assert_int_equal(view_find(node, KIND_CONFIG_MAP, "ns/fw-attempt")->range, object->range);
-	assert_int_equal(peer_shards(node->peer), WORLD_SHARDS);
-	assert_int_equal(peer_epoch(node->peer), 5);
-	assert_true(peer_leased(node->peer)); /* within the same moment: the grant asks for a ping */
+	assert_int_equal(object->shard, shard_of_key("ns", "fw", WORLD_SHARDS));
+	assert_int_equal(view_find(node, KIND_FRAMEWORK, "ns/fw")->shard, object->shard);
+	assert_int_equal(view_find(node, KIND_CONFIG_MAP, "ns/fw-attempt")->shard, object->shard);
+	assert_int_equal(session_shard_count(node->peer), WORLD_SHARDS);
+	assert_int_equal(session_epoch(node->peer), 5);
+	assert_true(session_leased(node->peer)); /* within the same moment: the grant asks for a ping */
 	world_run(world, 1000);
 	assert_true(node->live);
 }
@@ -90,7 +90,7 @@ static void test_updates(void **state)
 	assert_string_equal(node->last_absent.resource_version, "103");
 	assert_int_equal(node->shown, 2);
 	assert_int_equal(router_backlog(world->router), 0);
-	assert_int_equal(peer_counters(node->peer)->sequence_gaps, 0);
+	assert_int_equal(session_counters(node->peer)->sequence_gaps, 0);
 }
 
 /* A Pod that is out of the selector's sight without having been deleted has not gone for certain. */
@@ -132,23 +132,23 @@ static void test_label_changed(void **state)
 	assert_int_equal(node->absences, 1);
 	assert_string_equal(node->last_absent.framework_name, "fw");
 	assert_false(node->last_absent.deleting);
-	assert_int_equal(object->range, range_of_key("ns", "other", WORLD_SHARDS));
+	assert_int_equal(object->shard, shard_of_key("ns", "other", WORLD_SHARDS));
 }
 
 /* Large objects are told to be handled before half of the window is: what is on the way is bounded in bytes, too. */
 static void test_large_objects(void **state)
 {
-	cleanup_free char *blank = mem_calloc(1, PEER_TOLD_BYTES / 2 + 1);
+	cleanup_free char *blank = mem_calloc(1, SESSION_CREDIT_BYTES / 2 + 1);
 	struct node *node;
 	uint64_t pings;
 
 	(void)state;
-	memset(blank, 'x', PEER_TOLD_BYTES / 2);
-	world->in_flight_max = 2 * PEER_TOLD_BYTES;
+	memset(blank, 'x', SESSION_CREDIT_BYTES / 2);
+	world->in_flight_max = 2 * SESSION_CREDIT_BYTES;
 	world_start_synced(world);
 	node = world_start(world, 0, "pool-0", BUS_ROLE_RECONCILER);
 	world_settle(world);
-	pings = peer_counters(node->peer)->pings;
+	pings = session_counters(node->peer)->pings;
 	for (int i = 0; i < 12; i++) {
 		cleanup_free char *name = mem_printf("fw%d", i);
 		cleanup_json json_t *object = world_object(world, KIND_FRAMEWORK, "", name, "u", false);
@@ -158,7 +158,7 @@ static void test_large_objects(void **state)
 	}
 	world_settle(world); /* at one moment */
 	assert_int_equal(node->shown, 12);
-	assert_in_range(peer_counters(node->peer)->pings - pings, 5, 7);
+	assert_in_range(session_counters(node->peer)->pings - pings, 5, 7);
 }
 
 static void present_of(const char *framework, const char *uid)
@@ -212,7 +212,7 @@ static void test_absent_of_the_unknown(void **state)
 	assert_int_equal(node->shown, 0);
 	assert_int_equal(node->absences, 1);
 	assert_string_equal(node->last_absent.uid, "p1");
-	assert_int_equal(peer_counters(node->peer)->malformed_objects, 0); /* nor was it told as something empty */
+	assert_int_equal(session_counters(node->peer)->malformed_objects, 0); /* nor was it told as something empty */
 }
 
 static void test_recreated_in_the_gap(void **state)
@@ -375,7 +375,7 @@ static void test_relisted(void **state)
 	assert_int_equal(node->completes, completes + 1);
 	assert_memory_equal(&node->complete, &node->granted, sizeof(node->granted));
 	assert_int_equal(node->revokes, 0);
-	assert_true(peer_leased(node->peer));
+	assert_true(session_leased(node->peer));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* The members of a router, without sockets: ranges that move, leases, and what happens when watcher and member lose
+/* The members of a router, without sockets: shards that move, leases, and what happens when watcher and member lose
  * sight of each other; barriers; shares of the rate. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static size_t count_of(const struct node *node, enum bus_type type)
 	return count;
 }
 
-/* ---- ranges that move ------------------------------------------------------------------------------------------- */
+/* ---- shards that move ------------------------------------------------------------------------------------------- */
 
 static void test_second_member(void **state)
 {
@@ -54,21 +54,21 @@ static void test_second_member(void **state)
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	assert_int_equal(view_count(a), 100);
-	range_set_add(&a->draining, WORLD_SHARDS - 1); /* a call is in flight there */
+	shard_set_add(&a->draining, WORLD_SHARDS - 1); /* a call is in flight there */
 	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
 	world_run(world, 2000);
-	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS / 2);
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2 - 1);
-	range_set_remove(&a->draining, WORLD_SHARDS - 1);
-	peer_ping_soon(a->peer);
+	assert_int_equal(shard_set_count(&a->granted), WORLD_SHARDS / 2);
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS / 2 - 1);
+	shard_set_remove(&a->draining, WORLD_SHARDS - 1);
+	session_ping_soon(a->peer);
 	world_run(world, 2000);
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2);
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS / 2);
 	assert_int_equal(view_count(a) + view_count(b), 100);
 	assert_memory_equal(&b->complete, &b->granted, sizeof(b->granted));
 	for (uint32_t r = 0; r < WORLD_SHARDS; r++) {
-		assert_true(range_set_has(&a->granted, r) != range_set_has(&b->granted, r));
-		assert_true((peer_lease_left_ms(a->peer, r) > 0) == range_set_has(&a->granted, r));
-		assert_true((peer_lease_left_ms(b->peer, r) > 0) == range_set_has(&b->granted, r));
+		assert_true(shard_set_has(&a->granted, r) != shard_set_has(&b->granted, r));
+		assert_true((session_lease_left_ms(a->peer, r) > 0) == shard_set_has(&a->granted, r));
+		assert_true((session_lease_left_ms(b->peer, r) > 0) == shard_set_has(&b->granted, r));
 	}
 	/* a change goes to its owner alone */
 	a->shown = b->shown = 0;
@@ -91,24 +91,24 @@ static void test_leave(void **state)
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	b = world_start(world, 1, "b", BUS_ROLE_RECONCILER);
 	world_run(world, 3000);
-	range_set_add(&a->draining, 0);
-	peer_leave(a->peer);
-	assert_true(range_set_empty(&a->granted));
+	shard_set_add(&a->draining, 0);
+	session_leave(a->peer);
+	assert_true(shard_set_empty(&a->granted));
 	for (uint32_t r = 0; r < WORLD_SHARDS; r++)
-		assert_true(peer_lease_left_ms(a->peer, r) <= 0);
+		assert_true(session_lease_left_ms(a->peer, r) <= 0);
 	world_run(world, 4000);
-	assert_false(peer_gone(a->peer)); /* a call is in flight still */
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS - 1);
-	a->draining = (struct range_set){0};
+	assert_false(session_gone(a->peer)); /* a call is in flight still */
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS - 1);
+	a->draining = (struct shard_set){0};
 	world_run(world, 500);
-	assert_true(peer_gone(a->peer));
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS);
+	assert_true(session_gone(a->peer));
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS);
 	/* the next process of the name does not wait */
 	world_kill(world, 0);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_run(world, 2000);
 	assert_int_equal(a->refusals, 0);
-	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS / 2);
+	assert_int_equal(shard_set_count(&a->granted), WORLD_SHARDS / 2);
 }
 
 static void test_leave_alone(void **state)
@@ -117,24 +117,24 @@ static void test_leave_alone(void **state)
 
 	(void)state;
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
-	peer_leave(a->peer);
-	assert_true(peer_gone(a->peer)); /* nobody was ever told of it */
+	session_leave(a->peer);
+	assert_true(session_gone(a->peer)); /* nobody was ever told of it */
 	world_kill(world, 0);
 	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	world_stop_watcher(world);
-	peer_leave(a->peer);
-	assert_false(peer_gone(a->peer));
+	session_leave(a->peer);
+	assert_false(session_gone(a->peer));
 	world_run(world, 3500);
-	assert_true(peer_gone(a->peer));
+	assert_true(session_gone(a->peer));
 }
 
 static void test_process_dead(void **state)
 {
 	struct node *a;
 	struct node *b;
-	struct range_set before;
+	struct shard_set before;
 
 	(void)state;
 	world_start_synced(world);
@@ -148,7 +148,7 @@ static void test_process_dead(void **state)
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
 	assert_memory_equal(&a->granted, &before, sizeof(before));
-	assert_true(peer_leased(a->peer));
+	assert_true(session_leased(a->peer));
 	assert_int_equal(b->grants + b->revokes, 0);
 }
 
@@ -167,12 +167,12 @@ static void test_gap_at_the_peer(void **state)
 	router_flush(world->router);
 	queue_empty(&a->down); /* lost */
 	world_present(world, KIND_POD, "fw", "two", "p2");
-	left_ms = peer_lease_left_ms(a->peer, 0);
+	left_ms = session_lease_left_ms(a->peer, 0);
 	world_settle(world);
-	assert_int_equal(peer_counters(a->peer)->sequence_gaps, 1);
+	assert_int_equal(session_counters(a->peer)->sequence_gaps, 1);
 	assert_int_equal(a->grants, 2); /* everything is shown anew */
 	assert_int_equal(a->revokes, 0);
-	assert_true(peer_lease_left_ms(a->peer, 0) >= left_ms); /* and nothing was given up meanwhile */
+	assert_true(session_lease_left_ms(a->peer, 0) >= left_ms); /* and nothing was given up meanwhile */
 	assert_non_null(view_find(a, KIND_POD, "ns/one"));
 	assert_non_null(view_find(a, KIND_POD, "ns/two"));
 	assert_memory_equal(&a->complete, &a->granted, sizeof(a->granted));
@@ -196,10 +196,10 @@ static void test_old_session(void **state)
 	world_present(world, KIND_POD, "fw", "two", "p2");
 	world_settle(world);
 	shown = a->shown;
-	peer_receive(a->peer, 0, &old->head, old->body, old->len);
+	session_receive(a->peer, 0, &old->head, old->body, old->len);
 	free(old);
 	assert_int_equal(a->shown, shown);
-	assert_int_equal(peer_counters(a->peer)->stale, 1);
+	assert_int_equal(session_counters(a->peer)->stale, 1);
 }
 
 static void test_send_fails(void **state)
@@ -256,16 +256,16 @@ static void test_partition(void **state)
 	while (world->now_ms < cut_ms + WORLD_LEASE)
 		world_run(world, 250);
 	assert_int_equal(a->revokes, 2);
-	assert_true(range_set_empty(&a->granted));
-	assert_false(peer_leased(a->peer));
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2);
+	assert_true(shard_set_empty(&a->granted));
+	assert_false(session_leased(a->peer));
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS / 2);
 	world_run(world, WORLD_GRACE);
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS);
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS);
 	world_connect(a);
 	world_run(world, 5000);
-	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS / 2);
-	assert_int_equal(range_set_count(&b->granted), WORLD_SHARDS / 2);
-	assert_true(peer_leased(a->peer));
+	assert_int_equal(shard_set_count(&a->granted), WORLD_SHARDS / 2);
+	assert_int_equal(shard_set_count(&b->granted), WORLD_SHARDS / 2);
+	assert_true(session_leased(a->peer));
 }
 
 /* A process that was stopped and wakes up to old answers has no lease by them. */
@@ -279,7 +279,7 @@ static void test_old_answers(void **state)
 	world_run(world, 3000);
 	/* a ping is answered, the answer waits in the socket while the process stands still */
 	world->now_ms += 1000;
-	peer_tick(a->peer);
+	session_tick(a->peer);
 	while (a->up.first != NULL) {
 		struct message *message = queue_take(&a->up);
 
@@ -289,10 +289,10 @@ static void test_old_answers(void **state)
 	}
 	assert_int_equal(count_of(a, BUS_PONG), 1);
 	world->now_ms += WORLD_LEASE + 1;
-	assert_true(peer_lease_left_ms(a->peer, 0) <= 0);
+	assert_true(session_lease_left_ms(a->peer, 0) <= 0);
 	world_deliver(world);
-	assert_true(peer_lease_left_ms(a->peer, 0) <= 0);
-	assert_false(peer_leased(a->peer));
+	assert_true(session_lease_left_ms(a->peer, 0) <= 0);
+	assert_false(session_leased(a->peer));
 }
 
 /* An ASSIGN starts no lease, and a PONG renews what it names only. */
@@ -304,11 +304,11 @@ static void test_pong_of_another_version(void **state)
 	(void)state;
 	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
-	peer_tick(a->peer);
+	session_tick(a->peer);
 	world_deliver(world); /* HELLO → WHO */
 	world_deliver(world); /* HELLO → ASSIGN */
 	assert_int_equal(a->grants, 1);
-	assert_false(peer_leased(a->peer));
+	assert_false(session_leased(a->peer));
 	queue_empty(&a->up);
 	message = mem_calloc(1, sizeof(*message) + 128);
 	message->head = (struct bus_head){.protocol = BUS_PROTOCOL,
@@ -321,17 +321,17 @@ static void test_pong_of_another_version(void **state)
 	router_flush(world->router);
 	world_deliver(world); /* SNAPSHOT_END */
 	message->head.sequence = 3;
-	peer_receive(a->peer, 0, &message->head, message->body, message->len);
-	assert_false(peer_leased(a->peer));
+	session_receive(a->peer, 0, &message->head, message->body, message->len);
+	assert_false(session_leased(a->peer));
 	message->head.sequence = 4;
 	message->head.version = 1;
 	message->head.time_ms = world->now_ms + 1000; /* a ping of the future was never sent */
-	peer_receive(a->peer, 0, &message->head, message->body, message->len);
-	assert_false(peer_leased(a->peer));
+	session_receive(a->peer, 0, &message->head, message->body, message->len);
+	assert_false(session_leased(a->peer));
 	message->head.sequence = 5;
 	message->head.time_ms = world->now_ms;
-	peer_receive(a->peer, 0, &message->head, message->body, message->len);
-	assert_int_equal(peer_lease_left_ms(a->peer, 0), WORLD_LEASE);
+	session_receive(a->peer, 0, &message->head, message->body, message->len);
+	assert_int_equal(session_lease_left_ms(a->peer, 0), WORLD_LEASE);
 	free(message);
 }
 
@@ -341,7 +341,7 @@ static void test_new_leader(void **state)
 {
 	struct node *a;
 	struct node *b;
-	struct range_set of_a;
+	struct shard_set of_a;
 
 	(void)state;
 	world_start_synced(world);
@@ -358,11 +358,11 @@ static void test_new_leader(void **state)
 	world_connect(a);
 	world_connect(b);
 	world_run(world, 4000);
-	assert_int_equal(peer_epoch(a->peer), 6);
+	assert_int_equal(session_epoch(a->peer), 6);
 	assert_int_equal(a->revokes + b->revokes, 0); /* nobody had to stop */
 	assert_memory_equal(&a->granted, &of_a, sizeof(of_a));
-	assert_true(peer_leased(a->peer));
-	assert_true(peer_leased(b->peer));
+	assert_true(session_leased(a->peer));
+	assert_true(session_leased(b->peer));
 	world_run(world, WORLD_LEASE);
 	assert_int_equal(a->revokes + b->revokes, 0);
 }
@@ -383,10 +383,10 @@ static void test_new_leader_after_leases(void **state)
 	router_synced(world->router);
 	world_connect(a);
 	world_run(world, 5000);
-	assert_true(range_set_empty(&a->granted)); /* somebody else might hold them still */
+	assert_true(shard_set_empty(&a->granted)); /* somebody else might hold them still */
 	world_run(world, WORLD_LEASE + WORLD_MARGIN);
-	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS);
-	assert_true(peer_leased(a->peer));
+	assert_int_equal(shard_set_count(&a->granted), WORLD_SHARDS);
+	assert_true(session_leased(a->peer));
 }
 
 /* Messages of a deposed leader are dropped once a newer one was heard. */
@@ -399,8 +399,8 @@ static void test_older_epoch(void **state)
 	world_start_synced(world);
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	world_settle(world);
-	peer_receive(a->peer, 0, &old, "{}", 2);
-	assert_int_equal(peer_counters(a->peer)->stale, 1);
+	session_receive(a->peer, 0, &old, "{}", 2);
+	assert_int_equal(session_counters(a->peer)->stale, 1);
 }
 
 /* A barrier holds no lease that it would have to wait for: it follows a leader of an older epoch, whose Lease was
@@ -413,14 +413,14 @@ static void test_barrier_and_older_epoch(void **state)
 	world_start_synced(world);
 	barrier = world_start(world, 0, "gate", BUS_ROLE_BARRIER);
 	world_run(world, 3000);
-	assert_int_equal(peer_epoch(barrier->peer), 5);
+	assert_int_equal(session_epoch(barrier->peer), 5);
 	world_stop_watcher(world);
 	world_start_watcher(world, 1);
 	router_synced(world->router);
 	world_connect(barrier);
 	world_present(world, KIND_FRAMEWORK, "", "fw", "u");
 	world_run(world, 5000);
-	assert_int_equal(peer_epoch(barrier->peer), 1);
+	assert_int_equal(session_epoch(barrier->peer), 1);
 	assert_non_null(view_find(barrier, KIND_FRAMEWORK, "ns/fw"));
 }
 
@@ -442,7 +442,7 @@ static void test_barrier(void **state)
 	a = world_start(world, 0, "a", BUS_ROLE_RECONCILER);
 	barrier = world_start(world, 1, "barrier", BUS_ROLE_BARRIER);
 	world_run(world, 2000);
-	assert_int_equal(range_set_count(&a->granted), WORLD_SHARDS); /* it takes no share */
+	assert_int_equal(shard_set_count(&a->granted), WORLD_SHARDS); /* it takes no share */
 	assert_int_equal(view_count(a), 100);
 	assert_int_equal(view_count(barrier), 50);
 	assert_int_equal(barrier->completes, 1);
@@ -510,10 +510,10 @@ static void test_bad_object(void **state)
 	assert_int_equal(message->head.type, BUS_UPDATE);
 	message->body[0] = '?';
 	world_settle(world);
-	assert_int_equal(peer_counters(a->peer)->malformed_objects, 1);
+	assert_int_equal(session_counters(a->peer)->malformed_objects, 1);
 	assert_null(view_find(a, KIND_POD, "ns/one"));
 	assert_non_null(view_find(a, KIND_POD, "ns/two"));
-	assert_int_equal(peer_counters(a->peer)->sequence_gaps, 0);
+	assert_int_equal(session_counters(a->peer)->sequence_gaps, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

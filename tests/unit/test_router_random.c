@@ -1,6 +1,6 @@
 /* The bus protocol under random weather: processes die and come back, connections are cut, messages wait or are lost,
- * the watcher is replaced. After every step no range has two processes with a lease; once the weather is fair every
- * range has one, and every process sees of its ranges exactly what the cluster has. FC_SEED replays one run. */
+ * the watcher is replaced. After every step no shard has two processes with a lease; once the weather is fair every
+ * shard has one, and every process sees of its shards exactly what the cluster has. FC_SEED replays one run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -41,10 +41,10 @@ static void check_leases(const struct run *run)
 		for (int i = 0; i < PROCESSES; i++) {
 			const struct node *node = &run->world->nodes[i];
 
-			if (node->peer == NULL || peer_lease_left_ms(node->peer, r) <= 0)
+			if (node->peer == NULL || session_lease_left_ms(node->peer, r) <= 0)
 				continue;
 			if (holder >= 0)
-				fail_msg("seed %llu: range %u has two holders, %d and %d, at %lld ms",
+				fail_msg("seed %llu: shard %u has two holders, %d and %d, at %lld ms",
 					 (unsigned long long)run->seed, r, holder, i, (long long)run->world->now_ms);
 			holder = i;
 		}
@@ -152,12 +152,12 @@ static void trouble(struct run *run)
 		if (node->peer != NULL && pick(run, 0, 4) == 0) {
 			for (uint32_t r = 0; r < WORLD_SHARDS; r++)
 				if (pick(run, 0, 3) == 0)
-					range_set_add(&node->draining, r);
+					shard_set_add(&node->draining, r);
 			if (pick(run, 0, 3) == 0)
-				peer_leave(node->peer);
+				session_leave(node->peer);
 		}
 		break;
-	default: node->draining = (struct range_set){0}; break;
+	default: node->draining = (struct shard_set){0}; break;
 	}
 }
 
@@ -166,7 +166,7 @@ static void reap(struct run *run)
 	for (int i = 0; i < PROCESSES; i++) {
 		struct node *node = &run->world->nodes[i];
 
-		if (node->peer != NULL && (peer_gone(node->peer) || node->refused_for_good))
+		if (node->peer != NULL && (session_gone(node->peer) || node->refused_for_good))
 			world_kill(run->world, i);
 	}
 }
@@ -193,12 +193,12 @@ static void act(struct run *run)
 		if (!runs || node->down.first == NULL || node->down.first->due_ms > world->now_ms)
 			break;
 		message = queue_take(&node->down);
-		peer_receive(node->peer, 0, &message->head, message->body, message->len);
+		session_receive(node->peer, 0, &message->head, message->body, message->len);
 		free(message);
 		break;
 	case 2:
 		if (runs)
-			peer_tick(node->peer);
+			session_tick(node->peer);
 		break;
 	default:
 		if (world->router == NULL)
@@ -221,18 +221,18 @@ static void check_views(const struct run *run)
 	for (int i = 0; i < MEMBERS; i++)
 		seen += view_count(&run->world->nodes[i]);
 	for (int i = 0; i < FRAMEWORKS; i++) {
-		uint32_t range;
+		uint32_t shard;
 		const struct view_object *object = NULL;
 
 		snprintf(key, sizeof(key), "fw%d", i);
-		range = range_of_key("ns", key, WORLD_SHARDS);
+		shard = shard_of_key("ns", key, WORLD_SHARDS);
 		snprintf(key, sizeof(key), "ns/fw%d", i);
 		snprintf(uid, sizeof(uid), "u%d-%d", i, run->incarnation[i]);
 		expected += run->exists[i] ? 1 : 0;
 		for (int m = 0; m < MEMBERS; m++) {
 			const struct node *node = &run->world->nodes[m];
 
-			if (range_set_has(&node->granted, range))
+			if (shard_set_has(&node->granted, shard))
 				object = view_find(node, KIND_FRAMEWORK, key);
 		}
 		if (run->exists[i] != (object != NULL) || (object != NULL && strcmp(object->uid, uid) != 0))
@@ -261,7 +261,7 @@ static void check_calm(struct run *run)
 			start_member(run, i);
 		else if (!node->connected)
 			world_connect(node);
-		node->draining = (struct range_set){0};
+		node->draining = (struct shard_set){0};
 	}
 	for (int i = 0; i < 400; i++) {
 		world_run(world, 250);
@@ -275,12 +275,12 @@ static void check_calm(struct run *run)
 		const struct node *node = &world->nodes[i];
 
 		for (uint32_t r = 0; r < WORLD_SHARDS; r++)
-			total += peer_lease_left_ms(node->peer, r) > 0 ? 1 : 0;
-		assert_int_equal(peer_counters(node->peer)->malformed_objects, 0);
-		if (range_set_count(&node->granted) != WORLD_SHARDS / MEMBERS ||
+			total += session_lease_left_ms(node->peer, r) > 0 ? 1 : 0;
+		assert_int_equal(session_counters(node->peer)->malformed_objects, 0);
+		if (shard_set_count(&node->granted) != WORLD_SHARDS / MEMBERS ||
 		    memcmp(&node->complete, &node->granted, sizeof(node->granted)) != 0)
-			fail_msg("seed %llu: m%d holds %u ranges, %u of them complete", (unsigned long long)run->seed,
-				 i, range_set_count(&node->granted), range_set_count(&node->complete));
+			fail_msg("seed %llu: m%d holds %u shards, %u of them complete", (unsigned long long)run->seed,
+				 i, shard_set_count(&node->granted), shard_set_count(&node->complete));
 	}
 	assert_int_equal(total, WORLD_SHARDS);
 	check_views(run);

@@ -349,14 +349,14 @@ static void raw_claims(struct node *node, uint64_t epoch, const struct bus_hello
  * longer than a lease. Until then nobody joins. */
 static void test_old_claims(void **state)
 {
-	struct bus_hello hello = {.name = "a", .uuid = "u", .shards = WORLD_SHARDS, .held_epoch = 4, .window = 10};
+	struct bus_hello hello = {.name = "a", .uuid = "u", .shard_count = WORLD_SHARDS, .held_epoch = 4, .window = 10};
 	struct node *node;
 	struct message *message;
 
 	(void)state;
 	world_start_synced(world);
 	node = raw_node(0);
-	range_set_add(&hello.held, 3);
+	shard_set_add(&hello.held, 3);
 	raw_claims(node, 4, &hello);
 	assert_int_equal(router_peer_count(world->router), 0);
 	message = next_of(node, BUS_WHO);
@@ -372,18 +372,18 @@ static void test_old_claims(void **state)
 /* What this leader granted it need not be told: it may have taken it away since the HELLO was said. */
 static void test_claims_of_this_term(void **state)
 {
-	struct bus_hello hello = {.name = "a", .uuid = "u", .shards = WORLD_SHARDS, .held_epoch = 5, .window = 10};
+	struct bus_hello hello = {.name = "a", .uuid = "u", .shard_count = WORLD_SHARDS, .held_epoch = 5, .window = 10};
 
 	(void)state;
 	world->blocked_ms = 1000;
 	world_start_synced(world);
-	range_set_add(&hello.held, 3);
+	shard_set_add(&hello.held, 3);
 	raw_claims(raw_node(0), 5, &hello);
 	assert_int_equal(router_peer_count(world->router), 1);
 	assert_null(shard_table_holder(router_shards(world->router), 3));
 }
 
-/* A former leader that cut the key space into another number of ranges granted other keys by those numbers: nothing is
+/* A former leader that cut the key space into another number of shards granted other keys by those numbers: nothing is
  * taken over from it, and the peer gets what is free here. */
 static void test_claims_of_another_cut(void **state)
 {
@@ -393,9 +393,9 @@ static void test_claims_of_another_cut(void **state)
 	world->blocked_ms = 1000;
 	world_start_synced(world);
 	for (uint32_t i = 0; i < 2; i++) {
-		hello.shards = WORLD_SHARDS * (2 - i);
-		hello.held = (struct range_set){0};
-		range_set_add(&hello.held, 3);
+		hello.shard_count = WORLD_SHARDS * (2 - i);
+		hello.held = (struct shard_set){0};
+		shard_set_add(&hello.held, 3);
 		raw_claims(raw_node(0), 5, &hello);
 		assert_int_equal(router_peer_count(world->router), 1);
 		assert_int_equal(shard_table_holder(router_shards(world->router), 3) != NULL, i == 1);
@@ -406,7 +406,7 @@ static void test_claims_of_another_cut(void **state)
  * one. */
 static void test_hostile_epochs(void **state)
 {
-	struct bus_hello hello = {.name = "a", .uuid = "u", .shards = WORLD_SHARDS, .window = 10};
+	struct bus_hello hello = {.name = "a", .uuid = "u", .shard_count = WORLD_SHARDS, .window = 10};
 	struct node *node;
 
 	(void)state;
@@ -473,7 +473,7 @@ static void test_refusals(void **state)
 	assert_int_equal(router_peer_count(world->router), 1);
 }
 
-/* A member that finds no place has not come: ranges would be kept for it, which nobody works on. */
+/* A member that finds no place has not come: shards would be kept for it, which nobody works on. */
 static void test_too_many_connections(void **state)
 {
 	struct bus_hello hello = {.role = BUS_ROLE_BARRIER, .uuid = "u", .name = "b", .window = 1};
@@ -508,7 +508,7 @@ static void test_names_of_the_pool(void **state)
 {
 	const struct router_ports ports = {.send = router_port_send, .now_ms = world_now, .arg = world};
 	const struct router_options options = {
-		.shards = {.shards = 1, .lease_ms = 1000, .grace_ms = 1000}, .epoch = 1, .accept = accept_x};
+		.shards = {.shard_count = 1, .lease_ms = 1000, .grace_ms = 1000}, .epoch = 1, .accept = accept_x};
 	struct node *node;
 	struct message *message;
 

@@ -1,12 +1,12 @@
-/* The table of ranges: who gets what, and when a range is free for someone else. */
+/* The table of shards: who gets what, and when a shard is free for someone else. */
 #include "tests/unit/shards_world.h"
 
-static uint32_t runs(const struct range_set *set)
+static uint32_t runs(const struct shard_set *set)
 {
 	uint32_t count = 0;
 
 	for (uint32_t r = 0; r < SHARDS; r++)
-		if (range_set_has(set, r) && (r == 0 || !range_set_has(set, r - 1)))
+		if (shard_set_has(set, r) && (r == 0 || !shard_set_has(set, r - 1)))
 			count++;
 	return count;
 }
@@ -15,7 +15,7 @@ static void test_pool_start(void **state)
 {
 	struct shard_table *table = make(0);
 	struct shard_member *member;
-	struct range_set fresh;
+	struct shard_set fresh;
 	char name[24];
 
 	(void)state;
@@ -30,13 +30,13 @@ static void test_pool_start(void **state)
 		member = join(table, name, name, START + 1);
 		shard_table_update(table, START + 1);
 		/* its share from the start: nothing has to move when the next one comes */
-		assert_int_equal(range_set_count(shard_member_ranges(member)), 16);
-		assert_int_equal(runs(shard_member_ranges(member)), 1);
+		assert_int_equal(shard_set_count(shard_member_shards(member)), 16);
+		assert_int_equal(runs(shard_member_shards(member)), 1);
 		assert_int_equal(shard_member_version(member), 4 - i);
 		shard_member_take_fresh(member, &fresh);
-		assert_memory_equal(&fresh, shard_member_ranges(member), sizeof(fresh));
+		assert_memory_equal(&fresh, shard_member_shards(member), sizeof(fresh));
 		shard_member_take_fresh(member, &fresh);
-		assert_true(range_set_empty(&fresh));
+		assert_true(shard_set_empty(&fresh));
 	}
 	assert_int_equal(held(table, NULL), 0);
 	shard_table_free(table);
@@ -61,7 +61,7 @@ static void test_uneven(void **state)
 	shard_table_free(table);
 }
 
-/* A slot that was expected but never came has its ranges spread when the grace is over. */
+/* A slot that was expected but never came has its shards spread when the grace is over. */
 static void test_expected_never_comes(void **state)
 {
 	struct shard_table *table = make(0);
@@ -84,24 +84,24 @@ static void test_expected_never_comes(void **state)
 	shard_table_free(table);
 }
 
-/* A range that moves is free only when a ping at the version that lacks it names it neither held nor draining. */
+/* A shard that moves is free only when a ping at the version that lacks it names it neither held nor draining. */
 static void test_handover(void **state)
 {
 	struct shard_table *table = make(0);
 	struct shard_member *a = join(table, "a", "ua", START);
 	struct shard_member *b;
-	struct range_set before;
-	struct range_set draining = {0};
+	struct shard_set before;
+	struct shard_set draining = {0};
 	uint64_t old_version;
 
 	(void)state;
 	shard_table_update(table, START);
 	ping(table, a, START);
-	before = *shard_member_ranges(a);
+	before = *shard_member_shards(a);
 	old_version = shard_member_version(a);
 	b = join(table, "b", "ub", START + 1000);
 	shard_table_update(table, START + 1000);
-	assert_int_equal(range_set_count(shard_member_ranges(a)), 32);
+	assert_int_equal(shard_set_count(shard_member_shards(a)), 32);
 	assert_true(shard_member_version(a) > old_version);
 	assert_int_equal(shard_member_version(b), 0); /* nothing to be had yet */
 	assert_int_equal(held(table, "a"), SHARDS);
@@ -109,19 +109,19 @@ static void test_handover(void **state)
 	assert_false(shard_table_ping(table, a, old_version, &before, &none, START + 2000));
 	shard_table_update(table, START + 2000);
 	assert_int_equal(held(table, "b"), 0);
-	/* it has, but calls are in flight in range 63 */
-	range_set_add(&draining, 63);
+	/* it has, but calls are in flight in shard 63 */
+	shard_set_add(&draining, 63);
 	assert_true(
-		shard_table_ping(table, a, shard_member_version(a), shard_member_ranges(a), &draining, START + 3000));
+		shard_table_ping(table, a, shard_member_version(a), shard_member_shards(a), &draining, START + 3000));
 	shard_table_update(table, START + 3000);
 	assert_int_equal(held(table, "b"), 31);
 	assert_string_equal(shard_table_holder(table, 63), "a");
 	ping(table, a, START + 4000);
 	shard_table_update(table, START + 4000);
 	assert_int_equal(held(table, "b"), 32);
-	assert_int_equal(range_set_count(shard_member_ranges(b)), 32);
-	assert_int_equal(runs(shard_member_ranges(a)), 1);
-	assert_int_equal(runs(shard_member_ranges(b)), 1);
+	assert_int_equal(shard_set_count(shard_member_shards(b)), 32);
+	assert_int_equal(runs(shard_member_shards(a)), 1);
+	assert_int_equal(runs(shard_member_shards(b)), 1);
 	shard_table_free(table);
 }
 
@@ -163,13 +163,13 @@ static void test_old_version_renews_nothing(void **state)
 {
 	struct shard_table *table = make(0);
 	struct shard_member *a = join(table, "a", "ua", START);
-	struct range_set all;
+	struct shard_set all;
 	uint64_t version;
 
 	(void)state;
 	shard_table_update(table, START);
 	ping(table, a, START);
-	all = *shard_member_ranges(a);
+	all = *shard_member_shards(a);
 	version = shard_member_version(a);
 	join(table, "b", "ub", START);
 	shard_table_update(table, START);
@@ -201,10 +201,10 @@ static void test_next_due(void **state)
 	shard_table_free(table);
 }
 
-/* Without a grace time, ranges wait for nobody who is away, but are granted to those who are there. */
+/* Without a grace time, shards wait for nobody who is away, but are granted to those who are there. */
 static void test_no_grace(void **state)
 {
-	const struct shard_options options = {.shards = SHARDS, .lease_ms = LEASE, .margin_ms = MARGIN};
+	const struct shard_options options = {.shard_count = SHARDS, .lease_ms = LEASE, .margin_ms = MARGIN};
 	struct shard_table *table = shard_table_new(&options);
 	struct shard_member *a = join(table, "a", "u", START);
 

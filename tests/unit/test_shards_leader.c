@@ -1,10 +1,10 @@
-/* The table of ranges of a new leader: what members claim. */
+/* The table of shards of a new leader: what members claim. */
 #include "tests/unit/shards_world.h"
 
-static void add_run(struct range_set *set, uint32_t first, uint32_t count)
+static void add_run(struct shard_set *set, uint32_t first, uint32_t count)
 {
 	for (uint32_t r = first; r < first + count; r++)
-		range_set_add(set, r);
+		shard_set_add(set, r);
 }
 
 static void test_claims(void **state)
@@ -12,7 +12,7 @@ static void test_claims(void **state)
 	struct shard_table *table = make(LEASE + MARGIN);
 	struct shard_member *a;
 	struct shard_member *b;
-	struct range_set claim_a = {0};
+	struct shard_set claim_a = {0};
 	int64_t now;
 
 	(void)state;
@@ -21,7 +21,7 @@ static void test_claims(void **state)
 	b = join(table, "b", "ub", START);
 	shard_table_update(table, START);
 	/* what it claims it keeps at once; the rest waits for whoever else may come with a claim */
-	assert_memory_equal(shard_member_ranges(a), &claim_a, sizeof(claim_a));
+	assert_memory_equal(shard_member_shards(a), &claim_a, sizeof(claim_a));
 	assert_int_equal(held(table, NULL), SHARDS - 20);
 	for (now = START; now < START + LEASE + MARGIN; now += 1000) {
 		ping(table, a, now);
@@ -44,7 +44,7 @@ static void test_claims(void **state)
 static void test_claim_released(void **state)
 {
 	struct shard_table *table = make(LEASE + MARGIN);
-	struct range_set claim = {0};
+	struct shard_set claim = {0};
 	struct shard_member *a;
 
 	(void)state;
@@ -66,7 +66,7 @@ static void test_claim_released(void **state)
 static void test_claim_of_a_silent_one(void **state)
 {
 	struct shard_table *table = make(LEASE + MARGIN);
-	struct range_set claim = {0};
+	struct shard_set claim = {0};
 	struct shard_member *a;
 	struct shard_member *b;
 	struct shard_member *out;
@@ -90,8 +90,8 @@ static void test_claim_of_a_silent_one(void **state)
 static void test_two_claims(void **state)
 {
 	struct shard_table *table = make(LEASE + MARGIN);
-	struct range_set claim_a = {0};
-	struct range_set claim_b = {0};
+	struct shard_set claim_a = {0};
+	struct shard_set claim_b = {0};
 	struct shard_member *a;
 	struct shard_member *b;
 	const int64_t second = START + 3000;
@@ -104,8 +104,8 @@ static void test_two_claims(void **state)
 	ping(table, a, START);
 	assert_int_equal(shard_table_hello(table, "b", "ub", &claim_b, second, &b), SHARD_JOINED);
 	shard_table_update(table, second);
-	assert_int_equal(range_set_count(shard_member_ranges(a)), 9);
-	assert_int_equal(range_set_count(shard_member_ranges(b)), 9);
+	assert_int_equal(shard_set_count(shard_member_shards(a)), 9);
+	assert_int_equal(shard_set_count(shard_member_shards(b)), 9);
 	ping(table, a, second);
 	ping(table, b, second);
 	for (int64_t now = second; now < START + LEASE + MARGIN; now += 500) {
@@ -123,7 +123,7 @@ static void test_two_claims(void **state)
 static void test_claim_too_late(void **state)
 {
 	struct shard_table *table = make(LEASE + MARGIN);
-	struct range_set claim = {0};
+	struct shard_set claim = {0};
 	struct shard_member *a;
 	struct shard_member *b;
 
@@ -136,9 +136,9 @@ static void test_claim_too_late(void **state)
 	assert_int_equal(shard_table_hello(table, "b", "ub", &claim, START + LEASE + MARGIN, &b), SHARD_JOINED);
 	assert_int_equal(held(table, "a"), SHARDS);
 	for (uint32_t r = 0; r < SHARDS; r++) {
-		struct shard_range_view view;
+		struct shard_view view;
 
-		shard_table_view_range(table, r, START + LEASE + MARGIN, &view);
+		shard_table_view_shard(table, r, START + LEASE + MARGIN, &view);
 		assert_false(view.revoking);
 		assert_int_equal(view.blocked_ms, 0);
 	}
@@ -151,7 +151,7 @@ static void test_longer_leases_before(void **state)
 {
 	enum { LONGER = 6 * LEASE, OVER = START + LONGER + MARGIN };
 	struct shard_table *table = make(LONGER + MARGIN);
-	struct range_set claim = {0};
+	struct shard_set claim = {0};
 	struct shard_member *a;
 	struct shard_member *b;
 	struct shard_member *c;
@@ -164,7 +164,7 @@ static void test_longer_leases_before(void **state)
 	shard_table_update(table, START);
 	ping(table, a, START + 1); /* which is no longer than its lease was already */
 	for (int64_t now = START + 1; now < OVER; now += 1000) {
-		shard_table_ping(table, c, shard_member_version(c), shard_member_ranges(c), &none, now);
+		shard_table_ping(table, c, shard_member_version(c), shard_member_shards(c), &none, now);
 		shard_table_update(table, now);
 		assert_int_equal(held(table, "c"), 0);
 	}

@@ -1,4 +1,4 @@
-/* The table of ranges when members restart, come back and leave: who may have their names, and how little moves. */
+/* The table of shards when members restart, come back and leave: who may have their names, and how little moves. */
 #include "tests/unit/shards_world.h"
 
 static void test_restart_in_pool(void **state)
@@ -6,16 +6,16 @@ static void test_restart_in_pool(void **state)
 	struct shard_table *table = make(0);
 	struct shard_member *a = join(table, "a", "u1", START);
 	struct shard_member *b = join(table, "b", "ub", START);
-	struct range_set of_a;
-	struct range_set of_b;
+	struct shard_set of_a;
+	struct shard_set of_b;
 	uint64_t version_b;
 
 	(void)state;
 	shard_table_update(table, START);
 	ping(table, a, START);
 	ping(table, b, START);
-	of_a = *shard_member_ranges(a);
-	of_b = *shard_member_ranges(b);
+	of_a = *shard_member_shards(a);
+	of_b = *shard_member_shards(b);
 	version_b = shard_member_version(b);
 	shard_table_dead(table, "a", START + 5000);
 	shard_table_dead(table, "nobody", START + 5000);
@@ -23,9 +23,9 @@ static void test_restart_in_pool(void **state)
 	assert_int_equal(held(table, "a"), 0);
 	a = join(table, "a", "u2", START + 6000); /* at once, not after the lease */
 	shard_table_update(table, START + 6000);
-	assert_memory_equal(&of_a, shard_member_ranges(a), sizeof(of_a));
+	assert_memory_equal(&of_a, shard_member_shards(a), sizeof(of_a));
 	/* the other one has not noticed anything */
-	assert_memory_equal(&of_b, shard_member_ranges(b), sizeof(of_b));
+	assert_memory_equal(&of_b, shard_member_shards(b), sizeof(of_b));
 	assert_int_equal(shard_member_version(b), version_b);
 	shard_table_free(table);
 }
@@ -34,7 +34,7 @@ static void test_restart_elsewhere(void **state)
 {
 	struct shard_table *table = make(0);
 	struct shard_member *a = join(table, "a", "u1", START);
-	struct range_set of_a;
+	struct shard_set of_a;
 	struct shard_member *out;
 	const int64_t over = START + LEASE + MARGIN;
 
@@ -42,11 +42,11 @@ static void test_restart_elsewhere(void **state)
 	join(table, "b", "ub", START);
 	shard_table_update(table, START);
 	ping(table, a, START);
-	of_a = *shard_member_ranges(a);
+	of_a = *shard_member_shards(a);
 	assert_int_equal(shard_table_hello(table, "a", "u2", NULL, over - 1, &out), SHARD_BUSY);
 	a = join(table, "a", "u2", over);
 	shard_table_update(table, over);
-	assert_memory_equal(&of_a, shard_member_ranges(a), sizeof(of_a));
+	assert_memory_equal(&of_a, shard_member_shards(a), sizeof(of_a));
 	ping(table, a, over);
 	assert_int_equal(shard_table_hello(table, "a", "u1", NULL, over, &out), SHARD_BUSY);
 	shard_table_free(table);
@@ -74,7 +74,7 @@ static void test_gone_and_back(void **state)
 {
 	struct shard_table *table = make(0);
 	struct shard_member *members[4];
-	struct range_set before[4];
+	struct shard_set before[4];
 	char name[24];
 	uint32_t moved = 0;
 	int64_t now;
@@ -94,7 +94,7 @@ static void test_gone_and_back(void **state)
 	for (int i = 1; i < 4; i++) {
 		snprintf(name, sizeof(name), "m%d", i);
 		assert_in_range(held(table, name), 21, 22);
-		before[i] = *shard_member_ranges(members[i]);
+		before[i] = *shard_member_shards(members[i]);
 		ping(table, members[i], now);
 	}
 	members[0] = join(table, "m0", "again", now);
@@ -108,7 +108,7 @@ static void test_gone_and_back(void **state)
 		snprintf(name, sizeof(name), "m%d", i);
 		assert_int_equal(held(table, name), 16);
 		for (uint32_t r = 0; i > 0 && r < SHARDS; r++)
-			if (range_set_has(&before[i], r) && !range_set_has(shard_member_ranges(members[i]), r))
+			if (shard_set_has(&before[i], r) && !shard_set_has(shard_member_shards(members[i]), r))
 				moved++;
 	}
 	assert_int_equal(moved, 16); /* what the one that came back got, and nothing else */
@@ -120,7 +120,7 @@ static void test_bye(void **state)
 	struct shard_table *table = make(0);
 	struct shard_member *a = join(table, "a", "u1", START);
 	struct shard_member *b = join(table, "b", "ub", START);
-	struct range_set draining = {0};
+	struct shard_set draining = {0};
 	uint64_t version;
 
 	(void)state;
@@ -130,9 +130,9 @@ static void test_bye(void **state)
 	shard_table_bye(table, a);
 	shard_table_update(table, START + 1);
 	assert_true(shard_member_version(a) > version);
-	assert_true(range_set_empty(shard_member_ranges(a)));
+	assert_true(shard_set_empty(shard_member_shards(a)));
 	assert_int_equal(held(table, "a"), 32); /* until it says that it has let go */
-	range_set_add(&draining, 0);
+	shard_set_add(&draining, 0);
 	assert_true(shard_table_ping(table, a, shard_member_version(a), &none, &draining, START + 2));
 	shard_table_update(table, START + 2);
 	assert_int_equal(held(table, "b"), 63);
@@ -144,11 +144,11 @@ static void test_bye(void **state)
 	/* its successor need not wait for a lease that nobody uses */
 	a = join(table, "a", "u2", START + 5);
 	shard_table_update(table, START + 5);
-	assert_int_equal(range_set_count(shard_member_ranges(b)), 32);
+	assert_int_equal(shard_set_count(shard_member_shards(b)), 32);
 	shard_table_free(table);
 }
 
-static void test_bye_without_ranges(void **state)
+static void test_bye_without_shards(void **state)
 {
 	struct shard_table *table = make(LEASE + MARGIN); /* nothing is granted yet */
 	struct shard_member *a = join(table, "a", "u1", START);
@@ -209,7 +209,7 @@ int main(void)
 		cmocka_unit_test(test_hello_again),
 		cmocka_unit_test(test_gone_and_back),
 		cmocka_unit_test(test_bye),
-		cmocka_unit_test(test_bye_without_ranges),
+		cmocka_unit_test(test_bye_without_shards),
 		cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_in_use),
 	};

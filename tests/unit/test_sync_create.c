@@ -101,7 +101,7 @@ static void test_edit_ends_backoff(void **state)
 
 static void test_retry_after_stays(void **state)
 {
-	struct backoff backoff = {0};
+	struct request_backoff backoff = {0};
 	struct random random;
 
 	(void)state;

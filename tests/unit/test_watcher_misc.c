@@ -152,27 +152,27 @@ static void test_lease_namespace(void **state)
 
 /* ---- shards, for people ----------------------------------------------------------------------------------------- */
 
-static void test_ranges(void **state)
+static void test_shard_list(void **state)
 {
 	static const struct {
-		uint32_t ranges[6];
+		uint32_t shards[6];
 		size_t count;
 		const char *text;
 	} rows[] = {
 		{{0}, 0, ""},
 		{{3}, 1, "3"},
 		{{0, 1, 2, 5, 7, 8}, 6, "0-2,5,7-8"},
-		{{BUS_RANGE_MAX - 2, BUS_RANGE_MAX - 1}, 2, "4094-4095"},
+		{{BUS_SHARD_MAX - 2, BUS_SHARD_MAX - 1}, 2, "4094-4095"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		cleanup_buf struct buf text = {0};
-		struct range_set set = {0};
+		struct shard_set set = {0};
 
 		for (size_t j = 0; j < rows[i].count; j++)
-			range_set_add(&set, rows[i].ranges[j]);
-		debug_write_ranges(&text, &set);
+			shard_set_add(&set, rows[i].shards[j]);
+		debug_write_shards(&text, &set);
 		assert_string_equal(text.len == 0 ? "" : text.data, rows[i].text);
 	}
 }
@@ -185,7 +185,7 @@ static json_t *shards_of(const struct world *world)
 		.lease_ns = "ns",
 		.lease_name = "x",
 		.router = world->router,
-		.shards = WORLD_SHARDS,
+		.shard_count = WORLD_SHARDS,
 		.now_ms = world->now_ms,
 		.synced = true,
 	};
@@ -218,7 +218,7 @@ static void test_shards(void **state)
 	world_run(world, 2000);
 	shards = shards_of(world);
 	expect_says(shards, "\"held\":0");
-	expect_says(shards, "\"unheld\":[{\"ranges\":\"0-15\",\"for\":\"a\",\"blockedSeconds\":1.0}]");
+	expect_says(shards, "\"unheld\":[{\"shards\":\"0-15\",\"for\":\"a\",\"blockedSeconds\":1.0}]");
 	debug_write_table(&table, shards);
 	assert_non_null(strstr(table.data, "IN NOBODY'S HANDS  FOR  NOT BEFORE\n0-15               a    1.0s\n"));
 	json_decref(shards);
@@ -226,7 +226,7 @@ static void test_shards(void **state)
 	shards = shards_of(world);
 	expect_says(shards, "\"held\":16");
 	expect_says(shards, "\"name\":\"a\"");
-	expect_says(shards, "\"state\":\"present\",\"ranges\":\"0-15\",\"count\":16,\"draining\":\"\",\"meant\":16");
+	expect_says(shards, "\"state\":\"present\",\"shards\":\"0-15\",\"count\":16,\"draining\":\"\",\"meant\":16");
 	expect_says(shards, "\"keys\":7");
 	expect_says(shards, "\"barriers\":[{\"name\":\"gate\"");
 	expect_says(shards, "\"unheld\":[]");
@@ -236,8 +236,8 @@ static void test_shards(void **state)
 	world_kill(world, 0);
 	world_run(world, WORLD_LEASE + WORLD_MARGIN + 2000);
 	shards = shards_of(world);
-	expect_says(shards, "\"state\":\"gone\",\"ranges\":\"\"");
-	expect_says(shards, "\"unheld\":[{\"ranges\":\"0-15\",\"for\":\"a\",\"blockedSeconds\":0.0}]");
+	expect_says(shards, "\"state\":\"gone\",\"shards\":\"\"");
+	expect_says(shards, "\"unheld\":[{\"shards\":\"0-15\",\"for\":\"a\",\"blockedSeconds\":0.0}]");
 	json_decref(shards);
 	world_free(world);
 }
@@ -245,7 +245,7 @@ static void test_shards(void **state)
 static void test_standby(void **state)
 {
 	const struct debug_view view = {
-		.identity = "me", .leader = "other", .lease_ns = "ns", .lease_name = "x", .shards = 64};
+		.identity = "me", .leader = "other", .lease_ns = "ns", .lease_name = "x", .shard_count = 64};
 	cleanup_json json_t *shards = debug_shards(&view);
 	cleanup_buf struct buf table = {0};
 
@@ -284,7 +284,7 @@ static void test_pool_member(void **state)
 				  .lease_ns = "ns",
 				  .lease_name = "x",
 				  .workers = 1,
-				  .shards = WORLD_SHARDS};
+				  .shard_count = WORLD_SHARDS};
 	struct error err;
 	struct pool *pool;
 	char pid[32];
@@ -355,7 +355,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flags),       cmocka_unit_test(test_lease_namespace),
-		cmocka_unit_test(test_ranges),      cmocka_unit_test(test_shards),
+		cmocka_unit_test(test_shard_list),  cmocka_unit_test(test_shards),
 		cmocka_unit_test(test_standby),     cmocka_unit_test(test_status_address),
 		cmocka_unit_test(test_pool_member),
 	};

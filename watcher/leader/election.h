@@ -27,7 +27,7 @@
 
 struct election;
 
-/* Who may act on ranges that the holder granted, once it is gone. */
+/* Who may act on shards that the holder granted, once it is gone. */
 enum election_grants {
 	ELECTION_GRANTS_NONE,     /* nobody: it granted nothing, or all was given back */
 	ELECTION_GRANTS_CHILDREN, /* its children, which end with it */
@@ -101,7 +101,7 @@ void election_answered(struct election *election, enum election_outcome outcome,
 		       int64_t now_ms);
 /* The process that election_seen() names is known to have ended. */
 void election_holder_dead(struct election *election);
-/* Gives the Lease back, if it is ours. drained: nobody acts on ranges granted by us any more. */
+/* Gives the Lease back, if it is ours. drained: nobody acts on shards granted by us any more. */
 void election_release(struct election *election, bool drained, int64_t now_ms);
 /* Nothing is left to be done after election_release(). */
 bool election_released(const struct election *election);

@@ -36,7 +36,7 @@ void lease_free(struct lease *lease);
 
 /* Whether this process leads at this very moment, by a clock read now: deposed() may not have been called yet. */
 bool lease_leads(const struct lease *lease);
-/* Gives it back, if it is ours. drained: nobody acts on ranges granted by us any more. */
+/* Gives it back, if it is ours. drained: nobody acts on shards granted by us any more. */
 void lease_release(struct lease *lease, bool drained);
 
 const char *lease_identity(const struct lease *lease);

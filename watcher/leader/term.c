@@ -20,7 +20,7 @@ enum { GATHER_MS = 3 };
 enum { TICK_MS = 500, DRAIN_MS = 20000 /* of the children, after SIGTERM */, ARGUMENTS_MAX = 16 };
 
 _Static_assert((int)KUBE_FENCED_LATE_MS <= (int)SHARD_MARGIN_MS,
-	       "a member's write must not arrive when its range is another's");
+	       "a member's write must not arrive when its shard is another's");
 
 struct term {
 	struct term_options options;
@@ -63,7 +63,7 @@ static void make_router(struct term *term)
 	const struct config *config = term->options.config;
 	const struct router_ports ports = {.send = port_send, .now_ms = port_now_ms, .arg = term};
 	struct router_options options = {
-		.shards = {.shards = (uint32_t)config->shards,
+		.shards = {.shard_count = (uint32_t)config->shards,
 			   .lease_ms = config->member_lease_sec * 1000,
 			   .margin_ms = SHARD_MARGIN_MS,
 			   .grace_ms = config->member_grace_sec * 1000,
@@ -259,8 +259,8 @@ bool term_drained(const struct term *term)
 		for (int slot = 0; slot < term->options.flags->workers; slot++)
 			if (pool_pid(term->pool, slot) != 0)
 				return false;
-	for (int64_t range = 0; term->pool == NULL && range < term->options.config->shards; range++)
-		if (shard_table_holder(router_shards(term->router), (uint32_t)range) != NULL)
+	for (int64_t shard = 0; term->pool == NULL && shard < term->options.config->shards; shard++)
+		if (shard_table_holder(router_shards(term->router), (uint32_t)shard) != NULL)
 			return false;
 	return true;
 }

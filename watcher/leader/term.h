@@ -1,4 +1,4 @@
-/* What a watcher has only while it leads (ARCHITECTURE.md §3.7): the router with its table of ranges, and the pool of
+/* What a watcher has only while it leads (ARCHITECTURE.md §3.7): the router with its table of shards, and the pool of
  * reconcilers. Each term begins with new ones, and leaves nothing of them behind. */
 #ifndef WATCHER_TERM_H
 #define WATCHER_TERM_H
@@ -47,7 +47,7 @@ struct pool *term_pool(const struct term *term);
 
 /* The end is near: what is let go is granted to nobody, and the pool drains. */
 void term_close(struct term *term);
-/* Whether nobody acts on ranges granted here any more: all were let go. */
+/* Whether nobody acts on shards granted here any more: all were let go. */
 bool term_drained(const struct term *term);
 
 #endif

@@ -11,7 +11,7 @@ enum {
 	WINDOW_MAX = 65536,
 	HELLO_MS = 500, /* twice as often as peers of ours say it again and again … */
 	HELLOS_AT_ONCE = 10,
-	PEER_SILENT_MS = 30000,
+	SESSION_SILENT_MS = 30000,
 };
 
 int64_t router_now(const struct router *router)
@@ -23,68 +23,68 @@ int64_t router_now(const struct router *router)
 
 struct connection *connection_find(const struct router *router, const unsigned char *id, size_t id_len)
 {
-	struct connection *peer;
+	struct connection *connection;
 
-	HASH_FIND(hh, router->peers, id, id_len, peer);
-	return peer;
+	HASH_FIND(hh, router->connections, id, id_len, connection);
+	return connection;
 }
 
 bool connection_fits(const struct router *router, size_t id_len)
 {
-	return id_len <= ID_MAX && HASH_COUNT(router->peers) < ROUTER_PEERS_MAX;
+	return id_len <= ID_MAX && HASH_COUNT(router->connections) < ROUTER_PEERS_MAX;
 }
 
 struct connection *connection_add(struct router *router, const unsigned char *id, size_t id_len)
 {
-	struct connection *peer = mem_calloc(1, sizeof(*peer) + id_len);
+	struct connection *connection = mem_calloc(1, sizeof(*connection) + id_len);
 
-	peer->id_len = id_len;
-	memcpy(peer->id, id, id_len);
-	peer->outbox = outbox_new(router->cache);
-	HASH_ADD_KEYPTR(hh, router->peers, peer->id, peer->id_len, peer);
-	return peer;
+	connection->id_len = id_len;
+	memcpy(connection->id, id, id_len);
+	connection->outbox = outbox_new(router->cache);
+	HASH_ADD_KEYPTR(hh, router->connections, connection->id, connection->id_len, connection);
+	return connection;
 }
 
-void connection_disown(struct router *router, const struct connection *peer)
+void connection_disown(struct router *router, const struct connection *connection)
 {
-	for (uint32_t r = 0; r < router->options.shards.shards; r++)
-		if (router->owners[r] == peer)
+	for (uint32_t r = 0; r < router->options.shards.shard_count; r++)
+		if (router->owners[r] == connection)
 			router->owners[r] = NULL;
 }
 
-void connection_remove(struct router *router, struct connection *peer)
+void connection_remove(struct router *router, struct connection *connection)
 {
-	connection_disown(router, peer);
-	if (peer->member != NULL)
-		shard_member_use(peer->member, false);
-	outbox_free(peer->outbox);
-	HASH_DEL(router->peers, peer);
-	free(peer);
+	connection_disown(router, connection);
+	if (connection->member != NULL)
+		shard_member_use(connection->member, false);
+	outbox_free(connection->outbox);
+	HASH_DEL(router->connections, connection);
+	free(connection);
 }
 
-void connection_leave(struct router *router, struct connection *peer)
+void connection_leave(struct router *router, struct connection *connection)
 {
-	connection_disown(router, peer);
-	if (peer->member != NULL)
-		shard_member_use(peer->member, false);
-	peer->member = NULL;
-	outbox_clear(peer->outbox);
-	peer->told_all = false;
-	peer->ranges = (struct range_set){0};
-	peer->left = true;
+	connection_disown(router, connection);
+	if (connection->member != NULL)
+		shard_member_use(connection->member, false);
+	connection->member = NULL;
+	outbox_clear(connection->outbox);
+	connection->sent_all = false;
+	connection->shards = (struct shard_set){0};
+	connection->left = true;
 }
 
 void router_reap(struct router *router)
 {
-	struct connection *peer;
+	struct connection *connection;
 	struct connection *next;
 
-	HASH_ITER(hh, router->peers, peer, next) {
-		if (!peer->gone)
+	HASH_ITER(hh, router->connections, connection, next) {
+		if (!connection->gone)
 			continue;
 		router->counters.peers_lost++;
-		log_info("lost the connection to %s", peer->name);
-		connection_remove(router, peer);
+		log_info("lost the connection to %s", connection->name);
+		connection_remove(router, connection);
 	}
 }
 
@@ -118,72 +118,72 @@ void router_refuse(struct router *router, const unsigned char *id, size_t id_len
 	reply(router, id, id_len, BUS_REFUSE, heard);
 }
 
-bool router_tell(struct router *router, struct connection *peer, struct bus_head *head)
+bool router_tell(struct router *router, struct connection *connection, struct bus_head *head)
 {
-	if (peer->gone)
+	if (connection->gone)
 		return false;
 	head->epoch = router->options.epoch;
-	head->session = peer->session;
-	head->sequence = ++peer->sent_sequence;
-	if (router->ports.send(router->ports.arg, peer->id, peer->id_len, head, router->body.data, router->body.len) <
-	    0) {
-		peer->gone = true;
+	head->session = connection->session;
+	head->sequence = ++connection->sent_sequence;
+	if (router->ports.send(router->ports.arg, connection->id, connection->id_len, head, router->body.data,
+			       router->body.len) < 0) {
+		connection->gone = true;
 		return false;
 	}
 	return true;
 }
 
-bool connection_may_greet(const struct router *router, struct connection *peer)
+bool connection_may_greet(const struct router *router, struct connection *connection)
 {
 	int64_t now_ms = router_now(router);
 
-	if (peer->hello_ms > now_ms + HELLO_MS * (HELLOS_AT_ONCE - 1))
+	if (connection->hello_ms > now_ms + HELLO_MS * (HELLOS_AT_ONCE - 1))
 		return false;
-	peer->hello_ms = (peer->hello_ms > now_ms ? peer->hello_ms : now_ms) + HELLO_MS;
+	connection->hello_ms = (connection->hello_ms > now_ms ? connection->hello_ms : now_ms) + HELLO_MS;
 	return true;
 }
 
-void connection_greeted(struct connection *peer, uint32_t window)
+void connection_greeted(struct connection *connection, uint32_t window)
 {
-	peer->window = window > WINDOW_MAX ? WINDOW_MAX : window;
-	peer->sent_objects = 0;
-	peer->consumed = 0;
-	peer->mark = 0;
-	peer->bytes_before += peer->bytes_marked + peer->bytes_since;
-	peer->bytes_marked = 0;
-	peer->bytes_since = 0;
+	connection->window = window > WINDOW_MAX ? WINDOW_MAX : window;
+	connection->sent_objects = 0;
+	connection->consumed = 0;
+	connection->mark = 0;
+	connection->bytes_before += connection->bytes_marked + connection->bytes_since;
+	connection->bytes_marked = 0;
+	connection->bytes_since = 0;
 }
 
-void connection_consumed(struct connection *peer, uint64_t consumed, bool read)
+void connection_consumed(struct connection *connection, uint64_t consumed, bool read)
 {
 	if (read)
-		peer->bytes_before = 0;
-	if (consumed > peer->consumed && consumed <= peer->sent_objects)
-		peer->consumed = consumed;
-	if (peer->consumed < peer->mark)
+		connection->bytes_before = 0;
+	if (consumed > connection->consumed && consumed <= connection->sent_objects)
+		connection->consumed = consumed;
+	if (connection->consumed < connection->mark)
 		return;
-	peer->bytes_marked = peer->consumed < peer->sent_objects ? peer->bytes_since : 0;
-	peer->bytes_since = 0;
-	peer->mark = peer->sent_objects;
+	connection->bytes_marked = connection->consumed < connection->sent_objects ? connection->bytes_since : 0;
+	connection->bytes_since = 0;
+	connection->mark = connection->sent_objects;
 }
 
-static size_t unread(const struct connection *peer)
+static size_t unread(const struct connection *connection)
 {
-	return peer->bytes_before + peer->bytes_marked + peer->bytes_since;
+	return connection->bytes_before + connection->bytes_marked + connection->bytes_since;
 }
 
-static bool has_credit(const struct router *router, const struct connection *peer)
+static bool has_credit(const struct router *router, const struct connection *connection)
 {
 	size_t most = router->options.in_flight_max > 0 ? router->options.in_flight_max : ROUTER_IN_FLIGHT_MAX;
 
-	return peer->sent_objects - peer->consumed < peer->window && unread(peer) < most;
+	return connection->sent_objects - connection->consumed < connection->window && unread(connection) < most;
 }
 
 /* Tells the first thing in the outbox; false when nothing more can be told now. */
-static bool tell_next(struct router *router, struct connection *peer)
+static bool tell_next(struct router *router, struct connection *connection)
 {
-	struct outbox_item *item = outbox_first(peer->outbox);
-	struct bus_head head = {.version = peer->told_version};
+	struct outbox_item *item = outbox_first(connection->outbox);
+	struct bus_head head = {.version = connection->sent_version};
 	const struct bus_absent *absent;
 	const struct bus_snapshot_end *end;
 	const struct cache_entry *entry;
@@ -192,9 +192,9 @@ static bool tell_next(struct router *router, struct connection *peer)
 	if (item == NULL)
 		return false;
 	end = outbox_item_end(item);
-	absent = outbox_item_absent(item, &kind, &head.range);
+	absent = outbox_item_absent(item, &kind, &head.shard);
 	entry = outbox_item_entry(item);
-	if (end == NULL && !has_credit(router, peer))
+	if (end == NULL && !has_credit(router, connection))
 		return false;
 	buf_clear(&router->body);
 	if (end != NULL) {
@@ -209,26 +209,28 @@ static bool tell_next(struct router *router, struct connection *peer)
 	} else {
 		head.type = BUS_UPDATE;
 		head.kind = (uint8_t)cache_entry_kind(entry);
-		head.range = cache_entry_range(entry);
+		head.shard = cache_entry_shard(entry);
 		cache_entry_write(&router->body, entry);
 		router->counters.updates++;
 	}
-	if (!router_tell(router, peer, &head))
+	if (!router_tell(router, connection, &head))
 		return false;
 	if (end == NULL) {
-		peer->sent_objects++;
-		peer->bytes_since += BUS_HEAD_SIZE + router->body.len;
+		connection->sent_objects++;
+		connection->bytes_since += BUS_HEAD_SIZE + router->body.len;
 	}
-	outbox_told(peer->outbox, item);
+	outbox_told(connection->outbox, item);
 	return true;
 }
 
 bool router_has_news(const struct router *router)
 {
-	for (const struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next) {
-		const struct outbox_item *item = outbox_first(peer->outbox);
+	for (const struct connection *connection = router->connections; connection != NULL;
+	     connection = connection->hh.next) {
+		const struct outbox_item *item = outbox_first(connection->outbox);
 
-		if (item != NULL && !peer->gone && (has_credit(router, peer) || outbox_item_end(item) != NULL))
+		if (item != NULL && !connection->gone &&
+		    (has_credit(router, connection) || outbox_item_end(item) != NULL))
 			return true;
 	}
 	return false;
@@ -236,36 +238,37 @@ bool router_has_news(const struct router *router)
 
 void router_flush(struct router *router)
 {
-	struct connection *peer;
+	struct connection *connection;
 	struct connection *next;
 	bool lost = false;
 
-	HASH_ITER(hh, router->peers, peer, next) {
-		while (tell_next(router, peer))
+	HASH_ITER(hh, router->connections, connection, next) {
+		while (tell_next(router, connection))
 			;
-		lost = lost || peer->gone;
+		lost = lost || connection->gone;
 	}
 	if (lost)
 		router_reap(router);
 }
 
-bool connection_silent(const struct router *router, const struct connection *peer)
+bool connection_silent(const struct router *router, const struct connection *connection)
 {
-	return router_now(router) > peer->heard_ms + PEER_SILENT_MS;
+	return router_now(router) > connection->received_ms + SESSION_SILENT_MS;
 }
 
 void router_forget_silent(struct router *router)
 {
-	struct connection *peer;
+	struct connection *connection;
 	struct connection *next;
 
-	HASH_ITER(hh, router->peers, peer, next) {
-		const struct bus_head heard = {.session = peer->session};
+	HASH_ITER(hh, router->connections, connection, next) {
+		const struct bus_head heard = {.session = connection->session};
 
-		if (!connection_silent(router, peer) || router_now(router) < peer->probe_ms)
+		if (!connection_silent(router, connection) || router_now(router) < connection->probe_ms)
 			continue;
-		peer->gone = unread(peer) == 0 || router_who(router, peer->id, peer->id_len, &heard) < 0;
-		peer->probe_ms = router_now(router) + PEER_SILENT_MS;
+		connection->gone = unread(connection) == 0 ||
+				   router_who(router, connection->id, connection->id_len, &heard) < 0;
+		connection->probe_ms = router_now(router) + SESSION_SILENT_MS;
 	}
 	router_reap(router);
 }
@@ -277,100 +280,102 @@ bool role_concerned(enum bus_role role, const struct cache_entry *entry)
 	return role == BUS_ROLE_RECONCILER || cache_entry_kind(entry) == KIND_FRAMEWORK;
 }
 
-/* Queues the full state of the ranges, and that it is full. */
-static void put_snapshot(struct router *router, struct connection *peer, const struct range_set *fresh)
+/* Queues the full state of the shards, and that it is full. */
+static void put_snapshot(struct router *router, struct connection *connection, const struct shard_set *fresh)
 {
-	struct bus_snapshot_end end = {.ranges = *fresh};
+	struct bus_snapshot_end end = {.shards = *fresh};
 
-	if (range_set_empty(fresh))
+	if (shard_set_empty(fresh))
 		return;
-	for (uint32_t r = 0; r < router->options.shards.shards; r++) {
-		if (!range_set_has(fresh, r))
+	for (uint32_t r = 0; r < router->options.shards.shard_count; r++) {
+		if (!shard_set_has(fresh, r))
 			continue;
 		for (struct cache_entry *entry = cache_first(router->cache, r); entry != NULL;
 		     entry = cache_next(entry))
-			if (role_concerned(peer->role, entry))
-				outbox_put(peer->outbox, entry);
+			if (role_concerned(connection->role, entry))
+				outbox_put(connection->outbox, entry);
 	}
 	cache_put_scopes(router->cache, &end);
-	outbox_put_end(peer->outbox, &end);
+	outbox_put_end(connection->outbox, &end);
 }
 
-static void assign(struct router *router, struct connection *peer, uint64_t version, const struct range_set *ranges,
-		   const struct range_set *fresh)
+static void assign(struct router *router, struct connection *connection, uint64_t version,
+		   const struct shard_set *shards, const struct shard_set *fresh)
 {
 	struct bus_assign body = {
-		.shards = router->options.shards.shards,
-		.ranges = *ranges,
+		.shard_count = router->options.shards.shard_count,
+		.shards = *shards,
 		.fresh = *fresh,
 		.lease_ms = router->options.shards.lease_ms,
 	};
 	struct bus_head head = {.type = BUS_ASSIGN, .version = version};
-	struct range_set dropped;
+	struct shard_set dropped;
 
 	for (size_t i = 0; i < ARRAY_LEN(dropped.bits); i++)
-		dropped.bits[i] = peer->ranges.bits[i] & ~ranges->bits[i];
-	outbox_drop_ranges(peer->outbox, &dropped);
-	for (uint32_t r = 0; peer->role == BUS_ROLE_RECONCILER && r < router->options.shards.shards; r++) {
-		if (range_set_has(ranges, r))
-			router->owners[r] = peer;
-		else if (router->owners[r] == peer)
+		dropped.bits[i] = connection->shards.bits[i] & ~shards->bits[i];
+	outbox_drop_shards(connection->outbox, &dropped);
+	for (uint32_t r = 0; connection->role == BUS_ROLE_RECONCILER && r < router->options.shards.shard_count; r++) {
+		if (shard_set_has(shards, r))
+			router->owners[r] = connection;
+		else if (router->owners[r] == connection)
 			router->owners[r] = NULL;
 	}
-	peer->ranges = *ranges;
-	peer->told_version = version;
-	peer->told_all = true;
+	connection->shards = *shards;
+	connection->sent_version = version;
+	connection->sent_all = true;
 	buf_clear(&router->body);
 	bus_assign_write(&router->body, &body);
 	router->counters.assigns++;
-	if (router_tell(router, peer, &head))
-		put_snapshot(router, peer, fresh);
+	if (router_tell(router, connection, &head))
+		put_snapshot(router, connection, fresh);
 }
 
 void router_relisted(struct router *router)
 {
-	struct connection *peer;
+	struct connection *connection;
 	struct connection *next;
 
-	HASH_ITER(hh, router->peers, peer, next)
-		if (!peer->gone && peer->role == BUS_ROLE_RECONCILER && !range_set_empty(&peer->ranges))
-			assign(router, peer, peer->told_version, &peer->ranges, &peer->ranges);
+	HASH_ITER(hh, router->connections, connection, next)
+		if (!connection->gone && connection->role == BUS_ROLE_RECONCILER &&
+		    !shard_set_empty(&connection->shards))
+			assign(router, connection, connection->sent_version, &connection->shards, &connection->shards);
 	router_reap(router);
 }
 
-static void update_peer(struct router *router, struct connection *peer)
+static void update_connection(struct router *router, struct connection *connection)
 {
-	struct range_set all = {0};
-	struct range_set fresh;
+	struct shard_set all = {0};
+	struct shard_set fresh;
 
-	if (peer->role == BUS_ROLE_BARRIER) {
-		if (peer->told_version != 0)
+	if (connection->role == BUS_ROLE_BARRIER) {
+		if (connection->sent_version != 0)
 			return;
-		for (uint32_t r = 0; r < router->options.shards.shards; r++)
-			range_set_add(&all, r);
-		assign(router, peer, 1, &all, &all);
+		for (uint32_t r = 0; r < router->options.shards.shard_count; r++)
+			shard_set_add(&all, r);
+		assign(router, connection, 1, &all, &all);
 		return;
 	}
-	if (peer->told_version == shard_member_version(peer->member) || shard_member_version(peer->member) == 0)
+	if (connection->sent_version == shard_member_version(connection->member) ||
+	    shard_member_version(connection->member) == 0)
 		return;
-	shard_member_take_fresh(peer->member, &fresh);
-	log_v(1, "%s: assignment %llu: %u ranges, %u of them fresh", peer->name,
-	      (unsigned long long)shard_member_version(peer->member),
-	      range_set_count(shard_member_ranges(peer->member)), range_set_count(&fresh));
-	assign(router, peer, shard_member_version(peer->member), shard_member_ranges(peer->member),
-	       peer->told_all ? &fresh : shard_member_ranges(peer->member));
+	shard_member_take_fresh(connection->member, &fresh);
+	log_v(1, "%s: assignment %llu: %u shards, %u of them fresh", connection->name,
+	      (unsigned long long)shard_member_version(connection->member),
+	      shard_set_count(shard_member_shards(connection->member)), shard_set_count(&fresh));
+	assign(router, connection, shard_member_version(connection->member), shard_member_shards(connection->member),
+	       connection->sent_all ? &fresh : shard_member_shards(connection->member));
 }
 
 void router_update(struct router *router)
 {
-	struct connection *peer;
+	struct connection *connection;
 	struct connection *next;
 
 	if (!router->synced)
 		return;
 	shard_table_update(router->shards, router_now(router));
-	HASH_ITER(hh, router->peers, peer, next)
-		if (!peer->gone && !peer->left)
-			update_peer(router, peer);
+	HASH_ITER(hh, router->connections, connection, next)
+		if (!connection->gone && !connection->left)
+			update_connection(router, connection);
 	router_reap(router);
 }

@@ -19,13 +19,13 @@ struct connection {
 	enum bus_role role;
 	struct shard_member *member; /* reconcilers only */
 	uint32_t session;            /* of its last HELLO */
-	uint64_t heard_sequence;
+	uint64_t received_sequence;
 	uint64_t sent_sequence;
-	int64_t heard_ms;
+	int64_t received_ms;
 	int64_t probe_ms;      /* while it is silent: not before this */
-	uint64_t told_version; /* of the assignment last sent; 0: none yet in this session */
-	bool told_all;         /* the present session's first assignment was sent: the rest are differences */
-	struct range_set ranges;
+	uint64_t sent_version; /* of the assignment last sent; 0: none yet in this session */
+	bool sent_all;         /* the present session's first assignment was sent: the rest are differences */
+	struct shard_set shards;
 	uint32_t window;
 	uint64_t sent_objects; /* UPDATE and ABSENT in this session */
 	uint64_t consumed;
@@ -50,8 +50,8 @@ struct router {
 	struct router_options options;
 	struct cache *cache;
 	struct shard_table *shards;
-	struct connection *peers;                 /* uthash head, by routing id */
-	struct connection *owners[BUS_RANGE_MAX]; /* whom changes in a range are told */
+	struct connection *connections;           /* uthash head, by routing id */
+	struct connection *owners[BUS_SHARD_MAX]; /* whom changes in a shard are told */
 	bool synced;
 	bool live;
 	struct log_last refused[ROUTER_REFUSED_KEPT]; /* by the uuid: some share one */
@@ -69,18 +69,18 @@ bool connection_fits(const struct router *router, size_t id_len);
 /* Which fits. */
 struct connection *connection_add(struct router *router, const unsigned char *id, size_t id_len);
 /* A HELLO: whether it comes not too soon after others. */
-bool connection_may_greet(const struct router *router, struct connection *peer);
+bool connection_may_greet(const struct router *router, struct connection *connection);
 /* The new session has its window of objects; bytes that are on the way stay so. */
-void connection_greeted(struct connection *peer, uint32_t window);
+void connection_greeted(struct connection *connection, uint32_t window);
 /* A PING: so many objects were handled; read: so was anything else of this session, and all before it. */
-void connection_consumed(struct connection *peer, uint64_t consumed, bool read);
-/* It is told of changes in no range any more. */
-void connection_disown(struct router *router, const struct connection *peer);
-void connection_remove(struct router *router, struct connection *peer);
+void connection_consumed(struct connection *connection, uint64_t consumed, bool read);
+/* It is told of changes in no shard any more. */
+void connection_disown(struct router *router, const struct connection *connection);
+void connection_remove(struct router *router, struct connection *connection);
 /* It is no peer any more. As long as it is connected, what it has not read stays counted: it may come back. */
-void connection_leave(struct router *router, struct connection *peer);
+void connection_leave(struct router *router, struct connection *connection);
 /* Whether it has said nothing for so long that it hardly lives. */
-bool connection_silent(const struct router *router, const struct connection *peer);
+bool connection_silent(const struct router *router, const struct connection *connection);
 /* Forgets those, but for what may hold objects that it has not read: that must stay counted while it is connected. */
 void router_forget_silent(struct router *router);
 /* Removes the peers that are marked gone. Only where no caller holds on to one. */
@@ -92,11 +92,11 @@ void router_refuse(struct router *router, const unsigned char *id, size_t id_len
 		   bool final, const char *reason);
 /* Sends a head, whose session, sequence and epoch it fills in, with router->body; marks the peer gone
  * and returns false when that fails. */
-bool router_tell(struct router *router, struct connection *peer, struct bus_head *head);
+bool router_tell(struct router *router, struct connection *connection, struct bus_head *head);
 
 /* Whether a peer of that role is told of such an object. */
 bool role_concerned(enum bus_role role, const struct cache_entry *entry);
-/* Brings the table of ranges up to date and tells those whose assignment changed. May remove peers. */
+/* Brings the table of shards up to date and tells those whose assignment changed. May remove peers. */
 void router_update(struct router *router);
 
 #endif

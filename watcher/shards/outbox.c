@@ -12,7 +12,7 @@
 struct absence {
 	struct absence *next;
 	struct bus_absent absent;
-	uint32_t range;
+	uint32_t shard;
 };
 
 struct outbox_item {
@@ -160,16 +160,16 @@ void outbox_put_absent(struct outbox *outbox, struct cache_entry *entry, const s
 		.framework_name = mem_strdup(absence->framework_name),
 		.deleting = deleting,
 	};
-	put->range = absence->range;
+	put->shard = absence->shard;
 	put->next = *at;
 	*at = put;
 }
 
-static void take_from_end(struct outbox *outbox, struct outbox_item *item, const struct range_set *ranges)
+static void take_from_end(struct outbox *outbox, struct outbox_item *item, const struct shard_set *shards)
 {
-	for (size_t i = 0; i < ARRAY_LEN(ranges->bits); i++)
-		item->end->ranges.bits[i] &= ~ranges->bits[i];
-	if (range_set_empty(&item->end->ranges))
+	for (size_t i = 0; i < ARRAY_LEN(shards->bits); i++)
+		item->end->shards.bits[i] &= ~shards->bits[i];
+	if (shard_set_empty(&item->end->shards))
 		remove_item(outbox, item);
 }
 
@@ -181,7 +181,7 @@ void outbox_put_end(struct outbox *outbox, const struct bus_snapshot_end *end)
 	for (item = outbox->first; item != NULL; item = next) {
 		next = item->next;
 		if (item->end != NULL)
-			take_from_end(outbox, item, &end->ranges);
+			take_from_end(outbox, item, &end->shards);
 	}
 	item = mem_calloc(1, sizeof(*item));
 	item->end = mem_alloc(sizeof(*item->end));
@@ -189,23 +189,23 @@ void outbox_put_end(struct outbox *outbox, const struct bus_snapshot_end *end)
 	append(outbox, item);
 }
 
-void outbox_drop_ranges(struct outbox *outbox, const struct range_set *ranges)
+void outbox_drop_shards(struct outbox *outbox, const struct shard_set *shards)
 {
 	struct outbox_item *next;
 
 	for (struct outbox_item *item = outbox->first; item != NULL; item = next) {
 		next = item->next;
 		if (item->end != NULL) {
-			take_from_end(outbox, item, ranges);
+			take_from_end(outbox, item, shards);
 			continue;
 		}
 		for (struct absence **at = &item->absences; *at != NULL;) {
-			if (range_set_has(ranges, (*at)->range))
+			if (shard_set_has(shards, (*at)->shard))
 				drop_absence(at);
 			else
 				at = &(*at)->next;
 		}
-		if (item->update && range_set_has(ranges, cache_entry_range(item->entry)))
+		if (item->update && shard_set_has(shards, cache_entry_shard(item->entry)))
 			item->update = false;
 		if (item->absences == NULL && !item->update)
 			remove_item(outbox, item);
@@ -217,12 +217,12 @@ struct outbox_item *outbox_first(const struct outbox *outbox)
 	return outbox->first;
 }
 
-const struct bus_absent *outbox_item_absent(const struct outbox_item *item, enum object_kind *kind, uint32_t *range)
+const struct bus_absent *outbox_item_absent(const struct outbox_item *item, enum object_kind *kind, uint32_t *shard)
 {
 	if (item->absences == NULL)
 		return NULL;
 	*kind = cache_entry_kind(item->entry);
-	*range = item->absences->range;
+	*shard = item->absences->shard;
 	return &item->absences->absent;
 }
 

@@ -26,13 +26,13 @@ void router_set_cache(struct router *router, struct cache *cache)
 
 void router_free(struct router *router)
 {
-	struct connection *peer;
+	struct connection *connection;
 	struct connection *next;
 
 	if (router == NULL)
 		return;
-	HASH_ITER(hh, router->peers, peer, next)
-		connection_remove(router, peer);
+	HASH_ITER(hh, router->connections, connection, next)
+		connection_remove(router, connection);
 	shard_table_free(router->shards);
 	buf_free(&router->body);
 	free(router);
@@ -43,13 +43,13 @@ void router_free(struct router *router)
 /* A connection that speaks for the same process or name as a new one is no longer in use. */
 static void remove_others_of(struct router *router, const struct connection *keep)
 {
-	struct connection *peer;
+	struct connection *connection;
 	struct connection *next;
 
-	HASH_ITER(hh, router->peers, peer, next) {
-		if (peer == keep || peer->member == NULL || peer->member != keep->member)
+	HASH_ITER(hh, router->connections, connection, next) {
+		if (connection == keep || connection->member == NULL || connection->member != keep->member)
 			continue;
-		connection_leave(router, peer);
+		connection_leave(router, connection);
 		shard_member_use(keep->member, true);
 	}
 }
@@ -59,7 +59,8 @@ static void remove_others_of(struct router *router, const struct connection *kee
 static enum shard_answer join(struct router *router, const struct bus_hello *hello, struct shard_member **member)
 {
 	/* said in this term, so that it is true in it; and this leader knows what it granted itself */
-	bool claims = hello->held_epoch < router->options.epoch && hello->shards == router->options.shards.shards;
+	bool claims = hello->held_epoch < router->options.epoch &&
+		      hello->shard_count == router->options.shards.shard_count;
 
 	return shard_table_hello(router->shards, hello->name, hello->uuid, claims ? &hello->held : NULL,
 				 router_now(router), member);
@@ -80,7 +81,7 @@ static const char *admit(struct router *router, const struct bus_hello *hello, b
 {
 	*member = NULL;
 	*final = false;
-	if (!fits) { /* before it counts as a member, for which ranges are kept */
+	if (!fits) { /* before it counts as a member, for which shards are kept */
 		router->counters.refused++;
 		return "too many connections";
 	}
@@ -117,7 +118,7 @@ static void log_refused(struct router *router, enum bus_role role, const char *n
 static void on_hello(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *head,
 		     const char *body, size_t body_len)
 {
-	struct connection *peer = connection_find(router, id, id_len);
+	struct connection *connection = connection_find(router, id, id_len);
 	struct shard_member *member;
 	struct bus_hello hello;
 	const char *reason;
@@ -131,9 +132,9 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		router_who(router, id, id_len, head);
 		return;
 	}
-	if (peer != NULL && !connection_may_greet(router, peer)) { /* it comes again when nothing answers */
+	if (connection != NULL && !connection_may_greet(router, connection)) { /* it comes again when nothing answers */
 		router->counters.refused++;
-		log_refused(router, peer->role, peer->name, peer->uuid, "it says HELLO too often");
+		log_refused(router, connection->role, connection->name, connection->uuid, "it says HELLO too often");
 		return;
 	}
 	if (bus_hello_read(body, body_len, &hello, &err) < 0) {
@@ -150,66 +151,66 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 		log_refused(router, hello.role, hello.name, hello.uuid, reason);
 		return;
 	}
-	reason = admit(router, &hello, peer != NULL || connection_fits(router, id_len), &member, &final);
+	reason = admit(router, &hello, connection != NULL || connection_fits(router, id_len), &member, &final);
 	if (reason != NULL) {
 		router_refuse(router, id, id_len, head, final, reason);
 		log_refused(router, hello.role, hello.name, hello.uuid, reason);
-		if (peer != NULL)
-			connection_leave(router, peer);
+		if (connection != NULL)
+			connection_leave(router, connection);
 		return;
 	}
-	if (peer == NULL)
-		peer = connection_add(router, id, id_len);
+	if (connection == NULL)
+		connection = connection_add(router, id, id_len);
 	log_v(1, "%s %s (%s) says hello", hello.role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello.name,
 	      hello.uuid);
-	if (peer->member != NULL && peer->member != member)
-		shard_member_use(peer->member, false);
-	connection_disown(router, peer);
-	outbox_clear(peer->outbox);
-	memcpy(peer->name, hello.name, sizeof(peer->name));
-	memcpy(peer->uuid, hello.uuid, sizeof(peer->uuid));
-	peer->role = hello.role;
-	peer->member = member;
-	peer->session = head->session;
-	peer->heard_sequence = head->sequence;
-	peer->sent_sequence = 0;
-	peer->heard_ms = router_now(router);
-	peer->told_version = 0;
-	peer->told_all = false;
-	peer->left = false;
-	peer->ranges = (struct range_set){0};
-	connection_greeted(peer, hello.window);
-	peer->backlog = 0;
+	if (connection->member != NULL && connection->member != member)
+		shard_member_use(connection->member, false);
+	connection_disown(router, connection);
+	outbox_clear(connection->outbox);
+	memcpy(connection->name, hello.name, sizeof(connection->name));
+	memcpy(connection->uuid, hello.uuid, sizeof(connection->uuid));
+	connection->role = hello.role;
+	connection->member = member;
+	connection->session = head->session;
+	connection->received_sequence = head->sequence;
+	connection->sent_sequence = 0;
+	connection->received_ms = router_now(router);
+	connection->sent_version = 0;
+	connection->sent_all = false;
+	connection->left = false;
+	connection->shards = (struct shard_set){0};
+	connection_greeted(connection, hello.window);
+	connection->backlog = 0;
 	if (member != NULL) {
 		shard_member_use(member, true);
-		remove_others_of(router, peer);
+		remove_others_of(router, connection);
 	}
 	router_update(router);
 }
 
 /* A reconciler's part of the rate: half of it is shared out equally, the other half as the backlogs are. */
-static void fill_rate(const struct router *router, const struct connection *peer, struct bus_pong *pong)
+static void fill_rate(const struct router *router, const struct connection *connection, struct bus_pong *pong)
 {
 	double count = 0;
 	double backlog = 0;
 	double share;
 
-	if (peer->role != BUS_ROLE_RECONCILER)
+	if (connection->role != BUS_ROLE_RECONCILER)
 		return;
-	for (const struct connection *other = router->peers; other != NULL; other = other->hh.next) {
+	for (const struct connection *other = router->connections; other != NULL; other = other->hh.next) {
 		if (other->role != BUS_ROLE_RECONCILER || other->left || connection_silent(router, other))
 			continue;
 		count++;
 		backlog += other->backlog;
 	}
-	share = backlog > 0 ? 0.5 / count + 0.5 * peer->backlog / backlog : 1 / count;
+	share = backlog > 0 ? 0.5 / count + 0.5 * connection->backlog / backlog : 1 / count;
 	pong->qps = router->options.qps * share;
 	pong->burst = (int32_t)(router->options.burst * share);
 	if (pong->burst < 1)
 		pong->burst = 1;
 }
 
-static void on_ping(struct router *router, struct connection *peer, const struct bus_head *head, const char *body,
+static void on_ping(struct router *router, struct connection *connection, const struct bus_head *head, const char *body,
 		    size_t body_len)
 {
 	struct bus_head answer = {.type = BUS_PONG, .version = head->version, .time_ms = head->time_ms};
@@ -220,34 +221,34 @@ static void on_ping(struct router *router, struct connection *peer, const struct
 	router->counters.pings++;
 	if (bus_ping_read(body, body_len, &ping, &err) < 0) {
 		router->counters.malformed++;
-		log_warning("%s: %s", peer->name, err.message);
+		log_warning("%s: %s", connection->name, err.message);
 		return;
 	}
-	connection_consumed(peer, ping.consumed, ping.heard > 0);
-	peer->backlog = ping.backlog;
-	if (peer->member != NULL) {
+	connection_consumed(connection, ping.consumed, ping.heard > 0);
+	connection->backlog = ping.backlog;
+	if (connection->member != NULL) {
 		/* versions of another epoch mean nothing here, nor does one that this session was not told */
-		uint64_t version = head->epoch == router->options.epoch && peer->told_all ? head->version : 0;
+		uint64_t version = head->epoch == router->options.epoch && connection->sent_all ? head->version : 0;
 
-		pong.renewed = shard_table_ping(router->shards, peer->member, version, &ping.held, &ping.draining,
-						peer->heard_ms);
+		pong.renewed = shard_table_ping(router->shards, connection->member, version, &ping.held, &ping.draining,
+						connection->received_ms);
 	} else {
-		pong.renewed = head->version == peer->told_version && head->version != 0;
+		pong.renewed = head->version == connection->sent_version && head->version != 0;
 	}
-	fill_rate(router, peer, &pong);
+	fill_rate(router, connection, &pong);
 	buf_clear(&router->body);
 	bus_pong_write(&router->body, &pong);
-	router_tell(router, peer, &answer);
+	router_tell(router, connection, &answer);
 	router_update(router);
 }
 
-static void on_bye(struct router *router, struct connection *peer)
+static void on_bye(struct router *router, struct connection *connection)
 {
-	log_info("%s leaves", peer->name);
-	if (peer->member != NULL)
-		shard_table_bye(router->shards, peer->member);
+	log_info("%s leaves", connection->name);
+	if (connection->member != NULL)
+		shard_table_bye(router->shards, connection->member);
 	else
-		connection_leave(router, peer);
+		connection_leave(router, connection);
 	router_update(router);
 }
 
@@ -255,7 +256,7 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 		    size_t body_len)
 {
 	struct router *router = arg;
-	struct connection *peer;
+	struct connection *connection;
 
 	if (head->protocol != BUS_PROTOCOL) {
 		cleanup_free char *reason = mem_printf("bus protocol version %u, the watcher speaks %d", head->protocol,
@@ -273,16 +274,16 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 		router->counters.unknown_messages++;
 		return;
 	}
-	peer = connection_find(router, id, id_len);
-	if (peer == NULL || peer->left) {
+	connection = connection_find(router, id, id_len);
+	if (connection == NULL || connection->left) {
 		router_who(router, id, id_len, head);
 		return;
 	}
-	if (peer->session != head->session) {
+	if (connection->session != head->session) {
 		router->counters.unknown_messages++; /* from before its last HELLO */
 		return;
 	}
-	if (head->sequence != peer->heard_sequence + 1) {
+	if (head->sequence != connection->received_sequence + 1) {
 		router->counters.sequence_gaps++;
 		router_who(router, id, id_len, head);
 		return;
@@ -292,36 +293,38 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 		router_refuse(router, id, id_len, head, false, epoch_reason(router, head->epoch));
 		return;
 	}
-	peer->heard_sequence = head->sequence;
-	peer->heard_ms = router_now(router);
+	connection->received_sequence = head->sequence;
+	connection->received_ms = router_now(router);
 	if (head->type == BUS_PING)
-		on_ping(router, peer, head, body, body_len);
+		on_ping(router, connection, head, body, body_len);
 	else
-		on_bye(router, peer);
+		on_bye(router, connection);
 }
 
 /* ---- what the watcher sees -------------------------------------------------------------------------------------- */
 
 void router_changed(struct router *router, struct cache_entry *entry)
 {
-	struct connection *owner = router->owners[cache_entry_range(entry)];
+	struct connection *owner = router->owners[cache_entry_shard(entry)];
 
 	if (owner != NULL)
 		outbox_put(owner->outbox, entry);
-	for (struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next)
-		if (peer->role == BUS_ROLE_BARRIER && peer->told_all && role_concerned(peer->role, entry))
-			outbox_put(peer->outbox, entry);
+	for (struct connection *connection = router->connections; connection != NULL; connection = connection->hh.next)
+		if (connection->role == BUS_ROLE_BARRIER && connection->sent_all &&
+		    role_concerned(connection->role, entry))
+			outbox_put(connection->outbox, entry);
 }
 
 void router_gone(struct router *router, struct cache_entry *entry, const struct cache_absence *absence)
 {
-	struct connection *owner = router->owners[absence->range];
+	struct connection *owner = router->owners[absence->shard];
 
 	if (owner != NULL)
 		outbox_put_absent(owner->outbox, entry, absence);
-	for (struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next)
-		if (peer->role == BUS_ROLE_BARRIER && peer->told_all && role_concerned(peer->role, entry))
-			outbox_put_absent(peer->outbox, entry, absence);
+	for (struct connection *connection = router->connections; connection != NULL; connection = connection->hh.next)
+		if (connection->role == BUS_ROLE_BARRIER && connection->sent_all &&
+		    role_concerned(connection->role, entry))
+			outbox_put_absent(connection->outbox, entry, absence);
 }
 
 void router_synced(struct router *router)
@@ -342,12 +345,12 @@ void router_expect(struct router *router, const char *name)
 
 void router_process_dead(struct router *router, const char *name)
 {
-	struct connection *peer;
+	struct connection *connection;
 	struct connection *next;
 
-	HASH_ITER(hh, router->peers, peer, next)
-		if (peer->member != NULL && strcmp(peer->name, name) == 0)
-			connection_remove(router, peer);
+	HASH_ITER(hh, router->connections, connection, next)
+		if (connection->member != NULL && strcmp(connection->name, name) == 0)
+			connection_remove(router, connection);
 	shard_table_dead(router->shards, name, router_now(router));
 	router_update(router);
 }
@@ -372,8 +375,9 @@ size_t router_peer_count(const struct router *router)
 {
 	size_t count = 0;
 
-	for (const struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next)
-		count += !peer->left;
+	for (const struct connection *connection = router->connections; connection != NULL;
+	     connection = connection->hh.next)
+		count += !connection->left;
 	return count;
 }
 
@@ -386,8 +390,8 @@ size_t router_backlog(const struct router *router)
 {
 	size_t size = 0;
 
-	for (struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next)
-		size += outbox_size(peer->outbox);
+	for (struct connection *connection = router->connections; connection != NULL; connection = connection->hh.next)
+		size += outbox_size(connection->outbox);
 	return size;
 }
 
@@ -399,18 +403,19 @@ const struct shard_table *router_shards(const struct router *router)
 void router_view_peers(const struct router *router, void (*each)(void *arg, const struct router_peer_view *view),
 		       void *arg)
 {
-	for (const struct connection *peer = router->peers; peer != NULL; peer = peer->hh.next) {
+	for (const struct connection *connection = router->connections; connection != NULL;
+	     connection = connection->hh.next) {
 		const struct router_peer_view view = {
-			.name = peer->name,
-			.uuid = peer->uuid,
-			.role = peer->role,
-			.heard_ms = peer->heard_ms,
-			.backlog = peer->backlog,
-			.untold = outbox_size(peer->outbox),
-			.in_flight = peer->sent_objects - peer->consumed,
+			.name = connection->name,
+			.uuid = connection->uuid,
+			.role = connection->role,
+			.received_ms = connection->received_ms,
+			.backlog = connection->backlog,
+			.untold = outbox_size(connection->outbox),
+			.in_flight = connection->sent_objects - connection->consumed,
 		};
 
-		if (!peer->left)
+		if (!connection->left)
 			each(arg, &view);
 	}
 }

@@ -53,7 +53,7 @@ void router_free(struct router *router);
 /* As bus_receive. */
 void router_receive(void *router, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
 		    size_t body_len);
-/* The cache is complete for the first time: from now on ranges are granted. */
+/* The cache is complete for the first time: from now on shards are granted. */
 void router_synced(struct router *router);
 /* A list came in the place of a stream's history. What was created and deleted in between only the reconciler knows of
  * that created it: all of them are shown the full state again, which says what does not exist. */
@@ -63,7 +63,7 @@ void router_set_live(struct router *router, bool live);
 /* Pool slots: shard_table_expect(), shard_table_dead(). */
 void router_expect(struct router *router, const char *name);
 void router_process_dead(struct router *router, const char *name);
-/* The watcher is about to end, and its pool before it: ranges that are let go are granted to nobody else. */
+/* The watcher is about to end, and its pool before it: shards that are let go are granted to nobody else. */
 void router_close(struct router *router);
 /* Acts on what time brought; at least every half second. */
 void router_tick(struct router *router);
@@ -88,10 +88,10 @@ struct router_peer_view {
 	const char *name;
 	const char *uuid;
 	enum bus_role role;
-	int64_t heard_ms;   /* time of its last word */
-	uint32_t backlog;   /* keys that it has yet to work on, by its last word */
-	size_t untold;      /* objects that it has yet to be told of */
-	uint64_t in_flight; /* told, and not yet said to be handled */
+	int64_t received_ms; /* time of its last word */
+	uint32_t backlog;    /* keys that it has yet to work on, by its last word */
+	size_t untold;       /* objects that it has yet to be told of */
+	uint64_t in_flight;  /* told, and not yet said to be handled */
 };
 /* Calls each(arg, view) for every peer, in no order. */
 void router_view_peers(const struct router *router, void (*each)(void *arg, const struct router_peer_view *view),

@@ -1,6 +1,6 @@
-/* The table of ranges; see shard_table.h. What holds throughout:
- * - a range has at most one holder, and a holder is only ever replaced by way of FREE;
- * - a holder's range becomes FREE only when the holder said so, is known dead, or has no lease left by our count;
+/* The table of shards; see shard_table.h. What holds throughout:
+ * - a shard has at most one holder, and a holder is only ever replaced by way of FREE;
+ * - a holder's shard becomes FREE only when the holder said so, is known dead, or has no lease left by our count;
  * - every change of what a member is granted gives it a new version, and only a ping at its present version renews its
  *   lease: so a member that has not applied a revocation yet lives on the lease that it had. */
 #include "watcher/shards/shard_table.h"
@@ -13,26 +13,26 @@
 
 enum { MEMBERS_MAX = 1024, UUID_MAX = 40, NAME_MAX_BYTES = 64 };
 
-enum range_state { RANGE_FREE, RANGE_GRANTED, RANGE_REVOKING };
+enum shard_state { SHARD_FREE, SHARD_GRANTED, SHARD_REVOKING };
 
 struct shard_member {
 	char name[NAME_MAX_BYTES];
 	char uuid[UUID_MAX]; /* "" : expected, or dead */
-	bool present;        /* heard of within lease + margin: may be granted ranges */
+	bool present;        /* heard of within lease + margin: may be granted shards */
 	bool leaving;
 	bool in_use;
 	bool changed; /* its assignment changed in this update */
 	uint64_t version;
-	int64_t heard_ms;
+	int64_t received_ms;
 	int64_t lease_end_ms; /* by our count, margin included; 0: no lease was ever given, or none any more */
-	struct range_set granted;
-	struct range_set fresh;
-	uint32_t targets; /* ranges meant for it; scratch of the balance */
+	struct shard_set granted;
+	struct shard_set fresh;
+	uint32_t targets; /* shards meant for it; scratch of the balance */
 	uint32_t quota;
 };
 
-struct range {
-	enum range_state state;
+struct shard {
+	enum shard_state state;
 	struct shard_member *holder; /* unless FREE */
 	struct shard_member *target; /* who should have it; NULL: nobody yet */
 	uint64_t taken_version;      /* REVOKING: the holder's version that lacks it */
@@ -41,7 +41,7 @@ struct range {
 
 struct shard_table {
 	struct shard_options options;
-	struct range ranges[BUS_RANGE_MAX];
+	struct shard shards[BUS_SHARD_MAX];
 	struct shard_member *members[MEMBERS_MAX];
 	size_t member_count;
 	uint64_t version; /* the last one given to any member */
@@ -88,7 +88,7 @@ static struct shard_member *add(struct shard_table *table, const char *name, int
 		return NULL;
 	member = mem_calloc(1, sizeof(*member));
 	strncpy(member->name, name, sizeof(member->name) - 1);
-	member->heard_ms = now_ms;
+	member->received_ms = now_ms;
 	while (at > 0 && strcmp(table->members[at - 1]->name, member->name) > 0) {
 		table->members[at] = table->members[at - 1];
 		at--;
@@ -103,11 +103,11 @@ static bool leased(const struct shard_member *member, int64_t now_ms)
 	return member->lease_end_ms > now_ms;
 }
 
-/* Whether ranges are meant for it. */
+/* Whether shards are meant for it. */
 static bool eligible(const struct shard_table *table, const struct shard_member *member, int64_t now_ms)
 {
 	return !member->leaving &&
-	       (member->present || leased(member, now_ms) || now_ms < member->heard_ms + table->options.grace_ms);
+	       (member->present || leased(member, now_ms) || now_ms < member->received_ms + table->options.grace_ms);
 }
 
 static void mark_changed(struct shard_table *table, struct shard_member *member)
@@ -119,47 +119,47 @@ static void mark_changed(struct shard_table *table, struct shard_member *member)
 
 static void set_free(struct shard_table *table, uint32_t r)
 {
-	struct range *range = &table->ranges[r];
-	struct shard_member *holder = range->holder;
+	struct shard *shard = &table->shards[r];
+	struct shard_member *holder = shard->holder;
 
-	if (range->state == RANGE_GRANTED) {
-		range_set_remove(&holder->granted, r);
-		range_set_remove(&holder->fresh, r);
+	if (shard->state == SHARD_GRANTED) {
+		shard_set_remove(&holder->granted, r);
+		shard_set_remove(&holder->fresh, r);
 		mark_changed(table, holder);
 	}
-	range->state = RANGE_FREE;
-	range->holder = NULL;
+	shard->state = SHARD_FREE;
+	shard->holder = NULL;
 }
 
 static void set_granted(struct shard_table *table, uint32_t r, struct shard_member *member)
 {
-	struct range *range = &table->ranges[r];
+	struct shard *shard = &table->shards[r];
 
-	range->state = RANGE_GRANTED;
-	range->holder = member;
-	range->target = member;
-	range_set_add(&member->granted, r);
-	range_set_add(&member->fresh, r);
+	shard->state = SHARD_GRANTED;
+	shard->holder = member;
+	shard->target = member;
+	shard_set_add(&member->granted, r);
+	shard_set_add(&member->fresh, r);
 	mark_changed(table, member);
 }
 
 static void set_revoking(struct shard_table *table, uint32_t r)
 {
-	struct range *range = &table->ranges[r];
-	struct shard_member *holder = range->holder;
+	struct shard *shard = &table->shards[r];
+	struct shard_member *holder = shard->holder;
 
-	range_set_remove(&holder->granted, r);
-	range_set_remove(&holder->fresh, r);
+	shard_set_remove(&holder->granted, r);
+	shard_set_remove(&holder->fresh, r);
 	mark_changed(table, holder);
-	range->state = RANGE_REVOKING;
-	range->taken_version = holder->version;
+	shard->state = SHARD_REVOKING;
+	shard->taken_version = holder->version;
 }
 
-/* Whether a range is its own or meant for it. */
+/* Whether a shard is its own or meant for it. */
 static bool holds_any(const struct shard_table *table, const struct shard_member *member)
 {
-	for (uint32_t r = 0; r < table->options.shards; r++)
-		if (table->ranges[r].holder == member || table->ranges[r].target == member)
+	for (uint32_t r = 0; r < table->options.shard_count; r++)
+		if (table->shards[r].holder == member || table->shards[r].target == member)
 			return true;
 	return false;
 }
@@ -168,8 +168,8 @@ static bool holds_any(const struct shard_table *table, const struct shard_member
 static void end_lease(struct shard_table *table, struct shard_member *member)
 {
 	member->lease_end_ms = 0;
-	for (uint32_t r = 0; r < table->options.shards; r++)
-		if (table->ranges[r].holder == member)
+	for (uint32_t r = 0; r < table->options.shard_count; r++)
+		if (table->shards[r].holder == member)
 			set_free(table, r);
 }
 
@@ -190,30 +190,30 @@ static void forget_process(struct shard_table *table, struct shard_member *membe
 }
 
 /* Whose lease a former leader may have given for it is not known for certain. */
-static bool blocked(const struct shard_table *table, const struct range *range, int64_t now_ms)
+static bool blocked(const struct shard_table *table, const struct shard *shard, int64_t now_ms)
 {
-	return range->claims != 1 && now_ms < table->options.former_until_ms;
+	return shard->claims != 1 && now_ms < table->options.former_until_ms;
 }
 
-/* Of two claims on one range one may be wrong, so neither holds until the leases of both are over for certain. */
+/* Of two claims on one shard one may be wrong, so neither holds until the leases of both are over for certain. */
 static void contest(struct shard_table *table, uint32_t r, const struct shard_member *member)
 {
-	struct range *range = &table->ranges[r];
+	struct shard *shard = &table->shards[r];
 
-	log_warning("range %u is held by %s and claimed by %s: nobody gets it before their leases have ended", r,
-		    range->holder == NULL ? "others" : range->holder->name, member->name);
-	if (range->state == RANGE_GRANTED)
+	log_warning("shard %u is held by %s and claimed by %s: nobody gets it before their leases have ended", r,
+		    shard->holder == NULL ? "others" : shard->holder->name, member->name);
+	if (shard->state == SHARD_GRANTED)
 		set_revoking(table, r);
 }
 
-static void take_claims(struct shard_table *table, struct shard_member *member, const struct range_set *claimed)
+static void take_claims(struct shard_table *table, struct shard_member *member, const struct shard_set *claimed)
 {
-	for (uint32_t r = 0; r < table->options.shards; r++) {
-		struct range *range = &table->ranges[r];
+	for (uint32_t r = 0; r < table->options.shard_count; r++) {
+		struct shard *shard = &table->shards[r];
 
-		if (!range_set_has(claimed, r) || range->holder == member)
+		if (!shard_set_has(claimed, r) || shard->holder == member)
 			continue;
-		if (++range->claims == 1 && range->state == RANGE_FREE)
+		if (++shard->claims == 1 && shard->state == SHARD_FREE)
 			set_granted(table, r, member);
 		else
 			contest(table, r, member);
@@ -223,7 +223,7 @@ static void take_claims(struct shard_table *table, struct shard_member *member, 
 }
 
 enum shard_answer shard_table_hello(struct shard_table *table, const char *name, const char *uuid,
-				    const struct range_set *claimed, int64_t now_ms, struct shard_member **out)
+				    const struct shard_set *claimed, int64_t now_ms, struct shard_member **out)
 {
 	struct shard_member *member = find(table, name);
 
@@ -238,7 +238,7 @@ enum shard_answer shard_table_hello(struct shard_table *table, const char *name,
 		strncpy(member->uuid, uuid, sizeof(member->uuid) - 1);
 	}
 	member->present = true;
-	member->heard_ms = now_ms;
+	member->received_ms = now_ms;
 	if (claimed != NULL && now_ms < table->options.former_until_ms)
 		take_claims(table, member, claimed);
 	*out = member;
@@ -246,15 +246,15 @@ enum shard_answer shard_table_hello(struct shard_table *table, const char *name,
 }
 
 bool shard_table_ping(struct shard_table *table, struct shard_member *member, uint64_t version,
-		      const struct range_set *held, const struct range_set *draining, int64_t now_ms)
+		      const struct shard_set *held, const struct shard_set *draining, int64_t now_ms)
 {
 	member->present = true;
-	member->heard_ms = now_ms;
-	for (uint32_t r = 0; r < table->options.shards; r++) {
-		const struct range *range = &table->ranges[r];
+	member->received_ms = now_ms;
+	for (uint32_t r = 0; r < table->options.shard_count; r++) {
+		const struct shard *shard = &table->shards[r];
 
-		if (range->holder == member && range->state == RANGE_REVOKING && version >= range->taken_version &&
-		    !range_set_has(held, r) && !range_set_has(draining, r))
+		if (shard->holder == member && shard->state == SHARD_REVOKING && version >= shard->taken_version &&
+		    !shard_set_has(held, r) && !shard_set_has(draining, r))
 			set_free(table, r);
 	}
 	if (version == 0 || version != member->version)
@@ -270,10 +270,10 @@ bool shard_table_ping(struct shard_table *table, struct shard_member *member, ui
 void shard_table_bye(struct shard_table *table, struct shard_member *member)
 {
 	member->leaving = true;
-	for (uint32_t r = 0; r < table->options.shards; r++) {
-		if (table->ranges[r].target == member)
-			table->ranges[r].target = NULL;
-		if (table->ranges[r].holder == member && table->ranges[r].state == RANGE_GRANTED)
+	for (uint32_t r = 0; r < table->options.shard_count; r++) {
+		if (table->shards[r].target == member)
+			table->shards[r].target = NULL;
+		if (table->shards[r].holder == member && table->shards[r].state == SHARD_GRANTED)
 			set_revoking(table, r);
 	}
 	mark_changed(table, member); /* a version to let go at, even when it held nothing */
@@ -286,7 +286,7 @@ void shard_table_dead(struct shard_table *table, const char *name, int64_t now_m
 	if (member == NULL)
 		return;
 	forget_process(table, member);
-	member->heard_ms = now_ms;
+	member->received_ms = now_ms;
 }
 
 void shard_table_close(struct shard_table *table)
@@ -296,7 +296,7 @@ void shard_table_close(struct shard_table *table)
 
 /* ---- balance ---------------------------------------------------------------------------------------------------- */
 
-/* How many ranges each eligible member should have: as equal as can be, the odd ones to those that have most already,
+/* How many shards each eligible member should have: as equal as can be, the odd ones to those that have most already,
  * so that few move. Returns the number of eligible members. */
 static uint32_t set_quotas(struct shard_table *table, int64_t now_ms)
 {
@@ -308,26 +308,26 @@ static uint32_t set_quotas(struct shard_table *table, int64_t now_ms)
 		table->members[i]->quota = 0;
 		count += eligible(table, table->members[i], now_ms) ? 1 : 0;
 	}
-	for (uint32_t r = 0; r < table->options.shards; r++) {
-		struct range *range = &table->ranges[r];
+	for (uint32_t r = 0; r < table->options.shard_count; r++) {
+		struct shard *shard = &table->shards[r];
 
-		if (range->target != NULL && !eligible(table, range->target, now_ms))
-			range->target = NULL;
-		if (range->target != NULL)
-			range->target->targets++;
+		if (shard->target != NULL && !eligible(table, shard->target, now_ms))
+			shard->target = NULL;
+		if (shard->target != NULL)
+			shard->target->targets++;
 	}
 	if (count == 0)
 		return 0;
 	for (size_t i = 0; i < table->member_count; i++)
 		if (eligible(table, table->members[i], now_ms))
-			table->members[i]->quota = table->options.shards / count;
-	for (odd = table->options.shards % count; odd > 0; odd--) {
+			table->members[i]->quota = table->options.shard_count / count;
+	for (odd = table->options.shard_count % count; odd > 0; odd--) {
 		struct shard_member *most = NULL;
 
 		for (size_t i = 0; i < table->member_count; i++) {
 			struct shard_member *member = table->members[i];
 
-			if (eligible(table, member, now_ms) && member->quota == table->options.shards / count &&
+			if (eligible(table, member, now_ms) && member->quota == table->options.shard_count / count &&
 			    (most == NULL || member->targets > most->targets))
 				most = member;
 		}
@@ -348,10 +348,10 @@ static struct shard_member *choose(const struct shard_table *table, uint32_t r)
 {
 	struct shard_member *best = NULL;
 
-	if (r > 0 && has_room(table->ranges[r - 1].target))
-		return table->ranges[r - 1].target;
-	if (r + 1 < table->options.shards && has_room(table->ranges[r + 1].target))
-		return table->ranges[r + 1].target;
+	if (r > 0 && has_room(table->shards[r - 1].target))
+		return table->shards[r - 1].target;
+	if (r + 1 < table->options.shard_count && has_room(table->shards[r + 1].target))
+		return table->shards[r + 1].target;
 	for (size_t i = 0; i < table->member_count; i++) {
 		struct shard_member *member = table->members[i];
 
@@ -365,22 +365,22 @@ static void balance(struct shard_table *table, int64_t now_ms)
 {
 	if (set_quotas(table, now_ms) == 0)
 		return;
-	for (uint32_t r = table->options.shards; r-- > 0;) {
-		struct range *range = &table->ranges[r];
+	for (uint32_t r = table->options.shard_count; r-- > 0;) {
+		struct shard *shard = &table->shards[r];
 
-		if (range->target != NULL && range->target->targets > range->target->quota) {
-			range->target->targets--;
-			range->target = NULL;
+		if (shard->target != NULL && shard->target->targets > shard->target->quota) {
+			shard->target->targets--;
+			shard->target = NULL;
 		}
 	}
-	for (uint32_t r = 0; r < table->options.shards; r++) {
-		struct range *range = &table->ranges[r];
+	for (uint32_t r = 0; r < table->options.shard_count; r++) {
+		struct shard *shard = &table->shards[r];
 
-		if (range->target != NULL)
+		if (shard->target != NULL)
 			continue;
-		range->target = choose(table, r);
-		if (range->target != NULL)
-			range->target->targets++;
+		shard->target = choose(table, r);
+		if (shard->target != NULL)
+			shard->target->targets++;
 	}
 }
 
@@ -395,7 +395,7 @@ static void expire(struct shard_table *table, int64_t now_ms)
 			log_warning("the lease of %s ran out", member->name);
 			end_lease(table, member);
 		}
-		if (now_ms >= member->heard_ms + lease_span(table))
+		if (now_ms >= member->received_ms + lease_span(table))
 			member->present = false;
 		/* without a lease it may not act, and none can be renewed but at a newer version */
 		if (!member->present && member->lease_end_ms == 0)
@@ -407,14 +407,14 @@ static void grant(struct shard_table *table, int64_t now_ms)
 {
 	if (table->closed)
 		return; /* nor is anything taken away: who holds it writes what it knows, and leaves by itself */
-	for (uint32_t r = 0; r < table->options.shards; r++) {
-		struct range *range = &table->ranges[r];
+	for (uint32_t r = 0; r < table->options.shard_count; r++) {
+		struct shard *shard = &table->shards[r];
 
-		if (range->state == RANGE_GRANTED && range->holder != range->target && range->target != NULL)
+		if (shard->state == SHARD_GRANTED && shard->holder != shard->target && shard->target != NULL)
 			set_revoking(table, r);
-		if (range->state == RANGE_FREE && range->target != NULL && range->target->present &&
-		    !blocked(table, range, now_ms))
-			set_granted(table, r, range->target);
+		if (shard->state == SHARD_FREE && shard->target != NULL && shard->target->present &&
+		    !blocked(table, shard, now_ms))
+			set_granted(table, r, shard->target);
 	}
 }
 
@@ -447,9 +447,9 @@ static int64_t next_due(const struct shard_table *table, int64_t now_ms)
 		const struct shard_member *member = table->members[i];
 
 		due = earlier(due, member->lease_end_ms, now_ms);
-		due = earlier(due, member->heard_ms + table->options.grace_ms, now_ms);
+		due = earlier(due, member->received_ms + table->options.grace_ms, now_ms);
 		if (member->present)
-			due = earlier(due, member->heard_ms + lease_span(table), now_ms);
+			due = earlier(due, member->received_ms + lease_span(table), now_ms);
 	}
 	return due;
 }
@@ -477,15 +477,15 @@ uint64_t shard_member_version(const struct shard_member *member)
 	return member->version;
 }
 
-const struct range_set *shard_member_ranges(const struct shard_member *member)
+const struct shard_set *shard_member_shards(const struct shard_member *member)
 {
 	return &member->granted;
 }
 
-void shard_member_take_fresh(struct shard_member *member, struct range_set *out)
+void shard_member_take_fresh(struct shard_member *member, struct shard_set *out)
 {
 	*out = member->fresh;
-	member->fresh = (struct range_set){0};
+	member->fresh = (struct shard_set){0};
 }
 
 size_t shard_table_size(const struct shard_table *table)
@@ -504,27 +504,27 @@ void shard_table_view_member(const struct shard_table *table, size_t index, int6
 		.present = member->present,
 		.leaving = member->leaving,
 		.lease_left_ms = leased(member, now_ms) ? member->lease_end_ms - now_ms : 0,
-		.heard_ms = member->heard_ms,
+		.received_ms = member->received_ms,
 	};
-	for (uint32_t r = 0; r < table->options.shards; r++)
-		out->meant += table->ranges[r].target == member;
+	for (uint32_t r = 0; r < table->options.shard_count; r++)
+		out->meant += table->shards[r].target == member;
 }
 
-void shard_table_view_range(const struct shard_table *table, uint32_t r, int64_t now_ms, struct shard_range_view *out)
+void shard_table_view_shard(const struct shard_table *table, uint32_t r, int64_t now_ms, struct shard_view *out)
 {
-	const struct range *range = &table->ranges[r];
+	const struct shard *shard = &table->shards[r];
 
-	*out = (struct shard_range_view){
-		.holder = range->holder == NULL ? NULL : range->holder->name,
-		.revoking = range->state == RANGE_REVOKING,
-		.target = range->target == NULL ? NULL : range->target->name,
-		.blocked_ms = blocked(table, range, now_ms) ? table->options.former_until_ms - now_ms : 0,
+	*out = (struct shard_view){
+		.holder = shard->holder == NULL ? NULL : shard->holder->name,
+		.revoking = shard->state == SHARD_REVOKING,
+		.target = shard->target == NULL ? NULL : shard->target->name,
+		.blocked_ms = blocked(table, shard, now_ms) ? table->options.former_until_ms - now_ms : 0,
 	};
 }
 
-const char *shard_table_holder(const struct shard_table *table, uint32_t range)
+const char *shard_table_holder(const struct shard_table *table, uint32_t shard)
 {
-	const struct shard_member *holder = table->ranges[range].holder;
+	const struct shard_member *holder = table->shards[shard].holder;
 
 	return holder == NULL ? NULL : holder->name;
 }

@@ -1,4 +1,4 @@
-/* Who owns which range of the key space (ARCHITECTURE.md §7): a pure table. It does no I/O and reads no clock: time
+/* Who owns which shard of the key space (ARCHITECTURE.md §7): a pure table. It does no I/O and reads no clock: time
  * comes as an argument, in milliseconds of CLOCK_BOOTTIME, never going back. It decides; the router tells the members.
  *
  *            target := m           granted(m, version)         target moves away
@@ -18,10 +18,10 @@ struct shard_table;
 struct shard_member; /* one name; lives until it left or is gone past the grace */
 
 struct shard_options {
-	uint32_t shards;   /* 1..BUS_RANGE_MAX */
-	int64_t lease_ms;  /* memberLeaseSec: as the members count it, from when they sent a ping */
-	int64_t margin_ms; /* on top of it here, from the ping's receipt: so that this view always ends later */
-	int64_t grace_ms;  /* memberGraceSec: how long a vanished member's ranges wait for it */
+	uint32_t shard_count; /* 1..BUS_SHARD_MAX */
+	int64_t lease_ms;     /* memberLeaseSec: as the members count it, from when they sent a ping */
+	int64_t margin_ms;    /* on top of it here, from the ping's receipt: so that this view always ends later */
+	int64_t grace_ms;     /* memberGraceSec: how long a vanished member's shards wait for it */
 	/* Up to this time members may act by leases that former leaders gave, margin included: what no member claims,
 	 * or two, is granted to nobody before. 0: there are none. */
 	int64_t former_until_ms;
@@ -40,18 +40,18 @@ enum shard_answer {
 
 /* A member that is sure to come (a pool slot): it gets its share from the start, for the grace time at least. */
 void shard_table_expect(struct shard_table *table, const char *name, int64_t now_ms);
-/* A process says HELLO. claimed: the ranges that it holds under a live lease of a former leader: taken over as they
+/* A process says HELLO. claimed: the shards that it holds under a live lease of a former leader: taken over as they
  * are, unless two claim one, or those leases have ended; NULL when it was this leader who granted what it holds. *out
  * on SHARD_JOINED. */
 enum shard_answer shard_table_hello(struct shard_table *table, const char *name, const char *uuid,
-				    const struct range_set *claimed, int64_t now_ms, struct shard_member **out);
+				    const struct shard_set *claimed, int64_t now_ms, struct shard_member **out);
 /* A ping received at now_ms: `version` is the assignment applied. Returns whether it renews the lease: it does exactly
  * when the version is the member's present one. The caller answers so. */
 bool shard_table_ping(struct shard_table *table, struct shard_member *member, uint64_t version,
-		      const struct range_set *held, const struct range_set *draining, int64_t now_ms);
-/* It drains and leaves: its ranges move as fast as it lets go of them. */
+		      const struct shard_set *held, const struct shard_set *draining, int64_t now_ms);
+/* It drains and leaves: its shards move as fast as it lets go of them. */
 void shard_table_bye(struct shard_table *table, struct shard_member *member);
-/* The process of that name is known to be dead (the pool reaped it): its ranges are free at once, and wait for its
+/* The process of that name is known to be dead (the pool reaped it): its shards are free at once, and wait for its
  * successor for the grace time. */
 void shard_table_dead(struct shard_table *table, const char *name, int64_t now_ms);
 
@@ -67,9 +67,9 @@ void shard_member_use(struct shard_member *member, bool in_use);
 
 /* The present assignment. Its version is 0 before the first one; never 0 afterwards. */
 uint64_t shard_member_version(const struct shard_member *member);
-const struct range_set *shard_member_ranges(const struct shard_member *member);
-/* Moves the ranges granted since the last call into *out (emptied first). */
-void shard_member_take_fresh(struct shard_member *member, struct range_set *out);
+const struct shard_set *shard_member_shards(const struct shard_member *member);
+/* Moves the shards granted since the last call into *out (emptied first). */
+void shard_member_take_fresh(struct shard_member *member, struct shard_set *out);
 
 /* For people to look at. Strings are borrowed, valid until the table is touched. */
 struct shard_member_view {
@@ -78,10 +78,10 @@ struct shard_member_view {
 	bool present;
 	bool leaving;
 	int64_t lease_left_ms; /* by our count; 0: none */
-	int64_t heard_ms;      /* time of its last word, or of its death */
-	uint32_t meant;        /* ranges it is to have in the end */
+	int64_t received_ms;   /* time of its last word, or of its death */
+	uint32_t meant;        /* shards it is to have in the end */
 };
-struct shard_range_view {
+struct shard_view {
 	const char *holder; /* NULL: it is in nobody's hands */
 	bool revoking;      /* the holder has yet to let go of it */
 	const char *target; /* NULL: nobody is to have it yet */
@@ -91,10 +91,9 @@ size_t shard_table_size(const struct shard_table *table);
 /* index: 0..shard_table_size() - 1, sorted by name. */
 void shard_table_view_member(const struct shard_table *table, size_t index, int64_t now_ms,
 			     struct shard_member_view *out);
-void shard_table_view_range(const struct shard_table *table, uint32_t range, int64_t now_ms,
-			    struct shard_range_view *out);
+void shard_table_view_shard(const struct shard_table *table, uint32_t shard, int64_t now_ms, struct shard_view *out);
 
-/* The member that may act in the range now, or NULL; revoking ones count. */
-const char *shard_table_holder(const struct shard_table *table, uint32_t range);
+/* The member that may act in the shard now, or NULL; revoking ones count. */
+const char *shard_table_holder(const struct shard_table *table, uint32_t shard);
 
 #endif

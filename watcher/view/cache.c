@@ -14,7 +14,7 @@
 #include "common/bus/message.h"
 
 /* What is kept of a Framework: the reconcilers need nearly all of it. */
-struct framework {
+struct cached_framework {
 	struct object_meta meta;
 	char *text; /* compact JSON without metadata.managedFields */
 	size_t len;
@@ -23,16 +23,16 @@ struct framework {
 struct cache_entry {
 	enum object_kind kind;
 	bool seen; /* in the list that is under way */
-	uint32_t range;
+	uint32_t shard;
 	size_t ns_len; /* key: "namespace/name" */
 	char *ns;
 	/* at most one of them, none when the entry is not present */
-	struct framework *framework;
+	struct cached_framework *framework;
 	struct config_map *config_map;
 	struct pod *pod;
 	void *note;
-	struct cache_entry *range_previous;
-	struct cache_entry *range_next;
+	struct cache_entry *shard_previous;
+	struct cache_entry *shard_next;
 	UT_hash_handle hh;
 	char key[];
 };
@@ -46,20 +46,20 @@ struct scope {
 };
 
 struct cache {
-	uint32_t shards;
+	uint32_t shard_count;
 	const struct cache_listener *listener;
 	void *arg;
 	struct cache_entry *kinds[KIND_COUNT]; /* uthash heads, by key; absent ones with a note too */
-	struct cache_entry *ranges[BUS_RANGE_MAX];
+	struct cache_entry *shards[BUS_SHARD_MAX];
 	size_t count[KIND_COUNT];
 	struct scope *scopes;
 };
 
-struct cache *cache_new(uint32_t shards, const struct cache_listener *listener, void *arg)
+struct cache *cache_new(uint32_t shard_count, const struct cache_listener *listener, void *arg)
 {
 	struct cache *cache = mem_calloc(1, sizeof(*cache));
 
-	cache->shards = shards;
+	cache->shard_count = shard_count;
 	cache->listener = listener;
 	cache->arg = arg;
 	return cache;
@@ -88,7 +88,7 @@ static void scope_free(struct scope *scope)
 	free(scope);
 }
 
-static void framework_free(struct framework *framework)
+static void framework_free(struct cached_framework *framework)
 {
 	if (framework == NULL)
 		return;
@@ -187,25 +187,25 @@ static void free_if_unused(struct cache *cache, struct cache_entry *entry)
 	entry_free(entry);
 }
 
-static void link_range(struct cache *cache, struct cache_entry *entry, uint32_t range)
+static void link_shard(struct cache *cache, struct cache_entry *entry, uint32_t shard)
 {
-	entry->range = range;
-	entry->range_previous = NULL;
-	entry->range_next = cache->ranges[range];
-	if (entry->range_next != NULL)
-		entry->range_next->range_previous = entry;
-	cache->ranges[range] = entry;
+	entry->shard = shard;
+	entry->shard_previous = NULL;
+	entry->shard_next = cache->shards[shard];
+	if (entry->shard_next != NULL)
+		entry->shard_next->shard_previous = entry;
+	cache->shards[shard] = entry;
 	cache->count[entry->kind]++;
 }
 
-static void unlink_range(struct cache *cache, struct cache_entry *entry)
+static void unlink_shard(struct cache *cache, struct cache_entry *entry)
 {
-	if (entry->range_previous != NULL)
-		entry->range_previous->range_next = entry->range_next;
+	if (entry->shard_previous != NULL)
+		entry->shard_previous->shard_next = entry->shard_next;
 	else
-		cache->ranges[entry->range] = entry->range_next;
-	if (entry->range_next != NULL)
-		entry->range_next->range_previous = entry->range_previous;
+		cache->shards[entry->shard] = entry->shard_next;
+	if (entry->shard_next != NULL)
+		entry->shard_next->shard_previous = entry->shard_previous;
 	cache->count[entry->kind]--;
 }
 
@@ -226,11 +226,11 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 		.uid = end == END_NOT_SHOWN ? "" : meta->uid,
 		.resource_version = resource_version,
 		.framework_name = framework_of(entry->kind, meta),
-		.range = entry->range,
+		.shard = entry->shard,
 		.deleting = end == END_CERTAIN || end == END_REPLACED,
 	};
 
-	unlink_range(cache, entry);
+	unlink_shard(cache, entry);
 	entry->framework = NULL;
 	entry->config_map = NULL;
 	entry->pod = NULL;
@@ -243,7 +243,7 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 
 /* The kept form of one object; exactly one member is set. */
 struct kept {
-	struct framework *framework;
+	struct cached_framework *framework;
 	struct config_map *config_map;
 	struct pod *pod;
 };
@@ -297,9 +297,9 @@ static void write_slim(struct buf *out, const char *text, size_t len)
 	}
 }
 
-static struct framework *framework_read(const char *text, size_t len, struct error *err)
+static struct cached_framework *framework_read(const char *text, size_t len, struct error *err)
 {
-	struct framework *framework = mem_calloc(1, sizeof(*framework));
+	struct cached_framework *framework = mem_calloc(1, sizeof(*framework));
 	struct buf slim = {0};
 
 	if (object_meta_read(text, len, &framework->meta, err) < 0) {
@@ -393,7 +393,7 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 		remove_object(cache, entry, meta->resource_version, END_REPLACED);
 	}
 	store(entry, &kept);
-	link_range(cache, entry, range_of_key(meta->ns, framework_of(kind, meta), cache->shards));
+	link_shard(cache, entry, shard_of_key(meta->ns, framework_of(kind, meta), cache->shard_count));
 	cache->listener->changed(cache->arg, entry);
 	return 0;
 }
@@ -501,14 +501,14 @@ size_t cache_count(const struct cache *cache, enum object_kind kind)
 	return cache->count[kind];
 }
 
-struct cache_entry *cache_first(const struct cache *cache, uint32_t range)
+struct cache_entry *cache_first(const struct cache *cache, uint32_t shard)
 {
-	return cache->ranges[range];
+	return cache->shards[shard];
 }
 
 struct cache_entry *cache_next(const struct cache_entry *entry)
 {
-	return entry->range_next;
+	return entry->shard_next;
 }
 
 enum object_kind cache_entry_kind(const struct cache_entry *entry)
@@ -516,9 +516,9 @@ enum object_kind cache_entry_kind(const struct cache_entry *entry)
 	return entry->kind;
 }
 
-uint32_t cache_entry_range(const struct cache_entry *entry)
+uint32_t cache_entry_shard(const struct cache_entry *entry)
 {
-	return entry->range;
+	return entry->shard;
 }
 
 const char *cache_entry_ns(const struct cache_entry *entry)

@@ -1,5 +1,5 @@
 /* What the watcher knows of the cluster: the latest state of every Framework, ConfigMap and Pod that matters, cut down
- * to what its peers need (ARCHITECTURE.md §3.2), kept by the ranges of the key space. It tells its listener what
+ * to what its peers need (ARCHITECTURE.md §3.2), kept by the shards of the key space. It tells its listener what
  * changed. */
 #ifndef WATCHER_CACHE_H
 #define WATCHER_CACHE_H
@@ -23,7 +23,7 @@ struct cache_absence {
 	const char *uid;              /* "": it is not known where between its last state and resource_version */
 	const char *resource_version; /* where it was gone */
 	const char *framework_name;   /* of the key it belonged to */
-	uint32_t range;
+	uint32_t shard;
 	bool deleting; /* gone for certain, not only out of the label selector's sight */
 };
 
@@ -39,7 +39,7 @@ struct cache_listener {
 };
 
 /* The listener must outlive the cache. */
-struct cache *cache_new(uint32_t shards, const struct cache_listener *listener, void *arg);
+struct cache *cache_new(uint32_t shard_count, const struct cache_listener *listener, void *arg);
 void cache_free(struct cache *cache);
 
 /* The reflector's callbacks, for each kind. -1 and *err: the object cannot be read, has no identity or belongs to no
@@ -59,12 +59,12 @@ void cache_progress(struct cache *cache, const char *ns, enum object_kind kind, 
 void cache_put_scopes(const struct cache *cache, struct bus_snapshot_end *out);
 size_t cache_count(const struct cache *cache, enum object_kind kind);
 
-/* All present objects of a range, Frameworks or not, in no order. */
-struct cache_entry *cache_first(const struct cache *cache, uint32_t range);
+/* All present objects of a shard, Frameworks or not, in no order. */
+struct cache_entry *cache_first(const struct cache *cache, uint32_t shard);
 struct cache_entry *cache_next(const struct cache_entry *entry);
 
 enum object_kind cache_entry_kind(const struct cache_entry *entry);
-uint32_t cache_entry_range(const struct cache_entry *entry);
+uint32_t cache_entry_shard(const struct cache_entry *entry);
 const char *cache_entry_ns(const struct cache_entry *entry);
 const char *cache_entry_name(const struct cache_entry *entry);
 /* Appends the object as the bus carries it. The entry is present. */

@@ -31,10 +31,10 @@ struct socket_watch {
 };
 
 /* A connection's socket, watched or not. */
-struct connection {
+struct http_connection {
 	int fd;
 	bool writing; /* libcurl waits for place to write */
-	struct connection *prev, *next;
+	struct http_connection *prev, *next;
 };
 
 struct transport {
@@ -42,7 +42,7 @@ struct transport {
 	CURLM *multi;
 	struct ev_timer timer;
 	struct socket_watch *watches;
-	struct connection *connections;
+	struct http_connection *connections;
 	int late_ms;
 	transport_done *done;
 	transport_worked *worked;
@@ -108,9 +108,9 @@ static struct socket_watch *find_watch(struct transport *transport, curl_socket_
 	return NULL;
 }
 
-static struct connection *find_connection(struct transport *transport, curl_socket_t fd)
+static struct http_connection *find_connection(struct transport *transport, curl_socket_t fd)
 {
-	struct connection *connection;
+	struct http_connection *connection;
 
 	DL_FOREACH(transport->connections, connection)
 		if (connection->fd == fd)
@@ -118,7 +118,7 @@ static struct connection *find_connection(struct transport *transport, curl_sock
 	return NULL;
 }
 
-static void drop_connection(struct transport *transport, struct connection *connection)
+static void drop_connection(struct transport *transport, struct http_connection *connection)
 {
 	DL_DELETE(transport->connections, connection);
 	free(connection);
@@ -129,7 +129,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
 {
 	struct transport *transport = arg;
 	struct socket_watch *watch = find_watch(transport, fd);
-	struct connection *connection = find_connection(transport, fd);
+	struct http_connection *connection = find_connection(transport, fd);
 	int events = ((what & CURL_POLL_IN) ? EV_READ : 0) | ((what & CURL_POLL_OUT) ? EV_WRITE : 0);
 
 	(void)easy;
@@ -172,7 +172,7 @@ static int close_socket(void *arg, curl_socket_t fd)
 {
 	struct transport *transport = arg;
 	struct socket_watch *watch = find_watch(transport, fd);
-	struct connection *connection = find_connection(transport, fd);
+	struct http_connection *connection = find_connection(transport, fd);
 
 	if (watch != NULL)
 		drop_watch(watch);
@@ -190,7 +190,7 @@ static int set_socket_options(void *arg, curl_socket_t fd, curlsocktype purpose)
 	const int on = 1;
 	struct transport *transport = arg;
 	const int unacked = transport->late_ms > 0 ? transport->late_ms : UNACKED_MS;
-	struct connection *connection;
+	struct http_connection *connection;
 
 	if (purpose != CURLSOCKTYPE_IPCXN)
 		return CURL_SOCKOPT_OK;
@@ -288,7 +288,7 @@ static int local_port_of(int fd)
 }
 
 /* In libcurl, or in the kernel, which counts what is not acknowledged. */
-static bool has_unsent(const struct connection *connection)
+static bool has_unsent(const struct http_connection *connection)
 {
 	int unacked = 0;
 
@@ -298,7 +298,7 @@ static bool has_unsent(const struct connection *connection)
 void transport_drop_unsent(struct transport *transport, int local_port)
 {
 	const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
-	struct connection *connection;
+	struct http_connection *connection;
 
 	DL_FOREACH(transport->connections, connection) {
 		if (local_port_of(connection->fd) != local_port || !has_unsent(connection))

@@ -25,7 +25,7 @@ enum { STDERR_SHOWN_BYTES = 1024, STDERR_MAX_BYTES = 64 * 1024, LINGER_MS = 500 
 
 extern char **environ;
 
-struct stream {
+struct output {
 	struct ev_io io;
 	struct buf text;
 	size_t max;
@@ -43,13 +43,13 @@ struct exec_plugin {
 	struct ev_child child;
 	bool running;
 	int status;
-	struct stream out;
-	struct stream err;
+	struct output out;
+	struct output err;
 };
 
 /* ---- the end ---- */
 
-static void close_stream(struct exec_plugin *plugin, struct stream *stream)
+static void close_stream(struct exec_plugin *plugin, struct output *stream)
 {
 	if (!stream->open)
 		return;
@@ -164,7 +164,7 @@ static void look(struct exec_plugin *plugin)
 /* ---- what happens to it ---- */
 
 /* Takes what is there. */
-static void drain(struct exec_plugin *plugin, struct stream *stream)
+static void drain(struct exec_plugin *plugin, struct output *stream)
 {
 	while (stream->open && !stream->too_much) {
 		ssize_t count;
@@ -196,7 +196,7 @@ static void on_output(struct ev_loop *loop, struct ev_io *io, int events)
 static void on_complaint(struct ev_loop *loop, struct ev_io *io, int events)
 {
 	struct exec_plugin *plugin = io->data;
-	struct stream *stream = &plugin->err;
+	struct output *stream = &plugin->err;
 
 	(void)loop;
 	(void)events;
@@ -350,7 +350,7 @@ static int spawn(const char *path, const struct kube_exec *exec, char *info, con
 	return code;
 }
 
-static void open_stream(struct exec_plugin *plugin, struct stream *stream, int fd, size_t max,
+static void open_stream(struct exec_plugin *plugin, struct output *stream, int fd, size_t max,
 			void (*ready)(struct ev_loop *, struct ev_io *, int))
 {
 	stream->open = true;

@@ -69,7 +69,7 @@ start_kubelet() { # [flags...]
 start_controller() {
     launch_controller
     wait_for 60 "the watcher is ready" is_ready watcher
-    wait_for 60 "all ranges are held" all_held
+    wait_for 60 "all shards are held" all_held
 }
 
 # What it takes in front of a command to have its allocations counted.
@@ -102,8 +102,8 @@ is_ready() { # process
 all_held() {
     local i
     for ((i = 0; i < workers; i++)); do is_ready "reconciler-$i" || return 1; done
-    curl -sSf "$(http_of watcher)/metrics" | awk '/^frameworkcontroller_ranges /{ all = $2 }
-        /^frameworkcontroller_ranges_held /{ held = $2 } END { exit !(all > 0 && held == all) }'
+    curl -sSf "$(http_of watcher)/metrics" | awk '/^frameworkcontroller_shards /{ all = $2 }
+        /^frameworkcontroller_shards_held /{ held = $2 } END { exit !(all > 0 && held == all) }'
 }
 
 pid_of() { # process

@@ -24,7 +24,7 @@ measure_start() {
     : >bytes.before
     wait_for 120 "the watcher is ready" is_ready watcher
     synced=$(($(now_ms) - begun))
-    wait_for 120 "all ranges are held" all_held
+    wait_for 120 "all shards are held" all_held
     held=$(($(now_ms) - begun))
     wait_for 120 "the reconcilers are at rest" at_rest
     jq -n --argjson synced "$synced" --argjson held "$held" '{wall_s: ($synced / 1000), held_s: ($held / 1000)}' >measured.json

@@ -106,11 +106,11 @@ start_watcher() { # [arguments...]
     local number=1
     while [[ -e $RUN/watcher-$number.log ]]; do number=$((number + 1)); done
     (cd "$RUN" && launch_watcher "watcher-$number" --workers 4 "$@")
-    wait_for 20 "all reconcilers have their ranges" reconcilers_complete "$RUN/watcher-$number.log"
+    wait_for 20 "all reconcilers have their shards" reconcilers_complete "$RUN/watcher-$number.log"
 }
 
 reconcilers_complete() { # log
-    (($(grep -oE 'pool-[0-9]+: .*ranges are complete' "$1" | cut -d: -f1 | sort -u | wc -l) == 4))
+    (($(grep -oE 'pool-[0-9]+: .*shards are complete' "$1" | cut -d: -f1 | sort -u | wc -l) == 4))
 }
 
 watcher_pid() {

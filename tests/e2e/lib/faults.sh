@@ -2,7 +2,7 @@
 # of its own, and proxies between any of them and the API server. Leases are short, so that what waits for them takes
 # seconds. Sourced by scenario.sh.
 
-# Starts such a cluster with a watcher and these reconcilers, and waits until they have all ranges. Lines of stdin go
+# Starts such a cluster with a watcher and these reconcilers, and waits until they have all shards. Lines of stdin go
 # into the configuration.
 apart_cluster() { # reconciler...
     local name
@@ -14,7 +14,7 @@ apart_cluster() { # reconciler...
     PROXIED=
     start_apart_watcher 1
     for name; do start_reconciler "$name"; done
-    (($# == 0)) || wait_for 30 "all ranges are held" all_ranges_held
+    (($# == 0)) || wait_for 30 "all shards are held" all_shards_held
 }
 
 # A later watcher takes the port of the first one.
@@ -32,10 +32,10 @@ start_reconciler() { # name [arguments...]; the log's name is that of the proces
     launch_reconciler "$process" --name "${process%+*}" --bus "$BUS" --bus-keys keys/reconciler --http 127.0.0.1:0 "$@"
 }
 
-all_ranges_held() { metric_is "$WATCHER" frameworkcontroller_ranges_held 64; }
+all_shards_held() { metric_is "$WATCHER" frameworkcontroller_shards_held 64; }
 
-owned_by() { metric "$(http_address "$1")" frameworkcontroller_ranges_owned; } # reconciler
-owns() { [[ $(owned_by "$1") == "$2" ]]; }                                      # reconciler ranges
+owned_by() { metric "$(http_address "$1")" frameworkcontroller_shards_owned; } # reconciler
+owns() { [[ $(owned_by "$1") == "$2" ]]; }                                      # reconciler shards
 
 pid_of() { awk -v name="$1" '$1 == name { pid = $2 } END { print pid }' "$RUN/pids"; } # process
 

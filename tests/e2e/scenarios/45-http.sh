@@ -52,7 +52,7 @@ run_http() {
     at=$(http_address watcher-1)
     expect "healthz" "$(curl -sSf -o /dev/null -w '%{http_code}' "$at/healthz")" 200
     wait_for 15 "the watcher is ready" curl -sSf "$at/readyz"
-    wait_for 15 "all ranges are held" metric_is "$at" frameworkcontroller_ranges_held "$(metric "$at" frameworkcontroller_ranges)"
+    wait_for 15 "all shards are held" metric_is "$at" frameworkcontroller_shards_held "$(metric "$at" frameworkcontroller_shards)"
     create 'fw("hello"; [role("a"; 2; {})])'
     wait_running hello
     wait_for 5 "the Pods are counted" metric_is "$at" 'frameworkcontroller_cached_objects{kind="Pod"}' 2
@@ -85,7 +85,7 @@ run_http_reconciler() {
     wait_for 5 "not ready without a watcher" http_says "$at/readyz" "holding no lease"
     launch_watcher watcher-1 --workers 0 --bus "ipc://$RUN/bus"
     wait_for 20 "the reconciler is ready" curl -sSf "$at/readyz"
-    wait_for 20 "all ranges are owned" metric_is "$at" frameworkcontroller_ranges_owned 64
+    wait_for 20 "all shards are owned" metric_is "$at" frameworkcontroller_shards_owned 64
     create 'fw("hello"; [role("a"; 2; {})]), fw("other"; [role("a"; 3; ends(0; 0))])'
     wait_running hello
     wait_completed other

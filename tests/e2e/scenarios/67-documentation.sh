@@ -104,7 +104,7 @@ END
     kubectl wait -n default --for=condition=Completed --timeout=$((60 * PATIENCE))s fw/frameworkbarrier
     expect "code of the gang" "$(kubectl get -n default fw frameworkbarrier -o jsonpath='{.status.attemptStatus.completionStatus.code}')" 0
     wait_for 20 "the reconciler is back" grep -qE 'pool-1 .*was killed by signal 9' watcher-1.log
-    wait_for 20 "it has its ranges" eval '(($(grep -c "pool-1: .*ranges are complete" watcher-1.log) == 2))'
+    wait_for 20 "it has its shards" eval '(($(grep -c "pool-1: .*shards are complete" watcher-1.log) == 2))'
     expect_nothing_deprecated
 }
 

@@ -97,8 +97,8 @@ run_observability() {
         wait_found 40 "$query" "$legend"
     done < <(jq -r '.panels[].targets[]? | "\(.expr)\t\(.legendFormat)"' "$root/manifests/dashboards/frameworkcontroller.json")
     # (what the alert rules take for granted of one that leads, and of one that stands by)
-    expect "ranges that the leader speaks of" "$(curl -sSf "$(http_address watcher-1)/metrics" | grep -c '^frameworkcontroller_ranges ')" 1
-    expect "ranges that the standby speaks of" "$(curl -sSf "$(http_address watcher-2)/metrics" | grep -c '^frameworkcontroller_ranges')" 0
+    expect "shards that the leader speaks of" "$(curl -sSf "$(http_address watcher-1)/metrics" | grep -c '^frameworkcontroller_shards ')" 1
+    expect "shards that the standby speaks of" "$(curl -sSf "$(http_address watcher-2)/metrics" | grep -c '^frameworkcontroller_shards')" 0
     while read -r said; do
         grep -rqF "$said" "$root/watcher" || fail "no watcher says \"$said\""
     done < <(sed -n '/Look for/p' "$root/manifests/dashboards/alerts.yaml" | grep -o '"[^"]*"' | tr -d '"')

@@ -36,7 +36,7 @@ launch_renewing() { # name [VARIABLE=VALUE...] -- [arguments...]
 }
 
 at_work() { # log
-    grep -q 'pool-0: .*ranges are complete' "$1"
+    grep -q 'pool-0: .*shards are complete' "$1"
 }
 
 # In a Pod: the mount of a service account, whose files are replaced by renaming a symbolic link.
@@ -96,7 +96,7 @@ run_http1() {
     local pid
     own_cluster
     launch_renewing http1 DISABLE_HTTP2=1 -- --kubeconfig "$(kubeconfig_of frameworkcontroller)"
-    wait_for 60 "all ranges are held" at_work http1.log
+    wait_for 60 "all shards are held" at_work http1.log
     create 'fw("f\(range(20))"; [role("a"; 5; {})])'
     pid=$(pgrep -P "$(awk '$1 == "http1" { print $2 }' pids)" -f fc-reconciler)
     wait_for 60 "all of them run" running_at_least 100

@@ -138,7 +138,7 @@ run_rbac_reconciler() {
     local quota
     rbac_cluster
     launch_reconciler reconciler --name r0 --bus "ipc://$RUN/bus"
-    wait_for 30 "the reconciler has its ranges" grep -q 'ranges are complete' reconciler.log
+    wait_for 30 "the reconciler has its shards" grep -q 'shards are complete' reconciler.log
     kubectl create namespace "$NS-full" >/dev/null
     kubectl -n "$NS-full" create quota q --hard=pods=0 >/dev/null
     quota=/api/v1/namespaces/$NS-full/resourcequotas
@@ -166,7 +166,7 @@ run_rbac_barrier() {
     rbac_cluster
     launch_reconciler reconciler --name r0 --bus "ipc://$RUN/bus"
     launch_barrier barrier --bus "ipc://$RUN/bus" --listen 127.0.0.1:0
-    wait_for 30 "the reconciler has its ranges" grep -q 'ranges are complete' reconciler.log
+    wait_for 30 "the reconciler has its shards" grep -q 'shards are complete' reconciler.log
     wait_for 20 "fc-barrier listens" grep -q 'listening on' barrier.log
     barrier=$(sed -nE 's/.*listening on ([0-9.:]+).*/\1/p' barrier.log)
     wait_for 20 "fc-barrier is ready" curl -sSf "http://$barrier/readyz"

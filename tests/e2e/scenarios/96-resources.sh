@@ -37,7 +37,7 @@ run_no_descriptors() {
     PROXIED=proxy.kubeconfig
     start_apart_watcher 2
     start_reconciler one --kubeconfig other.kubeconfig
-    wait_for 30 "all ranges are held" all_ranges_held
+    wait_for 30 "all shards are held" all_shards_held
     record_pods
     submit_many f 10 1 3
     wait_for 20 "Pods run" running_at_least 5

@@ -23,7 +23,7 @@ is_leader() { metric_is "$(candidate_address "$1")" 'leader_election_master_stat
 # Waits until the candidate leads and everything is in its reconcilers' hands.
 wait_leads() { # number seconds
     wait_for "$2" "watcher-$1 leads" is_leader "$1"
-    wait_for "$2" "watcher-$1 has granted all ranges" metric_is "$(candidate_address "$1")" frameworkcontroller_ranges_held 64
+    wait_for "$2" "watcher-$1 has granted all shards" metric_is "$(candidate_address "$1")" frameworkcontroller_shards_held 64
 }
 
 lease_is() { # expression
@@ -191,9 +191,9 @@ run_election_cut_off() {
 one_leads() { if is_leader 1; then ! is_leader 2; else is_leader 2; fi; }
 somebody_leads() { is_leader 1 || is_leader 2; }
 
-ranges_lost() { grep -c 'were taken away\|ran out' reconciler-a.log reconciler-b.log || true; }
+shards_lost() { grep -c 'were taken away\|ran out' reconciler-a.log reconciler-b.log || true; }
 
-# Reconcilers on their own know both watchers, follow the one that leads, and keep their ranges meanwhile.
+# Reconcilers on their own know both watchers, follow the one that leads, and keep their shards meanwhile.
 run_election_members() {
     local buses before name
     own_cluster
@@ -204,8 +204,8 @@ run_election_members() {
     launch_reconciler reconciler-a --name a --bus "$buses"
     launch_reconciler reconciler-b --name b --bus "$buses"
     wait_leads 1 10 # there was nobody before: no lease is waited for
-    for name in a b; do wait_for 10 "reconciler $name has its share" grep -q '32 ranges were\|granted 32 ranges' "reconciler-$name.log"; done
-    before=$(ranges_lost)
+    for name in a b; do wait_for 10 "reconciler $name has its share" grep -q '32 shards were\|granted 32 shards' "reconciler-$name.log"; done
+    before=$(shards_lost)
     record_pods
     submit_many f 10 2 3
     wait_for 20 "Pods run" running_at_least 5
@@ -214,11 +214,11 @@ run_election_members() {
     submit_many g 10 2 3
     wait_for 60 "all Frameworks are Completed" completed_at_least 20
     expect_ran_once $((20 * 3))
-    expect "ranges lost on the way" "$(ranges_lost)" "$before"
+    expect "shards lost on the way" "$(shards_lost)" "$before"
     start_candidate 1 --workers 0 --bus "ipc://$RUN/bus-1" "${STEADY_ELECTION[@]}"
     kill -TERM "$(candidate_pid 2)"
     wait_leads 1 10
-    expect "ranges lost on the way back" "$(ranges_lost)" "$before"
+    expect "shards lost on the way back" "$(shards_lost)" "$before"
     end_processes . 15 reconciler-a reconciler-b
     end_candidates
 }
@@ -232,13 +232,13 @@ run_status() {
     for name in f{0..4}; do wait_running "$name"; done
     wait_for 15 "the barrier is seen" status_is 1 '.barriers | length == 1 and .[0].name == "gate"'
     wait_for 15 "what the leader says of itself" status_is 1 '.leads and .leader == .identity and .lease == "'"$(lease_namespace)"'/frameworkcontroller" and .epoch == 1 and
-        .synced and .live and .shards == 64 and .held == 64 and .unheld == [] and
+        .synced and .live and .shardCount == 64 and .held == 64 and .unheld == [] and
         ([.members[].name] == ["pool-0", "pool-1"]) and all(.members[]; .state == "present" and .count == 32 and
-            .draining == "" and .leaseSeconds > 0 and .pid > 0 and .uuid != "") and ([.members[].ranges] | sort == ["0-31", "32-63"])'
+            .draining == "" and .leaseSeconds > 0 and .pid > 0 and .uuid != "") and ([.members[].shards] | sort == ["0-31", "32-63"])'
     wait_for 15 "what the standby says of itself" status_is 2 '(.leads | not) and .leader != .identity and .members == [] and .synced and .live'
     table=$(asked_status_of 1)
     echo "$table"
-    expect_match "the table" "$table" 'MEMBER +PID +STATE +RANGES .* RESTARTS +LAST END'
+    expect_match "the table" "$table" 'MEMBER +PID +STATE +SHARDS .* RESTARTS +LAST END'
     expect_match "the table" "$table" 'pool-1 +[0-9]+ +present +(0-31|32-63) +32 +- '
     expect_match "the table of the standby" "$(asked_status_of 2)" ', standby'
 
@@ -248,7 +248,7 @@ run_status() {
     kill -KILL "$(pgrep -P "$(candidate_pid 1)" | head -n 1)"
     wait_for 15 "how it ended is told" status_is 1 'any(.members[]; .restarts == 1 and (.lastEnd | test("signal 9")))'
     expect_match "the table tells it, too" "$(asked_status_of 1)" '  1 +was killed by signal 9 \(Killed\)'
-    wait_for 15 "it has its ranges again" status_is 1 '.held == 64 and all(.members[]; .count == 32)'
+    wait_for 15 "it has its shards again" status_is 1 '.held == 64 and all(.members[]; .count == 32)'
     expect "ends counted" "$(curl -sSf "$ADDRESS_1/metrics" | grep '^frameworkcontroller_pool_ends_total')" \
         'frameworkcontroller_pool_ends_total{reason="signal 9"} 1'
 

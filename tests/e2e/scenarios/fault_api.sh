@@ -77,7 +77,7 @@ run_fault_stale_replica() {
     testapi DELETE requests >/dev/null
     start_apart_watcher 3
     start_reconciler two
-    wait_for 60 "the reconciler is shown what was" grep -q 'ranges are complete, 2 Frameworks known' two.log
+    wait_for 60 "the reconciler is shown what was" grep -q 'shards are complete, 2 Frameworks known' two.log
     wait_for 30 "its writes of both are refused" conflicts 2
     testapi DELETE faults >/dev/null
     wait_for 30 "the watcher has caught up" metric_is "$WATCHER" 'frameworkcontroller_cached_objects{kind="Pod"}' 1
@@ -171,7 +171,7 @@ run_fault_rotated() {
     rotate ca.crt
     wait_for 90 "it says that the token is not taken" grep -q '^E.*401 Unauthorized' watcher-1.log
     rotate token
-    wait_for 90 "it is at work" all_ranges_held
+    wait_for 90 "it is at work" all_shards_held
     create 'fw("f"; [role("a"; 1; ends(0; 0))])'
     wait_completed f
 }

@@ -23,7 +23,7 @@ run_bus_curve() {
     sed -i '/ barrier /d' keys/server/clients
     wait_for 20 "messages are dropped" refused_at_least revoked_key 1
     wait_for 30 "the barrier is not ready" http_says "$barrier/readyz" "not synced"
-    expect "ranges of the others" "$(owned_by one) $(owned_by two)" "32 32"
+    expect "shards of the others" "$(owned_by one) $(owned_by two)" "32 32"
     echo "$key" >>keys/server/clients
     wait_for 60 "the barrier is ready again" curl -sSf "$barrier/readyz"
     beyond_this_machine
@@ -76,7 +76,7 @@ run_fault_hostile_peer() {
     record_pods
     submit_many f 10 1 3
     expect_all_once 10 3
-    expect "ranges" "$(owned_by one) $(owned_by two)" "32 32"
+    expect "shards" "$(owned_by one) $(owned_by two)" "32 32"
     expect "Frameworks that a stranger knows of" "$(metric "$(http_address stranger)" frameworkcontroller_bus_objects_total)" 0
     # (two kinds of them, each once a minute)
     (($(grep -c 'the bus refused' watcher-1.log) <= 4 + ($(now_ms) - begun) / 60000 * 2)) || fail "refused peers fill the log"

@@ -8,7 +8,7 @@ proxied_reconciler() {
     apart_cluster
     start_proxy proxy fc-reconciler
     start_reconciler one --kubeconfig proxy.kubeconfig
-    wait_for 30 "all ranges are held" all_ranges_held
+    wait_for 30 "all shards are held" all_shards_held
     record_pods
 }
 
@@ -19,7 +19,7 @@ proxied_watcher() {
     start_proxy proxy fc-watcher
     PROXIED=proxy.kubeconfig
     start_apart_watcher 2
-    wait_for 30 "all ranges are held" all_ranges_held
+    wait_for 30 "all shards are held" all_shards_held
     record_pods
 }
 
@@ -118,7 +118,7 @@ run_fault_cut_writes() {
     launch bus-proxy "$BUILD/fc-testproxy" "${BUS##*:}" bus-proxy.ports
     wait_for 5 "bus-proxy listens" test -s bus-proxy.ports
     start_reconciler one --kubeconfig proxy.kubeconfig --bus "tcp://127.0.0.1:$(cut -d' ' -f1 bus-proxy.ports)"
-    wait_for 30 "all ranges are held" all_ranges_held
+    wait_for 30 "all shards are held" all_shards_held
     create 'fw("f"; [role("a"; 25; {}) | .task.pod.spec.containers[0].env = [{name: "PAD", value: ("x" * 200000)}]])'
     wait_for 20 "some Pods are created" created_at_least 3
     proxy proxy hold

@@ -3,7 +3,7 @@
 
 . "$here/lib/faults.sh"
 
-# Stopped in the middle of the work, longer than its lease: its ranges move, the other one brings everything to its end,
+# Stopped in the middle of the work, longer than its lease: its shards move, the other one brings everything to its end,
 # and what it does when it goes on is to find its lease over.
 run_fault_sigstop_reconciler() {
     local before said held
@@ -14,16 +14,16 @@ run_fault_sigstop_reconciler() {
     submit_many f 30 2 3
     wait_for 20 "Pods run" running_at_least 5
     kill -STOP "$(pid_of one)"
-    held=$(grep 'ranges' one.log | tail -n 1)
-    wait_for 30 "the other has all ranges" owns two 64
+    held=$(grep 'shards' one.log | tail -n 1)
+    wait_for 30 "the other has all shards" owns two 64
     wait_for 60 "all Frameworks are Completed" completed_at_least 30
     before=$(api GET "$(frameworks_path)" | jq -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')
     said=$(wc -l <one.log)
     kill -CONT "$(pid_of one)"
-    wait_for 30 "it has ranges again" owns_since_line one "$said"
+    wait_for 30 "it has shards again" owns_since_line one "$said"
     # (unless this machine had stood still before)
     [[ $held =~ ran\ out|were\ taken\ away ]] ||
-        expect_match "what it did first" "$(sed -n "$((said + 1)),\$ { /ranges/p }" one.log | head -n 1)" 'ran out|were taken away'
+        expect_match "what it did first" "$(sed -n "$((said + 1)),\$ { /shards/p }" one.log | head -n 1)" 'ran out|were taken away'
     expect "what it wrote of others' Frameworks" \
         "$(api GET "$(frameworks_path)" | jq -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')" "$before"
     submit_many g 10 0 3
@@ -34,7 +34,7 @@ owns_since_line() { # reconciler line
     tail -n "+$(($2 + 1))" "$1.log" | grep 'granted' && owns "$1" 32
 }
 
-# One that takes nothing in, but keeps its ranges: what it is to be told is bounded by the number of objects, whatever
+# One that takes nothing in, but keeps its shards: what it is to be told is bounded by the number of objects, whatever
 # happens to them, and the other's Frameworks do not notice.
 run_fault_slow_reconciler() {
     local i name objects memory backlog
@@ -63,7 +63,7 @@ run_fault_slow_reconciler() {
 
 memory_of() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; } # pid
 
-# Killed with all it knew: the reconcilers hold their ranges as long as their leases run, wait, and go on with the next
+# Killed with all it knew: the reconcilers hold their shards as long as their leases run, wait, and go on with the next
 # one; what happened meanwhile is found.
 run_fault_watcher_killed() {
     local pids
@@ -79,7 +79,7 @@ run_fault_watcher_killed() {
     delete_framework_of_the_dead
     patch_framework stopped '{"spec": {"executionType": "Stop"}}'
     start_apart_watcher 2
-    wait_for 60 "all ranges are held again" all_ranges_held
+    wait_for 60 "all shards are held again" all_shards_held
     wait_for 90 "all Frameworks are Completed" completed_at_least 41
     wait_for 20 "nothing of the attempts is left" none_left configmaps,pods
     expect "code of the one that was stopped" "$(framework stopped .status.attemptStatus.completionStatus.code)" -210
@@ -103,10 +103,10 @@ run_fault_second_peer_same_name() {
     record_pods
     submit_many f 10 1 3
     wait_for 20 "Pods run" running_at_least 5
-    expect "ranges of the second" "$(owned_by one+second)" 0
-    wait_for 15 "the first has its ranges" owns one 32
+    expect "shards of the second" "$(owned_by one+second)" 0
+    wait_for 15 "the first has its shards" owns one 32
     kill -KILL "$(pid_of one)"
-    wait_for 30 "the second has its ranges" owns one+second 32
+    wait_for 30 "the second has its shards" owns one+second 32
     expect_all_once 10 3
 }
 
@@ -143,7 +143,7 @@ run_fault_sigterm_reconciler() {
     kill -TERM "$(pid_of watcher-1)"
     wait_for 20 "the watcher has ended" has_ended "$(pid_of watcher-1)"
     launch_watcher watcher-2 --workers 1 --workers-http 127.0.0.1:0 --http 127.0.0.1:0
-    wait_for 20 "all ranges are held" metric_is "$(http_address watcher-2)" frameworkcontroller_ranges_held 64
+    wait_for 20 "all shards are held" metric_is "$(http_address watcher-2)" frameworkcontroller_shards_held 64
     host_changes 10.9.9.2 "$(http_address_of_child watcher-2)"
     kill -TERM "$(pid_of watcher-2)"
     wait_for 20 "the watcher has ended with its child" has_ended "$(pid_of watcher-2)"

@@ -46,7 +46,7 @@ soak_cluster() {
     soak_bus_2=$(soak_bus watcher2)
     local name
     for name in one two three barrier; do soak_start "$name"; done
-    wait_for 60 "all reconcilers have their ranges" soak_ready
+    wait_for 60 "all reconcilers have their shards" soak_ready
 }
 
 soak_bus() { # watcher
@@ -54,7 +54,7 @@ soak_bus() { # watcher
     sed -nE 's/.*the bus listens on (tcp:.*)$/\1/p' "$1-1.log"
 }
 
-soak_ready() { [[ $(cat one-1.log two-1.log three-1.log | grep -c 'ranges are complete') -ge 3 ]]; }
+soak_ready() { [[ $(cat one-1.log two-1.log three-1.log | grep -c 'shards are complete') -ge 3 ]]; }
 
 # Starts a process, each time with a log of its own.
 soak_start() { # process

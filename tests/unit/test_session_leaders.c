@@ -1,4 +1,4 @@
-/* One peer and two watchers of which one leads at a time, or both for a moment: whom it heeds, and that its ranges stay
+/* One peer and two watchers of which one leads at a time, or both for a moment: whom it heeds, and that its shards stay
  * with it from one leader to the next. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/bus/peer.h"
+#include "common/bus/session.h"
 #include "watcher/shards/router.h"
 #include "watcher/view/cache.h"
 
@@ -37,10 +37,10 @@ struct watcher {
 };
 
 static struct watcher watchers[WATCHERS];
-static struct peer *peer;
+static struct session *session;
 static int64_t now_ms;
 static size_t grants, revokes, refusals;
-static uint32_t session; /* of the last message of the peer */
+static uint32_t said_session; /* of the last message of the peer */
 
 static void put(unsigned watcher, bool up, const struct bus_head *head, const void *body, size_t len)
 {
@@ -61,7 +61,7 @@ static int64_t port_now(void *arg)
 static int from_peer(void *arg, unsigned watcher, const struct bus_head *head, const void *body, size_t len)
 {
 	(void)arg;
-	session = head->session;
+	said_session = head->session;
 	if (watchers[watcher].down) {
 		errno = EAGAIN;
 		return -1;
@@ -91,8 +91,8 @@ static void deliver(void)
 		if (!watcher->down && letter.up && watcher->router != NULL)
 			router_receive(watcher->router, (const unsigned char *)"p", 1, &letter.head, letter.body,
 				       letter.len);
-		else if (!watcher->down && !letter.up && peer != NULL)
-			peer_receive(peer, letter.watcher, &letter.head, letter.body, letter.len);
+		else if (!watcher->down && !letter.up && session != NULL)
+			session_receive(session, letter.watcher, &letter.head, letter.body, letter.len);
 		free(letter.body);
 		for (size_t i = 0; i < WATCHERS; i++)
 			if (watchers[i].router != NULL)
@@ -103,7 +103,7 @@ static void deliver(void)
 static void run(int64_t span_ms)
 {
 	for (int64_t end_ms = now_ms + span_ms; now_ms < end_ms; now_ms += 50) {
-		peer_tick(peer);
+		session_tick(session);
 		for (size_t i = 0; i < WATCHERS; i++)
 			if (watchers[i].router != NULL)
 				router_tick(watchers[i].router);
@@ -111,35 +111,35 @@ static void run(int64_t span_ms)
 	}
 }
 
-static void on_granted(void *arg, const struct range_set *fresh)
+static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	(void)arg;
 	(void)fresh;
 	grants++;
 }
 
-static void on_revoked(void *arg, const struct range_set *ranges)
+static void on_revoked(void *arg, const struct shard_set *shards)
 {
 	(void)arg;
-	(void)ranges;
+	(void)shards;
 	revokes++;
 }
 
-static bool on_text(void *arg, enum object_kind kind, uint32_t range, const char *text, size_t len)
+static bool on_text(void *arg, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	(void)arg;
 	(void)kind;
-	(void)range;
+	(void)shard;
 	(void)text;
 	(void)len;
 	return true;
 }
 
-static void on_absent(void *arg, enum object_kind kind, uint32_t range, const struct bus_absent *absent)
+static void on_absent(void *arg, enum object_kind kind, uint32_t shard, const struct bus_absent *absent)
 {
 	(void)arg;
 	(void)kind;
-	(void)range;
+	(void)shard;
 	(void)absent;
 }
 
@@ -168,7 +168,7 @@ static uint32_t on_backlog(void *arg)
 	return 0;
 }
 
-static void on_draining(void *arg, struct range_set *out)
+static void on_draining(void *arg, struct shard_set *out)
 {
 	(void)arg;
 	(void)out;
@@ -182,7 +182,7 @@ static void on_refused(void *arg, const char *reason, bool final)
 	refusals++;
 }
 
-static const struct peer_handler handler = {
+static const struct session_handler handler = {
 	.granted = on_granted,
 	.revoked = on_revoked,
 	.text = on_text,
@@ -220,7 +220,7 @@ static void leads(unsigned number, uint64_t epoch, bool inherits)
 	struct watcher *watcher = &watchers[number];
 	const struct router_ports ports = {.send = from_router, .now_ms = port_now, .arg = watcher};
 	struct router_options options = {
-		.shards = {.shards = SHARDS,
+		.shards = {.shard_count = SHARDS,
 			   .lease_ms = LEASE,
 			   .margin_ms = MARGIN,
 			   .grace_ms = 30000,
@@ -246,13 +246,13 @@ static void deposed(unsigned number)
 
 static int set_up(void **state)
 {
-	const struct peer_ports ports = {.watchers = WATCHERS, .send = from_peer, .now_ms = port_now};
+	const struct session_ports ports = {.watchers = WATCHERS, .send = from_peer, .now_ms = port_now};
 
 	(void)state;
 	now_ms = 100000;
 	grants = revokes = refusals = 0;
 	memset(watchers, 0, sizeof(watchers));
-	peer = peer_new(&ports, BUS_ROLE_RECONCILER, "m", "uuid", &handler, NULL);
+	session = session_new(&ports, BUS_ROLE_RECONCILER, "m", "uuid", &handler, NULL);
 	return 0;
 }
 
@@ -263,8 +263,8 @@ static int tear_down(void **state)
 		router_free(watchers[i].router);
 		cache_free(watchers[i].cache);
 	}
-	peer_free(peer);
-	peer = NULL;
+	session_free(session);
+	session = NULL;
 	while (queued > 0)
 		free(queue[--queued].body);
 	return 0;
@@ -272,10 +272,10 @@ static int tear_down(void **state)
 
 static void expect_follows(int watcher, uint64_t epoch)
 {
-	assert_int_equal(peer_watcher(peer), watcher);
-	assert_int_equal(peer_epoch(peer), epoch);
-	assert_int_equal(range_set_count(peer_ranges(peer)), SHARDS);
-	assert_true(peer_leased(peer));
+	assert_int_equal(session_watcher(session), watcher);
+	assert_int_equal(session_epoch(session), epoch);
+	assert_int_equal(shard_set_count(session_shards(session)), SHARDS);
+	assert_true(session_leased(session));
 }
 
 /* It finds the one that leads, whichever it is, and whether or not the other one is there. */
@@ -284,7 +284,7 @@ static void finds_leader(void **state)
 	(void)state;
 	watchers[0].down = true;
 	run(3000);
-	assert_int_equal(peer_watcher(peer), -1);
+	assert_int_equal(session_watcher(session), -1);
 	leads(1, 7, false);
 	run(3000);
 	expect_follows(1, 7);
@@ -335,10 +335,10 @@ static void takeover_late(void **state)
 	run(3000);
 	deposed(0);
 	run(LEASE + 1000);
-	assert_false(peer_leased(peer));
+	assert_false(session_leased(session));
 	leads(1, 2, true);
 	run(LEASE + MARGIN - 1000);
-	assert_false(peer_leased(peer));
+	assert_false(session_leased(session));
 	run(5000);
 	expect_follows(1, 2);
 }
@@ -354,12 +354,12 @@ static void refused_while_leaving(void **state)
 	leads(0, 1, false);
 	run(3000);
 	expect_follows(0, 1);
-	peer_leave(peer);
-	assert_false(peer_gone(peer));
-	head.session = session;
+	session_leave(session);
+	assert_false(session_gone(session));
+	head.session = said_session;
 	bus_refuse_write(&body, &refusal);
-	peer_receive(peer, 0, &head, body.data, body.len);
-	assert_true(peer_gone(peer));
+	session_receive(session, 0, &head, body.data, body.len);
+	assert_true(session_gone(session));
 	assert_int_equal(refusals, 0);
 }
 
@@ -399,14 +399,14 @@ static void older_epoch(void **state)
 	leads(1, 1, true);
 	run(3000);
 	assert_null(shard_table_holder(router_shards(watchers[1].router), 0));
-	assert_true(peer_leased(peer)); /* the old one goes on meanwhile */
+	assert_true(session_leased(session)); /* the old one goes on meanwhile */
 	run(LEASE + MARGIN + 2000);
 	expect_follows(1, 1);
 	/* one of the same epoch, at the same address */
 	deposed(1);
 	leads(1, 1, true);
 	run(3000);
-	assert_true(peer_leased(peer));
+	assert_true(session_leased(session));
 	assert_null(shard_table_holder(router_shards(watchers[1].router), 0));
 	run(LEASE + MARGIN + 2000);
 	expect_follows(1, 1);
@@ -430,11 +430,11 @@ static void leaves(void **state)
 	(void)state;
 	leads(0, 1, false);
 	run(3000);
-	peer_leave(peer);
+	session_leave(session);
 	deposed(0);
 	leads(1, 2, true);
 	run(1000);
-	assert_true(peer_gone(peer)); /* the new leader does not know it: there is nobody to wait for */
+	assert_true(session_gone(session)); /* the new leader does not know it: there is nobody to wait for */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
