@@ -82,7 +82,7 @@ E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench $(BUILD)/fc-bench
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all compile demo check test test-unit test-sim test-model model test-protocol model-reviewed test-long crash-points soak half-open long coverage test-e2e test-kubernetes bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
+.PHONY: all compile demo check test test-unit test-sim test-model model test-protocol model-reviewed test-long crash-points soak half-open long coverage test-e2e test-kubernetes test-control-plane test-real bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
 # objects of the unit tests, too, are kept
 .SECONDARY:
@@ -191,8 +191,12 @@ test-unit: $(UNIT_TESTS)
 test-e2e: $(E2E_PROGRAMS)
 	BUILD=$(BUILD) tests/e2e/run.sh embedded $(SCENARIOS)
 
-test-kubernetes: $(E2E_PROGRAMS)
+test-kubernetes: test-control-plane test-real
+
+test-control-plane:
 	tests/kubernetes/cluster_test.sh
+
+test-real: $(E2E_PROGRAMS)
 	BUILD=$(BUILD) tests/e2e/run.sh kubernetes $(SCENARIOS)
 
 # The simulator: SEEDS seeds from SEED on, for SECONDS at most. A failing one is replayed by fc-sim --seed N.

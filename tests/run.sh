@@ -49,12 +49,13 @@ stages=("$@")
 [ ${#stages[@]} -eq 0 ] && stages=(build lint unit protocol sim sanitized fuzz memory hardening embedded kubernetes)
 jobs=-j$(nproc)
 [ "${stages[*]}" = check ] && stages=(build lint unit seeds-few smoke)
-[ "${stages[*]}" = long ] && stages=(model coverage images fuzz-time kubernetes-all large half-open crash-points soak mutants models seeds
+[ "${stages[*]}" = long ] && stages=(lint-all model coverage images fuzz-time kubernetes-all large half-open crash-points soak mutants models seeds
 	memory-all valgrind fuzz-valgrind analyze campaign e2e-sanitized e2e-valgrind debian-12 debian-13)
 for stage in "${stages[@]}"; do
 	case $stage in
 	build) run build make "$jobs" all ;;
 	lint) run lint make "$jobs" lint ;;
+	lint-all) run lint-all make "$jobs" lint LINT_ALL=1 ;;
 	unit) run unit make "$jobs" test-unit ;;
 	model) run model make "$jobs" test-model ;;
 	protocol) run protocol make test-protocol ;;
