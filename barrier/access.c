@@ -305,7 +305,8 @@ static const json_t *review_status(struct access *access, const struct kube_answ
 {
 	struct error err;
 	const json_t *status;
-	const char *why = *answer->message != '\0' ? answer->message : "the answer is no review";
+	const char *why = *answer->message != '\0' ? answer->message
+						   : "found an answer without status, expected a review";
 
 	*body = NULL;
 	if (answer->failure == KUBE_CANCELLED)
@@ -318,7 +319,7 @@ static const json_t *review_status(struct access *access, const struct kube_answ
 	}
 	access->counters.failures++;
 	if (log_is_news(&access->complaint, clock_boot_ms(), why))
-		log_warning("cannot review a request: %s", why);
+		log_warning("cannot review a token or its user: %s", why);
 	return NULL;
 }
 

@@ -268,7 +268,7 @@ static void judge_absent(struct wait_group *group)
 
 	DL_FOREACH_SAFE(group->waiters, waiter, next)
 		if (counts_for(waiter))
-			answer_absent(waiter, "there is none");
+			answer_absent(waiter, "not found");
 }
 
 static void let_pass(struct wait_group *group, const struct kube_answer *from)
@@ -300,7 +300,7 @@ static void dismiss_others(struct wait_group *group, const char *uid)
 
 	DL_FOREACH_SAFE(group->waiters, waiter, next)
 		if (counts_for(waiter) && waiter->uid != NULL && strcmp(waiter->uid, uid) != 0)
-			answer_absent(waiter, "another one has this name now");
+			answer_absent(waiter, "the Framework with this name has another uid");
 }
 
 static void expire_seen(struct wait_group *group, const struct gang *gang)
@@ -535,7 +535,8 @@ void wait_groups_add(struct wait_groups *groups, struct serve_request *request, 
 	struct waiter *waiter;
 
 	if (group->count >= groups->max_waiters) {
-		serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu wait for Framework %s: no more may", group->count,
+		serve_request_fail(request, 429, AWAY_RETRY_SEC,
+				   "%zu requests wait for Framework %s already, the limit of this server", group->count,
 				   group->key);
 		return;
 	}

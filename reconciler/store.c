@@ -156,7 +156,7 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t s
 	}
 	if (pod != NULL || config_map != NULL)
 		return true;
-	log_error("dropped an unreadable %s: %s", object_kind_name(kind), err.message);
+	log_error("cannot read a %s from the watcher; it is ignored: %s", object_kind_name(kind), err.message);
 	return false;
 }
 
