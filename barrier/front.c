@@ -1,4 +1,4 @@
-/* From an HTTP request to a waiter: what is asked, and whether the asker may; see front.h. */
+/* Reads HTTP requests, checks their access, and adds them to the waiters; see front.h. */
 #include "barrier/front.h"
 
 #include <ctype.h>

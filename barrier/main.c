@@ -1,5 +1,5 @@
-/* fc-barrier: lets the Pods of a Framework wait for each other without asking the API server again and again
- * (ARCHITECTURE.md §8). */
+/* fc-barrier: the Pods of a Framework wait here for each other instead of polling the API server (ARCHITECTURE.md
+ * §8). */
 #include <errno.h>
 #include <ev.h>
 #include <getopt.h>

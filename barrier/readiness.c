@@ -1,4 +1,4 @@
-/* The barrier's view of all Frameworks: a few numbers each; see readiness.h. */
+/* Caches a few numbers of each Framework; see readiness.h. */
 #include "barrier/readiness.h"
 
 #include <stdlib.h>

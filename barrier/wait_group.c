@@ -1,8 +1,8 @@
 /* Wait groups; see wait_group.h.
  *
- * A group reads its Framework when the view says that the gang is complete, and for waiters that came since the last
- * read to a Framework the view does not know or has not counted. One read at a time; its answer counts for those who
- * had come when it was sent. */
+ * A group reads its Framework when the cache says that the gang is complete. It also reads a Framework that the cache
+ * does not contain or has not counted, for the waiters that arrived since the last read. A group has one read in flight
+ * at a time. Its answer decides for the waiters that arrived before it was sent. */
 #include "barrier/wait_group.h"
 
 #include <ev.h>

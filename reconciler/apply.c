@@ -1,6 +1,6 @@
-/* Carrying out plans (ARCHITECTURE.md §4.5): status writes, one of a Framework at a time; creates and deletes, many at
- * a time; each with the fence at the door (CONTRACT.md §12.17). Callbacks note what came and queue the key; see
- * reconciler.h. */
+/* Carries out plans (ARCHITECTURE.md §4.5): one status write of a Framework at a time; many creates and deletes at a
+ * time. Each request checks the lease just before it is sent (CONTRACT.md §12.17). Callbacks store the answer and queue
+ * the key; see reconciler.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Posting Events; see events.h. */
+/* Posts, counts and combines Events; see events.h. */
 #include "reconciler/events.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* fc-reconciler: owns shards of the key space and brings the Frameworks in them forward (ARCHITECTURE.md §1.2, §4). */
+/* fc-reconciler: owns shards of the key space and reconciles the Frameworks in them (ARCHITECTURE.md §1.2, §4). */
 #include <ev.h>
 #include <getopt.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* A reconciler's metrics; see metrics.h. Everything but the counters is read when it is asked for. */
+/* A reconciler's metrics; see metrics.h. Only counters are kept; all other values are read on each request. */
 #include "reconciler/metrics.h"
 
 #include "common/health/health.h"

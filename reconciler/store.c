@@ -1,5 +1,5 @@
-/* What is observed, by key (ARCHITECTURE.md §4.3); see reconciler.h. The rules of what may replace what are the core's
- * (sync/observe.c); here objects find their Framework. */
+/* The observed objects, by key (ARCHITECTURE.md §4.3); see reconciler.h. This file finds the Framework of each object;
+ * the core (sync/observe.c) decides which version of an object replaces another one. */
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>

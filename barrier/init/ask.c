@@ -1,5 +1,5 @@
-/* The two ways to ask; see ask.h. The server holds a question back until it can say "passed" or its time is up, so
- * one answer follows the other without a pause. The API server is asked at an interval. */
+/* Requests to the two servers; see ask.h. The barrier server answers a request when the gang is complete or the time of
+ * the request is over, so requests follow each other without a pause. Requests to the API server have an interval. */
 #include "barrier/init/ask.h"
 
 #include <ev.h>

@@ -1,5 +1,5 @@
-/* frameworkbarrier: the init container that ends when every Task of its Framework has an IP (CONTRACT.md §16), so that
- * app containers start all or none and know each other's addresses. */
+/* frameworkbarrier: the init container that ends when every Task of its Framework has an IP (CONTRACT.md §16). The app
+ * containers of a Framework therefore start all or none, and know each other's addresses. */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>

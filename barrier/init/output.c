@@ -1,4 +1,4 @@
-/* framework.json and injector.sh; see output.h. */
+/* Writes framework.json and injector.sh; see output.h. */
 #define _GNU_SOURCE
 #include "barrier/init/output.h"
 

@@ -1,4 +1,4 @@
-/* Asking again and again; see wait.h. */
+/* Asks until there is a verdict; see wait.h. */
 #include "barrier/init/wait.h"
 
 #include <inttypes.h>
