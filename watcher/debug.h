@@ -30,8 +30,8 @@ void debug_write_shards(struct buf *out, const struct shard_set *set);
 
 /* {"identity", "leads", "leader", "lease", "epoch", "synced", "live", "shardCount", "held", "backlog",
  *  "members": [{"name", "uuid", "pid"?, "restarts"?, "lastEnd"?, "state": "present" | "leaving" | "gone", "shards",
- * "count", "draining", "meant", "leaseSeconds", "heardSecondsAgo", "keys", "untold", "inFlight"}], "barriers":
- * [{"name", "uuid", "heardSecondsAgo", "untold", "inFlight"}], "unheld": [{"shards", "for", "blockedSeconds"}]} A
+ * "count", "draining", "targetCount", "leaseSeconds", "receivedSecondsAgo", "keys", "unsent", "inFlight"}], "barriers":
+ * [{"name", "uuid", "receivedSecondsAgo", "unsent", "inFlight"}], "unheld": [{"shards", "for", "blockedSeconds"}]} A
  * standby shows the members' part of nobody: "epoch" 0, "held" 0, empty lists. "pid" is missing while a child is not
  * running. The caller decrefs. */
 json_t *debug_shards(const struct debug_view *view);

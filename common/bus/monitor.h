@@ -23,13 +23,13 @@ struct bus_monitor {
 	void *watched;
 	void *pair;
 	struct bus_poll poll;
-	bus_news_fn *told;
+	bus_news_fn *on_news;
 	void *arg;
 };
 
-/* Before the socket is bound or connected. told() may not free the socket or the monitor. */
+/* Before the socket is bound or connected. on_news() may not free the socket or the monitor. */
 void bus_monitor_start(struct bus_monitor *monitor, struct ev_loop *loop, void *context, void *socket,
-		       bus_news_fn *told, void *arg);
+		       bus_news_fn *on_news, void *arg);
 /* Before the socket is closed; of one never started, too. */
 void bus_monitor_stop(struct bus_monitor *monitor);
 

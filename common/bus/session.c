@@ -156,7 +156,7 @@ static uint64_t applied(const struct session *session)
 	return session->version_epoch == session->epoch ? session->version : 0;
 }
 
-/* To whom: see session.h. 0 when the watcher that answers us, if there is one, could be told. */
+/* Sends a message; session.h says to whom. 0, or -1 when the send to the watcher that answers us failed. */
 static int say(struct session *session, enum bus_type type, uint64_t sequence, uint32_t number)
 {
 	const struct bus_head head = {
@@ -169,7 +169,7 @@ static int say(struct session *session, enum bus_type type, uint64_t sequence, u
 	};
 
 	const char *body = session->body.data == NULL ? "" : session->body.data;
-	int told = -1;
+	int result = -1;
 
 	for (int i = 0; i < (int)session->ports.watchers; i++) {
 		bool it = session->watcher < 0 || session->watcher == i;
@@ -177,9 +177,9 @@ static int say(struct session *session, enum bus_type type, uint64_t sequence, u
 		if (!it && type != BUS_PING)
 			continue;
 		if (session->ports.send(session->ports.arg, (unsigned)i, &head, body, session->body.len) == 0 && it)
-			told = 0;
+			result = 0;
 	}
-	return told;
+	return result;
 }
 
 static void hello(struct session *session)
@@ -448,7 +448,7 @@ static void on_absent(struct session *session, const struct bus_head *head, cons
 	session->consumed++;
 	if (head->kind >= KIND_COUNT || bus_absent_read(body, len, &absent, &err) < 0) {
 		session->counters.malformed_objects++;
-		log_error("skipped an absence from the watcher: %s",
+		log_error("skipped a deletion from the watcher: %s",
 			  head->kind >= KIND_COUNT ? "unknown kind" : err.message);
 		return;
 	}
@@ -563,7 +563,7 @@ void session_receive(struct session *session, unsigned watcher, const struct bus
 	/* one that leaves holds nothing that a lost message could be about, and does not come back */
 	if (head->sequence != session->received_sequence + 1 && session->state != SESSION_LEAVING) {
 		session->counters.sequence_gaps++;
-		log_warning("missed messages of the watcher: saying HELLO again");
+		log_warning("missed messages of the watcher: sending HELLO again");
 		hello(session);
 		return;
 	}

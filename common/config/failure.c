@@ -128,7 +128,7 @@ static int read_attributes(struct reader *reader, const struct yaml_node *value,
 			return -1;
 		/* The original takes any, and shows them in the status. */
 		if (!is_known_attribute(attribute))
-			log_warning("%s:%zu:%zu: %s: found \"%s\", which decides nothing: expected Transient, "
+			log_warning("%s:%zu:%zu: %s: found \"%s\", which has no effect: expected Transient, "
 				    "Conflict or Permanent",
 				    value->items[i]->file, value->items[i]->line, value->items[i]->column, item,
 				    attribute);

@@ -63,7 +63,7 @@ struct reflector {
 	int expired_in_row;
 	bool protobuf; /* is asked for */
 	bool binary;   /* is what the present answer is in */
-	bool encoding_told;
+	bool encoding_logged;
 	struct list_cut list;
 	struct proto_list_cut proto_list;
 	struct line_cut lines;

@@ -64,21 +64,21 @@ enum process_option {
 	}
 
 /* The lines of --help for them. */
-#define PROCESS_USAGE                                                                                           \
-	"  --name NAME        on the bus: pool slot or StatefulSet host name (default: the host name)\n"        \
-	"  --bus ENDPOINT     the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "    \
-	"configuration)\n"                                                                                      \
-	"                     of several watchers, one of which leads: ENDPOINT,ENDPOINT\n"                     \
-	"  --bus-keys DIR     our key and the watcher's; see fc-watcher keygen\n"                               \
-	"  --bus-insecure     without keys to a watcher on another machine\n"                                   \
-	"  --config FILE      default ./frameworkcontroller.yaml\n"                                             \
-	"  --strict-config    refuse unknown keys in it\n"                                                      \
-	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"                                                   \
-	"  --context NAME     of the kubeconfig, instead of its current-context\n"                              \
-	"  --address URL      overrides kubeApiServerAddress\n"                                                 \
-	"  --http HOST:PORT   serve /healthz, /readyz and /metrics there, without TLS, to this machine alone\n" \
-	"  --http-insecure    to others too, in the clear\n"                                                    \
-	"  -v LEVEL           log level, 0 (default) to 10\n"                                                   \
+#define PROCESS_USAGE                                                                                        \
+	"  --name NAME        member name: pool slot or StatefulSet host name (default: the host name)\n"    \
+	"  --bus ENDPOINT     the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the " \
+	"configuration)\n"                                                                                   \
+	"                     if there are several watchers: ENDPOINT,ENDPOINT\n"                            \
+	"  --bus-keys DIR     our key and the watcher's; see fc-watcher keygen\n"                            \
+	"  --bus-insecure     connect to a watcher on another machine without keys\n"                        \
+	"  --config FILE      default ./frameworkcontroller.yaml\n"                                          \
+	"  --strict-config    refuse unknown keys in the configuration\n"                                    \
+	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"                                                \
+	"  --context NAME     use this context of the kubeconfig instead of current-context\n"               \
+	"  --address URL      overrides kubeApiServerAddress\n"                                              \
+	"  --http HOST:PORT   serve /healthz, /readyz and /metrics on a loopback address, without TLS\n"     \
+	"  --http-insecure    allow --http on an address that other machines can reach\n"                    \
+	"  -v LEVEL           log level, 0 (default) to 10\n"                                                \
 	"  --help, --version\n"
 
 /* Takes one of them, or -v, from getopt_long(). 0; 1: --help; -1: none of ours, or a mistake, said on stderr. */

@@ -21,7 +21,7 @@ static void displace(struct conn *conn)
 	request->parked = false;
 	request->gone(request->gone_arg);
 	serve_request_fail(request, MHD_HTTP_TOO_MANY_REQUESTS, AWAY_RETRY_SEC,
-			   "too many connections from %s, of callers that are not known yet", conn->source->name);
+			   "too many unauthenticated connections from %s", conn->source->name);
 }
 
 /* One that has as many strangers as all have on average, or more. There always is one; mostly it is the same as the

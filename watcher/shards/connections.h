@@ -86,13 +86,13 @@ void router_forget_silent(struct router *router);
 /* Removes the peers that are marked gone. Only where no caller holds on to one. */
 void router_reap(struct router *router);
 
-/* Answers for someone who may be no peer, to what was heard. WHO: 0, or -1 when it is not connected any more. */
-int router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard);
-void router_refuse(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard,
+/* Answers for someone who may be no peer, to what was received. WHO: 0, or -1 when it is not connected any more. */
+int router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *received);
+void router_refuse(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *received,
 		   bool final, const char *reason);
 /* Sends a head, whose session, sequence and epoch it fills in, with router->body; marks the peer gone
  * and returns false when that fails. */
-bool router_tell(struct router *router, struct connection *connection, struct bus_head *head);
+bool router_send(struct router *router, struct connection *connection, struct bus_head *head);
 
 /* Whether a peer of that role is told of such an object. */
 bool role_concerned(enum bus_role role, const struct cache_entry *entry);

@@ -236,7 +236,7 @@ const struct cache_entry *outbox_item_entry(const struct outbox_item *item)
 	return item->absences == NULL && item->update ? item->entry : NULL;
 }
 
-void outbox_told(struct outbox *outbox, struct outbox_item *item)
+void outbox_sent(struct outbox *outbox, struct outbox_item *item)
 {
 	if (item->absences != NULL) {
 		drop_absence(&item->absences);

@@ -36,6 +36,6 @@ const struct bus_absent *outbox_item_absent(const struct outbox_item *item, enum
 const struct bus_snapshot_end *outbox_item_end(const struct outbox_item *item);
 const struct cache_entry *outbox_item_entry(const struct outbox_item *item);
 /* That was told. */
-void outbox_told(struct outbox *outbox, struct outbox_item *item);
+void outbox_sent(struct outbox *outbox, struct outbox_item *item);
 
 #endif

@@ -90,7 +90,7 @@ struct router_peer_view {
 	enum bus_role role;
 	int64_t received_ms; /* time of its last word */
 	uint32_t backlog;    /* keys that it has yet to work on, by its last word */
-	size_t untold;       /* objects that it has yet to be told of */
+	size_t unsent;       /* objects that it has yet to be told of */
 	uint64_t in_flight;  /* told, and not yet said to be handled */
 };
 /* Calls each(arg, view) for every peer, in no order. */

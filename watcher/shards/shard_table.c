@@ -27,7 +27,7 @@ struct shard_member {
 	int64_t lease_end_ms; /* by our count, margin included; 0: no lease was ever given, or none any more */
 	struct shard_set granted;
 	struct shard_set fresh;
-	uint32_t targets; /* shards meant for it; scratch of the balance */
+	uint32_t targets; /* shards with this target; scratch of the balance */
 	uint32_t quota;
 };
 
@@ -103,7 +103,7 @@ static bool leased(const struct shard_member *member, int64_t now_ms)
 	return member->lease_end_ms > now_ms;
 }
 
-/* Whether shards are meant for it. */
+/* Whether it is the target of shards. */
 static bool eligible(const struct shard_table *table, const struct shard_member *member, int64_t now_ms)
 {
 	return !member->leaving &&
@@ -155,7 +155,7 @@ static void set_revoking(struct shard_table *table, uint32_t r)
 	shard->taken_version = holder->version;
 }
 
-/* Whether a shard is its own or meant for it. */
+/* Whether it holds a shard or is the target of one. */
 static bool holds_any(const struct shard_table *table, const struct shard_member *member)
 {
 	for (uint32_t r = 0; r < table->options.shard_count; r++)
@@ -200,7 +200,7 @@ static void contest(struct shard_table *table, uint32_t r, const struct shard_me
 {
 	struct shard *shard = &table->shards[r];
 
-	log_warning("shard %u is held by %s and claimed by %s: nobody gets it before their leases have ended", r,
+	log_warning("shard %u is held by %s and claimed by %s: no member gets it until their leases have ended", r,
 		    shard->holder == NULL ? "others" : shard->holder->name, member->name);
 	if (shard->state == SHARD_GRANTED)
 		set_revoking(table, r);
@@ -507,7 +507,7 @@ void shard_table_view_member(const struct shard_table *table, size_t index, int6
 		.received_ms = member->received_ms,
 	};
 	for (uint32_t r = 0; r < table->options.shard_count; r++)
-		out->meant += table->shards[r].target == member;
+		out->target_count += table->shards[r].target == member;
 }
 
 void shard_table_view_shard(const struct shard_table *table, uint32_t r, int64_t now_ms, struct shard_view *out)

@@ -79,7 +79,7 @@ struct shard_member_view {
 	bool leaving;
 	int64_t lease_left_ms; /* by our count; 0: none */
 	int64_t received_ms;   /* time of its last word, or of its death */
-	uint32_t meant;        /* shards it is to have in the end */
+	uint32_t target_count; /* shards that it gets in the end */
 };
 struct shard_view {
 	const char *holder; /* NULL: it is in nobody's hands */

@@ -303,7 +303,7 @@ static void start(struct kube_call *call)
 	call->allowed_ms = call->timeout_ms;
 	if (call->before_send != NULL && !call->before_send(call->arg, &call->allowed_ms)) {
 		if (call->state == CALL_QUEUED) {
-			buf_puts(&call->cause, "not sent: held back by its sender");
+			buf_puts(&call->cause, "not sent: the caller withdrew it");
 			finish(call, KUBE_REFUSED);
 		}
 		return;
@@ -311,7 +311,7 @@ static void start(struct kube_call *call)
 	if (call->state != CALL_QUEUED)
 		return; /* cancelled by its own hook */
 	if (call->allowed_ms <= 0) {
-		buf_puts(&call->cause, "not sent: no time left for it");
+		buf_puts(&call->cause, "not sent: its time is over");
 		finish(call, KUBE_REFUSED);
 		return;
 	}
@@ -442,7 +442,7 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	struct kube_client *client;
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-		error_set(err, "libcurl does not start");
+		error_set(err, "cannot initialize libcurl");
 		return NULL;
 	}
 	client = mem_calloc(1, sizeof(*client));

@@ -303,7 +303,7 @@ void transport_drop_unsent(struct transport *transport, int local_port)
 	DL_FOREACH(transport->connections, connection) {
 		if (local_port_of(connection->fd) != local_port || !has_unsent(connection))
 			continue;
-		log_v(1, "a connection is reset: a write was given up before all of it had arrived");
+		log_v(1, "resetting a connection: a write was cancelled before the server had received all of it");
 		/* connect(2): it dissolves the association. libcurl closes the descriptor when it finds out. */
 		if (connect(connection->fd, &nowhere, sizeof(nowhere)) < 0)
 			log_error("cannot reset a connection: %s", strerror(errno));

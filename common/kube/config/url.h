@@ -9,6 +9,6 @@ const char *url_check_server(const char *url, char **out);
  * of a socks5 proxy it asks for names to be looked up by the proxy, as client-go does. */
 const char *url_check_proxy(const char *url, char **out);
 /* What messages may show of it: not a user name and password. Borrowed. */
-const char *url_shown(const char *url);
+const char *url_redacted(const char *url);
 
 #endif
