@@ -73,7 +73,7 @@ static void describe_pid(const struct debug_view *view, json_t *object, const ch
 
 	for (int i = 0; view->pool != NULL && i < view->workers; i++)
 		if (strcmp(pool_name(i, slot), name) == 0) {
-			if (pool_pid(view->pool, i) > 0) /* "kill 0" would be for whoever asks */
+			if (pool_pid(view->pool, i) > 0) /* (a reader could run "kill 0") */
 				set_int(object, "pid", (uint64_t)pool_pid(view->pool, i));
 			set_int(object, "restarts", pool_slot_restarts(view->pool, i));
 			json_object_set_new(object, "lastEnd", json_string(pool_slot_end(view->pool, i)));
@@ -109,7 +109,7 @@ struct peers {
 	json_t *barriers;
 };
 
-/* What only its connection tells. */
+/* Adds what only the connection knows. */
 static void add_peer(void *arg, const struct router_peer_view *peer)
 {
 	const struct peers *peers = arg;
@@ -156,7 +156,7 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Neighbours of which the same can be said are shown together. */
+/* Joins neighbours that have the same target and time. */
 static json_t *describe_unheld(const struct debug_view *view, uint32_t *held)
 {
 	json_t *list = json_array();

@@ -1,4 +1,4 @@
-/* The watcher's metrics; see metrics.h. Everything is read when it is asked for. */
+/* The watcher's metrics; see metrics.h. Each request of /metrics reads the present values. */
 #include "watcher/metrics.h"
 
 #include "common/health/health.h"

@@ -1,4 +1,4 @@
-/* What the watcher tells of itself by HTTP; see watcher.h. */
+/* The watcher's HTTP endpoints; see watcher.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Who comes in to the bus; see gate.h. */
+/* Access control of the bus; see gate.h. */
 #include "common/bus/gate.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* A peer of the watcher; see session.h.
+/* The reconciler's or barrier's side of a connection; see session.h.
  * A lease belongs to a shard: a PONG renews those of the assignment that it names, counted from when the ping was sent;
  * a shard that stays through a new assignment keeps the lease that it has. */
 #include "common/bus/session.h"

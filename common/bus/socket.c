@@ -1,7 +1,7 @@
 /* A ZeroMQ socket on a libev loop; see socket.h.
- * libzmq connects again by itself when a connection is lost, but never after a handshake that was refused: then the
- * socket is replaced by a new one, after a while. It is replaced as well when the keys are other ones: a watcher whose
- * key has changed ends handshakes without a word, and drops what a key says that it does not know any more. */
+ * libzmq reconnects when a connection is lost, but not after a refused handshake: then a new socket replaces the old
+ * one after a while. A new socket also replaces it when the keys have changed: a watcher with a new key ends handshakes
+ * silently, and drops messages of unknown keys. */
 #include "common/bus/socket.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* RE2 syntax → PCRE2: a translator that reads the source as RE2's parser does and writes what makes PCRE2 behave the
- * same, and a bounded search. */
+/* Translates RE2 syntax into PCRE2: reads the source as RE2's parser does, and writes a pattern with the same matches.
+ * Also the bounded search. */
 #include "common/framework/pattern.h"
 
 #include <ctype.h>

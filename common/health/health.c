@@ -1,4 +1,4 @@
-/* Health and metrics of a process, and what all processes count; see health.h. */
+/* Health and common metrics of a process; see health.h. */
 #include "common/health/health.h"
 
 #include <stdio.h>

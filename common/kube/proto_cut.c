@@ -1,5 +1,4 @@
-/* Cutting protobuf into objects; see proto_cut.h. Only the wire format and the few fields named there are understood.
- */
+/* Cutting protobuf into objects; see proto_cut.h. It parses only the wire format and the few fields named there. */
 #include "common/kube/proto_cut.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
  *            ▼ │                        ▼ │
  *           PAUSE (backoff)            PAUSE (backoff)
  *
- * Each list and each watch ends with an outcome, which on_ended gets: it alone decides what is next. */
+ * Each list and each watch ends with an outcome. Only on_ended decides by it what is next. */
 #include "common/kube/reflector.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What the programs do alike when they start; see process.h. */
+/* The common parts of all programs' starts; see process.h. */
 #include "common/process/process.h"
 
 #include <errno.h>

@@ -1,12 +1,12 @@
-/* Who gives way when few connections are left: whoever a handler has vouched for stays; of the others, the address that
- * has most gives one up for an address that has fewer. See serve.h. */
+/* Closes connections when few are left. Authenticated ones stay. Of the others, the address that has the most loses one
+ * to an address that has fewer. See serve.h. */
 #include <sys/socket.h>
 
 #include "common/serve/internal.h"
 
 enum { AWAY_RETRY_SEC = 1 };
 
-/* One that waits for its answer gets this one; its handler hears that it has gone. */
+/* A parked request gets this answer; its gone() is called. */
 static void displace(struct conn *conn)
 {
 	struct serve_request *request = conn->request;

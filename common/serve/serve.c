@@ -1,5 +1,5 @@
 /* The listener, its connections and the loop they run on; see serve.h. libmicrohttpd keeps an epoll of its own, which
- * the loop watches: MHD_run() does all its work, from nowhere else but on_ready(). */
+ * the loop watches: MHD_run() does all its work, and only on_ready() calls it. */
 #include "common/serve/serve.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* The Lease on the server and its record; see lease.h. One request at a time, as the election asks for them; whatever
- * comes of it, the election is told, and what follows from that is told to the owner. */
+/* The Lease on the server and its record; see lease.h. It sends one request of the election at a time, passes each
+ * answer or failure to the election, and calls the owner's handlers. */
 #include "watcher/leader/lease.h"
 
 #include <ev.h>
@@ -36,7 +36,7 @@ struct lease {
 	char identity[ELECTION_IDENTITY_SIZE];
 	struct election *election;
 	json_t *stored[ELECTION_OBJECTS]; /* as last answered; NULL: none */
-	/* what the owner was told */
+	/* what the owner's handlers were called with */
 	bool leading;
 	uint64_t term;
 	bool released;

@@ -1,4 +1,4 @@
-/* Where the bus of a pool is: a directory of the watcher's own; see pool.h. */
+/* The private directory of a pool's bus socket; see pool.h. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

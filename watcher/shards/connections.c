@@ -1,4 +1,4 @@
-/* The router's peers: the table of connections, what is sent to them, and the assignments that they are told; see
+/* The router's peers: the table of connections, and the objects and assignments that are sent to them; see
  * connections.h. */
 #include "watcher/shards/connections.h"
 
@@ -180,7 +180,7 @@ static bool has_credit(const struct router *router, const struct connection *con
 	return connection->sent_objects - connection->consumed < connection->window && unread(connection) < most;
 }
 
-/* Tells the first thing in the outbox; false when nothing more can be told now. */
+/* Sends the first item of the outbox; false if nothing more can be sent now. */
 static bool send_next(struct router *router, struct connection *connection)
 {
 	struct outbox_item *item = outbox_first(connection->outbox);

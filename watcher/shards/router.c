@@ -1,4 +1,4 @@
-/* The watcher's side of the bus: what is heard, and what follows from it; see router.h. */
+/* The watcher's side of the bus: handles received messages; see router.h. */
 #include "watcher/shards/router.h"
 
 #include <stdio.h>

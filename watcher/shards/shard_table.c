@@ -1,8 +1,9 @@
-/* The table of shards; see shard_table.h. What holds throughout:
- * - a shard has at most one holder, and a holder is only ever replaced by way of FREE;
- * - a holder's shard becomes FREE only when the holder said so, is known dead, or has no lease left by our count;
- * - every change of what a member is granted gives it a new version, and only a ping at its present version renews its
- *   lease: so a member that has not applied a revocation yet lives on the lease that it had. */
+/* The table of shards; see shard_table.h. Invariants:
+ * - a shard has at most one holder, and becomes FREE before it gets another one;
+ * - a holder's shard becomes FREE only when the holder released it, its process has ended, or its lease has ended by
+ *   this table;
+ * - every change of a member's assignment has a new version, and only a ping with the present version renews the lease.
+ *   So a member that has not applied a revocation keeps its old lease. */
 #include "watcher/shards/shard_table.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum shard_state { SHARD_FREE, SHARD_GRANTED, SHARD_REVOKING };
 struct shard_member {
 	char name[NAME_MAX_BYTES];
 	char uuid[UUID_MAX]; /* "" : expected, or dead */
-	bool present;        /* heard of within lease + margin: may be granted shards */
+	bool present;        /* sent a message within lease + margin: may be granted shards */
 	bool leaving;
 	bool in_use;
 	bool changed; /* its assignment changed in this update */
@@ -173,7 +174,8 @@ static void end_lease(struct shard_table *table, struct shard_member *member)
 			set_free(table, r);
 }
 
-/* ---- what is heard ---------------------------------------------------------------------------------------------- */
+/* ---- received messages
+ * ---------------------------------------------------------------------------------------------- */
 
 void shard_table_expect(struct shard_table *table, const char *name, int64_t now_ms)
 {

@@ -211,10 +211,10 @@ static void unlink_shard(struct cache *cache, struct cache_entry *entry)
 
 /* How the end of an object was learned. */
 enum end {
-	END_CERTAIN,   /* it has gone */
-	END_REPLACED,  /* the same: another uid has its name at that version */
-	END_OF_SIGHT,  /* at that version, perhaps only out of the label selector's sight */
-	END_NOT_SHOWN, /* the same, at that version or before */
+	END_CERTAIN,    /* it has gone */
+	END_REPLACED,   /* the same: another uid has its name at that version */
+	END_OF_SIGHT,   /* at that version, perhaps only out of the label selector's sight */
+	END_NOT_LISTED, /* the same, at that version or before */
 };
 
 /* Takes the object out of the entry and says so; the entry itself stays. */
@@ -223,7 +223,7 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 	struct cache_entry last = *entry;
 	const struct object_meta *meta = meta_of(&last);
 	struct cache_absence absence = {
-		.uid = end == END_NOT_SHOWN ? "" : meta->uid,
+		.uid = end == END_NOT_LISTED ? "" : meta->uid,
 		.resource_version = resource_version,
 		.framework_name = framework_of(entry->kind, meta),
 		.shard = entry->shard,
@@ -471,7 +471,7 @@ void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, 
 			continue;
 		cache->listener->missed(cache->arg, entry);
 		remove_object(cache, entry, resource_version,
-			      kind == KIND_FRAMEWORK || meta->deletion_time != 0 ? END_CERTAIN : END_NOT_SHOWN);
+			      kind == KIND_FRAMEWORK || meta->deletion_time != 0 ? END_CERTAIN : END_NOT_LISTED);
 		free_if_unused(cache, entry);
 	}
 	scope->listing[kind] = false;

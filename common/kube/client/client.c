@@ -1,9 +1,8 @@
 /* The Kubernetes client: queues, the rate limit, and the life of a call from kube_client_call to its done callback.
- * What a call looks like to libcurl is in exchange.c, the event loop under it in transport.c, and how its caller hears
- * of it in deliver.c.
+ * exchange.c maps calls to libcurl, transport.c runs libcurl on the event loop, and deliver.c calls the callers back.
  *
- * Nothing is started or delivered where it arises: it goes into a list, and the `work` watcher starts and delivers once
- * the callbacks that are due have run. So no callback ever runs within kube_client_call or within libcurl. */
+ * Calls to start and answers to deliver go into lists. The `work` watcher starts and delivers them after the due
+ * callbacks have run. So no callback runs within kube_client_call or within libcurl. */
 #include "common/kube/client.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* One request and its answer as libcurl sees them; see call.h. */
+/* Requests and answers in libcurl; see call.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* libcurl multi_socket on libev; see transport.h.
- * What libcurl's callbacks ask for is only noted (watchers, timer); libcurl is entered from ev callbacks alone. */
+ * libcurl's callbacks only set watchers and the timer; only ev callbacks call libcurl. */
 #include "common/kube/client/transport.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Kubeconfig files (which entries of which file count), in-cluster settings, plain addresses, and the choice between
- * them; see kubeconfig.h. What a user entry says is read by kubeconfig_entry.c. */
+ * them; see kubeconfig.h. kubeconfig_entry.c reads user entries. */
 #include "common/kube/kubeconfig.h"
 
 #include <errno.h>

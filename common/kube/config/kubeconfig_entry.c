@@ -1,5 +1,4 @@
-/* Entries of a kubeconfig: their fields, and what those of `users` say, who we are and how we prove it; see
- * kubeconfig_entry.h. */
+/* Entries of a kubeconfig: their fields, and the credentials in `users`; see kubeconfig_entry.h. */
 #include "common/kube/config/kubeconfig_entry.h"
 
 #include <ctype.h>
