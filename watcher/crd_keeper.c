@@ -29,7 +29,7 @@ struct crd_keeper {
 	bool established;
 	bool writes;
 	bool tried;       /* to write, since it was last seen to be ours */
-	bool written;     /* just now: the next read shows what it has become */
+	bool written;     /* just now: the next read checks the result */
 	int64_t since_ms; /* when the server first had it, not established; 0: not yet */
 	int64_t retry_ms; /* doubles until it is seen to be ours */
 	struct log_last complaint;

@@ -136,7 +136,7 @@ static void add_peer(void *arg, const struct router_peer_view *peer)
 	set_int(object, "inFlight", peer->in_flight);
 }
 
-/* ---- unheld shards --------------------------------------------------------------------------------------------- */
+/* ---- unheld shards ---------------------------------------------------------------------------------------------- */
 
 static void end_run(json_t *list, const struct shard_set *run, const struct shard_view *shard)
 {

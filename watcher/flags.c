@@ -124,7 +124,7 @@ static int check_workers(const struct flags *flags)
 	return -1;
 }
 
-/* Of the Pod that we run in, as its manifest or its service account tells; NULL: nothing does. */
+/* The namespace of our Pod, from its manifest or service account; NULL: unknown. */
 static const char *own_namespace(void)
 {
 	static char name[64];

@@ -2,12 +2,12 @@
  * a text of 40 characters (Z85, ZeroMQ RFC 32); blanks around it are ignored.
  *
  *   a watcher's directory   server.secret   its own key
- *                           clients         the public keys of those who are let in, one a line, a name behind each;
- *                                           empty lines and those with # are ignored. Of the words
- *                                           behind a key, role=reconciler or role=barrier says as what alone it is
- *                                           good, and member=NAME under which name (a pattern: fc-reconciler-*)
+ *                           clients         a line for each public key that may connect, with a name after it;
+ *                                           empty lines and lines with # are ignored. After the name,
+ *                                           role=reconciler or role=barrier limits the key to that role, and
+ *                                           member=NAME to member names (a pattern: fc-reconciler-*)
  *   a peer's directory      client.secret   its own key
- *                           server.public   the watcher's; another one is not spoken to
+ *                           server.public   the watcher's key; the peer refuses any other
  *
  * Public keys are derived from secret ones. A watcher reads `clients` again when it changes, and its own key when it
  * starts. A peer checks both of its files every KEYS_LOOK_MS, and reconnects when a key has changed. */

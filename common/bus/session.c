@@ -31,7 +31,7 @@ struct session {
 	uint64_t sent_sequence;
 	uint64_t received_sequence;
 	/* the present assignment */
-	uint64_t epoch; /* the newest that a WHO told since it held no lease and said HELLO to all; 0: none */
+	uint64_t epoch; /* the newest of a WHO, since it last had no lease and sent HELLO to all; 0: none */
 	uint64_t version;
 	uint64_t version_epoch; /* the term that the version, and all that is held, is of */
 	uint32_t shard_count;
@@ -309,7 +309,7 @@ static void lose_expired(struct session *session)
 	log_warning("the lease of %u shards ran out", shard_set_count(&expired));
 	session->counters.leases_lost++;
 	revoke(session, &expired);
-	if (session->state == SESSION_ASSIGNED) { /* what is left, too, is told anew */
+	if (session->state == SESSION_ASSIGNED) { /* the remaining shards, too, get a new snapshot */
 		session->state = SESSION_SILENT;
 		session->hello_ms = 0;
 	}
@@ -387,7 +387,7 @@ static void on_assign(struct session *session, const struct bus_head *head, cons
 	session->shards = assign.shards;
 	if (!shard_set_empty(&assign.fresh) && session->state != SESSION_LEAVING)
 		session->handler.granted(session->arg, &assign.fresh);
-	session_ping_soon(session); /* starts the lease, and tells what was let go */
+	session_ping_soon(session); /* starts the lease, and reports the released shards */
 }
 
 static void on_pong(struct session *session, const struct bus_head *head, const char *body, size_t len)
@@ -412,7 +412,8 @@ static void on_pong(struct session *session, const struct bus_head *head, const 
 	if (session->state == SESSION_LEAVING) {
 		struct shard_set draining = {0};
 
-		/* told at a version without shards that nothing is in flight: the watcher waits for nothing more */
+		/* the watcher knows that nothing is in flight at a version without shards, and waits for nothing
+		 * more */
 		session->handler.draining(session->arg, &draining);
 		if (pong.renewed && ours && session->left_acknowledged && shard_set_empty(&draining))
 			session->state = SESSION_GONE;
@@ -541,7 +542,7 @@ void session_receive(struct session *session, unsigned watcher, const struct bus
 		session->counters.malformed++;
 		return;
 	}
-	/* WHO alone may tell a newer epoch: the rest answers a HELLO that knew it already */
+	/* only WHO may bring a newer epoch: the rest answers a HELLO that contained it */
 	if (head->session != session->number || session->state == SESSION_SILENT || head->epoch < session->epoch ||
 	    (head->epoch > session->epoch && head->type != BUS_WHO && head->type != BUS_REFUSE)) {
 		session->counters.stale++;

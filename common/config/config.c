@@ -1,4 +1,4 @@
-/* frameworkcontroller.yaml: the table of its keys, their defaults, and the checks that span keys. */
+/* frameworkcontroller.yaml: the table of its keys, their defaults, and checks across keys. */
 #include "common/config/config.h"
 
 #include <ctype.h>

@@ -126,7 +126,7 @@ static int read_attributes(struct reader *reader, const struct yaml_node *value,
 		const char *attribute;
 		if (yaml_as_string(value->items[i], item, &attribute, reader->err) < 0)
 			return -1;
-		/* The original takes any, and shows them in the status. */
+		/* The original accepts any attribute, and writes it into the status. */
 		if (!is_known_attribute(attribute))
 			log_warning("%s:%zu:%zu: %s: found \"%s\", which has no effect: expected Transient, "
 				    "Conflict or Permanent",

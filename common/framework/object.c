@@ -1,5 +1,4 @@
-/* Observed objects: the kept parts, and from those to JSON for the bus; see object.h. They are read in object_read.c.
- */
+/* Observed objects: the kept parts, and their JSON for the bus; see object.h. object_read.c reads them. */
 #include "common/framework/object_view.h"
 
 #include <errno.h>

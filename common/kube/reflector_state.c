@@ -1,4 +1,4 @@
-/* What the reflector's lists and watches have in common; see reflector_state.h. */
+/* The common parts of the reflector's lists and watches; see reflector_state.h. */
 #include "common/kube/reflector_state.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* The reflector's watches: events, bookmarks, errors, and what the end of a stream means; see reflector_state.h. */
+/* The reflector's watches: events, bookmarks, errors and the ends of streams; see reflector_state.h. */
 #include <string.h>
 
 #include "common/base/clock.h"

@@ -217,7 +217,7 @@ static char *write_object(const struct lease *lease, const struct election_reque
 	return json_text(object);
 }
 
-/* ---- what is told ----------------------------------------------------------------------------------------------- */
+/* ---- reports ---------------------------------------------------------------------------------------------------- */
 
 static void complain(struct lease *lease, const char *message)
 {

@@ -24,7 +24,7 @@ struct pool_options {
 };
 
 struct pool_handler {
-	/* The process of that member name was reaped. */
+	/* The child with that member name has ended. */
 	void (*died)(void *arg, const char *name);
 	/* After pool_stop(): none is left. */
 	void (*drained)(void *arg);

@@ -228,7 +228,7 @@ static void on_ping(struct router *router, struct connection *connection, const 
 	connection_consumed(connection, ping.consumed, ping.heard > 0);
 	connection->backlog = ping.backlog;
 	if (connection->member != NULL) {
-		/* versions of another epoch mean nothing here, nor does one that this session was not told */
+		/* a version of another epoch means nothing here, nor does one that was not sent in this session */
 		uint64_t version = head->epoch == router->options.epoch && connection->sent_all ? head->version : 0;
 
 		pong.renewed = shard_table_ping(router->shards, connection->member, version, &ping.held, &ping.draining,

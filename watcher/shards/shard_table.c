@@ -174,8 +174,7 @@ static void end_lease(struct shard_table *table, struct shard_member *member)
 			set_free(table, r);
 }
 
-/* ---- received messages
- * ---------------------------------------------------------------------------------------------- */
+/* ---- received messages ------------------------------------------------------------------------------------------ */
 
 void shard_table_expect(struct shard_table *table, const char *name, int64_t now_ms)
 {

@@ -234,8 +234,8 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 	entry->framework = NULL;
 	entry->config_map = NULL;
 	entry->pod = NULL;
-	/* Whoever is shown a Framework of another uid knows that the former one has gone, and may know of the new one
-	 * already, which an absence at that version would take away. */
+	/* A peer that gets a Framework with another uid knows that the former one is deleted. It may have the new one
+	 * already, which an absence at that version would remove. */
 	if (end != END_REPLACED || entry->kind != KIND_FRAMEWORK)
 		cache->listener->gone(cache->arg, entry, &absence);
 	drop_object(&last);
@@ -339,7 +339,7 @@ static void kept_free(struct kept *kept)
 
 static bool kept_same(const struct cache_entry *entry, const struct kept *kept)
 {
-	if (kept->framework != NULL) /* every write of one shows in its version */
+	if (kept->framework != NULL) /* every write of one changes its version */
 		return strcmp(entry->framework->meta.resource_version, kept->framework->meta.resource_version) == 0;
 	if (kept->config_map != NULL)
 		return config_map_same(entry->config_map, kept->config_map);

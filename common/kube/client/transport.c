@@ -52,7 +52,7 @@ struct transport {
 	struct transport_notes notes;
 };
 
-/* After every entry into libcurl: collect the finished transfers, tell the owner. */
+/* After every entry into libcurl: collect the finished transfers, call the owner. */
 static void collect(struct transport *transport)
 {
 	CURLMsg *message;

@@ -1,4 +1,4 @@
-/* ExecCredential, both ways; see exec_credential.h. */
+/* Writes and reads ExecCredential; see exec_credential.h. */
 #include "common/kube/config/exec_credential.h"
 
 #include <ctype.h>
@@ -124,7 +124,7 @@ int exec_credential_read(const struct kube_exec *exec, const char *text, size_t 
 	const char *kind = json_str(root, "kind");
 	const char *version = json_str(root, "apiVersion");
 
-	/* (what does not parse is not shown: it may be a bare token) */
+	/* (the message does not contain the text: it may be a bare token) */
 	if (root == NULL)
 		return error_set(err, "found %zu bytes that are not JSON, expected an ExecCredential", len);
 	if (kind == NULL || strcmp(kind, "ExecCredential") != 0)
