@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/config/failure.h"
 #include "common/config/read.h"
 #include "common/framework/codes.h"
 #include "common/framework/failure_spec.h"
@@ -40,7 +42,7 @@ static int read_range(struct reader *reader, const struct yaml_node *value, cons
 		return -1;
 	range->given = !yaml_is_null(yaml_get(value, "min")) || !yaml_is_null(yaml_get(value, "max"));
 	/* The original takes it, so a takeover must not fail on it. */
-	if (range->min > range->max)
+	if (range->min > range->max && value->file[0] != '\0')
 		log_warning("%s:%zu:%zu: %s: min %d is above max %d, so it matches nothing", value->file, value->line,
 			    value->column, what, range->min, range->max);
 	return 0;
@@ -127,7 +129,7 @@ static int read_attributes(struct reader *reader, const struct yaml_node *value,
 		if (yaml_as_string(value->items[i], item, &attribute, reader->err) < 0)
 			return -1;
 		/* The original accepts any attribute, and writes it into the status. */
-		if (!is_known_attribute(attribute))
+		if (!is_known_attribute(attribute) && value->file[0] != '\0')
 			log_warning("%s:%zu:%zu: %s: found \"%s\", which has no effect: expected Transient, "
 				    "Conflict or Permanent",
 				    value->items[i]->file, value->items[i]->line, value->items[i]->column, item,
@@ -221,4 +223,29 @@ int read_failure_spec(struct reader *reader, const struct yaml_node *value, cons
 	if (read_items(reader, value, what, read_entry, sizeof(*spec->entries), spec->entries, &spec->count) < 0)
 		return -1;
 	return check_codes_differ(reader, value, what, spec);
+}
+
+int failure_spec_parse(const json_t *list, const char *what, struct failure_spec *out, struct error *err)
+{
+	cleanup_free char *text = NULL;
+	struct yaml_node *node = NULL;
+	struct error found;
+	struct reader reader = {.unknown = CONFIG_UNKNOWN_IGNORE, .err = &found};
+	const char *reason;
+	int result;
+
+	*out = (struct failure_spec){0};
+	if (list == NULL || json_is_null(list))
+		return 0;
+	text = json_text(list); /* JSON is YAML */
+	result = yaml_load("", text, strlen(text), &node, &found);
+	if (result == 0)
+		result = read_failure_spec(&reader, node, what, out);
+	yaml_tree_free(node);
+	if (result == 0)
+		return 0;
+	failure_spec_free(out);
+	/* the place in that text means nothing to anybody */
+	reason = strstr(found.message, ": ");
+	return error_set(err, "%s", reason == NULL ? found.message : reason + strlen(": "));
 }

@@ -20,8 +20,13 @@ static const struct completion_code codes[] = {
 	{CODE_STOP_FRAMEWORK_REQUESTED, "StopFrameworkRequested", {"Permanent"}},
 	{CODE_FRAMEWORK_ATTEMPT_COMPLETION, "FrameworkAttemptCompletion", {"Permanent"}},
 	{CODE_DELETE_TASK_REQUESTED, "DeleteTaskRequested", {"Permanent"}},
+	{CODE_SUSPEND_FRAMEWORK_REQUESTED, "SuspendFrameworkRequested", {NULL}},
+	{CODE_ACTIVE_DEADLINE_EXCEEDED, "ActiveDeadlineExceeded", {"Permanent"}},
 	{CODE_POD_FAILED_WITHOUT_FAILED_CONTAINER, "PodFailedWithoutFailedContainer", {NULL}},
 	{CODE_POD_CREATION_UNKNOWN_ERROR, "PodCreationUnknownError", {NULL}},
+	{CODE_POD_START_TIMEOUT, "PodStartTimeout", {NULL}},
+	{CODE_POD_NEVER_STARTS, "PodNeverStarts", {"Permanent"}},
+	{CODE_POD_UNSCHEDULABLE_TIMEOUT, "PodUnschedulableTimeout", {NULL}},
 };
 
 /* One more for the codes that have no row. */

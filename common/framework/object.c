@@ -260,6 +260,56 @@ struct container_view *object_view_add_container(struct object_view *view)
 	return &view->containers[view->container_count++];
 }
 
+/* Container waiting reasons of the kubelet (pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime). */
+static bool wait_kind(const struct json_span *reason, bool init, enum pod_wait_kind *out)
+{
+	static const char *const never[] = {"InvalidImageName", "ErrImageNeverPull"};
+	static const char *const start[] = {
+		"ErrImagePull",
+		"ImagePullBackOff",
+		"ImageInspectError",
+		"RegistryUnavailable",
+		"SignatureValidationFailed",
+		"CreateContainerError",
+		"CreateContainerConfigError",
+		"RunContainerError",
+		"CreatePodSandboxError",
+		"PreStartHookError",
+		"PostStartHookError",
+	};
+
+	*out = POD_WAIT_NEVER;
+	for (size_t i = 0; i < ARRAY_LEN(never); i++)
+		if (json_span_is(reason, never[i]))
+			return true;
+	*out = POD_WAIT_START;
+	for (size_t i = 0; i < ARRAY_LEN(start); i++)
+		if (json_span_is(reason, start[i]))
+			return true;
+	return init && json_span_is(reason, "CrashLoopBackOff");
+}
+
+void object_view_add_waiting(struct object_view *view, struct json_span container, struct json_span reason,
+			     struct json_span message, bool init)
+{
+	enum pod_wait_kind kind;
+
+	if (reason.at == NULL || !wait_kind(&reason, init, &kind) ||
+	    (view->wait.found && (view->wait.kind == POD_WAIT_NEVER || kind != POD_WAIT_NEVER)))
+		return;
+	view->wait = (struct wait_view){
+		.found = true, .kind = kind, .container = container, .reason = reason, .message = message};
+}
+
+void object_view_add_unscheduled(struct object_view *view, struct json_span reason, struct json_span message,
+				 int64_t since)
+{
+	if (view->wait.found || reason.at == NULL || !json_span_is(&reason, "Unschedulable"))
+		return;
+	view->wait = (struct wait_view){
+		.found = true, .kind = POD_WAIT_UNSCHEDULABLE, .reason = reason, .message = message, .since = since};
+}
+
 void object_view_free(struct object_view *view)
 {
 	free(view->containers);
@@ -269,7 +319,8 @@ static size_t pod_room(const struct object_view *view)
 {
 	size_t room = room_for(&view->task_uid) + room_for(&view->framework_attempt_instance_uid) +
 		      room_for(&view->node_name) + room_for(&view->pod_ip) + room_for(&view->host_ip) +
-		      room_for(&view->reason) + room_for(&view->message);
+		      room_for(&view->reason) + room_for(&view->message) + room_for(&view->wait.container) +
+		      room_for(&view->wait.reason) + room_for(&view->wait.message);
 
 	for (size_t i = 0; i < view->container_count; i++)
 		room += room_for(&view->containers[i].name) + room_for(&view->containers[i].reason) +
@@ -298,6 +349,20 @@ static void put_containers(struct pod *pod, char **room, const struct object_vie
 	}
 }
 
+static void put_wait(struct pod *pod, char **room, const struct wait_view *wait)
+{
+	if (!wait->found)
+		return;
+	pod->wait = mem_alloc(sizeof(*pod->wait));
+	*pod->wait = (struct pod_wait){
+		.kind = wait->kind,
+		.container = put_string(room, &wait->container),
+		.reason = put_string(room, &wait->reason),
+		.message = put_string(room, &wait->message),
+		.since = wait->since,
+	};
+}
+
 struct pod *pod_from_view(const struct object_view *view, struct error *err)
 {
 	struct pod *pod = mem_calloc(1, sizeof(*pod));
@@ -317,6 +382,7 @@ struct pod *pod_from_view(const struct object_view *view, struct error *err)
 	pod->reason = put_string(&room, &view->reason);
 	pod->message = put_string(&room, &view->message);
 	put_containers(pod, &room, view);
+	put_wait(pod, &room, &view->wait);
 	return pod;
 }
 
@@ -326,6 +392,7 @@ void pod_free(struct pod *pod)
 		return;
 	object_meta_free(&pod->meta);
 	free(pod->containers);
+	free(pod->wait);
 	free(pod);
 }
 
@@ -347,6 +414,29 @@ static void write_container(struct buf *out, const struct container_state *conta
 		buf_puts(out, "}}");
 	}
 	buf_putc(out, '}');
+}
+
+static void write_wait(struct buf *out, const struct pod_wait *wait)
+{
+	if (wait->kind == POD_WAIT_UNSCHEDULABLE) {
+		buf_json_open(out, "conditions", '[');
+		buf_puts(out, "{\"type\":\"PodScheduled\",\"status\":\"False\"");
+		buf_json_text(out, "reason", wait->reason);
+		buf_json_text_if_any(out, "message", wait->message);
+		if (wait->since != 0)
+			buf_json_time(out, "lastTransitionTime", wait->since);
+		buf_puts(out, "}]");
+		return;
+	}
+	/* as an init container's: of those all the reasons count */
+	buf_json_open(out, "initContainerStatuses", '[');
+	buf_putc(out, '{');
+	buf_json_text_if_any(out, "name", wait->container);
+	buf_json_key(out, "state");
+	buf_puts(out, "{\"waiting\":{");
+	buf_json_text(out, "reason", wait->reason);
+	buf_json_text_if_any(out, "message", wait->message);
+	buf_puts(out, "}}}]");
 }
 
 void pod_write(struct buf *out, const struct pod *pod)
@@ -374,7 +464,17 @@ void pod_write(struct buf *out, const struct pod *pod)
 			write_container(out, &pod->containers[i]);
 		buf_putc(out, ']');
 	}
+	if (pod->wait != NULL)
+		write_wait(out, pod->wait);
 	buf_puts(out, "}}");
+}
+
+static bool wait_same(const struct pod_wait *a, const struct pod_wait *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return a->kind == b->kind && a->since == b->since && strcmp(a->container, b->container) == 0 &&
+	       strcmp(a->reason, b->reason) == 0 && strcmp(a->message, b->message) == 0;
 }
 
 static bool container_same(const struct container_state *a, const struct container_state *b)
@@ -391,15 +491,11 @@ bool pod_same(const struct pod *a, const struct pod *b)
 	    a->task_attempt_id != b->task_attempt_id || a->phase != b->phase ||
 	    strcmp(a->node_name, b->node_name) != 0 || strcmp(a->pod_ip, b->pod_ip) != 0 ||
 	    strcmp(a->host_ip, b->host_ip) != 0 || strcmp(a->reason, b->reason) != 0 ||
-	    strcmp(a->message, b->message) != 0 || a->container_count != b->container_count)
+	    strcmp(a->message, b->message) != 0 || a->container_count != b->container_count ||
+	    !wait_same(a->wait, b->wait))
 		return false;
 	for (size_t i = 0; i < a->container_count; i++)
 		if (!container_same(&a->containers[i], &b->containers[i]))
 			return false;
 	return true;
-}
-
-const char *object_framework_name(const json_t *object)
-{
-	return json_str(json_object_get(json_object_get(object, "metadata"), "labels"), KEY_FRAMEWORK_NAME);
 }

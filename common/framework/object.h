@@ -4,7 +4,6 @@
 #ifndef FRAMEWORK_OBJECT_H
 #define FRAMEWORK_OBJECT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,7 +34,7 @@ struct object_meta {
 	char *strings; /* the memory of the object's strings */
 };
 
-/* Read an object from JSON text, or from a tree (…_parse). The whole text is checked. 0 or the object; -1 or NULL and
+/* Read an object from JSON text. The whole text is checked. 0 or the object; -1 or NULL and
  * *err if it is not JSON, or if name or uid is missing or has the wrong type. */
 int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err);
 void object_meta_free(struct object_meta *meta);
@@ -60,7 +59,6 @@ struct config_map {
 
 /* Free with config_map_free (NULL is fine). */
 struct config_map *config_map_read(const char *text, size_t len, struct error *err);
-struct config_map *config_map_parse(const json_t *object, struct error *err);
 void config_map_free(struct config_map *config_map);
 /* Appends the kept parts as JSON. */
 void config_map_write(struct buf *out, const struct config_map *config_map);
@@ -81,6 +79,21 @@ struct container_state {
 	int64_t finished_at; /* unix seconds, 0 when absent */
 };
 
+enum pod_wait_kind {
+	POD_WAIT_START,         /* the kubelet fails to start a container, and tries again */
+	POD_WAIT_NEVER,         /* it fails for a reason that does not pass by itself */
+	POD_WAIT_UNSCHEDULABLE, /* the scheduler finds no node */
+};
+
+/* Why a Pending Pod does not come to run (CONTRACT.md §6). */
+struct pod_wait {
+	enum pod_wait_kind kind;
+	const char *container; /* "" when unschedulable */
+	const char *reason;
+	const char *message;
+	int64_t since; /* unix seconds of the condition PodScheduled; 0 for containers, whose status has no time */
+};
+
 struct pod {
 	struct object_meta meta;
 	const char *task_uid;                       /* annotation FC_TASK_UID, "" when missing */
@@ -95,19 +108,15 @@ struct pod {
 	/* Init containers first; filled only when the Pod is Succeeded or Failed. */
 	struct container_state *containers;
 	size_t container_count;
+	struct pod_wait *wait; /* NULL: the Pod is not Pending, or nothing that is known keeps it from running */
 };
 
 struct pod *pod_read(const char *text, size_t len, struct error *err);
 /* From the message of a Pod in Kubernetes' protobuf, without the envelope. */
 struct pod *pod_read_proto(const char *data, size_t len, struct error *err);
-struct pod *pod_parse(const json_t *object, struct error *err);
 void pod_free(struct pod *pod);
 void pod_write(struct buf *out, const struct pod *pod);
 /* Whether all kept parts except the resourceVersion are the same: such an update need not be sent. */
 bool pod_same(const struct pod *a, const struct pod *b);
-
-/* The Framework's name that a ConfigMap or Pod belongs to: its label FC_FRAMEWORK_NAME; NULL when it has none.
- * Borrowed from object. */
-const char *object_framework_name(const json_t *object);
 
 #endif

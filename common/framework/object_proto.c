@@ -137,6 +137,35 @@ static void view_containers(Kept__ContainerStatus *const *statuses, size_t count
 	}
 }
 
+static void view_waiting(Kept__ContainerStatus *const *statuses, size_t count, bool init, struct object_view *view)
+{
+	for (size_t i = 0; i < count; i++) {
+		const Kept__Waiting *waiting = statuses[i]->state == NULL ? NULL : statuses[i]->state->waiting;
+
+		if (waiting != NULL)
+			object_view_add_waiting(view, span_of(statuses[i]->has_name, &statuses[i]->name),
+						span_of(waiting->has_reason, &waiting->reason),
+						span_of(waiting->has_message, &waiting->message), init);
+	}
+}
+
+static void view_wait(const Kept__PodStatus *status, struct object_view *view)
+{
+	view_waiting(status->initcontainerstatuses, status->n_initcontainerstatuses, true, view);
+	view_waiting(status->containerstatuses, status->n_containerstatuses, false, view);
+	for (size_t i = 0; i < status->n_conditions; i++) {
+		const Kept__PodCondition *condition = status->conditions[i];
+		struct json_span type = span_of(condition->has_type, &condition->type);
+		struct json_span value = span_of(condition->has_status, &condition->status);
+
+		if (type.at != NULL && json_span_is(&type, "PodScheduled") && value.at != NULL &&
+		    json_span_is(&value, "False"))
+			object_view_add_unscheduled(view, span_of(condition->has_reason, &condition->reason),
+						    span_of(condition->has_message, &condition->message),
+						    time_of(condition->lasttransitiontime));
+	}
+}
+
 static void view_status(const Kept__PodStatus *status, struct object_view *view)
 {
 	struct json_span phase = span_of(status->has_phase, &status->phase);
@@ -147,6 +176,8 @@ static void view_status(const Kept__PodStatus *status, struct object_view *view)
 	view->phase = pod_phase_parse(phase.at == NULL ? NULL : text);
 	view->pod_ip = span_of(status->has_podip, &status->podip);
 	view->host_ip = span_of(status->has_hostip, &status->hostip);
+	if (view->phase == POD_PENDING)
+		view_wait(status, view);
 	if (!pod_phase_final(view->phase))
 		return;
 	view->reason = span_of(status->has_reason, &status->reason);

@@ -178,6 +178,99 @@ static void read_terminated(struct json_reader *reader, struct container_view *c
 	}
 }
 
+static void read_waiting(struct json_reader *reader, struct json_span *reason, struct json_span *message)
+{
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name))
+		if (json_span_is(&name, "reason"))
+			*reason = json_reader_string(reader);
+		else if (json_span_is(&name, "message"))
+			*message = json_reader_string(reader);
+		else
+			json_reader_skip(reader);
+}
+
+static void read_waiting_container(struct json_reader *reader, bool init, struct object_view *view)
+{
+	struct json_span container = {0};
+	struct json_span reason = {0};
+	struct json_span message = {0};
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name)) {
+		if (json_span_is(&name, "name")) {
+			container = json_reader_string(reader);
+		} else if (json_span_is(&name, "state") && json_reader_object(reader)) {
+			while (json_reader_member(reader, &name))
+				if (json_span_is(&name, "waiting"))
+					read_waiting(reader, &reason, &message);
+				else
+					json_reader_skip(reader);
+		} else if (!json_span_is(&name, "state")) {
+			json_reader_skip(reader);
+		}
+	}
+	object_view_add_waiting(view, container, reason, message, init);
+}
+
+static void read_condition(struct json_reader *reader, struct object_view *view)
+{
+	struct json_span type = {0};
+	struct json_span status = {0};
+	struct json_span reason = {0};
+	struct json_span message = {0};
+	struct json_span name;
+	int64_t since = 0;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name)) {
+		if (json_span_is(&name, "type"))
+			type = json_reader_string(reader);
+		else if (json_span_is(&name, "status"))
+			status = json_reader_string(reader);
+		else if (json_span_is(&name, "reason"))
+			reason = json_reader_string(reader);
+		else if (json_span_is(&name, "message"))
+			message = json_reader_string(reader);
+		else if (json_span_is(&name, "lastTransitionTime"))
+			since = read_time(reader);
+		else
+			json_reader_skip(reader);
+	}
+	if (type.at != NULL && json_span_is(&type, "PodScheduled") && status.at != NULL &&
+	    json_span_is(&status, "False"))
+		object_view_add_unscheduled(view, reason, message, since);
+}
+
+/* What keeps a Pending Pod from running, in statuses and conditions that were passed over before the phase was known.
+ */
+static void read_wait(const struct json_span *init_statuses, const struct json_span *statuses,
+		      const struct json_span *conditions, struct object_view *view)
+{
+	const struct json_span *const lists[] = {init_statuses, statuses, conditions};
+
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+		struct json_reader reader;
+
+		if (lists[i]->at == NULL)
+			continue;
+		json_reader_init(&reader, lists[i]->at, lists[i]->len);
+		if (!json_reader_array(&reader))
+			continue;
+		while (json_reader_item(&reader))
+			if (lists[i] == conditions)
+				read_condition(&reader, view);
+			else
+				read_waiting_container(&reader, lists[i] == init_statuses, view);
+	}
+}
+
 static void read_container(struct json_reader *reader, struct container_view *container)
 {
 	struct json_span name;
@@ -217,6 +310,7 @@ static void read_pod_status(struct json_reader *reader, struct object_view *view
 {
 	struct json_span init_statuses = {0};
 	struct json_span statuses = {0};
+	struct json_span conditions = {0};
 	struct json_span name;
 
 	if (!json_reader_object(reader))
@@ -236,9 +330,13 @@ static void read_pod_status(struct json_reader *reader, struct object_view *view
 			init_statuses = json_reader_skip(reader);
 		else if (json_span_is(&name, "containerStatuses"))
 			statuses = json_reader_skip(reader);
+		else if (json_span_is(&name, "conditions"))
+			conditions = json_reader_skip(reader);
 		else
 			json_reader_skip(reader);
 	}
+	if (view->phase == POD_PENDING)
+		read_wait(&init_statuses, &statuses, &conditions, view);
 	if (!pod_phase_final(view->phase)) {
 		view->reason = view->message = (struct json_span){0};
 		return;
@@ -339,20 +437,4 @@ struct pod *pod_read(const char *text, size_t len, struct error *err)
 		pod = pod_from_view(&view, err);
 	object_view_free(&view);
 	return pod;
-}
-
-/* ---- from trees ---- */
-
-struct config_map *config_map_parse(const json_t *object, struct error *err)
-{
-	cleanup_free char *text = json_text(object);
-
-	return config_map_read(text, strlen(text), err);
-}
-
-struct pod *pod_parse(const json_t *object, struct error *err)
-{
-	cleanup_free char *text = json_text(object);
-
-	return pod_read(text, strlen(text), err);
 }

@@ -24,6 +24,16 @@ struct container_view {
 	int64_t finished_at;
 };
 
+/* Of Pending Pods only. */
+struct wait_view {
+	bool found;
+	enum pod_wait_kind kind;
+	struct json_span container;
+	struct json_span reason;
+	struct json_span message;
+	int64_t since;
+};
+
 /* `at` is NULL in spans of missing values. */
 struct object_view {
 	struct json_span ns;
@@ -55,6 +65,7 @@ struct object_view {
 	struct json_span message;
 	struct container_view *containers; /* owned; init containers first */
 	size_t container_count;
+	struct wait_view wait;
 };
 
 /* status.phase; text NULL: there is none. */
@@ -63,6 +74,13 @@ enum pod_phase pod_phase_parse(const char *text);
 bool pod_phase_final(enum pod_phase phase);
 /* Adds a zeroed one. */
 struct container_view *object_view_add_container(struct object_view *view);
+/* A container of a Pending Pod waits with this reason: kept when it keeps the Pod from running, and none that is worse
+ * was kept before. init: CrashLoopBackOff of another container belongs to a Pod that has run. */
+void object_view_add_waiting(struct object_view *view, struct json_span container, struct json_span reason,
+			     struct json_span message, bool init);
+/* The condition PodScheduled of a Pending Pod is False: kept when the reason is Unschedulable. */
+void object_view_add_unscheduled(struct object_view *view, struct json_span reason, struct json_span message,
+				 int64_t since);
 void object_view_free(struct object_view *view);
 /* The kept forms. NULL or -1 and *err when name or uid is missing. */
 int object_meta_from_view(const struct object_view *view, struct object_meta *out, struct error *err);

@@ -10,7 +10,26 @@
 #include "common/base/mem.h"
 #include "common/framework/names.h"
 
-enum { RETRY_MIN = -2, POLICY_MIN = -1, NEVER = -1 };
+enum { RETRY_MIN = -2, POLICY_MIN = -1, NEVER = -1, BACKOFF_MAX_SEC = 600, BACKOFF_RESET_SEC = 600 };
+
+#define MANAGED_BY_US "frameworkcontroller.microsoft.com/controller"
+
+static int read_backoff(const struct json_field *policy, struct retry_backoff *out, struct error *err)
+{
+	struct json_field backoff;
+
+	if (json_field_object(policy, "backoff", &backoff, err) < 0)
+		return -1;
+	if (backoff.value == NULL)
+		return 0;
+	*out = (struct retry_backoff){.max_sec = BACKOFF_MAX_SEC, .reset_after_sec = BACKOFF_RESET_SEC};
+	if (json_field_int32(&backoff, "initialSec", 1, INT32_MAX, &out->initial_sec, err) < 0 ||
+	    json_field_int32(&backoff, "maxSec", 1, INT32_MAX, &out->max_sec, err) < 0)
+		return -1;
+	if (out->initial_sec == 0)
+		return json_field_wrong(&backoff, "initialSec", "an integer from 1 to 2147483647", err);
+	return json_field_int32(&backoff, "resetAfterSec", 0, INT32_MAX, &out->reset_after_sec, err);
+}
 
 static int read_retry_policy(const struct json_field *object, struct retry_policy *out, struct error *err)
 {
@@ -19,7 +38,9 @@ static int read_retry_policy(const struct json_field *object, struct retry_polic
 	if (json_field_object(object, "retryPolicy", &policy, err) < 0 ||
 	    json_field_bool(&policy, "fancyRetryPolicy", &out->fancy, err) < 0)
 		return -1;
-	return json_field_int32(&policy, "maxRetryCount", RETRY_MIN, INT32_MAX, &out->max_retry_count, err);
+	if (json_field_int32(&policy, "maxRetryCount", RETRY_MIN, INT32_MAX, &out->max_retry_count, err) < 0)
+		return -1;
+	return read_backoff(&policy, &out->backoff, err);
 }
 
 static int read_completion_policy(const struct json_field *role, struct task_role_spec *out, struct error *err)
@@ -37,6 +58,20 @@ static int read_completion_policy(const struct json_field *role, struct task_rol
 				err);
 }
 
+static int read_pending_policy(const struct json_field *task, struct pending_policy *out, struct error *err)
+{
+	struct json_field policy;
+
+	*out = (struct pending_policy){.start_timeout_sec = SECONDS_ABSENT,
+				       .unschedulable_timeout_sec = SECONDS_ABSENT};
+	if (json_field_object(task, "pendingPolicy", &policy, err) < 0)
+		return -1;
+	out->given = policy.value != NULL;
+	if (json_field_int32(&policy, "startTimeoutSec", 0, INT32_MAX, &out->start_timeout_sec, err) < 0)
+		return -1;
+	return json_field_int32(&policy, "unschedulableTimeoutSec", 0, INT32_MAX, &out->unschedulable_timeout_sec, err);
+}
+
 static int read_role(const struct json_field *role, struct task_role_spec *out, struct error *err)
 {
 	struct json_field task;
@@ -50,7 +85,7 @@ static int read_role(const struct json_field *role, struct task_role_spec *out, 
 	out->pod_graceful_deletion_timeout_sec = SECONDS_NULL;
 	if (json_field_int32(role, "taskNumber", 0, TASK_NUMBER_MAX, &out->task_number, err) < 0 ||
 	    read_completion_policy(role, out, err) < 0 || json_field_object(role, "task", &task, err) < 0 ||
-	    read_retry_policy(&task, &out->retry, err) < 0)
+	    read_retry_policy(&task, &out->retry, err) < 0 || read_pending_policy(&task, &out->pending, err) < 0)
 		return -1;
 	return json_field_int(&task, "podGracefulDeletionTimeoutSec", INT64_MIN + 1, INT64_MAX,
 			      &out->pod_graceful_deletion_timeout_sec, err);
@@ -105,6 +140,22 @@ static int read_execution_type(const struct json_field *spec, enum execution_typ
 	return 0;
 }
 
+static int read_lifetimes(const struct json_field *spec, struct framework_spec *out, struct error *err)
+{
+	out->ttl_sec = SECONDS_ABSENT;
+	if (json_field_bool(spec, "suspend", &out->suspend, err) < 0 ||
+	    json_field_int32(spec, "ttlSecondsAfterCompleted", 0, INT32_MAX, &out->ttl_sec, err) < 0)
+		return -1;
+	return json_field_int32(spec, "activeDeadlineSec", 1, INT32_MAX, &out->active_deadline_sec, err);
+}
+
+bool framework_spec_managed_by_others(const json_t *spec)
+{
+	const char *manager = json_str(spec, "managedBy");
+
+	return manager != NULL && strcmp(manager, MANAGED_BY_US) != 0;
+}
+
 int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct error *err)
 {
 	const struct json_field field = {.value = spec, .name = "spec"};
@@ -112,7 +163,7 @@ int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct 
 
 	if (spec != NULL && !json_is_null(spec) && !json_is_object(spec))
 		return json_field_wrong(&field, NULL, "an object", err);
-	if (read_execution_type(&field, &read.execution_type, err) < 0 ||
+	if (read_execution_type(&field, &read.execution_type, err) < 0 || read_lifetimes(&field, &read, err) < 0 ||
 	    read_retry_policy(&field, &read.retry, err) < 0 || read_roles(&field, &read, err) < 0) {
 		framework_spec_free(&read);
 		return -1;
@@ -127,6 +178,7 @@ void framework_spec_free(struct framework_spec *spec)
 	for (size_t i = 0; i < spec->role_count; i++)
 		free(spec->roles[i].name);
 	free(spec->roles);
+	failure_spec_free(&spec->failures);
 	*spec = (struct framework_spec){0};
 }
 

@@ -9,12 +9,31 @@
 
 #include "common/base/error.h"
 #include "common/base/hash.h"
+#include "common/framework/failure_spec.h"
 
 enum execution_type { EXECUTION_CREATE, EXECUTION_START, EXECUTION_STOP };
+
+/* retryPolicy.backoff: how long retries in a row wait (CONTRACT.md §9). */
+struct retry_backoff {
+	int32_t initial_sec; /* 0: there is none */
+	int32_t max_sec;
+	int32_t reset_after_sec;
+};
 
 struct retry_policy {
 	bool fancy;
 	int32_t max_retry_count; /* >= -2 */
+	struct retry_backoff backoff;
+};
+
+/* The value of an optional number of seconds that is absent. */
+#define SECONDS_ABSENT (-1)
+
+/* task.pendingPolicy: what becomes of a Pod that does not start (CONTRACT.md §6). */
+struct pending_policy {
+	bool given;
+	int32_t start_timeout_sec;         /* or SECONDS_ABSENT */
+	int32_t unschedulable_timeout_sec; /* or SECONDS_ABSENT */
 };
 
 /* podGracefulDeletionTimeoutSec: null, wait for ever. */
@@ -31,17 +50,22 @@ enum {
 
 struct task_role_spec {
 	char *name;
-	int32_t task_number;                       /* 0..TASK_NUMBER_MAX */
-	int32_t min_failed_tasks;                  /* < 1: never triggers */
-	int32_t min_succeeded_tasks;               /* < 1: never triggers */
-	struct retry_policy retry;                 /* of its Tasks */
+	int32_t task_number;         /* 0..TASK_NUMBER_MAX */
+	int32_t min_failed_tasks;    /* < 1: never triggers */
+	int32_t min_succeeded_tasks; /* < 1: never triggers */
+	struct retry_policy retry;   /* of its Tasks */
+	struct pending_policy pending;
 	int64_t pod_graceful_deletion_timeout_sec; /* or SECONDS_NULL */
 	UT_hash_handle hh;
 };
 
 struct framework_spec {
 	enum execution_type execution_type;
+	bool suspend;
+	int32_t ttl_sec;             /* ttlSecondsAfterCompleted, or SECONDS_ABSENT */
+	int32_t active_deadline_sec; /* 0: none */
 	struct retry_policy retry;
+	struct failure_spec failures; /* podFailureSpec: framework_spec_parse() leaves it empty, see failure.h */
 	struct task_role_spec *roles;
 	size_t role_count;
 	struct task_role_spec *by_name; /* the same ones: an object has room for 80 000 */
@@ -51,6 +75,9 @@ struct framework_spec {
  * was found and what was expected (a duplicate TaskRole name too). */
 int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct error *err);
 void framework_spec_free(struct framework_spec *spec);
+/* Whether spec.managedBy names another controller, so that nothing of the Framework is read or acted on. spec may be
+ * NULL, and is otherwise unchecked. */
+bool framework_spec_managed_by_others(const json_t *spec);
 /* Index of the role, or -1. */
 int framework_spec_find_role(const struct framework_spec *spec, const char *name);
 /* Sum of taskNumber. */

@@ -166,6 +166,8 @@ static void put_retry(struct buf *out, const struct retry_status *retry)
 	buf_json_int(out, "totalRetriedCount", retry->total);
 	buf_json_int(out, "accountableRetriedCount", retry->accountable);
 	put_optional_int(out, "retryDelaySec", retry->delay_sec, DELAY_NULL);
+	if (retry->backoff_count != 0)
+		buf_json_int(out, "backoffCount", retry->backoff_count);
 	buf_putc(out, '}');
 }
 
@@ -187,6 +189,8 @@ void task_status_write(struct buf *out, const struct task_status *task, const ch
 	buf_json_time(out, "startTime", task->attempt.start_time);
 	buf_json_time(out, "runTime", task->attempt.run_time);
 	buf_json_time(out, "completionTime", task->attempt.completion_time);
+	if (task->attempt.waiting_time != 0)
+		buf_json_time(out, "waitingTime", task->attempt.waiting_time);
 	buf_json_text(out, "instanceUID", task->attempt.instance_uid);
 	buf_json_key(out, "podName");
 	buf_putc(out, '"');
@@ -226,9 +230,15 @@ void role_statuses_write(struct buf *out, const struct framework_attempt_status 
 	buf_putc(out, ']');
 }
 
+const char *condition_type_name(enum condition_type type)
+{
+	static const char *const names[CONDITION_COUNT] = {"Running", "Completed", "Succeeded", "Suspended"};
+
+	return names[type];
+}
+
 static void put_conditions(struct buf *out, const struct condition *conditions)
 {
-	static const char *const types[CONDITION_COUNT] = {"Running", "Completed", "Succeeded"};
 	static const char *const values[] = {"Unknown", "False", "True"};
 
 	buf_json_open(out, "conditions", '[');
@@ -237,7 +247,7 @@ static void put_conditions(struct buf *out, const struct condition *conditions)
 			continue;
 		buf_json_next(out);
 		buf_putc(out, '{');
-		buf_json_text(out, "type", types[i]);
+		buf_json_text(out, "type", condition_type_name((enum condition_type)i));
 		buf_json_text(out, "status", values[conditions[i].value]);
 		buf_json_time(out, "lastTransitionTime", conditions[i].last_transition_time);
 		buf_json_text(out, "reason", conditions[i].reason);
@@ -262,7 +272,11 @@ size_t framework_status_write(struct buf *out, const struct framework_status *st
 	buf_json_time(out, "runTime", status->run_time);
 	buf_json_time(out, "completionTime", status->completion_time);
 	buf_json_text(out, "state", attempt_state_name(status->state));
+	if (status->conditions[CONDITION_SUSPENDED].value == CONDITION_TRUE)
+		buf_json_text(out, "displayState", "Suspended");
 	buf_json_time(out, "transitionTime", status->transition_time);
+	if (status->resume_time != 0)
+		buf_json_time(out, "resumeTime", status->resume_time);
 	put_conditions(out, status->conditions);
 	put_retry(out, &status->retry);
 	buf_json_open(out, "attemptStatus", '{');

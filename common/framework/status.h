@@ -46,7 +46,8 @@ void completion_free(struct completion *completion);
 struct retry_status {
 	int32_t total;
 	int32_t accountable;
-	int64_t delay_sec; /* or DELAY_NULL */
+	int64_t delay_sec;     /* or DELAY_NULL */
+	int32_t backoff_count; /* retries in the present row of retryPolicy.backoff; 0 is left out of the JSON */
 };
 
 struct task_attempt_status {
@@ -54,6 +55,7 @@ struct task_attempt_status {
 	int64_t start_time;
 	int64_t run_time;
 	int64_t completion_time;
+	int64_t waiting_time; /* since when the Pod has failed to start; 0, left out of the JSON: it has not */
 	char *instance_uid;
 	char *pod_uid;
 	char *pod_node_name;
@@ -95,7 +97,15 @@ struct framework_attempt_status {
 	size_t role_count;
 };
 
-enum condition_type { CONDITION_RUNNING, CONDITION_COMPLETED, CONDITION_SUCCEEDED, CONDITION_COUNT };
+enum condition_type {
+	CONDITION_RUNNING,
+	CONDITION_COMPLETED,
+	CONDITION_SUCCEEDED,
+	CONDITION_SUSPENDED,
+	CONDITION_COUNT
+};
+/* "Running", … */
+const char *condition_type_name(enum condition_type type);
 enum condition_value { CONDITION_UNKNOWN, CONDITION_FALSE, CONDITION_TRUE };
 
 struct condition {
@@ -112,6 +122,7 @@ struct framework_status {
 	int64_t run_time;
 	int64_t completion_time;
 	int64_t transition_time;
+	int64_t resume_time; /* when spec.suspend last ended; 0, left out of the JSON: it never did */
 	int64_t observed_generation;
 	bool fenced; /* flips with each write that passes the fence (CONTRACT.md §12.14); has no other meaning */
 	char writer[STATUS_WRITER_SIZE]; /* the process that wrote it; "": unknown */

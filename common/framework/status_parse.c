@@ -42,6 +42,8 @@ static int read_retry(const struct json_field *object, struct retry_status *out,
 	    json_field_int32(&retry, "totalRetriedCount", 0, RETRIES_MAX, &out->total, err) < 0 ||
 	    json_field_int32(&retry, "accountableRetriedCount", 0, RETRIES_MAX, &out->accountable, err) < 0)
 		return -1;
+	if (json_field_int32(&retry, "backoffCount", 0, RETRIES_MAX, &out->backoff_count, err) < 0)
+		return -1;
 	return json_field_int(&retry, "retryDelaySec", 0, RETRY_DELAY_MAX_SEC, &out->delay_sec, err);
 }
 
@@ -112,6 +114,7 @@ static int read_task_attempt(const struct json_field *task, enum attempt_state s
 	if (json_field_object(task, "attemptStatus", &attempt, err) < 0 ||
 	    read_attempt_times(&attempt, &out->id, &out->start_time, &out->run_time, &out->completion_time, err) < 0 ||
 	    json_field_text(&attempt, "instanceUID", &out->instance_uid, err) < 0 ||
+	    json_field_time(&attempt, "waitingTime", &out->waiting_time, err) < 0 ||
 	    json_field_text(&attempt, "podUID", &out->pod_uid, err) < 0 ||
 	    json_field_text(&attempt, "podNodeName", &out->pod_node_name, err) < 0 ||
 	    json_field_text(&attempt, "podIP", &out->pod_ip, err) < 0 ||
@@ -232,7 +235,6 @@ static void copy_short(char *out, size_t size, const char *text)
 
 static void read_conditions(const json_t *status, struct condition *out)
 {
-	static const char *const types[CONDITION_COUNT] = {"Running", "Completed", "Succeeded"};
 	size_t i;
 	json_t *item;
 
@@ -242,7 +244,7 @@ static void read_conditions(const json_t *status, struct condition *out)
 		const char *value = json_str(item, "status");
 
 		for (size_t c = 0; type != NULL && value != NULL && c < CONDITION_COUNT; c++) {
-			if (strcmp(type, types[c]) != 0)
+			if (strcmp(type, condition_type_name((enum condition_type)c)) != 0)
 				continue;
 			out[c].value = strcmp(value, "True") == 0    ? CONDITION_TRUE
 				       : strcmp(value, "False") == 0 ? CONDITION_FALSE
@@ -279,6 +281,7 @@ int framework_status_parse(const json_t *status, struct framework_status *out, s
 	    json_field_time(&field, "runTime", &read.run_time, err) < 0 ||
 	    json_field_time(&field, "completionTime", &read.completion_time, err) < 0 ||
 	    json_field_time(&field, "transitionTime", &read.transition_time, err) < 0 ||
+	    json_field_time(&field, "resumeTime", &read.resume_time, err) < 0 ||
 	    json_field_int(&field, "observedGeneration", 0, INT64_MAX, &read.observed_generation, err) < 0 ||
 	    read_state(&field, &read.state, err) < 0 || read_retry(&field, &read.retry, err) < 0 ||
 	    read_attempt(&field, read.state, &read.attempt, err) < 0) {

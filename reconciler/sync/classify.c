@@ -205,9 +205,11 @@ static void classify_unmatched(const struct pod *pod, struct pod_failure *out)
 	out->diagnostics = mem_printf("PodPattern unmatched: %s", details);
 }
 
-void classify_pod(const struct failure_spec *spec, const struct pod *pod, struct pod_failure *out)
+void classify_pod(const struct failure_spec *own, const struct failure_spec *configured, const struct pod *pod,
+		  struct pod_failure *out)
 {
-	if (!classify_predefined(pod, out) && !classify_configured(spec, pod, out))
+	if (!classify_predefined(pod, out) && !classify_configured(own, pod, out) &&
+	    !classify_configured(configured, pod, out))
 		classify_unmatched(pod, out);
 }
 

@@ -18,9 +18,11 @@ struct pod_failure {
 	char *diagnostics;  /* "PodPattern matched: {…}" or "PodPattern unmatched: {…}"; clients parse them */
 };
 
-/* Classifies a Pod whose phase is Failed: the predefined container exit codes (200, 201, 210), then spec in order;
- * with no match the exit code of the container that failed last, or -300 when none failed. Never fails. */
-void classify_pod(const struct failure_spec *spec, const struct pod *pod, struct pod_failure *out);
+/* Classifies a Pod whose phase is Failed: the predefined container exit codes (200, 201, 210), then the Framework's
+ * own entries in order, then the configuration's; with no match the exit code of the container that failed last, or
+ * -300 when none failed. Never fails. */
+void classify_pod(const struct failure_spec *own, const struct failure_spec *configured, const struct pod *pod,
+		  struct pod_failure *out);
 void pod_failure_free(struct pod_failure *failure);
 
 /* completionStatus.pod as JSON text (CONTRACT.md §3): reason, message, and each container, init containers first, with

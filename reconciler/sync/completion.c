@@ -117,7 +117,8 @@ static const char *no_retry_text(const struct framework *framework, const struct
 {
 	const struct retry_policy *policy = &framework->spec.retry;
 
-	if (completion->succeeded || completion->code == CODE_STOP_FRAMEWORK_REQUESTED)
+	if (completion->succeeded || completion->code == CODE_STOP_FRAMEWORK_REQUESTED ||
+	    completion->code == CODE_ACTIVE_DEADLINE_EXCEEDED)
 		return "";
 	if (policy->fancy && (completion->traits & TRAIT_PERMANENT))
 		return "; not retried, as it would fail again: mend what failed, and create the Framework anew";

@@ -40,3 +40,9 @@ void conditions_update(struct reconcile *reconcile)
 	else
 		set_condition(reconcile, CONDITION_SUCCEEDED, CONDITION_UNKNOWN, attempt_state_name(status->state), "");
 }
+
+void condition_set_suspended(struct reconcile *reconcile, bool suspended)
+{
+	set_condition(reconcile, CONDITION_SUSPENDED, suspended ? CONDITION_TRUE : CONDITION_FALSE,
+		      suspended ? "Suspended" : "NotSuspended", "");
+}

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
+#include "common/config/failure.h"
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
 
@@ -45,7 +46,19 @@ static void take_spec(struct framework *framework, const struct json_span *part)
 	framework->scale = true;
 	framework->sweep = true;
 	spec = part_tree(part, &err);
+	framework->managed_by_others = framework_spec_managed_by_others(spec);
+	if (framework->managed_by_others) { /* whatever the rest of it says */
+		framework_forget(framework);
+		set_problem(framework, NULL);
+		return;
+	}
 	if ((spec == NULL && part->at != NULL) || framework_spec_parse(spec, &read, &err) < 0) {
+		set_problem(framework, err.message);
+		return;
+	}
+	if (failure_spec_parse(json_object_get(spec, "podFailureSpec"), "spec.podFailureSpec", &read.failures, &err) <
+	    0) {
+		framework_spec_free(&read);
 		set_problem(framework, err.message);
 		return;
 	}
@@ -279,6 +292,8 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 		slot_gone(slot, slot->meta->uid, meta->resource_version);
 		slot->reported = REPORTED_NOTHING;
 	}
+	if (same)
+		slot->wait = NULL; /* goes on */
 	slot_clear(slot);
 	revive(&slot->gone_uid, &slot->gone_version, meta);
 	slot_news(slot);
@@ -293,6 +308,7 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 	slot->deletion = before.deletion;
 	slot->straggler = before.straggler;
 	slot->confirmed_by = before.confirmed_by;
+	slot->wait = before.wait;
 	slot->reported = before.reported;
 }
 

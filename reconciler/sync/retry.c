@@ -11,7 +11,9 @@ struct retry_decision retry_decide(const struct retry_policy *policy, const stru
 	const struct retry_decision accountable = {.retry = true, .accountable = true};
 	bool failed = !completion->succeeded;
 
-	if (completion->code == CODE_STOP_FRAMEWORK_REQUESTED ||
+	if (completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED)
+		return (struct retry_decision){.retry = true};
+	if (completion->code == CODE_STOP_FRAMEWORK_REQUESTED || completion->code == CODE_ACTIVE_DEADLINE_EXCEEDED ||
 	    completion->code == CODE_FRAMEWORK_ATTEMPT_COMPLETION || completion->code == CODE_DELETE_TASK_REQUESTED)
 		return no;
 	if (policy->fancy && failed) {

@@ -61,6 +61,43 @@ void task_report_retried(struct reconcile *reconcile, size_t role, size_t index)
 void framework_report_completed(struct reconcile *reconcile);
 void framework_report_retried(struct reconcile *reconcile);
 
+/* ---- suspend.c: CONTRACT.md §5 ---- */
+
+/* Whether the Framework is to be, or to stay, suspended: not when it is deleted or stopped. */
+bool suspend_wanted(const struct framework *framework);
+/* At the beginning of a reconcile: a suspended Framework is so no more. */
+void suspend_leave(struct reconcile *reconcile);
+/* At its end: sets the condition Suspended when none of its Pods is left. */
+void suspend_enter(struct reconcile *reconcile);
+/* Sets status.resumeTime, from which activeDeadlineSec counts. */
+void framework_resume(struct reconcile *reconcile);
+
+/* ---- deadline.c: CONTRACT.md §5 ---- */
+
+/* Whether spec.activeDeadlineSec is over. It does not pass while the Framework is suspended. If it is not over, the
+ * plan comes back for it. */
+bool deadline_over(struct reconcile *reconcile);
+/* The outcome of a Framework whose deadline is over. The caller owns it. */
+struct completion *deadline_completion(const struct framework *framework);
+
+/* ---- retention.c: CONTRACT.md §5 ---- */
+
+void look_at_retention(struct reconcile *reconcile);
+
+/* ---- backoff.c: CONTRACT.md §9 ---- */
+
+/* How many seconds the next retry waits after the completion of the attempt that ran from run_time (0: it did not run)
+ * to completion_time; counts it in status->backoff_count. 0 without a backoff. */
+int64_t retry_backoff_sec(const struct retry_backoff *backoff, struct retry_status *status, int64_t run_time,
+			  int64_t completion_time);
+
+/* ---- pending.c: CONTRACT.md §6 ---- */
+
+/* The Task's present Pod is Pending. Returns how its attempt ends when that has lasted for too long, NULL when it may
+ * go on; tells by an Event of one that lasts. The caller owns the completion. */
+struct completion *pending_over(struct reconcile *reconcile, size_t role, size_t index, struct slot *slot,
+				const struct pending_policy *policy);
+
 /* ---- retry.c: CONTRACT.md §9 ---- */
 
 struct retry_decision {
@@ -123,6 +160,8 @@ bool slots_stragglers_gone(struct reconcile *reconcile);
 
 /* Brings Running, Completed and Succeeded up to date with the state and the counters. */
 void conditions_update(struct reconcile *reconcile);
+/* Sets the condition Suspended, which a Framework has once spec.suspend was used. */
+void condition_set_suspended(struct reconcile *reconcile, bool suspended);
 
 /* ---- snapshot.c: CONTRACT.md §14 ---- */
 

@@ -146,6 +146,8 @@ void slot_clear(struct slot *slot)
 	slot->deletion = SLOT_KEPT;
 	slot->straggler = false;
 	slot->confirmed_by = 0;
+	free(slot->wait);
+	slot->wait = NULL;
 	if (slot->reported == REPORTED_PHASE)
 		slot->reported = REPORTED_NOTHING;
 }

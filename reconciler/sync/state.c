@@ -70,6 +70,11 @@ bool framework_completing(const struct framework *framework)
 	return framework->status.attempt.completion != NULL;
 }
 
+bool framework_completing_for(const struct framework *framework, int32_t code)
+{
+	return framework_completing(framework) && framework->status.attempt.completion->code == code;
+}
+
 /* ---- counters ---- */
 
 static void count_task(struct role_work *work, const struct task_status *task, int32_t sign)
@@ -311,6 +316,7 @@ void framework_new_attempt(struct reconcile *reconcile, int32_t id)
 	free_role_work(framework);
 	framework_attempt_status_free(attempt);
 	forget_shortening(framework);
+	framework->waits_reported = 0;
 	attempt->id = id;
 	attempt->start_time = reconcile->now_sec;
 	for (size_t r = 0; r < framework->spec.role_count; r++) {

@@ -58,10 +58,11 @@ struct slot {
 	struct create_error *error; /* of the last create, until it is decided what it means */
 	uint64_t failed_at; /* how many creates of the Framework had failed before its last one, and 1; 0: it did not */
 	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
-	uint64_t confirmed_by; /* the GET of the ConfigMap that the Pod's deletion waits for (task.c); 0: none */
-	size_t role_hint;      /* where the TaskRole was last found */
-	uint64_t place;        /* in the order of turns (turns.c) */
-	bool unseen;           /* during a snapshot: not shown in it yet */
+	struct slot_wait *wait; /* of a Pod that fails to start (pending.c); NULL: it does not */
+	uint64_t confirmed_by;  /* the GET of the ConfigMap that the Pod's deletion waits for (task.c); 0: none */
+	size_t role_hint;       /* where the TaskRole was last found */
+	uint64_t place;         /* in the order of turns (turns.c) */
+	bool unseen;            /* during a snapshot: not shown in it yet */
 	bool dirty;
 	bool waiting;
 	struct slot *next_dirty;
@@ -143,6 +144,7 @@ struct framework {
 	char *metadata_text; /* JSON, for snapshots */
 	char *spec_text;     /* JSON, for snapshots and pod templates */
 	struct framework_spec spec;
+	bool managed_by_others;          /* spec.managedBy: left alone */
 	char *problem;                   /* why nothing of it is acted on (malformed spec or status); NULL: sound */
 	bool problem_told;               /* by an Event */
 	struct json_span *task_texts;    /* of each spec role in spec_text, found when first needed; NULL: not yet */
@@ -177,8 +179,9 @@ struct framework {
 	struct slot *waiting;        /* to be looked at after the next write */
 	bool sweep;                  /* look at every Task and slot */
 	int64_t sweep_at_ms;         /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
-	bool scale;          /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
-	bool retention_sent; /* the Framework's own deletion is on the way */
+	bool scale;              /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
+	unsigned waits_reported; /* kinds of waits (enum pod_wait_kind) that Events of this attempt have told of */
+	bool retention_sent;     /* the Framework's own deletion is on the way */
 
 	struct request_backoff creates;
 	struct request_backoff others;
@@ -266,6 +269,8 @@ void task_new_attempt(struct reconcile *reconcile, size_t role, size_t index);
 struct role_work role_count(const struct role_status *role);
 /* Whether the attempt is completing or over: its completionStatus is set. */
 bool framework_completing(const struct framework *framework);
+/* The same, for that code. */
+bool framework_completing_for(const struct framework *framework, int32_t code);
 
 /* Slots. slot_find creates one when it is missing. */
 struct slot *slot_find(struct framework *framework, const char *name);

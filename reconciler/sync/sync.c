@@ -72,6 +72,19 @@ static void config_map_deleting(struct reconcile *reconcile)
 		framework_enter(reconcile, STATE_DELETING, WRITE_UIDS);
 }
 
+/* Why the user wants the attempt to end; NULL: it may go on. The caller owns the completion. */
+static struct completion *requested_end(const struct reconcile *reconcile)
+{
+	const struct framework *framework = reconcile->framework;
+
+	if (framework->spec.execution_type == EXECUTION_STOP)
+		return completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED, "User has requested to stop the Framework");
+	if (suspend_wanted(framework))
+		return completion_predefined(CODE_SUSPEND_FRAMEWORK_REQUESTED,
+					     "User has requested to suspend the Framework");
+	return NULL;
+}
+
 /* Why an attempt ends whose ConfigMap is not to be seen in CreationRequested; NULL: it is waited for. gone: that it is
  * gone is certain. */
 static struct completion *why_awaited_no_more(struct reconcile *reconcile, bool gone)
@@ -82,8 +95,12 @@ static struct completion *why_awaited_no_more(struct reconcile *reconcile, bool 
 	cleanup_free char *text = NULL;
 	char duration[DURATION_SIZE];
 
-	if (framework->spec.execution_type == EXECUTION_STOP)
-		return completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED, "User has requested to stop the Framework");
+	struct completion *requested = requested_end(reconcile);
+
+	if (requested == NULL && deadline_over(reconcile))
+		requested = deadline_completion(framework);
+	if (requested != NULL)
+		return requested;
 	if (reconcile->time.boot_ms >= due_ms) {
 		text = mem_printf(
 			"ConfigMap does not appear in the local cache within timeout %s, so consider it was deleted "
@@ -175,16 +192,38 @@ static void look_at_config_map(struct reconcile *reconcile)
 
 /* ---- step 5: AttemptCompleted ---- */
 
+static void end_framework(struct reconcile *reconcile)
+{
+	framework_report_completed(reconcile);
+	framework_enter(reconcile, STATE_COMPLETED, WRITE_NOW);
+}
+
+/* It would be retried, and has no time left for that. */
+static void exceed_deadline(struct reconcile *reconcile)
+{
+	struct framework *framework = reconcile->framework;
+	struct completion *completion = deadline_completion(framework);
+
+	completion_free(framework->status.attempt.completion);
+	framework->status.attempt.completion = completion;
+	framework->status.retry.delay_sec = DELAY_NULL;
+	end_framework(reconcile);
+}
+
 static void decide_retry(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
 	struct framework_status *status = &framework->status;
 	struct retry_decision decision = retry_decide(&framework->spec.retry, &status->retry,
 						      status->attempt.completion);
+	int64_t backoff_sec = 0;
 
 	if (!decision.retry) {
-		framework_report_completed(reconcile);
-		framework_enter(reconcile, STATE_COMPLETED, WRITE_NOW);
+		end_framework(reconcile);
+		return;
+	}
+	if (deadline_over(reconcile)) {
+		exceed_deadline(reconcile);
 		return;
 	}
 	status->retry.delay_sec = 0;
@@ -195,6 +234,15 @@ static void decide_retry(struct reconcile *reconcile)
 			plan_event(reconcile->plan, false, "FrameworkRetryDelayed",
 				   "Framework is retried in %lld s, as others may need the same resources now",
 				   (long long)status->retry.delay_sec);
+	}
+	if (status->attempt.completion->code != CODE_SUSPEND_FRAMEWORK_REQUESTED)
+		backoff_sec = retry_backoff_sec(&framework->spec.retry.backoff, &status->retry,
+						status->attempt.run_time, status->attempt.completion_time);
+	if (backoff_sec > status->retry.delay_sec) {
+		status->retry.delay_sec = backoff_sec;
+		plan_event(reconcile->plan, false, "FrameworkRetryDelayed",
+			   "Framework is retried in %lld s by retryPolicy.backoff: retry %d in a row",
+			   (long long)backoff_sec, (int)status->retry.backoff_count);
 	}
 	framework_touch(reconcile, WRITE_NOW);
 	framework->decided = framework->version;
@@ -208,7 +256,12 @@ static void retry_when_due(struct reconcile *reconcile)
 	struct retry_decision decision = retry_decide(&framework->spec.retry, &status->retry,
 						      status->attempt.completion);
 
-	if (framework->spec.execution_type != EXECUTION_STOP && reconcile->now_sec < due_sec) {
+	if (framework->spec.execution_type != EXECUTION_STOP && deadline_over(reconcile)) {
+		exceed_deadline(reconcile);
+		return;
+	}
+	if (framework->spec.execution_type != EXECUTION_STOP && !suspend_wanted(framework) &&
+	    reconcile->now_sec < due_sec) {
 		plan_wake(reconcile->plan, reconcile->time.boot_ms + (due_sec * 1000 - reconcile->time.wall_ms));
 		return;
 	}
@@ -218,6 +271,8 @@ static void retry_when_due(struct reconcile *reconcile)
 	if (reconcile->config->snapshot_framework_retry)
 		snapshot_framework(reconcile, "OnFrameworkRetry", "Framework will be retried");
 	framework_report_retried(reconcile);
+	if (status->attempt.completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED && !framework->spec.suspend)
+		framework_resume(reconcile);
 	status->retry.total++;
 	/* Once the delay is set the retry happens whatever the spec says now; what it says now tells whether it counts.
 	 */
@@ -245,16 +300,20 @@ static void create_config_map(struct reconcile *reconcile)
 	struct framework *framework = reconcile->framework;
 	struct slot *slot = &framework->config_map;
 
-	if (framework->deletion_time != 0 || framework->spec.execution_type == EXECUTION_CREATE)
+	bool stop = framework->spec.execution_type == EXECUTION_STOP;
+
+	if (framework->deletion_time != 0)
 		return;
-	if (framework->spec.execution_type == EXECUTION_STOP) {
+	if (stop || deadline_over(reconcile)) {
 		if (may_act(reconcile) && slot_confirm_none(reconcile, slot, framework->uid))
-			attempt_complete(reconcile,
-					 completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED,
-							       "User has requested to stop the Framework"),
+			attempt_complete(reconcile, stop ? requested_end(reconcile) : deadline_completion(framework),
 					 true);
 		return;
 	}
+	if (framework->spec.execution_type == EXECUTION_CREATE)
+		return;
+	if (suspend_wanted(framework) && !slot_ours(slot, framework->uid))
+		return;
 	if (slot->meta != NULL) {
 		if (!slot_ours(slot, framework->uid))
 			slot_report_conflict(reconcile, slot, framework->status.transition_time);
@@ -300,13 +359,12 @@ static void look_at_tasks(struct reconcile *reconcile)
 	struct framework *framework = reconcile->framework;
 
 	if (!framework_completing(framework)) {
-		struct completion *completion = NULL;
+		struct completion *completion = requested_end(reconcile);
 
-		if (framework->spec.execution_type == EXECUTION_STOP)
-			completion = completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED,
-							   "User has requested to stop the Framework");
-		else
+		if (completion == NULL)
 			completion = policy_test(framework);
+		if (completion == NULL && deadline_over(reconcile))
+			completion = deadline_completion(framework);
 		if (completion != NULL)
 			attempt_complete(reconcile, completion, false);
 	}
@@ -334,34 +392,6 @@ static void begin_status(struct reconcile *reconcile)
 	framework->scale = false;
 }
 
-static void look_at_retention(struct reconcile *reconcile)
-{
-	struct framework *framework = reconcile->framework;
-	int64_t due_sec;
-
-	if (framework->deletion_time != 0 || framework->retention_sent ||
-	    __builtin_add_overflow(framework->status.transition_time, reconcile->config->completed_retain_sec,
-				   &due_sec))
-		return;
-	if (reconcile->now_sec < due_sec) {
-		if (due_sec - reconcile->now_sec < INT64_MAX / 2000)
-			plan_wake(reconcile->plan,
-				  reconcile->time.boot_ms + (due_sec * 1000 - reconcile->time.wall_ms));
-		return;
-	}
-	if (framework->written < framework->version || !may_act(reconcile))
-		return;
-	if (reconcile->time.boot_ms < framework->others.until_ms) {
-		plan_wake(reconcile->plan, framework->others.until_ms);
-		return;
-	}
-	if (reconcile->config->snapshot_framework_deletion)
-		snapshot_framework(reconcile, "OnFrameworkDeletion",
-				   "Framework will be deleted due to FrameworkCompletedRetainSec expired");
-	framework->retention_sent = true;
-	plan_call(reconcile->plan, CALL_DELETE_FRAMEWORK, framework->name, framework->uid, false);
-}
-
 /* A ConfigMap of ours that no attempt stands for (a create that came late): deleted on sight. */
 static void look_at_stray_config_map(struct reconcile *reconcile)
 {
@@ -383,6 +413,7 @@ static void run_steps(struct reconcile *reconcile)
 		begin_status(reconcile);
 		return;
 	}
+	suspend_leave(reconcile);
 	if (status->state != STATE_COMPLETED && framework->scale)
 		changed = scale_backup_timeouts(reconcile);
 	if (!framework_completing(framework) && status->state < STATE_ATTEMPT_COMPLETED && scale_to_spec(reconcile))
@@ -446,6 +477,10 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 		slots_drop_gone(framework);
 		return;
 	}
+	if (framework->managed_by_others) {
+		slots_drop_gone(framework);
+		return;
+	}
 	if (framework->problem != NULL) {
 		if (!framework->problem_told)
 			plan_event(plan, true, "Malformed", "Nothing of this Framework is acted on: %.768s",
@@ -460,6 +495,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 		framework->sweep_at_ms = INT64_MAX; /* whatever still waits says so again */
 	}
 	run_steps(&reconcile);
+	suspend_enter(&reconcile);
 	if (framework->status.observed_generation != framework->generation) {
 		framework->status.observed_generation = framework->generation;
 		framework_touch(&reconcile, WRITE_RUNNING);

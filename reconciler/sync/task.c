@@ -57,7 +57,7 @@ static bool role_in_spec(const struct turn *turn)
 
 /* ---- the Pod as it is ---- */
 
-static struct completion *pod_completion(const struct reconcile *reconcile, const struct pod *pod)
+static struct completion *pod_completion(const struct turn *turn, const struct pod *pod)
 {
 	struct completion *completion;
 
@@ -67,7 +67,7 @@ static struct completion *pod_completion(const struct reconcile *reconcile, cons
 		struct pod_failure failure;
 		cleanup_free char *diagnostics = NULL;
 
-		classify_pod(reconcile->config->failures, pod, &failure);
+		classify_pod(&turn->framework->spec.failures, turn->reconcile->config->failures, pod, &failure);
 		diagnostics = mem_printf("Pod failed: %s", failure.diagnostics);
 		completion = completion_new(failure.code, false, failure.phrase, failure.attributes, diagnostics);
 		pod_failure_free(&failure);
@@ -102,6 +102,24 @@ static bool given_up(const struct turn *turn)
 	       !framework_completing(turn->framework);
 }
 
+/* A Pending Pod may have failed to start for too long. */
+static void look_at_wait(struct turn *turn)
+{
+	static const struct pending_policy none = {.start_timeout_sec = SECONDS_ABSENT,
+						   .unschedulable_timeout_sec = SECONDS_ABSENT};
+	int in_spec = framework_spec_find_role(&turn->framework->spec, turn->role_status->name);
+	struct completion *completion;
+
+	if (turn->task->attempt.completion != NULL)
+		return;
+	completion = pending_over(turn->reconcile, turn->role, turn->index, turn->slot,
+				  in_spec < 0 ? &none : &turn->framework->spec.roles[in_spec].pending);
+	if (completion == NULL)
+		return;
+	task_complete(turn->framework, turn->role, turn->index, completion);
+	enter(turn, STATE_DELETION_PENDING, WRITE_COMPLETIONS);
+}
+
 static void pod_present(struct turn *turn)
 {
 	struct task_status *task = turn->task;
@@ -133,6 +151,7 @@ static void pod_present(struct turn *turn)
 	case POD_PENDING:
 		if (task->state != STATE_PREPARING)
 			enter(turn, STATE_PREPARING, WRITE_RUNNING);
+		look_at_wait(turn);
 		break;
 	case POD_RUNNING:
 		if (task->state != STATE_RUNNING)
@@ -140,7 +159,7 @@ static void pod_present(struct turn *turn)
 		break;
 	case POD_SUCCEEDED:
 	case POD_FAILED:
-		task_complete(turn->framework, turn->role, turn->index, pod_completion(turn->reconcile, pod));
+		task_complete(turn->framework, turn->role, turn->index, pod_completion(turn, pod));
 		enter(turn, STATE_DELETION_PENDING, WRITE_COMPLETIONS);
 		break;
 	case POD_UNRECOGNIZED: report_phase(turn); break;
@@ -376,6 +395,32 @@ static void create_pod(struct turn *turn)
 
 /* ---- ending ---- */
 
+/* Whether the retry waits for retryPolicy.backoff; then the reconcile comes back for it. */
+static bool wait_for_backoff(struct turn *turn, int in_spec)
+{
+	const struct framework *framework = turn->framework;
+	struct task_status *task = turn->task;
+	int64_t due_sec;
+
+	if (framework_completing(framework) || framework->deletion_time != 0 || task->deletion_pending)
+		return false;
+	if (task->retry.delay_sec == DELAY_NULL) {
+		int64_t delay_sec = retry_backoff_sec(&framework->spec.roles[in_spec].retry.backoff, &task->retry,
+						      task->attempt.run_time, task->attempt.completion_time);
+
+		if (delay_sec == 0)
+			return false;
+		task->retry.delay_sec = delay_sec;
+		decide(turn);
+	}
+	due_sec = task->attempt.completion_time + task->retry.delay_sec;
+	if (turn->reconcile->now_sec >= due_sec)
+		return false;
+	reconcile_sweep_at(turn->reconcile,
+			   turn->reconcile->time.boot_ms + (due_sec * 1000 - turn->reconcile->time.wall_ms));
+	return true;
+}
+
 /* Step 3: the attempt is over. */
 static void retry_or_finish(struct turn *turn)
 {
@@ -387,7 +432,10 @@ static void retry_or_finish(struct turn *turn)
 	if (in_spec >= 0)
 		decision = retry_decide(&turn->framework->spec.roles[in_spec].retry, &task->retry,
 					task->attempt.completion);
-	if (decision.retry) {
+	/* Once the delay is set the retry happens whatever the spec says now. */
+	if (decision.retry || task->retry.delay_sec != DELAY_NULL) {
+		if (wait_for_backoff(turn, in_spec))
+			return;
 		/* Its snapshot shows a persisted state. */
 		if (turn->framework->written < decided(turn)) {
 			slot_mark_waiting(turn->framework, turn->slot);
@@ -400,6 +448,7 @@ static void retry_or_finish(struct turn *turn)
 		task->retry.total++;
 		if (decision.accountable)
 			task->retry.accountable++;
+		task->retry.delay_sec = DELAY_NULL;
 		enter(turn, STATE_CREATION_PENDING, WRITE_NOW);
 		task_new_attempt(turn->reconcile, turn->role, turn->index);
 		return;

@@ -45,8 +45,13 @@ static void test_codes(void **state)
 		{-210, "StopFrameworkRequested", "[\"Permanent\"]"},
 		{-220, "FrameworkAttemptCompletion", "[\"Permanent\"]"},
 		{-230, "DeleteTaskRequested", "[\"Permanent\"]"},
+		{-240, "SuspendFrameworkRequested", "[]"},
+		{-250, "ActiveDeadlineExceeded", "[\"Permanent\"]"},
 		{-300, "PodFailedWithoutFailedContainer", "[]"},
 		{-310, "PodCreationUnknownError", "[]"},
+		{-320, "PodStartTimeout", "[]"},
+		{-321, "PodNeverStarts", "[\"Permanent\"]"},
+		{-330, "PodUnschedulableTimeout", "[]"},
 	};
 	size_t found = 0;
 	for (int32_t code = -1100; code <= 300; code++)

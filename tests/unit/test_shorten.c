@@ -41,7 +41,7 @@ static struct completion *failed_with(const char *message, size_t containers)
 							     .reason = (char *)"Error",
 							     .message = (char *)message,
 							     .exit_code = 7};
-	classify_pod(&none, &pod, &failure);
+	classify_pod(&(const struct failure_spec){0}, &none, &pod, &failure);
 	diagnostics = mem_printf("Pod failed: %s", failure.diagnostics);
 	completion = completion_new(failure.code, false, failure.phrase, failure.attributes, diagnostics);
 	completion->pod = pod_details(&pod);

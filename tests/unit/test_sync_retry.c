@@ -52,9 +52,10 @@ static void test_table(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct retry_policy policy = {rows[i].fancy, rows[i].max};
+		struct retry_policy policy = {.fancy = rows[i].fancy, .max_retry_count = rows[i].max};
 		/* The total says nothing about it. */
-		struct retry_status status = {1000, rows[i].accountable, DELAY_NULL};
+		struct retry_status status = {
+			.total = 1000, .accountable = rows[i].accountable, .delay_sec = DELAY_NULL};
 		struct completion *completion = completion_code_find(rows[i].code) != NULL
 							? completion_predefined(rows[i].code, "")
 							: completion_new(rows[i].code, false, "x", NULL, "");

@@ -70,6 +70,26 @@ static json_t *walk_filter(const json_t *at, const char *filter, size_t len, con
 	return NULL;
 }
 
+/* 'a','b': the first of the members that leads to a value. end: where the ']' is. */
+static json_t *walk_names(const json_t *at, const char *names, const char *end)
+{
+	json_t *found = NULL;
+
+	while (found == NULL && names < end) {
+		const char *close = names + 1;
+		cleanup_free char *name = NULL;
+
+		while (close < end && *close != *names)
+			close++;
+		name = mem_strndup(names + 1, (size_t)(close - names - 1));
+		found = walk(json_object_get(at, name), end + 1);
+		names = close + 1;
+		while (names < end && (*names == ',' || *names == ' '))
+			names++;
+	}
+	return found;
+}
+
 /* What stands behind '['. */
 static json_t *walk_bracket(const json_t *at, const char *path)
 {
@@ -82,12 +102,8 @@ static json_t *walk_bracket(const json_t *at, const char *path)
 	end = strchr(path, ']');
 	if (end == NULL)
 		return NULL;
-	if (*path == '\'' || *path == '"') {
-		cleanup_free char *name = end - path < 2 ? mem_strdup("")
-							 : mem_strndup(path + 1, (size_t)(end - path - 2));
-
-		return walk(json_object_get(at, name), end + 1);
-	}
+	if (*path == '\'' || *path == '"')
+		return walk_names(at, path, end);
 	if (*path == '*') {
 		if (json_is_object(at))
 			return walk(json_object_iter_value(json_object_iter((json_t *)at)), end + 1);

@@ -1,4 +1,4 @@
-/* The part of kubectl's JSONPath that printer columns use: .a.b, ['a'], [0], [*], [?(@.a=="b")]. */
+/* The part of kubectl's JSONPath that printer columns use: .a.b, ['a'], ['a','b'], [0], [*], [?(@.a=="b")]. */
 #ifndef TESTAPI_JSONPATH_H
 #define TESTAPI_JSONPATH_H
 
