@@ -95,7 +95,7 @@ static void connect_server(struct asker *asker, const struct kube_config *api)
 	fault = url_check_server(address, &config.server);
 	if (fault != NULL) {
 		log_warning("FRAMEWORK_BARRIER_ADDRESS: found \"%.200s\": %s; asking the API server instead",
-			    url_shown(address), fault);
+			    url_redacted(address), fault);
 		return;
 	}
 	fill_server_config(asker->environment, api, &config);

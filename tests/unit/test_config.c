@@ -240,7 +240,7 @@ static void test_unknown_attributes(void **state)
 				   "- {code: 1, type: {attributes: [Transient, transient]}, podPatterns: [{}]}\n",
 				   &config);
 	assert_non_null(strstr(log, "c.yaml:2:44: podFailureSpec[0] (code 1): type.attributes[1]: found \"transient\", "
-				    "which decides nothing: expected Transient, Conflict or Permanent"));
+				    "which has no effect: expected Transient, Conflict or Permanent"));
 	assert_null(strstr(log, "attributes[0]"));
 	assert_int_equal(json_array_size(config.pod_failure_spec.entries[0].attributes), 2);
 	free(log);

@@ -183,7 +183,7 @@ static void test_context(void **state)
 	assert_int_equal(kube_config_load(NULL, fixture->path, "x", &fixture->config, &fixture->err), -1);
 	assert_string_equal(after_place(fixture, "x") - 1, ": found no such context");
 	assert_int_equal(kube_config_load("http://a", NULL, "x", &fixture->config, &fixture->err), -1);
-	assert_string_equal(fixture->err.message, "context \"x\": no kubeconfig is known that could have it");
+	assert_string_equal(fixture->err.message, "context \"x\": found no kubeconfig, expected one with this context");
 }
 
 /* Of each name the first file's entry counts, whole. */

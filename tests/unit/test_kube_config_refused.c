@@ -105,15 +105,15 @@ static void test_refused_user(void **state)
 	       "14:12: " AT_USER ".token: found a control character in it");
 	refuse(fixture, HEAD SERVER USER "    token: t\n    username: me\n",
 	       "15:15: " AT_USER
-	       ".username: found one, expected a token, client-certificate or exec: kube-apiserver gave "
-	       "up passwords in Kubernetes 1.19");
+	       ".username: found one, expected a token, client-certificate or exec: kube-apiserver "
+	       "dropped passwords in Kubernetes 1.19");
 	refuse(fixture, HEAD SERVER USER "    password: hidden\n",
 	       "14:15: " AT_USER
-	       ".password: found one, expected a token, client-certificate or exec: kube-apiserver gave "
-	       "up passwords in Kubernetes 1.19");
+	       ".password: found one, expected a token, client-certificate or exec: kube-apiserver "
+	       "dropped passwords in Kubernetes 1.19");
 	refuse(fixture, HEAD SERVER USER "    auth-provider: {name: gcp}\n",
 	       "14:20: " AT_USER
-	       ".auth-provider: found one, expected exec: client-go gave up auth-provider in Kubernetes 1.26");
+	       ".auth-provider: found one, expected exec: client-go dropped auth-provider in Kubernetes 1.26");
 	refuse(fixture, HEAD SERVER USER "    as-groups: [g]\n",
 	       "14:5: " AT_USER ".as: found none beside as-uid, as-groups or as-user-extra, expected a user name");
 	refuse(fixture, HEAD SERVER USER "    as: \"me\\r\\nX: y\"\n",
@@ -138,7 +138,7 @@ static void test_refused_exec(void **state)
 		"14:36: " AT_USER ".exec.apiVersion: found client.authentication.k8s.io/v1alpha1, " V1_WRONG,
 		"{command: c, " V1 "}",
 		"14:11: " AT_USER ".exec.interactiveMode: found none, expected \"Never\" or \"IfAvailable\", which "
-		"client.authentication.k8s.io/v1 wants to be said",
+		"client.authentication.k8s.io/v1 requires",
 		"{command: c, interactiveMode: Always, " V1 "}",
 		"14:41: " AT_USER
 		".exec.interactiveMode: found \"Always\", expected \"Never\" or \"IfAvailable\": there "

@@ -252,7 +252,7 @@ run_status() {
     expect "ends counted" "$(curl -sSf "$ADDRESS_1/metrics" | grep '^frameworkcontroller_pool_ends_total')" \
         'frameworkcontroller_pool_ends_total{reason="signal 9"} 1'
 
-    expect "of no watcher" "$("$BUILD/fc-watcher" status --http 127.0.0.1:1 2>&1 >/dev/null | grep -c '/debug/shards: Connection refused: expected --http of a running fc-watcher')" 1
+    expect "of no watcher" "$("$BUILD/fc-watcher" status --http 127.0.0.1:1 2>&1 >/dev/null | grep -c '/debug/shards: Connection refused: expected the --http address of a running fc-watcher')" 1
     expect "a wrong format" "$("$BUILD/fc-watcher" status -o yaml 2>&1 >/dev/null | grep -c 'expected table or json')" 1
     end_processes . 15 barrier
     expect "deletions that the standby tells of" "$(grep -c ObjectSnapshot watcher-2.log)" 0

@@ -98,7 +98,7 @@ run_fault_second_peer_same_name() {
     apart_cluster one two <<<'memberLeaseSec: 40'
     wait_for 20 "each has its share" owns one 32
     start_reconciler one+second
-    wait_for 15 "the second is put off" grep -q 'does not take us: ' one+second.log
+    wait_for 15 "the second is put off" grep -q 'refused this process for now: ' one+second.log
     wait_for 15 "it is counted" busy_counted
     record_pods
     submit_many f 10 1 3
