@@ -12,6 +12,7 @@ COUNTERS='.status | "\(.state) \(.displayState) attempt \(.attemptStatus.id) ret
 
 # All resources are given back, no retry is lost, and what is edited meanwhile counts afterwards.
 run_suspend() {
+    local kubectl
     record configmaps
     create 'fw("f"; [role("a"; 2; {})])'
     wait_running f
@@ -21,7 +22,10 @@ run_suspend() {
     wait_suspended f
     none_left configmaps,pods || fail "something is left of a suspended Framework"
     expect "suspended" "$(framework f "$COUNTERS")" "AttemptCreationPending Suspended attempt 1 retries 1 0 null"
-    expect_match "get fw" "$(k get fw f --no-headers)" '^f +Suspended +0/2 +1 +[0-9][0-9dhms]*$'
+    for kubectl in "$OLDEST_KUBECTL" "$CURRENT_KUBECTL"; do
+        write_kubectl "$kubectl" "$RUN/out/$scenario.kubectl"
+        expect_match "what $kubectl shows" "$("$RUN/out/$scenario.kubectl" -n "$NS" get frameworks f --no-headers)" '^f +Suspended +0/2 +1 +[0-9][0-9dhms]*$'
+    done
     wait_event f AttemptCompleted 'code -240 \(SuspendFrameworkRequested\): User has requested to suspend the Framework'
     wait_event f FrameworkSuspended 'none of its Pods exists'
     patch_framework f "$(jq -cn "$JQ_WORDS {spec: {taskRoles: [role(\"a\"; 3; ends(0; 0)) | .task.pod.metadata.labels = {edited: \"yes\"}]}}")"
@@ -273,20 +277,21 @@ run_lifecycle_refused() {
     not_accepted "managedBy" 'spec.managedBy.*(63|long)' '.spec.managedBy = "a" * 64'
     not_accepted "ttlSecondsAfterCompleted" 'ttlSecondsAfterCompleted.*greater than or equal to 0' '.spec.ttlSecondsAfterCompleted = -1'
     not_accepted "activeDeadlineSec" 'activeDeadlineSec.*greater than or equal to 1' '.spec.activeDeadlineSec = 0'
-    not_accepted "a backoff that says nothing" 'backoff.initialSec.*Required value' '.spec.retryPolicy.backoff = {maxSec: 5}'
+    not_accepted "a backoff that says nothing" 'backoff.*initialSec' '.spec.retryPolicy.backoff = {maxSec: 5}'
     not_accepted "initialSec" 'backoff.initialSec.*greater than or equal to 1' '.spec.retryPolicy.backoff = {initialSec: 0}'
     not_accepted "maxSec" 'task.retryPolicy.backoff.maxSec.*greater than or equal to 1' '.spec.taskRoles[0].task.retryPolicy.backoff = {initialSec: 1, maxSec: 0}'
     not_accepted "resetAfterSec" 'backoff.resetAfterSec.*greater than or equal to 0' '.spec.retryPolicy.backoff = {initialSec: 1, resetAfterSec: -1}'
     not_accepted "startTimeoutSec" 'pendingPolicy.startTimeoutSec.*greater than or equal to 0' '.spec.taskRoles[0].task.pendingPolicy = {startTimeoutSec: -1}'
     not_accepted "unschedulableTimeoutSec" 'pendingPolicy.unschedulableTimeoutSec.*integer' '.spec.taskRoles[0].task.pendingPolicy = {unschedulableTimeoutSec: "1"}'
-    not_accepted "an entry without patterns" 'podFailureSpec(\[0\]|.0.)*.podPatterns.*(Required value|at least 1|should have at least 1 items)' '.spec.podFailureSpec = [{code: -5000}]'
-    not_accepted "an entry without a code" 'podFailureSpec.*code.*Required value' '.spec.podFailureSpec = [{podPatterns: [{}]}]'
+    not_accepted "an entry without patterns" 'podFailureSpec.*podPatterns' '.spec.podFailureSpec = [{code: -5000}]'
+    not_accepted "an entry without a code" 'podFailureSpec.*code' '.spec.podFailureSpec = [{podPatterns: [{}]}]'
     not_accepted "the type of an entry" 'podFailureSpec.*type.name.*(Unsupported|supported) value' '.spec.podFailureSpec = [{code: -5000, type: {name: "Odd"}, podPatterns: [{}]}]'
     expect "Frameworks stored" "$(k get frameworks -o name)" ""
 }
 
 # 200 Frameworks suspended and resumed at once: each of the two costs few writes of each Framework's status.
 alone_suspend_many() {
+    [[ $CLUSTER == embedded ]] && ((SLOWER == 1)) || not_here "where Pods take longer to go, what happens to one Framework does not fit into so few writes"
     local frameworks=200 all
     k create --validate=false -f <(jq -cn "$JQ_WORDS"'{apiVersion: "v1", kind: "List", items: [range('$frameworks') | fw("f\(.)"; [role("a"; 1; {})])]}') >/dev/null
     wait_for 60 "all run" states_are AttemptRunning $frameworks

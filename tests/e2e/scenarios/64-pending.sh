@@ -1,6 +1,6 @@
 # Pods that are there and do not come to run: pendingPolicy, and the Event TaskWaiting (CONTRACT.md §6).
 
-# A reason that cannot heal ends the attempt at once, the others after their time; §9 decides as ever.
+# A reason that cannot heal ends the attempt at once, the others after their time; CONTRACT.md §9 decides as ever.
 run_pending_policy() {
     create 'def waits($reason; $message): {phase: "pending", reason: $reason, message: $message};
         def pending($policy): .task.pendingPolicy = $policy;
