@@ -49,12 +49,13 @@ stages=("$@")
 [ ${#stages[@]} -eq 0 ] && stages=(build lint unit protocol sim sanitized fuzz memory hardening embedded kubernetes)
 jobs=-j$(nproc)
 [ "${stages[*]}" = check ] && stages=(build lint unit seeds-few smoke)
-[ "${stages[*]}" = long ] && stages=(model coverage images fuzz-time kubernetes-all large half-open crash-points soak mutants models seeds
-	memory-all valgrind fuzz-valgrind analyze campaign e2e-sanitized e2e-valgrind)
+[ "${stages[*]}" = long ] && stages=(lint-all model coverage images fuzz-time kubernetes-all large half-open crash-points soak mutants models seeds
+	memory-all valgrind fuzz-valgrind analyze campaign e2e-sanitized e2e-valgrind debian-12 debian-13)
 for stage in "${stages[@]}"; do
 	case $stage in
 	build) run build make "$jobs" all ;;
 	lint) run lint make "$jobs" lint ;;
+	lint-all) run lint-all make "$jobs" lint LINT_ALL=1 ;;
 	unit) run unit make "$jobs" test-unit ;;
 	model) run model make "$jobs" test-model ;;
 	protocol) run protocol make test-protocol ;;
@@ -80,6 +81,8 @@ for stage in "${stages[@]}"; do
 	memory-all) run memory-all make "$jobs" test-memory STEP=1 ;;
 	valgrind | analyze) run "$stage" make "$jobs" "$stage" ;;
 	campaign) run campaign make "$jobs" fuzz ;;
+	debian-12) run debian-12 tests/distro/run.sh 12 demo test compilers ;;
+	debian-13) run debian-13 tests/distro/run.sh 13 demo test compilers arm64 ;;
 	fuzz-valgrind | e2e-sanitized | e2e-valgrind) run "$stage" make "$jobs" "test-$stage" ;;
 	*)
 		echo "unknown stage $stage" >&2

@@ -499,8 +499,3 @@ bool pod_same(const struct pod *a, const struct pod *b)
 			return false;
 	return true;
 }
-
-const char *object_framework_name(const json_t *object)
-{
-	return json_str(json_object_get(json_object_get(object, "metadata"), "labels"), KEY_FRAMEWORK_NAME);
-}

@@ -4,7 +4,6 @@
 #ifndef FRAMEWORK_OBJECT_H
 #define FRAMEWORK_OBJECT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,9 +34,8 @@ struct object_meta {
 	char *strings; /* the memory of the object's strings */
 };
 
-/* Objects are read from JSON text, and in the same way from a tree (…_parse) where somebody has made one. The whole
- * text is checked. 0 or the object; -1 or NULL and *err when it is no JSON, or when name or uid is missing or of the
- * wrong type. */
+/* Objects are read from JSON text, all of which is checked. 0 or the object; -1 or NULL and *err when it is no JSON, or
+ * when name or uid is missing or of the wrong type. */
 int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err);
 void object_meta_free(struct object_meta *meta);
 
@@ -61,7 +59,6 @@ struct config_map {
 
 /* Free with config_map_free (NULL is fine). */
 struct config_map *config_map_read(const char *text, size_t len, struct error *err);
-struct config_map *config_map_parse(const json_t *object, struct error *err);
 void config_map_free(struct config_map *config_map);
 /* Appends the kept parts as JSON. */
 void config_map_write(struct buf *out, const struct config_map *config_map);
@@ -117,15 +114,10 @@ struct pod {
 struct pod *pod_read(const char *text, size_t len, struct error *err);
 /* From the message of a Pod in Kubernetes' protobuf, without the envelope. */
 struct pod *pod_read_proto(const char *data, size_t len, struct error *err);
-struct pod *pod_parse(const json_t *object, struct error *err);
 void pod_free(struct pod *pod);
 void pod_write(struct buf *out, const struct pod *pod);
 /* Whether the parts that reconcilers act on are the same (everything kept but the resourceVersion): an update that
  * changes nothing kept need not travel. */
 bool pod_same(const struct pod *a, const struct pod *b);
-
-/* The Framework's name that a ConfigMap or Pod belongs to: its label FC_FRAMEWORK_NAME; NULL when it has none.
- * Borrowed from object. */
-const char *object_framework_name(const json_t *object);
 
 #endif

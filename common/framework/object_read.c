@@ -438,19 +438,3 @@ struct pod *pod_read(const char *text, size_t len, struct error *err)
 	object_view_free(&view);
 	return pod;
 }
-
-/* ---- from trees ---- */
-
-struct config_map *config_map_parse(const json_t *object, struct error *err)
-{
-	cleanup_free char *text = json_text(object);
-
-	return config_map_read(text, strlen(text), err);
-}
-
-struct pod *pod_parse(const json_t *object, struct error *err)
-{
-	cleanup_free char *text = json_text(object);
-
-	return pod_read(text, strlen(text), err);
-}

@@ -9,7 +9,8 @@ usage: run.sh embedded|kubernetes [SCENARIO...]
 Runs the scenarios (all, or those whose names match one of the patterns; @FILE: those that FILE beside this script names)
 on the embedded cluster of tests/cluster or on a real control plane (tests/kubernetes), and exits with 0 when none failed.
   BUILD=DIR     where the programs are (build)
-  PARALLEL=N    how many scenarios run at a time (four for each processor, as most of their time they wait; 16 at most)
+  PARALLEL=N    how many scenarios run at a time (four for each processor, as most of their time they wait; three where
+                many have a real control plane of their own; 16 at most)
   SLOWER=N      the programs are so many times slower than usual (sanitizers): waits are longer
   KEEP=1        leave the logs behind; without it they stay only when something failed
 EOF
@@ -33,14 +34,17 @@ if [[ ${1:-} == --scenario ]]; then
     exit
 fi
 
-# `run_` scenarios go side by side, those that take longest first; `alone_` ones, which count requests, one after the other.
+# `run_` scenarios go side by side, in the order of the file longest, in which * is all others; `alone_` ones, which count
+# requests, one after the other.
 list_scenarios() { # run|alone pattern...
     local kind=$1 name pattern names
     shift
     (($#)) || set -- '*'
     names=$(sed -nE "s/^${kind}_([a-z0-9_]+)\(\).*/\1/p" "$here"/scenarios/*.sh)
     # (none of them may be in there, or all)
-    { grep -xF "$names" "$here/longest" || true; grep -vxFf "$here/longest" <<<"$names" || true; } | while read -r name; do
+    { sed '/^\*$/,$d' "$here/longest" | grep -xF "$names" || true
+      grep -vxFf "$here/longest" <<<"$names" || true
+      sed '1,/^\*$/d' "$here/longest" | grep -xF "$names" || true; } | while read -r name; do
         for pattern; do
             # shellcheck disable=SC2053 # it is a pattern
             if [[ $name == $pattern ]]; then echo "$name"; break; fi
@@ -142,8 +146,9 @@ total=0 failed=0 flaky=()
 started=$(now_ms)
 start_cluster
 echo "# $CLUSTER cluster up after $((($(now_ms) - started) / 1000)) s"
-processors=$(nproc)
-run_all run "${PARALLEL:-$((processors < 4 ? processors * 4 : 16))}" "$@"
+if [[ $CLUSTER == embedded ]]; then many=4; else many=3; fi
+many=$((many * $(nproc)))
+run_all run "${PARALLEL:-$((many < 16 ? many : 16))}" "$@"
 run_all alone 1 "$@"
 check_processes || failed=$((failed + 1))
 stop_cluster || true

@@ -1,15 +1,24 @@
 #!/bin/bash
-# Runs memory.c over stories: memory.sh STEP TARGET/INPUT… Ends with "N passed, N failed".
+# Runs memory.c over stories, on all processors: memory.sh STEP TARGET/INPUT… Ends with "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-step=$1
+export step=$1
 shift
+out=$(mktemp -d)
+export out
+trap 'rm -rf "$out"' EXIT
 passed=0
 failed=0
-for story in "$@"; do
-	out=$("$BUILD/memory/${story%%/*}" -s "$step" "tests/fuzz/corpus/$story" 2>/dev/null)
-	read -r p _ f _ <<<"$(grep -aE '^[0-9]+ passed, [0-9]+ failed$' <<<"$out" | tail -n 1)"
-	grep -a '^not ok' <<<"$out"
+
+run_one() { # story
+	"$BUILD/memory/${1%%/*}" -s "$step" "tests/fuzz/corpus/$1" >"$out/${1//\//.}" 2>/dev/null
+}
+export -f run_one
+printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} bash -c 'run_one {}'
+for story; do
+	said=$out/${story//\//.}
+	read -r p _ f _ <<<"$(grep -aE '^[0-9]+ passed, [0-9]+ failed$' "$said" | tail -n 1)"
+	grep -a '^not ok' "$said"
 	passed=$((passed + ${p:-0}))
 	failed=$((failed + ${f:-1}))
 done

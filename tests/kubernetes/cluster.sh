@@ -194,6 +194,8 @@ start() { # dir [manifest...]
     trap '(($? == 0)) || stop .' EXIT
     trap 'exit 1' INT TERM HUP
     umask 077
+    # Go's collector, a tenth of the processor time at its default of 100, gets along with half the work.
+    export GOGC=${GOGC:-200}
     : >pids
     cat >kubectl <<EOF
 #!/bin/sh

@@ -8,8 +8,10 @@ cd "$(dirname "$0")" || exit 1
 size=${1:-small}
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
-passed=0
-failed=0
+checks=0
+# A search may take all the memory there is, but for the small ones.
+parallel=1
+[ "$size" = full ] || parallel=$(nproc)
 
 # search MODEL FLAG DEFINITION…: in the directory; FLAG is of the compiler.
 search() {
@@ -26,25 +28,34 @@ replay() {
 	(cd "$directory" && spin "${@/#/-D}" -t "$model.pml")
 }
 
-# check holds|fails MODEL DEFINITION…
+# check holds|fails MODEL DEFINITION…: beside others, each in a directory of its own.
 check() {
+	[ "$(jobs -rp | wc -l)" -lt "$parallel" ] || wait -n
+	checks=$((checks + 1))
+	(
+		directory=$directory/$checks
+		mkdir "$directory"
+		said=$(check_alone "$@") && : >"$directory/passed"
+		echo "$said"
+		find "$directory" -type f -not -name passed -delete
+	) &
+}
+
+check_alone() {
 	local expected=$1 model=$2 log=$directory/log status=fails begin=$SECONDS
 	(search "$model" "${HASHED:--DNOHASHED}" "${@:3}") >"$log" 2>&1
 	grep -q 'errors: 0$' "$log" && ! grep -qE 'search not completed|max search depth too small|out of memory' "$log" && status=holds
 	grep -q 'errors: 1$' "$log" || [ "$status" = holds ] || status=unfinished
 	printf '%-10s %-10s %10s states %4d s  %s %s\n' "$model" "$status" \
 		"$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$log")" $((SECONDS - begin)) "${*:3}" "${HASHED:+(hashed)}"
-	if [ "$status" = "$expected" ]; then
-		passed=$((passed + 1))
-		return
-	fi
-	failed=$((failed + 1))
+	[ "$status" != "$expected" ] || return 0
 	echo "expected: $expected"
 	if [ "$status" = fails ]; then
 		replay "${@:2}" | sed '/^spin: trail ends/q'
 	else
 		tail -n 20 "$log"
 	fi
+	return 1
 }
 
 if [ "$size" = counterexample ]; then
@@ -100,5 +111,7 @@ if [ "$size" = full ]; then
 	check holds fence
 	check holds fence LEASES LATE_HARMLESS
 fi
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+wait
+passed=$(find "$directory" -name passed | wc -l)
+echo "$passed passed, $((checks - passed)) failed"
+[ "$passed" -eq "$checks" ]

@@ -174,6 +174,16 @@ static inline void world_settle_for(struct world *w, int64_t within_ms)
 	fail_msg("does not settle: %s", w->log.data);
 }
 
+/* The same, and time goes on until then. */
+static inline void world_pass(struct world *w, int64_t sec)
+{
+	int64_t end_ms = w->time.boot_ms + sec * 1000;
+
+	world_settle_for(w, sec * 1000);
+	if (end_ms > w->time.boot_ms)
+		world_advance_ms(w, end_ms - w->time.boot_ms);
+}
+
 static inline void world_settle(struct world *w)
 {
 	world_settle_for(w, 2000);

@@ -11,6 +11,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/object.h"
+#include "tests/objects.h"
 
 static json_t *parse(const char *text)
 {
@@ -303,13 +304,115 @@ static void test_wrong_types(void **state)
 	pod_free(NULL);
 }
 
+/* A Pending Pod's reason not to run is kept, and the worst of several; others' are not. */
+static void test_pod_waits(void **state)
+{
+#define WAITS(reason) "{\"name\":\"c\",\"state\":{\"waiting\":{\"reason\":\"" reason "\",\"message\":\"m\\n\"}}}"
+#define UNSCHEDULED(status, reason)                                                               \
+	"\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\",\"reason\":\"Unschedulable\"}," \
+	"{\"type\":\"PodScheduled\",\"status\":\"" status "\",\"reason\":\"" reason               \
+	"\",\"message\":\"m\\n\",\"lastTransitionTime\":\"1970-01-01T00:01:40Z\"}]"
+	static const struct {
+		const char *status;
+		int kind; /* -1: nothing is kept */
+		const char *container;
+		const char *reason;
+		int64_t since;
+	} rows[] = {
+		{"\"phase\":\"Pending\",\"containerStatuses\":[" WAITS("ErrImagePull") "]", POD_WAIT_START, "c",
+		 "ErrImagePull", 0},
+		{"\"containerStatuses\":[" WAITS("ErrImagePull") "],\"phase\":\"Pending\"", POD_WAIT_START, "c",
+		 "ErrImagePull", 0},
+		{"\"phase\":\"Running\",\"containerStatuses\":[" WAITS("ErrImagePull") "]", -1, "", "", 0},
+		{"\"containerStatuses\":[" WAITS("ErrImagePull") "]", -1, "", "", 0},
+		{"\"phase\":\"Pending\",\"containerStatuses\":[" WAITS("ContainerCreating") "]", -1, "", "", 0},
+		{"\"phase\":\"Pending\",\"containerStatuses\":[" WAITS("CrashLoopBackOff") "]", -1, "", "", 0},
+		{"\"phase\":\"Pending\",\"initContainerStatuses\":[" WAITS("CrashLoopBackOff") "]", POD_WAIT_START, "c",
+		 "CrashLoopBackOff", 0},
+		{"\"phase\":\"Pending\",\"initContainerStatuses\":[" WAITS(
+			 "ErrImagePull") "],\"containerStatuses\":[" WAITS("InvalidImageName") "," WAITS("ErrImageNever"
+													 "Pull") "]",
+		 POD_WAIT_NEVER, "c", "InvalidImageName", 0},
+		{"\"phase\":\"Pending\"," UNSCHEDULED("False", "Unschedulable"), POD_WAIT_UNSCHEDULABLE, "",
+		 "Unschedulable", 100},
+		{"\"phase\":\"Pending\"," UNSCHEDULED("False", "SchedulingGated"), -1, "", "", 0},
+		{"\"phase\":\"Pending\"," UNSCHEDULED("True", "Unschedulable"), -1, "", "", 0},
+		{"\"phase\":\"Pending\",\"conditions\":{},\"containerStatuses\":[7,{\"state\":7},{\"state\":{"
+		 "\"waiting\":7}}]",
+		 -1, "", "", 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *text = mem_printf("{" POD_META ",\"status\":{%s}}", rows[i].status);
+		struct pod *pod = pod_read(text, strlen(text), NULL);
+		cleanup_buf struct buf kept = {0};
+		struct pod *copy;
+
+		assert_non_null(pod);
+		if (rows[i].kind < 0) {
+			assert_null(pod->wait);
+		} else {
+			assert_non_null(pod->wait);
+			assert_int_equal(pod->wait->kind, rows[i].kind);
+			assert_string_equal(pod->wait->container, rows[i].container);
+			assert_string_equal(pod->wait->reason, rows[i].reason);
+			assert_string_equal(pod->wait->message, "m\n");
+			assert_int_equal(pod->wait->since, rows[i].since);
+		}
+		pod_write(&kept, pod); /* what travels on the bus */
+		copy = pod_read(kept.data, kept.len, NULL);
+		assert_non_null(copy);
+		assert_true(pod_same(pod, copy));
+		if (pod->wait != NULL) {
+			copy->wait->message = "another";
+			assert_false(pod_same(pod, copy));
+			free(copy->wait);
+			copy->wait = NULL;
+			assert_false(pod_same(pod, copy));
+		}
+		pod_free(pod);
+		pod_free(copy);
+	}
+}
+
+/* The same from protobuf: Pod {metadata{name,uid}, status{phase, conditions | containerStatuses}}. */
+static void test_pod_waits_proto(void **state)
+{
+	static const char unscheduled[] = "\x0a\x06\x0a\x01p\x2a\x01u"
+					  "\x1a\x33\x0a\x07Pending"
+					  "\x12\x28\x0a\x0cPodScheduled\x12\x05"
+					  "False\x22\x02\x08\x64\x2a\x0dUnschedulable";
+	static const char invalid[] = "\x0a\x06\x0a\x01p\x2a\x01u"
+				      "\x1a\x28\x0a\x07Pending"
+				      "\x42\x1d\x0a\x01"
+				      "c\x12\x18\x0a\x16\x0a\x10InvalidImageName\x12\x02mm";
+	struct pod *pod;
+
+	(void)state;
+	pod = pod_read_proto(unscheduled, sizeof(unscheduled) - 1, NULL);
+	assert_non_null(pod);
+	assert_non_null(pod->wait);
+	assert_int_equal(pod->wait->kind, POD_WAIT_UNSCHEDULABLE);
+	assert_int_equal(pod->wait->since, 100);
+	pod_free(pod);
+	pod = pod_read_proto(invalid, sizeof(invalid) - 1, NULL);
+	assert_non_null(pod);
+	assert_non_null(pod->wait);
+	assert_int_equal(pod->wait->kind, POD_WAIT_NEVER);
+	assert_string_equal(pod->wait->container, "c");
+	assert_string_equal(pod->wait->message, "mm");
+	pod_free(pod);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pod_round_trip), cmocka_unit_test(test_pod_details_only_when_over),
-		cmocka_unit_test(test_pod_phases),     cmocka_unit_test(test_pod_same),
-		cmocka_unit_test(test_config_map),     cmocka_unit_test(test_attempt_id_text),
-		cmocka_unit_test(test_wrong_types),
+		cmocka_unit_test(test_pod_round_trip),  cmocka_unit_test(test_pod_details_only_when_over),
+		cmocka_unit_test(test_pod_phases),      cmocka_unit_test(test_pod_same),
+		cmocka_unit_test(test_config_map),      cmocka_unit_test(test_attempt_id_text),
+		cmocka_unit_test(test_wrong_types),     cmocka_unit_test(test_pod_waits),
+		cmocka_unit_test(test_pod_waits_proto),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

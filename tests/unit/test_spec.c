@@ -101,6 +101,68 @@ static void test_all_given(void **state)
 	framework_spec_free(&spec);
 }
 
+/* What goes beyond the original: nothing is there unless it is given. */
+static void test_lifecycle(void **state)
+{
+	struct framework_spec spec;
+
+	(void)state;
+	assert_reads(
+		"{'suspend':null,'taskRoles':[{'name':'a','task':{'pendingPolicy':null,'retryPolicy':{'backoff':null}"
+		"}}]}",
+		&spec);
+	assert_false(spec.suspend);
+	assert_int_equal(spec.ttl_sec, SECONDS_ABSENT);
+	assert_int_equal(spec.active_deadline_sec, 0);
+	assert_int_equal(spec.retry.backoff.initial_sec, 0);
+	assert_int_equal(spec.roles[0].retry.backoff.initial_sec, 0);
+	assert_false(spec.roles[0].pending.given);
+	assert_int_equal(spec.roles[0].pending.start_timeout_sec, SECONDS_ABSENT);
+	assert_int_equal(spec.roles[0].pending.unschedulable_timeout_sec, SECONDS_ABSENT);
+	framework_spec_free(&spec);
+	assert_reads(
+		"{'suspend':true,'ttlSecondsAfterCompleted':0,'activeDeadlineSec':9,'retryPolicy':{'backoff':{"
+		"'initialSec':3}},'taskRoles':[{'name':'a','task':{'pendingPolicy':{'startTimeoutSec':0,"
+		"'unschedulableTimeoutSec':7},'retryPolicy':{'backoff':{'initialSec':1,'maxSec':2,'resetAfterSec':0"
+		"}}}}]}",
+		&spec);
+	assert_true(spec.suspend);
+	assert_int_equal(spec.ttl_sec, 0);
+	assert_int_equal(spec.active_deadline_sec, 9);
+	assert_int_equal(spec.retry.backoff.initial_sec, 3);
+	assert_int_equal(spec.retry.backoff.max_sec, 600);
+	assert_int_equal(spec.retry.backoff.reset_after_sec, 600);
+	assert_int_equal(spec.roles[0].retry.backoff.max_sec, 2);
+	assert_int_equal(spec.roles[0].retry.backoff.reset_after_sec, 0);
+	assert_true(spec.roles[0].pending.given);
+	assert_int_equal(spec.roles[0].pending.start_timeout_sec, 0);
+	assert_int_equal(spec.roles[0].pending.unschedulable_timeout_sec, 7);
+	framework_spec_free(&spec);
+}
+
+static void test_managed_by(void **state)
+{
+	static const struct {
+		const char *text;
+		bool others;
+	} rows[] = {
+		{"{}", false},
+		{"{'managedBy':null}", false},
+		{"{'managedBy':'frameworkcontroller.microsoft.com/controller'}", false},
+		{"{'managedBy':'frameworkcontroller.microsoft.com/controller2'}", true},
+		{"{'managedBy':''}", true},
+		{"{'managedBy':'kueue.x-k8s.io/multikueue','taskRoles':7}", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_json json_t *spec = json_of(rows[i].text);
+
+		assert_int_equal(framework_spec_managed_by_others(spec), rows[i].others);
+	}
+	assert_false(framework_spec_managed_by_others(NULL));
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -120,6 +182,19 @@ static void test_refused(void **state)
 		 "spec.retryPolicy.maxRetryCount is 2147483648, expected an integer in -2..2147483647"},
 		{"{'retryPolicy':{'maxRetryCount':'3'}}",
 		 "spec.retryPolicy.maxRetryCount is \"3\", expected an integer in -2..2147483647"},
+		{"{'suspend':'yes'}", "spec.suspend is \"yes\", expected true or false"},
+		{"{'ttlSecondsAfterCompleted':-1}",
+		 "spec.ttlSecondsAfterCompleted is -1, expected an integer in 0..2147483647"},
+		{"{'activeDeadlineSec':0}", "spec.activeDeadlineSec is 0, expected an integer in 1..2147483647"},
+		{"{'retryPolicy':{'backoff':3}}", "spec.retryPolicy.backoff is 3, expected an object"},
+		{"{'retryPolicy':{'backoff':{'maxSec':3}}}",
+		 "spec.retryPolicy.backoff.initialSec is missing, expected an integer from 1 to 2147483647"},
+		{"{'retryPolicy':{'backoff':{'initialSec':0}}}",
+		 "spec.retryPolicy.backoff.initialSec is 0, expected an integer in 1..2147483647"},
+		{"{'retryPolicy':{'backoff':{'initialSec':1,'resetAfterSec':-1}}}",
+		 "spec.retryPolicy.backoff.resetAfterSec is -1, expected an integer in 0..2147483647"},
+		{"{'taskRoles':[{'name':'a','task':{'pendingPolicy':{'startTimeoutSec':-1}}}]}",
+		 "spec.taskRoles[0].task.pendingPolicy.startTimeoutSec is -1, expected an integer in 0..2147483647"},
 		{"{'taskRoles':{}}", "spec.taskRoles is {}, expected a list"},
 		{"{'taskRoles':[7]}", "spec.taskRoles[0] is 7, expected an object"},
 		{"{'taskRoles':[{}]}", NULL},
@@ -265,6 +340,8 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_policies),
 		cmocka_unit_test(test_all_given),
+		cmocka_unit_test(test_lifecycle),
+		cmocka_unit_test(test_managed_by),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_too_many_tasks),
 		cmocka_unit_test(test_names),

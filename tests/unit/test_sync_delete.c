@@ -1,5 +1,6 @@
 /* Objects that go: deleted by others, without their label, late, stray; what makes an absence certain (CONTRACT.md
  * §12), the creation timeouts (CONTRACT.md §5, §6) and the force-delete timer (CONTRACT.md §2). */
+#include "tests/objects.h"
 #include "tests/unit/sync_world.h"
 
 #define STAYS ",'frameworkAttemptCompletionPolicy':{}"

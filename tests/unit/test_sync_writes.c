@@ -1,5 +1,6 @@
 /* Own writes and others' (CONTRACT.md §12.12 to §12.16): writes that fail or whose answer is lost, a status somebody
  * else wrote, events that come late, and creates that were queued before things changed. */
+#include "tests/objects.h"
 #include "tests/unit/sync_world.h"
 
 #define STAYS ",'frameworkAttemptCompletionPolicy':{}"

@@ -133,22 +133,22 @@ static bool foresee_shell(const char *source, int64_t *run_ms, int32_t *exit_cod
 	while (!exited) {
 		size_t len = strcspn(at, ";&\n");
 		char separator = at[len];
-		bool and = separator == '&' && at[len + 1] == '&';
+		bool both = separator == '&' && at[len + 1] == '&';
 
-		if (separator == '&' && !and)
+		if (separator == '&' && !both)
 			return false;
 		at[len] = '\0';
 		if (at[strspn(at, " \t\r")] != '\0') {
 			any = true;
 			if (!skip && !run_statement(at, run_ms, &status, &exited))
 				return false;
-		} else if (and) {
+		} else if (both) {
 			return false;
 		}
-		skip = and&&status != 0;
+		skip = both && status != 0;
 		if (separator == '\0')
 			break;
-		at += len + (and? 2 : 1);
+		at += len + (both ? 2 : 1);
 	}
 	*exit_code = status;
 	return any;

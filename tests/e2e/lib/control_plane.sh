@@ -1,7 +1,10 @@
 # Real control planes for scenarios that have a cluster of their own. Each is in a directory of planes/, with the service
 # accounts of its roles, and its audit log, of which the lines from audited_from on are the scenario's; those that nobody has
-# are links in planes/free, which is moved by whoever takes it. Only what a scenario has left as it was goes on. Sourced by
-# own_cluster.sh.
+# are links in planes/free, which is moved by whoever takes it. Only what a scenario has left as it was goes on: scenarios that
+# keep theirs are the last ones of the file longest, so that they find used ones. Sourced by own_cluster.sh.
+
+# What the rights on finalizers are for: whoever makes an owned object needs them.
+PLANE_FLAGS=--enable-admission-plugins=OwnerReferencesPermissionEnforcement
 
 # Sets up cluster and roles in the working directory.
 take_control_plane() { # crd-file
@@ -21,7 +24,7 @@ take_control_plane() { # crd-file
     ln -s "$planes/$scenario" plane
     ln -s plane/cluster plane/roles .
     # (with our own limit of time, as another control plane may be busy beside it)
-    KUBE_APISERVER_FLAGS="$(audit_flags "$planes/../audit.yaml" "$planes/$scenario/audit.log") ${KUBE_APISERVER_FLAGS:-}" \
+    KUBE_APISERVER_FLAGS="$(audit_flags "$planes/../audit.yaml" "$planes/$scenario/audit.log") $PLANE_FLAGS ${KUBE_APISERVER_FLAGS:-}" \
         "$here/../kubernetes/cluster.sh" start "$planes/$scenario/cluster" "$1" >cluster.log
     audited_from=1
     find_api
@@ -43,7 +46,9 @@ give_control_plane() { # exit status of the scenario
 clean_control_plane() {
     local namespace=/api/v1/namespaces/$NS deadline path
     api DELETE "$(frameworks_path)?propagationPolicy=Background" >/dev/null || return
-    api DELETE "$namespace/pods?gracePeriodSeconds=0" >/dev/null || return
+    for path in "$NS" $ROLES_NAMESPACE; do
+        api DELETE "/api/v1/namespaces/$path/pods?gracePeriodSeconds=0" >/dev/null || return
+    done
     api DELETE "$namespace/configmaps?propagationPolicy=Background" >/dev/null || return
     api DELETE /api/v1/nodes >/dev/null || return
     for path in kube-system $ROLES_NAMESPACE; do

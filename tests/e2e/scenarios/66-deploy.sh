@@ -4,10 +4,10 @@
 
 DEPLOY_NAMESPACE=frameworkcontroller
 
-# The manifests of a deployment, as the cluster's kubectl renders them.
+# The manifests of a deployment, as the scenario's kubectl renders them.
 deployment() { # onepod|namespaced|scaled
     # (PodDisruptionBudgets were v1beta1 before Kubernetes 1.21)
-    "$CLUSTER_DIR/kubectl" kustomize "$RUN/manifests/deploy/$1" 2>/dev/null |
+    kubectl kustomize "$RUN/manifests/deploy/$1" 2>/dev/null |
         if kubectl api-versions | grep -x policy/v1 >/dev/null; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi
 }
 
@@ -164,7 +164,6 @@ deploy_cluster() {
     local unused=()
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded API server has neither StatefulSets nor ConfigMaps with data"
     own_cluster
-    keep_control_plane
     api_target unused
     end_processes . 5 kubelet
     launch kubelet-scripted "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node \
@@ -186,11 +185,14 @@ start_pods() {
 # Brings a deployment up, by one of the kubectls.
 deploy() { # onepod|namespaced|scaled kubectl
     deploy_cluster
-    write_kubectl "$2" cluster/kubectl
+    # (its own: the next scenario has the control plane's)
+    write_kubectl "$2" kubectl
+    kubectl() { "$RUN/kubectl" "$@"; }
     copy_manifests manifests
     # The test has no time to wait.
     printf 'kubeClientQps: 1000\nkubeClientBurst: 1000\n' >>manifests/config/frameworkcontroller.yaml
     if [[ $1 == namespaced ]]; then
+        keep_control_plane
         kubectl create namespace team-a
         kubectl create namespace team-b
         restrict_to team-a team-b # (77-namespaces.sh)
@@ -250,7 +252,7 @@ ask_leader() {
     mkdir -p "$RUN/bin"
     cat >"$RUN/bin/kubectl" <<END
 #!/bin/bash -eu
-if [[ " \$* " != *" exec "* ]]; then exec "$CLUSTER_DIR/kubectl" "\$@"; fi
+if [[ " \$* " != *" exec "* ]]; then exec "$RUN/kubectl" "\$@"; fi
 [[ \$* =~ ^-n\ $DEPLOY_NAMESPACE\ exec\ ([^ ]+)\ --\ (.*)\$ ]]
 pod=\${BASH_REMATCH[1]}
 for pid in \$(pgrep -x fc-watcher); do
@@ -330,6 +332,7 @@ run_deploy_in_place() {
     local kubectl
     DEPLOY_NAMESPACE=default
     deploy_cluster
+    keep_control_plane
     make -s -C "$root" BUILD="$BUILD" image-controller DESTDIR="$RUN/image"
     kubectl create serviceaccount frameworkcontroller
     kubectl create clusterrolebinding frameworkcontroller --clusterrole=cluster-admin \

@@ -119,6 +119,7 @@ operator() { # kubectl
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded API server has no StatefulSets"
     local work=$RUN/out/$scenario.work namespace
     own_cluster
+    keep_control_plane
     mkdir -p "$work/bin"
     write_kubectl "$1" "$work/kubectl"
     kubectl() { "$RUN/out/$scenario.work/kubectl" "$@"; }

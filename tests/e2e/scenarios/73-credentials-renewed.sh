@@ -1,18 +1,18 @@
 # Credentials that change while fc-watcher and its reconcilers run: they go on, and nobody restarts them. On a cluster of
 # their own; the processes are those of manifests/rbac.
 
-# A token of the service account that is good as long as a Secret of this name is there.
+# A token of the service account that is good as long as a Secret of the scenario is there.
 bound_token() { # name
     local secret
-    secret=$(api POST "/api/v1/namespaces/$ROLES_NAMESPACE/secrets" "{\"metadata\": {\"name\": \"$1\"}}" | jq -r .metadata.uid)
-    api POST "/api/v1/namespaces/$ROLES_NAMESPACE/serviceaccounts/frameworkcontroller/token" "$(jq -n --arg name "$1" --arg uid "$secret" '{
+    secret=$(api POST "/api/v1/namespaces/$ROLES_NAMESPACE/secrets" "{\"metadata\": {\"name\": \"$NS-$1\"}}" | jq -r .metadata.uid)
+    api POST "/api/v1/namespaces/$ROLES_NAMESPACE/serviceaccounts/frameworkcontroller/token" "$(jq -n --arg name "$NS-$1" --arg uid "$secret" '{
         apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {expirationSeconds: 86400,
             boundObjectRef: {apiVersion: "v1", kind: "Secret", name: $name, uid: $uid}}}')" | jq -r .status.token
 }
 
 # The Secret goes; waits until the server has noticed, which keeps what it knows of a token for 10 s.
 revoke_token() { # name token
-    api DELETE "/api/v1/namespaces/$ROLES_NAMESPACE/secrets/$1" >/dev/null
+    api DELETE "/api/v1/namespaces/$ROLES_NAMESPACE/secrets/$NS-$1" >/dev/null
     wait_for 40 "the token $1 is refused" is_refused "$2"
 }
 
@@ -44,7 +44,6 @@ run_credentials_in_cluster() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server knows no bound tokens"
     local unused=() first second mount pid
     own_cluster
-    keep_control_plane
     api_target unused
     mount=$RUN/serviceaccount
     first=$(bound_token first)
@@ -111,7 +110,6 @@ run_credentials_expiry() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server knows no bound tokens"
     local unused=() first second
     own_cluster
-    keep_control_plane
     api_target unused
     first=$(bound_token first)
     second=$(bound_token second)

@@ -4,8 +4,6 @@
 
 rbac_cluster() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded cluster has no roles"
-    # (this is what the rights on finalizers are for)
-    export KUBE_APISERVER_FLAGS="--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
     own_cluster
     audit=plane/audit.log
     own_config <<'END'
@@ -94,6 +92,7 @@ need_watcher() { # verb resource
 
 run_rbac_watcher() {
     rbac_cluster
+    keep_control_plane # the collector looks for the new CRD every 30 s only
     wait_for 20 "it leads" grep -q 'synced: ' watcher.log
     each_right clusterroles fc-watcher need_watcher
     each_right roles fc-watcher-lease need_watcher

@@ -1,0 +1,360 @@
+/* spec.suspend (CONTRACT.md §5): its way through the states, and what goes before it. */
+#include "tests/unit/sync_world.h"
+
+#define SUSPEND ",'suspend':true"
+#define RETRY2 ",'retryPolicy':{'maxRetryCount':2}"
+
+static void begin_running(struct world *w, const char *spec_rest)
+{
+	world_begin_of(w, 2, "", "", spec_rest);
+	world_settle(w);
+	world_pod_phase(w, "f-a-0", "Running");
+	world_pod_phase(w, "f-a-1", "Running");
+	world_settle(w);
+	assert_state(w, STATE_RUNNING);
+	world_clear_log(w);
+}
+
+static void edit(struct world *w, const char *spec_rest)
+{
+	world_edit_of(w, 2, "", "", spec_rest);
+}
+
+/* True, False, or "" for none. */
+static const char *suspended(struct world *w)
+{
+	const struct condition *condition = &w->framework->status.conditions[CONDITION_SUSPENDED];
+
+	if (condition->last_transition_time == 0)
+		return "";
+	return condition->value == CONDITION_TRUE ? "True" : "False";
+}
+
+#define assert_suspended(w, wanted) assert_string_equal(suspended(w), wanted)
+
+static const char *shown_state(struct world *w)
+{
+	static char text[32];
+	cleanup_json json_t *status = world_status(w);
+	const char *display = json_str(status, "displayState");
+
+	snprintf(text, sizeof(text), "%s", display != NULL ? display : json_str(status, "state"));
+	return text;
+}
+
+static void test_from_the_beginning(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, "", "", SUSPEND);
+	world_settle(&w);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_calls(&w, "");
+	assert_suspended(&w, "True");
+	assert_string_equal(shown_state(&w), "Suspended");
+	assert_int_equal(w.writes, 1);
+	assert_int_equal(w.framework->status.resume_time, 0);
+	world_advance(&w, 100);
+	world_edit_of(&w, 1, "", "", "");
+	world_settle(&w);
+	assert_calls(&w, "create ConfigMap f-attempt; create Pod f-a-0; get Pod f-a-1; ");
+	assert_suspended(&w, "False");
+	assert_string_equal(shown_state(&w), "AttemptPreparing");
+	assert_int_equal(w.framework->status.resume_time, w.framework->status.start_time + 100);
+	assert_string_equal(w.events.data,
+			    "FrameworkSuspended: Framework is suspended: none of its Pods exists any more\n"
+			    "FrameworkResumed: Framework is resumed: spec.suspend is false\n"
+			    "AttemptStarted: Attempt 0 started\n");
+	world_end(&w);
+}
+
+static void test_while_running(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, "");
+	assert_suspended(&w, "");
+	w.slow_kubelet = true;
+	edit(&w, SUSPEND);
+	world_settle(&w);
+	assert_code(&w, CODE_SUSPEND_FRAMEWORK_REQUESTED);
+	assert_task_code(&w, 0, 0, CODE_FRAMEWORK_ATTEMPT_COMPLETION);
+	assert_state(&w, STATE_DELETING);
+	assert_suspended(&w, "False"); /* its Pods are still there */
+	w.slow_kubelet = false;
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_suspended(&w, "True");
+	assert_null(w.config_map);
+	assert_int_equal(w.framework->status.retry.total, 1);
+	assert_int_equal(w.framework->status.retry.accountable, 0);
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	assert_contains(w.snapshots.data, "OnFrameworkRetry");
+	assert_int_equal(w.framework->status.resume_time, 0);
+	/* no retry policy allows it a retry, and it is no Framework that failed */
+	world_edit_of(&w, 3, "", "", "");
+	world_settle(&w);
+	assert_int_equal(w.framework->status.attempt.roles[0].task_count, 3);
+	for (int i = 0; i < 3; i++) {
+		world_pod_phase(&w, pod_name("a", (size_t)i), "Running");
+		world_pod_exit(&w, pod_name("a", (size_t)i), 0, "");
+	}
+	world_settle(&w);
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	assert_code(&w, CODE_SUCCEEDED);
+	assert_int_equal(w.framework->status.retry.accountable, 0);
+	assert_suspended(&w, "False");
+	world_end(&w);
+}
+
+/* Restarted anywhere on its way, it arrives all the same. */
+static void test_restarts(void **state)
+{
+	(void)state;
+	for (int at = 0; at < 40; at++) {
+		struct world w;
+
+		begin_running(&w, "");
+		edit(&w, SUSPEND);
+		for (int i = 0; i < at; i++) {
+			world_step(&w);
+			world_collect(&w);
+		}
+		world_restart(&w);
+		world_settle(&w);
+		world_collect(&w);
+		world_settle(&w);
+		assert_state(&w, STATE_CREATION_PENDING);
+		assert_suspended(&w, "True");
+		assert_int_equal(w.framework->status.retry.total, 1);
+		assert_int_equal(w.framework->status.retry.accountable, 0);
+		assert_null(w.config_map);
+		world_restart(&w);
+		edit(&w, "");
+		world_settle(&w);
+		assert_state(&w, STATE_PREPARING);
+		assert_suspended(&w, "False");
+		world_end(&w);
+	}
+}
+
+/* Taken back while the attempt ends: the next one starts at once. */
+static void test_taken_back(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, "");
+	w.slow_kubelet = true;
+	edit(&w, SUSPEND);
+	world_settle(&w);
+	edit(&w, "");
+	world_settle(&w);
+	assert_state(&w, STATE_DELETING);
+	w.slow_kubelet = false;
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_PREPARING);
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	assert_suspended(&w, "False");
+	assert_int_not_equal(w.framework->status.resume_time, 0);
+	assert_lacks(w.events.data, "FrameworkSuspended");
+	assert_contains(w.events.data, "FrameworkResumed");
+	world_end(&w);
+}
+
+/* A create of the ConfigMap is on its way: what it made goes again. */
+static void test_create_on_its_way(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", "");
+	world_reconcile(&w);
+	world_write(&w);
+	world_reconcile(&w);
+	assert_int_equal(w.queued, 1);
+	edit(&w, SUSPEND);
+	world_reconcile(&w);
+	assert_suspended(&w, "False");
+	world_settle(&w);
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_suspended(&w, "True");
+	assert_null(w.config_map);
+	assert_int_equal(w.framework->status.attempt.id, 1);
+	world_end(&w);
+}
+
+/* Deletion, Stop, suspend, Create: who goes first, for a Framework that runs and for one that waits. */
+static void test_precedence(void **state)
+{
+	static const struct {
+		const char *spec;
+		bool deleting;
+		int code; /* of the attempt that ran; 0: it goes on */
+		enum attempt_state of_waiting;
+		const char *suspended;
+	} rows[] = {
+		{SUSPEND, false, CODE_SUSPEND_FRAMEWORK_REQUESTED, STATE_CREATION_PENDING, "True"},
+		{SUSPEND ",'executionType':'Stop'", false, CODE_STOP_FRAMEWORK_REQUESTED, STATE_COMPLETED, "False"},
+		{SUSPEND ",'executionType':'Create'", false, CODE_SUSPEND_FRAMEWORK_REQUESTED, STATE_CREATION_PENDING,
+		 "True"},
+		{",'executionType':'Create'", false, 0, STATE_CREATION_PENDING, ""},
+		{SUSPEND, true, 0, STATE_CREATION_PENDING, "False"},
+		{SUSPEND ",'executionType':'Stop'", true, CODE_STOP_FRAMEWORK_REQUESTED, STATE_CREATION_PENDING,
+		 "False"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct world w;
+
+		begin_running(&w, "");
+		if (rows[i].deleting)
+			world_mark_deleting(&w, w.object, 0);
+		edit(&w, rows[i].spec);
+		world_reconcile(&w);
+		if (rows[i].code == 0)
+			assert_null(w.framework->status.attempt.completion);
+		else
+			assert_code(&w, rows[i].code);
+		world_end(&w);
+
+		world_begin_of(&w, 2, "", "", ",'executionType':'Create'");
+		world_settle(&w);
+		if (rows[i].deleting)
+			world_mark_deleting(&w, w.object, 0);
+		edit(&w, rows[i].spec);
+		world_settle(&w);
+		assert_state(&w, rows[i].of_waiting);
+		assert_null(w.config_map);
+		assert_suspended(&w, rows[i].suspended);
+		world_end(&w);
+	}
+}
+
+/* An attempt that is already over for another reason ends for that reason; a retry waits, without its delay. */
+static void test_completing_and_retries(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, RETRY2);
+	world_pod_exit(&w, "f-a-0", 7, "");
+	world_step(&w);
+	world_pod_gone(&w, "f-a-0");
+	w.slow_kubelet = true;
+	world_settle(&w);
+	assert_code(&w, 7);
+	edit(&w, RETRY2 SUSPEND);
+	world_settle(&w);
+	assert_code(&w, 7);
+	w.slow_kubelet = false;
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_suspended(&w, "True");
+	assert_int_equal(w.framework->status.retry.accountable, 1);
+	world_end(&w);
+
+	begin_running(&w, ""); /* no retry: Completed, and suspend means nothing */
+	world_pod_exit(&w, "f-a-0", 7, "");
+	world_step(&w);
+	world_pod_gone(&w, "f-a-0");
+	w.slow_kubelet = true;
+	world_settle(&w);
+	edit(&w, SUSPEND);
+	w.slow_kubelet = false;
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	assert_suspended(&w, "False");
+	world_end(&w);
+
+	begin_running(&w, RETRY2);
+	w.config.conflict_delay_min_sec = w.config.conflict_delay_max_sec = 500;
+	edit(&w, ",'retryPolicy':{'fancyRetryPolicy':true}");
+	world_pod_exit(&w, "f-a-0", 201, "");
+	world_settle(&w);
+	world_collect(&w);
+	world_settle(&w);
+	assert_state(&w, STATE_ATTEMPT_COMPLETED);
+	assert_int_equal(w.framework->status.retry.delay_sec, 500);
+	edit(&w, ",'retryPolicy':{'fancyRetryPolicy':true}" SUSPEND);
+	world_settle(&w);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_suspended(&w, "True");
+	world_end(&w);
+}
+
+/* A Pod that its ConfigMap has left behind still runs: it is not suspended yet. */
+static void test_pod_left_behind(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, "");
+	w.slow_kubelet = true;
+	edit(&w, SUSPEND);
+	world_settle(&w);
+	world_pod_gone(&w, "f-a-1");
+	world_config_map_gone(&w); /* somebody has removed its finalizer */
+	world_settle(&w);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_suspended(&w, "False");
+	world_pod_gone(&w, "f-a-0");
+	world_settle(&w);
+	assert_suspended(&w, "True");
+	world_end(&w);
+}
+
+/* The Framework of another controller is left alone, whatever is in it, and taken up when it becomes ours. */
+static void test_managed_by_others(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", ",'managedBy':'example.com/other','suspend':7");
+	world_settle(&w);
+	assert_int_equal(w.writes, 0);
+	assert_calls(&w, "");
+	assert_string_equal(w.events.data, "");
+	world_edit_of(&w, 1, "", "", ",'managedBy':'frameworkcontroller.microsoft.com/controller'");
+	world_settle(&w);
+	assert_state(&w, STATE_PREPARING);
+	world_clear_log(&w);
+	world_edit_of(&w, 1, "", "", ",'managedBy':'example.com/other'");
+	world_pod_phase(&w, "f-a-0", "Running");
+	world_settle(&w);
+	assert_int_equal(w.writes, 0);
+	assert_calls(&w, "");
+	world_edit_of(&w, 1, "", "", "");
+	world_settle(&w);
+	assert_state(&w, STATE_RUNNING);
+	assert_int_equal(w.framework->status.attempt.id, 0);
+	world_end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_from_the_beginning),
+		cmocka_unit_test(test_while_running),
+		cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_taken_back),
+		cmocka_unit_test(test_create_on_its_way),
+		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_completing_and_retries),
+		cmocka_unit_test(test_pod_left_behind),
+		cmocka_unit_test(test_managed_by_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
