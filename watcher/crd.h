@@ -16,7 +16,7 @@ struct ev_loop;
 
 /* The text of manifests/crd.yaml. */
 const char *crd_text(void);
-/* The same as an object. The caller decrefs. */
+/* The same as an object, with the rule that managedBy cannot be changed (CONTRACT.md §17.2). The caller decrefs. */
 json_t *crd_object(void);
 
 enum crd_need { CRD_CURRENT, CRD_CREATE, CRD_UPDATE };

@@ -95,7 +95,7 @@ static enum pod_call next_call(struct kubelet_pod *pod)
 	if (pod->stopped)
 		/* How its containers ended is told before the Pod goes. */
 		return pod->runtime != NULL && pod->dirty ? CALL_STATUS : CALL_DELETE;
-	if (pod->node < 0)
+	if (pod->node < 0 && pod->script.kind != SCRIPT_UNSCHEDULABLE)
 		return pod->script.kind == SCRIPT_HOLD || pod->deleting ? CALL_NONE : CALL_BIND;
 	return pod->dirty ? CALL_STATUS : CALL_NONE;
 }
