@@ -5,39 +5,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/bus/curve.h"
-#include "common/config/config.h"
+#include "common/process/process.h"
 
 enum { NAMESPACES_MAX = 64 };
-enum { EXIT_USAGE = 2 }; /* also for a configuration that makes no sense */
 
 /* Strings are those of argv; NULL where not given. */
 struct flags {
-	const char *config;
-	const char *kubeconfig;
-	const char *context; /* of the kubeconfig */
-	const char *address;
-	const char *namespaces[NAMESPACES_MAX]; /* the only ones that count */
-	size_t namespace_count;                 /* 0: all do */
-	const char *bus;
-	struct bus_security security; /* of the bus */
+	struct process_flags process;
+	const char *namespaces[NAMESPACES_MAX]; /* watched; no others are */
+	size_t namespace_count;                 /* 0: all are watched */
 	const char *reconciler;
-	const char *verbosity;
-	const char *http;
-	const char *workers_http; /* of the first child, the next port for the next */
-	bool http_insecure;       /* theirs too */
+	const char *workers_http; /* of the first child; each further child has the next port */
 	int workers;
-	enum config_unknown unknown_keys;
 	bool print_crd;
 	/* Leader election, as kube components name it; the times hold 1 s <= ..., retry * 1.2 < renew < lease. */
 	int64_t lease_duration_ms; /* whole seconds */
 	int64_t renew_deadline_ms;
 	int64_t retry_period_ms;
 	const char *lease_name;
-	const char *lease_ns; /* never NULL: where nothing tells, the first of the namespaces, or kube-system */
+	const char
+		*lease_ns; /* never NULL; default: the Pod's own, else the first of the namespaces, else kube-system */
 };
 
-/* 0: go on; 1: nothing more to do; -1: a mistake, said on stderr. Sets log_verbosity. */
+/* 0: go on; 1: nothing more to do; -1: a mistake, which is printed on stderr. Sets log_verbosity. */
 int flags_parse(int argc, char **argv, struct flags *flags);
 
 #endif

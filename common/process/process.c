@@ -1,4 +1,4 @@
-/* What the programs do alike when they start; see process.h. */
+/* The common parts of all programs' starts; see process.h. */
 #include "common/process/process.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ int process_flag(const char *program, int option, const char *argument, struct p
 	case PROCESS_ADDRESS: flags->address = argument; break;
 	case PROCESS_HTTP: flags->http = argument; break;
 	case PROCESS_HTTP_INSECURE: flags->http_insecure = true; break;
-	case 'v': return read_verbosity(program, argument);
+	case 'v': flags->verbosity = argument; return read_verbosity(program, argument);
 	case 'h':
 	case PROCESS_HELP: return 1;
 	case PROCESS_VERSION: release_print(program);
@@ -62,7 +62,11 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 			     flags->kubeconfig != NULL ? flags->kubeconfig : config->kube_config_file_path,
 			     flags->context, &kube, err) < 0)
 		return NULL;
-	log_info("this is %s; the bus: %s; API server: %s", flags->name, process_bus(flags, config), kube.source);
+	if (flags->name == NULL)
+		log_info("API server: %s", kube.source);
+	else
+		log_info("this is %s; the bus: %s; API server: %s", flags->name, process_bus(flags, config),
+			 kube.source);
 	client = kube_client_new(loop, &kube, options, err);
 	kube_config_free(&kube);
 	return client;
@@ -79,10 +83,10 @@ bool process_refused(struct ev_loop *loop, const char *reason, bool final)
 
 	if (!final) {
 		if (log_is_news(&last, clock_boot_ms(), reason))
-			log_warning("the watcher does not take us: %s; asking again", reason);
+			log_warning("the watcher refused this process for now: %s; trying again", reason);
 		return false;
 	}
-	log_error("the watcher refuses us for good: %s", reason);
+	log_error("the watcher refused this process for good: %s", reason);
 	ev_break(loop, EVBREAK_ALL);
 	return true;
 }
@@ -92,7 +96,7 @@ struct ev_loop *process_loop(void)
 	struct ev_loop *loop = ev_default_loop(0);
 
 	if (loop == NULL) {
-		log_error("libev has no loop: no epoll, or no descriptors");
+		log_error("cannot create the event loop: epoll is missing, or no file descriptors are left");
 		exit(EXIT_FAILURE);
 	}
 	/* Of 90 calls on one HTTP/2 connection libcurl looks at each for every piece that comes. */
@@ -119,6 +123,7 @@ static void on_end(struct ev_loop *loop, ev_signal *signal, int events)
 
 	(void)loop;
 	(void)events;
+	log_info("received signal %d, stopping", signal->signum);
 	signals->end(signals->arg);
 }
 
@@ -132,6 +137,8 @@ static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
 		return;
 	log_info("reading credentials again");
 	kube_client_reload(*signals->client);
+	if (signals->reloaded != NULL)
+		signals->reloaded(signals->arg);
 }
 
 void process_signals_start(struct process_signals *signals, struct ev_loop *loop, void (*end)(void *arg), void *arg,

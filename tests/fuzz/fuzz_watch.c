@@ -5,6 +5,7 @@
 #include "common/framework/object.h"
 #include "common/kube/json_cut.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/objects.h"
 
 /* Of a piece that is longer than PIECE_MAX only its beginning comes, how much depends on the splitting. */
 enum { PIECE_MAX = 2048, BEGINNING_MAX = 64 * 1024, BEGINNING_SURE = 64 };
