@@ -8,6 +8,7 @@
 
 #include "common/base/json.h"
 #include "common/framework/codes.h"
+#include "tests/objects.h"
 #include "tests/sim/check.h"
 
 enum {
@@ -79,15 +80,23 @@ static bool suspended(const json_t *spec)
 	return json_bool(spec, "suspend", false) && !stopped(spec);
 }
 
-static bool says_suspended(const json_t *status)
+/* NULL: it was never suspended. */
+static const json_t *suspended_condition(const json_t *status)
 {
 	size_t i;
 	const json_t *condition;
 
 	json_array_foreach(json_object_get(status, "conditions"), i, condition)
 		if (strcmp(json_str(condition, "type"), "Suspended") == 0)
-			return strcmp(json_str(condition, "status"), "True") == 0;
-	return false;
+			return condition;
+	return NULL;
+}
+
+static bool says_suspended(const json_t *status)
+{
+	const json_t *condition = suspended_condition(status);
+
+	return condition != NULL && strcmp(json_str(condition, "status"), "True") == 0;
 }
 
 static const json_t *task_of_spec(const json_t *spec, const char *name)
@@ -224,7 +233,9 @@ static void check_delay(const struct decision *decision, const char *what)
 		violated(decision->world, "%s: retryDelaySec %d with backoffCount %d, which was %d", what,
 			 (int)count_of(decision->is, "retryDelaySec"), (int)count_of(decision->is, "backoffCount"),
 			 (int)count_of(decision->was, "backoffCount"));
-	if (!decided && count_of(decision->was, "backoffCount") != count_of(decision->is, "backoffCount"))
+	/* (a retry that was decided, but not stored, when the deadline came) */
+	if (!decided && code_of(decision->is) != CODE_ACTIVE_DEADLINE_EXCEEDED &&
+	    count_of(decision->was, "backoffCount") != count_of(decision->is, "backoffCount"))
 		violated(decision->world, "%s: backoffCount changes without a retry", what);
 }
 
@@ -373,6 +384,24 @@ static void check_suspended(const struct decision *decision)
 		violated(decision->world, "%s is said to be suspended while it has a Pod", object->name);
 }
 
+/* When it was suspended, or its attempt ended for that, its time begins anew. */
+static void check_resumed(const struct decision *decision)
+{
+	int64_t since_sec;
+
+	if (decision->object->deleting || ever(decision, by_stop))
+		return;
+	if (says_suspended(decision->before) && !says_suspended(decision->after))
+		since_sec = json_time(suspended_condition(decision->before), "lastTransitionTime");
+	else if (code_of(decision->before) == CODE_SUSPEND_FRAMEWORK_REQUESTED && !ever(decision, by_suspend) &&
+		 count_of(decision->before, "totalRetriedCount") != count_of(decision->after, "totalRetriedCount"))
+		since_sec = json_time(attempt_of(decision->before), "completionTime");
+	else
+		return;
+	if (json_time(decision->after, "resumeTime") * 1000 + slack_ms(decision->world) < since_sec * 1000)
+		violated(decision->world, "%s resumes without a resumeTime", decision->object->name);
+}
+
 void check_life_write(struct world *world, const struct object *object, const json_t *before, const json_t *after)
 {
 	const struct decision decision = {
@@ -390,6 +419,7 @@ void check_life_write(struct world *world, const struct object *object, const js
 	check_suspended(&decision);
 	if (before == NULL)
 		return;
+	check_resumed(&decision);
 	if (count_of(after, "totalRetriedCount") != count_of(before, "totalRetriedCount")) {
 		cut_short = ever(&decision, by_stop) || ever(&decision, by_suspend);
 		check_retry(&decision, object->name, cut_short);
