@@ -1,5 +1,6 @@
 /* What must hold, and where it is looked at: check.c statuses and writes, check_request.c requests and what reconcilers
- * conclude, check_rest.c what goes soon, and rest, check_life.c lively worlds. Each reports by violated(). */
+ * conclude, check_rest.c what goes soon, and rest, check_life.c and check_due.c lively worlds. Each reports by
+ * violated(). */
 #ifndef SIM_CHECK_H
 #define SIM_CHECK_H
 
@@ -54,7 +55,7 @@ void check_life_create(const struct wire *wire, const struct object *object);
 void check_life_delete(struct world *world, struct object *object);
 /* Whether an attempt that has ended has no time left to be retried, which replaces its completionStatus. */
 bool check_deadline_replaces(const json_t *before, const json_t *after);
-/* As check_strays(): what is due happens soon. */
+/* check_due.c; as check_strays(): what is due happens soon. */
 void check_overdue(struct world *world);
 /* Whether a Framework that is not deleting has come to rest. */
 bool check_life_rests(const struct world *world, struct object *framework);
