@@ -368,7 +368,9 @@ static void check_suspended(const struct decision *decision)
 		return;
 	if (!ever(decision, by_suspend))
 		violated(decision->world, "%s is said to be suspended, which nobody asked for", object->name);
-	if (state_of(decision->after) != STATE_CREATION_PENDING)
+	/* a ConfigMap that comes late, and goes again, is no reason to take it back */
+	if (state_of(decision->after) != STATE_CREATION_PENDING &&
+	    code_of(decision->after) != CODE_SUSPEND_FRAMEWORK_REQUESTED)
 		violated(decision->world, "%s is suspended in state %s", object->name,
 			 json_str(decision->after, "state"));
 	if (has_pod(decision->world, object))
