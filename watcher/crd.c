@@ -1,4 +1,4 @@
-/* The text of the CRD, and what the server's needs to become the same; see crd.h. */
+/* The text of the CRD, and the changes that the CRD on the server needs; see crd.h. */
 #include "watcher/crd.h"
 
 #include <stdlib.h>

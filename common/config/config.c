@@ -1,4 +1,4 @@
-/* frameworkcontroller.yaml: the table of its keys, their defaults, and the checks that span keys. */
+/* frameworkcontroller.yaml: the table of its keys, their defaults, and checks across keys. */
 #include "common/config/config.h"
 
 #include <ctype.h>
@@ -349,7 +349,8 @@ int config_load(const char *path, enum config_unknown unknown, struct config *ou
 {
 	struct yaml_node *root;
 	if (path == NULL && access(CONFIG_DEFAULT_PATH, F_OK) < 0)
-		return error_set(err, "%s: not here; name the configuration by --config, an empty file will do",
+		return error_set(err,
+				 "%s does not exist; name the configuration with --config (an empty file is valid)",
 				 CONFIG_DEFAULT_PATH);
 	if (yaml_load_file(path ? path : CONFIG_DEFAULT_PATH, &root, err) < 0)
 		return -1;

@@ -1,5 +1,5 @@
-/* Observed objects from JSON text; see object.h. Values of a wrong type are as good as absent: what comes from outside
- * may be anything. */
+/* Observed objects from JSON text; see object.h. Values of a wrong type count as absent, because input from outside can
+ * contain anything. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Cutting JSON text into objects; see json_cut.h. Only strings and brackets are understood. */
+/* Cutting JSON text into objects; see json_cut.h. It parses only strings and brackets. */
 #include "common/kube/json_cut.h"
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
-/* Cuts what the API server sends into single objects before any of it is parsed, so that one object that no parser
- * takes spoils neither its list nor its watch (common/README.md §10.1), and no more than one object is held in memory.
- * Input may be split at any byte. (json_reader.h wants all of a text, and takes none with a mistake in it: here it is
- * in pieces, and what is wrong with an object is to be seen in that object alone.) */
+/* Cuts answers of the API server into single objects before they are parsed. So an unreadable object affects neither
+ * its list nor its watch (common/README.md §10.1), and at most one object is in memory. Input may be split at any byte.
+ * (json_reader.h needs the whole text and refuses it after a mistake. This reader gets it in pieces, and a mistake in
+ * an object affects only that object.) */
 #ifndef KUBE_JSON_CUT_H
 #define KUBE_JSON_CUT_H
 
@@ -12,7 +12,7 @@
 #include "common/base/error.h"
 
 /* One piece, valid during the call. too_large: it was longer than the limit, and text is only its beginning.
- * False stops the cutting: the rest of the input is not looked at. */
+ * False stops: the rest of the input is ignored. */
 typedef bool cut_piece(void *arg, const char *text, size_t len, bool too_large);
 
 /* ---- a list: {"kind": …, "metadata": {…}, "items": [item, item, …]} ---- */
@@ -21,8 +21,8 @@ struct list_cut {
 	cut_piece *item;
 	void *arg;
 	size_t item_max;
-	struct buf metadata; /* the text of the metadata, once it came; at most item_max */
-	bool has_items;      /* "items" came and was an array or null */
+	struct buf metadata; /* the text of the metadata, if received; at most item_max */
+	bool has_items;      /* "items" was received, as an array or null */
 	bool stopped;        /* by an item callback */
 	/* private */
 	int place;
@@ -42,7 +42,7 @@ void list_cut_init(struct list_cut *cut, size_t item_max, cut_piece *item, void 
 void list_cut_free(struct list_cut *cut);
 /* 0, or -1 and *err when it is no JSON object; nothing more may be fed then. */
 int list_cut_feed(struct list_cut *cut, const char *data, size_t len, struct error *err);
-/* Whether the whole object came. */
+/* Whether the whole object was received. */
 bool list_cut_complete(const struct list_cut *cut);
 
 /* ---- a stream of lines, as a JSON watch is framed ---- */
@@ -53,10 +53,10 @@ struct line_cut {
 	bool too_large;
 };
 
-/* Hands on every line that is not blank, without its end. False when the callback stopped it. The callback must not
- * touch the cut. */
+/* Calls line for every line that is not blank, without its end. False if the callback stopped it. The callback must not
+ * use the cut. */
 bool line_cut_feed(struct line_cut *cut, const char *data, size_t len, cut_piece *line, void *arg);
-/* Forgets a line that was not complete. */
+/* Drops an incomplete line. */
 void line_cut_reset(struct line_cut *cut);
 void line_cut_free(struct line_cut *cut);
 
@@ -65,7 +65,7 @@ void line_cut_free(struct line_cut *cut);
 /* The text of object text[name], and its length; NULL when it is not there. The text may be cut off or broken further
  * on. Borrowed from text. */
 const char *raw_member(const char *text, size_t len, const char *name, size_t *value_len);
-/* The same where it is a string, copied into out (cut to size; escapes as they stand); "" when there is none. */
+/* The same for a string, copied into out (cut to size, with escapes); "" if there is none. */
 void raw_string(const char *text, size_t len, const char *name, char *out, size_t size);
 
 #endif

@@ -1,5 +1,4 @@
-/* Cutting protobuf into objects; see proto_cut.h. Only the wire format and the few fields named there are understood.
- */
+/* Cutting protobuf into objects; see proto_cut.h. It parses only the wire format and the few fields named there. */
 #include "common/kube/proto_cut.h"
 
 #include <string.h>
@@ -261,7 +260,7 @@ static int feed_varint_of(struct proto_list_cut *cut, unsigned char byte, struct
 static int feed_value(struct proto_list_cut *cut, const char *data, size_t len, struct error *err)
 {
 	if (cut->place == AT_MAGIC && memcmp(data, magic + MAGIC_SIZE - cut->left, len) != 0)
-		return error_set(err, "found no Kubernetes protobuf");
+		return error_set(err, "found something else, expected Kubernetes protobuf");
 	if (cut->place == IN_METADATA || cut->place == IN_ITEM)
 		keep(&cut->part, data, len, cut->too_large);
 	cut->left -= len;

@@ -1,6 +1,6 @@
-/* Kubernetes' protobuf as it travels, cut into single objects before any of them is read, as json_cut.h does it for
- * JSON. A body is "k8s\0" and a runtime.Unknown, whose field `raw` is the object; a watch is a stream of frames, each a
- * length of four bytes (big endian) and a metav1.WatchEvent, whose object is such a body. */
+/* Cuts protobuf answers of the API server into single objects before they are read, as json_cut.h does with JSON. A
+ * body is "k8s\0" and a runtime.Unknown, whose field `raw` is the object; a watch is a stream of frames, each a length
+ * of four bytes (big endian) and a metav1.WatchEvent, whose object is such a body. */
 #ifndef KUBE_PROTO_CUT_H
 #define KUBE_PROTO_CUT_H
 
@@ -9,16 +9,16 @@
 
 #include "common/kube/json_cut.h"
 
-/* The media type; a watch answers with ";stream=watch" behind it. */
+/* The media type; that of a watch answer ends with ";stream=watch". */
 #define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
 
 struct proto_span {
 	const char *at; /* NULL: there is none */
 	size_t len;
-	bool cut; /* its end is missing: so may be the end of its last field, which is taken all the same */
+	bool cut; /* its end is missing, and perhaps the end of its last field, which is used nevertheless */
 };
 
-/* The last field of that number that is a string, bytes or a message. What cannot be read further ends the search. */
+/* The last field of that number that is a string, bytes or a message. The search ends at the first unreadable field. */
 struct proto_span proto_field(struct proto_span message, uint32_t number);
 /* The last such field that is a number; fallback when there is none. */
 int64_t proto_number(struct proto_span message, uint32_t number, int64_t fallback);
@@ -45,14 +45,14 @@ struct proto_list_cut {
 	cut_piece *item;
 	void *arg;
 	size_t item_max;
-	struct buf metadata; /* ListMeta, once it came; at most item_max */
+	struct buf metadata; /* ListMeta, if received; at most item_max */
 	bool stopped;        /* by an item callback */
 	/* private */
 	int place;
 	uint64_t number; /* the varint being read */
 	unsigned shift;
 	uint64_t key;
-	uint64_t left;      /* of the value being passed over or taken */
+	uint64_t left;      /* bytes of the present value */
 	uint64_t list_left; /* of the list's own message */
 	struct buf part;
 	bool in_list;
@@ -64,7 +64,7 @@ void proto_list_cut_init(struct proto_list_cut *cut, size_t item_max, cut_piece 
 void proto_list_cut_free(struct proto_list_cut *cut);
 /* 0, or -1 and *err; nothing more may be fed then. */
 int proto_list_cut_feed(struct proto_list_cut *cut, const char *data, size_t len, struct error *err);
-/* Whether what came may be the whole body: it ends where a field ends, and the list is in it. */
+/* Whether the received data may be the whole body: it ends at the end of a field and contains the list. */
 bool proto_list_cut_complete(const struct proto_list_cut *cut);
 
 /* ---- a watch's frames, split at any byte ---- */
@@ -72,18 +72,18 @@ bool proto_list_cut_complete(const struct proto_list_cut *cut);
 enum { FRAME_BEYOND = 256 * 1024 * 1024 };
 
 struct frame_cut {
-	size_t frame_max; /* bytes; up to FRAME_BEYOND of what is larger is passed over */
+	size_t frame_max; /* bytes; larger frames, up to FRAME_BEYOND, are skipped */
 	struct buf part;
 	unsigned char head[4];
 	size_t head_len;
 	uint64_t left; /* of the frame */
 	bool too_large;
-	bool broken; /* a length beyond all reason: this is no stream of frames, or its place in it is lost */
+	bool broken; /* a length above FRAME_BEYOND: this is not a stream of frames, or bytes were lost */
 };
 
-/* Hands on every frame. False when the callback stopped it, or it is broken. The callback must not touch the cut. */
+/* Calls frame for every frame. False if the callback stopped it, or it is broken. The callback must not use the cut. */
 bool frame_cut_feed(struct frame_cut *cut, const char *data, size_t len, cut_piece *frame, void *arg);
-/* Forgets a frame that was not complete. */
+/* Drops an incomplete frame. */
 void frame_cut_reset(struct frame_cut *cut);
 void frame_cut_free(struct frame_cut *cut);
 

@@ -96,10 +96,11 @@ static int read_list_metadata(struct reflector *reflector, struct error *err)
 	if (version == NULL || *version == '\0')
 		return error_set(err, "found no metadata.resourceVersion in the list");
 	if (version_compare(version, reflector->floor) < 0)
-		return error_set(err,
-				 "the list is at version %s, behind version %s that was seen before; the server that "
-				 "answered is stale, or its store was set back (then restart)",
-				 version, reflector->floor);
+		return error_set(
+			err,
+			"found list version %s, expected at least %s, which was received before; the API server that "
+			"answered is stale, or its store was restored from a backup (then restart this process)",
+			version, reflector->floor);
 	if (reflector->list_version == NULL)
 		mem_replace(&reflector->list_version, version);
 	mem_replace(&reflector->list_continue, more != NULL && *more != '\0' ? more : NULL);

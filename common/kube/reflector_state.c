@@ -1,4 +1,4 @@
-/* What the reflector's lists and watches have in common; see reflector_state.h. */
+/* The common parts of the reflector's lists and watches; see reflector_state.h. */
 #include "common/kube/reflector_state.h"
 
 #include <ctype.h>
@@ -123,7 +123,7 @@ int reflector_hand_on(struct reflector *reflector, const struct reflector_object
 	if (tree == NULL)
 		return -1;
 	if (!json_is_object(tree))
-		return error_set(err, "found JSON that is no object");
+		return error_set(err, "found other JSON, expected an object");
 	if (gone)
 		handler->deleted(reflector->arg, tree);
 	else
@@ -177,9 +177,9 @@ void reflector_note_encoding(struct reflector *reflector)
 {
 	bool binary = strncmp(kube_call_content_type(reflector->call), PROTOBUF_TYPE, strlen(PROTOBUF_TYPE)) == 0;
 
-	if (reflector->protobuf && (!reflector->encoding_told || binary != reflector->binary))
+	if (reflector->protobuf && (!reflector->encoding_logged || binary != reflector->binary))
 		log_info("%s: the server sends %s", reflector->what, binary ? "protobuf" : "JSON");
-	reflector->encoding_told = true;
+	reflector->encoding_logged = true;
 	reflector->binary = binary;
 }
 
@@ -188,7 +188,7 @@ bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_a
 	if (!reflector->protobuf || answer->failure != KUBE_OK ||
 	    (answer->http_status != 406 && answer->http_status != 415))
 		return false;
-	log_info("%s: the server has no protobuf (%s): JSON it is", reflector->what, answer->message);
+	log_info("%s: the server does not send protobuf (%s): using JSON", reflector->what, answer->message);
 	reflector->protobuf = false;
 	mem_replace(&reflector->list_accept, NULL);
 	mem_replace(&reflector->watch_accept, NULL);

@@ -1,4 +1,4 @@
-/* The reflector's watches: events, bookmarks, errors, and what the end of a stream means; see reflector_state.h. */
+/* The reflector's watches: events, bookmarks, errors and the ends of streams; see reflector_state.h. */
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -87,7 +87,7 @@ static int on_event(struct reflector *reflector, const struct json_span *type, c
 		reflector->bookmarks_seen = true;
 	} else {
 		if (!gone && !json_span_is(type, "ADDED") && !json_span_is(type, "MODIFIED"))
-			log_v(1, "%s: a watch event of unknown type \"%.*s\" is passed over", reflector->what,
+			log_v(1, "%s: a watch event of unknown type \"%.*s\" is skipped", reflector->what,
 			      (int)type->len, type->at);
 		else if (reflector_hand_on(reflector, object, gone, err) < 0)
 			return -1;
@@ -123,7 +123,7 @@ static int read_event(const char *text, size_t len, struct json_span *type, stru
 	if (json_reader_finish(&reader, err) < 0)
 		return -1;
 	if (type->at == NULL || value.at == NULL || *value.at != '{') {
-		error_set(err, "found JSON that is no watch event");
+		error_set(err, "found other JSON, expected a watch event");
 		return -1;
 	}
 	*object = (struct reflector_object){.data = value.at, .len = value.len};
@@ -177,7 +177,7 @@ static bool watch_frame(void *arg, const char *data, size_t len, bool too_large)
 	else if (type.at != NULL && body.at != NULL)
 		return take_event(reflector, &name, &object, NULL);
 	else
-		error_set(&err, "found protobuf that is no watch event");
+		error_set(&err, "found other protobuf, expected a watch event");
 	return take_event(reflector, NULL, &object, err.message);
 }
 
@@ -198,7 +198,8 @@ static void watch_data(void *arg, const char *data, size_t len)
 	} else if (!reflector->binary) {
 		line_cut_feed(&reflector->lines, data, len, watch_line, reflector);
 	} else if (!frame_cut_feed(&reflector->frames, data, len, watch_frame, reflector) && reflector->frames.broken) {
-		reflector_stop_call(reflector, VERDICT_ERROR, "found what is no stream of protobuf frames");
+		reflector_stop_call(reflector, VERDICT_ERROR,
+				    "found something else, expected a stream of protobuf frames");
 	}
 	reflector_leave(reflector);
 }
@@ -211,7 +212,7 @@ static struct reflector_outcome watch_ended(struct reflector *reflector, const s
 	bool was_short = clock_boot_ms() - reflector->watch_started_ms < SHORT_WATCH_MS && reflector->events == 0;
 
 	log_v(2, "%s: the watch ended after %llu events: %s", reflector->what, (unsigned long long)reflector->events,
-	      regular ? "in order" : answer->message);
+	      regular ? "normally" : answer->message);
 	if (!regular)
 		reflector_set_live(reflector, false);
 	return (struct reflector_outcome){.end = was_short ? REFLECTOR_FAILED : REFLECTOR_ENDED};
