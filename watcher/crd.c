@@ -20,8 +20,8 @@ extern const char crd_yaml[] __attribute__((visibility("hidden")));
 
 /* What servers since 1.25 enforce and older ones drop. It is no part of the manifest, because kubectl refuses a field
  * that its server does not know. */
-static const char managed_by_rule[] =
-	"has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)";
+static const char managed_by_rule[] = "has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || "
+				      "self.managedBy == oldSelf.managedBy)";
 
 const char *crd_text(void)
 {
@@ -57,9 +57,9 @@ json_t *crd_object(void)
 	crd = yaml_to_json(root);
 	yaml_tree_free(root);
 	spec = json_path(version_of(crd), "schema", "openAPIV3Schema", "properties", "spec", NULL);
-	json_object_set_new(spec, "x-kubernetes-validations",
-			    json_pack("[{s:s,s:s}]", "rule", managed_by_rule, "message",
-				      "managedBy cannot be changed"));
+	json_object_set_new(
+		spec, "x-kubernetes-validations",
+		json_pack("[{s:s,s:s}]", "rule", managed_by_rule, "message", "managedBy cannot be changed"));
 	return crd;
 }
 

@@ -88,11 +88,10 @@ static void test_text(void **state)
 	assert_explained(json_path(schema, "properties", "spec", NULL));
 	/* kubectl of a server that knows no such field refuses to apply it */
 	assert_null(strstr(crd_text(), "x-kubernetes-validations"));
-	assert_string_equal(json_str(json_array_get(json_path(schema, "properties", "spec", "x-kubernetes-validations",
-							      NULL),
-						    0),
-				     "message"),
-			    "managedBy cannot be changed");
+	assert_string_equal(
+		json_str(json_array_get(json_path(schema, "properties", "spec", "x-kubernetes-validations", NULL), 0),
+			 "message"),
+		"managedBy cannot be changed");
 }
 
 static void test_need(void **state)

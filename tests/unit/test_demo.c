@@ -258,7 +258,8 @@ static struct sight see(const char *state, const char *tasks, const char *code, 
 
 static void test_verdicts(void **state)
 {
-	const struct expectation zero = {false, 0, -1, false}, failed = {false, 210, -1, false}, twice = {false, 0, 2, false};
+	const struct expectation zero = {false, 0, -1, false}, failed = {false, 210, -1, false},
+				 twice = {false, 0, 2, false};
 	const struct expectation running = {.running = true, .retries = -1};
 	const struct expectation suspended = {.suspended = true, .retries = -1};
 	cleanup_json json_t *held = framework("AttemptCreationPending", "AttemptCreationPending", NULL, 0);
@@ -287,9 +288,9 @@ static void test_verdicts(void **state)
 	assert_int_equal(expectation_judge(&twice, &ended), VERDICT_AS_EXPECTED);
 	assert_int_equal(sight_read(held, &waits, &err), 0);
 	assert_int_equal(expectation_judge(&suspended, &waits), VERDICT_AWAITED);
-	json_object_set_new(json_object_get(held, "status"), "conditions",
-			    json_pack("[{s:s,s:s,s:s}]", "type", "Suspended", "status", "True", "lastTransitionTime",
-				      TIME));
+	json_object_set_new(
+		json_object_get(held, "status"), "conditions",
+		json_pack("[{s:s,s:s,s:s}]", "type", "Suspended", "status", "True", "lastTransitionTime", TIME));
 	assert_int_equal(sight_read(held, &waits, &err), 0);
 	assert_int_equal(expectation_judge(&suspended, &waits), VERDICT_AS_EXPECTED);
 	assert_int_equal(expectation_judge(&running, &waits), VERDICT_AWAITED);

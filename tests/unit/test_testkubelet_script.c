@@ -252,8 +252,8 @@ static void images_that_no_kubelet_can_read(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		cleanup_json json_t *pod =
-			json_pack("{s:{s:[{s:s,s:s}]}}", "spec", "containers", "name", "c", "image", rows[i].image);
+		cleanup_json json_t *pod = json_pack("{s:{s:[{s:s,s:s}]}}", "spec", "containers", "name", "c", "image",
+						     rows[i].image);
 		struct script script;
 
 		script_parse(pod, &script);

@@ -154,7 +154,8 @@ enum verdict expectation_judge(const struct expectation *expectation, const stru
 		return VERDICT_AS_EXPECTED;
 	if (sight->state != STATE_COMPLETED)
 		return VERDICT_AWAITED;
-	right = !expectation->running && !expectation->suspended && sight->has_code && sight->code == expectation->code &&
+	right = !expectation->running && !expectation->suspended && sight->has_code &&
+		sight->code == expectation->code &&
 		(expectation->retries < 0 || sight->retries == expectation->retries);
 	return right ? VERDICT_AS_EXPECTED : VERDICT_OTHERWISE;
 }
