@@ -104,12 +104,10 @@ static void test_refused_user(void **state)
 	refuse(fixture, HEAD SERVER USER "    token: \"a\\nb\"\n",
 	       "14:12: " AT_USER ".token: found a control character in it");
 	refuse(fixture, HEAD SERVER USER "    token: t\n    username: me\n",
-	       "15:15: " AT_USER
-	       ".username: found one, expected a token, client-certificate or exec: kube-apiserver "
+	       "15:15: " AT_USER ".username: found one, expected a token, client-certificate or exec: kube-apiserver "
 	       "dropped passwords in Kubernetes 1.19");
 	refuse(fixture, HEAD SERVER USER "    password: hidden\n",
-	       "14:15: " AT_USER
-	       ".password: found one, expected a token, client-certificate or exec: kube-apiserver "
+	       "14:15: " AT_USER ".password: found one, expected a token, client-certificate or exec: kube-apiserver "
 	       "dropped passwords in Kubernetes 1.19");
 	refuse(fixture, HEAD SERVER USER "    auth-provider: {name: gcp}\n",
 	       "14:20: " AT_USER
