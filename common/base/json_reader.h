@@ -24,7 +24,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/base/buf.h"
 #include "common/base/error.h"
 
 /* Levels of objects and arrays; jansson takes as many with something in the innermost. */
@@ -65,6 +64,9 @@ bool json_reader_find(struct json_reader *reader, const char *name);
 
 /* The next value, whatever it is: its text. at is NULL after a mistake. */
 struct json_span json_reader_skip(struct json_reader *reader);
+/* The same without a look at what is in it: where it ends is told by brackets and quotes alone, at any depth. For values
+ * that are read on their own, so that what is wrong with one stays in it. */
+struct json_span json_reader_pass(struct json_reader *reader);
 /* The next value when it is of that kind; another one is skipped, and the answer is NULL or the fallback. */
 struct json_span json_reader_string(struct json_reader *reader);
 int64_t json_reader_int(struct json_reader *reader, int64_t fallback);
@@ -78,8 +80,5 @@ static inline bool json_span_is(const struct json_span *span, const char *text)
 /* Writes what the string means, NUL-terminated, into out, which has room for span->len + 1 bytes; returns its length.
  * Only for spans of json_reader_string(). */
 size_t json_span_decode(const struct json_span *span, char *out);
-
-/* Appends JSON text without the blanks between its tokens. It is valid. */
-void buf_json_compact(struct buf *out, const char *text, size_t len);
 
 #endif

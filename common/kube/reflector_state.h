@@ -9,8 +9,7 @@
 #include "common/base/backoff.h"
 #include "common/base/buf.h"
 #include "common/base/random.h"
-#include "common/kube/json_cut.h"
-#include "common/kube/proto_cut.h"
+#include "common/kube/pieces.h"
 #include "common/kube/reflector.h"
 
 enum phase { IDLE, LIST, WATCH, PAUSE };
@@ -42,7 +41,9 @@ struct reflector {
 	char *list_accept;
 	char *watch_accept;
 	char *what;
-	int page_size;
+	int page_size;  /* of the first page of a list */
+	int page_limit; /* of the next page; less than page_size after one that was too large */
+	size_t object_max;
 	struct random random;
 	struct backoff backoff;
 
@@ -62,12 +63,9 @@ struct reflector {
 	int gone_in_row;
 	int expired_in_row;
 	bool protobuf; /* is asked for */
-	bool binary;   /* is what the present answer is in */
 	bool encoding_told;
-	struct list_cut list;
-	struct proto_list_cut proto_list;
-	struct line_cut lines;
-	struct frame_cut frames;
+	enum reflector_encoding encoding; /* of the last answer */
+	struct pieces pieces; /* of the present watch */
 
 	bool live;
 	bool connected;      /* the watch's headers came */
@@ -127,8 +125,8 @@ int reflector_hand_on(struct reflector *reflector, const struct reflector_object
 /* An object that is not to be had: names it as far as what came of it allows. */
 void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object,
 				const char *message);
-/* The headers of a 2xx answer came: in which encoding it is. */
-void reflector_note_encoding(struct reflector *reflector);
+/* An answer came in this encoding, or begins to. */
+void reflector_note_encoding(struct reflector *reflector, enum reflector_encoding encoding);
 /* A server that takes none of our media types: JSON is asked for from now on. False: that was so already. */
 bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_answer *answer);
 
