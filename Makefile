@@ -1,9 +1,31 @@
 # FrameworkController in C. `make deps demo` shows it, `make deps test` tests it.
-# Every dependency is a Debian package and is named here, nowhere else.
+# Every dependency is a Debian package and is named here, nowhere else: what building and running need, and what tests add.
 PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-dev libzmq3-dev libyaml-dev \
-	libmicrohttpd-dev libgnutls28-dev libprotobuf-c-dev protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
+	libmicrohttpd-dev libgnutls28-dev libprotobuf-c-dev protobuf-compiler protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
 PACKAGES_TEST := libcmocka-dev patch clang clang-format clang-tidy cppcheck libclang-rt-dev jq openssl curl ca-certificates \
-	procps valgrind busybox iproute2 socat spin
+	procps valgrind busybox iproute2 socat spin debootstrap
+# As pkg-config calls them. Debian has no such file for libev and uthash, which are found by their headers.
+LIBRARY_NAMES := libcurl jansson libzmq yaml-0.1 libmicrohttpd gnutls libprotobuf-c libpcre2-8 zlib uuid
+
+# deps installs what is missing, silently if nothing is. The goals beside it are made by another make: this one has looked for
+# compilers and libraries already. Goals that only build and run do not need the packages of the tests.
+.PHONY: deps deps-test
+.DEFAULT_GOAL := all
+BUILDING := all programs demo sim install image-controller image-frameworkbarrier clean
+OTHERS := $(filter-out deps deps-test,$(MAKECMDGOALS))
+deps:
+	@missing=$$(for package in $(PACKAGES_BUILD) $(if $(filter-out deps $(BUILDING),$(MAKECMDGOALS)),$(PACKAGES_TEST)); do \
+		dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q ' installed' || echo $$package; done); \
+	[ -z "$$missing" ] || { echo "Installing what is missing, which may take minutes:" $$missing; sudo=$$([ $$(id -u) -eq 0 ] || echo sudo); \
+		$$sudo apt-get -qq update && \
+		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $$missing >/dev/null; }
+deps-test: deps
+
+ifneq ($(and $(OTHERS),$(filter deps deps-test,$(MAKECMDGOALS))),)
+.PHONY: $(OTHERS)
+$(OTHERS): deps
+	@$(if $(filter $@,$(firstword $(OTHERS))),$(MAKE) --no-print-directory $(OTHERS))
+else
 
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -12,7 +34,8 @@ CC = gcc
 Q := $(if $(V),,@)
 
 # ---- flags -------------------------------------------------------------------------------------------------------
-WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
+# (Two of clang: constants in ms, of which libev wants seconds, and long strings in tables, which take two lines.)
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror -Wno-enum-float-conversion -Wno-string-concatenation
 # Those that this compiler knows for this machine.
 known = $(shell $(CC) -Werror $(1) -x c -c /dev/null -o /dev/null 2>/dev/null && echo '$(1)')
 HARDENING := -D_FORTIFY_SOURCE=3 -fPIE $(foreach flag,-fstack-protector-strong -fstack-clash-protection \
@@ -30,8 +53,10 @@ else
 CFLAGS_ALL += -O2 $(HARDENING)
 LDFLAGS_ALL := $(LINK_HARDENING)
 endif
-CFLAGS_ALL += $(CFLAGS)
-LIBS := -Wl,--as-needed -lcurl -ljansson -lev -lzmq -lyaml -lmicrohttpd -lgnutls -lprotobuf-c -lpcre2-8 -lz -luuid -lresolv -lpthread -lm
+# Nothing, if one of them is missing: then no object is made ($(FOUND), below).
+LIBRARY_NAMES += $(shell pkg-config --exists libev 2>/dev/null && echo libev)
+CFLAGS_ALL += $(shell pkg-config --cflags $(LIBRARY_NAMES) 2>/dev/null) $(CFLAGS)
+LIBS := -Wl,--as-needed $(shell pkg-config --libs $(LIBRARY_NAMES) 2>/dev/null) -lev -lresolv -lpthread -lm
 
 # ---- what is built from what -------------------------------------------------------------------------------------
 # A program is its folder's main.c and the folder's library (everything else in it), on top of libcommon.
@@ -57,7 +82,7 @@ E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench $(BUILD)/fc-bench
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
 LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
 
-.PHONY: all deps demo check test test-unit test-sim test-model model test-protocol model-reviewed test-long crash-points soak half-open long coverage test-e2e test-kubernetes test-control-plane test-real bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
+.PHONY: all compile demo check test test-unit test-sim test-model model test-protocol model-reviewed test-long crash-points soak half-open long coverage test-e2e test-kubernetes test-control-plane test-real bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
 # objects of the unit tests, too, are kept
 .SECONDARY:
@@ -70,16 +95,26 @@ SETTINGS := $(BUILD)/.settings
 $(shell mkdir -p $(BUILD); echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' | cmp -s - $(SETTINGS) || \
 	echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL)' > $(SETTINGS))
 
-$(BUILD)/obj/%.o: %.c $(SETTINGS)
+# All that is missing is named at once, and looked for until nothing is.
+FOUND := $(BUILD)/.libraries
+$(FOUND): $(SETTINGS)
+	@missing=$$(for name in $(LIBRARY_NAMES); do pkg-config --exists $$name || echo $$name; done; \
+		for library in libev:ev.h uthash:uthash.h; do \
+			echo "#include <$${library#*:}>" | $(CC) $(CFLAGS_ALL) -MF /dev/null -E -x c - >/dev/null 2>&1 || echo $${library%:*}; done; \
+		for tool in protoc protoc-gen-c; do command -v $$tool >/dev/null || echo $$tool; done); \
+	[ -z "$$missing" ] || { echo "Missing, or without header files:" $$missing. "On Debian, make deps installs all of it."; exit 1; } >&2
+	@touch $@
+
+$(BUILD)/obj/%.o: %.c $(SETTINGS) | $(FOUND)
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 # common/framework/pod.proto: in the build directory, and without the warnings that are not ours.
 POD_PROTO := $(BUILD)/generated/common/framework/pod.pb-c
-$(POD_PROTO).c $(POD_PROTO).h &: common/framework/pod.proto
+$(POD_PROTO).c $(POD_PROTO).h &: common/framework/pod.proto | $(FOUND)
 	@mkdir -p $(BUILD)/generated
-	$(Q)protoc-c --c_out=$(BUILD)/generated $<
+	$(Q)protoc --c_out=$(BUILD)/generated $<
 $(BUILD)/obj/pod.pb-c.o: $(POD_PROTO).c $(SETTINGS)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -w -c -o $@ $<
@@ -132,15 +167,10 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 
 include tests/fuzz/fuzz.mk tests/hardening/hardening.mk
 
-# ---- what people call ---------------------------------------------------------------------------------------------
-# Silent when nothing is missing.
-deps:
-	@missing=$$(for package in $(PACKAGES_BUILD) $(PACKAGES_TEST); do \
-		dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q ' installed' || echo $$package; done); \
-	[ -z "$$missing" ] || { echo "Installing what is missing, which may take minutes:" $$missing; sudo=$$([ $$(id -u) -eq 0 ] || echo sudo); \
-		$$sudo apt-get -qq update && \
-		$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends $$missing >/dev/null; }
+# Everything that is compiled, to see whether a compiler can.
+compile: all $(BUILD)/fc-sim $(UNIT_TESTS) $(FUZZ_REPLAYS) $(MEMORY_PROGRAMS)
 
+# ---- what people call ---------------------------------------------------------------------------------------------
 # The compiler lines stay away from the first screen; -j unless the caller gave one. KEEP=1 leaves the cluster up.
 demo:
 	@$(MAKE) --no-print-directory -q all >/dev/null 2>&1 || echo "Building; the first time it takes half a minute."
@@ -264,3 +294,4 @@ clean:
 	rm -rf $(BUILD)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+endif

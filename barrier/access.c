@@ -1,8 +1,7 @@
-/* Delegated authentication and authorisation; see access.h. Two tables of answers: whose a token is, and what that user
- * may do in a namespace. The tokens of a service account differ from Pod to Pod, their user does not: a thousand Pods
- * cost a thousand reviews of the first kind and one of the second. Tokens that nothing is known of wait in a queue for
- * each source, and the queues take turns: whoever shows thousands of tokens that are nobody's fills only his own queue.
- */
+/* Delegated authentication and authorisation; see access.h. One table caches the user of each token, another one
+ * whether a user may get Frameworks in a namespace. Each Pod of a service account has its own token, but all have the
+ * same user: a thousand Pods cost a thousand TokenReviews and one SubjectAccessReview. Unknown tokens wait in a queue
+ * for each source, and the queues take turns: a source that sends thousands of invalid tokens delays only itself. */
 #include "barrier/access.h"
 
 #include <ev.h>
@@ -305,7 +304,8 @@ static const json_t *review_status(struct access *access, const struct kube_answ
 {
 	struct error err;
 	const json_t *status;
-	const char *why = *answer->message != '\0' ? answer->message : "the answer is no review";
+	const char *why = *answer->message != '\0' ? answer->message
+						   : "found an answer without status, expected a review";
 
 	*body = NULL;
 	if (answer->failure == KUBE_CANCELLED)
@@ -318,7 +318,7 @@ static const json_t *review_status(struct access *access, const struct kube_answ
 	}
 	access->counters.failures++;
 	if (log_is_news(&access->complaint, clock_boot_ms(), why))
-		log_warning("cannot review a request: %s", why);
+		log_warning("cannot review a token or its user: %s", why);
 	return NULL;
 }
 

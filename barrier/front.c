@@ -1,4 +1,4 @@
-/* From an HTTP request to a waiter: what is asked, and whether the asker may; see front.h. */
+/* Reads HTTP requests, checks their access, and adds them to the waiters; see front.h. */
 #include "barrier/front.h"
 
 #include <ctype.h>
@@ -93,15 +93,17 @@ static bool read_question(struct serve_request *request, struct question *out)
 	const char *timeout = serve_request_query(request, "timeoutSeconds");
 
 	if (!read_path(serve_request_path(request), out)) {
-		serve_request_fail(request, 404, -1, "there is nothing at this path");
+		serve_request_fail(request, 404, -1,
+				   "unknown path: expected /v1/namespaces/{namespace}/frameworks/{name}/barrier");
 		return false;
 	}
 	if (strcmp(method, "GET") != 0) {
-		serve_request_fail(request, 405, -1, "%.16s: expected GET", method);
+		serve_request_fail(request, 405, -1, "found method %.16s, expected GET", method);
 		return false;
 	}
 	if (!namespace_name_valid(out->ns) || !framework_name_valid(out->name)) {
-		serve_request_fail(request, 400, -1, "\"%s/%s\" cannot be the name of a Framework", out->ns, out->name);
+		serve_request_fail(request, 400, -1, "found \"%s/%s\", expected the namespace and name of a Framework",
+				   out->ns, out->name);
 		return false;
 	}
 	if (read_timeout(timeout, &out->timeout_ms) < 0) {
@@ -111,7 +113,8 @@ static bool read_question(struct serve_request *request, struct question *out)
 	}
 	out->uid = serve_request_query(request, "uid");
 	if (out->uid != NULL && strlen(out->uid) > UID_MAX) {
-		serve_request_fail(request, 400, -1, "uid: expected at most %d bytes", UID_MAX);
+		serve_request_fail(request, 400, -1, "uid: found %zu bytes, expected at most %d", strlen(out->uid),
+				   UID_MAX);
 		return false;
 	}
 	return true;
@@ -135,7 +138,8 @@ static bool is_full(const struct front *front, struct serve_request *request)
 {
 	if (wait_groups_counters(front->groups)->waiting < front->max_waiters)
 		return false;
-	serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu wait here: no more may", front->max_waiters);
+	serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu requests wait already, the limit of this server",
+			   front->max_waiters);
 	return true;
 }
 
@@ -143,7 +147,7 @@ static bool is_full(const struct front *front, struct serve_request *request)
 static void add_waiter(struct front *front, const struct question *question)
 {
 	if (front->closed) {
-		serve_request_fail(question->request, 503, AWAY_RETRY_SEC, "this server ends: try again");
+		serve_request_fail(question->request, 503, AWAY_RETRY_SEC, "this server is shutting down: try again");
 		return;
 	}
 	if (is_full(front, question->request))
@@ -160,15 +164,16 @@ static void decide(struct front *front, const struct question *question, enum ac
 	switch (verdict) {
 	case ACCESS_ALLOWED: add_waiter(front, question); break;
 	case ACCESS_UNAUTHORIZED:
-		serve_request_fail(request, 401, -1, "the API server does not know this token");
+		serve_request_fail(request, 401, -1, "the API server does not accept this token");
 		break;
 	case ACCESS_FORBIDDEN:
-		serve_request_fail(request, 403, -1, "this token's user may not get Frameworks in namespace %s",
-				   question->ns);
+		serve_request_fail(request, 403, -1,
+				   "this token's user is not allowed to get Frameworks in namespace %s", question->ns);
 		break;
 	case ACCESS_PENDING:
 	case ACCESS_UNKNOWN:
-		serve_request_fail(request, 503, AWAY_RETRY_SEC, "cannot ask the API server about this token");
+		serve_request_fail(request, 503, AWAY_RETRY_SEC,
+				   "the API server does not answer about this token: try again");
 		break;
 	}
 }
@@ -225,7 +230,7 @@ static void on_request(void *arg, struct serve_request *request)
 	if (front->access != NULL && token == NULL)
 		serve_request_fail(request, 401, -1, "expected the header Authorization: Bearer <token>");
 	else if (front->closed)
-		serve_request_fail(request, 503, AWAY_RETRY_SEC, "this server ends: try again");
+		serve_request_fail(request, 503, AWAY_RETRY_SEC, "this server is shutting down: try again");
 	else if (!readiness_admits(front->readiness))
 		serve_request_fail(request, 503, AWAY_RETRY_SEC, "the view of the cluster is not up to date");
 	else if (is_full(front, request))
@@ -257,5 +262,5 @@ void front_free(struct front *front)
 void front_close(struct front *front)
 {
 	front->closed = true;
-	wait_groups_send_away(front->groups, "this server ends: try again");
+	wait_groups_send_away(front->groups, "this server is shutting down: try again");
 }

@@ -1,12 +1,19 @@
 /* The barrier's HTTP interface (CONTRACT.md §16.9):
- * GET /v1/namespaces/{ns}/frameworks/{name}/barrier?timeoutSeconds=T[&uid=U]
- *   200  every Task has an IP; the body is the Framework as the API server has it (perhaps compressed)
- *   202  T seconds (0..60, default 30, more counts as 60) are over: {"ready": …, "total": …, "missing": [up to five
- * names]} 400  the path's names or the query cannot be read     401  no token, or nobody's 403  its user may not get
- * Frameworks there            404  no such Framework, or its uid is not U 405  not GET 413, 414, 431  the request is
- * too long 429  too many wait already                            503  not synced, ending, or the API server does not
- * answer Failures are Kubernetes Status objects. 429 and 503 carry Retry-After; whoever gets one asks the API server.
- */
+ *   GET /v1/namespaces/{ns}/frameworks/{name}/barrier?timeoutSeconds=T[&uid=U]
+ *
+ *   200  every Task has an IP; the body is the Framework as the API server sent it (perhaps compressed)
+ *   202  T seconds (default 30, at most 60) are over; the body is
+ *        {"ready": N, "total": N, "missing": [up to five names]}
+ *   400  the names in the path or the query are invalid
+ *   401  no token, or an invalid one
+ *   403  the user of the token is not allowed to get Frameworks in the namespace
+ *   404  the Framework does not exist, or its uid is not U
+ *   405  the method is not GET
+ *   413, 414, 431  the request is too long
+ *   429  too many requests wait already
+ *   503  the server is not synced or shuts down, or the API server does not answer
+ *
+ * Failures are Kubernetes Status objects. 429 and 503 carry Retry-After; the client then asks the API server. */
 #ifndef BARRIER_FRONT_H
 #define BARRIER_FRONT_H
 
@@ -21,12 +28,12 @@
 
 struct front;
 
-/* access: NULL lets everybody in. max_waiters: in all; those whose access is being checked are none yet. All must
- * outlive it; so must it them: the server is freed first (it tells us who has gone), then the client, then the rest. */
+/* access: NULL accepts every request. max_waiters: limit for all Frameworks; requests whose access is being checked do
+ * not count. Free the server first (it reports clients that left), then the client, then front and its arguments. */
 struct front *front_new(struct serve *serve, struct access *access, struct readiness *readiness,
 			struct wait_groups *groups, size_t max_waiters);
 void front_free(struct front *front);
-/* From now on everybody is sent away. */
+/* Answers all waiting and all later requests with 503. */
 void front_close(struct front *front);
 
 #endif

@@ -1,5 +1,5 @@
-/* fc-barrier: lets the Pods of a Framework wait for each other without asking the API server again and again
- * (ARCHITECTURE.md §8). */
+/* fc-barrier: the Pods of a Framework wait here for each other instead of polling the API server (ARCHITECTURE.md
+ * §8). */
 #include <errno.h>
 #include <ev.h>
 #include <getopt.h>
@@ -42,19 +42,19 @@ enum {
 
 static const char usage[] =
 	"Usage: fc-barrier [options]\n"
-	"Lets the init containers of a Framework's Pods wait until all of them have an IP.\n"
+	"Answers the init containers of a Framework's Pods when every Task of the Framework has an IP.\n"
 	"\n"
-	"  --listen HOST:PORT for init containers (default 127.0.0.1:9095)\n"
-	"  --tls-cert FILE    certificate chain and key, PEM; read again when they change\n"
-	"  --tls-key FILE\n"
-	"  --insecure-no-tls  listen without TLS where others than this machine can connect\n"
-	"  --insecure-no-auth ask for no token: for development only\n"
-	"  --max-connections N  default 12000\n"
-	"  --max-waiters N    waiting requests in all, default 10000\n"
-	"  --max-waiters-per-framework N  default 10000\n"
-	"  --max-head N       memory for the head of a request, default 3072 (tokens of up to 1700 bytes)\n"
-	"  --qps N, --burst N requests to the API server a second, default 500, and at once, "
-	"default 1000\n" PROCESS_USAGE;
+	"  --listen HOST:PORT address for init containers, default 127.0.0.1:9095\n"
+	"  --tls-cert FILE    certificate chain of --listen, PEM; read again when it changes\n"
+	"  --tls-key FILE     private key of the certificate, PEM; read again when it changes\n"
+	"  --insecure-no-tls  serve without TLS although other machines can reach --listen\n"
+	"  --insecure-no-auth accept requests without a token: for development only\n"
+	"  --max-connections N  open connections, default 12000\n"
+	"  --max-waiters N    waiting requests of all Frameworks, default 10000\n"
+	"  --max-waiters-per-framework N  waiting requests of one Framework, default 10000\n"
+	"  --max-head N       bytes for the head of a request, default 3072 (room for a token of 1700 bytes)\n"
+	"  --qps N            requests to the API server per second, default 500\n"
+	"  --burst N          requests to the API server in one burst, default 1000\n" PROCESS_USAGE;
 
 struct barrier_options {
 	struct process_flags flags;
@@ -118,7 +118,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 	const struct barrier *barrier = arg;
 
 	readiness_complete(barrier->readiness, &end->shards, session_shard_count(bus_client_session(barrier->bus)));
-	log_info("%zu Frameworks known", readiness_count(barrier->readiness));
+	log_info("%zu Frameworks cached", readiness_count(barrier->readiness));
 }
 
 static void on_rate(void *arg, double qps, int burst)
@@ -186,7 +186,7 @@ static bool is_ready(void *arg, struct buf *why)
 	const struct barrier *barrier = arg;
 
 	if (barrier->ending)
-		buf_puts(why, "ending");
+		buf_puts(why, "shutting down");
 	else if (!readiness_synced(barrier->readiness))
 		buf_puts(why, "not synced with the watcher");
 	else
@@ -201,29 +201,29 @@ static void put_waiter_metrics(struct buf *out, const struct wait_group_counters
 	metrics_gauge(out, "frameworkcontroller_barrier_waiting", "Requests that wait.", (double)counters->waiting);
 	metrics_gauge(out, "frameworkcontroller_barrier_frameworks_waited_for", "Frameworks that requests wait for.",
 		      (double)counters->frameworks);
-	metrics_family(out, name, "counter", "How waiting ended.");
+	metrics_family(out, name, "counter", "Requests that no longer wait, by result.");
 	metrics_value(out, name, (double)counters->passed, "result", "passed", NULL);
 	metrics_value(out, name, (double)counters->timed_out, "result", "timed_out", NULL);
 	metrics_value(out, name, (double)counters->absent, "result", "absent", NULL);
 	metrics_value(out, name, (double)counters->sent_away, "result", "sent_away", NULL);
 	metrics_value(out, name, (double)counters->left, "result", "left", NULL);
-	metrics_counter(out, "frameworkcontroller_barrier_looks_total", "Frameworks read for a verdict.",
-			counters->reads);
-	metrics_counter(out, "frameworkcontroller_barrier_looks_failed_total", "Of these, without one.",
+	metrics_counter(out, "frameworkcontroller_barrier_looks_total",
+			"Frameworks read from the API server to decide about waiting requests.", counters->reads);
+	metrics_counter(out, "frameworkcontroller_barrier_looks_failed_total", "Reads of Frameworks that failed.",
 			counters->reads_failed);
 	metrics_histogram_write(out, "frameworkcontroller_barrier_release_seconds",
-				"From the news that a gang is complete to its waiters' answers.", NULL, NULL,
-				&counters->release);
+				"Seconds from the change that completes a gang to the answers to its waiting requests.",
+				NULL, NULL, &counters->release);
 }
 
 static void put_access_metrics(struct buf *out, const struct access_counters *counters)
 {
 	static const char name[] = "frameworkcontroller_barrier_reviews_total";
 
-	metrics_family(out, name, "counter", "Reviews asked of the API server.");
+	metrics_family(out, name, "counter", "Reviews requested from the API server.");
 	metrics_value(out, name, (double)counters->token_reviews, "kind", "TokenReview", NULL);
 	metrics_value(out, name, (double)counters->access_reviews, "kind", "SubjectAccessReview", NULL);
-	metrics_counter(out, "frameworkcontroller_barrier_reviews_failed_total", "Of these, without an answer.",
+	metrics_counter(out, "frameworkcontroller_barrier_reviews_failed_total", "Reviews without a valid answer.",
 			counters->failures);
 	metrics_gauge(out, "frameworkcontroller_barrier_strangers", "Unknown tokens that wait for their review.",
 		      (double)counters->strangers);
@@ -236,19 +236,20 @@ static void put_metrics(void *arg, struct buf *out)
 	const struct barrier *barrier = arg;
 	const struct session_counters *session = session_counters(bus_client_session(barrier->bus));
 
-	metrics_gauge(out, "frameworkcontroller_barrier_synced", "Whether all Frameworks are shown, live.",
+	metrics_gauge(out, "frameworkcontroller_barrier_synced",
+		      "Whether all Frameworks were received and the watcher's watches are connected.",
 		      readiness_synced(barrier->readiness));
-	metrics_gauge(out, "frameworkcontroller_barrier_frameworks", "Frameworks known.",
+	metrics_gauge(out, "frameworkcontroller_barrier_frameworks", "Frameworks cached.",
 		      (double)readiness_count(barrier->readiness));
 	put_waiter_metrics(out, wait_groups_counters(barrier->groups));
 	if (barrier->access != NULL)
 		put_access_metrics(out, access_counters(barrier->access));
-	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects shown by the watcher.",
+	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects received from the watcher.",
 			session->objects);
-	metrics_counter(out, "frameworkcontroller_bus_hellos_total", "Times we asked the watcher for everything.",
+	metrics_counter(out, "frameworkcontroller_bus_hellos_total", "HELLO messages sent to the watcher.",
 			session->hellos);
-	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total", "Messages of the watcher missed.",
-			session->sequence_gaps);
+	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total",
+			"Times that messages from the watcher were lost.", session->sequence_gaps);
 	health_put_bus(out, bus_client_counters(barrier->bus));
 	health_put_client(out, barrier->client);
 }
@@ -271,7 +272,8 @@ static void on_end(void *arg)
 		ev_break(barrier->loop, EVBREAK_ALL);
 		return;
 	}
-	log_info("ending: sending %zu waiters away", wait_groups_counters(barrier->groups)->waiting);
+	log_info("shutting down: %zu waiting requests are answered with 503",
+		 wait_groups_counters(barrier->groups)->waiting);
 	barrier->ending = true;
 	front_close(barrier->front);
 	bus_client_leave(barrier->bus);
@@ -350,7 +352,7 @@ static int check_listener(const struct serve *serve, const struct barrier_option
 	if (options->tls_cert != NULL || options->no_tls || address_is_loopback(serve_address(serve)))
 		return 0;
 	return error_set(err,
-			 "--listen %s can be reached from other machines: expected --tls-cert and --tls-key (or "
+			 "--listen %s: other machines can reach this address: expected --tls-cert and --tls-key (or "
 			 "--insecure-no-tls)",
 			 options->listen);
 }
@@ -380,7 +382,7 @@ static int start_serving(struct barrier *barrier, const struct barrier_options *
 	barrier->front = front_new(barrier->serve, barrier->access, barrier->readiness, barrier->groups,
 				   (size_t)options->max_waiters);
 	log_info("listening on %s%s", serve_address(barrier->serve),
-		 options->no_auth ? ", asking for no token: for development only" : "");
+		 options->no_auth ? ", accepting requests without a token: for development only" : "");
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* The barrier's view of all Frameworks: a few numbers each; see readiness.h. */
+/* Caches a few numbers of each Framework; see readiness.h. */
 #include "barrier/readiness.h"
 
 #include <stdlib.h>
@@ -207,7 +207,7 @@ bool readiness_object(struct readiness *readiness, const char *text, size_t len)
 	struct error err;
 
 	if (object_parts_read(text, len, &parts, &err) < 0) {
-		log_error("skipped a Framework from the watcher: %s", err.message);
+		log_error("cannot read a Framework from the watcher; it is ignored: %s", err.message);
 		return false;
 	}
 	/* what a resync shows replaces what was known, whatever its version: the storage may have been restored */

@@ -1,5 +1,5 @@
-/* How many Tasks of each Framework have an IP, as the watcher shows it. This only says when to read the Framework
- * itself: it may lag behind (CONTRACT.md §16.10). */
+/* How many Tasks of each Framework have an IP, from the objects that the watcher sends. These can be old, so the
+ * numbers only say when to read the Framework from the API server (CONTRACT.md §16.10). */
 #ifndef BARRIER_READINESS_H
 #define BARRIER_READINESS_H
 
@@ -13,11 +13,11 @@
 
 struct readiness;
 
-/* What is known of one Framework. */
+/* The numbers of one Framework. */
 struct readiness_entry {
 	const char *uid;
 	const char *resource_version;
-	bool counted; /* false: its compressed status was too much to keep until somebody asked; or it is broken */
+	bool counted; /* false: its compressed status was too large to cache, or it cannot be read */
 	int64_t ready;
 	int64_t total;
 	const char *missing; /* names of up to five Tasks without an IP, as a JSON array */
@@ -25,9 +25,9 @@ struct readiness_entry {
 
 /* key: "namespace/name" */
 struct readiness_handler {
-	/* Something about the Framework changed, or it is gone. Not from within readiness_learn(). */
+	/* The Framework changed or was deleted. readiness_learn() does not call it. */
 	void (*changed)(void *arg, const char *key);
-	/* Whether anyone waits for it. */
+	/* Whether a request waits for the Framework. */
 	bool (*wanted)(void *arg, const char *key);
 };
 
@@ -35,8 +35,8 @@ struct readiness_handler {
 struct readiness *readiness_new(const struct readiness_handler *handler, void *arg);
 void readiness_free(struct readiness *readiness);
 
-/* What the bus says, as struct member_handler and session_handler describe it; Frameworks only. shard_count: into how
- * many shards keys are cut. */
+/* Handle the messages of the bus about Frameworks, as struct member_handler and session_handler describe them.
+ * shard_count: the number of shards of the key space. */
 void readiness_granted(struct readiness *readiness, const struct shard_set *fresh);
 void readiness_revoked(struct readiness *readiness, const struct shard_set *shards);
 bool readiness_object(struct readiness *readiness, const char *text, size_t len);
@@ -44,20 +44,21 @@ void readiness_absent(struct readiness *readiness, const struct bus_absent *abse
 void readiness_complete(struct readiness *readiness, const struct shard_set *shards, uint32_t shard_count);
 void readiness_live(struct readiness *readiness, bool live);
 
-/* A Framework that was fetched meanwhile, unpacked; an older one than known changes nothing. */
+/* Takes over a Framework that was read from the API server, decompressed. A version older than the cached one changes
+ * nothing. */
 void readiness_learn(struct readiness *readiness, const struct object_meta *meta, const struct gang *gang);
 
-/* Whether all Frameworks are shown and the watcher's streams are live. */
+/* Whether all Frameworks were received and the watcher's streams are live. */
 bool readiness_synced(const struct readiness *readiness);
-/* Whether to let people wait: synced, or it was until a moment ago. Who waits is released by a GET of the Framework,
- * so an old view is no danger; if everybody who comes while a watch is resumed were sent away, all of them would ask
- * the API server at the same time. */
+/* Whether to accept new waiters: while it is synced, and for a grace time after that. An old cache does no harm,
+ * because a GET of the Framework decides. If the server refused all requests that arrive while a watch is resumed, all
+ * of these clients would ask the API server at the same time. */
 bool readiness_admits(const struct readiness *readiness);
-/* How long that moment is; default 10 s. For tests. */
+/* Sets the grace time; default 10 s. For tests. */
 void readiness_set_grace(struct readiness *readiness, int64_t ms);
-/* false: no such Framework is known. A compressed status is looked into only now. *out is valid until the next call. */
+/* false: the Framework is not cached. Decompresses its status only now. *out is valid until the next call. */
 bool readiness_find(struct readiness *readiness, const char *key, struct readiness_entry *out);
-/* Frameworks known. */
+/* The number of cached Frameworks. */
 size_t readiness_count(const struct readiness *readiness);
 
 #endif

@@ -1,8 +1,8 @@
 /* Wait groups; see wait_group.h.
  *
- * A group reads its Framework when the view says that the gang is complete, and for waiters that came since the last
- * read to a Framework the view does not know or has not counted. One read at a time; its answer counts for those who
- * had come when it was sent. */
+ * A group reads its Framework when the cache says that the gang is complete. It also reads a Framework that the cache
+ * does not contain or has not counted, for the waiters that arrived since the last read. A group has one read in flight
+ * at a time. Its answer decides for the waiters that arrived before it was sent. */
 #include "barrier/wait_group.h"
 
 #include <ev.h>
@@ -268,7 +268,7 @@ static void judge_absent(struct wait_group *group)
 
 	DL_FOREACH_SAFE(group->waiters, waiter, next)
 		if (counts_for(waiter))
-			answer_absent(waiter, "there is none");
+			answer_absent(waiter, "not found");
 }
 
 static void let_pass(struct wait_group *group, const struct kube_answer *from)
@@ -300,7 +300,7 @@ static void dismiss_others(struct wait_group *group, const char *uid)
 
 	DL_FOREACH_SAFE(group->waiters, waiter, next)
 		if (counts_for(waiter) && waiter->uid != NULL && strcmp(waiter->uid, uid) != 0)
-			answer_absent(waiter, "another one has this name now");
+			answer_absent(waiter, "the Framework with this name has another uid");
 }
 
 static void expire_seen(struct wait_group *group, const struct gang *gang)
@@ -535,7 +535,8 @@ void wait_groups_add(struct wait_groups *groups, struct serve_request *request, 
 	struct waiter *waiter;
 
 	if (group->count >= groups->max_waiters) {
-		serve_request_fail(request, 429, AWAY_RETRY_SEC, "%zu wait for Framework %s: no more may", group->count,
+		serve_request_fail(request, 429, AWAY_RETRY_SEC,
+				   "%zu requests wait for Framework %s already, the limit of this server", group->count,
 				   group->key);
 		return;
 	}

@@ -1,6 +1,6 @@
-/* Carrying out plans (ARCHITECTURE.md §4.5): status writes, one of a Framework at a time; creates and deletes, many at
- * a time; each with the fence at the door (CONTRACT.md §12.17). Callbacks note what came and queue the key; see
- * reconciler.h. */
+/* Carries out plans (ARCHITECTURE.md §4.5): one status write of a Framework at a time; many creates and deletes at a
+ * time. Each request checks the lease just before it is sent (CONTRACT.md §12.17). Callbacks store the answer and queue
+ * the key; see reconciler.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +56,8 @@ static void tell_stranger(struct item *item, const struct kube_answer *answer)
 	if (answer->http_status != HTTP_NOT_FOUND || answer->absent || now_ms < reconciler->stranger_told_until_ms)
 		return;
 	reconciler->stranger_told_until_ms = now_ms + STRANGER_TOLD_MS;
-	log_warning("[%s]: %s: expected a Status of the API server that names the object; whether that exists is "
-		    "unknown, and is asked again",
+	log_warning("[%s]: %s: expected a Status of the API server that names the object; the controller cannot tell "
+		    "whether the object exists, and asks again",
 		    item->key, answer->message);
 }
 
@@ -113,22 +113,22 @@ static void tell(struct item *item, bool *told, const char *reason, char *messag
 static void tell_compressed(struct item *item)
 {
 	tell(item, &item->compress_told, "StatusTooLarge",
-	     "The status is too large for an object on the server: it is compressed");
+	     "The status is too large for the API server; the controller stores it compressed");
 }
 
 static void tell_shortened(struct item *item)
 {
 	tell(item, &item->framework->shortened_told, "StatusShortened",
-	     "The status is too large for an object on the server: messages in the diagnostics and pod details of its "
-	     "Tasks are shortened");
+	     "The status is too large for the API server; messages in the diagnostics and pod details of its Tasks are "
+	     "shortened");
 }
 
 /* What its size comes from is not for us to remove. */
 static void tell_refused(struct item *item)
 {
 	tell(item, &item->refused_told, "StatusRefused",
-	     "The status is too large for an object on the server even with all messages shortened, and is not stored: "
-	     "the Framework makes no progress. Shorten its annotations, or delete it and create it with fewer Tasks");
+	     "The status is too large for the API server even with all messages shortened; it is not stored, and the "
+	     "Framework makes no progress. Shorten its annotations, or delete it and create it with fewer Tasks");
 }
 
 /* The server's limit is not known: the next write is smaller until there is nothing left to take away. What is refused
@@ -171,7 +171,7 @@ static void write_failed(struct item *item, const struct kube_answer *answer)
 		write_again_later(item, answer);
 		return;
 	}
-	log_warning("[%s]: the status could not be written: %s", item->key, answer->message);
+	log_warning("[%s]: cannot write the status: %s", item->key, answer->message);
 	write_again_later(item, answer);
 }
 
@@ -269,7 +269,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 				framework_observe(item->framework, &parts, OBSERVED_ANSWER);
 				object_meta_free(&parts.meta);
 			} else {
-				log_error("[%s]: unreadable Framework: %s", item->key, err.message);
+				log_error("[%s]: cannot read the Framework: %s", item->key, err.message);
 			}
 		} else if (answer->absent) {
 			item->write_unsure = false;

@@ -1,4 +1,4 @@
-/* Posting Events; see events.h. */
+/* Posts, counts and combines Events; see events.h. */
 #include "reconciler/events.h"
 
 #include <inttypes.h>
@@ -333,8 +333,8 @@ static void complain(struct events *events, const struct recent *lost)
 	int64_t now_ms = events->reconciler->ports.boot_ms(events->reconciler->ports.context);
 
 	if (log_is_news(&events->complaint, now_ms, "not posted"))
-		log_warning("[%s/%s]: the Event %s is not posted: %d others wait already", lost->ns, lost->framework,
-			    lost->reason, WAITING_MAX);
+		log_warning("[%s/%s]: the Event %s is not posted, because %d other Events already wait", lost->ns,
+			    lost->framework, lost->reason, WAITING_MAX);
 }
 
 /* An outcome makes a lesser Event give up its place. */

@@ -1,4 +1,4 @@
-/* fc-reconciler: owns shards of the key space and brings the Frameworks in them forward (ARCHITECTURE.md §1.2, §4). */
+/* fc-reconciler: owns shards of the key space and reconciles the Frameworks in them (ARCHITECTURE.md §1.2, §4). */
 #include <ev.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -24,9 +24,9 @@ enum { DRAIN_CHECK_MS = 20, DRAIN_LIMIT_MS = 10 * 1000 };
 
 static const char usage[] =
 	"Usage: fc-reconciler --name NAME [options]\n"
-	"Brings the Frameworks of its shards forward. Started by fc-watcher, or by a StatefulSet.\n"
+	"Reconciles the Frameworks of the shards that fc-watcher grants it. fc-watcher or a StatefulSet starts it.\n"
 	"\n" PROCESS_USAGE
-	"  --pool             started by fc-watcher, which has said what there is to say about the configuration\n";
+	"  --pool             ignore unknown keys of the configuration; fc-watcher reports them and sets this flag\n";
 
 struct options {
 	struct process_flags flags;
@@ -58,7 +58,7 @@ static void on_granted(void *arg, const struct shard_set *fresh)
 	struct process *process = arg;
 
 	process->reconciler.shard_count = session_shard_count(bus_client_session(process->bus));
-	log_info("granted %u shards", shard_set_count(fresh));
+	log_info("%u shards were granted", shard_set_count(fresh));
 	store_granted(&process->reconciler, fresh);
 }
 
@@ -66,7 +66,7 @@ static void on_revoked(void *arg, const struct shard_set *shards)
 {
 	struct process *process = arg;
 
-	log_info("%u shards were taken away", shard_set_count(shards));
+	log_info("%u shards were revoked", shard_set_count(shards));
 	store_revoked(&process->reconciler, shards);
 }
 
@@ -89,7 +89,7 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 	struct process *process = arg;
 
 	store_complete(&process->reconciler, end);
-	log_info("%u shards are complete, %u Frameworks known", shard_set_count(&end->shards),
+	log_info("%u shards are complete, %u Frameworks cached", shard_set_count(&end->shards),
 		 HASH_COUNT(process->reconciler.items));
 }
 
@@ -271,7 +271,7 @@ static bool is_ready(void *arg, struct buf *why)
 	if (process->drain_until_ms != 0)
 		buf_puts(why, "draining");
 	else if (!session_leased(bus_client_session(process->bus)))
-		buf_puts(why, "holding no lease");
+		buf_puts(why, "the reconciler holds no lease");
 	else
 		return true;
 	return false;

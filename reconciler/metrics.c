@@ -1,4 +1,4 @@
-/* A reconciler's metrics; see metrics.h. Everything but the counters is read when it is asked for. */
+/* A reconciler's metrics; see metrics.h. Only counters are kept; all other values are read on each request. */
 #include "reconciler/metrics.h"
 
 #include "common/health/health.h"
@@ -42,13 +42,14 @@ static void put_frameworks(struct buf *out, const struct reconciler *reconciler)
 
 	for (const struct item *item = reconciler->items; item != NULL; item = item->hh.next)
 		count_framework(&census, item->framework);
-	metrics_family(out, frameworks, "gauge", "Frameworks by state; \"None\" has no status yet.");
+	metrics_family(out, frameworks, "gauge", "Frameworks by state; state \"None\" means no status yet.");
 	for (int state = 0; state < STATE_COUNT; state++)
 		metrics_value(out, frameworks, (double)census.frameworks[state], "state",
 			      attempt_state_name((enum attempt_state)state), NULL);
 	metrics_value(out, frameworks, (double)census.frameworks[NO_STATUS], "state", "None", NULL);
 	metrics_gauge(out, "frameworkcontroller_frameworks_malformed",
-		      "Frameworks that nothing is done about: spec or status make no sense.", (double)census.malformed);
+		      "Frameworks that are not reconciled because their spec or status is malformed.",
+		      (double)census.malformed);
 	metrics_family(out, tasks, "gauge", "Tasks by state.");
 	for (int state = 0; state < STATE_COUNT; state++)
 		metrics_value(out, tasks, (double)census.tasks[state], "state",
@@ -66,30 +67,29 @@ static void put_queue(struct buf *out, const struct reconciler *reconciler)
 	metrics_value(out, "workqueue_adds_total", (double)reconciler->adds, "name", queue, NULL);
 	metrics_histogram_write(out, "workqueue_queue_duration_seconds", "How long keys wait for their reconcile.",
 				"name", queue, &reconciler->waits);
-	metrics_counter(out, "frameworkcontroller_rounds_total", "Times a Framework was looked at.",
-			reconciler->reconciles);
-	metrics_gauge(out, "frameworkcontroller_timers", "Keys that have asked for a reconcile at a later time.",
+	metrics_counter(out, "frameworkcontroller_rounds_total", "Reconciles of Frameworks.", reconciler->reconciles);
+	metrics_gauge(out, "frameworkcontroller_timers", "Keys whose next reconcile is scheduled for a later time.",
 		      (double)reconciler->heap_count);
-	metrics_gauge(out, "frameworkcontroller_calls_in_flight", "Requests handed to the client and not answered yet.",
-		      reconciler->calls_on_way);
-	metrics_gauge(out, "frameworkcontroller_calls_waiting", "Requests that wait for workerNumber to let them.",
+	metrics_gauge(out, "frameworkcontroller_calls_in_flight",
+		      "Requests in flight, those that wait for the rate limit included.", reconciler->calls_on_way);
+	metrics_gauge(out, "frameworkcontroller_calls_waiting", "Requests that wait because workerNumber is reached.",
 		      reconciler->waiting_count);
 }
 
 static void put_peer(struct buf *out, const struct session_counters *counters)
 {
-	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects shown by the watcher.",
+	metrics_counter(out, "frameworkcontroller_bus_objects_total", "Objects received from the watcher.",
 			counters->objects);
-	metrics_counter(out, "frameworkcontroller_bus_absents_total", "Objects told by the watcher as gone.",
+	metrics_counter(out, "frameworkcontroller_bus_absents_total", "Deletions received from the watcher.",
 			counters->absents);
-	metrics_counter(out, "frameworkcontroller_bus_hellos_total", "Times we introduced ourselves to the watcher.",
+	metrics_counter(out, "frameworkcontroller_bus_hellos_total", "HELLO messages sent to the watcher.",
 			counters->hellos);
 	metrics_counter(out, "frameworkcontroller_bus_pings_total", "Pings sent.", counters->pings);
-	metrics_counter(out, "frameworkcontroller_bus_pongs_total", "Answers to them.", counters->pongs);
-	metrics_counter(out, "frameworkcontroller_bus_leases_lost_total", "Times our leases ran out.",
+	metrics_counter(out, "frameworkcontroller_bus_pongs_total", "Pongs received.", counters->pongs);
+	metrics_counter(out, "frameworkcontroller_bus_leases_lost_total", "Times that the leases expired.",
 			counters->leases_lost);
-	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total", "Messages of the watcher missed.",
-			counters->sequence_gaps);
+	metrics_counter(out, "frameworkcontroller_bus_sequence_gaps_total",
+			"Times that messages from the watcher were lost.", counters->sequence_gaps);
 	metrics_counter(out, "frameworkcontroller_bus_malformed_total", "Messages that could not be understood.",
 			counters->malformed + counters->malformed_objects);
 	metrics_counter(out, "frameworkcontroller_bus_stale_total", "Messages of a former watcher or session.",
@@ -100,9 +100,9 @@ void reconciler_metrics_write(struct buf *out, const struct reconciler_metrics *
 {
 	put_frameworks(out, from->reconciler);
 	put_queue(out, from->reconciler);
-	metrics_gauge(out, "frameworkcontroller_shards_owned", "Shards of the key space granted to us.",
+	metrics_gauge(out, "frameworkcontroller_shards_owned", "Shards granted to this reconciler.",
 		      shard_set_count(from->shards));
-	metrics_gauge(out, "frameworkcontroller_live", "Whether the watcher's watches are connected and it answers.",
+	metrics_gauge(out, "frameworkcontroller_live", "Whether the watcher answers and all its watches are connected.",
 		      from->reconciler->live);
 	put_peer(out, from->session);
 	health_put_bus(out, from->bus);

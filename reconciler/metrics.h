@@ -1,5 +1,5 @@
-/* What a reconciler shows on /metrics (ARCHITECTURE.md §9.1; manifests/METRICS.md). Each Framework is counted by its
- * owner alone, so that sums over all reconcilers are those of the cluster. */
+/* The metrics of a reconciler (ARCHITECTURE.md §9.1; manifests/METRICS.md). Only the owner of a Framework counts it, so
+ * a sum over all reconcilers is the number in the cluster. */
 #ifndef RECONCILER_METRICS_H
 #define RECONCILER_METRICS_H
 
@@ -16,7 +16,7 @@ struct reconciler_metrics {
 	const struct kube_client *client;
 };
 
-/* Appends Prometheus text. Looks at every Task: 100 000 of them take some milliseconds. */
+/* Appends the metrics in the Prometheus text format. Reads every Task: 100 000 Tasks take some milliseconds. */
 void reconciler_metrics_write(struct buf *out, const struct reconciler_metrics *from);
 
 #endif

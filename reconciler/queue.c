@@ -1,5 +1,5 @@
-/* Whose turn it is: each key at most once in the queue, and a heap of the keys that asked to be woken (CONTRIBUTING.md
- * §6.6); see reconciler.h. */
+/* The workqueue: each key is in it at most once. A heap holds the keys that are to be queued at a later time
+ * (CONTRIBUTING.md §6.6); see reconciler.h. */
 #include <stdlib.h>
 #include <utlist.h>
 

@@ -1,6 +1,6 @@
-/* Brings forward the Frameworks whose turn it is (ARCHITECTURE.md §4.4): takes keys from the queue, has the core decide
- * and its plan carried out; see reconciler.h. No loop of its own: main.c runs it before the loop sleeps, the simulator
- * when it pleases. */
+/* Reconciles the keys of the workqueue (ARCHITECTURE.md §4.4): takes a key, lets the core make a plan, and carries the
+ * plan out; see reconciler.h. It has no loop: main.c runs it before the loop sleeps, and the simulator runs it at any
+ * time. */
 #include "reconciler/reconciler.h"
 
 /* Reconciles in one go, so that answers and pings are not kept waiting by a long queue. */

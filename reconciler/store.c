@@ -1,5 +1,5 @@
-/* What is observed, by key (ARCHITECTURE.md §4.3); see reconciler.h. The rules of what may replace what are the core's
- * (sync/observe.c); here objects find their Framework. */
+/* The observed objects, by key (ARCHITECTURE.md §4.3); see reconciler.h. This file finds the Framework of each object;
+ * the core (sync/observe.c) decides which version of an object replaces another one. */
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -156,7 +156,7 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t s
 	}
 	if (pod != NULL || config_map != NULL)
 		return true;
-	log_error("dropped an unreadable %s: %s", object_kind_name(kind), err.message);
+	log_error("cannot read a %s from the watcher; it is ignored: %s", object_kind_name(kind), err.message);
 	return false;
 }
 

@@ -1,4 +1,4 @@
-/* Calls that wait for a place among those that may be on their way, by Framework (CONTRACT.md §12.20); see
+/* Calls that wait until fewer calls are in flight, in a queue for each Framework (CONTRACT.md §12.20); see
  * reconciler.h. */
 #include <stdlib.h>
 #include <utlist.h>

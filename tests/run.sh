@@ -50,7 +50,7 @@ stages=("$@")
 jobs=-j$(nproc)
 [ "${stages[*]}" = check ] && stages=(build lint unit seeds-few smoke)
 [ "${stages[*]}" = long ] && stages=(lint-all model coverage images fuzz-time kubernetes-all large half-open crash-points soak mutants models seeds
-	memory-all valgrind fuzz-valgrind analyze campaign e2e-sanitized e2e-valgrind)
+	memory-all valgrind fuzz-valgrind analyze campaign e2e-sanitized e2e-valgrind debian-12 debian-13)
 for stage in "${stages[@]}"; do
 	case $stage in
 	build) run build make "$jobs" all ;;
@@ -81,6 +81,8 @@ for stage in "${stages[@]}"; do
 	memory-all) run memory-all make "$jobs" test-memory STEP=1 ;;
 	valgrind | analyze) run "$stage" make "$jobs" "$stage" ;;
 	campaign) run campaign make "$jobs" fuzz ;;
+	debian-12) run debian-12 tests/distro/run.sh 12 demo test compilers ;;
+	debian-13) run debian-13 tests/distro/run.sh 13 demo test compilers arm64 ;;
 	fuzz-valgrind | e2e-sanitized | e2e-valgrind) run "$stage" make "$jobs" "test-$stage" ;;
 	*)
 		echo "unknown stage $stage" >&2

@@ -1,4 +1,4 @@
-/* The text of the CRD, and what the server's needs to become the same; see crd.h. */
+/* The text of the CRD, and the changes that the CRD on the server needs; see crd.h. */
 #include "watcher/crd.h"
 
 #include <stdlib.h>
@@ -18,32 +18,15 @@ __asm__(".pushsection .rodata\n"
 	".popsection\n");
 extern const char crd_yaml[] __attribute__((visibility("hidden")));
 
+/* What servers since 1.25 enforce and older ones drop. It is no part of the manifest, because kubectl refuses a field
+ * that its server does not know. */
+static const char managed_by_rule[] = "has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || "
+				      "self.managedBy == oldSelf.managedBy)";
+
 const char *crd_text(void)
 {
 	return crd_yaml;
 }
-
-json_t *crd_object(void)
-{
-	struct yaml_node *root;
-	struct error err;
-	json_t *crd;
-
-	if (yaml_load("manifests/crd.yaml", crd_yaml, strlen(crd_yaml), &root, &err) < 0) {
-		log_error("%s", err.message);
-		abort();
-	}
-	crd = yaml_to_json(root);
-	yaml_tree_free(root);
-	return crd;
-}
-
-static const char *hash_of(const json_t *crd)
-{
-	return json_str(json_path(crd, "metadata", "annotations", NULL), HASH_ANNOTATION);
-}
-
-/* ---- what the server has ---------------------------------------------------------------------------------------- */
 
 static const json_t *version_of(const json_t *crd)
 {
@@ -59,6 +42,33 @@ static const json_t *version_of(const json_t *crd)
 	}
 	return NULL;
 }
+
+json_t *crd_object(void)
+{
+	struct yaml_node *root;
+	struct error err;
+	json_t *crd;
+	json_t *spec;
+
+	if (yaml_load("manifests/crd.yaml", crd_yaml, strlen(crd_yaml), &root, &err) < 0) {
+		log_error("%s", err.message);
+		abort();
+	}
+	crd = yaml_to_json(root);
+	yaml_tree_free(root);
+	spec = json_path(version_of(crd), "schema", "openAPIV3Schema", "properties", "spec", NULL);
+	json_object_set_new(
+		spec, "x-kubernetes-validations",
+		json_pack("[{s:s,s:s}]", "rule", managed_by_rule, "message", "managedBy cannot be changed"));
+	return crd;
+}
+
+static const char *hash_of(const json_t *crd)
+{
+	return json_str(json_path(crd, "metadata", "annotations", NULL), HASH_ANNOTATION);
+}
+
+/* ---- what the server has ---------------------------------------------------------------------------------------- */
 
 enum crd_need crd_need(const json_t *stored)
 {

@@ -12,6 +12,8 @@
 #include "watcher/crd.h"
 
 #define DISCOVERY "/apis/frameworkcontroller.microsoft.com/v1"
+/* Why a write that the server accepted has no effect. */
+#define REVERTED "another client or a webhook reverts our updates"
 #define CRD_COLLECTION "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 enum { REQUEST_TIMEOUT_MS = 15000, RETRY_FIRST_MS = 500, RETRY_MAX_MS = 8000 };
@@ -27,7 +29,7 @@ struct crd_keeper {
 	bool established;
 	bool writes;
 	bool tried;       /* to write, since it was last seen to be ours */
-	bool written;     /* just now: the next read shows what it has become */
+	bool written;     /* just now: the next read checks the result */
 	int64_t since_ms; /* when the server first had it, not established; 0: not yet */
 	int64_t retry_ms; /* doubles until it is seen to be ours */
 	struct log_last complaint;
@@ -101,16 +103,16 @@ static bool is_late(struct crd_keeper *keeper, const char *message)
 static void wait_established(struct crd_keeper *keeper)
 {
 	if (!is_late(keeper, "the CRD " CRD_NAME
-			     " is not Established in time (crdEstablishedCheckTimeoutSec); see its conditions"))
+			     " was not Established within crdEstablishedCheckTimeoutSec; see its conditions"))
 		again_in(keeper, keeper->options.check_ms);
 }
 
 /* What was written is not there: somebody changes it on its way or at once, or is always quicker. */
 static void put_off(struct crd_keeper *keeper)
 {
-	if (!is_late(keeper, "the CRD " CRD_NAME " is not Established in time (crdEstablishedCheckTimeoutSec): what "
-			     "is written does not stay; see who else writes it, webhooks too"))
-		complain_of(keeper, "what is written does not stay; see who else writes it, webhooks too", -1);
+	if (!is_late(keeper,
+		     "the CRD " CRD_NAME " was not Established within crdEstablishedCheckTimeoutSec: " REVERTED))
+		complain_of(keeper, REVERTED, -1);
 }
 
 static void send_call(struct crd_keeper *keeper, const struct kube_request *request, kube_done *done)
@@ -152,7 +154,7 @@ static void write_crd(struct crd_keeper *keeper, const json_t *stored)
 	else if (stored == NULL)
 		log_info("creating the CRD " CRD_NAME);
 	else if (keeper->established)
-		log_warning("the CRD " CRD_NAME " was changed by others: putting ours back");
+		log_warning("the CRD " CRD_NAME " was changed by another client: restoring it");
 	else
 		log_info("updating the CRD " CRD_NAME);
 	keeper->tried = true;
@@ -223,11 +225,13 @@ static void on_discovered(void *arg, const struct kube_answer *answer)
 	}
 	discovered = answer->http_status == 404 ? NULL : json_parse(answer->body, answer->body_len, &err);
 	if (!serves(discovered, "frameworks")) {
-		complain_of(keeper, "it is not there; who may do so has to apply manifests/crd.yaml", -1);
+		complain_of(keeper, "it does not exist; ask a cluster administrator to apply manifests/crd.yaml", -1);
 		return;
 	}
 	if (!serves(discovered, "frameworks/status")) {
-		complain_of(keeper, "it has no status subresource; who may do so has to apply manifests/crd.yaml", -1);
+		complain_of(keeper,
+			    "it has no status subresource; ask a cluster administrator to apply manifests/crd.yaml",
+			    -1);
 		return;
 	}
 	keeper->retry_ms = keeper->options.retry_ms;

@@ -73,7 +73,7 @@ static void describe_pid(const struct debug_view *view, json_t *object, const ch
 
 	for (int i = 0; view->pool != NULL && i < view->workers; i++)
 		if (strcmp(pool_name(i, slot), name) == 0) {
-			if (pool_pid(view->pool, i) > 0) /* "kill 0" would be for whoever asks */
+			if (pool_pid(view->pool, i) > 0) /* (a reader could run "kill 0") */
 				set_int(object, "pid", (uint64_t)pool_pid(view->pool, i));
 			set_int(object, "restarts", pool_slot_restarts(view->pool, i));
 			json_object_set_new(object, "lastEnd", json_string(pool_slot_end(view->pool, i)));
@@ -94,11 +94,11 @@ static json_t *describe_member(const struct debug_view *view, size_t index)
 					: member.present ? "present"
 							 : "gone"));
 	describe_shards(view, object, member.name);
-	set_int(object, "meant", member.meant);
+	set_int(object, "targetCount", member.target_count);
 	set_seconds(object, "leaseSeconds", member.lease_left_ms);
-	set_seconds(object, "heardSecondsAgo", view->now_ms - member.received_ms);
+	set_seconds(object, "receivedSecondsAgo", view->now_ms - member.received_ms);
 	set_int(object, "keys", 0);
-	set_int(object, "untold", 0);
+	set_int(object, "unsent", 0);
 	set_int(object, "inFlight", 0);
 	return object;
 }
@@ -109,7 +109,7 @@ struct peers {
 	json_t *barriers;
 };
 
-/* What only its connection tells. */
+/* Adds what only the connection knows. */
 static void add_peer(void *arg, const struct router_peer_view *peer)
 {
 	const struct peers *peers = arg;
@@ -119,7 +119,7 @@ static void add_peer(void *arg, const struct router_peer_view *peer)
 		object = json_object();
 		json_object_set_new(object, "name", json_string(peer->name));
 		json_object_set_new(object, "uuid", json_string(peer->uuid));
-		set_seconds(object, "heardSecondsAgo", peers->view->now_ms - peer->received_ms);
+		set_seconds(object, "receivedSecondsAgo", peers->view->now_ms - peer->received_ms);
 		json_array_append_new(peers->barriers, object);
 	} else {
 		size_t i;
@@ -132,11 +132,11 @@ static void add_peer(void *arg, const struct router_peer_view *peer)
 			return;
 		set_int(object, "keys", peer->backlog);
 	}
-	set_int(object, "untold", peer->untold);
+	set_int(object, "unsent", peer->unsent);
 	set_int(object, "inFlight", peer->in_flight);
 }
 
-/* ---- shards in nobody's hands ----------------------------------------------------------------------------------- */
+/* ---- unheld shards ---------------------------------------------------------------------------------------------- */
 
 static void end_run(json_t *list, const struct shard_set *run, const struct shard_view *shard)
 {
@@ -156,7 +156,7 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Neighbours of which the same can be said are shown together. */
+/* Joins neighbours that have the same target and time. */
 static json_t *describe_unheld(const struct debug_view *view, uint32_t *held)
 {
 	json_t *list = json_array();
@@ -293,13 +293,13 @@ static void write_members(struct buf *out, const json_t *members)
 	const json_t *member;
 
 	/* (an end has blanks, so it is the last one) */
-	add_row(&table, "MEMBER", "PID", "STATE", "SHARDS", "COUNT", "DRAINING", "LEASE", "HEARD", "KEYS", "UNTOLD",
+	add_row(&table, "MEMBER", "PID", "STATE", "SHARDS", "COUNT", "DRAINING", "LEASE", "RECEIVED", "KEYS", "UNSENT",
 		"RESTARTS", "LAST END");
 	json_array_foreach((json_t *)members, i, member)
 		add_row(&table, text(member, "name"), number_if_any(member, "pid").text, text(member, "state"),
 			text(member, "shards"), number(member, "count").text, text(member, "draining"),
-			seconds(member, "leaseSeconds").text, seconds(member, "heardSecondsAgo").text,
-			number(member, "keys").text, number(member, "untold").text,
+			seconds(member, "leaseSeconds").text, seconds(member, "receivedSecondsAgo").text,
+			number(member, "keys").text, number(member, "unsent").text,
 			number_if_any(member, "restarts").text, text(member, "lastEnd"));
 	end_table(&table, out);
 }
@@ -313,10 +313,10 @@ static void write_barriers(struct buf *out, const json_t *barriers)
 	if (json_array_size(barriers) == 0)
 		return;
 	buf_puts(out, "\n");
-	add_row(&table, "BARRIER", "HEARD", "UNTOLD");
+	add_row(&table, "BARRIER", "RECEIVED", "UNSENT");
 	json_array_foreach((json_t *)barriers, i, barrier)
-		add_row(&table, text(barrier, "name"), seconds(barrier, "heardSecondsAgo").text,
-			number(barrier, "untold").text);
+		add_row(&table, text(barrier, "name"), seconds(barrier, "receivedSecondsAgo").text,
+			number(barrier, "unsent").text);
 	end_table(&table, out);
 }
 
@@ -329,7 +329,7 @@ static void write_unheld(struct buf *out, const json_t *unheld)
 	if (json_array_size(unheld) == 0)
 		return;
 	buf_puts(out, "\n");
-	add_row(&table, "IN NOBODY'S HANDS", "FOR", "NOT BEFORE");
+	add_row(&table, "UNHELD SHARDS", "FOR", "BLOCKED");
 	json_array_foreach((json_t *)unheld, i, run)
 		add_row(&table, text(run, "shards"), text(run, "for"), seconds(run, "blockedSeconds").text);
 	end_table(&table, out);
@@ -346,7 +346,7 @@ void debug_write_table(struct buf *out, const json_t *shards)
 		   json_bool(shards, "live", false) ? "watched" : "not all watches are connected");
 	if (!leads)
 		return;
-	buf_printf(out, "Shards  %lld, %lld of them held; epoch %lld; %lld objects to be told\n\n",
+	buf_printf(out, "Shards  %lld, %lld of them held; epoch %lld; %lld objects to send\n\n",
 		   (long long)json_int(shards, "shardCount", 0), (long long)json_int(shards, "held", 0),
 		   (long long)json_int(shards, "epoch", 0), (long long)json_int(shards, "backlog", 0));
 	write_members(out, json_object_get(shards, "members"));

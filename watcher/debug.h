@@ -1,4 +1,4 @@
-/* What the watcher knows of itself, for people: /debug/shards, and `fc-watcher status`, which shows it as a table. */
+/* The state of the watcher for operators: /debug/shards, and the same as a table for `fc-watcher status`. */
 #ifndef WATCHER_DEBUG_H
 #define WATCHER_DEBUG_H
 
@@ -13,7 +13,7 @@
 
 struct debug_view {
 	const char *identity; /* of this process in the election */
-	const char *leader;   /* who holds the Lease; "" nobody */
+	const char *leader;   /* holder of the Lease; "": none */
 	const char *lease_ns;
 	const char *lease_name;
 	const struct router *router; /* NULL: another one leads */
@@ -28,12 +28,12 @@ struct debug_view {
 /* Appends "0-15,20", "" for none. */
 void debug_write_shards(struct buf *out, const struct shard_set *set);
 
-/* {"identity", "leads", "leader", "lease", "epoch", "synced", "live", "shardCount", "held", "backlog",
- *  "members": [{"name", "uuid", "pid"?, "restarts"?, "lastEnd"?, "state": "present" | "leaving" | "gone", "shards",
- * "count", "draining", "meant", "leaseSeconds", "heardSecondsAgo", "keys", "untold", "inFlight"}], "barriers":
- * [{"name", "uuid", "heardSecondsAgo", "untold", "inFlight"}], "unheld": [{"shards", "for", "blockedSeconds"}]} A
- * standby shows the members' part of nobody: "epoch" 0, "held" 0, empty lists. "pid" is missing while a child is not
- * running. The caller decrefs. */
+/* {"identity", "leads", "leader", "lease", "epoch", "synced", "live", "shardCount", "held", "backlog", "members":
+ * [{"name", "uuid", "pid"?, "restarts"?, "lastEnd"?, "state": "present" | "leaving" | "gone", "shards", "count",
+ * "draining", "targetCount", "leaseSeconds", "receivedSecondsAgo", "keys", "unsent", "inFlight"}], "barriers":
+ * [{"name", "uuid", "receivedSecondsAgo", "unsent", "inFlight"}], "unheld": [{"shards", "for", "blockedSeconds"}]} A
+ * standby has "epoch" 0, "held" 0 and empty lists. "pid" is missing while a child is not running. The caller
+ * decrefs. */
 json_t *debug_shards(const struct debug_view *view);
 
 /* Appends the same as a table, 120 columns at most while names are short and no child died. */

@@ -20,31 +20,33 @@ static void print_usage(FILE *out)
 	fputs("Usage: fc-watcher [options]\n"
 	      "       fc-watcher status [--http HOST:PORT] [-o table|json]\n"
 	      "       fc-watcher keygen DIR [NAME...]\n"
-	      "Watches Frameworks, their ConfigMaps and Pods, and shares the work on them out over reconcilers.\n"
+	      "Watches Frameworks, their ConfigMaps and Pods, and distributes the Frameworks over reconcilers.\n"
 	      "\n"
 	      "  --config FILE        configuration (default ./frameworkcontroller.yaml)\n"
-	      "  --strict-config      refuse unknown keys in it\n"
-	      "  --kubeconfig FILE    instead of kubeConfigFilePath\n"
-	      "  --context NAME       of the kubeconfig, instead of its current-context\n"
-	      "  --address URL        of the API server, instead of kubeApiServerAddress\n"
-	      "  --namespaces A,B     look after these alone, which takes Roles there in place of ClusterRoles\n"
-	      "  --workers N          run N reconcilers as children (default 4); 0: they are started elsewhere\n"
-	      "  --reconciler FILE    their program (default: fc-reconciler beside this one)\n"
-	      "  --bus ENDPOINT       where reconcilers and barriers connect: tcp://HOST:PORT or ipc://PATH\n"
+	      "  --strict-config      refuse unknown keys in the configuration\n"
+	      "  --kubeconfig FILE    overrides kubeConfigFilePath\n"
+	      "  --context NAME       use this context of the kubeconfig instead of current-context\n"
+	      "  --address URL        address of the API server; overrides kubeApiServerAddress\n"
+	      "  --namespaces A,B     watch only these namespaces; needs Roles there instead of ClusterRoles\n"
+	      "  --workers N          run N reconcilers as children (default 4); 0: reconcilers are started "
+	      "separately\n"
+	      "  --reconciler FILE    program of the children (default: fc-reconciler beside this one)\n"
+	      "  --bus ENDPOINT       listen there for reconcilers and barriers: tcp://HOST:PORT or ipc://PATH\n"
 	      "                       (default with --workers 0: busAddress)\n"
-	      "  --bus-keys DIR       its key and whom it lets in; see fc-watcher keygen\n"
-	      "  --bus-insecure       without keys where other machines can connect\n"
-	      "  --http HOST:PORT     serve /healthz, /readyz, /metrics and /debug/shards there, to this machine "
-	      "alone\n"
-	      "  --workers-http HOST:PORT  the children serve there too, the first on PORT, the next on PORT + 1, ...\n"
-	      "  --http-insecure      to others too, in the clear\n"
-	      "  --leader-elect-lease-duration D   (15s), --leader-elect-renew-deadline D (10s),\n"
-	      "  --leader-elect-retry-period D     (2s): how long a crash of the leader leaves others waiting, how\n"
-	      "                       long it leads without a renewal, and how often it renews\n"
-	      "  --leader-elect-resource-name NAME, --leader-elect-resource-namespace NAME\n"
-	      "                       of the Lease: frameworkcontroller, in the Pod's own namespace, else in the "
-	      "first\n"
-	      "                       of --namespaces, else kube-system\n"
+	      "  --bus-keys DIR       our key, and the public keys that may connect; see fc-watcher keygen\n"
+	      "  --bus-insecure       allow a bus without keys on an address that other machines can reach\n"
+	      "  --http HOST:PORT     serve /healthz, /readyz, /metrics and /debug/shards on a loopback address\n"
+	      "  --workers-http HOST:PORT  the children serve there: the first one on PORT, the next one on PORT + 1, "
+	      "...\n"
+	      "  --http-insecure      allow both on addresses that other machines can reach, without TLS\n"
+	      "  --leader-elect-lease-duration D   others wait this long before they take over (default 15s)\n"
+	      "  --leader-elect-renew-deadline D   a leader leads this long without a renewal (default 10s)\n"
+	      "  --leader-elect-retry-period D     time between two renewals (default 2s)\n"
+	      "  --leader-elect-resource-name NAME\n"
+	      "                       name of the Lease (default frameworkcontroller)\n"
+	      "  --leader-elect-resource-namespace NAME\n"
+	      "                       namespace of the Lease (default: the namespace of the Pod, else the first of\n"
+	      "                       --namespaces, else kube-system)\n"
 	      "  --print-crd          print the CustomResourceDefinition as YAML and exit\n"
 	      "  -v N                 log more: 0 (default) to 10\n"
 	      "  --help, --version\n",
@@ -116,13 +118,13 @@ static int check_workers(const struct flags *flags)
 	if (flags->workers_http == NULL || flags->workers > 0)
 		return 0;
 	fprintf(stderr,
-		"fc-watcher: --workers-http %s: expected --workers 1 or more: with --workers 0 there are no children "
-		"to serve there\n",
+		"fc-watcher: --workers-http %s: expected --workers 1 or more: --workers 0 starts no children that "
+		"could serve there\n",
 		flags->workers_http);
 	return -1;
 }
 
-/* Of the Pod that we run in, as its manifest or its service account tells; NULL: nothing does. */
+/* The namespace of our Pod, from its manifest or service account; NULL: unknown. */
 static const char *own_namespace(void)
 {
 	static char name[64];
@@ -156,11 +158,11 @@ static int read_namespaces(char *text, struct flags *flags)
 		while (i < flags->namespace_count && strcmp(flags->namespaces[i], name) != 0)
 			i++;
 		if (name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")] != '\0' || strlen(name) > 63)
-			wrong = "is no name of a namespace";
+			wrong = "is not a valid name of a namespace";
 		else if (i < flags->namespace_count)
 			wrong = "is named twice";
 		else if (i == NAMESPACES_MAX)
-			wrong = "is one too many; to look after so many, leave it out";
+			wrong = "is one too many; to watch more namespaces, omit --namespaces";
 		else
 			flags->namespaces[flags->namespace_count++] = name;
 		if (wrong != NULL) {
@@ -253,7 +255,9 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		case HTTP_INSECURE: flags->http_insecure = true; break;
 		case PRINT_CRD: flags->print_crd = true; break;
 		case LEADER_ELECT:
-			fputs("fc-watcher: --leader-elect is gone: a watcher always elects; remove the flag\n", stderr);
+			fputs("fc-watcher: --leader-elect was removed: a watcher always takes part in the election; "
+			      "remove the flag\n",
+			      stderr);
 			return -1;
 		case LEASE_DURATION:
 			if (read_duration("--leader-elect-lease-duration", optarg, &flags->lease_duration_ms) < 0)
@@ -296,8 +300,8 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 	}
 	if (optind < argc) {
 		fprintf(stderr,
-			"fc-watcher: unexpected argument %s: expected options, or status or keygen before all "
-			"else\nTry fc-watcher --help.\n",
+			"fc-watcher: unexpected argument %s: expected options, or status or keygen as "
+			"the first argument\nTry fc-watcher --help.\n",
 			argv[optind]);
 		return -1;
 	}

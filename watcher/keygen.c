@@ -11,18 +11,17 @@
 
 static const char usage[] =
 	"Usage: fc-watcher keygen DIR [NAME...]\n"
-	"Makes the keys of a bus on tcp://, with which its ends know each other and nobody reads along.\n"
+	"Makes the keys of a bus on tcp://. They authenticate both ends of a connection and encrypt the messages.\n"
 	"\n"
-	"  DIR/server   for fc-watcher --bus-keys: server.secret, and clients, the public keys of those it lets in;\n"
-	"               kept when it is there already\n"
-	"  DIR/NAME     for --bus-keys of fc-reconciler or fc-barrier: client.secret and server.public;\n"
-	"               without names: reconciler and barrier\n"
+	"  DIR/server   for fc-watcher --bus-keys: server.secret, and clients, the public keys that may connect;\n"
+	"               an existing key is kept\n"
+	"  DIR/NAME     for --bus-keys of fc-reconciler or fc-barrier: client.secret and server.public\n"
+	"               (default names: reconciler and barrier)\n"
 	"\n"
-	"Each is fit for a Secret of its own. All reconcilers may share one. To shut one out, take its line off "
-	"clients: it\n"
-	"is read again at once. role=barrier or role=reconciler behind a key, as it is written for names that end so, "
-	"and\n"
-	"member=NAME limit what it is good for. A new server key takes a restart of the watcher.\n";
+	"Store each directory in a Secret of its own. All reconcilers may share one. To revoke a key, delete its line\n"
+	"in clients: the watcher reads the file again at once. role=barrier, role=reconciler and member=NAME after a\n"
+	"key limit its use; keygen adds the role if NAME ends with barrier or reconciler. Restart the watcher after a\n"
+	"change of the server key.\n";
 
 int keygen_main(int argc, char **argv)
 {

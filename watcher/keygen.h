@@ -2,8 +2,8 @@
 #ifndef WATCHER_KEYGEN_H
 #define WATCHER_KEYGEN_H
 
-/* The arguments behind "keygen". The process' exit status; says on stdout what to do with the files, or on stderr what
- * is wrong. */
+/* Takes the arguments after "keygen". Prints on stdout what each directory is for, or on stderr what is wrong. Returns
+ * the exit status. */
 int keygen_main(int argc, char **argv);
 
 #endif

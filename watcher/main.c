@@ -1,5 +1,5 @@
-/* fc-watcher: watches the cluster, and tells reconcilers and barriers what they need to know of it (ARCHITECTURE.md
- * §3). This file puts the parts together: those that every watcher has, and the term of one that leads. */
+/* fc-watcher: watches the cluster, and sends reconcilers and barriers the objects that they need (ARCHITECTURE.md §3).
+ * This file connects the parts that every watcher has, and begins and ends the term of a leader. */
 #include <ev.h>
 #include <signal.h>
 #include <stdio.h>

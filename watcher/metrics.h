@@ -1,5 +1,5 @@
-/* What the watcher shows on /metrics (ARCHITECTURE.md §9.1; manifests/METRICS.md). Of Frameworks' states it knows
- * nothing: those are shown by the reconcilers. */
+/* The watcher's metrics (ARCHITECTURE.md §9.1; manifests/METRICS.md). The reconcilers have the metrics of Frameworks'
+ * states. */
 #ifndef WATCHER_METRICS_H
 #define WATCHER_METRICS_H
 

@@ -1,4 +1,4 @@
-/* What the watcher tells of itself by HTTP; see watcher.h. */
+/* The watcher's HTTP endpoints; see watcher.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool is_ready(void *arg, struct buf *why)
 	if (watcher->stopping)
 		buf_puts(why, "stopping");
 	else if (watcher->streams == NULL)
-		buf_puts(why, "Frameworks are not served yet");
+		buf_puts(why, "the API server does not serve Frameworks yet");
 	else if (!watcher->synced)
 		buf_puts(why, "not everything is listed yet");
 	else
@@ -66,7 +66,7 @@ static void on_shards(void *arg, struct serve_request *request)
 
 	if (strcmp(serve_request_method(request), "GET") != 0 ||
 	    strcmp(serve_request_path(request), "/debug/shards") != 0) {
-		serve_request_fail(request, 404, -1, "there is GET /debug/shards");
+		serve_request_fail(request, 404, -1, "expected GET /debug/shards");
 		return;
 	}
 	shards = debug_shards(&view);

@@ -20,12 +20,12 @@
 enum { TIMEOUT_MS = 5000 };
 
 static const char usage[] = "Usage: fc-watcher status [--http HOST:PORT] [-o table|json]\n"
-			    "Shows who leads, and which reconciler holds which shards, as the watcher at that address "
-			    "(its --http) sees it.\n"
+			    "Shows the leader and the shards of each reconciler. Asks the watcher that "
+			    "serves --http at HOST:PORT.\n"
 			    "\n"
-			    "  --http HOST:PORT   default $POD_IP:" DEFAULT_PORT ", without POD_IP " DEFAULT_HOST
-			    ":" DEFAULT_PORT "\n"
-			    "  -o FORMAT          table (default), or json: what its /debug/shards says\n";
+			    "  --http HOST:PORT   default $POD_IP:" DEFAULT_PORT ", or " DEFAULT_HOST ":" DEFAULT_PORT
+			    " if POD_IP is not set\n"
+			    "  -o FORMAT          table (default), or json: the answer of /debug/shards\n";
 
 char *status_address(void)
 {
@@ -43,12 +43,14 @@ static int print_answer(const struct kube_answer *answer, bool as_json)
 	struct error err;
 
 	if (answer->failure != KUBE_OK || answer->http_status != 200) {
-		fprintf(stderr, "fc-watcher status: %s: expected --http of a running fc-watcher\n", answer->message);
+		fprintf(stderr, "fc-watcher status: %s: expected the --http address of a running fc-watcher\n",
+			answer->message);
 		return EXIT_FAILURE;
 	}
 	shards = json_parse(answer->body, answer->body_len, &err);
 	if (!json_is_object(shards)) {
-		fprintf(stderr, "fc-watcher status: %s\n", shards == NULL ? err.message : "the answer is no object");
+		fprintf(stderr, "fc-watcher status: %s\n",
+			shards == NULL ? err.message : "the answer is not a JSON object");
 		return EXIT_FAILURE;
 	}
 	if (as_json) {

@@ -1,4 +1,4 @@
-/* The watcher's process: its parts. main.c puts them together and runs them, serving.c tells of them by HTTP. */
+/* The parts of the watcher's process. main.c creates and runs them, serving.c serves their state over HTTP. */
 #ifndef WATCHER_WATCHER_H
 #define WATCHER_WATCHER_H
 
@@ -39,7 +39,7 @@ struct watcher {
 	int exit_code;
 };
 
-/* Serves --http, if it was asked for: /healthz, /readyz, /metrics, /debug/shards. 0, or -1 and *err. */
+/* Serves --http, if the flag is set: /healthz, /readyz, /metrics, /debug/shards. 0, or -1 and *err. */
 int watcher_serve(struct watcher *watcher, struct error *err);
 
 #endif

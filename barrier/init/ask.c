@@ -1,5 +1,5 @@
-/* The two ways to ask; see ask.h. The server holds a question back until it can say "passed" or its time is up, so
- * one answer follows the other without a pause. The API server is asked at an interval. */
+/* Requests to the two servers; see ask.h. The barrier server answers a request when the gang is complete or the time of
+ * the request is over, so requests follow each other without a pause. Requests to the API server have an interval. */
 #include "barrier/init/ask.h"
 
 #include <ev.h>
@@ -95,7 +95,7 @@ static void connect_server(struct asker *asker, const struct kube_config *api)
 	fault = url_check_server(address, &config.server);
 	if (fault != NULL) {
 		log_warning("FRAMEWORK_BARRIER_ADDRESS: found \"%.200s\": %s; asking the API server instead",
-			    url_shown(address), fault);
+			    url_redacted(address), fault);
 		return;
 	}
 	fill_server_config(asker->environment, api, &config);
@@ -191,7 +191,7 @@ static int judge_gang(const struct environment *environment, const char *framewo
 	if (object_parts_read(framework, strlen(framework), &parts, err) < 0)
 		return -1;
 	if (*environment->uid != '\0' && strcmp(parts.meta.uid, environment->uid) != 0) {
-		set_failed(out, VERDICT_ABSENT, "another Framework has its name now, this Pod's own is gone");
+		set_failed(out, VERDICT_ABSENT, "this Pod's Framework was deleted, and another Framework has its name");
 		object_meta_free(&parts.meta);
 		return 0;
 	}
@@ -272,7 +272,7 @@ static void judge_passed(const struct environment *environment, const struct kub
 {
 	judge(environment, from, out);
 	if (out->verdict == VERDICT_WAITING)
-		set_failed(out, VERDICT_FAILED, "the barrier server lets pass what is not complete");
+		set_failed(out, VERDICT_FAILED, "the barrier server sent a Framework with Tasks that have no IP");
 }
 
 static void ask_server(struct asker *asker, int64_t left_ms, struct answer *out)

@@ -1,4 +1,4 @@
-/* Reading the environment; see environment.h. */
+/* Reads the environment variables; see environment.h. */
 #include "barrier/init/environment.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* What the init container is told by its environment (CONTRACT.md §16). */
+/* The environment variables of the init container (CONTRACT.md §16). */
 #ifndef INIT_ENVIRONMENT_H
 #define INIT_ENVIRONMENT_H
 
@@ -17,8 +17,8 @@ struct environment {
 	char *barrier_token_file;   /* FRAMEWORK_BARRIER_TOKEN_FILE, "" when not set */
 };
 
-/* Variables that are set but empty count as not set. 0 and *out, to be freed with environment_free(); or -1 and *err
- * naming the variable, what was found and what was expected. */
+/* An empty variable counts as not set. 0 and *out, which the caller frees with environment_free(); or -1 and *err,
+ * which names the variable, the found and the expected value. */
 int environment_read(struct environment *out, struct error *err);
 void environment_free(struct environment *environment);
 

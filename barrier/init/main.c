@@ -1,5 +1,5 @@
-/* frameworkbarrier: the init container that ends when every Task of its Framework has an IP (CONTRACT.md §16), so that
- * app containers start all or none and know each other's addresses. */
+/* frameworkbarrier: the init container that ends when every Task of its Framework has an IP (CONTRACT.md §16). The app
+ * containers of a Framework therefore start all or none, and know each other's addresses. */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,22 +19,24 @@ static const char usage[] =
 	"Usage: frameworkbarrier [options]\n"
 	"Waits until every Task of the Framework has an IP, then writes framework.json and injector.sh.\n"
 	"\n"
-	"  --output-dir DIR  where to (default: the working directory)\n"
-	"  --shared-dir DIR  and copies of them to here, if that directory exists (default: " SHARED_DIRECTORY ")\n"
+	"  --output-dir DIR  directory of the two files (default: the working directory)\n"
+	"  --shared-dir DIR  directory for copies of them, if it exists (default: " SHARED_DIRECTORY ")\n"
 	"  -v LEVEL          log level, default 0\n"
 	"  --help, --version\n"
 	"\n"
 	"Environment:\n"
-	"  FC_FRAMEWORK_NAMESPACE, FC_FRAMEWORK_NAME  the Framework; FC_FRAMEWORK_UID, if set, must be its uid\n"
-	"  BARRIER_CHECK_INTERVAL_SEC                 between questions to the API server (10; 5 or more)\n"
-	"  BARRIER_CHECK_TIMEOUT_SEC                  to give up after (600; 60 to 1200)\n"
-	"  FRAMEWORK_BARRIER_ADDRESS                  http[s]://host:port of fc-barrier, to be asked first\n"
-	"  FRAMEWORK_BARRIER_CA_FILE                  whom it is signed by (default: as the API server)\n"
-	"  FRAMEWORK_BARRIER_TOKEN_FILE               the token to show it (default: as to the API server)\n"
-	"  KUBE_APISERVER_ADDRESS, KUBECONFIG         the API server (default: ~/.kube/config, else in-cluster)\n"
-	"  KUBE_CONTEXT                               of the kubeconfig, instead of its current-context\n"
+	"  FC_FRAMEWORK_NAMESPACE, FC_FRAMEWORK_NAME  namespace and name of the Framework\n"
+	"  FC_FRAMEWORK_UID                   uid of the Framework (default: any)\n"
+	"  BARRIER_CHECK_INTERVAL_SEC         seconds between requests to the API server (default 10, at least 5)\n"
+	"  BARRIER_CHECK_TIMEOUT_SEC          seconds until it gives up (default 600, 60 to 1200)\n"
+	"  FRAMEWORK_BARRIER_ADDRESS          http[s]://host:port of fc-barrier, which it asks first (default: none)\n"
+	"  FRAMEWORK_BARRIER_CA_FILE          CA of fc-barrier's certificate (default: the CA of the API server)\n"
+	"  FRAMEWORK_BARRIER_TOKEN_FILE       token for fc-barrier (default: the token for the API server)\n"
+	"  KUBE_APISERVER_ADDRESS, KUBECONFIG the API server (default: ~/.kube/config, else in-cluster)\n"
+	"  KUBE_CONTEXT                       context of the kubeconfig (default: its current-context)\n"
 	"\n"
-	"Exit codes: 0 passed; 201 timed out; 210 bad environment, or there is no such Framework; 1 anything else.\n";
+	"Exit codes: 0 every Task has an IP; 201 timed out; 210 invalid environment or command line, or no such\n"
+	"Framework; 1 any other error.\n";
 
 static int parse_options(int argc, char **argv, struct wait_directories *out)
 {

@@ -1,4 +1,4 @@
-/* framework.json and injector.sh; see output.h. */
+/* Writes framework.json and injector.sh; see output.h. */
 #define _GNU_SOURCE
 #include "barrier/init/output.h"
 
@@ -61,9 +61,8 @@ static int put_variable(struct buf *out, const struct gang_role *role, const cha
 		put_ip(out, ip, env_name, with_port);
 	}
 	if (out->len - begin > ENVIRONMENT_STRING_MAX)
-		log_warning("FB_%s_%s is longer than programs can be given in their environment: "
-			    "read framework.json instead",
-			    env_name, suffix);
+		log_warning("FB_%s_%s is too long for an environment variable: read framework.json instead", env_name,
+			    suffix);
 	buf_printf(out, "\"\necho \"FB_%s_%s=${FB_%s_%s}\"\n", env_name, suffix, env_name, suffix);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* Asking again and again; see wait.h. */
+/* Asks until there is a verdict; see wait.h. */
 #include "barrier/init/wait.h"
 
 #include <inttypes.h>
@@ -21,15 +21,15 @@ static void tell(const struct answer *answer)
 {
 	switch (answer->verdict) {
 	case VERDICT_PASSED:
-		log_info("all %" PRId64 " Tasks have an IP, says %s", answer->total, answer->source);
+		log_info("all %" PRId64 " Tasks have an IP according to %s", answer->total, answer->source);
 		break;
 	case VERDICT_WAITING:
-		log_info("%" PRId64 " of %" PRId64 " Tasks have an IP, says %s%s%s%s", answer->ready, answer->total,
-			 answer->source, *answer->missing == '\0' ? "" : "; waiting for ", answer->missing,
-			 answer->total - answer->ready > 5 ? ", …" : "");
+		log_info("%" PRId64 " of %" PRId64 " Tasks have an IP according to %s%s%s%s", answer->ready,
+			 answer->total, answer->source, *answer->missing == '\0' ? "" : "; waiting for ",
+			 answer->missing, answer->total - answer->ready > 5 ? ", …" : "");
 		break;
-	case VERDICT_ABSENT: log_error("there is no such Framework: %s", answer->message); break;
-	case VERDICT_FAILED: log_warning("cannot tell: %s", answer->message); break;
+	case VERDICT_ABSENT: log_error("the Framework does not exist: %s", answer->message); break;
+	case VERDICT_FAILED: log_warning("cannot tell whether all Tasks have an IP: %s", answer->message); break;
 	}
 }
 
@@ -76,7 +76,7 @@ static int ask_until_end(struct asker *asker, const struct environment *environm
 			return EXIT_NEVER;
 		left_ms = end_ms - clock_boot_ms();
 		if (left_ms <= 0) {
-			log_error("giving up after %" PRId64 " s", environment->check_timeout_sec);
+			log_error("timed out after %" PRId64 " s", environment->check_timeout_sec);
 			return verdict == VERDICT_WAITING ? EXIT_TIMED_OUT : EXIT_OTHER;
 		}
 		sleep_ms(next_ms < left_ms ? next_ms : left_ms);
@@ -93,7 +93,7 @@ int wait_for_gang(const struct environment *environment, const struct wait_direc
 		log_error("%s", err.message);
 		return EXIT_OTHER;
 	}
-	log_info("waiting for the Tasks of Framework %s/%s", environment->ns, environment->name);
+	log_info("waiting until all Tasks of Framework %s/%s have an IP", environment->ns, environment->name);
 	code = ask_until_end(asker, environment, directories);
 	asker_free(asker);
 	return code;

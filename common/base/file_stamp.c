@@ -1,4 +1,4 @@
-/* Looks of files; see file_stamp.h. */
+/* Stamps of files; see file_stamp.h. */
 #include "common/base/file_stamp.h"
 
 struct file_stamp file_stamp_of(const struct stat *info)

@@ -1,4 +1,4 @@
-/* Whether a file is still the one that was read, by its looks: for whoever reads it again when it changes. */
+/* Detects whether a file has changed since it was read, by its device, inode, size and modification time. */
 #ifndef BASE_FILE_STAMP_H
 #define BASE_FILE_STAMP_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Zeroed: of no file. */
+/* Zeroed: no file. */
 struct file_stamp {
 	dev_t device;
 	ino_t inode;
@@ -14,9 +14,9 @@ struct file_stamp {
 	int64_t mtime_ns;
 };
 
-/* info: of the opened file, so that it is of what is read. */
+/* info: of the opened file (fstat(2)), so that the stamp belongs to the content that is read. */
 struct file_stamp file_stamp_of(const struct stat *info);
-/* Of the file that is there now; of no file when there is none. */
+/* Of the file that now has this path; zeroed if there is none. */
 struct file_stamp file_stamp_now(const char *path);
 bool file_stamp_same(const struct file_stamp *a, const struct file_stamp *b);
 

@@ -1,5 +1,5 @@
-/* uthash with the project's memory: it ends the process when there is none left, with a word about it (mem.h). Include
- * this instead of uthash.h. */
+/* uthash with the allocation functions of mem.h, which log and end the process when memory runs out. Include this
+ * instead of uthash.h. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 

@@ -169,7 +169,7 @@ static bool digits_suffice(const json_t *value, int digits)
 	return true;
 }
 
-/* jansson writes 17 digits unless told otherwise, so that 0.1 becomes 0.10000000000000001: as a Quantity, 101m. */
+/* By default jansson writes 17 digits, so that 0.1 becomes 0.10000000000000001: as a Quantity, 101m. */
 char *json_text(const json_t *value)
 {
 	struct buf text = {0};

@@ -1,5 +1,5 @@
-/* Short cuts over jansson for reading objects: every getter takes NULL and wrong types in its stride and
- * answers "absent", because what comes from outside may be anything. */
+/* Short cuts over jansson for reading objects. Every getter treats NULL and wrong types as absent, because input from
+ * outside can contain anything. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -11,7 +11,7 @@
 #include "common/base/buf.h"
 #include "common/base/error.h"
 
-/* A tree takes up to 230 bytes for a value (an empty object), a Framework of 10 000 Tasks has half a million. */
+/* A tree takes up to 230 bytes for a value (an empty object). A Framework of 10 000 Tasks has half a million values. */
 enum { JSON_VALUES_MAX = 2 * 1000 * 1000 };
 
 /* Parses one JSON text with the project's settings: NUL escapes allowed, duplicate names refused, integers past
@@ -30,7 +30,7 @@ bool json_bool(const json_t *object, const char *name, bool fallback);
 json_t *json_path(const json_t *object, ...) __attribute__((sentinel));
 /* object[name] parsed as RFC 3339 in unix seconds, or 0 when absent or null or not a time. */
 int64_t json_time(const json_t *object, const char *name);
-/* Compact text of any value; a number has as few digits as read the same again. The caller frees. */
+/* Compact text of any value; a number has the fewest digits that read as the same number. The caller frees. */
 char *json_text(const json_t *value);
 
 static inline void json_cleanup(json_t **value)

@@ -10,14 +10,14 @@
 
 #include "common/base/error.h"
 
-/* A value, and where it stands. Value and name are borrowed; outer must outlive it. */
+/* A value and its place in the document. Value and name are borrowed; outer must outlive it. */
 struct json_field {
 	const json_t *value; /* NULL: absent or null */
 	const struct json_field *outer;
 	const char *name;
 	bool is_item;
 	size_t index;  /* of an item */
-	bool required; /* a member that is absent or null is an error; else it leaves *out alone */
+	bool required; /* an absent or null member is an error; else it leaves *out unchanged */
 };
 
 /* Each reads a member of the object. 0, or -1 and *err. */

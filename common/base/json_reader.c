@@ -7,7 +7,7 @@
 
 enum { WORD = sizeof(uint64_t), LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 enum { PLAIN_MEMBER_REST = 8 /* `":false,` */ };
-#define EACH_BYTE(value) ((uint64_t)(value)*0x0101010101010101ULL)
+#define EACH_BYTE(value) (0x0101010101010101ULL * (uint64_t)(value))
 
 static void wrong(struct json_reader *reader, const char *expected)
 {

@@ -1,4 +1,4 @@
-/* Which of the lines that repeat are written; see log_last.h. */
+/* Limits repeated log lines; see log_last.h. */
 #include "common/base/log_last.h"
 
 #include <stdio.h>

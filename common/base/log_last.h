@@ -1,4 +1,4 @@
-/* Log lines that come again and again: worth writing when they say something else, and now and then. */
+/* Limits repeated log lines: a line is written if its text changed, or once a minute. */
 #ifndef BASE_LOG_LAST_H
 #define BASE_LOG_LAST_H
 
@@ -7,15 +7,15 @@
 
 enum { LOG_AGAIN_MS = 60 * 1000 };
 
-/* The last one written of its sort. Zeroed at first. */
+/* The last written line of one kind. Zero-initialise. */
 struct log_last {
 	bool any;
 	int64_t at_ms;
-	char text[512]; /* cut: longer ones are told apart by their beginning */
+	char text[512]; /* cut; longer texts are compared by their beginning */
 };
 
-/* Whether to write this line: it is another one than the last, or that was LOG_AGAIN_MS ago. Then it is the last one.
- * The time is of any one clock. */
+/* Whether to write this line: its text differs from the last one, or that was written LOG_AGAIN_MS ago. If so, it
+ * becomes the last one. now_ms: of any clock, always the same one. */
 bool log_is_news(struct log_last *last, int64_t now_ms, const char *text);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* The same end for a library's function that failed because it got no memory. */
+/* Logs and aborts likewise, after a library function failed for lack of memory. */
 _Noreturn void mem_exhausted(void);
 
 /* All return memory the caller frees with free(); sizes are overflow-checked. */
@@ -15,7 +15,7 @@ void *mem_realloc(void *old, size_t count, size_t size) __attribute__((returns_n
 /* NULL in, NULL out. */
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t len) __attribute__((returns_nonnull));
-/* All len bytes, NULs among them too, and a NUL behind. */
+/* Copies len bytes, which may contain NULs, and adds a NUL. */
 char *mem_memdup(const void *data, size_t len) __attribute__((returns_nonnull));
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 

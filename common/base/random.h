@@ -1,4 +1,5 @@
-/* Random numbers that are handed in, so that a seed can replay a run (common/README.md §1.5). Not for secrets. */
+/* Random number generators that callers pass on, so that a seed can replay a run (common/README.md §1.5). Not for
+ * secrets. */
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H
 

@@ -1,4 +1,4 @@
-/* A token bucket: qps tokens a second, at most burst of them saved up. */
+/* A token bucket: qps tokens a second; it holds at most burst tokens. */
 #ifndef BASE_RATE_H
 #define BASE_RATE_H
 
@@ -14,13 +14,13 @@ struct token_bucket {
 
 /* Starts full. qps <= 0 is unlimited; a burst below 1 counts as 1. now_ms: boot milliseconds, as everywhere here. */
 void token_bucket_init(struct token_bucket *bucket, double qps, int burst, int64_t now_ms);
-/* Keeps what was saved up, as far as the new burst allows. */
+/* Keeps the present tokens, at most the new burst. */
 void token_bucket_set(struct token_bucket *bucket, double qps, int burst, int64_t now_ms);
-/* Milliseconds until a token is there; 0: now. */
+/* Milliseconds until the next token; 0: there is one. */
 int64_t token_bucket_wait_ms(struct token_bucket *bucket, int64_t now_ms);
-/* Takes one; only when token_bucket_wait_ms said 0. */
+/* Takes one token; only if token_bucket_wait_ms returned 0. */
 void token_bucket_take(struct token_bucket *bucket);
-/* What it was taken for does not count. */
+/* Returns a token: the request that took it does not count. */
 void token_bucket_give_back(struct token_bucket *bucket);
 
 #endif

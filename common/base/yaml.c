@@ -265,7 +265,7 @@ static int syntax_error(struct loader *loader)
 		return reader_error(loader, problem);
 	/* What an editor does not show is worth its name: libyaml says "character that cannot start any token". */
 	if (parser->error == YAML_SCANNER_ERROR && parser->unread > 0 && *parser->buffer.pointer == '\t')
-		return error_at(loader, &parser->problem_mark, "found a tab, expected blanks");
+		return error_at(loader, &parser->problem_mark, "found a tab, expected spaces");
 	return error_at(loader, &parser->problem_mark, "%s%s%s", parser->context ? parser->context : "",
 			parser->context ? ", " : "", problem);
 }

@@ -1,9 +1,9 @@
-/* The one YAML reader: text → a tree of nodes that remember where they stood, so that every complaint about a
- * value can name file:line:column. Configuration and kubeconfig go through it.
+/* The only YAML reader: reads text into a tree of nodes that know their place, so that every error can name
+ * file:line:column. It reads the configuration and kubeconfigs.
  *
- * It reads the part of YAML that configuration needs and refuses the rest with an error: anchors and aliases
- * (306 bytes of them can expand to 390 million nodes), duplicate keys, keys that are not scalars, tags other than
- * !!str, !!map and !!seq, several documents, NUL characters, and anything past the limits below. */
+ * It reads the part of YAML that configuration needs and refuses the rest with an error: anchors and aliases (306 bytes
+ * of them can expand to 390 million nodes), duplicate keys, keys that are not scalars, tags other than !!str, !!map and
+ * !!seq, several documents, NUL characters, and anything past the limits below. */
 #ifndef BASE_YAML_H
 #define BASE_YAML_H
 
@@ -22,7 +22,7 @@ enum {
 
 enum yaml_kind { YAML_SCALAR, YAML_MAPPING, YAML_SEQUENCE };
 
-/* What a plain scalar says (YAML 1.2 core schema, §10.3.2); a quoted or block one is always a string. */
+/* The type of a plain scalar (YAML 1.2 core schema, §10.3.2); a quoted or block scalar is always a string. */
 enum yaml_type { YAML_NULL, YAML_BOOL, YAML_INT, YAML_FLOAT, YAML_STRING };
 
 /* Owned by the tree; freed with its root. */
@@ -43,7 +43,7 @@ struct yaml_node {
 int yaml_load(const char *file, const char *text, size_t len, struct yaml_node **out, struct error *err);
 /* The same for the file at path; messages name the path as given. */
 int yaml_load_file(const char *path, struct yaml_node **out, struct error *err);
-/* Only for what yaml_load gave; NULL is fine. (yaml_free is libyaml's.) */
+/* Only for trees of yaml_load; NULL is fine. (yaml_free is libyaml's.) */
 void yaml_tree_free(struct yaml_node *root);
 
 /* The value of key, or NULL when there is none or map is NULL or no mapping. Borrowed. */

@@ -64,7 +64,7 @@ static void look_for_watcher(struct bus_client *client)
 	client->untaken_ms += passed_ms > SESSION_PING_MS ? SESSION_PING_MS : passed_ms;
 	if (client->untaken_ms < client->warn_at_ms)
 		return;
-	log_warning("no watcher at %s has taken us for %lld s", client->endpoints,
+	log_warning("no watcher at %s has accepted this process for %lld s", client->endpoints,
 		    (long long)client->untaken_ms / 1000);
 	client->warn_at_ms = client->untaken_ms + UNTAKEN_AGAIN_MS;
 }

@@ -1,5 +1,5 @@
-/* A peer of the watcher (session.h) on a real socket and a libev loop. Says in the log when no watcher takes it: nobody
- * listens there, none of them leads, or it is refused. */
+/* A peer of the watcher (session.h) on a real socket and a libev loop. Logs a warning while no watcher accepts it:
+ * because none listens, none leads, or one refuses it. */
 #ifndef BUS_CLIENT_H
 #define BUS_CLIENT_H
 
@@ -8,17 +8,17 @@
 
 struct bus_client;
 
-/* endpoints: "ipc://path" or "tcp://host:port"; several separated by commas, where several watchers may lead. The
- * handler is copied. NULL and *err when one of them is none, or the name is empty or too long. */
+/* endpoints: "ipc://path" or "tcp://host:port"; one for each watcher, separated by commas. The handler is copied. NULL
+ * and *err if an endpoint is invalid, or the name is empty or too long. */
 struct bus_client *bus_client_new(struct ev_loop *loop, const char *endpoints, const struct bus_security *security,
 				  enum bus_role role, const char *name, const struct session_handler *handler,
 				  void *arg, struct error *err);
 /* Closes the connections at once; no callback runs any more. Not from within the handler. NULL is ignored. */
 void bus_client_free(struct bus_client *client);
 
-/* For peer_*(): everything that asks. */
+/* The session, for its functions that take a const pointer. */
 const struct session *bus_client_session(const struct bus_client *client);
-/* As session_leave(); goes on running the loop until session_gone(). */
+/* As session_leave(). Run the loop until session_gone(). */
 void bus_client_leave(struct bus_client *client);
 /* Over all its sockets. Valid until the next call. */
 const struct bus_counters *bus_client_counters(struct bus_client *client);

@@ -317,12 +317,12 @@ bool curve_clients_refresh(struct curve_clients *clients)
 	}
 	if (read_clients(clients, &err) < 0) {
 		if (strcmp(err.message, clients->said.message) != 0)
-			log_error("%s; who was let in before still is", err.message);
+			log_error("%s; keeping the previous clients", err.message);
 		clients->said = err;
 		return false;
 	}
 	clients->said.message[0] = '\0';
-	log_info("%s: %zu keys are let in", clients->path, clients->count);
+	log_info("%s: %zu keys may connect", clients->path, clients->count);
 	return true;
 }
 

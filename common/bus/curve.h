@@ -1,16 +1,16 @@
-/* Keys of the bus: CURVE on tcp:// (common/README.md §4.10, §8.6), with keys from files, as a mounted Secret has
- * them. A key is a text of 40 characters (Z85, ZeroMQ RFC 32); blanks around it are ignored.
+/* Keys of the bus: CURVE on tcp:// (common/README.md §4.10, §8.6), with keys in files, as in a mounted Secret. A key is
+ * a text of 40 characters (Z85, ZeroMQ RFC 32); blanks around it are ignored.
  *
  *   a watcher's directory   server.secret   its own key
- *                           clients         the public keys of those who are let in, one a line, a name behind each;
- *                                           empty lines and those with # are ignored. Of the words
- *                                           behind a key, role=reconciler or role=barrier says as what alone it is
- *                                           good, and member=NAME under which name (a pattern: fc-reconciler-*)
+ *                           clients         a line for each public key that may connect, with a name after it;
+ *                                           empty lines and lines with # are ignored. After the name,
+ *                                           role=reconciler or role=barrier limits the key to that role, and
+ *                                           member=NAME to member names (a pattern: fc-reconciler-*)
  *   a peer's directory      client.secret   its own key
- *                           server.public   the watcher's; another one is not spoken to
+ *                           server.public   the watcher's key; the peer refuses any other
  *
- * Public keys are worked out from secret ones. A watcher reads `clients` again when it changes, and its own key when it
- * starts; a peer looks into both of its files every KEYS_LOOK_MS, and connects anew when they have other keys. */
+ * Public keys are derived from secret ones. A watcher reads `clients` again when it changes, and its own key when it
+ * starts. A peer checks both of its files every KEYS_LOOK_MS, and reconnects when a key has changed. */
 #ifndef BUS_CURVE_H
 #define BUS_CURVE_H
 
@@ -20,10 +20,10 @@
 #include "common/base/error.h"
 #include "common/bus/message.h"
 
-/* How an endpoint is protected. A pointer to none: no keys, and this machine alone. */
+/* The protection of an endpoint. NULL in place of a pointer to it: no keys, and this machine only. */
 struct bus_security {
 	const char *keys; /* directory, as above; NULL: no CURVE */
-	bool insecure;    /* without keys: other machines too, in the clear and without asking who they are */
+	bool insecure;    /* without keys: other machines may connect, without encryption and authentication */
 };
 
 enum {
@@ -32,30 +32,29 @@ enum {
 	KEYS_LOOK_MS = 2000,
 };
 
-/* Make the next zmq_bind() or zmq_connect() of a ZeroMQ socket ask for keys, or not (NULL; before any that does). -1
- * and *err naming the file that is missing or is no key. */
+/* Make the next zmq_bind() or zmq_connect() of a ZeroMQ socket use keys; NULL: no keys (before any call with keys). -1
+ * and *err naming the file that is missing or has no key. */
 int curve_set_server(void *zmq_socket, const char *keys, struct error *err);
 int curve_set_client(void *zmq_socket, const char *keys, struct error *err);
-/* Whether a peer's directory has other keys than its socket. Not as long as one of the files is missing or no key: they
- * are replaced one after the other, maybe. */
+/* Whether a peer's directory has other keys than its socket. False while a file is missing or has no key, because the
+ * files may be replaced one after the other. */
 bool curve_client_changed(void *zmq_socket, const char *keys);
 
-/* Who is let in. */
+/* The keys that may connect. */
 struct curve_clients;
 
 struct curve_clients *curve_clients_new(const char *keys, struct error *err);
 void curve_clients_free(struct curve_clients *clients);
-/* The name behind a public key ("" where the file has none), or NULL: not let in. Borrowed until the next call. */
+/* The name of a public key ("" if the file has none), or NULL: it may not connect. Borrowed until the next call. */
 const char *curve_clients_find(const struct curve_clients *clients, const char key[CURVE_KEY_SIZE]);
-/* Whether the key's line lets its owner be such a peer of that name. */
+/* Whether the key's line allows this member name and role. */
 bool curve_clients_may_be(const struct curve_clients *clients, const char *key, const char *member, enum bus_role role);
-/* Reads the file again if it changed. What cannot be used is logged, and the old list kept. True when it is another
- * one now. */
+/* Reads the file again if it changed. If the file is invalid, logs that and keeps the old list. True if the list is a
+ * new one. */
 bool curve_clients_refresh(struct curve_clients *clients);
 
-/* Makes directory/server with a new key, unless it is there, and for each name a directory/NAME for a peer, which is
- * added to server/clients. Secret files have mode 0600. -1 and *err naming the file; nothing that exists is
- * overwritten. */
+/* Makes directory/server with a new key, unless it exists. Makes directory/NAME for each name, and adds the peer's key
+ * to server/clients. Secret files have mode 0600. Overwrites no file. -1 and *err naming the file. */
 int curve_keygen(const char *directory, const char *const names[], size_t count, struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Who comes in to the bus; see gate.h. */
+/* Access control of the bus; see gate.h. */
 #include "common/bus/gate.h"
 
 #include <errno.h>
@@ -117,7 +117,7 @@ static void decide(struct bus_gate *gate, zmq_msg_t *frames)
 	}
 	answer(gate, &frames[FRAME_ID], name != NULL, key);
 	if (name != NULL) {
-		log_v(1, "the bus lets \"%s\" in from %.*s", name, (int)zmq_msg_size(&frames[FRAME_ADDRESS]),
+		log_v(1, "the bus accepts \"%s\" from %.*s", name, (int)zmq_msg_size(&frames[FRAME_ADDRESS]),
 		      (const char *)zmq_msg_data(&frames[FRAME_ADDRESS]));
 		return;
 	}
@@ -225,7 +225,7 @@ bool bus_gate_passes(struct bus_gate *gate, const char *user)
 		return true;
 	gate->counters.revoked++;
 	if (to_be_said(gate, REVOKED, &times))
-		log_warning("the bus dropped messages (%llu) of a peer whose key %s is among the clients no longer",
+		log_warning("the bus dropped messages (%llu) of a peer whose key %s was removed from the clients",
 			    (unsigned long long)times, user);
 	return false;
 }
@@ -239,9 +239,8 @@ bool bus_gate_may_be(struct bus_gate *gate, const char *user, const struct bus_h
 		return true;
 	gate->counters.misnamed++;
 	if (to_be_said(gate, MISNAMED, &times))
-		log_warning("the bus refused a peer (%llu): as %s \"%s\" its key %s is not good",
-			    (unsigned long long)times, hello->role == BUS_ROLE_BARRIER ? "barrier" : "reconciler",
-			    hello->name, user);
+		log_warning("the bus refused a peer (%llu): its key %s is not for %s \"%s\"", (unsigned long long)times,
+			    user, hello->role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello->name);
 	return false;
 }
 

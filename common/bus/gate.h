@@ -1,6 +1,6 @@
-/* Who comes in to a bus that others can reach: answers libzmq's question for each key (ZAP, ZeroMQ RFC 27), counts
- * refused connections and logs them, at most once a minute for each reason. The number of connections is not limited
- * here: NetworkPolicy, RLIMIT_NOFILE and the time limit of handshakes bound it (common/README.md §8.10). */
+/* Access control of a bus that other machines can reach: decides for each key (ZAP, ZeroMQ RFC 27), counts refused
+ * connections, and logs them at most once a minute for each reason. The number of connections is not limited here:
+ * NetworkPolicy, RLIMIT_NOFILE and the time limit of handshakes bound it (common/README.md §8.10). */
 #ifndef BUS_GATE_H
 #define BUS_GATE_H
 
@@ -14,25 +14,23 @@
 struct bus_gate;
 
 struct bus_gate_counters {
-	uint64_t accepted;    /* connections, whatever became of them */
-	uint64_t admitted;    /* of these, those whose handshake was done */
-	uint64_t unknown_key; /* whoever has it knows the watcher's key */
-	uint64_t handshake;   /* no keys, or not the watcher's, or too slow */
+	uint64_t accepted;    /* connections, refused ones included */
+	uint64_t admitted;    /* connections with a completed handshake */
+	uint64_t unknown_key; /* refused; their owner knows the watcher's public key */
+	uint64_t handshake;   /* refused: no keys, a wrong key of the watcher, or a timeout */
 	uint64_t misnamed;    /* HELLOs of a peer whose key is for another name or role */
-	uint64_t revoked;     /* messages of a peer whose key was taken off the list since it came in */
+	uint64_t revoked;     /* messages of a peer whose key was removed from the list after it connected */
 };
 
-/* Counts the failed handshakes of a socket; before it is bound. */
+/* Counts the failed handshakes of a socket. Call it before the socket is bound. */
 struct bus_gate *bus_gate_new(struct ev_loop *loop, void *context, void *zmq_socket);
 void bus_gate_free(struct bus_gate *gate);
-/* From now on connections with keys are let in that the directory's list has. Once; keys is copied. -1 and *err naming
- * the file. */
+/* From now on accepts the keys of the directory's list. Call it once; keys is copied. -1 and *err naming the file. */
 int bus_gate_open(struct bus_gate *gate, const char *keys, struct error *err);
-/* Whether a message of a connection may go on: user is the message's property "User-Id", NULL where no key was asked
- * for. */
+/* Whether to accept a message: user is the message's property "User-Id", NULL on a bus without keys. */
 bool bus_gate_passes(struct bus_gate *gate, const char *user);
 
-/* Whether it may be who it says that it is. */
+/* Whether the key allows the member name and role of this HELLO. */
 bool bus_gate_may_be(struct bus_gate *gate, const char *user, const struct bus_hello *hello);
 const struct bus_gate_counters *bus_gate_counters(const struct bus_gate *gate);
 

@@ -14,10 +14,10 @@
 #include "common/framework/object.h"
 
 enum {
-	BUS_PROTOCOL = 3, /* peers of another version of the protocol are refused with a reason */
+	BUS_PROTOCOL = 3, /* peers with another version are refused with a reason */
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
-	BUS_BODY_PEER_MAX = 64 * 1024, /* of what peers say: a PING's two sets are 40 KiB at their worst */
+	BUS_BODY_PEER_MAX = 64 * 1024, /* of messages from peers: the two sets of a PING have at most 40 KiB */
 	BUS_SHARD_MAX = 4096,
 };
 
@@ -27,7 +27,7 @@ enum bus_type {
 	BUS_PING,      /* struct bus_ping */
 	BUS_BYE,       /* the peer drains and leaves; no body */
 	/* watcher → peer */
-	BUS_WHO,          /* say HELLO, knowing my epoch; no body */
+	BUS_WHO,          /* asks for a HELLO with this epoch; no body */
 	BUS_ASSIGN,       /* struct bus_assign */
 	BUS_PONG,         /* struct bus_pong */
 	BUS_UPDATE,       /* one object as it is now; body: its JSON */
@@ -40,18 +40,17 @@ enum bus_type {
 /* Little-endian on the wire, in this order after the magic "FC", the protocol, a reserved byte, type, kind, 2 reserved
  * bytes. */
 struct bus_head {
-	uint8_t protocol;  /* of who sent it: BUS_PROTOCOL */
+	uint8_t protocol;  /* of the sender: BUS_PROTOCOL */
 	uint8_t type;      /* enum bus_type */
 	uint8_t kind;      /* enum object_kind for UPDATE and ABSENT */
-	uint64_t epoch;    /* of a watcher: of the term that it leads; of a peer: the newest that a watcher told it, 0:
-			      none. A peer heeds no older one */
+	uint64_t epoch;    /* a watcher's term, or the newest that a peer received (0: none): it ignores older ones */
 	uint64_t version;  /* of the assignment this message belongs to (PING: the one of that epoch that is applied) */
 	uint64_t sequence; /* counts the messages of one session and direction from 1; a gap means resync (HELLO); 0 in
 			      WHO and REFUSE, which belong to no session */
 	int64_t time_ms;   /* PING: the sender's CLOCK_BOOTTIME when it was sent; PONG: that time, echoed */
 	uint32_t shard;    /* UPDATE, ABSENT: the shard of the object's key */
-	uint32_t session;  /* counts the peer's HELLOs from 1; the watcher echoes it, so that what was on its way before
-			      a  HELLO is told from what follows it */
+	uint32_t session;  /* counts the peer's HELLOs from 1; the watcher echoes it, which separates messages sent
+			      before a HELLO from later ones */
 };
 
 void bus_head_write(const struct bus_head *head, unsigned char out[BUS_HEAD_SIZE]);
@@ -81,24 +80,24 @@ struct bus_hello {
 	char name[64];         /* member name: pool slot or StatefulSet ordinal's host name */
 	char uuid[40];         /* of this process instance */
 	enum bus_role role;    /* a barrier is a read-only peer of every Framework and owns nothing */
-	uint32_t shard_count;  /* that held counts in; 0: none yet */
+	uint32_t shard_count;  /* of the shards in held; 0: none yet */
 	struct shard_set held; /* under a live lease */
 	uint64_t held_epoch;   /* of the term in which they were granted; 0: nothing was granted yet */
-	uint32_t window;       /* credit: how many UPDATE/ABSENT messages may be on the way at once */
+	uint32_t window;       /* credit: how many UPDATE/ABSENT messages may be in flight */
 };
 
 struct bus_ping {
 	struct shard_set held;
-	struct shard_set draining; /* taken away, but calls are still in flight */
+	struct shard_set draining; /* revoked, but calls are still in flight */
 	uint64_t consumed; /* UPDATE/ABSENT messages handled on this connection since the HELLO: returns credit */
-	uint64_t heard;    /* sequence of the watcher's last message read since the HELLO: it has read all before it */
-	uint32_t backlog;  /* keys waiting for a round or for the rate limit */
+	uint64_t heard;    /* sequence of the last message received since the HELLO; the peer has all before it */
+	uint32_t backlog;  /* keys that wait for a reconcile or for the rate limit */
 };
 
 struct bus_assign {
 	uint32_t shard_count;
 	struct shard_set shards; /* the whole assignment, not a difference */
-	struct shard_set fresh;  /* those of them whose full state follows, ended by SNAPSHOT_END of this version */
+	struct shard_set fresh;  /* their full state follows, ended by SNAPSHOT_END of this version */
 	int64_t lease_ms;
 };
 
@@ -106,7 +105,7 @@ struct bus_pong {
 	bool renewed; /* the lease of head.version is renewed from head.time_ms on; false: it is not */
 	double qps;   /* this peer's share of kubeClientQps */
 	int32_t burst;
-	bool live; /* the watcher's streams are live: conclusions from absence and creation timeouts may be drawn */
+	bool live; /* the watcher's streams are live: absence means deletion, and creation timeouts run */
 };
 
 struct bus_absent {
@@ -115,11 +114,10 @@ struct bus_absent {
 	char *uid; /* "" : no object of that name (of any uid) exists at resource_version */
 	char *resource_version;
 	char *framework_name; /* of the key it belongs to */
-	bool deleting;        /* its last state had a deletionTimestamp: it is gone for certain */
+	bool deleting;        /* its last state had a deletionTimestamp, so it is certainly deleted */
 };
 
-/* What is watched as one: a namespace, or the whole cluster. Lists and watches of another have versions of their own.
- */
+/* A scope of lists and watches: a namespace, or the whole cluster. Each scope has its own versions. */
 struct bus_scope {
 	char *ns; /* "" : all namespaces */
 	char *resource_version[KIND_COUNT];
@@ -127,7 +125,7 @@ struct bus_scope {
 
 struct bus_snapshot_end {
 	struct shard_set shards;  /* complete now */
-	struct bus_scope *scopes; /* the versions they are true at; owned */
+	struct bus_scope *scopes; /* the versions at which they are complete; owned */
 	size_t scope_count;
 };
 
@@ -146,10 +144,9 @@ void bus_absent_free(struct bus_absent *absent);
 void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end);
 int bus_snapshot_end_read(const char *body, size_t len, struct bus_snapshot_end *out, struct error *err);
 void bus_snapshot_end_free(struct bus_snapshot_end *end);
-/* Another scope, whose versions are yet to be set (strings that will be freed); borrowed until the next one is added.
- */
+/* Adds a scope. The caller sets its versions (owned strings). Borrowed until the next one is added. */
 struct bus_scope *bus_snapshot_end_add(struct bus_snapshot_end *end, const char *ns);
-/* The one that a namespace is watched in; NULL: it is not watched. */
+/* The scope that contains a namespace; NULL: it is not watched. */
 const struct bus_scope *bus_snapshot_end_scope(const struct bus_snapshot_end *end, const char *ns);
 
 /* REFUSE. */

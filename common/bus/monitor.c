@@ -30,7 +30,7 @@ static void hand_on(const struct bus_monitor *monitor, uint16_t event)
 	case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH: what = NEWS_DENIED; break;
 	default: return;
 	}
-	monitor->told(monitor->arg, what);
+	monitor->on_news(monitor->arg, what);
 }
 
 static void on_readable(void *arg)
@@ -57,12 +57,12 @@ static void on_readable(void *arg)
 }
 
 void bus_monitor_start(struct bus_monitor *monitor, struct ev_loop *loop, void *context, void *socket,
-		       bus_news_fn *told, void *arg)
+		       bus_news_fn *on_news, void *arg)
 {
 	static uint64_t number; /* closed sockets leave their address, and their monitor's, a little later */
 	char address[ADDRESS_MAX];
 
-	*monitor = (struct bus_monitor){.watched = socket, .told = told, .arg = arg};
+	*monitor = (struct bus_monitor){.watched = socket, .on_news = on_news, .arg = arg};
 	snprintf(address, sizeof(address), "inproc://monitor-%" PRIu64, number++);
 	monitor->pair = zmq_socket_monitor(socket, address, EVENTS) < 0 ? NULL : zmq_socket(context, ZMQ_PAIR);
 	if (monitor->pair == NULL || zmq_connect(monitor->pair, address) < 0)
@@ -84,9 +84,8 @@ const char *bus_news_text(enum bus_news what)
 {
 	switch (what) {
 	case NEWS_BROKEN:
-		return "the handshake broke off, as it does when server.public is not the watcher's, or the connection "
-		       "is lost";
-	case NEWS_FOREIGN: return "the other end has no keys or other ones, or speaks something else";
+		return "the handshake broke off: server.public is not the watcher's key, or the connection was lost";
+	case NEWS_FOREIGN: return "the other end has no keys, has other keys, or does not speak the protocol";
 	case NEWS_DENIED: return "our key is not among its clients";
 	default: return "it went well";
 	}

@@ -1,6 +1,5 @@
-/* What becomes of a ZeroMQ socket's connections before their first message: its monitor, on the loop. libzmq says
- * nothing of a handshake whose first bytes are none of its own protocol; such a connection is only accepted and ended.
- */
+/* Watches the handshakes of a ZeroMQ socket's connections, with its monitor on the loop. libzmq reports no failed
+ * handshake if the first bytes are not of its protocol; it only accepts and ends such a connection. */
 #ifndef BUS_MONITOR_H
 #define BUS_MONITOR_H
 
@@ -11,9 +10,9 @@
 enum bus_news {
 	NEWS_ACCEPTED,
 	NEWS_DONE,    /* a handshake */
-	NEWS_BROKEN,  /* the connection ended in the middle of one, or it took too long */
-	NEWS_FOREIGN, /* what came is not what the protocol has: another mechanism, another key */
-	NEWS_DENIED,  /* the other end does not let our key in */
+	NEWS_BROKEN,  /* the connection ended during a handshake, or the handshake took too long */
+	NEWS_FOREIGN, /* the other end has another mechanism or another key, or breaks the protocol */
+	NEWS_DENIED,  /* the other end refuses our key */
 };
 
 typedef void bus_news_fn(void *arg, enum bus_news what);
@@ -23,17 +22,17 @@ struct bus_monitor {
 	void *watched;
 	void *pair;
 	struct bus_poll poll;
-	bus_news_fn *told;
+	bus_news_fn *on_news;
 	void *arg;
 };
 
-/* Before the socket is bound or connected. told() may not free the socket or the monitor. */
+/* Before the socket is bound or connected. on_news() may not free the socket or the monitor. */
 void bus_monitor_start(struct bus_monitor *monitor, struct ev_loop *loop, void *context, void *socket,
-		       bus_news_fn *told, void *arg);
-/* Before the socket is closed; of one never started, too. */
+		       bus_news_fn *on_news, void *arg);
+/* Call it before the socket is closed; also if the monitor was never started. */
 void bus_monitor_stop(struct bus_monitor *monitor);
 
-/* What to say of a handshake that failed. */
+/* The log text for a failed handshake. */
 const char *bus_news_text(enum bus_news what);
 
 #endif

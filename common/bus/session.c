@@ -1,4 +1,4 @@
-/* A peer of the watcher; see session.h.
+/* The reconciler's or barrier's side of a connection; see session.h.
  * A lease belongs to a shard: a PONG renews those of the assignment that it names, counted from when the ping was sent;
  * a shard that stays through a new assignment keeps the lease that it has. */
 #include "common/bus/session.h"
@@ -31,7 +31,7 @@ struct session {
 	uint64_t sent_sequence;
 	uint64_t received_sequence;
 	/* the present assignment */
-	uint64_t epoch; /* the newest that a WHO told since it held no lease and said HELLO to all; 0: none */
+	uint64_t epoch; /* the newest of a WHO, since it last had no lease and sent HELLO to all; 0: none */
 	uint64_t version;
 	uint64_t version_epoch; /* the term that the version, and all that is held, is of */
 	uint32_t shard_count;
@@ -156,7 +156,7 @@ static uint64_t applied(const struct session *session)
 	return session->version_epoch == session->epoch ? session->version : 0;
 }
 
-/* To whom: see session.h. 0 when the watcher that answers us, if there is one, could be told. */
+/* Sends a message; session.h says to whom. 0, or -1 when the send to the watcher that answers us failed. */
 static int say(struct session *session, enum bus_type type, uint64_t sequence, uint32_t number)
 {
 	const struct bus_head head = {
@@ -169,7 +169,7 @@ static int say(struct session *session, enum bus_type type, uint64_t sequence, u
 	};
 
 	const char *body = session->body.data == NULL ? "" : session->body.data;
-	int told = -1;
+	int result = -1;
 
 	for (int i = 0; i < (int)session->ports.watchers; i++) {
 		bool it = session->watcher < 0 || session->watcher == i;
@@ -177,9 +177,9 @@ static int say(struct session *session, enum bus_type type, uint64_t sequence, u
 		if (!it && type != BUS_PING)
 			continue;
 		if (session->ports.send(session->ports.arg, (unsigned)i, &head, body, session->body.len) == 0 && it)
-			told = 0;
+			result = 0;
 	}
-	return told;
+	return result;
 }
 
 static void hello(struct session *session)
@@ -309,7 +309,7 @@ static void lose_expired(struct session *session)
 	log_warning("the lease of %u shards ran out", shard_set_count(&expired));
 	session->counters.leases_lost++;
 	revoke(session, &expired);
-	if (session->state == SESSION_ASSIGNED) { /* what is left, too, is told anew */
+	if (session->state == SESSION_ASSIGNED) { /* the remaining shards, too, get a new snapshot */
 		session->state = SESSION_SILENT;
 		session->hello_ms = 0;
 	}
@@ -387,7 +387,7 @@ static void on_assign(struct session *session, const struct bus_head *head, cons
 	session->shards = assign.shards;
 	if (!shard_set_empty(&assign.fresh) && session->state != SESSION_LEAVING)
 		session->handler.granted(session->arg, &assign.fresh);
-	session_ping_soon(session); /* starts the lease, and tells what was let go */
+	session_ping_soon(session); /* starts the lease, and reports the released shards */
 }
 
 static void on_pong(struct session *session, const struct bus_head *head, const char *body, size_t len)
@@ -412,7 +412,8 @@ static void on_pong(struct session *session, const struct bus_head *head, const 
 	if (session->state == SESSION_LEAVING) {
 		struct shard_set draining = {0};
 
-		/* told at a version without shards that nothing is in flight: the watcher waits for nothing more */
+		/* the watcher knows that nothing is in flight at a version without shards, and waits for nothing
+		 * more */
 		session->handler.draining(session->arg, &draining);
 		if (pong.renewed && ours && session->left_acknowledged && shard_set_empty(&draining))
 			session->state = SESSION_GONE;
@@ -448,7 +449,7 @@ static void on_absent(struct session *session, const struct bus_head *head, cons
 	session->consumed++;
 	if (head->kind >= KIND_COUNT || bus_absent_read(body, len, &absent, &err) < 0) {
 		session->counters.malformed_objects++;
-		log_error("skipped an absence from the watcher: %s",
+		log_error("skipped a deletion from the watcher: %s",
 			  head->kind >= KIND_COUNT ? "unknown kind" : err.message);
 		return;
 	}
@@ -541,7 +542,7 @@ void session_receive(struct session *session, unsigned watcher, const struct bus
 		session->counters.malformed++;
 		return;
 	}
-	/* WHO alone may tell a newer epoch: the rest answers a HELLO that knew it already */
+	/* only WHO may bring a newer epoch: the rest answers a HELLO that contained it */
 	if (head->session != session->number || session->state == SESSION_SILENT || head->epoch < session->epoch ||
 	    (head->epoch > session->epoch && head->type != BUS_WHO && head->type != BUS_REFUSE)) {
 		session->counters.stale++;
@@ -563,7 +564,7 @@ void session_receive(struct session *session, unsigned watcher, const struct bus
 	/* one that leaves holds nothing that a lost message could be about, and does not come back */
 	if (head->sequence != session->received_sequence + 1 && session->state != SESSION_LEAVING) {
 		session->counters.sequence_gaps++;
-		log_warning("missed messages of the watcher: saying HELLO again");
+		log_warning("missed messages of the watcher: sending HELLO again");
 		hello(session);
 		return;
 	}

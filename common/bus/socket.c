@@ -1,7 +1,7 @@
 /* A ZeroMQ socket on a libev loop; see socket.h.
- * libzmq connects again by itself when a connection is lost, but never after a handshake that was refused: then the
- * socket is replaced by a new one, after a while. It is replaced as well when the keys are other ones: a watcher whose
- * key has changed ends handshakes without a word, and drops what a key says that it does not know any more. */
+ * libzmq reconnects when a connection is lost, but not after a refused handshake: then a new socket replaces the old
+ * one after a while. A new socket also replaces it when the keys have changed: a watcher with a new key ends handshakes
+ * silently, and drops messages of unknown keys. */
 #include "common/bus/socket.h"
 
 #include <errno.h>
@@ -297,7 +297,7 @@ static int check_reach(const char *endpoint, const struct bus_security *security
 	if (is_local(endpoint) || (security != NULL && (security->keys != NULL || security->insecure)))
 		return 0;
 	return error_set(err,
-			 "the bus %s is beyond this machine: expected keys, --bus-keys DIRECTORY (or --bus-insecure)",
+			 "other machines can reach the bus %s: expected keys, --bus-keys DIRECTORY (or --bus-insecure)",
 			 endpoint);
 }
 
@@ -354,8 +354,7 @@ static void on_news(void *arg, enum bus_news what)
 	if (what != NEWS_BROKEN && what != NEWS_FOREIGN && what != NEWS_DENIED)
 		return;
 	if (log_is_news(&socket->complaint, clock_boot_ms(), "not taken")) /* whatever the reason: they alternate */
-		log_warning("the watcher at %s does not take our connection: %s", socket->endpoint,
-			    bus_news_text(what));
+		log_warning("the watcher at %s refuses the connection: %s", socket->endpoint, bus_news_text(what));
 	if (what == NEWS_BROKEN || ev_is_active(&socket->replace))
 		return;
 	ev_timer_set(&socket->replace, socket->replace_s, 0.);
@@ -397,7 +396,7 @@ static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 
 	if (!curve_client_changed(socket->socket, socket->keys))
 		return;
-	log_info("the keys of the bus have changed: connecting to %s anew", socket->endpoint);
+	log_info("the keys of the bus have changed: reconnecting to %s", socket->endpoint);
 	ev_timer_stop(loop, &socket->replace);
 	socket->replace_s = RECONNECT_TCP_MS / 1000.;
 	on_replace(loop, &socket->replace, events);

@@ -9,8 +9,8 @@
 struct ev_loop;
 struct bus_socket;
 
-/* Messages that may wait in a ROUTER for one peer: twice the largest window of objects, so that only one that reads
- * nothing gets there. It cannot be sent to then (EAGAIN). */
+/* Messages that may wait in a ROUTER for one peer: twice the largest window of objects, so only a peer that reads
+ * nothing reaches it. Sending to it then fails (EAGAIN). */
 enum { BUS_UNSENT_MAX = 2 * 65536 };
 
 /* id: routing id of the peer on a ROUTER (id_len > 0), absent on a DEALER. Frames are borrowed, valid during the call.
@@ -18,8 +18,9 @@ enum { BUS_UNSENT_MAX = 2 * 65536 };
 typedef void bus_receive(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head,
 			 const char *body, size_t body_len);
 
-/* endpoint: "ipc://path", "tcp://host:port" (port 0 or * for any). security may be NULL; borrowed during the call.
- * NULL and *err naming the endpoint: a busy port, say, or one that other machines can reach, without keys. */
+/* endpoint: "ipc://path", "tcp://host:port" (port 0 or * for any). security may be NULL; borrowed during the call. NULL
+ * and *err naming the endpoint, for example if the port is busy, or if other machines can reach it and there are no
+ * keys. */
 struct bus_socket *bus_socket_bind(struct ev_loop *loop, const char *endpoint, const struct bus_security *security,
 				   bus_receive *receive, void *arg, struct error *err);
 /* Listens on one more endpoint with the same socket; bus_socket_endpoint() names the last one. */
@@ -37,7 +38,7 @@ const char *bus_socket_endpoint(const struct bus_socket *socket);
 int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, const struct bus_head *head,
 	     const void *body, size_t body_len);
 
-/* Of one that was bound: who was not let in. */
+/* Counts of refused connections of a bound socket. */
 const struct bus_gate_counters *bus_socket_gate(const struct bus_socket *socket);
 
 struct bus_counters {

@@ -1,4 +1,4 @@
-/* frameworkcontroller.yaml: the table of its keys, their defaults, and the checks that span keys. */
+/* frameworkcontroller.yaml: the table of its keys, their defaults, and checks across keys. */
 #include "common/config/config.h"
 
 #include <ctype.h>
@@ -163,10 +163,7 @@ char *config_environment_kubeconfig(void)
 
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
-#define SNAPSHOT(name, member)                                                                         \
-	{                                                                                              \
-		.key = (name), .type = FIELD_BOOL, .offset = offsetof(struct config_snapshots, member) \
-	}
+#define SNAPSHOT(name, member) .key = (name), .type = FIELD_BOOL, .offset = offsetof(struct config_snapshots, member)
 
 static int read_snapshot_group(struct reader *reader, const struct yaml_node *value, const char *what,
 			       const struct field *fields, void *into)
@@ -180,8 +177,8 @@ static int read_snapshot_group(struct reader *reader, const struct yaml_node *va
 static int read_framework_snapshots(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
 {
 	static const struct field fields[] = {
-		SNAPSHOT("onFrameworkRetry", on_framework_retry),
-		SNAPSHOT("onFrameworkDeletion", on_framework_deletion),
+		{SNAPSHOT("onFrameworkRetry", on_framework_retry)},
+		{SNAPSHOT("onFrameworkDeletion", on_framework_deletion)},
 		{0},
 	};
 	return read_snapshot_group(reader, value, what, fields, into);
@@ -190,8 +187,8 @@ static int read_framework_snapshots(struct reader *reader, const struct yaml_nod
 static int read_task_snapshots(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
 {
 	static const struct field fields[] = {
-		SNAPSHOT("onTaskRetry", on_task_retry),
-		SNAPSHOT("onTaskDeletion", on_task_deletion),
+		{SNAPSHOT("onTaskRetry", on_task_retry)},
+		{SNAPSHOT("onTaskDeletion", on_task_deletion)},
 		{0},
 	};
 	return read_snapshot_group(reader, value, what, fields, into);
@@ -200,7 +197,7 @@ static int read_task_snapshots(struct reader *reader, const struct yaml_node *va
 static int read_pod_snapshots(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
 {
 	static const struct field fields[] = {
-		SNAPSHOT("onPodDeletion", on_pod_deletion),
+		{SNAPSHOT("onPodDeletion", on_pod_deletion)},
 		{0},
 	};
 	return read_snapshot_group(reader, value, what, fields, into);
@@ -352,7 +349,8 @@ int config_load(const char *path, enum config_unknown unknown, struct config *ou
 {
 	struct yaml_node *root;
 	if (path == NULL && access(CONFIG_DEFAULT_PATH, F_OK) < 0)
-		return error_set(err, "%s: not here; name the configuration by --config, an empty file will do",
+		return error_set(err,
+				 "%s does not exist; name the configuration with --config (an empty file is valid)",
 				 CONFIG_DEFAULT_PATH);
 	if (yaml_load_file(path ? path : CONFIG_DEFAULT_PATH, &root, err) < 0)
 		return -1;

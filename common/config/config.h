@@ -1,4 +1,5 @@
-/* frameworkcontroller.yaml → struct config: defaults, ranges, and complaints that say where (CONTRACT.md §15). */
+/* Reads frameworkcontroller.yaml into struct config: defaults, ranges, and errors with their place (CONTRACT.md
+ * §15). */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
 
@@ -8,7 +9,7 @@
 #include "common/base/error.h"
 #include "common/framework/failure_spec.h"
 
-/* Where the file is when no flag names it. */
+/* The file, if no flag names one. */
 #define CONFIG_DEFAULT_PATH "./frameworkcontroller.yaml"
 
 /* Durations in the file that are longer count as this (31 000 years), so that sums with them cannot overflow. */
@@ -31,8 +32,8 @@ struct config {
 	char *kube_config_file_path;   /* or "" for none */
 	double kube_client_qps;        /* (0, 10000]; one budget for the cluster */
 	int64_t kube_client_burst;     /* 0..10000 */
-	/* >= 1: Frameworks worked on at the same time, over all reconcilers: so many creates, deletes and reads are on
-	 * their way. Each reconciler has the part of them that it has of the rate, and at least one */
+	/* >= 1: creates, deletes and reads in flight, over all reconcilers. Each reconciler has the same share of them
+	 * as of the rate, and at least one */
 	int64_t worker_number;
 	bool large_framework_compression;
 	int64_t crd_established_check_interval_sec;      /* >= 1 */
@@ -48,18 +49,18 @@ struct config {
 	/* Keys the original controller does not have (CONTRACT.md §15.3). */
 	int64_t shards;           /* 1..4096 shards of the key space */
 	int64_t member_lease_sec; /* 2..MEMBER_LEASE_SEC_MAX; pings go every second */
-	int64_t member_grace_sec; /* 0..86400: how long a gone member's shards wait for it */
-	/* Where the watcher binds and reconcilers connect: "tcp://host:port" or "ipc://path"; for reconcilers several,
-	 * separated by commas, where several watchers may lead. */
+	int64_t member_grace_sec; /* 0..86400: how long the shards of a lost member wait for it */
+	/* Where the watcher binds and reconcilers connect: "tcp://host:port" or "ipc://path"; for reconcilers one for
+	 * each watcher, separated by commas. */
 	char *bus_address;
 
-	/* How many keys of the file nobody knows; each was logged as a warning. */
+	/* How many keys of the file are unknown; each was logged as a warning. */
 	int64_t unknown_keys;
 };
 
 /* What the watcher keeps of kubeClientQps and kubeClientBurst, for lists and the CRD. */
 enum { CONFIG_WATCHER_RATE_PERCENT = 5 };
-/* The rest of kubeClientQps, which is shared out over the reconcilers. */
+/* The rest of kubeClientQps, which the reconcilers share. */
 double config_reconcilers_qps(const struct config *config);
 
 /* The defaults, without looking at the environment. Free with config_free. */

@@ -128,9 +128,9 @@ static int read_attributes(struct reader *reader, const struct yaml_node *value,
 		const char *attribute;
 		if (yaml_as_string(value->items[i], item, &attribute, reader->err) < 0)
 			return -1;
-		/* The original takes any, and shows them in the status. */
+		/* The original accepts any attribute, and writes it into the status. */
 		if (!is_known_attribute(attribute) && value->file[0] != '\0')
-			log_warning("%s:%zu:%zu: %s: found \"%s\", which decides nothing: expected Transient, "
+			log_warning("%s:%zu:%zu: %s: found \"%s\", which has no effect: expected Transient, "
 				    "Conflict or Permanent",
 				    value->items[i]->file, value->items[i]->line, value->items[i]->column, item,
 				    attribute);

@@ -1,5 +1,5 @@
-/* What configuration says about failed Pods (podFailureSpec, CONTRACT.md §15): filled by common/config, read by the
- * reconciler's classification (CONTRACT.md §8). */
+/* podFailureSpec of the configuration (CONTRACT.md §15). common/config fills it, and the reconciler's classification
+ * reads it (CONTRACT.md §8). */
 #ifndef FRAMEWORK_FAILURE_SPEC_H
 #define FRAMEWORK_FAILURE_SPEC_H
 
@@ -12,7 +12,7 @@
 
 /* Inclusive; absent bounds are INT32_MIN and INT32_MAX. */
 struct int32_range {
-	bool given; /* false: the range is absent or has neither bound, and nothing is asked */
+	bool given; /* false: the range is absent or has no bounds: every value matches */
 	int32_t min;
 	int32_t max;
 };

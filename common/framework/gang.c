@@ -72,7 +72,7 @@ static int add_role(struct gang *gang, const struct json_span *name, const struc
 	if (name->at != NULL && name->len < sizeof(text))
 		json_span_decode(name, text);
 	if (!framework_name_valid(text))
-		return error_set(err, "spec.taskRoles[%zu].name is not like ^[a-z0-9]{1,63}$", index);
+		return error_set(err, "spec.taskRoles[%zu].name does not match ^[a-z0-9]{1,63}$", index);
 	if (find_role(gang, name) != NULL)
 		return error_set(err, "spec.taskRoles[%zu].name is \"%s\", which another TaskRole has already", index,
 				 text);

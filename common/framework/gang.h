@@ -23,16 +23,16 @@ struct gang_role {
 struct gang {
 	struct gang_role *roles; /* by name; in the spec's order along hh.next */
 	int64_t total;           /* Tasks of the spec */
-	int64_t ready;           /* those of them that have a podIP and are not deletionPending */
-	char *packed;            /* the statuses, compressed (CONTRACT.md §13); NULL: they are counted */
+	int64_t ready;           /* Tasks that have a podIP and are not deletionPending */
+	char *packed;            /* the compressed statuses (CONTRACT.md §13); NULL: they were counted */
 	char *unpacked;
 };
 
-/* Reads a Framework, but for statuses that are compressed: gang_unpack() counts those. A status that is missing, or
- * short of Tasks or roles, has no IPs there. 0 and *out, to be freed with gang_free() before the object's text; or -1
- * and *err when the spec cannot be read. Of the spec only what makes a gang is looked at. */
+/* Reads a Framework, except compressed statuses, which gang_unpack() counts. Missing statuses, roles and Tasks have no
+ * IPs. 0 and *out, to be freed with gang_free() before the object's text; or -1 and *err when the spec cannot be read.
+ * Reads only the names and taskNumbers of the spec. */
 int gang_read(const struct object_parts *framework, struct gang *out, struct error *err);
-/* 0, also when there is nothing to unpack; or -1 and *err: broken. */
+/* 0, also if nothing is compressed; or -1 and *err if the statuses are corrupt. */
 int gang_unpack(struct gang *gang, struct error *err);
 void gang_free(struct gang *gang);
 bool gang_passed(const struct gang *gang);
@@ -40,8 +40,8 @@ enum { GANG_MISSING_MAX = 5 };
 /* Appends the names of up to GANG_MISSING_MAX Tasks that are not ready as a JSON array: ["worker-0","worker-4"]. */
 void gang_write_missing(struct buf *out, const struct gang *gang);
 
-/* Puts taskRoleStatuses in the place of taskRoleStatusesCompressed (CONTRACT.md §13), where the object has the latter
- * and not the former. 0, or -1 and *err, the object unchanged. */
+/* Replaces taskRoleStatusesCompressed by taskRoleStatuses (CONTRACT.md §13), if the object has only the former. 0, or
+ * -1 and *err with the object unchanged. */
 int framework_decompress(json_t *framework, struct error *err);
 
 #endif

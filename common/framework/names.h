@@ -1,4 +1,4 @@
-/* The field's fixed words: API group, annotations, labels, states (CONTRACT.md §1, §4, §5). */
+/* The fixed names of the API: group, annotations, labels, states (CONTRACT.md §1, §4, §5). */
 #ifndef FRAMEWORK_NAMES_H
 #define FRAMEWORK_NAMES_H
 
@@ -24,7 +24,7 @@
 #define FC_POD_UID "FC_POD_UID"
 #define FC_TASK_ATTEMPT_INSTANCE_UID "FC_TASK_ATTEMPT_INSTANCE_UID"
 
-/* Of Frameworks and of Tasks alike; the tables of allowed moves are in reconciler/sync/state.c. */
+/* States of Frameworks and Tasks; the tables of allowed moves are in reconciler/sync/state.c. */
 enum attempt_state {
 	STATE_CREATION_PENDING,
 	STATE_CREATION_REQUESTED,

@@ -1,5 +1,4 @@
-/* Observed objects: the kept parts, and from those to JSON for the bus; see object.h. They are read in object_read.c.
- */
+/* Observed objects: the kept parts, and their JSON for the bus; see object.h. object_read.c reads them. */
 #include "common/framework/object_view.h"
 
 #include <errno.h>
@@ -79,17 +78,18 @@ static int meta_from_view(const struct object_view *view, size_t more, struct ob
 	out->controller_uid = put_string(room, &view->controller_uid);
 	out->framework_name = put_string(room, &view->framework_name);
 	if (out->name[0] == '\0') {
-		error_set(err, "metadata.name is missing or no string");
+		error_set(err, "metadata.name is missing or not a string");
 		object_meta_free(out);
 		return -1;
 	}
 	if (!is_path_segment(out->name) || !is_path_segment(out->ns)) {
-		error_set(err, "metadata: \"%s\" in namespace \"%s\" can be no name of an object", out->name, out->ns);
+		error_set(err, "metadata: \"%s\" in namespace \"%s\" is not a valid name of an object", out->name,
+			  out->ns);
 		object_meta_free(out);
 		return -1;
 	}
 	if (out->uid[0] == '\0') {
-		error_set(err, "metadata.uid of %s is missing or no string", out->name);
+		error_set(err, "metadata.uid of %s is missing or not a string", out->name);
 		object_meta_free(out);
 		return -1;
 	}
@@ -498,9 +498,4 @@ bool pod_same(const struct pod *a, const struct pod *b)
 		if (!container_same(&a->containers[i], &b->containers[i]))
 			return false;
 	return true;
-}
-
-const char *object_framework_name(const json_t *object)
-{
-	return json_str(json_object_get(json_object_get(object, "metadata"), "labels"), KEY_FRAMEWORK_NAME);
 }

@@ -1,10 +1,9 @@
-/* What is kept of observed objects: identity and the few facts decisions need (ARCHITECTURE.md §3.2).
- * The JSON forms here are ordinary Kubernetes objects with everything else left out, so one decoder reads what the
- * API server sends and what the bus carries. */
+/* The kept parts of observed objects: identity and the fields that decisions need (ARCHITECTURE.md §3.2). Their JSON is
+ * an ordinary Kubernetes object with only these fields, so one decoder reads the objects of the API server and of the
+ * bus. */
 #ifndef FRAMEWORK_OBJECT_H
 #define FRAMEWORK_OBJECT_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,7 +11,7 @@
 #include "common/base/error.h"
 #include "common/base/json_reader.h"
 
-/* Which kinds travel from the watcher to its peers. */
+/* The kinds that the watcher sends to its peers. */
 enum object_kind { KIND_FRAMEWORK, KIND_CONFIG_MAP, KIND_POD, KIND_COUNT };
 
 const char *object_kind_name(enum object_kind kind); /* "Framework", "ConfigMap", "Pod" */
@@ -35,13 +34,12 @@ struct object_meta {
 	char *strings; /* the memory of the object's strings */
 };
 
-/* Objects are read from JSON text, and in the same way from a tree (…_parse) where somebody has made one. The whole
- * text is checked. 0 or the object; -1 or NULL and *err when it is no JSON, or when name or uid is missing or of the
- * wrong type. */
+/* Read an object from JSON text. The whole text is checked. 0 or the object; -1 or NULL and
+ * *err if it is not JSON, or if name or uid is missing or has the wrong type. */
 int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err);
 void object_meta_free(struct object_meta *meta);
 
-/* Where the parts of an object stand in its text; at is NULL where there is none. */
+/* The places of an object's parts in its text; at is NULL if a part is missing. */
 struct object_parts {
 	struct object_meta meta;
 	struct json_span metadata;
@@ -61,7 +59,6 @@ struct config_map {
 
 /* Free with config_map_free (NULL is fine). */
 struct config_map *config_map_read(const char *text, size_t len, struct error *err);
-struct config_map *config_map_parse(const json_t *object, struct error *err);
 void config_map_free(struct config_map *config_map);
 /* Appends the kept parts as JSON. */
 void config_map_write(struct buf *out, const struct config_map *config_map);
@@ -117,15 +114,9 @@ struct pod {
 struct pod *pod_read(const char *text, size_t len, struct error *err);
 /* From the message of a Pod in Kubernetes' protobuf, without the envelope. */
 struct pod *pod_read_proto(const char *data, size_t len, struct error *err);
-struct pod *pod_parse(const json_t *object, struct error *err);
 void pod_free(struct pod *pod);
 void pod_write(struct buf *out, const struct pod *pod);
-/* Whether the parts that reconcilers act on are the same (everything kept but the resourceVersion): an update that
- * changes nothing kept need not travel. */
+/* Whether all kept parts except the resourceVersion are the same: such an update need not be sent. */
 bool pod_same(const struct pod *a, const struct pod *b);
-
-/* The Framework's name that a ConfigMap or Pod belongs to: its label FC_FRAMEWORK_NAME; NULL when it has none.
- * Borrowed from object. */
-const char *object_framework_name(const json_t *object);
 
 #endif

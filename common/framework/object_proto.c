@@ -1,5 +1,5 @@
-/* Observed Pods from protobuf; see object.h and pod.proto. protobuf-c makes a tree of the message, in memory that is
- * taken from one piece and bounded by the message's own size: a hostile one costs no more than it is long. */
+/* Observed Pods from protobuf; see object.h and pod.proto. protobuf-c makes a tree of the message in one piece of
+ * memory. The size of the message bounds that memory, also for hostile messages. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Observed objects from JSON text; see object.h. Values of a wrong type are as good as absent: what comes from outside
- * may be anything. */
+/* Observed objects from JSON text; see object.h. Values of a wrong type count as absent, because input from outside can
+ * contain anything. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -437,20 +437,4 @@ struct pod *pod_read(const char *text, size_t len, struct error *err)
 		pod = pod_from_view(&view, err);
 	object_view_free(&view);
 	return pod;
-}
-
-/* ---- from trees ---- */
-
-struct config_map *config_map_parse(const json_t *object, struct error *err)
-{
-	cleanup_free char *text = json_text(object);
-
-	return config_map_read(text, strlen(text), err);
-}
-
-struct pod *pod_parse(const json_t *object, struct error *err)
-{
-	cleanup_free char *text = json_text(object);
-
-	return pod_read(text, strlen(text), err);
 }

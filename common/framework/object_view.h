@@ -1,6 +1,5 @@
-/* Between an observed object's encoding and its kept form: where in the encoded bytes the kept values stand. The
- * readers of both encodings (object_read.c, object_proto.c) fill it in, object.c makes the object of it. Only those
- * include it. */
+/* The places of the kept values in an object's encoded bytes. The readers of both encodings (object_read.c,
+ * object_proto.c) fill it in, and object.c makes the object of it. Only those include it. */
 #ifndef FRAMEWORK_OBJECT_VIEW_H
 #define FRAMEWORK_OBJECT_VIEW_H
 
@@ -35,7 +34,7 @@ struct wait_view {
 	int64_t since;
 };
 
-/* Spans whose `at` is NULL were not there. */
+/* `at` is NULL in spans of missing values. */
 struct object_view {
 	struct json_span ns;
 	struct json_span name;

@@ -1,5 +1,5 @@
-/* RE2 syntax → PCRE2: a translator that reads the source as RE2's parser does and writes what makes PCRE2 behave the
- * same, and a bounded search. */
+/* Translates RE2 syntax into PCRE2: reads the source as RE2's parser does, and writes a pattern with the same matches.
+ * Also the bounded search. */
 #include "common/framework/pattern.h"
 
 #include <ctype.h>
@@ -460,7 +460,8 @@ bool pattern_search(const struct pattern *pattern, const char *subject, size_t *
 	} else if (result != PCRE2_ERROR_NOMATCH) {
 		PCRE2_UCHAR message[256];
 		pcre2_get_error_message(result, message, sizeof(message));
-		log_warning("regular expression \"%.200s\" gave up on a text of %zu bytes, taken as no match: %s",
+		log_warning("regular expression \"%.200s\" reached its limit on a text of %zu bytes, which counts as "
+			    "no match: %s",
 			    pattern->source, subject_len, (const char *)message);
 	}
 	pcre2_match_data_free(data);

@@ -1,10 +1,10 @@
 /* Regular expressions of podFailureSpec: RE2 syntax as Go users write it (CONTRACT.md §8), matched by PCRE2.
  *
- * A pattern is checked against RE2's syntax and rewritten where PCRE2 would read it differently, so that what RE2
- * refuses is refused at load (lookaround, backreferences, recursion, conditionals, atomic groups, possessive
- * quantifiers, verbs, comments, flags other than imsU, unknown escapes, counts past 1000), and what both accept means
- * what RE2 means: `$` without m only at the very end, `\s` without the vertical tab, `\v` the vertical tab alone,
- * classes such as \w and \d ASCII only. Matches are leftmost-first. */
+ * A pattern is checked against RE2's syntax and rewritten where PCRE2 reads it differently. So patterns that RE2
+ * refuses are refused at load (lookaround, backreferences, recursion, conditionals, atomic groups, possessive
+ * quantifiers, verbs, comments, flags other than imsU, unknown escapes, counts past 1000), and patterns that both
+ * accept match as in RE2: `$` without m only at the very end, `\s` without the vertical tab, `\v` the vertical tab
+ * alone, classes such as \w and \d ASCII only. Matches are leftmost-first. */
 #ifndef FRAMEWORK_PATTERN_H
 #define FRAMEWORK_PATTERN_H
 
@@ -15,22 +15,22 @@
 
 enum {
 	PATTERN_MAX_BYTES = 4096,
-	/* Only that much of a subject is searched. Termination messages end at 4096 bytes. */
+	/* Only this part of a subject is searched. Termination messages end at 4096 bytes. */
 	PATTERN_SUBJECT_MAX_BYTES = 32 * 1024,
 };
 
 struct pattern;
 
-/* NULL and *err (with the offset in bytes from 0 where that is known) when source is no RE2 regular expression. Free
- * with pattern_free. */
+/* NULL and *err (with the offset in bytes from 0 where that is known) when source is not a regular expression of RE2.
+ * Free with pattern_free. */
 struct pattern *pattern_compile(const char *source, struct error *err);
 void pattern_free(struct pattern *pattern); /* NULL is fine */
 /* As given. Borrowed. */
 const char *pattern_source(const struct pattern *pattern);
 
-/* Searches for the first match anywhere in subject, which need not be valid UTF-8 (invalid bytes match nothing).
- * True with the match's place in *start and *len (either may be NULL). The work is bounded: a search that hits the
- * bound counts as no match and is logged. */
+/* Searches for the first match anywhere in subject, which need not be valid UTF-8 (invalid bytes match nothing). True
+ * with the match's place in *start and *len (either may be NULL). The work is bounded: a search that reaches the bound
+ * counts as no match and is logged. */
 bool pattern_search(const struct pattern *pattern, const char *subject, size_t *start, size_t *len);
 
 #endif

@@ -1,4 +1,4 @@
-/* Life of status values, and their JSON; see status.h. Reading is in status_parse.c. */
+/* Creates, frees and writes status values; see status.h. Reading is in status_parse.c. */
 #include "common/framework/status.h"
 
 #include <stdlib.h>

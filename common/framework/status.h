@@ -124,7 +124,7 @@ struct framework_status {
 	int64_t transition_time;
 	int64_t resume_time; /* when spec.suspend last ended; 0, left out of the JSON: it never did */
 	int64_t observed_generation;
-	bool fenced; /* turns with each write that passes the fence (CONTRACT.md §12.14); means nothing else */
+	bool fenced; /* flips with each write that passes the fence (CONTRACT.md §12.14); has no other meaning */
 	char writer[STATUS_WRITER_SIZE]; /* the process that wrote it; "": unknown */
 	enum attempt_state state;
 	struct retry_status retry;
@@ -139,14 +139,14 @@ void framework_attempt_status_free(struct framework_attempt_status *attempt);
 /* Frees what it owns and zeroes it. */
 void framework_status_free(struct framework_status *status);
 
-/* Whether the object has a status that means something: an object with a state, be it one that does not read. */
+/* Whether the object has a status with a state, which may be unreadable. */
 bool framework_status_present(const json_t *status);
-/* Reads a status, compressed or not. 0, or -1 and *err naming the field, what was found and what was expected. What was
- * read is fit to go on from: Tasks and roles have their instanceUID, an attempt from AttemptDeletionPending on its
+/* Reads a status, compressed or not. 0, or -1 and *err naming the field, what was found and what was expected. A status
+ * that was read is consistent: Tasks and roles have an instanceUID, and attempts from AttemptDeletionPending on a
  * completionStatus. */
 int framework_status_parse(const json_t *status, struct framework_status *out, struct error *err);
 
-/* Who wrote it; "": unknown. */
+/* The process that wrote the status; "": unknown. */
 void framework_status_writer(const json_t *status, char out[STATUS_WRITER_SIZE]);
 
 /* Appends the JSON of the status. compressed: NULL for taskRoleStatuses as they are, else the value of
@@ -160,14 +160,14 @@ void role_statuses_write(struct buf *out, const struct framework_attempt_status 
 void task_status_write(struct buf *out, const struct task_status *task, const char *framework_name,
 		       const char *role_name, size_t index);
 
-/* base64(gzip(text)) of CONTRACT.md §13, as short as it gets. Compressing cannot fail; the result is NUL-terminated,
- * the caller frees. */
+/* base64(gzip(text)) of CONTRACT.md §13, with the strongest compression. Compressing cannot fail; the result is
+ * NUL-terminated, the caller frees. */
 char *text_compress(const char *text, size_t len);
-/* The same, taking more time for it only while the result is longer than max. NULL: it is longer in any case, or
+/* The same, with stronger compression only while the result is longer than max. NULL: every result is longer, or
  * text_decompress() would refuse it. */
 char *text_compress_within(const char *text, size_t len, size_t max);
 enum { DECOMPRESSED_MAX = 64 * 1024 * 1024 };
-/* The reverse; bounded by DECOMPRESSED_MAX. 0, or -1 and *err for what is no base64 or no gzip, is too large, or grows
+/* The reverse; bounded by DECOMPRESSED_MAX. 0, or -1 and *err if it is not base64 or not gzip, is too large, or grows
  * 200-fold. */
 int text_decompress(const char *base64, size_t len, struct buf *out, struct error *err);
 

@@ -78,7 +78,7 @@ static int read_completion(const struct json_field *attempt, enum attempt_state 
 	if (json_field_object(attempt, "completionStatus", &status, err) < 0)
 		return -1;
 	if (status.value == NULL && state >= STATE_DELETION_PENDING)
-		return json_field_wrong(attempt, "completionStatus", "an object, its state being what it is", err);
+		return json_field_wrong(attempt, "completionStatus", "an object in this state", err);
 	if (status.value == NULL)
 		return 0;
 	if (json_field_int32(&status, "code", INT32_MIN, INT32_MAX, &code, err) < 0 ||

@@ -1,4 +1,4 @@
-/* Health and metrics of a process, and what all processes count; see health.h. */
+/* Health and common metrics of a process; see health.h. */
 #include "common/health/health.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct serve *health_new(struct ev_loop *loop, const struct health_options *opti
 	/* asked of the listener, as a name may mean any address */
 	if (!options->insecure && !address_is_loopback(serve_address(serve))) {
 		error_set(err,
-			  "--http %s can be reached from other machines: expected an address of this machine alone, "
+			  "--http %s can be reached from other machines: expected a loopback address, "
 			  "127.0.0.1:PORT (or --http-insecure)",
 			  options->address);
 		serve_free(serve);
@@ -55,9 +55,9 @@ void health_put_bus(struct buf *out, const struct bus_counters *counters)
 	metrics_counter(out, "frameworkcontroller_bus_messages_received_total", "Messages received.",
 			counters->received);
 	metrics_counter(out, "frameworkcontroller_bus_messages_sent_total", "Messages sent.", counters->sent);
-	metrics_counter(out, "frameworkcontroller_bus_messages_dropped_total", "Messages malformed or too long.",
+	metrics_counter(out, "frameworkcontroller_bus_messages_dropped_total",
+			"Messages dropped because they were malformed or too long.",
 			counters->dropped_malformed + counters->dropped_oversized);
 	metrics_counter(out, "frameworkcontroller_bus_send_failures_total",
-			"Messages that could not be handed over; the peer is told everything anew.",
-			counters->send_failed);
+			"Messages that could not be sent; the peer gets a resync.", counters->send_failed);
 }

@@ -83,7 +83,7 @@ static int read_json(struct page *page, const char *body, size_t len, struct err
 	}
 	if (json_reader_finish(&reader, err) < 0)
 		return -1;
-	return has_items ? 0 : error_set(err, "found JSON without items, expected a list");
+	return has_items ? 0 : error_set(err, "found other JSON, expected a list");
 }
 
 /* ---- protobuf ---- */

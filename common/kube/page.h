@@ -1,5 +1,5 @@
-/* Finds the objects of a list's page in the text of the answer, before any of them is parsed: by brackets and quotes in
- * JSON, by lengths in protobuf. One object that no parser takes so spoils no other (common/README.md §10.1). */
+/* Finds the objects of a list's page in the answer before they are parsed: by brackets and quotes in JSON, by lengths
+ * in protobuf. So an unreadable object affects no other (common/README.md §10.1). */
 #ifndef KUBE_PAGE_H
 #define KUBE_PAGE_H
 
@@ -10,16 +10,16 @@
 
 struct page {
 	enum reflector_encoding encoding;
-	struct reflector_object *items; /* borrowed from the body; what is wrong with one shows when it is read */
+	struct reflector_object *items; /* borrowed from the body, not yet checked */
 	size_t count;
-	char *version; /* metadata.resourceVersion; NULL: there is none */
+	char *version; /* metadata.resourceVersion; NULL: none */
 	char *more;    /* metadata.continue; NULL: this page is the last one */
 	/* private */
 	size_t room;
 };
 
-/* Reads the body of an answer: as protobuf when it begins as such, else as JSON. 0, or -1 and *err when it is no list,
- * or not the whole of one. Free the page in either case. */
+/* Reads the body of an answer: as protobuf if it begins with PROTO_MAGIC, else as JSON. 0, or -1 and *err if it is no
+ * list or ends early. Free the page in either case. */
 int page_read(struct page *page, const char *body, size_t len, struct error *err);
 void page_free(struct page *page);
 

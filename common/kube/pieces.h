@@ -10,15 +10,15 @@
 #include "common/base/buf.h"
 
 /* One piece, valid during the call. too_large: it is longer than the limit, and text is only its beginning.
- * False stops the cutting: the rest of the input is not looked at. Must not touch the pieces. */
+ * False stops: the rest of the input is ignored. The callback must not use the pieces. */
 typedef bool piece_taker(void *arg, const char *text, size_t len, bool too_large);
 
 enum { FRAME_BEYOND = 256 * 1024 * 1024 };
 
 struct pieces {
-	size_t max;  /* bytes of a piece; what is larger is passed over, of frames up to FRAME_BEYOND */
+	size_t max;  /* bytes of a piece; larger ones are skipped, frames up to FRAME_BEYOND */
 	bool frames; /* else lines */
-	bool broken; /* a frame's length is beyond all reason: this is no stream of frames, or its place in it is lost */
+	bool broken; /* a length above FRAME_BEYOND: this is not a stream of frames, or bytes were lost */
 	/* private */
 	struct buf part;
 	uint64_t size; /* of the piece: of a line so far, of a frame in all */
@@ -26,10 +26,10 @@ struct pieces {
 	size_t head_len;
 };
 
-/* Hands on every line that is not blank, without its end, or every frame that is not empty. False when the taker
- * stopped it, or it is broken. */
+/* Calls take for every line that is not blank, without its end, or for every frame that is not empty. False if the
+ * callback stopped it, or it is broken. */
 bool pieces_feed(struct pieces *pieces, const char *data, size_t len, piece_taker *take, void *arg);
-/* Forgets a piece that was not complete. */
+/* Drops an incomplete piece. */
 void pieces_reset(struct pieces *pieces);
 void pieces_free(struct pieces *pieces);
 

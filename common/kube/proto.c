@@ -1,4 +1,4 @@
-/* Protobuf read field by field; see proto.h. Only the wire format and the few fields named there are understood. */
+/* Protobuf read field by field; see proto.h. It parses only the wire format and the few fields named there. */
 #include "common/kube/proto.h"
 
 #include <string.h>

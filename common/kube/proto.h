@@ -8,15 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The media type; a watch answers with ";stream=watch" behind it. */
+/* The media type; that of a watch answer ends with ";stream=watch". */
 #define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
-/* What each body begins with, its NUL included. */
+/* The beginning of every body, with its NUL. */
 #define PROTO_MAGIC "k8s"
 
 struct proto_span {
 	const char *at; /* NULL: there is none */
 	size_t len;
-	bool cut; /* its end is missing: so may be the end of its last field, which is taken all the same */
+	bool cut; /* its end is missing, and perhaps the end of its last field, which is used nevertheless */
 };
 
 struct proto_field {
@@ -24,12 +24,12 @@ struct proto_field {
 	bool is_bytes;           /* a string, bytes or a message */
 	bool is_number;          /* a varint; neither: eight or four bytes */
 	uint64_t value;          /* of a number */
-	struct proto_span bytes; /* of anything else */
+	struct proto_span bytes; /* of every other field */
 };
 
-/* Takes the next field off a message; false when it cannot be read. */
+/* Takes the next field from a message; false if it is unreadable. */
 bool proto_next(struct proto_span *message, struct proto_field *out);
-/* The last field of that number that is a string, bytes or a message. What cannot be read further ends the search. */
+/* The last field of that number that is a string, bytes or a message. The search ends at the first unreadable field. */
 struct proto_span proto_field(struct proto_span message, uint32_t number);
 /* The last such field that is a number; fallback when there is none. */
 int64_t proto_number(struct proto_span message, uint32_t number, int64_t fallback);

@@ -7,7 +7,7 @@
  *            ▼ │                        ▼ │
  *           PAUSE (backoff)            PAUSE (backoff)
  *
- * Each list and each watch ends with an outcome, which on_ended gets: it alone decides what is next. */
+ * Each list and each watch ends with an outcome. Only on_ended decides by it what is next. */
 #include "common/kube/reflector.h"
 
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static void version_gone(struct reflector *reflector, const char *message)
 		return;
 	}
 	reflector->plain_list = true;
-	reflector_report_trouble(reflector, "listing again and again", KUBE_OK, 410, message);
+	reflector_report_trouble(reflector, "lists expire at once", KUBE_OK, 410, message);
 	pause_for(reflector, 0);
 }
 

@@ -1,5 +1,5 @@
 /* List and watch one kind, resumed for ever (common/README.md §6).
- * Objects are handed on one by one; the owner of the cache diffs after a list. */
+ * The handler gets objects one by one; the owner of the cache compares after a list. */
 #ifndef KUBE_REFLECTOR_H
 #define KUBE_REFLECTOR_H
 
@@ -11,7 +11,7 @@
 
 struct reflector;
 
-/* An object as it came. */
+/* An object as it was received. */
 enum reflector_encoding {
 	REFLECTED_JSON,
 	REFLECTED_PROTOBUF, /* the message of its kind, without the envelope */
@@ -24,8 +24,8 @@ struct reflector_object {
 };
 
 struct reflector_handler {
-	/* For owners who read objects themselves: called in place of present() and of deleted() (gone), which may then
-	 * be NULL. -1 and *err: it cannot be read, and goes to malformed(). NULL: objects come as trees. */
+	/* For owners that read objects themselves: called instead of present() and, with gone, of deleted(), which may
+	 * then be NULL. -1 and *err: it is unreadable, and malformed() is called. NULL: the others get trees. */
 	int (*raw)(void *arg, const struct reflector_object *object, bool gone, struct error *err);
 	/* An object as the server has it now: from a list page or an ADDED or MODIFIED event. `object` is borrowed,
 	 * valid during the call (json_incref to keep it). */
@@ -33,12 +33,12 @@ struct reflector_handler {
 	/* A DELETED event with the object's last state. On a stream filtered by label this also comes when the label
 	 * was removed: then metadata.deletionTimestamp is unset and the object may live on. */
 	void (*deleted)(void *arg, json_t *object);
-	/* A list begins: what is not handed to present() before list_end() does not exist at resource_version. */
+	/* A list begins: an object that present() does not get before list_end() does not exist at resource_version. */
 	void (*list_begin)(void *arg);
 	void (*list_end)(void *arg, const char *resource_version);
 	/* The stream is at resource_version (a bookmark or an event); for progress only. May be NULL. */
 	void (*progress)(void *arg, const char *resource_version);
-	/* true once a watch is connected after a list; false when it broke. Time counts for creation timeouts only
+	/* true when a watch is connected after a list; false when it ends with an error. Creation timeouts run only
 	 * while live. */
 	void (*live)(void *arg, bool live);
 	/* An item that could not be parsed; any of the names may be "". May be NULL. */

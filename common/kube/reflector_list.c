@@ -11,16 +11,17 @@ enum { LIST_TIMEOUT_MS = 5 * 60 * 1000, LIST_IDLE_MS = 60 * 1000 };
 
 static void list_page(struct reflector *reflector);
 
-/* Keeps the version of the list and where its next page begins. 0, or -1 and *err when the list is not to be taken. */
+/* Keeps the version of the list and the continue token. 0, or -1 and *err if the list must not be used. */
 static int take_metadata(struct reflector *reflector, const struct page *page, struct error *err)
 {
 	if (page->version == NULL)
 		return error_set(err, "found no metadata.resourceVersion in the list");
 	if (version_compare(page->version, reflector->floor) < 0)
-		return error_set(err,
-				 "the list is at version %s, behind version %s that was seen before; the server that "
-				 "answered is stale, or its store was set back (then restart)",
-				 page->version, reflector->floor);
+		return error_set(
+			err,
+			"found list version %s, expected at least %s, which was received before; the API server that "
+			"answered is stale, or its store was restored from a backup (then restart this process)",
+			page->version, reflector->floor);
 	if (reflector->list_version == NULL)
 		mem_replace(&reflector->list_version, page->version);
 	mem_replace(&reflector->list_continue, page->more);
@@ -38,7 +39,7 @@ static void take_item(struct reflector *reflector, const struct reflector_object
 	reflector_report_malformed(reflector, object, err.message);
 }
 
-/* Hands on what is in a page. 0, or -1 and *err: nothing was handed on. */
+/* Passes the objects of a page to the handler. 0, or -1 and *err: none was passed. */
 static int take_page(struct reflector *reflector, const struct kube_answer *answer, struct error *err)
 {
 	struct page page;

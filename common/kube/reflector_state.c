@@ -1,4 +1,4 @@
-/* What the reflector's lists and watches have in common; see reflector_state.h. */
+/* The common parts of the reflector's lists and watches; see reflector_state.h. */
 #include "common/kube/reflector_state.h"
 
 #include <ctype.h>
@@ -122,7 +122,7 @@ int reflector_hand_on(struct reflector *reflector, const struct reflector_object
 	if (tree == NULL)
 		return -1;
 	if (!json_is_object(tree))
-		return error_set(err, "found JSON that is no object");
+		return error_set(err, "found other JSON, expected an object");
 	if (gone)
 		handler->deleted(reflector->arg, tree);
 	else
@@ -193,10 +193,10 @@ void reflector_report_malformed(struct reflector *reflector, const struct reflec
 
 void reflector_note_encoding(struct reflector *reflector, enum reflector_encoding encoding)
 {
-	if (reflector->protobuf && (!reflector->encoding_told || encoding != reflector->encoding))
+	if (reflector->protobuf && (!reflector->encoding_logged || encoding != reflector->encoding))
 		log_info("%s: the server sends %s", reflector->what,
 			 encoding == REFLECTED_PROTOBUF ? "protobuf" : "JSON");
-	reflector->encoding_told = true;
+	reflector->encoding_logged = true;
 	reflector->encoding = encoding;
 }
 
@@ -205,7 +205,7 @@ bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_a
 	if (!reflector->protobuf || answer->failure != KUBE_OK ||
 	    (answer->http_status != 406 && answer->http_status != 415))
 		return false;
-	log_info("%s: the server has no protobuf (%s): JSON it is", reflector->what, answer->message);
+	log_info("%s: the server does not send protobuf (%s): using JSON", reflector->what, answer->message);
 	reflector->protobuf = false;
 	mem_replace(&reflector->list_accept, NULL);
 	mem_replace(&reflector->watch_accept, NULL);

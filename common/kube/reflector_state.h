@@ -1,5 +1,5 @@
-/* Inside the reflector: its state, what lists and watches have in common (reflector_state.c), and the two of them.
- * reflector.c starts them, and decides by their outcomes what is next. Nobody else includes this. */
+/* Inside the reflector: its state, the common parts of lists and watches (reflector_state.c), and the two of them.
+ * reflector.c starts them, and decides by their outcomes what is next. No other file includes this. */
 #ifndef KUBE_REFLECTOR_STATE_H
 #define KUBE_REFLECTOR_STATE_H
 
@@ -14,11 +14,11 @@
 
 enum phase { IDLE, LIST, WATCH, PAUSE };
 
-/* Why we ended a request of our own accord. */
+/* Why the reflector itself ended a request. */
 enum verdict { NO_VERDICT, VERDICT_GONE, VERDICT_ERROR };
 
 enum reflector_end {
-	REFLECTOR_ENDED,  /* what follows from the version is next: a list when there is none, else a watch */
+	REFLECTOR_ENDED,  /* a watch is next, or a list if there is no version */
 	REFLECTOR_FAILED, /* the same, after a wait */
 	REFLECTOR_GONE,   /* the history since our version is gone */
 };
@@ -27,7 +27,7 @@ enum reflector_end {
 struct reflector_outcome {
 	enum reflector_end end;
 	int64_t retry_after_ms; /* FAILED: the wait is at least so long */
-	const char *message;    /* GONE: the server's words; lives as long as the call of ended() */
+	const char *message;    /* GONE: the server's message; valid during ended() */
 };
 
 struct reflector {
@@ -51,31 +51,31 @@ struct reflector {
 	struct kube_call *call;
 	struct ev_timer timer; /* PAUSE: its end; WATCH: the wait for the answer */
 	int depth;             /* callbacks of ours on the stack */
-	bool closed;           /* freed by its owner, waiting for the stack and the call to let go */
+	bool closed;           /* freed by its owner; waits for callbacks on the stack and for the call to end */
 	enum verdict verdict;
 	struct buf verdict_message;
 
 	char *version;      /* where the watch goes on; NULL: a list comes first */
-	char *floor;        /* never to be gone behind; NULL before the first list */
+	char *floor;        /* a list at an older version is refused; NULL before the first list */
 	char *list_version; /* of the first page of the list being read */
 	char *list_continue;
 	bool plain_list; /* the next list asks for the newest state instead of one not older than floor */
 	int gone_in_row;
 	int expired_in_row;
 	bool protobuf; /* is asked for */
-	bool encoding_told;
+	bool encoding_logged;
 	enum reflector_encoding encoding; /* of the last answer */
-	struct pieces pieces; /* of the present watch */
+	struct pieces pieces;             /* of the present watch */
 
 	bool live;
-	bool connected;      /* the watch's headers came */
-	bool late;           /* they did not for a while */
+	bool connected;      /* the watch's headers were received */
+	bool late;           /* they were not for a while */
 	bool bookmarks_seen; /* on any watch of this reflector */
-	uint64_t events;     /* in this watch that brought us forward, bookmarks aside */
+	uint64_t events;     /* in this watch, with a newer version; without bookmarks */
 	int64_t watch_started_ms;
 	int64_t pause_least_ms; /* Retry-After */
 
-	/* what was last reported, so that a lasting trouble is one line in the log */
+	/* the last reported trouble, so that a lasting one is logged once */
 	bool trouble;
 	enum kube_failure trouble_failure;
 	int trouble_status;
@@ -96,18 +96,18 @@ void reflector_watch_late(struct reflector *reflector);
 
 /* ---- reflector_state.c ---- */
 
-/* Around everything that may run a handler, in which the owner may free the reflector: after reflector_leave it may be
- * gone, before it only `closed` says so. */
+/* Call these around everything that may run a handler, because a handler may free the reflector. Before reflector_leave
+ * it then has `closed` set; afterwards it may be freed. */
 void reflector_enter(struct reflector *reflector);
 void reflector_leave(struct reflector *reflector);
-/* Its owner lets go of it: freed at once, or when the stack and the call do. */
+/* The owner frees it: at once, or when callbacks on the stack and the call have ended. */
 void reflector_close(struct reflector *reflector);
-/* The timer, in delay_ms. */
+/* Starts the timer. */
 void reflector_arm(struct reflector *reflector, int64_t delay_ms);
-/* Breaks the call off; its done callback finds the verdict. */
+/* Cancels the call; its done callback reads the verdict. */
 void reflector_stop_call(struct reflector *reflector, enum verdict verdict, const char *message);
-/* First thing in a done callback, also of a call that we broke off. False: the reflector or the client is going away,
- * and nothing more is to be done. */
+/* Call it first in a done callback, also of a cancelled call. False: the reflector or the client is being freed, and
+ * the callback must return. */
 bool reflector_call_is_over(struct reflector *reflector, const struct kube_answer *answer);
 
 /* The version moves forward, never back. */
@@ -120,14 +120,14 @@ void reflector_set_live(struct reflector *reflector, bool live);
 void reflector_report_trouble(struct reflector *reflector, const char *doing, enum kube_failure failure, int status,
 			      const char *message);
 void reflector_report_recovery(struct reflector *reflector);
-/* Hands an object on, or its last state. -1 and *err: it cannot be read. */
+/* Passes an object, or its last state, to the handler. -1 and *err: it is unreadable. */
 int reflector_hand_on(struct reflector *reflector, const struct reflector_object *object, bool gone, struct error *err);
-/* An object that is not to be had: names it as far as what came of it allows. */
+/* Reports an unreadable object, with its name if that can be read. */
 void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object,
 				const char *message);
-/* An answer came in this encoding, or begins to. */
+/* Logs the encoding of an answer if it is new. */
 void reflector_note_encoding(struct reflector *reflector, enum reflector_encoding encoding);
-/* A server that takes none of our media types: JSON is asked for from now on. False: that was so already. */
+/* The server supports none of our media types: asks for JSON from now on. False: it already did. */
 bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_answer *answer);
 
 /* The path, "?" and the label selector, each with what must follow before the next parameter. */

@@ -1,4 +1,4 @@
-/* The reflector's watches: events, bookmarks, errors, and what the end of a stream means; see reflector_state.h. */
+/* The reflector's watches: events, bookmarks, errors and the ends of streams; see reflector_state.h. */
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -87,7 +87,7 @@ static int on_event(struct reflector *reflector, const struct json_span *type, c
 		reflector->bookmarks_seen = true;
 	} else {
 		if (!gone && !json_span_is(type, "ADDED") && !json_span_is(type, "MODIFIED"))
-			log_v(1, "%s: a watch event of unknown type \"%.*s\" is passed over", reflector->what,
+			log_v(1, "%s: a watch event of unknown type \"%.*s\" is skipped", reflector->what,
 			      (int)type->len, type->at);
 		else if (reflector_hand_on(reflector, object, gone, err) < 0)
 			return -1;
@@ -100,9 +100,9 @@ static int on_event(struct reflector *reflector, const struct json_span *type, c
 	return 0;
 }
 
-/* {"type": …, "object": {…}}, in that order, in which servers write it: all from the object's name to the line's last
- * brace is then the object, which its reader reads once and for all. With another order it is read twice. Where the event
- * breaks off, object is what came of it. */
+/* {"type": …, "object": {…}}. API servers write the members in this order: the object then is the text up to the last
+ * brace of the line, and only its own reader reads it. An object in front of the type is read twice. After a mistake,
+ * object is the rest of the line. */
 static int read_event(const char *text, size_t len, struct json_span *type, struct reflector_object *object,
 		      struct error *err)
 {
@@ -134,7 +134,8 @@ static int read_event(const char *text, size_t len, struct json_span *type, stru
 	}
 	if (json_reader_finish(&reader, err) < 0)
 		return -1;
-	return type->at == NULL || object->data == NULL ? error_set(err, "found JSON that is no watch event") : 0;
+	return type->at == NULL || object->data == NULL ? error_set(err, "found other JSON, expected a watch event")
+							: 0;
 }
 
 /* An event whose object is what came of it, with what is wrong with it or NULL. */
@@ -182,7 +183,7 @@ static bool watch_frame(void *arg, const char *data, size_t len, bool too_large)
 	else if (type.at != NULL && body.at != NULL)
 		return take_event(reflector, &name, &object, NULL);
 	else
-		error_set(&err, "found protobuf that is no watch event");
+		error_set(&err, "found other protobuf, expected a watch event");
 	return take_event(reflector, NULL, &object, err.message);
 }
 
@@ -197,8 +198,7 @@ static void watch_data(void *arg, const char *data, size_t len)
 		reflector->connected = true;
 		reflector->pieces.frames = strncmp(kube_call_content_type(reflector->call), PROTOBUF_TYPE,
 						   strlen(PROTOBUF_TYPE)) == 0;
-		reflector_note_encoding(reflector,
-					reflector->pieces.frames ? REFLECTED_PROTOBUF : REFLECTED_JSON);
+		reflector_note_encoding(reflector, reflector->pieces.frames ? REFLECTED_PROTOBUF : REFLECTED_JSON);
 		ev_timer_stop(reflector->loop, &reflector->timer);
 		if (reflector->gone_in_row < 2)
 			reflector_report_recovery(reflector); /* else this watch, too, may say 410 in a moment */
@@ -206,7 +206,8 @@ static void watch_data(void *arg, const char *data, size_t len)
 	} else if (!pieces_feed(&reflector->pieces, data, len, reflector->pieces.frames ? watch_frame : watch_line,
 				reflector) &&
 		   reflector->pieces.broken) {
-		reflector_stop_call(reflector, VERDICT_ERROR, "found what is no stream of protobuf frames");
+		reflector_stop_call(reflector, VERDICT_ERROR,
+				    "found something else, expected a stream of protobuf frames");
 	}
 	reflector_leave(reflector);
 }
@@ -219,7 +220,7 @@ static struct reflector_outcome watch_ended(struct reflector *reflector, const s
 	bool was_short = clock_boot_ms() - reflector->watch_started_ms < SHORT_WATCH_MS && reflector->events == 0;
 
 	log_v(2, "%s: the watch ended after %llu events: %s", reflector->what, (unsigned long long)reflector->events,
-	      regular ? "in order" : answer->message);
+	      regular ? "normally" : answer->message);
 	if (!regular)
 		reflector_set_live(reflector, false);
 	return (struct reflector_outcome){.end = was_short ? REFLECTOR_FAILED : REFLECTOR_ENDED};

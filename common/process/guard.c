@@ -1,4 +1,4 @@
-/* What every program does first; see guard.h. */
+/* The first call of every program; see guard.h. */
 #include "common/process/guard.h"
 
 #include <jansson.h>

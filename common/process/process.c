@@ -1,4 +1,4 @@
-/* What the programs do alike when they start; see process.h. */
+/* The common parts of all programs' starts; see process.h. */
 #include "common/process/process.h"
 
 #include <errno.h>
@@ -79,10 +79,10 @@ bool process_refused(struct ev_loop *loop, const char *reason, bool final)
 
 	if (!final) {
 		if (log_is_news(&last, clock_boot_ms(), reason))
-			log_warning("the watcher does not take us: %s; asking again", reason);
+			log_warning("the watcher refused this process for now: %s; trying again", reason);
 		return false;
 	}
-	log_error("the watcher refuses us for good: %s", reason);
+	log_error("the watcher refused this process for good: %s", reason);
 	ev_break(loop, EVBREAK_ALL);
 	return true;
 }
@@ -92,7 +92,7 @@ struct ev_loop *process_loop(void)
 	struct ev_loop *loop = ev_default_loop(0);
 
 	if (loop == NULL) {
-		log_error("libev has no loop: no epoll, or no descriptors");
+		log_error("cannot create the event loop: epoll is missing, or no file descriptors are left");
 		exit(EXIT_FAILURE);
 	}
 	/* Of 90 calls on one HTTP/2 connection libcurl looks at each for every piece that comes. */

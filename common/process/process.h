@@ -1,5 +1,4 @@
-/* What the programs do alike when they start: the options that all of them have, signals, the client of the API server,
- * health. */
+/* The common parts of all programs' starts: common options, signals, the client of the API server, health. */
 #ifndef PROCESS_PROCESS_H
 #define PROCESS_PROCESS_H
 
@@ -13,7 +12,7 @@
 #include "common/health/health.h"
 #include "common/kube/client.h"
 
-enum { EXIT_BAD_USE = 2 }; /* also for a configuration that makes no sense */
+enum { EXIT_BAD_USE = 2 }; /* also for an invalid configuration */
 
 /* Strings are those of argv; NULL where not given. */
 struct process_flags {
@@ -29,7 +28,7 @@ struct process_flags {
 	enum config_unknown unknown_keys;
 };
 
-/* Values of the common options: beyond the characters that the programs have for their own. */
+/* Values of the common options, larger than any character that a program uses as an option. */
 enum process_option {
 	PROCESS_NAME = 1000,
 	PROCESS_BUS,
@@ -46,7 +45,7 @@ enum process_option {
 	PROCESS_VERSION,
 };
 
-/* For getopt_long(), with "v:h"; the program's own options before them, an empty one behind. */
+/* For getopt_long(), with "v:h". Put the program's own options before them, and an empty one after them. */
 #define PROCESS_OPTIONS                                                                                 \
 	{"name", required_argument, NULL, PROCESS_NAME}, {"bus", required_argument, NULL, PROCESS_BUS}, \
 		{"bus-keys", required_argument, NULL, PROCESS_BUS_KEYS},                                \
@@ -64,27 +63,28 @@ enum process_option {
 	}
 
 /* The lines of --help for them. */
-#define PROCESS_USAGE                                                                                           \
-	"  --name NAME        on the bus: pool slot or StatefulSet host name (default: the host name)\n"        \
-	"  --bus ENDPOINT     the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the "    \
-	"configuration)\n"                                                                                      \
-	"                     of several watchers, one of which leads: ENDPOINT,ENDPOINT\n"                     \
-	"  --bus-keys DIR     our key and the watcher's; see fc-watcher keygen\n"                               \
-	"  --bus-insecure     without keys to a watcher on another machine\n"                                   \
-	"  --config FILE      default ./frameworkcontroller.yaml\n"                                             \
-	"  --strict-config    refuse unknown keys in it\n"                                                      \
-	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"                                                   \
-	"  --context NAME     of the kubeconfig, instead of its current-context\n"                              \
-	"  --address URL      overrides kubeApiServerAddress\n"                                                 \
-	"  --http HOST:PORT   serve /healthz, /readyz and /metrics there, without TLS, to this machine alone\n" \
-	"  --http-insecure    to others too, in the clear\n"                                                    \
-	"  -v LEVEL           log level, 0 (default) to 10\n"                                                   \
+#define PROCESS_USAGE                                                                                        \
+	"  --name NAME        member name: pool slot or StatefulSet host name (default: the host name)\n"    \
+	"  --bus ENDPOINT     the watcher's bus, ipc://path or tcp://host:port (default: busAddress of the " \
+	"configuration)\n"                                                                                   \
+	"                     if there are several watchers: ENDPOINT,ENDPOINT\n"                            \
+	"  --bus-keys DIR     our key and the watcher's; see fc-watcher keygen\n"                            \
+	"  --bus-insecure     connect to a watcher on another machine without keys\n"                        \
+	"  --config FILE      default ./frameworkcontroller.yaml\n"                                          \
+	"  --strict-config    refuse unknown keys in the configuration\n"                                    \
+	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"                                                \
+	"  --context NAME     use this context of the kubeconfig instead of current-context\n"               \
+	"  --address URL      overrides kubeApiServerAddress\n"                                              \
+	"  --http HOST:PORT   serve /healthz, /readyz and /metrics on a loopback address, without TLS\n"     \
+	"  --http-insecure    allow --http on an address that other machines can reach\n"                    \
+	"  -v LEVEL           log level, 0 (default) to 10\n"                                                \
 	"  --help, --version\n"
 
-/* Takes one of them, or -v, from getopt_long(). 0; 1: --help; -1: none of ours, or a mistake, said on stderr. */
+/* Handles one of these options, or -v, of getopt_long(). 0; 1: --help; -1: another option, or a mistake, which is
+ * printed on stderr. */
 int process_flag(const char *program, int option, const char *argument, struct process_flags *flags);
 
-/* Says in the log what the process uses: its name, the bus and the API server.
+/* Creates the client, and logs the process's name, its bus and its API server.
  * NULL and *err when there is no usable API server address or credential. The qps, burst and user agent are the
  * caller's. */
 struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
@@ -93,15 +93,15 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 /* The endpoint of the bus to connect to. Borrowed. */
 const char *process_bus(const struct process_flags *flags, const struct config *config);
 
-/* The process's loop; the caller destroys it. What comes less than 2 ms after the last turn waits until those are over:
- * by then more of it is there, and is done in one go. Ends the process when there is none. */
+/* The process's loop; the caller destroys it. The loop waits 2 ms between two turns, so that one turn handles more
+ * events. Ends the process if no loop can be created. */
 struct ev_loop *process_loop(void);
 
-/* What the watcher's refusal means, for a handler of the bus; said in the log, the same reason twice a minute. True
- * when it is for good: the loop ends, and the program is to exit with an error. */
+/* Handles the watcher's refusal: logs it, and the same reason at most once a minute. True if it is final: the loop
+ * ends, and the program must exit with an error. */
 bool process_refused(struct ev_loop *loop, const char *reason, bool final);
 
-/* Serves --http, if it was asked for; the address and whether others may connect are the flags'. */
+/* Serves --http, if the flag is set, with the address and --http-insecure of the flags. */
 int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,
 		  struct serve **out, struct error *err);
 
@@ -112,7 +112,7 @@ struct process_signals {
 	ev_signal hangup;
 	void (*end)(void *arg);
 	void *arg;
-	struct kube_client **client; /* where it is, once there is one */
+	struct kube_client **client; /* address of the variable that will hold it */
 };
 
 void process_signals_start(struct process_signals *signals, struct ev_loop *loop, void (*end)(void *arg), void *arg,

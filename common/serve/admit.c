@@ -1,12 +1,12 @@
-/* Who gives way when few connections are left: whoever a handler has vouched for stays; of the others, the address that
- * has most gives one up for an address that has fewer. See serve.h. */
+/* Closes connections when few are left. Authenticated ones stay. Of the others, the address that has the most loses one
+ * to an address that has fewer. See serve.h. */
 #include <sys/socket.h>
 
 #include "common/serve/internal.h"
 
 enum { AWAY_RETRY_SEC = 1 };
 
-/* One that waits for its answer gets this one; its handler hears that it has gone. */
+/* A parked request gets this answer; its gone() is called. */
 static void displace(struct conn *conn)
 {
 	struct serve_request *request = conn->request;
@@ -21,7 +21,7 @@ static void displace(struct conn *conn)
 	request->parked = false;
 	request->gone(request->gone_arg);
 	serve_request_fail(request, MHD_HTTP_TOO_MANY_REQUESTS, AWAY_RETRY_SEC,
-			   "too many connections from %s, of callers that are not known yet", conn->source->name);
+			   "too many unauthenticated connections from %s", conn->source->name);
 }
 
 /* One that has as many strangers as all have on average, or more. There always is one; mostly it is the same as the

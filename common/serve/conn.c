@@ -1,4 +1,4 @@
-/* Connections: what phase each is in, and the end of those that take too long; see internal.h. */
+/* Connections: their phases, and the timeouts of slow ones; see internal.h. */
 #include <string.h>
 #include <sys/socket.h>
 #include <utlist.h>

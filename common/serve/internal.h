@@ -1,6 +1,5 @@
-/* Inside the HTTP server: connections and requests as its files share them; nobody else includes this. Each file
- * calls only those before it: source.c, conn.c, answer.c, request.c, admit.c, tls.c, serve.c (the listener and its
- * loop). */
+/* Inside the HTTP server: connections and requests, shared by its files; no other file includes this. Each file calls
+ * only those before it: source.c, conn.c, answer.c, request.c, admit.c, tls.c, serve.c (the listener and its loop). */
 #ifndef SERVE_INTERNAL_H
 #define SERVE_INTERNAL_H
 
@@ -14,15 +13,15 @@
 
 enum { MOUNTS_MAX = 8 };
 
-/* Nothing that our processes serve takes a body: it is not kept. Longer ones are refused. */
+/* No endpoint of our processes needs a body: it is discarded. Longer ones are refused. */
 enum { BODY_MAX = 1024 };
 
-/* Of head_max, for an answer's first line and headers. The longest that are sent here have some 300 bytes: the rest
- * of it is no connection's to hold. */
+/* Part of head_max for an answer's first line and headers. The longest have some 300 bytes, so a connection does not
+ * keep the rest. */
 enum { ANSWER_HEAD_MAX = 512, ANSWER_HEAD_SPARE = 192 };
 
-/* READING: idle, or a request comes in. WORKING: a handler has it, for as long as it likes. ANSWERING: the client takes
- * the answer. Then READING again. */
+/* READING: idle, or receiving a request. WORKING: a handler has the request, without a time limit. ANSWERING: the
+ * client receives the answer. Then READING again. */
 enum conn_phase { CONN_READING, CONN_WORKING, CONN_ANSWERING };
 
 enum { SOURCE_NAME_SIZE = INET6_ADDRSTRLEN };
@@ -32,7 +31,7 @@ struct source {
 	UT_hash_handle hh;
 	char name[SOURCE_NAME_SIZE];
 	unsigned connections;
-	unsigned strangers;  /* of these, in the two lists: nobody has vouched for them */
+	unsigned strangers;  /* of these, in the two lists: unauthenticated */
 	struct conn *idle;   /* READING, the longest first */
 	struct conn *asking; /* the others, the oldest first */
 };
@@ -43,7 +42,7 @@ struct conn {
 	struct conn **list; /* of the source, that it is in; NULL: in none */
 	struct conn *prev_of_source, *next_of_source;
 	bool vouched;   /* for its present request */
-	bool displaced; /* by another one: it ends */
+	bool displaced; /* closed for another one */
 	struct conn *prev, *next;
 	int fd;
 	enum conn_phase phase;
@@ -55,12 +54,12 @@ struct serve_request {
 	struct serve *serve;
 	struct conn *conn;
 	struct MHD_Connection *mhd;
-	const char *method; /* in the connection's memory, as all that handlers may ask of it */
+	const char *method; /* in the connection's memory, like all strings that handlers get */
 	const char *path;
 	size_t body_len; /* so far */
 	bool dispatched; /* a handler has seen it */
 	bool parked;
-	bool suspended; /* libmicrohttpd was told to leave it alone */
+	bool suspended; /* suspended in libmicrohttpd */
 	bool dead;      /* gone: its connection ends at the next occasion */
 	struct serve_answer *answer;
 	void (*gone)(void *arg);
@@ -89,7 +88,7 @@ struct serve {
 	size_t mount_count;
 	struct conn *conns;
 	struct source *sources;
-	struct source *greedy; /* the last one that gave a connection up */
+	struct source *greedy; /* the last one that lost a connection */
 	unsigned strangers;    /* of all sources */
 	struct ev_io io;       /* libmicrohttpd's epoll */
 	struct ev_timer timer; /* when it wants to be run */
@@ -107,12 +106,12 @@ struct serve {
 struct source *source_find(const struct serve *serve, const struct sockaddr *address);
 void source_open(struct conn *conn, const struct sockaddr *address);
 void source_close(struct conn *conn);
-/* Its phase has changed, or whether somebody vouches for it or takes its place. */
+/* Call it after a change of phase, vouched or displaced. */
 void source_sort(struct conn *conn);
 
 /* ---- conn.c ---- */
 
-/* libmicrohttpd has something to do that its epoll does not show (common/README.md §9.1). */
+/* libmicrohttpd has work that its epoll does not signal (common/README.md §9.1). */
 void serve_run_soon(struct serve *serve);
 void conn_enter(struct conn *conn, enum conn_phase phase);
 /* MHD_NotifyConnectionCallback: a connection begins or ends. */
@@ -123,7 +122,7 @@ void conn_sweep(struct ev_loop *loop, struct ev_timer *timer, int events);
 /* ---- answer.c ---- */
 
 int answer_status(const struct serve_answer *answer);
-/* Queues it on the connection, as gzip where the client takes that. */
+/* Queues it on the connection, as gzip if the client accepts it. */
 enum MHD_Result answer_queue(struct serve_answer *answer, struct MHD_Connection *mhd);
 struct serve_answer *answer_hold(struct serve_answer *answer);
 
@@ -133,12 +132,12 @@ struct serve_answer *answer_hold(struct serve_answer *answer);
 enum MHD_Result request_access(void *cls, struct MHD_Connection *mhd, const char *url, const char *method,
 			       const char *version, const char *upload, size_t *upload_len, void **slot);
 void request_completed(void *cls, struct MHD_Connection *mhd, void **slot, enum MHD_RequestTerminationCode code);
-/* Its client has left, or the server ends: tells the handler and lets the connection end. */
+/* The client has disconnected, or the server ends: calls gone() and ends the connection. */
 void request_leave(struct serve_request *request);
 
 /* ---- admit.c ---- */
 
-/* MHD_AcceptPolicyCallback: when few connections are left, one goes for the new one, or the new one is refused. */
+/* MHD_AcceptPolicyCallback: when few connections are left, closes one for the new one, or refuses the new one. */
 enum MHD_Result conn_admit(void *serve, const struct sockaddr *address, socklen_t address_len);
 
 /* ---- tls.c ---- */

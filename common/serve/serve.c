@@ -1,5 +1,5 @@
 /* The listener, its connections and the loop they run on; see serve.h. libmicrohttpd keeps an epoll of its own, which
- * the loop watches: MHD_run() does all its work, from nowhere else but on_ready(). */
+ * the loop watches: MHD_run() does all its work, and only on_ready() calls it. */
 #include "common/serve/serve.h"
 
 #include <errno.h>
@@ -145,12 +145,14 @@ static void put_own_metrics(const struct serve *serve, struct buf *out)
 	metrics_counter(out, "http_connections_total", "Connections accepted.", counters->connections);
 	metrics_gauge(out, "http_connections", "Connections open.", counters->open);
 	metrics_gauge(out, "http_requests_parked", "Requests that wait for their answer.", counters->parked);
-	metrics_counter(out, "http_clients_gone_total", "Parked clients that left.", counters->gone);
-	metrics_counter(out, "http_connections_expired_total", "Connections ended for taking too long.",
+	metrics_counter(out, "http_clients_gone_total", "Clients that disconnected while their request waited.",
+			counters->gone);
+	metrics_counter(out, "http_connections_expired_total", "Connections closed because they took too long.",
 			counters->expired);
-	metrics_counter(out, "http_connections_displaced_total",
-			"Connections of strangers ended or refused, as few were left and their address had most.",
-			counters->displaced);
+	metrics_counter(
+		out, "http_connections_displaced_total",
+		"Unauthenticated connections closed: few connections were left, and their address had the most.",
+		counters->displaced);
 }
 
 static void on_metrics(void *arg, struct serve_request *request)
@@ -324,7 +326,7 @@ struct serve *serve_new(struct ev_loop *loop, const struct serve_options *option
 	int fd;
 
 	if ((options->tls_cert_file == NULL) != (options->tls_key_file == NULL)) {
-		error_set(err, "a certificate and a key belong together: only one of them was given");
+		error_set(err, "found only one of a certificate and a key, expected both");
 		return NULL;
 	}
 	fd = open_listener(options->address, err);

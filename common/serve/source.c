@@ -1,4 +1,4 @@
-/* Which connections come from which address; see internal.h. */
+/* Connections by their source address; see internal.h. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The certificate of the process' one server with TLS, read again when its files change: libmicrohttpd asks for it at
- * each handshake. GnuTLS hands its callback no argument of ours, hence one per process. */
+ * each handshake. GnuTLS passes no argument of ours to its callback, so a process has only one such server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gnutls/abstract.h>

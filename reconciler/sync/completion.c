@@ -11,7 +11,7 @@ static const char *event_text(const struct completion *completion)
 {
 	if (completion->code == CODE_POD_CREATION_PERMANENT_ERROR ||
 	    completion->code == CODE_POD_CREATION_UNKNOWN_ERROR)
-		return "Failed to create Pod, as an Event of its own tells";
+		return "Failed to create Pod: see the Event FailedCreatePod";
 	return completion->diagnostics;
 }
 
@@ -121,10 +121,10 @@ static const char *no_retry_text(const struct framework *framework, const struct
 	    completion->code == CODE_ACTIVE_DEADLINE_EXCEEDED)
 		return "";
 	if (policy->fancy && (completion->traits & TRAIT_PERMANENT))
-		return "; not retried, as it would fail again: mend what failed, and create the Framework anew";
+		return "; not retried, because it would fail again: fix the cause and create the Framework again";
 	if (policy->max_retry_count == 0)
-		return "; not retried, as retryPolicy.maxRetryCount is 0";
-	return "; not retried any more: it was as often as retryPolicy.maxRetryCount allows";
+		return "; not retried, because retryPolicy.maxRetryCount is 0";
+	return "; not retried, because retryPolicy.maxRetryCount is reached";
 }
 
 void framework_report_completed(struct reconcile *reconcile)

@@ -16,7 +16,7 @@
 static void set_problem(struct framework *framework, const char *problem)
 {
 	if (problem != NULL && (framework->problem == NULL || strcmp(framework->problem, problem) != 0)) {
-		log_error("[%s/%s]: nothing of this Framework is acted on: %s", framework->ns, framework->name,
+		log_error("[%s/%s]: the controller does not act on this Framework: %s", framework->ns, framework->name,
 			  problem);
 		framework->problem_told = false;
 	}
@@ -163,7 +163,8 @@ static void check_status(struct framework *framework, const struct json_span *pa
 	take_marks(framework, status);
 	if (is_ours(framework, status))
 		return;
-	log_warning("[%s/%s]: somebody else wrote the status: it is overwritten", framework->ns, framework->name);
+	log_warning("[%s/%s]: another client wrote the status; the controller overwrites it", framework->ns,
+		    framework->name);
 	framework->version++;
 	pace_hurry(framework);
 }

@@ -307,14 +307,14 @@ static void report_conflict(struct reconcile *reconcile, const struct slot *slot
 
 	if (is_former(reconcile, slot))
 		plan_event(reconcile->plan, true, "NamingConflict",
-			   "%s %s with uid %s, of an earlier attempt or Framework of this name, is still there %d s "
-			   "after it should have gone: it is waited for; see whether the garbage collector runs, and "
-			   "what keeps the %s: a finalizer, or a node that does not answer",
+			   "%s %s with uid %s, of an earlier attempt or Framework of this name, still exists %d s "
+			   "after it should have been deleted: the controller waits for its deletion. Check that the "
+			   "garbage collector runs, and whether a finalizer or an unresponsive node keeps the %s",
 			   kind, slot->name, meta->uid, FORMER_PATIENCE_SEC, kind);
 	else
 		plan_event(reconcile->plan, true, "NamingConflict",
-			   "%s %s with uid %s is controlled by %s%s%s and not by this Framework: it is left alone, "
-			   "and waited for until somebody deletes it",
+			   "%s %s with uid %s is controlled by %s%s%s and not by this Framework: the controller does "
+			   "not change it, and waits until somebody deletes it",
 			   kind, slot->name, meta->uid,
 			   meta->controller_uid[0] == '\0' ? "nobody" : meta->controller_kind,
 			   meta->controller_uid[0] == '\0' ? "" : " ", meta->controller_name);

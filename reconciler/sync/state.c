@@ -116,8 +116,8 @@ struct role_work role_count(const struct role_status *role)
 static void refuse_move(const struct framework *framework, const char *who, enum attempt_state from,
 			enum attempt_state to)
 {
-	log_error("[%s/%s]: %s: no move from %s to %s: aborting", framework->ns, framework->name, who,
-		  attempt_state_name(from), attempt_state_name(to));
+	log_error("[%s/%s]: %s: the state machine has no move from %s to %s: the process aborts", framework->ns,
+		  framework->name, who, attempt_state_name(from), attempt_state_name(to));
 	abort();
 }
 

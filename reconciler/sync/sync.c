@@ -57,7 +57,8 @@ static void config_map_present(struct reconcile *reconcile)
 			   (int)framework->status.attempt.id,
 			   framework_spec_task_count(&framework->spec) > 0
 				   ? ""
-				   : " without any Task: it goes on until Tasks are added, or Stop");
+				   : " without Tasks: it does not complete until Tasks are added or executionType is "
+				     "Stop");
 	}
 }
 
@@ -232,7 +233,7 @@ static void decide_retry(struct reconcile *reconcile)
 							 reconcile->config->conflict_delay_max_sec);
 		if (status->retry.delay_sec > 0)
 			plan_event(reconcile->plan, false, "FrameworkRetryDelayed",
-				   "Framework is retried in %lld s, as others may need the same resources now",
+				   "Framework is retried in %lld s, because others may need the same resources now",
 				   (long long)status->retry.delay_sec);
 	}
 	if (status->attempt.completion->code != CODE_SUSPEND_FRAMEWORK_REQUESTED)
@@ -483,7 +484,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	}
 	if (framework->problem != NULL) {
 		if (!framework->problem_told)
-			plan_event(plan, true, "Malformed", "Nothing of this Framework is acted on: %.768s",
+			plan_event(plan, true, "Malformed", "The controller does not act on this Framework: %.768s",
 				   framework->problem);
 		framework->problem_told = true;
 		return;

@@ -91,7 +91,7 @@ static void report_phase(struct turn *turn)
 		return;
 	turn->slot->reported = REPORTED_PHASE;
 	plan_event(turn->reconcile->plan, true, "UnrecognizedPodPhase",
-		   "Pod %s has a phase that is none of Kubernetes': its Task stays %s until it has another",
+		   "Pod %s has a phase that Kubernetes does not define: its Task stays %s until the phase changes",
 		   turn->slot->name, attempt_state_name(turn->task->state));
 }
 

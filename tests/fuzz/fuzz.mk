@@ -34,6 +34,7 @@ fuzz: $(if $(TARGETS),$(addprefix $(BUILD)/replay/,$(TARGETS)),$(FUZZ_REPLAYS))
 MEMORY_STORIES := reconciler/prep reconciler/story bus/talk http/get framework/completed framework/compressed \
 	object/pod-failed watch/events config/failure-spec kubeconfig/token message/hello pattern/flags template/placeholders
 
+MEMORY_PROGRAMS := $(addprefix $(BUILD)/memory/,$(sort $(patsubst %/,%,$(dir $(MEMORY_STORIES)))))
 .PHONY: test-memory
-test-memory: $(addprefix $(BUILD)/memory/,$(sort $(patsubst %/,%,$(dir $(MEMORY_STORIES)))))
+test-memory: $(MEMORY_PROGRAMS)
 	BUILD=$(BUILD) tests/fuzz/memory.sh $(or $(STEP),7) $(MEMORY_STORIES)

@@ -5,6 +5,7 @@
 #include "common/framework/object.h"
 #include "common/kube/client/answer.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/objects.h"
 
 /* Both ways of reading must agree, but for texts with a name that comes twice, which only the tree refuses. */
 static void look_at_pod(const json_t *object, const char *text, size_t size)

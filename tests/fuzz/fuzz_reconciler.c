@@ -11,6 +11,7 @@
 #include "reconciler/events.h"
 #include "reconciler/reconciler.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/objects.h"
 
 enum { SHARDS = 4, LINES_MAX = 200, ROUNDS_MAX = 2000, CALLS_MAX = 4096 };
 

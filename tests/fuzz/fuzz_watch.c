@@ -1,5 +1,5 @@
-/* What an API server sends on a watch or as a list, from the bytes to the kept objects: lines split at any place, pages,
- * parsing, and the names of what cannot be parsed. The first byte says how the input is split. */
+/* What an API server sends on a watch or as a list, from the bytes to the kept objects: lines split at any place,
+ * pages, parsing, and the names of what cannot be parsed. The first byte says how the input is split. */
 #include "common/base/json.h"
 #include "common/base/json_reader.h"
 #include "common/base/mem.h"
@@ -7,6 +7,7 @@
 #include "common/kube/page.h"
 #include "common/kube/pieces.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/objects.h"
 
 /* Of a piece that is longer than PIECE_MAX only its beginning comes, how much depends on the splitting. */
 enum { PIECE_MAX = 2048, BEGINNING_MAX = 64 * 1024, BEGINNING_SURE = 64 };

@@ -10,6 +10,7 @@
 #include "common/framework/codes.h"
 #include "common/framework/gang.h"
 #include "common/framework/shorten.h"
+#include "tests/objects.h"
 #include "tests/sim/check.h"
 
 /* ---- statuses as they are stored ---- */

@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
+#include "tests/objects.h"
 #include "tests/sim/check.h"
 
 enum { LETTER_MS = 10 /* those of pings come and go */, STRAY_MS = 10 * 1000 };

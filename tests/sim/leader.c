@@ -74,7 +74,7 @@ static void led(struct watcher *watcher, uint64_t epoch, int64_t former_until_ms
 	};
 
 	trace(world, "%s: leads with epoch %" PRIu64 "%s", watcher->process.label, epoch,
-	      former_until_ms > 0 ? ", after another one" : "");
+	      former_until_ms > 0 ? ", after another leader" : "");
 	for (int i = 0; i < world->watcher_count; i++)
 		if (&world->watchers[i] != watcher && watcher_leads(&world->watchers[i]) &&
 		    !world->watchers[i].stopping && /* given back, but it does not know yet */

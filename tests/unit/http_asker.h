@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -45,10 +46,23 @@ static ASKER_UNUSED void asker_turn(struct ev_loop *loop)
 	poll(NULL, 0, 1);
 }
 
+/* A login of Debian may have 1024 descriptors open, and more when it asks for them. */
+static ASKER_UNUSED int asker_socket(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct rlimit limit;
+
+	if (fd >= 0 || errno != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return fd;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	return socket(AF_INET, SOCK_STREAM, 0);
+}
+
 /* address: "127.0.0.1:port"; from 127.0.0.host. */
 static ASKER_UNUSED struct asking asker_open_from(const char *address, unsigned host)
 {
-	struct asking asking = {.fd = socket(AF_INET, SOCK_STREAM, 0)};
+	struct asking asking = {.fd = asker_socket()};
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	struct sockaddr_in from = {.sin_family = AF_INET};
 

@@ -1,5 +1,5 @@
 /* The reconciler's shell in a world that is a clock, a lease and a list of the requests that wait for their answers.
- * Shared by test_reconciler_queue.c, test_reconciler_apply.c and test_reconciler_events.c. */
+ * Shared by the tests test_reconciler_*.c. */
 #ifndef TESTS_RECONCILER_WORLD_H
 #define TESTS_RECONCILER_WORLD_H
 

@@ -67,7 +67,7 @@ static inline uint32_t balanced_over(const struct shard_table *table, int64_t no
 
 	for (size_t i = 0; i < shard_table_size(table); i++) {
 		shard_table_view_member(table, i, now_ms, &view);
-		count += view.meant > 0 ? 1 : 0;
+		count += view.target_count > 0 ? 1 : 0;
 	}
 	return count;
 }

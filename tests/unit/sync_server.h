@@ -20,6 +20,7 @@
 #include "common/framework/codes.h"
 #include "common/framework/gang.h"
 #include "reconciler/sync/sync.h"
+#include "tests/objects.h"
 
 #define WORLD_NS "ns"
 #define WORLD_NAME "f"

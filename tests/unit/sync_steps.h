@@ -4,6 +4,7 @@
 #ifndef TESTS_UNIT_SYNC_STEPS_H
 #define TESTS_UNIT_SYNC_STEPS_H
 
+#include "tests/objects.h"
 #include "tests/unit/sync_checks.h"
 
 static inline void reconcile_of(struct story *s)

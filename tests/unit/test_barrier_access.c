@@ -129,7 +129,7 @@ static void without_reviews_nobody_is_let_in(void **state)
 	length = pread(log, text, sizeof(text) - 1, 0);
 	assert_in_range(length, 1, sizeof(text) - 1);
 	text[length] = '\0';
-	assert_non_null(strstr(text, "cannot review a request: POST "));
+	assert_non_null(strstr(text, "cannot review a token or its user: POST "));
 	assert_null(strstr(strstr(text, "cannot review") + 1, "cannot review"));
 	close(kept);
 	close(log);

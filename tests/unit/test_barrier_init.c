@@ -83,10 +83,10 @@ static void says_whom_it_waits_for(void **state)
 					  {200, "ps:10.0.0.1 w:1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1,1.1.1.1", NULL},
 					  END};
 	static const char *const expected[] = {
-		"] waiting for the Tasks of Framework ns/fw\n",
-		"] 1 of 7 Tasks have an IP, says the API server; waiting for w-0, w-1, w-2, w-3, w-4, …\n",
-		"] 6 of 7 Tasks have an IP, says the API server; waiting for w-1\n",
-		"] all 7 Tasks have an IP, says the API server\n",
+		"] waiting until all Tasks of Framework ns/fw have an IP\n",
+		"] 1 of 7 Tasks have an IP according to the API server; waiting for w-0, w-1, w-2, w-3, w-4, …\n",
+		"] 6 of 7 Tasks have an IP according to the API server; waiting for w-1\n",
+		"] all 7 Tasks have an IP according to the API server\n",
 	};
 	struct run it = {.api = api};
 	char *directory = make_directory();

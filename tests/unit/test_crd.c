@@ -86,6 +86,12 @@ static void test_text(void **state)
 	const json_t *schema = json_path(version, "schema", "openAPIV3Schema", NULL);
 	assert_non_null(json_str(schema, "description"));
 	assert_explained(json_path(schema, "properties", "spec", NULL));
+	/* kubectl of a server that knows no such field refuses to apply it */
+	assert_null(strstr(crd_text(), "x-kubernetes-validations"));
+	assert_string_equal(
+		json_str(json_array_get(json_path(schema, "properties", "spec", "x-kubernetes-validations", NULL), 0),
+			 "message"),
+		"managedBy cannot be changed");
 }
 
 static void test_need(void **state)

@@ -125,11 +125,12 @@ static void test_expectations_are_read(void **state)
 		struct expectation wanted;
 		const char *again;
 	} cases[] = {
-		{"# expect: Completed 0", {false, 0, -1}, "Completed 0"},
-		{"# expect:  Completed -210  \r", {false, -210, -1}, "Completed -210"},
-		{"# expect: Completed 0, 2 retries", {false, 0, 2}, "Completed 0, 2 retries"},
-		{"# expect: Completed 17, 1 retry", {false, 17, 1}, "Completed 17, 1 retry"},
-		{"# expect: Running", {true, 0, -1}, "Running"},
+		{"# expect: Completed 0", {false, 0, -1, false}, "Completed 0"},
+		{"# expect:  Completed -210  \r", {false, -210, -1, false}, "Completed -210"},
+		{"# expect: Completed 0, 2 retries", {false, 0, 2, false}, "Completed 0, 2 retries"},
+		{"# expect: Completed 17, 1 retry", {false, 17, 1, false}, "Completed 17, 1 retry"},
+		{"# expect: Running", {true, 0, -1, false}, "Running"},
+		{"# expect: Suspended", {false, 0, -1, true}, "Suspended"},
 	};
 
 	(void)state;
@@ -142,6 +143,7 @@ static void test_expectations_are_read(void **state)
 		if (expectation_parse("t.yaml", text, &found, &err) != 0)
 			fail_msg("%s", err.message);
 		assert_int_equal(found.running, cases[i].wanted.running);
+		assert_int_equal(found.suspended, cases[i].wanted.suspended);
 		assert_int_equal(found.code, cases[i].wanted.code);
 		assert_int_equal(found.retries, cases[i].wanted.retries);
 		expectation_write(&again, &found);
@@ -256,8 +258,13 @@ static struct sight see(const char *state, const char *tasks, const char *code, 
 
 static void test_verdicts(void **state)
 {
-	const struct expectation zero = {false, 0, -1}, failed = {false, 210, -1}, twice = {false, 0, 2};
+	const struct expectation zero = {false, 0, -1, false}, failed = {false, 210, -1, false},
+				 twice = {false, 0, 2, false};
 	const struct expectation running = {.running = true, .retries = -1};
+	const struct expectation suspended = {.suspended = true, .retries = -1};
+	cleanup_json json_t *held = framework("AttemptCreationPending", "AttemptCreationPending", NULL, 0);
+	struct sight waits;
+	struct error err;
 	struct sight ended = see("Completed", "Completed Completed", "0", 1);
 	struct sight half = see("AttemptRunning", "AttemptRunning AttemptPreparing", NULL, 0);
 	struct sight whole = see("AttemptRunning", "AttemptRunning AttemptRunning", NULL, 0);
@@ -279,6 +286,16 @@ static void test_verdicts(void **state)
 	assert_int_equal(expectation_judge(&zero, &created), VERDICT_AWAITED);
 	ended.retries = 2;
 	assert_int_equal(expectation_judge(&twice, &ended), VERDICT_AS_EXPECTED);
+	assert_int_equal(sight_read(held, &waits, &err), 0);
+	assert_int_equal(expectation_judge(&suspended, &waits), VERDICT_AWAITED);
+	json_object_set_new(
+		json_object_get(held, "status"), "conditions",
+		json_pack("[{s:s,s:s,s:s}]", "type", "Suspended", "status", "True", "lastTransitionTime", TIME));
+	assert_int_equal(sight_read(held, &waits, &err), 0);
+	assert_int_equal(expectation_judge(&suspended, &waits), VERDICT_AS_EXPECTED);
+	assert_int_equal(expectation_judge(&running, &waits), VERDICT_AWAITED);
+	assert_string_equal(sight_state_name(&waits), "Suspended");
+	assert_int_equal(expectation_judge(&suspended, &ended), VERDICT_OTHERWISE);
 }
 
 /* ---- examples ---- */

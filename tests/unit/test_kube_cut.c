@@ -40,7 +40,8 @@ static void test_list_items(void **state)
 {
 	static const char text[] =
 		" {\"kind\" : \"List\", \"metadata\":{\"resourceVersion\":\"7\",\"x\":1,\"continue\":\"]}\\\"{\"},\n"
-		"\"items\": [ {\"a\":\"]},{\"}, {\"b\":[1,{\"c\":\"\\\\\"}]} ,\"s\\\"]\",12,null\n,{\"\xff\\ud800\":01}], "
+		"\"items\": [ {\"a\":\"]},{\"}, {\"b\":[1,{\"c\":\"\\\\\"}]} "
+		",\"s\\\"]\",12,null\n,{\"\xff\\ud800\":01}], "
 		"\"x\":{\"items\":[9]} }\n";
 	cleanup_buf struct buf items = {0};
 	cleanup_buf struct buf many = {0};

@@ -39,10 +39,10 @@ static void test_bad_answers(void **state)
 {
 	static const char *const bad[] = {
 		"",
-		"found 0 bytes that are no JSON, expected an ExecCredential",
+		"found 0 bytes that are not JSON, expected an ExecCredential",
 		/* never shown */
 		"hunter2",
-		"found 7 bytes that are no JSON, expected an ExecCredential",
+		"found 7 bytes that are not JSON, expected an ExecCredential",
 		"[]",
 		"kind: found none, expected \"ExecCredential\"",
 		"{\"kind\": \"Status\"}",
@@ -62,7 +62,7 @@ static void test_bad_answers(void **state)
 		CREDENTIAL("{\"token\": \"a\\u0000b\"}"),
 		"status.token: found a NUL character in it",
 		CREDENTIAL("{\"token\": \"a\", \"expirationTimestamp\": \"tomorrow\"}"),
-		"status.expirationTimestamp: found \"tomorrow\", expected a time as RFC 3339 has it",
+		"status.expirationTimestamp: found \"tomorrow\", expected an RFC 3339 time",
 		CREDENTIAL("{\"clientCertificateData\": \"" CERT "\"}"),
 		"status: found only one of clientCertificateData and clientKeyData, expected both",
 		CREDENTIAL("{\"clientCertificateData\": \"LS0t\", \"clientKeyData\": \"" KEY "\"}"),
@@ -74,7 +74,7 @@ static void test_bad_answers(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i += 2)
 		read_answer(fixture, bad[i], bad[i + 1]);
 	memset(deep, '[', 100000);
-	read_answer(fixture, deep, "found 100000 bytes that are no JSON, expected an ExecCredential");
+	read_answer(fixture, deep, "found 100000 bytes that are not JSON, expected an ExecCredential");
 }
 
 static void test_question(void **state)

@@ -90,7 +90,7 @@ static void test_client_expiry(void **state)
 	call(fixture);
 	wait_answers(fixture, 1);
 	assert_int_equal(fixture->outcome, KUBE_NETWORK);
-	assert_non_null(strstr(fixture->message, "had expired already"));
+	assert_non_null(strstr(fixture->message, "had already expired"));
 	assert_int_equal(fixture->server.request_count, 0);
 	assert_int_equal(runs(fixture), 1);
 }

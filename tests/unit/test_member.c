@@ -325,9 +325,9 @@ static void test_says_that_nobody_takes_it(void **state)
 	struct bus_client *member;
 	int64_t warned_ms;
 	size_t warnings;
-	char warning[128];
+	char warning[192];
 
-	snprintf(warning, sizeof(warning), "no watcher at %s has taken us for ", f->endpoint);
+	snprintf(warning, sizeof(warning), "no watcher at %s has accepted this process for ", f->endpoint);
 	assert_true(log >= 0 && stderr_kept >= 0);
 	dup2(log, STDERR_FILENO);
 	member = bus_client_new(f->loop, f->endpoint, NULL, BUS_ROLE_RECONCILER, "pool-0", &handler, f, &err);

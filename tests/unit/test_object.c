@@ -11,6 +11,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/object.h"
+#include "tests/objects.h"
 
 static json_t *parse(const char *text)
 {

@@ -232,7 +232,7 @@ static void test_hostile(void **state)
 	assert_null(pod_read_proto("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11, &err));
 	assert_string_equal(err.message, "invalid protobuf");
 	assert_null(pod_read_proto("", 0, &err));
-	assert_string_equal(err.message, "metadata.name is missing or no string");
+	assert_string_equal(err.message, "metadata.name is missing or not a string");
 }
 
 /* A small message of very many fields takes no more memory than its share. */

@@ -333,7 +333,7 @@ static void test_who(void **state)
 	raw_hello(node, "a", "u", 10);
 	queue_empty(&node->down);
 	raw_ping(node, 2, 6, 1, 0);
-	expect_refused(node, false, "a leader of epoch 6, and this leader's is 5");
+	expect_refused(node, false, "a leader of epoch 6, this leader has epoch 5");
 	assert_int_equal(router_counters(world->router)->sequence_gaps, 1);
 }
 
@@ -415,7 +415,7 @@ static void test_hostile_epochs(void **state)
 	hello.held_epoch = UINT64_C(4000000000);
 	memset(&hello.held, 0xFF, sizeof(hello.held));
 	raw_claims(node, hello.held_epoch, &hello);
-	expect_refused(node, false, "a leader of epoch 4000000000, and this leader's is 5");
+	expect_refused(node, false, "a leader of epoch 4000000000, this leader has epoch 5");
 	raw_claims(node, 5, &hello);
 	assert_int_equal(router_epoch(world->router), 5);
 	assert_int_equal(router_peer_count(world->router), 1);

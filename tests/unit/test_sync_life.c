@@ -411,7 +411,7 @@ static void test_no_tasks(void **state)
 	world_begin(&w, "{}");
 	world_settle_for(&w, 1000000);
 	assert_state(&w, STATE_PREPARING);
-	assert_contains(w.events.data, "AttemptStarted: Attempt 0 started without any Task: it goes on until");
+	assert_contains(w.events.data, "AttemptStarted: Attempt 0 started without Tasks: it does not complete until");
 	assert_calls(&w, "create ConfigMap f-attempt; ");
 	world_edit(&w, "{'executionType':'Stop'}");
 	world_settle(&w);
@@ -508,7 +508,7 @@ static void test_malformed(void **state)
 	world_settle(&w);
 	assert_int_equal(w.writes, 0);
 	assert_calls(&w, "");
-	assert_int_equal(strncmp(w.events.data, "Malformed: Nothing of this Framework is acted on: ", 50), 0);
+	assert_int_equal(strncmp(w.events.data, "Malformed: The controller does not act on this Framework: ", 58), 0);
 	world_clear_log(&w);
 	world_reconcile(&w);
 	assert_int_equal(w.events.len, 0);

@@ -172,11 +172,13 @@ static void test_last_event(void **state)
 		const char *expected;
 	} cases[] = {
 		{"", 0, "FrameworkCompleted: Framework completed with code 0 (Succeeded)\n"},
-		{"", 3, "(ContainerUnrecognizedFailed); not retried, as retryPolicy.maxRetryCount is 0\n"},
-		{",'retryPolicy':{'maxRetryCount':1}", 3, "; not retried any more: it was as often as"},
+		{"", 3, "(ContainerUnrecognizedFailed); not retried, because retryPolicy.maxRetryCount is 0\n"},
+		{",'retryPolicy':{'maxRetryCount':1}", 3,
+		 "; not retried, because retryPolicy.maxRetryCount is reached"},
 		{",'retryPolicy':{'fancyRetryPolicy':true,'maxRetryCount':1}", 210,
-		 "; not retried, as it would fail again"},
-		{",'retryPolicy':{'maxRetryCount':1}", 210, "; not retried any more: it was as often as"},
+		 "; not retried, because it would fail again"},
+		{",'retryPolicy':{'maxRetryCount':1}", 210,
+		 "; not retried, because retryPolicy.maxRetryCount is reached"},
 		{",'executionType':'Stop'", 0, "(StopFrameworkRequested)\n"},
 	};
 

@@ -1,5 +1,6 @@
 /* Own writes and others' (CONTRACT.md §12.12 to §12.16): writes that fail or whose answer is lost, a status somebody
  * else wrote, events that come late, and creates that were queued before things changed. */
+#include "tests/objects.h"
 #include "tests/unit/sync_world.h"
 
 #define STAYS ",'frameworkAttemptCompletionPolicy':{}"
@@ -348,8 +349,9 @@ static void test_namesake(void **state)
 	assert_string_equal(w.events.data, "");
 	world_advance(&w, 12);
 	world_settle(&w);
-	assert_contains(w.events.data, "NamingConflict: ConfigMap f-attempt with uid cm-uid-2, of an earlier attempt "
-				       "or Framework of this name, is still there 60 s after it should have gone");
+	assert_contains(w.events.data,
+			"NamingConflict: ConfigMap f-attempt with uid cm-uid-2, of an earlier attempt "
+			"or Framework of this name, still exists 60 s after it should have been deleted");
 	world_clear_log(&w);
 	world_advance(&w, 1000);
 	world_settle(&w);

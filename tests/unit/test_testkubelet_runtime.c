@@ -213,7 +213,7 @@ static void what_cannot_be_started_says_why(void **state)
 		 "exec: \"no-such-program\": executable file not found in $PATH"},
 		{"\"command\":[\"/no/such/program\"]", 127, "exec: \"/no/such/program\": no such file or directory"},
 		{"\"command\":[\"/etc/passwd\"]", 126, "exec: \"/etc/passwd\": Permission denied"},
-		{"\"image\":\"busybox\"", 125, "no command specified: there is no image to take one from"},
+		{"\"image\":\"busybox\"", 125, "no command specified, and this kubelet has no image to take one from"},
 	};
 
 	(void)state;
@@ -545,7 +545,7 @@ static void names_do_not_lead_out_of_the_root(void **state)
 		pod_report_init(&fixture.report, fixture.object);
 		assert_null(runtime_pod_new(&fixture.runtime, fixture.object, &fixture.report, &facts, on_changed,
 					    &fixture, &err));
-		assert_non_null(strstr(err.message, "not a name for a directory"));
+		assert_non_null(strstr(err.message, "cannot be the name of a directory"));
 		close_fixture(&fixture);
 	}
 }

@@ -231,6 +231,37 @@ static void signals_and_phases_and_stubbornness(void **state)
 	script = parse("\"testkubelet/phase\":\"pending\"", "");
 	assert_int_equal(script.kind, SCRIPT_PENDING);
 	script_free(&script);
+	script = parse("\"testkubelet/phase\":\"unschedulable\"", "");
+	assert_int_equal(script.kind, SCRIPT_UNSCHEDULABLE);
+	script_free(&script);
+}
+
+static void images_that_no_kubelet_can_read(void **state)
+{
+	static const struct {
+		const char *image;
+		bool readable;
+	} rows[] = {
+		{"i", true},
+		{"REGISTRY:5000/team/busy_box.x-1:Tag", true},
+		{"busybox@sha256:0a", true},
+		{"BusyBox", false},
+		{"busybox latest", false},
+		{"team/", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_json json_t *pod = json_pack("{s:{s:[{s:s,s:s}]}}", "spec", "containers", "name", "c", "image",
+						     rows[i].image);
+		struct script script;
+
+		script_parse(pod, &script);
+		assert_int_equal(script.kind, rows[i].readable ? SCRIPT_RUN : SCRIPT_PENDING);
+		if (!rows[i].readable)
+			assert_string_equal(script.reason, "InvalidImageName");
+		script_free(&script);
+	}
 }
 
 static void a_deadline_cuts_a_longer_run(void **state)
@@ -284,6 +315,7 @@ int main(void)
 		cmocka_unit_test(values_follow_the_attempt),
 		cmocka_unit_test(a_pod_can_fail_as_a_whole),
 		cmocka_unit_test(signals_and_phases_and_stubbornness),
+		cmocka_unit_test(images_that_no_kubelet_can_read),
 		cmocka_unit_test(a_deadline_cuts_a_longer_run),
 		cmocka_unit_test(nonsense_counts_as_not_given),
 	};

@@ -73,8 +73,10 @@ static void test_flags(void **state)
 		{{"--leader-elect-lease-duration", "1m30s", "--leader-elect-renew-deadline", "1.5s",
 		  "--leader-elect-retry-period=100ms"},
 		 NULL},
-		{{"--leader-elect=false", "--workers", "1"}, "--leader-elect is gone: a watcher always elects"},
-		{{"--leader-elect"}, "--leader-elect is gone: a watcher always elects; remove the flag"},
+		{{"--leader-elect=false", "--workers", "1"},
+		 "--leader-elect was removed: a watcher always takes part in the election"},
+		{{"--leader-elect"},
+		 "--leader-elect was removed: a watcher always takes part in the election; remove the flag"},
 		{{"--leader-elect-lease-duration", "15"}, "15: expected a duration like 15s"},
 		{{"--leader-elect-lease-duration", "-1s"}, "-1s: expected a duration"},
 		{{"--leader-elect-lease-duration", "s"}, "s: expected a duration"},
@@ -85,7 +87,7 @@ static void test_flags(void **state)
 		{{"--leader-elect-lease-duration", "10s"}, "expected more than --leader-elect-renew-deadline"},
 		{{"--leader-elect-retry-period", "9s"}, "expected more than 1.2 times --leader-elect-retry-period"},
 		{{"--leader-elect-retry-period", "0s"}, "expected more than 1.2 times --leader-elect-retry-period"},
-		{{"staus"}, "unexpected argument staus: expected options, or status or keygen before all else"},
+		{{"staus"}, "unexpected argument staus: expected options, or status or keygen as the first argument"},
 		{{"-v", "10"}, NULL},
 		{{"-v", "11"}, "-v 11: expected a number 0..10"},
 		{{"--leader-elect-resource-name", ""}, "expected a name"},
@@ -220,13 +222,14 @@ static void test_shards(void **state)
 	expect_says(shards, "\"held\":0");
 	expect_says(shards, "\"unheld\":[{\"shards\":\"0-15\",\"for\":\"a\",\"blockedSeconds\":1.0}]");
 	debug_write_table(&table, shards);
-	assert_non_null(strstr(table.data, "IN NOBODY'S HANDS  FOR  NOT BEFORE\n0-15               a    1.0s\n"));
+	assert_non_null(strstr(table.data, "UNHELD SHARDS  FOR  BLOCKED\n0-15           a    1.0s\n"));
 	json_decref(shards);
 	world_run(world, 4000);
 	shards = shards_of(world);
 	expect_says(shards, "\"held\":16");
 	expect_says(shards, "\"name\":\"a\"");
-	expect_says(shards, "\"state\":\"present\",\"shards\":\"0-15\",\"count\":16,\"draining\":\"\",\"meant\":16");
+	expect_says(shards,
+		    "\"state\":\"present\",\"shards\":\"0-15\",\"count\":16,\"draining\":\"\",\"targetCount\":16");
 	expect_says(shards, "\"keys\":7");
 	expect_says(shards, "\"barriers\":[{\"name\":\"gate\"");
 	expect_says(shards, "\"unheld\":[]");

@@ -134,9 +134,9 @@ static void test_refused(void **state)
 	assert_refused("a: !!set {}\n", "t.yaml:1:4: tag");
 	assert_refused("a: [1, 2\nb: 3\n", "t.yaml:2:");
 	assert_refused("a: b: c\n", "t.yaml:1:5: mapping values are not allowed");
-	assert_refused("a:\n\t- x\n", "t.yaml:2:1: found a tab, expected blanks");
-	assert_refused("a:\n  b: 1\n\tc: 2\n", "t.yaml:3:1: found a tab, expected blanks");
-	assert_refused("a: 1\n\tb: 2\n", "t.yaml:2:1: found a tab, expected blanks");
+	assert_refused("a:\n\t- x\n", "t.yaml:2:1: found a tab, expected spaces");
+	assert_refused("a:\n  b: 1\n\tc: 2\n", "t.yaml:3:1: found a tab, expected spaces");
+	assert_refused("a: 1\n\tb: 2\n", "t.yaml:2:1: found a tab, expected spaces");
 	assert_refused("a: \"x\n", "t.yaml:");
 	assert_refused("a: 1\né: \xff\n", "t.yaml:2:4: invalid leading UTF-8 octet");
 	assert_refused("{a: ", "t.yaml:2:1: while parsing a flow node");

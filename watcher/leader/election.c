@@ -1,6 +1,6 @@
-/* The decision who leads; see election.h. One request is out at a time. A standby reads the Lease, then the record, and
- * writes the Lease only right after it has read that it may, then the record; a leader writes the Lease on the version
- * that its last write gave, and reads it when that is no longer the one. */
+/* The election's decisions; see election.h. One request is out at a time. A standby reads the Lease, then the record.
+ * If both allow it, it writes the Lease at once, and then the record. A leader writes the Lease on the version of its
+ * last write, and reads it after a conflict. */
 #include "watcher/leader/election.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The Lease on the server and its record; see lease.h. One request at a time, as the election asks for them; whatever
- * comes of it, the election is told, and what follows from that is told to the owner. */
+/* The Lease on the server and its record; see lease.h. It sends one request of the election at a time, passes each
+ * answer or failure to the election, and calls the owner's handlers. */
 #include "watcher/leader/lease.h"
 
 #include <ev.h>
@@ -36,7 +36,7 @@ struct lease {
 	char identity[ELECTION_IDENTITY_SIZE];
 	struct election *election;
 	json_t *stored[ELECTION_OBJECTS]; /* as last answered; NULL: none */
-	/* what the owner was told */
+	/* what the owner's handlers were called with */
 	bool leading;
 	uint64_t term;
 	bool released;
@@ -217,7 +217,7 @@ static char *write_object(const struct lease *lease, const struct election_reque
 	return json_text(object);
 }
 
-/* ---- what is told ----------------------------------------------------------------------------------------------- */
+/* ---- reports ---------------------------------------------------------------------------------------------------- */
 
 static void complain(struct lease *lease, const char *message)
 {
@@ -228,7 +228,7 @@ static void complain(struct lease *lease, const char *message)
 		log_warning("%s", text);
 }
 
-static void tell_holder(struct lease *lease)
+static void log_holder(struct lease *lease)
 {
 	const char *holder = lease_holder(lease);
 
@@ -250,7 +250,7 @@ static bool holds(const struct lease *lease)
 }
 
 /* The owner's handlers; they may call lease_*(), but not free it. */
-static void tell(struct lease *lease)
+static void notify_owner(struct lease *lease)
 {
 	struct election *election = lease->election;
 	bool leads = election_leads(election, clock_boot_ms());
@@ -268,7 +268,7 @@ static void tell(struct lease *lease)
 		lease->leading = true;
 		lease->term = election_term(election);
 		log_info("leading as %s, epoch %llu%s", lease->identity, (unsigned long long)election_epoch(election),
-			 election_former_until_ms(election) > 0 ? ", after another one" : "");
+			 election_former_until_ms(election) > 0 ? ", after another leader" : "");
 		lease->handler->led(lease->arg, election_epoch(election), election_former_until_ms(election));
 	}
 	if (!lease->released && lease->release_until_ms != 0 &&
@@ -324,7 +324,7 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 	if (outcome == ELECTION_ANSWERED) {
 		object = json_parse(answer->body, answer->body_len, &err);
 		if (!json_is_object(object)) {
-			complain(lease, object == NULL ? err.message : "the answer is no object");
+			complain(lease, object == NULL ? err.message : "the answer is not a JSON object");
 			outcome = ELECTION_FAILED;
 		}
 	} else if (outcome == ELECTION_FAILED) {
@@ -372,11 +372,11 @@ static void drive(struct lease *lease)
 {
 	struct election_request request;
 
-	tell(lease); /* what was lost, before anything new is begun */
+	notify_owner(lease); /* what was lost, before anything new is begun */
 	if (election_next(lease->election, clock_boot_ms(), &request))
 		send(lease, &request);
-	tell_holder(lease);
-	tell(lease);
+	log_holder(lease);
+	notify_owner(lease);
 	if (!lease->released) {
 		int64_t due_ms = election_due_ms(lease->election);
 

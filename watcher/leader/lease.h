@@ -1,5 +1,5 @@
-/* The Lease on the server that says who leads, and its record, the ConfigMap NAME-epoch beside it: what election.h
- * decides, carried out by the Kubernetes client. */
+/* The Lease that names the leader, and its record, the ConfigMap NAME-epoch: sends the requests of election.h with the
+ * Kubernetes client. */
 #ifndef WATCHER_LEASE_H
 #define WATCHER_LEASE_H
 
@@ -24,23 +24,23 @@ struct lease_handler {
 	 * election_former_until_ms(). */
 	void (*led)(void *arg, uint64_t epoch, int64_t former_until_ms);
 	void (*deposed)(void *arg);
-	/* Once, after lease_release(): it was given back, was not ours, or could not be given back in time. */
+	/* Once, after lease_release(): the Lease was released, was not ours, or could not be released in time. */
 	void (*released)(void *arg);
 };
 
-/* Begins at once. A server that refuses or does not answer is asked again for ever; why is logged now and then. */
+/* Starts at once. It retries failed requests for ever, and logs the reasons now and then. */
 struct lease *lease_new(struct ev_loop *loop, struct kube_client *client, const struct lease_options *options,
 			const struct lease_handler *handler, void *arg);
 /* No handler runs any more. Before the client is freed. NULL is fine. */
 void lease_free(struct lease *lease);
 
-/* Whether this process leads at this very moment, by a clock read now: deposed() may not have been called yet. */
+/* Whether this process leads now. Reads the clock, so it may be false before deposed() is called. */
 bool lease_leads(const struct lease *lease);
-/* Gives it back, if it is ours. drained: nobody acts on shards granted by us any more. */
+/* Releases the Lease, if this process holds it. drained: nobody acts on shards that we granted. */
 void lease_release(struct lease *lease, bool drained);
 
 const char *lease_identity(const struct lease *lease);
-/* Who holds it by what was last read; "" for nobody. */
+/* The holder when the Lease was last read; "": none. */
 const char *lease_holder(const struct lease *lease);
 
 #endif

@@ -1,5 +1,5 @@
-/* What a watcher has only while it leads (ARCHITECTURE.md §3.7): the router with its table of shards, and the pool of
- * reconcilers. Each term begins with new ones, and leaves nothing of them behind. */
+/* The parts that a watcher has only while it leads (ARCHITECTURE.md §3.7): the router with its shard table, and the
+ * pool of reconcilers. Each term creates new ones and frees them at its end. */
 #ifndef WATCHER_TERM_H
 #define WATCHER_TERM_H
 
@@ -24,16 +24,17 @@ struct term_options {
 	struct cache *cache;
 	struct bus_socket *socket;
 	const char *endpoint; /* of the bus, for the pool */
-	double qps;           /* to be shared out over the reconcilers */
+	double qps;           /* shared by the reconcilers */
 	int32_t burst;
 	uint64_t epoch;
 	int64_t former_until_ms; /* as in struct shard_options */
 	bool live;
-	void (*drained)(void *arg); /* after term_close(): no child is left; perhaps from within */
+	void (*drained)(void *arg); /* after term_close(): no child is left; it may run within term_close() */
 	void *arg;
 };
 
-/* Whether the reconcilers' program can be executed: for the start, as a term may be far off. 0, or -1 and *err. */
+/* Whether the reconcilers' program can be executed. Call it at the start: the first term may begin much later. 0, or -1
+ * and *err. */
 int term_check(const struct flags *flags, struct error *err);
 
 /* NULL and *err when the reconcilers' program cannot be executed. */
@@ -45,9 +46,9 @@ struct router *term_router(const struct term *term);
 /* NULL: there is none. */
 struct pool *term_pool(const struct term *term);
 
-/* The end is near: what is let go is granted to nobody, and the pool drains. */
+/* The process ends: released shards are not granted again, and the pool drains. */
 void term_close(struct term *term);
-/* Whether nobody acts on shards granted here any more: all were let go. */
+/* Whether members have released all shards. */
 bool term_drained(const struct term *term);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where the bus of a pool is: a directory of the watcher's own; see pool.h. */
+/* The private directory of a pool's bus socket; see pool.h. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -53,7 +53,7 @@ static void clean(const char *parent)
 			continue;
 		path = mem_printf("%s/%s", parent, entry->d_name);
 		if (unlinkat(directory, SOCKET, 0) == 0 && rmdir(path) == 0)
-			log_info("removed %s, which a watcher that was killed has left", path);
+			log_info("removed %s, left behind by a watcher that was killed", path);
 	}
 	if (entries != NULL)
 		closedir(entries);

@@ -72,7 +72,8 @@ int pool_http(const char *http, int slot, char out[POOL_HTTP_SIZE], struct error
 		return error_set(err, "found \"%s\", expected HOST:PORT, with a port up to %d for each child", http,
 				 PORT_MAX);
 	if (snprintf(out, POOL_HTTP_SIZE, "%.*s:%d", (int)(colon - http), http, last) >= POOL_HTTP_SIZE)
-		return error_set(err, "found a host of %zu characters", (size_t)(colon - http));
+		return error_set(err, "found a host of %zu characters, expected fewer than %d", (size_t)(colon - http),
+				 POOL_HTTP_SIZE);
 	return 0;
 }
 
@@ -346,7 +347,7 @@ const char *pool_slot_end(const struct pool *pool, int slot)
 	return pool->workers[slot].end;
 }
 
-static void tell_ends(const uint64_t *counts, size_t size, const char *what,
+static void list_ends(const uint64_t *counts, size_t size, const char *what,
 		      void (*each)(void *arg, const char *reason, uint64_t count), void *arg)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -360,6 +361,6 @@ static void tell_ends(const uint64_t *counts, size_t size, const char *what,
 
 void pool_ends(const struct pool *pool, void (*each)(void *arg, const char *reason, uint64_t count), void *arg)
 {
-	tell_ends(pool->exits, ARRAY_LEN(pool->exits), "exit", each, arg);
-	tell_ends(pool->kills, ARRAY_LEN(pool->kills), "signal", each, arg);
+	list_ends(pool->exits, ARRAY_LEN(pool->exits), "exit", each, arg);
+	list_ends(pool->kills, ARRAY_LEN(pool->kills), "signal", each, arg);
 }

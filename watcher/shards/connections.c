@@ -1,4 +1,4 @@
-/* The router's peers: the table of connections, what is sent to them, and the assignments that they are told; see
+/* The router's peers: the table of connections, and the objects and assignments that are sent to them; see
  * connections.h. */
 #include "watcher/shards/connections.h"
 
@@ -92,22 +92,23 @@ void router_reap(struct router *router)
 
 /* Answers someone who is no peer, with router->body: belongs to no session, so it has no sequence. */
 static int reply(struct router *router, const unsigned char *id, size_t id_len, enum bus_type type,
-		 const struct bus_head *heard)
+		 const struct bus_head *received)
 {
-	const struct bus_head head = {.type = (uint8_t)type, .epoch = router->options.epoch, .session = heard->session};
+	const struct bus_head head = {
+		.type = (uint8_t)type, .epoch = router->options.epoch, .session = received->session};
 	const char *body = router->body.data == NULL ? "" : router->body.data;
 
 	return router->ports.send(router->ports.arg, id, id_len, &head, body, router->body.len);
 }
 
-int router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard)
+int router_who(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *received)
 {
 	router->counters.whos++;
 	buf_clear(&router->body);
-	return reply(router, id, id_len, BUS_WHO, heard);
+	return reply(router, id, id_len, BUS_WHO, received);
 }
 
-void router_refuse(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *heard,
+void router_refuse(struct router *router, const unsigned char *id, size_t id_len, const struct bus_head *received,
 		   bool final, const char *reason)
 {
 	struct bus_refuse refusal = {.final = final};
@@ -115,10 +116,10 @@ void router_refuse(struct router *router, const unsigned char *id, size_t id_len
 	strncpy(refusal.reason, reason, sizeof(refusal.reason) - 1);
 	buf_clear(&router->body);
 	bus_refuse_write(&router->body, &refusal);
-	reply(router, id, id_len, BUS_REFUSE, heard);
+	reply(router, id, id_len, BUS_REFUSE, received);
 }
 
-bool router_tell(struct router *router, struct connection *connection, struct bus_head *head)
+bool router_send(struct router *router, struct connection *connection, struct bus_head *head)
 {
 	if (connection->gone)
 		return false;
@@ -179,8 +180,8 @@ static bool has_credit(const struct router *router, const struct connection *con
 	return connection->sent_objects - connection->consumed < connection->window && unread(connection) < most;
 }
 
-/* Tells the first thing in the outbox; false when nothing more can be told now. */
-static bool tell_next(struct router *router, struct connection *connection)
+/* Sends the first item of the outbox; false if nothing more can be sent now. */
+static bool send_next(struct router *router, struct connection *connection)
 {
 	struct outbox_item *item = outbox_first(connection->outbox);
 	struct bus_head head = {.version = connection->sent_version};
@@ -213,13 +214,13 @@ static bool tell_next(struct router *router, struct connection *connection)
 		cache_entry_write(&router->body, entry);
 		router->counters.updates++;
 	}
-	if (!router_tell(router, connection, &head))
+	if (!router_send(router, connection, &head))
 		return false;
 	if (end == NULL) {
 		connection->sent_objects++;
 		connection->bytes_since += BUS_HEAD_SIZE + router->body.len;
 	}
-	outbox_told(connection->outbox, item);
+	outbox_sent(connection->outbox, item);
 	return true;
 }
 
@@ -243,7 +244,7 @@ void router_flush(struct router *router)
 	bool lost = false;
 
 	HASH_ITER(hh, router->connections, connection, next) {
-		while (tell_next(router, connection))
+		while (send_next(router, connection))
 			;
 		lost = lost || connection->gone;
 	}
@@ -262,12 +263,12 @@ void router_forget_silent(struct router *router)
 	struct connection *next;
 
 	HASH_ITER(hh, router->connections, connection, next) {
-		const struct bus_head heard = {.session = connection->session};
+		const struct bus_head received = {.session = connection->session};
 
 		if (!connection_silent(router, connection) || router_now(router) < connection->probe_ms)
 			continue;
 		connection->gone = unread(connection) == 0 ||
-				   router_who(router, connection->id, connection->id_len, &heard) < 0;
+				   router_who(router, connection->id, connection->id_len, &received) < 0;
 		connection->probe_ms = router_now(router) + SESSION_SILENT_MS;
 	}
 	router_reap(router);
@@ -326,7 +327,7 @@ static void assign(struct router *router, struct connection *connection, uint64_
 	buf_clear(&router->body);
 	bus_assign_write(&router->body, &body);
 	router->counters.assigns++;
-	if (router_tell(router, connection, &head))
+	if (router_send(router, connection, &head))
 		put_snapshot(router, connection, fresh);
 }
 

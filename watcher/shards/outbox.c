@@ -1,5 +1,5 @@
-/* A peer's queue of what it has yet to be told; see outbox.h. An entry of the cache carries the list of its items, one
- * per outbox that it waits in, as its note. */
+/* A peer's queue of unsent objects; see outbox.h. The note of a cache entry is the list of its items, one for each
+ * outbox that it waits in. */
 #include "watcher/shards/outbox.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "common/base/mem.h"
 
 /* Objects of one name belong to several Frameworks in turn when a label is edited, or when the names of Framework and
- * role join to the same: each of the Frameworks is told. */
+ * role join to the same: each Framework gets its own. */
 struct absence {
 	struct absence *next;
 	struct bus_absent absent;
@@ -22,7 +22,7 @@ struct outbox_item {
 	struct cache_entry *entry; /* NULL: a snapshot end */
 	struct outbox_item *next_of_entry;
 	bool update;
-	struct absence *absences; /* one of each Framework, told before the update */
+	struct absence *absences; /* one of each Framework, sent before the update */
 	struct bus_snapshot_end *end;
 };
 
@@ -236,7 +236,7 @@ const struct cache_entry *outbox_item_entry(const struct outbox_item *item)
 	return item->absences == NULL && item->update ? item->entry : NULL;
 }
 
-void outbox_told(struct outbox *outbox, struct outbox_item *item)
+void outbox_sent(struct outbox *outbox, struct outbox_item *item)
 {
 	if (item->absences != NULL) {
 		drop_absence(&item->absences);

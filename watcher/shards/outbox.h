@@ -1,5 +1,5 @@
-/* What one peer has yet to be told: a queue of objects (each at most once, its latest state taken when it is sent) and
- * of snapshot ends. Part of the router. */
+/* The queue of objects and snapshot ends that wait to be sent to one peer. It contains an object at most once, and the
+ * latest state is sent. Part of the router. */
 #ifndef WATCHER_OUTBOX_H
 #define WATCHER_OUTBOX_H
 
@@ -20,22 +20,22 @@ size_t outbox_size(const struct outbox *outbox);
 
 /* The object has a new state. */
 void outbox_put(struct outbox *outbox, struct cache_entry *entry);
-/* An object is gone from the entry: told even if its peer never knew it, and before any state that follows. Several of
- * one Framework in a row become one that names no uid: none existed at the last version. */
+/* The entry's object was deleted. The deletion is sent even if the peer never had the object, and before any later
+ * state. Consecutive deletions of one Framework become one without a uid: no object existed at the last version. */
 void outbox_put_absent(struct outbox *outbox, struct cache_entry *entry, const struct cache_absence *absence);
-/* Everything put so far completes these shards: what was to complete them earlier does not any more, as objects that
- * were told before may have been put again behind it. Takes over the strings. */
+/* Everything put so far completes these shards. It replaces earlier ends of these shards, because objects before those
+ * may have been put again. Takes over the strings. */
 void outbox_put_end(struct outbox *outbox, const struct bus_snapshot_end *end);
-/* The peer is not concerned with these any more. */
+/* Removes the items of these shards: the peer no longer needs them. */
 void outbox_drop_shards(struct outbox *outbox, const struct shard_set *shards);
 
 /* The first item, or NULL. */
 struct outbox_item *outbox_first(const struct outbox *outbox);
-/* What of it is to be told next; in this order. At most one of them is not NULL. */
+/* The part of the item to send next, in this order. At most one of them is not NULL. */
 const struct bus_absent *outbox_item_absent(const struct outbox_item *item, enum object_kind *kind, uint32_t *shard);
 const struct bus_snapshot_end *outbox_item_end(const struct outbox_item *item);
 const struct cache_entry *outbox_item_entry(const struct outbox_item *item);
-/* That was told. */
-void outbox_told(struct outbox *outbox, struct outbox_item *item);
+/* That part was sent. */
+void outbox_sent(struct outbox *outbox, struct outbox_item *item);
 
 #endif

@@ -1,4 +1,4 @@
-/* The watcher's side of the bus: what is heard, and what follows from it; see router.h. */
+/* The watcher's side of the bus: handles received messages; see router.h. */
 #include "watcher/shards/router.h"
 
 #include <stdio.h>
@@ -69,9 +69,10 @@ static enum shard_answer join(struct router *router, const struct bus_hello *hel
 /* Valid until the next one. */
 static const char *epoch_reason(struct router *router, uint64_t known)
 {
-	snprintf(router->reason, sizeof(router->reason),
-		 "it follows a leader of epoch %llu, and this leader's is %llu: it may join when its leases have ended",
-		 (unsigned long long)known, (unsigned long long)router->options.epoch);
+	snprintf(
+		router->reason, sizeof(router->reason),
+		"it follows a leader of epoch %llu, this leader has epoch %llu: it may join when its leases have ended",
+		(unsigned long long)known, (unsigned long long)router->options.epoch);
 	return router->reason;
 }
 
@@ -90,7 +91,7 @@ static const char *admit(struct router *router, const struct bus_hello *hello, b
 	if (router->options.accept != NULL && !router->options.accept(router->options.accept_arg, hello->name)) {
 		router->counters.refused++;
 		*final = true;
-		return "this watcher runs reconcilers of its own (--workers)";
+		return "this watcher accepts only its own children (--workers)";
 	}
 	switch (join(router, hello, member)) {
 	case SHARD_JOINED: return NULL;
@@ -134,7 +135,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	}
 	if (connection != NULL && !connection_may_greet(router, connection)) { /* it comes again when nothing answers */
 		router->counters.refused++;
-		log_refused(router, connection->role, connection->name, connection->uuid, "it says HELLO too often");
+		log_refused(router, connection->role, connection->name, connection->uuid, "it sends HELLO too often");
 		return;
 	}
 	if (bus_hello_read(body, body_len, &hello, &err) < 0) {
@@ -161,7 +162,7 @@ static void on_hello(struct router *router, const unsigned char *id, size_t id_l
 	}
 	if (connection == NULL)
 		connection = connection_add(router, id, id_len);
-	log_v(1, "%s %s (%s) says hello", hello.role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello.name,
+	log_v(1, "HELLO from %s %s (%s)", hello.role == BUS_ROLE_BARRIER ? "barrier" : "reconciler", hello.name,
 	      hello.uuid);
 	if (connection->member != NULL && connection->member != member)
 		shard_member_use(connection->member, false);
@@ -227,7 +228,7 @@ static void on_ping(struct router *router, struct connection *connection, const 
 	connection_consumed(connection, ping.consumed, ping.heard > 0);
 	connection->backlog = ping.backlog;
 	if (connection->member != NULL) {
-		/* versions of another epoch mean nothing here, nor does one that this session was not told */
+		/* a version of another epoch means nothing here, nor does one that was not sent in this session */
 		uint64_t version = head->epoch == router->options.epoch && connection->sent_all ? head->version : 0;
 
 		pong.renewed = shard_table_ping(router->shards, connection->member, version, &ping.held, &ping.draining,
@@ -238,7 +239,7 @@ static void on_ping(struct router *router, struct connection *connection, const 
 	fill_rate(router, connection, &pong);
 	buf_clear(&router->body);
 	bus_pong_write(&router->body, &pong);
-	router_tell(router, connection, &answer);
+	router_send(router, connection, &answer);
 	router_update(router);
 }
 
@@ -411,7 +412,7 @@ void router_view_peers(const struct router *router, void (*each)(void *arg, cons
 			.role = connection->role,
 			.received_ms = connection->received_ms,
 			.backlog = connection->backlog,
-			.untold = outbox_size(connection->outbox),
+			.unsent = outbox_size(connection->outbox),
 			.in_flight = connection->sent_objects - connection->consumed,
 		};
 

@@ -1,7 +1,7 @@
-/* The watcher's side of the bus (ARCHITECTURE.md §3.4): who is connected, what each peer was told, and what it has yet
- * to be told. What travels is the latest state of an object: each peer has a queue of the objects that it does not know
- * the latest state of, and as many messages on the way as it gave credit for. No I/O of its own: messages come in by
- * router_receive() and go out through the ports, so that a test or the simulator can stand in for the socket. */
+/* The watcher's side of the bus (ARCHITECTURE.md §3.4): the connected peers, and the objects that were sent and are to
+ * be sent to each. It sends the latest state of an object: each peer has a queue of objects whose latest state it does
+ * not have, and at most as many messages in flight as its credit. The router does no I/O: router_receive() takes
+ * messages and the ports send them, so that a test or the simulator can replace the socket. */
 #ifndef WATCHER_ROUTER_H
 #define WATCHER_ROUTER_H
 
@@ -16,12 +16,13 @@
 struct router;
 
 enum {
-	ROUTER_PEERS_MAX = 2048,                /* connections */
-	ROUTER_IN_FLIGHT_MAX = 16 * 1024 * 1024 /* bytes of objects on the way to one of them, but for the last one */
+	ROUTER_PEERS_MAX = 2048, /* connections */
+	ROUTER_IN_FLIGHT_MAX = 16 * 1024 *
+			       1024 /* bytes of objects in flight to one of them; the last object may exceed it */
 };
 
 struct router_ports {
-	/* As bus_send(). When it fails, what the router knows of that connection is dropped, until its HELLO. */
+	/* As bus_send(). If it fails, the router drops its state of that connection until the next HELLO. */
 	int (*send)(void *arg, const unsigned char *id, size_t id_len, const struct bus_head *head, const void *body,
 		    size_t body_len);
 	int64_t (*now_ms)(void *arg); /* CLOCK_BOOTTIME */
@@ -30,17 +31,17 @@ struct router_ports {
 
 struct router_options {
 	struct shard_options shards;
-	uint64_t epoch;       /* > 0; names the term: a peer that says it knows a newer one is refused, not believed */
-	size_t in_flight_max; /* instead of ROUTER_IN_FLIGHT_MAX; 0: that */
-	double qps;           /* to be shared out over the reconcilers */
+	uint64_t epoch;       /* > 0; names the term; a peer that claims to know a newer one is refused */
+	size_t in_flight_max; /* 0: ROUTER_IN_FLIGHT_MAX */
+	double qps;           /* shared by the reconcilers */
 	int32_t burst;
-	/* Reconcilers of which name are taken; NULL: of any. */
+	/* Whether a reconciler of that name is accepted; NULL: any. */
 	bool (*accept)(void *arg, const char *name);
 	void *accept_arg;
 };
 
-/* The cache's listener, to be handed to cache_new() with the router as its argument, or to be called from another one:
- * `missed` is left NULL. */
+/* The cache's listener: pass these to cache_new() with the router as argument, or call them from another listener.
+ * `missed` is NULL. */
 void router_changed(struct router *router, struct cache_entry *entry);
 void router_gone(struct router *router, struct cache_entry *entry, const struct cache_absence *absence);
 
@@ -53,23 +54,23 @@ void router_free(struct router *router);
 /* As bus_receive. */
 void router_receive(void *router, const unsigned char *id, size_t id_len, const struct bus_head *head, const char *body,
 		    size_t body_len);
-/* The cache is complete for the first time: from now on shards are granted. */
+/* The cache is complete for the first time. From now on the router grants shards. */
 void router_synced(struct router *router);
-/* A list came in the place of a stream's history. What was created and deleted in between only the reconciler knows of
- * that created it: all of them are shown the full state again, which says what does not exist. */
+/* A list replaced a part of a stream's history. Only a reconciler knows the objects that it created and that were
+ * deleted in between. So all reconcilers get the full state again, which says which objects do not exist. */
 void router_relisted(struct router *router);
-/* Whether all streams are live: told to the peers with each PONG. */
+/* Whether all streams are live; each PONG contains it. */
 void router_set_live(struct router *router, bool live);
 /* Pool slots: shard_table_expect(), shard_table_dead(). */
 void router_expect(struct router *router, const char *name);
 void router_process_dead(struct router *router, const char *name);
-/* The watcher is about to end, and its pool before it: shards that are let go are granted to nobody else. */
+/* The watcher ends, after its pool. From now on released shards are not granted again. */
 void router_close(struct router *router);
-/* Acts on what time brought; at least every half second. */
+/* Handles timeouts. Call it at least every half second. */
 void router_tick(struct router *router);
 /* Sends what the peers have credit for. */
 void router_flush(struct router *router);
-/* Whether that is anything. */
+/* Whether router_flush() would send anything. */
 bool router_has_news(const struct router *router);
 
 struct router_counters {
@@ -79,19 +80,19 @@ struct router_counters {
 const struct router_counters *router_counters(const struct router *router);
 size_t router_peer_count(const struct router *router);
 uint64_t router_epoch(const struct router *router);
-/* Objects that some peer has yet to be told of, over all peers. */
+/* Unsent objects, over all peers. */
 size_t router_backlog(const struct router *router);
 const struct shard_table *router_shards(const struct router *router);
 
-/* For people to look at. */
+/* For operators. */
 struct router_peer_view {
 	const char *name;
 	const char *uuid;
 	enum bus_role role;
-	int64_t received_ms; /* time of its last word */
-	uint32_t backlog;    /* keys that it has yet to work on, by its last word */
-	size_t untold;       /* objects that it has yet to be told of */
-	uint64_t in_flight;  /* told, and not yet said to be handled */
+	int64_t received_ms; /* time of its last message */
+	uint32_t backlog;    /* keys that wait in it, by its last message */
+	size_t unsent;       /* objects to send to it */
+	uint64_t in_flight;  /* sent and not acknowledged */
 };
 /* Calls each(arg, view) for every peer, in no order. */
 void router_view_peers(const struct router *router, void (*each)(void *arg, const struct router_peer_view *view),

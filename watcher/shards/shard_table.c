@@ -1,8 +1,9 @@
-/* The table of shards; see shard_table.h. What holds throughout:
- * - a shard has at most one holder, and a holder is only ever replaced by way of FREE;
- * - a holder's shard becomes FREE only when the holder said so, is known dead, or has no lease left by our count;
- * - every change of what a member is granted gives it a new version, and only a ping at its present version renews its
- *   lease: so a member that has not applied a revocation yet lives on the lease that it had. */
+/* The table of shards; see shard_table.h. Invariants:
+ * - a shard has at most one holder, and becomes FREE before it gets another one;
+ * - a holder's shard becomes FREE only when the holder released it, its process has ended, or its lease has ended by
+ *   this table;
+ * - every change of a member's assignment has a new version, and only a ping with the present version renews the lease.
+ *   So a member that has not applied a revocation keeps its old lease. */
 #include "watcher/shards/shard_table.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum shard_state { SHARD_FREE, SHARD_GRANTED, SHARD_REVOKING };
 struct shard_member {
 	char name[NAME_MAX_BYTES];
 	char uuid[UUID_MAX]; /* "" : expected, or dead */
-	bool present;        /* heard of within lease + margin: may be granted shards */
+	bool present;        /* sent a message within lease + margin: may be granted shards */
 	bool leaving;
 	bool in_use;
 	bool changed; /* its assignment changed in this update */
@@ -27,7 +28,7 @@ struct shard_member {
 	int64_t lease_end_ms; /* by our count, margin included; 0: no lease was ever given, or none any more */
 	struct shard_set granted;
 	struct shard_set fresh;
-	uint32_t targets; /* shards meant for it; scratch of the balance */
+	uint32_t targets; /* shards with this target; scratch of the balance */
 	uint32_t quota;
 };
 
@@ -103,7 +104,7 @@ static bool leased(const struct shard_member *member, int64_t now_ms)
 	return member->lease_end_ms > now_ms;
 }
 
-/* Whether shards are meant for it. */
+/* Whether it is the target of shards. */
 static bool eligible(const struct shard_table *table, const struct shard_member *member, int64_t now_ms)
 {
 	return !member->leaving &&
@@ -155,7 +156,7 @@ static void set_revoking(struct shard_table *table, uint32_t r)
 	shard->taken_version = holder->version;
 }
 
-/* Whether a shard is its own or meant for it. */
+/* Whether it holds a shard or is the target of one. */
 static bool holds_any(const struct shard_table *table, const struct shard_member *member)
 {
 	for (uint32_t r = 0; r < table->options.shard_count; r++)
@@ -173,7 +174,7 @@ static void end_lease(struct shard_table *table, struct shard_member *member)
 			set_free(table, r);
 }
 
-/* ---- what is heard ---------------------------------------------------------------------------------------------- */
+/* ---- received messages ------------------------------------------------------------------------------------------ */
 
 void shard_table_expect(struct shard_table *table, const char *name, int64_t now_ms)
 {
@@ -200,7 +201,7 @@ static void contest(struct shard_table *table, uint32_t r, const struct shard_me
 {
 	struct shard *shard = &table->shards[r];
 
-	log_warning("shard %u is held by %s and claimed by %s: nobody gets it before their leases have ended", r,
+	log_warning("shard %u is held by %s and claimed by %s: no member gets it until their leases have ended", r,
 		    shard->holder == NULL ? "others" : shard->holder->name, member->name);
 	if (shard->state == SHARD_GRANTED)
 		set_revoking(table, r);
@@ -507,7 +508,7 @@ void shard_table_view_member(const struct shard_table *table, size_t index, int6
 		.received_ms = member->received_ms,
 	};
 	for (uint32_t r = 0; r < table->options.shard_count; r++)
-		out->meant += table->shards[r].target == member;
+		out->target_count += table->shards[r].target == member;
 }
 
 void shard_table_view_shard(const struct shard_table *table, uint32_t r, int64_t now_ms, struct shard_view *out)

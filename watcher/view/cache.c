@@ -211,10 +211,10 @@ static void unlink_shard(struct cache *cache, struct cache_entry *entry)
 
 /* How the end of an object was learned. */
 enum end {
-	END_CERTAIN,   /* it has gone */
-	END_REPLACED,  /* the same: another uid has its name at that version */
-	END_OF_SIGHT,  /* at that version, perhaps only out of the label selector's sight */
-	END_NOT_SHOWN, /* the same, at that version or before */
+	END_CERTAIN,    /* it has gone */
+	END_REPLACED,   /* the same: another uid has its name at that version */
+	END_OF_SIGHT,   /* at that version, perhaps only out of the label selector's sight */
+	END_NOT_LISTED, /* the same, at that version or before */
 };
 
 /* Takes the object out of the entry and says so; the entry itself stays. */
@@ -223,7 +223,7 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 	struct cache_entry last = *entry;
 	const struct object_meta *meta = meta_of(&last);
 	struct cache_absence absence = {
-		.uid = end == END_NOT_SHOWN ? "" : meta->uid,
+		.uid = end == END_NOT_LISTED ? "" : meta->uid,
 		.resource_version = resource_version,
 		.framework_name = framework_of(entry->kind, meta),
 		.shard = entry->shard,
@@ -234,8 +234,8 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 	entry->framework = NULL;
 	entry->config_map = NULL;
 	entry->pod = NULL;
-	/* Whoever is shown a Framework of another uid knows that the former one has gone, and may know of the new one
-	 * already, which an absence at that version would take away. */
+	/* A peer that gets a Framework with another uid knows that the former one is deleted. It may have the new one
+	 * already, which an absence at that version would remove. */
 	if (end != END_REPLACED || entry->kind != KIND_FRAMEWORK)
 		cache->listener->gone(cache->arg, entry, &absence);
 	drop_object(&last);
@@ -339,7 +339,7 @@ static void kept_free(struct kept *kept)
 
 static bool kept_same(const struct cache_entry *entry, const struct kept *kept)
 {
-	if (kept->framework != NULL) /* every write of one shows in its version */
+	if (kept->framework != NULL) /* every write of one changes its version */
 		return strcmp(entry->framework->meta.resource_version, kept->framework->meta.resource_version) == 0;
 	if (kept->config_map != NULL)
 		return config_map_same(entry->config_map, kept->config_map);
@@ -471,7 +471,7 @@ void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, 
 			continue;
 		cache->listener->missed(cache->arg, entry);
 		remove_object(cache, entry, resource_version,
-			      kind == KIND_FRAMEWORK || meta->deletion_time != 0 ? END_CERTAIN : END_NOT_SHOWN);
+			      kind == KIND_FRAMEWORK || meta->deletion_time != 0 ? END_CERTAIN : END_NOT_LISTED);
 		free_if_unused(cache, entry);
 	}
 	scope->listing[kind] = false;

@@ -1,6 +1,5 @@
-/* What the watcher knows of the cluster: the latest state of every Framework, ConfigMap and Pod that matters, cut down
- * to what its peers need (ARCHITECTURE.md §3.2), kept by the shards of the key space. It tells its listener what
- * changed. */
+/* The watcher's cache: the latest state of every Framework and of their ConfigMaps and Pods, reduced to the data that
+ * peers need (ARCHITECTURE.md §3.2), by shard. It reports changes to its listener. */
 #ifndef WATCHER_CACHE_H
 #define WATCHER_CACHE_H
 
@@ -18,23 +17,23 @@
 struct cache;
 struct cache_entry; /* one namespace/name of one kind */
 
-/* How an object went. Strings are borrowed. */
+/* A deletion from the cache. Strings are borrowed. */
 struct cache_absence {
-	const char *uid;              /* "": it is not known where between its last state and resource_version */
-	const char *resource_version; /* where it was gone */
+	const char *uid; /* "": no object of that name exists at resource_version; the uids before it are unknown */
+	const char *resource_version; /* at which it did not exist */
 	const char *framework_name;   /* of the key it belonged to */
 	uint32_t shard;
-	bool deleting; /* gone for certain, not only out of the label selector's sight */
+	bool deleting; /* certainly deleted; it did not only lose its label */
 };
 
-/* Called from within cache_present…(), cache_deleted…() and cache_list_end(); may not call those, nor unset a note. */
+/* Called from within cache_present…(), cache_deleted…() and cache_list_end(); may not call those or clear a note. */
 struct cache_listener {
-	/* An object appeared or changed in what is kept. */
+	/* An object appeared, or its kept data changed. */
 	void (*changed)(void *arg, struct cache_entry *entry);
-	/* An object is gone from its key; another one of its name may follow at once by changed(). */
+	/* An object is gone from its key; changed() may follow at once for another one of its name. */
 	void (*gone)(void *arg, struct cache_entry *entry, const struct cache_absence *absence);
-	/* Before gone(), for an object whose deletion no event told: a list showed that it is no longer there. The
-	 * entry still has its last state. */
+	/* Before gone(), for a deletion without an event: a list no longer contains the object. The entry still has its
+	 * last state. */
 	void (*missed)(void *arg, const struct cache_entry *entry);
 };
 
@@ -48,14 +47,15 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 		      struct error *err);
 int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
 		      struct error *err);
-/* It is there but cannot be read: what is known of it is kept as it is. */
+/* The object exists but cannot be read: the cache keeps its former state. */
 void cache_unreadable(struct cache *cache, enum object_kind kind, const char *ns, const char *name);
-/* `ns` is the namespace that is listed and watched, "" for all of them at once; always one or the other. */
+/* `ns` is the listed and watched namespace; "": all namespaces. A cache uses only one of the two ways. */
 void cache_list_begin(struct cache *cache, const char *ns, enum object_kind kind);
 void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, const char *resource_version);
 void cache_progress(struct cache *cache, const char *ns, enum object_kind kind, const char *resource_version);
 
-/* Adds what is watched, with the versions at which what the cache lacks does not exist; "" before the first list. */
+/* Adds the watched scopes and their versions: an object that the cache does not have does not exist at that version. ""
+ * before the first list. */
 void cache_put_scopes(const struct cache *cache, struct bus_snapshot_end *out);
 size_t cache_count(const struct cache *cache, enum object_kind kind);
 
@@ -70,8 +70,8 @@ const char *cache_entry_name(const struct cache_entry *entry);
 /* Appends the object as the bus carries it. The entry is present. */
 void cache_entry_write(struct buf *out, const struct cache_entry *entry);
 
-/* A place in the entry for the listener's own use, NULL at first. While it is not NULL the entry stays, present or not;
- * when it is set to NULL and the entry is not present, it is freed. */
+/* A pointer for the listener's own use, NULL at first. The entry is kept while it is not NULL, even without an object.
+ * Setting it to NULL frees an entry without an object. */
 void *cache_entry_note(const struct cache_entry *entry);
 void cache_entry_set_note(struct cache *cache, struct cache_entry *entry, void *note);
 

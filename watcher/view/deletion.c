@@ -1,4 +1,4 @@
-/* Log lines that keep the last state of what was deleted; see deletion.h. */
+/* Log lines with the last state of deleted objects; see deletion.h. */
 #include "watcher/view/deletion.h"
 
 #include <string.h>

@@ -7,8 +7,8 @@
 #include "common/base/buf.h"
 #include "common/framework/object.h"
 
-/* Appends "{message}: {trigger}: ObjectSnapshot: {json}" for a Framework or a Pod that is gone: the text as it came, on
- * one line, with apiVersion and kind put in where a list left them out. */
+/* Appends "{message}: {trigger}: ObjectSnapshot: {json}" for a Framework or a Pod that is gone: the received text, on
+ * one line. Adds apiVersion and kind, which lists omit. */
 void deletion_write(struct buf *out, enum object_kind kind, const char *text, size_t len);
 /* Logs that line. */
 void deletion_log(enum object_kind kind, const char *text, size_t len);

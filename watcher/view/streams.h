@@ -1,4 +1,5 @@
-/* The watches of the watcher, into its cache (ARCHITECTURE.md §3.1): of each kind one, or one for each namespace. */
+/* The watches that fill the watcher's cache (ARCHITECTURE.md §3.1): one for each kind, or for each kind and
+ * namespace. */
 #ifndef WATCHER_STREAMS_H
 #define WATCHER_STREAMS_H
 
@@ -12,14 +13,15 @@ struct ev_loop;
 struct streams;
 
 struct streams_handler {
-	/* A watch shows that an object is gone: its last state, as the server wrote it. The cache hears of it next. */
+	/* A watch reports a deletion, with the object's last state as the server sent it. Called before the cache is
+	 * updated. */
 	void (*deleted)(void *arg, enum object_kind kind, const char *text, size_t len);
 	void (*synced)(void *arg);          /* once: every kind was listed */
 	void (*relisted)(void *arg);        /* afterwards: a kind was listed again */
 	void (*live)(void *arg, bool live); /* whether all watches are connected; when it changes */
 };
 
-/* Namespaces to be looked after; none: all. */
+/* The watched namespaces; none: all. */
 struct namespaces {
 	const char *const *names;
 	size_t count;

@@ -1,4 +1,4 @@
-/* What the API server answered, made readable: Status objects, one-line messages, resource labels. */
+/* Reads answers of the API server: Status objects, one-line messages, resource labels. */
 #ifndef KUBE_ANSWER_H
 #define KUBE_ANSWER_H
 
@@ -10,14 +10,14 @@
  * retry_after_ms from the Status's details.retryAfterSeconds where the header gave none. */
 void answer_read_status(struct kube_answer *answer, const char *path, json_t **keep);
 /* "POST /api/v1/namespaces/a/pods: 403 Forbidden: pods \"x\" is forbidden: …"; after answer_read_status.
- * The path is given with its query and shown without. */
+ * path has its query; the message does not contain it. */
 void answer_describe(struct buf *out, const char *method, const char *path, const struct kube_answer *answer);
 /* The standard phrase of an HTTP status, or "". */
 const char *http_status_phrase(int status);
 
 enum { RESOURCE_LABEL_SIZE = 48 };
 
-/* "/api/v1/namespaces/x/pods/y/status" → "pods/status"; *collection tells whether no single object is named. */
+/* "/api/v1/namespaces/x/pods/y/status" → "pods/status"; *collection: the path names no single object. */
 void resource_label(const char *path, char out[RESOURCE_LABEL_SIZE], bool *collection);
 
 #endif

@@ -1,6 +1,6 @@
 /* Inside the client: one call, and how it becomes a libcurl transfer. Shared by client.c (queues, life of a call),
- * deliver.c (what callers hear), exchange.c (requests and answers as libcurl sees them) and wait.c; nobody else
- * includes this. */
+ * deliver.c (callbacks of callers), exchange.c (requests and answers in libcurl) and wait.c; no other file includes
+ * this. */
 #ifndef KUBE_CALL_H
 #define KUBE_CALL_H
 
@@ -15,7 +15,7 @@
 #include "common/kube/client/transport.h"
 #include "common/kube/config/credentials.h"
 
-/* An answer larger than this is broken off: 10 000 Tasks in one Framework are some MiB. */
+/* A larger answer is cancelled: 10 000 Tasks in one Framework are some MiB. */
 enum { ANSWER_MAX_BYTES = 64 * 1024 * 1024 };
 /* libcurl handles kept for the next calls; each holds some 20 KiB. */
 enum { IDLE_HANDLES_MAX = 64 };
@@ -34,12 +34,12 @@ struct kube_call {
 	bool retried;        /* after a 401 */
 	bool in_data;        /* its data callback runs: must not be freed */
 	bool counted;        /* in the request counters */
-	bool announce;       /* the headers of a 2xx stream came and were not yet handed on */
+	bool announce;       /* the headers of a 2xx stream were received and not yet delivered */
 	bool sent;           /* bytes may have left */
-	bool too_large;      /* broken off for the size of its answer */
+	bool too_large;      /* cancelled for the size of its answer */
 	bool no_descriptors; /* no socket could be opened */
-	bool too_late;       /* not sent, as its connection took too long */
-	bool fenced;         /* a write that must not arrive after it was given up */
+	bool too_late;       /* not sent, because connecting took too long */
+	bool fenced;         /* a write that must not arrive after its timeout or cancellation */
 	bool server_timeout;
 	bool gzip;
 	char *method;
@@ -48,9 +48,9 @@ struct kube_call {
 	char *content_type;
 	char *request_body; /* NULL: none */
 	size_t request_len;
-	int64_t timeout_ms; /* as asked for */
+	int64_t timeout_ms; /* of the request */
 	int64_t idle_timeout_ms;
-	int64_t allowed_ms; /* what before_send left of it */
+	int64_t allowed_ms; /* after before_send */
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
 	kube_done *done;
 	kube_data *data;
@@ -73,7 +73,7 @@ struct kube_call {
 	int64_t retry_after_ms;
 	char answer_type[64]; /* Content-Type of 2xx streams, cut to size */
 	struct buf answer;    /* the body; of streams only when not 2xx */
-	struct buf fresh;     /* of 2xx streams: not yet handed on */
+	struct buf fresh;     /* of 2xx streams: not yet delivered */
 	struct buf cause;     /* why there was no answer */
 };
 
@@ -84,7 +84,7 @@ struct kube_client {
 	unsigned tls_generation; /* of the transports in use */
 	char *user_agent;
 	char *url_base;                /* scheme://host:port as libcurl sees it */
-	char *url_prefix;              /* what the server's URL has behind that: "", "/prefix" */
+	char *url_prefix;              /* the rest of the server's URL: "", "/prefix" */
 	struct curl_slist *connect_to; /* the real host, when url_base names tls-server-name instead */
 	char *host_header;             /* likewise */
 	bool tls;
@@ -116,12 +116,12 @@ struct kube_client {
 
 /* ---- deliver.c ---- */
 
-/* Has the `work` watcher run in the next turn of the loop: for what arises while calls are started, which may be the
- * last thing before the loop sleeps. Whoever gets an answer then would have its say only after that sleep. */
+/* Makes the `work` watcher run in the next turn of the loop. Calls may be started last before the loop sleeps; without
+ * this, their answers would be delivered only after that sleep. */
 void deliver_later(struct kube_client *client);
-/* What the streams received, to their data callbacks. */
+/* Delivers received data to the streams' data callbacks. */
 void deliver_news(struct kube_client *client);
-/* What has finished, to its done callbacks; what finishes meanwhile is left for later (deliver_is_due). */
+/* Delivers finished calls to their done callbacks; calls that finish meanwhile wait (deliver_is_due). */
 void deliver_answers(struct kube_client *client);
 /* Whether deliver_answers would find anything. */
 bool deliver_is_due(struct kube_client *client);
@@ -130,11 +130,11 @@ void call_deliver(struct kube_call *call);
 
 /* ---- exchange.c ---- */
 
-/* Works out url_base and its kin from the config. 0, or -1 and *err. */
+/* Sets url_base, url_prefix and their kin from the config. 0, or -1 and *err. */
 int exchange_resolve_server(struct kube_client *client, struct error *err);
 /* Gets a handle ready for the call on its transport. */
 void exchange_prepare(struct kube_call *call);
-/* Reads what the ended or broken-off transfer leaves behind: status, Retry-After, sent. Then gives the handle back. */
+/* Reads status, Retry-After and sent of an ended or cancelled transfer. Then returns the handle. */
 void exchange_collect(struct kube_call *call);
 /* failure and cause of a transfer that libcurl ended. */
 void exchange_judge(struct kube_call *call, CURLcode result);

@@ -1,9 +1,8 @@
 /* The Kubernetes client: queues, the rate limit, and the life of a call from kube_client_call to its done callback.
- * What a call looks like to libcurl is in exchange.c, the event loop under it in transport.c, and how its caller hears
- * of it in deliver.c.
+ * exchange.c maps calls to libcurl, transport.c runs libcurl on the event loop, and deliver.c calls the callers back.
  *
- * Nothing is started or delivered where it arises: it goes into a list, and the `work` watcher starts and delivers once
- * the callbacks that are due have run. So no callback ever runs within kube_client_call or within libcurl. */
+ * Calls to start and answers to deliver go into lists. The `work` watcher starts and delivers them after the due
+ * callbacks have run. So no callback runs within kube_client_call or within libcurl. */
 #include "common/kube/client.h"
 
 #include <stdlib.h>
@@ -302,7 +301,7 @@ static void start(struct kube_call *call)
 	call->allowed_ms = call->timeout_ms;
 	if (call->before_send != NULL && !call->before_send(call->arg, &call->allowed_ms)) {
 		if (call->state == CALL_QUEUED) {
-			buf_puts(&call->cause, "not sent: held back by its sender");
+			buf_puts(&call->cause, "not sent: the caller withdrew it");
 			finish(call, KUBE_REFUSED);
 		}
 		return;
@@ -310,7 +309,7 @@ static void start(struct kube_call *call)
 	if (call->state != CALL_QUEUED)
 		return; /* cancelled by its own hook */
 	if (call->allowed_ms <= 0) {
-		buf_puts(&call->cause, "not sent: no time left for it");
+		buf_puts(&call->cause, "not sent: its time is over");
 		finish(call, KUBE_REFUSED);
 		return;
 	}
@@ -441,7 +440,7 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	struct kube_client *client;
 
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-		error_set(err, "libcurl does not start");
+		error_set(err, "cannot initialize libcurl");
 		return NULL;
 	}
 	client = mem_calloc(1, sizeof(*client));

@@ -10,7 +10,7 @@ struct counters {
 	size_t cap;
 };
 
-/* One more request; method is what is shown: "LIST" and "WATCH" beside HTTP's own. */
+/* Counts a request. method: an HTTP method, "LIST" or "WATCH". */
 void counters_add(struct counters *counters, const char *method, const char *resource, int code);
 void counters_free(struct counters *counters);
 

@@ -1,5 +1,5 @@
-/* What callers hear: the data of their streams and the answers of their calls, each handed on from the `work` watcher
- * or behind the work of a transport, never where it arises. */
+/* Calls the callers' callbacks with the data of streams and the answers of calls: from the `work` watcher or after the
+ * work of a transport, never directly from libcurl's callbacks. */
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>

@@ -1,4 +1,4 @@
-/* One request and its answer as libcurl sees them; see call.h. */
+/* Requests and answers in libcurl; see call.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -118,7 +118,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 	return len;
 }
 
-/* libcurl opens them likewise, but does not tell why it could not, or tells what a former connection died of. */
+/* libcurl opens them likewise, but reports no cause of a failure, or that of an earlier connection. */
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	struct kube_call *call = arg;
@@ -181,7 +181,7 @@ static void add_headers(struct kube_call *call)
 }
 
 /* libcurl takes a URL apart and puts it together again for each request, byte by byte: it gets the constant part as the
- * URL, and the path beside it. A proxy is told the whole URL. */
+ * URL, and the path beside it. A proxy gets the whole URL. */
 static void set_url(struct kube_call *call)
 {
 	const struct kube_client *client = call->client;

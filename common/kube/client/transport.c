@@ -1,5 +1,5 @@
 /* libcurl multi_socket on libev; see transport.h.
- * What libcurl's callbacks ask for is only noted (watchers, timer); libcurl is entered from ev callbacks alone. */
+ * libcurl's callbacks only set watchers and the timer; only ev callbacks call libcurl. */
 #include "common/kube/client/transport.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ struct transport {
 	struct transport_notes notes;
 };
 
-/* After every entry into libcurl: collect the finished transfers, tell the owner. */
+/* After every entry into libcurl: collect the finished transfers, call the owner. */
 static void collect(struct transport *transport)
 {
 	CURLMsg *message;
@@ -303,7 +303,7 @@ void transport_drop_unsent(struct transport *transport, int local_port)
 	DL_FOREACH(transport->connections, connection) {
 		if (local_port_of(connection->fd) != local_port || !has_unsent(connection))
 			continue;
-		log_v(1, "a connection is reset: a write was given up before all of it had arrived");
+		log_v(1, "resetting a connection: a write was cancelled before the server had received all of it");
 		/* connect(2): it dissolves the association. libcurl closes the descriptor when it finds out. */
 		if (connect(connection->fd, &nowhere, sizeof(nowhere)) < 0)
 			log_error("cannot reset a connection: %s", strerror(errno));

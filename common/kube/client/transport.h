@@ -1,4 +1,4 @@
-/* A libcurl multi handle driven by a libev loop: connections and transfers, no knowledge of Kubernetes.
+/* A libcurl multi handle driven by a libev loop: connections and transfers, independent of Kubernetes.
  * All callbacks to the owner run outside libcurl, so that they may add and remove transfers as they like. */
 #ifndef KUBE_TRANSPORT_H
 #define KUBE_TRANSPORT_H
@@ -13,12 +13,11 @@ struct transport;
 
 /* A transfer ended; the handle is no longer in the transport. */
 typedef void transport_done(void *arg, CURL *easy, CURLcode result);
-/* libcurl has worked: whatever its write callbacks gathered can be handed on. */
+/* libcurl has worked: data that its write callbacks collected can be delivered. */
 typedef void transport_worked(void *arg);
 
-/* max_idle: connections kept open without a transfer. late_ms: nothing is to arrive later than this after it was
- * written, or after the process has ended: the kernel drops what is not acknowledged by then, and connections end with
- * a reset; 0: it may. Never NULL. */
+/* max_idle: connections kept open without a transfer. late_ms: the kernel drops data that is not acknowledged within
+ * this time, and resets connections when they close, also when the process ends; 0: no limit. Never NULL. */
 struct transport *transport_new(struct ev_loop *loop, long max_idle, int late_ms, transport_done *done,
 				transport_worked *worked, void *arg);
 /* Not from within a callback of this transport, and only when no transfer is left in it. NULL is fine. */
@@ -28,12 +27,13 @@ void transport_free(struct transport *transport);
 void transport_prepare(struct transport *transport, CURL *easy);
 /* 0, or -1 when libcurl refuses the handle (the done callback will not run then). */
 int transport_add(struct transport *transport, CURL *easy);
-/* Breaks the transfer off; done does not run for it. */
+/* Cancels the transfer; done does not run for it. */
 void transport_remove(struct transport *transport, CURL *easy);
-/* Resets the connection from this local port (as CURLOPT_PREREQFUNCTION tells it) if part of what was written to it may
- * not have arrived: that is dropped, and the transfers on it will fail. Before transport_remove, which writes to it. */
+/* Resets the connection from this local port (from CURLOPT_PREREQFUNCTION) if part of its written data may not have
+ * arrived. This drops the data, and the transfers on it fail. Call it before transport_remove, which writes to the
+ * connection. */
 void transport_drop_unsent(struct transport *transport, int local_port);
-/* Starts what was added, without waiting for another turn of the loop. */
+/* Starts added transfers without waiting for the next turn of the loop. */
 void transport_kick(struct transport *transport);
 
 /* Transfers in it now. */

@@ -171,10 +171,10 @@ static bool refresh_one(struct credential *credential, bool force)
 		return false;
 	changed = read_credential(credential, &err);
 	if (changed < 0 && !credential->failing)
-		log_warning("%s; the one read before stays in use", err.message);
+		log_warning("%s; keeping the one that was read before", err.message);
 	credential->failing = changed < 0;
 	if (changed > 0)
-		log_info("%s: read again, it has changed", credential->path);
+		log_info("%s has changed: read it again", credential->path);
 	return changed > 0;
 }
 
@@ -273,12 +273,12 @@ static void on_exec_done(void *arg, struct exec_credential *given, const char *f
 	if (given != NULL && given->expires_s <= wall_s()) {
 		/* (taken, it would be asked for again at once, without end) */
 		note_failure(exec,
-			     mem_printf("%s: what it gave had expired already", credentials->config->exec->place));
+			     mem_printf("%s: its credentials had already expired", credentials->config->exec->place));
 	} else if (given != NULL) {
 		exec->failures = 0;
 		exec->refused = false;
 		take_given(credentials, given);
-		log_info("%s: gave new credentials", credentials->config->exec->place);
+		log_info("%s: got new credentials", credentials->config->exec->place);
 	} else {
 		note_failure(exec, mem_strdup(failure));
 	}

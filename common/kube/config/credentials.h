@@ -1,6 +1,6 @@
-/* What a client proves itself with, as loaded: token, CA, client certificate and key; and its renewal: when
- * the files it came from change (rotated service account tokens and CAs are replaced by renaming a symlink), or when
- * what an exec plugin gave runs out or is refused. */
+/* The credentials of a client: token, CA, client certificate and key. They are renewed when their files change (rotated
+ * service account tokens and CAs are replaced by renaming a symlink), or when the credentials of an exec plugin expire
+ * or are refused. */
 #ifndef KUBE_CREDENTIALS_H
 #define KUBE_CREDENTIALS_H
 
@@ -15,31 +15,31 @@
 
 struct ev_loop;
 
-/* One piece: given inline, or read from a file. */
+/* One credential, inline or from a file. */
 struct credential {
 	const char *path;        /* NULL when inline or absent; the config's */
 	char *text;              /* NULL when absent */
-	bool trim;               /* a token: white space around it is no part of it */
+	bool trim;               /* a token: white space around it is removed */
 	bool failing;            /* the last reading failed and was reported */
 	struct file_stamp stamp; /* of the file that was read */
 };
 
-/* An exec plugin was at work: credentials_ready() says what came of it. May start requests at once. */
+/* An exec plugin has ended; credentials_ready() returns the result. It may start requests at once. */
 typedef void credentials_settled(void *arg);
 
-/* What an exec plugin gave, and when to ask it again. */
+/* State of an exec plugin, and when to run it again. */
 struct credentials_exec {
-	bool used; /* there is one, and no token goes before it */
+	bool used; /* there is one, and no token that takes precedence */
 	struct exec_plugin *running;
-	bool given;         /* it gave something once */
-	bool gave_cert;     /* the last time, a client certificate */
+	bool given;         /* it has returned credentials */
+	bool gave_cert;     /* its last run returned a client certificate */
 	bool refused;       /* by the API server: a 401 */
-	int64_t refused_ms; /* boot clock: when that last had it asked again; 0: never */
-	int64_t renew_s;    /* wall clock: from then on it is asked while the old one still serves */
+	int64_t refused_ms; /* boot clock: the last run because of a 401; 0: never */
+	int64_t renew_s;    /* wall clock: from then on it runs again, while the old credentials are still valid */
 	int64_t expires_s;  /* wall clock, INT64_MAX: never */
 	unsigned failures;  /* in a row */
 	int64_t failed_ms;  /* boot clock: the last one */
-	char *failure;      /* what it was */
+	char *failure;      /* the last failure */
 	struct ev_loop *loop;
 	int64_t time_ms; /* how long it may take */
 	credentials_settled *settled;
@@ -53,8 +53,8 @@ struct credentials {
 	struct credential client_cert;
 	struct credential client_key;
 	struct credentials_exec exec;
-	unsigned token_generation; /* raised when the token changes, or what a plugin gave */
-	unsigned tls_generation;   /* raised when anything else changes */
+	unsigned token_generation; /* increases when the token or a plugin's credentials change */
+	unsigned tls_generation;   /* increases when anything else changes */
 	int64_t looked_ms;         /* when the files were last looked at */
 	int64_t token_read_ms;     /* when the token was last read */
 };
@@ -64,20 +64,20 @@ struct credentials {
 int credentials_load(struct credentials *credentials, const struct kube_config *config, struct ev_loop *loop,
 		     credentials_settled *settled, void *arg, struct error *err);
 void credentials_free(struct credentials *credentials);
-/* Reads again what changed; cheap, may be called before every request. What cannot be read or is empty is reported
- * once and the old one kept (common/README.md §6.10). force: reads all of it now, and asks the plugin again. */
+/* Reads changed files again; cheap, may be called before every request. An unreadable or empty file is reported once,
+ * and the old credential kept (common/README.md §6.10). force: reads all files now, and runs the plugin again. */
 void credentials_refresh(struct credentials *credentials, bool force);
 
 enum credentials_state {
 	CREDENTIALS_READY,  /* requests can be sent */
-	CREDENTIALS_COMING, /* the plugin is being asked: `settled` says when to look again */
-	CREDENTIALS_NONE,   /* it failed; *why, borrowed. It is asked again at some later call. */
+	CREDENTIALS_COMING, /* the plugin runs: check again in `settled` */
+	CREDENTIALS_NONE,   /* it failed; *why, borrowed. A later call runs it again. */
 };
 
-/* To be asked before requests are sent: starts the plugin when that is due. */
+/* Call it before requests are sent: it runs the plugin when that is due. */
 enum credentials_state credentials_ready(struct credentials *credentials, const char **why);
-/* After a 401 to a request of that token_generation: reads the token file, or has the plugin asked again. Whether it
- * makes sense to send the request once more. */
+/* After a 401 to a request of that token_generation: reads the token file, or runs the plugin again. Returns whether to
+ * send the request again. */
 bool credentials_rejected(struct credentials *credentials, unsigned generation);
 /* "Authorization: …", to be freed; NULL: nothing to send. */
 char *credentials_authorization(const struct credentials *credentials);

@@ -1,4 +1,4 @@
-/* ExecCredential, both ways; see exec_credential.h. */
+/* Writes and reads ExecCredential; see exec_credential.h. */
 #include "common/kube/config/exec_credential.h"
 
 #include <ctype.h>
@@ -90,8 +90,7 @@ static int read_expiry(const json_t *status, int64_t *out, struct error *err)
 	if (take(status, "expirationTimestamp", &text, err) < 0)
 		return -1;
 	if (text != NULL && time_parse_rfc3339(text, out) < 0)
-		return error_set(err, "status.expirationTimestamp: found \"%.64s\", expected a time as RFC 3339 has it",
-				 text);
+		return error_set(err, "status.expirationTimestamp: found \"%.64s\", expected an RFC 3339 time", text);
 	return 0;
 }
 
@@ -125,9 +124,9 @@ int exec_credential_read(const struct kube_exec *exec, const char *text, size_t 
 	const char *kind = json_str(root, "kind");
 	const char *version = json_str(root, "apiVersion");
 
-	/* (what does not parse is not shown: it may be a bare token) */
+	/* (the message does not contain the text: it may be a bare token) */
 	if (root == NULL)
-		return error_set(err, "found %zu bytes that are no JSON, expected an ExecCredential", len);
+		return error_set(err, "found %zu bytes that are not JSON, expected an ExecCredential", len);
 	if (kind == NULL || strcmp(kind, "ExecCredential") != 0)
 		return error_set(err, "kind: found %.64s, expected \"ExecCredential\"", kind == NULL ? "none" : kind);
 	if (version == NULL || strcmp(version, exec->api_version) != 0)

@@ -1,5 +1,5 @@
-/* What is said to an exec plugin and what it answers: the ExecCredential of client.authentication.k8s.io/v1 and v1beta1
- * (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/). No process is started here. */
+/* Input and output of an exec plugin: the ExecCredential of client.authentication.k8s.io/v1 and v1beta1
+ * (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/). These functions start no process. */
 #ifndef KUBE_EXEC_CREDENTIAL_H
 #define KUBE_EXEC_CREDENTIAL_H
 
@@ -19,7 +19,7 @@ struct exec_credential {
 
 /* The value of KUBERNETES_EXEC_INFO. config->exec is there; ca: PEM, NULL for none. The caller frees. */
 char *exec_credential_ask(const struct kube_config *config, const char *ca);
-/* Reads the answer. 0, or -1 and *err; nothing of the answer's values is in the message. */
+/* Reads the answer. 0, or -1 and *err; the message contains no values of the answer. */
 int exec_credential_read(const struct kube_exec *exec, const char *text, size_t len, struct exec_credential *out,
 			 struct error *err);
 void exec_credential_free(struct exec_credential *credential);

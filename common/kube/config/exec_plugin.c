@@ -1,5 +1,5 @@
-/* One run of an exec plugin; see exec_plugin.h. It is over when the child has ended and both pipes are at their end, in
- * whatever order; a grandchild that keeps a pipe open is not waited for longer than a moment. */
+/* One run of an exec plugin; see exec_plugin.h. A run is complete when the child has ended and both pipes are closed,
+ * in any order. If a grandchild keeps a pipe open, the wait is short. */
 #define _GNU_SOURCE
 #include "common/kube/config/exec_plugin.h"
 

@@ -1,5 +1,5 @@
-/* Runs an exec plugin once: a command that prints credentials. The loop is never held up: its output comes through
- * pipes, its end by a child watcher, both are bounded. What it prints on stderr is for people and ends in messages. */
+/* Runs an exec plugin once: a command that prints credentials. It does not block the loop: pipes carry its output, a
+ * child watcher reports its end, and size and time are limited. Messages contain its stderr. */
 #ifndef KUBE_EXEC_PLUGIN_H
 #define KUBE_EXEC_PLUGIN_H
 
@@ -13,8 +13,8 @@ struct ev_loop;
 struct exec_plugin;
 
 enum {
-	EXEC_OUTPUT_MAX_BYTES = 1024 * 1024, /* more is broken off */
-	EXEC_TIME_MAX_MS = 60 * 1000,        /* then it is killed; signing in by hand is nothing for a controller */
+	EXEC_OUTPUT_MAX_BYTES = 1024 * 1024, /* with more output it is killed */
+	EXEC_TIME_MAX_MS = 60 * 1000,        /* then it is killed; a controller cannot sign in interactively */
 };
 
 /* credential: owned by the callee (exec_credential_free), or NULL and why, which names the plugin. The plugin is freed
@@ -23,7 +23,7 @@ typedef void exec_plugin_done(void *arg, struct exec_credential *credential, con
 
 /* Starts it: standard input empty, environment ours and the config's and KUBERNETES_EXEC_INFO, a process group of its
  * own. config (its exec is there) must outlive it; ca: see exec_credential_ask; time_ms: normally EXEC_TIME_MAX_MS. The
- * loop must be the default one: only that hears of children. NULL and *err when it cannot be started; else done is
+ * loop must be the default one: only that one watches children. NULL and *err when it cannot be started; else done is
  * called exactly once, not from within this function, unless it is freed before. */
 struct exec_plugin *exec_plugin_start(struct ev_loop *loop, const struct kube_config *config, const char *ca,
 				      int64_t time_ms, exec_plugin_done *done, void *arg, struct error *err);

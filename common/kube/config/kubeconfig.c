@@ -1,5 +1,5 @@
 /* Kubeconfig files (which entries of which file count), in-cluster settings, plain addresses, and the choice between
- * them; see kubeconfig.h. What a user entry says is read by kubeconfig_entry.c. */
+ * them; see kubeconfig.h. kubeconfig_entry.c reads user entries. */
 #include "common/kube/kubeconfig.h"
 
 #include <errno.h>
@@ -206,10 +206,10 @@ static int read_server(const struct section *cluster, struct kube_config *config
 		return -1;
 	fault = server == NULL ? NULL : url_check_server(server, &config->server);
 	if (fault != NULL)
-		return section_error(cluster, "server", err, "found \"%s\": %s", url_shown(server), fault);
+		return section_error(cluster, "server", err, "found \"%s\": %s", url_redacted(server), fault);
 	fault = proxy == NULL ? NULL : url_check_proxy(proxy, &config->proxy_url);
 	if (fault != NULL)
-		return section_error(cluster, "proxy-url", err, "found \"%s\": %s", url_shown(proxy), fault);
+		return section_error(cluster, "proxy-url", err, "found \"%s\": %s", url_redacted(proxy), fault);
 	return 0;
 }
 
@@ -300,10 +300,9 @@ static int load_in_cluster(struct kube_config *config, struct error *err)
 	const char *fault;
 
 	if (host == NULL || *host == '\0' || port == NULL || *port == '\0')
-		return error_set(err,
-				 "no API server is known: no address is given (--address, $KUBE_APISERVER_ADDRESS), "
-				 "no kubeconfig is there (--kubeconfig, $KUBECONFIG, ~/.kube/config), and "
-				 "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
+		return error_set(err, "found no API server: no address is set (--address, $KUBE_APISERVER_ADDRESS), "
+				      "no kubeconfig exists (--kubeconfig, $KUBECONFIG, ~/.kube/config), and "
+				      "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
 	if (dir == NULL || *dir == '\0')
 		dir = SERVICE_ACCOUNT_DIR;
 	/* an IPv6 address needs its brackets */
@@ -346,15 +345,15 @@ static int load_kubeconfig(const char *paths, const char *context, const char *a
 static int override_server(const char *address, struct kube_config *config, struct error *err)
 {
 	const char *fault;
-	char *source = config->source == NULL ? mem_printf("address %s", url_shown(address))
-					      : mem_printf("address %s with %s", url_shown(address), config->source);
+	char *source = config->source == NULL ? mem_printf("address %s", url_redacted(address))
+					      : mem_printf("address %s with %s", url_redacted(address), config->source);
 
 	free(config->source);
 	config->source = source;
 	mem_replace(&config->server, NULL);
 	fault = url_check_server(address, &config->server);
 	if (fault != NULL)
-		return error_set(err, "API server address: found \"%s\": %s", url_shown(address), fault);
+		return error_set(err, "API server address: found \"%s\": %s", url_redacted(address), fault);
 	return 0;
 }
 
@@ -375,7 +374,7 @@ int kube_config_load(const char *address, const char *kubeconfig, const char *co
 	if (kubeconfig != NULL)
 		result = load_kubeconfig(kubeconfig, context, address, &config, err);
 	else if (context != NULL)
-		result = error_set(err, "context \"%s\": no kubeconfig is known that could have it", context);
+		result = error_set(err, "context \"%s\": found no kubeconfig, expected one with this context", context);
 	else if (address == NULL)
 		result = load_in_cluster(&config, err);
 	if (result == 0 && address != NULL)

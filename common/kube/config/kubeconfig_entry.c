@@ -1,5 +1,4 @@
-/* Entries of a kubeconfig: their fields, and what those of `users` say, who we are and how we prove it; see
- * kubeconfig_entry.h. */
+/* Entries of a kubeconfig: their fields, and the credentials in `users`; see kubeconfig_entry.h. */
 #include "common/kube/config/kubeconfig_entry.h"
 
 #include <ctype.h>
@@ -270,7 +269,7 @@ static int check_interactive(const struct section *section, const struct kube_ex
 	if (mode == NULL && strcmp(exec->api_version, EXEC_API "v1") == 0)
 		return section_error(section, "interactiveMode", err,
 				     "found none, expected \"Never\" or \"IfAvailable\", which " EXEC_API
-				     "v1 wants to be said");
+				     "v1 requires");
 	if (mode == NULL || strcmp(mode, "Never") == 0 || strcmp(mode, "IfAvailable") == 0)
 		return 0;
 	return section_error(section, "interactiveMode", err,
@@ -347,7 +346,7 @@ static int refuse_password(const struct section *user, struct error *err)
 		if (text != NULL)
 			return section_error(user, keys[i], err,
 					     "found one, expected a token, client-certificate or exec: kube-apiserver "
-					     "gave up passwords in Kubernetes 1.19");
+					     "dropped passwords in Kubernetes 1.19");
 	}
 	return 0;
 }
@@ -356,7 +355,7 @@ int kubeconfig_user_read(const struct section *user, struct kube_config *config,
 {
 	if (!yaml_is_null(yaml_get(user->map, "auth-provider")))
 		return section_error(user, "auth-provider", err,
-				     "found one, expected exec: client-go gave up auth-provider in Kubernetes 1.26");
+				     "found one, expected exec: client-go dropped auth-provider in Kubernetes 1.26");
 	if (refuse_password(user, err) < 0 || read_secrets(user, config, err) < 0 || read_exec(user, config, err) < 0 ||
 	    read_impersonation(user, config, err) < 0)
 		return -1;

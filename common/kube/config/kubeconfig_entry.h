@@ -10,7 +10,7 @@
 #include "common/kube/kubeconfig.h"
 
 struct section {
-	const struct yaml_node *entry; /* the item of the list: for what is missing */
+	const struct yaml_node *entry; /* the item of the list, for errors about missing fields */
 	const struct yaml_node *map;   /* NULL: empty */
 	char *name;                    /* clusters["k"].cluster; owned; NULL when no entry is named */
 };
@@ -18,30 +18,30 @@ struct section {
 void section_free(struct section *section);
 #define cleanup_section __attribute__((cleanup(section_free)))
 
-/* The field as a string, copied into *out, which the caller frees; absent, null and "" leave it alone. */
+/* The field as a string, copied into *out, which the caller frees; absent, null and "" leave it unchanged. */
 int section_string(const struct section *section, const char *key, char **out, struct error *err);
-/* The same for what must not appear in messages. */
+/* The same for a secret, which no message contains. */
 int section_secret(const struct section *section, const char *key, char **out, struct error *err);
 /* The same for a path, which is relative to the directory of its file. */
 int section_path(const struct section *section, const char *key, char **out, struct error *err);
 /* The same for PEM in base64: *out is the PEM. */
 int section_data(const struct section *section, const char *key, char **out, struct error *err);
 int section_bool(const struct section *section, const char *key, bool *out, struct error *err);
-/* A list of strings, appended to *list, which ends with NULL; *count without that. prefix goes before each; a line
- * break in one is refused: it may become a header. */
+/* A list of strings, appended to *list, which ends with NULL; *count without that. prefix is put before each. A line
+ * break in one is an error, because it may become a header. */
 int section_list(const struct section *section, const char *key, const char *prefix, char ***list, size_t *count,
 		 struct error *err);
 /* A mapping within the section: 1 and *out, 0 when absent or null, -1 and *err. */
 int section_sub(const struct section *section, const char *key, struct section *out, struct error *err);
 /* *out (owned, replaced) relative to the directory of the file that the section is in. */
 void section_resolve(const struct section *section, char **path);
-/* The text, which is consumed, at the end of the list. */
+/* Appends the text, which the list owns afterwards. */
 void section_append(char ***list, size_t *count, char *text);
 /* Sets *err to "file:line:column: entry.key: …", at the field if there is one. Returns -1. */
 int section_error(const struct section *section, const char *key, struct error *err, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* What an entry of `users` says: who we are, into config. */
+/* Reads the credentials of an entry of `users` into config. */
 int kubeconfig_user_read(const struct section *user, struct kube_config *config, struct error *err);
 
 #endif

@@ -152,6 +152,6 @@ int proxy_environment(const char *server, char **proxy, struct error *err)
 	fault = url_check_proxy(url, proxy);
 	if (fault != NULL)
 		return error_set(err, "environment variable %s: found \"%s\": %s", tls ? "HTTPS_PROXY" : "HTTP_PROXY",
-				 url_shown(value), fault);
+				 url_redacted(value), fault);
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 #include "common/base/mem.h"
 
-const char *url_shown(const char *url)
+const char *url_redacted(const char *url)
 {
 	return strchr(url, '@') != NULL ? "…@…" : url;
 }

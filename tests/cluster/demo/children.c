@@ -258,7 +258,8 @@ int children_stop_kept(const char *directory, struct error *err)
 	/* A directory is removed only when this program made it. */
 	if (fgets(head, sizeof(head), file) == NULL || strcmp(head, pids_head) != 0) {
 		fclose(file);
-		return error_set(err, "%s: found another first line, expected the one that fc-demo writes", path);
+		return error_set(err, "%s:1: expected the line \"%.*s\", which fc-demo writes", path,
+				 (int)strcspn(pids_head, "\n"), pids_head);
 	}
 	while (count < CHILDREN_MAX && fscanf(file, "%d %llu %63s", &pid, &found[count].started, name) == 3)
 		found[count++].pid = pid;

@@ -187,7 +187,7 @@ static void on_framework_deleted(void *arg, json_t *object)
 	const char *name = json_str(json_object_get(object, "metadata"), "name");
 	struct error err;
 
-	error_set(&err, "Framework %s was deleted, and nobody asked for that", name == NULL ? "?" : name);
+	error_set(&err, "Framework %s was deleted unexpectedly", name == NULL ? "?" : name);
 	fail(demo, &err);
 }
 
@@ -363,10 +363,10 @@ static void say_what_is_late(const struct demo *demo, struct error *err)
 	double limit = seconds(demo->options->timeout_ms);
 
 	if (demo->phase == PHASE_WATCH)
-		error_set(err, "after %.0f s %zu of %zu examples have not ended", limit,
-			  examples_count(&demo->examples, VERDICT_AWAITED), demo->examples.count);
+		error_set(err, "%zu of %zu examples have not ended after %.0f s",
+			  examples_count(&demo->examples, VERDICT_AWAITED), demo->examples.count, limit);
 	else
-		error_set(err, "waited for %s, for %.0f s", awaited[demo->phase], limit);
+		error_set(err, "timed out after %.0f s while waiting for %s", limit, awaited[demo->phase]);
 }
 
 static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
@@ -430,8 +430,7 @@ static int finish(struct demo *demo)
 			remove_tree(demo->directory);
 		if (right)
 			screen_print(&demo->screen,
-				     "Nothing is left running. KEEP=1 would leave it all up to try kubectl "
-				     "on.\n");
+				     "All processes were stopped. KEEP=1 keeps the cluster up for kubectl.\n");
 	}
 	if (demo->interrupted_by != 0)
 		return 128 + demo->interrupted_by;
@@ -499,7 +498,7 @@ static int load_examples(struct demo *demo, struct error *err)
 		if (examples_add_file(&demo->examples, demo->options->files[i], err) != 0)
 			return -1;
 	if (demo->examples.count == 0)
-		return error_set(err, "found no Framework in the files given, expected at least one");
+		return error_set(err, "found no Framework in the example files, expected at least one");
 	if (access(demo->options->config, R_OK) != 0)
 		return error_set_errno(err, errno, "%s", demo->options->config);
 	return 0;

@@ -95,7 +95,7 @@ static int parse_one(const char *file, const char *text, size_t len, json_t *obj
 	if (!json_is_object(object))
 		result = yaml_error(root, err, "found no mapping, expected an API object");
 	else if (find_kind(object) == NULL)
-		result = yaml_error(root, err, "found apiVersion \"%s\", kind \"%s\", which the demo cannot submit",
+		result = yaml_error(root, err, "found apiVersion \"%s\", kind \"%s\": the demo cannot submit this kind",
 				    json_str(object, "apiVersion"), json_str(object, "kind"));
 	else if (json_str(json_object_get(object, "metadata"), "name") == NULL)
 		result = yaml_error(root, err, "metadata.name is missing");

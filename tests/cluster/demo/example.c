@@ -123,7 +123,7 @@ static void write_where(struct buf *out, const struct sight *sight)
 		return;
 	}
 	tasks_write(tasks, sight);
-	buf_puts(out, attempt_state_name(sight->state));
+	buf_puts(out, sight_state_name(sight));
 	if (sight->has_code)
 		buf_printf(out, " %d", sight->code);
 	if (sight->retries > 0)

@@ -33,6 +33,10 @@ static bool read_words(const char *words, struct expectation *out)
 		out->running = true;
 		return true;
 	}
+	if (strcmp(words, "Suspended") == 0) {
+		out->suspended = true;
+		return true;
+	}
 	if (strncmp(words, completed, sizeof(completed) - 1) != 0)
 		return false;
 	words += sizeof(completed) - 1;
@@ -70,7 +74,7 @@ int expectation_parse(const char *file, const char *text, struct expectation *ou
 				return 0;
 			return error_set(err,
 					 "%s:%zu: expect: found \"%.80s\", expected \"Completed CODE\", \"Completed "
-					 "CODE, N retries\" or \"Running\"",
+					 "CODE, N retries\", \"Running\" or \"Suspended\"",
 					 file, number, words);
 		}
 		line = newline == NULL ? NULL : newline + 1;
@@ -80,8 +84,8 @@ int expectation_parse(const char *file, const char *text, struct expectation *ou
 
 void expectation_write(struct buf *out, const struct expectation *expectation)
 {
-	if (expectation->running) {
-		buf_puts(out, "Running");
+	if (expectation->running || expectation->suspended) {
+		buf_puts(out, expectation->running ? "Running" : "Suspended");
 		return;
 	}
 	buf_printf(out, "Completed %d", expectation->code);
@@ -111,6 +115,7 @@ int sight_read(const json_t *framework, struct sight *out, struct error *err)
 		return -1;
 	out->begun = true;
 	out->state = status.state;
+	out->suspended = status.conditions[CONDITION_SUSPENDED].value == CONDITION_TRUE;
 	out->retries = status.retry.total;
 	if (status.attempt.completion != NULL) {
 		const char *phrase = status.attempt.completion->phrase;
@@ -132,6 +137,11 @@ int sight_read(const json_t *framework, struct sight *out, struct error *err)
 	return 0;
 }
 
+const char *sight_state_name(const struct sight *sight)
+{
+	return sight->suspended ? "Suspended" : attempt_state_name(sight->state);
+}
+
 enum verdict expectation_judge(const struct expectation *expectation, const struct sight *sight)
 {
 	bool right;
@@ -140,9 +150,12 @@ enum verdict expectation_judge(const struct expectation *expectation, const stru
 		return VERDICT_AWAITED;
 	if (expectation->running && sight->state == STATE_RUNNING && sight->tasks[STATE_RUNNING] == sight->task_count)
 		return VERDICT_AS_EXPECTED;
+	if (expectation->suspended && sight->suspended)
+		return VERDICT_AS_EXPECTED;
 	if (sight->state != STATE_COMPLETED)
 		return VERDICT_AWAITED;
-	right = !expectation->running && sight->has_code && sight->code == expectation->code &&
+	right = !expectation->running && !expectation->suspended && sight->has_code &&
+		sight->code == expectation->code &&
 		(expectation->retries < 0 || sight->retries == expectation->retries);
 	return right ? VERDICT_AS_EXPECTED : VERDICT_OTHERWISE;
 }

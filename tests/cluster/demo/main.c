@@ -15,14 +15,13 @@ enum { EXIT_USAGE = 2, WORKERS = 4, WORKERS_MAX = 64, TIMEOUT_SEC = 60, TIMEOUT_
 static const char usage[] =
 	"Usage: fc-demo [options] EXAMPLE.yaml…\n"
 	"       fc-demo --stop DIRECTORY\n"
-	"Starts an API server, a kubelet and the controller on this machine, submits the examples, shows them until "
-	"each\n"
-	"has ended, and says whether they did so as their line \"# expect: …\" says. Exit status 0 only if all did.\n"
-	"  --config FILE    of the controller (default manifests/config/frameworkcontroller.yaml)\n"
-	"  --workers N      reconcilers (default 4)\n"
-	"  --timeout S      seconds for all of it (default 60)\n"
-	"  --keep           leave everything running afterwards, as KEEP=1 in the environment does\n"
-	"  --stop DIRECTORY end what a kept demo left running, and remove its directory\n"
+	"Starts an API server, a kubelet and the controller on this machine, submits the examples, and shows them\n"
+	"until they end. Exit status 0: each example ended as its line \"# expect: …\" says.\n"
+	"  --config FILE    configuration of the controller (default manifests/config/frameworkcontroller.yaml)\n"
+	"  --workers N      number of reconcilers (default 4)\n"
+	"  --timeout S      seconds until the demo gives up (default 60)\n"
+	"  --keep           keep the cluster running afterwards, like KEEP=1 in the environment\n"
+	"  --stop DIRECTORY stop the cluster of a demo with --keep, and remove its directory\n"
 	"  --help, --version\n";
 
 __attribute__((noreturn)) static void fail_usage(void)
@@ -74,7 +73,7 @@ static int stop(const char *directory)
 		fprintf(stderr, "fc-demo: %s\n", err.message);
 		return 1;
 	}
-	printf("Stopped; %s is gone.\n", directory);
+	printf("The cluster was stopped, and %s was removed.\n", directory);
 	return 0;
 }
 

@@ -104,7 +104,7 @@ void show_next_steps(struct demo *demo)
 			running = example;
 	}
 	screen_print(&demo->screen,
-		     "\nThe cluster stays up. In any shell:\n\n"
+		     "\nThe cluster stays up. Try these commands in any shell:\n\n"
 		     "  export KUBECONFIG=%s\n"
 		     "  kubectl get frameworks\n"
 		     "  kubectl get pods\n",
@@ -116,12 +116,12 @@ void show_next_steps(struct demo *demo)
 			     completed->name, completed->name);
 	if (running != NULL)
 		screen_print(&demo->screen,
-			     "  kubectl delete pod %s     # its Task comes back under the same name\n"
+			     "  kubectl delete pod %s     # the controller creates it again\n"
 			     "  kubectl patch framework %s --type=merge -p '{\"spec\":{\"executionType\":\"Stop\"}}'\n",
 			     running->pod_name, running->name);
 	screen_print(&demo->screen,
-		     "\nLogs: %s/*.log, those of containers in %s/pods.\n"
-		     "To stop all of it and remove the directory:\n\n"
+		     "\nLogs of the processes: %s/*.log. Logs of the containers: %s/pods.\n"
+		     "To stop the cluster and remove its directory:\n\n"
 		     "  %s/fc-demo --stop %s\n",
 		     demo->directory, demo->directory, demo->options->bin, demo->directory);
 }
@@ -147,6 +147,6 @@ void show_failure(struct demo *demo)
 		free(tail);
 		tail = log_tail(log, NULL, TAIL_LINES, TAIL_WIDTH);
 	}
-	screen_print(&demo->screen, "\nThe end of %s%s%s:\n%s\nAll logs are in %s\n", log,
-		     needle == NULL ? "" : ", lines on ", needle == NULL ? "" : needle, tail, demo->directory);
+	screen_print(&demo->screen, "\nThe last lines of %s%s%s:\n%s\nAll logs are in %s\n", log,
+		     needle == NULL ? "" : " about ", needle == NULL ? "" : needle, tail, demo->directory);
 }

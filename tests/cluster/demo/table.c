@@ -75,7 +75,7 @@ void row_fill(struct row *row, const char *name, const struct sight *sight, enum
 		snprintf(row->cells[COLUMN_STATE], CELL_SIZE, "created");
 		return;
 	}
-	snprintf(row->cells[COLUMN_STATE], CELL_SIZE, "%s", attempt_state_name(sight->state));
+	snprintf(row->cells[COLUMN_STATE], CELL_SIZE, "%s", sight_state_name(sight));
 	tasks_write(row->cells[COLUMN_TASKS], sight);
 	if (sight->task_retries > 0)
 		snprintf(row->cells[COLUMN_RETRIES], CELL_SIZE, "%d +%lld Task", sight->retries,

@@ -200,13 +200,13 @@ void api_strike_answer(const struct api_strike *strike, struct api_answer *answe
 		 "version and try again"},
 		{410, "Expired", "The resourceVersion for the provided request is too old."},
 		{429, "TooManyRequests", "too many requests, please try again later"},
-		{500, "InternalError", "Internal error occurred: a fault was asked for"},
+		{500, "InternalError", "Internal error occurred: a test requested this fault"},
 		{503, "ServiceUnavailable", "the server is currently unable to handle the request"},
 		{504, "Timeout", "Timeout: request did not complete within the allotted timeout"},
 	};
 	struct api_failure failure = {0};
 	const char *reason = "";
-	const char *message = "a fault was asked for";
+	const char *message = "a test requested this fault";
 
 	for (size_t i = 0; i < ARRAY_LEN(usual); i++)
 		if (usual[i].status == strike->status) {

@@ -30,17 +30,17 @@ struct settings {
 
 static const char USAGE[] =
 	"Usage: fc-testapi [options]\n"
-	"  --port N              port on loopback; 0 (default): chosen by the kernel\n"
-	"  --address A           loopback IPv4 address; default 127.0.0.1\n"
-	"  --port-file FILE      the port is written there once it listens\n"
-	"  --kubeconfig FILE     a kubeconfig for it is written there once it listens\n"
-	"  --token-auth-file F   CSV lines token,user,uid,\"group,...\"; default: no authentication\n"
-	"  --watch-log N         events kept per resource; default 16384\n"
+	"  --port N              port to listen on; 0 (default): the kernel chooses one\n"
+	"  --address A           loopback IPv4 address to listen on; default 127.0.0.1\n"
+	"  --port-file FILE      write the port to FILE when the server listens\n"
+	"  --kubeconfig FILE     write a kubeconfig for the server to FILE when it listens\n"
+	"  --token-auth-file F   file of lines token,user,uid,\"group,...\"; default: no authentication\n"
+	"  --watch-log N         watch events to keep per resource; default 16384\n"
 	"  --bookmark-interval S seconds between bookmarks; default 60\n"
-	"  --gc-delay S          seconds from a change to garbage collection; default 0.005\n"
-	"  --first-version N     resourceVersion to start from; default 1\n"
-	"  --die-with-parent     ends when its parent does\n"
-	"  -v N                  log level; 1: every request\n"
+	"  --gc-delay S          seconds between a change and its garbage collection; default 0.005\n"
+	"  --first-version N     first resourceVersion; default 1\n"
+	"  --die-with-parent     end when the parent process ends\n"
+	"  -v N                  log level, default 0; 1: every request\n"
 	"  --help, --version\n";
 
 enum {

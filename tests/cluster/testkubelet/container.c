@@ -72,7 +72,8 @@ int runtime_pod_make_dirs(const struct runtime_pod *pod, struct error *err)
 		cleanup_free char *path = mem_printf("%s/volumes/%s", pod->dir, json_str(volume, "name"));
 
 		if (!name_is_safe(json_str(volume, "name")))
-			return error_set(err, "volume \"%s\": not a name for a directory", json_str(volume, "name"));
+			return error_set(err, "volume \"%s\": cannot be the name of a directory",
+					 json_str(volume, "name"));
 		if (json_is_object(json_object_get(volume, "emptyDir")) && make_dir(path, 0777, err) != 0)
 			return -1;
 	}
@@ -81,7 +82,7 @@ int runtime_pod_make_dirs(const struct runtime_pod *pod, struct error *err)
 		cleanup_free char *work = mem_printf("%s/work/%s", pod->dir, name);
 
 		if (!name_is_safe(name))
-			return error_set(err, "container \"%s\": not a name for a directory", name);
+			return error_set(err, "container \"%s\": cannot be the name of a directory", name);
 		if (make_dir(work, 0777, err) != 0)
 			return -1;
 	}
@@ -229,7 +230,7 @@ static void collect_mounts(const struct runtime_container *container, struct mou
 		char *source = volume_source(pod, json_str(item, "name"));
 
 		if (path == NULL || path[0] != '/' || source == NULL) {
-			log_v(1, "Pod %s: volume %s: this kubelet cannot mount volumes of this kind, left out",
+			log_v(1, "Pod %s: volume %s: not mounted, because this kubelet does not support its kind",
 			      pod->name, json_str(item, "name"));
 			free(source);
 			continue;
@@ -267,8 +268,8 @@ static void build_env(const struct runtime_container *container, struct podenv *
 	}
 	missing = podenv_add_container(env, pod->object, container->spec, &pod->facts);
 	if (missing > 0)
-		log_warning("Pod %s: container %s: %zu environment variables come from where this kubelet has no "
-			    "access to, left out",
+		log_warning("Pod %s: container %s: %zu environment variables are not set, because this kubelet cannot "
+			    "read their sources",
 			    pod->name, json_str(container->spec, "name"), missing);
 	if (runtime->image_bin != NULL) {
 		cleanup_free char *path = mem_printf("%s:%s", runtime->image_bin, podenv_get(env, "PATH"));
@@ -324,7 +325,7 @@ int runtime_container_launch(struct runtime_container *container, struct error *
 	launch.mounts = mounts.items;
 	launch.mount_count = mounts.count;
 	if (launch.argv == NULL)
-		container->pid = error_set(err, "no command specified: there is no image to take one from");
+		container->pid = error_set(err, "no command specified, and this kubelet has no image to take one from");
 	else
 		container->pid = launch_start(&launch, &container->error_fd, err);
 	podenv_free_list(launch.argv);

@@ -310,7 +310,7 @@ static void on_probe(void *arg, const struct kube_answer *answer)
 	if (answer->failure == KUBE_CANCELLED || kubelet->stopping)
 		return;
 	if (answer->failure == KUBE_OK && answer->http_status >= 400) {
-		log_v(1, "Services get no names: %s", answer->message);
+		log_v(1, "Cannot write the names of Services into /etc/hosts: %s", answer->message);
 		return;
 	}
 	kubelet->service_reflector = reflector_new(kubelet->loop, kubelet->client, &options, &service_handler, kubelet);
@@ -374,8 +374,8 @@ struct kubelet *kubelet_new(struct ev_loop *loop, struct kube_client *client, co
 		.isolate = options->real && launch_can_isolate(),
 	};
 	if (options->real && !kubelet->runtime.isolate)
-		log_warning("No namespaces for the containers here (they need root, or unprivileged user namespaces): "
-			    "volumes, names of peers and /dev/termination-log are not there");
+		log_warning("Containers run without namespaces (these need root, or unprivileged user namespaces): "
+			    "they have no volumes, no names of peers and no /dev/termination-log");
 	name_nodes(kubelet);
 	ev_timer_init(&kubelet->hosts, on_hosts, 0, 0);
 	kubelet->hosts.data = kubelet;

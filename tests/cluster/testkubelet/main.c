@@ -23,28 +23,26 @@
 
 static const char usage[] =
 	"Usage: fc-testkubelet [flags]\n"
-	"Scheduler and kubelets of a test cluster: takes every Pod without a node, and those on its own nodes.\n"
-	"  --mode scripted|real     what containers do: their annotations or simple commands say so (default), or "
-	"they\n"
-	"                           are local processes\n"
-	"  --address URL            API server, without credentials; default $KUBE_APISERVER_ADDRESS\n"
-	"  --kubeconfig FILE        default $KUBECONFIG, ~/.kube/config, else in-cluster\n"
-	"  --node-name NAME         the node, default node-0; with --nodes: what the names begin with\n"
-	"  --nodes N                N nodes NAME-0 … NAME-(N-1), filled in turn\n"
+	"Scheduler and kubelets of a test cluster: binds all Pods, and runs those of its own nodes.\n"
+	"  --mode scripted|real     scripted (default): Pods end as their annotations or simple commands say;\n"
+	"                           real: containers are local processes\n"
+	"  --address URL            URL of the API server, used without credentials; default $KUBE_APISERVER_ADDRESS\n"
+	"  --kubeconfig FILE        kubeconfig; default $KUBECONFIG, ~/.kube/config, else in-cluster\n"
+	"  --node-name NAME         name of the node, default node-0; with --nodes: prefix of the names\n"
+	"  --nodes N                serve N nodes NAME-0 … NAME-(N-1), and bind Pods to them in turn\n"
 	"  --no-register            do not create Node objects\n"
-	"  --pods-capacity N        Pods bound and not over at the same time; others wait (default: no limit)\n"
-	"  --termination-seconds S  scripted: how long a deleted Pod takes to end (default 0)\n"
-	"  --only-namespace NAME    leave the Pods of all other namespaces to another kubelet\n"
-	"  --not-namespace NAME     leave the Pods of this namespace to another kubelet\n"
-	"  --max-calls N            requests under way at once (default 64)\n"
-	"  --root DIR               real: logs and volumes; default a directory that is removed at the end\n"
-	"  --pod-env NAME=VALUE     real: set in each container (again for more)\n"
-	"  --image-bin DIR          real: put first in each container's PATH\n"
-	"  --volumes DIR            real: the files of volumes: DIR/configmap/NAME, DIR/secret/NAME, and "
-	"DIR/account/NAME\n"
-	"                           for a service account's token\n"
-	"  --die-with-parent        end when the process that started this one ends\n"
-	"  -v N                     log level\n"
+	"  --pods-capacity N        Pods that are bound and have not ended (default: no limit); others wait\n"
+	"  --termination-seconds S  scripted: seconds until a deleted Pod ends (default 0)\n"
+	"  --only-namespace NAME    ignore the Pods of all other namespaces\n"
+	"  --not-namespace NAME     ignore the Pods of this namespace\n"
+	"  --max-calls N            requests in flight at one time (default 64)\n"
+	"  --root DIR               real: directory of logs and volumes; default: a temporary one\n"
+	"  --pod-env NAME=VALUE     real: environment variable for each container; may be repeated\n"
+	"  --image-bin DIR          real: directory to put first into the PATH of each container\n"
+	"  --volumes DIR            real: directory of volume contents: DIR/configmap/NAME, DIR/secret/NAME, and\n"
+	"                           DIR/account/NAME for the token of a service account\n"
+	"  --die-with-parent        end when the parent process ends\n"
+	"  -v N                     log level, default 0\n"
 	"  --help, --version\n";
 
 enum {
@@ -181,7 +179,7 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		}
 	}
 	if (optind < argc)
-		fail_usage("found \"%s\", expected only flags", argv[optind]);
+		fail_usage("found argument \"%s\", expected only flags", argv[optind]);
 	kubelet->nodes.base = out->node_name == NULL ? "node" : out->node_name;
 	kubelet->nodes.single = out->node_name != NULL && !out->nodes_given;
 	kubelet->pod_env = out->pod_env;
@@ -248,7 +246,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	(void)timer;
 	(void)events;
-	log_warning("Not all processes of containers have ended");
+	log_warning("Some processes of containers have not ended");
 	ev_break(loop, EVBREAK_ALL);
 }
 

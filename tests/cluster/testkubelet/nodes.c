@@ -95,7 +95,7 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 	if (status >= 200 && status < 300)
 		register_next(kubelet, node + 1);
 	else
-		log_v(1, "Node %s is not registered, which does no harm: %s", kubelet->node_names[node],
+		log_v(1, "Node %s is not registered; Pods run all the same: %s", kubelet->node_names[node],
 		      answer->message);
 }
 

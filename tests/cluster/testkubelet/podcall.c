@@ -95,7 +95,7 @@ static enum pod_call next_call(struct kubelet_pod *pod)
 	if (pod->stopped)
 		/* How its containers ended is told before the Pod goes. */
 		return pod->runtime != NULL && pod->dirty ? CALL_STATUS : CALL_DELETE;
-	if (pod->node < 0)
+	if (pod->node < 0 && pod->script.kind != SCRIPT_UNSCHEDULABLE)
 		return pod->script.kind == SCRIPT_HOLD || pod->deleting ? CALL_NONE : CALL_BIND;
 	return pod->dirty ? CALL_STATUS : CALL_NONE;
 }
@@ -141,10 +141,10 @@ static void retry_later(struct kubelet_pod *pod, const struct kube_answer *answe
 	pod->failures++;
 	pod->kubelet->counts.errors++;
 	if (pod->failures == FAILURES_WORTH_A_LINE)
-		log_warning("Pod %s/%s: %s; tried %d times, going on", pod->ns, pod->name, answer->message,
-			    pod->failures);
+		log_warning("Pod %s/%s: %s; failed %d times, tried until it succeeds", pod->ns, pod->name,
+			    answer->message, pod->failures);
 	else
-		log_v(1, "Pod %s/%s: %s; again in %lld ms", pod->ns, pod->name, answer->message, (long long)wait);
+		log_v(1, "Pod %s/%s: %s; tried again in %lld ms", pod->ns, pod->name, answer->message, (long long)wait);
 	ev_timer_set(&pod->retry, (double)wait / 1000, 0);
 	ev_timer_start(pod->kubelet->loop, &pod->retry);
 }
@@ -158,7 +158,7 @@ static void reread_done(struct kubelet_pod *pod, const struct kube_answer *answe
 
 	pod->reread = false;
 	if (object == NULL || uid == NULL)
-		log_warning("Pod %s/%s: cannot read it back: %s", pod->ns, pod->name,
+		log_warning("Pod %s/%s: cannot read it from the answer: %s", pod->ns, pod->name,
 			    object == NULL ? err.message : "metadata.uid is missing");
 	else if (strcmp(uid, pod->uid) != 0)
 		kubelet_pod_gone(pod);

@@ -53,6 +53,7 @@ void pod_report_free(struct pod_report *report)
 	free(report->items);
 	free(report->reason);
 	free(report->message);
+	free(report->unschedulable);
 	free(report->pod_ip);
 	*report = (struct pod_report){0};
 }
@@ -246,11 +247,26 @@ static void put_conditions(struct buf *out, const struct pod_report *report)
 	buf_putc(out, ']');
 }
 
+/* As a scheduler says it. */
+static void put_unschedulable(struct buf *out, const struct pod_report *report)
+{
+	buf_puts(out, "\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\"");
+	put_text(out, "reason", "Unschedulable");
+	put_text(out, "message", report->unschedulable);
+	put_time(out, "lastTransitionTime", report->transition_time);
+	buf_puts(out, "}]");
+}
+
 void pod_report_write_patch(struct buf *out, const struct pod_report *report, const char *uid)
 {
 	buf_puts(out, "{\"metadata\":{\"uid\":");
 	buf_json_string(out, uid);
 	buf_puts(out, "},\"status\":{");
+	if (report->unschedulable != NULL) {
+		put_unschedulable(out, report);
+		buf_puts(out, "}}");
+		return;
+	}
 	put_text(out, "phase", phase_names[report->phase]);
 	put_optional(out, "reason", report->reason);
 	put_optional(out, "message", report->message);

@@ -38,7 +38,9 @@ struct pod_report {
 	enum pod_report_phase phase;
 	char *reason;
 	char *message;
-	char *pod_ip; /* NULL: none yet */
+	char *unschedulable; /* why no node has it; NULL: nobody said so. The rest but transition_time does not count
+				then */
+	char *pod_ip;        /* NULL: none yet */
 	const char *host_ip;
 	int64_t start_time;             /* 0: not accepted by a node yet */
 	int64_t transition_time;        /* for the conditions */

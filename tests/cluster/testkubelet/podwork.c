@@ -216,8 +216,12 @@ static void pod_begin(struct kubelet_pod *pod)
 	pod->report.host_ip = kubelet->host_ips[pod->node];
 	pod->report.start_time = pod->report.transition_time = now_sec();
 	pod->dirty = true;
-	if (pod->script.kind == SCRIPT_PENDING)
+	if (pod->script.kind == SCRIPT_PENDING) {
+		if (pod->script.reason != NULL)
+			container_report_wait(&pod->report.items[scripted_container(pod)], pod->script.reason,
+					      pod->script.message);
 		return;
+	}
 	if (pod->script.never_runs) {
 		script_end(pod);
 		return;
@@ -395,6 +399,12 @@ struct kubelet_pod *kubelet_pod_new(struct kubelet *kubelet, json_t *object)
 	pod->node = -1;
 	script_parse(object, &pod->script);
 	pod_report_init(&pod->report, object);
+	if (pod->script.kind == SCRIPT_UNSCHEDULABLE) {
+		mem_replace(&pod->report.unschedulable,
+			    pod->script.message != NULL ? pod->script.message : "0/1 nodes are available");
+		pod->report.transition_time = now_sec();
+		pod->dirty = true;
+	}
 	ev_timer_init(&pod->retry, kubelet_pod_on_retry, 0, 0);
 	pod->retry.data = pod;
 	ev_timer_init(&pod->timer, on_timer, 0, 0);

@@ -133,22 +133,22 @@ static bool foresee_shell(const char *source, int64_t *run_ms, int32_t *exit_cod
 	while (!exited) {
 		size_t len = strcspn(at, ";&\n");
 		char separator = at[len];
-		bool and = separator == '&' && at[len + 1] == '&';
+		bool both = separator == '&' && at[len + 1] == '&';
 
-		if (separator == '&' && !and)
+		if (separator == '&' && !both)
 			return false;
 		at[len] = '\0';
 		if (at[strspn(at, " \t\r")] != '\0') {
 			any = true;
 			if (!skip && !run_statement(at, run_ms, &status, &exited))
 				return false;
-		} else if (and) {
+		} else if (both) {
 			return false;
 		}
-		skip = and&&status != 0;
+		skip = both && status != 0;
 		if (separator == '\0')
 			break;
-		at += len + (and? 2 : 1);
+		at += len + (both ? 2 : 1);
 	}
 	*exit_code = status;
 	return any;
@@ -265,6 +265,36 @@ static void apply_deadline(const json_t *pod, struct script *out)
 	mem_replace(&out->pod_message, SCRIPT_DEADLINE_MESSAGE);
 }
 
+/* Whether the last part of the name, up to a tag or a digest, has only characters of repositories. */
+static bool image_is_readable(const char *image)
+{
+	const char *slash = strrchr(image, '/');
+	const char *last = slash == NULL ? image : slash + 1;
+	size_t len = strspn(last, "abcdefghijklmnopqrstuvwxyz0123456789._-");
+
+	return len > 0 && (last[len] == '\0' || last[len] == ':' || last[len] == '@');
+}
+
+static void apply_images(const json_t *pod, const char *kind, struct script *out)
+{
+	size_t i;
+	json_t *container;
+
+	json_array_foreach(json_path(pod, "spec", kind, NULL), i, container) {
+		const char *image = json_str(container, "image");
+
+		if (out->kind != SCRIPT_RUN || image == NULL || image_is_readable(image))
+			continue;
+		out->kind = SCRIPT_PENDING;
+		mem_replace(&out->container, json_str(container, "name"));
+		mem_replace(&out->reason, "InvalidImageName");
+		free(out->message);
+		out->message = mem_printf("Failed to apply default image tag \"%s\": couldn't parse image name \"%s\": "
+					  "invalid reference format",
+					  image, image);
+	}
+}
+
 void script_parse(const json_t *pod, struct script *out)
 {
 	const json_t *annotations = json_path(pod, "metadata", "annotations", NULL);
@@ -283,6 +313,8 @@ void script_parse(const json_t *pod, struct script *out)
 	*out = (struct script){.kind = SCRIPT_RUN, .run_ms = SCRIPT_FOREVER};
 	if (phase != NULL && strcmp(phase, "hold") == 0)
 		out->kind = SCRIPT_HOLD;
+	else if (phase != NULL && strcmp(phase, "unschedulable") == 0)
+		out->kind = SCRIPT_UNSCHEDULABLE;
 	else if (phase != NULL && strcmp(phase, "pending") == 0)
 		out->kind = SCRIPT_PENDING;
 	out->ignore_termination = ignore != NULL && strcmp(ignore, "true") == 0;
@@ -315,6 +347,8 @@ void script_parse(const json_t *pod, struct script *out)
 	else if (has_signal)
 		out->exit_code = 128 + out->signal;
 	apply_deadline(pod, out);
+	apply_images(pod, "initContainers", out);
+	apply_images(pod, "containers", out);
 }
 
 void script_free(struct script *script)

@@ -10,7 +10,9 @@
  *   testkubelet/container           name of the (init) container that the above are about
  *   testkubelet/pod-reason, /pod-message   the Pod fails as a whole, without any container status ("Evicted"):
  *                                   after run-seconds, or if that is not given before it ever runs
- *   testkubelet/phase               "hold": never scheduled; "pending": scheduled, but stays Pending
+ *   testkubelet/phase               "hold": never scheduled; "unschedulable": the same, and the condition PodScheduled
+ *                                   says so, with the message; "pending": scheduled, but stays Pending, and the
+ *                                   container waits for the reason, if one is given, with the message
  *   testkubelet/ignore-termination  "true": a graceful deletion is never confirmed
  * Each value may be a list with one item per TaskAttempt, chosen by the Pod's annotation FC_TASK_ATTEMPT_ID, the
  * last item serving all that follow: "1,0" fails once. Items are separated by commas; of the two messages, by '|'.
@@ -18,7 +20,8 @@
  *
  * Without run-seconds the first container's command decides: `sleep N`, alone or as `sh -c` text of statements
  * among sleep, exit, echo, true and false joined by ';', '&&' or newlines. Anything else runs for ever — or, when an
- * annotation says how it ends, not at all. A run longer than spec.activeDeadlineSeconds is cut short by it. */
+ * annotation says how it ends, not at all. A run longer than spec.activeDeadlineSeconds is cut short by it. A Pod with
+ * an image whose name no kubelet can read stays Pending with the reason InvalidImageName. */
 #ifndef TESTKUBELET_SCRIPT_H
 #define TESTKUBELET_SCRIPT_H
 
@@ -26,7 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum script_kind { SCRIPT_RUN, SCRIPT_HOLD, SCRIPT_PENDING };
+enum script_kind { SCRIPT_RUN, SCRIPT_HOLD, SCRIPT_UNSCHEDULABLE, SCRIPT_PENDING };
 
 enum { SCRIPT_FOREVER = -1 };
 

@@ -428,8 +428,8 @@ int main(int argc, char **argv)
 
 	if (server_port == 0 || server_port > UINT16_MAX) {
 		fputs("Usage: fc-testproxy SERVER-PORT PORT-FILE\n"
-		      "Passes connections on to 127.0.0.1:SERVER-PORT. PORT-FILE gets its own port and that for "
-		      "commands.\n",
+		      "Forwards connections to 127.0.0.1:SERVER-PORT. Writes its port and its port for commands to "
+		      "PORT-FILE.\n",
 		      stderr);
 		return 2;
 	}

@@ -137,7 +137,7 @@ run_barrier() {
 }
 
 polled() { # framework
-    (($(grep -l '2 of 3 Tasks have an IP, says the API server; waiting for late-0' "$RUN"/pods/"${NS}_$1"-app-*/barrier.log | wc -l) == 2))
+    (($(grep -l '2 of 3 Tasks have an IP according to the API server; waiting for late-0' "$RUN"/pods/"${NS}_$1"-app-*/barrier.log | wc -l) == 2))
 }
 
 answer_code() { # path [curl arguments...]
@@ -182,10 +182,10 @@ check_restarts() {
     wait_for 15 "they wait at the server still" waiting_at_least 4
     let_come again
     wait_completed again
-    expect_match "who let them go" "$(log_of again barrier)" 'all 3 Tasks have an IP, says the barrier server'
+    expect_match "who let them go" "$(log_of again barrier)" 'all 3 Tasks have an IP according to the barrier server'
     end_processes . 2 barrier-1
     let_come alone
     wait_completed alone 40
-    expect_match "who let them go" "$(log_of alone barrier)" 'all 3 Tasks have an IP, says the API server'
+    expect_match "who let them go" "$(log_of alone barrier)" 'all 3 Tasks have an IP according to the API server'
     start_barrier 2
 }

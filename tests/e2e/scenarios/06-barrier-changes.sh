@@ -80,7 +80,7 @@ both_beside() { # name framework
     beside "$1" "$2" "https://$tls_address"
     beside "$1-api" "$2" ""
     wait_for 15 "$1 waits" waits_at_server "$2"
-    wait_for 15 "$1-api waits" says "$1-api" 'says the API server'
+    wait_for 15 "$1-api waits" says "$1-api" 'according to the API server'
 }
 
 waits_at_server() { # framework
@@ -167,7 +167,7 @@ run_barrier_rescale() {
     set_tasks back 1 2
     give_ip back-last-0 10.9.8.3
     wait_framework back 20 "$(task_is 2 0 '.attemptStatus.podIP != null')"
-    wait_for 20 "late-1 is waited for" says back-api '3 of 4 Tasks have an IP, says the API server; waiting for late-1'
+    wait_for 20 "late-1 is waited for" says back-api '3 of 4 Tasks have an IP according to the API server; waiting for late-1'
     expect_still back
     release pods/back-late-1
     wait_framework back 20 "$(task_is 1 1 '.deletionPending == false and .attemptStatus.podUID != null')"
@@ -219,7 +219,7 @@ run_barrier_identity() {
     looks=$(tls_metric frameworkcontroller_barrier_looks_total)
     both_beside packed packed
     write_packed '"10.9.8.1"' null
-    wait_for 20 "app-1 is waited for" says packed-api '1 of 2 Tasks have an IP, says the API server; waiting for app-1'
+    wait_for 20 "app-1 is waited for" says packed-api '1 of 2 Tasks have an IP according to the API server; waiting for app-1'
     expect_still packed
     write_packed '"10.9.8.1"' '"10.9.8.2"'
     expect_end packed 0
@@ -274,7 +274,7 @@ run_barrier_trouble() {
     expect_end waiter 0
     # (unless it was away so long that the barrier did not trust its own view any more, and said so)
     ((away_ms > 10000)) && says waiter '503 Service Unavailable: the view of the cluster' ||
-        says waiter 'all 2 Tasks have an IP, says the barrier server' || { cat beside-waiter/log; fail "it was not the server that let it go"; }
+        says waiter 'all 2 Tasks have an IP according to the barrier server' || { cat beside-waiter/log; fail "it was not the server that let it go"; }
     kill %?flood || true # (which the server may have been rid of)
     # And when the flood is over, others come in.
     wait_for 30 "fc-barrier serves again" tls_get readyz

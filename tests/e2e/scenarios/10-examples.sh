@@ -1,5 +1,6 @@
 # The examples of manifests/examples really run: their containers are processes here. What each comes to is said in the
-# file itself, in a line `# expect: Completed CODE[, N retries]` or `# expect: Running`.
+# file itself, in a line `# expect: Completed CODE[, N retries]`,
+# `# expect: Running` or `# expect: Suspended`.
 
 # The Framework an example is about.
 example_framework() { # file
@@ -15,6 +16,9 @@ check_example() { # file
             ([.status.attemptStatus.taskRoleStatuses[].taskStatuses[].state] | all(. == "AttemptRunning"))'
         tasks=$(framework "$name" '[.spec.taskRoles[].taskNumber] | add')
         expect "$name: the column Tasks" "$(k get framework "$name" --no-headers | awk '{ print $3 }')" "$tasks/$tasks"
+    elif [[ $expected == Suspended ]]; then
+        wait_suspended "$name"
+        no_pod_of "$name" || fail "$name: something is there although it is suspended"
     elif [[ $expected =~ ^Completed\ (-?[0-9]+)(,\ ([0-9]+)\ retr(y|ies))?$ ]]; then
         code=${BASH_REMATCH[1]} retries=${BASH_REMATCH[3]}
         wait_completed "$name" 40
@@ -48,6 +52,12 @@ run_examples() {
     expect "retries of statefulbatch's Tasks" \
         "$(framework statefulbatch '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].retryPolicyStatus |
             "\(.totalRetriedCount) \(.accountableRetriedCount)"] | join(", ")')" "0 0, 1 0, 0 0"
+
+    expect "retries of batchbackoff's Task" "$(framework batchbackoff "$TASK.retryPolicyStatus | \"\(.totalRetriedCount) \(.backoffCount)\"")" "2 2"
+    expect_match "what batchpending says" "$(framework batchpending .status.attemptStatus.completionStatus.diagnostics)" 'container main: InvalidImageName: .*BusyBox'
+    k patch framework suspended --type=merge -p '{"spec": {"suspend": false}}'
+    wait_completed suspended
+    expect "suspended: code and retries" "$(framework suspended '.status | "\(.attemptStatus.completionStatus.code) \(.retryPolicyStatus.totalRetriedCount)"')" "0 0"
 
     # A server that is deleted comes back under its name.
     wait_log statefulservice-server-1 main "I am server-1.statefulservice-server, life 0"

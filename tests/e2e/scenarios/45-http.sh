@@ -82,7 +82,7 @@ run_http_reconciler() {
     launch_reconciler reconciler --name alone --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     at=$(http_address reconciler)
     expect "healthz" "$(curl -sSf -o /dev/null -w '%{http_code}' "$at/healthz")" 200
-    wait_for 5 "not ready without a watcher" http_says "$at/readyz" "holding no lease"
+    wait_for 5 "not ready without a watcher" http_says "$at/readyz" "holds no lease"
     launch_watcher watcher-1 --workers 0 --bus "ipc://$RUN/bus"
     wait_for 20 "the reconciler is ready" curl -sSf "$at/readyz"
     wait_for 20 "all shards are owned" metric_is "$at" frameworkcontroller_shards_owned 64
@@ -96,6 +96,6 @@ run_http_reconciler() {
     expect "Pods created" "$(metric "$at" 'rest_client_requests_total{code="201",method="POST",resource="pods"}')" 5
     expect_readable "$at"
     stop_watcher KILL
-    wait_for 10 "not ready once the lease is over" http_says "$at/readyz" "holding no lease"
+    wait_for 10 "not ready once the lease is over" http_says "$at/readyz" "holds no lease"
     end_processes . 15 reconciler
 }

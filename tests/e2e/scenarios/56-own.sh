@@ -170,7 +170,7 @@ run_takeover() {
     create 'fw("meanwhile"; [role("a"; 1; {})])'
     wait_for 30 "the subresource is back" crd_has_status
     wait_running meanwhile 30
-    watcher_logs | grep "was changed by others: putting ours back" || fail "that the CRD was changed is not reported"
+    watcher_logs | grep "was changed by another client: restoring it" || fail "that the CRD was changed is not reported"
     if [[ $CLUSTER == embedded ]]; then
         # Nobody hammered the server because of it.
         reads=$(kubectl get --raw /fc-testapi/requests | jq '[.[] | select(.userAgent == "fc-reconciler" and .resource == "frameworks" and .verb == "get").count] | add // 0')

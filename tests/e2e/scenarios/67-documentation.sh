@@ -98,7 +98,7 @@ END
     (cd "$home" && HOME=$home PATH=$home/bin:$PATH timeout $((60 * PATIENCE)) bash -eux commands) >"$home/said" || fail "these commands fail: $(cat "$home/commands")"
     # Who reads that knows why it failed, and that it is of no use to try again.
     expect_match "what is said of the one that failed" "$(sed -n '/^Name: *batchfailedpermanent/,$p' "$home/said" | tr -s ' ')" \
-        'TaskFailed .*Task worker\[0\] failed with code 210 \(ContainerPermanentFailed\).*no such option: --learning-rte.*FrameworkCompleted .*would fail again: mend what failed'
+        'TaskFailed .*Task worker\[0\] failed with code 210 \(ContainerPermanentFailed\).*no such option: --learning-rte.*FrameworkCompleted .*would fail again: fix the cause'
     # The kubelet's flags are what gangs need.
     kubectl create -n default -f "$root/manifests/examples/frameworkbarrier.yaml"
     kubectl wait -n default --for=condition=Completed --timeout=$((60 * PATIENCE))s fw/frameworkbarrier

@@ -106,7 +106,7 @@ run_namespaces_crd() {
     restrict_to "$NS"
     kubectl delete crd frameworks.frameworkcontroller.microsoft.com >/dev/null
     launch_watcher watcher-1 --namespaces "$NS" --workers 1
-    wait_for 20 "it says what is missing" grep -q 'cannot use the CRD .*: it is not there; .*crd.yaml' watcher-1.log
+    wait_for 20 "it says what is missing" grep -q 'cannot use the CRD .*: it does not exist; .*crd.yaml' watcher-1.log
     kubectl apply -f "$root/manifests/crd.yaml" >/dev/null
     wait_for 40 "it has seen all" grep -q 'synced: ' watcher-1.log
     create 'fw("first"; [role("a"; 1; ends(0; 0))])'

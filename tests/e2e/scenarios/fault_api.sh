@@ -77,7 +77,7 @@ run_fault_stale_replica() {
     testapi DELETE requests >/dev/null
     start_apart_watcher 3
     start_reconciler two
-    wait_for 60 "the reconciler is shown what was" grep -q 'shards are complete, 2 Frameworks known' two.log
+    wait_for 60 "the reconciler is shown what was" grep -q 'shards are complete, 2 Frameworks cached' two.log
     wait_for 30 "its writes of both are refused" conflicts 2
     testapi DELETE faults >/dev/null
     wait_for 30 "the watcher has caught up" metric_is "$WATCHER" 'frameworkcontroller_cached_objects{kind="Pod"}' 1

@@ -23,7 +23,7 @@ run_fault_sigstop_reconciler() {
     wait_for 30 "it has shards again" owns_since_line one "$said"
     # (unless this machine had stood still before)
     [[ $held =~ ran\ out|were\ taken\ away ]] ||
-        expect_match "what it did first" "$(sed -n "$((said + 1)),\$ { /shards/p }" one.log | head -n 1)" 'ran out|were taken away'
+        expect_match "what it did first" "$(sed -n "$((said + 1)),\$ { /shards/p }" one.log | head -n 1)" 'ran out|were revoked'
     expect "what it wrote of others' Frameworks" \
         "$(api GET "$(frameworks_path)" | jq -r '.items[] | "\(.metadata.name) \(.metadata.resourceVersion)"')" "$before"
     submit_many g 10 0 3
@@ -98,7 +98,7 @@ run_fault_second_peer_same_name() {
     apart_cluster one two <<<'memberLeaseSec: 40'
     wait_for 20 "each has its share" owns one 32
     start_reconciler one+second
-    wait_for 15 "the second is put off" grep -q 'does not take us: ' one+second.log
+    wait_for 15 "the second is put off" grep -q 'refused this process for now: ' one+second.log
     wait_for 15 "it is counted" busy_counted
     record_pods
     submit_many f 10 1 3

@@ -1,0 +1,289 @@
+/* Status writes of a reconciler: those that conflict, the last ones before it ends, and those that are too large for
+ * the server. */
+#include "tests/unit/reconciler_calls.h"
+
+/* Answers the one request there is: 409 to a write; the object, as somebody has written it meanwhile, to a read. */
+static void answer_conflict(struct world *world, bool shown)
+{
+	cleanup_free char *text = framework_text("f", 10 + world->requests, 1);
+
+	assert_int_equal(world->call_count, 1);
+	if (strncmp(world->calls[0].line, "PUT ", 4) == 0)
+		world_answer(world, 0, 409, "");
+	else
+		world_answer(world, 0, 200, text);
+	if (shown)
+		assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, strlen(text)));
+	run_all(world);
+}
+
+/* The first conflict is made good at once. What conflicts again and again is tried less and less often, whatever news
+ * come; until a write succeeds. (It was tried as often as the rate allows.) */
+static void conflicts_are_backed_off(void **state)
+{
+	struct world *world = *state;
+	int64_t begun_ms = world->now_ms;
+	int writes = 0;
+
+	world->lease_ms = 5000;
+	world_grant(world, SHARD);
+	show_framework(world, "f", SHARD, 1);
+	run_all(world);
+	while (world->now_ms < begun_ms + 60 * 1000) {
+		while (world->call_count > 0) {
+			writes += strncmp(world->calls[0].line, "PUT ", 4) == 0;
+			assert_in_range(writes, 1, 30);
+			answer_conflict(world, true);
+			if (writes == 1)
+				assert_int_equal(world->call_count, 1);
+		}
+		world->now_ms++;
+		run_all(world);
+	}
+	assert_in_range(writes, 8, 30);
+	while (world->call_count == 0) {
+		world->now_ms += 1000;
+		run_all(world);
+	}
+	assert_memory_equal(world->last, "GET ", 4);
+	answer_conflict(world, false);
+	answer_done(world, 0);
+	run_all(world);
+	get_to_pods(world);
+	show_framework(world, "f", SHARD, 1);
+	/* the next conflict is a first one again */
+	answer_done(world, 0);
+	while (find_call(world, "PUT ") == world->call_count) {
+		world->now_ms++;
+		run_all(world);
+	}
+	answer_conflict(world, false);
+	assert_memory_equal(world->last, "GET ", 4);
+	answer_conflict(world, false);
+	assert_memory_equal(world->last, "PUT ", 4);
+}
+
+/* Its Pod is created, which is to be written within half a second. */
+static void get_ahead(struct world *world, const char *name, uint32_t shard)
+{
+	show_framework(world, name, shard, 1);
+	run_all(world);
+	get_to_pods(world);
+	answer_done(world, find_call(world, pods));
+	run_all(world);
+	assert_int_equal(world->call_count, 0);
+}
+
+/* SIGTERM: what is to be written later is written now, once. (It was dropped.) Nothing else is begun. */
+static void the_end_writes_what_is_known(void **state)
+{
+	struct world *world = *state;
+	struct reconciler *reconciler = &world->reconciler;
+
+	world->lease_ms = 60000;
+	world_grant(world, SHARD);
+	world_grant(world, OTHER_SHARD);
+	get_ahead(world, "f", SHARD);
+	get_ahead(world, "g", OTHER_SHARD);
+	world->now_ms += 1000;
+	run_all(world);
+	answer_done(world, find_call(world, "PUT ")); /* of one of them nothing is left to write */
+	assert_int_equal(world->call_count, 1);
+	answer_done(world, 0);
+	show_framework(world, "big", SHARD, BIG);
+	run_all(world);
+	get_to_pods(world);
+	answer_done(world, 0);
+	run_all(world);
+	answer_done(world, 0);
+	run_all(world);
+	assert_true(find_call(world, "PUT ") == world->call_count);
+	world->requests = 0;
+	apply_leave(reconciler);
+	assert_false(apply_left(reconciler));
+	run_all(world);
+	assert_int_equal(world->requests, 1);
+	assert_non_null(strstr(world->last, "frameworks/big/status "));
+	assert_non_null(strstr(world->calls[world->call_count - 1].body, "\"podUID\":\"uid-big-a-"));
+	while (find_call(world, pods) < world->call_count)
+		answer_done(world, find_call(world, pods)); /* nor does anything take their places */
+	run_all(world);
+	assert_int_equal(world->call_count, 1);
+	assert_false(apply_left(reconciler));
+	answer_done(world, 0);
+	run_all(world);
+	world->now_ms += 10000;
+	run_all(world);
+	assert_true(apply_left(reconciler));
+	assert_int_equal(world->requests, 1);
+}
+
+/* A write that is on its way is followed by what came since; one that conflicts is repeated on what was read; one that
+ * fails is left to the next owner. */
+static void the_end_waits_for_writes(void **state)
+{
+	struct world *world = *state;
+	struct reconciler *reconciler = &world->reconciler;
+	cleanup_free char *text = framework_text("g", 1000, 1);
+	size_t at;
+
+	world->lease_ms = 60000;
+	world_grant(world, SHARD);
+	world_grant(world, OTHER_SHARD);
+	get_ahead(world, "f", SHARD);
+	get_ahead(world, "g", OTHER_SHARD);
+	world->requests = 0;
+	apply_leave(reconciler);
+	run_all(world);
+	assert_int_equal(world->requests, 2);
+	at = strstr(world->calls[0].line, "/g/") != NULL ? 0 : 1;
+	world_answer(world, at, 409, "");
+	world_answer(world, 0, 500, "");
+	run_all(world);
+	assert_int_equal(world->call_count, 1);
+	assert_memory_equal(world->last, "GET ", 4);
+	world_answer(world, 0, 200, text);
+	run_all(world);
+	assert_memory_equal(world->last, "PUT ", 4);
+	assert_non_null(strstr(world->last, "\"resourceVersion\":\"1000\""));
+	assert_false(apply_left(reconciler));
+	answer_done(world, 0);
+	run_all(world);
+	assert_true(apply_left(reconciler));
+	assert_int_equal(world->requests, 4);
+}
+
+/* Without a lease nothing is written, and nobody is waited for. */
+static void the_end_needs_a_lease(void **state)
+{
+	struct world *world = *state;
+
+	world->lease_ms = 60000;
+	world_grant(world, SHARD);
+	get_ahead(world, "f", SHARD);
+	world->requests = 0;
+	world->lease_ms = 0;
+	apply_leave(&world->reconciler);
+	run_all(world);
+	assert_true(apply_left(&world->reconciler));
+	assert_int_equal(world->requests, 0);
+}
+
+enum { LOGS = 40, LOG_BYTES = 4096 };
+
+/* A Framework that runs no Task any more: each has failed with a log of its own. */
+static void show_failures(struct world *world)
+{
+	cleanup_buf struct buf text = {0};
+	struct random random;
+
+	random_init_seed(&random, 1);
+	buf_puts(&text,
+		 "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"big\",\"uid\":\"u\",\"resourceVersion\":"
+		 "\"7\",\"generation\":1},\"spec\":{\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":40}]},"
+		 "\"status\":{\"state\":\"AttemptCompleted\",\"attemptStatus\":{\"completionStatus\":{\"code\":1,"
+		 "\"phrase\":\"P\",\"diagnostics\":\"D\"},\"taskRoleStatuses\":[{\"name\":\"a\",\"instanceUID\":"
+		 "\"role\",\"taskStatuses\":[");
+	for (int i = 0; i < LOGS; i++) {
+		buf_json_next(&text);
+		buf_printf(&text,
+			   "{\"index\":%d,\"instanceUID\":\"t%d\",\"state\":\"Completed\",\"attemptStatus\":{"
+			   "\"completionStatus\":{\"code\":1,\"phrase\":\"P\",\"diagnostics\":\"D\",\"pod\":{"
+			   "\"message\":\"",
+			   i, i);
+		for (int j = 0; j < LOG_BYTES; j++)
+			buf_putc(&text, (char)random_between(&random, '0', 'Z'));
+		buf_puts(&text, "\"}}}}");
+	}
+	buf_puts(&text, "]}]}}}");
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text.data, text.len));
+}
+
+/* As the API server refuses it, or etcd, or the one's client of the other. */
+static size_t refuse(struct world *world, size_t at, bool by_etcd)
+{
+	size_t len = strlen(world->calls[at].body);
+
+	if (by_etcd)
+		world_answer(world, at, 500,
+			     len % 2 == 0 ? "etcdserver: request is too large"
+					  : "rpc error: code = ResourceExhausted desc = trying to send message larger "
+					    "than max (2110699 vs. 2097152)");
+	else
+		world_answer(world, at, 413, "Request entity too large");
+	run_all(world);
+	return len;
+}
+
+static size_t find_event(const struct world *world, const char *reason)
+{
+	size_t at = 0;
+
+	while (at < world->call_count && strstr(world->calls[at].body, reason) == NULL)
+		at++;
+	return at;
+}
+
+/* Each refusal makes the next body smaller, at once; when there is nothing left to take away, the tries become rare. */
+static void refused_bodies_shrink(void **state)
+{
+	struct world *world = *state;
+	size_t len;
+	int puts = 0;
+	size_t at;
+
+	world->lease_ms = 5000;
+	world_grant(world, SHARD);
+	show_failures(world);
+	world->now_ms += 10000;
+	run_all(world);
+	assert_true(find_call(world, "PUT ") < world->call_count);
+	refuse(world, find_call(world, "PUT "), false);
+	len = refuse(world, find_call(world, "PUT "), true);
+	assert_true(find_event(world, "StatusTooLarge") < world->call_count);
+	for (at = find_call(world, "PUT "); at < world->call_count; at = find_call(world, "PUT ")) {
+		size_t next = refuse(world, at, puts % 2 == 0);
+
+		assert_true(next <= len);
+		len = next;
+		assert_in_range(++puts, 1, 16);
+	}
+	assert_in_range(len, 1, LOGS * 200);
+	assert_true(find_event(world, "StatusShortened") < world->call_count);
+	assert_true(find_event(world, "StatusRefused") < world->call_count);
+	/* Rarely, for an hour. */
+	world->now_ms += 9999;
+	run_all(world);
+	assert_true(find_call(world, "PUT ") == world->call_count);
+	for (puts = 0; world->now_ms < 3600 * 1000; world->now_ms += 1000) {
+		run_all(world);
+		at = find_call(world, "PUT ");
+		if (at == world->call_count)
+			continue;
+		puts++;
+		refuse(world, at, true);
+	}
+	assert_in_range(puts, 50, 200);
+	/* As soon as the server takes it the Framework goes on. */
+	world->now_ms += 61 * 1000;
+	run_all(world);
+	at = find_call(world, "PUT ");
+	assert_true(at < world->call_count);
+	assert_non_null(strstr(world->calls[at].body, "\"state\":\"Completed\""));
+	answer_done(world, at);
+	run_all(world);
+	assert_true(find_call(world, "PUT ") == world->call_count);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(conflicts_are_backed_off, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(the_end_writes_what_is_known, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(the_end_waits_for_writes, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(the_end_needs_a_lease, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(refused_bodies_shrink, world_set_up, world_tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
