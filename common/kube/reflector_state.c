@@ -146,6 +146,24 @@ static void read_text(struct json_reader *reader, char *out, size_t size)
 		json_span_decode(&span, out);
 }
 
+/* Of the metadata that comes next. The mistake may be in any other member. */
+static void read_json_names(struct json_reader *reader, struct names *out)
+{
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name))
+		if (json_span_is(&name, "namespace"))
+			read_text(reader, out->ns, sizeof(out->ns));
+		else if (json_span_is(&name, "name"))
+			read_text(reader, out->name, sizeof(out->name));
+		else if (json_span_is(&name, "resourceVersion"))
+			read_text(reader, out->version, sizeof(out->version));
+		else
+			json_reader_pass(reader);
+}
+
 static void read_names(const struct reflector_object *object, struct names *out)
 {
 	struct json_reader reader;
@@ -162,17 +180,13 @@ static void read_names(const struct reflector_object *object, struct names *out)
 		return;
 	}
 	json_reader_init(&reader, object->data, object->len);
-	if (!json_reader_find(&reader, "metadata") || !json_reader_object(&reader))
+	if (!json_reader_object(&reader))
 		return;
 	while (json_reader_member(&reader, &name))
-		if (json_span_is(&name, "namespace"))
-			read_text(&reader, out->ns, sizeof(out->ns));
-		else if (json_span_is(&name, "name"))
-			read_text(&reader, out->name, sizeof(out->name));
-		else if (json_span_is(&name, "resourceVersion"))
-			read_text(&reader, out->version, sizeof(out->version));
+		if (json_span_is(&name, "metadata"))
+			read_json_names(&reader, out);
 		else
-			json_reader_skip(&reader);
+			json_reader_pass(&reader);
 }
 
 void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object, const char *message)

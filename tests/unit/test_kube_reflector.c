@@ -244,7 +244,8 @@ static void list_with_bad(struct fixture *fixture, struct http_conn *conn, size_
 	http_reply(conn, 200, "",
 		   "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":["
 		   "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"3\"}},"
-		   "{\"metadata\":{\"name\":\"bad\",\"namespace\":\"n\"},\"spec\":\"\\ud800\"},"
+		   "{\"spec\":\"\\ud800\",\"metadata\":{\"managedFields\":[\"\\ud800\"],\"name\":\"bad\",\"namespace\":"
+		   "\"n\"}},"
 		   "5,"
 		   "{\"metadata\":{\"name\":\"b\",\"resourceVersion\":\"7\"},\"big\":9223372036854775808}]}");
 }
