@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* Of a piece that is too large, this much is kept: enough to name the object. */
-enum { HEAD_KEPT = 64 * 1024 };
 /* A buffer that grew past this is given back rather than kept for the next piece. */
 enum { PART_KEPT = 1024 * 1024 };
 /* Bytes of a frame's length. */
@@ -30,11 +28,10 @@ static void take_head(struct pieces *pieces, unsigned char byte)
 		pieces->head_len = 0; /* says nothing */
 }
 
-/* Keeps what belongs to the piece, or the head of one that is too large. */
+/* Keeps the data, but not more than a piece may have. */
 static void keep(struct pieces *pieces, const char *data, size_t len)
 {
-	size_t max = pieces->size > pieces->max ? HEAD_KEPT : pieces->max;
-	size_t room = pieces->part.len < max ? max - pieces->part.len : 0;
+	size_t room = pieces->max - pieces->part.len;
 
 	buf_append(&pieces->part, data, len < room ? len : room);
 }

@@ -9,7 +9,7 @@
 
 #include "common/base/buf.h"
 
-/* One piece, valid during the call. too_large: it is longer than the limit, and text is only its beginning.
+/* One piece, valid during the call. too_large: it is longer than the limit, and text is its beginning.
  * False stops: the rest of the input is ignored. The callback must not use the pieces. */
 typedef bool piece_taker(void *arg, const char *text, size_t len, bool too_large);
 

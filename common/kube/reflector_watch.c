@@ -100,8 +100,8 @@ static int on_event(struct reflector *reflector, const struct json_span *type, c
 	return 0;
 }
 
-/* {"type": …, "object": {…}}. API servers write the members in this order: the object then is the text up to the last
- * brace of the line, and only its own reader reads it. An object in front of the type is read twice. After a mistake,
+/* {"type": …, "object": {…}}. API servers write the members in this order, and no blanks behind them: the object then
+ * is the text up to the last brace, and only its own reader reads it. Otherwise it is read twice. After a mistake,
  * object is the rest of the line. */
 static int read_event(const char *text, size_t len, struct json_span *type, struct reflector_object *object,
 		      struct error *err)
@@ -110,8 +110,6 @@ static int read_event(const char *text, size_t len, struct json_span *type, stru
 	struct json_span name;
 	struct json_span value;
 
-	while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\t' || text[len - 1] == '\r'))
-		len--;
 	json_reader_init(&reader, text, len);
 	if (json_reader_object(&reader)) {
 		while (json_reader_member(&reader, &name)) {

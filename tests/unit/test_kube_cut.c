@@ -163,9 +163,7 @@ static void test_lines(void **state)
 
 		assert_true(pieces_feed(&cut, text, first, gather, &lines));
 		assert_true(pieces_feed(&cut, text + first, strlen(text) - first, gather, &lines));
-		assert_int_equal(strncmp(lines.data, "{\"a\":1}|", 8), 0);
-		assert_non_null(strstr(lines.data, "!{\"c\":3}|"));
-		assert_null(strstr(lines.data, "{\"d\""));
+		assert_string_equal(lines.data, "{\"a\":1}|{\"b\":\"012345!{\"c\":3}|");
 		pieces_reset(&cut);
 		assert_true(pieces_feed(&cut, "x\n", 2, gather, &lines));
 		assert_string_equal(lines.data + lines.len - 3, "|x|");

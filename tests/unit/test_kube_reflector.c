@@ -298,18 +298,19 @@ static void test_event_texts(void **state)
 		{"{\"x\":[1],\"object\":" OBJECT("a", "12") ",\"type\":\"DELETED\"}\n", "-a/12 at/12"},
 		{"{\"type\":\"ADDED\",\"object\":" OBJECT("x", "13") ",\"more\":1}\n", "malformed/:x at/13"},
 		{"{\"type\":\"ADDED\",\"object\":" OBJECT("x", "14") "\n", "malformed/:x at/14"},
-		{"{\"type\":\"ADDED\",\"object\":" OBJECT("x", "15") "}}\n", "malformed/:x at/15"},
-		{"{\"object\":" OBJECT("x", "16") ",\"type\":ADDED}\n", "malformed/:x at/16"},
-		{"{\"object\":{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"17\"},\"y\":\"\\ud800\"},"
+		{"{\"type\":\"ADDED\",\"object\":" OBJECT("x", "15") "]\n", "malformed/:x at/15"},
+		{"{\"type\":\"ADDED\",\"object\":" OBJECT("x", "16") "}}\n", "malformed/:x at/16"},
+		{"{\"object\":" OBJECT("x", "17") ",\"type\":ADDED}\n", "malformed/:x at/17"},
+		{"{\"object\":{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"18\"},\"y\":\"\\ud800\"},"
 		 "\"type\":\"ADDED\"}\n",
-		 "malformed/:x at/17"},
-		{"{\"object\":" OBJECT("x", "18") "}\n", "malformed/:x at/18"},
+		 "malformed/:x at/18"},
+		{"{\"object\":" OBJECT("x", "19") "}\n", "malformed/:x at/19"},
 		{"{\"type\":\"ADDED\"}\n", "malformed/:"},
 		{"{\"type\":\"ADDED\",\"object\":5}\n", "malformed/:"},
 		{"{\"type\":\"ADDED\",\"object\":}\n", "malformed/:"},
 		{"{}\n", "malformed/:"},
 		{"5\n", "malformed/:"},
-		{EVENT("ADDED", "b", "19"), "b/19 at/19"},
+		{EVENT("ADDED", "b", "20"), "b/20 at/20"},
 	};
 	struct fixture *fixture = *state;
 
