@@ -313,6 +313,7 @@ static int parse_options(int argc, char **argv, struct barrier_options *out)
 		{"max-head", required_argument, NULL, 'M'},
 		{"qps", required_argument, NULL, 'q'},
 		{"burst", required_argument, NULL, 'B'},
+		PROCESS_NAME_OPTION,
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};

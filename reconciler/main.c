@@ -298,6 +298,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 {
 	static const struct option known[] = {
 		{"pool", no_argument, NULL, 'o'},
+		PROCESS_NAME_OPTION,
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};

@@ -179,45 +179,23 @@ static int read_namespaces(char *text, struct flags *flags)
 int flags_parse(int argc, char **argv, struct flags *flags)
 {
 	enum {
-		CONFIG = 256,
-		STRICT,
-		KUBECONFIG,
-		CONTEXT,
-		ADDRESS,
-		NAMESPACES,
+		NAMESPACES = 256,
 		WORKERS,
 		RECONCILER,
-		BUS,
-		BUS_KEYS,
-		BUS_INSECURE,
-		HTTP,
 		WORKERS_HTTP,
-		HTTP_INSECURE,
 		PRINT_CRD,
 		LEADER_ELECT,
 		LEASE_DURATION,
 		RENEW_DEADLINE,
 		RETRY_PERIOD,
 		LEASE_NAME,
-		LEASE_NAMESPACE,
-		HELP,
-		VERSION
+		LEASE_NAMESPACE
 	};
 	static const struct option options[] = {
-		{"config", required_argument, NULL, CONFIG},
-		{"strict-config", no_argument, NULL, STRICT},
-		{"kubeconfig", required_argument, NULL, KUBECONFIG},
-		{"context", required_argument, NULL, CONTEXT},
-		{"address", required_argument, NULL, ADDRESS},
 		{"namespaces", required_argument, NULL, NAMESPACES},
 		{"workers", required_argument, NULL, WORKERS},
 		{"reconciler", required_argument, NULL, RECONCILER},
-		{"bus", required_argument, NULL, BUS},
-		{"bus-keys", required_argument, NULL, BUS_KEYS},
-		{"bus-insecure", no_argument, NULL, BUS_INSECURE},
-		{"http", required_argument, NULL, HTTP},
 		{"workers-http", required_argument, NULL, WORKERS_HTTP},
-		{"http-insecure", no_argument, NULL, HTTP_INSECURE},
 		{"print-crd", no_argument, NULL, PRINT_CRD},
 		{"leader-elect", optional_argument, NULL, LEADER_ELECT},
 		{"leader-elect-lease-duration", required_argument, NULL, LEASE_DURATION},
@@ -225,10 +203,10 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		{"leader-elect-retry-period", required_argument, NULL, RETRY_PERIOD},
 		{"leader-elect-resource-name", required_argument, NULL, LEASE_NAME},
 		{"leader-elect-resource-namespace", required_argument, NULL, LEASE_NAMESPACE},
-		{"help", no_argument, NULL, HELP},
-		{"version", no_argument, NULL, VERSION},
+		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};
+	int common;
 	int option;
 
 	*flags = (struct flags){
@@ -241,18 +219,8 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 	};
 	while ((option = getopt_long(argc, argv, "v:h", options, NULL)) != -1) {
 		switch (option) {
-		case CONFIG: flags->config = optarg; break;
-		case STRICT: flags->unknown_keys = CONFIG_UNKNOWN_REFUSE; break;
-		case KUBECONFIG: flags->kubeconfig = optarg; break;
-		case CONTEXT: flags->context = optarg; break;
-		case ADDRESS: flags->address = optarg; break;
 		case RECONCILER: flags->reconciler = optarg; break;
-		case BUS: flags->bus = optarg; break;
-		case BUS_KEYS: flags->security.keys = optarg; break;
-		case BUS_INSECURE: flags->security.insecure = true; break;
-		case HTTP: flags->http = optarg; break;
 		case WORKERS_HTTP: flags->workers_http = optarg; break;
-		case HTTP_INSECURE: flags->http_insecure = true; break;
 		case PRINT_CRD: flags->print_crd = true; break;
 		case LEADER_ELECT:
 			fputs("fc-watcher: --leader-elect was removed: a watcher always takes part in the election; "
@@ -284,18 +252,13 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 				return -1;
 			}
 			break;
-		case 'v':
-			if (parse_number(optarg, 0, LOG_VERBOSITY_MAX, &log_verbosity) < 0) {
-				fprintf(stderr, "fc-watcher: -v %s: expected a number 0..%d\n", optarg,
-					LOG_VERBOSITY_MAX);
-				return -1;
-			}
-			flags->verbosity = optarg;
+		default:
+			common = process_flag("fc-watcher", option, optarg, &flags->process);
+			if (common > 0)
+				print_usage(stdout);
+			if (common != 0)
+				return common;
 			break;
-		case VERSION: release_print("fc-watcher");
-		case 'h':
-		case HELP: print_usage(stdout); return 1;
-		default: fputs("Try fc-watcher --help.\n", stderr); return -1;
 		}
 	}
 	if (optind < argc) {

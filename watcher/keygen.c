@@ -35,7 +35,7 @@ int keygen_main(int argc, char **argv)
 	}
 	if (argc < 1 || argv[0][0] == '-') {
 		fputs(usage, stderr);
-		return EXIT_USAGE;
+		return EXIT_BAD_USE;
 	}
 	if (argc == 1)
 		result = curve_keygen(argv[0], usual, ARRAY_LEN(usual), &err);

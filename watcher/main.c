@@ -61,24 +61,15 @@ static void stop(struct watcher *watcher, int exit_code)
 		on_drained(watcher);
 }
 
-static void on_stop_signal(struct ev_loop *loop, ev_signal *signal, int events)
+static void on_end(void *arg)
 {
-	struct watcher *watcher = signal->data;
-
-	(void)loop;
-	(void)events;
-	log_info("received signal %d, stopping", signal->signum);
-	stop(watcher, EXIT_SUCCESS);
+	stop(arg, EXIT_SUCCESS);
 }
 
-static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
+static void on_reloaded(void *arg)
 {
-	struct watcher *watcher = signal->data;
+	const struct watcher *watcher = arg;
 
-	(void)loop;
-	(void)events;
-	log_info("reading the credentials again");
-	kube_client_reload(watcher->client);
 	if (watcher->term != NULL && term_pool(watcher->term) != NULL)
 		pool_signal(term_pool(watcher->term), SIGHUP);
 }
@@ -248,25 +239,21 @@ static const struct crd_handler crd_handler = {.established = on_established, .f
 static int make_client(struct watcher *watcher, struct error *err)
 {
 	const struct config *config = &watcher->config;
-	struct kube_client_options options = {.user_agent = "fc-watcher/" RELEASE};
-	struct kube_config kube;
+	const struct kube_client_options options = {
+		.user_agent = "fc-watcher/" RELEASE,
+		.qps = config->kube_client_qps * CONFIG_WATCHER_RATE_PERCENT / 100,
+		.burst = 1 + (int)(config->kube_client_burst * CONFIG_WATCHER_RATE_PERCENT / 100),
+	};
 
-	if (kube_config_load(config->kube_api_server_address, config->kube_config_file_path, watcher->flags.context,
-			     &kube, err) < 0)
-		return -1;
-	options.qps = config->kube_client_qps * CONFIG_WATCHER_RATE_PERCENT / 100;
-	options.burst = 1 + (int)(config->kube_client_burst * CONFIG_WATCHER_RATE_PERCENT / 100);
-	log_info("API server: %s", kube.source);
-	watcher->client = kube_client_new(watcher->loop, &kube, &options, err);
-	kube_config_free(&kube);
+	watcher->client = process_client(watcher->loop, &watcher->flags.process, config, &options, err);
 	return watcher->client == NULL ? -1 : 0;
 }
 
 /* With a pool: a private socket, and the outer one too if it was asked for (barriers). */
 static int make_socket(struct watcher *watcher, struct error *err)
 {
-	const char *outer = watcher->flags.bus;
-	const struct bus_security *security = &watcher->flags.security;
+	const char *outer = watcher->flags.process.bus;
+	const struct bus_security *security = &watcher->flags.process.security;
 
 	if (watcher->flags.workers == 0 && outer == NULL)
 		outer = watcher->config.bus_address;
@@ -284,19 +271,6 @@ static int make_socket(struct watcher *watcher, struct error *err)
 		return -1;
 	log_info("the bus listens on %s", bus_socket_endpoint(watcher->socket));
 	return 0;
-}
-
-static void watch_signals(struct watcher *watcher)
-{
-	ev_signal_init(&watcher->terminate, on_stop_signal, SIGTERM);
-	ev_signal_init(&watcher->interrupt, on_stop_signal, SIGINT);
-	ev_signal_init(&watcher->hangup, on_hangup, SIGHUP);
-	watcher->terminate.data = watcher;
-	watcher->interrupt.data = watcher;
-	watcher->hangup.data = watcher;
-	ev_signal_start(watcher->loop, &watcher->terminate);
-	ev_signal_start(watcher->loop, &watcher->interrupt);
-	ev_signal_start(watcher->loop, &watcher->hangup);
 }
 
 /* Members outlive a former watcher, for a lease; a pool does not. */
@@ -327,7 +301,8 @@ static int set_up(struct watcher *watcher, struct error *err)
 		.discover = watcher->flags.namespace_count > 0,
 	};
 
-	watch_signals(watcher);
+	process_signals_start(&watcher->signals, watcher->loop, on_end, watcher, &watcher->client);
+	watcher->signals.reloaded = on_reloaded;
 	if (make_client(watcher, err) < 0)
 		return -1;
 	watcher->cache = cache_new((uint32_t)config->shards, &cache_listener, watcher);
@@ -358,26 +333,14 @@ static void tear_down(struct watcher *watcher)
 	config_free(&watcher->config);
 }
 
-static int load_config(struct watcher *watcher, struct error *err)
-{
-	const struct flags *flags = &watcher->flags;
-
-	if (config_load(flags->config, flags->unknown_keys, &watcher->config, err) < 0)
-		return -1;
-	if (flags->kubeconfig != NULL)
-		mem_replace(&watcher->config.kube_config_file_path, flags->kubeconfig);
-	if (flags->address != NULL)
-		mem_replace(&watcher->config.kube_api_server_address, flags->address);
-	return 0;
-}
-
 static int run(struct watcher *watcher)
 {
 	struct error err;
 
-	if (load_config(watcher, &err) < 0) {
+	if (config_load(watcher->flags.process.config, watcher->flags.process.unknown_keys, &watcher->config, &err) <
+	    0) {
 		log_error("%s", err.message);
-		watcher->exit_code = EXIT_USAGE;
+		watcher->exit_code = EXIT_BAD_USE;
 	} else if (set_up(watcher, &err) < 0) {
 		log_error("%s", err.message);
 		watcher->exit_code = EXIT_FAILURE;
@@ -401,7 +364,7 @@ int main(int argc, char **argv)
 		return status_main(argc - 1, argv + 1);
 	parsed = flags_parse(argc, argv, &watcher.flags);
 	if (parsed != 0)
-		return parsed < 0 ? EXIT_USAGE : EXIT_SUCCESS;
+		return parsed < 0 ? EXIT_BAD_USE : EXIT_SUCCESS;
 	if (watcher.flags.print_crd)
 		return fputs(crd_text(), stdout) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 	log_set_prefix("fc-watcher: ");

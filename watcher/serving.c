@@ -77,14 +77,14 @@ static void on_shards(void *arg, struct serve_request *request)
 int watcher_serve(struct watcher *watcher, struct error *err)
 {
 	const struct health_options options = {
-		.address = watcher->flags.http,
-		.insecure = watcher->flags.http_insecure,
+		.address = watcher->flags.process.http,
+		.insecure = watcher->flags.process.http_insecure,
 		.ready = is_ready,
 		.metrics = put_metrics,
 		.arg = watcher,
 	};
 
-	if (watcher->flags.http == NULL)
+	if (watcher->flags.process.http == NULL)
 		return 0;
 	watcher->http = health_new(watcher->loop, &options, err);
 	if (watcher->http == NULL)

@@ -108,14 +108,14 @@ int status_main(int argc, char **argv)
 		case 'o': format = optarg; break;
 		case 'h':
 		case HELP: fputs(usage, stdout); return EXIT_SUCCESS;
-		default: fputs("Try fc-watcher status --help.\n", stderr); return EXIT_USAGE;
+		default: fputs("Try fc-watcher status --help.\n", stderr); return EXIT_BAD_USE;
 		}
 	}
 	if (optind < argc || (strcmp(format, "table") != 0 && strcmp(format, "json") != 0)) {
 		fprintf(stderr, "fc-watcher status: %s %s: expected %s\nTry fc-watcher status --help.\n",
 			optind < argc ? "unexpected argument" : "-o", optind < argc ? argv[optind] : format,
 			optind < argc ? "none" : "table or json");
-		return EXIT_USAGE;
+		return EXIT_BAD_USE;
 	}
 	return ask(address, strcmp(format, "json") == 0);
 }

@@ -30,9 +30,7 @@ struct watcher {
 	struct serve *http;
 	char *endpoint;      /* of the bus */
 	char *bus_directory; /* NULL when there is no pool */
-	ev_signal terminate;
-	ev_signal interrupt;
-	ev_signal hangup;
+	struct process_signals signals;
 	bool synced;
 	bool live;
 	bool stopping;

@@ -43,7 +43,7 @@ int process_flag(const char *program, int option, const char *argument, struct p
 	case PROCESS_ADDRESS: flags->address = argument; break;
 	case PROCESS_HTTP: flags->http = argument; break;
 	case PROCESS_HTTP_INSECURE: flags->http_insecure = true; break;
-	case 'v': return read_verbosity(program, argument);
+	case 'v': flags->verbosity = argument; return read_verbosity(program, argument);
 	case 'h':
 	case PROCESS_HELP: return 1;
 	case PROCESS_VERSION: release_print(program);
@@ -62,7 +62,11 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 			     flags->kubeconfig != NULL ? flags->kubeconfig : config->kube_config_file_path,
 			     flags->context, &kube, err) < 0)
 		return NULL;
-	log_info("this is %s; the bus: %s; API server: %s", flags->name, process_bus(flags, config), kube.source);
+	if (flags->name == NULL)
+		log_info("API server: %s", kube.source);
+	else
+		log_info("this is %s; the bus: %s; API server: %s", flags->name, process_bus(flags, config),
+			 kube.source);
 	client = kube_client_new(loop, &kube, options, err);
 	kube_config_free(&kube);
 	return client;
@@ -119,6 +123,7 @@ static void on_end(struct ev_loop *loop, ev_signal *signal, int events)
 
 	(void)loop;
 	(void)events;
+	log_info("received signal %d, stopping", signal->signum);
 	signals->end(signals->arg);
 }
 
@@ -132,6 +137,8 @@ static void on_hangup(struct ev_loop *loop, ev_signal *signal, int events)
 		return;
 	log_info("reading credentials again");
 	kube_client_reload(*signals->client);
+	if (signals->reloaded != NULL)
+		signals->reloaded(signals->arg);
 }
 
 void process_signals_start(struct process_signals *signals, struct ev_loop *loop, void (*end)(void *arg), void *arg,

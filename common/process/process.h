@@ -16,7 +16,8 @@ enum { EXIT_BAD_USE = 2 }; /* also for an invalid configuration */
 
 /* Strings are those of argv; NULL where not given. */
 struct process_flags {
-	const char *name; /* on the bus */
+	const char *name;      /* on the bus; fc-watcher has none */
+	const char *verbosity; /* of -v */
 	const char *bus;
 	struct bus_security security; /* of the bus */
 	const char *config;
@@ -45,21 +46,25 @@ enum process_option {
 	PROCESS_VERSION,
 };
 
-/* For getopt_long(), with "v:h". Put the program's own options before them, and an empty one after them. */
-#define PROCESS_OPTIONS                                                                                 \
-	{"name", required_argument, NULL, PROCESS_NAME}, {"bus", required_argument, NULL, PROCESS_BUS}, \
-		{"bus-keys", required_argument, NULL, PROCESS_BUS_KEYS},                                \
-		{"bus-insecure", no_argument, NULL, PROCESS_BUS_INSECURE},                              \
-		{"config", required_argument, NULL, PROCESS_CONFIG},                                    \
-		{"strict-config", no_argument, NULL, PROCESS_STRICT_CONFIG},                            \
-		{"kubeconfig", required_argument, NULL, PROCESS_KUBECONFIG},                            \
-		{"context", required_argument, NULL, PROCESS_CONTEXT},                                  \
-		{"address", required_argument, NULL, PROCESS_ADDRESS},                                  \
-		{"http", required_argument, NULL, PROCESS_HTTP},                                        \
-		{"http-insecure", no_argument, NULL, PROCESS_HTTP_INSECURE},                            \
-		{"help", no_argument, NULL, PROCESS_HELP},                                              \
-	{                                                                                               \
-		"version", no_argument, NULL, PROCESS_VERSION                                           \
+/* For getopt_long(), with "v:h". Put the program's own options before them, and an empty one after them. --name is for
+ * those that connect to the watcher. */
+#define PROCESS_NAME_OPTION                                   \
+	{                                                     \
+		"name", required_argument, NULL, PROCESS_NAME \
+	}
+#define PROCESS_OPTIONS                                                                                         \
+	{"bus", required_argument, NULL, PROCESS_BUS}, {"bus-keys", required_argument, NULL, PROCESS_BUS_KEYS}, \
+		{"bus-insecure", no_argument, NULL, PROCESS_BUS_INSECURE},                                      \
+		{"config", required_argument, NULL, PROCESS_CONFIG},                                            \
+		{"strict-config", no_argument, NULL, PROCESS_STRICT_CONFIG},                                    \
+		{"kubeconfig", required_argument, NULL, PROCESS_KUBECONFIG},                                    \
+		{"context", required_argument, NULL, PROCESS_CONTEXT},                                          \
+		{"address", required_argument, NULL, PROCESS_ADDRESS},                                          \
+		{"http", required_argument, NULL, PROCESS_HTTP},                                                \
+		{"http-insecure", no_argument, NULL, PROCESS_HTTP_INSECURE},                                    \
+		{"help", no_argument, NULL, PROCESS_HELP},                                                      \
+	{                                                                                                       \
+		"version", no_argument, NULL, PROCESS_VERSION                                                   \
 	}
 
 /* The lines of --help for them. */
@@ -105,12 +110,14 @@ bool process_refused(struct ev_loop *loop, const char *reason, bool final);
 int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,
 		  struct serve **out, struct error *err);
 
-/* SIGTERM and SIGINT call end, each time; SIGHUP reads the client's credentials again. */
+/* SIGTERM and SIGINT call end, each time; SIGHUP reads the client's credentials again, and calls reloaded unless that
+ * is NULL. */
 struct process_signals {
 	ev_signal terminate;
 	ev_signal interrupt;
 	ev_signal hangup;
 	void (*end)(void *arg);
+	void (*reloaded)(void *arg); /* to be set after the start */
 	void *arg;
 	struct kube_client **client; /* address of the variable that will hold it */
 };

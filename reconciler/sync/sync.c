@@ -313,8 +313,11 @@ static void create_config_map(struct reconcile *reconcile)
 	}
 	if (framework->spec.execution_type == EXECUTION_CREATE)
 		return;
-	if (suspend_wanted(framework) && !slot_ours(slot, framework->uid))
+	if (suspend_wanted(framework) && !slot_ours(slot, framework->uid)) {
+		if (slot->known == SLOT_IN_DOUBT) /* a create may have been carried out */
+			slot_send_get(reconcile, slot, NULL);
 		return;
+	}
 	if (slot->meta != NULL) {
 		if (!slot_ours(slot, framework->uid))
 			slot_report_conflict(reconcile, slot, framework->status.transition_time);

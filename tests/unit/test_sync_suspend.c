@@ -192,6 +192,38 @@ static void test_create_on_its_way(void **state)
 	world_end(&w);
 }
 
+/* Its answer is lost, whether it was carried out or not: that is found out first. */
+static void test_create_in_doubt(void **state)
+{
+	(void)state;
+	for (int carried_out = 0; carried_out <= 1; carried_out++) {
+		struct world w;
+
+		world_begin_of(&w, 1, "", "", "");
+		w.fault = (struct world_fault){.kind = CALL_CREATE_CONFIG_MAP, .count = 1, .carried_out = carried_out};
+		world_reconcile(&w);
+		world_write(&w);
+		world_reconcile(&w);
+		w.mute = true; /* the event is late */
+		edit(&w, SUSPEND);
+		w.mute = false;
+		world_tell_framework(&w);
+		w.mute = true;
+		world_carry(&w);
+		world_reconcile(&w);
+		assert_suspended(&w, "False");
+		w.mute = false;
+		world_settle(&w);
+		world_collect(&w);
+		world_settle(&w);
+		assert_state(&w, STATE_CREATION_PENDING);
+		assert_suspended(&w, "True");
+		assert_null(w.config_map);
+		assert_int_equal(w.framework->status.attempt.id, carried_out);
+		world_end(&w);
+	}
+}
+
 /* Deletion, Stop, suspend, Create: who goes first, for a Framework that runs and for one that waits. */
 static void test_precedence(void **state)
 {
@@ -345,15 +377,11 @@ static void test_managed_by_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_from_the_beginning),
-		cmocka_unit_test(test_while_running),
-		cmocka_unit_test(test_restarts),
-		cmocka_unit_test(test_taken_back),
-		cmocka_unit_test(test_create_on_its_way),
-		cmocka_unit_test(test_precedence),
-		cmocka_unit_test(test_completing_and_retries),
-		cmocka_unit_test(test_pod_left_behind),
-		cmocka_unit_test(test_managed_by_others),
+		cmocka_unit_test(test_from_the_beginning), cmocka_unit_test(test_while_running),
+		cmocka_unit_test(test_restarts),           cmocka_unit_test(test_taken_back),
+		cmocka_unit_test(test_create_on_its_way),  cmocka_unit_test(test_create_in_doubt),
+		cmocka_unit_test(test_precedence),         cmocka_unit_test(test_completing_and_retries),
+		cmocka_unit_test(test_pod_left_behind),    cmocka_unit_test(test_managed_by_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,9 +139,9 @@ static int make_pool(struct term *term, struct error *err)
 		const char *flag;
 		const char *value;
 	} handed_on[] = {
-		{"--config", flags->config},   {"--kubeconfig", flags->kubeconfig},
-		{"--context", flags->context}, {"--address", flags->address},
-		{"-v", flags->verbosity},
+		{"--config", flags->process.config},   {"--kubeconfig", flags->process.kubeconfig},
+		{"--context", flags->process.context}, {"--address", flags->process.address},
+		{"-v", flags->process.verbosity},
 	};
 	const char *arguments[ARGUMENTS_MAX];
 	size_t count = 0;
@@ -160,7 +160,7 @@ static int make_pool(struct term *term, struct error *err)
 		arguments[count++] = handed_on[i].flag;
 		arguments[count++] = handed_on[i].value;
 	}
-	if (flags->http_insecure)
+	if (flags->process.http_insecure)
 		arguments[count++] = "--http-insecure";
 	arguments[count++] = "--pool";
 	arguments[count] = NULL;
