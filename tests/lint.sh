@@ -28,7 +28,7 @@ may_include() {
 may_include common/base
 may_include common/kube common/base
 may_include common/kube/config common/base common/kube/kubeconfig.h
-may_include common/kube/client common/base common/kube/config common/kube/client.h common/kube/proto_cut.h
+may_include common/kube/client common/base common/kube/config common/kube/client.h common/kube/proto.h
 may_include common/framework common/base
 may_include common/serve common/base
 may_include common/config common/base common/framework

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/buf.h"
 #include "common/base/clock.h"
 
 /* More digits than any 64-bit integer has are out of its range; so may as many be. */
@@ -181,4 +180,18 @@ char *json_text(const json_t *value)
 	json_dump_callback(value, append_chunk, &text,
 			   JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION((size_t)digits));
 	return buf_steal(&text);
+}
+
+void buf_json_compact(struct buf *out, const char *text, size_t len)
+{
+	size_t at = 0;
+
+	buf_reserve(out, len);
+	while (at < len) {
+		size_t from = at;
+
+		at = text[at] == '"' ? skip_string(text, len, at) : at + 1;
+		if (strchr(" \n\t\r", text[from]) == NULL)
+			buf_append(out, text + from, at - from);
+	}
 }

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/buf.h"
 #include "common/base/error.h"
 
 /* A tree takes up to 230 bytes for a value (an empty object). A Framework of 10 000 Tasks has half a million values. */
@@ -37,5 +38,7 @@ static inline void json_cleanup(json_t **value)
 	json_decref(*value);
 }
 #define cleanup_json __attribute__((cleanup(json_cleanup)))
+/* Appends JSON text without the blanks between its tokens. It is valid. */
+void buf_json_compact(struct buf *out, const char *text, size_t len);
 
 #endif

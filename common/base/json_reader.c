@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/base/buf.h"
+
 enum { WORD = sizeof(uint64_t), LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 enum { PLAIN_MEMBER_REST = 8 /* `":false,` */ };
 #define EACH_BYTE(value) (0x0101010101010101ULL * (uint64_t)(value))
@@ -511,6 +513,43 @@ struct json_span json_reader_skip(struct json_reader *reader)
 	return span;
 }
 
+/* Behind the closing quote of the string that begins at `at`, whatever is in it; NULL when it has none. */
+static const char *pass_string(const char *at, const char *end)
+{
+	for (at = skip_plain(at + 1, end); at < end && *at != '"'; at = skip_plain(at, end))
+		at += *at == '\\' && end - at > 1 ? 2 : 1;
+	return at < end ? at + 1 : NULL;
+}
+
+struct json_span json_reader_pass(struct json_reader *reader)
+{
+	char c = next(reader);
+	struct json_span span = {.at = reader->at};
+	size_t depth = 0;
+
+	if (c == '\0' || strchr(",:]}", c) != NULL)
+		wrong(reader, "a value");
+	while (reader->expected == NULL && reader->at < reader->end &&
+	       (depth > 0 || memchr(",]} \t\r\n", *reader->at, 7) == NULL)) {
+		const char *past = *reader->at == '"' ? pass_string(reader->at, reader->end) : reader->at + 1;
+
+		if (*reader->at == '{' || *reader->at == '[')
+			depth++;
+		else if (*reader->at == '}' || *reader->at == ']')
+			depth--;
+		if (past == NULL)
+			wrong(reader, "the rest of a string");
+		else
+			reader->at = past;
+	}
+	if (depth > 0)
+		wrong(reader, "the rest of a value");
+	if (reader->expected != NULL)
+		return (struct json_span){0};
+	span.len = (size_t)(reader->at - span.at);
+	return span;
+}
+
 /* ---- values ---- */
 
 struct json_span json_reader_string(struct json_reader *reader)
@@ -559,27 +598,4 @@ bool json_reader_bool(struct json_reader *reader, bool fallback)
 	if (json_span_is(&span, "true"))
 		return true;
 	return json_span_is(&span, "false") ? false : fallback;
-}
-
-void buf_json_compact(struct buf *out, const char *text, size_t len)
-{
-	const char *end = text + len;
-
-	buf_reserve(out, len);
-	while (text < end) {
-		const char *from = text;
-
-		if (*text == '"') {
-			for (text++; text < end && *text != '"'; text++)
-				if (*text == '\\')
-					text++;
-			text = text < end ? text + 1 : end;
-		} else if (*text == ' ' || *text == '\n' || *text == '\t' || *text == '\r') {
-			text++;
-			continue;
-		} else {
-			text++;
-		}
-		buf_append(out, from, (size_t)(text - from));
-	}
 }

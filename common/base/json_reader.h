@@ -23,7 +23,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/base/buf.h"
 #include "common/base/error.h"
 
 /* Levels of objects and arrays; jansson accepts as many if the innermost one is not empty. */
@@ -64,6 +63,9 @@ bool json_reader_find(struct json_reader *reader, const char *name);
 
 /* The text of the next value of any kind. at is NULL after a mistake. */
 struct json_span json_reader_skip(struct json_reader *reader);
+/* The same, but looks only for the end of the value, by brackets and quotes at any depth. Use it for values that are
+ * read one by one later, so that a mistake in one affects no other. */
+struct json_span json_reader_pass(struct json_reader *reader);
 /* The next value if it is of that kind; else skips it and returns NULL or the fallback. */
 struct json_span json_reader_string(struct json_reader *reader);
 int64_t json_reader_int(struct json_reader *reader, int64_t fallback);
@@ -77,8 +79,5 @@ static inline bool json_span_is(const struct json_span *span, const char *text)
 /* Writes the decoded string, NUL-terminated, into out, which has room for span->len + 1 bytes; returns its length. Only
  * for spans of json_reader_string(). */
 size_t json_span_decode(const struct json_span *span, char *out);
-
-/* Appends JSON text without the blanks between its tokens. It is valid. */
-void buf_json_compact(struct buf *out, const char *text, size_t len);
 
 #endif

@@ -78,6 +78,7 @@ struct kube_answer {
 	bool absent;
 	int64_t retry_after_ms; /* from Retry-After, or -1 */
 	bool sent;              /* false: no data was sent (refused before) */
+	bool too_large;         /* KUBE_NETWORK: the answer is larger than 64 MiB */
 	const char *message;    /* one line for people: operation, URL path, cause; "" on 2xx */
 };
 
@@ -97,8 +98,6 @@ struct kube_request {
 	int64_t timeout_ms;      /* > 0; from the start of sending; a deadline of our own beside curl's; streams: of the
 				    whole stream */
 	int64_t idle_timeout_ms; /* longest silence, 0 = none; meant for streams */
-	bool brief;              /* streams: ends soon (a list page), so it shares connections with ordinary calls; else
-				    each stream has one of its own */
 	bool exempt;             /* does not wait for the rate limit (leases, events of the watcher's streams) */
 	bool low_priority;       /* waits behind all others for the rate limit, dropped when too many wait (Events) */
 	/* Called right before the request is handed to curl; false refuses it (KUBE_REFUSED). May lower *timeout_ms:

@@ -16,6 +16,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/kube/proto.h"
 #include "common/kube/reflector_state.h"
 
 enum { PAGE_SIZE = 500 };
@@ -141,8 +142,8 @@ struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client
 		derive_accept(reflector, options->accept);
 	}
 	reflector->page_size = options->page_size > 0 ? options->page_size : PAGE_SIZE;
-	reflector->lines.line_max = options->object_max > 0 ? options->object_max : OBJECT_MAX_BYTES;
-	reflector->frames.frame_max = reflector->lines.line_max;
+	reflector->object_max = options->object_max > 0 ? options->object_max : OBJECT_MAX_BYTES;
+	reflector->pieces.max = reflector->object_max;
 	reflector->backoff = (struct backoff){
 		.base_ms = options->backoff_base_ms > 0 ? options->backoff_base_ms : BACKOFF_BASE_MS,
 		.cap_ms = BACKOFF_CAP_MS,

@@ -7,9 +7,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/json_reader.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
+#include "common/kube/proto.h"
 
 /* ---- versions ---- */
 
@@ -49,10 +51,7 @@ void reflector_arm(struct reflector *reflector, int64_t delay_ms)
 
 static void destroy(struct reflector *reflector)
 {
-	list_cut_free(&reflector->list);
-	line_cut_free(&reflector->lines);
-	proto_list_cut_free(&reflector->proto_list);
-	frame_cut_free(&reflector->frames);
+	pieces_free(&reflector->pieces);
 	buf_free(&reflector->verdict_message);
 	free(reflector->path);
 	free(reflector->selector);
@@ -137,11 +136,40 @@ struct names {
 	char version[64];
 };
 
+/* The next value when it is a string that fits, else "". */
+static void read_text(struct json_reader *reader, char *out, size_t size)
+{
+	struct json_span span = json_reader_string(reader);
+
+	out[0] = '\0';
+	if (span.at != NULL && span.len < size)
+		json_span_decode(&span, out);
+}
+
+/* Of the metadata that comes next. The mistake may be in any other member. */
+static void read_json_names(struct json_reader *reader, struct names *out)
+{
+	struct json_span name;
+
+	if (!json_reader_object(reader))
+		return;
+	while (json_reader_member(reader, &name))
+		if (json_span_is(&name, "namespace"))
+			read_text(reader, out->ns, sizeof(out->ns));
+		else if (json_span_is(&name, "name"))
+			read_text(reader, out->name, sizeof(out->name));
+		else if (json_span_is(&name, "resourceVersion"))
+			read_text(reader, out->version, sizeof(out->version));
+		else
+			json_reader_pass(reader);
+}
+
 static void read_names(const struct reflector_object *object, struct names *out)
 {
-	size_t len;
-	const char *text;
+	struct json_reader reader;
+	struct json_span name;
 
+	*out = (struct names){0};
 	if (object->encoding == REFLECTED_PROTOBUF) {
 		struct proto_span metadata = proto_field((struct proto_span){object->data, object->len, false},
 							 PROTO_METADATA);
@@ -151,10 +179,14 @@ static void read_names(const struct reflector_object *object, struct names *out)
 		proto_text(metadata, PROTO_META_VERSION, out->version, sizeof(out->version));
 		return;
 	}
-	text = raw_member(object->data, object->len, "metadata", &len);
-	raw_string(text, len, "namespace", out->ns, sizeof(out->ns));
-	raw_string(text, len, "name", out->name, sizeof(out->name));
-	raw_string(text, len, "resourceVersion", out->version, sizeof(out->version));
+	json_reader_init(&reader, object->data, object->len);
+	if (!json_reader_object(&reader))
+		return;
+	while (json_reader_member(&reader, &name))
+		if (json_span_is(&name, "metadata"))
+			read_json_names(&reader, out);
+		else
+			json_reader_pass(&reader);
 }
 
 void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object, const char *message)
@@ -173,14 +205,13 @@ void reflector_report_malformed(struct reflector *reflector, const struct reflec
 	}
 }
 
-void reflector_note_encoding(struct reflector *reflector)
+void reflector_note_encoding(struct reflector *reflector, enum reflector_encoding encoding)
 {
-	bool binary = strncmp(kube_call_content_type(reflector->call), PROTOBUF_TYPE, strlen(PROTOBUF_TYPE)) == 0;
-
-	if (reflector->protobuf && (!reflector->encoding_logged || binary != reflector->binary))
-		log_info("%s: the server sends %s", reflector->what, binary ? "protobuf" : "JSON");
+	if (reflector->protobuf && (!reflector->encoding_logged || encoding != reflector->encoding))
+		log_info("%s: the server sends %s", reflector->what,
+			 encoding == REFLECTED_PROTOBUF ? "protobuf" : "JSON");
 	reflector->encoding_logged = true;
-	reflector->binary = binary;
+	reflector->encoding = encoding;
 }
 
 bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_answer *answer)

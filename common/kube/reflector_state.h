@@ -9,8 +9,7 @@
 #include "common/base/backoff.h"
 #include "common/base/buf.h"
 #include "common/base/random.h"
-#include "common/kube/json_cut.h"
-#include "common/kube/proto_cut.h"
+#include "common/kube/pieces.h"
 #include "common/kube/reflector.h"
 
 enum phase { IDLE, LIST, WATCH, PAUSE };
@@ -42,7 +41,9 @@ struct reflector {
 	char *list_accept;
 	char *watch_accept;
 	char *what;
-	int page_size;
+	int page_size;  /* of the first page of a list */
+	int page_limit; /* of the next page; less than page_size after one that was too large */
+	size_t object_max;
 	struct random random;
 	struct backoff backoff;
 
@@ -62,12 +63,9 @@ struct reflector {
 	int gone_in_row;
 	int expired_in_row;
 	bool protobuf; /* is asked for */
-	bool binary;   /* the present answer is protobuf */
 	bool encoding_logged;
-	struct list_cut list;
-	struct proto_list_cut proto_list;
-	struct line_cut lines;
-	struct frame_cut frames;
+	enum reflector_encoding encoding; /* of the last answer */
+	struct pieces pieces;             /* of the present watch */
 
 	bool live;
 	bool connected;      /* the watch's headers were received */
@@ -127,8 +125,8 @@ int reflector_hand_on(struct reflector *reflector, const struct reflector_object
 /* Reports an unreadable object, with its name if that can be read. */
 void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object,
 				const char *message);
-/* Reads the encoding from the headers of a 2xx answer. */
-void reflector_note_encoding(struct reflector *reflector);
+/* Logs the encoding of an answer if it is new. */
+void reflector_note_encoding(struct reflector *reflector, enum reflector_encoding encoding);
 /* The server supports none of our media types: asks for JSON from now on. False: it already did. */
 bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_answer *answer);
 

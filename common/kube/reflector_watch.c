@@ -6,7 +6,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/kube/proto_cut.h"
+#include "common/kube/proto.h"
 #include "common/kube/reflector_state.h"
 
 /* The server ends a watch after this time, which we choose; our own deadline is a little longer. */
@@ -100,34 +100,40 @@ static int on_event(struct reflector *reflector, const struct json_span *type, c
 	return 0;
 }
 
-/* {"type": …, "object": {…}} */
+/* {"type": …, "object": {…}}. API servers write the members in this order, and no blanks behind them: the object then
+ * is the text up to the last brace, and only its own reader reads it. Otherwise it is read twice. After a mistake,
+ * object is the rest of the line. */
 static int read_event(const char *text, size_t len, struct json_span *type, struct reflector_object *object,
 		      struct error *err)
 {
 	struct json_reader reader;
 	struct json_span name;
-	struct json_span value = {0};
+	struct json_span value;
 
-	*type = (struct json_span){0};
 	json_reader_init(&reader, text, len);
 	if (json_reader_object(&reader)) {
 		while (json_reader_member(&reader, &name)) {
-			if (json_span_is(&name, "type"))
+			if (json_span_is(&name, "type")) {
 				*type = json_reader_string(&reader);
-			else if (json_span_is(&name, "object"))
+			} else if (json_span_is(&name, "object")) {
+				*object = (struct reflector_object){.data = reader.at,
+								    .len = (size_t)(reader.end - reader.at)};
+				if (type->at != NULL && text[len - 1] == '}') {
+					object->len--;
+					return 0;
+				}
 				value = json_reader_skip(&reader);
-			else
+				if (value.at != NULL)
+					*object = (struct reflector_object){.data = value.at, .len = value.len};
+			} else {
 				json_reader_skip(&reader);
+			}
 		}
 	}
 	if (json_reader_finish(&reader, err) < 0)
 		return -1;
-	if (type->at == NULL || value.at == NULL || *value.at != '{') {
-		error_set(err, "found other JSON, expected a watch event");
-		return -1;
-	}
-	*object = (struct reflector_object){.data = value.at, .len = value.len};
-	return 0;
+	return type->at == NULL || object->data == NULL ? error_set(err, "found other JSON, expected a watch event")
+							: 0;
 }
 
 /* An event whose object is what came of it, with what is wrong with it or NULL. */
@@ -146,15 +152,13 @@ static bool watch_line(void *arg, const char *text, size_t len, bool too_large)
 {
 	struct reflector *reflector = arg;
 	struct reflector_object object = {0};
-	struct json_span type;
+	struct json_span type = {0};
 	struct error err;
+	int result = read_event(text, len, &type, &object, &err);
 
 	if (too_large)
-		error_set(&err, "larger than %zu bytes", reflector->lines.line_max);
-	else if (read_event(text, len, &type, &object, &err) == 0)
-		return take_event(reflector, &type, &object, NULL);
-	object.data = raw_member(text, len, "object", &object.len);
-	return take_event(reflector, NULL, &object, err.message);
+		result = error_set(&err, "larger than %zu bytes", reflector->object_max);
+	return take_event(reflector, &type, &object, result < 0 ? err.message : NULL);
 }
 
 /* metav1.WatchEvent */
@@ -173,7 +177,7 @@ static bool watch_frame(void *arg, const char *data, size_t len, bool too_large)
 	object.data = body.at;
 	object.len = body.len;
 	if (too_large)
-		error_set(&err, "larger than %zu bytes", reflector->frames.frame_max);
+		error_set(&err, "larger than %zu bytes", reflector->object_max);
 	else if (type.at != NULL && body.at != NULL)
 		return take_event(reflector, &name, &object, NULL);
 	else
@@ -190,14 +194,16 @@ static void watch_data(void *arg, const char *data, size_t len)
 	reflector_enter(reflector);
 	if (len == 0) {
 		reflector->connected = true;
-		reflector_note_encoding(reflector);
+		reflector->pieces.frames = strncmp(kube_call_content_type(reflector->call), PROTOBUF_TYPE,
+						   strlen(PROTOBUF_TYPE)) == 0;
+		reflector_note_encoding(reflector, reflector->pieces.frames ? REFLECTED_PROTOBUF : REFLECTED_JSON);
 		ev_timer_stop(reflector->loop, &reflector->timer);
 		if (reflector->gone_in_row < 2)
 			reflector_report_recovery(reflector); /* else this watch, too, may say 410 in a moment */
 		reflector_set_live(reflector, true);
-	} else if (!reflector->binary) {
-		line_cut_feed(&reflector->lines, data, len, watch_line, reflector);
-	} else if (!frame_cut_feed(&reflector->frames, data, len, watch_frame, reflector) && reflector->frames.broken) {
+	} else if (!pieces_feed(&reflector->pieces, data, len, reflector->pieces.frames ? watch_frame : watch_line,
+				reflector) &&
+		   reflector->pieces.broken) {
 		reflector_stop_call(reflector, VERDICT_ERROR,
 				    "found something else, expected a stream of protobuf frames");
 	}
@@ -274,8 +280,7 @@ void reflector_watch_start(struct reflector *reflector)
 	reflector->watch_started_ms = clock_boot_ms();
 	reflector->verdict = NO_VERDICT;
 	reflector->pause_least_ms = 0;
-	line_cut_reset(&reflector->lines);
-	frame_cut_reset(&reflector->frames);
+	pieces_reset(&reflector->pieces);
 	reflector_put_query(reflector, &url);
 	buf_printf(&url, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%lld&resourceVersion=", (long long)server_s);
 	reflector_put_encoded(&url, reflector->version);

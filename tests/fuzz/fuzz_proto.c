@@ -1,20 +1,21 @@
-/* Pods in Kubernetes' protobuf: a list or a watch split anywhere, a single Pod, a Status. The first byte says what, the
+/* Pods in Kubernetes' protobuf: a list, a watch split anywhere, a single Pod, a Status. The first byte says what, the
  * second how the input is split. */
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/object.h"
-#include "common/kube/proto_cut.h"
+#include "common/kube/page.h"
+#include "common/kube/pieces.h"
+#include "common/kube/proto.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Of a piece that is longer than PIECE_MAX only its beginning comes, how much depends on the splitting. */
-enum { PIECE_MAX = 1024, BEGINNING_MAX = 64 * 1024, BEGINNING_SURE = 64 };
+enum { PIECE_MAX = 1024 };
 
 static bool gather(void *arg, const char *text, size_t len, bool too_large)
 {
 	struct buf *out = arg;
 
-	FUZZ_EXPECT(len <= (too_large ? BEGINNING_MAX : PIECE_MAX));
-	buf_append(out, text, too_large && len > BEGINNING_SURE ? BEGINNING_SURE : len);
+	FUZZ_EXPECT(too_large ? len == PIECE_MAX : len <= PIECE_MAX);
+	buf_append(out, text, len);
 	buf_putc(out, too_large ? '!' : '|');
 	return true;
 }
@@ -24,36 +25,19 @@ static size_t part(size_t size, size_t at, size_t step)
 	return size - at < step ? size - at : step;
 }
 
-/* -1: broken; else whether the whole came. */
-static int cut_list(const char *data, size_t size, size_t step, struct buf *out)
-{
-	struct proto_list_cut cut;
-	struct error err;
-	int result = 0;
-
-	proto_list_cut_init(&cut, PIECE_MAX, gather, out);
-	for (size_t at = 0; at < size && result == 0; at += step)
-		result = proto_list_cut_feed(&cut, data + at, part(size, at, step), &err);
-	if (result == 0)
-		result = proto_list_cut_complete(&cut);
-	FUZZ_EXPECT(cut.metadata.len <= PIECE_MAX);
-	proto_list_cut_free(&cut);
-	return result;
-}
-
 static bool cut_frames(const char *data, size_t size, size_t step, struct buf *out)
 {
-	struct frame_cut cut = {.frame_max = PIECE_MAX};
+	struct pieces cut = {.max = PIECE_MAX, .frames = true};
 	bool good = true;
 
 	for (size_t at = 0; at < size && good; at += step)
-		good = frame_cut_feed(&cut, data + at, part(size, at, step), gather, out);
-	FUZZ_EXPECT(cut.part.len <= BEGINNING_MAX);
-	frame_cut_free(&cut);
+		good = pieces_feed(&cut, data + at, part(size, at, step), gather, out);
+	FUZZ_EXPECT(cut.part.len <= PIECE_MAX);
+	pieces_free(&cut);
 	return good;
 }
 
-static void look_at_splitting(bool list, const char *data, size_t size, size_t step)
+static void look_at_splitting(const char *data, size_t size, size_t step)
 {
 	cleanup_buf struct buf whole = {0};
 	cleanup_buf struct buf split = {0};
@@ -62,10 +46,7 @@ static void look_at_splitting(bool list, const char *data, size_t size, size_t s
 		return;
 	buf_puts(&whole, "");
 	buf_puts(&split, "");
-	if (list)
-		FUZZ_EXPECT(cut_list(data, size, size, &whole) == cut_list(data, size, step, &split));
-	else
-		FUZZ_EXPECT(cut_frames(data, size, size, &whole) == cut_frames(data, size, step, &split));
+	FUZZ_EXPECT(cut_frames(data, size, size, &whole) == cut_frames(data, size, step, &split));
 	FUZZ_EXPECT(whole.len == split.len && memcmp(whole.data, split.data, whole.len) == 0);
 }
 
@@ -84,6 +65,25 @@ static void look_at_pod(const char *data, size_t size)
 	FUZZ_EXPECT(again != NULL);
 	pod_free(pod);
 	pod_free(again);
+}
+
+/* What is found in a page is in its body, in order. */
+static void look_at_page(const char *data, size_t size)
+{
+	struct page page;
+	const char *end = data;
+	struct error err;
+
+	if (page_read(&page, data, size, &err) == 0 && page.encoding == REFLECTED_PROTOBUF) {
+		for (size_t i = 0; i < page.count; i++) {
+			const struct reflector_object *item = &page.items[i];
+
+			FUZZ_EXPECT(item->data > end && item->data + item->len <= data + size);
+			end = item->data + item->len;
+			look_at_pod(item->data, item->len);
+		}
+	}
+	page_free(&page);
 }
 
 static void look_at_fields(const char *data, size_t size)
@@ -109,8 +109,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size -= 2;
 	step = data[1] % 64 + 1;
 	switch (data[0] % 4) {
-	case 0: look_at_splitting(true, text, size, step); break;
-	case 1: look_at_splitting(false, text, size, step); break;
+	case 0: look_at_page(text, size); break;
+	case 1: look_at_splitting(text, size, step); break;
 	case 2: look_at_pod(text, size); break;
 	case 3: look_at_fields(text, size); break;
 	}

@@ -118,13 +118,15 @@ struct kube_call {
 	void *arg;
 };
 
-static void end_call(struct kube_call *call, enum kube_failure failure, int status, int64_t retry_after_ms)
+static void end_call_with(struct kube_call *call, enum kube_failure failure, int status, int64_t retry_after_ms,
+			  const char *body)
 {
 	struct watcher *watcher = call->watcher;
 	struct kube_answer answer = {
 		.failure = call->cancelled ? KUBE_CANCELLED : failure,
 		.http_status = failure == KUBE_OK ? status : 0,
-		.body = "",
+		.body = body,
+		.body_len = strlen(body),
 		.status = {.code = status, .is_status = status >= 400, .reason = "", .message = ""},
 		.retry_after_ms = retry_after_ms,
 		.sent = true,
@@ -140,6 +142,11 @@ static void end_call(struct kube_call *call, enum kube_failure failure, int stat
 	call->done(call->arg, &answer);
 	buf_free(&call->rest);
 	free(call);
+}
+
+static void end_call(struct kube_call *call, enum kube_failure failure, int status, int64_t retry_after_ms)
+{
+	end_call_with(call, failure, status, retry_after_ms, "");
 }
 
 /* What comes of a call later, unless it is over by then. */
@@ -264,21 +271,23 @@ static void feed(struct kube_call *call, const char *data, size_t len)
 		call->data(call->arg, data, len);
 }
 
+/* A page comes, or breaks off, which may look like its end. */
 static void on_page(struct world *world, void *arg)
 {
 	struct turn *turn = arg;
 	struct kube_call *call = call_of(turn);
+	struct watcher *watcher = turn->watcher;
 	size_t len = turn->text == NULL ? 0 : strlen(turn->text);
 	size_t cut = (size_t)pick(world, 0, (int64_t)len);
 	bool breaks = !calm(world) && chance(world, 50);
 
 	if (call != NULL && !call->cancelled) {
-		feed(call, NULL, 0);
-		feed(call, turn->text, cut);
-		if (!breaks && len > cut)
-			feed(call, turn->text + cut, len - cut);
-		if (!call->cancelled)
-			fail_call(call, breaks ? KUBE_NETWORK : KUBE_OK, 200);
+		if (breaks)
+			turn->text[cut] = '\0';
+		trace(world, "%s: the page of %s %s", watcher->process.label, object_kind_name(call->kind),
+		      breaks ? "breaks off" : "comes");
+		end_call_with(call, breaks && cut % 2 == 0 ? KUBE_NETWORK : KUBE_OK, 200, -1, turn->text);
+		watcher_settle(watcher);
 	}
 	turn_free(turn);
 }
@@ -504,6 +513,12 @@ static void start(struct kube_call *call)
 		later(call, pick(world, 1, 20), false, on_connected);
 	else
 		later(call, pick(world, 1, calm(world) ? 5 : 300), true, list_read);
+}
+
+struct kube_call *kube_client_call(struct kube_client *client, const struct kube_request *request, kube_done *done,
+				   void *arg)
+{
+	return kube_client_stream(client, request, NULL, done, arg);
 }
 
 struct kube_call *kube_client_stream(struct kube_client *client, const struct kube_request *request, kube_data *data,

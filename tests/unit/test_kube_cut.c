@@ -1,5 +1,5 @@
-/* Cutting lists and watch streams into objects: every split of the input, broken and oversized pieces; and the small
- * reckoners beside it (token bucket, backoff, versions, resource labels). */
+/* Finding the objects of lists and the events of watch streams: every split of the input, broken and oversized pieces;
+ * and the small reckoners beside it (token bucket, backoff, versions, resource labels). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,135 @@
 #include "common/base/rate.h"
 #include "common/base/version.h"
 #include "common/kube/client/answer.h"
-#include "common/kube/json_cut.h"
+#include "common/kube/page.h"
+#include "common/kube/pieces.h"
+
+/* The items of a page, each followed by '|'. -1: it is none. */
+static int read_list(const char *text, size_t len, struct buf *items, struct page *page, struct error *err)
+{
+	/* a copy of exact size, so that a read past the end is seen */
+	cleanup_free char *copy = mem_alloc(len + (len == 0));
+	int result;
+
+	memcpy(copy, text, len);
+	result = page_read(page, copy, len, err);
+	buf_puts(items, "");
+	for (size_t i = 0; i < page->count; i++) {
+		assert_true(page->items[i].data >= copy && page->items[i].data + page->items[i].len <= copy + len);
+		buf_append(items, page->items[i].data, page->items[i].len);
+		buf_putc(items, '|');
+	}
+	return result;
+}
+
+/* Items that no parser takes come as they are; a list of any length comes whole. */
+static void test_list_items(void **state)
+{
+	static const char text[] =
+		" {\"kind\" : \"List\", \"metadata\":{\"resourceVersion\":\"7\",\"x\":1,\"continue\":\"]}\\\"{\"},\n"
+		"\"items\": [ {\"a\":\"]},{\"}, {\"b\":[1,{\"c\":\"\\\\\"}]} "
+		",\"s\\\"]\",12,null\n,{\"\xff\\ud800\":01}], "
+		"\"x\":{\"items\":[9]} }\n";
+	cleanup_buf struct buf items = {0};
+	cleanup_buf struct buf many = {0};
+	struct page page;
+
+	(void)state;
+	assert_int_equal(read_list(text, strlen(text), &items, &page, NULL), 0);
+	assert_string_equal(items.data,
+			    "{\"a\":\"]},{\"}|{\"b\":[1,{\"c\":\"\\\\\"}]}|\"s\\\"]\"|12|null|{\"\xff\\ud800\":01}|");
+	assert_string_equal(page.version, "7");
+	assert_string_equal(page.more, "]}\"{");
+	page_free(&page);
+	/* deeper than any parser goes */
+	buf_puts(&many, "{\"items\":[");
+	for (int i = 0; i < 5000; i++)
+		buf_putc(&many, '[');
+	for (int i = 0; i < 5000; i++)
+		buf_putc(&many, ']');
+	for (int i = 0; i < 1000; i++)
+		buf_puts(&many, ",{}");
+	buf_puts(&many, "]}");
+	buf_clear(&items);
+	assert_int_equal(read_list(many.data, many.len, &items, &page, NULL), 0);
+	assert_int_equal(page.count, 1001);
+	assert_int_equal(page.items[0].len, 10000);
+	assert_int_equal(page.items[1000].len, 2);
+	assert_null(page.version);
+	assert_null(page.more);
+	page_free(&page);
+}
+
+/* A list that ends early must never pass for a whole one: what is not in it would count as deleted. */
+static void test_list_cut_short(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{\"a\":\"\\\"x\"},12,[\"]\"]],\"b\":null}";
+
+	(void)state;
+	for (size_t len = 0; len <= strlen(text); len++) {
+		cleanup_buf struct buf items = {0};
+		struct page page;
+		struct error err = {0};
+		int result = read_list(text, len, &items, &page, &err);
+
+		if (result != (len < strlen(text) ? -1 : 0))
+			fail_msg("%zu bytes are %s", len, result == 0 ? "taken" : err.message);
+		page_free(&page);
+	}
+}
+
+static void test_list_empty_and_null(void **state)
+{
+	static const char *const texts[] = {
+		"{\"items\":[],\"metadata\":{}}",
+		"{\"metadata\":{\"resourceVersion\":\"\",\"continue\":\"\"},\"items\":null}",
+		"{\"items\":[ \n ]}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		cleanup_buf struct buf items = {0};
+		struct page page;
+
+		assert_int_equal(read_list(texts[i], strlen(texts[i]), &items, &page, NULL), 0);
+		assert_int_equal(page.count, 0);
+		assert_null(page.version);
+		assert_null(page.more);
+		page_free(&page);
+	}
+}
+
+static void test_list_of_something_else(void **state)
+{
+	static const char *const texts[] = {
+		"[1]",
+		"hello",
+		"{1:2}",
+		"{\"a\"1}",
+		"{\"a\":,}",
+		"{} x",
+		"{\"items\":[}]}",
+		"{\"items\":[1 2]}",
+		"{\"items\":[]} {\"items\":[]}",
+		"{}",
+		"{\"items\":{}}",
+		"{\"items\":5,\"metadata\":{}}",
+		"",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		cleanup_buf struct buf items = {0};
+		struct page page;
+		struct error err = {0};
+
+		if (read_list(texts[i], strlen(texts[i]), &items, &page, &err) == 0)
+			fail_msg("%s is taken", texts[i]);
+		assert_non_null(strstr(err.message, "expected"));
+		page_free(&page);
+	}
+}
 
 /* Pieces, each followed by '|', too large ones by '!'. */
 static bool gather(void *arg, const char *text, size_t len, bool too_large)
@@ -24,154 +152,22 @@ static bool gather(void *arg, const char *text, size_t len, bool too_large)
 	return true;
 }
 
-static int cut_list(const char *text, size_t first, size_t item_max, struct buf *items, struct buf *metadata,
-		    bool *complete, struct error *err)
-{
-	struct list_cut cut;
-	size_t len = strlen(text);
-	/* copies of exact size, so that a read past the end is seen */
-	char *head = mem_strndup(text, first);
-	char *tail = mem_strndup(text + first, len - first);
-	int result;
-
-	list_cut_init(&cut, item_max, gather, items);
-	result = list_cut_feed(&cut, head, first, err);
-	if (result == 0)
-		result = list_cut_feed(&cut, tail, len - first, err);
-	if (metadata != NULL && cut.metadata.data != NULL)
-		buf_puts(metadata, cut.metadata.data);
-	*complete = list_cut_complete(&cut) && cut.has_items;
-	list_cut_free(&cut);
-	free(head);
-	free(tail);
-	return result;
-}
-
-/* A piece lost, doubled or shifted when its bytes come in two chunks. */
-static void test_list_split_anywhere(void **state)
-{
-	static const char text[] =
-		" {\"kind\" : \"List\", \"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"]}\\\"{\"},\n"
-		"\"items\": [ {\"a\":\"]},{\"}, {\"b\":[1,{\"c\":\"\\\\\"}]} ,\"s\\\"]\",12,null\n], "
-		"\"x\":{\"items\":[9]} }\n";
-
-	(void)state;
-	for (size_t first = 0; first <= strlen(text); first++) {
-		struct buf items = {0};
-		struct buf metadata = {0};
-		bool complete;
-		struct error err;
-
-		assert_int_equal(cut_list(text, first, 1000, &items, &metadata, &complete, &err), 0);
-		assert_true(complete);
-		assert_string_equal(items.data, "{\"a\":\"]},{\"}|{\"b\":[1,{\"c\":\"\\\\\"}]}|\"s\\\"]\"|12|null|");
-		assert_string_equal(metadata.data, "{\"resourceVersion\":\"7\",\"continue\":\"]}\\\"{\"}");
-		buf_free(&items);
-		buf_free(&metadata);
-	}
-}
-
-/* A list that ends early must never pass for a whole one: what is not in it would count as deleted. */
-static void test_list_cut_short(void **state)
-{
-	static const char text[] = "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{\"a\":1}]}";
-
-	(void)state;
-	for (size_t len = 0; len < strlen(text); len++) {
-		cleanup_free char *part = mem_strndup(text, len);
-		struct buf items = {0};
-		bool complete;
-		struct error err;
-
-		assert_int_equal(cut_list(part, 0, 1000, &items, NULL, &complete, &err), 0);
-		assert_false(complete);
-		buf_free(&items);
-	}
-}
-
-static void test_list_empty_and_null(void **state)
-{
-	static const char *const texts[] = {
-		"{\"items\":[],\"metadata\":{}}",
-		"{\"metadata\":{},\"items\":null}",
-		"{\"items\":[ \n ]}",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		struct buf items = {0};
-		bool complete;
-		struct error err;
-
-		assert_int_equal(cut_list(texts[i], 3, 1000, &items, NULL, &complete, &err), 0);
-		assert_true(complete);
-		assert_int_equal(items.len, 0);
-		buf_free(&items);
-	}
-}
-
-static void test_list_of_something_else(void **state)
-{
-	static const char *const broken[] = {"[1]",       "hello", "{1:2}",          "{\"a\"1}",
-					     "{\"a\":,}", "{} x",  "{\"items\":[}]}"};
-	static const char *const no_list[] = {"{}", "{\"items\":{}}", "{\"items\":5,\"metadata\":{}}", ""};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
-		struct buf items = {0};
-		bool complete;
-		struct error err = {0};
-
-		assert_int_equal(cut_list(broken[i], 0, 1000, &items, NULL, &complete, &err), -1);
-		assert_non_null(strstr(err.message, "expected"));
-		buf_free(&items);
-	}
-	for (size_t i = 0; i < ARRAY_LEN(no_list); i++) {
-		struct buf items = {0};
-		bool complete;
-		struct error err;
-
-		assert_int_equal(cut_list(no_list[i], 0, 1000, &items, NULL, &complete, &err), 0);
-		assert_false(complete);
-		buf_free(&items);
-	}
-}
-
-static void test_list_large_item(void **state)
-{
-	static const char text[] = "{\"items\":[{\"a\":1},{\"long\":\"0123456789\"},{\"b\":2}],\"metadata\":{}}";
-
-	(void)state;
-	for (size_t first = 0; first <= strlen(text); first++) {
-		struct buf items = {0};
-		bool complete;
-		struct error err;
-
-		assert_int_equal(cut_list(text, first, 10, &items, NULL, &complete, &err), 0);
-		assert_true(complete);
-		assert_string_equal(items.data, "{\"a\":1}|{\"long\":\"0!{\"b\":2}|");
-		buf_free(&items);
-	}
-}
-
 static void test_lines(void **state)
 {
 	static const char text[] = "{\"a\":1}\n\n \r\n{\"b\":\"0123456789\"}\r\n{\"c\":3}\n{\"d\"";
 
 	(void)state;
 	for (size_t first = 0; first <= strlen(text); first++) {
-		struct line_cut cut = {.line_max = 12};
+		struct pieces cut = {.max = 12};
 		struct buf lines = {0};
 
-		assert_true(line_cut_feed(&cut, text, first, gather, &lines));
-		assert_true(line_cut_feed(&cut, text + first, strlen(text) - first, gather, &lines));
-		assert_int_equal(strncmp(lines.data, "{\"a\":1}|", 8), 0);
-		assert_non_null(strstr(lines.data, "!{\"c\":3}|"));
-		assert_null(strstr(lines.data, "{\"d\""));
-		line_cut_reset(&cut);
-		assert_true(line_cut_feed(&cut, "x\n", 2, gather, &lines));
+		assert_true(pieces_feed(&cut, text, first, gather, &lines));
+		assert_true(pieces_feed(&cut, text + first, strlen(text) - first, gather, &lines));
+		assert_string_equal(lines.data, "{\"a\":1}|{\"b\":\"012345!{\"c\":3}|");
+		pieces_reset(&cut);
+		assert_true(pieces_feed(&cut, "x\n", 2, gather, &lines));
 		assert_string_equal(lines.data + lines.len - 3, "|x|");
-		line_cut_free(&cut);
+		pieces_free(&cut);
 		buf_free(&lines);
 	}
 }
@@ -184,41 +180,14 @@ static bool stop_at_second(void *arg, const char *text, size_t len, bool too_lar
 
 static void test_lines_stop(void **state)
 {
-	struct line_cut cut = {.line_max = 100};
+	struct pieces cut = {.max = 100};
 	struct buf lines = {0};
 
 	(void)state;
-	assert_false(line_cut_feed(&cut, "1\n2\n3\n", 6, stop_at_second, &lines));
+	assert_false(pieces_feed(&cut, "1\n2\n3\n", 6, stop_at_second, &lines));
 	assert_string_equal(lines.data, "1|2|");
-	line_cut_free(&cut);
+	pieces_free(&cut);
 	buf_free(&lines);
-}
-
-static void test_raw_names(void **state)
-{
-	static const char text[] =
-		"{\"x\":{\"name\":\"no\"},\"metadata\":{\"name\":\"yes\",\"n\":1},\"bad\":\"\xff\xff";
-	char out[8];
-	size_t len;
-	const char *metadata = raw_member(text, strlen(text), "metadata", &len);
-
-	(void)state;
-	assert_int_equal(len, strlen("{\"name\":\"yes\",\"n\":1}"));
-	raw_string(metadata, len, "name", out, sizeof(out));
-	assert_string_equal(out, "yes");
-	raw_string(metadata, len, "n", out, sizeof(out));
-	assert_string_equal(out, "");
-	raw_string(text, strlen(text), "bad", out, sizeof(out));
-	assert_string_equal(out, "");
-	raw_string(NULL, 0, "name", out, sizeof(out));
-	assert_string_equal(out, "");
-	/* every cut of it must end within the text */
-	for (size_t part = 0; part <= strlen(text); part++) {
-		cleanup_free char *copy = mem_strndup(text, part);
-
-		raw_string(copy, part, "metadata", out, sizeof(out));
-		raw_string(copy, part, "zzz", out, sizeof(out));
-	}
 }
 
 static void test_versions(void **state)
@@ -390,14 +359,12 @@ static void test_absent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list_split_anywhere),
+		cmocka_unit_test(test_list_items),
 		cmocka_unit_test(test_list_cut_short),
 		cmocka_unit_test(test_list_empty_and_null),
 		cmocka_unit_test(test_list_of_something_else),
-		cmocka_unit_test(test_list_large_item),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_lines_stop),
-		cmocka_unit_test(test_raw_names),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_token_bucket),
 		cmocka_unit_test(test_backoff),

@@ -156,10 +156,14 @@ static void reply_protobuf(struct http_conn *conn, bool chunked, const char *bod
 
 static void list_protobuf(struct fixture *fixture, struct http_conn *conn, size_t number)
 {
+	char body[sizeof(proto_list)];
+
 	(void)fixture;
-	(void)number;
 	assert_string_equal(http_header(conn, "Accept"), "application/vnd.kubernetes.protobuf,application/json");
-	reply_protobuf(conn, false, proto_list, sizeof(proto_list) - 1);
+	memcpy(body, proto_list, sizeof(body));
+	if (number > 1)
+		*(char *)memchr(body, '1', sizeof(body)) = '3'; /* of version 30 */
+	reply_protobuf(conn, false, body, sizeof(body) - 1);
 }
 
 static void watch_protobuf(struct fixture *fixture, struct http_conn *conn, size_t number)
@@ -212,7 +216,7 @@ static void test_protobuf(void **state)
 	send_frame(fixture, "MODIFIED", 'c', "14");
 	wait_told(fixture, "malformed/: malformed/: proto:c at/14");
 	http_stream_send(fixture->watch, gone, sizeof(gone) - 1);
-	wait_told(fixture, "dead begin proto:a malformed/:");
+	wait_told(fixture, "dead begin proto:a malformed/: end/30 live");
 }
 
 /* A length that no frame has: the stream is broken off and resumed. */
@@ -240,7 +244,8 @@ static void list_with_bad(struct fixture *fixture, struct http_conn *conn, size_
 	http_reply(conn, 200, "",
 		   "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":["
 		   "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"3\"}},"
-		   "{\"metadata\":{\"name\":\"bad\",\"namespace\":\"n\"},\"spec\":\"\\ud800\"},"
+		   "{\"spec\":\"\\ud800\",\"metadata\":{\"managedFields\":[\"\\ud800\"],\"name\":\"bad\",\"namespace\":"
+		   "\"n\"}},"
 		   "5,"
 		   "{\"metadata\":{\"name\":\"b\",\"resourceVersion\":\"7\"},\"big\":9223372036854775808}]}");
 }
@@ -254,6 +259,68 @@ static void test_malformed_in_list(void **state)
 	fixture->on_list = list_with_bad;
 	start(fixture);
 	wait_told(fixture, "begin a/3 malformed/n:bad malformed/: b/7 end/10 live");
+}
+
+static void list_with_large(struct fixture *fixture, struct http_conn *conn, size_t number)
+{
+	cleanup_buf struct buf body = {0};
+
+	(void)fixture;
+	(void)number;
+	buf_puts(&body, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":["
+			"{\"metadata\":{\"name\":\"big\",\"namespace\":\"n\",\"resourceVersion\":\"3\"},\"x\":\"");
+	for (int i = 0; i < 1000; i++)
+		buf_putc(&body, 'x');
+	buf_puts(&body, "\"},{\"metadata\":{\"name\":\"b\",\"resourceVersion\":\"7\"}}]}");
+	http_reply(conn, 200, "", body.data);
+}
+
+/* Neither must one that is larger than an object may be. */
+static void test_large_in_list(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->on_list = list_with_large;
+	start_with(fixture, (struct reflector_options){.object_max = 1000});
+	wait_told(fixture, "begin malformed/n:big b/7 end/10 live");
+}
+
+#define OBJECT(name, version) "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" version "\"}}"
+
+/* Events as other servers might write them, and some that are none. */
+static void test_event_texts(void **state)
+{
+	static const struct {
+		const char *line;
+		const char *told;
+	} rows[] = {
+		{" { \"type\" : \"ADDED\" , \"object\" : " OBJECT("a", "11") " } \r\n", "a/11 at/11"},
+		{"{\"x\":[1],\"object\":" OBJECT("a", "12") ",\"type\":\"DELETED\"}\n", "-a/12 at/12"},
+		{"{\"type\":\"ADDED\",\"object\":" OBJECT("x", "13") ",\"more\":1}\n", "malformed/:x at/13"},
+		{"{\"type\":\"ADDED\",\"object\":" OBJECT("x", "14") "\n", "malformed/:x at/14"},
+		{"{\"type\":\"ADDED\",\"object\":" OBJECT("x", "15") "]\n", "malformed/:x at/15"},
+		{"{\"type\":\"ADDED\",\"object\":" OBJECT("x", "16") "}}\n", "malformed/:x at/16"},
+		{"{\"object\":" OBJECT("x", "17") ",\"type\":ADDED}\n", "malformed/:x at/17"},
+		{"{\"object\":{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"18\"},\"y\":\"\\ud800\"},"
+		 "\"type\":\"ADDED\"}\n",
+		 "malformed/:x at/18"},
+		{"{\"object\":" OBJECT("x", "19") "}\n", "malformed/:x at/19"},
+		{"{\"type\":\"ADDED\"}\n", "malformed/:"},
+		{"{\"type\":\"ADDED\",\"object\":5}\n", "malformed/:"},
+		{"{\"type\":\"ADDED\",\"object\":}\n", "malformed/:"},
+		{"{}\n", "malformed/:"},
+		{"5\n", "malformed/:"},
+		{EVENT("ADDED", "b", "20"), "b/20 at/20"},
+	};
+	struct fixture *fixture = *state;
+
+	start(fixture);
+	wait_told(fixture, SYNCED);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		http_stream_puts(fixture->watch, rows[i].line);
+		wait_told(fixture, rows[i].told);
+	}
+	assert_int_equal(fixture->watches, 1);
 }
 
 static void test_malformed_in_watch(void **state)
@@ -340,6 +407,8 @@ int main(void)
 		reflector_test(test_protobuf),
 		reflector_test(test_protobuf_lost_place),
 		reflector_test(test_malformed_in_list),
+		reflector_test(test_large_in_list),
+		reflector_test(test_event_texts),
 		reflector_test(test_malformed_in_watch),
 		reflector_test(test_free_from_handler),
 		reflector_test(test_client_goes_first),

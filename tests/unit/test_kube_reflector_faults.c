@@ -1,4 +1,5 @@
 /* What a reflector does when lists and watches fail: ends, refusals, versions that are gone. */
+#include "common/kube/client/call.h"
 #include "tests/unit/reflector_world.h"
 
 /* ---- the end of a watch ---- */
@@ -243,7 +244,10 @@ static void list_trouble(struct fixture *fixture, struct http_conn *conn, size_t
 	case 4: http_reply(conn, 200, "", "{\"kind\":\"Status\",\"metadata\":{}}"); break;
 	case 5: http_reply(conn, 200, "", "<html>"); break;
 	case 6: http_reply(conn, 200, "", "{\"metadata\":{},\"items\":[]}"); break;
-	case 7: http_reply(conn, 200, "", "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[]"); break;
+	case 7:
+		http_reply(conn, 200, "",
+			   "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[{\"metadata\":{\"name\":\"a\"}}]");
+		break;
 	default: list_two(fixture, conn, number);
 	}
 }
@@ -255,8 +259,70 @@ static void test_failing_lists(void **state)
 
 	fixture->on_list = list_trouble;
 	start(fixture);
-	wait_told(fixture, "begin begin begin a/3 begin begin begin begin begin a/3 b/7 end/10 live");
+	wait_told(fixture, "begin begin begin begin begin begin begin begin a/3 b/7 end/10 live");
 	assert_int_equal(fixture->lists, 8);
+}
+
+/* More than the client takes. */
+static void reply_too_large(struct http_conn *conn)
+{
+	cleanup_buf struct buf answer = {0};
+
+	buf_printf(&answer, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n{", ANSWER_MAX_BYTES + 1);
+	buf_reserve(&answer, ANSWER_MAX_BYTES);
+	memset(answer.data + answer.len, ' ', ANSWER_MAX_BYTES);
+	answer.len += ANSWER_MAX_BYTES;
+	http_raw(conn, answer.data, answer.len);
+}
+
+static void list_too_large(struct fixture *fixture, struct http_conn *conn, size_t number)
+{
+	switch (number) {
+	case 1:
+	case 3: reply_too_large(conn); break;
+	case 2: list_pages(fixture, conn, 1); break;
+	case 4: list_pages(fixture, conn, 2); break;
+	default: list_newer(fixture, conn, number);
+	}
+}
+
+/* A page that is too large is asked for anew with half the limit, from where it began; the next list asks for whole
+ * pages again. */
+static void test_page_too_large(void **state)
+{
+	static const char requests[] = "GET /api/v1/pods?limit=4\n"
+				       "GET /api/v1/pods?limit=2\n"
+				       "GET /api/v1/pods?limit=2&continue=a%2Fb%3D\n"
+				       "GET /api/v1/pods?limit=1&continue=a%2Fb%3D\n"
+				       "GET /api/v1/pods?watch=1";
+	struct fixture *fixture = *state;
+
+	fixture->on_list = list_too_large;
+	start_with(fixture, (struct reflector_options){.page_size = 4});
+	wait_told(fixture, SYNCED);
+	assert_int_equal(strncmp(fixture->server.log.data, requests, strlen(requests)), 0);
+	error_event(fixture, 410, "Expired");
+	wait_told(fixture, "dead begin end/30 live");
+	assert_non_null(strstr(fixture->server.log.data, "GET /api/v1/pods?limit=4&resourceVersionMatch"));
+}
+
+static void list_one_too_large(struct fixture *fixture, struct http_conn *conn, size_t number)
+{
+	assert_non_null(strstr(conn->path, "limit=1"));
+	if (number == 1)
+		reply_too_large(conn);
+	else
+		list_two(fixture, conn, number);
+}
+
+/* Less than one object cannot be asked for: the list fails, and is tried again. */
+static void test_object_too_large(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->on_list = list_one_too_large;
+	start_with(fixture, (struct reflector_options){.page_size = 1});
+	wait_told(fixture, "begin begin a/3 b/7 end/10 live");
 }
 
 static void list_unavailable(struct fixture *fixture, struct http_conn *conn, size_t number)
@@ -356,6 +422,8 @@ int main(void)
 		reflector_test(test_continue_expires),
 		reflector_test(test_gone_list),
 		reflector_test(test_failing_lists),
+		reflector_test(test_page_too_large),
+		reflector_test(test_object_too_large),
 		reflector_test(test_one_warning),
 		reflector_test(test_stale_list),
 		reflector_test(test_stale_events),

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/json_reader.h"
 #include "common/base/log.h"
 #include "common/framework/names.h"

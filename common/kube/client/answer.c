@@ -6,7 +6,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/kube/proto_cut.h"
+#include "common/kube/proto.h"
 
 /* Of a body that is no Status, this much goes into a message. */
 enum { BODY_SHOWN = 200 };

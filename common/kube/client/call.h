@@ -30,7 +30,6 @@ struct kube_call {
 	enum call_state state;
 	enum lane lane;
 	bool stream;
-	bool own_connection; /* a stream that is not brief */
 	bool cancelled;
 	bool retried;        /* after a 401 */
 	bool in_data;        /* its data callback runs: must not be freed */

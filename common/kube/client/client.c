@@ -114,7 +114,7 @@ static void time_out(struct kube_call *call, const char *what, int64_t limit_ms)
 {
 	struct kube_client *client = call->client;
 
-	if (!call->own_connection && transport_notes(call->transport)->received_ms < call->started_ms &&
+	if (!call->stream && transport_notes(call->transport)->received_ms < call->started_ms &&
 	    call->transport == client->shared)
 		give_up_on(client, &client->shared);
 	buf_printf(&call->cause, "%s %lld ms", what, (long long)limit_ms);
@@ -147,7 +147,6 @@ static struct kube_call *new_call(struct kube_client *client, const struct kube_
 	call->client = client;
 	call->lane = request->exempt ? LANE_EXEMPT : request->low_priority ? LANE_LOW : LANE_NORMAL;
 	call->stream = data != NULL;
-	call->own_connection = call->stream && !request->brief;
 	call->method = mem_strdup(request->method);
 	call->path = mem_strdup(request->path);
 	call->accept = mem_strdup(request->accept);
@@ -215,7 +214,7 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 	if (result == CURLE_OK)
 		transport_notes(call->transport)->received_ms = clock_boot_ms();
 	exchange_judge(call, result);
-	if (call->failure == KUBE_TIMEOUT && !call->own_connection && call->transport == client->shared &&
+	if (call->failure == KUBE_TIMEOUT && !call->stream && call->transport == client->shared &&
 	    transport_notes(call->transport)->received_ms < call->started_ms)
 		give_up_on(client, &client->shared);
 	if (call->failure != KUBE_OK)
@@ -318,7 +317,7 @@ static void start(struct kube_call *call)
 		token_bucket_take(&client->bucket);
 	dequeue(call);
 	call->state = CALL_RUNNING;
-	call->transport = call->own_connection ? client->watching : client->shared;
+	call->transport = call->stream ? client->watching : client->shared;
 	call->started_ms = clock_boot_ms();
 	exchange_prepare(call);
 	if (call->stream)

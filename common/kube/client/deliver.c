@@ -88,6 +88,7 @@ void call_deliver(struct kube_call *call)
 		.status = {.reason = "", .message = ""},
 		.retry_after_ms = call->retry_after_ms,
 		.sent = call->sent,
+		.too_large = call->too_large,
 	};
 
 	if (answer.failure == KUBE_OK) {

@@ -332,7 +332,7 @@ void exchange_prepare(struct kube_call *call)
 		curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
 		curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	}
-	if (call->own_connection) {
+	if (call->stream) {
 		/* so that a connection whose peer is gone is never used again, and no stream slows another */
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
@@ -410,7 +410,7 @@ void exchange_count(struct kube_call *call)
 		return;
 	call->counted = true;
 	resource_label(call->path, resource, &collection);
-	if (call->own_connection)
+	if (call->stream)
 		method = "WATCH";
 	else if (collection && strcmp(method, "GET") == 0)
 		method = "LIST";
