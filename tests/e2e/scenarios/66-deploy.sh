@@ -43,7 +43,7 @@ run_deploy_rendered() {
     mkdir -p "$work/own/frameworkcontroller"
     copy_manifests "$work/own/frameworkcontroller/manifests"
     blocks_of manifests/README.md "yaml kustomization" >"$work/own/kustomization.yaml"
-    lease=$("$BUILD/fc-watcher" --help | sed -nE 's/^ *of the Lease: ([a-z-]+),.*/\1/p')
+    lease=$("$BUILD/fc-watcher" --help | sed -nE 's/^ *name of the Lease \(default ([a-z-]+)\)$/\1/p')
     while read -r directory; do
         count=$((count + 1))
         name=$work/$(tr / - <<<"${directory#"$work/"}")

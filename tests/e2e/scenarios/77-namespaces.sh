@@ -119,7 +119,7 @@ run_namespaces_crd() {
     stop_watcher
     launch_watcher watcher-3 --namespaces "$NS" --workers 1 --leader-elect-resource-name second
     wait_for 20 "it says that it may not lead" \
-        grep -q "the ConfigMap $ROLES_NAMESPACE/second-epoch: .*403.* cannot get resource" watcher-3.log
+        grep -q "the Lease $ROLES_NAMESPACE/second: .*403.* cannot get resource" watcher-3.log
     kubectl create --dry-run=client -o json -f "$root/manifests/rbac/lease/role.yaml" |
         jq '.rules |= map(if .resourceNames then .resourceNames |= map(., sub("^frameworkcontroller"; "second")) else . end)' |
         kubectl apply -f - >/dev/null
