@@ -513,6 +513,9 @@ struct json_span json_reader_skip(struct json_reader *reader)
 	return span;
 }
 
+/* What may follow a value in an array or an object. */
+static const char value_ends[] = {',', ']', '}', ' ', '\t', '\r', '\n'};
+
 /* Behind the closing quote of the string that begins at `at`, whatever is in it; NULL when it has none. */
 static const char *pass_string(const char *at, const char *end)
 {
@@ -530,7 +533,7 @@ struct json_span json_reader_pass(struct json_reader *reader)
 	if (c == '\0' || strchr(",:]}", c) != NULL)
 		wrong(reader, "a value");
 	while (reader->expected == NULL && reader->at < reader->end &&
-	       (depth > 0 || memchr(",]} \t\r\n", *reader->at, 7) == NULL)) {
+	       (depth > 0 || memchr(value_ends, *reader->at, sizeof(value_ends)) == NULL)) {
 		const char *past = *reader->at == '"' ? pass_string(reader->at, reader->end) : reader->at + 1;
 
 		if (*reader->at == '{' || *reader->at == '[')
