@@ -226,6 +226,8 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	free(framework->metadata_text);
 	framework->metadata_text = mem_strndup(object->metadata.at, object->metadata.len);
 	take_spec(framework, &object->spec);
+	if (framework->managed_by_others)
+		return true;
 	/* Until a write of ours has succeeded, what is stored goes before what we made of an older view: its former
 	 * owner may have written since. */
 	if (fresh || !framework->has_status || !fence_proven(framework) || is_anothers(framework, &object->status))

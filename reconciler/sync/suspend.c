@@ -43,7 +43,8 @@ void suspend_leave(struct reconcile *reconcile)
 	condition_set_suspended(reconcile, false);
 	if (!framework->spec.suspend)
 		framework_resume(reconcile);
-	framework_touch(reconcile, WRITE_RUNNING);
+	framework_touch(reconcile, WRITE_NOW);
+	framework->hold = framework->version; /* nothing is created while the stored status says Suspended */
 }
 
 void suspend_enter(struct reconcile *reconcile)

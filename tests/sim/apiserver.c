@@ -143,8 +143,22 @@ static const char *controller_uid(const json_t *object)
 	return "";
 }
 
+/* The spec of each generation. */
+static void keep_spec(struct object *object)
+{
+	int64_t generation = json_int(json_object_get(object->json, "metadata"), "generation", 0);
+
+	if (object->kind != KIND_FRAMEWORK)
+		return;
+	if (object->specs == NULL)
+		object->specs = json_array();
+	if (generation > (int64_t)json_array_size(object->specs))
+		json_array_append(object->specs, json_object_get(object->json, "spec"));
+}
+
 static void read_object(struct object *object)
 {
+	keep_spec(object);
 	snprintf(object->uid, sizeof(object->uid), "%s", meta_text(object->json, "uid"));
 	snprintf(object->name, sizeof(object->name), "%s", meta_text(object->json, "name"));
 	object->plan = plan_find(meta_text(object->json, "namespace"), object->name);
@@ -218,6 +232,7 @@ void api_gone(struct world *world, struct object *object)
 	record(world, object->kind, last, true, object->json);
 	json_decref(last);
 	json_decref(object->plain);
+	json_decref(object->specs);
 	json_decref(object->json);
 	free(object);
 	api_collect_soon(world);
@@ -393,6 +408,7 @@ static void handle_delete(struct world *world, const struct wire *wire, struct o
 		return;
 	}
 	check_deletion(world, object, grace_sec == 0);
+	check_life_delete(world, object);
 	answer_object(out, 200, wire, object);
 	api_delete(world, object, grace_sec, policy != NULL && strcmp(policy, "Foreground") == 0);
 	object = api_find_uid(world, kind, uid);
@@ -467,6 +483,7 @@ static void handle_status(struct world *world, const struct wire *wire, struct o
 		api_replace(world, object, changed);
 		trace(world, "status of %s at %" PRIu64 ": %s", object->name, object->version,
 		      json_str(status, "state"));
+		life_status_written(world, object);
 	}
 	answer_object(out, 200, wire, object);
 }
@@ -561,6 +578,7 @@ void api_free(struct world *world)
 
 		world->objects = object->next;
 		json_decref(object->plain);
+		json_decref(object->specs);
 		json_decref(object->json);
 		free(object);
 	}

@@ -185,6 +185,7 @@ static void check_attempt(struct world *world, const char *what, const json_t *b
 		violated(world, "%s: %s changed within an attempt", what, uid_name);
 	if (is_set(a, "completionStatus") &&
 	    !json_equal(json_object_get(a, "completionStatus"), json_object_get(b, "completionStatus")) &&
+	    !check_deadline_replaces(before, after) &&
 	    !shortened(json_object_get(a, "completionStatus"), json_object_get(b, "completionStatus")))
 		violated(world, "%s: completionStatus changed once set", what);
 }
@@ -294,6 +295,7 @@ void check_status_write(struct world *world, struct object *object, json_t *writ
 	int is = state_of(after);
 
 	check_adopted(world, object, after);
+	check_life_write(world, object, before, after);
 	if (before == NULL)
 		return;
 	if (retries(after) < retries(before))
@@ -335,6 +337,7 @@ void check_created(struct world *world, const struct wire *wire, const struct ob
 	const json_t *task;
 	int attempt;
 
+	check_life_create(wire, object);
 	if (framework == NULL || strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
 		return;
 	status = status_of(framework);

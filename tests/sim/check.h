@@ -1,5 +1,6 @@
 /* What must hold, and where it is looked at: check.c statuses and writes, check_request.c requests and what reconcilers
- * conclude, check_rest.c what goes soon, and rest. Each reports by violated(). */
+ * conclude, check_rest.c what goes soon, and rest, check_life.c and check_due.c lively worlds. Each reports by
+ * violated(). */
 #ifndef SIM_CHECK_H
 #define SIM_CHECK_H
 
@@ -45,7 +46,24 @@ void check_end(struct world *world);
 
 void check_outcomes(struct world *world, struct outcome out[SIM_FRAMEWORKS]);
 
+/* ---- check_life.c ---- */
+
+/* Of lively worlds: a status is written over what is stored (before, may be NULL); an object was created; one is
+ * about to be deleted. By reconcilers, all of them. */
+void check_life_write(struct world *world, const struct object *object, const json_t *before, const json_t *after);
+void check_life_create(const struct wire *wire, const struct object *object);
+void check_life_delete(struct world *world, struct object *object);
+/* Whether an attempt that has ended has no time left to be retried, which replaces its completionStatus. */
+bool check_deadline_replaces(const json_t *before, const json_t *after);
+/* check_due.c; as check_strays(): what is due happens soon. */
+void check_overdue(struct world *world);
+/* Whether a Framework that is not deleting has come to rest. */
+bool check_life_rests(const struct world *world, struct object *framework);
+
 /* ---- what they share ---- */
+
+/* check_rest.c: whether everybody is at work who has to act on the Framework, and has seen it as it is. */
+bool framework_attended(struct world *world, const struct object *framework);
 
 /* A Framework's status as it is stored, decompressed. Borrowed until it changes. */
 const json_t *status_of(struct object *framework);

@@ -45,10 +45,10 @@ static bool stray(struct world *world, const struct object *object)
 	return uid != NULL && strcmp(uid, object->uid) != 0;
 }
 
-/* Whether everybody is at work who has to see a Framework's object, and to delete it. */
-static bool attended(const struct world *world, const struct object *object)
+/* Whether everybody is at work who has to see a Framework's object, and to act on it. */
+static bool attended(const struct world *world, const struct object *object, const char *framework_name)
 {
-	const struct member *member = holder(world, object->ns, object_framework_name(object->json));
+	const struct member *member = holder(world, object->ns, framework_name);
 	struct token_bucket bucket;
 
 	for (int i = 0; i < world->watcher_count; i++)
@@ -77,6 +77,26 @@ static const struct item *known(const struct member *member, const char *ns, con
 	return item;
 }
 
+/* Whether it has to wait before its next request, or for an answer that was asked for before. */
+static bool held_up(const struct item *item)
+{
+	int64_t clock_ms = item->reconciler->ports.boot_ms(item->reconciler->ports.context);
+
+	return item->writing || item->calls_on_way > 0 || item->writes.until_ms > clock_ms ||
+	       item->framework->creates.until_ms > clock_ms || item->framework->others.until_ms > clock_ms;
+}
+
+bool framework_attended(struct world *world, const struct object *framework)
+{
+	const struct item *item;
+
+	for (const struct object *object = world->objects; object != NULL; object = object->next)
+		if (object->plan == framework->plan && !attended(world, object, framework->name))
+			return false;
+	item = known(holder(world, framework->ns, framework->name), framework->ns, framework->name);
+	return item != NULL && !held_up(item);
+}
+
 /* Whether a call about its name is on its way, which lasts as long as a lease at most: nothing else is done meanwhile.
  */
 static bool called(const struct world *world, const struct object *object)
@@ -96,7 +116,8 @@ void check_strays(struct world *world)
 		int64_t since_ms = object->stray_since_ms;
 
 		if (object->kind != KIND_FRAMEWORK && !object->deleting &&
-		    object_framework_name(object->json) != NULL && stray(world, object) && attended(world, object)) {
+		    object_framework_name(object->json) != NULL && stray(world, object) &&
+		    attended(world, object, object_framework_name(object->json))) {
 			object->stray_since_ms = since_ms == 0           ? world->now_ms
 						 : called(world, object) ? since_ms + SIM_STRAYS_LOOK_MS
 									 : since_ms;
@@ -138,6 +159,8 @@ static bool framework_rests(const struct world *world, struct object *object)
 
 	if (object->deleting)
 		return false;
+	if (world->lively)
+		return check_life_rests(world, object);
 	if (state == STATE_COMPLETED)
 		return world->retain_sec > 3600;
 	return state == STATE_CREATION_PENDING && strcmp(type, "Create") == 0;
@@ -231,6 +254,9 @@ bool check_rest(struct world *world, const char **why)
 {
 	static char text[256];
 
+	*why = "users are still at it";
+	if (world->now_ms < world->life_until_ms)
+		return false;
 	for (struct object *object = world->objects; object != NULL; object = object->next) {
 		if (object->kind == KIND_FRAMEWORK && framework_rests(world, object))
 			continue;

@@ -206,7 +206,7 @@ static void trouble_member(struct world *world, enum fault fault, struct member 
 		break;
 	case FAULT_RESET: network_reset(member); break;
 	case FAULT_MEMBER_MEMORY: member->process.memory_left = pick(world, 1, 2000); break;
-	case FAULT_WALL_JUMP: member->wall_skew_ms += pick(world, -4000, 4000); break;
+	case FAULT_WALL_JUMP: member_skew(member, member->wall_skew_ms + pick(world, -4000, 4000)); break;
 	default: break;
 	}
 }

@@ -12,7 +12,7 @@
 /* In some worlds the Pods of some Frameworks outlast their grace by far. */
 enum { STUCK_EVERY = 5, STUCK_MS = 150 * 1000 };
 
-static struct instance *find(struct world *world, const char *uid)
+struct instance *kubelet_find(struct world *world, const char *uid)
 {
 	struct instance *instance = world->instances;
 
@@ -58,7 +58,7 @@ static json_t *last_words(struct world *world)
 static void exited(struct world *world, void *arg)
 {
 	cleanup_free char *uid = arg;
-	struct instance *instance = find(world, uid);
+	struct instance *instance = kubelet_find(world, uid);
 	struct object *pod = api_find_uid(world, KIND_POD, uid);
 	int64_t duration_ms;
 	char time[TIME_RFC3339_SIZE];
@@ -84,7 +84,7 @@ static void started(struct world *world, void *arg)
 {
 	cleanup_free char *uid = arg;
 	struct object *pod = api_find_uid(world, KIND_POD, uid);
-	struct instance *instance = find(world, uid);
+	struct instance *instance = kubelet_find(world, uid);
 	int64_t duration_ms;
 	json_t *changed;
 
@@ -98,6 +98,11 @@ static void started(struct world *world, void *arg)
 	workload_run(world, instance, &duration_ms);
 	if (duration_ms != INT64_MAX)
 		at(world, world->now_ms + duration_ms, NULL, exited, free, mem_strdup(uid));
+}
+
+void kubelet_start(struct world *world, const char *uid)
+{
+	later(world, 1, 1500, started, uid);
 }
 
 static void bound(struct world *world, void *arg)
@@ -115,7 +120,13 @@ static void bound(struct world *world, void *arg)
 	json_object_set_new(changed, "spec", spec);
 	pod->bound = true;
 	api_replace(world, pod, changed);
-	later(world, 1, 1500, started, uid);
+	if (!life_pod_bound(world, kubelet_find(world, uid)))
+		kubelet_start(world, uid);
+}
+
+void kubelet_bind(struct world *world, const char *uid)
+{
+	later(world, 1, 800, bound, uid);
 }
 
 void kubelet_pod_created(struct world *world, struct object *pod)
@@ -137,12 +148,13 @@ void kubelet_pod_created(struct world *world, struct object *pod)
 	instance->straggler = api_find_uid(world, KIND_CONFIG_MAP, pod->owner_uid) == NULL;
 	instance->next = world->instances;
 	world->instances = instance;
-	later(world, 1, 800, bound, pod->uid);
+	if (!life_pod_created(world, instance))
+		kubelet_bind(world, pod->uid);
 }
 
 void kubelet_set_late(struct world *world, const char *uid, bool late)
 {
-	find(world, uid)->late = late;
+	kubelet_find(world, uid)->late = late;
 }
 
 void kubelet_framework_gone(struct world *world, const char *framework_uid)
@@ -168,7 +180,7 @@ static void killed(struct world *world, void *arg)
 {
 	cleanup_free char *uid = arg;
 	struct object *pod = api_find_uid(world, KIND_POD, uid);
-	struct instance *instance = find(world, uid);
+	struct instance *instance = kubelet_find(world, uid);
 
 	if (instance->running)
 		set_running(world, instance, false);
@@ -197,7 +209,7 @@ void kubelet_pod_deleting(struct world *world, struct object *pod)
 
 void kubelet_pod_forced(struct world *world, const struct object *pod)
 {
-	struct instance *instance = find(world, pod->uid);
+	struct instance *instance = kubelet_find(world, pod->uid);
 
 	if (instance->running)
 		later(world, 10, 3000, killed, pod->uid);

@@ -1,5 +1,6 @@
 /* A reconciler's process: what reconciler/main.c puts together around the loop, around the simulated one; see sim.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json.h"
@@ -278,6 +279,15 @@ static void reaped(struct world *world, void *arg)
 		restart_later(member);
 }
 
+void member_skew(struct member *member, int64_t skew_ms)
+{
+	struct world *world = world_of(member);
+
+	member->wall_skew_ms = skew_ms;
+	if (world->skew_max_ms < llabs(skew_ms))
+		world->skew_max_ms = llabs(skew_ms);
+}
+
 void member_start(struct world *world, int slot)
 {
 	struct member *member = &world->members[slot];
@@ -298,8 +308,8 @@ void member_start(struct world *world, int slot)
 		.slot = slot,
 		.seat = &world->seats[slot],
 		.wake_ms = INT64_MAX,
-		.wall_skew_ms = world->faults.calm ? 0 : pick(world, -1500, 1500),
 	};
+	member_skew(member, world->faults.calm ? 0 : pick(world, -1500, 1500));
 	snprintf(member->name, sizeof(member->name), "m%d", slot % SIM_MEMBERS);
 	snprintf(member->process.label, sizeof(member->process.label), "%s.%llu",
 		 member_is_namesake(member) ? "x" : member->name, (unsigned long long)member->process.life);

@@ -27,11 +27,14 @@ struct object {
 	uint64_t version;
 	json_t *json;
 	bool deleting;
-	char owner_uid[40];     /* of the controller; "" */
-	bool late;              /* what made it was (struct wire), and no attempt has taken it over since */
-	int64_t stray_since_ms; /* no attempt has it or could take it, and somebody could delete it; 0: not so */
-	bool bound;             /* Pods: on a node */
-	json_t *plain;          /* Frameworks: the status, decompressed; NULL: not asked for yet */
+	char owner_uid[40];       /* of the controller; "" */
+	bool late;                /* what made it was (struct wire), and no attempt has taken it over since */
+	int64_t stray_since_ms;   /* no attempt has it or could take it, and somebody could delete it; 0: not so */
+	bool bound;               /* Pods: on a node */
+	json_t *plain;            /* Frameworks: the status, decompressed; NULL: not asked for yet */
+	json_t *specs;            /* Frameworks: that of each generation */
+	const char *overdue;      /* Frameworks: what should have happened (check_life.c); NULL: nothing … */
+	int64_t overdue_since_ms; /* … and since when somebody could have done it */
 };
 
 struct change {
@@ -100,8 +103,23 @@ struct instance {
 	bool straggler; /* created when its ConfigMap had gone: nothing keeps its Framework from going before it */
 	bool late;
 	bool running;
+	/* life_pods.c: its containers fail to start */
+	int waits_left;
+	bool failing; /* at present */
+	bool never_now;
+	bool never;             /* at some time, for a reason that does not pass by itself */
+	int64_t failed_ms;      /* for the first time; 0: not at all */
+	int64_t fails_since_ms; /* at present */
+	int64_t cleared_ms;     /* when it first failed no more; 0: not yet */
+	bool unschedulable;
+	int64_t unschedulable_ms; /* since then, or when it was so last; 0: never */
 };
 
+/* NULL: there never was such a Pod. */
+struct instance *kubelet_find(struct world *world, const char *uid);
+/* A node is found soon; the containers of a Pod on a node start soon. */
+void kubelet_bind(struct world *world, const char *uid);
+void kubelet_start(struct world *world, const char *uid);
 void kubelet_pod_created(struct world *world, struct object *pod);
 void kubelet_pod_deleting(struct world *world, struct object *pod);
 /* The object is gone without the kubelet's doing. */

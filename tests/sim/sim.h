@@ -13,6 +13,7 @@
  *   leader.c     which watcher leads                     simlog.c    where the cores' log lines go
  *   member.c     a reconciler's process                  stranger.c  somebody on the bus who means no good
  *   barrier.c    a barrier's process
+ *   life.c       suspend, lifetimes and the like        life_pods.c  Pods that do not come to run
  *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -227,6 +228,8 @@ struct member {
 void member_start(struct world *world, int slot);
 /* Unless it runs by then, or has nobody to start it. */
 void member_start_later(struct world *world, struct member *member, int64_t delay_ms);
+/* Its wall clock is wrong by so much from now on. */
+void member_skew(struct member *member, int64_t skew_ms);
 /* Whether leases that it believes in may have ended: its machine, or the one of the leader that gave them, was paused.
  */
 bool member_blind(const struct member *member);
@@ -357,8 +360,33 @@ int plan_find(const char *ns, const char *name);
 void workload_make(struct world *world);
 void workload_close(struct world *world);
 void workload_free(struct world *world);
+/* spec is taken over. */
+void workload_change_spec(struct world *world, struct object *framework, json_t *spec);
 /* What an attempt of a Task does: its exit code, and how long it takes (INT64_MAX: for ever). */
 int workload_run(const struct world *world, const struct instance *instance, int64_t *duration_ms);
+
+/* ---- life.c ---- */
+
+/* Whether the world is lively. */
+bool life_of_seed(uint64_t seed);
+/* When the Frameworks are planned. */
+void life_make(struct world *world);
+/* A reconciler has written its status. */
+void life_status_written(struct world *world, const struct object *framework);
+/* Nothing goes wrong any more: what users still do to it. Returns after how many ms it is stopped or deleted as it is
+ * in other worlds; -1: not at all. */
+int64_t life_close(struct world *world, int framework);
+/* Whether another controller manages it. */
+bool life_others(const struct object *framework);
+/* As pick() and chance(), from its own random stream. */
+int64_t life_draw(struct world *world, int64_t low, int64_t high);
+bool life_chance(struct world *world, int per_thousand);
+
+/* ---- life_pods.c ---- */
+
+/* Whether it sees to it that the Pod gets a node; that its containers start. */
+bool life_pod_created(struct world *world, const struct instance *instance);
+bool life_pod_bound(struct world *world, struct instance *instance);
 
 /* ---- faults.c ---- */
 
@@ -512,6 +540,10 @@ struct world {
 	bool pool; /* children of the watcher that leads: their deaths are known at once */
 	bool healed;
 	int64_t strays_look_ms;
+	bool lively;
+	struct random life_random;
+	int64_t life_until_ms; /* users are at work */
+	int64_t skew_max_ms;   /* between true time and a reconciler's wall clock, at any time so far */
 
 	const struct work_size *size;
 	struct framework_plan plans[SIM_FRAMEWORKS];

@@ -133,7 +133,7 @@ static void action_free(void *arg)
 	free(action);
 }
 
-static void change_spec(struct world *world, struct object *object, json_t *spec)
+void workload_change_spec(struct world *world, struct object *object, json_t *spec)
 {
 	json_t *changed = api_copy(object);
 	json_t *meta = json_object_get(changed, "metadata");
@@ -186,7 +186,7 @@ static void edit_framework(struct world *world, const struct action *action, str
 					    json_pack("{s:i,s:i}", "minFailedTaskCount", action->number - 1,
 						      "minSucceededTaskCount", (action->number + 2) % 4 - 1));
 	}
-	change_spec(world, object, spec);
+	workload_change_spec(world, object, spec);
 }
 
 static void touch(struct world *world, const struct action *action, struct object *object)
@@ -423,6 +423,7 @@ void workload_make(struct world *world)
 	world->framework_count = (int)draw(world, 1, world->size->frameworks);
 	for (int i = 0; i < world->framework_count; i++)
 		make_framework(world, i);
+	life_make(world);
 }
 
 /* Whatever might go on for ever is stopped or deleted. */
@@ -431,6 +432,7 @@ void workload_close(struct world *world)
 	for (int i = 0; i < world->framework_count; i++) {
 		const struct object *object;
 		const char *type;
+		int64_t later_ms;
 
 		object = api_framework(world, i);
 		if (object == NULL || world->plans[i].tame)
@@ -438,8 +440,11 @@ void workload_close(struct world *world)
 		type = json_str(json_object_get(object->json, "spec"), "executionType");
 		if (strcmp(type, "Create") == 0 && maybe(world, 50))
 			continue; /* it waits, rightly */
+		later_ms = life_close(world, i);
+		if (later_ms < 0)
+			continue; /* it stays suspended */
 		plan_action(world,
-			    world->now_ms + draw(world, 1, 5000) +
+			    world->now_ms + later_ms + draw(world, 1, 5000) +
 				    (world->plans[i].relabelled[0] == '\0' ? 0 : RELABELLED_MS),
 			    (struct action){
 				    .deed = maybe(world, 70) ? DEED_STOP : DEED_DELETE, .framework = i, .last = true});

@@ -130,6 +130,8 @@ static void step(struct world *world)
 	if ((world->healed || world->faults.row == ROW_LATE_WRITES) && world->now_ms >= world->strays_look_ms) {
 		world->strays_look_ms = world->now_ms + SIM_STRAYS_LOOK_MS;
 		check_strays(world);
+		if (world->lively && world->healed)
+			check_overdue(world);
 	}
 }
 

@@ -38,8 +38,7 @@ struct pod_report {
 	enum pod_report_phase phase;
 	char *reason;
 	char *message;
-	char *unschedulable; /* why no node has it; NULL: nobody said so. The rest but transition_time does not count
-				then */
+	char *unschedulable; /* why no node has it: then only this is written. NULL: nobody said so */
 	char *pod_ip;        /* NULL: none yet */
 	const char *host_ip;
 	int64_t start_time;             /* 0: not accepted by a node yet */
