@@ -513,12 +513,15 @@ struct json_span json_reader_skip(struct json_reader *reader)
 	return span;
 }
 
-/* Behind the closing quote of the string that begins at `at`, whatever is in it; NULL when it has none. */
+/* What may follow a value in an array or an object. */
+static const char value_ends[] = {',', ']', '}', ' ', '\t', '\r', '\n'};
+
+/* Behind the closing quote of the string that begins at `at`, or the end if it has none. */
 static const char *pass_string(const char *at, const char *end)
 {
 	for (at = skip_plain(at + 1, end); at < end && *at != '"'; at = skip_plain(at, end))
 		at += *at == '\\' && end - at > 1 ? 2 : 1;
-	return at < end ? at + 1 : NULL;
+	return at < end ? at + 1 : end;
 }
 
 struct json_span json_reader_pass(struct json_reader *reader)
@@ -530,17 +533,10 @@ struct json_span json_reader_pass(struct json_reader *reader)
 	if (c == '\0' || strchr(",:]}", c) != NULL)
 		wrong(reader, "a value");
 	while (reader->expected == NULL && reader->at < reader->end &&
-	       (depth > 0 || memchr(",]} \t\r\n", *reader->at, 7) == NULL)) {
-		const char *past = *reader->at == '"' ? pass_string(reader->at, reader->end) : reader->at + 1;
-
-		if (*reader->at == '{' || *reader->at == '[')
-			depth++;
-		else if (*reader->at == '}' || *reader->at == ']')
-			depth--;
-		if (past == NULL)
-			wrong(reader, "the rest of a string");
-		else
-			reader->at = past;
+	       (depth > 0 || memchr(value_ends, *reader->at, sizeof(value_ends)) == NULL)) {
+		depth += *reader->at == '{' || *reader->at == '[';
+		depth -= *reader->at == '}' || *reader->at == ']';
+		reader->at = *reader->at == '"' ? pass_string(reader->at, reader->end) : reader->at + 1;
 	}
 	if (depth > 0)
 		wrong(reader, "the rest of a value");
