@@ -10,11 +10,12 @@ bool suspend_wanted(const struct framework *framework)
 	       framework->spec.execution_type != EXECUTION_STOP;
 }
 
-/* Whether a Pod of any attempt is there. */
+/* Whether a Pod of any attempt is there, of those of which events tell. */
 static bool has_pods(const struct framework *framework)
 {
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
-		if (slot->meta != NULL && strcmp(slot->meta->controller_kind, "ConfigMap") == 0 &&
+		if (slot->meta != NULL && !slot_lost(framework, slot) &&
+		    strcmp(slot->meta->controller_kind, "ConfigMap") == 0 &&
 		    strcmp(slot->meta->controller_name, framework->config_map.name) == 0)
 			return true;
 	return false;
