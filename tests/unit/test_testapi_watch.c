@@ -2,6 +2,7 @@
 #include "tests/unit/testapi_fixture.h"
 
 #define CMS NS "/configmaps"
+#define WATCH_LIST "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 
 /* The events a watch has to give now, parsed; the array is the caller's. */
 static json_t *read_events(struct api_watch *watch, ssize_t *last)
@@ -274,6 +275,88 @@ static void bookmarks(void **state)
 	api_watch_free(initial);
 }
 
+/* What is there, then a bookmark that says so with the version to go on from; then what happens. */
+static void watch_list(void **state)
+{
+	struct fixture *f = *state;
+	struct api_watch *watch;
+	ssize_t last;
+	cleanup_json json_t *events = NULL;
+	const json_t *metadata;
+	cleanup_free char *version = NULL;
+	cleanup_free char *query = NULL;
+
+	create(f, "a", "{\"l\":\"1\"}");
+	create(f, "b", "{}");
+	version = mem_strdup(at(f, "metadata.resourceVersion"));
+	watch = watch_of(f, WATCH_LIST "&allowWatchBookmarks=true&labelSelector=l");
+	events = read_events(watch, &last);
+	assert_int_equal(json_array_size(events), 2);
+	metadata = json_path(json_array_get(events, 1), "object", "metadata", NULL);
+	assert_string_equal(json_str(json_object_get(metadata, "annotations"), "k8s.io/initial-events-end"), "true");
+	assert_string_equal(json_str(metadata, "resourceVersion"), version);
+	create(f, "c", "{\"l\":\"1\"}");
+	expect_events(watch, "ADDED c", WATCH_NOTHING);
+	api_watch_free(watch);
+	/* a version that it must reach: the state is the present one all the same */
+	query = mem_printf(WATCH_LIST "&allowWatchBookmarks=true&resourceVersion=%s", version);
+	watch = watch_of(f, query);
+	expect_events(watch, "ADDED a,ADDED b,ADDED c,BOOKMARK", WATCH_NOTHING);
+	api_watch_free(watch);
+	expect_call(f, 504, "GET", CMS "?watch=1&" WATCH_LIST "&resourceVersion=1000000", NULL);
+	/* none of them, by request */
+	watch = watch_of(f, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0");
+	expect_events(watch, "", WATCH_NOTHING);
+	create(f, "d", "{}");
+	expect_events(watch, "ADDED d", WATCH_NOTHING);
+	api_watch_free(watch);
+}
+
+#define FORBIDDEN(field, why) "ListOptions.meta.k8s.io \"\" is invalid: " field ": Forbidden: " why
+
+static void options_that_contradict(void **state)
+{
+	static const struct {
+		const char *query;
+		const char *message;
+	} cases[] = {
+		{"watch=1&sendInitialEvents=true",
+		 FORBIDDEN("resourceVersionMatch",
+			   "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")},
+		{"watch=1&resourceVersionMatch=NotOlderThan&resourceVersion=1",
+		 FORBIDDEN("resourceVersionMatch",
+			   "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")},
+		{"watch=1&sendInitialEvents=true&resourceVersionMatch=Exact",
+		 "ListOptions.meta.k8s.io \"\" is invalid: [resourceVersionMatch: Forbidden: sendInitialEvents "
+		 "requires "
+		 "setting resourceVersionMatch to NotOlderThan, resourceVersionMatch: Unsupported value: \"Exact\": "
+		 "supported values: \"NotOlderThan\"]"},
+		{"watch=1&" WATCH_LIST "&continue=x",
+		 FORBIDDEN("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")},
+		{"sendInitialEvents=false", FORBIDDEN("sendInitialEvents", "sendInitialEvents is forbidden for list")},
+		{"resourceVersionMatch=Exact",
+		 FORBIDDEN("resourceVersionMatch",
+			   "resourceVersionMatch is forbidden unless resourceVersion is provided")},
+		{"resourceVersionMatch=Exact&resourceVersion=0",
+		 FORBIDDEN("resourceVersionMatch",
+			   "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"")},
+		{"resourceVersionMatch=Older&resourceVersion=1",
+		 "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Unsupported value: \"Older\": "
+		 "supported "
+		 "values: \"Exact\", \"NotOlderThan\", \"\""},
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *url = mem_printf(CMS "?%s", cases[i].query);
+
+		expect_call(f, 422, "GET", url, NULL);
+		assert_string_equal(message(f), cases[i].message);
+		assert_string_equal(at(f, "details.kind"), "ListOptions");
+	}
+	expect_call(f, 200, "GET", CMS "?resourceVersionMatch=NotOlderThan&resourceVersion=0", NULL);
+}
+
 static void time_runs_out(void **state)
 {
 	struct fixture *f = *state;
@@ -387,6 +470,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pods_show_their_deletion, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_forms, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bookmarks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(watch_list, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(options_that_contradict, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(time_runs_out, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(wakes_only_who_has_news, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(faults_on_watches, set_up, tear_down),

@@ -165,16 +165,13 @@ static int do_get(struct api *api, const struct api_request *request, struct api
 
 static int refuse_policy(const char *policy, struct api_failure *failure)
 {
-	cleanup_free char *message = mem_printf(
-		"Unsupported value: \"%s\": supported values: \"Foreground\", \"Background\", "
-		"\"Orphan\", \"nil\"",
-		policy);
+	static const struct api_resource options = {.group = "meta.k8s.io", .kind = "DeleteOptions", .plural = ""};
+	json_t *causes = json_array();
 
-	api_fail(failure, 422, "Invalid", "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: %s", message);
-	failure->details = json_pack("{s:s,s:s,s:[{s:s,s:s,s:s}]}", "group", "meta.k8s.io", "kind", "DeleteOptions",
-				     "causes", "reason", "FieldValueNotSupported", "message", message, "field",
-				     "propagationPolicy");
-	return -1;
+	api_cause(causes, "FieldValueNotSupported", "propagationPolicy",
+		  "Unsupported value: \"%s\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"",
+		  policy);
+	return api_fail_invalid(failure, &options, NULL, causes);
 }
 
 /* DeleteOptions from the body and the query; the strings live as long as *options. */
@@ -315,7 +312,6 @@ static int do_watch(struct api *api, const struct api_request *request, struct a
 		.fields = api_query(request, "fieldSelector"),
 		.user_agent = request->user_agent,
 		.bookmarks = api_query_flag(request, "allowWatchBookmarks"),
-		.initial_events = api_query_flag(request, "sendInitialEvents"),
 		.timeout_sec = timeout == NULL ? 0 : atoll(timeout),
 	};
 
@@ -323,6 +319,10 @@ static int do_watch(struct api *api, const struct api_request *request, struct a
 		fields = mem_printf("metadata.name=%s", request->name);
 		watch.fields = fields;
 	}
+	if (api_check_options(request, failure) < 0)
+		return -1;
+	if (api_query(request, "sendInitialEvents") != NULL)
+		watch.initial = api_query_flag(request, "sendInitialEvents") ? INITIAL_REQUIRED : INITIAL_NONE;
 	api_accept(request, &watch.form);
 	answer->watch = api_watch_new(api, request->resource, &watch, failure);
 	answer->status = 200;

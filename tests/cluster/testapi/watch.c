@@ -10,6 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "tests/cluster/testapi/faults.h"
+#include "tests/cluster/testapi/pages.h"
 
 /* Bytes gathered per read of the log. */
 enum { OUT_ENOUGH = 64 * 1024 };
@@ -188,10 +189,14 @@ static int start(struct api_watch *watch, const struct api_watch_request *reques
 
 	if (parse_version(request->resource_version, &version, failure) < 0)
 		return -1;
-	if (version == 0 || request->initial_events) {
+	if (request->initial == INITIAL_REQUIRED &&
+	    api_check_not_newer(request->resource_version, api->version, failure) < 0)
+		return -1;
+	if (version == 0 || request->initial == INITIAL_REQUIRED) {
 		seek(watch, api->version);
-		put_initial(watch);
-		if (request->initial_events && watch->bookmarks)
+		if (request->initial != INITIAL_NONE)
+			put_initial(watch);
+		if (request->initial == INITIAL_REQUIRED && watch->bookmarks)
 			put_bookmark(watch, true);
 		return 0;
 	}

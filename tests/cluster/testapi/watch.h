@@ -9,6 +9,10 @@
 #include "tests/cluster/testapi/selector.h"
 #include "tests/cluster/testapi/table.h"
 
+/* sendInitialEvents: NONE and REQUIRED as given; LEGACY where it is not: without a resourceVersion, and without a
+ * bookmark that ends them. */
+enum api_initial { INITIAL_LEGACY, INITIAL_NONE, INITIAL_REQUIRED };
+
 struct api_watch_request {
 	const char *namespace_name;   /* "" for all */
 	const char *resource_version; /* NULL or "": from now, after what is there */
@@ -17,7 +21,7 @@ struct api_watch_request {
 	const char *user_agent;
 	enum api_form form;
 	bool bookmarks;
-	bool initial_events; /* sendInitialEvents */
+	enum api_initial initial;
 	int64_t timeout_sec; /* 0: a random time of 30 to 60 minutes, as the real server */
 };
 
