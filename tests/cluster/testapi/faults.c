@@ -12,7 +12,7 @@
 #include "common/base/mem.h"
 #include "tests/cluster/testapi/watch.h"
 
-enum { AGENT_SIZE = 64 };
+enum { AGENT_SIZE = 64, TOO_MANY_REQUESTS = 429 };
 
 struct fault {
 	struct fault *next;
@@ -150,6 +150,9 @@ static void add_action(const struct fault *fault, struct api_strike *strike)
 	strike->cut = strike->cut || json_bool(action, "cut", false);
 	strike->cut_answer = strike->cut_answer || json_bool(action, "cutAnswer", false);
 	strike->reset = strike->reset || json_bool(action, "reset", false);
+	strike->close = strike->close || json_bool(action, "close", false);
+	if (json_str(action, "warning") != NULL)
+		mem_replace(&strike->warning, json_str(action, "warning"));
 	if (json_bool(action, "staleReads", false))
 		strike->as_of = fault->version;
 	if (strike->status != 0 || json_int(action, "status", 0) == 0)
@@ -182,10 +185,20 @@ void api_strike_free(struct api_strike *strike)
 {
 	free(strike->reason);
 	free(strike->message);
+	free(strike->warning);
 	*strike = (struct api_strike){0};
 }
 
-void api_strike_answer(const struct api_strike *strike, struct api_answer *answer)
+/* What priority and fairness sends away gets no Status. */
+static void answer_too_many(const struct api_strike *strike, struct api_answer *answer)
+{
+	answer->status = TOO_MANY_REQUESTS;
+	answer->content_type = "text/plain; charset=utf-8";
+	answer->retry_after = strike->retry_after;
+	buf_puts(&answer->body, "Too many requests, please try again later.\n");
+}
+
+static void answer_status(const struct api_strike *strike, struct api_answer *answer)
 {
 	static const struct {
 		int status;
@@ -219,6 +232,17 @@ void api_strike_answer(const struct api_strike *strike, struct api_answer *answe
 		failure.details = json_pack("{s:i}", "retryAfterSeconds", strike->retry_after);
 	api_answer_failure(answer, &failure);
 	api_failure_free(&failure);
+}
+
+void api_strike_answer(const struct api_strike *strike, struct api_answer *answer)
+{
+	if (strike->status == TOO_MANY_REQUESTS && strike->reason == NULL && strike->message == NULL)
+		answer_too_many(strike, answer);
+	else if (strike->status != 0)
+		answer_status(strike, answer);
+	if (strike->warning != NULL)
+		buf_printf(&answer->warnings, "%s\n", strike->warning);
+	answer->close = strike->close;
 }
 
 static bool watch_matches(const json_t *match, const struct api_watch *watch)

@@ -20,6 +20,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "tests/cluster/testapi/faults.h"
+#include "tests/cluster/testapi/headers.h"
 #include "tests/cluster/testapi/request.h"
 #include "tests/cluster/testapi/watch.h"
 
@@ -258,6 +259,11 @@ static struct MHD_Response *make_response(struct exchange *exchange)
 	return response;
 }
 
+static void add_header(void *response, const char *name, const char *value)
+{
+	MHD_add_response_header(response, name, value);
+}
+
 static enum MHD_Result send_answer(struct exchange *exchange)
 {
 	struct MHD_Response *response = make_response(exchange);
@@ -267,14 +273,7 @@ static enum MHD_Result send_answer(struct exchange *exchange)
 	if (response == NULL)
 		return MHD_NO;
 	exchange->stage = ANSWERED;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, exchange->answer.content_type);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache, private");
-	if (exchange->answer.retry_after > 0) {
-		char seconds[16];
-
-		snprintf(seconds, sizeof(seconds), "%d", exchange->answer.retry_after);
-		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
-	}
+	api_answer_headers(&exchange->answer, add_header, response);
 	result = MHD_queue_response(exchange->connection, status, response);
 	MHD_destroy_response(response);
 	return result;
@@ -319,10 +318,9 @@ static enum MHD_Result carry_out(struct exchange *exchange)
 
 	exchange->stage = CARRIED_OUT;
 	exchange->request.as_of = strike->as_of;
-	if (strike->status != 0)
-		api_strike_answer(strike, &exchange->answer);
-	else if (!strike->cut)
+	if (strike->status == 0 && !strike->cut)
 		api_handle(api, &exchange->request, &exchange->answer);
+	api_strike_answer(strike, &exchange->answer);
 	if (!strike->cut && !strike->cut_answer)
 		code = exchange->answer.status;
 	api_faults_count(api, &exchange->request, code);

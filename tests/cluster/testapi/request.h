@@ -57,8 +57,9 @@ struct api_answer {
 	struct buf body;
 	struct api_object *object; /* its text is the body */
 	struct api_watch *watch;
-	int retry_after; /* seconds, 0: no header */
-	char *warning;
+	int retry_after;     /* seconds, 0: no header */
+	struct buf warnings; /* a line each */
+	bool close;          /* the connection is closed after it */
 };
 
 void api_answer_free(struct api_answer *answer);

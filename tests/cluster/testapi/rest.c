@@ -19,7 +19,7 @@ void api_answer_free(struct api_answer *answer)
 	api_object_unref(answer->object);
 	if (answer->watch != NULL)
 		api_watch_free(answer->watch);
-	free(answer->warning);
+	buf_free(&answer->warnings);
 	*answer = (struct api_answer){0};
 }
 
@@ -87,6 +87,13 @@ static bool dry_run(const struct api_request *request)
 	return value != NULL && strcmp(value, "All") == 0;
 }
 
+static void warn(const struct api *api, const struct api_request *request, struct api_object *object,
+		 struct api_answer *answer)
+{
+	if (request->resource->strategy->warn != NULL)
+		request->resource->strategy->warn(api, api_object_json(object), &answer->warnings);
+}
+
 static int do_create(struct api *api, const struct api_request *request, struct api_answer *answer,
 		     struct api_failure *failure)
 {
@@ -97,6 +104,7 @@ static int do_create(struct api *api, const struct api_request *request, struct 
 	    api_create(api, request->resource, request->namespace_name, body, dry_run(request), &object, failure) < 0)
 		return -1;
 	answer_object(request, answer, 201, object);
+	warn(api, request, object, answer);
 	api_object_unref(object);
 	return 0;
 }
@@ -114,6 +122,8 @@ static int finish_update(struct api *api, const struct api_request *request, con
 	if (api_update(api, request->resource, &update, body, &object, failure) < 0)
 		return -1;
 	answer_object(request, answer, update.created ? 201 : 200, object);
+	if (request->subresource[0] == '\0')
+		warn(api, request, object, answer);
 	api_object_unref(object);
 	return 0;
 }
