@@ -418,6 +418,31 @@ static void headers(void **state)
 	assert_string_equal(answered(server, "Connection"), "close");
 }
 
+/* Two servers behind one address, of which the second lags: every request has a connection of its own here. */
+static void replicas(void **state)
+{
+	struct server *server = *state;
+	size_t found[3] = {0};
+	cleanup_free char *list = NULL;
+
+	add_fault(server, "{\"match\":{\"resource\":\"configmaps\",\"replica\":{\"number\":1,\"of\":2}},"
+			  "\"action\":{\"staleReads\":true}}");
+	make(server, "a");
+	list = mem_printf(CMS "?resourceVersionMatch=NotOlderThan&resourceVersion=%s",
+			  json_str(json_object_get(server->json, "metadata"), "resourceVersion"));
+	for (int i = 0; i < 4; i++)
+		found[request(server, "GET", CMS "/a", NULL) == 200 ? 0 : 1]++;
+	/* the one that lags has no such version yet */
+	for (int i = 0; i < 4; i++)
+		found[2] += request(server, "GET", list, NULL) == 504;
+	assert_int_equal(found[0], 2);
+	assert_int_equal(found[1], 2);
+	assert_int_equal(found[2], 2);
+	assert_int_equal(request(server, "POST", "/fc-testapi/faults",
+				 "{\"match\":{\"replica\":{\"of\":0}},\"action\":{\"cut\":true}}"),
+			 400);
+}
+
 static int64_t count_of(struct server *server, const char *verb, const char *resource, int64_t code)
 {
 	size_t index;
@@ -501,6 +526,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(broken_streams, start, stop),
 		cmocka_unit_test_setup_teardown(faults_on_the_wire, start, stop),
 		cmocka_unit_test_setup_teardown(headers, start, stop),
+		cmocka_unit_test_setup_teardown(replicas, start, stop),
 		cmocka_unit_test_setup_teardown(counts, start, stop),
 		cmocka_unit_test_setup_teardown(large_bodies, start, stop),
 		cmocka_unit_test_setup_teardown(ends_with_clients, start, stop),

@@ -121,6 +121,14 @@ static bool path_matches(const pcre2_code *pattern, const char *path)
 	return found >= 0;
 }
 
+/* Whether the connection leads to the replica of {"number": 0, "of": 2}: they take turns. */
+static bool replica_matches(const json_t *match, unsigned connection)
+{
+	const json_t *replica = json_object_get(match, "replica");
+
+	return replica == NULL || connection % json_int(replica, "of", 1) == json_int(replica, "number", 0);
+}
+
 static bool fault_matches(const struct fault *fault, const struct api_request *request)
 {
 	char agent[AGENT_SIZE];
@@ -132,7 +140,7 @@ static bool fault_matches(const struct fault *fault, const struct api_request *r
 	       equal_or_any(fault->match, "subresource", request->subresource) &&
 	       equal_or_any(fault->match, "namespace", request->namespace_name) &&
 	       equal_or_any(fault->match, "name", request->name) && equal_or_any(fault->match, "userAgent", agent) &&
-	       path_matches(fault->path, request->path);
+	       replica_matches(fault->match, request->connection) && path_matches(fault->path, request->path);
 }
 
 static bool freezes(const struct fault *fault)
@@ -251,7 +259,7 @@ static bool watch_matches(const json_t *match, const struct api_watch *watch)
 
 	api_agent(watch->user_agent, agent, sizeof(agent));
 	return equal_or_any(match, "resource", watch->resource->plural) && equal_or_any(match, "userAgent", agent) &&
-	       equal_or_any(match, "namespace", watch->namespace_name);
+	       replica_matches(match, watch->connection) && equal_or_any(match, "namespace", watch->namespace_name);
 }
 
 bool api_faults_frozen(const struct api *api, const struct api_watch *watch)
@@ -346,8 +354,10 @@ static void add_fault(struct api *api, json_t *source, struct api_answer *answer
 	path = json_str(fault->match, "path");
 	if (path != NULL)
 		fault->path = pcre2_compile((PCRE2_SPTR)path, PCRE2_ZERO_TERMINATED, PCRE2_UTF, &code, &at, NULL);
-	if (json_object_size(fault->action) == 0 || (path != NULL && fault->path == NULL)) {
-		answer_bad(answer, "a fault needs an action, and match.path must be a regular expression");
+	if (json_object_size(fault->action) == 0 || (path != NULL && fault->path == NULL) ||
+	    json_int(json_object_get(fault->match, "replica"), "of", 1) < 1) {
+		answer_bad(answer, "a fault needs an action, match.path must be a regular expression, match.replica.of "
+				   "at least 1");
 		free_fault(fault);
 		return;
 	}

@@ -4,7 +4,8 @@
  * POST /fc-testapi/faults {"match": {…}, "skip": 0, "count": 1, "action": {…}}; answers 201 {"id": 1}.
  *
  * match, each member optional: method, verb, resource, subresource, namespace, name (strings, equal; subresource ""
- * means none), path (a regular expression), userAgent (the first word, as in the counts).
+ * means none), path (a regular expression), userAgent (the first word, as in the counts), replica
+ * {"number": 0, "of": 2} (as if connections led in turn to so many servers behind the address, to this one of them).
  *
  * skip: so many matching requests pass before it strikes; count: so many are struck; absent: all.
  *

@@ -32,7 +32,8 @@ struct api_request {
 	const char *user_agent;
 	const char *body;
 	size_t body_len;
-	bool too_large; /* the body was over REQUEST_BYTES_MAX and is not here */
+	unsigned connection; /* its number, from 0 */
+	bool too_large;      /* the body was over REQUEST_BYTES_MAX and is not here */
 
 	/* Filled by api_route. */
 	char *parts_text;

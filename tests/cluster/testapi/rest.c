@@ -321,6 +321,7 @@ static int do_watch(struct api *api, const struct api_request *request, struct a
 		.labels = api_query(request, "labelSelector"),
 		.fields = api_query(request, "fieldSelector"),
 		.user_agent = request->user_agent,
+		.connection = request->connection,
 		.bookmarks = api_query_flag(request, "allowWatchBookmarks"),
 		.timeout_sec = timeout == NULL ? 0 : atoll(timeout),
 	};

@@ -221,6 +221,7 @@ struct api_watch *api_watch_new(struct api *api, struct api_resource *resource, 
 	watch->resource = resource;
 	watch->namespace_name = mem_strdup(request->namespace_name);
 	watch->user_agent = mem_strdup(request->user_agent);
+	watch->connection = request->connection;
 	watch->form = request->form == FORM_METADATA_LIST ? FORM_METADATA : request->form;
 	watch->bookmarks = request->bookmarks;
 	watch->expires = ev_now(api->loop) + timeout;

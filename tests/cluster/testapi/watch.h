@@ -19,6 +19,7 @@ struct api_watch_request {
 	const char *labels;
 	const char *fields;
 	const char *user_agent;
+	unsigned connection; /* its number */
 	enum api_form form;
 	bool bookmarks;
 	enum api_initial initial;
@@ -48,7 +49,8 @@ struct api_watch {
 	ev_tstamp expires;
 	ev_tstamp next_bookmark;
 	char *user_agent; /* for faults; may be NULL */
-	void *transport;  /* http.c's */
+	unsigned connection;
+	void *transport; /* http.c's */
 };
 
 /* NULL and *failure: a bad selector, 410 for a version too old. One from the future waits for it, as the real server
