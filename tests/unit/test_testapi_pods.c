@@ -228,7 +228,7 @@ static void quota_counts_what_runs(void **state)
 	expect_call(f, 409, "POST", PODS, POD);
 }
 
-/* A Pod of the namespace "guarded" that the profile restricted admits, with one change. */
+/* A Pod of the namespace "guarded", which labels concern. */
 #define GUARDED "/api/v1/namespaces/guarded/pods"
 #define SAFE                                                                                    \
 	"'allowPrivilegeEscalation':false,'capabilities':{'drop':['ALL']},'runAsNonRoot':true," \

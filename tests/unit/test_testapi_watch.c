@@ -1,4 +1,5 @@
 /* Watches of the test API server: where they start, what they see through a selector, how they end. */
+#include "common/kube/proto_cut.h"
 #include "tests/unit/testapi_fixture.h"
 
 #define CMS NS "/configmaps"
@@ -357,6 +358,64 @@ static void options_that_contradict(void **state)
 	expect_call(f, 200, "GET", CMS "?resourceVersionMatch=NotOlderThan&resourceVersion=0", NULL);
 }
 
+/* The frames of a protobuf watch, in the words of expect_events. */
+static void expect_frames(struct api_watch *watch, const char *wanted, struct proto_span *last)
+{
+	static char data[4096];
+	ssize_t len = api_watch_read(watch, data, sizeof(data));
+	cleanup_buf struct buf seen = {0};
+
+	assert_in_range(len, 5, (ssize_t)sizeof(data) - 1);
+	for (ssize_t at = 0; at < len;) {
+		const unsigned char *head = (const unsigned char *)data + at;
+		size_t size = (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
+		struct proto_span event = {data + at + 4, size, false};
+		char type[16];
+		char name[16];
+
+		at += 4 + (ssize_t)size;
+		proto_text(event, 1, type, sizeof(type));
+		*last = proto_object(proto_field(proto_field(event, 2), 1));
+		proto_text(proto_field(*last, PROTO_METADATA), PROTO_META_NAME, name, sizeof(name));
+		buf_printf(&seen, "%s%s%s%s", seen.len > 0 ? "," : "", type, name[0] == '\0' ? "" : " ", name);
+	}
+	assert_string_equal(seen.data, wanted);
+	assert_int_equal(api_watch_read(watch, data + len, 1), WATCH_NOTHING);
+}
+
+static void pods_as_protobuf(void **state)
+{
+	struct fixture *f = *state;
+	struct api_watch *watch;
+	struct proto_span object;
+	struct proto_span entry;
+	char text[48];
+
+	expect_call(f, 201, "POST", NS "/pods",
+		    "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
+	f->local.accept = "application/vnd.kubernetes.protobuf;stream=watch,application/json";
+	expect_call(f, 200, "GET", NS "/pods?watch=1&" WATCH_LIST "&allowWatchBookmarks=true", NULL);
+	assert_string_equal(f->answer.content_type, "application/vnd.kubernetes.protobuf;stream=watch");
+	watch = f->answer.watch;
+	f->answer.watch = NULL;
+	expect_frames(watch, "ADDED p,BOOKMARK", &object);
+	entry = proto_field(proto_field(object, PROTO_METADATA), 12);
+	proto_text(entry, 1, text, sizeof(text));
+	assert_string_equal(text, "k8s.io/initial-events-end");
+	expect_call(f, 200, "DELETE", NS "/pods/p", NULL);
+	expect_frames(watch, "MODIFIED p,DELETED p", &object);
+	proto_text(proto_field(object, 3), 1, text, sizeof(text));
+	assert_string_equal(text, "Pending");
+	api_watch_expire(watch);
+	assert_int_equal(api_watch_read(watch, text, 4), 4); /* a frame's length */
+	api_watch_free(watch);
+	/* other kinds, and bodies, as before */
+	create(f, "a", "{}");
+	watch = watch_of(f, "");
+	expect_events(watch, "ADDED a", WATCH_NOTHING);
+	api_watch_free(watch);
+}
+
 static void time_runs_out(void **state)
 {
 	struct fixture *f = *state;
@@ -472,6 +531,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bookmarks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(watch_list, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(options_that_contradict, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(pods_as_protobuf, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(time_runs_out, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(wakes_only_who_has_news, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(faults_on_watches, set_up, tear_down),

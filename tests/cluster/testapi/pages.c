@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/mem.h"
+#include "tests/cluster/testapi/protobuf.h"
 #include "tests/cluster/testapi/selector.h"
 
 #define MATCH "resourceVersionMatch"
@@ -226,6 +228,13 @@ static void answer_page(const struct api_request *request, const struct page *pa
 	}
 	api_accept(request, &form);
 	api_render_list(&answer->body, request->resource, chosen, chosen_count, page->version, resume, remaining, form);
+	if (api_accept_protobuf(request)) {
+		cleanup_json json_t *list = json_parse(answer->body.data, answer->body.len, NULL);
+
+		buf_clear(&answer->body);
+		protobuf_encode(&answer->body, list);
+		answer->content_type = PROTOBUF_TYPE;
+	}
 	answer->status = 200;
 	free((void *)chosen);
 }

@@ -82,6 +82,9 @@ bool api_query_flag(const struct api_request *request, const char *name);
 /* The form the client prefers; -1 when it takes none of ours (406). */
 int api_accept(const struct api_request *request, enum api_form *form);
 
+/* Whether the answer is to be protobuf: for lists and watches of Pods whose client prefers it. */
+bool api_accept_protobuf(const struct api_request *request);
+
 /* Reads everything that is no resource: discovery, version, health. False when the path is none of these. */
 bool api_discovery(struct api *api, const struct api_request *request, struct api_answer *answer);
 

@@ -334,6 +334,9 @@ static int do_watch(struct api *api, const struct api_request *request, struct a
 		return -1;
 	if (api_query(request, "sendInitialEvents") != NULL)
 		watch.initial = api_query_flag(request, "sendInitialEvents") ? INITIAL_REQUIRED : INITIAL_NONE;
+	watch.protobuf = api_accept_protobuf(request);
+	if (watch.protobuf)
+		answer->content_type = PROTOBUF_TYPE ";stream=watch";
 	api_accept(request, &watch.form);
 	answer->watch = api_watch_new(api, request->resource, &watch, failure);
 	answer->status = 200;

@@ -21,6 +21,7 @@ struct api_watch_request {
 	const char *user_agent;
 	unsigned connection; /* its number */
 	enum api_form form;
+	bool protobuf; /* Pods only */
 	bool bookmarks;
 	enum api_initial initial;
 	int64_t timeout_sec; /* 0: a random time of 30 to 60 minutes, as the real server */
@@ -33,6 +34,7 @@ struct api_watch {
 	char *namespace_name;
 	struct api_selector selector;
 	enum api_form form;
+	bool protobuf;
 	bool bookmarks;
 	uint64_t begins;  /* events up to this version are not for it */
 	uint64_t cursor;  /* the next event's number */
