@@ -196,6 +196,74 @@ static void test_retry_after(void **state)
 	assert_int_equal(fixture->seen[2].retry_after_ms, 3600000);
 }
 
+static void reply_warnings(struct fixture *fixture, struct http_conn *conn)
+{
+	cleanup_buf struct buf headers = {0};
+
+	buf_puts(&headers, "Warning: 299 - \"use \\\"b\\\" instead\"\r\n"
+			   "warning: 299 kube \"first, of two\" \"Thu, 01 Jan 1970 00:00:00 GMT\", 299 - \"second\"\r\n"
+			   "Warning: 199 - \"of a proxy\"\r\nWarning: 299 - \"cut\r\nWarning: 299 - \"date\" \"cut\r\n"
+			   "Warning: 299\r\nWarning:\r\n");
+	if (strstr(conn->path, "many") != NULL)
+		buf_printf(&headers, "Warning: 299 - \"number %zu\"\r\n", fixture->server.request_count);
+	http_reply(conn, 200, headers.data, "{}");
+}
+
+/* Makes so many requests, and returns what was logged meanwhile; the caller frees. */
+static char *log_of(struct fixture *fixture, const char *path, size_t count)
+{
+	FILE *file = tmpfile();
+	int real_stderr = dup(STDERR_FILENO);
+	char *text = mem_calloc(1, 64 * 1024);
+
+	assert_non_null(file);
+	dup2(fileno(file), STDERR_FILENO);
+	for (size_t i = 0; i < count; i++) {
+		call(fixture, 0, (struct kube_request){.path = path});
+		wait_done(fixture, fixture->done_count + 1);
+	}
+	dup2(real_stderr, STDERR_FILENO);
+	close(real_stderr);
+	rewind(file);
+	assert_true(fread(text, 1, 64 * 1024 - 1, file) < 64 * 1024 - 1);
+	fclose(file);
+	return text;
+}
+
+static size_t lines(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text != '\0'; text++)
+		count += *text == '\n';
+	return count;
+}
+
+/* Each warning of the API server is one line, however often it comes and whatever the answer. */
+static void test_warnings(void **state)
+{
+	static const char *const texts[] = {"use \"b\" instead", "first, of two", "second", "date"};
+	struct fixture *fixture = *state;
+	cleanup_free char *first = NULL;
+	cleanup_free char *again = NULL;
+	cleanup_free char *many = NULL;
+
+	fixture->script = reply_warnings;
+	first = log_of(fixture, "/api/v1/pods?limit=5", 2);
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		cleanup_free char *line = mem_printf("GET /api/v1/pods: the API server warns: %s\n", texts[i]);
+
+		if (strstr(first, line) == NULL)
+			fail_msg("\"%s\" is not in the log: %s", texts[i], first);
+	}
+	assert_int_equal(lines(first), ARRAY_LEN(texts));
+	again = log_of(fixture, "/api/v1/nodes", 1);
+	assert_string_equal(again, "");
+	many = log_of(fixture, "/many", 200);
+	assert_int_equal(lines(many), 100 - ARRAY_LEN(texts) + 1);
+	assert_non_null(strstr(many, "more than 100 different warnings"));
+}
+
 static void drop(struct fixture *fixture, struct http_conn *conn)
 {
 	(void)fixture;
@@ -426,6 +494,7 @@ int main(void)
 		client_test(test_status_object),
 		client_test(test_other_errors),
 		client_test(test_retry_after),
+		client_test(test_warnings),
 		client_test(test_broken_connections),
 		client_test(test_refused),
 		client_test(test_cancel),

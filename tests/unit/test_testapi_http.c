@@ -361,7 +361,8 @@ static void faults_on_the_wire(void **state)
 		  "{\"match\":{\"verb\":\"create\",\"resource\":\"configmaps\"},\"count\":1,\"action\":{\"status\":429,"
 		  "\"retryAfter\":3}}");
 	assert_int_equal(request(server, "POST", CMS, "{\"metadata\":{\"name\":\"a\"}}"), 429);
-	assert_string_equal(json_str(server->json, "reason"), "TooManyRequests");
+	/* as priority and fairness: no Status */
+	assert_memory_equal(server->body.data, "Too many", 8);
 	assert_int_equal(server->retry_after, 3);
 	make(server, "a");
 	/* never carried out */
@@ -389,6 +390,57 @@ static void faults_on_the_wire(void **state)
 	assert_int_equal(
 		request(server, "POST", "/fc-testapi/faults", "{\"match\":{\"path\":\"(\"},\"action\":{\"cut\":true}}"),
 		400);
+}
+
+/* A header of the last answer, or "". */
+static const char *answered(struct server *server, const char *name)
+{
+	struct curl_header *header = NULL;
+
+	return curl_easy_header(server->curl, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK ? header->value : "";
+}
+
+static void headers(void **state)
+{
+	struct server *server = *state;
+
+	make(server, "a");
+	assert_string_not_equal(answered(server, "X-Kubernetes-PF-FlowSchema-UID"), "");
+	assert_string_not_equal(answered(server, "X-Kubernetes-PF-PriorityLevel-UID"), "");
+	assert_string_equal(answered(server, "Warning"), "");
+	add_fault(server, "{\"match\":{\"verb\":\"get\"},\"count\":1,\"action\":{\"warning\":\"a \\\"b\\\"\"}}");
+	assert_int_equal(request(server, "GET", CMS "/a", NULL), 200);
+	assert_string_equal(answered(server, "Warning"), "299 - \"a \\\"b\\\"\"");
+	assert_string_equal(answered(server, "Connection"), "");
+	add_fault(server, "{\"match\":{\"verb\":\"get\"},\"count\":1,\"action\":{\"close\":true}}");
+	assert_int_equal(request(server, "GET", CMS "/a", NULL), 200);
+	assert_string_equal(json_str(json_object_get(server->json, "metadata"), "name"), "a");
+	assert_string_equal(answered(server, "Connection"), "close");
+}
+
+/* Two servers behind one address, of which the second lags: every request has a connection of its own here. */
+static void replicas(void **state)
+{
+	struct server *server = *state;
+	size_t found[3] = {0};
+	cleanup_free char *list = NULL;
+
+	add_fault(server, "{\"match\":{\"resource\":\"configmaps\",\"replica\":{\"number\":1,\"of\":2}},"
+			  "\"action\":{\"staleReads\":true}}");
+	make(server, "a");
+	list = mem_printf(CMS "?resourceVersionMatch=NotOlderThan&resourceVersion=%s",
+			  json_str(json_object_get(server->json, "metadata"), "resourceVersion"));
+	for (int i = 0; i < 4; i++)
+		found[request(server, "GET", CMS "/a", NULL) == 200 ? 0 : 1]++;
+	/* the one that lags has no such version yet */
+	for (int i = 0; i < 4; i++)
+		found[2] += request(server, "GET", list, NULL) == 504;
+	assert_int_equal(found[0], 2);
+	assert_int_equal(found[1], 2);
+	assert_int_equal(found[2], 2);
+	assert_int_equal(request(server, "POST", "/fc-testapi/faults",
+				 "{\"match\":{\"replica\":{\"of\":0}},\"action\":{\"cut\":true}}"),
+			 400);
 }
 
 static int64_t count_of(struct server *server, const char *verb, const char *resource, int64_t code)
@@ -473,6 +525,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(leaving_is_noticed, start, stop),
 		cmocka_unit_test_setup_teardown(broken_streams, start, stop),
 		cmocka_unit_test_setup_teardown(faults_on_the_wire, start, stop),
+		cmocka_unit_test_setup_teardown(headers, start, stop),
+		cmocka_unit_test_setup_teardown(replicas, start, stop),
 		cmocka_unit_test_setup_teardown(counts, start, stop),
 		cmocka_unit_test_setup_teardown(large_bodies, start, stop),
 		cmocka_unit_test_setup_teardown(ends_with_clients, start, stop),

@@ -1,4 +1,5 @@
 /* Pods in the test API server: defaults, types, checks, grace, quotas, as a real API server of 1.20 has them. */
+#include "tests/cluster/testapi/headers.h"
 #include "tests/cluster/testapi/quantity.h"
 #include "tests/unit/testapi_fixture.h"
 
@@ -227,6 +228,119 @@ static void quota_counts_what_runs(void **state)
 	expect_call(f, 409, "POST", PODS, POD);
 }
 
+/* A Pod of the namespace "guarded", which labels concern. */
+#define GUARDED "/api/v1/namespaces/guarded/pods"
+#define SAFE                                                                                    \
+	"'allowPrivilegeEscalation':false,'capabilities':{'drop':['ALL']},'runAsNonRoot':true," \
+	"'seccompProfile':{'type':'RuntimeDefault'}"
+
+static char *guarded_pod(const char *name, const char *container_context, const char *spec)
+{
+	char *text = mem_printf("{'metadata':{'name':'%s'},'spec':{'containers':[{'name':'c','image':'i',"
+				"'securityContext':{%s}}]%s}}",
+				name, container_context, spec);
+
+	for (char *at = text; *at != '\0'; at++)
+		if (*at == '\'')
+			*at = '"';
+	return text;
+}
+
+static void make_guarded(struct fixture *f, const char *label)
+{
+	cleanup_free char *body = mem_printf("{\"metadata\":{\"name\":\"guarded\",\"labels\":{"
+					     "\"pod-security.kubernetes.io/%s\":\"restricted\"}}}",
+					     label);
+
+	expect_call(f, 201, "POST", "/api/v1/namespaces", body);
+}
+
+static void restricted_namespaces(void **state)
+{
+	static const struct {
+		const char *context;
+		const char *spec;
+		const char *violations; /* NULL: admitted */
+	} cases[] = {
+		{SAFE, "", NULL},
+		{"", "",
+		 "allowPrivilegeEscalation != false (container \"c\" must set "
+		 "securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container \"c\" must set "
+		 "securityContext.capabilities.drop=[\"ALL\"]), runAsNonRoot != true (pod or container \"c\" must set "
+		 "securityContext.runAsNonRoot=true), seccompProfile (pod or container \"c\" must set "
+		 "securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\")"},
+		{"'allowPrivilegeEscalation':false,'capabilities':{'drop':['ALL'],'add':['NET_BIND_SERVICE']}",
+		 ",'securityContext':{'runAsNonRoot':true,'seccompProfile':{'type':'Localhost','localhostProfile':'p'}"
+		 "}",
+		 NULL},
+		{SAFE ",'runAsUser':0", "", "runAsUser=0 (pod or container \"c\" must not set runAsUser=0)"},
+		{SAFE, ",'hostNetwork':true", "host namespaces (hostNetwork=true)"},
+		{SAFE, ",'volumes':[{'name':'e','emptyDir':{}},{'name':'h','hostPath':{'path':'/'}}]",
+		 "restricted volume types (volume \"h\" uses restricted volume type \"hostPath\")"},
+		{SAFE, ",'initContainers':[{'name':'a','image':'i','securityContext':{" SAFE ",'privileged':true}}]",
+		 "privileged (container \"a\" must not set securityContext.privileged=true)"},
+		{SAFE ",'procMount':'Default'", ",'securityContext':{'seccompProfile':{'type':'Unconfined'}}", NULL},
+	};
+	struct fixture *f = *state;
+
+	make_guarded(f, "enforce");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char name[8];
+		cleanup_free char *pod = NULL;
+		cleanup_free char *wanted = NULL;
+
+		snprintf(name, sizeof(name), "p%zu", i);
+		pod = guarded_pod(name, cases[i].context, cases[i].spec);
+		expect_call(f, cases[i].violations == NULL ? 201 : 403, "POST", GUARDED, pod);
+		if (cases[i].violations == NULL)
+			continue;
+		wanted = mem_printf("pods \"%s\" is forbidden: violates PodSecurity \"restricted:latest\": %s", name,
+				    cases[i].violations);
+		assert_string_equal(message(f), wanted);
+	}
+}
+
+static void put_header(void *arg, const char *name, const char *value)
+{
+	if (strcmp(name, "Warning") == 0)
+		buf_printf(arg, "%s|", value);
+}
+
+static void expect_warnings(const struct fixture *f, const char *wanted)
+{
+	cleanup_buf struct buf seen = {0};
+
+	api_answer_headers(&f->answer, put_header, &seen);
+	assert_string_equal(seen.data == NULL ? "" : seen.data, wanted);
+}
+
+static void warnings_in_headers(void **state)
+{
+	struct fixture *f = *state;
+	cleanup_free char *safe = guarded_pod("safe", SAFE, "");
+	cleanup_free char *port = guarded_pod("port", SAFE ",'privileged':true", "");
+	cleanup_free char *old = guarded_pod("a123456789b123456789c123456789d123456789e123456789f123456789g12", SAFE,
+					     ",'nodeSelector':{'beta.kubernetes.io/os':'linux'}");
+	cleanup_free char *longer = guarded_pod("a123456789b123456789c123456789d123456789e123456789f123456789g123",
+						SAFE, "");
+
+	make_guarded(f, "warn");
+	expect_call(f, 201, "POST", GUARDED, safe);
+	expect_warnings(f, "");
+	expect_call(f, 201, "POST", GUARDED, port);
+	expect_warnings(f,
+			"299 - \"would violate PodSecurity \\\"restricted:latest\\\": privileged (container \\\"c\\\" "
+			"must not set securityContext.privileged=true)\"|");
+	expect_call(f, 201, "POST", GUARDED, old);
+	expect_warnings(f, "299 - \"spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "
+			   "\\\"kubernetes.io/os\\\" instead\"|");
+	expect_call(f, 201, "POST", GUARDED, longer);
+	expect_warnings(f, "299 - \"metadata.name: this is used in the Pod's hostname, which can result in surprising "
+			   "behavior; a DNS label is recommended: [must be no more than 63 characters]\"|");
+	expect_call(f, 200, "GET", GUARDED "/port", NULL);
+	expect_warnings(f, "");
+}
+
 static void table_row(void **state)
 {
 	struct fixture *f = *state;
@@ -284,6 +398,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(bound_waits_for_its_grace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(finished_goes_at_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(quota_counts_what_runs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(restricted_namespaces, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(warnings_in_headers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(table_row, set_up, tear_down),
 		cmocka_unit_test(quantities),
 	};

@@ -1,7 +1,9 @@
 /* Watches of the test API server: where they start, what they see through a selector, how they end. */
+#include "common/kube/proto_cut.h"
 #include "tests/unit/testapi_fixture.h"
 
 #define CMS NS "/configmaps"
+#define WATCH_LIST "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 
 /* The events a watch has to give now, parsed; the array is the caller's. */
 static json_t *read_events(struct api_watch *watch, ssize_t *last)
@@ -274,6 +276,146 @@ static void bookmarks(void **state)
 	api_watch_free(initial);
 }
 
+/* What is there, then a bookmark that says so with the version to go on from; then what happens. */
+static void watch_list(void **state)
+{
+	struct fixture *f = *state;
+	struct api_watch *watch;
+	ssize_t last;
+	cleanup_json json_t *events = NULL;
+	const json_t *metadata;
+	cleanup_free char *version = NULL;
+	cleanup_free char *query = NULL;
+
+	create(f, "a", "{\"l\":\"1\"}");
+	create(f, "b", "{}");
+	version = mem_strdup(at(f, "metadata.resourceVersion"));
+	watch = watch_of(f, WATCH_LIST "&allowWatchBookmarks=true&labelSelector=l");
+	events = read_events(watch, &last);
+	assert_int_equal(json_array_size(events), 2);
+	metadata = json_path(json_array_get(events, 1), "object", "metadata", NULL);
+	assert_string_equal(json_str(json_object_get(metadata, "annotations"), "k8s.io/initial-events-end"), "true");
+	assert_string_equal(json_str(metadata, "resourceVersion"), version);
+	create(f, "c", "{\"l\":\"1\"}");
+	expect_events(watch, "ADDED c", WATCH_NOTHING);
+	api_watch_free(watch);
+	/* a version that it must reach: the state is the present one all the same */
+	query = mem_printf(WATCH_LIST "&allowWatchBookmarks=true&resourceVersion=%s", version);
+	watch = watch_of(f, query);
+	expect_events(watch, "ADDED a,ADDED b,ADDED c,BOOKMARK", WATCH_NOTHING);
+	api_watch_free(watch);
+	expect_call(f, 504, "GET", CMS "?watch=1&" WATCH_LIST "&resourceVersion=1000000", NULL);
+	/* none of them, by request */
+	watch = watch_of(f, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0");
+	expect_events(watch, "", WATCH_NOTHING);
+	create(f, "d", "{}");
+	expect_events(watch, "ADDED d", WATCH_NOTHING);
+	api_watch_free(watch);
+}
+
+#define FORBIDDEN(field, why) "ListOptions.meta.k8s.io \"\" is invalid: " field ": Forbidden: " why
+
+static void options_that_contradict(void **state)
+{
+	static const struct {
+		const char *query;
+		const char *message;
+	} cases[] = {
+		{"watch=1&sendInitialEvents=true",
+		 FORBIDDEN("resourceVersionMatch",
+			   "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")},
+		{"watch=1&resourceVersionMatch=NotOlderThan&resourceVersion=1",
+		 FORBIDDEN("resourceVersionMatch",
+			   "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")},
+		{"watch=1&sendInitialEvents=true&resourceVersionMatch=Exact",
+		 "ListOptions.meta.k8s.io \"\" is invalid: [resourceVersionMatch: Forbidden: sendInitialEvents "
+		 "requires "
+		 "setting resourceVersionMatch to NotOlderThan, resourceVersionMatch: Unsupported value: \"Exact\": "
+		 "supported values: \"NotOlderThan\"]"},
+		{"watch=1&" WATCH_LIST "&continue=x",
+		 FORBIDDEN("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")},
+		{"sendInitialEvents=false", FORBIDDEN("sendInitialEvents", "sendInitialEvents is forbidden for list")},
+		{"resourceVersionMatch=Exact",
+		 FORBIDDEN("resourceVersionMatch",
+			   "resourceVersionMatch is forbidden unless resourceVersion is provided")},
+		{"resourceVersionMatch=Exact&resourceVersion=0",
+		 FORBIDDEN("resourceVersionMatch",
+			   "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"")},
+		{"resourceVersionMatch=Older&resourceVersion=1",
+		 "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Unsupported value: \"Older\": "
+		 "supported "
+		 "values: \"Exact\", \"NotOlderThan\", \"\""},
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *url = mem_printf(CMS "?%s", cases[i].query);
+
+		expect_call(f, 422, "GET", url, NULL);
+		assert_string_equal(message(f), cases[i].message);
+		assert_string_equal(at(f, "details.kind"), "ListOptions");
+	}
+	expect_call(f, 200, "GET", CMS "?resourceVersionMatch=NotOlderThan&resourceVersion=0", NULL);
+}
+
+/* The frames of a protobuf watch, in the words of expect_events. */
+static void expect_frames(struct api_watch *watch, const char *wanted, struct proto_span *last)
+{
+	static char data[4096];
+	ssize_t len = api_watch_read(watch, data, sizeof(data));
+	cleanup_buf struct buf seen = {0};
+
+	assert_in_range(len, 5, (ssize_t)sizeof(data) - 1);
+	for (ssize_t at = 0; at < len;) {
+		const unsigned char *head = (const unsigned char *)data + at;
+		size_t size = (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
+		struct proto_span event = {data + at + 4, size, false};
+		char type[16];
+		char name[16];
+
+		at += 4 + (ssize_t)size;
+		proto_text(event, 1, type, sizeof(type));
+		*last = proto_object(proto_field(proto_field(event, 2), 1));
+		proto_text(proto_field(*last, PROTO_METADATA), PROTO_META_NAME, name, sizeof(name));
+		buf_printf(&seen, "%s%s%s%s", seen.len > 0 ? "," : "", type, name[0] == '\0' ? "" : " ", name);
+	}
+	assert_string_equal(seen.data, wanted);
+	assert_int_equal(api_watch_read(watch, data + len, 1), WATCH_NOTHING);
+}
+
+static void pods_as_protobuf(void **state)
+{
+	struct fixture *f = *state;
+	struct api_watch *watch;
+	struct proto_span object;
+	struct proto_span entry;
+	char text[48];
+
+	expect_call(f, 201, "POST", NS "/pods",
+		    "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
+	f->local.accept = "application/vnd.kubernetes.protobuf;stream=watch,application/json";
+	expect_call(f, 200, "GET", NS "/pods?watch=1&" WATCH_LIST "&allowWatchBookmarks=true", NULL);
+	assert_string_equal(f->answer.content_type, "application/vnd.kubernetes.protobuf;stream=watch");
+	watch = f->answer.watch;
+	f->answer.watch = NULL;
+	expect_frames(watch, "ADDED p,BOOKMARK", &object);
+	entry = proto_field(proto_field(object, PROTO_METADATA), 12);
+	proto_text(entry, 1, text, sizeof(text));
+	assert_string_equal(text, "k8s.io/initial-events-end");
+	expect_call(f, 200, "DELETE", NS "/pods/p", NULL);
+	expect_frames(watch, "MODIFIED p,DELETED p", &object);
+	proto_text(proto_field(object, 3), 1, text, sizeof(text));
+	assert_string_equal(text, "Pending");
+	api_watch_expire(watch);
+	assert_int_equal(api_watch_read(watch, text, 4), 4); /* a frame's length */
+	api_watch_free(watch);
+	/* other kinds, and bodies, as before */
+	create(f, "a", "{}");
+	watch = watch_of(f, "");
+	expect_events(watch, "ADDED a", WATCH_NOTHING);
+	api_watch_free(watch);
+}
+
 static void time_runs_out(void **state)
 {
 	struct fixture *f = *state;
@@ -387,6 +529,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pods_show_their_deletion, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_forms, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bookmarks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(watch_list, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(options_that_contradict, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(pods_as_protobuf, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(time_runs_out, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(wakes_only_who_has_news, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(faults_on_watches, set_up, tear_down),

@@ -13,6 +13,7 @@
 #include "common/kube/client/answer.h"
 #include "common/kube/client/counters.h"
 #include "common/kube/client/transport.h"
+#include "common/kube/client/warnings.h"
 #include "common/kube/config/credentials.h"
 
 /* A larger answer is cancelled: 10 000 Tasks in one Framework are some MiB. */
@@ -112,6 +113,7 @@ struct kube_client {
 	CURL **idle_handles;
 	size_t idle_count;
 	struct counters counters;
+	struct warnings warnings;
 };
 
 /* ---- deliver.c ---- */
@@ -134,7 +136,7 @@ void call_deliver(struct kube_call *call);
 int exchange_resolve_server(struct kube_client *client, struct error *err);
 /* Gets a handle ready for the call on its transport. */
 void exchange_prepare(struct kube_call *call);
-/* Reads status, Retry-After and sent of an ended or cancelled transfer. Then returns the handle. */
+/* Reads status, warnings, Retry-After and sent of an ended or cancelled transfer. Then returns the handle. */
 void exchange_collect(struct kube_call *call);
 /* failure and cause of a transfer that libcurl ended. */
 void exchange_judge(struct kube_call *call, CURLcode result);

@@ -504,6 +504,7 @@ void kube_client_free(struct kube_client *client)
 	credentials_free(&client->credentials);
 	kube_config_free(&client->config);
 	counters_free(&client->counters);
+	warnings_free(&client->warnings);
 	curl_slist_free_all(client->connect_to);
 	free(client->host_header);
 	free(client->url_base);

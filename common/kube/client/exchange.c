@@ -94,6 +94,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
 		call->announce = true;
 		call->http_status = status;
 		exchange_count(call); /* a stream counts when it begins */
+		warnings_note(&call->client->warnings, call->easy, call->method, call->path);
 	}
 	return len;
 }
@@ -353,6 +354,7 @@ void exchange_collect(struct kube_call *call)
 	long version = 0;
 
 	call->http_status = status_of(call->easy);
+	warnings_note(&client->warnings, call->easy, call->method, call->path);
 	curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after);
 	curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &request_size);
 	curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, &version);

@@ -12,7 +12,7 @@
 #include "common/base/mem.h"
 #include "tests/cluster/testapi/watch.h"
 
-enum { AGENT_SIZE = 64 };
+enum { AGENT_SIZE = 64, TOO_MANY_REQUESTS = 429 };
 
 struct fault {
 	struct fault *next;
@@ -121,6 +121,14 @@ static bool path_matches(const pcre2_code *pattern, const char *path)
 	return found >= 0;
 }
 
+/* Whether the connection leads to the replica of {"number": 0, "of": 2}: they take turns. */
+static bool replica_matches(const json_t *match, unsigned connection)
+{
+	const json_t *replica = json_object_get(match, "replica");
+
+	return replica == NULL || connection % json_int(replica, "of", 1) == json_int(replica, "number", 0);
+}
+
 static bool fault_matches(const struct fault *fault, const struct api_request *request)
 {
 	char agent[AGENT_SIZE];
@@ -132,7 +140,7 @@ static bool fault_matches(const struct fault *fault, const struct api_request *r
 	       equal_or_any(fault->match, "subresource", request->subresource) &&
 	       equal_or_any(fault->match, "namespace", request->namespace_name) &&
 	       equal_or_any(fault->match, "name", request->name) && equal_or_any(fault->match, "userAgent", agent) &&
-	       path_matches(fault->path, request->path);
+	       replica_matches(fault->match, request->connection) && path_matches(fault->path, request->path);
 }
 
 static bool freezes(const struct fault *fault)
@@ -150,6 +158,9 @@ static void add_action(const struct fault *fault, struct api_strike *strike)
 	strike->cut = strike->cut || json_bool(action, "cut", false);
 	strike->cut_answer = strike->cut_answer || json_bool(action, "cutAnswer", false);
 	strike->reset = strike->reset || json_bool(action, "reset", false);
+	strike->close = strike->close || json_bool(action, "close", false);
+	if (json_str(action, "warning") != NULL)
+		mem_replace(&strike->warning, json_str(action, "warning"));
 	if (json_bool(action, "staleReads", false))
 		strike->as_of = fault->version;
 	if (strike->status != 0 || json_int(action, "status", 0) == 0)
@@ -182,10 +193,20 @@ void api_strike_free(struct api_strike *strike)
 {
 	free(strike->reason);
 	free(strike->message);
+	free(strike->warning);
 	*strike = (struct api_strike){0};
 }
 
-void api_strike_answer(const struct api_strike *strike, struct api_answer *answer)
+/* What priority and fairness sends away gets no Status. */
+static void answer_too_many(const struct api_strike *strike, struct api_answer *answer)
+{
+	answer->status = TOO_MANY_REQUESTS;
+	answer->content_type = "text/plain; charset=utf-8";
+	answer->retry_after = strike->retry_after;
+	buf_puts(&answer->body, "Too many requests, please try again later.\n");
+}
+
+static void answer_status(const struct api_strike *strike, struct api_answer *answer)
 {
 	static const struct {
 		int status;
@@ -221,13 +242,24 @@ void api_strike_answer(const struct api_strike *strike, struct api_answer *answe
 	api_failure_free(&failure);
 }
 
+void api_strike_answer(const struct api_strike *strike, struct api_answer *answer)
+{
+	if (strike->status == TOO_MANY_REQUESTS && strike->reason == NULL && strike->message == NULL)
+		answer_too_many(strike, answer);
+	else if (strike->status != 0)
+		answer_status(strike, answer);
+	if (strike->warning != NULL)
+		buf_printf(&answer->warnings, "%s\n", strike->warning);
+	answer->close = strike->close;
+}
+
 static bool watch_matches(const json_t *match, const struct api_watch *watch)
 {
 	char agent[AGENT_SIZE];
 
 	api_agent(watch->user_agent, agent, sizeof(agent));
 	return equal_or_any(match, "resource", watch->resource->plural) && equal_or_any(match, "userAgent", agent) &&
-	       equal_or_any(match, "namespace", watch->namespace_name);
+	       replica_matches(match, watch->connection) && equal_or_any(match, "namespace", watch->namespace_name);
 }
 
 bool api_faults_frozen(const struct api *api, const struct api_watch *watch)
@@ -322,8 +354,10 @@ static void add_fault(struct api *api, json_t *source, struct api_answer *answer
 	path = json_str(fault->match, "path");
 	if (path != NULL)
 		fault->path = pcre2_compile((PCRE2_SPTR)path, PCRE2_ZERO_TERMINATED, PCRE2_UTF, &code, &at, NULL);
-	if (json_object_size(fault->action) == 0 || (path != NULL && fault->path == NULL)) {
-		answer_bad(answer, "a fault needs an action, and match.path must be a regular expression");
+	if (json_object_size(fault->action) == 0 || (path != NULL && fault->path == NULL) ||
+	    json_int(json_object_get(fault->match, "replica"), "of", 1) < 1) {
+		answer_bad(answer, "a fault needs an action, match.path must be a regular expression, match.replica.of "
+				   "at least 1");
 		free_fault(fault);
 		return;
 	}

@@ -4,14 +4,17 @@
  * POST /fc-testapi/faults {"match": {…}, "skip": 0, "count": 1, "action": {…}}; answers 201 {"id": 1}.
  *
  * match, each member optional: method, verb, resource, subresource, namespace, name (strings, equal; subresource ""
- * means none), path (a regular expression), userAgent (the first word, as in the counts).
+ * means none), path (a regular expression), userAgent (the first word, as in the counts), replica
+ * {"number": 0, "of": 2} (as if connections led in turn to so many servers behind the address, to this one of them).
  *
  * skip: so many matching requests pass before it strikes; count: so many are struck; absent: all.
  *
  * action: latencyMs (waits before the request is carried out), answerLatencyMs (after), status with reason, message,
- * retryAfter (answers this instead), cut (closes the connection instead), cutAnswer (carries it out, then closes the
- * connection unanswered), reset (these two by RST), staleReads (get and list see the store as it was when the fault was
- * set, as from a replica that lags behind), freezeWatches (matching watches get nothing until the fault is deleted).
+ * retryAfter (answers this instead; 429 without a reason and a message as priority and fairness does), warning (one
+ * more in the answer's headers), close (the connection ends after the answer, as that of a server that shuts down), cut
+ * (closes the connection instead), cutAnswer (carries it out, then closes the connection unanswered), reset (these two
+ * by RST), staleReads (get and list see the store as it was when the fault was set, as from a replica that lags
+ * behind), freezeWatches (matching watches get nothing until the fault is deleted).
  *
  * GET /fc-testapi/faults (each as it was set, with id, hits, left), DELETE /fc-testapi/faults, DELETE
  * /fc-testapi/faults/{id}.
@@ -46,12 +49,14 @@ struct api_strike {
 	char *reason;
 	char *message;
 	int retry_after;
+	char *warning;
+	bool close;
 };
 
 /* Asks (and uses up) the faults for a routed request. */
 void api_faults_strike(struct api *api, const struct api_request *request, struct api_strike *strike);
 void api_strike_free(struct api_strike *strike);
-/* The answer of a strike with a status. */
+/* What the strike makes of the answer, or the whole answer for one with a status. */
 void api_strike_answer(const struct api_strike *strike, struct api_answer *answer);
 
 /* Whether the watch is held by a fault now. */

@@ -20,6 +20,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "tests/cluster/testapi/faults.h"
+#include "tests/cluster/testapi/headers.h"
 #include "tests/cluster/testapi/request.h"
 #include "tests/cluster/testapi/watch.h"
 
@@ -35,7 +36,8 @@ struct api_http {
 	struct api *api;
 	struct MHD_Daemon *daemon;
 	uint16_t port;
-	bool resumed; /* MHD_run is needed */
+	unsigned connections; /* accepted so far */
+	bool resumed;         /* MHD_run is needed */
 	ev_io io;
 	ev_prepare prepare;
 	ev_timer again; /* MHD has more to do at a time of its own */
@@ -229,6 +231,25 @@ static ssize_t read_watch(void *cls, uint64_t position, char *data, size_t max)
 	return 0;
 }
 
+/* Counts connections; the context of one is its number. */
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct api_http *http = cls;
+
+	(void)connection;
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		*context = (void *)(uintptr_t)http->connections++;
+}
+
+static unsigned connection_number(struct exchange *exchange)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(exchange->connection,
+								       MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	return (unsigned)(uintptr_t)info->socket_context;
+}
+
 static void unref_object(void *object)
 {
 	api_object_unref(object);
@@ -258,6 +279,11 @@ static struct MHD_Response *make_response(struct exchange *exchange)
 	return response;
 }
 
+static void add_header(void *response, const char *name, const char *value)
+{
+	MHD_add_response_header(response, name, value);
+}
+
 static enum MHD_Result send_answer(struct exchange *exchange)
 {
 	struct MHD_Response *response = make_response(exchange);
@@ -267,14 +293,7 @@ static enum MHD_Result send_answer(struct exchange *exchange)
 	if (response == NULL)
 		return MHD_NO;
 	exchange->stage = ANSWERED;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, exchange->answer.content_type);
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache, private");
-	if (exchange->answer.retry_after > 0) {
-		char seconds[16];
-
-		snprintf(seconds, sizeof(seconds), "%d", exchange->answer.retry_after);
-		MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
-	}
+	api_answer_headers(&exchange->answer, add_header, response);
 	result = MHD_queue_response(exchange->connection, status, response);
 	MHD_destroy_response(response);
 	return result;
@@ -319,10 +338,9 @@ static enum MHD_Result carry_out(struct exchange *exchange)
 
 	exchange->stage = CARRIED_OUT;
 	exchange->request.as_of = strike->as_of;
-	if (strike->status != 0)
-		api_strike_answer(strike, &exchange->answer);
-	else if (!strike->cut)
+	if (strike->status == 0 && !strike->cut)
 		api_handle(api, &exchange->request, &exchange->answer);
+	api_strike_answer(strike, &exchange->answer);
 	if (!strike->cut && !strike->cut_answer)
 		code = exchange->answer.status;
 	api_faults_count(api, &exchange->request, code);
@@ -364,6 +382,7 @@ static void read_request(struct exchange *exchange, const char *url, const char 
 	request->body = exchange->body.data == NULL ? "" : exchange->body.data;
 	request->body_len = exchange->body.len;
 	request->too_large = exchange->too_large;
+	request->connection = connection_number(exchange);
 	MHD_get_connection_values(exchange->connection, MHD_GET_ARGUMENT_KIND, add_query, request);
 	api_route(exchange->http->api, request);
 }
@@ -530,12 +549,12 @@ struct api_http *api_http_new(struct api *api, const char *address, uint16_t por
 
 	http->api = api;
 	if (inet_pton(AF_INET, address, &where.sin_addr) == 1)
-		http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, port, NULL, NULL, on_request,
-						http, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&where,
-						MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,
-						MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
-						MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-						MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
+		http->daemon = MHD_start_daemon(
+			MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, port, NULL, NULL, on_request, http,
+			MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&where, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+			http, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_CONNECTION_LIMIT,
+			(unsigned int)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+			MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
 	if (http->daemon == NULL) {
 		free(http);
 		error_set_errno(err, errno, "listen on %s:%u", address, port);

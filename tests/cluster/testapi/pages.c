@@ -6,8 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "common/base/mem.h"
+#include "tests/cluster/testapi/protobuf.h"
 #include "tests/cluster/testapi/selector.h"
+
+#define MATCH "resourceVersionMatch"
+#define INITIAL "sendInitialEvents"
 
 struct page {
 	struct api_selector selector;
@@ -32,19 +37,81 @@ static int read_token(struct page *page, const char *token, struct api_failure *
 	return 0;
 }
 
+static void forbid(json_t *causes, const char *field, const char *why)
+{
+	api_cause(causes, "FieldValueForbidden", field, "Forbidden: %s", why);
+}
+
+static void check_list_options(const struct api_request *request, const char *match, json_t *causes)
+{
+	const char *version = api_query(request, "resourceVersion");
+
+	if (match != NULL && (version == NULL || version[0] == '\0'))
+		forbid(causes, MATCH, "resourceVersionMatch is forbidden unless resourceVersion is provided");
+	if (match != NULL && api_query(request, "continue") != NULL)
+		forbid(causes, MATCH, "resourceVersionMatch is forbidden when continue is provided");
+	if (match != NULL && strcmp(match, "Exact") != 0 && strcmp(match, "NotOlderThan") != 0)
+		api_cause(causes, "FieldValueNotSupported", MATCH,
+			  "Unsupported value: \"%s\": supported values: \"Exact\", \"NotOlderThan\", \"\"", match);
+	if (match != NULL && strcmp(match, "Exact") == 0 && version != NULL && strcmp(version, "0") == 0)
+		forbid(causes, MATCH, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+	if (api_query(request, INITIAL) != NULL)
+		forbid(causes, INITIAL, "sendInitialEvents is forbidden for list");
+}
+
+static void check_watch_options(const struct api_request *request, const char *match, json_t *causes)
+{
+	bool initial = api_query(request, INITIAL) != NULL;
+	bool right = match != NULL && strcmp(match, "NotOlderThan") == 0;
+
+	if (initial && !right)
+		forbid(causes, MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+	if (match != NULL && !initial)
+		forbid(causes, MATCH,
+		       "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+	if (match != NULL && !right)
+		api_cause(causes, "FieldValueNotSupported", MATCH,
+			  "Unsupported value: \"%s\": supported values: \"NotOlderThan\"", match);
+	if (match != NULL && api_query(request, "continue") != NULL)
+		forbid(causes, MATCH, "resourceVersionMatch is forbidden when continue is provided");
+}
+
+int api_check_options(const struct api_request *request, struct api_failure *failure)
+{
+	static const struct api_resource options = {.group = "meta.k8s.io", .kind = "ListOptions", .plural = ""};
+	const char *match = api_query(request, MATCH);
+	json_t *causes = json_array();
+
+	if (match != NULL && match[0] == '\0')
+		match = NULL;
+	if (strcmp(request->verb, "watch") == 0)
+		check_watch_options(request, match, causes);
+	else
+		check_list_options(request, match, causes);
+	return api_fail_invalid(failure, &options, NULL, causes);
+}
+
+int api_check_not_newer(const char *text, uint64_t current, struct api_failure *failure)
+{
+	uint64_t version = text == NULL ? 0 : strtoull(text, NULL, 10);
+
+	if (version <= current)
+		return 0;
+	api_fail(failure, 504, "Timeout", "Too large resource version: %llu, current: %llu",
+		 (unsigned long long)version, (unsigned long long)current);
+	failure->details = json_pack("{s:[{s:s,s:s}],s:i}", "causes", "reason", "ResourceVersionTooLarge", "message",
+				     "Too large resource version", "retryAfterSeconds", 1);
+	return -1;
+}
+
 static int check_version(const struct api *api, const struct api_request *request, struct api_failure *failure)
 {
 	const char *text = api_query(request, "resourceVersion");
 	const char *match = api_query(request, "resourceVersionMatch");
 	uint64_t version = text == NULL ? 0 : strtoull(text, NULL, 10);
 
-	if (version > api->version) {
-		api_fail(failure, 504, "Timeout", "Too large resource version: %llu, current: %llu",
-			 (unsigned long long)version, (unsigned long long)api->version);
-		failure->details = json_pack("{s:[{s:s,s:s}],s:i}", "causes", "reason", "ResourceVersionTooLarge",
-					     "message", "Too large resource version", "retryAfterSeconds", 1);
+	if (api_check_not_newer(text, request->as_of != 0 ? request->as_of : api->version, failure) < 0)
 		return -1;
-	}
 	if (match != NULL && strcmp(match, "Exact") == 0 && version < request->resource->compacted)
 		return api_fail(failure, 410, "Expired", "The resourceVersion for the provided list is too old.");
 	return 0;
@@ -161,6 +228,13 @@ static void answer_page(const struct api_request *request, const struct page *pa
 	}
 	api_accept(request, &form);
 	api_render_list(&answer->body, request->resource, chosen, chosen_count, page->version, resume, remaining, form);
+	if (api_accept_protobuf(request)) {
+		cleanup_json json_t *list = json_parse(answer->body.data, answer->body.len, NULL);
+
+		buf_clear(&answer->body);
+		protobuf_encode(&answer->body, list);
+		answer->content_type = PROTOBUF_TYPE;
+	}
 	answer->status = 200;
 	free((void *)chosen);
 }
@@ -173,7 +247,7 @@ int api_list(struct api *api, const struct api_request *request, struct api_answ
 	bool owned = false;
 	int result = -1;
 
-	if (read_page(api, request, &page, failure) == 0 &&
+	if (api_check_options(request, failure) == 0 && read_page(api, request, &page, failure) == 0 &&
 	    candidates(api, request, &page, &objects, &count, &owned, failure) == 0) {
 		answer_page(request, &page, objects, count, answer);
 		result = 0;

@@ -10,6 +10,9 @@
 #include "common/base/mem.h"
 #include "tests/cluster/testapi/ops.h"
 #include "tests/cluster/testapi/pages.h"
+#include "tests/cluster/testapi/podsecurity.h"
+
+enum { DNS_LABEL_MAX = 63 };
 
 static bool finished(const json_t *pod)
 {
@@ -169,7 +172,7 @@ static int admit(struct api *api, struct api_resource *resource, const json_t *p
 	size_t begin;
 	size_t end;
 
-	if (check_priority(resource, pod, failure) < 0)
+	if (check_priority(resource, pod, failure) < 0 || api_podsecurity_admit(api, resource, pod, failure) < 0)
 		return -1;
 	api_store_range(api->quotas, namespace_name, &begin, &end);
 	for (; begin < end; begin++) {
@@ -189,6 +192,30 @@ static int admit(struct api *api, struct api_resource *resource, const json_t *p
 	return 0;
 }
 
+/* What a real server finds unwise (GetWarningsForPod and WarningsOnCreate), in part. */
+static void warn(const struct api *api, const json_t *pod, struct buf *warnings)
+{
+	static const char *const labels[] = {"arch", "os"};
+	const char *name = json_str(json_object_get(pod, "metadata"), "name");
+	const json_t *selector = json_path(pod, "spec", "nodeSelector", NULL);
+
+	api_podsecurity_warn(api, pod, warnings);
+	if (strlen(name) > DNS_LABEL_MAX)
+		buf_printf(warnings,
+			   "metadata.name: this is used in the Pod's hostname, which can result in surprising "
+			   "behavior; a DNS label is recommended: [must be no more than %d characters]\n",
+			   DNS_LABEL_MAX);
+	for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
+		char old[32];
+
+		snprintf(old, sizeof(old), "beta.kubernetes.io/%s", labels[i]);
+		if (json_object_get(selector, old) != NULL)
+			buf_printf(warnings,
+				   "spec.nodeSelector[%s]: deprecated since v1.14; use \"kubernetes.io/%s\" instead\n",
+				   old, labels[i]);
+	}
+}
+
 /* podStrategy.CheckGracefulDelete */
 static int64_t grace(const json_t *pod, int64_t asked)
 {
@@ -201,7 +228,7 @@ static int64_t grace(const json_t *pod, int64_t asked)
 }
 
 const struct api_strategy api_pod_strategy = {
-	.create = create, .update = update, .validate = api_pod_validate, .admit = admit, .grace = grace};
+	.create = create, .update = update, .validate = api_pod_validate, .admit = admit, .warn = warn, .grace = grace};
 
 /* ---- what hangs below a Pod ---- */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/json.h"
 #include "common/base/mem.h"
 
 /* fields: "number:name:type …". Types: s string, b bool, i integer, t Time, q Quantity, y bytes (base64 in JSON), m map
@@ -17,6 +18,8 @@ struct message {
 	const char *name;
 	const char *fields;
 };
+
+static const char MAGIC[4] = {'k', '8', 's', 0};
 
 static const struct message MESSAGES[] = {
 	{"Unknown", "1:typeMeta:TypeMeta 2:raw:y"},
@@ -53,6 +56,26 @@ static const struct message MESSAGES[] = {
 	 "1:gracePeriodSeconds:i 2:preconditions:Preconditions 3:orphanDependents:b 4:propagationPolicy:s "
 	 "5:dryRun:[s"},
 	{"Preconditions", "1:uid:s 2:resourceVersion:s"},
+	{"ListMeta", "2:resourceVersion:s 3:continue:s 4:remainingItemCount:i"},
+	{"Status", "1:metadata:ListMeta 2:status:s 3:message:s 4:reason:s 5:details:StatusDetails 6:code:i"},
+	{"StatusDetails", "1:name:s 2:group:s 3:kind:s 5:retryAfterSeconds:i 6:uid:s"},
+	{"PodList", "1:metadata:ListMeta 2:items:[Pod"},
+	{"Pod", "1:metadata:ObjectMeta 2:spec:PodSpec 3:status:PodStatus"},
+	{"PodSpec",
+	 "2:containers:[Container 3:restartPolicy:s 4:terminationGracePeriodSeconds:i "
+	 "5:activeDeadlineSeconds:i 7:nodeSelector:m 8:serviceAccountName:s 10:nodeName:s 19:schedulerName:s "
+	 "20:initContainers:[Container 25:priority:i"},
+	{"Container", "1:name:s 2:image:s 3:command:[s 4:args:[s 5:workingDir:s"},
+	{"PodStatus", "1:phase:s 2:conditions:[PodCondition 3:message:s 4:reason:s 5:hostIP:s 6:podIP:s 7:startTime:t "
+		      "8:containerStatuses:[ContainerStatus 9:qosClass:s 10:initContainerStatuses:[ContainerStatus"},
+	{"PodCondition", "1:type:s 2:status:s 4:lastTransitionTime:t 5:reason:s 6:message:s"},
+	{"ContainerStatus",
+	 "1:name:s 2:state:ContainerState 3:lastState:ContainerState 4:ready:b 5:restartCount:i 6:image:s "
+	 "7:imageID:s 8:containerID:s"},
+	{"ContainerState", "1:waiting:Waiting 2:running:Running 3:terminated:Terminated"},
+	{"Waiting", "1:reason:s 2:message:s"},
+	{"Running", "1:startedAt:t"},
+	{"Terminated", "1:exitCode:i 2:signal:i 3:reason:s 4:message:s 5:startedAt:t 6:finishedAt:t 7:containerID:s"},
 };
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5, WORD_SIZE = 48 };
@@ -109,6 +132,12 @@ static const struct message *find_message(const char *name)
 		if (strcmp(MESSAGES[i].name, name) == 0)
 			return &MESSAGES[i];
 	return NULL;
+}
+
+/* Kinds of answers. The table has a part of their members, so that none is read from a body. */
+static bool is_answer(const char *kind)
+{
+	return strcmp(kind, "Pod") == 0 || strcmp(kind, "PodList") == 0 || strcmp(kind, "Status") == 0;
 }
 
 static json_t *decode_message(const struct message *message, struct input in);
@@ -279,7 +308,6 @@ static json_t *decode_message(const struct message *message, struct input in)
 
 json_t *protobuf_decode(const char *data, size_t len)
 {
-	static const char magic[4] = {'k', '8', 's', 0};
 	struct input in = {(const unsigned char *)data, (const unsigned char *)data + len};
 	struct input raw = {0};
 	json_t *meta = NULL;
@@ -287,9 +315,9 @@ json_t *protobuf_decode(const char *data, size_t len)
 	const struct message *message;
 	const char *kind;
 
-	if (len < sizeof(magic) || memcmp(data, magic, sizeof(magic)) != 0)
+	if (len < sizeof(MAGIC) || memcmp(data, MAGIC, sizeof(MAGIC)) != 0)
 		return NULL;
-	in.at += sizeof(magic);
+	in.at += sizeof(MAGIC);
 	while (in.at < in.end) {
 		uint64_t number;
 		uint64_t varint;
@@ -304,10 +332,127 @@ json_t *protobuf_decode(const char *data, size_t len)
 	}
 	kind = json_string_value(json_object_get(meta, "kind"));
 	message = kind == NULL ? NULL : find_message(kind);
-	if (message != NULL)
+	if (message != NULL && !is_answer(kind))
 		object = decode_message(message, raw);
 	if (object != NULL)
 		json_object_update(object, meta);
 	json_decref(meta);
 	return object;
+}
+
+/* ---- answers ---- */
+
+static void put_varint(struct buf *out, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		buf_putc(out, (char)(value | 0x80));
+	buf_putc(out, (char)value);
+}
+
+static void put_bytes(struct buf *out, uint64_t number, const char *data, size_t len)
+{
+	put_varint(out, number << 3 | WIRE_BYTES);
+	put_varint(out, len);
+	buf_append(out, data, len);
+}
+
+static void put_integer(struct buf *out, uint64_t number, int64_t value)
+{
+	put_varint(out, number << 3 | WIRE_VARINT);
+	put_varint(out, (uint64_t)value);
+}
+
+static void encode_message(struct buf *out, const struct message *message, const json_t *object);
+
+/* The entries of a map of strings. */
+static void encode_map(struct buf *out, uint64_t number, json_t *map)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(map, key, value) {
+		cleanup_buf struct buf entry = {0};
+
+		put_bytes(&entry, 1, key, strlen(key));
+		put_bytes(&entry, 2, json_string_value(value), json_string_length(value));
+		put_bytes(out, number, entry.data, entry.len);
+	}
+}
+
+static void encode_value(struct buf *out, uint64_t number, const char *type, json_t *value)
+{
+	cleanup_buf struct buf part = {0};
+	int64_t seconds;
+
+	if (type[1] != '\0') {
+		encode_message(&part, find_message(type), value);
+		put_bytes(out, number, part.data == NULL ? "" : part.data, part.len);
+	} else if (type[0] == 's') {
+		put_bytes(out, number, json_string_value(value), json_string_length(value));
+	} else if (type[0] == 't') {
+		if (time_parse_rfc3339(json_string_value(value), &seconds) == 0)
+			put_integer(&part, 1, seconds);
+		put_bytes(out, number, part.data, part.len);
+	} else if (type[0] == 'm') {
+		encode_map(out, number, value);
+	} else {
+		put_integer(out, number, json_is_boolean(value) ? json_is_true(value) : json_integer_value(value));
+	}
+}
+
+static void encode_message(struct buf *out, const struct message *message, const json_t *object)
+{
+	for (const char *at = message->fields; *at != '\0'; at += strspn(at, " ")) {
+		char name[WORD_SIZE];
+		char type[WORD_SIZE];
+		unsigned long long number;
+		int used = 0;
+		json_t *value;
+		size_t index;
+		json_t *item;
+
+		if (sscanf(at, "%llu:%47[^:]:%47s%n", &number, name, type, &used) != 3)
+			abort(); /* the table is ours */
+		at += used;
+		value = json_object_get(object, name);
+		if (value == NULL || json_is_null(value))
+			continue;
+		if (type[0] == '[')
+			json_array_foreach(value, index, item)
+				encode_value(out, number, type + 1, item);
+		else
+			encode_value(out, number, type, value);
+	}
+}
+
+bool protobuf_encode(struct buf *out, const json_t *object)
+{
+	const char *kind = json_str(object, "kind");
+	cleanup_buf struct buf meta = {0};
+	cleanup_buf struct buf raw = {0};
+
+	if (kind == NULL || !is_answer(kind))
+		return false;
+	encode_message(&meta, find_message("TypeMeta"), object);
+	encode_message(&raw, find_message(kind), object);
+	buf_append(out, MAGIC, sizeof(MAGIC));
+	put_bytes(out, 1, meta.data, meta.len);
+	put_bytes(out, 2, raw.data == NULL ? "" : raw.data, raw.len);
+	return true;
+}
+
+void protobuf_encode_event(struct buf *out, const json_t *event)
+{
+	const char *type = json_str(event, "type");
+	cleanup_buf struct buf object = {0};
+	cleanup_buf struct buf raw = {0};
+	cleanup_buf struct buf frame = {0};
+
+	protobuf_encode(&object, json_object_get(event, "object"));
+	put_bytes(&raw, 1, object.data, object.len);
+	put_bytes(&frame, 1, type, strlen(type));
+	put_bytes(&frame, 2, raw.data, raw.len);
+	for (int shift = 24; shift >= 0; shift -= 8)
+		buf_putc(out, (char)(frame.len >> shift));
+	buf_append(out, frame.data, frame.len);
 }

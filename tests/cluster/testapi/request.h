@@ -32,7 +32,8 @@ struct api_request {
 	const char *user_agent;
 	const char *body;
 	size_t body_len;
-	bool too_large; /* the body was over REQUEST_BYTES_MAX and is not here */
+	unsigned connection; /* its number, from 0 */
+	bool too_large;      /* the body was over REQUEST_BYTES_MAX and is not here */
 
 	/* Filled by api_route. */
 	char *parts_text;
@@ -57,8 +58,9 @@ struct api_answer {
 	struct buf body;
 	struct api_object *object; /* its text is the body */
 	struct api_watch *watch;
-	int retry_after; /* seconds, 0: no header */
-	char *warning;
+	int retry_after;     /* seconds, 0: no header */
+	struct buf warnings; /* a line each */
+	bool close;          /* the connection is closed after it */
 };
 
 void api_answer_free(struct api_answer *answer);
@@ -79,6 +81,9 @@ bool api_query_flag(const struct api_request *request, const char *name);
 
 /* The form the client prefers; -1 when it takes none of ours (406). */
 int api_accept(const struct api_request *request, enum api_form *form);
+
+/* Whether the answer is to be protobuf: for lists and watches of Pods whose client prefers it. */
+bool api_accept_protobuf(const struct api_request *request);
 
 /* Reads everything that is no resource: discovery, version, health. False when the path is none of these. */
 bool api_discovery(struct api *api, const struct api_request *request, struct api_answer *answer);

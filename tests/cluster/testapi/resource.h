@@ -28,6 +28,8 @@ struct api_strategy {
 			 const json_t *old, json_t *causes);
 	/* After create's checks: quotas and the like, which the real server asks last. */
 	int (*admit)(struct api *api, struct api_resource *resource, const json_t *object, struct api_failure *failure);
+	/* Appends a line for each warning about an object that was created or updated. */
+	void (*warn)(const struct api *api, const json_t *object, struct buf *warnings);
 	/* The grace period a first deletion gets; asked is the caller's wish or -1; -1: no graceful deletion. */
 	int64_t (*grace)(const json_t *object, int64_t asked);
 	/* After the store changed; old or new is NULL. */

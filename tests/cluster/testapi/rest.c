@@ -19,7 +19,7 @@ void api_answer_free(struct api_answer *answer)
 	api_object_unref(answer->object);
 	if (answer->watch != NULL)
 		api_watch_free(answer->watch);
-	free(answer->warning);
+	buf_free(&answer->warnings);
 	*answer = (struct api_answer){0};
 }
 
@@ -87,6 +87,13 @@ static bool dry_run(const struct api_request *request)
 	return value != NULL && strcmp(value, "All") == 0;
 }
 
+static void warn(const struct api *api, const struct api_request *request, struct api_object *object,
+		 struct api_answer *answer)
+{
+	if (request->resource->strategy->warn != NULL)
+		request->resource->strategy->warn(api, api_object_json(object), &answer->warnings);
+}
+
 static int do_create(struct api *api, const struct api_request *request, struct api_answer *answer,
 		     struct api_failure *failure)
 {
@@ -97,6 +104,7 @@ static int do_create(struct api *api, const struct api_request *request, struct 
 	    api_create(api, request->resource, request->namespace_name, body, dry_run(request), &object, failure) < 0)
 		return -1;
 	answer_object(request, answer, 201, object);
+	warn(api, request, object, answer);
 	api_object_unref(object);
 	return 0;
 }
@@ -114,6 +122,8 @@ static int finish_update(struct api *api, const struct api_request *request, con
 	if (api_update(api, request->resource, &update, body, &object, failure) < 0)
 		return -1;
 	answer_object(request, answer, update.created ? 201 : 200, object);
+	if (request->subresource[0] == '\0')
+		warn(api, request, object, answer);
 	api_object_unref(object);
 	return 0;
 }
@@ -165,16 +175,13 @@ static int do_get(struct api *api, const struct api_request *request, struct api
 
 static int refuse_policy(const char *policy, struct api_failure *failure)
 {
-	cleanup_free char *message = mem_printf(
-		"Unsupported value: \"%s\": supported values: \"Foreground\", \"Background\", "
-		"\"Orphan\", \"nil\"",
-		policy);
+	static const struct api_resource options = {.group = "meta.k8s.io", .kind = "DeleteOptions", .plural = ""};
+	json_t *causes = json_array();
 
-	api_fail(failure, 422, "Invalid", "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: %s", message);
-	failure->details = json_pack("{s:s,s:s,s:[{s:s,s:s,s:s}]}", "group", "meta.k8s.io", "kind", "DeleteOptions",
-				     "causes", "reason", "FieldValueNotSupported", "message", message, "field",
-				     "propagationPolicy");
-	return -1;
+	api_cause(causes, "FieldValueNotSupported", "propagationPolicy",
+		  "Unsupported value: \"%s\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"",
+		  policy);
+	return api_fail_invalid(failure, &options, NULL, causes);
 }
 
 /* DeleteOptions from the body and the query; the strings live as long as *options. */
@@ -314,8 +321,8 @@ static int do_watch(struct api *api, const struct api_request *request, struct a
 		.labels = api_query(request, "labelSelector"),
 		.fields = api_query(request, "fieldSelector"),
 		.user_agent = request->user_agent,
+		.connection = request->connection,
 		.bookmarks = api_query_flag(request, "allowWatchBookmarks"),
-		.initial_events = api_query_flag(request, "sendInitialEvents"),
 		.timeout_sec = timeout == NULL ? 0 : atoll(timeout),
 	};
 
@@ -323,6 +330,13 @@ static int do_watch(struct api *api, const struct api_request *request, struct a
 		fields = mem_printf("metadata.name=%s", request->name);
 		watch.fields = fields;
 	}
+	if (api_check_options(request, failure) < 0)
+		return -1;
+	if (api_query(request, "sendInitialEvents") != NULL)
+		watch.initial = api_query_flag(request, "sendInitialEvents") ? INITIAL_REQUIRED : INITIAL_NONE;
+	watch.protobuf = api_accept_protobuf(request);
+	if (watch.protobuf)
+		answer->content_type = PROTOBUF_TYPE ";stream=watch";
 	api_accept(request, &watch.form);
 	answer->watch = api_watch_new(api, request->resource, &watch, failure);
 	answer->status = 200;

@@ -1,9 +1,11 @@
 /* From a URL to what is asked for: resource, namespace, name, subresource, verb, and the form of the answer. */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "common/base/mem.h"
+#include "tests/cluster/testapi/protobuf.h"
 #include "tests/cluster/testapi/request.h"
 
 const char *api_query(const struct api_request *request, const char *name)
@@ -144,7 +146,7 @@ int api_accept(const struct api_request *request, enum api_form *form)
 	const char *at = request->accept;
 
 	*form = FORM_OBJECT;
-	if (at == NULL || at[0] == '\0')
+	if (at == NULL || at[0] == '\0' || api_accept_protobuf(request))
 		return 0;
 	for (;;) {
 		size_t len;
@@ -157,4 +159,16 @@ int api_accept(const struct api_request *request, enum api_form *form)
 		if (*at++ == '\0')
 			return -1;
 	}
+}
+
+bool api_accept_protobuf(const struct api_request *request)
+{
+	const char *first = request->accept;
+
+	if (first == NULL || request->resource == NULL || strcmp(request->resource->kind, "Pod") != 0 ||
+	    (strcmp(request->verb, "list") != 0 && strcmp(request->verb, "watch") != 0))
+		return false;
+	/* no other form of it */
+	return strncmp(first, PROTOBUF_TYPE, strlen(PROTOBUF_TYPE)) == 0 &&
+	       memmem(first, strcspn(first, ","), "as=", strlen("as=")) == NULL;
 }

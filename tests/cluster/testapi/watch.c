@@ -10,6 +10,8 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "tests/cluster/testapi/faults.h"
+#include "tests/cluster/testapi/pages.h"
+#include "tests/cluster/testapi/protobuf.h"
 
 /* Bytes gathered per read of the log. */
 enum { OUT_ENOUGH = 64 * 1024 };
@@ -30,12 +32,29 @@ static int parse_version(const char *text, uint64_t *version, struct api_failure
 	return 0;
 }
 
+/* Ends the event that begins at start, and turns it into protobuf where that is wanted. */
+static void end_event(struct api_watch *watch, size_t start)
+{
+	cleanup_json json_t *event = NULL;
+
+	buf_puts(&watch->out, "}");
+	if (!watch->protobuf) {
+		buf_puts(&watch->out, "\n");
+		return;
+	}
+	event = json_parse(watch->out.data + start, watch->out.len - start, NULL);
+	watch->out.len = start;
+	protobuf_encode_event(&watch->out, event);
+}
+
 static void put_event(struct api_watch *watch, const char *type, struct api_object *object)
 {
+	size_t start = watch->out.len;
+
 	buf_printf(&watch->out, "{\"type\":\"%s\",\"object\":", type);
 	api_render(&watch->out, object, watch->form, !watch->columns_sent);
 	watch->columns_sent = true;
-	buf_puts(&watch->out, "}\n");
+	end_event(watch, start);
 }
 
 static void put_bookmark(struct api_watch *watch, bool initial_end)
@@ -43,22 +62,26 @@ static void put_bookmark(struct api_watch *watch, bool initial_end)
 	const char *kind = watch->form == FORM_TABLE      ? "Table"
 			   : watch->form == FORM_METADATA ? "PartialObjectMetadata"
 							  : watch->resource->kind;
+	size_t start = watch->out.len;
 	const char *version = watch->form == FORM_OBJECT ? watch->resource->api_version : "meta.k8s.io/v1";
 
 	buf_printf(&watch->out,
 		   "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\",\"metadata\":"
-		   "{\"resourceVersion\":\"%llu\"%s%s}%s}}\n",
+		   "{\"resourceVersion\":\"%llu\"%s%s}%s}",
 		   kind, version, (unsigned long long)watch->version,
 		   watch->form == FORM_TABLE ? "" : ",\"creationTimestamp\":null",
 		   initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "",
 		   watch->form == FORM_TABLE ? ",\"columnDefinitions\":null,\"rows\":null" : "");
+	end_event(watch, start);
 }
 
 static void put_error(struct api_watch *watch, const struct api_failure *failure)
 {
+	size_t start = watch->out.len;
+
 	buf_puts(&watch->out, "{\"type\":\"ERROR\",\"object\":");
 	api_failure_print(failure, &watch->out);
-	buf_puts(&watch->out, "}\n");
+	end_event(watch, start);
 	watch->ended = true;
 }
 
@@ -188,10 +211,14 @@ static int start(struct api_watch *watch, const struct api_watch_request *reques
 
 	if (parse_version(request->resource_version, &version, failure) < 0)
 		return -1;
-	if (version == 0 || request->initial_events) {
+	if (request->initial == INITIAL_REQUIRED &&
+	    api_check_not_newer(request->resource_version, api->version, failure) < 0)
+		return -1;
+	if (version == 0 || request->initial == INITIAL_REQUIRED) {
 		seek(watch, api->version);
-		put_initial(watch);
-		if (request->initial_events && watch->bookmarks)
+		if (request->initial != INITIAL_NONE)
+			put_initial(watch);
+		if (request->initial == INITIAL_REQUIRED && watch->bookmarks)
 			put_bookmark(watch, true);
 		return 0;
 	}
@@ -216,7 +243,9 @@ struct api_watch *api_watch_new(struct api *api, struct api_resource *resource, 
 	watch->resource = resource;
 	watch->namespace_name = mem_strdup(request->namespace_name);
 	watch->user_agent = mem_strdup(request->user_agent);
+	watch->connection = request->connection;
 	watch->form = request->form == FORM_METADATA_LIST ? FORM_METADATA : request->form;
+	watch->protobuf = request->protobuf;
 	watch->bookmarks = request->bookmarks;
 	watch->expires = ev_now(api->loop) + timeout;
 	watch->next_bookmark = ev_now(api->loop) + api->options.bookmark_sec;

@@ -9,15 +9,21 @@
 #include "tests/cluster/testapi/selector.h"
 #include "tests/cluster/testapi/table.h"
 
+/* sendInitialEvents: NONE and REQUIRED as given; LEGACY where it is not: without a resourceVersion, and without a
+ * bookmark that ends them. */
+enum api_initial { INITIAL_LEGACY, INITIAL_NONE, INITIAL_REQUIRED };
+
 struct api_watch_request {
 	const char *namespace_name;   /* "" for all */
 	const char *resource_version; /* NULL or "": from now, after what is there */
 	const char *labels;
 	const char *fields;
 	const char *user_agent;
+	unsigned connection; /* its number */
 	enum api_form form;
+	bool protobuf; /* Pods only */
 	bool bookmarks;
-	bool initial_events; /* sendInitialEvents */
+	enum api_initial initial;
 	int64_t timeout_sec; /* 0: a random time of 30 to 60 minutes, as the real server */
 };
 
@@ -28,6 +34,7 @@ struct api_watch {
 	char *namespace_name;
 	struct api_selector selector;
 	enum api_form form;
+	bool protobuf;
 	bool bookmarks;
 	uint64_t begins;  /* events up to this version are not for it */
 	uint64_t cursor;  /* the next event's number */
@@ -44,7 +51,8 @@ struct api_watch {
 	ev_tstamp expires;
 	ev_tstamp next_bookmark;
 	char *user_agent; /* for faults; may be NULL */
-	void *transport;  /* http.c's */
+	unsigned connection;
+	void *transport; /* http.c's */
 };
 
 /* NULL and *failure: a bad selector, 410 for a version too old. One from the future waits for it, as the real server

@@ -108,6 +108,35 @@ nocontainers -200 PodCreationPermanentError 422 Invalid
 EOT
 }
 
+# A namespace that enforces the profile restricted refuses a Pod for good; one that only warns takes it, and the
+# controller logs the warning once, however many Pods it creates.
+run_create_restricted() {
+    only_embedded
+    own_cluster
+    (cd "$RUN" && launch_watcher watcher-1 --workers 1 --http 127.0.0.1:0)
+    pod_security '{enforce: "restricted"}'
+    create '
+        def safe: .spec |= (.securityContext = {runAsNonRoot: true, seccompProfile: {type: "RuntimeDefault"}} |
+            .containers[].securityContext = {allowPrivilegeEscalation: false, capabilities: {drop: ["ALL"]}});
+        fw("open"; [role("a"; 1; {}) | policy(1; -1)]),
+        fw("safe"; [role("a"; 2; ends(0; 0)) | .task.pod |= safe])'
+    wait_completed open
+    wait_completed safe
+    expect_match "why the attempt ended" "$(framework open '.status.attemptStatus.completionStatus | "\(.code) \(.diagnostics)"')" \
+        '^-310 .*violates PodSecurity .*allowPrivilegeEscalation != false'
+    expect "safe" "$(framework safe .status.attemptStatus.completionStatus.code)" 0
+    expect "warnings" "$(watcher_logs | grep -c 'the API server warns')" 0
+    pod_security '{enforce: null, warn: "restricted"}'
+    create 'fw("warned"; [role("a"; 5; ends(0; 0)) | task_retry(false; 1)])'
+    wait_completed warned
+    expect "warnings" "$(watcher_logs | grep 'the API server warns' | grep -c 'POST /api/v1/namespaces/.*/pods: .*would violate PodSecurity')" 1
+}
+
+pod_security() { # labels
+    api PATCH "/api/v1/namespaces/$NS" "$(jq -cn "{metadata: {labels: $1 | with_entries(.key |= \"pod-security.kubernetes.io/\" + .)}}")" \
+        application/merge-patch+json >/dev/null
+}
+
 # Refused at the door of a real server: by an admission webhook without a word, with a code, with the reason Forbidden,
 # with 404, 409 and 429, and by one that does not answer (500). Only Forbidden is for good. (The embedded server has no webhooks: create_retried and
 # create_refused.)

@@ -9,11 +9,7 @@ logObjectSnapshot:
   pod: {onPodDeletion: false}
 EOT
     start_watcher
-    if [[ $CLUSTER == kubernetes ]]; then
-        watcher_logs | grep "Pods: the server sends protobuf" || fail "the Pods are not in protobuf"
-    else
-        watcher_logs | grep "Pods: the server sends JSON" || fail "the embedded server has no protobuf, or so it was"
-    fi
+    watcher_logs | grep "Pods: the server sends protobuf" || fail "the Pods are not in protobuf"
     for name in succeed unknown_retry service_batch; do
         final_status_is_golden $name
         k delete framework f

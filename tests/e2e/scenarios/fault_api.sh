@@ -91,6 +91,34 @@ run_fault_stale_replica() {
 
 conflicts() { (($(testapi_count '.userAgent == "fc-reconciler" and .code == 409') >= $1)); } # times
 
+# Two servers behind one address, of which first the one and then the other lags behind. After all versions are
+# forgotten, the watcher asks for lists that are not older than what it knows: the one that lags refuses them until it has
+# caught up, and nothing is missed.
+run_fault_lagging_replica() {
+    only_embedded
+    local number refused=0
+    apart_cluster one
+    record_pods
+    for number in 0 1; do
+        testapi_fault "{\"match\": {\"userAgent\": \"fc-watcher\", \"verb\": \"list\",
+            \"replica\": {\"number\": $number, \"of\": 2}}, \"action\": {\"staleReads\": true}}"
+        submit_many "f$number" 4 0 2
+        wait_for 30 "the Frameworks are Completed" completed_at_least $((number * 8 + 4))
+        forget_versions_embedded
+        submit_many "g$number" 4 0 2
+        wait_for 30 "lists are refused, or not needed" refused_or_completed $((number * 8 + 8))
+        refused=$((refused + $(lists_refused)))
+        testapi DELETE requests >/dev/null
+        testapi DELETE faults >/dev/null
+        wait_for 30 "the Frameworks are Completed" completed_at_least $((number * 8 + 8))
+    done
+    ((refused > 0)) || fail "no list was refused"
+    expect_all_once 16 2
+}
+
+lists_refused() { testapi_count '.userAgent == "fc-watcher" and .verb == "list" and .code == 504'; }
+refused_or_completed() { (($(lists_refused) > 0)) || completed_at_least "$1"; } # number of Frameworks
+
 # A server that has too much to do says so: fewer requests follow, spread out, and all is well afterwards.
 run_fault_storm() {
     local first second status done=0

@@ -23,6 +23,23 @@ proxied_watcher() {
     record_pods
 }
 
+# A server that ends connections while requests are on their way: a real one by GOAWAY with some of its answers, the
+# embedded one by "Connection: close" with each. (Without this, it is one more connection over HTTP/2, 32 over HTTP/1.1.)
+run_fault_goaway() {
+    local before after wanted=5
+    export KUBE_APISERVER_FLAGS="--goaway-chance=0.02"
+    proxied_reconciler
+    if [[ $CLUSTER == embedded ]]; then
+        testapi_fault '{"match": {"userAgent": "fc-reconciler"}, "action": {"close": true}}'
+        wanted=200
+    fi
+    before=$(proxy proxy stats | cut -d' ' -f1)
+    submit_many f 60 0 3
+    expect_all_once 60 3
+    after=$(proxy proxy stats | cut -d' ' -f1)
+    ((after - before >= wanted)) || fail "$((after - before)) further connections, expected $wanted at least"
+}
+
 # Every so many answers the connection is reset instead, after the request was carried out.
 run_fault_answers_lost() {
     proxied_reconciler
