@@ -223,7 +223,7 @@ static void decide_retry(struct reconcile *reconcile)
 		end_framework(reconcile);
 		return;
 	}
-	if (deadline_over(reconcile)) {
+	if (framework->spec.execution_type != EXECUTION_STOP && deadline_over(reconcile)) {
 		exceed_deadline(reconcile);
 		return;
 	}

@@ -135,6 +135,22 @@ static void test_is_a_level(void **state)
 	assert_code(&w, CODE_STOP_FRAMEWORK_REQUESTED);
 	world_end(&w);
 
+	/* an attempt that would be retried, were there no Stop: that goes first, too */
+	world_begin_of(&w, 1, "", "", ALWAYS);
+	world_settle(&w);
+	world_pod_exit(&w, "f-a-0", 3, "");
+	world_step(&w);
+	world_pod_gone(&w, "f-a-0");
+	w.slow_kubelet = w.slow_gc = true;
+	world_pass(&w, 500);
+	world_edit_of(&w, 1, "", "", DEADLINE ALWAYS ",'executionType':'Stop'");
+	w.slow_kubelet = w.slow_gc = false;
+	world_config_map_gone(&w);
+	settle_all(&w, 2);
+	assert_state(&w, STATE_COMPLETED);
+	assert_code(&w, CODE_STOP_FRAMEWORK_REQUESTED);
+	world_end(&w);
+
 	world_begin_of(&w, 1, "", "", "");
 	world_pass(&w, 500);
 	world_advance(&w, 500);

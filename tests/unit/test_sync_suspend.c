@@ -347,6 +347,25 @@ static void test_pod_left_behind(void **state)
 	world_end(&w);
 }
 
+/* One whose label was removed is in no list: nothing would tell of its end. */
+static void test_pod_unlabelled(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_running(&w, "");
+	w.slow_kubelet = true;
+	edit(&w, SUSPEND);
+	world_settle(&w);
+	world_pod_gone(&w, "f-a-1");
+	world_pod_unlabel(&w, "f-a-0");
+	world_config_map_gone(&w);
+	world_settle_for(&w, 100000);
+	assert_state(&w, STATE_CREATION_PENDING);
+	assert_suspended(&w, "True");
+	world_end(&w);
+}
+
 /* The Framework of another controller is left alone, whatever is in it, and taken up when it becomes ours. */
 static void test_managed_by_others(void **state)
 {
@@ -381,7 +400,8 @@ int main(void)
 		cmocka_unit_test(test_restarts),           cmocka_unit_test(test_taken_back),
 		cmocka_unit_test(test_create_on_its_way),  cmocka_unit_test(test_create_in_doubt),
 		cmocka_unit_test(test_precedence),         cmocka_unit_test(test_completing_and_retries),
-		cmocka_unit_test(test_pod_left_behind),    cmocka_unit_test(test_managed_by_others),
+		cmocka_unit_test(test_pod_left_behind),    cmocka_unit_test(test_pod_unlabelled),
+		cmocka_unit_test(test_managed_by_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
