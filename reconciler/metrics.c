@@ -12,6 +12,7 @@ struct census {
 	uint64_t frameworks[ROWS];
 	uint64_t tasks[STATE_COUNT];
 	uint64_t malformed;
+	uint64_t suspended;
 };
 
 static void count_tasks(struct census *census, const struct framework_attempt_status *attempt)
@@ -26,6 +27,7 @@ static void count_framework(struct census *census, const struct framework *frame
 	if (!framework->exists)
 		return; /* only remains of it are known */
 	census->malformed += framework->problem != NULL;
+	census->suspended += framework->status.conditions[CONDITION_SUSPENDED].value == CONDITION_TRUE;
 	if (!framework->has_status) {
 		census->frameworks[NO_STATUS]++;
 		return;
@@ -50,6 +52,8 @@ static void put_frameworks(struct buf *out, const struct reconciler *reconciler)
 	metrics_gauge(out, "frameworkcontroller_frameworks_malformed",
 		      "Frameworks that are not reconciled because their spec or status is malformed.",
 		      (double)census.malformed);
+	metrics_gauge(out, "frameworkcontroller_frameworks_suspended", "Frameworks whose condition Suspended is True.",
+		      (double)census.suspended);
 	metrics_family(out, tasks, "gauge", "Tasks by state.");
 	for (int state = 0; state < STATE_COUNT; state++)
 		metrics_value(out, tasks, (double)census.tasks[state], "state",

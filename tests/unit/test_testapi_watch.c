@@ -1,5 +1,5 @@
 /* Watches of the test API server: where they start, what they see through a selector, how they end. */
-#include "common/kube/proto_cut.h"
+#include "common/kube/proto.h"
 #include "tests/unit/testapi_fixture.h"
 
 #define CMS NS "/configmaps"
