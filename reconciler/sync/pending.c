@@ -7,9 +7,8 @@
 #include "common/framework/codes.h"
 #include "reconciler/sync/rules.h"
 
-/* After so long an Event tells of it; and so long a Pod may be on its way again before its next failure to start counts
- * as a new one. */
-enum { TOLD_AFTER_SEC = 60, FORGOTTEN_AFTER_SEC = 60 };
+/* An Event reports a Pod that has failed to start for so long; one that has shown no failure for so long fails anew. */
+enum { REPORT_AFTER_SEC = 60, FORGOTTEN_AFTER_SEC = 60 };
 
 /* Since when the present Pod fails to start, by CLOCK_BOOTTIME. */
 struct slot_wait {
@@ -22,7 +21,7 @@ static int64_t boot_of(const struct reconcile *reconcile, int64_t sec)
 	return reconcile->time.boot_ms + (sec * 1000 - reconcile->time.wall_ms);
 }
 
-static void forget_wait(struct reconcile *reconcile, struct slot *slot, struct task_attempt_status *attempt)
+void pending_end(struct reconcile *reconcile, struct slot *slot, struct task_attempt_status *attempt)
 {
 	free(slot->wait);
 	slot->wait = NULL;
@@ -55,7 +54,7 @@ static void starts(struct reconcile *reconcile, struct slot *slot, struct task_a
 	if (wait->clear_ms == 0)
 		wait->clear_ms = reconcile->time.boot_ms;
 	if (reconcile->time.boot_ms >= wait->clear_ms + FORGOTTEN_AFTER_SEC * 1000)
-		forget_wait(reconcile, slot, attempt);
+		pending_end(reconcile, slot, attempt);
 	else
 		reconcile_sweep_at(reconcile, wait->clear_ms + FORGOTTEN_AFTER_SEC * 1000);
 }
@@ -91,8 +90,8 @@ static void report_wait(struct reconcile *reconcile, size_t role, size_t index, 
 
 	if (framework->waits_reported & bit)
 		return;
-	if (reconcile->now_sec < since_sec + TOLD_AFTER_SEC) {
-		reconcile_sweep_at(reconcile, boot_of(reconcile, since_sec + TOLD_AFTER_SEC));
+	if (reconcile->now_sec < since_sec + REPORT_AFTER_SEC) {
+		reconcile_sweep_at(reconcile, boot_of(reconcile, since_sec + REPORT_AFTER_SEC));
 		return;
 	}
 	framework->waits_reported |= bit;

@@ -19,6 +19,11 @@ run_crash_points_watcher() {
     crash_points kill_controller
 }
 
+run_crash_points_lifecycle() {
+    only_when_asked
+    crash_points kill_controller lifecycle_story
+}
+
 # The reconciler whose request it was is one of two: both go, and the watcher starts others.
 kill_reconciler() { pgrep -P "$(watcher_pid)" | xargs -r kill -KILL; }
 
@@ -34,8 +39,8 @@ start_crash_watcher() { # number
         --leader-elect-retry-period 200ms
 }
 
-crash_points() { # how to kill
-    local k reached=1 found first=1 last=${CRASH_POINTS/all/1000}
+crash_points() { # how to kill [story]
+    local k reached=1 found first=1 last=${CRASH_POINTS/all/1000} story=${2:-life_story}
     if [[ $last == *-* ]]; then first=${last%-*} last=${last#*-}; fi
     own_cluster
     own_config <<<'memberLeaseSec: 2'
@@ -89,6 +94,24 @@ crash_when_struck() { # how to kill, k
 # Runs it to its end; how that looks is in out/SCENARIO.end.
 crash_story() {
     record pods
+    "$story"
+    wait_all_completed 60
+    wait_for 30 "nothing of the attempts is left" none_left configmaps,pods
+    end_records
+    {
+        # Whether a phase was seen in which nobody was there to look is no matter; nor is which of two equals was last, nor
+        # whether somebody took it over, nor for how long a Pod has waited.
+        api GET "$(frameworks_path)" | jq -S --arg namespace "$NS" "$(<"$here/lib/normalise.jq")"' |
+            [.items[] | {name: .metadata.name, status} |
+                del(.. | .runTime?, .podIP?, .podHostIP?, .podNodeName?, .fenced?, .writer?, .waitingTime?) |
+                walk(if type == "string" then gsub("has not for [0-9hms]+"; "has not for TIME") else . end)]'
+        # Each Pod that ever was, by the attempt it was for.
+        jq -r 'select(.type == "ADDED") | .object.metadata | "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
+            "$RUN/out/$scenario.pods" | sort
+    } >"out/$scenario.end"
+}
+
+life_story() {
     create '
         (fw("scaled"; [
             (role("a"; 2; {"run-seconds": 0.2, "exit-code": "1,0"}) | task_retry(false; 1) | policy(-1; -1)),
@@ -100,16 +123,18 @@ crash_story() {
     patch_roles scaled '.[1].taskNumber = 1'
     wait_framework scaled 60 '.status.attemptStatus.taskRoleStatuses[1].taskStatuses | length == 1'
     patch_roles scaled '.[2].taskNumber = 1'
-    wait_all_completed 60
-    wait_for 30 "nothing of the attempts is left" none_left configmaps,pods
-    end_records
-    {
-        # Whether a phase was seen in which nobody was there to look is no matter; nor is which of two equals was last, nor
-        # whether somebody took it over.
-        api GET "$(frameworks_path)" | jq -S --arg namespace "$NS" "$(<"$here/lib/normalise.jq")"' |
-            [.items[] | {name: .metadata.name, status} | del(.. | .runTime?, .podIP?, .podHostIP?, .podNodeName?, .fenced?, .writer?)]'
-        # Each Pod that ever was, by the attempt it was for.
-        jq -r 'select(.type == "ADDED") | .object.metadata | "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
-            "$RUN/out/$scenario.pods" | sort
-    } >"out/$scenario.end"
+}
+
+# Suspended and resumed, delayed by backoff, and one that can never start.
+lifecycle_story() {
+    create '
+        fw("held"; [role("a"; 2; {})]),
+        fw("delayed"; [role("a"; 1; ends(0; "1,0")) | .task.retryPolicy = {maxRetryCount: 1, backoff: {initialSec: 1}}]),
+        (fw("again"; [role("a"; 1; {"run-seconds": 0, "attempt-exit-code": "1,0"})]) |
+            .spec.retryPolicy = {maxRetryCount: 1, backoff: {initialSec: 1}}),
+        fw("never"; [role("a"; 1; {phase: "pending", reason: "InvalidImageName", message: "x"}) | .task.pendingPolicy = {}])'
+    wait_framework held 60 "[$TASKS.state] == [\"AttemptRunning\", \"AttemptRunning\"]"
+    patch_framework held '{"spec": {"suspend": true}}'
+    wait_framework held 60 '.status.conditions | any(.type == "Suspended" and .status == "True")'
+    patch_framework held "$(jq -cn "$JQ_WORDS {spec: {suspend: false, taskRoles: [role(\"a\"; 3; ends(0; 0))]}}")"
 }

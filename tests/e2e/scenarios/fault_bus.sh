@@ -50,7 +50,7 @@ beyond_this_machine() {
     timeout $((10 * PATIENCE)) "$BUILD/fc-barrier" --config config.yaml --kubeconfig cluster/kubeconfig --name x --bus "$BUS" \
         --bus-keys keys/barrier --listen 0.0.0.0:0 >"out/$scenario.said" 2>&1 || status=$?
     expect "exit status of a barrier in the clear" "$status" 1
-    expect_match "what it said" "$(<"out/$scenario.said")" '--listen 0.0.0.0:0 other machines can reach this address: .*--insecure-no-tls'
+    expect_match "what it said" "$(<"out/$scenario.said")" '--listen 0.0.0.0:0: other machines can reach this address: .*--insecure-no-tls'
 }
 
 # Peers with a key of their own, with none, with the key of another watcher, and whatever else connects: refused,
