@@ -55,7 +55,7 @@ struct task_attempt_status {
 	int64_t start_time;
 	int64_t run_time;
 	int64_t completion_time;
-	int64_t waiting_time; /* since when the Pod has failed to start; 0, left out of the JSON: it has not */
+	int64_t waiting_time; /* since when the Pod failed to start, if it did; 0 is left out of the JSON */
 	char *instance_uid;
 	char *pod_uid;
 	char *pod_node_name;

@@ -21,7 +21,7 @@ static int64_t boot_of(const struct reconcile *reconcile, int64_t sec)
 	return reconcile->time.boot_ms + (sec * 1000 - reconcile->time.wall_ms);
 }
 
-void pending_end(struct reconcile *reconcile, struct slot *slot, struct task_attempt_status *attempt)
+static void forget_wait(struct reconcile *reconcile, struct slot *slot, struct task_attempt_status *attempt)
 {
 	free(slot->wait);
 	slot->wait = NULL;
@@ -54,7 +54,7 @@ static void starts(struct reconcile *reconcile, struct slot *slot, struct task_a
 	if (wait->clear_ms == 0)
 		wait->clear_ms = reconcile->time.boot_ms;
 	if (reconcile->time.boot_ms >= wait->clear_ms + FORGOTTEN_AFTER_SEC * 1000)
-		pending_end(reconcile, slot, attempt);
+		forget_wait(reconcile, slot, attempt);
 	else
 		reconcile_sweep_at(reconcile, wait->clear_ms + FORGOTTEN_AFTER_SEC * 1000);
 }

@@ -97,8 +97,6 @@ int64_t retry_backoff_sec(const struct retry_backoff *backoff, struct retry_stat
  * go on; tells by an Event of one that lasts. The caller owns the completion. */
 struct completion *pending_over(struct reconcile *reconcile, size_t role, size_t index, struct slot *slot,
 				const struct pending_policy *policy);
-/* The Pod fails to start no longer. */
-void pending_end(struct reconcile *reconcile, struct slot *slot, struct task_attempt_status *attempt);
 
 /* ---- retry.c: CONTRACT.md §9 ---- */
 

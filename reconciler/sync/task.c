@@ -156,7 +156,6 @@ static void pod_present(struct turn *turn)
 	case POD_RUNNING:
 		if (task->state != STATE_RUNNING)
 			enter(turn, STATE_RUNNING, WRITE_RUNNING);
-		pending_end(turn->reconcile, turn->slot, &task->attempt);
 		break;
 	case POD_SUCCEEDED:
 	case POD_FAILED:

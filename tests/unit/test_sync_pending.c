@@ -151,24 +151,6 @@ static void test_clock(void **state)
 	world_end(&w);
 }
 
-/* It started at last: nothing is left of its failures. */
-static void test_started(void **state)
-{
-	struct world w;
-
-	(void)state;
-	begin(&w, POLICY);
-	waits(&w, "containerStatuses", "ErrImagePull");
-	world_pass(&w, 90);
-	assert_int_not_equal(world_task(&w, 0, 0)->attempt.waiting_time, 0);
-	waits(&w, "containerStatuses", NULL);
-	world_pod_phase(&w, "f-a-0", "Running");
-	world_pass(&w, 1000);
-	assert_task(&w, 0, 0, STATE_RUNNING);
-	assert_int_equal(world_task(&w, 0, 0)->attempt.waiting_time, 0);
-	world_end(&w);
-}
-
 /* The next attempt's Pod has a clock of its own. */
 static void test_next_pod(void **state)
 {
@@ -254,9 +236,8 @@ static void test_event(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reasons),  cmocka_unit_test(test_clock),         cmocka_unit_test(test_started),
-		cmocka_unit_test(test_next_pod), cmocka_unit_test(test_unschedulable), cmocka_unit_test(test_zero),
-		cmocka_unit_test(test_event),
+		cmocka_unit_test(test_reasons),       cmocka_unit_test(test_clock), cmocka_unit_test(test_next_pod),
+		cmocka_unit_test(test_unschedulable), cmocka_unit_test(test_zero),  cmocka_unit_test(test_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

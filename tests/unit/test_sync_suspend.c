@@ -363,6 +363,8 @@ static void test_pod_unlabelled(void **state)
 	world_settle_for(&w, 100000);
 	assert_state(&w, STATE_CREATION_PENDING);
 	assert_suspended(&w, "True");
+	for (const struct slot *slot = w.framework->slots; slot != NULL; slot = slot->hh.next)
+		assert_null(slot->meta);
 	world_end(&w);
 }
 
