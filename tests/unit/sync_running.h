@@ -1,4 +1,4 @@
-/* A Framework whose Tasks run. Shared by test_sync_delete.c and test_sync_delete_config_map.c. */
+/* A Framework whose Tasks run. Shared by test_sync_delete{,_config_map}.c and test_sync_timers.c. */
 #ifndef TESTS_SYNC_RUNNING_H
 #define TESTS_SYNC_RUNNING_H
 

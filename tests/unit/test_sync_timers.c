@@ -1,18 +1,5 @@
 /* The force-delete timer (CONTRACT.md §2) and the creation timeouts (CONTRACT.md §5, §6). */
-#include "tests/unit/sync_world.h"
-
-#define STAYS ",'frameworkAttemptCompletionPolicy':{}"
-
-static void begin_running(struct world *w, int n, const char *task_rest)
-{
-	world_begin_of(w, n, STAYS, task_rest, "");
-	world_settle(w);
-	for (int i = 0; i < n; i++)
-		world_pod_phase(w, pod_name("a", (size_t)i), "Running");
-	world_settle(w);
-	assert_state(w, STATE_RUNNING);
-	world_clear_log(w);
-}
+#include "tests/unit/sync_running.h"
 
 static const char *task_diagnostics(struct world *w, size_t index)
 {
