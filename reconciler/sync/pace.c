@@ -11,6 +11,12 @@ enum { GATHERED_MAX = 3 };
  * to speak of. */
 enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
 
+/* What becomes of its objects now decides nothing, and who waits waits for the end. */
+static bool attempt_ending(const struct framework *framework)
+{
+	return framework_completing(framework) && framework->status.state < STATE_ATTEMPT_COMPLETED;
+}
+
 void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
 {
 	struct framework *framework = reconcile->framework;
@@ -19,7 +25,10 @@ void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
 
 	if (reconcile->time.boot_ms - pace->last_ms > GATHER_FORGET_MS + pace->spacing_ms)
 		pace->gathered = 0;
-	by = reconcile->time.boot_ms + (delay_ms << pace->gathered);
+	if (delay_ms > 0 && attempt_ending(framework))
+		by = reconcile->time.boot_ms + WRITE_ENDING;
+	else
+		by = reconcile->time.boot_ms + (delay_ms << pace->gathered);
 	if (delay_ms > 0 && by < pace->last_ms + pace->spacing_ms)
 		by = pace->last_ms + pace->spacing_ms;
 	framework->version++;
@@ -86,7 +95,8 @@ void pace_plan_write(struct reconcile *reconcile)
 		reconcile->plan->write = true;
 	if (framework->version == framework->written)
 		return;
-	if (reconcile->time.boot_ms >= framework->pace.by_ms || gathered_all(framework))
+	if (reconcile->time.boot_ms >= framework->pace.by_ms ||
+	    (!attempt_ending(framework) && gathered_all(framework)))
 		reconcile->plan->write = true;
 	else
 		plan_wake(reconcile->plan, framework->pace.by_ms);

@@ -27,6 +27,7 @@ enum {
 	WRITE_COMPLETIONS = 200, /* sibling Tasks end together; their Pods are deleted after the write */
 	WRITE_RUNNING = 200,     /* sibling Pods start together; a barrier waits for the last of their IPs */
 	WRITE_UIDS = 500,        /* a crash before loses nothing: the objects are adopted */
+	WRITE_ENDING = 4000,     /* the attempt has its outcome: what its objects do meanwhile comes with its end */
 };
 
 /* Notes that the status changed and is to be written within delay_ms; longer while writes follow each other quickly:

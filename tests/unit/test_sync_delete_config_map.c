@@ -51,7 +51,7 @@ static void test_config_map_deleted(void **state)
 	 * with -220. */
 	assert_task_code(&w, 0, 0, CODE_POD_EXTERNAL_DELETED);
 	world_pod_gone(&w, "f-a-0");
-	world_settle(&w);
+	world_settle_for(&w, 5000); /* its retry waits for the write */
 	assert_task(&w, 0, 0, STATE_CREATION_PENDING);
 	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
 	assert_null(world_task(&w, 0, 0)->attempt.completion);
