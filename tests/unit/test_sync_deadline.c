@@ -28,9 +28,9 @@ static void test_in_each_state(void **state)
 		world_settle(&w);
 		if (phases[i] != NULL)
 			world_pod_phase(&w, "f-a-0", phases[i]);
-		world_pass(&w, 98);
+		world_pass(&w, 96);
 		assert_null(w.framework->status.attempt.completion);
-		settle_all(&w, 3);
+		settle_all(&w, 5);
 		assert_state(&w, STATE_COMPLETED);
 		assert_code(&w, CODE_ACTIVE_DEADLINE_EXCEEDED);
 		assert_contains(w.framework->status.attempt.completion->diagnostics, "activeDeadlineSec 1m40s");

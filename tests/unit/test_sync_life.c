@@ -90,6 +90,7 @@ static void test_stamps(void **state)
 	struct world w;
 	struct framework_status *status;
 	int64_t start = 1700000000;
+	int64_t ran;
 	char *first_uid;
 
 	(void)state;
@@ -104,11 +105,12 @@ static void test_stamps(void **state)
 	assert_string_equal(world_task(&w, 0, 0)->attempt.instance_uid, "0_pod-uid-3");
 	assert_int_equal(strlen(world_task(&w, 0, 0)->instance_uid), 36);
 	world_advance(&w, 100);
+	ran = w.time.wall_ms / 1000;
 	world_pod_phase(&w, "f-a-0", "Running");
 	world_settle(&w);
-	assert_int_equal(status->run_time - start, 100);
-	assert_int_equal(status->attempt.run_time - start, 100);
-	assert_int_equal(world_task(&w, 0, 0)->attempt.run_time - start, 100);
+	assert_int_equal(status->run_time, ran);
+	assert_int_equal(status->attempt.run_time, ran);
+	assert_int_equal(world_task(&w, 0, 0)->attempt.run_time, ran);
 	first_uid = mem_strdup(world_task(&w, 0, 0)->instance_uid);
 
 	/* The Task's retry: the outer times and UID stay, the attempt's are new. */
@@ -118,7 +120,7 @@ static void test_stamps(void **state)
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	assert_string_equal(world_task(&w, 0, 0)->instance_uid, first_uid);
 	assert_int_equal(world_task(&w, 0, 0)->start_time, start);
-	assert_true(world_task(&w, 0, 0)->run_time - start < 110);
+	assert_int_equal(world_task(&w, 0, 0)->run_time, ran);
 	assert_int_equal(world_task(&w, 0, 0)->attempt.run_time, 0);
 	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
 	assert_int_equal(world_task(&w, 0, 0)->completion_time, 0);
@@ -131,7 +133,7 @@ static void test_stamps(void **state)
 	assert_int_equal(status->attempt.id, 1);
 	assert_string_not_equal(world_task(&w, 0, 0)->instance_uid, first_uid);
 	assert_int_equal(status->start_time, start);
-	assert_int_equal(status->run_time - start, 100);
+	assert_int_equal(status->run_time, ran);
 	assert_int_equal(status->attempt.run_time, 0);
 	assert_int_equal(status->completion_time, 0);
 	assert_true(status->attempt.start_time - start >= 300);
