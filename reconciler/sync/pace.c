@@ -94,8 +94,7 @@ void pace_plan_write(struct reconcile *reconcile)
 		reconcile->plan->write = true;
 	if (framework->version == framework->written)
 		return;
-	if (reconcile->time.boot_ms >= framework->pace.by_ms ||
-	    (!attempt_ending(framework) && gathered_all(framework)))
+	if (reconcile->time.boot_ms >= framework->pace.by_ms || (!attempt_ending(framework) && gathered_all(framework)))
 		reconcile->plan->write = true;
 	else
 		plan_wake(reconcile->plan, framework->pace.by_ms);

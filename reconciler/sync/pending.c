@@ -128,7 +128,8 @@ struct completion *pending_over(struct reconcile *reconcile, size_t role, size_t
 	since_sec = waiting_since(reconcile, slot, attempt, policy);
 	waited_sec = reconcile->now_sec - since_sec;
 	if (wait->kind == POD_WAIT_NEVER && policy->given)
-		return timeout_completion(CODE_POD_NEVER_STARTS, "Pod can never start, and has not", waited_sec, wait);
+		return timeout_completion(CODE_POD_NEVER_STARTS, "Pod can never start, and has been waiting",
+					  waited_sec, wait);
 	if (wait->kind == POD_WAIT_UNSCHEDULABLE)
 		timeout_sec = policy->unschedulable_timeout_sec;
 	if (timeout_sec != SECONDS_ABSENT && waited_sec >= timeout_sec)

@@ -29,7 +29,7 @@ never -321 PodNeverStarts ["Permanent"] 0 0
 pull -320 PodStartTimeout [] 0 0
 room -330 PodUnschedulableTimeout [] 0 0'
     expect_match "diagnostics of name" "$(diagnostics_of name)" \
-        '^Pod can never start, and has not for [0-9]+s: container c: InvalidImageName: .*couldn.t parse image name "Busy Box": invalid reference format$'
+        '^Pod can never start, and has been waiting for [0-9]+s: container c: InvalidImageName: .*couldn.t parse image name "Busy Box": invalid reference format$'
     expect_match "diagnostics of pull" "$(diagnostics_of pull)" '^Pod has failed to start for [2-9][0-9]*s: container c: ImagePullBackOff: Back-off pulling image "i"$'
     expect_match "diagnostics of room" "$(diagnostics_of room)" '^Pod has been unschedulable for [2-9][0-9]*s: Unschedulable: 0/4 nodes are available: 4 Insufficient cpu\.$'
     wait_event room TaskFailed 'a\[0\] failed with code -330'
