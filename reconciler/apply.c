@@ -327,7 +327,8 @@ static bool call_allowed(void *arg, int64_t *timeout_ms)
 
 static bool call_creates(const struct call *call)
 {
-	return call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD;
+	return call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD ||
+	       call->kind == CALL_CREATE_SERVICE;
 }
 
 static void answer_call(struct pending_call *pending, const struct kube_answer *answer)
@@ -400,6 +401,8 @@ static char *call_path(const struct framework *framework, const struct call *cal
 	case CALL_DELETE_CONFIG_MAP:
 		return mem_printf("/api/v1/namespaces/%s/configmaps/%s", framework->ns, call->name);
 	case CALL_CREATE_POD: return mem_printf("/api/v1/namespaces/%s/pods", framework->ns);
+	case CALL_CREATE_SERVICE: return mem_printf("/api/v1/namespaces/%s/services", framework->ns);
+	case CALL_GET_SERVICE: return mem_printf("/api/v1/namespaces/%s/services/%s", framework->ns, call->name);
 	case CALL_DELETE_FRAMEWORK: return mem_printf(FRAMEWORKS_PATH "/%s/frameworks/%s", framework->ns, call->name);
 	default: return mem_printf("/api/v1/namespaces/%s/pods/%s", framework->ns, call->name);
 	}
@@ -422,6 +425,7 @@ static void start_call(struct pending_call *pending)
 	switch (pending->call.kind) {
 	case CALL_CREATE_CONFIG_MAP:
 	case CALL_CREATE_POD:
+	case CALL_CREATE_SERVICE:
 		request.method = "POST";
 		framework_call_body(item->framework, &pending->call, &body);
 		break;
@@ -429,6 +433,10 @@ static void start_call(struct pending_call *pending)
 	case CALL_GET_POD:
 		request.method = "GET";
 		request.accept = NULL; /* a Pod's phase is wanted */
+		request.server_timeout = false;
+		break;
+	case CALL_GET_SERVICE:
+		request.method = "GET";
 		request.server_timeout = false;
 		break;
 	default:

@@ -179,6 +179,14 @@ static int32_t read_number(const struct json_span *span)
 	return (int32_t)value;
 }
 
+void owned_object_free(struct owned_object *object)
+{
+	if (object == NULL)
+		return;
+	object_meta_free(&object->meta);
+	free(object);
+}
+
 struct config_map *config_map_from_view(const struct object_view *view, struct error *err)
 {
 	struct config_map *config_map = mem_calloc(1, sizeof(*config_map));

@@ -50,6 +50,15 @@ struct object_parts {
 /* As object_meta_read(); the spans are borrowed from the text. Free meta. */
 int object_parts_read(const char *text, size_t len, struct object_parts *out, struct error *err);
 
+/* An object of which only the identity matters. */
+struct owned_object {
+	struct object_meta meta;
+};
+
+/* Free with owned_object_free (NULL is fine). */
+struct owned_object *owned_object_read(const char *text, size_t len, struct error *err);
+void owned_object_free(struct owned_object *object);
+
 /* The ConfigMap that represents a FrameworkAttempt. */
 struct config_map {
 	struct object_meta meta;

@@ -417,6 +417,17 @@ int object_meta_read(const char *text, size_t len, struct object_meta *out, stru
 	return 0;
 }
 
+struct owned_object *owned_object_read(const char *text, size_t len, struct error *err)
+{
+	struct owned_object *object = mem_calloc(1, sizeof(*object));
+
+	if (object_meta_read(text, len, &object->meta, err) < 0) {
+		free(object);
+		return NULL;
+	}
+	return object;
+}
+
 struct config_map *config_map_read(const char *text, size_t len, struct error *err)
 {
 	struct object_parts parts;

@@ -9,6 +9,7 @@
 #include "common/base/json_field.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
+#include "common/framework/network.h"
 
 enum { RETRY_MIN = -2, POLICY_MIN = -1, NEVER = -1, BACKOFF_MAX_SEC = 600, BACKOFF_RESET_SEC = 600 };
 
@@ -164,7 +165,8 @@ int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct 
 	if (spec != NULL && !json_is_null(spec) && !json_is_object(spec))
 		return json_field_wrong(&field, NULL, "an object", err);
 	if (read_execution_type(&field, &read.execution_type, err) < 0 || read_lifetimes(&field, &read, err) < 0 ||
-	    read_retry_policy(&field, &read.retry, err) < 0 || read_roles(&field, &read, err) < 0) {
+	    read_retry_policy(&field, &read.retry, err) < 0 || read_roles(&field, &read, err) < 0 ||
+	    network_spec_read(&field, &read, err) < 0) {
 		framework_spec_free(&read);
 		return -1;
 	}
@@ -178,6 +180,7 @@ void framework_spec_free(struct framework_spec *spec)
 	for (size_t i = 0; i < spec->role_count; i++)
 		free(spec->roles[i].name);
 	free(spec->roles);
+	network_spec_free(spec);
 	failure_spec_free(&spec->failures);
 	*spec = (struct framework_spec){0};
 }

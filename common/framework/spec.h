@@ -59,12 +59,32 @@ struct task_role_spec {
 	UT_hash_handle hh;
 };
 
+/* spec.network: the Service that gives the Pods names (CONTRACT.md §2.19). */
+struct network_spec {
+	bool hostnames;  /* it is asked for, by spec.distributed as well, and enableDNSHostnames is not false */
+	char *subdomain; /* NULL: the Framework's name */
+	bool publish_not_ready;
+};
+
+enum distributed_kind { DISTRIBUTED_NONE, DISTRIBUTED_TENSORFLOW, DISTRIBUTED_PYTORCH, DISTRIBUTED_JAX };
+
+/* spec.distributed: the environment that launchers read (CONTRACT.md §4.14). */
+struct distributed_spec {
+	enum distributed_kind kind;
+	int32_t port;
+	int32_t processes_per_task; /* 0: auto */
+	size_t *roles;              /* their places in the spec, in rank order */
+	size_t role_count;
+};
+
 struct framework_spec {
 	enum execution_type execution_type;
 	bool suspend;
 	int32_t ttl_sec;             /* ttlSecondsAfterCompleted, or SECONDS_ABSENT */
 	int32_t active_deadline_sec; /* 0: none */
 	struct retry_policy retry;
+	struct network_spec network;
+	struct distributed_spec distributed;
 	struct failure_spec failures; /* podFailureSpec: framework_spec_parse() leaves it empty, see failure.h */
 	struct task_role_spec *roles;
 	size_t role_count;
@@ -74,7 +94,12 @@ struct framework_spec {
 /* Reads object's spec with the defaults of CONTRACT.md §2 for absent members. 0, or -1 and *err naming the field, what
  * was found and what was expected (a duplicate TaskRole name too). */
 int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct error *err);
+/* What the spec does not show alone: whether a Framework of this name can have what spec.network and spec.distributed
+ * ask for. 0, or -1 and *err. */
+int framework_spec_check_names(const struct framework_spec *spec, const char *framework_name, struct error *err);
 void framework_spec_free(struct framework_spec *spec);
+/* The name of the Service of spec.network, which is the Pods' subdomain, too. */
+const char *framework_spec_subdomain(const struct framework_spec *spec, const char *framework_name);
 /* Whether spec.managedBy names another controller, so that nothing of the Framework is read or acted on. spec may be
  * NULL, and is otherwise unchecked. */
 bool framework_spec_managed_by_others(const json_t *spec);

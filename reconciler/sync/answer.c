@@ -7,44 +7,51 @@
 #include "common/framework/codes.h"
 #include "reconciler/sync/classify.h"
 #include "reconciler/sync/podtemplate.h"
+#include "reconciler/sync/rules.h"
 #include "reconciler/sync/sync.h"
 
-enum { HTTP_CONFLICT = 409, HTTP_TOO_MANY_REQUESTS = 429 };
+enum { HTTP_FORBIDDEN = 403, HTTP_CONFLICT = 409, HTTP_TOO_MANY_REQUESTS = 429 };
 /* After a failed create, this many succeed one after the other before there is no limit again. */
 enum { CREATE_WINDOW_LAST = 16 };
 
 static bool is_create(enum call_kind kind)
 {
-	return kind == CALL_CREATE_CONFIG_MAP || kind == CALL_CREATE_POD;
+	return kind == CALL_CREATE_CONFIG_MAP || kind == CALL_CREATE_POD || kind == CALL_CREATE_SERVICE;
 }
 
 static bool is_get(enum call_kind kind)
 {
-	return kind == CALL_GET_CONFIG_MAP || kind == CALL_GET_POD;
-}
-
-static bool is_about_config_map(enum call_kind kind)
-{
-	return kind == CALL_CREATE_CONFIG_MAP || kind == CALL_GET_CONFIG_MAP || kind == CALL_DELETE_CONFIG_MAP;
+	return kind == CALL_GET_CONFIG_MAP || kind == CALL_GET_POD || kind == CALL_GET_SERVICE;
 }
 
 static struct slot *slot_of(struct framework *framework, const struct call *call)
 {
-	return is_about_config_map(call->kind) ? &framework->config_map : slot_find(framework, call->name);
+	switch (call->kind) {
+	case CALL_CREATE_CONFIG_MAP:
+	case CALL_GET_CONFIG_MAP:
+	case CALL_DELETE_CONFIG_MAP: return &framework->config_map;
+	case CALL_CREATE_SERVICE:
+	case CALL_GET_SERVICE: return owned_slot(framework, SLOT_SERVICE);
+	default: return slot_find(framework, call->name);
+	}
 }
 
 /* The object that an answer shows, in one of them; neither when its body is none (a Status, say). */
 struct shown {
 	struct pod *pod;
 	struct config_map *config_map;
+	struct owned_object *owned;
 	const struct object_meta *meta; /* of the one that is set */
 };
 
-static struct shown read_shown(const struct call *call, const struct call_answer *answer)
+static struct shown read_shown(const struct slot *slot, const struct call_answer *answer)
 {
 	struct shown shown = {0};
 
-	if (is_about_config_map(call->kind)) {
+	if (slot_is_owned(slot)) {
+		shown.owned = owned_object_read(answer->body, strlen(answer->body), NULL);
+		shown.meta = shown.owned == NULL ? NULL : &shown.owned->meta;
+	} else if (slot->kind == SLOT_CONFIG_MAP) {
 		shown.config_map = config_map_read(answer->body, strlen(answer->body), NULL);
 		shown.meta = shown.config_map == NULL ? NULL : &shown.config_map->meta;
 	} else {
@@ -55,13 +62,17 @@ static struct shown read_shown(const struct call *call, const struct call_answer
 }
 
 /* Takes it over. */
-static void observe(struct framework *framework, const struct slot *slot, struct shown *shown, bool insert)
+static void observe(struct framework *framework, struct slot *slot, struct shown *shown, bool insert)
 {
+	bool unwatched = shown->meta != NULL && (shown->owned != NULL || !framework_labels(framework, shown->meta));
+
 	/* Nobody waits for what lacks our label once the Framework is gone, and no event will tell of its going. */
-	if ((!insert && slot->meta == NULL) ||
-	    (shown->meta != NULL && !framework_labels(framework, shown->meta) && !framework->exists)) {
+	if ((!insert && slot->meta == NULL) || (unwatched && !framework->exists)) {
 		config_map_free(shown->config_map);
 		pod_free(shown->pod);
+		owned_object_free(shown->owned);
+	} else if (shown->owned != NULL) {
+		slot_observe_owned(slot, shown->owned);
 	} else if (shown->config_map != NULL) {
 		framework_observe_config_map(framework, shown->config_map);
 	} else if (shown->pod != NULL) {
@@ -80,20 +91,23 @@ static void mark_straggler(const struct framework *framework, struct slot *slot)
 
 /* ---- creates ---- */
 
-static void create_succeeded(struct framework *framework, struct slot *slot, const struct call *call,
-			     const struct call_answer *answer)
+static void create_succeeded(struct framework *framework, struct slot *slot, const struct call_answer *answer)
 {
-	struct shown shown = read_shown(call, answer);
+	struct shown shown = read_shown(slot, answer);
 
 	if (shown.meta == NULL)
 		slot->known = SLOT_IN_DOUBT; /* done, but by which uid is unreadable */
 	observe(framework, slot, &shown, true);
+	if (slot_is_owned(slot)) {
+		backoff_reset(&framework->owned_calls);
+		return;
+	}
 	mark_straggler(framework, slot);
 	slot->failed_at = 0;
 	backoff_reset(&framework->creates);
 	if (framework->create_window == 0)
 		return;
-	if (!slot_is_config_map(framework, slot)) /* its creation says nothing about Pods */
+	if (slot->kind == SLOT_POD) /* a ConfigMap's creation says nothing about Pods */
 		framework->create_window = framework->create_window >= CREATE_WINDOW_LAST
 						   ? 0
 						   : framework->create_window * 2;
@@ -121,19 +135,36 @@ static char *status_shown(const char *body)
 	return json_text(shown);
 }
 
-static void create_failed(struct framework *framework, struct slot *slot, const struct call *call,
-			  const struct call_answer *answer, const struct sync_time *time, struct random *random)
+static void keep_error(struct slot *slot, const struct call *call, const struct call_answer *answer)
 {
-	bool over_quota = create_exceeds_quota(answer->message);
-
 	create_error_free(slot->error);
 	slot->error = mem_calloc(1, sizeof(*slot->error));
 	slot->error->decided = call->decided;
+	slot->error->read = is_get(call->kind);
 	slot->error->http_status = answer->http_status;
 	slot->error->is_status = answer->is_status;
 	slot->error->reason = mem_strdup(answer->reason);
 	slot->error->message = mem_strdup(answer->message);
 	slot->error->status_json = answer->is_status ? status_shown(answer->body) : NULL;
+}
+
+/* Whether there is an object of the name is to be looked at; whose it is says whether it was a failure. */
+static void owned_create_failed(struct framework *framework, struct slot *slot, const struct call *call,
+				const struct call_answer *answer, const struct sync_time *time, struct random *random)
+{
+	keep_error(slot, call, answer);
+	slot->known = SLOT_IN_DOUBT;
+	slot->poll_ms = 0;
+	if (answer->http_status != HTTP_CONFLICT)
+		backoff_fail(&framework->owned_calls, random, time->boot_ms, answer->retry_after_ms);
+}
+
+static void create_failed(struct framework *framework, struct slot *slot, const struct call *call,
+			  const struct call_answer *answer, const struct sync_time *time, struct random *random)
+{
+	bool over_quota = create_exceeds_quota(answer->message);
+
+	keep_error(slot, call, answer);
 	slot->failed_at = call->failed + 1; /* equal for those that went together, whose answer comes first is chance */
 	framework->creates_failed++;
 	/* Whatever the answer says, the object may be there: an earlier try may have come late, and a duplicate create
@@ -150,38 +181,46 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 
 /* ---- gets and deletes ---- */
 
-static void get_failed(struct framework *framework, const struct call_answer *answer, const struct sync_time *time,
-		       struct random *random)
+static struct request_backoff *get_backoff(struct framework *framework, const struct slot *slot)
 {
-	backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
+	return slot_is_owned(slot) ? &framework->owned_calls : &framework->others;
+}
+
+static void get_failed(struct framework *framework, struct slot *slot, const struct call *call,
+		       const struct call_answer *answer, const struct sync_time *time, struct random *random)
+{
+	/* A right that is missing: an Event has to tell, because nothing goes on before somebody grants it. */
+	if (slot_is_owned(slot) && answer->http_status == HTTP_FORBIDDEN)
+		keep_error(slot, call, answer);
+	backoff_fail(get_backoff(framework, slot), random, time->boot_ms, answer->retry_after_ms);
 }
 
 static void got(struct framework *framework, struct slot *slot, const struct call *call,
 		const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
-	struct shown shown = read_shown(call, answer);
+	struct shown shown = read_shown(slot, answer);
 	bool doubted = slot->known == SLOT_IN_DOUBT;
 
 	if (shown.meta == NULL) { /* unreadable: it says nothing */
-		get_failed(framework, answer, time, random);
+		get_failed(framework, slot, call, answer, time, random);
 		return;
 	}
-	backoff_reset(&framework->others);
+	backoff_reset(get_backoff(framework, slot));
 	if (call->uid != NULL && strcmp(call->uid, shown.meta->uid) != 0)
 		slot_gone(slot, call->uid, NULL);
 	observe(framework, slot, &shown, true);
 	slot->known = SLOT_CONFIRMED;
-	if (slot_is_config_map(framework, slot) && framework->config_map_present < framework->config_map_asked) {
+	if (slot->kind == SLOT_CONFIG_MAP && framework->config_map_present < framework->config_map_asked) {
 		framework->config_map_present = framework->config_map_asked;
 		framework->sweep = true; /* Tasks wait for it */
 	}
-	if (doubted)
+	if (doubted && !slot_is_owned(slot))
 		mark_straggler(framework, slot);
 }
 
 static void got_nothing(struct framework *framework, struct slot *slot, const struct call *call)
 {
-	backoff_reset(&framework->others);
+	backoff_reset(get_backoff(framework, slot));
 	if (call->uid != NULL)
 		slot_gone(slot, call->uid, NULL);
 	else if (slot_lost(framework, slot))
@@ -192,7 +231,7 @@ static void got_nothing(struct framework *framework, struct slot *slot, const st
 static void delete_accepted(struct framework *framework, struct slot *slot, const struct call *call,
 			    const struct call_answer *answer)
 {
-	struct shown shown = read_shown(call, answer);
+	struct shown shown = read_shown(slot, answer);
 
 	backoff_reset(&framework->others);
 	if (slot->meta == NULL || strcmp(slot->meta->uid, call->uid) == 0) {
@@ -247,7 +286,7 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 	}
 	slot = slot_of(framework, call);
 	slot->call = CALL_NONE;
-	if (is_create(call->kind))
+	if (is_create(call->kind) && !slot_is_owned(slot))
 		framework->creates_on_way--;
 	if (call->initial && --framework->initial_creates == 0 && framework->initial_held) {
 		framework->initial_held = false;
@@ -258,26 +297,36 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 			framework->sweep = true;
 	} else if (is_create(call->kind)) {
 		if (answer->http_status / 100 == 2)
-			create_succeeded(framework, slot, call, answer);
+			create_succeeded(framework, slot, answer);
 		else
-			create_failed(framework, slot, call, answer, time, random);
+			(slot_is_owned(slot) ? owned_create_failed : create_failed)(framework, slot, call, answer, time,
+										    random);
 	} else if (is_get(call->kind)) {
 		if (answer->http_status / 100 == 2)
 			got(framework, slot, call, answer, time, random);
 		else if (answer->absent)
 			got_nothing(framework, slot, call);
 		else
-			get_failed(framework, answer, time, random);
+			get_failed(framework, slot, call, answer, time, random);
 	} else {
 		answer_delete(framework, slot, call, answer, time, random);
 	}
 	if (framework->unsettled)
 		framework->sweep = true;
-	if (!is_about_config_map(call->kind))
+	if (slot->kind == SLOT_POD)
 		slot_mark_dirty(framework, slot);
 }
 
 /* ---- bodies ---- */
+
+void framework_write_owner(const struct framework *framework, struct buf *out)
+{
+	buf_printf(out,
+		   "{\"apiVersion\":\"" FRAMEWORK_API_VERSION
+		   "\",\"kind\":\"Framework\",\"name\":\"%s\",\"uid\":\"%s\",\"controller\":true,"
+		   "\"blockOwnerDeletion\":true}",
+		   framework->name, framework->uid);
+}
 
 static void write_config_map(const struct framework *framework, struct buf *out)
 {
@@ -292,11 +341,9 @@ static void write_config_map(const struct framework *framework, struct buf *out)
 		   framework->ns, framework->name, framework->config_map.name, framework->uid,
 		   (int)framework->status.attempt.id);
 	buf_puts(out, ",\"finalizers\":[\"foregroundDeletion\"]");
-	buf_printf(out,
-		   ",\"ownerReferences\":[{\"apiVersion\":\"" FRAMEWORK_API_VERSION
-		   "\",\"kind\":\"Framework\",\"name\":\"%s\",\"uid\":\"%s\",\"controller\":true,"
-		   "\"blockOwnerDeletion\":true}]}}",
-		   framework->name, framework->uid);
+	buf_puts(out, ",\"ownerReferences\":[");
+	framework_write_owner(framework, out);
+	buf_puts(out, "]}}");
 }
 
 /* Creates wait like everything else for what they rest on: a sound spec, the fence, the write of their decision. It may
@@ -318,7 +365,7 @@ static bool pod_wanted(struct framework *framework, const struct call *call, siz
 {
 	const struct task_status *task;
 
-	if (!framework_has_config_map(framework) || framework_completing(framework) ||
+	if (!framework_has_config_map(framework) || framework_completing(framework) || !owned_ready(framework) ||
 	    !slot_task(framework, slot_find(framework, call->name), role, index))
 		return false;
 	task = &framework->status.attempt.roles[*role].tasks[*index];
@@ -340,6 +387,8 @@ bool framework_call_wanted(struct framework *framework, const struct call *call)
 
 	switch (call->kind) {
 	case CALL_CREATE_CONFIG_MAP: return config_map_wanted(framework, call);
+	case CALL_CREATE_SERVICE:
+		return owned_wanted(framework, SLOT_SERVICE, call) && may_create(framework, call->decided);
 	case CALL_CREATE_POD: return !held_back(framework, call) && pod_wanted(framework, call, &role, &index);
 	case CALL_DELETE_FRAMEWORK: return framework->uid != NULL && strcmp(framework->uid, call->uid) == 0;
 	default: return true; /* deletes are for a uid and gets do no harm */
@@ -353,6 +402,8 @@ void framework_call_body(struct framework *framework, const struct call *call, s
 
 	if (call->kind == CALL_CREATE_CONFIG_MAP)
 		write_config_map(framework, out);
+	else if (call->kind == CALL_CREATE_SERVICE)
+		owned_write(framework, SLOT_SERVICE, out);
 	else if (pod_wanted(framework, call, &role, &index))
 		pod_template_render(framework, role, index, out);
 }

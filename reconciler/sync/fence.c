@@ -55,7 +55,7 @@ bool reconcile_may_act(struct reconcile *reconcile, struct slot *slot, uint64_t 
 		return true;
 	if (framework_fenced(framework))
 		reconcile->fence_wanted = true;
-	if (!slot_is_config_map(framework, slot))
+	if (slot->kind == SLOT_POD)
 		slot_mark_waiting(framework, slot);
 	return false;
 }

@@ -62,6 +62,11 @@ static void take_spec(struct framework *framework, const struct json_span *part)
 		set_problem(framework, err.message);
 		return;
 	}
+	if (framework_spec_check_names(&read, framework->name, &err) < 0) {
+		framework_spec_free(&read);
+		set_problem(framework, err.message);
+		return;
+	}
 	framework_spec_free(&framework->spec);
 	framework->spec = read;
 	set_problem(framework, NULL);
@@ -219,8 +224,10 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 		revive(&framework->gone_uid, &framework->gone_version, meta);
 	}
 	mem_replace(&framework->resource_version, meta->resource_version);
-	if (meta->generation != framework->generation)
+	if (meta->generation != framework->generation) {
 		backoff_reset(&framework->creates); /* what is refused may have been put right */
+		backoff_reset(&framework->owned_calls);
+	}
 	framework->generation = meta->generation;
 	framework->deletion_time = meta->deletion_time;
 	free(framework->metadata_text);
@@ -256,6 +263,8 @@ void framework_observe_absent(struct framework *framework, const char *version)
 		mem_replace(&framework->gone_version, version != NULL ? version : framework->resource_version);
 	}
 	forget_slot(framework, &framework->config_map);
+	for (int i = 0; i < OWNED_KINDS; i++)
+		forget_slot(framework, &framework->owned[i]);
 	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		forget_slot(framework, slot);
 	framework_wake_waiting(framework); /* there will be no write */
@@ -328,6 +337,17 @@ bool framework_observe_pod(struct framework *framework, struct pod *pod)
 	slot->meta = &pod->meta;
 	slot_mark_dirty(framework, slot);
 	return true;
+}
+
+void slot_observe_owned(struct slot *slot, struct owned_object *object)
+{
+	if (is_dead(slot->gone_uid, slot->gone_version, &object->meta)) {
+		owned_object_free(object);
+		return;
+	}
+	make_room(slot, &object->meta);
+	slot->owned = object;
+	slot->meta = &object->meta;
 }
 
 bool framework_observe_config_map(struct framework *framework, struct config_map *config_map)

@@ -18,6 +18,8 @@ enum call_kind {
 	CALL_CREATE_POD,
 	CALL_GET_POD,
 	CALL_DELETE_POD,
+	CALL_CREATE_SERVICE,
+	CALL_GET_SERVICE,
 	CALL_DELETE_FRAMEWORK, /* retention: propagation Foreground */
 };
 

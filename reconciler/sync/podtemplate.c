@@ -6,6 +6,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/framework/distributed.h"
 
 /* What differs from Task to Task or from attempt to attempt. */
 enum hole_value {
@@ -17,6 +18,7 @@ enum hole_value {
 	HOLE_TASKROLE_UID,
 	HOLE_TASK_UID,
 	HOLE_TASK_ATTEMPT_ID,
+	HOLE_RANK,
 	HOLE_COUNT
 };
 
@@ -34,6 +36,9 @@ struct pod_template {
 	const char *framework_name;
 	const char *framework_uid;
 	const char *role_name;
+	const char *subdomain;             /* NULL: spec.network gives the Pods no names */
+	const struct distributed_env *env; /* of spec.distributed, during compilation */
+	int64_t first_rank;
 };
 
 static void put_hole(struct pod_template *template, enum hole_value value)
@@ -208,6 +213,40 @@ static bool absent(const json_t *value)
 
 /* ---- containers ---- */
 
+/* Whether the template sets this variable of a container. */
+static bool env_has(const json_t *env, const char *name)
+{
+	size_t i;
+	const json_t *item;
+
+	json_array_foreach(env, i, item) {
+		const char *found = json_str(item, "name");
+
+		if (found != NULL && strcmp(found, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What launchers read, except variables that the template sets itself. */
+static void put_distributed_env(struct pod_template *template, const json_t *env)
+{
+	struct buf *out = &template->text;
+
+	for (size_t i = 0; i < template->env->count; i++) {
+		const struct distributed_var *var = &template->env->vars[i];
+
+		if (env_has(env, var->name))
+			continue;
+		buf_printf(out, ",{\"name\":\"%s\",\"value\":\"", var->name);
+		put_part(template, var->before, strlen(var->before));
+		if (var->hole != HOLE_OF_NONE)
+			put_hole(template, var->hole == HOLE_OF_RANK ? HOLE_RANK : HOLE_TASK_INDEX);
+		put_part(template, var->after, strlen(var->after));
+		buf_puts(out, "\"}");
+	}
+}
+
 static void put_env(struct pod_template *template, json_t *env)
 {
 	struct buf *out = &template->text;
@@ -229,6 +268,7 @@ static void put_env(struct pod_template *template, json_t *env)
 	buf_puts(out, ",{\"name\":\"" FC_TASK_ATTEMPT_INSTANCE_UID "\",\"value\":\"");
 	put_hole(template, HOLE_TASK_ATTEMPT_ID);
 	buf_puts(out, "_$(" FC_POD_UID ")\"}");
+	put_distributed_env(template, env);
 	json_array_foreach(env, i, item) {
 		buf_putc(out, ',');
 		put_value(template, item);
@@ -271,6 +311,29 @@ static void put_container(struct pod_template *template, json_t *container)
 	buf_putc(out, '}');
 }
 
+/* The Pod's names in the DNS, where the template has none. */
+static void put_names(struct pod_template *template, const json_t *spec)
+{
+	struct buf *out = &template->text;
+
+	if (template->subdomain == NULL)
+		return;
+	if (unset(json_object_get(spec, "hostname"))) {
+		buf_json_key(out, "hostname");
+		buf_printf(out, "\"%s-", template->role_name);
+		put_hole(template, HOLE_TASK_INDEX);
+		buf_putc(out, '"');
+	}
+	if (unset(json_object_get(spec, "subdomain")))
+		buf_json_text(out, "subdomain", template->subdomain);
+}
+
+static bool is_replaced_name(const struct pod_template *template, const char *name, const json_t *value)
+{
+	return template->subdomain != NULL && unset(value) &&
+	       (strcmp(name, "hostname") == 0 || strcmp(name, "subdomain") == 0);
+}
+
 static void put_spec(struct pod_template *template, json_t *spec)
 {
 	const char *name;
@@ -284,6 +347,8 @@ static void put_spec(struct pod_template *template, json_t *spec)
 	}
 	buf_putc(&template->text, '{');
 	json_object_foreach(spec, name, member) {
+		if (is_replaced_name(template, name, member))
+			continue;
 		put_member_name(template, name);
 		if ((strcmp(name, "containers") != 0 && strcmp(name, "initContainers") != 0) ||
 		    !json_is_array(member)) {
@@ -298,6 +363,7 @@ static void put_spec(struct pod_template *template, json_t *spec)
 		}
 		buf_putc(&template->text, ']');
 	}
+	put_names(template, spec);
 	buf_putc(&template->text, '}');
 }
 
@@ -391,14 +457,20 @@ static void put_metadata(struct pod_template *template, json_t *metadata)
 
 /* ---- compiling and filling ---- */
 
-static struct pod_template *compile(const struct framework *framework, const char *role_name, json_t *pod)
+static struct pod_template *compile(const struct framework *framework, size_t role, json_t *pod)
 {
 	struct pod_template *template = mem_calloc(1, sizeof(*template));
+	struct distributed_env env;
 
 	template->ns = framework->ns;
 	template->framework_name = framework->name;
 	template->framework_uid = framework->uid;
-	template->role_name = role_name;
+	template->role_name = framework->spec.roles[role].name;
+	if (framework->spec.network.hostnames)
+		template->subdomain = framework_spec_subdomain(&framework->spec, framework->name);
+	distributed_env_make(&framework->spec, framework->name, role, &env);
+	template->env = &env;
+	template->first_rank = env.first_rank;
 	buf_puts(&template->text, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":");
 	put_metadata(template, json_object_get(pod, "metadata"));
 	if (json_object_get(pod, "spec") != NULL) {
@@ -406,6 +478,8 @@ static struct pod_template *compile(const struct framework *framework, const cha
 		put_spec(template, json_object_get(pod, "spec"));
 	}
 	buf_putc(&template->text, '}');
+	template->env = NULL;
+	distributed_env_free(&env);
 	return template;
 }
 
@@ -417,7 +491,7 @@ static void compile_all(struct framework *framework)
 
 	framework->templates = mem_calloc(framework->spec.role_count, sizeof(struct pod_template *));
 	for (size_t r = 0; r < framework->spec.role_count; r++)
-		framework->templates[r] = compile(framework, framework->spec.roles[r].name,
+		framework->templates[r] = compile(framework, r,
 						  json_path(json_array_get(roles, r), "task", "pod", NULL));
 }
 
@@ -453,6 +527,7 @@ void pod_template_render(struct framework *framework, size_t role, size_t index,
 		case HOLE_TASKROLE_UID: buf_puts(out, role_status->instance_uid); break;
 		case HOLE_TASK_UID: buf_puts(out, task->instance_uid); break;
 		case HOLE_TASK_ATTEMPT_ID: buf_put_int(out, task->attempt.id); break;
+		case HOLE_RANK: buf_put_int(out, template->first_rank + (int64_t)index); break;
 		case HOLE_COUNT: break;
 		}
 	}

@@ -43,9 +43,17 @@ struct slot *task_slot(struct framework *framework, size_t role, size_t index)
 	return slot;
 }
 
-bool slot_is_config_map(const struct framework *framework, const struct slot *slot)
+bool slot_is_owned(const struct slot *slot)
 {
-	return slot == &framework->config_map;
+	return slot->kind >= SLOT_SERVICE;
+}
+
+const char *slot_kind_name(const struct slot *slot)
+{
+	static const char *const names[SLOT_KINDS] = {
+		[SLOT_POD] = "Pod", [SLOT_CONFIG_MAP] = "ConfigMap", [SLOT_SERVICE] = "Service"};
+
+	return names[slot->kind];
 }
 
 void slot_mark_dirty(struct framework *framework, struct slot *slot)
@@ -127,7 +135,7 @@ bool framework_labels(const struct framework *framework, const struct object_met
 
 bool slot_lost(const struct framework *framework, const struct slot *slot)
 {
-	return slot->meta != NULL && !framework_labels(framework, slot->meta);
+	return slot->meta != NULL && (slot_is_owned(slot) || !framework_labels(framework, slot->meta));
 }
 
 void slot_news(struct slot *slot)
@@ -140,8 +148,10 @@ void slot_clear(struct slot *slot)
 {
 	pod_free(slot->pod);
 	config_map_free(slot->config_map);
+	owned_object_free(slot->owned);
 	slot->pod = NULL;
 	slot->config_map = NULL;
+	slot->owned = NULL;
 	slot->meta = NULL;
 	slot->deletion = SLOT_KEPT;
 	slot->straggler = false;
@@ -152,9 +162,8 @@ void slot_clear(struct slot *slot)
 		slot->reported = REPORTED_NOTHING;
 }
 
-void slot_delete(struct framework *framework, struct slot *slot)
+void slot_free_parts(struct slot *slot)
 {
-	HASH_DEL(framework->slots, slot);
 	slot_clear(slot);
 	free(slot->name);
 	free(slot->gone_uid);
@@ -162,6 +171,12 @@ void slot_delete(struct framework *framework, struct slot *slot)
 	free(slot->first_version);
 	free(slot->absent_version);
 	create_error_free(slot->error);
+}
+
+void slot_delete(struct framework *framework, struct slot *slot)
+{
+	HASH_DEL(framework->slots, slot);
+	slot_free_parts(slot);
 	free(slot);
 }
 

@@ -30,16 +30,14 @@ void reconcile_sweep_at(struct reconcile *reconcile, int64_t at_ms)
 		reconcile->framework->sweep_at_ms = at_ms;
 }
 
-static enum call_kind kind_of(const struct framework *framework, const struct slot *slot, enum call_kind pod_kind)
-{
-	if (!slot_is_config_map(framework, slot))
-		return pod_kind;
-	switch (pod_kind) {
-	case CALL_CREATE_POD: return CALL_CREATE_CONFIG_MAP;
-	case CALL_GET_POD: return CALL_GET_CONFIG_MAP;
-	default: return CALL_DELETE_CONFIG_MAP;
-	}
-}
+enum verb { VERB_CREATE, VERB_GET, VERB_DELETE, VERBS };
+
+static const enum call_kind call_kinds[SLOT_KINDS][VERBS] = {
+	[SLOT_POD] = {CALL_CREATE_POD, CALL_GET_POD, CALL_DELETE_POD},
+	[SLOT_CONFIG_MAP] = {CALL_CREATE_CONFIG_MAP, CALL_GET_CONFIG_MAP, CALL_DELETE_CONFIG_MAP},
+	/* the garbage collector deletes it with its Framework */
+	[SLOT_SERVICE] = {CALL_CREATE_SERVICE, CALL_GET_SERVICE, CALL_NONE},
+};
 
 static bool backed_off(struct reconcile *reconcile, const struct request_backoff *backoff)
 {
@@ -49,9 +47,9 @@ static bool backed_off(struct reconcile *reconcile, const struct request_backoff
 	return true;
 }
 
-static void send(struct reconcile *reconcile, struct slot *slot, enum call_kind kind, const char *uid, bool force)
+static void send(struct reconcile *reconcile, struct slot *slot, enum verb verb, const char *uid, bool force)
 {
-	slot->call = kind_of(reconcile->framework, slot, kind);
+	slot->call = call_kinds[slot->kind][verb];
 	plan_call(reconcile->plan, slot->call, slot->name, uid, force);
 }
 
@@ -65,13 +63,16 @@ static void send_delete(struct reconcile *reconcile, struct slot *slot, const ch
 	if (slot->call != CALL_NONE || backed_off(reconcile, &reconcile->framework->others) ||
 	    !reconcile_may_act(reconcile, slot, 0))
 		return;
-	send(reconcile, slot, CALL_DELETE_POD, uid, force);
+	send(reconcile, slot, VERB_DELETE, uid, force);
 	reconcile->plan->calls[reconcile->plan->call_count - 1].version = mem_strdup(version);
 }
 
 void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *uid)
 {
-	if (slot->call != CALL_NONE || backed_off(reconcile, &reconcile->framework->others))
+	struct framework *framework = reconcile->framework;
+
+	if (slot->call != CALL_NONE ||
+	    backed_off(reconcile, slot_is_owned(slot) ? &framework->owned_calls : &framework->others))
 		return;
 	if (reconcile->time.boot_ms < slot->poll_ms) {
 		reconcile_sweep_at(reconcile, slot->poll_ms);
@@ -79,13 +80,12 @@ void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *u
 	}
 	slot->poll_ms = reconcile->time.boot_ms + POLL_MS;
 	mem_replace(&slot->absent_version, NULL); /* what it finds is newer than that news */
-	if (slot_is_config_map(reconcile->framework, slot))
-		reconcile->framework->config_map_asked++;
-	send(reconcile, slot, CALL_GET_POD, uid, false);
+	if (slot->kind == SLOT_CONFIG_MAP)
+		framework->config_map_asked++;
+	send(reconcile, slot, VERB_GET, uid, false);
 }
 
-/* For what may stay for long: less and less often, until something happens to it. */
-static void send_get_rarely(struct reconcile *reconcile, struct slot *slot, const char *uid)
+void slot_send_get_rarely(struct reconcile *reconcile, struct slot *slot, const char *uid)
 {
 	int64_t delay_ms = (int64_t)POLL_MS << slot->polls;
 
@@ -133,7 +133,7 @@ void slot_watch_deletion(struct reconcile *reconcile, struct slot *slot, int64_t
 		return;
 	}
 	if (slot->deletion == SLOT_FORCED)
-		send_get_rarely(reconcile, slot, meta->uid); /* a finalizer may hold it */
+		slot_send_get_rarely(reconcile, slot, meta->uid); /* a finalizer may hold it */
 	else if (slot_lost(reconcile->framework, slot))
 		slot_send_get(reconcile, slot, meta->uid);
 	if (slot->deletion != SLOT_FORCED && due_sec - reconcile->now_sec < INT64_MAX / 2000)
@@ -204,7 +204,7 @@ static bool is_initial(struct framework *framework, struct slot *slot, uint64_t 
 	size_t role;
 	size_t index;
 
-	if (!slot_task(framework, slot, &role, &index) ||
+	if (slot->kind != SLOT_POD || !slot_task(framework, slot, &role, &index) ||
 	    framework->status.attempt.roles[role].tasks[index].attempt.id > 0)
 		return false;
 	*stage = (uint64_t)role * 2 + (index > 0);
@@ -224,17 +224,18 @@ void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t d
 		slot_send_get(reconcile, slot, NULL);
 		return;
 	}
-	if (backed_off(reconcile, &framework->creates))
+	if (backed_off(reconcile, slot_is_owned(slot) ? &framework->owned_calls : &framework->creates))
 		return;
-	if (framework->create_window > 0 && framework->creates_on_way >= framework->create_window)
+	if (!slot_is_owned(slot) && framework->create_window > 0 &&
+	    framework->creates_on_way >= framework->create_window)
 		return; /* the answer to one on the way sweeps */
 	initial = is_initial(framework, slot, &stage);
 	if (initial && !stage_begun(framework, stage))
 		return; /* the answer to the last one on the way sweeps */
 	slot_news(slot);
-	framework->creates_on_way++;
+	framework->creates_on_way += !slot_is_owned(slot);
 	framework->initial_creates += initial;
-	send(reconcile, slot, CALL_CREATE_POD, NULL, false);
+	send(reconcile, slot, VERB_CREATE, NULL, false);
 	call = &reconcile->plan->calls[reconcile->plan->call_count - 1];
 	call->decided = decided;
 	call->failed = framework->creates_failed;
@@ -251,12 +252,14 @@ const struct create_error *slot_create_error(const struct slot *slot, uint64_t d
 
 void slot_create_failed(struct reconcile *reconcile, struct slot *slot)
 {
-	struct create_error *error = slot->error;
+	static const char *const reasons[SLOT_KINDS] = {[SLOT_POD] = "FailedCreatePod",
+							[SLOT_CONFIG_MAP] = "FailedCreateConfigMap",
+							[SLOT_SERVICE] = "FailedCreateService"};
+	const struct create_error *error = slot->error;
 
-	plan_event(reconcile->plan, true,
-		   slot_is_config_map(reconcile->framework, slot) ? "FailedCreateConfigMap" : "FailedCreatePod",
-		   "Failed to create %s: %s", slot->name, error->message);
-	create_error_free(error);
+	plan_event(reconcile->plan, true, reasons[slot->kind], "Failed to create %s: %s%s", slot->name, error->message,
+		   slot_is_owned(slot) ? owned_hint(slot) : "");
+	create_error_free(slot->error);
 	slot->error = NULL;
 }
 
@@ -271,7 +274,7 @@ static bool is_former(const struct reconcile *reconcile, const struct slot *slot
 		       strcmp(meta->controller_name, reconcile->framework->config_map.name) == 0;
 	return strcmp(meta->controller_kind, object_kind_name(KIND_FRAMEWORK)) == 0 &&
 	       strcmp(meta->controller_name, reconcile->framework->name) == 0 &&
-	       strcmp(meta->controller_uid, slot->config_map->framework_uid) == 0;
+	       (slot->config_map == NULL || strcmp(meta->controller_uid, slot->config_map->framework_uid) == 0);
 }
 
 /* When it was to be over with the object, its Pods included, if it is a ConfigMap: they may take their time. */
@@ -302,7 +305,7 @@ static bool overdue(struct reconcile *reconcile, const struct slot *slot, int64_
 
 static void report_conflict(struct reconcile *reconcile, const struct slot *slot)
 {
-	const char *kind = slot->config_map != NULL ? "ConfigMap" : "Pod";
+	const char *kind = slot_kind_name(slot);
 	const struct object_meta *meta = slot->meta;
 
 	if (is_former(reconcile, slot))
@@ -332,5 +335,5 @@ void slot_report_conflict(struct reconcile *reconcile, struct slot *slot, int64_
 	create_error_free(slot->error);
 	slot->error = NULL;
 	if (slot_lost(reconcile->framework, slot))
-		send_get_rarely(reconcile, slot, NULL);
+		slot_send_get_rarely(reconcile, slot, NULL);
 }

@@ -317,6 +317,7 @@ void framework_new_attempt(struct reconcile *reconcile, int32_t id)
 	framework_attempt_status_free(attempt);
 	forget_shortening(framework);
 	framework->waits_reported = 0;
+	owned_attempt_begins(framework);
 	attempt->id = id;
 	attempt->start_time = reconcile->now_sec;
 	for (size_t r = 0; r < framework->spec.role_count; r++) {
@@ -348,7 +349,10 @@ struct framework *framework_new(const char *ns, const char *name)
 
 	framework->ns = mem_strdup(ns);
 	framework->name = mem_strdup(name);
+	framework->config_map.kind = SLOT_CONFIG_MAP;
 	framework->config_map.name = mem_printf("%s-attempt", name);
+	for (int i = 0; i < OWNED_KINDS; i++)
+		framework->owned[i].kind = (enum slot_kind)(SLOT_SERVICE + i);
 	pace_forget(framework);
 	framework->sweep_at_ms = INT64_MAX;
 	return framework;
@@ -367,6 +371,8 @@ void framework_forget(struct framework *framework)
 	fence_forget(framework);
 	backoff_reset(&framework->creates);
 	backoff_reset(&framework->others);
+	backoff_reset(&framework->owned_calls);
+	framework->owned_awaited = false;
 	framework->create_window = 0;
 	framework->lowest_first = false;
 	framework->sweep = true;
@@ -412,14 +418,10 @@ void framework_free(struct framework *framework)
 		return;
 	HASH_ITER(hh, framework->slots, slot, next)
 		slot_delete(framework, slot);
-	slot_clear(&framework->config_map);
-	free(framework->config_map.name);
-	free(framework->config_map.gone_uid);
-	free(framework->config_map.gone_version);
-	free(framework->config_map.first_version);
+	slot_free_parts(&framework->config_map);
+	for (int i = 0; i < OWNED_KINDS; i++)
+		slot_free_parts(&framework->owned[i]);
 	free(framework->config_map_end);
-	free(framework->config_map.absent_version);
-	create_error_free(framework->config_map.error);
 	framework_forget(framework);
 	pod_templates_free(framework);
 	free(framework->task_texts);

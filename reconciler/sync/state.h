@@ -38,13 +38,20 @@ enum slot_report {
 	REPORTED_PHASE,    /* the present Pod's phase is unrecognised */
 };
 
-/* A place for one named object under the Framework: its attempt's ConfigMap, or a Pod. It outlives the object: what is
- * known of an object that is gone, or not yet there, stands here too. */
+/* What kind of object has its place there. Those from SLOT_SERVICE on are what the Framework or its attempt owns beside
+ * the ConfigMap and the Pods (owned.c). Nothing watches these: what is known of them is what answers have told. */
+enum slot_kind { SLOT_POD, SLOT_CONFIG_MAP, SLOT_SERVICE, SLOT_KINDS };
+enum { OWNED_KINDS = SLOT_KINDS - SLOT_SERVICE };
+
+/* A place for one named object under the Framework: its attempt's ConfigMap, a Pod, or another object that it owns. It
+ * outlives the object: what is known of an object that is gone, or not yet there, stands here too. */
 struct slot {
-	char *name;
-	struct object_meta *meta; /* of the object as last observed or answered: inside pod or config_map; NULL: none */
+	enum slot_kind kind;
+	char *name;               /* NULL: of a kind that the Framework has not wanted yet */
+	struct object_meta *meta; /* of the object as last observed or answered: inside one of the next; NULL: none */
 	struct pod *pod;
 	struct config_map *config_map;
+	struct owned_object *owned;
 	enum call_kind call; /* on the way for this name, or CALL_NONE */
 	enum slot_known known;
 	enum slot_deletion deletion; /* of the present object */
@@ -74,6 +81,7 @@ struct slot {
 /* A failed create, to be classified by CONTRACT.md §8 once it is sure that nothing was created. */
 struct create_error {
 	uint64_t decided; /* the create's (plan.h): of another attempt it says nothing */
+	bool read;        /* it was a GET that failed: whether there is such an object is not known */
 	int http_status;  /* 0: no answer */
 	bool is_status;   /* the body was an API Status */
 	char *reason;
@@ -171,21 +179,24 @@ struct framework {
 	size_t status_max;   /* of a body that the server is known to take; 0: it has refused none */
 
 	struct slot config_map;
-	char *config_map_end;        /* the version where it went out of sight; NULL: not known, or it is seen */
-	uint64_t config_map_asked;   /* the number of the last GET of the ConfigMap … */
-	uint64_t config_map_present; /* … and of the last one that found it */
-	struct slot *slots;          /* Pods by name */
-	struct slot *dirty;          /* to be looked at in the next reconcile */
-	struct slot *waiting;        /* to be looked at after the next write */
-	bool sweep;                  /* look at every Task and slot */
-	int64_t sweep_at_ms;         /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
+	char *config_map_end;           /* the version where it went out of sight; NULL: not known, or it is seen */
+	uint64_t config_map_asked;      /* the number of the last GET of the ConfigMap … */
+	uint64_t config_map_present;    /* … and of the last one that found it */
+	struct slot owned[OWNED_KINDS]; /* in the order of enum slot_kind */
+	bool owned_awaited;             /* a Task waits for them */
+	struct slot *slots;             /* Pods by name */
+	struct slot *dirty;             /* to be looked at in the next reconcile */
+	struct slot *waiting;           /* to be looked at after the next write */
+	bool sweep;                     /* look at every Task and slot */
+	int64_t sweep_at_ms;            /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
 	bool scale;              /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
 	unsigned waits_reported; /* kinds of waits (enum pod_wait_kind) that Events of this attempt have told of */
 	bool retention_sent;     /* the Framework's own deletion is on the way */
 
 	struct request_backoff creates;
 	struct request_backoff others;
-	uint32_t create_window; /* creates on the way at most; 0: no limit (slow start after a failure) */
+	struct request_backoff owned_calls; /* all calls about what is in owned */
+	uint32_t create_window;             /* creates on the way at most; 0: no limit (slow start after a failure) */
 	uint32_t creates_on_way;
 	uint64_t creates_failed;  /* how often, ever */
 	uint32_t initial_creates; /* of those on the way: of Tasks that never had a Pod */
@@ -275,7 +286,10 @@ bool framework_completing_for(const struct framework *framework, int32_t code);
 /* Slots. slot_find creates one when it is missing. */
 struct slot *slot_find(struct framework *framework, const char *name);
 struct slot *task_slot(struct framework *framework, size_t role, size_t index);
-bool slot_is_config_map(const struct framework *framework, const struct slot *slot);
+/* One of framework.owned. */
+bool slot_is_owned(const struct slot *slot);
+/* The kind of the object, as in "ConfigMap f-attempt". */
+const char *slot_kind_name(const struct slot *slot);
 void slot_mark_dirty(struct framework *framework, struct slot *slot);
 void slot_mark_waiting(struct framework *framework, struct slot *slot);
 /* Moves what waited for a write to the dirty ones. */
@@ -284,13 +298,15 @@ void framework_wake_waiting(struct framework *framework);
 bool slot_task(struct framework *framework, struct slot *slot, size_t *role, size_t *index);
 /* Whether events tell of an object to this Framework. What a GET has shown without our label is in no list either. */
 bool framework_labels(const struct framework *framework, const struct object_meta *meta);
-/* Whether the present object is without our label: no event will come. */
+/* Whether the present object is of a kind that is not watched, or is without our label: no event will come. */
 bool slot_lost(const struct framework *framework, const struct slot *slot);
 /* Something has happened to what has the name: what a GET has told is old. */
 void slot_news(struct slot *slot);
 /* Frees the object in it. */
 void slot_clear(struct slot *slot);
 void slot_delete(struct framework *framework, struct slot *slot);
+/* Frees all that it has. */
+void slot_free_parts(struct slot *slot);
 /* Notes that uid is gone for certain; drops the object if it is that one. version: where that was told, NULL by an
  * answer, which tells no version. */
 void slot_gone(struct slot *slot, const char *uid, const char *version);
@@ -308,6 +324,8 @@ void slot_send_delete_owned(struct reconcile *reconcile, struct slot *slot);
 /* decided: as for reconcile_may_act (rules.h), which has said yes. */
 void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
 void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *uid);
+/* The same, less and less often: for what may stay as it is for long. */
+void slot_send_get_rarely(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* The force-delete timer of CONTRACT.md §2 for the present, deleting object. */
 void slot_watch_deletion(struct reconcile *reconcile, struct slot *slot, int64_t timeout_sec);
 /* CLOCK_BOOTTIME from which on an object whose creation was noted at since_sec (wall clock) and that is not to be seen

@@ -387,6 +387,10 @@ static void create_pod(struct turn *turn)
 	/* It may be gone unseen, and the Pod would run when the attempt is over. Its coming into sight sweeps. */
 	if (!framework_has_config_map(turn->framework) || !reconcile_may_act(turn->reconcile, slot, decided(turn)))
 		return;
+	if (!owned_ready(turn->framework)) {
+		turn->framework->owned_awaited = true; /* their coming sweeps */
+		return;
+	}
 	if (turn->framework->create_window > 0)
 		slot_want_create(turn->reconcile, slot);
 	else

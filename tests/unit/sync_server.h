@@ -52,6 +52,7 @@ struct world {
 	json_t *object; /* the Framework; NULL: gone */
 	json_t *config_map;
 	json_t *pods; /* by name */
+	json_t *services;
 	uint64_t rv;
 	unsigned next_uid;
 	struct world_fault fault;
@@ -89,6 +90,8 @@ static inline const char *call_kind_name(enum call_kind kind)
 		[CALL_CREATE_POD] = "create Pod",
 		[CALL_GET_POD] = "get Pod",
 		[CALL_DELETE_POD] = "delete Pod",
+		[CALL_CREATE_SERVICE] = "create Service",
+		[CALL_GET_SERVICE] = "get Service",
 		[CALL_DELETE_FRAMEWORK] = "delete Framework",
 	};
 
@@ -394,6 +397,8 @@ static inline json_t *world_find(struct world *w, const struct call *call)
 	case CALL_GET_CONFIG_MAP:
 	case CALL_DELETE_CONFIG_MAP: return w->config_map;
 	case CALL_DELETE_FRAMEWORK: return w->object;
+	case CALL_CREATE_SERVICE:
+	case CALL_GET_SERVICE: return json_object_get(w->services, call->name);
 	default: return world_pod(w, call->name);
 	}
 }
@@ -421,13 +426,15 @@ static inline void world_create(struct world *w, const struct call *call, const 
 		fail_msg("body of %s: %s", call->name, err.message);
 	assert_string_equal(meta_str(object, "name"), call->name);
 	assert_string_equal(meta_str(object, "namespace"), WORLD_NS);
-	world_new_uid(w, object, pod ? "pod" : "cm");
+	world_new_uid(w, object, pod ? "pod" : call->kind == CALL_CREATE_SERVICE ? "svc" : "cm");
 	world_stamp(w, object);
 	if (pod) {
 		json_object_set_new(object, "status", json_of("{'phase':'Pending'}"));
 		if (json_object_get(object, "spec") == NULL)
 			json_object_set_new(object, "spec", json_object());
 		json_object_set_new(w->pods, call->name, object);
+	} else if (call->kind == CALL_CREATE_SERVICE) {
+		json_object_set_new(w->services, call->name, object);
 	} else {
 		w->config_map = object;
 	}
@@ -482,8 +489,10 @@ static inline void world_run(struct world *w, const struct call *call, const str
 
 	switch (call->kind) {
 	case CALL_CREATE_CONFIG_MAP:
+	case CALL_CREATE_SERVICE:
 	case CALL_CREATE_POD: world_create(w, call, body, result); break;
 	case CALL_GET_CONFIG_MAP:
+	case CALL_GET_SERVICE:
 	case CALL_GET_POD:
 		*result = object == NULL ? (struct world_result){404, "NotFound", "not found", NULL}
 					 : (struct world_result){200, NULL, NULL, json_deep_copy(object)};
@@ -508,7 +517,7 @@ static inline void world_answer(struct world *w, struct call *call)
 		framework_answer(w->framework, call, &answer, &w->time, &w->random);
 		return;
 	}
-	if (call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD)
+	if (call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD || call->kind == CALL_CREATE_SERVICE)
 		framework_call_body(w->framework, call, &body);
 	w->made[call->kind]++;
 	buf_printf(&w->log, "%s%s %s; ", call->force ? "force " : "", call_kind_name(call->kind), call->name);

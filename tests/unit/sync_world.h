@@ -219,6 +219,7 @@ static inline void world_init(struct world *w)
 	random_init_seed(&w->random, 1);
 	w->framework = framework_new(WORLD_NS, WORLD_NAME);
 	w->pods = json_object();
+	w->services = json_object();
 	w->rv = 100;
 	plan_reset(&w->plan);
 	buf_puts(&w->log, "");
@@ -254,6 +255,7 @@ static inline void world_end(struct world *w)
 	json_decref(w->object);
 	json_decref(w->config_map);
 	json_decref(w->pods);
+	json_decref(w->services);
 	buf_free(&w->log);
 	buf_free(&w->snapshots);
 	buf_free(&w->events);
