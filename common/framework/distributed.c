@@ -2,9 +2,9 @@
  *
  * Hosts are named {role}-{index}.{subdomain}. The resolver of a container completes that by the search domains of its
  * /etc/resolv.conf, so that the controller need not know the cluster's domain, and lists of many Tasks stay short.
- * Launchers take such names: who is rank 0 knows that by its rank, the others only connect to it, and nobody compares the
- * name with its own (torch/distributed/elastic/rendezvous/static_tcp_rendezvous.py; Kubeflow Trainer sets names of this
- * form, pkg/runtime/framework/plugins/torch). */
+ * Launchers take such names: who is rank 0 knows that by its rank, the others only connect to it, and nobody compares
+ * the name with its own (torch/distributed/elastic/rendezvous/static_tcp_rendezvous.py; Kubeflow Trainer sets names of
+ * this form, pkg/runtime/framework/plugins/torch). */
 #include "common/framework/distributed.h"
 
 #include <inttypes.h>
@@ -19,8 +19,7 @@ enum { INDEX_DIGITS_MAX = 5 };
 static void put_host(struct buf *out, const struct framework_spec *spec, const char *framework_name, size_t role,
 		     int32_t index)
 {
-	buf_printf(out, "%s-%d.%s", spec->roles[role].name, (int)index,
-		   framework_spec_subdomain(spec, framework_name));
+	buf_printf(out, "%s-%d.%s", spec->roles[role].name, (int)index, framework_spec_subdomain(spec, framework_name));
 }
 
 /* before is taken over. */
@@ -80,8 +79,8 @@ static char *master(const struct framework_spec *spec, const char *framework_nam
 	return buf_steal(&out);
 }
 
-/* WORLD_SIZE and RANK are for programs that are started without torchrun, PET_* for torchrun. With auto, torchrun counts
- * the processes: then the Task counts as one. */
+/* WORLD_SIZE and RANK are for programs that are started without torchrun, PET_* for torchrun. With auto, torchrun
+ * counts the processes: then the Task counts as one. */
 static void add_torch(struct distributed_env *env, const struct distributed_spec *distributed, const char *host,
 		      int64_t tasks)
 {

@@ -165,11 +165,11 @@ static int check_hostnames(const struct framework_spec *spec, struct error *err)
 		int len = snprintf(NULL, 0, "%s-%d", role->name, role->task_number > 0 ? role->task_number - 1 : 0);
 
 		if (len > LABEL_MAX)
-			return error_set(err,
-					 "spec.taskRoles[%zu].name is \"%s\", expected at most %d characters: with spec."
-					 "network its Pods have hostnames like %s-0, which have at most %d",
-					 i, role->name, (int)strlen(role->name) - (len - LABEL_MAX), role->name,
-					 LABEL_MAX);
+			return error_set(
+				err,
+				"spec.taskRoles[%zu].name is \"%s\", expected at most %d characters: with spec."
+				"network its Pods have hostnames like %s-0, which have at most %d",
+				i, role->name, (int)strlen(role->name) - (len - LABEL_MAX), role->name, LABEL_MAX);
 	}
 	return 0;
 }
@@ -189,11 +189,12 @@ int framework_spec_check_names(const struct framework_spec *spec, const char *fr
 		size_t len = distributed_env_longest(spec, framework_name, spec->distributed.roles[i]);
 
 		if (len > VARIABLE_MAX)
-			return error_set(err,
-					 "spec.distributed: TF_CONFIG would have %zu bytes with the names of all Tasks, "
-					 "expected at most %d, which Linux takes: have fewer Tasks, or a shorter "
-					 "spec.network.subdomain",
-					 len, VARIABLE_MAX);
+			return error_set(
+				err,
+				"spec.distributed: TF_CONFIG would have %zu bytes with the names of all Tasks, "
+				"expected at most %d, which Linux takes: have fewer Tasks, or a shorter "
+				"spec.network.subdomain",
+				len, VARIABLE_MAX);
 	}
 	return 0;
 }

@@ -313,6 +313,9 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 	}
 	if (framework->unsettled)
 		framework->sweep = true;
+	if (slot->outdated && slot->meta != NULL)
+		slot->known = SLOT_IN_DOUBT;
+	slot->outdated = false;
 	if (slot->kind == SLOT_POD)
 		slot_mark_dirty(framework, slot);
 }

@@ -1,8 +1,8 @@
-/* Objects that a Framework or its attempt owns beside the ConfigMap and the Pods, and that its Pods need: the Service of
- * spec.network. All kinds go one way: created before the first Pod, found again after a crash or by a new owner of the
- * key, waited for while a foreign object has the name, looked for at the beginning of each attempt. Their names follow
- * from the spec and their owner reference says whose they are, so that no status keeps their UIDs; the garbage collector
- * deletes them with their owner. See rules.h. */
+/* Objects that a Framework or its attempt owns beside the ConfigMap and the Pods, and that its Pods need: the Service
+ * of spec.network. All kinds go one way: created before the first Pod, found again after a crash or by a new owner of
+ * the key, waited for while a foreign object has the name, looked for at the beginning of each attempt. Their names
+ * follow from the spec and their owner reference says whose they are, so that no status keeps their UIDs; the garbage
+ * collector deletes them with their owner. See rules.h. */
 #include <string.h>
 
 #include "common/base/mem.h"
@@ -21,20 +21,22 @@ static const char *service_name(const struct framework *framework)
 /* Headless: the names of the Pods, and no address of its own. */
 static void write_service(const struct framework *framework, struct buf *out)
 {
-	buf_printf(out, "{\"clusterIP\":\"None\",\"publishNotReadyAddresses\":%s,\"selector\":{\"" FC_FRAMEWORK_NAME
-			"\":\"%s\"}}",
+	buf_printf(out,
+		   "{\"clusterIP\":\"None\",\"publishNotReadyAddresses\":%s,\"selector\":{\"" FC_FRAMEWORK_NAME
+		   "\":\"%s\"}}",
 		   framework->spec.network.publish_not_ready ? "true" : "false", framework->name);
 }
 
 static const struct owned_kind {
 	const char *kind;
 	const char *api_version;
-	const char *hint;                                         /* when a right is missing */
-	const char *(*name)(const struct framework *framework);   /* NULL: none is wanted */
+	const char *hint;                                       /* when a right is missing */
+	const char *(*name)(const struct framework *framework); /* NULL: none is wanted */
 	void (*write_spec)(const struct framework *framework, struct buf *out);
 } kinds[OWNED_KINDS] = {
-	{"Service", "v1", ". The rights that spec.network needs are in manifests/rbac/network; Pods are created after it",
-	 service_name, write_service},
+	{"Service", "v1",
+	 ". The rights that spec.network needs are in manifests/rbac/network; Pods are created after it", service_name,
+	 write_service},
 };
 
 static const struct owned_kind *kind_of(enum slot_kind kind)
@@ -101,9 +103,13 @@ bool owned_wanted(const struct framework *framework, enum slot_kind kind, const 
 
 void owned_attempt_begins(struct framework *framework)
 {
-	for (int i = 0; i < OWNED_KINDS; i++)
-		if (framework->owned[i].meta != NULL)
-			framework->owned[i].known = SLOT_IN_DOUBT;
+	for (int i = 0; i < OWNED_KINDS; i++) {
+		struct slot *slot = &framework->owned[i];
+
+		if (slot->meta != NULL)
+			slot->known = SLOT_IN_DOUBT;
+		slot->outdated = slot->call != CALL_NONE;
+	}
 }
 
 /* ---- making it ---- */

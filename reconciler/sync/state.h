@@ -52,6 +52,7 @@ struct slot {
 	struct pod *pod;
 	struct config_map *config_map;
 	struct owned_object *owned;
+	bool outdated;       /* of an owned object: the answer that is on its way was asked for by an earlier attempt */
 	enum call_kind call; /* on the way for this name, or CALL_NONE */
 	enum slot_known known;
 	enum slot_deletion deletion; /* of the present object */

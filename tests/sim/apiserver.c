@@ -225,6 +225,8 @@ void api_gone(struct world *world, struct object *object)
 	}
 	if (object->kind == KIND_FRAMEWORK)
 		kubelet_framework_gone(world, object->uid);
+	if (object->kind == KIND_FRAMEWORK)
+		services_framework_gone(world, object->uid);
 	for (int i = 0; object->kind == KIND_FRAMEWORK && i < SIM_PROCESSES; i++)
 		check_forget_pleas(&world->members[i]); /* the next one is another */
 	stamp(world, last);
@@ -305,7 +307,7 @@ void api_status(struct answer *out, int code, const char *reason, const char *me
 			       code < 400 ? "Success" : "Failure", reason, message, code);
 }
 
-static void answer_not_found(struct answer *out, const char *kind, const char *name)
+void api_not_found(struct answer *out, const char *kind, const char *name)
 {
 	out->code = 404;
 	out->body = mem_printf(
@@ -493,7 +495,8 @@ static const char *const plurals[KIND_COUNT] = {"frameworks", "configmaps", "pod
 /* What a request is for. */
 struct target {
 	enum object_kind kind;
-	bool event; /* not of a kind that is kept */
+	bool event;   /* not of a kind that is kept */
+	bool service; /* kept by services.c */
 	char ns[8];
 	char name[96]; /* "": of all of the kind */
 	bool status;
@@ -528,13 +531,14 @@ static bool parse_path(const char *path, struct target *out)
 	next_part(&path, rest, sizeof(rest));
 	out->status = strcmp(rest, "status") == 0;
 	out->event = strcmp(kind, "events") == 0;
+	out->service = strcmp(kind, "services") == 0;
 	for (int i = 0; i < KIND_COUNT; i++) {
 		if (strcmp(kind, plurals[i]) == 0 && ours == (i == KIND_FRAMEWORK)) {
 			out->kind = (enum object_kind)i;
 			return true;
 		}
 	}
-	return out->event && !ours;
+	return (out->event || out->service) && !ours;
 }
 
 void api_handle(struct world *world, const struct wire *wire, struct answer *out)
@@ -549,13 +553,17 @@ void api_handle(struct world *world, const struct wire *wire, struct answer *out
 		return;
 	}
 	check_request(world, wire);
+	if (target.service) {
+		services_handle(world, wire, target.ns, target.name, out);
+		return;
+	}
 	if (strcmp(wire->method, "POST") == 0) {
 		handle_create(world, wire, target.kind, target.ns, out);
 		return;
 	}
 	object = api_find(world, target.kind, target.ns, target.name);
 	if (object == NULL)
-		answer_not_found(out, plurals[target.kind], target.name);
+		api_not_found(out, plurals[target.kind], target.name);
 	else if (strcmp(wire->method, "GET") == 0)
 		answer_object(out, 200, wire, object);
 	else if (strcmp(wire->method, "DELETE") == 0)

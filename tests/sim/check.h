@@ -1,5 +1,6 @@
 /* What must hold, and where it is looked at: check.c statuses and writes, check_request.c requests and what reconcilers
- * conclude, check_rest.c what goes soon, and rest, check_life.c and check_due.c lively worlds. Each reports by
+ * conclude, check_rest.c what goes soon, and rest, check_life.c and check_due.c lively worlds,
+ * check_services.c Services. Each reports by
  * violated(). */
 #ifndef SIM_CHECK_H
 #define SIM_CHECK_H
@@ -59,6 +60,12 @@ bool check_deadline_replaces(const json_t *before, const json_t *after);
 void check_overdue(struct world *world);
 /* Whether a Framework that is not deleting has come to rest. */
 bool check_life_rests(const struct world *world, struct object *framework);
+
+/* ---- check_services.c ---- */
+
+/* A reconciler has created a Service; a Pod or a ConfigMap. */
+void check_service_created(struct world *world, const struct wire *wire, const struct service *service);
+void check_service_first(const struct wire *wire, const struct object *object);
 
 /* ---- what they share ---- */
 

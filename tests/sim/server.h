@@ -62,6 +62,8 @@ struct object *api_find_uid(struct world *world, enum object_kind kind, const ch
 struct object *api_find_any(struct world *world, const char *uid);
 /* Carries out a request that has arrived. */
 void api_handle(struct world *world, const struct wire *wire, struct answer *out);
+/* The Status of an object that is not there. */
+void api_not_found(struct answer *out, const char *kind, const char *name);
 /* A Status. */
 void api_status(struct answer *out, int code, const char *reason, const char *message);
 /* Users' and kubelets' ways in. `object` is taken over. */

@@ -14,6 +14,7 @@
  *   member.c     a reconciler's process                  stranger.c  somebody on the bus who means no good
  *   barrier.c    a barrier's process
  *   life.c       suspend, lifetimes and the like        life_pods.c  Pods that do not come to run
+ *   services.c   Services, and who gets in their way
  *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -388,6 +389,27 @@ bool life_chance(struct world *world, int per_thousand);
 bool life_pod_created(struct world *world, const struct instance *instance);
 bool life_pod_bound(struct world *world, struct instance *instance);
 
+/* ---- services.c ---- */
+
+struct service {
+	struct service *next;
+	int plan;
+	const char *ns;
+	json_t *json;
+};
+
+/* When the Frameworks are planned. */
+void services_make(struct world *world);
+void services_free(struct world *world);
+/* NULL: there is none. */
+struct service *services_find(const struct world *world, const char *ns, const char *name);
+/* The uid of its controller; "". */
+const char *services_owner(const struct service *service);
+void services_framework_gone(struct world *world, const char *uid);
+/* A request of a reconciler about Services. */
+void services_handle(struct world *world, const struct wire *wire, const char *ns, const char *name,
+		     struct answer *out);
+
 /* ---- faults.c ---- */
 
 void faults_make(struct world *world);
@@ -543,7 +565,14 @@ struct world {
 	bool lively;
 	struct random life_random;
 	int64_t life_until_ms; /* users are at work */
-	int64_t skew_max_ms;   /* between true time and a reconciler's wall clock, at any time so far */
+	bool networked;        /* has Services */
+	struct random service_random;
+	struct service *services;
+	uint64_t service_version;
+	int64_t service_forbidden_until_ms;
+	int64_t service_taken_ms[SIM_FRAMEWORKS]; /* when somebody deleted one last */
+	int64_t attempt_ms[SIM_FRAMEWORKS];       /* when a ConfigMap was created last */
+	int64_t skew_max_ms; /* between true time and a reconciler's wall clock, at any time so far */
 
 	const struct work_size *size;
 	struct framework_plan plans[SIM_FRAMEWORKS];

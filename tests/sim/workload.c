@@ -424,6 +424,7 @@ void workload_make(struct world *world)
 	for (int i = 0; i < world->framework_count; i++)
 		make_framework(world, i);
 	life_make(world);
+	services_make(world);
 }
 
 /* Whatever might go on for ever is stopped or deleted. */

@@ -255,6 +255,7 @@ static void world_free(struct world *world)
 	network_free(world);
 	kubelet_free(world);
 	api_free(world);
+	services_free(world);
 	workload_free(world);
 	sim_world = NULL;
 	free(world);

@@ -71,9 +71,10 @@ static void test_read(void **state)
 static void test_refused(void **state)
 {
 	static const char label[] = ", expected a name like ^[a-z]([-a-z0-9]*[a-z0-9])?$ of at most 63 characters";
-	static const char *const labels[] = {"",    "1a", "a-",
-					     "A",   "-a", "a.b",
-					     "a_b", "a/", "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz-abcdefghijk"};
+	static const char *const labels[] = {
+		"",    "1a", "a-",
+		"A",   "-a", "a.b",
+		"a_b", "a/", "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz-abcdefghijk"};
 
 	(void)state;
 	assert_refused("{'network':true}", "spec.network is true, expected an object");
@@ -112,9 +113,10 @@ static void test_refused(void **state)
 		       "spec.distributed.taskRoles[0] is 0, expected the name of a TaskRole of this Framework");
 	assert_refused("{" ROLES ",'distributed':{'kind':'JAX','taskRoles':['worker','worker']}}",
 		       "spec.distributed.taskRoles[1] is \"worker\", expected each TaskRole at most once");
-	assert_refused("{" ROLES ",'network':{'enableDNSHostnames':false},'distributed':{'kind':'JAX'}}",
-		       "spec.network.enableDNSHostnames is false, expected true: spec.distributed needs the names of the "
-		       "Pods");
+	assert_refused(
+		"{" ROLES ",'network':{'enableDNSHostnames':false},'distributed':{'kind':'JAX'}}",
+		"spec.network.enableDNSHostnames is false, expected true: spec.distributed needs the names of the "
+		"Pods");
 }
 
 static void check_names(const char *text, const char *name, const char *message)
@@ -151,14 +153,16 @@ static void test_names(void **state)
 	check_names("{}", "1f", NULL);
 	check_names("{'network':{'subdomain':'f'}}", "1f", NULL);
 	check_names("{'network':{'enableDNSHostnames':false}}", "1f", NULL);
-	check_names("{'network':{}}", "1f",
-		    "spec.network.subdomain is missing, and metadata.name is \"1f\", which no Service can have: expected "
-		    "a subdomain, a name like ^[a-z]([-a-z0-9]*[a-z0-9])?$ of at most 63 characters");
+	check_names(
+		"{'network':{}}", "1f",
+		"spec.network.subdomain is missing, and metadata.name is \"1f\", which no Service can have: expected "
+		"a subdomain, a name like ^[a-z]([-a-z0-9]*[a-z0-9])?$ of at most 63 characters");
 	check_names(fits, "f", NULL);
 	check_names(unasked, "f", NULL);
 	check_names(longer, "f", message);
 	/* what no program could be started with */
-	check_names("{'taskRoles':[{'name':'worker','taskNumber':5000}],'distributed':{'kind':'TensorFlow'}}", "f", NULL);
+	check_names("{'taskRoles':[{'name':'worker','taskNumber':5000}],'distributed':{'kind':'TensorFlow'}}", "f",
+		    NULL);
 	check_names("{'taskRoles':[{'name':'worker','taskNumber':10000}],'distributed':{'kind':'JAX'}}", "f", NULL);
 	check_names("{'taskRoles':[{'name':'worker','taskNumber':10000}],'distributed':{'kind':'TensorFlow'}}", "f",
 		    "spec.distributed: TF_CONFIG would have 208986 bytes with the names of all Tasks, expected at most "
@@ -219,9 +223,9 @@ static void assert_env(struct world *w, size_t role, size_t index, const char *c
 
 static void test_tensorflow(void **state)
 {
-	static const char cluster[] =
-		"{\"cluster\":{\"chief\":[\"chief-0.sub:2222\"],\"worker\":[\"worker-0.sub:2222\",\"worker-1.sub:2222\","
-		"\"worker-2.sub:2222\"]}";
+	static const char cluster[] = "{\"cluster\":{\"chief\":[\"chief-0.sub:2222\"],\"worker\":[\"worker-0.sub:"
+				      "2222\",\"worker-1.sub:2222\","
+				      "\"worker-2.sub:2222\"]}";
 	cleanup_free char *chief = mem_printf(
 		"TF_CONFIG=%s,\"task\":{\"type\":\"chief\",\"index\":0},\"environment\":\"cloud\"}\n", cluster);
 	cleanup_free char *last = mem_printf(
@@ -252,7 +256,8 @@ static void test_pytorch(void **state)
 		   "RANK=$(PET_NODE_RANK)\n");
 	world_end(&w);
 
-	begin(&w, ",'distributed':{'kind':'PyTorch','port':7,'processesPerTask':'auto','taskRoles':['worker','chief']}");
+	begin(&w,
+	      ",'distributed':{'kind':'PyTorch','port':7,'processesPerTask':'auto','taskRoles':['worker','chief']}");
 	assert_env(&w, 0, 0, "spec.initContainers.0",
 		   "MASTER_ADDR=worker-0.f\nMASTER_PORT=7\nWORLD_SIZE=4\nRANK=3\nPYTHONUNBUFFERED=1\nPET_NNODES=4\n"
 		   "PET_NPROC_PER_NODE=auto\nPET_NODE_RANK=3\nPET_MASTER_ADDR=worker-0.f\nPET_MASTER_PORT=7\n");
@@ -281,8 +286,9 @@ static void test_jax(void **state)
 /* Rank 0 is the first Task that there is; a rescale counts for what is created from then on. */
 static void test_rescaled(void **state)
 {
-	static const char spec[] = "{'distributed':{'kind':'JAX'},'taskRoles':[{'name':'none'},{'name':'a','taskNumber':%d,"
-				   "'task':{'pod':{'spec':{'containers':[{'name':'c'}]}}}}]}";
+	static const char spec[] =
+		"{'distributed':{'kind':'JAX'},'taskRoles':[{'name':'none'},{'name':'a','taskNumber':%d,"
+		"'task':{'pod':{'spec':{'containers':[{'name':'c'}]}}}}]}";
 	cleanup_free char *before = mem_printf(spec, 1);
 	cleanup_free char *after = mem_printf(spec, 2);
 	struct world w;

@@ -137,16 +137,19 @@ static void test_kept_over_attempts(void **state)
 	world_clear_log(&w);
 	world_pod_exit(&w, "f-a-0", 1, "");
 	world_settle(&w);
-	assert_calls(&w, "delete Pod f-a-0; delete ConfigMap f-attempt; create ConfigMap f-attempt; get Service f; create Pod "
-			 "f-a-0; ");
+	assert_calls(
+		&w,
+		"delete Pod f-a-0; delete ConfigMap f-attempt; create ConfigMap f-attempt; get Service f; create Pod "
+		"f-a-0; ");
 	json_object_del(w.services, "f");
 	pass_minutes(&w);
 	assert_calls(&w, "");
 	world_pod_exit(&w, "f-a-0", 1, "");
 	world_settle(&w);
-	assert_calls(&w, "delete Pod f-a-0; delete ConfigMap f-attempt; create ConfigMap f-attempt; get Service f; create "
-			 "Service f; "
-			 "create Pod f-a-0; ");
+	assert_calls(&w,
+		     "delete Pod f-a-0; delete ConfigMap f-attempt; create ConfigMap f-attempt; get Service f; create "
+		     "Service f; "
+		     "create Pod f-a-0; ");
 	world_end(&w);
 }
 
@@ -188,7 +191,8 @@ static void test_former(void **state)
 
 	(void)state;
 	begin(&w, 1, "", NETWORK);
-	put_service(&w, "f", "'uid':'x','ownerReferences':[{'controller':true,'kind':'Framework','name':'f','uid':'z'}]");
+	put_service(&w, "f",
+		    "'uid':'x','ownerReferences':[{'controller':true,'kind':'Framework','name':'f','uid':'z'}]");
 	world_settle(&w);
 	world_advance(&w, 5);
 	world_settle(&w);
@@ -230,9 +234,10 @@ static void forbid(struct world *w, enum call_kind kind, int count)
 /* A right that is missing is named, and used as soon as it is there. Nothing else of the Framework waits. */
 static void test_forbidden(void **state)
 {
-	static const char told[] = "FailedCreateService: Failed to create f: services is forbidden: User \"x\" cannot create "
-				   "resource \"services\". The rights that spec.network needs are in "
-				   "manifests/rbac/network; Pods are created after it\n";
+	static const char told[] =
+		"FailedCreateService: Failed to create f: services is forbidden: User \"x\" cannot create "
+		"resource \"services\". The rights that spec.network needs are in "
+		"manifests/rbac/network; Pods are created after it\n";
 	struct world w;
 
 	(void)state;
