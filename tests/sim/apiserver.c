@@ -486,6 +486,7 @@ static void handle_status(struct world *world, const struct wire *wire, struct o
 		trace(world, "status of %s at %" PRIu64 ": %s", object->name, object->version,
 		      json_str(status, "state"));
 		life_status_written(world, object);
+		services_status_written(world, object);
 	}
 	answer_object(out, 200, wire, object);
 }

@@ -1,5 +1,5 @@
-/* What must hold of Services: a Framework has at most one of a name, before it has Pods that need it, while an attempt of
- * it is under way; somebody else's counts for nothing. See check.h. */
+/* What must hold of Services: a Framework has at most one of a name, before it has Pods that need it, while an attempt
+ * of it is under way; somebody else's counts for nothing. See check.h. */
 #include <string.h>
 
 #include "common/base/json.h"

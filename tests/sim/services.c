@@ -1,7 +1,7 @@
 /* Services, in every fourth world or so: Frameworks have spec.network, and users get in its way. They have Services of
  * the same names, delete those of Frameworks, change spec.network, and the controller may lack its rights for a while.
- * Nobody watches Services, so that they are kept apart from other objects. Drawn from a random stream of its own, so that
- * all other worlds stay as they are. See sim.h. */
+ * Nobody watches Services, so that they are kept apart from other objects. Drawn from a random stream of its own, so
+ * that all other worlds stay as they are. See sim.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 
 enum {
 	NETWORKED_EVERY = 4,
-	USES_OFTEN = 700, /* of a thousand Frameworks */
+	USES_OFTEN = 700,  /* of a thousand Frameworks */
+	MEETS_OFTEN = 150, /* of a thousand statuses of attempts that end: users delete the Service right then */
 	DEEDS_MAX = 4,
 	STAYS_MS = 30 * 1000,
 	COLLECTED_MS = 8 * 1000,
@@ -49,8 +50,7 @@ struct service *services_find(const struct world *world, const char *ns, const c
 {
 	struct service *service = world->services;
 
-	while (service != NULL &&
-	       (strcmp(service->ns, ns) != 0 || strcmp(meta_text(service->json, "name"), name) != 0))
+	while (service != NULL && (strcmp(service->ns, ns) != 0 || strcmp(meta_text(service->json, "name"), name) != 0))
 		service = service->next;
 	return service;
 }
@@ -153,8 +153,7 @@ static void create(struct world *world, const struct wire *wire, const char *ns,
 	answer(out, 201, service);
 }
 
-void services_handle(struct world *world, const struct wire *wire, const char *ns, const char *name,
-		     struct answer *out)
+void services_handle(struct world *world, const struct wire *wire, const char *ns, const char *name, struct answer *out)
 {
 	const struct service *service = services_find(world, ns, name);
 
@@ -211,8 +210,8 @@ static void take(struct world *world, const struct service_action *action)
 	struct service_action end = *action;
 	json_t *changed;
 
-	while (service != NULL && (service->plan != action->framework ||
-				   api_find_any(world, services_owner(service)) == NULL))
+	while (service != NULL &&
+	       (service->plan != action->framework || api_find_any(world, services_owner(service)) == NULL))
 		service = service->next;
 	if (service == NULL)
 		return;
@@ -301,6 +300,18 @@ static void plan_action(struct world *world, int64_t at_ms, const struct service
 	at(world, at_ms, NULL, act, free, copy);
 }
 
+void services_status_written(struct world *world, const struct object *framework)
+{
+	struct service_action action = {.deed = SERVICE_TAKE, .framework = framework->plan};
+
+	if (!world->networked || world->healed ||
+	    state_of(json_object_get(framework->json, "status")) <= STATE_RUNNING || !maybe(world, MEETS_OFTEN))
+		return;
+	if (maybe(world, 500))
+		action.deed = SERVICE_DELETING;
+	plan_action(world, world->now_ms + 1, &action);
+}
+
 void services_make(struct world *world)
 {
 	uint64_t hash = (world->seed + 11) * UINT64_C(0x9E3779B97F4A7C15);
@@ -315,8 +326,8 @@ void services_make(struct world *world)
 
 		put_network(world->plans[i].spec, uses ? some_network(world, i) : NULL);
 		for (int64_t n = draw(world, 0, DEEDS_MAX); n > 0 && !world->faults.calm; n--) {
-			struct service_action action = {
-				.deed = (enum service_deed)draw(world, 0, SERVICE_DEEDS - 1), .framework = i};
+			struct service_action action = {.deed = (enum service_deed)draw(world, 0, SERVICE_DEEDS - 1),
+							.framework = i};
 
 			if (action.deed != SERVICE_SWITCH || !world->plans[i].tame)
 				plan_action(world, draw(world, world->now_ms + 1, until_ms), &action);

@@ -405,6 +405,8 @@ void services_free(struct world *world);
 struct service *services_find(const struct world *world, const char *ns, const char *name);
 /* The uid of its controller; "". */
 const char *services_owner(const struct service *service);
+/* A reconciler has written its status. */
+void services_status_written(struct world *world, const struct object *framework);
 void services_framework_gone(struct world *world, const char *uid);
 /* A request of a reconciler about Services. */
 void services_handle(struct world *world, const struct wire *wire, const char *ns, const char *name,

@@ -516,6 +516,23 @@ static void peers_find_each_other_by_name(void **state)
 			      "\"app\":\"s\"}}}",
 			      NULL),
 			 201);
+	assert_int_equal(call(cluster, "POST", "/api/v1/namespaces/default/services",
+			      "{\"metadata\":{\"name\":\"s\"},\"spec\":{\"clusterIP\":\"None\",\"selector\":{"
+			      "\"app\":\"s\"}}}",
+			      NULL),
+			 201);
+	/* one that does not give them names */
+	assert_int_equal(call(cluster, "POST", "/api/v1/namespaces/default/services",
+			      "{\"metadata\":{\"name\":\"t\"},\"spec\":{\"selector\":{\"app\":\"s\"}}}", NULL),
+			 201);
+	assert_int_equal(
+		call(cluster, "POST", PODS,
+		     "{\"metadata\":{\"name\":\"z\",\"labels\":{\"app\":\"s\"}},\"spec\":{\"hostname\":\"h-9\","
+		     "\"subdomain\":\"t\",\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"command\":[\"sleep\","
+		     "\"1000\"]}]}}",
+		     NULL),
+		201);
+	await_phase(cluster, "z", "Running");
 	for (int i = 0; i < 2; i++) {
 		/* A Pod's names end with it: neither may end before the other has found it. */
 		cleanup_free char *body = mem_printf(
@@ -523,7 +540,8 @@ static void peers_find_each_other_by_name(void **state)
 			"\"subdomain\":\"s\",\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"image\":"
 			"\"i\","
 			"\"command\":[\"sh\",\"-c\",\"until grep -q ' h-%d.s ' /etc/hosts && grep -q ' front ' "
-			"/etc/hosts; do sleep 0.01; done; touch /mnt/fc/%d; until test -e /mnt/fc/%d; do sleep 0.01; "
+			"/etc/hosts; do sleep 0.01; done; ! grep ' h-9.t ' /etc/hosts || exit 1; touch /mnt/fc/%d; "
+			"until test -e /mnt/fc/%d; do sleep 0.01; "
 			"done\"],\"volumeMounts\":[{\"name\":\"g\",\"mountPath\":\"/mnt/fc\"}]}],\"volumes\":[{"
 			"\"name\":\"g\",\"hostPath\":{\"path\":\"%s\"}}]}}",
 			names[i], i, 1 - i, i, 1 - i, cluster->root);
@@ -534,6 +552,7 @@ static void peers_find_each_other_by_name(void **state)
 	await_phase(cluster, "y", "Succeeded");
 	delete_pod(cluster, "x", NULL);
 	delete_pod(cluster, "y", NULL);
+	delete_pod(cluster, "z", NULL);
 	AWAIT_COUNT(cluster, pods, 0);
 }
 

@@ -17,7 +17,8 @@ struct hosts_pod {
 void hosts_write_head(struct buf *out);
 /* The Pod's own line, which must come first: "ip fqdn hostname". */
 void hosts_write_self(struct buf *out, const char *ns, const struct hosts_pod *self);
-/* hostname.subdomain[.ns[.svc[.cluster.local]]] of a Pod of the same namespace; nothing when it has no subdomain. */
+/* hostname.subdomain[.ns[.svc[.cluster.local]]] of a Pod of the same namespace, which a headless Service of the name
+ * `subdomain` selects; nothing when it has no subdomain. */
 void hosts_write_pod(struct buf *out, const char *ns, const struct hosts_pod *pod);
 /* service[.ns[.svc[.cluster.local]]] for one Pod behind it. */
 void hosts_write_service(struct buf *out, const char *ns, const char *service, const char *ip);

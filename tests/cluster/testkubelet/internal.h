@@ -70,6 +70,7 @@ struct kubelet_service {
 	char *ns;
 	char *name;
 	json_t *selector;
+	bool headless;
 	uint64_t seen;
 };
 

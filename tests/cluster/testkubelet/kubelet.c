@@ -55,6 +55,18 @@ static bool selects(const struct kubelet_service *service, const struct kubelet_
 	return true;
 }
 
+/* Whether a headless Service gives the Pod its name; ready or not, as with publishNotReadyAddresses. */
+static bool is_published(const struct kubelet *kubelet, const struct kubelet_pod *pod, const char *subdomain)
+{
+	const struct kubelet_service *service;
+
+	for (service = kubelet->services; service != NULL; service = service->by_uid.next)
+		if (service->headless && subdomain != NULL && strcmp(service->name, subdomain) == 0 &&
+		    strcmp(service->ns, pod->ns) == 0 && selects(service, pod))
+			return true;
+	return false;
+}
+
 /* The lines that all Pods of a namespace share. */
 static void write_shared(struct kubelet *kubelet, struct buf *out, const char *ns)
 {
@@ -66,7 +78,8 @@ static void write_shared(struct kubelet *kubelet, struct buf *out, const char *n
 
 		if (!has_names(pod) || strcmp(pod->ns, ns) != 0)
 			continue;
-		hosts_write_pod(out, ns, &entry);
+		if (is_published(kubelet, pod, entry.subdomain))
+			hosts_write_pod(out, ns, &entry);
 		HASH_ITER(by_uid, kubelet->services, service, next_service) {
 			if (strcmp(service->ns, ns) == 0 && selects(service, pod))
 				hosts_write_service(out, ns, service->name, entry.ip);
@@ -237,6 +250,7 @@ static void service_present(void *arg, json_t *object)
 	struct kubelet *kubelet = arg;
 	const json_t *meta = json_object_get(object, "metadata");
 	json_t *selector = json_path(object, "spec", "selector", NULL);
+	const char *address = json_str(json_object_get(object, "spec"), "clusterIP");
 	struct kubelet_service *service = find_service(kubelet, object);
 
 	if (json_str(meta, "uid") == NULL || json_str(meta, "namespace") == NULL || json_str(meta, "name") == NULL)
@@ -250,6 +264,7 @@ static void service_present(void *arg, json_t *object)
 		service->ns = mem_strdup(json_str(meta, "namespace"));
 		service->name = mem_strdup(json_str(meta, "name"));
 		service->selector = json_incref(selector);
+		service->headless = strcmp(address == NULL ? "" : address, "None") == 0;
 		service->seen = kubelet->service_lists;
 		HASH_ADD_KEYPTR(by_uid, kubelet->services, service->uid, strlen(service->uid), service);
 	}
