@@ -1,5 +1,5 @@
 /* spec.network and spec.distributed: what is read and refused, and the environment that follows (CONTRACT.md §2.19,
- * §2.20, §4.13, §4.14). */
+ * §4.12, §4.14). */
 #include "common/framework/distributed.h"
 #include "reconciler/sync/podtemplate.h"
 #include "tests/unit/sync_world.h"

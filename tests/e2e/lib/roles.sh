@@ -17,6 +17,8 @@ run | frameworkbarrier as system:anonymous | credentials asks as nobody
 run | refused anonymous get frameworkcontroller.microsoft.com/frameworks | the same
 rbac_watcher | refused fc-watcher * | each right is taken away
 rbac_reconciler | refused fc-reconciler * | each right is taken away
+rbac_network | refused fc-reconciler * | each right is taken away
+network_forbidden | refused frameworkcontroller * /services | the rights are taken away
 rbac_barrier | refused fc-barrier * | each right is taken away
 rbac_init | refused gang get frameworkcontroller.microsoft.com/frameworks | its right is taken away
 namespaces_crd | refused frameworkcontroller list frameworkcontroller.microsoft.com/frameworks | a namespace without Roles

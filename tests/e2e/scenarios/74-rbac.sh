@@ -20,6 +20,7 @@ start_rbac_watcher() {
 each_right() { # clusterroles|roles name function
     local kind=$1 name=$2 trigger=$3 account path right count refusal attempt
     account=${name%-crd}
+    account=${account%-network}
     account=${account%-lease}
     path=/apis/rbac.authorization.k8s.io/v1/$kind/$name
     [[ $kind == clusterroles ]] || path=/apis/rbac.authorization.k8s.io/v1/namespaces/$ROLES_NAMESPACE/$kind/$name
@@ -145,6 +146,22 @@ run_rbac_reconciler() {
     each_right clusterroles fc-reconciler need_reconciler
     # with all of them back it works
     create 'fw("last"; [role("a"; 1; ends(0; 0))])'
+    wait_absent_framework last
+}
+
+# A Framework that needs a Service, and one whose Service's name is taken.
+need_services() { # verb resource
+    round=$((${round:-0} + 1))
+    api POST "/api/v1/namespaces/$NS/services" "{\"metadata\": {\"name\": \"taken$round\"}, \"spec\": {\"ports\": [{\"port\": 80}]}}" >/dev/null
+    create '(fw("free\($round)", "taken\($round)"; [role("a"; 1; ends(0; 0))]) | .spec.network = {})' --arg round "$round"
+}
+
+run_rbac_network() {
+    rbac_cluster
+    launch_reconciler reconciler --name r0 --bus "ipc://$RUN/bus"
+    wait_for 30 "the reconciler has its shards" grep -q 'shards are complete' reconciler.log
+    each_right clusterroles fc-reconciler-network need_services
+    create 'fw("last"; [role("a"; 1; ends(0; 0))]) | .spec.network = {}'
     wait_absent_framework last
 }
 
