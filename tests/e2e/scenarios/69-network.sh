@@ -79,7 +79,7 @@ run_network_refused() {
     not_accepted "subdomain" 'network.subdomain.*should match' '.spec.network = {subdomain: "a.b"}'
     not_accepted "a long subdomain" 'network.subdomain.*(63|long)' '.spec.network = {subdomain: ("a" * 64)}'
     not_accepted "kind" 'distributed.kind.*(Unsupported|supported) value' '.spec.distributed = {kind: "MPI"}'
-    not_accepted "no kind" 'distributed.kind.*[Rr]equired' '.spec.distributed = {port: 1}'
+    not_accepted "no kind" 'distributed.*kind.*[Rr]equired|distributed.*required.*kind' '.spec.distributed = {port: 1}'
     not_accepted "port" 'distributed.port.*less than or equal to 65535' '.spec.distributed = {kind: "JAX", port: 65536}'
     not_accepted "processesPerTask" 'distributed.processesPerTask.*greater than or equal to 1' '.spec.distributed = {kind: "PyTorch", processesPerTask: 0}'
     not_accepted "processesPerTask as a text" 'distributed.processesPerTask.*should match' '.spec.distributed = {kind: "PyTorch", processesPerTask: "gpu"}'
