@@ -21,6 +21,7 @@
 #define FC_TASKROLE_UID "FC_TASKROLE_UID"
 #define FC_TASK_UID "FC_TASK_UID"
 #define FC_TASK_ATTEMPT_ID "FC_TASK_ATTEMPT_ID"
+#define FC_READY_WANTED "FC_READY_WANTED" /* only on Pods of which others depend on their being ready */
 #define FC_POD_UID "FC_POD_UID"
 #define FC_TASK_ATTEMPT_INSTANCE_UID "FC_TASK_ATTEMPT_INSTANCE_UID"
 

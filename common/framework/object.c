@@ -318,6 +318,12 @@ void object_view_add_unscheduled(struct object_view *view, struct json_span reas
 		.found = true, .kind = POD_WAIT_UNSCHEDULABLE, .reason = reason, .message = message, .since = since};
 }
 
+void object_view_add_condition(struct object_view *view, struct json_span type, struct json_span status)
+{
+	if (type.at != NULL && json_span_is(&type, "Ready") && status.at != NULL && json_span_is(&status, "True"))
+		view->ready = true;
+}
+
 void object_view_free(struct object_view *view)
 {
 	free(view->containers);
@@ -384,6 +390,8 @@ struct pod *pod_from_view(const struct object_view *view, struct error *err)
 	pod->framework_attempt_instance_uid = put_string(&room, &view->framework_attempt_instance_uid);
 	pod->task_attempt_id = read_number(&view->task_attempt_id);
 	pod->phase = view->phase;
+	pod->ready_wanted = view->ready_wanted.at != NULL;
+	pod->ready = pod->ready_wanted && view->phase == POD_RUNNING && view->ready;
 	pod->node_name = put_string(&room, &view->node_name);
 	pod->pod_ip = put_string(&room, &view->pod_ip);
 	pod->host_ip = put_string(&room, &view->host_ip);
@@ -455,6 +463,8 @@ void pod_write(struct buf *out, const struct pod *pod)
 	buf_json_text_if_any(out, KEY_TASK_UID, pod->task_uid);
 	buf_json_text_if_any(out, KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID, pod->framework_attempt_instance_uid);
 	write_number_annotation(out, KEY_TASK_ATTEMPT_ID, pod->task_attempt_id);
+	if (pod->ready_wanted)
+		buf_json_text(out, KEY_READY_WANTED, "true");
 	buf_puts(out, "}}");
 	buf_json_open(out, "spec", '{');
 	buf_json_text_if_any(out, "nodeName", pod->node_name);
@@ -474,6 +484,10 @@ void pod_write(struct buf *out, const struct pod *pod)
 	}
 	if (pod->wait != NULL)
 		write_wait(out, pod->wait);
+	if (pod->ready) {
+		buf_json_open(out, "conditions", '[');
+		buf_puts(out, "{\"type\":\"Ready\",\"status\":\"True\"}]");
+	}
 	buf_puts(out, "}}");
 }
 
@@ -496,8 +510,8 @@ bool pod_same(const struct pod *a, const struct pod *b)
 {
 	if (!meta_same(&a->meta, &b->meta) || strcmp(a->task_uid, b->task_uid) != 0 ||
 	    strcmp(a->framework_attempt_instance_uid, b->framework_attempt_instance_uid) != 0 ||
-	    a->task_attempt_id != b->task_attempt_id || a->phase != b->phase ||
-	    strcmp(a->node_name, b->node_name) != 0 || strcmp(a->pod_ip, b->pod_ip) != 0 ||
+	    a->task_attempt_id != b->task_attempt_id || a->phase != b->phase || a->ready_wanted != b->ready_wanted ||
+	    a->ready != b->ready || strcmp(a->node_name, b->node_name) != 0 || strcmp(a->pod_ip, b->pod_ip) != 0 ||
 	    strcmp(a->host_ip, b->host_ip) != 0 || strcmp(a->reason, b->reason) != 0 ||
 	    strcmp(a->message, b->message) != 0 || a->container_count != b->container_count ||
 	    !wait_same(a->wait, b->wait))

@@ -109,6 +109,8 @@ struct pod {
 	const char *framework_attempt_instance_uid; /* annotation FC_FRAMEWORK_ATTEMPT_INSTANCE_UID, "" */
 	int32_t task_attempt_id;                    /* annotation FC_TASK_ATTEMPT_ID, -1 */
 	enum pod_phase phase;
+	bool ready_wanted;     /* annotation FC_READY_WANTED: others wait for it to be ready (CONTRACT.md §6) */
+	bool ready;            /* condition Ready of a Running Pod, if it is wanted */
 	const char *node_name; /* "" when not set */
 	const char *pod_ip;
 	const char *host_ip;

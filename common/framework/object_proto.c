@@ -116,6 +116,7 @@ static void view_metadata(const Kept__ObjectMeta *meta, struct object_view *view
 							KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID);
 	view->task_uid = entry_of(meta->annotations, meta->n_annotations, KEY_TASK_UID);
 	view->task_attempt_id = entry_of(meta->annotations, meta->n_annotations, KEY_TASK_ATTEMPT_ID);
+	view->ready_wanted = entry_of(meta->annotations, meta->n_annotations, KEY_READY_WANTED);
 	view_owners(meta, view);
 }
 
@@ -178,6 +179,9 @@ static void view_status(const Kept__PodStatus *status, struct object_view *view)
 	view->host_ip = span_of(status->has_hostip, &status->hostip);
 	if (view->phase == POD_PENDING)
 		view_wait(status, view);
+	for (size_t i = 0; view->phase == POD_RUNNING && view->ready_wanted.at != NULL && i < status->n_conditions; i++)
+		object_view_add_condition(view, span_of(status->conditions[i]->has_type, &status->conditions[i]->type),
+					  span_of(status->conditions[i]->has_status, &status->conditions[i]->status));
 	if (!pod_phase_final(view->phase))
 		return;
 	view->reason = span_of(status->has_reason, &status->reason);

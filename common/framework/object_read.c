@@ -67,6 +67,7 @@ static void read_annotations(struct json_reader *reader, struct object_view *vie
 		{KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID, &view->framework_attempt_instance_uid},
 		{KEY_TASK_UID, &view->task_uid},
 		{KEY_TASK_ATTEMPT_ID, &view->task_attempt_id},
+		{KEY_READY_WANTED, &view->ready_wanted},
 	};
 	struct json_span name;
 
@@ -243,9 +244,24 @@ static void read_condition(struct json_reader *reader, struct object_view *view)
 		else
 			json_reader_skip(reader);
 	}
-	if (type.at != NULL && json_span_is(&type, "PodScheduled") && status.at != NULL &&
-	    json_span_is(&status, "False"))
+	if (view->phase != POD_PENDING)
+		object_view_add_condition(view, type, status);
+	else if (type.at != NULL && json_span_is(&type, "PodScheduled") && status.at != NULL &&
+		 json_span_is(&status, "False"))
 		object_view_add_unscheduled(view, reason, message, since);
+}
+
+static void read_ready(const struct json_span *conditions, struct object_view *view)
+{
+	struct json_reader reader;
+
+	if (conditions->at == NULL)
+		return;
+	json_reader_init(&reader, conditions->at, conditions->len);
+	if (!json_reader_array(&reader))
+		return;
+	while (json_reader_item(&reader))
+		read_condition(&reader, view);
 }
 
 /* What keeps a Pending Pod from running, in statuses and conditions that were passed over before the phase was known.
@@ -337,6 +353,8 @@ static void read_pod_status(struct json_reader *reader, struct object_view *view
 	}
 	if (view->phase == POD_PENDING)
 		read_wait(&init_statuses, &statuses, &conditions, view);
+	else if (view->phase == POD_RUNNING && view->ready_wanted.at != NULL)
+		read_ready(&conditions, view);
 	if (!pod_phase_final(view->phase)) {
 		view->reason = view->message = (struct json_span){0};
 		return;

@@ -13,6 +13,7 @@
 #define KEY_FRAMEWORK_ATTEMPT_INSTANCE_UID "FC_FRAMEWORK_ATTEMPT_INSTANCE_UID"
 #define KEY_TASK_UID "FC_TASK_UID"
 #define KEY_TASK_ATTEMPT_ID "FC_TASK_ATTEMPT_ID"
+#define KEY_READY_WANTED "FC_READY_WANTED"
 
 struct container_view {
 	struct json_span name;
@@ -55,9 +56,11 @@ struct object_view {
 	struct json_span framework_attempt_instance_uid;
 	struct json_span task_uid;
 	struct json_span task_attempt_id;
+	struct json_span ready_wanted;
 
 	/* Pods */
 	enum pod_phase phase;
+	bool ready;
 	struct json_span node_name;
 	struct json_span pod_ip;
 	struct json_span host_ip;
@@ -81,6 +84,8 @@ void object_view_add_waiting(struct object_view *view, struct json_span containe
 /* The condition PodScheduled of a Pending Pod is False: kept when the reason is Unschedulable. */
 void object_view_add_unscheduled(struct object_view *view, struct json_span reason, struct json_span message,
 				 int64_t since);
+/* A condition of a Pod that is not Pending: kept when it is Ready. */
+void object_view_add_condition(struct object_view *view, struct json_span type, struct json_span status);
 void object_view_free(struct object_view *view);
 /* The kept forms. NULL or -1 and *err when name or uid is missing. */
 int object_meta_from_view(const struct object_view *view, struct object_meta *out, struct error *err);

@@ -73,6 +73,54 @@ static int read_pending_policy(const struct json_field *task, struct pending_pol
 	return json_field_int32(&policy, "unschedulableTimeoutSec", 0, INT32_MAX, &out->unschedulable_timeout_sec, err);
 }
 
+static const char *const depends_names[] = {
+	[DEPENDS_RUNNING] = "Running", [DEPENDS_READY] = "Ready", [DEPENDS_SUCCEEDED] = "Succeeded"};
+
+const char *depends_status_name(enum depends_status status)
+{
+	return depends_names[status];
+}
+
+/* The entry of a TaskRole whose place in the spec is `role`. */
+static int read_dependency(const struct json_field *entry, struct framework_spec *spec, size_t role,
+			   struct role_dependency *out, struct error *err)
+{
+	const char *name = json_str(entry->value, "taskRole");
+	const char *status = json_str(entry->value, "status");
+	int found = name == NULL ? -1 : framework_spec_find_role(spec, name);
+	size_t i = 0;
+
+	if (!json_is_object(entry->value))
+		return json_field_wrong(entry, NULL, "an object", err);
+	if (found < 0 || (size_t)found >= role)
+		return json_field_wrong(entry, "taskRole", "the name of an earlier TaskRole", err);
+	while (status != NULL && i < ARRAY_LEN(depends_names) && strcmp(status, depends_names[i]) != 0)
+		i++;
+	if (status == NULL || i == ARRAY_LEN(depends_names))
+		return json_field_wrong(entry, "status", "\"Running\", \"Ready\" or \"Succeeded\"", err);
+	*out = (struct role_dependency){.role = (size_t)found, .status = (enum depends_status)i};
+	if (out->status == DEPENDS_READY)
+		spec->roles[found].ready_wanted = true;
+	return 0;
+}
+
+static int read_depends_on(const struct json_field *role, struct framework_spec *spec, size_t place, struct error *err)
+{
+	struct task_role_spec *out = &spec->roles[place];
+	struct json_field list;
+
+	if (json_field_list(role, "dependsOn", &list, err) < 0)
+		return -1;
+	out->depends_on = mem_calloc(json_array_size(list.value), sizeof(*out->depends_on));
+	for (size_t i = 0; i < json_array_size(list.value); i++) {
+		struct json_field item = json_field_item(&list, i);
+
+		if (read_dependency(&item, spec, place, &out->depends_on[out->depends_count++], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int read_role(const struct json_field *role, struct task_role_spec *out, struct error *err)
 {
 	struct json_field task;
@@ -119,6 +167,8 @@ static int read_roles(const struct json_field *spec, struct framework_spec *out,
 			return error_set(err, "spec.taskRoles[%zu].name is \"%s\", which another TaskRole has already",
 					 i, role->name);
 		HASH_ADD_KEYPTR(hh, out->by_name, role->name, strlen(role->name), role);
+		if (read_depends_on(&item, out, i, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -177,8 +227,10 @@ int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct 
 void framework_spec_free(struct framework_spec *spec)
 {
 	HASH_CLEAR(hh, spec->by_name);
-	for (size_t i = 0; i < spec->role_count; i++)
+	for (size_t i = 0; i < spec->role_count; i++) {
+		free(spec->roles[i].depends_on);
 		free(spec->roles[i].name);
+	}
 	free(spec->roles);
 	network_spec_free(spec);
 	failure_spec_free(&spec->failures);

@@ -48,8 +48,19 @@ enum {
 	FRAMEWORK_TASKS_MAX = 10000,
 };
 
+/* An entry of dependsOn: all Tasks of another TaskRole have come so far (CONTRACT.md §6). */
+enum depends_status { DEPENDS_RUNNING, DEPENDS_READY, DEPENDS_SUCCEEDED };
+
+struct role_dependency {
+	size_t role; /* its place in the spec: before the TaskRole that depends on it */
+	enum depends_status status;
+};
+
 struct task_role_spec {
 	char *name;
+	struct role_dependency *depends_on;
+	size_t depends_count;
+	bool ready_wanted;           /* a TaskRole depends on its Tasks being ready */
 	int32_t task_number;         /* 0..TASK_NUMBER_MAX */
 	int32_t min_failed_tasks;    /* < 1: never triggers */
 	int32_t min_succeeded_tasks; /* < 1: never triggers */
@@ -103,6 +114,8 @@ const char *framework_spec_subdomain(const struct framework_spec *spec, const ch
 /* Whether spec.managedBy names another controller, so that nothing of the Framework is read or acted on. spec may be
  * NULL, and is otherwise unchecked. */
 bool framework_spec_managed_by_others(const json_t *spec);
+/* "Running", "Ready", "Succeeded". */
+const char *depends_status_name(enum depends_status status);
 /* Index of the role, or -1. */
 int framework_spec_find_role(const struct framework_spec *spec, const char *name);
 /* Sum of taskNumber. */

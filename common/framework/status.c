@@ -180,6 +180,8 @@ void task_status_write(struct buf *out, const struct task_status *task, const ch
 	buf_json_time(out, "startTime", task->start_time);
 	buf_json_time(out, "runTime", task->run_time);
 	buf_json_time(out, "completionTime", task->completion_time);
+	if (task->ready_time != 0)
+		buf_json_time(out, "readyTime", task->ready_time);
 	buf_json_text(out, "state", attempt_state_name(task->state));
 	buf_json_time(out, "transitionTime", task->transition_time);
 	buf_json_bool(out, "deletionPending", task->deletion_pending);

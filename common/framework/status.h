@@ -69,6 +69,8 @@ struct task_status {
 	int64_t start_time;
 	int64_t run_time;
 	int64_t completion_time;
+	int64_t ready_time; /* when a Pod was first seen to be ready, if others wait for that; 0 is left out of the JSON
+			     */
 	int64_t transition_time;
 	enum attempt_state state;
 	bool deletion_pending;

@@ -138,6 +138,7 @@ static int read_task(const struct json_field *task, struct task_status *out, str
 	    json_field_time(task, "startTime", &out->start_time, err) < 0 ||
 	    json_field_time(task, "runTime", &out->run_time, err) < 0 ||
 	    json_field_time(task, "completionTime", &out->completion_time, err) < 0 ||
+	    json_field_time(task, "readyTime", &out->ready_time, err) < 0 ||
 	    json_field_time(task, "transitionTime", &out->transition_time, err) < 0 ||
 	    read_state(task, &out->state, err) < 0 || read_retry(task, &out->retry, err) < 0)
 		return -1;

@@ -372,7 +372,8 @@ static bool pod_wanted(struct framework *framework, const struct call *call, siz
 	    !slot_task(framework, slot_find(framework, call->name), role, index))
 		return false;
 	task = &framework->status.attempt.roles[*role].tasks[*index];
-	return framework->roles[*role].tasks[*index].decided == call->decided && may_create(framework, call->decided) &&
+	return framework->roles[*role].tasks[*index].decided == call->decided &&
+	       !depends_hold(framework, *role, *index) && may_create(framework, call->decided) &&
 	       framework_spec_find_role(&framework->spec, framework->status.attempt.roles[*role].name) >= 0 &&
 	       task->state == STATE_CREATION_PENDING && !task->deletion_pending;
 }

@@ -36,6 +36,7 @@ struct pod_template {
 	const char *framework_name;
 	const char *framework_uid;
 	const char *role_name;
+	bool ready_wanted;
 	const char *subdomain;             /* NULL: spec.network gives the Pods no names */
 	const struct distributed_env *env; /* of spec.distributed, during compilation */
 	int64_t first_rank;
@@ -104,6 +105,10 @@ static const struct identity *find_identity(const char *name)
 
 static void put_named_value(struct pod_template *template, const char *name)
 {
+	if (strcmp(name, FC_READY_WANTED) == 0) {
+		buf_puts(&template->text, "\"true\"");
+		return;
+	}
 	buf_putc(&template->text, '"');
 	put_identity(template, find_identity(name));
 	buf_putc(&template->text, '"');
@@ -430,13 +435,14 @@ static void put_owners(struct pod_template *template, json_t *owners)
 static void put_metadata(struct pod_template *template, json_t *metadata)
 {
 	static const char *const ours[] = {"name", "namespace", "labels", "annotations", "ownerReferences"};
-	const char *annotation_names[ARRAY_LEN(identities)];
+	const char *annotation_names[ARRAY_LEN(identities) + 1];
 	struct buf *out = &template->text;
 	const char *name;
 	json_t *member;
 
 	for (size_t i = 0; i < ARRAY_LEN(identities); i++)
 		annotation_names[i] = identities[i].name;
+	annotation_names[ARRAY_LEN(identities)] = FC_READY_WANTED;
 	buf_putc(out, '{');
 	json_object_foreach(metadata, name, member) {
 		if (is_own_name(name, ours, ARRAY_LEN(ours)))
@@ -450,7 +456,7 @@ static void put_metadata(struct pod_template *template, json_t *metadata)
 	put_named_value(template, FC_FRAMEWORK_NAMESPACE);
 	put_map(template, "labels", json_object_get(metadata, "labels"), label_names, LABEL_COUNT);
 	put_map(template, "annotations", json_object_get(metadata, "annotations"), annotation_names,
-		ARRAY_LEN(annotation_names));
+		ARRAY_LEN(identities) + template->ready_wanted);
 	put_owners(template, json_object_get(metadata, "ownerReferences"));
 	buf_putc(out, '}');
 }
@@ -466,6 +472,7 @@ static struct pod_template *compile(const struct framework *framework, size_t ro
 	template->framework_name = framework->name;
 	template->framework_uid = framework->uid;
 	template->role_name = framework->spec.roles[role].name;
+	template->ready_wanted = framework->spec.roles[role].ready_wanted;
 	if (framework->spec.network.hostnames)
 		template->subdomain = framework_spec_subdomain(&framework->spec, framework->name);
 	distributed_env_make(&framework->spec, framework->name, role, &env);

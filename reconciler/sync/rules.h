@@ -150,6 +150,13 @@ const char *owned_hint(const struct slot *slot);
 /* An answer shows it (observe.c). The object moves in. */
 void slot_observe_owned(struct slot *slot, struct owned_object *object);
 
+/* ---- depends.c: CONTRACT.md §6 ---- */
+
+/* Before the Tasks have their turns: finds out which TaskRoles wait for others no more. */
+void depends_sync(struct reconcile *reconcile);
+/* Whether the Task's Pod is not created yet, because its TaskRole waits for others. */
+bool depends_hold(const struct framework *framework, size_t role, size_t index);
+
 /* ---- creates.c: CONTRACT.md §8.11, §8.12 ---- */
 
 /* The Task in its turn wants its Pod, and creates of this Framework have failed: who may be created now is found when

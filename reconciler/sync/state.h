@@ -97,9 +97,15 @@ struct task_work {
 	uint64_t decided; /* version of the status that holds the present state */
 };
 
+/* How far the wait of a TaskRole for others is (depends.c). */
+enum depends_state { DEPENDS_WAITING, DEPENDS_MET, DEPENDS_OVER };
+
 struct role_work {
 	struct task_work *tasks; /* parallel to role_status.tasks */
 	size_t cap;
+	enum depends_state depends; /* if it depends on others */
+	bool depends_told;          /* an Event has told what it waits for */
+	uint64_t depends_version;   /* of the status that shows that it is met */
 	/* Of Tasks that are not deletionPending; kept by task_enter and task_mark_deletion, see role_count. */
 	int32_t live;
 	int32_t running;

@@ -373,6 +373,7 @@ static void look_at_tasks(struct reconcile *reconcile)
 			attempt_complete(reconcile, completion, false);
 	}
 	owned_sync(reconcile);
+	depends_sync(reconcile);
 	slots_sync(reconcile);
 	free_idle_templates(framework);
 	if (framework->status.state == STATE_PREPARING && some_task_runs(framework))

@@ -120,6 +120,19 @@ static void look_at_wait(struct turn *turn)
 	enter(turn, STATE_DELETION_PENDING, WRITE_COMPLETIONS);
 }
 
+/* Others may depend on the Pod's being ready. One that was created before they did tells only that it runs. */
+static void look_at_readiness(struct turn *turn)
+{
+	const struct pod *pod = turn->slot->pod;
+	int in_spec = framework_spec_find_role(&turn->framework->spec, turn->role_status->name);
+
+	if (in_spec < 0 || !turn->framework->spec.roles[in_spec].ready_wanted || turn->task->ready_time != 0 ||
+	    (pod->ready_wanted && !pod->ready))
+		return;
+	turn->task->ready_time = turn->reconcile->now_sec;
+	framework_touch(turn->reconcile, WRITE_RUNNING);
+}
+
 static void pod_present(struct turn *turn)
 {
 	struct task_status *task = turn->task;
@@ -156,6 +169,7 @@ static void pod_present(struct turn *turn)
 	case POD_RUNNING:
 		if (task->state != STATE_RUNNING)
 			enter(turn, STATE_RUNNING, WRITE_RUNNING);
+		look_at_readiness(turn);
 		break;
 	case POD_SUCCEEDED:
 	case POD_FAILED:
@@ -384,6 +398,8 @@ static void create_pod(struct turn *turn)
 		}
 		slot_create_failed(turn->reconcile, slot);
 	}
+	if (depends_hold(turn->framework, turn->role, turn->index))
+		return; /* its end sweeps */
 	/* It may be gone unseen, and the Pod would run when the attempt is over. Its coming into sight sweeps. */
 	if (!framework_has_config_map(turn->framework) || !reconcile_may_act(turn->reconcile, slot, decided(turn)))
 		return;

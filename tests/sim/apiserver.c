@@ -487,6 +487,7 @@ static void handle_status(struct world *world, const struct wire *wire, struct o
 		      json_str(status, "state"));
 		life_status_written(world, object);
 		services_status_written(world, object);
+		depends_status_stored(world, object);
 	}
 	answer_object(out, 200, wire, object);
 }

@@ -61,6 +61,9 @@ void check_overdue(struct world *world);
 /* Whether a Framework that is not deleting has come to rest. */
 bool check_life_rests(const struct world *world, struct object *framework);
 
+/* depends.c: a reconciler has created a Pod. */
+void check_depends(const struct wire *wire, const struct object *pod);
+
 /* ---- check_services.c ---- */
 
 /* A reconciler has created a Service; a Pod or a ConfigMap. */

@@ -95,6 +95,7 @@ static void started(struct world *world, void *arg)
 	set_status(changed, "phase", json_string("Running"));
 	set_status(changed, "podIP", json_string("10.0.0.1"));
 	api_replace(world, pod, changed);
+	depends_pod_started(world, pod);
 	workload_run(world, instance, &duration_ms);
 	if (duration_ms != INT64_MAX)
 		at(world, world->now_ms + duration_ms, NULL, exited, free, mem_strdup(uid));

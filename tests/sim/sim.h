@@ -14,7 +14,7 @@
  *   member.c     a reconciler's process                  stranger.c  somebody on the bus who means no good
  *   barrier.c    a barrier's process
  *   life.c       suspend, lifetimes and the like        life_pods.c  Pods that do not come to run
- *   services.c   Services, and who gets in their way
+ *   services.c   Services, and who gets in their way     depends.c   TaskRoles that depend on others
  *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -412,6 +412,17 @@ void services_framework_gone(struct world *world, const char *uid);
 void services_handle(struct world *world, const struct wire *wire, const char *ns, const char *name,
 		     struct answer *out);
 
+/* ---- depends.c ---- */
+
+/* When the Frameworks are planned. */
+void depends_make(struct world *world);
+/* Who removes a TaskRole from a spec removes what depends on it, too. */
+void depends_repair(const struct world *world, json_t *spec);
+/* The Pod runs. */
+void depends_pod_started(struct world *world, const struct object *pod);
+/* A reconciler has written the Framework's status. */
+void depends_status_stored(struct world *world, struct object *framework);
+
 /* ---- faults.c ---- */
 
 void faults_make(struct world *world);
@@ -567,7 +578,10 @@ struct world {
 	bool lively;
 	struct random life_random;
 	int64_t life_until_ms; /* users are at work */
-	bool networked;        /* has Services */
+	bool depending;        /* TaskRoles depend on others */
+	struct random depends_random;
+	char depends_met[SIM_FRAMEWORKS][80]; /* the last attempt whose stored status has shown that it is met */
+	bool networked;                       /* has Services */
 	struct random service_random;
 	struct service *services;
 	uint64_t service_version;

@@ -143,6 +143,7 @@ void workload_change_spec(struct world *world, struct object *object, json_t *sp
 		json_decref(changed);
 		return;
 	}
+	depends_repair(world, spec);
 	json_object_set_new(changed, "spec", spec);
 	json_object_set_new(meta, "generation", json_integer(json_int(meta, "generation", 0) + 1));
 	api_replace(world, object, changed);
@@ -425,6 +426,7 @@ void workload_make(struct world *world)
 		make_framework(world, i);
 	life_make(world);
 	services_make(world);
+	depends_make(world);
 }
 
 /* Whatever might go on for ever is stopped or deleted. */

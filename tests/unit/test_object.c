@@ -405,6 +405,58 @@ static void test_pod_waits_proto(void **state)
 	pod_free(pod);
 }
 
+/* That a Running Pod is ready is kept if others wait for that; then it is news. From JSON, of any order, and protobuf.
+ */
+static void test_pod_ready(void **state)
+{
+#define WANTED "\"metadata\":{\"name\":\"p\",\"uid\":\"u\",\"annotations\":{\"FC_READY_WANTED\":\"true\"}}"
+#define READY(phase, status)                                                                               \
+	"\"status\":{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"True\"},{\"type\":\"Ready\"," \
+	"\"status\":\"" status "\"}],\"phase\":\"" phase "\"}"
+	static const struct {
+		const char *text;
+		bool wanted;
+		bool ready;
+	} rows[] = {
+		{"{" WANTED "," READY("Running", "True") "}", true, true},
+		{"{" WANTED "," READY("Running", "False") "}", true, false},
+		{"{" WANTED "," READY("Pending", "True") "}", true, false},
+		{"{" WANTED "," READY("Succeeded", "True") "}", true, false},
+		{"{" WANTED ",\"status\":{\"phase\":\"Running\"}}", true, false},
+		{"{" WANTED ",\"status\":{\"phase\":\"Running\",\"conditions\":[7,{\"type\":7,\"status\":{}}]}}", true,
+		 false},
+		{"{" POD_META "," READY("Running", "True") "}", false, false},
+	};
+	static const char proto[] = "\x0a\x1f\x0a\x01p\x2a\x01u\x62\x17\x0a\x0f"
+				    "FC_READY_WANTED\x12\x04true"
+				    "\x1a\x18\x0a\x07Running\x12\x0d\x0a\x05Ready\x12\x04True";
+	struct pod *pod;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_buf struct buf kept = {0};
+		struct pod *copy;
+
+		pod = pod_read(rows[i].text, strlen(rows[i].text), NULL);
+		assert_non_null(pod);
+		assert_int_equal(pod->ready_wanted, rows[i].wanted);
+		assert_int_equal(pod->ready, rows[i].ready);
+		pod_write(&kept, pod);
+		copy = pod_read(kept.data, kept.len, NULL);
+		assert_non_null(copy);
+		assert_true(pod_same(pod, copy));
+		copy->ready = !copy->ready;
+		assert_false(pod_same(pod, copy));
+		pod_free(pod);
+		pod_free(copy);
+	}
+	pod = pod_read_proto(proto, sizeof(proto) - 1, NULL);
+	assert_non_null(pod);
+	assert_true(pod->ready_wanted);
+	assert_true(pod->ready);
+	pod_free(pod);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,7 +464,7 @@ int main(void)
 		cmocka_unit_test(test_pod_phases),      cmocka_unit_test(test_pod_same),
 		cmocka_unit_test(test_config_map),      cmocka_unit_test(test_attempt_id_text),
 		cmocka_unit_test(test_wrong_types),     cmocka_unit_test(test_pod_waits),
-		cmocka_unit_test(test_pod_waits_proto),
+		cmocka_unit_test(test_pod_waits_proto), cmocka_unit_test(test_pod_ready),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

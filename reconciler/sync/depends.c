@@ -1,0 +1,129 @@
+/* taskRoles[].dependsOn (CONTRACT.md §6): the first Pods of a TaskRole wait for the Tasks of others; see rules.h. */
+#include <string.h>
+
+#include "common/framework/codes.h"
+#include "reconciler/sync/rules.h"
+
+/* Whether the Task has come so far, at any time in this attempt of the Framework. */
+static bool task_reached(const struct task_status *task, enum depends_status status)
+{
+	if (task->state == STATE_COMPLETED && task->attempt.completion != NULL &&
+	    task->attempt.completion->code == CODE_SUCCEEDED)
+		return true;
+	switch (status) {
+	case DEPENDS_RUNNING: return task->run_time != 0;
+	case DEPENDS_READY: return task->ready_time != 0;
+	case DEPENDS_SUCCEEDED: break;
+	}
+	return false;
+}
+
+static const struct role_status *find_role(const struct framework *framework, const char *name)
+{
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
+		if (strcmp(framework->status.attempt.roles[r].name, name) == 0)
+			return &framework->status.attempt.roles[r];
+	return NULL;
+}
+
+/* How many Tasks of the TaskRole are still awaited; *all: of how many. */
+static size_t awaited(const struct framework *framework, const struct role_dependency *dependency, size_t *all)
+{
+	const struct role_status *role = find_role(framework, framework->spec.roles[dependency->role].name);
+	size_t count = 0;
+
+	*all = 0;
+	for (size_t i = 0; role != NULL && i < role->task_count; i++) {
+		if (role->tasks[i].deletion_pending)
+			continue;
+		++*all;
+		count += !task_reached(&role->tasks[i], dependency->status);
+	}
+	return count;
+}
+
+/* Whether a Task of it has had a Pod. */
+static bool started(const struct role_status *role)
+{
+	for (size_t i = 0; i < role->task_count; i++)
+		if (role->tasks[i].attempt.pod_uid != NULL || role->tasks[i].attempt.id > 0)
+			return true;
+	return false;
+}
+
+static const struct role_dependency *unmet(const struct framework *framework, const struct task_role_spec *spec,
+					   size_t *count, size_t *all)
+{
+	for (size_t i = 0; i < spec->depends_count; i++) {
+		*count = awaited(framework, &spec->depends_on[i], all);
+		if (*count > 0)
+			return &spec->depends_on[i];
+	}
+	return NULL;
+}
+
+static void tell(struct reconcile *reconcile, struct role_work *work, const struct task_role_spec *spec,
+		 const struct role_dependency *dependency, size_t count, size_t all)
+{
+	if (work->depends_told)
+		return;
+	work->depends_told = true;
+	plan_event(reconcile->plan, false, "TaskRoleWaiting",
+		   "TaskRole %s waits until all Tasks of TaskRole %s are %s: %zu of %zu are not yet", spec->name,
+		   reconcile->framework->spec.roles[dependency->role].name, depends_status_name(dependency->status),
+		   count, all);
+}
+
+static void look_at_role(struct reconcile *reconcile, size_t r, const struct task_role_spec *spec)
+{
+	struct framework *framework = reconcile->framework;
+	struct role_work *work = &framework->roles[r];
+	const struct role_dependency *dependency = NULL;
+	size_t count = 0;
+	size_t all = 0;
+
+	if (work->depends == DEPENDS_OVER)
+		return;
+	if (!started(&framework->status.attempt.roles[r]))
+		dependency = unmet(framework, spec, &count, &all);
+	if (dependency != NULL) {
+		work->depends = DEPENDS_WAITING;
+		tell(reconcile, work, spec, dependency, count, all);
+		return;
+	}
+	/* The Tasks that it rests on are stored as they are first: a crash does not take it back. */
+	if (work->depends == DEPENDS_WAITING) {
+		work->depends = DEPENDS_MET;
+		work->depends_version = framework->version;
+		if (framework->written < framework->version)
+			pace_hurry(framework);
+	}
+	if (framework->written >= work->depends_version) {
+		work->depends = DEPENDS_OVER;
+		framework->sweep = true;
+	}
+}
+
+void depends_sync(struct reconcile *reconcile)
+{
+	struct framework *framework = reconcile->framework;
+
+	if (framework_completing(framework))
+		return;
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
+		int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[r].name);
+
+		if (in_spec >= 0 && framework->spec.roles[in_spec].depends_count > 0 &&
+		    framework->roles[r].creation_pending > 0)
+			look_at_role(reconcile, r, &framework->spec.roles[in_spec]);
+	}
+}
+
+bool depends_hold(const struct framework *framework, size_t role, size_t index)
+{
+	const struct role_status *status = &framework->status.attempt.roles[role];
+	int in_spec = framework_spec_find_role(&framework->spec, status->name);
+
+	return in_spec >= 0 && framework->spec.roles[in_spec].depends_count > 0 &&
+	       framework->roles[role].depends != DEPENDS_OVER && status->tasks[index].attempt.id == 0;
+}
