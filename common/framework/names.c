@@ -6,7 +6,7 @@
 
 #include "common/base/mem.h"
 
-enum { NAME_MAX_LEN = 63 };
+enum { NAME_MAX_LEN = 63, PREFIX_MAX_LEN = 253 };
 
 static const char *const state_names[STATE_COUNT] = {
 	[STATE_CREATION_PENDING] = "AttemptCreationPending",
@@ -41,6 +41,30 @@ bool framework_name_valid(const char *name)
 	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789");
 
 	return name[len] == '\0' && len >= 1 && len <= NAME_MAX_LEN;
+}
+
+static bool is_alphanumeric(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static bool consists_of(const char *text, size_t len, size_t max, const char *others)
+{
+	if (len < 1 || len > max || !is_alphanumeric(text[0]) || !is_alphanumeric(text[len - 1]))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!is_alphanumeric(text[i]) && strchr(others, text[i]) == NULL)
+			return false;
+	return true;
+}
+
+bool label_key_valid(const char *key)
+{
+	const char *slash = strchr(key, '/');
+	const char *name = slash == NULL ? key : slash + 1;
+
+	return (slash == NULL || consists_of(key, (size_t)(slash - key), PREFIX_MAX_LEN, "-.")) &&
+	       consists_of(name, strlen(name), NAME_MAX_LEN, "-_.");
 }
 
 bool namespace_name_valid(const char *name)

@@ -200,6 +200,19 @@ static int read_lifetimes(const struct json_field *spec, struct framework_spec *
 	return json_field_int32(spec, "activeDeadlineSec", 1, INT32_MAX, &out->active_deadline_sec, err);
 }
 
+static int read_placement(const struct json_field *spec, struct framework_spec *out, struct error *err)
+{
+	static const char name[] = "exclusiveTopologyKey";
+	struct json_field placement;
+
+	if (json_field_object(spec, "placement", &placement, err) < 0 ||
+	    json_field_text(&placement, name, &out->exclusive_key, err) < 0)
+		return -1;
+	if (out->exclusive_key != NULL && !label_key_valid(out->exclusive_key))
+		return json_field_wrong(&placement, name, "the key of a node label", err);
+	return 0;
+}
+
 bool framework_spec_managed_by_others(const json_t *spec)
 {
 	const char *manager = json_str(spec, "managedBy");
@@ -216,7 +229,7 @@ int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct 
 		return json_field_wrong(&field, NULL, "an object", err);
 	if (read_execution_type(&field, &read.execution_type, err) < 0 || read_lifetimes(&field, &read, err) < 0 ||
 	    read_retry_policy(&field, &read.retry, err) < 0 || read_roles(&field, &read, err) < 0 ||
-	    network_spec_read(&field, &read, err) < 0) {
+	    network_spec_read(&field, &read, err) < 0 || read_placement(&field, &read, err) < 0) {
 		framework_spec_free(&read);
 		return -1;
 	}
@@ -233,6 +246,7 @@ void framework_spec_free(struct framework_spec *spec)
 	}
 	free(spec->roles);
 	network_spec_free(spec);
+	free(spec->exclusive_key);
 	failure_spec_free(&spec->failures);
 	*spec = (struct framework_spec){0};
 }

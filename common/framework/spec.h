@@ -94,6 +94,7 @@ struct framework_spec {
 	int32_t ttl_sec;             /* ttlSecondsAfterCompleted, or SECONDS_ABSENT */
 	int32_t active_deadline_sec; /* 0: none */
 	struct retry_policy retry;
+	char *exclusive_key; /* placement.exclusiveTopologyKey; NULL: none */
 	struct network_spec network;
 	struct distributed_spec distributed;
 	struct failure_spec failures; /* podFailureSpec: framework_spec_parse() leaves it empty, see failure.h */

@@ -37,6 +37,7 @@ struct pod_template {
 	const char *framework_uid;
 	const char *role_name;
 	bool ready_wanted;
+	const char *exclusive_key;         /* NULL: others may run beside it */
 	const char *subdomain;             /* NULL: spec.network gives the Pods no names */
 	const struct distributed_env *env; /* of spec.distributed, during compilation */
 	int64_t first_rank;
@@ -73,7 +74,9 @@ static const struct identity {
 	{FC_TASK_ATTEMPT_ID, HOLE_TASK_ATTEMPT_ID},
 };
 enum { PLACEHOLDER_COUNT = 6, LABEL_COUNT = 3 };
-static const char *const label_names[LABEL_COUNT] = {FC_FRAMEWORK_NAME, FC_TASKROLE_NAME, FC_TASK_INDEX};
+/* the last one only where others are kept away */
+static const char *const label_names[LABEL_COUNT + 1] = {FC_FRAMEWORK_NAME, FC_TASKROLE_NAME, FC_TASK_INDEX,
+							 FC_FRAMEWORK_UID};
 
 /* Puts the value without quotes: none of these needs escaping, being names or UIDs checked as such by the API server.
  */
@@ -341,6 +344,7 @@ static bool is_replaced_name(const struct pod_template *template, const char *na
 
 static void put_spec(struct pod_template *template, json_t *spec)
 {
+	cleanup_json json_t *affinity = NULL;
 	const char *name;
 	json_t *member;
 	size_t i;
@@ -350,8 +354,13 @@ static void put_spec(struct pod_template *template, json_t *spec)
 		put_value(template, spec);
 		return;
 	}
+	if (template->exclusive_key != NULL)
+		affinity = placement_affinity(json_object_get(spec, "affinity"), template->framework_uid,
+					      template->exclusive_key);
 	buf_putc(&template->text, '{');
 	json_object_foreach(spec, name, member) {
+		if (affinity != NULL && strcmp(name, "affinity") == 0)
+			continue;
 		if (is_replaced_name(template, name, member))
 			continue;
 		put_member_name(template, name);
@@ -369,6 +378,10 @@ static void put_spec(struct pod_template *template, json_t *spec)
 		buf_putc(&template->text, ']');
 	}
 	put_names(template, spec);
+	if (affinity != NULL) {
+		buf_json_key(&template->text, "affinity");
+		put_value(template, affinity);
+	}
 	buf_putc(&template->text, '}');
 }
 
@@ -454,7 +467,8 @@ static void put_metadata(struct pod_template *template, json_t *metadata)
 	put_named_value(template, FC_POD_NAME);
 	buf_json_key(out, "namespace");
 	put_named_value(template, FC_FRAMEWORK_NAMESPACE);
-	put_map(template, "labels", json_object_get(metadata, "labels"), label_names, LABEL_COUNT);
+	put_map(template, "labels", json_object_get(metadata, "labels"), label_names,
+		LABEL_COUNT + (template->exclusive_key != NULL));
 	put_map(template, "annotations", json_object_get(metadata, "annotations"), annotation_names,
 		ARRAY_LEN(identities) + template->ready_wanted);
 	put_owners(template, json_object_get(metadata, "ownerReferences"));
@@ -473,6 +487,7 @@ static struct pod_template *compile(const struct framework *framework, size_t ro
 	template->framework_uid = framework->uid;
 	template->role_name = framework->spec.roles[role].name;
 	template->ready_wanted = framework->spec.roles[role].ready_wanted;
+	template->exclusive_key = framework->spec.exclusive_key;
 	if (framework->spec.network.hostnames)
 		template->subdomain = framework_spec_subdomain(&framework->spec, framework->name);
 	distributed_env_make(&framework->spec, framework->name, role, &env);

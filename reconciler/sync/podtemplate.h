@@ -3,6 +3,8 @@
 #ifndef SYNC_PODTEMPLATE_H
 #define SYNC_PODTEMPLATE_H
 
+#include <jansson.h>
+
 #include "common/base/buf.h"
 #include "reconciler/sync/state.h"
 
@@ -14,5 +16,11 @@ bool pod_template_too_large(struct framework *framework, size_t role);
 enum { POD_BODY_MAX = 3 * 1024 * 1024 }; /* the API server's limit of a request */
 /* Frees the compiled templates: the spec has changed, no Task is pending, or the attempt is completing. */
 void pod_templates_free(struct framework *framework);
+
+/* placement.c: the template's affinity (NULL: none) with what keeps the Pods of the Framework together, and those of
+ * all others away, over the node label `key`. The caller frees. NULL: the template's is of a wrong type, and is sent as
+ * it is.
+ */
+json_t *placement_affinity(const json_t *affinity, const char *framework_uid, const char *key);
 
 #endif

@@ -1,6 +1,7 @@
 /* spec.network and spec.distributed: what is read and refused, and the environment that follows (CONTRACT.md §2.19,
  * §4.12, §4.14). */
 #include "common/framework/distributed.h"
+#include "common/framework/names.h"
 #include "reconciler/sync/podtemplate.h"
 #include "tests/unit/sync_world.h"
 
@@ -89,6 +90,11 @@ static void test_refused(void **state)
 
 		assert_refused(text, message);
 	}
+	assert_refused("{'placement':'rack'}", "spec.placement is \"rack\", expected an object");
+	assert_refused("{'placement':{'exclusiveTopologyKey':1}}",
+		       "spec.placement.exclusiveTopologyKey is 1, expected a string");
+	assert_refused("{'placement':{'exclusiveTopologyKey':'a b'}}",
+		       "spec.placement.exclusiveTopologyKey is \"a b\", expected the key of a node label");
 	assert_refused("{'distributed':[]}", "spec.distributed is [], expected an object");
 	assert_refused("{'distributed':{}}",
 		       "spec.distributed.kind is missing, expected \"TensorFlow\", \"PyTorch\" or \"JAX\"");
@@ -167,6 +173,69 @@ static void test_names(void **state)
 	check_names("{'taskRoles':[{'name':'worker','taskNumber':10000}],'distributed':{'kind':'TensorFlow'}}", "f",
 		    "spec.distributed: TF_CONFIG would have 208986 bytes with the names of all Tasks, expected at most "
 		    "131072, which Linux takes: have fewer Tasks, or a shorter spec.network.subdomain");
+}
+
+static void test_label_keys(void **state)
+{
+	static const char *const good[] = {"a", "topology.kubernetes.io/zone", "kubernetes.io/hostname", "A_b.c-9"};
+	static const char *const bad[] = {"",
+					  "/",
+					  "a/",
+					  "/a",
+					  "a/b/c",
+					  "a b",
+					  "-a",
+					  "a-",
+					  "a_b/c",
+					  "a\"b",
+					  "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz-abcdefghijk"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(good); i++)
+		assert_true(label_key_valid(good[i]));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		assert_false(label_key_valid(bad[i]));
+}
+
+#define OWN_TERM "{'labelSelector':{'matchLabels':{'FC_FRAMEWORK_UID':'fw-uid-1'}},'topologyKey':'rack'}"
+#define OTHER_TERMS                                                                                                   \
+	"{'labelSelector':{'matchExpressions':[{'key':'FC_FRAMEWORK_NAME','operator':'Exists'},{'key':'FC_FRAMEWORK_" \
+	"UID','operator':'NotIn','values':['fw-uid-1']}]},'namespaceSelector':{},'topologyKey':'rack'}"
+#define REQUIRED "'requiredDuringSchedulingIgnoredDuringExecution'"
+
+/* The template's affinity stays; one of a wrong type is for the API server to refuse. */
+static void test_exclusive(void **state)
+{
+	static const struct {
+		const char *affinity; /* of the template, with its name */
+		const char *expected;
+	} rows[] = {
+		{"",
+		 "{'podAffinity':{" REQUIRED ":[" OWN_TERM "]},'podAntiAffinity':{" REQUIRED ":[" OTHER_TERMS "]}}"},
+		{"'affinity':null,",
+		 "{'podAffinity':{" REQUIRED ":[" OWN_TERM "]},'podAntiAffinity':{" REQUIRED ":[" OTHER_TERMS "]}}"},
+		{"'affinity':{'nodeAffinity':{'x':1},'podAffinity':{'y':2," REQUIRED ":[3]},'podAntiAffinity':null},",
+		 "{'nodeAffinity':{'x':1},'podAffinity':{'y':2," REQUIRED ":[3," OWN_TERM
+		 "]},'podAntiAffinity':{" REQUIRED ":[" OTHER_TERMS "]}}"},
+		{"'affinity':'yes',", "'yes'"},
+		{"'affinity':{'podAffinity':7},", "{'podAffinity':7}"},
+		{"'affinity':{'podAntiAffinity':{" REQUIRED ":{}}},", "{'podAntiAffinity':{" REQUIRED ":{}}}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *spec = mem_printf("{'placement':{'exclusiveTopologyKey':'rack'},'taskRoles':[{'name'"
+						     ":'a','taskNumber':1,'task':{'pod':{"
+						     "'spec':{%s'containers':[{'name':'c'}]}}}}]}",
+						     rows[i].affinity);
+		struct world w;
+
+		world_begin(&w, spec);
+		world_settle(&w);
+		assert_json(json_at(world_pod(&w, "f-a-0"), "spec.affinity"), rows[i].expected);
+		assert_json(json_at(world_pod(&w, "f-a-0"), "metadata.labels.FC_FRAMEWORK_UID"), "'fw-uid-1'");
+		world_end(&w);
+	}
 }
 
 /* ---- the environment --------------------------------------------------------------------------------------------- */
@@ -309,9 +378,9 @@ static void test_rescaled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),       cmocka_unit_test(test_refused), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_tensorflow), cmocka_unit_test(test_pytorch), cmocka_unit_test(test_jax),
-		cmocka_unit_test(test_rescaled),
+		cmocka_unit_test(test_read),       cmocka_unit_test(test_refused),    cmocka_unit_test(test_names),
+		cmocka_unit_test(test_tensorflow), cmocka_unit_test(test_pytorch),    cmocka_unit_test(test_jax),
+		cmocka_unit_test(test_rescaled),   cmocka_unit_test(test_label_keys), cmocka_unit_test(test_exclusive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,9 @@
 /* TaskRole a of n Tasks; b of one that depends on it. */
 static char *spec_with(int n, int m, const char *status, const char *task_rest)
 {
-	return mem_printf("{'taskRoles':[{'name':'a','taskNumber':%d,'task':{'pod':{'spec':{'containers':[{'name':'c'}]}}%s}"
-			  BEST_EFFORT "},{'name':'b','taskNumber':%d,'dependsOn':[{'taskRole':'a','status':'%s'}],'task':{"
+	return mem_printf("{'taskRoles':[{'name':'a','taskNumber':%d,'task':{'pod':{'spec':{'containers':[{'name':'c'}]"
+			  "}}%s}" BEST_EFFORT
+			  "},{'name':'b','taskNumber':%d,'dependsOn':[{'taskRole':'a','status':'%s'}],'task':{"
 			  "'pod':{'spec':{'containers':[{'name':'c'}]}}%s}" BEST_EFFORT "}]}",
 			  n, task_rest, m, status, task_rest);
 }
@@ -55,8 +56,9 @@ static void test_running(void **state)
 	(void)state;
 	begin(&w, 2, "Running");
 	assert_calls(&w, "create ConfigMap f-attempt; create Pod f-a-0; create Pod f-a-1; ");
-	assert_contains(w.events.data,
-			"TaskRoleWaiting: TaskRole b waits until all Tasks of TaskRole a are Running: 2 of 2 are not yet\n");
+	assert_contains(
+		w.events.data,
+		"TaskRoleWaiting: TaskRole b waits until all Tasks of TaskRole a are Running: 2 of 2 are not yet\n");
 	assert_null(json_at(world_pod(&w, "f-a-0"), "metadata.annotations.FC_READY_WANTED"));
 	buf_clear(&w.events);
 	phase(&w, "f-a-0", "Running");
@@ -158,7 +160,8 @@ static void test_stays_met(void **state)
 static void test_new_attempt(void **state)
 {
 	static const char spec[] =
-		"{'retryPolicy':{'maxRetryCount':1},'taskRoles':[{'name':'a','taskNumber':1,'task':{'pod':{}}},{'name':'b',"
+		"{'retryPolicy':{'maxRetryCount':1},'taskRoles':[{'name':'a','taskNumber':1,'task':{'pod':{}}},{'name':"
+		"'b',"
 		"'taskNumber':1,'dependsOn':[{'taskRole':'a','status':'Running'}],'task':{'pod':{}}}]}";
 	struct world w;
 
@@ -256,10 +259,11 @@ static void test_refused(void **state)
 		 "spec.taskRoles[1].dependsOn[0].taskRole is \"c\", expected the name of an earlier TaskRole"},
 		{"{'taskRole':'b','status':'Ready'}",
 		 "spec.taskRoles[1].dependsOn[0].taskRole is \"b\", expected the name of an earlier TaskRole"},
-		{"{'taskRole':'a'}", "spec.taskRoles[1].dependsOn[0].status is missing, expected \"Running\", \"Ready\" or "
-				     "\"Succeeded\""},
-		{"{'taskRole':'a','status':'Complete'}",
-		 "spec.taskRoles[1].dependsOn[0].status is \"Complete\", expected \"Running\", \"Ready\" or \"Succeeded\""},
+		{"{'taskRole':'a'}",
+		 "spec.taskRoles[1].dependsOn[0].status is missing, expected \"Running\", \"Ready\" or "
+		 "\"Succeeded\""},
+		{"{'taskRole':'a','status':'Complete'}", "spec.taskRoles[1].dependsOn[0].status is \"Complete\", "
+							 "expected \"Running\", \"Ready\" or \"Succeeded\""},
 	};
 	struct framework_spec spec;
 	struct error err;
@@ -278,11 +282,16 @@ static void test_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_running),         cmocka_unit_test(test_succeeded_counts),
-		cmocka_unit_test(test_succeeded),       cmocka_unit_test(test_ready),
-		cmocka_unit_test(test_stays_met),       cmocka_unit_test(test_new_attempt),
-		cmocka_unit_test(test_few_tasks),       cmocka_unit_test(test_persisted_first),
-		cmocka_unit_test(test_ends_while_it_waits), cmocka_unit_test(test_depends_later),
+		cmocka_unit_test(test_running),
+		cmocka_unit_test(test_succeeded_counts),
+		cmocka_unit_test(test_succeeded),
+		cmocka_unit_test(test_ready),
+		cmocka_unit_test(test_stays_met),
+		cmocka_unit_test(test_new_attempt),
+		cmocka_unit_test(test_few_tasks),
+		cmocka_unit_test(test_persisted_first),
+		cmocka_unit_test(test_ends_while_it_waits),
+		cmocka_unit_test(test_depends_later),
 		cmocka_unit_test(test_refused),
 	};
 

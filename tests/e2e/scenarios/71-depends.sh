@@ -1,4 +1,4 @@
-# TaskRoles that wait for others: dependsOn (CONTRACT.md §6).
+# TaskRoles that wait for others: dependsOn (CONTRACT.md §6); Frameworks that share a rack with no other.
 
 # The order of creation in each attempt, and what does not wait.
 run_depends_on() {
@@ -70,4 +70,30 @@ run_depends_on_killed() {
     for pid in $(reconcilers); do kill -KILL "$pid"; done
     be_running f-a-1 True
     wait_completed f 60
+}
+
+# A rack of its own: the affinity of its Pods, beside the template's, and nothing for others (CONTRACT.md §4.17). (Servers
+# before 1.22 know no namespaceSelector.)
+run_placement() {
+    local uid
+    record pods
+    create '(fw("alone"; [role("a"; 2; ends(0; 0)) | .task.pod.spec.affinity = {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution:
+            {nodeSelectorTerms: [{matchExpressions: [{key: "x", operator: "DoesNotExist"}]}]}}}]) | .spec.placement = {exclusiveTopologyKey: "example.com/rack"}),
+        fw("plain"; [role("a"; 1; ends(0; 0))])'
+    wait_completed alone
+    wait_completed plain
+    end_records
+    uid=$(framework alone .metadata.uid)
+    expect_lines "affinity" "$(jq -cS 'select(.type == "DELETED").object | {name: .metadata.name, uid: .metadata.labels.FC_FRAMEWORK_UID} +
+        (.spec.affinity // {} | {node: (.nodeAffinity != null), own: .podAffinity.requiredDuringSchedulingIgnoredDuringExecution,
+            others: .podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution | (. // []) | map(del(.namespaceSelector))})' "$RUN/out/$scenario.pods" | LC_ALL=C sort -u)" \
+"{\"name\":\"alone-a-0\",\"node\":true,\"others\":[$(others_term "$uid")],\"own\":[$(own_term "$uid")],\"uid\":\"$uid\"}
+{\"name\":\"alone-a-1\",\"node\":true,\"others\":[$(others_term "$uid")],\"own\":[$(own_term "$uid")],\"uid\":\"$uid\"}
+{\"name\":\"plain-a-0\",\"node\":false,\"others\":[],\"own\":null,\"uid\":null}"
+    not_accepted "exclusiveTopologyKey" 'placement.exclusiveTopologyKey.*should match' '.spec.placement = {exclusiveTopologyKey: "a rack"}'
+}
+
+own_term() { echo '{"labelSelector":{"matchLabels":{"FC_FRAMEWORK_UID":"'"$1"'"}},"topologyKey":"example.com/rack"}'; } # uid
+others_term() { # uid
+    echo '{"labelSelector":{"matchExpressions":[{"key":"FC_FRAMEWORK_NAME","operator":"Exists"},{"key":"FC_FRAMEWORK_UID","operator":"NotIn","values":["'"$1"'"]}]},"topologyKey":"example.com/rack"}'
 }
