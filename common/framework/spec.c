@@ -111,6 +111,9 @@ static int read_depends_on(const struct json_field *role, struct framework_spec 
 
 	if (json_field_list(role, "dependsOn", &list, err) < 0)
 		return -1;
+	if (json_array_size(list.value) == 0)
+		return 0;
+	spec->has_dependencies = true;
 	out->depends_on = mem_calloc(json_array_size(list.value), sizeof(*out->depends_on));
 	for (size_t i = 0; i < json_array_size(list.value); i++) {
 		struct json_field item = json_field_item(&list, i);

@@ -100,6 +100,7 @@ struct framework_spec {
 	struct failure_spec failures; /* podFailureSpec: framework_spec_parse() leaves it empty, see failure.h */
 	struct task_role_spec *roles;
 	size_t role_count;
+	bool has_dependencies;          /* some TaskRole has dependsOn */
 	struct task_role_spec *by_name; /* the same ones: an object has room for 80 000 */
 };
 

@@ -108,7 +108,7 @@ void depends_sync(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
 
-	if (framework_completing(framework))
+	if (!framework->spec.has_dependencies || framework_completing(framework))
 		return;
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
 		int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[r].name);
@@ -122,8 +122,11 @@ void depends_sync(struct reconcile *reconcile)
 bool depends_hold(const struct framework *framework, size_t role, size_t index)
 {
 	const struct role_status *status = &framework->status.attempt.roles[role];
-	int in_spec = framework_spec_find_role(&framework->spec, status->name);
+	int in_spec;
 
+	if (!framework->spec.has_dependencies)
+		return false;
+	in_spec = framework_spec_find_role(&framework->spec, status->name);
 	return in_spec >= 0 && framework->spec.roles[in_spec].depends_count > 0 &&
 	       framework->roles[role].depends != DEPENDS_OVER && status->tasks[index].attempt.id == 0;
 }

@@ -162,6 +162,15 @@ static void make(struct reconcile *reconcile, struct slot *slot, const char *nam
 		slot_send_create(reconcile, slot, 0); /* a GET, while it is in doubt */
 }
 
+/* Whether the spec wants any. */
+static bool wants_some(const struct framework *framework)
+{
+	for (int i = 0; i < OWNED_KINDS; i++)
+		if (kinds[i].name(framework) != NULL)
+			return true;
+	return false;
+}
+
 static bool creates_pods(const struct framework *framework)
 {
 	if (framework_completing(framework) || !framework_has_config_map(framework))
@@ -172,18 +181,22 @@ static bool creates_pods(const struct framework *framework)
 	return false;
 }
 
+static void make_all(struct reconcile *reconcile)
+{
+	for (int i = 0; i < OWNED_KINDS; i++) {
+		const char *name = kinds[i].name(reconcile->framework);
+
+		if (name != NULL)
+			make(reconcile, &reconcile->framework->owned[i], name);
+	}
+}
+
 void owned_sync(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
 
-	if (!creates_pods(framework))
-		return;
-	for (int i = 0; i < OWNED_KINDS; i++) {
-		const char *name = kinds[i].name(framework);
-
-		if (name != NULL)
-			make(reconcile, &framework->owned[i], name);
-	}
+	if (wants_some(framework) && creates_pods(framework))
+		make_all(reconcile);
 	if (framework->owned_awaited && owned_ready(framework)) {
 		framework->owned_awaited = false;
 		framework->sweep = true;
