@@ -152,11 +152,6 @@ void network_spec_free(struct framework_spec *spec)
 	free(spec->distributed.roles);
 }
 
-const char *framework_spec_subdomain(const struct framework_spec *spec, const char *framework_name)
-{
-	return spec->network.subdomain != NULL ? spec->network.subdomain : framework_name;
-}
-
 /* The Pods' hostnames are labels, too. */
 static int check_hostnames(const struct framework_spec *spec, struct error *err)
 {

@@ -253,20 +253,3 @@ void framework_spec_free(struct framework_spec *spec)
 	failure_spec_free(&spec->failures);
 	*spec = (struct framework_spec){0};
 }
-
-int framework_spec_find_role(const struct framework_spec *spec, const char *name)
-{
-	const struct task_role_spec *role;
-
-	HASH_FIND_STR(spec->by_name, name, role);
-	return role == NULL ? -1 : (int)(role - spec->roles);
-}
-
-int64_t framework_spec_task_count(const struct framework_spec *spec)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < spec->role_count; i++)
-		count += spec->roles[i].task_number;
-	return count;
-}

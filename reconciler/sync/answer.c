@@ -322,15 +322,6 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 
 /* ---- bodies ---- */
 
-void framework_write_owner(const struct framework *framework, struct buf *out)
-{
-	buf_printf(out,
-		   "{\"apiVersion\":\"" FRAMEWORK_API_VERSION
-		   "\",\"kind\":\"Framework\",\"name\":\"%s\",\"uid\":\"%s\",\"controller\":true,"
-		   "\"blockOwnerDeletion\":true}",
-		   framework->name, framework->uid);
-}
-
 static void write_config_map(const struct framework *framework, struct buf *out)
 {
 	buf_printf(out,

@@ -49,6 +49,15 @@ struct slot *owned_slot(struct framework *framework, enum slot_kind kind)
 	return &framework->owned[kind - SLOT_SERVICE];
 }
 
+void framework_write_owner(const struct framework *framework, struct buf *out)
+{
+	buf_printf(out,
+		   "{\"apiVersion\":\"" FRAMEWORK_API_VERSION
+		   "\",\"kind\":\"Framework\",\"name\":\"%s\",\"uid\":\"%s\",\"controller\":true,"
+		   "\"blockOwnerDeletion\":true}",
+		   framework->name, framework->uid);
+}
+
 void owned_write(const struct framework *framework, enum slot_kind kind, struct buf *out)
 {
 	buf_printf(out,
@@ -62,7 +71,8 @@ void owned_write(const struct framework *framework, enum slot_kind kind, struct 
 	buf_putc(out, '}');
 }
 
-const char *owned_hint(const struct slot *slot)
+/* How somebody can put right why it could not be created. */
+static const char *hint(const struct slot *slot)
 {
 	return slot->error->http_status == HTTP_FORBIDDEN && !create_exceeds_quota(slot->error->message)
 		       ? kind_of(slot->kind)->hint
@@ -101,17 +111,6 @@ bool owned_wanted(const struct framework *framework, enum slot_kind kind, const 
 	       !framework_completing(framework);
 }
 
-void owned_attempt_begins(struct framework *framework)
-{
-	for (int i = 0; i < OWNED_KINDS; i++) {
-		struct slot *slot = &framework->owned[i];
-
-		if (slot->meta != NULL)
-			slot->known = SLOT_IN_DOUBT;
-		slot->outdated = slot->call != CALL_NONE;
-	}
-}
-
 /* ---- making it ---- */
 
 /* The spec wants another name. What had the former one stays until its owner goes. */
@@ -126,7 +125,7 @@ static void rename_slot(struct slot *slot, const char *name)
 static void report_error(struct reconcile *reconcile, struct slot *slot)
 {
 	if (slot->error != NULL && (slot->error->read || slot->known != SLOT_IN_DOUBT))
-		slot_create_failed(reconcile, slot);
+		slot_create_failed(reconcile, slot, hint(slot));
 }
 
 /* Another object has the name, or ours is on its way out. */

@@ -136,17 +136,13 @@ void stray_sync(struct reconcile *reconcile, struct slot *slot);
 void owned_sync(struct reconcile *reconcile);
 /* Whether all that the spec wants is there, and ours. */
 bool owned_ready(const struct framework *framework);
-/* A new attempt makes sure that they are still there. */
-void owned_attempt_begins(struct framework *framework);
 struct slot *owned_slot(struct framework *framework, enum slot_kind kind);
 /* Whether a create that was planned is still wanted. */
 bool owned_wanted(const struct framework *framework, enum slot_kind kind, const struct call *call);
-/* Appends the owner reference to the Framework (answer.c). */
+/* Appends the owner reference to the Framework. */
 void framework_write_owner(const struct framework *framework, struct buf *out);
 /* The body of such a create. */
 void owned_write(const struct framework *framework, enum slot_kind kind, struct buf *out);
-/* How somebody can put right why it could not be created; begins with ". ", or is "". Static. */
-const char *owned_hint(const struct slot *slot);
 /* An answer shows it (observe.c). The object moves in. */
 void slot_observe_owned(struct slot *slot, struct owned_object *object);
 

@@ -194,6 +194,17 @@ void slot_gone(struct slot *slot, const char *uid, const char *version)
 		slot_clear(slot);
 }
 
+void owned_attempt_begins(struct framework *framework)
+{
+	for (int i = 0; i < OWNED_KINDS; i++) {
+		struct slot *slot = &framework->owned[i];
+
+		if (slot->meta != NULL)
+			slot->known = SLOT_IN_DOUBT;
+		slot->outdated = slot->call != CALL_NONE;
+	}
+}
+
 /* ---- backoff ---- */
 
 /* CONTRACT.md §12.15: exponential with jitter, 5 ms to 60 s. */

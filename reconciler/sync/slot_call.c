@@ -250,7 +250,7 @@ const struct create_error *slot_create_error(const struct slot *slot, uint64_t d
 	return slot->error;
 }
 
-void slot_create_failed(struct reconcile *reconcile, struct slot *slot)
+void slot_create_failed(struct reconcile *reconcile, struct slot *slot, const char *hint)
 {
 	static const char *const reasons[SLOT_KINDS] = {[SLOT_POD] = "FailedCreatePod",
 							[SLOT_CONFIG_MAP] = "FailedCreateConfigMap",
@@ -258,7 +258,7 @@ void slot_create_failed(struct reconcile *reconcile, struct slot *slot)
 	const struct create_error *error = slot->error;
 
 	plan_event(reconcile->plan, true, reasons[slot->kind], "Failed to create %s: %s%s", slot->name, error->message,
-		   slot_is_owned(slot) ? owned_hint(slot) : "");
+		   hint);
 	create_error_free(slot->error);
 	slot->error = NULL;
 }

@@ -314,6 +314,8 @@ void slot_clear(struct slot *slot);
 void slot_delete(struct framework *framework, struct slot *slot);
 /* Frees all that it has. */
 void slot_free_parts(struct slot *slot);
+/* A new attempt makes sure that what the Framework owns is still there (CONTRACT.md §12.21). */
+void owned_attempt_begins(struct framework *framework);
 /* Notes that uid is gone for certain; drops the object if it is that one. version: where that was told, NULL by an
  * answer, which tells no version. */
 void slot_gone(struct slot *slot, const char *uid, const char *version);
@@ -351,8 +353,8 @@ bool slot_ours(const struct slot *slot, const char *controller_uid);
 /* The failed create that is to be classified now: what was decided then is decided still, and it is sure that nothing
  * was created. NULL: none. */
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided);
-/* Tells of it, and is done with it. */
-void slot_create_failed(struct reconcile *reconcile, struct slot *slot);
+/* Tells of it, with a hint behind what the server says, and is done with it. */
+void slot_create_failed(struct reconcile *reconcile, struct slot *slot, const char *hint);
 /* Waits for a same-named object that is not ours, and reports it, once; what was ours before (of an earlier attempt, or
  * of a Framework that had the name) only when it has not gone for long. since_sec: when the name was first wanted. */
 void slot_report_conflict(struct reconcile *reconcile, struct slot *slot, int64_t since_sec);

@@ -326,7 +326,7 @@ static void create_config_map(struct reconcile *reconcile)
 		return;
 	}
 	if (slot_create_error(slot, framework->decided) != NULL)
-		slot_create_failed(reconcile, slot);
+		slot_create_failed(reconcile, slot, "");
 	if (may_act(reconcile))
 		slot_send_create(reconcile, slot, framework->decided);
 }
