@@ -61,7 +61,7 @@ run_network_foreign() {
     create '(fw("taken"; [role("a"; 1; ends(0; 0))]) | .spec.network = {}), fw("other"; [role("a"; 1; ends(0; 0))])'
     wait_event taken NamingConflict '^Service taken with uid [-0-9a-f]+ is controlled by nobody and not by this Framework'
     wait_completed other
-    expect "state" "$(framework taken .status.state)" AttemptPreparing
+    wait_framework taken 15 '.status.state == "AttemptPreparing"'
     expect "the Service of somebody else" "$(service taken .metadata)" "$before"
     is_absent "/api/v1/namespaces/$NS/pods/taken-a-0" || fail "a Pod was created without its Service"
     delete services/taken
@@ -145,7 +145,7 @@ run_network_forbidden() {
     create '(fw("waits"; [role("a"; 2; ends(0; 0))]) | .spec.network = {}), fw("other"; [role("a"; 1; ends(0; 0))])'
     wait_event waits FailedCreateService '^Failed to create waits: services .*is forbidden: .*The rights that spec.network needs are in manifests/rbac/network'
     wait_completed other
-    expect "state" "$(framework waits .status.state)" AttemptPreparing
+    wait_framework waits 15 '.status.state == "AttemptPreparing"'
     if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/network" >/dev/null; else testapi DELETE faults >/dev/null; fi
     wait_completed waits 90
 }
