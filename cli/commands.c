@@ -1,0 +1,84 @@
+/* The table of commands, and what --help says of them. */
+#include "cli/commands.h"
+
+#include <string.h>
+
+#include "common/base/mem.h"
+
+#define COMMON TAKES_NAMESPACE
+#define OBJECTS (COMMON | TAKES_OBJECTS)
+
+static const struct command commands[] = {
+	{"list", "[NAME...]", "Frameworks: state, Tasks, retries, age, and what each waits for", 0, SIZE_MAX, SIZE_MAX,
+	 OBJECTS | TAKES_ALL | TAKES_SELECTOR | TAKES_WIDE | TAKES_WATCH | TAKES_HEADERS, command_list,
+	 "READY counts the Tasks with an IP, RUNNING those whose Pod runs, FAILED those that are over and have failed.\n"
+	 "The last column is a short form of what kubectl framework why says.\n"},
+	{"tree", "NAME", "TaskRoles, Tasks and Pods of a Framework; equal Tasks are folded", 1, 1, 1,
+	 OBJECTS | TAKES_WATCH | TAKES_UNFOLDED, command_tree,
+	 "  --all-tasks           show each Task by itself\n"},
+	{"why", "NAME", "why a Framework waits or why it ended, the evidence, and what to do", 1, 1, 1, OBJECTS, command_why,
+	 "It reads the Framework, its Pods and Events, and in doubt the object that has the name of its ConfigMap or of\n"
+	 "one of its Pods. It may take five seconds when no controller seems to look after the Framework.\n"},
+	{NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL},
+};
+
+const struct command *command_list_all(void)
+{
+	return commands;
+}
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *command = commands; command->name != NULL; command++)
+		if (strcmp(command->name, name) == 0)
+			return command;
+	return NULL;
+}
+
+/* Every command's options, by groups. */
+static const struct {
+	unsigned groups;
+	const char *text;
+} option_lines[] = {
+	{TAKES_NAMESPACE, "  -n, --namespace NAME  default: that of the kubeconfig's context\n"},
+	{TAKES_ALL, "  -A, --all-namespaces\n"},
+	{TAKES_SELECTOR, "  -l, --selector LABELS\n"},
+	{TAKES_OBJECTS, "  -o json|yaml|name     for programs\n"},
+	{TAKES_WIDE, "  -o wide               more columns, not cut at the terminal's width\n"},
+	{TAKES_SVG, "  -o svg                a picture\n"},
+	{TAKES_WATCH, "  -w, --watch           go on, and show changes; on a terminal it is drawn anew\n"},
+	{TAKES_HEADERS, "      --no-headers\n"},
+	{0, "      --context NAME, --kubeconfig FILE, --as USER, --as-group GROUP   as kubectl\n"},
+	{0, "  -v LEVEL              log level, 0 (default) to 10\n"},
+};
+
+void help_command(struct out *out, const struct command *command)
+{
+	cleanup_buf struct buf text = {0};
+
+	buf_printf(&text, "Usage: kubectl framework %s %s [options]\n%s.\n\n", command->name, command->arguments,
+		   command->summary);
+	buf_puts(&text, command->details);
+	if (*command->details != '\0')
+		buf_putc(&text, '\n');
+	for (size_t i = 0; i < ARRAY_LEN(option_lines); i++)
+		if (option_lines[i].groups == 0 || (command->groups & option_lines[i].groups))
+			buf_puts(&text, option_lines[i].text);
+	out_lines(out, text.data);
+}
+
+void help_program(struct out *out)
+{
+	cleanup_buf struct buf text = {0};
+
+	buf_puts(&text, "Usage: kubectl framework COMMAND [arguments] [options]\n"
+			"Sees, understands and changes Frameworks, with the user's kubeconfig and rights.\n\n");
+	for (const struct command *command = commands; command->name != NULL; command++)
+		buf_printf(&text, "  %-13s %s\n", command->name, command->summary);
+	buf_puts(&text, "\nkubectl framework COMMAND --help tells of its arguments and options; --version; --help.\n"
+			"\n"
+			"Exit codes: 0 done; 1 a request failed; 2 wrong command line or kubeconfig; 3 there is no such\n"
+			"Framework, Task or Pod; 4 the API server refuses it (401, 403); 5 not within --timeout; 6 wait: it\n"
+			"completed otherwise; 7 scale: it was changed at the same time.\n");
+	out_lines(out, text.data);
+}
