@@ -19,6 +19,32 @@ static const struct command commands[] = {
 	{"why", "NAME", "why a Framework waits or why it ended, the evidence, and what to do", 1, 1, 1, OBJECTS, command_why,
 	 "It reads the Framework, its Pods and Events, and in doubt the object that has the name of its ConfigMap or of\n"
 	 "one of its Pods. It may take five seconds when no controller seems to look after the Framework.\n"},
+	{"scale", "NAME ROLE=N...", "change the number of Tasks of TaskRoles", 2, SIZE_MAX, 1, OBJECTS | TAKES_SCALE,
+	 command_scale,
+	 "      --adjust-min-succeeded  a minSucceededTaskCount that equals the taskNumber, or is larger than the new one,\n"
+	 "                        becomes the new one\n"
+	 "If somebody changes these TaskRoles at the same time, nothing is changed, and the exit code is 7.\n"},
+	{"stop", "NAME...", "end Frameworks for good, with code -210", 1, SIZE_MAX, SIZE_MAX, OBJECTS, command_stop, ""},
+	{"start", "NAME...", "start Frameworks that were created with executionType Create", 1, SIZE_MAX, SIZE_MAX, OBJECTS,
+	 command_start, ""},
+	{"suspend", "NAME...", "give all resources of Frameworks back until they are resumed", 1, SIZE_MAX, SIZE_MAX, OBJECTS,
+	 command_suspend, ""},
+	{"resume", "NAME...", "let suspended Frameworks run again", 1, SIZE_MAX, SIZE_MAX, OBJECTS, command_resume, ""},
+	{"retry", "NAME", "run a completed Framework again, as a new one", 1, 1, 1,
+	 OBJECTS | TAKES_NEW_NAME | TAKES_REPLACE | TAKES_TIMEOUT, command_retry,
+	 "      --name NEW        name of the new Framework (default: NAMEr1, or the next one that is free)\n"
+	 "      --replace         delete the old one, wait until it is gone, and use its name\n"
+	 "      --timeout TIME    how long --replace waits (default: for ever)\n"},
+	{"wait", "NAME...", "wait until Frameworks are Completed, or for another condition", 1, SIZE_MAX, SIZE_MAX,
+	 COMMON | TAKES_WAIT, command_wait,
+	 "      --for CONDITION   Completed (default), Succeeded, Running, Suspended or Deleted\n"
+	 "      --timeout TIME    as 90s, 5m or 1h30m (default: for ever)\n"
+	 "Exit code 0: the condition is True, and a Completed Framework has succeeded. 6: it is Completed otherwise.\n"},
+	{"delete", "NAME...", "delete Frameworks, and wait until their Pods and they are gone", 1, SIZE_MAX, SIZE_MAX,
+	 OBJECTS | TAKES_NO_WAIT | TAKES_TIMEOUT, command_delete,
+	 "      --no-wait         return when the API server has accepted it\n"
+	 "      --timeout TIME    how long to wait (default: for ever)\n"
+	 "Its Pods are deleted first (propagation Foreground).\n"},
 	{NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL},
 };
 

@@ -7,6 +7,14 @@
 int command_list(struct cli *cli);
 int command_tree(struct cli *cli);
 int command_why(struct cli *cli);
+int command_scale(struct cli *cli);
+int command_stop(struct cli *cli);
+int command_start(struct cli *cli);
+int command_suspend(struct cli *cli);
+int command_resume(struct cli *cli);
+int command_retry(struct cli *cli);
+int command_wait(struct cli *cli);
+int command_delete(struct cli *cli);
 
 /* One row of the table of commands. */
 struct command {

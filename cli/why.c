@@ -22,6 +22,17 @@ static void print_fact(struct out *out, const struct why_fact *fact)
 	}
 }
 
+/* A command stands on a line of its own, whatever the width is, so that it can be copied. */
+static void print_advice(struct out *out, const struct why_advice *advice)
+{
+	out_paragraph(out, 2, advice->text);
+	if (advice->command == NULL)
+		return;
+	out_text(out, "    ");
+	out_styled(out, STYLE_HEAD, advice->command);
+	out_end_line(out);
+}
+
 static void print_why(struct out *out, const struct why *why)
 {
 	out_paragraph(out, 0, why->answer);
@@ -36,7 +47,7 @@ static void print_why(struct out *out, const struct why *why)
 		out_line(out, "What to do:");
 	}
 	for (size_t i = 0; i < why->advice_count; i++)
-		out_paragraph(out, 2, why->advice[i]);
+		print_advice(out, &why->advice[i]);
 }
 
 int command_why(struct cli *cli)

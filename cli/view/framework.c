@@ -7,6 +7,7 @@
 #include "cli/view/read.h"
 #include "common/base/mem.h"
 #include "common/config/failure.h"
+#include "common/framework/codes.h"
 
 enum { RANGES_MAX = 12 };
 
@@ -106,14 +107,14 @@ static void count_task(const struct task_status *task, struct task_counts *count
 	if (task->deletion_pending)
 		return;
 	counts->total++;
-	if (task->attempt.pod_ip != NULL && *task->attempt.pod_ip != '\0')
+	if (task->attempt.pod_ip != NULL && *task->attempt.pod_ip != '\0' && task->attempt.completion == NULL)
 		counts->ready++;
 	if (task->state == STATE_RUNNING)
 		counts->running++;
 	if (task->state == STATE_COMPLETED && task->attempt.completion != NULL) {
 		if (task->attempt.completion->succeeded)
 			counts->succeeded++;
-		else
+		else if (task->attempt.completion->code != CODE_FRAMEWORK_ATTEMPT_COMPLETION)
 			counts->failed++;
 	}
 }

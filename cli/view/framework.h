@@ -37,7 +37,8 @@ const char *framework_view_state(const struct framework_view *view);
 /* The same without "Attempt", where the name stays unique. */
 const char *state_brief(const char *state);
 
-/* Tasks, without those that are being rescaled away (deletionPending). ready: the Task has a podIP (CONTRACT.md §16.2). */
+/* Tasks, without those that are being rescaled away (deletionPending). ready: the Task has a podIP (CONTRACT.md §16.2),
+ * and its attempt is not over. failed: without those that the end of the Framework's attempt ended (code -220). */
 struct task_counts {
 	size_t total;
 	size_t ready;

@@ -6,12 +6,15 @@
 
 #include "cli/view/age.h"
 #include "common/base/mem.h"
+#include "common/framework/codes.h"
 
 enum { FOLD_FROM = 3, NODES_TOLD = 3 };
 
 enum tone tone_of(enum attempt_state state, const struct completion *completion)
 {
-	if (completion != NULL && state != STATE_CREATION_PENDING)
+	if (completion != NULL && completion->code == CODE_FRAMEWORK_ATTEMPT_COMPLETION)
+		return TONE_PLAIN;
+	if (completion != NULL)
 		return completion->succeeded ? TONE_GOOD : TONE_BAD;
 	return state == STATE_RUNNING ? TONE_GOOD : TONE_WAITS;
 }
@@ -179,6 +182,7 @@ static void add_single(const struct inquiry *inquiry, struct tree_node *parent, 
 	};
 	struct tree_node *node = add_child(parent, "Task", mem_printf("%s[%zu]", role, index));
 
+	node->first = index;
 	node->state = state_text(&one, 1, "");
 	node->detail = detail_text(&one);
 	node->tone = tone_of(task->state, task->attempt.completion);
@@ -207,10 +211,18 @@ static void add_folded(const struct inquiry *inquiry, struct tree_node *parent, 
 	}
 	node = add_child(parent, "Tasks", mem_printf("%s[%s]", role->name, index_list_text(&fold->indexes)));
 	node->count = count;
+	node->first = fold->first;
 	node->state = state_text(fold, count, times);
 	node->detail = detail_text(fold);
 	node->tone = fold->wait.kind != WAIT_NONE && fold->completion == NULL ? TONE_WAITS
 									       : tone_of(fold->state, fold->completion);
+}
+
+static int compare_first(const void *a, const void *b)
+{
+	const struct tree_node *one = a, *other = b;
+
+	return (one->first > other->first) - (one->first < other->first);
 }
 
 static void add_tasks(const struct inquiry *inquiry, struct tree_node *parent, const struct role_status *role,
@@ -236,6 +248,8 @@ static void add_tasks(const struct inquiry *inquiry, struct tree_node *parent, c
 		add_folded(inquiry, parent, role, &folds[i], times);
 		index_list_free(&folds[i].indexes);
 	}
+	if (parent->child_count > 0)
+		qsort(parent->children, parent->child_count, sizeof(*parent->children), compare_first);
 	free(folds);
 }
 

@@ -17,6 +17,7 @@ struct tree_node {
 	const char *kind; /* "Framework", "TaskRole", "Tasks", "Task" or "Pod" */
 	char *name;       /* "hello", "worker", "worker[3..97]", "worker[3]", "hello-worker-3" */
 	size_t count;     /* of Tasks */
+	size_t first;     /* index of the first one */
 	char *state;      /* "95 × Running", "Completed 210 ContainerPermanentFailed" */
 	char *detail;     /* node, retries, reason; "" if there is none */
 	enum tone tone;

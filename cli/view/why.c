@@ -29,8 +29,10 @@ void why_free(struct why *why)
 		free(why->facts[i].source);
 		free(why->facts[i].text);
 	}
-	for (size_t i = 0; i < why->advice_count; i++)
-		free(why->advice[i]);
+	for (size_t i = 0; i < why->advice_count; i++) {
+		free(why->advice[i].text);
+		free(why->advice[i].command);
+	}
 	free(why->facts);
 	free(why->advice);
 	free(why->brief);
@@ -60,8 +62,14 @@ json_t *why_json(const struct framework_view *framework, const struct why *why)
 		json_object_set_new(fact, "text", text_json(why->facts[i].text));
 		json_array_append_new(evidence, fact);
 	}
-	for (size_t i = 0; i < why->advice_count; i++)
-		json_array_append_new(advice, text_json(why->advice[i]));
+	for (size_t i = 0; i < why->advice_count; i++) {
+		json_t *item = json_object();
+
+		json_object_set_new(item, "text", text_json(why->advice[i].text));
+		if (why->advice[i].command != NULL)
+			json_object_set_new(item, "command", text_json(why->advice[i].command));
+		json_array_append_new(advice, item);
+	}
 	json_object_set_new(object, "name", text_json(framework->name));
 	json_object_set_new(object, "namespace", text_json(framework->ns));
 	json_object_set_new(object, "kind", json_string(why->kind));

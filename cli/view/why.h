@@ -12,6 +12,11 @@ struct why_fact {
 	char *text;   /* of one line or several */
 };
 
+struct why_advice {
+	char *text;    /* a sentence */
+	char *command; /* to be copied into a shell, or NULL */
+};
+
 /* Texts can contain anything that the cluster says; only their printer makes them safe. */
 struct why {
 	const char *kind; /* one stable word for programs: "unschedulable", "failed"; README.md has all */
@@ -19,14 +24,14 @@ struct why {
 	char *answer;     /* one paragraph */
 	struct why_fact *facts;
 	size_t fact_count;
-	char **advice; /* sentences and commands, each a line */
+	struct why_advice *advice;
 	size_t advice_count;
 };
 
 /* Answers with what the inquiry knows. Never fails. Free with why_free(). */
 void why_explain(const struct inquiry *inquiry, struct why *out);
 void why_free(struct why *why);
-/* {"name", "namespace", "kind", "answer", "evidence": [{"source", "text"}], "advice": []}. The caller decrefs. */
+/* {"name", "namespace", "kind", "answer", "evidence": [{"source", "text"}], "advice": [{"text", "command"}]}. The caller decrefs. */
 json_t *why_json(const struct framework_view *framework, const struct why *why);
 
 #endif

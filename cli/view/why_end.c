@@ -35,7 +35,7 @@ static const struct {
 	{CODE_DELETE_TASK_REQUESTED, "The Task was removed by a smaller taskNumber.", NULL},
 	{CODE_SUSPEND_FRAMEWORK_REQUESTED, "Somebody suspended the Framework.", NULL},
 	{CODE_ACTIVE_DEADLINE_EXCEEDED, "spec.activeDeadlineSec was over.",
-	 "Allow more time with spec.activeDeadlineSec, or find out what took so long: kubectl framework timeline"},
+	 "Allow more time with spec.activeDeadlineSec, or find out by kubectl framework timeline what took so long."},
 	{CODE_POD_FAILED_WITHOUT_FAILED_CONTAINER, "The Pod failed as a whole, without a failed container.",
 	 "The Pod's reason says why: mostly its node was full, lost or shut down."},
 	{CODE_POD_CREATION_UNKNOWN_ERROR, "The API server refused the Pod.",
@@ -216,8 +216,9 @@ bool why_ended(const struct inquiry *inquiry, struct why *why)
 	tell_no_retry(framework, completion, why);
 	if (inquiry->events != NULL && !completion->succeeded)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "FrameworkCompleted", 0, NULL));
-	if (!completion->succeeded)
-		why_advise(why, "To run it again as a new Framework: kubectl framework retry %s%s", framework->name,
-			   why_namespace(inquiry, ns));
+	if (!completion->succeeded) {
+		why_advise(why, "To run it again as a new Framework:");
+		why_command(why, "kubectl framework retry %s%s", framework->name, why_namespace(inquiry, ns));
+	}
 	return true;
 }

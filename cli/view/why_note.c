@@ -60,7 +60,16 @@ void why_advise(struct why *why, const char *format, ...)
 
 	why->advice = mem_realloc(why->advice, why->advice_count + 1, sizeof(*why->advice));
 	va_start(args, format);
-	why->advice[why->advice_count++] = print(format, args);
+	why->advice[why->advice_count++] = (struct why_advice){.text = print(format, args)};
+	va_end(args);
+}
+
+void why_command(struct why *why, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	why->advice[why->advice_count - 1].command = print(format, args);
 	va_end(args);
 }
 

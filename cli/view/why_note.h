@@ -9,6 +9,8 @@ void why_say(struct why *why, const char *format, ...) __attribute__((format(pri
 void why_brief(struct why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void why_fact(struct why *why, const char *source, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void why_advise(struct why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A command for the advice before. */
+void why_command(struct why *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The Event as evidence, with its age; NULL: nothing. */
 void why_fact_event(struct why *why, const struct inquiry *inquiry, const struct event_view *event);
 

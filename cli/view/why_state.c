@@ -41,8 +41,8 @@ bool why_malformed(const struct inquiry *inquiry, struct why *why)
 		framework->problem);
 	if (inquiry->events != NULL)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "Malformed", 0, NULL));
-	why_advise(why, "Correct the field; the controller continues by itself: kubectl edit framework %s%s",
-		   framework->name, why_namespace(inquiry, ns));
+	why_advise(why, "Correct the field; the controller continues by itself:");
+	why_command(why, "kubectl edit framework %s%s", framework->name, why_namespace(inquiry, ns));
 	return true;
 }
 
@@ -103,8 +103,8 @@ bool why_no_controller(const struct inquiry *inquiry, struct why *why)
 		why_fact(why, "status", "absent");
 	}
 	tell_lease(inquiry, why);
-	why_advise(why, "Ask whoever runs FrameworkController whether fc-watcher leads and has reconcilers: "
-			"fc-watcher status");
+	why_advise(why, "Ask whoever runs FrameworkController whether fc-watcher leads and has reconcilers:");
+	why_command(why, "fc-watcher status");
 	why_advise(why, "If fc-watcher has --namespaces, %s must be one of them.", framework->ns);
 	return true;
 }
@@ -154,15 +154,15 @@ static void advise_pods(const struct inquiry *inquiry, struct why *why)
 		if (pod->deletion_time == 0)
 			continue;
 		if (*pod->finalizers != '\0' && !held) {
-			why_advise(why, "Whoever has set the finalizer removes it. By hand, if that will not happen: kubectl "
-					"edit pod %s%s",
-				   pod->name, ns);
+			why_advise(why, "Whoever has set the finalizer removes it. By hand, if that will not happen:");
+			why_command(why, "kubectl edit pod %s%s", pod->name, ns);
 			held = true;
 		} else if (*pod->finalizers == '\0' && pod->deletion_time + 30 < inquiry->now && !late) {
 			why_advise(why,
-				   "The kubelet of node %s does not confirm the end of Pod %s: see kubectl get node %s. If "
-				   "the node is lost, delete the Node, or set podGracefulDeletionTimeoutSec.",
-				   pod->node, pod->name, pod->node);
+				   "The kubelet of node %s does not confirm the end of Pod %s. If the node is lost, delete "
+				   "the Node, or set podGracefulDeletionTimeoutSec.",
+				   pod->node, pod->name);
+			why_command(why, "kubectl get node %s", pod->node);
 			late = true;
 		}
 	}
@@ -190,11 +190,10 @@ bool why_deleting(const struct inquiry *inquiry, struct why *why)
 			"Pods are left.",
 			left);
 	advise_pods(inquiry, why);
-	if (strcmp(finalizers, "foregroundDeletion") != 0)
-		why_advise(why,
-			   "Whoever has set a finalizer removes it. By hand, if that will not happen: kubectl edit framework "
-			   "%s%s",
-			   framework->name, why_namespace(inquiry, ns));
+	if (strcmp(finalizers, "foregroundDeletion") != 0) {
+		why_advise(why, "Whoever has set a finalizer removes it. By hand, if that will not happen:");
+		why_command(why, "kubectl edit framework %s%s", framework->name, why_namespace(inquiry, ns));
+	}
 	return true;
 }
 
@@ -251,7 +250,8 @@ bool why_suspended(const struct inquiry *inquiry, struct why *why)
 		why_say(why, "%zu Pods are left.", left);
 	if (!suspended)
 		advise_pods(inquiry, why);
-	why_advise(why, "kubectl framework resume %s%s", framework->name, why_namespace(inquiry, ns));
+	why_advise(why, "To let it run:");
+	why_command(why, "kubectl framework resume %s%s", framework->name, why_namespace(inquiry, ns));
 	return true;
 }
 
@@ -269,7 +269,8 @@ bool why_not_started(const struct inquiry *inquiry, struct why *why)
 		framework->name);
 	why_fact(why, "spec.executionType", "Create; the Framework was created %s ago",
 		 why_age(inquiry, framework->creation_time, age));
-	why_advise(why, "kubectl framework start %s%s", framework->name, why_namespace(inquiry, ns));
+	why_advise(why, "To let it run:");
+	why_command(why, "kubectl framework start %s%s", framework->name, why_namespace(inquiry, ns));
 	return true;
 }
 
@@ -311,8 +312,8 @@ bool why_config_map(const struct inquiry *inquiry, struct why *why)
 		tell_owner(inquiry->config_map, why, source);
 		if (inquiry->events != NULL)
 			why_fact_event(why, inquiry, event_views_latest(inquiry->events, "NamingConflict", 0, NULL));
-		why_advise(why, "See whether somebody needs it, and delete it: kubectl delete configmap %s-attempt%s",
-			   framework->name, why_namespace(inquiry, ns));
+		why_advise(why, "See whether somebody needs it, and delete it:");
+		why_command(why, "kubectl delete configmap %s-attempt%s", framework->name, why_namespace(inquiry, ns));
 		return true;
 	}
 	if (refused == NULL)
@@ -348,8 +349,8 @@ bool why_retry_delay(const struct inquiry *inquiry, struct why *why)
 	why_fact(why, "status.retryPolicyStatus", "retryDelaySec %lld, totalRetriedCount %d, accountableRetriedCount %d",
 		 (long long)status->retry.delay_sec, (int)status->retry.total, (int)status->retry.accountable);
 	why_completion(inquiry, completion, why);
-	why_advise(why, "Nothing needs to be done. To give up: kubectl framework stop %s%s", framework->name,
-		   why_namespace(inquiry, ns));
+	why_advise(why, "Nothing needs to be done. To give up:");
+	why_command(why, "kubectl framework stop %s%s", framework->name, why_namespace(inquiry, ns));
 	return true;
 }
 
@@ -368,7 +369,7 @@ bool why_no_tasks(const struct inquiry *inquiry, struct why *why)
 		"are added, or until it is stopped.",
 		framework->name);
 	why_fact(why, "spec.taskRoles", "the sum of taskNumber is 0");
-	why_advise(why, "kubectl framework scale %s ROLE=N%s, or kubectl framework stop %s%s", framework->name,
-		   why_namespace(inquiry, ns), framework->name, ns);
+	why_advise(why, "Add Tasks, or stop it:");
+	why_command(why, "kubectl framework scale %s ROLE=N%s", framework->name, why_namespace(inquiry, ns));
 	return true;
 }

@@ -91,17 +91,25 @@ static const struct wait_words *wait_words(enum wait_kind kind)
 
 /* ---- evidence ---------------------------------------------------------------------------------------------------- */
 
+static void advise_describe(const struct inquiry *inquiry, const char *pod, struct why *why)
+{
+	char ns[80];
+
+	why_advise(why, "All that Kubernetes says of the Pod:");
+	why_command(why, "kubectl describe pod %s%s", pod, why_namespace(inquiry, ns));
+}
+
 static void tell_foreign(const struct inquiry *inquiry, const struct wait_group *group, struct why *why)
 {
 	const struct pod_view *pod = inquiry->pods == NULL ? NULL : pod_views_find(inquiry->pods, group->pod);
 	cleanup_free char *source = mem_printf("Pod %s", group->pod);
-	char age[WHY_AGE_SIZE], ns[80];
+	char age[WHY_AGE_SIZE];
 
 	if (pod != NULL) {
 		why_fact(why, source, "exists for %s, in phase %s%s%s", why_age(inquiry, pod->creation_time, age),
 			 *pod->phase == '\0' ? "-" : pod->phase, *pod->finalizers == '\0' ? "" : ", with finalizers ",
 			 pod->finalizers);
-		why_advise(why, "kubectl describe pod %s%s", pod->name, why_namespace(inquiry, ns));
+		advise_describe(inquiry, pod->name, why);
 	}
 	if (inquiry->events != NULL)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "NamingConflict", 0, group->pod));
@@ -184,7 +192,7 @@ static void explain_first(const struct inquiry *inquiry, const struct wait_group
 	const struct wait_words *words = wait_words(group->kind);
 	cleanup_free char *subject = subject_of(group);
 	cleanup_free char *says = words_of(group);
-	char due[WHY_DUE_SIZE], ns[80];
+	char due[WHY_DUE_SIZE];
 
 	why->kind = wait_kind_name(group->kind);
 	why_brief(why, "%s: %s", why->kind, group->tasks);
@@ -197,7 +205,7 @@ static void explain_first(const struct inquiry *inquiry, const struct wait_group
 	if (group->kind == WAIT_FOREIGN || group->kind == WAIT_FORMER)
 		tell_foreign(inquiry, group, why);
 	else if (group->kind <= WAIT_CRASH || group->kind == WAIT_UNSCHEDULABLE || group->kind == WAIT_INIT)
-		why_advise(why, "kubectl describe pod %s%s", group->pod, why_namespace(inquiry, ns));
+		advise_describe(inquiry, group->pod, why);
 }
 
 bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)
