@@ -16,7 +16,7 @@
 #include "common/framework/names.h"
 #include "common/kube/page.h"
 
-enum { REQUEST_TIMEOUT_MS = 60 * 1000, CONNECTIONS_MAX = 32 };
+enum { REQUEST_TIMEOUT_MS = 60 * 1000, CONNECTIONS_MAX = 256 /* each log that is followed has one */ };
 
 /* Whose stderr log lines go to: those of the client (warnings of the API server), which can quote the cluster. */
 static struct cli *logging;

@@ -19,6 +19,23 @@ static const struct command commands[] = {
 	{"why", "NAME", "why a Framework waits or why it ended, the evidence, and what to do", 1, 1, 1, OBJECTS, command_why,
 	 "It reads the Framework, its Pods and Events, and in doubt the object that has the name of its ConfigMap or of\n"
 	 "one of its Pods. It may take five seconds when no controller seems to look after the Framework.\n"},
+	{"logs", "NAME [ROLE|ROLE[INDEX]]...", "logs of all Tasks at once, each line behind its Task", 1, SIZE_MAX, 1,
+	 COMMON | TAKES_LOGS, command_logs,
+	 "  -f, --follow          until the Framework is Completed, through all retries\n"
+	 "  -c, --container NAME  only this one (default: all containers and init containers)\n"
+	 "      --tail LINES      the last lines of each (default: all)\n"
+	 "      --since TIME      only lines that are younger, as 90s, 5m or 1h30m\n"
+	 "      --timestamps      each line behind its time, too\n"
+	 "      --no-prefix       lines as they are\n"
+	 "worker[3]#1 is the second attempt of Task worker[3]. Tasks whose Pods are gone have their last words in the\n"
+	 "status: those are printed. worker-3 means worker[3], and needs no quotes in shells.\n"},
+	{"timeline", "NAME", "when each attempt of each Task was pending, ran and ended", 1, 1, 1,
+	 OBJECTS | TAKES_SVG | TAKES_SNAPSHOTS, command_timeline,
+	 "      --snapshots FILE  log lines of the controller with ObjectSnapshots: the times of former attempts\n"},
+	{"exec", "NAME ROLE[INDEX] [-- COMMAND...]", "print the kubectl command that runs a command in a Task's Pod", 2, 2, 1,
+	 COMMON | TAKES_REST | TAKES_CONTAINER, command_exec, "  -c, --container NAME\n"},
+	{"port-forward", "NAME ROLE[INDEX] PORT...", "print the kubectl command that forwards ports to a Task's Pod", 3,
+	 SIZE_MAX, 1, COMMON, command_port_forward, ""},
 	{"scale", "NAME ROLE=N...", "change the number of Tasks of TaskRoles", 2, SIZE_MAX, 1, OBJECTS | TAKES_SCALE,
 	 command_scale,
 	 "      --adjust-min-succeeded  a minSucceededTaskCount that equals the taskNumber, or is larger than the new one,\n"
