@@ -270,7 +270,8 @@ format:
 
 install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/frameworkcontroller
-	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PROGRAMS) cli/kubectl_complete-framework $(DESTDIR)$(PREFIX)/bin
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 cli/kubectl-framework.1
 	cp -r --no-preserve=ownership manifests/. $(DESTDIR)$(PREFIX)/share/frameworkcontroller
 
 # What the images hold (manifests/images), below DESTDIR: programs, the entry point and the working directory of the

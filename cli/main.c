@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/complete.h"
 #include "common/base/mem.h"
 #include "common/base/release.h"
 #include "common/process/guard.h"
@@ -63,6 +64,8 @@ static int start(struct cli *cli, int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--version") == 0)
 		release_print("kubectl-framework");
+	if (strcmp(argv[1], "__complete") == 0)
+		return complete(cli, argc - 2, argv + 2);
 	command = command_find(argv[1]);
 	if (command == NULL) {
 		error_set(&err, "found \"%.64s\", expected a command", argv[1]);

@@ -68,9 +68,10 @@ static int find_pod(struct cli *cli, char **pod, struct error *err)
 	task = framework_view_task(&loaded.framework, wanted.role, wanted.index);
 	*pod = pod_name_of(&loaded.framework, wanted.role, (size_t)wanted.index);
 	if (task == NULL || task->state != STATE_RUNNING) {
-		error_set(err, "Task %s[%lld] of Framework %s %s, expected one that runs", wanted.role,
+		error_set(err, "Task %s[%lld] of Framework %s %s%s, expected one that runs", wanted.role,
 			  (long long)wanted.index, loaded.framework.name,
-			  task == NULL ? "does not exist" : attempt_state_name(task->state));
+			  task == NULL ? "does not exist" : "is in state ",
+			  task == NULL ? "" : attempt_state_name(task->state));
 		code = CLI_ABSENT;
 	}
 	loaded_free(&loaded);

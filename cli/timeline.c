@@ -106,12 +106,17 @@ static void print_legend(struct out *out, const struct timeline *timeline, size_
 		 glyph_of(CELL_BAD, ascii), glyph_of(CELL_ENDED, ascii), glyph_of(CELL_EARLIER, ascii));
 }
 
+/* Without the diagnostics, which are behind the code and its phrase: kubectl framework why tells them. */
 static void print_marks(struct out *out, const struct timeline *timeline)
 {
 	char time[TIME_RFC3339_SIZE];
 
-	for (size_t i = 0; i < timeline->mark_count; i++)
-		out_line(out, "%s  %s", time_format_rfc3339(timeline->marks[i].time, time), timeline->marks[i].text);
+	for (size_t i = 0; i < timeline->mark_count; i++) {
+		const char *text = timeline->marks[i].text, *end = strstr(text, "): ");
+
+		out_line(out, "%s  %.*s", time_format_rfc3339(timeline->marks[i].time, time),
+			 (int)(end == NULL ? strlen(text) : (size_t)(end + 1 - text)), text);
+	}
 }
 
 static size_t widest(const struct timeline *timeline, size_t columns, bool names)

@@ -74,7 +74,9 @@ static struct task_wait pending_wait(const struct pod_wait *of, const struct tas
 		.kind = kinds[of->kind],
 		.reason = of->reason,
 		.message = of->message,
-		.since = of->since != 0 ? of->since : task->attempt.waiting_time,
+		.since = of->since != 0                    ? of->since
+			 : task->attempt.waiting_time != 0 ? task->attempt.waiting_time
+							   : task->transition_time,
 	};
 }
 

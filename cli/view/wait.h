@@ -37,12 +37,12 @@ enum wait_kind {
 	WAIT_GATE,             /* the Pod has scheduling gates */
 	WAIT_RETRY_DELAY,      /* the Task is retried later */
 	WAIT_TERMINATION,      /* the Pod is being deleted */
+	WAIT_BARRIER,          /* in the barrier, until all others have an IP */
 	WAIT_INIT,             /* an init container runs */
 	WAIT_SCHEDULER,        /* no scheduler has looked at the Pod */
 	WAIT_CREATING,         /* the kubelet starts the containers */
 	WAIT_PENDING,          /* the Pod is Pending, and its object is not known */
 	WAIT_CREATION,         /* the Pod is not created yet */
-	WAIT_BARRIER,          /* in the barrier, until all others have an IP */
 	WAIT_NONE,             /* it runs, or is completed */
 };
 
