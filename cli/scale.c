@@ -1,4 +1,5 @@
 /* kubectl framework scale: a JSON patch (RFC 6902) that applies only to the Framework that was read. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ static int scale(struct cli *cli, struct scale_wish *wishes, size_t count, struc
 		return code;
 	patch = scale_patch(object, wishes, count, cli->options.adjust_min, &remarks, err);
 	if (patch == NULL)
-		return CLI_ABSENT;
+		return err->code == ERANGE ? CLI_BAD_USE : CLI_ABSENT;
 	if (remarks.len > 0)
 		cli_note(cli, "%s", remarks.data);
 	code = cli_send(cli, "PATCH", path, JSON_PATCH, patch, &after, err);

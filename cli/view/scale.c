@@ -86,23 +86,57 @@ static int add_wish(json_t *patch, const json_t *framework, const struct scale_w
 			 view_text(json_object_get(framework, "metadata"), "name"), wish->role);
 }
 
+static int out_of_range(struct error *err)
+{
+	err->code = ERANGE;
+	return -1;
+}
+
+static int check_twice(const struct scale_wish *wishes, size_t count, struct error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < i; j++)
+			if (strcmp(wishes[i].role, wishes[j].role) == 0) {
+				error_set(err, "TaskRole %s is named twice", wishes[i].role);
+				return out_of_range(err);
+			}
+	return 0;
+}
+
+static int check_total(const json_t *framework, const struct scale_wish *wishes, size_t count, struct error *err)
+{
+	const json_t *role;
+	int64_t total = 0;
+	size_t i;
+
+	json_array_foreach(json_path(framework, "spec", "taskRoles", NULL), i, role)
+	{
+		int64_t number = json_int(role, "taskNumber", 0);
+
+		for (size_t j = 0; j < count; j++)
+			if (strcmp(view_text(role, "name"), wishes[j].role) == 0)
+				number = wishes[j].number;
+		total += number;
+	}
+	if (total <= FRAMEWORK_TASKS_MAX)
+		return 0;
+	error_set(err, "all TaskRoles would have %lld Tasks together, expected at most %d", (long long)total,
+		  FRAMEWORK_TASKS_MAX);
+	return out_of_range(err);
+}
+
 json_t *scale_patch(const json_t *framework, const struct scale_wish *wishes, size_t count, bool adjust,
 		    struct buf *remarks, struct error *err)
 {
 	json_t *patch = json_array();
+	int result = check_twice(wishes, count, err);
 
-	for (size_t i = 0; i < count; i++) {
-		int result = 0;
-
-		for (size_t j = 0; j < i && result == 0; j++)
-			if (strcmp(wishes[i].role, wishes[j].role) == 0)
-				result = error_set(err, "TaskRole %s is named twice", wishes[i].role);
-		if (result == 0)
-			result = add_wish(patch, framework, &wishes[i], adjust, remarks, err);
-		if (result < 0) {
-			json_decref(patch);
-			return NULL;
-		}
-	}
-	return patch;
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = add_wish(patch, framework, &wishes[i], adjust, remarks, err);
+	if (result == 0)
+		result = check_total(framework, wishes, count, err);
+	if (result == 0)
+		return patch;
+	json_decref(patch);
+	return NULL;
 }

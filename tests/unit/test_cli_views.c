@@ -284,6 +284,8 @@ static void test_scale(void **state)
 	assert_string_equal(err.message, "TaskRole w is named twice");
 	assert_null(scale_patch(f, (struct scale_wish[]){{"x", 1}}, 1, false, NULL, &err));
 	assert_string_equal(err.message, "Framework f has no TaskRole x");
+	assert_null(scale_patch(f, (struct scale_wish[]){{"ps", 9997}}, 1, false, NULL, &err));
+	assert_string_equal(err.message, "all TaskRoles would have 10001 Tasks together, expected at most 10000");
 }
 
 static void test_wishes(void **state)
