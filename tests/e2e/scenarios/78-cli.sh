@@ -266,3 +266,28 @@ run_cli_hostile() {
     expect "no colours" "$(NO_COLOR=1 on_terminal why f | grep -c $'\e')" 0
     expect "the message is there" "$(fw why f -o json | jq -r '[.evidence[] | select(.source == "Last words").text] == [$bad]' --arg bad "$bad")" true
 }
+
+# 5 000 Frameworks are read in pages of 500, and a second of CPU is enough to show them.
+CLI_CPU_MS=1000
+run_cli_large() {
+    [[ $CLUSTER == embedded ]] || not_here "it counts requests of the embedded API server"
+    own_cluster
+    start_watcher
+    # (by one curl: each request on the same connection)
+    jq -nr --arg url "$(sed -n 's/^ *server: *//p' cluster/kubeconfig)$(frameworks_path)" "$JQ_WORDS range(5000) |
+        fw(\"f\\(.)\"; [role(\"a\"; 5; {})]) | .spec.executionType = \"Create\" | tojson | tojson |
+        \"url = \\(\$url)\nheader = Content-Type:application/json\ndata = \\(.)\noutput = /dev/null\nnext\"" | sed '$d' >requests
+    curl -sSf -K requests
+    wait_for 60 "all have a status" large_begun
+    curl -sf -X DELETE "$(sed -n 's/^ *server: *//p' cluster/kubeconfig)/fc-testapi/requests"
+    local TIMEFORMAT='%U %S' spent
+    { time fw list >listed; } 2>spent
+    spent=$(awk '{ print int(($1 + $2) * 1000) }' spent)
+    expect "rows" "$(wc -l <listed)" 5001
+    expect "requests" "$(curl -sf "$(sed -n 's/^ *server: *//p' cluster/kubeconfig)/fc-testapi/requests" |
+        jq -r '.[] | select(.userAgent == "kubectl-framework") | "\(.verb) \(.resource) \(.code) \(.count)"')" "list frameworks 200 10"
+    echo "5 000 Frameworks: $spent ms of CPU"
+    ((SLOWER > 1 || spent <= CLI_CPU_MS)) || fail "$spent ms of CPU for 5 000 Frameworks"
+}
+
+large_begun() { [[ $(framework_table | jq '[.rows[] | select(.cells[1] == "AttemptCreationPending")] | length') == 5000 ]]; }
