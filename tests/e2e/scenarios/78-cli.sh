@@ -291,3 +291,29 @@ run_cli_large() {
 }
 
 large_begun() { [[ $(framework_table | jq '[.rows[] | select(.cells[1] == "AttemptCreationPending")] | length') == 5000 ]]; }
+
+# What is installed and packed: kubectl finds the plugin, the man page has every command, and the archive fits its manifest.
+run_cli_packed() {
+    local work=$RUN/out/$scenario.work command count=0
+    mkdir "$work"
+    "$root/cli/krew.sh" "$BUILD" "$work" https://downloads.example.com/framework/
+    expect "the archive" "$(tar -tzf "$work"/*.tar.gz | sort | tr '\n' ' ')" "./ ./LICENSE ./kubectl-framework ./kubectl-framework.1 ./kubectl_complete-framework "
+    expect "its sum" "$(sed -n 's/^ *sha256: //p' "$work/framework.yaml")" "$(sha256sum "$work"/*.tar.gz | cut -d' ' -f1)"
+    expect_match "its address" "$(<"$work/framework.yaml")" "uri: https://downloads\.example\.com/framework/kubectl-framework-[^/]*-linux-[a-z0-9]*\.tar\.gz"
+    tar -C "$work" -xzf "$work"/*.tar.gz
+    for kubectl in "$OLDEST_KUBECTL" "$CURRENT_KUBECTL"; do
+        expect "version by $kubectl" "$(PATH=$work:$PATH "$kubectl" framework --version)" "kubectl-framework 1.0"
+        expect "list by $kubectl" "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig "$kubectl" framework list -n "$NS" 2>&1)" "note: found no Frameworks in namespace $NS"
+    done
+    create 'fw("f"; [role("worker"; 2; {})])'
+    expect "completion by kubectl" "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig "$CURRENT_KUBECTL" __complete framework tree -n "$NS" '' 2>/dev/null | head -n 1)" f
+    expect "completion of a Task" "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig kubectl_complete-framework exec f -n "$NS" worker-1)" "worker-1
+:4"
+    while read -r command; do
+        count=$((count + 1))
+        grep -qE "^\.BR .*\b${command//-/\\\\\\\\-}\b" "$work/kubectl-framework.1" || fail "the man page does not tell of $command"
+        expect_match "help of $command" "$("$work/kubectl-framework" "$command" --help)" "^Usage: kubectl framework $command "
+        grep -qE "^\| .*\`$command[ \`]" "$root/cli/README.md" || fail "cli/README.md does not tell of $command"
+    done < <("$work/kubectl-framework" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p')
+    ((count >= 15)) || fail "only $count commands were found"
+}
