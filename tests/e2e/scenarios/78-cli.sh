@@ -311,7 +311,7 @@ run_cli_packed() {
 :4"
     while read -r command; do
         count=$((count + 1))
-        grep -qE "^\.BR .*\b${command//-/\\\\\\\\-}\b" "$work/kubectl-framework.1" || fail "the man page does not tell of $command"
+        sed 's/\\-/-/g' "$work/kubectl-framework.1" | grep -E '^\.BR ' | grep -qwe "$command" || fail "the man page does not tell of $command"
         expect_match "help of $command" "$("$work/kubectl-framework" "$command" --help)" "^Usage: kubectl framework $command "
         grep -qE "^\| .*\`$command[ \`]" "$root/cli/README.md" || fail "cli/README.md does not tell of $command"
     done < <("$work/kubectl-framework" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p')
