@@ -82,8 +82,8 @@ int command_resume(struct cli *cli)
 int delete_framework(struct cli *cli, const char *name, const char *uid, struct error *err)
 {
 	cleanup_free char *path = cli_frameworks_path(cli->ns, name);
-	cleanup_json json_t *options = json_pack("{s:s, s:s, s:s, s:{s:s*}}", "kind", "DeleteOptions", "apiVersion", "v1",
-						 "propagationPolicy", "Foreground", "preconditions", "uid", uid);
+	cleanup_json json_t *options = json_pack("{s:s, s:s, s:s, s:{s:s*}}", "kind", "DeleteOptions", "apiVersion",
+						 "v1", "propagationPolicy", "Foreground", "preconditions", "uid", uid);
 
 	return cli_send(cli, "DELETE", path, NULL, options, NULL, err);
 }
@@ -150,8 +150,9 @@ int wait_until_gone(struct cli *cli, const char *name, const char *uid, struct e
 	int code = follow_run(cli, &what, err);
 
 	if (code == CLI_TIME_OUT)
-		error_set(err, "Framework %s still exists after --timeout; kubectl framework why %s tells what holds it", name,
-			  name);
+		error_set(err,
+			  "Framework %s still exists after --timeout; kubectl framework why %s tells what holds it",
+			  name, name);
 	return code;
 }
 

@@ -114,7 +114,7 @@ int cli_connect(struct cli *cli, struct error *err)
 	cli->client = kube_client_new(cli->loop, &cli->config, &client, err);
 	if (cli->client == NULL)
 		return CLI_BAD_USE;
-	cli->ns = mem_strdup(cli->options.namespace_name != NULL     ? cli->options.namespace_name
+	cli->ns = mem_strdup(cli->options.namespace_name != NULL  ? cli->options.namespace_name
 			     : cli->config.namespace_name != NULL ? cli->config.namespace_name
 								  : "default");
 	return 0;
@@ -129,7 +129,8 @@ static int judge(const struct kube_answer *answer, struct error *err)
 	if (answer->failure == KUBE_OK && answer->http_status < 300)
 		return 0;
 	if (answer->failure == KUBE_OK && status->is_status && *status->message != '\0')
-		error_set(err, "the API server answers %d (%s): %s", answer->http_status, status->reason, status->message);
+		error_set(err, "the API server answers %d (%s): %s", answer->http_status, status->reason,
+			  status->message);
 	else
 		error_set(err, "%s", answer->message);
 	if (answer->http_status == 401 || answer->http_status == 403)

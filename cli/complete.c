@@ -49,8 +49,7 @@ static void offer_roles(struct cli *cli, const char *command, const char *framew
 
 	if (cli_get(cli, path, &object, &err) != 0)
 		return;
-	json_array_foreach(json_path(object, "spec", "taskRoles", NULL), i, role)
-	{
+	json_array_foreach(json_path(object, "spec", "taskRoles", NULL), i, role) {
 		const char *name = view_text(role, "name");
 		int64_t number = json_int(role, "taskNumber", 0);
 

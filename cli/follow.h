@@ -17,8 +17,8 @@ struct follow {
 	/* A list begins and ends; an object that it does not contain does not exist. */
 	void (*list_begin)(void *arg);
 	void (*list_end)(void *arg);
-	/* After one or more of these, where requests may be made; for the first time when a list is complete. false ends
-	 * it all. */
+	/* After one or more of these, where requests may be made; for the first time when a list is complete. false
+	 * ends it all. */
 	bool (*settle)(struct cli *cli, void *arg);
 	void *arg;
 	int64_t timeout_ms; /* 0: none */

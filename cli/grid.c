@@ -47,7 +47,7 @@ static void print_row(const struct grid *grid, struct out *out, const struct gri
 	for (size_t i = 0; i <= last; i++) {
 		size_t columns = text_columns(cells[i].text);
 		size_t fits = limit == 0 || used + columns <= limit ? strlen(cells[i].text)
-								     : text_fit(cells[i].text, limit - used);
+								    : text_fit(cells[i].text, limit - used);
 		cleanup_free char *text = mem_strndup(cells[i].text, fits);
 
 		out_styled(out, cells[i].style, text);

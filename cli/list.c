@@ -38,9 +38,9 @@ struct listing {
 
 static enum style style_of(const struct framework_view *view, const char *kind)
 {
-	if (view->problem != NULL || (view->begun && view->status.state == STATE_COMPLETED &&
-				      view->status.attempt.completion != NULL &&
-				      !view->status.attempt.completion->succeeded))
+	if (view->problem != NULL ||
+	    (view->begun && view->status.state == STATE_COMPLETED && view->status.attempt.completion != NULL &&
+	     !view->status.attempt.completion->succeeded))
 		return STYLE_BAD;
 	return strcmp(kind, "running") == 0 || strcmp(kind, "succeeded") == 0 ? STYLE_GOOD : STYLE_WAITS;
 }
@@ -130,8 +130,9 @@ static void take(void *arg, json_t *object)
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-static const char *const heads[] = {"NAMESPACE", "NAME",    "STATE", "READY",    "RUNNING", "FAILED",
-				    "TASKS",     "RETRIES", "AGE",   "COMPLETION", "WAITS FOR / BECAUSE"};
+static const char *const heads[] = {
+	"NAMESPACE",          "NAME", "STATE", "READY", "RUNNING", "FAILED", "TASKS", "RETRIES", "AGE", "COMPLETION",
+	"WAITS FOR / BECAUSE"};
 enum { HEAD_COMPLETION = 9 };
 
 static void put_cells(struct grid *grid, const struct row *row, bool with_namespace, bool wide, int64_t now)
@@ -168,8 +169,7 @@ static void print_rows(struct listing *listing, bool all, bool headers)
 		if (wide || i != HEAD_COMPLETION)
 			shown[count++] = heads[i];
 	grid_begin(&grid, shown, count);
-	HASH_ITER(hh, listing->rows, row, next)
-	{
+	HASH_ITER(hh, listing->rows, row, next) {
 		if (all || !row->printed)
 			put_cells(&grid, row, with_namespace, wide, now);
 		row->printed = true;
@@ -187,8 +187,8 @@ static void print_objects(struct listing *listing)
 	if (listing->named && json_array_size(listing->objects) == 1)
 		value = json_incref(json_array_get(listing->objects, 0));
 	else
-		value = json_pack("{s:s, s:O, s:s, s:{s:s}}", "apiVersion", "v1", "items", listing->objects, "kind", "List",
-				  "metadata", "resourceVersion", "");
+		value = json_pack("{s:s, s:O, s:s, s:{s:s}}", "apiVersion", "v1", "items", listing->objects, "kind",
+				  "List", "metadata", "resourceVersion", "");
 	if (cli->options.output == OUTPUT_JSON)
 		out_json(&cli->out, value);
 	else
@@ -230,8 +230,7 @@ static void on_list_end(void *arg)
 	struct listing *listing = arg;
 	struct row *row, *next;
 
-	HASH_ITER(hh, listing->rows, row, next)
-	{
+	HASH_ITER(hh, listing->rows, row, next) {
 		if (row->seen)
 			continue;
 		HASH_DEL(listing->rows, row);
@@ -247,8 +246,7 @@ static bool on_settled(struct cli *cli, void *arg)
 		const json_t *object;
 		size_t i;
 
-		json_array_foreach(listing->objects, i, object)
-		{
+		json_array_foreach(listing->objects, i, object) {
 			if (cli->options.output == OUTPUT_JSON)
 				out_json(&cli->out, object);
 			else
@@ -260,7 +258,8 @@ static bool on_settled(struct cli *cli, void *arg)
 			out_measure(&cli->out);
 			out_clear_screen(&cli->out);
 		}
-		print_rows(listing, cli->out.terminal, !cli->options.no_headers && (cli->out.terminal || !listing->named));
+		print_rows(listing, cli->out.terminal,
+			   !cli->options.no_headers && (cli->out.terminal || !listing->named));
 		listing->named = true; /* the headings have been printed */
 	}
 	return out_flush(&cli->out) == 0;
@@ -338,8 +337,8 @@ int command_list(struct cli *cli)
 	struct error err;
 	int code;
 
-	if (options->argument_count > 0 && (options->selector != NULL || options->all_namespaces ||
-					    (options->watch && options->argument_count > 1))) {
+	if (options->argument_count > 0 &&
+	    (options->selector != NULL || options->all_namespaces || (options->watch && options->argument_count > 1))) {
 		error_set(&err, "list: names exclude --selector and --all-namespaces, and --watch takes one name");
 		return cli_complain(cli, CLI_BAD_USE, &err);
 	}
@@ -354,8 +353,7 @@ int command_list(struct cli *cli)
 			cli_note(cli, "found no Frameworks%s%s", options->all_namespaces ? "" : " in namespace ",
 				 options->all_namespaces ? "" : cli->ns);
 	}
-	HASH_ITER(hh, listing.rows, row, next)
-	{
+	HASH_ITER(hh, listing.rows, row, next) {
 		HASH_DEL(listing.rows, row);
 		free_row(row);
 	}

@@ -64,9 +64,9 @@ static int load_pods(struct cli *cli, const char *name, struct loaded *out, stru
 static int load_events(struct cli *cli, const char *name, struct loaded *out, struct error *err)
 {
 	cleanup_free char *path = cli_core_path(cli->ns, "events", NULL);
-	cleanup_free char *selector = mem_printf("involvedObject.kind=Framework,involvedObject.name=%s%s%s", name,
-						 *out->framework.uid == '\0' ? "" : ",involvedObject.uid=",
-						 out->framework.uid);
+	cleanup_free char *selector = mem_printf(
+		"involvedObject.kind=Framework,involvedObject.name=%s%s%s", name,
+		*out->framework.uid == '\0' ? "" : ",involvedObject.uid=", out->framework.uid);
 	cleanup_buf struct buf query = {0};
 	int code;
 
@@ -117,8 +117,8 @@ static void load_lease(struct cli *cli, struct loaded *out)
 {
 	struct error err;
 
-	cli_list(cli, "/apis/coordination.k8s.io/v1/leases", "fieldSelector=metadata.name%3Dframeworkcontroller", take_lease,
-		 &out->lease, &err);
+	cli_list(cli, "/apis/coordination.k8s.io/v1/leases", "fieldSelector=metadata.name%3Dframeworkcontroller",
+		 take_lease, &out->lease, &err);
 	out->inquiry.lease = out->lease;
 }
 
@@ -130,7 +130,8 @@ static int load_config_map(struct cli *cli, struct loaded *out, struct error *er
 
 	out->inquiry.config_map = out->config_map;
 	out->inquiry.config_map_known = code == 0 || code == CLI_ABSENT;
-	return code == CLI_ABSENT ? 0 : judge_part(cli, code, "whether another ConfigMap is in the way is not known", err);
+	return code == CLI_ABSENT ? 0
+				  : judge_part(cli, code, "whether another ConfigMap is in the way is not known", err);
 }
 
 /* A Pod of that name, whoever made it. */
@@ -159,7 +160,8 @@ static int load_foreign_pods(struct cli *cli, struct loaded *out, struct error *
 		if (strcmp(event->reason, "NamingConflict") != 0 || strncmp(event->message, "Pod ", 4) != 0)
 			continue;
 		name = mem_strndup(event->message + 4, strcspn(event->message + 4, " "));
-		if (pod_views_find(&out->pods, name) != NULL || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name))
+		if (pod_views_find(&out->pods, name) != NULL ||
+		    strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name))
 			continue;
 		tried++;
 		code = load_pod(cli, out, name, err);

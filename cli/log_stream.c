@@ -141,12 +141,14 @@ static struct log_stream *stream_new(struct logs *logs, const json_t *pod, const
 	return stream;
 }
 
-static void look_at_container(struct logs *logs, const json_t *pod, const struct task_of_pod *task, const json_t *status)
+static void look_at_container(struct logs *logs, const json_t *pod, const struct task_of_pod *task,
+			      const json_t *status)
 {
 	const char *uid = view_text(json_object_get(pod, "metadata"), "uid");
 	const char *name = view_text(status, "name");
 	const json_t *state = json_object_get(status, "state");
-	bool running = json_object_get(state, "running") != NULL, terminated = json_object_get(state, "terminated") != NULL;
+	bool running = json_object_get(state, "running") != NULL,
+	     terminated = json_object_get(state, "terminated") != NULL;
 	const char *wanted = logs->cli->options.container;
 	struct log_stream *stream;
 	char *key;
@@ -180,8 +182,10 @@ void logs_look(struct logs *logs, const json_t *pod)
 
 	if (*task.role == '\0' || task.index < 0 || !logs_selects(logs, task.role, task.index))
 		return;
-	json_array_foreach(inits, i, status) look_at_container(logs, pod, &task, status);
-	json_array_foreach(containers, i, status) look_at_container(logs, pod, &task, status);
+	json_array_foreach(inits, i, status)
+		look_at_container(logs, pod, &task, status);
+	json_array_foreach(containers, i, status)
+		look_at_container(logs, pod, &task, status);
 }
 
 void logs_resume(struct logs *logs)
@@ -199,8 +203,7 @@ void logs_free(struct logs *logs)
 {
 	struct log_stream *stream, *next;
 
-	HASH_ITER(hh, logs->streams, stream, next)
-	{
+	HASH_ITER(hh, logs->streams, stream, next) {
 		HASH_DEL(logs->streams, stream);
 		buf_free(&stream->lines.pending);
 		free(stream->key);

@@ -13,9 +13,11 @@
 
 enum { RESUME_MS = 1000 };
 
-/* ---- the words that are left of Pods that are gone ---------------------------------------------------------------- */
+/* ---- the words that are left of Pods that are gone ----------------------------------------------------------------
+ */
 
-static void print_last_words(struct cli *cli, const char *role, size_t index, const struct task_status *task, bool *headed)
+static void print_last_words(struct cli *cli, const char *role, size_t index, const struct task_status *task,
+			     bool *headed)
 {
 	const struct completion *completion = task->attempt.completion;
 	cleanup_json json_t *pod = NULL;
@@ -25,14 +27,14 @@ static void print_last_words(struct cli *cli, const char *role, size_t index, co
 	if (completion == NULL || completion->pod == NULL)
 		return;
 	pod = json_parse(completion->pod, strlen(completion->pod), NULL);
-	json_array_foreach(json_object_get(pod, "containers"), i, container)
-	{
+	json_array_foreach(json_object_get(pod, "containers"), i, container) {
 		const char *message = view_text(container, "message");
 
 		if (*message == '\0')
 			continue;
 		if (!*headed)
-			cli_note(cli, "the controller has deleted the Pods of these Tasks, and their logs with them; their last "
+			cli_note(cli, "the controller has deleted the Pods of these Tasks, and their logs with them; "
+				      "their last "
 				      "words are in the Framework's status:");
 		*headed = true;
 		for (const char *line = message; *line != '\0';) {
@@ -55,7 +57,8 @@ static void print_what_is_left(struct logs *logs, const struct loaded *loaded)
 
 			if (logs_selects(logs, attempt->roles[i].name, (int64_t)j) &&
 			    pod_views_find(&loaded->pods, pod) == NULL)
-				print_last_words(logs->cli, attempt->roles[i].name, j, &attempt->roles[i].tasks[j], &headed);
+				print_last_words(logs->cli, attempt->roles[i].name, j, &attempt->roles[i].tasks[j],
+						 &headed);
 		}
 	if (!headed && logs->begun == 0)
 		cli_note(logs->cli, "there are no logs: no container of Framework %s has started, or its Pods are gone",
@@ -66,8 +69,7 @@ static int print_present(struct logs *logs, struct loaded *loaded)
 {
 	const struct pod_view *pod, *next;
 
-	HASH_ITER(hh, loaded->pods.by_name, pod, next)
-	{
+	HASH_ITER(hh, loaded->pods.by_name, pod, next) {
 		logs_look(logs, pod->object);
 	}
 	while (logs->open > 0)

@@ -155,7 +155,8 @@ int duration_parse(const char *text, int64_t *ms, struct error *err)
 			if (*end == units[i].unit)
 				unit = units[i].sec;
 		if (end == at || *at < '0' || *at > '9' || unit == 0 || value > MOST_SEC / unit)
-			return error_set(err, "found \"%.64s\", expected a duration of at most a year, as 90s, 5m or 1h30m",
+			return error_set(err,
+					 "found \"%.64s\", expected a duration of at most a year, as 90s, 5m or 1h30m",
 					 text);
 		total += value * unit;
 		at = *end == '\0' ? end : end + 1;
@@ -204,7 +205,8 @@ static int take(int option, char *value, unsigned groups, struct options *out, s
 		out->namespace_name = value;
 		return namespace_name_valid(value)
 			       ? 0
-			       : error_set(err, "--namespace: found \"%.64s\", expected the name of a namespace", value);
+			       : error_set(err, "--namespace: found \"%.64s\", expected the name of a namespace",
+					   value);
 	case 'A': out->all_namespaces = true; return 0;
 	case 'l': out->selector = value; return 0;
 	case 'o': return parse_output(value, groups, &out->output, err);
@@ -296,7 +298,8 @@ int task_selector_parse(const char *text, struct task_selector *out, struct erro
 			len = 0;
 	}
 	if (!valid_role(text, len, out->role))
-		return error_set(err, "found \"%.80s\", expected a TaskRole, as worker, or a Task, as worker[3] or worker-3",
+		return error_set(err,
+				 "found \"%.80s\", expected a TaskRole, as worker, or a Task, as worker[3] or worker-3",
 				 text);
 	out->index = index;
 	return 0;

@@ -117,7 +117,8 @@ int command_retry(struct cli *cli)
 	if (options->replace && options->new_name != NULL)
 		code = error_set(&err, "retry: --replace and --name exclude each other");
 	else if (options->new_name != NULL && !framework_name_valid(options->new_name))
-		code = error_set(&err, "retry: --name: found \"%.80s\", expected 1 to 63 of a-z and 0-9", options->new_name);
+		code = error_set(&err, "retry: --name: found \"%.80s\", expected 1 to 63 of a-z and 0-9",
+				 options->new_name);
 	if (code < 0)
 		return cli_complain(cli, CLI_BAD_USE, &err);
 	code = retry(cli, &err);

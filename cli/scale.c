@@ -53,7 +53,8 @@ static int scale(struct cli *cli, struct scale_wish *wishes, size_t count, struc
 		cli_note(cli, "%s", remarks.data);
 	code = cli_send(cli, "PATCH", path, JSON_PATCH, patch, &after, err);
 	if (code != 0 && code != CLI_FORBIDDEN && has_changed(cli, path, wishes, count, patch)) {
-		error_set(err, "Framework %s was changed by somebody else at the same time: look at it, and scale again",
+		error_set(err,
+			  "Framework %s was changed by somebody else at the same time: look at it, and scale again",
 			  cli->options.arguments[0]);
 		return CLI_CONFLICT;
 	}

@@ -101,7 +101,9 @@ static void print_legend(struct out *out, const struct timeline *timeline, size_
 
 	out_line(out, "%*s%s to %s (%s)", (int)indent, "", time_format_rfc3339(timeline->from, from),
 		 time_format_rfc3339(timeline->to, to), age_text(timeline->to - timeline->from, age));
-	out_line(out, "%s pending  %s running  %s succeeded  %s failed  %s ended with its Framework's attempt  %s earlier attempts",
+	out_line(out,
+		 "%s pending  %s running  %s succeeded  %s failed  %s ended with its Framework's attempt  %s earlier "
+		 "attempts",
 		 glyph_of(CELL_PENDING, ascii), glyph_of(CELL_RUNNING, ascii), glyph_of(CELL_GOOD, ascii),
 		 glyph_of(CELL_BAD, ascii), glyph_of(CELL_ENDED, ascii), glyph_of(CELL_EARLIER, ascii));
 }

@@ -25,8 +25,7 @@ static bool is_true(const json_t *object, const char *type)
 	const json_t *condition;
 	size_t i;
 
-	json_array_foreach(json_path(object, "status", "conditions", NULL), i, condition)
-	{
+	json_array_foreach(json_path(object, "status", "conditions", NULL), i, condition) {
 		if (strcmp(view_text(condition, "type"), type) == 0)
 			return strcmp(view_text(condition, "status"), "True") == 0;
 	}
@@ -112,9 +111,12 @@ static int wait_condition(struct cli *cli, const char *condition, const char *na
 	if (code == 0)
 		code = judge(cli, &waiting, name, err);
 	else if (code == CLI_TIME_OUT)
-		error_set(err, "Framework %s is in state %s after --timeout, expected condition %s; kubectl framework why %s "
-			       "tells what it waits for",
-			  name, waiting.state == NULL || *waiting.state == '\0' ? "\"\"" : waiting.state, condition, name);
+		error_set(
+			err,
+			"Framework %s is in state %s after --timeout, expected condition %s; kubectl framework why %s "
+			"tells what it waits for",
+			name, waiting.state == NULL || *waiting.state == '\0' ? "\"\"" : waiting.state, condition,
+			name);
 	mem_replace(&waiting.state, NULL);
 	return code;
 }
@@ -150,7 +152,8 @@ int command_wait(struct cli *cli)
 	struct error err;
 
 	if (condition == NULL) {
-		error_set(&err, "wait: --for: found \"%.64s\", expected Completed, Succeeded, Running, Suspended or Deleted",
+		error_set(&err,
+			  "wait: --for: found \"%.64s\", expected Completed, Succeeded, Running, Suspended or Deleted",
 			  options->condition);
 		return cli_complain(cli, CLI_BAD_USE, &err);
 	}

@@ -1,7 +1,7 @@
 /* kubectl framework why: prints the answer of view/why.h. */
+#include "cli/view/why.h"
 #include "cli/commands.h"
 #include "cli/load.h"
-#include "cli/view/why.h"
 
 #include <string.h>
 

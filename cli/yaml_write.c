@@ -63,8 +63,7 @@ static void write_value(yaml_emitter_t *emitter, const json_t *value)
 						    json_object_size(value) > 0 ? YAML_BLOCK_MAPPING_STYLE
 										: YAML_FLOW_MAPPING_STYLE);
 		emit(emitter, &event);
-		json_object_foreach((json_t *)value, name, item)
-		{
+		json_object_foreach((json_t *)value, name, item) {
 			write_scalar(emitter, name, true);
 			write_value(emitter, item);
 		}
@@ -76,7 +75,8 @@ static void write_value(yaml_emitter_t *emitter, const json_t *value)
 						     json_array_size(value) > 0 ? YAML_BLOCK_SEQUENCE_STYLE
 										: YAML_FLOW_SEQUENCE_STYLE);
 		emit(emitter, &event);
-		json_array_foreach(value, i, item) write_value(emitter, item);
+		json_array_foreach(value, i, item)
+			write_value(emitter, item);
 		yaml_sequence_end_event_initialize(&event);
 		emit(emitter, &event);
 		break;

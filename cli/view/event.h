@@ -27,7 +27,8 @@ struct event_views {
 /* Takes a reference. */
 void event_views_add(struct event_views *events, json_t *object);
 void event_views_sort(struct event_views *events);
-/* The latest of that reason, not older than since (unix seconds), whose message contains needle (NULL: any); or NULL. */
+/* The latest of that reason, not older than since (unix seconds), whose message contains needle (NULL: any); or NULL.
+ */
 const struct event_view *event_views_latest(const struct event_views *events, const char *reason, int64_t since,
 					    const char *needle);
 void event_views_free(struct event_views *events);

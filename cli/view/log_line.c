@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Times of one log have one form, RFC 3339 with nanoseconds in UTC, with zeros at the end left out: up to the second they
- * compare as texts, and behind it as fractions. */
+/* Times of one log have one form, RFC 3339 with nanoseconds in UTC, with zeros at the end left out: up to the second
+ * they compare as texts, and behind it as fractions. */
 static int compare_times(const char *a, const char *b)
 {
 	enum { SECONDS = 19 }; /* "2006-01-02T15:04:05" */

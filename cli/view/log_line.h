@@ -10,8 +10,8 @@ enum { LOG_TIME_SIZE = 40, LOG_LINE_MAX = 64 * 1024 };
 
 /* Zero-initialise. Free pending with buf_free(). */
 struct log_lines {
-	struct buf pending;       /* the part of a line that was received */
-	char last[LOG_TIME_SIZE]; /* time of the last line that was handed on; "" before */
+	struct buf pending;          /* the part of a line that was received */
+	char last[LOG_TIME_SIZE];    /* time of the last line that was handed on; "" before */
 	char resumed[LOG_TIME_SIZE]; /* lines up to this time were received before; "": none */
 };
 

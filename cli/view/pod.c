@@ -16,8 +16,7 @@ static char *join(const json_t *list, const char *member)
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(list, i, item)
-	{
+	json_array_foreach(list, i, item) {
 		const char *text = member == NULL ? json_string_value(item) : json_str(item, member);
 
 		if (text != NULL)
@@ -36,8 +35,7 @@ const char *controller_uid_of(const json_t *object)
 	const json_t *owner;
 	size_t i;
 
-	json_array_foreach(json_path(object, "metadata", "ownerReferences", NULL), i, owner)
-	{
+	json_array_foreach(json_path(object, "metadata", "ownerReferences", NULL), i, owner) {
 		if (json_bool(owner, "controller", false))
 			return view_text(owner, "uid");
 	}
@@ -49,8 +47,7 @@ static bool condition_is_true(const json_t *object, const char *type)
 	const json_t *condition;
 	size_t i;
 
-	json_array_foreach(json_path(object, "status", "conditions", NULL), i, condition)
-	{
+	json_array_foreach(json_path(object, "status", "conditions", NULL), i, condition) {
 		if (strcmp(view_text(condition, "type"), type) == 0)
 			return strcmp(view_text(condition, "status"), "True") == 0;
 	}
@@ -62,8 +59,7 @@ static const json_t *spec_of_init(const struct pod_view *pod, const char *name)
 	const json_t *container;
 	size_t i;
 
-	json_array_foreach(json_path(pod->object, "spec", "initContainers", NULL), i, container)
-	{
+	json_array_foreach(json_path(pod->object, "spec", "initContainers", NULL), i, container) {
 		if (strcmp(view_text(container, "name"), name) == 0)
 			return container;
 	}
@@ -75,8 +71,7 @@ static void read_init(struct pod_view *pod)
 	const json_t *status;
 	size_t i;
 
-	json_array_foreach(json_path(pod->object, "status", "initContainerStatuses", NULL), i, status)
-	{
+	json_array_foreach(json_path(pod->object, "status", "initContainerStatuses", NULL), i, status) {
 		const char *name = view_text(status, "name");
 
 		if (json_path(status, "state", "running", NULL) == NULL)
@@ -94,8 +89,7 @@ static void read_containers(struct pod_view *pod)
 	const json_t *status;
 	size_t i;
 
-	json_array_foreach(json_path(pod->object, "status", "containerStatuses", NULL), i, status)
-	{
+	json_array_foreach(json_path(pod->object, "status", "containerStatuses", NULL), i, status) {
 		const json_t *waiting = json_path(status, "state", "waiting", NULL);
 		const char *reason = json_str(waiting, "reason");
 
@@ -152,8 +146,7 @@ void pod_views_free(struct pod_views *pods)
 {
 	struct pod_view *pod, *next;
 
-	HASH_ITER(hh, pods->by_name, pod, next)
-	{
+	HASH_ITER(hh, pods->by_name, pod, next) {
 		HASH_DEL(pods->by_name, pod);
 		pod_free(pod->wait_of);
 		json_decref(pod->object);

@@ -21,14 +21,14 @@ struct pod_view {
 	const char *node;
 	int64_t creation_time;
 	int64_t deletion_time;
-	bool ready;               /* the condition Ready is True */
-	struct pod *wait_of;      /* its wait is not NULL: why the Pod does not come to run (CONTRACT.md §6.10) */
-	char *gates;              /* names of scheduling gates, separated by commas; "" if there are none */
-	char *finalizers;         /* likewise */
-	const char *init;         /* the init container that runs; NULL: none */
-	bool in_barrier;          /* that one is frameworkbarrier (CONTRACT.md §16) */
-	const char *creating;     /* a container waits with a reason that passes by itself: ContainerCreating, … */
-	const char *crashing;     /* a container of a Pod that ran waits with this reason: CrashLoopBackOff */
+	bool ready;           /* the condition Ready is True */
+	struct pod *wait_of;  /* its wait is not NULL: why the Pod does not come to run (CONTRACT.md §6.10) */
+	char *gates;          /* names of scheduling gates, separated by commas; "" if there are none */
+	char *finalizers;     /* likewise */
+	const char *init;     /* the init container that runs; NULL: none */
+	bool in_barrier;      /* that one is frameworkbarrier (CONTRACT.md §16) */
+	const char *creating; /* a container waits with a reason that passes by itself: ContainerCreating, … */
+	const char *crashing; /* a container of a Pod that ran waits with this reason: CrashLoopBackOff */
 	const char *crash_message;
 };
 

@@ -62,7 +62,8 @@ static void set_min(json_t *patch, size_t index, const json_t *role, const struc
 		set_number(patch, index, member, min, wish->number);
 	else if (remarks != NULL)
 		buf_printf(remarks,
-			   "%sTaskRole %s: minSucceededTaskCount stays %lld, with %lld Tasks; --adjust-min-succeeded changes "
+			   "%sTaskRole %s: minSucceededTaskCount stays %lld, with %lld Tasks; --adjust-min-succeeded "
+			   "changes "
 			   "it, too",
 			   remarks->len > 0 ? "; " : "", wish->role, (long long)value, (long long)wish->number);
 }
@@ -73,8 +74,7 @@ static int add_wish(json_t *patch, const json_t *framework, const struct scale_w
 	const json_t *roles = json_path(framework, "spec", "taskRoles", NULL), *role;
 	size_t i;
 
-	json_array_foreach(roles, i, role)
-	{
+	json_array_foreach(roles, i, role) {
 		if (strcmp(view_text(role, "name"), wish->role) != 0)
 			continue;
 		add_operation(patch, "test", i, "name", json_string(wish->role));
@@ -109,8 +109,7 @@ static int check_total(const json_t *framework, const struct scale_wish *wishes,
 	int64_t total = 0;
 	size_t i;
 
-	json_array_foreach(json_path(framework, "spec", "taskRoles", NULL), i, role)
-	{
+	json_array_foreach(json_path(framework, "spec", "taskRoles", NULL), i, role) {
 		int64_t number = json_int(role, "taskNumber", 0);
 
 		for (size_t j = 0; j < count; j++)

@@ -8,7 +8,15 @@
 #include "common/base/mem.h"
 
 /* Pixels. */
-enum { NAME_WIDTH = 220, BAR_WIDTH = 800, RESULT_WIDTH = 260, LINE_HEIGHT = 20, BAR_HEIGHT = 12, TOP = 30, MARGIN = 10 };
+enum {
+	NAME_WIDTH = 220,
+	BAR_WIDTH = 800,
+	RESULT_WIDTH = 260,
+	LINE_HEIGHT = 20,
+	BAR_HEIGHT = 12,
+	TOP = 30,
+	MARGIN = 10
+};
 
 static const struct {
 	char cell;

@@ -33,8 +33,7 @@ static struct timeline_row *new_row(struct timeline *timeline, const char *role,
 	struct timeline_row *row;
 
 	if (timeline->row_count % 64 == 0)
-		timeline->rows =
-			mem_realloc(timeline->rows, timeline->row_count + 64, sizeof(*timeline->rows));
+		timeline->rows = mem_realloc(timeline->rows, timeline->row_count + 64, sizeof(*timeline->rows));
 	row = &timeline->rows[timeline->row_count++];
 	*row = (struct timeline_row){.role = mem_strdup(role), .index = index, .result = mem_strdup("")};
 	return row;
@@ -193,7 +192,9 @@ static int compare_bars(const void *a, const void *b)
 /* The time from `begin` to the first attempt that is known, if there were others before it. */
 static void add_earlier(struct timeline_row *row, int64_t begin, bool had_others)
 {
-	struct bar bar = {.start = begin, .end = row->bar_count == 0 ? 0 : row->bars[0].start, .earlier = true,
+	struct bar bar = {.start = begin,
+			  .end = row->bar_count == 0 ? 0 : row->bars[0].start,
+			  .earlier = true,
 			  .completed = true};
 
 	if (!had_others || begin == 0 || bar.end <= begin)
@@ -218,8 +219,9 @@ static void finish_rows(struct timeline *timeline, const struct framework_view *
 {
 	for (size_t i = 0; i < timeline->row_count; i++) {
 		struct timeline_row *row = &timeline->rows[i];
-		const struct task_status *task =
-			row->role == NULL ? NULL : framework_view_task(framework, row->role, (int64_t)row->index);
+		const struct task_status *task = row->role == NULL ? NULL
+								   : framework_view_task(framework, row->role,
+											 (int64_t)row->index);
 
 		if (row->bar_count > 0)
 			qsort(row->bars, row->bar_count, sizeof(*row->bars), compare_bars);
@@ -238,8 +240,8 @@ static void add_marks(struct timeline *timeline, const struct event_views *event
 		if (strcmp(event->reason, "TaskRetried") != 0 && strcmp(event->reason, "FrameworkRetried") != 0)
 			continue;
 		timeline->marks = mem_realloc(timeline->marks, timeline->mark_count + 1, sizeof(*timeline->marks));
-		timeline->marks[timeline->mark_count++] =
-			(struct timeline_mark){.time = event->last_time, .text = event->message};
+		timeline->marks[timeline->mark_count++] = (struct timeline_mark){.time = event->last_time,
+										 .text = event->message};
 	}
 }
 
@@ -247,7 +249,8 @@ void timeline_build(const struct inquiry *inquiry, const char *log, size_t log_l
 {
 	const struct framework_view *framework = inquiry->framework;
 
-	*out = (struct timeline){.name = mem_strdup(framework->name), .from = framework->creation_time, .to = inquiry->now};
+	*out = (struct timeline){
+		.name = mem_strdup(framework->name), .from = framework->creation_time, .to = inquiry->now};
 	if (!framework->begun)
 		return;
 	if (framework->status.start_time != 0)
@@ -286,9 +289,9 @@ static json_t *time_json(int64_t time)
 
 static json_t *bar_json(const struct bar *bar)
 {
-	json_t *object = json_pack("{s:i, s:i, s:o, s:o, s:o}", "frameworkAttempt", (int)bar->framework_attempt, "attempt",
-				   (int)bar->id, "start", time_json(bar->start), "run", time_json(bar->run), "end",
-				   time_json(bar->end));
+	json_t *object = json_pack("{s:i, s:i, s:o, s:o, s:o}", "frameworkAttempt", (int)bar->framework_attempt,
+				   "attempt", (int)bar->id, "start", time_json(bar->start), "run", time_json(bar->run),
+				   "end", time_json(bar->end));
 
 	if (bar->earlier)
 		json_object_set_new(object, "earlier", json_true());

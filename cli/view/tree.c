@@ -39,7 +39,7 @@ struct fold {
 	bool deletion_pending;
 	struct task_wait wait;
 	struct index_list indexes;
-	size_t first;              /* index */
+	size_t first;                   /* index */
 	const struct task_status *task; /* the first one */
 	const char *nodes[NODES_TOLD];
 	size_t node_count; /* more than NODES_TOLD: others, too */
@@ -155,7 +155,10 @@ static void add_pod(const struct inquiry *inquiry, struct tree_node *parent, con
 		return;
 	}
 	node = add_child(parent, "Pod", name);
-	node->state = mem_strdup(inquiry->pods == NULL ? "" : pod == NULL ? "gone" : pod->deletion_time != 0 ? "Terminating" : pod->phase);
+	node->state = mem_strdup(inquiry->pods == NULL     ? ""
+				 : pod == NULL             ? "gone"
+				 : pod->deletion_time != 0 ? "Terminating"
+							   : pod->phase);
 	buf_puts(&detail, "");
 	buf_printf(&detail, "attempt %d", (int)task->attempt.id);
 	if (pod != NULL && pod->creation_time != 0)
@@ -215,7 +218,7 @@ static void add_folded(const struct inquiry *inquiry, struct tree_node *parent, 
 	node->state = state_text(fold, count, times);
 	node->detail = detail_text(fold);
 	node->tone = fold->wait.kind != WAIT_NONE && fold->completion == NULL ? TONE_WAITS
-									       : tone_of(fold->state, fold->completion);
+									      : tone_of(fold->state, fold->completion);
 }
 
 static int compare_first(const void *a, const void *b)
@@ -254,8 +257,8 @@ static void add_tasks(const struct inquiry *inquiry, struct tree_node *parent, c
 }
 
 /* "3 Tasks, 1 more in the spec". */
-static void add_role(const struct inquiry *inquiry, struct tree_node *root, const struct role_status *role, bool unfolded,
-		     const char *times)
+static void add_role(const struct inquiry *inquiry, struct tree_node *root, const struct role_status *role,
+		     bool unfolded, const char *times)
 {
 	const struct framework_view *framework = inquiry->framework;
 	int at = framework->has_spec ? framework_spec_find_role(&framework->spec, role->name) : -1;
@@ -286,15 +289,18 @@ void tree_build(const struct inquiry *inquiry, bool unfolded, bool ascii, struct
 	*out = (struct tree_node){.kind = "Framework", .name = mem_strdup(framework->name), .count = counts.total};
 	age_text(inquiry->now - framework->creation_time, age);
 	if (!framework->begun) {
-		out->state = mem_strdup(framework->managed_by != NULL ? "managed by another controller" : framework->problem != NULL ? "malformed" : "no status");
+		out->state = mem_strdup(framework->managed_by != NULL ? "managed by another controller"
+					: framework->problem != NULL  ? "malformed"
+								      : "no status");
 		out->detail = mem_printf("%zu Tasks, %s old", counts.total, age);
 		out->tone = TONE_WAITS;
 		return;
 	}
 	out->tone = tone_of(framework->status.state, attempt->completion);
-	out->state = attempt->completion == NULL ? mem_strdup(state_brief(state))
-						 : mem_printf("%s %d %s", state_brief(state), (int)attempt->completion->code,
-							      attempt->completion->phrase);
+	out->state = attempt->completion == NULL
+			     ? mem_strdup(state_brief(state))
+			     : mem_printf("%s %d %s", state_brief(state), (int)attempt->completion->code,
+					  attempt->completion->phrase);
 	out->detail = mem_printf("attempt %d, %zu of %zu Tasks running, %s old", (int)attempt->id, counts.running,
 				 counts.total, age);
 	for (size_t i = 0; i < attempt->role_count; i++)

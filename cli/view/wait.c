@@ -51,9 +51,9 @@ static struct task_wait creation_of(const struct inquiry *inquiry, const struct 
 		wait.since = pod->creation_time;
 		return wait;
 	}
-	event = inquiry->events == NULL ? NULL
-					: event_views_latest(inquiry->events, "FailedCreatePod",
-							     task->attempt.start_time, NULL);
+	event = inquiry->events == NULL
+			? NULL
+			: event_views_latest(inquiry->events, "FailedCreatePod", task->attempt.start_time, NULL);
 	if (event != NULL) {
 		wait.kind = strstr(event->message, "exceeded quota") != NULL ? WAIT_QUOTA : WAIT_REFUSED;
 		wait.reason = event->reason;

@@ -26,24 +26,24 @@ struct inquiry {
 /* In the order in which they explain: if some Tasks wait for an image and others for the first ones, the image is the
  * reason. A new reason of the controller gets its place here, its words in wait_words(), and its rule in wait_of(). */
 enum wait_kind {
-	WAIT_NEVER_STARTS,     /* the kubelet can never start a container */
-	WAIT_START,            /* it fails, and tries again */
-	WAIT_CRASH,            /* a container ends again and again, and is started later each time */
-	WAIT_QUOTA,            /* the API server refuses the Pod: a quota is exceeded */
-	WAIT_REFUSED,          /* it refuses the Pod for another reason, for now */
-	WAIT_FOREIGN,          /* another Pod has the name */
-	WAIT_FORMER,           /* the Pod of a former attempt still exists */
-	WAIT_UNSCHEDULABLE,    /* no node has room */
-	WAIT_GATE,             /* the Pod has scheduling gates */
-	WAIT_RETRY_DELAY,      /* the Task is retried later */
-	WAIT_TERMINATION,      /* the Pod is being deleted */
-	WAIT_BARRIER,          /* in the barrier, until all others have an IP */
-	WAIT_INIT,             /* an init container runs */
-	WAIT_SCHEDULER,        /* no scheduler has looked at the Pod */
-	WAIT_CREATING,         /* the kubelet starts the containers */
-	WAIT_PENDING,          /* the Pod is Pending, and its object is not known */
-	WAIT_CREATION,         /* the Pod is not created yet */
-	WAIT_NONE,             /* it runs, or is completed */
+	WAIT_NEVER_STARTS,  /* the kubelet can never start a container */
+	WAIT_START,         /* it fails, and tries again */
+	WAIT_CRASH,         /* a container ends again and again, and is started later each time */
+	WAIT_QUOTA,         /* the API server refuses the Pod: a quota is exceeded */
+	WAIT_REFUSED,       /* it refuses the Pod for another reason, for now */
+	WAIT_FOREIGN,       /* another Pod has the name */
+	WAIT_FORMER,        /* the Pod of a former attempt still exists */
+	WAIT_UNSCHEDULABLE, /* no node has room */
+	WAIT_GATE,          /* the Pod has scheduling gates */
+	WAIT_RETRY_DELAY,   /* the Task is retried later */
+	WAIT_TERMINATION,   /* the Pod is being deleted */
+	WAIT_BARRIER,       /* in the barrier, until all others have an IP */
+	WAIT_INIT,          /* an init container runs */
+	WAIT_SCHEDULER,     /* no scheduler has looked at the Pod */
+	WAIT_CREATING,      /* the kubelet starts the containers */
+	WAIT_PENDING,       /* the Pod is Pending, and its object is not known */
+	WAIT_CREATION,      /* the Pod is not created yet */
+	WAIT_NONE,          /* it runs, or is completed */
 };
 
 /* "unschedulable": one stable word for each kind, for programs. */
@@ -52,10 +52,10 @@ const char *wait_kind_name(enum wait_kind kind);
 /* Tasks that wait for the same. */
 struct wait_group {
 	enum wait_kind kind;
-	char *reason;   /* Kubernetes' word, or "" */
-	char *message;  /* what Kubernetes says, or "" */
-	char *tasks;    /* "worker[3..97], ps[0]" */
-	char *pod;      /* the first one's Pod */
+	char *reason;  /* Kubernetes' word, or "" */
+	char *message; /* what Kubernetes says, or "" */
+	char *tasks;   /* "worker[3..97], ps[0]" */
+	char *pod;     /* the first one's Pod */
 	size_t count;
 	int64_t since; /* unix seconds; 0: unknown; of the one that has waited longest */
 	int64_t until; /* the first time at which one goes on; 0: unknown */

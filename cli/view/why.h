@@ -31,7 +31,8 @@ struct why {
 /* Answers with what the inquiry knows. Never fails. Free with why_free(). */
 void why_explain(const struct inquiry *inquiry, struct why *out);
 void why_free(struct why *why);
-/* {"name", "namespace", "kind", "answer", "evidence": [{"source", "text"}], "advice": [{"text", "command"}]}. The caller decrefs. */
+/* {"name", "namespace", "kind", "answer", "evidence": [{"source", "text"}], "advice": [{"text", "command"}]}. The
+ * caller decrefs. */
 json_t *why_json(const struct framework_view *framework, const struct why *why);
 
 #endif

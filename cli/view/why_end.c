@@ -23,10 +23,12 @@ static const struct {
 	 "Read its last lines, correct the cause, and run it again."},
 	{CODE_CONFIG_MAP_EXTERNAL_DELETED, "Somebody other than the controller deleted the attempt's ConfigMap.",
 	 "See who deletes ConfigMaps in this namespace."},
-	{CODE_POD_EXTERNAL_DELETED, "Somebody other than the controller deleted the Pod: a person, a drained node, or an "
-				    "eviction.",
+	{CODE_POD_EXTERNAL_DELETED,
+	 "Somebody other than the controller deleted the Pod: a person, a drained node, or an "
+	 "eviction.",
 	 "With fancyRetryPolicy such a failure is retried and not counted."},
-	{CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT, "The ConfigMap was created, but no watch showed it in time.", NULL},
+	{CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT, "The ConfigMap was created, but no watch showed it in time.",
+	 NULL},
 	{CODE_POD_LOCAL_CACHE_CREATION_TIMEOUT, "The Pod was created, but no watch showed it in time.", NULL},
 	{CODE_POD_CREATION_PERMANENT_ERROR, "The API server says that the Pod is invalid.",
 	 "Correct the Pod template: the diagnostics name the field."},
@@ -76,7 +78,8 @@ static void tell_classification(const struct framework_view *framework, const st
 		why_fact(why, source, "spec.podFailureSpec[%zu] of the Framework matched: code %d, %s", index,
 			 (int)completion->code, completion->phrase);
 	else if (strstr(diagnostics, "PodPattern matched: ") != NULL)
-		why_fact(why, source, "the entry with code %d (%s) of podFailureSpec in the controller's configuration matched",
+		why_fact(why, source,
+			 "the entry with code %d (%s) of podFailureSpec in the controller's configuration matched",
 			 (int)completion->code, completion->phrase);
 	else
 		why_fact(why, source, "no entry of podFailureSpec matched: the code is the container's exit code");
@@ -108,8 +111,8 @@ static void tell_container(const json_t *container, struct why *why)
 	const char *reason = view_text(container, "reason"), *message = view_text(container, "message");
 	cleanup_free char *by = signal == 0 ? mem_strdup("") : mem_printf(" by signal %lld", (long long)signal);
 
-	why_fact(why, source, "ended%s with exit code %lld%s%s", by, (long long)code, *reason == '\0' ? "" : ", reason ",
-		 reason);
+	why_fact(why, source, "ended%s with exit code %lld%s%s", by, (long long)code,
+		 *reason == '\0' ? "" : ", reason ", reason);
 	if (*message != '\0')
 		why_fact(why, "Last words", "%s", last_lines(message, LAST_LINES));
 }
@@ -125,8 +128,7 @@ static void tell_pod(const struct completion *completion, struct why *why)
 	pod = json_parse(completion->pod, strlen(completion->pod), NULL);
 	if (*view_text(pod, "reason") != '\0' || *view_text(pod, "message") != '\0')
 		why_fact(why, "Pod", "%s: %s", view_text(pod, "reason"), view_text(pod, "message"));
-	json_array_foreach(json_object_get(pod, "containers"), i, container)
-	{
+	json_array_foreach(json_object_get(pod, "containers"), i, container) {
 		if (json_int(container, "code", 0) != 0 || json_array_size(json_object_get(pod, "containers")) == 1)
 			tell_container(container, why);
 	}
@@ -139,12 +141,13 @@ void why_completion(const struct inquiry *inquiry, const struct completion *comp
 	const struct completion *details = completion;
 
 	if (trigger != NULL) {
-		const struct task_status *task =
-			framework_view_task(framework, trigger->task_role_name, trigger->task_index);
+		const struct task_status *task = framework_view_task(framework, trigger->task_role_name,
+								     trigger->task_index);
 
 		why_fact(why, "Trigger", "Task %s[%lld]: %s", trigger->task_role_name, (long long)trigger->task_index,
 			 trigger->message);
-		if (task != NULL && task->attempt.completion != NULL && task->attempt.completion->code == completion->code)
+		if (task != NULL && task->attempt.completion != NULL &&
+		    task->attempt.completion->code == completion->code)
 			details = task->attempt.completion;
 		if (task != NULL && task->retry.total > 0)
 			why_fact(why, "Retries", "Task %s[%lld] was retried %d times before", trigger->task_role_name,
@@ -176,7 +179,8 @@ static void tell_no_retry(const struct framework_view *framework, const struct c
 	if (policy->fancy && (completion->traits & TRAIT_PERMANENT))
 		why_say(why, "It was not retried, because the failure is Permanent: it would fail again.");
 	else if (retry->accountable >= policy->max_retry_count && policy->max_retry_count > 0)
-		why_say(why, "It was not retried once more, because maxRetryCount is %d.", (int)policy->max_retry_count);
+		why_say(why, "It was not retried once more, because maxRetryCount is %d.",
+			(int)policy->max_retry_count);
 	else
 		why_say(why, "It was not retried, because its retryPolicy allows no retry.");
 }
@@ -204,8 +208,8 @@ bool why_ended(const struct inquiry *inquiry, struct why *why)
 	} else {
 		why->kind = "failed";
 		why_brief(why, "%d %s", (int)completion->code, completion->phrase);
-		why_say(why, "Framework %s failed %s ago with code %d (%s)", framework->name, age, (int)completion->code,
-			completion->phrase);
+		why_say(why, "Framework %s failed %s ago with code %d (%s)", framework->name, age,
+			(int)completion->code, completion->phrase);
 		if (completion->trigger != NULL)
 			why_say(why, "because of Task %s[%lld]: %s.", completion->trigger->task_role_name,
 				(long long)completion->trigger->task_index, completion->trigger->message);

@@ -49,8 +49,7 @@ void why_fact(struct why *why, const char *source, const char *format, ...)
 
 	why->facts = mem_realloc(why->facts, why->fact_count + 1, sizeof(*why->facts));
 	va_start(args, format);
-	why->facts[why->fact_count++] =
-		(struct why_fact){.source = mem_strdup(source), .text = print(format, args)};
+	why->facts[why->fact_count++] = (struct why_fact){.source = mem_strdup(source), .text = print(format, args)};
 	va_end(args);
 }
 

@@ -19,7 +19,8 @@ bool why_managed_by(const struct inquiry *inquiry, struct why *why)
 	why->kind = "managed-by-another";
 	why_brief(why, "managed by %s", framework->managed_by);
 	why_say(why,
-		"Framework %s is left to another controller: spec.managedBy is \"%s\", and FrameworkController reads and "
+		"Framework %s is left to another controller: spec.managedBy is \"%s\", and FrameworkController reads "
+		"and "
 		"changes nothing of it.",
 		framework->name, framework->managed_by);
 	why_fact(why, "spec.managedBy", "%s", framework->managed_by);
@@ -68,7 +69,8 @@ static void tell_lease(const struct inquiry *inquiry, struct why *why)
 			 why_age(inquiry, renewed, age));
 	else
 		why_fact(why, source,
-			 "fc-watcher %s leads: this Framework may be in a namespace that it does not watch (--namespaces), "
+			 "fc-watcher %s leads: this Framework may be in a namespace that it does not watch "
+			 "(--namespaces), "
 			 "or no reconciler holds the Framework's shard",
 			 holder);
 }
@@ -122,8 +124,7 @@ static size_t tell_pods(const struct inquiry *inquiry, struct why *why)
 
 	if (inquiry->pods == NULL)
 		return 0;
-	HASH_ITER(hh, inquiry->pods->by_name, pod, next)
-	{
+	HASH_ITER(hh, inquiry->pods->by_name, pod, next) {
 		cleanup_free char *source = mem_printf("Pod %s", pod->name);
 
 		count++;
@@ -149,8 +150,7 @@ static void advise_pods(const struct inquiry *inquiry, struct why *why)
 	if (inquiry->pods == NULL)
 		return;
 	why_namespace(inquiry, ns);
-	HASH_ITER(hh, inquiry->pods->by_name, pod, next)
-	{
+	HASH_ITER(hh, inquiry->pods->by_name, pod, next) {
 		if (pod->deletion_time == 0)
 			continue;
 		if (*pod->finalizers != '\0' && !held) {
@@ -159,7 +159,8 @@ static void advise_pods(const struct inquiry *inquiry, struct why *why)
 			held = true;
 		} else if (*pod->finalizers == '\0' && pod->deletion_time + 30 < inquiry->now && !late) {
 			why_advise(why,
-				   "The kubelet of node %s does not confirm the end of Pod %s. If the node is lost, delete "
+				   "The kubelet of node %s does not confirm the end of Pod %s. If the node is lost, "
+				   "delete "
 				   "the Node, or set podGracefulDeletionTimeoutSec.",
 				   pod->node, pod->name);
 			why_command(why, "kubectl get node %s", pod->node);
@@ -186,7 +187,8 @@ bool why_deleting(const struct inquiry *inquiry, struct why *why)
 	left = tell_pods(inquiry, why);
 	if (strstr(finalizers, "foregroundDeletion") != NULL)
 		why_say(why,
-			"foregroundDeletion means that the garbage collector deletes the ConfigMap and the Pods first; %zu "
+			"foregroundDeletion means that the garbage collector deletes the ConfigMap and the Pods first; "
+			"%zu "
 			"Pods are left.",
 			left);
 	advise_pods(inquiry, why);
@@ -210,7 +212,8 @@ bool why_ending(const struct inquiry *inquiry, struct why *why)
 	why->kind = "ending";
 	why_brief(why, "ends with code %d", (int)completion->code);
 	why_say(why,
-		"Attempt %d of Framework %s has ended with code %d (%s). The controller deletes its Pods, and goes on when "
+		"Attempt %d of Framework %s has ended with code %d (%s). The controller deletes its Pods, and goes on "
+		"when "
 		"they are gone, since %s.",
 		(int)status->attempt.id, framework->name, (int)completion->code, completion->phrase,
 		why_age(inquiry, status->transition_time, age));
@@ -237,7 +240,8 @@ bool why_suspended(const struct inquiry *inquiry, struct why *why)
 	why_brief(why, "%s", suspended ? "spec.suspend" : "to be suspended");
 	if (suspended)
 		why_say(why,
-			"Framework %s is suspended: spec.suspend is true, and none of its Pods exists. It starts again when "
+			"Framework %s is suspended: spec.suspend is true, and none of its Pods exists. It starts again "
+			"when "
 			"spec.suspend is false.",
 			framework->name);
 	else
@@ -264,8 +268,9 @@ bool why_not_started(const struct inquiry *inquiry, struct why *why)
 		return false;
 	why->kind = "not-started";
 	why_brief(why, "executionType Create");
-	why_say(why, "Framework %s has not been started: spec.executionType is Create, which means that nothing of it "
-		     "runs yet.",
+	why_say(why,
+		"Framework %s has not been started: spec.executionType is Create, which means that nothing of it "
+		"runs yet.",
 		framework->name);
 	why_fact(why, "spec.executionType", "Create; the Framework was created %s ago",
 		 why_age(inquiry, framework->creation_time, age));
@@ -280,10 +285,10 @@ static void tell_owner(const json_t *object, struct why *why, const char *source
 	const json_t *owner;
 	size_t i;
 
-	json_array_foreach(json_path(object, "metadata", "ownerReferences", NULL), i, owner)
-	{
+	json_array_foreach(json_path(object, "metadata", "ownerReferences", NULL), i, owner) {
 		if (json_bool(owner, "controller", false)) {
-			why_fact(why, source, "is controlled by %s %s", view_text(owner, "kind"), view_text(owner, "name"));
+			why_fact(why, source, "is controlled by %s %s", view_text(owner, "kind"),
+				 view_text(owner, "name"));
 			return;
 		}
 	}
@@ -306,7 +311,8 @@ bool why_config_map(const struct inquiry *inquiry, struct why *why)
 		why->kind = "foreign-config-map";
 		why_brief(why, "another %s", source);
 		why_say(why,
-			"Framework %s cannot start, because %s exists and is not its own. The controller needs this name, does "
+			"Framework %s cannot start, because %s exists and is not its own. The controller needs this "
+			"name, does "
 			"not touch what others made, and goes on when it is gone.",
 			framework->name, source);
 		tell_owner(inquiry->config_map, why, source);
@@ -346,7 +352,8 @@ bool why_retry_delay(const struct inquiry *inquiry, struct why *why)
 			(int)status->retry.backoff_count);
 	else if (completion->traits & TRAIT_CONFLICT)
 		why_say(why, "The failure is of type Conflict: others may need the same resources now.");
-	why_fact(why, "status.retryPolicyStatus", "retryDelaySec %lld, totalRetriedCount %d, accountableRetriedCount %d",
+	why_fact(why, "status.retryPolicyStatus",
+		 "retryDelaySec %lld, totalRetriedCount %d, accountableRetriedCount %d",
 		 (long long)status->retry.delay_sec, (int)status->retry.total, (int)status->retry.accountable);
 	why_completion(inquiry, completion, why);
 	why_advise(why, "Nothing needs to be done. To give up:");
@@ -365,7 +372,8 @@ bool why_no_tasks(const struct inquiry *inquiry, struct why *why)
 	why->kind = "no-tasks";
 	why_brief(why, "no Tasks");
 	why_say(why,
-		"Framework %s has no Tasks: no TaskRole has a taskNumber above 0. It does not complete by itself until Tasks "
+		"Framework %s has no Tasks: no TaskRole has a taskNumber above 0. It does not complete by itself until "
+		"Tasks "
 		"are added, or until it is stopped.",
 		framework->name);
 	why_fact(why, "spec.taskRoles", "the sum of taskNumber is 0");

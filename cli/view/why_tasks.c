@@ -34,51 +34,61 @@ struct wait_words {
 static const struct wait_words *wait_words(enum wait_kind kind)
 {
 	static const struct wait_words words[] = {
-		[WAIT_NEVER_STARTS] = {"can never start: the kubelet reports", "can never start: the kubelet reports",
-				       "Correct the template (kubectl edit framework), and delete the Pods so that they "
-				       "are made from it; with task.pendingPolicy the controller ends such Tasks itself.",
-				       true},
-		[WAIT_START] = {"does not start, and the kubelet tries again: it reports",
-				"do not start, and the kubelet tries again: it reports",
-				"Check the image's name, the rights to pull it, and the Secrets, ConfigMaps and volumes that "
-				"the template names; task.pendingPolicy.startTimeoutSec limits how long a Task waits.",
-				true},
+		[WAIT_NEVER_STARTS] =
+			{"can never start: the kubelet reports", "can never start: the kubelet reports",
+			 "Correct the template (kubectl edit framework), and delete the Pods so that they "
+			 "are made from it; with task.pendingPolicy the controller ends such Tasks itself.",
+			 true},
+		[WAIT_START] =
+			{"does not start, and the kubelet tries again: it reports",
+			 "do not start, and the kubelet tries again: it reports",
+			 "Check the image's name, the rights to pull it, and the Secrets, ConfigMaps and volumes that "
+			 "the template names; task.pendingPolicy.startTimeoutSec limits how long a Task waits.",
+			 true},
 		[WAIT_CRASH] = {"has a container that ends again and again: the kubelet reports",
 				"have a container that ends again and again: the kubelet reports",
 				"See its last words: kubectl framework logs, and kubectl logs --previous.", true},
-		[WAIT_QUOTA] = {"has no Pod, because a quota is exceeded: the API server says",
-				"have no Pods, because a quota is exceeded: the API server says",
-				"The controller tries again by itself when room becomes free. See kubectl get resourcequota; "
-				"end other work of the namespace, or ask for a larger quota.",
-				true},
-		[WAIT_REFUSED] = {"has no Pod, because the API server refuses it for now:",
-				  "have no Pods, because the API server refuses them for now:",
-				  "The controller tries again, at least once a minute, and at once when the Framework's spec "
-				  "changes.",
-				  true},
-		[WAIT_FOREIGN] = {"has no Pod, because another Pod that is not the Framework's has its name.",
-				  "have no Pods, because other Pods that are not the Framework's have their names.",
-				  "See whether somebody needs that Pod, and delete it: the controller never touches what others "
-				  "made.",
-				  false},
-		[WAIT_FORMER] = {"waits until the Pod of a former attempt, or of a former Framework of this name, is gone.",
-				 "wait until Pods of a former attempt, or of a former Framework of this name, are gone.",
-				 "See why that Pod does not go: finalizers, or a node that is lost.", false},
-		[WAIT_UNSCHEDULABLE] = {"finds no node: the scheduler says", "find no node: the scheduler says",
-					"Make room, ask for less, or correct nodeSelector, affinity and tolerations of the "
-					"template; task.pendingPolicy.unschedulableTimeoutSec limits how long a Task waits.",
-					true},
+		[WAIT_QUOTA] =
+			{"has no Pod, because a quota is exceeded: the API server says",
+			 "have no Pods, because a quota is exceeded: the API server says",
+			 "The controller tries again by itself when room becomes free. See kubectl get resourcequota; "
+			 "end other work of the namespace, or ask for a larger quota.",
+			 true},
+		[WAIT_REFUSED] =
+			{"has no Pod, because the API server refuses it for now:",
+			 "have no Pods, because the API server refuses them for now:",
+			 "The controller tries again, at least once a minute, and at once when the Framework's spec "
+			 "changes.",
+			 true},
+		[WAIT_FOREIGN] =
+			{"has no Pod, because another Pod that is not the Framework's has its name.",
+			 "have no Pods, because other Pods that are not the Framework's have their names.",
+			 "See whether somebody needs that Pod, and delete it: the controller never touches what others "
+			 "made.",
+			 false},
+		[WAIT_FORMER] =
+			{"waits until the Pod of a former attempt, or of a former Framework of this name, is gone.",
+			 "wait until Pods of a former attempt, or of a former Framework of this name, are gone.",
+			 "See why that Pod does not go: finalizers, or a node that is lost.", false},
+		[WAIT_UNSCHEDULABLE] =
+			{"finds no node: the scheduler says", "find no node: the scheduler says",
+			 "Make room, ask for less, or correct nodeSelector, affinity and tolerations of the "
+			 "template; task.pendingPolicy.unschedulableTimeoutSec limits how long a Task waits.",
+			 true},
 		[WAIT_GATE] = {"is not scheduled before its scheduling gates are removed:",
 			       "are not scheduled before their scheduling gates are removed:",
 			       "Whoever has set the gate removes it: a queue, usually.", true},
 		[WAIT_RETRY_DELAY] = {"is retried later.", "are retried later.", NULL, false},
 		[WAIT_TERMINATION] = {"waits until its Pod is gone.", "wait until their Pods are gone.",
-				      "A Pod goes when its kubelet confirms its end and its finalizers are removed.", false},
+				      "A Pod goes when its kubelet confirms its end and its finalizers are removed.",
+				      false},
 		[WAIT_INIT] = {"runs an init container:", "run an init container:", NULL, true},
 		[WAIT_SCHEDULER] = {"waits for the scheduler, which has not looked at its Pod.",
 				    "wait for the scheduler, which has not looked at their Pods.",
-				    "If this lasts: does the scheduler run that schedulerName of the template names?", false},
-		[WAIT_CREATING] = {"is being started by the kubelet.", "are being started by the kubelet.", NULL, false},
+				    "If this lasts: does the scheduler run that schedulerName of the template names?",
+				    false},
+		[WAIT_CREATING] = {"is being started by the kubelet.", "are being started by the kubelet.", NULL,
+				   false},
 		[WAIT_PENDING] = {"has a Pod that is Pending.", "have Pods that are Pending.", NULL, false},
 		[WAIT_CREATION] = {"gets its Pod from the controller next.", "get their Pods from the controller next.",
 				   NULL, false},
@@ -181,7 +191,8 @@ static void tell_barrier(const struct inquiry *inquiry, const struct wait_groups
 	} else {
 		why_fact(why, "Barrier", "every Task has an IP: frameworkbarrier lets its Pod go on when it asks next");
 		if (groups->list[0].kind == WAIT_BARRIER)
-			why_say(why, "Every Task has one: the containers start as soon as frameworkbarrier has asked again.");
+			why_say(why, "Every Task has one: the containers start as soon as frameworkbarrier has asked "
+				     "again.");
 	}
 }
 
@@ -223,7 +234,8 @@ bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)
 	if (counts.running == 0)
 		why_say(why, "None of the %zu Tasks of Framework %s runs.", counts.total, framework->name);
 	else
-		why_say(why, "%zu of the %zu Tasks of Framework %s run.", counts.running, counts.total, framework->name);
+		why_say(why, "%zu of the %zu Tasks of Framework %s run.", counts.running, counts.total,
+			framework->name);
 	explain_first(inquiry, &groups.list[0], why);
 	tell_barrier(inquiry, &groups, why);
 	for (size_t i = 0; i < groups.count && i < GROUPS_TOLD; i++)
@@ -250,12 +262,14 @@ static void tell_policy(const struct framework_view *framework, struct why *why)
 			any = true;
 		}
 		if (role->min_succeeded_tasks > 0) {
-			why_fact(why, source, "%d succeeded Tasks complete the attempt", (int)role->min_succeeded_tasks);
+			why_fact(why, source, "%d succeeded Tasks complete the attempt",
+				 (int)role->min_succeeded_tasks);
 			any = true;
 		}
 	}
-	why_fact(why, "spec", "%s", any ? "otherwise the attempt succeeds when all Tasks are Completed"
-					: "the attempt succeeds when all Tasks are Completed");
+	why_fact(why, "spec", "%s",
+		 any ? "otherwise the attempt succeeds when all Tasks are Completed"
+		     : "the attempt succeeds when all Tasks are Completed");
 }
 
 bool why_running(const struct inquiry *inquiry, struct why *why)
@@ -268,7 +282,8 @@ bool why_running(const struct inquiry *inquiry, struct why *why)
 		return false;
 	why->kind = "running";
 	why_brief(why, "%s", "");
-	why_say(why, "Framework %s waits for nothing: of its %zu Tasks %zu run, %zu have succeeded and %zu have failed.",
+	why_say(why,
+		"Framework %s waits for nothing: of its %zu Tasks %zu run, %zu have succeeded and %zu have failed.",
 		framework->name, counts.total, counts.running, counts.succeeded, counts.failed);
 	why_fact(why, "status.state", "AttemptRunning for %s, attempt %d",
 		 why_age(inquiry, framework->status.transition_time, age), (int)framework->status.attempt.id);

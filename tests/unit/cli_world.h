@@ -37,28 +37,30 @@ static inline json_t *cli_json(const char *text)
 /* A status of a Framework in the given state, with the given members of its attempt, and TaskRoles. */
 static inline char *cli_status(const char *state, const char *more, const char *attempt, const char *roles)
 {
-	return mem_printf("{'observedGeneration':1,'startTime':'" CLI_BEGIN "','runTime':null,'completionTime':null,"
-			  "'state':'%s','transitionTime':'" CLI_BEGIN "',%s"
-			  "'retryPolicyStatus':{'totalRetriedCount':0,'accountableRetriedCount':0,'retryDelaySec':null},"
-			  "'attemptStatus':{'id':0,'startTime':'" CLI_BEGIN "','configMapUID':'cm','instanceUID':'0_cm',%s"
-			  "'taskRoleStatuses':[%s]}}",
-			  state, more, attempt, roles);
+	return mem_printf(
+		"{'observedGeneration':1,'startTime':'" CLI_BEGIN "','runTime':null,'completionTime':null,"
+		"'state':'%s','transitionTime':'" CLI_BEGIN "',%s"
+		"'retryPolicyStatus':{'totalRetriedCount':0,'accountableRetriedCount':0,'retryDelaySec':null},"
+		"'attemptStatus':{'id':0,'startTime':'" CLI_BEGIN "','configMapUID':'cm','instanceUID':'0_cm',%s"
+		"'taskRoleStatuses':[%s]}}",
+		state, more, attempt, roles);
 }
 
 /* One TaskRole's status. */
 static inline char *cli_role(const char *name, const char *tasks)
 {
-	return mem_printf("{'name':'%s','instanceUID':'r','podGracefulDeletionTimeoutSec':null,'taskStatuses':[%s]}", name,
-			  tasks);
+	return mem_printf("{'name':'%s','instanceUID':'r','podGracefulDeletionTimeoutSec':null,'taskStatuses':[%s]}",
+			  name, tasks);
 }
 
 /* One Task's status; more: further members of its attemptStatus, each behind a comma. */
 static inline char *cli_task(size_t index, const char *state, const char *more)
 {
-	return mem_printf("{'index':%zu,'instanceUID':'t','startTime':'" CLI_BEGIN "','state':'%s','transitionTime':'" CLI_BEGIN
-			  "','deletionPending':false,'retryPolicyStatus':{'totalRetriedCount':0,'accountableRetriedCount':0,"
-			  "'retryDelaySec':null},'attemptStatus':{'id':0,'startTime':'" CLI_BEGIN "'%s}}",
-			  index, state, more);
+	return mem_printf(
+		"{'index':%zu,'instanceUID':'t','startTime':'" CLI_BEGIN "','state':'%s','transitionTime':'" CLI_BEGIN
+		"','deletionPending':false,'retryPolicyStatus':{'totalRetriedCount':0,'accountableRetriedCount':0,"
+		"'retryDelaySec':null},'attemptStatus':{'id':0,'startTime':'" CLI_BEGIN "'%s}}",
+		index, state, more);
 }
 
 struct cli_world {
@@ -79,17 +81,21 @@ static inline void cli_world_begin(struct cli_world *w, const char *spec, const 
 	*w = (struct cli_world){0};
 	assert_int_equal(framework_view_read(object, &w->framework, NULL), 0);
 	json_decref(object);
-	w->inquiry = (struct inquiry){
-		.framework = &w->framework, .pods = &w->pods, .events = &w->events, .config_map_known = true, .now = CLI_NOW};
+	w->inquiry = (struct inquiry){.framework = &w->framework,
+				      .pods = &w->pods,
+				      .events = &w->events,
+				      .config_map_known = true,
+				      .now = CLI_NOW};
 }
 
 /* more: members of metadata, behind a comma. */
 static inline void cli_world_pod(struct cli_world *w, const char *name, const char *metadata, const char *spec,
 				 const char *status)
 {
-	cleanup_free char *text = mem_printf("{'metadata':{'name':'%s','namespace':'ns','uid':'p-%s','creationTimestamp':'"
-					     CLI_BEGIN "'%s},'spec':{%s},'status':{%s}}",
-					     name, name, metadata, spec, status);
+	cleanup_free char *text = mem_printf(
+		"{'metadata':{'name':'%s','namespace':'ns','uid':'p-%s','creationTimestamp':'" CLI_BEGIN
+		"'%s},'spec':{%s},'status':{%s}}",
+		name, name, metadata, spec, status);
 	json_t *object = cli_json(text);
 
 	pod_views_add(&w->pods, object);
@@ -114,9 +120,9 @@ static inline void cli_world_end(struct cli_world *w)
 	event_views_free(&w->events);
 }
 
-#define assert_contains(text, part)                                        \
-	do {                                                               \
-		if (strstr((text), (part)) == NULL)                        \
+#define assert_contains(text, part)                                                      \
+	do {                                                                             \
+		if (strstr((text), (part)) == NULL)                                      \
 			fail_msg("found \"%s\", expected \"%s\" in it", (text), (part)); \
 	} while (0)
 

@@ -1,10 +1,10 @@
 /* kubectl framework against a scripted API server: what is asked for and what is not, missing rights, and logs. */
 #define _GNU_SOURCE
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <cmocka.h>
@@ -20,8 +20,8 @@ struct world {
 	struct http_server server;
 	char kubeconfig[TEMP_PATH_SIZE];
 	void (*script)(struct world *w, struct http_conn *conn);
-	const char *framework; /* with ' for " */
-	int asked;             /* for the same thing, as the script counts */
+	const char *framework;  /* with ' for " */
+	int asked;              /* for the same thing, as the script counts */
 	struct http_conn *held; /* a watch of Frameworks */
 	bool released;
 	char *out;
@@ -114,7 +114,7 @@ static void reply(struct http_conn *conn, int status, const char *text)
 	} while (0)
 
 #define FRAMEWORKS "/apis/frameworkcontroller.microsoft.com/v1/namespaces/ns/frameworks"
-#define FORBIDDEN(what)                                                                                            \
+#define FORBIDDEN(what)                                                                                          \
 	"{'kind':'Status','apiVersion':'v1','status':'Failure','reason':'Forbidden','code':403,'message':'" what \
 	" is forbidden: User \\u001b[31mbob cannot list'}"
 
@@ -124,10 +124,14 @@ static void reply(struct http_conn *conn, int status, const char *text)
 static void serve_pages(struct world *w, struct http_conn *conn)
 {
 	static const char *const answers[] = {
-		"{'kind':'FrameworkList','metadata':{'resourceVersion':'9','continue':'t 1'},'items':[{'metadata':{'name':'a','namespace':'ns'},'spec':{}}]}",
-		"{'kind':'Status','status':'Failure','reason':'Expired','code':410,'message':'expired','metadata':{'continue':'t2'}}",
-		"{'kind':'FrameworkList','metadata':{'resourceVersion':'9','continue':'t3'},'items':[7,{'metadata':{'name':'b','namespace':'ns'},'spec':{}}]}",
-		"{'kind':'FrameworkList','metadata':{'resourceVersion':'9'},'items':[{'metadata':{'name':'c','namespace':'ns'},'spec':{}}]}",
+		"{'kind':'FrameworkList','metadata':{'resourceVersion':'9','continue':'t "
+		"1'},'items':[{'metadata':{'name':'a','namespace':'ns'},'spec':{}}]}",
+		"{'kind':'Status','status':'Failure','reason':'Expired','code':410,'message':'expired','metadata':{'"
+		"continue':'t2'}}",
+		"{'kind':'FrameworkList','metadata':{'resourceVersion':'9','continue':'t3'},'items':[7,{'metadata':{'"
+		"name':'b','namespace':'ns'},'spec':{}}]}",
+		"{'kind':'FrameworkList','metadata':{'resourceVersion':'9'},'items':[{'metadata':{'name':'c','"
+		"namespace':'ns'},'spec':{}}]}",
 	};
 
 	assert_in_range(w->asked, 0, 3);
@@ -143,21 +147,24 @@ static void test_pages(void **state)
 	begin(&w, serve_pages);
 	assert_int_equal(run(&w, "list", "-o", "name", "-l", "a in (b, c)", NULL), CLI_DONE);
 	assert_int_equal(w.asked, 4);
-	assert_string_equal(w.out, "framework.frameworkcontroller.microsoft.com/a\nframework.frameworkcontroller.microsoft.com/b\n"
-				   "framework.frameworkcontroller.microsoft.com/c\n");
+	assert_string_equal(
+		w.out, "framework.frameworkcontroller.microsoft.com/a\nframework.frameworkcontroller.microsoft.com/b\n"
+		       "framework.frameworkcontroller.microsoft.com/c\n");
 	assert_contains(w.err, "one object of the list cannot be read");
 	end(&w);
 }
 
 static void serve_checked(struct world *w, struct http_conn *conn)
 {
-	static const char *const paths[] = {FRAMEWORKS "?limit=500&labelSelector=a%20in%20%28b%2C%20c%29",
-					    FRAMEWORKS "?limit=500&labelSelector=a%20in%20%28b%2C%20c%29&continue=t%201"};
+	static const char *const paths[] = {FRAMEWORKS "?limit=500&labelSelector=a%20in%20%28b%2C%20c%29", FRAMEWORKS
+					    "?limit=500&labelSelector=a%20in%20%28b%2C%20c%29&continue=t%201"};
 
 	assert_string_equal(conn->path, paths[w->asked]);
 	assert_string_equal(http_header(conn, "Impersonate-User"), "bob");
 	assert_string_equal(http_header(conn, "Impersonate-Group"), "team");
-	reply(conn, 200, w->asked == 0 ? "{'metadata':{'resourceVersion':'9','continue':'t 1'},'items':[]}" : "{'metadata':{'resourceVersion':'9'},'items':[]}");
+	reply(conn, 200,
+	      w->asked == 0 ? "{'metadata':{'resourceVersion':'9','continue':'t 1'},'items':[]}"
+			    : "{'metadata':{'resourceVersion':'9'},'items':[]}");
 	w->asked++;
 }
 
@@ -174,7 +181,8 @@ static void test_what_is_asked(void **state)
 	end(&w);
 }
 
-/* ---- mistakes cost no request ------------------------------------------------------------------------------------- */
+/* ---- mistakes cost no request -------------------------------------------------------------------------------------
+ */
 
 static void serve_nothing(struct world *w, struct http_conn *conn)
 {
@@ -185,8 +193,10 @@ static void serve_nothing(struct world *w, struct http_conn *conn)
 static void test_nothing_is_asked(void **state)
 {
 	static const char *const rows[][4] = {
-		{"scale", "f", "worker=x"}, {"scale", "f", "worker"}, {"logs", "f", "no role"},   {"wait", "f", "--for=Nothing"},
-		{"exec", "f", "a["},        {"list", "f", "-lx"},     {"retry", "f", "--name=A"}, {"timeline", "f", "--snapshots=/nonexistent"},
+		{"scale", "f", "worker=x"}, {"scale", "f", "worker"},
+		{"logs", "f", "no role"},   {"wait", "f", "--for=Nothing"},
+		{"exec", "f", "a["},        {"list", "f", "-lx"},
+		{"retry", "f", "--name=A"}, {"timeline", "f", "--snapshots=/nonexistent"},
 	};
 
 	(void)state;
@@ -203,11 +213,15 @@ static void test_nothing_is_asked(void **state)
 
 /* ---- missing rights ---------------------------------------------------------------------------------------------- */
 
-#define PREPARING                                                                                                               \
-	"{'metadata':{'name':'f','namespace':'ns','uid':'u','generation':1,'creationTimestamp':'2026-01-01T00:00:00Z'},"       \
-	"'spec':{'taskRoles':[{'name':'a','taskNumber':1}]},'status':{'observedGeneration':1,'state':'AttemptPreparing',"      \
-	"'retryPolicyStatus':{},'attemptStatus':{'id':0,'configMapUID':'c','instanceUID':'0_c','taskRoleStatuses':[{'name':'a'," \
-	"'instanceUID':'r','taskStatuses':[{'index':0,'instanceUID':'t','state':'AttemptPreparing','retryPolicyStatus':{},"    \
+#define PREPARING                                                                                                      \
+	"{'metadata':{'name':'f','namespace':'ns','uid':'u','generation':1,'creationTimestamp':'2026-01-01T00:00:00Z'" \
+	"},"                                                                                                           \
+	"'spec':{'taskRoles':[{'name':'a','taskNumber':1}]},'status':{'observedGeneration':1,'state':'"                \
+	"AttemptPreparing',"                                                                                           \
+	"'retryPolicyStatus':{},'attemptStatus':{'id':0,'configMapUID':'c','instanceUID':'0_c','taskRoleStatuses':[{'" \
+	"name':'a',"                                                                                                   \
+	"'instanceUID':'r','taskStatuses':[{'index':0,'instanceUID':'t','state':'AttemptPreparing','"                  \
+	"retryPolicyStatus':{},"                                                                                       \
 	"'attemptStatus':{'id':0}}]}]}}}"
 
 static void serve_forbidden(struct world *w, struct http_conn *conn)
@@ -230,8 +244,10 @@ static void test_degraded(void **state)
 	w.framework = PREPARING;
 	assert_int_equal(run(&w, "why", "f", NULL), CLI_DONE);
 	assert_contains(w.out, "Task a[0] has a Pod that is Pending.");
-	assert_contains(w.err, "note: Pods are left out, and with them why they wait: the API server answers 403 (Forbidden): pods is "
-			       "forbidden: User \357\277\275[31mbob cannot list\n");
+	assert_contains(
+		w.err,
+		"note: Pods are left out, and with them why they wait: the API server answers 403 (Forbidden): pods is "
+		"forbidden: User \357\277\275[31mbob cannot list\n");
 	assert_contains(w.err, "note: Events are left out");
 	end(&w);
 }
@@ -268,7 +284,9 @@ static void serve_conflict(struct world *w, struct http_conn *conn)
 
 	if (strcmp(conn->method, "PATCH") == 0) {
 		assert_string_equal(http_header(conn, "Content-Type"), "application/json-patch+json");
-		reply(conn, 422, "{'kind':'Status','status':'Failure','reason':'Invalid','code':422,'message':'the server rejected our request'}");
+		reply(conn, 422,
+		      "{'kind':'Status','status':'Failure','reason':'Invalid','code':422,'message':'the server "
+		      "rejected our request'}");
 		return;
 	}
 	buf_printf(&text, object, w->asked++ == 0 ? 2 : 3);
@@ -298,9 +316,11 @@ static void test_scale_conflict(void **state)
 
 /* ---- logs -------------------------------------------------------------------------------------------------------- */
 
-#define POD(name, uid, attempt, state)                                                                                           \
-	"{'metadata':{'name':'" name "','namespace':'ns','uid':'" uid "','resourceVersion':'7','labels':{'FC_TASKROLE_NAME':'a'," \
-	"'FC_TASK_INDEX':'0','FC_FRAMEWORK_NAME':'f'},'annotations':{'FC_TASK_ATTEMPT_ID':'" attempt "'}},'spec':{},'status':{"   \
+#define POD(name, uid, attempt, state)                                                               \
+	"{'metadata':{'name':'" name "','namespace':'ns','uid':'" uid                                \
+	"','resourceVersion':'7','labels':{'FC_TASKROLE_NAME':'a',"                                  \
+	"'FC_TASK_INDEX':'0','FC_FRAMEWORK_NAME':'f'},'annotations':{'FC_TASK_ATTEMPT_ID':'" attempt \
+	"'}},'spec':{},'status':{"                                                                   \
 	"'phase':'Running','containerStatuses':[{'name':'c','restartCount':0,'state':{'" state "':{}}}]}}"
 
 static void send_event(struct http_conn *conn, const char *type, const char *object)
@@ -324,7 +344,8 @@ static void serve_logs(struct world *w, struct http_conn *conn)
 		reply(conn, 200, PREPARING);
 	} else if (strncmp(conn->path, FRAMEWORKS, strlen(FRAMEWORKS)) == 0) {
 		if (!watch) {
-			reply(conn, 200, "{'kind':'FrameworkList','metadata':{'resourceVersion':'5'},'items':[" PREPARING "]}");
+			reply(conn, 200,
+			      "{'kind':'FrameworkList','metadata':{'resourceVersion':'5'},'items':[" PREPARING "]}");
 			return;
 		}
 		http_stream_begin(conn);
@@ -353,7 +374,9 @@ static void serve_logs(struct world *w, struct http_conn *conn)
 		http_stream_begin(conn);
 		pods_watch = conn;
 	} else {
-		reply(conn, 200, "{'kind':'PodList','metadata':{'resourceVersion':'5'},'items':[" POD("f-a-0", "p0", "0", "running") "]}");
+		reply(conn, 200,
+		      "{'kind':'PodList','metadata':{'resourceVersion':'5'},'items':[" POD("f-a-0", "p0", "0",
+											   "running") "]}");
 	}
 }
 
@@ -378,7 +401,9 @@ static void serve_logs_once(struct world *w, struct http_conn *conn)
 		assert_contains(conn->path, "tailLines=2");
 		http_reply(conn, 200, "", "2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z two\n");
 	} else {
-		reply(conn, 200, "{'kind':'PodList','metadata':{'resourceVersion':'5'},'items':[" POD("f-a-0", "p0", "0", "running") "]}");
+		reply(conn, 200,
+		      "{'kind':'PodList','metadata':{'resourceVersion':'5'},'items':[" POD("f-a-0", "p0", "0",
+											   "running") "]}");
 	}
 }
 
@@ -401,9 +426,14 @@ static void test_logs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages),         cmocka_unit_test(test_what_is_asked), cmocka_unit_test(test_nothing_is_asked),
-		cmocka_unit_test(test_degraded),      cmocka_unit_test(test_forbidden),     cmocka_unit_test(test_scale_conflict),
-		cmocka_unit_test(test_logs_followed), cmocka_unit_test(test_logs),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_what_is_asked),
+		cmocka_unit_test(test_nothing_is_asked),
+		cmocka_unit_test(test_degraded),
+		cmocka_unit_test(test_forbidden),
+		cmocka_unit_test(test_scale_conflict),
+		cmocka_unit_test(test_logs_followed),
+		cmocka_unit_test(test_logs),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

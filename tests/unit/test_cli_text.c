@@ -1,10 +1,10 @@
 /* What kubectl framework prints, whatever the cluster's text contains; and its command line. */
 #define _GNU_SOURCE
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,7 +26,8 @@
 
 /* CSI as two bytes and as U+009B, OSC, a carriage return, a backspace, DEL, right-to-left override, a line separator,
  * a tag character, a byte that is not UTF-8. */
-static const char hostile[] = "a\033[31mb\302\2332Jc\033]0;t\007d\re\bf\177g\342\200\256h\342\200\250i\363\240\200\201j\377k\nl\tm";
+static const char hostile[] =
+	"a\033[31mb\302\2332Jc\033]0;t\007d\re\bf\177g\342\200\256h\342\200\250i\363\240\200\201j\377k\nl\tm";
 
 static void test_safe(void **state)
 {
@@ -34,7 +35,8 @@ static void test_safe(void **state)
 
 	(void)state;
 	text_append_safe(&out, hostile, strlen(hostile), false);
-	assert_string_equal(out.data, "a\357\277\275[31mb\357\277\2752Jc\357\277\275]0;t\357\277\275d e\357\277\275f\357\277\275g\357\277\275h"
+	assert_string_equal(out.data, "a\357\277\275[31mb\357\277\2752Jc\357\277\275]0;t\357\277\275d "
+				      "e\357\277\275f\357\277\275g\357\277\275h"
 				      "\357\277\275i\357\277\275j\357\277\275k l m");
 	assert_false(text_has_unsafe(out.data, out.len));
 	assert_true(text_has_unsafe(hostile, strlen(hostile)));
@@ -69,9 +71,9 @@ static void test_random_bytes(void **state)
 /* JSON and YAML are the same value as before, without an unsafe character. */
 static void test_documents(void **state)
 {
-	cleanup_json json_t *value = json_pack("{s:s, s:[s,s,s,s,s,b,n,i,f], s:{}, s:[], s:s}", "name", "a\033[31m\302\233x\342\200\256\177",
-					       "list", "true", "12", "No", "2026-01-01", "- x: #", 1, 7, 1.5, "empty", "none", "lines",
-					       "first\n second\n");
+	cleanup_json json_t *value = json_pack(
+		"{s:s, s:[s,s,s,s,s,b,n,i,f], s:{}, s:[], s:s}", "name", "a\033[31m\302\233x\342\200\256\177", "list",
+		"true", "12", "No", "2026-01-01", "- x: #", 1, 7, 1.5, "empty", "none", "lines", "first\n second\n");
 	char *json = json_dumps(value, JSON_INDENT(4));
 	cleanup_buf struct buf safe = {0}, yaml = {0};
 	cleanup_json json_t *read = NULL, *reread = NULL;
@@ -220,8 +222,9 @@ static void test_options(void **state)
 	struct error err;
 
 	(void)state;
-	assert_int_equal(parse(TAKES_NAMESPACE | TAKES_OBJECTS | TAKES_WAIT, &options, &err, "f", "-n", "ns", "--timeout=1h30m", "g", "-o",
-			       "yaml", "--as", "bob", "--as-group", "a", "--as-group", "b", NULL),
+	assert_int_equal(parse(TAKES_NAMESPACE | TAKES_OBJECTS | TAKES_WAIT, &options, &err, "f", "-n", "ns",
+			       "--timeout=1h30m", "g", "-o", "yaml", "--as", "bob", "--as-group", "a", "--as-group",
+			       "b", NULL),
 			 0);
 	assert_string_equal(options.namespace_name, "ns");
 	assert_int_equal(options.argument_count, 2);
@@ -249,8 +252,10 @@ static void test_mistakes(void **state)
 		{{"-o"}, "-o needs a value"},
 		{{"--as", "a\nb"}, "--as: found a control character, expected a name"},
 		{{"--as-group", "g"}, "--as-group needs --as"},
-		{{"--timeout", "5x"}, "--timeout: found \"5x\", expected a duration of at most a year, as 90s, 5m or 1h30m"},
-		{{"--timeout", "-5"}, "--timeout: found \"-5\", expected a duration of at most a year, as 90s, 5m or 1h30m"},
+		{{"--timeout", "5x"},
+		 "--timeout: found \"5x\", expected a duration of at most a year, as 90s, 5m or 1h30m"},
+		{{"--timeout", "-5"},
+		 "--timeout: found \"-5\", expected a duration of at most a year, as 90s, 5m or 1h30m"},
 		{{"-v", "11"}, "-v 11: expected a number 0..10"},
 	};
 
@@ -268,7 +273,8 @@ static void test_mistakes(void **state)
 
 static void test_names(void **state)
 {
-	static const char *const wrong[] = {"", "worker[", "worker[]", "worker[x]", "worker[10000]", "worker-", "wor_ker", "-3", "worker[3]x"};
+	static const char *const wrong[] = {"",        "worker[", "worker[]", "worker[x]", "worker[10000]",
+					    "worker-", "wor_ker", "-3",       "worker[3]x"};
 	struct task_selector task;
 	struct error err;
 
@@ -291,9 +297,9 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_safe),      cmocka_unit_test(test_random_bytes), cmocka_unit_test(test_documents),
-		cmocka_unit_test(test_colours),   cmocka_unit_test(test_paragraph),    cmocka_unit_test(test_broken_pipe),
-		cmocka_unit_test(test_grid),      cmocka_unit_test(test_options),      cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_safe),    cmocka_unit_test(test_random_bytes), cmocka_unit_test(test_documents),
+		cmocka_unit_test(test_colours), cmocka_unit_test(test_paragraph),    cmocka_unit_test(test_broken_pipe),
+		cmocka_unit_test(test_grid),    cmocka_unit_test(test_options),      cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_names),
 	};
 

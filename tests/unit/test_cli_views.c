@@ -15,8 +15,9 @@ static void test_age(void **state)
 	static const struct {
 		int64_t seconds;
 		const char *text;
-	} rows[] = {{-5, "0s"}, {119, "119s"}, {120, "2m"}, {200, "3m20s"}, {3600, "60m"}, {4 * 3600 + 60, "4h1m"},
-		    {10 * 3600, "10h"}, {3 * 86400 + 3600, "3d1h"}, {30 * 86400, "30d"}};
+	} rows[] = {{-5, "0s"},         {119, "119s"},           {120, "2m"},        {200, "3m20s"},
+		    {3600, "60m"},      {4 * 3600 + 60, "4h1m"}, {10 * 3600, "10h"}, {3 * 86400 + 3600, "3d1h"},
+		    {30 * 86400, "30d"}};
 	char out[AGE_SIZE];
 
 	(void)state;
@@ -53,11 +54,16 @@ static void begin_hundred(struct cli_world *w)
 	cleanup_free char *role = NULL, *status = NULL;
 
 	for (size_t i = 0; i < 100; i++) {
-		cleanup_free char *more = i == 0 ? mem_strdup(",'completionStatus':{'code':7,'phrase':'P','type':{'name':'Failed',"
-							      "'attributes':[]},'diagnostics':'d'}")
-					 : i < 3 ? mem_strdup("")
-						 : mem_printf(",'podIP':'10.0.0.1','podNodeName':'n%zu'", i % 4);
-		cleanup_free char *task = cli_task(i, i == 0 ? "Completed" : i < 3 ? "AttemptPreparing" : "AttemptRunning", more);
+		cleanup_free char *more =
+			i == 0  ? mem_strdup(",'completionStatus':{'code':7,'phrase':'P','type':{'name':'Failed',"
+					      "'attributes':[]},'diagnostics':'d'}")
+			: i < 3 ? mem_strdup("")
+				: mem_printf(",'podIP':'10.0.0.1','podNodeName':'n%zu'", i % 4);
+		cleanup_free char *task = cli_task(i,
+						   i == 0  ? "Completed"
+						   : i < 3 ? "AttemptPreparing"
+							   : "AttemptRunning",
+						   more);
 
 		buf_printf(&tasks, "%s%s", i > 0 ? "," : "", task);
 	}
@@ -117,7 +123,8 @@ static void test_tree_pod(void **state)
 	tree_build(&w.inquiry, false, false, &root);
 	assert_string_equal(root.children[0].detail, "taskNumber 100");
 	assert_string_equal(root.children[0].children[0].children[0].name, "f-a-0");
-	assert_string_equal(root.children[0].children[0].children[0].detail, "attempt 0, 60m old, ready, on n, 10.0.0.1");
+	assert_string_equal(root.children[0].children[0].children[0].detail,
+			    "attempt 0, 60m old, ready, on n, 10.0.0.1");
 	tree_free(&root);
 	cli_world_end(&w);
 }
@@ -128,14 +135,17 @@ static void test_tree_pod(void **state)
 
 static void begin_timeline(struct cli_world *w)
 {
-	cleanup_free char *task =
-		cli_task(0, "Completed", ",'runTime':'" AT("30") "','completionTime':'" AT("40") "','completionStatus':{'code':0,"
-							"'phrase':'Succeeded','type':{'name':'Succeeded','attributes':[]},'diagnostics':''}");
+	cleanup_free char *task = cli_task(
+		0, "Completed",
+		",'runTime':'" AT("30") "','completionTime':'" AT(
+			"40") "','completionStatus':{'code':0,"
+			      "'phrase':'Succeeded','type':{'name':'Succeeded','attributes':[]},'diagnostics':''}");
 	cleanup_free char *retried = NULL, *role = NULL, *status = NULL;
 	char *at = strstr(task, "'totalRetriedCount':0");
 
 	/* the Task's third attempt began at minute 20 */
-	retried = mem_printf("%.*s'totalRetriedCount':2%s", (int)(at - task), task, at + strlen("'totalRetriedCount':0"));
+	retried = mem_printf("%.*s'totalRetriedCount':2%s", (int)(at - task), task,
+			     at + strlen("'totalRetriedCount':0"));
 	at = strstr(retried, "'attemptStatus':{'id':0,'startTime':'" CLI_BEGIN "'");
 	free(task);
 	task = mem_printf("%.*s'attemptStatus':{'id':2,'startTime':'" AT("20") "'%s", (int)(at - retried), retried,
@@ -171,10 +181,13 @@ static void test_timeline(void **state)
 /* Former attempts come from the log; those of others, and lines of other kinds, do not. */
 static void test_snapshots(void **state)
 {
-	static const char form[] = "I0101 00:00:00.000000 1 x.c:1] [ns/f]: m: OnTaskRetry: ObjectSnapshot: {\"kind\":\"Task\",\"metadata\":"
-				   "{\"annotations\":{\"FC_FRAMEWORK_UID\":\"%s\",\"FC_TASKROLE_NAME\":\"a\",\"FC_TASK_INDEX\":\"0\","
-				   "\"FC_FRAMEWORK_ATTEMPT_ID\":\"0\"}},\"status\":{\"attemptStatus\":{\"id\":%d,\"startTime\":\"%s\","
-				   "\"runTime\":null,\"completionTime\":\"%s\",\"completionStatus\":{\"code\":1,\"type\":{\"name\":\"Failed\"}}}}}\n";
+	static const char form[] =
+		"I0101 00:00:00.000000 1 x.c:1] [ns/f]: m: OnTaskRetry: ObjectSnapshot: "
+		"{\"kind\":\"Task\",\"metadata\":"
+		"{\"annotations\":{\"FC_FRAMEWORK_UID\":\"%s\",\"FC_TASKROLE_NAME\":\"a\",\"FC_TASK_INDEX\":\"0\","
+		"\"FC_FRAMEWORK_ATTEMPT_ID\":\"0\"}},\"status\":{\"attemptStatus\":{\"id\":%d,\"startTime\":\"%s\","
+		"\"runTime\":null,\"completionTime\":\"%s\",\"completionStatus\":{\"code\":1,\"type\":{\"name\":"
+		"\"Failed\"}}}}}\n";
 	cleanup_buf struct buf log = {0};
 	struct timeline timeline;
 	struct cli_world w;
@@ -238,7 +251,8 @@ static void test_svg(void **state)
 
 /* ---- scale ------------------------------------------------------------------------------------------------------- */
 
-static void expect_patch(const json_t *framework, const char *wish, bool adjust, const char *expected, const char *remark)
+static void expect_patch(const json_t *framework, const char *wish, bool adjust, const char *expected,
+			 const char *remark)
 {
 	cleanup_buf struct buf remarks = {0};
 	struct scale_wish wishes[1];
@@ -258,8 +272,9 @@ static void expect_patch(const json_t *framework, const char *wish, bool adjust,
 
 static void test_scale(void **state)
 {
-	cleanup_json json_t *f = cli_json("{'metadata':{'name':'f'},'spec':{'taskRoles':[{'name':'ps'},{'name':'w','taskNumber':4,"
-					  "'frameworkAttemptCompletionPolicy':{'minSucceededTaskCount':4}}]}}");
+	cleanup_json json_t *f = cli_json(
+		"{'metadata':{'name':'f'},'spec':{'taskRoles':[{'name':'ps'},{'name':'w','taskNumber':4,"
+		"'frameworkAttemptCompletionPolicy':{'minSucceededTaskCount':4}}]}}");
 	struct scale_wish wishes[2] = {{"w", 1}, {"w", 2}};
 	struct error err;
 
@@ -268,8 +283,10 @@ static void test_scale(void **state)
 		     "[{'op':'test','path':'/spec/taskRoles/1/name','value':'w'},"
 		     "{'op':'test','path':'/spec/taskRoles/1/taskNumber','value':4},"
 		     "{'op':'replace','path':'/spec/taskRoles/1/taskNumber','value':6},"
-		     "{'op':'test','path':'/spec/taskRoles/1/frameworkAttemptCompletionPolicy/minSucceededTaskCount','value':4},"
-		     "{'op':'replace','path':'/spec/taskRoles/1/frameworkAttemptCompletionPolicy/minSucceededTaskCount','value':6}]",
+		     "{'op':'test','path':'/spec/taskRoles/1/frameworkAttemptCompletionPolicy/"
+		     "minSucceededTaskCount','value':4},"
+		     "{'op':'replace','path':'/spec/taskRoles/1/frameworkAttemptCompletionPolicy/"
+		     "minSucceededTaskCount','value':6}]",
 		     "");
 	expect_patch(f, "w=3", false,
 		     "[{'op':'test','path':'/spec/taskRoles/1/name','value':'w'},"
@@ -290,7 +307,8 @@ static void test_scale(void **state)
 
 static void test_wishes(void **state)
 {
-	static const char *const wrong[] = {"w", "w=", "=5", "w=-1", "w=10001", "w=5x", "W=5", "w=99999999999999999999", "a-b=1"};
+	static const char *const wrong[] = {
+		"w", "w=", "=5", "w=-1", "w=10001", "w=5x", "W=5", "w=99999999999999999999", "a-b=1"};
 	struct scale_wish wish;
 	struct error err;
 
@@ -307,11 +325,13 @@ static void test_wishes(void **state)
 
 static void test_retry(void **state)
 {
-	cleanup_json json_t *f = cli_json("{'metadata':{'name':'f','namespace':'ns','uid':'u','resourceVersion':'7','labels':{'l':'1'},"
-					  "'annotations':{'kubectl.kubernetes.io/last-applied-configuration':'x','a':'b'},'finalizers':['y']},"
-					  "'spec':{'executionType':'Stop','suspend':true,'description':'d'},'status':{'state':'Completed'}}");
-	cleanup_json json_t *expected = cli_json("{'apiVersion':'frameworkcontroller.microsoft.com/v1','kind':'Framework','metadata':{'name':'g',"
-						 "'namespace':'ns','labels':{'l':'1'},'annotations':{'a':'b'}},'spec':{'description':'d'}}");
+	cleanup_json json_t *f = cli_json(
+		"{'metadata':{'name':'f','namespace':'ns','uid':'u','resourceVersion':'7','labels':{'l':'1'},"
+		"'annotations':{'kubectl.kubernetes.io/last-applied-configuration':'x','a':'b'},'finalizers':['y']},"
+		"'spec':{'executionType':'Stop','suspend':true,'description':'d'},'status':{'state':'Completed'}}");
+	cleanup_json json_t *expected = cli_json(
+		"{'apiVersion':'frameworkcontroller.microsoft.com/v1','kind':'Framework','metadata':{'name':'g',"
+		"'namespace':'ns','labels':{'l':'1'},'annotations':{'a':'b'}},'spec':{'description':'d'}}");
 	cleanup_json json_t *found = retry_object(f, "g");
 	cleanup_free char *text = json_text(found);
 	char name[RETRY_NAME_SIZE], longest[RETRY_NAME_SIZE];
@@ -342,8 +362,10 @@ static void note_line(void *arg, const char *time, const char *line)
 /* However the bytes come, the lines are the same; after a resume nothing is doubled and nothing is lost. */
 static void test_log_lines(void **state)
 {
-	static const char text[] = "2026-01-01T00:00:00.1Z one\n2026-01-01T00:00:00.12Z two words\n\n2026-01-01T00:00:01Z \n";
-	static const char again[] = "2026-01-01T00:00:00.12Z two words\n2026-01-01T00:00:01Z \n2026-01-01T00:00:01.000000001Z new";
+	static const char text[] =
+		"2026-01-01T00:00:00.1Z one\n2026-01-01T00:00:00.12Z two words\n\n2026-01-01T00:00:01Z \n";
+	static const char again[] =
+		"2026-01-01T00:00:00.12Z two words\n2026-01-01T00:00:01Z \n2026-01-01T00:00:01.000000001Z new";
 
 	(void)state;
 	for (size_t cut = 0; cut < sizeof(text); cut++) {
@@ -352,7 +374,9 @@ static void test_log_lines(void **state)
 
 		log_lines_add(&lines, text, cut, note_line, &out);
 		log_lines_add(&lines, text + cut, sizeof(text) - 1 - cut, note_line, &out);
-		assert_string_equal(out.data, "2026-01-01T00:00:00.1Z|one\n2026-01-01T00:00:00.12Z|two words\n|\n2026-01-01T00:00:01Z|\n");
+		assert_string_equal(
+			out.data,
+			"2026-01-01T00:00:00.1Z|one\n2026-01-01T00:00:00.12Z|two words\n|\n2026-01-01T00:00:01Z|\n");
 		buf_clear(&out);
 		log_lines_resume(&lines);
 		log_lines_add(&lines, again, sizeof(again) - 1, note_line, &out);
@@ -381,10 +405,10 @@ static void test_long_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_age),       cmocka_unit_test(test_indexes), cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_tree_pod),  cmocka_unit_test(test_timeline), cmocka_unit_test(test_snapshots),
-		cmocka_unit_test(test_lines),     cmocka_unit_test(test_svg),     cmocka_unit_test(test_scale),
-		cmocka_unit_test(test_wishes),    cmocka_unit_test(test_retry),   cmocka_unit_test(test_log_lines),
+		cmocka_unit_test(test_age),        cmocka_unit_test(test_indexes),  cmocka_unit_test(test_tree),
+		cmocka_unit_test(test_tree_pod),   cmocka_unit_test(test_timeline), cmocka_unit_test(test_snapshots),
+		cmocka_unit_test(test_lines),      cmocka_unit_test(test_svg),      cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_wishes),     cmocka_unit_test(test_retry),    cmocka_unit_test(test_log_lines),
 		cmocka_unit_test(test_long_lines),
 	};
 

@@ -120,8 +120,16 @@ static void show_view(struct demo *demo, const struct example *example, const ch
 {
 	cleanup_free char *path = mem_printf("%s/kubectl-framework", demo->options->bin);
 	cleanup_free char *log = mem_printf("%s/fc-watcher.log", demo->directory);
-	const char *argv[] = {"kubectl-framework", view, example->name, "-n", example->ns, "--kubeconfig", demo->kubeconfig,
-			      strcmp(view, "timeline") == 0 ? "--snapshots" : NULL, log, NULL};
+	const char *argv[] = {"kubectl-framework",
+			      view,
+			      example->name,
+			      "-n",
+			      example->ns,
+			      "--kubeconfig",
+			      demo->kubeconfig,
+			      strcmp(view, "timeline") == 0 ? "--snapshots" : NULL,
+			      log,
+			      NULL};
 	pid_t pid;
 
 	screen_print(&demo->screen, "\n$ kubectl framework %s %s\n", view, example->name);

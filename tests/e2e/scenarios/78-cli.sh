@@ -262,7 +262,7 @@ run_cli_hostile() {
             fail "$command: these lines have control characters"
         fi
     done
-    on_terminal why f | grep -q $'\e\\[1m' || fail "no colours on a terminal"
+    on_terminal why f | grep $'\e\\[1m' >/dev/null || fail "no colours on a terminal"
     expect "no colours" "$(NO_COLOR=1 on_terminal why f | grep -c $'\e')" 0
     expect "the message is there" "$(fw why f -o json | jq -r '[.evidence[] | select(.source == "Last words").text] == [$bad]' --arg bad "$bad")" true
 }
@@ -311,7 +311,7 @@ run_cli_packed() {
 :4"
     while read -r command; do
         count=$((count + 1))
-        sed 's/\\-/-/g' "$work/kubectl-framework.1" | grep -E '^\.BR ' | grep -qwe "$command" || fail "the man page does not tell of $command"
+        sed 's/\\-/-/g' "$work/kubectl-framework.1" | grep -E '^\.BR ' | grep -we "$command" >/dev/null || fail "the man page does not tell of $command"
         expect_match "help of $command" "$("$work/kubectl-framework" "$command" --help)" "^Usage: kubectl framework $command "
         grep -qE "^\| .*\`$command[ \`]" "$root/cli/README.md" || fail "cli/README.md does not tell of $command"
     done < <("$work/kubectl-framework" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p')
