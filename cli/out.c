@@ -17,7 +17,7 @@
 
 enum { FLUSH_AT = 64 * 1024, WIDTH_USUAL = 80, WIDTH_LEAST = 20 };
 
-/* ECMA-48 §8.3.117, SGR. */
+/* ECMA-48, 8.3.117 SGR. */
 static const char *const styles[] = {
 	[STYLE_PLAIN] = "",       [STYLE_HEAD] = "\033[1m",   [STYLE_GOOD] = "\033[32m",
 	[STYLE_BAD] = "\033[31m", [STYLE_WAITS] = "\033[33m", [STYLE_DIM] = "\033[2m",

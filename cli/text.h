@@ -9,7 +9,7 @@
 #include "common/base/buf.h"
 
 /* Whether a character can change what a terminal shows of others: the control characters of ASCII and of ISO 6429
- * (U+0080 to U+009F), line separators, and the characters that change the direction of writing (Unicode Annex 9, §2).
+ * (U+0080 to U+009F), line separators, and the characters that change the direction of writing (Unicode Annex 9).
  */
 bool text_is_unsafe(uint32_t character);
 

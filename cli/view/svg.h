@@ -5,7 +5,7 @@
 #include "cli/view/timeline.h"
 
 /* Appends an SVG document (SVG 1.1) that needs nothing else: no script, no font, no request. Text of the cluster is
- * escaped; characters that XML 1.0 §2.2 does not allow become U+FFFD. */
+ * escaped; characters that XML 1.0 does not allow become U+FFFD. */
 void svg_write(struct buf *out, const struct timeline *timeline);
 
 #endif
