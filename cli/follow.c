@@ -118,25 +118,10 @@ char *follow_path_of(const char *collection, const char *name)
 
 /* ---- one Framework ----------------------------------------------------------------------------------------------- */
 
-struct one {
-	bool (*changed)(struct cli *cli, void *arg);
-	void *arg;
-	bool begun; /* the present state was seen */
-};
-
 static void ignore(void *arg, json_t *object)
 {
 	(void)arg;
 	(void)object;
-}
-
-static bool one_settled(struct cli *cli, void *arg)
-{
-	struct one *one = arg;
-	bool first = !one->begun;
-
-	one->begun = true;
-	return first || one->changed(cli, one->arg);
 }
 
 int follow_framework(struct cli *cli, const char *name, bool (*changed)(struct cli *cli, void *arg), void *arg,
@@ -144,9 +129,8 @@ int follow_framework(struct cli *cli, const char *name, bool (*changed)(struct c
 {
 	cleanup_free char *collection = cli_frameworks_path(cli->ns, NULL);
 	cleanup_free char *path = follow_path_of(collection, name);
-	struct one one = {.changed = changed, .arg = arg};
 	const struct follow what = {
-		.path = path, .present = ignore, .deleted = ignore, .settle = one_settled, .arg = &one};
+		.path = path, .present = ignore, .deleted = ignore, .settle = changed, .arg = arg};
 
 	return follow_run(cli, &what, err);
 }

@@ -27,7 +27,7 @@ struct follow {
 /* Returns 0 when settle() has ended it; CLI_TIME_OUT; or a code and *err, if the collection cannot be read at first. */
 int follow_run(struct cli *cli, const struct follow *what, struct error *err);
 
-/* Calls changed() after each change of one Framework, its deletion included, but not for its present state. */
+/* Calls changed() for the present state of one Framework, and after each change of it, its deletion included. */
 int follow_framework(struct cli *cli, const char *name, bool (*changed)(struct cli *cli, void *arg), void *arg,
 		     struct error *err);
 

@@ -267,8 +267,6 @@ int options_parse(int argc, char **argv, unsigned groups, struct options *out, s
 	}
 	if (out->as_group_count > 0 && out->as == NULL)
 		return error_set(err, "--as-group needs --as");
-	if (out->all_namespaces && out->namespace_name != NULL)
-		return error_set(err, "--all-namespaces and --namespace exclude each other");
 	out->arguments = argv + optind;
 	out->argument_count = (size_t)(plain - optind);
 	return 0;

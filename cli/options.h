@@ -59,7 +59,7 @@ struct options {
 	size_t as_group_count;
 	const char *selector;
 	enum output_format output;
-	bool all_namespaces;
+	bool all_namespaces; /* goes before namespace_name, as in kubectl */
 	bool watch;
 	bool no_headers;
 	bool all_tasks;

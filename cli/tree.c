@@ -89,21 +89,22 @@ static bool on_change(struct cli *cli, void *arg)
 	if (cli->out.terminal) {
 		out_measure(&cli->out);
 		out_clear_screen(&cli->out);
-	} else {
-		out_end_line(&cli->out);
 	}
 	*code = print_tree(cli);
+	if (!cli->out.terminal)
+		out_end_line(&cli->out);
 	return *code == CLI_DONE && out_flush(&cli->out) == 0;
 }
 
 int command_tree(struct cli *cli)
 {
-	int code = print_tree(cli);
+	int code = CLI_DONE, followed;
 	struct error err;
 
-	if (code != CLI_DONE || !cli->options.watch)
-		return code;
-	out_flush(&cli->out);
-	code = follow_framework(cli, cli->options.arguments[0], on_change, &code, &err);
-	return code == 0 ? CLI_DONE : cli_complain(cli, code, &err);
+	if (!cli->options.watch)
+		return print_tree(cli);
+	followed = cli_connect(cli, &err);
+	if (followed == 0)
+		followed = follow_framework(cli, cli->options.arguments[0], on_change, &code, &err);
+	return followed == 0 ? code : cli_complain(cli, followed, &err);
 }

@@ -233,7 +233,11 @@ run_cli_shows() {
     fw list -w >"$RUN/out/$scenario.watched" &
     local watching=$!
     wait_for 20 "the watch has begun" grep -q many "$RUN/out/$scenario.watched"
+    fw tree many -w >"$RUN/out/$scenario.tree" 2>&1 &
+    wait_for 20 "the tree is there" grep -q '100 of 100 running' "$RUN/out/$scenario.tree"
     fw stop many
+    wait_for 40 "the tree shows the end" grep -q '^many  Completed -210' "$RUN/out/$scenario.tree"
+    kill $!
     wait_for 40 "the watch shows the end" grep -qE 'many +Completed .* stopped$' "$RUN/out/$scenario.watched"
     kill $watching
     wait $watching 2>/dev/null || true
@@ -244,6 +248,25 @@ run_cli_shows() {
 # The plugin with a terminal for its stdout and stderr. (command: a scenario's function is called script, too)
 on_terminal() { # command arguments...
     command script -qec "'$BUILD/kubectl-framework' $* --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null </dev/null
+}
+
+# Who may read Frameworks and nothing else still gets an answer, and is told what is missing.
+run_cli_rights() {
+    [[ $CLUSTER == kubernetes ]] || not_here "the embedded API server knows nobody who is impersonated"
+    kubectl -n "$NS" create role reader --verb=get,list --resource=frameworks.frameworkcontroller.microsoft.com >/dev/null
+    kubectl -n "$NS" create rolebinding reader --role=reader --user=jane >/dev/null
+    create 'fw("f"; [role("a"; 1; {phase: "unschedulable", message: "0/4 nodes"})])'
+    wait_framework f 15 '.status.state == "AttemptPreparing"'
+    wait_for 20 "jane may list" is_allowed jane list frameworkcontroller.microsoft.com frameworks "$NS"
+    expect "list" "$(fw_status list --as jane)" 0
+    expect_match "its row" "$(<"$RUN/out/$scenario.out")" 'f +Preparing .* pending: a\[0\]$'
+    expect "why" "$(fw_status why f --as jane)" 0
+    expect_match "the answer" "$(<"$RUN/out/$scenario.out")" 'Task a\[0\] has a Pod that is Pending'
+    expect_match "the notes" "$(<"$RUN/out/$scenario.err")" 'note: Pods are left out.*cannot list resource "pods".*note: Events are left out'
+    expect "logs" "$(fw_status logs f --as jane)" 4
+    expect "list of all namespaces" "$(fw_status list -A --as jane)" 4
+    expect "stop" "$(fw_status stop f --as jane)" 4
+    expect "watch" "$(fw_status list -w --as eve)" 4
 }
 
 # Escape sequences and the like, of names and messages, reach nobody's terminal: neither a pipe nor a terminal gets them.
