@@ -129,8 +129,7 @@ int follow_framework(struct cli *cli, const char *name, bool (*changed)(struct c
 {
 	cleanup_free char *collection = cli_frameworks_path(cli->ns, NULL);
 	cleanup_free char *path = follow_path_of(collection, name);
-	const struct follow what = {
-		.path = path, .present = ignore, .deleted = ignore, .settle = changed, .arg = arg};
+	const struct follow what = {.path = path, .present = ignore, .deleted = ignore, .settle = changed, .arg = arg};
 
 	return follow_run(cli, &what, err);
 }

@@ -6,6 +6,7 @@
 #include "cli/follow.h"
 #include "cli/grid.h"
 #include "cli/view/age.h"
+#include "cli/view/read.h"
 #include "cli/view/why.h"
 #include "common/base/clock.h"
 #include "common/base/hash.h"
@@ -25,8 +26,9 @@ struct row {
 	int32_t retries;
 	int64_t creation_time;
 	enum style style;
-	bool seen;    /* by the list that runs */
-	bool printed; /* as it is */
+	json_t *object; /* kept if Events may say why it waits; else NULL */
+	bool seen;      /* by the list that runs */
+	bool printed;   /* as it is */
 };
 
 struct listing {
@@ -52,6 +54,7 @@ static void free_texts(struct row *row)
 	free(row->state);
 	free(row->why);
 	free(row->code);
+	json_decref(row->object);
 }
 
 static void free_row(struct row *row)
@@ -61,9 +64,15 @@ static void free_row(struct row *row)
 	free(row);
 }
 
-static struct row *row_new(const struct framework_view *view)
+/* The Framework alone does not tell why these wait. */
+static bool is_vague(const char *kind)
 {
-	const struct inquiry inquiry = {.framework = view, .now = clock_wall_ms() / 1000};
+	return strcmp(kind, wait_kind_name(WAIT_PENDING)) == 0 || strcmp(kind, wait_kind_name(WAIT_CREATION)) == 0;
+}
+
+static struct row *row_new(const struct framework_view *view, const struct event_views *events)
+{
+	const struct inquiry inquiry = {.framework = view, .events = events, .now = clock_wall_ms() / 1000};
 	const struct completion *completion = view->begun ? view->status.attempt.completion : NULL;
 	const char *state = framework_view_state(view);
 	struct row *row = mem_calloc(1, sizeof(*row));
@@ -82,6 +91,7 @@ static struct row *row_new(const struct framework_view *view)
 	row->creation_time = view->creation_time;
 	row->style = style_of(view, why.kind);
 	row->seen = true;
+	row->object = events == NULL && is_vague(why.kind) ? json_incref(view->object) : NULL;
 	why_free(&why);
 	return row;
 }
@@ -124,7 +134,7 @@ static void take(void *arg, json_t *object)
 	else if (listing->cli->options.output == OUTPUT_NAME)
 		print_name(listing, &view);
 	else
-		put_row(listing, row_new(&view));
+		put_row(listing, row_new(&view, NULL));
 	framework_view_free(&view);
 }
 
@@ -281,6 +291,77 @@ static int watch_all(struct cli *cli, struct listing *listing, const char *path,
 	return follow_run(cli, &what, err);
 }
 
+/* ---- Events -------------------------------------------------------------------------------------------------------
+ */
+
+struct told {
+	UT_hash_handle hh; /* by key */
+	char *key;         /* namespace/name of a Framework */
+	struct event_views events;
+};
+
+struct telling {
+	struct listing *listing;
+	struct told *all;
+};
+
+static void take_event(void *arg, json_t *object)
+{
+	struct telling *telling = arg;
+	const json_t *of = json_object_get(object, "involvedObject");
+	cleanup_free char *key = mem_printf("%s/%s", view_text(of, "namespace"), view_text(of, "name"));
+	struct told *told;
+	struct row *row;
+
+	HASH_FIND_STR(telling->listing->rows, key, row);
+	if (row == NULL || row->object == NULL || strcmp(view_text(of, "kind"), "Framework") != 0)
+		return;
+	HASH_FIND_STR(telling->all, key, told);
+	if (told == NULL) {
+		told = mem_calloc(1, sizeof(*told));
+		told->key = mem_strdup(key);
+		HASH_ADD_KEYPTR(hh, telling->all, told->key, strlen(told->key), told);
+	}
+	event_views_add(&told->events, object);
+}
+
+static void explain_by_events(struct listing *listing, const struct told *told)
+{
+	struct framework_view view;
+	struct row *row;
+	struct error err;
+
+	HASH_FIND_STR(listing->rows, told->key, row);
+	if (framework_view_read(row->object, &view, &err) == 0)
+		put_row(listing, row_new(&view, &told->events));
+	framework_view_free(&view);
+}
+
+/* The warnings of one namespace or all, only if some Framework waits for what its status does not say. Without the
+ * right to list Events the rows stay as they are. */
+static void ask_events(struct listing *listing)
+{
+	struct cli *cli = listing->cli;
+	cleanup_free char *path = cli_core_path(cli->options.all_namespaces ? NULL : cli->ns, "events", NULL);
+	struct telling telling = {.listing = listing};
+	struct told *told, *next;
+	struct error err;
+	bool any = false;
+
+	for (const struct row *row = listing->rows; row != NULL && !any; row = row->hh.next)
+		any = row->object != NULL;
+	if (!any)
+		return;
+	cli_list(cli, path, "fieldSelector=involvedObject.kind%3DFramework,type%3DWarning", take_event, &telling, &err);
+	HASH_ITER(hh, telling.all, told, next) {
+		explain_by_events(listing, told);
+		HASH_DEL(telling.all, told);
+		event_views_free(&told->events);
+		free(told->key);
+		free(told);
+	}
+}
+
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static int list_named(struct cli *cli, struct listing *listing, struct error *err)
@@ -345,13 +426,15 @@ int command_list(struct cli *cli)
 	listing.named = options->argument_count > 0 && !options->watch;
 	code = run(cli, &listing, &err);
 	if (!options->watch && code == 0) {
-		if (whole)
+		if (whole) {
 			print_objects(&listing);
-		else if (listing.rows != NULL)
+		} else if (listing.rows != NULL) {
+			ask_events(&listing);
 			print_rows(&listing, true, !options->no_headers);
-		else if (options->output != OUTPUT_NAME)
+		} else if (options->output != OUTPUT_NAME) {
 			cli_note(cli, "found no Frameworks%s%s", options->all_namespaces ? "" : " in namespace ",
 				 options->all_namespaces ? "" : cli->ns);
+		}
 	}
 	HASH_ITER(hh, listing.rows, row, next) {
 		HASH_DEL(listing.rows, row);

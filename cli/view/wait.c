@@ -80,12 +80,32 @@ static struct task_wait pending_wait(const struct pod_wait *of, const struct tas
 	};
 }
 
-static struct task_wait preparing_of(const struct pod_view *pod, const struct task_status *task)
+/* Without its Pod: the Event that the controller writes after a minute, "Task worker[0] waits: {reason}: {message}". It
+ * stands for all Tasks that wait in the same way (CONTRACT.md §6.12). */
+static struct task_wait reported_wait(const struct inquiry *inquiry, const struct task_status *task)
+{
+	static const char head[] = " waits: ";
+	struct task_wait wait = {.kind = WAIT_PENDING, .reason = "", .message = "", .since = task->transition_time};
+	const struct event_view *event = inquiry->events == NULL ? NULL
+								 : event_views_latest(inquiry->events, "TaskWaiting",
+										      task->attempt.start_time, NULL);
+	const char *words = event == NULL ? NULL : strstr(event->message, head);
+
+	if (words == NULL)
+		return wait;
+	wait.message = words + strlen(head);
+	wait.kind = strncmp(wait.message, "Unschedulable", strlen("Unschedulable")) == 0 ? WAIT_UNSCHEDULABLE
+											 : WAIT_START;
+	return wait;
+}
+
+static struct task_wait preparing_of(const struct inquiry *inquiry, const struct pod_view *pod,
+				     const struct task_status *task)
 {
 	struct task_wait wait = {.kind = WAIT_PENDING, .reason = "", .message = "", .since = task->transition_time};
 
 	if (pod == NULL)
-		return wait;
+		return reported_wait(inquiry, task);
 	if (pod->wait_of != NULL && pod->wait_of->wait != NULL)
 		return pending_wait(pod->wait_of->wait, task);
 	if (*pod->gates != '\0') {
@@ -124,7 +144,7 @@ struct task_wait wait_of(const struct inquiry *inquiry, const char *role, size_t
 	switch (task->state) {
 	case STATE_CREATION_PENDING: return creation_of(inquiry, pod, task);
 	case STATE_CREATION_REQUESTED: wait.kind = WAIT_CREATION; break;
-	case STATE_PREPARING: return preparing_of(pod, task);
+	case STATE_PREPARING: return preparing_of(inquiry, pod, task);
 	case STATE_RUNNING:
 		if (pod != NULL && pod->crashing != NULL) {
 			wait.kind = WAIT_CRASH;

@@ -349,6 +349,14 @@ static void test_without_rights(void **state)
 	w.inquiry.pods = NULL;
 	w.inquiry.events = NULL;
 	explain(&w, &why, "pending", "have Pods that are Pending");
+	why_free(&why);
+	/* Events alone say more */
+	w.inquiry.events = &w.events;
+	cli_world_event(&w, "TaskWaiting", "Task a[1] waits: container c: ErrImagePull: no such image");
+	explain(&w, &why, "start-fails", "it reports container c: ErrImagePull: no such image");
+	why_free(&why);
+	cli_world_event(&w, "TaskWaiting", "Task a[1] waits: Unschedulable: 0/4 nodes");
+	explain(&w, &why, "unschedulable", "the scheduler says Unschedulable: 0/4 nodes");
 	done(&w, &why);
 }
 

@@ -137,6 +137,7 @@ run_cli_why_quota() {
     wait_event f FailedCreatePod "exceeded quota"
     wait_why f quota
     expect_why f quota 'because a quota is exceeded: the API server says .*exceeded quota: q'
+    expect_match "list" "$(fw list --no-headers)" '^f .* quota: a\['
     if [[ $CLUSTER == kubernetes ]]; then set_quota 5 1; else clear_faults; fi
     wait_running f 40
     wait_why f running
