@@ -16,7 +16,11 @@
 #include "common/framework/names.h"
 #include "common/kube/page.h"
 
-enum { REQUEST_TIMEOUT_MS = 60 * 1000, CONNECTIONS_MAX = 256 /* each log that is followed has one */ };
+enum {
+	EXPIRED_MAX = 3 /* tokens of a list, in a row */,
+	REQUEST_TIMEOUT_MS = 60 * 1000,
+	CONNECTIONS_MAX = 256 /* each log that is followed has one */
+};
 
 /* Whose stderr log lines go to: those of the client (warnings of the API server), which can quote the cluster. */
 static struct cli *logging;
@@ -222,32 +226,75 @@ static int take_page(struct cli *cli, const struct kube_answer *answer, cli_each
 	return result == 0 ? 0 : CLI_FAILED;
 }
 
+/* Where a list stands. */
+struct paging {
+	const char *path;
+	const char *query;
+	int limit;   /* of the next page */
+	char *more;  /* its token; NULL: it is the first one */
+	int expired; /* tokens, in a row */
+	bool over;
+};
+
+static void ask_page(struct cli *cli, const struct paging *paging, struct kube_answer *answer)
+{
+	struct kube_request request = {.method = "GET", .timeout_ms = REQUEST_TIMEOUT_MS, .gzip = true};
+	cleanup_buf struct buf url = {0};
+
+	buf_printf(&url, "%s?limit=%d%s%s", paging->path, paging->limit, *paging->query == '\0' ? "" : "&",
+		   paging->query);
+	if (paging->more != NULL)
+		cli_put_query(&url, "continue", paging->more);
+	request.path = url.data;
+	kube_client_call_wait(cli->client, &request, answer);
+}
+
+/* Whether the page is to be asked for again: in halves, or with the token that the server gives for an expired one. */
+static bool again(struct paging *paging, const struct kube_answer *answer)
+{
+	char *token;
+
+	if (answer->too_large && paging->limit > 1) {
+		paging->limit /= 2;
+		return true;
+	}
+	token = paging->expired < EXPIRED_MAX ? token_after_gone(answer) : NULL;
+	if (token == NULL)
+		return false;
+	paging->expired++;
+	free(paging->more);
+	paging->more = token;
+	return true;
+}
+
+static int next_page(struct cli *cli, struct paging *paging, cli_each *each, void *arg, struct error *err)
+{
+	struct kube_answer answer;
+	char *more = NULL;
+	int code = 0;
+
+	ask_page(cli, paging, &answer);
+	if (!again(paging, &answer)) {
+		code = judge(&answer, err);
+		if (code == 0)
+			code = take_page(cli, &answer, each, arg, &more, err);
+		free(paging->more);
+		paging->more = more;
+		paging->expired = 0;
+		paging->over = more == NULL;
+	}
+	kube_answer_free(&answer);
+	return code;
+}
+
 int cli_list(struct cli *cli, const char *path, const char *query, cli_each *each, void *arg, struct error *err)
 {
-	cleanup_free char *more = NULL;
+	struct paging paging = {.path = path, .query = query, .limit = CLI_PAGE};
 	int code = cli_connect(cli, err);
 
-	if (code != 0)
-		return code;
-	do {
-		cleanup_buf struct buf url = {0};
-		struct kube_request request = {.method = "GET", .timeout_ms = REQUEST_TIMEOUT_MS, .gzip = true};
-		struct kube_answer answer;
-
-		buf_printf(&url, "%s?limit=%d%s%s", path, CLI_PAGE, *query == '\0' ? "" : "&", query);
-		if (more != NULL)
-			cli_put_query(&url, "continue", more);
-		request.path = url.data;
-		mem_replace(&more, NULL);
-		kube_client_call_wait(cli->client, &request, &answer);
-		more = token_after_gone(&answer);
-		if (more == NULL) {
-			code = judge(&answer, err);
-			if (code == 0)
-				code = take_page(cli, &answer, each, arg, &more, err);
-		}
-		kube_answer_free(&answer);
-	} while (code == 0 && more != NULL);
+	while (code == 0 && !paging.over)
+		code = next_page(cli, &paging, each, arg, err);
+	free(paging.more);
 	return code;
 }
 

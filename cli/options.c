@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buf.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
@@ -108,7 +109,7 @@ static int parse_output(const char *text, unsigned groups, enum output_format *o
 		{"name", OUTPUT_NAME, TAKES_OBJECTS}, {"wide", OUTPUT_WIDE, TAKES_WIDE},
 		{"svg", OUTPUT_SVG, TAKES_SVG},
 	};
-	char expected[64] = "";
+	cleanup_buf struct buf expected = {0};
 
 	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
 		if (!(groups & formats[i].group))
@@ -117,10 +118,9 @@ static int parse_output(const char *text, unsigned groups, enum output_format *o
 			*out = formats[i].format;
 			return 0;
 		}
-		strcat(expected, expected[0] == '\0' ? "" : ", ");
-		strcat(expected, formats[i].name);
+		buf_printf(&expected, "%s%s", expected.len == 0 ? "" : ", ", formats[i].name);
 	}
-	return error_set(err, "--output: found \"%.64s\", expected one of %s", text, expected);
+	return error_set(err, "--output: found \"%.64s\", expected one of %s", text, expected.data);
 }
 
 static int parse_count(const char *name, const char *text, int64_t *out, struct error *err)

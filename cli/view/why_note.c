@@ -75,8 +75,10 @@ void why_command(struct why *why, const char *format, ...)
 const char *why_age(const struct inquiry *inquiry, int64_t since, char out[WHY_AGE_SIZE])
 {
 	if (since == 0)
-		return strcpy(out, "an unknown time");
-	return age_text(inquiry->now - since, out);
+		snprintf(out, WHY_AGE_SIZE, "an unknown time");
+	else
+		age_text(inquiry->now - since, out);
+	return out;
 }
 
 const char *why_due(const struct inquiry *inquiry, int64_t at, char out[WHY_DUE_SIZE])

@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "common/base/json.h"
+#include "common/kube/client/call.h"
 #include "tests/unit/http_server.h"
 #include "tests/unit/temp.h"
 
@@ -118,6 +119,18 @@ static void reply(struct http_conn *conn, int status, const char *text)
 	"{'kind':'Status','apiVersion':'v1','status':'Failure','reason':'Forbidden','code':403,'message':'" what \
 	" is forbidden: User \\u001b[31mbob cannot list'}"
 
+/* More than the client takes. */
+static void http_reply_too_large(struct http_conn *conn)
+{
+	cleanup_buf struct buf answer = {0};
+
+	buf_printf(&answer, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n{", ANSWER_MAX_BYTES + 1);
+	buf_reserve(&answer, ANSWER_MAX_BYTES);
+	memset(answer.data + answer.len, ' ', ANSWER_MAX_BYTES);
+	answer.len += ANSWER_MAX_BYTES;
+	http_raw(conn, answer.data, answer.len);
+}
+
 /* ---- pages ------------------------------------------------------------------------------------------------------- */
 
 /* Three pages; the second one's token has expired, and the server gives another one. One item is no object. */
@@ -151,6 +164,52 @@ static void test_pages(void **state)
 		w.out, "framework.frameworkcontroller.microsoft.com/a\nframework.frameworkcontroller.microsoft.com/b\n"
 		       "framework.frameworkcontroller.microsoft.com/c\n");
 	assert_contains(w.err, "one object of the list cannot be read");
+	end(&w);
+}
+
+/* A server whose tokens have always expired is given up. */
+static void serve_expired(struct world *w, struct http_conn *conn)
+{
+	w->asked++;
+	reply(conn, 410,
+	      "{'kind':'Status','status':'Failure','reason':'Expired','code':410,'message':'expired','metadata':{'"
+	      "continue':'t'}}");
+}
+
+static void test_expired(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_expired);
+	assert_int_equal(run(&w, "list", NULL), CLI_FAILED);
+	assert_int_equal(w.asked, 4);
+	assert_contains(w.err, "410 (Expired): expired");
+	end(&w);
+}
+
+/* A page that is too large is asked for in halves. */
+static void serve_large(struct world *w, struct http_conn *conn)
+{
+	static const char *const limits[] = {"?limit=500", "?limit=250", "?limit=250&continue=t"};
+
+	assert_string_equal(conn->path + strlen(FRAMEWORKS), limits[w->asked]);
+	if (w->asked++ == 0)
+		http_reply_too_large(conn);
+	else
+		reply(conn, 200,
+		      w->asked == 2 ? "{'metadata':{'resourceVersion':'9','continue':'t'},'items':[]}"
+				    : "{'metadata':{'resourceVersion':'9'},'items':[]}");
+}
+
+static void test_large_page(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, serve_large);
+	assert_int_equal(run(&w, "list", NULL), CLI_DONE);
+	assert_int_equal(w.asked, 3);
 	end(&w);
 }
 
@@ -427,6 +486,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_expired),
+		cmocka_unit_test(test_large_page),
 		cmocka_unit_test(test_what_is_asked),
 		cmocka_unit_test(test_nothing_is_asked),
 		cmocka_unit_test(test_degraded),
