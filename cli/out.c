@@ -160,14 +160,20 @@ void out_paragraph(struct out *out, size_t indent, const char *text)
 	out_end_line(out);
 }
 
+static int append_json(const char *text, size_t len, void *arg)
+{
+	buf_append(arg, text, len);
+	return 0;
+}
+
 void out_json(struct out *out, const json_t *value)
 {
-	char *text = json_dumps(value, JSON_INDENT(4) | JSON_ENCODE_ANY);
+	cleanup_buf struct buf text = {0};
 
-	if (text == NULL)
+	buf_puts(&text, "");
+	if (json_dump_callback(value, append_json, &text, JSON_INDENT(4) | JSON_ENCODE_ANY) != 0)
 		mem_exhausted();
-	text_append_safe_json(&out->text, text, strlen(text));
-	free(text);
+	text_append_safe_json(&out->text, text.data, text.len);
 	out_end_line(out);
 	if (out->text.len >= FLUSH_AT)
 		out_flush(out);
