@@ -140,52 +140,86 @@ static void take(void *arg, json_t *object)
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
+enum column {
+	COLUMN_NAMESPACE,
+	COLUMN_NAME,
+	COLUMN_STATE,
+	COLUMN_READY,
+	COLUMN_RUNNING,
+	COLUMN_FAILED,
+	COLUMN_TASKS,
+	COLUMN_RETRIES,
+	COLUMN_AGE,
+	COLUMN_COMPLETION,
+	COLUMN_WHY,
+	COLUMN_COUNT,
+};
+
 static const char *const heads[] = {
 	"NAMESPACE",          "NAME", "STATE", "READY", "RUNNING", "FAILED", "TASKS", "RETRIES", "AGE", "COMPLETION",
 	"WAITS FOR / BECAUSE"};
-enum { HEAD_COMPLETION = 9 };
 
-static void put_cells(struct grid *grid, const struct row *row, bool with_namespace, bool wide, int64_t now)
+/* On narrow terminals the last column matters more than some others. */
+static bool is_shown(const struct cli *cli, enum column column)
+{
+	enum { NARROW = 110, NARROWEST = 80 };
+	bool wide = cli->options.output == OUTPUT_WIDE;
+	size_t width = wide ? 0 : cli->out.width;
+
+	switch (column) {
+	case COLUMN_NAMESPACE: return cli->options.all_namespaces;
+	case COLUMN_READY:
+	case COLUMN_RETRIES: return width == 0 || width >= NARROW;
+	case COLUMN_FAILED:
+	case COLUMN_AGE: return width == 0 || width >= NARROWEST;
+	case COLUMN_COMPLETION: return wide;
+	default: return true;
+	}
+}
+
+static void put_cell(struct grid *grid, const struct row *row, enum column column, int64_t now)
 {
 	char age[AGE_SIZE];
 
-	if (with_namespace)
-		grid_put(grid, STYLE_PLAIN, "%s", row->ns);
-	grid_put(grid, STYLE_PLAIN, "%s", row->name);
-	grid_put(grid, row->style, "%s", row->state);
-	grid_put(grid, STYLE_PLAIN, "%zu", row->counts.ready);
-	grid_put(grid, STYLE_PLAIN, "%zu", row->counts.running);
-	grid_put(grid, row->counts.failed > 0 ? STYLE_BAD : STYLE_PLAIN, "%zu", row->counts.failed);
-	grid_put(grid, STYLE_PLAIN, "%zu", row->counts.total);
-	grid_put(grid, STYLE_PLAIN, "%d", (int)row->retries);
-	grid_put(grid, STYLE_PLAIN, "%s", age_text(now - row->creation_time, age));
-	if (wide)
-		grid_put(grid, STYLE_PLAIN, "%s", row->code);
-	grid_put(grid, STYLE_PLAIN, "%s", row->why);
+	switch (column) {
+	case COLUMN_NAMESPACE: grid_put(grid, STYLE_PLAIN, "%s", row->ns); break;
+	case COLUMN_NAME: grid_put(grid, STYLE_PLAIN, "%s", row->name); break;
+	case COLUMN_STATE: grid_put(grid, row->style, "%s", row->state); break;
+	case COLUMN_READY: grid_put(grid, STYLE_PLAIN, "%zu", row->counts.ready); break;
+	case COLUMN_RUNNING: grid_put(grid, STYLE_PLAIN, "%zu", row->counts.running); break;
+	case COLUMN_FAILED:
+		grid_put(grid, row->counts.failed > 0 ? STYLE_BAD : STYLE_PLAIN, "%zu", row->counts.failed);
+		break;
+	case COLUMN_TASKS: grid_put(grid, STYLE_PLAIN, "%zu", row->counts.total); break;
+	case COLUMN_RETRIES: grid_put(grid, STYLE_PLAIN, "%d", (int)row->retries); break;
+	case COLUMN_AGE: grid_put(grid, STYLE_PLAIN, "%s", age_text(now - row->creation_time, age)); break;
+	case COLUMN_COMPLETION: grid_put(grid, STYLE_PLAIN, "%s", row->code); break;
+	default: grid_put(grid, STYLE_PLAIN, "%s", row->why); break;
+	}
 }
 
 /* all: else only those that have changed since they were printed. */
 static void print_rows(struct listing *listing, bool all, bool headers)
 {
 	struct cli *cli = listing->cli;
-	bool with_namespace = cli->options.all_namespaces, wide = cli->options.output == OUTPUT_WIDE;
-	const char *shown[ARRAY_LEN(heads)];
+	const char *shown[COLUMN_COUNT];
 	size_t count = 0, height = cli->options.watch ? cli->out.height : 0;
 	int64_t now = clock_wall_ms() / 1000;
 	struct row *row, *next;
 	struct grid grid;
 
-	for (size_t i = with_namespace ? 0 : 1; i < ARRAY_LEN(heads); i++)
-		if (wide || i != HEAD_COMPLETION)
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		if (is_shown(cli, (enum column)i))
 			shown[count++] = heads[i];
 	grid_begin(&grid, shown, count);
 	HASH_ITER(hh, listing->rows, row, next) {
-		if (all || !row->printed)
-			put_cells(&grid, row, with_namespace, wide, now);
+		for (int i = 0; i < COLUMN_COUNT && (all || !row->printed); i++)
+			if (is_shown(cli, (enum column)i))
+				put_cell(&grid, row, (enum column)i, now);
 		row->printed = true;
 	}
 	if (grid.count > 0)
-		grid_print(&grid, &cli->out, headers, wide, height > 2 ? height - 2 : 0);
+		grid_print(&grid, &cli->out, headers, cli->options.output == OUTPUT_WIDE, height > 2 ? height - 2 : 0);
 	grid_free(&grid);
 }
 

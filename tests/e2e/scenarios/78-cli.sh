@@ -219,6 +219,8 @@ run_cli_shows() {
     wait_running many 30
     expect_match "list" "$(fw list)" '^NAME +STATE +READY +RUNNING +FAILED +TASKS +RETRIES +AGE +WAITS FOR / BECAUSE.f +Completed +0 +0 +0 +1 +0 .*many +Running +101 +101 +0 +101 +0 '
     expect_match "list -A -l" "$(fw list -l team=x --no-headers)" '^f +Completed '
+    expect_match "list on a narrow terminal" "$(command script -qec "stty cols 60; '$BUILD/kubectl-framework' list --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null </dev/null | sed 's/\x1b\[[0-9]*m//g')" \
+        '^NAME +STATE +RUNNING +TASKS +WAITS'
     expect "list -o name" "$(fw list -o name | tr '\n' ' ')" "framework.frameworkcontroller.microsoft.com/f framework.frameworkcontroller.microsoft.com/many "
     expect "list -o json" "$(fw list -o json | jq -c '[.kind, (.items | map(.metadata.name))]')" '["List",["f","many"]]'
     expect "list f -o yaml" "$(fw list f -o yaml | kubectl create --dry-run=client -o json -f - | jq -cS '.spec, .status.state')" "$(get_framework f | jq -cS '.spec, .status.state')"
