@@ -31,6 +31,19 @@ char *pod_name_of(const struct framework_view *framework, const char *role, size
 
 /* ---- one Task ---------------------------------------------------------------------------------------------------- */
 
+/* The Pod of the Task's present attempt. The status may be a moment behind it: it is written less often than it changes
+ * (CONTRACT.md §12.16). */
+static bool is_own(const struct inquiry *inquiry, const struct pod_view *pod, const struct task_status *task)
+{
+	const json_t *annotations = json_path(pod->object, "metadata", "annotations", NULL);
+	cleanup_free char *attempt = mem_printf("%d", (int)inquiry->framework->status.attempt.id);
+	cleanup_free char *task_attempt = mem_printf("%d", (int)task->attempt.id);
+
+	return strcmp(view_text(annotations, FC_FRAMEWORK_UID), inquiry->framework->uid) == 0 &&
+	       strcmp(view_text(annotations, FC_FRAMEWORK_ATTEMPT_ID), attempt) == 0 &&
+	       strcmp(view_text(annotations, FC_TASK_ATTEMPT_ID), task_attempt) == 0;
+}
+
 /* A Pod that was made for an attempt of a Framework of this name. */
 static bool is_former(const struct inquiry *inquiry, const struct pod_view *pod)
 {
@@ -106,6 +119,10 @@ static struct task_wait preparing_of(const struct inquiry *inquiry, const struct
 
 	if (pod == NULL)
 		return reported_wait(inquiry, task);
+	if (strcmp(pod->phase, "Pending") != 0) { /* the status will follow */
+		wait.kind = WAIT_NONE;
+		return wait;
+	}
 	if (pod->wait_of != NULL && pod->wait_of->wait != NULL)
 		return pending_wait(pod->wait_of->wait, task);
 	if (*pod->gates != '\0') {
@@ -139,11 +156,14 @@ struct task_wait wait_of(const struct inquiry *inquiry, const char *role, size_t
 	cleanup_free char *name = pod_name_of(inquiry->framework, role, index);
 	const struct pod_view *pod = inquiry->pods == NULL ? NULL : pod_views_find(inquiry->pods, name);
 
-	if (pod != NULL && pod->deletion_time != 0 && task->state != STATE_COMPLETED)
+	if (pod != NULL && pod->deletion_time != 0 && task->state != STATE_COMPLETED &&
+	    (task->state >= STATE_PREPARING || is_own(inquiry, pod, task)))
 		return termination_of(pod, task);
 	switch (task->state) {
-	case STATE_CREATION_PENDING: return creation_of(inquiry, pod, task);
-	case STATE_CREATION_REQUESTED: wait.kind = WAIT_CREATION; break;
+	case STATE_CREATION_PENDING:
+	case STATE_CREATION_REQUESTED:
+		return pod != NULL && is_own(inquiry, pod, task) ? preparing_of(inquiry, pod, task)
+								 : creation_of(inquiry, pod, task);
 	case STATE_PREPARING: return preparing_of(inquiry, pod, task);
 	case STATE_RUNNING:
 		if (pod != NULL && pod->crashing != NULL) {

@@ -302,6 +302,29 @@ static void test_creation(void **state)
 	done(&w, &why);
 }
 
+/* A status is written later than a Pod is created: the Pod of the present attempt is not in its own way. */
+static void test_status_behind(void **state)
+{
+#define ANNOTATIONS(attempt)                                                                                 \
+	",'annotations':{'FC_FRAMEWORK_NAME':'f','FC_FRAMEWORK_UID':'u','FC_FRAMEWORK_ATTEMPT_ID':'" attempt \
+	"','FC_TASK_ATTEMPT_ID':'0'}"
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
+	cli_world_pod(&w, "f-a-0", ANNOTATIONS("0"), "", "'phase':'Running'");
+	cli_world_pod(&w, "f-a-1", ANNOTATIONS("0"), "", "'phase':'Pending'");
+	cli_world_pod(&w, "f-a-2", ANNOTATIONS("0"), "", "'phase':'Pending'");
+	explain(&w, &why, "scheduler", "2 Tasks, a[1,2], wait for the scheduler");
+	done(&w, &why);
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
+	cli_world_pod(&w, "f-a-0", ANNOTATIONS("7"), "", "'phase':'Running'");
+	explain(&w, &why, "former-pod", "Task a[0] waits until the Pod of a former attempt");
+	done(&w, &why);
+#undef ANNOTATIONS
+}
+
 static void test_other_waits(void **state)
 {
 	static const struct {
@@ -491,15 +514,16 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody),         cmocka_unit_test(test_stale),
-		cmocka_unit_test(test_left_alone),     cmocka_unit_test(test_held),
-		cmocka_unit_test(test_config_map),     cmocka_unit_test(test_delay),
-		cmocka_unit_test(test_deleting),       cmocka_unit_test(test_images),
-		cmocka_unit_test(test_room),           cmocka_unit_test(test_barrier),
-		cmocka_unit_test(test_creation),       cmocka_unit_test(test_other_waits),
-		cmocka_unit_test(test_without_rights), cmocka_unit_test(test_crash),
-		cmocka_unit_test(test_failed),         cmocka_unit_test(test_classified),
-		cmocka_unit_test(test_good_ends),      cmocka_unit_test(test_json),
+		cmocka_unit_test(test_nobody),        cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_left_alone),    cmocka_unit_test(test_held),
+		cmocka_unit_test(test_config_map),    cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_deleting),      cmocka_unit_test(test_images),
+		cmocka_unit_test(test_room),          cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_creation),      cmocka_unit_test(test_other_waits),
+		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_without_rights),
+		cmocka_unit_test(test_crash),         cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_classified),    cmocka_unit_test(test_good_ends),
+		cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests_name("cli_why", tests, NULL, NULL);
