@@ -6,7 +6,8 @@
 #include "common/base/mem.h"
 
 #define COMMON TAKES_NAMESPACE
-#define OBJECTS (COMMON | TAKES_OBJECTS)
+#define DATA (COMMON | TAKES_DATA)
+#define OBJECTS (DATA | TAKES_NAME)
 
 static const struct command commands[] = {
 	{"list", "[NAME...]", "Frameworks: state, Tasks, retries, age, and what each waits for", 0, SIZE_MAX, SIZE_MAX,
@@ -15,8 +16,8 @@ static const struct command commands[] = {
 	 "failed.\n"
 	 "The last column is a short form of what kubectl framework why says.\n"},
 	{"tree", "NAME", "TaskRoles, Tasks and Pods of a Framework; equal Tasks are folded", 1, 1, 1,
-	 OBJECTS | TAKES_WATCH | TAKES_UNFOLDED, command_tree, "  --all-tasks           show each Task by itself\n"},
-	{"why", "NAME", "why a Framework waits or why it ended, the evidence, and what to do", 1, 1, 1, OBJECTS,
+	 DATA | TAKES_WATCH | TAKES_UNFOLDED, command_tree, "  --all-tasks           show each Task by itself\n"},
+	{"why", "NAME", "why a Framework waits or why it ended, the evidence, and what to do", 1, 1, 1, DATA,
 	 command_why,
 	 "It reads the Framework, its Pods and Events, and in doubt the object that has the name of its ConfigMap or "
 	 "of\n"
@@ -32,7 +33,7 @@ static const struct command commands[] = {
 	 "worker[3]#1 is the second attempt of Task worker[3]. Tasks whose Pods are gone have their last words in the\n"
 	 "status: those are printed. worker-3 means worker[3], and needs no quotes in shells.\n"},
 	{"timeline", "NAME", "when each attempt of each Task was pending, ran and ended", 1, 1, 1,
-	 OBJECTS | TAKES_SVG | TAKES_SNAPSHOTS, command_timeline,
+	 DATA | TAKES_SVG | TAKES_SNAPSHOTS, command_timeline,
 	 "      --snapshots FILE  log lines of the controller with ObjectSnapshots: the times of former attempts\n"},
 	{"exec", "NAME ROLE[INDEX] [-- COMMAND...]", "print the kubectl command that runs a command in a Task's Pod", 2,
 	 2, 1, COMMON | TAKES_REST | TAKES_CONTAINER, command_exec, "  -c, --container NAME\n"},
@@ -91,7 +92,8 @@ static const struct {
 	{TAKES_NAMESPACE, "  -n, --namespace NAME  default: that of the kubeconfig's context\n"},
 	{TAKES_ALL, "  -A, --all-namespaces\n"},
 	{TAKES_SELECTOR, "  -l, --selector LABELS\n"},
-	{TAKES_OBJECTS, "  -o json|yaml|name     for programs\n"},
+	{TAKES_DATA, "  -o json|yaml          for programs\n"},
+	{TAKES_NAME, "  -o name               only the names\n"},
 	{TAKES_WIDE, "  -o wide               more columns, not cut at the terminal's width\n"},
 	{TAKES_SVG, "  -o svg                a picture\n"},
 	{TAKES_WATCH, "  -w, --watch           go on, and show changes; on a terminal it is drawn anew\n"},

@@ -68,7 +68,7 @@ static unsigned group_of(int option)
 	case 'n': return TAKES_NAMESPACE;
 	case 'A': return TAKES_ALL;
 	case 'l': return TAKES_SELECTOR;
-	case 'o': return TAKES_OBJECTS | TAKES_WIDE | TAKES_SVG;
+	case 'o': return TAKES_DATA | TAKES_NAME | TAKES_WIDE | TAKES_SVG;
 	case 'w': return TAKES_WATCH;
 	case 'c': return TAKES_LOGS | TAKES_CONTAINER;
 	case 'f':
@@ -105,9 +105,8 @@ static int parse_output(const char *text, unsigned groups, enum output_format *o
 		enum output_format format;
 		unsigned group;
 	} formats[] = {
-		{"json", OUTPUT_JSON, TAKES_OBJECTS}, {"yaml", OUTPUT_YAML, TAKES_OBJECTS},
-		{"name", OUTPUT_NAME, TAKES_OBJECTS}, {"wide", OUTPUT_WIDE, TAKES_WIDE},
-		{"svg", OUTPUT_SVG, TAKES_SVG},
+		{"json", OUTPUT_JSON, TAKES_DATA}, {"yaml", OUTPUT_YAML, TAKES_DATA}, {"name", OUTPUT_NAME, TAKES_NAME},
+		{"wide", OUTPUT_WIDE, TAKES_WIDE}, {"svg", OUTPUT_SVG, TAKES_SVG},
 	};
 	cleanup_buf struct buf expected = {0};
 

@@ -27,7 +27,7 @@ enum option_group {
 	TAKES_NAMESPACE = 1 << 0,
 	TAKES_ALL = 1 << 1,      /* -A */
 	TAKES_SELECTOR = 1 << 2, /* -l */
-	TAKES_OBJECTS = 1 << 3,  /* -o json, yaml, name */
+	TAKES_DATA = 1 << 3,     /* -o json, yaml */
 	TAKES_WIDE = 1 << 4,     /* -o wide */
 	TAKES_SVG = 1 << 5,      /* -o svg */
 	TAKES_WATCH = 1 << 6,    /* -w */
@@ -43,6 +43,7 @@ enum option_group {
 	TAKES_NO_WAIT = 1 << 16,   /* --no-wait */
 	TAKES_UNFOLDED = 1 << 17,  /* --all-tasks */
 	TAKES_CONTAINER = 1 << 18, /* -c */
+	TAKES_NAME = 1 << 19,      /* -o name */
 };
 
 /* Strings are those of argv; NULL where not given. */

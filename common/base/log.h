@@ -14,7 +14,7 @@ extern int log_verbosity;
 /* Put into every line after the bracket, e.g. "fc-reconciler/2: "; NULL for none. Copied, at most 63 bytes. */
 void log_set_prefix(const char *prefix);
 
-/* Lines go to sink instead of stderr, as messages without head and prefix, which can contain any bytes; NULL: to
+/* Lines of log_write() go to sink instead of stderr, as messages without head and prefix, which can contain any bytes; NULL: to
  * stderr. For programs whose stderr is a terminal that people work at. */
 void log_set_sink(void (*sink)(char severity, const char *message));
 

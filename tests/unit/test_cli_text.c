@@ -222,7 +222,7 @@ static void test_options(void **state)
 	struct error err;
 
 	(void)state;
-	assert_int_equal(parse(TAKES_NAMESPACE | TAKES_OBJECTS | TAKES_WAIT, &options, &err, "f", "-n", "ns",
+	assert_int_equal(parse(TAKES_NAMESPACE | TAKES_DATA | TAKES_NAME | TAKES_WAIT, &options, &err, "f", "-n", "ns",
 			       "--timeout=1h30m", "g", "-o", "yaml", "--as", "bob", "--as-group", "a", "--as-group",
 			       "b", NULL),
 			 0);
@@ -264,7 +264,7 @@ static void test_mistakes(void **state)
 		struct options options;
 		struct error err = {.message = ""};
 
-		assert_int_equal(parse(TAKES_NAMESPACE | TAKES_OBJECTS | TAKES_WAIT, &options, &err, rows[i].words[0],
+		assert_int_equal(parse(TAKES_NAMESPACE | TAKES_DATA | TAKES_NAME | TAKES_WAIT, &options, &err, rows[i].words[0],
 				       rows[i].words[1], NULL),
 				 -1);
 		assert_string_equal(err.message, rows[i].message);
