@@ -64,6 +64,7 @@ COMMON_SRC := $(wildcard common/*/*.c common/kube/*/*.c)
 WATCHER_SRC := $(filter-out watcher/main.c,$(wildcard watcher/*.c watcher/*/*.c))
 RECONCILER_SRC := $(filter-out reconciler/main.c,$(wildcard reconciler/*.c reconciler/sync/*.c))
 BARRIER_SRC := $(filter-out barrier/main.c,$(wildcard barrier/*.c))
+CLI_SRC := $(filter-out cli/main.c,$(wildcard cli/*.c cli/view/*.c))
 INIT_SRC := $(filter-out barrier/init/main.c,$(wildcard barrier/init/*.c))
 TESTAPI_SRC := $(filter-out tests/cluster/testapi/main.c,$(wildcard tests/cluster/testapi/*.c))
 TESTKUBELET_SRC := $(filter-out tests/cluster/testkubelet/main.c,$(wildcard tests/cluster/testkubelet/*.c))
@@ -76,11 +77,11 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 comma := ,
 
-PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier
+PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier $(BUILD)/kubectl-framework
 TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-testproxy $(BUILD)/fc-demo
 E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench $(BUILD)/fc-bench-malloc.so
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
-LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
+LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init cli testapi testkubelet demo))
 
 .PHONY: all compile demo check test test-unit test-sim test-model model test-protocol model-reviewed test-long crash-points soak half-open long coverage test-e2e test-kubernetes test-control-plane test-real bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
@@ -129,6 +130,7 @@ $(BUILD)/libwatcher.a: $(call objects,$(WATCHER_SRC))
 $(BUILD)/libreconciler.a: $(call objects,$(RECONCILER_SRC))
 $(BUILD)/libbarrier.a: $(call objects,$(BARRIER_SRC))
 $(BUILD)/libinit.a: $(call objects,$(INIT_SRC))
+$(BUILD)/libcli.a: $(call objects,$(CLI_SRC))
 $(BUILD)/libtestapi.a: $(call objects,$(TESTAPI_SRC))
 $(BUILD)/libtestkubelet.a: $(call objects,$(TESTKUBELET_SRC))
 $(BUILD)/libdemo.a: $(call objects,$(DEMO_SRC))
@@ -142,6 +144,7 @@ $(BUILD)/fc-watcher: $(BUILD)/obj/watcher/main.o $(BUILD)/libwatcher.a $(BUILD)/
 $(BUILD)/fc-reconciler: $(BUILD)/obj/reconciler/main.o $(BUILD)/libreconciler.a $(BUILD)/libcommon.a
 $(BUILD)/fc-barrier: $(BUILD)/obj/barrier/main.o $(BUILD)/libbarrier.a $(BUILD)/libcommon.a
 $(BUILD)/frameworkbarrier: $(BUILD)/obj/barrier/init/main.o $(BUILD)/libinit.a $(BUILD)/libcommon.a
+$(BUILD)/kubectl-framework: $(BUILD)/obj/cli/main.o $(BUILD)/libcli.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testapi: $(BUILD)/obj/tests/cluster/testapi/main.o $(BUILD)/libtestapi.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testkubelet: $(BUILD)/obj/tests/cluster/testkubelet/main.o $(BUILD)/libtestkubelet.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testproxy: $(BUILD)/obj/tests/cluster/testproxy/main.o $(BUILD)/libcommon.a
@@ -267,7 +270,8 @@ format:
 
 install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/frameworkcontroller
-	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PROGRAMS) cli/kubectl_complete-framework $(DESTDIR)$(PREFIX)/bin
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 cli/kubectl-framework.1
 	cp -r --no-preserve=ownership manifests/. $(DESTDIR)$(PREFIX)/share/frameworkcontroller
 
 # What the images hold (manifests/images), below DESTDIR: programs, the entry point and the working directory of the

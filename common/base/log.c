@@ -13,10 +13,16 @@
 
 int log_verbosity = 0;
 static char log_prefix[64];
+static void (*log_sink)(char severity, const char *message);
 
 void log_set_prefix(const char *prefix)
 {
 	snprintf(log_prefix, sizeof(log_prefix), "%s", prefix == NULL ? "" : prefix);
+}
+
+void log_set_sink(void (*sink)(char severity, const char *message))
+{
+	log_sink = sink;
 }
 
 static void put_head(struct buf *line, char severity, const char *file, int number)
@@ -63,11 +69,15 @@ void log_write(char severity, const char *file, int number, const char *format, 
 	size_t head;
 	int len;
 
-	put_head(&line, severity, file, number);
-	head = line.len;
 	va_start(args, format);
 	len = vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	if (log_sink != NULL) {
+		log_sink(severity, text);
+		return;
+	}
+	put_head(&line, severity, file, number);
+	head = line.len;
 	buf_puts(&line, text);
 	if (len >= (int)sizeof(text))
 		buf_puts(&line, "…");

@@ -9,7 +9,7 @@ programs=$(realpath "$BUILD")
 rooms=$programs/memcheck
 rm -rf "$rooms"
 mkdir "$rooms"
-ln -s "$programs"/fc-* "$rooms"
+ln -s "$programs"/fc-* "$programs"/kubectl-framework "$rooms"
 for program in fc-watcher fc-reconciler fc-barrier frameworkbarrier; do
 	rm -f "$rooms/$program"
 	cat >"$rooms/$program" <<EOF

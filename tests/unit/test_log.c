@@ -97,6 +97,33 @@ static void lines_are_whole(void **state)
 	free(line);
 }
 
+static char sunk[64];
+
+static void sink(char severity, const char *message)
+{
+	snprintf(sunk, sizeof(sunk), "%c %s", severity, message);
+}
+
+/* A program with a screen of its own gets messages as they are, and stderr nothing. */
+static void a_sink_gets_all(void **state)
+{
+	int ends[2], err = dup(STDERR_FILENO);
+	char byte;
+
+	(void)state;
+	make_pipe(ends);
+	dup2(ends[1], STDERR_FILENO);
+	log_set_sink(sink);
+	log_warning("found %s", "a\033b");
+	log_set_sink(NULL);
+	dup2(err, STDERR_FILENO);
+	close(err);
+	close(ends[1]);
+	assert_string_equal(sunk, "W found a\033b");
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+}
+
 /* What comes again and again is written when it changes, and now and then. */
 static void repetitions_are_few(void **state)
 {
@@ -121,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_are_whole),
+		cmocka_unit_test(a_sink_gets_all),
 		cmocka_unit_test(repetitions_are_few),
 	};
 

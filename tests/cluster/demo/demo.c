@@ -419,7 +419,9 @@ static int finish(struct demo *demo)
 	} else {
 		if (demo->phase == PHASE_WATCH)
 			show_summary(demo);
-		if (!right)
+		if (right)
+			show_views(demo);
+		else
 			show_failure(demo);
 	}
 	if (keep) {

@@ -70,6 +70,8 @@ void show_progress(struct demo *demo);
 void show_table(struct demo *demo);
 /* How each example ended, and how many did so as expected. */
 void show_summary(struct demo *demo);
+/* What kubectl framework shows of one example: its tree and its timeline. While the cluster is up. */
+void show_views(struct demo *demo);
 /* What can be tried on a kept cluster as it stands, and how to stop it. */
 void show_next_steps(struct demo *demo);
 /* The failure, where the logs are, and the end of the one that may say more. */

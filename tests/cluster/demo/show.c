@@ -1,6 +1,11 @@
 /* What the demo says while and after the examples run; see run.h. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -91,6 +96,59 @@ void show_summary(struct demo *demo)
 		     demo->examples.count, seconds(demo_elapsed_ms(demo)));
 }
 
+/* The one with most to see: retries of Tasks before those of Frameworks, and those that are over. */
+static const struct example *richest(const struct examples *examples)
+{
+	const struct example *best = NULL;
+	int64_t most = -1;
+
+	for (size_t i = 0; i < examples->count; i++) {
+		const struct example *example = &examples->list[i];
+		int64_t seen = (example->sight.task_retries > 0 ? 1000000 : 0) +
+			       (int64_t)example->sight.task_count * 10 + example->sight.retries;
+
+		if (example->sight.state == STATE_COMPLETED && seen > most) {
+			best = example;
+			most = seen;
+		}
+	}
+	return best;
+}
+
+/* Runs the plugin, which prints on the same terminal. */
+static void show_view(struct demo *demo, const struct example *example, const char *view)
+{
+	cleanup_free char *path = mem_printf("%s/kubectl-framework", demo->options->bin);
+	cleanup_free char *log = mem_printf("%s/fc-watcher.log", demo->directory);
+	const char *argv[] = {"kubectl-framework",
+			      view,
+			      example->name,
+			      "-n",
+			      example->ns,
+			      "--kubeconfig",
+			      demo->kubeconfig,
+			      strcmp(view, "timeline") == 0 ? "--snapshots" : NULL,
+			      log,
+			      NULL};
+	pid_t pid;
+
+	screen_print(&demo->screen, "\n$ kubectl framework %s %s\n", view, example->name);
+	if (posix_spawn(&pid, path, NULL, NULL, (char *const *)argv, environ) == 0)
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			continue;
+}
+
+void show_views(struct demo *demo)
+{
+	const struct example *example = richest(&demo->examples);
+
+	if (example == NULL)
+		return;
+	show_view(demo, example, "tree");
+	show_view(demo, example, "timeline");
+	screen_print(&demo->screen, "\n");
+}
+
 void show_next_steps(struct demo *demo)
 {
 	const struct example *running = NULL, *completed = NULL;
@@ -112,8 +170,9 @@ void show_next_steps(struct demo *demo)
 	if (completed != NULL)
 		screen_print(&demo->screen,
 			     "  kubectl describe framework %s\n"
+			     "  %s/kubectl-framework why %s\n"
 			     "  kubectl delete framework %s\n",
-			     completed->name, completed->name);
+			     completed->name, demo->options->bin, completed->name, completed->name);
 	if (running != NULL)
 		screen_print(&demo->screen,
 			     "  kubectl delete pod %s     # the controller creates it again\n"

@@ -47,6 +47,8 @@ follow() { # markdown-file
 patient_kubectl() { # file [arguments...]
     cat >"$1" <<END
 #!/bin/sh
+# (kubectl takes no options before the name of a plugin)
+if [ "\$1" = framework ]; then KUBECONFIG=$CLUSTER_DIR/kubeconfig PATH=$BUILD:\$PATH exec "$CURRENT_KUBECTL" "\$@" ${*:2}; fi
 if [ "\$1" = wait ]; then set -- "\$@" --timeout=$((60 * PATIENCE))s; fi
 exec "$CLUSTER_DIR/kubectl" ${*:2} "\$@"
 END
@@ -212,8 +214,9 @@ run_documentation_demo() {
     bash -eu <(tail -n 1 "$next")
     ((status == 0)) || fail "$(tail -n 20 "$said")"
     expect_match "what it says" "$(<"$said")" '[0-9]+ of [0-9]+ examples ended as expected'
-    expect "what is next" "$(sed -E 's,=.*,,; s,[^ ]*/fc-demo,fc-demo,' "$next" | cut -d' ' -f1,2 | tr '\n' ' ')" \
-        "export KUBECONFIG kubectl get kubectl get kubectl describe kubectl delete kubectl delete kubectl patch fc-demo --stop "
+    expect_match "what kubectl framework shows" "$(<"$said")" '\$ kubectl framework tree ([a-z]+).*worker.*\$ kubectl framework timeline ([a-z]+).*0 Succeeded'
+    expect "what is next" "$(sed -E 's,=.*,,; s,[^ ]*/(fc-demo|kubectl-f),\1,' "$next" | cut -d' ' -f1,2 | tr '\n' ' ')" \
+        "export KUBECONFIG kubectl get kubectl get kubectl describe kubectl-framework why kubectl delete kubectl delete kubectl patch fc-demo --stop "
     expect "what is left" "$(sed -n 's,^export KUBECONFIG=\(.*\)/kubeconfig,\1,p' "$next" | xargs ls -d 2>/dev/null)" ""
 }
 

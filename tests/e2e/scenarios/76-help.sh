@@ -2,12 +2,12 @@
 
 run_help() {
     local path program option said status most levels=0
-    for path in "$BUILD"/{fc-watcher,fc-reconciler,fc-barrier,frameworkbarrier,fc-testapi,fc-testkubelet,fc-demo,fc-bench,fc-sim}; do
+    for path in "$BUILD"/{fc-watcher,fc-reconciler,fc-barrier,frameworkbarrier,kubectl-framework,fc-testapi,fc-testkubelet,fc-demo,fc-bench,fc-sim}; do
         program=${path##*/}
         [[ -x $path ]] || continue # not all of them are built for a run
         expect "$program --version" "$("$path" --version)" "$program 1.0"
         said=$("$path" --help)
-        expect_match "$program --help" "$said" "^Usage: $program "
+        expect_match "$program --help" "$said" "^Usage: ${program/kubectl-framework/kubectl framework} "
         # (getopt_long takes what is the beginning of one option only)
         for option in help version; do
             [[ $said == *--$option* ]] || fail "$program --help does not tell of --$option"

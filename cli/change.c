@@ -1,0 +1,193 @@
+/* kubectl framework stop, start, suspend, resume and delete. */
+#include <string.h>
+
+#include "cli/change.h"
+#include "cli/commands.h"
+#include "cli/follow.h"
+#include "cli/show.h"
+#include "cli/view/read.h"
+#include "common/base/mem.h"
+#include "common/framework/names.h"
+
+#define MERGE_PATCH "application/merge-patch+json"
+
+struct change {
+	const char *spec; /* the merge patch of spec */
+	const char *done; /* "stopped" */
+};
+
+static bool is_completed(const json_t *object)
+{
+	return strcmp(view_text(json_object_get(object, "status"), "state"), attempt_state_name(STATE_COMPLETED)) == 0;
+}
+
+static int change_one(struct cli *cli, const struct change *change, const char *name, struct error *err)
+{
+	cleanup_free char *path = cli_frameworks_path(cli->ns, name);
+	cleanup_free char *text = mem_printf("{\"spec\":%s}", change->spec);
+	cleanup_json json_t *patch = json_parse(text, strlen(text), err);
+	cleanup_json json_t *object = NULL;
+	int code = cli_send(cli, "PATCH", path, MERGE_PATCH, patch, &object, err);
+
+	if (code != 0)
+		return code;
+	if (is_completed(object))
+		cli_note(cli, "Framework %s is Completed already: this changes nothing any more", name);
+	show_done(cli, object, change->done);
+	return 0;
+}
+
+/* Goes on after a failure; the first one's code counts. */
+static int change_all(struct cli *cli, const struct change *change)
+{
+	int result = CLI_DONE;
+
+	for (size_t i = 0; i < cli->options.argument_count; i++) {
+		struct error err;
+		int code = cli_connect(cli, &err);
+
+		if (code == 0)
+			code = change_one(cli, change, cli->options.arguments[i], &err);
+		if (code != 0)
+			cli_complain(cli, code, &err);
+		if (result == CLI_DONE)
+			result = code;
+	}
+	return result;
+}
+
+int command_stop(struct cli *cli)
+{
+	return change_all(cli, &(const struct change){"{\"executionType\":\"Stop\"}", "stopped"});
+}
+
+int command_start(struct cli *cli)
+{
+	return change_all(cli, &(const struct change){"{\"executionType\":\"Start\"}", "started"});
+}
+
+int command_suspend(struct cli *cli)
+{
+	return change_all(cli, &(const struct change){"{\"suspend\":true}", "suspended"});
+}
+
+int command_resume(struct cli *cli)
+{
+	return change_all(cli, &(const struct change){"{\"suspend\":false}", "resumed"});
+}
+
+/* ---- delete ------------------------------------------------------------------------------------------------------ */
+
+/* Foreground: its Pods have ended when the Framework is gone, which keeps the guarantees of CONTRACT.md §12.1. */
+int delete_framework(struct cli *cli, const char *name, const char *uid, struct error *err)
+{
+	cleanup_free char *path = cli_frameworks_path(cli->ns, name);
+	cleanup_json json_t *options = json_pack("{s:s, s:s, s:s, s:{s:s*}}", "kind", "DeleteOptions", "apiVersion",
+						 "v1", "propagationPolicy", "Foreground", "preconditions", "uid", uid);
+
+	return cli_send(cli, "DELETE", path, NULL, options, NULL, err);
+}
+
+struct gone {
+	const char *uid; /* of the Framework that is to go; NULL: any */
+	bool present;
+	bool seen; /* by the list that runs */
+};
+
+static void gone_present(void *arg, json_t *object)
+{
+	struct gone *gone = arg;
+	const char *uid = view_text(json_object_get(object, "metadata"), "uid");
+
+	gone->seen = gone->present = gone->uid == NULL || strcmp(uid, gone->uid) == 0;
+}
+
+static void gone_deleted(void *arg, json_t *object)
+{
+	struct gone *gone = arg;
+
+	(void)object;
+	gone->present = false;
+}
+
+static void gone_list_begin(void *arg)
+{
+	struct gone *gone = arg;
+
+	gone->seen = false;
+}
+
+static void gone_list_end(void *arg)
+{
+	struct gone *gone = arg;
+
+	gone->present = gone->seen;
+}
+
+static bool gone_settle(struct cli *cli, void *arg)
+{
+	const struct gone *gone = arg;
+
+	(void)cli;
+	return gone->present;
+}
+
+int wait_until_gone(struct cli *cli, const char *name, const char *uid, struct error *err)
+{
+	cleanup_free char *collection = cli_frameworks_path(cli->ns, NULL);
+	cleanup_free char *path = follow_path_of(collection, name);
+	struct gone gone = {.uid = uid};
+	const struct follow what = {
+		.path = path,
+		.present = gone_present,
+		.deleted = gone_deleted,
+		.list_begin = gone_list_begin,
+		.list_end = gone_list_end,
+		.settle = gone_settle,
+		.arg = &gone,
+		.timeout_ms = cli->options.timeout_ms,
+	};
+	int code = follow_run(cli, &what, err);
+
+	if (code == CLI_TIME_OUT)
+		error_set(err,
+			  "Framework %s still exists after --timeout; kubectl framework why %s tells what holds it",
+			  name, name);
+	return code;
+}
+
+static int delete_one(struct cli *cli, const char *name, struct error *err)
+{
+	cleanup_free char *path = cli_frameworks_path(cli->ns, name);
+	cleanup_json json_t *object = NULL;
+	const char *uid;
+	int code = cli_get(cli, path, &object, err);
+
+	if (code != 0)
+		return code;
+	uid = json_str(json_object_get(object, "metadata"), "uid");
+	code = delete_framework(cli, name, uid, err);
+	if (code != 0)
+		return code;
+	show_done(cli, object, "deleted");
+	out_flush(&cli->out);
+	return cli->options.no_wait ? 0 : wait_until_gone(cli, name, uid, err);
+}
+
+int command_delete(struct cli *cli)
+{
+	int result = CLI_DONE;
+
+	for (size_t i = 0; i < cli->options.argument_count; i++) {
+		struct error err;
+		int code = cli_connect(cli, &err);
+
+		if (code == 0)
+			code = delete_one(cli, cli->options.arguments[i], &err);
+		if (code != 0)
+			cli_complain(cli, code, &err);
+		if (result == CLI_DONE)
+			result = code;
+	}
+	return result;
+}

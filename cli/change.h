@@ -1,0 +1,12 @@
+/* Deleting a Framework, for delete and retry. */
+#ifndef CLI_CHANGE_H
+#define CLI_CHANGE_H
+
+#include "cli/cli.h"
+
+/* Deletes it with propagation Foreground, if it has this uid (NULL: any). 0, or a code and *err. */
+int delete_framework(struct cli *cli, const char *name, const char *uid, struct error *err);
+/* Waits, for --timeout if that is given, until no Framework of that name and uid exists. 0, or a code and *err. */
+int wait_until_gone(struct cli *cli, const char *name, const char *uid, struct error *err);
+
+#endif

@@ -1,0 +1,135 @@
+/* The table of commands, and what --help says of them. */
+#include "cli/commands.h"
+
+#include <string.h>
+
+#include "common/base/mem.h"
+
+#define COMMON TAKES_NAMESPACE
+#define DATA (COMMON | TAKES_DATA)
+#define OBJECTS (DATA | TAKES_NAME)
+
+static const struct command commands[] = {
+	{"list", "[NAME...]", "Frameworks: state, Tasks, retries, age, and what each waits for", 0, SIZE_MAX, SIZE_MAX,
+	 OBJECTS | TAKES_ALL | TAKES_SELECTOR | TAKES_WIDE | TAKES_WATCH | TAKES_HEADERS, command_list,
+	 "READY counts the Tasks with an IP, RUNNING those whose Pod runs, FAILED those that are over and have "
+	 "failed.\n"
+	 "The last column is a short form of what kubectl framework why says.\n"},
+	{"tree", "NAME", "TaskRoles, Tasks and Pods of a Framework; equal Tasks are folded", 1, 1, 1,
+	 DATA | TAKES_WATCH | TAKES_UNFOLDED, command_tree, "  --all-tasks           show each Task by itself\n"},
+	{"why", "NAME", "why a Framework waits or why it ended, the evidence, and what to do", 1, 1, 1, DATA,
+	 command_why,
+	 "It reads the Framework, its Pods and Events, and in doubt the object that has the name of its ConfigMap or "
+	 "of\n"
+	 "one of its Pods. It may take five seconds when no controller seems to look after the Framework.\n"},
+	{"logs", "NAME [ROLE|ROLE[INDEX]]...", "logs of all Tasks at once, each line behind its Task", 1, SIZE_MAX, 1,
+	 COMMON | TAKES_LOGS, command_logs,
+	 "  -f, --follow          until the Framework is Completed, through all retries\n"
+	 "  -c, --container NAME  only this one (default: all containers and init containers)\n"
+	 "      --tail LINES      the last lines of each (default: all)\n"
+	 "      --since TIME      only lines that are younger, as 90s, 5m or 1h30m\n"
+	 "      --timestamps      each line behind its time, too\n"
+	 "      --no-prefix       lines as they are\n"
+	 "worker[3]#1 is the second attempt of Task worker[3]. Tasks whose Pods are gone have their last words in the\n"
+	 "status: those are printed. worker-3 means worker[3], and needs no quotes in shells.\n"},
+	{"timeline", "NAME", "when each attempt of each Task was pending, ran and ended", 1, 1, 1,
+	 DATA | TAKES_SVG | TAKES_SNAPSHOTS, command_timeline,
+	 "      --snapshots FILE  log lines of the controller with ObjectSnapshots: the times of former attempts\n"},
+	{"exec", "NAME ROLE[INDEX] [-- COMMAND...]", "print the kubectl command that runs a command in a Task's Pod", 2,
+	 2, 1, COMMON | TAKES_REST | TAKES_CONTAINER, command_exec, "  -c, --container NAME\n"},
+	{"port-forward", "NAME ROLE[INDEX] PORT...", "print the kubectl command that forwards ports to a Task's Pod", 3,
+	 SIZE_MAX, 1, COMMON, command_port_forward, ""},
+	{"scale", "NAME ROLE=N...", "change the number of Tasks of TaskRoles", 2, SIZE_MAX, 1, OBJECTS | TAKES_SCALE,
+	 command_scale,
+	 "      --adjust-min-succeeded  a minSucceededTaskCount that equals the taskNumber, or is larger than the new "
+	 "one,\n"
+	 "                        becomes the new one\n"
+	 "If somebody changes these TaskRoles at the same time, nothing is changed, and the exit code is 7.\n"},
+	{"stop", "NAME...", "end Frameworks for good, with code -210", 1, SIZE_MAX, SIZE_MAX, OBJECTS, command_stop,
+	 ""},
+	{"start", "NAME...", "start Frameworks that were created with executionType Create", 1, SIZE_MAX, SIZE_MAX,
+	 OBJECTS, command_start, ""},
+	{"suspend", "NAME...", "give all resources of Frameworks back until they are resumed", 1, SIZE_MAX, SIZE_MAX,
+	 OBJECTS, command_suspend, ""},
+	{"resume", "NAME...", "let suspended Frameworks run again", 1, SIZE_MAX, SIZE_MAX, OBJECTS, command_resume, ""},
+	{"retry", "NAME", "run a completed Framework again, as a new one", 1, 1, 1,
+	 OBJECTS | TAKES_NEW_NAME | TAKES_REPLACE | TAKES_TIMEOUT, command_retry,
+	 "      --name NEW        name of the new Framework (default: NAMEr1, or the next one that is free)\n"
+	 "      --replace         delete the old one, wait until it is gone, and use its name\n"
+	 "      --timeout TIME    how long --replace waits (default: for ever)\n"},
+	{"wait", "NAME...", "wait until Frameworks are Completed, or for another condition", 1, SIZE_MAX, SIZE_MAX,
+	 COMMON | TAKES_WAIT, command_wait,
+	 "      --for CONDITION   Completed (default), Succeeded, Running, Suspended or Deleted\n"
+	 "      --timeout TIME    as 90s, 5m or 1h30m (default: for ever)\n"
+	 "Exit code 0: the condition is True, and a Completed Framework has succeeded. 6: it is Completed "
+	 "otherwise.\n"},
+	{"delete", "NAME...", "delete Frameworks, and wait until their Pods and they are gone", 1, SIZE_MAX, SIZE_MAX,
+	 OBJECTS | TAKES_NO_WAIT | TAKES_TIMEOUT, command_delete,
+	 "      --no-wait         return when the API server has accepted it\n"
+	 "      --timeout TIME    how long to wait (default: for ever)\n"
+	 "Its Pods are deleted first (propagation Foreground).\n"},
+	{NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL},
+};
+
+const struct command *command_list_all(void)
+{
+	return commands;
+}
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *command = commands; command->name != NULL; command++)
+		if (strcmp(command->name, name) == 0)
+			return command;
+	return NULL;
+}
+
+/* Every command's options, by groups. */
+static const struct {
+	unsigned groups;
+	const char *text;
+} option_lines[] = {
+	{TAKES_NAMESPACE, "  -n, --namespace NAME  default: that of the kubeconfig's context\n"},
+	{TAKES_ALL, "  -A, --all-namespaces\n"},
+	{TAKES_SELECTOR, "  -l, --selector LABELS\n"},
+	{TAKES_DATA, "  -o json|yaml          for programs\n"},
+	{TAKES_NAME, "  -o name               only the names\n"},
+	{TAKES_WIDE, "  -o wide               more columns, not cut at the terminal's width\n"},
+	{TAKES_SVG, "  -o svg                a picture\n"},
+	{TAKES_WATCH, "  -w, --watch           go on, and show changes; on a terminal it is drawn anew\n"},
+	{TAKES_HEADERS, "      --no-headers\n"},
+	{0, "      --context NAME, --kubeconfig FILE, --as USER, --as-group GROUP   as kubectl\n"},
+	{0, "  -v LEVEL              log level, 0 (default) to 10\n"},
+};
+
+void help_command(struct out *out, const struct command *command)
+{
+	cleanup_buf struct buf text = {0};
+
+	buf_printf(&text, "Usage: kubectl framework %s %s [options]\n%s.\n\n", command->name, command->arguments,
+		   command->summary);
+	buf_puts(&text, command->details);
+	if (*command->details != '\0')
+		buf_putc(&text, '\n');
+	for (size_t i = 0; i < ARRAY_LEN(option_lines); i++)
+		if (option_lines[i].groups == 0 || (command->groups & option_lines[i].groups))
+			buf_puts(&text, option_lines[i].text);
+	out_lines(out, text.data);
+}
+
+void help_program(struct out *out)
+{
+	cleanup_buf struct buf text = {0};
+
+	buf_puts(&text, "Usage: kubectl framework COMMAND [arguments] [options]\n"
+			"Sees, understands and changes Frameworks, with the user's kubeconfig and rights.\n\n");
+	for (const struct command *command = commands; command->name != NULL; command++)
+		buf_printf(&text, "  %-13s %s\n", command->name, command->summary);
+	buf_puts(&text,
+		 "\nkubectl framework COMMAND --help tells of its arguments and options; --version; --help.\n"
+		 "\n"
+		 "Exit codes: 0 done; 1 a request failed; 2 wrong command line or kubeconfig; 3 there is no such\n"
+		 "Framework, Task or Pod; 4 the API server refuses it (401, 403); 5 not within --timeout; 6 wait: it\n"
+		 "completed otherwise; 7 scale: it was changed at the same time.\n");
+	out_lines(out, text.data);
+}

@@ -1,0 +1,479 @@
+/* kubectl framework list: one row for each Framework, read page by page; of an object only its row is kept. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/follow.h"
+#include "cli/grid.h"
+#include "cli/view/age.h"
+#include "cli/view/read.h"
+#include "cli/view/why.h"
+#include "common/base/clock.h"
+#include "common/base/hash.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/framework/names.h"
+
+struct row {
+	UT_hash_handle hh; /* by key, in the order in which they came */
+	char *key;         /* namespace/name */
+	char *ns;
+	char *name;
+	char *state;
+	char *why;
+	char *code; /* "", or the code and phrase of the present attempt */
+	struct task_counts counts;
+	int32_t retries;
+	int64_t creation_time;
+	enum style style;
+	json_t *object; /* kept if Events may say why it waits; else NULL */
+	bool seen;      /* by the list that runs */
+	bool printed;   /* as it is */
+};
+
+struct listing {
+	struct cli *cli;
+	struct row *rows;
+	json_t *objects; /* of -o json and yaml */
+	bool named;      /* a Framework that was named: alone it is printed without a list around it */
+};
+
+static enum style style_of(const struct framework_view *view, const char *kind)
+{
+	if (view->problem != NULL ||
+	    (view->begun && view->status.state == STATE_COMPLETED && view->status.attempt.completion != NULL &&
+	     !view->status.attempt.completion->succeeded))
+		return STYLE_BAD;
+	return strcmp(kind, "running") == 0 || strcmp(kind, "succeeded") == 0 ? STYLE_GOOD : STYLE_WAITS;
+}
+
+static void free_texts(struct row *row)
+{
+	free(row->ns);
+	free(row->name);
+	free(row->state);
+	free(row->why);
+	free(row->code);
+	json_decref(row->object);
+}
+
+static void free_row(struct row *row)
+{
+	free_texts(row);
+	free(row->key);
+	free(row);
+}
+
+/* The Framework alone does not tell why these wait. */
+static bool is_vague(const char *kind)
+{
+	return strcmp(kind, wait_kind_name(WAIT_PENDING)) == 0 || strcmp(kind, wait_kind_name(WAIT_CREATION)) == 0;
+}
+
+static struct row *row_new(const struct framework_view *view, const struct event_views *events)
+{
+	const struct inquiry inquiry = {.framework = view, .events = events, .now = clock_wall_ms() / 1000};
+	const struct completion *completion = view->begun ? view->status.attempt.completion : NULL;
+	const char *state = framework_view_state(view);
+	struct row *row = mem_calloc(1, sizeof(*row));
+	struct why why;
+
+	why_explain(&inquiry, &why);
+	row->key = mem_printf("%s/%s", view->ns, view->name);
+	row->ns = mem_strdup(view->ns);
+	row->name = mem_strdup(view->name);
+	row->state = mem_strdup(*state == '\0' ? "-" : state_brief(state));
+	row->why = mem_strdup(why.brief);
+	row->code = completion == NULL ? mem_strdup("")
+				       : mem_printf("%d %s", (int)completion->code, completion->phrase);
+	row->counts = framework_view_count(view);
+	row->retries = view->begun ? view->status.retry.total : 0;
+	row->creation_time = view->creation_time;
+	row->style = style_of(view, why.kind);
+	row->seen = true;
+	row->object = events == NULL && is_vague(why.kind) ? json_incref(view->object) : NULL;
+	why_free(&why);
+	return row;
+}
+
+static void put_row(struct listing *listing, struct row *row)
+{
+	struct row *old;
+
+	HASH_FIND_STR(listing->rows, row->key, old);
+	if (old == NULL) {
+		HASH_ADD_KEYPTR(hh, listing->rows, row->key, strlen(row->key), row);
+		return;
+	}
+	/* in its place, so that rows do not move */
+	free_texts(old);
+	free(row->key);
+	row->key = old->key;
+	row->hh = old->hh;
+	*old = *row;
+	free(row);
+}
+
+static void print_name(struct listing *listing, const struct framework_view *view)
+{
+	out_line(&listing->cli->out, "framework.%s/%s", FRAMEWORK_GROUP, view->name);
+}
+
+static void take(void *arg, json_t *object)
+{
+	struct listing *listing = arg;
+	struct framework_view view;
+	struct error err;
+
+	if (listing->objects != NULL) {
+		json_array_append(listing->objects, object);
+		return;
+	}
+	if (framework_view_read(object, &view, &err) < 0)
+		cli_note(listing->cli, "%s", err.message);
+	else if (listing->cli->options.output == OUTPUT_NAME)
+		print_name(listing, &view);
+	else
+		put_row(listing, row_new(&view, NULL));
+	framework_view_free(&view);
+}
+
+/* ---- printing ---------------------------------------------------------------------------------------------------- */
+
+enum column {
+	COLUMN_NAMESPACE,
+	COLUMN_NAME,
+	COLUMN_STATE,
+	COLUMN_READY,
+	COLUMN_RUNNING,
+	COLUMN_FAILED,
+	COLUMN_TASKS,
+	COLUMN_RETRIES,
+	COLUMN_AGE,
+	COLUMN_COMPLETION,
+	COLUMN_WHY,
+	COLUMN_COUNT,
+};
+
+static const char *const heads[] = {
+	"NAMESPACE",          "NAME", "STATE", "READY", "RUNNING", "FAILED", "TASKS", "RETRIES", "AGE", "COMPLETION",
+	"WAITS FOR / BECAUSE"};
+
+/* On narrow terminals the last column matters more than some others. */
+static bool is_shown(const struct cli *cli, enum column column)
+{
+	enum { NARROW = 110, NARROWEST = 80 };
+	bool wide = cli->options.output == OUTPUT_WIDE;
+	size_t width = wide ? 0 : cli->out.width;
+
+	switch (column) {
+	case COLUMN_NAMESPACE: return cli->options.all_namespaces;
+	case COLUMN_READY:
+	case COLUMN_RETRIES: return width == 0 || width >= NARROW;
+	case COLUMN_FAILED:
+	case COLUMN_AGE: return width == 0 || width >= NARROWEST;
+	case COLUMN_COMPLETION: return wide;
+	default: return true;
+	}
+}
+
+static void put_cell(struct grid *grid, const struct row *row, enum column column, int64_t now)
+{
+	char age[AGE_SIZE];
+
+	switch (column) {
+	case COLUMN_NAMESPACE: grid_put(grid, STYLE_PLAIN, "%s", row->ns); break;
+	case COLUMN_NAME: grid_put(grid, STYLE_PLAIN, "%s", row->name); break;
+	case COLUMN_STATE: grid_put(grid, row->style, "%s", row->state); break;
+	case COLUMN_READY: grid_put(grid, STYLE_PLAIN, "%zu", row->counts.ready); break;
+	case COLUMN_RUNNING: grid_put(grid, STYLE_PLAIN, "%zu", row->counts.running); break;
+	case COLUMN_FAILED:
+		grid_put(grid, row->counts.failed > 0 ? STYLE_BAD : STYLE_PLAIN, "%zu", row->counts.failed);
+		break;
+	case COLUMN_TASKS: grid_put(grid, STYLE_PLAIN, "%zu", row->counts.total); break;
+	case COLUMN_RETRIES: grid_put(grid, STYLE_PLAIN, "%d", (int)row->retries); break;
+	case COLUMN_AGE: grid_put(grid, STYLE_PLAIN, "%s", age_text(now - row->creation_time, age)); break;
+	case COLUMN_COMPLETION: grid_put(grid, STYLE_PLAIN, "%s", row->code); break;
+	default: grid_put(grid, STYLE_PLAIN, "%s", row->why); break;
+	}
+}
+
+/* all: else only those that have changed since they were printed. */
+static void print_rows(struct listing *listing, bool all, bool headers)
+{
+	struct cli *cli = listing->cli;
+	const char *shown[COLUMN_COUNT];
+	size_t count = 0, height = cli->options.watch ? cli->out.height : 0;
+	int64_t now = clock_wall_ms() / 1000;
+	struct row *row, *next;
+	struct grid grid;
+
+	for (int i = 0; i < COLUMN_COUNT; i++)
+		if (is_shown(cli, (enum column)i))
+			shown[count++] = heads[i];
+	grid_begin(&grid, shown, count);
+	HASH_ITER(hh, listing->rows, row, next) {
+		for (int i = 0; i < COLUMN_COUNT && (all || !row->printed); i++)
+			if (is_shown(cli, (enum column)i))
+				put_cell(&grid, row, (enum column)i, now);
+		row->printed = true;
+	}
+	if (grid.count > 0)
+		grid_print(&grid, &cli->out, headers, cli->options.output == OUTPUT_WIDE, height > 2 ? height - 2 : 0);
+	grid_free(&grid);
+}
+
+static void print_objects(struct listing *listing)
+{
+	struct cli *cli = listing->cli;
+	json_t *value;
+
+	if (listing->named && json_array_size(listing->objects) == 1)
+		value = json_incref(json_array_get(listing->objects, 0));
+	else
+		value = json_pack("{s:s, s:O, s:s, s:{s:s}}", "apiVersion", "v1", "items", listing->objects, "kind",
+				  "List", "metadata", "resourceVersion", "");
+	if (cli->options.output == OUTPUT_JSON)
+		out_json(&cli->out, value);
+	else
+		out_yaml(&cli->out, value);
+	json_decref(value);
+}
+
+/* ---- -w ---------------------------------------------------------------------------------------------------------- */
+
+static void on_deleted(void *arg, json_t *object)
+{
+	struct listing *listing = arg;
+	struct framework_view view;
+	cleanup_free char *key = NULL;
+	struct row *row;
+	struct error err;
+
+	if (listing->objects == NULL && framework_view_read(object, &view, &err) == 0) {
+		key = mem_printf("%s/%s", view.ns, view.name);
+		HASH_FIND_STR(listing->rows, key, row);
+		if (row != NULL) {
+			HASH_DEL(listing->rows, row);
+			free_row(row);
+		}
+		framework_view_free(&view);
+	}
+}
+
+static void on_list_begin(void *arg)
+{
+	struct listing *listing = arg;
+
+	for (struct row *row = listing->rows; row != NULL; row = row->hh.next)
+		row->seen = false;
+}
+
+static void on_list_end(void *arg)
+{
+	struct listing *listing = arg;
+	struct row *row, *next;
+
+	HASH_ITER(hh, listing->rows, row, next) {
+		if (row->seen)
+			continue;
+		HASH_DEL(listing->rows, row);
+		free_row(row);
+	}
+}
+
+static bool on_settled(struct cli *cli, void *arg)
+{
+	struct listing *listing = arg;
+
+	if (listing->objects != NULL) {
+		const json_t *object;
+		size_t i;
+
+		json_array_foreach(listing->objects, i, object) {
+			if (cli->options.output == OUTPUT_JSON)
+				out_json(&cli->out, object);
+			else
+				out_yaml(&cli->out, object);
+		}
+		json_array_clear(listing->objects);
+	} else if (cli->options.output != OUTPUT_NAME) {
+		if (cli->out.terminal) {
+			out_measure(&cli->out);
+			out_clear_screen(&cli->out);
+		}
+		print_rows(listing, cli->out.terminal,
+			   !cli->options.no_headers && (cli->out.terminal || !listing->named));
+		listing->named = true; /* the headings have been printed */
+	}
+	return out_flush(&cli->out) == 0;
+}
+
+static int watch_all(struct cli *cli, struct listing *listing, const char *path, struct error *err)
+{
+	const struct follow what = {
+		.path = path,
+		.selector = cli->options.selector,
+		.present = take,
+		.deleted = on_deleted,
+		.list_begin = on_list_begin,
+		.list_end = on_list_end,
+		.settle = on_settled,
+		.arg = listing,
+	};
+
+	return follow_run(cli, &what, err);
+}
+
+/* ---- Events -------------------------------------------------------------------------------------------------------
+ */
+
+struct told {
+	UT_hash_handle hh; /* by key */
+	char *key;         /* namespace/name of a Framework */
+	struct event_views events;
+};
+
+struct telling {
+	struct listing *listing;
+	struct told *all;
+};
+
+static void take_event(void *arg, json_t *object)
+{
+	struct telling *telling = arg;
+	const json_t *of = json_object_get(object, "involvedObject");
+	cleanup_free char *key = mem_printf("%s/%s", view_text(of, "namespace"), view_text(of, "name"));
+	struct told *told;
+	struct row *row;
+
+	HASH_FIND_STR(telling->listing->rows, key, row);
+	if (row == NULL || row->object == NULL || strcmp(view_text(of, "kind"), "Framework") != 0)
+		return;
+	HASH_FIND_STR(telling->all, key, told);
+	if (told == NULL) {
+		told = mem_calloc(1, sizeof(*told));
+		told->key = mem_strdup(key);
+		HASH_ADD_KEYPTR(hh, telling->all, told->key, strlen(told->key), told);
+	}
+	event_views_add(&told->events, object);
+}
+
+static void explain_by_events(struct listing *listing, const struct told *told)
+{
+	struct framework_view view;
+	struct row *row;
+	struct error err;
+
+	HASH_FIND_STR(listing->rows, told->key, row);
+	if (framework_view_read(row->object, &view, &err) == 0)
+		put_row(listing, row_new(&view, &told->events));
+	framework_view_free(&view);
+}
+
+/* The warnings of one namespace or all, only if some Framework waits for what its status does not say. Without the
+ * right to list Events the rows stay as they are. */
+static void ask_events(struct listing *listing)
+{
+	struct cli *cli = listing->cli;
+	cleanup_free char *path = cli_core_path(cli->options.all_namespaces ? NULL : cli->ns, "events", NULL);
+	struct telling telling = {.listing = listing};
+	struct told *told, *next;
+	struct error err;
+	bool any = false;
+
+	for (const struct row *row = listing->rows; row != NULL && !any; row = row->hh.next)
+		any = row->object != NULL;
+	if (!any)
+		return;
+	cli_list(cli, path, "fieldSelector=involvedObject.kind%3DFramework,type%3DWarning", take_event, &telling, &err);
+	HASH_ITER(hh, telling.all, told, next) {
+		explain_by_events(listing, told);
+		HASH_DEL(telling.all, told);
+		event_views_free(&told->events);
+		free(told->key);
+		free(told);
+	}
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+static int list_named(struct cli *cli, struct listing *listing, struct error *err)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < cli->options.argument_count && code == 0; i++) {
+		cleanup_free char *path = cli_frameworks_path(cli->ns, cli->options.arguments[i]);
+		cleanup_json json_t *object = NULL;
+
+		code = cli_get(cli, path, &object, err);
+		if (code == 0)
+			take(listing, object);
+	}
+	return code;
+}
+
+static int list_all(struct cli *cli, struct listing *listing, struct error *err)
+{
+	cleanup_free char *path = cli_frameworks_path(cli->options.all_namespaces ? NULL : cli->ns, NULL);
+	cleanup_buf struct buf query = {0};
+
+	buf_puts(&query, "");
+	if (cli->options.selector != NULL)
+		cli_put_query(&query, "labelSelector", cli->options.selector);
+	if (cli->options.watch)
+		return watch_all(cli, listing, path, err);
+	return cli_list(cli, path, query.data, take, listing, err);
+}
+
+static int run(struct cli *cli, struct listing *listing, struct error *err)
+{
+	const struct options *options = &cli->options;
+	cleanup_free char *collection = NULL, *path = NULL;
+	int code = cli_connect(cli, err);
+
+	if (code != 0)
+		return code;
+	if (options->argument_count == 0)
+		return list_all(cli, listing, err);
+	if (!options->watch)
+		return list_named(cli, listing, err);
+	collection = cli_frameworks_path(cli->ns, NULL);
+	path = follow_path_of(collection, options->arguments[0]);
+	return watch_all(cli, listing, path, err);
+}
+
+int command_list(struct cli *cli)
+{
+	const struct options *options = &cli->options;
+	bool whole = options->output == OUTPUT_JSON || options->output == OUTPUT_YAML;
+	struct listing listing = {.cli = cli, .objects = whole ? json_array() : NULL};
+	struct row *row, *next;
+	struct error err;
+	int code;
+
+	if (options->argument_count > 0 &&
+	    (options->selector != NULL || options->all_namespaces || (options->watch && options->argument_count > 1))) {
+		error_set(&err, "list: names exclude --selector and --all-namespaces, and --watch takes one name");
+		return cli_complain(cli, CLI_BAD_USE, &err);
+	}
+	listing.named = options->argument_count > 0 && !options->watch;
+	code = run(cli, &listing, &err);
+	if (!options->watch && code == 0) {
+		if (whole) {
+			print_objects(&listing);
+		} else if (listing.rows != NULL) {
+			ask_events(&listing);
+			print_rows(&listing, true, !options->no_headers);
+		} else if (options->output != OUTPUT_NAME) {
+			cli_note(cli, "found no Frameworks%s%s", options->all_namespaces ? "" : " in namespace ",
+				 options->all_namespaces ? "" : cli->ns);
+		}
+	}
+	HASH_ITER(hh, listing.rows, row, next) {
+		HASH_DEL(listing.rows, row);
+		free_row(row);
+	}
+	json_decref(listing.objects);
+	return code == 0 ? CLI_DONE : cli_complain(cli, code, &err);
+}

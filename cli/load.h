@@ -1,0 +1,32 @@
+/* Reads from the API server what the views need of one Framework. */
+#ifndef CLI_LOAD_H
+#define CLI_LOAD_H
+
+#include "cli/cli.h"
+#include "cli/view/wait.h"
+
+enum load_parts {
+	LOAD_PODS = 1,   /* those with the label FC_FRAMEWORK_NAME */
+	LOAD_EVENTS = 2, /* of the Framework */
+	LOAD_DOUBTS = 4, /* what an answer may rest on: foreign objects of its names, whether a controller follows */
+};
+
+struct loaded {
+	struct framework_view framework;
+	struct pod_views pods;
+	struct event_views events;
+	json_t *config_map;
+	json_t *lease;
+	struct inquiry inquiry; /* of all this */
+};
+
+/* A Framework that does not exist is an error. Parts that the user may not read are left out, and a note says so. A
+ * Framework whose status does not follow its spec is looked at for some seconds with LOAD_DOUBTS. 0, or a code and
+ * *err. Free in either case. */
+int load_framework(struct cli *cli, const char *name, unsigned parts, struct loaded *out, struct error *err);
+void loaded_free(struct loaded *loaded);
+
+/* labelSelector=FC_FRAMEWORK_NAME=name, as a query. The caller frees. */
+char *pods_query(const char *framework);
+
+#endif

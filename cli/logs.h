@@ -1,0 +1,46 @@
+/* The streams of containers' logs behind kubectl framework logs. */
+#ifndef CLI_LOGS_H
+#define CLI_LOGS_H
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/view/log_line.h"
+#include "common/base/hash.h"
+
+struct logs;
+
+/* A run of one container, of one Pod. */
+struct log_stream {
+	UT_hash_handle hh; /* by key */
+	struct logs *logs;
+	char *key;       /* pod uid/container/restart count */
+	char *pod;       /* name */
+	char *container; /* name */
+	char *prefix;    /* "worker[3] ", "worker[3]#1/main " */
+	enum style style;
+	struct kube_call *call; /* NULL: it does not run */
+	struct log_lines lines;
+	bool running; /* the container was, as the Pod last said */
+	bool ended;   /* its log was read to its end */
+	bool failed;  /* a failure was noted */
+};
+
+struct logs {
+	struct cli *cli;
+	const struct task_selector *selectors; /* none: all Tasks */
+	size_t selector_count;
+	struct log_stream *streams; /* by key */
+	size_t open;                /* streams that run */
+	size_t begun;
+	bool forbidden;
+};
+
+/* Looks at a Pod: starts the streams of its containers that have started, and those that were cut off. */
+void logs_look(struct logs *logs, const json_t *pod);
+/* Starts the streams anew that ended while their containers ran. */
+void logs_resume(struct logs *logs);
+void logs_free(struct logs *logs);
+/* Whether the Task is among those that were asked for. */
+bool logs_selects(const struct logs *logs, const char *role, int64_t index);
+
+#endif

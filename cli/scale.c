@@ -1,0 +1,77 @@
+/* kubectl framework scale: a JSON patch (RFC 6902) that applies only to the Framework that was read. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/show.h"
+#include "cli/view/scale.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+
+#define JSON_PATCH "application/json-patch+json"
+
+static int parse_wishes(struct cli *cli, struct scale_wish *wishes, size_t count, struct error *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (scale_wish_parse(cli->options.arguments[i + 1], &wishes[i], err) < 0)
+			return CLI_BAD_USE;
+	return 0;
+}
+
+/* The server's refusal of a patch whose tests fail has no reason of its own (422): whether the Framework was changed in
+ * between is seen by making the patch anew. */
+static bool has_changed(struct cli *cli, const char *path, const struct scale_wish *wishes, size_t count,
+			const json_t *patch)
+{
+	cleanup_json json_t *object = NULL, *now = NULL;
+	struct error err;
+
+	if (cli_get(cli, path, &object, &err) != 0)
+		return false;
+	now = scale_patch(object, wishes, count, cli->options.adjust_min, NULL, &err);
+	return now == NULL || !json_equal(now, (json_t *)patch);
+}
+
+static int scale(struct cli *cli, struct scale_wish *wishes, size_t count, struct error *err)
+{
+	cleanup_free char *path = NULL;
+	cleanup_json json_t *object = NULL, *patch = NULL, *after = NULL;
+	cleanup_buf struct buf remarks = {0};
+	int code = cli_connect(cli, err);
+
+	if (code != 0)
+		return code;
+	path = cli_frameworks_path(cli->ns, cli->options.arguments[0]);
+	code = cli_get(cli, path, &object, err);
+	if (code != 0)
+		return code;
+	patch = scale_patch(object, wishes, count, cli->options.adjust_min, &remarks, err);
+	if (patch == NULL)
+		return err->code == ERANGE ? CLI_BAD_USE : CLI_ABSENT;
+	if (remarks.len > 0)
+		cli_note(cli, "%s", remarks.data);
+	code = cli_send(cli, "PATCH", path, JSON_PATCH, patch, &after, err);
+	if (code != 0 && code != CLI_FORBIDDEN && has_changed(cli, path, wishes, count, patch)) {
+		error_set(err,
+			  "Framework %s was changed by somebody else at the same time: look at it, and scale again",
+			  cli->options.arguments[0]);
+		return CLI_CONFLICT;
+	}
+	if (code == 0)
+		show_done(cli, after, "scaled");
+	return code;
+}
+
+int command_scale(struct cli *cli)
+{
+	size_t count = cli->options.argument_count - 1;
+	struct scale_wish *wishes = mem_calloc(count + 1, sizeof(*wishes));
+	struct error err;
+	int code = parse_wishes(cli, wishes, count, &err);
+
+	if (code == 0)
+		code = scale(cli, wishes, count, &err);
+	free(wishes);
+	return code == 0 ? CLI_DONE : cli_complain(cli, code, &err);
+}

@@ -1,0 +1,157 @@
+/* See pod.h. */
+#include "cli/view/pod.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/view/read.h"
+#include "common/base/mem.h"
+
+/* The barrier's program, image and usual container have this name (barrier/README.md). */
+#define BARRIER "frameworkbarrier"
+
+static char *join(const json_t *list, const char *member)
+{
+	struct buf out = {0};
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(list, i, item) {
+		const char *text = member == NULL ? json_string_value(item) : json_str(item, member);
+
+		if (text != NULL)
+			buf_printf(&out, "%s%s", out.len > 0 ? ", " : "", text);
+	}
+	return buf_steal(&out);
+}
+
+char *finalizers_text(const json_t *object)
+{
+	return join(json_path(object, "metadata", "finalizers", NULL), NULL);
+}
+
+const char *controller_uid_of(const json_t *object)
+{
+	const json_t *owner;
+	size_t i;
+
+	json_array_foreach(json_path(object, "metadata", "ownerReferences", NULL), i, owner) {
+		if (json_bool(owner, "controller", false))
+			return view_text(owner, "uid");
+	}
+	return "";
+}
+
+static bool condition_is_true(const json_t *object, const char *type)
+{
+	const json_t *condition;
+	size_t i;
+
+	json_array_foreach(json_path(object, "status", "conditions", NULL), i, condition) {
+		if (strcmp(view_text(condition, "type"), type) == 0)
+			return strcmp(view_text(condition, "status"), "True") == 0;
+	}
+	return false;
+}
+
+static const json_t *spec_of_init(const struct pod_view *pod, const char *name)
+{
+	const json_t *container;
+	size_t i;
+
+	json_array_foreach(json_path(pod->object, "spec", "initContainers", NULL), i, container) {
+		if (strcmp(view_text(container, "name"), name) == 0)
+			return container;
+	}
+	return NULL;
+}
+
+static void read_init(struct pod_view *pod)
+{
+	const json_t *status;
+	size_t i;
+
+	json_array_foreach(json_path(pod->object, "status", "initContainerStatuses", NULL), i, status) {
+		const char *name = view_text(status, "name");
+
+		if (json_path(status, "state", "running", NULL) == NULL)
+			continue;
+		pod->init = name;
+		pod->in_barrier = strstr(name, BARRIER) != NULL ||
+				  strstr(view_text(spec_of_init(pod, name), "image"), BARRIER) != NULL;
+		return;
+	}
+}
+
+static void read_containers(struct pod_view *pod)
+{
+	bool pending = strcmp(pod->phase, "Pending") == 0;
+	const json_t *status;
+	size_t i;
+
+	json_array_foreach(json_path(pod->object, "status", "containerStatuses", NULL), i, status) {
+		const json_t *waiting = json_path(status, "state", "waiting", NULL);
+		const char *reason = json_str(waiting, "reason");
+
+		if (reason == NULL || *reason == '\0')
+			continue;
+		if (pending && pod->creating == NULL)
+			pod->creating = reason;
+		if (!pending && pod->crashing == NULL) {
+			pod->crashing = reason;
+			pod->crash_message = view_text(waiting, "message");
+		}
+	}
+}
+
+void pod_views_add(struct pod_views *pods, json_t *object)
+{
+	const json_t *meta = json_object_get(object, "metadata");
+	const char *name = view_text(meta, "name");
+	cleanup_free char *text = NULL;
+	struct pod_view *pod;
+
+	if (*name == '\0' || pod_views_find(pods, name) != NULL)
+		return;
+	pod = mem_calloc(1, sizeof(*pod));
+	pod->object = json_incref(object);
+	pod->name = name;
+	pod->uid = view_text(meta, "uid");
+	pod->controller_uid = controller_uid_of(object);
+	pod->phase = view_text(json_object_get(object, "status"), "phase");
+	pod->node = view_text(json_object_get(object, "spec"), "nodeName");
+	pod->creation_time = json_time(meta, "creationTimestamp");
+	pod->deletion_time = json_time(meta, "deletionTimestamp");
+	pod->ready = condition_is_true(object, "Ready");
+	pod->gates = join(json_path(object, "spec", "schedulingGates", NULL), "name");
+	pod->finalizers = finalizers_text(object);
+	if (strcmp(pod->phase, "Pending") == 0) {
+		text = json_text(object);
+		pod->wait_of = pod_read(text, strlen(text), NULL);
+	}
+	read_init(pod);
+	read_containers(pod);
+	HASH_ADD_KEYPTR(hh, pods->by_name, pod->name, strlen(pod->name), pod);
+}
+
+const struct pod_view *pod_views_find(const struct pod_views *pods, const char *name)
+{
+	struct pod_view *pod;
+
+	HASH_FIND_STR(pods->by_name, name, pod);
+	return pod;
+}
+
+void pod_views_free(struct pod_views *pods)
+{
+	struct pod_view *pod, *next;
+
+	HASH_ITER(hh, pods->by_name, pod, next) {
+		HASH_DEL(pods->by_name, pod);
+		pod_free(pod->wait_of);
+		json_decref(pod->object);
+		free(pod->gates);
+		free(pod->finalizers);
+		free(pod);
+	}
+}

@@ -1,0 +1,15 @@
+/* A short cut over json.h for the views. */
+#ifndef CLI_VIEW_READ_H
+#define CLI_VIEW_READ_H
+
+#include "common/base/json.h"
+
+/* object[name] if that is a string, else "". Borrowed. */
+static inline const char *view_text(const json_t *object, const char *name)
+{
+	const char *text = json_str(object, name);
+
+	return text == NULL ? "" : text;
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* See retry.h. */
+#include "cli/view/retry.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/view/read.h"
+#include "common/framework/names.h"
+
+/* The rest of a former life: kubectl apply would compare with it. */
+#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
+
+json_t *retry_object(const json_t *framework, const char *name)
+{
+	const json_t *from = json_object_get(framework, "metadata");
+	json_t *spec = json_deep_copy(json_object_get(framework, "spec"));
+	json_t *annotations = json_deep_copy(json_object_get(from, "annotations"));
+	json_t *meta = json_object();
+
+	json_object_del(spec, "executionType");
+	json_object_del(spec, "suspend");
+	json_object_del(annotations, LAST_APPLIED);
+	json_object_set_new(meta, "name", json_string(name));
+	json_object_set_new(meta, "namespace", json_string(view_text(from, "namespace")));
+	if (json_object_size(json_object_get(from, "labels")) > 0)
+		json_object_set(meta, "labels", json_object_get(from, "labels"));
+	if (json_object_size(annotations) > 0)
+		json_object_set(meta, "annotations", annotations);
+	json_decref(annotations);
+	return json_pack("{s:s, s:s, s:o, s:o*}", "apiVersion", FRAMEWORK_API_VERSION, "kind", "Framework", "metadata",
+			 meta, "spec", spec);
+}
+
+char *retry_name(const char *name, unsigned n, char out[RETRY_NAME_SIZE])
+{
+	size_t len = strlen(name), digits = len;
+	unsigned long before = 0;
+	char suffix[24];
+
+	while (digits > 0 && isdigit((unsigned char)name[digits - 1]))
+		digits--;
+	if (digits > 1 && digits < len && len - digits < 6 && name[digits - 1] == 'r') {
+		before = strtoul(name + digits, NULL, 10);
+		len = digits - 1;
+	}
+	snprintf(suffix, sizeof(suffix), "r%lu", before + n);
+	if (len + strlen(suffix) >= RETRY_NAME_SIZE)
+		len = RETRY_NAME_SIZE - 1 - strlen(suffix);
+	snprintf(out, RETRY_NAME_SIZE, "%.*s%s", (int)len, name, suffix);
+	return out;
+}

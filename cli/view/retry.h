@@ -1,0 +1,16 @@
+/* A completed Framework once more. Pure. */
+#ifndef CLI_VIEW_RETRY_H
+#define CLI_VIEW_RETRY_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+enum { RETRY_NAME_SIZE = 64 };
+
+/* The object of a new Framework that does what this one did: its spec without executionType and suspend, its labels,
+ * and its annotations except those of kubectl apply. The caller decrefs. */
+json_t *retry_object(const json_t *framework, const char *name);
+/* A name for the n-th try, n from 1 on: "hello" gives "hellor1", "hellor4" gives "hellor5" for n = 1. Returns out. */
+char *retry_name(const char *name, unsigned n, char out[RETRY_NAME_SIZE]);
+
+#endif

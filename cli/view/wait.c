@@ -1,0 +1,305 @@
+/* See wait.h. */
+#include "cli/view/wait.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/view/read.h"
+#include "common/base/mem.h"
+
+const char *wait_kind_name(enum wait_kind kind)
+{
+	static const char *const names[] = {
+		[WAIT_NEVER_STARTS] = "never-starts", [WAIT_START] = "start-fails",
+		[WAIT_CRASH] = "crash-loop",          [WAIT_QUOTA] = "quota",
+		[WAIT_REFUSED] = "creation-refused",  [WAIT_FOREIGN] = "foreign-pod",
+		[WAIT_FORMER] = "former-pod",         [WAIT_UNSCHEDULABLE] = "unschedulable",
+		[WAIT_GATE] = "scheduling-gate",      [WAIT_RETRY_DELAY] = "retry-delay",
+		[WAIT_TERMINATION] = "termination",   [WAIT_INIT] = "init-container",
+		[WAIT_SCHEDULER] = "scheduler",       [WAIT_CREATING] = "starting",
+		[WAIT_PENDING] = "pending",           [WAIT_CREATION] = "creation",
+		[WAIT_BARRIER] = "barrier",           [WAIT_NONE] = "none",
+	};
+
+	return names[kind];
+}
+
+char *pod_name_of(const struct framework_view *framework, const char *role, size_t index)
+{
+	return mem_printf("%s-%s-%zu", framework->name, role, index);
+}
+
+/* ---- one Task ---------------------------------------------------------------------------------------------------- */
+
+/* The Pod of the Task's present attempt. The status may be a moment behind it: it is written less often than it changes
+ * (CONTRACT.md §12.16). */
+static bool is_own(const struct inquiry *inquiry, const struct pod_view *pod, const struct task_status *task)
+{
+	const json_t *annotations = json_path(pod->object, "metadata", "annotations", NULL);
+	cleanup_free char *attempt = mem_printf("%d", (int)inquiry->framework->status.attempt.id);
+	cleanup_free char *task_attempt = mem_printf("%d", (int)task->attempt.id);
+
+	return strcmp(view_text(annotations, FC_FRAMEWORK_UID), inquiry->framework->uid) == 0 &&
+	       strcmp(view_text(annotations, FC_FRAMEWORK_ATTEMPT_ID), attempt) == 0 &&
+	       strcmp(view_text(annotations, FC_TASK_ATTEMPT_ID), task_attempt) == 0;
+}
+
+/* A Pod that was made for an attempt of a Framework of this name. */
+static bool is_former(const struct inquiry *inquiry, const struct pod_view *pod)
+{
+	const json_t *annotations = json_path(pod->object, "metadata", "annotations", NULL);
+
+	return strcmp(view_text(annotations, FC_FRAMEWORK_NAME), inquiry->framework->name) == 0;
+}
+
+/* Why its Pod was not created. The Event of a refusal names the Pod that was refused, or stands for several. */
+static struct task_wait creation_of(const struct inquiry *inquiry, const struct pod_view *pod,
+				    const struct task_status *task)
+{
+	struct task_wait wait = {.kind = WAIT_CREATION, .reason = "", .message = "", .since = task->transition_time};
+	const struct event_view *event;
+
+	if (pod != NULL) {
+		wait.kind = is_former(inquiry, pod) ? WAIT_FORMER : WAIT_FOREIGN;
+		wait.since = pod->creation_time;
+		return wait;
+	}
+	event = inquiry->events == NULL
+			? NULL
+			: event_views_latest(inquiry->events, "FailedCreatePod", task->attempt.start_time, NULL);
+	if (event != NULL) {
+		wait.kind = strstr(event->message, "exceeded quota") != NULL ? WAIT_QUOTA : WAIT_REFUSED;
+		wait.reason = event->reason;
+		wait.message = event->message;
+	}
+	return wait;
+}
+
+static struct task_wait pending_wait(const struct pod_wait *of, const struct task_status *task)
+{
+	static const enum wait_kind kinds[] = {
+		[POD_WAIT_START] = WAIT_START,
+		[POD_WAIT_NEVER] = WAIT_NEVER_STARTS,
+		[POD_WAIT_UNSCHEDULABLE] = WAIT_UNSCHEDULABLE,
+	};
+
+	return (struct task_wait){
+		.kind = kinds[of->kind],
+		.reason = of->reason,
+		.message = of->message,
+		.since = of->since != 0                    ? of->since
+			 : task->attempt.waiting_time != 0 ? task->attempt.waiting_time
+							   : task->transition_time,
+	};
+}
+
+/* Without its Pod: the Event that the controller writes after a minute, "Task worker[0] waits: {reason}: {message}". It
+ * stands for all Tasks that wait in the same way (CONTRACT.md §6.12). */
+static struct task_wait reported_wait(const struct inquiry *inquiry, const struct task_status *task)
+{
+	static const char head[] = " waits: ";
+	struct task_wait wait = {.kind = WAIT_PENDING, .reason = "", .message = "", .since = task->transition_time};
+	const struct event_view *event = inquiry->events == NULL ? NULL
+								 : event_views_latest(inquiry->events, "TaskWaiting",
+										      task->attempt.start_time, NULL);
+	const char *words = event == NULL ? NULL : strstr(event->message, head);
+
+	if (words == NULL)
+		return wait;
+	wait.message = words + strlen(head);
+	wait.kind = strncmp(wait.message, "Unschedulable", strlen("Unschedulable")) == 0 ? WAIT_UNSCHEDULABLE
+											 : WAIT_START;
+	return wait;
+}
+
+static struct task_wait preparing_of(const struct inquiry *inquiry, const struct pod_view *pod,
+				     const struct task_status *task)
+{
+	struct task_wait wait = {.kind = WAIT_PENDING, .reason = "", .message = "", .since = task->transition_time};
+
+	if (pod == NULL)
+		return reported_wait(inquiry, task);
+	if (strcmp(pod->phase, "Pending") != 0) { /* the status will follow */
+		wait.kind = WAIT_NONE;
+		return wait;
+	}
+	if (pod->wait_of != NULL && pod->wait_of->wait != NULL)
+		return pending_wait(pod->wait_of->wait, task);
+	if (*pod->gates != '\0') {
+		wait.kind = WAIT_GATE;
+		wait.message = pod->gates;
+	} else if (pod->init != NULL) {
+		wait.kind = pod->in_barrier ? WAIT_BARRIER : WAIT_INIT;
+		wait.reason = pod->init;
+	} else if (*pod->node == '\0') {
+		wait.kind = WAIT_SCHEDULER;
+	} else {
+		wait.kind = WAIT_CREATING;
+		wait.reason = pod->creating == NULL ? "" : pod->creating;
+	}
+	return wait;
+}
+
+static struct task_wait termination_of(const struct pod_view *pod, const struct task_status *task)
+{
+	return (struct task_wait){
+		.kind = WAIT_TERMINATION,
+		.reason = "",
+		.message = pod == NULL ? "" : pod->finalizers,
+		.since = pod == NULL || pod->deletion_time == 0 ? task->transition_time : pod->deletion_time,
+	};
+}
+
+struct task_wait wait_of(const struct inquiry *inquiry, const char *role, size_t index, const struct task_status *task)
+{
+	struct task_wait wait = {.kind = WAIT_NONE, .reason = "", .message = ""};
+	cleanup_free char *name = pod_name_of(inquiry->framework, role, index);
+	const struct pod_view *pod = inquiry->pods == NULL ? NULL : pod_views_find(inquiry->pods, name);
+
+	if (pod != NULL && pod->deletion_time != 0 && task->state != STATE_COMPLETED &&
+	    (task->state >= STATE_PREPARING || is_own(inquiry, pod, task)))
+		return termination_of(pod, task);
+	switch (task->state) {
+	case STATE_CREATION_PENDING:
+	case STATE_CREATION_REQUESTED:
+		return pod != NULL && is_own(inquiry, pod, task) ? preparing_of(inquiry, pod, task)
+								 : creation_of(inquiry, pod, task);
+	case STATE_PREPARING: return preparing_of(inquiry, pod, task);
+	case STATE_RUNNING:
+		if (pod != NULL && pod->crashing != NULL) {
+			wait.kind = WAIT_CRASH;
+			wait.reason = pod->crashing;
+			wait.message = pod->crash_message;
+		}
+		break;
+	case STATE_DELETION_PENDING:
+	case STATE_DELETION_REQUESTED:
+	case STATE_DELETING: return termination_of(pod, task);
+	case STATE_ATTEMPT_COMPLETED:
+		if (task->retry.delay_sec != DELAY_NULL) {
+			wait.kind = WAIT_RETRY_DELAY;
+			wait.until = task->attempt.completion_time + task->retry.delay_sec;
+		}
+		break;
+	default: break;
+	}
+	wait.since = task->transition_time;
+	return wait;
+}
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+struct group {
+	struct wait_group known;
+	struct index_list indexes; /* of the role that is looked at */
+	struct buf tasks;
+};
+
+struct collection {
+	struct group *list;
+	size_t count;
+	size_t last; /* the group of the Task before: neighbours are mostly alike */
+};
+
+/* Texts that differ only in the name of the Pod make no group of their own. */
+static bool is_same(const struct group *group, const struct task_wait *wait)
+{
+	return group->known.kind == wait->kind && strcmp(group->known.reason, wait->reason) == 0 &&
+	       (strcmp(group->known.message, wait->message) == 0 || wait->kind == WAIT_START ||
+		wait->kind == WAIT_NEVER_STARTS || wait->kind == WAIT_CRASH);
+}
+
+static struct group *group_for(struct collection *groups, const struct task_wait *wait)
+{
+	struct group *group;
+
+	if (groups->last < groups->count && is_same(&groups->list[groups->last], wait))
+		return &groups->list[groups->last];
+	for (size_t i = 0; i < groups->count; i++)
+		if (is_same(&groups->list[i], wait)) {
+			groups->last = i;
+			return &groups->list[i];
+		}
+	groups->list = mem_realloc(groups->list, groups->count + 1, sizeof(*groups->list));
+	groups->last = groups->count;
+	group = &groups->list[groups->count++];
+	*group = (struct group){.known = {.kind = wait->kind,
+					  .reason = mem_strdup(wait->reason),
+					  .message = mem_strdup(wait->message)}};
+	return group;
+}
+
+static void add_task(const struct inquiry *inquiry, struct collection *groups, const char *role, size_t index,
+		     const struct task_status *task)
+{
+	const struct task_wait wait = wait_of(inquiry, role, index, task);
+	struct group *group;
+
+	if (wait.kind == WAIT_NONE)
+		return;
+	group = group_for(groups, &wait);
+	if (group->known.pod == NULL)
+		group->known.pod = pod_name_of(inquiry->framework, role, index);
+	if (wait.since != 0 && (group->known.since == 0 || wait.since < group->known.since))
+		group->known.since = wait.since;
+	if (wait.until != 0 && (group->known.until == 0 || wait.until < group->known.until))
+		group->known.until = wait.until;
+	group->known.count++;
+	index_list_add(&group->indexes, index);
+}
+
+static void close_role(struct collection *groups, const char *role)
+{
+	for (size_t i = 0; i < groups->count; i++) {
+		struct group *group = &groups->list[i];
+
+		if (group->indexes.count == 0)
+			continue;
+		buf_printf(&group->tasks, "%s%s[%s]", group->tasks.len > 0 ? ", " : "", role,
+			   index_list_text(&group->indexes));
+		index_list_free(&group->indexes);
+		group->indexes = (struct index_list){0};
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct wait_group *one = a, *other = b;
+
+	if (one->kind != other->kind)
+		return one->kind < other->kind ? -1 : 1;
+	return (one->count < other->count) - (one->count > other->count);
+}
+
+void wait_groups_read(const struct inquiry *inquiry, struct wait_groups *out)
+{
+	const struct framework_attempt_status *attempt = &inquiry->framework->status.attempt;
+	struct collection groups = {0};
+
+	for (size_t i = 0; inquiry->framework->begun && i < attempt->role_count; i++) {
+		const struct role_status *role = &attempt->roles[i];
+
+		for (size_t j = 0; j < role->task_count; j++)
+			add_task(inquiry, &groups, role->name, j, &role->tasks[j]);
+		close_role(&groups, role->name);
+	}
+	*out = (struct wait_groups){.list = mem_calloc(groups.count + 1, sizeof(*out->list)), .count = groups.count};
+	for (size_t i = 0; i < groups.count; i++) {
+		out->list[i] = groups.list[i].known;
+		out->list[i].tasks = buf_steal(&groups.list[i].tasks);
+	}
+	free(groups.list);
+	qsort(out->list, out->count, sizeof(*out->list), compare);
+}
+
+void wait_groups_free(struct wait_groups *groups)
+{
+	for (size_t i = 0; i < groups->count; i++) {
+		free(groups->list[i].reason);
+		free(groups->list[i].message);
+		free(groups->list[i].tasks);
+		free(groups->list[i].pod);
+	}
+	free(groups->list);
+	*groups = (struct wait_groups){0};
+}

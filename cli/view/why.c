@@ -1,0 +1,80 @@
+/* The rules in their order; see why.h. */
+#include "cli/view/why.h"
+
+#include <stdlib.h>
+
+#include "cli/view/why_note.h"
+#include "common/base/mem.h"
+
+/* The first one that answers. A new reason for a Framework to wait is a rule of its own here; one for Tasks is a kind
+ * in wait.h and its words in why_tasks.c. */
+static bool (*const rules[])(const struct inquiry *inquiry, struct why *why) = {
+	why_managed_by, why_malformed,   why_deleting,   why_no_controller, why_ended,
+	why_suspended,  why_not_started, why_config_map, why_retry_delay,   why_ending,
+	why_no_tasks,   why_tasks_wait,  why_running,    why_between,
+};
+
+void why_explain(const struct inquiry *inquiry, struct why *out)
+{
+	*out = (struct why){.kind = ""};
+	for (size_t i = 0; i < ARRAY_LEN(rules) && !rules[i](inquiry, out); i++)
+		continue;
+	if (out->brief == NULL)
+		why_brief(out, "%s", "");
+}
+
+void why_free(struct why *why)
+{
+	for (size_t i = 0; i < why->fact_count; i++) {
+		free(why->facts[i].source);
+		free(why->facts[i].text);
+	}
+	for (size_t i = 0; i < why->advice_count; i++) {
+		free(why->advice[i].text);
+		free(why->advice[i].command);
+	}
+	free(why->facts);
+	free(why->advice);
+	free(why->brief);
+	free(why->answer);
+	*why = (struct why){0};
+}
+
+/* A string of any bytes. */
+static json_t *text_json(const char *text)
+{
+	cleanup_buf struct buf valid = {0};
+	json_t *value;
+
+	buf_json_string(&valid, text);
+	value = json_loadb(valid.data, valid.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+	return value == NULL ? json_string("") : value;
+}
+
+json_t *why_json(const struct framework_view *framework, const struct why *why)
+{
+	json_t *evidence = json_array(), *advice = json_array(), *object = json_object();
+
+	for (size_t i = 0; i < why->fact_count; i++) {
+		json_t *fact = json_object();
+
+		json_object_set_new(fact, "source", text_json(why->facts[i].source));
+		json_object_set_new(fact, "text", text_json(why->facts[i].text));
+		json_array_append_new(evidence, fact);
+	}
+	for (size_t i = 0; i < why->advice_count; i++) {
+		json_t *item = json_object();
+
+		json_object_set_new(item, "text", text_json(why->advice[i].text));
+		if (why->advice[i].command != NULL)
+			json_object_set_new(item, "command", text_json(why->advice[i].command));
+		json_array_append_new(advice, item);
+	}
+	json_object_set_new(object, "name", text_json(framework->name));
+	json_object_set_new(object, "namespace", text_json(framework->ns));
+	json_object_set_new(object, "kind", json_string(why->kind));
+	json_object_set_new(object, "answer", text_json(why->answer == NULL ? "" : why->answer));
+	json_object_set_new(object, "evidence", evidence);
+	json_object_set_new(object, "advice", advice);
+	return object;
+}

@@ -1,0 +1,228 @@
+/* Why a Framework, or its last attempt, ended: the Task that decided, the entry that classified it, its last words, why
+ * there is no retry, and what to do. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/view/read.h"
+#include "cli/view/why_note.h"
+#include "common/base/mem.h"
+#include "common/framework/codes.h"
+
+enum { LAST_LINES = 12 };
+
+/* What a predefined code means, beyond its phrase, and what to do (CONTRACT.md §7, README.md). */
+static const struct {
+	int32_t code;
+	const char *meaning;
+	const char *advice;
+} meanings[] = {
+	{CODE_CONTAINER_TRANSIENT_FAILED, "The container said by this exit code that another try helps.", NULL},
+	{CODE_CONTAINER_TRANSIENT_CONFLICT_FAILED,
+	 "The container said by this exit code that another try helps later, when others have freed resources.", NULL},
+	{CODE_CONTAINER_PERMANENT_FAILED, "The container said by this exit code that another try has no point.",
+	 "Read its last lines, correct the cause, and run it again."},
+	{CODE_CONFIG_MAP_EXTERNAL_DELETED, "Somebody other than the controller deleted the attempt's ConfigMap.",
+	 "See who deletes ConfigMaps in this namespace."},
+	{CODE_POD_EXTERNAL_DELETED,
+	 "Somebody other than the controller deleted the Pod: a person, a drained node, or an "
+	 "eviction.",
+	 "With fancyRetryPolicy such a failure is retried and not counted."},
+	{CODE_CONFIG_MAP_LOCAL_CACHE_CREATION_TIMEOUT, "The ConfigMap was created, but no watch showed it in time.",
+	 NULL},
+	{CODE_POD_LOCAL_CACHE_CREATION_TIMEOUT, "The Pod was created, but no watch showed it in time.", NULL},
+	{CODE_POD_CREATION_PERMANENT_ERROR, "The API server says that the Pod is invalid.",
+	 "Correct the Pod template: the diagnostics name the field."},
+	{CODE_STOP_FRAMEWORK_REQUESTED, "Somebody stopped the Framework.", NULL},
+	{CODE_FRAMEWORK_ATTEMPT_COMPLETION, "The Task was ended because the Framework's attempt was over.", NULL},
+	{CODE_DELETE_TASK_REQUESTED, "The Task was removed by a smaller taskNumber.", NULL},
+	{CODE_SUSPEND_FRAMEWORK_REQUESTED, "Somebody suspended the Framework.", NULL},
+	{CODE_ACTIVE_DEADLINE_EXCEEDED, "spec.activeDeadlineSec was over.",
+	 "Allow more time with spec.activeDeadlineSec, or find out by kubectl framework timeline what took so long."},
+	{CODE_POD_FAILED_WITHOUT_FAILED_CONTAINER, "The Pod failed as a whole, without a failed container.",
+	 "The Pod's reason says why: mostly its node was full, lost or shut down."},
+	{CODE_POD_CREATION_UNKNOWN_ERROR, "The API server refused the Pod.",
+	 "The diagnostics have its message: mostly an admission rule of the cluster."},
+	{CODE_POD_START_TIMEOUT, "task.pendingPolicy.startTimeoutSec was over before the Pod had started.",
+	 "Check the image's name, the rights to pull it, and what the template mounts."},
+	{CODE_POD_NEVER_STARTS, "The kubelet reported a reason that does not pass by itself.",
+	 "Correct the image's name or its pull policy."},
+	{CODE_POD_UNSCHEDULABLE_TIMEOUT, "task.pendingPolicy.unschedulableTimeoutSec was over before a node had room.",
+	 "Make room, ask for less, or allow more time."},
+};
+
+/* ---- classification ---------------------------------------------------------------------------------------------- */
+
+static const struct failure_entry *entry_of(const struct framework_view *framework, int32_t code, size_t *index)
+{
+	for (size_t i = 0; i < framework->spec.failures.count; i++)
+		if (framework->spec.failures.entries[i].code == code) {
+			*index = i;
+			return &framework->spec.failures.entries[i];
+		}
+	return NULL;
+}
+
+static void tell_classification(const struct framework_view *framework, const struct completion *completion,
+				struct why *why)
+{
+	static const char source[] = "Classification";
+	const char *diagnostics = completion->diagnostics == NULL ? "" : completion->diagnostics;
+	size_t index;
+
+	if (completion->succeeded)
+		return;
+	if (completion_code_find(completion->code) != NULL)
+		why_fact(why, source, "code %d (%s) is predefined", (int)completion->code, completion->phrase);
+	else if (strstr(diagnostics, "PodPattern matched: ") != NULL &&
+		 entry_of(framework, completion->code, &index) != NULL)
+		why_fact(why, source, "spec.podFailureSpec[%zu] of the Framework matched: code %d, %s", index,
+			 (int)completion->code, completion->phrase);
+	else if (strstr(diagnostics, "PodPattern matched: ") != NULL)
+		why_fact(why, source,
+			 "the entry with code %d (%s) of podFailureSpec in the controller's configuration matched",
+			 (int)completion->code, completion->phrase);
+	else
+		why_fact(why, source, "no entry of podFailureSpec matched: the code is the container's exit code");
+	if (completion->traits != 0)
+		why_fact(why, "Type", "Failed%s%s%s", completion->traits & TRAIT_TRANSIENT ? ", Transient" : "",
+			 completion->traits & TRAIT_CONFLICT ? ", Conflict" : "",
+			 completion->traits & TRAIT_PERMANENT ? ", Permanent" : "");
+}
+
+/* ---- the Pod's details ------------------------------------------------------------------------------------------- */
+
+/* The last lines of a text. */
+static const char *last_lines(const char *text, size_t lines)
+{
+	const char *at = text + strlen(text);
+
+	while (at > text && at[-1] == '\n')
+		at--;
+	for (; at > text; at--)
+		if (at[-1] == '\n' && --lines == 0)
+			return at;
+	return text;
+}
+
+static void tell_container(const json_t *container, struct why *why)
+{
+	cleanup_free char *source = mem_printf("Container %s", view_text(container, "name"));
+	int64_t code = json_int(container, "code", 0), signal = json_int(container, "signal", 0);
+	const char *reason = view_text(container, "reason"), *message = view_text(container, "message");
+	cleanup_free char *by = signal == 0 ? mem_strdup("") : mem_printf(" by signal %lld", (long long)signal);
+
+	why_fact(why, source, "ended%s with exit code %lld%s%s", by, (long long)code,
+		 *reason == '\0' ? "" : ", reason ", reason);
+	if (*message != '\0')
+		why_fact(why, "Last words", "%s", last_lines(message, LAST_LINES));
+}
+
+static void tell_pod(const struct completion *completion, struct why *why)
+{
+	cleanup_json json_t *pod = NULL;
+	const json_t *container;
+	size_t i;
+
+	if (completion->pod == NULL)
+		return;
+	pod = json_parse(completion->pod, strlen(completion->pod), NULL);
+	if (*view_text(pod, "reason") != '\0' || *view_text(pod, "message") != '\0')
+		why_fact(why, "Pod", "%s: %s", view_text(pod, "reason"), view_text(pod, "message"));
+	json_array_foreach(json_object_get(pod, "containers"), i, container) {
+		if (json_int(container, "code", 0) != 0 || json_array_size(json_object_get(pod, "containers")) == 1)
+			tell_container(container, why);
+	}
+}
+
+void why_completion(const struct inquiry *inquiry, const struct completion *completion, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	const struct completion_trigger *trigger = completion->trigger;
+	const struct completion *details = completion;
+
+	if (trigger != NULL) {
+		const struct task_status *task = framework_view_task(framework, trigger->task_role_name,
+								     trigger->task_index);
+
+		why_fact(why, "Trigger", "Task %s[%lld]: %s", trigger->task_role_name, (long long)trigger->task_index,
+			 trigger->message);
+		if (task != NULL && task->attempt.completion != NULL &&
+		    task->attempt.completion->code == completion->code)
+			details = task->attempt.completion;
+		if (task != NULL && task->retry.total > 0)
+			why_fact(why, "Retries", "Task %s[%lld] was retried %d times before", trigger->task_role_name,
+				 (long long)trigger->task_index, (int)task->retry.total);
+	}
+	tell_classification(framework, completion, why);
+	tell_pod(details, why);
+	if (details->pod == NULL && completion->diagnostics != NULL && *completion->diagnostics != '\0')
+		why_fact(why, "Diagnostics", "%s", completion->diagnostics);
+	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
+		if (meanings[i].code == completion->code) {
+			why_say(why, "%s", meanings[i].meaning);
+			if (meanings[i].advice != NULL)
+				why_advise(why, "%s", meanings[i].advice);
+		}
+}
+
+/* ---- the end ----------------------------------------------------------------------------------------------------- */
+
+/* The rules of CONTRACT.md §9, as a sentence. */
+static void tell_no_retry(const struct framework_view *framework, const struct completion *completion, struct why *why)
+{
+	const struct retry_policy *policy = &framework->spec.retry;
+	const struct retry_status *retry = &framework->status.retry;
+
+	if (completion->succeeded || completion->code == CODE_STOP_FRAMEWORK_REQUESTED ||
+	    completion->code == CODE_ACTIVE_DEADLINE_EXCEEDED)
+		return;
+	if (policy->fancy && (completion->traits & TRAIT_PERMANENT))
+		why_say(why, "It was not retried, because the failure is Permanent: it would fail again.");
+	else if (retry->accountable >= policy->max_retry_count && policy->max_retry_count > 0)
+		why_say(why, "It was not retried once more, because maxRetryCount is %d.",
+			(int)policy->max_retry_count);
+	else
+		why_say(why, "It was not retried, because its retryPolicy allows no retry.");
+}
+
+bool why_ended(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	const struct framework_status *status = &framework->status;
+	const struct completion *completion = status->attempt.completion;
+	char age[WHY_AGE_SIZE], ns[80];
+
+	if (status->state != STATE_COMPLETED || completion == NULL)
+		return false;
+	why_age(inquiry, status->completion_time, age);
+	if (completion->succeeded) {
+		why->kind = "succeeded";
+		why_brief(why, "%s", "");
+		why_say(why, "Framework %s succeeded %s ago, in attempt %d: %s.", framework->name, age,
+			(int)status->attempt.id,
+			completion->trigger != NULL ? completion->trigger->message : completion->diagnostics);
+	} else if (completion->code == CODE_STOP_FRAMEWORK_REQUESTED) {
+		why->kind = "stopped";
+		why_brief(why, "stopped");
+		why_say(why, "Framework %s was stopped %s ago.", framework->name, age);
+	} else {
+		why->kind = "failed";
+		why_brief(why, "%d %s", (int)completion->code, completion->phrase);
+		why_say(why, "Framework %s failed %s ago with code %d (%s)", framework->name, age,
+			(int)completion->code, completion->phrase);
+		if (completion->trigger != NULL)
+			why_say(why, "because of Task %s[%lld]: %s.", completion->trigger->task_role_name,
+				(long long)completion->trigger->task_index, completion->trigger->message);
+		else
+			why_say(why, "in attempt %d.", (int)status->attempt.id);
+	}
+	why_completion(inquiry, completion, why);
+	tell_no_retry(framework, completion, why);
+	if (inquiry->events != NULL && !completion->succeeded)
+		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "FrameworkCompleted", 0, NULL));
+	if (!completion->succeeded) {
+		why_advise(why, "To run it again as a new Framework:");
+		why_command(why, "kubectl framework retry %s%s", framework->name, why_namespace(inquiry, ns));
+	}
+	return true;
+}

@@ -1,0 +1,383 @@
+/* Answers that the Framework as a whole gives: who looks after it, and what its next step waits for. */
+#include <string.h>
+
+#include "cli/view/read.h"
+#include "cli/view/why_note.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "common/framework/codes.h"
+
+/* A Lease that nobody renewed for so long is not held (client-go's default, LeaseDuration 15 s). */
+enum { LEASE_DURATION_SEC = 15 };
+
+bool why_managed_by(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+
+	if (framework->managed_by == NULL)
+		return false;
+	why->kind = "managed-by-another";
+	why_brief(why, "managed by %s", framework->managed_by);
+	why_say(why,
+		"Framework %s is left to another controller: spec.managedBy is \"%s\", and FrameworkController reads "
+		"and "
+		"changes nothing of it.",
+		framework->name, framework->managed_by);
+	why_fact(why, "spec.managedBy", "%s", framework->managed_by);
+	why_advise(why, "Ask the controller of that name. spec.managedBy cannot be changed: to run it here, create "
+			"the Framework anew without this field.");
+	return true;
+}
+
+bool why_malformed(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	char ns[80];
+
+	if (framework->problem == NULL)
+		return false;
+	why->kind = "malformed";
+	why_brief(why, "malformed: %s", framework->problem);
+	why_say(why, "The controller does not act on Framework %s, because it is malformed: %s.", framework->name,
+		framework->problem);
+	if (inquiry->events != NULL)
+		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "Malformed", 0, NULL));
+	why_advise(why, "Correct the field; the controller continues by itself:");
+	why_command(why, "kubectl edit framework %s%s", framework->name, why_namespace(inquiry, ns));
+	return true;
+}
+
+/* ---- nobody looks after it --------------------------------------------------------------------------------------- */
+
+static void tell_lease(const struct inquiry *inquiry, struct why *why)
+{
+	const json_t *meta = json_object_get(inquiry->lease, "metadata");
+	const json_t *spec = json_object_get(inquiry->lease, "spec");
+	int64_t renewed = json_time(spec, "renewTime");
+	int64_t duration = json_int(spec, "leaseDurationSeconds", LEASE_DURATION_SEC);
+	const char *holder = view_text(spec, "holderIdentity");
+	cleanup_free char *source = NULL;
+	char age[WHY_AGE_SIZE];
+
+	if (inquiry->lease == NULL)
+		return;
+	source = mem_printf("Lease %s/%s", view_text(meta, "namespace"), view_text(meta, "name"));
+	if (*holder == '\0')
+		why_fact(why, source, "no fc-watcher leads: the last one has released it");
+	else if (renewed + duration < inquiry->now)
+		why_fact(why, source, "fc-watcher %s led, and has not renewed it for %s", holder,
+			 why_age(inquiry, renewed, age));
+	else
+		why_fact(why, source,
+			 "fc-watcher %s leads: this Framework may be in a namespace that it does not watch "
+			 "(--namespaces), "
+			 "or no reconciler holds the Framework's shard",
+			 holder);
+}
+
+bool why_no_controller(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	char age[WHY_AGE_SIZE];
+
+	if (framework->begun && (!inquiry->stale || framework->status.observed_generation >= framework->generation))
+		return false;
+	if (!framework->begun && !inquiry->stale) {
+		why->kind = "new";
+		why_brief(why, "new");
+		why_say(why, "Framework %s was created %s ago, and the controller has not looked at it yet.",
+			framework->name, why_age(inquiry, framework->creation_time, age));
+		return true;
+	}
+	why->kind = "no-controller";
+	why_brief(why, "no controller");
+	if (framework->begun) {
+		why_say(why,
+			"No controller looks after Framework %s: its spec has changed, and the status does not follow.",
+			framework->name);
+		why_fact(why, "status.observedGeneration", "%lld, but metadata.generation is %lld",
+			 (long long)framework->status.observed_generation, (long long)framework->generation);
+	} else {
+		why_say(why,
+			"No controller looks after Framework %s: it has no status, %s after it was created. Either no "
+			"fc-watcher runs, or none of its reconcilers acts on this namespace.",
+			framework->name, why_age(inquiry, framework->creation_time, age));
+		why_fact(why, "status", "absent");
+	}
+	tell_lease(inquiry, why);
+	why_advise(why, "Ask whoever runs FrameworkController whether fc-watcher leads and has reconcilers:");
+	why_command(why, "fc-watcher status");
+	why_advise(why, "If fc-watcher has --namespaces, %s must be one of them.", framework->ns);
+	return true;
+}
+
+/* ---- it is going away -------------------------------------------------------------------------------------------- */
+
+enum { PODS_TOLD = 5 };
+
+/* The Pods that are left, as evidence. Returns how many there are. */
+static size_t tell_pods(const struct inquiry *inquiry, struct why *why)
+{
+	const struct pod_view *pod, *next;
+	size_t count = 0, told = 0;
+	char age[WHY_AGE_SIZE];
+
+	if (inquiry->pods == NULL)
+		return 0;
+	HASH_ITER(hh, inquiry->pods->by_name, pod, next) {
+		cleanup_free char *source = mem_printf("Pod %s", pod->name);
+
+		count++;
+		if (pod->deletion_time == 0 || told++ >= PODS_TOLD)
+			continue;
+		if (*pod->finalizers != '\0')
+			why_fact(why, source, "is being deleted for %s, and its finalizers hold it: %s",
+				 why_age(inquiry, pod->deletion_time, age), pod->finalizers);
+		else
+			why_fact(why, source, "terminates on node %s, due %s ago", *pod->node == '\0' ? "-" : pod->node,
+				 why_age(inquiry, pod->deletion_time, age));
+	}
+	return count;
+}
+
+/* What to do about Pods that do not go. */
+static void advise_pods(const struct inquiry *inquiry, struct why *why)
+{
+	const struct pod_view *pod, *next;
+	bool held = false, late = false;
+	char ns[80];
+
+	if (inquiry->pods == NULL)
+		return;
+	why_namespace(inquiry, ns);
+	HASH_ITER(hh, inquiry->pods->by_name, pod, next) {
+		if (pod->deletion_time == 0)
+			continue;
+		if (*pod->finalizers != '\0' && !held) {
+			why_advise(why, "Whoever has set the finalizer removes it. By hand, if that will not happen:");
+			why_command(why, "kubectl edit pod %s%s", pod->name, ns);
+			held = true;
+		} else if (*pod->finalizers == '\0' && pod->deletion_time + 30 < inquiry->now && !late) {
+			why_advise(why,
+				   "The kubelet of node %s does not confirm the end of Pod %s. If the node is lost, "
+				   "delete "
+				   "the Node, or set podGracefulDeletionTimeoutSec.",
+				   pod->node, pod->name);
+			why_command(why, "kubectl get node %s", pod->node);
+			late = true;
+		}
+	}
+}
+
+bool why_deleting(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	cleanup_free char *finalizers = NULL;
+	char age[WHY_AGE_SIZE], ns[80];
+	size_t left;
+
+	if (framework->deletion_time == 0)
+		return false;
+	finalizers = finalizers_text(framework->object);
+	why->kind = "deleting";
+	why_brief(why, "deleted; finalizers: %s", finalizers);
+	why_say(why, "Framework %s is being deleted for %s, and exists until its finalizers are removed: %s.",
+		framework->name, why_age(inquiry, framework->deletion_time, age), finalizers);
+	why_fact(why, "metadata.finalizers", "%s", finalizers);
+	left = tell_pods(inquiry, why);
+	if (strstr(finalizers, "foregroundDeletion") != NULL)
+		why_say(why,
+			"foregroundDeletion means that the garbage collector deletes the ConfigMap and the Pods first; "
+			"%zu "
+			"Pods are left.",
+			left);
+	advise_pods(inquiry, why);
+	if (strcmp(finalizers, "foregroundDeletion") != 0) {
+		why_advise(why, "Whoever has set a finalizer removes it. By hand, if that will not happen:");
+		why_command(why, "kubectl edit framework %s%s", framework->name, why_namespace(inquiry, ns));
+	}
+	return true;
+}
+
+bool why_ending(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	const struct framework_status *status = &framework->status;
+	const struct completion *completion = status->attempt.completion;
+	char age[WHY_AGE_SIZE];
+	size_t left;
+
+	if (completion == NULL || status->state < STATE_DELETION_PENDING || status->state > STATE_DELETING)
+		return false;
+	why->kind = "ending";
+	why_brief(why, "ends with code %d", (int)completion->code);
+	why_say(why,
+		"Attempt %d of Framework %s has ended with code %d (%s). The controller deletes its Pods, and goes on "
+		"when "
+		"they are gone, since %s.",
+		(int)status->attempt.id, framework->name, (int)completion->code, completion->phrase,
+		why_age(inquiry, status->transition_time, age));
+	why_fact(why, "status.attemptStatus.completionStatus", "%s", completion->diagnostics);
+	left = tell_pods(inquiry, why);
+	if (inquiry->pods != NULL)
+		why_say(why, "%zu Pods are left.", left);
+	advise_pods(inquiry, why);
+	return true;
+}
+
+/* ---- it waits for somebody's word -------------------------------------------------------------------------------- */
+
+bool why_suspended(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	bool suspended = strcmp(framework_view_state(framework), "Suspended") == 0;
+	char age[WHY_AGE_SIZE], ns[80];
+	size_t left;
+
+	if (!framework->has_spec || !framework->spec.suspend || framework->spec.execution_type == EXECUTION_STOP)
+		return false;
+	why->kind = suspended ? "suspended" : "suspending";
+	why_brief(why, "%s", suspended ? "spec.suspend" : "to be suspended");
+	if (suspended)
+		why_say(why,
+			"Framework %s is suspended: spec.suspend is true, and none of its Pods exists. It starts again "
+			"when "
+			"spec.suspend is false.",
+			framework->name);
+	else
+		why_say(why, "Framework %s is being suspended: spec.suspend is true, and its Pods are deleted.",
+			framework->name);
+	why_fact(why, "spec.suspend", "true; in state %s for %s", attempt_state_name(framework->status.state),
+		 why_age(inquiry, framework->status.transition_time, age));
+	left = suspended ? 0 : tell_pods(inquiry, why);
+	if (left > 0)
+		why_say(why, "%zu Pods are left.", left);
+	if (!suspended)
+		advise_pods(inquiry, why);
+	why_advise(why, "To let it run:");
+	why_command(why, "kubectl framework resume %s%s", framework->name, why_namespace(inquiry, ns));
+	return true;
+}
+
+bool why_not_started(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	char age[WHY_AGE_SIZE], ns[80];
+
+	if (framework->status.state != STATE_CREATION_PENDING || framework->spec.execution_type != EXECUTION_CREATE)
+		return false;
+	why->kind = "not-started";
+	why_brief(why, "executionType Create");
+	why_say(why,
+		"Framework %s has not been started: spec.executionType is Create, which means that nothing of it "
+		"runs yet.",
+		framework->name);
+	why_fact(why, "spec.executionType", "Create; the Framework was created %s ago",
+		 why_age(inquiry, framework->creation_time, age));
+	why_advise(why, "To let it run:");
+	why_command(why, "kubectl framework start %s%s", framework->name, why_namespace(inquiry, ns));
+	return true;
+}
+
+/* Whose the object is, for people. */
+static void tell_owner(const json_t *object, struct why *why, const char *source)
+{
+	const json_t *owner;
+	size_t i;
+
+	json_array_foreach(json_path(object, "metadata", "ownerReferences", NULL), i, owner) {
+		if (json_bool(owner, "controller", false)) {
+			why_fact(why, source, "is controlled by %s %s", view_text(owner, "kind"),
+				 view_text(owner, "name"));
+			return;
+		}
+	}
+	why_fact(why, source, "is controlled by nobody");
+}
+
+bool why_config_map(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	const struct event_view *refused = NULL;
+	cleanup_free char *source = mem_printf("ConfigMap %s-attempt", framework->name);
+	char ns[80];
+
+	if (framework->status.state != STATE_CREATION_PENDING)
+		return false;
+	if (inquiry->events != NULL)
+		refused = event_views_latest(inquiry->events, "FailedCreateConfigMap",
+					     framework->status.attempt.start_time, NULL);
+	if (inquiry->config_map != NULL && strcmp(controller_uid_of(inquiry->config_map), framework->uid) != 0) {
+		why->kind = "foreign-config-map";
+		why_brief(why, "another %s", source);
+		why_say(why,
+			"Framework %s cannot start, because %s exists and is not its own. The controller needs this "
+			"name, does "
+			"not touch what others made, and goes on when it is gone.",
+			framework->name, source);
+		tell_owner(inquiry->config_map, why, source);
+		if (inquiry->events != NULL)
+			why_fact_event(why, inquiry, event_views_latest(inquiry->events, "NamingConflict", 0, NULL));
+		why_advise(why, "See whether somebody needs it, and delete it:");
+		why_command(why, "kubectl delete configmap %s-attempt%s", framework->name, why_namespace(inquiry, ns));
+		return true;
+	}
+	if (refused == NULL)
+		return false;
+	why->kind = strstr(refused->message, "exceeded quota") != NULL ? "quota" : "config-map-refused";
+	why_brief(why, "%s refused", source);
+	why_say(why, "Framework %s cannot start, because the API server refuses %s, without which it has no Pods: %s.",
+		framework->name, source, refused->message);
+	why_fact_event(why, inquiry, refused);
+	why_advise(why, "The controller tries again by itself, at least once a minute.");
+	return true;
+}
+
+bool why_retry_delay(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	const struct framework_status *status = &framework->status;
+	const struct completion *completion = status->attempt.completion;
+	char due[WHY_DUE_SIZE], ns[80];
+
+	if (status->state != STATE_ATTEMPT_COMPLETED || status->retry.delay_sec == DELAY_NULL || completion == NULL)
+		return false;
+	why->kind = "retry-delay";
+	why_due(inquiry, status->attempt.completion_time + status->retry.delay_sec, due);
+	why_brief(why, "retry at %.20s", due);
+	why_say(why, "Attempt %d of Framework %s ended with code %d (%s), and the Framework is retried at %s.",
+		(int)status->attempt.id, framework->name, (int)completion->code, completion->phrase, due);
+	if (status->retry.backoff_count > 0 && framework->spec.retry.backoff.initial_sec > 0)
+		why_say(why, "spec.retryPolicy.backoff delays it: it is retry %d in a row.",
+			(int)status->retry.backoff_count);
+	else if (completion->traits & TRAIT_CONFLICT)
+		why_say(why, "The failure is of type Conflict: others may need the same resources now.");
+	why_fact(why, "status.retryPolicyStatus",
+		 "retryDelaySec %lld, totalRetriedCount %d, accountableRetriedCount %d",
+		 (long long)status->retry.delay_sec, (int)status->retry.total, (int)status->retry.accountable);
+	why_completion(inquiry, completion, why);
+	why_advise(why, "Nothing needs to be done. To give up:");
+	why_command(why, "kubectl framework stop %s%s", framework->name, why_namespace(inquiry, ns));
+	return true;
+}
+
+bool why_no_tasks(const struct inquiry *inquiry, struct why *why)
+{
+	const struct framework_view *framework = inquiry->framework;
+	char ns[80];
+
+	if (framework_spec_task_count(&framework->spec) > 0 || framework->status.attempt.completion != NULL ||
+	    framework_view_count(framework).total > 0)
+		return false;
+	why->kind = "no-tasks";
+	why_brief(why, "no Tasks");
+	why_say(why,
+		"Framework %s has no Tasks: no TaskRole has a taskNumber above 0. It does not complete by itself until "
+		"Tasks "
+		"are added, or until it is stopped.",
+		framework->name);
+	why_fact(why, "spec.taskRoles", "the sum of taskNumber is 0");
+	why_advise(why, "Add Tasks, or stop it:");
+	why_command(why, "kubectl framework scale %s ROLE=N%s", framework->name, why_namespace(inquiry, ns));
+	return true;
+}
