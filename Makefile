@@ -63,6 +63,7 @@ LIBS := -Wl,--as-needed $(shell pkg-config --libs $(LIBRARY_NAMES) 2>/dev/null) 
 COMMON_SRC := $(wildcard common/*/*.c common/kube/*/*.c)
 WATCHER_SRC := $(filter-out watcher/main.c,$(wildcard watcher/*.c watcher/*/*.c))
 RECONCILER_SRC := $(filter-out reconciler/main.c,$(wildcard reconciler/*.c reconciler/sync/*.c))
+JOBS_SRC := $(filter-out jobs/main.c,$(wildcard jobs/*.c jobs/kinds/*.c))
 BARRIER_SRC := $(filter-out barrier/main.c,$(wildcard barrier/*.c))
 INIT_SRC := $(filter-out barrier/init/main.c,$(wildcard barrier/init/*.c))
 TESTAPI_SRC := $(filter-out tests/cluster/testapi/main.c,$(wildcard tests/cluster/testapi/*.c))
@@ -80,7 +81,7 @@ PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUI
 TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-testproxy $(BUILD)/fc-demo
 E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench $(BUILD)/fc-bench-malloc.so
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
-LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init testapi testkubelet demo))
+LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier jobs init testapi testkubelet demo))
 
 .PHONY: all compile demo check test test-unit test-sim test-model model test-protocol model-reviewed test-long crash-points soak half-open long coverage test-e2e test-kubernetes test-control-plane test-real bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
@@ -127,6 +128,7 @@ $(BUILD)/obj/watcher/crd.o: manifests/crd.yaml
 $(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC)) $(BUILD)/obj/pod.pb-c.o
 $(BUILD)/libwatcher.a: $(call objects,$(WATCHER_SRC))
 $(BUILD)/libreconciler.a: $(call objects,$(RECONCILER_SRC))
+$(BUILD)/libjobs.a: $(call objects,$(JOBS_SRC))
 $(BUILD)/libbarrier.a: $(call objects,$(BARRIER_SRC))
 $(BUILD)/libinit.a: $(call objects,$(INIT_SRC))
 $(BUILD)/libtestapi.a: $(call objects,$(TESTAPI_SRC))
