@@ -20,7 +20,7 @@
 #include "watcher/crd.h"
 #include "watcher/flags.h"
 #include "watcher/keygen.h"
-#include "watcher/leader/lease.h"
+#include "common/leader/lease.h"
 #include "watcher/leader/term.h"
 #include "watcher/pool/pool.h"
 #include "watcher/shards/router.h"
