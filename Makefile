@@ -77,7 +77,7 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 comma := ,
 
-PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier
+PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier $(BUILD)/fc-jobs
 TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-testproxy $(BUILD)/fc-demo
 E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench $(BUILD)/fc-bench-malloc.so
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
@@ -143,6 +143,7 @@ link = @echo "  LINK  $@"; $(if $(V),set -x;) $(CC) $(LDFLAGS_ALL) $(LDFLAGS) -o
 $(BUILD)/fc-watcher: $(BUILD)/obj/watcher/main.o $(BUILD)/libwatcher.a $(BUILD)/libcommon.a
 $(BUILD)/fc-reconciler: $(BUILD)/obj/reconciler/main.o $(BUILD)/libreconciler.a $(BUILD)/libcommon.a
 $(BUILD)/fc-barrier: $(BUILD)/obj/barrier/main.o $(BUILD)/libbarrier.a $(BUILD)/libcommon.a
+$(BUILD)/fc-jobs: $(BUILD)/obj/jobs/main.o $(BUILD)/libjobs.a $(BUILD)/libcommon.a
 $(BUILD)/frameworkbarrier: $(BUILD)/obj/barrier/init/main.o $(BUILD)/libinit.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testapi: $(BUILD)/obj/tests/cluster/testapi/main.o $(BUILD)/libtestapi.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testkubelet: $(BUILD)/obj/tests/cluster/testkubelet/main.o $(BUILD)/libtestkubelet.a $(BUILD)/libcommon.a
