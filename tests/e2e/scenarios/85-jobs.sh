@@ -84,16 +84,169 @@ run_jobs_caicloud_local() {
 
 # The first Worker decides by default; the others and the PS are stopped, and count as succeeded.
 run_jobs_tfjob() {
-    submit_job "$TFJOBS" tfjob-dist 'del(.spec.runPolicy) | .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
-    wait_job "$TFJOBS" dist-mnist-for-e2e-test 30 '.status.replicaStatuses | .PS.active == 2 and .Worker.active == 4'
-    expect "its conditions" "$(job "$TFJOBS" dist-mnist-for-e2e-test "$CONDITIONS")" \
-"Created=True TFJobCreated: TFJob dist-mnist-for-e2e-test is created.
-Running=True TFJobRunning: TFJob $NS/dist-mnist-for-e2e-test is running."
+    submit_job "$TFJOBS" tfjob-dist 'del(.spec.runPolicy) |
+        .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "{{FC_TASK_INDEX}}03", "exit-code": 0})'
+    wait_pod distmnistfore2etest699372a2-ps-1 30 '.status.phase == "Running"'
     expect "TF_CONFIG" "$(pod distmnistfore2etest699372a2-ps-1 '.spec.containers[0].env[] | select(.name == "TF_CONFIG").value | fromjson | "\(.task | tojson) \(.cluster.worker[3]) \(.cluster.ps | length)"')" \
         "{\"type\":\"ps\",\"index\":1} worker-3.distmnistfore2etest699372a2.$NS.svc:2222 2"
     expect "labels" "$(pod distmnistfore2etest699372a2-ps-1 '.metadata.labels | "\(.["training.kubeflow.org/job-name"]) \(.["training.kubeflow.org/replica-type"]) \(.["training.kubeflow.org/replica-index"])"')" \
         "dist-mnist-for-e2e-test ps 1"
-    k annotate --overwrite pod distmnistfore2etest699372a2-worker-0 testkubelet/run-seconds=0 testkubelet/exit-code=0 >/dev/null
-    patch_job "$TFJOBS" dist-mnist-for-e2e-test '{"spec": {"successPolicy": "AllWorkers"}}'
+    wait_job "$TFJOBS" dist-mnist-for-e2e-test 30 "$HAS has(\"Succeeded\")"
+    expect "its conditions" "$(job "$TFJOBS" dist-mnist-for-e2e-test "$CONDITIONS")" \
+"Created=True TFJobCreated: TFJob dist-mnist-for-e2e-test is created.
+Running=False TFJobRunning: TFJob $NS/dist-mnist-for-e2e-test is running.
+Succeeded=True TFJobSucceeded: TFJob $NS/dist-mnist-for-e2e-test successfully completed."
+    expect "its replicas" "$(job "$TFJOBS" dist-mnist-for-e2e-test '.status | "\(.replicaStatuses | map_values(.succeeded, .active) | tojson) \(.startTime <= .completionTime)"')" \
+        '{"PS":2,"Worker":4} true'
+    wait_event dist-mnist-for-e2e-test TFJobSucceeded 'successfully completed'
+    wait_completed distmnistfore2etest699372a2
     delete_job "$TFJOBS" dist-mnist-for-e2e-test
+}
+
+# One Worker fails, and restartPolicy is Never.
+run_jobs_tfjob_failed() {
+    submit_job "$TFJOBS" tfjob-dist 'del(.spec.runPolicy) |
+        .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "{{FC_TASK_INDEX}}.5", "exit-code": "1{{FC_TASK_INDEX}}"})'
+    wait_job "$TFJOBS" dist-mnist-for-e2e-test 30 "$HAS has(\"Failed\")"
+    expect "its end" "$(job "$TFJOBS" dist-mnist-for-e2e-test '.status | "\(.conditions[-1].reason): \(.conditions[-1].message) \(.replicaStatuses.Worker.failed)"')" \
+        "TFJobFailed: TFJob $NS/dist-mnist-for-e2e-test has failed because 1 Worker replica(s) failed. 1"
+    wait_completed distmnistfore2etest699372a2
+    delete_job "$TFJOBS" dist-mnist-for-e2e-test
+}
+
+# Exit code 130 is retried, 1 is not (restartPolicy ExitCode).
+run_jobs_exit_code() {
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "retried" | .spec.tfReplicaSpecs.Worker |= (.restartPolicy = "ExitCode" | annotate({"run-seconds": 0.2, "exit-code": "130,0"}))'
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "permanent" | .spec.tfReplicaSpecs.Worker |= (.restartPolicy = "ExitCode" | annotate({"run-seconds": 0.2, "exit-code": "1,0"}))'
+    wait_job "$TFJOBS" retried 30 "$HAS has(\"Restarting\")"
+    expect "it is restarting" "$(job "$TFJOBS" retried '.status.conditions[-1] | "\(.reason) \(.message)"')" \
+        "TFJobRestarting TFJob retried is restarting because Worker replica(s) failed."
+    wait_job "$TFJOBS" permanent 30 "$HAS has(\"Failed\")"
+    expect "its Framework's code" "$(framework permanent '.status.attemptStatus.completionStatus | "\(.code) \(.phrase)"')" "1001 PermanentExitCode"
+    wait_job "$TFJOBS" retried 40 "$HAS has(\"Succeeded\")"
+    expect "its Task's retries" "$(framework retried "$TASK.retryPolicyStatus.totalRetriedCount")" 1
+}
+
+# The sum of all retries is limited.
+run_jobs_backoff_limit() {
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "limited" | .spec.runPolicy.backoffLimit = 1 |
+        .spec.tfReplicaSpecs.Worker |= (.replicas = 2 | annotate({"run-seconds": 0.2, "exit-code": 1}))'
+    wait_job "$TFJOBS" limited 60 "$HAS has(\"Failed\")"
+    expect "its end" "$(job "$TFJOBS" limited '.status.conditions[-1].message')" \
+        "Job limited has failed because it has reached the specified backoff limit"
+    wait_completed limited 60
+    expect "its Framework's retries" "$(framework limited "[$TASKS.retryPolicyStatus.totalRetriedCount] | add <= 2")" true
+}
+
+# A Master and a Worker; the Master decides.
+run_jobs_pytorch() {
+    submit_job "$PYTORCHJOBS" pytorch-simple '.spec.pytorchReplicaSpecs.Master |= annotate({"run-seconds": 1, "exit-code": 0}) |
+        .spec.pytorchReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_pod pytorchsimple3fd45f80-worker-0 30 '.status.phase == "Running"'
+    expect "the Worker's environment" "$(pod pytorchsimple3fd45f80-worker-0 '[.spec.containers[0].env[] | select(.name | test("^(MASTER|WORLD|RANK|PET|PYTHON)")) | "\(.name)=\(.value)"] | sort | join(" ")')" \
+        "MASTER_ADDR=master-0.pytorchsimple3fd45f80 MASTER_PORT=23456 PET_MASTER_ADDR=master-0.pytorchsimple3fd45f80 PET_MASTER_PORT=23456 PET_NNODES=2 PET_NODE_RANK=1 PET_NPROC_PER_NODE=auto PYTHONUNBUFFERED=1 RANK=1 WORLD_SIZE=2"
+    wait_job "$PYTORCHJOBS" pytorch-simple 30 "$HAS has(\"Succeeded\")"
+    expect "its conditions" "$(job "$PYTORCHJOBS" pytorch-simple "$CONDITIONS")" \
+"Created=True PyTorchJobCreated: PyTorchJob pytorch-simple is created.
+Running=False PyTorchJobRunning: PyTorchJob pytorch-simple is running.
+Succeeded=True PyTorchJobSucceeded: PyTorchJob pytorch-simple is successfully completed."
+    expect "its replicas" "$(job "$PYTORCHJOBS" pytorch-simple '.status.replicaStatuses | tojson')" \
+        '{"Master":{"succeeded":1,"selector":"training.kubeflow.org/job-name=pytorch-simple,training.kubeflow.org/operator-name=pytorchjob-controller,training.kubeflow.org/replica-type=master"},"Worker":{"succeeded":1,"selector":"training.kubeflow.org/job-name=pytorch-simple,training.kubeflow.org/operator-name=pytorchjob-controller,training.kubeflow.org/replica-type=worker"}}'
+    delete_job "$PYTORCHJOBS" pytorch-simple
+}
+
+# Suspended when it is created, resumed, suspended while it runs, and deleted.
+run_jobs_suspend() {
+    submit_job "$PYTORCHJOBS" pytorch-simple '.spec.runPolicy.suspend = true | .spec.pytorchReplicaSpecs[] |= annotate({"run-seconds": "forever"})'
+    wait_job "$PYTORCHJOBS" pytorch-simple 30 "$HAS has(\"Suspended\")"
+    none_left pods || fail "a suspended job has Pods"
+    expect "its conditions" "$(job "$PYTORCHJOBS" pytorch-simple '.status | "\([.conditions[] | "\(.type)=\(.status)"] | join(" ")) \(has("startTime"))"')" \
+        "Created=True Suspended=True false"
+    patch_job "$PYTORCHJOBS" pytorch-simple '{"spec": {"runPolicy": {"suspend": false}}}'
+    wait_job "$PYTORCHJOBS" pytorch-simple 30 "$HAS has(\"Running\")"
+    expect "its conditions, resumed" "$(job "$PYTORCHJOBS" pytorch-simple '.status | "\([.conditions[] | "\(.type)=\(.status)"] | join(" ")) \(has("startTime"))"')" \
+        "Created=True Suspended=False Running=True true"
+    patch_job "$PYTORCHJOBS" pytorch-simple '{"spec": {"runPolicy": {"suspend": true}}}'
+    wait_job "$PYTORCHJOBS" pytorch-simple 30 "$HAS has(\"Suspended\")"
+    expect "its conditions, suspended again" "$(job "$PYTORCHJOBS" pytorch-simple '.status | "\([.conditions[] | "\(.type)=\(.status)"] | join(" ")) \(.replicaStatuses.Worker.active)"')" \
+        "Created=True Running=False Suspended=True null"
+    none_left pods || fail "a suspended job has Pods"
+    wait_event pytorch-simple PyTorchJobResumed 'is resumed'
+    delete_job "$PYTORCHJOBS" pytorch-simple
+}
+
+# Workers come and go while it runs.
+run_jobs_elastic() {
+    submit_job "$PYTORCHJOBS" pytorch-elastic '.spec.pytorchReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$PYTORCHJOBS" elastic-example-echo 30 '.status.replicaStatuses.Worker.active == 2'
+    expect "its environment" "$(pod elasticexampleecho6448a23e-worker-1 '[.spec.containers[0].env[] | select(.name | test("^PET")) | "\(.name)=\(.value)"] | sort | join(" ")')" \
+        "PET_MAX_RESTARTS=100 PET_NNODES=1:2 PET_NPROC_PER_NODE=auto PET_RDZV_BACKEND=c10d PET_RDZV_ENDPOINT=worker-0.elasticexampleecho6448a23e.$NS.svc:23456"
+    patch_job "$PYTORCHJOBS" elastic-example-echo '{"spec": {"elasticPolicy": {"maxReplicas": 3}, "pytorchReplicaSpecs": {"Worker": {"replicas": 3}}}}'
+    wait_job "$PYTORCHJOBS" elastic-example-echo 30 '.status.replicaStatuses.Worker.active == 3'
+    expect "the new Worker's environment" "$(pod elasticexampleecho6448a23e-worker-2 '.spec.containers[0].env[] | select(.name == "PET_NNODES").value')" 1:3
+    patch_job "$PYTORCHJOBS" elastic-example-echo '{"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1}}}}'
+    wait_job "$PYTORCHJOBS" elastic-example-echo 30 '.status.replicaStatuses.Worker.active == 1'
+    delete_job "$PYTORCHJOBS" elastic-example-echo
+}
+
+# What cannot be expressed is refused, and said; a later change of that kind has no effect.
+run_jobs_refused() {
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "gang" | .spec.runPolicy.schedulingPolicy = {minAvailable: 2}'
+    wait_job "$TFJOBS" gang 30 "$HAS has(\"Failed\")"
+    expect "why" "$(job "$TFJOBS" gang '.status.conditions[-1] | "\(.reason): \(.message)"')" \
+        'TFJobFailedValidation: TFJob failed validation because spec.runPolicy.schedulingPolicy is {"minAvailable":2}, expected none: fc-jobs makes no PodGroups'
+    wait_event gang TFJobFailedValidation 'spec.runPolicy.schedulingPolicy'
+    submit_job "$CAICLOUD" caicloud-local '.metadata.name = "odd" | .spec.tfReplicaSpec[0].tfReplicaType = "Chief"'
+    wait_job "$CAICLOUD" odd 30 '.status.phase == "Failed"'
+    expect "why" "$(job "$CAICLOUD" odd .status.reason)" 'spec.tfReplicaSpec[0].tfReplicaType is "Chief", expected PS, Worker or Local'
+    none_left frameworks || fail "a refused job has a Framework"
+    submit_job "$TFJOBS" tfjob-simple '.spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$TFJOBS" simple 30 "$HAS has(\"Running\")"
+    patch_job "$TFJOBS" simple '{"spec": {"successPolicy": "Luck"}}'
+    wait_event simple FailedValidation 'the change has no effect: spec.successPolicy is "Luck"'
+    expect "it runs on" "$(job "$TFJOBS" simple "$HAS has(\"Running\") and (has(\"Failed\") | not)")" true
+}
+
+# Jobs of another controller, and Frameworks of somebody else, are left as they are.
+run_jobs_foreign() {
+    create 'fw("simple"; [role("a"; 1; {})])'
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "others" | .spec.runPolicy.managedBy = "kueue.x-k8s.io/multikueue"'
+    submit_job "$TFJOBS" tfjob-simple
+    wait_event simple NamingConflict 'Framework simple exists, and is not controlled by this TFJob'
+    expect "the Framework" "$(framework simple '"\(.metadata | has("ownerReferences")) \(.spec.taskRoles[0].name)"')" "false a"
+    expect "the others' job" "$(job "$TFJOBS" others 'has("status")')" false
+    # of two jobs of one name the second waits for the first
+    submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "twice" | .spec.pytorchReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$PYTORCHJOBS" twice 30 "$HAS has(\"Running\")"
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "twice" | .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_object "/api/v1/namespaces/$NS/events" "involvedObject.name=twice,reason=NamingConflict" 15 '.involvedObject.kind == "TFJob"'
+    api DELETE "$(jobs_path "$PYTORCHJOBS")/twice" >/dev/null
+    wait_job "$TFJOBS" twice 60 "$HAS has(\"Running\")"
+}
+
+# A job goes when its time is over, and a Framework that somebody changes is as it should be again.
+run_jobs_ttl() {
+    local owned
+    submit_job "$TFJOBS" tfjob-simple '.spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$TFJOBS" simple 30 "$HAS has(\"Running\")"
+    patch_framework simple '{"spec": {"suspend": true}, "metadata": {"labels": {"frameworkcontroller.microsoft.com/job-kind": null}}}'
+    wait_framework simple 30 '(.spec.suspend | not) and (.metadata.labels["frameworkcontroller.microsoft.com/job-kind"] == "tfjobs.kubeflow.org")'
+    owned=$(framework simple '.metadata.ownerReferences[0] | "\(.apiVersion) \(.kind) \(.name) \(.controller) \(.blockOwnerDeletion)"')
+    expect "its owner" "$owned" "kubeflow.org/v1 TFJob simple true true"
+    patch_job "$TFJOBS" simple '{"spec": {"runPolicy": {"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 1}}}'
+    wait_for 60 "the job is gone" is_absent "$(jobs_path "$TFJOBS")/simple"
+    wait_for 60 "nothing is left of it" none_left frameworks,configmaps,pods
+}
+
+# Kinds that the server does not serve are looked for again; of two fc-jobs one leads, and the other takes over.
+run_jobs_served_later() {
+    own_cluster
+    launch_watcher watcher-1 --workers 2
+    launch_jobs jobs-1 --qps 1000 --burst 1000
+    wait_for 20 "it has looked" grep -q "does not serve pytorchjobs.kubeflow.org" jobs-1.log
+    kubectl create -f "$JOB_CRDS" >/dev/null
+    wait_for 20 "PyTorchJobs are served" api GET "$(jobs_path "$PYTORCHJOBS")"
+    submit_job "$PYTORCHJOBS" pytorch-processes '.spec.pytorchReplicaSpecs.Worker |= annotate({"run-seconds": 0.2, "exit-code": 0})'
+    wait_job "$PYTORCHJOBS" processes 60 "$HAS has(\"Succeeded\")"
+    keep_control_plane
 }
