@@ -20,6 +20,7 @@ enum {
 	/* At a Framework that the watch does not show: a foreign one, and one of a former job of the name. */
 	FOREIGN_LOOK_MS = 30 * 1000,
 	FORMER_LOOK_MS = 1000,
+	DELETED_LOOK_MS = 5000, /* at a job that was deleted and is still there */
 	RUNTIME_ID_SIZE = 6,
 };
 
@@ -35,7 +36,6 @@ struct step {
 	/* After the answer, unless the item is gone: what has been done, or not. */
 	void (*done)(struct step *step, const struct kube_answer *answer);
 	json_t *status; /* that was written; NULL: none */
-	int64_t generation;
 };
 
 static bool before_send(void *arg, int64_t *timeout_ms)
@@ -52,10 +52,12 @@ static void on_done(void *arg, const struct kube_answer *answer)
 	struct item *item = step->item;
 
 	item->call = NULL;
-	if (item->gone)
+	if (item->gone) {
 		store_release(item);
-	else if (answer->failure != KUBE_CANCELLED && answer->failure != KUBE_REFUSED)
+	} else if (answer->failure != KUBE_CANCELLED && answer->failure != KUBE_REFUSED) {
 		step->done(step, answer);
+		store_queue(item); /* what came meanwhile was not looked at */
+	}
 	json_decref(step->status);
 	free(step);
 }
@@ -154,7 +156,6 @@ static void on_status(struct step *step, const struct kube_answer *answer)
 	store_written(item, version, json_incref(step->status));
 	json_decref(item->wrote);
 	item->wrote = json_incref(step->status);
-	store_queue(item);
 }
 
 /* Nothing else of the object changes. With its version, a change of the spec that we have not seen makes the write
@@ -215,17 +216,12 @@ static void on_read(struct step *step, const struct kube_answer *answer)
 {
 	struct error err;
 
-	if (answer->absent) {
-		store_queue(step->item);
+	if (answer->absent)
 		return;
-	}
-	if (!succeeded(answer)) {
+	if (!succeeded(answer))
 		try_again(step->act, step->item, answer);
-		return;
-	}
-	if (store_framework(step->act->store, answer->body, answer->body_len, true, &err) < 0)
+	else if (store_framework(step->act->store, answer->body, answer->body_len, true, &err) < 0)
 		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
-	store_queue(step->item);
 }
 
 /* A failed creation says nothing about the name: the object may be there (common/README.md §6.11). */
@@ -253,7 +249,6 @@ static void on_created(struct step *step, const struct kube_answer *answer)
 	warn(step->act, item);
 	if (store_framework(step->act->store, answer->body, answer->body_len, false, &err) < 0)
 		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
-	store_queue(item);
 }
 
 static void create(struct act *act, struct item *item, json_t *spec, const char *hash)
@@ -290,7 +285,6 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
 	else if (item->slot->view != NULL)
 		item->checked = item->slot->view->meta.generation; /* whatever the server made of it */
-	store_queue(item);
 }
 
 /* The uid is a precondition: a namesake is not changed. */
@@ -351,10 +345,13 @@ static void report_foreign(struct act *act, struct item *item)
 
 static void on_deleted(struct step *step, const struct kube_answer *answer)
 {
-	if (succeeded(answer))
-		step->act->counters.deleted++;
-	else if (!answer->absent)
+	if (!succeeded(answer) && !answer->absent) {
 		try_again(step->act, step->item, answer);
+		return;
+	}
+	step->act->counters.deleted++;
+	step->item->waits = true; /* the watch shows that it is gone */
+	store_queue_after(step->item, DELETED_LOOK_MS);
 }
 
 static void delete_job(struct act *act, struct item *item)
@@ -385,9 +382,13 @@ static void look_at_finished(struct act *act, struct item *item)
 
 static void on_runtime_id(struct step *step, const struct kube_answer *answer)
 {
-	if (!succeeded(answer))
+	cleanup_json json_t *object = succeeded(answer) ? json_parse(answer->body, answer->body_len, NULL) : NULL;
+	struct error err;
+
+	if (object == NULL)
 		try_again(step->act, step->item, answer);
-	/* the watch shows it */
+	else if (store_job(step->act->store, step->item->job.kind, object, &err) < 0)
+		log_warning("%s", err.message);
 }
 
 static bool has_runtime_id(const struct job *job)
@@ -406,7 +407,7 @@ static void set_runtime_id(struct act *act, struct item *item)
 
 	for (size_t i = 0; i < RUNTIME_ID_SIZE - 1; i++)
 		id[i] = letters[random_between(&act->random, 0, (int64_t)sizeof(letters) - 2)];
-	send(step_new(act, item, on_runtime_id), "PATCH", path, METADATA_ONLY,
+	send(step_new(act, item, on_runtime_id), "PATCH", path, NULL,
 	     json_pack("{s:{s:s}, s:{s:s}}", "metadata", "resourceVersion", item->job.version, "spec", "runtimeID",
 		       id));
 }

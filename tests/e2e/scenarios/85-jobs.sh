@@ -16,6 +16,9 @@ wait_job() { # kind name seconds expression
     wait_object "$(jobs_path "$1")" "metadata.name=$2" "$3" "$4"
 }
 
+# The same as JSON, with sorted members.
+job_json() { get_job "$1" "$2" | jq -Sc "$3"; } # kind name expression
+
 patch_job() { # kind name patch
     api PATCH "$(jobs_path "$1")/$2" "$3" application/merge-patch+json >/dev/null
 }
@@ -48,8 +51,8 @@ run_jobs_caicloud() {
     submit_job "$CAICLOUD" caicloud-dist 'del(.spec.runtimeID) | .metadata.annotations.mine = "kept" | .status = {other: 1} |
         (.spec.tfReplicaSpec[] | select(.tfReplicaType == "Worker")) |= annotate({"run-seconds": 1, "exit-code": 0})'
     wait_job "$CAICLOUD" dist-training-job 30 '.status.phase == "Succeeded"'
-    expect "its status" "$(job "$CAICLOUD" dist-training-job '.status | tojson')" \
-        '{"other":1,"phase":"Succeeded","reason":"","conditions":[],"tfReplicaStatuses":[{"type":"Worker","state":"","tfReplicasStates":{"Succeeded":4}},{"type":"PS","state":"","tfReplicasStates":{}}]}'
+    expect "its status" "$(job_json "$CAICLOUD" dist-training-job .status)" \
+        '{"conditions":[],"other":1,"phase":"Succeeded","reason":"","tfReplicaStatuses":[{"state":"","tfReplicasStates":{"Succeeded":4},"type":"Worker"},{"state":"","tfReplicasStates":{},"type":"PS"}]}'
     expect "the rest of it" "$(job "$CAICLOUD" dist-training-job '"\(.metadata.annotations.mine) \(.spec.tfReplicaSpec | length) \(.spec.runtimeID | test("^[a-z0-9]{5}$")) \(.spec.tfReplicaSpec[0].template.spec.containers[0] | has("args"))"')" \
         "kept 2 true false"
     wait_event dist-training-job SuccessfulCreate 'Created framework: disttrainingjob9d49bb56'
@@ -96,8 +99,8 @@ run_jobs_tfjob() {
 "Created=True TFJobCreated: TFJob dist-mnist-for-e2e-test is created.
 Running=False TFJobRunning: TFJob $NS/dist-mnist-for-e2e-test is running.
 Succeeded=True TFJobSucceeded: TFJob $NS/dist-mnist-for-e2e-test successfully completed."
-    expect "its replicas" "$(job "$TFJOBS" dist-mnist-for-e2e-test '.status | "\(.replicaStatuses | map_values(.succeeded, .active) | tojson) \(.startTime <= .completionTime)"')" \
-        '{"PS":2,"Worker":4} true'
+    expect "its replicas" "$(job_json "$TFJOBS" dist-mnist-for-e2e-test '.status | [(.replicaStatuses | map_values(.succeeded)), .startTime <= .completionTime]')" \
+        '[{"PS":2,"Worker":4},true]'
     wait_event dist-mnist-for-e2e-test TFJobSucceeded 'successfully completed'
     wait_completed distmnistfore2etest699372a2
     delete_job "$TFJOBS" dist-mnist-for-e2e-test
@@ -150,8 +153,8 @@ run_jobs_pytorch() {
 "Created=True PyTorchJobCreated: PyTorchJob pytorch-simple is created.
 Running=False PyTorchJobRunning: PyTorchJob pytorch-simple is running.
 Succeeded=True PyTorchJobSucceeded: PyTorchJob pytorch-simple is successfully completed."
-    expect "its replicas" "$(job "$PYTORCHJOBS" pytorch-simple '.status.replicaStatuses | tojson')" \
-        '{"Master":{"succeeded":1,"selector":"training.kubeflow.org/job-name=pytorch-simple,training.kubeflow.org/operator-name=pytorchjob-controller,training.kubeflow.org/replica-type=master"},"Worker":{"succeeded":1,"selector":"training.kubeflow.org/job-name=pytorch-simple,training.kubeflow.org/operator-name=pytorchjob-controller,training.kubeflow.org/replica-type=worker"}}'
+    expect "its replicas" "$(job_json "$PYTORCHJOBS" pytorch-simple .status.replicaStatuses)" \
+        '{"Master":{"selector":"training.kubeflow.org/job-name=pytorch-simple,training.kubeflow.org/operator-name=pytorchjob-controller,training.kubeflow.org/replica-type=master","succeeded":1},"Worker":{"selector":"training.kubeflow.org/job-name=pytorch-simple,training.kubeflow.org/operator-name=pytorchjob-controller,training.kubeflow.org/replica-type=worker","succeeded":1}}'
     delete_job "$PYTORCHJOBS" pytorch-simple
 }
 
@@ -249,4 +252,83 @@ run_jobs_served_later() {
     submit_job "$PYTORCHJOBS" pytorch-processes '.spec.pytorchReplicaSpecs.Worker |= annotate({"run-seconds": 0.2, "exit-code": 0})'
     wait_job "$PYTORCHJOBS" processes 60 "$HAS has(\"Succeeded\")"
     keep_control_plane
+}
+
+# kill -9 right after each write of a story (`make crash-points`): the k-th request about jobs and Frameworks is carried out,
+# its answer is held back, none after it is carried out, and the process is killed; for each k, one run. All end as the
+# undisturbed run does, with the same Pods.
+run_crash_points_jobs() {
+    local k reached=1 number=1 finder first=1 last=${CRASH_POINTS/all/1000}
+    only_when_asked
+    if [[ $last == *-* ]]; then first=${last%-*} last=${last#*-}; fi
+    own_cluster
+    kubectl create -f "$JOB_CRDS" >/dev/null
+    launch_watcher watcher-1 --workers 2
+    launch_crash_jobs 1
+    NS=$NS-undisturbed
+    create_namespace "$NS"
+    crash_jobs_story
+    cp "out/$scenario.end" "out/$scenario.undisturbed"
+    for ((k = first; k <= last && reached; k++)); do
+        NS=$(namespace_of "$scenario")-$k
+        create_namespace "$NS"
+        testapi DELETE faults >/dev/null
+        crash_jobs_fault $((k - 1)) '"count": 1' '{"answerLatencyMs": 60000}'
+        crash_jobs_fault "$k" '"count": 100000' '{"cut": true}'
+        crash_jobs_when_struck "$number" "$k" &
+        finder=$!
+        crash_jobs_story
+        kill "$finder" 2>/dev/null || true
+        wait "$finder" 2>/dev/null || true
+        diff -u "out/$scenario.undisturbed" "out/$scenario.end" || fail "killed after write $k, it ends otherwise: see the diff"
+        [[ -e out/$scenario.struck-$k ]] || reached=
+        [[ ! $reached ]] || number=$((number + 1))
+    done
+    [[ $reached ]] || k=$((k - 1))
+    echo "crash points $first to $((k - 1))"
+    ((k > 12 || k > last)) || fail "only $((k - 1)) writes in a story that needs more"
+}
+
+launch_crash_jobs() { launch_jobs "jobs-$1" --qps 1000 --burst 1000; } # number
+
+crash_jobs_fault() { # skip count action
+    testapi_fault "{\"match\": {\"userAgent\": \"fc-jobs\", \"namespace\": \"$NS\", \"path\": \"/(frameworks|tfjobs|pytorchjobs)\"},
+        \"skip\": $1, $2, \"action\": $3}"
+}
+
+crash_jobs_when_struck() { # number of the process, k
+    trap - ERR EXIT
+    until testapi GET faults | jq -e '.[0].hits > 0' >/dev/null; do sleep 0.005; done
+    touch "out/$scenario.struck-$2"
+    kill -KILL "$(awk -v name="jobs-$1" '$1 == name { print $2 }' pids)"
+    testapi DELETE faults >/dev/null
+    launch_crash_jobs $(($1 + 1))
+}
+
+# A job whose Workers all count, one whose first Worker does, and one that is resumed.
+crash_jobs_story() {
+    record pods
+    submit_job "$CAICLOUD" caicloud-dist 'del(.spec.runtimeID) | (.spec.tfReplicaSpec[] | select(.tfReplicaType == "Worker")) |= (.replicas = 2 | annotate({"run-seconds": 0.3, "exit-code": 0}))'
+    submit_job "$TFJOBS" tfjob-dist 'del(.spec.runPolicy) | .spec.tfReplicaSpecs.Worker |= (.replicas = 2 | annotate({"run-seconds": "{{FC_TASK_INDEX}}00.3", "exit-code": 0}))'
+    submit_job "$PYTORCHJOBS" pytorch-simple '.spec.runPolicy.suspend = true | .spec.pytorchReplicaSpecs.Master |= annotate({"run-seconds": 0.3, "exit-code": 0})'
+    wait_job "$PYTORCHJOBS" pytorch-simple 60 "$HAS has(\"Suspended\")"
+    patch_job "$PYTORCHJOBS" pytorch-simple '{"spec": {"runPolicy": {"suspend": false}}}'
+    wait_job "$PYTORCHJOBS" pytorch-simple 60 "$HAS has(\"Succeeded\")"
+    wait_job "$TFJOBS" dist-mnist-for-e2e-test 60 "$HAS has(\"Succeeded\")"
+    wait_job "$CAICLOUD" dist-training-job 60 '.status.phase == "Succeeded"'
+    wait_all_completed 60
+    wait_for 60 "no Pods are left" none_left pods
+    end_records
+    {
+        # Whether somebody was there to see that a job runs is no matter.
+        for kind in "$CAICLOUD" "$TFJOBS" "$PYTORCHJOBS"; do
+            api GET "$(jobs_path "$kind")" | jq -Sc --arg namespace "$NS" '.items[] | {name: .metadata.name, status} |
+                del(.. | .lastTransitionTime?, .lastUpdateTime?, .startTime?, .completionTime?) |
+                del(.status.conditions[] | select(.type == "Running" or .type == "Suspended")) |
+                walk(if type == "string" then gsub($namespace; "NAMESPACE") else . end)'
+        done
+        api GET "$(frameworks_path)" | jq -c '.items[] | [.metadata.name, .status.attemptStatus.id, .status.attemptStatus.completionStatus.code]'
+        jq -r 'select(.type == "ADDED") | .object.metadata | "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
+            "$RUN/out/$scenario.pods" | sort
+    } >"out/$scenario.end"
 }
