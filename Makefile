@@ -276,7 +276,7 @@ install: programs
 # What the images hold (manifests/images), below DESTDIR: programs, the entry point and the working directory of the
 # original's images, and the list of packages. The working directory can be written to by group 0, as images run.
 ORIGINAL := /opt/frameworkcontroller
-image-controller: $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier
+image-controller: $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/fc-jobs
 	@install -d -m 775 $(DESTDIR)$(ORIGINAL)/frameworkcontroller
 	@install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $^
 	@install -m 755 manifests/images/frameworkcontroller-start.sh $(DESTDIR)$(ORIGINAL)/frameworkcontroller/start.sh

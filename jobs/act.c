@@ -56,7 +56,8 @@ static void on_done(void *arg, const struct kube_answer *answer)
 		store_release(item);
 	} else if (answer->failure != KUBE_CANCELLED && answer->failure != KUBE_REFUSED) {
 		step->done(step, answer);
-		store_queue(item); /* what came meanwhile was not looked at */
+		if (item->missed)
+			store_queue_soon(item);
 	}
 	json_decref(step->status);
 	free(step);
@@ -183,15 +184,6 @@ static bool owns(const struct item *item, const struct view *view)
 	return strcmp(view->meta.controller_uid, item->job.uid) == 0;
 }
 
-/* With executionType Stop. The caller decrefs. */
-static json_t *stopped_spec(const struct item *item)
-{
-	json_t *spec = json_copy(item->translation.spec);
-
-	json_object_set_new(spec, "executionType", json_string("Stop"));
-	return spec;
-}
-
 /* Differs for different translations. */
 static void hash_of(const json_t *labels, const json_t *spec, char out[ITEM_HASH_SIZE])
 {
@@ -224,12 +216,27 @@ static void on_read(struct step *step, const struct kube_answer *answer)
 		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
 }
 
+/* What we wrote is as it should be, whatever the server made of it. */
+static void take_answer(struct step *step, const struct kube_answer *answer)
+{
+	struct item *item = step->item;
+	struct object_meta meta;
+	struct error err;
+
+	if (object_meta_read(answer->body, answer->body_len, &meta, &err) < 0 ||
+	    store_framework(step->act->store, answer->body, answer->body_len, false, &err) < 0) {
+		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
+		return;
+	}
+	item->checked = meta.generation;
+	object_meta_free(&meta);
+}
+
 /* A failed creation says nothing about the name: the object may be there (common/README.md §6.11). */
 static void on_created(struct step *step, const struct kube_answer *answer)
 {
 	struct item *item = step->item;
 	cleanup_free char *message = NULL;
-	struct error err;
 
 	if (!succeeded(answer)) {
 		if (answer->http_status == 409 && strcmp(answer->status.reason, "AlreadyExists") == 0) {
@@ -244,14 +251,16 @@ static void on_created(struct step *step, const struct kube_answer *answer)
 		return;
 	}
 	step->act->counters.created++;
-	message = mem_printf("Created framework: %s", item->translation.framework);
-	say(step->act, item, "Normal", "SuccessfulCreate", message);
+	/* with the kubeflow.org jobs' own controller a job has no Event of its creation either */
+	if (item->job.kind == JOB_CAICLOUD_TFJOB) {
+		message = mem_printf("Created framework: %s", item->translation.framework);
+		say(step->act, item, "Normal", "SuccessfulCreate", message);
+	}
 	warn(step->act, item);
-	if (store_framework(step->act->store, answer->body, answer->body_len, false, &err) < 0)
-		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
+	take_answer(step, answer);
 }
 
-static void create(struct act *act, struct item *item, json_t *spec, const char *hash)
+static void create(struct act *act, struct item *item)
 {
 	const struct job *job = &item->job;
 	cleanup_free char *path = frameworks_path(job, NULL);
@@ -263,15 +272,14 @@ static void create(struct act *act, struct item *item, json_t *spec, const char 
 	send(step_new(act, item, on_created), "POST", path, NULL,
 	     json_pack("{s:s, s:s, s:{s:s, s:s, s:O, s:{s:s}, s:[o]}, s:o}", "apiVersion", FRAMEWORK_API_VERSION,
 		       "kind", "Framework", "metadata", "name", item->translation.framework, "namespace", job->ns,
-		       "labels", item->translation.labels, "annotations", VIEW_TRANSLATION, hash, "ownerReferences",
-		       owner, "spec", spec));
+		       "labels", item->translation.labels, "annotations", VIEW_TRANSLATION, item->hash,
+		       "ownerReferences", owner, "spec", json_incref(item->translation.spec)));
 }
 
 static void on_patched(struct step *step, const struct kube_answer *answer)
 {
 	struct item *item = step->item;
 	bool read = item->slot->read;
-	struct error err;
 
 	if (!succeeded(answer)) {
 		if (read)
@@ -281,39 +289,37 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 	}
 	step->act->counters.patched++;
 	warn(step->act, item);
-	if (store_framework(step->act->store, answer->body, answer->body_len, false, &err) < 0)
-		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
-	else if (item->slot->view != NULL)
-		item->checked = item->slot->view->meta.generation; /* whatever the server made of it */
+	take_answer(step, answer);
 }
 
 /* The uid is a precondition: a namesake is not changed. */
-static void patch(struct act *act, struct item *item, json_t *spec, const char *hash)
+static void patch(struct act *act, struct item *item)
 {
 	const struct view *view = item->slot->view;
 	cleanup_free char *path = frameworks_path(&item->job, item->translation.framework);
-	cleanup_json json_t *stored = view->spec == NULL ? NULL : json_parse(view->spec, view->spec_len, NULL);
+	cleanup_json json_t *stored = view_spec(view);
 
 	log_v(1, "[%s/%s]: changing Framework %s", item->job.ns, item->job.name, item->translation.framework);
 	send(step_new(act, item, on_patched), "PATCH", path, NULL,
 	     json_pack("{s:{s:s, s:O, s:{s:s}}, s:o}", "metadata", "uid", view->meta.uid, "labels",
-		       item->translation.labels, "annotations", VIEW_TRANSLATION, hash, "spec",
-		       patch_make(stored, spec)));
-	json_decref(spec);
+		       item->translation.labels, "annotations", VIEW_TRANSLATION, item->hash, "spec",
+		       patch_make(stored, item->translation.spec)));
 }
 
-/* Whether the Framework's spec is as it should be. It is looked at once for each generation. */
-static bool is_current(struct item *item, const json_t *spec, const char *hash)
+/* Whether the Framework's spec is as it should be. */
+static bool is_current(struct item *item, bool stop)
 {
 	const struct view *view = item->slot->view;
 	cleanup_json json_t *stored = NULL;
 
-	if (item->slot->read || view->translation == NULL || strcmp(view->translation, hash) != 0)
+	if (item->slot->read || view->translation == NULL || strcmp(view->translation, item->hash) != 0 ||
+	    view->stopped != stop)
 		return false;
+	/* it was looked at in this generation, or is as we wrote it */
 	if (item->checked == view->meta.generation)
 		return true;
-	stored = view->spec == NULL ? NULL : json_parse(view->spec, view->spec_len, NULL);
-	if (!patch_contains(stored, spec))
+	stored = view_spec(view);
+	if (!patch_contains(stored, item->translation.spec))
 		return false;
 	item->checked = view->meta.generation;
 	return true;
@@ -382,12 +388,11 @@ static void look_at_finished(struct act *act, struct item *item)
 
 static void on_runtime_id(struct step *step, const struct kube_answer *answer)
 {
-	cleanup_json json_t *object = succeeded(answer) ? json_parse(answer->body, answer->body_len, NULL) : NULL;
 	struct error err;
 
-	if (object == NULL)
+	if (!succeeded(answer))
 		try_again(step->act, step->item, answer);
-	else if (store_job(step->act->store, step->item->job.kind, object, &err) < 0)
+	else if (store_job(step->act->store, step->item->job.kind, answer->body, answer->body_len, &err) < 0)
 		log_warning("%s", err.message);
 }
 
@@ -421,11 +426,8 @@ static void translate(struct act *act, struct item *item)
 	if (item->translated || item->problem != NULL)
 		return;
 	if (job_translate(&item->job, &item->translation, &err) == 0) {
-		cleanup_json json_t *stopped = stopped_spec(item);
-
 		item->translated = true;
 		hash_of(item->translation.labels, item->translation.spec, item->hash);
-		hash_of(item->translation.labels, stopped, item->stopped_hash);
 		return;
 	}
 	act->counters.refused++;
@@ -463,23 +465,28 @@ static bool status_is_news(const struct item *item, const json_t *status)
 /* The Framework first, then the job's status: the end of a job is written when nothing of it can go on. */
 static void bring_about(struct act *act, struct item *item)
 {
-	const struct view *view = item->slot->view;
+	struct view *view = item->slot->view;
 	struct job_outcome outcome;
-	cleanup_json json_t *spec = NULL;
-	const char *hash;
+	struct error err;
+	bool stopped;
 
 	if (view != NULL && !owns(item, view)) {
 		report_foreign(act, item);
 		return;
 	}
-	job_status(&item->job, &item->translation, view != NULL && view->has_status ? &view->status : NULL,
-		   view != NULL && view->stopped, clock_wall_ms() / 1000, &outcome);
-	spec = outcome.stop ? stopped_spec(item) : json_incref(item->translation.spec);
-	hash = outcome.stop ? item->stopped_hash : item->hash;
+	if (view != NULL && view_parse(view, &err) < 0) {
+		log_error("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
+		return;
+	}
+	stopped = view != NULL && view->stopped;
+	job_status(&item->job, &item->translation, view != NULL && view->has_status ? &view->status : NULL, stopped,
+		   clock_wall_ms() / 1000, &outcome);
+	/* a Framework that is stopped stays so */
+	json_object_set_new(item->translation.spec, "executionType", json_string(outcome.stop ? "Stop" : "Start"));
 	if (view == NULL)
-		create(act, item, json_incref(spec), hash);
-	else if (view->meta.deletion_time == 0 && !is_current(item, spec, hash))
-		patch(act, item, json_incref(spec), hash);
+		create(act, item);
+	else if (view->meta.deletion_time == 0 && !is_current(item, outcome.stop))
+		patch(act, item);
 	else if (status_is_news(item, outcome.status))
 		write_status(act, item, &outcome);
 	job_outcome_free(&outcome);
@@ -489,6 +496,7 @@ static void look_at(struct act *act, struct item *item)
 {
 	const struct job *job = &item->job;
 
+	item->missed = item->call != NULL;
 	if (item->call != NULL || item->waits || job->deleting || job_managed_by_others(job))
 		return;
 	if (job_finished(job)) {

@@ -35,6 +35,8 @@ static const char usage[] =
 	"  --kubeconfig FILE  overrides kubeConfigFilePath\n"
 	"  --context NAME     use this context of the kubeconfig instead of current-context\n"
 	"  --address URL      overrides kubeApiServerAddress\n"
+	"  --kinds A,B        run only these kinds: tfjobs.kubeflow.caicloud.io, tfjobs.kubeflow.org, "
+	"pytorchjobs.kubeflow.org\n"
 	"  --qps N            requests to the API server per second, default 200\n"
 	"  --burst N          requests to the API server in one burst, default 400\n"
 	"  --http HOST:PORT   serve /healthz, /readyz and /metrics on a loopback address, without TLS\n"
@@ -52,6 +54,7 @@ static const char usage[] =
 struct options {
 	struct process_flags flags;
 	struct leader_flags leader;
+	bool kinds[JOB_KINDS];
 	int64_t qps;
 	int64_t burst;
 };
@@ -64,6 +67,7 @@ struct jobs {
 	struct sources *sources;
 	struct job_events *events;
 	struct lease *lease;
+	const char *lease_name;
 	struct serve *health;
 	struct act act;
 	struct process_signals signals;
@@ -166,12 +170,14 @@ static bool is_ready(void *arg, struct buf *why)
 
 static void put_metrics(void *arg, struct buf *out)
 {
+	static const char leader_name[] = "leader_election_master_status";
 	static const char jobs_name[] = "frameworkcontroller_jobs";
 	static const char writes_name[] = "frameworkcontroller_jobs_writes_total";
 	struct jobs *jobs = arg;
 	const struct act_counters *counters = &jobs->act.counters;
 
-	metrics_gauge(out, "frameworkcontroller_jobs_leader", "Whether this process leads.", leads(jobs));
+	metrics_family(out, leader_name, "gauge", "Whether this process holds the Lease of that name.");
+	metrics_value(out, leader_name, leads(jobs), "name", jobs->lease_name, NULL);
 	metrics_gauge(out, "frameworkcontroller_jobs_synced",
 		      "Whether Frameworks and the jobs of all served kinds have been listed.",
 		      sources_synced(jobs->sources));
@@ -210,10 +216,32 @@ static int read_rate(const char *option, const char *text, int64_t *out)
 	return -1;
 }
 
+/* "A,B": cut apart where it stands. */
+static int read_kinds(char *text, bool out[JOB_KINDS])
+{
+	char *rest;
+
+	memset(out, 0, sizeof(bool) * JOB_KINDS);
+	for (char *name = strtok_r(text, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+		enum job_kind kind = 0;
+
+		while (kind < JOB_KINDS && strcmp(job_names(kind)->full, name) != 0)
+			kind++;
+		if (kind == JOB_KINDS) {
+			fprintf(stderr, "fc-jobs: --kinds: found \"%s\", expected some of %s, %s, %s\n", name,
+				job_names(0)->full, job_names(1)->full, job_names(2)->full);
+			return -1;
+		}
+		out[kind] = true;
+	}
+	return 0;
+}
+
 /* As process_flag(). */
 static int parse_options(int argc, char **argv, struct options *out)
 {
 	static const struct option known[] = {
+		{"kinds", required_argument, NULL, 'k'},
 		{"qps", required_argument, NULL, 'q'},
 		{"burst", required_argument, NULL, 'B'},
 		LEADER_OPTIONS,
@@ -224,7 +252,8 @@ static int parse_options(int argc, char **argv, struct options *out)
 	int taken;
 
 	while ((option = getopt_long(argc, argv, "v:h", known, NULL)) != -1) {
-		taken = option == 'q'   ? read_rate("qps", optarg, &out->qps)
+		taken = option == 'k'   ? read_kinds(optarg, out->kinds)
+			: option == 'q' ? read_rate("qps", optarg, &out->qps)
 			: option == 'B' ? read_rate("burst", optarg, &out->burst)
 					: leader_flag("fc-jobs", option, optarg, &out->leader);
 		if (taken > 0)
@@ -259,12 +288,13 @@ static int start(struct jobs *jobs, const struct options *options, struct error 
 	jobs->client = process_client(jobs->loop, &options->flags, &jobs->config, &client_options, err);
 	if (jobs->client == NULL)
 		return -1;
+	jobs->lease_name = leader->lease_name;
 	jobs->store = store_new(jobs->loop, on_wake, jobs);
 	jobs->events = job_events_new(jobs->client);
 	jobs->act = (struct act){
 		.store = jobs->store, .client = jobs->client, .events = jobs->events, .leads = leads, .arg = jobs};
 	random_init(&jobs->act.random);
-	jobs->sources = sources_new(jobs->loop, jobs->client, jobs->store, on_served, jobs);
+	jobs->sources = sources_new(jobs->loop, jobs->client, jobs->store, options->kinds, on_served, jobs);
 	if (process_serve(jobs->loop, &options->flags, &health_options, &jobs->health, err) < 0)
 		return -1;
 	ev_prepare_init(&jobs->before_sleep, on_before_sleep);
@@ -291,8 +321,10 @@ static void stop(struct jobs *jobs)
 int main(int argc, char **argv)
 {
 	static struct jobs jobs;
-	struct options options = {
-		.leader = leader_flags_default("fc-jobs"), .qps = QPS_DEFAULT, .burst = BURST_DEFAULT};
+	struct options options = {.leader = leader_flags_default("fc-jobs"),
+				  .kinds = {true, true, true},
+				  .qps = QPS_DEFAULT,
+				  .burst = BURST_DEFAULT};
 	struct error err;
 	int parsed;
 

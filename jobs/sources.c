@@ -89,20 +89,14 @@ static void on_malformed(void *arg, const char *ns, const char *name, const char
 	log_error("%s %s/%s cannot be read and is left out: %s", job_names(source->kind)->full, ns, name, message);
 }
 
-static void on_present(void *arg, json_t *object)
-{
-	const struct source *source = arg;
-	struct error err;
-
-	if (store_job(source->sources->store, source->kind, object, &err) < 0)
-		log_error("%s", err.message);
-}
-
-static void on_deleted(void *arg, json_t *object)
+static int on_job(void *arg, const struct reflector_object *object, bool gone, struct error *err)
 {
 	const struct source *source = arg;
 
-	store_job_gone(source->sources->store, source->kind, object);
+	if (!gone)
+		return store_job(source->sources->store, source->kind, object->data, object->len, err);
+	store_job_gone(source->sources->store, source->kind, object->data, object->len);
+	return 0;
 }
 
 static void on_begin(void *arg)
@@ -122,8 +116,7 @@ static void on_end(void *arg, const char *resource_version)
 }
 
 static const struct reflector_handler job_handler = {
-	.present = on_present,
-	.deleted = on_deleted,
+	.raw = on_job,
 	.list_begin = on_begin,
 	.list_end = on_end,
 	.live = on_live,
@@ -208,7 +201,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 struct sources *sources_new(struct ev_loop *loop, struct kube_client *client, struct store *store,
-			    sources_served *served, void *arg)
+			    const bool wanted[JOB_KINDS], sources_served *served, void *arg)
 {
 	static const struct reflector_options options = {
 		.path = "/apis/" FRAMEWORK_API_VERSION "/frameworks",
@@ -227,7 +220,8 @@ struct sources *sources_new(struct ev_loop *loop, struct kube_client *client, st
 		source->kind = kind;
 		ev_timer_init(&source->timer, on_timer, 0, 0);
 		source->timer.data = source;
-		look(source);
+		if (wanted[kind])
+			look(source);
 	}
 	return sources;
 }

@@ -14,9 +14,10 @@ struct sources;
 /* The API server serves the kind. Before its objects are listed. */
 typedef void sources_served(void *arg, enum job_kind kind, bool status_subresource);
 
-/* Starts at once. A kind that is not served is looked for again every few seconds. store and client are borrowed. */
+/* Starts at once. wanted: of each kind, whether it is looked for. A kind that is not served is looked for again every
+ * few seconds. store and client are borrowed. */
 struct sources *sources_new(struct ev_loop *loop, struct kube_client *client, struct store *store,
-			    sources_served *served, void *arg);
+			    const bool wanted[JOB_KINDS], sources_served *served, void *arg);
 /* After sources_stop() and the client. */
 void sources_free(struct sources *sources);
 /* Nothing reaches the store any more. Before the client is freed. NULL is fine. */

@@ -9,6 +9,8 @@
 #include "common/base/mem.h"
 #include "common/base/version.h"
 
+/* Statuses follow within a second. */
+enum { GATHER_MS = 600 };
 enum { BACKOFF_BASE_MS = 500, BACKOFF_CAP_MS = 60 * 1000, BACKOFF_RESET_MS = 5 * 60 * 1000 };
 
 struct store {
@@ -69,7 +71,7 @@ static void slot_release(struct store *store, struct slot *slot)
 static void slot_queue(const struct slot *slot)
 {
 	for (struct item *item = slot->items; item != NULL; item = item->next_of_slot)
-		store_queue(item);
+		store_queue_soon(item);
 }
 
 static void slot_set(struct store *store, struct slot *slot, struct view *view)
@@ -141,6 +143,12 @@ void store_queue_after(struct item *item, int64_t wait_ms)
 	ev_timer_start(loop, &item->timer);
 }
 
+void store_queue_soon(struct item *item)
+{
+	if (!ev_is_active(&item->timer) && !item->queued && !item->gone)
+		store_queue_after(item, GATHER_MS);
+}
+
 /* ---- jobs ------------------------------------------------------------------------------------------------------- */
 
 static void drop_translation(struct item *item)
@@ -204,13 +212,9 @@ void store_free(struct store *store)
 	free(store);
 }
 
-static char *key_of(enum job_kind kind, const json_t *object)
+static char *key_of(enum job_kind kind, const struct object_meta *meta)
 {
-	const json_t *meta = json_object_get(object, "metadata");
-
-	return mem_printf("%s/%s/%s", job_names(kind)->full,
-			  json_str(meta, "namespace") == NULL ? "" : json_str(meta, "namespace"),
-			  json_str(meta, "name") == NULL ? "" : json_str(meta, "name"));
+	return mem_printf("%s/%s/%s", job_names(kind)->full, meta->ns, meta->name);
 }
 
 static struct item *item_new(struct store *store, const char *key, const struct job *job)
@@ -238,49 +242,69 @@ static bool same(const json_t *a, const json_t *b)
 }
 
 /* Another object of the same name is another job. */
-static struct item *take_item(struct store *store, const char *key, const struct job *job)
+static struct item *find_item(struct store *store, const char *key, const char *uid)
 {
 	struct item *item;
 
 	HASH_FIND_STR(store->items, key, item);
-	if (item != NULL && item->job.uid != NULL && strcmp(item->job.uid, job->uid) != 0) {
-		item_remove(store, item);
-		item = NULL;
-	}
-	return item != NULL ? item : item_new(store, key, job);
+	if (item == NULL || strcmp(item->job.uid, uid) == 0)
+		return item;
+	item_remove(store, item);
+	return NULL;
 }
 
-int store_job(struct store *store, enum job_kind kind, json_t *object, struct error *err)
+static int take_job(struct store *store, enum job_kind kind, const char *key, struct item *item, const char *text,
+		    size_t len, struct error *err)
 {
-	cleanup_free char *key = key_of(kind, object);
-	struct item *item;
+	cleanup_json json_t *object = json_parse(text, len, err);
 	struct job job;
 
-	if (job_read(kind, object, &job, err) < 0)
+	if (object == NULL || job_read(kind, object, &job, err) < 0)
 		return -1;
-	item = take_item(store, key, &job);
-	item->list = store->lists[kind];
-	if (item->job.uid != NULL && version_compare(job.version, item->job.version) < 0) {
-		job_free(&job);
-		return 0;
-	}
+	if (item == NULL)
+		item = item_new(store, key, &job);
 	if (!same(item->job.spec, job.spec) || !same(item->job.labels, job.labels))
 		drop_translation(item);
 	job_free(&item->job);
 	item->job = job;
+	item->list = store->lists[kind];
 	store_queue(item);
 	return 0;
 }
 
-void store_job_gone(struct store *store, enum job_kind kind, json_t *object)
+/* What an own write made of it is known. */
+int store_job(struct store *store, enum job_kind kind, const char *text, size_t len, struct error *err)
 {
-	cleanup_free char *key = key_of(kind, object);
-	const char *uid = json_str(json_object_get(object, "metadata"), "uid");
+	struct object_meta meta;
+	cleanup_free char *key = NULL;
+	struct item *item;
+	int result = 0;
+
+	if (object_meta_read(text, len, &meta, err) < 0)
+		return -1;
+	key = key_of(kind, &meta);
+	item = find_item(store, key, meta.uid);
+	if (item != NULL && version_compare(meta.resource_version, item->job.version) <= 0)
+		item->list = store->lists[kind];
+	else
+		result = take_job(store, kind, key, item, text, len, err);
+	object_meta_free(&meta);
+	return result;
+}
+
+void store_job_gone(struct store *store, enum job_kind kind, const char *text, size_t len)
+{
+	struct object_meta meta;
+	cleanup_free char *key = NULL;
 	struct item *item;
 
+	if (object_meta_read(text, len, &meta, NULL) < 0)
+		return;
+	key = key_of(kind, &meta);
 	HASH_FIND_STR(store->items, key, item);
-	if (item != NULL && uid != NULL && strcmp(item->job.uid, uid) == 0)
+	if (item != NULL && strcmp(item->job.uid, meta.uid) == 0)
 		item_remove(store, item);
+	object_meta_free(&meta);
 }
 
 void store_jobs_begin(struct store *store, enum job_kind kind)

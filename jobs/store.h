@@ -38,11 +38,11 @@ struct item {
 
 	bool translated; /* one of these two is valid */
 	struct job_translation translation;
-	char hash[ITEM_HASH_SIZE];         /* of the translation */
-	char stopped_hash[ITEM_HASH_SIZE]; /* of the same with executionType Stop */
-	char *problem;                     /* why it is refused; NULL: it is not */
+	char hash[ITEM_HASH_SIZE]; /* of the translation */
+	char *problem;             /* why it is refused; NULL: it is not */
 
 	struct kube_call *call; /* at most one */
+	bool missed;            /* it was not looked at because of the call */
 	json_t *wrote;          /* the status of the last write; NULL: none */
 	int64_t checked;        /* generation of the Framework whose spec is as it should be; 0: none */
 	struct backoff backoff;
@@ -61,9 +61,9 @@ struct store *store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg
 /* After the client: no item has a call then. */
 void store_free(struct store *store);
 
-/* An object of a kind as the server has it. *err if it cannot be read. */
-int store_job(struct store *store, enum job_kind kind, json_t *object, struct error *err);
-void store_job_gone(struct store *store, enum job_kind kind, json_t *object);
+/* The JSON text of an object of a kind as the server has it. 0, or -1 and *err if it cannot be read. */
+int store_job(struct store *store, enum job_kind kind, const char *text, size_t len, struct error *err);
+void store_job_gone(struct store *store, enum job_kind kind, const char *text, size_t len);
 /* Objects that a list does not show between these two do not exist. */
 void store_jobs_begin(struct store *store, enum job_kind kind);
 void store_jobs_end(struct store *store, enum job_kind kind);
@@ -85,6 +85,9 @@ void store_written(struct item *item, const char *version, json_t *status);
 void store_release(struct item *item);
 
 void store_queue(struct item *item);
+/* Queues the item after a moment, unless it is to be looked at at some time already: changes of a Framework come many
+ * at a time. */
+void store_queue_soon(struct item *item);
 void store_queue_all(struct store *store);
 /* The next item of the queue; NULL: none is left. */
 struct item *store_next(struct store *store);

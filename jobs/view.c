@@ -8,7 +8,21 @@
 #include "common/base/json_reader.h"
 #include "common/base/mem.h"
 
-/* A string member of an object's text; NULL: none. The caller frees. */
+struct view *view_read(const char *text, size_t len, struct error *err)
+{
+	struct view *view = mem_calloc(1, sizeof(*view));
+
+	view->text = mem_memdup(text, len);
+	if (object_parts_read(view->text, len, &view->parts, err) < 0) {
+		free(view->text);
+		free(view);
+		return NULL;
+	}
+	view->meta = view->parts.meta;
+	return view;
+}
+
+/* A string member of an object's text, or of one of its members; NULL: none. The caller frees. */
 static char *string_in(struct json_span object, const char *name, const char *inner)
 {
 	struct json_reader reader;
@@ -28,11 +42,14 @@ static char *string_in(struct json_span object, const char *name, const char *in
 	return text;
 }
 
-static int read_status(struct view *view, const struct json_span *span, struct error *err)
+static int parse_status(struct view *view, struct error *err)
 {
+	const struct json_span *span = &view->parts.status;
 	cleanup_json json_t *status = span->at == NULL ? NULL : json_parse(span->at, span->len, err);
 
-	if (span->at != NULL && status == NULL)
+	if (span->at == NULL)
+		return 0;
+	if (status == NULL)
 		return error_wrap(err, "status");
 	if (!framework_status_present(status))
 		return 0;
@@ -42,29 +59,24 @@ static int read_status(struct view *view, const struct json_span *span, struct e
 	return 0;
 }
 
-struct view *view_read(const char *text, size_t len, struct error *err)
+int view_parse(struct view *view, struct error *err)
 {
-	struct view *view = mem_calloc(1, sizeof(*view));
 	cleanup_free char *execution = NULL;
-	struct object_parts parts;
 
-	if (object_parts_read(text, len, &parts, err) < 0) {
-		free(view);
-		return NULL;
-	}
-	view->meta = parts.meta;
-	view->translation = string_in(parts.metadata, "annotations", VIEW_TRANSLATION);
-	execution = string_in(parts.spec, "executionType", NULL);
+	if (view->parsed)
+		return 0;
+	if (parse_status(view, err) < 0)
+		return -1;
+	view->translation = string_in(view->parts.metadata, "annotations", VIEW_TRANSLATION);
+	execution = string_in(view->parts.spec, "executionType", NULL);
 	view->stopped = execution != NULL && strcmp(execution, "Stop") == 0;
-	if (parts.spec.at != NULL) {
-		view->spec = mem_strndup(parts.spec.at, parts.spec.len);
-		view->spec_len = parts.spec.len;
-	}
-	if (read_status(view, &parts.status, err) < 0) {
-		view_free(view);
-		return NULL;
-	}
-	return view;
+	view->parsed = true;
+	return 0;
+}
+
+json_t *view_spec(const struct view *view)
+{
+	return view->parts.spec.at == NULL ? NULL : json_parse(view->parts.spec.at, view->parts.spec.len, NULL);
 }
 
 void view_free(struct view *view)
@@ -72,8 +84,8 @@ void view_free(struct view *view)
 	if (view == NULL)
 		return;
 	object_meta_free(&view->meta);
+	free(view->text);
 	free(view->translation);
-	free(view->spec);
 	if (view->has_status)
 		framework_status_free(&view->status);
 	free(view);

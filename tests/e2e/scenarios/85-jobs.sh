@@ -254,6 +254,33 @@ run_jobs_served_later() {
     keep_control_plane
 }
 
+# manifests/examples/jobs, whose containers are processes.
+run_jobs_examples() {
+    local name log
+    NS=$REAL_NAMESPACE
+    k create -f "$EXAMPLES/jobs" >/dev/null
+    k wait --for=condition=Succeeded --timeout=60s tfjobs.kubeflow.org/mnist pytorchjobs.kubeflow.org/pytorch-simple >/dev/null
+    wait_job "$CAICLOUD" dist-training-job 60 '.status.phase == "Succeeded"'
+    expect "its phase" "$(k get tfjobs.kubeflow.caicloud.io dist-training-job -o jsonpath='{.status.phase}')" Succeeded
+    for name in disttrainingjob9d49bb56 mnist pytorchsimple3fd45f80; do wait_completed "$name"; done
+    for log in "disttrainingjob9d49bb56-worker-3/tensorflow --job_name=worker --task_index=3$" \
+        'mnist-worker-1/tensorflow "task":{"type":"worker","index":1},"environment":"cloud"' \
+        "pytorchsimple3fd45f80-worker-1/pytorch ^rank 2 of 3 at master-0.pytorchsimple3fd45f80:23456$"; do
+        name=${log%% *}
+        grep -qE -e "${log#* }" "$RUN/pods/${NS}_$name.log" || fail "$name does not say ${log#* }: $(<"$RUN/pods/${NS}_$name.log")"
+    done
+    k delete -f "$EXAMPLES/jobs" >/dev/null
+}
+
+# The commands of jobs/README.md: the cluster takes the manifests, and the Deployment is as it is rolled out.
+run_documentation_jobs() {
+    blocks_of jobs/README.md "sh jobs" | grep -q '^kubectl apply -k manifests/deploy/jobs$' || fail "jobs/README.md does not say how to deploy it"
+    kubectl kustomize "$root/manifests/deploy/jobs" 2>/dev/null |
+        if kubectl api-versions | grep -x policy/v1 >/dev/null; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi |
+        sed 's/namespace: frameworkcontroller/namespace: '"$NS"'/' | kubectl create --validate=false --dry-run=server -f - >out/$scenario.applied
+    grep -q '^deployment.apps/fc-jobs created' out/$scenario.applied
+}
+
 # kill -9 right after each write of a story (`make crash-points`): the k-th request about jobs and Frameworks is carried out,
 # its answer is held back, none after it is carried out, and the process is killed; for each k, one run. All end as the
 # undisturbed run does, with the same Pods.
