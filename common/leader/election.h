@@ -1,6 +1,7 @@
-/* Decides which of several processes leads (watcher/README.md): the holder of a coordination.k8s.io Lease whose epoch is in the
- * record. It does no I/O and reads no clock: time is an argument, in milliseconds of CLOCK_BOOTTIME. election_next()
- * returns the next request to the API server, and election_answered() takes the answer. lease.h sends the requests.
+/* Decides which of several processes leads (watcher/README.md): the holder of a coordination.k8s.io Lease whose epoch
+ * is in the record. It does no I/O and reads no clock: time is an argument, in milliseconds of CLOCK_BOOTTIME.
+ * election_next() returns the next request to the API server, and election_answered() takes the answer. lease.h sends
+ * the requests.
  *
  *            the Lease is free, expired, or its holder dead:
  *            written as ours                                         the record names this term

@@ -36,6 +36,11 @@ framework_of() { # job
     api GET "$(frameworks_path)" | jq -r --arg job "$1" '.items[].metadata | select(any(.ownerReferences[]?; .name == $job)).name'
 }
 
+# What a jq expression gives for a Pod as it was created, of the recorded ones.
+created_pod() { # name expression
+    jq -rn --arg name "$1" "first(inputs | select(.type == \"ADDED\" and .object.metadata.name == \$name)).object | $2" "$RUN/out/$scenario.pods"
+}
+
 # The conditions of a job, without times.
 CONDITIONS='[.status.conditions[] | "\(.type)=\(.status) \(.reason): \(.message)"] | join("\n")'
 HAS='def has($type): any(.status.conditions[]?; .type == $type and .status == "True"); '
@@ -87,14 +92,15 @@ run_jobs_caicloud_local() {
 
 # The first Worker decides by default; the others and the PS are stopped, and count as succeeded.
 run_jobs_tfjob() {
+    record pods
     submit_job "$TFJOBS" tfjob-dist 'del(.spec.runPolicy) |
         .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "{{FC_TASK_INDEX}}03", "exit-code": 0})'
-    wait_pod distmnistfore2etest699372a2-ps-1 30 '.status.phase == "Running"'
-    expect "TF_CONFIG" "$(pod distmnistfore2etest699372a2-ps-1 '.spec.containers[0].env[] | select(.name == "TF_CONFIG").value | fromjson | "\(.task | tojson) \(.cluster.worker[3]) \(.cluster.ps | length)"')" \
-        "{\"type\":\"ps\",\"index\":1} worker-3.distmnistfore2etest699372a2.$NS.svc:2222 2"
-    expect "labels" "$(pod distmnistfore2etest699372a2-ps-1 '.metadata.labels | "\(.["training.kubeflow.org/job-name"]) \(.["training.kubeflow.org/replica-type"]) \(.["training.kubeflow.org/replica-index"])"')" \
-        "dist-mnist-for-e2e-test ps 1"
     wait_job "$TFJOBS" dist-mnist-for-e2e-test 30 "$HAS has(\"Succeeded\")"
+    end_records
+    expect "TF_CONFIG" "$(created_pod distmnistfore2etest699372a2-ps-1 '.spec.containers[0].env[] | select(.name == "TF_CONFIG").value | fromjson | "\(.task | tojson) \(.cluster.worker[3]) \(.cluster.ps | length)"')" \
+        "{\"type\":\"ps\",\"index\":1} worker-3.distmnistfore2etest699372a2.$NS.svc:2222 2"
+    expect "labels" "$(created_pod distmnistfore2etest699372a2-ps-1 '.metadata.labels | "\(.["training.kubeflow.org/job-name"]) \(.["training.kubeflow.org/replica-type"]) \(.["training.kubeflow.org/replica-index"])"')" \
+        "dist-mnist-for-e2e-test ps 1"
     expect "its conditions" "$(job "$TFJOBS" dist-mnist-for-e2e-test "$CONDITIONS")" \
 "Created=True TFJobCreated: TFJob dist-mnist-for-e2e-test is created.
 Running=False TFJobRunning: TFJob $NS/dist-mnist-for-e2e-test is running.
@@ -143,12 +149,13 @@ run_jobs_backoff_limit() {
 
 # A Master and a Worker; the Master decides.
 run_jobs_pytorch() {
+    record pods
     submit_job "$PYTORCHJOBS" pytorch-simple '.spec.pytorchReplicaSpecs.Master |= annotate({"run-seconds": 1, "exit-code": 0}) |
         .spec.pytorchReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
-    wait_pod pytorchsimple3fd45f80-worker-0 30 '.status.phase == "Running"'
-    expect "the Worker's environment" "$(pod pytorchsimple3fd45f80-worker-0 '[.spec.containers[0].env[] | select(.name | test("^(MASTER|WORLD|RANK|PET|PYTHON)")) | "\(.name)=\(.value)"] | sort | join(" ")')" \
-        "MASTER_ADDR=master-0.pytorchsimple3fd45f80 MASTER_PORT=23456 PET_MASTER_ADDR=master-0.pytorchsimple3fd45f80 PET_MASTER_PORT=23456 PET_NNODES=2 PET_NODE_RANK=1 PET_NPROC_PER_NODE=auto PYTHONUNBUFFERED=1 RANK=1 WORLD_SIZE=2"
     wait_job "$PYTORCHJOBS" pytorch-simple 30 "$HAS has(\"Succeeded\")"
+    end_records
+    expect "the Worker's environment" "$(created_pod pytorchsimple3fd45f80-worker-0 '[.spec.containers[0].env[] | select(.name | test("^(MASTER|WORLD|RANK|PET|PYTHON)")) | "\(.name)=\(.value)"] | sort | join(" ")')" \
+        "MASTER_ADDR=master-0.pytorchsimple3fd45f80 MASTER_PORT=23456 PET_MASTER_ADDR=master-0.pytorchsimple3fd45f80 PET_MASTER_PORT=23456 PET_NNODES=2 PET_NODE_RANK=1 PET_NPROC_PER_NODE=auto PYTHONUNBUFFERED=1 RANK=1 WORLD_SIZE=2"
     expect "its conditions" "$(job "$PYTORCHJOBS" pytorch-simple "$CONDITIONS")" \
 "Created=True PyTorchJobCreated: PyTorchJob pytorch-simple is created.
 Running=False PyTorchJobRunning: PyTorchJob pytorch-simple is running.
