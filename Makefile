@@ -148,7 +148,7 @@ $(BUILD)/frameworkbarrier: $(BUILD)/obj/barrier/init/main.o $(BUILD)/libinit.a $
 $(BUILD)/fc-testapi: $(BUILD)/obj/tests/cluster/testapi/main.o $(BUILD)/libtestapi.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testkubelet: $(BUILD)/obj/tests/cluster/testkubelet/main.o $(BUILD)/libtestkubelet.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testproxy: $(BUILD)/obj/tests/cluster/testproxy/main.o $(BUILD)/libcommon.a
-$(BUILD)/fc-demo: $(BUILD)/obj/tests/cluster/demo/main.o $(BUILD)/libdemo.a $(BUILD)/libcommon.a
+$(BUILD)/fc-demo: $(BUILD)/obj/tests/cluster/demo/main.o $(BUILD)/libdemo.a $(BUILD)/libjobs.a $(BUILD)/libcommon.a
 $(PROGRAMS) $(TEST_PROGRAMS):
 	$(link)
 
@@ -178,7 +178,7 @@ compile: all $(BUILD)/fc-sim $(UNIT_TESTS) $(FUZZ_REPLAYS) $(MEMORY_PROGRAMS)
 demo:
 	@$(MAKE) --no-print-directory -q all >/dev/null 2>&1 || echo "Building; the first time it takes half a minute."
 	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc)) all >/dev/null
-	@$(BUILD)/fc-demo manifests/examples/*.yaml
+	@$(BUILD)/fc-demo tests/jobs/crds.yaml manifests/examples/*.yaml manifests/examples/jobs/*.yaml
 
 # Before each commit: lint of what changed, unit tests, 5 000 seeds, a scenario of each kind; two minutes.
 check:
