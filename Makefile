@@ -63,6 +63,7 @@ LIBS := -Wl,--as-needed $(shell pkg-config --libs $(LIBRARY_NAMES) 2>/dev/null) 
 COMMON_SRC := $(wildcard common/*/*.c common/kube/*/*.c)
 WATCHER_SRC := $(filter-out watcher/main.c,$(wildcard watcher/*.c watcher/*/*.c))
 RECONCILER_SRC := $(filter-out reconciler/main.c,$(wildcard reconciler/*.c reconciler/sync/*.c))
+JOBS_SRC := $(filter-out jobs/main.c,$(wildcard jobs/*.c jobs/kinds/*.c))
 BARRIER_SRC := $(filter-out barrier/main.c,$(wildcard barrier/*.c))
 CLI_SRC := $(filter-out cli/main.c,$(wildcard cli/*.c cli/view/*.c))
 INIT_SRC := $(filter-out barrier/init/main.c,$(wildcard barrier/init/*.c))
@@ -77,11 +78,11 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 comma := ,
 
-PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier $(BUILD)/kubectl-framework
+PROGRAMS := $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/frameworkbarrier $(BUILD)/fc-jobs $(BUILD)/kubectl-framework
 TEST_PROGRAMS := $(BUILD)/fc-testapi $(BUILD)/fc-testkubelet $(BUILD)/fc-testproxy $(BUILD)/fc-demo
 E2E_PROGRAMS := $(PROGRAMS) $(TEST_PROGRAMS) $(BUILD)/fc-bench $(BUILD)/fc-bench-malloc.so
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))
-LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier init cli testapi testkubelet demo))
+LIBRARIES := $(addprefix $(BUILD)/lib,$(addsuffix .a,common watcher reconciler barrier jobs init cli testapi testkubelet demo))
 
 .PHONY: all compile demo check test test-unit test-sim test-model model test-protocol model-reviewed test-long crash-points soak half-open long coverage test-e2e test-kubernetes test-control-plane test-real bench sim mutants lint format install image-controller image-frameworkbarrier clean programs
 .DELETE_ON_ERROR:
@@ -128,6 +129,7 @@ $(BUILD)/obj/watcher/crd.o: manifests/crd.yaml
 $(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC)) $(BUILD)/obj/pod.pb-c.o
 $(BUILD)/libwatcher.a: $(call objects,$(WATCHER_SRC))
 $(BUILD)/libreconciler.a: $(call objects,$(RECONCILER_SRC))
+$(BUILD)/libjobs.a: $(call objects,$(JOBS_SRC))
 $(BUILD)/libbarrier.a: $(call objects,$(BARRIER_SRC))
 $(BUILD)/libinit.a: $(call objects,$(INIT_SRC))
 $(BUILD)/libcli.a: $(call objects,$(CLI_SRC))
@@ -143,12 +145,13 @@ link = @echo "  LINK  $@"; $(if $(V),set -x;) $(CC) $(LDFLAGS_ALL) $(LDFLAGS) -o
 $(BUILD)/fc-watcher: $(BUILD)/obj/watcher/main.o $(BUILD)/libwatcher.a $(BUILD)/libcommon.a
 $(BUILD)/fc-reconciler: $(BUILD)/obj/reconciler/main.o $(BUILD)/libreconciler.a $(BUILD)/libcommon.a
 $(BUILD)/fc-barrier: $(BUILD)/obj/barrier/main.o $(BUILD)/libbarrier.a $(BUILD)/libcommon.a
+$(BUILD)/fc-jobs: $(BUILD)/obj/jobs/main.o $(BUILD)/libjobs.a $(BUILD)/libcommon.a
 $(BUILD)/frameworkbarrier: $(BUILD)/obj/barrier/init/main.o $(BUILD)/libinit.a $(BUILD)/libcommon.a
 $(BUILD)/kubectl-framework: $(BUILD)/obj/cli/main.o $(BUILD)/libcli.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testapi: $(BUILD)/obj/tests/cluster/testapi/main.o $(BUILD)/libtestapi.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testkubelet: $(BUILD)/obj/tests/cluster/testkubelet/main.o $(BUILD)/libtestkubelet.a $(BUILD)/libcommon.a
 $(BUILD)/fc-testproxy: $(BUILD)/obj/tests/cluster/testproxy/main.o $(BUILD)/libcommon.a
-$(BUILD)/fc-demo: $(BUILD)/obj/tests/cluster/demo/main.o $(BUILD)/libdemo.a $(BUILD)/libcommon.a
+$(BUILD)/fc-demo: $(BUILD)/obj/tests/cluster/demo/main.o $(BUILD)/libdemo.a $(BUILD)/libjobs.a $(BUILD)/libcommon.a
 $(PROGRAMS) $(TEST_PROGRAMS):
 	$(link)
 
@@ -178,7 +181,7 @@ compile: all $(BUILD)/fc-sim $(UNIT_TESTS) $(FUZZ_REPLAYS) $(MEMORY_PROGRAMS)
 demo:
 	@$(MAKE) --no-print-directory -q all >/dev/null 2>&1 || echo "Building; the first time it takes half a minute."
 	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc)) all >/dev/null
-	@$(BUILD)/fc-demo manifests/examples/*.yaml
+	@$(BUILD)/fc-demo tests/jobs/crds.yaml manifests/examples/*.yaml manifests/examples/jobs/*.yaml
 
 # Before each commit: lint of what changed, unit tests, 5 000 seeds, a scenario of each kind; two minutes.
 check:
@@ -277,7 +280,7 @@ install: programs
 # What the images hold (manifests/images), below DESTDIR: programs, the entry point and the working directory of the
 # original's images, and the list of packages. The working directory can be written to by group 0, as images run.
 ORIGINAL := /opt/frameworkcontroller
-image-controller: $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier
+image-controller: $(BUILD)/fc-watcher $(BUILD)/fc-reconciler $(BUILD)/fc-barrier $(BUILD)/fc-jobs
 	@install -d -m 775 $(DESTDIR)$(ORIGINAL)/frameworkcontroller
 	@install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin $^
 	@install -m 755 manifests/images/frameworkcontroller-start.sh $(DESTDIR)$(ORIGINAL)/frameworkcontroller/start.sh

@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 mapfile -t sources < <(git ls-files '*.c' '*.h' 2>/dev/null)
-[ ${#sources[@]} -gt 0 ] || mapfile -t sources < <(find common watcher reconciler barrier cli tests -name '*.[ch]')
+[ ${#sources[@]} -gt 0 ] || mapfile -t sources < <(find common watcher reconciler barrier jobs cli tests -name '*.[ch]')
 [ ${#sources[@]} -gt 0 ] || { echo "lint: no sources found"; exit 1; }
 mapfile -t units < <(printf '%s\n' "${sources[@]}" | grep '\.c$')
 status=0
@@ -22,7 +22,7 @@ may_include() {
 	while IFS= read -r line; do
 		found "wrong way: $line"
 	done < <(printf '%s\n' "${sources[@]}" | grep "^$room/" |
-		xargs -r grep -nE '^#include "(common|watcher|reconciler|barrier|cli|tests)/' |
+		xargs -r grep -nE '^#include "(common|watcher|reconciler|barrier|jobs|cli|tests)/' |
 		grep -vE "#include \"(${pattern:1})[/\"]")
 }
 may_include common/base
@@ -34,6 +34,7 @@ may_include common/serve common/base
 may_include common/config common/base common/framework
 may_include common/bus common/base common/framework
 may_include common/health common/base common/bus common/kube common/serve
+may_include common/leader common/base common/config common/kube
 may_include common/process common/base common/bus common/config common/health common/kube common/serve
 may_include reconciler/sync common/base common/framework common/config/failure.h
 may_include watcher/view common
@@ -44,6 +45,8 @@ may_include reconciler common
 may_include barrier common
 may_include cli/view common/base common/framework common/config/failure.h
 may_include cli common
+may_include jobs/kinds common/base common/framework
+may_include jobs common
 
 clang-format --dry-run -Werror "${sources[@]}" 2>&1 | head -n 40
 [ "${PIPESTATUS[0]}" -eq 0 ] || found "clang-format: run make format"
@@ -71,7 +74,7 @@ cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inl
 	--suppress=missingIncludeSystem --suppress=uninitvar --suppress=resourceLeak --suppress=memleak \
 	--suppress=varFuncNullUB --suppress=identicalInnerCondition --library=posix \
 	--suppress=readdirCalled -I"$headers" --suppress="*:$headers/*" \
-	common watcher reconciler barrier cli tests/cluster || found "cppcheck"
+	common watcher reconciler barrier jobs cli tests/cluster || found "cppcheck"
 
 tests/rules.sh || found "tests/RULES.md"
 tests/documented.sh || found "tests/documented"

@@ -11,9 +11,7 @@
 #include "common/base/mem.h"
 #include "common/base/release.h"
 
-#define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
-
-enum { WORKERS_DEFAULT = 4, WORKERS_MAX = 256, DURATION_MAX_MS = 24 * 3600 * 1000 };
+enum { WORKERS_DEFAULT = 4, WORKERS_MAX = 256 };
 
 static void print_usage(FILE *out)
 {
@@ -66,53 +64,6 @@ static int parse_number(const char *text, int min, int max, int *out)
 	return 0;
 }
 
-/* Milliseconds of "15s", "1m30s", "500ms": Go's time.ParseDuration, of which nobody needs more. */
-static int read_duration(const char *flag, const char *text, int64_t *out)
-{
-	static const struct {
-		const char *name;
-		double ms;
-	} units[] = {{"ms", 1}, {"h", 3600e3}, {"m", 60e3}, {"s", 1e3}};
-	const char *at = text;
-	double sum = 0;
-
-	do {
-		char *end = NULL;
-		double number = *at >= '0' && *at <= '9' ? strtod(at, &end) : 0;
-		size_t unit = 0;
-
-		while (end != NULL && unit < ARRAY_LEN(units) &&
-		       strncmp(end, units[unit].name, strlen(units[unit].name)) != 0)
-			unit++;
-		if (end == NULL || unit == ARRAY_LEN(units) || (sum += number * units[unit].ms) > DURATION_MAX_MS) {
-			fprintf(stderr, "fc-watcher: %s %s: expected a duration like 15s or 500ms, at most a day\n",
-				flag, text);
-			return -1;
-		}
-		at = end + strlen(units[unit].name);
-	} while (*at != '\0');
-	*out = (int64_t)sum;
-	return 0;
-}
-
-/* client-go's rules, but for the first. */
-static int check_election(const struct flags *flags)
-{
-	const char *wrong = NULL;
-
-	if (flags->lease_duration_ms < 1000 || flags->lease_duration_ms % 1000 != 0)
-		wrong = "--leader-elect-lease-duration: expected whole seconds";
-	else if (flags->lease_duration_ms <= flags->renew_deadline_ms)
-		wrong = "--leader-elect-lease-duration: expected more than --leader-elect-renew-deadline";
-	else if (flags->retry_period_ms < 1 || flags->renew_deadline_ms * 10 <= flags->retry_period_ms * 12)
-		wrong = "--leader-elect-renew-deadline: expected more than 1.2 times --leader-elect-retry-period";
-	else if (flags->lease_name[0] == '\0' || flags->lease_ns[0] == '\0')
-		wrong = "--leader-elect-resource-name, --leader-elect-resource-namespace: expected a name";
-	if (wrong != NULL)
-		fprintf(stderr, "fc-watcher: %s\n", wrong);
-	return wrong == NULL ? 0 : -1;
-}
-
 static int check_workers(const struct flags *flags)
 {
 	if (flags->workers_http == NULL || flags->workers > 0)
@@ -122,27 +73,6 @@ static int check_workers(const struct flags *flags)
 		"could serve there\n",
 		flags->workers_http);
 	return -1;
-}
-
-/* The namespace of our Pod, from its manifest or service account; NULL: unknown. */
-static const char *own_namespace(void)
-{
-	static char name[64];
-	const char *given = getenv("POD_NAMESPACE");
-	const char *mount = getenv("KUBERNETES_SERVICE_ACCOUNT_DIR");
-	cleanup_free char *path = mem_printf("%s/namespace",
-					     mount != NULL && mount[0] != '\0' ? mount : SERVICE_ACCOUNT_DIR);
-	FILE *file;
-
-	if (given != NULL && given[0] != '\0')
-		return given;
-	file = getenv("KUBERNETES_SERVICE_HOST") == NULL ? NULL : fopen(path, "re");
-	if (file != NULL) {
-		if (fgets(name, sizeof(name), file) != NULL)
-			name[strcspn(name, "\n")] = '\0';
-		fclose(file);
-	}
-	return name[0] == '\0' ? NULL : name;
 }
 
 /* "a,b": cut apart where it stands. */
@@ -178,31 +108,14 @@ static int read_namespaces(char *text, struct flags *flags)
 
 int flags_parse(int argc, char **argv, struct flags *flags)
 {
-	enum {
-		NAMESPACES = 256,
-		WORKERS,
-		RECONCILER,
-		WORKERS_HTTP,
-		PRINT_CRD,
-		LEADER_ELECT,
-		LEASE_DURATION,
-		RENEW_DEADLINE,
-		RETRY_PERIOD,
-		LEASE_NAME,
-		LEASE_NAMESPACE
-	};
+	enum { NAMESPACES = 256, WORKERS, RECONCILER, WORKERS_HTTP, PRINT_CRD };
 	static const struct option options[] = {
 		{"namespaces", required_argument, NULL, NAMESPACES},
 		{"workers", required_argument, NULL, WORKERS},
 		{"reconciler", required_argument, NULL, RECONCILER},
 		{"workers-http", required_argument, NULL, WORKERS_HTTP},
 		{"print-crd", no_argument, NULL, PRINT_CRD},
-		{"leader-elect", optional_argument, NULL, LEADER_ELECT},
-		{"leader-elect-lease-duration", required_argument, NULL, LEASE_DURATION},
-		{"leader-elect-renew-deadline", required_argument, NULL, RENEW_DEADLINE},
-		{"leader-elect-retry-period", required_argument, NULL, RETRY_PERIOD},
-		{"leader-elect-resource-name", required_argument, NULL, LEASE_NAME},
-		{"leader-elect-resource-namespace", required_argument, NULL, LEASE_NAMESPACE},
+		LEADER_OPTIONS,
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};
@@ -211,36 +124,13 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 
 	*flags = (struct flags){
 		.workers = WORKERS_DEFAULT,
-		.lease_duration_ms = 15000,
-		.renew_deadline_ms = 10000,
-		.retry_period_ms = 2000,
-		.lease_name = "frameworkcontroller",
-		.lease_ns = own_namespace(),
+		.leader = leader_flags_default("frameworkcontroller"),
 	};
 	while ((option = getopt_long(argc, argv, "v:h", options, NULL)) != -1) {
 		switch (option) {
 		case RECONCILER: flags->reconciler = optarg; break;
 		case WORKERS_HTTP: flags->workers_http = optarg; break;
 		case PRINT_CRD: flags->print_crd = true; break;
-		case LEADER_ELECT:
-			fputs("fc-watcher: --leader-elect was removed: a watcher always takes part in the election; "
-			      "remove the flag\n",
-			      stderr);
-			return -1;
-		case LEASE_DURATION:
-			if (read_duration("--leader-elect-lease-duration", optarg, &flags->lease_duration_ms) < 0)
-				return -1;
-			break;
-		case RENEW_DEADLINE:
-			if (read_duration("--leader-elect-renew-deadline", optarg, &flags->renew_deadline_ms) < 0)
-				return -1;
-			break;
-		case RETRY_PERIOD:
-			if (read_duration("--leader-elect-retry-period", optarg, &flags->retry_period_ms) < 0)
-				return -1;
-			break;
-		case LEASE_NAME: flags->lease_name = optarg; break;
-		case LEASE_NAMESPACE: flags->lease_ns = optarg; break;
 		case NAMESPACES:
 			if (read_namespaces(optarg, flags) < 0)
 				return -1;
@@ -253,6 +143,11 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 			}
 			break;
 		default:
+			common = leader_flag("fc-watcher", option, optarg, &flags->leader);
+			if (common < 0)
+				return -1;
+			if (common == 0)
+				break;
 			common = process_flag("fc-watcher", option, optarg, &flags->process);
 			if (common > 0)
 				print_usage(stdout);
@@ -268,7 +163,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 			argv[optind]);
 		return -1;
 	}
-	if (flags->lease_ns == NULL)
-		flags->lease_ns = flags->namespace_count > 0 ? flags->namespaces[0] : "kube-system";
-	return check_election(flags) < 0 || check_workers(flags) < 0 ? -1 : 0;
+	if (flags->leader.lease_ns == NULL)
+		flags->leader.lease_ns = flags->namespace_count > 0 ? flags->namespaces[0] : "kube-system";
+	return leader_flags_check("fc-watcher", &flags->leader) < 0 || check_workers(flags) < 0 ? -1 : 0;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/leader/flags.h"
 #include "common/process/process.h"
 
 enum { NAMESPACES_MAX = 64 };
@@ -18,13 +19,7 @@ struct flags {
 	const char *workers_http; /* of the first child; each further child has the next port */
 	int workers;
 	bool print_crd;
-	/* Leader election, as kube components name it; the times hold 1 s <= ..., retry * 1.2 < renew < lease. */
-	int64_t lease_duration_ms; /* whole seconds */
-	int64_t renew_deadline_ms;
-	int64_t retry_period_ms;
-	const char *lease_name;
-	const char
-		*lease_ns; /* never NULL; default: the Pod's own, else the first of the namespaces, else kube-system */
+	struct leader_flags leader; /* lease_ns is never NULL: else the first of the namespaces, else kube-system */
 };
 
 /* 0: go on; 1: nothing more to do; -1: a mistake, which is printed on stderr. Sets log_verbosity. */

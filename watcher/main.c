@@ -20,7 +20,7 @@
 #include "watcher/crd.h"
 #include "watcher/flags.h"
 #include "watcher/keygen.h"
-#include "watcher/leader/lease.h"
+#include "common/leader/lease.h"
 #include "watcher/leader/term.h"
 #include "watcher/pool/pool.h"
 #include "watcher/shards/router.h"
@@ -278,11 +278,11 @@ static void make_election(struct watcher *watcher)
 {
 	const struct flags *flags = &watcher->flags;
 	const struct lease_options options = {
-		.ns = flags->lease_ns,
-		.name = flags->lease_name,
-		.election = {.lease_ms = flags->lease_duration_ms,
-			     .renew_ms = flags->renew_deadline_ms,
-			     .retry_ms = flags->retry_period_ms,
+		.ns = flags->leader.lease_ns,
+		.name = flags->leader.lease_name,
+		.election = {.lease_ms = flags->leader.lease_duration_ms,
+			     .renew_ms = flags->leader.renew_deadline_ms,
+			     .retry_ms = flags->leader.retry_period_ms,
 			     .member_ms = watcher->config.member_lease_sec * 1000,
 			     .margin_ms = SHARD_MARGIN_MS,
 			     .grants = flags->workers > 0 ? ELECTION_GRANTS_CHILDREN : ELECTION_GRANTS_MEMBERS},

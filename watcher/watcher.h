@@ -11,7 +11,7 @@
 #include "common/serve/serve.h"
 #include "watcher/crd.h"
 #include "watcher/flags.h"
-#include "watcher/leader/lease.h"
+#include "common/leader/lease.h"
 #include "watcher/leader/term.h"
 #include "watcher/view/cache.h"
 #include "watcher/view/streams.h"

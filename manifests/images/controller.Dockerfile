@@ -1,4 +1,4 @@
-# The controller's processes: fc-watcher, fc-reconciler and fc-barrier. From the root of the tree:
+# The controller's processes: fc-watcher, fc-reconciler, fc-barrier and fc-jobs. From the root of the tree:
 #   docker build -f manifests/images/controller.Dockerfile -t frameworkcontroller .
 # What is in it, files and packages, is said in the Makefile (image-controller); tests/images.sh runs the same without
 # a container engine.

@@ -17,7 +17,7 @@
 #include "common/kube/config/exec_credential.h"
 #include "tests/fuzz/fuzz.h"
 #include "watcher/crd.h"
-#include "watcher/leader/lease.h"
+#include "common/leader/lease.h"
 
 enum { LINES_MAX = 200, TURNS = 4, ENTRIES_MAX = 8, STATUS_END = 1000 };
 

@@ -10,7 +10,7 @@ rooms=$programs/memcheck
 rm -rf "$rooms"
 mkdir "$rooms"
 ln -s "$programs"/fc-* "$programs"/kubectl-framework "$rooms"
-for program in fc-watcher fc-reconciler fc-barrier frameworkbarrier; do
+for program in fc-watcher fc-reconciler fc-barrier frameworkbarrier fc-jobs; do
 	rm -f "$rooms/$program"
 	cat >"$rooms/$program" <<EOF
 #!/bin/sh

@@ -132,7 +132,7 @@ sub defines {
 sub check_code {
 	my ($file, $line, $code) = @_;
 	my (@names, $in, $users);
-	while ($code =~ m{`([a-z]\w*)`|\b((?:common|watcher|reconciler|barrier|manifests|tests)/[\w./-]*\w)|(; |\.(?: |$))|(callers of)|\bIn (?=[a-z])}g) {
+	while ($code =~ m{`([a-z]\w*)`|\b((?:common|watcher|reconciler|barrier|jobs|manifests|tests)/[\w./-]*\w)|(; |\.(?: |$))|(callers of)|\bIn (?=[a-z])}g) {
 		my ($name, $path, $end, $callers) = ($1, $2, $3, $4);
 		if (defined $name) {
 			$functions++;

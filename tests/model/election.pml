@@ -120,7 +120,7 @@ byte losses;
 bool begun; /* watcher 0 is the first to write: what the other one could do first is the same */
 
 /* Whether it leads, and may grant, renew, or take claims over.
- * models watcher/leader/election.c:election_leads
+ * models common/leader/election.c:election_leads
  * models watcher/main.c:on_message */
 #define leads(i) (w[i].at == LEADING && w[i].lead > 0)
 
@@ -210,7 +210,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 /* ---- a watcher ---- */
 
 /* Whether the Lease was taken away from the term that the record names: deleted, or made anew without knowing of it.
- * models watcher/leader/election.c:record_is_newer */
+ * models common/leader/election.c:record_is_newer */
 #define same_term(i) (lease_epoch == w[i].record_epoch && (lease_holder == w[i].record_holder || lease_holder == NOBODY))
 #ifdef RECORD_IGNORED
 #define record_is_newer(i) false
@@ -231,9 +231,9 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 
 /* What a Lease of its own gave was counted when it ceased to lead. Of one that is gone nothing tells how long it goes on:
  * as if it had been renewed right now.
- * models watcher/leader/election.c:observe
- * models watcher/leader/election.c:observe_both
- * models watcher/leader/election.c:former_end_ms */
+ * models common/leader/election.c:observe
+ * models common/leader/election.c:observe_both
+ * models common/leader/election.c:former_end_ms */
 #define read_lease(i) \
 	if \
 	:: record_is_newer(i) && !(w[i].record_holder == i && w[i].holder == i && w[i].epoch == w[i].record_epoch) && \
@@ -262,10 +262,10 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	w[i].there = lease_there; \
 	w[i].fresh = true
 
-/* models watcher/leader/election.c:free_to_take
- * models watcher/leader/election.c:election_holder_dead
- * models watcher/leader/lease.c:on_answer
- * models watcher/leader/identity.c:identity_process_ended */
+/* models common/leader/election.c:free_to_take
+ * models common/leader/election.c:election_holder_dead
+ * models common/leader/lease.c:on_answer
+ * models common/leader/identity.c:identity_process_ended */
 #define free_to_take(i) \
 	(!w[i].seen || w[i].expire == 0 || w[i].holder == NOBODY || w[i].holder == (i) || w[i].holder == ENDED)
 
@@ -284,7 +284,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	forget_record(i)
 
 /* Its clock was slow all the time, and goes on to be.
- * models watcher/leader/election.c:step_down */
+ * models common/leader/election.c:step_down */
 #define step_down(i) \
 	w[i].former = w[i].lead + w[i].own_member + MARGIN - DRIFT_LEADER; \
 	w[i].lead = 0; \
@@ -298,7 +298,7 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 #define LEADS_FOR (RENEW + DRIFT_LEADER)
 #endif
 
-/* models watcher/leader/election.c:on_lease_written */
+/* models common/leader/election.c:on_lease_written */
 #define lease_held(i) \
 	lease_written(i, w[i].own_epoch, w[i].own_member, true, w[i].base); \
 	w[i].fresh = true; \
@@ -314,8 +314,8 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	check(i)
 
 /* Its term is in the Lease and in the record.
- * models watcher/leader/election.c:elected
- * models watcher/leader/election.c:lead
+ * models common/leader/election.c:elected
+ * models common/leader/election.c:lead
  * models watcher/shards/shard_table.c:shard_table_new
  * models watcher/leader/term.c:make_router */
 #define begin_term(i) \
@@ -352,15 +352,15 @@ bool begun; /* watcher 0 is the first to write: what the other one could do firs
 	acting[i] = 0
 
 /* Nobody else has taken the Lease since.
- * models watcher/leader/election.c:on_lease_read */
+ * models common/leader/election.c:on_lease_read */
 #ifdef OVERWRITES /* takes back the Lease of one that did not come into the record */
 #define keeps(i) (lease_epoch <= w[i].own_epoch)
 #else
 #define keeps(i) (lease_holder == (i) && lease_epoch == w[i].own_epoch)
 #endif
 
-/* models watcher/leader/election.c:election_next
- * models watcher/leader/election.c:election_answered */
+/* models common/leader/election.c:election_next
+ * models common/leader/election.c:election_answered */
 proctype watch(byte i)
 {
 	do
@@ -377,9 +377,9 @@ proctype watch(byte i)
 		w[i].at = LOOKED }
 #endif
 	:: d_step { w[i].at == LOOKED && !(w[i].fresh && w[i].record_fresh) -> stand_by(i) }
-	/* models watcher/leader/election.c:newer_epoch
-	 * models watcher/leader/election.c:left_behind
-	 * models watcher/leader/election.c:fill_lease */
+	/* models common/leader/election.c:newer_epoch
+	 * models common/leader/election.c:left_behind
+	 * models common/leader/election.c:fill_lease */
 	:: atomic { w[i].at == LOOKED && free_to_take(i) && w[i].epoch < EPOCHS && (i == 0 || begun || MEMBER != MEMBER_OTHER) ->
 		d_step {
 		begun = true;
@@ -417,8 +417,8 @@ proctype watch(byte i)
 			forget_late_record(i, false);
 			w[i].record_fresh = false }
 		fi }
-	/* models watcher/leader/election.c:on_record_read
-	 * models watcher/leader/election.c:same_term */
+	/* models common/leader/election.c:on_record_read
+	 * models common/leader/election.c:same_term */
 	:: d_step { w[i].at == ELECTED && w[i].lead > 0 && !w[i].record_fresh ->
 		printf("%d reads the record again\n", i);
 		if
@@ -433,7 +433,7 @@ proctype watch(byte i)
 		printf("%d learns nothing of its renewal\n", i);
 		give_up_lease(i, i, true) }
 	/* One that is gone is not created again under the old epoch: another may lead by now.
-	 * models watcher/leader/election.c:on_lease_read */
+	 * models common/leader/election.c:on_lease_read */
 	:: d_step { w[i].at == LEADING && w[i].lead > 0 && !w[i].fresh ->
 		printf("%d reads the Lease, which it had\n", i);
 		w[i].there = lease_there;
@@ -448,7 +448,7 @@ proctype watch(byte i)
 	:: d_step { deaths < DEATHS -> printf("%d is killed\n", i); end_process(i) }
 	/* models watcher/main.c:stop
 	 * models watcher/main.c:on_drained
-	 * models watcher/leader/election.c:election_release
+	 * models common/leader/election.c:election_release
 	 * models watcher/leader/term.c:term_drained */
 	:: atomic { deaths < DEATHS && w[i].at == LEADING && w[i].lead > 0 && w[i].fresh && w[i].there && !w[i].late ->
 		if

@@ -1,5 +1,5 @@
 /* Which watcher leads, and what it has while it does: the real election over a Lease on the simulated server, and the
- * router and the children of a term, as watcher/leader/lease.c, watcher/leader/term.c and watcher/main.c put them
+ * router and the children of a term, as common/leader/lease.c, watcher/leader/term.c and watcher/main.c put them
  * together; see sim.h. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ enum {
 	ELECTION_RENEW_MS = SIM_RENEW_MS,
 	ELECTION_RETRY_MS = 2000,
 	ELECTION_JITTER_MS = 400,
-	RELEASE_MS = 3000, /* as watcher/leader/lease.c */
+	RELEASE_MS = 3000, /* as common/leader/lease.c */
 	DRAIN_MS = 20000,  /* as watcher/leader/term.c */
 	MARGIN_MS = SHARD_MARGIN_MS,
 };

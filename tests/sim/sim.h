@@ -31,7 +31,7 @@
 #include "common/kube/client.h"
 #include "reconciler/reconciler.h"
 #include "tests/sim/server.h"
-#include "watcher/leader/election.h"
+#include "common/leader/election.h"
 #include "watcher/shards/router.h"
 #include "watcher/view/cache.h"
 #include "watcher/view/streams.h"

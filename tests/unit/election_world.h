@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "common/base/mem.h"
-#include "watcher/leader/election.h"
+#include "common/leader/election.h"
 
 enum { LEASE = 15000, RENEW = 10000, RETRY = 2000, JITTER = 300, MEMBER = 10000, SETTLE = 15000, START = 5000 };
 

@@ -110,10 +110,26 @@ static void test_paths(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		cleanup_json json_t *objects = parse(cases[i].object);
 		cleanup_free char *path = document_path(json_array_get(objects, 0));
+		cleanup_free char *framework = document_framework(json_array_get(objects, 0));
 
 		assert_string_equal(path, cases[i].path);
-		assert_int_equal(document_is_framework(json_array_get(objects, 0)), i == 0);
+		assert_int_equal(framework != NULL, i == 0);
 	}
+}
+
+/* A job goes by the name of the Framework that it becomes. */
+static void test_jobs_become_frameworks(void **state)
+{
+	cleanup_json json_t *objects = parse("apiVersion: kubeflow.org/v1\nkind: TFJob\nmetadata: {name: a-b}\n---\n"
+					     "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: ab}\n");
+	cleanup_free char *first = document_framework(json_array_get(objects, 0));
+	cleanup_free char *second = document_framework(json_array_get(objects, 1));
+
+	(void)state;
+	assert_true(document_is_job(json_array_get(objects, 0)));
+	assert_int_equal(strncmp(first, "ab", 2), 0);
+	assert_int_equal(strlen(first), 10);
+	assert_string_equal(second, "ab");
 }
 
 /* ---- expectations ---- */
@@ -593,6 +609,7 @@ int main(void)
 		cmocka_unit_test(test_hyphens_are_no_marker),
 		cmocka_unit_test(test_complaints_name_the_line_of_the_file),
 		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_jobs_become_frameworks),
 		cmocka_unit_test(test_expectations_are_read),
 		cmocka_unit_test(test_expectations_are_refused),
 		cmocka_unit_test(test_titles),

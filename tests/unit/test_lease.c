@@ -21,8 +21,8 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "tests/unit/http_server.h"
-#include "watcher/leader/identity.h"
-#include "watcher/leader/lease.h"
+#include "common/leader/identity.h"
+#include "common/leader/lease.h"
 
 #define PATH "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
 #define RECORD_PATH "/api/v1/namespaces/ns/configmaps"

@@ -74,9 +74,9 @@ static void test_flags(void **state)
 		  "--leader-elect-retry-period=100ms"},
 		 NULL},
 		{{"--leader-elect=false", "--workers", "1"},
-		 "--leader-elect was removed: a watcher always takes part in the election"},
+		 "--leader-elect was removed: this program always takes part in the election"},
 		{{"--leader-elect"},
-		 "--leader-elect was removed: a watcher always takes part in the election; remove the flag"},
+		 "--leader-elect was removed: this program always takes part in the election; remove the flag"},
 		{{"--leader-elect-lease-duration", "15"}, "15: expected a duration like 15s"},
 		{{"--leader-elect-lease-duration", "-1s"}, "-1s: expected a duration"},
 		{{"--leader-elect-lease-duration", "s"}, "s: expected a duration"},
@@ -110,12 +110,12 @@ static void test_flags(void **state)
 		    (rows[i].refusal != NULL && strstr(said, rows[i].refusal) == NULL))
 			fail_msg("%s %s: result %d, %s", arguments[1], arguments[2], result, said);
 		if (i == 0) {
-			assert_int_equal(parsed.lease_duration_ms, 90000);
-			assert_int_equal(parsed.renew_deadline_ms, 1500);
-			assert_int_equal(parsed.retry_period_ms, 100);
+			assert_int_equal(parsed.leader.lease_duration_ms, 90000);
+			assert_int_equal(parsed.leader.renew_deadline_ms, 1500);
+			assert_int_equal(parsed.leader.retry_period_ms, 100);
 		}
 	}
-	assert_string_equal(parsed.lease_ns, "kube-system");
+	assert_string_equal(parsed.leader.lease_ns, "kube-system");
 	log_verbosity = 0;
 }
 
@@ -135,16 +135,16 @@ static void test_lease_namespace(void **state)
 	memset(arguments, 0, sizeof(arguments));
 	arguments[0] = "fc-watcher";
 	parse();
-	assert_string_equal(parsed.lease_ns, "kube-system"); /* not in a cluster: that file is not ours */
+	assert_string_equal(parsed.leader.lease_ns, "kube-system"); /* not in a cluster: that file is not ours */
 	setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
 	parse();
-	assert_string_equal(parsed.lease_ns, "mounted");
+	assert_string_equal(parsed.leader.lease_ns, "mounted");
 	setenv("POD_NAMESPACE", "told", 1);
 	parse();
-	assert_string_equal(parsed.lease_ns, "told");
+	assert_string_equal(parsed.leader.lease_ns, "told");
 	arguments[1] = "--leader-elect-resource-namespace=said";
 	parse();
-	assert_string_equal(parsed.lease_ns, "said");
+	assert_string_equal(parsed.leader.lease_ns, "said");
 	unsetenv("POD_NAMESPACE");
 	unsetenv("KUBERNETES_SERVICE_HOST");
 	unsetenv("KUBERNETES_SERVICE_ACCOUNT_DIR");

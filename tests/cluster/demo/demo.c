@@ -113,6 +113,26 @@ static int start_barrier(struct demo *demo, struct error *err)
 	return start(demo, "fc-barrier", argv, err);
 }
 
+static int start_jobs(struct demo *demo, struct error *err)
+{
+	cleanup_free char *kubeconfig = mem_printf("--kubeconfig=%s", demo->kubeconfig);
+	cleanup_free char *config = mem_printf("--config=%s", demo->options->config);
+	const char *const argv[] = {"fc-jobs", kubeconfig, config, NULL};
+
+	return start(demo, "fc-jobs", argv, err);
+}
+
+static bool has_jobs(const struct demo *demo)
+{
+	const json_t *object;
+	size_t i;
+
+	json_array_foreach(demo->examples.objects, i, object)
+		if (document_is_job(object))
+			return true;
+	return false;
+}
+
 /* Learns from its log which port the kernel gave to fc-barrier. */
 static void find_barrier(struct demo *demo)
 {
@@ -333,7 +353,7 @@ static int connect_cluster(struct demo *demo, struct error *err)
 	screen_print(&demo->screen, "  API server    fc-testapi at %s\n", config.server);
 	kube_config_free(&config);
 	if (demo->client == NULL || start_watcher(demo, err) != 0 ||
-	    (demo->bus != NULL && start_barrier(demo, err) != 0))
+	    (demo->bus != NULL && start_barrier(demo, err) != 0) || (has_jobs(demo) && start_jobs(demo, err) != 0))
 		return -1;
 	demo->phase = PHASE_BARRIER;
 	return 0;

@@ -11,6 +11,7 @@
 #include "common/base/mem.h"
 #include "common/base/yaml.h"
 #include "common/framework/names.h"
+#include "jobs/kinds/job.h"
 
 /* No discovery: the kinds an example may hold are these. */
 static const struct kind {
@@ -31,6 +32,10 @@ static const struct kind {
 	{"rbac.authorization.k8s.io", "ClusterRole", "clusterroles", true},
 	{"rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", true},
 	{"scheduling.k8s.io", "PriorityClass", "priorityclasses", true},
+	{"apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", true},
+	{"kubeflow.caicloud.io", "TFJob", "tfjobs", false},
+	{"kubeflow.org", "TFJob", "tfjobs", false},
+	{"kubeflow.org", "PyTorchJob", "pytorchjobs", false},
 };
 
 static const struct kind *find_kind(const json_t *object)
@@ -53,11 +58,31 @@ const char *document_namespace(const json_t *object)
 	return ns == NULL || ns[0] == '\0' ? "default" : ns;
 }
 
-bool document_is_framework(const json_t *object)
+/* JOB_KINDS: it is none. */
+static enum job_kind job_kind_of(const json_t *object)
 {
-	const struct kind *kind = find_kind(object);
+	const char *version = json_str(object, "apiVersion"), *name = json_str(object, "kind");
+	enum job_kind kind = 0;
 
-	return kind != NULL && strcmp(kind->name, "Framework") == 0;
+	while (kind < JOB_KINDS &&
+	       (strcmp(job_names(kind)->api_version, version) != 0 || strcmp(job_names(kind)->kind, name) != 0))
+		kind++;
+	return kind;
+}
+
+bool document_is_job(const json_t *object)
+{
+	return job_kind_of(object) != JOB_KINDS;
+}
+
+char *document_framework(const json_t *object)
+{
+	const char *name = json_str(json_object_get(object, "metadata"), "name");
+	char framework[JOB_FRAMEWORK_NAME_SIZE];
+
+	if (strcmp(find_kind(object)->name, "Framework") == 0)
+		return mem_strdup(name);
+	return document_is_job(object) ? mem_strdup(job_framework_name(job_kind_of(object), name, framework)) : NULL;
 }
 
 char *document_path(const json_t *object)

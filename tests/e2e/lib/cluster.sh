@@ -2,6 +2,7 @@
 # run, and the working directory of everything started here.
 
 REAL_NAMESPACE=real # Pods of this namespace are processes; those of all others follow their script
+JOB_CRDS=$here/../jobs/crds.yaml
 NOT_HERE=77         # exit status of a scenario that this machine or cluster cannot show
 
 kubectl() { "$RUN/cluster/kubectl" "$@"; }
@@ -64,13 +65,14 @@ start_embedded() {
     (cd cluster && launch fc-testapi "$BUILD/fc-testapi" --kubeconfig kubeconfig)
     write_kubectl "${CURRENT_KUBECTL:-$("$here/../kubernetes/assets.sh" kubectl-current)/kubectl}" cluster/kubectl
     wait_for 10 "fc-testapi is ready" embedded_ready
+    [[ -z ${1:-} ]] || kubectl create -f "$1" >/dev/null
 }
 
 embedded_ready() { curl -sSf "$(sed -n 's/^ *server: *//p' cluster/kubeconfig)/readyz"; }
 
 # Requests are counted in the audit log: who asks is in the user agent.
 start_kubernetes() {
-    "$BUILD/fc-watcher" --print-crd >crd.yaml
+    { "$BUILD/fc-watcher" --print-crd; echo ---; cat "$JOB_CRDS"; } >crd.yaml
     write_audit_policy audit.yaml
     # The collector looks for new kinds every 30 s only: it gets ours before it starts.
     KUBE_APISERVER_FLAGS=$(audit_flags "$PWD/audit.yaml" "$PWD/audit.log") \
@@ -126,13 +128,14 @@ start_cluster() {
     CLUSTER_DIR=$RUN/cluster
     : >pids
     find_kubectls
-    "start_$CLUSTER"
+    "start_$CLUSTER" "$JOB_CRDS"
     apply_roles
     write_config
     create_namespace "$REAL_NAMESPACE"
     apply_gang_role "$REAL_NAMESPACE"
     start_kubelets
     start_watcher
+    launch_jobs jobs --qps 10000 --burst 10000 "${STEADY_ELECTION[@]}"
 }
 
 stop_cluster() {
@@ -159,7 +162,7 @@ stop_own_clusters() {
 # At the end of a run every process that should run still does.
 check_processes() {
     local name broken=0
-    for name in kubelet kubelet-real; do
+    for name in kubelet kubelet-real jobs; do
         running "$name" || { echo "not ok: $name has ended:"; tail -n 5 "$name.log"; broken=1; }
     done
     watcher_pid >/dev/null || { echo "not ok: fc-watcher has ended"; broken=1; }

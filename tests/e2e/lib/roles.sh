@@ -59,6 +59,10 @@ launch_barrier() { # name [arguments...]
     launch "$1" "$BUILD/fc-barrier" --config config.yaml --kubeconfig "$(kubeconfig_of fc-barrier)" "${@:2}"
 }
 
+launch_jobs() { # name [arguments...]
+    launch "$1" env POD_NAMESPACE="$(lease_namespace)" "$BUILD/fc-jobs" --config config.yaml --kubeconfig "$(kubeconfig_of fc-jobs)" "${@:2}"
+}
+
 # Makes the service accounts and a kubeconfig for each.
 apply_roles() {
     local name
@@ -66,7 +70,7 @@ apply_roles() {
     mkdir -p roles
     create_namespace "$ROLES_NAMESPACE"
     kubectl apply -k "$root/manifests/rbac" >/dev/null
-    for name in frameworkcontroller fc-watcher fc-reconciler fc-barrier; do
+    for name in frameworkcontroller fc-watcher fc-reconciler fc-barrier fc-jobs; do
         write_account_kubeconfig "$name" >"roles/$name"
     done
     for name in frameworkcontroller fc-watcher; do
@@ -76,6 +80,8 @@ apply_roles() {
         wait_may $name update "" configmaps "$ROLES_NAMESPACE" frameworkcontroller-epoch
     done
     for name in frameworkcontroller fc-reconciler; do wait_may $name create "" pods; done
+    wait_may fc-jobs create frameworkcontroller.microsoft.com frameworks
+    wait_may fc-jobs update coordination.k8s.io leases "$ROLES_NAMESPACE" fc-jobs
     wait_may fc-barrier create authentication.k8s.io tokenreviews
 }
 
@@ -139,7 +145,7 @@ audit_flags() { echo "--audit-policy-file=$1 --audit-log-path=$2 --audit-log-max
 # Requests of service accounts, and of our programs, that a role was missing for, each once: "account verb resource".
 forbidden() { # audit-log
     jq -r 'select(.annotations["authorization.k8s.io/decision"] == "forbid") |
-        select((.user.username | startswith("system:serviceaccount:")) or (.userAgent // "" | test("^(fc-(watcher|reconciler|barrier)|frameworkbarrier)/"))) |
+        select((.user.username | startswith("system:serviceaccount:")) or (.userAgent // "" | test("^(fc-(watcher|reconciler|barrier|jobs)|frameworkbarrier)/"))) |
         "\(.user.username | sub(".*:"; "")) \(.verb) \(.objectRef.apiGroup // "")/\(.objectRef.resource)\(
             if .objectRef.subresource then "/" + .objectRef.subresource else "" end)"' "$1" | sort -u
 }

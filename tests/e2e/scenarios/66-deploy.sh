@@ -57,7 +57,7 @@ run_deploy_rendered() {
         check_names "$name.current" "$lease"
     done < <(find "$work/own" -name kustomization.yaml -printf '%h\n' | sort)
     ((count >= 11)) || fail "only $count directories were rendered"
-    for name in onepod namespaced scaled; do
+    for name in onepod namespaced scaled jobs; do
         check_pods "$work/own-frameworkcontroller-manifests-deploy-$name.current"
     done
     expect "what the namespaces enforce" "$(cat "$work"/*-deploy-*.current "$work"/*-deploy-*.oldest |
@@ -68,10 +68,10 @@ run_deploy_rendered() {
 # Roles name the Lease and the record that there are; what volumes are of is there by the name they have for it.
 check_names() { # file lease
     expect "Leases that roles name, $1" "$(jq -r 'select(.kind == "Role") | .rules[] | select(.resources == ["leases"]) | .resourceNames // [] | .[]' "$1")" \
-        "$(jq -r --arg lease "$2" 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") | $lease' "$1")"
-    expect "records that roles name, $1" "$(jq -r 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") |
+        "$(jq -r --arg lease "$2" 'select(.kind == "Role") | {"fc-watcher-lease": $lease, "fc-jobs-lease": "fc-jobs"}[.metadata.name] // empty' "$1")"
+    expect "records that roles name, $1" "$(jq -r 'select(.kind == "Role" and (.metadata.name | test("^fc-(watcher|jobs)-lease$"))) |
         .rules[] | select(.resources == ["configmaps"]) | .resourceNames // [] | .[]' "$1")" \
-        "$(jq -r --arg lease "$2" 'select(.kind == "Role" and .metadata.name == "fc-watcher-lease") | $lease + "-epoch"' "$1")"
+        "$(jq -r --arg lease "$2" 'select(.kind == "Role") | {"fc-watcher-lease": "\($lease)-epoch", "fc-jobs-lease": "fc-jobs-epoch"}[.metadata.name] // empty' "$1")"
     expect "what volumes are of, and is not there, $1" "$(jq -sr '[.[] | select(.kind == "ConfigMap" or .kind == "Secret").metadata.name] as $there |
         select(any(.[]; .kind == "ConfigMap")) | [.[].spec.template.spec.volumes // [] | .[] | .configMap.name, .secret.secretName | values] - $there | .[]' "$1")" ""
 }

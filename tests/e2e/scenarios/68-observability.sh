@@ -80,6 +80,7 @@ run_observability() {
     launch_reconciler reconciler --name alone --bus "ipc://$RUN/bus" --http 127.0.0.1:0
     # (which asks whose a token is, as the deployments' do, and counts that)
     launch_barrier barrier --bus "ipc://$RUN/bus" --listen 127.0.0.1:0 --http 127.0.0.1:0
+    launch_jobs jobs --http 127.0.0.1:0
     # A standby with a pool, for what only a leader with a pool knows.
     wait_for 20 "the first watcher leads" grep -q "leading as" watcher-1.log
     launch_watcher watcher-2 --workers 1 --http 127.0.0.1:0
@@ -100,12 +101,13 @@ run_observability() {
     expect "shards that the leader speaks of" "$(curl -sSf "$(http_address watcher-1)/metrics" | grep -c '^frameworkcontroller_shards ')" 1
     expect "shards that the standby speaks of" "$(curl -sSf "$(http_address watcher-2)/metrics" | grep -c '^frameworkcontroller_shards')" 0
     while read -r said; do
-        grep -rqF "$said" "$root/watcher" || fail "no watcher says \"$said\""
+        grep -rqF "$said" "$root/watcher" "$root/common/leader" || fail "no watcher says \"$said\""
     done < <(sed -n '/Look for/p' "$root/manifests/dashboards/alerts.yaml" | grep -o '"[^"]*"' | tr -d '"')
     expect "alerts" "$(curl -sS "$prometheus/api/v1/alerts" | jq -r '.data.alerts[] | select(.state == "firing").labels.alertname')" ""
     metrics_served watcher "$(http_address watcher-1)" >served
     metrics_served reconciler "$(http_address reconciler)" >>served
     metrics_served barrier "$(http_address barrier)" >>served
+    metrics_served jobs "$(http_address jobs)" >>served
     end_processes . 15 watcher-1
     for ((i = 0; i < ${#ofpool[@]}; i += 2)); do wait_found 60 "${ofpool[i]}" "${ofpool[i + 1]}"; done
     metrics_served watcher "$(http_address watcher-2)" >>served

@@ -2,7 +2,7 @@
 
 run_help() {
     local path program option said status most levels=0
-    for path in "$BUILD"/{fc-watcher,fc-reconciler,fc-barrier,frameworkbarrier,kubectl-framework,fc-testapi,fc-testkubelet,fc-demo,fc-bench,fc-sim}; do
+    for path in "$BUILD"/{fc-watcher,fc-reconciler,fc-barrier,frameworkbarrier,fc-jobs,kubectl-framework,fc-testapi,fc-testkubelet,fc-demo,fc-bench,fc-sim}; do
         program=${path##*/}
         [[ -x $path ]] || continue # not all of them are built for a run
         expect "$program --version" "$("$path" --version)" "$program 1.0"

@@ -1,5 +1,5 @@
 /* Names of processes; see identity.h. */
-#include "watcher/leader/identity.h"
+#include "common/leader/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* The Lease on the server and its record; see lease.h. It sends one request of the election at a time, passes each
  * answer or failure to the election, and calls the owner's handlers. */
-#include "watcher/leader/lease.h"
+#include "common/leader/lease.h"
 
 #include <ev.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "common/base/mem.h"
 #include "common/base/random.h"
 #include "common/config/config.h"
-#include "watcher/leader/identity.h"
+#include "common/leader/identity.h"
 
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/%s/leases"
 #define CONFIG_MAPS "/api/v1/namespaces/%s/configmaps"

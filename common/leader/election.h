@@ -1,6 +1,7 @@
-/* Decides which of several watchers leads (README.md): the holder of a coordination.k8s.io Lease whose epoch is in the
- * record. It does no I/O and reads no clock: time is an argument, in milliseconds of CLOCK_BOOTTIME. election_next()
- * returns the next request to the API server, and election_answered() takes the answer. lease.h sends the requests.
+/* Decides which of several processes leads (watcher/README.md): the holder of a coordination.k8s.io Lease whose epoch
+ * is in the record. It does no I/O and reads no clock: time is an argument, in milliseconds of CLOCK_BOOTTIME.
+ * election_next() returns the next request to the API server, and election_answered() takes the answer. lease.h sends
+ * the requests.
  *
  *            the Lease is free, expired, or its holder dead:
  *            written as ours                                         the record names this term
@@ -17,8 +18,8 @@
  *   leases run. Each term writes it on the version that it read before it took the Lease. So if somebody deletes a
  *   Lease, and two watchers take one each, only one leads. The Lease names this version, too. If the Lease is deleted,
  *   or does not name the record's version, the holder that the record names counts as the holder. */
-#ifndef WATCHER_ELECTION_H
-#define WATCHER_ELECTION_H
+#ifndef LEADER_ELECTION_H
+#define LEADER_ELECTION_H
 
 #include <stdbool.h>
 #include <stdint.h>

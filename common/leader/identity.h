@@ -1,6 +1,6 @@
 /* Unique names of this process, for the Lease (ARCHITECTURE.md §3.6). */
-#ifndef WATCHER_IDENTITY_H
-#define WATCHER_IDENTITY_H
+#ifndef LEADER_IDENTITY_H
+#define LEADER_IDENTITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /* The Lease that names the leader, and its record, the ConfigMap NAME-epoch: sends the requests of election.h with the
  * Kubernetes client. */
-#ifndef WATCHER_LEASE_H
-#define WATCHER_LEASE_H
+#ifndef LEADER_LEASE_H
+#define LEADER_LEASE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/kube/client.h"
-#include "watcher/leader/election.h"
+#include "common/leader/election.h"
 
 struct ev_loop;
 struct lease;

@@ -1,7 +1,7 @@
 /* The election's decisions; see election.h. One request is out at a time. A standby reads the Lease, then the record.
  * If both allow it, it writes the Lease at once, and then the record. A leader writes the Lease on the version of its
  * last write, and reads it after a conflict. */
-#include "watcher/leader/election.h"
+#include "common/leader/election.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,38 @@
+/* What is done for a job: compares what there is with what is wanted, and sends at most one request at a time. */
+#ifndef JOBS_ACT_H
+#define JOBS_ACT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/random.h"
+#include "common/kube/client.h"
+#include "jobs/events.h"
+#include "jobs/store.h"
+
+struct act_counters {
+	uint64_t created;   /* Frameworks */
+	uint64_t patched;   /* Frameworks */
+	uint64_t statuses;  /* written */
+	uint64_t deleted;   /* jobs whose ttlSecondsAfterFinished was over */
+	uint64_t refused;   /* jobs */
+	uint64_t conflicts; /* names that foreign Frameworks have */
+	uint64_t failed;    /* requests */
+};
+
+struct act {
+	struct store *store;
+	struct kube_client *client;
+	struct job_events *events;
+	struct random random;
+	bool status_subresource[JOB_KINDS]; /* the kind's CRD has one */
+	bool (*leads)(void *arg);
+	void *arg;
+	struct act_counters counters;
+};
+
+/* Looks at the jobs of the queue, at most so many. Does nothing while this process does not lead, or Frameworks have
+ * not been listed. */
+bool act_run(struct act *act, size_t most);
+
+#endif

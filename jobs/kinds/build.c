@@ -1,0 +1,137 @@
+/* The pieces of a Framework's spec; see build.h. */
+#include "jobs/kinds/build.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+
+/* Between the retries of a Task, as the kubelet waits between restarts of a container: 10 s, doubling to 5 minutes,
+ * anew after 10 minutes (https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy). */
+enum { BACKOFF_INITIAL_SEC = 10, BACKOFF_MAX_SEC = 300, BACKOFF_RESET_SEC = 600 };
+
+int build_known(const struct json_field *object, const char *const *names, struct error *err)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)object->value, name, value) {
+		const char *const *known = names;
+
+		while (*known != NULL && strcmp(*known, name) != 0)
+			known++;
+		if (*known == NULL)
+			return json_field_wrong(object, name, "no field of this name", err);
+	}
+	return 0;
+}
+
+void build_warn(struct job_translation *translation, const char *format, ...)
+{
+	char text[512];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	json_array_append_new(translation->warnings, json_string(text));
+}
+
+void build_begin(const struct job *job, struct job_translation *out)
+{
+	*out = (struct job_translation){.ttl_sec = -1, .backoff_limit = -1};
+	job_framework_name(job->kind, job->name, out->framework);
+	out->labels = job->labels == NULL ? json_object() : json_deep_copy(job->labels);
+	json_object_set_new(out->labels, JOB_LABEL, json_string(job_names(job->kind)->full));
+	out->warnings = json_array();
+	/* The Framework goes with the job; without it nobody would know any more that the job has run. */
+	out->spec = json_pack("{s:s, s:b, s:i, s:{s:b, s:i}, s:[]}", "executionType", "Start", "suspend", 0,
+			      "ttlSecondsAfterCompleted", INT32_MAX, "retryPolicy", "fancyRetryPolicy", 0,
+			      "maxRetryCount", 0, "taskRoles");
+}
+
+void build_role(struct job_translation *out, const struct job_role *role, json_t *pod, int64_t min_failed,
+		int64_t min_succeeded, const struct build_retry *retry)
+{
+	json_t *policy = json_pack("{s:b, s:I}", "fancyRetryPolicy", retry->fancy, "maxRetryCount",
+				   (json_int_t)retry->max_retry_count);
+
+	if (retry->fancy || retry->max_retry_count != 0)
+		json_object_set_new(policy, "backoff",
+				    json_pack("{s:i, s:i, s:i}", "initialSec", BACKOFF_INITIAL_SEC, "maxSec",
+					      BACKOFF_MAX_SEC, "resetAfterSec", BACKOFF_RESET_SEC));
+	json_array_append_new(json_object_get(out->spec, "taskRoles"),
+			      json_pack("{s:s, s:i, s:{s:I, s:I}, s:{s:o, s:o}}", "name", role->name, "taskNumber",
+					role->replicas, "frameworkAttemptCompletionPolicy", "minFailedTaskCount",
+					(json_int_t)min_failed, "minSucceededTaskCount", (json_int_t)min_succeeded,
+					"task", "retryPolicy", policy, "pod", pod));
+	out->roles[out->role_count++] = *role;
+}
+
+void build_network(struct job_translation *out)
+{
+	json_object_set_new(out->spec, "network", json_object());
+}
+
+char *build_host(const struct job *job, const struct job_translation *translation, const char *role, const char *index,
+		 int64_t port)
+{
+	return mem_printf("%s-%s.%s.%s.svc:%lld", role, index, translation->framework, job->ns, (long long)port);
+}
+
+/* object[name], made if it is not an object. Borrowed. */
+static json_t *member(json_t *object, const char *name)
+{
+	if (!json_is_object(json_object_get(object, name)))
+		json_object_set_new(object, name, json_object());
+	return json_object_get(object, name);
+}
+
+json_t *build_pod(const json_t *template)
+{
+	json_t *pod = json_is_object(template) ? json_deep_copy(template) : json_object();
+
+	member(member(pod, "metadata"), "labels");
+	member(pod, "spec");
+	return pod;
+}
+
+void build_label(json_t *pod, const char *name, const char *value)
+{
+	json_object_set_new(member(member(pod, "metadata"), "labels"), name, json_string(value));
+}
+
+json_t *build_container(const json_t *pod, const char *name)
+{
+	json_t *containers = json_path(pod, "spec", "containers", NULL);
+	json_t *container;
+	size_t i;
+
+	json_array_foreach(containers, i, container) {
+		const char *found = json_str(container, "name");
+
+		if (found != NULL && strcmp(found, name) == 0)
+			return container;
+	}
+	return NULL;
+}
+
+void build_env(json_t *container, const char *name, const char *value)
+{
+	json_t *env = json_object_get(container, "env");
+
+	if (!json_is_array(env)) {
+		json_object_set_new(container, "env", json_array());
+		env = json_object_get(container, "env");
+	}
+	for (size_t i = json_array_size(env); i > 0; i--) {
+		const char *found = json_str(json_array_get(env, i - 1), "name");
+
+		if (found != NULL && strcmp(found, name) == 0)
+			json_array_remove(env, i - 1);
+	}
+	json_array_append_new(env, json_pack("{s:s, s:s}", "name", name, "value", value));
+}

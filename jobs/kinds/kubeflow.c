@@ -1,0 +1,338 @@
+/* Replica specs and runPolicy of the jobs of kubeflow.org/v1; see kubeflow.h and jobs/README.md. The names and defaults
+ * are those of kubeflow/training-operator 1.9:
+ * pkg/apis/kubeflow.org/v1/{common,tensorflow,pytorch}_{types,defaults}.go. */
+#include "jobs/kinds/kubeflow.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/framework/spec.h"
+
+#define LABEL_JOB "training.kubeflow.org/job-name"
+#define LABEL_OPERATOR "training.kubeflow.org/operator-name"
+#define LABEL_TYPE "training.kubeflow.org/replica-type"
+#define LABEL_INDEX "training.kubeflow.org/replica-index"
+#define LABEL_ROLE "training.kubeflow.org/job-role"
+
+enum {
+	/* RFC 1035: names of Services, which the operator makes of the job's name. */
+	NAME_MAX_LEN = 63,
+	/* restartPolicy ExitCode: 1 to 127 are permanent, the others are retried (RestartPolicyExitCode). */
+	EXIT_RETRYABLE = 128,
+	/* The completion codes of these two; containers cannot exit with them. */
+	CODE_PERMANENT = 1001,
+	CODE_RETRYABLE = 1002,
+};
+
+static const char *const restart_names[] = {
+	[RESTART_NEVER] = "Never",
+	[RESTART_ON_FAILURE] = "OnFailure",
+	[RESTART_ALWAYS] = "Always",
+	[RESTART_EXIT_CODE] = "ExitCode",
+};
+
+struct json_field kubeflow_spec(const struct job *job)
+{
+	return (struct json_field){.value = job->spec, .name = "spec"};
+}
+
+/* A text that the list must have; the list ends with NULL. */
+static int check_text(const struct json_field *object, const char *name, const char *const *allowed,
+		      const char *expected, struct error *err)
+{
+	const json_t *value = json_object_get(object->value, name);
+
+	if (value == NULL || json_is_null(value))
+		return 0;
+	for (; *allowed != NULL; allowed++)
+		if (json_is_string(value) && strcmp(json_string_value(value), *allowed) == 0)
+			return 0;
+	return json_field_wrong(object, name, expected, err);
+}
+
+/* The operator refuses other names, too (validation of the job's name as IsDNS1035Label). */
+static int check_name(const struct job *job, struct error *err)
+{
+	size_t len = strlen(job->name);
+	bool good = len <= NAME_MAX_LEN && job->name[0] >= 'a' && job->name[0] <= 'z' && job->name[len - 1] != '-';
+
+	for (size_t i = 0; i < len && good; i++)
+		good = islower((unsigned char)job->name[i]) || isdigit((unsigned char)job->name[i]) ||
+		       job->name[i] == '-';
+	return good ? 0
+		    : error_set(err,
+				"metadata.name is \"%s\", expected at most 63 lower case letters, digits and '-', "
+				"beginning with a letter and not ending with '-'",
+				job->name);
+}
+
+static int read_run_policy(const struct json_field *spec, struct job_translation *out, struct error *err)
+{
+	static const char *const known[] = {
+		"activeDeadlineSeconds", "backoffLimit", "cleanPodPolicy",          "managedBy",
+		"schedulingPolicy",      "suspend",      "ttlSecondsAfterFinished", NULL};
+	static const char *const policies[] = {"", "All", "None", "Running", NULL};
+	struct json_field policy;
+	const char *clean;
+	int64_t deadline = 0;
+	bool suspend = false;
+
+	if (json_field_object(spec, "runPolicy", &policy, err) < 0 || build_known(&policy, known, err) < 0 ||
+	    json_field_int(&policy, "activeDeadlineSeconds", 1, INT32_MAX, &deadline, err) < 0 ||
+	    json_field_int(&policy, "backoffLimit", 0, INT32_MAX, &out->backoff_limit, err) < 0 ||
+	    json_field_int(&policy, "ttlSecondsAfterFinished", 0, INT32_MAX, &out->ttl_sec, err) < 0 ||
+	    json_field_bool(&policy, "suspend", &suspend, err) < 0 ||
+	    check_text(&policy, "cleanPodPolicy", policies, "All, Running or None", err) < 0)
+		return -1;
+	if (json_is_object(json_object_get(policy.value, "schedulingPolicy")))
+		return json_field_wrong(&policy, "schedulingPolicy", "none: fc-jobs makes no PodGroups", err);
+	clean = json_str(policy.value, "cleanPodPolicy");
+	if (clean != NULL && (strcmp(clean, "None") == 0 || strcmp(clean, "Running") == 0))
+		build_warn(out,
+			   "spec.runPolicy.cleanPodPolicy %s has no effect: a Framework deletes each Pod when it has "
+			   "ended",
+			   clean);
+	json_object_set_new(out->spec, "suspend", json_boolean(suspend));
+	if (deadline > 0)
+		json_object_set_new(out->spec, "activeDeadlineSec", json_integer(deadline));
+	return 0;
+}
+
+static int read_restart(const struct json_field *replica, const struct kubeflow_kind *kind, enum kubeflow_restart *out,
+			struct error *err)
+{
+	const json_t *value = json_object_get(replica->value, "restartPolicy");
+
+	*out = kind->restart;
+	if (value == NULL || json_is_null(value) || (json_is_string(value) && json_string_length(value) == 0))
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(restart_names); i++) {
+		if (json_is_string(value) && strcmp(json_string_value(value), restart_names[i]) == 0) {
+			*out = (enum kubeflow_restart)i;
+			return 0;
+		}
+	}
+	return json_field_wrong(replica, "restartPolicy", "Always, OnFailure, Never or ExitCode", err);
+}
+
+/* The port of the kind's container; it is added to the container if it is not there. */
+static int64_t take_port(json_t *container, const struct kubeflow_kind *kind)
+{
+	json_t *ports = json_object_get(container, "ports");
+	json_t *port;
+	size_t i;
+
+	json_array_foreach(ports, i, port) {
+		const char *name = json_str(port, "name");
+
+		if (name != NULL && strcmp(name, kind->port_name) == 0)
+			return json_int(port, "containerPort", kind->port);
+	}
+	if (!json_is_array(ports)) {
+		json_object_set_new(container, "ports", json_array());
+		ports = json_object_get(container, "ports");
+	}
+	json_array_append_new(
+		ports, json_pack("{s:s, s:I}", "name", kind->port_name, "containerPort", (json_int_t)kind->port));
+	return kind->port;
+}
+
+/* Whether the kubelet restarts the containers, and not the Framework. With a backoffLimit restarts must be counted, and
+ * a Framework knows only its own. */
+static bool kubelet_restarts(enum kubeflow_restart restart, const struct job_translation *out)
+{
+	return out->backoff_limit < 0 && (restart == RESTART_ON_FAILURE || restart == RESTART_ALWAYS);
+}
+
+static void put_labels(const struct job *job, json_t *pod, const struct job_role *role, bool leader)
+{
+	build_label(pod, LABEL_JOB, job->name);
+	build_label(pod, LABEL_OPERATOR, job_names(job->kind)->operator_name);
+	build_label(pod, LABEL_TYPE, role->name);
+	build_label(pod, LABEL_INDEX, BUILD_INDEX);
+	if (leader)
+		build_label(pod, LABEL_ROLE, "master");
+}
+
+static int read_template(const struct job *job, const struct json_field *replica, const struct kubeflow_kind *kind,
+			 struct kubeflow_replicas *out, bool leader, struct job_translation *translation,
+			 struct error *err)
+{
+	struct json_field template;
+	json_t *container;
+
+	if (json_field_object(replica, "template", &template, err) < 0)
+		return -1;
+	out->pod = build_pod(template.value);
+	container = build_container(out->pod, kind->container);
+	if (container == NULL)
+		return error_set(err, "spec.%s.%s.template.spec.containers has no container named \"%s\", expected one",
+				 kind->replica_specs, out->role.type, kind->container);
+	if (json_object_get(json_object_get(out->pod, "spec"), "restartPolicy") != NULL)
+		build_warn(translation,
+			   "spec.%s.%s.template.spec.restartPolicy has no effect: restartPolicy of the replicas "
+			   "replaces it",
+			   kind->replica_specs, out->role.type);
+	out->port = take_port(container, kind);
+	json_object_set_new(
+		json_object_get(out->pod, "spec"), "restartPolicy",
+		json_string(kubelet_restarts(out->restart, translation) ? restart_names[out->restart] : "Never"));
+	put_labels(job, out->pod, &out->role, leader);
+	return 0;
+}
+
+/* The type with this name in any case, as the operator reads them; NULL: none. */
+static const char *find_type(const struct kubeflow_kind *kind, const char *name)
+{
+	for (const char *const *type = kind->types; *type != NULL; type++)
+		if (strcasecmp(*type, name) == 0)
+			return *type;
+	return NULL;
+}
+
+static int read_replicas(const struct job *job, const struct json_field *specs, const char *type, const char *name,
+			 struct kubeflow_job *read, struct job_translation *out, struct error *err)
+{
+	static const char *const known[] = {"replicas", "restartPolicy", "template", NULL};
+	struct kubeflow_replicas *replicas = &read->replicas[read->count];
+	struct json_field replica;
+	bool leader = false;
+
+	for (size_t i = 0; i < read->kind->leaders; i++)
+		leader = leader || type == read->kind->types[i];
+	*replicas = (struct kubeflow_replicas){.role = {.type = type, .replicas = 1}};
+	for (size_t i = 0; type[i] != '\0' && i < JOB_ROLE_NAME_SIZE - 1; i++)
+		replicas->role.name[i] = (char)tolower((unsigned char)type[i]);
+	read->count++;
+	if (json_field_object(specs, name, &replica, err) < 0 || build_known(&replica, known, err) < 0 ||
+	    json_field_int32(&replica, "replicas", 0, TASK_NUMBER_MAX, &replicas->role.replicas, err) < 0 ||
+	    read_restart(&replica, read->kind, &replicas->restart, err) < 0)
+		return -1;
+	if (leader && replicas->role.replicas != 1)
+		return json_field_wrong(&replica, "replicas", "1", err);
+	read->total += replicas->role.replicas;
+	return read_template(job, &replica, read->kind, replicas, leader, out, err);
+}
+
+/* In the order of the kind's types, whatever the order of the members is. */
+static int read_all_replicas(const struct job *job, const struct json_field *spec, struct kubeflow_job *read,
+			     struct job_translation *out, struct error *err)
+{
+	struct json_field specs = {0};
+	const char *name;
+	json_t *value;
+
+	if (json_field_object(spec, read->kind->replica_specs, &specs, err) < 0)
+		return -1;
+	if (json_object_size(specs.value) == 0)
+		return json_field_wrong(spec, read->kind->replica_specs, "replicas of at least one type", err);
+	json_object_foreach((json_t *)specs.value, name, value)
+		if (find_type(read->kind, name) == NULL)
+			return json_field_wrong(&specs, name, "no replicas of this type", err);
+	for (const char *const *type = read->kind->types; *type != NULL; type++) {
+		const char *found = NULL;
+
+		json_object_foreach((json_t *)specs.value, name, value) {
+			if (find_type(read->kind, name) != *type)
+				continue;
+			if (found != NULL)
+				return json_field_wrong(&specs, name, "replicas of each type once", err);
+			found = name;
+		}
+		if (found != NULL && read_replicas(job, &specs, *type, found, read, out, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int kubeflow_read(const struct job *job, const struct kubeflow_kind *kind, const char *const *known,
+		  struct kubeflow_job *read, struct job_translation *out, struct error *err)
+{
+	const struct json_field spec = kubeflow_spec(job);
+
+	*read = (struct kubeflow_job){.kind = kind};
+	build_begin(job, out);
+	json_object_set_new(out->labels, LABEL_JOB, json_string(job->name));
+	json_object_set_new(out->labels, LABEL_OPERATOR, json_string(job_names(job->kind)->operator_name));
+	if (check_name(job, err) < 0 || build_known(&spec, known, err) < 0 || read_run_policy(&spec, out, err) < 0)
+		return -1;
+	return read_all_replicas(job, &spec, read, out, err);
+}
+
+void kubeflow_free(struct kubeflow_job *read)
+{
+	for (size_t i = 0; i < read->count; i++)
+		json_decref(read->replicas[i].pod);
+	read->count = 0;
+}
+
+struct kubeflow_replicas *kubeflow_find(struct kubeflow_job *read, const char *type)
+{
+	for (size_t i = 0; i < read->count; i++)
+		if (strcmp(read->replicas[i].role.type, type) == 0)
+			return &read->replicas[i];
+	return NULL;
+}
+
+/* An entry of podFailureSpec for exit codes of the kind's container in the role's Pods. */
+static void put_exit_codes(struct job_translation *out, const struct kubeflow_job *read,
+			   const struct kubeflow_replicas *replicas, bool retryable)
+{
+	cleanup_free char *pods = mem_printf("^%s-%s-[0-9]+$", out->framework, replicas->role.name);
+	cleanup_free char *container = mem_printf("^%s$", read->kind->container);
+	json_t *range = retryable ? json_pack("{s:i}", "min", EXIT_RETRYABLE)
+				  : json_pack("{s:i, s:i}", "min", 1, "max", EXIT_RETRYABLE - 1);
+	json_t *failures = json_object_get(out->spec, "podFailureSpec");
+
+	if (failures == NULL) {
+		json_object_set_new(out->spec, "podFailureSpec", json_array());
+		failures = json_object_get(out->spec, "podFailureSpec");
+	}
+	json_array_append_new(
+		failures,
+		json_pack("{s:i, s:s, s:{s:[s]}, s:[{s:s, s:[{s:s, s:o}]}]}", "code",
+			  (retryable ? CODE_RETRYABLE : CODE_PERMANENT) + 2 * (int)(replicas - read->replicas),
+			  "phrase", retryable ? "RetryableExitCode" : "PermanentExitCode", "type", "attributes",
+			  retryable ? "Transient" : "Permanent", "podPatterns", "nameRegex", pods, "containers",
+			  "nameRegex", container, "codeRange", range));
+}
+
+static struct build_retry retry_of(enum kubeflow_restart restart, const struct job_translation *out)
+{
+	switch (restart) {
+	case RESTART_ALWAYS: return (struct build_retry){.max_retry_count = -2};
+	case RESTART_ON_FAILURE:
+		return (struct build_retry){.max_retry_count = out->backoff_limit >= 0 ? out->backoff_limit : -1};
+	case RESTART_EXIT_CODE: return (struct build_retry){.fancy = true, .max_retry_count = -1};
+	case RESTART_NEVER: break;
+	}
+	return (struct build_retry){.fancy = true};
+}
+
+void kubeflow_put_roles(struct kubeflow_job *read, const int64_t *min_succeeded, struct job_translation *out)
+{
+	for (size_t i = 0; i < read->count; i++) {
+		struct kubeflow_replicas *replicas = &read->replicas[i];
+		const struct build_retry retry = retry_of(replicas->restart, out);
+		bool worker = strcmp(replicas->role.type, "Worker") == 0;
+
+		if (replicas->restart == RESTART_EXIT_CODE) {
+			put_exit_codes(out, read, replicas, false);
+			put_exit_codes(out, read, replicas, true);
+		}
+		build_role(out, &replicas->role, replicas->pod, read->dynamic && worker ? BUILD_NEVER : 1,
+			   min_succeeded[i], &retry);
+		replicas->pod = NULL;
+	}
+}
+
+char *kubeflow_selector(const struct job *job, const struct job_role *role)
+{
+	return mem_printf(LABEL_JOB "=%s," LABEL_OPERATOR "=%s," LABEL_TYPE "=%s", job->name,
+			  job_names(job->kind)->operator_name, role->name);
+}

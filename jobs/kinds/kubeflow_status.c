@@ -1,0 +1,274 @@
+/* The status of jobs of kubeflow.org/v1. Reasons, messages and their order are those of kubeflow/training-operator 1.9:
+ * pkg/controller.v1/{common/job,tensorflow/tfjob_controller,pytorch/pytorchjob_controller}.go. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/framework/codes.h"
+#include "jobs/kinds/conditions.h"
+#include "jobs/kinds/kinds.h"
+#include "jobs/kinds/kubeflow.h"
+#include "jobs/kinds/tasks.h"
+
+/* How the job ends. */
+enum end_reason { END_NONE, END_SUCCEEDED, END_REPLICAS, END_BACKOFF_LIMIT, END_DEADLINE, END_STOPPED, END_OTHER };
+
+struct work {
+	const struct job *job;
+	const struct job_translation *translation;
+	const struct framework_status *framework;
+	struct job_outcome *out;
+	json_t *conditions;
+	int64_t now_sec;
+	struct task_counts counts[JOB_ROLES_MAX];
+};
+
+static void set(struct work *work, const char *type, bool value, const char *reason_end, const char *event_type,
+		const char *message)
+{
+	cleanup_free char *reason = mem_printf("%s%s", job_names(work->job->kind)->kind, reason_end);
+
+	if (condition_set(work->conditions, type, value, reason, message, work->now_sec) && event_type != NULL)
+		json_array_append_new(work->out->events, json_pack("{s:s, s:s, s:s}", "type", event_type, "reason",
+								   reason, "message", message));
+}
+
+static void set_time(struct work *work, const char *name)
+{
+	char text[TIME_RFC3339_SIZE];
+
+	json_object_set_new(work->out->status, name, json_string(time_format_rfc3339(work->now_sec, text)));
+}
+
+/* The stored status, to be changed. */
+static void begin(struct work *work)
+{
+	json_t *status = work->job->status == NULL ? json_object() : json_deep_copy(work->job->status);
+	cleanup_free char *message = mem_printf("%s %s is created.", job_names(work->job->kind)->kind, work->job->name);
+
+	if (!json_is_array(json_object_get(status, "conditions")))
+		json_object_set_new(status, "conditions", json_array());
+	work->out->status = status;
+	work->conditions = json_object_get(status, "conditions");
+	if (!condition_exists(work->conditions, "Created"))
+		set(work, "Created", true, "Created", NULL, message);
+}
+
+static void put_suspension(struct work *work)
+{
+	const char *kind = job_names(work->job->kind)->kind;
+	bool wanted = json_is_true(json_object_get(work->translation->spec, "suspend"));
+	cleanup_free char *message = mem_printf("%s %s is %s.", kind, work->job->name,
+						wanted ? "suspended" : "resumed");
+
+	if (!wanted) {
+		if (condition_is_true(work->conditions, "Suspended")) {
+			set(work, "Suspended", false, "Resumed", "Normal", message);
+			set_time(work, "startTime");
+		}
+		return;
+	}
+	if (work->framework == NULL || work->framework->conditions[CONDITION_SUSPENDED].value != CONDITION_TRUE)
+		return;
+	if (condition_is_true(work->conditions, "Running"))
+		set(work, "Running", false, "Suspended", NULL, message);
+	set(work, "Suspended", true, "Suspended", "Normal", message);
+}
+
+static void put_number(json_t *object, const char *name, int64_t number)
+{
+	if (number > 0)
+		json_object_set_new(object, name, json_integer(number));
+}
+
+static void put_replicas(struct work *work, enum end_reason end)
+{
+	json_t *all = json_object();
+
+	for (size_t i = 0; i < work->translation->role_count; i++) {
+		const struct job_role *role = &work->translation->roles[i];
+		struct task_counts *counts = &work->counts[i];
+		cleanup_free char *selector = kubeflow_selector(work->job, role);
+		json_t *replica = json_object();
+
+		/* Replicas that ran when the job succeeded count as succeeded. When it failed, their Pods end. */
+		if (end == END_SUCCEEDED)
+			counts->succeeded += counts->active + counts->stopped;
+		if (end != END_NONE)
+			counts->active = 0;
+		put_number(replica, "active", counts->active);
+		put_number(replica, "succeeded", counts->succeeded);
+		put_number(replica, "failed", counts->failed);
+		json_object_set_new(replica, "selector", json_string(selector));
+		json_object_set_new(all, role->type, replica);
+	}
+	json_object_set_new(work->out->status, "replicaStatuses", all);
+}
+
+static bool over_limit(const struct work *work)
+{
+	return work->translation->backoff_limit >= 0 &&
+	       tasks_retried(work->framework) > work->translation->backoff_limit;
+}
+
+/* The end that the Framework's stop stands for, or will. */
+static enum end_reason stop_reason(const struct work *work)
+{
+	if (work->translation->first_decides && tasks_first_succeeded(work->framework, "worker"))
+		return END_SUCCEEDED;
+	return over_limit(work) ? END_BACKOFF_LIMIT : END_NONE;
+}
+
+static enum end_reason end_of(const struct work *work, bool stopped)
+{
+	enum tasks_end end = tasks_end(work->framework);
+	enum end_reason reason = stop_reason(work);
+
+	if (end == TASKS_SUCCEEDED)
+		return END_SUCCEEDED;
+	if (end == TASKS_GO_ON) {
+		/* The stop is stored first: nothing is done for a job that has ended. */
+		if (reason != END_NONE)
+			work->out->stop = true;
+		return stopped ? reason : END_NONE;
+	}
+	switch (work->framework->attempt.completion->code) {
+	case CODE_STOP_FRAMEWORK_REQUESTED: return reason != END_NONE ? reason : END_STOPPED;
+	case CODE_ACTIVE_DEADLINE_EXCEEDED: return END_DEADLINE;
+	default: break;
+	}
+	if (work->framework->attempt.completion->trigger == NULL)
+		return END_OTHER;
+	return work->translation->backoff_limit > 0 &&
+			       tasks_retried(work->framework) >= work->translation->backoff_limit
+		       ? END_BACKOFF_LIMIT
+		       : END_REPLICAS;
+}
+
+/* Replicas of the role that decided. */
+static char *replicas_message(const struct work *work)
+{
+	const char *name = work->framework->attempt.completion->trigger->task_role_name;
+	const struct job *job = work->job;
+
+	for (size_t i = 0; i < work->translation->role_count; i++) {
+		const struct job_role *role = &work->translation->roles[i];
+
+		if (name == NULL || strcmp(role->name, name) != 0)
+			continue;
+		return job->kind == JOB_PYTORCHJOB
+			       ? mem_printf("PyTorchJob %s is failed because %lld %s replica(s) failed.", job->name,
+					    (long long)work->counts[i].failed, role->type)
+			       : mem_printf("TFJob %s/%s has failed because %lld %s replica(s) failed.", job->ns,
+					    job->name, (long long)work->counts[i].failed, role->type);
+	}
+	return mem_printf("Job %s has failed: %s", job->name, work->framework->attempt.completion->diagnostics);
+}
+
+static char *failure_message(const struct work *work, enum end_reason end)
+{
+	const char *name = work->job->name;
+
+	switch (end) {
+	case END_REPLICAS: return replicas_message(work);
+	case END_BACKOFF_LIMIT:
+		return mem_printf("Job %s has failed because it has reached the specified backoff limit", name);
+	case END_DEADLINE:
+		return mem_printf("Job %s has failed because it was active longer than specified deadline", name);
+	case END_STOPPED: return mem_printf("Job %s has failed because its Framework was stopped", name);
+	default: return mem_printf("Job %s has failed: %s", name, work->framework->attempt.completion->diagnostics);
+	}
+}
+
+static char *success_message(const struct work *work)
+{
+	const struct job *job = work->job;
+
+	if (job->kind == JOB_PYTORCHJOB && work->translation->has_leader)
+		return mem_printf("PyTorchJob %s is successfully completed.", job->name);
+	return mem_printf("%s %s/%s successfully completed.", job_names(job->kind)->kind, job->ns, job->name);
+}
+
+static void put_end(struct work *work, enum end_reason end)
+{
+	cleanup_free char *message = end == END_SUCCEEDED ? success_message(work) : failure_message(work, end);
+
+	set_time(work, "completionTime");
+	if (end == END_SUCCEEDED)
+		set(work, "Succeeded", true, "Succeeded", "Normal", message);
+	else
+		set(work, "Failed", true, "Failed", "Warning", message);
+}
+
+static void put_restarting(struct work *work, const struct job_role *role)
+{
+	const struct job *job = work->job;
+	cleanup_free char *message = mem_printf("%s %s is restarting because %s replica(s) failed.",
+						job_names(job->kind)->kind, job->name, role->type);
+
+	set(work, "Restarting", true, "Restarting", "Warning", message);
+}
+
+/* The role whose Tasks make the job Running: Chief or Master, else Worker, else the first one. */
+static size_t running_role(const struct job_translation *translation)
+{
+	for (size_t i = 0; i < translation->role_count && !translation->has_leader; i++)
+		if (strcmp(translation->roles[i].name, "worker") == 0)
+			return i;
+	return 0;
+}
+
+static void put_progress(struct work *work)
+{
+	const struct job *job = work->job;
+	cleanup_free char *message = job->kind == JOB_PYTORCHJOB && work->translation->has_leader
+					     ? mem_printf("PyTorchJob %s is running.", job->name)
+					     : mem_printf("%s %s/%s is running.", job_names(job->kind)->kind, job->ns,
+							  job->name);
+
+	for (size_t i = 0; i < work->translation->role_count; i++) {
+		if (work->counts[i].restarting > 0) {
+			put_restarting(work, &work->translation->roles[i]);
+			return;
+		}
+	}
+	if (work->counts[running_role(work->translation)].active > 0)
+		set(work, "Running", true, "Running", NULL, message);
+}
+
+void kubeflow_status(const struct job *job, const struct job_translation *translation,
+		     const struct framework_status *framework, bool stopped, int64_t now_sec, struct job_outcome *out)
+{
+	struct work work = {
+		.job = job, .translation = translation, .framework = framework, .out = out, .now_sec = now_sec};
+	enum end_reason end;
+
+	begin(&work);
+	for (size_t i = 0; i < translation->role_count; i++)
+		tasks_count(framework, translation->roles[i].name, &work.counts[i]);
+	end = end_of(&work, stopped);
+	if (end == END_NONE)
+		put_suspension(&work);
+	if (json_object_get(out->status, "startTime") == NULL &&
+	    !json_is_true(json_object_get(translation->spec, "suspend")))
+		set_time(&work, "startTime");
+	put_replicas(&work, end);
+	if (end != END_NONE)
+		put_end(&work, end);
+	else
+		put_progress(&work);
+}
+
+void kubeflow_refuse(const struct job *job, const char *message, int64_t now_sec, struct job_outcome *out)
+{
+	struct work work = {.job = job, .out = out, .now_sec = now_sec};
+	cleanup_free char *text = mem_printf("%s failed validation because %s", job_names(job->kind)->kind, message);
+
+	begin(&work);
+	if (json_object_get(out->status, "replicaStatuses") == NULL)
+		json_object_set_new(out->status, "replicaStatuses", json_object());
+	set_time(&work, "completionTime");
+	set(&work, "Failed", true, "FailedValidation", "Warning", text);
+}

@@ -1,0 +1,85 @@
+/* Which kind does what; see translate.h. */
+#include "jobs/kinds/translate.h"
+
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "jobs/kinds/conditions.h"
+#include "jobs/kinds/kinds.h"
+
+#define OPERATOR "kubeflow.org/training-operator"
+
+bool job_managed_by_others(const struct job *job)
+{
+	const char *manager;
+
+	if (job->kind == JOB_CAICLOUD_TFJOB)
+		return false;
+	manager = json_str(json_path(job->spec, "runPolicy", NULL), "managedBy");
+	return manager != NULL && manager[0] != '\0' && strcmp(manager, OPERATOR) != 0;
+}
+
+bool job_finished(const struct job *job)
+{
+	const json_t *conditions = json_object_get(job->status, "conditions");
+	const char *phase = json_str(job->status, "phase");
+
+	if (job->kind == JOB_CAICLOUD_TFJOB)
+		return phase != NULL && (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0);
+	return condition_is_true(conditions, "Succeeded") || condition_is_true(conditions, "Failed");
+}
+
+int64_t job_finish_time(const struct job *job)
+{
+	return job_finished(job) ? json_time(job->status, "completionTime") : 0;
+}
+
+int job_translate(const struct job *job, struct job_translation *out, struct error *err)
+{
+	static int (*const translate[JOB_KINDS])(const struct job *, struct job_translation *, struct error *) = {
+		[JOB_CAICLOUD_TFJOB] = caicloud_translate,
+		[JOB_TFJOB] = tfjob_translate,
+		[JOB_PYTORCHJOB] = pytorchjob_translate,
+	};
+	int result = translate[job->kind](job, out, err);
+
+	if (result < 0)
+		job_translation_free(out);
+	return result;
+}
+
+void job_translation_free(struct job_translation *translation)
+{
+	json_decref(translation->labels);
+	json_decref(translation->spec);
+	json_decref(translation->warnings);
+	*translation = (struct job_translation){0};
+}
+
+void job_status(const struct job *job, const struct job_translation *translation,
+		const struct framework_status *framework, bool stopped, int64_t now_sec, struct job_outcome *out)
+{
+	*out = (struct job_outcome){.stop = stopped, .events = json_array()};
+	if (job->kind == JOB_CAICLOUD_TFJOB)
+		caicloud_status(job, translation, framework, out);
+	else
+		kubeflow_status(job, translation, framework, stopped, now_sec, out);
+}
+
+void job_refuse(const struct job *job, const char *message, int64_t now_sec, struct job_outcome *out)
+{
+	*out = (struct job_outcome){.events = json_array()};
+	if (job->kind == JOB_CAICLOUD_TFJOB)
+		caicloud_refuse(job, message, out);
+	else
+		kubeflow_refuse(job, message, now_sec, out);
+}
+
+void job_outcome_free(struct job_outcome *outcome)
+{
+	json_decref(outcome->status);
+	json_decref(outcome->events);
+	*outcome = (struct job_outcome){0};
+}

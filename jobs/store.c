@@ -1,0 +1,401 @@
+/* Jobs and their Frameworks; see store.h. */
+#include "jobs/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/version.h"
+
+/* Statuses follow within a second. */
+enum { GATHER_MS = 600 };
+enum { BACKOFF_BASE_MS = 500, BACKOFF_CAP_MS = 60 * 1000, BACKOFF_RESET_MS = 5 * 60 * 1000 };
+
+struct store {
+	struct ev_loop *loop;
+	void (*wake)(void *arg);
+	void *arg;
+	struct item *items; /* by key */
+	struct slot *slots; /* by key */
+	struct item *queue;
+	uint64_t lists[JOB_KINDS];
+	uint64_t framework_list;
+	bool synced;
+	size_t counts[JOB_KINDS];
+};
+
+struct store *store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg)
+{
+	struct store *store = mem_calloc(1, sizeof(*store));
+
+	store->loop = loop;
+	store->wake = wake;
+	store->arg = arg;
+	return store;
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------------ */
+
+static struct slot *slot_find(struct store *store, const char *ns, const char *name)
+{
+	cleanup_free char *key = mem_printf("%s/%s", ns, name);
+	struct slot *slot;
+
+	HASH_FIND_STR(store->slots, key, slot);
+	return slot;
+}
+
+static struct slot *slot_get(struct store *store, const char *ns, const char *name)
+{
+	struct slot *slot = slot_find(store, ns, name);
+
+	if (slot != NULL)
+		return slot;
+	slot = mem_calloc(1, sizeof(*slot));
+	slot->key = mem_printf("%s/%s", ns, name);
+	HASH_ADD_KEYPTR(hh, store->slots, slot->key, strlen(slot->key), slot);
+	return slot;
+}
+
+static void slot_release(struct store *store, struct slot *slot)
+{
+	if (slot->view != NULL || slot->items != NULL)
+		return;
+	HASH_DEL(store->slots, slot);
+	free(slot->key);
+	free(slot);
+}
+
+static void slot_queue(const struct slot *slot)
+{
+	for (struct item *item = slot->items; item != NULL; item = item->next_of_slot)
+		store_queue_soon(item);
+}
+
+static void slot_set(struct store *store, struct slot *slot, struct view *view)
+{
+	view_free(slot->view);
+	slot->view = view;
+	slot_queue(slot);
+	slot_release(store, slot);
+}
+
+void store_forget(struct slot *slot)
+{
+	view_free(slot->view);
+	slot->view = NULL;
+	slot->read = false;
+}
+
+/* ---- the queue -------------------------------------------------------------------------------------------------- */
+
+void store_queue(struct item *item)
+{
+	struct store *store = item->store;
+
+	if (item->queued || item->gone)
+		return;
+	item->queued = true;
+	if (store->queue == NULL)
+		store->wake(store->arg);
+	DL_APPEND(store->queue, item);
+}
+
+void store_queue_all(struct store *store)
+{
+	struct item *item;
+	struct item *next;
+
+	HASH_ITER(hh, store->items, item, next)
+		store_queue(item);
+}
+
+struct item *store_next(struct store *store)
+{
+	struct item *item = store->queue;
+
+	if (item == NULL)
+		return NULL;
+	DL_DELETE(store->queue, item);
+	item->queued = false;
+	return item;
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct item *item = timer->data;
+
+	(void)loop;
+	(void)events;
+	item->waits = false;
+	store_queue(item);
+}
+
+void store_queue_after(struct item *item, int64_t wait_ms)
+{
+	struct ev_loop *loop = item->store->loop;
+
+	ev_timer_stop(loop, &item->timer);
+	ev_now_update(loop);
+	ev_timer_set(&item->timer, (double)wait_ms / 1000, 0);
+	ev_timer_start(loop, &item->timer);
+}
+
+void store_queue_soon(struct item *item)
+{
+	if (!ev_is_active(&item->timer) && !item->queued && !item->gone)
+		store_queue_after(item, GATHER_MS);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------------------------- */
+
+static void drop_translation(struct item *item)
+{
+	if (item->translated)
+		job_translation_free(&item->translation);
+	item->translated = false;
+	free(item->problem);
+	item->problem = NULL;
+	item->checked = 0;
+}
+
+static void item_free(struct item *item)
+{
+	drop_translation(item);
+	job_free(&item->job);
+	free(item->key);
+	free(item->said);
+	json_decref(item->wrote);
+	free(item);
+}
+
+void store_release(struct item *item)
+{
+	if (item->gone && item->call == NULL)
+		item_free(item);
+}
+
+static void item_remove(struct store *store, struct item *item)
+{
+	store->counts[item->job.kind]--;
+	if (item->queued)
+		DL_DELETE(store->queue, item);
+	item->queued = false;
+	item->gone = true;
+	HASH_DEL(store->items, item);
+	ev_timer_stop(store->loop, &item->timer);
+	LL_DELETE2(item->slot->items, item, next_of_slot);
+	slot_queue(item->slot); /* another job may have waited for the name */
+	slot_release(store, item->slot);
+	store_release(item);
+}
+
+void store_free(struct store *store)
+{
+	struct slot *slot;
+	struct slot *next_slot;
+	struct item *item;
+	struct item *next;
+
+	if (store == NULL)
+		return;
+	HASH_ITER(hh, store->items, item, next)
+		item_remove(store, item);
+	HASH_ITER(hh, store->slots, slot, next_slot) {
+		HASH_DEL(store->slots, slot);
+		view_free(slot->view);
+		free(slot->key);
+		free(slot);
+	}
+	free(store);
+}
+
+static char *key_of(enum job_kind kind, const struct object_meta *meta)
+{
+	return mem_printf("%s/%s/%s", job_names(kind)->full, meta->ns, meta->name);
+}
+
+static struct item *item_new(struct store *store, const char *key, const struct job *job)
+{
+	struct item *item = mem_calloc(1, sizeof(*item));
+	char name[JOB_FRAMEWORK_NAME_SIZE];
+
+	item->store = store;
+	item->key = mem_strdup(key);
+	item->backoff = (struct backoff){
+		.base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS, .reset_ms = BACKOFF_RESET_MS};
+	ev_timer_init(&item->timer, on_timer, 0, 0);
+	item->timer.data = item;
+	item->slot = slot_get(store, job->ns, job_framework_name(job->kind, job->name, name));
+	LL_PREPEND2(item->slot->items, item, next_of_slot);
+	HASH_ADD_KEYPTR(hh, store->items, item->key, strlen(item->key), item);
+	store->counts[job->kind]++;
+	return item;
+}
+
+/* Of an object that may be NULL. */
+static bool same(const json_t *a, const json_t *b)
+{
+	return a == b || (a != NULL && b != NULL && json_equal(a, b));
+}
+
+/* Another object of the same name is another job. */
+static struct item *find_item(struct store *store, const char *key, const char *uid)
+{
+	struct item *item;
+
+	HASH_FIND_STR(store->items, key, item);
+	if (item == NULL || strcmp(item->job.uid, uid) == 0)
+		return item;
+	item_remove(store, item);
+	return NULL;
+}
+
+static int take_job(struct store *store, enum job_kind kind, const char *key, struct item *item, const char *text,
+		    size_t len, struct error *err)
+{
+	cleanup_json json_t *object = json_parse(text, len, err);
+	struct job job;
+
+	if (object == NULL || job_read(kind, object, &job, err) < 0)
+		return -1;
+	if (item == NULL)
+		item = item_new(store, key, &job);
+	if (!same(item->job.spec, job.spec) || !same(item->job.labels, job.labels))
+		drop_translation(item);
+	job_free(&item->job);
+	item->job = job;
+	item->list = store->lists[kind];
+	store_queue(item);
+	return 0;
+}
+
+/* What an own write made of it is known. */
+int store_job(struct store *store, enum job_kind kind, const char *text, size_t len, struct error *err)
+{
+	struct object_meta meta;
+	cleanup_free char *key = NULL;
+	struct item *item;
+	int result = 0;
+
+	if (object_meta_read(text, len, &meta, err) < 0)
+		return -1;
+	key = key_of(kind, &meta);
+	item = find_item(store, key, meta.uid);
+	if (item != NULL && version_compare(meta.resource_version, item->job.version) <= 0)
+		item->list = store->lists[kind];
+	else
+		result = take_job(store, kind, key, item, text, len, err);
+	object_meta_free(&meta);
+	return result;
+}
+
+void store_job_gone(struct store *store, enum job_kind kind, const char *text, size_t len)
+{
+	struct object_meta meta;
+	cleanup_free char *key = NULL;
+	struct item *item;
+
+	if (object_meta_read(text, len, &meta, NULL) < 0)
+		return;
+	key = key_of(kind, &meta);
+	HASH_FIND_STR(store->items, key, item);
+	if (item != NULL && strcmp(item->job.uid, meta.uid) == 0)
+		item_remove(store, item);
+	object_meta_free(&meta);
+}
+
+void store_jobs_begin(struct store *store, enum job_kind kind)
+{
+	store->lists[kind]++;
+}
+
+void store_jobs_end(struct store *store, enum job_kind kind)
+{
+	struct item *item;
+	struct item *next;
+
+	HASH_ITER(hh, store->items, item, next)
+		if (item->job.kind == kind && item->list < store->lists[kind])
+			item_remove(store, item);
+}
+
+void store_written(struct item *item, const char *version, json_t *status)
+{
+	if (version != NULL && version_compare(version, item->job.version) > 0)
+		mem_replace(&item->job.version, version);
+	if (status != NULL) {
+		json_decref(item->job.status);
+		item->job.status = status;
+	}
+}
+
+size_t store_count(const struct store *store, enum job_kind kind)
+{
+	return store->counts[kind];
+}
+
+/* ---- Frameworks ------------------------------------------------------------------------------------------------- */
+
+int store_framework(struct store *store, const char *text, size_t len, bool read, struct error *err)
+{
+	struct view *view = view_read(text, len, err);
+	struct slot *slot;
+
+	if (view == NULL)
+		return -1;
+	slot = slot_get(store, view->meta.ns, view->meta.name);
+	slot->list = store->framework_list;
+	if (slot->view != NULL && strcmp(slot->view->meta.uid, view->meta.uid) == 0 &&
+	    version_compare(view->meta.resource_version, slot->view->meta.resource_version) <= 0) {
+		slot->read = slot->read && read;
+		view_free(view);
+		return 0;
+	}
+	slot->read = read;
+	slot_set(store, slot, view);
+	return 0;
+}
+
+void store_framework_gone(struct store *store, const char *text, size_t len)
+{
+	struct object_meta meta;
+	struct slot *slot;
+
+	if (object_meta_read(text, len, &meta, NULL) < 0)
+		return;
+	slot = slot_find(store, meta.ns, meta.name);
+	if (slot != NULL && slot->view != NULL && strcmp(slot->view->meta.uid, meta.uid) == 0) {
+		slot->read = false;
+		slot_set(store, slot, NULL);
+	}
+	object_meta_free(&meta);
+}
+
+void store_frameworks_begin(struct store *store)
+{
+	store->framework_list++;
+}
+
+/* One that an answer has shown meanwhile may be newer than the list. */
+void store_frameworks_end(struct store *store, const char *version)
+{
+	struct slot *slot;
+	struct slot *next;
+
+	HASH_ITER(hh, store->slots, slot, next)
+		if (slot->view != NULL && !slot->read && slot->list < store->framework_list &&
+		    version_compare(slot->view->meta.resource_version, version) <= 0)
+			slot_set(store, slot, NULL);
+	if (store->synced)
+		return;
+	store->synced = true;
+	store_queue_all(store);
+}
+
+bool store_synced(const struct store *store)
+{
+	return store->synced;
+}

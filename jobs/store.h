@@ -1,0 +1,99 @@
+/* The jobs and their Frameworks as they were last seen, and the queue of jobs to look at. No I/O. */
+#ifndef JOBS_STORE_H
+#define JOBS_STORE_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/backoff.h"
+#include "common/base/hash.h"
+#include "common/kube/client.h"
+#include "jobs/kinds/translate.h"
+#include "jobs/view.h"
+
+struct store;
+
+/* A Framework's name, and the jobs that want it: one, unless jobs of two kinds have a name in common. */
+struct slot {
+	char *key;         /* namespace/name */
+	struct view *view; /* NULL: no Framework of the name is known */
+	bool read;         /* the view is from a GET: it has no label, so that the watch does not show it */
+	uint64_t list;     /* the last list that showed it */
+	struct item *items;
+	UT_hash_handle hh;
+};
+
+enum { ITEM_HASH_SIZE = 24 };
+
+/* A job. */
+struct item {
+	struct store *store;
+	char *key; /* full name of the kind/namespace/name */
+	struct job job;
+	struct slot *slot;
+	struct item *next_of_slot;
+	uint64_t list;
+	bool gone; /* deleted, and freed when its call has ended */
+
+	bool translated; /* one of these two is valid */
+	struct job_translation translation;
+	char hash[ITEM_HASH_SIZE]; /* of the translation */
+	char *problem;             /* why it is refused; NULL: it is not */
+
+	struct kube_call *call; /* at most one */
+	bool missed;            /* it was not looked at because of the call */
+	json_t *wrote;          /* the status of the last write; NULL: none */
+	int64_t checked;        /* generation of the Framework whose spec is as it should be; 0: none */
+	struct backoff backoff;
+	struct ev_timer timer; /* when to look again */
+	bool waits;            /* for the timer, after a failure: nothing else makes it look */
+	char *said;            /* the last Event, which is not repeated */
+
+	bool queued;
+	struct item *prev;
+	struct item *next;
+	UT_hash_handle hh;
+};
+
+/* wake: called when the queue gets its first item. */
+struct store *store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg);
+/* After the client: no item has a call then. */
+void store_free(struct store *store);
+
+/* The JSON text of an object of a kind as the server has it. 0, or -1 and *err if it cannot be read. */
+int store_job(struct store *store, enum job_kind kind, const char *text, size_t len, struct error *err);
+void store_job_gone(struct store *store, enum job_kind kind, const char *text, size_t len);
+/* Objects that a list does not show between these two do not exist. */
+void store_jobs_begin(struct store *store, enum job_kind kind);
+void store_jobs_end(struct store *store, enum job_kind kind);
+
+/* The same for Frameworks; the text of one. read: from a GET of one that the watch does not show. */
+int store_framework(struct store *store, const char *text, size_t len, bool read, struct error *err);
+void store_framework_gone(struct store *store, const char *text, size_t len);
+void store_frameworks_begin(struct store *store);
+void store_frameworks_end(struct store *store, const char *version);
+/* Whether Frameworks have been listed. */
+bool store_synced(const struct store *store);
+/* Forgets the view, to look anew. */
+void store_forget(struct slot *slot);
+
+/* What the answer to a write of the job said: the object's new version. status NULL: it was not changed. The status'
+ * reference is taken over. */
+void store_written(struct item *item, const char *version, json_t *status);
+/* Frees an item that is gone, when its call has ended. */
+void store_release(struct item *item);
+
+void store_queue(struct item *item);
+/* Queues the item after a moment, unless it is to be looked at at some time already: changes of a Framework come many
+ * at a time. */
+void store_queue_soon(struct item *item);
+void store_queue_all(struct store *store);
+/* The next item of the queue; NULL: none is left. */
+struct item *store_next(struct store *store);
+/* Queues the item after so long, in place of any former time. */
+void store_queue_after(struct item *item, int64_t wait_ms);
+
+size_t store_count(const struct store *store, enum job_kind kind);
+
+#endif

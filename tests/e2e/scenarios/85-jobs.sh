@@ -1,0 +1,368 @@
+# TFJobs and PyTorchJobs as Frameworks (jobs/README.md). The jobs are those of tests/jobs, and jq ones; their Pods follow
+# annotations, as all do.
+
+CAICLOUD=kubeflow.caicloud.io/v1alpha1/tfjobs
+TFJOBS=kubeflow.org/v1/tfjobs
+PYTORCHJOBS=kubeflow.org/v1/pytorchjobs
+
+jobs_path() { echo "/apis/${1%/*}/namespaces/$NS/${1##*/}"; } # kind
+
+get_job() { api GET "$(jobs_path "$1")/$2"; } # kind name
+
+job() { get_job "$1" "$2" | jq -r "$3"; } # kind name expression
+
+# Waits until a jq expression is true of the job.
+wait_job() { # kind name seconds expression
+    wait_object "$(jobs_path "$1")" "metadata.name=$2" "$3" "$4"
+}
+
+# The same as JSON, with sorted members.
+job_json() { get_job "$1" "$2" | jq -Sc "$3"; } # kind name expression
+
+patch_job() { # kind name patch
+    api PATCH "$(jobs_path "$1")/$2" "$3" application/merge-patch+json >/dev/null
+}
+
+# Submits a job of tests/jobs, changed by a jq expression, which can use annotate().
+submit_job() { # kind name [expression]
+    kubectl create --dry-run=client --validate=false -o json -f "$root/tests/jobs/$2.yaml" |
+        jq -c 'def annotate($what): .template.metadata.annotations = ($what | with_entries(.key = "testkubelet/" + .key | .value |= tostring));
+            del(.metadata.namespace) | '"${3:-.}" >"$RUN/out/$scenario.job"
+    api POST "$(jobs_path "$1")" "$(<"$RUN/out/$scenario.job")" >/dev/null
+}
+
+# The name of a job's Framework.
+framework_of() { # job
+    api GET "$(frameworks_path)" | jq -r --arg job "$1" '.items[].metadata | select(any(.ownerReferences[]?; .name == $job)).name'
+}
+
+# What a jq expression gives for a Pod as it was created, of the recorded ones.
+created_pod() { # name expression
+    jq -rn --arg name "$1" "first(inputs | select(.type == \"ADDED\" and .object.metadata.name == \$name)).object | $2" "$RUN/out/$scenario.pods"
+}
+
+# The conditions of a job, without times.
+CONDITIONS='[.status.conditions[] | "\(.type)=\(.status) \(.reason): \(.message)"] | join("\n")'
+HAS='def has($type): any(.status.conditions[]?; .type == $type and .status == "True"); '
+
+# A job that was deleted leaves nothing.
+delete_job() { # kind name
+    api DELETE "$(jobs_path "$1")/$2" >/dev/null
+    wait_for 60 "nothing is left of job $2" none_left frameworks,configmaps,pods,services
+}
+
+# 2 PS and 4 Workers: all Workers succeed, then the PS are stopped.
+run_jobs_caicloud() {
+    submit_job "$CAICLOUD" caicloud-dist 'del(.spec.runtimeID) | .metadata.annotations.mine = "kept" | .status = {other: 1} |
+        (.spec.tfReplicaSpec[] | select(.tfReplicaType == "Worker")) |= annotate({"run-seconds": 1, "exit-code": 0})'
+    wait_job "$CAICLOUD" dist-training-job 30 '.status.phase == "Succeeded"'
+    expect "its status" "$(job_json "$CAICLOUD" dist-training-job .status)" \
+        '{"conditions":[],"other":1,"phase":"Succeeded","reason":"","tfReplicaStatuses":[{"state":"","tfReplicasStates":{"Succeeded":4},"type":"Worker"},{"state":"","tfReplicasStates":{},"type":"PS"}]}'
+    expect "the rest of it" "$(job "$CAICLOUD" dist-training-job '"\(.metadata.annotations.mine) \(.spec.tfReplicaSpec | length) \(.spec.runtimeID | test("^[a-z0-9]{5}$")) \(.spec.tfReplicaSpec[0].template.spec.containers[0] | has("args"))"')" \
+        "kept 2 true false"
+    wait_event dist-training-job SuccessfulCreate 'Created framework: disttrainingjob9d49bb56'
+    wait_completed disttrainingjob9d49bb56
+    none_left pods || fail "Pods are left of a job that has ended"
+    delete_job "$CAICLOUD" dist-training-job
+}
+
+# What a Pod of it gets: arguments, labels, a name in the DNS.
+run_jobs_caicloud_pods() {
+    local id
+    submit_job "$CAICLOUD" caicloud-dist 'del(.spec.runtimeID)'
+    wait_pod disttrainingjob9d49bb56-worker-3 30 '.status.phase == "Running"'
+    id=$(job "$CAICLOUD" dist-training-job .spec.runtimeID)
+    expect "labels" "$(pod disttrainingjob9d49bb56-worker-3 '.metadata.labels | "\(.["kubeflow.caicloud.io"]) \(.job_type) \(.runtime_id) \(.tf_job_name) \(.index)"')" \
+        "true Worker $id dist-training-job 3"
+    expect "arguments" "$(pod disttrainingjob9d49bb56-worker-3 '.spec.containers[0].args | join(" ")')" \
+        "--worker_hosts=worker-0.disttrainingjob9d49bb56.$NS.svc:2222,worker-1.disttrainingjob9d49bb56.$NS.svc:2222,worker-2.disttrainingjob9d49bb56.$NS.svc:2222,worker-3.disttrainingjob9d49bb56.$NS.svc:2222 --ps_hosts=ps-0.disttrainingjob9d49bb56.$NS.svc:2222,ps-1.disttrainingjob9d49bb56.$NS.svc:2222 --job_name=worker --task_index=3"
+    expect "its name" "$(pod disttrainingjob9d49bb56-worker-3 '"\(.spec.hostname).\(.spec.subdomain)"')" "worker-3.disttrainingjob9d49bb56"
+    expect "the Service" "$(api GET "/api/v1/namespaces/$NS/services/disttrainingjob9d49bb56" | jq -r .spec.clusterIP)" None
+    expect "its status" "$(job "$CAICLOUD" dist-training-job .status.phase)" Running
+    delete_job "$CAICLOUD" dist-training-job
+}
+
+run_jobs_caicloud_local() {
+    submit_job "$CAICLOUD" caicloud-local 'del(.spec.runtimeID) | .spec.tfReplicaSpec[0] |= annotate({"run-seconds": 0.2, "exit-code": 0})'
+    wait_job "$CAICLOUD" local-training-job 30 '.status.phase == "Succeeded"'
+    wait_event local-training-job FieldHasNoEffect 'spec.modelDir has no effect'
+    expect "its Framework's label" "$(framework "$(framework_of local-training-job)" .metadata.labels.team)" vision
+    delete_job "$CAICLOUD" local-training-job
+}
+
+# The first Worker decides by default; the others and the PS are stopped, and count as succeeded.
+run_jobs_tfjob() {
+    record pods
+    submit_job "$TFJOBS" tfjob-dist 'del(.spec.runPolicy) |
+        .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "{{FC_TASK_INDEX}}03", "exit-code": 0})'
+    wait_job "$TFJOBS" dist-mnist-for-e2e-test 30 "$HAS has(\"Succeeded\")"
+    end_records
+    expect "TF_CONFIG" "$(created_pod distmnistfore2etest699372a2-ps-1 '.spec.containers[0].env[] | select(.name == "TF_CONFIG").value | fromjson | "\(.task | tojson) \(.cluster.worker[3]) \(.cluster.ps | length)"')" \
+        "{\"type\":\"ps\",\"index\":1} worker-3.distmnistfore2etest699372a2.$NS.svc:2222 2"
+    expect "labels" "$(created_pod distmnistfore2etest699372a2-ps-1 '.metadata.labels | "\(.["training.kubeflow.org/job-name"]) \(.["training.kubeflow.org/replica-type"]) \(.["training.kubeflow.org/replica-index"])"')" \
+        "dist-mnist-for-e2e-test ps 1"
+    expect "its conditions" "$(job "$TFJOBS" dist-mnist-for-e2e-test "$CONDITIONS")" \
+"Created=True TFJobCreated: TFJob dist-mnist-for-e2e-test is created.
+Running=False TFJobRunning: TFJob $NS/dist-mnist-for-e2e-test is running.
+Succeeded=True TFJobSucceeded: TFJob $NS/dist-mnist-for-e2e-test successfully completed."
+    expect "its replicas" "$(job_json "$TFJOBS" dist-mnist-for-e2e-test '.status | [(.replicaStatuses | map_values(.succeeded)), .startTime <= .completionTime]')" \
+        '[{"PS":2,"Worker":4},true]'
+    wait_event dist-mnist-for-e2e-test TFJobSucceeded 'successfully completed'
+    wait_completed distmnistfore2etest699372a2
+    delete_job "$TFJOBS" dist-mnist-for-e2e-test
+}
+
+# One Worker fails, and restartPolicy is Never.
+run_jobs_tfjob_failed() {
+    submit_job "$TFJOBS" tfjob-dist 'del(.spec.runPolicy) |
+        .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "{{FC_TASK_INDEX}}.5", "exit-code": "1{{FC_TASK_INDEX}}"})'
+    wait_job "$TFJOBS" dist-mnist-for-e2e-test 30 "$HAS has(\"Failed\")"
+    expect "its end" "$(job "$TFJOBS" dist-mnist-for-e2e-test '.status | "\(.conditions[-1].reason): \(.conditions[-1].message) \(.replicaStatuses.Worker.failed)"')" \
+        "TFJobFailed: TFJob $NS/dist-mnist-for-e2e-test has failed because 1 Worker replica(s) failed. 1"
+    wait_completed distmnistfore2etest699372a2
+    delete_job "$TFJOBS" dist-mnist-for-e2e-test
+}
+
+# Exit code 130 is retried, 1 is not (restartPolicy ExitCode).
+run_jobs_exit_code() {
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "retried" | .spec.tfReplicaSpecs.Worker |= (.restartPolicy = "ExitCode" | annotate({"run-seconds": 0.2, "exit-code": "130,0"}))'
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "permanent" | .spec.tfReplicaSpecs.Worker |= (.restartPolicy = "ExitCode" | annotate({"run-seconds": 0.2, "exit-code": "1,0"}))'
+    wait_job "$TFJOBS" retried 30 "$HAS has(\"Restarting\")"
+    expect "it is restarting" "$(job "$TFJOBS" retried '.status.conditions[-1] | "\(.reason) \(.message)"')" \
+        "TFJobRestarting TFJob retried is restarting because Worker replica(s) failed."
+    wait_job "$TFJOBS" permanent 30 "$HAS has(\"Failed\")"
+    expect "its Framework's code" "$(framework permanent '.status.attemptStatus.completionStatus | "\(.code) \(.phrase)"')" "1001 PermanentExitCode"
+    wait_job "$TFJOBS" retried 40 "$HAS has(\"Succeeded\")"
+    expect "its Task's retries" "$(framework retried "$TASK.retryPolicyStatus.totalRetriedCount")" 1
+}
+
+# The sum of all retries is limited.
+run_jobs_backoff_limit() {
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "limited" | .spec.runPolicy.backoffLimit = 1 |
+        .spec.tfReplicaSpecs.Worker |= (.replicas = 2 | annotate({"run-seconds": 0.2, "exit-code": 1}))'
+    wait_job "$TFJOBS" limited 60 "$HAS has(\"Failed\")"
+    expect "its end" "$(job "$TFJOBS" limited '.status.conditions[-1].message')" \
+        "Job limited has failed because it has reached the specified backoff limit"
+    wait_completed limited 60
+    expect "its Framework's retries" "$(framework limited "[$TASKS.retryPolicyStatus.totalRetriedCount] | add <= 2")" true
+}
+
+# A Master and a Worker; the Master decides.
+run_jobs_pytorch() {
+    record pods
+    submit_job "$PYTORCHJOBS" pytorch-simple '.spec.pytorchReplicaSpecs.Master |= annotate({"run-seconds": 1, "exit-code": 0}) |
+        .spec.pytorchReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$PYTORCHJOBS" pytorch-simple 30 "$HAS has(\"Succeeded\")"
+    end_records
+    expect "the Worker's environment" "$(created_pod pytorchsimple3fd45f80-worker-0 '[.spec.containers[0].env[] | select(.name | test("^(MASTER|WORLD|RANK|PET|PYTHON)")) | "\(.name)=\(.value)"] | sort | join(" ")')" \
+        "MASTER_ADDR=master-0.pytorchsimple3fd45f80 MASTER_PORT=23456 PET_MASTER_ADDR=master-0.pytorchsimple3fd45f80 PET_MASTER_PORT=23456 PET_NNODES=2 PET_NODE_RANK=1 PET_NPROC_PER_NODE=auto PYTHONUNBUFFERED=1 RANK=1 WORLD_SIZE=2"
+    expect "its conditions" "$(job "$PYTORCHJOBS" pytorch-simple "$CONDITIONS")" \
+"Created=True PyTorchJobCreated: PyTorchJob pytorch-simple is created.
+Running=False PyTorchJobRunning: PyTorchJob pytorch-simple is running.
+Succeeded=True PyTorchJobSucceeded: PyTorchJob pytorch-simple is successfully completed."
+    expect "its replicas" "$(job_json "$PYTORCHJOBS" pytorch-simple .status.replicaStatuses)" \
+        '{"Master":{"selector":"training.kubeflow.org/job-name=pytorch-simple,training.kubeflow.org/operator-name=pytorchjob-controller,training.kubeflow.org/replica-type=master","succeeded":1},"Worker":{"selector":"training.kubeflow.org/job-name=pytorch-simple,training.kubeflow.org/operator-name=pytorchjob-controller,training.kubeflow.org/replica-type=worker","succeeded":1}}'
+    delete_job "$PYTORCHJOBS" pytorch-simple
+}
+
+# Suspended when it is created, resumed, suspended while it runs, and deleted.
+run_jobs_suspend() {
+    submit_job "$PYTORCHJOBS" pytorch-simple '.spec.runPolicy.suspend = true | .spec.pytorchReplicaSpecs[] |= annotate({"run-seconds": "forever"})'
+    wait_job "$PYTORCHJOBS" pytorch-simple 30 "$HAS has(\"Suspended\")"
+    none_left pods || fail "a suspended job has Pods"
+    expect "its conditions" "$(job "$PYTORCHJOBS" pytorch-simple '.status | "\([.conditions[] | "\(.type)=\(.status)"] | join(" ")) \(has("startTime"))"')" \
+        "Created=True Suspended=True false"
+    patch_job "$PYTORCHJOBS" pytorch-simple '{"spec": {"runPolicy": {"suspend": false}}}'
+    wait_job "$PYTORCHJOBS" pytorch-simple 30 "$HAS has(\"Running\")"
+    expect "its conditions, resumed" "$(job "$PYTORCHJOBS" pytorch-simple '.status | "\([.conditions[] | "\(.type)=\(.status)"] | join(" ")) \(has("startTime"))"')" \
+        "Created=True Suspended=False Running=True true"
+    patch_job "$PYTORCHJOBS" pytorch-simple '{"spec": {"runPolicy": {"suspend": true}}}'
+    wait_job "$PYTORCHJOBS" pytorch-simple 30 "$HAS has(\"Suspended\")"
+    expect "its conditions, suspended again" "$(job "$PYTORCHJOBS" pytorch-simple '.status | "\([.conditions[] | "\(.type)=\(.status)"] | join(" ")) \(.replicaStatuses.Worker.active)"')" \
+        "Created=True Running=False Suspended=True null"
+    none_left pods || fail "a suspended job has Pods"
+    wait_event pytorch-simple PyTorchJobResumed 'is resumed'
+    delete_job "$PYTORCHJOBS" pytorch-simple
+}
+
+# Workers come and go while it runs.
+run_jobs_elastic() {
+    submit_job "$PYTORCHJOBS" pytorch-elastic '.spec.pytorchReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$PYTORCHJOBS" elastic-example-echo 30 '.status.replicaStatuses.Worker.active == 2'
+    expect "its environment" "$(pod elasticexampleecho6448a23e-worker-1 '[.spec.containers[0].env[] | select(.name | test("^PET")) | "\(.name)=\(.value)"] | sort | join(" ")')" \
+        "PET_MAX_RESTARTS=100 PET_NNODES=1:2 PET_NPROC_PER_NODE=auto PET_RDZV_BACKEND=c10d PET_RDZV_ENDPOINT=worker-0.elasticexampleecho6448a23e.$NS.svc:23456"
+    patch_job "$PYTORCHJOBS" elastic-example-echo '{"spec": {"elasticPolicy": {"maxReplicas": 3}, "pytorchReplicaSpecs": {"Worker": {"replicas": 3}}}}'
+    wait_job "$PYTORCHJOBS" elastic-example-echo 30 '.status.replicaStatuses.Worker.active == 3'
+    expect "the new Worker's environment" "$(pod elasticexampleecho6448a23e-worker-2 '.spec.containers[0].env[] | select(.name == "PET_NNODES").value')" 1:3
+    patch_job "$PYTORCHJOBS" elastic-example-echo '{"spec": {"pytorchReplicaSpecs": {"Worker": {"replicas": 1}}}}'
+    wait_job "$PYTORCHJOBS" elastic-example-echo 30 '.status.replicaStatuses.Worker.active == 1'
+    delete_job "$PYTORCHJOBS" elastic-example-echo
+}
+
+# What cannot be expressed is refused, and said; a later change of that kind has no effect.
+run_jobs_refused() {
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "gang" | .spec.runPolicy.schedulingPolicy = {minAvailable: 2}'
+    wait_job "$TFJOBS" gang 30 "$HAS has(\"Failed\")"
+    expect "why" "$(job "$TFJOBS" gang '.status.conditions[-1] | "\(.reason): \(.message)"')" \
+        'TFJobFailedValidation: TFJob failed validation because spec.runPolicy.schedulingPolicy is {"minAvailable":2}, expected none: fc-jobs makes no PodGroups'
+    wait_event gang TFJobFailedValidation 'spec.runPolicy.schedulingPolicy'
+    submit_job "$CAICLOUD" caicloud-local '.metadata.name = "odd" | .spec.tfReplicaSpec[0].tfReplicaType = "Chief"'
+    wait_job "$CAICLOUD" odd 30 '.status.phase == "Failed"'
+    expect "why" "$(job "$CAICLOUD" odd .status.reason)" 'spec.tfReplicaSpec[0].tfReplicaType is "Chief", expected PS, Worker or Local'
+    none_left frameworks || fail "a refused job has a Framework"
+    submit_job "$TFJOBS" tfjob-simple '.spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$TFJOBS" simple 30 "$HAS has(\"Running\")"
+    patch_job "$TFJOBS" simple '{"spec": {"successPolicy": "Luck"}}'
+    wait_event simple FailedValidation 'the change has no effect: spec.successPolicy is "Luck"'
+    expect "it runs on" "$(job "$TFJOBS" simple "$HAS has(\"Running\") and (has(\"Failed\") | not)")" true
+}
+
+# Jobs of another controller, and Frameworks of somebody else, are left as they are.
+run_jobs_foreign() {
+    create 'fw("simple"; [role("a"; 1; {})])'
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "others" | .spec.runPolicy.managedBy = "kueue.x-k8s.io/multikueue"'
+    submit_job "$TFJOBS" tfjob-simple
+    wait_event simple NamingConflict 'Framework simple exists, and is not controlled by this TFJob'
+    expect "the Framework" "$(framework simple '"\(.metadata | has("ownerReferences")) \(.spec.taskRoles[0].name)"')" "false a"
+    expect "the others' job" "$(job "$TFJOBS" others 'has("status")')" false
+    # of two jobs of one name the second waits for the first
+    submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "twice" | .spec.pytorchReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$PYTORCHJOBS" twice 30 "$HAS has(\"Running\")"
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "twice" | .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_object "/api/v1/namespaces/$NS/events" "involvedObject.name=twice,reason=NamingConflict" 15 '.involvedObject.kind == "TFJob"'
+    api DELETE "$(jobs_path "$PYTORCHJOBS")/twice" >/dev/null
+    wait_job "$TFJOBS" twice 60 "$HAS has(\"Running\")"
+}
+
+# A job goes when its time is over, and a Framework that somebody changes is as it should be again.
+run_jobs_ttl() {
+    local owned
+    submit_job "$TFJOBS" tfjob-simple '.spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
+    wait_job "$TFJOBS" simple 30 "$HAS has(\"Running\")"
+    patch_framework simple '{"spec": {"suspend": true}, "metadata": {"labels": {"frameworkcontroller.microsoft.com/job-kind": null}}}'
+    wait_framework simple 30 '(.spec.suspend | not) and (.metadata.labels["frameworkcontroller.microsoft.com/job-kind"] == "tfjobs.kubeflow.org")'
+    owned=$(framework simple '.metadata.ownerReferences[0] | "\(.apiVersion) \(.kind) \(.name) \(.controller) \(.blockOwnerDeletion)"')
+    expect "its owner" "$owned" "kubeflow.org/v1 TFJob simple true true"
+    patch_job "$TFJOBS" simple '{"spec": {"runPolicy": {"activeDeadlineSeconds": 1, "ttlSecondsAfterFinished": 1}}}'
+    wait_for 60 "the job is gone" is_absent "$(jobs_path "$TFJOBS")/simple"
+    wait_for 60 "nothing is left of it" none_left frameworks,configmaps,pods
+}
+
+# Kinds that the server does not serve are looked for again; of two fc-jobs one leads, and the other takes over.
+run_jobs_served_later() {
+    own_cluster
+    launch_watcher watcher-1 --workers 2
+    launch_jobs jobs-1 --qps 1000 --burst 1000
+    wait_for 20 "it has looked" grep -q "does not serve pytorchjobs.kubeflow.org" jobs-1.log
+    kubectl create -f "$JOB_CRDS" >/dev/null
+    wait_for 20 "PyTorchJobs are served" api GET "$(jobs_path "$PYTORCHJOBS")"
+    submit_job "$PYTORCHJOBS" pytorch-processes '.spec.pytorchReplicaSpecs.Worker |= annotate({"run-seconds": 0.2, "exit-code": 0})'
+    wait_job "$PYTORCHJOBS" processes 60 "$HAS has(\"Succeeded\")"
+    keep_control_plane
+}
+
+# manifests/examples/jobs, whose containers are processes.
+run_jobs_examples() {
+    local name log
+    NS=$REAL_NAMESPACE
+    k create -f "$EXAMPLES/jobs" >/dev/null
+    k wait --for=condition=Succeeded --timeout=60s tfjobs.kubeflow.org/mnist pytorchjobs.kubeflow.org/pytorch-simple >/dev/null
+    wait_job "$CAICLOUD" dist-training-job 60 '.status.phase == "Succeeded"'
+    expect "its phase" "$(k get tfjobs.kubeflow.caicloud.io dist-training-job -o jsonpath='{.status.phase}')" Succeeded
+    for name in disttrainingjob9d49bb56 mnist pytorchsimple3fd45f80; do wait_completed "$name"; done
+    for log in "disttrainingjob9d49bb56-worker-3/tensorflow --job_name=worker --task_index=3$" \
+        'mnist-worker-1/tensorflow "task":{"type":"worker","index":1},"environment":"cloud"' \
+        "pytorchsimple3fd45f80-worker-1/pytorch ^rank 2 of 3 at master-0.pytorchsimple3fd45f80:23456$"; do
+        name=${log%% *}
+        grep -qE -e "${log#* }" "$RUN/pods/${NS}_$name.log" || fail "$name does not say ${log#* }: $(<"$RUN/pods/${NS}_$name.log")"
+    done
+    k delete -f "$EXAMPLES/jobs" >/dev/null
+}
+
+# The commands of jobs/README.md: the cluster takes the manifests, and the Deployment is as it is rolled out.
+run_documentation_jobs() {
+    blocks_of jobs/README.md "sh jobs" | grep -q '^kubectl apply -k manifests/deploy/jobs$' || fail "jobs/README.md does not say how to deploy it"
+    kubectl kustomize "$root/manifests/deploy/jobs" 2>/dev/null |
+        if kubectl api-versions | grep -x policy/v1 >/dev/null; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi |
+        sed 's/namespace: frameworkcontroller/namespace: '"$NS"'/' | kubectl create --validate=false --dry-run=server -f - >out/$scenario.applied
+    grep -q '^deployment.apps/fc-jobs created' out/$scenario.applied
+}
+
+# kill -9 right after each write of a story (`make crash-points`): the k-th request about jobs and Frameworks is carried out,
+# its answer is held back, none after it is carried out, and the process is killed; for each k, one run. All end as the
+# undisturbed run does, with the same Pods.
+run_crash_points_jobs() {
+    local k reached=1 number=1 finder first=1 last=${CRASH_POINTS/all/1000}
+    only_when_asked
+    if [[ $last == *-* ]]; then first=${last%-*} last=${last#*-}; fi
+    own_cluster
+    kubectl create -f "$JOB_CRDS" >/dev/null
+    launch_watcher watcher-1 --workers 2
+    launch_crash_jobs 1
+    NS=$NS-undisturbed
+    create_namespace "$NS"
+    crash_jobs_story
+    cp "out/$scenario.end" "out/$scenario.undisturbed"
+    for ((k = first; k <= last && reached; k++)); do
+        NS=$(namespace_of "$scenario")-$k
+        create_namespace "$NS"
+        testapi DELETE faults >/dev/null
+        crash_jobs_fault $((k - 1)) '"count": 1' '{"answerLatencyMs": 60000}'
+        crash_jobs_fault "$k" '"count": 100000' '{"cut": true}'
+        crash_jobs_when_struck "$number" "$k" &
+        finder=$!
+        crash_jobs_story
+        kill "$finder" 2>/dev/null || true
+        wait "$finder" 2>/dev/null || true
+        diff -u "out/$scenario.undisturbed" "out/$scenario.end" || fail "killed after write $k, it ends otherwise: see the diff"
+        [[ -e out/$scenario.struck-$k ]] || reached=
+        [[ ! $reached ]] || number=$((number + 1))
+    done
+    [[ $reached ]] || k=$((k - 1))
+    echo "crash points $first to $((k - 1))"
+    ((k > 12 || k > last)) || fail "only $((k - 1)) writes in a story that needs more"
+}
+
+launch_crash_jobs() { launch_jobs "jobs-$1" --qps 1000 --burst 1000; } # number
+
+crash_jobs_fault() { # skip count action
+    testapi_fault "{\"match\": {\"userAgent\": \"fc-jobs\", \"namespace\": \"$NS\", \"path\": \"/(frameworks|tfjobs|pytorchjobs)\"},
+        \"skip\": $1, $2, \"action\": $3}"
+}
+
+crash_jobs_when_struck() { # number of the process, k
+    trap - ERR EXIT
+    until testapi GET faults | jq -e '.[0].hits > 0' >/dev/null; do sleep 0.005; done
+    touch "out/$scenario.struck-$2"
+    kill -KILL "$(awk -v name="jobs-$1" '$1 == name { print $2 }' pids)"
+    testapi DELETE faults >/dev/null
+    launch_crash_jobs $(($1 + 1))
+}
+
+# A job whose Workers all count, one whose first Worker does, and one that is resumed.
+crash_jobs_story() {
+    record pods
+    submit_job "$CAICLOUD" caicloud-dist 'del(.spec.runtimeID) | (.spec.tfReplicaSpec[] | select(.tfReplicaType == "Worker")) |= (.replicas = 2 | annotate({"run-seconds": 0.3, "exit-code": 0}))'
+    submit_job "$TFJOBS" tfjob-dist 'del(.spec.runPolicy) | .spec.tfReplicaSpecs.Worker |= (.replicas = 2 | annotate({"run-seconds": "{{FC_TASK_INDEX}}00.3", "exit-code": 0}))'
+    submit_job "$PYTORCHJOBS" pytorch-simple '.spec.runPolicy.suspend = true | .spec.pytorchReplicaSpecs.Master |= annotate({"run-seconds": 0.3, "exit-code": 0})'
+    wait_job "$PYTORCHJOBS" pytorch-simple 60 "$HAS has(\"Suspended\")"
+    patch_job "$PYTORCHJOBS" pytorch-simple '{"spec": {"runPolicy": {"suspend": false}}}'
+    wait_job "$PYTORCHJOBS" pytorch-simple 60 "$HAS has(\"Succeeded\")"
+    wait_job "$TFJOBS" dist-mnist-for-e2e-test 60 "$HAS has(\"Succeeded\")"
+    wait_job "$CAICLOUD" dist-training-job 60 '.status.phase == "Succeeded"'
+    wait_all_completed 60
+    wait_for 60 "no Pods are left" none_left pods
+    end_records
+    {
+        # Whether somebody was there to see that a job runs is no matter.
+        for kind in "$CAICLOUD" "$TFJOBS" "$PYTORCHJOBS"; do
+            api GET "$(jobs_path "$kind")" | jq -Sc --arg namespace "$NS" '.items[] | {name: .metadata.name, status} |
+                del(.. | .lastTransitionTime?, .lastUpdateTime?, .startTime?, .completionTime?) |
+                del(.status.conditions[] | select(.type == "Running" or .type == "Suspended")) |
+                walk(if type == "string" then gsub($namespace; "NAMESPACE") else . end)'
+        done
+        api GET "$(frameworks_path)" | jq -c '.items[] | [.metadata.name, .status.attemptStatus.id, .status.attemptStatus.completionStatus.code]'
+        jq -r 'select(.type == "ADDED") | .object.metadata | "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
+            "$RUN/out/$scenario.pods" | sort
+    } >"out/$scenario.end"
+}

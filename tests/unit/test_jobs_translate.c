@@ -1,0 +1,192 @@
+/* Jobs become Frameworks (jobs/README.md): the published examples and jobs that use every field, against the Frameworks
+ * of tests/jobs/NAME.framework.json; and every field that is refused. */
+#include "tests/unit/jobs_world.h"
+
+static const char *const files[] = {
+	"caicloud-dist", "caicloud-local", "tfjob-dist",      "tfjob-chief",          "tfjob-dynamic",
+	"tfjob-simple",  "pytorch-simple", "pytorch-elastic", "pytorch-elastic-etcd", "pytorch-processes",
+};
+
+static void test_files(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		cleanup_free char *path = mem_printf("tests/jobs/%s.yaml", files[i]);
+		cleanup_free char *expected_path = mem_printf("tests/jobs/%s.framework.json", files[i]);
+		cleanup_json json_t *object = yaml_of_file(path);
+		cleanup_json json_t *expected = yaml_of_file(expected_path);
+		cleanup_json json_t *found = NULL;
+		cleanup_json json_t *former = json_deep_copy(object);
+		struct job_translation translation;
+		struct error err;
+		struct job job;
+
+		job_of(object, &job);
+		if (job_translate(&job, &translation, &err) < 0)
+			fail_msg("%s: %s", path, err.message);
+		found = json_pack("{s:s, s:O, s:O, s:O}", "name", translation.framework, "labels", translation.labels,
+				  "spec", translation.spec, "warnings", translation.warnings);
+		assert_json(path, found, expected);
+		/* the job's own spec is not touched: caicloud's controller wrote its arguments into it */
+		assert_json(path, job.spec, json_object_get(former, "spec"));
+		job_translation_free(&translation);
+		job_free(&job);
+	}
+}
+
+#define CONTAINER(name) "template: {spec: {containers: [{name: " name ", image: i}]}}"
+#define TF "apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: j}"
+#define PT "apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: j}"
+#define CC "apiVersion: kubeflow.caicloud.io/v1alpha1, kind: TFJob, metadata: {name: j}"
+#define TF_WORKER "Worker: {" CONTAINER("tensorflow") "}"
+#define PT_WORKER "Worker: {" CONTAINER("pytorch") "}"
+#define CC_WORKER "{tfReplicaType: Worker, " CONTAINER("c") "}"
+
+/* Each field that cannot be expressed, or is wrong. */
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *job;
+		const char *message;
+	} rows[] = {
+		{TF ", spec: {}", "spec.tfReplicaSpecs is missing, expected replicas of at least one type"},
+		{TF ", spec: {tfReplicaSpecs: {}}",
+		 "spec.tfReplicaSpecs is {}, expected replicas of at least one type"},
+		{TF ", spec: {tfReplicaSpecs: {" TF_WORKER "}, workers: 2}",
+		 "spec.workers is 2, expected no field of this name"},
+		{TF ", spec: {tfReplicaSpecs: {Worker: {replica: 2}}}",
+		 "spec.tfReplicaSpecs.Worker.replica is 2, expected no field of this name"},
+		{TF ", spec: {tfReplicaSpecs: {Driver: {replicas: 2}}}",
+		 "spec.tfReplicaSpecs.Driver is {\"replicas\":2}, expected no replicas of this type"},
+		{TF ", spec: {tfReplicaSpecs: {" TF_WORKER ", worker: {replicas: 2}}}",
+		 "spec.tfReplicaSpecs.worker is {\"replicas\":2}, expected replicas of each type once"},
+		{TF ", spec: {tfReplicaSpecs: {Worker: {" CONTAINER("main") "}}}",
+		 "spec.tfReplicaSpecs.Worker.template.spec.containers has no container named \"tensorflow\", expected "
+		 "one"},
+		{TF ", spec: {tfReplicaSpecs: {Worker: {restartPolicy: Sometimes}}}",
+		 "spec.tfReplicaSpecs.Worker.restartPolicy is \"Sometimes\", expected Always, OnFailure, Never or "
+		 "ExitCode"},
+		{TF ", spec: {tfReplicaSpecs: {Worker: {replicas: -1}}}",
+		 "spec.tfReplicaSpecs.Worker.replicas is -1, expected an integer in 0..10000"},
+		{TF ", spec: {tfReplicaSpecs: {Chief: {replicas: 2}}}",
+		 "spec.tfReplicaSpecs.Chief.replicas is 2, expected 1"},
+		{TF ", spec: {tfReplicaSpecs: {Chief: {" CONTAINER("tensorflow") "}, Master: {" CONTAINER(
+			 "tensorflow") "}}}",
+		 "spec.tfReplicaSpecs has Chief and Master, expected at most one of them"},
+		{TF ", spec: {successPolicy: Any, tfReplicaSpecs: {" TF_WORKER "}}",
+		 "spec.successPolicy is \"Any\", expected \"\" or AllWorkers"},
+		{TF ", spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, tfReplicaSpecs: {" TF_WORKER "}}",
+		 "spec.runPolicy.schedulingPolicy is {\"minAvailable\":2}, expected none: fc-jobs makes no PodGroups"},
+		{TF ", spec: {runPolicy: {cleanPodPolicy: Some}, tfReplicaSpecs: {" TF_WORKER "}}",
+		 "spec.runPolicy.cleanPodPolicy is \"Some\", expected All, Running or None"},
+		{TF ", spec: {runPolicy: {backofLimit: 1}, tfReplicaSpecs: {" TF_WORKER "}}",
+		 "spec.runPolicy.backofLimit is 1, expected no field of this name"},
+		{TF ", spec: {runPolicy: {activeDeadlineSeconds: 0}, tfReplicaSpecs: {" TF_WORKER "}}",
+		 "spec.runPolicy.activeDeadlineSeconds is 0, expected an integer in 1..2147483647"},
+		{"apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: a.b}, spec: {tfReplicaSpecs: {" TF_WORKER
+		 "}}",
+		 "metadata.name is \"a.b\", expected at most 63 lower case letters, digits and '-', beginning with a "
+		 "letter "
+		 "and not ending with '-'"},
+		{PT ", spec: {nprocPerNode: many, pytorchReplicaSpecs: {" PT_WORKER "}}",
+		 "spec.nprocPerNode is \"many\", expected auto, cpu, gpu or a number in 1..10000, as a string"},
+		{PT ", spec: {pytorchReplicaSpecs: {Master: {replicas: 3}}}",
+		 "spec.pytorchReplicaSpecs.Master.replicas is 3, expected 1"},
+		{PT ", spec: {pytorchReplicaSpecs: {PS: {replicas: 3}}}",
+		 "spec.pytorchReplicaSpecs.PS is {\"replicas\":3}, expected no replicas of this type"},
+		{PT ", spec: {elasticPolicy: {}, pytorchReplicaSpecs: {Master: {" CONTAINER("pytorch") "}}}",
+		 "spec.pytorchReplicaSpecs.Worker is missing, expected with spec.elasticPolicy"},
+		{PT ", spec: {elasticPolicy: {minReplicas: 3, maxReplicas: 2}, pytorchReplicaSpecs: {" PT_WORKER "}}",
+		 "spec.elasticPolicy.minReplicas is 3, expected at most maxReplicas"},
+		{PT ", spec: {elasticPolicy: {metrics: [{type: Resource}]}, pytorchReplicaSpecs: {" PT_WORKER "}}",
+		 "spec.elasticPolicy.metrics is [{\"type\":\"Resource\"}], expected none: fc-jobs makes no "
+		 "HorizontalPodAutoscaler"},
+		{PT ", spec: {elasticPolicy: {rdzvBackend: zoo}, pytorchReplicaSpecs: {" PT_WORKER "}}",
+		 "spec.elasticPolicy.rdzvBackend is \"zoo\", expected c10d, etcd or etcd-v2"},
+		{CC ", spec: {tfReplicaSpec: []}", "spec.tfReplicaSpec is [], expected a list of at least one entry"},
+		{CC ", spec: {tfReplicaSpec: [" CC_WORKER "], replicas: 2}",
+		 "spec.replicas is 2, expected no field of this name"},
+		{CC ", spec: {tfReplicaSpec: [" CC_WORKER ", " CC_WORKER "]}",
+		 "spec.tfReplicaSpec[1].tfReplicaType is \"Worker\", expected each type once"},
+		{CC ", spec: {tfReplicaSpec: [{tfReplicaType: Master}]}",
+		 "spec.tfReplicaSpec[0].tfReplicaType is \"Master\", expected PS, Worker or Local"},
+		{CC ", spec: {tfReplicaSpec: [{tfReplicaType: PS, " CONTAINER("c") "}]}", NULL},
+		{CC ", spec: {tfReplicaSpec: [{tfReplicaType: Local, " CONTAINER("c") "}, " CC_WORKER "]}", NULL},
+		{CC ", spec: {tfReplicaSpec: [{tfReplicaType: Local, replicas: 2, " CONTAINER("c") "}]}",
+		 "spec.tfReplicaSpec[0].replicas is 2, expected 1"},
+		{CC ", spec: {tfReplicaSpec: [{tfReplicaType: Worker}]}",
+		 "spec.tfReplicaSpec[0].template.spec.containers is empty, expected a container"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *text = mem_printf("{%s}", rows[i].job);
+		struct job_translation translation;
+		struct error err = {.message = ""};
+		struct job job;
+
+		job_of_text(text, &job);
+		assert_int_equal(job_translate(&job, &translation, &err), -1);
+		if (rows[i].message != NULL)
+			assert_string_equal(err.message, rows[i].message);
+		else
+			assert_non_null(strstr(err.message, "expected "));
+		job_free(&job);
+	}
+}
+
+/* A Framework's name has no '-', and is that of a Service. */
+static void test_names(void **state)
+{
+	char name[JOB_FRAMEWORK_NAME_SIZE];
+	char other[JOB_FRAMEWORK_NAME_SIZE];
+	char longest[254];
+
+	(void)state;
+	assert_string_equal(job_framework_name(JOB_TFJOB, "mnist2", name), "mnist2");
+	assert_string_equal(job_framework_name(JOB_TFJOB, "tf-job", name), "tfjob34a5446c");
+	assert_string_not_equal(job_framework_name(JOB_PYTORCHJOB, "tf-job", other), name);
+	assert_string_not_equal(job_framework_name(JOB_TFJOB, "tfj-ob", other), name);
+	assert_int_equal(strncmp(job_framework_name(JOB_CAICLOUD_TFJOB, "9-lives", name), "j9lives", 7), 0);
+	assert_int_equal(strncmp(job_framework_name(JOB_CAICLOUD_TFJOB, "9lives", name), "j9lives", 7), 0);
+	memset(longest, 'a', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	assert_true(strlen(job_framework_name(JOB_CAICLOUD_TFJOB, longest, name)) < JOB_FRAMEWORK_NAME_SIZE);
+	longest[JOB_FRAMEWORK_NAME_SIZE - 1] = '\0';
+	assert_string_equal(job_framework_name(JOB_TFJOB, longest, name), longest);
+}
+
+static void test_managed_by(void **state)
+{
+	static const struct {
+		const char *text;
+		bool others;
+	} rows[] = {
+		{TF ", spec: {}", false},
+		{TF ", spec: {runPolicy: {managedBy: kubeflow.org/training-operator}}", false},
+		{TF ", spec: {runPolicy: {managedBy: kueue.x-k8s.io/multikueue}}", true},
+		{CC ", spec: {runPolicy: {managedBy: kueue.x-k8s.io/multikueue}}", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *text = mem_printf("{%s}", rows[i].text);
+		struct job job;
+
+		job_of_text(text, &job);
+		assert_int_equal(job_managed_by_others(&job), rows[i].others);
+		job_free(&job);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_managed_by),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
