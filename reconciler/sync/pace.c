@@ -14,7 +14,7 @@ enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
 /* What becomes of its objects now decides nothing, and who waits waits for the end. */
 static bool attempt_ending(const struct framework *framework)
 {
-	return framework_completing(framework) && framework->status.state < STATE_ATTEMPT_COMPLETED;
+	return framework->status.attempt.completion != NULL && framework->status.state < STATE_ATTEMPT_COMPLETED;
 }
 
 void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
