@@ -157,6 +157,8 @@ static void on_status(struct step *step, const struct kube_answer *answer)
 	store_written(item, version, json_incref(step->status));
 	json_decref(item->wrote);
 	item->wrote = json_incref(step->status);
+	if (job_finished(&item->job))
+		store_queue_soon(item); /* ttlSecondsAfterFinished */
 }
 
 /* Nothing else of the object changes. With its version, a change of the spec that we have not seen makes the write
@@ -209,8 +211,8 @@ static void on_read(struct step *step, const struct kube_answer *answer)
 	struct error err;
 
 	if (answer->absent)
-		return;
-	if (!succeeded(answer))
+		store_queue_soon(step->item); /* it has gone meanwhile */
+	else if (!succeeded(answer))
 		try_again(step->act, step->item, answer);
 	else if (store_framework(step->act->store, answer->body, answer->body_len, true, &err) < 0)
 		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
@@ -223,8 +225,8 @@ static void take_answer(struct step *step, const struct kube_answer *answer)
 	struct object_meta meta;
 	struct error err;
 
-	if (object_meta_read(answer->body, answer->body_len, &meta, &err) < 0 ||
-	    store_framework(step->act->store, answer->body, answer->body_len, false, &err) < 0) {
+	if (store_framework(step->act->store, answer->body, answer->body_len, false, &err) < 0 ||
+	    object_meta_read(answer->body, answer->body_len, &meta, &err) < 0) {
 		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
 		return;
 	}

@@ -89,7 +89,7 @@ static int read_run_policy(const struct json_field *spec, struct job_translation
 	    json_field_bool(&policy, "suspend", &suspend, err) < 0 ||
 	    check_text(&policy, "cleanPodPolicy", policies, "All, Running or None", err) < 0)
 		return -1;
-	if (json_is_object(json_object_get(policy.value, "schedulingPolicy")))
+	if (json_object_size(json_object_get(policy.value, "schedulingPolicy")) > 0)
 		return json_field_wrong(&policy, "schedulingPolicy", "none: fc-jobs makes no PodGroups", err);
 	clean = json_str(policy.value, "cleanPodPolicy");
 	if (clean != NULL && (strcmp(clean, "None") == 0 || strcmp(clean, "Running") == 0))

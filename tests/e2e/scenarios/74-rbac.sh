@@ -63,6 +63,9 @@ was_refused() { # account "verb group/resource"
     case $2 in
     */frameworks/finalizers) has_event "end$round" FailedCreateConfigMap "cannot set blockOwnerDeletion" ;;
     */configmaps/finalizers) has_event "end$round" FailedCreatePod "cannot set blockOwnerDeletion" ;;
+    *kubeflow.org/tfjobs/finalizers) has_event "tf$round" FailedCreate "cannot set blockOwnerDeletion" ;;
+    */pytorchjobs/finalizers) has_event "py$round" FailedCreate "cannot set blockOwnerDeletion" ;;
+    *caicloud.io/tfjobs/finalizers) has_event "cc$round" FailedCreate "cannot set blockOwnerDeletion" ;;
     *)
         tail -n "+$((since + 1))" "$audit" >refusals
         forbidden refusals | grep -xF "$1 $2"
@@ -223,3 +226,38 @@ run_rbac_init() {
 }
 
 is_forbidden() { ! is_allowed "$1" get frameworkcontroller.microsoft.com frameworks "$NS"; } # user
+
+# fc-jobs starts again, and there is a job of each kind, one that is refused and soon deleted, one whose name is taken, and one
+# that changes.
+need_jobs() { # verb resource
+    local record=/api/v1/namespaces/$ROLES_NAMESPACE/configmaps/fc-jobs-epoch
+    round=$((${round:-0} + 1))
+    end_processes . 5 jobs
+    [[ "$1 $2" != "create leases" ]] || api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/fc-jobs" >/dev/null || true
+    [[ "$1 $2" != "create leases" && "$1 $2" != "create configmaps" ]] || api DELETE "$record" >/dev/null || true
+    launch_jobs jobs
+    create 'fw("taken\($round)"; [])' --arg round "$round"
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "taken'"$round"'"'
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "tf'"$round"'"'
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "tfgone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
+    submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "py'"$round"'"'
+    submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "pygone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
+    submit_job "$CAICLOUD" caicloud-local '.metadata.name = "cc'"$round"'" | del(.spec.runtimeID)'
+    patch_job "$PYTORCHJOBS" base "{\"spec\": {\"pytorchReplicaSpecs\": {\"Worker\": {\"replicas\": $((round + 1))}}}}"
+}
+
+run_rbac_jobs() {
+    rbac_cluster
+    keep_control_plane # of the jobs' CRDs
+    kubectl create -f "$JOB_CRDS" >/dev/null
+    wait_for 20 "PyTorchJobs are served" api GET "$(jobs_path "$PYTORCHJOBS")"
+    wait_for 20 "TFJobs are served" api GET "$(jobs_path "$CAICLOUD")"
+    launch_jobs jobs
+    submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "base"'
+    wait_framework base 40 .spec
+    each_right clusterroles fc-jobs need_jobs
+    each_right roles fc-jobs-lease need_jobs
+    # with all of them back it works
+    need_jobs no right
+    wait_for 60 "a refused job is gone" is_absent "$(jobs_path "$TFJOBS")/tfgone$round"
+}

@@ -206,6 +206,8 @@ run_jobs_refused() {
     expect "why" "$(job "$TFJOBS" gang '.status.conditions[-1] | "\(.reason): \(.message)"')" \
         'TFJobFailedValidation: TFJob failed validation because spec.runPolicy.schedulingPolicy is {"minAvailable":2}, expected none: fc-jobs makes no PodGroups'
     wait_event gang TFJobFailedValidation 'spec.runPolicy.schedulingPolicy'
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "shortlived" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 1}'
+    wait_for 60 "the refused job is gone" is_absent "$(jobs_path "$TFJOBS")/shortlived"
     submit_job "$CAICLOUD" caicloud-local '.metadata.name = "odd" | .spec.tfReplicaSpec[0].tfReplicaType = "Chief"'
     wait_job "$CAICLOUD" odd 30 '.status.phase == "Failed"'
     expect "why" "$(job "$CAICLOUD" odd .status.reason)" 'spec.tfReplicaSpec[0].tfReplicaType is "Chief", expected PS, Worker or Local'
