@@ -68,20 +68,28 @@ static void read_memory(struct process *process)
 		process->peak_kb = process->now_kb;
 }
 
-/* User and system time; of a process that has ended, what it was last. */
-static double read_cpu(const struct process *process)
+double bench_cpu_s(const char *pid)
 {
+	const struct process process = {.pid = (char *)pid};
 	char text[2048];
 	const char *after_name;
 	unsigned long user = 0;
 	unsigned long kernel = 0;
 
-	if (!read_file(process, "stat", text, sizeof(text)))
-		return process->cpu_begin_s + process->cpu_s;
+	if (!read_file(&process, "stat", text, sizeof(text)))
+		return -1;
 	after_name = strrchr(text, ')');
 	if (after_name != NULL)
 		sscanf(after_name + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel);
 	return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* Of a process that has ended, what it was last. */
+static double read_cpu(const struct process *process)
+{
+	double cpu_s = bench_cpu_s(process->pid);
+
+	return cpu_s < 0 ? process->cpu_begin_s + process->cpu_s : cpu_s;
 }
 
 static int64_t switches_of(const struct process *process, const char *thread)
