@@ -1,5 +1,5 @@
-/* What the API server alone does: each kind of request that reconcilers send, other ways to send some of them, and those
- * that a Pod's life takes beside them, from plain concurrent clients. */
+/* What the API server alone does: each kind of request that reconcilers send, other ways to send some of them, and
+ * those that a Pod's life takes beside them, from plain concurrent clients. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
