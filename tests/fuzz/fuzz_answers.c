@@ -15,9 +15,9 @@
 #include "common/base/mem.h"
 #include "common/kube/client/answer.h"
 #include "common/kube/config/exec_credential.h"
-#include "common/leader/lease.h"
 #include "tests/fuzz/fuzz.h"
 #include "watcher/crd.h"
+#include "common/leader/lease.h"
 
 enum { LINES_MAX = 200, TURNS = 4, ENTRIES_MAX = 8, STATUS_END = 1000 };
 

@@ -264,8 +264,8 @@ static void test_mistakes(void **state)
 		struct options options;
 		struct error err = {.message = ""};
 
-		assert_int_equal(parse(TAKES_NAMESPACE | TAKES_DATA | TAKES_NAME | TAKES_WAIT, &options, &err,
-				       rows[i].words[0], rows[i].words[1], NULL),
+		assert_int_equal(parse(TAKES_NAMESPACE | TAKES_DATA | TAKES_NAME | TAKES_WAIT, &options, &err, rows[i].words[0],
+				       rows[i].words[1], NULL),
 				 -1);
 		assert_string_equal(err.message, rows[i].message);
 	}

@@ -20,9 +20,9 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "tests/unit/http_server.h"
 #include "common/leader/identity.h"
 #include "common/leader/lease.h"
-#include "tests/unit/http_server.h"
 
 #define PATH "/apis/coordination.k8s.io/v1/namespaces/ns/leases"
 #define RECORD_PATH "/api/v1/namespaces/ns/configmaps"

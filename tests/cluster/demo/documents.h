@@ -23,8 +23,7 @@ char *document_path(const json_t *object) __attribute__((returns_nonnull));
 
 /* metadata.namespace, or "default". Borrowed. */
 const char *document_namespace(const json_t *object);
-/* The name of the Framework that the object is, or that fc-jobs makes of it if it is a job; the caller frees. NULL:
- * none. */
+/* The name of the Framework that the object is, or that fc-jobs makes of it if it is a job; the caller frees. NULL: none. */
 char *document_framework(const json_t *object);
 /* Whether it is a job for fc-jobs. */
 bool document_is_job(const json_t *object);

@@ -30,8 +30,7 @@ struct examples {
 	size_t count;
 };
 
-/* Adds what is in one file. An object that is no Framework, nor becomes one, is only submitted. 0, or -1 and *err
- * naming file and line. */
+/* Adds what is in one file. An object that is no Framework, nor becomes one, is only submitted. 0, or -1 and *err naming file and line. */
 int examples_add_file(struct examples *examples, const char *path, struct error *err);
 void examples_free(struct examples *examples);
 
