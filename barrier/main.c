@@ -460,7 +460,7 @@ int main(int argc, char **argv)
 		log_error("%s", err.message);
 		return EXIT_BAD_USE;
 	}
-	barrier.loop = process_loop();
+	barrier.loop = process_loop(GATHER_SOON_MS);
 	process_signals_start(&barrier.signals, barrier.loop, on_end, &barrier, &barrier.client);
 	if (start(&barrier, &options, &err) < 0) {
 		log_error("%s", err.message);

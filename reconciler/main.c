@@ -423,7 +423,7 @@ int main(int argc, char **argv)
 		log_error("%s", err.message);
 		return EXIT_BAD_USE;
 	}
-	process.loop = process_loop();
+	process.loop = process_loop(GATHER_STREAM_MS);
 	process_signals_start(&process.signals, process.loop, on_end, &process, &process.client);
 	if (start(&process, &options, &err) < 0) {
 		log_error("%s", err.message);

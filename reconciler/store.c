@@ -129,6 +129,24 @@ static void store_kept(struct reconciler *reconciler, const struct object_meta *
 		queue_add(item);
 }
 
+/* Most news of a Framework are status writes of our own, whose answers have been here already: what is not newer ends
+ * before its spec and status are read. */
+static bool is_known(struct reconciler *reconciler, const char *text, size_t len)
+{
+	struct object_identity identity;
+	struct item *item;
+	bool known;
+
+	if (!object_identity_read(text, len, &identity))
+		return false;
+	HASH_FIND_STR(reconciler->items, identity.key, item);
+	known = item != NULL && framework_has_seen(item->framework, identity.resource_version);
+	if (known)
+		note_seen(item, NULL, KIND_FRAMEWORK);
+	object_identity_free(&identity);
+	return known;
+}
+
 bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	struct config_map *config_map = NULL;
@@ -145,6 +163,8 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t s
 		config_map = config_map_read(text, len, &err);
 		if (config_map != NULL)
 			store_kept(reconciler, &config_map->meta, shard, config_map, NULL);
+	} else if (is_known(reconciler, text, len)) {
+		return true;
 	} else if (object_parts_read(text, len, &parts, &err) == 0) {
 		item = store_item(reconciler, parts.meta.ns, parts.meta.name, shard);
 		note_seen(item, parts.meta.name, kind);

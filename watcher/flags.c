@@ -1,8 +1,10 @@
 /* The command line of fc-watcher; see flags.h. */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include "watcher/flags.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 #include "common/base/mem.h"
 #include "common/base/release.h"
 
-enum { WORKERS_DEFAULT = 4, WORKERS_MAX = 256 };
+enum { WORKERS_OWN_MAX = 4, WORKERS_MAX = 256 };
 
 static void print_usage(FILE *out)
 {
@@ -26,8 +28,8 @@ static void print_usage(FILE *out)
 	      "  --context NAME       use this context of the kubeconfig instead of current-context\n"
 	      "  --address URL        address of the API server; overrides kubeApiServerAddress\n"
 	      "  --namespaces A,B     watch only these namespaces; needs Roles there instead of ClusterRoles\n"
-	      "  --workers N          run N reconcilers as children (default 4); 0: reconcilers are started "
-	      "separately\n"
+	      "  --workers N          run N reconcilers as children (default: one for every two CPUs, at most 4);\n"
+	      "                       0: reconcilers are started separately\n"
 	      "  --reconciler FILE    program of the children (default: fc-reconciler beside this one)\n"
 	      "  --bus ENDPOINT       listen there for reconcilers and barriers: tcp://HOST:PORT or ipc://PATH\n"
 	      "                       (default with --workers 0: busAddress)\n"
@@ -106,6 +108,18 @@ static int read_namespaces(char *text, struct flags *flags)
 	return -1;
 }
 
+/* The API server needs the other half, and one reconciler keeps up with a thousand requests a second; each further one
+ * has its own connections and wakeups (tests/bench/README.md). */
+static int default_workers(void)
+{
+	cpu_set_t cpus;
+	int workers = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) / 2 : 1;
+
+	if (workers < 1)
+		return 1;
+	return workers < WORKERS_OWN_MAX ? workers : WORKERS_OWN_MAX;
+}
+
 int flags_parse(int argc, char **argv, struct flags *flags)
 {
 	enum { NAMESPACES = 256, WORKERS, RECONCILER, WORKERS_HTTP, PRINT_CRD };
@@ -123,7 +137,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 	int option;
 
 	*flags = (struct flags){
-		.workers = WORKERS_DEFAULT,
+		.workers = default_workers(),
 		.leader = leader_flags_default("frameworkcontroller"),
 	};
 	while ((option = getopt_long(argc, argv, "v:h", options, NULL)) != -1) {

@@ -368,7 +368,7 @@ int main(int argc, char **argv)
 	if (watcher.flags.print_crd)
 		return fputs(crd_text(), stdout) >= 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 	log_set_prefix("fc-watcher: ");
-	watcher.loop = process_loop();
+	watcher.loop = process_loop(GATHER_STREAM_MS);
 	code = run(&watcher);
 	ev_loop_destroy(watcher.loop);
 	return code;

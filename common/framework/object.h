@@ -39,6 +39,17 @@ struct object_meta {
 int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err);
 void object_meta_free(struct object_meta *meta);
 
+/* Which object, and which version of it. */
+struct object_identity {
+	char *key; /* "namespace/name" */
+	char *resource_version;
+};
+
+/* Reads no further than the object's metadata. False, and nothing to free, if one of the three members was not found.
+ */
+bool object_identity_read(const char *text, size_t len, struct object_identity *out);
+void object_identity_free(struct object_identity *identity);
+
 /* The places of an object's parts in its text; at is NULL if a part is missing. */
 struct object_parts {
 	struct object_meta meta;

@@ -446,6 +446,44 @@ struct owned_object *owned_object_read(const char *text, size_t len, struct erro
 	return object;
 }
 
+bool object_identity_read(const char *text, size_t len, struct object_identity *out)
+{
+	struct json_span ns = {0};
+	struct json_span name = {0};
+	struct json_span version = {0};
+	struct json_reader reader;
+	struct json_span member;
+	char *at;
+
+	*out = (struct object_identity){0};
+	json_reader_init(&reader, text, len);
+	if (!json_reader_find(&reader, "metadata") || !json_reader_object(&reader))
+		return false;
+	while ((ns.len == 0 || name.len == 0 || version.len == 0) && json_reader_member(&reader, &member)) {
+		if (json_span_is(&member, "namespace"))
+			ns = json_reader_string(&reader);
+		else if (json_span_is(&member, "name"))
+			name = json_reader_string(&reader);
+		else if (json_span_is(&member, "resourceVersion"))
+			version = json_reader_string(&reader);
+		else
+			json_reader_skip(&reader);
+	}
+	if (ns.len == 0 || name.len == 0 || version.len == 0)
+		return false;
+	out->key = mem_alloc(ns.len + 1 + name.len + 1 + version.len + 1);
+	at = out->key + json_span_decode(&ns, out->key);
+	*at++ = '/';
+	out->resource_version = at + json_span_decode(&name, at) + 1;
+	json_span_decode(&version, out->resource_version);
+	return true;
+}
+
+void object_identity_free(struct object_identity *identity)
+{
+	free(identity->key); /* one piece of memory */
+}
+
 struct config_map *config_map_read(const char *text, size_t len, struct error *err)
 {
 	struct object_parts parts;

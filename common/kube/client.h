@@ -47,6 +47,10 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 void kube_client_free(struct kube_client *client);
 /* Takes effect for requests not yet started. */
 void kube_client_set_rate(struct kube_client *client, double qps, int burst);
+/* For how many ms answers can wait at little cost, to be handled together (process/gather.h): any number, unless more
+ * requests are sent when they come. Then it is a tenth of what calls took lately if calls wait for a place, and 0 while
+ * a list is under way, page by page. */
+int kube_client_patience_ms(const struct kube_client *client);
 /* Reads token, CA and certificates again (SIGHUP). */
 void kube_client_reload(struct kube_client *client);
 
@@ -104,6 +108,7 @@ struct kube_request {
 	 * the fence of CONTRACT.md §12.17. With it, what has no connection within KUBE_FENCED_SEND_MS is not sent
 	 * (KUBE_NETWORK). NULL: none. The argument is the call's arg. */
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
+	bool page;           /* of a list: more are asked for when it has come (kube_client_patience_ms) */
 	bool gzip;           /* accept a gzip body; callers get it decompressed */
 	bool server_timeout; /* append timeout=<seconds> to the query, so that the server gives up too */
 };

@@ -146,6 +146,7 @@ static void list_page(struct reflector *reflector)
 		.timeout_ms = LIST_TIMEOUT_MS,
 		.idle_timeout_ms = LIST_IDLE_MS,
 		.exempt = true,
+		.page = true,
 	};
 
 	reflector_put_query(reflector, &url);

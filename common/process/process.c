@@ -11,8 +11,9 @@
 #include "common/base/log_last.h"
 #include "common/base/release.h"
 #include "common/kube/kubeconfig.h"
+#include "common/process/gather.h"
 
-enum { GATHER_MS = 2 };
+static struct gather gather; /* of the process's loop */
 
 static int read_verbosity(const char *program, const char *text)
 {
@@ -69,6 +70,7 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 			 kube.source);
 	client = kube_client_new(loop, &kube, options, err);
 	kube_config_free(&kube);
+	gather_for(&gather, client);
 	return client;
 }
 
@@ -91,7 +93,7 @@ bool process_refused(struct ev_loop *loop, const char *reason, bool final)
 	return true;
 }
 
-struct ev_loop *process_loop(void)
+struct ev_loop *process_loop(int gather_ms)
 {
 	struct ev_loop *loop = ev_default_loop(0);
 
@@ -99,8 +101,7 @@ struct ev_loop *process_loop(void)
 		log_error("cannot create the event loop: epoll is missing, or no file descriptors are left");
 		exit(EXIT_FAILURE);
 	}
-	/* Of 90 calls on one HTTP/2 connection libcurl looks at each for every piece that comes. */
-	ev_set_io_collect_interval(loop, GATHER_MS / 1000.);
+	gather_start(&gather, loop, gather_ms);
 	return loop;
 }
 

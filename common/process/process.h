@@ -98,9 +98,11 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 /* The endpoint of the bus to connect to. Borrowed. */
 const char *process_bus(const struct process_flags *flags, const struct config *config);
 
-/* The process's loop; the caller destroys it. The loop waits 2 ms between two turns, so that one turn handles more
- * events. Ends the process if no loop can be created. */
-struct ev_loop *process_loop(void);
+/* How long a loop gathers the events of a stream (gather.h): one with deadlines of people, and any other one. */
+enum { GATHER_SOON_MS = 2, GATHER_STREAM_MS = 20 };
+
+/* The process's loop, of which there is one; the caller destroys it. Ends the process if no loop can be created. */
+struct ev_loop *process_loop(int gather_ms);
 
 /* Handles the watcher's refusal: logs it, and the same reason at most once a minute. True if it is final: the loop
  * ends, and the program must exit with an error. */

@@ -201,12 +201,17 @@ static bool is_dead(const char *gone_uid, const char *gone_version, const struct
 	       version_compare(meta->resource_version, gone_version) < 0;
 }
 
+bool framework_has_seen(const struct framework *framework, const char *version)
+{
+	/* of a namesake, too: what a GET has shown is newer than a view that lags behind */
+	return framework->exists && version_compare(version, framework->resource_version) <= 0;
+}
+
 static bool is_news_of(const struct framework *framework, const struct object_meta *meta)
 {
 	if (is_dead(framework->gone_uid, framework->gone_version, meta))
 		return false;
-	/* of a namesake, too: what a GET has shown is newer than a view that lags behind */
-	return !framework->exists || version_compare(meta->resource_version, framework->resource_version) > 0;
+	return !framework_has_seen(framework, meta->resource_version);
 }
 
 bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by)

@@ -7,7 +7,7 @@
 #include "tests/sim/sim.h"
 
 enum {
-	GATHER_MS = 30,      /* watcher/leader/term.c gathers for 3: here events come more slowly */
+	GATHER_MS = 30,      /* the real one gathers for 20 (process/gather.h): here events come more slowly */
 	CHANGED_OFTEN = 500, /* the configuration, of a thousand starts of watchers */
 };
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <netdb.h>
 #include <poll.h>
 #include <unistd.h>
@@ -276,6 +277,33 @@ static void test_refusal_costs_nothing(void **state)
 	assert_int_equal(fixture->seen[1].failure, KUBE_OK);
 }
 
+/* Answers can wait for others unless a call waits for its place (at most a tenth of the time that calls take), or the
+ * next page of a list is to be asked for. */
+static void test_patience(void **state)
+{
+	const struct kube_client_options options = {.max_connections = 1};
+	struct fixture *fixture = *state;
+
+	start_client(fixture, &options);
+	assert_int_equal(kube_client_patience_ms(fixture->client), INT_MAX);
+	fixture->script = hold;
+	call(fixture, 1, (struct kube_request){0});
+	settle(fixture);
+	assert_int_equal(kube_client_patience_ms(fixture->client), INT_MAX); /* nobody waits for its place */
+	call(fixture, 2, (struct kube_request){0});
+	settle(fixture);
+	assert_in_range(kube_client_patience_ms(fixture->client), 0, limit_s * 1000 / 10);
+	kube_client_set_rate(fixture->client, 0.001, 1);
+	fixture->script = reply_ok;
+	http_reply(fixture->held[0], 200, "", "{}");
+	wait_done(fixture, 2);
+	assert_int_equal(kube_client_patience_ms(fixture->client), INT_MAX);
+	call(fixture, 3, (struct kube_request){.exempt = true, .page = true});
+	assert_int_equal(kube_client_patience_ms(fixture->client), 0);
+	wait_done(fixture, 3);
+	assert_int_equal(kube_client_patience_ms(fixture->client), INT_MAX);
+}
+
 static void test_low_priority_dropped(void **state)
 {
 	const struct kube_client_options options = {.qps = 0.001, .burst = 1};
@@ -310,6 +338,7 @@ int main(void)
 		client_test(test_rate_limit_order),
 		client_test(test_rate_change),
 		client_test(test_refusal_costs_nothing),
+		client_test(test_patience),
 		client_test(test_low_priority_dropped),
 	};
 

@@ -457,6 +457,49 @@ static void test_pod_ready(void **state)
 	pod_free(pod);
 }
 
+/* With " for '. */
+static char *quoted(const char *text)
+{
+	char *out = mem_strdup(text);
+
+	for (char *at = out; (at = strchr(at, '\'')) != NULL;)
+		*at = '"';
+	return out;
+}
+
+/* It ends with the last of its three members: what comes behind need not even be JSON. */
+static void test_identity(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *key; /* NULL: there is none */
+		const char *version;
+	} rows[] = {
+		{"{'kind':'F','metadata':{'labels':{'a':{}},'name':'f','namespace':'n','resourceVersion':'7',", "n/f",
+		 "7"},
+		{"{'metadata':{'resourceVersion':'7','namespace':'\\u006e','uid':'u','name':'f'", "n/f", "7"},
+		{"{'metadata':{'namespace':'n','resourceVersion':'7'}}", NULL, NULL},
+		{"{'metadata':{'namespace':'n','name':7,'resourceVersion':'7'}}", NULL, NULL},
+		{"{'metadata':[],'namespace':'n','name':'f','resourceVersion':'7'}", NULL, NULL},
+		{"{'spec':{'metadata':{'namespace':'n','name':'f','resourceVersion':'7'}}}", NULL, NULL},
+		{"{'spec':", NULL, NULL},
+		{"", NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *text = quoted(rows[i].text);
+		struct object_identity identity;
+
+		assert_int_equal(object_identity_read(text, strlen(text), &identity), rows[i].key != NULL);
+		if (rows[i].key == NULL)
+			continue;
+		assert_string_equal(identity.key, rows[i].key);
+		assert_string_equal(identity.resource_version, rows[i].version);
+		object_identity_free(&identity);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -465,6 +508,7 @@ int main(void)
 		cmocka_unit_test(test_config_map),      cmocka_unit_test(test_attempt_id_text),
 		cmocka_unit_test(test_wrong_types),     cmocka_unit_test(test_pod_waits),
 		cmocka_unit_test(test_pod_waits_proto), cmocka_unit_test(test_pod_ready),
+		cmocka_unit_test(test_identity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,6 +310,23 @@ static void pods_that_outlive_it(void **state)
 	assert_null(world->reconciler.items);
 }
 
+/* What is not newer than what is known is not read any further: nobody notices what else it has. What is newer is. */
+static void known_versions(void **state)
+{
+	static const char *const versions[] = {"9", "10", "11"};
+	struct world *world = *state;
+
+	world_grant(world, SHARD);
+	show_namesake(world, "u", "10");
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+		cleanup_free char *text = mem_printf("{\"metadata\":{\"namespace\":\"ns\",\"name\":\"f\",\"uid\":\"u\","
+						     "\"resourceVersion\":\"%s\"},\"spec\":?",
+						     versions[i]);
+
+		assert_int_equal(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, strlen(text)), i < 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +341,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(former_namesakes, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(former_of_the_gone, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(pods_that_outlive_it, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(known_versions, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,9 +14,6 @@
 #include "common/kube/client.h"
 #include "watcher/shards/shard_table.h"
 
-/* What changes within this goes out together, so that each peer, and the threads between us, wake once for all of it:
- * waking them was half of what an update cost. */
-enum { GATHER_MS = 3 };
 enum { TICK_MS = 500, DRAIN_MS = 20000 /* of the children, after SIGTERM */, ARGUMENTS_MAX = 16 };
 
 _Static_assert((int)KUBE_FENCED_LATE_MS <= (int)SHARD_MARGIN_MS,
@@ -28,7 +25,6 @@ struct term {
 	struct pool *pool;
 	ev_timer tick;
 	ev_prepare prepare;
-	ev_timer gather;
 };
 
 /* ---- the router's ports ----------------------------------------------------------------------------------------- */
@@ -179,25 +175,16 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 	router_tick(term->router);
 }
 
-static void on_gathered(struct ev_loop *loop, ev_timer *timer, int events)
+/* What changed in a turn of the loop goes out together, so that each peer, and the threads between us, wake once for
+ * all of it. */
+static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
-	const struct term *term = timer->data;
+	const struct term *term = prepare->data;
 
 	(void)loop;
 	(void)events;
-	router_flush(term->router);
-}
-
-static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
-{
-	struct term *term = prepare->data;
-
-	(void)events;
-	if (ev_is_active(&term->gather) || !router_has_news(term->router))
-		return;
-	ev_now_update(loop);
-	ev_timer_set(&term->gather, (double)GATHER_MS / 1000, 0.);
-	ev_timer_start(loop, &term->gather);
+	if (router_has_news(term->router))
+		router_flush(term->router);
 }
 
 struct term *term_new(const struct term_options *options, struct error *err)
@@ -209,8 +196,6 @@ struct term *term_new(const struct term_options *options, struct error *err)
 	term->tick.data = term;
 	ev_prepare_init(&term->prepare, on_prepare);
 	term->prepare.data = term;
-	ev_timer_init(&term->gather, on_gathered, 0., 0.);
-	term->gather.data = term;
 	make_router(term);
 	if (options->flags->workers > 0 && make_pool(term, err) < 0) {
 		term_free(term);
@@ -227,7 +212,6 @@ void term_free(struct term *term)
 		return;
 	ev_timer_stop(term->options.loop, &term->tick);
 	ev_prepare_stop(term->options.loop, &term->prepare);
-	ev_timer_stop(term->options.loop, &term->gather);
 	pool_free(term->pool);
 	router_free(term->router);
 	free(term);

@@ -42,6 +42,7 @@ struct kube_call {
 	bool too_late;       /* not sent, because connecting took too long */
 	bool fenced;         /* a write that must not arrive after its timeout or cancellation */
 	bool server_timeout;
+	bool page;
 	bool gzip;
 	char *method;
 	char *path;
@@ -100,6 +101,8 @@ struct kube_client {
 	struct kube_call *streams; /* running ones */
 	struct kube_call *finished;
 	size_t in_flight;        /* running calls that count against max_connections */
+	size_t pages;            /* unfinished calls for a page of a list */
+	double call_ms;          /* how long those with a place took lately */
 	bool starting;           /* calls are being started, perhaps right before the loop sleeps */
 	struct ev_watcher begin; /* fed when there is something to start */
 	struct ev_timer work;    /* fed, or armed for the next turn, when there is something to deliver */

@@ -5,6 +5,7 @@
  * callbacks have run. So no callback runs within kube_client_call or within libcurl. */
 #include "common/kube/client.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -21,6 +22,11 @@ enum { LOW_PRIORITY_WAITING_MAX = 1000 };
 /* Connections have a finite life, so that calls spread over the servers behind a balancer again (common/README.md
  * §7.7). */
 enum { TRANSPORT_LIFE_MS = 10 * 60 * 1000 };
+/* Calls that wait for the rate go out together with others that do; a large bucket loses nothing by it. */
+enum { REFILL_MS = 20 };
+/* The part of the mean time of calls that a new one has, and the part of that time that answers can wait. */
+#define CALL_WEIGHT 0.05
+#define PATIENCE 0.1
 /* In this turn, behind whatever else is due in it. */
 static void start_soon(struct kube_client *client)
 {
@@ -60,8 +66,10 @@ static void stop_running(struct kube_call *call)
 		DL_DELETE(client->streams, call);
 	else
 		DL_DELETE(client->running, call);
-	if (call->lane != LANE_EXEMPT)
-		client->in_flight--;
+	if (call->lane == LANE_EXEMPT)
+		return;
+	client->in_flight--;
+	client->call_ms += ((double)(clock_boot_ms() - call->started_ms) - client->call_ms) * CALL_WEIGHT;
 }
 
 /* Before a call leaves its transport without an answer. Over HTTP/2 the connection would live on, and what the kernel
@@ -91,6 +99,7 @@ static void finish(struct kube_call *call, enum kube_failure failure)
 	}
 	call->failure = failure;
 	call->state = CALL_FINISHED;
+	call->client->pages -= call->page;
 	DL_APPEND(call->client->finished, call);
 	deliver_later(call->client);
 }
@@ -158,6 +167,8 @@ static struct kube_call *new_call(struct kube_client *client, const struct kube_
 	call->timeout_ms = request->timeout_ms;
 	call->idle_timeout_ms = request->idle_timeout_ms;
 	call->server_timeout = request->server_timeout;
+	call->page = request->page;
+	client->pages += call->page;
 	call->gzip = request->gzip;
 	call->before_send = request->before_send;
 	call->fenced = client->fenced && request->before_send != NULL && strcmp(request->method, "GET") != 0;
@@ -344,6 +355,15 @@ static size_t places(const struct kube_client *client)
 	return client->max_connections;
 }
 
+int kube_client_patience_ms(const struct kube_client *client)
+{
+	bool waits = client->lanes[LANE_NORMAL] != NULL || client->lanes[LANE_LOW] != NULL;
+
+	if (client->pages > 0)
+		return 0;
+	return waits && client->in_flight >= places(client) ? (int)(client->call_ms * PATIENCE) : INT_MAX;
+}
+
 static void credentials_have_settled(void *arg)
 {
 	start_soon(arg);
@@ -367,6 +387,14 @@ static bool may_start(struct kube_client *client)
 			finish(call, KUBE_NETWORK);
 		}
 	return state == CREDENTIALS_READY;
+}
+
+static int64_t gathered_wait_ms(const struct token_bucket *bucket, int64_t wait_ms)
+{
+	double full_ms = (bucket->burst - 1) * 1000 / bucket->qps;
+	int64_t gather_ms = full_ms < REFILL_MS ? (int64_t)full_ms : REFILL_MS;
+
+	return wait_ms > gather_ms ? wait_ms : gather_ms;
 }
 
 /* Waiting for a place or a token happens here, never inside libcurl, so it costs no request its time. */
@@ -399,6 +427,7 @@ static void start_calls(struct kube_client *client)
 	}
 	ev_timer_stop(client->loop, &client->refill);
 	if (wait_ms > 0) {
+		wait_ms = gathered_wait_ms(&client->bucket, wait_ms);
 		ev_timer_set(&client->refill, (double)wait_ms / 1000.0, 0.0);
 		ev_timer_start(client->loop, &client->refill);
 	}

@@ -13,7 +13,7 @@ def requests($of): $counted | to_entries | map(select(.key | test($of)) |
 def sum($pattern): $counted | to_entries | map(select(.key | test($pattern)) | .value) | add // 0;
 
 {row: $row, cluster: $cluster, frameworks: $frameworks, tasks: $tasks, workers: $workers, qps: $qps}
-+ $measured[0] + ($sample[0] | {cpu_s, peak_pss_mb, processes, others})
++ $measured[0] + ($sample[0] | {cpu_s, peak_pss_mb, switches, processes, others})
 + {
     requests: requests("rest_client_requests_total"),
     failed_requests: sum("rest_client_requests_total\\{code=\"[^2]"),

@@ -17,14 +17,21 @@ bench() { # subcommand [options...]
     "$BUILD/fc-bench" --kubeconfig cluster/kubeconfig --frameworks "$frameworks" --tasks "$tasks" "$@"
 }
 
+# Adds the API server's processes to fc-bench's arguments.
+servers() { # name of the array
+    local -n added=$1
+    local name file=cluster/pids
+    for name in fc-testapi etcd kube-apiserver kube-controller-manager; do
+        [[ -z $(pid_of "$name" $file) ]] || added+=(--other "$name=$(pid_of "$name" $file)")
+    done
+}
+
 # Of everybody else the CPU time is enough to tell who was busy.
 sampler_start() {
-    local name arguments=() file=cluster/pids
+    local name arguments=()
     for name in $(ours); do arguments+=(--process "$name=$(pid_of "$name")"); done
     [[ -z $(pid_of kubelet) ]] || arguments+=(--other "kubelet=$(pid_of kubelet)")
-    for name in fc-testapi etcd kube-apiserver kube-controller-manager; do
-        [[ -z $(pid_of "$name" $file) ]] || arguments+=(--other "$name=$(pid_of "$name" $file)")
-    done
+    servers arguments
     "$BUILD/fc-bench" sample "${arguments[@]}" >sample.json 2>sample.log &
     sampler=$!
     echo "sampler $sampler $(start_time "$sampler")" >>pids # ended with the others when the row fails

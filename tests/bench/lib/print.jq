@@ -6,6 +6,11 @@ def split(of; $digits): (.processes // []) as $all
     | [($all[] | select(.name | startswith("reconciler") | not) | "\(.name) \(of | round($digits))"),
        (if $reconcilers == [] then empty else "reconcilers \($reconcilers | length) × \(($reconcilers | add) / ($reconcilers | length) | round($digits))" end)]
     | join(", ");
+# Our CPU time in percent of what the API server and etcd spent meanwhile.
+def share: ([.others[]? | select(.name | test("^(fc-testapi|kube-apiserver|etcd)$")) | .cpu_s] | add // 0) as $theirs
+    | if $theirs > 0 then "\(.cpu_s * 100 / $theirs | round(0)) %" else "" end;
+# "kube-apiserver 1.8 + etcd 0.3" of each kind of request
+def costs: .cpu_ms | to_entries | map("\(.key) \(.value | to_entries | map("\(.key) \(.value | round(2))") | join(" + "))") | join(", ");
 def requests: .requests | to_entries | sort_by(-.value) | map("\(.key) \(.value)") | join(", ");
 def more: [
     (if .alone_s and .alone_s > 0.005 then "API server alone \(.alone_s | round(2)) s, ratio \(.wall_s / .alone_s | round(2))" else empty end),
@@ -20,13 +25,13 @@ def more: [
 ] | join("; ");
 
 if .rates then
-    "| \(.cluster) | \(.row) | \(.wall_s | round(2)) | | | | | | | | \(.rates | to_entries | map("\(.key) \(.value)/s") | join(", ")) | |"
+    "| \(.cluster) | \(.row) | \(.wall_s | round(2)) | | | | | | | | | | \(.rates | to_entries | map("\(.key) \(.value)/s") | join(", ")) | CPU ms for a request: \(costs) |"
 elif .first_write_after_start_ms then
-    "| \(.cluster) | \(.row) \(.frameworks) | | | | | | | | | | the killed one held \(.held_by_killed), was started again after \(.start_after_kill_ms) ms"
+    "| \(.cluster) | \(.row) \(.frameworks) | | | | | | | | | | | | the killed one held \(.held_by_killed), was started again after \(.start_after_kill_ms) ms"
     + " and wrote \(.first_write_after_start_ms) ms later; longest pause of the others \(.others.longest_gap_before_ms) ms before, \(.others.longest_gap_after_ms) ms after |"
 else
     "| \(.cluster) | \(.row) \(.frameworks)×\(.tasks) | \(.wall_s | round(2)) | \(.cpu_s | round(2)) (\(split(.cpu_s; 2)))"
-    + " | \(.peak_pss_mb | round(1)) (\(split(.peak_pss_mb; 1)))"
+    + " | \(share) | \(if .tasks > 0 then .switches / (.frameworks * .tasks) | round(1) else "" end) | \(.peak_pss_mb | round(1)) (\(split(.peak_pss_mb; 1)))"
     + " | \(if .status_writes > 0 then .status_writes / .frameworks | round(2) else "" end) | \(.reads) | \(.rounds) | \(.allocations / 1000 | round(0)) k"
     + " | \(.sent_mb | round(1)), \(.received_mb | round(1)) | \(requests) | \(more) |"
 end

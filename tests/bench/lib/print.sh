@@ -2,8 +2,8 @@
 
 print_head() {
     cat <<'END'
-| cluster | row | wall s | CPU s | peak PSS MB | status writes each | reads | rounds | allocations | MB sent, received | requests | more |
-|---|---|---|---|---|---|---|---|---|---|---|---|
+| cluster | row | wall s | CPU s | of the API server's and etcd's | context switches for each Task | peak PSS MB | status writes each | reads | rounds | allocations | MB sent, received | requests | more |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 END
 }
 

@@ -3,6 +3,8 @@
 row_calibrate() {
     setting 1 5
     bench_cluster
-    "$BUILD/fc-bench" --kubeconfig cluster/kubeconfig --tasks 5 --count 1000 calibrate >calibration.json
+    local arguments=()
+    servers arguments
+    "$BUILD/fc-bench" --kubeconfig cluster/kubeconfig --tasks 5 --count 1000 "${arguments[@]}" calibrate >calibration.json
     jq -c --arg cluster "$CLUSTER" '{row: "calibrate", cluster: $cluster} + .' calibration.json >>figures
 }

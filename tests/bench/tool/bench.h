@@ -33,7 +33,7 @@ struct bench_options {
 	bool latency;           /* watch Pods too */
 	const char **processes; /* "name=pid" */
 	size_t process_count;
-	const char **others; /* the same, of which the CPU time is enough */
+	const char **others; /* the same, of which only the CPU time is measured */
 	size_t other_count;
 	const char **urls;
 	size_t url_count;
@@ -44,6 +44,9 @@ void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2), no
 
 /* Microseconds of a clock that only goes forward. */
 int64_t bench_now_us(void);
+
+/* User and system time of a process in seconds; -1: it has ended. */
+double bench_cpu_s(const char *pid);
 
 /* The loop and so many clients without a rate limit, each with connections of its own. */
 struct bench_api {

@@ -1,5 +1,5 @@
-/* What the API server alone does: each kind of request that reconcilers send, and those that a Pod's life takes beside
- * them, from plain concurrent clients. */
+/* What the API server alone does: each kind of request that reconcilers send, other ways to send some of them, and
+ * those that a Pod's life takes beside them, from plain concurrent clients. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +40,65 @@ static void update_status(void *arg, size_t index, struct kube_request *request,
 	request->accept = METADATA;
 	buf_printf(path, FRAMEWORKS "%s/frameworks/%s%zu/status", options->ns, options->prefix, index);
 	bench_status_update(body, options, index, calibration->uids[index], calibration->versions[index], true);
+}
+
+static void patch_status(const struct calibration *calibration, size_t index, struct kube_request *request,
+			 struct buf *path)
+{
+	request->method = "PATCH";
+	request->accept = METADATA;
+	request->content_type = "application/merge-patch+json";
+	buf_printf(path, FRAMEWORKS "%s/frameworks/%s%zu/status", calibration->options->ns,
+		   calibration->options->prefix, index);
+}
+
+/* All of the status, as a PUT has it. */
+static void patch_whole_status(void *arg, size_t index, struct kube_request *request, struct buf *path,
+			       struct buf *body)
+{
+	const struct calibration *calibration = arg;
+
+	patch_status(calibration, index, request, path);
+	bench_status_update(body, calibration->options, index, calibration->uids[index], calibration->versions[index],
+			    false);
+}
+
+/* One of its members. */
+static void patch_status_member(void *arg, size_t index, struct kube_request *request, struct buf *path,
+				struct buf *body)
+{
+	patch_status(arg, index, request, path);
+	buf_puts(body, "{\"status\":{\"state\":\"AttemptPreparing\"}}");
+}
+
+/* The API server tracks no fields of an object from which all managedFields were removed, until somebody applies it. */
+static void drop_managed_fields(void *arg, size_t index, struct kube_request *request, struct buf *path,
+				struct buf *body)
+{
+	const struct calibration *calibration = arg;
+
+	request->method = "PATCH";
+	request->accept = METADATA;
+	request->content_type = "application/merge-patch+json";
+	buf_printf(path, FRAMEWORKS "%s/frameworks/%s%zu", calibration->options->ns, calibration->options->prefix,
+		   index);
+	buf_puts(body, "{\"metadata\":{\"managedFields\":[{}]}}");
+}
+
+/* A status that has hardly more than its state. */
+static void update_small_status(void *arg, size_t index, struct kube_request *request, struct buf *path,
+				struct buf *body)
+{
+	const struct calibration *calibration = arg;
+
+	update_status(arg, index, request, path, body);
+	buf_clear(body);
+	buf_printf(body,
+		   "{\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\",\"kind\":\"Framework\",\"metadata\":{"
+		   "\"namespace\":\"%s\",\"name\":\"%s%zu\",\"uid\":\"%s\",\"resourceVersion\":\"%s\"},\"status\":{"
+		   "\"state\":\"AttemptRunning\"}}",
+		   calibration->options->ns, calibration->options->prefix, index, calibration->uids[index],
+		   calibration->versions[index]);
 }
 
 static void create_config_map(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
@@ -143,6 +202,16 @@ static void delete_pod(void *arg, size_t index, struct kube_request *request, st
 	buf_printf(path, "/api/v1/namespaces/%s/pods/p%zu", calibration->options->ns, index);
 }
 
+/* As reconcilers delete: whatever it owns goes first. */
+static void delete_foreground(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
+{
+	const struct calibration *calibration = arg;
+
+	request->method = "DELETE";
+	buf_printf(path, "/api/v1/namespaces/%s/configmaps/c%zu", calibration->options->ns, index);
+	buf_puts(body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"propagationPolicy\":\"Foreground\"}");
+}
+
 static void delete_config_map(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)
 {
 	const struct calibration *calibration = arg;
@@ -160,8 +229,34 @@ static void keep_version(void *arg, size_t index, const struct kube_answer *answ
 	if (!calibration->keep)
 		return;
 	object = json_parse(answer->body, answer->body_len, NULL);
-	calibration->uids[index] = mem_strdup(json_str(json_object_get(object, "metadata"), "uid"));
-	calibration->versions[index] = mem_strdup(json_str(json_object_get(object, "metadata"), "resourceVersion"));
+	mem_replace(&calibration->uids[index], json_str(json_object_get(object, "metadata"), "uid"));
+	mem_replace(&calibration->versions[index], json_str(json_object_get(object, "metadata"), "resourceVersion"));
+}
+
+/* The CPU time that each of the other processes has had, in s. */
+static void read_others(const struct bench_options *options, double *out)
+{
+	for (size_t i = 0; i < options->other_count; i++) {
+		const char *equals = strchr(options->others[i], '=');
+
+		out[i] = equals == NULL ? -1 : bench_cpu_s(equals + 1);
+		if (out[i] < 0)
+			bench_fail("--other %s: expected the name and pid of a process", options->others[i]);
+	}
+}
+
+/* What each request cost them, in ms, as a member of a JSON object. */
+static void put_cost(struct buf *out, const struct bench_options *options, const char *name, const double *before)
+{
+	double *after = mem_calloc(options->other_count + 1, sizeof(double));
+
+	read_others(options, after);
+	buf_printf(out, "%s\"%s\":{", out->len > 0 ? "," : "", name);
+	for (size_t i = 0; i < options->other_count; i++)
+		buf_printf(out, "%s\"%.*s\":%.2f", i > 0 ? "," : "", (int)strcspn(options->others[i], "="),
+			   options->others[i], (after[i] - before[i]) * 1000 / (double)options->count);
+	buf_putc(out, '}');
+	free(after);
 }
 
 int bench_calibrate(const struct bench_options *options)
@@ -169,20 +264,32 @@ int bench_calibrate(const struct bench_options *options)
 	static const struct {
 		const char *name; /* as figures.jq names requests */
 		make_request *make;
+		bool framework; /* the answer has its version */
+		bool other_way; /* no request of ours: not in the row's time */
 	} kinds[] = {
-		{"POST frameworks", create_framework},
-		{"PUT frameworks/status", update_status},
-		{"POST configmaps", create_config_map},
-		{"POST pods", create_pod},
-		{"POST events", create_event},
-		{"POST pods/binding", bind_pod},
-		{"PATCH pods/status running", run_pod},
-		{"PATCH pods/status completed", complete_pod},
-		{"DELETE pods", delete_pod},
-		{"DELETE configmaps", delete_config_map},
+		{"POST frameworks", create_framework, true, false},
+		{"PUT frameworks/status", update_status, true, false},
+		{"PUT frameworks/status again", update_status, true, true},
+		{"PATCH frameworks/status all", patch_whole_status, true, true},
+		{"PATCH frameworks/status one member", patch_status_member, true, true},
+		{"PUT frameworks/status small", update_small_status, true, true},
+		{"PATCH frameworks without managedFields", drop_managed_fields, true, true},
+		{"PUT frameworks/status untracked", update_status, true, true},
+		{"POST configmaps", create_config_map, false, false},
+		{"POST pods", create_pod, false, false},
+		{"POST events", create_event, false, false},
+		{"POST pods/binding", bind_pod, false, false},
+		{"PATCH pods/status running", run_pod, false, false},
+		{"PATCH pods/status completed", complete_pod, false, false},
+		{"DELETE pods", delete_pod, false, false},
+		{"DELETE configmaps", delete_config_map, false, false},
+		{"POST configmaps again", create_config_map, false, true},
+		{"DELETE configmaps foreground", delete_foreground, false, true},
 	};
 	struct calibration calibration = {.options = options};
 	size_t count = (size_t)options->count;
+	double *before = mem_calloc(options->other_count + 1, sizeof(double));
+	cleanup_buf struct buf costs = {0};
 	double wall_s = 0;
 
 	calibration.uids = mem_calloc(count, sizeof(char *));
@@ -199,16 +306,20 @@ int bench_calibrate(const struct bench_options *options)
 		};
 		double seconds;
 
-		calibration.keep = kinds[i].make == create_framework;
+		calibration.keep = kinds[i].framework;
+		read_others(options, before);
 		seconds = (double)bench_pump(&calibration.api, &pump) / 1e6;
+		put_cost(&costs, options, kinds[i].name, before);
 		printf("%s\"%s\":%.0f", i > 0 ? "," : "", kinds[i].name, (double)count / seconds);
-		wall_s += seconds;
+		if (!kinds[i].other_way)
+			wall_s += seconds;
 	}
-	printf("},\"wall_s\":%.3f}\n", wall_s);
+	printf("},\"wall_s\":%.3f,\"cpu_ms\":{%s}}\n", wall_s, costs.data);
 	for (size_t i = 0; i < count; i++) {
 		free(calibration.uids[i]);
 		free(calibration.versions[i]);
 	}
+	free(before);
 	free(calibration.uids);
 	free(calibration.versions);
 	bench_disconnect(&calibration.api);

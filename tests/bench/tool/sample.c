@@ -1,5 +1,6 @@
-/* What processes take: their peak memory (proportional set size: shared pages count in parts), together and each, and
- * their CPU time, from the start of this program until SIGTERM. */
+/* What processes take: their peak memory (proportional set size: shared pages count in parts), together and each,
+ * their CPU time, and how often their threads were switched to, from the start of this program until SIGTERM. */
+#include <dirent.h>
 #include <ev.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -13,6 +14,12 @@
 
 enum { INTERVAL_MS = 100 };
 
+/* Context switches, voluntary and not (proc(5)). */
+struct switches {
+	int64_t main;   /* of the thread that runs the loop */
+	int64_t others; /* of the libraries' threads */
+};
+
 struct process {
 	char *name;
 	char *pid;
@@ -21,6 +28,8 @@ struct process {
 	int64_t now_kb;
 	double cpu_begin_s;
 	double cpu_s;
+	struct switches switches_begin;
+	struct switches switches;
 };
 
 struct sample {
@@ -59,20 +68,69 @@ static void read_memory(struct process *process)
 		process->peak_kb = process->now_kb;
 }
 
-/* User and system time; of a process that has ended, what it was last. */
-static double read_cpu(const struct process *process)
+double bench_cpu_s(const char *pid)
 {
+	const struct process process = {.pid = (char *)pid};
 	char text[2048];
 	const char *after_name;
 	unsigned long user = 0;
 	unsigned long kernel = 0;
 
-	if (!read_file(process, "stat", text, sizeof(text)))
-		return process->cpu_begin_s + process->cpu_s;
+	if (!read_file(&process, "stat", text, sizeof(text)))
+		return -1;
 	after_name = strrchr(text, ')');
 	if (after_name != NULL)
 		sscanf(after_name + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel);
 	return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* Of a process that has ended, what it was last. */
+static double read_cpu(const struct process *process)
+{
+	double cpu_s = bench_cpu_s(process->pid);
+
+	return cpu_s < 0 ? process->cpu_begin_s + process->cpu_s : cpu_s;
+}
+
+static int64_t switches_of(const struct process *process, const char *thread)
+{
+	cleanup_free char *file = mem_printf("task/%s/status", thread);
+	char text[4096];
+	const char *line;
+	int64_t sum = 0;
+
+	if (!read_file(process, file, text, sizeof(text)))
+		return 0;
+	line = strstr(text, "\nvoluntary_ctxt_switches:");
+	if (line != NULL)
+		sscanf(line, "\nvoluntary_ctxt_switches: %" SCNd64, &sum);
+	line = strstr(text, "\nnonvoluntary_ctxt_switches:");
+	if (line != NULL)
+		sum += strtoll(line + strlen("\nnonvoluntary_ctxt_switches:"), NULL, 10);
+	return sum;
+}
+
+/* Of the threads that there are; of a process that has ended, what it was last. */
+static struct switches read_switches(const struct process *process)
+{
+	cleanup_free char *path = mem_printf("/proc/%s/task", process->pid);
+	DIR *threads = opendir(path);
+	struct switches out = {0};
+	const struct dirent *thread;
+
+	if (threads == NULL)
+		return (struct switches){process->switches_begin.main + process->switches.main,
+					 process->switches_begin.others + process->switches.others};
+	while ((thread = readdir(threads)) != NULL) {
+		if (thread->d_name[0] == '.')
+			continue;
+		if (strcmp(thread->d_name, process->pid) == 0)
+			out.main += switches_of(process, thread->d_name);
+		else
+			out.others += switches_of(process, thread->d_name);
+	}
+	closedir(threads);
+	return out;
 }
 
 static void take(struct sample *sample)
@@ -85,6 +143,12 @@ static void take(struct sample *sample)
 		if (process->ours)
 			read_memory(process);
 		process->cpu_s = read_cpu(process) - process->cpu_begin_s;
+		if (process->ours) {
+			struct switches now = read_switches(process);
+
+			process->switches.main = now.main - process->switches_begin.main;
+			process->switches.others = now.others - process->switches_begin.others;
+		}
 		sum_kb += process->now_kb;
 	}
 	if (sum_kb > sample->peak_kb)
@@ -117,8 +181,10 @@ static void print_processes(const struct sample *sample, const char *name, bool 
 			continue;
 		printf("%s{\"name\":\"%s\",\"cpu_s\":%.2f", comma, process->name, process->cpu_s);
 		if (ours)
-			printf(",\"peak_pss_mb\":%.1f,\"end_pss_mb\":%.1f", (double)process->peak_kb / 1024,
-			       (double)process->now_kb / 1024);
+			printf(",\"peak_pss_mb\":%.1f,\"end_pss_mb\":%.1f,\"switches\":%" PRId64
+			       ",\"switches_of_threads\":%" PRId64,
+			       (double)process->peak_kb / 1024, (double)process->now_kb / 1024, process->switches.main,
+			       process->switches.others);
 		putchar('}');
 		comma = ",";
 	}
@@ -128,11 +194,16 @@ static void print_processes(const struct sample *sample, const char *name, bool 
 static void print(const struct sample *sample)
 {
 	double cpu_s = 0;
+	int64_t switches = 0;
 
-	for (size_t i = 0; i < sample->count; i++)
-		if (sample->processes[i].ours)
-			cpu_s += sample->processes[i].cpu_s;
-	printf("{\"cpu_s\":%.2f,\"peak_pss_mb\":%.1f", cpu_s, (double)sample->peak_kb / 1024);
+	for (size_t i = 0; i < sample->count; i++) {
+		if (!sample->processes[i].ours)
+			continue;
+		cpu_s += sample->processes[i].cpu_s;
+		switches += sample->processes[i].switches.main + sample->processes[i].switches.others;
+	}
+	printf("{\"cpu_s\":%.2f,\"peak_pss_mb\":%.1f,\"switches\":%" PRId64, cpu_s, (double)sample->peak_kb / 1024,
+	       switches);
 	print_processes(sample, "processes", true);
 	print_processes(sample, "others", false);
 	puts("}");
@@ -149,6 +220,8 @@ static void add(struct sample *sample, const char *text, bool ours)
 	process->pid = mem_strdup(equals + 1);
 	process->ours = ours;
 	process->cpu_begin_s = read_cpu(process);
+	if (ours)
+		process->switches_begin = read_switches(process);
 }
 
 int bench_sample(const struct bench_options *options)

@@ -2,6 +2,8 @@
 
 STATUS_WRITES_MEAN=9 # per Framework, on a machine that moves the Pods of one together
 STATUS_WRITES_MAX=24 # of one whose Pods move one by one: four for each Task, four of its own
+SWITCHES_MAX=10      # for the life of a Pod, in all our processes: 5 to 8, and 20 if they woke for each event
+SWITCHES_PACE_MS=15000 # a machine that takes longer has fewer events at a time
 KEEPS_PACE_MS=20000  # a machine that takes longer does not: 104 s were seen with 11 writes each
 
 # The reconcilers' requests so far, as lines "verb resource[/subresource] code name"; name is - where only counts are
@@ -55,4 +57,30 @@ alone_counts() {
         echo "most status writes of one Framework: $writes"
         ((writes <= STATUS_WRITES_MAX)) || fail "$writes status writes of one Framework, expected at most $STATUS_WRITES_MAX"
     fi
+}
+
+. "$here/lib/own_cluster.sh"
+
+# The context switches of the watcher and its reconcilers so far, those of the libraries' threads among them.
+switches() {
+    local pid
+    for pid in "$(watcher_pid)" $(pgrep -P "$(watcher_pid)"); do cat "/proc/$pid"/task/*/status; done |
+        awk '/ctxt_switches/ { sum += $2 } END { print sum }'
+}
+
+# Events that come one by one, at a limited rate, are handled several at a time.
+alone_switches() {
+    local frameworks=200 pods=1000 before each started took
+    [[ $CLUSTER == embedded ]] || not_here "the fewer events a second there are, the fewer come together"
+    own_cluster
+    sed -i -E 's/^(kubeClientQps|kubeClientBurst): .*/\1: 400/' config.yaml
+    start_watcher
+    before=$(switches)
+    started=$(now_ms)
+    submit_many f $frameworks 1 5
+    wait_for 60 "$frameworks Frameworks are Completed" completed_at_least $frameworks
+    each=$((($(switches) - before) / pods))
+    took=$(($(now_ms) - started))
+    echo "context switches for the life of a Pod: $each ($took ms)"
+    ((took > SWITCHES_PACE_MS || each <= SWITCHES_MAX)) || fail "$each context switches for the life of a Pod, expected at most $SWITCHES_MAX"
 }
