@@ -360,6 +360,8 @@ struct serve *serve_new(struct ev_loop *loop, const struct serve_options *option
 	if (start_daemon(serve, fd, err) < 0)
 		goto failed;
 	start_watchers(serve);
+	if (options->mounts_only)
+		return serve;
 	serve_mount(serve, "/healthz", on_healthz, serve);
 	serve_mount(serve, "/readyz", on_readyz, serve);
 	serve_mount(serve, "/metrics", on_metrics, serve);

@@ -37,6 +37,7 @@ struct serve_options {
 				   makes room for others. */
 	int answer_timeout_ms;  /* for the client to take an answer; 0: 60 000 */
 
+	bool mounts_only; /* without /healthz, /readyz and /metrics: for people, who bring a token */
 	/* /readyz: true; or false, and *why in a few words. NULL: ready as long as the loop runs. */
 	bool (*ready)(void *arg, struct buf *why);
 	/* /metrics: appends Prometheus text (metrics.h). NULL: only the server's own metrics. */
