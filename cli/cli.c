@@ -72,6 +72,10 @@ void cli_note(struct cli *cli, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	if (cli->notes != NULL) {
+		buf_printf(cli->notes, "%s\n", text);
+		return;
+	}
 	out_flush(&cli->out);
 	out_styled(&cli->err_out, STYLE_WAITS, "note:");
 	out_line(&cli->err_out, " %s", text);

@@ -22,6 +22,7 @@ struct cli {
 	struct kube_config config;
 	struct kube_client *client; /* NULL: no request was made yet */
 	char *ns;                   /* of --namespace, the context, or "default"; NULL until connected */
+	struct buf *notes;          /* NULL: remarks go to stderr. Else they are lines of this */
 };
 
 /* Zeroes it and prepares its writers. Call setlocale(LC_CTYPE, "") before. */

@@ -7,7 +7,7 @@
 #include "cli/grid.h"
 #include "cli/view/age.h"
 #include "cli/view/read.h"
-#include "cli/view/why.h"
+#include "cli/view/summary.h"
 #include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "common/base/json.h"
@@ -17,15 +17,7 @@
 struct row {
 	UT_hash_handle hh; /* by key, in the order in which they came */
 	char *key;         /* namespace/name */
-	char *ns;
-	char *name;
-	char *state;
-	char *why;
-	char *code; /* "", or the code and phrase of the present attempt */
-	struct task_counts counts;
-	int32_t retries;
-	int64_t creation_time;
-	enum style style;
+	struct summary summary;
 	json_t *object; /* kept if Events may say why it waits; else NULL */
 	bool seen;      /* by the list that runs */
 	bool printed;   /* as it is */
@@ -38,28 +30,20 @@ struct listing {
 	bool named;      /* a Framework that was named: alone it is printed without a list around it */
 };
 
-static enum style style_of(const struct framework_view *view, const char *kind)
+static enum style style_of(enum tone tone)
 {
-	if (view->problem != NULL ||
-	    (view->begun && view->status.state == STATE_COMPLETED && view->status.attempt.completion != NULL &&
-	     !view->status.attempt.completion->succeeded))
-		return STYLE_BAD;
-	return strcmp(kind, "running") == 0 || strcmp(kind, "succeeded") == 0 ? STYLE_GOOD : STYLE_WAITS;
+	return tone == TONE_BAD ? STYLE_BAD : tone == TONE_GOOD ? STYLE_GOOD : STYLE_WAITS;
 }
 
-static void free_texts(struct row *row)
+static void free_content(struct row *row)
 {
-	free(row->ns);
-	free(row->name);
-	free(row->state);
-	free(row->why);
-	free(row->code);
+	summary_free(&row->summary);
 	json_decref(row->object);
 }
 
 static void free_row(struct row *row)
 {
-	free_texts(row);
+	free_content(row);
 	free(row->key);
 	free(row);
 }
@@ -73,26 +57,12 @@ static bool is_vague(const char *kind)
 static struct row *row_new(const struct framework_view *view, const struct event_views *events)
 {
 	const struct inquiry inquiry = {.framework = view, .events = events, .now = clock_wall_ms() / 1000};
-	const struct completion *completion = view->begun ? view->status.attempt.completion : NULL;
-	const char *state = framework_view_state(view);
 	struct row *row = mem_calloc(1, sizeof(*row));
-	struct why why;
 
-	why_explain(&inquiry, &why);
+	summary_read(&inquiry, &row->summary);
 	row->key = mem_printf("%s/%s", view->ns, view->name);
-	row->ns = mem_strdup(view->ns);
-	row->name = mem_strdup(view->name);
-	row->state = mem_strdup(*state == '\0' ? "-" : state_brief(state));
-	row->why = mem_strdup(why.brief);
-	row->code = completion == NULL ? mem_strdup("")
-				       : mem_printf("%d %s", (int)completion->code, completion->phrase);
-	row->counts = framework_view_count(view);
-	row->retries = view->begun ? view->status.retry.total : 0;
-	row->creation_time = view->creation_time;
-	row->style = style_of(view, why.kind);
 	row->seen = true;
-	row->object = events == NULL && is_vague(why.kind) ? json_incref(view->object) : NULL;
-	why_free(&why);
+	row->object = events == NULL && is_vague(row->summary.kind) ? json_incref(view->object) : NULL;
 	return row;
 }
 
@@ -106,7 +76,7 @@ static void put_row(struct listing *listing, struct row *row)
 		return;
 	}
 	/* in its place, so that rows do not move */
-	free_texts(old);
+	free_content(old);
 	free(row->key);
 	row->key = old->key;
 	row->hh = old->hh;
@@ -177,24 +147,24 @@ static bool is_shown(const struct cli *cli, enum column column)
 	}
 }
 
-static void put_cell(struct grid *grid, const struct row *row, enum column column, int64_t now)
+static void put_cell(struct grid *grid, const struct summary *summary, enum column column, int64_t now)
 {
 	char age[AGE_SIZE];
 
 	switch (column) {
-	case COLUMN_NAMESPACE: grid_put(grid, STYLE_PLAIN, "%s", row->ns); break;
-	case COLUMN_NAME: grid_put(grid, STYLE_PLAIN, "%s", row->name); break;
-	case COLUMN_STATE: grid_put(grid, row->style, "%s", row->state); break;
-	case COLUMN_READY: grid_put(grid, STYLE_PLAIN, "%zu", row->counts.ready); break;
-	case COLUMN_RUNNING: grid_put(grid, STYLE_PLAIN, "%zu", row->counts.running); break;
+	case COLUMN_NAMESPACE: grid_put(grid, STYLE_PLAIN, "%s", summary->ns); break;
+	case COLUMN_NAME: grid_put(grid, STYLE_PLAIN, "%s", summary->name); break;
+	case COLUMN_STATE: grid_put(grid, style_of(summary->tone), "%s", summary->state); break;
+	case COLUMN_READY: grid_put(grid, STYLE_PLAIN, "%zu", summary->counts.ready); break;
+	case COLUMN_RUNNING: grid_put(grid, STYLE_PLAIN, "%zu", summary->counts.running); break;
 	case COLUMN_FAILED:
-		grid_put(grid, row->counts.failed > 0 ? STYLE_BAD : STYLE_PLAIN, "%zu", row->counts.failed);
+		grid_put(grid, summary->counts.failed > 0 ? STYLE_BAD : STYLE_PLAIN, "%zu", summary->counts.failed);
 		break;
-	case COLUMN_TASKS: grid_put(grid, STYLE_PLAIN, "%zu", row->counts.total); break;
-	case COLUMN_RETRIES: grid_put(grid, STYLE_PLAIN, "%d", (int)row->retries); break;
-	case COLUMN_AGE: grid_put(grid, STYLE_PLAIN, "%s", age_text(now - row->creation_time, age)); break;
-	case COLUMN_COMPLETION: grid_put(grid, STYLE_PLAIN, "%s", row->code); break;
-	default: grid_put(grid, STYLE_PLAIN, "%s", row->why); break;
+	case COLUMN_TASKS: grid_put(grid, STYLE_PLAIN, "%zu", summary->counts.total); break;
+	case COLUMN_RETRIES: grid_put(grid, STYLE_PLAIN, "%d", (int)summary->retries); break;
+	case COLUMN_AGE: grid_put(grid, STYLE_PLAIN, "%s", age_text(now - summary->creation_time, age)); break;
+	case COLUMN_COMPLETION: grid_put(grid, STYLE_PLAIN, "%s", summary->code); break;
+	default: grid_put(grid, STYLE_PLAIN, "%s", summary->why); break;
 	}
 }
 
@@ -215,7 +185,7 @@ static void print_rows(struct listing *listing, bool all, bool headers)
 	HASH_ITER(hh, listing->rows, row, next) {
 		for (int i = 0; i < COLUMN_COUNT && (all || !row->printed); i++)
 			if (is_shown(cli, (enum column)i))
-				put_cell(&grid, row, (enum column)i, now);
+				put_cell(&grid, &row->summary, (enum column)i, now);
 		row->printed = true;
 	}
 	if (grid.count > 0)

@@ -9,8 +9,6 @@
 #include "common/base/mem.h"
 
 enum {
-	/* A controller writes a first status within milliseconds; a busy one within seconds. */
-	FOLLOW_MS = 5000,
 	FOLLOW_LOOK_MS = 500,
 	NAMES_TRIED = 5, /* Pods that may be somebody else's, by the names of Tasks without a Pod */
 };
@@ -80,7 +78,7 @@ static int load_events(struct cli *cli, const char *name, struct loaded *out, st
 
 /* ---- doubts ------------------------------------------------------------------------------------------------------ */
 
-static bool follows(const struct framework_view *framework)
+bool load_follows(const struct framework_view *framework)
 {
 	return framework->managed_by != NULL || framework->problem != NULL || framework->deletion_time != 0 ||
 	       (framework->begun && framework->status.observed_generation >= framework->generation);
@@ -101,14 +99,14 @@ static int read_view(struct cli *cli, const char *name, struct loaded *out, stru
 /* Looks again until the status follows, or a controller would have made it follow. */
 static int wait_for_controller(struct cli *cli, const char *name, struct loaded *out, struct error *err)
 {
-	int64_t until = clock_boot_ms() + FOLLOW_MS;
+	int64_t until = clock_boot_ms() + LOAD_FOLLOW_MS;
 	int code = 0;
 
-	while (code == 0 && !follows(&out->framework) && clock_boot_ms() < until) {
+	while (code == 0 && !load_follows(&out->framework) && clock_boot_ms() < until) {
 		cli_pause(cli, FOLLOW_LOOK_MS);
 		code = read_view(cli, name, out, err);
 	}
-	out->inquiry.stale = code == 0 && !follows(&out->framework);
+	out->inquiry.stale = code == 0 && !load_follows(&out->framework);
 	return code;
 }
 
@@ -203,7 +201,8 @@ int load_framework(struct cli *cli, const char *name, unsigned parts, struct loa
 	code = cli_connect(cli, err);
 	if (code == 0)
 		code = read_view(cli, name, out, err);
-	if (code == 0 && (parts & LOAD_DOUBTS))
+	out->inquiry.stale = code == 0 && (parts & LOAD_STALE) && !load_follows(&out->framework);
+	if (code == 0 && (parts & LOAD_DOUBTS) && !(parts & LOAD_WATCHED))
 		code = wait_for_controller(cli, name, out, err);
 	if (code == 0 && (parts & LOAD_PODS))
 		code = load_pods(cli, name, out, err);

@@ -9,7 +9,16 @@ enum load_parts {
 	LOAD_PODS = 1,   /* those with the label FC_FRAMEWORK_NAME */
 	LOAD_EVENTS = 2, /* of the Framework */
 	LOAD_DOUBTS = 4, /* what an answer may rest on: foreign objects of its names, whether a controller follows */
+	/* With LOAD_DOUBTS: the caller watches the Framework, so that nobody needs to look again whether its status
+	 * follows; and it has not followed for LOAD_FOLLOW_MS. */
+	LOAD_WATCHED = 8,
+	LOAD_STALE = 16,
 };
+
+/* A controller writes a first status within milliseconds; a busy one within seconds. */
+enum { LOAD_FOLLOW_MS = 5000 };
+/* Whether the status follows the spec, or need not. */
+bool load_follows(const struct framework_view *framework);
 
 struct loaded {
 	struct framework_view framework;

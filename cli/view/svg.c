@@ -104,7 +104,7 @@ static void put_title(struct buf *out, const struct timeline_line *line)
 	buf_puts(out, "</title>\n");
 }
 
-static void put_head(struct buf *out, const struct timeline *timeline, size_t lines)
+static void put_head(struct buf *out, const struct timeline *timeline, size_t lines, bool styled)
 {
 	size_t width = NAME_WIDTH + BAR_WIDTH + MARGIN + RESULT_WIDTH, height = TOP + lines * LINE_HEIGHT + MARGIN;
 	char from[TIME_RFC3339_SIZE], to[TIME_RFC3339_SIZE], age[AGE_SIZE];
@@ -114,20 +114,22 @@ static void put_head(struct buf *out, const struct timeline *timeline, size_t li
 		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" viewBox=\"0 0 %zu %zu\" "
 		   "role=\"img\">\n",
 		   width, height, width, height);
-	buf_puts(out, "<style>text{font:12px sans-serif;fill:#222}.pending{fill:#bbb}.running{fill:#3b78c4}"
-		      ".earlier{fill:#a98fc4}.good{fill:#2a8f3c}.bad{fill:#c22}.ended{fill:#666}</style>\n");
-	buf_puts(out, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+	if (styled) {
+		buf_puts(out, "<style>text{font:12px sans-serif;fill:#222}.pending{fill:#bbb}.running{fill:#3b78c4}"
+			      ".earlier{fill:#a98fc4}.good{fill:#2a8f3c}.bad{fill:#c22}.ended{fill:#666}</style>\n");
+		buf_puts(out, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
+	}
 	title = mem_printf("Framework %s, %s to %s (%s)", timeline->name, time_format_rfc3339(timeline->from, from),
 			   time_format_rfc3339(timeline->to, to), age_text(timeline->to - timeline->from, age));
 	put_label(out, MARGIN, TOP - MARGIN, title);
 }
 
-void svg_write(struct buf *out, const struct timeline *timeline)
+static void put_picture(struct buf *out, const struct timeline *timeline, bool styled)
 {
 	struct timeline_line *lines;
 	size_t count = timeline_lines(timeline, BAR_WIDTH, &lines);
 
-	put_head(out, timeline, count);
+	put_head(out, timeline, count, styled);
 	for (size_t i = 0; i < count; i++) {
 		size_t y = TOP + i * LINE_HEIGHT;
 
@@ -140,4 +142,14 @@ void svg_write(struct buf *out, const struct timeline *timeline)
 	}
 	buf_puts(out, "</svg>\n");
 	timeline_lines_free(lines, count);
+}
+
+void svg_write(struct buf *out, const struct timeline *timeline)
+{
+	put_picture(out, timeline, true);
+}
+
+void svg_write_plain(struct buf *out, const struct timeline *timeline)
+{
+	put_picture(out, timeline, false);
 }
