@@ -3,7 +3,7 @@
 PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-dev libzmq3-dev libyaml-dev \
 	libmicrohttpd-dev libgnutls28-dev libprotobuf-c-dev protobuf-compiler protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
 PACKAGES_TEST := libcmocka-dev patch clang clang-format clang-tidy cppcheck libclang-rt-dev jq openssl curl ca-certificates \
-	procps valgrind busybox iproute2 socat spin debootstrap
+	procps valgrind busybox iproute2 socat spin debootstrap chromium-headless-shell
 # As pkg-config calls them. Debian has no such file for libev and uthash, which are found by their headers.
 LIBRARY_NAMES := libcurl jansson libzmq yaml-0.1 libmicrohttpd gnutls libprotobuf-c libpcre2-8 zlib uuid
 
@@ -65,7 +65,7 @@ WATCHER_SRC := $(filter-out watcher/main.c,$(wildcard watcher/*.c watcher/*/*.c)
 RECONCILER_SRC := $(filter-out reconciler/main.c,$(wildcard reconciler/*.c reconciler/sync/*.c))
 JOBS_SRC := $(filter-out jobs/main.c,$(wildcard jobs/*.c jobs/kinds/*.c))
 BARRIER_SRC := $(filter-out barrier/main.c,$(wildcard barrier/*.c))
-CLI_SRC := $(filter-out cli/main.c,$(wildcard cli/*.c cli/view/*.c))
+CLI_SRC := $(filter-out cli/main.c,$(wildcard cli/*.c cli/view/*.c cli/ui/*.c))
 INIT_SRC := $(filter-out barrier/init/main.c,$(wildcard barrier/init/*.c))
 TESTAPI_SRC := $(filter-out tests/cluster/testapi/main.c,$(wildcard tests/cluster/testapi/*.c))
 TESTKUBELET_SRC := $(filter-out tests/cluster/testkubelet/main.c,$(wildcard tests/cluster/testkubelet/*.c))
@@ -123,8 +123,9 @@ $(BUILD)/obj/pod.pb-c.o: $(POD_PROTO).c $(SETTINGS)
 $(BUILD)/obj/common/framework/object_proto.o: $(POD_PROTO).h
 $(BUILD)/obj/common/framework/object_proto.o $(BUILD)/obj/pod.pb-c.o: CFLAGS_ALL += -I$(BUILD)/generated
 
-# Embeds the file.
+# Embed files.
 $(BUILD)/obj/watcher/crd.o: manifests/crd.yaml
+$(BUILD)/obj/cli/ui/assets.o: cli/ui/ui.html cli/ui/ui.css cli/ui/ui.js
 
 $(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC)) $(BUILD)/obj/pod.pb-c.o
 $(BUILD)/libwatcher.a: $(call objects,$(WATCHER_SRC))

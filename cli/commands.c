@@ -68,6 +68,10 @@ static const struct command commands[] = {
 	 "      --no-wait         return when the API server has accepted it\n"
 	 "      --timeout TIME    how long to wait (default: for ever)\n"
 	 "Its Pods are deleted first (propagation Foreground).\n"},
+	{"ui", "", "show Frameworks in a browser, live", 0, 0, 0, COMMON | TAKES_ALL | TAKES_SELECTOR, command_ui,
+	 "It prints the address of a page on this machine, and serves it until Ctrl-C. The address has a random token: "
+	 "who\n"
+	 "knows it can see what you can see. The page changes nothing.\n"},
 	{NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL},
 };
 

@@ -19,6 +19,7 @@ int command_resume(struct cli *cli);
 int command_retry(struct cli *cli);
 int command_wait(struct cli *cli);
 int command_delete(struct cli *cli);
+int command_ui(struct cli *cli);
 
 /* One row of the table of commands. */
 struct command {

@@ -1,0 +1,37 @@
+/* What kubectl framework ui answers to each request: pages, files, and changes, which a request waits for. */
+#ifndef CLI_UI_PAGES_H
+#define CLI_UI_PAGES_H
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "cli/ui/guard.h"
+#include "cli/ui/rows.h"
+#include "common/serve/serve.h"
+
+struct poll;
+
+struct pages {
+	struct guard guard;
+	struct rows rows;
+	struct ev_loop *loop;
+	const char *scope; /* which Frameworks these are, in words */
+	/* Answers with the page of a Framework that is among the rows, or parks the request. */
+	void (*framework)(void *arg, struct serve_request *request, const struct ui_row *row);
+	void *arg;
+	bool live; /* the watch is connected: pages_set_live() */
+	struct poll *polls;
+	struct ev_timer settle;
+};
+
+/* Fill in loop, scope, framework and arg; guard_init() when the server listens. */
+void pages_init(struct pages *pages);
+/* For serve_mount(…, "/", pages_handle, pages). */
+void pages_handle(void *pages, struct serve_request *request);
+/* Rows have changed: requests that wait for it are answered soon, so that many changes are one answer. */
+void pages_changed(struct pages *pages);
+void pages_set_live(struct pages *pages, bool live);
+/* After serve_free(). */
+void pages_free(struct pages *pages);
+
+#endif
