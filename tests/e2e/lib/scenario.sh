@@ -6,6 +6,7 @@ EXPECTED=$here/expected
 EXAMPLES=$root/manifests/examples
 CLUSTER_DIR=$RUN/cluster
 . "$here/lib/own_cluster.sh"
+. "$here/lib/browser.sh"
 
 # Ends the scenario. The first word counts.
 fail() { # message

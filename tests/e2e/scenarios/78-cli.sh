@@ -293,17 +293,22 @@ run_cli_hostile() {
     expect "the message is there" "$(fw why f -o json | jq -r '[.evidence[] | select(.source == "Last words").text] == [$bad]' --arg bad "$bad")" true
 }
 
+# 5 000 Frameworks of 5 Tasks that are not started.
+create_large() {
+    # (by one curl: each request on the same connection)
+    jq -nr --arg url "$(sed -n 's/^ *server: *//p' cluster/kubeconfig)$(frameworks_path)" "$JQ_WORDS range(5000) |
+        fw(\"f\\(.)\"; [role(\"a\"; 5; {})]) | .spec.executionType = \"Create\" | tojson | tojson |
+        \"url = \\(\$url)\nheader = Content-Type:application/json\ndata = \\(.)\noutput = /dev/null\nnext\"" | sed '$d' >requests
+    curl -sSf -K requests
+}
+
 # 5 000 Frameworks are read in pages of 500, and a second of CPU is enough to show them.
 CLI_CPU_MS=1000
 run_cli_large() {
     [[ $CLUSTER == embedded ]] || not_here "it counts requests of the embedded API server"
     own_cluster
     start_watcher
-    # (by one curl: each request on the same connection)
-    jq -nr --arg url "$(sed -n 's/^ *server: *//p' cluster/kubeconfig)$(frameworks_path)" "$JQ_WORDS range(5000) |
-        fw(\"f\\(.)\"; [role(\"a\"; 5; {})]) | .spec.executionType = \"Create\" | tojson | tojson |
-        \"url = \\(\$url)\nheader = Content-Type:application/json\ndata = \\(.)\noutput = /dev/null\nnext\"" | sed '$d' >requests
-    curl -sSf -K requests
+    create_large
     wait_for 60 "all have a status" large_begun
     curl -sf -X DELETE "$(sed -n 's/^ *server: *//p' cluster/kubeconfig)/fc-testapi/requests"
     local TIMEFORMAT='%U %S' spent
@@ -334,6 +339,8 @@ run_cli_packed() {
     create 'fw("f"; [role("worker"; 2; {})])'
     expect "completion by kubectl" "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig "$CURRENT_KUBECTL" __complete framework tree -n "$NS" '' 2>/dev/null | head -n 1)" f
     expect "completion of a Task" "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig kubectl_complete-framework exec f -n "$NS" worker-1)" "worker-1
+:4"
+    expect "completion of a command" "$(PATH=$work:$PATH kubectl_complete-framework u)" "ui
 :4"
     while read -r command; do
         count=$((count + 1))
