@@ -14,8 +14,8 @@ extern int log_verbosity;
 /* Put into every line after the bracket, e.g. "fc-reconciler/2: "; NULL for none. Copied, at most 63 bytes. */
 void log_set_prefix(const char *prefix);
 
-/* Lines of log_write() go to sink instead of stderr, as messages without head and prefix, which can contain any bytes; NULL: to
- * stderr. For programs whose stderr is a terminal that people work at. */
+/* Lines of log_write() go to sink instead of stderr, as messages without head and prefix, which can contain any bytes;
+ * NULL: to stderr. For programs whose stderr is a terminal that people work at. */
 void log_set_sink(void (*sink)(char severity, const char *message));
 
 void log_write(char severity, const char *file, int line, const char *format, ...)

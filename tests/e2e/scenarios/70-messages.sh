@@ -120,7 +120,7 @@ run_unreachable() {
     port=$(<"$RUN/out/$scenario.port")
     end_processes "$RUN" 2 "$scenario-server"
 
-    "$BUILD/fc-watcher" --config config.yaml --address "http://127.0.0.1:$port" --kubeconfig "" >"$log" 2>&1 &
+    "$BUILD/fc-watcher" --config config.yaml --address "http://127.0.0.1:$port" --kubeconfig "" --workers 4 >"$log" 2>&1 &
     pid=$!
     wait_for 5 "a complaint" grep -q "^E.*127.0.0.1:$port/.*Connection refused" "$log"
     launch "$scenario-server2" "$BUILD/fc-testapi" --port "$port"

@@ -5,6 +5,8 @@ fw() { # command arguments...
     "$BUILD/kubectl-framework" "$@" --kubeconfig "$CLUSTER_DIR/kubeconfig" -n "$NS"
 }
 
+launch_fw() { launch "$1" "$BUILD/kubectl-framework" "${@:2}" --kubeconfig "$CLUSTER_DIR/kubeconfig" -n "$NS"; } # name command arguments...
+
 # Exit status of the plugin, which also leaves what it said in the files $scenario.out and .err.
 fw_status() { # command arguments...
     local status=0
@@ -233,17 +235,14 @@ run_cli_shows() {
     expect_match "port-forward" "$(fw port-forward many 'ps[0]' 8080:80)" ' port-forward many-ps-0 8080:80$'
     expect "exec in one that has ended" "$(fw_status exec f a-0)" 3
     # The watch shows what changes after it has begun.
-    fw list -w >"$RUN/out/$scenario.watched" &
-    local watching=$!
-    wait_for 20 "the watch has begun" grep -q many "$RUN/out/$scenario.watched"
-    fw tree many -w >"$RUN/out/$scenario.tree" 2>&1 &
-    wait_for 20 "the tree is there" grep -q '100 of 100 running' "$RUN/out/$scenario.tree"
+    launch_fw "$scenario-list" list -w
+    wait_for 20 "the watch has begun" grep -q many "$RUN/$scenario-list.log"
+    launch_fw "$scenario-tree" tree many -w
+    wait_for 20 "the tree is there" grep -q '100 of 100 running' "$RUN/$scenario-tree.log"
     fw stop many
-    wait_for 40 "the tree shows the end" grep -q '^many  Completed -210' "$RUN/out/$scenario.tree"
-    kill $!
-    wait_for 40 "the watch shows the end" grep -qE 'many +Completed .* stopped$' "$RUN/out/$scenario.watched"
-    kill $watching
-    wait $watching 2>/dev/null || true
+    wait_for 40 "the tree shows the end" grep -q '^many  Completed -210' "$RUN/$scenario-tree.log"
+    wait_for 40 "the watch shows the end" grep -qE 'many +Completed .* stopped$' "$RUN/$scenario-list.log"
+    end_processes "$RUN" 2 "$scenario-list" "$scenario-tree"
     expect "completion" "$("$BUILD/kubectl-framework" __complete su)" "suspend
 :4"
 }

@@ -294,8 +294,8 @@ run_documentation_jobs() {
 # its answer is held back, none after it is carried out, and the process is killed; for each k, one run. All end as the
 # undisturbed run does, with the same Pods.
 run_crash_points_jobs() {
-    local k reached=1 number=1 finder first=1 last=${CRASH_POINTS/all/1000}
     only_when_asked
+    local k reached=1 number=1 finder first=1 last=${CRASH_POINTS/all/1000}
     if [[ $last == *-* ]]; then first=${last%-*} last=${last#*-}; fi
     own_cluster
     kubectl create -f "$JOB_CRDS" >/dev/null
