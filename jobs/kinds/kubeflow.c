@@ -206,7 +206,7 @@ static int read_replicas(const struct job *job, const struct json_field *specs, 
 	for (size_t i = 0; i < read->kind->leaders; i++)
 		leader = leader || type == read->kind->types[i];
 	*replicas = (struct kubeflow_replicas){.role = {.type = type, .replicas = 1}};
-	for (size_t i = 0; type[i] != '\0' && i < JOB_ROLE_NAME_SIZE - 1; i++)
+	for (size_t i = 0; i < JOB_ROLE_NAME_SIZE - 1 && type[i] != '\0'; i++)
 		replicas->role.name[i] = (char)tolower((unsigned char)type[i]);
 	read->count++;
 	if (json_field_object(specs, name, &replica, err) < 0 || build_known(&replica, known, err) < 0 ||
