@@ -223,7 +223,7 @@ static void on_established(void *arg)
 	const struct namespaces namespaces = {watcher->flags.namespaces, watcher->flags.namespace_count};
 
 	watcher->streams = streams_new(watcher->loop, watcher->client, watcher->cache, &namespaces,
-				       &watcher->config.log_object_snapshot, &streams_handler, watcher);
+				       &watcher->config.log_object_snapshot, true, &streams_handler, watcher);
 }
 
 static void on_crd_failed(void *arg, const char *message)

@@ -22,6 +22,9 @@
 enum { PAGE_SIZE = 500 };
 enum { OBJECT_MAX_BYTES = 16 * 1024 * 1024 };
 enum { BACKOFF_BASE_MS = 800, BACKOFF_CAP_MS = 30000, BACKOFF_RESET_MS = 120000 };
+/* So much silence between initial events is a server that ignores sendInitialEvents: it may send none, and sends no
+ * end. */
+enum { INITIAL_IDLE_MS = 30000 };
 /* A Retry-After beyond this is not believed. */
 enum { RETRY_AFTER_CAP_MS = 10 * 60 * 1000 };
 
@@ -42,12 +45,12 @@ static void pause_for(struct reflector *reflector, int64_t least_ms)
 		reflector_arm(reflector, wait_ms);
 }
 
-/* A list when there is no version, else a watch. */
+/* A list, or a watch with initial events, when there is no version; else a watch. */
 static void go_on(struct reflector *reflector)
 {
 	if (reflector->closed)
 		return;
-	if (reflector->version == NULL)
+	if (reflector->version == NULL && (!reflector->watch_list || reflector->list_first))
 		reflector_list_start(reflector);
 	else
 		reflector_watch_start(reflector);
@@ -134,6 +137,8 @@ struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client
 		reflector_put_encoded(&encoded, options->label_selector);
 		reflector->selector = buf_steal(&encoded);
 	}
+	reflector->watch_list = options->watch_list;
+	reflector->initial_idle_ms = options->initial_idle_ms > 0 ? options->initial_idle_ms : INITIAL_IDLE_MS;
 	reflector->protobuf = options->protobuf && handler->raw != NULL;
 	if (reflector->protobuf) {
 		reflector->list_accept = mem_strdup(PROTOBUF_TYPE ",application/json");

@@ -50,11 +50,14 @@ struct reflector_options {
 	const char *label_selector; /* NULL or "" for all */
 	const char *accept;         /* NULL: JSON. "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1" asks
 				       the list as PartialObjectMetadataList, the watch as it stands */
+	bool watch_list;            /* the first state comes as the watch's initial events, where the server sends these
+				       (sendInitialEvents, common/README.md §3.6), not as a list in pages */
 	bool protobuf;              /* ask for Kubernetes' protobuf, with JSON where the server has none; needs raw() */
 	int page_size;              /* 0: 500 */
 	const char *what;           /* "Pods", for log lines */
 	size_t object_max;          /* bytes of JSON; larger ones go to malformed(); 0: 16 MiB */
 	int64_t backoff_base_ms;    /* first wait after a failure; 0: 800; for tests */
+	int64_t initial_idle_ms;    /* the longest silence between initial events; 0: 30 000; for tests */
 };
 
 /* Strings are copied; the handler must outlive the reflector. */

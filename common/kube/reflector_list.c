@@ -79,6 +79,7 @@ static struct reflector_outcome list_failed(struct reflector *reflector, enum ku
 static struct reflector_outcome list_read(struct reflector *reflector)
 {
 	reflector->expired_in_row = 0;
+	reflector->list_first = false;
 	mem_replace(&reflector->version, reflector->list_version);
 	mem_replace(&reflector->floor, reflector->list_version);
 	mem_replace(&reflector->list_version, NULL);

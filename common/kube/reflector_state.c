@@ -199,7 +199,7 @@ void reflector_report_malformed(struct reflector *reflector, const struct reflec
 	else
 		log_warning("%s: %s/%s: %s", reflector->what, names.ns, names.name, message);
 	/* or the same event would come again for ever */
-	if (reflector->phase == WATCH && !reflector->closed) {
+	if (reflector->phase == WATCH && !reflector->initial && !reflector->closed) {
 		reflector_count_event(reflector, names.version);
 		reflector_advance(reflector, names.version);
 	}

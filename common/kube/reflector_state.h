@@ -62,6 +62,10 @@ struct reflector {
 	bool plain_list; /* the next list asks for the newest state instead of one not older than floor */
 	int gone_in_row;
 	int expired_in_row;
+	bool watch_list; /* asks for initial events; false: the option is not set, or the server refused */
+	bool list_first; /* once a list instead, as the last initial events did not end */
+	int64_t initial_idle_ms;
+	bool initial;  /* this watch's initial events have not ended */
 	bool protobuf; /* is asked for */
 	bool encoding_logged;
 	enum reflector_encoding encoding; /* of the last answer */
@@ -89,9 +93,10 @@ void reflector_list_start(struct reflector *reflector);
 
 /* ---- reflector_watch.c ---- */
 
-/* Begins a watch at reflector->version; ended() follows, unless the reflector or the client goes away. */
+/* Begins a watch at reflector->version, or, if that is NULL, with initial events; ended() follows, unless the reflector
+ * or the client goes away. */
 void reflector_watch_start(struct reflector *reflector);
-/* The timer of a watch whose headers have not come. */
+/* The timer of a watch whose headers, or whose next initial event, have not come. */
 void reflector_watch_late(struct reflector *reflector);
 
 /* ---- reflector_state.c ---- */

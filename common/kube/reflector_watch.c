@@ -1,4 +1,5 @@
 /* The reflector's watches: events, bookmarks, errors and the ends of streams; see reflector_state.h. */
+#define _GNU_SOURCE /* memmem */
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -6,6 +7,7 @@
 #include "common/base/json_reader.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/version.h"
 #include "common/kube/proto.h"
 #include "common/kube/reflector_state.h"
 
@@ -71,6 +73,31 @@ static void read_version(const struct reflector_object *object, char out[VERSION
 		json_span_decode(&version, out);
 }
 
+/* A bookmark among the initial events. The one that ends them has an annotation, and nothing else has its name: a
+ * bookmark is an object with a version only. */
+static void on_initial_bookmark(struct reflector *reflector, const struct reflector_object *object, const char *version)
+{
+	static const char annotation[] = "k8s.io/initial-events-end";
+	struct error err;
+
+	if (object->len == 0 || memmem(object->data, object->len, annotation, strlen(annotation)) == NULL)
+		return;
+	if (*version == '\0' || version_compare(version, reflector->floor) < 0) {
+		error_set(&err,
+			  "the initial events end at version \"%s\", expected at least %s, which was received before",
+			  version, reflector->floor == NULL ? "any" : reflector->floor);
+		reflector_stop_call(reflector, VERDICT_ERROR, err.message);
+		return;
+	}
+	ev_timer_stop(reflector->loop, &reflector->timer);
+	reflector->initial = false;
+	mem_replace(&reflector->version, version);
+	mem_replace(&reflector->floor, version);
+	watch_is_healthy(reflector);
+	reflector->handler->list_end(reflector->arg, reflector->version);
+	reflector_set_live(reflector, true);
+}
+
 /* One event. -1 and *err: its object cannot be read. */
 static int on_event(struct reflector *reflector, const struct json_span *type, const struct reflector_object *object,
 		    struct error *err)
@@ -85,15 +112,20 @@ static int on_event(struct reflector *reflector, const struct json_span *type, c
 	read_version(object, version);
 	if (json_span_is(type, "BOOKMARK")) {
 		reflector->bookmarks_seen = true;
+		if (reflector->initial) {
+			on_initial_bookmark(reflector, object, version);
+			return 0;
+		}
 	} else {
 		if (!gone && !json_span_is(type, "ADDED") && !json_span_is(type, "MODIFIED"))
 			log_v(1, "%s: a watch event of unknown type \"%.*s\" is skipped", reflector->what,
 			      (int)type->len, type->at);
 		else if (reflector_hand_on(reflector, object, gone, err) < 0)
 			return -1;
-		reflector_count_event(reflector, version);
+		if (!reflector->initial)
+			reflector_count_event(reflector, version);
 	}
-	if (reflector->closed)
+	if (reflector->closed || reflector->initial)
 		return 0;
 	watch_is_healthy(reflector);
 	reflector_advance(reflector, version);
@@ -198,15 +230,18 @@ static void watch_data(void *arg, const char *data, size_t len)
 						   strlen(PROTOBUF_TYPE)) == 0;
 		reflector_note_encoding(reflector, reflector->pieces.frames ? REFLECTED_PROTOBUF : REFLECTED_JSON);
 		ev_timer_stop(reflector->loop, &reflector->timer);
-		if (reflector->gone_in_row < 2)
+		if (!reflector->initial && reflector->gone_in_row < 2)
 			reflector_report_recovery(reflector); /* else this watch, too, may say 410 in a moment */
-		reflector_set_live(reflector, true);
+		if (!reflector->initial)
+			reflector_set_live(reflector, true);
 	} else if (!pieces_feed(&reflector->pieces, data, len, reflector->pieces.frames ? watch_frame : watch_line,
 				reflector) &&
 		   reflector->pieces.broken) {
 		reflector_stop_call(reflector, VERDICT_ERROR,
 				    "found something else, expected a stream of protobuf frames");
 	}
+	if (reflector->initial && reflector->verdict == NO_VERDICT && !reflector->closed)
+		reflector_arm(reflector, reflector->initial_idle_ms);
 	reflector_leave(reflector);
 }
 
@@ -224,9 +259,26 @@ static struct reflector_outcome watch_ended(struct reflector *reflector, const s
 	return (struct reflector_outcome){.end = was_short ? REFLECTOR_FAILED : REFLECTOR_ENDED};
 }
 
+/* The server does not know sendInitialEvents (up to 1.26, where resourceVersionMatch is an error beside watch), or has
+ * it turned off. */
+static bool initial_events_refused(struct reflector *reflector, const struct kube_answer *answer)
+{
+	if (!reflector->initial || reflector->verdict != NO_VERDICT || answer->failure != KUBE_OK ||
+	    (answer->http_status != 400 && answer->http_status != 422))
+		return false;
+	log_v(1, "%s: the server sends no initial events, listing: %s", reflector->what, answer->message);
+	reflector->watch_list = false;
+	return true;
+}
+
 static struct reflector_outcome watch_outcome(struct reflector *reflector, const struct kube_answer *answer)
 {
 	const char *message = reflector->verdict == NO_VERDICT ? answer->message : reflector->verdict_message.data;
+
+	if (initial_events_refused(reflector, answer))
+		return (struct reflector_outcome){.end = REFLECTOR_ENDED};
+	if (reflector->initial && reflector->connected)
+		reflector->list_first = true;
 
 	if (reflector->verdict == NO_VERDICT && reflector_give_up_protobuf(reflector, answer))
 		return (struct reflector_outcome){.end = REFLECTOR_ENDED};
@@ -264,6 +316,8 @@ static void watch_done(void *arg, const struct kube_answer *answer)
 void reflector_watch_start(struct reflector *reflector)
 {
 	int64_t server_s = random_between(&reflector->random, WATCH_MIN_S, WATCH_MAX_S);
+	bool initial = reflector->version == NULL;
+	const char *version = initial ? (reflector->plain_list ? NULL : reflector->floor) : reflector->version;
 	cleanup_buf struct buf url = {0};
 	struct kube_request request = {
 		.method = "GET",
@@ -274,6 +328,7 @@ void reflector_watch_start(struct reflector *reflector)
 	};
 
 	reflector->phase = WATCH;
+	reflector->initial = initial;
 	reflector->connected = false;
 	reflector->late = false;
 	reflector->events = 0;
@@ -282,15 +337,30 @@ void reflector_watch_start(struct reflector *reflector)
 	reflector->pause_least_ms = 0;
 	pieces_reset(&reflector->pieces);
 	reflector_put_query(reflector, &url);
-	buf_printf(&url, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%lld&resourceVersion=", (long long)server_s);
-	reflector_put_encoded(&url, reflector->version);
+	buf_printf(&url, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%lld", (long long)server_s);
+	if (initial)
+		buf_puts(&url, "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+	if (version != NULL) {
+		buf_puts(&url, "&resourceVersion=");
+		reflector_put_encoded(&url, version);
+	}
 	request.path = url.data;
-	reflector->call = kube_client_stream(reflector->client, &request, watch_data, watch_done, reflector);
-	reflector_arm(reflector, CONNECT_GRACE_MS);
+	reflector_enter(reflector);
+	if (initial)
+		reflector->handler->list_begin(reflector->arg);
+	if (!reflector->closed) {
+		reflector->call = kube_client_stream(reflector->client, &request, watch_data, watch_done, reflector);
+		reflector_arm(reflector, CONNECT_GRACE_MS);
+	}
+	reflector_leave(reflector);
 }
 
 void reflector_watch_late(struct reflector *reflector)
 {
+	if (reflector->connected) {
+		reflector_stop_call(reflector, VERDICT_ERROR, "the initial events do not end");
+		return;
+	}
 	if (reflector->late) {
 		reflector_stop_call(reflector, VERDICT_ERROR, "no answer to the watch request");
 		return;

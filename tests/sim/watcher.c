@@ -161,8 +161,10 @@ void watcher_start(struct world *world, int index)
 	watcher->shard_count = world->shard_count;
 	watcher->lease_ms = world->member_lease_ms;
 	watcher->cache = cache_new(watcher->shard_count, &listener, watcher);
+	/* lists in pages, as servers without initial events have them; unit tests and the embedded cluster have initial
+	 * events */
 	watcher->streams = streams_new((struct ev_loop *)(void *)watcher, (struct kube_client *)(void *)watcher,
-				       watcher->cache, &namespaces, &snapshots, &streams_handler, watcher);
+				       watcher->cache, &namespaces, &snapshots, false, &streams_handler, watcher);
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
 	leader_start(watcher);
 	for (int i = 0; i < SIM_SEATS; i++)

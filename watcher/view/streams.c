@@ -19,6 +19,7 @@ struct stream {
 struct streams {
 	struct cache *cache;
 	struct config_snapshots snapshots;
+	bool watch_list;
 	const struct streams_handler *handler;
 	void *arg;
 	bool synced;
@@ -139,6 +140,7 @@ static struct reflector *make_reflector(struct ev_loop *loop, struct kube_client
 		.label_selector = kind->label_selector,
 		.accept = kind->accept,
 		.what = what,
+		.watch_list = stream->streams->watch_list,
 		/* A snapshot shows all of a Pod that is gone, as JSON has it, and the message alone does not say how:
 		 * what later servers add to Pods would be lost. So JSON it is while they are wanted. */
 		.protobuf = stream->kind == KIND_POD && !stream->streams->snapshots.on_pod_deletion,
@@ -149,13 +151,14 @@ static struct reflector *make_reflector(struct ev_loop *loop, struct kube_client
 
 struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
 			    const struct namespaces *namespaces, const struct config_snapshots *snapshots,
-			    const struct streams_handler *handler, void *arg)
+			    bool watch_list, const struct streams_handler *handler, void *arg)
 {
 	const size_t count = (namespaces->count == 0 ? 1 : namespaces->count) * KIND_COUNT;
 	struct streams *streams = mem_calloc(1, sizeof(*streams) + count * sizeof(streams->all[0]));
 
 	streams->cache = cache;
 	streams->snapshots = *snapshots;
+	streams->watch_list = watch_list;
 	streams->handler = handler;
 	streams->arg = arg;
 	streams->count = count;

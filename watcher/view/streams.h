@@ -27,10 +27,11 @@ struct namespaces {
 	size_t count;
 };
 
-/* Starts listing. The cache must outlive the streams. */
+/* Starts listing, by initial events where the server sends them (watch_list, common/kube/reflector.h). The cache must
+ * outlive the streams. */
 struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
 			    const struct namespaces *namespaces, const struct config_snapshots *snapshots,
-			    const struct streams_handler *handler, void *arg);
+			    bool watch_list, const struct streams_handler *handler, void *arg);
 void streams_free(struct streams *streams);
 
 #endif

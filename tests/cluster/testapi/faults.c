@@ -131,8 +131,11 @@ static bool replica_matches(const json_t *match, unsigned connection)
 
 static bool fault_matches(const struct fault *fault, const struct api_request *request)
 {
+	const char *parameter = json_str(fault->match, "parameter");
 	char agent[AGENT_SIZE];
 
+	if (parameter != NULL && api_query(request, parameter) == NULL)
+		return false;
 	api_agent(request->user_agent, agent, sizeof(agent));
 	return equal_or_any(fault->match, "method", request->method) &&
 	       equal_or_any(fault->match, "verb", request->verb) &&

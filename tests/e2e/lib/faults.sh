@@ -68,6 +68,12 @@ testapi() { # METHOD path [body]
 
 testapi_fault() { testapi POST faults "$1" >/dev/null; } # fault
 
+# The embedded server refuses initial events, as servers without them do: the watcher lists, and does not ask again.
+without_initial_events() {
+    testapi_fault '{"match": {"userAgent": "fc-watcher", "parameter": "sendInitialEvents"},
+        "action": {"status": 422, "reason": "Invalid", "message": "sendInitialEvents is forbidden for watch"}}'
+}
+
 # Requests that the embedded server was sent: all, or those that the jq condition is true of.
 testapi_count() { # [condition]
     testapi GET requests | jq "[.[] | select(${1:-true}).count] | add // 0"

@@ -7,7 +7,7 @@ run_creation_timeouts() {
     "$BUILD/fc-watcher" --print-crd >"$RUN/out/$scenario.crd.yaml"
     own_cluster "$RUN/out/$scenario.crd.yaml"
     own_config <<'EOT'
-objectLocalCacheCreationTimeoutSec: 100
+objectLocalCacheCreationTimeoutSec: 70
 logObjectSnapshot:
   pod: {onPodDeletion: false}
 EOT
@@ -40,7 +40,7 @@ EOT
     done
     expect "map" "$(framework map .status.state)" AttemptCreationRequested
 
-    wait_completed map 150
+    wait_completed map 120
     wait_completed pod 20
     wait_framework mapretried 20 '.status.attemptStatus.id == 1'
     wait_running mapretried 20
@@ -57,11 +57,11 @@ EOT
     for name in map pod; do
         unseen_kind=$([[ $name == map ]] && echo ConfigMap || echo Pod)
         expect "$name: diagnostics" "$(framework $name '.status.attemptStatus.completionStatus.diagnostics')" \
-            "$unseen_kind does not appear in the local cache within timeout 1m40s, so consider it was deleted and explicitly delete it"
+            "$unseen_kind does not appear in the local cache within timeout 1m10s, so consider it was deleted and explicitly delete it"
     done
     end_records
     expect "waited" "$(jq -rs '[.[].object | select(.metadata.name == "map" and .status.state != null)] | (map(select(.status.state == "AttemptCreationRequested"))[0].status.transitionTime | fromdate) as $from |
-        (map(select(.status.attemptStatus.completionTime != null))[0].status.attemptStatus.completionTime | fromdate) - $from | . >= 100' "$RUN/out/$scenario.frameworks")" true
+        (map(select(.status.attemptStatus.completionTime != null))[0].status.attemptStatus.completionTime | fromdate) - $from | . >= 70' "$RUN/out/$scenario.frameworks")" true
     # One switch of the snapshots is off, all others are not.
     expect "snapshots" "$(watcher_logs | grep -oE 'On[A-Za-z]+: ObjectSnapshot' | sort -u | tr '\n' ' ')" "OnFrameworkRetry: ObjectSnapshot OnTaskDeletion: ObjectSnapshot OnTaskRetry: ObjectSnapshot "
 }
