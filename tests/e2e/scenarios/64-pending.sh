@@ -17,8 +17,7 @@ run_pending_policy() {
     local name
     for name in name never pull atonce room heals; do wait_completed $name; done
     for name in gated creating other without; do
-        wait_observed $name
-        expect "$name: state" "$(framework $name .status.state)" AttemptPreparing
+        wait_framework $name 15 '.status.state == "AttemptPreparing"'
     done
     expect_lines "codes" "$(api GET "$(frameworks_path)" | jq -r ".items[] | .metadata.name as \$name | $TASK |
         select(.attemptStatus.completionStatus != null) | \"\\(\$name) \\(.attemptStatus.completionStatus | \"\\(.code) \\(.phrase) \\(.type.attributes)\") \\(.retryPolicyStatus | \"\\(.totalRetriedCount) \\(.accountableRetriedCount)\")\"" | LC_ALL=C sort)" \
