@@ -43,6 +43,10 @@ static void put_common(struct buf *out, const struct cli *cli, const char *comma
 		put_word(out, "--as");
 		put_word(out, options->as);
 	}
+	for (size_t i = 0; i < options->as_group_count; i++) {
+		put_word(out, "--as-group");
+		put_word(out, options->as_groups[i]);
+	}
 	put_word(out, "-n");
 	put_word(out, cli->ns);
 	put_word(out, command);

@@ -215,7 +215,8 @@ static int run(struct ui *ui, const char *path, struct error *err)
 	}
 	while (!ui->stopped) {
 		if (ui->jobs != NULL) {
-			do_job(ui, ui->jobs);
+			if (ui->jobs->request != NULL)
+				do_job(ui, ui->jobs);
 			free_job(ui, ui->jobs);
 		} else {
 			ev_run(cli->loop, EVRUN_ONCE);

@@ -16,6 +16,7 @@ enum {
 	PORT_OTHERS = 29500,
 	/* Linux starts no program with a variable that is longer, its name and the NUL included (MAX_ARG_STRLEN). */
 	VARIABLE_MAX = 131072,
+	VARIABLES_MAX = 2 * 1024 * 1024, /* in the templates of a Framework's TaskRoles */
 };
 
 #define LABEL_EXPECTED "a name like ^[a-z]([-a-z0-9]*[a-z0-9])?$ of at most 63 characters"
@@ -171,6 +172,8 @@ static int check_hostnames(const struct framework_spec *spec, struct error *err)
 
 int framework_spec_check_names(const struct framework_spec *spec, const char *framework_name, struct error *err)
 {
+	size_t all = 0;
+
 	if (!spec->network.hostnames)
 		return 0;
 	if (spec->network.subdomain == NULL && !label_valid(framework_name))
@@ -190,6 +193,13 @@ int framework_spec_check_names(const struct framework_spec *spec, const char *fr
 				"expected at most %d, which Linux takes: have fewer Tasks, or a shorter "
 				"spec.network.subdomain",
 				len, VARIABLE_MAX);
+		all += len;
+		if (all > VARIABLES_MAX)
+			return error_set(
+				err,
+				"spec.distributed: TF_CONFIG would have %zu bytes or more in the templates of "
+				"%zu TaskRoles, expected at most %d in all: have fewer TaskRoles or Tasks in it",
+				all, spec->distributed.role_count, VARIABLES_MAX);
 	}
 	return 0;
 }

@@ -155,8 +155,8 @@ static void owned_create_failed(struct framework *framework, struct slot *slot, 
 	keep_error(slot, call, answer);
 	slot->known = SLOT_IN_DOUBT;
 	slot->poll_ms = 0;
-	if (answer->http_status != HTTP_CONFLICT)
-		backoff_fail(&framework->owned_calls, random, time->boot_ms, answer->retry_after_ms);
+	/* 409 as well: a quota that was changed at the same time says so */
+	backoff_fail(&framework->owned_calls, random, time->boot_ms, answer->retry_after_ms);
 }
 
 static void create_failed(struct framework *framework, struct slot *slot, const struct call *call,
@@ -220,7 +220,9 @@ static void got(struct framework *framework, struct slot *slot, const struct cal
 
 static void got_nothing(struct framework *framework, struct slot *slot, const struct call *call)
 {
-	backoff_reset(get_backoff(framework, slot));
+	/* Before it is created again, what made its creation fail has its time. */
+	if (!slot_is_owned(slot) || slot->error == NULL)
+		backoff_reset(get_backoff(framework, slot));
 	if (call->uid != NULL)
 		slot_gone(slot, call->uid, NULL);
 	else if (slot_lost(framework, slot))

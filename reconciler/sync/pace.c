@@ -4,8 +4,10 @@
 
 /* A pause after which a change is written as promptly as the first. */
 enum { GATHER_FORGET_MS = 3000 };
-/* What waits is doubled that often at most, and then waits for so long at most. */
-enum { GATHERED_MAX = 3, GATHER_MAX_MS = 4000 };
+/* WRITE_RUNNING and WRITE_UIDS doubled that often: 1.6 s and 4 s at most. */
+enum { GATHERED_MAX = 3 };
+/* What becomes of the objects of an attempt that has its outcome waits for so long, to be written with its end. */
+enum { WRITE_ENDING_MS = 4000 };
 /* A write costs 10 to 20 us for each Task: here, on the API server, and with everyone who watches. One after the other
  * they would leave large Frameworks no time for anything else: this makes it a few per cent. Of 10 Tasks it is nothing
  * to speak of. */
@@ -26,8 +28,8 @@ void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
 	if (reconcile->time.boot_ms - pace->last_ms > GATHER_FORGET_MS + pace->spacing_ms)
 		pace->gathered = 0;
 	if (delay_ms > 0)
-		delay_ms = attempt_ending(framework) ? GATHER_MAX_MS : delay_ms << pace->gathered;
-	by = reconcile->time.boot_ms + (delay_ms < GATHER_MAX_MS ? delay_ms : GATHER_MAX_MS);
+		delay_ms = attempt_ending(framework) ? WRITE_ENDING_MS : delay_ms << pace->gathered;
+	by = reconcile->time.boot_ms + delay_ms;
 	if (delay_ms > 0 && by < pace->last_ms + pace->spacing_ms)
 		by = pace->last_ms + pace->spacing_ms;
 	framework->version++;

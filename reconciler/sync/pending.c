@@ -28,7 +28,7 @@ static void forget_wait(struct reconcile *reconcile, struct slot *slot, struct t
 	if (attempt->waiting_time == 0)
 		return;
 	attempt->waiting_time = 0;
-	framework_touch(reconcile, WRITE_CREATED);
+	framework_touch(reconcile, WRITE_UIDS);
 }
 
 /* The clock of the present Pod; made when it is missing, from what was persisted. */
@@ -76,7 +76,7 @@ static int64_t waiting_since(struct reconcile *reconcile, struct slot *slot, str
 	since_sec = (reconcile->time.wall_ms - (reconcile->time.boot_ms - wait->since_ms)) / 1000;
 	if (policy->start_timeout_sec != SECONDS_ABSENT) { /* a restart must not begin it anew */
 		attempt->waiting_time = since_sec;
-		framework_touch(reconcile, WRITE_CREATED);
+		framework_touch(reconcile, WRITE_UIDS);
 	}
 	return since_sec;
 }

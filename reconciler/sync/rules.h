@@ -26,8 +26,7 @@ enum {
 	WRITE_NOW = 0,
 	WRITE_COMPLETIONS = 200, /* sibling Tasks end together; their Pods are deleted after the write */
 	WRITE_RUNNING = 200,     /* sibling Pods start together; a barrier waits for the last of their IPs */
-	WRITE_FINISHED = 500,    /* what has an outcome already goes away; a rescale waits for the last of it */
-	WRITE_CREATED = 2000,    /* Pods that start soon run; a crash before loses nothing: the objects are adopted */
+	WRITE_UIDS = 500,        /* a crash before loses nothing: the objects are adopted */
 };
 
 /* Notes that the status changed and is to be written within delay_ms; longer while writes follow each other quickly:

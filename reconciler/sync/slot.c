@@ -202,6 +202,8 @@ void owned_attempt_begins(struct framework *framework)
 		if (slot->meta != NULL)
 			slot->known = SLOT_IN_DOUBT;
 		slot->outdated = slot->call != CALL_NONE;
+		slot->poll_ms = 0;
+		slot->polls = 0;
 	}
 }
 

@@ -35,7 +35,7 @@ static void adopt_config_map(struct reconcile *reconcile)
 	framework->config_map.reported = REPORTED_NOTHING;
 	create_error_free(framework->config_map.error);
 	framework->config_map.error = NULL;
-	framework_enter(reconcile, STATE_CREATION_REQUESTED, WRITE_CREATED);
+	framework_enter(reconcile, STATE_CREATION_REQUESTED, WRITE_UIDS);
 }
 
 static void config_map_present(struct reconcile *reconcile)
@@ -44,11 +44,11 @@ static void config_map_present(struct reconcile *reconcile)
 
 	if (framework->status.state == STATE_DELETION_PENDING && may_act(reconcile)) {
 		if (framework->config_map.deletion != SLOT_KEPT)
-			framework_enter(reconcile, STATE_DELETION_REQUESTED, WRITE_FINISHED);
+			framework_enter(reconcile, STATE_DELETION_REQUESTED, WRITE_UIDS);
 		else
 			slot_send_delete(reconcile, &framework->config_map);
 	} else if (framework->status.state == STATE_CREATION_REQUESTED) {
-		framework_enter(reconcile, STATE_PREPARING, WRITE_CREATED);
+		framework_enter(reconcile, STATE_PREPARING, WRITE_UIDS);
 		if (framework_completing(framework)) { /* that was decided while it was not to be seen */
 			attempt_complete(reconcile, NULL, false);
 			return;
@@ -66,11 +66,13 @@ static void config_map_deleting(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
 
-	if (framework->status.attempt.completion == NULL)
+	if (framework->status.attempt.completion == NULL) {
 		framework->status.attempt.completion = completion_predefined(CODE_CONFIG_MAP_EXTERNAL_DELETED,
 									     "ConfigMap is being deleted by others");
+		framework_touch(reconcile, WRITE_NOW);
+	}
 	if (framework->status.state != STATE_DELETING)
-		framework_enter(reconcile, STATE_DELETING, WRITE_FINISHED);
+		framework_enter(reconcile, STATE_DELETING, WRITE_UIDS);
 }
 
 /* Why the user wants the attempt to end; NULL: it may go on. The caller owns the completion. */
@@ -375,6 +377,7 @@ static void look_at_tasks(struct reconcile *reconcile)
 	owned_sync(reconcile);
 	depends_sync(reconcile);
 	slots_sync(reconcile);
+	depends_sync(reconcile); /* who has arrived now is written without delay */
 	free_idle_templates(framework);
 	if (framework->status.state == STATE_PREPARING && some_task_runs(framework))
 		framework_enter(reconcile, STATE_RUNNING, WRITE_RUNNING);

@@ -143,7 +143,7 @@ static void pod_present(struct turn *turn)
 		if (!reconcile_may_act(turn->reconcile, turn->slot, decided(turn)))
 			return;
 		if (turn->slot->deletion != SLOT_KEPT)
-			enter(turn, STATE_DELETION_REQUESTED, WRITE_FINISHED);
+			enter(turn, STATE_DELETION_REQUESTED, WRITE_UIDS);
 		else
 			slot_send_delete(turn->reconcile, turn->slot);
 		return;
@@ -152,10 +152,10 @@ static void pod_present(struct turn *turn)
 	if (task->state == STATE_DELETION_REQUESTED || task->state == STATE_DELETING)
 		return;
 	if (task->state == STATE_CREATION_REQUESTED)
-		enter(turn, STATE_PREPARING, WRITE_CREATED);
-	copy_text(turn, &task->attempt.pod_node_name, pod->node_name, WRITE_CREATED);
-	copy_text(turn, &task->attempt.pod_ip, pod->pod_ip, pod->pod_ip[0] == '\0' ? WRITE_CREATED : WRITE_RUNNING);
-	copy_text(turn, &task->attempt.pod_host_ip, pod->host_ip, WRITE_CREATED);
+		enter(turn, STATE_PREPARING, WRITE_UIDS);
+	copy_text(turn, &task->attempt.pod_node_name, pod->node_name, WRITE_UIDS);
+	copy_text(turn, &task->attempt.pod_ip, pod->pod_ip, pod->pod_ip[0] == '\0' ? WRITE_UIDS : WRITE_RUNNING);
+	copy_text(turn, &task->attempt.pod_host_ip, pod->host_ip, WRITE_UIDS);
 	if (unwanted) {
 		enter(turn, STATE_DELETION_PENDING, WRITE_NOW);
 		return;
@@ -204,7 +204,7 @@ static void pod_deleting(struct turn *turn)
 		return;
 	complete(turn, CODE_POD_EXTERNAL_DELETED, "Pod is being deleted by others");
 	if (turn->task->state != STATE_DELETING)
-		enter(turn, STATE_DELETING, WRITE_FINISHED);
+		enter(turn, STATE_DELETING, WRITE_UIDS);
 	slot_watch_deletion(turn->reconcile, turn->slot, turn->role_status->pod_graceful_deletion_timeout_sec);
 }
 
@@ -310,7 +310,7 @@ static void adopt(struct turn *turn)
 	turn->slot->error = NULL;
 	turn->slot->failed_at = 0;
 	turn->slot->reported = REPORTED_NOTHING;
-	enter(turn, STATE_CREATION_REQUESTED, WRITE_CREATED);
+	enter(turn, STATE_CREATION_REQUESTED, WRITE_UIDS);
 }
 
 static void create_failed_for_good(struct turn *turn, enum create_failure failure)
@@ -474,7 +474,7 @@ static void retry_or_finish(struct turn *turn)
 		return;
 	}
 	task_report_completed(turn->reconcile, turn->role, turn->index);
-	enter(turn, STATE_COMPLETED, WRITE_FINISHED);
+	enter(turn, STATE_COMPLETED, WRITE_UIDS);
 	if (framework_completing(turn->framework))
 		return;
 	policy = policy_test_task(turn->framework, turn->role, turn->index);

@@ -66,7 +66,8 @@ void check_depends(const struct wire *wire, const struct object *pod);
 
 /* ---- check_services.c ---- */
 
-/* A reconciler has created a Service; a Pod or a ConfigMap. */
+/* A reconciler asks for a Service, if it is one; has created one; has created a Pod or a ConfigMap. */
+void check_service_sent(const struct wire *wire);
 void check_service_created(struct world *world, const struct wire *wire, const struct service *service);
 void check_service_first(const struct wire *wire, const struct object *object);
 

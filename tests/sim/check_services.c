@@ -26,15 +26,32 @@ void check_service_created(struct world *world, const struct wire *wire, const s
 {
 	struct object *framework = api_find_uid(world, KIND_FRAMEWORK, services_owner(service));
 	const char *name = meta_text(service->json, "name");
+
+	if (framework != NULL && !wire->late && !asked_for(framework, name))
+		violated(world, "Service %s is created, which %s never asked for", name, framework->uid);
+}
+
+/* The end of an attempt does not wait for the answer: what comes then belongs to the Framework, and goes with it. */
+void check_service_sent(const struct wire *wire)
+{
+	struct world *world = wire->world;
+	size_t len = strlen(wire->path);
+	cleanup_json json_t *body = NULL;
+	struct object *framework;
+	const json_t *owner;
 	const json_t *status;
 
-	if (framework == NULL || wire->late)
+	if (strcmp(wire->method, "POST") != 0 || len < strlen("/services") ||
+	    strcmp(wire->path + len - strlen("/services"), "/services") != 0)
+		return;
+	body = json_parse(wire->body, strlen(wire->body), NULL);
+	owner = json_array_get(json_object_get(json_object_get(body, "metadata"), "ownerReferences"), 0);
+	framework = api_find_uid(world, KIND_FRAMEWORK, json_str(owner, "uid"));
+	if (framework == NULL)
 		return;
 	status = status_of(framework);
-	if (!asked_for(framework, name))
-		violated(world, "Service %s is created, which %s never asked for", name, framework->uid);
 	if (status == NULL || state_of(status) > STATE_RUNNING || is_set(attempt_of(status), "completionStatus"))
-		violated(world, "Service %s is created for %s, of which no attempt is under way", name, framework->uid);
+		violated(world, "a Service is asked for, for %s, of which no attempt is under way", framework->uid);
 }
 
 void check_service_first(const struct wire *wire, const struct object *pod)

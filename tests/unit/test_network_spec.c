@@ -175,6 +175,21 @@ static void test_names(void **state)
 		    "131072, which Linux takes: have fewer Tasks, or a shorter spec.network.subdomain");
 }
 
+/* Each TaskRole's template has it: what a small spec may ask for has a bound. */
+static void test_many_roles(void **state)
+{
+	cleanup_buf struct buf text = {0};
+
+	(void)state;
+	buf_puts(&text, "{'distributed':{'kind':'TensorFlow'},'taskRoles':[");
+	for (int i = 0; i < 500; i++)
+		buf_printf(&text, "%s{'name':'r%d','taskNumber':1}", i == 0 ? "" : ",", i);
+	buf_puts(&text, "]}");
+	check_names(text.data, "f",
+		    "spec.distributed: TF_CONFIG would have 2101600 bytes or more in the templates of 500 TaskRoles, "
+		    "expected at most 2097152 in all: have fewer TaskRoles or Tasks in it");
+}
+
 static void test_label_keys(void **state)
 {
 	static const char *const good[] = {"a", "topology.kubernetes.io/zone", "kubernetes.io/hostname", "A_b.c-9"};
@@ -380,7 +395,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),       cmocka_unit_test(test_refused),    cmocka_unit_test(test_names),
 		cmocka_unit_test(test_tensorflow), cmocka_unit_test(test_pytorch),    cmocka_unit_test(test_jax),
-		cmocka_unit_test(test_rescaled),   cmocka_unit_test(test_label_keys), cmocka_unit_test(test_exclusive),
+		cmocka_unit_test(test_rescaled),   cmocka_unit_test(test_many_roles), cmocka_unit_test(test_label_keys),
+		cmocka_unit_test(test_exclusive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

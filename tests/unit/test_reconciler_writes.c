@@ -63,7 +63,7 @@ static void conflicts_are_backed_off(void **state)
 	assert_memory_equal(world->last, "PUT ", 4);
 }
 
-/* Its Pod is created, which is to be written within two seconds. */
+/* Its Pod is created, which is to be written within half a second. */
 static void get_ahead(struct world *world, const char *name, uint32_t shard)
 {
 	show_framework(world, name, shard, 1);
@@ -85,7 +85,7 @@ static void the_end_writes_what_is_known(void **state)
 	world_grant(world, OTHER_SHARD);
 	get_ahead(world, "f", SHARD);
 	get_ahead(world, "g", OTHER_SHARD);
-	world->now_ms += 2000;
+	world->now_ms += 1000;
 	run_all(world);
 	answer_done(world, find_call(world, "PUT ")); /* of one of them nothing is left to write */
 	assert_int_equal(world->call_count, 1);

@@ -250,6 +250,13 @@ static void test_forbidden(void **state)
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	world_end(&w);
 
+	/* a refusal that lasts: reads that find nothing do not make the next attempt come sooner */
+	begin(&w, 1, "", NETWORK);
+	forbid(&w, CALL_CREATE_SERVICE, 1000);
+	world_pass(&w, 60);
+	assert_in_range(w.made[CALL_CREATE_SERVICE], 8, 20);
+	world_end(&w);
+
 	/* nor may it be looked at: known by another refusal alone */
 	begin(&w, 1, "", NETWORK);
 	put_service(&w, "f", "'uid':'x'," OURS);
