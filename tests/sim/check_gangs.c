@@ -67,14 +67,19 @@ void check_gang_first(const struct wire *wire, const struct object *pod)
 	struct world *world = wire->world;
 	const char *name = pod->kind == KIND_POD ? gangs_name(pod->json) : "";
 	const struct pod_group *group;
-	const struct object *framework = api_framework(world, pod->plan);
+	struct object *framework = api_framework(world, pod->plan);
 	char expected[128];
 
 	if (!world->ganged)
 		return;
 	if (pod->kind == KIND_CONFIG_MAP)
 		world->gang_attempt_ms[pod->plan] = world->now_ms;
-	if (name[0] == '\0' || wire->late || framework == NULL || framework->deleting)
+	if (pod->kind != KIND_POD || wire->late || framework == NULL || framework->deleting ||
+	    strcmp(framework->uid, annotation(pod->json, "FC_FRAMEWORK_UID")) != 0)
+		return;
+	if ((name[0] != '\0') != is_set(attempt_of(status_of(framework)), "gangScheduler"))
+		violated(world, "%s is of PodGroup \"%s\", which its attempt does not say", pod->name, name);
+	if (name[0] == '\0')
 		return;
 	snprintf(expected, sizeof(expected), "%s-%s", framework->name,
 		 annotation(pod->json, "FC_FRAMEWORK_ATTEMPT_ID"));
