@@ -124,8 +124,6 @@ struct kube_call *kube_client_call(struct kube_client *client, const struct kube
 /* The same for a stream (watch). */
 struct kube_call *kube_client_stream(struct kube_client *client, const struct kube_request *request, kube_data *data,
 				     kube_done *done, void *arg);
-/* The Content-Type of a stream's 2xx answer, from the first data callback on; "" when there was none. */
-const char *kube_call_content_type(const struct kube_call *call);
 /* done runs with KUBE_CANCELLED in the next loop iteration; data not at all. */
 void kube_call_cancel(struct kube_call *call);
 

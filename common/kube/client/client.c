@@ -203,11 +203,6 @@ struct kube_call *kube_client_stream(struct kube_client *client, const struct ku
 	return new_call(client, request, data, done, arg);
 }
 
-const char *kube_call_content_type(const struct kube_call *call)
-{
-	return call->answer_type;
-}
-
 void kube_call_cancel(struct kube_call *call)
 {
 	call->cancelled = true;

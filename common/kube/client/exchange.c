@@ -71,14 +71,6 @@ static int status_of(CURL *easy)
 	return (int)code;
 }
 
-static void note_type(struct kube_call *call)
-{
-	const char *type = NULL;
-
-	curl_easy_getinfo(call->easy, CURLINFO_CONTENT_TYPE, &type);
-	snprintf(call->answer_type, sizeof(call->answer_type), "%s", type == NULL ? "" : type);
-}
-
 static size_t on_header(char *data, size_t size, size_t count, void *arg)
 {
 	struct kube_call *call = arg;
@@ -90,7 +82,6 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
 		return len;
 	status = status_of(call->easy);
 	if (status >= 200 && status < 300) {
-		note_type(call);
 		call->announce = true;
 		call->http_status = status;
 		exchange_count(call); /* a stream counts when it begins */
