@@ -80,7 +80,7 @@ struct kube_call {
 
 struct kube_client {
 	struct ev_loop *loop;
-	struct kube_config config; /* strings owned */
+	const struct kube_config *config;
 	struct credentials credentials;
 	unsigned tls_generation; /* of the transports in use */
 	char *user_agent;
