@@ -106,7 +106,8 @@ crash_story() {
                 del(.. | .runTime?, .podIP?, .podHostIP?, .podNodeName?, .fenced?, .writer?, .waitingTime?) |
                 walk(if type == "string" then gsub("has been waiting for [0-9hms]+"; "has been waiting for TIME") else . end)]'
         # Each Pod that ever was, by the attempt it was for.
-        jq -r 'select(.type == "ADDED") | .object.metadata | "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
+        jq -r 'select(.type == "ADDED") | .object.metadata |
+            "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
             "$RUN/out/$scenario.pods" | sort
     } >"out/$scenario.end"
 }
