@@ -335,55 +335,26 @@ run_documentation_jobs() {
     grep -q '^deployment.apps/fc-jobs created' out/$scenario.applied
 }
 
-# kill -9 right after each write of a story (`make crash-points`): the k-th request about jobs and Frameworks is carried out,
-# its answer is held back, none after it is carried out, and the process is killed; for each k, one run. All end as the
-# undisturbed run does, with the same Pods.
+# kill -9 right after each write of a story (`make crash-points`): crash_points.sh tells how.
 run_crash_points_jobs() {
     only_when_asked
-    local k reached=1 number=1 finder first=1 last=${CRASH_POINTS/all/1000}
-    if [[ $last == *-* ]]; then first=${last%-*} last=${last#*-}; fi
     own_cluster
     kubectl create -f "$JOB_CRDS" >/dev/null
     launch_watcher watcher-1 --workers 2
     launch_crash_jobs 1
-    NS=$NS-undisturbed
-    create_namespace "$NS"
-    crash_jobs_story
-    cp "out/$scenario.end" "out/$scenario.undisturbed"
-    for ((k = first; k <= last && reached; k++)); do
-        NS=$(namespace_of "$scenario")-$k
-        create_namespace "$NS"
-        testapi DELETE faults >/dev/null
-        crash_jobs_fault $((k - 1)) '"count": 1' '{"answerLatencyMs": 60000}'
-        crash_jobs_fault "$k" '"count": 100000' '{"cut": true}'
-        crash_jobs_when_struck "$number" "$k" &
-        finder=$!
-        crash_jobs_story
-        kill "$finder" 2>/dev/null || true
-        wait "$finder" 2>/dev/null || true
-        diff -u "out/$scenario.undisturbed" "out/$scenario.end" || fail "killed after write $k, it ends otherwise: see the diff"
-        [[ -e out/$scenario.struck-$k ]] || reached=
-        [[ ! $reached ]] || number=$((number + 1))
-    done
-    [[ $reached ]] || k=$((k - 1))
-    echo "crash points $first to $((k - 1))"
-    ((k > 12 || k > last)) || fail "only $((k - 1)) writes in a story that needs more"
+    crash_points_loop 12 '"userAgent": "fc-jobs", "path": "/(frameworks|tfjobs|pytorchjobs)"' kill_jobs crash_jobs_story :
 }
 
-launch_crash_jobs() { launch_jobs "jobs-$1" --qps 1000 --burst 1000; } # number
-
-crash_jobs_fault() { # skip count action
-    testapi_fault "{\"match\": {\"userAgent\": \"fc-jobs\", \"namespace\": \"$NS\", \"path\": \"/(frameworks|tfjobs|pytorchjobs)\"},
-        \"skip\": $1, $2, \"action\": $3}"
+launch_crash_jobs() { # number
+    launch_jobs "jobs-$1" --qps 1000 --burst 1000
+    echo "$1" >"out/$scenario.number"
 }
 
-crash_jobs_when_struck() { # number of the process, k
-    trap - ERR EXIT
-    until testapi GET faults | jq -e '.[0].hits > 0' >/dev/null; do sleep 0.005; done
-    touch "out/$scenario.struck-$2"
-    kill -KILL "$(awk -v name="jobs-$1" '$1 == name { print $2 }' pids)"
-    testapi DELETE faults >/dev/null
-    launch_crash_jobs $(($1 + 1))
+kill_jobs() {
+    local number
+    number=$(<"out/$scenario.number")
+    kill -KILL "$(awk -v name="jobs-$number" '$1 == name { print $2 }' pids)"
+    launch_crash_jobs $((number + 1))
 }
 
 # A job whose Workers all count, one whose first Worker does, and one that is resumed.

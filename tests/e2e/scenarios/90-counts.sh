@@ -6,8 +6,8 @@ SWITCHES_MAX=10      # for the life of a Pod, in all our processes: 5 to 8, and 
 SWITCHES_PACE_MS=15000 # a machine that takes longer has fewer events at a time
 KEEPS_PACE_MS=20000  # a machine that takes longer does not: 104 s were seen with 11 writes each
 
-# The reconcilers' requests so far, as lines "verb resource[/subresource] code name"; name is - where only counts are
-# known.
+# The reconcilers' requests in the namespace so far, as lines "verb resource[/subresource] code name"; name is - where only
+# counts are known. (Of what others left behind in theirs, held Pods above all, they read a little now and then.)
 reconciler_requests() {
     if [[ $CLUSTER == kubernetes ]]; then
         tail -n "+$audited_from" "$RUN/audit.log" | sed -n '/}$/p' |
@@ -15,7 +15,8 @@ reconciler_requests() {
             .objectRef as $object | [.verb, $object.resource + (if $object.subresource then "/" + $object.subresource else "" end),
             .responseStatus.code, $object.name // "-"] | join(" ")'
     else
-        kubectl get --raw /fc-testapi/requests | jq -r '.[] | select(.userAgent == "fc-reconciler") |
+        kubectl get --raw /fc-testapi/requests | jq -r --arg namespace "$NS" '.[] |
+            select(.userAgent == "fc-reconciler" and .namespace == $namespace) |
             . as $row | range(.count) | [$row.verb, $row.resource, $row.code, "-"] | join(" ")'
     fi
 }
