@@ -246,7 +246,7 @@ static void ping(struct session *session)
 	struct bus_ping body = {
 		.held = session->shards,
 		.consumed = session->consumed,
-		.heard = session->received_sequence,
+		.received = session->received_sequence,
 		.backlog = session->handler.backlog == NULL ? 0 : session->handler.backlog(session->arg),
 	};
 
