@@ -323,16 +323,20 @@ run_jobs_examples() {
     k delete -f "$EXAMPLES/jobs" >/dev/null
 }
 
-# The commands of jobs/README.md: the cluster takes the manifests, and the Deployment is as it is rolled out.
+# The commands of jobs/README.md: the cluster takes the manifests, and the Deployment is as it is rolled out; with both
+# kubectls.
 run_documentation_jobs() {
+    local each
     blocks_of jobs/README.md "sh jobs" | grep -q '^kubectl apply -k manifests/deploy/jobs$' ||
         fail "jobs/README.md does not say how to deploy it"
-    kubectl kustomize "$root/manifests/deploy/jobs" 2>/dev/null |
-        if kubectl api-versions |
-        grep -x policy/v1 >/dev/null; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi |
-        sed 's/namespace: frameworkcontroller/namespace: '"$NS"'/' |
-        kubectl create --validate=false --dry-run=server -f - >out/$scenario.applied
-    grep -q '^deployment.apps/fc-jobs created' out/$scenario.applied
+    for each in "$OLDEST_KUBECTL" "$CURRENT_KUBECTL"; do
+        write_kubectl "$each" "$RUN/out/$scenario.kubectl"
+        kubectl() { "$RUN/out/$scenario.kubectl" "$@"; }
+        kubectl kustomize "$root/manifests/deploy/jobs" 2>/dev/null | of_this_server |
+            sed 's/namespace: frameworkcontroller/namespace: '"$NS"'/' |
+            kubectl create --validate=false --dry-run=server -f - >out/$scenario.applied
+        grep -q '^deployment.apps/fc-jobs created' out/$scenario.applied
+    done
 }
 
 # kill -9 right after each write of a story (`make crash-points`): crash_points.sh tells how.
