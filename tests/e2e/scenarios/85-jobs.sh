@@ -153,7 +153,7 @@ run_jobs_exit_code() {
     expect "its Framework's code" "$(framework permanent '.status.attemptStatus.completionStatus | "\(.code) \(.phrase)"')" \
         "1001 PermanentExitCode"
     wait_job "$TFJOBS" retried 40 "$HAS has(\"Succeeded\")"
-    expect "its Task's retries" "$(framework retried "$TASK.retryPolicyStatus.totalRetriedCount")" 1
+    expect "its Task's retries" "$(framework retried 'task.retryPolicyStatus.totalRetriedCount')" 1
 }
 
 # The sum of all retries is limited.
@@ -164,7 +164,7 @@ run_jobs_backoff_limit() {
     expect "its end" "$(job "$TFJOBS" limited '.status.conditions[-1].message')" \
         "Job limited has failed because it has reached the specified backoff limit"
     wait_completed limited 60
-    expect "its Framework's retries" "$(framework limited "[$TASKS.retryPolicyStatus.totalRetriedCount] | add <= 2")" true
+    expect "its Framework's retries" "$(framework limited '[tasks.retryPolicyStatus.totalRetriedCount] | add <= 2')" true
 }
 
 # A Master and a Worker; the Master decides.

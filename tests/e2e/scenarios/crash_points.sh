@@ -151,7 +151,7 @@ lifecycle_story() {
             .task.pendingPolicy = {unschedulableTimeoutSec: 1}]),
         (fw("late"; [role("a"; 1; {})]) | .spec.activeDeadlineSec = 2),
         (fw("brief"; [role("a"; 1; ends(0; 0))]) | .spec.ttlSecondsAfterCompleted = 0)'
-    wait_framework held 60 "[$TASKS.state] == [\"AttemptRunning\", \"AttemptRunning\"]"
+    wait_framework held 60 '[tasks.state] == ["AttemptRunning", "AttemptRunning"]'
     patch_framework held '{"spec": {"suspend": true}}'
     wait_framework held 60 '.status.conditions | any(.type == "Suspended" and .status == "True")'
     patch_framework held "$(jq -cn "$JQ_WORDS {spec: {suspend: false, taskRoles: [role(\"a\"; 3; ends(0; 0))]}}")"
