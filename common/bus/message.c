@@ -386,9 +386,10 @@ void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end)
 
 		buf_puts(out, i == 0 ? "{" : ",{");
 		buf_json_text(out, "namespace", scope->ns);
-		for (size_t kind = 0; kind < KIND_COUNT; kind++)
+		for (size_t kind = 0; kind < KIND_WORKLOAD; kind++)
 			buf_json_text(out, object_kind_name((enum object_kind)kind),
 				      scope->resource_version[kind] == NULL ? "" : scope->resource_version[kind]);
+		buf_json_text_if_any(out, object_kind_name(KIND_WORKLOAD), scope->resource_version[KIND_WORKLOAD]);
 		buf_putc(out, '}');
 	}
 	buf_puts(out, "]}");
