@@ -176,6 +176,7 @@ static void set_admission(struct reconcile *reconcile, json_t *admission)
 	pod_templates_free(framework);
 	framework_touch(reconcile, WRITE_NOW);
 	framework->kueue.decided = framework->version;
+	kueue_drop_lookups(framework);
 	framework->hold = framework->version; /* nothing is created or given back before that is stored */
 	mem_replace(&framework->kueue.told, NULL);
 }
@@ -383,10 +384,8 @@ static void report(struct reconcile *reconcile, struct slot *slot)
 
 	if (patch == NULL || !owned_find_resource(reconcile, slot))
 		return;
-	if (framework->version != framework->written) { /* the write's end brings the reconcile back */
-		slot_mark_waiting(framework, slot);
-		return;
-	}
+	if (framework->version != framework->written)
+		return; /* the end of the write brings the reconcile back */
 	if (reconcile->time.boot_ms < framework->kueue.next_ms) {
 		plan_wake(reconcile->plan, framework->kueue.next_ms);
 		return;
@@ -505,15 +504,7 @@ void kueue_forget(struct framework *framework)
 {
 	struct kueue_work *kueue = &framework->kueue;
 
-	while (kueue->lookups != NULL) {
-		struct kueue_lookup *lookup = kueue->lookups;
-
-		kueue->lookups = lookup->next;
-		free(lookup->name);
-		free(lookup->error);
-		json_decref(lookup->object);
-		free(lookup);
-	}
+	kueue_drop_lookups(framework);
 	mem_replace(&kueue->told, NULL);
 	kueue->decided = 0;
 	kueue->next_ms = 0;

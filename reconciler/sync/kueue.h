@@ -89,6 +89,7 @@ void kueue_write_patch(const struct framework *framework, struct buf *out);
 
 /* The object, if it is read; otherwise it is asked for. */
 const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, const char *name);
+void kueue_drop_lookups(struct framework *framework);
 const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name);
 void kueue_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
 		  const struct sync_time *time);

@@ -28,6 +28,19 @@ const json_t *kueue_looked_up(const struct framework *framework, const char *plu
 	return lookup == NULL ? NULL : lookup->object;
 }
 
+void kueue_drop_lookups(struct framework *framework)
+{
+	while (framework->kueue.lookups != NULL) {
+		struct kueue_lookup *lookup = framework->kueue.lookups;
+
+		framework->kueue.lookups = lookup->next;
+		free(lookup->name);
+		free(lookup->error);
+		json_decref(lookup->object);
+		free(lookup);
+	}
+}
+
 /* Takes over the name. */
 static struct kueue_lookup *find_or_add(struct framework *framework, char *name)
 {

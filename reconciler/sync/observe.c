@@ -39,6 +39,7 @@ static void take_spec(struct framework *framework, const struct json_span *part)
 	if (framework->spec_text != NULL && framework->problem == NULL && json_span_is(&text, framework->spec_text))
 		return;
 	pod_templates_free(framework);
+	kueue_forget_request(framework);
 	free(framework->task_texts);
 	framework->task_texts = NULL;
 	free(framework->spec_text);
@@ -237,6 +238,7 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	framework->deletion_time = meta->deletion_time;
 	free(framework->metadata_text);
 	framework->metadata_text = mem_strndup(object->metadata.at, object->metadata.len);
+	kueue_take_metadata(framework, &object->metadata);
 	take_spec(framework, &object->spec);
 	if (framework->managed_by_others)
 		return true;

@@ -63,6 +63,12 @@ void framework_report_retried(struct reconcile *reconcile);
 
 /* ---- suspend.c: CONTRACT.md §5 ---- */
 
+/* Whether the user wants it suspended, or Kueue has not admitted it. */
+bool suspend_asked(const struct framework *framework);
+/* No ConfigMap and no Pod of it is seen, and no ConfigMap is being created. */
+bool framework_has_nothing(const struct framework *framework);
+/* … and none will be: it waits to be created. */
+bool framework_at_rest(const struct framework *framework);
 /* Whether the Framework is to be, or to stay, suspended: not when it is deleted or stopped. */
 bool suspend_wanted(const struct framework *framework);
 /* At the beginning of a reconcile: a suspended Framework is so no more. */

@@ -362,6 +362,7 @@ void framework_forget(struct framework *framework)
 {
 	free_role_work(framework);
 	framework_status_free(&framework->status);
+	kueue_forget(framework);
 	forget_shortening(framework);
 	framework->has_status = false;
 	framework->hold = 0;
@@ -425,6 +426,7 @@ void framework_free(struct framework *framework)
 	free(framework->config_map_end);
 	framework_forget(framework);
 	pod_templates_free(framework);
+	kueue_free(framework);
 	free(framework->task_texts);
 	framework_spec_free(&framework->spec);
 	free(framework->ns);
