@@ -207,9 +207,9 @@ static void put_waiter_metrics(struct buf *out, const struct wait_group_counters
 	metrics_value(out, name, (double)counters->absent, "result", "absent", NULL);
 	metrics_value(out, name, (double)counters->sent_away, "result", "sent_away", NULL);
 	metrics_value(out, name, (double)counters->left, "result", "left", NULL);
-	metrics_counter(out, "frameworkcontroller_barrier_looks_total",
+	metrics_counter(out, "frameworkcontroller_barrier_reads_total",
 			"Frameworks read from the API server to decide about waiting requests.", counters->reads);
-	metrics_counter(out, "frameworkcontroller_barrier_looks_failed_total", "Reads of Frameworks that failed.",
+	metrics_counter(out, "frameworkcontroller_barrier_reads_failed_total", "Reads of Frameworks that failed.",
 			counters->reads_failed);
 	metrics_histogram_write(out, "frameworkcontroller_barrier_release_seconds",
 				"Seconds from the change that completes a gang to the answers to its waiting requests.",

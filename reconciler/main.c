@@ -358,6 +358,7 @@ static int start(struct process *process, const struct options *options, struct 
 	if (process->client == NULL)
 		return -1;
 	fill_sync_config(config, reconciler);
+	discovery_init(reconciler);
 	reconciler->ports = (struct reconciler_ports){
 		.context = process,
 		.request = port_request,

@@ -240,7 +240,7 @@ static void ping(struct session *session)
 	struct bus_ping body = {
 		.held = session->shards,
 		.consumed = session->consumed,
-		.heard = session->received_sequence,
+		.received = session->received_sequence,
 		.backlog = session->handler.backlog(session->arg),
 	};
 

@@ -185,6 +185,7 @@ void owned_object_free(struct owned_object *object)
 	if (object == NULL)
 		return;
 	object_meta_free(&object->meta);
+	json_decref(object->spec);
 	free(object);
 }
 

@@ -4,6 +4,7 @@
 #ifndef FRAMEWORK_OBJECT_H
 #define FRAMEWORK_OBJECT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -61,13 +62,14 @@ struct object_parts {
 /* As object_meta_read(); the spans are borrowed from the text. Free meta. */
 int object_parts_read(const char *text, size_t len, struct object_parts *out, struct error *err);
 
-/* An object of which only the identity matters. */
+/* An object of which the identity matters, and of some kinds what it says. */
 struct owned_object {
 	struct object_meta meta;
+	json_t *spec; /* NULL: it was not to be read, or is none */
 };
 
-/* Free with owned_object_free (NULL is fine). */
-struct owned_object *owned_object_read(const char *text, size_t len, struct error *err);
+/* whole: its spec, too. Free with owned_object_free (NULL is fine). */
+struct owned_object *owned_object_read(const char *text, size_t len, bool whole, struct error *err);
 void owned_object_free(struct owned_object *object);
 
 /* The ConfigMap that represents a FrameworkAttempt. */

@@ -297,6 +297,7 @@ size_t framework_status_write(struct buf *out, const struct framework_status *st
 	buf_json_key(out, "configMapName");
 	buf_printf(out, "\"%s-attempt\"", framework_name);
 	buf_json_text(out, "configMapUID", attempt->config_map_uid);
+	buf_json_text_if_any(out, "gangScheduler", gang_scheduler_name(attempt->gang));
 	put_completion(out, attempt->completion);
 	buf_json_key(out, "taskRoleStatuses");
 	roles_at = out->len;

@@ -208,6 +208,17 @@ static int read_compressed_roles(const struct json_field *attempt, struct framew
 	return read_roles(&field, out, err);
 }
 
+static int read_gang(const struct json_field *attempt, enum gang_scheduler *out, struct error *err)
+{
+	const json_t *value = json_object_get(attempt->value, "gangScheduler");
+
+	if (is_null(value))
+		return 0;
+	if (json_is_string(value))
+		*out = gang_scheduler_parse(json_string_value(value));
+	return *out != GANG_NONE ? 0 : json_field_wrong(attempt, "gangScheduler", "the name of a scheduler", err);
+}
+
 static int read_attempt(const struct json_field *status, enum attempt_state state, struct framework_attempt_status *out,
 			struct error *err)
 {
@@ -218,7 +229,7 @@ static int read_attempt(const struct json_field *status, enum attempt_state stat
 	    read_attempt_times(&attempt, &out->id, &out->start_time, &out->run_time, &out->completion_time, err) < 0 ||
 	    json_field_text(&attempt, "instanceUID", &out->instance_uid, err) < 0 ||
 	    json_field_text(&attempt, "configMapUID", &out->config_map_uid, err) < 0 ||
-	    read_completion(&attempt, state, &out->completion, err) < 0)
+	    read_gang(&attempt, &out->gang, err) < 0 || read_completion(&attempt, state, &out->completion, err) < 0)
 		return -1;
 	if (out->config_map_uid != NULL && out->instance_uid == NULL)
 		return json_field_wrong(&attempt, "instanceUID", "a string", err);

@@ -137,17 +137,20 @@ void task_sync(struct reconcile *reconcile, size_t role, size_t index);
 void stray_sync(struct reconcile *reconcile, struct slot *slot);
 /* ---- owned.c: what a Framework or its attempt owns beside the ConfigMap and the Pods, CONTRACT.md §12 ---- */
 
-/* Before its Pods are created: makes the objects that the spec wants, one create of each kind at a time. */
+/* Before its Pods are created, and while they are there: makes the objects that the spec wants and keeps them as they
+ * should be, one call of each kind at a time. */
 void owned_sync(struct reconcile *reconcile);
-/* Whether all that the spec wants is there, and ours. */
+/* Whether all that the spec wants is there, ours, and as Pods need it. */
 bool owned_ready(const struct framework *framework);
 struct slot *owned_slot(struct framework *framework, enum slot_kind kind);
-/* Whether a create that was planned is still wanted. */
-bool owned_wanted(const struct framework *framework, enum slot_kind kind, const struct call *call);
+/* The call has succeeded, at this time (CLOCK_BOOTTIME). */
+void owned_answered(struct framework *framework, const struct call *call, int64_t boot_ms);
+/* Whether a create or patch that was planned is still wanted. */
+bool owned_wanted(const struct framework *framework, const struct call *call);
 /* Appends the owner reference to the Framework. */
 void framework_write_owner(const struct framework *framework, struct buf *out);
-/* The body of such a create. */
-void owned_write(const struct framework *framework, enum slot_kind kind, struct buf *out);
+/* The body of such a call. */
+void owned_write(const struct framework *framework, const struct call *call, struct buf *out);
 /* An answer shows it (observe.c). The object moves in. */
 void slot_observe_owned(struct slot *slot, struct owned_object *object);
 

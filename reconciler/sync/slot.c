@@ -48,10 +48,17 @@ bool slot_is_owned(const struct slot *slot)
 	return slot->kind >= SLOT_SERVICE;
 }
 
+const struct owned_resource *slot_resource(const struct framework *framework, const struct slot *slot)
+{
+	return slot_is_owned(slot) ? framework->owned_work[slot->kind - SLOT_SERVICE].resource : NULL;
+}
+
 const char *slot_kind_name(const struct slot *slot)
 {
-	static const char *const names[SLOT_KINDS] = {
-		[SLOT_POD] = "Pod", [SLOT_CONFIG_MAP] = "ConfigMap", [SLOT_SERVICE] = "Service"};
+	static const char *const names[SLOT_KINDS] = {[SLOT_POD] = "Pod",
+						      [SLOT_CONFIG_MAP] = "ConfigMap",
+						      [SLOT_SERVICE] = "Service",
+						      [SLOT_POD_GROUP] = "PodGroup"};
 
 	return names[slot->kind];
 }

@@ -299,6 +299,22 @@ static void look_at_retry(struct reconcile *reconcile)
 
 /* ---- step 6: CreationPending ---- */
 
+/* The attempt has the gang of the spec as it is now, and keeps it: Pods that are not stamped are no members. */
+static void begin_gang(struct reconcile *reconcile)
+{
+	struct framework *framework = reconcile->framework;
+	const struct slot *slot = &framework->config_map;
+
+	/* one that has been asked for is this attempt's already */
+	if (framework->status.attempt.gang == framework->spec.gang.scheduler || slot->meta != NULL ||
+	    slot->call != CALL_NONE || slot->known == SLOT_IN_DOUBT)
+		return;
+	framework->status.attempt.gang = framework->spec.gang.scheduler;
+	pod_templates_free(framework);
+	framework_touch(reconcile, WRITE_NOW);
+	framework->decided = framework->version;
+}
+
 static void create_config_map(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
@@ -321,6 +337,7 @@ static void create_config_map(struct reconcile *reconcile)
 			slot_send_get(reconcile, slot, NULL);
 		return;
 	}
+	begin_gang(reconcile);
 	if (slot->meta != NULL) {
 		if (!slot_ours(slot, framework->uid))
 			slot_report_conflict(reconcile, slot, framework->status.transition_time);
@@ -329,7 +346,7 @@ static void create_config_map(struct reconcile *reconcile)
 		return;
 	}
 	if (slot_create_error(slot, framework->decided) != NULL)
-		slot_create_failed(reconcile, slot, "");
+		slot_create_failed(reconcile, slot, "FailedCreateConfigMap", "");
 	if (may_act(reconcile))
 		slot_send_create(reconcile, slot, framework->decided);
 }
@@ -375,8 +392,8 @@ static void look_at_tasks(struct reconcile *reconcile)
 		if (completion != NULL)
 			attempt_complete(reconcile, completion, false);
 	}
-	owned_sync(reconcile);
 	depends_sync(reconcile);
+	owned_sync(reconcile); /* a PodGroup is of Tasks that wait for no others */
 	slots_sync(reconcile);
 	depends_sync(reconcile); /* who has arrived now is written without delay */
 	free_idle_templates(framework);

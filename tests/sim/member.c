@@ -328,6 +328,7 @@ void member_start(struct world *world, int slot)
 		.conflict_delay_min_sec = 1,
 		.conflict_delay_max_sec = 5,
 	};
+	discovery_init(reconciler);
 	reconciler->compress = COMPRESS_NEVER;
 	reconciler->name = member->name;
 	reconciler->calls_max = 1;

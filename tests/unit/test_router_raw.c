@@ -178,7 +178,7 @@ static void test_unread(void **state)
 	one = bytes_of(node, BUS_UPDATE) / count_of(node, BUS_UPDATE);
 	assert_in_range(bytes_of(node, BUS_UPDATE), 600, 600 + one);
 	queue_empty(&node->down);
-	ping.heard = 1; /* an assignment, behind all that */
+	ping.received = 1; /* an assignment, behind all that */
 	bus_ping_write(&body, &ping);
 	raw_send(node, BUS_PING, 3, 5, 1, &body);
 	assert_in_range(bytes_of(node, BUS_UPDATE), 600, 600 + one);

@@ -112,10 +112,10 @@ run_barrier() {
     app_started poll && fail "an app container of poll started before the last Task had an IP"
 
     # A look at the API server per Framework that passes, and none before.
-    expect "looks" "$(barrier_metric frameworkcontroller_barrier_looks_total)" 0
+    expect "looks" "$(barrier_metric frameworkcontroller_barrier_reads_total)" 0
     let_come gang
     wait_completed gang
-    expect "looks" "$(barrier_metric frameworkcontroller_barrier_looks_total)" 1
+    expect "looks" "$(barrier_metric frameworkcontroller_barrier_reads_total)" 1
     expect_match "what app containers see" "$(log_of gang main)" 'FB_LATE_ADDRESSES=10\.9\.8\.7:8'
     expect "code" "$(framework gang .status.attemptStatus.completionStatus.code)" 0
     let_come poll

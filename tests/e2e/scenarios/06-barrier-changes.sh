@@ -174,7 +174,7 @@ run_barrier_rescale() {
     give_ip back-late-1 10.9.8.4
     expect_end back 0
     expect "addresses" "$(injected back FB_LATE_IPS)" 10.9.8.1,10.9.8.4
-    expect "looks" "$(tls_metric frameworkcontroller_barrier_looks_failed_total)" 0
+    expect "looks" "$(tls_metric frameworkcontroller_barrier_reads_failed_total)" 0
 }
 
 run_barrier_identity() {
@@ -216,14 +216,14 @@ run_barrier_identity() {
     create 'fw("packed"; [role("app"; 2; {})])'
     write_packed null null
     wait_for 15 "fc-barrier knows packed" counted packed '{"ready":0,"total":2'
-    looks=$(tls_metric frameworkcontroller_barrier_looks_total)
+    looks=$(tls_metric frameworkcontroller_barrier_reads_total)
     both_beside packed packed
     write_packed '"10.9.8.1"' null
     wait_for 20 "app-1 is waited for" says packed-api '1 of 2 Tasks have an IP according to the API server; waiting for app-1'
     expect_still packed
     write_packed '"10.9.8.1"' '"10.9.8.2"'
     expect_end packed 0
-    expect "looks" "$(tls_metric frameworkcontroller_barrier_looks_total)" $((looks + 1))
+    expect "looks" "$(tls_metric frameworkcontroller_barrier_reads_total)" $((looks + 1))
     expect "the Framework, decompressed" "$(jq -c '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].attemptStatus.podIP]' beside-packed/framework.json)" \
         '["10.9.8.1","10.9.8.2"]'
 }

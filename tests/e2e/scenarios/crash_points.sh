@@ -104,7 +104,7 @@ crash_story() {
         api GET "$(frameworks_path)" | jq -S --arg namespace "$NS" "$(<"$here/lib/normalise.jq")"' |
             [.items[] | {name: .metadata.name, status} |
                 del(.. | .runTime?, .podIP?, .podHostIP?, .podNodeName?, .fenced?, .writer?, .waitingTime?) |
-                walk(if type == "string" then gsub("has been waiting for [0-9hms]+"; "has been waiting for TIME") else . end)]'
+                walk(if type == "string" then gsub("(?<what>been waiting|failed to start|been unschedulable) for [0-9hms]+"; .what + " for TIME") else . end)]'
         # Each Pod that ever was, by the attempt it was for.
         jq -r 'select(.type == "ADDED") | .object.metadata | "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
             "$RUN/out/$scenario.pods" | sort
@@ -125,16 +125,23 @@ life_story() {
     patch_roles scaled '.[2].taskNumber = 1'
 }
 
-# Suspended and resumed, delayed by backoff, and one that can never start.
+# Suspended and resumed, delayed by backoff, Pods that never start, a deadline, and a time to live.
 lifecycle_story() {
     create '
         fw("held"; [role("a"; 2; {})]),
         fw("delayed"; [role("a"; 1; ends(0; "1,0")) | .task.retryPolicy = {maxRetryCount: 1, backoff: {initialSec: 1}}]),
         (fw("again"; [role("a"; 1; {"run-seconds": 0, "attempt-exit-code": "1,0"})]) |
             .spec.retryPolicy = {maxRetryCount: 1, backoff: {initialSec: 1}}),
-        fw("never"; [role("a"; 1; {phase: "pending", reason: "InvalidImageName", message: "x"}) | .task.pendingPolicy = {}])'
+        fw("never"; [role("a"; 1; {phase: "pending", reason: "InvalidImageName", message: "x"}) | .task.pendingPolicy = {}]),
+        fw("pull"; [role("a"; 1; {phase: "pending", reason: "ImagePullBackOff", message: "x"}) |
+            .task.pendingPolicy = {startTimeoutSec: 1}]),
+        fw("room"; [role("a"; 1; {phase: "unschedulable", message: "0/4 nodes are available"}) |
+            .task.pendingPolicy = {unschedulableTimeoutSec: 1}]),
+        (fw("late"; [role("a"; 1; {})]) | .spec.activeDeadlineSec = 2),
+        (fw("brief"; [role("a"; 1; ends(0; 0))]) | .spec.ttlSecondsAfterCompleted = 0)'
     wait_framework held 60 "[$TASKS.state] == [\"AttemptRunning\", \"AttemptRunning\"]"
     patch_framework held '{"spec": {"suspend": true}}'
     wait_framework held 60 '.status.conditions | any(.type == "Suspended" and .status == "True")'
     patch_framework held "$(jq -cn "$JQ_WORDS {spec: {suspend: false, taskRoles: [role(\"a\"; 3; ends(0; 0))]}}")"
+    wait_absent_framework brief
 }
