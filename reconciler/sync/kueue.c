@@ -11,6 +11,8 @@
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
 
+enum { HTTP_CONFLICT = 409 };
+
 enum {
 	REPORT_EVERY_MS = 1000,     /* Tasks that end one after the other are reported together */
 	TELL_EVERY_MS = 60 * 1000,  /* why it waits, when that changes */
@@ -192,7 +194,7 @@ static char *why_lost(struct reconcile *reconcile)
 
 	if (slot->meta == NULL || strcmp(slot->meta->uid, uid) != 0) {
 		if (slot->name == NULL)
-			slot->name = owned_name(framework, SLOT_WORKLOAD);
+			slot->name = mem_printf("framework-%s", framework->name);
 		if (owned_find_resource(reconcile, slot) && slot_confirm_gone(reconcile, slot, uid))
 			return mem_strdup("its Workload was deleted");
 		return NULL;
@@ -402,8 +404,21 @@ static bool has_priority(struct reconcile *reconcile)
 	return name == NULL || kueue_look_up(reconcile, "workloadpriorityclasses", name) != NULL;
 }
 
+/* Others write it, too: that its version was old says nothing. */
+static void report_failed_patch(struct reconcile *reconcile, struct slot *slot)
+{
+	if (slot->error->http_status != HTTP_CONFLICT) {
+		owned_report_error(reconcile, slot);
+		return;
+	}
+	create_error_free(slot->error);
+	slot->error = NULL;
+}
+
 static void take_step(struct reconcile *reconcile, struct slot *slot, enum kueue_step step)
 {
+	if (slot->error != NULL && slot->error->patch && slot->known != SLOT_IN_DOUBT)
+		report_failed_patch(reconcile, slot);
 	if (step == KUEUE_NOTHING || slot->call != CALL_NONE || !may_act(reconcile, slot))
 		return;
 	if (slot->meta != NULL && slot->known == SLOT_IN_DOUBT && step != KUEUE_MAKE) {

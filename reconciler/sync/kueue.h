@@ -48,6 +48,8 @@ void kueue_forget_request(struct framework *framework);
 void kueue_forget(struct framework *framework);
 void kueue_free(struct framework *framework);
 
+/* Whether that is the name of its Workload. */
+bool workload_named(const struct framework *framework, const char *name);
 /* Whether the Framework is in a queue. */
 bool kueue_managed(const struct framework *framework);
 /* Whether it is held because it is not admitted. */

@@ -87,7 +87,7 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 	plan_call(reconcile->plan, CALL_GET_KUEUE, lookup->name, NULL, false);
 	call = &reconcile->plan->calls[reconcile->plan->call_count - 1];
 	call->object = SLOT_WORKLOAD;
-	call->resource = owned_resource_of(framework, slot);
+	call->resource = slot_resource(framework, slot);
 	return NULL;
 }
 

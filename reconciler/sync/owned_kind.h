@@ -21,11 +21,15 @@ struct owned_kind {
 	const char *failed_patch;  /* likewise; NULL: it is never patched */
 	const char *hint;          /* how somebody can grant a right that is missing */
 	bool of_attempt;           /* the attempt's ConfigMap is its owner, and not the Framework */
+	bool apart;                /* it is made and kept by kueue.c, whether there is an attempt or not */
 	/* Its name; false: none is wanted. */
 	bool (*name)(const struct framework *framework, char name[OWNED_NAME_SIZE]);
 	/* What it may be, the best first; returns how many. */
 	size_t (*resources)(const struct framework *framework,
 			    const struct owned_resource *resources[OWNED_RESOURCES_MAX]);
+	/* Further labels, and further members of metadata, each after a comma; NULL: none. */
+	void (*write_labels)(const struct framework *framework, struct buf *out);
+	void (*write_metadata)(const struct framework *framework, struct buf *out);
 	void (*write_spec)(const struct framework *framework, struct buf *out);
 	/* The rest is NULL where it never changes. While an attempt is under way, it is kept as it should be, and made
 	 * again when it is missing. */
@@ -38,5 +42,6 @@ struct owned_kind {
 
 extern const struct owned_kind service_kind;
 extern const struct owned_kind pod_group_kind;
+extern const struct owned_kind workload_kind;
 
 #endif

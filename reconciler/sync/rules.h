@@ -147,6 +147,13 @@ struct slot *owned_slot(struct framework *framework, enum slot_kind kind);
 void owned_answered(struct framework *framework, const struct call *call, int64_t boot_ms);
 /* Whether a create or patch that was planned is still wanted. */
 bool owned_wanted(const struct framework *framework, const struct call *call);
+/* Finds out as what the API server serves it, for the next call about it. False: it is not known, or not served; the
+ * reconcile comes back. */
+bool owned_find_resource(struct reconcile *reconcile, struct slot *slot);
+/* Makes the object of a kind that owned_sync() leaves alone. */
+void owned_make(struct reconcile *reconcile, enum slot_kind kind);
+/* Tells of the error of its last create or patch by an Event. */
+void owned_report_error(struct reconcile *reconcile, struct slot *slot);
 /* Appends the owner reference to the Framework. */
 void framework_write_owner(const struct framework *framework, struct buf *out);
 /* The body of such a call. */

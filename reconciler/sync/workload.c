@@ -125,10 +125,18 @@ static void put_json(struct buf *out, const json_t *value)
 	buf_puts(out, text);
 }
 
+#define NAME_PREFIX "framework-"
+
 static bool workload_name(const struct framework *framework, char name[OWNED_NAME_SIZE])
 {
-	snprintf(name, OWNED_NAME_SIZE, "framework-%s", framework->name);
+	snprintf(name, OWNED_NAME_SIZE, NAME_PREFIX "%s", framework->name);
 	return kueue_managed(framework);
+}
+
+bool workload_named(const struct framework *framework, const char *name)
+{
+	return strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 &&
+	       strcmp(name + strlen(NAME_PREFIX), framework->name) == 0;
 }
 
 static size_t workload_resources(const struct framework *framework,
