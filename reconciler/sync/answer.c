@@ -248,10 +248,25 @@ static void got_nothing(struct framework *framework, struct slot *slot, const st
 	slot->known = SLOT_CONFIRMED;
 }
 
+/* The object went with its last finalizer. An event may have told so before, at the version that the answer has. */
+static bool shows_the_end(const struct slot *slot, const struct call *call, const struct call_answer *answer)
+{
+	struct shown shown = read_shown(slot, call, answer);
+	bool ended = shown.workload != NULL && shown.meta->deletion_time != 0 &&
+		     json_array_size(workload_finalizers(shown.workload)) == 0;
+
+	owned_object_free(shown.owned);
+	workload_free(shown.workload);
+	return ended;
+}
+
 static void answer_patch(struct framework *framework, struct slot *slot, const struct call *call,
 			 const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
-	if (answer->http_status / 100 == 2)
+	if (answer->http_status / 100 == 2 && shows_the_end(slot, call, answer)) {
+		backoff_reset(&framework->owned_calls);
+		slot_gone(slot, call->uid, NULL);
+	} else if (answer->http_status / 100 == 2)
 		create_succeeded(framework, slot, call, answer);
 	else if (answer->absent)
 		slot_gone(slot, call->uid, NULL);

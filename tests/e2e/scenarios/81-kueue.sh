@@ -27,11 +27,11 @@ run_kueue_quota() {
     record workloads
     wait_all_completed 120
     end_records
-    most=$(jq -rn '[inputs | select(.object.kind == "Workload") | {name: .object.metadata.name, type,
+    most=$(jq -n '[inputs | select(.object.kind == "Workload") | {name: .object.metadata.name, type,
             holds: (([.object.status.conditions[]? | select(.type == "QuotaReserved" and .status == "True")] | length > 0) and
                 ([.object.status.conditions[]? | select(.type == "Finished")] | length == 0))}] |
         reduce .[] as $event ({now: {}, most: 0}; .now[$event.name] = ($event.holds and $event.type != "DELETED") |
-            .most = ([.most, ([.now[] | select(.)] | length)] | max)).most' "$RUN/out/$scenario.workloads")
+            .most = ([.most, ([.now[] | select(.)] | length)] | max)) | .most' "$RUN/out/$scenario.workloads")
     ((most <= 5 && most >= 2)) || fail "$most had quota at a time, expected at most 5"
     wait_for 20 "no finalizer is left" no_finalizers
     expect "outcomes" "$(api GET "$(workloads_path)" | jq -r '[.items[].status.conditions[] | select(.type == "Finished") | .reason] | unique | join(" ")')" Succeeded
@@ -52,8 +52,8 @@ run_kueue_admission() {
     start_kueue 10 '[{"name": "node", "state": "Ready", "message": "", "podSetUpdates": [{"name": "b", "labels": {"check": "l"},
         "annotations": {"check": "a"}, "nodeSelector": {"check": "n"}, "tolerations": [{"key": "check", "operator": "Exists"}]}]}]'
     start_watcher
-    create "fw(\"both\"; [role(\"a\"; 2; ends(0; 0)), role(\"b\"; 1; {}) | .task.pod.spec.nodeSelector = {mine: \"yes\"} |
-        .task.pod.metadata.labels = {mine: \"yes\"} | .task.pod.spec.tolerations = [{key: \"mine\", operator: \"Exists\"}]]) | $IN_QUEUE |
+    create "fw(\"both\"; [role(\"a\"; 2; ends(0; 0)), (role(\"b\"; 1; {}) | .task.pod.spec.nodeSelector = {mine: \"yes\"} |
+        .task.pod.metadata.labels = {mine: \"yes\"} | .task.pod.spec.tolerations = [{key: \"mine\", operator: \"Exists\"}])]) | $IN_QUEUE |
         .metadata.labels[\"kueue.x-k8s.io/priority-class\"] = \"urgent\" | .spec.activeDeadlineSec = 3600"
     wait_framework both 30 '.status.attemptStatus.taskRoleStatuses[1].taskStatuses[0].state == "AttemptRunning"'
     expect "what it asks for" "$(workload both '.spec | {queueName, active, priority, ref: .priorityClassRef, max: .maximumExecutionTimeSeconds,
