@@ -33,13 +33,14 @@ struct reflector_handler {
 	/* A DELETED event with the object's last state. On a stream filtered by label this also comes when the label
 	 * was removed: then metadata.deletionTimestamp is unset and the object may live on. */
 	void (*deleted)(void *arg, json_t *object);
-	/* A list begins: an object that present() does not get before list_end() does not exist at resource_version. */
+	/* A list begins: an object that present() does not get before list_end() does not exist at resource_version.
+	 * Either may be NULL. */
 	void (*list_begin)(void *arg);
 	void (*list_end)(void *arg, const char *resource_version);
 	/* The stream is at resource_version (a bookmark or an event); for progress only. May be NULL. */
 	void (*progress)(void *arg, const char *resource_version);
 	/* true when a watch is connected after a list; false when it ends with an error. Creation timeouts run only
-	 * while live. */
+	 * while live. May be NULL. */
 	void (*live)(void *arg, bool live);
 	/* An item that could not be parsed; any of the names may be "". May be NULL. */
 	void (*malformed)(void *arg, const char *ns, const char *name, const char *message);

@@ -83,7 +83,7 @@ static struct reflector_outcome list_read(struct reflector *reflector)
 	mem_replace(&reflector->version, reflector->list_version);
 	mem_replace(&reflector->floor, reflector->list_version);
 	mem_replace(&reflector->list_version, NULL);
-	reflector->handler->list_end(reflector->arg, reflector->version);
+	reflector_list_end(reflector);
 	return (struct reflector_outcome){.end = REFLECTOR_ENDED};
 }
 
@@ -171,7 +171,7 @@ void reflector_list_start(struct reflector *reflector)
 	mem_replace(&reflector->list_continue, NULL);
 	mem_replace(&reflector->list_version, NULL);
 	reflector_enter(reflector);
-	reflector->handler->list_begin(reflector->arg);
+	reflector_list_begin(reflector);
 	if (!reflector->closed)
 		list_page(reflector);
 	reflector_leave(reflector);

@@ -25,6 +25,12 @@ void reflector_advance(struct reflector *reflector, const char *version)
 		reflector->handler->progress(reflector->arg, version);
 }
 
+void reflector_raise_floor(struct reflector *reflector, const char *version)
+{
+	if (*version != '\0' && version_compare(version, reflector->floor) > 0)
+		mem_replace(&reflector->floor, version);
+}
+
 void reflector_count_event(struct reflector *reflector, const char *version)
 {
 	if (version != NULL && *version != '\0' && version_compare(version, reflector->version) > 0)
@@ -38,7 +44,20 @@ void reflector_set_live(struct reflector *reflector, bool live)
 	if (reflector->live == live || reflector->closed)
 		return;
 	reflector->live = live;
-	reflector->handler->live(reflector->arg, live);
+	if (reflector->handler->live != NULL)
+		reflector->handler->live(reflector->arg, live);
+}
+
+void reflector_list_begin(struct reflector *reflector)
+{
+	if (reflector->handler->list_begin != NULL)
+		reflector->handler->list_begin(reflector->arg);
+}
+
+void reflector_list_end(struct reflector *reflector)
+{
+	if (reflector->handler->list_end != NULL)
+		reflector->handler->list_end(reflector->arg, reflector->version);
 }
 
 void reflector_arm(struct reflector *reflector, int64_t delay_ms)

@@ -62,7 +62,8 @@ struct reflector {
 	bool plain_list; /* the next list asks for the newest state instead of one not older than floor */
 	int gone_in_row;
 	int expired_in_row;
-	bool watch_list; /* asks for initial events; false: the option is not set, or the server refused */
+	bool watch_list; /* asks for initial events; false: the option is not set, or the server refused or ignored it
+			  */
 	bool list_first; /* once a list instead, as the last initial events did not end */
 	int64_t initial_idle_ms;
 	bool initial;  /* this watch's initial events have not ended */
@@ -117,9 +118,13 @@ bool reflector_call_is_over(struct reflector *reflector, const struct kube_answe
 
 /* The version moves forward, never back. */
 void reflector_advance(struct reflector *reflector, const char *version);
+/* The same of the floor alone. */
+void reflector_raise_floor(struct reflector *reflector, const char *version);
 /* One more event of this watch. Repetitions do not count: a server that ends each watch after one is in trouble. */
 void reflector_count_event(struct reflector *reflector, const char *version);
 void reflector_set_live(struct reflector *reflector, bool live);
+void reflector_list_begin(struct reflector *reflector);
+void reflector_list_end(struct reflector *reflector);
 
 /* One line when trouble begins or changes its kind, not one per try. */
 void reflector_report_trouble(struct reflector *reflector, const char *doing, enum kube_failure failure, int status,

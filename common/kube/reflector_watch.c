@@ -94,7 +94,7 @@ static void on_initial_bookmark(struct reflector *reflector, const struct reflec
 	mem_replace(&reflector->version, version);
 	mem_replace(&reflector->floor, version);
 	watch_is_healthy(reflector);
-	reflector->handler->list_end(reflector->arg, reflector->version);
+	reflector_list_end(reflector);
 	reflector_set_live(reflector, true);
 }
 
@@ -124,6 +124,8 @@ static int on_event(struct reflector *reflector, const struct json_span *type, c
 			return -1;
 		if (!reflector->initial)
 			reflector_count_event(reflector, version);
+		else if (gone) /* whoever begins anew must not show it again */
+			reflector_raise_floor(reflector, version);
 	}
 	if (reflector->closed || reflector->initial)
 		return 0;
@@ -347,7 +349,7 @@ void reflector_watch_start(struct reflector *reflector)
 	request.path = url.data;
 	reflector_enter(reflector);
 	if (initial)
-		reflector->handler->list_begin(reflector->arg);
+		reflector_list_begin(reflector);
 	if (!reflector->closed) {
 		reflector->call = kube_client_stream(reflector->client, &request, watch_data, watch_done, reflector);
 		reflector_arm(reflector, CONNECT_GRACE_MS);
@@ -358,7 +360,9 @@ void reflector_watch_start(struct reflector *reflector)
 void reflector_watch_late(struct reflector *reflector)
 {
 	if (reflector->connected) {
-		reflector_stop_call(reflector, VERDICT_ERROR, "the initial events do not end");
+		/* and it will not do so the next time */
+		reflector->watch_list = false;
+		reflector_stop_call(reflector, VERDICT_ERROR, "the initial events do not end; listing from now on");
 		return;
 	}
 	if (reflector->late) {

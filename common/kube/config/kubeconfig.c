@@ -450,13 +450,6 @@ static void free_exec(struct kube_exec *exec)
 	free(exec);
 }
 
-static void free_secret(char *text)
-{
-	if (text != NULL)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
 void kube_config_copy(struct kube_config *to, const struct kube_config *from)
 {
 	*to = (struct kube_config){
@@ -485,14 +478,14 @@ void kube_config_free(struct kube_config *config)
 {
 	free(config->server);
 	free(config->namespace_name);
-	free_secret(config->proxy_url);
+	mem_free_secret(config->proxy_url);
 	free(config->ca_data);
 	free(config->ca_file);
 	free(config->client_cert_data);
 	free(config->client_cert_file);
-	free_secret(config->client_key_data);
+	mem_free_secret(config->client_key_data);
 	free(config->client_key_file);
-	free_secret(config->token);
+	mem_free_secret(config->token);
 	free(config->token_file);
 	free_exec(config->exec);
 	free_list(config->impersonate);

@@ -73,17 +73,6 @@ static int on_framework(void *arg, const struct reflector_object *object, bool g
 	return 0;
 }
 
-static void on_list_begin(void *arg)
-{
-	(void)arg;
-}
-
-static void on_list_end(void *arg, const char *resource_version)
-{
-	(void)arg;
-	(void)resource_version;
-}
-
 static void on_live(void *arg, bool live)
 {
 	((struct echo *)arg)->live = live;
@@ -93,8 +82,6 @@ static struct reflector *watch(struct echo *echo)
 {
 	static const struct reflector_handler handler = {
 		.raw = on_framework,
-		.list_begin = on_list_begin,
-		.list_end = on_list_end,
 		.live = on_live,
 	};
 	cleanup_free char *path = mem_printf("/apis/frameworkcontroller.microsoft.com/v1/namespaces/%s/frameworks",

@@ -211,23 +211,6 @@ static void on_framework_deleted(void *arg, json_t *object)
 	fail(demo, &err);
 }
 
-static void on_list(void *arg)
-{
-	(void)arg;
-}
-
-static void on_list_end(void *arg, const char *resource_version)
-{
-	(void)arg;
-	(void)resource_version;
-}
-
-static void on_live(void *arg, bool live)
-{
-	(void)arg;
-	(void)live;
-}
-
 static void watch(struct demo *demo)
 {
 	static const struct reflector_options options = {
@@ -237,9 +220,6 @@ static void watch(struct demo *demo)
 	static const struct reflector_handler handler = {
 		.present = on_framework,
 		.deleted = on_framework_deleted,
-		.list_begin = on_list,
-		.list_end = on_list_end,
-		.live = on_live,
 	};
 
 	size_t files = demo->options->file_count, frameworks = demo->examples.count;

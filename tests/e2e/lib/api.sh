@@ -8,7 +8,8 @@ FRAMEWORK_API=/apis/frameworkcontroller.microsoft.com/v1
 api() {
     [[ $api_of == "$CLUSTER_DIR" ]] || find_api
     local answer=$RUN/out/api.$BASHPID status code again=
-    local arguments=(-sS --fail-with-body -X "$1" -o "$answer" -w '%{http_code}' -H "Accept: application/json" "${api_identity[@]}" "$api_server$2")
+    local arguments=(-sS --fail-with-body -X "$1" -o "$answer" -w '%{http_code}' -H "Accept: application/json" "${api_identity[@]}" \
+            "$api_server$2")
     (($# < 3)) || arguments+=(-H "Content-Type: ${4:-application/json}" --data-binary @-)
     while :; do
         status=0
@@ -84,7 +85,8 @@ wait_object() { # collection field-selector seconds expression
         if [[ $state != none ]]; then
             exec {stream}< <(exec curl -sN --max-time 4 "${api_identity[@]}" "$api_server$what&watch=1&resourceVersion=$state")
             pid=$!
-            if jq -en "first(inputs | select(.type != \"DELETED\").object | select($test)) | true" <&"$stream" >/dev/null 2>&1; then state=; fi
+            if jq -en "first(inputs | select(.type != \"DELETED\").object | select($test)) | true" \
+                <&"$stream" >/dev/null 2>&1; then state=; fi
             kill "$pid" 2>/dev/null || true
             exec {stream}<&-
             [[ -n $state ]] || return 0
@@ -142,7 +144,8 @@ wait_all_completed() { # [seconds]
 }
 
 all_completed() {
-    framework_table | jq -e '[.rows[].cells | select(.[1] != "Completed") | "\(.[0]) is \(.[1])"] | if . == [] then true else error(join(", ")) end'
+    framework_table | jq -e \
+        '[.rows[].cells | select(.[1] != "Completed") | "\(.[0]) is \(.[1])"] | if . == [] then true else error(join(", ")) end'
 }
 
 # Compares what a jq expression gives for each Framework of the namespace, sorted by name, with the lines of stdin.
@@ -168,7 +171,8 @@ wait_running() { # framework [seconds]
 
 # Waits for an Event of the Framework that has this reason and whose message matches.
 wait_event() { # framework reason pattern
-    wait_object "/api/v1/namespaces/$NS/events" "involvedObject.name=$1,reason=$2" 15 ".message | test($(jq -n --arg pattern "$3" '$pattern'))"
+    wait_object "/api/v1/namespaces/$NS/events" "involvedObject.name=$1,reason=$2" 15 \
+        ".message | test($(jq -n --arg pattern "$3" '$pattern'))"
 }
 
 has_event() { # framework reason pattern

@@ -81,7 +81,9 @@ created_all() { # prefix count
     cat >"$list"
     k create --validate=false -f "$list" >/dev/null && return
     k create --validate=false -f "$list" >/dev/null || true
-    expect "Frameworks $1…" "$(api GET "$(frameworks_path)" | jq --arg prefix "$1" '[.items[].metadata.name | select(test("^\($prefix)[0-9]+$"))] | length')" "$2"
+    expect "Frameworks $1…" \
+        "$(api GET "$(frameworks_path)" | jq --arg prefix "$1" '[.items[].metadata.name | select(test("^\($prefix)[0-9]+$"))] | length')" \
+        "$2"
 }
 
 # Conditions for wait_for.
@@ -95,7 +97,8 @@ running_at_least() { # number of Tasks whose Pods run, or whose Framework is ove
 
 # What kubectl shows of the Frameworks: name, state, running/all Tasks. Whole ones would be some kilobytes each.
 framework_table() {
-    curl -sSf -H "Accept: application/json;as=Table;g=meta.k8s.io;v=v1" "${api_identity[@]}" "$api_server$(frameworks_path)?includeObject=None"
+    curl -sSf -H "Accept: application/json;as=Table;g=meta.k8s.io;v=v1" "${api_identity[@]}" \
+        "$api_server$(frameworks_path)?includeObject=None"
 }
 
 # Waits for condition Completed.

@@ -137,7 +137,8 @@ run_barrier() {
 }
 
 polled() { # framework
-    (($(grep -l '2 of 3 Tasks have an IP according to the API server; waiting for late-0' "$RUN"/pods/"${NS}_$1"-app-*/barrier.log | wc -l) == 2))
+    (($(grep -l '2 of 3 Tasks have an IP according to the API server; waiting for late-0' "$RUN"/pods/"${NS}_$1"-app-*/barrier.log |
+            wc -l) == 2))
 }
 
 answer_code() { # path [curl arguments...]

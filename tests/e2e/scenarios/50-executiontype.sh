@@ -17,7 +17,8 @@ run_create_start_stop() {
     wait_running f
     execution f Stop
     wait_completed f
-    framework f '.status | "\(.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.name) \(.type.attributes) \(.diagnostics) \(.trigger)")",
+    framework f '.status |
+        "\(.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.name) \(.type.attributes) \(.diagnostics) \(.trigger)")",
         "\(.attemptStatus.id) \(.retryPolicyStatus.totalRetriedCount)"' >"$RUN/out/$scenario.found"
     framework f "$TASKS | .attemptStatus.completionStatus | \"\\(.code) \\(.phrase) \\(.diagnostics)\"" >>"$RUN/out/$scenario.found"
     expect_lines "after Stop" "$(<"$RUN/out/$scenario.found")" \
@@ -41,7 +42,8 @@ run_stop_pending() {
     wait_completed f
     expect "f" "$(framework f '.status.attemptStatus | "\(.completionStatus.code) \(.configMapUID) \(.instanceUID) \(.runTime)"')" \
         "-210 null null null"
-    expect "f: Tasks" "$(framework f "[$TASKS | \"\\(.state) \\(.attemptStatus.completionStatus.code) \\(.attemptStatus.podUID)\"] | unique | join(\",\")")" \
+    expect "f: Tasks" "$(framework f \
+            "[$TASKS | \"\\(.state) \\(.attemptStatus.completionStatus.code) \\(.attemptStatus.podUID)\"] | unique | join(\",\")")" \
         "Completed -220 null"
     create 'fw("born"; [role("a"; 1; {})]) | .spec.executionType = "Stop"'
     wait_completed born
@@ -81,7 +83,9 @@ run_stop_completing() {
     done
     wait_all_completed
     end_records
-    expect_frameworks "what became of the stopped" '.status | "\(.attemptStatus.completionStatus.code) \(.attemptStatus.id) \(.retryPolicyStatus.totalRetriedCount) \(.retryPolicyStatus.accountableRetriedCount) \(.attemptStatus.configMapUID != null)"' <<EOT
+    expect_frameworks "what became of the stopped" \
+        '.status | .retryPolicyStatus as $retries | .attemptStatus | "\(.completionStatus.code) \(.id)" +
+            " \($retries | "\(.totalRetriedCount) \(.accountableRetriedCount)") \(.configMapUID != null)"' <<EOT
 succeeded 0 0 0 0 true
 failed 7 0 0 0 true
 retried -210 1 1 1 false

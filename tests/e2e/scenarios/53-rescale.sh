@@ -42,7 +42,9 @@ run_rescale_pending() {
     wait_observed f
     patch_roles f '.[0].taskNumber = 1 | del(.[1])'
     wait_framework f 15 "[$TASKS.deletionPending] == [false, true, true, true]"
-    expect "the surplus" "$(framework f "[$TASKS | select(.deletionPending) | \"\\(.state) \\(.attemptStatus.completionStatus | \"\\(.code) \\(.diagnostics)\")\"] | unique | join(\"; \")")" \
+    expect "the surplus" "$(framework f \
+            "[$TASKS | select(.deletionPending) |"' "\(.state) \(.attemptStatus.completionStatus | "\(.code) \(.diagnostics)")"] |
+            unique | join("; ")')" \
         "AttemptCreationPending -230 User has requested to delete the Task by Framework ScaleDown"
     expect "column Tasks" "$(framework f '.status.conditions[] | select(.type == "Running").message')" 0/1
     # Wanted again, but not as it was: replaced once it is over.
@@ -66,11 +68,15 @@ run_rescale_back() {
     local before
     before=$(tasks_of f)
     patch_roles f '.[0].taskNumber = 1'
-    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses | (.[1].state == "Completed") and (.[2].state | test("Deleting"))'
+    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses |
+        (.[1].state == "Completed") and (.[2].state | test("Deleting"))'
     # Held up by the tail, it stays listed.
-    expect "Task 1" "$(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[1] | "\(.deletionPending) \(.attemptStatus.completionStatus.code)"')" "true -230"
+    expect "Task 1" "$(framework f \
+            '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[1] | "\(.deletionPending) \(.attemptStatus.completionStatus.code)"')" \
+        "true -230"
     patch_roles f '.[0].taskNumber = 3'
-    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses | (.[1].state == "AttemptRunning") and (.[1].deletionPending | not) and
+    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses |
+        (.[1].state == "AttemptRunning") and (.[1].deletionPending | not) and
         (.[2].state == "AttemptDeleting") and .[2].deletionPending'
     expect "the Pod of Task 2" "$(pod f-a-2 .metadata.uid)" "$(grep -F 'a[2]' <<<"$before" | cut -d' ' -f3)"
     release pods/f-a-2
@@ -89,7 +95,9 @@ run_rescale_policy() {
         # The only one that failed goes with the update that would make one failure enough.
         fw("harmless"; [(role("a"; 1; {}) | policy(1; 1)), (role("b"; 1; ends(0; 3)) | policy(2; -1))])'
     wait_framework enough 15 '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].state] | all(. == "Completed")'
-    wait_framework harmless 15 '.status.attemptStatus.taskRoleStatuses | (.[0].taskStatuses[0].state == "AttemptRunning") and (.[1].taskStatuses[0].state == "Completed")'
+    wait_framework harmless 15 \
+        '.status.attemptStatus.taskRoleStatuses | (.[0].taskStatuses[0].state == "AttemptRunning") and
+        (.[1].taskStatuses[0].state == "Completed")'
     patch_roles enough '.[0].frameworkAttemptCompletionPolicy.minSucceededTaskCount = 2 | .[1].taskNumber = 0'
     patch_roles harmless '.[1] |= (.taskNumber = 0 | .frameworkAttemptCompletionPolicy.minFailedTaskCount = 1)'
     wait_completed enough
@@ -154,7 +162,8 @@ run_persist_before_act() {
             "Pod \(.object.metadata.name) was deleted before its completion was stored"),
         ($maps[] | select(.type == "ADDED" and .object.metadata.name == "f-attempt") |
             .object.metadata.annotations.FC_FRAMEWORK_ATTEMPT_ID as $id | version as $version |
-            select([$stored[] | select(.at < $version and (.status.attemptStatus.id | tostring) == $id and .status.state == "AttemptCreationPending")] == []) |
+            select([$stored[] | select(.at < $version and (.status.attemptStatus.id | tostring) == $id and
+        .status.state == "AttemptCreationPending")] == []) |
             "ConfigMap of attempt \($id) was created before the attempt was stored as pending"),
         ([$stored[].status] | range(1; length) as $i | .[$i - 1] as $before | .[$i] as $after |
             select($after.attemptStatus.id < $before.attemptStatus.id or

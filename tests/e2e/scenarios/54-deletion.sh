@@ -6,7 +6,8 @@ FOREGROUND='{"propagationPolicy": "Foreground"}'
 
 # Of the status of a Framework or a Task. Whether the deletion itself is seen or only its end is a matter of time.
 RETRIES_AND_CODE='[.retryPolicyStatus.totalRetriedCount, .retryPolicyStatus.accountableRetriedCount] + (.attemptStatus.completionStatus |
-    if . then [.code, .type.attributes[0], (.diagnostics | sub(" (is being|was) deleted"; " DELETED"))] else [null] end) | map(tostring) | join(" ")'
+    if . then [.code, .type.attributes[0], (.diagnostics | sub(" (is being|was) deleted"; " DELETED"))] else [null] end) |
+    map(tostring) | join(" ")'
 
 # Pods: each deletion ends that TaskAttempt with -101, and the Task's policy decides.
 run_delete_pods() {

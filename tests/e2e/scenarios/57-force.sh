@@ -32,7 +32,8 @@ run_force_delete() {
 # When the TaskRole goes from the spec, its backup in the status counts; and a Stop that is stuck can be freed.
 run_force_backup() {
     create '
-        def stuck($name; $timeout): fw($name; [role("a", "b"; 1; {"ignore-termination": true}) | policy(-1; -1) | .task.podGracefulDeletionTimeoutSec = $timeout]);
+        def stuck($name; $timeout): fw($name; [role("a", "b"; 1; {"ignore-termination": true}) | policy(-1; -1) |
+        .task.podGracefulDeletionTimeoutSec = $timeout]);
         stuck("gone"; 1), stuck("stopped"; null), stuck("deleted"; 1)'
     local name
     for name in gone stopped deleted; do wait_running $name; done
