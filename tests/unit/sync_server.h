@@ -287,6 +287,21 @@ static inline void world_pod_gone(struct world *w, const char *name)
 		world_config_map_gone(w);
 }
 
+/* What the ConfigMap owns beside the Pods. */
+static inline void world_collect_pod_groups(struct world *w, const char *owner_uid)
+{
+	const char *name;
+	void *next;
+	json_t *group;
+
+	json_object_foreach_safe(w->pod_groups, next, name, group) {
+		const char *uid = json_str(json_at(group, "metadata.ownerReferences.0"), "uid");
+
+		if (uid != NULL && strcmp(uid, owner_uid) == 0)
+			json_object_del(w->pod_groups, name);
+	}
+}
+
 static inline void world_config_map_gone(struct world *w)
 {
 	json_t *object = w->config_map;
@@ -294,6 +309,7 @@ static inline void world_config_map_gone(struct world *w)
 	assert_non_null(object);
 	world_mark_deleting(w, object, 0);
 	w->config_map = NULL;
+	world_collect_pod_groups(w, meta_str(object, "uid"));
 	world_tell_gone(w, KIND_CONFIG_MAP, object);
 	json_decref(object);
 }

@@ -62,9 +62,9 @@ run_kueue_admission() {
     expect "whose it is" "$(workload both '.metadata | [.ownerReferences[0].kind, .ownerReferences[0].name, .labels.FC_FRAMEWORK_NAME, .finalizers[0]] | join(" ")')" \
         "Framework both both kueue.x-k8s.io/resource-in-use"
     expect "its uid" "$(workload both '.metadata.labels["kueue.x-k8s.io/job-uid"]')" "$(framework both .metadata.uid)"
-    expect "a Pod" "$(pod both-b-0 '[.spec.nodeSelector, (.spec.tolerations | map(.key)), .metadata.labels.mine, .metadata.labels.check, .metadata.annotations.check,
+    expect "a Pod" "$(pod both-b-0 '[(.spec.nodeSelector | to_entries | map("\(.key)=\(.value)") | sort | join(",")), (.spec.tolerations | map(.key)[:3]), .metadata.labels.mine, .metadata.labels.check, .metadata.annotations.check,
         ([.metadata.labels, .metadata.annotations | keys[] | select(test("kueue"))])] | tojson')" \
-        '[{"check":"n","flavor":"default","mine":"yes"},["mine","queue","check"],"yes","l","a",[]]'
+        '["check=n,flavor=default,mine=yes",["mine","queue","check"],"yes","l","a",[]]'
     expect "kept" "$(framework both '.status.admission | [.clusterQueue, (.podSets | map(.name) | join(","))] | join(" ")')" "cq a,b"
     # Tasks that are over need no quota any more.
     wait_workload both 30 '.status.reclaimablePods == [{name: "a", count: 2}]'
