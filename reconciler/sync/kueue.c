@@ -353,7 +353,7 @@ static void tell_wait(struct reconcile *reconcile, const struct workload *worklo
 	else if (message != NULL && message[0] != '\0')
 		buf_puts(&why, message);
 	else
-		buf_puts(&why, "Kueue has not considered it yet");
+		return; /* Kueue has not considered it yet */
 	put_checks(workload, &why);
 	if (kueue->told != NULL && strcmp(kueue->told, why.data) == 0)
 		return;
