@@ -308,11 +308,16 @@ static json_t *reclaimable_pods(const struct framework *framework)
 	return NULL;
 }
 
+/* No Task waits for its Pod to run; some may have ended. */
 static bool all_run(const struct framework *framework)
 {
-	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
-		if (framework->roles[r].running + framework->roles[r].completed < framework->roles[r].live)
-			return false;
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
+		const struct role_status *role = &framework->status.attempt.roles[r];
+
+		for (size_t i = 0; i < role->task_count; i++)
+			if (!role->tasks[i].deletion_pending && role->tasks[i].state < STATE_RUNNING)
+				return false;
+	}
 	return framework->status.state == STATE_RUNNING;
 }
 
