@@ -64,7 +64,9 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 	} else if (answer->http_status / 100 == 2) {
 		*served = (struct api_served){SERVED_YES, now_ms + KNOWN_MS};
 	} else {
-		*served = (struct api_served){SERVED_UNKNOWN, now_ms + UNKNOWN_MS};
+		*served = (struct api_served){
+			SERVED_UNKNOWN,
+			now_ms + (answer->retry_after_ms > UNKNOWN_MS ? answer->retry_after_ms : UNKNOWN_MS)};
 		if (answer->failure != KUBE_CANCELLED)
 			log_warning("cannot find out whether the API server serves %s: %s",
 				    owned_api_resource(discovery->api)->api_version, answer->message);

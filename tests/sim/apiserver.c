@@ -227,6 +227,8 @@ void api_gone(struct world *world, struct object *object)
 		kubelet_framework_gone(world, object->uid);
 	if (object->kind == KIND_FRAMEWORK)
 		services_framework_gone(world, object->uid);
+	if (object->kind == KIND_CONFIG_MAP)
+		gangs_owner_gone(world, object->uid);
 	for (int i = 0; object->kind == KIND_FRAMEWORK && i < SIM_PROCESSES; i++)
 		check_forget_pleas(&world->members[i]); /* the next one is another */
 	stamp(world, last);
@@ -548,6 +550,8 @@ void api_handle(struct world *world, const struct wire *wire, struct answer *out
 	struct target target;
 	struct object *object;
 
+	if (gangs_handle(world, wire, out))
+		return;
 	if (!parse_path(wire->path, &target))
 		violated(world, "a request for %s", wire->path);
 	if (target.event) {

@@ -105,6 +105,9 @@ struct instance {
 	bool straggler; /* created when its ConfigMap had gone: nothing keeps its Framework from going before it */
 	bool late;
 	bool running;
+	/* gangs.c */
+	bool waits_for_gang;
+	bool placed;
 	/* life_pods.c: its containers fail to start */
 	int waits_left;
 	bool failing; /* at present */

@@ -107,6 +107,34 @@ void services_framework_gone(struct world *world, const char *uid);
 void services_handle(struct world *world, const struct wire *wire, const char *ns, const char *name,
 		     struct answer *out);
 
+/* ---- gangs.c ---- */
+
+struct pod_group {
+	struct pod_group *next;
+	int plan;
+	const char *ns;
+	json_t *json;
+	int64_t wrong_since_ms; /* it waits for another number of Pods than it should; 0: not so (check_gangs.c) */
+};
+
+/* When the Frameworks are planned, and depend on each other or not. */
+void gangs_make(struct world *world);
+void gangs_free(struct world *world);
+/* NULL: there is none. */
+struct pod_group *gangs_find(const struct world *world, const char *ns, const char *name);
+/* The uid of its controller; "". */
+const char *gangs_owner(const struct pod_group *group);
+/* How many Pods it (or a patch of it) waits for. */
+int64_t gangs_min(const json_t *group);
+/* The name of the PodGroup that a Pod is of; "": of none. */
+const char *gangs_name(const json_t *pod);
+/* Its owner is gone. */
+void gangs_owner_gone(struct world *world, const char *uid);
+/* Whether the Pod gets its node together with others, or has to wait for them. */
+bool gangs_hold(struct world *world, const char *uid);
+/* A request of a reconciler; false: it is not about PodGroups. */
+bool gangs_handle(struct world *world, const struct wire *wire, struct answer *out);
+
 /* ---- depends.c ---- */
 
 /* When the Frameworks are planned. */

@@ -427,6 +427,7 @@ void workload_make(struct world *world)
 	life_make(world);
 	services_make(world);
 	depends_make(world);
+	gangs_make(world);
 }
 
 /* Whatever might go on for ever is stopped or deleted. */

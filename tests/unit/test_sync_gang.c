@@ -47,9 +47,10 @@ static void test_made_first(void **state)
 	struct world w;
 
 	(void)state;
-	world_begin(&w, "{'gang':{'scheduler':'Volcano','queue':'q','priorityClassName':'high'},'taskRoles':[{'name':'a',"
-			"'taskNumber':2,'task':{'pod':{'spec':{'containers':[{'resources':{'requests':{'cpu':'500m',"
-			"'memory':'1Gi'}}}]}}}}]}");
+	world_begin(&w,
+		    "{'gang':{'scheduler':'Volcano','queue':'q','priorityClassName':'high'},'taskRoles':[{'name':'a',"
+		    "'taskNumber':2,'task':{'pod':{'spec':{'containers':[{'resources':{'requests':{'cpu':'500m',"
+		    "'memory':'1Gi'}}}]}}}}]}");
 	world_settle(&w);
 	assert_calls(&w, "create ConfigMap f-attempt; create PodGroup f-0; create Pod f-a-0; create Pod f-a-1; ");
 	assert_json(json_at(group(&w, "f-0"), "spec"),

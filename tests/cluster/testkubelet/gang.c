@@ -1,7 +1,7 @@
 /* The gang scheduler: places the Pods of a PodGroup when minMember (minCount) of them exist and fit, and not before. As
- * the schedulers of Volcano, scheduler-plugins and Kubernetes do, it counts the Pods that are there: one that was deleted
- * counts no more. The Pods of one gang are bound before those of the next one, so that whoever watches sees at most one
- * gang that is placed in part. */
+ * the schedulers of Volcano, scheduler-plugins and Kubernetes do, it counts the Pods that are there: one that was
+ * deleted counts no more. The Pods of one gang are bound before those of the next one, so that whoever watches sees at
+ * most one gang that is placed in part. */
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -70,8 +70,7 @@ void gang_join(struct kubelet_pod *pod, const json_t *object)
 	HASH_FIND_STR(kubelet->gangs, path, gang);
 	if (gang == NULL) {
 		gang = mem_calloc(1, sizeof(*gang));
-		*gang = (struct gang){
-			.kubelet = kubelet, .path = mem_strdup(path), .of_kubernetes = of_kubernetes};
+		*gang = (struct gang){.kubelet = kubelet, .path = mem_strdup(path), .of_kubernetes = of_kubernetes};
 		ev_timer_init(&gang->look, on_look, 0, 0);
 		gang->look.data = gang;
 		HASH_ADD_KEYPTR(hh, kubelet->gangs, gang->path, strlen(gang->path), gang);
