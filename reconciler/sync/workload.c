@@ -31,31 +31,37 @@ static json_t *pod_of(const json_t *spec, size_t role)
 	return json_path(json_array_get(json_object_get(spec, "taskRoles"), role), "task", "pod", NULL);
 }
 
-/* The bytes of the text and a zero. */
-static uint64_t hash_text(uint64_t hash, const char *text)
+static int hash_bytes(const char *data, size_t len, void *hash_at)
 {
-	do
-		hash = (hash ^ (unsigned char)*text) * HASH_PRIME;
-	while (*text++ != '\0');
-	return hash;
+	uint64_t *hash = hash_at;
+
+	for (size_t i = 0; i < len; i++)
+		*hash = (*hash ^ (unsigned char)data[i]) * HASH_PRIME;
+	return 0;
+}
+
+/* The bytes of the text and a zero. */
+static void hash_text(uint64_t *hash, const char *text)
+{
+	hash_bytes(text, strlen(text) + 1, hash);
 }
 
 /* What this is made of must not change from one release to the next: another value evicts what runs. */
 char *kueue_request(const struct framework *framework)
 {
 	cleanup_json json_t *spec = read_spec(framework);
-	uint64_t hash = hash_text(HASH_BASIS, framework->kueue.queue);
+	uint64_t hash = HASH_BASIS;
 
-	hash = hash_text(hash, framework->kueue.priority_class == NULL ? "" : framework->kueue.priority_class);
+	hash_text(&hash, framework->kueue.queue);
+	hash_text(&hash, framework->kueue.priority_class == NULL ? "" : framework->kueue.priority_class);
 	for (size_t r = 0; r < framework->spec.role_count; r++) {
 		const json_t *pod = pod_of(spec, r);
-		char *template = pod == NULL ? NULL : json_dumps(pod, JSON_SORT_KEYS | JSON_COMPACT | JSON_ENCODE_ANY);
 		cleanup_free char *count = mem_printf("%d", (int)framework->spec.roles[r].task_number);
 
-		hash = hash_text(hash, framework->spec.roles[r].name);
-		hash = hash_text(hash, count);
-		hash = hash_text(hash, template == NULL ? "" : template);
-		free(template);
+		hash_text(&hash, framework->spec.roles[r].name);
+		hash_text(&hash, count);
+		json_dump_callback(pod, hash_bytes, &hash, JSON_SORT_KEYS | JSON_COMPACT | JSON_ENCODE_ANY);
+		hash_text(&hash, "");
 	}
 	return mem_printf("%016" PRIx64, hash);
 }
