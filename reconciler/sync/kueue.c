@@ -373,7 +373,8 @@ static void tell_wait(struct reconcile *reconcile, const struct workload *worklo
 static bool may_act(struct reconcile *reconcile, struct slot *slot)
 {
 	struct framework *framework = reconcile->framework;
-	uint64_t decided = framework->status.state == STATE_COMPLETED ? framework->decided : framework->kueue.decided;
+	uint64_t decided = framework->decided > framework->kueue.decided ? framework->decided
+									  : framework->kueue.decided;
 
 	return !framework->exists || reconcile_may_act(reconcile, slot, decided);
 }
