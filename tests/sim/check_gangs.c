@@ -87,6 +87,7 @@ void check_gang_first(const struct wire *wire, const struct object *pod)
 		violated(world, "%s is of PodGroup %s, expected %s", pod->name, name, expected);
 	group = gangs_find(world, pod->ns, name);
 	if ((group == NULL || strcmp(gangs_owner(group), pod->owner_uid) != 0) &&
+	    api_find_uid(world, KIND_CONFIG_MAP, pod->owner_uid) != NULL &&
 	    world->gang_taken_ms[pod->plan] <= world->gang_attempt_ms[pod->plan])
 		violated(world, "%s is created before PodGroup %s of \"%s\"", pod->name, name, pod->owner_uid);
 }
