@@ -18,155 +18,6 @@ enum {
 	TELL_EVERY_MS = 60 * 1000,  /* why it waits, when that changes */
 };
 
-/* ---- what is known ---- */
-
-static const struct slot *slot_of(const struct framework *framework)
-{
-	return &framework->owned[SLOT_WORKLOAD - SLOT_SERVICE];
-}
-
-/* The Workload, if it is this Framework's. */
-static const struct workload *ours(const struct framework *framework)
-{
-	return slot_ours(slot_of(framework), framework->uid) ? slot_of(framework)->workload : NULL;
-}
-
-/* Of a Framework that had the name, and is gone. */
-static bool is_former(const struct framework *framework)
-{
-	const struct object_meta *meta = slot_of(framework)->meta;
-
-	return meta != NULL && ours(framework) == NULL &&
-	       strcmp(meta->controller_kind, object_kind_name(KIND_FRAMEWORK)) == 0 &&
-	       strcmp(meta->controller_name, framework->name) == 0;
-}
-
-bool kueue_managed(const struct framework *framework)
-{
-	return framework->kueue.queue != NULL;
-}
-
-bool kueue_time_over(const struct framework *framework)
-{
-	const struct workload *workload = ours(framework);
-	const json_t *evicted = workload == NULL ? NULL : workload_condition(workload, WORKLOAD_EVICTED);
-	const char *reason = json_str(evicted, "reason");
-	const char *message = json_str(evicted, "message");
-
-	return framework->spec.active_deadline_sec > 0 && kueue_managed(framework) && evicted != NULL &&
-	       workload_is(workload, WORKLOAD_EVICTED) && !workload_active(workload) &&
-	       ((reason != NULL && strstr(reason, "MaximumExecutionTimeExceeded") != NULL) ||
-		(message != NULL && strstr(message, "maximum execution time") != NULL));
-}
-
-bool kueue_holds(const struct framework *framework)
-{
-	return kueue_managed(framework) && framework->status.admission == NULL && !kueue_time_over(framework);
-}
-
-/* Whether the Framework wants to run. */
-static bool wants_quota(const struct framework *framework)
-{
-	return framework->exists && kueue_managed(framework) && framework->deletion_time == 0 &&
-	       !framework->spec.suspend && framework->spec.execution_type == EXECUTION_START;
-}
-
-static bool asks_for_this(const struct framework *framework, const struct workload *workload)
-{
-	return framework->kueue.request != NULL &&
-	       strcmp(workload_request(workload), framework->kueue.request) == 0;
-}
-
-/* ---- steps ---- */
-
-/* No Pod exists, and none will: its quota may go to others. */
-static bool is_idle(const struct framework *framework)
-{
-	if (!framework->exists || framework->deletion_time != 0)
-		return framework_has_nothing(framework);
-	return framework->status.state == STATE_COMPLETED ||
-	       (framework->status.admission == NULL && framework_at_rest(framework));
-}
-
-/* A Workload that somebody deletes. */
-static enum kueue_step step_of_deleted(const struct framework *framework, const struct workload *workload)
-{
-	return workload_has_finalizer(workload) && (is_idle(framework) || (framework->exists && !kueue_managed(framework)))
-		       ? KUEUE_RELEASE
-		       : KUEUE_NOTHING;
-}
-
-static enum kueue_step step_of_completed(const struct workload *workload)
-{
-	if (!workload_is(workload, WORKLOAD_FINISHED))
-		return KUEUE_REPORT;
-	return workload_has_finalizer(workload) ? KUEUE_RELEASE : KUEUE_NOTHING;
-}
-
-/* No Pod is left, and it is not admitted, as far as the status says. */
-static enum kueue_step step_of_held(const struct framework *framework, const struct workload *workload)
-{
-	bool reserved = workload_is(workload, WORKLOAD_QUOTA_RESERVED);
-	bool evicted = workload_is(workload, WORKLOAD_EVICTED) || !workload_active(workload);
-
-	if (!wants_quota(framework))
-		return KUEUE_DELETE;
-	if (reserved && evicted)
-		return KUEUE_REPORT;
-	if (!asks_for_this(framework, workload))
-		return reserved ? KUEUE_DELETE : KUEUE_REWRITE;
-	if (kueue_reclaimed_too_much(framework))
-		return reserved ? KUEUE_DELETE : KUEUE_REPORT;
-	return workload_is(workload, WORKLOAD_ADMITTED) && !evicted ? KUEUE_ADMIT : KUEUE_NOTHING;
-}
-
-static enum kueue_step step_of_ours(const struct framework *framework, const struct workload *workload)
-{
-	if (workload->meta.deletion_time != 0)
-		return step_of_deleted(framework, workload);
-	if (!framework->exists || framework->deletion_time != 0)
-		return KUEUE_NOTHING; /* the garbage collector deletes it */
-	if (framework->status.state == STATE_COMPLETED)
-		return step_of_completed(workload);
-	if (!kueue_managed(framework))
-		return KUEUE_DELETE;
-	if (framework->status.admission == NULL)
-		return framework_at_rest(framework) && framework->spec.execution_type != EXECUTION_STOP
-			       ? step_of_held(framework, workload)
-			       : KUEUE_NOTHING;
-	return framework_completing(framework) ? KUEUE_NOTHING : KUEUE_REPORT;
-}
-
-enum kueue_step kueue_step(const struct framework *framework)
-{
-	const struct workload *workload = ours(framework);
-	bool make = wants_quota(framework) && framework->status.admission == NULL && framework->has_status &&
-		    framework_at_rest(framework);
-
-	if (workload != NULL)
-		return step_of_ours(framework, workload);
-	if (is_former(framework) && slot_of(framework)->meta->deletion_time != 0 &&
-	    workload_has_finalizer(slot_of(framework)->workload) && framework_has_nothing(framework))
-		return KUEUE_RELEASE;
-	return make ? KUEUE_MAKE : KUEUE_NOTHING;
-}
-
-bool kueue_call_wanted(const struct framework *framework, const struct call *call)
-{
-	const struct slot *slot = slot_of(framework);
-	enum kueue_step step = kueue_step(framework);
-	bool same = slot->meta != NULL && call->version != NULL &&
-		    strcmp(slot->meta->resource_version, call->version) == 0;
-	cleanup_json json_t *patch = same && step == KUEUE_REPORT ? kueue_status_patch(framework) : NULL;
-
-	switch (call->kind) {
-	case CALL_CREATE_OWNED: return step == KUEUE_MAKE;
-	case CALL_PATCH_OWNED: return same && (step == KUEUE_REWRITE || step == KUEUE_RELEASE);
-	case CALL_PATCH_OWNED_STATUS: return patch != NULL;
-	default: return true;
-	}
-}
-
 /* ---- status.admission ---- */
 
 static void set_admission(struct reconcile *reconcile, json_t *admission)
@@ -189,7 +40,7 @@ static char *why_lost(struct reconcile *reconcile)
 	struct framework *framework = reconcile->framework;
 	struct slot *slot = owned_slot(framework, SLOT_WORKLOAD);
 	const char *uid = json_str(framework->status.admission, "workloadUID");
-	const struct workload *workload = ours(framework);
+	const struct workload *workload = kueue_workload(framework);
 	const char *message;
 
 	if (slot->meta == NULL || strcmp(slot->meta->uid, uid) != 0) {
@@ -212,7 +63,7 @@ static char *why_lost(struct reconcile *reconcile)
 		return mem_strdup("its Workload is deactivated: spec.active is false");
 	if (!workload_is(workload, WORKLOAD_ADMITTED))
 		return mem_strdup("its Workload is not admitted any more");
-	if (!asks_for_this(framework, workload))
+	if (!kueue_asks_for_this(framework, workload))
 		return mem_strdup("its queue, priority or TaskRoles have changed, so that it needs another quota; its Workload "
 				  "is replaced");
 	if (kueue_reclaimed_too_much(framework))
@@ -313,7 +164,7 @@ static json_t *make_admission(struct reconcile *reconcile, const struct workload
 static void admit(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
-	json_t *admission = make_admission(reconcile, ours(framework));
+	json_t *admission = make_admission(reconcile, kueue_workload(framework));
 
 	if (admission == NULL)
 		return;
@@ -466,7 +317,7 @@ void kueue_sync(struct reconcile *reconcile)
 		return;
 	step = kueue_step(framework);
 	take_step(reconcile, slot, step);
-	if (step == KUEUE_NOTHING && ours(framework) != NULL && kueue_holds(framework) && wants_quota(framework) &&
+	if (step == KUEUE_NOTHING && kueue_workload(framework) != NULL && kueue_holds(framework) && kueue_wants_quota(framework) &&
 	    framework_at_rest(framework) && slot->meta->deletion_time == 0)
 		tell_wait(reconcile, slot->workload);
 }
@@ -477,59 +328,4 @@ void kueue_sync_gone(struct reconcile *reconcile)
 
 	if (reconcile->framework->kueue.on && slot->meta != NULL)
 		take_step(reconcile, slot, kueue_step(reconcile->framework));
-}
-
-/* ---- what is remembered ---- */
-
-/* NULL: it is missing or empty. The caller frees. */
-static char *label(const json_t *metadata, const char *name)
-{
-	const char *value = json_str(json_object_get(metadata, "labels"), name);
-
-	return value == NULL || value[0] == '\0' ? NULL : mem_strdup(value);
-}
-
-static bool take_text(char **at, char *text)
-{
-	bool same = (*at == NULL) == (text == NULL) && (text == NULL || strcmp(*at, text) == 0);
-
-	free(*at);
-	*at = text;
-	return !same;
-}
-
-void kueue_take_metadata(struct framework *framework, const struct json_span *metadata)
-{
-	cleanup_json json_t *read = NULL;
-	bool changed;
-
-	if (!framework->kueue.on)
-		return;
-	read = json_parse(metadata->at, metadata->len, NULL);
-	changed = take_text(&framework->kueue.queue, label(read, KUEUE_QUEUE_LABEL));
-	if (take_text(&framework->kueue.priority_class, label(read, KUEUE_PRIORITY_LABEL)) || changed)
-		kueue_forget_request(framework);
-}
-
-void kueue_forget_request(struct framework *framework)
-{
-	mem_replace(&framework->kueue.request, NULL);
-}
-
-void kueue_forget(struct framework *framework)
-{
-	struct kueue_work *kueue = &framework->kueue;
-
-	kueue_drop_lookups(framework);
-	mem_replace(&kueue->told, NULL);
-	kueue->decided = 0;
-	kueue->next_ms = 0;
-}
-
-void kueue_free(struct framework *framework)
-{
-	kueue_forget(framework);
-	free(framework->kueue.queue);
-	free(framework->kueue.priority_class);
-	free(framework->kueue.request);
 }

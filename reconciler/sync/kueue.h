@@ -12,6 +12,7 @@
 #include "reconciler/sync/plan.h"
 
 struct framework;
+struct slot;
 struct reconcile;
 struct call_answer;
 struct sync_time;
@@ -40,6 +41,10 @@ struct kueue_work {
 	int64_t now_sec; /* of the last reconcile */
 };
 
+/* ---- kueue_state.c ---- */
+
+#define WORKLOAD_NAME_PREFIX "framework-"
+
 /* Reads the labels from metadata. */
 void kueue_take_metadata(struct framework *framework, const struct json_span *metadata);
 /* Other podSets are to be asked for. */
@@ -50,6 +55,9 @@ void kueue_free(struct framework *framework);
 
 /* Whether that is the name of its Workload. */
 bool workload_named(const struct framework *framework, const char *name);
+/* The place of its Workload; the Workload, if it is this Framework's, and not a former one's or somebody else's. */
+const struct slot *kueue_slot(const struct framework *framework);
+const struct workload *kueue_workload(const struct framework *framework);
 /* Whether the Framework is in a queue. */
 bool kueue_managed(const struct framework *framework);
 /* Whether it is held because it is not admitted. */
@@ -57,10 +65,24 @@ bool kueue_holds(const struct framework *framework);
 /* Whether Kueue has ended it for spec.activeDeadlineSec. */
 bool kueue_time_over(const struct framework *framework);
 
+/* Whether it wants to run. */
+bool kueue_wants_quota(const struct framework *framework);
+/* Whether the Workload asks for what the Framework needs. */
+bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload);
+/* What is known of an object without a namespace, by "resourceflavors/NAME"; NULL: nothing. */
+struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name);
+/* The object, if it is read. */
+const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name);
+void kueue_drop_lookups(struct framework *framework);
+
+/* ---- kueue.c ---- */
+
 /* In each reconcile, before anything else is decided: what Kueue has decided, and what the Workload needs. */
 void kueue_sync(struct reconcile *reconcile);
 /* The same for a Framework that is gone: its Workload may go when its last Pod is gone. */
 void kueue_sync_gone(struct reconcile *reconcile);
+
+/* ---- workload.c: what it needs, and bodies ---- */
 
 /* What is to be done about the Workload. */
 enum kueue_step {
@@ -73,10 +95,6 @@ enum kueue_step {
 	KUEUE_ADMIT, /* status.admission is made of it */
 };
 enum kueue_step kueue_step(const struct framework *framework);
-/* Whether a planned call about the Workload is still wanted. */
-bool kueue_call_wanted(const struct framework *framework, const struct call *call);
-
-/* ---- workload.c: bodies ---- */
 
 /* Identifies queue, priority and podSets. The caller frees. */
 char *kueue_request(const struct framework *framework);
@@ -84,15 +102,11 @@ char *kueue_request(const struct framework *framework);
 json_t *kueue_status_patch(const struct framework *framework);
 /* Whether quota of Tasks was given back that run again. */
 bool kueue_reclaimed_too_much(const struct framework *framework);
-/* The body of the present step's PATCH. */
-void kueue_write_patch(const struct framework *framework, struct buf *out);
 
 /* ---- lookup.c ---- */
 
 /* The object, if it is read; otherwise it is asked for. */
 const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, const char *name);
-void kueue_drop_lookups(struct framework *framework);
-const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name);
 void kueue_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
 		  const struct sync_time *time);
 

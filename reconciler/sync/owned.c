@@ -91,7 +91,7 @@ void owned_write(const struct framework *framework, const struct call *call, str
 	const struct owned_kind *kind = kinds[call->object - SLOT_SERVICE];
 
 	if (kind->apart && call->kind != CALL_CREATE_OWNED) {
-		kueue_write_patch(framework, out);
+		kind->write_patch(framework, out);
 		return;
 	}
 	if (call->kind == CALL_PATCH_OWNED) {
@@ -201,7 +201,7 @@ bool owned_wanted(const struct framework *framework, const struct call *call)
 	char name[OWNED_NAME_SIZE] = "";
 
 	if (kinds[call->object - SLOT_SERVICE]->apart)
-		return kueue_call_wanted(framework, call);
+		return kinds[call->object - SLOT_SERVICE]->wanted(framework, call);
 	return kinds[call->object - SLOT_SERVICE]->name(framework, name) && strcmp(name, call->name) == 0 &&
 	       framework_has_config_map(framework) && !framework_completing(framework);
 }

@@ -36,6 +36,8 @@ struct owned_kind {
 	enum owned_fit (*fit)(const struct framework *framework, const struct owned_object *object, bool fitted);
 	/* The member spec of a merge patch that makes it so. */
 	void (*write_patch)(const struct framework *framework, struct buf *out);
+	/* Of one that is apart: whether a planned call is still wanted; write_patch() writes the whole body then. */
+	bool (*wanted)(const struct framework *framework, const struct call *call);
 	/* Tells by an Event that the API server serves none of its resources. */
 	void (*tell_unavailable)(struct reconcile *reconcile);
 };

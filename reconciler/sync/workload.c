@@ -14,11 +14,6 @@
 static const uint64_t HASH_BASIS = 14695981039346656037ULL;
 static const uint64_t HASH_PRIME = 1099511628211ULL;
 
-static const struct workload *present(const struct framework *framework)
-{
-	return framework->owned[SLOT_WORKLOAD - SLOT_SERVICE].workload;
-}
-
 /* ---- what it asks for ---- */
 
 static json_t *read_spec(const struct framework *framework)
@@ -131,18 +126,10 @@ static void put_json(struct buf *out, const json_t *value)
 	buf_puts(out, text);
 }
 
-#define NAME_PREFIX "framework-"
-
 static bool workload_name(const struct framework *framework, char name[OWNED_NAME_SIZE])
 {
-	snprintf(name, OWNED_NAME_SIZE, NAME_PREFIX "%s", framework->name);
+	snprintf(name, OWNED_NAME_SIZE, WORKLOAD_NAME_PREFIX "%s", framework->name);
 	return kueue_managed(framework);
-}
-
-bool workload_named(const struct framework *framework, const char *name)
-{
-	return strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) == 0 &&
-	       strcmp(name + strlen(NAME_PREFIX), framework->name) == 0;
 }
 
 static size_t workload_resources(const struct framework *framework,
@@ -182,19 +169,6 @@ static void tell_unavailable(struct reconcile *reconcile)
 		   KUEUE_QUEUE_LABEL " needs: install Kueue, or remove the label. The controller looks again every minute");
 }
 
-const struct owned_kind workload_kind = {
-	.kind = "Workload",
-	.failed_create = "FailedCreateWorkload",
-	.failed_patch = "FailedPatchWorkload",
-	.hint = ". The rights that Kueue needs are in manifests/rbac/kueue; the Framework waits for them",
-	.apart = true,
-	.name = workload_name,
-	.resources = workload_resources,
-	.write_labels = write_labels,
-	.write_metadata = write_metadata,
-	.write_spec = write_spec,
-	.tell_unavailable = tell_unavailable,
-};
 
 /* ---- what is reported ---- */
 
@@ -222,8 +196,8 @@ static bool set_condition(const struct framework *framework, json_t *conditions,
 	time_format_rfc3339(framework->kueue.now_sec, now);
 	entry = json_pack("{s:s,s:s,s:s,s:s,s:s}", "type", type, "status", status, "lastTransitionTime", now, "reason",
 			  reason, "message", message);
-	if (present(framework)->meta.generation > 0)
-		json_object_set_new(entry, "observedGeneration", json_integer(present(framework)->meta.generation));
+	if (kueue_slot(framework)->workload->meta.generation > 0)
+		json_object_set_new(entry, "observedGeneration", json_integer(kueue_slot(framework)->workload->meta.generation));
 	json_array_append_new(conditions, entry);
 	return true;
 }
@@ -239,7 +213,7 @@ static json_t *conditions_of(const struct workload *workload)
 static json_t *report_finished(const struct framework *framework)
 {
 	const struct completion *completion = framework->status.attempt.completion;
-	json_t *conditions = conditions_of(present(framework));
+	json_t *conditions = conditions_of(kueue_slot(framework)->workload);
 	cleanup_free char *message = mem_printf("Framework is completed with code %d (%s)", (int)completion->code,
 						completion->phrase);
 
@@ -251,7 +225,7 @@ static json_t *report_finished(const struct framework *framework)
 /* No Pod is left of one that was evicted or deactivated: the quota goes back. */
 static json_t *report_released(const struct framework *framework)
 {
-	const struct workload *workload = present(framework);
+	const struct workload *workload = kueue_slot(framework)->workload;
 	const json_t *evicted = workload_is(workload, WORKLOAD_EVICTED) ? workload_condition(workload, WORKLOAD_EVICTED)
 									: NULL;
 	const char *reason = json_str(evicted, "reason");
@@ -288,7 +262,7 @@ bool kueue_reclaimed_too_much(const struct framework *framework)
 	for (size_t r = 0; r < framework->spec.role_count; r++) {
 		const char *role = framework->spec.roles[r].name;
 
-		if (workload_reclaimable(present(framework), role) > reclaimable(framework, role))
+		if (workload_reclaimable(kueue_slot(framework)->workload, role) > reclaimable(framework, role))
 			return true;
 	}
 	return false;
@@ -304,7 +278,7 @@ static json_t *reclaimable_pods(const struct framework *framework)
 		const char *role = framework->spec.roles[r].name;
 		int64_t count = reclaimable(framework, role);
 
-		changed = changed || count > workload_reclaimable(present(framework), role);
+		changed = changed || count > workload_reclaimable(kueue_slot(framework)->workload, role);
 		if (count > 0)
 			json_array_append_new(list, json_pack("{s:s,s:I}", "name", role, "count", (json_int_t)count));
 	}
@@ -330,7 +304,7 @@ static bool all_run(const struct framework *framework)
 /* One that runs. */
 static json_t *report_progress(const struct framework *framework)
 {
-	const struct workload *workload = present(framework);
+	const struct workload *workload = kueue_slot(framework)->workload;
 	json_t *conditions = conditions_of(workload);
 	json_t *pods = reclaimable_pods(framework);
 	bool recovered = workload_condition(workload, WORKLOAD_PODS_READY) != NULL;
@@ -359,9 +333,109 @@ json_t *kueue_status_patch(const struct framework *framework)
 		return report_finished(framework);
 	if (framework->status.admission != NULL)
 		return report_progress(framework);
-	if (workload_is(present(framework), WORKLOAD_QUOTA_RESERVED))
+	if (workload_is(kueue_slot(framework)->workload, WORKLOAD_QUOTA_RESERVED))
 		return report_released(framework);
 	return json_pack("{s:n}", "reclaimablePods");
+}
+
+/* Of a Framework that had the name, and is gone. */
+static bool is_former(const struct framework *framework)
+{
+	const struct object_meta *meta = kueue_slot(framework)->meta;
+
+	return meta != NULL && kueue_workload(framework) == NULL &&
+	       strcmp(meta->controller_kind, object_kind_name(KIND_FRAMEWORK)) == 0 &&
+	       strcmp(meta->controller_name, framework->name) == 0;
+}
+
+/* ---- steps ---- */
+
+/* No Pod exists, and none will: its quota may go to others. */
+static bool is_idle(const struct framework *framework)
+{
+	if (!framework->exists || framework->deletion_time != 0)
+		return framework_has_nothing(framework);
+	return framework->status.state == STATE_COMPLETED ||
+	       (framework->status.admission == NULL && framework_at_rest(framework));
+}
+
+/* A Workload that somebody deletes. */
+static enum kueue_step step_of_deleted(const struct framework *framework, const struct workload *workload)
+{
+	return workload_has_finalizer(workload) && (is_idle(framework) || (framework->exists && !kueue_managed(framework)))
+		       ? KUEUE_RELEASE
+		       : KUEUE_NOTHING;
+}
+
+static enum kueue_step step_of_completed(const struct workload *workload)
+{
+	if (!workload_is(workload, WORKLOAD_FINISHED))
+		return KUEUE_REPORT;
+	return workload_has_finalizer(workload) ? KUEUE_RELEASE : KUEUE_NOTHING;
+}
+
+/* No Pod is left, and it is not admitted, as far as the status says. */
+static enum kueue_step step_of_held(const struct framework *framework, const struct workload *workload)
+{
+	bool reserved = workload_is(workload, WORKLOAD_QUOTA_RESERVED);
+	bool evicted = workload_is(workload, WORKLOAD_EVICTED) || !workload_active(workload);
+
+	if (!kueue_wants_quota(framework))
+		return KUEUE_DELETE;
+	if (reserved && evicted)
+		return KUEUE_REPORT;
+	if (!kueue_asks_for_this(framework, workload))
+		return reserved ? KUEUE_DELETE : KUEUE_REWRITE;
+	if (kueue_reclaimed_too_much(framework))
+		return reserved ? KUEUE_DELETE : KUEUE_REPORT;
+	return workload_is(workload, WORKLOAD_ADMITTED) && !evicted ? KUEUE_ADMIT : KUEUE_NOTHING;
+}
+
+static enum kueue_step step_of_ours(const struct framework *framework, const struct workload *workload)
+{
+	if (workload->meta.deletion_time != 0)
+		return step_of_deleted(framework, workload);
+	if (!framework->exists || framework->deletion_time != 0)
+		return KUEUE_NOTHING; /* the garbage collector deletes it */
+	if (framework->status.state == STATE_COMPLETED)
+		return step_of_completed(workload);
+	if (!kueue_managed(framework))
+		return KUEUE_DELETE;
+	if (framework->status.admission == NULL)
+		return framework_at_rest(framework) && framework->spec.execution_type != EXECUTION_STOP
+			       ? step_of_held(framework, workload)
+			       : KUEUE_NOTHING;
+	return framework_completing(framework) ? KUEUE_NOTHING : KUEUE_REPORT;
+}
+
+enum kueue_step kueue_step(const struct framework *framework)
+{
+	const struct workload *workload = kueue_workload(framework);
+	bool make = kueue_wants_quota(framework) && framework->status.admission == NULL && framework->has_status &&
+		    framework_at_rest(framework);
+
+	if (workload != NULL)
+		return step_of_ours(framework, workload);
+	if (is_former(framework) && kueue_slot(framework)->meta->deletion_time != 0 &&
+	    workload_has_finalizer(kueue_slot(framework)->workload) && framework_has_nothing(framework))
+		return KUEUE_RELEASE;
+	return make ? KUEUE_MAKE : KUEUE_NOTHING;
+}
+
+static bool call_wanted(const struct framework *framework, const struct call *call)
+{
+	const struct slot *slot = kueue_slot(framework);
+	enum kueue_step step = kueue_step(framework);
+	bool same = slot->meta != NULL && call->version != NULL &&
+		    strcmp(slot->meta->resource_version, call->version) == 0;
+	cleanup_json json_t *patch = same && step == KUEUE_REPORT ? kueue_status_patch(framework) : NULL;
+
+	switch (call->kind) {
+	case CALL_CREATE_OWNED: return step == KUEUE_MAKE;
+	case CALL_PATCH_OWNED: return same && (step == KUEUE_REWRITE || step == KUEUE_RELEASE);
+	case CALL_PATCH_OWNED_STATUS: return patch != NULL;
+	default: return true;
+	}
 }
 
 /* ---- patches ---- */
@@ -392,9 +466,9 @@ static json_t *rewritten_spec(const struct framework *framework)
 	return spec;
 }
 
-void kueue_write_patch(const struct framework *framework, struct buf *out)
+static void write_patch(const struct framework *framework, struct buf *out)
 {
-	const struct workload *workload = present(framework);
+	const struct workload *workload = kueue_slot(framework)->workload;
 	json_t *metadata = json_pack("{s:s,s:s}", "uid", workload->meta.uid, "resourceVersion",
 				     workload->meta.resource_version);
 	cleanup_json json_t *patch = json_pack("{s:o}", "metadata", metadata);
@@ -411,3 +485,19 @@ void kueue_write_patch(const struct framework *framework, struct buf *out)
 	}
 	put_json(out, patch);
 }
+
+const struct owned_kind workload_kind = {
+	.kind = "Workload",
+	.failed_create = "FailedCreateWorkload",
+	.failed_patch = "FailedPatchWorkload",
+	.hint = ". The rights that Kueue needs are in manifests/rbac/kueue; the Framework waits for them",
+	.apart = true,
+	.name = workload_name,
+	.resources = workload_resources,
+	.write_labels = write_labels,
+	.write_metadata = write_metadata,
+	.write_spec = write_spec,
+	.write_patch = write_patch,
+	.wanted = call_wanted,
+	.tell_unavailable = tell_unavailable,
+};
