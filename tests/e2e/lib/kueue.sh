@@ -29,7 +29,14 @@ install_kueue() {
 }
 
 # A control plane goes on to the next scenario: without Kueue.
-remove_kueue() { kubectl delete -f "$here/kueue/crds.yaml" --wait=true >/dev/null; }
+remove_kueue() {
+    local name
+    k delete frameworks --all --wait=true --timeout=60s >/dev/null 2>&1 || true
+    for name in $(api GET "$(workloads_path)" 2>/dev/null | jq -r '.items[]?.metadata.name'); do
+        api PATCH "$(workloads_path)/$name" '{"metadata": {"finalizers": null}}' application/merge-patch+json >/dev/null 2>&1 || true
+    done
+    kubectl delete -f "$here/kueue/crds.yaml" --ignore-not-found --wait=true >/dev/null
+}
 
 # Has Kueue's part played from now on, until the scenario ends or stop_kueue.
 start_kueue() { # Pods [admission checks]
