@@ -333,6 +333,7 @@ static void fill_sync_config(const struct config *config, struct reconciler *out
 		.snapshot_framework_deletion = config->log_object_snapshot.on_framework_deletion,
 		.snapshot_task_retry = config->log_object_snapshot.on_task_retry,
 		.snapshot_task_deletion = config->log_object_snapshot.on_task_deletion,
+		.kueue = config->kueue,
 	};
 	out->compress = config->large_framework_compression ? COMPRESS_LARGE : COMPRESS_NEVER;
 	out->calls_max = 1; /* until the watcher has told our share */

@@ -270,6 +270,7 @@ static const struct field config_fields[] = {
 	{.key = "shards", .type = FIELD_INT, AT(shards), .min = 1, .max = 4096},
 	{.key = "memberLeaseSec", .type = FIELD_INT, AT(member_lease_sec), .min = 2, .max = MEMBER_LEASE_SEC_MAX},
 	{.key = "memberGraceSec", .type = FIELD_INT, AT(member_grace_sec), .min = 0, .max = 86400},
+	{.key = "kueue", .type = FIELD_BOOL, AT(kueue)},
 	{.key = "busAddress", .type = FIELD_CUSTOM, .read = read_bus_address},
 	{0},
 };

@@ -16,6 +16,7 @@ const char *object_kind_name(enum object_kind kind)
 	case KIND_FRAMEWORK: return "Framework";
 	case KIND_CONFIG_MAP: return "ConfigMap";
 	case KIND_POD: return "Pod";
+	case KIND_WORKLOAD: return "Workload";
 	case KIND_COUNT: break;
 	}
 	return "unknown kind";

@@ -12,10 +12,10 @@
 #include "common/base/error.h"
 #include "common/base/json_reader.h"
 
-/* The kinds that the watcher sends to its peers. */
-enum object_kind { KIND_FRAMEWORK, KIND_CONFIG_MAP, KIND_POD, KIND_COUNT };
+/* The kinds that the watcher sends to its peers; Workloads only if the configuration asks for Kueue. */
+enum object_kind { KIND_FRAMEWORK, KIND_CONFIG_MAP, KIND_POD, KIND_WORKLOAD, KIND_COUNT };
 
-const char *object_kind_name(enum object_kind kind); /* "Framework", "ConfigMap", "Pod" */
+const char *object_kind_name(enum object_kind kind); /* "Framework", "ConfigMap", "Pod", "Workload" */
 
 /* Identity of any object. Strings are the object's, which keeps all of them in one piece of memory; "" rather than NULL
  * where a value is missing. Times are unix seconds, 0 when absent. */
