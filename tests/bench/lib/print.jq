@@ -20,6 +20,8 @@ def more: [
     (if .release_last_ms then "last waiter \(.release_last_ms | round(0)) ms after the last status; per Framework p50 \(.release_p50_ms | round(0)), p99 \(.release_p99_ms | round(0)) ms, of which in fc-barrier \(.release_mean_ms | round(1)) ms on average" else empty end),
     (if .echo_p50_ms then "API server alone: watch p50 \(.echo_p50_ms | round(0)), p99 \(.echo_p99_ms | round(0)) ms; a GET then p50 \(.echo_get_p50_ms | round(0)), p99 \(.echo_get_p99_ms | round(0)), the last \(.echo_get_last_ms | round(0)) ms" else empty end),
     (if .latency_p50_ms then "Pod to status p50 \(.latency_p50_ms | round(0)), p99 \(.latency_p99_ms | round(0)) ms" else empty end),
+    (([.processes[]? | select(.name == "jobs") | .cpu_s] | add) as $jobs
+        | if $jobs then "fc-jobs takes \($jobs * 100 / (.cpu_s - $jobs) | round(0)) % of the others' CPU" else empty end),
     (if .held_s then "the reconciler holds all after \(.held_s | round(2)) s" else empty end),
     (if .churned then "\(.churned) Frameworks; PSS \(.memory[0].pss_mb) MB after \(.memory[0].round) rounds, \(.memory[-1].pss_mb) at the end; allocated \(.memory | map(.watcher_mb + .reconcilers_mb | round(1) | tostring) | join(", ")) MB minute by minute, held of it \(.memory | map(.held_mb | round(1) | tostring) | join(", "))" else empty end)
 ] | join("; ");
