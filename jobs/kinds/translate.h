@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/framework/status.h"
 #include "jobs/kinds/job.h"
+#include "jobs/kinds/progress.h"
 
 enum { JOB_ROLES_MAX = 5, JOB_ROLE_NAME_SIZE = 12 };
 
@@ -52,10 +52,10 @@ struct job_outcome {
 		    */
 };
 
-/* framework: NULL: there is none yet. stopped: its executionType is Stop. now_sec: unix seconds, for times of the
+/* progress: of the Framework; NULL: there is none yet, or it has no status. stopped: its executionType is Stop. now_sec: unix seconds, for times of the
  * status that are new. */
 void job_status(const struct job *job, const struct job_translation *translation,
-		const struct framework_status *framework, bool stopped, int64_t now_sec, struct job_outcome *out);
+		const struct progress *progress, bool stopped, int64_t now_sec, struct job_outcome *out);
 /* The status of a job that job_translate() refuses. */
 void job_refuse(const struct job *job, const char *message, int64_t now_sec, struct job_outcome *out);
 void job_outcome_free(struct job_outcome *outcome);
