@@ -20,6 +20,9 @@ enum {
 	FORMER_LOOK_MS = 1000,
 	DELETED_LOOK_MS = 5000, /* at a job that was deleted and is still there */
 	RUNTIME_ID_SIZE = 6,
+	/* Statuses of jobs that go on: more than so many a second wait. */
+	CHANGES_PER_SEC = 50,
+	BUSY_LOOK_MS = 2000,
 };
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
@@ -394,23 +397,42 @@ static void refuse(struct act *act, struct item *item)
 	job_outcome_free(&outcome);
 }
 
-/* Whether the status is to be written now. If somebody else has changed or removed the status that was written last, or
- * if the server's CRD drops some of its members, it is written again, ever more rarely. */
-static bool status_is_due(struct act *act, struct item *item, const json_t *status)
+/* If somebody else has changed or removed the status that was written last, or if the server's CRD drops some of its
+ * members, the status is written again, ever more rarely. Returns when, in boot milliseconds. */
+static int64_t mend_at(struct act *act, struct item *item, int64_t now_ms)
 {
-	const json_t *stored = item->job.status;
-	int64_t now_ms = clock_boot_ms();
-
-	if (stored != NULL && json_equal(status, stored))
-		return false;
-	if (item->wrote == NULL || (stored != NULL && json_equal(item->wrote, stored)))
-		return true;
-	if (now_ms < item->mend_at_boot_ms) {
-		store_queue_after(item, item->mend_at_boot_ms - now_ms);
-		return false;
-	}
+	if (item->wrote == NULL || (item->job.status != NULL && json_equal(item->wrote, item->job.status)))
+		return now_ms;
+	if (now_ms < item->mend_at_boot_ms)
+		return item->mend_at_boot_ms;
 	item->mend_at_boot_ms = now_ms + backoff_next(&item->mending, &act->random, now_ms);
-	return true;
+	return now_ms;
+}
+
+/* The statuses of jobs that go on are gathered longer while very many change: most are out of date soon. */
+static int64_t turn_at(struct act *act, int64_t now_ms)
+{
+	if (token_bucket_wait_ms(&act->changes, now_ms) > 0)
+		return now_ms + BUSY_LOOK_MS;
+	token_bucket_take(&act->changes);
+	return now_ms;
+}
+
+/* Whether the status is to be written now; else it is looked at again. */
+static bool status_is_due(struct act *act, struct item *item, const struct job_outcome *outcome)
+{
+	int64_t now_ms = clock_boot_ms();
+	int64_t at_ms;
+
+	if (item->job.status != NULL && json_equal(outcome->status, item->job.status))
+		return false;
+	at_ms = mend_at(act, item, now_ms);
+	if (at_ms <= now_ms && !outcome->ended)
+		at_ms = turn_at(act, now_ms);
+	if (at_ms <= now_ms)
+		return true;
+	store_queue_after(item, at_ms - now_ms);
+	return false;
 }
 
 /* The Framework first, then the job's status: the end of a job is written when nothing of it can go on. */
@@ -433,7 +455,7 @@ static void bring_about(struct act *act, struct item *item)
 		create(act, item);
 	else if (view->meta.deletion_time == 0 && !is_current(item, outcome.stop))
 		patch(act, item);
-	else if (status_is_due(act, item, outcome.status))
+	else if (status_is_due(act, item, &outcome))
 		write_status(act, item, &outcome);
 	job_outcome_free(&outcome);
 }
@@ -463,6 +485,12 @@ static void look_at(struct act *act, struct item *item)
 		bring_about(act, item);
 	else
 		refuse(act, item);
+}
+
+void act_init(struct act *act)
+{
+	random_init(&act->random);
+	token_bucket_init(&act->changes, CHANGES_PER_SEC, CHANGES_PER_SEC, clock_boot_ms());
 }
 
 bool act_run(struct act *act, size_t most)

@@ -293,7 +293,7 @@ static int start(struct jobs *jobs, const struct options *options, struct error 
 	jobs->events = job_events_new(jobs->client);
 	jobs->act = (struct act){
 		.store = jobs->store, .client = jobs->client, .events = jobs->events, .leads = leads, .arg = jobs};
-	random_init(&jobs->act.random);
+	act_init(&jobs->act);
 	jobs->sources = sources_new(jobs->loop, jobs->client, jobs->store, options->kinds, on_served, jobs);
 	if (process_serve(jobs->loop, &options->flags, &health_options, &jobs->health, err) < 0)
 		return -1;

@@ -11,7 +11,7 @@
 #include "common/base/version.h"
 
 /* Statuses follow within a second. */
-enum { GATHER_MS = 600 };
+enum { GATHER_MS = 850 };
 enum { BACKOFF_BASE_MS = 500, BACKOFF_CAP_MS = 60 * 1000, BACKOFF_RESET_MS = 5 * 60 * 1000 };
 
 struct store {
@@ -127,7 +127,11 @@ void store_queue_after(struct item *item, int64_t wait_ms)
 
 void store_queue_soon(struct item *item)
 {
-	if (!ev_is_active(&item->timer) && !item->queued && !item->gone)
+	struct ev_loop *loop = item->store->loop;
+
+	if (item->queued || item->gone || item->waits)
+		return;
+	if (!ev_is_active(&item->timer) || ev_timer_remaining(loop, &item->timer) > GATHER_MS / 1000.)
 		store_queue_after(item, GATHER_MS);
 }
 

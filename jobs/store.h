@@ -90,8 +90,7 @@ void store_written(struct item *item, const char *version, json_t *status);
 void store_release(struct item *item);
 
 void store_queue(struct item *item);
-/* Queues the item after a moment, unless it is to be looked at at some time already: changes of a Framework come many
- * at a time. */
+/* Queues the item after a moment, unless it waits after a failure: changes of a Framework come many at a time. */
 void store_queue_soon(struct item *item);
 void store_queue_all(struct store *store);
 /* The next item of the queue; NULL: none is left. */

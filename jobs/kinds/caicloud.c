@@ -213,6 +213,7 @@ void caicloud_status(const struct job *job, const struct job_translation *transl
 	json_t *replicas = json_array();
 	const char *reason = "";
 
+	out->ended = end != PROGRESS_GOES_ON;
 	/* members that nobody here writes stay */
 	out->status = job->status == NULL ? json_object() : json_deep_copy(job->status);
 	for (size_t i = 0; i < translation->role_count; i++) {

@@ -194,6 +194,7 @@ static void put_end(struct work *work, enum end_reason end)
 {
 	cleanup_free char *message = end == END_SUCCEEDED ? success_message(work) : failure_message(work, end);
 
+	work->out->ended = true;
 	set_time(work, "completionTime");
 	if (end == END_SUCCEEDED)
 		set(work, "Succeeded", true, "Succeeded", "Normal", message);

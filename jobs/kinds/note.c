@@ -68,7 +68,7 @@ static int recover_role(const json_t *task_role, struct job_translation *out)
 	const char *name = json_str(task_role, "name");
 	struct job_role *role = &out->roles[out->role_count];
 
-	for (size_t i = 0; i < ARRAY_LEN(types) && name != NULL && out->role_count < JOB_ROLES_MAX; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(types) && name != NULL; i++) {
 		if (strcasecmp(types[i], name) != 0)
 			continue;
 		*role = (struct job_role){.type = types[i],
@@ -84,13 +84,15 @@ static int recover_role(const json_t *task_role, struct job_translation *out)
 int job_translation_recover(const struct job *job, const char *stored, const json_t *spec, struct job_translation *out)
 {
 	cleanup_json json_t *note = parse(stored);
+	const json_t *task_roles = json_object_get(spec, "taskRoles");
 	const json_t *task_role;
 	size_t i;
 
 	*out = (struct job_translation){.ttl_sec = -1};
-	if (json_str(note, CHECKSUM) == NULL || !json_is_array(json_object_get(spec, "taskRoles")))
+	if (json_str(note, CHECKSUM) == NULL || !json_is_array(task_roles) ||
+	    json_array_size(task_roles) > JOB_ROLES_MAX)
 		return -1;
-	json_array_foreach(json_object_get(spec, "taskRoles"), i, task_role)
+	json_array_foreach(task_roles, i, task_role)
 		if (recover_role(task_role, out) < 0)
 			return -1;
 	job_framework_name(job->kind, job->name, out->framework);

@@ -70,7 +70,7 @@ void job_status(const struct job *job, const struct job_translation *translation
 
 void job_refuse(const struct job *job, const char *message, int64_t now_sec, struct job_outcome *out)
 {
-	*out = (struct job_outcome){.events = json_array()};
+	*out = (struct job_outcome){.events = json_array(), .ended = true};
 	if (job->kind == JOB_CAICLOUD_TFJOB)
 		caicloud_refuse(job, message, out);
 	else

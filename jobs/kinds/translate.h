@@ -48,6 +48,7 @@ void job_translation_free(struct job_translation *translation);
 struct job_outcome {
 	json_t *status; /* whole; equal to the job's if nothing has changed */
 	json_t *events; /* of the job, about the changes: objects with type, reason and message */
+	bool ended;     /* the status says that the job has ended */
 	bool stop; /* the Framework is to be stopped: the job's end is decided, and nothing in the Framework decides it
 		    */
 };
