@@ -63,7 +63,7 @@ static void try_again(struct act *act, struct item *item, const struct kube_answ
 	else
 		log_v(1, "[%s/%s]: %s", item->job.ns, item->job.name, answer->message);
 	item->waits = true;
-	store_queue_after(item, answer->retry_after_ms > wait_ms ? answer->retry_after_ms : wait_ms);
+	job_store_queue_after(item, answer->retry_after_ms > wait_ms ? answer->retry_after_ms : wait_ms);
 }
 
 /* ---- the job's status -------------------------------------------------------------------------------------------- */
@@ -79,11 +79,11 @@ static void on_status(struct step *step, const struct kube_answer *answer)
 	}
 	step->act->counters.statuses++;
 	version = answer_version(answer);
-	store_written(item, version, json_incref(step->status));
+	job_store_written(item, version, json_incref(step->status));
 	json_decref(item->wrote);
 	item->wrote = json_incref(step->status);
 	if (job_finished(&item->job))
-		store_queue_soon(item); /* ttlSecondsAfterFinished */
+		job_store_queue_soon(item); /* ttlSecondsAfterFinished */
 }
 
 /* Nothing else of the object changes. With its version, a change of the spec that we have not seen makes the write
@@ -125,10 +125,10 @@ static void on_read(struct step *step, const struct kube_answer *answer)
 	struct error err;
 
 	if (answer->absent)
-		store_queue_soon(step->item); /* it has gone meanwhile */
+		job_store_queue_soon(step->item); /* it has gone meanwhile */
 	else if (!answer_succeeded(answer))
 		try_again(step->act, step->item, answer, TROUBLE_READING);
-	else if (store_framework(step->act->store, answer->body, answer->body_len, true, &err) < 0)
+	else if (job_store_framework(step->act->store, answer->body, answer->body_len, true, &err) < 0)
 		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
 }
 
@@ -139,7 +139,7 @@ static void take_answer(struct step *step, const struct kube_answer *answer)
 	struct object_meta meta;
 	struct error err;
 
-	if (store_framework(step->act->store, answer->body, answer->body_len, false, &err) < 0 ||
+	if (job_store_framework(step->act->store, answer->body, answer->body_len, false, &err) < 0 ||
 	    object_meta_read(answer->body, answer->body_len, &meta, &err) < 0) {
 		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
 		return;
@@ -156,7 +156,7 @@ static void on_created(struct step *step, const struct kube_answer *answer)
 
 	if (!answer_succeeded(answer)) {
 		if (answer->http_status == 409 && strcmp(answer->status.reason, "AlreadyExists") == 0) {
-			cleanup_free char *path = frameworks_path(&item->job, store_framework_name(item));
+			cleanup_free char *path = frameworks_path(&item->job, job_store_framework_name(item));
 
 			step_send(step_new(step->act, item, on_read), "GET", path, NULL, NULL);
 			return;
@@ -167,7 +167,7 @@ static void on_created(struct step *step, const struct kube_answer *answer)
 	step->act->counters.created++;
 	/* with the kubeflow.org jobs' own controller a job has no Event of its creation either */
 	if (item->job.kind == JOB_CAICLOUD_TFJOB) {
-		message = mem_printf("Created framework: %s", store_framework_name(item));
+		message = mem_printf("Created framework: %s", job_store_framework_name(item));
 		say(step->act, item, "Normal", "SuccessfulCreate", message);
 	}
 	warn(step->act, item);
@@ -197,7 +197,7 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 
 	if (!answer_succeeded(answer)) {
 		if (read)
-			store_forget(item->slot);
+			job_store_forget(item->slot);
 		try_again(step->act, item, answer, TROUBLE_UPDATING);
 		return;
 	}
@@ -210,7 +210,7 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 static void patch(struct act *act, struct item *item)
 {
 	const struct view *view = item->slot->view;
-	cleanup_free char *path = frameworks_path(&item->job, store_framework_name(item));
+	cleanup_free char *path = frameworks_path(&item->job, job_store_framework_name(item));
 	cleanup_json json_t *stored = view_spec(view);
 	json_t *labels = json_deep_copy(item->translation.labels);
 
@@ -261,15 +261,15 @@ static void report_foreign(struct act *act, struct item *item)
 	cleanup_free char *message = NULL;
 
 	if (item->slot->read) {
-		store_forget(item->slot);
+		job_store_forget(item->slot);
 		item->waits = true;
-		store_queue_after(item, former ? FORMER_LOOK_MS : FOREIGN_LOOK_MS);
+		job_store_queue_after(item, former ? FORMER_LOOK_MS : FOREIGN_LOOK_MS);
 	}
 	if (former)
 		return;
 	act->counters.conflicts++;
 	message = mem_printf("Framework %s exists, and is not controlled by this %s: it is left as it is",
-			     store_framework_name(item), job_names(item->job.kind)->kind);
+			     job_store_framework_name(item), job_names(item->job.kind)->kind);
 	say(act, item, "Warning", "NamingConflict", message);
 }
 
@@ -283,7 +283,7 @@ static void on_deleted(struct step *step, const struct kube_answer *answer)
 	}
 	step->act->counters.deleted++;
 	step->item->waits = true; /* the watch shows that it is gone */
-	store_queue_after(step->item, DELETED_LOOK_MS);
+	job_store_queue_after(step->item, DELETED_LOOK_MS);
 }
 
 static void delete_job(struct act *act, struct item *item)
@@ -307,7 +307,7 @@ static void look_at_finished(struct act *act, struct item *item)
 	if (left_ms <= 0)
 		delete_job(act, item);
 	else
-		store_queue_after(item, left_ms < INT32_MAX ? left_ms : INT32_MAX);
+		job_store_queue_after(item, left_ms < INT32_MAX ? left_ms : INT32_MAX);
 }
 
 /* ---- runtimeID --------------------------------------------------------------------------------------------------- */
@@ -318,7 +318,7 @@ static void on_runtime_id(struct step *step, const struct kube_answer *answer)
 
 	if (!answer_succeeded(answer))
 		try_again(step->act, step->item, answer, TROUBLE_UPDATING);
-	else if (store_job(step->act->store, step->item->job.kind, answer->body, answer->body_len, &err) < 0)
+	else if (job_store_job(step->act->store, step->item->job.kind, answer->body, answer->body_len, &err) < 0)
 		log_warning("%s", err.message);
 }
 
@@ -431,7 +431,7 @@ static bool status_is_due(struct act *act, struct item *item, const struct job_o
 		at_ms = turn_at(act, now_ms);
 	if (at_ms <= now_ms)
 		return true;
-	store_queue_after(item, at_ms - now_ms);
+	job_store_queue_after(item, at_ms - now_ms);
 	return false;
 }
 
@@ -497,9 +497,9 @@ bool act_run(struct act *act, size_t most)
 {
 	struct item *item = NULL;
 
-	if (!store_synced(act->store) || !act->leads(act->arg))
+	if (!job_store_synced(act->store) || !act->leads(act->arg))
 		return false;
-	while (most > 0 && (item = store_next(act->store)) != NULL) {
+	while (most > 0 && (item = job_store_next(act->store)) != NULL) {
 		look_at(act, item);
 		most--;
 	}

@@ -22,7 +22,7 @@ struct act_counters {
 };
 
 struct act {
-	struct store *store;
+	struct job_store *store;
 	struct kube_client *client;
 	struct job_events *events;
 	struct random random;        /* these two: act_init() */

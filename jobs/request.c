@@ -29,11 +29,11 @@ static void on_done(void *arg, const struct kube_answer *answer)
 
 	item->call = NULL;
 	if (item->gone) {
-		store_release(item);
+		job_store_release(item);
 	} else if (answer->failure != KUBE_CANCELLED && answer->failure != KUBE_REFUSED) {
 		step->done(step, answer);
 		if (item->missed)
-			store_queue_soon(item);
+			job_store_queue_soon(item);
 	}
 	json_decref(step->status);
 	free(step);

@@ -14,7 +14,7 @@
 enum { GATHER_MS = 850 };
 enum { BACKOFF_BASE_MS = 500, BACKOFF_CAP_MS = 60 * 1000, BACKOFF_RESET_MS = 5 * 60 * 1000 };
 
-struct store {
+struct job_store {
 	struct ev_loop *loop;
 	void (*wake)(void *arg);
 	void *arg;
@@ -26,9 +26,9 @@ struct store {
 	bool synced;
 };
 
-struct store *store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg)
+struct job_store *job_store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg)
 {
-	struct store *store = mem_calloc(1, sizeof(*store));
+	struct job_store *store = mem_calloc(1, sizeof(*store));
 
 	store->loop = loop;
 	store->wake = wake;
@@ -38,7 +38,7 @@ struct store *store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg
 
 /* ---- slots ------------------------------------------------------------------------------------------------------ */
 
-static struct slot *slot_get(struct store *store, const char *key)
+static struct slot *slot_get(struct job_store *store, const char *key)
 {
 	struct slot *slot;
 
@@ -51,7 +51,7 @@ static struct slot *slot_get(struct store *store, const char *key)
 	return slot;
 }
 
-static void slot_release(struct store *store, struct slot *slot)
+static void slot_release(struct job_store *store, struct slot *slot)
 {
 	if (slot->view != NULL || slot->items != NULL)
 		return;
@@ -63,10 +63,10 @@ static void slot_release(struct store *store, struct slot *slot)
 static void slot_queue(const struct slot *slot)
 {
 	for (struct item *item = slot->items; item != NULL; item = item->next_of_slot)
-		store_queue_soon(item);
+		job_store_queue_soon(item);
 }
 
-static void slot_set(struct store *store, struct slot *slot, struct view *view)
+static void slot_set(struct job_store *store, struct slot *slot, struct view *view)
 {
 	view_free(slot->view);
 	slot->view = view;
@@ -74,7 +74,7 @@ static void slot_set(struct store *store, struct slot *slot, struct view *view)
 	slot_release(store, slot);
 }
 
-void store_forget(struct slot *slot)
+void job_store_forget(struct slot *slot)
 {
 	view_free(slot->view);
 	slot->view = NULL;
@@ -83,9 +83,9 @@ void store_forget(struct slot *slot)
 
 /* ---- the queue -------------------------------------------------------------------------------------------------- */
 
-void store_queue(struct item *item)
+void job_store_queue(struct item *item)
 {
-	struct store *store = item->store;
+	struct job_store *store = item->store;
 
 	if (item->queued || item->gone)
 		return;
@@ -95,14 +95,14 @@ void store_queue(struct item *item)
 	DL_APPEND(store->queue, item);
 }
 
-void store_queue_all(struct store *store)
+void job_store_queue_all(struct job_store *store)
 {
 	struct item *item;
 	struct item *next;
 
 	for (enum job_kind kind = 0; kind < JOB_KINDS; kind++)
 		HASH_ITER(hh, store->items[kind], item, next)
-			store_queue(item);
+			job_store_queue(item);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
@@ -112,10 +112,10 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)loop;
 	(void)events;
 	item->waits = false;
-	store_queue(item);
+	job_store_queue(item);
 }
 
-void store_queue_after(struct item *item, int64_t wait_ms)
+void job_store_queue_after(struct item *item, int64_t wait_ms)
 {
 	struct ev_loop *loop = item->store->loop;
 
@@ -125,14 +125,14 @@ void store_queue_after(struct item *item, int64_t wait_ms)
 	ev_timer_start(loop, &item->timer);
 }
 
-void store_queue_soon(struct item *item)
+void job_store_queue_soon(struct item *item)
 {
 	struct ev_loop *loop = item->store->loop;
 
 	if (item->queued || item->gone || item->waits)
 		return;
 	if (!ev_is_active(&item->timer) || ev_timer_remaining(loop, &item->timer) > GATHER_MS / 1000.)
-		store_queue_after(item, GATHER_MS);
+		job_store_queue_after(item, GATHER_MS);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------------------------- */
@@ -161,13 +161,13 @@ static void item_free(struct item *item)
 	free(item);
 }
 
-void store_release(struct item *item)
+void job_store_release(struct item *item)
 {
 	if (item->gone && item->call == NULL)
 		item_free(item);
 }
 
-static void item_remove(struct store *store, struct item *item)
+static void item_remove(struct job_store *store, struct item *item)
 {
 	if (item->queued)
 		DL_DELETE(store->queue, item);
@@ -178,10 +178,10 @@ static void item_remove(struct store *store, struct item *item)
 	LL_DELETE2(item->slot->items, item, next_of_slot);
 	slot_queue(item->slot); /* another job may have waited for the name */
 	slot_release(store, item->slot);
-	store_release(item);
+	job_store_release(item);
 }
 
-void store_free(struct store *store)
+void job_store_free(struct job_store *store)
 {
 	struct slot *slot;
 	struct slot *next_slot;
@@ -203,7 +203,7 @@ void store_free(struct store *store)
 }
 
 /* job: read from the item's object. */
-static struct item *item_new(struct store *store, const char *key, const struct job *job)
+static struct item *item_new(struct job_store *store, const char *key, const struct job *job)
 {
 	struct item *item = mem_calloc(1, sizeof(*item));
 	const struct backoff backoff = {
@@ -225,7 +225,7 @@ static struct item *item_new(struct store *store, const char *key, const struct 
 	return item;
 }
 
-const char *store_framework_name(const struct item *item)
+const char *job_store_framework_name(const struct item *item)
 {
 	return strchr(item->slot->key, '/') + 1;
 }
@@ -238,7 +238,7 @@ static bool same(const json_t *a, const json_t *b)
 
 /* Takes over what the object says. Another object of the same name is another job, and becomes another item. Returns
  * the item; NULL and *err if the text cannot be read: then nothing has changed. */
-static struct item *take_job(struct store *store, enum job_kind kind, const char *key, struct item *item,
+static struct item *take_job(struct job_store *store, enum job_kind kind, const char *key, struct item *item,
 			     const char *text, size_t len, struct error *err)
 {
 	cleanup_json json_t *object = json_parse(text, len, err);
@@ -280,7 +280,7 @@ static struct item *read_news(struct item *item)
 	return item;
 }
 
-struct item *store_next(struct store *store)
+struct item *job_store_next(struct job_store *store)
 {
 	struct item *item;
 	struct item *now;
@@ -292,12 +292,12 @@ struct item *store_next(struct store *store)
 		now = item->call == NULL ? read_news(item) : item;
 		if (now == item)
 			return item;
-		store_queue(now);
+		job_store_queue(now);
 	}
 	return NULL;
 }
 
-int store_job(struct store *store, enum job_kind kind, const char *text, size_t len, struct error *err)
+int job_store_job(struct job_store *store, enum job_kind kind, const char *text, size_t len, struct error *err)
 {
 	struct object_identity identity;
 	struct item *item;
@@ -309,7 +309,7 @@ int store_job(struct store *store, enum job_kind kind, const char *text, size_t 
 	if (item == NULL) {
 		item = take_job(store, kind, identity.key, NULL, text, len, err);
 		if (item != NULL)
-			store_queue(item);
+			job_store_queue(item);
 	} else {
 		item->list = store->lists[kind];
 		if (version_compare(identity.resource_version, item->job.version) > 0 &&
@@ -318,14 +318,14 @@ int store_job(struct store *store, enum job_kind kind, const char *text, size_t 
 			item->news = mem_memdup(text, len);
 			item->news_len = len;
 			mem_replace(&item->news_version, identity.resource_version);
-			store_queue(item);
+			job_store_queue(item);
 		}
 	}
 	object_identity_free(&identity);
 	return item == NULL ? -1 : 0;
 }
 
-void store_job_gone(struct store *store, enum job_kind kind, const char *text, size_t len)
+void job_store_job_gone(struct job_store *store, enum job_kind kind, const char *text, size_t len)
 {
 	struct object_meta meta;
 	cleanup_free char *key = NULL;
@@ -342,12 +342,12 @@ void store_job_gone(struct store *store, enum job_kind kind, const char *text, s
 	object_meta_free(&meta);
 }
 
-void store_jobs_begin(struct store *store, enum job_kind kind)
+void job_store_jobs_begin(struct job_store *store, enum job_kind kind)
 {
 	store->lists[kind]++;
 }
 
-void store_jobs_end(struct store *store, enum job_kind kind)
+void job_store_jobs_end(struct job_store *store, enum job_kind kind)
 {
 	struct item *item;
 	struct item *next;
@@ -357,7 +357,7 @@ void store_jobs_end(struct store *store, enum job_kind kind)
 			item_remove(store, item);
 }
 
-void store_written(struct item *item, const char *version, json_t *status)
+void job_store_written(struct item *item, const char *version, json_t *status)
 {
 	if (version != NULL && version_compare(version, item->job.version) > 0)
 		mem_replace(&item->job.version, version);
@@ -367,14 +367,14 @@ void store_written(struct item *item, const char *version, json_t *status)
 	}
 }
 
-size_t store_count(const struct store *store, enum job_kind kind)
+size_t job_store_count(const struct job_store *store, enum job_kind kind)
 {
 	return HASH_COUNT(store->items[kind]);
 }
 
 /* ---- Frameworks ------------------------------------------------------------------------------------------------- */
 
-int store_framework(struct store *store, const char *text, size_t len, bool read, struct error *err)
+int job_store_framework(struct job_store *store, const char *text, size_t len, bool read, struct error *err)
 {
 	struct object_identity identity;
 	struct slot *slot;
@@ -394,7 +394,7 @@ int store_framework(struct store *store, const char *text, size_t len, bool read
 	return 0;
 }
 
-void store_framework_gone(struct store *store, const char *text, size_t len)
+void job_store_framework_gone(struct job_store *store, const char *text, size_t len)
 {
 	struct object_meta meta;
 	struct error err;
@@ -413,13 +413,13 @@ void store_framework_gone(struct store *store, const char *text, size_t len)
 	object_meta_free(&meta);
 }
 
-void store_frameworks_begin(struct store *store)
+void job_store_frameworks_begin(struct job_store *store)
 {
 	store->framework_list++;
 }
 
 /* One that an answer has shown meanwhile may be newer than the list. */
-void store_frameworks_end(struct store *store, const char *version)
+void job_store_frameworks_end(struct job_store *store, const char *version)
 {
 	struct slot *slot;
 	struct slot *next;
@@ -431,10 +431,10 @@ void store_frameworks_end(struct store *store, const char *version)
 	if (store->synced)
 		return;
 	store->synced = true;
-	store_queue_all(store);
+	job_store_queue_all(store);
 }
 
-bool store_synced(const struct store *store)
+bool job_store_synced(const struct job_store *store)
 {
 	return store->synced;
 }

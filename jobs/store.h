@@ -12,7 +12,7 @@
 #include "jobs/kinds/translate.h"
 #include "jobs/view.h"
 
-struct store;
+struct job_store;
 
 /* A Framework's name, and the jobs that want it: one, unless jobs of two kinds have a name in common. */
 struct slot {
@@ -26,7 +26,7 @@ struct slot {
 
 /* A job. */
 struct item {
-	struct store *store;
+	struct job_store *store;
 	char *key; /* namespace/name */
 	struct job job;
 	char *news; /* the object's newest JSON text, which is read when the item is looked at; NULL: job is the newest */
@@ -60,47 +60,47 @@ struct item {
 };
 
 /* wake: called when the queue gets its first item. */
-struct store *store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg);
+struct job_store *job_store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg);
 /* After the client: no item has a call then. */
-void store_free(struct store *store);
+void job_store_free(struct job_store *store);
 
 /* The JSON text of an object of a kind as the server has it. 0, or -1 and *err if it cannot be read. A version that is
  * known already changes nothing. */
-int store_job(struct store *store, enum job_kind kind, const char *text, size_t len, struct error *err);
-void store_job_gone(struct store *store, enum job_kind kind, const char *text, size_t len);
+int job_store_job(struct job_store *store, enum job_kind kind, const char *text, size_t len, struct error *err);
+void job_store_job_gone(struct job_store *store, enum job_kind kind, const char *text, size_t len);
 /* Objects that a list does not show between these two do not exist. */
-void store_jobs_begin(struct store *store, enum job_kind kind);
-void store_jobs_end(struct store *store, enum job_kind kind);
+void job_store_jobs_begin(struct job_store *store, enum job_kind kind);
+void job_store_jobs_end(struct job_store *store, enum job_kind kind);
 
 /* The same for Frameworks; the text of one, which is read when it is looked at. read: from a GET of one that the watch
  * does not show. */
-int store_framework(struct store *store, const char *text, size_t len, bool read, struct error *err);
-void store_framework_gone(struct store *store, const char *text, size_t len);
-void store_frameworks_begin(struct store *store);
-void store_frameworks_end(struct store *store, const char *version);
+int job_store_framework(struct job_store *store, const char *text, size_t len, bool read, struct error *err);
+void job_store_framework_gone(struct job_store *store, const char *text, size_t len);
+void job_store_frameworks_begin(struct job_store *store);
+void job_store_frameworks_end(struct job_store *store, const char *version);
 /* Whether Frameworks have been listed. */
-bool store_synced(const struct store *store);
+bool job_store_synced(const struct job_store *store);
 /* Forgets the view, to look anew. */
-void store_forget(struct slot *slot);
+void job_store_forget(struct slot *slot);
 
 /* What the answer to a write of the job said: the object's new version. status NULL: it was not changed. The status'
  * reference is taken over. */
-void store_written(struct item *item, const char *version, json_t *status);
+void job_store_written(struct item *item, const char *version, json_t *status);
 /* Frees an item that is gone, when its call has ended. */
-void store_release(struct item *item);
+void job_store_release(struct item *item);
 
-void store_queue(struct item *item);
+void job_store_queue(struct item *item);
 /* Queues the item after a moment, unless it waits after a failure: changes of a Framework come many at a time. */
-void store_queue_soon(struct item *item);
-void store_queue_all(struct store *store);
+void job_store_queue_soon(struct item *item);
+void job_store_queue_all(struct job_store *store);
 /* The next item of the queue; NULL: none is left. */
-struct item *store_next(struct store *store);
+struct item *job_store_next(struct job_store *store);
 /* Queues the item after so long, in place of any former time. */
-void store_queue_after(struct item *item, int64_t wait_ms);
+void job_store_queue_after(struct item *item, int64_t wait_ms);
 
 /* The name of the item's Framework. */
-const char *store_framework_name(const struct item *item);
+const char *job_store_framework_name(const struct item *item);
 
-size_t store_count(const struct store *store, enum job_kind kind);
+size_t job_store_count(const struct job_store *store, enum job_kind kind);
 
 #endif
