@@ -223,13 +223,13 @@ static void read_tasks(struct json_reader *reader, struct progress *progress, st
 	}
 }
 
-/* The next value is a list of roles. */
-static void read_roles(struct json_reader *reader, struct progress *progress)
+/* The next value, if it is a list of roles. */
+static bool read_roles(struct json_reader *reader, struct progress *progress)
 {
 	struct json_span name;
 
 	if (!json_reader_array(reader))
-		return;
+		return false;
 	while (json_reader_item(reader)) {
 		struct progress_role *role;
 
@@ -249,6 +249,7 @@ static void read_roles(struct json_reader *reader, struct progress *progress)
 			}
 		}
 	}
+	return true;
 }
 
 static int read_compressed(struct json_span packed, struct progress *progress, struct error *err)
@@ -284,6 +285,7 @@ static int read_attempt(struct json_reader *reader, struct progress *progress, s
 	struct completion_view completion = {0};
 	struct json_span packed = {0};
 	struct json_span name;
+	bool plain = false;
 
 	if (!json_reader_object(reader))
 		return 0;
@@ -291,13 +293,13 @@ static int read_attempt(struct json_reader *reader, struct progress *progress, s
 		if (json_span_is(&name, "completionStatus"))
 			read_completion(reader, &completion);
 		else if (json_span_is(&name, "taskRoleStatuses"))
-			read_roles(reader, progress);
+			plain = read_roles(reader, progress);
 		else if (json_span_is(&name, "taskRoleStatusesCompressed"))
 			packed = json_reader_string(reader);
 		else
 			json_reader_skip(reader);
 	take_end(&completion, progress);
-	return packed.at == NULL || progress->role_count > 0 ? 0 : read_compressed(packed, progress, err);
+	return packed.at == NULL || plain ? 0 : read_compressed(packed, progress, err);
 }
 
 static void read_conditions(struct json_reader *reader, struct progress *progress)
