@@ -23,7 +23,7 @@ void bench_tfjob(struct buf *out, const struct bench_options *options, size_t in
 {
 	buf_printf(out,
 		   "{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"TFJob\",\"metadata\":{\"name\":\"%s%zu\"},\"spec\":{"
-		   "\"tfReplicaSpecs\":{\"Worker\":{\"replicas\":%" PRId64
+		   "\"successPolicy\":\"AllWorkers\",\"tfReplicaSpecs\":{\"Worker\":{\"replicas\":%" PRId64
 		   ",\"template\":{\"metadata\":{\"annotations\":{",
 		   options->prefix, index, options->tasks);
 	if (options->run_seconds >= 0)

@@ -245,7 +245,7 @@ need_jobs() { # verb resource
     submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "pygone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
     submit_job "$CAICLOUD" caicloud-local '.metadata.name = "cc'"$round"'" | del(.spec.runtimeID)'
     patch_job "$PYTORCHJOBS" base "{\"spec\": {\"pytorchReplicaSpecs\": {\"Worker\": {\"replicas\": $((round + 1))}}}}"
-    [[ "$1 $2" != "patch events" ]] || repeats_suspension
+    [[ "$1 $2" != "patch events" ]] || repeats_refusal
 }
 
 # caicloud's CRD has a status subresource while the right to write one is away, so that it is needed.
@@ -266,24 +266,19 @@ serves_caicloud_status() { # 1 or 0
     [[ $(api GET "/apis/${CAICLOUD%/*}" | jq '[.resources[] | select(.name == "tfjobs/status")] | length') == "$1" ]]
 }
 
-# An Event that comes again, ten seconds after the last time, is counted up.
-repeats_suspension() {
-    local name=again$round
-    submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "'"$name"'" | .spec.runPolicy.suspend = true'
-    comes_true 40 suspends_again "$name" || true
+# An Event that comes again, ten seconds after the last time, is counted up: two changes that are refused, in turns.
+repeats_refusal() {
+    wait_framework "tf$round" 40 .spec
+    comes_true 60 refused_in_turns "tf$round" || true
 }
 
-suspends_again() { # job
-    local suspend
-    for suspend in false true; do
-        patch_job "$PYTORCHJOBS" "$1" "{\"spec\": {\"runPolicy\": {\"suspend\": $suspend}}}"
-        comes_true 10 job_is_suspended "$1" "$suspend" || true
+refused_in_turns() { # job
+    local policy
+    for policy in Luck Chance; do
+        patch_job "$TFJOBS" "$1" "{\"spec\": {\"successPolicy\": \"$policy\"}}"
+        comes_true 10 has_event "$1" FailedValidation "$policy" || true
     done
     was_refused fc-jobs "patch /events"
-}
-
-job_is_suspended() { # job true|false
-    [[ $(job "$PYTORCHJOBS" "$1" "any(.status.conditions[]?; .type == \"Suspended\" and .status == \"True\")") == "$2" ]]
 }
 
 run_rbac_jobs() {
