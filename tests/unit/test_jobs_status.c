@@ -107,8 +107,8 @@ static void read_back(const struct framework_status *framework, bool compressed,
 	assert_true(out->present);
 }
 
-/* The Framework is so. Every other time its status is compressed. roles NULL: there is none. code: of the attempt's end, 1 for a Task's; CODE_NONE: it has not
- * ended. */
+/* The Framework is so. Every other time its status is compressed. roles NULL: there is none. code: of the attempt's end,
+ * 1 for a Task's; CODE_NONE: it has not ended. */
 enum { CODE_NONE = 99999 };
 static void see(struct story *story, const char *roles, int32_t code, bool suspended)
 {

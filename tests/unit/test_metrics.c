@@ -264,7 +264,7 @@ static void reconciler_figures(void **state)
 	reconciler_metrics_write(&out, &from);
 	assert_value(out.data, "workqueue_depth{name=\"framework\"}", 0);
 	assert_value(out.data, "workqueue_adds_total{name=\"framework\"}", 3);
-	assert_value(out.data, "frameworkcontroller_rounds_total", 0);
+	assert_value(out.data, "frameworkcontroller_reconciles_total", 0);
 	store_free(&reconciler);
 	kube_client_free(client);
 	ev_loop_destroy(loop);
