@@ -22,6 +22,7 @@ struct sent {
 struct world {
 	struct ev_loop *loop;
 	struct http_server server;
+	struct kube_config config;
 	struct kube_client *client;
 	struct job_store *store;
 	struct act act;
@@ -143,7 +144,6 @@ static int setup(void **state)
 {
 	struct world *world = mem_calloc(1, sizeof(*world));
 	const struct kube_client_options options = {.user_agent = "tester/1"};
-	struct kube_config config = {0};
 	struct error err;
 
 	*state = world;
@@ -151,11 +151,10 @@ static int setup(void **state)
 	world->leads = true;
 	world->loop = ev_loop_new(EVFLAG_AUTO);
 	http_server_start(&world->server, world->loop, on_request, world);
-	config.server = mem_strdup(world->server.address);
-	config.source = mem_strdup("test");
-	world->client = kube_client_new(world->loop, &config, &options, &err);
+	world->config.server = mem_strdup(world->server.address);
+	world->config.source = mem_strdup("test");
+	world->client = kube_client_new(world->loop, &world->config, &options, &err);
 	assert_non_null(world->client);
-	kube_config_free(&config);
 	world->store = job_store_new(world->loop, on_wake, world);
 	world->act = (struct act){.store = world->store,
 				  .client = world->client,
@@ -178,6 +177,7 @@ static int teardown(void **state)
 	struct world *world = *state;
 
 	kube_client_free(world->client);
+	kube_config_free(&world->config);
 	job_store_free(world->store);
 	job_events_free(world->act.events);
 	http_server_free(&world->server);
