@@ -99,8 +99,8 @@ static void write_status(struct act *act, struct item *item, const struct job_ou
 	json_array_foreach(outcome->events, i, event)
 		say(act, item, json_str(event, "type"), json_str(event, "reason"), json_str(event, "message"));
 	step_send(step, "PATCH", path, METADATA_ONLY,
-	     json_pack("{s:{s:s}, s:o}", "metadata", "resourceVersion", item->job.version, "status",
-		       patch_make(item->job.status, outcome->status)));
+		  json_pack("{s:{s:s}, s:o}", "metadata", "resourceVersion", item->job.version, "status",
+			    patch_make(item->job.status, outcome->status)));
 }
 
 /* ---- the Framework ----------------------------------------------------------------------------------------------- */
@@ -184,10 +184,10 @@ static void create(struct act *act, struct item *item)
 
 	log_v(1, "[%s/%s]: creating Framework %s", job->ns, job->name, item->translation.framework);
 	step_send(step_new(act, item, on_created), "POST", path, NULL,
-	     json_pack("{s:s, s:s, s:{s:s, s:s, s:O, s:{s:s}, s:[o]}, s:o}", "apiVersion", FRAMEWORK_API_VERSION,
-		       "kind", "Framework", "metadata", "name", item->translation.framework, "namespace", job->ns,
-		       "labels", item->translation.labels, "annotations", VIEW_TRANSLATION, item->note,
-		       "ownerReferences", owner, "spec", json_incref(item->translation.spec)));
+		  json_pack("{s:s, s:s, s:{s:s, s:s, s:O, s:{s:s}, s:[o]}, s:o}", "apiVersion", FRAMEWORK_API_VERSION,
+			    "kind", "Framework", "metadata", "name", item->translation.framework, "namespace", job->ns,
+			    "labels", item->translation.labels, "annotations", VIEW_TRANSLATION, item->note,
+			    "ownerReferences", owner, "spec", json_incref(item->translation.spec)));
 }
 
 static void on_patched(struct step *step, const struct kube_answer *answer)
@@ -218,9 +218,9 @@ static void patch(struct act *act, struct item *item)
 		job_note_drop_labels(view->note, &item->translation, labels);
 	log_v(1, "[%s/%s]: changing Framework %s", item->job.ns, item->job.name, item->translation.framework);
 	step_send(step_new(act, item, on_patched), "PATCH", path, NULL,
-	     json_pack("{s:{s:s, s:o, s:{s:s}}, s:o}", "metadata", "uid", view->meta.uid, "labels", labels,
-		       "annotations", VIEW_TRANSLATION, item->note, "spec",
-		       patch_make(stored, item->translation.spec)));
+		  json_pack("{s:{s:s, s:o, s:{s:s}}, s:o}", "metadata", "uid", view->meta.uid, "labels", labels,
+			    "annotations", VIEW_TRANSLATION, item->note, "spec",
+			    patch_make(stored, item->translation.spec)));
 }
 
 /* Whether the Framework's spec is as it should be. */
@@ -229,8 +229,7 @@ static bool is_current(struct item *item, bool stop)
 	const struct view *view = item->slot->view;
 	cleanup_json json_t *stored = NULL;
 
-	if (item->slot->read || view->note == NULL || strcmp(view->note, item->note) != 0 ||
-	    view->stopped != stop)
+	if (item->slot->read || view->note == NULL || strcmp(view->note, item->note) != 0 || view->stopped != stop)
 		return false;
 	/* it was looked at in this generation, or is as we wrote it */
 	if (item->checked == view->meta.generation)
@@ -248,10 +247,9 @@ static bool is_former(const struct item *item, const struct view *view)
 {
 	const struct job_names *names = job_names(item->job.kind);
 
-	return view->meta.deletion_time != 0 ||
-	       (view->kind != NULL && strcmp(view->kind, names->full) == 0 &&
-		strcmp(view->meta.controller_kind, names->kind) == 0 &&
-		strcmp(view->meta.controller_name, item->job.name) == 0);
+	return view->meta.deletion_time != 0 || (view->kind != NULL && strcmp(view->kind, names->full) == 0 &&
+						 strcmp(view->meta.controller_kind, names->kind) == 0 &&
+						 strcmp(view->meta.controller_name, item->job.name) == 0);
 }
 
 /* Another Framework has the name. */
@@ -292,8 +290,8 @@ static void delete_job(struct act *act, struct item *item)
 
 	log_info("[%s/%s]: ttlSecondsAfterFinished is over: deleting the job", item->job.ns, item->job.name);
 	step_send(step_new(act, item, on_deleted), "DELETE", path, METADATA_ONLY,
-	     json_pack("{s:s, s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "DeleteOptions", "propagationPolicy",
-		       "Background", "preconditions", "uid", item->job.uid));
+		  json_pack("{s:s, s:s, s:s, s:{s:s}}", "apiVersion", "v1", "kind", "DeleteOptions",
+			    "propagationPolicy", "Background", "preconditions", "uid", item->job.uid));
 }
 
 static void look_at_finished(struct act *act, struct item *item)
@@ -339,8 +337,8 @@ static void set_runtime_id(struct act *act, struct item *item)
 	for (size_t i = 0; i < RUNTIME_ID_SIZE - 1; i++)
 		id[i] = letters[random_between(&act->random, 0, (int64_t)sizeof(letters) - 2)];
 	step_send(step_new(act, item, on_runtime_id), "PATCH", path, NULL,
-	     json_pack("{s:{s:s}, s:{s:s}}", "metadata", "resourceVersion", item->job.version, "spec", "runtimeID",
-		       id));
+		  json_pack("{s:{s:s}, s:{s:s}}", "metadata", "resourceVersion", item->job.version, "spec", "runtimeID",
+			    id));
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */

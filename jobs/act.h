@@ -25,8 +25,8 @@ struct act {
 	struct job_store *store;
 	struct kube_client *client;
 	struct job_events *events;
-	struct random random;        /* these two: act_init() */
-	struct token_bucket changes; /* of statuses of jobs that go on */
+	struct random random;               /* these two: act_init() */
+	struct token_bucket changes;        /* of statuses of jobs that go on */
 	bool status_subresource[JOB_KINDS]; /* the kind's CRD has one */
 	bool (*leads)(void *arg);
 	void *arg;

@@ -29,7 +29,8 @@ struct item {
 	struct job_store *store;
 	char *key; /* namespace/name */
 	struct job job;
-	char *news; /* the object's newest JSON text, which is read when the item is looked at; NULL: job is the newest */
+	char *news; /* the object's newest JSON text, which is read when the item is looked at; NULL: job is the newest
+		     */
 	size_t news_len;
 	char *news_version;
 	struct slot *slot;

@@ -151,8 +151,8 @@ static int append_chunk(const char *data, size_t len, void *buf)
 /* A string of a tree is valid UTF-8. Escapes are jansson's, so that texts do not depend on who writes them. */
 static void put_string(struct buf *out, const char *text, size_t len)
 {
-	static const char *const escapes[0x20] = {['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r",
-						  ['\t'] = "\\t"};
+	static const char *const escapes[0x20] = {
+		['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
 	size_t plain = 0; /* start of the run that needs no change */
 
 	buf_putc(out, '"');

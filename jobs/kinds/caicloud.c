@@ -206,8 +206,8 @@ static json_t *replica_status(const struct job_role *role, const struct task_cou
 	return json_pack("{s:s, s:s, s:o}", "type", role->type, "state", "", "tfReplicasStates", states);
 }
 
-void caicloud_status(const struct job *job, const struct job_translation *translation,
-		     const struct progress *progress, struct job_outcome *out)
+void caicloud_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
+		     struct job_outcome *out)
 {
 	enum progress_end end = progress_end(progress);
 	json_t *replicas = json_array();
@@ -228,7 +228,7 @@ void caicloud_status(const struct job *job, const struct job_translation *transl
 	json_object_set_new(out->status, "phase",
 			    json_string(end == PROGRESS_SUCCEEDED ? "Succeeded"
 					: end == PROGRESS_FAILED  ? "Failed"
-							       : "Running"));
+								  : "Running"));
 	json_object_set_new(out->status, "reason", json_string(reason));
 	if (json_object_get(out->status, "conditions") == NULL)
 		json_object_set_new(out->status, "conditions", json_array());

@@ -238,8 +238,8 @@ static void put_progress(struct work *work)
 		set(work, "Running", true, "Running", NULL, message);
 }
 
-void kubeflow_status(const struct job *job, const struct job_translation *translation,
-		     const struct progress *progress, bool stopped, int64_t now_sec, struct job_outcome *out)
+void kubeflow_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
+		     bool stopped, int64_t now_sec, struct job_outcome *out)
 {
 	struct work work = {
 		.job = job, .translation = translation, .progress = progress, .out = out, .now_sec = now_sec};

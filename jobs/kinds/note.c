@@ -71,8 +71,7 @@ static int recover_role(const json_t *task_role, struct job_translation *out)
 	for (size_t i = 0; i < ARRAY_LEN(types) && name != NULL; i++) {
 		if (strcasecmp(types[i], name) != 0)
 			continue;
-		*role = (struct job_role){.type = types[i],
-					  .replicas = (int32_t)json_int(task_role, "taskNumber", 0)};
+		*role = (struct job_role){.type = types[i], .replicas = (int32_t)json_int(task_role, "taskNumber", 0)};
 		memcpy(role->name, name, strlen(name));
 		out->has_leader = out->has_leader || i < LEADERS;
 		out->role_count++;

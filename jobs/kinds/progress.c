@@ -267,7 +267,8 @@ static int read_compressed(struct json_span packed, struct progress *progress, s
 	return 0;
 }
 
-/* ---- the Framework ------------------------------------------------------------------------------------------------ */
+/* ---- the Framework ------------------------------------------------------------------------------------------------
+ */
 
 static void take_end(const struct completion_view *completion, struct progress *progress)
 {
@@ -359,7 +360,8 @@ void progress_free(struct progress *progress)
 	*progress = (struct progress){0};
 }
 
-/* ---- what it says ------------------------------------------------------------------------------------------------- */
+/* ---- what it says -------------------------------------------------------------------------------------------------
+ */
 
 static const struct progress_role *find_role(const struct progress *progress, const char *name)
 {

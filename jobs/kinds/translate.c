@@ -58,8 +58,8 @@ void job_translation_free(struct job_translation *translation)
 	*translation = (struct job_translation){0};
 }
 
-void job_status(const struct job *job, const struct job_translation *translation,
-		const struct progress *progress, bool stopped, int64_t now_sec, struct job_outcome *out)
+void job_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
+		bool stopped, int64_t now_sec, struct job_outcome *out)
 {
 	*out = (struct job_outcome){.stop = stopped, .events = json_array()};
 	if (job->kind == JOB_CAICLOUD_TFJOB)

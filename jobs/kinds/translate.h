@@ -53,10 +53,10 @@ struct job_outcome {
 		    */
 };
 
-/* progress: of the Framework; NULL: there is none yet, or it has no status. stopped: its executionType is Stop. now_sec:
- * unix seconds, for times of the status that are new. */
-void job_status(const struct job *job, const struct job_translation *translation,
-		const struct progress *progress, bool stopped, int64_t now_sec, struct job_outcome *out);
+/* progress: of the Framework; NULL: there is none yet, or it has no status. stopped: its executionType is Stop.
+ * now_sec: unix seconds, for times of the status that are new. */
+void job_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
+		bool stopped, int64_t now_sec, struct job_outcome *out);
 /* The status of a job that job_translate() refuses. */
 void job_refuse(const struct job *job, const char *message, int64_t now_sec, struct job_outcome *out);
 void job_outcome_free(struct job_outcome *outcome);

@@ -1,6 +1,6 @@
-/* A job as anybody may have stored it, and a Framework that claims to be its: what fc-jobs makes of both. Inputs: the job
- * as a line of JSON, then the Framework. Each job is translated or refused with a message that names a place; what was
- * translated can be recovered; and a status is the same when it is made again. */
+/* A job as anybody may have stored it, and a Framework that claims to be its: what fc-jobs makes of both. Inputs: the
+ * job as a line of JSON, then the Framework. Each job is translated or refused with a message that names a place; what
+ * was translated can be recovered; and a status is the same when it is made again. */
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"

@@ -14,8 +14,7 @@ enum { NOW = 1700000000 };
  * stopped by the end of the attempt, X after it ran. */
 static void make_task(char letter, struct task_status *out)
 {
-	*out = (struct task_status){
-		.state = STATE_COMPLETED, .attempt.run_time = NOW, .retry.delay_sec = DELAY_NULL};
+	*out = (struct task_status){.state = STATE_COMPLETED, .attempt.run_time = NOW, .retry.delay_sec = DELAY_NULL};
 	out->instance_uid = mem_strdup("0_uid");
 	switch (letter) {
 	case '.': out->state = STATE_CREATION_PENDING; break;
@@ -26,9 +25,8 @@ static void make_task(char letter, struct task_status *out)
 		break;
 	case 'R': out->state = STATE_RUNNING; break;
 	case 'S': out->attempt.completion = completion_predefined(CODE_SUCCEEDED, ""); break;
-	case 'f': out->retry.delay_sec = 10; /* fall through */
-	case 'd':
-		out->state = letter == 'f' ? STATE_ATTEMPT_COMPLETED : STATE_DELETING; /* fall through */
+	case 'f': out->retry.delay_sec = 10;                                             /* fall through */
+	case 'd': out->state = letter == 'f' ? STATE_ATTEMPT_COMPLETED : STATE_DELETING; /* fall through */
 	case 'F': out->attempt.completion = completion_new(7, false, "", NULL, "Pod failed"); break;
 	case 'x': out->attempt.run_time = 0; /* fall through */
 	case 'X': out->attempt.completion = completion_predefined(CODE_FRAMEWORK_ATTEMPT_COMPLETION, ""); break;
@@ -107,8 +105,8 @@ static void read_back(const struct framework_status *framework, bool compressed,
 	assert_true(out->present);
 }
 
-/* The Framework is so. Every other time its status is compressed. roles NULL: there is none. code: of the attempt's end,
- * 1 for a Task's; CODE_NONE: it has not ended. */
+/* The Framework is so. Every other time its status is compressed. roles NULL: there is none. code: of the attempt's
+ * end, 1 for a Task's; CODE_NONE: it has not ended. */
 enum { CODE_NONE = 99999 };
 static void see(struct story *story, const char *roles, int32_t code, bool suspended)
 {
@@ -476,7 +474,8 @@ static void test_recovered(void **state)
 static void test_not_recovered(void **state)
 {
 	static const char *const notes[] = {NULL, "", "1a2b-77", "[]", "{}", "{\"checksum\": 1}"};
-	static const char *const specs[] = {"{}", "{taskRoles: 1}", "{taskRoles: [{}]}", "{taskRoles: [{name: driver}]}",
+	static const char *const specs[] = {"{}", "{taskRoles: 1}", "{taskRoles: [{}]}",
+					    "{taskRoles: [{name: driver}]}",
 					    "{taskRoles: [{name: ps}, {name: ps}, {name: ps}, {name: ps}, {name: ps}, "
 					    "{name: ps}]}"};
 	struct job_translation recovered;

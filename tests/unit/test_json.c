@@ -62,7 +62,8 @@ static void test_like_jansson(void **state)
 
 	(void)state;
 	for (int c = 0; c < 0x100; c++) {
-		const char bytes[] = {'a', (char)(c < 0x80 ? c : 0xC3), (char)(c < 0x80 ? 'b' : 0x80 | (c & 0x3F)), '\0'};
+		const char bytes[] = {'a', (char)(c < 0x80 ? c : 0xC3), (char)(c < 0x80 ? 'b' : 0x80 | (c & 0x3F)),
+				      '\0'};
 		cleanup_free char *name = mem_printf("%d%s", c, c == 0 ? "" : bytes);
 
 		json_object_set_new(value, name,
@@ -133,8 +134,11 @@ static void test_many_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_large_integers), cmocka_unit_test(test_fractions), cmocka_unit_test(test_like_jansson),
-		cmocka_unit_test(test_refused),        cmocka_unit_test(test_nul),
+		cmocka_unit_test(test_large_integers),
+		cmocka_unit_test(test_fractions),
+		cmocka_unit_test(test_like_jansson),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_nul),
 		cmocka_unit_test(test_many_values),
 	};
 
