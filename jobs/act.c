@@ -21,7 +21,8 @@ enum {
 	DELETED_LOOK_MS = 5000, /* at a job that was deleted and is still there */
 	RUNTIME_ID_SIZE = 6,
 	/* Statuses of jobs that go on: more than so many a second wait. */
-	CHANGES_PER_SEC = 50,
+	CHANGES_PER_SEC = 25,
+	CHANGES_AT_ONCE = 50,
 	BUSY_LOOK_MS = 2000,
 };
 
@@ -488,7 +489,7 @@ static void look_at(struct act *act, struct item *item)
 void act_init(struct act *act)
 {
 	random_init(&act->random);
-	token_bucket_init(&act->changes, CHANGES_PER_SEC, CHANGES_PER_SEC, clock_boot_ms());
+	token_bucket_init(&act->changes, CHANGES_PER_SEC, CHANGES_AT_ONCE, clock_boot_ms());
 }
 
 bool act_run(struct act *act, size_t most)

@@ -357,7 +357,7 @@ run_crash_points_jobs() {
     kubectl create -f "$JOB_CRDS" >/dev/null
     launch_watcher watcher-1 --workers 2
     launch_crash_jobs 1
-    crash_points_loop 12 '"userAgent": "fc-jobs", "path": "/(frameworks|tfjobs|pytorchjobs)"' kill_jobs crash_jobs_story :
+    crash_points_loop 9 '"userAgent": "fc-jobs", "path": "/(frameworks|tfjobs|pytorchjobs)"' kill_jobs crash_jobs_story :
 }
 
 launch_crash_jobs() { # number
