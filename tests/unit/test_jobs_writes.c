@@ -36,6 +36,27 @@ static void test_second_term(void **state)
 	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Running");
 }
 
+/* A change of the Framework is looked at within a second, also while the job waits for something later. */
+static void test_within_a_second(void **state)
+{
+	struct world *world = *state;
+	struct item *item;
+
+	show_job(world, "{" WORKERS "}");
+	item = job_store_next(world->store);
+	job_store_queue(item);
+	expect_sent(world, 0, "POST", "/frameworks");
+	settle(world);
+	for (int later_ms = 0; later_ms <= 60000; later_ms += 60000) {
+		if (later_ms > 0)
+			job_store_queue_after(item, later_ms);
+		ev_now_update(world->loop);
+		show_framework(world, "RR");
+		assert_true(ev_is_active(&item->timer));
+		assert_true(ev_timer_remaining(world->loop, &item->timer) < 1);
+	}
+}
+
 static bool refuse_patches(struct world *world, struct http_conn *conn)
 {
 	(void)world;
@@ -141,6 +162,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_conflict, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_within_a_second, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,26 @@ run_jobs_caicloud_local() {
     delete_job "$CAICLOUD" local-training-job
 }
 
+# A PS that exits is started again, and so is a Worker that fails, with its own index. A Permanent failure ends the job.
+run_jobs_caicloud_retried() {
+    record pods
+    submit_job "$CAICLOUD" caicloud-dist '(.spec.tfReplicaSpec[] | select(.tfReplicaType == "Worker")) |= (.replicas = 2 |
+            annotate({"run-seconds": "1", "exit-code": "{{FC_TASK_INDEX}},0"})) |
+        (.spec.tfReplicaSpec[] | select(.tfReplicaType == "PS")) |= (.replicas = 1 | annotate({"run-seconds": "0.5,100", "exit-code": 0}))'
+    submit_job "$CAICLOUD" caicloud-local '.metadata.name = "broken" | .spec.tfReplicaSpec[0] |= annotate({"run-seconds": 0.2, "exit-code": 210})'
+    wait_job "$CAICLOUD" broken 30 '.status.phase == "Failed"'
+    expect_status "$CAICLOUD" broken caicloud-failed
+    wait_job "$CAICLOUD" dist-training-job 60 '.status.phase == "Succeeded"'
+    wait_completed disttrainingjob9d49bb56
+    end_records
+    expect "Pods" "$(jq -r 'select(.type == "ADDED") | .object.metadata | select(.name | test("^dist")) |
+            "\(.name) \(.labels.index) \(.annotations.FC_TASK_ATTEMPT_ID)"' "$RUN/out/$scenario.pods" | sort | tr '\n' ,)" \
+        "disttrainingjob9d49bb56-ps-0 0 0,disttrainingjob9d49bb56-ps-0 0 1,disttrainingjob9d49bb56-worker-0 0 0,\
+disttrainingjob9d49bb56-worker-1 1 0,disttrainingjob9d49bb56-worker-1 1 1,"
+    delete_job "$CAICLOUD" dist-training-job
+    delete_job "$CAICLOUD" broken
+}
+
 # The first Worker decides by default; the others and the PS are stopped, and count as succeeded.
 run_jobs_tfjob() {
     record pods
@@ -228,7 +248,8 @@ run_jobs_elastic_end() {
     delete_job "$PYTORCHJOBS" elastic-example-echo
 }
 
-# Labels that the job takes back go from its Framework, those of others stay. A status that somebody removes is written again.
+# Labels that the job takes back go from its Framework, those of others stay; the template follows the job's. A status that
+# somebody removes is written again.
 run_jobs_changed() {
     submit_job "$TFJOBS" tfjob-simple '.metadata.labels = {team: "a", queue: "b"} |
         .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": "forever"})'
@@ -236,6 +257,8 @@ run_jobs_changed() {
     patch_framework simple '{"metadata": {"labels": {"mine": "kept"}}}'
     patch_job "$TFJOBS" simple '{"metadata": {"labels": {"team": null, "queue": "c"}}}'
     wait_framework simple 30 '.metadata.labels | .queue == "c" and .mine == "kept" and (has("team") | not)'
+    patch_job "$TFJOBS" simple '{"spec": {"tfReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [{"name": "tensorflow", "image": "anew"}]}}}}}}'
+    wait_framework simple 30 '.spec.taskRoles[0].task.pod.spec.containers[0].image == "anew"'
     api PATCH "$(jobs_path "$TFJOBS")/simple/status" '{"status": null}' application/merge-patch+json >/dev/null
     wait_job "$TFJOBS" simple 30 "$HAS has(\"Running\")"
     patch_job "$TFJOBS" simple '{"metadata": {"annotations": {"a": "b"}}}'
@@ -334,8 +357,14 @@ run_jobs_examples() {
 
 # The commands of jobs/README.md: the cluster takes the manifests, and the Deployment is as it is rolled out; with both
 # kubectls.
+# Every field that is known is in a table.
 run_documentation_jobs() {
-    local each dry
+    local each dry field fields=0
+    while read -r field; do
+        grep -qE "^\|.*[\`.]$field[\`.[]" "$root/jobs/README.md" || fail "jobs/README.md does not say what becomes of the field $field"
+        fields=$((fields + 1))
+    done < <(perl -0ne 'print "$1\n" while /known\[\] = \{(.*?)\};/sg' "$root"/jobs/kinds/*.c | grep -oE '[a-zA-Z]{5,}' | sort -u)
+    ((fields > 30)) || fail "only $fields fields were found"
     blocks_of jobs/README.md "sh jobs" | grep -q '^kubectl apply -k manifests/deploy/jobs$' ||
         fail "jobs/README.md does not say how to deploy it"
     for each in "$OLDEST_KUBECTL" "$CURRENT_KUBECTL"; do
