@@ -20,6 +20,7 @@
 #include "common/base/release.h"
 #include "common/bus/client.h"
 #include "common/config/config.h"
+#include "common/health/health.h"
 #include "common/kube/client.h"
 #include "common/process/arguments.h"
 #include "common/process/guard.h"
@@ -346,7 +347,7 @@ static int start_serving(struct barrier *barrier, const struct barrier_options *
 		.metrics = put_metrics,
 		.arg = barrier,
 	};
-	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = barrier};
+	const struct serve_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = barrier};
 
 	barrier->serve = serve_new(barrier->loop, &serve_options, err);
 	if (barrier->serve == NULL)

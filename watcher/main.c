@@ -222,8 +222,8 @@ static void on_established(void *arg)
 	struct watcher *watcher = arg;
 	const struct namespaces namespaces = {watcher->flags.namespaces, watcher->flags.namespace_count};
 
-	watcher->streams = streams_new(watcher->loop, watcher->client, watcher->cache, &namespaces,
-				       &watcher->config.log_object_snapshot, true, &streams_handler, watcher);
+	watcher->streams = streams_new(watcher->loop, watcher->client, watcher->cache, &namespaces, true,
+				       &streams_handler, watcher);
 }
 
 static void on_crd_failed(void *arg, const char *message)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/log_last.h"
@@ -104,17 +105,28 @@ struct ev_loop *process_loop(int gather_ms)
 	return loop;
 }
 
-int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,
+int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct serve_options *options,
 		  struct serve **out, struct error *err)
 {
-	struct health_options filled = *options;
+	struct serve_options filled = *options;
 
 	if (flags->http == NULL)
 		return 0;
 	filled.address = flags->http;
-	filled.insecure = flags->http_insecure;
-	*out = health_new(loop, &filled, err);
-	return *out == NULL ? -1 : 0;
+	*out = serve_new(loop, &filled, err);
+	if (*out == NULL)
+		return error_wrap(err, "--http");
+	/* asked of the listener, as a name may mean any address */
+	if (!flags->http_insecure && !address_is_loopback(serve_address(*out))) {
+		serve_free(*out);
+		*out = NULL;
+		return error_set(err,
+				 "--http %s can be reached from other machines: expected a loopback address, "
+				 "127.0.0.1:PORT (or --http-insecure)",
+				 flags->http);
+	}
+	log_info("listening on http://%s", serve_address(*out));
+	return 0;
 }
 
 static void on_end(struct ev_loop *loop, ev_signal *signal, int events)
