@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 #include <yaml.h>
 
 #include "common/base/buf.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 
 enum { DESCRIBE_MAX = 60 };
@@ -328,19 +328,9 @@ int yaml_load_file(const char *path, struct yaml_node **out, struct error *err)
 	if (fd < 0)
 		return error_set_errno(err, errno, "open %s", path);
 	cleanup_buf struct buf buf = {0};
-	/* One byte past the limit is enough for yaml_load to refuse it. */
-	while (buf.len <= YAML_MAX_BYTES) {
-		char chunk[16384];
-		ssize_t count = read(fd, chunk, sizeof(chunk));
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return error_set_errno(err, errno, "read %s", path);
-		if (count == 0)
-			break;
-		buf_append(&buf, chunk, (size_t)count);
-	}
-	return yaml_load(path, buf.data ? buf.data : "", buf.len, out, err);
+	if (file_read_fd(fd, path, YAML_MAX_BYTES, &buf, err) < 0)
+		return -1;
+	return yaml_load(path, buf.data, buf.len, out, err);
 }
 
 /* ---- reading ---- */
