@@ -112,8 +112,8 @@ struct kube_client {
 /* Makes the `work` watcher run in the next turn of the loop. Calls may be started last before the loop sleeps; without
  * this, their answers would be delivered only after that sleep. */
 void deliver_later(struct kube_client *client);
-/* Delivers received data to the streams' data callbacks. */
-void deliver_news(struct kube_client *client);
+/* Delivers received data to the streams' data callbacks, after each work of a transport. */
+void deliver_news(void *client);
 /* Delivers finished calls to their done callbacks; calls that finish meanwhile wait (deliver_is_due). */
 void deliver_answers(struct kube_client *client);
 /* Whether deliver_answers would find anything. */

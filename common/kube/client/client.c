@@ -234,15 +234,10 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 	finish_soon(call, call->failure);
 }
 
-static void transport_has_worked(void *arg)
-{
-	deliver_news(arg);
-}
-
 static struct transport *make_transport(struct kube_client *client, int late_ms)
 {
 	return transport_new(client->loop, (long)client->max_connections + 8, late_ms, transfer_done,
-			     transport_has_worked, client);
+			     deliver_news, client);
 }
 
 static struct transport *make_shared(struct kube_client *client)

@@ -54,8 +54,9 @@ static void deliver_news_of(struct kube_call *call)
 		deliver_later(call->client);
 }
 
-void deliver_news(struct kube_client *client)
+void deliver_news(void *arg)
 {
+	struct kube_client *client = arg;
 	struct kube_call *call;
 
 	while ((call = stream_with_news(client)) != NULL)
