@@ -124,7 +124,7 @@ static double value_of(const char *text, const char *series)
 static struct kube_client *make_client(struct ev_loop *loop)
 {
 	const struct kube_client_options options = {.user_agent = "test/1.0"};
-	static const struct kube_config config = {.server = (char *)"http://127.0.0.1:1"};
+	static struct kube_config config = {.server = (char *)"http://127.0.0.1:1"}; /* the client borrows it */
 	struct error err;
 	struct kube_client *client = kube_client_new(loop, &config, &options, &err);
 
