@@ -1,7 +1,6 @@
 /* The common parts of all programs' starts; see process.h. */
 #include "common/process/process.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,28 +11,16 @@
 #include "common/base/log_last.h"
 #include "common/base/release.h"
 #include "common/kube/kubeconfig.h"
+#include "common/process/arguments.h"
 #include "common/process/gather.h"
 
 static struct gather gather; /* of the process's loop */
 static struct kube_config api_server;
 
-static int read_verbosity(const char *program, const char *text)
-{
-	char *end;
-	long value;
-
-	errno = 0;
-	value = strtol(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || value < 0 || value > LOG_VERBOSITY_MAX) {
-		fprintf(stderr, "%s: -v %s: expected a number 0..%d\n", program, text, LOG_VERBOSITY_MAX);
-		return -1;
-	}
-	log_verbosity = (int)value;
-	return 0;
-}
-
 int process_flag(const char *program, int option, const char *argument, struct process_flags *flags)
 {
+	int64_t level = 0;
+
 	switch (option) {
 	case PROCESS_NAME: flags->name = argument; break;
 	case PROCESS_BUS: flags->bus = argument; break;
@@ -46,7 +33,12 @@ int process_flag(const char *program, int option, const char *argument, struct p
 	case PROCESS_ADDRESS: flags->address = argument; break;
 	case PROCESS_HTTP: flags->http = argument; break;
 	case PROCESS_HTTP_INSECURE: flags->http_insecure = true; break;
-	case 'v': flags->verbosity = argument; return read_verbosity(program, argument);
+	case 'v':
+		flags->verbosity = argument;
+		if (process_number(program, "v", argument, 0, LOG_VERBOSITY_MAX, &level) < 0)
+			return -1;
+		log_verbosity = (int)level;
+		break;
 	case 'h':
 	case PROCESS_HELP: return 1;
 	case PROCESS_VERSION: release_print(program);
