@@ -402,7 +402,7 @@ static bool looks_like_float(const char *text)
 	return *text == '\0';
 }
 
-/* A plain scalar by YAML 1.2's core schema (§10.3.2); a quoted or block scalar is always a string. */
+/* A plain scalar by YAML 1.2's core schema (its section 10.3.2); a quoted or block scalar is always a string. */
 enum scalar_type { YAML_NULL, YAML_BOOL, YAML_INT, YAML_FLOAT, YAML_STRING };
 
 static enum scalar_type scalar_type(const struct yaml_node *scalar)

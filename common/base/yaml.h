@@ -66,8 +66,8 @@ char *yaml_describe(const struct yaml_node *node);
 int yaml_error(const struct yaml_node *node, struct error *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The tree as JSON, plain scalars by the core schema of YAML 1.2 (§10.3.2). Integers past 64 bits become reals; .inf
- * and .nan, which JSON lacks, stay strings. Never NULL; the caller decrefs. */
+/* The tree as JSON, plain scalars by the core schema of YAML 1.2 (its section 10.3.2). Integers past 64 bits become
+ * reals; .inf and .nan, which JSON lacks, stay strings. Never NULL; the caller decrefs. */
 json_t *yaml_to_json(const struct yaml_node *node) __attribute__((returns_nonnull));
 
 #endif
