@@ -89,8 +89,6 @@ bool config_map_same(const struct config_map *a, const struct config_map *b);
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN, POD_UNRECOGNIZED };
 
-const char *pod_phase_name(enum pod_phase phase);
-
 struct container_state {
 	const char *name;
 	bool terminated;
