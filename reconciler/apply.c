@@ -405,6 +405,8 @@ static char *owned_path(const struct framework *framework, const struct call *ca
 
 static char *call_path(const struct framework *framework, const struct call *call)
 {
+	cleanup_free char *path = NULL;
+
 	switch (call->kind) {
 	case CALL_CREATE_CONFIG_MAP: return mem_printf("/api/v1/namespaces/%s/configmaps", framework->ns);
 	case CALL_GET_CONFIG_MAP:
@@ -413,7 +415,12 @@ static char *call_path(const struct framework *framework, const struct call *cal
 	case CALL_CREATE_POD: return mem_printf("/api/v1/namespaces/%s/pods", framework->ns);
 	case CALL_CREATE_OWNED: return owned_path(framework, call, NULL);
 	case CALL_GET_OWNED:
+	case CALL_DELETE_OWNED:
 	case CALL_PATCH_OWNED: return owned_path(framework, call, call->name);
+	case CALL_PATCH_OWNED_STATUS:
+		path = owned_path(framework, call, call->name);
+		return mem_printf("%s/status", path);
+	case CALL_GET_KUEUE: return mem_printf("/apis/%s/%s", call->resource->api_version, call->name);
 	case CALL_DELETE_FRAMEWORK: return mem_printf(FRAMEWORKS_PATH "/%s/frameworks/%s", framework->ns, call->name);
 	default: return mem_printf("/api/v1/namespaces/%s/pods/%s", framework->ns, call->name);
 	}
@@ -447,10 +454,12 @@ static void start_call(struct pending_call *pending)
 		request.server_timeout = false;
 		break;
 	case CALL_GET_OWNED:
+	case CALL_GET_KUEUE:
 		request.method = "GET";
 		request.server_timeout = false;
 		break;
 	case CALL_PATCH_OWNED:
+	case CALL_PATCH_OWNED_STATUS:
 		request.method = "PATCH";
 		request.content_type = "application/merge-patch+json";
 		framework_call_body(item->framework, &pending->call, &body);

@@ -133,6 +133,9 @@ struct framework_status {
 	enum attempt_state state;
 	struct retry_status retry;
 	struct framework_attempt_status attempt;
+	/* What Kueue has admitted, while that lasts (CONTRACT.md §21); NULL, left out of the JSON: nothing. Members
+	 * clusterQueue, workloadUID, and podSets[] {name, nodeSelector, tolerations, labels, annotations}. */
+	json_t *admission;
 	struct condition conditions[CONDITION_COUNT];
 };
 

@@ -268,6 +268,20 @@ static void read_conditions(const json_t *status, struct condition *out)
 	}
 }
 
+static int read_admission(const struct json_field *status, json_t **out, struct error *err)
+{
+	struct json_field admission;
+
+	if (json_field_object(status, "admission", &admission, err) < 0)
+		return -1;
+	if (admission.value == NULL)
+		return 0;
+	if (json_str(admission.value, "workloadUID") == NULL)
+		return json_field_wrong(&admission, "workloadUID", "a string", err);
+	*out = json_incref((json_t *)(uintptr_t)admission.value);
+	return 0;
+}
+
 bool framework_status_present(const json_t *status)
 {
 	const json_t *state = json_object_get(status, "state");
@@ -295,7 +309,8 @@ int framework_status_parse(const json_t *status, struct framework_status *out, s
 	    json_field_time(&field, "transitionTime", &read.transition_time, err) < 0 ||
 	    json_field_time(&field, "resumeTime", &read.resume_time, err) < 0 ||
 	    json_field_int(&field, "observedGeneration", 0, INT64_MAX, &read.observed_generation, err) < 0 ||
-	    read_state(&field, &read.state, err) < 0 || read_retry(&field, &read.retry, err) < 0 ||
+	    read_admission(&field, &read.admission, err) < 0 || read_state(&field, &read.state, err) < 0 ||
+	    read_retry(&field, &read.retry, err) < 0 ||
 	    read_attempt(&field, read.state, &read.attempt, err) < 0) {
 		framework_status_free(&read);
 		return -1;

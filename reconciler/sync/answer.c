@@ -25,6 +25,11 @@ static bool is_get(enum call_kind kind)
 	return kind == CALL_GET_CONFIG_MAP || kind == CALL_GET_POD || kind == CALL_GET_OWNED;
 }
 
+static bool is_patch(enum call_kind kind)
+{
+	return kind == CALL_PATCH_OWNED || kind == CALL_PATCH_OWNED_STATUS;
+}
+
 static struct slot *slot_of(struct framework *framework, const struct call *call)
 {
 	switch (call->kind) {
@@ -33,7 +38,9 @@ static struct slot *slot_of(struct framework *framework, const struct call *call
 	case CALL_DELETE_CONFIG_MAP: return &framework->config_map;
 	case CALL_CREATE_OWNED:
 	case CALL_GET_OWNED:
-	case CALL_PATCH_OWNED: return owned_slot(framework, call->object);
+	case CALL_PATCH_OWNED:
+	case CALL_PATCH_OWNED_STATUS:
+	case CALL_DELETE_OWNED: return owned_slot(framework, call->object);
 	default: return slot_find(framework, call->name);
 	}
 }
@@ -43,6 +50,7 @@ struct shown {
 	struct pod *pod;
 	struct config_map *config_map;
 	struct owned_object *owned;
+	struct workload *workload;
 	const struct object_meta *meta; /* of the one that is set */
 };
 
@@ -50,7 +58,10 @@ static struct shown read_shown(const struct slot *slot, const struct call *call,
 {
 	struct shown shown = {0};
 
-	if (slot_is_owned(slot)) {
+	if (slot->kind == SLOT_WORKLOAD) {
+		shown.workload = workload_read(answer->body, strlen(answer->body), NULL);
+		shown.meta = shown.workload == NULL ? NULL : &shown.workload->meta;
+	} else if (slot_is_owned(slot)) {
 		shown.owned = owned_object_read(answer->body, strlen(answer->body), call->resource->whole, NULL);
 		shown.meta = shown.owned == NULL ? NULL : &shown.owned->meta;
 	} else if (slot->kind == SLOT_CONFIG_MAP) {
@@ -73,6 +84,9 @@ static void observe(struct framework *framework, struct slot *slot, struct shown
 		config_map_free(shown->config_map);
 		pod_free(shown->pod);
 		owned_object_free(shown->owned);
+		workload_free(shown->workload);
+	} else if (shown->workload != NULL) {
+		framework_observe_workload(framework, shown->workload);
 	} else if (shown->owned != NULL) {
 		slot_observe_owned(slot, shown->owned);
 	} else if (shown->config_map != NULL) {
@@ -144,7 +158,7 @@ static void keep_error(struct slot *slot, const struct call *call, const struct 
 	slot->error = mem_calloc(1, sizeof(*slot->error));
 	slot->error->decided = call->decided;
 	slot->error->read = is_get(call->kind);
-	slot->error->patch = call->kind == CALL_PATCH_OWNED;
+	slot->error->patch = is_patch(call->kind);
 	slot->error->http_status = answer->http_status;
 	slot->error->is_status = answer->is_status;
 	slot->error->reason = mem_strdup(answer->reason);
@@ -234,10 +248,25 @@ static void got_nothing(struct framework *framework, struct slot *slot, const st
 	slot->known = SLOT_CONFIRMED;
 }
 
+/* The object went with its last finalizer. An event may have told so before, at the version that the answer has. */
+static bool shows_the_end(const struct slot *slot, const struct call *call, const struct call_answer *answer)
+{
+	struct shown shown = read_shown(slot, call, answer);
+	bool ended = shown.workload != NULL && shown.meta->deletion_time != 0 &&
+		     json_array_size(workload_finalizers(shown.workload)) == 0;
+
+	owned_object_free(shown.owned);
+	workload_free(shown.workload);
+	return ended;
+}
+
 static void answer_patch(struct framework *framework, struct slot *slot, const struct call *call,
 			 const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
-	if (answer->http_status / 100 == 2)
+	if (answer->http_status / 100 == 2 && shows_the_end(slot, call, answer)) {
+		backoff_reset(&framework->owned_calls);
+		slot_gone(slot, call->uid, NULL);
+	} else if (answer->http_status / 100 == 2)
 		create_succeeded(framework, slot, call, answer);
 	else if (answer->absent)
 		slot_gone(slot, call->uid, NULL);
@@ -301,6 +330,10 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 		answer_delete_framework(framework, call, answer, time, random);
 		return;
 	}
+	if (call->kind == CALL_GET_KUEUE) {
+		kueue_answer(framework, call, answer, time);
+		return;
+	}
 	slot = slot_of(framework, call);
 	slot->call = CALL_NONE;
 	if (is_create(call->kind) && !slot_is_owned(slot))
@@ -318,7 +351,7 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 		else
 			(slot_is_owned(slot) ? owned_create_failed : create_failed)(framework, slot, call, answer, time,
 										    random);
-	} else if (call->kind == CALL_PATCH_OWNED) {
+	} else if (is_patch(call->kind)) {
 		answer_patch(framework, slot, call, answer, time, random);
 	} else if (is_get(call->kind)) {
 		if (answer->http_status / 100 == 2)
@@ -404,7 +437,10 @@ bool framework_call_wanted(struct framework *framework, const struct call *call)
 	switch (call->kind) {
 	case CALL_CREATE_CONFIG_MAP: return config_map_wanted(framework, call);
 	case CALL_CREATE_OWNED:
-	case CALL_PATCH_OWNED: return owned_wanted(framework, call) && may_create(framework, call->decided);
+	case CALL_PATCH_OWNED:
+	case CALL_PATCH_OWNED_STATUS:
+		return owned_wanted(framework, call) &&
+		       (may_create(framework, call->decided) || (!framework->exists && is_patch(call->kind)));
 	case CALL_CREATE_POD: return !held_back(framework, call) && pod_wanted(framework, call, &role, &index);
 	case CALL_DELETE_FRAMEWORK: return framework->uid != NULL && strcmp(framework->uid, call->uid) == 0;
 	default: return true; /* deletes are for a uid and gets do no harm */
@@ -418,7 +454,7 @@ void framework_call_body(struct framework *framework, const struct call *call, s
 
 	if (call->kind == CALL_CREATE_CONFIG_MAP)
 		write_config_map(framework, out);
-	else if (call->kind == CALL_CREATE_OWNED || call->kind == CALL_PATCH_OWNED)
+	else if (call->kind == CALL_CREATE_OWNED || is_patch(call->kind))
 		owned_write(framework, call, out);
 	else if (pod_wanted(framework, call, &role, &index))
 		pod_template_render(framework, role, index, out);

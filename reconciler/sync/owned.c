@@ -20,6 +20,7 @@ enum {
 static const struct owned_kind *const kinds[OWNED_KINDS] = {
 	[SLOT_SERVICE - SLOT_SERVICE] = &service_kind,
 	[SLOT_POD_GROUP - SLOT_SERVICE] = &pod_group_kind,
+	[SLOT_WORKLOAD - SLOT_SERVICE] = &workload_kind,
 };
 
 const struct owned_resource *owned_api_resource(enum owned_api api)
@@ -33,6 +34,8 @@ const struct owned_resource *owned_api_resource(enum owned_api api)
 						    "podgroups", true},
 		[API_POD_GROUPS_KUBERNETES_ALPHA] = {API_POD_GROUPS_KUBERNETES_ALPHA, "scheduling.k8s.io/v1alpha2",
 						     "podgroups", true},
+		[API_WORKLOADS_BETA2] = {API_WORKLOADS_BETA2, "kueue.x-k8s.io/v1beta2", "workloads", true},
+		[API_WORKLOADS_BETA1] = {API_WORKLOADS_BETA1, "kueue.x-k8s.io/v1beta1", "workloads", true},
 	};
 
 	return &resources[api];
@@ -87,6 +90,10 @@ void owned_write(const struct framework *framework, const struct call *call, str
 {
 	const struct owned_kind *kind = kinds[call->object - SLOT_SERVICE];
 
+	if (kind->apart && call->kind != CALL_CREATE_OWNED) {
+		kind->write_patch(framework, out);
+		return;
+	}
 	if (call->kind == CALL_PATCH_OWNED) {
 		buf_printf(out, "{\"metadata\":{\"uid\":\"%s\"},\"spec\":", call->uid);
 		kind->write_patch(framework, out);
@@ -95,8 +102,14 @@ void owned_write(const struct framework *framework, const struct call *call, str
 	}
 	buf_printf(out,
 		   "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\""
-		   ",\"labels\":{\"" FC_FRAMEWORK_NAME "\":\"%s\"},\"ownerReferences\":[",
+		   ",\"labels\":{\"" FC_FRAMEWORK_NAME "\":\"%s\"",
 		   call->resource->api_version, kind->kind, call->name, framework->ns, framework->name);
+	if (kind->write_labels != NULL)
+		kind->write_labels(framework, out);
+	buf_putc(out, '}');
+	if (kind->write_metadata != NULL)
+		kind->write_metadata(framework, out);
+	buf_puts(out, ",\"ownerReferences\":[");
 	write_owner(framework, kind, out);
 	buf_puts(out, "]},\"spec\":");
 	kind->write_spec(framework, out);
@@ -176,7 +189,7 @@ bool owned_ready(const struct framework *framework)
 	for (int i = 0; i < OWNED_KINDS; i++) {
 		const struct slot *slot = &framework->owned[i];
 
-		if (kinds[i]->name(framework, name) &&
+		if (!kinds[i]->apart && kinds[i]->name(framework, name) &&
 		    (!is_there(framework, slot, name) || fit_of(framework, slot) == FIT_FIRST))
 			return false;
 	}
@@ -187,6 +200,8 @@ bool owned_wanted(const struct framework *framework, const struct call *call)
 {
 	char name[OWNED_NAME_SIZE] = "";
 
+	if (kinds[call->object - SLOT_SERVICE]->apart)
+		return kinds[call->object - SLOT_SERVICE]->wanted(framework, call);
 	return kinds[call->object - SLOT_SERVICE]->name(framework, name) && strcmp(name, call->name) == 0 &&
 	       framework_has_config_map(framework) && !framework_completing(framework);
 }
@@ -215,7 +230,7 @@ static void rename_slot(struct framework *framework, struct slot *slot, const ch
 		slot->known = SLOT_IN_DOUBT;
 }
 
-static void report_error(struct reconcile *reconcile, struct slot *slot)
+void owned_report_error(struct reconcile *reconcile, struct slot *slot)
 {
 	const struct owned_kind *kind = kind_of(slot);
 	const struct create_error *error = slot->error;
@@ -241,7 +256,7 @@ static void keep(struct reconcile *reconcile, struct slot *slot)
 	struct owned_work *work = work_of(framework, slot);
 
 	if (slot->error != NULL && slot->error->patch)
-		report_error(reconcile, slot);
+		owned_report_error(reconcile, slot);
 	create_error_free(slot->error); /* there already, or after all */
 	slot->error = NULL;
 	slot->reported = REPORTED_NOTHING;
@@ -259,7 +274,7 @@ static void keep(struct reconcile *reconcile, struct slot *slot)
 	work->resource = find_resource(reconcile, slot);
 	work->sent = framework->generation;
 	if (work->resource != NULL)
-		slot_send_patch(reconcile, slot);
+		slot_send_patch(reconcile, slot, false);
 }
 
 /* An object that is to be kept may have gone since: nothing watches it. */
@@ -296,12 +311,31 @@ static void make(struct reconcile *reconcile, struct slot *slot, const char *nam
 		return;
 	}
 	if (slot->error != NULL && (slot->error->read || slot->known != SLOT_IN_DOUBT))
-		report_error(reconcile, slot);
+		owned_report_error(reconcile, slot);
 	/* what it rests on, that there is this attempt, was stored before its ConfigMap was created */
 	if (kind_of(slot)->fit != NULL && slot->known == SLOT_IN_DOUBT)
 		slot_send_get(reconcile, slot, NULL);
 	else if (reconcile_may_act(reconcile, slot, 0))
 		slot_send_create(reconcile, slot, 0); /* a GET, while it is in doubt */
+}
+
+bool owned_find_resource(struct reconcile *reconcile, struct slot *slot)
+{
+	struct owned_work *work = work_of(reconcile->framework, slot);
+
+	work->resource = find_resource(reconcile, slot);
+	if (work->resource != NULL)
+		work->told_ms = 0;
+	return work->resource != NULL;
+}
+
+void owned_make(struct reconcile *reconcile, enum slot_kind kind)
+{
+	struct slot *slot = owned_slot(reconcile->framework, kind);
+	char name[OWNED_NAME_SIZE] = "";
+
+	if (kind_of(slot)->name(reconcile->framework, name))
+		make(reconcile, slot, name, false);
 }
 
 static bool under_way(const struct framework *framework)
@@ -325,7 +359,7 @@ void owned_sync(struct reconcile *reconcile)
 	for (int i = 0; i < OWNED_KINDS; i++) {
 		bool creates;
 
-		if (!kinds[i]->name(framework, name) || !under_way(framework))
+		if (kinds[i]->apart || !kinds[i]->name(framework, name) || !under_way(framework))
 			continue;
 		creates = creates_pods(framework);
 		if (creates || kinds[i]->fit != NULL)

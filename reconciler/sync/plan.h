@@ -15,7 +15,7 @@ struct owned_resource;
 
 /* What kind of object a call is about. Those from SLOT_SERVICE on are what the Framework or its attempt owns beside the
  * ConfigMap and the Pods (owned.c). Nothing watches these: what is known of them is what answers have told. */
-enum slot_kind { SLOT_POD, SLOT_CONFIG_MAP, SLOT_SERVICE, SLOT_POD_GROUP, SLOT_KINDS };
+enum slot_kind { SLOT_POD, SLOT_CONFIG_MAP, SLOT_SERVICE, SLOT_POD_GROUP, SLOT_WORKLOAD, SLOT_KINDS };
 enum { OWNED_KINDS = SLOT_KINDS - SLOT_SERVICE };
 
 enum call_kind {
@@ -29,6 +29,9 @@ enum call_kind {
 	CALL_CREATE_OWNED, /* of the kind call.object */
 	CALL_GET_OWNED,
 	CALL_PATCH_OWNED,
+	CALL_PATCH_OWNED_STATUS,
+	CALL_DELETE_OWNED,
+	CALL_GET_KUEUE, /* "resourceflavors/default": an object without a namespace, of the group of call.resource */
 	CALL_DELETE_FRAMEWORK, /* retention: propagation Foreground */
 };
 

@@ -519,7 +519,10 @@ void pod_templates_compile(struct framework *framework)
 	json_t *roles = json_object_get(spec, "taskRoles");
 
 	framework->templates = mem_calloc(framework->spec.role_count, sizeof(struct pod_template *));
-	for (size_t r = 0; r < framework->spec.role_count; r++)
-		framework->templates[r] = compile(framework, r,
-						  json_path(json_array_get(roles, r), "task", "pod", NULL));
+	for (size_t r = 0; r < framework->spec.role_count; r++) {
+		cleanup_json json_t *pod = admission_pod(framework->status.admission, framework->spec.roles[r].name,
+							 json_path(json_array_get(roles, r), "task", "pod", NULL));
+
+		framework->templates[r] = compile(framework, r, pod);
+	}
 }

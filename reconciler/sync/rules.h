@@ -63,6 +63,12 @@ void framework_report_retried(struct reconcile *reconcile);
 
 /* ---- suspend.c: CONTRACT.md §5 ---- */
 
+/* Whether the user wants it suspended, or Kueue has not admitted it. */
+bool suspend_asked(const struct framework *framework);
+/* No ConfigMap and no Pod of it is seen, and no ConfigMap is being created. */
+bool framework_has_nothing(const struct framework *framework);
+/* … and none will be: it waits to be created. */
+bool framework_at_rest(const struct framework *framework);
 /* Whether the Framework is to be, or to stay, suspended: not when it is deleted or stopped. */
 bool suspend_wanted(const struct framework *framework);
 /* At the beginning of a reconcile: a suspended Framework is so no more. */
@@ -141,6 +147,13 @@ struct slot *owned_slot(struct framework *framework, enum slot_kind kind);
 void owned_answered(struct framework *framework, const struct call *call, int64_t boot_ms);
 /* Whether a create or patch that was planned is still wanted. */
 bool owned_wanted(const struct framework *framework, const struct call *call);
+/* Finds out as what the API server serves it, for the next call about it. False: it is not known, or not served; the
+ * reconcile comes back. */
+bool owned_find_resource(struct reconcile *reconcile, struct slot *slot);
+/* Makes the object of a kind that owned_sync() leaves alone. */
+void owned_make(struct reconcile *reconcile, enum slot_kind kind);
+/* Tells of the error of its last create or patch by an Event. */
+void owned_report_error(struct reconcile *reconcile, struct slot *slot);
 /* Appends the owner reference to the Framework. */
 void framework_write_owner(const struct framework *framework, struct buf *out);
 /* The body of such a call. */

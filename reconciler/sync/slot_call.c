@@ -36,8 +36,8 @@ enum verb { VERB_CREATE, VERB_GET, VERB_DELETE, VERBS };
 static const enum call_kind call_kinds[SLOT_SERVICE + 1][VERBS] = {
 	[SLOT_POD] = {CALL_CREATE_POD, CALL_GET_POD, CALL_DELETE_POD},
 	[SLOT_CONFIG_MAP] = {CALL_CREATE_CONFIG_MAP, CALL_GET_CONFIG_MAP, CALL_DELETE_CONFIG_MAP},
-	/* the garbage collector deletes it with its owner */
-	[SLOT_SERVICE] = {CALL_CREATE_OWNED, CALL_GET_OWNED, CALL_NONE},
+	/* the garbage collector deletes most of them with their owner */
+	[SLOT_SERVICE] = {CALL_CREATE_OWNED, CALL_GET_OWNED, CALL_DELETE_OWNED},
 };
 
 static bool backed_off(struct reconcile *reconcile, const struct request_backoff *backoff)
@@ -253,10 +253,13 @@ void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t d
 	call->initial = initial;
 }
 
-void slot_send_patch(struct reconcile *reconcile, struct slot *slot)
+void slot_send_patch(struct reconcile *reconcile, struct slot *slot, bool status)
 {
-	if (slot->call == CALL_NONE && !backed_off(reconcile, &reconcile->framework->owned_calls))
-		send_call(reconcile, slot, CALL_PATCH_OWNED, slot->meta->uid, false);
+	if (slot->call != CALL_NONE || backed_off(reconcile, &reconcile->framework->owned_calls))
+		return;
+	send_call(reconcile, slot, status ? CALL_PATCH_OWNED_STATUS : CALL_PATCH_OWNED, slot->meta->uid, false);
+	if (slot->workload != NULL) /* others write it, too */
+		reconcile->plan->calls[reconcile->plan->call_count - 1].version = mem_strdup(slot->meta->resource_version);
 }
 
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided)

@@ -366,6 +366,7 @@ void framework_forget(struct framework *framework)
 {
 	free_role_work(framework);
 	framework_status_free(&framework->status);
+	kueue_forget(framework);
 	forget_shortening(framework);
 	framework->has_status = false;
 	framework->hold = 0;
@@ -389,6 +390,7 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 
 	free_role_work(framework);
 	framework_status_free(&framework->status);
+	pod_templates_free(framework); /* they contain what was admitted */
 	framework->status = *status;
 	*status = (struct framework_status){0};
 	forget_shortening(framework);
@@ -429,6 +431,7 @@ void framework_free(struct framework *framework)
 	free(framework->config_map_end);
 	framework_forget(framework);
 	pod_templates_free(framework);
+	kueue_free(framework);
 	free(framework->task_texts);
 	framework_spec_free(&framework->spec);
 	free(framework->ns);

@@ -16,6 +16,7 @@
 #include "common/framework/object.h"
 #include "common/framework/spec.h"
 #include "common/framework/status.h"
+#include "reconciler/sync/kueue.h"
 #include "reconciler/sync/plan.h"
 
 /* How what has the name is known, if anything has it. */
@@ -47,6 +48,7 @@ struct slot {
 	struct pod *pod;
 	struct config_map *config_map;
 	struct owned_object *owned;
+	struct workload *workload;
 	bool outdated;       /* of an owned object: the answer that is on its way was asked for by an earlier attempt */
 	enum call_kind call; /* on the way for this name, or CALL_NONE */
 	enum slot_known known;
@@ -199,6 +201,7 @@ struct framework {
 	struct slot owned[OWNED_KINDS]; /* in the order of enum slot_kind */
 	struct owned_work owned_work[OWNED_KINDS];
 	bool owned_awaited;      /* a Task waits for them */
+	struct kueue_work kueue;
 	struct slot *slots;      /* Pods by name */
 	struct slot *dirty;      /* to be looked at in the next reconcile */
 	struct slot *waiting;    /* to be looked at after the next write */
@@ -241,6 +244,7 @@ struct sync_config {
 	bool snapshot_framework_deletion;
 	bool snapshot_task_retry;
 	bool snapshot_task_deletion;
+	bool kueue; /* Frameworks wait for Kueue */
 	const struct api_served *served; /* by enum owned_api (owned_kind.h) */
 };
 
@@ -314,6 +318,8 @@ void slot_mark_waiting(struct framework *framework, struct slot *slot);
 void framework_wake_waiting(struct framework *framework);
 /* The Task a Pod's name stands for. False: none. */
 bool slot_task(struct framework *framework, struct slot *slot, size_t *role, size_t *index);
+/* Whether the watcher tells of objects of its kind. */
+bool slot_is_watched(const struct slot *slot);
 /* Whether events tell of an object to this Framework. What a GET has shown without our label is in no list either. */
 bool framework_labels(const struct framework *framework, const struct object_meta *meta);
 /* Whether the present object is of a kind that is not watched, or is without our label: no event will come. */
@@ -344,7 +350,7 @@ void slot_send_delete_owned(struct reconcile *reconcile, struct slot *slot);
 /* decided: as for reconcile_may_act (rules.h), which has said yes. */
 void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
 /* Patches the present, owned object. */
-void slot_send_patch(struct reconcile *reconcile, struct slot *slot);
+void slot_send_patch(struct reconcile *reconcile, struct slot *slot, bool status);
 void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* The same, less and less often: for what may stay as it is for long. */
 void slot_send_get_rarely(struct reconcile *reconcile, struct slot *slot, const char *uid);

@@ -84,7 +84,8 @@ static struct completion *requested_end(const struct reconcile *reconcile)
 		return completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED, "User has requested to stop the Framework");
 	if (suspend_wanted(framework))
 		return completion_predefined(CODE_SUSPEND_FRAMEWORK_REQUESTED,
-					     "User has requested to suspend the Framework");
+					     framework->spec.suspend ? "User has requested to suspend the Framework"
+								     : "Framework is not admitted by Kueue");
 	return NULL;
 }
 
@@ -274,7 +275,7 @@ static void retry_when_due(struct reconcile *reconcile)
 	if (reconcile->config->snapshot_framework_retry)
 		snapshot_framework(reconcile, "OnFrameworkRetry", "Framework will be retried");
 	framework_report_retried(reconcile);
-	if (status->attempt.completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED && !framework->spec.suspend)
+	if (status->attempt.completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED && !suspend_asked(framework))
 		framework_resume(reconcile);
 	status->retry.total++;
 	/* Once the delay is set the retry happens whatever the spec says now; what it says now tells whether it counts.
@@ -439,6 +440,7 @@ static void run_steps(struct reconcile *reconcile)
 		begin_status(reconcile);
 		return;
 	}
+	kueue_sync(reconcile);
 	suspend_leave(reconcile);
 	if (status->state != STATE_COMPLETED && framework->scale)
 		changed = scale_backup_timeouts(reconcile);
@@ -501,6 +503,8 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	plan_reset(plan);
 	if (!framework->exists) {
 		slots_drop_gone(framework);
+		kueue_sync_gone(&reconcile);
+		plan_wake(plan, framework->sweep_at_ms);
 		return;
 	}
 	if (framework->managed_by_others) {

@@ -79,6 +79,18 @@ void check_gang_first(const struct wire *wire, const struct object *object);
 /* As check_strays(): each PodGroup waits for as many Pods as it should. */
 void check_gangs(struct world *world);
 
+/* ---- check_queues.c ---- */
+
+/* A reconciler has created a Workload; is about to change one; it goes. A Pod or a ConfigMap was created. */
+void check_queue_created(struct world *world, const struct wire *wire, const struct queued *queued);
+void check_queue_patched(struct world *world, const struct queued *queued, const json_t *changed, bool status);
+void check_queue_released(struct world *world, const struct queued *queued);
+void check_queue_first(const struct wire *wire, const struct object *object);
+/* At rest a watcher has the Workload as it is. */
+void check_queue_cached(struct world *world, const char *ns, const json_t *kept);
+/* Why they are not at rest (static); NULL: they are. */
+const char *check_queues_rest(struct world *world);
+
 /* ---- what they share ---- */
 
 /* check_rest.c: whether everybody is at work who has to act on the Framework, and has seen it as it is. */

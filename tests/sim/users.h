@@ -55,7 +55,7 @@ const char *plan_name(int plan);
 int plan_find(const char *ns, const char *name);
 void workload_make(struct world *world);
 void workload_close(struct world *world);
-void workload_free(struct world *world);
+void workload_forget(struct world *world);
 /* spec is taken over. */
 void workload_change_spec(struct world *world, struct object *framework, json_t *spec);
 /* What an attempt of a Task does: its exit code, and how long it takes (INT64_MAX: for ever). */
@@ -134,6 +134,34 @@ void gangs_owner_gone(struct world *world, const char *uid);
 bool gangs_hold(struct world *world, const char *uid);
 /* A request of a reconciler; false: it is not about PodGroups. */
 bool gangs_handle(struct world *world, const struct wire *wire, struct answer *out);
+
+/* ---- queues.c ---- */
+
+/* A Workload of Kueue. */
+struct queued {
+	struct queued *next;
+	const char *ns;
+	json_t *json;
+};
+
+/* When the Frameworks are planned. */
+void queues_make(struct world *world);
+void queues_free(struct world *world);
+/* Nothing goes wrong any more. */
+void queues_heal(struct world *world);
+/* Adds the label of a Framework that is in a queue. */
+void queues_label(const struct world *world, int plan, json_t *metadata);
+/* NULL: there is none. */
+struct queued *queues_find(const struct world *world, const char *ns, const char *name);
+/* The uid of its Framework. */
+const char *queues_owner(const struct queued *queued);
+/* Whether a condition is True; whether somebody has deleted it; whether a finalizer holds it. */
+bool queues_is(const struct queued *queued, const char *type);
+bool queues_deleting(const struct queued *queued);
+bool queues_held(const struct queued *queued);
+void queues_framework_gone(struct world *world, const char *uid);
+/* Whether the request is one about Kueue; answers it then. */
+bool queues_handle(struct world *world, const struct wire *wire, struct answer *out);
 
 /* ---- depends.c ---- */
 

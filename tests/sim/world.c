@@ -258,7 +258,8 @@ static void world_free(struct world *world)
 	api_free(world);
 	services_free(world);
 	gangs_free(world);
-	workload_free(world);
+	queues_free(world);
+	workload_forget(world);
 	sim_world = NULL;
 	free(world);
 }

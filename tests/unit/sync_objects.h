@@ -25,6 +25,7 @@
 #define WORLD_NS "ns"
 #define WORLD_NAME "f"
 #define WORLD_CONFIG_MAP "f-attempt"
+#define WORLD_WORKLOAD "framework-f"
 
 enum { WORLD_CALL_KINDS = CALL_DELETE_FRAMEWORK + 1 };
 
@@ -54,6 +55,8 @@ struct world {
 	json_t *pods; /* by name */
 	json_t *services;
 	json_t *pod_groups;
+	json_t *workloads;
+	json_t *kueue_objects; /* by "resourceflavors/NAME" */
 	struct api_served served[OWNED_APIS];
 	uint64_t rv;
 	unsigned next_uid;
@@ -95,9 +98,14 @@ static inline const char *call_kind_name(const struct call *call)
 		[CALL_DELETE_FRAMEWORK] = "delete Framework",
 	};
 	static const char *const owned[][SLOT_KINDS] = {
-		[CALL_CREATE_OWNED] = {[SLOT_SERVICE] = "create Service", [SLOT_POD_GROUP] = "create PodGroup"},
-		[CALL_GET_OWNED] = {[SLOT_SERVICE] = "get Service", [SLOT_POD_GROUP] = "get PodGroup"},
-		[CALL_PATCH_OWNED] = {[SLOT_POD_GROUP] = "patch PodGroup"},
+		[CALL_CREATE_OWNED] = {[SLOT_SERVICE] = "create Service", [SLOT_POD_GROUP] = "create PodGroup",
+				       [SLOT_WORKLOAD] = "create Workload"},
+		[CALL_GET_OWNED] = {[SLOT_SERVICE] = "get Service", [SLOT_POD_GROUP] = "get PodGroup",
+				    [SLOT_WORKLOAD] = "get Workload"},
+		[CALL_PATCH_OWNED] = {[SLOT_POD_GROUP] = "patch PodGroup", [SLOT_WORKLOAD] = "patch Workload"},
+		[CALL_PATCH_OWNED_STATUS] = {[SLOT_WORKLOAD] = "patch status of Workload"},
+		[CALL_DELETE_OWNED] = {[SLOT_WORKLOAD] = "delete Workload"},
+		[CALL_GET_KUEUE] = {[SLOT_WORKLOAD] = "get"},
 	};
 
 	return call->object >= SLOT_SERVICE ? owned[call->kind][call->object] : names[call->kind];

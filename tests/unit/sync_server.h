@@ -30,6 +30,15 @@ static inline void world_tell_pod(struct world *w, const char *name)
 		framework_observe_pod(w->framework, pod_parse(object, &err));
 }
 
+static inline void world_tell_workload(struct world *w)
+{
+	json_t *object = json_object_get(w->workloads, WORLD_WORKLOAD);
+	cleanup_free char *text = object == NULL ? NULL : json_text(object);
+
+	if (!w->mute && text != NULL)
+		framework_observe_workload(w->framework, workload_read(text, strlen(text), NULL));
+}
+
 static inline void world_tell_config_map(struct world *w)
 {
 	struct error err;
@@ -109,6 +118,21 @@ static inline void world_collect_pod_groups(struct world *w, const char *owner_u
 		if (uid != NULL && strcmp(uid, owner_uid) == 0)
 			json_object_del(w->pod_groups, name);
 	}
+}
+
+/* Events of it; one that is deleted goes with its last finalizer. */
+static inline void world_workload_changed(struct world *w)
+{
+	cleanup_json json_t *object = json_incref(json_object_get(w->workloads, WORLD_WORKLOAD));
+
+	if (object == NULL)
+		return;
+	world_tell_workload(w);
+	if (meta_str(object, "deletionTimestamp") == NULL ||
+	    json_array_size(json_object_get(json_object_get(object, "metadata"), "finalizers")) > 0)
+		return;
+	json_object_del(w->workloads, WORLD_WORKLOAD);
+	world_tell_gone(w, KIND_WORKLOAD, object);
 }
 
 static inline void world_config_map_gone(struct world *w)
@@ -223,6 +247,8 @@ static inline json_t *world_answer_object(const json_t *object)
 
 static inline json_t *world_owned(struct world *w, const struct call *call)
 {
+	if (call->object == SLOT_WORKLOAD)
+		return w->workloads;
 	return call->object == SLOT_SERVICE ? w->services : w->pod_groups;
 }
 
@@ -243,7 +269,10 @@ static inline json_t *world_find(struct world *w, const struct call *call)
 	case CALL_DELETE_FRAMEWORK: return w->object;
 	case CALL_CREATE_OWNED:
 	case CALL_GET_OWNED:
+	case CALL_PATCH_OWNED_STATUS:
+	case CALL_DELETE_OWNED:
 	case CALL_PATCH_OWNED: return json_object_get(world_owned(w, call), call->name);
+	case CALL_GET_KUEUE: return json_object_get(w->kueue_objects, call->name);
 	default: return world_pod(w, call->name);
 	}
 }
@@ -275,6 +304,7 @@ static inline void world_create(struct world *w, const struct call *call, const 
 		      pod                              ? "pod"
 		      : call->object == SLOT_SERVICE   ? "svc"
 		      : call->object == SLOT_POD_GROUP ? "pg"
+		      : call->object == SLOT_WORKLOAD  ? "wl"
 						       : "cm");
 	world_stamp(w, object);
 	if (pod) {
@@ -299,7 +329,9 @@ static inline void world_merge(json_t *into, const json_t *patch)
 	json_object_foreach((json_t *)(uintptr_t)patch, name, value) {
 		json_t *present = json_object_get(into, name);
 
-		if (json_is_object(value) && json_is_object(present))
+		if (json_is_null(value))
+			json_object_del(into, name);
+		else if (json_is_object(value) && json_is_object(present))
 			world_merge(present, value);
 		else
 			json_object_set_new(into, name, json_deep_copy(value));
@@ -319,7 +351,9 @@ static inline void world_patch(struct world *w, const struct call *call, const s
 		*result = (struct world_result){404, "NotFound", "not found", NULL};
 		return;
 	}
-	if (strcmp(meta_str(object, "uid"), meta_str(patch, "uid")) != 0) {
+	if (strcmp(meta_str(object, "uid"), meta_str(patch, "uid")) != 0 ||
+	    (meta_str(patch, "resourceVersion") != NULL &&
+	     strcmp(meta_str(object, "resourceVersion"), meta_str(patch, "resourceVersion")) != 0)) {
 		*result = (struct world_result){409, "Conflict", "a precondition failed", NULL};
 		return;
 	}
@@ -367,6 +401,8 @@ static inline void world_after(struct world *w, const struct call *call)
 		break;
 	default: break;
 	}
+	if (call->object == SLOT_WORKLOAD && call->kind != CALL_GET_KUEUE)
+		world_workload_changed(w);
 }
 
 static inline void world_run(struct world *w, const struct call *call, const struct buf *body,
@@ -380,10 +416,12 @@ static inline void world_run(struct world *w, const struct call *call, const str
 	case CALL_CREATE_POD: world_create(w, call, body, result); break;
 	case CALL_GET_CONFIG_MAP:
 	case CALL_GET_OWNED:
+	case CALL_GET_KUEUE:
 	case CALL_GET_POD:
 		*result = object == NULL ? (struct world_result){404, "NotFound", "not found", NULL}
 					 : (struct world_result){200, NULL, NULL, json_deep_copy(object)};
 		break;
+	case CALL_PATCH_OWNED_STATUS:
 	case CALL_PATCH_OWNED: world_patch(w, call, body, result); break;
 	default: world_delete(w, call, result); break;
 	}
@@ -406,7 +444,7 @@ static inline void world_answer(struct world *w, struct call *call)
 		return;
 	}
 	if (call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD || call->kind == CALL_CREATE_OWNED ||
-	    call->kind == CALL_PATCH_OWNED)
+	    call->kind == CALL_PATCH_OWNED || call->kind == CALL_PATCH_OWNED_STATUS)
 		framework_call_body(w->framework, call, &body);
 	w->made[call->kind]++;
 	buf_printf(&w->log, "%s%s %s; ", call->force ? "force " : "", call_kind_name(call), call->name);

@@ -221,6 +221,8 @@ static inline void world_init(struct world *w)
 	w->pods = json_object();
 	w->services = json_object();
 	w->pod_groups = json_object();
+	w->workloads = json_object();
+	w->kueue_objects = json_object();
 	for (int i = 0; i < OWNED_APIS; i++)
 		w->served[i] = (struct api_served){SERVED_YES, INT64_MAX};
 	w->config.served = w->served;
@@ -261,6 +263,8 @@ static inline void world_end(struct world *w)
 	json_decref(w->pods);
 	json_decref(w->services);
 	json_decref(w->pod_groups);
+	json_decref(w->workloads);
+	json_decref(w->kueue_objects);
 	buf_free(&w->log);
 	buf_free(&w->snapshots);
 	buf_free(&w->events);
@@ -290,8 +294,10 @@ static inline void world_restart(struct world *w)
 	w->unsure = false;
 	framework_free(w->framework);
 	w->framework = framework_new(WORLD_NS, WORLD_NAME);
+	w->framework->kueue.on = w->config.kueue;
 	world_tell_config_map(w);
 	world_tell_framework(w);
+	world_tell_workload(w);
 	json_object_foreach(w->pods, name, pod)
 		world_tell_pod(w, name);
 	framework_fence(w->framework);

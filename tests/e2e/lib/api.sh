@@ -207,6 +207,7 @@ record() { # resource...
     for resource; do
         list="/api/v1/namespaces/$NS/$resource"
         [[ $resource != frameworks ]] || list=$(frameworks_path)
+        [[ $resource != workloads ]] || list=$(workloads_path)
         [[ $resource != podgroups ]] || list=$(groups_path)
         file=$RUN/out/$scenario.$resource
         # before anything else happens, not when curl comes to run
