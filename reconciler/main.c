@@ -350,7 +350,7 @@ static int start(struct process *process, const struct options *options, struct 
 		.user_agent = "fc-reconciler/" RELEASE,
 		.fenced = true,
 	};
-	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
+	const struct serve_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
 
 	process->client = process_client(process->loop, &options->flags, config, &client_options, err);
 	if (process->client == NULL)

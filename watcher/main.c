@@ -223,8 +223,8 @@ static void on_established(void *arg)
 	struct watcher *watcher = arg;
 	const struct namespaces namespaces = {watcher->flags.namespaces, watcher->flags.namespace_count};
 
-	watcher->streams = streams_new(watcher->loop, watcher->client, watcher->cache, &namespaces,
-				       &watcher->config.log_object_snapshot, true, &streams_handler, watcher);
+	watcher->streams = streams_new(watcher->loop, watcher->client, watcher->cache, &namespaces, true,
+				       &streams_handler, watcher);
 	if (watcher->config.kueue)
 		watcher->workloads = workloads_new(watcher->loop, watcher->client, watcher->cache, &namespaces);
 }

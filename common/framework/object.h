@@ -89,8 +89,6 @@ bool config_map_same(const struct config_map *a, const struct config_map *b);
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN, POD_UNRECOGNIZED };
 
-const char *pod_phase_name(enum pod_phase phase);
-
 struct container_state {
 	const char *name;
 	bool terminated;
@@ -136,8 +134,6 @@ struct pod {
 };
 
 struct pod *pod_read(const char *text, size_t len, struct error *err);
-/* From the message of a Pod in Kubernetes' protobuf, without the envelope. */
-struct pod *pod_read_proto(const char *data, size_t len, struct error *err);
 void pod_free(struct pod *pod);
 void pod_write(struct buf *out, const struct pod *pod);
 /* Whether all kept parts except the resourceVersion are the same: such an update need not be sent. */

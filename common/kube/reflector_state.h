@@ -38,8 +38,7 @@ struct reflector {
 	void (*ended)(struct reflector *reflector, const struct reflector_outcome *outcome);
 	char *path;
 	char *selector; /* percent-encoded; NULL: none */
-	char *list_accept;
-	char *watch_accept;
+	bool metadata_only;
 	char *what;
 	int page_size;  /* of the first page of a list */
 	int page_limit; /* of the next page; less than page_size after one that was too large */
@@ -66,11 +65,8 @@ struct reflector {
 			  */
 	bool list_first; /* once a list instead, as the last initial events did not end */
 	int64_t initial_idle_ms;
-	bool initial;  /* this watch's initial events have not ended */
-	bool protobuf; /* is asked for */
-	bool encoding_logged;
-	enum reflector_encoding encoding; /* of the last answer */
-	struct pieces pieces;             /* of the present watch */
+	bool initial;         /* this watch's initial events have not ended */
+	struct pieces pieces; /* of the present watch */
 
 	bool live;
 	bool connected;      /* the watch's headers were received */
@@ -135,10 +131,6 @@ int reflector_hand_on(struct reflector *reflector, const struct reflector_object
 /* Reports an unreadable object, with its name if that can be read. */
 void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object,
 				const char *message);
-/* Logs the encoding of an answer if it is new. */
-void reflector_note_encoding(struct reflector *reflector, enum reflector_encoding encoding);
-/* The server supports none of our media types: asks for JSON from now on. False: it already did. */
-bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_answer *answer);
 
 /* The path, "?" and the label selector, each with what must follow before the next parameter. */
 void reflector_put_query(struct reflector *reflector, struct buf *url);

@@ -62,6 +62,47 @@ void check_gang_sent(const struct wire *wire)
 			 (int)gangs_min(body), (int)uncompleted(framework));
 }
 
+/* Pods of the attempt whose Tasks have them, the new one included: so many members there are at least. */
+static int64_t present(struct world *world, const struct object *framework, const json_t *status,
+		       const struct object *new)
+{
+	int64_t count = 0;
+
+	for (const struct object *pod = world->objects; pod != NULL; pod = pod->next) {
+		const json_t *task;
+		const char *uid;
+
+		if (pod->kind != KIND_POD || pod->deleting || pod->late ||
+		    strcmp(pod->owner_uid, new->owner_uid) != 0 ||
+		    strcmp(annotation(pod->json, "FC_FRAMEWORK_UID"), framework->uid) != 0)
+			continue;
+		task = find_task(status, annotation(pod->json, "FC_TASKROLE_NAME"),
+				 atoi(annotation(pod->json, "FC_TASK_INDEX")));
+		uid = json_str(attempt_of(task), "podUID");
+		if (task != NULL && !json_bool(task, "deletionPending", false) &&
+		    !is_set(attempt_of(task), "completionStatus"))
+			count += pod == new || (uid != NULL && strcmp(uid, pod->uid) == 0);
+	}
+	return count;
+}
+
+/* A rescale up is told to the scheduler before its Pods come. */
+static void check_members(struct world *world, struct object *framework, const struct pod_group *group,
+			  const struct object *pod)
+{
+	const json_t *status = status_of(framework);
+	const json_t *gang = json_path(framework->json, "spec", "gang", NULL);
+	int64_t min = json_int(gang, "minTaskNumber", INT64_MAX);
+	int64_t count = present(world, framework, status, pod);
+
+	if (gang != NULL &&
+	    json_int(json_object_get(framework->json, "metadata"), "generation", -1) ==
+		    json_int(status, "observedGeneration", -2) &&
+	    gangs_min(group->json) < (count < min ? count : min))
+		violated(world, "%s is created while PodGroup %s waits for %d Pods, expected %d at least", pod->name,
+			 meta_text(group->json, "name"), (int)gangs_min(group->json), (int)(count < min ? count : min));
+}
+
 void check_gang_first(const struct wire *wire, const struct object *pod)
 {
 	struct world *world = wire->world;
@@ -90,6 +131,8 @@ void check_gang_first(const struct wire *wire, const struct object *pod)
 	    api_find_uid(world, KIND_CONFIG_MAP, pod->owner_uid) != NULL &&
 	    world->gang_taken_ms[pod->plan] <= world->gang_attempt_ms[pod->plan])
 		violated(world, "%s is created before PodGroup %s of \"%s\"", pod->name, name, pod->owner_uid);
+	if (group != NULL && strcmp(gangs_owner(group), pod->owner_uid) == 0)
+		check_members(world, framework, group, pod);
 }
 
 /* What the PodGroup of the present attempt should wait for; 0: anything will do. */

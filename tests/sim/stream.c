@@ -138,12 +138,6 @@ static void on_cancelled(struct world *world, void *arg)
 	turn_free(arg);
 }
 
-const char *kube_call_content_type(const struct kube_call *call)
-{
-	(void)call;
-	return "application/json";
-}
-
 void kube_call_cancel(struct kube_call *call)
 {
 	if (call->cancelled)

@@ -157,7 +157,6 @@ void watcher_start(struct world *world, int index)
 {
 	struct watcher *watcher = &world->watchers[index];
 	uint64_t life = watcher->process.life;
-	const struct config_snapshots snapshots = {0};
 	const char *const names[SIM_NAMESPACES] = {plan_ns(0), plan_ns(1)};
 	const struct namespaces namespaces = {names, world->by_namespace ? SIM_NAMESPACES : 0};
 
@@ -179,7 +178,7 @@ void watcher_start(struct world *world, int index)
 	/* lists in pages, as servers without initial events have them; unit tests and the embedded cluster have initial
 	 * events */
 	watcher->streams = streams_new((struct ev_loop *)(void *)watcher, (struct kube_client *)(void *)watcher,
-				       watcher->cache, &namespaces, &snapshots, false, &streams_handler, watcher);
+				       watcher->cache, &namespaces, false, &streams_handler, watcher);
 	if (world->queued)
 		watcher->workloads = streams_new_workloads((struct ev_loop *)(void *)watcher,
 							   (struct kube_client *)(void *)watcher, watcher->cache,

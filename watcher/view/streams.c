@@ -18,7 +18,6 @@ struct stream {
 
 struct streams {
 	struct cache *cache;
-	struct config_snapshots snapshots;
 	bool watch_list;
 	const struct streams_handler *handler;
 	void *arg;
@@ -112,7 +111,6 @@ struct kind {
 	const char *group; /* "/api/v1" */
 	const char *resource;
 	const char *label_selector;
-	const char *accept;
 	const char *what;
 };
 
@@ -123,7 +121,6 @@ static const struct kind kinds[KIND_COUNT] = {
 	[KIND_CONFIG_MAP] = {.group = "/api/v1",
 			     .resource = "configmaps",
 			     .label_selector = "FC_FRAMEWORK_NAME",
-			     .accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
 			     .what = "ConfigMaps"},
 	[KIND_POD] = {.group = "/api/v1", .resource = "pods", .label_selector = "FC_FRAMEWORK_NAME", .what = "Pods"},
 	[KIND_WORKLOAD] = {.resource = "workloads", .label_selector = "FC_FRAMEWORK_NAME", .what = "Workloads"},
@@ -142,12 +139,9 @@ static struct reflector *make_reflector(struct ev_loop *loop, struct kube_client
 	const struct reflector_options options = {
 		.path = path,
 		.label_selector = kind->label_selector,
-		.accept = kind->accept,
+		.metadata_only = stream->kind == KIND_CONFIG_MAP,
 		.what = what,
 		.watch_list = stream->streams->watch_list,
-		/* A snapshot shows all of a Pod that is gone, as JSON has it, and the message alone does not say how:
-		 * what later servers add to Pods would be lost. So JSON it is while they are wanted. */
-		.protobuf = stream->kind == KIND_POD && !stream->streams->snapshots.on_pod_deletion,
 	};
 
 	return reflector_new(loop, client, &options, &stream_handler, stream);
@@ -179,13 +173,12 @@ static void start(struct streams *streams, struct ev_loop *loop, struct kube_cli
 }
 
 struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
-			    const struct namespaces *namespaces, const struct config_snapshots *snapshots,
-			    bool watch_list, const struct streams_handler *handler, void *arg)
+			    const struct namespaces *namespaces, bool watch_list, const struct streams_handler *handler,
+			    void *arg)
 {
 	struct streams *streams = allocate(namespaces, KIND_FRAMEWORK, KIND_WORKLOAD);
 
 	streams->cache = cache;
-	streams->snapshots = *snapshots;
 	streams->watch_list = watch_list;
 	streams->handler = handler;
 	streams->arg = arg;

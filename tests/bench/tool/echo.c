@@ -101,7 +101,7 @@ static void connect_client(struct echo *echo, const struct bench_options *option
 		.max_connections = LOOKS_AT_ONCE,
 		.user_agent = "fc-bench/1.0",
 	};
-	struct kube_config config = {0};
+	static struct kube_config config;
 	struct error err;
 
 	if (kube_config_load(NULL, options->kubeconfig, NULL, &config, &err) < 0)
@@ -109,7 +109,6 @@ static void connect_client(struct echo *echo, const struct bench_options *option
 	echo->client = kube_client_new(echo->api.loop, &config, &client_options, &err);
 	if (echo->client == NULL)
 		bench_fail("%s", err.message);
-	kube_config_free(&config);
 }
 
 static void make_deletion(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)

@@ -325,13 +325,12 @@ static void ask_for_crd(struct demo *demo)
 static int connect_cluster(struct demo *demo, struct error *err)
 {
 	static const struct kube_client_options options = {.user_agent = "fc-demo/1.0"};
-	struct kube_config config;
+	static struct kube_config config;
 
 	if (kube_config_load(NULL, demo->kubeconfig, NULL, &config, err) != 0)
 		return -1;
 	demo->client = kube_client_new(demo->loop, &config, &options, err);
 	screen_print(&demo->screen, "  API server    fc-testapi at %s\n", config.server);
-	kube_config_free(&config);
 	if (demo->client == NULL || start_watcher(demo, err) != 0 ||
 	    (demo->bus != NULL && start_barrier(demo, err) != 0) || (has_jobs(demo) && start_jobs(demo, err) != 0))
 		return -1;

@@ -108,7 +108,7 @@ wait_completed() { # framework [seconds]
 
 # What a jq expression gives for the Framework.
 framework() { # name expression
-    get_framework "$1" | jq -r "$2"
+    get_framework "$1" | jq -r "$JQ_STATUS $2"
 }
 
 # Waits until a jq expression is true of the Framework.
@@ -117,7 +117,7 @@ wait_framework() { # name seconds expression
 }
 
 framework_is() { # name expression
-    get_framework "$1" | jq -e "$2"
+    get_framework "$1" | jq -e "$JQ_STATUS $2"
 }
 
 # Nothing of this kind is left in the namespace.

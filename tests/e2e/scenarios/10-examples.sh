@@ -54,7 +54,7 @@ run_examples() {
             "\(.totalRetriedCount) \(.accountableRetriedCount)"] | join(", ")')" "0 0, 1 0, 0 0"
 
     expect "retries of batchbackoff's Task" \
-        "$(framework batchbackoff "$TASK.retryPolicyStatus | \"\(.totalRetriedCount) \(.backoffCount)\"")" "2 2"
+        "$(framework batchbackoff 'task.retryPolicyStatus | "\(.totalRetriedCount) \(.backoffCount)"')" "2 2"
     expect_match "what batchpending says" "$(framework batchpending .status.attemptStatus.completionStatus.diagnostics)" \
         'container main: InvalidImageName: .*BusyBox'
     k patch framework suspended --type=merge -p '{"spec": {"suspend": false}}'

@@ -82,12 +82,12 @@ EOT
 # Pods whose phase no kubelet here would report (CONTRACT.md §6). Nobody schedules them, so that what is written stays.
 run_pod_phases() {
     create 'fw("f"; [role("a"; 3; {phase: "hold"}) | policy(-1; -1)])'
-    wait_framework f 15 "[$TASKS.state] == [\"AttemptPreparing\", \"AttemptPreparing\", \"AttemptPreparing\"]"
+    wait_framework f 15 '[tasks.state] == ["AttemptPreparing", "AttemptPreparing", "AttemptPreparing"]'
     expect "state" "$(framework f .status.state)" AttemptPreparing
     # Unknown: the three fields, and nothing else.
     pod_status f-a-0 '{"phase": "Unknown", "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}], "hostIP": "10.1.0.1"}'
-    wait_framework f 15 "$TASK.attemptStatus | .podIP == \"10.1.2.3\" and .podHostIP == \"10.1.0.1\""
-    expect "after Unknown" "$(framework f "$TASK.state")" AttemptPreparing
+    wait_framework f 15 'task.attemptStatus | .podIP == "10.1.2.3" and .podHostIP == "10.1.0.1"'
+    expect "after Unknown" "$(framework f 'task.state')" AttemptPreparing
     # Running, and Pending again: the Task goes back, the Framework does not.
     pod_status f-a-1 '{"phase": "Running"}'
     wait_framework f 15 '.status.state == "AttemptRunning" and
@@ -100,7 +100,7 @@ run_pod_phases() {
     pod_status f-a-2 '{"phase": "Dancing"}'
     wait_event f UnrecognizedPodPhase "f-a-2"
     pod_status f-a-0 '{"phase": "Running"}'
-    wait_framework f 15 "[$TASKS.state] == [\"AttemptRunning\", \"AttemptPreparing\", \"AttemptPreparing\"]"
+    wait_framework f 15 '[tasks.state] == ["AttemptRunning", "AttemptPreparing", "AttemptPreparing"]'
     pod_status f-a-2 '{"phase": "Succeeded"}'
     wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[2] |
         .state == "Completed" and .attemptStatus.completionStatus.code == 0'
@@ -108,7 +108,7 @@ run_pod_phases() {
         "$(api GET "/api/v1/namespaces/$NS/events" | jq -r '[.items[] | select(.reason == "UnrecognizedPodPhase").count] | tostring')" "[1]"
     patch_framework f '{"spec": {"executionType": "Stop"}}'
     wait_completed f
-    expect "Tasks" "$(framework f "[$TASKS.attemptStatus.completionStatus.code] | tostring")" "[-220,-220,0]"
+    expect "Tasks" "$(framework f '[tasks.attemptStatus.completionStatus.code] | tostring')" "[-220,-220,0]"
 }
 
 pod_status() { # name status

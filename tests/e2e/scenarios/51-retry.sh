@@ -120,5 +120,5 @@ run_retry_fresh() {
     expect "start times, attempts, sets of UIDs in each, shared ones" "$(jq -c . "$RUN/out/$scenario.seen")" \
         '{"starts":1,"ids":[0,1],"uids":[1,1],"shared":0}'
     expect "retries" "$(framework f \
-            "[.status.retryPolicyStatus.totalRetriedCount, ($TASKS.retryPolicyStatus.totalRetriedCount)] | join(\" \")")" "1 0 0"
+            '[.status.retryPolicyStatus.totalRetriedCount, (tasks.retryPolicyStatus.totalRetriedCount)] | join(" ")')" "1 0 0"
 }

@@ -41,9 +41,9 @@ run_rescale_pending() {
     create 'fw("f"; [role("a"; 3; {}), role("b"; 1; {})] | map(policy(-1; -1))) | .spec.executionType = "Create"'
     wait_observed f
     patch_roles f '.[0].taskNumber = 1 | del(.[1])'
-    wait_framework f 15 "[$TASKS.deletionPending] == [false, true, true, true]"
+    wait_framework f 15 '[tasks.deletionPending] == [false, true, true, true]'
     expect "the surplus" "$(framework f \
-            "[$TASKS | select(.deletionPending) |"' "\(.state) \(.attemptStatus.completionStatus | "\(.code) \(.diagnostics)")"] |
+            '[tasks | select(.deletionPending) | "\(.state) \(.attemptStatus.completionStatus | "\(.code) \(.diagnostics)")"] |
             unique | join("; ")')" \
         "AttemptCreationPending -230 User has requested to delete the Task by Framework ScaleDown"
     expect "column Tasks" "$(framework f '.status.conditions[] | select(.type == "Running").message')" 0/1
@@ -53,7 +53,7 @@ run_rescale_pending() {
     patch_roles f '.[0].taskNumber = 2'
     wait_observed f
     patch_framework f '{"spec": {"executionType": "Start"}}'
-    wait_framework f 15 "[$TASKS | \"\\(.state) \\(.deletionPending)\"] == [\"AttemptRunning false\", \"AttemptRunning false\"]"
+    wait_framework f 15 '[tasks | "\(.state) \(.deletionPending)"] == ["AttemptRunning false", "AttemptRunning false"]'
     [[ $(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[1].instanceUID') != "$second" ]] ||
         fail "a Task that was to be deleted was used again"
     expect "Pods" "$(k get pods -o name | sort | tr '\n' ' ')" "pod/f-a-0 pod/f-a-1 "
@@ -134,9 +134,9 @@ run_persist_before_act() {
         (role("b"; 2; {}) | policy(-1; -1))]) | .spec |= retry(false; 1)'
     wait_framework f 20 '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].state] | all(. == "Completed")'
     patch_roles f '.[1].taskNumber = 4'
-    wait_framework f 20 "[$TASKS.state] | length == 7 and all(test(\"Running|Completed\"))"
+    wait_framework f 20 '[tasks.state] | length == 7 and all(test("Running|Completed"))'
     patch_roles f '.[1].taskNumber = 1 | .[0].taskNumber = 1'
-    wait_framework f 20 "[$TASKS.state] | length == 2"
+    wait_framework f 20 '[tasks.state] | length == 2'
     delete configmaps/f-attempt
     wait_framework f 20 '.status.attemptStatus | .id == 1 and .taskRoleStatuses[0].taskStatuses[0].state == "Completed"'
     patch_framework f '{"spec": {"executionType": "Stop"}}'

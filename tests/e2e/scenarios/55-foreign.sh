@@ -9,7 +9,7 @@ run_foreign_pod() {
     local name uid
     for name in seen unseen; do
         wait_event $name NamingConflict "Pod $name-a-0 "
-        wait_framework $name 15 "[$TASKS.state] == [\"AttemptCreationPending\", \"AttemptRunning\"]"
+        wait_framework $name 15 '[tasks.state] == ["AttemptCreationPending", "AttemptRunning"]'
         expect "the foreign Pod" "$(pod $name-a-0 '"\(.metadata.deletionTimestamp) \(.spec.containers[0].name)"')" "null foreign"
         uid=$(pod $name-a-1 .metadata.uid)
         delete pods/$name-a-0 '{"gracePeriodSeconds": 0}'
@@ -85,9 +85,9 @@ run_label_removed() {
     api PATCH "/api/v1/namespaces/$NS/configmaps/configmap-attempt" \
         '{"metadata": {"labels": {"FC_FRAMEWORK_NAME": null}}}' application/merge-patch+json >/dev/null
     wait_pod pod-a-0 15 '.metadata.deletionTimestamp != null'
-    expect "pod: attempt" "$(framework pod "$TASK.attemptStatus.id")" 0
+    expect "pod: attempt" "$(framework pod 'task.attemptStatus.id')" 0
     release pods/pod-a-0
-    wait_framework pod 20 "$TASK.attemptStatus.id == 1"
+    wait_framework pod 20 'task.attemptStatus.id == 1'
     wait_running pod
     [[ $(pod pod-a-0 .metadata.uid) != "$uid" ]] || fail "the Pod without a label is still there"
     wait_framework configmap 20 '.status.attemptStatus.id == 1'

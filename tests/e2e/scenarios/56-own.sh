@@ -58,7 +58,7 @@ EOT
 
     start_watcher
     wait_framework mapless 15 '.status.attemptStatus.id == 1'
-    wait_framework scaled 15 "[$TASKS] | length == 1 and .[0].attemptStatus.id == 1"
+    wait_framework scaled 15 '[tasks] | length == 1 and .[0].attemptStatus.id == 1'
     for name in adopted othertask otherattempt oldmap scaled mapless replaced; do wait_running $name 20; done
     wait_for 15 "stopped is" status_was stopped '.attemptStatus.completionStatus.code == -210' # (retained no longer, maybe)
     expect "untouched: Pods" "$(k get pods -o jsonpath='{.items[*].metadata.uid}' -l FC_FRAMEWORK_NAME=untouched)" "$before"
@@ -68,21 +68,21 @@ EOT
     done
     [[ $(framework oldmap '.status.attemptStatus.configMapUID') != "${map[oldmap]}" ]] ||
         fail "the ConfigMap of another attempt was taken over"
-    expect "adopted: Pod" "$(framework adopted "$TASK.attemptStatus | \"\\(.podUID) \\(.instanceUID)\"" | head -n 1)" \
+    expect "adopted: Pod" "$(framework adopted 'task.attemptStatus | "\(.podUID) \(.instanceUID)"' | head -n 1)" \
         "${pod[adopted]} 0_${pod[adopted]}"
     for name in othertask otherattempt; do
         [[ $(pod $name-a-0 .metadata.uid) != "${pod[$name]}" ]] || fail "$name: the Pod was taken over"
     done
     for name in adopted othertask otherattempt oldmap; do
         expect "$name: retries" \
-            "$(framework $name "[.status.retryPolicyStatus.totalRetriedCount, ($TASKS.retryPolicyStatus.totalRetriedCount)] | tostring")" \
+            "$(framework $name '[.status.retryPolicyStatus.totalRetriedCount, (tasks.retryPolicyStatus.totalRetriedCount)] | tostring')" \
             "[0,0,0]"
     done
     wait_framework replaced 10 '.status.attemptStatus.taskRoleStatuses[0].name == "b"'
     expect "replaced: role" "$(framework replaced '.status.attemptStatus.taskRoleStatuses[0].name')" b
     wait_framework pod 10 '.status.state == "AttemptPreparing"'
     expect "map: state" "$(framework map .status.state)" AttemptCreationPending
-    expect "pod: Task" "$(framework pod "$TASK | \"\\(.state) \\(.attemptStatus.podUID)\"")" "AttemptCreationPending null"
+    expect "pod: Task" "$(framework pod 'task | "\(.state) \(.attemptStatus.podUID)"')" "AttemptCreationPending null"
     expect "the deleting Pod" "$(pod pod-a-0 .metadata.uid)" "${pod[pod]}"
     release configmaps/map-attempt
     release pods/pod-a-0

@@ -52,7 +52,7 @@ run_classify_codes() {
     wait_completed f
     expect_lines "codes" "$(framework f '.status.attemptStatus.taskRoleStatuses[].taskStatuses[0].attemptStatus.completionStatus |
             "\(.code) \(.phrase) \(.type.attributes)"')" "$(cut -f2 "$RUN/out/$scenario.rows")"
-    expect "type" "$(framework f "[$TASKS.attemptStatus.completionStatus.type.name] | unique | tostring")" '["Failed"]'
+    expect "type" "$(framework f '[tasks.attemptStatus.completionStatus.type.name] | unique | tostring')" '["Failed"]'
 }
 
 # The diagnostics: what the pattern names, or the whole of what is known of the Pod.

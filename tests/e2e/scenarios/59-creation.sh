@@ -48,8 +48,8 @@ run_create_retried() {
         create 'fw($name; [role("a"; 1; ends(0; 0)) | policy(1; -1)])' --arg name "$name"
         wait_completed "$name"
         expect "$name" "$(framework "$name" \
-                "[.status.attemptStatus.completionStatus.code, .status.retryPolicyStatus.totalRetriedCount,
-                    $TASK.retryPolicyStatus.totalRetriedCount] | tostring")" "[0,0,0]"
+                '[.status.attemptStatus.completionStatus.code, .status.retryPolicyStatus.totalRetriedCount,
+                    task.retryPolicyStatus.totalRetriedCount] | tostring')" "[0,0,0]"
     done <<'EOT'
 notfound {"status": 404}
 webhook {"status": 400, "reason": "", "message": "admission webhook denied the request"}
@@ -77,7 +77,7 @@ run_create_unanswered() {
     expect "Pods and ConfigMaps made" \
         "$(jq -r 'select(.type == "ADDED") | .object.metadata.name' "$RUN/out/$scenario".{pods,configmaps} | sort | tr '\n' ' ')" \
         "f-a-0 f-attempt "
-    expect "the Pod" "$(framework f "$TASK | \"\\(.attemptStatus.podUID) \\(.retryPolicyStatus.totalRetriedCount)\"")" \
+    expect "the Pod" "$(framework f 'task | "\(.attemptStatus.podUID) \(.retryPolicyStatus.totalRetriedCount)"')" \
         "$(pod f-a-0 .metadata.uid) 0"
 }
 
@@ -181,13 +181,13 @@ run_create_webhook() {
     create 'fw("unanswered"; [role("a"; 1; {})]) | .spec.taskRoles[0].task.pod.metadata.labels = {refused: "none"}'
     wait_event unanswered FailedCreatePod "failed calling webhook"
     for name in none code absent conflict busy unanswered; do
-        expect "$name" "$(framework $name ".status.attemptStatus.completionStatus, $TASK.state, $TASK.attemptStatus.completionStatus" |
+        expect "$name" "$(framework $name '.status.attemptStatus.completionStatus, task.state, task.attemptStatus.completionStatus' |
                 tr '\n' ' ')" "null AttemptCreationPending null "
     done
     stop_webhook
     for name in none code absent conflict busy unanswered; do
         wait_running $name 90
-        expect "$name: retries" "$(framework $name "$TASK.retryPolicyStatus.totalRetriedCount")" 0
+        expect "$name: retries" "$(framework $name 'task.retryPolicyStatus.totalRetriedCount')" 0
     done
 }
 
@@ -242,11 +242,11 @@ run_quota() {
     wait_event f FailedCreatePod "exceeded quota"
     wait_framework f 10 '(.status.state | test("Preparing|Running")) and .status.attemptStatus.completionStatus == null'
     expect "Tasks that wait" \
-        "$(framework f "[$TASKS | select(.state == \"AttemptCreationPending\") | .attemptStatus.completionStatus] | unique | tostring")" \
+        "$(framework f '[tasks | select(.state == "AttemptCreationPending") | .attemptStatus.completionStatus] | unique | tostring')" \
         "[null]"
     if [[ $CLUSTER == kubernetes ]]; then set_quota 5 1; else clear_faults; fi
     wait_running f 40
-    expect "retries" "$(framework f "[$TASKS.retryPolicyStatus.totalRetriedCount] | add")" 0
+    expect "retries" "$(framework f '[tasks.retryPolicyStatus.totalRetriedCount] | add')" 0
 }
 
 # A quota with place for a part of the Tasks: the first TaskRole's have it, however the server orders what comes together.
@@ -297,8 +297,8 @@ run_status_writes_failing() {
         create 'fw($name; [role("a"; 2; ends(0; "1,0")) | task_retry(false; 1)])' --arg name "$name"
         wait_completed "$name"
         expect "$name" "$(framework "$name" \
-                "[.status.attemptStatus.completionStatus.code, .status.retryPolicyStatus.totalRetriedCount,
-                    ($TASKS.retryPolicyStatus.totalRetriedCount)] | tostring")" "[0,0,1,1]"
+                '[.status.attemptStatus.completionStatus.code, .status.retryPolicyStatus.totalRetriedCount,
+                    (tasks.retryPolicyStatus.totalRetriedCount)] | tostring')" "[0,0,1,1]"
     done <<'EOT'
 conflict {"status": 409}
 internal {"status": 500}

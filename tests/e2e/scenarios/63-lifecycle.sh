@@ -239,7 +239,7 @@ run_backoff_killed() {
         (fw("whole"; [role("a"; 1; {"run-seconds": 0, "attempt-exit-code": "1,0"})]) | .spec.retryPolicy = $backoff),
         fw("task"; [role("a"; 1; ends(0; "1,0")) | .task.retryPolicy = $backoff])'
     wait_framework whole 15 '.status.retryPolicyStatus.retryDelaySec == 8'
-    wait_framework task 15 "$TASK.retryPolicyStatus.retryDelaySec == 8"
+    wait_framework task 15 'task.retryPolicyStatus.retryDelaySec == 8'
     delayed=$(framework whole .status.attemptStatus.completionTime)
     for pid in $(reconcilers); do kill -KILL "$pid"; done
     wait_all_completed 60
@@ -248,7 +248,7 @@ run_backoff_killed() {
 task 0 0 null
 whole 0 1 1
 EOT
-    expect "the Task's retries" "$(framework task "$TASK | .retryPolicyStatus | \"\\(.totalRetriedCount) \\(.backoffCount)\"")" "1 1"
+    expect "the Task's retries" "$(framework task 'task | .retryPolicyStatus | "\(.totalRetriedCount) \(.backoffCount)"')" "1 1"
     expect "the delay" "$(framework whole "(.status.attemptStatus.startTime | fromdate) - (\"$delayed\" | fromdate) >= 8")" true
 }
 
@@ -279,7 +279,7 @@ run_failure_spec_of_framework() {
         (fw("reserved"; $killed) | own([{code: -1, podPatterns: [{}]}]))'
     wait_all_but_malformed
     expect_frameworks "codes and retries of the Task" \
-        "$TASK // {} | \"\\(.attemptStatus.completionStatus | \"\\(.code) \\(.phrase)\") \\(.retryPolicyStatus.totalRetriedCount)\"" <<EOT
+        'task // {} | "\(.attemptStatus.completionStatus | "\(.code) \(.phrase)") \(.retryPolicyStatus.totalRetriedCount)"' <<EOT
 configured 0 Succeeded 1
 data 0 Succeeded 1
 own 137 Killed 0

@@ -42,13 +42,13 @@ room -330 PodUnschedulableTimeout [] 0 0'
     for name in name never pull atonce room heals; do wait_absent pods/$name-a-0; done
 }
 
-diagnostics_of() { framework "$1" "$TASK.attemptStatus.completionStatus.diagnostics"; } # framework
+diagnostics_of() { framework "$1" 'task.attemptStatus.completionStatus.diagnostics'; } # framework
 
 # Without a policy nothing ends, but an Event says what is waited for: once for thousands of Tasks. A scheduler gives the
 # time since when, so that nobody has to wait for a minute here.
 run_task_waiting() {
     create 'fw("f"; [role("a"; 3; {phase: "hold"})])'
-    wait_framework f 15 "[$TASKS.state] | all(. == \"AttemptPreparing\")"
+    wait_framework f 15 '[tasks.state] | all(. == "AttemptPreparing")'
     local index
     for index in 2 0 1; do
         api PATCH "/api/v1/namespaces/$NS/pods/f-a-$index/status" "$(jq -n '{status: {conditions: [{type: "PodScheduled", status: "False",

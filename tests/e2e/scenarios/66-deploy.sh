@@ -6,10 +6,13 @@ DEPLOY_NAMESPACE=frameworkcontroller
 
 # The manifests of a deployment, as the scenario's kubectl renders them.
 deployment() { # onepod|namespaced|scaled
-    # (PodDisruptionBudgets were v1beta1 before Kubernetes 1.21)
-    kubectl kustomize "$RUN/manifests/deploy/$1" 2>/dev/null |
-        if kubectl api-versions |
-        grep -x policy/v1 >/dev/null; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi
+    kubectl kustomize "$RUN/manifests/deploy/$1" 2>/dev/null | of_this_server
+}
+
+# The manifests as the server knows them: PodDisruptionBudgets were v1beta1 before Kubernetes 1.21.
+of_this_server() {
+    local older='s,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'
+    if kubectl api-versions | grep -x policy/v1 >/dev/null; then cat; else sed "$older"; fi
 }
 
 # A directory with manifests as their users have them: with secrets.
@@ -194,8 +197,16 @@ start_pods() {
         if .kind == "List" then .items[] else . end | .metadata.name as $name | refused[] | "\($name): \(.)"' created)" ""
 }
 
-# Brings a deployment up, by one of the kubectls.
+# What the server has of the deployment. (Each kubectl notes in its own words what it applied.)
+deployed_objects() {
+    kubectl get -f deployment.yaml -o json | jq -S '.items[] | del(.status, .metadata.resourceVersion, .metadata.managedFields,
+        .metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"])'
+}
+
+# Brings a deployment up, by one of the kubectls; for the other one there is nothing left to do.
 deploy() { # onepod|namespaced|scaled kubectl
+    local other=$OLDEST_KUBECTL
+    [[ $2 != "$other" ]] || other=$CURRENT_KUBECTL
     deploy_cluster
     # (its own: the next scenario has the control plane's)
     write_kubectl "$2" kubectl
@@ -213,6 +224,10 @@ deploy() { # onepod|namespaced|scaled kubectl
     kubectl apply -f manifests/deploy/onepod/namespace.yaml >/dev/null
     kubectl apply --dry-run=server -f deployment.yaml
     kubectl apply -f deployment.yaml >/dev/null
+    write_kubectl "$other" other-kubectl
+    deployed_objects >deployed.before
+    ./other-kubectl apply -f deployment.yaml >/dev/null
+    diff -u deployed.before <(deployed_objects) || fail "the other kubectl changes what is deployed, see the diff"
     start_pods
 }
 

@@ -257,6 +257,7 @@ need_jobs() { # verb resource
     [[ "$1 $2" != "create leases" ]] || api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/fc-jobs" >/dev/null ||
         true
     [[ "$1 $2" != "create leases" && "$1 $2" != "create configmaps" ]] || api DELETE "$record" >/dev/null || true
+    set_caicloud_status "$1 $2"
     launch_jobs jobs
     create 'fw("taken\($round)"; [])' --arg round "$round"
     submit_job "$TFJOBS" tfjob-simple '.metadata.name = "taken'"$round"'"'
@@ -268,6 +269,40 @@ need_jobs() { # verb resource
         '.metadata.name = "pygone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
     submit_job "$CAICLOUD" caicloud-local '.metadata.name = "cc'"$round"'" | del(.spec.runtimeID)'
     patch_job "$PYTORCHJOBS" base "{\"spec\": {\"pytorchReplicaSpecs\": {\"Worker\": {\"replicas\": $((round + 1))}}}}"
+    [[ "$1 $2" != "patch events" ]] || repeats_refusal
+}
+
+# caicloud's CRD has a status subresource while the right to write one is away, so that it is needed.
+set_caicloud_status() { # "verb resource"
+    local wanted='' crd=tfjobs.kubeflow.caicloud.io
+    [[ $1 != "patch status" ]] || wanted=1
+    [[ ${caicloud_status:-} != "$wanted" ]] || return 0
+    if [[ $wanted ]]; then
+        kubectl patch crd $crd --type json -p '[{"op": "add", "path": "/spec/versions/0/subresources", "value": {"status": {}}}]' >/dev/null
+    else
+        kubectl patch crd $crd --type json -p '[{"op": "remove", "path": "/spec/versions/0/subresources"}]' >/dev/null
+    fi
+    caicloud_status=$wanted
+    wait_for 30 "the server serves caicloud's statuses, or not" serves_caicloud_status "${wanted:-0}"
+}
+
+serves_caicloud_status() { # 1 or 0
+    [[ $(api GET "/apis/${CAICLOUD%/*}" | jq '[.resources[] | select(.name == "tfjobs/status")] | length') == "$1" ]]
+}
+
+# An Event that comes again, ten seconds after the last time, is counted up: two changes that are refused, in turns.
+repeats_refusal() {
+    wait_framework "tf$round" 40 .spec
+    comes_true 60 refused_in_turns "tf$round" || true
+}
+
+refused_in_turns() { # job
+    local policy
+    for policy in Luck Chance; do
+        patch_job "$TFJOBS" "$1" "{\"spec\": {\"successPolicy\": \"$policy\"}}"
+        comes_true 10 has_event "$1" FailedValidation "$policy" || true
+    done
+    was_refused fc-jobs "patch /events"
 }
 
 run_rbac_jobs() {

@@ -37,8 +37,8 @@ run_openpai() {
             .retryPolicyStatus.retryDelaySec] | tostring')" \
         '[-210,"Completed",true,true,true,null]'
     expect "what it reads of Tasks" \
-        "$(framework job0 "[$TASKS | [.index, .attemptStatus.podName, .attemptStatus.completionStatus.code,
-            (.attemptStatus | .podUID, .podIP, .podNodeName, .podHostIP | . != null)]] | tostring")" \
+        "$(framework job0 '[tasks | [.index, .attemptStatus.podName, .attemptStatus.completionStatus.code,
+            (.attemptStatus | .podUID, .podIP, .podNodeName, .podHostIP | . != null)]] | tostring')" \
         '[[0,"job0-worker-0",-220,true,true,true,true],[1,"job0-worker-1",-220,true,true,true,true]]'
     wait_for 10 "the watch shows the end" watch_shows_end
     kill "$watch"
@@ -126,5 +126,5 @@ retry 1 ContainerUnrecognizedFailed
 stringbool -310 PodCreationUnknownError
 EOT
     expect "retry: retries of the Task" \
-        "$(framework retry "$TASK.retryPolicyStatus | \"\\(.totalRetriedCount) \\(.accountableRetriedCount)\"")" "1 0"
+        "$(framework retry 'task.retryPolicyStatus | "\(.totalRetriedCount) \(.accountableRetriedCount)"')" "1 0"
 }

@@ -199,12 +199,12 @@ run_cli_actions() {
     expect "the spec" "$(framework f \
             '[.spec.taskRoles[] | "\(.name) \(.taskNumber) \(.frameworkAttemptCompletionPolicy.minSucceededTaskCount)"] | join(", ")')" \
         "a 5 5, b 2 -1"
-    wait_framework f 15 "[$TASKS | select(.state == \"AttemptRunning\")] | length == 7"
+    wait_framework f 15 '[tasks | select(.state == "AttemptRunning")] | length == 7'
     expect "scale of a role that is not there" "$(fw_status scale f c=1)" 3
     expect "more Tasks than there may be" "$(fw_status scale f a=10000)" 2
     fw scale f a=1 b=1 2>"$RUN/out/$scenario.err"
     expect_match "the remark" "$(<"$RUN/out/$scenario.err")" 'minSucceededTaskCount stays 5, with 1 Tasks'
-    wait_framework f 30 "[$TASKS] | length == 2"
+    wait_framework f 30 '[tasks] | length == 2'
     expect "suspend" "$(fw_status suspend f)" 0
     expect "wait for Suspended" "$(fw_status wait f --for suspended --timeout "$((60 * PATIENCE))s")" 0
     expect "resume" "$(fw_status resume f)" 0

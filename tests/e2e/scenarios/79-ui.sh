@@ -145,7 +145,7 @@ run_cli_ui_picture() {
     create '(fw("resnet"; [role("ps"; 2; {}), role("worker"; 6; {}),
         (role("eval"; 2; {phase: "unschedulable", message: "0/4 nodes are available: 4 Insufficient nvidia.com/gpu."}))]))'
     wait_why resnet unschedulable
-    wait_framework resnet 20 "[$TASKS | select(.state == \"AttemptRunning\")] | length == 8"
+    wait_framework resnet 20 '[tasks | select(.state == "AttemptRunning")] | length == 8'
     ui_start -n "$NS"
     browser_call Emulation.setEmulatedMedia '{"features": [{"name": "prefers-color-scheme", "value": "dark"}]}' >/dev/null
     browser_open "${ui}framework?namespace=$NS&name=resnet"

@@ -114,7 +114,8 @@ crash_story() {
         api GET "$(frameworks_path)" | jq -S --arg namespace "$NS" "$(<"$here/lib/normalise.jq")"' |
             [.items[] | {name: .metadata.name, status} |
                 del(.. | .runTime?, .podIP?, .podHostIP?, .podNodeName?, .fenced?, .writer?, .waitingTime?) |
-                walk(if type == "string" then gsub("(?<what>been waiting|failed to start|been unschedulable) for [0-9hms]+"; .what + " for TIME") else . end)]'
+                walk(if type == "string" then gsub(
+                    "(?<what>been waiting|failed to start|been unschedulable) for [0-9hms]+"; .what + " for TIME") else . end)]'
         # Each Pod that ever was, by the attempt it was for.
         jq -r 'select(.type == "ADDED") | .object.metadata |
             "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
@@ -150,7 +151,7 @@ lifecycle_story() {
             .task.pendingPolicy = {unschedulableTimeoutSec: 1}]),
         (fw("late"; [role("a"; 1; {})]) | .spec.activeDeadlineSec = 2),
         (fw("brief"; [role("a"; 1; ends(0; 0))]) | .spec.ttlSecondsAfterCompleted = 0)'
-    wait_framework held 60 "[$TASKS.state] == [\"AttemptRunning\", \"AttemptRunning\"]"
+    wait_framework held 60 '[tasks.state] == ["AttemptRunning", "AttemptRunning"]'
     patch_framework held '{"spec": {"suspend": true}}'
     wait_framework held 60 '.status.conditions | any(.type == "Suspended" and .status == "True")'
     patch_framework held "$(jq -cn "$JQ_WORDS {spec: {suspend: false, taskRoles: [role(\"a\"; 3; ends(0; 0))]}}")"
