@@ -10,6 +10,7 @@
 #include "common/base/mem.h"
 #include "common/base/release.h"
 #include "common/config/config.h"
+#include "common/health/health.h"
 #include "common/kube/client.h"
 #include "common/leader/flags.h"
 #include "common/leader/lease.h"
@@ -282,7 +283,7 @@ static int start(struct jobs *jobs, const struct options *options, struct error 
 			     .retry_ms = leader->retry_period_ms,
 			     .grants = ELECTION_GRANTS_NONE},
 	};
-	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = jobs};
+	const struct serve_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = jobs};
 
 	jobs->client = process_client(jobs->loop, &options->flags, &jobs->config, &client_options, err);
 	if (jobs->client == NULL)

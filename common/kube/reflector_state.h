@@ -38,8 +38,7 @@ struct reflector {
 	void (*ended)(struct reflector *reflector, const struct reflector_outcome *outcome);
 	char *path;
 	char *selector; /* percent-encoded; NULL: none */
-	char *list_accept;
-	char *watch_accept;
+	bool metadata_only;
 	char *what;
 	int page_size;  /* of the first page of a list */
 	int page_limit; /* of the next page; less than page_size after one that was too large */
@@ -66,7 +65,7 @@ struct reflector {
 			  */
 	bool list_first; /* once a list instead, as the last initial events did not end */
 	int64_t initial_idle_ms;
-	bool initial;  /* this watch's initial events have not ended */
+	bool initial;         /* this watch's initial events have not ended */
 	struct pieces pieces; /* of the present watch */
 
 	bool live;

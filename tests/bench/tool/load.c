@@ -200,7 +200,7 @@ static void watch(struct load *load)
 	const struct reflector_options pod_options = {
 		.path = pods,
 		.what = "Pods",
-		.accept = until_created(load) ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1" : NULL,
+		.metadata_only = until_created(load),
 	};
 	size_t watches = 1;
 

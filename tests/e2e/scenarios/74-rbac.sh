@@ -2,9 +2,9 @@
 # does, under onepod's). Then each right is taken away, one at a time: there must be a request that it was for, refused
 # now. So no role has a right that is not used. On clusters of their own, whose audit log is looked at.
 
-rbac_cluster() {
+rbac_cluster() { # [crd-file]
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded cluster has no roles"
-    own_cluster
+    own_cluster "$@"
     audit=plane/audit.log
     own_config <<'END'
 frameworkCompletedRetainSec: 1
@@ -21,6 +21,7 @@ each_right() { # clusterroles|roles name function
     local kind=$1 name=$2 trigger=$3 account path right count refusal attempt
     account=${name%-crd}
     account=${account%-network}
+    account=${account%-gang}
     account=${account%-lease}
     path=/apis/rbac.authorization.k8s.io/v1/$kind/$name
     [[ $kind == clusterroles ]] || path=/apis/rbac.authorization.k8s.io/v1/namespaces/$ROLES_NAMESPACE/$kind/$name
@@ -169,6 +170,22 @@ run_rbac_network() {
     wait_for 30 "the reconciler has its shards" grep -q 'shards are complete' reconciler.log
     each_right clusterroles fc-reconciler-network need_services
     create 'fw("last"; [role("a"; 1; ends(0; 0))]) | .spec.network = {}'
+    wait_absent_framework last
+}
+
+# A gang of which one Task completes before the other, and one whose PodGroup's name is taken.
+need_pod_groups() { # verb resource
+    round=$((${round:-0} + 1))
+    api POST "$(groups_path)" "{\"apiVersion\": \"scheduling.volcano.sh/v1beta1\", \"kind\": \"PodGroup\", \"metadata\": {\"name\": \"taken$round-0\"}}" >/dev/null
+    create '(fw("free\($round)", "taken\($round)"; [role("a"; 1; ends(0; 0)), role("b"; 1; ends(5; 0))]) | .spec.gang = {scheduler: "Volcano"})' --arg round "$round"
+}
+
+run_rbac_gang() {
+    rbac_cluster "$(gang_crds)"
+    launch_reconciler reconciler --name r0 --bus "ipc://$RUN/bus"
+    wait_for 30 "the reconciler has its shards" grep -q 'shards are complete' reconciler.log
+    each_right clusterroles fc-reconciler-gang need_pod_groups
+    create 'fw("last"; [role("a"; 1; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"}'
     wait_absent_framework last
 }
 
