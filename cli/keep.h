@@ -6,9 +6,9 @@
 
 #include "common/base/error.h"
 
-/* Writes it as JSON into a new file of the working directory, or of $TMPDIR or /tmp if nothing can be written there, for
- * the user alone: NAME-retry-XXXXXX.json. It is on the disk when this returns. The caller frees *path. 0, or -1 and *err;
- * then there is no file. */
+/* Writes it as JSON into a new file of the working directory, or of $TMPDIR or /tmp if nothing can be written there,
+ * for the user alone: NAME-retry-XXXXXX.json. It is on the disk when this returns. The caller frees *path. 0, or -1 and
+ * *err; then there is no file. */
 int keep_object(const json_t *object, const char *name, char **path, struct error *err);
 
 #endif

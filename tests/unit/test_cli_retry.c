@@ -4,7 +4,7 @@
 
 #include "tests/unit/cli_commands.h"
 
-#define OLD                                                                                                       \
+#define OLD                                                                                                           \
 	"{'apiVersion':'frameworkcontroller.microsoft.com/v1','kind':'Framework','metadata':{'name':'f','namespace':" \
 	"'ns','uid':'u'},'spec':{'description':'keep me','taskRoles':[]},'status':{'state':'Completed'}}"
 #define GONE "{'kind':'Status','status':'Failure','reason':'NotFound','code':404,'message':'not found'}"
@@ -153,8 +153,8 @@ static void serve(struct world *w, struct http_conn *conn)
 struct expected {
 	int code;
 	int posts;
-	const char *made;  /* its name, or NULL */
-	const char *said;  /* on stderr */
+	const char *made; /* its name, or NULL */
+	const char *said; /* on stderr */
 	bool kept, deleted;
 };
 
@@ -172,7 +172,8 @@ static void check(const struct expected *expected, const char *option, const cha
 	if (expected->made == NULL) {
 		assert_null(server.made);
 	} else {
-		assert_string_equal(json_string_value(json_path(server.made, "metadata", "name", NULL)), expected->made);
+		assert_string_equal(json_string_value(json_path(server.made, "metadata", "name", NULL)),
+				    expected->made);
 		assert_string_equal(json_string_value(json_path(server.made, "spec", "description", NULL)), "keep me");
 	}
 	file = kept_file();
@@ -239,13 +240,22 @@ static void test_replace(void **state)
 		enum fate delete, create;
 		struct expected expected;
 	} rows[] = {
-		{409, ANSWERED, ANSWERED, {CLI_DONE, 1, "f", "if this command breaks off: kubectl create -f", false, true}},
+		{409,
+		 ANSWERED,
+		 ANSWERED,
+		 {CLI_DONE, 1, "f", "if this command breaks off: kubectl create -f", false, true}},
 		{409, ANSWERED, ANSWER_LOST, {CLI_DONE, 1, "f", NULL, false, true}},
 		{409, SENT_TWICE, SENT_TWICE, {CLI_DONE, 2, "f", NULL, false, true}},
 		{403, ANSWERED, ANSWERED, {CLI_FORBIDDEN, 0, NULL, "the new one would be refused", false, false}},
 		{409, FORBIDDEN, ANSWERED, {CLI_FORBIDDEN, 0, NULL, "denied", false, false}},
-		{409, ANSWER_LOST, ANSWERED, {CLI_FAILED, 0, NULL, "the new Framework f is kept in ./f-retry-", true, true}},
-		{409, ANSWERED, FORBIDDEN, {CLI_FORBIDDEN, 1, NULL, "the new Framework f is kept in ./f-retry-", true, true}},
+		{409,
+		 ANSWER_LOST,
+		 ANSWERED,
+		 {CLI_FAILED, 0, NULL, "the new Framework f is kept in ./f-retry-", true, true}},
+		{409,
+		 ANSWERED,
+		 FORBIDDEN,
+		 {CLI_FORBIDDEN, 1, NULL, "the new Framework f is kept in ./f-retry-", true, true}},
 		{409, ANSWERED, LOST, {CLI_FAILED, 1, NULL, "the new Framework f is kept in ./f-retry-", true, true}},
 	};
 
