@@ -39,8 +39,8 @@ struct wait_row {
 	bool told;          /* Kubernetes' words follow */
 	bool describe;      /* kubectl describe of the Pod tells more */
 	bool service;       /* does not hold once the Service of spec.network is the Framework's */
-	/* Tasks without a Pod wait for this if the latest Event of those that rows name has this reason, and its message
-	 * contains this text (NULL: any). reason NULL: no Event tells of it. */
+	/* Tasks without a Pod wait for this if the latest Event of those that rows name has this reason, and its
+	 * message contains this text (NULL: any). reason NULL: no Event tells of it. */
 	const char *event;
 	const char *needle;
 };
