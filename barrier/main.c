@@ -21,6 +21,7 @@
 #include "common/bus/client.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
+#include "common/process/arguments.h"
 #include "common/process/guard.h"
 #include "common/process/process.h"
 #include "common/serve/metrics.h"
@@ -121,29 +122,10 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 	log_info("%zu Frameworks cached", readiness_count(barrier->readiness));
 }
 
-static void on_rate(void *arg, double qps, int burst)
-{
-	(void)arg;
-	(void)qps;
-	(void)burst;
-}
-
 static void on_live(void *arg, bool live)
 {
 	log_info(live ? "the watcher's streams are live" : "the watcher's streams are not live");
 	readiness_live(((struct barrier *)arg)->readiness, live);
-}
-
-static uint32_t on_backlog(void *arg)
-{
-	(void)arg;
-	return 0;
-}
-
-static void on_draining(void *arg, struct shard_set *out)
-{
-	(void)arg;
-	(void)out;
 }
 
 static void on_refused(void *arg, const char *reason, bool final)
@@ -160,10 +142,7 @@ static const struct session_handler bus_handler = {
 	.text = on_text,
 	.absent = on_absent,
 	.complete = on_complete,
-	.rate = on_rate,
 	.live = on_live,
-	.backlog = on_backlog,
-	.draining = on_draining,
 	.refused = on_refused,
 };
 
@@ -207,9 +186,9 @@ static void put_waiter_metrics(struct buf *out, const struct wait_group_counters
 	metrics_value(out, name, (double)counters->absent, "result", "absent", NULL);
 	metrics_value(out, name, (double)counters->sent_away, "result", "sent_away", NULL);
 	metrics_value(out, name, (double)counters->left, "result", "left", NULL);
-	metrics_counter(out, "frameworkcontroller_barrier_looks_total",
+	metrics_counter(out, "frameworkcontroller_barrier_reads_total",
 			"Frameworks read from the API server to decide about waiting requests.", counters->reads);
-	metrics_counter(out, "frameworkcontroller_barrier_looks_failed_total", "Reads of Frameworks that failed.",
+	metrics_counter(out, "frameworkcontroller_barrier_reads_failed_total", "Reads of Frameworks that failed.",
 			counters->reads_failed);
 	metrics_histogram_write(out, "frameworkcontroller_barrier_release_seconds",
 				"Seconds from the change that completes a gang to the answers to its waiting requests.",
@@ -340,11 +319,7 @@ static int parse_options(int argc, char **argv, struct barrier_options *out)
 				return taken;
 		}
 	}
-	if (optind < argc) {
-		fprintf(stderr, "fc-barrier: unexpected argument \"%s\". Try fc-barrier --help.\n", argv[optind]);
-		return -1;
-	}
-	return 0;
+	return process_no_arguments("fc-barrier", argc, argv);
 }
 
 /* Tokens travel here: in the clear on this machine only, unless somebody insists (common/README.md §12.1). */
@@ -447,11 +422,8 @@ int main(int argc, char **argv)
 	 * would not get the room that waiters who leave give back. */
 	mallopt(M_ARENA_MAX, 1);
 	parsed = parse_options(argc, argv, &options);
-	if (parsed != 0) {
-		if (parsed > 0)
-			fputs(usage, stdout);
-		return parsed < 0 ? EXIT_BAD_USE : EXIT_SUCCESS;
-	}
+	if (parsed != 0)
+		return process_usage(parsed, usage);
 	if (flags->name == NULL) {
 		gethostname(host, sizeof(host) - 1);
 		flags->name = host;

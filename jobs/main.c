@@ -13,6 +13,7 @@
 #include "common/kube/client.h"
 #include "common/leader/flags.h"
 #include "common/leader/lease.h"
+#include "common/process/arguments.h"
 #include "common/process/guard.h"
 #include "common/process/process.h"
 #include "common/serve/metrics.h"
@@ -261,10 +262,8 @@ static int parse_options(int argc, char **argv, struct options *out)
 		if (taken != 0)
 			return taken;
 	}
-	if (optind < argc) {
-		fprintf(stderr, "fc-jobs: unexpected argument \"%s\". Try fc-jobs --help.\n", argv[optind]);
+	if (process_no_arguments("fc-jobs", argc, argv) < 0)
 		return -1;
-	}
 	if (out->leader.lease_ns == NULL)
 		out->leader.lease_ns = "kube-system";
 	return leader_flags_check("fc-jobs", &out->leader);
@@ -330,11 +329,8 @@ int main(int argc, char **argv)
 
 	process_guard();
 	parsed = parse_options(argc, argv, &options);
-	if (parsed != 0) {
-		if (parsed > 0)
-			fputs(usage, stdout);
-		return parsed < 0 ? EXIT_BAD_USE : EXIT_SUCCESS;
-	}
+	if (parsed != 0)
+		return process_usage(parsed, usage);
 	log_set_prefix("fc-jobs: ");
 	if (config_load(options.flags.config, options.flags.unknown_keys, &jobs.config, &err) < 0) {
 		log_error("%s", err.message);

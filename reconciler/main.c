@@ -14,6 +14,7 @@
 #include "common/bus/client.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
+#include "common/process/arguments.h"
 #include "common/process/guard.h"
 #include "common/process/process.h"
 #include "reconciler/events.h"
@@ -317,11 +318,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 				return taken;
 		}
 	}
-	if (optind < argc) {
-		fprintf(stderr, "fc-reconciler: unexpected argument \"%s\". Try fc-reconciler --help.\n", argv[optind]);
-		return -1;
-	}
-	return 0;
+	return process_no_arguments("fc-reconciler", argc, argv);
 }
 
 static void fill_sync_config(const struct config *config, struct reconciler *out)
@@ -407,11 +404,8 @@ int main(int argc, char **argv)
 
 	process_guard();
 	parsed = parse_options(argc, argv, &options);
-	if (parsed != 0) {
-		if (parsed > 0)
-			fputs(usage, stdout);
-		return parsed < 0 ? EXIT_BAD_USE : EXIT_SUCCESS;
-	}
+	if (parsed != 0)
+		return process_usage(parsed, usage);
 	process.pool = options.pool;
 	if (flags->name == NULL) {
 		gethostname(host, sizeof(host) - 1);

@@ -71,7 +71,8 @@ static void put_queue(struct buf *out, const struct reconciler *reconciler)
 	metrics_value(out, "workqueue_adds_total", (double)reconciler->adds, "name", queue, NULL);
 	metrics_histogram_write(out, "workqueue_queue_duration_seconds", "How long keys wait for their reconcile.",
 				"name", queue, &reconciler->waits);
-	metrics_counter(out, "frameworkcontroller_rounds_total", "Reconciles of Frameworks.", reconciler->reconciles);
+	metrics_counter(out, "frameworkcontroller_reconciles_total", "Reconciles of Frameworks.",
+			reconciler->reconciles);
 	metrics_gauge(out, "frameworkcontroller_timers", "Keys whose next reconcile is scheduled for a later time.",
 		      (double)reconciler->heap_count);
 	metrics_gauge(out, "frameworkcontroller_calls_in_flight",

@@ -238,7 +238,7 @@ void bus_ping_write(struct buf *out, const struct bus_ping *ping)
 	write_shards(out, "held", &ping->held);
 	write_shards(out, "draining", &ping->draining);
 	buf_json_int(out, "consumed", (int64_t)ping->consumed);
-	buf_json_int(out, "heard", (int64_t)ping->heard);
+	buf_json_int(out, "received", (int64_t)ping->received);
 	buf_json_int(out, "backlog", ping->backlog);
 	buf_putc(out, '}');
 }
@@ -251,7 +251,8 @@ int bus_ping_read(const char *body, size_t len, struct bus_ping *out, struct err
 	*out = (struct bus_ping){0};
 	if (read_body("PING", body, len, &json, &at, err) < 0 || read_shards(&at, "held", &out->held, err) < 0 ||
 	    read_shards(&at, "draining", &out->draining, err) < 0 ||
-	    read_uint64(&at, "consumed", &out->consumed, err) < 0 || read_uint64(&at, "heard", &out->heard, err) < 0 ||
+	    read_uint64(&at, "consumed", &out->consumed, err) < 0 ||
+	    read_uint64(&at, "received", &out->received, err) < 0 ||
 	    read_uint32(&at, "backlog", 0, &out->backlog, err) < 0)
 		return -1;
 	return 0;

@@ -14,7 +14,7 @@
 #include "common/framework/object.h"
 
 enum {
-	BUS_PROTOCOL = 3, /* peers with another version are refused with a reason */
+	BUS_PROTOCOL = 4, /* peers with another version are refused with a reason */
 	BUS_HEAD_SIZE = 48,
 	BUS_BODY_MAX = 16 * 1024 * 1024,
 	BUS_BODY_PEER_MAX = 64 * 1024, /* of messages from peers: the two sets of a PING have at most 40 KiB */
@@ -90,7 +90,7 @@ struct bus_ping {
 	struct shard_set held;
 	struct shard_set draining; /* revoked, but calls are still in flight */
 	uint64_t consumed; /* UPDATE/ABSENT messages handled on this connection since the HELLO: returns credit */
-	uint64_t heard;    /* sequence of the last message received since the HELLO; the peer has all before it */
+	uint64_t received; /* sequence of the last message received since the HELLO; the peer has all before it */
 	uint32_t backlog;  /* keys that wait for a reconcile or for the rate limit */
 };
 

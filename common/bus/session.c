@@ -235,17 +235,23 @@ static void hello_all(struct session *session)
 	hello(session);
 }
 
+static void draining(const struct session *session, struct shard_set *out)
+{
+	if (session->handler.draining != NULL)
+		session->handler.draining(session->arg, out);
+}
+
 static void ping(struct session *session)
 {
 	struct bus_ping body = {
 		.held = session->shards,
 		.consumed = session->consumed,
-		.heard = session->received_sequence,
-		.backlog = session->handler.backlog(session->arg),
+		.received = session->received_sequence,
+		.backlog = session->handler.backlog == NULL ? 0 : session->handler.backlog(session->arg),
 	};
 
 	if (session->role == BUS_ROLE_RECONCILER)
-		session->handler.draining(session->arg, &body.draining);
+		draining(session, &body.draining);
 	else
 		body.held = (struct shard_set){0};
 	buf_clear(&session->body);
@@ -318,10 +324,10 @@ static void lose_expired(struct session *session)
 /* Whether one that leaves has nothing more to do and nobody listens to it. */
 static bool given_up(struct session *session)
 {
-	struct shard_set draining = {0};
+	struct shard_set shards = {0};
 
-	session->handler.draining(session->arg, &draining);
-	if (!shard_set_empty(&draining))
+	draining(session, &shards);
+	if (!shard_set_empty(&shards))
 		session->drained_ms = now(session);
 	return now(session) >= session->drained_ms + SESSION_LEAVE_UNANSWERED_MS;
 }
@@ -410,12 +416,12 @@ static void on_pong(struct session *session, const struct bus_head *head, const 
 		lose_expired(session); /* the answer may be an old one */
 	}
 	if (session->state == SESSION_LEAVING) {
-		struct shard_set draining = {0};
+		struct shard_set shards = {0};
 
 		/* the watcher knows that nothing is in flight at a version without shards, and waits for nothing
 		 * more */
-		session->handler.draining(session->arg, &draining);
-		if (pong.renewed && ours && session->left_acknowledged && shard_set_empty(&draining))
+		draining(session, &shards);
+		if (pong.renewed && ours && session->left_acknowledged && shard_set_empty(&shards))
 			session->state = SESSION_GONE;
 		return;
 	}

@@ -134,8 +134,6 @@ struct pod {
 };
 
 struct pod *pod_read(const char *text, size_t len, struct error *err);
-/* From the message of a Pod in Kubernetes' protobuf, without the envelope. */
-struct pod *pod_read_proto(const char *data, size_t len, struct error *err);
 void pod_free(struct pod *pod);
 void pod_write(struct buf *out, const struct pod *pod);
 /* Whether all kept parts except the resourceVersion are the same: such an update need not be sent. */

@@ -16,7 +16,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/kube/proto.h"
 #include "common/kube/reflector_state.h"
 
 enum { PAGE_SIZE = 500 };
@@ -139,13 +138,7 @@ struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client
 	}
 	reflector->watch_list = options->watch_list;
 	reflector->initial_idle_ms = options->initial_idle_ms > 0 ? options->initial_idle_ms : INITIAL_IDLE_MS;
-	reflector->protobuf = options->protobuf && handler->raw != NULL;
-	if (reflector->protobuf) {
-		reflector->list_accept = mem_strdup(PROTOBUF_TYPE ",application/json");
-		reflector->watch_accept = mem_strdup(PROTOBUF_TYPE ";stream=watch,application/json");
-	} else {
-		derive_accept(reflector, options->accept);
-	}
+	derive_accept(reflector, options->accept);
 	reflector->page_size = options->page_size > 0 ? options->page_size : PAGE_SIZE;
 	reflector->object_max = options->object_max > 0 ? options->object_max : OBJECT_MAX_BYTES;
 	reflector->pieces.max = reflector->object_max;

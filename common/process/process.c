@@ -14,6 +14,7 @@
 #include "common/process/gather.h"
 
 static struct gather gather; /* of the process's loop */
+static struct kube_config api_server;
 
 static int read_verbosity(const char *program, const char *text)
 {
@@ -56,20 +57,18 @@ int process_flag(const char *program, int option, const char *argument, struct p
 struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
 				   const struct kube_client_options *options, struct error *err)
 {
-	struct kube_config kube = {0};
 	struct kube_client *client;
 
 	if (kube_config_load(flags->address != NULL ? flags->address : config->kube_api_server_address,
 			     flags->kubeconfig != NULL ? flags->kubeconfig : config->kube_config_file_path,
-			     flags->context, &kube, err) < 0)
+			     flags->context, &api_server, err) < 0)
 		return NULL;
 	if (flags->name == NULL)
-		log_info("API server: %s", kube.source);
+		log_info("API server: %s", api_server.source);
 	else
 		log_info("this is %s; the bus: %s; API server: %s", flags->name, process_bus(flags, config),
-			 kube.source);
-	client = kube_client_new(loop, &kube, options, err);
-	kube_config_free(&kube);
+			 api_server.source);
+	client = kube_client_new(loop, &api_server, options, err);
 	gather_for(&gather, client);
 	return client;
 }

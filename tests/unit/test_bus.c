@@ -118,7 +118,7 @@ static void test_hello(void **state)
 
 static void test_ping(void **state)
 {
-	struct bus_ping ping = {.consumed = 1234567890123, .heard = 1234567890124, .backlog = 7};
+	struct bus_ping ping = {.consumed = 1234567890123, .received = 1234567890124, .backlog = 7};
 	struct bus_ping out;
 	cleanup_buf struct buf body = {0};
 	cleanup_buf struct buf again = {0};

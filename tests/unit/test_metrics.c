@@ -123,7 +123,7 @@ static double value_of(const char *text, const char *series)
 static struct kube_client *make_client(struct ev_loop *loop)
 {
 	const struct kube_client_options options = {.user_agent = "test/1.0"};
-	struct kube_config config = {.server = (char *)"http://127.0.0.1:1"};
+	static struct kube_config config = {.server = (char *)"http://127.0.0.1:1"}; /* the client borrows it */
 	struct error err;
 	struct kube_client *client = kube_client_new(loop, &config, &options, &err);
 
@@ -264,7 +264,7 @@ static void reconciler_figures(void **state)
 	reconciler_metrics_write(&out, &from);
 	assert_value(out.data, "workqueue_depth{name=\"framework\"}", 0);
 	assert_value(out.data, "workqueue_adds_total{name=\"framework\"}", 3);
-	assert_value(out.data, "frameworkcontroller_rounds_total", 0);
+	assert_value(out.data, "frameworkcontroller_reconciles_total", 0);
 	store_free(&reconciler);
 	kube_client_free(client);
 	ev_loop_destroy(loop);

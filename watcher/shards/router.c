@@ -225,7 +225,7 @@ static void on_ping(struct router *router, struct connection *connection, const 
 		log_warning("%s: %s", connection->name, err.message);
 		return;
 	}
-	connection_consumed(connection, ping.consumed, ping.heard > 0);
+	connection_consumed(connection, ping.consumed, ping.received > 0);
 	connection->backlog = ping.backlog;
 	if (connection->member != NULL) {
 		/* a version of another epoch means nothing here, nor does one that was not sent in this session */

@@ -324,8 +324,7 @@ static const struct object_meta *kept_read(enum object_kind kind, const struct r
 		out->config_map = config_map_read(object->data, object->len, err);
 		return out->config_map == NULL ? NULL : &out->config_map->meta;
 	default:
-		out->pod = object->encoding == REFLECTED_PROTOBUF ? pod_read_proto(object->data, object->len, err)
-								  : pod_read(object->data, object->len, err);
+		out->pod = pod_read(object->data, object->len, err);
 		return out->pod == NULL ? NULL : &out->pod->meta;
 	}
 }
@@ -416,15 +415,6 @@ int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct r
 {
 	struct object_meta meta;
 
-	if (object->encoding == REFLECTED_PROTOBUF) {
-		struct pod *pod = pod_read_proto(object->data, object->len, err);
-
-		if (pod == NULL)
-			return -1;
-		forget(cache, kind, &pod->meta);
-		pod_free(pod);
-		return 0;
-	}
 	if (object_meta_read(object->data, object->len, &meta, err) < 0)
 		return -1;
 	forget(cache, kind, &meta);

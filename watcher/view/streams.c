@@ -141,9 +141,6 @@ static struct reflector *make_reflector(struct ev_loop *loop, struct kube_client
 		.accept = kind->accept,
 		.what = what,
 		.watch_list = stream->streams->watch_list,
-		/* A snapshot shows all of a Pod that is gone, as JSON has it, and the message alone does not say how:
-		 * what later servers add to Pods would be lost. So JSON it is while they are wanted. */
-		.protobuf = stream->kind == KIND_POD && !stream->streams->snapshots.on_pod_deletion,
 	};
 
 	return reflector_new(loop, client, &options, &stream_handler, stream);

@@ -73,7 +73,6 @@ struct kube_call {
 	enum kube_failure failure;
 	int http_status;
 	int64_t retry_after_ms;
-	char answer_type[64]; /* Content-Type of 2xx streams, cut to size */
 	struct buf answer;    /* the body; of streams only when not 2xx */
 	struct buf fresh;     /* of 2xx streams: not yet delivered */
 	struct buf cause;     /* why there was no answer */
@@ -81,7 +80,7 @@ struct kube_call {
 
 struct kube_client {
 	struct ev_loop *loop;
-	struct kube_config config; /* strings owned */
+	const struct kube_config *config;
 	struct credentials credentials;
 	unsigned tls_generation; /* of the transports in use */
 	char *user_agent;

@@ -203,11 +203,6 @@ struct kube_call *kube_client_stream(struct kube_client *client, const struct ku
 	return new_call(client, request, data, done, arg);
 }
 
-const char *kube_call_content_type(const struct kube_call *call)
-{
-	return call->answer_type;
-}
-
 void kube_call_cancel(struct kube_call *call)
 {
 	call->cancelled = true;
@@ -474,7 +469,7 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	}
 	client = mem_calloc(1, sizeof(*client));
 	client->loop = loop;
-	kube_config_copy(&client->config, config);
+	client->config = config;
 	client->user_agent = mem_strdup(options->user_agent == NULL ? "frameworkcontroller" : options->user_agent);
 	client->max_connections = options->max_connections > 0 ? (size_t)options->max_connections : DEFAULT_CONNECTIONS;
 	client->fenced = options->fenced;
@@ -491,7 +486,7 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	client->shared = make_shared(client);
 	client->watching = make_transport(client, 0);
 	if (exchange_resolve_server(client, err) < 0 ||
-	    credentials_load(&client->credentials, &client->config, loop, credentials_have_settled, client, err) < 0) {
+	    credentials_load(&client->credentials, config, loop, credentials_have_settled, client, err) < 0) {
 		kube_client_free(client);
 		return NULL;
 	}
@@ -531,7 +526,6 @@ void kube_client_free(struct kube_client *client)
 	transport_free(client->shared);
 	transport_free(client->watching);
 	credentials_free(&client->credentials);
-	kube_config_free(&client->config);
 	counters_free(&client->counters);
 	warnings_free(&client->warnings);
 	curl_slist_free_all(client->connect_to);

@@ -106,7 +106,7 @@ void call_deliver(struct kube_call *call)
 			buf_clear(&call->cause);
 			buf_puts(&call->cause, "cancelled");
 		}
-		buf_printf(&message, "%s %s%.*s: %s", call->method, client->config.server,
+		buf_printf(&message, "%s %s%.*s: %s", call->method, client->config->server,
 			   (int)strcspn(call->path, "?"), call->path,
 			   call->cause.data == NULL ? "failed" : call->cause.data);
 	}

@@ -17,8 +17,8 @@ enum { TIMEOUT_LATER_MS = 500 };
 
 int exchange_resolve_server(struct kube_client *client, struct error *err)
 {
-	const char *server = client->config.server;
-	const char *name = client->config.tls_server_name;
+	const char *server = client->config->server;
+	const char *name = client->config->tls_server_name;
 	const char *host;
 	const char *host_end;
 	const char *port_end;
@@ -27,10 +27,10 @@ int exchange_resolve_server(struct kube_client *client, struct error *err)
 	cleanup_free char *entry = NULL;
 
 	if (server == NULL)
-		return error_set(err, "%s: no server address", client->config.source);
+		return error_set(err, "%s: no server address", client->config->source);
 	client->tls = strncmp(server, "https://", 8) == 0;
 	if (!client->tls && strncmp(server, "http://", 7) != 0)
-		return error_set(err, "%s: server \"%s\": expected http://… or https://…", client->config.source,
+		return error_set(err, "%s: server \"%s\": expected http://… or https://…", client->config->source,
 				 server);
 	host = strstr(server, "://") + 3;
 	port_end = host + strcspn(host, "/");
@@ -42,7 +42,7 @@ int exchange_resolve_server(struct kube_client *client, struct error *err)
 	/* libcurl takes SNI and the name to verify from the URL: name that one there, and connect elsewhere */
 	host_end = *host == '[' ? strchr(host, ']') : host + strcspn(host, ":/");
 	if (host_end == NULL)
-		return error_set(err, "%s: server \"%s\": no ']' after the address", client->config.source, server);
+		return error_set(err, "%s: server \"%s\": no ']' after the address", client->config->source, server);
 	if (*host == '[')
 		host_end++;
 	port = *host_end == ':' ? mem_strndup(host_end + 1, (size_t)(port_end - host_end - 1)) : mem_strdup("443");
@@ -71,14 +71,6 @@ static int status_of(CURL *easy)
 	return (int)code;
 }
 
-static void note_type(struct kube_call *call)
-{
-	const char *type = NULL;
-
-	curl_easy_getinfo(call->easy, CURLINFO_CONTENT_TYPE, &type);
-	snprintf(call->answer_type, sizeof(call->answer_type), "%s", type == NULL ? "" : type);
-}
-
 static size_t on_header(char *data, size_t size, size_t count, void *arg)
 {
 	struct kube_call *call = arg;
@@ -90,7 +82,6 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
 		return len;
 	status = status_of(call->easy);
 	if (status >= 200 && status < 300) {
-		note_type(call);
 		call->announce = true;
 		call->http_status = status;
 		exchange_count(call); /* a stream counts when it begins */
@@ -174,7 +165,7 @@ static void add_headers(struct kube_call *call)
 	if (authorization != NULL)
 		add_header(call, authorization);
 	call->token_generation = client->credentials.token_generation;
-	for (char **at = client->config.impersonate; at != NULL && *at != NULL; at++)
+	for (char **at = client->config->impersonate; at != NULL && *at != NULL; at++)
 		add_header(call, *at);
 	if (client->host_header != NULL)
 		add_header(call, client->host_header);
@@ -186,7 +177,7 @@ static void add_headers(struct kube_call *call)
 static void set_url(struct kube_call *call)
 {
 	const struct kube_client *client = call->client;
-	bool whole = client->config.proxy_url != NULL;
+	bool whole = client->config->proxy_url != NULL;
 	struct buf target = {0};
 
 	if (whole)
@@ -240,7 +231,7 @@ static void set_tls(struct kube_client *client, CURL *easy)
 
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
-			 (long)(client->config.no_http2 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
+			 (long)(client->config->no_http2 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (credentials->ca.text != NULL) {
 		/* this CA alone, not the system's beside it */
@@ -248,7 +239,7 @@ static void set_tls(struct kube_client *client, CURL *easy)
 		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 		set_blob(easy, CURLOPT_CAINFO_BLOB, credentials->ca.text);
 	}
-	if (client->config.insecure_skip_tls_verify) {
+	if (client->config->insecure_skip_tls_verify) {
 		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
 		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
 	}
@@ -269,7 +260,7 @@ static void set_tls(struct kube_client *client, CURL *easy)
  * An https proxy is trusted as the server is, which is what client-go does. */
 static void set_proxy(struct kube_client *client, CURL *easy)
 {
-	const struct kube_config *config = &client->config;
+	const struct kube_config *config = client->config;
 
 	curl_easy_setopt(easy, CURLOPT_PROXY, config->proxy_url == NULL ? "" : config->proxy_url);
 	curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
@@ -337,7 +328,7 @@ void exchange_prepare(struct kube_call *call)
 		/* so that a connection whose peer is gone is never used again, and no stream slows another */
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-	} else if (client->tls && !client->config.no_http2) {
+	} else if (client->tls && !client->config->no_http2) {
 		/* share the connection that is being set up, rather than open one per call */
 		curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
 	}

@@ -20,7 +20,7 @@ def sum($pattern): $counted | to_entries | map(select(.key | test($pattern)) | .
     reads: (requests("^reconciler.*method=\"(GET|LIST|WATCH)\"") | add // 0),
     status_writes: sum("rest_client_requests_total.*resource=\"frameworks/status\""),
     release_mean_ms: ((sum("barrier_release_seconds_sum") / (sum("barrier_release_seconds_count") | if . == 0 then 1 else . end)) * 1000),
-    rounds: sum("frameworkcontroller_rounds_total"),
+    rounds: sum("frameworkcontroller_reconciles_total"),
     allocations: sum(" allocations$"),
     sent_mb: ((($bytes_after | column(1)) - ($bytes_before | column(1))) / 1048576),
     received_mb: ((($bytes_after | column(2)) - ($bytes_before | column(2))) / 1048576)

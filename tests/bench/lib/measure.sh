@@ -48,7 +48,7 @@ metrics() {
     local name
     for name in $(ours); do
         curl -sSf "$(http_of "$name")/metrics" | awk -v name="$name" '
-            /^(rest_client_requests_total|frameworkcontroller_rounds_total|frameworkcontroller_barrier_)/ { print name, $1, $2 }'
+            /^(rest_client_requests_total|frameworkcontroller_reconciles_total|frameworkcontroller_barrier_)/ { print name, $1, $2 }'
         echo "$name allocations $(od -An -t u8 -N 8 "counts/$(pid_of "$name")" | tr -d ' ')"
     done
 }

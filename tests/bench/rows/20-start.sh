@@ -37,9 +37,9 @@ measure_start() {
 # No rounds for half a second.
 at_rest() {
     local now
-    now=$(metrics | grep rounds_total)
+    now=$(metrics | grep reconciles_total)
     sleep 0.5
-    [[ $(metrics | grep rounds_total) == "$now" ]]
+    [[ $(metrics | grep reconciles_total) == "$now" ]]
 }
 
 # kill -9 of one of four reconcilers of a pool.

@@ -154,17 +154,6 @@ static void on_deleted(void *arg, json_t *object)
 	(void)object;
 }
 
-static void on_list_begin(void *arg)
-{
-	(void)arg;
-}
-
-static void on_list_end(void *arg, const char *resource_version)
-{
-	(void)arg;
-	(void)resource_version;
-}
-
 static void on_live(void *arg, bool live)
 {
 	struct load *load = arg;
@@ -176,16 +165,12 @@ static void on_live(void *arg, bool live)
 static const struct reflector_handler framework_handler = {
 	.present = on_framework,
 	.deleted = on_deleted,
-	.list_begin = on_list_begin,
-	.list_end = on_list_end,
 	.live = on_live,
 };
 
 static const struct reflector_handler pod_handler = {
 	.present = on_pod,
 	.deleted = on_deleted,
-	.list_begin = on_list_begin,
-	.list_end = on_list_end,
 	.live = on_live,
 };
 

@@ -49,7 +49,8 @@ own_exit() { # status
 
 # The shipped configuration with lines of stdin.
 own_config() {
-    { cat "$root/manifests/config/frameworkcontroller.yaml"; printf 'kubeClientQps: 10000\nkubeClientBurst: 10000\n'; [[ -t 0 ]] || cat; } >config.yaml
+    { cat "$root/manifests/config/frameworkcontroller.yaml"; printf 'kubeClientQps: 10000\nkubeClientBurst: 10000\n'; [[ -t 0 ]] ||
+        cat; } >config.yaml
 }
 
 # Ends the controller: at once, or as told.

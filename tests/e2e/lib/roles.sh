@@ -61,7 +61,8 @@ launch_barrier() { # name [arguments...]
 }
 
 launch_jobs() { # name [arguments...]
-    launch "$1" env POD_NAMESPACE="$(lease_namespace)" "$BUILD/fc-jobs" --config config.yaml --kubeconfig "$(kubeconfig_of fc-jobs)" "${@:2}"
+    launch "$1" env POD_NAMESPACE="$(lease_namespace)" "$BUILD/fc-jobs" --config config.yaml --kubeconfig "$(kubeconfig_of fc-jobs)" \
+        "${@:2}"
 }
 
 # Makes the service accounts and a kubeconfig for each.
@@ -146,7 +147,8 @@ audit_flags() { echo "--audit-policy-file=$1 --audit-log-path=$2 --audit-log-max
 # Requests of service accounts, and of our programs, that a role was missing for, each once: "account verb resource".
 forbidden() { # audit-log
     jq -r 'select(.annotations["authorization.k8s.io/decision"] == "forbid") |
-        select((.user.username | startswith("system:serviceaccount:")) or (.userAgent // "" | test("^(fc-(watcher|reconciler|barrier|jobs)|frameworkbarrier)/"))) |
+        select((.user.username | startswith("system:serviceaccount:")) or
+        (.userAgent // "" | test("^(fc-(watcher|reconciler|barrier|jobs)|frameworkbarrier)/"))) |
         "\(.user.username | sub(".*:"; "")) \(.verb) \(.objectRef.apiGroup // "")/\(.objectRef.resource)\(
             if .objectRef.subresource then "/" + .objectRef.subresource else "" end)"' "$1" | sort -u
 }
@@ -155,7 +157,8 @@ forbidden() { # audit-log
 # nobody at all: with a token or a certificate that was not taken.)
 strangers() { # audit-log
     jq -r '(.userAgent // "" | split("/")[0] // "") as $program | (.user.username // "" | sub("^system:serviceaccount:"; "")) as $user |
-        {"fc-watcher": "^frameworkcontroller:(frameworkcontroller|fc-watcher)$", "fc-reconciler": "^frameworkcontroller:(frameworkcontroller|fc-reconciler)$",
+        {"fc-watcher": "^frameworkcontroller:(frameworkcontroller|fc-watcher)$",
+        "fc-reconciler": "^frameworkcontroller:(frameworkcontroller|fc-reconciler)$",
             "fc-barrier": "^frameworkcontroller:fc-barrier$", frameworkbarrier: ":gang$"}[$program] as $account |
         select($account != null and $user != "") | select($user | test($account) | not) | "\($program) as \($user)"' "$1" | sort -u
 }

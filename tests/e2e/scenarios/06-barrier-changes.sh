@@ -96,7 +96,8 @@ expect_end() { # name code
     for name in "$1" "$1-api"; do
         [[ -e beside-$name/log ]] || continue
         wait_for 30 "$name ends" test -s "beside-$name/code"
-        [[ $(<"beside-$name/code") == "$2" ]] || { cat "beside-$name/log"; fail "exit code of $name: found $(<"beside-$name/code"), expected $2"; }
+        [[ $(<"beside-$name/code") == "$2" ]] ||
+            { cat "beside-$name/log"; fail "exit code of $name: found $(<"beside-$name/code"), expected $2"; }
     done
 }
 
@@ -174,7 +175,7 @@ run_barrier_rescale() {
     give_ip back-late-1 10.9.8.4
     expect_end back 0
     expect "addresses" "$(injected back FB_LATE_IPS)" 10.9.8.1,10.9.8.4
-    expect "looks" "$(tls_metric frameworkcontroller_barrier_looks_failed_total)" 0
+    expect "looks" "$(tls_metric frameworkcontroller_barrier_reads_failed_total)" 0
 }
 
 run_barrier_identity() {
@@ -216,15 +217,16 @@ run_barrier_identity() {
     create 'fw("packed"; [role("app"; 2; {})])'
     write_packed null null
     wait_for 15 "fc-barrier knows packed" counted packed '{"ready":0,"total":2'
-    looks=$(tls_metric frameworkcontroller_barrier_looks_total)
+    looks=$(tls_metric frameworkcontroller_barrier_reads_total)
     both_beside packed packed
     write_packed '"10.9.8.1"' null
     wait_for 20 "app-1 is waited for" says packed-api '1 of 2 Tasks have an IP according to the API server; waiting for app-1'
     expect_still packed
     write_packed '"10.9.8.1"' '"10.9.8.2"'
     expect_end packed 0
-    expect "looks" "$(tls_metric frameworkcontroller_barrier_looks_total)" $((looks + 1))
-    expect "the Framework, decompressed" "$(jq -c '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].attemptStatus.podIP]' beside-packed/framework.json)" \
+    expect "looks" "$(tls_metric frameworkcontroller_barrier_reads_total)" $((looks + 1))
+    expect "the Framework, decompressed" \
+        "$(jq -c '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].attemptStatus.podIP]' beside-packed/framework.json)" \
         '["10.9.8.1","10.9.8.2"]'
 }
 
@@ -235,10 +237,10 @@ counted() { # framework beginning
 
 # The status of packed with these IPs, as JSON.
 write_packed() { # ip ip
-    local task='{"index": %d, "startTime": "2026-01-01T00:00:00Z", "state": "AttemptPreparing", "deletionPending": false, "retryPolicyStatus": {}, "attemptStatus": {"id": 0, "podIP": %s}}'
     local roles packed
-    # shellcheck disable=SC2059 # it is a format
-    roles=$(printf "[{\"name\": \"app\", \"taskStatuses\": [$task, $task]}]" 0 "$1" 1 "$2")
+    roles=$(jq -cn '[{name: "app", taskStatuses: ($ARGS.positional | to_entries | map({index: .key, state: "AttemptPreparing",
+        startTime: "2026-01-01T00:00:00Z", deletionPending: false, retryPolicyStatus: {},
+        attemptStatus: {id: 0, podIP: .value}}))}]' --jsonargs "$1" "$2")
     packed=$(gzip -c <<<"$roles" | base64 -w0)
     api PATCH "$(frameworks_path)/packed/status" "$(jq -cn --arg packed "$packed" '{status: {startTime: "2026-01-01T00:00:00Z",
         state: "AttemptRunning", transitionTime: "2026-01-01T00:00:00Z", retryPolicyStatus: {}, attemptStatus: {id: 0,
@@ -274,7 +276,8 @@ run_barrier_trouble() {
     expect_end waiter 0
     # (unless it was away so long that the barrier did not trust its own view any more, and said so)
     ((away_ms > 10000)) && says waiter '503 Service Unavailable: the view of the cluster' ||
-        says waiter 'all 2 Tasks have an IP according to the barrier server' || { cat beside-waiter/log; fail "it was not the server that let it go"; }
+        says waiter 'all 2 Tasks have an IP according to the barrier server' ||
+        { cat beside-waiter/log; fail "it was not the server that let it go"; }
     kill %?flood || true # (which the server may have been rid of)
     # And when the flood is over, others come in.
     wait_for 30 "fc-barrier serves again" tls_get readyz

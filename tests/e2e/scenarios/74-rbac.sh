@@ -87,7 +87,8 @@ need_watcher() { # verb resource
         kubectl patch crd frameworks.frameworkcontroller.microsoft.com --type json \
             -p '[{"op": "add", "path": "/spec/names/shortNames", "value": []}]' >/dev/null
         kubectl annotate --overwrite crd frameworks.frameworkcontroller.microsoft.com \
-            "$(kubectl get crd frameworks.frameworkcontroller.microsoft.com -o json | jq -r '.metadata.annotations | keys[] | select(test("frameworkcontroller"))')=changed" >/dev/null
+            "$(kubectl get crd frameworks.frameworkcontroller.microsoft.com -o json |
+                jq -r '.metadata.annotations | keys[] | select(test("frameworkcontroller"))')=changed" >/dev/null
         ;;
     "create customresourcedefinitions") kubectl delete --ignore-not-found crd frameworks.frameworkcontroller.microsoft.com >/dev/null ;;
     esac
@@ -108,7 +109,8 @@ run_rbac_watcher() {
 need_reconciler() { # verb resource
     round=$((${round:-0} + 1))
     api POST "/api/v1/namespaces/$NS/configmaps" "{\"metadata\": {\"name\": \"map$round-attempt\"}}" >/dev/null
-    api POST "/api/v1/namespaces/$NS/pods" "{\"metadata\": {\"name\": \"pod$round-a-0\"}, \"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"i\"}]}}" >/dev/null
+    api POST "/api/v1/namespaces/$NS/pods" \
+        "{\"metadata\": {\"name\": \"pod$round-a-0\"}, \"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"i\"}]}}" >/dev/null
     create 'fw("end\($round)"; [role("a"; 1; ends(0; 0))]), fw("map\($round)"; [role("a"; 1; {})]),
         fw("pod\($round)"; [role("a"; 1; {})])' --arg round "$round"
     case "$1 $2" in
@@ -119,7 +121,8 @@ need_reconciler() { # verb resource
 
 # What is refused again and again is told in one Event, which is counted up.
 repeats_event() {
-    api POST "$FRAMEWORK_API/namespaces/$NS-full/frameworks" "$(jq -cn "$JQ_WORDS"'fw("full\($round)"; [role("a"; 1; {})])' --arg round "$round")" >/dev/null
+    api POST "$FRAMEWORK_API/namespaces/$NS-full/frameworks" \
+        "$(jq -cn "$JQ_WORDS"'fw("full\($round)"; [role("a"; 1; {})])' --arg round "$round")" >/dev/null
     comes_true 30 was_refused fc-reconciler "patch /events" || true
 }
 
@@ -155,7 +158,8 @@ run_rbac_reconciler() {
 # A Framework that needs a Service, and one whose Service's name is taken.
 need_services() { # verb resource
     round=$((${round:-0} + 1))
-    api POST "/api/v1/namespaces/$NS/services" "{\"metadata\": {\"name\": \"taken$round\"}, \"spec\": {\"ports\": [{\"port\": 80}]}}" >/dev/null
+    api POST "/api/v1/namespaces/$NS/services" "{\"metadata\": {\"name\": \"taken$round\"}, \"spec\": {\"ports\": [{\"port\": 80}]}}" \
+        >/dev/null
     create '(fw("free\($round)", "taken\($round)"; [role("a"; 1; ends(0; 0))]) | .spec.network = {})' --arg round "$round"
 }
 
@@ -233,15 +237,18 @@ need_jobs() { # verb resource
     local record=/api/v1/namespaces/$ROLES_NAMESPACE/configmaps/fc-jobs-epoch
     round=$((${round:-0} + 1))
     end_processes . 5 jobs
-    [[ "$1 $2" != "create leases" ]] || api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/fc-jobs" >/dev/null || true
+    [[ "$1 $2" != "create leases" ]] || api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/fc-jobs" >/dev/null ||
+        true
     [[ "$1 $2" != "create leases" && "$1 $2" != "create configmaps" ]] || api DELETE "$record" >/dev/null || true
     launch_jobs jobs
     create 'fw("taken\($round)"; [])' --arg round "$round"
     submit_job "$TFJOBS" tfjob-simple '.metadata.name = "taken'"$round"'"'
     submit_job "$TFJOBS" tfjob-simple '.metadata.name = "tf'"$round"'"'
-    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "tfgone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
+    submit_job "$TFJOBS" tfjob-simple \
+        '.metadata.name = "tfgone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
     submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "py'"$round"'"'
-    submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "pygone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
+    submit_job "$PYTORCHJOBS" pytorch-processes \
+        '.metadata.name = "pygone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
     submit_job "$CAICLOUD" caicloud-local '.metadata.name = "cc'"$round"'" | del(.spec.runtimeID)'
     patch_job "$PYTORCHJOBS" base "{\"spec\": {\"pytorchReplicaSpecs\": {\"Worker\": {\"replicas\": $((round + 1))}}}}"
 }

@@ -29,9 +29,9 @@ kill_reconciler() { pgrep -P "$(watcher_pid)" | xargs -r kill -KILL; }
 
 # The watcher, and with it its children.
 kill_controller() {
-    local number=$((++watchers))
     kill -KILL "$(watcher_pid)"
-    start_crash_watcher "$number"
+    start_crash_watcher $((++watchers))
+    echo "$watchers" >"out/$scenario.watchers"
 }
 
 start_crash_watcher() { # number
@@ -40,45 +40,47 @@ start_crash_watcher() { # number
 }
 
 crash_points() { # how to kill [story]
-    local k reached=1 found first=1 last=${CRASH_POINTS/all/1000} story=${2:-life_story}
-    if [[ $last == *-* ]]; then first=${last%-*} last=${last#*-}; fi
+    story=${2:-life_story}
     own_cluster
     own_config <<<'memberLeaseSec: 2'
     watchers=1
     start_crash_watcher 1
+    crash_points_loop 20 '"userAgent": "fc-reconciler", "path": "/(pods|configmaps|frameworks)"' "$1" crash_story new_pool
+    end_processes . 15 "watcher-$watchers"
+}
+
+# Runs the story undisturbed, and once for each k: the k-th of the requests that match is carried out and its answer held
+# back, all that follow are cut, and somebody is killed. Shared with 85-jobs.sh.
+crash_points_loop() { # least number of requests, their match, how to kill, story, what to do between two runs
+    local k reached=1 found first=1 last=${CRASH_POINTS/all/1000}
+    if [[ $last == *-* ]]; then first=${last%-*} last=${last#*-}; fi
     NS=$NS-undisturbed
-    kubectl create namespace "$NS" >/dev/null
-    crash_story
+    create_namespace "$NS"
+    "$4"
     cp "out/$scenario.end" "out/$scenario.undisturbed"
     for ((k = first; k <= last && reached; k++)); do
         NS=$(namespace_of "$scenario")-$k
-        kubectl create namespace "$NS" >/dev/null
+        create_namespace "$NS"
         testapi DELETE faults >/dev/null
-        crash_fault $((k - 1)) '"count": 1' '{"answerLatencyMs": 60000}'
-        crash_fault "$k" '"count": 1000' '{"cut": true}'
-        crash_when_struck "$1" "$k" &
+        crash_fault "$2" $((k - 1)) 1 '{"answerLatencyMs": 60000}'
+        crash_fault "$2" "$k" 100000 '{"cut": true}'
+        crash_when_struck "$3" "$k" &
         found=$!
-        crash_story
+        "$4"
         kill "$found" 2>/dev/null || true
         wait "$found" 2>/dev/null || true
         diff -u "out/$scenario.undisturbed" "out/$scenario.end" || fail "killed after request $k, it ends otherwise: see the diff"
         [[ -e out/$scenario.struck-$k ]] || reached=
-        [[ ! -e out/$scenario.watchers ]] || watchers=$(<"out/$scenario.watchers")
-        api DELETE "$(frameworks_path)" >/dev/null
-        # a new pool, which has not learnt yet to wait before it restarts what dies
-        end_processes . 15 "watcher-$watchers"
-        start_crash_watcher $((++watchers))
+        "$5"
     done
     [[ $reached ]] || k=$((k - 1))
     echo "crash points $first to $((k - 1))"
-    ((k > 20 || k > last)) || fail "only $((k - 1)) requests in a story that needs more"
-    end_processes . 15 "watcher-$watchers"
+    ((k > $1 || k > last)) || fail "only $((k - 1)) requests in a story that needs more"
 }
 
-# What becomes of the requests on the story's objects after so many.
-crash_fault() { # skip count action
-    testapi_fault "{\"match\": {\"userAgent\": \"fc-reconciler\", \"namespace\": \"$NS\",
-        \"path\": \"/(pods|configmaps|frameworks)\"}, \"skip\": $1, $2, \"action\": $3}"
+# What becomes of so many requests of the namespace after others.
+crash_fault() { # match skip count action
+    testapi_fault "{\"match\": {$1, \"namespace\": \"$NS\"}, \"skip\": $2, \"count\": $3, \"action\": $4}"
 }
 
 # Waits for the k-th request, as often as there is time to look.
@@ -88,7 +90,15 @@ crash_when_struck() { # how to kill, k
     touch "out/$scenario.struck-$2"
     "$1"
     testapi DELETE faults >/dev/null
-    echo "$watchers" >"out/$scenario.watchers"
+}
+
+# One that has not learnt yet to wait before it restarts what dies.
+new_pool() {
+    if [[ -e out/$scenario.watchers ]]; then watchers=$(<"out/$scenario.watchers"); fi
+    rm -f "out/$scenario.watchers"
+    api DELETE "$(frameworks_path)" >/dev/null
+    end_processes . 15 "watcher-$watchers"
+    start_crash_watcher $((++watchers))
 }
 
 # Runs it to its end; how that looks is in out/SCENARIO.end.
@@ -104,9 +114,11 @@ crash_story() {
         api GET "$(frameworks_path)" | jq -S --arg namespace "$NS" "$(<"$here/lib/normalise.jq")"' |
             [.items[] | {name: .metadata.name, status} |
                 del(.. | .runTime?, .podIP?, .podHostIP?, .podNodeName?, .fenced?, .writer?, .waitingTime?) |
-                walk(if type == "string" then gsub("has been waiting for [0-9hms]+"; "has been waiting for TIME") else . end)]'
+                walk(if type == "string" then gsub(
+                    "(?<what>been waiting|failed to start|been unschedulable) for [0-9hms]+"; .what + " for TIME") else . end)]'
         # Each Pod that ever was, by the attempt it was for.
-        jq -r 'select(.type == "ADDED") | .object.metadata | "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
+        jq -r 'select(.type == "ADDED") | .object.metadata |
+            "\(.name) \(.annotations.FC_FRAMEWORK_ATTEMPT_ID) \(.annotations.FC_TASK_ATTEMPT_ID)"' \
             "$RUN/out/$scenario.pods" | sort
     } >"out/$scenario.end"
 }
@@ -125,16 +137,23 @@ life_story() {
     patch_roles scaled '.[2].taskNumber = 1'
 }
 
-# Suspended and resumed, delayed by backoff, and one that can never start.
+# Suspended and resumed, delayed by backoff, Pods that never start, a deadline, and a time to live.
 lifecycle_story() {
     create '
         fw("held"; [role("a"; 2; {})]),
         fw("delayed"; [role("a"; 1; ends(0; "1,0")) | .task.retryPolicy = {maxRetryCount: 1, backoff: {initialSec: 1}}]),
         (fw("again"; [role("a"; 1; {"run-seconds": 0, "attempt-exit-code": "1,0"})]) |
             .spec.retryPolicy = {maxRetryCount: 1, backoff: {initialSec: 1}}),
-        fw("never"; [role("a"; 1; {phase: "pending", reason: "InvalidImageName", message: "x"}) | .task.pendingPolicy = {}])'
-    wait_framework held 60 "[$TASKS.state] == [\"AttemptRunning\", \"AttemptRunning\"]"
+        fw("never"; [role("a"; 1; {phase: "pending", reason: "InvalidImageName", message: "x"}) | .task.pendingPolicy = {}]),
+        fw("pull"; [role("a"; 1; {phase: "pending", reason: "ImagePullBackOff", message: "x"}) |
+            .task.pendingPolicy = {startTimeoutSec: 1}]),
+        fw("room"; [role("a"; 1; {phase: "unschedulable", message: "0/4 nodes are available"}) |
+            .task.pendingPolicy = {unschedulableTimeoutSec: 1}]),
+        (fw("late"; [role("a"; 1; {})]) | .spec.activeDeadlineSec = 2),
+        (fw("brief"; [role("a"; 1; ends(0; 0))]) | .spec.ttlSecondsAfterCompleted = 0)'
+    wait_framework held 60 '[tasks.state] == ["AttemptRunning", "AttemptRunning"]'
     patch_framework held '{"spec": {"suspend": true}}'
     wait_framework held 60 '.status.conditions | any(.type == "Suspended" and .status == "True")'
     patch_framework held "$(jq -cn "$JQ_WORDS {spec: {suspend: false, taskRoles: [role(\"a\"; 3; ends(0; 0))]}}")"
+    wait_absent_framework brief
 }
