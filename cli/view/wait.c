@@ -56,19 +56,6 @@ static void depends(const struct role_wait *role, struct task_wait *wait)
 		 depends_status_name(role->unmet->status));
 }
 
-/* The first row that the Event tells of; WAIT_NONE: no one. */
-static enum wait_kind kind_of_event(const struct event_view *event, bool has_service)
-{
-	for (enum wait_kind kind = 0; kind < WAIT_NONE; kind++) {
-		const struct wait_row *row = wait_row(kind);
-
-		if (row->event != NULL && strcmp(row->event, event->reason) == 0 && !(row->service && has_service) &&
-		    (row->needle == NULL || strstr(event->message, row->needle) != NULL))
-			return kind;
-	}
-	return WAIT_NONE;
-}
-
 /* By the latest Event that a row is about. */
 static void reported_creation(const struct inquiry *inquiry, const struct task_status *task, bool has_service,
 			      struct task_wait *wait)
@@ -77,9 +64,9 @@ static void reported_creation(const struct inquiry *inquiry, const struct task_s
 
 	for (size_t i = 0; inquiry->events != NULL && i < inquiry->events->count; i++) {
 		const struct event_view *event = &inquiry->events->list[i];
-		enum wait_kind kind = event->last_time < latest ? WAIT_NONE : kind_of_event(event, has_service);
+		enum wait_kind kind = wait_kind_of_event(event->reason, event->message);
 
-		if (kind == WAIT_NONE)
+		if (kind == WAIT_NONE || event->last_time < latest || (wait_row(kind)->service && has_service))
 			continue;
 		latest = event->last_time;
 		wait->kind = kind;

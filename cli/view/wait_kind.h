@@ -17,6 +17,9 @@ enum wait_kind {
 	WAIT_FORMER,          /* the Pod of a former attempt still exists */
 	WAIT_FOREIGN_SERVICE, /* another Service has the name that spec.network needs */
 	WAIT_SERVICE_REFUSED, /* the API server refuses the Service of spec.network, for now */
+	WAIT_GANG,            /* the API server does not serve the PodGroups of spec.gang */
+	WAIT_FOREIGN_GROUP,   /* another PodGroup has the name that spec.gang needs */
+	WAIT_GROUP_REFUSED,   /* the API server refuses the PodGroup of spec.gang, or its number, for now */
 	WAIT_UNSCHEDULABLE,   /* no node has room */
 	WAIT_GATE,            /* the Pod has scheduling gates */
 	WAIT_RETRY_DELAY,     /* the Task is retried later */
@@ -39,12 +42,15 @@ struct wait_row {
 	bool told;          /* Kubernetes' words follow */
 	bool describe;      /* kubectl describe of the Pod tells more */
 	bool service;       /* does not hold once the Service of spec.network is the Framework's */
-	/* Tasks without a Pod wait for this if the latest Event of those that rows name has this reason, and its
-	 * message contains this text (NULL: any). reason NULL: no Event tells of it. */
-	const char *event;
-	const char *needle;
+	/* Tasks without a Pod wait for this if the latest Event of those that rows name has one of these reasons. NULL:
+	 * no Event tells of it. */
+	const char *events[2];
+	const char *begins;   /* with this, the Event's message begins; NULL: anyhow */
+	const char *contains; /* this is in it; NULL: anything */
 };
 
 const struct wait_row *wait_row(enum wait_kind kind);
+/* The first kind whose row is about such an Event; WAIT_NONE: no one's. */
+enum wait_kind wait_kind_of_event(const char *reason, const char *message);
 
 #endif

@@ -141,8 +141,10 @@ static void explain_first(const struct inquiry *inquiry, const struct wait_group
 		tell_foreign(inquiry, group, why);
 	if (row->describe)
 		advise_describe(inquiry, group->pod, why);
-	if (row->event != NULL && inquiry->events != NULL)
-		why_fact_event(why, inquiry, event_views_latest(inquiry->events, row->event, 0, row->needle));
+	for (size_t i = 0; inquiry->events != NULL && i < ARRAY_LEN(row->events) && row->events[i] != NULL; i++)
+		why_fact_event(why, inquiry,
+			       event_views_latest(inquiry->events, row->events[i], 0,
+						  row->begins != NULL ? row->begins : row->contains));
 }
 
 bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)

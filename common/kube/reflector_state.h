@@ -66,7 +66,7 @@ struct reflector {
 			  */
 	bool list_first; /* once a list instead, as the last initial events did not end */
 	int64_t initial_idle_ms;
-	bool initial;  /* this watch's initial events have not ended */
+	bool initial;         /* this watch's initial events have not ended */
 	struct pieces pieces; /* of the present watch */
 
 	bool live;

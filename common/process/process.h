@@ -90,8 +90,8 @@ enum process_option {
 int process_flag(const char *program, int option, const char *argument, struct process_flags *flags);
 
 /* Creates the client, and logs the process's name, its bus and its API server.
- * A process has one. NULL and *err when there is no usable API server address or credential. The qps, burst and user agent are the
- * caller's. */
+ * A process has one. NULL and *err when there is no usable API server address or credential. The qps, burst and user
+ * agent are the caller's. */
 struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
 				   const struct kube_client_options *options, struct error *err);
 

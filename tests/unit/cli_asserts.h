@@ -12,8 +12,9 @@
 
 #define assert_contains(text, part)                                                      \
 	do {                                                                             \
-		if (strstr((text), (part)) == NULL)                                      \
-			fail_msg("found \"%s\", expected \"%s\" in it", (text), (part)); \
+		const char *found_ = (text) == NULL ? "" : (text);                       \
+		if (strstr(found_, (part)) == NULL)                                      \
+			fail_msg("found \"%s\", expected \"%s\" in it", found_, (part)); \
 	} while (0)
 
 #endif

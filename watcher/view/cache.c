@@ -323,9 +323,7 @@ static const struct object_meta *kept_read(enum object_kind kind, const struct r
 	case KIND_CONFIG_MAP:
 		out->config_map = config_map_read(object->data, object->len, err);
 		return out->config_map == NULL ? NULL : &out->config_map->meta;
-	default:
-		out->pod = pod_read(object->data, object->len, err);
-		return out->pod == NULL ? NULL : &out->pod->meta;
+	default: out->pod = pod_read(object->data, object->len, err); return out->pod == NULL ? NULL : &out->pod->meta;
 	}
 }
 
