@@ -38,8 +38,7 @@ struct reflector {
 	void (*ended)(struct reflector *reflector, const struct reflector_outcome *outcome);
 	char *path;
 	char *selector; /* percent-encoded; NULL: none */
-	char *list_accept;
-	char *watch_accept;
+	bool metadata_only;
 	char *what;
 	int page_size;  /* of the first page of a list */
 	int page_limit; /* of the next page; less than page_size after one that was too large */

@@ -12,6 +12,7 @@
 #include "common/base/mem.h"
 #include "common/base/version.h"
 #include "common/bus/message.h"
+#include "common/framework/workload.h"
 
 /* What is kept of a Framework: the reconcilers need nearly all of it. */
 struct cached_framework {
@@ -30,6 +31,7 @@ struct cache_entry {
 	struct cached_framework *framework;
 	struct config_map *config_map;
 	struct pod *pod;
+	struct workload *workload;
 	void *note;
 	struct cache_entry *shard_previous;
 	struct cache_entry *shard_next;
@@ -102,9 +104,11 @@ static void drop_object(struct cache_entry *entry)
 	framework_free(entry->framework);
 	config_map_free(entry->config_map);
 	pod_free(entry->pod);
+	workload_free(entry->workload);
 	entry->framework = NULL;
 	entry->config_map = NULL;
 	entry->pod = NULL;
+	entry->workload = NULL;
 }
 
 static void entry_free(struct cache_entry *entry)
@@ -142,6 +146,8 @@ static const struct object_meta *meta_of(const struct cache_entry *entry)
 		return &entry->framework->meta;
 	if (entry->config_map != NULL)
 		return &entry->config_map->meta;
+	if (entry->workload != NULL)
+		return &entry->workload->meta;
 	return entry->pod != NULL ? &entry->pod->meta : NULL;
 }
 
@@ -234,6 +240,7 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 	entry->framework = NULL;
 	entry->config_map = NULL;
 	entry->pod = NULL;
+	entry->workload = NULL;
 	/* A peer that gets a Framework with another uid knows that the former one is deleted. It may have the new one
 	 * already, which an absence at that version would remove. */
 	if (end != END_REPLACED || entry->kind != KIND_FRAMEWORK)
@@ -246,6 +253,7 @@ struct kept {
 	struct cached_framework *framework;
 	struct config_map *config_map;
 	struct pod *pod;
+	struct workload *workload;
 };
 
 /* The text without metadata.managedFields, on one line. */
@@ -323,7 +331,12 @@ static const struct object_meta *kept_read(enum object_kind kind, const struct r
 	case KIND_CONFIG_MAP:
 		out->config_map = config_map_read(object->data, object->len, err);
 		return out->config_map == NULL ? NULL : &out->config_map->meta;
-	default: out->pod = pod_read(object->data, object->len, err); return out->pod == NULL ? NULL : &out->pod->meta;
+	case KIND_WORKLOAD:
+		out->workload = workload_read(object->data, object->len, err);
+		return out->workload == NULL ? NULL : &out->workload->meta;
+	default:
+		out->pod = pod_read(object->data, object->len, err);
+		return out->pod == NULL ? NULL : &out->pod->meta;
 	}
 }
 
@@ -332,6 +345,7 @@ static void kept_free(struct kept *kept)
 	framework_free(kept->framework);
 	config_map_free(kept->config_map);
 	pod_free(kept->pod);
+	workload_free(kept->workload);
 }
 
 static bool kept_same(const struct cache_entry *entry, const struct kept *kept)
@@ -340,6 +354,8 @@ static bool kept_same(const struct cache_entry *entry, const struct kept *kept)
 		return strcmp(entry->framework->meta.resource_version, kept->framework->meta.resource_version) == 0;
 	if (kept->config_map != NULL)
 		return config_map_same(entry->config_map, kept->config_map);
+	if (kept->workload != NULL)
+		return workload_same(entry->workload, kept->workload);
 	return pod_same(entry->pod, kept->pod);
 }
 
@@ -349,6 +365,7 @@ static void store(struct cache_entry *entry, const struct kept *kept)
 	entry->framework = kept->framework;
 	entry->config_map = kept->config_map;
 	entry->pod = kept->pod;
+	entry->workload = kept->workload;
 }
 
 int cache_present_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
@@ -527,6 +544,8 @@ void cache_entry_write(struct buf *out, const struct cache_entry *entry)
 		config_map_write(out, entry->config_map);
 	else if (entry->pod != NULL)
 		pod_write(out, entry->pod);
+	else if (entry->workload != NULL)
+		workload_write(out, entry->workload);
 }
 
 void *cache_entry_note(const struct cache_entry *entry)
