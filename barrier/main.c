@@ -1,9 +1,7 @@
 /* fc-barrier: the Pods of a Framework wait here for each other instead of polling the API server (ARCHITECTURE.md
  * §8). */
-#include <errno.h>
 #include <ev.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +18,7 @@
 #include "common/base/release.h"
 #include "common/bus/client.h"
 #include "common/config/config.h"
+#include "common/health/health.h"
 #include "common/kube/client.h"
 #include "common/process/arguments.h"
 #include "common/process/guard.h"
@@ -262,21 +261,6 @@ static void on_end(void *arg)
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
-static int64_t read_number(const char *option, const char *text, int64_t least)
-{
-	char *end;
-	long long value;
-
-	errno = 0;
-	value = strtoll(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || value < least || value > LIMIT_MAX) {
-		fprintf(stderr, "fc-barrier: --%s: found \"%s\", expected a number in %" PRId64 "..%d\n", option, text,
-			least, LIMIT_MAX);
-		exit(EXIT_BAD_USE);
-	}
-	return value;
-}
-
 /* As process_flag(). */
 static int parse_options(int argc, char **argv, struct barrier_options *out)
 {
@@ -296,6 +280,10 @@ static int parse_options(int argc, char **argv, struct barrier_options *out)
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};
+	int64_t *const numbers[] = {
+		['m'] = &out->max_connections, ['w'] = &out->max_waiters, ['f'] = &out->max_waiters_per_framework,
+		['M'] = &out->max_head,        ['q'] = &out->qps,         ['B'] = &out->burst,
+	};
 	int option;
 	int index = 0;
 	int taken;
@@ -307,14 +295,12 @@ static int parse_options(int argc, char **argv, struct barrier_options *out)
 		case 'K': out->tls_key = optarg; break;
 		case 'T': out->no_tls = true; break;
 		case 'A': out->no_auth = true; break;
-		case 'm': out->max_connections = read_number(known[index].name, optarg, 1); break;
-		case 'w': out->max_waiters = read_number(known[index].name, optarg, 1); break;
-		case 'f': out->max_waiters_per_framework = read_number(known[index].name, optarg, 1); break;
-		case 'M': out->max_head = read_number(known[index].name, optarg, HEAD_LEAST); break;
-		case 'q': out->qps = read_number(known[index].name, optarg, 1); break;
-		case 'B': out->burst = read_number(known[index].name, optarg, 1); break;
 		default:
-			taken = process_flag("fc-barrier", option, optarg, &out->flags);
+			if (option < (int)ARRAY_LEN(numbers) && numbers[option] != NULL)
+				taken = process_number("fc-barrier", known[index].name, optarg,
+						       option == 'M' ? HEAD_LEAST : 1, LIMIT_MAX, numbers[option]);
+			else
+				taken = process_flag("fc-barrier", option, optarg, &out->flags);
 			if (taken != 0)
 				return taken;
 		}
@@ -346,7 +332,7 @@ static int start_serving(struct barrier *barrier, const struct barrier_options *
 		.metrics = put_metrics,
 		.arg = barrier,
 	};
-	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = barrier};
+	const struct serve_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = barrier};
 
 	barrier->serve = serve_new(barrier->loop, &serve_options, err);
 	if (barrier->serve == NULL)

@@ -333,6 +333,7 @@ static void fill_sync_config(const struct config *config, struct reconciler *out
 		.snapshot_framework_deletion = config->log_object_snapshot.on_framework_deletion,
 		.snapshot_task_retry = config->log_object_snapshot.on_task_retry,
 		.snapshot_task_deletion = config->log_object_snapshot.on_task_deletion,
+		.kueue = config->kueue,
 	};
 	out->compress = config->large_framework_compression ? COMPRESS_LARGE : COMPRESS_NEVER;
 	out->calls_max = 1; /* until the watcher has told our share */
@@ -349,12 +350,13 @@ static int start(struct process *process, const struct options *options, struct 
 		.user_agent = "fc-reconciler/" RELEASE,
 		.fenced = true,
 	};
-	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
+	const struct serve_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
 
 	process->client = process_client(process->loop, &options->flags, config, &client_options, err);
 	if (process->client == NULL)
 		return -1;
 	fill_sync_config(config, reconciler);
+	discovery_init(reconciler);
 	reconciler->ports = (struct reconciler_ports){
 		.context = process,
 		.request = port_request,

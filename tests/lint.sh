@@ -35,7 +35,7 @@ may_include common/config common/base common/framework
 may_include common/bus common/base common/framework
 may_include common/health common/base common/bus common/kube common/serve
 may_include common/leader common/base common/config common/kube
-may_include common/process common/base common/bus common/config common/health common/kube common/serve
+may_include common/process common/base common/bus common/config common/kube common/serve
 may_include reconciler/sync common/base common/framework common/config/failure.h
 may_include watcher/view common
 may_include watcher/shards common watcher/view

@@ -16,6 +16,7 @@ const char *object_kind_name(enum object_kind kind)
 	case KIND_FRAMEWORK: return "Framework";
 	case KIND_CONFIG_MAP: return "ConfigMap";
 	case KIND_POD: return "Pod";
+	case KIND_WORKLOAD: return "Workload";
 	case KIND_COUNT: break;
 	}
 	return "unknown kind";
@@ -184,6 +185,7 @@ void owned_object_free(struct owned_object *object)
 	if (object == NULL)
 		return;
 	object_meta_free(&object->meta);
+	json_decref(object->spec);
 	free(object);
 }
 
@@ -229,11 +231,6 @@ static const char *const phase_names[] = {
 	[POD_PENDING] = "Pending", [POD_RUNNING] = "Running", [POD_SUCCEEDED] = "Succeeded",
 	[POD_FAILED] = "Failed",   [POD_UNKNOWN] = "Unknown", [POD_UNRECOGNIZED] = "Unrecognized",
 };
-
-const char *pod_phase_name(enum pod_phase phase)
-{
-	return phase_names[phase];
-}
 
 enum pod_phase pod_phase_parse(const char *text)
 {
@@ -393,7 +390,7 @@ void pod_write(struct buf *out, const struct pod *pod)
 	buf_json_text_if_any(out, "nodeName", pod->node_name);
 	buf_putc(out, '}');
 	buf_json_open(out, "status", '{');
-	buf_json_text_if_any(out, "phase", pod_phase_name(pod->phase));
+	buf_json_text_if_any(out, "phase", phase_names[pod->phase]);
 	buf_json_text_if_any(out, "podIP", pod->pod_ip);
 	buf_json_text_if_any(out, "hostIP", pod->host_ip);
 	buf_json_text_if_any(out, "reason", pod->reason);

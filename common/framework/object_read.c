@@ -496,13 +496,18 @@ int object_meta_read(const char *text, size_t len, struct object_meta *out, stru
 	return 0;
 }
 
-struct owned_object *owned_object_read(const char *text, size_t len, struct error *err)
+struct owned_object *owned_object_read(const char *text, size_t len, bool whole, struct error *err)
 {
 	struct owned_object *object = mem_calloc(1, sizeof(*object));
+	cleanup_json json_t *tree = NULL;
 
 	if (object_meta_read(text, len, &object->meta, err) < 0) {
 		free(object);
 		return NULL;
+	}
+	if (whole) {
+		tree = json_parse(text, len, err);
+		object->spec = json_incref(json_object_get(tree, "spec"));
 	}
 	return object;
 }

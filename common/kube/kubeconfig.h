@@ -57,5 +57,7 @@ struct kube_config {
 int kube_config_load(const char *address, const char *kubeconfig, const char *context, struct kube_config *out,
 		     struct error *err);
 void kube_config_free(struct kube_config *config);
+/* The namespace of our Pod by its service account's mount, or NULL. The caller frees. */
+char *kube_config_own_namespace(void);
 
 #endif

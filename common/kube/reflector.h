@@ -43,8 +43,7 @@ struct reflector_handler {
 struct reflector_options {
 	const char *path;           /* "/api/v1/pods", "/apis/…/v1/frameworks" */
 	const char *label_selector; /* NULL or "" for all */
-	const char *accept;         /* NULL: JSON. "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1" asks
-				       the list as PartialObjectMetadataList, the watch as it stands */
+	bool metadata_only;         /* as PartialObjectMetadata */
 	bool watch_list;            /* the first state comes as the watch's initial events, where the server sends these
 				       (sendInitialEvents, common/README.md §3.6), not as a list in pages */
 	int page_size;              /* 0: 500 */

@@ -138,7 +138,8 @@ static void list_page(struct reflector *reflector)
 	cleanup_buf struct buf url = {0};
 	struct kube_request request = {
 		.method = "GET",
-		.accept = reflector->list_accept,
+		.accept = reflector->metadata_only ? "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+						   : NULL,
 		.timeout_ms = LIST_TIMEOUT_MS,
 		.idle_timeout_ms = LIST_IDLE_MS,
 		.exempt = true,

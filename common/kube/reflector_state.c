@@ -73,8 +73,6 @@ static void destroy(struct reflector *reflector)
 	buf_free(&reflector->verdict_message);
 	free(reflector->path);
 	free(reflector->selector);
-	free(reflector->list_accept);
-	free(reflector->watch_accept);
 	free(reflector->what);
 	free(reflector->version);
 	free(reflector->floor);

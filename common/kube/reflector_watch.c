@@ -273,7 +273,8 @@ void reflector_watch_start(struct reflector *reflector)
 	cleanup_buf struct buf url = {0};
 	struct kube_request request = {
 		.method = "GET",
-		.accept = reflector->watch_accept,
+		.accept = reflector->metadata_only ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+						   : NULL,
 		.timeout_ms = (server_s + WATCH_SLACK_S) * 1000,
 		.idle_timeout_ms = reflector->bookmarks_seen ? WATCH_IDLE_MS : 0,
 		.exempt = true,

@@ -19,12 +19,14 @@
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
 #include "common/framework/gang.h"
+#include "reconciler/sync/served.h"
 #include "reconciler/sync/sync.h"
 #include "tests/objects.h"
 
 #define WORLD_NS "ns"
 #define WORLD_NAME "f"
 #define WORLD_CONFIG_MAP "f-attempt"
+#define WORLD_WORKLOAD "framework-f"
 
 enum { WORLD_CALL_KINDS = CALL_DELETE_FRAMEWORK + 1 };
 
@@ -53,6 +55,10 @@ struct world {
 	json_t *config_map;
 	json_t *pods; /* by name */
 	json_t *services;
+	json_t *pod_groups;
+	json_t *workloads;
+	json_t *kueue_objects; /* by "resourceflavors/NAME" */
+	struct api_served served[OWNED_APIS];
 	uint64_t rv;
 	unsigned next_uid;
 	struct world_fault fault;
@@ -80,7 +86,7 @@ struct world {
 
 /* ---- JSON for people --------------------------------------------------------------------------------------------- */
 
-static inline const char *call_kind_name(enum call_kind kind)
+static inline const char *call_kind_name(const struct call *call)
 {
 	static const char *const names[] = {
 		[CALL_NONE] = "none",
@@ -90,12 +96,20 @@ static inline const char *call_kind_name(enum call_kind kind)
 		[CALL_CREATE_POD] = "create Pod",
 		[CALL_GET_POD] = "get Pod",
 		[CALL_DELETE_POD] = "delete Pod",
-		[CALL_CREATE_SERVICE] = "create Service",
-		[CALL_GET_SERVICE] = "get Service",
 		[CALL_DELETE_FRAMEWORK] = "delete Framework",
 	};
+	static const char *const owned[][SLOT_KINDS] = {
+		[CALL_CREATE_OWNED] = {[SLOT_SERVICE] = "create Service", [SLOT_POD_GROUP] = "create PodGroup",
+				       [SLOT_WORKLOAD] = "create Workload"},
+		[CALL_GET_OWNED] = {[SLOT_SERVICE] = "get Service", [SLOT_POD_GROUP] = "get PodGroup",
+				    [SLOT_WORKLOAD] = "get Workload"},
+		[CALL_PATCH_OWNED] = {[SLOT_POD_GROUP] = "patch PodGroup", [SLOT_WORKLOAD] = "patch Workload"},
+		[CALL_PATCH_OWNED_STATUS] = {[SLOT_WORKLOAD] = "patch status of Workload"},
+		[CALL_DELETE_OWNED] = {[SLOT_WORKLOAD] = "delete Workload"},
+		[CALL_GET_KUEUE] = {[SLOT_WORKLOAD] = "get"},
+	};
 
-	return names[kind];
+	return call->object >= SLOT_SERVICE ? owned[call->kind][call->object] : names[call->kind];
 }
 
 /* JSON with ' for ". */
@@ -215,6 +229,15 @@ static inline void world_tell_pod(struct world *w, const char *name)
 		framework_observe_pod(w->framework, pod_parse(object, &err));
 }
 
+static inline void world_tell_workload(struct world *w)
+{
+	json_t *object = json_object_get(w->workloads, WORLD_WORKLOAD);
+	cleanup_free char *text = object == NULL ? NULL : json_text(object);
+
+	if (!w->mute && text != NULL)
+		framework_observe_workload(w->framework, workload_read(text, strlen(text), NULL));
+}
+
 static inline void world_tell_config_map(struct world *w)
 {
 	struct error err;
@@ -281,6 +304,36 @@ static inline void world_pod_gone(struct world *w, const char *name)
 		world_config_map_gone(w);
 }
 
+/* What the ConfigMap owns beside the Pods. */
+static inline void world_collect_pod_groups(struct world *w, const char *owner_uid)
+{
+	const char *name;
+	void *next;
+	json_t *group;
+
+	json_object_foreach_safe(w->pod_groups, next, name, group) {
+		const char *uid = json_str(json_at(group, "metadata.ownerReferences.0"), "uid");
+
+		if (uid != NULL && strcmp(uid, owner_uid) == 0)
+			json_object_del(w->pod_groups, name);
+	}
+}
+
+/* Events of it; one that is deleted goes with its last finalizer. */
+static inline void world_workload_changed(struct world *w)
+{
+	cleanup_json json_t *object = json_incref(json_object_get(w->workloads, WORLD_WORKLOAD));
+
+	if (object == NULL)
+		return;
+	world_tell_workload(w);
+	if (meta_str(object, "deletionTimestamp") == NULL ||
+	    json_array_size(json_object_get(json_object_get(object, "metadata"), "finalizers")) > 0)
+		return;
+	json_object_del(w->workloads, WORLD_WORKLOAD);
+	world_tell_gone(w, KIND_WORKLOAD, object);
+}
+
 static inline void world_config_map_gone(struct world *w)
 {
 	json_t *object = w->config_map;
@@ -288,6 +341,7 @@ static inline void world_config_map_gone(struct world *w)
 	assert_non_null(object);
 	world_mark_deleting(w, object, 0);
 	w->config_map = NULL;
+	world_collect_pod_groups(w, meta_str(object, "uid"));
 	world_tell_gone(w, KIND_CONFIG_MAP, object);
 	json_decref(object);
 }
@@ -390,6 +444,21 @@ static inline json_t *world_answer_object(const json_t *object)
 	return copy;
 }
 
+static inline json_t *world_owned(struct world *w, const struct call *call)
+{
+	if (call->object == SLOT_WORKLOAD)
+		return w->workloads;
+	return call->object == SLOT_SERVICE ? w->services : w->pod_groups;
+}
+
+/* Metadata alone, unless more is read. */
+static inline json_t *world_shown(const struct call *call, const json_t *object)
+{
+	if (call->resource != NULL && call->resource->whole)
+		return json_deep_copy(object);
+	return world_answer_object(object);
+}
+
 static inline json_t *world_find(struct world *w, const struct call *call)
 {
 	switch (call->kind) {
@@ -397,8 +466,12 @@ static inline json_t *world_find(struct world *w, const struct call *call)
 	case CALL_GET_CONFIG_MAP:
 	case CALL_DELETE_CONFIG_MAP: return w->config_map;
 	case CALL_DELETE_FRAMEWORK: return w->object;
-	case CALL_CREATE_SERVICE:
-	case CALL_GET_SERVICE: return json_object_get(w->services, call->name);
+	case CALL_CREATE_OWNED:
+	case CALL_GET_OWNED:
+	case CALL_PATCH_OWNED_STATUS:
+	case CALL_DELETE_OWNED:
+	case CALL_PATCH_OWNED: return json_object_get(world_owned(w, call), call->name);
+	case CALL_GET_KUEUE: return json_object_get(w->kueue_objects, call->name);
 	default: return world_pod(w, call->name);
 	}
 }
@@ -426,19 +499,66 @@ static inline void world_create(struct world *w, const struct call *call, const 
 		fail_msg("body of %s: %s", call->name, err.message);
 	assert_string_equal(meta_str(object, "name"), call->name);
 	assert_string_equal(meta_str(object, "namespace"), WORLD_NS);
-	world_new_uid(w, object, pod ? "pod" : call->kind == CALL_CREATE_SERVICE ? "svc" : "cm");
+	world_new_uid(w, object,
+		      pod                              ? "pod"
+		      : call->object == SLOT_SERVICE   ? "svc"
+		      : call->object == SLOT_POD_GROUP ? "pg"
+		      : call->object == SLOT_WORKLOAD  ? "wl"
+						       : "cm");
 	world_stamp(w, object);
 	if (pod) {
 		json_object_set_new(object, "status", json_of("{'phase':'Pending'}"));
 		if (json_object_get(object, "spec") == NULL)
 			json_object_set_new(object, "spec", json_object());
 		json_object_set_new(w->pods, call->name, object);
-	} else if (call->kind == CALL_CREATE_SERVICE) {
-		json_object_set_new(w->services, call->name, object);
+	} else if (call->kind == CALL_CREATE_OWNED) {
+		json_object_set_new(world_owned(w, call), call->name, object);
 	} else {
 		w->config_map = object;
 	}
-	*result = (struct world_result){201, NULL, NULL, world_answer_object(object)};
+	*result = (struct world_result){201, NULL, NULL, world_shown(call, object)};
+}
+
+/* A merge patch of members one below another. */
+static inline void world_merge(json_t *into, const json_t *patch)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)patch, name, value) {
+		json_t *present = json_object_get(into, name);
+
+		if (json_is_null(value))
+			json_object_del(into, name);
+		else if (json_is_object(value) && json_is_object(present))
+			world_merge(present, value);
+		else
+			json_object_set_new(into, name, json_deep_copy(value));
+	}
+}
+
+static inline void world_patch(struct world *w, const struct call *call, const struct buf *body,
+			       struct world_result *result)
+{
+	json_t *object = world_find(w, call);
+	struct error err;
+	cleanup_json json_t *patch = json_parse(body->data, body->len, &err);
+
+	if (patch == NULL)
+		fail_msg("patch of %s: %s", call->name, err.message);
+	if (object == NULL) {
+		*result = (struct world_result){404, "NotFound", "not found", NULL};
+		return;
+	}
+	if (strcmp(meta_str(object, "uid"), meta_str(patch, "uid")) != 0 ||
+	    (meta_str(patch, "resourceVersion") != NULL &&
+	     strcmp(meta_str(object, "resourceVersion"), meta_str(patch, "resourceVersion")) != 0)) {
+		*result = (struct world_result){409, "Conflict", "a precondition failed", NULL};
+		return;
+	}
+	world_merge(object, patch);
+	world_stamp(w, object);
+	*result = (struct world_result){200, NULL, NULL, world_shown(call, object)};
 }
 
 static inline void world_delete(struct world *w, const struct call *call, struct world_result *result)
@@ -480,6 +600,8 @@ static inline void world_after(struct world *w, const struct call *call)
 		break;
 	default: break;
 	}
+	if (call->object == SLOT_WORKLOAD && call->kind != CALL_GET_KUEUE)
+		world_workload_changed(w);
 }
 
 static inline void world_run(struct world *w, const struct call *call, const struct buf *body,
@@ -489,14 +611,17 @@ static inline void world_run(struct world *w, const struct call *call, const str
 
 	switch (call->kind) {
 	case CALL_CREATE_CONFIG_MAP:
-	case CALL_CREATE_SERVICE:
+	case CALL_CREATE_OWNED:
 	case CALL_CREATE_POD: world_create(w, call, body, result); break;
 	case CALL_GET_CONFIG_MAP:
-	case CALL_GET_SERVICE:
+	case CALL_GET_OWNED:
+	case CALL_GET_KUEUE:
 	case CALL_GET_POD:
 		*result = object == NULL ? (struct world_result){404, "NotFound", "not found", NULL}
 					 : (struct world_result){200, NULL, NULL, json_deep_copy(object)};
 		break;
+	case CALL_PATCH_OWNED_STATUS:
+	case CALL_PATCH_OWNED: world_patch(w, call, body, result); break;
 	default: world_delete(w, call, result); break;
 	}
 }
@@ -517,10 +642,11 @@ static inline void world_answer(struct world *w, struct call *call)
 		framework_answer(w->framework, call, &answer, &w->time, &w->random);
 		return;
 	}
-	if (call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD || call->kind == CALL_CREATE_SERVICE)
+	if (call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD || call->kind == CALL_CREATE_OWNED ||
+	    call->kind == CALL_PATCH_OWNED || call->kind == CALL_PATCH_OWNED_STATUS)
 		framework_call_body(w->framework, call, &body);
 	w->made[call->kind]++;
-	buf_printf(&w->log, "%s%s %s; ", call->force ? "force " : "", call_kind_name(call->kind), call->name);
+	buf_printf(&w->log, "%s%s %s; ", call->force ? "force " : "", call_kind_name(call), call->name);
 	if (!faulty || fault->carried_out)
 		world_run(w, call, &body, &result);
 	object = result.object;

@@ -106,7 +106,8 @@ void answer_read_status(struct kube_answer *answer, const char *path, json_t **k
 		answer->retry_after_ms = (seconds > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : seconds) * 1000;
 }
 
-const char *http_status_phrase(int status)
+/* The standard phrase, or "". */
+static const char *http_status_phrase(int status)
 {
 	static const struct {
 		int status;

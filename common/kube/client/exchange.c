@@ -59,7 +59,7 @@ int exchange_resolve_server(struct kube_client *client, struct error *err)
 static void note_bytes(struct kube_call *call)
 {
 	transport_notes(call->transport)->received_ms = clock_boot_ms();
-	if (call->idle_timeout_ms > 0)
+	if (call->request.idle_timeout_ms > 0)
 		ev_timer_again(call->client->loop, &call->idle);
 }
 
@@ -85,7 +85,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
 		call->announce = true;
 		call->http_status = status;
 		exchange_count(call); /* a stream counts when it begins */
-		warnings_note(&call->client->warnings, call->easy, call->method, call->path);
+		warnings_note(&call->client->warnings, call->easy, call->request.method, call->request.path);
 	}
 	return len;
 }
@@ -129,7 +129,7 @@ static int on_ready(void *arg, char *to, char *from, int to_port, int from_port)
 	(void)to;
 	(void)from;
 	(void)to_port;
-	call->too_late = call->before_send != NULL && clock_boot_ms() > call->started_ms + KUBE_FENCED_SEND_MS;
+	call->too_late = call->request.before_send != NULL && clock_boot_ms() > call->started_ms + KUBE_FENCED_SEND_MS;
 	call->local_port = from_port;
 	return call->too_late ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
@@ -151,12 +151,12 @@ static void add_headers(struct kube_call *call)
 	cleanup_free char *authorization = NULL;
 	struct buf line = {0};
 
-	buf_printf(&line, "Accept: %s", call->accept == NULL ? "application/json" : call->accept);
+	buf_printf(&line, "Accept: %s", call->request.accept == NULL ? "application/json" : call->request.accept);
 	add_header(call, line.data);
-	if (call->request_body != NULL) {
+	if (call->request.body != NULL) {
 		buf_clear(&line);
 		buf_printf(&line, "Content-Type: %s",
-			   call->content_type == NULL ? "application/json" : call->content_type);
+			   call->request.content_type == NULL ? "application/json" : call->request.content_type);
 		add_header(call, line.data);
 		/* libcurl would ask before sending a large body, and wait a second for the answer */
 		add_header(call, "Expect:");
@@ -183,10 +183,10 @@ static void set_url(struct kube_call *call)
 	if (whole)
 		buf_puts(&target, client->url_base);
 	buf_puts(&target, client->url_prefix);
-	buf_puts(&target, call->path);
-	if (call->server_timeout) {
+	buf_puts(&target, call->request.path);
+	if (call->request.server_timeout) {
 		/* rounded down: the server must not outlive us */
-		buf_puts(&target, strchr(call->path, '?') == NULL ? "?timeout=" : "&timeout=");
+		buf_puts(&target, strchr(call->request.path, '?') == NULL ? "?timeout=" : "&timeout=");
 		if (call->allowed_ms >= 1000)
 			buf_printf(&target, "%llds", (long long)(call->allowed_ms / 1000));
 		else
@@ -202,20 +202,20 @@ static void set_method(struct kube_call *call)
 {
 	CURL *easy = call->easy;
 
-	if (call->request_body != NULL) {
+	if (call->request.body != NULL) {
 		curl_easy_setopt(easy, CURLOPT_POST, 1L);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->request_len);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->request_body);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->request.body_len);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->request.body);
 	}
 	/* a POST without a body must still say Content-Length: 0 */
-	else if (strcmp(call->method, "POST") == 0 || strcmp(call->method, "PUT") == 0 ||
-		 strcmp(call->method, "PATCH") == 0) {
+	else if (strcmp(call->request.method, "POST") == 0 || strcmp(call->request.method, "PUT") == 0 ||
+		 strcmp(call->request.method, "PATCH") == 0) {
 		curl_easy_setopt(easy, CURLOPT_POST, 1L);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
 	}
-	if (strcmp(call->method, "GET") != 0 && strcmp(call->method, "POST") != 0)
-		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
+	if (strcmp(call->request.method, "GET") != 0 && strcmp(call->request.method, "POST") != 0)
+		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->request.method);
 }
 
 static void set_blob(CURL *easy, CURLoption option, const char *text)
@@ -298,7 +298,7 @@ void exchange_prepare(struct kube_call *call)
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, client->user_agent);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
-	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->gzip ? "gzip" : NULL);
+	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->request.gzip ? "gzip" : NULL);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
@@ -345,7 +345,7 @@ void exchange_collect(struct kube_call *call)
 	long version = 0;
 
 	call->http_status = status_of(call->easy);
-	warnings_note(&client->warnings, call->easy, call->method, call->path);
+	warnings_note(&client->warnings, call->easy, call->request.method, call->request.path);
 	curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after);
 	curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &request_size);
 	curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, &version);
@@ -396,13 +396,13 @@ void exchange_free_handles(struct kube_client *client)
 void exchange_count(struct kube_call *call)
 {
 	char resource[RESOURCE_LABEL_SIZE];
-	const char *method = call->method;
+	const char *method = call->request.method;
 	bool collection;
 
 	if (call->counted)
 		return;
 	call->counted = true;
-	resource_label(call->path, resource, &collection);
+	resource_label(call->request.path, resource, &collection);
 	if (call->stream)
 		method = "WATCH";
 	else if (collection && strcmp(method, "GET") == 0)

@@ -275,10 +275,16 @@ static int read_files(const struct files *files, const char *context, bool serve
 
 /* ---- in-cluster ---- */
 
-/* The namespace we run in, or NULL: the mount may lack it. */
-static char *read_namespace(const char *dir)
+static const char *service_account_dir(void)
 {
-	cleanup_free char *path = mem_printf("%s/namespace", dir);
+	const char *dir = getenv("KUBERNETES_SERVICE_ACCOUNT_DIR");
+
+	return dir == NULL || *dir == '\0' ? SERVICE_ACCOUNT_DIR : dir;
+}
+
+char *kube_config_own_namespace(void)
+{
+	cleanup_free char *path = mem_printf("%s/namespace", service_account_dir());
 	char name[64]; /* a DNS label has at most 63 bytes */
 	FILE *file = fopen(path, "re");
 	int found;
@@ -294,7 +300,7 @@ static int load_in_cluster(struct kube_config *config, struct error *err)
 {
 	const char *host = getenv("KUBERNETES_SERVICE_HOST");
 	const char *port = getenv("KUBERNETES_SERVICE_PORT");
-	const char *dir = getenv("KUBERNETES_SERVICE_ACCOUNT_DIR");
+	const char *dir = service_account_dir();
 	cleanup_free char *server = NULL;
 	cleanup_free char *ca = NULL;
 	const char *fault;
@@ -303,8 +309,6 @@ static int load_in_cluster(struct kube_config *config, struct error *err)
 		return error_set(err, "found no API server: no address is set (--address, $KUBE_APISERVER_ADDRESS), "
 				      "no kubeconfig exists (--kubeconfig, $KUBECONFIG, ~/.kube/config), and "
 				      "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
-	if (dir == NULL || *dir == '\0')
-		dir = SERVICE_ACCOUNT_DIR;
 	/* an IPv6 address needs its brackets */
 	server = mem_printf(strchr(host, ':') != NULL ? "https://[%s]:%s" : "https://%s:%s", host, port);
 	fault = url_check_server(server, &config->server);
@@ -318,7 +322,7 @@ static int load_in_cluster(struct kube_config *config, struct error *err)
 	if (access(ca, R_OK) < 0)
 		return error_set_errno(err, errno, "in-cluster: certificate authority %s", ca);
 	mem_replace(&config->ca_file, ca);
-	config->namespace_name = read_namespace(dir);
+	config->namespace_name = kube_config_own_namespace();
 	return 0;
 }
 

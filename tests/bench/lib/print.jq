@@ -28,6 +28,8 @@ def more: [
         + " \(.echo_get_p50_ms | round(0)), p99 \(.echo_get_p99_ms | round(0)), the last \(.echo_get_last_ms | round(0)) ms" else
         empty end),
     (if .latency_p50_ms then "Pod to status p50 \(.latency_p50_ms | round(0)), p99 \(.latency_p99_ms | round(0)) ms" else empty end),
+    (([.processes[]? | select(.name == "jobs") | .cpu_s] | add) as $jobs
+        | if $jobs then "fc-jobs takes \($jobs * 100 / (.cpu_s - $jobs) | round(0)) % of the others' CPU" else empty end),
     (if .held_s then "the reconciler holds all after \(.held_s | round(2)) s" else empty end),
     (if .churned then "\(.churned) Frameworks; PSS \(.memory[0].pss_mb) MB after \(.memory[0].round) rounds, \(.memory[-1].pss_mb) at"
         + " the end; allocated \(.memory | map(.watcher_mb + .reconcilers_mb | round(1) | tostring) | join(", ")) MB minute by minute,"

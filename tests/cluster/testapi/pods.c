@@ -48,10 +48,12 @@ static const char *qos_class(const json_t *spec)
 
 static int create(struct api *api, struct api_resource *resource, json_t *pod, struct api_failure *failure)
 {
-	(void)api;
 	(void)resource;
 	if (api_pod_types(pod, failure) < 0)
 		return -1;
+	/* as a server drops it whose feature gate GenericWorkload is off */
+	if (api_resource_named(api, "scheduling.k8s.io", "podgroups") == NULL)
+		json_object_del(json_object_get(pod, "spec"), "schedulingGroup");
 	if (json_object_get(pod, "spec") == NULL)
 		json_object_set_new(pod, "spec", json_object());
 	api_pod_defaults(pod);

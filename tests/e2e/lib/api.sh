@@ -50,6 +50,9 @@ create_namespace() { api POST /api/v1/namespaces "{\"metadata\": {\"name\": \"$1
 
 frameworks_path() { echo "$FRAMEWORK_API/namespaces/$NS/frameworks"; }
 
+# The PodGroups of Volcano, or of another API.
+groups_path() { echo "/apis/${1:-scheduling.volcano.sh/v1beta1}/namespaces/$NS/podgroups"; } # [group/version]
+
 # The Framework as JSON.
 get_framework() { api GET "$(frameworks_path)/$1"; } # name
 
@@ -204,6 +207,8 @@ record() { # resource...
     for resource; do
         list="/api/v1/namespaces/$NS/$resource"
         [[ $resource != frameworks ]] || list=$(frameworks_path)
+        [[ $resource != workloads ]] || list=$(workloads_path)
+        [[ $resource != podgroups ]] || list=$(groups_path)
         file=$RUN/out/$scenario.$resource
         # before anything else happens, not when curl comes to run
         version=$(api GET "$list" | jq -r .metadata.resourceVersion)

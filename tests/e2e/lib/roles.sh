@@ -18,7 +18,9 @@ run | refused anonymous get frameworkcontroller.microsoft.com/frameworks | the s
 rbac_watcher | refused fc-watcher * | each right is taken away
 rbac_reconciler | refused fc-reconciler * | each right is taken away
 rbac_network | refused fc-reconciler * | each right is taken away
+rbac_gang | refused fc-reconciler * | each right is taken away
 network_forbidden | refused frameworkcontroller * /services | the rights are taken away
+gang_forbidden | refused frameworkcontroller * scheduling.volcano.sh/podgroups | the rights are taken away
 rbac_jobs | refused fc-jobs * | each right is taken away
 rbac_barrier | refused fc-barrier * | each right is taken away
 rbac_init | refused gang get frameworkcontroller.microsoft.com/frameworks | its right is taken away

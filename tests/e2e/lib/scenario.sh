@@ -7,6 +7,7 @@ EXAMPLES=$root/manifests/examples
 CLUSTER_DIR=$RUN/cluster
 . "$here/lib/own_cluster.sh"
 . "$here/lib/browser.sh"
+. "$here/lib/kueue.sh"
 
 # Ends the scenario. The first word counts.
 fail() { # message

@@ -292,6 +292,8 @@ api_server_is_back() { # command...
     kubectl get --raw /readyz
 }
 
+fault_met() { api GET /fc-testapi/faults | jq -e "any(.[]; .id == $1 and .hits >= $2)"; } # id times
+
 # The embedded server keeps everything in memory: it only answers nobody for a while.
 restart_api_server() {
     local pid fault
@@ -305,6 +307,6 @@ restart_api_server() {
     fi
     fault=$(api POST /fc-testapi/faults '{"match": {"path": "^/apis?/"}, "action": {"cut": true}}' | jq .id)
     api POST /fc-testapi/watches '{"do": "reset"}' >/dev/null
-    sleep 2
+    wait_for 30 "requests find no API server" fault_met "$fault" 6
     api DELETE "/fc-testapi/faults/$fault" >/dev/null
 }

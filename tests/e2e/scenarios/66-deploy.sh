@@ -197,6 +197,12 @@ start_pods() {
         if .kind == "List" then .items[] else . end | .metadata.name as $name | refused[] | "\($name): \(.)"' created)" ""
 }
 
+# What the server has of the deployment. (Each kubectl notes in its own words what it applied.)
+deployed_objects() {
+    kubectl get -f deployment.yaml -o json | jq -S '.items[] | del(.status, .metadata.resourceVersion, .metadata.managedFields,
+        .metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"])'
+}
+
 # Brings a deployment up, by one of the kubectls; for the other one there is nothing left to do.
 deploy() { # onepod|namespaced|scaled kubectl
     local other=$OLDEST_KUBECTL
@@ -219,7 +225,9 @@ deploy() { # onepod|namespaced|scaled kubectl
     kubectl apply --dry-run=server -f deployment.yaml
     kubectl apply -f deployment.yaml >/dev/null
     write_kubectl "$other" other-kubectl
-    expect "what the other kubectl applies anew" "$(./other-kubectl apply -f deployment.yaml | grep -v ' unchanged$')" ""
+    deployed_objects >deployed.before
+    ./other-kubectl apply -f deployment.yaml >/dev/null
+    diff -u deployed.before <(deployed_objects) || fail "the other kubectl changes what is deployed, see the diff"
     start_pods
 }
 

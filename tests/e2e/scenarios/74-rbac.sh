@@ -2,9 +2,9 @@
 # does, under onepod's). Then each right is taken away, one at a time: there must be a request that it was for, refused
 # now. So no role has a right that is not used. On clusters of their own, whose audit log is looked at.
 
-rbac_cluster() {
+rbac_cluster() { # [crd-file]
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded cluster has no roles"
-    own_cluster
+    own_cluster "$@"
     audit=plane/audit.log
     own_config <<'END'
 frameworkCompletedRetainSec: 1
@@ -21,6 +21,7 @@ each_right() { # clusterroles|roles name function
     local kind=$1 name=$2 trigger=$3 account path right count refusal attempt
     account=${name%-crd}
     account=${account%-network}
+    account=${account%-gang}
     account=${account%-lease}
     path=/apis/rbac.authorization.k8s.io/v1/$kind/$name
     [[ $kind == clusterroles ]] || path=/apis/rbac.authorization.k8s.io/v1/namespaces/$ROLES_NAMESPACE/$kind/$name
@@ -172,6 +173,22 @@ run_rbac_network() {
     wait_absent_framework last
 }
 
+# A gang of which one Task completes before the other, and one whose PodGroup's name is taken.
+need_pod_groups() { # verb resource
+    round=$((${round:-0} + 1))
+    api POST "$(groups_path)" "{\"apiVersion\": \"scheduling.volcano.sh/v1beta1\", \"kind\": \"PodGroup\", \"metadata\": {\"name\": \"taken$round-0\"}}" >/dev/null
+    create '(fw("free\($round)", "taken\($round)"; [role("a"; 1; ends(0; 0)), role("b"; 1; ends(5; 0))]) | .spec.gang = {scheduler: "Volcano"})' --arg round "$round"
+}
+
+run_rbac_gang() {
+    rbac_cluster "$(gang_crds)"
+    launch_reconciler reconciler --name r0 --bus "ipc://$RUN/bus"
+    wait_for 30 "the reconciler has its shards" grep -q 'shards are complete' reconciler.log
+    each_right clusterroles fc-reconciler-gang need_pod_groups
+    create 'fw("last"; [role("a"; 1; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"}'
+    wait_absent_framework last
+}
+
 # Somebody new asks for a Framework that exists: what others may is remembered for a while.
 need_barrier() { echo "asked without a right: $(ask_barrier)"; }
 
@@ -240,6 +257,7 @@ need_jobs() { # verb resource
     [[ "$1 $2" != "create leases" ]] || api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/fc-jobs" >/dev/null ||
         true
     [[ "$1 $2" != "create leases" && "$1 $2" != "create configmaps" ]] || api DELETE "$record" >/dev/null || true
+    set_caicloud_status "$1 $2"
     launch_jobs jobs
     create 'fw("taken\($round)"; [])' --arg round "$round"
     submit_job "$TFJOBS" tfjob-simple '.metadata.name = "taken'"$round"'"'
@@ -251,6 +269,40 @@ need_jobs() { # verb resource
         '.metadata.name = "pygone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
     submit_job "$CAICLOUD" caicloud-local '.metadata.name = "cc'"$round"'" | del(.spec.runtimeID)'
     patch_job "$PYTORCHJOBS" base "{\"spec\": {\"pytorchReplicaSpecs\": {\"Worker\": {\"replicas\": $((round + 1))}}}}"
+    [[ "$1 $2" != "patch events" ]] || repeats_refusal
+}
+
+# caicloud's CRD has a status subresource while the right to write one is away, so that it is needed.
+set_caicloud_status() { # "verb resource"
+    local wanted='' crd=tfjobs.kubeflow.caicloud.io
+    [[ $1 != "patch status" ]] || wanted=1
+    [[ ${caicloud_status:-} != "$wanted" ]] || return 0
+    if [[ $wanted ]]; then
+        kubectl patch crd $crd --type json -p '[{"op": "add", "path": "/spec/versions/0/subresources", "value": {"status": {}}}]' >/dev/null
+    else
+        kubectl patch crd $crd --type json -p '[{"op": "remove", "path": "/spec/versions/0/subresources"}]' >/dev/null
+    fi
+    caicloud_status=$wanted
+    wait_for 30 "the server serves caicloud's statuses, or not" serves_caicloud_status "${wanted:-0}"
+}
+
+serves_caicloud_status() { # 1 or 0
+    [[ $(api GET "/apis/${CAICLOUD%/*}" | jq '[.resources[] | select(.name == "tfjobs/status")] | length') == "$1" ]]
+}
+
+# An Event that comes again, ten seconds after the last time, is counted up: two changes that are refused, in turns.
+repeats_refusal() {
+    wait_framework "tf$round" 40 .spec
+    comes_true 60 refused_in_turns "tf$round" || true
+}
+
+refused_in_turns() { # job
+    local policy
+    for policy in Luck Chance; do
+        patch_job "$TFJOBS" "$1" "{\"spec\": {\"successPolicy\": \"$policy\"}}"
+        comes_true 10 has_event "$1" FailedValidation "$policy" || true
+    done
+    was_refused fc-jobs "patch /events"
 }
 
 run_rbac_jobs() {
