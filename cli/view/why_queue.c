@@ -11,22 +11,24 @@
 static const struct {
 	const char *event;
 	const char *begins; /* the Event's message; NULL: anyhow */
+	const char *behind; /* the part of the message behind this is told; NULL: all of it */
 	const char *kind;
 	const char *says; /* before the message */
 	const char *advice;
 } causes[] = {
-	{"QueueWaiting", NULL, "queue", "Kueue has not admitted it:",
+	{"QueueWaiting", NULL, "): ", "queue", "Kueue has not admitted it:",
 	 "The ClusterQueue needs free quota for all its Tasks at once. See the Workload and the queue:"},
-	{"FrameworkEvicted", NULL, "queue", "Kueue took its quota back:", "It is admitted again when there is quota. See the Workload:"},
-	{"KueueUnavailable", NULL, "queue-unavailable", "the controller cannot reach Kueue:",
+	{"FrameworkEvicted", NULL, "again: ", "queue",
+	 "Kueue took its quota back:", "It is admitted again when there is quota. See the Workload:"},
+	{"KueueUnavailable", NULL, NULL, "queue-unavailable", "the controller cannot reach Kueue:",
 	 "Ask a cluster administrator to install Kueue, or remove the label " QUEUE_LABEL "."},
-	{"NamingConflict", "Workload ", "foreign-workload", "another Workload has the name that it needs:",
+	{"NamingConflict", "Workload ", NULL, "foreign-workload", "another Workload has the name that it needs:",
 	 "See whether somebody needs that Workload, and delete it: the controller never touches what others made."},
-	{"FailedCreateWorkload", NULL, "queue-refused", "the API server refuses its Workload:",
-	 "The controller tries again, at least once a minute."},
-	{"FailedPatchWorkload", NULL, "queue-refused", "the API server refuses a change of its Workload:",
-	 "The controller tries again, at least once a minute."},
-	{"FailedReadKueue", NULL, "queue-refused", "the controller cannot read what the admission needs:",
+	{"FailedCreateWorkload", NULL, NULL, "queue-refused",
+	 "the API server refuses its Workload:", "The controller tries again, at least once a minute."},
+	{"FailedPatchWorkload", NULL, NULL, "queue-refused",
+	 "the API server refuses a change of its Workload:", "The controller tries again, at least once a minute."},
+	{"FailedReadKueue", NULL, NULL, "queue-refused", "the controller cannot read what the admission needs:",
 	 "Ask a cluster administrator for the missing object or right."},
 };
 
@@ -36,8 +38,7 @@ static size_t cause_of(const struct event_view *event)
 
 	while (i < ARRAY_LEN(causes) &&
 	       (strcmp(causes[i].event, event->reason) != 0 ||
-		(causes[i].begins != NULL &&
-		 strncmp(event->message, causes[i].begins, strlen(causes[i].begins)) != 0)))
+		(causes[i].begins != NULL && strncmp(event->message, causes[i].begins, strlen(causes[i].begins)) != 0)))
 		i++;
 	return i;
 }
@@ -55,6 +56,14 @@ static const struct event_view *latest_cause(const struct event_views *events, s
 		}
 	}
 	return latest;
+}
+
+static const char *words_of(const struct event_view *event, size_t cause)
+{
+	const char *behind = causes[cause].behind;
+	const char *at = behind == NULL ? NULL : strstr(event->message, behind);
+
+	return at == NULL ? event->message : at + strlen(behind);
 }
 
 bool why_queue(const struct inquiry *inquiry, struct why *why)
@@ -77,7 +86,7 @@ bool why_queue(const struct inquiry *inquiry, struct why *why)
 	why_say(why, "Framework %s waits in the queue %s for %s:", framework->name, queue,
 		why_age(inquiry, framework->status.transition_time, age));
 	why_say(why, "%s %s", causes[cause].says,
-		event == NULL ? "it is suspended until then." : event->message);
+		event == NULL ? "it is suspended until then." : words_of(event, cause));
 	why_fact(why, "metadata.labels", QUEUE_LABEL " is %s", queue);
 	why_fact_event(why, inquiry, event);
 	why_advise(why, "%s", causes[cause].advice);

@@ -7,12 +7,16 @@ static void test_gang(void **state)
 		const char *event, *message, *kind, *part;
 	} rows[] = {
 		{"GangUnavailable", "Attempt 0 waits: spec.gang.scheduler is Volcano, and", "gang-unavailable",
-		 "3 Tasks, a[0..2], have no Pods, because the cluster does not know the gangs of spec.gang: Attempt 0 waits"},
-		{"FailedCreatePodGroup", "Failed to create f-0: podgroups is forbidden", "gang-refused", "is forbidden"},
+		 "3 Tasks, a[0..2], have no Pods, because the cluster does not know the gangs of spec.gang: Attempt 0 "
+		 "waits"},
+		{"FailedCreatePodGroup", "Failed to create f-0: podgroups is forbidden", "gang-refused",
+		 "is forbidden"},
 		{"FailedPatchPodGroup", "Failed to patch f-0: no answer", "gang-refused", "no answer"},
-		{"NamingConflict", "PodGroup f-0 with uid x is controlled by Service y", "foreign-pod-group", "PodGroup f-0"},
+		{"NamingConflict", "PodGroup f-0 with uid x is controlled by Service y", "foreign-pod-group",
+		 "PodGroup f-0"},
 		/* of a Pod: it is not in the way of these Tasks */
-		{"NamingConflict", "Pod g-a-0 with uid x is controlled by PodGroup y", "creation", "from the controller next"},
+		{"NamingConflict", "Pod g-a-0 with uid x is controlled by PodGroup y", "creation",
+		 "from the controller next"},
 	};
 
 	(void)state;
@@ -43,9 +47,14 @@ static void test_queue(void **state)
 	static const struct {
 		const char *event, *message, *kind, *part;
 	} rows[] = {
-		{"QueueWaiting", "cannot assign flavors: insufficient quota", "queue",
-		 "waits in the queue team for 60m: Kueue has not admitted it: cannot assign flavors: insufficient quota"},
-		{"FrameworkEvicted", "it was preempted", "queue", "Kueue took its quota back: it was preempted"},
+		{"QueueWaiting",
+		 "Framework waits for its admission in the queue team (Workload framework-f): cannot assign flavors: "
+		 "insufficient quota",
+		 "queue",
+		 "waits in the queue team for 60m: Kueue has not admitted it: cannot assign flavors: insufficient "
+		 "quota"},
+		{"FrameworkEvicted", "Framework is suspended, and waits for its admission again: it was preempted",
+		 "queue", "Kueue took its quota back: it was preempted"},
 		{"KueueUnavailable", "workloads are not served", "queue-unavailable", "cannot reach Kueue"},
 		{"NamingConflict", "Workload framework-f with uid x", "foreign-workload", "another Workload"},
 		{"FailedCreateWorkload", "Failed to create framework-f: denied", "queue-refused", "denied"},
@@ -75,7 +84,7 @@ static void test_no_queue(void **state)
 	} rows[] = {
 		{ONE_ROLE, "", NULL, "between"}, /* the controller's configuration has no Kueue */
 		{ONE_ROLE, "'displayState':'Suspended',", NULL, "queue"},
-		{ONE_ROLE, "'admission':{},", "QueueWaiting", "between"},
+		{ONE_ROLE, "'admission':{'clusterQueue':'q','workloadUID':'w','podSets':[]},", "QueueWaiting", "between"},
 		{ONE_ROLE ",'suspend':true", "'displayState':'Suspended',", "QueueWaiting", "suspended"},
 		{ONE_ROLE ",'executionType':'Create'", "'displayState':'Suspended',", NULL, "not-started"},
 	};
