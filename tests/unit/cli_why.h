@@ -35,7 +35,7 @@ static inline char *three(const char *state, const char *more)
 
 /* The Pods of the three Tasks, all alike; of a[1] another status. */
 static inline void three_pods(struct cli_world *w, const char *metadata, const char *spec, const char *status,
-		       const char *of_second)
+			      const char *of_second)
 {
 	for (int i = 0; i < 3; i++) {
 		cleanup_free char *name = mem_printf("f-a-%d", i);

@@ -84,7 +84,8 @@ static void test_no_queue(void **state)
 	} rows[] = {
 		{ONE_ROLE, "", NULL, "between"}, /* the controller's configuration has no Kueue */
 		{ONE_ROLE, "'displayState':'Suspended',", NULL, "queue"},
-		{ONE_ROLE, "'admission':{'clusterQueue':'q','workloadUID':'w','podSets':[]},", "QueueWaiting", "between"},
+		{ONE_ROLE, "'admission':{'clusterQueue':'q','workloadUID':'w','podSets':[]},", "QueueWaiting",
+		 "between"},
 		{ONE_ROLE ",'suspend':true", "'displayState':'Suspended',", "QueueWaiting", "suspended"},
 		{ONE_ROLE ",'executionType':'Create'", "'displayState':'Suspended',", NULL, "not-started"},
 	};
