@@ -217,6 +217,7 @@ static void on_written(void *arg, const struct kube_answer *answer)
 		} else {
 			write_failed(item, answer);
 		}
+		store_held(item);
 		queue_add(item);
 	}
 	store_release(item);
@@ -280,6 +281,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 			tell_stranger(item, answer);
 			write_again_later(item, answer);
 		}
+		store_held(item);
 		queue_add(item);
 	}
 	store_release(item);
