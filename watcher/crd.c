@@ -89,8 +89,7 @@ enum crd_need crd_need(const json_t *stored)
 
 	if (stored == NULL)
 		return CRD_CREATE;
-	if (hash == NULL || !is_our_hash(hash) ||
-	    !json_is_object(json_path(version, "subresources", "status", NULL)) ||
+	if (hash == NULL || !is_our_hash(hash) || !json_is_object(json_path(version, "subresources", "status", NULL)) ||
 	    json_path(version, "schema", "openAPIV3Schema", "properties", "spec", NULL) == NULL)
 		return CRD_UPDATE;
 	return CRD_CURRENT;
