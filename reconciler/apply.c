@@ -208,7 +208,8 @@ static void on_written(void *arg, const struct kube_answer *answer)
 			if (version != NULL) {
 				backoff_reset(&item->writes);
 				item->conflicted = false;
-				framework_written(item->framework, item->writing_version, version);
+				framework_written(item->framework, item->writing_version, version,
+						  store_time(item->reconciler).boot_ms);
 			} else {
 				framework_write_failed(item->framework);
 				item->write_unsure = true;
