@@ -6,7 +6,6 @@
 #include "common/base/mem.h"
 #include "common/framework/workload.h"
 
-
 /* What holds it there, by the latest Event of these. */
 static const struct {
 	const char *event;

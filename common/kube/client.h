@@ -37,9 +37,9 @@ struct kube_client_options {
 	bool fenced;
 };
 
-/* config is borrowed and must outlive the client. NULL and *err on failure (for example an unreadable CA file, or an exec plugin on a loop that is
- * not the default one). Opens no connection yet. After a fork the child must create its own client. The process ignores
- * SIGPIPE. Proxies named in the environment are not used. */
+/* config is borrowed and must outlive the client. NULL and *err on failure (for example an unreadable CA file, or an
+ * exec plugin on a loop that is not the default one). Opens no connection yet. After a fork the child must create its
+ * own client. The process ignores SIGPIPE. Proxies named in the environment are not used. */
 struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_config *config,
 				    const struct kube_client_options *options, struct error *err);
 /* Cancels every call (their callbacks run with KUBE_CANCELLED), then frees. Not from within a callback of the client.

@@ -205,7 +205,7 @@ struct framework {
 	uint64_t config_map_present;    /* … and of the last one that found it */
 	struct slot owned[OWNED_KINDS]; /* in the order of enum slot_kind */
 	struct owned_work owned_work[OWNED_KINDS];
-	bool owned_awaited;      /* a Task waits for them */
+	bool owned_awaited; /* a Task waits for them */
 	struct kueue_work kueue;
 	struct slot *slots;      /* Pods by name */
 	struct slot *dirty;      /* to be looked at in the next reconcile */
@@ -249,7 +249,7 @@ struct sync_config {
 	bool snapshot_framework_deletion;
 	bool snapshot_task_retry;
 	bool snapshot_task_deletion;
-	bool kueue; /* Frameworks wait for Kueue */
+	bool kueue;                      /* Frameworks wait for Kueue */
 	const struct api_served *served; /* by enum owned_api (owned_kind.h) */
 };
 

@@ -365,7 +365,7 @@ void faults_make(struct world *world)
 	faults->reorder_letter = chance(world, 100) ? (int)pick(world, 1, 20) : 0;
 	if (chance(world, 350))
 		faults->lag_ms[chance(world, 500) ? KIND_POD : pick(world, 0, KIND_WORKLOAD - 1)] = pick(world, 100,
-												      LAG_MAX_MS);
+													 LAG_MAX_MS);
 	faults->lagging_watchers = (unsigned)pick(world, 1, 3);
 	faults->status_max = chance(world, 100) ? (size_t)pick(world, 800, 3000) : 0;
 	if (chance(world, 150)) {

@@ -485,13 +485,13 @@ struct world {
 	int64_t service_forbidden_until_ms;
 	int64_t service_taken_ms[SIM_FRAMEWORKS]; /* when somebody deleted one last */
 	int64_t attempt_ms[SIM_FRAMEWORKS];       /* when a ConfigMap was created last */
-	bool queued; /* has queues of Kueue */
+	bool queued;                              /* has queues of Kueue */
 	struct random queue_random;
 	struct queued *queued_workloads;
 	bool in_queue[SIM_FRAMEWORKS];
 	bool queue_looks;
 	int64_t queue_quota;
-	bool ganged;                              /* has PodGroups */
+	bool ganged; /* has PodGroups */
 	struct random gang_random;
 	struct pod_group *pod_groups;
 	uint64_t gang_version;

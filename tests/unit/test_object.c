@@ -465,12 +465,11 @@ static void test_identity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pod_round_trip),  cmocka_unit_test(test_pod_details_only_when_over),
-		cmocka_unit_test(test_pod_phases),      cmocka_unit_test(test_pod_same),
-		cmocka_unit_test(test_config_map),      cmocka_unit_test(test_attempt_id_text),
-		cmocka_unit_test(test_wrong_types),     cmocka_unit_test(test_pod_waits),
-		cmocka_unit_test(test_pod_ready),
-		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_pod_round_trip), cmocka_unit_test(test_pod_details_only_when_over),
+		cmocka_unit_test(test_pod_phases),     cmocka_unit_test(test_pod_same),
+		cmocka_unit_test(test_config_map),     cmocka_unit_test(test_attempt_id_text),
+		cmocka_unit_test(test_wrong_types),    cmocka_unit_test(test_pod_waits),
+		cmocka_unit_test(test_pod_ready),      cmocka_unit_test(test_identity),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Watches of the test API server: where they start, what they see through a selector, how they end. */
-#include "tests/unit/testapi_fixture.h"
 #include "tests/unit/proto.h"
+#include "tests/unit/testapi_fixture.h"
 
 #define CMS NS "/configmaps"
 #define WATCH_LIST "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"

@@ -236,8 +236,8 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 
 static struct transport *make_transport(struct kube_client *client, int late_ms)
 {
-	return transport_new(client->loop, (long)client->max_connections + 8, late_ms, transfer_done,
-			     deliver_news, client);
+	return transport_new(client->loop, (long)client->max_connections + 8, late_ms, transfer_done, deliver_news,
+			     client);
 }
 
 static struct transport *make_shared(struct kube_client *client)
