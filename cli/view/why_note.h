@@ -32,6 +32,7 @@ bool why_no_controller(const struct inquiry *inquiry, struct why *why);
 bool why_ended(const struct inquiry *inquiry, struct why *why);
 bool why_suspended(const struct inquiry *inquiry, struct why *why);
 bool why_not_started(const struct inquiry *inquiry, struct why *why);
+bool why_queue(const struct inquiry *inquiry, struct why *why);
 bool why_config_map(const struct inquiry *inquiry, struct why *why);
 bool why_retry_delay(const struct inquiry *inquiry, struct why *why);
 bool why_ending(const struct inquiry *inquiry, struct why *why);
