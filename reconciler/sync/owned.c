@@ -17,10 +17,11 @@ enum {
 	TELL_AGAIN_MS = 30 * 60 * 1000, /* Events are kept for an hour */
 };
 
+/* In the order of enum slot_kind. */
 static const struct owned_kind *const kinds[OWNED_KINDS] = {
-	[SLOT_SERVICE - SLOT_SERVICE] = &service_kind,
-	[SLOT_POD_GROUP - SLOT_SERVICE] = &pod_group_kind,
-	[SLOT_WORKLOAD - SLOT_SERVICE] = &workload_kind,
+	&service_kind,
+	&pod_group_kind,
+	&workload_kind,
 };
 
 const struct owned_resource *owned_api_resource(enum owned_api api)
