@@ -146,13 +146,24 @@ static int judge(const struct kube_answer *answer, struct error *err)
 	return answer->http_status == 404 ? CLI_ABSENT : CLI_FAILED;
 }
 
+static enum cli_fate fate_of(const struct kube_answer *answer)
+{
+	if (answer->failure == KUBE_OK && answer->http_status < 300)
+		return CLI_CARRIED_OUT;
+	if (answer->failure == KUBE_OK && strcmp(answer->status.reason, "AlreadyExists") == 0)
+		return CLI_TAKEN;
+	return answer->sent && (answer->failure != KUBE_OK || answer->http_status >= 500) ? CLI_UNKNOWN : CLI_REFUSED;
+}
+
 static int call(struct cli *cli, const struct kube_request *request, struct kube_answer *answer, struct error *err)
 {
 	int code = cli_connect(cli, err);
 
+	cli->fate = CLI_REFUSED;
 	if (code != 0)
 		return code;
 	kube_client_call_wait(cli->client, request, answer);
+	cli->fate = fate_of(answer);
 	code = judge(answer, err);
 	if (code != 0)
 		kube_answer_free(answer);

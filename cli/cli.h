@@ -14,6 +14,15 @@
 #include "common/base/error.h"
 #include "common/kube/client.h"
 
+/* What became of a request. */
+enum cli_fate {
+	CLI_CARRIED_OUT,
+	CLI_REFUSED, /* or not sent: the API server has changed nothing */
+	CLI_TAKEN, /* 409 AlreadyExists: the name of the new object is taken, if only by an earlier try of this request
+		    */
+	CLI_UNKNOWN, /* no answer, or one of 5xx: the API server may have carried it out, or will do so */
+};
+
 struct cli {
 	struct options options;
 	struct out out;     /* stdout */
@@ -22,6 +31,7 @@ struct cli {
 	struct kube_config config;
 	struct kube_client *client; /* NULL: no request was made yet */
 	char *ns;                   /* of --namespace, the context, or "default"; NULL until connected */
+	enum cli_fate fate;         /* of the last cli_send() */
 	struct buf *notes;          /* NULL: remarks go to stderr. Else they are lines of this */
 };
 

@@ -51,7 +51,7 @@ static void free_row(struct row *row)
 /* The Framework alone does not tell why these wait. */
 static bool is_vague(const char *kind)
 {
-	return strcmp(kind, wait_kind_name(WAIT_PENDING)) == 0 || strcmp(kind, wait_kind_name(WAIT_CREATION)) == 0;
+	return strcmp(kind, wait_row(WAIT_PENDING)->name) == 0 || strcmp(kind, wait_row(WAIT_CREATION)->name) == 0;
 }
 
 static struct row *row_new(const struct framework_view *view, const struct event_views *events)

@@ -178,17 +178,44 @@ static int load_foreign_pods(struct cli *cli, struct loaded *out, struct error *
 	return code;
 }
 
+static bool waits_for_creation(const struct framework_attempt_status *attempt)
+{
+	for (size_t i = 0; i < attempt->role_count; i++)
+		for (size_t j = 0; j < attempt->roles[i].task_count; j++)
+			if (attempt->roles[i].tasks[j].state == STATE_CREATION_PENDING)
+				return true;
+	return false;
+}
+
+static int load_service(struct cli *cli, struct loaded *out, struct error *err)
+{
+	const struct framework_view *framework = &out->framework;
+	cleanup_free char *path = NULL;
+	int code;
+
+	if (!framework->has_spec || !framework->spec.network.hostnames ||
+	    !waits_for_creation(&framework->status.attempt))
+		return 0;
+	path = cli_core_path(cli->ns, "services", framework_spec_subdomain(&framework->spec, framework->name));
+	code = cli_get(cli, path, &out->service, err);
+	out->inquiry.service = out->service;
+	return code == CLI_ABSENT ? 0
+				  : judge_part(cli, code, "whether another Service is in the way is not known", err);
+}
+
 static int load_doubts(struct cli *cli, struct loaded *out, struct error *err)
 {
 	const struct framework_view *framework = &out->framework;
+	int code;
 
 	if (out->inquiry.stale)
 		load_lease(cli, out);
 	if (framework->begun && framework->status.state == STATE_CREATION_PENDING)
 		return load_config_map(cli, out, err);
-	if (framework->begun && framework->status.attempt.completion == NULL && out->inquiry.pods != NULL)
-		return load_foreign_pods(cli, out, err);
-	return 0;
+	if (!framework->begun || framework->status.attempt.completion != NULL)
+		return 0;
+	code = load_service(cli, out, err);
+	return code == 0 && out->inquiry.pods != NULL ? load_foreign_pods(cli, out, err) : code;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
@@ -221,5 +248,6 @@ void loaded_free(struct loaded *loaded)
 	pod_views_free(&loaded->pods);
 	event_views_free(&loaded->events);
 	json_decref(loaded->config_map);
+	json_decref(loaded->service);
 	json_decref(loaded->lease);
 }

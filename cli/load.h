@@ -25,6 +25,7 @@ struct loaded {
 	struct pod_views pods;
 	struct event_views events;
 	json_t *config_map;
+	json_t *service;
 	json_t *lease;
 	struct inquiry inquiry; /* of all this */
 };

@@ -53,7 +53,9 @@ static void on_done(void *arg, const struct kube_answer *answer)
 	stream->logs->open--;
 	if (answer->failure == KUBE_CANCELLED)
 		return;
-	log_lines_end(&stream->lines, on_line, stream);
+	/* (what breaks off while the container runs is received again) */
+	if (answer->failure == KUBE_OK || !stream->running)
+		log_lines_end(&stream->lines, on_line, stream);
 	out_flush(&cli->out);
 	if (answer->failure == KUBE_OK && answer->http_status < 300) {
 		stream->ended = true;

@@ -82,9 +82,10 @@ static int find_pod(struct cli *cli, char **pod, struct error *err)
 	return code;
 }
 
-int command_exec(struct cli *cli)
+/* The command for the Task's Pod: put adds what it is told beside the Pod. */
+static int print_command(struct cli *cli, const char *command,
+			 void (*put)(struct buf *out, const struct options *options, const char *pod))
 {
-	const struct options *options = &cli->options;
 	cleanup_buf struct buf line = {0};
 	cleanup_free char *pod = NULL;
 	struct error err;
@@ -92,35 +93,40 @@ int command_exec(struct cli *cli)
 
 	if (code != 0)
 		return cli_complain(cli, code, &err);
-	put_common(&line, cli, "exec");
-	put_word(&line, "-it");
-	put_word(&line, pod);
-	if (options->container != NULL) {
-		put_word(&line, "-c");
-		put_word(&line, options->container);
-	}
-	put_word(&line, "--");
-	for (size_t i = 0; i < options->rest_count; i++)
-		put_word(&line, options->rest[i]);
-	if (options->rest_count == 0)
-		put_word(&line, "sh");
+	put_common(&line, cli, command);
+	put(&line, &cli->options, pod);
 	out_line(&cli->out, "%s", line.data);
 	return CLI_DONE;
 }
 
+static void put_exec(struct buf *out, const struct options *options, const char *pod)
+{
+	put_word(out, "-it");
+	put_word(out, pod);
+	if (options->container != NULL) {
+		put_word(out, "-c");
+		put_word(out, options->container);
+	}
+	put_word(out, "--");
+	for (size_t i = 0; i < options->rest_count; i++)
+		put_word(out, options->rest[i]);
+	if (options->rest_count == 0)
+		put_word(out, "sh");
+}
+
+static void put_port_forward(struct buf *out, const struct options *options, const char *pod)
+{
+	put_word(out, pod);
+	for (size_t i = 2; i < options->argument_count; i++)
+		put_word(out, options->arguments[i]);
+}
+
+int command_exec(struct cli *cli)
+{
+	return print_command(cli, "exec", put_exec);
+}
+
 int command_port_forward(struct cli *cli)
 {
-	cleanup_buf struct buf line = {0};
-	cleanup_free char *pod = NULL;
-	struct error err;
-	int code = find_pod(cli, &pod, &err);
-
-	if (code != 0)
-		return cli_complain(cli, code, &err);
-	put_common(&line, cli, "port-forward");
-	put_word(&line, pod);
-	for (size_t i = 2; i < cli->options.argument_count; i++)
-		put_word(&line, cli->options.arguments[i]);
-	out_line(&cli->out, "%s", line.data);
-	return CLI_DONE;
+	return print_command(cli, "port-forward", put_port_forward);
 }

@@ -1,73 +1,164 @@
 /* kubectl framework retry: a completed Framework again, as a new one. */
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/change.h"
 #include "cli/commands.h"
+#include "cli/keep.h"
 #include "cli/show.h"
 #include "cli/view/read.h"
 #include "cli/view/retry.h"
 #include "common/base/mem.h"
+#include "common/base/random.h"
 #include "common/framework/names.h"
 
 enum { NAMES_TRIED = 100 };
 
-static int create(struct cli *cli, const json_t *old, const char *name, const char *query, json_t **out,
-		  struct error *err)
+/* "hello/3b0f…-…": this command's, for RETRY_MARK. The caller frees. */
+static char *new_mark(const char *from)
 {
-	cleanup_free char *collection = cli_frameworks_path(cli->ns, NULL);
-	cleanup_free char *path = mem_printf("%s%s", collection, query);
-	cleanup_json json_t *object = retry_object(old, name);
+	struct random random;
+	char uuid[UUID_SIZE];
 
-	return cli_send(cli, "POST", path, NULL, object, out, err);
+	random_init(&random);
+	return mem_printf("%s/%s", from, random_uuid(&random, uuid));
 }
 
-static bool exists(struct cli *cli, const char *name)
+struct retry {
+	const json_t *old;
+	const char *from; /* its name */
+	char *mark;
+	json_t *created; /* the new Framework */
+};
+
+/* Whether the Framework of this name is the one that this command has created. */
+static bool is_there(struct cli *cli, struct retry *retry, const char *name)
 {
 	cleanup_free char *path = cli_frameworks_path(cli->ns, name);
-	cleanup_json json_t *object = NULL;
+	json_t *found = NULL;
 	struct error err;
 
-	return cli_get(cli, path, &object, &err) == 0;
+	if (cli_get(cli, path, &found, &err) != 0)
+		return false;
+	if (retry_has_mark(found, retry->mark))
+		retry->created = found;
+	else
+		json_decref(found);
+	return retry->created != NULL;
+}
+
+static json_t *new_object(const struct retry *retry, const char *name)
+{
+	json_t *object = retry_object(retry->old, name);
+
+	retry_set_mark(object, retry->mark);
+	return object;
+}
+
+/* Creates it once. A request can reach the server twice, or its answer can be lost: the one that is there counts.
+ * *taken: somebody else's has the name. */
+static int create(struct cli *cli, struct retry *retry, const char *name, bool *taken, struct error *err)
+{
+	cleanup_free char *path = cli_frameworks_path(cli->ns, NULL);
+	cleanup_json json_t *object = new_object(retry, name);
+	int code = cli_send(cli, "POST", path, NULL, object, &retry->created, err);
+	enum cli_fate fate = cli->fate;
+
+	*taken = false;
+	if (code == 0 || fate == CLI_REFUSED || is_there(cli, retry, name))
+		return retry->created == NULL ? code : 0;
+	*taken = fate == CLI_TAKEN;
+	if (!*taken)
+		error_wrap(err,
+			   "whether Framework %s was created is not known: look for it before you try again, because "
+			   "it may still appear",
+			   name);
+	return code;
 }
 
 /* Under the first name that is free. */
-static int create_next(struct cli *cli, const json_t *old, json_t **out, struct error *err)
+static int create_next(struct cli *cli, struct retry *retry, struct error *err)
 {
-	const char *from = cli->options.arguments[0];
 	char name[RETRY_NAME_SIZE];
+	bool taken;
 
 	for (unsigned n = 1; n <= NAMES_TRIED; n++) {
-		int code;
+		int code = create(cli, retry, retry_name(retry->from, n, name), &taken, err);
 
-		if (exists(cli, retry_name(from, n, name)))
-			continue;
-		code = create(cli, old, name, "", out, err);
-		/* (somebody else may have taken it in between) */
-		if (code == 0 || !exists(cli, name))
+		if (!taken)
 			return code;
 	}
-	error_set(err, "%s to %s exist: choose another one with --name", retry_name(from, 1, name), from);
+	error_set(err, "%s to %s exist: choose another one with --name", retry_name(retry->from, 1, name), name);
 	return CLI_FAILED;
 }
 
-/* A spec that the API server would refuse must not cost the old Framework. */
-static int replace(struct cli *cli, const json_t *old, json_t **out, struct error *err)
+static int create_named(struct cli *cli, struct retry *retry, const char *name, struct error *err)
 {
-	const char *name = cli->options.arguments[0];
-	const char *uid = json_str(json_object_get(old, "metadata"), "uid");
-	cleanup_json json_t *tried = NULL;
-	char other[RETRY_NAME_SIZE];
-	int code = create(cli, old, retry_name(name, 1, other), "?dryRun=All", &tried, err);
+	bool taken;
 
-	if (code != 0) {
-		error_wrap(err, "Framework %s is kept, because the new one would be refused", name);
-		return code;
-	}
-	code = delete_framework(cli, name, uid, err);
-	if (code == 0)
-		code = wait_until_gone(cli, name, uid, err);
-	return code == 0 ? create(cli, old, name, "", out, err) : code;
+	return create(cli, retry, name, &taken, err);
 }
+
+/* ---- --replace --------------------------------------------------------------------------------------------------- */
+
+/* A spec that the API server would refuse must not cost the old Framework. Its own name is taken, which the server
+ * finds after everything else. */
+static int try_out(struct cli *cli, const struct retry *retry, struct error *err)
+{
+	cleanup_free char *collection = cli_frameworks_path(cli->ns, NULL);
+	cleanup_free char *path = mem_printf("%s?dryRun=All", collection);
+	cleanup_json json_t *object = new_object(retry, retry->from);
+	int code = cli_send(cli, "POST", path, NULL, object, NULL, err);
+
+	if (code == 0 || cli->fate == CLI_TAKEN)
+		return 0;
+	error_wrap(err, "Framework %s is kept, because the new one would be refused", retry->from);
+	return code;
+}
+
+/* *kept: whether the file is needed from now on. */
+static int exchange(struct cli *cli, struct retry *retry, bool *kept, struct error *err)
+{
+	const char *uid = json_str(json_object_get(retry->old, "metadata"), "uid");
+	int code = delete_framework(cli, retry->from, uid, err);
+
+	*kept = code == 0 || code == CLI_ABSENT || cli->fate != CLI_REFUSED;
+	/* (absent: somebody else has deleted it, or this request reached the server twice) */
+	if (code == 0 || code == CLI_ABSENT)
+		code = wait_until_gone(cli, retry->from, uid, err);
+	if (code == 0)
+		code = create_named(cli, retry, retry->from, err);
+	if (code == 0)
+		*kept = false;
+	return code;
+}
+
+/* Between the end of the old Framework and the creation of the new one, its spec is in a file. */
+static int replace(struct cli *cli, struct retry *retry, struct error *err)
+{
+	cleanup_json json_t *object = new_object(retry, retry->from);
+	cleanup_free char *file = NULL;
+	bool kept = true;
+	int code = try_out(cli, retry, err);
+
+	if (code != 0)
+		return code;
+	if (keep_object(object, retry->from, &file, err) < 0) {
+		error_wrap(err, "Framework %s is kept, because its copy cannot be written", retry->from);
+		return CLI_FAILED;
+	}
+	cli_note(cli, "the new Framework is in %s until it exists; if this command breaks off: kubectl create -f %s",
+		 file, file);
+	code = exchange(cli, retry, &kept, err);
+	if (!kept)
+		unlink(file);
+	else
+		error_wrap(err, "the new Framework %s is kept in %s, for kubectl create -f", retry->from, file);
+	return code;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static int check_completed(const json_t *object, struct error *err)
 {
@@ -80,32 +171,46 @@ static int check_completed(const json_t *object, struct error *err)
 	return CLI_FAILED;
 }
 
-static int retry(struct cli *cli, struct error *err)
+static int run(struct cli *cli, struct retry *retry, struct error *err)
 {
 	const struct options *options = &cli->options;
-	cleanup_json json_t *old = NULL, *created = NULL;
-	cleanup_free char *path = NULL, *done = NULL;
+	cleanup_free char *done = NULL;
+	int code = check_completed(retry->old, err);
+
+	if (code != 0)
+		return code;
+	if (options->replace)
+		code = replace(cli, retry, err);
+	else if (options->new_name != NULL)
+		code = create_named(cli, retry, options->new_name, err);
+	else
+		code = create_next(cli, retry, err);
+	if (code != 0)
+		return code;
+	done = mem_printf("created, as Framework %s once more", retry->from);
+	show_done(cli, retry->created, done);
+	return 0;
+}
+
+static int retry(struct cli *cli, struct error *err)
+{
+	struct retry retry = {.from = cli->options.arguments[0]};
+	cleanup_json json_t *old = NULL;
+	cleanup_free char *path = NULL;
 	int code = cli_connect(cli, err);
 
 	if (code != 0)
 		return code;
-	path = cli_frameworks_path(cli->ns, options->arguments[0]);
+	path = cli_frameworks_path(cli->ns, retry.from);
 	code = cli_get(cli, path, &old, err);
-	if (code == 0)
-		code = check_completed(old, err);
 	if (code != 0)
 		return code;
-	if (options->replace)
-		code = replace(cli, old, &created, err);
-	else if (options->new_name != NULL)
-		code = create(cli, old, options->new_name, "", &created, err);
-	else
-		code = create_next(cli, old, &created, err);
-	if (code != 0)
-		return code;
-	done = mem_printf("created, as Framework %s once more", options->arguments[0]);
-	show_done(cli, created, done);
-	return 0;
+	retry.old = old;
+	retry.mark = new_mark(retry.from);
+	code = run(cli, &retry, err);
+	json_decref(retry.created);
+	free(retry.mark);
+	return code;
 }
 
 int command_retry(struct cli *cli)

@@ -20,27 +20,15 @@ struct waiting {
 	bool succeeded;
 };
 
-static bool is_true(const json_t *object, const char *type)
-{
-	const json_t *condition;
-	size_t i;
-
-	json_array_foreach(json_path(object, "status", "conditions", NULL), i, condition) {
-		if (strcmp(view_text(condition, "type"), type) == 0)
-			return strcmp(view_text(condition, "status"), "True") == 0;
-	}
-	return false;
-}
-
 static void on_present(void *arg, json_t *object)
 {
 	struct waiting *waiting = arg;
 
 	waiting->seen = true;
 	mem_replace(&waiting->state, view_text(json_object_get(object, "status"), "state"));
-	waiting->met = is_true(object, waiting->condition);
-	waiting->over = is_true(object, "Completed");
-	waiting->succeeded = is_true(object, "Succeeded");
+	waiting->met = view_condition(object, waiting->condition);
+	waiting->over = view_condition(object, "Completed");
+	waiting->succeeded = view_condition(object, "Succeeded");
 }
 
 static void on_deleted(void *arg, json_t *object)

@@ -209,7 +209,8 @@ static void on_written(void *arg, const struct kube_answer *answer)
 			if (version != NULL) {
 				backoff_reset(&item->writes);
 				item->conflicted = false;
-				framework_written(item->framework, item->writing_version, version);
+				framework_written(item->framework, item->writing_version, version,
+						  store_time(item->reconciler).boot_ms);
 			} else {
 				framework_write_failed(item->framework);
 				item->write_unsure = true;
@@ -218,6 +219,7 @@ static void on_written(void *arg, const struct kube_answer *answer)
 		} else {
 			write_failed(item, answer);
 		}
+		store_held(item);
 		queue_add(item);
 	}
 	store_release(item);
@@ -281,6 +283,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 			tell_stranger(item, answer);
 			write_again_later(item, answer);
 		}
+		store_held(item);
 		queue_add(item);
 	}
 	store_release(item);

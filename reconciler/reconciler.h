@@ -61,6 +61,7 @@ struct item {
 	struct request_backoff writes;
 	bool conflicted;      /* a write was a conflict (409), and no write has succeeded since */
 	bool write_unsure;    /* the last write failed: read before writing again */
+	char *held;           /* an event of the Framework that waits for the answer to the write; NULL: none */
 	char *read_uid;       /* uid of the Framework that this read is about, or the last one was */
 	bool compress_always; /* the server found the status too large */
 	bool compress_told;   /* an Event has reported that its status is compressed although not configured */
@@ -188,6 +189,8 @@ void discovery_ask(struct item *item, unsigned apis);
 struct item *store_item(struct reconciler *reconciler, const char *ns, const char *name, uint32_t shard);
 /* Stores an object that the watcher sent; false: the object cannot be read. */
 bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t shard, const char *text, size_t len);
+/* Stores the event that waited for the write, which has ended. */
+void store_held(struct item *item);
 void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t shard,
 		  const struct bus_absent *absent);
 void store_granted(struct reconciler *reconciler, const struct shard_set *shards);

@@ -35,6 +35,7 @@ static void item_free(struct item *item)
 	framework_free(item->framework);
 	free(item->key);
 	free(item->read_uid);
+	free(item->held);
 	free(item);
 }
 
@@ -138,22 +139,48 @@ static void store_kept(struct reconciler *reconciler, const struct object_meta *
 		queue_add(item);
 }
 
-/* Most news of a Framework are status writes of our own, whose answers have been here already: what is not newer ends
- * before its spec and status are read. */
-static bool is_known(struct reconciler *reconciler, const char *text, size_t len)
+/* Whether the write that is on its way settles the event: the event shows what was written, or the reason why it will
+ * be refused. */
+static bool awaits_write(const struct item *item, const struct object_identity *identity)
+{
+	const struct framework *framework = item->framework;
+
+	return item->writing && shard_set_has(&item->reconciler->ready, item->shard) && framework->exists &&
+	       strcmp(framework->uid, identity->uid) == 0 && framework->generation == identity->generation &&
+	       framework->deletion_time == identity->deletion_time;
+}
+
+/* Most events of a Framework show status writes of our own. After the answer they are no news; before it, they wait for
+ * it. Either way they end here, before spec and status are read. */
+static bool is_own_write(struct reconciler *reconciler, const char *text, size_t len)
 {
 	struct object_identity identity;
 	struct item *item;
 	bool known;
+	bool waits;
 
 	if (!object_identity_read(text, len, &identity))
 		return false;
 	HASH_FIND_STR(reconciler->items, identity.key, item);
 	known = item != NULL && framework_has_seen(item->framework, identity.resource_version);
-	if (known)
+	waits = item != NULL && !known && awaits_write(item, &identity);
+	if (known || waits)
 		note_seen(item, NULL, KIND_FRAMEWORK);
+	if (waits) {
+		free(item->held);
+		item->held = mem_strndup(text, len);
+	}
 	object_identity_free(&identity);
-	return known;
+	return known || waits;
+}
+
+void store_held(struct item *item)
+{
+	cleanup_free char *text = item->held;
+
+	item->held = NULL;
+	if (text != NULL)
+		store_text(item->reconciler, KIND_FRAMEWORK, item->shard, text, strlen(text));
 }
 
 static void store_workload(struct reconciler *reconciler, struct workload *workload, uint32_t shard)
@@ -194,7 +221,7 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t s
 			store_workload(reconciler, workload, shard);
 			return true;
 		}
-	} else if (is_known(reconciler, text, len)) {
+	} else if (is_own_write(reconciler, text, len)) {
 		return true;
 	} else if (object_parts_read(text, len, &parts, &err) == 0) {
 		item = store_item(reconciler, parts.meta.ns, parts.meta.name, shard);

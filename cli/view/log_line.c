@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/base/mem.h"
+
 /* Times of one log have one form, RFC 3339 with nanoseconds in UTC, with zeros at the end left out: up to the second
  * they compare as texts, and behind it as fractions. */
 static int compare_times(const char *a, const char *b)
@@ -31,21 +33,71 @@ static int compare_times(const char *a, const char *b)
 	}
 }
 
-static void hand_on(struct log_lines *lines, char *text, log_line_take *take, void *arg)
+/* The time before a line. Returns the text behind it. */
+static char *take_time(struct log_lines *lines, char *text)
 {
 	size_t len = strcspn(text, " ");
-	char time[LOG_TIME_SIZE] = "";
 
-	if (len < sizeof(time) && text[0] >= '0' && text[0] <= '9') {
-		memcpy(time, text, len);
-		time[len] = '\0';
-		text += len + (text[len] == ' ' ? 1 : 0);
+	lines->time[0] = '\0';
+	if (len >= sizeof(lines->time) || text[0] < '0' || text[0] > '9')
+		return text;
+	memcpy(lines->time, text, len);
+	lines->time[len] = '\0';
+	return text + len + (text[len] == ' ' ? 1 : 0);
+}
+
+/* A piece of a line; ended: its last one. What a stream breaks off within is received again, so that a line counts as
+ * received when it has ended. */
+static void hand_on(struct log_lines *lines, char *text, bool ended, log_line_take *take, void *arg)
+{
+	if (!lines->within) {
+		text = take_time(lines, text);
+		lines->known = lines->resumed[0] != '\0' && lines->time[0] != '\0' &&
+			       compare_times(lines->time, lines->resumed) <= 0;
 	}
-	if (lines->resumed[0] != '\0' && time[0] != '\0' && compare_times(time, lines->resumed) <= 0)
-		return;
-	if (time[0] != '\0')
-		memcpy(lines->last, time, sizeof(time));
-	take(arg, time, text);
+	if (!lines->known && !(lines->within && *text == '\0'))
+		take(arg, lines->time, text);
+	if (ended && !lines->known && lines->time[0] != '\0')
+		memcpy(lines->last, lines->time, sizeof(lines->last));
+	lines->within = !ended;
+}
+
+/* Where a text of LOG_LINE_MAX bytes is cut, so that no character is (RFC 3629 §3). */
+static size_t cut_of(const struct buf *text)
+{
+	size_t at = text->len;
+
+	for (int i = 0; i < 3 && ((unsigned char)text->data[at - 1] & 0xC0) == 0x80; i++)
+		at--;
+	return (unsigned char)text->data[at - 1] >= 0xC0 ? at - 1 : text->len;
+}
+
+static void hand_on_piece(struct log_lines *lines, log_line_take *take, void *arg)
+{
+	size_t cut = cut_of(&lines->pending);
+	cleanup_free char *piece = mem_strndup(lines->pending.data, cut);
+
+	hand_on(lines, piece, false, take, arg);
+	buf_consume(&lines->pending, cut);
+}
+
+static void hand_on_end(struct log_lines *lines, log_line_take *take, void *arg)
+{
+	char nothing[] = "";
+
+	hand_on(lines, lines->pending.len == 0 ? nothing : lines->pending.data, true, take, arg);
+	buf_clear(&lines->pending);
+}
+
+/* (a NUL would end the text) */
+static void append(struct buf *text, const char *data, size_t len)
+{
+	size_t at = text->len;
+
+	buf_append(text, data, len);
+	for (; at < text->len; at++)
+		if (text->data[at] == '\0')
+			text->data[at] = '\1';
 }
 
 void log_lines_add(struct log_lines *lines, const char *data, size_t len, log_line_take *take, void *arg)
@@ -55,31 +107,30 @@ void log_lines_add(struct log_lines *lines, const char *data, size_t len, log_li
 		size_t part = newline == NULL ? len : (size_t)(newline - data);
 		size_t room = LOG_LINE_MAX - lines->pending.len;
 
-		if (part > room)
+		if (part > room) {
 			part = room;
-		buf_append(&lines->pending, data, part);
+			newline = NULL;
+		}
+		append(&lines->pending, data, part);
+		part += newline == NULL ? 0 : 1;
 		data += part;
 		len -= part;
-		if (lines->pending.len >= LOG_LINE_MAX || (len > 0 && *data == '\n')) {
-			if (len > 0 && *data == '\n') {
-				data++;
-				len--;
-			}
-			hand_on(lines, lines->pending.data, take, arg);
-			buf_clear(&lines->pending);
-		}
+		if (newline != NULL)
+			hand_on_end(lines, take, arg);
+		else if (lines->pending.len == LOG_LINE_MAX)
+			hand_on_piece(lines, take, arg);
 	}
 }
 
 void log_lines_end(struct log_lines *lines, log_line_take *take, void *arg)
 {
-	if (lines->pending.len > 0)
-		hand_on(lines, lines->pending.data, take, arg);
-	buf_clear(&lines->pending);
+	if (lines->pending.len > 0 || lines->within)
+		hand_on_end(lines, take, arg);
 }
 
 void log_lines_resume(struct log_lines *lines)
 {
 	memcpy(lines->resumed, lines->last, sizeof(lines->resumed));
+	lines->within = false;
 	buf_clear(&lines->pending);
 }

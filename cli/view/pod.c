@@ -42,18 +42,6 @@ const char *controller_uid_of(const json_t *object)
 	return "";
 }
 
-static bool condition_is_true(const json_t *object, const char *type)
-{
-	const json_t *condition;
-	size_t i;
-
-	json_array_foreach(json_path(object, "status", "conditions", NULL), i, condition) {
-		if (strcmp(view_text(condition, "type"), type) == 0)
-			return strcmp(view_text(condition, "status"), "True") == 0;
-	}
-	return false;
-}
-
 static const json_t *spec_of_init(const struct pod_view *pod, const char *name)
 {
 	const json_t *container;
@@ -122,7 +110,7 @@ void pod_views_add(struct pod_views *pods, json_t *object)
 	pod->node = view_text(json_object_get(object, "spec"), "nodeName");
 	pod->creation_time = json_time(meta, "creationTimestamp");
 	pod->deletion_time = json_time(meta, "deletionTimestamp");
-	pod->ready = condition_is_true(object, "Ready");
+	pod->ready = view_condition(object, "Ready");
 	pod->gates = join(json_path(object, "spec", "schedulingGates", NULL), "name");
 	pod->finalizers = finalizers_text(object);
 	if (strcmp(pod->phase, "Pending") == 0) {

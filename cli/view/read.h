@@ -1,4 +1,4 @@
-/* A short cut over json.h for the views. */
+/* Short cuts over json.h for the views. */
 #ifndef CLI_VIEW_READ_H
 #define CLI_VIEW_READ_H
 
@@ -11,5 +11,8 @@ static inline const char *view_text(const json_t *object, const char *name)
 
 	return text == NULL ? "" : text;
 }
+
+/* Whether status.conditions has one of that type with status True. */
+bool view_condition(const json_t *object, const char *type);
 
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "cli/view/read.h"
-#include "common/framework/names.h"
 
 /* The rest of a former life: kubectl apply would compare with it. */
 #define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
@@ -31,6 +30,20 @@ json_t *retry_object(const json_t *framework, const char *name)
 	json_decref(annotations);
 	return json_pack("{s:s, s:s, s:o, s:o*}", "apiVersion", FRAMEWORK_API_VERSION, "kind", "Framework", "metadata",
 			 meta, "spec", spec);
+}
+
+void retry_set_mark(json_t *object, const char *mark)
+{
+	json_t *meta = json_object_get(object, "metadata");
+
+	if (json_object_get(meta, "annotations") == NULL)
+		json_object_set_new(meta, "annotations", json_object());
+	json_object_set_new(json_object_get(meta, "annotations"), RETRY_MARK, json_string(mark));
+}
+
+bool retry_has_mark(const json_t *object, const char *mark)
+{
+	return strcmp(view_text(json_path(object, "metadata", "annotations", NULL), RETRY_MARK), mark) == 0;
 }
 
 char *retry_name(const char *name, unsigned n, char out[RETRY_NAME_SIZE])

@@ -3,13 +3,21 @@
 #define CLI_VIEW_RETRY_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "common/framework/names.h"
 
 enum { RETRY_NAME_SIZE = 64 };
 
 /* The object of a new Framework that does what this one did: its spec without executionType and suspend, its labels,
  * and its annotations except those of kubectl apply. The caller decrefs. */
 json_t *retry_object(const json_t *framework, const char *name);
+/* The annotation that tells which command created a Framework: "hello/4f0c…", the name of the former one and a word
+ * that no other command has. Whose answer was lost finds its own Framework by it. */
+#define RETRY_MARK FRAMEWORK_GROUP "/retry"
+void retry_set_mark(json_t *object, const char *mark);
+bool retry_has_mark(const json_t *object, const char *mark);
 /* A name for the n-th try, n from 1 on: "hello" gives "hellor1", "hellor4" gives "hellor5" for n = 1. Returns out. */
 char *retry_name(const char *name, unsigned n, char out[RETRY_NAME_SIZE]);
 

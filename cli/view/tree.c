@@ -128,8 +128,8 @@ static char *detail_text(const struct fold *fold)
 
 	buf_puts(&out, "");
 	if (fold->wait.kind != WAIT_NONE)
-		put_part(&out, wait_kind_name(fold->wait.kind));
-	if (*fold->wait.reason != '\0' && fold->wait.kind != WAIT_QUOTA && fold->wait.kind != WAIT_REFUSED)
+		put_part(&out, wait_row(fold->wait.kind)->name);
+	if (*fold->wait.reason != '\0')
 		put_part(&out, fold->wait.reason);
 	if (fold->attempt > 0)
 		buf_printf(&out, "%sattempt %d", out.len > 0 ? ", " : "", (int)fold->attempt);
@@ -194,20 +194,20 @@ static void add_single(const struct inquiry *inquiry, struct tree_node *parent, 
 	add_pod(inquiry, node, role, index, task);
 }
 
-static void add_folded(const struct inquiry *inquiry, struct tree_node *parent, const struct role_status *role,
-		       struct fold *fold, const char *times)
+static void add_folded(const struct role_wait *waits, struct tree_node *parent, struct fold *fold, const char *times)
 {
+	const struct role_status *role = waits->role;
 	size_t count = fold->indexes.count;
 	struct tree_node *node;
 
 	if (count < FOLD_FROM) {
 		for (size_t i = fold->first, left = count; left > 0 && i < role->task_count; i++) {
 			const struct task_status *task = &role->tasks[i];
-			const struct task_wait wait = wait_of(inquiry, role->name, i, task);
+			const struct task_wait wait = wait_of(waits, i);
 
 			if (!same_fold(fold, task, &wait))
 				continue;
-			add_single(inquiry, parent, role->name, i, task, &wait);
+			add_single(waits->inquiry, parent, role->name, i, task, &wait);
 			left--;
 		}
 		return;
@@ -228,19 +228,19 @@ static int compare_first(const void *a, const void *b)
 	return (one->first > other->first) - (one->first < other->first);
 }
 
-static void add_tasks(const struct inquiry *inquiry, struct tree_node *parent, const struct role_status *role,
-		      bool unfolded, const char *times)
+static void add_tasks(const struct role_wait *waits, struct tree_node *parent, bool unfolded, const char *times)
 {
+	const struct role_status *role = waits->role;
 	struct fold *folds = NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; i < role->task_count; i++) {
 		const struct task_status *task = &role->tasks[i];
-		const struct task_wait wait = wait_of(inquiry, role->name, i, task);
+		const struct task_wait wait = wait_of(waits, i);
 		struct fold *fold;
 
 		if (unfolded) {
-			add_single(inquiry, parent, role->name, i, task, &wait);
+			add_single(waits->inquiry, parent, role->name, i, task, &wait);
 			continue;
 		}
 		fold = fold_of(&folds, &count, task, &wait, i);
@@ -248,7 +248,7 @@ static void add_tasks(const struct inquiry *inquiry, struct tree_node *parent, c
 		add_node(fold, task->attempt.pod_node_name);
 	}
 	for (size_t i = 0; i < count; i++) {
-		add_folded(inquiry, parent, role, &folds[i], times);
+		add_folded(waits, parent, &folds[i], times);
 		index_list_free(&folds[i].indexes);
 	}
 	if (parent->child_count > 0)
@@ -263,6 +263,7 @@ static void add_role(const struct inquiry *inquiry, struct tree_node *root, cons
 	const struct framework_view *framework = inquiry->framework;
 	int at = framework->has_spec ? framework_spec_find_role(&framework->spec, role->name) : -1;
 	struct tree_node *node = add_child(root, "TaskRole", mem_strdup(role->name));
+	struct role_wait waits;
 	size_t running = 0;
 
 	for (size_t i = 0; i < role->task_count; i++)
@@ -275,7 +276,8 @@ static void add_role(const struct inquiry *inquiry, struct tree_node *root, cons
 		node->detail = mem_printf("taskNumber %d", (int)framework->spec.roles[at].task_number);
 	else
 		node->detail = mem_strdup("");
-	add_tasks(inquiry, node, role, unfolded, times);
+	role_wait_read(inquiry, role, &waits);
+	add_tasks(&waits, node, unfolded, times);
 }
 
 void tree_build(const struct inquiry *inquiry, bool unfolded, bool ascii, struct tree_node *out)

@@ -1,28 +1,13 @@
 /* See wait.h. */
 #include "cli/view/wait.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/view/read.h"
 #include "common/base/mem.h"
-
-const char *wait_kind_name(enum wait_kind kind)
-{
-	static const char *const names[] = {
-		[WAIT_NEVER_STARTS] = "never-starts", [WAIT_START] = "start-fails",
-		[WAIT_CRASH] = "crash-loop",          [WAIT_QUOTA] = "quota",
-		[WAIT_REFUSED] = "creation-refused",  [WAIT_FOREIGN] = "foreign-pod",
-		[WAIT_FORMER] = "former-pod",         [WAIT_UNSCHEDULABLE] = "unschedulable",
-		[WAIT_GATE] = "scheduling-gate",      [WAIT_RETRY_DELAY] = "retry-delay",
-		[WAIT_TERMINATION] = "termination",   [WAIT_INIT] = "init-container",
-		[WAIT_SCHEDULER] = "scheduler",       [WAIT_CREATING] = "starting",
-		[WAIT_PENDING] = "pending",           [WAIT_CREATION] = "creation",
-		[WAIT_BARRIER] = "barrier",           [WAIT_NONE] = "none",
-	};
-
-	return names[kind];
-}
+#include "common/framework/depends.h"
 
 char *pod_name_of(const struct framework_view *framework, const char *role, size_t index)
 {
@@ -52,25 +37,64 @@ static bool is_former(const struct inquiry *inquiry, const struct pod_view *pod)
 	return strcmp(view_text(annotations, FC_FRAMEWORK_NAME), inquiry->framework->name) == 0;
 }
 
+void role_wait_read(const struct inquiry *inquiry, const struct role_status *role, struct role_wait *out)
+{
+	const struct framework_view *framework = inquiry->framework;
+	int at = framework->has_spec ? framework_spec_find_role(&framework->spec, role->name) : -1;
+
+	*out = (struct role_wait){.inquiry = inquiry, .role = role};
+	if (at >= 0)
+		out->unmet = role_dependency_unmet(&framework->spec, &framework->status.attempt,
+						   &framework->spec.roles[at], role, &out->awaited, &out->all);
+}
+
+static void depends(const struct role_wait *role, struct task_wait *wait)
+{
+	wait->kind = WAIT_DEPENDS;
+	wait->reason = role->inquiry->framework->spec.roles[role->unmet->role].name;
+	snprintf(wait->counted, sizeof(wait->counted), "%zu of its %zu Tasks are not yet %s", role->awaited, role->all,
+		 depends_status_name(role->unmet->status));
+}
+
+/* By the latest Event that a row is about. */
+static void reported_creation(const struct inquiry *inquiry, const struct task_status *task, bool has_service,
+			      struct task_wait *wait)
+{
+	int64_t latest = task->attempt.start_time;
+
+	for (size_t i = 0; inquiry->events != NULL && i < inquiry->events->count; i++) {
+		const struct event_view *event = &inquiry->events->list[i];
+		enum wait_kind kind = wait_kind_of_event(event->reason, event->message);
+
+		if (kind == WAIT_NONE || event->last_time < latest || (wait_row(kind)->service && has_service))
+			continue;
+		latest = event->last_time;
+		wait->kind = kind;
+		wait->message = event->message;
+	}
+}
+
 /* Why its Pod was not created. The Event of a refusal names the Pod that was refused, or stands for several. */
-static struct task_wait creation_of(const struct inquiry *inquiry, const struct pod_view *pod,
+static struct task_wait creation_of(const struct role_wait *role, const struct pod_view *pod,
 				    const struct task_status *task)
 {
+	const struct inquiry *inquiry = role->inquiry;
 	struct task_wait wait = {.kind = WAIT_CREATION, .reason = "", .message = "", .since = task->transition_time};
-	const struct event_view *event;
+	bool has_service = inquiry->service != NULL &&
+			   strcmp(controller_uid_of(inquiry->service), inquiry->framework->uid) == 0;
 
 	if (pod != NULL) {
 		wait.kind = is_former(inquiry, pod) ? WAIT_FORMER : WAIT_FOREIGN;
 		wait.since = pod->creation_time;
-		return wait;
-	}
-	event = inquiry->events == NULL
-			? NULL
-			: event_views_latest(inquiry->events, "FailedCreatePod", task->attempt.start_time, NULL);
-	if (event != NULL) {
-		wait.kind = strstr(event->message, "exceeded quota") != NULL ? WAIT_QUOTA : WAIT_REFUSED;
-		wait.reason = event->reason;
-		wait.message = event->message;
+	} else if (role->unmet != NULL) {
+		depends(role, &wait);
+	} else {
+		reported_creation(inquiry, task, has_service, &wait);
+		if (inquiry->service != NULL && !has_service) {
+			wait.message = wait.kind == WAIT_FOREIGN_SERVICE ? wait.message : "";
+			wait.kind = WAIT_FOREIGN_SERVICE;
+			wait.reason = view_text(json_object_get(inquiry->service, "metadata"), "name");
+		}
 	}
 	return wait;
 }
@@ -150,10 +174,12 @@ static struct task_wait termination_of(const struct pod_view *pod, const struct 
 	};
 }
 
-struct task_wait wait_of(const struct inquiry *inquiry, const char *role, size_t index, const struct task_status *task)
+struct task_wait wait_of(const struct role_wait *role, size_t index)
 {
+	const struct inquiry *inquiry = role->inquiry;
+	const struct task_status *task = &role->role->tasks[index];
 	struct task_wait wait = {.kind = WAIT_NONE, .reason = "", .message = ""};
-	cleanup_free char *name = pod_name_of(inquiry->framework, role, index);
+	cleanup_free char *name = pod_name_of(inquiry->framework, role->role->name, index);
 	const struct pod_view *pod = inquiry->pods == NULL ? NULL : pod_views_find(inquiry->pods, name);
 
 	if (pod != NULL && pod->deletion_time != 0 && task->state != STATE_COMPLETED &&
@@ -163,7 +189,7 @@ struct task_wait wait_of(const struct inquiry *inquiry, const char *role, size_t
 	case STATE_CREATION_PENDING:
 	case STATE_CREATION_REQUESTED:
 		return pod != NULL && is_own(inquiry, pod, task) ? preparing_of(inquiry, pod, task)
-								 : creation_of(inquiry, pod, task);
+								 : creation_of(role, pod, task);
 	case STATE_PREPARING: return preparing_of(inquiry, pod, task);
 	case STATE_RUNNING:
 		if (pod != NULL && pod->crashing != NULL) {
@@ -201,11 +227,16 @@ struct collection {
 	size_t last; /* the group of the Task before: neighbours are mostly alike */
 };
 
+static const char *message_of(const struct task_wait *wait)
+{
+	return wait->counted[0] != '\0' ? wait->counted : wait->message;
+}
+
 /* Texts that differ only in the name of the Pod make no group of their own. */
 static bool is_same(const struct group *group, const struct task_wait *wait)
 {
 	return group->known.kind == wait->kind && strcmp(group->known.reason, wait->reason) == 0 &&
-	       (strcmp(group->known.message, wait->message) == 0 || wait->kind == WAIT_START ||
+	       (strcmp(group->known.message, message_of(wait)) == 0 || wait->kind == WAIT_START ||
 		wait->kind == WAIT_NEVER_STARTS || wait->kind == WAIT_CRASH);
 }
 
@@ -225,21 +256,20 @@ static struct group *group_for(struct collection *groups, const struct task_wait
 	group = &groups->list[groups->count++];
 	*group = (struct group){.known = {.kind = wait->kind,
 					  .reason = mem_strdup(wait->reason),
-					  .message = mem_strdup(wait->message)}};
+					  .message = mem_strdup(message_of(wait))}};
 	return group;
 }
 
-static void add_task(const struct inquiry *inquiry, struct collection *groups, const char *role, size_t index,
-		     const struct task_status *task)
+static void add_task(struct collection *groups, const struct role_wait *role, size_t index)
 {
-	const struct task_wait wait = wait_of(inquiry, role, index, task);
+	const struct task_wait wait = wait_of(role, index);
 	struct group *group;
 
 	if (wait.kind == WAIT_NONE)
 		return;
 	group = group_for(groups, &wait);
 	if (group->known.pod == NULL)
-		group->known.pod = pod_name_of(inquiry->framework, role, index);
+		group->known.pod = pod_name_of(role->inquiry->framework, role->role->name, index);
 	if (wait.since != 0 && (group->known.since == 0 || wait.since < group->known.since))
 		group->known.since = wait.since;
 	if (wait.until != 0 && (group->known.until == 0 || wait.until < group->known.until))
@@ -277,11 +307,12 @@ void wait_groups_read(const struct inquiry *inquiry, struct wait_groups *out)
 	struct collection groups = {0};
 
 	for (size_t i = 0; inquiry->framework->begun && i < attempt->role_count; i++) {
-		const struct role_status *role = &attempt->roles[i];
+		struct role_wait role;
 
-		for (size_t j = 0; j < role->task_count; j++)
-			add_task(inquiry, &groups, role->name, j, &role->tasks[j]);
-		close_role(&groups, role->name);
+		role_wait_read(inquiry, &attempt->roles[i], &role);
+		for (size_t j = 0; j < role.role->task_count; j++)
+			add_task(&groups, &role, j);
+		close_role(&groups, role.role->name);
 	}
 	*out = (struct wait_groups){.list = mem_calloc(groups.count + 1, sizeof(*out->list)), .count = groups.count};
 	for (size_t i = 0; i < groups.count; i++) {

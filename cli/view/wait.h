@@ -10,6 +10,7 @@
 #include "cli/view/event.h"
 #include "cli/view/framework.h"
 #include "cli/view/pod.h"
+#include "cli/view/wait_kind.h"
 
 /* All that is known when somebody asks for a Framework. What the user may not read is NULL. */
 struct inquiry {
@@ -18,36 +19,11 @@ struct inquiry {
 	const struct event_views *events;
 	bool config_map_known;    /* whether the next one was looked for */
 	const json_t *config_map; /* the object named {framework}-attempt, or NULL */
+	const json_t *service;    /* the object that has the name of the Service of spec.network, or NULL */
 	const json_t *lease;      /* the watchers' Lease, or NULL */
 	bool stale;               /* the status did not follow the spec, or did not come, while somebody looked */
 	int64_t now;              /* unix seconds */
 };
-
-/* In the order in which they explain: if some Tasks wait for an image and others for the first ones, the image is the
- * reason. A new reason of the controller gets its place here, its words in wait_words(), and its rule in wait_of(). */
-enum wait_kind {
-	WAIT_NEVER_STARTS,  /* the kubelet can never start a container */
-	WAIT_START,         /* it fails, and tries again */
-	WAIT_CRASH,         /* a container ends again and again, and is started later each time */
-	WAIT_QUOTA,         /* the API server refuses the Pod: a quota is exceeded */
-	WAIT_REFUSED,       /* it refuses the Pod for another reason, for now */
-	WAIT_FOREIGN,       /* another Pod has the name */
-	WAIT_FORMER,        /* the Pod of a former attempt still exists */
-	WAIT_UNSCHEDULABLE, /* no node has room */
-	WAIT_GATE,          /* the Pod has scheduling gates */
-	WAIT_RETRY_DELAY,   /* the Task is retried later */
-	WAIT_TERMINATION,   /* the Pod is being deleted */
-	WAIT_BARRIER,       /* in the barrier, until all others have an IP */
-	WAIT_INIT,          /* an init container runs */
-	WAIT_SCHEDULER,     /* no scheduler has looked at the Pod */
-	WAIT_CREATING,      /* the kubelet starts the containers */
-	WAIT_PENDING,       /* the Pod is Pending, and its object is not known */
-	WAIT_CREATION,      /* the Pod is not created yet */
-	WAIT_NONE,          /* it runs, or is completed */
-};
-
-/* "unschedulable": one stable word for each kind, for programs. */
-const char *wait_kind_name(enum wait_kind kind);
 
 /* Tasks that wait for the same. */
 struct wait_group {
@@ -75,10 +51,19 @@ struct task_wait {
 	enum wait_kind kind;
 	const char *reason;
 	const char *message;
+	char counted[96]; /* a message that is no object's; "": none */
 	int64_t since;
 	int64_t until;
 };
-struct task_wait wait_of(const struct inquiry *inquiry, const char *role, size_t index, const struct task_status *task);
+/* The Tasks of one TaskRole, with what they have in common. */
+struct role_wait {
+	const struct inquiry *inquiry;
+	const struct role_status *role;
+	const struct role_dependency *unmet; /* of dependsOn; NULL: none */
+	size_t awaited, all;                 /* Tasks of the TaskRole that it names */
+};
+void role_wait_read(const struct inquiry *inquiry, const struct role_status *role, struct role_wait *out);
+struct task_wait wait_of(const struct role_wait *role, size_t index);
 
 /* The Pod of a Task: "hello-worker-3". The caller frees. */
 char *pod_name_of(const struct framework_view *framework, const char *role, size_t index);

@@ -23,82 +23,6 @@ static char *subject_of(const struct wait_group *group)
 				 : mem_printf("%zu Tasks, %s,", group->count, group->tasks);
 }
 
-/* What a kind of wait means, what it is for, and what to do. {verb} depends on the number of Tasks. */
-struct wait_words {
-	const char *one;    /* after "Task worker[3] " */
-	const char *many;   /* after "3 Tasks, worker[3..5], " */
-	const char *advice; /* NULL: none */
-	bool told;          /* Kubernetes' words follow */
-};
-
-static const struct wait_words *wait_words(enum wait_kind kind)
-{
-	static const struct wait_words words[] = {
-		[WAIT_NEVER_STARTS] =
-			{"can never start: the kubelet reports", "can never start: the kubelet reports",
-			 "Correct the template (kubectl edit framework), and delete the Pods so that they "
-			 "are made from it; with task.pendingPolicy the controller ends such Tasks itself.",
-			 true},
-		[WAIT_START] =
-			{"does not start, and the kubelet tries again: it reports",
-			 "do not start, and the kubelet tries again: it reports",
-			 "Check the image's name, the rights to pull it, and the Secrets, ConfigMaps and volumes that "
-			 "the template names; task.pendingPolicy.startTimeoutSec limits how long a Task waits.",
-			 true},
-		[WAIT_CRASH] = {"has a container that ends again and again: the kubelet reports",
-				"have a container that ends again and again: the kubelet reports",
-				"See its last words: kubectl framework logs, and kubectl logs --previous.", true},
-		[WAIT_QUOTA] =
-			{"has no Pod, because a quota is exceeded: the API server says",
-			 "have no Pods, because a quota is exceeded: the API server says",
-			 "The controller tries again by itself when room becomes free. See kubectl get resourcequota; "
-			 "end other work of the namespace, or ask for a larger quota.",
-			 true},
-		[WAIT_REFUSED] =
-			{"has no Pod, because the API server refuses it for now:",
-			 "have no Pods, because the API server refuses them for now:",
-			 "The controller tries again, at least once a minute, and at once when the Framework's spec "
-			 "changes.",
-			 true},
-		[WAIT_FOREIGN] =
-			{"has no Pod, because another Pod that is not the Framework's has its name.",
-			 "have no Pods, because other Pods that are not the Framework's have their names.",
-			 "See whether somebody needs that Pod, and delete it: the controller never touches what others "
-			 "made.",
-			 false},
-		[WAIT_FORMER] =
-			{"waits until the Pod of a former attempt, or of a former Framework of this name, is gone.",
-			 "wait until Pods of a former attempt, or of a former Framework of this name, are gone.",
-			 "See why that Pod does not go: finalizers, or a node that is lost.", false},
-		[WAIT_UNSCHEDULABLE] =
-			{"finds no node: the scheduler says", "find no node: the scheduler says",
-			 "Make room, ask for less, or correct nodeSelector, affinity and tolerations of the "
-			 "template; task.pendingPolicy.unschedulableTimeoutSec limits how long a Task waits.",
-			 true},
-		[WAIT_GATE] = {"is not scheduled before its scheduling gates are removed:",
-			       "are not scheduled before their scheduling gates are removed:",
-			       "Whoever has set the gate removes it: a queue, usually.", true},
-		[WAIT_RETRY_DELAY] = {"is retried later.", "are retried later.", NULL, false},
-		[WAIT_TERMINATION] = {"waits until its Pod is gone.", "wait until their Pods are gone.",
-				      "A Pod goes when its kubelet confirms its end and its finalizers are removed.",
-				      false},
-		[WAIT_INIT] = {"runs an init container:", "run an init container:", NULL, true},
-		[WAIT_SCHEDULER] = {"waits for the scheduler, which has not looked at its Pod.",
-				    "wait for the scheduler, which has not looked at their Pods.",
-				    "If this lasts: does the scheduler run that schedulerName of the template names?",
-				    false},
-		[WAIT_CREATING] = {"is being started by the kubelet.", "are being started by the kubelet.", NULL,
-				   false},
-		[WAIT_PENDING] = {"has a Pod that is Pending.", "have Pods that are Pending.", NULL, false},
-		[WAIT_CREATION] = {"gets its Pod from the controller next.", "get their Pods from the controller next.",
-				   NULL, false},
-		[WAIT_BARRIER] = {"is held by the barrier until every Task of the Framework has an IP.",
-				  "are held by the barrier until every Task of the Framework has an IP.", NULL, false},
-	};
-
-	return &words[kind];
-}
-
 /* ---- evidence ---------------------------------------------------------------------------------------------------- */
 
 static void advise_describe(const struct inquiry *inquiry, const char *pod, struct why *why)
@@ -132,10 +56,10 @@ static void tell_group(const struct inquiry *inquiry, const struct wait_group *g
 	char age[WHY_AGE_SIZE], due[WHY_DUE_SIZE];
 
 	if (group->kind == WAIT_RETRY_DELAY)
-		why_fact(why, source, "%s; the first retry at %s", wait_kind_name(group->kind),
+		why_fact(why, source, "%s; the first retry at %s", wait_row(group->kind)->name,
 			 why_due(inquiry, group->until, due));
 	else
-		why_fact(why, source, "%s for %s%s%s", wait_kind_name(group->kind), why_age(inquiry, group->since, age),
+		why_fact(why, source, "%s for %s%s%s", wait_row(group->kind)->name, why_age(inquiry, group->since, age),
 			 *words == '\0' ? "" : ": ", words);
 }
 
@@ -200,23 +124,27 @@ static void tell_barrier(const struct inquiry *inquiry, const struct wait_groups
 
 static void explain_first(const struct inquiry *inquiry, const struct wait_group *group, struct why *why)
 {
-	const struct wait_words *words = wait_words(group->kind);
+	const struct wait_row *row = wait_row(group->kind);
 	cleanup_free char *subject = subject_of(group);
 	cleanup_free char *says = words_of(group);
 	char due[WHY_DUE_SIZE];
 
-	why->kind = wait_kind_name(group->kind);
+	why->kind = row->name;
 	why_brief(why, "%s: %s", why->kind, group->tasks);
-	why_say(why, "%s %s%s%s", subject, group->count == 1 ? words->one : words->many, words->told ? " " : "",
-		words->told ? says : "");
+	why_say(why, "%s %s%s%s", subject, group->count == 1 ? row->one : row->many, row->told ? " " : "",
+		row->told ? says : "");
 	if (group->kind == WAIT_RETRY_DELAY)
 		why_say(why, "The first retry is at %s.", why_due(inquiry, group->until, due));
-	if (words->advice != NULL)
-		why_advise(why, "%s", words->advice);
+	if (row->advice != NULL)
+		why_advise(why, "%s", row->advice);
 	if (group->kind == WAIT_FOREIGN || group->kind == WAIT_FORMER)
 		tell_foreign(inquiry, group, why);
-	else if (group->kind <= WAIT_CRASH || group->kind == WAIT_UNSCHEDULABLE || group->kind == WAIT_INIT)
+	if (row->describe)
 		advise_describe(inquiry, group->pod, why);
+	for (size_t i = 0; inquiry->events != NULL && i < ARRAY_LEN(row->events) && row->events[i] != NULL; i++)
+		why_fact_event(why, inquiry,
+			       event_views_latest(inquiry->events, row->events[i], 0,
+						  row->begins != NULL ? row->begins : row->contains));
 }
 
 bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)

@@ -524,25 +524,49 @@ static const char *pass_string(const char *at, const char *end)
 	return at < end ? at + 1 : end;
 }
 
+/* Behind the object or array that begins at `at`, or NULL if it is not closed. */
+static const char *pass_nested(const char *at, const char *end)
+{
+	size_t depth = 0;
+
+	while (at < end) {
+		switch (*at) {
+		case '"': at = pass_string(at, end); continue;
+		case '{':
+		case '[': depth++; break;
+		case '}':
+		case ']':
+			if (--depth == 0)
+				return at + 1;
+			break;
+		default: break;
+		}
+		at++;
+	}
+	return NULL;
+}
+
 struct json_span json_reader_pass(struct json_reader *reader)
 {
 	char c = next(reader);
 	struct json_span span = {.at = reader->at};
-	size_t depth = 0;
+	const char *at = reader->at;
 
 	if (c == '\0' || strchr(",:]}", c) != NULL)
 		wrong(reader, "a value");
-	while (reader->expected == NULL && reader->at < reader->end &&
-	       (depth > 0 || memchr(value_ends, *reader->at, sizeof(value_ends)) == NULL)) {
-		depth += *reader->at == '{' || *reader->at == '[';
-		depth -= *reader->at == '}' || *reader->at == ']';
-		reader->at = *reader->at == '"' ? pass_string(reader->at, reader->end) : reader->at + 1;
-	}
-	if (depth > 0)
-		wrong(reader, "the rest of a value");
 	if (reader->expected != NULL)
 		return (struct json_span){0};
-	span.len = (size_t)(reader->at - span.at);
+	if (c == '{' || c == '[')
+		at = pass_nested(at, reader->end);
+	else
+		while (at < reader->end && memchr(value_ends, *at, sizeof(value_ends)) == NULL)
+			at = *at == '"' ? pass_string(at, reader->end) : at + 1;
+	reader->at = at == NULL ? reader->end : at;
+	if (at == NULL) {
+		wrong(reader, "the rest of a value");
+		return (struct json_span){0};
+	}
+	span.len = (size_t)(at - span.at);
 	return span;
 }
 

@@ -63,6 +63,10 @@ void bus_poll_start(struct bus_poll *poll, struct ev_loop *loop, void *zmq_socke
 	ev_prepare_init(&poll->prepare, on_prepare);
 	ev_set_priority(&poll->prepare, EV_MINPRI); /* behind those that send in their prepare phase */
 	ev_check_init(&poll->check, on_check);
+	/* behind the answers of the same turn: news of a write whose answer is known need not be read (CONTRACT.md
+	 * §12.12)
+	 */
+	ev_set_priority(&poll->check, EV_MINPRI);
 	ev_idle_init(&poll->idle, on_idle);
 	poll->prepare.data = poll;
 	poll->check.data = poll;

@@ -35,8 +35,8 @@ struct object_meta {
 	char *strings; /* the memory of the object's strings */
 };
 
-/* Read an object from JSON text. The whole text is checked. 0 or the object; -1 or NULL and
- * *err if it is not JSON, or if name or uid is missing or has the wrong type. */
+/* Read an object from JSON text. The text is checked, except for large values that are not read. 0 or the object; -1 or
+ * NULL and *err if it is not JSON, or if name or uid is missing or has the wrong type. */
 int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err);
 void object_meta_free(struct object_meta *meta);
 
@@ -44,10 +44,13 @@ void object_meta_free(struct object_meta *meta);
 struct object_identity {
 	char *key; /* "namespace/name" */
 	char *resource_version;
+	char *uid; /* "" when missing */
+	int64_t generation;
+	int64_t deletion_time;
 };
 
-/* Reads no further than the object's metadata. False, and nothing to free, if one of the three members was not found.
- */
+/* Reads no further than the object's metadata. False, and nothing to free, if namespace, name or resourceVersion was
+ * not found. */
 bool object_identity_read(const char *text, size_t len, struct object_identity *out);
 void object_identity_free(struct object_identity *identity);
 

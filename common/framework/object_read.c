@@ -1,5 +1,5 @@
 /* Observed objects from JSON text; see object.h. Values of a wrong type count as absent, because input from outside can
- * contain anything. */
+ * contain anything. Large values that nobody reads, managedFields above all, are passed over without a check. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +152,7 @@ static void read_metadata(struct json_reader *reader, struct object_view *view)
 		else if (json_span_is(&name, "ownerReferences"))
 			read_owners(reader, view);
 		else
-			json_reader_skip(reader);
+			json_reader_pass(reader);
 	}
 }
 
@@ -404,13 +404,13 @@ static void read_pod_status(struct json_reader *reader, struct object_view *view
 		else if (json_span_is(&name, "message"))
 			view->message = json_reader_string(reader);
 		else if (json_span_is(&name, "initContainerStatuses"))
-			init_statuses = json_reader_skip(reader);
+			init_statuses = json_reader_pass(reader);
 		else if (json_span_is(&name, "containerStatuses"))
-			statuses = json_reader_skip(reader);
+			statuses = json_reader_pass(reader);
 		else if (json_span_is(&name, "conditions"))
-			conditions = json_reader_skip(reader);
+			conditions = json_reader_pass(reader);
 		else
-			json_reader_skip(reader);
+			json_reader_pass(reader);
 	}
 	if (view->phase == POD_PENDING)
 		read_wait(&init_statuses, &statuses, &conditions, view);
@@ -434,7 +434,7 @@ static void read_pod_spec(struct json_reader *reader, struct object_view *view)
 		if (json_span_is(&name, "nodeName"))
 			view->node_name = json_reader_string(reader);
 		else
-			json_reader_skip(reader);
+			json_reader_pass(reader);
 }
 
 /* metadata, and where it stands. */
@@ -514,34 +514,25 @@ struct owned_object *owned_object_read(const char *text, size_t len, bool whole,
 
 bool object_identity_read(const char *text, size_t len, struct object_identity *out)
 {
-	struct json_span ns = {0};
-	struct json_span name = {0};
-	struct json_span version = {0};
+	struct object_view view = {0};
 	struct json_reader reader;
-	struct json_span member;
 	char *at;
 
 	*out = (struct object_identity){0};
 	json_reader_init(&reader, text, len);
-	if (!json_reader_find(&reader, "metadata") || !json_reader_object(&reader))
+	if (!json_reader_find(&reader, "metadata"))
 		return false;
-	while ((ns.len == 0 || name.len == 0 || version.len == 0) && json_reader_member(&reader, &member)) {
-		if (json_span_is(&member, "namespace"))
-			ns = json_reader_string(&reader);
-		else if (json_span_is(&member, "name"))
-			name = json_reader_string(&reader);
-		else if (json_span_is(&member, "resourceVersion"))
-			version = json_reader_string(&reader);
-		else
-			json_reader_skip(&reader);
-	}
-	if (ns.len == 0 || name.len == 0 || version.len == 0)
+	read_metadata(&reader, &view);
+	if (view.ns.len == 0 || view.name.len == 0 || view.resource_version.len == 0)
 		return false;
-	out->key = mem_alloc(ns.len + 1 + name.len + 1 + version.len + 1);
-	at = out->key + json_span_decode(&ns, out->key);
+	out->generation = view.generation;
+	out->deletion_time = view.deletion_time;
+	out->key = mem_alloc(view.ns.len + 1 + view.name.len + 1 + view.resource_version.len + 1 + view.uid.len + 1);
+	at = out->key + json_span_decode(&view.ns, out->key);
 	*at++ = '/';
-	out->resource_version = at + json_span_decode(&name, at) + 1;
-	json_span_decode(&version, out->resource_version);
+	out->resource_version = at + json_span_decode(&view.name, at) + 1;
+	out->uid = out->resource_version + json_span_decode(&view.resource_version, out->resource_version) + 1;
+	json_span_decode(&view.uid, out->uid);
 	return true;
 }
 

@@ -1,66 +1,6 @@
 /* taskRoles[].dependsOn (CONTRACT.md §6): the first Pods of a TaskRole wait for the Tasks of others; see rules.h. */
-#include <string.h>
-
-#include "common/framework/codes.h"
+#include "common/framework/depends.h"
 #include "reconciler/sync/rules.h"
-
-/* Whether the Task has come so far, at any time in this attempt of the Framework. */
-static bool task_reached(const struct task_status *task, enum depends_status status)
-{
-	if (task->state == STATE_COMPLETED && task->attempt.completion != NULL &&
-	    task->attempt.completion->code == CODE_SUCCEEDED)
-		return true;
-	switch (status) {
-	case DEPENDS_RUNNING: return task->run_time != 0;
-	case DEPENDS_READY: return task->ready_time != 0;
-	case DEPENDS_SUCCEEDED: break;
-	}
-	return false;
-}
-
-static const struct role_status *find_role(const struct framework *framework, const char *name)
-{
-	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
-		if (strcmp(framework->status.attempt.roles[r].name, name) == 0)
-			return &framework->status.attempt.roles[r];
-	return NULL;
-}
-
-/* How many Tasks of the TaskRole are still awaited; *all: of how many. */
-static size_t awaited(const struct framework *framework, const struct role_dependency *dependency, size_t *all)
-{
-	const struct role_status *role = find_role(framework, framework->spec.roles[dependency->role].name);
-	size_t count = 0;
-
-	*all = 0;
-	for (size_t i = 0; role != NULL && i < role->task_count; i++) {
-		if (role->tasks[i].deletion_pending)
-			continue;
-		++*all;
-		count += !task_reached(&role->tasks[i], dependency->status);
-	}
-	return count;
-}
-
-/* Whether a Task of it has had a Pod. */
-static bool started(const struct role_status *role)
-{
-	for (size_t i = 0; i < role->task_count; i++)
-		if (role->tasks[i].attempt.pod_uid != NULL || role->tasks[i].attempt.id > 0)
-			return true;
-	return false;
-}
-
-static const struct role_dependency *unmet(const struct framework *framework, const struct task_role_spec *spec,
-					   size_t *count, size_t *all)
-{
-	for (size_t i = 0; i < spec->depends_count; i++) {
-		*count = awaited(framework, &spec->depends_on[i], all);
-		if (*count > 0)
-			return &spec->depends_on[i];
-	}
-	return NULL;
-}
 
 static void tell(struct reconcile *reconcile, struct role_work *work, const struct task_role_spec *spec,
 		 const struct role_dependency *dependency, size_t count, size_t all)
@@ -78,14 +18,14 @@ static void look_at_role(struct reconcile *reconcile, size_t r, const struct tas
 {
 	struct framework *framework = reconcile->framework;
 	struct role_work *work = &framework->roles[r];
-	const struct role_dependency *dependency = NULL;
+	const struct role_dependency *dependency;
 	size_t count = 0;
 	size_t all = 0;
 
 	if (work->depends == DEPENDS_OVER)
 		return;
-	if (!started(&framework->status.attempt.roles[r]))
-		dependency = unmet(framework, spec, &count, &all);
+	dependency = role_dependency_unmet(&framework->spec, &framework->status.attempt, spec,
+					   &framework->status.attempt.roles[r], &count, &all);
 	if (dependency != NULL) {
 		work->depends = DEPENDS_WAITING;
 		tell(reconcile, work, spec, dependency, count, all);

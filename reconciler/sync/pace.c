@@ -12,6 +12,9 @@ enum { WRITE_ENDING_MS = 4000 };
  * they would leave large Frameworks no time for anything else: this makes it a few per cent. Of 10 Tasks it is nothing
  * to speak of. */
 enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
+/* A server that is slow to answer has more to do than it can, and what belongs together takes longer to happen: changes
+ * wait for at least that many times as long as the last write took. */
+enum { PATIENCE_ANSWERS = 8, PATIENCE_MAX_MS = 4000 };
 
 /* What becomes of its objects now decides nothing, and who waits waits for the end. */
 static bool attempt_ending(const struct framework *framework)
@@ -29,6 +32,8 @@ void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
 		pace->gathered = 0;
 	if (delay_ms > 0)
 		delay_ms = attempt_ending(framework) ? WRITE_ENDING_MS : delay_ms << pace->gathered;
+	if (delay_ms > 0 && delay_ms < pace->patience_ms)
+		delay_ms = pace->patience_ms;
 	by = reconcile->time.boot_ms + delay_ms;
 	if (delay_ms > 0 && by < pace->last_ms + pace->spacing_ms)
 		by = pace->last_ms + pace->spacing_ms;
@@ -68,10 +73,32 @@ void pace_started(struct framework *framework, int64_t boot_ms)
 	pace->by_ms = INT64_MAX;
 }
 
-/* Whether the Tasks that move together have all arrived: all that are not over run, or all that ran have ended, or all
- * that ended are to be retried; and none is on its way out. */
+void pace_answered(struct framework *framework, int64_t boot_ms)
+{
+	int64_t patience_ms = (boot_ms - framework->pace.last_ms) * PATIENCE_ANSWERS;
+
+	framework->pace.patience_ms = patience_ms < PATIENCE_MAX_MS ? patience_ms : PATIENCE_MAX_MS;
+}
+
+void pace_arrived(struct framework *framework, const struct task_status *task)
+{
+	struct write_pace *pace = &framework->pace;
+
+	if (task->state == STATE_COMPLETED && task->deletion_pending) /* those that stay may have arrived before */
+		pace->running = pace->ending = pace->over = framework->version;
+	else if (task->state == STATE_RUNNING)
+		pace->running = framework->version;
+	else if (task->state == STATE_DELETION_PENDING)
+		pace->ending = framework->version;
+	else if (task->state == STATE_ATTEMPT_COMPLETED)
+		pace->over = framework->version;
+}
+
+/* Whether the Tasks that move together have all arrived, the last one since the last write: all that are not over run,
+ * or all that ran have ended, or all that ended are to be retried; and none is on its way out. */
 static bool gathered_all(const struct framework *framework)
 {
+	const struct write_pace *pace = &framework->pace;
 	int32_t moving = 0;
 	int32_t running = 0;
 	int32_t ending = 0;
@@ -85,7 +112,9 @@ static bool gathered_all(const struct framework *framework)
 		ending += work->ending;
 		over += work->over;
 	}
-	return moving == 0 && (running > 0) + (ending > 0) + (over > 0) == 1;
+	if (moving > 0 || (running > 0) + (ending > 0) + (over > 0) != 1)
+		return false;
+	return framework->written < (running > 0 ? pace->running : ending > 0 ? pace->ending : pace->over);
 }
 
 void pace_plan_write(struct reconcile *reconcile)

@@ -175,6 +175,7 @@ void task_enter(struct reconcile *reconcile, size_t role, size_t index, enum att
 	}
 	framework_touch(reconcile, write_delay_ms);
 	work->tasks[index].decided = framework->version;
+	pace_arrived(framework, task);
 }
 
 void task_mark_deletion(struct reconcile *reconcile, size_t role, size_t index)

@@ -82,6 +82,7 @@ static void copy_text(struct turn *turn, char **slot, const char *text, int64_t 
 		return;
 	mem_replace(slot, text);
 	framework_touch(turn->reconcile, write_delay_ms);
+	pace_arrived(turn->framework, turn->task);
 }
 
 /* Its next phase is waited for; until then it is told of once. */
@@ -131,6 +132,7 @@ static void look_at_readiness(struct turn *turn)
 		return;
 	turn->task->ready_time = turn->reconcile->now_sec;
 	framework_touch(turn->reconcile, WRITE_RUNNING);
+	pace_arrived(turn->framework, turn->task);
 }
 
 static void pod_present(struct turn *turn)

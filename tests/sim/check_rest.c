@@ -97,14 +97,16 @@ bool framework_attended(struct world *world, const struct object *framework)
 	return item != NULL && !held_up(item);
 }
 
-/* Whether a call about its name is on its way, which lasts as long as a lease at most: nothing else is done meanwhile.
- */
+/* Whether a call about its name is on its way, or the status write that the fence waits for (CONTRACT.md §12.14):
+ * either lasts as long as a lease at most, and nothing else is done meanwhile. */
 static bool called(const struct world *world, const struct object *object)
 {
 	const struct item *item = known(holder(world, object->ns, object_framework_name(object->json)), object->ns,
 					object_framework_name(object->json));
 	const struct slot *slot = item == NULL ? NULL : &item->framework->config_map;
 
+	if (item != NULL && item->writing && framework_fenced(item->framework))
+		return true;
 	if (item != NULL && object->kind == KIND_POD)
 		HASH_FIND_STR(item->framework->slots, object->name, slot);
 	return slot != NULL && slot->call != CALL_NONE;

@@ -13,6 +13,7 @@
 #include "cli/view/wait.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "tests/unit/cli_asserts.h"
 
 /* 2026-01-01T01:00:00Z: an hour after everything begins. */
 enum { CLI_NOW = 1767229200 };
@@ -119,11 +120,5 @@ static inline void cli_world_end(struct cli_world *w)
 	pod_views_free(&w->pods);
 	event_views_free(&w->events);
 }
-
-#define assert_contains(text, part)                                                      \
-	do {                                                                             \
-		if (strstr((text), (part)) == NULL)                                      \
-			fail_msg("found \"%s\", expected \"%s\" in it", (text), (part)); \
-	} while (0)
 
 #endif

@@ -93,7 +93,7 @@ static inline void world_write_with(struct world *w, enum compress_when compress
 	if (w->unsure)
 		framework_write_failed(w->framework);
 	else
-		framework_written(w->framework, version, meta_str(w->object, "resourceVersion"));
+		framework_written(w->framework, version, meta_str(w->object, "resourceVersion"), w->time.boot_ms);
 }
 
 static inline void world_write(struct world *w)

@@ -387,18 +387,45 @@ static void test_log_lines(void **state)
 	}
 }
 
+/* A line of several pieces, of which each has its time; no character is cut; a resume begins the line again. */
 static void test_long_lines(void **state)
 {
+	static const char time[] = "2026-01-01T00:00:01Z";
 	struct log_lines lines = {0};
 	cleanup_buf struct buf out = {0}, text = {0};
 
 	(void)state;
-	for (size_t i = 0; i < LOG_LINE_MAX + 10; i++)
+	buf_printf(&text, "%s ", time);
+	while (text.len < LOG_LINE_MAX - 1)
 		buf_putc(&text, 'x');
+	buf_puts(&text, "\303\2442026 rest");
+	log_lines_add(&lines, text.data, text.len, note_line, &out);
+	assert_int_equal(out.len, LOG_LINE_MAX - 1 + 1);
+	buf_clear(&out);
+	log_lines_add(&lines, "\n2026-01-01T00:00:02Z \0nul\n", 27, note_line, &out);
+	assert_string_equal(out.data, "2026-01-01T00:00:01Z|\303\2442026 rest\n2026-01-01T00:00:02Z|\1nul\n");
+	assert_string_equal(lines.last, "2026-01-01T00:00:02Z");
+	/* one that is known is left out with all its pieces */
+	buf_clear(&out);
+	log_lines_resume(&lines);
+	log_lines_add(&lines, text.data, text.len, note_line, &out);
+	log_lines_add(&lines, "\n", 1, note_line, &out);
+	assert_int_equal(out.len, 0);
+	/* the stream breaks off behind the first piece */
+	memcpy(text.data, "2026-01-01T00:00:03Z", strlen(time));
+	log_lines_add(&lines, text.data, text.len, note_line, &out);
+	buf_clear(&out);
+	log_lines_resume(&lines);
+	log_lines_add(&lines, "2026-01-01T00:00:03Z whole\n", 27, note_line, &out);
+	assert_string_equal(out.data, "2026-01-01T00:00:03Z|whole\n");
+	/* a line of exactly that length is one piece */
+	buf_clear(&text);
+	buf_clear(&out);
+	while (text.len < LOG_LINE_MAX)
+		buf_putc(&text, 'x');
+	buf_putc(&text, '\n');
 	log_lines_add(&lines, text.data, text.len, note_line, &out);
 	assert_int_equal(out.len, LOG_LINE_MAX + 2);
-	log_lines_add(&lines, "\n", 1, note_line, &out);
-	assert_int_equal(out.len, LOG_LINE_MAX + 10 + 4);
 	buf_free(&lines.pending);
 }
 

@@ -1,49 +1,5 @@
 /* kubectl framework why: each situation from its objects, and what is told when some of them may not be read. */
-#include "cli/view/why.h"
-#include "tests/unit/cli_world.h"
-
-#define ONE_ROLE "'taskRoles':[{'name':'a','taskNumber':3}]"
-
-static const char *fact(const struct why *why, const char *source)
-{
-	for (size_t i = 0; i < why->fact_count; i++)
-		if (strncmp(why->facts[i].source, source, strlen(source)) == 0)
-			return why->facts[i].text;
-	return "";
-}
-
-/* A Framework whose Tasks are these, in the given state. */
-static void begin_tasks(struct cli_world *w, const char *state, const char *spec, char *tasks)
-{
-	cleanup_free char *role = cli_role("a", tasks);
-	cleanup_free char *status = cli_status(state, "", "", role);
-
-	cli_world_begin(w, spec, status);
-	free(tasks);
-}
-
-static char *three(const char *state, const char *more)
-{
-	cleanup_free char *one = cli_task(0, state, more), *two = cli_task(1, state, more),
-			  *last = cli_task(2, state, more);
-
-	return mem_printf("%s,%s,%s", one, two, last);
-}
-
-static void explain(struct cli_world *w, struct why *why, const char *kind, const char *part)
-{
-	why_explain(&w->inquiry, why);
-	if (strcmp(why->kind, kind) != 0)
-		print_error("%s\n", why->answer);
-	assert_string_equal(why->kind, kind);
-	assert_contains(why->answer, part);
-}
-
-static void done(struct cli_world *w, struct why *why)
-{
-	why_free(why);
-	cli_world_end(w);
-}
+#include "tests/unit/cli_why.h"
 
 /* ---- the Framework as a whole ------------------------------------------------------------------------------------ */
 
@@ -116,10 +72,6 @@ static void test_held(void **state)
 	done(&w, &why);
 	cli_world_begin(&w, ONE_ROLE ",'suspend':true", suspended);
 	explain(&w, &why, "suspended", "none of its Pods exists");
-	done(&w, &why);
-	cli_world_begin(&w, ONE_ROLE, suspended);
-	explain(&w, &why, "queued", "Kueue has not admitted its Workload framework-f");
-	assert_string_equal(why.advice[0].command, "kubectl describe workload framework-f -n ns");
 	done(&w, &why);
 	cli_world_begin(&w, ONE_ROLE ",'suspend':true", status);
 	cli_world_pod(&w, "f-a-0", ",'deletionTimestamp':'2026-01-01T00:59:00Z','finalizers':['x/y']", "",
@@ -208,15 +160,10 @@ static void test_images(void **state)
 
 	(void)state;
 	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptPreparing", ""));
-	for (int i = 0; i < 3; i++) {
-		cleanup_free char *name = mem_printf("f-a-%d", i);
-
-		cli_world_pod(
-			&w, name, "", "'nodeName':'n'",
-			i == 1 ? "'phase':'Running'"
-			       : "'phase':'Pending','containerStatuses':[{'name':'c','state':{'waiting':{'reason':"
-				 "'ImagePullBackOff','message':'Back-off pulling image \\u001b[31m'}}}]");
-	}
+	three_pods(&w, "", "'nodeName':'n'",
+		   "'phase':'Pending','containerStatuses':[{'name':'c','state':{'waiting':{'reason':"
+		   "'ImagePullBackOff','message':'Back-off pulling image \\u001b[31m'}}}]",
+		   "'phase':'Running'");
 	explain(&w, &why, "start-fails", "2 Tasks, a[0,2], do not start");
 	assert_contains(why.answer, "ImagePullBackOff: Back-off pulling image");
 	assert_string_equal(why.brief, "start-fails: a[0,2]");
@@ -231,15 +178,11 @@ static void test_room(void **state)
 
 	(void)state;
 	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptPreparing", ""));
-	for (int i = 0; i < 3; i++) {
-		cleanup_free char *name = mem_printf("f-a-%d", i);
-
-		cli_world_pod(&w, name, "", "",
-			      "'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':'"
-			      "Unschedulable',"
-			      "'message':'0/4 nodes are available: 4 Insufficient "
-			      "cpu.','lastTransitionTime':'2026-01-01T00:50:00Z'}]");
-	}
+	three_pods(&w, "", "",
+		   "'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':'Unschedulable',"
+		   "'message':'0/4 nodes are available: 4 Insufficient "
+		   "cpu.','lastTransitionTime':'2026-01-01T00:50:00Z'}]",
+		   NULL);
 	explain(&w, &why, "unschedulable", "None of the 3 Tasks of Framework f runs. 3 Tasks, a[0..2], find no node");
 	assert_contains(why.answer, "0/4 nodes are available: 4 Insufficient cpu.");
 	assert_contains(fact(&why, "Tasks a[0..2]"), "unschedulable for 10m");
@@ -306,6 +249,69 @@ static void test_creation(void **state)
 	done(&w, &why);
 }
 
+/* Role b waits for role a, of which a[0] has been Running once, and a[1] has not. */
+static void test_depends(void **state)
+{
+	static const char spec[] = "'taskRoles':[{'name':'a','taskNumber':2},{'name':'b','taskNumber':2,'dependsOn':[{"
+				   "'taskRole':'a','status':'Running'}]}]";
+	cleanup_free char *one = cli_task(0, "AttemptRunning", "");
+	cleanup_free char *ran = mem_printf("%.*s,'runTime':'" CLI_BEGIN "'}", (int)strlen(one) - 1, one);
+	cleanup_free char *two = cli_task(1, "AttemptPreparing", ""),
+			  *first = cli_task(0, "AttemptCreationPending", ""),
+			  *second = cli_task(1, "AttemptCreationPending", "");
+	cleanup_free char *as = mem_printf("%s,%s", ran, two), *bs = mem_printf("%s,%s", first, second);
+	cleanup_free char *a = cli_role("a", as), *b = cli_role("b", bs), *roles = mem_printf("%s,%s", a, b);
+	cleanup_free char *status = cli_status("AttemptRunning", "", "", roles);
+	struct cli_world w;
+	struct why why;
+
+	(void)state;
+	cli_world_begin(&w, spec, status);
+	cli_world_pod(&w, "f-a-0", "", "'nodeName':'n'", "'phase':'Running'");
+	cli_world_pod(&w, "f-a-1", "", "'nodeName':'n'", "'phase':'Running'");
+	/* what troubles others is not their reason */
+	cli_world_event(&w, "FailedCreatePod", "Failed to create f-a-1: exceeded quota: q");
+	explain(&w, &why, "depends-on", "2 Tasks, b[0,1], wait for TaskRole a: 1 of its 2 Tasks are not yet Running");
+	why_free(&why);
+	/* whom it waits for waits itself: that is the reason */
+	pod_views_free(&w.pods);
+	cli_world_pod(&w, "f-a-1", "", "", "'phase':'Pending'");
+	explain(&w, &why, "scheduler", "Task a[1] waits for the scheduler");
+	assert_contains(fact(&why, "Tasks b[0,1]"), "depends-on for 60m: a: 1 of its 2 Tasks");
+	done(&w, &why);
+}
+
+/* The Service of spec.network: refused, somebody else's, and its own, with which the Event of a refusal is over. */
+static void test_service(void **state)
+{
+	struct cli_world w;
+	struct why why;
+	json_t *service;
+
+	(void)state;
+	begin_tasks(&w, "AttemptPreparing", ONE_ROLE ",'network':{}", three("AttemptCreationPending", ""));
+	cli_world_event(&w, "FailedCreateService", "Failed to create f: services is forbidden");
+	explain(&w, &why, "service-refused",
+		"3 Tasks, a[0..2], have no Pods, because the API server refuses the Service");
+	assert_contains(why.answer, "Failed to create f: services is forbidden");
+	assert_contains(fact(&why, "Event FailedCreateService"), "(3 times)");
+	why_free(&why);
+	cli_world_event(&w, "NamingConflict", "Service f with uid x is controlled by nobody");
+	explain(&w, &why, "foreign-service", "Service f with uid x is controlled by nobody");
+	why_free(&why);
+	service = cli_json(
+		"{'metadata':{'name':'f','ownerReferences':[{'kind':'Framework','uid':'u','controller':true}]}}");
+	w.inquiry.service = service;
+	explain(&w, &why, "creation", "get their Pods from the controller next");
+	why_free(&why);
+	/* who may not read Events sees whose it is */
+	json_object_del(json_object_get(service, "metadata"), "ownerReferences");
+	w.inquiry.events = NULL;
+	explain(&w, &why, "foreign-service", "has the name that spec.network needs: f");
+	json_decref(service);
+	done(&w, &why);
+}
+
 /* A status is written later than a Pod is created: the Pod of the present attempt is not in its own way. */
 static void test_status_behind(void **state)
 {
@@ -317,10 +323,8 @@ static void test_status_behind(void **state)
 
 	(void)state;
 	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
-	cli_world_pod(&w, "f-a-0", ANNOTATIONS("0"), "", "'phase':'Running'");
-	cli_world_pod(&w, "f-a-1", ANNOTATIONS("0"), "", "'phase':'Pending'");
-	cli_world_pod(&w, "f-a-2", ANNOTATIONS("0"), "", "'phase':'Pending'");
-	explain(&w, &why, "scheduler", "2 Tasks, a[1,2], wait for the scheduler");
+	three_pods(&w, ANNOTATIONS("0"), "", "'phase':'Pending'", "'phase':'Running'");
+	explain(&w, &why, "scheduler", "2 Tasks, a[0,2], wait for the scheduler");
 	done(&w, &why);
 	begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptCreationPending", ""));
 	cli_world_pod(&w, "f-a-0", ANNOTATIONS("7"), "", "'phase':'Running'");
@@ -355,11 +359,7 @@ static void test_other_waits(void **state)
 		struct why why;
 
 		begin_tasks(&w, "AttemptPreparing", ONE_ROLE, three("AttemptPreparing", ""));
-		for (int j = 0; j < 3; j++) {
-			cleanup_free char *name = mem_printf("f-a-%d", j);
-
-			cli_world_pod(&w, name, rows[i].metadata, rows[i].spec, rows[i].status);
-		}
+		three_pods(&w, rows[i].metadata, rows[i].spec, rows[i].status, NULL);
 		explain(&w, &why, rows[i].kind, rows[i].part);
 		done(&w, &why);
 	}
@@ -524,7 +524,8 @@ int main(void)
 		cmocka_unit_test(test_deleting),      cmocka_unit_test(test_images),
 		cmocka_unit_test(test_room),          cmocka_unit_test(test_barrier),
 		cmocka_unit_test(test_creation),      cmocka_unit_test(test_other_waits),
-		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_without_rights),
+		cmocka_unit_test(test_status_behind), cmocka_unit_test(test_depends),
+		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
 		cmocka_unit_test(test_crash),         cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_classified),    cmocka_unit_test(test_good_ends),
 		cmocka_unit_test(test_json),

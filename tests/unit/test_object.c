@@ -429,7 +429,7 @@ static char *quoted(const char *text)
 	return out;
 }
 
-/* It ends with the last of its three members: what comes behind need not even be JSON. */
+/* What comes behind metadata need not even be JSON. */
 static void test_identity(void **state)
 {
 	static const struct {

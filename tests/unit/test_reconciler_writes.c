@@ -275,6 +275,70 @@ static void refused_bodies_shrink(void **state)
 	assert_true(find_call(world, "PUT ") == world->call_count);
 }
 
+/* The same Framework with the status that a write sends, at another version. */
+static char *written_text(const struct request *write, int version)
+{
+	cleanup_free char *text = framework_text("f", version, 1);
+	cleanup_json json_t *object = json_parse(text, strlen(text), NULL);
+	cleanup_json json_t *sent = json_parse(write->body, strlen(write->body), NULL);
+
+	json_object_set(object, "status", json_object_get(sent, "status"));
+	return json_text(object);
+}
+
+static void show_text(struct world *world, const char *text)
+{
+	assert_true(store_text(&world->reconciler, KIND_FRAMEWORK, SHARD, text, strlen(text)));
+	run_all(world);
+}
+
+/* An event that comes before the answer to a write causes no reconcile, and nothing when the answer says the same. What
+ * another client wrote after it is found then, and a new spec at once. */
+static void events_wait_for_the_answer(void **state)
+{
+	struct world *world = *state;
+	const struct item *item;
+	cleanup_free char *own = NULL;
+	cleanup_free char *others = framework_text("f", 500, 1);
+	cleanup_free char *respecified = framework_text("f", 600, 2);
+	cleanup_free char *text = NULL;
+	char *generation;
+	uint64_t reconciles;
+
+	world->lease_ms = 60000;
+	world_grant(world, SHARD);
+	show_framework(world, "f", SHARD, 1);
+	run_all(world);
+	assert_memory_equal(world->calls[0].line, "PUT ", 4);
+	item = world->reconciler.items;
+	reconciles = world->reconciler.reconciles;
+	own = written_text(&world->calls[0], 100 + world->requests);
+	show_text(world, own);
+	assert_int_equal(world->reconciler.reconciles, reconciles);
+	assert_string_equal(item->framework->resource_version, "7");
+	answer_done(world, 0);
+	assert_null(item->held);
+	run_all(world);
+	assert_int_equal(world->reconciler.reconciles, reconciles + 1);
+	assert_memory_equal(world->last, "POST ", 5);
+	get_to_pods(world);
+	answer_done(world, find_call(world, pods));
+	world->now_ms += 60000;
+	run_all(world);
+	assert_int_equal(world->call_count, 1);
+	assert_memory_equal(world->calls[0].line, "PUT ", 4);
+	text = mem_printf("%.*s,\"status\":{\"state\":\"Else\"}}", (int)strlen(others) - 1, others);
+	show_text(world, text);
+	answer_done(world, 0);
+	run_all(world);
+	assert_memory_equal(world->last, "PUT ", 4);
+	assert_non_null(strstr(world->calls[0].body, "\"resourceVersion\":\"500\""));
+	generation = strstr(respecified, "\"generation\":1");
+	generation[strlen("\"generation\":")] = '2';
+	show_text(world, respecified);
+	assert_int_equal(item->framework->generation, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +347,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_end_waits_for_writes, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(the_end_needs_a_lease, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(refused_bodies_shrink, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(events_wait_for_the_answer, world_set_up, world_tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

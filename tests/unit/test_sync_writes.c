@@ -63,7 +63,7 @@ static void test_change_during_write(void **state)
 	world_pod_exit(&w, "f-a-0", 0, "");
 	world_reconcile(&w);
 	world_stamp(&w, w.object);
-	framework_written(w.framework, version, meta_str(w.object, "resourceVersion"));
+	framework_written(w.framework, version, meta_str(w.object, "resourceVersion"), w.time.boot_ms);
 	world_reconcile(&w);
 	assert_task(&w, 0, 0, STATE_DELETION_PENDING);
 	assert_int_equal(w.queued, 0);
@@ -97,7 +97,7 @@ static void test_own_status(void **state)
 	version = w.framework->version;
 	world_tell_framework(&w);
 	assert_int_equal(w.framework->version, version);
-	framework_written(w.framework, version, meta_str(w.object, "resourceVersion"));
+	framework_written(w.framework, version, meta_str(w.object, "resourceVersion"), w.time.boot_ms);
 	world_end(&w);
 
 	world_begin_of(&w, 2, "", "", "");
@@ -403,6 +403,80 @@ static void test_former_pod(void **state)
 	world_end(&w);
 }
 
+/* Until when the next write is put off, with nothing happening meanwhile. */
+static int64_t written_after_ms(struct world *w)
+{
+	int64_t begun_ms = w->time.boot_ms;
+
+	world_reconcile(w);
+	while (!w->plan.write && w->time.boot_ms < begun_ms + 60000) {
+		world_advance_ms(w, 100);
+		world_reconcile(w);
+	}
+	return w->time.boot_ms - begun_ms;
+}
+
+/* What belongs together takes longer to happen where the server is slow to answer: changes are gathered for eight times
+ * as long as the last write took. The last Task to arrive ends that. */
+static void test_slow_server(void **state)
+{
+	struct world w;
+	uint64_t version;
+
+	(void)state;
+	world_begin_of(&w, 3, STAYS, "", "");
+	world_settle(&w);
+	world_advance_ms(&w, 10000);
+	world_pod_phase(&w, "f-a-0", "Running");
+	assert_in_range(written_after_ms(&w), 200, 200);
+	version = framework_write_started(w.framework, w.time.boot_ms);
+	world_advance_ms(&w, 300);
+	world_stamp(&w, w.object);
+	framework_written(w.framework, version, meta_str(w.object, "resourceVersion"), w.time.boot_ms);
+	world_pod_phase(&w, "f-a-1", "Running");
+	world_reconcile(&w);
+	assert_false(w.plan.write);
+	world_advance_ms(&w, 1000);
+	world_pod_phase(&w, "f-a-2", "Running");
+	world_reconcile(&w);
+	assert_true(w.plan.write);
+	world_settle(&w);
+	world_advance_ms(&w, 10000);
+	version = framework_write_started(w.framework, w.time.boot_ms);
+	world_advance_ms(&w, 300);
+	framework_written(w.framework, version, meta_str(w.object, "resourceVersion"), w.time.boot_ms);
+	world_pod_exit(&w, "f-a-0", 0, "");
+	assert_in_range(written_after_ms(&w), 2400, 2400);
+	world_end(&w);
+}
+
+/* A Task that is over is written with the others that end, and not because all others run or have ended as before. */
+static void test_no_news_of_others(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 3, STAYS, "", "");
+	world_settle(&w);
+	for (int i = 0; i < 3; i++)
+		world_pod_phase(&w, pod_name("a", (size_t)i), "Running");
+	world_settle(&w);
+	w.slow_kubelet = true;
+	for (int i = 0; i < 3; i++)
+		world_pod_exit(&w, pod_name("a", (size_t)i), 0, "");
+	world_reconcile(&w);
+	assert_true(w.plan.write);
+	world_write(&w);
+	world_pod_gone(&w, "f-a-0");
+	world_reconcile(&w);
+	world_reconcile(&w);
+	assert_task(&w, 0, 0, STATE_COMPLETED);
+	assert_false(w.plan.write);
+	w.slow_kubelet = false;
+	world_settle(&w);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +492,8 @@ int main(void)
 		cmocka_unit_test(test_queued_config_map),
 		cmocka_unit_test(test_namesake),
 		cmocka_unit_test(test_former_pod),
+		cmocka_unit_test(test_slow_server),
+		cmocka_unit_test(test_no_news_of_others),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

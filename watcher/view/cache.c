@@ -265,14 +265,9 @@ static void write_slim(struct buf *out, const char *text, size_t len)
 	const char *cut_end = NULL;
 
 	json_reader_init(&reader, text, len);
-	json_reader_object(&reader);
-	while (cut == NULL && json_reader_member(&reader, &name)) {
-		if (!json_span_is(&name, "metadata") || !json_reader_object(&reader)) {
-			json_reader_skip(&reader);
-			continue;
-		}
+	if (json_reader_find(&reader, "metadata") && json_reader_object(&reader)) {
 		while (json_reader_member(&reader, &name)) {
-			json_reader_skip(&reader);
+			json_reader_pass(&reader);
 			if (json_span_is(&name, "managedFields")) {
 				cut = name.at - 1; /* the quote */
 				cut_end = reader.at;

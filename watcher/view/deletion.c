@@ -8,29 +8,32 @@
 #include "common/base/log.h"
 #include "common/framework/names.h"
 
-/* The object without its closing brace, on one line. apiVersion and kind go in front, as servers have them. */
+/* The text of an object, which has been read before, on one line. apiVersion and kind go in front, as servers have
+ * them. */
 static void write_object(struct buf *out, enum object_kind kind, const char *text, size_t len)
 {
 	bool has_version = false;
 	bool has_kind = false;
 	struct json_reader reader;
 	struct json_span name;
+	const char *rest;
 
 	json_reader_init(&reader, text, len);
 	if (!json_reader_object(&reader))
 		return;
-	while (json_reader_member(&reader, &name)) {
+	while ((!has_version || !has_kind) && json_reader_member(&reader, &name)) {
 		has_version = has_version || json_span_is(&name, "apiVersion");
 		has_kind = has_kind || json_span_is(&name, "kind");
-		json_reader_skip(&reader);
+		json_reader_pass(&reader);
 	}
 	buf_putc(out, '{');
 	if (!has_kind)
 		buf_printf(out, "\"kind\":\"%s\",", object_kind_name(kind));
 	if (!has_version)
 		buf_printf(out, "\"apiVersion\":\"%s\",", kind == KIND_FRAMEWORK ? FRAMEWORK_API_VERSION : "v1");
-	text = (const char *)memchr(text, '{', len) + 1;
-	len = (size_t)(reader.at - text);
+	rest = (const char *)memchr(text, '{', len) + 1;
+	len -= (size_t)(rest - text);
+	text = rest;
 	if (memchr(text, '\n', len) != NULL)
 		buf_json_compact(out, text, len);
 	else

@@ -101,6 +101,7 @@ run_gang_unavailable() {
     wait_completed other
     wait_framework waits 15 '.status.state == "AttemptPreparing"'
     expect_match "what kubectl describe says" "$(k describe framework waits)" 'GangUnavailable .*install Volcano'
+    expect_why waits gang-unavailable '2 Tasks, a\[0,1\], have no Pods, because the cluster does not know the gangs of spec\.gang: .*install Volcano'
     kubectl apply -f "$GANG_CRDS" >/dev/null
     wait_completed waits 90
     keep_control_plane
@@ -158,6 +159,8 @@ run_gang_forbidden() {
     start_watcher
     create '(fw("waits"; [role("a"; 2; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"}), fw("other"; [role("a"; 1; ends(0; 0))])'
     wait_event waits FailedCreatePodGroup '^Failed to create waits-0: podgroups.* is forbidden: .*The rights that spec.gang needs are in manifests/rbac/gang'
+    wait_why waits gang-refused
+    expect_why waits gang-refused 'because the API server refuses the PodGroup of spec\.gang: Failed to create waits-0'
     wait_completed other
     if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/gang" >/dev/null; else testapi DELETE faults >/dev/null; fi
     wait_completed waits 90

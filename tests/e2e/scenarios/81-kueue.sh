@@ -98,6 +98,7 @@ run_kueue_evicted() {
     create "fw(\"next\"; [role(\"a\"; 3; {})]) | $IN_QUEUE"
     wait_event next QueueWaiting 'queue team .*insufficient unused quota'
     expect "how it is shown" "$(framework next .status.displayState)" Suspended
+    expect_why next queue '^Framework next waits in the queue team for .*: Kueue has not admitted it: couldn.t assign .*insufficient unused quota'
     is_absent "/api/v1/namespaces/$NS/pods/next-a-0" || fail "a Pod was created before the admission"
     stop_kueue
     evict big
@@ -106,6 +107,7 @@ run_kueue_evicted() {
         any(.status.conditions[]; .type == "Requeued" and .status == "True") and .status.admission == null'
     expect "Pods" "$(k get pods -o name)" ""
     wait_event big FrameworkEvicted 'Kueue has evicted it: Preempted to accommodate a workload'
+    expect_why big queue 'Kueue (took its quota back: Kueue has evicted it|has not admitted it: )'
     delete_framework_and_wait next
     start_kueue 5
     wait_running big 60
@@ -171,6 +173,7 @@ run_kueue_missing() {
     wait_event waits KueueUnavailable 'serves no Workloads of kueue.x-k8s.io'
     wait_completed plain
     expect "how it is shown" "$(framework waits .status.displayState)" Suspended
+    expect_why waits queue-unavailable 'the controller cannot reach Kueue: .*serves no Workloads'
     install_kueue
     start_kueue 1
     wait_completed waits 120

@@ -118,8 +118,8 @@ run_jobs_caicloud_retried() {
             "\(.name) \(.labels.index) \(.annotations.FC_TASK_ATTEMPT_ID)"' "$RUN/out/$scenario.pods" | sort | tr '\n' ,)" \
         "disttrainingjob9d49bb56-ps-0 0 0,disttrainingjob9d49bb56-ps-0 0 1,disttrainingjob9d49bb56-worker-0 0 0,\
 disttrainingjob9d49bb56-worker-1 1 0,disttrainingjob9d49bb56-worker-1 1 1,"
+    api DELETE "$(jobs_path "$CAICLOUD")/broken" >/dev/null
     delete_job "$CAICLOUD" dist-training-job
-    delete_job "$CAICLOUD" broken
 }
 
 # The first Worker decides by default; the others and the PS are stopped, and count as succeeded.

@@ -1,6 +1,7 @@
 # What the work costs the API server: 200 Frameworks of five Tasks that run for one second, four reconcilers.
 
-STATUS_WRITES_MEAN=9 # per Framework, on a machine that moves the Pods of one together
+STATUS_WRITES_MEAN=6 # per Framework, on a machine that moves the Pods of one together: 5.05 were seen
+STATUS_WRITES_MEAN_REAL=8 # 6 to 7.5
 STATUS_WRITES_MAX=24 # of one whose Pods move one by one: four for each Task, four of its own
 SWITCHES_MAX=10      # for the life of a Pod, in all our processes: 5 to 8, and 20 if they woke for each event
 SWITCHES_PACE_MS=15000 # a machine that takes longer has fewer events at a time
@@ -39,7 +40,8 @@ count_requests() { # prefix
 }
 
 alone_counts() {
-    local frameworks=200 took writes prefix requests=$RUN/out/$scenario.requests
+    local frameworks=200 took writes prefix mean=$STATUS_WRITES_MEAN requests=$RUN/out/$scenario.requests
+    [[ $CLUSTER == embedded ]] || mean=$STATUS_WRITES_MEAN_REAL
     for prefix in f g h; do
         count_requests $prefix
         # A server that stood still has answered 500 or 504, and what follows is more than it costs otherwise: once more.
@@ -53,8 +55,8 @@ alone_counts() {
     expect "reads by reconcilers" "$(awk '$1 ~ /^(get|list|watch)$/' "$requests" | head -n 3)" ""
     expect "Pods created" "$(grep -c '^create pods 201' "$requests")" $((frameworks * 5))
     writes=$(grep -c '^update frameworks/status ' "$requests")
-    ((took > KEEPS_PACE_MS || writes <= STATUS_WRITES_MEAN * frameworks)) ||
-        fail "$writes status writes, expected at most $STATUS_WRITES_MEAN per Framework"
+    ((took > KEEPS_PACE_MS || writes <= mean * frameworks)) ||
+        fail "$writes status writes, expected at most $mean per Framework"
     if [[ $CLUSTER == kubernetes ]]; then
         writes=$(awk '$2 == "frameworks/status" { count[$4]++; if (count[$4] > max) max = count[$4] } END { print max }' "$requests")
         echo "most status writes of one Framework: $writes"

@@ -24,6 +24,11 @@ run_crash_points_lifecycle() {
     crash_points kill_controller lifecycle_story
 }
 
+run_crash_points_gang() {
+    only_when_asked
+    crash_points kill_reconciler gang_story "$(gang_crds)"
+}
+
 # The reconciler whose request it was is one of two: both go, and the watcher starts others.
 kill_reconciler() { pgrep -P "$(watcher_pid)" | xargs -r kill -KILL; }
 
@@ -39,13 +44,13 @@ start_crash_watcher() { # number
         --leader-elect-retry-period 200ms
 }
 
-crash_points() { # how to kill [story]
+crash_points() { # how to kill [story [crd-file]]
     story=${2:-life_story}
-    own_cluster
+    own_cluster "${@:3}"
     own_config <<<'memberLeaseSec: 2'
     watchers=1
     start_crash_watcher 1
-    crash_points_loop 20 '"userAgent": "fc-reconciler", "path": "/(pods|configmaps|frameworks)"' "$1" crash_story new_pool
+    crash_points_loop 20 '"userAgent": "fc-reconciler", "path": "/(pods|podgroups|configmaps|frameworks)"' "$1" crash_story new_pool
     end_processes . 15 "watcher-$watchers"
 }
 
@@ -135,6 +140,20 @@ life_story() {
     patch_roles scaled '.[1].taskNumber = 1'
     wait_framework scaled 60 '.status.attemptStatus.taskRoleStatuses[1].taskStatuses | length == 1'
     patch_roles scaled '.[2].taskNumber = 1'
+}
+
+# A gang whose number falls as Tasks complete, with a retry after that, and is raised by a rescale; and one of two attempts.
+gang_story() {
+    create '
+        (fw("scaled"; [
+            (role("a"; 2; {"run-seconds": 0.2, "exit-code": "1,0"}) | task_retry(false; 1) | policy(-1; -1)),
+            (role("b"; 1; {}) | policy(-1; -1)),
+            (role("c"; 0; ends(0.2; 0)) | policy(-1; 2))]) | .spec.gang = {scheduler: "Volcano"}),
+        (fw("retried"; [role("a"; 2; {"run-seconds": 0.2, "attempt-exit-code": "1,0"}) | policy(2; 2)]) | .spec |= retry(false; 1) |
+            .spec.gang = {scheduler: "Volcano"})'
+    wait_framework scaled 60 '.status.attemptStatus.taskRoleStatuses as $roles |
+        ($roles[0].taskStatuses | all(.state == "Completed")) and ($roles[1].taskStatuses | all(.state == "AttemptRunning"))'
+    patch_roles scaled '.[2].taskNumber = 2'
 }
 
 # Suspended and resumed, delayed by backoff, Pods that never start, a deadline, and a time to live.

@@ -1,0 +1,68 @@
+/* See depends.h. */
+#include "common/framework/depends.h"
+
+#include <string.h>
+
+#include "common/framework/codes.h"
+
+/* Whether the Task has come so far, at any time in this attempt of the Framework. */
+static bool task_reached(const struct task_status *task, enum depends_status status)
+{
+	if (task->state == STATE_COMPLETED && task->attempt.completion != NULL &&
+	    task->attempt.completion->code == CODE_SUCCEEDED)
+		return true;
+	switch (status) {
+	case DEPENDS_RUNNING: return task->run_time != 0;
+	case DEPENDS_READY: return task->ready_time != 0;
+	case DEPENDS_SUCCEEDED: break;
+	}
+	return false;
+}
+
+static const struct role_status *find_role(const struct framework_attempt_status *attempt, const char *name)
+{
+	for (size_t r = 0; r < attempt->role_count; r++)
+		if (strcmp(attempt->roles[r].name, name) == 0)
+			return &attempt->roles[r];
+	return NULL;
+}
+
+static size_t awaited(const struct role_status *role, enum depends_status status, size_t *all)
+{
+	size_t count = 0;
+
+	*all = 0;
+	for (size_t i = 0; role != NULL && i < role->task_count; i++) {
+		if (role->tasks[i].deletion_pending)
+			continue;
+		++*all;
+		count += !task_reached(&role->tasks[i], status);
+	}
+	return count;
+}
+
+/* Whether a Task of it has had a Pod. */
+static bool started(const struct role_status *role)
+{
+	for (size_t i = 0; i < role->task_count; i++)
+		if (role->tasks[i].attempt.pod_uid != NULL || role->tasks[i].attempt.id > 0)
+			return true;
+	return false;
+}
+
+const struct role_dependency *role_dependency_unmet(const struct framework_spec *framework,
+						    const struct framework_attempt_status *attempt,
+						    const struct task_role_spec *spec, const struct role_status *status,
+						    size_t *count, size_t *all)
+{
+	if (spec->depends_count == 0 || started(status))
+		return NULL;
+	for (size_t i = 0; i < spec->depends_count; i++) {
+		const struct role_dependency *dependency = &spec->depends_on[i];
+
+		*count = awaited(find_role(attempt, framework->roles[dependency->role].name), dependency->status, all);
+		if (*count > 0)
+			return dependency;
+	}
+	return NULL;
+}

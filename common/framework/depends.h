@@ -1,0 +1,18 @@
+/* taskRoles[].dependsOn: what the first Pods of a TaskRole wait for, from spec and status alone (CONTRACT.md §6.13). */
+#ifndef FRAMEWORK_DEPENDS_H
+#define FRAMEWORK_DEPENDS_H
+
+#include <stddef.h>
+
+#include "common/framework/spec.h"
+#include "common/framework/status.h"
+
+/* The first entry that is not met, with how many Tasks of its TaskRole are still awaited (count), of how many (all);
+ * NULL if the TaskRole waits for none: a Task of it has had a Pod, or every entry is met. spec and status are of the
+ * same TaskRole. */
+const struct role_dependency *role_dependency_unmet(const struct framework_spec *framework,
+						    const struct framework_attempt_status *attempt,
+						    const struct task_role_spec *spec, const struct role_status *status,
+						    size_t *count, size_t *all);
+
+#endif
