@@ -310,8 +310,7 @@ int framework_status_parse(const json_t *status, struct framework_status *out, s
 	    json_field_time(&field, "resumeTime", &read.resume_time, err) < 0 ||
 	    json_field_int(&field, "observedGeneration", 0, INT64_MAX, &read.observed_generation, err) < 0 ||
 	    read_admission(&field, &read.admission, err) < 0 || read_state(&field, &read.state, err) < 0 ||
-	    read_retry(&field, &read.retry, err) < 0 ||
-	    read_attempt(&field, read.state, &read.attempt, err) < 0) {
+	    read_retry(&field, &read.retry, err) < 0 || read_attempt(&field, read.state, &read.attempt, err) < 0) {
 		framework_status_free(&read);
 		return -1;
 	}

@@ -24,8 +24,16 @@ static json_t *kept_members(const json_t *object, const char *const *names)
 /* Everything but the templates of the podSets, which nobody needs, and what changes with every write. */
 static json_t *kept_parts(const json_t *object)
 {
-	static const char *const metadata[] = {"namespace",       "name",   "uid",         "generation", "creationTimestamp",
-					       "ownerReferences", "labels", "annotations", "finalizers", "deletionTimestamp",
+	static const char *const metadata[] = {"namespace",
+					       "name",
+					       "uid",
+					       "generation",
+					       "creationTimestamp",
+					       "ownerReferences",
+					       "labels",
+					       "annotations",
+					       "finalizers",
+					       "deletionTimestamp",
 					       NULL};
 	static const char *const spec[] = {"active", NULL};
 	static const char *const status[] = {"conditions", "admission", "admissionChecks", "reclaimablePods", NULL};

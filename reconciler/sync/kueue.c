@@ -1,5 +1,5 @@
-/* What Kueue's decision means for a Framework (CONTRACT.md §21); see kueue.h. One rule per situation, from what is stored
- * and observed: kueue_step() says what the Workload needs now, and kueue_sync() has it done. */
+/* What Kueue's decision means for a Framework (CONTRACT.md §21); see kueue.h. One rule per situation, from what is
+ * stored and observed: kueue_step() says what the Workload needs now, and kueue_sync() has it done. */
 #include "reconciler/sync/kueue.h"
 
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 enum { HTTP_CONFLICT = 409 };
 
 enum {
-	REPORT_EVERY_MS = 1000,     /* Tasks that end one after the other are reported together */
-	TELL_EVERY_MS = 60 * 1000,  /* why it waits, when that changes */
+	REPORT_EVERY_MS = 1000,    /* Tasks that end one after the other are reported together */
+	TELL_EVERY_MS = 60 * 1000, /* why it waits, when that changes */
 };
 
 /* ---- status.admission ---- */
@@ -64,8 +64,9 @@ static char *why_lost(struct reconcile *reconcile)
 	if (!workload_is(workload, WORKLOAD_ADMITTED))
 		return mem_strdup("its Workload is not admitted any more");
 	if (!kueue_asks_for_this(framework, workload))
-		return mem_strdup("its queue, priority or TaskRoles have changed, so that it needs another quota; its Workload "
-				  "is replaced");
+		return mem_strdup(
+			"its queue, priority or TaskRoles have changed, so that it needs another quota; its Workload "
+			"is replaced");
 	if (kueue_reclaimed_too_much(framework))
 		return mem_strdup("Tasks run again whose quota was given back; its Workload is replaced");
 	return NULL;
@@ -109,9 +110,9 @@ static bool add_flavors(struct reconcile *reconcile, const json_t *assignment, j
 	bool complete = true;
 
 	json_object_foreach((json_t *)(uintptr_t)json_object_get(assignment, "flavors"), resource, flavor) {
-		const json_t *found = json_is_string(flavor) ? kueue_look_up(reconcile, "resourceflavors",
-									     json_string_value(flavor))
-							     : NULL;
+		const json_t *found = json_is_string(flavor)
+					      ? kueue_look_up(reconcile, "resourceflavors", json_string_value(flavor))
+					      : NULL;
 		const json_t *spec = json_object_get(found, "spec");
 		cleanup_json json_t *added = json_object();
 
@@ -214,8 +215,10 @@ static void tell_wait(struct reconcile *reconcile, const struct workload *worklo
 	}
 	kueue->told_ms = reconcile->time.boot_ms;
 	mem_replace(&kueue->told, why.data);
-	plan_event(reconcile->plan, false, "QueueWaiting", "Framework waits for its admission in the queue %s (Workload %s): "
-		   "%.512s", kueue->queue, workload->meta.name, why.data);
+	plan_event(reconcile->plan, false, "QueueWaiting",
+		   "Framework waits for its admission in the queue %s (Workload %s): "
+		   "%.512s",
+		   kueue->queue, workload->meta.name, why.data);
 }
 
 /* ---- acting ---- */
@@ -225,7 +228,7 @@ static bool may_act(struct reconcile *reconcile, struct slot *slot)
 {
 	struct framework *framework = reconcile->framework;
 	uint64_t decided = framework->decided > framework->kueue.decided ? framework->decided
-									  : framework->kueue.decided;
+									 : framework->kueue.decided;
 
 	return !framework->exists || reconcile_may_act(reconcile, slot, decided);
 }
@@ -317,8 +320,8 @@ void kueue_sync(struct reconcile *reconcile)
 		return;
 	step = kueue_step(framework);
 	take_step(reconcile, slot, step);
-	if (step == KUEUE_NOTHING && kueue_workload(framework) != NULL && kueue_holds(framework) && kueue_wants_quota(framework) &&
-	    framework_at_rest(framework) && slot->meta->deletion_time == 0)
+	if (step == KUEUE_NOTHING && kueue_workload(framework) != NULL && kueue_holds(framework) &&
+	    kueue_wants_quota(framework) && framework_at_rest(framework) && slot->meta->deletion_time == 0)
 		tell_wait(reconcile, slot->workload);
 }
 

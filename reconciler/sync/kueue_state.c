@@ -1,4 +1,5 @@
-/* What is known of a Framework's place in a queue of Kueue, from its labels, its status and its Workload; see kueue.h. */
+/* What is known of a Framework's place in a queue of Kueue, from its labels, its status and its Workload; see kueue.h.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,8 +60,7 @@ bool kueue_wants_quota(const struct framework *framework)
 
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload)
 {
-	return framework->kueue.request != NULL &&
-	       strcmp(workload_request(workload), framework->kueue.request) == 0;
+	return framework->kueue.request != NULL && strcmp(workload_request(workload), framework->kueue.request) == 0;
 }
 
 struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name)

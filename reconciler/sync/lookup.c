@@ -43,8 +43,9 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 	if (lookup->object != NULL || lookup->asking)
 		return lookup->object;
 	if (lookup->error != NULL) {
-		plan_event(reconcile->plan, true, "FailedReadKueue", "Cannot read %s of kueue.x-k8s.io, which its admission needs: %s",
-			   lookup->name, lookup->error);
+		plan_event(reconcile->plan, true, "FailedReadKueue",
+			   "Cannot read %s of kueue.x-k8s.io, which its admission needs: %s", lookup->name,
+			   lookup->error);
 		mem_replace(&lookup->error, NULL);
 	}
 	if (reconcile->time.boot_ms < lookup->next_ms) {

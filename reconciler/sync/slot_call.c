@@ -259,7 +259,8 @@ void slot_send_patch(struct reconcile *reconcile, struct slot *slot, bool status
 		return;
 	send_call(reconcile, slot, status ? CALL_PATCH_OWNED_STATUS : CALL_PATCH_OWNED, slot->meta->uid, false);
 	if (slot->workload != NULL) /* others write it, too */
-		reconcile->plan->calls[reconcile->plan->call_count - 1].version = mem_strdup(slot->meta->resource_version);
+		reconcile->plan->calls[reconcile->plan->call_count - 1].version = mem_strdup(
+			slot->meta->resource_version);
 }
 
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided)

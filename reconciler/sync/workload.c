@@ -1,5 +1,5 @@
-/* The Workload as Kueue reads it: what it asks for, and what is reported in its status (CONTRACT.md §21); see kueue.h and
- * owned_kind.h. */
+/* The Workload as Kueue reads it: what it asks for, and what is reported in its status (CONTRACT.md §21); see kueue.h
+ * and owned_kind.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,9 +83,9 @@ static json_t *pod_sets_of(const struct framework *framework)
 	json_t *pod_sets = json_array();
 
 	for (size_t r = 0; r < framework->spec.role_count; r++)
-		json_array_append_new(pod_sets, json_pack("{s:s,s:i,s:o}", "name", framework->spec.roles[r].name, "count",
-							  (int)framework->spec.roles[r].task_number, "template",
-							  template_of(pod_of(spec, r))));
+		json_array_append_new(pod_sets, json_pack("{s:s,s:i,s:o}", "name", framework->spec.roles[r].name,
+							  "count", (int)framework->spec.roles[r].task_number,
+							  "template", template_of(pod_of(spec, r))));
 	return pod_sets;
 }
 
@@ -99,8 +99,8 @@ static void add_priority(const struct framework *framework, bool beta2, json_t *
 	json_object_set_new(spec, "priority", json_integer(json_int(class, "value", 0)));
 	if (beta2) {
 		json_object_set_new(spec, "priorityClassRef",
-				    json_pack("{s:s,s:s,s:s}", "group", "kueue.x-k8s.io", "kind", "WorkloadPriorityClass",
-					      "name", name));
+				    json_pack("{s:s,s:s,s:s}", "group", "kueue.x-k8s.io", "kind",
+					      "WorkloadPriorityClass", "name", name));
 		return;
 	}
 	json_object_set_new(spec, "priorityClassName", json_string(name));
@@ -145,7 +145,8 @@ static void write_metadata(const struct framework *framework, struct buf *out)
 {
 	cleanup_free char *request = kueue_request(framework);
 
-	buf_printf(out, ",\"annotations\":{\"" FC_WORKLOAD_REQUEST "\":\"%s\"},\"finalizers\":[\"" KUEUE_FINALIZER "\"]",
+	buf_printf(out,
+		   ",\"annotations\":{\"" FC_WORKLOAD_REQUEST "\":\"%s\"},\"finalizers\":[\"" KUEUE_FINALIZER "\"]",
 		   request);
 }
 
@@ -165,10 +166,10 @@ static void write_spec(const struct framework *framework, struct buf *out)
 static void tell_unavailable(struct reconcile *reconcile)
 {
 	plan_event(reconcile->plan, true, "KueueUnavailable",
-		   "The API server serves no Workloads of kueue.x-k8s.io (v1beta2 or v1beta1), which the label "
-		   KUEUE_QUEUE_LABEL " needs: install Kueue, or remove the label. The controller looks again every minute");
+		   "The API server serves no Workloads of kueue.x-k8s.io (v1beta2 or v1beta1), which the "
+		   "label " KUEUE_QUEUE_LABEL
+		   " needs: install Kueue, or remove the label. The controller looks again every minute");
 }
-
 
 /* ---- what is reported ---- */
 
@@ -197,7 +198,8 @@ static bool set_condition(const struct framework *framework, json_t *conditions,
 	entry = json_pack("{s:s,s:s,s:s,s:s,s:s}", "type", type, "status", status, "lastTransitionTime", now, "reason",
 			  reason, "message", message);
 	if (kueue_slot(framework)->workload->meta.generation > 0)
-		json_object_set_new(entry, "observedGeneration", json_integer(kueue_slot(framework)->workload->meta.generation));
+		json_object_set_new(entry, "observedGeneration",
+				    json_integer(kueue_slot(framework)->workload->meta.generation));
 	json_array_append_new(conditions, entry);
 	return true;
 }
@@ -242,7 +244,8 @@ static json_t *report_released(const struct framework *framework)
 			      "The workload has no reservation");
 	if (workload_is(workload, WORKLOAD_PODS_READY))
 		set_condition(framework, conditions, WORKLOAD_PODS_READY, false, "WaitForStart", "No Pod exists");
-	set_condition(framework, conditions, WORKLOAD_REQUEUED, again, reason == NULL ? "Deactivated" : reason, message);
+	set_condition(framework, conditions, WORKLOAD_REQUEUED, again, reason == NULL ? "Deactivated" : reason,
+		      message);
 	return json_pack("{s:o,s:n,s:n}", "conditions", conditions, "admission", "reclaimablePods");
 }
 
@@ -362,7 +365,8 @@ static bool is_idle(const struct framework *framework)
 /* A Workload that somebody deletes. */
 static enum kueue_step step_of_deleted(const struct framework *framework, const struct workload *workload)
 {
-	return workload_has_finalizer(workload) && (is_idle(framework) || (framework->exists && !kueue_managed(framework)))
+	return workload_has_finalizer(workload) &&
+			       (is_idle(framework) || (framework->exists && !kueue_managed(framework)))
 		       ? KUEUE_RELEASE
 		       : KUEUE_NOTHING;
 }

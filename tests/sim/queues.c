@@ -117,7 +117,7 @@ static void replace(struct world *world, struct queued *queued, json_t *changed)
 		look_soon(world);
 }
 
-static void delete(struct world *world, struct queued *queued)
+static void delete (struct world *world, struct queued *queued)
 {
 	json_t *changed;
 
@@ -245,7 +245,8 @@ static json_t *decide(struct world *world, const struct queued *queued, int64_t 
 		set(changed, WORKLOAD_REQUEUED, true, "Reactivated");
 		return changed;
 	}
-	if (!reserved && active(queued) && !queues_deleting(queued) && (world->healed || pods_of(queued) <= free_pods)) {
+	if (!reserved && active(queued) && !queues_deleting(queued) &&
+	    (world->healed || pods_of(queued) <= free_pods)) {
 		admit(world, changed);
 		return changed;
 	}

@@ -180,10 +180,9 @@ void watcher_start(struct world *world, int index)
 	watcher->streams = streams_new((struct ev_loop *)(void *)watcher, (struct kube_client *)(void *)watcher,
 				       watcher->cache, &namespaces, false, &streams_handler, watcher);
 	if (world->queued)
-		watcher->workloads = streams_new_workloads((struct ev_loop *)(void *)watcher,
-							   (struct kube_client *)(void *)watcher, watcher->cache,
-							   &namespaces, "/apis/kueue.x-k8s.io/v1beta2",
-							   &workloads_handler, watcher);
+		watcher->workloads = streams_new_workloads(
+			(struct ev_loop *)(void *)watcher, (struct kube_client *)(void *)watcher, watcher->cache,
+			&namespaces, "/apis/kueue.x-k8s.io/v1beta2", &workloads_handler, watcher);
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
 	leader_start(watcher);
 	for (int i = 0; i < SIM_SEATS; i++)

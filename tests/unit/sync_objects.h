@@ -98,9 +98,11 @@ static inline const char *call_kind_name(const struct call *call)
 		[CALL_DELETE_FRAMEWORK] = "delete Framework",
 	};
 	static const char *const owned[][SLOT_KINDS] = {
-		[CALL_CREATE_OWNED] = {[SLOT_SERVICE] = "create Service", [SLOT_POD_GROUP] = "create PodGroup",
+		[CALL_CREATE_OWNED] = {[SLOT_SERVICE] = "create Service",
+				       [SLOT_POD_GROUP] = "create PodGroup",
 				       [SLOT_WORKLOAD] = "create Workload"},
-		[CALL_GET_OWNED] = {[SLOT_SERVICE] = "get Service", [SLOT_POD_GROUP] = "get PodGroup",
+		[CALL_GET_OWNED] = {[SLOT_SERVICE] = "get Service",
+				    [SLOT_POD_GROUP] = "get PodGroup",
 				    [SLOT_WORKLOAD] = "get Workload"},
 		[CALL_PATCH_OWNED] = {[SLOT_POD_GROUP] = "patch PodGroup", [SLOT_WORKLOAD] = "patch Workload"},
 		[CALL_PATCH_OWNED_STATUS] = {[SLOT_WORKLOAD] = "patch status of Workload"},

@@ -4,9 +4,10 @@
 
 #define ROLE "{'name':'a','taskNumber':2,'task':{'pod':{'spec':{'containers':[{'name':'c'}]}}%s}%s}"
 
-static const char admitted[] = "{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted','status':'True'}],"
-			       "'admission':{'clusterQueue':'cq','podSetAssignments':[{'name':'a','count':2,'flavors':{"
-			       "'cpu':'spot','memory':'spot'}}]}}";
+static const char admitted[] =
+	"{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted','status':'True'}],"
+	"'admission':{'clusterQueue':'cq','podSetAssignments':[{'name':'a','count':2,'flavors':{"
+	"'cpu':'spot','memory':'spot'}}]}}";
 
 static json_t *workload(struct world *w)
 {
@@ -83,9 +84,10 @@ static void test_waits_for_admission(void **state)
 	assert_calls(&w, "create Workload framework-f; ");
 	assert_true(suspended(&w));
 	assert_state(&w, STATE_CREATION_PENDING);
-	assert_json(json_at(workload(&w), "spec"),
-		    "{'queueName':'team','active':true,'podSets':[{'name':'a','count':2,'template':{'metadata':{},'spec':{"
-		    "'containers':[{'name':'c'}]}}}]}");
+	assert_json(
+		json_at(workload(&w), "spec"),
+		"{'queueName':'team','active':true,'podSets':[{'name':'a','count':2,'template':{'metadata':{},'spec':{"
+		"'containers':[{'name':'c'}]}}}]}");
 	assert_json(json_at(workload(&w), "metadata.finalizers"), "['kueue.x-k8s.io/resource-in-use']");
 	assert_json(json_object_get(json_at(workload(&w), "metadata.labels"), "kueue.x-k8s.io/job-uid"), "'fw-uid-1'");
 	decide(&w, "{'conditions':[{'type':'QuotaReserved','status':'False','message':'no room'}]}");
@@ -93,7 +95,8 @@ static void test_waits_for_admission(void **state)
 	assert_contains(w.events.data, "QueueWaiting: Framework waits for its admission in the queue team (Workload "
 				       "framework-f): no room\n");
 	/* a reservation alone lets nothing run */
-	decide(&w, "{'conditions':[{'type':'QuotaReserved','status':'True','message':'m'}],'admissionChecks':[{'name':'prov',"
+	decide(&w, "{'conditions':[{'type':'QuotaReserved','status':'True','message':'m'}],'admissionChecks':[{'name':'"
+		   "prov',"
 		   "'state':'Pending','message':'booting'}]}");
 	world_pass(&w, 61);
 	assert_calls(&w, "");
@@ -171,9 +174,10 @@ static void test_evicted(void **state)
 	assert_string_equal(condition(&w, "PodsReady", "status"), "True");
 	world_clear_log(&w);
 	w.slow_kubelet = true;
-	decide(&w, "{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted','status':'True'},{'type':"
-		   "'Evicted','status':'True','reason':'Preempted','message':'for another'}],'admission':{'clusterQueue':"
-		   "'cq','podSetAssignments':[]}}");
+	decide(&w,
+	       "{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted','status':'True'},{'type':"
+	       "'Evicted','status':'True','reason':'Preempted','message':'for another'}],'admission':{'clusterQueue':"
+	       "'cq','podSetAssignments':[]}}");
 	world_pass(&w, 5);
 	/* the quota is kept while a Pod is there */
 	assert_string_equal(condition(&w, "QuotaReserved", "status"), "True");
@@ -268,8 +272,10 @@ static void test_rescaled(void **state)
 	world_edit(&w, spec);
 	world_settle(&w);
 	world_pass(&w, 5);
-	assert_contains(w.events.data, "FrameworkEvicted: Framework is suspended, and waits for its admission again: its queue,");
-	assert_contains(w.log.data, "delete Workload framework-f; patch Workload framework-f; create Workload framework-f; ");
+	assert_contains(w.events.data,
+			"FrameworkEvicted: Framework is suspended, and waits for its admission again: its queue,");
+	assert_contains(w.log.data,
+			"delete Workload framework-f; patch Workload framework-f; create Workload framework-f; ");
 	assert_json(json_at(workload(&w), "spec.podSets.0.count"), "3");
 	assert_string_not_equal(meta_str(workload(&w), "uid"), uid);
 	assert_true(suspended(&w));
@@ -282,7 +288,8 @@ static void test_retried(void **state)
 	struct world w;
 
 	(void)state;
-	begin_admitted(&w, "", ",'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':1}", ",'retryPolicy':{'maxRetryCount':1}");
+	begin_admitted(&w, "", ",'frameworkAttemptCompletionPolicy':{'minFailedTaskCount':1}",
+		       ",'retryPolicy':{'maxRetryCount':1}");
 	run_all(&w);
 	world_pod_exit(&w, "f-a-0", 0, "");
 	world_settle(&w);
@@ -377,8 +384,9 @@ static void test_deadline_by_kueue(void **state)
 	assert_json(json_at(workload(&w), "spec.maximumExecutionTimeSeconds"), "600");
 	run_all(&w);
 	json_object_set_new(json_object_get(workload(&w), "spec"), "active", json_false());
-	decide(&w, "{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted','status':'True'},{'type':"
-		   "'Evicted','status':'True','reason':'DeactivatedDueToMaximumExecutionTimeExceeded','message':'m'}]}");
+	decide(&w,
+	       "{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted','status':'True'},{'type':"
+	       "'Evicted','status':'True','reason':'DeactivatedDueToMaximumExecutionTimeExceeded','message':'m'}]}");
 	world_pass(&w, 5);
 	assert_state(&w, STATE_COMPLETED);
 	assert_code(&w, CODE_ACTIVE_DEADLINE_EXCEEDED);
@@ -429,13 +437,20 @@ static void test_not_installed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waits_for_admission), cmocka_unit_test(test_not_asked_for),
-		cmocka_unit_test(test_admission_is_kept),   cmocka_unit_test(test_evicted),
-		cmocka_unit_test(test_deactivated),	    cmocka_unit_test(test_finished),
-		cmocka_unit_test(test_rescaled),	    cmocka_unit_test(test_retried),
-		cmocka_unit_test(test_workload_deleted),    cmocka_unit_test(test_framework_gone),
-		cmocka_unit_test(test_suspended_by_user),   cmocka_unit_test(test_deadline_by_kueue),
-		cmocka_unit_test(test_priority),	    cmocka_unit_test(test_not_installed),
+		cmocka_unit_test(test_waits_for_admission),
+		cmocka_unit_test(test_not_asked_for),
+		cmocka_unit_test(test_admission_is_kept),
+		cmocka_unit_test(test_evicted),
+		cmocka_unit_test(test_deactivated),
+		cmocka_unit_test(test_finished),
+		cmocka_unit_test(test_rescaled),
+		cmocka_unit_test(test_retried),
+		cmocka_unit_test(test_workload_deleted),
+		cmocka_unit_test(test_framework_gone),
+		cmocka_unit_test(test_suspended_by_user),
+		cmocka_unit_test(test_deadline_by_kueue),
+		cmocka_unit_test(test_priority),
+		cmocka_unit_test(test_not_installed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,8 +115,7 @@ static void on_group(void *arg, const struct kube_answer *answer)
 
 static void look(struct workloads *workloads)
 {
-	const struct kube_request request = {
-		.method = "GET", .path = GROUP_PATH, .timeout_ms = REQUEST_TIMEOUT_MS};
+	const struct kube_request request = {.method = "GET", .path = GROUP_PATH, .timeout_ms = REQUEST_TIMEOUT_MS};
 
 	workloads->call = kube_client_call(workloads->client, &request, on_group, workloads);
 }

@@ -1,5 +1,6 @@
 /* The watch of Kueue's Workloads, for a configuration that asks for it (CONTRACT.md §21). The cluster may not serve
- * them, now or later: nothing else waits for this watch, and what a reconciler has not been sent it asks for by name. */
+ * them, now or later: nothing else waits for this watch, and what a reconciler has not been sent it asks for by name.
+ */
 #ifndef WATCHER_WORKLOADS_H
 #define WATCHER_WORKLOADS_H
 
