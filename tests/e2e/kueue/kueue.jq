@@ -8,7 +8,8 @@ def set($type; $status; $reason; $message):
     [.[] | select(.type != $type)] + [{type: $type, status: $status, reason: $reason, message: $message, lastTransitionTime: $now}];
 def active: .spec.active != false;
 def pods: ([.spec.podSets[].count] | add) - ([.status.reclaimablePods[]?.count] | add // 0);
-def patch($status): {path: "\(.metadata.namespace)/workloads/\(.metadata.name)/status", version: .metadata.resourceVersion, status: $status};
+def patch($status): {path: "\(.metadata.namespace)/workloads/\(.metadata.name)/status", version: .metadata.resourceVersion,
+    status: $status};
 def conditions: .status.conditions // [];
 
 def admit: patch({
@@ -19,7 +20,8 @@ def admit: patch({
     admissionChecks: [$checks[] | . + {lastTransitionTime: $now}]});
 
 def wait($free):
-    "couldn't assign flavors to pod set \(.spec.podSets[0].name): insufficient unused quota for pods in flavor default, \(pods - $free) more needed" as $why |
+    ("couldn't assign flavors to pod set \(.spec.podSets[0].name): insufficient unused quota for pods in flavor default," +
+        " \(pods - $free) more needed") as $why |
     if condition("QuotaReserved").message == $why then empty
     else patch({conditions: (conditions | set("QuotaReserved"; "False"; "Pending"; $why))}) end;
 

@@ -61,7 +61,8 @@ play_kueue() { # Pods checks
                 "$(jq -c '{metadata: {resourceVersion: .version}, status}' <<<"$line")" application/merge-patch+json >/dev/null 2>&1
         done < <(jq -c --argjson quota "$1" --argjson checks "$2" --arg now "$(date -u +%FT%TZ)" -f "$here/kueue/kueue.jq" <<<"$list")
         # until something happens to one of them
-        curl -sN --max-time 4 "${api_identity[@]}" "$api_server$path?watch=1&resourceVersion=$(jq -r .metadata.resourceVersion <<<"$list")" | head -n 1 >/dev/null
+        curl -sN --max-time 4 "${api_identity[@]}" \
+            "$api_server$path?watch=1&resourceVersion=$(jq -r .metadata.resourceVersion <<<"$list")" | head -n 1 >/dev/null
     done
 }
 
@@ -70,6 +71,7 @@ evict() { # framework
     local now
     now=$(date -u +%FT%TZ)
     patch_workload "$1" "$(api GET "$(workloads_path)/framework-$1" | jq -c --arg now "$now" '{status: {conditions: ([.status.conditions[] |
-        select(.type != "Evicted")] + [{type: "Evicted", status: "True", reason: "Preempted", message: "Preempted to accommodate a workload",
+        select(.type != "Evicted")] + [{type: "Evicted", status: "True", reason: "Preempted",
+            message: "Preempted to accommodate a workload",
         lastTransitionTime: $now}])}}')" /status
 }

@@ -25,14 +25,17 @@ run_kueue_quota() {
     wait_completed plain 60
     wait_for 60 "5 of them run" pods_run 5
     wait_for 30 "the others wait" suspended_are 2
-    expect "who has quota" "$(api GET "$(workloads_path)" | jq '[.items[] | select(any(.status.conditions[]?; .type == "QuotaReserved" and .status == "True"))] | length')" 5
+    expect "who has quota" \
+        "$(api GET "$(workloads_path)" |
+            jq '[.items[] | select(any(.status.conditions[]?; .type == "QuotaReserved" and .status == "True"))] | length')" 5
     record workloads
     create "range(8) | fw(\"r\(.)\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE"
     k delete framework q{0..6} --wait=true >/dev/null
     wait_all_completed 120
     end_records
     wait_for 20 "no finalizer is left" no_finalizers
-    expect "outcomes" "$(api GET "$(workloads_path)" | jq -r '[.items[].status.conditions[] | select(.type == "Finished") | .reason] | unique | join(" ")')" Succeeded
+    expect "outcomes" "$(api GET "$(workloads_path)" |
+            jq -r '[.items[].status.conditions[] | select(.type == "Finished") | .reason] | unique | join(" ")')" Succeeded
     expect "Workloads" "$(api GET "$(workloads_path)" | jq '.items | length')" 8
     # never more than 5, as each of them was told
     expect "the most at a time" "$(jq -n '[inputs | select(.object.kind == "Workload") | {name: .object.metadata.name, type,
@@ -62,13 +65,19 @@ run_kueue_admission() {
         .task.pod.metadata.labels = {mine: \"yes\"} | .task.pod.spec.tolerations = [{key: \"mine\", operator: \"Exists\"}])]) | $IN_QUEUE |
         .metadata.labels[\"kueue.x-k8s.io/priority-class\"] = \"urgent\" | .spec.activeDeadlineSec = 3600"
     wait_framework both 30 '.status.attemptStatus.taskRoleStatuses[1].taskStatuses[0].state == "AttemptRunning"'
-    expect "what it asks for" "$(workload both '.spec | {queueName, active, priority, ref: .priorityClassRef, max: .maximumExecutionTimeSeconds,
-        sets: [.podSets[] | {name, count, containers: (.template.spec.containers | length), labels: .template.metadata.labels}]} | tojson')" \
-        '{"queueName":"team","active":true,"priority":77,"ref":{"group":"kueue.x-k8s.io","kind":"WorkloadPriorityClass","name":"urgent"},"max":3600,"sets":[{"name":"a","count":2,"containers":1,"labels":null},{"name":"b","count":1,"containers":1,"labels":{"mine":"yes"}}]}'
-    expect "whose it is" "$(workload both '.metadata | [.ownerReferences[0].kind, .ownerReferences[0].name, .labels.FC_FRAMEWORK_NAME, .finalizers[0]] | join(" ")')" \
+    expect "what it asks for" \
+        "$(workload both '.spec | {queueName, active, priority, ref: .priorityClassRef, max: .maximumExecutionTimeSeconds,
+        sets: [.podSets[] | {name, count, containers: (.template.spec.containers | length),
+            labels: .template.metadata.labels}]} | tojson')" \
+        '{"queueName":"team","active":true,"priority":77,'\
+'"ref":{"group":"kueue.x-k8s.io","kind":"WorkloadPriorityClass","name":"urgent"},"max":3600,'\
+'"sets":[{"name":"a","count":2,"containers":1,"labels":null},{"name":"b","count":1,"containers":1,"labels":{"mine":"yes"}}]}'
+    expect "whose it is" "$(workload both \
+            '.metadata | [.ownerReferences[0].kind, .ownerReferences[0].name, .labels.FC_FRAMEWORK_NAME, .finalizers[0]] | join(" ")')" \
         "Framework both both kueue.x-k8s.io/resource-in-use"
     expect "its uid" "$(workload both '.metadata.labels["kueue.x-k8s.io/job-uid"]')" "$(framework both .metadata.uid)"
-    expect "a Pod" "$(pod both-b-0 '[(.spec.nodeSelector | to_entries | map("\(.key)=\(.value)") | sort | join(",")), (.spec.tolerations | map(.key)[:3]), .metadata.labels.mine, .metadata.labels.check, .metadata.annotations.check,
+    expect "a Pod" "$(pod both-b-0 '[(.spec.nodeSelector | to_entries | map("\(.key)=\(.value)") | sort | join(",")),
+            (.spec.tolerations | map(.key)[:3]), .metadata.labels.mine, .metadata.labels.check, .metadata.annotations.check,
         ([.metadata.labels, .metadata.annotations | keys[] | select(test("kueue"))])] | tojson')" \
         '["check=n,flavor=default,mine=yes",["mine","queue","check"],"yes","l","a",[]]'
     expect "kept" "$(framework both '.status.admission | [.clusterQueue, (.podSets | map(.name) | join(","))] | join(" ")')" "cq a,b"
@@ -119,7 +128,8 @@ run_kueue_evicted() {
     wait_event big QueueWaiting 'spec.active is false'
     patch_workload big '{"spec": {"active": true}}'
     wait_running big 60
-    expect "its retries after all" "$(framework big '.status.retryPolicyStatus | [.totalRetriedCount, .accountableRetriedCount] | join(" ")')" "2 0"
+    expect "its retries after all" \
+        "$(framework big '.status.retryPolicyStatus | [.totalRetriedCount, .accountableRetriedCount] | join(" ")')" "2 0"
 }
 
 delete_framework_and_wait() {

@@ -108,7 +108,8 @@ run_jobs_caicloud_retried() {
     submit_job "$CAICLOUD" caicloud-dist '(.spec.tfReplicaSpec[] | select(.tfReplicaType == "Worker")) |= (.replicas = 2 |
             annotate({"run-seconds": "1", "exit-code": "{{FC_TASK_INDEX}},0"})) |
         (.spec.tfReplicaSpec[] | select(.tfReplicaType == "PS")) |= (.replicas = 1 | annotate({"run-seconds": "0.5,100", "exit-code": 0}))'
-    submit_job "$CAICLOUD" caicloud-local '.metadata.name = "broken" | .spec.tfReplicaSpec[0] |= annotate({"run-seconds": 0.2, "exit-code": 210})'
+    submit_job "$CAICLOUD" caicloud-local \
+        '.metadata.name = "broken" | .spec.tfReplicaSpec[0] |= annotate({"run-seconds": 0.2, "exit-code": 210})'
     wait_job "$CAICLOUD" broken 30 '.status.phase == "Failed"'
     expect_status "$CAICLOUD" broken caicloud-failed
     wait_job "$CAICLOUD" dist-training-job 60 '.status.phase == "Succeeded"'
@@ -257,7 +258,8 @@ run_jobs_changed() {
     patch_framework simple '{"metadata": {"labels": {"mine": "kept"}}}'
     patch_job "$TFJOBS" simple '{"metadata": {"labels": {"team": null, "queue": "c"}}}'
     wait_framework simple 30 '.metadata.labels | .queue == "c" and .mine == "kept" and (has("team") | not)'
-    patch_job "$TFJOBS" simple '{"spec": {"tfReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [{"name": "tensorflow", "image": "anew"}]}}}}}}'
+    patch_job "$TFJOBS" simple \
+        '{"spec": {"tfReplicaSpecs": {"Worker": {"template": {"spec": {"containers": [{"name": "tensorflow", "image": "anew"}]}}}}}}'
     wait_framework simple 30 '.spec.taskRoles[0].task.pod.spec.containers[0].image == "anew"'
     api PATCH "$(jobs_path "$TFJOBS")/simple/status" '{"status": null}' application/merge-patch+json >/dev/null
     wait_job "$TFJOBS" simple 30 "$HAS has(\"Running\")"
