@@ -272,13 +272,15 @@ static void report_failed_patch(struct reconcile *reconcile, struct slot *slot)
 
 static void take_step(struct reconcile *reconcile, struct slot *slot, enum kueue_step step)
 {
+	bool doubted = slot->meta != NULL && slot->known == SLOT_IN_DOUBT && step != KUEUE_MAKE;
+
 	if (slot->error != NULL && slot->error->patch && slot->known != SLOT_IN_DOUBT)
 		report_failed_patch(reconcile, slot);
-	if (step == KUEUE_NOTHING || slot->call != CALL_NONE || !may_act(reconcile, slot))
+	if ((step == KUEUE_NOTHING && !doubted) || slot->call != CALL_NONE || !may_act(reconcile, slot))
 		return;
-	if (slot->meta != NULL && slot->known == SLOT_IN_DOUBT && step != KUEUE_MAKE) {
+	if (doubted) {
 		if (owned_find_resource(reconcile, slot))
-			slot_send_get(reconcile, slot, NULL);
+			slot_send_get(reconcile, slot, slot->meta->uid);
 		return;
 	}
 	switch (step) {
