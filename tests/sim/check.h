@@ -81,8 +81,8 @@ void check_gangs(struct world *world);
 
 /* ---- check_queues.c ---- */
 
-/* A reconciler has created a Workload; is about to change one; it goes. A Pod or a ConfigMap was created. */
-void check_queue_created(struct world *world, const struct wire *wire, const struct queued *queued);
+/* A reconciler asks for a Workload, if it is one; is about to change one; it goes. A Pod or a ConfigMap was created. */
+void check_queue_sent(const struct wire *wire);
 void check_queue_patched(struct world *world, const struct queued *queued, const json_t *changed, bool status);
 void check_queue_released(struct world *world, const struct queued *queued);
 void check_queue_first(const struct wire *wire, const struct object *object);

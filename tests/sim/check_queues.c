@@ -45,15 +45,26 @@ void check_queue_patched(struct world *world, const struct queued *queued, const
 		check_queue_released(world, queued);
 }
 
-void check_queue_created(struct world *world, const struct wire *wire, const struct queued *queued)
+/* The Framework may have gone on before the request arrives. */
+void check_queue_sent(const struct wire *wire)
 {
-	struct object *framework = api_find_uid(world, KIND_FRAMEWORK, queues_owner(queued));
-	const json_t *status = framework == NULL ? NULL : status_of(framework);
+	struct world *world = wire->world;
+	size_t len = strlen(wire->path);
+	cleanup_json json_t *body = NULL;
+	struct object *framework;
+	const json_t *status;
 
-	if (framework == NULL || wire->late)
+	if (!world->queued || strcmp(wire->method, "POST") != 0 || len < strlen("/workloads") ||
+	    strcmp(wire->path + len - strlen("/workloads"), "/workloads") != 0 || member_blind(wire->member))
 		return;
-	if (state_of(status) != STATE_CREATION_PENDING || is_set(status, "admission"))
-		violated(world, "a Workload of %s is created, which is not suspended", framework->uid);
+	body = json_parse(wire->body, strlen(wire->body), NULL);
+	framework = api_find_uid(
+		world, KIND_FRAMEWORK,
+		json_str(json_array_get(json_path(body, "metadata", "ownerReferences", NULL), 0), "uid"));
+	status = framework == NULL ? NULL : status_of(framework);
+	if (framework != NULL && may_act(wire->member, framework->ns, framework->name) &&
+	    (state_of(status) != STATE_CREATION_PENDING || is_set(status, "admission")))
+		violated(world, "a Workload is asked for, for %s, which is not suspended", framework->uid);
 }
 
 void check_queue_first(const struct wire *wire, const struct object *pod)

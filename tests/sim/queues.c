@@ -317,7 +317,6 @@ static void create(struct world *world, const struct wire *wire, const char *ns,
 	world->queued_workloads = queued;
 	api_tell(world, KIND_WORKLOAD, body, false, NULL);
 	trace(world, "created %s %s of %s at %" PRIu64, uid, name, queues_owner(queued), world->version);
-	check_queue_created(world, wire, queued);
 	if (api_find_any(world, queues_owner(queued)) == NULL)
 		queues_framework_gone(world, queues_owner(queued));
 	look_soon(world);
