@@ -13,6 +13,7 @@ static void reconcile(struct item *item)
 	struct plan plan = {0};
 
 	reconciler->reconciles++;
+	rest_begin(item);
 	queue_forget_wake(item); /* the reconcile says anew when it wants to come back */
 	framework_sync(item->framework, &reconciler->config, &time, &reconciler->random, &plan);
 	if (plan.wake_ms != INT64_MAX)
@@ -71,5 +72,5 @@ bool reconciler_run(struct reconciler *reconciler)
 			reconcile(item);
 		}
 	}
-	return reconciler->queue_first != NULL;
+	return reconciler->queue_first != NULL || rest_fold(reconciler);
 }

@@ -15,8 +15,10 @@ struct item *store_item(struct reconciler *reconciler, const char *ns, const cha
 	struct item *item;
 
 	HASH_FIND_STR(reconciler->items, key, item);
-	if (item != NULL)
+	if (item != NULL) {
+		rest_begin(item);
 		return item;
+	}
 	item = mem_calloc(1, sizeof(*item));
 	item->reconciler = reconciler;
 	item->key = key;
@@ -31,6 +33,7 @@ struct item *store_item(struct reconciler *reconciler, const char *ns, const cha
 static void item_free(struct item *item)
 {
 	queue_remove(item);
+	rest_end(item);
 	framework_free(item->framework);
 	free(item->key);
 	free(item->read_uid);
@@ -219,6 +222,7 @@ void store_granted(struct reconciler *reconciler, const struct shard_set *shards
 	HASH_ITER(hh, reconciler->items, item, next) {
 		if (!shard_set_has(shards, item->shard))
 			continue;
+		rest_begin(item);
 		item->unseen = true;
 		item->framework->config_map.unseen = true;
 		for (struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
@@ -262,6 +266,7 @@ static void abandon(struct item *item)
 
 	HASH_DEL(reconciler->items, item);
 	queue_remove(item);
+	rest_end(item);
 	waiting_abandon(item);
 	item->orphan = true;
 	DL_PREPEND2(reconciler->orphans, item, prev_orphan, next_orphan);
@@ -281,6 +286,7 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 
 		if (!shard_set_has(&end->shards, item->shard))
 			continue;
+		rest_begin(item);
 		if (scope == NULL) { /* a new watcher looks after fewer namespaces: nothing can be concluded */
 			abandon(item);
 			continue;

@@ -210,6 +210,8 @@ struct framework {
 	uint64_t initial_stage;   /* the lowest stage of these (slot_call.c) */
 	bool initial_held;        /* a Task of a later stage waits for their answers */
 	bool lowest_first;        /* a quota is used up: what it has place for is the lowest Task's */
+	void *folded;             /* what framework_fold() has packed; NULL: nothing */
+	unsigned char folded_states[STATE_COUNT]; /* how many Tasks of each state are in it */
 	bool unsettled;           /* a turn waits for what has become of a lower Task's create: the answer sweeps */
 
 	UT_hash_handle hh; /* the store's */
