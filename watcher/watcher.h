@@ -23,6 +23,7 @@ struct watcher {
 	struct kube_client *client;
 	struct crd_keeper *crd;
 	struct cache *cache;
+	ev_timer fold; /* of the cache */
 	struct streams *streams;
 	struct bus_socket *socket;
 	struct lease *lease;
