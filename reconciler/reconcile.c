@@ -11,6 +11,7 @@ static void reconcile(struct item *item)
 	struct reconciler *reconciler = item->reconciler;
 	struct sync_time time = store_time(reconciler);
 	struct plan plan = {0};
+	bool folded = item->framework->folded != NULL;
 
 	reconciler->reconciles++;
 	rest_begin(item);
@@ -20,6 +21,8 @@ static void reconcile(struct item *item)
 		queue_wake(item, plan.wake_ms);
 	apply_plan(item, &plan);
 	plan_reset(&plan);
+	if (folded) /* it was only looked at */
+		rest_resume(item);
 	store_release(item);
 }
 

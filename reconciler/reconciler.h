@@ -152,8 +152,11 @@ void queue_remove(struct item *item);
 void queue_free(struct reconciler *reconciler);
 
 /* rest.c */
-/* Something has happened to it, or is about to: it is unfolded, and may be folded after a while. */
+/* Something has happened to it, or is about to: it is unfolded, and may be folded after a while. During a snapshot the
+ * one before it is folded at once. */
 void rest_begin(struct item *item);
+/* Nothing has: it is folded again at once, if it is at rest. */
+void rest_resume(struct item *item);
 /* It is no longer to be folded. */
 void rest_end(struct item *item);
 /* Folds Frameworks that have rested for long enough, up to a bound, and returns whether some are left. */

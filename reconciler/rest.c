@@ -18,6 +18,27 @@ void rest_end(struct item *item)
 	item->resting = false;
 }
 
+static bool idle(const struct item *item)
+{
+	return item->calls_on_way == 0 && !item->writing;
+}
+
+static void fold(struct item *item)
+{
+	rest_end(item);
+	if (framework_fold(item->framework))
+		item->reconciler->folded++;
+}
+
+/* A snapshot shows the Pods of one Framework after the other: nothing happens to any before its end. */
+static void fold_former(struct reconciler *reconciler, const struct item *present)
+{
+	struct item *former = reconciler->resting == NULL ? NULL : reconciler->resting->prev_resting;
+
+	if (former != NULL && former != present && !shard_set_has(&reconciler->ready, former->shard) && idle(former))
+		fold(former);
+}
+
 void rest_begin(struct item *item)
 {
 	struct reconciler *reconciler = item->reconciler;
@@ -25,6 +46,7 @@ void rest_begin(struct item *item)
 	framework_unfold(item->framework);
 	if (item->orphan)
 		return;
+	fold_former(reconciler, item);
 	rest_end(item);
 	item->resting = true;
 	item->rested_ms = reconciler->ports.boot_ms(reconciler->ports.context);
@@ -36,10 +58,10 @@ static bool is_due(const struct reconciler *reconciler, int64_t now_ms)
 	return reconciler->resting != NULL && now_ms - reconciler->resting->rested_ms >= reconciler->rest_ms;
 }
 
-/* The reconcile of one that is not at rest begins its rest anew. */
-static bool at_rest(const struct item *item)
+void rest_resume(struct item *item)
 {
-	return !item->queued && item->calls_on_way == 0 && !item->writing;
+	if (item->framework->exists && idle(item))
+		fold(item);
 }
 
 bool rest_fold(struct reconciler *reconciler)
@@ -49,9 +71,11 @@ bool rest_fold(struct reconciler *reconciler)
 	for (int i = 0; i < FOLDED_AT_ONCE && is_due(reconciler, now_ms); i++) {
 		struct item *item = reconciler->resting;
 
-		rest_end(item);
-		if (at_rest(item) && framework_fold(item->framework))
-			reconciler->folded++;
+		/* the reconcile of one that is queued begins its rest anew */
+		if (!item->queued && idle(item))
+			fold(item);
+		else
+			rest_end(item);
 	}
 	if (is_due(reconciler, now_ms))
 		return true;

@@ -27,6 +27,7 @@ struct item *store_item(struct reconciler *reconciler, const char *ns, const cha
 	item->framework = framework_new(ns, name);
 	item->framework->writer = reconciler->writer;
 	HASH_ADD_KEYPTR(hh, reconciler->items, item->key, strlen(item->key), item);
+	rest_begin(item);
 	return item;
 }
 
@@ -45,7 +46,8 @@ static bool item_empty(const struct item *item)
 	const struct framework *framework = item->framework;
 	const struct slot *slot;
 
-	if (framework->exists || item->calls_on_way > 0 || item->writing || framework->config_map.meta != NULL)
+	if (framework->exists || item->calls_on_way > 0 || item->writing || framework->config_map.meta != NULL ||
+	    framework->folded != NULL)
 		return false;
 	for (slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)
@@ -222,7 +224,8 @@ void store_granted(struct reconciler *reconciler, const struct shard_set *shards
 	HASH_ITER(hh, reconciler->items, item, next) {
 		if (!shard_set_has(shards, item->shard))
 			continue;
-		rest_begin(item);
+		if (item->unseen || item->framework->config_map.unseen)
+			rest_begin(item);
 		item->unseen = true;
 		item->framework->config_map.unseen = true;
 		for (struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)

@@ -16,9 +16,11 @@ static bool slot_rests(const struct slot *slot)
 	       !slot->unseen && (slot->pod == NULL ? slot->meta == NULL : pod_packs(slot->pod));
 }
 
+/* Whether there is something to fold, and not too much. */
 static bool tasks_rest(const struct framework *framework)
 {
 	const struct framework_attempt_status *attempt = &framework->status.attempt;
+	size_t slots = HASH_COUNT(framework->slots);
 	size_t count = 0;
 
 	for (size_t r = 0; r < attempt->role_count; r++) {
@@ -29,14 +31,22 @@ static bool tasks_rest(const struct framework *framework)
 			if (attempt->roles[r].tasks[i].attempt.completion != NULL)
 				return false;
 	}
-	return count > 0;
+	return slots <= FOLD_TASKS_MAX && slots + count > 0;
+}
+
+/* As a snapshot leaves them: all slots are dirty, in the order in which they came. */
+static bool all_dirty(const struct framework *framework)
+{
+	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		if (!slot->dirty || slot->next_dirty != slot->hh.prev) /* the last to have come is the first */
+			return false;
+	return framework->dirty->hh.next == NULL;
 }
 
 static bool rests(const struct framework *framework)
 {
-	if (!framework->exists || !framework->has_status || framework->version != framework->written ||
-	    framework->dirty != NULL || framework->waiting != NULL || !tasks_rest(framework) ||
-	    HASH_COUNT(framework->slots) > FOLD_TASKS_MAX)
+	if (framework->version != framework->written || framework->waiting != NULL || !tasks_rest(framework) ||
+	    (framework->dirty != NULL && !all_dirty(framework)))
 		return false;
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (!slot_rests(slot))
@@ -129,6 +139,7 @@ bool framework_fold(struct framework *framework)
 	struct pack pack;
 	size_t len;
 	int64_t slots = HASH_COUNT(framework->slots);
+	bool dirty = framework->dirty != NULL;
 
 	if (framework->folded != NULL)
 		return true;
@@ -138,6 +149,8 @@ bool framework_fold(struct framework *framework)
 	for (size_t r = 0; r < attempt->role_count; r++)
 		pack_role(&pack, &attempt->roles[r]);
 	pack_int(&pack, &slots);
+	PACK_AS_INT(&pack, dirty);
+	framework->dirty = NULL;
 	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		pack_slot(&pack, slot);
 	framework->folded = pack_finish(&pack, &len);
@@ -153,6 +166,7 @@ void framework_unfold(struct framework *framework)
 	struct framework_attempt_status *attempt = &framework->status.attempt;
 	struct pack pack;
 	int64_t slots;
+	bool dirty = false;
 
 	if (framework->folded == NULL)
 		return;
@@ -160,11 +174,14 @@ void framework_unfold(struct framework *framework)
 	for (size_t r = 0; r < attempt->role_count; r++)
 		pack_role(&pack, &attempt->roles[r]);
 	pack_int(&pack, &slots);
+	PACK_AS_INT(&pack, dirty);
 	for (; slots > 0; slots--) {
 		struct slot *slot = mem_calloc(1, sizeof(*slot));
 
 		pack_slot(&pack, slot);
 		HASH_ADD_KEYPTR(hh, framework->slots, slot->name, strlen(slot->name), slot);
+		if (dirty)
+			slot_mark_dirty(framework, slot);
 	}
 	pack_end(&pack);
 	free(framework->folded);

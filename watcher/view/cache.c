@@ -59,6 +59,7 @@ struct cache {
 	struct cache_entry *kinds[KIND_COUNT]; /* uthash heads, by key; absent ones with a note too */
 	struct cache_entry *shards[BUS_SHARD_MAX];
 	size_t count[KIND_COUNT];
+	unsigned listing[KIND_COUNT]; /* in so many scopes */
 	struct scope *scopes;
 
 	/* folding */
@@ -410,6 +411,8 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 	}
 	store(cache, entry, &kept);
 	link_shard(cache, entry, shard_of_key(meta->ns, framework_of(kind, meta), cache->shard_count));
+	if (cache->listing[kind] > 0) /* most of what is there runs for long */
+		fold(cache, entry);
 	cache->listener->changed(cache->arg, entry);
 	return 0;
 }
@@ -465,6 +468,7 @@ void cache_list_begin(struct cache *cache, const char *ns, enum object_kind kind
 	struct cache_entry *entry;
 	struct cache_entry *next;
 
+	cache->listing[kind] += !scope->listing[kind];
 	scope->listing[kind] = true;
 	HASH_ITER(hh, cache->kinds[kind], entry, next)
 		if (scope_covers(scope, cache_entry_ns(entry)))
@@ -492,6 +496,7 @@ void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, 
 			      kind == KIND_FRAMEWORK || meta->deletion_time != 0 ? END_CERTAIN : END_NOT_LISTED);
 		free_if_unused(cache, entry);
 	}
+	cache->listing[kind] -= scope->listing[kind];
 	scope->listing[kind] = false;
 	mem_replace(&scope->version[kind], resource_version);
 }

@@ -48,7 +48,7 @@ templates() {
 # The time until the watcher has synced, and until the reconciler holds all of it: not before the leases of those who held
 # it before are over. Costs are counted until it is at rest.
 measure_start() {
-    local begun synced held
+    local begun synced held reconciled
     begun=$(now_ms)
     launch_controller
     sampler_start
@@ -59,11 +59,31 @@ measure_start() {
     wait_for 120 "all shards are held" all_held
     held=$(($(now_ms) - begun))
     wait_for 120 "every Framework was reconciled" all_reconciled
-    jq -n --argjson synced "$synced" --argjson held "$held" '{wall_s: ($synced / 1000), held_s: ($held / 1000)}' >measured.json
+    reconciled=$(($(now_ms) - begun))
+    our_cpu >cpu
+    wait_for 300 "memory is at rest" memory_at_rest
+    jq -n --argjson synced "$synced" --argjson held "$held" --argjson reconciled "$reconciled" --argjson cpu "$(<cpu)" \
+        '{wall_s: ($synced / 1000), held_s: ($held / 1000), reconciled_s: ($reconciled / 1000), reconciled_cpu_s: $cpu}' >measured.json
     bytes >bytes.after
     metrics >metrics.after
     sampler_end
     figures
+}
+
+# CPU time of our processes so far, in seconds.
+our_cpu() {
+    local name
+    for name in $(ours); do cat "/proc/$(pid_of "$name")/stat"; done | sed 's/.*) //' |
+        awk -v ticks="$(getconf CLK_TCK)" '{ sum += $12 + $13 } END { print sum / ticks }'
+}
+
+# Whether all has been folded that will be: for so many seconds, which are more than it takes to begin with that, our
+# processes have taken no less memory than before.
+memory_at_rest() {
+    local name now
+    now=$(for name in $(ours); do cat "/proc/$(pid_of "$name")/smaps_rollup"; done | awk '/^Rss/ { sum += $2 } END { print sum }')
+    if [[ ! -e rest ]] || ((now < $(cut -d ' ' -f 1 rest))); then echo "$now $SECONDS" >rest; fi
+    ((SECONDS - $(cut -d ' ' -f 2 rest) >= 30))
 }
 
 # As many rounds as Frameworks: at least one of each.
