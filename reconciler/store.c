@@ -224,8 +224,7 @@ void store_granted(struct reconciler *reconciler, const struct shard_set *shards
 	HASH_ITER(hh, reconciler->items, item, next) {
 		if (!shard_set_has(shards, item->shard))
 			continue;
-		if (item->unseen || item->framework->config_map.unseen)
-			rest_begin(item);
+		rest_begin(item);
 		item->unseen = true;
 		item->framework->config_map.unseen = true;
 		for (struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
@@ -289,7 +288,8 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 
 		if (!shard_set_has(&end->shards, item->shard))
 			continue;
-		rest_begin(item);
+		if (item->unseen || item->framework->config_map.unseen)
+			rest_begin(item);
 		if (scope == NULL) { /* a new watcher looks after fewer namespaces: nothing can be concluded */
 			abandon(item);
 			continue;
