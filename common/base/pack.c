@@ -1,5 +1,5 @@
-/* Packed structs; see pack.h. Integers are of variable length, seven bits a byte, the lowest first. A text is a number of
- * which the lowest bits are its form, and what belongs to that form. */
+/* Packed structs; see pack.h. Integers are of variable length, seven bits a byte, the lowest first. A text is a number
+ * of which the lowest bits are its form, and what belongs to that form. */
 #include "common/base/pack.h"
 
 #include <stdlib.h>

@@ -48,11 +48,11 @@ void pack_text(struct pack *pack, const char **text);
 void pack_own_text(struct pack *pack, char **text);
 void pack_int(struct pack *pack, int64_t *value);
 /* Members of other types, for which `pack_int(pack, &value)` does not do. */
-#define PACK_AS_INT(pack, member)                                                                                    \
-	do {                                                                                                           \
-		int64_t as_int = (int64_t)(member);                                                                    \
-		pack_int(pack, &as_int);                                                                               \
-		(member) = (__typeof__(member))as_int;                                                                 \
+#define PACK_AS_INT(pack, member)                      \
+	do {                                           \
+		int64_t as_int = (int64_t)(member);    \
+		pack_int(pack, &as_int);               \
+		(member) = (__typeof__(member))as_int; \
 	} while (0)
 
 #endif

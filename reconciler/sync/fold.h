@@ -9,8 +9,8 @@
 enum { FOLD_TASKS_MAX = 200 };
 
 /* Folds the Framework if nothing of it is on the way, nothing is to be written, and none of its Tasks has an outcome.
- * Until framework_unfold() only what is outside status.attempt.roles[].tasks and slots may be looked at. Returns whether
- * it is folded. */
+ * Until framework_unfold() only what is outside status.attempt.roles[].tasks and slots may be looked at. Returns
+ * whether it is folded. */
 bool framework_fold(struct framework *framework);
 /* Everything is as it was before. Does nothing to one that is not folded. */
 void framework_unfold(struct framework *framework);

@@ -5,14 +5,15 @@
 enum { REST = 500 };
 
 #define STATUS                                                                                                         \
-	"{\"state\":\"AttemptRunning\",\"retryPolicyStatus\":{\"totalRetriedCount\":0,\"accountableRetriedCount\":0,"    \
-	"\"retryDelaySec\":null},\"observedGeneration\":1,\"startTime\":\"2026-01-01T00:00:00Z\",\"transitionTime\":"   \
-	"\"2026-01-01T00:00:00Z\",\"attemptStatus\":{\"id\":0,\"startTime\":\"2026-01-01T00:00:00Z\",\"instanceUID\":"  \
-	"\"0_c1\",\"configMapName\":\"f-attempt\",\"configMapUID\":\"c1\",\"taskRoleStatuses\":[{\"name\":\"a\","       \
-	"\"instanceUID\":\"r1\",\"taskStatuses\":[{\"index\":0,\"instanceUID\":\"t1\",\"state\":\"AttemptRunning\","    \
-	"\"startTime\":\"2026-01-01T00:00:00Z\",\"transitionTime\":\"2026-01-01T00:00:00Z\",\"deletionPending\":false," \
-	"\"retryPolicyStatus\":{\"totalRetriedCount\":0,\"accountableRetriedCount\":0,\"retryDelaySec\":null},"         \
-	"\"attemptStatus\":{\"id\":0,\"instanceUID\":\"0_p1\",\"podName\":\"%s-a-0\",\"podUID\":\"p1\","                 \
+	"{\"state\":\"AttemptRunning\",\"retryPolicyStatus\":{\"totalRetriedCount\":0,\"accountableRetriedCount\":0,"  \
+	"\"retryDelaySec\":null},\"observedGeneration\":1,\"startTime\":\"2026-01-01T00:00:00Z\",\"transitionTime\":"  \
+	"\"2026-01-01T00:00:00Z\",\"attemptStatus\":{\"id\":0,\"startTime\":\"2026-01-01T00:00:00Z\",\"instanceUID\":" \
+	"\"0_c1\",\"configMapName\":\"f-attempt\",\"configMapUID\":\"c1\",\"taskRoleStatuses\":[{\"name\":\"a\","      \
+	"\"instanceUID\":\"r1\",\"taskStatuses\":[{\"index\":0,\"instanceUID\":\"t1\",\"state\":\"AttemptRunning\","   \
+	"\"startTime\":\"2026-01-01T00:00:00Z\",\"transitionTime\":\"2026-01-01T00:00:00Z\",\"deletionPending\":"      \
+	"false,"                                                                                                       \
+	"\"retryPolicyStatus\":{\"totalRetriedCount\":0,\"accountableRetriedCount\":0,\"retryDelaySec\":null},"        \
+	"\"attemptStatus\":{\"id\":0,\"instanceUID\":\"0_p1\",\"podName\":\"%s-a-0\",\"podUID\":\"p1\","               \
 	"\"startTime\":\"2026-01-01T00:00:00Z\"}}]}]}}"
 
 static void show(struct world *world, enum object_kind kind, char *text)
@@ -24,12 +25,13 @@ static void show(struct world *world, enum object_kind kind, char *text)
 static void show_pod(struct world *world, const char *framework, int version, const char *phase)
 {
 	show(world, KIND_POD,
-	     mem_printf("{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s-a-0\",\"uid\":\"p1\",\"resourceVersion\":"
-			"\"%d\",\"ownerReferences\":[{\"controller\":true,\"kind\":\"ConfigMap\",\"name\":\"%s-attempt\","
-			"\"uid\":\"c1\"}],\"labels\":{\"FC_FRAMEWORK_NAME\":\"%s\"},\"annotations\":{\"FC_TASK_UID\":"
-			"\"t1\",\"FC_FRAMEWORK_ATTEMPT_INSTANCE_UID\":\"0_c1\",\"FC_TASK_ATTEMPT_ID\":\"0\"}},"
-			"\"status\":{\"phase\":\"%s\"}}",
-			framework, version, framework, framework, phase));
+	     mem_printf(
+		     "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s-a-0\",\"uid\":\"p1\",\"resourceVersion\":"
+		     "\"%d\",\"ownerReferences\":[{\"controller\":true,\"kind\":\"ConfigMap\",\"name\":\"%s-attempt\","
+		     "\"uid\":\"c1\"}],\"labels\":{\"FC_FRAMEWORK_NAME\":\"%s\"},\"annotations\":{\"FC_TASK_UID\":"
+		     "\"t1\",\"FC_FRAMEWORK_ATTEMPT_INSTANCE_UID\":\"0_c1\",\"FC_TASK_ATTEMPT_ID\":\"0\"}},"
+		     "\"status\":{\"phase\":\"%s\"}}",
+		     framework, version, framework, framework, phase));
 }
 
 static void show_all(struct world *world, const char *framework)
@@ -38,11 +40,12 @@ static void show_all(struct world *world, const char *framework)
 
 	show_pod(world, framework, 5, "Running");
 	show(world, KIND_CONFIG_MAP,
-	     mem_printf("{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s-attempt\",\"uid\":\"c1\",\"resourceVersion\":"
-			"\"4\",\"ownerReferences\":[{\"controller\":true,\"kind\":\"Framework\",\"name\":\"%s\",\"uid\":"
-			"\"u1\"}],\"labels\":{\"FC_FRAMEWORK_NAME\":\"%s\"},\"annotations\":{\"FC_FRAMEWORK_UID\":\"u1\","
-			"\"FC_FRAMEWORK_ATTEMPT_ID\":\"0\"}}}",
-			framework, framework, framework));
+	     mem_printf(
+		     "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s-attempt\",\"uid\":\"c1\",\"resourceVersion\":"
+		     "\"4\",\"ownerReferences\":[{\"controller\":true,\"kind\":\"Framework\",\"name\":\"%s\",\"uid\":"
+		     "\"u1\"}],\"labels\":{\"FC_FRAMEWORK_NAME\":\"%s\"},\"annotations\":{\"FC_FRAMEWORK_UID\":\"u1\","
+		     "\"FC_FRAMEWORK_ATTEMPT_ID\":\"0\"}}}",
+		     framework, framework, framework));
 	show(world, KIND_FRAMEWORK,
 	     mem_printf("{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"u1\",\"resourceVersion\":\"7\","
 			"\"generation\":1},\"spec\":{\"executionType\":\"Start\",\"taskRoles\":[{\"name\":\"a\","

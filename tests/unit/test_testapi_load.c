@@ -21,12 +21,14 @@ static void test_load(void **state)
 	char path[] = "/tmp/fc-load.XXXXXX";
 	cleanup_free char *body = NULL;
 
-	write_file(path, "{\"metadata\":{\"namespace\":\"default\",\"name\":\"f\",\"uid\":\"u1\",\"generation\":7},\"kind\":"
-			 "\"Framework\",\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\",\"spec\":{},\"status\":{"
-			 "\"state\":\"AttemptRunning\"}}\n"
-			 "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"namespace\":\"default\",\"name\":\"c\","
-			 "\"uid\":\"u2\",\"ownerReferences\":[{\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\","
-			 "\"kind\":\"Framework\",\"name\":\"f\",\"uid\":\"u1\"}]}}\n");
+	write_file(
+		path,
+		"{\"metadata\":{\"namespace\":\"default\",\"name\":\"f\",\"uid\":\"u1\",\"generation\":7},\"kind\":"
+		"\"Framework\",\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\",\"spec\":{},\"status\":{"
+		"\"state\":\"AttemptRunning\"}}\n"
+		"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"namespace\":\"default\",\"name\":\"c\","
+		"\"uid\":\"u2\",\"ownerReferences\":[{\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\","
+		"\"kind\":\"Framework\",\"name\":\"f\",\"uid\":\"u1\"}]}}\n");
 	body = mem_printf("{\"file\":\"%s\"}", path);
 	expect_call(f, 200, "POST", "/fc-testapi/objects", body);
 	assert_int_equal(json_integer_value(json_object_get(f->body, "objects")), 2);
@@ -49,7 +51,8 @@ static void test_refused(void **state)
 		{"{}", "line 1: apiVersion and kind"},
 		{"{\"apiVersion\":\"v1\",\"kind\":\"Unheard\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\"}}",
 		 "are v1 and Unheard, expected those of a served resource"},
-		{"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}", "line 1: metadata has no name or no uid"},
+		{"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}",
+		 "line 1: metadata has no name or no uid"},
 		{"{", "line 1: "},
 	};
 	struct fixture *f = *state;

@@ -197,14 +197,14 @@ static void fold_all(struct cache *cache)
 		cache_fold(cache);
 }
 
-#define POD(version, phase)                                                                                            \
-	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"p\",\"uid\":\"0b5b1f3e-9c1d-4e55-8a8e-00ff12ab34cd\","              \
-	"\"resourceVersion\":\"" version "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"ownerReferences\":[{"         \
-	"\"controller\":true,\"kind\":\"ConfigMap\",\"name\":\"f-attempt\",\"uid\":\"c\"}],\"labels\":{"                \
-	"\"FC_FRAMEWORK_NAME\":\"f\"},\"annotations\":{\"FC_TASK_ATTEMPT_ID\":\"3\"}},\"spec\":{\"nodeName\":\"x\"},"      \
+#define POD(version, phase)                                                                                           \
+	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"p\",\"uid\":\"0b5b1f3e-9c1d-4e55-8a8e-00ff12ab34cd\","         \
+	"\"resourceVersion\":\"" version "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"ownerReferences\":[{"   \
+	"\"controller\":true,\"kind\":\"ConfigMap\",\"name\":\"f-attempt\",\"uid\":\"c\"}],\"labels\":{"              \
+	"\"FC_FRAMEWORK_NAME\":\"f\"},\"annotations\":{\"FC_TASK_ATTEMPT_ID\":\"3\"}},\"spec\":{\"nodeName\":\"x\"}," \
 	"\"status\":{\"phase\":\"" phase "\",\"podIP\":\"10.0.0.1\"}}"
-#define FRAMEWORK                                                                                                      \
-	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":{"              \
+#define FRAMEWORK                                                                                               \
+	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":{" \
 	"\"taskRoles\":[]},\"status\":{\"state\":\"AttemptRunning\",\"retryPolicyStatus\":{\"totalRetriedCount\":0}}}"
 
 /* A folded object is sent as it was, is compared with what comes, and goes as others do. */
@@ -274,12 +274,9 @@ static void test_folded_lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_managed_fields),
-		cmocka_unit_test(test_unreadable),
-		cmocka_unit_test(test_protobuf),
-		cmocka_unit_test(test_deletion_line),
-		cmocka_unit_test(test_folded),
-		cmocka_unit_test(test_folded_lists),
+		cmocka_unit_test(test_managed_fields), cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_protobuf),       cmocka_unit_test(test_deletion_line),
+		cmocka_unit_test(test_folded),         cmocka_unit_test(test_folded_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

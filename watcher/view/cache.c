@@ -16,10 +16,10 @@
 #include "watcher/view/slim.h"
 
 enum {
-	FOLD_AFTER_TURNS = 2, /* at least one whole turn without news */
-	FOLD_WORK_MAX = 2048, /* at once: some ms */
+	FOLD_AFTER_TURNS = 2,     /* at least one whole turn without news */
+	FOLD_WORK_MAX = 2048,     /* at once: some ms */
 	FOLD_FRAMEWORK_WORK = 32, /* of a Framework, that of a Pod being 1 */
-	FOLDED_TO_TRIM = 1024, /* so much work gives back memory that is worth asking for */
+	FOLDED_TO_TRIM = 1024,    /* so much work gives back memory that is worth asking for */
 };
 
 /* What is kept of a Framework: the reconcilers need nearly all of it. */
@@ -488,8 +488,7 @@ void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, 
 			continue;
 		unfold(entry);
 		meta = meta_of(entry);
-		if (meta == NULL ||
-		    version_compare(meta->resource_version, resource_version) > 0)
+		if (meta == NULL || version_compare(meta->resource_version, resource_version) > 0)
 			continue;
 		cache->listener->missed(cache->arg, entry);
 		remove_object(cache, entry, resource_version,

@@ -84,14 +84,15 @@ static void write_example(struct buf *out)
 	role.task_count = EXAMPLE_TASKS;
 	status.attempt.roles = &role;
 	status.attempt.role_count = 1;
-	buf_puts(out, "{\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\",\"kind\":\"Framework\",\"metadata\":{"
-		      "\"annotations\":{},\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"generation\":1,\"labels\":{},"
-		      "\"name\":\"\",\"namespace\":\"default\",\"resourceVersion\":\"1\",\"uid\":\"\"},\"spec\":{"
-		      "\"executionType\":\"Start\",\"retryPolicy\":{\"fancyRetryPolicy\":true,\"maxRetryCount\":0},"
-		      "\"taskRoles\":[{\"frameworkAttemptCompletionPolicy\":{\"minFailedTaskCount\":1,"
-		      "\"minSucceededTaskCount\":1},\"name\":\"worker\",\"task\":{\"pod\":{\"metadata\":{},\"spec\":{"
-		      "\"containers\":[{\"command\":[],\"image\":\"\",\"name\":\"\",\"resources\":{\"limits\":{\"cpu\":1,"
-		      "\"memory\":\"1Gi\"}}}],\"restartPolicy\":\"Never\"}}},\"taskNumber\":1}]},\"status\":");
+	buf_puts(out,
+		 "{\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\",\"kind\":\"Framework\",\"metadata\":{"
+		 "\"annotations\":{},\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"generation\":1,\"labels\":{},"
+		 "\"name\":\"\",\"namespace\":\"default\",\"resourceVersion\":\"1\",\"uid\":\"\"},\"spec\":{"
+		 "\"executionType\":\"Start\",\"retryPolicy\":{\"fancyRetryPolicy\":true,\"maxRetryCount\":0},"
+		 "\"taskRoles\":[{\"frameworkAttemptCompletionPolicy\":{\"minFailedTaskCount\":1,"
+		 "\"minSucceededTaskCount\":1},\"name\":\"worker\",\"task\":{\"pod\":{\"metadata\":{},\"spec\":{"
+		 "\"containers\":[{\"command\":[],\"image\":\"\",\"name\":\"\",\"resources\":{\"limits\":{\"cpu\":1,"
+		 "\"memory\":\"1Gi\"}}}],\"restartPolicy\":\"Never\"}}},\"taskNumber\":1}]},\"status\":");
 	framework_status_write(out, &status, "framework", NULL);
 	buf_putc(out, '}');
 }

@@ -1,5 +1,5 @@
-/* Objects that nothing has happened to for some seconds, folded: Pods packed (common/base/pack.h), the texts of Frameworks
- * deflated. */
+/* Objects that nothing has happened to for some seconds, folded: Pods packed (common/base/pack.h), the texts of
+ * Frameworks deflated. */
 #ifndef WATCHER_FOLD_H
 #define WATCHER_FOLD_H
 
