@@ -205,14 +205,15 @@ struct framework {
 	struct request_backoff owned_calls; /* all calls about what is in owned */
 	uint32_t create_window;             /* creates on the way at most; 0: no limit (slow start after a failure) */
 	uint32_t creates_on_way;
-	uint64_t creates_failed;                  /* how often, ever */
-	uint32_t initial_creates;                 /* of those on the way: of Tasks that never had a Pod */
-	uint64_t initial_stage;                   /* the lowest stage of these (slot_call.c) */
-	bool initial_held;                        /* a Task of a later stage waits for their answers */
-	bool lowest_first;                        /* a quota is used up: what it has place for is the lowest Task's */
+	uint64_t creates_failed;  /* how often, ever */
+	uint32_t initial_creates; /* of those on the way: of Tasks that never had a Pod */
+	uint64_t initial_stage;   /* the lowest stage of these (slot_call.c) */
+	bool initial_held;        /* a Task of a later stage waits for their answers */
+	bool lowest_first;        /* a quota is used up: what it has place for is the lowest Task's */
+	bool unsettled;           /* a turn waits for what has become of a lower Task's create: the answer sweeps */
+
 	void *folded;                             /* what framework_fold() has packed; NULL: nothing */
 	unsigned char folded_states[STATE_COUNT]; /* how many Tasks of each state are in it */
-	bool unsettled; /* a turn waits for what has become of a lower Task's create: the answer sweeps */
 
 	UT_hash_handle hh; /* the store's */
 };
