@@ -1,11 +1,11 @@
 # FrameworkController in C. `make deps demo` shows it, `make deps test` tests it.
 # Every dependency is a Debian package and is named here, nowhere else: what building and running need, and what tests add.
 PACKAGES_BUILD := gcc make pkg-config libcurl4-openssl-dev libjansson-dev libev-dev libzmq3-dev libyaml-dev \
-	libmicrohttpd-dev libgnutls28-dev libprotobuf-c-dev protobuf-compiler protobuf-c-compiler libpcre2-dev zlib1g-dev uthash-dev uuid-dev
+	libmicrohttpd-dev libgnutls28-dev libpcre2-dev zlib1g-dev uthash-dev uuid-dev
 PACKAGES_TEST := libcmocka-dev patch clang clang-format clang-tidy cppcheck libclang-rt-dev jq openssl curl ca-certificates \
 	procps valgrind busybox iproute2 socat spin debootstrap chromium-headless-shell
 # As pkg-config calls them. Debian has no such file for libev and uthash, which are found by their headers.
-LIBRARY_NAMES := libcurl jansson libzmq yaml-0.1 libmicrohttpd gnutls libprotobuf-c libpcre2-8 zlib uuid
+LIBRARY_NAMES := libcurl jansson libzmq yaml-0.1 libmicrohttpd gnutls libpcre2-8 zlib uuid
 
 # deps installs what is missing, silently if nothing is. The goals beside it are made by another make: this one has looked for
 # compilers and libraries already. Goals that only build and run do not need the packages of the tests.
@@ -102,8 +102,7 @@ FOUND := $(BUILD)/.libraries
 $(FOUND): $(SETTINGS)
 	@missing=$$(for name in $(LIBRARY_NAMES); do pkg-config --exists $$name || echo $$name; done; \
 		for library in libev:ev.h uthash:uthash.h; do \
-			echo "#include <$${library#*:}>" | $(CC) $(CFLAGS_ALL) -MF /dev/null -E -x c - >/dev/null 2>&1 || echo $${library%:*}; done; \
-		for tool in protoc protoc-gen-c; do command -v $$tool >/dev/null || echo $$tool; done); \
+			echo "#include <$${library#*:}>" | $(CC) $(CFLAGS_ALL) -MF /dev/null -E -x c - >/dev/null 2>&1 || echo $${library%:*}; done); \
 	[ -z "$$missing" ] || { echo "Missing, or without header files:" $$missing. "On Debian, make deps installs all of it."; exit 1; } >&2
 	@touch $@
 
@@ -112,22 +111,11 @@ $(BUILD)/obj/%.o: %.c $(SETTINGS) | $(FOUND)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
-# common/framework/pod.proto: in the build directory, and without the warnings that are not ours.
-POD_PROTO := $(BUILD)/generated/common/framework/pod.pb-c
-$(POD_PROTO).c $(POD_PROTO).h &: common/framework/pod.proto | $(FOUND)
-	@mkdir -p $(BUILD)/generated
-	$(Q)protoc --c_out=$(BUILD)/generated $<
-$(BUILD)/obj/pod.pb-c.o: $(POD_PROTO).c $(SETTINGS)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -w -c -o $@ $<
-$(BUILD)/obj/common/framework/object_proto.o: $(POD_PROTO).h
-$(BUILD)/obj/common/framework/object_proto.o $(BUILD)/obj/pod.pb-c.o: CFLAGS_ALL += -I$(BUILD)/generated
-
 # Embed files.
 $(BUILD)/obj/watcher/crd.o: manifests/crd.yaml
 $(BUILD)/obj/cli/ui/assets.o: cli/ui/ui.html cli/ui/ui.css cli/ui/ui.js
 
-$(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC)) $(BUILD)/obj/pod.pb-c.o
+$(BUILD)/libcommon.a: $(call objects,$(COMMON_SRC))
 $(BUILD)/libwatcher.a: $(call objects,$(WATCHER_SRC))
 $(BUILD)/libreconciler.a: $(call objects,$(RECONCILER_SRC))
 $(BUILD)/libjobs.a: $(call objects,$(JOBS_SRC))
@@ -256,7 +244,7 @@ model-reviewed:
 	tests/model/reviewed.sh --write
 
 # How much of the pure core the unit tests reach. gcov comes with gcc.
-COVERED := $(wildcard $(foreach area,sync_* spec status object pod_proto classify pattern podtemplate config barrier shorten,tests/unit/test_$(area).c))
+COVERED := $(wildcard $(foreach area,sync_* spec status object classify pattern podtemplate config barrier shorten,tests/unit/test_$(area).c))
 coverage:
 	$(Q)$(MAKE) --no-print-directory DEBUG=1 BUILD=$(BUILD)/coverage CFLAGS=--coverage LDFLAGS=--coverage \
 		$(patsubst tests/unit/%.c,$(BUILD)/coverage/unit/%,$(COVERED))

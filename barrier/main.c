@@ -1,9 +1,7 @@
 /* fc-barrier: the Pods of a Framework wait here for each other instead of polling the API server (ARCHITECTURE.md
  * §8). */
-#include <errno.h>
 #include <ev.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +18,9 @@
 #include "common/base/release.h"
 #include "common/bus/client.h"
 #include "common/config/config.h"
+#include "common/health/health.h"
 #include "common/kube/client.h"
+#include "common/process/arguments.h"
 #include "common/process/guard.h"
 #include "common/process/process.h"
 #include "common/serve/metrics.h"
@@ -121,29 +121,10 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 	log_info("%zu Frameworks cached", readiness_count(barrier->readiness));
 }
 
-static void on_rate(void *arg, double qps, int burst)
-{
-	(void)arg;
-	(void)qps;
-	(void)burst;
-}
-
 static void on_live(void *arg, bool live)
 {
 	log_info(live ? "the watcher's streams are live" : "the watcher's streams are not live");
 	readiness_live(((struct barrier *)arg)->readiness, live);
-}
-
-static uint32_t on_backlog(void *arg)
-{
-	(void)arg;
-	return 0;
-}
-
-static void on_draining(void *arg, struct shard_set *out)
-{
-	(void)arg;
-	(void)out;
 }
 
 static void on_refused(void *arg, const char *reason, bool final)
@@ -160,10 +141,7 @@ static const struct session_handler bus_handler = {
 	.text = on_text,
 	.absent = on_absent,
 	.complete = on_complete,
-	.rate = on_rate,
 	.live = on_live,
-	.backlog = on_backlog,
-	.draining = on_draining,
 	.refused = on_refused,
 };
 
@@ -283,21 +261,6 @@ static void on_end(void *arg)
 
 /* ---- start ------------------------------------------------------------------------------------------------------- */
 
-static int64_t read_number(const char *option, const char *text, int64_t least)
-{
-	char *end;
-	long long value;
-
-	errno = 0;
-	value = strtoll(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || value < least || value > LIMIT_MAX) {
-		fprintf(stderr, "fc-barrier: --%s: found \"%s\", expected a number in %" PRId64 "..%d\n", option, text,
-			least, LIMIT_MAX);
-		exit(EXIT_BAD_USE);
-	}
-	return value;
-}
-
 /* As process_flag(). */
 static int parse_options(int argc, char **argv, struct barrier_options *out)
 {
@@ -317,6 +280,10 @@ static int parse_options(int argc, char **argv, struct barrier_options *out)
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};
+	int64_t *const numbers[] = {
+		['m'] = &out->max_connections, ['w'] = &out->max_waiters, ['f'] = &out->max_waiters_per_framework,
+		['M'] = &out->max_head,        ['q'] = &out->qps,         ['B'] = &out->burst,
+	};
 	int option;
 	int index = 0;
 	int taken;
@@ -328,23 +295,17 @@ static int parse_options(int argc, char **argv, struct barrier_options *out)
 		case 'K': out->tls_key = optarg; break;
 		case 'T': out->no_tls = true; break;
 		case 'A': out->no_auth = true; break;
-		case 'm': out->max_connections = read_number(known[index].name, optarg, 1); break;
-		case 'w': out->max_waiters = read_number(known[index].name, optarg, 1); break;
-		case 'f': out->max_waiters_per_framework = read_number(known[index].name, optarg, 1); break;
-		case 'M': out->max_head = read_number(known[index].name, optarg, HEAD_LEAST); break;
-		case 'q': out->qps = read_number(known[index].name, optarg, 1); break;
-		case 'B': out->burst = read_number(known[index].name, optarg, 1); break;
 		default:
-			taken = process_flag("fc-barrier", option, optarg, &out->flags);
+			if (option < (int)ARRAY_LEN(numbers) && numbers[option] != NULL)
+				taken = process_number("fc-barrier", known[index].name, optarg,
+						       option == 'M' ? HEAD_LEAST : 1, LIMIT_MAX, numbers[option]);
+			else
+				taken = process_flag("fc-barrier", option, optarg, &out->flags);
 			if (taken != 0)
 				return taken;
 		}
 	}
-	if (optind < argc) {
-		fprintf(stderr, "fc-barrier: unexpected argument \"%s\". Try fc-barrier --help.\n", argv[optind]);
-		return -1;
-	}
-	return 0;
+	return process_no_arguments("fc-barrier", argc, argv);
 }
 
 /* Tokens travel here: in the clear on this machine only, unless somebody insists (common/README.md §12.1). */
@@ -371,7 +332,7 @@ static int start_serving(struct barrier *barrier, const struct barrier_options *
 		.metrics = put_metrics,
 		.arg = barrier,
 	};
-	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = barrier};
+	const struct serve_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = barrier};
 
 	barrier->serve = serve_new(barrier->loop, &serve_options, err);
 	if (barrier->serve == NULL)
@@ -447,11 +408,8 @@ int main(int argc, char **argv)
 	 * would not get the room that waiters who leave give back. */
 	mallopt(M_ARENA_MAX, 1);
 	parsed = parse_options(argc, argv, &options);
-	if (parsed != 0) {
-		if (parsed > 0)
-			fputs(usage, stdout);
-		return parsed < 0 ? EXIT_BAD_USE : EXIT_SUCCESS;
-	}
+	if (parsed != 0)
+		return process_usage(parsed, usage);
 	if (flags->name == NULL) {
 		gethostname(host, sizeof(host) - 1);
 		flags->name = host;

@@ -28,7 +28,7 @@ struct tally {
 	int64_t total;
 	struct gang *packed; /* when not counted: what counting needs; NULL: not kept */
 	size_t packed_bytes;
-	uint64_t round; /* of the resync it was last shown in */
+	uint64_t resync; /* the last one that contained it */
 };
 
 struct readiness {
@@ -39,7 +39,7 @@ struct readiness {
 	struct shard_set granted;
 	struct shard_set complete; /* of those */
 	bool live;
-	uint64_t round; /* counts resyncs */
+	uint64_t resync; /* counts them */
 	bool was_synced;
 	int64_t lost_ms; /* when it was synced last; 0: never */
 	int64_t grace_ms;
@@ -157,13 +157,13 @@ static struct tally *take(struct readiness *readiness, const struct object_meta 
 		tally = mem_calloc(1, sizeof(*tally));
 		tally->key = mem_strdup(key);
 		HASH_ADD_KEYPTR(hh, readiness->tallies, tally->key, strlen(tally->key), tally);
-	} else if ((newer_only || tally->round == readiness->round) &&
+	} else if ((newer_only || tally->resync == readiness->resync) &&
 		   version_compare(meta->resource_version, tally->resource_version) < 0) {
 		return NULL;
 	}
 	mem_replace(&tally->uid, meta->uid);
 	mem_replace(&tally->resource_version, meta->resource_version);
-	tally->round = readiness->round;
+	tally->resync = readiness->resync;
 	drop_packed(readiness, tally);
 	return tally;
 }
@@ -181,7 +181,7 @@ static void note_sync(struct readiness *readiness)
 
 void readiness_granted(struct readiness *readiness, const struct shard_set *fresh)
 {
-	readiness->round++;
+	readiness->resync++;
 	for (size_t i = 0; i < ARRAY_LEN(fresh->bits); i++) {
 		readiness->granted.bits[i] |= fresh->bits[i];
 		readiness->complete.bits[i] &= ~fresh->bits[i];
@@ -233,7 +233,7 @@ void readiness_absent(struct readiness *readiness, const struct bus_absent *abse
 	cleanup_free char *key = mem_printf("%s/%s", absent->ns, absent->name);
 	struct tally *tally = find(readiness, key);
 
-	if (tally == NULL || (tally->round == readiness->round &&
+	if (tally == NULL || (tally->resync == readiness->resync &&
 			      version_compare(absent->resource_version, tally->resource_version) < 0))
 		return; /* made anew since */
 	tally_free(readiness, tally);
@@ -253,7 +253,7 @@ void readiness_complete(struct readiness *readiness, const struct shard_set *sha
 		cleanup_free char *ns = mem_strndup(tally->key, (size_t)(slash - tally->key));
 		cleanup_free char *key = NULL;
 
-		if (tally->round == readiness->round ||
+		if (tally->resync == readiness->resync ||
 		    !shard_set_has(shards, shard_of_key(ns, slash + 1, shard_count)))
 			continue;
 		key = mem_strdup(tally->key);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/base/random.h"
+#include "common/base/rate.h"
 #include "common/kube/client.h"
 #include "jobs/events.h"
 #include "jobs/store.h"
@@ -21,15 +22,19 @@ struct act_counters {
 };
 
 struct act {
-	struct store *store;
+	struct job_store *store;
 	struct kube_client *client;
 	struct job_events *events;
-	struct random random;
+	struct random random;               /* these two: act_init() */
+	struct token_bucket changes;        /* of statuses of jobs that go on */
 	bool status_subresource[JOB_KINDS]; /* the kind's CRD has one */
 	bool (*leads)(void *arg);
 	void *arg;
 	struct act_counters counters;
 };
+
+/* The rest is the caller's. */
+void act_init(struct act *act);
 
 /* Looks at the jobs of the queue, at most so many. Does nothing while this process does not lead, or Frameworks have
  * not been listed. */

@@ -10,9 +10,11 @@
 #include "common/base/mem.h"
 #include "common/base/release.h"
 #include "common/config/config.h"
+#include "common/health/health.h"
 #include "common/kube/client.h"
 #include "common/leader/flags.h"
 #include "common/leader/lease.h"
+#include "common/process/arguments.h"
 #include "common/process/guard.h"
 #include "common/process/process.h"
 #include "common/serve/metrics.h"
@@ -63,7 +65,7 @@ struct jobs {
 	struct ev_loop *loop;
 	struct config config;
 	struct kube_client *client;
-	struct store *store;
+	struct job_store *store;
 	struct sources *sources;
 	struct job_events *events;
 	struct lease *lease;
@@ -120,7 +122,7 @@ static void on_led(void *arg, uint64_t epoch, int64_t former_until_ms)
 
 	(void)epoch;
 	(void)former_until_ms;
-	store_queue_all(jobs->store);
+	job_store_queue_all(jobs->store);
 }
 
 static void on_deposed(void *arg)
@@ -184,7 +186,7 @@ static void put_metrics(void *arg, struct buf *out)
 	metrics_family(out, jobs_name, "gauge", "Jobs, by kind; kinds that the API server does not serve are missing.");
 	for (enum job_kind kind = 0; kind < JOB_KINDS; kind++)
 		if (sources_is_served(jobs->sources, kind))
-			metrics_value(out, jobs_name, (double)store_count(jobs->store, kind), "kind",
+			metrics_value(out, jobs_name, (double)job_store_count(jobs->store, kind), "kind",
 				      job_names(kind)->full, NULL);
 	metrics_family(out, writes_name, "counter", "Writes that succeeded, by what was written.");
 	metrics_value(out, writes_name, (double)counters->created, "what", "framework_created", NULL);
@@ -261,10 +263,8 @@ static int parse_options(int argc, char **argv, struct options *out)
 		if (taken != 0)
 			return taken;
 	}
-	if (optind < argc) {
-		fprintf(stderr, "fc-jobs: unexpected argument \"%s\". Try fc-jobs --help.\n", argv[optind]);
+	if (process_no_arguments("fc-jobs", argc, argv) < 0)
 		return -1;
-	}
 	if (out->leader.lease_ns == NULL)
 		out->leader.lease_ns = "kube-system";
 	return leader_flags_check("fc-jobs", &out->leader);
@@ -283,17 +283,17 @@ static int start(struct jobs *jobs, const struct options *options, struct error 
 			     .retry_ms = leader->retry_period_ms,
 			     .grants = ELECTION_GRANTS_NONE},
 	};
-	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = jobs};
+	const struct serve_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = jobs};
 
 	jobs->client = process_client(jobs->loop, &options->flags, &jobs->config, &client_options, err);
 	if (jobs->client == NULL)
 		return -1;
 	jobs->lease_name = leader->lease_name;
-	jobs->store = store_new(jobs->loop, on_wake, jobs);
+	jobs->store = job_store_new(jobs->loop, on_wake, jobs);
 	jobs->events = job_events_new(jobs->client);
 	jobs->act = (struct act){
 		.store = jobs->store, .client = jobs->client, .events = jobs->events, .leads = leads, .arg = jobs};
-	random_init(&jobs->act.random);
+	act_init(&jobs->act);
 	jobs->sources = sources_new(jobs->loop, jobs->client, jobs->store, options->kinds, on_served, jobs);
 	if (process_serve(jobs->loop, &options->flags, &health_options, &jobs->health, err) < 0)
 		return -1;
@@ -312,7 +312,7 @@ static void stop(struct jobs *jobs)
 	sources_stop(jobs->sources);
 	kube_client_free(jobs->client);
 	sources_free(jobs->sources);
-	store_free(jobs->store);
+	job_store_free(jobs->store);
 	job_events_free(jobs->events);
 	config_free(&jobs->config);
 	ev_loop_destroy(jobs->loop);
@@ -330,11 +330,8 @@ int main(int argc, char **argv)
 
 	process_guard();
 	parsed = parse_options(argc, argv, &options);
-	if (parsed != 0) {
-		if (parsed > 0)
-			fputs(usage, stdout);
-		return parsed < 0 ? EXIT_BAD_USE : EXIT_SUCCESS;
-	}
+	if (parsed != 0)
+		return process_usage(parsed, usage);
 	log_set_prefix("fc-jobs: ");
 	if (config_load(options.flags.config, options.flags.unknown_keys, &jobs.config, &err) < 0) {
 		log_error("%s", err.message);

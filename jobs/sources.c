@@ -29,7 +29,7 @@ struct source {
 struct sources {
 	struct ev_loop *loop;
 	struct kube_client *client;
-	struct store *store;
+	struct job_store *store;
 	sources_served *served;
 	void *arg;
 	struct reflector *frameworks;
@@ -44,20 +44,20 @@ static int on_framework(void *arg, const struct reflector_object *object, bool g
 	const struct sources *sources = arg;
 
 	if (gone) {
-		store_framework_gone(sources->store, object->data, object->len);
+		job_store_framework_gone(sources->store, object->data, object->len);
 		return 0;
 	}
-	return store_framework(sources->store, object->data, object->len, false, err);
+	return job_store_framework(sources->store, object->data, object->len, false, err);
 }
 
 static void on_frameworks_begin(void *arg)
 {
-	store_frameworks_begin(((struct sources *)arg)->store);
+	job_store_frameworks_begin(((struct sources *)arg)->store);
 }
 
 static void on_frameworks_end(void *arg, const char *resource_version)
 {
-	store_frameworks_end(((struct sources *)arg)->store, resource_version);
+	job_store_frameworks_end(((struct sources *)arg)->store, resource_version);
 }
 
 static void on_live(void *arg, bool live)
@@ -94,8 +94,8 @@ static int on_job(void *arg, const struct reflector_object *object, bool gone, s
 	const struct source *source = arg;
 
 	if (!gone)
-		return store_job(source->sources->store, source->kind, object->data, object->len, err);
-	store_job_gone(source->sources->store, source->kind, object->data, object->len);
+		return job_store_job(source->sources->store, source->kind, object->data, object->len, err);
+	job_store_job_gone(source->sources->store, source->kind, object->data, object->len);
 	return 0;
 }
 
@@ -103,7 +103,7 @@ static void on_begin(void *arg)
 {
 	const struct source *source = arg;
 
-	store_jobs_begin(source->sources->store, source->kind);
+	job_store_jobs_begin(source->sources->store, source->kind);
 }
 
 static void on_end(void *arg, const char *resource_version)
@@ -111,7 +111,7 @@ static void on_end(void *arg, const char *resource_version)
 	struct source *source = arg;
 
 	(void)resource_version;
-	store_jobs_end(source->sources->store, source->kind);
+	job_store_jobs_end(source->sources->store, source->kind);
 	source->synced = true;
 }
 
@@ -200,7 +200,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
 
-struct sources *sources_new(struct ev_loop *loop, struct kube_client *client, struct store *store,
+struct sources *sources_new(struct ev_loop *loop, struct kube_client *client, struct job_store *store,
 			    const bool wanted[JOB_KINDS], sources_served *served, void *arg)
 {
 	static const struct reflector_options options = {
@@ -249,7 +249,7 @@ bool sources_synced(const struct sources *sources)
 	for (enum job_kind kind = 0; kind < JOB_KINDS; kind++)
 		if (sources->kinds[kind].reflector != NULL && !sources->kinds[kind].synced)
 			return false;
-	return store_synced(sources->store);
+	return job_store_synced(sources->store);
 }
 
 bool sources_is_served(const struct sources *sources, enum job_kind kind)

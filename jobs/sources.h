@@ -16,7 +16,7 @@ typedef void sources_served(void *arg, enum job_kind kind, bool status_subresour
 
 /* Starts at once. wanted: of each kind, whether it is looked for. A kind that is not served is looked for again every
  * few seconds. store and client are borrowed. */
-struct sources *sources_new(struct ev_loop *loop, struct kube_client *client, struct store *store,
+struct sources *sources_new(struct ev_loop *loop, struct kube_client *client, struct job_store *store,
 			    const bool wanted[JOB_KINDS], sources_served *served, void *arg);
 /* After sources_stop() and the client. */
 void sources_free(struct sources *sources);

@@ -6,29 +6,29 @@
 #include <utlist.h>
 
 #include "common/base/json.h"
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
 
 /* Statuses follow within a second. */
-enum { GATHER_MS = 600 };
+enum { GATHER_MS = 850 };
 enum { BACKOFF_BASE_MS = 500, BACKOFF_CAP_MS = 60 * 1000, BACKOFF_RESET_MS = 5 * 60 * 1000 };
 
-struct store {
+struct job_store {
 	struct ev_loop *loop;
 	void (*wake)(void *arg);
 	void *arg;
-	struct item *items; /* by key */
-	struct slot *slots; /* by key */
+	struct item *items[JOB_KINDS]; /* by key */
+	struct slot *slots;            /* by key */
 	struct item *queue;
 	uint64_t lists[JOB_KINDS];
 	uint64_t framework_list;
 	bool synced;
-	size_t counts[JOB_KINDS];
 };
 
-struct store *store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg)
+struct job_store *job_store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg)
 {
-	struct store *store = mem_calloc(1, sizeof(*store));
+	struct job_store *store = mem_calloc(1, sizeof(*store));
 
 	store->loop = loop;
 	store->wake = wake;
@@ -38,28 +38,20 @@ struct store *store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg
 
 /* ---- slots ------------------------------------------------------------------------------------------------------ */
 
-static struct slot *slot_find(struct store *store, const char *ns, const char *name)
+static struct slot *slot_get(struct job_store *store, const char *key)
 {
-	cleanup_free char *key = mem_printf("%s/%s", ns, name);
 	struct slot *slot;
 
 	HASH_FIND_STR(store->slots, key, slot);
-	return slot;
-}
-
-static struct slot *slot_get(struct store *store, const char *ns, const char *name)
-{
-	struct slot *slot = slot_find(store, ns, name);
-
 	if (slot != NULL)
 		return slot;
 	slot = mem_calloc(1, sizeof(*slot));
-	slot->key = mem_printf("%s/%s", ns, name);
+	slot->key = mem_strdup(key);
 	HASH_ADD_KEYPTR(hh, store->slots, slot->key, strlen(slot->key), slot);
 	return slot;
 }
 
-static void slot_release(struct store *store, struct slot *slot)
+static void slot_release(struct job_store *store, struct slot *slot)
 {
 	if (slot->view != NULL || slot->items != NULL)
 		return;
@@ -71,10 +63,10 @@ static void slot_release(struct store *store, struct slot *slot)
 static void slot_queue(const struct slot *slot)
 {
 	for (struct item *item = slot->items; item != NULL; item = item->next_of_slot)
-		store_queue_soon(item);
+		job_store_queue_soon(item);
 }
 
-static void slot_set(struct store *store, struct slot *slot, struct view *view)
+static void slot_set(struct job_store *store, struct slot *slot, struct view *view)
 {
 	view_free(slot->view);
 	slot->view = view;
@@ -82,7 +74,7 @@ static void slot_set(struct store *store, struct slot *slot, struct view *view)
 	slot_release(store, slot);
 }
 
-void store_forget(struct slot *slot)
+void job_store_forget(struct slot *slot)
 {
 	view_free(slot->view);
 	slot->view = NULL;
@@ -91,9 +83,9 @@ void store_forget(struct slot *slot)
 
 /* ---- the queue -------------------------------------------------------------------------------------------------- */
 
-void store_queue(struct item *item)
+void job_store_queue(struct item *item)
 {
-	struct store *store = item->store;
+	struct job_store *store = item->store;
 
 	if (item->queued || item->gone)
 		return;
@@ -103,24 +95,14 @@ void store_queue(struct item *item)
 	DL_APPEND(store->queue, item);
 }
 
-void store_queue_all(struct store *store)
+void job_store_queue_all(struct job_store *store)
 {
 	struct item *item;
 	struct item *next;
 
-	HASH_ITER(hh, store->items, item, next)
-		store_queue(item);
-}
-
-struct item *store_next(struct store *store)
-{
-	struct item *item = store->queue;
-
-	if (item == NULL)
-		return NULL;
-	DL_DELETE(store->queue, item);
-	item->queued = false;
-	return item;
+	for (enum job_kind kind = 0; kind < JOB_KINDS; kind++)
+		HASH_ITER(hh, store->items[kind], item, next)
+			job_store_queue(item);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
@@ -130,10 +112,10 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)loop;
 	(void)events;
 	item->waits = false;
-	store_queue(item);
+	job_store_queue(item);
 }
 
-void store_queue_after(struct item *item, int64_t wait_ms)
+void job_store_queue_after(struct item *item, int64_t wait_ms)
 {
 	struct ev_loop *loop = item->store->loop;
 
@@ -143,10 +125,14 @@ void store_queue_after(struct item *item, int64_t wait_ms)
 	ev_timer_start(loop, &item->timer);
 }
 
-void store_queue_soon(struct item *item)
+void job_store_queue_soon(struct item *item)
 {
-	if (!ev_is_active(&item->timer) && !item->queued && !item->gone)
-		store_queue_after(item, GATHER_MS);
+	struct ev_loop *loop = item->store->loop;
+
+	if (item->queued || item->gone || item->waits)
+		return;
+	if (!ev_is_active(&item->timer) || ev_timer_remaining(loop, &item->timer) > GATHER_MS / 1000.)
+		job_store_queue_after(item, GATHER_MS);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------------------------- */
@@ -156,6 +142,8 @@ static void drop_translation(struct item *item)
 	if (item->translated)
 		job_translation_free(&item->translation);
 	item->translated = false;
+	free(item->note);
+	item->note = NULL;
 	free(item->problem);
 	item->problem = NULL;
 	item->checked = 0;
@@ -166,33 +154,34 @@ static void item_free(struct item *item)
 	drop_translation(item);
 	job_free(&item->job);
 	free(item->key);
+	free(item->news);
+	free(item->news_version);
 	free(item->said);
 	json_decref(item->wrote);
 	free(item);
 }
 
-void store_release(struct item *item)
+void job_store_release(struct item *item)
 {
 	if (item->gone && item->call == NULL)
 		item_free(item);
 }
 
-static void item_remove(struct store *store, struct item *item)
+static void item_remove(struct job_store *store, struct item *item)
 {
-	store->counts[item->job.kind]--;
 	if (item->queued)
 		DL_DELETE(store->queue, item);
 	item->queued = false;
 	item->gone = true;
-	HASH_DEL(store->items, item);
+	HASH_DEL(store->items[item->job.kind], item);
 	ev_timer_stop(store->loop, &item->timer);
 	LL_DELETE2(item->slot->items, item, next_of_slot);
 	slot_queue(item->slot); /* another job may have waited for the name */
 	slot_release(store, item->slot);
-	store_release(item);
+	job_store_release(item);
 }
 
-void store_free(struct store *store)
+void job_store_free(struct job_store *store)
 {
 	struct slot *slot;
 	struct slot *next_slot;
@@ -201,8 +190,9 @@ void store_free(struct store *store)
 
 	if (store == NULL)
 		return;
-	HASH_ITER(hh, store->items, item, next)
-		item_remove(store, item);
+	for (enum job_kind kind = 0; kind < JOB_KINDS; kind++)
+		HASH_ITER(hh, store->items[kind], item, next)
+			item_remove(store, item);
 	HASH_ITER(hh, store->slots, slot, next_slot) {
 		HASH_DEL(store->slots, slot);
 		view_free(slot->view);
@@ -212,27 +202,32 @@ void store_free(struct store *store)
 	free(store);
 }
 
-static char *key_of(enum job_kind kind, const struct object_meta *meta)
-{
-	return mem_printf("%s/%s/%s", job_names(kind)->full, meta->ns, meta->name);
-}
-
-static struct item *item_new(struct store *store, const char *key, const struct job *job)
+/* job: read from the item's object. */
+static struct item *item_new(struct job_store *store, const char *key, const struct job *job)
 {
 	struct item *item = mem_calloc(1, sizeof(*item));
+	const struct backoff backoff = {
+		.base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS, .reset_ms = BACKOFF_RESET_MS};
+	cleanup_free char *slot_key = NULL;
 	char name[JOB_FRAMEWORK_NAME_SIZE];
 
 	item->store = store;
 	item->key = mem_strdup(key);
-	item->backoff = (struct backoff){
-		.base_ms = BACKOFF_BASE_MS, .cap_ms = BACKOFF_CAP_MS, .reset_ms = BACKOFF_RESET_MS};
+	item->job.kind = job->kind;
+	item->backoff = backoff;
+	item->mending = backoff;
 	ev_timer_init(&item->timer, on_timer, 0, 0);
 	item->timer.data = item;
-	item->slot = slot_get(store, job->ns, job_framework_name(job->kind, job->name, name));
+	slot_key = mem_printf("%s/%s", job->ns, job_framework_name(job->kind, job->name, name));
+	item->slot = slot_get(store, slot_key);
 	LL_PREPEND2(item->slot->items, item, next_of_slot);
-	HASH_ADD_KEYPTR(hh, store->items, item->key, strlen(item->key), item);
-	store->counts[job->kind]++;
+	HASH_ADD_KEYPTR(hh, store->items[job->kind], item->key, strlen(item->key), item);
 	return item;
+}
+
+const char *job_store_framework_name(const struct item *item)
+{
+	return strchr(item->slot->key, '/') + 1;
 }
 
 /* Of an object that may be NULL. */
@@ -241,26 +236,20 @@ static bool same(const json_t *a, const json_t *b)
 	return a == b || (a != NULL && b != NULL && json_equal(a, b));
 }
 
-/* Another object of the same name is another job. */
-static struct item *find_item(struct store *store, const char *key, const char *uid)
-{
-	struct item *item;
-
-	HASH_FIND_STR(store->items, key, item);
-	if (item == NULL || strcmp(item->job.uid, uid) == 0)
-		return item;
-	item_remove(store, item);
-	return NULL;
-}
-
-static int take_job(struct store *store, enum job_kind kind, const char *key, struct item *item, const char *text,
-		    size_t len, struct error *err)
+/* Takes over what the object says. Another object of the same name is another job, and becomes another item. Returns
+ * the item; NULL and *err if the text cannot be read: then nothing has changed. */
+static struct item *take_job(struct job_store *store, enum job_kind kind, const char *key, struct item *item,
+			     const char *text, size_t len, struct error *err)
 {
 	cleanup_json json_t *object = json_parse(text, len, err);
 	struct job job;
 
 	if (object == NULL || job_read(kind, object, &job, err) < 0)
-		return -1;
+		return NULL;
+	if (item != NULL && strcmp(item->job.uid, job.uid) != 0) {
+		item_remove(store, item);
+		item = NULL;
+	}
 	if (item == NULL)
 		item = item_new(store, key, &job);
 	if (!same(item->job.spec, job.spec) || !same(item->job.labels, job.labels))
@@ -268,31 +257,75 @@ static int take_job(struct store *store, enum job_kind kind, const char *key, st
 	job_free(&item->job);
 	item->job = job;
 	item->list = store->lists[kind];
-	store_queue(item);
-	return 0;
+	return item;
 }
 
-/* What an own write made of it is known. */
-int store_job(struct store *store, enum job_kind kind, const char *text, size_t len, struct error *err)
+/* Returns the item; it is another one if the news are of another job. */
+static struct item *read_news(struct item *item)
 {
-	struct object_meta meta;
+	cleanup_free char *text = item->news;
 	cleanup_free char *key = NULL;
-	struct item *item;
-	int result = 0;
+	struct item *now;
+	struct error err;
 
-	if (object_meta_read(text, len, &meta, err) < 0)
-		return -1;
-	key = key_of(kind, &meta);
-	item = find_item(store, key, meta.uid);
-	if (item != NULL && version_compare(meta.resource_version, item->job.version) <= 0)
-		item->list = store->lists[kind];
-	else
-		result = take_job(store, kind, key, item, text, len, err);
-	object_meta_free(&meta);
-	return result;
+	item->news = NULL;
+	/* what an own write has made of it may be newer */
+	if (text == NULL || version_compare(item->news_version, item->job.version) <= 0)
+		return item;
+	key = mem_strdup(item->key);
+	now = take_job(item->store, item->job.kind, key, item, text, item->news_len, &err);
+	if (now != NULL)
+		return now;
+	log_error("%s %s cannot be read and stays as it was: %s", job_names(item->job.kind)->full, key, err.message);
+	return item;
 }
 
-void store_job_gone(struct store *store, enum job_kind kind, const char *text, size_t len)
+struct item *job_store_next(struct job_store *store)
+{
+	struct item *item;
+	struct item *now;
+
+	while ((item = store->queue) != NULL) {
+		DL_DELETE(store->queue, item);
+		item->queued = false;
+		/* while a write is on the way, its answer may be what the news are about */
+		now = item->call == NULL ? read_news(item) : item;
+		if (now == item)
+			return item;
+		job_store_queue(now);
+	}
+	return NULL;
+}
+
+int job_store_job(struct job_store *store, enum job_kind kind, const char *text, size_t len, struct error *err)
+{
+	struct object_identity identity;
+	struct item *item;
+
+	if (!object_identity_read(text, len, &identity))
+		return error_set(err, "a %s has no metadata.namespace, name or resourceVersion, expected strings",
+				 job_names(kind)->full);
+	HASH_FIND_STR(store->items[kind], identity.key, item);
+	if (item == NULL) {
+		item = take_job(store, kind, identity.key, NULL, text, len, err);
+		if (item != NULL)
+			job_store_queue(item);
+	} else {
+		item->list = store->lists[kind];
+		if (version_compare(identity.resource_version, item->job.version) > 0 &&
+		    (item->news == NULL || version_compare(identity.resource_version, item->news_version) > 0)) {
+			free(item->news);
+			item->news = mem_memdup(text, len);
+			item->news_len = len;
+			mem_replace(&item->news_version, identity.resource_version);
+			job_store_queue(item);
+		}
+	}
+	object_identity_free(&identity);
+	return item == NULL ? -1 : 0;
+}
+
+void job_store_job_gone(struct job_store *store, enum job_kind kind, const char *text, size_t len)
 {
 	struct object_meta meta;
 	cleanup_free char *key = NULL;
@@ -300,29 +333,31 @@ void store_job_gone(struct store *store, enum job_kind kind, const char *text, s
 
 	if (object_meta_read(text, len, &meta, NULL) < 0)
 		return;
-	key = key_of(kind, &meta);
-	HASH_FIND_STR(store->items, key, item);
+	key = mem_printf("%s/%s", meta.ns, meta.name);
+	HASH_FIND_STR(store->items[kind], key, item);
+	if (item != NULL)
+		item = read_news(item);
 	if (item != NULL && strcmp(item->job.uid, meta.uid) == 0)
 		item_remove(store, item);
 	object_meta_free(&meta);
 }
 
-void store_jobs_begin(struct store *store, enum job_kind kind)
+void job_store_jobs_begin(struct job_store *store, enum job_kind kind)
 {
 	store->lists[kind]++;
 }
 
-void store_jobs_end(struct store *store, enum job_kind kind)
+void job_store_jobs_end(struct job_store *store, enum job_kind kind)
 {
 	struct item *item;
 	struct item *next;
 
-	HASH_ITER(hh, store->items, item, next)
-		if (item->job.kind == kind && item->list < store->lists[kind])
+	HASH_ITER(hh, store->items[kind], item, next)
+		if (item->list < store->lists[kind])
 			item_remove(store, item);
 }
 
-void store_written(struct item *item, const char *version, json_t *status)
+void job_store_written(struct item *item, const char *version, json_t *status)
 {
 	if (version != NULL && version_compare(version, item->job.version) > 0)
 		mem_replace(&item->job.version, version);
@@ -332,70 +367,74 @@ void store_written(struct item *item, const char *version, json_t *status)
 	}
 }
 
-size_t store_count(const struct store *store, enum job_kind kind)
+size_t job_store_count(const struct job_store *store, enum job_kind kind)
 {
-	return store->counts[kind];
+	return HASH_COUNT(store->items[kind]);
 }
 
 /* ---- Frameworks ------------------------------------------------------------------------------------------------- */
 
-int store_framework(struct store *store, const char *text, size_t len, bool read, struct error *err)
+int job_store_framework(struct job_store *store, const char *text, size_t len, bool read, struct error *err)
 {
-	struct view *view = view_read(text, len, err);
+	struct object_identity identity;
 	struct slot *slot;
 
-	if (view == NULL)
-		return -1;
-	slot = slot_get(store, view->meta.ns, view->meta.name);
+	if (!object_identity_read(text, len, &identity))
+		return error_set(err,
+				 "a Framework has no metadata.namespace, name or resourceVersion, expected strings");
+	slot = slot_get(store, identity.key);
 	slot->list = store->framework_list;
-	if (slot->view != NULL && strcmp(slot->view->meta.uid, view->meta.uid) == 0 &&
-	    version_compare(view->meta.resource_version, slot->view->meta.resource_version) <= 0) {
+	if (slot->view != NULL && version_compare(identity.resource_version, slot->view->version) <= 0) {
 		slot->read = slot->read && read;
-		view_free(view);
-		return 0;
+	} else {
+		slot->read = read;
+		slot_set(store, slot, view_new(identity.resource_version, text, len));
 	}
-	slot->read = read;
-	slot_set(store, slot, view);
+	object_identity_free(&identity);
 	return 0;
 }
 
-void store_framework_gone(struct store *store, const char *text, size_t len)
+void job_store_framework_gone(struct job_store *store, const char *text, size_t len)
 {
 	struct object_meta meta;
+	struct error err;
+	cleanup_free char *key = NULL;
 	struct slot *slot;
 
 	if (object_meta_read(text, len, &meta, NULL) < 0)
 		return;
-	slot = slot_find(store, meta.ns, meta.name);
-	if (slot != NULL && slot->view != NULL && strcmp(slot->view->meta.uid, meta.uid) == 0) {
+	key = mem_printf("%s/%s", meta.ns, meta.name);
+	HASH_FIND_STR(store->slots, key, slot);
+	if (slot != NULL && slot->view != NULL &&
+	    (view_parse(slot->view, &err) < 0 || strcmp(slot->view->meta.uid, meta.uid) == 0)) {
 		slot->read = false;
 		slot_set(store, slot, NULL);
 	}
 	object_meta_free(&meta);
 }
 
-void store_frameworks_begin(struct store *store)
+void job_store_frameworks_begin(struct job_store *store)
 {
 	store->framework_list++;
 }
 
 /* One that an answer has shown meanwhile may be newer than the list. */
-void store_frameworks_end(struct store *store, const char *version)
+void job_store_frameworks_end(struct job_store *store, const char *version)
 {
 	struct slot *slot;
 	struct slot *next;
 
 	HASH_ITER(hh, store->slots, slot, next)
 		if (slot->view != NULL && !slot->read && slot->list < store->framework_list &&
-		    version_compare(slot->view->meta.resource_version, version) <= 0)
+		    version_compare(slot->view->version, version) <= 0)
 			slot_set(store, slot, NULL);
 	if (store->synced)
 		return;
 	store->synced = true;
-	store_queue_all(store);
+	job_store_queue_all(store);
 }
 
-bool store_synced(const struct store *store)
+bool job_store_synced(const struct job_store *store)
 {
 	return store->synced;
 }

@@ -12,7 +12,7 @@
 #include "jobs/kinds/translate.h"
 #include "jobs/view.h"
 
-struct store;
+struct job_store;
 
 /* A Framework's name, and the jobs that want it: one, unless jobs of two kinds have a name in common. */
 struct slot {
@@ -24,31 +24,35 @@ struct slot {
 	UT_hash_handle hh;
 };
 
-enum { ITEM_HASH_SIZE = 24 };
-
 /* A job. */
 struct item {
-	struct store *store;
-	char *key; /* full name of the kind/namespace/name */
+	struct job_store *store;
+	char *key; /* namespace/name */
 	struct job job;
+	char *news; /* the object's newest JSON text, which is read when the item is looked at; NULL: job is the newest
+		     */
+	size_t news_len;
+	char *news_version;
 	struct slot *slot;
 	struct item *next_of_slot;
 	uint64_t list;
 	bool gone; /* deleted, and freed when its call has ended */
 
-	bool translated; /* one of these two is valid */
+	bool translated; /* the translation is valid */
 	struct job_translation translation;
-	char hash[ITEM_HASH_SIZE]; /* of the translation */
-	char *problem;             /* why it is refused; NULL: it is not */
+	char *note;    /* of the translation (job_note()) */
+	char *problem; /* why the spec is refused; NULL: it is not. The translation is that of a former spec then */
 
 	struct kube_call *call; /* at most one */
 	bool missed;            /* it was not looked at because of the call */
 	json_t *wrote;          /* the status of the last write; NULL: none */
 	int64_t checked;        /* generation of the Framework whose spec is as it should be; 0: none */
 	struct backoff backoff;
-	struct ev_timer timer; /* when to look again */
-	bool waits;            /* for the timer, after a failure: nothing else makes it look */
-	char *said;            /* the last Event, which is not repeated */
+	struct backoff mending;  /* of statuses that somebody else changes */
+	int64_t mend_at_boot_ms; /* not before then */
+	struct ev_timer timer;   /* when to look again */
+	bool waits;              /* for the timer, after a failure: nothing else makes it look */
+	char *said;              /* the last Event, which is not repeated */
 
 	bool queued;
 	struct item *prev;
@@ -57,43 +61,47 @@ struct item {
 };
 
 /* wake: called when the queue gets its first item. */
-struct store *store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg);
+struct job_store *job_store_new(struct ev_loop *loop, void (*wake)(void *arg), void *arg);
 /* After the client: no item has a call then. */
-void store_free(struct store *store);
+void job_store_free(struct job_store *store);
 
-/* The JSON text of an object of a kind as the server has it. 0, or -1 and *err if it cannot be read. */
-int store_job(struct store *store, enum job_kind kind, const char *text, size_t len, struct error *err);
-void store_job_gone(struct store *store, enum job_kind kind, const char *text, size_t len);
+/* The JSON text of an object of a kind as the server has it. 0, or -1 and *err if it cannot be read. A version that is
+ * known already changes nothing. */
+int job_store_job(struct job_store *store, enum job_kind kind, const char *text, size_t len, struct error *err);
+void job_store_job_gone(struct job_store *store, enum job_kind kind, const char *text, size_t len);
 /* Objects that a list does not show between these two do not exist. */
-void store_jobs_begin(struct store *store, enum job_kind kind);
-void store_jobs_end(struct store *store, enum job_kind kind);
+void job_store_jobs_begin(struct job_store *store, enum job_kind kind);
+void job_store_jobs_end(struct job_store *store, enum job_kind kind);
 
-/* The same for Frameworks; the text of one. read: from a GET of one that the watch does not show. */
-int store_framework(struct store *store, const char *text, size_t len, bool read, struct error *err);
-void store_framework_gone(struct store *store, const char *text, size_t len);
-void store_frameworks_begin(struct store *store);
-void store_frameworks_end(struct store *store, const char *version);
+/* The same for Frameworks; the text of one, which is read when it is looked at. read: from a GET of one that the watch
+ * does not show. */
+int job_store_framework(struct job_store *store, const char *text, size_t len, bool read, struct error *err);
+void job_store_framework_gone(struct job_store *store, const char *text, size_t len);
+void job_store_frameworks_begin(struct job_store *store);
+void job_store_frameworks_end(struct job_store *store, const char *version);
 /* Whether Frameworks have been listed. */
-bool store_synced(const struct store *store);
+bool job_store_synced(const struct job_store *store);
 /* Forgets the view, to look anew. */
-void store_forget(struct slot *slot);
+void job_store_forget(struct slot *slot);
 
 /* What the answer to a write of the job said: the object's new version. status NULL: it was not changed. The status'
  * reference is taken over. */
-void store_written(struct item *item, const char *version, json_t *status);
+void job_store_written(struct item *item, const char *version, json_t *status);
 /* Frees an item that is gone, when its call has ended. */
-void store_release(struct item *item);
+void job_store_release(struct item *item);
 
-void store_queue(struct item *item);
-/* Queues the item after a moment, unless it is to be looked at at some time already: changes of a Framework come many
- * at a time. */
-void store_queue_soon(struct item *item);
-void store_queue_all(struct store *store);
+void job_store_queue(struct item *item);
+/* Queues the item after a moment, unless it waits after a failure: changes of a Framework come many at a time. */
+void job_store_queue_soon(struct item *item);
+void job_store_queue_all(struct job_store *store);
 /* The next item of the queue; NULL: none is left. */
-struct item *store_next(struct store *store);
+struct item *job_store_next(struct job_store *store);
 /* Queues the item after so long, in place of any former time. */
-void store_queue_after(struct item *item, int64_t wait_ms);
+void job_store_queue_after(struct item *item, int64_t wait_ms);
 
-size_t store_count(const struct store *store, enum job_kind kind);
+/* The name of the item's Framework. */
+const char *job_store_framework_name(const struct item *item);
+
+size_t job_store_count(const struct job_store *store, enum job_kind kind);
 
 #endif

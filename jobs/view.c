@@ -7,18 +7,15 @@
 #include "common/base/json.h"
 #include "common/base/json_reader.h"
 #include "common/base/mem.h"
+#include "jobs/kinds/job.h"
 
-struct view *view_read(const char *text, size_t len, struct error *err)
+struct view *view_new(const char *version, const char *text, size_t len)
 {
 	struct view *view = mem_calloc(1, sizeof(*view));
 
+	view->version = mem_strdup(version);
 	view->text = mem_memdup(text, len);
-	if (object_parts_read(view->text, len, &view->parts, err) < 0) {
-		free(view->text);
-		free(view);
-		return NULL;
-	}
-	view->meta = view->parts.meta;
+	view->len = len;
 	return view;
 }
 
@@ -42,32 +39,22 @@ static char *string_in(struct json_span object, const char *name, const char *in
 	return text;
 }
 
-static int parse_status(struct view *view, struct error *err)
-{
-	const struct json_span *span = &view->parts.status;
-	cleanup_json json_t *status = span->at == NULL ? NULL : json_parse(span->at, span->len, err);
-
-	if (span->at == NULL)
-		return 0;
-	if (status == NULL)
-		return error_wrap(err, "status");
-	if (!framework_status_present(status))
-		return 0;
-	if (framework_status_parse(status, &view->status, err) < 0)
-		return -1;
-	view->has_status = true;
-	return 0;
-}
-
 int view_parse(struct view *view, struct error *err)
 {
 	cleanup_free char *execution = NULL;
 
 	if (view->parsed)
 		return 0;
-	if (parse_status(view, err) < 0)
+	if (object_parts_read(view->text, view->len, &view->parts, err) < 0)
 		return -1;
-	view->translation = string_in(view->parts.metadata, "annotations", VIEW_TRANSLATION);
+	if (progress_read(view->parts.status, &view->progress, err) < 0) {
+		progress_free(&view->progress);
+		object_meta_free(&view->parts.meta);
+		return -1;
+	}
+	view->meta = view->parts.meta;
+	view->note = string_in(view->parts.metadata, "annotations", VIEW_TRANSLATION);
+	view->kind = string_in(view->parts.metadata, "labels", JOB_LABEL);
 	execution = string_in(view->parts.spec, "executionType", NULL);
 	view->stopped = execution != NULL && strcmp(execution, "Stop") == 0;
 	view->parsed = true;
@@ -83,10 +70,13 @@ void view_free(struct view *view)
 {
 	if (view == NULL)
 		return;
-	object_meta_free(&view->meta);
+	if (view->parsed) {
+		object_meta_free(&view->meta);
+		progress_free(&view->progress);
+	}
+	free(view->version);
 	free(view->text);
-	free(view->translation);
-	if (view->has_status)
-		framework_status_free(&view->status);
+	free(view->note);
+	free(view->kind);
 	free(view);
 }

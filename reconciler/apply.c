@@ -10,6 +10,7 @@
 #include "common/base/mem.h"
 #include "reconciler/events.h"
 #include "reconciler/reconciler.h"
+#include "reconciler/sync/served.h"
 
 enum {
 	REQUEST_TIMEOUT_MS = 30 * 1000, /* before the lease cuts it */
@@ -327,8 +328,7 @@ static bool call_allowed(void *arg, int64_t *timeout_ms)
 
 static bool call_creates(const struct call *call)
 {
-	return call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD ||
-	       call->kind == CALL_CREATE_SERVICE;
+	return call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD || call->kind == CALL_CREATE_OWNED;
 }
 
 static void answer_call(struct pending_call *pending, const struct kube_answer *answer)
@@ -393,16 +393,34 @@ static void write_delete_options(struct buf *out, const struct call *call)
 	buf_putc(out, '}');
 }
 
+/* name NULL: of all of them. */
+static char *owned_path(const struct framework *framework, const struct call *call, const char *name)
+{
+	const struct owned_resource *resource = call->resource;
+
+	return mem_printf("/%s/%s/namespaces/%s/%s%s%s", resource->api == API_CORE ? "api" : "apis",
+			  resource->api_version, framework->ns, resource->plural, name == NULL ? "" : "/",
+			  name == NULL ? "" : name);
+}
+
 static char *call_path(const struct framework *framework, const struct call *call)
 {
+	cleanup_free char *path = NULL;
+
 	switch (call->kind) {
 	case CALL_CREATE_CONFIG_MAP: return mem_printf("/api/v1/namespaces/%s/configmaps", framework->ns);
 	case CALL_GET_CONFIG_MAP:
 	case CALL_DELETE_CONFIG_MAP:
 		return mem_printf("/api/v1/namespaces/%s/configmaps/%s", framework->ns, call->name);
 	case CALL_CREATE_POD: return mem_printf("/api/v1/namespaces/%s/pods", framework->ns);
-	case CALL_CREATE_SERVICE: return mem_printf("/api/v1/namespaces/%s/services", framework->ns);
-	case CALL_GET_SERVICE: return mem_printf("/api/v1/namespaces/%s/services/%s", framework->ns, call->name);
+	case CALL_CREATE_OWNED: return owned_path(framework, call, NULL);
+	case CALL_GET_OWNED:
+	case CALL_DELETE_OWNED:
+	case CALL_PATCH_OWNED: return owned_path(framework, call, call->name);
+	case CALL_PATCH_OWNED_STATUS:
+		path = owned_path(framework, call, call->name);
+		return mem_printf("%s/status", path);
+	case CALL_GET_KUEUE: return mem_printf("/apis/%s/%s", call->resource->api_version, call->name);
 	case CALL_DELETE_FRAMEWORK: return mem_printf(FRAMEWORKS_PATH "/%s/frameworks/%s", framework->ns, call->name);
 	default: return mem_printf("/api/v1/namespaces/%s/pods/%s", framework->ns, call->name);
 	}
@@ -425,7 +443,7 @@ static void start_call(struct pending_call *pending)
 	switch (pending->call.kind) {
 	case CALL_CREATE_CONFIG_MAP:
 	case CALL_CREATE_POD:
-	case CALL_CREATE_SERVICE:
+	case CALL_CREATE_OWNED:
 		request.method = "POST";
 		framework_call_body(item->framework, &pending->call, &body);
 		break;
@@ -435,15 +453,24 @@ static void start_call(struct pending_call *pending)
 		request.accept = NULL; /* a Pod's phase is wanted */
 		request.server_timeout = false;
 		break;
-	case CALL_GET_SERVICE:
+	case CALL_GET_OWNED:
+	case CALL_GET_KUEUE:
 		request.method = "GET";
 		request.server_timeout = false;
+		break;
+	case CALL_PATCH_OWNED:
+	case CALL_PATCH_OWNED_STATUS:
+		request.method = "PATCH";
+		request.content_type = "application/merge-patch+json";
+		framework_call_body(item->framework, &pending->call, &body);
 		break;
 	default:
 		request.method = "DELETE";
 		write_delete_options(&body, &pending->call);
 		break;
 	}
+	if (pending->call.resource != NULL && pending->call.resource->whole)
+		request.accept = NULL;
 	request.body = body.data;
 	request.body_len = body.len;
 	reconciler->calls_on_way++;
@@ -531,6 +558,8 @@ void apply_plan(struct item *item, struct plan *plan)
 			  plan->events[i].reason, plan->events[i].message);
 		events_post(reconciler->events, item->framework, &plan->events[i]);
 	}
+	if (plan->ask != 0)
+		discovery_ask(item, plan->ask);
 	if (plan->write)
 		write_status(item);
 	for (size_t i = 0; i < plan->call_count; i++)

@@ -14,6 +14,7 @@
 #include "common/bus/client.h"
 #include "common/config/config.h"
 #include "common/kube/client.h"
+#include "common/process/arguments.h"
 #include "common/process/guard.h"
 #include "common/process/process.h"
 #include "reconciler/events.h"
@@ -317,11 +318,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 				return taken;
 		}
 	}
-	if (optind < argc) {
-		fprintf(stderr, "fc-reconciler: unexpected argument \"%s\". Try fc-reconciler --help.\n", argv[optind]);
-		return -1;
-	}
-	return 0;
+	return process_no_arguments("fc-reconciler", argc, argv);
 }
 
 static void fill_sync_config(const struct config *config, struct reconciler *out)
@@ -336,6 +333,7 @@ static void fill_sync_config(const struct config *config, struct reconciler *out
 		.snapshot_framework_deletion = config->log_object_snapshot.on_framework_deletion,
 		.snapshot_task_retry = config->log_object_snapshot.on_task_retry,
 		.snapshot_task_deletion = config->log_object_snapshot.on_task_deletion,
+		.kueue = config->kueue,
 	};
 	out->compress = config->large_framework_compression ? COMPRESS_LARGE : COMPRESS_NEVER;
 	out->calls_max = 1; /* until the watcher has told our share */
@@ -353,12 +351,13 @@ static int start(struct process *process, const struct options *options, struct 
 		.user_agent = "fc-reconciler/" RELEASE,
 		.fenced = true,
 	};
-	const struct health_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
+	const struct serve_options health_options = {.ready = is_ready, .metrics = put_metrics, .arg = process};
 
 	process->client = process_client(process->loop, &options->flags, config, &client_options, err);
 	if (process->client == NULL)
 		return -1;
 	fill_sync_config(config, reconciler);
+	discovery_init(reconciler);
 	reconciler->ports = (struct reconciler_ports){
 		.context = process,
 		.request = port_request,
@@ -408,11 +407,8 @@ int main(int argc, char **argv)
 
 	process_guard();
 	parsed = parse_options(argc, argv, &options);
-	if (parsed != 0) {
-		if (parsed > 0)
-			fputs(usage, stdout);
-		return parsed < 0 ? EXIT_BAD_USE : EXIT_SUCCESS;
-	}
+	if (parsed != 0)
+		return process_usage(parsed, usage);
 	process.pool = options.pool;
 	if (flags->name == NULL) {
 		gethostname(host, sizeof(host) - 1);

@@ -11,6 +11,7 @@
 #include "common/bus/message.h"
 #include "common/kube/client.h"
 #include "common/serve/metrics.h"
+#include "reconciler/sync/served.h"
 #include "reconciler/sync/sync.h"
 
 /* How long a process that shuts down waits for its last status writes before it releases its shards. */
@@ -40,6 +41,8 @@ struct item {
 	struct framework *framework;
 	bool unseen; /* during a snapshot: the snapshot has not contained the Framework yet */
 	bool orphan; /* its shard was revoked; freed when the calls in flight have ended */
+
+	unsigned asked; /* bits of enum owned_api: it waits for what discovery tells of these */
 
 	/* queue */
 	bool queued;
@@ -85,6 +88,13 @@ struct pending_call {
 	struct pending_call *next;
 };
 
+/* Whether the API server serves one kind of object (discovery.c). */
+struct discovery {
+	struct reconciler *reconciler;
+	enum owned_api api;
+	bool asking; /* a request is on the way */
+};
+
 struct reconciler {
 	struct reconciler_ports ports;
 	struct sync_config config;
@@ -126,6 +136,8 @@ struct reconciler {
 	uint32_t calls_max;     /* this reconciler's share of workerNumber */
 
 	struct events *events;
+	struct discovery discoveries[OWNED_APIS];
+	struct api_served served[OWNED_APIS];
 
 	uint64_t reconciles;
 };
@@ -189,6 +201,12 @@ void apply_last_write(struct item *item);
 /* Sets this reconciler's share of workerNumber, the limit of calls in flight for all reconcilers together. The share is
  * that of the request rate; at least one call is allowed. */
 void apply_set_share(struct reconciler *reconciler, int64_t worker_number, double share);
+
+/* discovery.c */
+/* Lets the core know what is served, once its configuration is set. */
+void discovery_init(struct reconciler *reconciler);
+/* Finds out about these (bits of enum owned_api), and queues the key then. */
+void discovery_ask(struct item *item, unsigned apis);
 
 /* store.c */
 /* Returns the item of a key in this shard; creates it if it does not exist. */

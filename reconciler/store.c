@@ -26,6 +26,7 @@ struct item *store_item(struct reconciler *reconciler, const char *ns, const cha
 	item->shard = shard;
 	item->framework = framework_new(ns, name);
 	item->framework->writer = reconciler->writer;
+	item->framework->kueue.on = reconciler->config.kueue;
 	HASH_ADD_KEYPTR(hh, reconciler->items, item->key, strlen(item->key), item);
 	rest_begin(item);
 	return item;
@@ -47,7 +48,7 @@ static bool item_empty(const struct item *item)
 	const struct slot *slot;
 
 	if (framework->exists || item->calls_on_way > 0 || item->writing || framework->config_map.meta != NULL ||
-	    framework->folded != NULL)
+	    framework->owned[SLOT_WORKLOAD - SLOT_SERVICE].meta != NULL || framework->folded != NULL)
 		return false;
 	for (slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)
@@ -99,6 +100,11 @@ void store_release(struct item *item)
 
 /* ---- what the watcher shows ---- */
 
+static struct slot *workload_of(struct item *item)
+{
+	return &item->framework->owned[SLOT_WORKLOAD - SLOT_SERVICE];
+}
+
 static void note_seen(struct item *item, const char *name, enum object_kind kind)
 {
 	struct slot *slot;
@@ -107,6 +113,8 @@ static void note_seen(struct item *item, const char *name, enum object_kind kind
 		item->unseen = false;
 	} else if (kind == KIND_CONFIG_MAP) {
 		item->framework->config_map.unseen = false;
+	} else if (kind == KIND_WORKLOAD) {
+		workload_of(item)->unseen = false;
 	} else {
 		HASH_FIND_STR(item->framework->slots, name, slot);
 		if (slot != NULL)
@@ -152,9 +160,25 @@ static bool is_known(struct reconciler *reconciler, const char *text, size_t len
 	return known;
 }
 
+static void store_workload(struct reconciler *reconciler, struct workload *workload, uint32_t shard)
+{
+	struct item *item;
+
+	if (workload->meta.framework_name[0] == '\0') {
+		workload_free(workload);
+		return;
+	}
+	item = store_item(reconciler, workload->meta.ns, workload->meta.framework_name, shard);
+	note_seen(item, NULL, KIND_WORKLOAD);
+	if (framework_observe_workload(item->framework, workload))
+		queue_add(item);
+	store_release(item);
+}
+
 bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t shard, const char *text, size_t len)
 {
 	struct config_map *config_map = NULL;
+	struct workload *workload = NULL;
 	struct pod *pod = NULL;
 	struct object_parts parts;
 	struct item *item;
@@ -168,6 +192,12 @@ bool store_text(struct reconciler *reconciler, enum object_kind kind, uint32_t s
 		config_map = config_map_read(text, len, &err);
 		if (config_map != NULL)
 			store_kept(reconciler, &config_map->meta, shard, config_map, NULL);
+	} else if (kind == KIND_WORKLOAD) {
+		workload = workload_read(text, len, &err);
+		if (workload != NULL) {
+			store_workload(reconciler, workload, shard);
+			return true;
+		}
 	} else if (is_known(reconciler, text, len)) {
 		return true;
 	} else if (object_parts_read(text, len, &parts, &err) == 0) {
@@ -227,6 +257,7 @@ void store_granted(struct reconciler *reconciler, const struct shard_set *shards
 		rest_begin(item);
 		item->unseen = true;
 		item->framework->config_map.unseen = true;
+		workload_of(item)->unseen = true;
 		for (struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
 			slot->unseen = true;
 	}
@@ -253,6 +284,9 @@ static void drop_unseen(struct item *item, const struct bus_scope *scope)
 		framework_observe_gone(framework, KIND_CONFIG_MAP, framework->config_map.name, "",
 				       scope->resource_version[KIND_CONFIG_MAP], false);
 	framework->config_map.unseen = false;
+	if (workload_of(item)->unseen && slot_known(workload_of(item)))
+		workload_of(item)->known = SLOT_IN_DOUBT; /* they are in no complete snapshot */
+	workload_of(item)->unseen = false;
 	HASH_ITER(hh, framework->slots, slot, next) {
 		if (slot->unseen && slot_known(slot))
 			framework_observe_gone(framework, KIND_POD, slot->name, "", scope->resource_version[KIND_POD],

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Looks whether all that documentation shows to be run is run by somebody: blocks, indented lines and commands within
-# sentences, of every *.md, and commands in comments of manifests/. Each matches a line of the file "documented": "DOCUMENT | WHAT | WHO", where WHAT is a pattern of
+# sentences, of every *.md, and commands in comments of manifests/. Each matches a line of the file "documented": "DOCUMENT | WHAT | WHO",
+# where WHAT is a pattern of
 # the command (of a block: its kind, if it has one), and WHO are scenarios and files, or "text" for what is no command; what
 # follows a semicolon is a remark. What run.sh has made by make needs no line.
 set -uf # WHAT is no pattern of file names

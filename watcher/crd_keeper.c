@@ -38,17 +38,12 @@ struct crd_keeper {
 
 static void read_crd(struct crd_keeper *keeper);
 
-static void keeper_destroy(struct crd_keeper *keeper)
-{
-	free(keeper);
-}
-
 /* Whether a call that ended is of no interest any more. */
 static bool call_over(struct crd_keeper *keeper, const struct kube_answer *answer)
 {
 	keeper->call = NULL;
 	if (keeper->freed)
-		keeper_destroy(keeper);
+		free(keeper);
 	else if (answer->failure != KUBE_CANCELLED)
 		return false;
 	return true;
@@ -295,5 +290,5 @@ void crd_keeper_free(struct crd_keeper *keeper)
 		kube_call_cancel(keeper->call);
 		return;
 	}
-	keeper_destroy(keeper);
+	free(keeper);
 }

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "watcher/flags.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/release.h"
+#include "common/process/arguments.h"
 
 enum { WORKERS_OWN_MAX = 4, WORKERS_MAX = 256 };
 
@@ -51,19 +51,6 @@ static void print_usage(FILE *out)
 	      "  -v N                 log more: 0 (default) to 10\n"
 	      "  --help, --version\n",
 	      out);
-}
-
-static int parse_number(const char *text, int min, int max, int *out)
-{
-	char *end;
-	long value;
-
-	errno = 0;
-	value = strtol(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || value < min || value > max)
-		return -1;
-	*out = (int)value;
-	return 0;
 }
 
 static int check_workers(const struct flags *flags)
@@ -133,6 +120,7 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 		PROCESS_OPTIONS,
 		{NULL, 0, NULL, 0},
 	};
+	int64_t number;
 	int common;
 	int option;
 
@@ -150,11 +138,9 @@ int flags_parse(int argc, char **argv, struct flags *flags)
 				return -1;
 			break;
 		case WORKERS:
-			if (parse_number(optarg, 0, WORKERS_MAX, &flags->workers) < 0) {
-				fprintf(stderr, "fc-watcher: --workers %s: expected a number 0..%d\n", optarg,
-					WORKERS_MAX);
+			if (process_number("fc-watcher", "workers", optarg, 0, WORKERS_MAX, &number) < 0)
 				return -1;
-			}
+			flags->workers = (int)number;
 			break;
 		default:
 			common = leader_flag("fc-watcher", option, optarg, &flags->leader);

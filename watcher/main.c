@@ -28,6 +28,7 @@
 #include "watcher/view/cache.h"
 #include "watcher/view/deletion.h"
 #include "watcher/view/streams.h"
+#include "watcher/view/workloads.h"
 #include "watcher/watcher.h"
 
 enum {
@@ -235,8 +236,10 @@ static void on_established(void *arg)
 	struct watcher *watcher = arg;
 	const struct namespaces namespaces = {watcher->flags.namespaces, watcher->flags.namespace_count};
 
-	watcher->streams = streams_new(watcher->loop, watcher->client, watcher->cache, &namespaces,
-				       &watcher->config.log_object_snapshot, true, &streams_handler, watcher);
+	watcher->streams = streams_new(watcher->loop, watcher->client, watcher->cache, &namespaces, true,
+				       &streams_handler, watcher);
+	if (watcher->config.kueue)
+		watcher->workloads = workloads_new(watcher->loop, watcher->client, watcher->cache, &namespaces);
 }
 
 static void on_crd_failed(void *arg, const char *message)
@@ -338,6 +341,7 @@ static void tear_down(struct watcher *watcher)
 	term_free(watcher->term);
 	lease_free(watcher->lease);
 	crd_keeper_free(watcher->crd);
+	workloads_free(watcher->workloads);
 	streams_free(watcher->streams);
 	kube_client_free(watcher->client);
 	bus_socket_free(watcher->socket);

@@ -5,7 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/health/health.h"
+#include "common/process/process.h"
 #include "watcher/debug.h"
 #include "watcher/metrics.h"
 #include "watcher/watcher.h"
@@ -76,19 +76,11 @@ static void on_shards(void *arg, struct serve_request *request)
 
 int watcher_serve(struct watcher *watcher, struct error *err)
 {
-	const struct health_options options = {
-		.address = watcher->flags.process.http,
-		.insecure = watcher->flags.process.http_insecure,
-		.ready = is_ready,
-		.metrics = put_metrics,
-		.arg = watcher,
-	};
+	const struct serve_options options = {.ready = is_ready, .metrics = put_metrics, .arg = watcher};
 
-	if (watcher->flags.process.http == NULL)
-		return 0;
-	watcher->http = health_new(watcher->loop, &options, err);
-	if (watcher->http == NULL)
+	if (process_serve(watcher->loop, &watcher->flags.process, &options, &watcher->http, err) < 0)
 		return -1;
-	serve_mount(watcher->http, "/debug/shards", on_shards, watcher);
+	if (watcher->http != NULL)
+		serve_mount(watcher->http, "/debug/shards", on_shards, watcher);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "watcher/leader/term.h"
 #include "watcher/view/cache.h"
 #include "watcher/view/streams.h"
+#include "watcher/view/workloads.h"
 
 struct watcher {
 	struct ev_loop *loop;
@@ -25,6 +26,7 @@ struct watcher {
 	struct cache *cache;
 	ev_timer fold; /* of the cache */
 	struct streams *streams;
+	struct workloads *workloads; /* NULL: the configuration does not ask for Kueue */
 	struct bus_socket *socket;
 	struct lease *lease;
 	struct term *term; /* NULL: another one leads */

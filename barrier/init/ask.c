@@ -33,6 +33,8 @@ enum {
 struct asker {
 	const struct environment *environment;
 	struct ev_loop *loop;
+	struct kube_config api_config;
+	struct kube_config server_config;
 	struct kube_client *api;
 	struct kube_client *server; /* NULL: none */
 	struct random random;
@@ -83,45 +85,40 @@ static void fill_server_config(const struct environment *environment, const stru
 }
 
 /* Without the server, polling goes on as if none had been named. */
-static void connect_server(struct asker *asker, const struct kube_config *api)
+static void connect_server(struct asker *asker)
 {
 	const char *address = asker->environment->barrier_address;
-	struct kube_config config = {0};
 	const char *fault;
 	struct error err;
 
 	if (*address == '\0')
 		return;
-	fault = url_check_server(address, &config.server);
+	fault = url_check_server(address, &asker->server_config.server);
 	if (fault != NULL) {
 		log_warning("FRAMEWORK_BARRIER_ADDRESS: found \"%.200s\": %s; asking the API server instead",
 			    url_redacted(address), fault);
 		return;
 	}
-	fill_server_config(asker->environment, api, &config);
-	asker->server = connect_to(asker, &config, &err);
+	fill_server_config(asker->environment, &asker->api_config, &asker->server_config);
+	asker->server = connect_to(asker, &asker->server_config, &err);
 	if (asker->server == NULL)
 		log_warning("cannot use the barrier server: %s; asking the API server instead", err.message);
-	kube_config_free(&config);
 }
 
 struct asker *asker_new(const struct environment *environment, struct error *err)
 {
 	struct asker *asker = mem_calloc(1, sizeof(*asker));
-	struct kube_config api = {0};
 
 	asker->environment = environment;
 	asker->loop = ev_default_loop(EVFLAG_AUTO);
 	random_init(&asker->random);
-	if (load_api_config(&api, err) == 0)
-		asker->api = connect_to(asker, &api, err);
+	if (load_api_config(&asker->api_config, err) == 0)
+		asker->api = connect_to(asker, &asker->api_config, err);
 	if (asker->api == NULL) {
-		kube_config_free(&api);
 		asker_free(asker);
 		return NULL;
 	}
-	connect_server(asker, &api);
-	kube_config_free(&api);
+	connect_server(asker);
 	return asker;
 }
 
@@ -129,6 +126,8 @@ void asker_free(struct asker *asker)
 {
 	kube_client_free(asker->server);
 	kube_client_free(asker->api);
+	kube_config_free(&asker->server_config);
+	kube_config_free(&asker->api_config);
 	ev_loop_destroy(asker->loop);
 	free(asker);
 }

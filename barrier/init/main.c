@@ -10,6 +10,7 @@
 #include "barrier/init/wait.h"
 #include "common/base/log.h"
 #include "common/base/release.h"
+#include "common/process/arguments.h"
 #include "common/process/guard.h"
 
 /* Where the original's image leaves the files for app containers: a volume they share with this one. */
@@ -59,12 +60,7 @@ static int parse_options(int argc, char **argv, struct wait_directories *out)
 		default: fputs("Try frameworkbarrier --help.\n", stderr); return -1;
 		}
 	}
-	if (optind < argc) {
-		fprintf(stderr, "frameworkbarrier: unexpected argument \"%s\". Try frameworkbarrier --help.\n",
-			argv[optind]);
-		return -1;
-	}
-	return 0;
+	return process_no_arguments("frameworkbarrier", argc, argv);
 }
 
 /* As process 1 of a container it would not even end on SIGTERM without a handler. */

@@ -10,8 +10,8 @@
  * in wait.h and its words in why_tasks.c. */
 static bool (*const rules[])(const struct inquiry *inquiry, struct why *why) = {
 	why_managed_by, why_malformed,   why_deleting,   why_no_controller, why_ended,
-	why_suspended,  why_not_started, why_config_map, why_retry_delay,   why_ending,
-	why_no_tasks,   why_tasks_wait,  why_running,    why_between,
+	why_suspended,  why_queued,      why_not_started, why_config_map,   why_retry_delay,
+	why_ending,     why_no_tasks,    why_tasks_wait, why_running,       why_between,
 };
 
 void why_explain(const struct inquiry *inquiry, struct why *out)

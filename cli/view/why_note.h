@@ -31,6 +31,7 @@ bool why_malformed(const struct inquiry *inquiry, struct why *why);
 bool why_no_controller(const struct inquiry *inquiry, struct why *why);
 bool why_ended(const struct inquiry *inquiry, struct why *why);
 bool why_suspended(const struct inquiry *inquiry, struct why *why);
+bool why_queued(const struct inquiry *inquiry, struct why *why);
 bool why_not_started(const struct inquiry *inquiry, struct why *why);
 bool why_config_map(const struct inquiry *inquiry, struct why *why);
 bool why_retry_delay(const struct inquiry *inquiry, struct why *why);

@@ -259,6 +259,30 @@ bool why_suspended(const struct inquiry *inquiry, struct why *why)
 	return true;
 }
 
+/* Suspended, and not by its user: Kueue has not admitted it. */
+bool why_queued(const struct inquiry *inquiry, struct why *why)
+{
+	static const char *const reasons[] = {"QueueWaiting", "KueueUnavailable", "FailedCreateWorkload",
+					      "FailedReadKueue", "FrameworkEvicted"};
+	const struct framework_view *framework = inquiry->framework;
+	char age[WHY_AGE_SIZE], ns[80];
+
+	if (!framework->has_spec || strcmp(framework_view_state(framework), "Suspended") != 0)
+		return false;
+	why->kind = "queued";
+	why_brief(why, "in a queue of Kueue");
+	why_say(why, "Framework %s waits in a queue: Kueue has not admitted its Workload framework-%s.", framework->name,
+		framework->name);
+	why_fact(why, "condition Suspended", "True; in state %s for %s", attempt_state_name(framework->status.state),
+		 why_age(inquiry, framework->status.transition_time, age));
+	for (size_t i = 0; inquiry->events != NULL && i < ARRAY_LEN(reasons); i++)
+		why_fact_event(why, inquiry, event_views_latest(inquiry->events, reasons[i],
+								framework->status.transition_time, NULL));
+	why_advise(why, "To see what Kueue says of it:");
+	why_command(why, "kubectl describe workload framework-%s%s", framework->name, why_namespace(inquiry, ns));
+	return true;
+}
+
 bool why_not_started(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;

@@ -36,41 +36,24 @@ static char *put_digits(char *out, int64_t value, int count)
 	return out + count;
 }
 
-/* Years count from March here, so that the leap day is a year's last: then the days before a month follow a line. */
 char *time_format_rfc3339(int64_t unix_sec, char out[TIME_RFC3339_SIZE])
 {
-	enum { DAY_SEC = 24 * 60 * 60, CENTURIES_DAYS = 146097, FOUR_YEARS_DAYS = 1461, YEAR_DAYS = 365 };
-	const int64_t march_year_0 = -719468; /* in days since 1970 */
-	int64_t day = unix_sec / DAY_SEC - (unix_sec % DAY_SEC < 0);
-	int64_t second = unix_sec - day * DAY_SEC;
-	int64_t days = day - march_year_0;
-	int64_t years = days / CENTURIES_DAYS * 400;
-	int64_t month;
-	int64_t century;
+	const time_t seconds = unix_sec;
+	struct tm utc = {0};
 	char *at = out;
 
-	days %= CENTURIES_DAYS;
-	century = days / 36524 < 3 ? days / 36524 : 3;
-	days -= century * 36524;
-	years += century * 100 + days / FOUR_YEARS_DAYS * 4;
-	days %= FOUR_YEARS_DAYS;
-	years += days / YEAR_DAYS < 3 ? days / YEAR_DAYS : 3;
-	days -= (days / YEAR_DAYS < 3 ? days / YEAR_DAYS : 3) * YEAR_DAYS;
-	month = (5 * days + 2) / 153; /* from March */
-	days -= (153 * month + 2) / 5;
-	if (month >= 10)
-		years++;
-	at = put_digits(at, years, 4);
+	gmtime_r(&seconds, &utc);
+	at = put_digits(at, utc.tm_year + 1900, 4);
 	*at++ = '-';
-	at = put_digits(at, month < 10 ? month + 3 : month - 9, 2);
+	at = put_digits(at, utc.tm_mon + 1, 2);
 	*at++ = '-';
-	at = put_digits(at, days + 1, 2);
+	at = put_digits(at, utc.tm_mday, 2);
 	*at++ = 'T';
-	at = put_digits(at, second / 3600, 2);
+	at = put_digits(at, utc.tm_hour, 2);
 	*at++ = ':';
-	at = put_digits(at, second / 60 % 60, 2);
+	at = put_digits(at, utc.tm_min, 2);
 	*at++ = ':';
-	at = put_digits(at, second % 60, 2);
+	at = put_digits(at, utc.tm_sec, 2);
 	*at++ = 'Z';
 	*at = '\0';
 	return out;

@@ -148,37 +148,98 @@ static int append_chunk(const char *data, size_t len, void *buf)
 	return 0;
 }
 
-/* Whether all numbers with a fraction in it read the same again when they are written with so many digits. */
-static bool digits_suffice(const json_t *value, int digits)
+/* A string of a tree is valid UTF-8. Escapes are jansson's, so that texts do not depend on who writes them. */
+static void put_string(struct buf *out, const char *text, size_t len)
 {
-	char text[40];
-	const char *name;
-	json_t *member;
-	size_t i;
+	static const char *const escapes[0x20] = {
+		['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
+	size_t plain = 0; /* start of the run that needs no change */
 
-	if (json_is_real(value)) {
-		snprintf(text, sizeof(text), "%.*g", digits, json_real_value(value));
-		return strtod(text, NULL) == json_real_value(value);
+	buf_putc(out, '"');
+	for (size_t i = 0; i < len; i++) {
+		const unsigned char c = (unsigned char)text[i];
+
+		if (c >= 0x20 && c != '"' && c != '\\')
+			continue;
+		buf_append(out, text + plain, i - plain);
+		plain = i + 1;
+		if (c >= 0x20)
+			buf_printf(out, "\\%c", c);
+		else if (escapes[c] != NULL)
+			buf_puts(out, escapes[c]);
+		else
+			buf_printf(out, "\\u%04X", c);
 	}
-	json_array_foreach(value, i, member)
-		if (!digits_suffice(member, digits))
-			return false;
-	json_object_foreach((json_t *)value, name, member)
-		if (!digits_suffice(member, digits))
-			return false;
-	return true;
+	buf_append(out, text + plain, len - plain);
+	buf_putc(out, '"');
 }
 
-/* By default jansson writes 17 digits, so that 0.1 becomes 0.10000000000000001: as a Quantity, 101m. */
+/* With the fewest digits that read as the same number: by default jansson writes 17, so that 0.1 becomes
+ * 0.10000000000000001, as a Quantity 101m. */
+static void put_real(struct buf *out, const json_t *value)
+{
+	char text[40];
+	int digits = 15;
+
+	for (; digits < 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, json_real_value(value));
+		if (strtod(text, NULL) == json_real_value(value))
+			break;
+	}
+	json_dump_callback(value, append_chunk, out, JSON_ENCODE_ANY | JSON_REAL_PRECISION((size_t)digits));
+}
+
+static void put_value(struct buf *out, const json_t *value);
+
+static void put_object(struct buf *out, const json_t *object)
+{
+	const char *name;
+	json_t *value;
+	bool first = true;
+
+	buf_putc(out, '{');
+	json_object_foreach((json_t *)object, name, value) {
+		if (!first)
+			buf_putc(out, ',');
+		first = false;
+		put_string(out, name, strlen(name));
+		buf_putc(out, ':');
+		put_value(out, value);
+	}
+	buf_putc(out, '}');
+}
+
+static void put_value(struct buf *out, const json_t *value)
+{
+	const json_t *item;
+	size_t i;
+
+	switch (json_typeof(value)) {
+	case JSON_OBJECT: put_object(out, value); break;
+	case JSON_ARRAY:
+		buf_putc(out, '[');
+		json_array_foreach(value, i, item) {
+			if (i > 0)
+				buf_putc(out, ',');
+			put_value(out, item);
+		}
+		buf_putc(out, ']');
+		break;
+	case JSON_STRING: put_string(out, json_string_value(value), json_string_length(value)); break;
+	case JSON_INTEGER: buf_put_int(out, json_integer_value(value)); break;
+	case JSON_REAL: put_real(out, value); break;
+	case JSON_TRUE: buf_puts(out, "true"); break;
+	case JSON_FALSE: buf_puts(out, "false"); break;
+	case JSON_NULL: buf_puts(out, "null"); break;
+	}
+}
+
 char *json_text(const json_t *value)
 {
 	struct buf text = {0};
-	int digits = 15;
 
-	while (digits < 17 && !digits_suffice(value, digits))
-		digits++;
-	json_dump_callback(value, append_chunk, &text,
-			   JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION((size_t)digits));
+	if (value != NULL)
+		put_value(&text, value);
 	return buf_steal(&text);
 }
 

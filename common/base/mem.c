@@ -75,6 +75,13 @@ char *mem_printf(const char *format, ...)
 	return checked(text);
 }
 
+void mem_free_secret(char *text)
+{
+	if (text != NULL)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
 void mem_replace(char **slot, const char *text)
 {
 	char *copy = mem_strdup(text);

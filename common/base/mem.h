@@ -19,6 +19,9 @@ char *mem_strndup(const char *text, size_t len) __attribute__((returns_nonnull))
 char *mem_memdup(const void *data, size_t len) __attribute__((returns_nonnull));
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
+/* Overwrites the text before it is freed. NULL: nothing. */
+void mem_free_secret(char *text);
+
 /* Replaces *slot (freed) by a copy of text (may be NULL). */
 void mem_replace(char **slot, const char *text);
 

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 #include <yaml.h>
 
 #include "common/base/buf.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 
 enum { DESCRIBE_MAX = 60 };
@@ -328,19 +328,9 @@ int yaml_load_file(const char *path, struct yaml_node **out, struct error *err)
 	if (fd < 0)
 		return error_set_errno(err, errno, "open %s", path);
 	cleanup_buf struct buf buf = {0};
-	/* One byte past the limit is enough for yaml_load to refuse it. */
-	while (buf.len <= YAML_MAX_BYTES) {
-		char chunk[16384];
-		ssize_t count = read(fd, chunk, sizeof(chunk));
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return error_set_errno(err, errno, "read %s", path);
-		if (count == 0)
-			break;
-		buf_append(&buf, chunk, (size_t)count);
-	}
-	return yaml_load(path, buf.data ? buf.data : "", buf.len, out, err);
+	if (file_read_fd(fd, path, YAML_MAX_BYTES, &buf, err) < 0)
+		return -1;
+	return yaml_load(path, buf.data, buf.len, out, err);
 }
 
 /* ---- reading ---- */
@@ -412,7 +402,10 @@ static bool looks_like_float(const char *text)
 	return *text == '\0';
 }
 
-enum yaml_type yaml_scalar_type(const struct yaml_node *scalar)
+/* A plain scalar by YAML 1.2's core schema (its section 10.3.2); a quoted or block scalar is always a string. */
+enum scalar_type { YAML_NULL, YAML_BOOL, YAML_INT, YAML_FLOAT, YAML_STRING };
+
+static enum scalar_type scalar_type(const struct yaml_node *scalar)
 {
 	const char *text = scalar->text;
 	if (!scalar->plain)
@@ -430,7 +423,7 @@ enum yaml_type yaml_scalar_type(const struct yaml_node *scalar)
 
 bool yaml_is_null(const struct yaml_node *node)
 {
-	return !node || (node->kind == YAML_SCALAR && yaml_scalar_type(node) == YAML_NULL);
+	return !node || (node->kind == YAML_SCALAR && scalar_type(node) == YAML_NULL);
 }
 
 static bool parse_int(const char *text, int64_t *out)
@@ -474,7 +467,7 @@ char *yaml_describe(const struct yaml_node *node)
 			shown--; /* not in the middle of a character */
 	}
 	const char *more = shown < len ? "…" : "";
-	enum yaml_type type = yaml_scalar_type(node);
+	enum scalar_type type = scalar_type(node);
 	if (type != YAML_STRING)
 		return mem_printf("%s %.*s%s", names[type], (int)shown, text, more);
 	cleanup_buf struct buf quoted = {0};
@@ -490,7 +483,7 @@ static int type_error(const struct yaml_node *node, const char *what, const char
 
 int yaml_as_string(const struct yaml_node *node, const char *what, const char **out, struct error *err)
 {
-	if (node->kind != YAML_SCALAR || yaml_scalar_type(node) != YAML_STRING)
+	if (node->kind != YAML_SCALAR || scalar_type(node) != YAML_STRING)
 		return type_error(node, what, "a string", err);
 	*out = node->text;
 	return 0;
@@ -500,7 +493,7 @@ int yaml_as_int(const struct yaml_node *node, const char *what, int64_t min, int
 		struct error *err)
 {
 	int64_t value;
-	if (node->kind == YAML_SCALAR && yaml_scalar_type(node) == YAML_INT && parse_int(node->text, &value) &&
+	if (node->kind == YAML_SCALAR && scalar_type(node) == YAML_INT && parse_int(node->text, &value) &&
 	    value >= min && value <= max) {
 		*out = value;
 		return 0;
@@ -518,7 +511,7 @@ int yaml_as_int(const struct yaml_node *node, const char *what, int64_t min, int
 int yaml_as_double(const struct yaml_node *node, const char *what, double *out, struct error *err)
 {
 	if (node->kind == YAML_SCALAR) {
-		enum yaml_type type = yaml_scalar_type(node);
+		enum scalar_type type = scalar_type(node);
 		int64_t value;
 		if (type == YAML_INT && parse_int(node->text, &value)) {
 			*out = (double)value;
@@ -559,7 +552,7 @@ static json_t *scalar_to_json(const struct yaml_node *node)
 {
 	json_t *value = NULL;
 	int64_t integer;
-	switch (yaml_scalar_type(node)) {
+	switch (scalar_type(node)) {
 	case YAML_NULL: return json_null();
 	case YAML_BOOL: return json_boolean(is_one_of(node->text, true_words));
 	case YAML_INT:

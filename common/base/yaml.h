@@ -22,9 +22,6 @@ enum {
 
 enum yaml_kind { YAML_SCALAR, YAML_MAPPING, YAML_SEQUENCE };
 
-/* The type of a plain scalar (YAML 1.2 core schema, §10.3.2); a quoted or block scalar is always a string. */
-enum yaml_type { YAML_NULL, YAML_BOOL, YAML_INT, YAML_FLOAT, YAML_STRING };
-
 /* Owned by the tree; freed with its root. */
 struct yaml_node {
 	enum yaml_kind kind;
@@ -49,8 +46,6 @@ void yaml_tree_free(struct yaml_node *root);
 /* The value of key, or NULL when there is none or map is NULL or no mapping. Borrowed. */
 struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 
-/* The type of a scalar; only for scalars. */
-enum yaml_type yaml_scalar_type(const struct yaml_node *scalar);
 /* NULL itself, or a scalar that says null. */
 bool yaml_is_null(const struct yaml_node *node);
 
@@ -71,8 +66,8 @@ char *yaml_describe(const struct yaml_node *node);
 int yaml_error(const struct yaml_node *node, struct error *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The tree as JSON, plain scalars by yaml_scalar_type. Integers past 64 bits become reals; .inf and .nan, which JSON
- * lacks, stay strings. Never NULL; the caller decrefs. */
+/* The tree as JSON, plain scalars by the core schema of YAML 1.2 (its section 10.3.2). Integers past 64 bits become
+ * reals; .inf and .nan, which JSON lacks, stay strings. Never NULL; the caller decrefs. */
 json_t *yaml_to_json(const struct yaml_node *node) __attribute__((returns_nonnull));
 
 #endif

@@ -13,7 +13,7 @@
 #include <zmq.h>
 
 #include "common/base/buf.h"
-#include "common/base/file_stamp.h"
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
@@ -40,32 +40,6 @@ struct curve_clients {
 };
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
-
-static int read_file(const char *path, struct buf *out, struct file_stamp *stamp, struct error *err)
-{
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat info;
-	ssize_t got = 1;
-
-	if (fd < 0 || fstat(fd, &info) < 0)
-		return error_set_errno(err, errno, "%s", path);
-	*stamp = file_stamp_of(&info);
-	if (!S_ISREG(info.st_mode))
-		return error_set(err, "%s: expected a file", path);
-	while (got > 0 && out->len <= FILE_MAX) {
-		buf_reserve(out, 4096);
-		got = read(fd, out->data + out->len, 4096);
-		if (got > 0)
-			out->len += (size_t)got;
-	}
-	if (got < 0)
-		return error_set_errno(err, errno, "%s", path);
-	if (out->len > FILE_MAX)
-		return error_set(err, "%s: longer than %d bytes", path, FILE_MAX);
-	buf_reserve(out, 1);
-	out->data[out->len] = '\0';
-	return 0;
-}
 
 /* The key at the start of a text, which ends there or goes on with a blank. */
 static bool take_key(const char *text, char key[CURVE_KEY_SIZE])
@@ -99,11 +73,10 @@ static int read_key(const char *directory, const char *name, char key[CURVE_KEY_
 {
 	cleanup_free char *path = mem_printf("%s/%s", directory, name);
 	cleanup_buf struct buf text = {0};
-	struct file_stamp stamp;
 	int result = -1;
 
-	if (read_file(path, &text, &stamp, err) == 0) {
-		if (text.data != NULL && is_key(text.data, key))
+	if (file_read(path, FILE_MAX, &text, NULL, err) == 0) {
+		if (is_key(text.data, key))
 			result = 0;
 		else
 			error_set(err, "%s: expected a key, 40 characters of Z85", path);
@@ -251,7 +224,7 @@ static int read_clients(struct curve_clients *clients, struct error *err)
 	struct file_stamp stamp;
 	size_t count = 0;
 
-	if (read_file(clients->path, &text, &stamp, err) < 0)
+	if (file_read(clients->path, FILE_MAX, &text, &stamp, err) < 0)
 		return -1; /* to be tried again: there may be no descriptors now */
 	clients->seen = stamp;
 	if (parse_clients(clients->path, text.data, &list, &count, err) < 0)

@@ -387,9 +387,10 @@ void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end)
 
 		buf_puts(out, i == 0 ? "{" : ",{");
 		buf_json_text(out, "namespace", scope->ns);
-		for (size_t kind = 0; kind < KIND_COUNT; kind++)
+		for (size_t kind = 0; kind < KIND_WORKLOAD; kind++)
 			buf_json_text(out, object_kind_name((enum object_kind)kind),
 				      scope->resource_version[kind] == NULL ? "" : scope->resource_version[kind]);
+		buf_json_text_if_any(out, object_kind_name(KIND_WORKLOAD), scope->resource_version[KIND_WORKLOAD]);
 		buf_putc(out, '}');
 	}
 	buf_puts(out, "]}");
@@ -398,14 +399,17 @@ void bus_snapshot_end_write(struct buf *out, const struct bus_snapshot_end *end)
 static int read_scope(const struct json_field *field, struct bus_snapshot_end *out, struct error *err)
 {
 	struct bus_scope *scope = bus_snapshot_end_add(out, "");
+	struct json_field optional = *field; /* Workloads may not be watched */
 
 	if (json_field_text(field, "namespace", &scope->ns, err) < 0)
 		return -1;
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
+	for (size_t kind = 0; kind < KIND_WORKLOAD; kind++)
 		if (json_field_text(field, object_kind_name((enum object_kind)kind), &scope->resource_version[kind],
 				    err) < 0)
 			return -1;
-	return 0;
+	optional.required = false;
+	return json_field_text(&optional, object_kind_name(KIND_WORKLOAD), &scope->resource_version[KIND_WORKLOAD],
+			       err);
 }
 
 int bus_snapshot_end_read(const char *body, size_t len, struct bus_snapshot_end *out, struct error *err)

@@ -110,12 +110,11 @@ static void revoke(struct session *session, const struct shard_set *shards)
 {
 	if (shard_set_empty(shards))
 		return;
-	for (uint32_t r = 0; r < BUS_SHARD_MAX; r++) {
-		if (!shard_set_has(shards, r))
-			continue;
-		shard_set_remove(&session->shards, r);
-		session->lease_end_ms[r] = 0;
-	}
+	for (uint32_t r = 0; r < BUS_SHARD_MAX; r++)
+		if (shard_set_has(shards, r)) {
+			shard_set_remove(&session->shards, r);
+			session->lease_end_ms[r] = 0;
+		}
 	session->handler.revoked(session->arg, shards);
 }
 
@@ -167,7 +166,6 @@ static int say(struct session *session, enum bus_type type, uint64_t sequence, u
 		.time_ms = now(session),
 		.session = number,
 	};
-
 	const char *body = session->body.data == NULL ? "" : session->body.data;
 	int result = -1;
 
@@ -235,17 +233,23 @@ static void hello_all(struct session *session)
 	hello(session);
 }
 
+static void draining(const struct session *session, struct shard_set *out)
+{
+	if (session->handler.draining != NULL)
+		session->handler.draining(session->arg, out);
+}
+
 static void ping(struct session *session)
 {
 	struct bus_ping body = {
 		.held = session->shards,
 		.consumed = session->consumed,
 		.received = session->received_sequence,
-		.backlog = session->handler.backlog(session->arg),
+		.backlog = session->handler.backlog == NULL ? 0 : session->handler.backlog(session->arg),
 	};
 
 	if (session->role == BUS_ROLE_RECONCILER)
-		session->handler.draining(session->arg, &body.draining);
+		draining(session, &body.draining);
 	else
 		body.held = (struct shard_set){0};
 	buf_clear(&session->body);
@@ -318,10 +322,10 @@ static void lose_expired(struct session *session)
 /* Whether one that leaves has nothing more to do and nobody listens to it. */
 static bool given_up(struct session *session)
 {
-	struct shard_set draining = {0};
+	struct shard_set shards = {0};
 
-	session->handler.draining(session->arg, &draining);
-	if (!shard_set_empty(&draining))
+	draining(session, &shards);
+	if (!shard_set_empty(&shards))
 		session->drained_ms = now(session);
 	return now(session) >= session->drained_ms + SESSION_LEAVE_UNANSWERED_MS;
 }
@@ -392,6 +396,7 @@ static void on_assign(struct session *session, const struct bus_head *head, cons
 
 static void on_pong(struct session *session, const struct bus_head *head, const char *body, size_t len)
 {
+	struct shard_set shards = {0};
 	struct bus_pong pong;
 	struct error err;
 	bool ours = head->version == applied(session) && head->version != 0 && head->time_ms <= now(session);
@@ -410,12 +415,9 @@ static void on_pong(struct session *session, const struct bus_head *head, const 
 		lose_expired(session); /* the answer may be an old one */
 	}
 	if (session->state == SESSION_LEAVING) {
-		struct shard_set draining = {0};
-
-		/* the watcher knows that nothing is in flight at a version without shards, and waits for nothing
-		 * more */
-		session->handler.draining(session->arg, &draining);
-		if (pong.renewed && ours && session->left_acknowledged && shard_set_empty(&draining))
+		/* at a version without shards the watcher knows that nothing is in flight */
+		draining(session, &shards);
+		if (pong.renewed && ours && session->left_acknowledged && shard_set_empty(&shards))
 			session->state = SESSION_GONE;
 		return;
 	}

@@ -51,14 +51,15 @@ struct session_handler {
 	/* end->shards are complete: an object that was not received since granted() does not exist at the version of
 	 * its scope. Newer objects from own writes stay. */
 	void (*complete)(void *arg, const struct bus_snapshot_end *end);
-	/* This process' share of kubeClientQps and kubeClientBurst; called when it changed. */
+	/* This process' share of kubeClientQps and kubeClientBurst; called when it changed. Reconcilers only. */
 	void (*rate)(void *arg, double qps, int burst);
 	/* Whether the watcher's streams are live and the watcher answers: only then creation timeouts run, and absence
 	 * means deletion. Called when it changed; false at first. */
 	void (*live)(void *arg, bool live);
-	/* How many keys wait for a reconcile or for the rate limit. */
+	/* How many keys wait for a reconcile or for the rate limit. NULL: none ever. */
 	uint32_t (*backlog)(void *arg);
-	/* Adds the revoked shards in which calls are still in flight to *out (empty when handed in). */
+	/* Adds the revoked shards in which calls are still in flight to *out (empty when handed in). NULL: a process
+	 * that makes no calls in shards. */
 	void (*draining)(void *arg, struct shard_set *out);
 	/* The watcher refused this process. final (another protocol version, or a watcher with its own children): the
 	 * process exits. Not final (another process may still have our name): the session tries again. */

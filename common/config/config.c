@@ -163,56 +163,29 @@ char *config_environment_kubeconfig(void)
 
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
-#define SNAPSHOT(name, member) .key = (name), .type = FIELD_BOOL, .offset = offsetof(struct config_snapshots, member)
+#define SNAPSHOT(name, member) \
+	.key = (name), .type = FIELD_BOOL, .offset = offsetof(struct config, log_object_snapshot.member)
 
-static int read_snapshot_group(struct reader *reader, const struct yaml_node *value, const char *what,
-			       const struct field *fields, void *into)
-{
-	cleanup_free char *prefix = mem_printf("%s.", what);
-	if (yaml_check_kind(value, what, YAML_MAPPING, reader->err) < 0)
-		return -1;
-	return read_mapping(reader, value, prefix, fields, into);
-}
-
-static int read_framework_snapshots(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
-{
-	static const struct field fields[] = {
-		{SNAPSHOT("onFrameworkRetry", on_framework_retry)},
-		{SNAPSHOT("onFrameworkDeletion", on_framework_deletion)},
-		{0},
-	};
-	return read_snapshot_group(reader, value, what, fields, into);
-}
-
-static int read_task_snapshots(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
-{
-	static const struct field fields[] = {
-		{SNAPSHOT("onTaskRetry", on_task_retry)},
-		{SNAPSHOT("onTaskDeletion", on_task_deletion)},
-		{0},
-	};
-	return read_snapshot_group(reader, value, what, fields, into);
-}
-
-static int read_pod_snapshots(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
-{
-	static const struct field fields[] = {
-		{SNAPSHOT("onPodDeletion", on_pod_deletion)},
-		{0},
-	};
-	return read_snapshot_group(reader, value, what, fields, into);
-}
-
-static int read_snapshots(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
-{
-	static const struct field fields[] = {
-		{.key = "framework", .type = FIELD_CUSTOM, .read = read_framework_snapshots},
-		{.key = "task", .type = FIELD_CUSTOM, .read = read_task_snapshots},
-		{.key = "pod", .type = FIELD_CUSTOM, .read = read_pod_snapshots},
-		{0},
-	};
-	return read_snapshot_group(reader, value, what, fields, &((struct config *)into)->log_object_snapshot);
-}
+static const struct field framework_snapshots[] = {
+	{SNAPSHOT("onFrameworkRetry", on_framework_retry)},
+	{SNAPSHOT("onFrameworkDeletion", on_framework_deletion)},
+	{0},
+};
+static const struct field task_snapshots[] = {
+	{SNAPSHOT("onTaskRetry", on_task_retry)},
+	{SNAPSHOT("onTaskDeletion", on_task_deletion)},
+	{0},
+};
+static const struct field pod_snapshots[] = {
+	{SNAPSHOT("onPodDeletion", on_pod_deletion)},
+	{0},
+};
+static const struct field snapshots[] = {
+	{.key = "framework", .type = FIELD_MAPPING, .fields = framework_snapshots},
+	{.key = "task", .type = FIELD_MAPPING, .fields = task_snapshots},
+	{.key = "pod", .type = FIELD_MAPPING, .fields = pod_snapshots},
+	{0},
+};
 
 static int read_pod_failure_spec(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
 {
@@ -265,11 +238,12 @@ static const struct field config_fields[] = {
 	 .type = FIELD_SECONDS,
 	 AT(framework_max_retry_delay_sec_for_transient_conflict_failed),
 	 .min = 0},
-	{.key = "logObjectSnapshot", .type = FIELD_CUSTOM, .read = read_snapshots},
+	{.key = "logObjectSnapshot", .type = FIELD_MAPPING, .fields = snapshots},
 	{.key = "podFailureSpec", .type = FIELD_CUSTOM, .read = read_pod_failure_spec},
 	{.key = "shards", .type = FIELD_INT, AT(shards), .min = 1, .max = 4096},
 	{.key = "memberLeaseSec", .type = FIELD_INT, AT(member_lease_sec), .min = 2, .max = MEMBER_LEASE_SEC_MAX},
 	{.key = "memberGraceSec", .type = FIELD_INT, AT(member_grace_sec), .min = 0, .max = 86400},
+	{.key = "kueue", .type = FIELD_BOOL, AT(kueue)},
 	{.key = "busAddress", .type = FIELD_CUSTOM, .read = read_bus_address},
 	{0},
 };

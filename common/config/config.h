@@ -47,6 +47,7 @@ struct config {
 	struct failure_spec pod_failure_spec;
 
 	/* Keys the original controller does not have (CONTRACT.md §15.3). */
+	bool kueue;               /* Frameworks with a label kueue.x-k8s.io/queue-name wait for Kueue (CONTRACT.md §21) */
 	int64_t shards;           /* 1..4096 shards of the key space */
 	int64_t member_lease_sec; /* 2..MEMBER_LEASE_SEC_MAX; pings go every second */
 	int64_t member_grace_sec; /* 0..86400: how long the shards of a lost member wait for it */

@@ -35,10 +35,8 @@ static int read_range(struct reader *reader, const struct yaml_node *value, cons
 		{.key = "max", .type = FIELD_INT32, .offset = offsetof(struct int32_range, max)},
 		{0},
 	};
-	cleanup_free char *prefix = mem_printf("%s.", what);
 	*range = (struct int32_range){.min = INT32_MIN, .max = INT32_MAX};
-	if (yaml_check_kind(value, what, YAML_MAPPING, reader->err) < 0 ||
-	    read_mapping(reader, value, prefix, fields, range) < 0)
+	if (read_value(reader, value, what, fields, range) < 0)
 		return -1;
 	range->given = !yaml_is_null(yaml_get(value, "min")) || !yaml_is_null(yaml_get(value, "max"));
 	/* The original takes it, so a takeover must not fail on it. What comes from a Framework has no file: nobody
@@ -69,8 +67,7 @@ static int read_container(struct reader *reader, const struct yaml_node *value, 
 		{.key = "codeRange", .type = FIELD_CUSTOM, .read = read_code_range},
 		{0},
 	};
-	cleanup_free char *prefix = mem_printf("%s.", what);
-	return read_mapping(reader, value, prefix, fields, into);
+	return read_value(reader, value, what, fields, into);
 }
 
 static int read_containers(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
@@ -92,8 +89,7 @@ static int read_pod_pattern(struct reader *reader, const struct yaml_node *value
 		{.key = "containers", .type = FIELD_CUSTOM, .read = read_containers},
 		{0},
 	};
-	cleanup_free char *prefix = mem_printf("%s.", what);
-	return read_mapping(reader, value, prefix, fields, into);
+	return read_value(reader, value, what, fields, into);
 }
 
 static int read_pod_patterns(struct reader *reader, const struct yaml_node *value, const char *what, void *into)
@@ -150,10 +146,7 @@ static int read_type(struct reader *reader, const struct yaml_node *value, const
 	};
 	struct failure_entry *entry = into;
 	struct completion_type type = {.attributes = entry->attributes};
-	cleanup_free char *prefix = mem_printf("%s.", what);
-	int result = yaml_check_kind(value, what, YAML_MAPPING, reader->err);
-	if (result == 0)
-		result = read_mapping(reader, value, prefix, fields, &type);
+	int result = read_value(reader, value, what, fields, &type);
 	if (result == 0 && type.name && type.name[0] && strcmp(type.name, "Failed") != 0) {
 		const struct yaml_node *name = yaml_get(value, "name");
 		cleanup_free char *found = yaml_describe(name);

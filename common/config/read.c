@@ -70,6 +70,7 @@ static int read_field(struct reader *reader, const struct field *field, const st
 		mem_replace(at, text);
 		return 0;
 	case FIELD_PATTERN: return read_pattern(reader, value, what, at);
+	case FIELD_MAPPING: return read_value(reader, value, what, field->fields, into);
 	case FIELD_CUSTOM: return field->read(reader, value, what, into);
 	}
 	abort();
@@ -104,4 +105,13 @@ int read_mapping(struct reader *reader, const struct yaml_node *node, const char
 			return -1;
 	}
 	return 0;
+}
+
+int read_value(struct reader *reader, const struct yaml_node *value, const char *what, const struct field *fields,
+	       void *into)
+{
+	cleanup_free char *prefix = mem_printf("%s.", what);
+	if (yaml_check_kind(value, what, YAML_MAPPING, reader->err) < 0)
+		return -1;
+	return read_mapping(reader, value, prefix, fields, into);
 }

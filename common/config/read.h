@@ -25,6 +25,7 @@ enum field_type {
 	FIELD_DOUBLE,  /* double, above min, at most max */
 	FIELD_STRING,  /* char *, replaced */
 	FIELD_PATTERN, /* struct pattern *, NULL before */
+	FIELD_MAPPING, /* a mapping within, by its own table, into the same struct */
 	FIELD_CUSTOM,  /* by the function */
 };
 
@@ -39,13 +40,17 @@ struct field {
 	int64_t min;
 	int64_t max;
 	field_read *read;
+	const struct field *fields;
 };
 
-/* Reads the mapping node by the table (ends with key NULL) into the struct. prefix comes before each key in messages,
- * such as "logObjectSnapshot."; "" at the top. Absent and null values leave the struct as it is. 0, or -1 and the
- * reader's error. */
+/* Reads the mapping node by the table (ends with key NULL) into the struct. prefix comes before each key in messages;
+ * "" at the top. Absent and null values leave the struct as it is. 0, or -1 and the reader's error. */
 int read_mapping(struct reader *reader, const struct yaml_node *node, const char *prefix, const struct field *fields,
 		 void *into);
+
+/* The same for a value within a mapping, which must be a mapping, too. */
+int read_value(struct reader *reader, const struct yaml_node *value, const char *what, const struct field *fields,
+	       void *into);
 
 /* The podFailureSpec key; into is a struct failure_spec, empty before. */
 int read_failure_spec(struct reader *reader, const struct yaml_node *node, const char *what, void *into);

@@ -67,6 +67,12 @@ bool label_key_valid(const char *key)
 	       consists_of(name, strlen(name), NAME_MAX_LEN, "-_.");
 }
 
+bool object_name_valid(const char *name)
+{
+	return strpbrk(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL &&
+	       consists_of(name, strlen(name), PREFIX_MAX_LEN, "-.");
+}
+
 bool namespace_name_valid(const char *name)
 {
 	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");

@@ -22,6 +22,10 @@
 #define FC_TASK_UID "FC_TASK_UID"
 #define FC_TASK_ATTEMPT_ID "FC_TASK_ATTEMPT_ID"
 #define FC_READY_WANTED "FC_READY_WANTED" /* only on Pods of which others depend on their being ready */
+/* By these a gang scheduler finds a Pod's PodGroup (CONTRACT.md §4.19). */
+#define VOLCANO_GROUP "scheduling.k8s.io/group-name"
+#define VOLCANO_TASK "volcano.sh/task-spec"
+#define COSCHEDULING_GROUP "scheduling.x-k8s.io/pod-group"
 #define FC_POD_UID "FC_POD_UID"
 #define FC_TASK_ATTEMPT_INSTANCE_UID "FC_TASK_ATTEMPT_INSTANCE_UID"
 
@@ -50,5 +54,7 @@ bool framework_name_valid(const char *name);
 /* A label's key: a name of at most 63 characters, perhaps with a DNS name and a slash before it. */
 bool label_key_valid(const char *key);
 bool namespace_name_valid(const char *name);
+/* Whether name can be an object's: a DNS name (RFC 1123) of at most 253 bytes. */
+bool object_name_valid(const char *name);
 
 #endif

@@ -8,6 +8,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/distributed.h"
+#include "common/framework/gang_spec.h"
 
 enum {
 	LABEL_MAX = 63, /* characters of a name in the DNS (RFC 1035 §2.3.4) */
@@ -174,6 +175,8 @@ int framework_spec_check_names(const struct framework_spec *spec, const char *fr
 {
 	size_t all = 0;
 
+	if (gang_spec_check_name(&spec->gang, framework_name, err) < 0)
+		return -1;
 	if (!spec->network.hostnames)
 		return 0;
 	if (spec->network.subdomain == NULL && !label_valid(framework_name))

@@ -16,6 +16,7 @@ const char *object_kind_name(enum object_kind kind)
 	case KIND_FRAMEWORK: return "Framework";
 	case KIND_CONFIG_MAP: return "ConfigMap";
 	case KIND_POD: return "Pod";
+	case KIND_WORKLOAD: return "Workload";
 	case KIND_COUNT: break;
 	}
 	return "unknown kind";
@@ -184,6 +185,7 @@ void owned_object_free(struct owned_object *object)
 	if (object == NULL)
 		return;
 	object_meta_free(&object->meta);
+	json_decref(object->spec);
 	free(object);
 }
 
@@ -230,11 +232,6 @@ static const char *const phase_names[] = {
 	[POD_FAILED] = "Failed",   [POD_UNKNOWN] = "Unknown", [POD_UNRECOGNIZED] = "Unrecognized",
 };
 
-const char *pod_phase_name(enum pod_phase phase)
-{
-	return phase_names[phase];
-}
-
 enum pod_phase pod_phase_parse(const char *text)
 {
 	if (text == NULL)
@@ -245,88 +242,11 @@ enum pod_phase pod_phase_parse(const char *text)
 	return POD_UNRECOGNIZED;
 }
 
-bool pod_phase_final(enum pod_phase phase)
-{
-	return phase == POD_SUCCEEDED || phase == POD_FAILED;
-}
-
 static int32_t clamp_int32(int64_t value)
 {
 	if (value > INT32_MAX)
 		return INT32_MAX;
 	return value < INT32_MIN ? INT32_MIN : (int32_t)value;
-}
-
-struct container_view *object_view_add_container(struct object_view *view)
-{
-	size_t count = view->container_count;
-
-	/* full at every power of two: Pods have few, but who says how many they may have? */
-	if ((count & (count - 1)) == 0)
-		view->containers = mem_realloc(view->containers, count == 0 ? 1 : 2 * count, sizeof(*view->containers));
-	view->containers[view->container_count] = (struct container_view){0};
-	return &view->containers[view->container_count++];
-}
-
-/* Container waiting reasons of the kubelet (pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime). */
-static bool wait_kind(const struct json_span *reason, bool init, enum pod_wait_kind *out)
-{
-	static const char *const never[] = {"InvalidImageName", "ErrImageNeverPull"};
-	static const char *const start[] = {
-		"ErrImagePull",
-		"ImagePullBackOff",
-		"ImageInspectError",
-		"RegistryUnavailable",
-		"SignatureValidationFailed",
-		"CreateContainerError",
-		"CreateContainerConfigError",
-		"RunContainerError",
-		"CreatePodSandboxError",
-		"PreStartHookError",
-		"PostStartHookError",
-	};
-
-	*out = POD_WAIT_NEVER;
-	for (size_t i = 0; i < ARRAY_LEN(never); i++)
-		if (json_span_is(reason, never[i]))
-			return true;
-	*out = POD_WAIT_START;
-	for (size_t i = 0; i < ARRAY_LEN(start); i++)
-		if (json_span_is(reason, start[i]))
-			return true;
-	return init && json_span_is(reason, "CrashLoopBackOff");
-}
-
-void object_view_add_waiting(struct object_view *view, struct json_span container, struct json_span reason,
-			     struct json_span message, bool init)
-{
-	enum pod_wait_kind kind;
-
-	if (reason.at == NULL || !wait_kind(&reason, init, &kind) ||
-	    (view->wait.found && (view->wait.kind == POD_WAIT_NEVER || kind != POD_WAIT_NEVER)))
-		return;
-	view->wait = (struct wait_view){
-		.found = true, .kind = kind, .container = container, .reason = reason, .message = message};
-}
-
-void object_view_add_unscheduled(struct object_view *view, struct json_span reason, struct json_span message,
-				 int64_t since)
-{
-	if (view->wait.found || reason.at == NULL || !json_span_is(&reason, "Unschedulable"))
-		return;
-	view->wait = (struct wait_view){
-		.found = true, .kind = POD_WAIT_UNSCHEDULABLE, .reason = reason, .message = message, .since = since};
-}
-
-void object_view_add_condition(struct object_view *view, struct json_span type, struct json_span status)
-{
-	if (type.at != NULL && json_span_is(&type, "Ready") && status.at != NULL && json_span_is(&status, "True"))
-		view->ready = true;
-}
-
-void object_view_free(struct object_view *view)
-{
-	free(view->containers);
 }
 
 static size_t pod_room(const struct object_view *view)
@@ -470,7 +390,7 @@ void pod_write(struct buf *out, const struct pod *pod)
 	buf_json_text_if_any(out, "nodeName", pod->node_name);
 	buf_putc(out, '}');
 	buf_json_open(out, "status", '{');
-	buf_json_text_if_any(out, "phase", pod_phase_name(pod->phase));
+	buf_json_text_if_any(out, "phase", phase_names[pod->phase]);
 	buf_json_text_if_any(out, "podIP", pod->pod_ip);
 	buf_json_text_if_any(out, "hostIP", pod->host_ip);
 	buf_json_text_if_any(out, "reason", pod->reason);

@@ -4,6 +4,7 @@
 #ifndef FRAMEWORK_OBJECT_H
 #define FRAMEWORK_OBJECT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,10 +12,10 @@
 #include "common/base/error.h"
 #include "common/base/json_reader.h"
 
-/* The kinds that the watcher sends to its peers. */
-enum object_kind { KIND_FRAMEWORK, KIND_CONFIG_MAP, KIND_POD, KIND_COUNT };
+/* The kinds that the watcher sends to its peers; Workloads only if the configuration asks for Kueue. */
+enum object_kind { KIND_FRAMEWORK, KIND_CONFIG_MAP, KIND_POD, KIND_WORKLOAD, KIND_COUNT };
 
-const char *object_kind_name(enum object_kind kind); /* "Framework", "ConfigMap", "Pod" */
+const char *object_kind_name(enum object_kind kind); /* "Framework", "ConfigMap", "Pod", "Workload" */
 
 /* Identity of any object. Strings are the object's, which keeps all of them in one piece of memory; "" rather than NULL
  * where a value is missing. Times are unix seconds, 0 when absent. */
@@ -61,13 +62,14 @@ struct object_parts {
 /* As object_meta_read(); the spans are borrowed from the text. Free meta. */
 int object_parts_read(const char *text, size_t len, struct object_parts *out, struct error *err);
 
-/* An object of which only the identity matters. */
+/* An object of which the identity matters, and of some kinds what it says. */
 struct owned_object {
 	struct object_meta meta;
+	json_t *spec; /* NULL: it was not to be read, or is none */
 };
 
-/* Free with owned_object_free (NULL is fine). */
-struct owned_object *owned_object_read(const char *text, size_t len, struct error *err);
+/* whole: its spec, too. Free with owned_object_free (NULL is fine). */
+struct owned_object *owned_object_read(const char *text, size_t len, bool whole, struct error *err);
 void owned_object_free(struct owned_object *object);
 
 /* The ConfigMap that represents a FrameworkAttempt. */
@@ -86,8 +88,6 @@ void config_map_write(struct buf *out, const struct config_map *config_map);
 bool config_map_same(const struct config_map *a, const struct config_map *b);
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN, POD_UNRECOGNIZED };
-
-const char *pod_phase_name(enum pod_phase phase);
 
 struct container_state {
 	const char *name;
@@ -134,8 +134,6 @@ struct pod {
 };
 
 struct pod *pod_read(const char *text, size_t len, struct error *err);
-/* From the message of a Pod in Kubernetes' protobuf, without the envelope. */
-struct pod *pod_read_proto(const char *data, size_t len, struct error *err);
 void pod_free(struct pod *pod);
 void pod_write(struct buf *out, const struct pod *pod);
 /* Whether all kept parts except the resourceVersion are the same: such an update need not be sent. */

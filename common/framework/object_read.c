@@ -179,6 +179,68 @@ static void read_terminated(struct json_reader *reader, struct container_view *c
 	}
 }
 
+static struct container_view *add_container(struct object_view *view)
+{
+	size_t count = view->container_count;
+
+	/* full at every power of two: Pods have few, but who says how many they may have? */
+	if ((count & (count - 1)) == 0)
+		view->containers = mem_realloc(view->containers, count == 0 ? 1 : 2 * count, sizeof(*view->containers));
+	view->containers[view->container_count] = (struct container_view){0};
+	return &view->containers[view->container_count++];
+}
+
+/* Container waiting reasons of the kubelet (pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime). */
+static bool wait_kind(const struct json_span *reason, bool init, enum pod_wait_kind *out)
+{
+	static const char *const never[] = {"InvalidImageName", "ErrImageNeverPull"};
+	static const char *const start[] = {
+		"ErrImagePull",
+		"ImagePullBackOff",
+		"ImageInspectError",
+		"RegistryUnavailable",
+		"SignatureValidationFailed",
+		"CreateContainerError",
+		"CreateContainerConfigError",
+		"RunContainerError",
+		"CreatePodSandboxError",
+		"PreStartHookError",
+		"PostStartHookError",
+	};
+
+	*out = POD_WAIT_NEVER;
+	for (size_t i = 0; i < ARRAY_LEN(never); i++)
+		if (json_span_is(reason, never[i]))
+			return true;
+	*out = POD_WAIT_START;
+	for (size_t i = 0; i < ARRAY_LEN(start); i++)
+		if (json_span_is(reason, start[i]))
+			return true;
+	return init && json_span_is(reason, "CrashLoopBackOff");
+}
+
+/* A container of a Pending Pod waits with this reason: kept when it keeps the Pod from running, and none that is worse
+ * was kept before. init: CrashLoopBackOff of another container belongs to a Pod that has run. */
+static void add_waiting(struct object_view *view, struct json_span container, struct json_span reason,
+			struct json_span message, bool init)
+{
+	enum pod_wait_kind kind;
+
+	if (reason.at == NULL || !wait_kind(&reason, init, &kind) ||
+	    (view->wait.found && (view->wait.kind == POD_WAIT_NEVER || kind != POD_WAIT_NEVER)))
+		return;
+	view->wait = (struct wait_view){
+		.found = true, .kind = kind, .container = container, .reason = reason, .message = message};
+}
+
+static void add_unscheduled(struct object_view *view, struct json_span reason, struct json_span message, int64_t since)
+{
+	if (view->wait.found || reason.at == NULL || !json_span_is(&reason, "Unschedulable"))
+		return;
+	view->wait = (struct wait_view){
+		.found = true, .kind = POD_WAIT_UNSCHEDULABLE, .reason = reason, .message = message, .since = since};
+}
+
 static void read_waiting(struct json_reader *reader, struct json_span *reason, struct json_span *message)
 {
 	struct json_span name;
@@ -216,7 +278,7 @@ static void read_waiting_container(struct json_reader *reader, bool init, struct
 			json_reader_skip(reader);
 		}
 	}
-	object_view_add_waiting(view, container, reason, message, init);
+	add_waiting(view, container, reason, message, init);
 }
 
 static void read_condition(struct json_reader *reader, struct object_view *view)
@@ -245,10 +307,9 @@ static void read_condition(struct json_reader *reader, struct object_view *view)
 			json_reader_skip(reader);
 	}
 	if (view->phase != POD_PENDING)
-		object_view_add_condition(view, type, status);
-	else if (type.at != NULL && json_span_is(&type, "PodScheduled") && status.at != NULL &&
-		 json_span_is(&status, "False"))
-		object_view_add_unscheduled(view, reason, message, since);
+		view->ready = view->ready || (json_span_is(&type, "Ready") && json_span_is(&status, "True"));
+	else if (json_span_is(&type, "PodScheduled") && json_span_is(&status, "False"))
+		add_unscheduled(view, reason, message, since);
 }
 
 static void read_ready(const struct json_span *conditions, struct object_view *view)
@@ -319,7 +380,7 @@ static void read_containers(const struct json_span *statuses, struct object_view
 	if (!json_reader_array(&reader))
 		return;
 	while (json_reader_item(&reader))
-		read_container(&reader, object_view_add_container(view));
+		read_container(&reader, add_container(view));
 }
 
 static void read_pod_status(struct json_reader *reader, struct object_view *view)
@@ -355,7 +416,7 @@ static void read_pod_status(struct json_reader *reader, struct object_view *view
 		read_wait(&init_statuses, &statuses, &conditions, view);
 	else if (view->phase == POD_RUNNING && view->ready_wanted.at != NULL)
 		read_ready(&conditions, view);
-	if (!pod_phase_final(view->phase)) {
+	if (view->phase != POD_SUCCEEDED && view->phase != POD_FAILED) {
 		view->reason = view->message = (struct json_span){0};
 		return;
 	}
@@ -435,13 +496,18 @@ int object_meta_read(const char *text, size_t len, struct object_meta *out, stru
 	return 0;
 }
 
-struct owned_object *owned_object_read(const char *text, size_t len, struct error *err)
+struct owned_object *owned_object_read(const char *text, size_t len, bool whole, struct error *err)
 {
 	struct owned_object *object = mem_calloc(1, sizeof(*object));
+	cleanup_json json_t *tree = NULL;
 
 	if (object_meta_read(text, len, &object->meta, err) < 0) {
 		free(object);
 		return NULL;
+	}
+	if (whole) {
+		tree = json_parse(text, len, err);
+		object->spec = json_incref(json_object_get(tree, "spec"));
 	}
 	return object;
 }
@@ -502,6 +568,6 @@ struct pod *pod_read(const char *text, size_t len, struct error *err)
 
 	if (read_object(text, len, true, &view, &parts, err) == 0)
 		pod = pod_from_view(&view, err);
-	object_view_free(&view);
+	free(view.containers);
 	return pod;
 }

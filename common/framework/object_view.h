@@ -1,5 +1,5 @@
-/* The places of the kept values in an object's encoded bytes. The readers of both encodings (object_read.c,
- * object_proto.c) fill it in, and object.c makes the object of it. Only those include it. */
+/* The places of the kept values in an object's text. object_read.c fills it in, and object.c makes the object of it.
+ * Only those include it. */
 #ifndef FRAMEWORK_OBJECT_VIEW_H
 #define FRAMEWORK_OBJECT_VIEW_H
 
@@ -73,20 +73,6 @@ struct object_view {
 
 /* status.phase; text NULL: there is none. */
 enum pod_phase pod_phase_parse(const char *text);
-/* Succeeded or Failed. */
-bool pod_phase_final(enum pod_phase phase);
-/* Adds a zeroed one. */
-struct container_view *object_view_add_container(struct object_view *view);
-/* A container of a Pending Pod waits with this reason: kept when it keeps the Pod from running, and none that is worse
- * was kept before. init: CrashLoopBackOff of another container belongs to a Pod that has run. */
-void object_view_add_waiting(struct object_view *view, struct json_span container, struct json_span reason,
-			     struct json_span message, bool init);
-/* The condition PodScheduled of a Pending Pod is False: kept when the reason is Unschedulable. */
-void object_view_add_unscheduled(struct object_view *view, struct json_span reason, struct json_span message,
-				 int64_t since);
-/* A condition of a Pod that is not Pending: kept when it is Ready. */
-void object_view_add_condition(struct object_view *view, struct json_span type, struct json_span status);
-void object_view_free(struct object_view *view);
 /* The kept forms. NULL or -1 and *err when name or uid is missing. */
 int object_meta_from_view(const struct object_view *view, struct object_meta *out, struct error *err);
 struct config_map *config_map_from_view(const struct object_view *view, struct error *err);

@@ -8,6 +8,7 @@
 #include "common/base/json.h"
 #include "common/base/json_field.h"
 #include "common/base/mem.h"
+#include "common/framework/gang_spec.h"
 #include "common/framework/names.h"
 #include "common/framework/network.h"
 
@@ -232,7 +233,8 @@ int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct 
 		return json_field_wrong(&field, NULL, "an object", err);
 	if (read_execution_type(&field, &read.execution_type, err) < 0 || read_lifetimes(&field, &read, err) < 0 ||
 	    read_retry_policy(&field, &read.retry, err) < 0 || read_roles(&field, &read, err) < 0 ||
-	    network_spec_read(&field, &read, err) < 0 || read_placement(&field, &read, err) < 0) {
+	    network_spec_read(&field, &read, err) < 0 || read_placement(&field, &read, err) < 0 ||
+	    gang_spec_read(&field, &read, err) < 0) {
 		framework_spec_free(&read);
 		return -1;
 	}
@@ -249,6 +251,7 @@ void framework_spec_free(struct framework_spec *spec)
 	}
 	free(spec->roles);
 	network_spec_free(spec);
+	gang_spec_free(&spec->gang);
 	free(spec->exclusive_key);
 	failure_spec_free(&spec->failures);
 	*spec = (struct framework_spec){0};

@@ -88,6 +88,18 @@ struct distributed_spec {
 	size_t role_count;
 };
 
+/* spec.gang: who places the Tasks together (CONTRACT.md §2.20). */
+enum gang_scheduler { GANG_NONE, GANG_VOLCANO, GANG_COSCHEDULING, GANG_KUBERNETES };
+
+struct gang_spec {
+	enum gang_scheduler scheduler;
+	int32_t min_tasks; /* 0: all */
+	char *queue;       /* NULL: none, as in what follows */
+	char *priority_class;
+	char *topology_key;
+	int32_t schedule_timeout_sec; /* of Coscheduling */
+};
+
 struct framework_spec {
 	enum execution_type execution_type;
 	bool suspend;
@@ -97,6 +109,7 @@ struct framework_spec {
 	char *exclusive_key; /* placement.exclusiveTopologyKey; NULL: none */
 	struct network_spec network;
 	struct distributed_spec distributed;
+	struct gang_spec gang;
 	struct failure_spec failures; /* podFailureSpec: framework_spec_parse() leaves it empty, see failure.h */
 	struct task_role_spec *roles;
 	size_t role_count;
@@ -107,8 +120,8 @@ struct framework_spec {
 /* Reads object's spec with the defaults of CONTRACT.md §2 for absent members. 0, or -1 and *err naming the field, what
  * was found and what was expected (a duplicate TaskRole name too). */
 int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct error *err);
-/* What the spec does not show alone: whether a Framework of this name can have what spec.network and spec.distributed
- * ask for. 0, or -1 and *err. */
+/* What the spec does not show alone: whether a Framework of this name can have what spec.network, spec.distributed and
+ * spec.gang ask for. 0, or -1 and *err. */
 int framework_spec_check_names(const struct framework_spec *spec, const char *framework_name, struct error *err);
 void framework_spec_free(struct framework_spec *spec);
 /* The name of the Service of spec.network, which is the Pods' subdomain, too. */
@@ -118,6 +131,10 @@ const char *framework_spec_subdomain(const struct framework_spec *spec, const ch
 bool framework_spec_managed_by_others(const json_t *spec);
 /* "Running", "Ready", "Succeeded". */
 const char *depends_status_name(enum depends_status status);
+/* "Volcano", "Coscheduling", "Kubernetes". */
+const char *gang_scheduler_name(enum gang_scheduler scheduler);
+/* GANG_NONE: there is none of this name. */
+enum gang_scheduler gang_scheduler_parse(const char *name);
 /* Index of the role, or -1. */
 int framework_spec_find_role(const struct framework_spec *spec, const char *name);
 /* Sum of taskNumber. */

@@ -115,6 +115,7 @@ void framework_attempt_status_free(struct framework_attempt_status *attempt)
 void framework_status_free(struct framework_status *status)
 {
 	framework_attempt_status_free(&status->attempt);
+	json_decref(status->admission);
 	*status = (struct framework_status){0};
 }
 
@@ -279,6 +280,12 @@ size_t framework_status_write(struct buf *out, const struct framework_status *st
 	buf_json_time(out, "transitionTime", status->transition_time);
 	if (status->resume_time != 0)
 		buf_json_time(out, "resumeTime", status->resume_time);
+	if (status->admission != NULL) {
+		cleanup_free char *admission = json_text(status->admission);
+
+		buf_json_key(out, "admission");
+		buf_puts(out, admission);
+	}
 	put_conditions(out, status->conditions);
 	put_retry(out, &status->retry);
 	buf_json_open(out, "attemptStatus", '{');
@@ -290,6 +297,7 @@ size_t framework_status_write(struct buf *out, const struct framework_status *st
 	buf_json_key(out, "configMapName");
 	buf_printf(out, "\"%s-attempt\"", framework_name);
 	buf_json_text(out, "configMapUID", attempt->config_map_uid);
+	buf_json_text_if_any(out, "gangScheduler", gang_scheduler_name(attempt->gang));
 	put_completion(out, attempt->completion);
 	buf_json_key(out, "taskRoleStatuses");
 	roles_at = out->len;

@@ -11,6 +11,7 @@
 #include "common/base/buf.h"
 #include "common/base/error.h"
 #include "common/framework/names.h"
+#include "common/framework/spec.h"
 
 /* Completion type attributes that decisions need (CONTRACT.md §7). */
 enum completion_trait { TRAIT_TRANSIENT = 1, TRAIT_CONFLICT = 2, TRAIT_PERMANENT = 4 };
@@ -94,6 +95,7 @@ struct framework_attempt_status {
 	int64_t completion_time;
 	char *instance_uid;
 	char *config_map_uid;
+	enum gang_scheduler gang; /* of spec.gang when it began; GANG_NONE is left out of the JSON */
 	struct completion *completion;
 	struct role_status *roles;
 	size_t role_count;
@@ -131,6 +133,9 @@ struct framework_status {
 	enum attempt_state state;
 	struct retry_status retry;
 	struct framework_attempt_status attempt;
+	/* What Kueue has admitted, while that lasts (CONTRACT.md §21); NULL, left out of the JSON: nothing. Members
+	 * clusterQueue, workloadUID, and podSets[] {name, nodeSelector, tolerations, labels, annotations}. */
+	json_t *admission;
 	struct condition conditions[CONDITION_COUNT];
 };
 

@@ -208,6 +208,17 @@ static int read_compressed_roles(const struct json_field *attempt, struct framew
 	return read_roles(&field, out, err);
 }
 
+static int read_gang(const struct json_field *attempt, enum gang_scheduler *out, struct error *err)
+{
+	const json_t *value = json_object_get(attempt->value, "gangScheduler");
+
+	if (is_null(value))
+		return 0;
+	if (json_is_string(value))
+		*out = gang_scheduler_parse(json_string_value(value));
+	return *out != GANG_NONE ? 0 : json_field_wrong(attempt, "gangScheduler", "the name of a scheduler", err);
+}
+
 static int read_attempt(const struct json_field *status, enum attempt_state state, struct framework_attempt_status *out,
 			struct error *err)
 {
@@ -218,7 +229,7 @@ static int read_attempt(const struct json_field *status, enum attempt_state stat
 	    read_attempt_times(&attempt, &out->id, &out->start_time, &out->run_time, &out->completion_time, err) < 0 ||
 	    json_field_text(&attempt, "instanceUID", &out->instance_uid, err) < 0 ||
 	    json_field_text(&attempt, "configMapUID", &out->config_map_uid, err) < 0 ||
-	    read_completion(&attempt, state, &out->completion, err) < 0)
+	    read_gang(&attempt, &out->gang, err) < 0 || read_completion(&attempt, state, &out->completion, err) < 0)
 		return -1;
 	if (out->config_map_uid != NULL && out->instance_uid == NULL)
 		return json_field_wrong(&attempt, "instanceUID", "a string", err);
@@ -257,6 +268,20 @@ static void read_conditions(const json_t *status, struct condition *out)
 	}
 }
 
+static int read_admission(const struct json_field *status, json_t **out, struct error *err)
+{
+	struct json_field admission;
+
+	if (json_field_object(status, "admission", &admission, err) < 0)
+		return -1;
+	if (admission.value == NULL)
+		return 0;
+	if (json_str(admission.value, "workloadUID") == NULL)
+		return json_field_wrong(&admission, "workloadUID", "a string", err);
+	*out = json_incref((json_t *)(uintptr_t)admission.value);
+	return 0;
+}
+
 bool framework_status_present(const json_t *status)
 {
 	const json_t *state = json_object_get(status, "state");
@@ -284,7 +309,8 @@ int framework_status_parse(const json_t *status, struct framework_status *out, s
 	    json_field_time(&field, "transitionTime", &read.transition_time, err) < 0 ||
 	    json_field_time(&field, "resumeTime", &read.resume_time, err) < 0 ||
 	    json_field_int(&field, "observedGeneration", 0, INT64_MAX, &read.observed_generation, err) < 0 ||
-	    read_state(&field, &read.state, err) < 0 || read_retry(&field, &read.retry, err) < 0 ||
+	    read_admission(&field, &read.admission, err) < 0 || read_state(&field, &read.state, err) < 0 ||
+	    read_retry(&field, &read.retry, err) < 0 ||
 	    read_attempt(&field, read.state, &read.attempt, err) < 0) {
 		framework_status_free(&read);
 		return -1;

@@ -1,38 +1,9 @@
-/* Health and common metrics of a process; see health.h. */
+/* The metrics of all processes; see health.h. */
 #include "common/health/health.h"
 
 #include <stdio.h>
 
-#include "common/base/address.h"
-#include "common/base/log.h"
 #include "common/serve/metrics.h"
-
-struct serve *health_new(struct ev_loop *loop, const struct health_options *options, struct error *err)
-{
-	const struct serve_options serve_options = {
-		.address = options->address,
-		.ready = options->ready,
-		.metrics = options->metrics,
-		.arg = options->arg,
-	};
-	struct serve *serve = serve_new(loop, &serve_options, err);
-
-	if (serve == NULL) {
-		error_wrap(err, "--http");
-		return NULL;
-	}
-	/* asked of the listener, as a name may mean any address */
-	if (!options->insecure && !address_is_loopback(serve_address(serve))) {
-		error_set(err,
-			  "--http %s can be reached from other machines: expected a loopback address, "
-			  "127.0.0.1:PORT (or --http-insecure)",
-			  options->address);
-		serve_free(serve);
-		return NULL;
-	}
-	log_info("listening on http://%s", serve_address(serve));
-	return serve;
-}
 
 void health_put_client(struct buf *out, const struct kube_client *client)
 {

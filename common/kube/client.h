@@ -37,7 +37,7 @@ struct kube_client_options {
 	bool fenced;
 };
 
-/* config is copied. NULL and *err on failure (for example an unreadable CA file, or an exec plugin on a loop that is
+/* config is borrowed and must outlive the client. NULL and *err on failure (for example an unreadable CA file, or an exec plugin on a loop that is
  * not the default one). Opens no connection yet. After a fork the child must create its own client. The process ignores
  * SIGPIPE. Proxies named in the environment are not used. */
 struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_config *config,
@@ -124,8 +124,6 @@ struct kube_call *kube_client_call(struct kube_client *client, const struct kube
 /* The same for a stream (watch). */
 struct kube_call *kube_client_stream(struct kube_client *client, const struct kube_request *request, kube_data *data,
 				     kube_done *done, void *arg);
-/* The Content-Type of a stream's 2xx answer, from the first data callback on; "" when there was none. */
-const char *kube_call_content_type(const struct kube_call *call);
 /* done runs with KUBE_CANCELLED in the next loop iteration; data not at all. */
 void kube_call_cancel(struct kube_call *call);
 

@@ -56,8 +56,8 @@ struct kube_config {
  * 0, or -1 and *err naming context, file:line:column, entry and key, what was found and what was expected. */
 int kube_config_load(const char *address, const char *kubeconfig, const char *context, struct kube_config *out,
 		     struct error *err);
-/* A deep copy into *to, which must be empty. */
-void kube_config_copy(struct kube_config *to, const struct kube_config *from);
 void kube_config_free(struct kube_config *config);
+/* The namespace of our Pod by its service account's mount, or NULL. The caller frees. */
+char *kube_config_own_namespace(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Finds the objects of a list's page in the answer before they are parsed: by brackets and quotes in JSON, by lengths
- * in protobuf. So an unreadable object affects no other (common/README.md §10.1). */
+/* Finds the objects of a list's page in the answer before they are parsed, by their brackets
+ * and quotes. So an unreadable object affects no other (common/README.md §10.1). */
 #ifndef KUBE_PAGE_H
 #define KUBE_PAGE_H
 
@@ -9,7 +9,6 @@
 #include "common/kube/reflector.h"
 
 struct page {
-	enum reflector_encoding encoding;
 	struct reflector_object *items; /* borrowed from the body, not yet checked */
 	size_t count;
 	char *version; /* metadata.resourceVersion; NULL: none */
@@ -18,8 +17,7 @@ struct page {
 	size_t room;
 };
 
-/* Reads the body of an answer: as protobuf if it begins with PROTO_MAGIC, else as JSON. 0, or -1 and *err if it is no
- * list or ends early. Free the page in either case. */
+/* Reads the body of an answer. 0, or -1 and *err if it is no list or ends early. Free the page in either case. */
 int page_read(struct page *page, const char *body, size_t len, struct error *err);
 void page_free(struct page *page);
 

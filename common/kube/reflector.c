@@ -16,7 +16,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/kube/proto.h"
 #include "common/kube/reflector_state.h"
 
 enum { PAGE_SIZE = 500 };
@@ -97,27 +96,6 @@ static void timer_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 
 /* ---- public ---- */
 
-/* "…;as=PartialObjectMetadata;…" and its List form, whichever is given. */
-static void derive_accept(struct reflector *reflector, const char *accept)
-{
-	static const char single[] = "as=PartialObjectMetadata";
-	const char *at = accept == NULL ? NULL : strstr(accept, single);
-	const char *rest;
-	int head;
-
-	if (at == NULL) {
-		reflector->list_accept = mem_strdup(accept);
-		reflector->watch_accept = mem_strdup(accept);
-		return;
-	}
-	head = (int)(at - accept);
-	rest = at + strlen(single);
-	if (strncmp(rest, "List", 4) == 0)
-		rest += 4;
-	reflector->list_accept = mem_printf("%.*s%sList%s", head, accept, single, rest);
-	reflector->watch_accept = mem_printf("%.*s%s%s", head, accept, single, rest);
-}
-
 struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client,
 				const struct reflector_options *options, const struct reflector_handler *handler,
 				void *arg)
@@ -139,13 +117,7 @@ struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client
 	}
 	reflector->watch_list = options->watch_list;
 	reflector->initial_idle_ms = options->initial_idle_ms > 0 ? options->initial_idle_ms : INITIAL_IDLE_MS;
-	reflector->protobuf = options->protobuf && handler->raw != NULL;
-	if (reflector->protobuf) {
-		reflector->list_accept = mem_strdup(PROTOBUF_TYPE ",application/json");
-		reflector->watch_accept = mem_strdup(PROTOBUF_TYPE ";stream=watch,application/json");
-	} else {
-		derive_accept(reflector, options->accept);
-	}
+	reflector->metadata_only = options->metadata_only;
 	reflector->page_size = options->page_size > 0 ? options->page_size : PAGE_SIZE;
 	reflector->object_max = options->object_max > 0 ? options->object_max : OBJECT_MAX_BYTES;
 	reflector->pieces.max = reflector->object_max;

@@ -11,14 +11,8 @@
 
 struct reflector;
 
-/* An object as it was received. */
-enum reflector_encoding {
-	REFLECTED_JSON,
-	REFLECTED_PROTOBUF, /* the message of its kind, without the envelope */
-};
-
+/* An object's JSON as it was received. */
 struct reflector_object {
-	enum reflector_encoding encoding;
 	const char *data; /* borrowed, valid during the call */
 	size_t len;
 };
@@ -33,13 +27,14 @@ struct reflector_handler {
 	/* A DELETED event with the object's last state. On a stream filtered by label this also comes when the label
 	 * was removed: then metadata.deletionTimestamp is unset and the object may live on. */
 	void (*deleted)(void *arg, json_t *object);
-	/* A list begins: an object that present() does not get before list_end() does not exist at resource_version. */
+	/* A list begins: an object that present() does not get before list_end() does not exist at resource_version.
+	 * Either may be NULL. */
 	void (*list_begin)(void *arg);
 	void (*list_end)(void *arg, const char *resource_version);
 	/* The stream is at resource_version (a bookmark or an event); for progress only. May be NULL. */
 	void (*progress)(void *arg, const char *resource_version);
 	/* true when a watch is connected after a list; false when it ends with an error. Creation timeouts run only
-	 * while live. */
+	 * while live. May be NULL. */
 	void (*live)(void *arg, bool live);
 	/* An item that could not be parsed; any of the names may be "". May be NULL. */
 	void (*malformed)(void *arg, const char *ns, const char *name, const char *message);
@@ -48,11 +43,9 @@ struct reflector_handler {
 struct reflector_options {
 	const char *path;           /* "/api/v1/pods", "/apis/…/v1/frameworks" */
 	const char *label_selector; /* NULL or "" for all */
-	const char *accept;         /* NULL: JSON. "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1" asks
-				       the list as PartialObjectMetadataList, the watch as it stands */
+	bool metadata_only;         /* as PartialObjectMetadata */
 	bool watch_list;            /* the first state comes as the watch's initial events, where the server sends these
 				       (sendInitialEvents, common/README.md §3.6), not as a list in pages */
-	bool protobuf;              /* ask for Kubernetes' protobuf, with JSON where the server has none; needs raw() */
 	int page_size;              /* 0: 500 */
 	const char *what;           /* "Pods", for log lines */
 	size_t object_max;          /* bytes of JSON; larger ones go to malformed(); 0: 16 MiB */

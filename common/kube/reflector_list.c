@@ -45,7 +45,6 @@ static int take_page(struct reflector *reflector, const struct kube_answer *answ
 	struct page page;
 	int result = page_read(&page, answer->body, answer->body_len, err);
 
-	reflector_note_encoding(reflector, page.encoding);
 	if (result == 0)
 		result = take_metadata(reflector, &page, err);
 	for (size_t i = 0; result == 0 && i < page.count && !reflector->closed; i++)
@@ -83,7 +82,7 @@ static struct reflector_outcome list_read(struct reflector *reflector)
 	mem_replace(&reflector->version, reflector->list_version);
 	mem_replace(&reflector->floor, reflector->list_version);
 	mem_replace(&reflector->list_version, NULL);
-	reflector->handler->list_end(reflector->arg, reflector->version);
+	reflector_list_end(reflector);
 	return (struct reflector_outcome){.end = REFLECTOR_ENDED};
 }
 
@@ -95,10 +94,6 @@ static struct reflector_outcome list_outcome(struct reflector *reflector, const 
 		snprintf(err->message, sizeof(err->message), "GET %s: %s", reflector->path,
 			 reflector->verdict_message.data);
 		return list_failed(reflector, KUBE_OK, 0, err->message, -1);
-	}
-	if (reflector_give_up_protobuf(reflector, answer)) {
-		mem_replace(&reflector->list_continue, NULL);
-		return (struct reflector_outcome){.end = REFLECTOR_ENDED};
 	}
 	if (answer->failure != KUBE_OK || answer->http_status != 200)
 		return list_failed(reflector, answer->failure, answer->http_status, answer->message,
@@ -143,7 +138,8 @@ static void list_page(struct reflector *reflector)
 	cleanup_buf struct buf url = {0};
 	struct kube_request request = {
 		.method = "GET",
-		.accept = reflector->list_accept,
+		.accept = reflector->metadata_only ? "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+						   : NULL,
 		.timeout_ms = LIST_TIMEOUT_MS,
 		.idle_timeout_ms = LIST_IDLE_MS,
 		.exempt = true,
@@ -171,7 +167,7 @@ void reflector_list_start(struct reflector *reflector)
 	mem_replace(&reflector->list_continue, NULL);
 	mem_replace(&reflector->list_version, NULL);
 	reflector_enter(reflector);
-	reflector->handler->list_begin(reflector->arg);
+	reflector_list_begin(reflector);
 	if (!reflector->closed)
 		list_page(reflector);
 	reflector_leave(reflector);

@@ -11,7 +11,6 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
-#include "common/kube/proto.h"
 
 /* ---- versions ---- */
 
@@ -23,6 +22,12 @@ void reflector_advance(struct reflector *reflector, const char *version)
 	mem_replace(&reflector->floor, version);
 	if (reflector->handler->progress != NULL)
 		reflector->handler->progress(reflector->arg, version);
+}
+
+void reflector_raise_floor(struct reflector *reflector, const char *version)
+{
+	if (*version != '\0' && version_compare(version, reflector->floor) > 0)
+		mem_replace(&reflector->floor, version);
 }
 
 void reflector_count_event(struct reflector *reflector, const char *version)
@@ -38,7 +43,20 @@ void reflector_set_live(struct reflector *reflector, bool live)
 	if (reflector->live == live || reflector->closed)
 		return;
 	reflector->live = live;
-	reflector->handler->live(reflector->arg, live);
+	if (reflector->handler->live != NULL)
+		reflector->handler->live(reflector->arg, live);
+}
+
+void reflector_list_begin(struct reflector *reflector)
+{
+	if (reflector->handler->list_begin != NULL)
+		reflector->handler->list_begin(reflector->arg);
+}
+
+void reflector_list_end(struct reflector *reflector)
+{
+	if (reflector->handler->list_end != NULL)
+		reflector->handler->list_end(reflector->arg, reflector->version);
 }
 
 void reflector_arm(struct reflector *reflector, int64_t delay_ms)
@@ -55,8 +73,6 @@ static void destroy(struct reflector *reflector)
 	buf_free(&reflector->verdict_message);
 	free(reflector->path);
 	free(reflector->selector);
-	free(reflector->list_accept);
-	free(reflector->watch_accept);
 	free(reflector->what);
 	free(reflector->version);
 	free(reflector->floor);
@@ -170,15 +186,6 @@ static void read_names(const struct reflector_object *object, struct names *out)
 	struct json_span name;
 
 	*out = (struct names){0};
-	if (object->encoding == REFLECTED_PROTOBUF) {
-		struct proto_span metadata = proto_field((struct proto_span){object->data, object->len, false},
-							 PROTO_METADATA);
-
-		proto_text(metadata, PROTO_META_NAMESPACE, out->ns, sizeof(out->ns));
-		proto_text(metadata, PROTO_META_NAME, out->name, sizeof(out->name));
-		proto_text(metadata, PROTO_META_VERSION, out->version, sizeof(out->version));
-		return;
-	}
 	json_reader_init(&reader, object->data, object->len);
 	if (!json_reader_object(&reader))
 		return;
@@ -203,27 +210,6 @@ void reflector_report_malformed(struct reflector *reflector, const struct reflec
 		reflector_count_event(reflector, names.version);
 		reflector_advance(reflector, names.version);
 	}
-}
-
-void reflector_note_encoding(struct reflector *reflector, enum reflector_encoding encoding)
-{
-	if (reflector->protobuf && (!reflector->encoding_logged || encoding != reflector->encoding))
-		log_info("%s: the server sends %s", reflector->what,
-			 encoding == REFLECTED_PROTOBUF ? "protobuf" : "JSON");
-	reflector->encoding_logged = true;
-	reflector->encoding = encoding;
-}
-
-bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_answer *answer)
-{
-	if (!reflector->protobuf || answer->failure != KUBE_OK ||
-	    (answer->http_status != 406 && answer->http_status != 415))
-		return false;
-	log_info("%s: the server does not send protobuf (%s): using JSON", reflector->what, answer->message);
-	reflector->protobuf = false;
-	mem_replace(&reflector->list_accept, NULL);
-	mem_replace(&reflector->watch_accept, NULL);
-	return true;
 }
 
 void reflector_stop_call(struct reflector *reflector, enum verdict verdict, const char *message)

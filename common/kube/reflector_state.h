@@ -38,8 +38,7 @@ struct reflector {
 	void (*ended)(struct reflector *reflector, const struct reflector_outcome *outcome);
 	char *path;
 	char *selector; /* percent-encoded; NULL: none */
-	char *list_accept;
-	char *watch_accept;
+	bool metadata_only;
 	char *what;
 	int page_size;  /* of the first page of a list */
 	int page_limit; /* of the next page; less than page_size after one that was too large */
@@ -62,14 +61,12 @@ struct reflector {
 	bool plain_list; /* the next list asks for the newest state instead of one not older than floor */
 	int gone_in_row;
 	int expired_in_row;
-	bool watch_list; /* asks for initial events; false: the option is not set, or the server refused */
+	bool watch_list; /* asks for initial events; false: the option is not set, or the server refused or ignored it
+			  */
 	bool list_first; /* once a list instead, as the last initial events did not end */
 	int64_t initial_idle_ms;
-	bool initial;  /* this watch's initial events have not ended */
-	bool protobuf; /* is asked for */
-	bool encoding_logged;
-	enum reflector_encoding encoding; /* of the last answer */
-	struct pieces pieces;             /* of the present watch */
+	bool initial;         /* this watch's initial events have not ended */
+	struct pieces pieces; /* of the present watch */
 
 	bool live;
 	bool connected;      /* the watch's headers were received */
@@ -117,9 +114,13 @@ bool reflector_call_is_over(struct reflector *reflector, const struct kube_answe
 
 /* The version moves forward, never back. */
 void reflector_advance(struct reflector *reflector, const char *version);
+/* The same of the floor alone. */
+void reflector_raise_floor(struct reflector *reflector, const char *version);
 /* One more event of this watch. Repetitions do not count: a server that ends each watch after one is in trouble. */
 void reflector_count_event(struct reflector *reflector, const char *version);
 void reflector_set_live(struct reflector *reflector, bool live);
+void reflector_list_begin(struct reflector *reflector);
+void reflector_list_end(struct reflector *reflector);
 
 /* One line when trouble begins or changes its kind, not one per try. */
 void reflector_report_trouble(struct reflector *reflector, const char *doing, enum kube_failure failure, int status,
@@ -130,10 +131,6 @@ int reflector_hand_on(struct reflector *reflector, const struct reflector_object
 /* Reports an unreadable object, with its name if that can be read. */
 void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object,
 				const char *message);
-/* Logs the encoding of an answer if it is new. */
-void reflector_note_encoding(struct reflector *reflector, enum reflector_encoding encoding);
-/* The server supports none of our media types: asks for JSON from now on. False: it already did. */
-bool reflector_give_up_protobuf(struct reflector *reflector, const struct kube_answer *answer);
 
 /* The path, "?" and the label selector, each with what must follow before the next parameter. */
 void reflector_put_query(struct reflector *reflector, struct buf *url);

@@ -8,7 +8,6 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
-#include "common/kube/proto.h"
 #include "common/kube/reflector_state.h"
 
 /* The server ends a watch after this time, which we choose; our own deadline is a little longer. */
@@ -37,9 +36,7 @@ static void watch_is_healthy(struct reflector *reflector)
 /* An ERROR event's Status. */
 static void on_error_event(struct reflector *reflector, const struct reflector_object *object)
 {
-	cleanup_json json_t *status = object->encoding == REFLECTED_PROTOBUF
-					      ? proto_status((struct proto_span){object->data, object->len, false})
-					      : json_parse(object->data, object->len, NULL);
+	cleanup_json json_t *status = json_parse(object->data, object->len, NULL);
 	const char *message = json_str(status, "message");
 	const char *reason = json_str(status, "reason");
 	int64_t code = json_int(status, "code", 0);
@@ -60,11 +57,6 @@ static void read_version(const struct reflector_object *object, char out[VERSION
 	struct json_span version;
 
 	out[0] = '\0';
-	if (object->encoding == REFLECTED_PROTOBUF) {
-		proto_text(proto_field((struct proto_span){object->data, object->len, false}, PROTO_METADATA),
-			   PROTO_META_VERSION, out, VERSION_SIZE);
-		return;
-	}
 	json_reader_init(&reader, object->data, object->len);
 	if (!json_reader_find(&reader, "metadata") || !json_reader_find(&reader, "resourceVersion"))
 		return;
@@ -94,7 +86,7 @@ static void on_initial_bookmark(struct reflector *reflector, const struct reflec
 	mem_replace(&reflector->version, version);
 	mem_replace(&reflector->floor, version);
 	watch_is_healthy(reflector);
-	reflector->handler->list_end(reflector->arg, reflector->version);
+	reflector_list_end(reflector);
 	reflector_set_live(reflector, true);
 }
 
@@ -124,6 +116,8 @@ static int on_event(struct reflector *reflector, const struct json_span *type, c
 			return -1;
 		if (!reflector->initial)
 			reflector_count_event(reflector, version);
+		else if (gone) /* whoever begins anew must not show it again */
+			reflector_raise_floor(reflector, version);
 	}
 	if (reflector->closed || reflector->initial)
 		return 0;
@@ -168,18 +162,6 @@ static int read_event(const char *text, size_t len, struct json_span *type, stru
 							: 0;
 }
 
-/* An event whose object is what came of it, with what is wrong with it or NULL. */
-static bool take_event(struct reflector *reflector, const struct json_span *type, const struct reflector_object *object,
-		       const char *wrong)
-{
-	struct error err;
-
-	if (wrong == NULL && on_event(reflector, type, object, &err) == 0)
-		return !reflector->closed && reflector->verdict == NO_VERDICT;
-	reflector_report_malformed(reflector, object, wrong == NULL ? err.message : wrong);
-	return !reflector->closed;
-}
-
 static bool watch_line(void *arg, const char *text, size_t len, bool too_large)
 {
 	struct reflector *reflector = arg;
@@ -190,31 +172,10 @@ static bool watch_line(void *arg, const char *text, size_t len, bool too_large)
 
 	if (too_large)
 		result = error_set(&err, "larger than %zu bytes", reflector->object_max);
-	return take_event(reflector, &type, &object, result < 0 ? err.message : NULL);
-}
-
-/* metav1.WatchEvent */
-static bool watch_frame(void *arg, const char *data, size_t len, bool too_large)
-{
-	enum { EVENT_TYPE = 1, EVENT_OBJECT = 2, EXTENSION_RAW = 1 };
-	struct reflector *reflector = arg;
-	const struct proto_span event = {data, len, too_large};
-	struct proto_span type = proto_field(event, EVENT_TYPE);
-	struct proto_span body = proto_field(proto_field(event, EVENT_OBJECT), EXTENSION_RAW);
-	const struct json_span name = {.at = type.at, .len = type.len};
-	struct reflector_object object = {.encoding = REFLECTED_PROTOBUF};
-	struct error err;
-
-	body = proto_object(body);
-	object.data = body.at;
-	object.len = body.len;
-	if (too_large)
-		error_set(&err, "larger than %zu bytes", reflector->object_max);
-	else if (type.at != NULL && body.at != NULL)
-		return take_event(reflector, &name, &object, NULL);
-	else
-		error_set(&err, "found other protobuf, expected a watch event");
-	return take_event(reflector, NULL, &object, err.message);
+	if (result == 0 && on_event(reflector, &type, &object, &err) == 0)
+		return !reflector->closed && reflector->verdict == NO_VERDICT;
+	reflector_report_malformed(reflector, &object, err.message);
+	return !reflector->closed;
 }
 
 static void watch_data(void *arg, const char *data, size_t len)
@@ -226,19 +187,13 @@ static void watch_data(void *arg, const char *data, size_t len)
 	reflector_enter(reflector);
 	if (len == 0) {
 		reflector->connected = true;
-		reflector->pieces.frames = strncmp(kube_call_content_type(reflector->call), PROTOBUF_TYPE,
-						   strlen(PROTOBUF_TYPE)) == 0;
-		reflector_note_encoding(reflector, reflector->pieces.frames ? REFLECTED_PROTOBUF : REFLECTED_JSON);
 		ev_timer_stop(reflector->loop, &reflector->timer);
 		if (!reflector->initial && reflector->gone_in_row < 2)
 			reflector_report_recovery(reflector); /* else this watch, too, may say 410 in a moment */
 		if (!reflector->initial)
 			reflector_set_live(reflector, true);
-	} else if (!pieces_feed(&reflector->pieces, data, len, reflector->pieces.frames ? watch_frame : watch_line,
-				reflector) &&
-		   reflector->pieces.broken) {
-		reflector_stop_call(reflector, VERDICT_ERROR,
-				    "found something else, expected a stream of protobuf frames");
+	} else {
+		pieces_feed(&reflector->pieces, data, len, watch_line, reflector);
 	}
 	if (reflector->initial && reflector->verdict == NO_VERDICT && !reflector->closed)
 		reflector_arm(reflector, reflector->initial_idle_ms);
@@ -279,9 +234,6 @@ static struct reflector_outcome watch_outcome(struct reflector *reflector, const
 		return (struct reflector_outcome){.end = REFLECTOR_ENDED};
 	if (reflector->initial && reflector->connected)
 		reflector->list_first = true;
-
-	if (reflector->verdict == NO_VERDICT && reflector_give_up_protobuf(reflector, answer))
-		return (struct reflector_outcome){.end = REFLECTOR_ENDED};
 	if (reflector->verdict == VERDICT_GONE || (answer->failure == KUBE_OK && answer->http_status == 410))
 		return (struct reflector_outcome){.end = REFLECTOR_GONE, .message = message};
 	if (reflector->verdict == VERDICT_ERROR) {
@@ -321,7 +273,8 @@ void reflector_watch_start(struct reflector *reflector)
 	cleanup_buf struct buf url = {0};
 	struct kube_request request = {
 		.method = "GET",
-		.accept = reflector->watch_accept,
+		.accept = reflector->metadata_only ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+						   : NULL,
 		.timeout_ms = (server_s + WATCH_SLACK_S) * 1000,
 		.idle_timeout_ms = reflector->bookmarks_seen ? WATCH_IDLE_MS : 0,
 		.exempt = true,
@@ -347,7 +300,7 @@ void reflector_watch_start(struct reflector *reflector)
 	request.path = url.data;
 	reflector_enter(reflector);
 	if (initial)
-		reflector->handler->list_begin(reflector->arg);
+		reflector_list_begin(reflector);
 	if (!reflector->closed) {
 		reflector->call = kube_client_stream(reflector->client, &request, watch_data, watch_done, reflector);
 		reflector_arm(reflector, CONNECT_GRACE_MS);
@@ -358,7 +311,9 @@ void reflector_watch_start(struct reflector *reflector)
 void reflector_watch_late(struct reflector *reflector)
 {
 	if (reflector->connected) {
-		reflector_stop_call(reflector, VERDICT_ERROR, "the initial events do not end");
+		/* and it will not do so the next time */
+		reflector->watch_list = false;
+		reflector_stop_call(reflector, VERDICT_ERROR, "the initial events do not end; listing from now on");
 		return;
 	}
 	if (reflector->late) {

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-
-#define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
+#include "common/kube/kubeconfig.h"
 
 enum { DURATION_MAX_MS = 24 * 3600 * 1000 };
 
@@ -16,19 +15,12 @@ static const char *own_namespace(void)
 {
 	static char name[64];
 	const char *given = getenv("POD_NAMESPACE");
-	const char *mount = getenv("KUBERNETES_SERVICE_ACCOUNT_DIR");
-	cleanup_free char *path = mem_printf("%s/namespace",
-					     mount != NULL && mount[0] != '\0' ? mount : SERVICE_ACCOUNT_DIR);
-	FILE *file;
+	cleanup_free char *found = NULL;
 
 	if (given != NULL && given[0] != '\0')
 		return given;
-	file = getenv("KUBERNETES_SERVICE_HOST") == NULL ? NULL : fopen(path, "re");
-	if (file != NULL) {
-		if (fgets(name, sizeof(name), file) != NULL)
-			name[strcspn(name, "\n")] = '\0';
-		fclose(file);
-	}
+	found = getenv("KUBERNETES_SERVICE_HOST") == NULL ? NULL : kube_config_own_namespace();
+	snprintf(name, sizeof(name), "%s", found == NULL ? "" : found);
 	return name[0] == '\0' ? NULL : name;
 }
 

@@ -21,7 +21,7 @@
 
 /* What limits connections (common/README.md §8.10). Raising it to the hard limit is always allowed, unless a sandbox
  * forbids the call: then the process runs with what it has. */
-static void raise_descriptors(void)
+void process_raise_descriptors(void)
 {
 	struct rlimit limit;
 
@@ -33,7 +33,7 @@ static void raise_descriptors(void)
 
 void process_guard(void)
 {
-	raise_descriptors();
+	process_raise_descriptors();
 	json_set_alloc_funcs(mem_alloc, free);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);

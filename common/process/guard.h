@@ -10,4 +10,7 @@
  * program loses the first two. */
 void process_guard(void);
 
+/* The last of it alone, for programs of the tests. */
+void process_raise_descriptors(void);
+
 #endif

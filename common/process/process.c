@@ -1,37 +1,26 @@
 /* The common parts of all programs' starts; see process.h. */
 #include "common/process/process.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/log_last.h"
 #include "common/base/release.h"
 #include "common/kube/kubeconfig.h"
+#include "common/process/arguments.h"
 #include "common/process/gather.h"
 
 static struct gather gather; /* of the process's loop */
-
-static int read_verbosity(const char *program, const char *text)
-{
-	char *end;
-	long value;
-
-	errno = 0;
-	value = strtol(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || value < 0 || value > LOG_VERBOSITY_MAX) {
-		fprintf(stderr, "%s: -v %s: expected a number 0..%d\n", program, text, LOG_VERBOSITY_MAX);
-		return -1;
-	}
-	log_verbosity = (int)value;
-	return 0;
-}
+static struct kube_config api_server;
 
 int process_flag(const char *program, int option, const char *argument, struct process_flags *flags)
 {
+	int64_t level = 0;
+
 	switch (option) {
 	case PROCESS_NAME: flags->name = argument; break;
 	case PROCESS_BUS: flags->bus = argument; break;
@@ -44,7 +33,12 @@ int process_flag(const char *program, int option, const char *argument, struct p
 	case PROCESS_ADDRESS: flags->address = argument; break;
 	case PROCESS_HTTP: flags->http = argument; break;
 	case PROCESS_HTTP_INSECURE: flags->http_insecure = true; break;
-	case 'v': flags->verbosity = argument; return read_verbosity(program, argument);
+	case 'v':
+		flags->verbosity = argument;
+		if (process_number(program, "v", argument, 0, LOG_VERBOSITY_MAX, &level) < 0)
+			return -1;
+		log_verbosity = (int)level;
+		break;
 	case 'h':
 	case PROCESS_HELP: return 1;
 	case PROCESS_VERSION: release_print(program);
@@ -56,20 +50,18 @@ int process_flag(const char *program, int option, const char *argument, struct p
 struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
 				   const struct kube_client_options *options, struct error *err)
 {
-	struct kube_config kube = {0};
 	struct kube_client *client;
 
 	if (kube_config_load(flags->address != NULL ? flags->address : config->kube_api_server_address,
 			     flags->kubeconfig != NULL ? flags->kubeconfig : config->kube_config_file_path,
-			     flags->context, &kube, err) < 0)
+			     flags->context, &api_server, err) < 0)
 		return NULL;
 	if (flags->name == NULL)
-		log_info("API server: %s", kube.source);
+		log_info("API server: %s", api_server.source);
 	else
 		log_info("this is %s; the bus: %s; API server: %s", flags->name, process_bus(flags, config),
-			 kube.source);
-	client = kube_client_new(loop, &kube, options, err);
-	kube_config_free(&kube);
+			 api_server.source);
+	client = kube_client_new(loop, &api_server, options, err);
 	gather_for(&gather, client);
 	return client;
 }
@@ -105,17 +97,28 @@ struct ev_loop *process_loop(int gather_ms)
 	return loop;
 }
 
-int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,
+int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct serve_options *options,
 		  struct serve **out, struct error *err)
 {
-	struct health_options filled = *options;
+	struct serve_options filled = *options;
 
 	if (flags->http == NULL)
 		return 0;
 	filled.address = flags->http;
-	filled.insecure = flags->http_insecure;
-	*out = health_new(loop, &filled, err);
-	return *out == NULL ? -1 : 0;
+	*out = serve_new(loop, &filled, err);
+	if (*out == NULL)
+		return error_wrap(err, "--http");
+	/* asked of the listener, as a name may mean any address */
+	if (!flags->http_insecure && !address_is_loopback(serve_address(*out))) {
+		serve_free(*out);
+		*out = NULL;
+		return error_set(err,
+				 "--http %s can be reached from other machines: expected a loopback address, "
+				 "127.0.0.1:PORT (or --http-insecure)",
+				 flags->http);
+	}
+	log_info("listening on http://%s", serve_address(*out));
+	return 0;
 }
 
 static void on_end(struct ev_loop *loop, ev_signal *signal, int events)

@@ -9,8 +9,8 @@
 #include "common/base/error.h"
 #include "common/bus/curve.h"
 #include "common/config/config.h"
-#include "common/health/health.h"
 #include "common/kube/client.h"
+#include "common/serve/serve.h"
 
 enum { EXIT_BAD_USE = 2 }; /* also for an invalid configuration */
 
@@ -90,8 +90,8 @@ enum process_option {
 int process_flag(const char *program, int option, const char *argument, struct process_flags *flags);
 
 /* Creates the client, and logs the process's name, its bus and its API server.
- * NULL and *err when there is no usable API server address or credential. The qps, burst and user agent are the
- * caller's. */
+ * A process has one. NULL and *err when there is no usable API server address or credential. The qps, burst and user
+ * agent are the caller's. */
 struct kube_client *process_client(struct ev_loop *loop, const struct process_flags *flags, const struct config *config,
 				   const struct kube_client_options *options, struct error *err);
 
@@ -108,8 +108,10 @@ struct ev_loop *process_loop(int gather_ms);
  * ends, and the program must exit with an error. */
 bool process_refused(struct ev_loop *loop, const char *reason, bool final);
 
-/* Serves --http, if the flag is set, with the address and --http-insecure of the flags. */
-int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct health_options *options,
+/* Serves --http, if the flag is set, without TLS, and logs "listening on http://HOST:PORT". -1 and *err naming the
+ * address, for example if it is in use, or if other machines can reach it without --http-insecure (common/README.md
+ * §12.1). */
+int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct serve_options *options,
 		  struct serve **out, struct error *err);
 
 /* SIGTERM and SIGINT call end, each time; SIGHUP reads the client's credentials again, and calls reloaded unless that

@@ -1,14 +1,11 @@
 /* The certificate of the process' one server with TLS, read again when its files change: libmicrohttpd asks for it at
  * each handshake. GnuTLS passes no argument of ours to its callback, so a process has only one such server. */
-#include <errno.h>
-#include <fcntl.h>
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/file_stamp.h"
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/serve/internal.h"
@@ -46,18 +43,10 @@ static void material_free(struct material *material)
 /* flag: of fc-barrier, which alone has certificates; for whoever reads the message. */
 static int read_file(const char *flag, const char *path, struct buf *out, struct error *err)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char chunk[4096];
-	ssize_t count;
-
-	if (fd < 0)
-		return error_set_errno(err, errno, "%s: open %s", flag, path);
-	while ((count = read(fd, chunk, sizeof(chunk))) > 0 && out->len < FILE_MAX)
-		buf_append(out, chunk, (size_t)count);
-	if (count < 0)
-		return error_set_errno(err, errno, "%s: read %s", flag, path);
-	if (out->len == 0 || out->len >= FILE_MAX)
-		return error_set(err, "%s: %s has %zu bytes, expected PEM text", flag, path, out->len);
+	if (file_read(path, FILE_MAX, out, NULL, err) < 0)
+		return error_wrap(err, "%s", flag);
+	if (out->len == 0)
+		return error_set(err, "%s: %s is empty, expected PEM text", flag, path);
 	return 0;
 }
 

@@ -9,7 +9,6 @@
 #include "common/framework/spec.h"
 #include "jobs/kinds/build.h"
 #include "jobs/kinds/kinds.h"
-#include "jobs/kinds/tasks.h"
 
 enum { PORT = 2222, LABEL_MAX = 63 };
 
@@ -207,29 +206,29 @@ static json_t *replica_status(const struct job_role *role, const struct task_cou
 	return json_pack("{s:s, s:s, s:o}", "type", role->type, "state", "", "tfReplicasStates", states);
 }
 
-void caicloud_status(const struct job *job, const struct job_translation *translation,
-		     const struct framework_status *framework, struct job_outcome *out)
+void caicloud_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
+		     struct job_outcome *out)
 {
-	enum tasks_end end = tasks_end(framework);
+	enum progress_end end = progress_end(progress);
 	json_t *replicas = json_array();
 	const char *reason = "";
 
+	out->ended = end != PROGRESS_GOES_ON;
 	/* members that nobody here writes stay */
 	out->status = job->status == NULL ? json_object() : json_deep_copy(job->status);
 	for (size_t i = 0; i < translation->role_count; i++) {
-		struct task_counts counts;
+		struct task_counts counts = progress_counts(progress, translation->roles[i].name);
 
-		tasks_count(framework, translation->roles[i].name, &counts);
-		if (end != TASKS_GO_ON)
+		if (end != PROGRESS_GOES_ON)
 			counts.active = counts.pending = 0;
 		json_array_append_new(replicas, replica_status(&translation->roles[i], &counts));
 	}
-	if (end == TASKS_FAILED)
-		reason = framework->attempt.completion->diagnostics;
+	if (end == PROGRESS_FAILED)
+		reason = progress->diagnostics;
 	json_object_set_new(out->status, "phase",
-			    json_string(end == TASKS_SUCCEEDED ? "Succeeded"
-					: end == TASKS_FAILED  ? "Failed"
-							       : "Running"));
+			    json_string(end == PROGRESS_SUCCEEDED ? "Succeeded"
+					: end == PROGRESS_FAILED  ? "Failed"
+								  : "Running"));
 	json_object_set_new(out->status, "reason", json_string(reason));
 	if (json_object_get(out->status, "conditions") == NULL)
 		json_object_set_new(out->status, "conditions", json_array());

@@ -8,10 +8,10 @@ int caicloud_translate(const struct job *job, struct job_translation *out, struc
 int tfjob_translate(const struct job *job, struct job_translation *out, struct error *err);
 int pytorchjob_translate(const struct job *job, struct job_translation *out, struct error *err);
 
-void caicloud_status(const struct job *job, const struct job_translation *translation,
-		     const struct framework_status *framework, struct job_outcome *out);
-void kubeflow_status(const struct job *job, const struct job_translation *translation,
-		     const struct framework_status *framework, bool stopped, int64_t now_sec, struct job_outcome *out);
+void caicloud_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
+		     struct job_outcome *out);
+void kubeflow_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
+		     bool stopped, int64_t now_sec, struct job_outcome *out);
 
 void caicloud_refuse(const struct job *job, const char *message, struct job_outcome *out);
 void kubeflow_refuse(const struct job *job, const char *message, int64_t now_sec, struct job_outcome *out);

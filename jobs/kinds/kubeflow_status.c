@@ -10,7 +10,6 @@
 #include "jobs/kinds/conditions.h"
 #include "jobs/kinds/kinds.h"
 #include "jobs/kinds/kubeflow.h"
-#include "jobs/kinds/tasks.h"
 
 /* How the job ends. */
 enum end_reason { END_NONE, END_SUCCEEDED, END_REPLICAS, END_BACKOFF_LIMIT, END_DEADLINE, END_STOPPED, END_OTHER };
@@ -18,7 +17,7 @@ enum end_reason { END_NONE, END_SUCCEEDED, END_REPLICAS, END_BACKOFF_LIMIT, END_
 struct work {
 	const struct job *job;
 	const struct job_translation *translation;
-	const struct framework_status *framework;
+	const struct progress *progress;
 	struct job_outcome *out;
 	json_t *conditions;
 	int64_t now_sec;
@@ -70,7 +69,7 @@ static void put_suspension(struct work *work)
 		}
 		return;
 	}
-	if (work->framework == NULL || work->framework->conditions[CONDITION_SUSPENDED].value != CONDITION_TRUE)
+	if (work->progress == NULL || !work->progress->suspended)
 		return;
 	if (condition_is_true(work->conditions, "Running"))
 		set(work, "Running", false, "Suspended", NULL, message);
@@ -110,39 +109,39 @@ static void put_replicas(struct work *work, enum end_reason end)
 static bool over_limit(const struct work *work)
 {
 	return work->translation->backoff_limit >= 0 &&
-	       tasks_retried(work->framework) > work->translation->backoff_limit;
+	       progress_retried(work->progress) > work->translation->backoff_limit;
 }
 
 /* The end that the Framework's stop stands for, or will. */
 static enum end_reason stop_reason(const struct work *work)
 {
-	if (work->translation->first_decides && tasks_first_succeeded(work->framework, "worker"))
+	if (work->translation->first_decides && progress_first_succeeded(work->progress, "worker"))
 		return END_SUCCEEDED;
 	return over_limit(work) ? END_BACKOFF_LIMIT : END_NONE;
 }
 
 static enum end_reason end_of(const struct work *work, bool stopped)
 {
-	enum tasks_end end = tasks_end(work->framework);
+	enum progress_end end = progress_end(work->progress);
 	enum end_reason reason = stop_reason(work);
 
-	if (end == TASKS_SUCCEEDED)
+	if (end == PROGRESS_SUCCEEDED)
 		return END_SUCCEEDED;
-	if (end == TASKS_GO_ON) {
+	if (end == PROGRESS_GOES_ON) {
 		/* The stop is stored first: nothing is done for a job that has ended. */
 		if (reason != END_NONE)
 			work->out->stop = true;
 		return stopped ? reason : END_NONE;
 	}
-	switch (work->framework->attempt.completion->code) {
+	switch (work->progress->code) {
 	case CODE_STOP_FRAMEWORK_REQUESTED: return reason != END_NONE ? reason : END_STOPPED;
 	case CODE_ACTIVE_DEADLINE_EXCEEDED: return END_DEADLINE;
 	default: break;
 	}
-	if (work->framework->attempt.completion->trigger == NULL)
+	if (!work->progress->triggered)
 		return END_OTHER;
 	return work->translation->backoff_limit > 0 &&
-			       tasks_retried(work->framework) >= work->translation->backoff_limit
+			       progress_retried(work->progress) >= work->translation->backoff_limit
 		       ? END_BACKOFF_LIMIT
 		       : END_REPLICAS;
 }
@@ -150,7 +149,7 @@ static enum end_reason end_of(const struct work *work, bool stopped)
 /* Replicas of the role that decided. */
 static char *replicas_message(const struct work *work)
 {
-	const char *name = work->framework->attempt.completion->trigger->task_role_name;
+	const char *name = work->progress->trigger_role;
 	const struct job *job = work->job;
 
 	for (size_t i = 0; i < work->translation->role_count; i++) {
@@ -164,7 +163,7 @@ static char *replicas_message(const struct work *work)
 			       : mem_printf("TFJob %s/%s has failed because %lld %s replica(s) failed.", job->ns,
 					    job->name, (long long)work->counts[i].failed, role->type);
 	}
-	return mem_printf("Job %s has failed: %s", job->name, work->framework->attempt.completion->diagnostics);
+	return mem_printf("Job %s has failed: %s", job->name, work->progress->diagnostics);
 }
 
 static char *failure_message(const struct work *work, enum end_reason end)
@@ -178,7 +177,7 @@ static char *failure_message(const struct work *work, enum end_reason end)
 	case END_DEADLINE:
 		return mem_printf("Job %s has failed because it was active longer than specified deadline", name);
 	case END_STOPPED: return mem_printf("Job %s has failed because its Framework was stopped", name);
-	default: return mem_printf("Job %s has failed: %s", name, work->framework->attempt.completion->diagnostics);
+	default: return mem_printf("Job %s has failed: %s", name, work->progress->diagnostics);
 	}
 }
 
@@ -195,6 +194,7 @@ static void put_end(struct work *work, enum end_reason end)
 {
 	cleanup_free char *message = end == END_SUCCEEDED ? success_message(work) : failure_message(work, end);
 
+	work->out->ended = true;
 	set_time(work, "completionTime");
 	if (end == END_SUCCEEDED)
 		set(work, "Succeeded", true, "Succeeded", "Normal", message);
@@ -238,16 +238,16 @@ static void put_progress(struct work *work)
 		set(work, "Running", true, "Running", NULL, message);
 }
 
-void kubeflow_status(const struct job *job, const struct job_translation *translation,
-		     const struct framework_status *framework, bool stopped, int64_t now_sec, struct job_outcome *out)
+void kubeflow_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
+		     bool stopped, int64_t now_sec, struct job_outcome *out)
 {
 	struct work work = {
-		.job = job, .translation = translation, .framework = framework, .out = out, .now_sec = now_sec};
+		.job = job, .translation = translation, .progress = progress, .out = out, .now_sec = now_sec};
 	enum end_reason end;
 
 	begin(&work);
 	for (size_t i = 0; i < translation->role_count; i++)
-		tasks_count(framework, translation->roles[i].name, &work.counts[i]);
+		work.counts[i] = progress_counts(progress, translation->roles[i].name);
 	end = end_of(&work, stopped);
 	if (end == END_NONE)
 		put_suspension(&work);
@@ -257,8 +257,8 @@ void kubeflow_status(const struct job *job, const struct job_translation *transl
 	put_replicas(&work, end);
 	if (end != END_NONE)
 		put_end(&work, end);
-	else
-		put_progress(&work);
+	else if (stop_reason(&work) == END_NONE)
+		put_progress(&work); /* else the end is decided: nothing starts again */
 }
 
 void kubeflow_refuse(const struct job *job, const char *message, int64_t now_sec, struct job_outcome *out)

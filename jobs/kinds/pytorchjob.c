@@ -210,14 +210,17 @@ static void put_distributed(const struct kubeflow_job *read, const struct proces
 				      processes->count != 0 ? json_integer(processes->count) : json_string("auto")));
 }
 
-static void put_success(struct kubeflow_job *read, struct job_translation *out)
+/* With a Master it decides. Otherwise all Workers do, and of an elastic job any of them: the others have lost the one
+ * that they trained with. */
+static void put_success(struct kubeflow_job *read, bool elastic, struct job_translation *out)
 {
-	int64_t min_succeeded[JOB_ROLES_MAX] = {0};
+	int64_t min_succeeded[JOB_ROLES_MAX];
 
 	out->has_leader = kubeflow_find(read, MASTER) != NULL;
 	for (size_t i = 0; i < read->count; i++)
-		min_succeeded[i] = i == 0 && read->replicas[i].role.replicas > 0 ? read->replicas[i].role.replicas
-										 : BUILD_NEVER;
+		min_succeeded[i] = BUILD_NEVER;
+	if (read->replicas[0].role.replicas > 0)
+		min_succeeded[0] = elastic && !out->has_leader ? 1 : read->replicas[0].role.replicas;
 	kubeflow_put_roles(read, min_succeeded, out);
 }
 
@@ -238,7 +241,7 @@ static int translate(const struct job *job, struct kubeflow_job *read, struct jo
 		put_env(read, "PET_NPROC_PER_NODE", processes.text); /* in place of that of spec.distributed */
 	if (elastic.field.value == NULL || kubeflow_find(read, MASTER) != NULL)
 		put_distributed(read, &processes, out);
-	put_success(read, out);
+	put_success(read, elastic.field.value != NULL, out);
 	return 0;
 }
 

@@ -58,19 +58,19 @@ void job_translation_free(struct job_translation *translation)
 	*translation = (struct job_translation){0};
 }
 
-void job_status(const struct job *job, const struct job_translation *translation,
-		const struct framework_status *framework, bool stopped, int64_t now_sec, struct job_outcome *out)
+void job_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
+		bool stopped, int64_t now_sec, struct job_outcome *out)
 {
 	*out = (struct job_outcome){.stop = stopped, .events = json_array()};
 	if (job->kind == JOB_CAICLOUD_TFJOB)
-		caicloud_status(job, translation, framework, out);
+		caicloud_status(job, translation, progress, out);
 	else
-		kubeflow_status(job, translation, framework, stopped, now_sec, out);
+		kubeflow_status(job, translation, progress, stopped, now_sec, out);
 }
 
 void job_refuse(const struct job *job, const char *message, int64_t now_sec, struct job_outcome *out)
 {
-	*out = (struct job_outcome){.events = json_array()};
+	*out = (struct job_outcome){.events = json_array(), .ended = true};
 	if (job->kind == JOB_CAICLOUD_TFJOB)
 		caicloud_refuse(job, message, out);
 	else

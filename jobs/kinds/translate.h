@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/framework/status.h"
 #include "jobs/kinds/job.h"
+#include "jobs/kinds/progress.h"
 
 enum { JOB_ROLES_MAX = 5, JOB_ROLE_NAME_SIZE = 12 };
 
@@ -48,14 +48,15 @@ void job_translation_free(struct job_translation *translation);
 struct job_outcome {
 	json_t *status; /* whole; equal to the job's if nothing has changed */
 	json_t *events; /* of the job, about the changes: objects with type, reason and message */
+	bool ended;     /* the status says that the job has ended */
 	bool stop; /* the Framework is to be stopped: the job's end is decided, and nothing in the Framework decides it
 		    */
 };
 
-/* framework: NULL: there is none yet. stopped: its executionType is Stop. now_sec: unix seconds, for times of the
- * status that are new. */
-void job_status(const struct job *job, const struct job_translation *translation,
-		const struct framework_status *framework, bool stopped, int64_t now_sec, struct job_outcome *out);
+/* progress: of the Framework; NULL: there is none yet, or it has no status. stopped: its executionType is Stop.
+ * now_sec: unix seconds, for times of the status that are new. */
+void job_status(const struct job *job, const struct job_translation *translation, const struct progress *progress,
+		bool stopped, int64_t now_sec, struct job_outcome *out);
 /* The status of a job that job_translate() refuses. */
 void job_refuse(const struct job *job, const char *message, int64_t now_sec, struct job_outcome *out);
 void job_outcome_free(struct job_outcome *outcome);

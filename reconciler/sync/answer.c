@@ -8,6 +8,7 @@
 #include "reconciler/sync/classify.h"
 #include "reconciler/sync/podtemplate.h"
 #include "reconciler/sync/rules.h"
+#include "reconciler/sync/served.h"
 #include "reconciler/sync/sync.h"
 
 enum { HTTP_FORBIDDEN = 403, HTTP_CONFLICT = 409, HTTP_TOO_MANY_REQUESTS = 429 };
@@ -16,12 +17,17 @@ enum { CREATE_WINDOW_LAST = 16 };
 
 static bool is_create(enum call_kind kind)
 {
-	return kind == CALL_CREATE_CONFIG_MAP || kind == CALL_CREATE_POD || kind == CALL_CREATE_SERVICE;
+	return kind == CALL_CREATE_CONFIG_MAP || kind == CALL_CREATE_POD || kind == CALL_CREATE_OWNED;
 }
 
 static bool is_get(enum call_kind kind)
 {
-	return kind == CALL_GET_CONFIG_MAP || kind == CALL_GET_POD || kind == CALL_GET_SERVICE;
+	return kind == CALL_GET_CONFIG_MAP || kind == CALL_GET_POD || kind == CALL_GET_OWNED;
+}
+
+static bool is_patch(enum call_kind kind)
+{
+	return kind == CALL_PATCH_OWNED || kind == CALL_PATCH_OWNED_STATUS;
 }
 
 static struct slot *slot_of(struct framework *framework, const struct call *call)
@@ -30,8 +36,11 @@ static struct slot *slot_of(struct framework *framework, const struct call *call
 	case CALL_CREATE_CONFIG_MAP:
 	case CALL_GET_CONFIG_MAP:
 	case CALL_DELETE_CONFIG_MAP: return &framework->config_map;
-	case CALL_CREATE_SERVICE:
-	case CALL_GET_SERVICE: return owned_slot(framework, SLOT_SERVICE);
+	case CALL_CREATE_OWNED:
+	case CALL_GET_OWNED:
+	case CALL_PATCH_OWNED:
+	case CALL_PATCH_OWNED_STATUS:
+	case CALL_DELETE_OWNED: return owned_slot(framework, call->object);
 	default: return slot_find(framework, call->name);
 	}
 }
@@ -41,15 +50,19 @@ struct shown {
 	struct pod *pod;
 	struct config_map *config_map;
 	struct owned_object *owned;
+	struct workload *workload;
 	const struct object_meta *meta; /* of the one that is set */
 };
 
-static struct shown read_shown(const struct slot *slot, const struct call_answer *answer)
+static struct shown read_shown(const struct slot *slot, const struct call *call, const struct call_answer *answer)
 {
 	struct shown shown = {0};
 
-	if (slot_is_owned(slot)) {
-		shown.owned = owned_object_read(answer->body, strlen(answer->body), NULL);
+	if (slot->kind == SLOT_WORKLOAD) {
+		shown.workload = workload_read(answer->body, strlen(answer->body), NULL);
+		shown.meta = shown.workload == NULL ? NULL : &shown.workload->meta;
+	} else if (slot_is_owned(slot)) {
+		shown.owned = owned_object_read(answer->body, strlen(answer->body), call->resource->whole, NULL);
 		shown.meta = shown.owned == NULL ? NULL : &shown.owned->meta;
 	} else if (slot->kind == SLOT_CONFIG_MAP) {
 		shown.config_map = config_map_read(answer->body, strlen(answer->body), NULL);
@@ -71,6 +84,9 @@ static void observe(struct framework *framework, struct slot *slot, struct shown
 		config_map_free(shown->config_map);
 		pod_free(shown->pod);
 		owned_object_free(shown->owned);
+		workload_free(shown->workload);
+	} else if (shown->workload != NULL) {
+		framework_observe_workload(framework, shown->workload);
 	} else if (shown->owned != NULL) {
 		slot_observe_owned(slot, shown->owned);
 	} else if (shown->config_map != NULL) {
@@ -91,9 +107,10 @@ static void mark_straggler(const struct framework *framework, struct slot *slot)
 
 /* ---- creates ---- */
 
-static void create_succeeded(struct framework *framework, struct slot *slot, const struct call_answer *answer)
+static void create_succeeded(struct framework *framework, struct slot *slot, const struct call *call,
+			     const struct call_answer *answer)
 {
-	struct shown shown = read_shown(slot, answer);
+	struct shown shown = read_shown(slot, call, answer);
 
 	if (shown.meta == NULL)
 		slot->known = SLOT_IN_DOUBT; /* done, but by which uid is unreadable */
@@ -141,6 +158,7 @@ static void keep_error(struct slot *slot, const struct call *call, const struct 
 	slot->error = mem_calloc(1, sizeof(*slot->error));
 	slot->error->decided = call->decided;
 	slot->error->read = is_get(call->kind);
+	slot->error->patch = is_patch(call->kind);
 	slot->error->http_status = answer->http_status;
 	slot->error->is_status = answer->is_status;
 	slot->error->reason = mem_strdup(answer->reason);
@@ -198,7 +216,7 @@ static void get_failed(struct framework *framework, struct slot *slot, const str
 static void got(struct framework *framework, struct slot *slot, const struct call *call,
 		const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
-	struct shown shown = read_shown(slot, answer);
+	struct shown shown = read_shown(slot, call, answer);
 	bool doubted = slot->known == SLOT_IN_DOUBT;
 
 	if (shown.meta == NULL) { /* unreadable: it says nothing */
@@ -230,10 +248,36 @@ static void got_nothing(struct framework *framework, struct slot *slot, const st
 	slot->known = SLOT_CONFIRMED;
 }
 
+/* The object went with its last finalizer. An event may have told so before, at the version that the answer has. */
+static bool shows_the_end(const struct slot *slot, const struct call *call, const struct call_answer *answer)
+{
+	struct shown shown = read_shown(slot, call, answer);
+	bool ended = shown.workload != NULL && shown.meta->deletion_time != 0 &&
+		     json_array_size(workload_finalizers(shown.workload)) == 0;
+
+	owned_object_free(shown.owned);
+	workload_free(shown.workload);
+	return ended;
+}
+
+static void answer_patch(struct framework *framework, struct slot *slot, const struct call *call,
+			 const struct call_answer *answer, const struct sync_time *time, struct random *random)
+{
+	if (answer->http_status / 100 == 2 && shows_the_end(slot, call, answer)) {
+		backoff_reset(&framework->owned_calls);
+		slot_gone(slot, call->uid, NULL);
+	} else if (answer->http_status / 100 == 2)
+		create_succeeded(framework, slot, call, answer);
+	else if (answer->absent)
+		slot_gone(slot, call->uid, NULL);
+	else
+		owned_create_failed(framework, slot, call, answer, time, random);
+}
+
 static void delete_accepted(struct framework *framework, struct slot *slot, const struct call *call,
 			    const struct call_answer *answer)
 {
-	struct shown shown = read_shown(slot, answer);
+	struct shown shown = read_shown(slot, call, answer);
 
 	backoff_reset(&framework->others);
 	if (slot->meta == NULL || strcmp(slot->meta->uid, call->uid) == 0) {
@@ -286,6 +330,10 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 		answer_delete_framework(framework, call, answer, time, random);
 		return;
 	}
+	if (call->kind == CALL_GET_KUEUE) {
+		kueue_answer(framework, call, answer, time);
+		return;
+	}
 	slot = slot_of(framework, call);
 	slot->call = CALL_NONE;
 	if (is_create(call->kind) && !slot_is_owned(slot))
@@ -299,10 +347,12 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 			framework->sweep = true;
 	} else if (is_create(call->kind)) {
 		if (answer->http_status / 100 == 2)
-			create_succeeded(framework, slot, answer);
+			create_succeeded(framework, slot, call, answer);
 		else
 			(slot_is_owned(slot) ? owned_create_failed : create_failed)(framework, slot, call, answer, time,
 										    random);
+	} else if (is_patch(call->kind)) {
+		answer_patch(framework, slot, call, answer, time, random);
 	} else if (is_get(call->kind)) {
 		if (answer->http_status / 100 == 2)
 			got(framework, slot, call, answer, time, random);
@@ -315,6 +365,8 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 	}
 	if (framework->unsettled)
 		framework->sweep = true;
+	if (slot_is_owned(slot) && answer->http_status / 100 == 2)
+		owned_answered(framework, call, time->boot_ms);
 	if (slot->outdated && slot->meta != NULL)
 		slot->known = SLOT_IN_DOUBT;
 	slot->outdated = false;
@@ -384,8 +436,11 @@ bool framework_call_wanted(struct framework *framework, const struct call *call)
 
 	switch (call->kind) {
 	case CALL_CREATE_CONFIG_MAP: return config_map_wanted(framework, call);
-	case CALL_CREATE_SERVICE:
-		return owned_wanted(framework, SLOT_SERVICE, call) && may_create(framework, call->decided);
+	case CALL_CREATE_OWNED:
+	case CALL_PATCH_OWNED:
+	case CALL_PATCH_OWNED_STATUS:
+		return owned_wanted(framework, call) &&
+		       (may_create(framework, call->decided) || (!framework->exists && is_patch(call->kind)));
 	case CALL_CREATE_POD: return !held_back(framework, call) && pod_wanted(framework, call, &role, &index);
 	case CALL_DELETE_FRAMEWORK: return framework->uid != NULL && strcmp(framework->uid, call->uid) == 0;
 	default: return true; /* deletes are for a uid and gets do no harm */
@@ -399,8 +454,8 @@ void framework_call_body(struct framework *framework, const struct call *call, s
 
 	if (call->kind == CALL_CREATE_CONFIG_MAP)
 		write_config_map(framework, out);
-	else if (call->kind == CALL_CREATE_SERVICE)
-		owned_write(framework, SLOT_SERVICE, out);
+	else if (call->kind == CALL_CREATE_OWNED || is_patch(call->kind))
+		owned_write(framework, call, out);
 	else if (pod_wanted(framework, call, &role, &index))
 		pod_template_render(framework, role, index, out);
 }

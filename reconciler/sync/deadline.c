@@ -12,7 +12,9 @@ bool deadline_over(struct reconcile *reconcile)
 	const struct framework_status *status = &framework->status;
 	int64_t due_sec;
 
-	if (framework->spec.active_deadline_sec == 0 || framework->spec.suspend || framework->deletion_time != 0 ||
+	if (kueue_time_over(framework) && framework->deletion_time == 0 && !framework->spec.suspend)
+		return true;
+	if (framework->spec.active_deadline_sec == 0 || suspend_asked(framework) || framework->deletion_time != 0 ||
 	    framework_completing_for(framework, CODE_SUSPEND_FRAMEWORK_REQUESTED))
 		return false;
 	due_sec = (status->resume_time != 0 ? status->resume_time : status->start_time) +

@@ -39,6 +39,7 @@ static void take_spec(struct framework *framework, const struct json_span *part)
 	if (framework->spec_text != NULL && framework->problem == NULL && json_span_is(&text, framework->spec_text))
 		return;
 	pod_templates_free(framework);
+	kueue_forget_request(framework);
 	free(framework->task_texts);
 	framework->task_texts = NULL;
 	free(framework->spec_text);
@@ -237,6 +238,7 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	framework->deletion_time = meta->deletion_time;
 	free(framework->metadata_text);
 	framework->metadata_text = mem_strndup(object->metadata.at, object->metadata.len);
+	kueue_take_metadata(framework, &object->metadata);
 	take_spec(framework, &object->spec);
 	if (framework->managed_by_others)
 		return true;
@@ -355,6 +357,22 @@ void slot_observe_owned(struct slot *slot, struct owned_object *object)
 	slot->meta = &object->meta;
 }
 
+bool framework_observe_workload(struct framework *framework, struct workload *workload)
+{
+	struct slot *slot = owned_slot(framework, SLOT_WORKLOAD);
+
+	if (!workload_named(framework, workload->meta.name) || !is_news(framework, slot, &workload->meta)) {
+		workload_free(workload);
+		return false;
+	}
+	if (slot->name == NULL)
+		slot->name = mem_strdup(workload->meta.name);
+	make_room(slot, &workload->meta);
+	slot->workload = workload;
+	slot->meta = &workload->meta;
+	return true;
+}
+
 bool framework_observe_config_map(struct framework *framework, struct config_map *config_map)
 {
 	struct slot *slot = &framework->config_map;
@@ -381,6 +399,10 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 	if (kind == KIND_CONFIG_MAP) {
 		slot = &framework->config_map;
 		if (strcmp(slot->name, name) != 0)
+			return;
+	} else if (kind == KIND_WORKLOAD) {
+		slot = owned_slot(framework, SLOT_WORKLOAD);
+		if (slot->name == NULL || strcmp(slot->name, name) != 0)
 			return;
 	} else {
 		HASH_FIND_STR(framework->slots, name, slot);

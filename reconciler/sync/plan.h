@@ -10,6 +10,14 @@
 
 #include "common/base/buf.h"
 
+/* A kind of object that the API server may serve (owned_kind.h). */
+struct owned_resource;
+
+/* What kind of object a call is about. Those from SLOT_SERVICE on are what the Framework or its attempt owns beside the
+ * ConfigMap and the Pods (owned.c). Nothing watches these: what is known of them is what answers have told. */
+enum slot_kind { SLOT_POD, SLOT_CONFIG_MAP, SLOT_SERVICE, SLOT_POD_GROUP, SLOT_WORKLOAD, SLOT_KINDS };
+enum { OWNED_KINDS = SLOT_KINDS - SLOT_SERVICE };
+
 enum call_kind {
 	CALL_NONE,
 	CALL_CREATE_CONFIG_MAP,
@@ -18,15 +26,21 @@ enum call_kind {
 	CALL_CREATE_POD,
 	CALL_GET_POD,
 	CALL_DELETE_POD,
-	CALL_CREATE_SERVICE,
-	CALL_GET_SERVICE,
+	CALL_CREATE_OWNED, /* of the kind call.object */
+	CALL_GET_OWNED,
+	CALL_PATCH_OWNED,
+	CALL_PATCH_OWNED_STATUS,
+	CALL_DELETE_OWNED,
+	CALL_GET_KUEUE, /* "resourceflavors/default": an object without a namespace, of the group of call.resource */
 	CALL_DELETE_FRAMEWORK, /* retention: propagation Foreground */
 };
 
 struct call {
 	enum call_kind kind;
+	enum slot_kind object;
+	const struct owned_resource *resource; /* of an owned object; NULL: of others */
 	char *name;
-	char *uid;        /* deletes: the precondition, and the uid a GET is about; NULL: none */
+	char *uid;        /* deletes and patches: the precondition, and the uid a GET is about; NULL: none */
 	char *version;    /* deletes: the resourceVersion that must still be the object's; NULL: any */
 	bool force;       /* deletes: gracePeriodSeconds 0 */
 	uint64_t decided; /* creates: the version of the status that decided it, the identity of the attempt */
@@ -59,6 +73,7 @@ struct plan {
 	size_t snapshot_cap;
 	struct plan_event *events;
 	size_t event_count;
+	unsigned ask;    /* bits of enum owned_api: find out whether the API server serves these */
 	bool write;      /* write the status now */
 	int64_t wake_ms; /* CLOCK_BOOTTIME of the next reconcile if nothing else happens; INT64_MAX: none */
 };

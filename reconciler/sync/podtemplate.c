@@ -1,5 +1,5 @@
-/* Compiling and filling pod templates (CONTRACT.md §4); see podtemplate.h. */
-#include "reconciler/sync/podtemplate.h"
+/* Compiling pod templates (CONTRACT.md §4); see podtemplate.h and podtext.h. */
+#include "reconciler/sync/podtext.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,41 +7,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/distributed.h"
-
-/* What differs from Task to Task or from attempt to attempt. */
-enum hole_value {
-	HOLE_TASK_INDEX,
-	HOLE_POD_NAME,
-	HOLE_FRAMEWORK_ATTEMPT_ID,
-	HOLE_FRAMEWORK_ATTEMPT_INSTANCE_UID,
-	HOLE_CONFIGMAP_UID,
-	HOLE_TASKROLE_UID,
-	HOLE_TASK_UID,
-	HOLE_TASK_ATTEMPT_ID,
-	HOLE_RANK,
-	HOLE_COUNT
-};
-
-struct hole {
-	size_t at; /* offset in the text at which the value is put in */
-	enum hole_value value;
-};
-
-struct pod_template {
-	struct buf text;
-	struct hole *holes;
-	size_t hole_count;
-	size_t hole_cap;
-	const char *ns; /* the framework's, during compilation */
-	const char *framework_name;
-	const char *framework_uid;
-	const char *role_name;
-	bool ready_wanted;
-	const char *exclusive_key;         /* NULL: others may run beside it */
-	const char *subdomain;             /* NULL: spec.network gives the Pods no names */
-	const struct distributed_env *env; /* of spec.distributed, during compilation */
-	int64_t first_rank;
-};
+#include "reconciler/sync/podtemplate.h"
 
 static void put_hole(struct pod_template *template, enum hole_value value)
 {
@@ -74,9 +40,7 @@ static const struct identity {
 	{FC_TASK_ATTEMPT_ID, HOLE_TASK_ATTEMPT_ID},
 };
 enum { PLACEHOLDER_COUNT = 6, LABEL_COUNT = 3 };
-/* the last one only where others are kept away */
-static const char *const label_names[LABEL_COUNT + 1] = {FC_FRAMEWORK_NAME, FC_TASKROLE_NAME, FC_TASK_INDEX,
-							 FC_FRAMEWORK_UID};
+static const char *const label_names[LABEL_COUNT] = {FC_FRAMEWORK_NAME, FC_TASKROLE_NAME, FC_TASK_INDEX};
 
 /* Puts the value without quotes: none of these needs escaping, being names or UIDs checked as such by the API server.
  */
@@ -106,12 +70,26 @@ static const struct identity *find_identity(const char *name)
 	return NULL;
 }
 
+/* Of the attempt's PodGroup. */
+static void put_group_name(struct pod_template *template)
+{
+	buf_printf(&template->text, "\"%s-", template->framework_name);
+	put_hole(template, HOLE_FRAMEWORK_ATTEMPT_ID);
+	buf_putc(&template->text, '"');
+}
+
 static void put_named_value(struct pod_template *template, const char *name)
 {
 	if (strcmp(name, FC_READY_WANTED) == 0) {
 		buf_puts(&template->text, "\"true\"");
 		return;
 	}
+	if (strcmp(name, VOLCANO_GROUP) == 0 || strcmp(name, COSCHEDULING_GROUP) == 0) {
+		put_group_name(template);
+		return;
+	}
+	if (strcmp(name, VOLCANO_TASK) == 0)
+		name = FC_TASKROLE_NAME;
 	buf_putc(&template->text, '"');
 	put_identity(template, find_identity(name));
 	buf_putc(&template->text, '"');
@@ -336,10 +314,26 @@ static void put_names(struct pod_template *template, const json_t *spec)
 		buf_json_text(out, "subdomain", template->subdomain);
 }
 
-static bool is_replaced_name(const struct pod_template *template, const char *name, const json_t *value)
+/* By which its scheduler finds the PodGroup, or which scheduler that is. */
+static void put_gang(struct pod_template *template, const json_t *spec)
 {
-	return template->subdomain != NULL && unset(value) &&
-	       (strcmp(name, "hostname") == 0 || strcmp(name, "subdomain") == 0);
+	if (template->gang == GANG_VOLCANO && unset(json_object_get(spec, "schedulerName")))
+		buf_json_text(&template->text, "schedulerName", "volcano");
+	if (template->gang != GANG_KUBERNETES)
+		return;
+	buf_json_open(&template->text, "schedulingGroup", '{');
+	buf_json_key(&template->text, "podGroupName");
+	put_group_name(template);
+	buf_putc(&template->text, '}');
+}
+
+static bool is_replaced(const struct pod_template *template, const char *name, const json_t *value)
+{
+	if (strcmp(name, "hostname") == 0 || strcmp(name, "subdomain") == 0)
+		return template->subdomain != NULL && unset(value);
+	if (strcmp(name, "schedulerName") == 0)
+		return template->gang == GANG_VOLCANO && unset(value);
+	return strcmp(name, "schedulingGroup") == 0 && template->gang == GANG_KUBERNETES;
 }
 
 static void put_spec(struct pod_template *template, json_t *spec)
@@ -361,7 +355,7 @@ static void put_spec(struct pod_template *template, json_t *spec)
 	json_object_foreach(spec, name, member) {
 		if (affinity != NULL && strcmp(name, "affinity") == 0)
 			continue;
-		if (is_replaced_name(template, name, member))
+		if (is_replaced(template, name, member))
 			continue;
 		put_member_name(template, name);
 		if ((strcmp(name, "containers") != 0 && strcmp(name, "initContainers") != 0) ||
@@ -378,6 +372,7 @@ static void put_spec(struct pod_template *template, json_t *spec)
 		buf_putc(&template->text, ']');
 	}
 	put_names(template, spec);
+	put_gang(template, spec);
 	if (affinity != NULL) {
 		buf_json_key(&template->text, "affinity");
 		put_value(template, affinity);
@@ -448,14 +443,27 @@ static void put_owners(struct pod_template *template, json_t *owners)
 static void put_metadata(struct pod_template *template, json_t *metadata)
 {
 	static const char *const ours[] = {"name", "namespace", "labels", "annotations", "ownerReferences"};
-	const char *annotation_names[ARRAY_LEN(identities) + 1];
+	const char *annotations[ARRAY_LEN(identities) + 3];
+	const char *labels[LABEL_COUNT + 2];
+	size_t annotation_count = ARRAY_LEN(identities);
+	size_t label_count = LABEL_COUNT;
 	struct buf *out = &template->text;
 	const char *name;
 	json_t *member;
 
 	for (size_t i = 0; i < ARRAY_LEN(identities); i++)
-		annotation_names[i] = identities[i].name;
-	annotation_names[ARRAY_LEN(identities)] = FC_READY_WANTED;
+		annotations[i] = identities[i].name;
+	if (template->ready_wanted)
+		annotations[annotation_count++] = FC_READY_WANTED;
+	if (template->gang == GANG_VOLCANO) {
+		annotations[annotation_count++] = VOLCANO_GROUP;
+		annotations[annotation_count++] = VOLCANO_TASK;
+	}
+	memcpy(labels, label_names, sizeof(label_names));
+	if (template->exclusive_key != NULL)
+		labels[label_count++] = FC_FRAMEWORK_UID;
+	if (template->gang == GANG_COSCHEDULING)
+		labels[label_count++] = COSCHEDULING_GROUP;
 	buf_putc(out, '{');
 	json_object_foreach(metadata, name, member) {
 		if (is_own_name(name, ours, ARRAY_LEN(ours)))
@@ -467,10 +475,8 @@ static void put_metadata(struct pod_template *template, json_t *metadata)
 	put_named_value(template, FC_POD_NAME);
 	buf_json_key(out, "namespace");
 	put_named_value(template, FC_FRAMEWORK_NAMESPACE);
-	put_map(template, "labels", json_object_get(metadata, "labels"), label_names,
-		LABEL_COUNT + (template->exclusive_key != NULL));
-	put_map(template, "annotations", json_object_get(metadata, "annotations"), annotation_names,
-		ARRAY_LEN(identities) + template->ready_wanted);
+	put_map(template, "labels", json_object_get(metadata, "labels"), labels, label_count);
+	put_map(template, "annotations", json_object_get(metadata, "annotations"), annotations, annotation_count);
 	put_owners(template, json_object_get(metadata, "ownerReferences"));
 	buf_putc(out, '}');
 }
@@ -488,6 +494,7 @@ static struct pod_template *compile(const struct framework *framework, size_t ro
 	template->role_name = framework->spec.roles[role].name;
 	template->ready_wanted = framework->spec.roles[role].ready_wanted;
 	template->exclusive_key = framework->spec.exclusive_key;
+	template->gang = framework->status.attempt.gang;
 	if (framework->spec.network.hostnames)
 		template->subdomain = framework_spec_subdomain(&framework->spec, framework->name);
 	distributed_env_make(&framework->spec, framework->name, role, &env);
@@ -505,64 +512,17 @@ static struct pod_template *compile(const struct framework *framework, size_t ro
 	return template;
 }
 
-static void compile_all(struct framework *framework)
+void pod_templates_compile(struct framework *framework)
 {
 	struct error err;
 	cleanup_json json_t *spec = json_parse(framework->spec_text, strlen(framework->spec_text), &err);
 	json_t *roles = json_object_get(spec, "taskRoles");
 
 	framework->templates = mem_calloc(framework->spec.role_count, sizeof(struct pod_template *));
-	for (size_t r = 0; r < framework->spec.role_count; r++)
-		framework->templates[r] = compile(framework, r,
-						  json_path(json_array_get(roles, r), "task", "pod", NULL));
-}
+	for (size_t r = 0; r < framework->spec.role_count; r++) {
+		cleanup_json json_t *pod = admission_pod(framework->status.admission, framework->spec.roles[r].name,
+							 json_path(json_array_get(roles, r), "task", "pod", NULL));
 
-bool pod_template_too_large(struct framework *framework, size_t role)
-{
-	if (framework->templates == NULL)
-		compile_all(framework);
-	return framework->templates[role]->text.len > POD_BODY_MAX;
-}
-
-void pod_template_render(struct framework *framework, size_t role, size_t index, struct buf *out)
-{
-	const struct framework_attempt_status *attempt = &framework->status.attempt;
-	const struct role_status *role_status = &attempt->roles[role];
-	const struct task_status *task = &role_status->tasks[index];
-	int in_spec = framework_spec_find_role(&framework->spec, role_status->name);
-	const struct pod_template *template;
-	size_t done = 0;
-
-	if (framework->templates == NULL)
-		compile_all(framework);
-	template = framework->templates[in_spec];
-	buf_reserve(out, template->text.len + template->hole_count * UUID_SIZE);
-	for (size_t i = 0; i < template->hole_count; i++) {
-		buf_append(out, template->text.data + done, template->holes[i].at - done);
-		done = template->holes[i].at;
-		switch (template->holes[i].value) {
-		case HOLE_TASK_INDEX: buf_put_int(out, (int64_t)index); break;
-		case HOLE_POD_NAME: buf_printf(out, "%s-%s-%zu", framework->name, role_status->name, index); break;
-		case HOLE_FRAMEWORK_ATTEMPT_ID: buf_put_int(out, attempt->id); break;
-		case HOLE_FRAMEWORK_ATTEMPT_INSTANCE_UID: buf_puts(out, attempt->instance_uid); break;
-		case HOLE_CONFIGMAP_UID: buf_puts(out, attempt->config_map_uid); break;
-		case HOLE_TASKROLE_UID: buf_puts(out, role_status->instance_uid); break;
-		case HOLE_TASK_UID: buf_puts(out, task->instance_uid); break;
-		case HOLE_TASK_ATTEMPT_ID: buf_put_int(out, task->attempt.id); break;
-		case HOLE_RANK: buf_put_int(out, template->first_rank + (int64_t)index); break;
-		case HOLE_COUNT: break;
-		}
+		framework->templates[r] = compile(framework, r, pod);
 	}
-	buf_append(out, template->text.data + done, template->text.len - done);
-}
-
-void pod_templates_free(struct framework *framework)
-{
-	for (size_t r = 0; framework->templates != NULL && r < framework->spec.role_count; r++) {
-		buf_free(&framework->templates[r]->text);
-		free(framework->templates[r]->holes);
-		free(framework->templates[r]);
-	}
-	free(framework->templates);
-	framework->templates = NULL;
 }

@@ -17,6 +17,12 @@ enum { POD_BODY_MAX = 3 * 1024 * 1024 }; /* the API server's limit of a request 
 /* Frees the compiled templates: the spec has changed, no Task is pending, or the attempt is completing. */
 void pod_templates_free(struct framework *framework);
 
+/* admission.c: the template `pod` of a TaskRole (NULL: none) with what status.admission (NULL: nothing) adds to it. The
+ * caller frees. */
+json_t *admission_pod(const json_t *admission, const char *role, json_t *pod);
+/* Adds the nodeSelector, tolerations, labels and annotations of `from` to those of `into`. */
+void admission_add(json_t *into, const json_t *from);
+
 /* placement.c: the template's affinity (NULL: none) with what keeps the Pods of the Framework together, and those of
  * all others away, over the node label `key`. The caller frees. NULL: the template's is of a wrong type, and is sent as
  * it is.

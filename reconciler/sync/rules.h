@@ -63,6 +63,12 @@ void framework_report_retried(struct reconcile *reconcile);
 
 /* ---- suspend.c: CONTRACT.md §5 ---- */
 
+/* Whether the user wants it suspended, or Kueue has not admitted it. */
+bool suspend_asked(const struct framework *framework);
+/* No ConfigMap and no Pod of it is seen, and no ConfigMap is being created. */
+bool framework_has_nothing(const struct framework *framework);
+/* … and none will be: it waits to be created. */
+bool framework_at_rest(const struct framework *framework);
 /* Whether the Framework is to be, or to stay, suspended: not when it is deleted or stopped. */
 bool suspend_wanted(const struct framework *framework);
 /* At the beginning of a reconcile: a suspended Framework is so no more. */
@@ -131,17 +137,27 @@ void task_sync(struct reconcile *reconcile, size_t role, size_t index);
 void stray_sync(struct reconcile *reconcile, struct slot *slot);
 /* ---- owned.c: what a Framework or its attempt owns beside the ConfigMap and the Pods, CONTRACT.md §12 ---- */
 
-/* Before its Pods are created: makes the objects that the spec wants, one create of each kind at a time. */
+/* Before its Pods are created, and while they are there: makes the objects that the spec wants and keeps them as they
+ * should be, one call of each kind at a time. */
 void owned_sync(struct reconcile *reconcile);
-/* Whether all that the spec wants is there, and ours. */
+/* Whether all that the spec wants is there, ours, and as Pods need it. */
 bool owned_ready(const struct framework *framework);
 struct slot *owned_slot(struct framework *framework, enum slot_kind kind);
-/* Whether a create that was planned is still wanted. */
-bool owned_wanted(const struct framework *framework, enum slot_kind kind, const struct call *call);
+/* The call has succeeded, at this time (CLOCK_BOOTTIME). */
+void owned_answered(struct framework *framework, const struct call *call, int64_t boot_ms);
+/* Whether a create or patch that was planned is still wanted. */
+bool owned_wanted(const struct framework *framework, const struct call *call);
+/* Finds out as what the API server serves it, for the next call about it. False: it is not known, or not served; the
+ * reconcile comes back. */
+bool owned_find_resource(struct reconcile *reconcile, struct slot *slot);
+/* Makes the object of a kind that owned_sync() leaves alone. */
+void owned_make(struct reconcile *reconcile, enum slot_kind kind);
+/* Tells of the error of its last create or patch by an Event. */
+void owned_report_error(struct reconcile *reconcile, struct slot *slot);
 /* Appends the owner reference to the Framework. */
 void framework_write_owner(const struct framework *framework, struct buf *out);
-/* The body of such a create. */
-void owned_write(const struct framework *framework, enum slot_kind kind, struct buf *out);
+/* The body of such a call. */
+void owned_write(const struct framework *framework, const struct call *call, struct buf *out);
 /* An answer shows it (observe.c). The object moves in. */
 void slot_observe_owned(struct slot *slot, struct owned_object *object);
 

@@ -48,10 +48,18 @@ bool slot_is_owned(const struct slot *slot)
 	return slot->kind >= SLOT_SERVICE;
 }
 
+const struct owned_resource *slot_resource(const struct framework *framework, const struct slot *slot)
+{
+	return slot_is_owned(slot) ? framework->owned_work[slot->kind - SLOT_SERVICE].resource : NULL;
+}
+
 const char *slot_kind_name(const struct slot *slot)
 {
-	static const char *const names[SLOT_KINDS] = {
-		[SLOT_POD] = "Pod", [SLOT_CONFIG_MAP] = "ConfigMap", [SLOT_SERVICE] = "Service"};
+	static const char *const names[SLOT_KINDS] = {[SLOT_POD] = "Pod",
+						      [SLOT_CONFIG_MAP] = "ConfigMap",
+						      [SLOT_SERVICE] = "Service",
+						      [SLOT_POD_GROUP] = "PodGroup",
+						      [SLOT_WORKLOAD] = "Workload"};
 
 	return names[slot->kind];
 }
@@ -133,9 +141,14 @@ bool framework_labels(const struct framework *framework, const struct object_met
 	return strcmp(meta->framework_name, framework->name) == 0;
 }
 
+bool slot_is_watched(const struct slot *slot)
+{
+	return !slot_is_owned(slot) || slot->kind == SLOT_WORKLOAD;
+}
+
 bool slot_lost(const struct framework *framework, const struct slot *slot)
 {
-	return slot->meta != NULL && (slot_is_owned(slot) || !framework_labels(framework, slot->meta));
+	return slot->meta != NULL && (!slot_is_watched(slot) || !framework_labels(framework, slot->meta));
 }
 
 void slot_news(struct slot *slot)
@@ -149,9 +162,11 @@ void slot_clear(struct slot *slot)
 	pod_free(slot->pod);
 	config_map_free(slot->config_map);
 	owned_object_free(slot->owned);
+	workload_free(slot->workload);
 	slot->pod = NULL;
 	slot->config_map = NULL;
 	slot->owned = NULL;
+	slot->workload = NULL;
 	slot->meta = NULL;
 	slot->deletion = SLOT_KEPT;
 	slot->straggler = false;
@@ -199,6 +214,8 @@ void owned_attempt_begins(struct framework *framework)
 	for (int i = 0; i < OWNED_KINDS; i++) {
 		struct slot *slot = &framework->owned[i];
 
+		if (slot_is_watched(slot))
+			continue;
 		if (slot->meta != NULL)
 			slot->known = SLOT_IN_DOUBT;
 		slot->outdated = slot->call != CALL_NONE;

@@ -32,11 +32,12 @@ void reconcile_sweep_at(struct reconcile *reconcile, int64_t at_ms)
 
 enum verb { VERB_CREATE, VERB_GET, VERB_DELETE, VERBS };
 
-static const enum call_kind call_kinds[SLOT_KINDS][VERBS] = {
+/* those of SLOT_SERVICE are those of all further kinds */
+static const enum call_kind call_kinds[SLOT_SERVICE + 1][VERBS] = {
 	[SLOT_POD] = {CALL_CREATE_POD, CALL_GET_POD, CALL_DELETE_POD},
 	[SLOT_CONFIG_MAP] = {CALL_CREATE_CONFIG_MAP, CALL_GET_CONFIG_MAP, CALL_DELETE_CONFIG_MAP},
-	/* the garbage collector deletes it with its Framework */
-	[SLOT_SERVICE] = {CALL_CREATE_SERVICE, CALL_GET_SERVICE, CALL_NONE},
+	/* the garbage collector deletes most of them with their owner */
+	[SLOT_SERVICE] = {CALL_CREATE_OWNED, CALL_GET_OWNED, CALL_DELETE_OWNED},
 };
 
 static bool backed_off(struct reconcile *reconcile, const struct request_backoff *backoff)
@@ -47,10 +48,20 @@ static bool backed_off(struct reconcile *reconcile, const struct request_backoff
 	return true;
 }
 
+static void send_call(struct reconcile *reconcile, struct slot *slot, enum call_kind kind, const char *uid, bool force)
+{
+	struct call *call;
+
+	slot->call = kind;
+	plan_call(reconcile->plan, kind, slot->name, uid, force);
+	call = &reconcile->plan->calls[reconcile->plan->call_count - 1];
+	call->object = slot->kind;
+	call->resource = slot_resource(reconcile->framework, slot);
+}
+
 static void send(struct reconcile *reconcile, struct slot *slot, enum verb verb, const char *uid, bool force)
 {
-	slot->call = call_kinds[slot->kind][verb];
-	plan_call(reconcile->plan, slot->call, slot->name, uid, force);
+	send_call(reconcile, slot, call_kinds[slot_is_owned(slot) ? SLOT_SERVICE : slot->kind][verb], uid, force);
 }
 
 static void send_delete(struct reconcile *reconcile, struct slot *slot, const char *uid, const char *version,
@@ -242,6 +253,15 @@ void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t d
 	call->initial = initial;
 }
 
+void slot_send_patch(struct reconcile *reconcile, struct slot *slot, bool status)
+{
+	if (slot->call != CALL_NONE || backed_off(reconcile, &reconcile->framework->owned_calls))
+		return;
+	send_call(reconcile, slot, status ? CALL_PATCH_OWNED_STATUS : CALL_PATCH_OWNED, slot->meta->uid, false);
+	if (slot->workload != NULL) /* others write it, too */
+		reconcile->plan->calls[reconcile->plan->call_count - 1].version = mem_strdup(slot->meta->resource_version);
+}
+
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided)
 {
 	if (slot->error == NULL || slot->error->decided != decided || slot->known == SLOT_IN_DOUBT ||
@@ -250,15 +270,12 @@ const struct create_error *slot_create_error(const struct slot *slot, uint64_t d
 	return slot->error;
 }
 
-void slot_create_failed(struct reconcile *reconcile, struct slot *slot, const char *hint)
+void slot_create_failed(struct reconcile *reconcile, struct slot *slot, const char *reason, const char *hint)
 {
-	static const char *const reasons[SLOT_KINDS] = {[SLOT_POD] = "FailedCreatePod",
-							[SLOT_CONFIG_MAP] = "FailedCreateConfigMap",
-							[SLOT_SERVICE] = "FailedCreateService"};
 	const struct create_error *error = slot->error;
 
-	plan_event(reconcile->plan, true, reasons[slot->kind], "Failed to create %s: %s%s", slot->name, error->message,
-		   hint);
+	plan_event(reconcile->plan, true, reason, "Failed to %s %s: %s%s", error->patch ? "patch" : "create",
+		   slot->name, error->message, hint);
 	create_error_free(slot->error);
 	slot->error = NULL;
 }
@@ -269,7 +286,7 @@ static bool is_former(const struct reconcile *reconcile, const struct slot *slot
 {
 	const struct object_meta *meta = slot->meta;
 
-	if (slot->pod != NULL)
+	if (slot->pod != NULL || slot->kind == SLOT_POD_GROUP)
 		return strcmp(meta->controller_kind, "ConfigMap") == 0 &&
 		       strcmp(meta->controller_name, reconcile->framework->config_map.name) == 0;
 	return strcmp(meta->controller_kind, object_kind_name(KIND_FRAMEWORK)) == 0 &&

@@ -312,6 +312,7 @@ void framework_new_attempt(struct reconcile *reconcile, int32_t id)
 {
 	struct framework *framework = reconcile->framework;
 	struct framework_attempt_status *attempt = &framework->status.attempt;
+	enum gang_scheduler former = attempt->gang;
 
 	free_role_work(framework);
 	framework_attempt_status_free(attempt);
@@ -319,6 +320,9 @@ void framework_new_attempt(struct reconcile *reconcile, int32_t id)
 	framework->waits_reported = 0;
 	owned_attempt_begins(framework);
 	attempt->id = id;
+	attempt->gang = framework->spec.gang.scheduler;
+	if (attempt->gang != former) /* it is in them */
+		pod_templates_free(framework);
 	attempt->start_time = reconcile->now_sec;
 	for (size_t r = 0; r < framework->spec.role_count; r++) {
 		const struct task_role_spec *spec = &framework->spec.roles[r];
@@ -362,6 +366,7 @@ void framework_forget(struct framework *framework)
 {
 	free_role_work(framework);
 	framework_status_free(&framework->status);
+	kueue_forget(framework);
 	forget_shortening(framework);
 	framework->has_status = false;
 	framework->hold = 0;
@@ -385,11 +390,13 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 
 	free_role_work(framework);
 	framework_status_free(&framework->status);
+	pod_templates_free(framework); /* they contain what was admitted */
 	framework->status = *status;
 	*status = (struct framework_status){0};
 	forget_shortening(framework);
 	framework->text_bytes = attempt_text_bytes(&framework->status.attempt);
 	framework->has_status = true;
+	pod_templates_free(framework); /* the attempt's gang is in them */
 	framework->roles = mem_calloc(framework->status.attempt.role_count, sizeof(*framework->roles));
 	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
 		struct role_status *role = &framework->status.attempt.roles[r];
@@ -424,6 +431,7 @@ void framework_free(struct framework *framework)
 	free(framework->config_map_end);
 	framework_forget(framework);
 	pod_templates_free(framework);
+	kueue_free(framework);
 	free(framework->task_texts);
 	framework_spec_free(&framework->spec);
 	free(framework->ns);

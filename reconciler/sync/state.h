@@ -16,6 +16,7 @@
 #include "common/framework/object.h"
 #include "common/framework/spec.h"
 #include "common/framework/status.h"
+#include "reconciler/sync/kueue.h"
 #include "reconciler/sync/plan.h"
 
 /* How what has the name is known, if anything has it. */
@@ -38,11 +39,6 @@ enum slot_report {
 	REPORTED_PHASE,    /* the present Pod's phase is unrecognised */
 };
 
-/* What kind of object has its place there. Those from SLOT_SERVICE on are what the Framework or its attempt owns beside
- * the ConfigMap and the Pods (owned.c). Nothing watches these: what is known of them is what answers have told. */
-enum slot_kind { SLOT_POD, SLOT_CONFIG_MAP, SLOT_SERVICE, SLOT_KINDS };
-enum { OWNED_KINDS = SLOT_KINDS - SLOT_SERVICE };
-
 /* A place for one named object under the Framework: its attempt's ConfigMap, a Pod, or another object that it owns. It
  * outlives the object: what is known of an object that is gone, or not yet there, stands here too. */
 struct slot {
@@ -52,6 +48,7 @@ struct slot {
 	struct pod *pod;
 	struct config_map *config_map;
 	struct owned_object *owned;
+	struct workload *workload;
 	bool outdated;       /* of an owned object: the answer that is on its way was asked for by an earlier attempt */
 	enum call_kind call; /* on the way for this name, or CALL_NONE */
 	enum slot_known known;
@@ -79,10 +76,11 @@ struct slot {
 	UT_hash_handle hh;
 };
 
-/* A failed create, to be classified by CONTRACT.md §8 once it is sure that nothing was created. */
+/* A failed create or patch, to be classified by CONTRACT.md §8 once it is sure that nothing was created. */
 struct create_error {
 	uint64_t decided; /* the create's (plan.h): of another attempt it says nothing */
 	bool read;        /* it was a GET that failed: whether there is such an object is not known */
+	bool patch;       /* it was a PATCH */
 	int http_status;  /* 0: no answer */
 	bool is_status;   /* the body was an API Status */
 	char *reason;
@@ -142,6 +140,17 @@ struct request_backoff {
 	int64_t asked_ms; /* until when the server asked to be left alone (Retry-After): nothing shortens that */
 };
 
+/* What goes with the slot of an owned object (owned.c). */
+struct owned_work {
+	const struct owned_resource *resource; /* what it is on this API server, as far as known */
+	int64_t seen_ms;                       /* CLOCK_BOOTTIME of the last answer that has shown it */
+	int64_t told_ms;      /* … of the last Event that the API server does not serve it; 0: none */
+	int64_t fitted;       /* the generation of the Framework at which it was last as it should be; -1: none */
+	int64_t sent;         /* … at which the last create or PATCH of it was planned */
+	bool outgrown;        /* it is not as it should be … */
+	uint64_t outgrown_at; /* … since this version of the status */
+};
+
 struct pod_template;
 
 struct framework {
@@ -190,12 +199,14 @@ struct framework {
 	uint64_t config_map_asked;      /* the number of the last GET of the ConfigMap … */
 	uint64_t config_map_present;    /* … and of the last one that found it */
 	struct slot owned[OWNED_KINDS]; /* in the order of enum slot_kind */
-	bool owned_awaited;             /* a Task waits for them */
-	struct slot *slots;             /* Pods by name */
-	struct slot *dirty;             /* to be looked at in the next reconcile */
-	struct slot *waiting;           /* to be looked at after the next write */
-	bool sweep;                     /* look at every Task and slot */
-	int64_t sweep_at_ms;            /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
+	struct owned_work owned_work[OWNED_KINDS];
+	bool owned_awaited;      /* a Task waits for them */
+	struct kueue_work kueue;
+	struct slot *slots;      /* Pods by name */
+	struct slot *dirty;      /* to be looked at in the next reconcile */
+	struct slot *waiting;    /* to be looked at after the next write */
+	bool sweep;              /* look at every Task and slot */
+	int64_t sweep_at_ms;     /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
 	bool scale;              /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
 	unsigned waits_reported; /* kinds of waits (enum pod_wait_kind) that Events of this attempt have told of */
 	bool retention_sent;     /* the Framework's own deletion is on the way */
@@ -236,6 +247,8 @@ struct sync_config {
 	bool snapshot_framework_deletion;
 	bool snapshot_task_retry;
 	bool snapshot_task_deletion;
+	bool kueue; /* Frameworks wait for Kueue */
+	const struct api_served *served; /* by enum owned_api (owned_kind.h) */
 };
 
 struct sync_time {
@@ -298,6 +311,8 @@ struct slot *slot_find(struct framework *framework, const char *name);
 struct slot *task_slot(struct framework *framework, size_t role, size_t index);
 /* One of framework.owned. */
 bool slot_is_owned(const struct slot *slot);
+/* What an owned object is on this API server, as far as known; NULL of other kinds. */
+const struct owned_resource *slot_resource(const struct framework *framework, const struct slot *slot);
 /* The kind of the object, as in "ConfigMap f-attempt". */
 const char *slot_kind_name(const struct slot *slot);
 void slot_mark_dirty(struct framework *framework, struct slot *slot);
@@ -306,6 +321,8 @@ void slot_mark_waiting(struct framework *framework, struct slot *slot);
 void framework_wake_waiting(struct framework *framework);
 /* The Task a Pod's name stands for. False: none. */
 bool slot_task(struct framework *framework, struct slot *slot, size_t *role, size_t *index);
+/* Whether the watcher tells of objects of its kind. */
+bool slot_is_watched(const struct slot *slot);
 /* Whether events tell of an object to this Framework. What a GET has shown without our label is in no list either. */
 bool framework_labels(const struct framework *framework, const struct object_meta *meta);
 /* Whether the present object is of a kind that is not watched, or is without our label: no event will come. */
@@ -335,6 +352,8 @@ void slot_send_delete(struct reconcile *reconcile, struct slot *slot);
 void slot_send_delete_owned(struct reconcile *reconcile, struct slot *slot);
 /* decided: as for reconcile_may_act (rules.h), which has said yes. */
 void slot_send_create(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
+/* Patches the present, owned object. */
+void slot_send_patch(struct reconcile *reconcile, struct slot *slot, bool status);
 void slot_send_get(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* The same, less and less often: for what may stay as it is for long. */
 void slot_send_get_rarely(struct reconcile *reconcile, struct slot *slot, const char *uid);
@@ -356,8 +375,8 @@ bool slot_ours(const struct slot *slot, const char *controller_uid);
 /* The failed create that is to be classified now: what was decided then is decided still, and it is sure that nothing
  * was created. NULL: none. */
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided);
-/* Tells of it, with a hint behind what the server says, and is done with it. */
-void slot_create_failed(struct reconcile *reconcile, struct slot *slot, const char *hint);
+/* Tells of it, by an Event of this reason with a hint behind what the server says, and is done with it. */
+void slot_create_failed(struct reconcile *reconcile, struct slot *slot, const char *reason, const char *hint);
 /* Waits for a same-named object that is not ours, and reports it, once; what was ours before (of an earlier attempt, or
  * of a Framework that had the name) only when it has not gone for long. since_sec: when the name was first wanted. */
 void slot_report_conflict(struct reconcile *reconcile, struct slot *slot, int64_t since_sec);

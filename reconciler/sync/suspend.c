@@ -1,12 +1,18 @@
-/* spec.suspend (CONTRACT.md §5): the attempt under way ends with -240, the next one waits in AttemptCreationPending;
- * see rules.h. */
+/* spec.suspend, and what waits for its admission by Kueue (CONTRACT.md §5, §21): the attempt under way ends with -240,
+ * the next one waits in AttemptCreationPending; see rules.h. */
 #include <string.h>
 
+#include "common/base/json.h"
 #include "reconciler/sync/rules.h"
+
+bool suspend_asked(const struct framework *framework)
+{
+	return framework->spec.suspend || kueue_holds(framework);
+}
 
 bool suspend_wanted(const struct framework *framework)
 {
-	return framework->spec.suspend && framework->deletion_time == 0 &&
+	return suspend_asked(framework) && framework->deletion_time == 0 &&
 	       framework->spec.execution_type != EXECUTION_STOP;
 }
 
@@ -21,18 +27,28 @@ static bool has_pods(const struct framework *framework)
 	return false;
 }
 
-static bool at_rest(const struct framework *framework)
+bool framework_has_nothing(const struct framework *framework)
 {
-	const struct slot *config_map = &framework->config_map;
+	return framework->config_map.meta == NULL && framework->config_map.call == CALL_NONE && !has_pods(framework);
+}
 
-	return framework->status.state == STATE_CREATION_PENDING && config_map->meta == NULL &&
-	       config_map->call == CALL_NONE && config_map->known != SLOT_IN_DOUBT && !has_pods(framework);
+bool framework_at_rest(const struct framework *framework)
+{
+	return framework->status.state == STATE_CREATION_PENDING && framework->config_map.known != SLOT_IN_DOUBT &&
+	       framework_has_nothing(framework);
 }
 
 void framework_resume(struct reconcile *reconcile)
 {
+	const json_t *admission = reconcile->framework->status.admission;
+
 	reconcile->framework->status.resume_time = reconcile->now_sec;
-	plan_event(reconcile->plan, false, "FrameworkResumed", "Framework is resumed: spec.suspend is false");
+	if (admission == NULL)
+		plan_event(reconcile->plan, false, "FrameworkResumed", "Framework is resumed: spec.suspend is false");
+	else
+		plan_event(reconcile->plan, false, "FrameworkResumed",
+			   "Framework is resumed: it is admitted by the ClusterQueue %s",
+			   json_str(admission, "clusterQueue"));
 }
 
 void suspend_leave(struct reconcile *reconcile)
@@ -42,7 +58,7 @@ void suspend_leave(struct reconcile *reconcile)
 	if (framework->status.conditions[CONDITION_SUSPENDED].value != CONDITION_TRUE || suspend_wanted(framework))
 		return;
 	condition_set_suspended(reconcile, false);
-	if (!framework->spec.suspend)
+	if (!suspend_asked(framework))
 		framework_resume(reconcile);
 	framework_touch(reconcile, WRITE_NOW);
 	framework->hold = framework->version; /* nothing is created while the stored status says Suspended */
@@ -60,16 +76,20 @@ void suspend_enter(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
 	const struct condition *condition = &framework->status.conditions[CONDITION_SUSPENDED];
-	bool suspended = suspend_wanted(framework) && at_rest(framework);
+	bool suspended = suspend_wanted(framework) && framework_at_rest(framework);
 
 	if (suspended)
 		forget_lost(framework);
-	if (!framework->spec.suspend ||
+	if (!suspend_asked(framework) ||
 	    (condition->last_transition_time != 0 && (!suspended || condition->value == CONDITION_TRUE)))
 		return;
 	condition_set_suspended(reconcile, suspended);
-	if (suspended)
+	if (suspended && framework->spec.suspend)
 		plan_event(reconcile->plan, false, "FrameworkSuspended",
 			   "Framework is suspended: none of its Pods exists any more");
+	else if (suspended)
+		plan_event(reconcile->plan, false, "FrameworkSuspended",
+			   "Framework is suspended until Kueue admits it: it waits in the queue %s",
+			   framework->kueue.queue);
 	framework_touch(reconcile, WRITE_RUNNING);
 }

@@ -84,7 +84,8 @@ static struct completion *requested_end(const struct reconcile *reconcile)
 		return completion_predefined(CODE_STOP_FRAMEWORK_REQUESTED, "User has requested to stop the Framework");
 	if (suspend_wanted(framework))
 		return completion_predefined(CODE_SUSPEND_FRAMEWORK_REQUESTED,
-					     "User has requested to suspend the Framework");
+					     framework->spec.suspend ? "User has requested to suspend the Framework"
+								     : "Framework is not admitted by Kueue");
 	return NULL;
 }
 
@@ -274,7 +275,7 @@ static void retry_when_due(struct reconcile *reconcile)
 	if (reconcile->config->snapshot_framework_retry)
 		snapshot_framework(reconcile, "OnFrameworkRetry", "Framework will be retried");
 	framework_report_retried(reconcile);
-	if (status->attempt.completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED && !framework->spec.suspend)
+	if (status->attempt.completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED && !suspend_asked(framework))
 		framework_resume(reconcile);
 	status->retry.total++;
 	/* Once the delay is set the retry happens whatever the spec says now; what it says now tells whether it counts.
@@ -298,6 +299,22 @@ static void look_at_retry(struct reconcile *reconcile)
 
 /* ---- step 6: CreationPending ---- */
 
+/* The attempt has the gang of the spec as it is now, and keeps it: Pods that are not stamped are no members. */
+static void begin_gang(struct reconcile *reconcile)
+{
+	struct framework *framework = reconcile->framework;
+	const struct slot *slot = &framework->config_map;
+
+	/* one that has been asked for is this attempt's already */
+	if (framework->status.attempt.gang == framework->spec.gang.scheduler || slot->meta != NULL ||
+	    slot->call != CALL_NONE || slot->known == SLOT_IN_DOUBT)
+		return;
+	framework->status.attempt.gang = framework->spec.gang.scheduler;
+	pod_templates_free(framework);
+	framework_touch(reconcile, WRITE_NOW);
+	framework->decided = framework->version;
+}
+
 static void create_config_map(struct reconcile *reconcile)
 {
 	struct framework *framework = reconcile->framework;
@@ -320,6 +337,7 @@ static void create_config_map(struct reconcile *reconcile)
 			slot_send_get(reconcile, slot, NULL);
 		return;
 	}
+	begin_gang(reconcile);
 	if (slot->meta != NULL) {
 		if (!slot_ours(slot, framework->uid))
 			slot_report_conflict(reconcile, slot, framework->status.transition_time);
@@ -328,7 +346,7 @@ static void create_config_map(struct reconcile *reconcile)
 		return;
 	}
 	if (slot_create_error(slot, framework->decided) != NULL)
-		slot_create_failed(reconcile, slot, "");
+		slot_create_failed(reconcile, slot, "FailedCreateConfigMap", "");
 	if (may_act(reconcile))
 		slot_send_create(reconcile, slot, framework->decided);
 }
@@ -374,8 +392,8 @@ static void look_at_tasks(struct reconcile *reconcile)
 		if (completion != NULL)
 			attempt_complete(reconcile, completion, false);
 	}
-	owned_sync(reconcile);
 	depends_sync(reconcile);
+	owned_sync(reconcile); /* a PodGroup is of Tasks that wait for no others */
 	slots_sync(reconcile);
 	depends_sync(reconcile); /* who has arrived now is written without delay */
 	free_idle_templates(framework);
@@ -422,6 +440,7 @@ static void run_steps(struct reconcile *reconcile)
 		begin_status(reconcile);
 		return;
 	}
+	kueue_sync(reconcile);
 	suspend_leave(reconcile);
 	if (status->state != STATE_COMPLETED && framework->scale)
 		changed = scale_backup_timeouts(reconcile);
@@ -484,6 +503,8 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	plan_reset(plan);
 	if (!framework->exists) {
 		slots_drop_gone(framework);
+		kueue_sync_gone(&reconcile);
+		plan_wake(plan, framework->sweep_at_ms);
 		return;
 	}
 	if (framework->managed_by_others) {

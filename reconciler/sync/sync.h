@@ -31,7 +31,8 @@ void framework_observe_absent(struct framework *framework, const char *version);
 /* The object moves in. Returns false when it was dropped, being older than what is known or dead. */
 bool framework_observe_pod(struct framework *framework, struct pod *pod);
 bool framework_observe_config_map(struct framework *framework, struct config_map *config_map);
-/* kind: KIND_POD or KIND_CONFIG_MAP. uid "" stands for any object not newer than version. certain: its last state had a
+bool framework_observe_workload(struct framework *framework, struct workload *workload);
+/* kind: any but KIND_FRAMEWORK. uid "" stands for any object not newer than version. certain: its last state had a
  * deletionTimestamp. */
 void framework_observe_gone(struct framework *framework, enum object_kind kind, const char *name, const char *uid,
 			    const char *version, bool certain);

@@ -324,7 +324,7 @@ static void create_failed_for_good(struct turn *turn, enum create_failure failur
 		 failure == CREATE_FAILURE_PERMANENT ? CODE_POD_CREATION_PERMANENT_ERROR
 						     : CODE_POD_CREATION_UNKNOWN_ERROR,
 		 text);
-	slot_create_failed(turn->reconcile, turn->slot, "");
+	slot_create_failed(turn->reconcile, turn->slot, "FailedCreatePod", "");
 	enter(turn, STATE_ATTEMPT_COMPLETED, WRITE_COMPLETIONS);
 }
 
@@ -396,7 +396,7 @@ static void create_pod(struct turn *turn)
 				create_failed_for_good(turn, failure);
 			return;
 		}
-		slot_create_failed(turn->reconcile, slot, "");
+		slot_create_failed(turn->reconcile, slot, "FailedCreatePod", "");
 	}
 	if (depends_hold(turn->framework, turn->role, turn->index))
 		return; /* its end sweeps */

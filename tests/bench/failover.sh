@@ -136,8 +136,8 @@ evaluate() {
             printf "\"start_after_kill_ms\": %d, \"complete_after_start_ms\": %d, \"first_write_after_start_ms\": %d, ", \
                 started - killed, complete - started, first - started
             printf "\"killed_slowest_answer_ms\": %d, \"killed_writes_before\": %d, ", slowest_own, own
-            printf "\"others\": {\"writes_before\": %d, \"writes_after\": %d, \"longest_gap_before_ms\": %d, \"longest_gap_after_ms\": %d, ", \
-                count[0], count[1], gaps[0], gaps[1]
+            printf "\"others\": {\"writes_before\": %d, \"writes_after\": %d, ", count[0], count[1]
+            printf "\"longest_gap_before_ms\": %d, \"longest_gap_after_ms\": %d, ", gaps[0], gaps[1]
             printf "\"slowest_answer_before_ms\": %d, \"slowest_answer_after_ms\": %d}}\n", slowest[0], slowest[1]
         }' samples seen
 }

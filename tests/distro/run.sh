@@ -133,13 +133,15 @@ part() {
 		compilers=$(chroot "$work/compilers" apt-cache pkgnames | grep -E '^(gcc-1[2-9]|clang-(1[4-9]|[2-9][0-9]))$' | sort -V)
 		try "packages of the compilers" inside compilers root "$apt $(echo $compilers) >/dev/null"
 		for compiler in $compilers; do
-			try "$compiler" inside compilers root "cd fc && make -s -j$(nproc) CC=$compiler BUILD=build/$compiler compile >/dev/null && rm -r build/$compiler"
+			try "$compiler" inside compilers root \
+				"cd fc && make -s -j$(nproc) CC=$compiler BUILD=build/$compiler compile >/dev/null && rm -r build/$compiler"
 		done
 		rm -rf --one-file-system "$work/compilers"
 		;;
 	arm64)
 		machine arm64 root
-		try "packages for arm64" inside arm64 root "dpkg --add-architecture arm64; $apt $(packages native) gcc-aarch64-linux-gnu qemu-user busybox $(packages foreign :arm64) >/dev/null"
+		try "packages for arm64" inside arm64 root \
+			"dpkg --add-architecture arm64; $apt $(packages native) gcc-aarch64-linux-gnu qemu-user busybox $(packages foreign :arm64) >/dev/null"
 		try "all for arm64" inside arm64 root "cd fc && make -s -j$(nproc) $arm64 compile >/dev/null"
 		try "unit tests for arm64" inside arm64 root "cd fc && EMULATOR=qemu-aarch64 TEST_SLOW=20 tests/unit/run.sh \
 			\$(ls build/arm64/unit/* | grep -vE '/test_($natively)\$')"

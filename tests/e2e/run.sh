@@ -162,5 +162,6 @@ fi
 ((named > 0 || failed == 0)) || run_again
 skipped=$(find "$RUN/out" -name '*.skipped' | wc -l)
 ((${#flaky[@]} == 0)) || printf 'flaky: %s\n' "${flaky[@]}"
-echo "$((total - failed - skipped - ${#flaky[@]})) passed, $failed failed, $skipped skipped, ${#flaky[@]} flaky, $((($(now_ms) - started) / 1000)) s"
+passed=$((total - failed - skipped - ${#flaky[@]})) seconds=$((($(now_ms) - started) / 1000))
+echo "$passed passed, $failed failed, $skipped skipped, ${#flaky[@]} flaky, $seconds s"
 ((failed == 0))

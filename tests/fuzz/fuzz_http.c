@@ -41,7 +41,7 @@ static void room_init(struct room *room, bool checked)
 	static const struct readiness_handler handler = {.changed = on_changed, .wanted = on_wanted};
 	const struct kube_client_options client_options = {.user_agent = "fuzz"};
 	const struct serve_options serve_options = {.address = "127.0.0.1:0", .head_max = 4096};
-	struct kube_config config = {.server = "http://127.0.0.1:1", .source = "fuzz"};
+	static const struct kube_config config = {.server = "http://127.0.0.1:1", .source = "fuzz"};
 	const struct shard_set all = {.bits = {1}};
 	static const char framework[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"fw\",\"uid\":\"u\","
 					"\"resourceVersion\":\"1\"},\"spec\":{\"taskRoles\":[{\"name\":\"a\","

@@ -274,6 +274,7 @@ static void world_init(struct world *world)
 		.snapshot_task_retry = true,
 		.snapshot_task_deletion = true,
 	};
+	discovery_init(reconciler);
 	reconciler->compress = COMPRESS_LARGE;
 	reconciler->name = "fuzz";
 	reconciler->calls_max = 20;

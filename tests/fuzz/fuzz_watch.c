@@ -50,7 +50,7 @@ static void look_at_page(const char *text, size_t size)
 	json_reader_init(&reader, text, size);
 	json_reader_skip(&reader);
 	valid = json_reader_finish(&reader, NULL) == 0;
-	if (page_read(&page, text, size, &err) == 0 && page.encoding == REFLECTED_JSON) {
+	if (page_read(&page, text, size, &err) == 0) {
 		for (size_t i = 0; i < page.count; i++) {
 			const struct reflector_object *item = &page.items[i];
 

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/buf.h"
@@ -25,14 +24,6 @@ enum { GROWTH_MAX_BYTES = 256 * 1024, ROUNDS = 3 };
 static const char *present = "the start";
 static size_t passed;
 static size_t failed;
-
-static int64_t cpu_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Of a broken expectation, a crash, or one that takes too long: says which input it was. */
 static void on_signal(int signal_number)

@@ -35,7 +35,8 @@ export -f run_one bounded
 printf '%s\n' "$@" | xargs -P "${PARALLEL:-$(nproc)}" -I{} bash -c 'run_one {}'
 
 # Without line and column, which move.
-mapfile -t findings < <(cat "$out"/*.gcc "$out"/*.clang | grep -E '^[^ ]+: warning: ' | sed -E 's/^([^:]+):[0-9]+:[0-9]+: warning: /\1: /' | sort -u)
+mapfile -t findings < <(cat "$out"/*.gcc "$out"/*.clang | grep -E '^[^ ]+: warning: ' |
+		sed -E 's/^([^:]+):[0-9]+:[0-9]+: warning: /\1: /' | sort -u)
 failed=0
 for finding in "${findings[@]}"; do
 	grep -vE '^(#|$)' "$answers" | grep -qxF -- "$finding" && continue

@@ -20,13 +20,15 @@ check "version" "$(jq -r .spdxVersion <<<"$text")" SPDX-2.3
 check "created" "$(jq -r .creationInfo.created <<<"$text")" 2023-11-14T22:13:20Z
 check "programs" "$(jq '.files | length' <<<"$text")" $#
 for program in "$@"; do
-	check "$program" "$(jq -r --arg name "./$(basename "$program")" '.files[] | select(.fileName == $name) | .checksums[0].checksumValue' <<<"$text")" \
+	check "$program" "$(jq -r --arg name "./$(basename "$program")" \
+			'.files[] | select(.fileName == $name) | .checksums[0].checksumValue' <<<"$text")" \
 		"$(sha256sum "$program" | cut -d' ' -f1)"
 done
 # The packages to build with bring the libraries to run with, by Debian's names for them; since Debian 13 some end in
 # t64.
 for library in libcurl4 libjansson4 libev4 libzmq5 libyaml-0-2 libmicrohttpd12 libgnutls30 libpcre2-8-0 zlib1g libuuid1 libc6; do
-	check "$library" "$(jq --arg name $library '[.packages[] | select((.name | rtrimstr("t64")) == $name and (.versionInfo | length) > 0)] | length' <<<"$text")" 1
+	check "$library" "$(jq --arg name $library \
+			'[.packages[] | select((.name | rtrimstr("t64")) == $name and (.versionInfo | length) > 0)] | length' <<<"$text")" 1
 done
 check "ids are unique" "$(jq -r '[.packages[].SPDXID, .files[].SPDXID] | group_by(.) | map(select(length > 1)) | length' <<<"$text")" 0
 echo "$passed passed, $failed failed"

@@ -10,7 +10,8 @@ export out
 run_one() {
 	local name
 	name=$(basename "$1")
-	TMPDIR=$out CMOCKA_MESSAGE_OUTPUT=TAP TEST_MEMCHECK=1 TEST_SLOW=20 timeout -k 5 1200 valgrind --quiet --error-exitcode=99 --leak-check=full \
+	TMPDIR=$out CMOCKA_MESSAGE_OUTPUT=TAP TEST_MEMCHECK=1 TEST_SLOW=20 timeout -k 5 1200 valgrind --quiet --error-exitcode=99 \
+		--leak-check=full \
 		--show-leak-kinds=definite --errors-for-leak-kinds=definite --trace-children=no --child-silent-after-fork=yes \
 		--suppressions=tests/hardening/valgrind.supp "$1" >"$out/$name" 2>&1 </dev/null
 	echo $? >"$out/$name.status"

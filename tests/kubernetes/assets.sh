@@ -281,7 +281,9 @@ use_assets() { # dir
             path=
             if [[ $tool == kubectl ]]; then path=$(command -v kubectl || true); fi
             if [[ -z $path ]]; then
-                has_tools "$cache/bin" || say "KUBEBUILDER_ASSETS=$given has no $tool (kube-controller-manager is needed for garbage collection): making that of Kubernetes $version"
+                has_tools "$cache/bin" ||
+                    say "KUBEBUILDER_ASSETS=$given has no $tool (kube-controller-manager is needed for garbage "\
+"collection): making that of Kubernetes $version"
                 ensure_cache
                 path=$cache/bin/$tool
             fi

@@ -64,7 +64,8 @@ make_identities() {
         openssl ecparam -name prime256v1 -genkey -noout -out server.key
         openssl req -new -key server.key -subj /CN=kube-apiserver -out server.csr
         openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 -out server.crt \
-            -extfile <(echo "subjectAltName=IP:127.0.0.1,IP:10.0.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc")
+            -extfile <(echo "subjectAltName=IP:127.0.0.1,IP:10.0.0.1,DNS:localhost,"\
+"DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc")
         openssl ecparam -name prime256v1 -genkey -noout -out service-account.key
         openssl ec -in service-account.key -pubout -out service-account.pub
     } 2>openssl.log || fail openssl "could not make certificates"

@@ -119,7 +119,8 @@ check "alice may do nothing" test no = "$(kubectl --user=alice auth can-i list p
 
 # (the command of README.md)
 kubectl create serviceaccount tester >/dev/null
-token=$(sed -n '/^    DIR.kubectl create --raw/,/^$/p' "$here/README.md" | sed "s,NAMESPACE,default,; s,NAME,tester,; s,^ *DIR/,$dir/," | bash)
+token=$(sed -n '/^    DIR.kubectl create --raw/,/^$/p' "$here/README.md" | sed "s,NAMESPACE,default,; s,NAME,tester,; s,^ *DIR/,$dir/," |
+        bash)
 check "a service account has a token" test system:serviceaccount:default:tester = \
     "$(cut -d. -f2 <<<"$token" | tr _- /+ | sed 's/$/==/' | base64 -d 2>/dev/null | jq -r .sub)"
 

@@ -8,7 +8,8 @@ use warnings;
 
 my $root = shift // '.';
 chdir $root or die "$root: $!\n";
-my @files = grep { m{^(?:common|watcher|reconciler|barrier|jobs|cli)/.*\.[ch]$} } -e '.git' ? split /\n/, qx(git ls-files) : split /\n/, qx(find . -type f -printf '%P\\n');
+my @files = grep { m{^(?:common|watcher|reconciler|barrier|jobs|cli)/.*\.[ch]$} }
+	-e '.git' ? split /\n/, qx(git ls-files) : split /\n/, qx(find . -type f -printf '%P\\n');
 my (%defined, %own, %text, %calls, %includes, %room);
 my ($found, $edges) = (0, 0);
 

@@ -21,7 +21,8 @@ my (%text, %by_name, %sections, %headings, %statements);
 my ($found, $citations, $functions) = (0, 0, 0);
 
 # Documents that a clone of the project does not contain. (Written so that this file does not name them.)
-my $elsewhere = join '|', (map { "$_\\.md" } 'FRAME' . 'WORK', 'DES' . 'IGN', 'ST' . 'YLE', 'EXTEN' . 'SIONS', 'FA' . 'CTS'), 'PIT' . 'FALLS(?:\\.md)?';
+my $elsewhere = join '|', (map { "$_\\.md" } 'FRAME' . 'WORK', 'DES' . 'IGN', 'ST' . 'YLE', 'EXTEN' . 'SIONS', 'FA' . 'CTS'),
+	'PIT' . 'FALLS(?:\\.md)?';
 my $outside = join '|', qw(RFC YAML);
 
 sub complain { print "citations: @_\n"; $found++ }
@@ -126,13 +127,15 @@ for my $file (sort keys %statements) {
 # Whether a file defines a function, or a table.
 sub defines {
 	my ($file, $name) = @_;
-	return $text{$file} =~ /^[a-z][^\n;={}()]*\b\Q$name\E\((?:[^;{}]|\n)*?\)\s*\n?\{/m || $text{$file} =~ /^[a-z][^\n;]*\b\Q$name\E(?:\[[^\n]*\])* = /m;
+	return $text{$file} =~ /^[a-z][^\n;={}()]*\b\Q$name\E\((?:[^;{}]|\n)*?\)\s*\n?\{/m ||
+		$text{$file} =~ /^[a-z][^\n;]*\b\Q$name\E(?:\[[^\n]*\])* = /m;
 }
 
 sub check_code {
 	my ($file, $line, $code) = @_;
 	my (@names, $in, $users);
-	while ($code =~ m{`([a-z]\w*)`|\b((?:common|watcher|reconciler|barrier|jobs|manifests|tests)/[\w./-]*\w)|(; |\.(?: |$))|(callers of)|\bIn (?=[a-z])}g) {
+	my $rooms = qr{common|watcher|reconciler|barrier|jobs|manifests|tests};
+	while ($code =~ m{`([a-z]\w*)`|\b((?:$rooms)/[\w./-]*\w)|(; |\.(?: |$))|(callers of)|\bIn (?=[a-z])}g) {
 		my ($name, $path, $end, $callers) = ($1, $2, $3, $4);
 		if (defined $name) {
 			$functions++;

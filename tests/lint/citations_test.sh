@@ -74,7 +74,8 @@ for name in FRAME'WORK.md' DES'IGN.md' ST'YLE.md' PIT'FALLS.md' PIT'FALLS'; do
 	change "a document from elsewhere" watcher/main.c "1i /* $name */" "$name is not part of the project"
 done
 change "a function that is not there" common/base/mem.c 's/mem_alloc(int/mem_get(int/' "common/base/mem.c does not define mem_alloc"
-change "a function that is only called" RULES.md 's,`sizes` in common/base/mem.c,`mem_alloc` in watcher/main.c,' "watcher/main.c does not define mem_alloc"
+change "a function that is only called" RULES.md 's,`sizes` in common/base/mem.c,`mem_alloc` in watcher/main.c,' \
+	"watcher/main.c does not define mem_alloc"
 change "a table that is not there" common/base/mem.c 's/sizes\[\]/lengths[]/' "does not define sizes"
 change "a function in the file of a sentence" common/base/mem.c 's/mem_free(void \*/mem_drop(void */' "does not define mem_free"
 change "a caller that is none" watcher/main.c 's/mem_alloc/mem_take/' "watcher/main.c does not use mem_alloc"

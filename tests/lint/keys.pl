@@ -1,12 +1,12 @@
 #!/usr/bin/perl
-# keys.pl SALT FOLDER FILE.c...: a line "KEY FILE" for each file. The key is a hash of SALT, of the file's text, and of the
-# text of the headers that it includes with "", found as the compiler finds them: beside the file, below the tree, or below
-# FOLDER. The headers of the system go with the compiler's version, which is part of SALT.
+# keys.pl SALT FILE.c...: a line "KEY FILE" for each file. The key is a hash of SALT, of the file's text, and of the
+# text of the headers that it includes with "", found as the compiler finds them: beside the file, or below the tree. The
+# headers of the system go with the compiler's version, which is part of SALT.
 use strict;
 use warnings;
 use Digest::SHA qw(sha256_hex);
 
-my ($salt, $folder, @files) = @ARGV;
+my ($salt, @files) = @ARGV;
 my (%text, %includes);
 
 sub read_in {
@@ -16,7 +16,7 @@ sub read_in {
 	$text{$file} = do { local $/; <$in> };
 	my $beside = $file =~ s{[^/]*$}{}r;
 	for my $name ($text{$file} =~ /^\s*#\s*include\s+"([^"]+)"/mg) {
-		my ($header) = grep { -e } $beside . $name, $name, "$folder/$name";
+		my ($header) = grep { -e } $beside . $name, $name;
 		push @{ $includes{$file} }, $header if defined $header;
 	}
 }

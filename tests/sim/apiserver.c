@@ -131,6 +131,12 @@ static void record(struct world *world, enum object_kind kind, json_t *object, b
 	watcher_news(world);
 }
 
+void api_tell(struct world *world, enum object_kind kind, json_t *object, bool gone, json_t *before)
+{
+	stamp(world, object);
+	record(world, kind, object, gone, before);
+}
+
 static const char *controller_uid(const json_t *object)
 {
 	json_t *owners = json_path(object, "metadata", "ownerReferences", NULL);
@@ -169,7 +175,7 @@ static void read_object(struct object *object)
 
 struct object *api_create(struct world *world, enum object_kind kind, json_t *json)
 {
-	static const char *const letters[KIND_COUNT] = {"fw", "cm", "pod"};
+	static const char *const letters[KIND_WORKLOAD] = {"fw", "cm", "pod"};
 	struct object *object = mem_calloc(1, sizeof(*object));
 	json_t *meta = json_object_get(json, "metadata");
 	char time[TIME_RFC3339_SIZE];
@@ -226,7 +232,11 @@ void api_gone(struct world *world, struct object *object)
 	if (object->kind == KIND_FRAMEWORK)
 		kubelet_framework_gone(world, object->uid);
 	if (object->kind == KIND_FRAMEWORK)
+		queues_framework_gone(world, object->uid);
+	if (object->kind == KIND_FRAMEWORK)
 		services_framework_gone(world, object->uid);
+	if (object->kind == KIND_CONFIG_MAP)
+		gangs_owner_gone(world, object->uid);
 	for (int i = 0; object->kind == KIND_FRAMEWORK && i < SIM_PROCESSES; i++)
 		check_forget_pleas(&world->members[i]); /* the next one is another */
 	stamp(world, last);
@@ -492,7 +502,7 @@ static void handle_status(struct world *world, const struct wire *wire, struct o
 	answer_object(out, 200, wire, object);
 }
 
-static const char *const plurals[KIND_COUNT] = {"frameworks", "configmaps", "pods"};
+static const char *const plurals[KIND_WORKLOAD] = {"frameworks", "configmaps", "pods"};
 
 /* What a request is for. */
 struct target {
@@ -534,7 +544,7 @@ static bool parse_path(const char *path, struct target *out)
 	out->status = strcmp(rest, "status") == 0;
 	out->event = strcmp(kind, "events") == 0;
 	out->service = strcmp(kind, "services") == 0;
-	for (int i = 0; i < KIND_COUNT; i++) {
+	for (int i = 0; i < KIND_WORKLOAD; i++) {
 		if (strcmp(kind, plurals[i]) == 0 && ours == (i == KIND_FRAMEWORK)) {
 			out->kind = (enum object_kind)i;
 			return true;
@@ -548,6 +558,8 @@ void api_handle(struct world *world, const struct wire *wire, struct answer *out
 	struct target target;
 	struct object *object;
 
+	if (gangs_handle(world, wire, out) || queues_handle(world, wire, out))
+		return;
 	if (!parse_path(wire->path, &target))
 		violated(world, "a request for %s", wire->path);
 	if (target.event) {

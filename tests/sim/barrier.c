@@ -49,28 +49,9 @@ static void on_complete(void *arg, const struct bus_snapshot_end *end)
 	readiness_complete(barrier->readiness, &end->shards, session_shard_count(barrier->session));
 }
 
-static void on_rate(void *arg, double qps, int burst)
-{
-	(void)arg;
-	(void)qps;
-	(void)burst;
-}
-
 static void on_live(void *arg, bool live)
 {
 	readiness_live(((struct barrier *)arg)->readiness, live);
-}
-
-static uint32_t on_backlog(void *arg)
-{
-	(void)arg;
-	return 0;
-}
-
-static void on_draining(void *arg, struct shard_set *out)
-{
-	(void)arg;
-	(void)out;
 }
 
 static void on_refused(void *arg, const char *reason, bool final)
@@ -88,10 +69,7 @@ static const struct session_handler handler = {
 	.text = on_text,
 	.absent = on_absent,
 	.complete = on_complete,
-	.rate = on_rate,
 	.live = on_live,
-	.backlog = on_backlog,
-	.draining = on_draining,
 	.refused = on_refused,
 };
 

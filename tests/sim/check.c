@@ -339,6 +339,8 @@ void check_created(struct world *world, const struct wire *wire, const struct ob
 
 	check_life_create(wire, object);
 	check_service_first(wire, object);
+	check_gang_first(wire, object);
+	check_queue_first(wire, object);
 	check_depends(wire, object);
 	if (framework == NULL || strcmp(framework->uid, annotation(object->json, "FC_FRAMEWORK_UID")) != 0)
 		return;

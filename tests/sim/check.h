@@ -1,6 +1,6 @@
 /* What must hold, and where it is looked at: check.c statuses and writes, check_request.c requests and what reconcilers
  * conclude, check_rest.c what goes soon, and rest, check_life.c and check_due.c lively worlds,
- * check_services.c Services. Each reports by
+ * check_services.c Services, check_gangs.c gangs. Each reports by
  * violated(). */
 #ifndef SIM_CHECK_H
 #define SIM_CHECK_H
@@ -70,6 +70,26 @@ void check_depends(const struct wire *wire, const struct object *pod);
 void check_service_sent(const struct wire *wire);
 void check_service_created(struct world *world, const struct wire *wire, const struct service *service);
 void check_service_first(const struct wire *wire, const struct object *object);
+
+/* ---- check_gangs.c ---- */
+
+/* As of Services. */
+void check_gang_sent(const struct wire *wire);
+void check_gang_first(const struct wire *wire, const struct object *object);
+/* As check_strays(): each PodGroup waits for as many Pods as it should. */
+void check_gangs(struct world *world);
+
+/* ---- check_queues.c ---- */
+
+/* A reconciler has created a Workload; is about to change one; it goes. A Pod or a ConfigMap was created. */
+void check_queue_created(struct world *world, const struct wire *wire, const struct queued *queued);
+void check_queue_patched(struct world *world, const struct queued *queued, const json_t *changed, bool status);
+void check_queue_released(struct world *world, const struct queued *queued);
+void check_queue_first(const struct wire *wire, const struct object *object);
+/* At rest a watcher has the Workload as it is. */
+void check_queue_cached(struct world *world, const char *ns, const json_t *kept);
+/* Why they are not at rest (static); NULL: they are. */
+const char *check_queues_rest(struct world *world);
 
 /* ---- what they share ---- */
 

@@ -271,6 +271,9 @@ bool check_rest(struct world *world, const char **why)
 		*why = text;
 		return false;
 	}
+	*why = check_queues_rest(world);
+	if (*why != NULL)
+		return false;
 	*why = "something runs";
 	for (const struct instance *instance = world->instances; instance != NULL; instance = instance->next)
 		if (instance->running)
@@ -338,6 +341,10 @@ static void check_cache(struct world *world, const struct watcher *watcher, size
 
 			cache_entry_write(&text, entry);
 			kept = json_parse(text.data, text.len, &err);
+			if (cache_entry_kind(entry) == KIND_WORKLOAD) {
+				check_queue_cached(world, cache_entry_ns(entry), kept);
+				continue;
+			}
 			if (object == NULL || !json_equal(kept, object->json))
 				violated(world, "at rest %s has of %s/%s: %s", watcher->process.label,
 					 cache_entry_ns(entry), cache_entry_name(entry), text.data);

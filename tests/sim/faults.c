@@ -165,7 +165,7 @@ enum fault_row row_of_seed(uint64_t seed)
 static void trouble_stream(struct world *world, enum fault fault)
 {
 	struct watcher *watcher = some_watcher(world);
-	enum object_kind kind = (enum object_kind)pick(world, 0, KIND_COUNT - 1);
+	enum object_kind kind = (enum object_kind)pick(world, 0, KIND_WORKLOAD - 1);
 
 	if (!watcher->process.alive)
 		return;
@@ -364,7 +364,7 @@ void faults_make(struct world *world)
 	faults->slow_answer = chance(world, 300) ? (int)pick(world, 1, 300) : 0;
 	faults->reorder_letter = chance(world, 100) ? (int)pick(world, 1, 20) : 0;
 	if (chance(world, 350))
-		faults->lag_ms[chance(world, 500) ? KIND_POD : pick(world, 0, KIND_COUNT - 1)] = pick(world, 100,
+		faults->lag_ms[chance(world, 500) ? KIND_POD : pick(world, 0, KIND_WORKLOAD - 1)] = pick(world, 100,
 												      LAG_MAX_MS);
 	faults->lagging_watchers = (unsigned)pick(world, 1, 3);
 	faults->status_max = chance(world, 100) ? (size_t)pick(world, 800, 3000) : 0;
@@ -387,6 +387,7 @@ void faults_heal(struct world *world)
 {
 	trace(world, "nothing goes wrong any more");
 	world->healed = true;
+	queues_heal(world);
 	world->faults.quota = 0;
 	for (int i = 0; i < SIM_WATCHERS; i++) {
 		world->watchers[i].crash_after = 0;

@@ -127,7 +127,8 @@ static void bound(struct world *world, void *arg)
 
 void kubelet_bind(struct world *world, const char *uid)
 {
-	later(world, 1, 800, bound, uid);
+	if (!gangs_hold(world, uid))
+		later(world, 1, 800, bound, uid);
 }
 
 void kubelet_pod_created(struct world *world, struct object *pod)

@@ -327,7 +327,9 @@ void member_start(struct world *world, int slot)
 		.completed_retain_sec = world->retain_sec,
 		.conflict_delay_min_sec = 1,
 		.conflict_delay_max_sec = 5,
+		.kueue = world->queued,
 	};
+	discovery_init(reconciler);
 	reconciler->compress = COMPRESS_NEVER;
 	reconciler->name = member->name;
 	reconciler->calls_max = 1;

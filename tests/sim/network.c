@@ -330,6 +330,7 @@ struct kube_call *network_request(void *context, const struct kube_request *requ
 	world->wires = wire;
 	check_asked(wire);
 	check_service_sent(wire);
+	check_gang_sent(wire);
 	send_ms = world->now_ms + (chance(world, world->faults.slow_send) && !world->healed
 					   ? pick(world, 1, SLOW_SEND_MS)
 					   : pick(world, 0, 2));

@@ -76,6 +76,8 @@ void api_delete(struct world *world, struct object *object, int64_t grace_sec, b
 void api_delete_background(struct world *world, struct object *object);
 /* It goes now. */
 void api_gone(struct world *world, struct object *object);
+/* An object that is kept elsewhere has changed, or is gone: it gets a version, and watches tell of it. */
+void api_tell(struct world *world, enum object_kind kind, json_t *object, bool gone, json_t *before);
 /* collector.c: something may have lost its owner, or its last dependent. */
 void api_collect_soon(struct world *world);
 /* A copy of which metadata and status may be changed. */
@@ -105,6 +107,9 @@ struct instance {
 	bool straggler; /* created when its ConfigMap had gone: nothing keeps its Framework from going before it */
 	bool late;
 	bool running;
+	/* gangs.c */
+	bool waits_for_gang;
+	bool placed;
 	/* life_pods.c: its containers fail to start */
 	int waits_left;
 	bool failing; /* at present */

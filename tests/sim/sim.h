@@ -15,6 +15,7 @@
  *   barrier.c    a barrier's process
  *   life.c       suspend, lifetimes and the like        life_pods.c  Pods that do not come to run
  *   services.c   Services, and who gets in their way     depends.c   TaskRoles that depend on others
+ *   gangs.c      PodGroups, and who places their Pods    queues.c    Kueue and its Workloads
  *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
@@ -250,6 +251,7 @@ struct watcher {
 	int64_t lease_ms; /* of reconcilers */
 	struct cache *cache;
 	struct streams *streams;
+	struct streams *workloads;
 	bool synced;
 	bool live;
 	bool stopping;
@@ -265,7 +267,7 @@ struct watcher {
 	struct {
 		struct ev_timer *timer; /* NULL: free */
 		uint64_t number;
-	} timers[8];
+	} timers[12];
 	uint64_t timer_numbers;
 	int64_t frozen_until_ms[KIND_COUNT];
 	/* leader.c; NULL: it is alone */
@@ -483,6 +485,21 @@ struct world {
 	int64_t service_forbidden_until_ms;
 	int64_t service_taken_ms[SIM_FRAMEWORKS]; /* when somebody deleted one last */
 	int64_t attempt_ms[SIM_FRAMEWORKS];       /* when a ConfigMap was created last */
+	bool queued; /* has queues of Kueue */
+	struct random queue_random;
+	struct queued *queued_workloads;
+	bool in_queue[SIM_FRAMEWORKS];
+	bool queue_looks;
+	int64_t queue_quota;
+	bool ganged;                              /* has PodGroups */
+	struct random gang_random;
+	struct pod_group *pod_groups;
+	uint64_t gang_version;
+	int64_t gang_forbidden_until_ms;
+	int64_t gang_unserved_until_ms;
+	int gang_downgrades;                   /* Kubernetes serves v1beta1 after an even number of them */
+	int64_t gang_taken_ms[SIM_FRAMEWORKS]; /* as of Services */
+	int64_t gang_attempt_ms[SIM_FRAMEWORKS];
 	int64_t skew_max_ms; /* between true time and a reconciler's wall clock, at any time so far */
 
 	const struct work_size *size;

@@ -138,12 +138,6 @@ static void on_cancelled(struct world *world, void *arg)
 	turn_free(arg);
 }
 
-const char *kube_call_content_type(const struct kube_call *call)
-{
-	(void)call;
-	return "application/json";
-}
-
 void kube_call_cancel(struct kube_call *call)
 {
 	if (call->cancelled)
@@ -457,6 +451,7 @@ struct kube_call *kube_client_stream(struct kube_client *client, const struct ku
 		sscanf(ns, "/namespaces/%7[^/]", call->ns);
 	call->number = ++watcher->call_numbers;
 	call->kind = strstr(request->path, "/frameworks?") != NULL   ? KIND_FRAMEWORK
+		     : strstr(request->path, "/workloads?") != NULL  ? KIND_WORKLOAD
 		     : strstr(request->path, "/configmaps?") != NULL ? KIND_CONFIG_MAP
 								     : KIND_POD;
 	call->watch = strstr(request->path, "watch=1") != NULL;
@@ -505,7 +500,8 @@ bool streams_quiet(const struct watcher *watcher)
 			return false;
 		watches++;
 	}
-	return watches == KIND_COUNT * (watcher->process.world->by_namespace ? SIM_NAMESPACES : 1);
+	return watches == (KIND_WORKLOAD + watcher->process.world->queued) *
+				  (watcher->process.world->by_namespace ? SIM_NAMESPACES : 1);
 }
 
 bool streams_shown(const struct watcher *watcher, const struct object *object)
@@ -520,6 +516,7 @@ bool streams_shown(const struct watcher *watcher, const struct object *object)
 void streams_end(struct watcher *watcher)
 {
 	streams_free(watcher->streams);
+	streams_free(watcher->workloads);
 	while (watcher->calls != NULL) {
 		watcher->calls->cancelled = true;
 		end_call(watcher->calls, KUBE_CANCELLED, 0, -1);

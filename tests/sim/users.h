@@ -55,7 +55,7 @@ const char *plan_name(int plan);
 int plan_find(const char *ns, const char *name);
 void workload_make(struct world *world);
 void workload_close(struct world *world);
-void workload_free(struct world *world);
+void workload_forget(struct world *world);
 /* spec is taken over. */
 void workload_change_spec(struct world *world, struct object *framework, json_t *spec);
 /* What an attempt of a Task does: its exit code, and how long it takes (INT64_MAX: for ever). */
@@ -106,6 +106,62 @@ void services_framework_gone(struct world *world, const char *uid);
 /* A request of a reconciler about Services. */
 void services_handle(struct world *world, const struct wire *wire, const char *ns, const char *name,
 		     struct answer *out);
+
+/* ---- gangs.c ---- */
+
+struct pod_group {
+	struct pod_group *next;
+	int plan;
+	const char *ns;
+	json_t *json;
+	int64_t wrong_since_ms; /* it waits for another number of Pods than it should; 0: not so (check_gangs.c) */
+};
+
+/* When the Frameworks are planned, and depend on each other or not. */
+void gangs_make(struct world *world);
+void gangs_free(struct world *world);
+/* NULL: there is none. */
+struct pod_group *gangs_find(const struct world *world, const char *ns, const char *name);
+/* The uid of its controller; "". */
+const char *gangs_owner(const struct pod_group *group);
+/* How many Pods it (or a patch of it) waits for. */
+int64_t gangs_min(const json_t *group);
+/* The name of the PodGroup that a Pod is of; "": of none. */
+const char *gangs_name(const json_t *pod);
+/* Its owner is gone. */
+void gangs_owner_gone(struct world *world, const char *uid);
+/* Whether the Pod gets its node together with others, or has to wait for them. */
+bool gangs_hold(struct world *world, const char *uid);
+/* A request of a reconciler; false: it is not about PodGroups. */
+bool gangs_handle(struct world *world, const struct wire *wire, struct answer *out);
+
+/* ---- queues.c ---- */
+
+/* A Workload of Kueue. */
+struct queued {
+	struct queued *next;
+	const char *ns;
+	json_t *json;
+};
+
+/* When the Frameworks are planned. */
+void queues_make(struct world *world);
+void queues_free(struct world *world);
+/* Nothing goes wrong any more. */
+void queues_heal(struct world *world);
+/* Adds the label of a Framework that is in a queue. */
+void queues_label(const struct world *world, int plan, json_t *metadata);
+/* NULL: there is none. */
+struct queued *queues_find(const struct world *world, const char *ns, const char *name);
+/* The uid of its Framework. */
+const char *queues_owner(const struct queued *queued);
+/* Whether a condition is True; whether somebody has deleted it; whether a finalizer holds it. */
+bool queues_is(const struct queued *queued, const char *type);
+bool queues_deleting(const struct queued *queued);
+bool queues_held(const struct queued *queued);
+void queues_framework_gone(struct world *world, const char *uid);
+/* Whether the request is one about Kueue; answers it then. */
+bool queues_handle(struct world *world, const struct wire *wire, struct answer *out);
 
 /* ---- depends.c ---- */
 

@@ -75,6 +75,21 @@ static void on_live(void *arg, bool live)
 static const struct streams_handler streams_handler = {
 	.deleted = on_deleted, .synced = on_synced, .relisted = on_relisted, .live = on_live};
 
+/* As watcher/view/workloads.c. */
+static void ignore(void *arg)
+{
+	(void)arg;
+}
+
+static void ignore_live(void *arg, bool live)
+{
+	(void)arg;
+	(void)live;
+}
+
+static const struct streams_handler workloads_handler = {
+	.deleted = on_deleted, .synced = ignore, .relisted = ignore, .live = ignore_live};
+
 /* ---- the cache's listener ---- */
 
 static void on_changed(void *arg, struct cache_entry *entry)
@@ -147,7 +162,6 @@ void watcher_start(struct world *world, int index)
 {
 	struct watcher *watcher = &world->watchers[index];
 	uint64_t life = watcher->process.life;
-	const struct config_snapshots snapshots = {0};
 	const char *const names[SIM_NAMESPACES] = {plan_ns(0), plan_ns(1)};
 	const struct namespaces namespaces = {names, world->by_namespace ? SIM_NAMESPACES : 0};
 
@@ -169,7 +183,12 @@ void watcher_start(struct world *world, int index)
 	/* lists in pages, as servers without initial events have them; unit tests and the embedded cluster have initial
 	 * events */
 	watcher->streams = streams_new((struct ev_loop *)(void *)watcher, (struct kube_client *)(void *)watcher,
-				       watcher->cache, &namespaces, &snapshots, false, &streams_handler, watcher);
+				       watcher->cache, &namespaces, false, &streams_handler, watcher);
+	if (world->queued)
+		watcher->workloads = streams_new_workloads((struct ev_loop *)(void *)watcher,
+							   (struct kube_client *)(void *)watcher, watcher->cache,
+							   &namespaces, "/apis/kueue.x-k8s.io/v1beta2",
+							   &workloads_handler, watcher);
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
 	leader_start(watcher);
 	for (int i = 0; i < SIM_SEATS; i++)

@@ -251,12 +251,15 @@ static void act(struct world *world, void *arg)
 	struct object *object = api_framework(world, action->framework);
 
 	if (action->deed == DEED_CREATE) {
+		json_t *metadata = json_pack("{s:s,s:s}", "name", plan_name(action->framework), "namespace",
+					     plan_ns(action->framework));
+
+		queues_label(world, action->framework, metadata);
 		if (object == NULL)
 			api_create(world, KIND_FRAMEWORK,
-				   json_pack("{s:s,s:s,s:{s:s,s:s},s:O}", "apiVersion",
-					     "frameworkcontroller.microsoft.com/v1", "kind", "Framework", "metadata",
-					     "name", plan_name(action->framework), "namespace",
-					     plan_ns(action->framework), "spec", action->spec));
+				   json_pack("{s:s,s:s,s:O,s:O}", "apiVersion", "frameworkcontroller.microsoft.com/v1",
+					     "kind", "Framework", "metadata", metadata, "spec", action->spec));
+		json_decref(metadata);
 	} else if (action->deed >= DEED_DELETE_POD) {
 		trouble_dependents(world, action);
 	} else if (object != NULL) {
@@ -427,6 +430,8 @@ void workload_make(struct world *world)
 	life_make(world);
 	services_make(world);
 	depends_make(world);
+	gangs_make(world);
+	queues_make(world);
 }
 
 /* Whatever might go on for ever is stopped or deleted. */
@@ -454,7 +459,7 @@ void workload_close(struct world *world)
 	}
 }
 
-void workload_free(struct world *world)
+void workload_forget(struct world *world)
 {
 	for (int i = 0; i < SIM_FRAMEWORKS; i++)
 		json_decref(world->plans[i].spec);

@@ -130,6 +130,7 @@ static void step(struct world *world)
 	if ((world->healed || world->faults.row == ROW_LATE_WRITES) && world->now_ms >= world->strays_look_ms) {
 		world->strays_look_ms = world->now_ms + SIM_STRAYS_LOOK_MS;
 		check_strays(world);
+		check_gangs(world);
 		if (world->lively && world->healed)
 			check_overdue(world);
 	}
@@ -256,7 +257,9 @@ static void world_free(struct world *world)
 	kubelet_free(world);
 	api_free(world);
 	services_free(world);
-	workload_free(world);
+	gangs_free(world);
+	queues_free(world);
+	workload_forget(world);
 	sim_world = NULL;
 	free(world);
 }

@@ -38,6 +38,7 @@ struct framework {
 struct world {
 	struct ev_loop *loop;
 	struct http_server api;
+	struct kube_config config;
 	struct kube_client *client;
 	struct readiness *readiness;
 	struct wait_groups *groups;
@@ -270,15 +271,13 @@ static inline struct world *world_new(struct limits limits)
 		.spare = limits.spare,
 	};
 	const struct kube_client_options client_options = {.user_agent = "test"};
-	struct kube_config config = {0};
 	struct error err;
 
 	world->loop = ev_loop_new(0);
 	world->framework = (struct framework){.uid = "u1", .ips = "", .version = 10};
 	http_server_start(&world->api, world->loop, on_api_request, world);
-	assert_int_equal(kube_config_load(world->api.address, NULL, NULL, &config, &err), 0);
-	world->client = kube_client_new(world->loop, &config, &client_options, &err);
-	kube_config_free(&config);
+	assert_int_equal(kube_config_load(world->api.address, NULL, NULL, &world->config, &err), 0);
+	world->client = kube_client_new(world->loop, &world->config, &client_options, &err);
 	world->readiness = readiness_new(&handler, world);
 	world->groups = wait_groups_new(world->loop, world->client, world->readiness, limits.per_framework);
 	if (limits.with_access)
@@ -303,6 +302,7 @@ static inline void world_free(struct world *world)
 	let_go(world);
 	serve_free(world->serve);
 	kube_client_free(world->client);
+	kube_config_free(&world->config);
 	front_free(world->front);
 	access_free(world->access);
 	wait_groups_free(world->groups);

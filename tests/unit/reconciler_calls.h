@@ -9,7 +9,7 @@
 
 enum { BIG = 300, OTHER_SHARD = 4 }; /* BIG: Tasks beside Task 0, whose Pod is there */
 
-static char *framework_text(const char *name, int version, int tasks)
+static inline char *framework_text(const char *name, int version, int tasks)
 {
 	return mem_printf("{\"metadata\":{\"namespace\":\"ns\",\"name\":\"%s\",\"uid\":\"u-%s\","
 			  "\"resourceVersion\":\"%d\",\"generation\":1},\"spec\":{\"executionType\":\"Start\","
@@ -18,7 +18,7 @@ static char *framework_text(const char *name, int version, int tasks)
 			  name, name, version, tasks);
 }
 
-static void show_framework(struct world *world, const char *name, uint32_t shard, int tasks)
+static inline void show_framework(struct world *world, const char *name, uint32_t shard, int tasks)
 {
 	cleanup_free char *text = framework_text(name, 7, tasks);
 
@@ -26,7 +26,7 @@ static void show_framework(struct world *world, const char *name, uint32_t shard
 }
 
 /* It is done: what was sent, with the uid and the version that the server gives it. */
-static void answer_done(struct world *world, size_t at)
+static inline void answer_done(struct world *world, size_t at)
 {
 	cleanup_json json_t *object = json_parse(world->calls[at].body, strlen(world->calls[at].body), NULL);
 	json_t *metadata = json_object_get(object, "metadata");
@@ -42,7 +42,7 @@ static void answer_done(struct world *world, size_t at)
 }
 
 /* The call whose method and path begin so; call_count when there is none. */
-static size_t find_call(const struct world *world, const char *line)
+static inline size_t find_call(const struct world *world, const char *line)
 {
 	size_t at = 0;
 
@@ -54,7 +54,7 @@ static size_t find_call(const struct world *world, const char *line)
 static const char pods[] = "POST /api/v1/namespaces/ns/pods";
 
 /* Everything but creates of Pods is done, as long as something is asked for. */
-static void get_to_pods(struct world *world)
+static inline void get_to_pods(struct world *world)
 {
 	for (size_t at = 0; at < world->call_count;) {
 		if (strcmp(world->calls[at].line, pods) == 0) {

@@ -144,6 +144,7 @@ static inline int world_set_up(void **state)
 							    .boot_ms = world_boot_ms,
 							    .wall_ms = world_wall_ms};
 	world->reconciler.config = (struct sync_config){.failures = &world->failures, .creation_timeout_sec = 300};
+	discovery_init(&world->reconciler);
 	world->reconciler.name = "m";
 	world->reconciler.shard_count = SHARDS;
 	world->reconciler.calls_max = CALLS_MAX;

@@ -14,7 +14,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
-#include "common/kube/proto.h"
 #include "common/kube/reflector.h"
 #include "tests/unit/http_server.h"
 

@@ -81,13 +81,12 @@ static inline bool completion_stored(const json_t *attempt)
 	return json_is_object(json_object_get(attempt, "completionStatus"));
 }
 
-#define must(s, condition)                                                                                        \
-	do {                                                                                                      \
-		if (!(condition)) {                                                                               \
-			cleanup_free char *text_ = json_text(server_status(s));                                   \
-			fail_msg("%s %s: not %s; stored: %s", call_kind_name(call->kind), call->name, #condition, \
-				 text_);                                                                          \
-		}                                                                                                 \
+#define must(s, condition)                                                                                          \
+	do {                                                                                                        \
+		if (!(condition)) {                                                                                 \
+			cleanup_free char *text_ = json_text(server_status(s));                                     \
+			fail_msg("%s %s: not %s; stored: %s", call_kind_name(call), call->name, #condition, text_); \
+		}                                                                                                   \
 	} while (0)
 
 static inline void check_create(struct story *s, const struct call *call)

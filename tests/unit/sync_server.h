@@ -3,192 +3,7 @@
 #ifndef TESTS_UNIT_SYNC_SERVER_H
 #define TESTS_UNIT_SYNC_SERVER_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "common/base/buf.h"
-#include "common/base/clock.h"
-#include "common/base/json.h"
-#include "common/base/mem.h"
-#include "common/framework/codes.h"
-#include "common/framework/gang.h"
-#include "reconciler/sync/sync.h"
-#include "tests/objects.h"
-
-#define WORLD_NS "ns"
-#define WORLD_NAME "f"
-#define WORLD_CONFIG_MAP "f-attempt"
-
-enum { WORLD_CALL_KINDS = CALL_DELETE_FRAMEWORK + 1 };
-
-/* What the server does with the next calls of one kind. */
-struct world_fault {
-	enum call_kind kind; /* CALL_NONE: no fault */
-	const char *name;    /* of the object; NULL: any */
-	int count;           /* how many calls */
-	int http_status;     /* 0: no answer comes */
-	const char *reason;  /* of the Status; NULL: the body is no Status */
-	const char *message;
-	int64_t retry_after_ms;
-	bool carried_out; /* done all the same */
-};
-
-struct world {
-	struct framework *framework;
-	struct failure_spec failures;
-	struct sync_config config;
-	struct sync_time time;
-	struct random random;
-	struct plan plan;
-
-	/* the server */
-	json_t *object; /* the Framework; NULL: gone */
-	json_t *config_map;
-	json_t *pods; /* by name */
-	json_t *services;
-	uint64_t rv;
-	unsigned next_uid;
-	struct world_fault fault;
-
-	/* How the rest of the cluster behaves. */
-	bool slow_kubelet; /* deleted Pods stay until world_pod_gone() */
-	bool held;         /* a finalizer keeps Pods from going, by force too, until world_pod_gone() */
-	bool slow_gc;      /* a deleted ConfigMap stays until world_config_map_gone() */
-	bool hold_calls;   /* world_step() leaves planned calls in the queue */
-	bool hold_writes;  /* world_step() leaves the status unwritten */
-	bool mute;         /* no event reaches the owner */
-	bool unsure;       /* the owner does not know what its last write did: it reads first */
-
-	/* calls planned and not yet carried out */
-	struct call queue[4096];
-	size_t queued;
-
-	/* what has happened */
-	struct buf log; /* "create Pod f-a-0; " … */
-	unsigned made[WORLD_CALL_KINDS];
-	unsigned writes;
-	struct buf snapshots; /* one line each */
-	struct buf events;    /* "Reason: message\n" */
-};
-
-/* ---- JSON for people --------------------------------------------------------------------------------------------- */
-
-static inline const char *call_kind_name(enum call_kind kind)
-{
-	static const char *const names[] = {
-		[CALL_NONE] = "none",
-		[CALL_CREATE_CONFIG_MAP] = "create ConfigMap",
-		[CALL_GET_CONFIG_MAP] = "get ConfigMap",
-		[CALL_DELETE_CONFIG_MAP] = "delete ConfigMap",
-		[CALL_CREATE_POD] = "create Pod",
-		[CALL_GET_POD] = "get Pod",
-		[CALL_DELETE_POD] = "delete Pod",
-		[CALL_CREATE_SERVICE] = "create Service",
-		[CALL_GET_SERVICE] = "get Service",
-		[CALL_DELETE_FRAMEWORK] = "delete Framework",
-	};
-
-	return names[kind];
-}
-
-/* JSON with ' for ". */
-static inline json_t *json_of(const char *text)
-{
-	cleanup_free char *copy = mem_strdup(text);
-	struct error err;
-	json_t *value;
-
-	for (char *c = copy; *c != '\0'; c++)
-		if (*c == '\'')
-			*c = '"';
-	value = json_parse(copy, strlen(copy), &err);
-	if (value == NULL)
-		fail_msg("%s in %s", err.message, copy);
-	return value;
-}
-
-static inline bool world_observe_framework(struct framework *framework, const json_t *object, enum observed_by by)
-{
-	cleanup_free char *text = json_text(object);
-	struct object_parts parts;
-	bool news;
-
-	if (object_parts_read(text, strlen(text), &parts, NULL) < 0)
-		return false;
-	news = framework_observe(framework, &parts, by);
-	object_meta_free(&parts.meta);
-	return news;
-}
-
-/* The value at "a.0.b"; NULL when any part is missing. */
-static inline json_t *json_at(json_t *value, const char *path)
-{
-	while (value != NULL && *path != '\0') {
-		char part[128];
-		size_t len = strcspn(path, ".");
-
-		snprintf(part, sizeof(part), "%.*s", (int)len, path);
-		value = json_is_array(value) ? json_array_get(value, strtoul(part, NULL, 10))
-					     : json_object_get(value, part);
-		path += len + (path[len] == '.');
-	}
-	return value;
-}
-
-static inline void assert_json(const json_t *found, const char *expected)
-{
-	cleanup_json json_t *wanted = json_of(expected);
-	cleanup_free char *text = NULL;
-
-	if (found != NULL && json_equal(found, wanted))
-		return;
-	text = found == NULL ? mem_strdup("nothing") : json_text(found);
-	fail_msg("found %s, expected %s", text, expected);
-}
-
-/* ---- the server -------------------------------------------------------------------------------------------------- */
-
-static inline void world_stamp(struct world *w, json_t *object)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)++w->rv);
-	json_object_set_new(json_object_get(object, "metadata"), "resourceVersion", json_string(text));
-}
-
-static inline void world_new_uid(struct world *w, json_t *object, const char *kind)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "%s-uid-%u", kind, ++w->next_uid);
-	json_object_set_new(json_object_get(object, "metadata"), "uid", json_string(text));
-}
-
-static inline const char *meta_str(const json_t *object, const char *name)
-{
-	return json_str(json_object_get(object, "metadata"), name);
-}
-
-/* "f-a-3"; valid until the next call. */
-static inline const char *pod_name(const char *role, size_t index)
-{
-	static char name[128];
-
-	snprintf(name, sizeof(name), WORLD_NAME "-%s-%zu", role, index);
-	return name;
-}
-
-static inline json_t *world_pod(struct world *w, const char *name)
-{
-	return json_object_get(w->pods, name);
-}
+#include "tests/unit/sync_objects.h"
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
@@ -213,6 +28,15 @@ static inline void world_tell_pod(struct world *w, const char *name)
 
 	if (!w->mute && object != NULL && has_label(object))
 		framework_observe_pod(w->framework, pod_parse(object, &err));
+}
+
+static inline void world_tell_workload(struct world *w)
+{
+	json_t *object = json_object_get(w->workloads, WORLD_WORKLOAD);
+	cleanup_free char *text = object == NULL ? NULL : json_text(object);
+
+	if (!w->mute && text != NULL)
+		framework_observe_workload(w->framework, workload_read(text, strlen(text), NULL));
 }
 
 static inline void world_tell_config_map(struct world *w)
@@ -281,6 +105,36 @@ static inline void world_pod_gone(struct world *w, const char *name)
 		world_config_map_gone(w);
 }
 
+/* What the ConfigMap owns beside the Pods. */
+static inline void world_collect_pod_groups(struct world *w, const char *owner_uid)
+{
+	const char *name;
+	void *next;
+	json_t *group;
+
+	json_object_foreach_safe(w->pod_groups, next, name, group) {
+		const char *uid = json_str(json_at(group, "metadata.ownerReferences.0"), "uid");
+
+		if (uid != NULL && strcmp(uid, owner_uid) == 0)
+			json_object_del(w->pod_groups, name);
+	}
+}
+
+/* Events of it; one that is deleted goes with its last finalizer. */
+static inline void world_workload_changed(struct world *w)
+{
+	cleanup_json json_t *object = json_incref(json_object_get(w->workloads, WORLD_WORKLOAD));
+
+	if (object == NULL)
+		return;
+	world_tell_workload(w);
+	if (meta_str(object, "deletionTimestamp") == NULL ||
+	    json_array_size(json_object_get(json_object_get(object, "metadata"), "finalizers")) > 0)
+		return;
+	json_object_del(w->workloads, WORLD_WORKLOAD);
+	world_tell_gone(w, KIND_WORKLOAD, object);
+}
+
 static inline void world_config_map_gone(struct world *w)
 {
 	json_t *object = w->config_map;
@@ -288,6 +142,7 @@ static inline void world_config_map_gone(struct world *w)
 	assert_non_null(object);
 	world_mark_deleting(w, object, 0);
 	w->config_map = NULL;
+	world_collect_pod_groups(w, meta_str(object, "uid"));
 	world_tell_gone(w, KIND_CONFIG_MAP, object);
 	json_decref(object);
 }
@@ -390,6 +245,21 @@ static inline json_t *world_answer_object(const json_t *object)
 	return copy;
 }
 
+static inline json_t *world_owned(struct world *w, const struct call *call)
+{
+	if (call->object == SLOT_WORKLOAD)
+		return w->workloads;
+	return call->object == SLOT_SERVICE ? w->services : w->pod_groups;
+}
+
+/* Metadata alone, unless more is read. */
+static inline json_t *world_shown(const struct call *call, const json_t *object)
+{
+	if (call->resource != NULL && call->resource->whole)
+		return json_deep_copy(object);
+	return world_answer_object(object);
+}
+
 static inline json_t *world_find(struct world *w, const struct call *call)
 {
 	switch (call->kind) {
@@ -397,8 +267,12 @@ static inline json_t *world_find(struct world *w, const struct call *call)
 	case CALL_GET_CONFIG_MAP:
 	case CALL_DELETE_CONFIG_MAP: return w->config_map;
 	case CALL_DELETE_FRAMEWORK: return w->object;
-	case CALL_CREATE_SERVICE:
-	case CALL_GET_SERVICE: return json_object_get(w->services, call->name);
+	case CALL_CREATE_OWNED:
+	case CALL_GET_OWNED:
+	case CALL_PATCH_OWNED_STATUS:
+	case CALL_DELETE_OWNED:
+	case CALL_PATCH_OWNED: return json_object_get(world_owned(w, call), call->name);
+	case CALL_GET_KUEUE: return json_object_get(w->kueue_objects, call->name);
 	default: return world_pod(w, call->name);
 	}
 }
@@ -426,19 +300,66 @@ static inline void world_create(struct world *w, const struct call *call, const 
 		fail_msg("body of %s: %s", call->name, err.message);
 	assert_string_equal(meta_str(object, "name"), call->name);
 	assert_string_equal(meta_str(object, "namespace"), WORLD_NS);
-	world_new_uid(w, object, pod ? "pod" : call->kind == CALL_CREATE_SERVICE ? "svc" : "cm");
+	world_new_uid(w, object,
+		      pod                              ? "pod"
+		      : call->object == SLOT_SERVICE   ? "svc"
+		      : call->object == SLOT_POD_GROUP ? "pg"
+		      : call->object == SLOT_WORKLOAD  ? "wl"
+						       : "cm");
 	world_stamp(w, object);
 	if (pod) {
 		json_object_set_new(object, "status", json_of("{'phase':'Pending'}"));
 		if (json_object_get(object, "spec") == NULL)
 			json_object_set_new(object, "spec", json_object());
 		json_object_set_new(w->pods, call->name, object);
-	} else if (call->kind == CALL_CREATE_SERVICE) {
-		json_object_set_new(w->services, call->name, object);
+	} else if (call->kind == CALL_CREATE_OWNED) {
+		json_object_set_new(world_owned(w, call), call->name, object);
 	} else {
 		w->config_map = object;
 	}
-	*result = (struct world_result){201, NULL, NULL, world_answer_object(object)};
+	*result = (struct world_result){201, NULL, NULL, world_shown(call, object)};
+}
+
+/* A merge patch of members one below another. */
+static inline void world_merge(json_t *into, const json_t *patch)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)(uintptr_t)patch, name, value) {
+		json_t *present = json_object_get(into, name);
+
+		if (json_is_null(value))
+			json_object_del(into, name);
+		else if (json_is_object(value) && json_is_object(present))
+			world_merge(present, value);
+		else
+			json_object_set_new(into, name, json_deep_copy(value));
+	}
+}
+
+static inline void world_patch(struct world *w, const struct call *call, const struct buf *body,
+			       struct world_result *result)
+{
+	json_t *object = world_find(w, call);
+	struct error err;
+	cleanup_json json_t *patch = json_parse(body->data, body->len, &err);
+
+	if (patch == NULL)
+		fail_msg("patch of %s: %s", call->name, err.message);
+	if (object == NULL) {
+		*result = (struct world_result){404, "NotFound", "not found", NULL};
+		return;
+	}
+	if (strcmp(meta_str(object, "uid"), meta_str(patch, "uid")) != 0 ||
+	    (meta_str(patch, "resourceVersion") != NULL &&
+	     strcmp(meta_str(object, "resourceVersion"), meta_str(patch, "resourceVersion")) != 0)) {
+		*result = (struct world_result){409, "Conflict", "a precondition failed", NULL};
+		return;
+	}
+	world_merge(object, patch);
+	world_stamp(w, object);
+	*result = (struct world_result){200, NULL, NULL, world_shown(call, object)};
 }
 
 static inline void world_delete(struct world *w, const struct call *call, struct world_result *result)
@@ -480,6 +401,8 @@ static inline void world_after(struct world *w, const struct call *call)
 		break;
 	default: break;
 	}
+	if (call->object == SLOT_WORKLOAD && call->kind != CALL_GET_KUEUE)
+		world_workload_changed(w);
 }
 
 static inline void world_run(struct world *w, const struct call *call, const struct buf *body,
@@ -489,14 +412,17 @@ static inline void world_run(struct world *w, const struct call *call, const str
 
 	switch (call->kind) {
 	case CALL_CREATE_CONFIG_MAP:
-	case CALL_CREATE_SERVICE:
+	case CALL_CREATE_OWNED:
 	case CALL_CREATE_POD: world_create(w, call, body, result); break;
 	case CALL_GET_CONFIG_MAP:
-	case CALL_GET_SERVICE:
+	case CALL_GET_OWNED:
+	case CALL_GET_KUEUE:
 	case CALL_GET_POD:
 		*result = object == NULL ? (struct world_result){404, "NotFound", "not found", NULL}
 					 : (struct world_result){200, NULL, NULL, json_deep_copy(object)};
 		break;
+	case CALL_PATCH_OWNED_STATUS:
+	case CALL_PATCH_OWNED: world_patch(w, call, body, result); break;
 	default: world_delete(w, call, result); break;
 	}
 }
@@ -517,10 +443,11 @@ static inline void world_answer(struct world *w, struct call *call)
 		framework_answer(w->framework, call, &answer, &w->time, &w->random);
 		return;
 	}
-	if (call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD || call->kind == CALL_CREATE_SERVICE)
+	if (call->kind == CALL_CREATE_CONFIG_MAP || call->kind == CALL_CREATE_POD || call->kind == CALL_CREATE_OWNED ||
+	    call->kind == CALL_PATCH_OWNED || call->kind == CALL_PATCH_OWNED_STATUS)
 		framework_call_body(w->framework, call, &body);
 	w->made[call->kind]++;
-	buf_printf(&w->log, "%s%s %s; ", call->force ? "force " : "", call_kind_name(call->kind), call->name);
+	buf_printf(&w->log, "%s%s %s; ", call->force ? "force " : "", call_kind_name(call), call->name);
 	if (!faulty || fault->carried_out)
 		world_run(w, call, &body, &result);
 	object = result.object;

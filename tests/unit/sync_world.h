@@ -42,7 +42,7 @@ static inline void world_reconcile(struct world *w)
 		/* Calls about one object never overtake each other. */
 		for (size_t j = 0; j < w->queued; j++)
 			if (strcmp(w->queue[j].name, w->plan.calls[i].name) == 0)
-				fail_msg("%s %s while another is on the way", call_kind_name(w->plan.calls[i].kind),
+				fail_msg("%s %s while another is on the way", call_kind_name(&w->plan.calls[i]),
 					 w->queue[j].name);
 		w->queue[w->queued++] = w->plan.calls[i];
 		w->plan.calls[i] = (struct call){0};
@@ -223,6 +223,12 @@ static inline void world_init(struct world *w)
 	w->framework = framework_new(WORLD_NS, WORLD_NAME);
 	w->pods = json_object();
 	w->services = json_object();
+	w->pod_groups = json_object();
+	w->workloads = json_object();
+	w->kueue_objects = json_object();
+	for (int i = 0; i < OWNED_APIS; i++)
+		w->served[i] = (struct api_served){SERVED_YES, INT64_MAX};
+	w->config.served = w->served;
 	w->rv = 100;
 	plan_reset(&w->plan);
 	buf_puts(&w->log, "");
@@ -259,6 +265,9 @@ static inline void world_end(struct world *w)
 	json_decref(w->config_map);
 	json_decref(w->pods);
 	json_decref(w->services);
+	json_decref(w->pod_groups);
+	json_decref(w->workloads);
+	json_decref(w->kueue_objects);
 	buf_free(&w->log);
 	buf_free(&w->snapshots);
 	buf_free(&w->events);
@@ -288,8 +297,10 @@ static inline void world_restart(struct world *w)
 	w->unsure = false;
 	framework_free(w->framework);
 	w->framework = framework_new(WORLD_NS, WORLD_NAME);
+	w->framework->kueue.on = w->config.kueue;
 	world_tell_config_map(w);
 	world_tell_framework(w);
+	world_tell_workload(w);
 	json_object_foreach(w->pods, name, pod)
 		world_tell_pod(w, name);
 	framework_fence(w->framework);

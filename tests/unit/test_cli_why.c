@@ -117,6 +117,10 @@ static void test_held(void **state)
 	cli_world_begin(&w, ONE_ROLE ",'suspend':true", suspended);
 	explain(&w, &why, "suspended", "none of its Pods exists");
 	done(&w, &why);
+	cli_world_begin(&w, ONE_ROLE, suspended);
+	explain(&w, &why, "queued", "Kueue has not admitted its Workload framework-f");
+	assert_string_equal(why.advice[0].command, "kubectl describe workload framework-f -n ns");
+	done(&w, &why);
 	cli_world_begin(&w, ONE_ROLE ",'suspend':true", status);
 	cli_world_pod(&w, "f-a-0", ",'deletionTimestamp':'2026-01-01T00:59:00Z','finalizers':['x/y']", "",
 		      "'phase':'Running'");

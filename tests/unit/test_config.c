@@ -87,6 +87,7 @@ static void test_every_key(void **state)
 				   "shards: 4096\n"
 				   "memberLeaseSec: 2\n"
 				   "memberGraceSec: 0\n"
+				   "kueue: true\n"
 				   "busAddress: ipc:///run/fc\n";
 	struct config config;
 	load(text, &config);
@@ -110,6 +111,7 @@ static void test_every_key(void **state)
 	assert_int_equal(config.shards, 4096);
 	assert_int_equal(config.member_lease_sec, 2);
 	assert_int_equal(config.member_grace_sec, 0);
+	assert_true(config.kueue);
 	assert_string_equal(config.bus_address, "ipc:///run/fc");
 	config_free(&config);
 	load("frameworkCompletedRetainSec: -1", &config);
@@ -412,6 +414,7 @@ static void test_shipped_file(void **state)
 		"memberLeaseSec",
 		"memberGraceSec",
 		"busAddress",
+		"kueue",
 	};
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
 		cleanup_free char *needle = mem_printf("%s:", keys[i]);

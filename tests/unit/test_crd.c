@@ -279,6 +279,7 @@ static const double limit_s = 60;
 struct keeping {
 	struct ev_loop *loop;
 	struct http_server server;
+	struct kube_config config;
 	struct kube_client *client;
 	struct crd_keeper *keeper;
 	json_t *stored;      /* what the server has */
@@ -376,13 +377,12 @@ static const struct crd_handler keeper_handler = {.established = on_established,
 static void start_keeping(struct keeping *k, const struct crd_options *options)
 {
 	const struct kube_client_options client_options = {.user_agent = "test"};
-	struct kube_config config = {0};
 	struct error err;
 
 	k->loop = ev_loop_new(0);
 	http_server_start(&k->server, k->loop, on_request, k);
-	config.server = k->server.address;
-	k->client = kube_client_new(k->loop, &config, &client_options, &err);
+	k->config.server = k->server.address;
+	k->client = kube_client_new(k->loop, &k->config, &client_options, &err);
 	assert_non_null(k->client);
 	k->keeper = crd_keeper_new(k->loop, k->client, options, &keeper_handler, k);
 	crd_keeper_set_writes(k->keeper, !k->standby);

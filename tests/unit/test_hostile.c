@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <time.h>
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
@@ -25,14 +24,6 @@ enum { REFUSED_MS = 500, READ_MS = 2500 };
 enum { REFUSED_MS = 50, READ_MS = 250 };
 #endif
 enum { TEXT_MAX = 1024 * 1024, TRIES = 3 };
-
-static int64_t cpu_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* head, unit, unit, …, tail: 1 MiB in all. A # in the unit becomes a number that counts. */
 struct shape {

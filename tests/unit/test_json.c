@@ -9,6 +9,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/json.h"
+#include "common/base/mem.h"
 
 /* What json_parse makes of text, printed again. */
 static void assert_reads(const char *text, const char *expected)
@@ -49,6 +50,30 @@ static void test_fractions(void **state)
 	assert_reads("[1e-3,1.5e300]", "[0.001,1.5e300]");
 	assert_reads("0.3333333333333333", "0.3333333333333333");
 	assert_reads("0.30000000000000004", "0.30000000000000004");
+	assert_reads("[0.1,0.30000000000000004]", "[0.1,0.30000000000000004]");
+}
+
+/* Texts are those that jansson writes, for every character. */
+static void test_like_jansson(void **state)
+{
+	cleanup_json json_t *value = json_object();
+	char *expected;
+	char *found;
+
+	(void)state;
+	for (int c = 0; c < 0x100; c++) {
+		const char bytes[] = {'a', (char)(c < 0x80 ? c : 0xC3), (char)(c < 0x80 ? 'b' : 0x80 | (c & 0x3F)),
+				      '\0'};
+		cleanup_free char *name = mem_printf("%d%s", c, c == 0 ? "" : bytes);
+
+		json_object_set_new(value, name,
+				    json_pack("[o, i, b, n, {}, []]", json_stringn(bytes, 3), c - 7, c % 2));
+	}
+	expected = json_dumps(value, JSON_COMPACT);
+	found = json_text(value);
+	assert_string_equal(found, expected);
+	free(found);
+	free(expected);
 }
 
 static void test_refused(void **state)
@@ -109,8 +134,11 @@ static void test_many_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_large_integers), cmocka_unit_test(test_fractions),
-		cmocka_unit_test(test_refused),        cmocka_unit_test(test_nul),
+		cmocka_unit_test(test_large_integers),
+		cmocka_unit_test(test_fractions),
+		cmocka_unit_test(test_like_jansson),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_nul),
 		cmocka_unit_test(test_many_values),
 	};
 

@@ -1,4 +1,4 @@
-/* What a reflector tells of lists and watches that work: pages, encodings, objects that cannot be read, its end. */
+/* What a reflector tells of lists and watches that work: pages, objects that cannot be read, its end. */
 #include "tests/unit/reflector_world.h"
 
 /* ---- what should happen ---- */
@@ -68,171 +68,12 @@ static void list_accepts(struct fixture *fixture, struct http_conn *conn, size_t
 
 static void test_partial_metadata(void **state)
 {
-	static const char *const accepts[] = {
-		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-		"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-	};
 	struct fixture *fixture = *state;
 
 	fixture->on_list = list_accepts;
 	fixture->on_watch = watch_accepts;
-	for (size_t i = 0; i < ARRAY_LEN(accepts); i++) {
-		start_with(fixture, (struct reflector_options){.accept = accepts[i]});
-		wait_told(fixture, SYNCED);
-		reflector_free(fixture->reflector);
-		fixture->reflector = NULL;
-	}
-}
-
-/* ---- encodings ---- */
-
-static int raw(void *arg, const struct reflector_object *object, bool gone, struct error *err)
-{
-	const struct proto_span message = {object->data, object->len, false};
-	struct proto_span metadata = proto_field(message, PROTO_METADATA);
-	cleanup_json json_t *tree = NULL;
-	char name[32];
-
-	if (object->encoding == REFLECTED_PROTOBUF) {
-		if (metadata.at == NULL)
-			return error_set(err, "no metadata");
-		proto_text(metadata, PROTO_META_NAME, name, sizeof(name));
-		tell(arg, gone ? "-proto:" : "proto:", name);
-		return 0;
-	}
-	tree = json_parse(object->data, object->len, err);
-	if (tree == NULL)
-		return -1;
-	tell_object(arg, gone ? "-" : "", tree);
-	return 0;
-}
-
-static void not_acceptable(struct fixture *fixture, struct http_conn *conn, size_t number)
-{
-	if (strstr(http_header(conn, "Accept"), "protobuf") != NULL)
-		http_reply(conn, 406, "", "only the following media types are accepted: application/json");
-	else
-		list_two(fixture, conn, number);
-}
-
-/* A server that has no protobuf is asked for JSON, at once and for good; one that sends JSON all the same is
- * understood.
- */
-static void test_protobuf_refused(void **state)
-{
-	struct fixture *fixture = *state;
-
-	fixture->handler.raw = raw;
-	fixture->on_list = not_acceptable;
-	start_with(fixture, (struct reflector_options){.protobuf = true});
-	wait_told(fixture, "begin begin a/3 b/7 end/10 live");
-	assert_int_equal(fixture->lists, 2);
-	send_event(fixture, "MODIFIED", "a", "11");
-	wait_told(fixture, "a/11 at/11");
-	reflector_free(fixture->reflector);
-	fixture->on_list = list_two;
-	start_with(fixture, (struct reflector_options){.protobuf = true});
+	start_with(fixture, (struct reflector_options){.metadata_only = true});
 	wait_told(fixture, SYNCED);
-}
-
-/* {items: [{metadata: {name: "a", resourceVersion: "3"}}, {3: "x"}], metadata: {resourceVersion: "10"}} */
-static const char proto_list[] = "k8s\0\x12\x15\x0a\x04\x12\x02"
-				 "10\x12\x08\x0a\x06\x0a\x01"
-				 "a2\x01"
-				 "3\x12\x03\x1a\x01x";
-
-static void reply_protobuf(struct http_conn *conn, bool chunked, const char *body, size_t len)
-{
-	cleanup_buf struct buf answer = {0};
-
-	buf_puts(&answer, "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.kubernetes.protobuf\r\n");
-	if (chunked)
-		buf_puts(&answer, "Transfer-Encoding: chunked\r\n\r\n");
-	else
-		buf_printf(&answer, "Content-Length: %zu\r\n\r\n", len);
-	buf_append(&answer, body, len);
-	http_raw(conn, answer.data, answer.len);
-}
-
-static void list_protobuf(struct fixture *fixture, struct http_conn *conn, size_t number)
-{
-	char body[sizeof(proto_list)];
-
-	(void)fixture;
-	assert_string_equal(http_header(conn, "Accept"), "application/vnd.kubernetes.protobuf,application/json");
-	memcpy(body, proto_list, sizeof(body));
-	if (number > 1)
-		*(char *)memchr(body, '1', sizeof(body)) = '3'; /* of version 30 */
-	reply_protobuf(conn, false, body, sizeof(body) - 1);
-}
-
-static void watch_protobuf(struct fixture *fixture, struct http_conn *conn, size_t number)
-{
-	(void)fixture;
-	(void)number;
-	assert_string_equal(http_header(conn, "Accept"),
-			    "application/vnd.kubernetes.protobuf;stream=watch,application/json");
-	reply_protobuf(conn, true, "", 0);
-}
-
-/* A frame of an event whose object has the metadata, a name and a version of two digits. */
-static void send_frame(struct fixture *fixture, const char *type, char name, const char *version)
-{
-	cleanup_buf struct buf frame = {0};
-	char metadata[] = "\x0a\x01N2\x02VV";
-
-	metadata[2] = name;
-	memcpy(metadata + 5, version, 2);
-	buf_append(&frame, "\0\0\0", 3);
-	buf_putc(&frame, (char)(2 + strlen(type) + 4 + 4 + 2 + 2 + 7));
-	buf_printf(&frame, "\x0a%c%s\x12%c\x0a%c", (int)strlen(type), type, 2 + 4 + 2 + 2 + 7, 4 + 2 + 2 + 7);
-	buf_append(&frame, "k8s", 4);
-	buf_printf(&frame, "\x12\x09\x0a\x07%s", metadata);
-	http_stream_send(fixture->watch, frame.data, frame.len);
-}
-
-static void test_protobuf(void **state)
-{
-	/* an event without an object; one of an object without metadata; ERROR: {code: 410} */
-	static const char no_object[] = "\0\0\0\x07\x0a\x05"
-					"ADDED";
-	static const char no_metadata[] = "\0\0\0\x14\x0a\x05"
-					  "ADDED\x12\x0b\x0a\x09k8s\0\x12\x03\x1a\x01x";
-	static const char gone[] = "\0\0\0\x14\x0a\x05"
-				   "ERROR\x12\x0b\x0a\x09k8s\0\x12\x03\x30\x9a\x03";
-	struct fixture *fixture = *state;
-
-	fixture->handler.raw = raw;
-	fixture->on_list = list_protobuf;
-	fixture->on_watch = watch_protobuf;
-	start_with(fixture, (struct reflector_options){.protobuf = true});
-	wait_told(fixture, "begin proto:a malformed/: end/10 live");
-	send_frame(fixture, "ADDED", 'b', "11");
-	send_frame(fixture, "BOOKMARK", 'x', "12");
-	send_frame(fixture, "DELETED", 'b', "13");
-	wait_told(fixture, "proto:b at/11 at/12 -proto:b at/13");
-	http_stream_send(fixture->watch, no_object, sizeof(no_object) - 1);
-	http_stream_send(fixture->watch, no_metadata, sizeof(no_metadata) - 1);
-	send_frame(fixture, "MODIFIED", 'c', "14");
-	wait_told(fixture, "malformed/: malformed/: proto:c at/14");
-	http_stream_send(fixture->watch, gone, sizeof(gone) - 1);
-	wait_told(fixture, "dead begin proto:a malformed/: end/30 live");
-}
-
-/* A length that no frame has: the stream is broken off and resumed. */
-static void test_protobuf_lost_place(void **state)
-{
-	struct fixture *fixture = *state;
-
-	fixture->handler.raw = raw;
-	fixture->on_list = list_protobuf;
-	fixture->on_watch = watch_protobuf;
-	start_with(fixture, (struct reflector_options){.protobuf = true});
-	wait_told(fixture, "begin proto:a malformed/: end/10 live");
-	http_stream_send(fixture->watch, "\xff\xff\xff\xff", 4);
-	wait_told(fixture, "dead live");
-	send_frame(fixture, "ADDED", 'b', "11");
-	wait_told(fixture, "proto:b at/11");
 }
 
 /* ---- objects that cannot be had ---- */
@@ -403,9 +244,6 @@ int main(void)
 		reflector_test(test_split_frames),
 		reflector_test(test_pages),
 		reflector_test(test_partial_metadata),
-		reflector_test(test_protobuf_refused),
-		reflector_test(test_protobuf),
-		reflector_test(test_protobuf_lost_place),
 		reflector_test(test_malformed_in_list),
 		reflector_test(test_large_in_list),
 		reflector_test(test_event_texts),

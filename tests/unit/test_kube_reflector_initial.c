@@ -162,7 +162,7 @@ static void test_cut(void **state)
 	assert_int_equal(fixture->lists, 1);
 }
 
-/* A server that ignores the question may send nothing at all. */
+/* A server that ignores the question may send nothing at all. It is not asked again. */
 static void test_silence(void **state)
 {
 	struct fixture *fixture = *state;
@@ -170,6 +170,41 @@ static void test_silence(void **state)
 	start_asking(fixture);
 	wait_told(fixture, "begin " SYNCED);
 	assert_int_equal(fixture->watches, 2);
+	http_stream_puts(fixture->watch, "{\"type\":\"ERROR\",\"object\":{\"code\":410}}\n");
+	wait_told(fixture, "dead " SYNCED);
+	assert_int_equal(fixture->watches, 3);
+	assert_null(strstr(fixture->watch->path, "sendInitialEvents"));
+}
+
+static void deleted_then_cut(struct fixture *fixture, struct http_conn *conn, size_t number)
+{
+	http_stream_begin(conn);
+	if (number == 1) {
+		http_stream_puts(conn, EVENT("ADDED", "a", "3") EVENT("DELETED", "b", "20"));
+		http_stream_end(conn);
+	}
+	(void)fixture;
+}
+
+static void list_at_twenty(struct fixture *fixture, struct http_conn *conn, size_t number)
+{
+	(void)fixture;
+	(void)number;
+	assert_non_null(strstr(conn->path, "&resourceVersionMatch=NotOlderThan&resourceVersion=20"));
+	http_reply(conn, 200, "",
+		   "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"20\"},\"items\":["
+		   "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"3\"}}]}");
+}
+
+/* An object that was deleted among them is not listed again by a server that has yet to see it. */
+static void test_deleted_then_cut(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->on_watch = deleted_then_cut;
+	fixture->on_list = list_at_twenty;
+	start_asking(fixture);
+	wait_told(fixture, "begin a/3 -b/20 begin a/3 end/20 live");
 }
 
 int main(void)
@@ -183,6 +218,7 @@ int main(void)
 		reflector_test(test_bad_request),
 		reflector_test(test_cut),
 		reflector_test(test_silence),
+		reflector_test(test_deleted_then_cut),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -36,6 +36,7 @@ static const double limit_s = 60;
 struct fixture {
 	struct ev_loop *loop;
 	struct http_server server;
+	struct kube_config config;
 	struct kube_client *client;
 	struct lease *lease;
 	json_t *stored; /* NULL: none */
@@ -171,13 +172,12 @@ static void start(struct fixture *f, enum election_grants grants)
 			     .margin_ms = 300,
 			     .grants = grants},
 	};
-	struct kube_config config = {0};
 	struct error err;
 
 	f->loop = ev_loop_new(0);
 	http_server_start(&f->server, f->loop, on_request, f);
-	config.server = f->server.address;
-	f->client = kube_client_new(f->loop, &config, &client_options, &err);
+	f->config.server = f->server.address;
+	f->client = kube_client_new(f->loop, &f->config, &client_options, &err);
 	assert_non_null(f->client);
 	f->lease = lease_new(f->loop, f->client, &options, &handler, f);
 }

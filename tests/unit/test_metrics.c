@@ -16,6 +16,7 @@
 #include "common/base/buf.h"
 #include "common/base/json.h"
 #include "common/health/health.h"
+#include "common/process/process.h"
 #include "reconciler/metrics.h"
 #include "tests/unit/bus_world.h"
 #include "tests/unit/http_asker.h"
@@ -123,7 +124,7 @@ static double value_of(const char *text, const char *series)
 static struct kube_client *make_client(struct ev_loop *loop)
 {
 	const struct kube_client_options options = {.user_agent = "test/1.0"};
-	struct kube_config config = {.server = (char *)"http://127.0.0.1:1"};
+	static struct kube_config config = {.server = (char *)"http://127.0.0.1:1"}; /* the client borrows it */
 	struct error err;
 	struct kube_client *client = kube_client_new(loop, &config, &options, &err);
 
@@ -281,13 +282,15 @@ static void listens_to_this_machine(void **state)
 {
 	struct ev_loop *loop = ev_loop_new(0);
 	struct bus_counters bus = {0};
-	struct health_options options = {.address = "127.0.0.1:0", .metrics = put_bus, .arg = &bus};
+	struct process_flags flags = {.http = "127.0.0.1:0"};
+	const struct serve_options options = {.metrics = put_bus, .arg = &bus};
+	struct serve *serve = NULL;
+	struct serve *other = NULL;
 	struct error err;
-	struct serve *serve = health_new(loop, &options, &err);
 	struct asking client;
 
 	(void)state;
-	if (serve == NULL)
+	if (process_serve(loop, &flags, &options, &serve, &err) < 0)
 		fail_msg("%s", err.message);
 	/* together with what the server adds by itself */
 	client = asker_open(serve_address(serve));
@@ -297,8 +300,9 @@ static void listens_to_this_machine(void **state)
 	check_text(asker_body(&client));
 	asker_close(&client);
 
-	options.address = serve_address(serve);
-	assert_null(health_new(loop, &options, &err));
+	flags.http = serve_address(serve);
+	assert_int_equal(process_serve(loop, &flags, &options, &other, &err), -1);
+	assert_null(other);
 	if (strstr(err.message, "--http: listen on \"127.0.0.1:") == NULL ||
 	    strstr(err.message, "Address already in use") == NULL)
 		fail_msg("%s", err.message);
@@ -310,15 +314,18 @@ static void listens_to_this_machine(void **state)
 static void refuses_others(void **state)
 {
 	struct ev_loop *loop = ev_loop_new(0);
-	struct health_options options = {.address = "0.0.0.0:0"};
+	struct process_flags flags = {.http = "0.0.0.0:0"};
+	const struct serve_options options = {0};
+	struct serve *serve = NULL;
 	struct error err;
 
 	(void)state;
-	assert_null(health_new(loop, &options, &err));
+	assert_int_equal(process_serve(loop, &flags, &options, &serve, &err), -1);
+	assert_null(serve);
 	if (strstr(err.message, "--http 0.0.0.0:0 can be reached from other machines") == NULL)
 		fail_msg("%s", err.message);
-	options.address = ":0";
-	assert_null(health_new(loop, &options, &err));
+	flags.http = ":0";
+	assert_int_equal(process_serve(loop, &flags, &options, &serve, &err), -1);
 	ev_loop_destroy(loop);
 }
 

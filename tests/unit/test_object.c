@@ -376,37 +376,7 @@ static void test_pod_waits(void **state)
 	}
 }
 
-/* The same from protobuf: Pod {metadata{name,uid}, status{phase, conditions | containerStatuses}}. */
-static void test_pod_waits_proto(void **state)
-{
-	static const char unscheduled[] = "\x0a\x06\x0a\x01p\x2a\x01u"
-					  "\x1a\x33\x0a\x07Pending"
-					  "\x12\x28\x0a\x0cPodScheduled\x12\x05"
-					  "False\x22\x02\x08\x64\x2a\x0dUnschedulable";
-	static const char invalid[] = "\x0a\x06\x0a\x01p\x2a\x01u"
-				      "\x1a\x28\x0a\x07Pending"
-				      "\x42\x1d\x0a\x01"
-				      "c\x12\x18\x0a\x16\x0a\x10InvalidImageName\x12\x02mm";
-	struct pod *pod;
-
-	(void)state;
-	pod = pod_read_proto(unscheduled, sizeof(unscheduled) - 1, NULL);
-	assert_non_null(pod);
-	assert_non_null(pod->wait);
-	assert_int_equal(pod->wait->kind, POD_WAIT_UNSCHEDULABLE);
-	assert_int_equal(pod->wait->since, 100);
-	pod_free(pod);
-	pod = pod_read_proto(invalid, sizeof(invalid) - 1, NULL);
-	assert_non_null(pod);
-	assert_non_null(pod->wait);
-	assert_int_equal(pod->wait->kind, POD_WAIT_NEVER);
-	assert_string_equal(pod->wait->container, "c");
-	assert_string_equal(pod->wait->message, "mm");
-	pod_free(pod);
-}
-
-/* That a Running Pod is ready is kept if others wait for that; then it is news. From JSON, of any order, and protobuf.
- */
+/* That a Running Pod is ready is kept if others wait for that; then it is news. */
 static void test_pod_ready(void **state)
 {
 #define WANTED "\"metadata\":{\"name\":\"p\",\"uid\":\"u\",\"annotations\":{\"FC_READY_WANTED\":\"true\"}}"
@@ -427,9 +397,6 @@ static void test_pod_ready(void **state)
 		 false},
 		{"{" POD_META "," READY("Running", "True") "}", false, false},
 	};
-	static const char proto[] = "\x0a\x1f\x0a\x01p\x2a\x01u\x62\x17\x0a\x0f"
-				    "FC_READY_WANTED\x12\x04true"
-				    "\x1a\x18\x0a\x07Running\x12\x0d\x0a\x05Ready\x12\x04True";
 	struct pod *pod;
 
 	(void)state;
@@ -450,11 +417,6 @@ static void test_pod_ready(void **state)
 		pod_free(pod);
 		pod_free(copy);
 	}
-	pod = pod_read_proto(proto, sizeof(proto) - 1, NULL);
-	assert_non_null(pod);
-	assert_true(pod->ready_wanted);
-	assert_true(pod->ready);
-	pod_free(pod);
 }
 
 /* With " for '. */
@@ -507,7 +469,7 @@ int main(void)
 		cmocka_unit_test(test_pod_phases),      cmocka_unit_test(test_pod_same),
 		cmocka_unit_test(test_config_map),      cmocka_unit_test(test_attempt_id_text),
 		cmocka_unit_test(test_wrong_types),     cmocka_unit_test(test_pod_waits),
-		cmocka_unit_test(test_pod_waits_proto), cmocka_unit_test(test_pod_ready),
+		cmocka_unit_test(test_pod_ready),
 		cmocka_unit_test(test_identity),
 	};
 

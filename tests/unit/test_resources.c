@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "barrier/init/output.h"
 #include "common/base/json.h"
@@ -24,6 +23,7 @@
 #include "common/serve/serve.h"
 #include "tests/unit/http_asker.h"
 #include "tests/unit/http_server.h"
+#include "tests/unit/slow.h"
 #include "tests/unit/temp.h"
 #include "watcher/pool/pool.h"
 
@@ -49,14 +49,6 @@ static void use_up_descriptors(int spare)
 static void give_back_descriptors(void)
 {
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &descriptors), 0);
-}
-
-static int64_t cpu_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)

@@ -1,32 +1,7 @@
 /* The protocol between the watcher's router and its peers, without sockets: joining, the latest state, and what a
  * cache that lists anew makes travel. What a peer may say is in test_router_raw, who holds which shard in
  * test_router_members. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/bus_world.h"
-
-static struct world *world;
-
-static int set_up(void **state)
-{
-	(void)state;
-	world = world_new();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	world_free(world);
-	return 0;
-}
+#include "tests/unit/router_world.h"
 
 static void test_join(void **state)
 {

@@ -1,41 +1,6 @@
 /* The members of a router, without sockets: shards that move, leases, and what happens when watcher and member lose
  * sight of each other; barriers; shares of the rate. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/bus_world.h"
-
-static struct world *world;
-
-static int set_up(void **state)
-{
-	(void)state;
-	world = world_new();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	world_free(world);
-	return 0;
-}
-
-static size_t count_of(const struct node *node, enum bus_type type)
-{
-	size_t count = 0;
-
-	for (const struct message *message = node->down.first; message != NULL; message = message->next)
-		if (message->head.type == type)
-			count++;
-	return count;
-}
+#include "tests/unit/router_world.h"
 
 /* ---- shards that move ------------------------------------------------------------------------------------------- */
 

@@ -1,30 +1,5 @@
 /* What the router answers to a peer that the test plays itself: credit, snapshots cut short, claims, refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/bus_world.h"
-
-static struct world *world;
-
-static int set_up(void **state)
-{
-	(void)state;
-	world = world_new();
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	world_free(world);
-	return 0;
-}
+#include "tests/unit/router_world.h"
 
 /* A connection whose peer is played by the test itself. */
 static struct node *raw_node(int slot)
@@ -83,16 +58,6 @@ static struct message *next_of(struct node *node, enum bus_type type)
 		free(message);
 	}
 	return NULL;
-}
-
-static size_t count_of(const struct node *node, enum bus_type type)
-{
-	size_t count = 0;
-
-	for (const struct message *message = node->down.first; message != NULL; message = message->next)
-		if (message->head.type == type)
-			count++;
-	return count;
 }
 
 /* Frameworks, so that a small window cuts their snapshot. */

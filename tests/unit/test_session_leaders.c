@@ -162,18 +162,6 @@ static void on_live(void *arg, bool live)
 	(void)live;
 }
 
-static uint32_t on_backlog(void *arg)
-{
-	(void)arg;
-	return 0;
-}
-
-static void on_draining(void *arg, struct shard_set *out)
-{
-	(void)arg;
-	(void)out;
-}
-
 static void on_refused(void *arg, const char *reason, bool final)
 {
 	(void)arg;
@@ -190,8 +178,6 @@ static const struct session_handler handler = {
 	.complete = on_complete,
 	.rate = on_rate,
 	.live = on_live,
-	.backlog = on_backlog,
-	.draining = on_draining,
 	.refused = on_refused,
 };
 

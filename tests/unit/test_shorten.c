@@ -1,6 +1,7 @@
 /* Statuses that would not fit into an object (CONTRACT.md §13): what is shortened and what is not, and that what is
  * written fits, reads, and costs no more than it has to. */
 #include "tests/unit/shorten_texts.h"
+#include "tests/unit/slow.h"
 
 enum { ETCD_MAX = 1536 * 1024 }; /* what etcd takes unless it is told otherwise */
 
@@ -34,14 +35,6 @@ static void begin_tasks(struct world *w, int tasks)
 	world_begin_of(w, tasks, "", "", ",'executionType':'Create'");
 	world_reconcile(w);
 	world_write(w);
-}
-
-static int64_t cpu_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* The body fits, and another owner reads from it what this one has in memory. Returns its length. */

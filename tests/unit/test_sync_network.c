@@ -111,7 +111,7 @@ static void test_outcome_unknown(void **state)
 
 		begin(&w, 1, "", NETWORK);
 		w.fault = (struct world_fault){
-			.kind = CALL_CREATE_SERVICE, .count = 1, .carried_out = carried_out[i], .message = "no answer"};
+			.kind = CALL_CREATE_OWNED, .count = 1, .carried_out = carried_out[i], .message = "no answer"};
 		world_settle(&w);
 		pass_minutes(&w);
 		assert_calls(&w, carried_out[i] ? "create ConfigMap f-attempt; create Service f; get Service f; create "
@@ -174,8 +174,8 @@ static void test_foreign(void **state)
 		buf_clear(&w.events);
 		pass_minutes(&w);
 		assert_state(&w, STATE_PREPARING);
-		assert_in_range(w.made[CALL_GET_SERVICE], 5, 15); /* less and less often */
-		assert_int_equal(w.made[CALL_CREATE_SERVICE], 1);
+		assert_in_range(w.made[CALL_GET_OWNED], 5, 15); /* less and less often */
+		assert_int_equal(w.made[CALL_CREATE_OWNED], 1);
 		assert_lacks(w.events.data == NULL ? "" : w.events.data, "NamingConflict");
 		json_object_del(w.services, "f");
 		pass_minutes(&w);
@@ -216,7 +216,7 @@ static void test_ours_is_deleted(void **state)
 	assert_int_equal(w.made[CALL_CREATE_POD], 0);
 	json_object_del(w.services, "f");
 	pass_minutes(&w);
-	assert_int_equal(w.made[CALL_CREATE_SERVICE], 2);
+	assert_int_equal(w.made[CALL_CREATE_OWNED], 2);
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	world_end(&w);
 }
@@ -242,30 +242,30 @@ static void test_forbidden(void **state)
 
 	(void)state;
 	begin(&w, 1, "", NETWORK);
-	forbid(&w, CALL_CREATE_SERVICE, 3);
+	forbid(&w, CALL_CREATE_OWNED, 3);
 	world_settle(&w);
 	pass_minutes(&w);
 	assert_contains(w.events.data, told);
-	assert_int_equal(w.made[CALL_CREATE_SERVICE], 4);
+	assert_int_equal(w.made[CALL_CREATE_OWNED], 4);
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	world_end(&w);
 
 	/* a refusal that lasts: reads that find nothing do not make the next attempt come sooner */
 	begin(&w, 1, "", NETWORK);
-	forbid(&w, CALL_CREATE_SERVICE, 1000);
+	forbid(&w, CALL_CREATE_OWNED, 1000);
 	world_pass(&w, 60);
-	assert_in_range(w.made[CALL_CREATE_SERVICE], 8, 20);
+	assert_in_range(w.made[CALL_CREATE_OWNED], 8, 20);
 	world_end(&w);
 
 	/* nor may it be looked at: known by another refusal alone */
 	begin(&w, 1, "", NETWORK);
 	put_service(&w, "f", "'uid':'x'," OURS);
-	forbid(&w, CALL_GET_SERVICE, 3);
+	forbid(&w, CALL_GET_OWNED, 3);
 	world_settle(&w);
 	pass_minutes(&w);
 	assert_contains(w.events.data, told);
-	assert_int_equal(w.made[CALL_CREATE_SERVICE], 1);
-	assert_int_equal(w.made[CALL_GET_SERVICE], 4);
+	assert_int_equal(w.made[CALL_CREATE_OWNED], 1);
+	assert_int_equal(w.made[CALL_GET_OWNED], 4);
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	world_end(&w);
 }
@@ -276,7 +276,7 @@ static void test_ends_while_it_waits(void **state)
 
 	(void)state;
 	begin(&w, 1, "", NETWORK);
-	forbid(&w, CALL_CREATE_SERVICE, 1000);
+	forbid(&w, CALL_CREATE_OWNED, 1000);
 	world_settle(&w);
 	world_clear_log(&w);
 	world_edit_of(&w, 1, "", "", NETWORK ",'executionType':'Stop'");
@@ -321,7 +321,7 @@ static void test_changed_while_queued(void **state)
 	world_carry(&w);
 	world_settle(&w);
 	assert_int_equal(w.queued, 1);
-	assert_int_equal(w.queue[0].kind, CALL_CREATE_SERVICE);
+	assert_int_equal(w.queue[0].kind, CALL_CREATE_OWNED);
 	world_edit_of(&w, 1, "", "", ",'network':{'subdomain':'two'}");
 	w.hold_calls = false;
 	world_clear_log(&w);

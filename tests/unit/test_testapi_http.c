@@ -24,6 +24,7 @@ struct server {
 	struct buf body;
 	json_t *json;
 	int64_t retry_after;
+	curl_off_t length; /* of the body, -1: not given */
 };
 
 static void on_term(struct ev_loop *loop, ev_signal *signal, int revents)
@@ -131,6 +132,7 @@ static long request(struct server *server, const char *method, const char *path,
 	code = curl_easy_perform(server->curl);
 	curl_easy_getinfo(server->curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_easy_getinfo(server->curl, CURLINFO_RETRY_AFTER, &retry_after);
+	curl_easy_getinfo(server->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &server->length);
 	server->retry_after = (int64_t)retry_after;
 	curl_slist_free_all(headers);
 	json_decref(server->json);
@@ -491,6 +493,31 @@ static void large_bodies(void **state)
 	free(text);
 }
 
+/* Large lists come in chunks, as nobody knows their length before they are written; small ones do not. */
+static void chunked_lists(void **state)
+{
+	struct server *server = *state;
+	const json_t *last;
+	char *text = mem_alloc(100001);
+	char *body;
+
+	memset(text, 'x', 100000);
+	text[100000] = '\0';
+	assert_int_equal(request(server, "GET", CMS, NULL), 200);
+	assert_int_equal(server->length, server->body.len);
+	for (int i = 0; i < 3; i++) {
+		body = mem_printf("{\"metadata\":{\"name\":\"c%d\"},\"data\":{\"k\":\"%s\"}}", i, text);
+		assert_int_equal(request(server, "POST", CMS, body), 201);
+		free(body);
+	}
+	assert_int_equal(request(server, "GET", CMS, NULL), 200);
+	assert_int_equal(server->length, -1);
+	assert_int_equal(json_array_size(json_object_get(server->json, "items")), 3);
+	last = json_array_get(json_object_get(server->json, "items"), 2);
+	assert_string_equal(json_str(json_object_get(last, "data"), "k"), text);
+	free(text);
+}
+
 /* SIGTERM (in stop) with a watch and a delayed request hanging. */
 static void ends_with_clients(void **state)
 {
@@ -529,6 +556,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(replicas, start, stop),
 		cmocka_unit_test_setup_teardown(counts, start, stop),
 		cmocka_unit_test_setup_teardown(large_bodies, start, stop),
+		cmocka_unit_test_setup_teardown(chunked_lists, start, stop),
 		cmocka_unit_test_setup_teardown(ends_with_clients, start, stop),
 	};
 	int failed;

@@ -1,4 +1,4 @@
-/* Pods in the test API server: defaults, types, checks, grace, quotas, as a real API server of 1.20 has them. */
+/* Pods in the test API server: defaults, types, checks, grace, as a real API server of 1.20 has them. */
 #include "tests/cluster/testapi/headers.h"
 #include "tests/cluster/testapi/quantity.h"
 #include "tests/unit/testapi_fixture.h"
@@ -210,24 +210,6 @@ static void finished_goes_at_once(void **state)
 	expect_call(f, 404, "GET", PODS "/p", NULL);
 }
 
-static void quota_counts_what_runs(void **state)
-{
-	struct fixture *f = *state;
-
-	expect_call(f, 201, "POST", NS "/resourcequotas",
-		    "{\"metadata\":{\"name\":\"q\"},\"spec\":{\"hard\":{\"pods\":\"1\"}}}");
-	expect_call(f, 201, "POST", PODS, POD);
-	/* the quota is asked before the name: 403, not 409 */
-	expect_call(f, 403, "POST", PODS, POD);
-	assert_string_equal(message(f),
-			    "pods \"p\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: "
-			    "pods=1");
-	f->local.content_type = "application/merge-patch+json";
-	expect_call(f, 200, "PATCH", PODS "/p/status", "{\"status\":{\"phase\":\"Failed\"}}");
-	f->local.content_type = NULL;
-	expect_call(f, 409, "POST", PODS, POD);
-}
-
 /* A Pod of the namespace "guarded", which labels concern. */
 #define GUARDED "/api/v1/namespaces/guarded/pods"
 #define SAFE                                                                                    \
@@ -397,7 +379,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unbound_goes_at_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(bound_waits_for_its_grace, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(finished_goes_at_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(quota_counts_what_runs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(restricted_namespaces, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(warnings_in_headers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(table_row, set_up, tear_down),

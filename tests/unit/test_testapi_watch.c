@@ -1,6 +1,6 @@
 /* Watches of the test API server: where they start, what they see through a selector, how they end. */
-#include "common/kube/proto.h"
 #include "tests/unit/testapi_fixture.h"
+#include "tests/unit/proto.h"
 
 #define CMS NS "/configmaps"
 #define WATCH_LIST "sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
@@ -369,7 +369,7 @@ static void expect_frames(struct api_watch *watch, const char *wanted, struct pr
 	for (ssize_t at = 0; at < len;) {
 		const unsigned char *head = (const unsigned char *)data + at;
 		size_t size = (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
-		struct proto_span event = {data + at + 4, size, false};
+		struct proto_span event = {data + at + 4, size};
 		char type[16];
 		char name[16];
 

@@ -97,31 +97,6 @@ static void test_unreadable(void **state)
 	cache_free(cache);
 }
 
-/* {metadata: {name: "p", namespace: "n", uid: "u", resourceVersion: "7", labels: {FC_FRAMEWORK_NAME: "f"}}} */
-static void test_protobuf(void **state)
-{
-	static const char pod[] = "\x0a\x26\x0a\x01p\x1a\x01n\x2a\x01u\x32\x01"
-				  "7\x5a\x16\x0a\x11"
-				  "FC_FRAMEWORK_NAME\x12\x01"
-				  "f\x62\x00";
-	const struct reflector_object object = {.encoding = REFLECTED_PROTOBUF, .data = pod, .len = sizeof(pod) - 1};
-	const struct reflector_object json = {.encoding = REFLECTED_PROTOBUF, .data = "{}", .len = 2};
-	cleanup_buf struct buf out = {0};
-	struct cache *cache = cache_new(1, &listener, &out);
-	struct error err = {0};
-
-	(void)state;
-	if (cache_present_raw(cache, KIND_POD, &object, &err) < 0)
-		fail_msg("%s", err.message);
-	assert_int_equal(cache_count(cache, KIND_POD), 1);
-	assert_non_null(strstr(out.data, "\"namespace\":\"n\",\"name\":\"p\",\"uid\":\"u\",\"resourceVersion\":\"7\""));
-	assert_int_equal(cache_present_raw(cache, KIND_POD, &json, &err), -1);
-	assert_int_equal(cache_deleted_raw(cache, KIND_POD, &json, &err), -1);
-	assert_int_equal(cache_deleted_raw(cache, KIND_POD, &object, &err), 0);
-	assert_int_equal(cache_count(cache, KIND_POD), 0);
-	cache_free(cache);
-}
-
 static void test_deletion_line(void **state)
 {
 	static const struct {
@@ -274,9 +249,11 @@ static void test_folded_lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_managed_fields), cmocka_unit_test(test_unreadable),
-		cmocka_unit_test(test_protobuf),       cmocka_unit_test(test_deletion_line),
-		cmocka_unit_test(test_folded),         cmocka_unit_test(test_folded_lists),
+		cmocka_unit_test(test_managed_fields),
+		cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_deletion_line),
+		cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_folded_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

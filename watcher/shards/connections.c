@@ -74,7 +74,8 @@ void connection_leave(struct router *router, struct connection *connection)
 	connection->left = true;
 }
 
-void router_reap(struct router *router)
+/* Removes the peers that are marked gone. Call it only where no caller holds a pointer to one. */
+static void reap(struct router *router)
 {
 	struct connection *connection;
 	struct connection *next;
@@ -249,7 +250,7 @@ void router_flush(struct router *router)
 		lost = lost || connection->gone;
 	}
 	if (lost)
-		router_reap(router);
+		reap(router);
 }
 
 bool connection_silent(const struct router *router, const struct connection *connection)
@@ -271,7 +272,7 @@ void router_forget_silent(struct router *router)
 				   router_who(router, connection->id, connection->id_len, &received) < 0;
 		connection->probe_ms = router_now(router) + SESSION_SILENT_MS;
 	}
-	router_reap(router);
+	reap(router);
 }
 
 /* ---- assignments ------------------------------------------------------------------------------------------------ */
@@ -340,7 +341,7 @@ void router_relisted(struct router *router)
 		if (!connection->gone && connection->role == BUS_ROLE_RECONCILER &&
 		    !shard_set_empty(&connection->shards))
 			assign(router, connection, connection->sent_version, &connection->shards, &connection->shards);
-	router_reap(router);
+	reap(router);
 }
 
 static void update_connection(struct router *router, struct connection *connection)
@@ -378,5 +379,5 @@ void router_update(struct router *router)
 	HASH_ITER(hh, router->connections, connection, next)
 		if (!connection->gone && !connection->left)
 			update_connection(router, connection);
-	router_reap(router);
+	reap(router);
 }

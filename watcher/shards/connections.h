@@ -83,8 +83,6 @@ void connection_leave(struct router *router, struct connection *connection);
 bool connection_silent(const struct router *router, const struct connection *connection);
 /* Removes silent peers, except those with unread objects: these stay counted while they are connected. */
 void router_forget_silent(struct router *router);
-/* Removes the peers that are marked gone. Call it only where no caller holds a pointer to one. */
-void router_reap(struct router *router);
 
 /* Answers to the received message of a connection that may be no peer. router_who: 0, or -1 if it is no longer
  * connected. */

@@ -11,6 +11,7 @@
 #include "common/base/mem.h"
 #include "common/base/version.h"
 #include "common/bus/message.h"
+#include "common/framework/workload.h"
 #include "watcher/view/fold.h"
 #include "watcher/view/scopes.h"
 #include "watcher/view/slim.h"
@@ -45,6 +46,7 @@ struct cache_entry {
 		struct pod *pod;
 		void *folded_pod;
 	};
+	struct workload *workload;
 	void *note;
 	struct cache_entry *shard_previous;
 	struct cache_entry *shard_next;
@@ -97,10 +99,12 @@ static void drop_object(struct cache_entry *entry)
 		free(entry->folded_pod);
 	else
 		pod_free(entry->pod);
+	workload_free(entry->workload);
 	entry->framework = NULL;
 	entry->config_map = NULL;
 	entry->pod = NULL;
 	entry->pod_folded = false;
+	entry->workload = NULL;
 }
 
 static void entry_free(struct cache_entry *entry)
@@ -134,6 +138,8 @@ static const struct object_meta *meta_of(const struct cache_entry *entry)
 		return &entry->framework->meta;
 	if (entry->config_map != NULL)
 		return &entry->config_map->meta;
+	if (entry->workload != NULL)
+		return &entry->workload->meta;
 	return entry->pod != NULL ? &entry->pod->meta : NULL;
 }
 
@@ -226,6 +232,7 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 	entry->framework = NULL;
 	entry->config_map = NULL;
 	entry->pod = NULL;
+	entry->workload = NULL;
 	/* A peer that gets a Framework with another uid knows that the former one is deleted. It may have the new one
 	 * already, which an absence at that version would remove. */
 	if (end != END_REPLACED || entry->kind != KIND_FRAMEWORK)
@@ -238,6 +245,7 @@ struct kept {
 	struct cached_framework *framework;
 	struct config_map *config_map;
 	struct pod *pod;
+	struct workload *workload;
 };
 
 static struct cached_framework *framework_read(const char *text, size_t len, struct error *err)
@@ -266,9 +274,11 @@ static const struct object_meta *kept_read(enum object_kind kind, const struct r
 	case KIND_CONFIG_MAP:
 		out->config_map = config_map_read(object->data, object->len, err);
 		return out->config_map == NULL ? NULL : &out->config_map->meta;
+	case KIND_WORKLOAD:
+		out->workload = workload_read(object->data, object->len, err);
+		return out->workload == NULL ? NULL : &out->workload->meta;
 	default:
-		out->pod = object->encoding == REFLECTED_PROTOBUF ? pod_read_proto(object->data, object->len, err)
-								  : pod_read(object->data, object->len, err);
+		out->pod = pod_read(object->data, object->len, err);
 		return out->pod == NULL ? NULL : &out->pod->meta;
 	}
 }
@@ -278,6 +288,7 @@ static void kept_free(struct kept *kept)
 	framework_free(kept->framework);
 	config_map_free(kept->config_map);
 	pod_free(kept->pod);
+	workload_free(kept->workload);
 }
 
 static bool kept_same(const struct cache_entry *entry, const struct kept *kept)
@@ -286,6 +297,8 @@ static bool kept_same(const struct cache_entry *entry, const struct kept *kept)
 		return strcmp(entry->framework->meta.resource_version, kept->framework->meta.resource_version) == 0;
 	if (kept->config_map != NULL)
 		return config_map_same(entry->config_map, kept->config_map);
+	if (kept->workload != NULL)
+		return workload_same(entry->workload, kept->workload);
 	return pod_same(entry->pod, kept->pod);
 }
 
@@ -296,6 +309,7 @@ static void store(const struct cache *cache, struct cache_entry *entry, const st
 	entry->framework = kept->framework;
 	entry->config_map = kept->config_map;
 	entry->pod = kept->pod;
+	entry->workload = kept->workload;
 }
 
 /* ---- folding ---- */
@@ -438,15 +452,6 @@ int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct r
 {
 	struct object_meta meta;
 
-	if (object->encoding == REFLECTED_PROTOBUF) {
-		struct pod *pod = pod_read_proto(object->data, object->len, err);
-
-		if (pod == NULL)
-			return -1;
-		forget(cache, kind, &pod->meta);
-		pod_free(pod);
-		return 0;
-	}
 	if (object_meta_read(object->data, object->len, &meta, err) < 0)
 		return -1;
 	forget(cache, kind, &meta);
@@ -562,6 +567,8 @@ void cache_entry_write(struct buf *out, const struct cache_entry *entry)
 		fold_write_pod(out, entry->folded_pod);
 	else if (entry->pod != NULL)
 		pod_write(out, entry->pod);
+	else if (entry->workload != NULL)
+		workload_write(out, entry->workload);
 }
 
 void *cache_entry_note(const struct cache_entry *entry)

@@ -42,7 +42,7 @@ struct cache *cache_new(uint32_t shard_count, const struct cache_listener *liste
 void cache_free(struct cache *cache);
 
 /* The reflector's callbacks, for each kind. -1 and *err: the object cannot be read, has no identity or belongs to no
- * Framework, and was left out. Only Pods come as protobuf. */
+ * Framework, and was left out. */
 int cache_present_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
 		      struct error *err);
 int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,

@@ -1,4 +1,4 @@
-/* Reflectors of Frameworks, ConfigMaps and Pods; see streams.h. */
+/* Reflectors of Frameworks, ConfigMaps and Pods, and of Workloads; see streams.h. */
 #include "watcher/view/streams.h"
 
 #include <stdlib.h>
@@ -18,7 +18,6 @@ struct stream {
 
 struct streams {
 	struct cache *cache;
-	struct config_snapshots snapshots;
 	bool watch_list;
 	const struct streams_handler *handler;
 	void *arg;
@@ -112,7 +111,6 @@ struct kind {
 	const char *group; /* "/api/v1" */
 	const char *resource;
 	const char *label_selector;
-	const char *accept;
 	const char *what;
 };
 
@@ -123,55 +121,81 @@ static const struct kind kinds[KIND_COUNT] = {
 	[KIND_CONFIG_MAP] = {.group = "/api/v1",
 			     .resource = "configmaps",
 			     .label_selector = "FC_FRAMEWORK_NAME",
-			     .accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
 			     .what = "ConfigMaps"},
 	[KIND_POD] = {.group = "/api/v1", .resource = "pods", .label_selector = "FC_FRAMEWORK_NAME", .what = "Pods"},
+	[KIND_WORKLOAD] = {.resource = "workloads", .label_selector = "FC_FRAMEWORK_NAME", .what = "Workloads"},
 };
 
-static struct reflector *make_reflector(struct ev_loop *loop, struct kube_client *client, struct stream *stream)
+/* group: where the resource is, if the kind does not say. */
+static struct reflector *make_reflector(struct ev_loop *loop, struct kube_client *client, struct stream *stream,
+					const char *group)
 {
 	const struct kind *kind = &kinds[stream->kind];
 	bool all = stream->ns[0] == '\0';
-	cleanup_free char *path = all ? mem_printf("%s/%s", kind->group, kind->resource)
-				      : mem_printf("%s/namespaces/%s/%s", kind->group, stream->ns, kind->resource);
+	const char *root = kind->group == NULL ? group : kind->group;
+	cleanup_free char *path = all ? mem_printf("%s/%s", root, kind->resource)
+				      : mem_printf("%s/namespaces/%s/%s", root, stream->ns, kind->resource);
 	cleanup_free char *what = all ? mem_strdup(kind->what) : mem_printf("%s in %s", kind->what, stream->ns);
 	const struct reflector_options options = {
 		.path = path,
 		.label_selector = kind->label_selector,
-		.accept = kind->accept,
+		.metadata_only = stream->kind == KIND_CONFIG_MAP,
 		.what = what,
 		.watch_list = stream->streams->watch_list,
-		/* A snapshot shows all of a Pod that is gone, as JSON has it, and the message alone does not say how:
-		 * what later servers add to Pods would be lost. So JSON it is while they are wanted. */
-		.protobuf = stream->kind == KIND_POD && !stream->streams->snapshots.on_pod_deletion,
 	};
 
 	return reflector_new(loop, client, &options, &stream_handler, stream);
 }
 
-struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
-			    const struct namespaces *namespaces, const struct config_snapshots *snapshots,
-			    bool watch_list, const struct streams_handler *handler, void *arg)
+/* Of `kinds` kinds, the first of which is `first`, in each of the namespaces. */
+static struct streams *allocate(const struct namespaces *namespaces, enum object_kind first, size_t kind_count)
 {
-	const size_t count = (namespaces->count == 0 ? 1 : namespaces->count) * KIND_COUNT;
+	const size_t count = (namespaces->count == 0 ? 1 : namespaces->count) * kind_count;
 	struct streams *streams = mem_calloc(1, sizeof(*streams) + count * sizeof(streams->all[0]));
 
-	streams->cache = cache;
-	streams->snapshots = *snapshots;
-	streams->watch_list = watch_list;
-	streams->handler = handler;
-	streams->arg = arg;
 	streams->count = count;
 	for (size_t i = 0; i < count; i++) {
 		struct stream *stream = &streams->all[i];
 
 		stream->streams = streams;
-		stream->kind = (enum object_kind)(i % KIND_COUNT);
-		stream->ns = mem_strdup(namespaces->count == 0 ? "" : namespaces->names[i / KIND_COUNT]);
-		stream->reflector = make_reflector(loop, client, stream);
+		stream->kind = (enum object_kind)(first + i % kind_count);
+		stream->ns = mem_strdup(namespaces->count == 0 ? "" : namespaces->names[i / kind_count]);
 	}
-	for (size_t i = 0; i < count; i++)
+	return streams;
+}
+
+static void start(struct streams *streams, struct ev_loop *loop, struct kube_client *client, const char *group)
+{
+	for (size_t i = 0; i < streams->count; i++)
+		streams->all[i].reflector = make_reflector(loop, client, &streams->all[i], group);
+	for (size_t i = 0; i < streams->count; i++)
 		reflector_start(streams->all[i].reflector);
+}
+
+struct streams *streams_new(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
+			    const struct namespaces *namespaces, bool watch_list, const struct streams_handler *handler,
+			    void *arg)
+{
+	struct streams *streams = allocate(namespaces, KIND_FRAMEWORK, KIND_WORKLOAD);
+
+	streams->cache = cache;
+	streams->watch_list = watch_list;
+	streams->handler = handler;
+	streams->arg = arg;
+	start(streams, loop, client, NULL);
+	return streams;
+}
+
+struct streams *streams_new_workloads(struct ev_loop *loop, struct kube_client *client, struct cache *cache,
+				      const struct namespaces *namespaces, const char *group,
+				      const struct streams_handler *handler, void *arg)
+{
+	struct streams *streams = allocate(namespaces, KIND_WORKLOAD, 1);
+
+	streams->cache = cache;
+	streams->handler = handler;
+	streams->arg = arg;
+	start(streams, loop, client, group);
 	return streams;
 }
 

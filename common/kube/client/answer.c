@@ -6,7 +6,6 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/kube/proto.h"
 
 /* Of a body that is no Status, this much goes into a message. */
 enum { BODY_SHOWN = 200 };
@@ -89,8 +88,6 @@ void answer_read_status(struct kube_answer *answer, const char *path, json_t **k
 	answer->status = (struct kube_status){.code = answer->http_status, .reason = "", .message = ""};
 	if (*start == '{')
 		body = json_parse(answer->body, answer->body_len, NULL);
-	else if (proto_object((struct proto_span){answer->body, answer->body_len, false}).at != NULL)
-		body = proto_status(proto_object((struct proto_span){answer->body, answer->body_len, false}));
 	if (body == NULL)
 		return;
 	if (json_str(body, "kind") == NULL || strcmp(json_str(body, "kind"), "Status") != 0) {
@@ -109,7 +106,8 @@ void answer_read_status(struct kube_answer *answer, const char *path, json_t **k
 		answer->retry_after_ms = (seconds > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : seconds) * 1000;
 }
 
-const char *http_status_phrase(int status)
+/* The standard phrase, or "". */
+static const char *http_status_phrase(int status)
 {
 	static const struct {
 		int status;

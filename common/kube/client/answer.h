@@ -12,8 +12,6 @@ void answer_read_status(struct kube_answer *answer, const char *path, json_t **k
 /* "POST /api/v1/namespaces/a/pods: 403 Forbidden: pods \"x\" is forbidden: …"; after answer_read_status.
  * path has its query; the message does not contain it. */
 void answer_describe(struct buf *out, const char *method, const char *path, const struct kube_answer *answer);
-/* The standard phrase of an HTTP status, or "". */
-const char *http_status_phrase(int status);
 
 enum { RESOURCE_LABEL_SIZE = 48 };
 

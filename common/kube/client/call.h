@@ -32,28 +32,17 @@ struct kube_call {
 	enum lane lane;
 	bool stream;
 	bool cancelled;
-	bool retried;        /* after a 401 */
-	bool in_data;        /* its data callback runs: must not be freed */
-	bool counted;        /* in the request counters */
-	bool announce;       /* the headers of a 2xx stream were received and not yet delivered */
-	bool sent;           /* bytes may have left */
-	bool too_large;      /* cancelled for the size of its answer */
-	bool no_descriptors; /* no socket could be opened */
-	bool too_late;       /* not sent, because connecting took too long */
-	bool fenced;         /* a write that must not arrive after its timeout or cancellation */
-	bool server_timeout;
-	bool page;
-	bool gzip;
-	char *method;
-	char *path;
-	char *accept;
-	char *content_type;
-	char *request_body; /* NULL: none */
-	size_t request_len;
-	int64_t timeout_ms; /* of the request */
-	int64_t idle_timeout_ms;
-	int64_t allowed_ms; /* after before_send */
-	bool (*before_send)(void *arg, int64_t *timeout_ms);
+	bool retried;                /* after a 401 */
+	bool in_data;                /* its data callback runs: must not be freed */
+	bool counted;                /* in the request counters */
+	bool announce;               /* the headers of a 2xx stream were received and not yet delivered */
+	bool sent;                   /* bytes may have left */
+	bool too_large;              /* cancelled for the size of its answer */
+	bool no_descriptors;         /* no socket could be opened */
+	bool too_late;               /* not sent, because connecting took too long */
+	bool fenced;                 /* a write that must not arrive after its timeout or cancellation */
+	struct kube_request request; /* strings owned */
+	int64_t allowed_ms;          /* after before_send */
 	kube_done *done;
 	kube_data *data;
 	void *arg;
@@ -73,15 +62,14 @@ struct kube_call {
 	enum kube_failure failure;
 	int http_status;
 	int64_t retry_after_ms;
-	char answer_type[64]; /* Content-Type of 2xx streams, cut to size */
-	struct buf answer;    /* the body; of streams only when not 2xx */
-	struct buf fresh;     /* of 2xx streams: not yet delivered */
-	struct buf cause;     /* why there was no answer */
+	struct buf answer; /* the body; of streams only when not 2xx */
+	struct buf fresh;  /* of 2xx streams: not yet delivered */
+	struct buf cause;  /* why there was no answer */
 };
 
 struct kube_client {
 	struct ev_loop *loop;
-	struct kube_config config; /* strings owned */
+	const struct kube_config *config;
 	struct credentials credentials;
 	unsigned tls_generation; /* of the transports in use */
 	char *user_agent;
@@ -124,8 +112,8 @@ struct kube_client {
 /* Makes the `work` watcher run in the next turn of the loop. Calls may be started last before the loop sleeps; without
  * this, their answers would be delivered only after that sleep. */
 void deliver_later(struct kube_client *client);
-/* Delivers received data to the streams' data callbacks. */
-void deliver_news(struct kube_client *client);
+/* Delivers received data to the streams' data callbacks, after each work of a transport. */
+void deliver_news(void *client);
 /* Delivers finished calls to their done callbacks; calls that finish meanwhile wait (deliver_is_due). */
 void deliver_answers(struct kube_client *client);
 /* Whether deliver_answers would find anything. */

@@ -99,7 +99,7 @@ static void finish(struct kube_call *call, enum kube_failure failure)
 	}
 	call->failure = failure;
 	call->state = CALL_FINISHED;
-	call->client->pages -= call->page;
+	call->client->pages -= call->request.page;
 	DL_APPEND(call->client->finished, call);
 	deliver_later(call->client);
 }
@@ -145,7 +145,7 @@ static void idle_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 
 	(void)loop;
 	(void)events;
-	time_out(call, "silent for", call->idle_timeout_ms);
+	time_out(call, "silent for", call->request.idle_timeout_ms);
 }
 
 static struct kube_call *new_call(struct kube_client *client, const struct kube_request *request, kube_data *data,
@@ -156,21 +156,14 @@ static struct kube_call *new_call(struct kube_client *client, const struct kube_
 	call->client = client;
 	call->lane = request->exempt ? LANE_EXEMPT : request->low_priority ? LANE_LOW : LANE_NORMAL;
 	call->stream = data != NULL;
-	call->method = mem_strdup(request->method);
-	call->path = mem_strdup(request->path);
-	call->accept = mem_strdup(request->accept);
-	call->content_type = mem_strdup(request->content_type);
-	if (request->body != NULL) {
-		call->request_body = mem_memdup(request->body, request->body_len);
-		call->request_len = request->body_len;
-	}
-	call->timeout_ms = request->timeout_ms;
-	call->idle_timeout_ms = request->idle_timeout_ms;
-	call->server_timeout = request->server_timeout;
-	call->page = request->page;
-	client->pages += call->page;
-	call->gzip = request->gzip;
-	call->before_send = request->before_send;
+	call->request = *request;
+	call->request.method = mem_strdup(request->method);
+	call->request.path = mem_strdup(request->path);
+	call->request.accept = mem_strdup(request->accept);
+	call->request.content_type = mem_strdup(request->content_type);
+	if (request->body != NULL)
+		call->request.body = mem_memdup(request->body, request->body_len);
+	client->pages += request->page;
 	call->fenced = client->fenced && request->before_send != NULL && strcmp(request->method, "GET") != 0;
 	call->retry_after_ms = -1;
 	call->data = data;
@@ -201,11 +194,6 @@ struct kube_call *kube_client_stream(struct kube_client *client, const struct ku
 				     kube_done *done, void *arg)
 {
 	return new_call(client, request, data, done, arg);
-}
-
-const char *kube_call_content_type(const struct kube_call *call)
-{
-	return call->answer_type;
 }
 
 void kube_call_cancel(struct kube_call *call)
@@ -246,15 +234,10 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 	finish_soon(call, call->failure);
 }
 
-static void transport_has_worked(void *arg)
-{
-	deliver_news(arg);
-}
-
 static struct transport *make_transport(struct kube_client *client, int late_ms)
 {
 	return transport_new(client->loop, (long)client->max_connections + 8, late_ms, transfer_done,
-			     transport_has_worked, client);
+			     deliver_news, client);
 }
 
 static struct transport *make_shared(struct kube_client *client)
@@ -309,8 +292,8 @@ static void start(struct kube_call *call)
 	struct kube_client *client = call->client;
 	bool limited = call->lane != LANE_EXEMPT;
 
-	call->allowed_ms = call->timeout_ms;
-	if (call->before_send != NULL && !call->before_send(call->arg, &call->allowed_ms)) {
+	call->allowed_ms = call->request.timeout_ms;
+	if (call->request.before_send != NULL && !call->request.before_send(call->arg, &call->allowed_ms)) {
 		if (call->state == CALL_QUEUED) {
 			buf_puts(&call->cause, "not sent: the caller withdrew it");
 			finish(call, KUBE_REFUSED);
@@ -339,7 +322,7 @@ static void start(struct kube_call *call)
 		client->in_flight++;
 	ev_timer_set(&call->deadline, (double)call->allowed_ms / 1000.0, 0.0);
 	ev_timer_start(client->loop, &call->deadline);
-	if (call->idle_timeout_ms > 0)
+	if (call->request.idle_timeout_ms > 0)
 		ev_timer_again(client->loop, &call->idle);
 	if (transport_add(call->transport, call->easy) < 0) {
 		stop_running(call);
@@ -474,7 +457,7 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	}
 	client = mem_calloc(1, sizeof(*client));
 	client->loop = loop;
-	kube_config_copy(&client->config, config);
+	client->config = config;
 	client->user_agent = mem_strdup(options->user_agent == NULL ? "frameworkcontroller" : options->user_agent);
 	client->max_connections = options->max_connections > 0 ? (size_t)options->max_connections : DEFAULT_CONNECTIONS;
 	client->fenced = options->fenced;
@@ -491,7 +474,7 @@ struct kube_client *kube_client_new(struct ev_loop *loop, const struct kube_conf
 	client->shared = make_shared(client);
 	client->watching = make_transport(client, 0);
 	if (exchange_resolve_server(client, err) < 0 ||
-	    credentials_load(&client->credentials, &client->config, loop, credentials_have_settled, client, err) < 0) {
+	    credentials_load(&client->credentials, config, loop, credentials_have_settled, client, err) < 0) {
 		kube_client_free(client);
 		return NULL;
 	}
@@ -531,7 +514,6 @@ void kube_client_free(struct kube_client *client)
 	transport_free(client->shared);
 	transport_free(client->watching);
 	credentials_free(&client->credentials);
-	kube_config_free(&client->config);
 	counters_free(&client->counters);
 	warnings_free(&client->warnings);
 	curl_slist_free_all(client->connect_to);

@@ -54,8 +54,9 @@ static void deliver_news_of(struct kube_call *call)
 		deliver_later(call->client);
 }
 
-void deliver_news(struct kube_client *client)
+void deliver_news(void *arg)
 {
+	struct kube_client *client = arg;
 	struct kube_call *call;
 
 	while ((call = stream_with_news(client)) != NULL)
@@ -66,11 +67,11 @@ void deliver_news(struct kube_client *client)
 
 static void call_free(struct kube_call *call)
 {
-	free(call->method);
-	free(call->path);
-	free(call->accept);
-	free(call->content_type);
-	free(call->request_body);
+	free((char *)call->request.method);
+	free((char *)call->request.path);
+	free((char *)call->request.accept);
+	free((char *)call->request.content_type);
+	free((void *)call->request.body);
 	buf_free(&call->answer);
 	buf_free(&call->fresh);
 	buf_free(&call->cause);
@@ -98,16 +99,16 @@ void call_deliver(struct kube_call *call)
 			answer.body_len = call->answer.len;
 		}
 		if (answer.http_status >= 400)
-			answer_read_status(&answer, call->path, &status);
+			answer_read_status(&answer, call->request.path, &status);
 		if (answer.http_status < 200 || answer.http_status >= 300)
-			answer_describe(&message, call->method, call->path, &answer);
+			answer_describe(&message, call->request.method, call->request.path, &answer);
 	} else {
 		if (answer.failure == KUBE_CANCELLED) {
 			buf_clear(&call->cause);
 			buf_puts(&call->cause, "cancelled");
 		}
-		buf_printf(&message, "%s %s%.*s: %s", call->method, client->config.server,
-			   (int)strcspn(call->path, "?"), call->path,
+		buf_printf(&message, "%s %s%.*s: %s", call->request.method, client->config->server,
+			   (int)strcspn(call->request.path, "?"), call->request.path,
 			   call->cause.data == NULL ? "failed" : call->cause.data);
 	}
 	answer.message = message.data == NULL ? "" : message.data;

@@ -17,8 +17,8 @@ enum { TIMEOUT_LATER_MS = 500 };
 
 int exchange_resolve_server(struct kube_client *client, struct error *err)
 {
-	const char *server = client->config.server;
-	const char *name = client->config.tls_server_name;
+	const char *server = client->config->server;
+	const char *name = client->config->tls_server_name;
 	const char *host;
 	const char *host_end;
 	const char *port_end;
@@ -27,10 +27,10 @@ int exchange_resolve_server(struct kube_client *client, struct error *err)
 	cleanup_free char *entry = NULL;
 
 	if (server == NULL)
-		return error_set(err, "%s: no server address", client->config.source);
+		return error_set(err, "%s: no server address", client->config->source);
 	client->tls = strncmp(server, "https://", 8) == 0;
 	if (!client->tls && strncmp(server, "http://", 7) != 0)
-		return error_set(err, "%s: server \"%s\": expected http://… or https://…", client->config.source,
+		return error_set(err, "%s: server \"%s\": expected http://… or https://…", client->config->source,
 				 server);
 	host = strstr(server, "://") + 3;
 	port_end = host + strcspn(host, "/");
@@ -42,7 +42,7 @@ int exchange_resolve_server(struct kube_client *client, struct error *err)
 	/* libcurl takes SNI and the name to verify from the URL: name that one there, and connect elsewhere */
 	host_end = *host == '[' ? strchr(host, ']') : host + strcspn(host, ":/");
 	if (host_end == NULL)
-		return error_set(err, "%s: server \"%s\": no ']' after the address", client->config.source, server);
+		return error_set(err, "%s: server \"%s\": no ']' after the address", client->config->source, server);
 	if (*host == '[')
 		host_end++;
 	port = *host_end == ':' ? mem_strndup(host_end + 1, (size_t)(port_end - host_end - 1)) : mem_strdup("443");
@@ -59,7 +59,7 @@ int exchange_resolve_server(struct kube_client *client, struct error *err)
 static void note_bytes(struct kube_call *call)
 {
 	transport_notes(call->transport)->received_ms = clock_boot_ms();
-	if (call->idle_timeout_ms > 0)
+	if (call->request.idle_timeout_ms > 0)
 		ev_timer_again(call->client->loop, &call->idle);
 }
 
@@ -69,14 +69,6 @@ static int status_of(CURL *easy)
 
 	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
 	return (int)code;
-}
-
-static void note_type(struct kube_call *call)
-{
-	const char *type = NULL;
-
-	curl_easy_getinfo(call->easy, CURLINFO_CONTENT_TYPE, &type);
-	snprintf(call->answer_type, sizeof(call->answer_type), "%s", type == NULL ? "" : type);
 }
 
 static size_t on_header(char *data, size_t size, size_t count, void *arg)
@@ -90,11 +82,10 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
 		return len;
 	status = status_of(call->easy);
 	if (status >= 200 && status < 300) {
-		note_type(call);
 		call->announce = true;
 		call->http_status = status;
 		exchange_count(call); /* a stream counts when it begins */
-		warnings_note(&call->client->warnings, call->easy, call->method, call->path);
+		warnings_note(&call->client->warnings, call->easy, call->request.method, call->request.path);
 	}
 	return len;
 }
@@ -138,7 +129,7 @@ static int on_ready(void *arg, char *to, char *from, int to_port, int from_port)
 	(void)to;
 	(void)from;
 	(void)to_port;
-	call->too_late = call->before_send != NULL && clock_boot_ms() > call->started_ms + KUBE_FENCED_SEND_MS;
+	call->too_late = call->request.before_send != NULL && clock_boot_ms() > call->started_ms + KUBE_FENCED_SEND_MS;
 	call->local_port = from_port;
 	return call->too_late ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
@@ -160,12 +151,12 @@ static void add_headers(struct kube_call *call)
 	cleanup_free char *authorization = NULL;
 	struct buf line = {0};
 
-	buf_printf(&line, "Accept: %s", call->accept == NULL ? "application/json" : call->accept);
+	buf_printf(&line, "Accept: %s", call->request.accept == NULL ? "application/json" : call->request.accept);
 	add_header(call, line.data);
-	if (call->request_body != NULL) {
+	if (call->request.body != NULL) {
 		buf_clear(&line);
 		buf_printf(&line, "Content-Type: %s",
-			   call->content_type == NULL ? "application/json" : call->content_type);
+			   call->request.content_type == NULL ? "application/json" : call->request.content_type);
 		add_header(call, line.data);
 		/* libcurl would ask before sending a large body, and wait a second for the answer */
 		add_header(call, "Expect:");
@@ -174,7 +165,7 @@ static void add_headers(struct kube_call *call)
 	if (authorization != NULL)
 		add_header(call, authorization);
 	call->token_generation = client->credentials.token_generation;
-	for (char **at = client->config.impersonate; at != NULL && *at != NULL; at++)
+	for (char **at = client->config->impersonate; at != NULL && *at != NULL; at++)
 		add_header(call, *at);
 	if (client->host_header != NULL)
 		add_header(call, client->host_header);
@@ -186,16 +177,16 @@ static void add_headers(struct kube_call *call)
 static void set_url(struct kube_call *call)
 {
 	const struct kube_client *client = call->client;
-	bool whole = client->config.proxy_url != NULL;
+	bool whole = client->config->proxy_url != NULL;
 	struct buf target = {0};
 
 	if (whole)
 		buf_puts(&target, client->url_base);
 	buf_puts(&target, client->url_prefix);
-	buf_puts(&target, call->path);
-	if (call->server_timeout) {
+	buf_puts(&target, call->request.path);
+	if (call->request.server_timeout) {
 		/* rounded down: the server must not outlive us */
-		buf_puts(&target, strchr(call->path, '?') == NULL ? "?timeout=" : "&timeout=");
+		buf_puts(&target, strchr(call->request.path, '?') == NULL ? "?timeout=" : "&timeout=");
 		if (call->allowed_ms >= 1000)
 			buf_printf(&target, "%llds", (long long)(call->allowed_ms / 1000));
 		else
@@ -211,20 +202,20 @@ static void set_method(struct kube_call *call)
 {
 	CURL *easy = call->easy;
 
-	if (call->request_body != NULL) {
+	if (call->request.body != NULL) {
 		curl_easy_setopt(easy, CURLOPT_POST, 1L);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->request_len);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->request_body);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->request.body_len);
+		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->request.body);
 	}
 	/* a POST without a body must still say Content-Length: 0 */
-	else if (strcmp(call->method, "POST") == 0 || strcmp(call->method, "PUT") == 0 ||
-		 strcmp(call->method, "PATCH") == 0) {
+	else if (strcmp(call->request.method, "POST") == 0 || strcmp(call->request.method, "PUT") == 0 ||
+		 strcmp(call->request.method, "PATCH") == 0) {
 		curl_easy_setopt(easy, CURLOPT_POST, 1L);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)0);
 		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, "");
 	}
-	if (strcmp(call->method, "GET") != 0 && strcmp(call->method, "POST") != 0)
-		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method);
+	if (strcmp(call->request.method, "GET") != 0 && strcmp(call->request.method, "POST") != 0)
+		curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->request.method);
 }
 
 static void set_blob(CURL *easy, CURLoption option, const char *text)
@@ -240,7 +231,7 @@ static void set_tls(struct kube_client *client, CURL *easy)
 
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https");
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
-			 (long)(client->config.no_http2 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
+			 (long)(client->config->no_http2 ? CURL_HTTP_VERSION_1_1 : CURL_HTTP_VERSION_2TLS));
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (credentials->ca.text != NULL) {
 		/* this CA alone, not the system's beside it */
@@ -248,7 +239,7 @@ static void set_tls(struct kube_client *client, CURL *easy)
 		curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
 		set_blob(easy, CURLOPT_CAINFO_BLOB, credentials->ca.text);
 	}
-	if (client->config.insecure_skip_tls_verify) {
+	if (client->config->insecure_skip_tls_verify) {
 		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
 		curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
 	}
@@ -269,7 +260,7 @@ static void set_tls(struct kube_client *client, CURL *easy)
  * An https proxy is trusted as the server is, which is what client-go does. */
 static void set_proxy(struct kube_client *client, CURL *easy)
 {
-	const struct kube_config *config = &client->config;
+	const struct kube_config *config = client->config;
 
 	curl_easy_setopt(easy, CURLOPT_PROXY, config->proxy_url == NULL ? "" : config->proxy_url);
 	curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
@@ -307,7 +298,7 @@ void exchange_prepare(struct kube_call *call)
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, client->user_agent);
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
-	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->gzip ? "gzip" : NULL);
+	curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, call->request.gzip ? "gzip" : NULL);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
 	curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
 	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
@@ -337,7 +328,7 @@ void exchange_prepare(struct kube_call *call)
 		/* so that a connection whose peer is gone is never used again, and no stream slows another */
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-	} else if (client->tls && !client->config.no_http2) {
+	} else if (client->tls && !client->config->no_http2) {
 		/* share the connection that is being set up, rather than open one per call */
 		curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
 	}
@@ -354,7 +345,7 @@ void exchange_collect(struct kube_call *call)
 	long version = 0;
 
 	call->http_status = status_of(call->easy);
-	warnings_note(&client->warnings, call->easy, call->method, call->path);
+	warnings_note(&client->warnings, call->easy, call->request.method, call->request.path);
 	curl_easy_getinfo(call->easy, CURLINFO_RETRY_AFTER, &retry_after);
 	curl_easy_getinfo(call->easy, CURLINFO_REQUEST_SIZE, &request_size);
 	curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, &version);
@@ -405,13 +396,13 @@ void exchange_free_handles(struct kube_client *client)
 void exchange_count(struct kube_call *call)
 {
 	char resource[RESOURCE_LABEL_SIZE];
-	const char *method = call->method;
+	const char *method = call->request.method;
 	bool collection;
 
 	if (call->counted)
 		return;
 	call->counted = true;
-	resource_label(call->path, resource, &collection);
+	resource_label(call->request.path, resource, &collection);
 	if (call->stream)
 		method = "WATCH";
 	else if (collection && strcmp(method, "GET") == 0)

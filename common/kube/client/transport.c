@@ -24,25 +24,20 @@ enum { KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_PROBES = 3, UN
 /* libcurl's own default, and below what API servers allow per connection (250 before Kubernetes 1.27, then 100). */
 enum { MAX_STREAMS = 100 };
 
-struct socket_watch {
-	struct ev_io io;
+/* A socket of libcurl's: a connection's, or one that it wakes itself by. */
+struct socket {
+	struct ev_io io; /* not active: libcurl waits for nothing */
 	struct transport *transport;
-	struct socket_watch *prev, *next;
-};
-
-/* A connection's socket, watched or not. */
-struct http_connection {
-	int fd;
+	bool connection;
 	bool writing; /* libcurl waits for place to write */
-	struct http_connection *prev, *next;
+	struct socket *prev, *next;
 };
 
 struct transport {
 	struct ev_loop *loop;
 	CURLM *multi;
 	struct ev_timer timer;
-	struct socket_watch *watches;
-	struct http_connection *connections;
+	struct socket *sockets;
 	int late_ms;
 	transport_done *done;
 	transport_worked *worked;
@@ -75,7 +70,7 @@ static void collect(struct transport *transport)
 
 static void socket_ready(struct ev_loop *loop, struct ev_io *io, int events)
 {
-	struct transport *transport = ((struct socket_watch *)io)->transport;
+	struct transport *transport = ((struct socket *)io)->transport;
 	int running;
 	int mask = ((events & EV_READ) ? CURL_CSELECT_IN : 0) | ((events & EV_WRITE) ? CURL_CSELECT_OUT : 0);
 
@@ -91,65 +86,54 @@ static void timer_due(struct ev_loop *loop, struct ev_timer *timer, int events)
 	transport_kick(timer->data);
 }
 
-static void drop_watch(struct socket_watch *watch)
+static struct socket *find_socket(struct transport *transport, curl_socket_t fd)
 {
-	ev_io_stop(watch->transport->loop, &watch->io);
-	DL_DELETE(watch->transport->watches, watch);
-	free(watch);
-}
+	struct socket *socket;
 
-static struct socket_watch *find_watch(struct transport *transport, curl_socket_t fd)
-{
-	struct socket_watch *watch;
-
-	DL_FOREACH(transport->watches, watch)
-		if (watch->io.fd == fd)
-			return watch;
+	DL_FOREACH(transport->sockets, socket)
+		if (socket->io.fd == fd)
+			return socket;
 	return NULL;
 }
 
-static struct http_connection *find_connection(struct transport *transport, curl_socket_t fd)
+static struct socket *add_socket(struct transport *transport, curl_socket_t fd)
 {
-	struct http_connection *connection;
+	struct socket *socket = mem_calloc(1, sizeof(*socket));
 
-	DL_FOREACH(transport->connections, connection)
-		if (connection->fd == fd)
-			return connection;
-	return NULL;
+	socket->transport = transport;
+	ev_io_init(&socket->io, socket_ready, fd, 0);
+	DL_APPEND(transport->sockets, socket);
+	return socket;
 }
 
-static void drop_connection(struct transport *transport, struct http_connection *connection)
+static void drop_socket(struct socket *socket)
 {
-	DL_DELETE(transport->connections, connection);
-	free(connection);
+	ev_io_stop(socket->transport->loop, &socket->io);
+	DL_DELETE(socket->transport->sockets, socket);
+	free(socket);
 }
 
-/* Watches are found by descriptor and not through curl_multi_assign: close_socket drops them behind its back. */
+/* Sockets are found by descriptor and not through curl_multi_assign: close_socket drops them behind its back. */
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *unused)
 {
 	struct transport *transport = arg;
-	struct socket_watch *watch = find_watch(transport, fd);
-	struct http_connection *connection = find_connection(transport, fd);
+	struct socket *socket = find_socket(transport, fd);
 	int events = ((what & CURL_POLL_IN) ? EV_READ : 0) | ((what & CURL_POLL_OUT) ? EV_WRITE : 0);
 
 	(void)easy;
 	(void)unused;
-	if (connection != NULL)
-		connection->writing = (events & EV_WRITE) != 0;
-	if (what == CURL_POLL_REMOVE || events == 0) {
-		if (watch != NULL)
-			drop_watch(watch);
+	if (socket == NULL && events == 0)
 		return 0;
+	if (socket == NULL)
+		socket = add_socket(transport, fd);
+	socket->writing = (events & EV_WRITE) != 0;
+	ev_io_stop(transport->loop, &socket->io);
+	if (events != 0) {
+		ev_io_set(&socket->io, fd, events);
+		ev_io_start(transport->loop, &socket->io);
+	} else if (!socket->connection) {
+		drop_socket(socket);
 	}
-	if (watch == NULL) {
-		watch = mem_calloc(1, sizeof(*watch));
-		watch->transport = transport;
-		DL_APPEND(transport->watches, watch);
-	} else {
-		ev_io_stop(transport->loop, &watch->io);
-	}
-	ev_io_init(&watch->io, socket_ready, fd, events);
-	ev_io_start(transport->loop, &watch->io);
 	return 0;
 }
 
@@ -171,13 +155,10 @@ static int on_timer(CURLM *multi, long timeout_ms, void *arg)
 static int close_socket(void *arg, curl_socket_t fd)
 {
 	struct transport *transport = arg;
-	struct socket_watch *watch = find_watch(transport, fd);
-	struct http_connection *connection = find_connection(transport, fd);
+	struct socket *socket = find_socket(transport, fd);
 
-	if (watch != NULL)
-		drop_watch(watch);
-	if (connection != NULL)
-		drop_connection(transport, connection);
+	if (socket != NULL)
+		drop_socket(socket);
 	return close(fd);
 }
 
@@ -190,13 +171,10 @@ static int set_socket_options(void *arg, curl_socket_t fd, curlsocktype purpose)
 	const int on = 1;
 	struct transport *transport = arg;
 	const int unacked = transport->late_ms > 0 ? transport->late_ms : UNACKED_MS;
-	struct http_connection *connection;
 
 	if (purpose != CURLSOCKTYPE_IPCXN)
 		return CURL_SOCKOPT_OK;
-	connection = mem_calloc(1, sizeof(*connection));
-	connection->fd = fd;
-	DL_APPEND(transport->connections, connection);
+	add_socket(transport, fd)->connection = true;
 	if (transport->late_ms > 0)
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	/* what fails here costs only speed of detection */
@@ -240,10 +218,8 @@ void transport_free(struct transport *transport)
 		return;
 	curl_multi_cleanup(transport->multi);
 	ev_timer_stop(transport->loop, &transport->timer);
-	while (transport->watches != NULL)
-		drop_watch(transport->watches);
-	while (transport->connections != NULL)
-		drop_connection(transport, transport->connections);
+	while (transport->sockets != NULL)
+		drop_socket(transport->sockets);
 	free(transport);
 }
 
@@ -288,24 +264,24 @@ static int local_port_of(int fd)
 }
 
 /* In libcurl, or in the kernel, which counts what is not acknowledged. */
-static bool has_unsent(const struct http_connection *connection)
+static bool has_unsent(const struct socket *socket)
 {
 	int unacked = 0;
 
-	return connection->writing || ioctl(connection->fd, SIOCOUTQ, &unacked) < 0 || unacked > 0;
+	return socket->writing || ioctl(socket->io.fd, SIOCOUTQ, &unacked) < 0 || unacked > 0;
 }
 
 void transport_drop_unsent(struct transport *transport, int local_port)
 {
 	const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
-	struct http_connection *connection;
+	struct socket *socket;
 
-	DL_FOREACH(transport->connections, connection) {
-		if (local_port_of(connection->fd) != local_port || !has_unsent(connection))
+	DL_FOREACH(transport->sockets, socket) {
+		if (!socket->connection || local_port_of(socket->io.fd) != local_port || !has_unsent(socket))
 			continue;
 		log_v(1, "resetting a connection: a write was cancelled before the server had received all of it");
 		/* connect(2): it dissolves the association. libcurl closes the descriptor when it finds out. */
-		if (connect(connection->fd, &nowhere, sizeof(nowhere)) < 0)
+		if (connect(socket->io.fd, &nowhere, sizeof(nowhere)) < 0)
 			log_error("cannot reset a connection: %s", strerror(errno));
 	}
 }

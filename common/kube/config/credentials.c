@@ -3,13 +3,9 @@
 #include "common/kube/config/credentials.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <ev.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/base/clock.h"
@@ -24,26 +20,6 @@ enum { CREDENTIAL_MAX_BYTES = 4 * 1024 * 1024 };
 enum { RENEW_BEFORE_S = 60, RENEW_LIFE_PART = 10 };
 /* One that fails is asked again after 1 s, 2 s, … 30 s; one whose answer is refused, at most this often. */
 enum { FAILED_FIRST_MS = 1000, FAILED_MAX_MS = 30000, REFUSED_AGAIN_MS = 10000 };
-
-static int read_all(int fd, const char *path, struct buf *text, struct error *err)
-{
-	for (;;) {
-		ssize_t count;
-
-		buf_reserve(text, 4096);
-		count = read(fd, text->data + text->len, 4096);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count < 0)
-			return error_set_errno(err, errno, "read %s", path);
-		if (count == 0)
-			return 0;
-		text->len += (size_t)count;
-		text->data[text->len] = '\0';
-		if (text->len > CREDENTIAL_MAX_BYTES)
-			return error_set(err, "%s: larger than %d bytes", path, CREDENTIAL_MAX_BYTES);
-	}
-}
 
 static void trim(struct buf *text)
 {
@@ -61,19 +37,11 @@ static void trim(struct buf *text)
 static int read_credential(struct credential *credential, struct error *err)
 {
 	cleanup_buf struct buf text = {0};
-	cleanup_close int fd = -1;
-	struct stat info;
+	struct file_stamp stamp;
 
 	if (credential->path == NULL)
 		return 0;
-	fd = open(credential->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return error_set_errno(err, errno, "open %s", credential->path);
-	if (fstat(fd, &info) < 0)
-		return error_set_errno(err, errno, "stat %s", credential->path);
-	if (!S_ISREG(info.st_mode))
-		return error_set(err, "%s: not a regular file", credential->path);
-	if (read_all(fd, credential->path, &text, err) < 0)
+	if (file_read(credential->path, CREDENTIAL_MAX_BYTES, &text, &stamp, err) < 0)
 		return -1;
 	if (credential->trim)
 		trim(&text);
@@ -85,7 +53,7 @@ static int read_credential(struct credential *credential, struct error *err)
 	/* a file that is just being written, or another one by mistake */
 	if (!credential->trim && strstr(text.data, "-----BEGIN ") == NULL)
 		return error_set(err, "%s: found no \"-----BEGIN \", expected PEM", credential->path);
-	credential->stamp = file_stamp_of(&info);
+	credential->stamp = stamp;
 	if (credential->text != NULL && strcmp(credential->text, text.data) == 0)
 		return 0;
 	if (credential->text != NULL)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/base/file_stamp.h"
+#include "common/base/file.h"
 #include "common/kube/config/exec_plugin.h"
 #include "common/kube/kubeconfig.h"
 

@@ -140,17 +140,10 @@ int exec_credential_read(const struct kube_exec *exec, const char *text, size_t 
 	return 0;
 }
 
-static void free_secret(char *text)
-{
-	if (text != NULL)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
 void exec_credential_free(struct exec_credential *credential)
 {
-	free_secret(credential->token);
-	free_secret(credential->client_cert);
-	free_secret(credential->client_key);
+	mem_free_secret(credential->token);
+	mem_free_secret(credential->client_cert);
+	mem_free_secret(credential->client_key);
 	*credential = (struct exec_credential){0};
 }

@@ -275,10 +275,16 @@ static int read_files(const struct files *files, const char *context, bool serve
 
 /* ---- in-cluster ---- */
 
-/* The namespace we run in, or NULL: the mount may lack it. */
-static char *read_namespace(const char *dir)
+static const char *service_account_dir(void)
 {
-	cleanup_free char *path = mem_printf("%s/namespace", dir);
+	const char *dir = getenv("KUBERNETES_SERVICE_ACCOUNT_DIR");
+
+	return dir == NULL || *dir == '\0' ? SERVICE_ACCOUNT_DIR : dir;
+}
+
+char *kube_config_own_namespace(void)
+{
+	cleanup_free char *path = mem_printf("%s/namespace", service_account_dir());
 	char name[64]; /* a DNS label has at most 63 bytes */
 	FILE *file = fopen(path, "re");
 	int found;
@@ -294,7 +300,7 @@ static int load_in_cluster(struct kube_config *config, struct error *err)
 {
 	const char *host = getenv("KUBERNETES_SERVICE_HOST");
 	const char *port = getenv("KUBERNETES_SERVICE_PORT");
-	const char *dir = getenv("KUBERNETES_SERVICE_ACCOUNT_DIR");
+	const char *dir = service_account_dir();
 	cleanup_free char *server = NULL;
 	cleanup_free char *ca = NULL;
 	const char *fault;
@@ -303,8 +309,6 @@ static int load_in_cluster(struct kube_config *config, struct error *err)
 		return error_set(err, "found no API server: no address is set (--address, $KUBE_APISERVER_ADDRESS), "
 				      "no kubeconfig exists (--kubeconfig, $KUBECONFIG, ~/.kube/config), and "
 				      "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
-	if (dir == NULL || *dir == '\0')
-		dir = SERVICE_ACCOUNT_DIR;
 	/* an IPv6 address needs its brackets */
 	server = mem_printf(strchr(host, ':') != NULL ? "https://[%s]:%s" : "https://%s:%s", host, port);
 	fault = url_check_server(server, &config->server);
@@ -318,7 +322,7 @@ static int load_in_cluster(struct kube_config *config, struct error *err)
 	if (access(ca, R_OK) < 0)
 		return error_set_errno(err, errno, "in-cluster: certificate authority %s", ca);
 	mem_replace(&config->ca_file, ca);
-	config->namespace_name = read_namespace(dir);
+	config->namespace_name = kube_config_own_namespace();
 	return 0;
 }
 
@@ -392,48 +396,11 @@ int kube_config_load(const char *address, const char *kubeconfig, const char *co
 	return 0;
 }
 
-/* ---- copies ---- */
-
-static char **copy_list(char *const *list)
-{
-	size_t count = 0;
-	char **copy;
-
-	if (list == NULL)
-		return NULL;
-	while (list[count] != NULL)
-		count++;
-	copy = mem_calloc(count + 1, sizeof(*copy));
-	for (size_t i = 0; i < count; i++)
-		copy[i] = mem_strdup(list[i]);
-	return copy;
-}
-
 static void free_list(char **list)
 {
 	for (size_t i = 0; list != NULL && list[i] != NULL; i++)
 		free(list[i]);
 	free(list);
-}
-
-static struct kube_exec *copy_exec(const struct kube_exec *from)
-{
-	struct kube_exec *to;
-
-	if (from == NULL)
-		return NULL;
-	to = mem_alloc(sizeof(*to));
-	*to = (struct kube_exec){
-		.command = mem_strdup(from->command),
-		.args = copy_list(from->args),
-		.environment = copy_list(from->environment),
-		.api_version = mem_strdup(from->api_version),
-		.install_hint = mem_strdup(from->install_hint),
-		.provide_cluster_info = from->provide_cluster_info,
-		.cluster_config = mem_strdup(from->cluster_config),
-		.place = mem_strdup(from->place),
-	};
-	return to;
 }
 
 static void free_exec(struct kube_exec *exec)
@@ -450,49 +417,18 @@ static void free_exec(struct kube_exec *exec)
 	free(exec);
 }
 
-static void free_secret(char *text)
-{
-	if (text != NULL)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
-void kube_config_copy(struct kube_config *to, const struct kube_config *from)
-{
-	*to = (struct kube_config){
-		.server = mem_strdup(from->server),
-		.namespace_name = mem_strdup(from->namespace_name),
-		.proxy_url = mem_strdup(from->proxy_url),
-		.environment_proxy = from->environment_proxy,
-		.ca_data = mem_strdup(from->ca_data),
-		.ca_file = mem_strdup(from->ca_file),
-		.client_cert_data = mem_strdup(from->client_cert_data),
-		.client_cert_file = mem_strdup(from->client_cert_file),
-		.client_key_data = mem_strdup(from->client_key_data),
-		.client_key_file = mem_strdup(from->client_key_file),
-		.token = mem_strdup(from->token),
-		.token_file = mem_strdup(from->token_file),
-		.exec = copy_exec(from->exec),
-		.impersonate = copy_list(from->impersonate),
-		.tls_server_name = mem_strdup(from->tls_server_name),
-		.insecure_skip_tls_verify = from->insecure_skip_tls_verify,
-		.no_http2 = from->no_http2,
-		.source = mem_strdup(from->source),
-	};
-}
-
 void kube_config_free(struct kube_config *config)
 {
 	free(config->server);
 	free(config->namespace_name);
-	free_secret(config->proxy_url);
+	mem_free_secret(config->proxy_url);
 	free(config->ca_data);
 	free(config->ca_file);
 	free(config->client_cert_data);
 	free(config->client_cert_file);
-	free_secret(config->client_key_data);
+	mem_free_secret(config->client_key_data);
 	free(config->client_key_file);
-	free_secret(config->token);
+	mem_free_secret(config->token);
 	free(config->token_file);
 	free_exec(config->exec);
 	free_list(config->impersonate);

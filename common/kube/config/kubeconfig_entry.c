@@ -57,7 +57,8 @@ int section_secret(const struct section *section, const char *key, char **out, s
 	return 0;
 }
 
-void section_resolve(const struct section *section, char **path)
+/* *path (owned, replaced) relative to the directory of the file that the section is in. */
+static void section_resolve(const struct section *section, char **path)
 {
 	const char *file = section->map->file;
 	const char *slash = strrchr(file, '/');
@@ -118,15 +119,18 @@ int section_bool(const struct section *section, const char *key, bool *out, stru
 	return yaml_as_bool(node, what, out, err);
 }
 
-void section_append(char ***list, size_t *count, char *text)
+/* Appends the text, which the list owns afterwards. */
+static void section_append(char ***list, size_t *count, char *text)
 {
 	*list = mem_realloc(*list, *count + 2, sizeof(**list));
 	(*list)[(*count)++] = text;
 	(*list)[*count] = NULL;
 }
 
-int section_list(const struct section *section, const char *key, const char *prefix, char ***list, size_t *count,
-		 struct error *err)
+/* A list of strings, appended to *list, which ends with NULL; *count without that. prefix is put before each. A line
+ * break in one is an error, because it may become a header. */
+static int section_list(const struct section *section, const char *key, const char *prefix, char ***list, size_t *count,
+			struct error *err)
 {
 	const struct yaml_node *node = yaml_get(section->map, key);
 	cleanup_free char *what = NULL;
@@ -150,7 +154,8 @@ int section_list(const struct section *section, const char *key, const char *pre
 	return 0;
 }
 
-int section_sub(const struct section *section, const char *key, struct section *out, struct error *err)
+/* A mapping within the section: 1 and *out, 0 when absent or null, -1 and *err. */
+static int section_sub(const struct section *section, const char *key, struct section *out, struct error *err)
 {
 	const struct yaml_node *node = yaml_get(section->map, key);
 

@@ -27,16 +27,6 @@ int section_path(const struct section *section, const char *key, char **out, str
 /* The same for PEM in base64: *out is the PEM. */
 int section_data(const struct section *section, const char *key, char **out, struct error *err);
 int section_bool(const struct section *section, const char *key, bool *out, struct error *err);
-/* A list of strings, appended to *list, which ends with NULL; *count without that. prefix is put before each. A line
- * break in one is an error, because it may become a header. */
-int section_list(const struct section *section, const char *key, const char *prefix, char ***list, size_t *count,
-		 struct error *err);
-/* A mapping within the section: 1 and *out, 0 when absent or null, -1 and *err. */
-int section_sub(const struct section *section, const char *key, struct section *out, struct error *err);
-/* *out (owned, replaced) relative to the directory of the file that the section is in. */
-void section_resolve(const struct section *section, char **path);
-/* Appends the text, which the list owns afterwards. */
-void section_append(char ***list, size_t *count, char *text);
 /* Sets *err to "file:line:column: entry.key: …", at the field if there is one. Returns -1. */
 int section_error(const struct section *section, const char *key, struct error *err, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/address.h"
 #include "common/base/mem.h"
 #include "common/kube/config/url.h"
 
@@ -30,11 +31,6 @@ static bool parse_ip(const char *text, struct in6_addr *ip)
 	struct in_addr four;
 
 	return inet_pton(AF_INET6, inet_pton(AF_INET, text, &four) == 1 ? mapped : text, ip) == 1;
-}
-
-static bool is_loopback(const struct in6_addr *ip)
-{
-	return IN6_IS_ADDR_LOOPBACK(ip) || (IN6_IS_ADDR_V4MAPPED(ip) && ip->s6_addr[12] == IN_LOOPBACKNET);
 }
 
 static bool same_bits(const struct in6_addr *a, const struct in6_addr *b, size_t bits)
@@ -116,7 +112,8 @@ static char *lower(char *text)
 
 static bool is_exempt(const char *server, const char *default_port)
 {
-	const char *at = strstr(server, "://") + strlen("://");
+	const char *authority = strstr(server, "://") + strlen("://");
+	const char *at = authority;
 	bool brackets = *at == '[';
 	const char *end = at + strcspn(at, brackets ? "]" : ":/");
 	size_t len = brackets ? strcspn(++at, "%]") : (size_t)(end - at); /* the zone is not looked at */
@@ -130,7 +127,7 @@ static bool is_exempt(const char *server, const char *default_port)
 	struct in6_addr ip;
 	bool is_ip = parse_ip(host, &ip);
 
-	if (is_ip ? is_loopback(&ip) : strcmp(host, "localhost") == 0)
+	if (address_is_loopback(authority))
 		return true;
 	lower(host);
 	for (char *entry = strtok_r(list, ",", &rest); entry != NULL; entry = strtok_r(NULL, ",", &rest))

@@ -8,7 +8,8 @@ def line($points; $color; $name; $x0; $top):
     | "<polyline points=\"\($at | join(" "))\" fill=\"none\" stroke=\"\($color)\" stroke-width=\"2\"/>"
     + ([$points[] | "<circle cx=\"\($x0 + 60 + .i * 60)\" cy=\"\(220 - 170 * .y / $top)\" r=\"3\" fill=\"\($color)\"/>"
         + "<text x=\"\($x0 + 60 + .i * 60)\" y=\"\(212 - 170 * .y / $top)\" text-anchor=\"middle\">\(.y | round1)</text>"] | join(""))
-    + "<text x=\"\($x0 + 64 + 60 * (($points | length) - 1))\" y=\"\(234 - 170 * $points[-1].y / $top)\" fill=\"\($color)\">\($name)</text>";
+    + "<text x=\"\($x0 + 64 + 60 * (($points | length) - 1))\" y=\"\(234 - 170 * $points[-1].y / $top)\""
+        + " fill=\"\($color)\">\($name)</text>";
 def diagram($title; $lines; $xs; $x0):
     ([$lines[].values[]] | max | ceiling) as $top
     | "<text x=\"\($x0 + 40)\" y=\"24\" font-weight=\"bold\">\($title)</text>"
@@ -24,4 +25,5 @@ sort_by(.x) as $rows | ($rows | map(.x)) as $xs
 + diagram("Pod event to persisted status, ms"; [{name: "p50", color: "#2e7d32", values: ($rows | map(.latency_p50_ms))},
     {name: "p99", color: "#c62828", values: ($rows | map(.latency_p99_ms))}]; $xs; 315)
 + diagram("Peak PSS, MB"; [{name: "all", color: "#6a1b9a", values: ($rows | map(.peak_pss_mb))}]; $xs; 630)
-+ "<text x=\"480\" y=\"260\" text-anchor=\"middle\">reconcilers; \($rows[0].frameworks) Frameworks × \($rows[0].tasks) Tasks on the embedded API server</text></svg>"
++ "<text x=\"480\" y=\"260\" text-anchor=\"middle\">reconcilers; \($rows[0].frameworks) Frameworks × \($rows[0].tasks) Tasks on the"
+    + " embedded API server</text></svg>"

@@ -1,8 +1,10 @@
 # The table: Markdown, so that it can be pasted into README.md as it is. Sourced by run.sh.
 
 print_head() {
-    cat <<'END'
-| cluster | row | wall s | CPU s | of the API server's and etcd's | context switches for each Task | peak PSS MB | status writes each | reads | rounds | allocations | MB sent, received | requests | more |
+    # (the last backslashes join lines)
+    cat <<END
+| cluster | row | wall s | CPU s | of the API server's and etcd's | context switches for each Task | peak PSS MB | status writes each \
+| reads | rounds | allocations | MB sent, received | requests | more |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 END
 }
@@ -18,7 +20,8 @@ print_gangs() {
     [[ -n $rows ]] || return 0
     cat <<END
 
-| cluster | row | CPU s of fc-barrier | its peak PSS MB | GETs | last waiter after the last status, ms | per Framework p50, p99 | in fc-barrier, mean | API server alone: watch p50, p99 | … and a GET p50, p99, last |
+| cluster | row | CPU s of fc-barrier | its peak PSS MB | GETs | last waiter after the last status, ms | per Framework p50, p99 \
+| in fc-barrier, mean | API server alone: watch p50, p99 | … and a GET p50, p99, last |
 |---|---|---|---|---|---|---|---|---|---|
 $rows
 END

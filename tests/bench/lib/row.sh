@@ -114,6 +114,6 @@ pid_of() { # process
 ours() {
     local name pid started
     while read -r name pid started; do
-        if [[ $name =~ ^(watcher|reconciler-[0-9]+|barrier)$ ]] && is_alive "$pid" "$started"; then echo "$name"; fi
+        if [[ $name =~ ^(watcher|reconciler-[0-9]+|barrier|jobs)$ ]] && is_alive "$pid" "$started"; then echo "$name"; fi
     done <pids
 }

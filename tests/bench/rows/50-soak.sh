@@ -24,7 +24,8 @@ churn() {
         fi
     done >memory
     jq -Rn --argjson round "$round" --argjson frameworks "$frameworks" --argjson minutes "${ask_minutes:-1}" '
-        [inputs | split(" ") | map(tonumber) | {round: .[0], minute: .[1], pss_mb: .[2], watcher_mb: .[3], reconcilers_mb: .[4], held_mb: .[5]}] |
+        [inputs | split(" ") | map(tonumber) | {round: .[0], minute: .[1], pss_mb: .[2], watcher_mb: .[3], reconcilers_mb: .[4],
+        held_mb: .[5]}] |
         {wall_s: ($minutes * 60), churned: ($round * $frameworks), rounds_of_churn: $round, memory: .}' <memory
 }
 

@@ -191,7 +191,7 @@ static void print(const struct bench *bench, int64_t begin_us)
 static void connect_to_server(struct bench *bench)
 {
 	const struct kube_client_options options = {.user_agent = "fc-bench/1.0"};
-	struct kube_config config = {.source = (char *)"--address"};
+	static struct kube_config config = {.source = (char *)"--address"};
 	struct error err;
 
 	bench->address = bench_address(bench->options);
@@ -199,7 +199,6 @@ static void connect_to_server(struct bench *bench)
 	bench->server = kube_client_new(bench->api.loop, &config, &options, &err);
 	if (bench->server == NULL)
 		bench_fail("%s", err.message);
-	free(config.server);
 }
 
 static void free_all(struct bench *bench)

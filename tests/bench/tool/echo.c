@@ -73,17 +73,6 @@ static int on_framework(void *arg, const struct reflector_object *object, bool g
 	return 0;
 }
 
-static void on_list_begin(void *arg)
-{
-	(void)arg;
-}
-
-static void on_list_end(void *arg, const char *resource_version)
-{
-	(void)arg;
-	(void)resource_version;
-}
-
 static void on_live(void *arg, bool live)
 {
 	((struct echo *)arg)->live = live;
@@ -93,8 +82,6 @@ static struct reflector *watch(struct echo *echo)
 {
 	static const struct reflector_handler handler = {
 		.raw = on_framework,
-		.list_begin = on_list_begin,
-		.list_end = on_list_end,
 		.live = on_live,
 	};
 	cleanup_free char *path = mem_printf("/apis/frameworkcontroller.microsoft.com/v1/namespaces/%s/frameworks",
@@ -114,7 +101,7 @@ static void connect_client(struct echo *echo, const struct bench_options *option
 		.max_connections = LOOKS_AT_ONCE,
 		.user_agent = "fc-bench/1.0",
 	};
-	struct kube_config config = {0};
+	static struct kube_config config;
 	struct error err;
 
 	if (kube_config_load(NULL, options->kubeconfig, NULL, &config, &err) < 0)
@@ -122,7 +109,6 @@ static void connect_client(struct echo *echo, const struct bench_options *option
 	echo->client = kube_client_new(echo->api.loop, &config, &client_options, &err);
 	if (echo->client == NULL)
 		bench_fail("%s", err.message);
-	kube_config_free(&config);
 }
 
 static void make_deletion(void *arg, size_t index, struct kube_request *request, struct buf *path, struct buf *body)

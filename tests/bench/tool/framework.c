@@ -19,6 +19,18 @@ void bench_framework(struct buf *out, const struct bench_options *options, size_
 		 "}},\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}]}}");
 }
 
+void bench_tfjob(struct buf *out, const struct bench_options *options, size_t index)
+{
+	buf_printf(out,
+		   "{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"TFJob\",\"metadata\":{\"name\":\"%s%zu\"},\"spec\":{"
+		   "\"successPolicy\":\"AllWorkers\",\"tfReplicaSpecs\":{\"Worker\":{\"replicas\":%" PRId64
+		   ",\"template\":{\"metadata\":{\"annotations\":{",
+		   options->prefix, index, options->tasks);
+	if (options->run_seconds >= 0)
+		buf_printf(out, "\"testkubelet/run-seconds\":\"%" PRId64 "\"", options->run_seconds);
+	buf_puts(out, "}},\"spec\":{\"containers\":[{\"name\":\"tensorflow\",\"image\":\"i\"}]}}}}}}");
+}
+
 static void put_task(struct buf *out, int64_t index, bool ready)
 {
 	buf_printf(out,

@@ -13,6 +13,9 @@
 #include "common/kube/reflector.h"
 #include "tests/bench/tool/bench.h"
 
+#define FRAMEWORKS_API "/apis/frameworkcontroller.microsoft.com/v1/namespaces/"
+#define JOBS_API "/apis/kubeflow.org/v1/namespaces/"
+
 /* When the watch first showed that the Pod runs, and when it first showed that its Framework's status says so. */
 struct timed_pod {
 	UT_hash_handle hh;
@@ -121,11 +124,25 @@ static bool all_run(struct load *load, json_t *object)
 	return running == load->options->tasks;
 }
 
+/* The last condition of a job is its state. */
+static bool job_succeeded(const json_t *object)
+{
+	const json_t *conditions = json_path(object, "status", "conditions", NULL);
+	const char *type = json_str(json_array_get(conditions, json_array_size(conditions) - 1), "type");
+
+	if (type != NULL && strcmp(type, "Failed") == 0)
+		bench_fail("a job has failed: %s",
+			   json_str(json_array_get(conditions, json_array_size(conditions) - 1), "message"));
+	return type != NULL && strcmp(type, "Succeeded") == 0;
+}
+
 static bool is_there(struct load *load, json_t *object)
 {
 	const char *until = load->options->until;
 	const char *state = json_str(json_object_get(object, "status"), "state");
 
+	if (load->options->jobs)
+		return job_succeeded(object);
 	if (until_created(load))
 		return false; /* Pods say it */
 	if (strcmp(until, "running") == 0)
@@ -154,17 +171,6 @@ static void on_deleted(void *arg, json_t *object)
 	(void)object;
 }
 
-static void on_list_begin(void *arg)
-{
-	(void)arg;
-}
-
-static void on_list_end(void *arg, const char *resource_version)
-{
-	(void)arg;
-	(void)resource_version;
-}
-
 static void on_live(void *arg, bool live)
 {
 	struct load *load = arg;
@@ -176,29 +182,25 @@ static void on_live(void *arg, bool live)
 static const struct reflector_handler framework_handler = {
 	.present = on_framework,
 	.deleted = on_deleted,
-	.list_begin = on_list_begin,
-	.list_end = on_list_end,
 	.live = on_live,
 };
 
 static const struct reflector_handler pod_handler = {
 	.present = on_pod,
 	.deleted = on_deleted,
-	.list_begin = on_list_begin,
-	.list_end = on_list_end,
 	.live = on_live,
 };
 
 static void watch(struct load *load)
 {
-	cleanup_free char *frameworks = mem_printf(
-		"/apis/frameworkcontroller.microsoft.com/v1/namespaces/%s/frameworks", load->options->ns);
+	cleanup_free char *frameworks = mem_printf("%s%s/%s", load->options->jobs ? JOBS_API : FRAMEWORKS_API,
+						   load->options->ns, load->options->jobs ? "tfjobs" : "frameworks");
 	cleanup_free char *pods = mem_printf("/api/v1/namespaces/%s/pods", load->options->ns);
 	const struct reflector_options framework_options = {.path = frameworks, .what = "Frameworks"};
 	const struct reflector_options pod_options = {
 		.path = pods,
 		.what = "Pods",
-		.accept = until_created(load) ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1" : NULL,
+		.metadata_only = until_created(load),
 	};
 	size_t watches = 1;
 
@@ -221,7 +223,12 @@ static void make_framework(void *arg, size_t index, struct kube_request *request
 	const struct load *load = arg;
 
 	request->method = "POST";
-	buf_printf(path, "/apis/frameworkcontroller.microsoft.com/v1/namespaces/%s/frameworks", load->options->ns);
+	if (load->options->jobs) {
+		buf_printf(path, JOBS_API "%s/tfjobs", load->options->ns);
+		bench_tfjob(body, load->options, index);
+		return;
+	}
+	buf_printf(path, FRAMEWORKS_API "%s/frameworks", load->options->ns);
 	bench_framework(body, load->options, index);
 }
 
@@ -310,6 +317,8 @@ int bench_load(const struct bench_options *options)
 	if (strcmp(options->until, "completed") != 0 && strcmp(options->until, "running") != 0 &&
 	    strcmp(options->until, "created") != 0)
 		bench_fail("--until %s: expected created, running or completed", options->until);
+	if (options->jobs && strcmp(options->until, "completed") != 0)
+		bench_fail("--until %s: expected completed with --jobs", options->until);
 	bench_connect(&load.api, options);
 	expect_all(&load);
 	watch(&load);

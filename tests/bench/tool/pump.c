@@ -48,7 +48,7 @@ struct sockaddr_in bench_address(const struct bench_options *options)
 void bench_connect(struct bench_api *api, const struct bench_options *options)
 {
 	const struct kube_client_options client_options = {.user_agent = "fc-bench/1.0"};
-	struct kube_config config = {0};
+	static struct kube_config config;
 	struct error err;
 
 	if (kube_config_load(NULL, options->kubeconfig, NULL, &config, &err) < 0)
@@ -61,7 +61,6 @@ void bench_connect(struct bench_api *api, const struct bench_options *options)
 		if (api->clients[i] == NULL)
 			bench_fail("%s", err.message);
 	}
-	kube_config_free(&config);
 }
 
 void bench_disconnect(struct bench_api *api)

@@ -211,23 +211,6 @@ static void on_framework_deleted(void *arg, json_t *object)
 	fail(demo, &err);
 }
 
-static void on_list(void *arg)
-{
-	(void)arg;
-}
-
-static void on_list_end(void *arg, const char *resource_version)
-{
-	(void)arg;
-	(void)resource_version;
-}
-
-static void on_live(void *arg, bool live)
-{
-	(void)arg;
-	(void)live;
-}
-
 static void watch(struct demo *demo)
 {
 	static const struct reflector_options options = {
@@ -237,9 +220,6 @@ static void watch(struct demo *demo)
 	static const struct reflector_handler handler = {
 		.present = on_framework,
 		.deleted = on_framework_deleted,
-		.list_begin = on_list,
-		.list_end = on_list_end,
-		.live = on_live,
 	};
 
 	size_t files = demo->options->file_count, frameworks = demo->examples.count;
@@ -345,13 +325,12 @@ static void ask_for_crd(struct demo *demo)
 static int connect_cluster(struct demo *demo, struct error *err)
 {
 	static const struct kube_client_options options = {.user_agent = "fc-demo/1.0"};
-	struct kube_config config;
+	static struct kube_config config;
 
 	if (kube_config_load(NULL, demo->kubeconfig, NULL, &config, err) != 0)
 		return -1;
 	demo->client = kube_client_new(demo->loop, &config, &options, err);
 	screen_print(&demo->screen, "  API server    fc-testapi at %s\n", config.server);
-	kube_config_free(&config);
 	if (demo->client == NULL || start_watcher(demo, err) != 0 ||
 	    (demo->bus != NULL && start_barrier(demo, err) != 0) || (has_jobs(demo) && start_jobs(demo, err) != 0))
 		return -1;

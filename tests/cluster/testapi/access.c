@@ -2,7 +2,6 @@
 #include "tests/cluster/testapi/access.h"
 
 #include <errno.h>
-#include <resolv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,35 +142,13 @@ const char *access_admin_token(const struct api_access *access)
 	return NULL;
 }
 
-/* base64 of NAME:TOKEN. kube-apiserver knows it no more, but servers before it may. */
-static const struct user *find_password(const struct api_access *access, const char *encoded)
-{
-	unsigned char text[512];
-	int len = b64_pton(encoded, text, sizeof(text) - 1);
-	char *colon;
-	const struct user *user;
-
-	if (len < 0)
-		return NULL;
-	text[len] = '\0';
-	colon = strchr((char *)text, ':');
-	if (colon == NULL)
-		return NULL;
-	*colon = '\0';
-	user = find_token(access, colon + 1);
-	return user != NULL && strcmp(user->name, (char *)text) == 0 ? user : NULL;
-}
-
 static const struct user *who(const struct api_access *access, const struct api_request *request)
 {
 	static const char bearer[] = "Bearer ";
-	static const char basic[] = "Basic ";
 	const char *text = request->authorization;
 
 	if (text == NULL)
 		return NULL;
-	if (strncmp(text, basic, strlen(basic)) == 0)
-		return find_password(access, text + strlen(basic));
 	return strncmp(text, bearer, strlen(bearer)) == 0 ? find_token(access, text + strlen(bearer)) : NULL;
 }
 

@@ -13,7 +13,7 @@ void access_free(struct api_access *access);
 /* The token of a user in system:masters, borrowed; NULL when there is none or no authentication. */
 const char *access_admin_token(const struct api_access *access);
 
-/* 401 without a known token, or name and token as a password. The group system:masters may all; a group
+/* 401 without a known token. The group system:masters may all; a group
  * testapi:VERB:RESOURCE[:NAMESPACE] ('*' for any verb or resource; without a namespace, everywhere) may that; others
  * get 403. Health, version, discovery and reviews of oneself are for all who are known. */
 int access_check(struct api *api, const struct api_request *request, struct api_failure *failure);

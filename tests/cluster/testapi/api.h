@@ -31,7 +31,6 @@ struct api {
 	struct api_resource *resources;
 	struct api_resource *pods;
 	struct api_resource *namespaces;
-	struct api_resource *quotas;
 	struct api_resource *crds;
 	struct api_gc *gc;
 	struct api_access *access;

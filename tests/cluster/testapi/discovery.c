@@ -66,7 +66,6 @@ static bool put_version(struct api *api, const char *group, const char *version,
 			put_resource(out, resource, "status", "[\"get\",\"patch\",\"update\"]");
 		if (resource == api->pods) {
 			put_resource(out, resource, "binding", "[\"create\"]");
-			put_resource(out, resource, "eviction", "[\"create\"]");
 			put_resource(out, resource, "log", "[\"get\"]");
 		}
 	}

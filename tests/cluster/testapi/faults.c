@@ -29,8 +29,9 @@ struct fault {
 };
 
 struct counter {
-	char *key; /* "agent verb resource code" */
+	char *key; /* "agent namespace verb resource code" */
 	char *agent;
+	char *ns; /* "": none */
 	char *verb;
 	char *resource;
 	int code;
@@ -66,6 +67,7 @@ static void clear_counters(struct api_faults *faults)
 		HASH_DEL(faults->counters, counter);
 		free(counter->key);
 		free(counter->agent);
+		free(counter->ns);
 		free(counter->verb);
 		free(counter->resource);
 		free(counter);
@@ -290,12 +292,13 @@ void api_faults_count(struct api *api, const struct api_request *request, int co
 	api_agent(request->user_agent, agent, sizeof(agent));
 	resource = mem_printf("%s%s%s", request->resource_name == NULL ? request->path : request->resource_name,
 			      request->subresource[0] != '\0' ? "/" : "", request->subresource);
-	key = mem_printf("%s %s %s %d", agent, request->verb, resource, code);
+	key = mem_printf("%s %s %s %s %d", agent, request->namespace_name, request->verb, resource, code);
 	HASH_FIND_STR(api->faults->counters, key, counter);
 	if (counter == NULL) {
 		counter = mem_calloc(1, sizeof(*counter));
 		counter->key = mem_strdup(key);
 		counter->agent = mem_strdup(agent);
+		counter->ns = mem_strdup(request->namespace_name);
 		counter->verb = mem_strdup(request->verb);
 		counter->resource = mem_strdup(resource);
 		counter->code = code;
@@ -326,9 +329,10 @@ static void answer_counters(struct api *api, struct api_answer *answer)
 
 	HASH_SORT(api->faults->counters, by_key);
 	for (const struct counter *counter = api->faults->counters; counter != NULL; counter = counter->hh.next)
-		json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:i,s:I}", "userAgent", counter->agent, "verb",
-						      counter->verb, "resource", counter->resource, "code",
-						      counter->code, "count", (json_int_t)counter->count));
+		json_array_append_new(list,
+				      json_pack("{s:s,s:s,s:s,s:s,s:i,s:I}", "userAgent", counter->agent, "namespace",
+						counter->ns, "verb", counter->verb, "resource", counter->resource,
+						"code", counter->code, "count", (json_int_t)counter->count));
 	answer_json(answer, 200, list);
 }
 

@@ -27,7 +27,7 @@
 enum {
 	CONNECTIONS_MAX = 20000,
 	CONNECTION_MEMORY = 64 * 1024,
-	WATCH_BLOCK = 64 * 1024,
+	BLOCK = 64 * 1024,
 	CHUNK_HEAD = 8, /* six digits and a line's end: the length of what follows */
 	ROUNDS_MAX = 4, /* of MHD_run before the loop gets its turn */
 };
@@ -143,8 +143,8 @@ static bool take_chunk(struct exchange *exchange)
 	char head[24];
 	ssize_t len;
 
-	buf_reserve(chunk, CHUNK_HEAD + WATCH_BLOCK + 2);
-	len = api_watch_read(exchange->watch, chunk->data + CHUNK_HEAD, WATCH_BLOCK);
+	buf_reserve(chunk, CHUNK_HEAD + BLOCK + 2);
+	len = api_watch_read(exchange->watch, chunk->data + CHUNK_HEAD, BLOCK);
 	if (len > 0) {
 		snprintf(head, sizeof(head), "%06zx\r\n", (size_t)len);
 		memcpy(chunk->data, head, CHUNK_HEAD);
@@ -255,6 +255,13 @@ static void unref_object(void *object)
 	api_object_unref(object);
 }
 
+static ssize_t read_body(void *arg, uint64_t position, char *out, size_t max)
+{
+	size_t len = api_answer_part(&((const struct exchange *)arg)->answer, (size_t)position, out, max);
+
+	return len == 0 ? MHD_CONTENT_READER_END_OF_STREAM : (ssize_t)len;
+}
+
 static struct MHD_Response *make_response(struct exchange *exchange)
 {
 	struct api_answer *answer = &exchange->answer;
@@ -264,7 +271,7 @@ static struct MHD_Response *make_response(struct exchange *exchange)
 		exchange->watch = answer->watch;
 		exchange->watch->transport = exchange;
 		answer->watch = NULL;
-		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, WATCH_BLOCK, read_watch, exchange, NULL);
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_watch, exchange, NULL);
 	}
 	if (answer->object != NULL) {
 		response = MHD_create_response_from_buffer_with_free_callback_cls(
@@ -272,6 +279,8 @@ static struct MHD_Response *make_response(struct exchange *exchange)
 		answer->object = NULL;
 		return response;
 	}
+	if (api_answer_in_chunks(answer))
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_body, exchange, NULL);
 	response = MHD_create_response_from_buffer(answer->body.len, answer->body.data == NULL ? "" : answer->body.data,
 						   answer->body.data == NULL ? MHD_RESPMEM_PERSISTENT
 									     : MHD_RESPMEM_MUST_FREE);

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/error.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/release.h"
+#include "common/process/guard.h"
 #include "tests/cluster/testapi/access.h"
 #include "tests/cluster/testapi/http.h"
 
@@ -143,17 +143,6 @@ static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-/* A watch per client and a socket per connection need many descriptors. */
-static void raise_limits(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static int serve(const struct settings *settings, struct ev_loop *loop, struct error *err)
 {
 	struct api *api = api_new(loop, &settings->api, err);
@@ -198,7 +187,7 @@ int main(int argc, char **argv)
 			return 0; /* it went before we asked */
 	}
 	signal(SIGPIPE, SIG_IGN);
-	raise_limits();
+	process_raise_descriptors(); /* a watch per client and a socket per connection */
 	if (serve(&settings, ev_default_loop(0), &err) < 0) {
 		log_error("%s", err.message);
 		return 1;

@@ -15,7 +15,7 @@ int api_check_options(const struct api_request *request, struct api_failure *fai
 /* 504 for a version (as text, or NULL) that is newer than current. */
 int api_check_not_newer(const char *text, uint64_t current, struct api_failure *failure);
 
-/* The parts of a resource that are no objects of their own: pods/binding, pods/eviction, pods/log,
+/* The parts of a resource that are no objects of their own: pods/binding, pods/log,
  * namespaces/finalize. True when it was one of these (and answered or failed). pods.c. */
 bool api_subresource(struct api *api, const struct api_request *request, struct api_answer *answer,
 		     struct api_failure *failure);

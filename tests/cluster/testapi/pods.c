@@ -48,10 +48,12 @@ static const char *qos_class(const json_t *spec)
 
 static int create(struct api *api, struct api_resource *resource, json_t *pod, struct api_failure *failure)
 {
-	(void)api;
 	(void)resource;
 	if (api_pod_types(pod, failure) < 0)
 		return -1;
+	/* as a server drops it whose feature gate GenericWorkload is off */
+	if (api_resource_named(api, "scheduling.k8s.io", "podgroups") == NULL)
+		json_object_del(json_object_get(pod, "spec"), "schedulingGroup");
 	if (json_object_get(pod, "spec") == NULL)
 		json_object_set_new(pod, "spec", json_object());
 	api_pod_defaults(pod);
@@ -124,32 +126,6 @@ static int update(struct api *api, struct api_resource *resource, const char *su
 	return 0;
 }
 
-/* Pods of a namespace that count against a quota. */
-static int64_t pods_used(const struct api *api, const char *namespace_name)
-{
-	size_t begin;
-	size_t end;
-	int64_t used = 0;
-
-	api_store_range(api->pods, namespace_name, &begin, &end);
-	for (; begin < end; begin++) {
-		const char *phase = api->pods->objects[begin]->fields[1]; /* status.phase */
-
-		used += strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0;
-	}
-	return used;
-}
-
-static int64_t hard_pods(struct api_object *quota)
-{
-	const json_t *hard = json_path(api_object_json(quota), "spec", "hard", NULL);
-	const char *text = json_str(hard, "pods");
-
-	if (text == NULL)
-		text = json_str(hard, "count/pods");
-	return text != NULL ? atoll(text) : json_int(hard, "pods", json_int(hard, "count/pods", -1));
-}
-
 /* The priority admission plugin: there are no classes here that would give another value than 0. */
 static int check_priority(const struct api_resource *resource, const json_t *pod, struct api_failure *failure)
 {
@@ -167,29 +143,7 @@ static int check_priority(const struct api_resource *resource, const json_t *pod
 
 static int admit(struct api *api, struct api_resource *resource, const json_t *pod, struct api_failure *failure)
 {
-	const json_t *metadata = json_object_get(pod, "metadata");
-	const char *namespace_name = json_str(metadata, "namespace");
-	size_t begin;
-	size_t end;
-
-	if (check_priority(resource, pod, failure) < 0 || api_podsecurity_admit(api, resource, pod, failure) < 0)
-		return -1;
-	api_store_range(api->quotas, namespace_name, &begin, &end);
-	for (; begin < end; begin++) {
-		int64_t hard = hard_pods(api->quotas->objects[begin]);
-		int64_t used;
-
-		if (hard < 0)
-			continue;
-		used = pods_used(api, namespace_name);
-		if (used + 1 > hard)
-			return api_fail_object(failure, 403, "Forbidden", resource, json_str(metadata, "name"),
-					       "pods \"%s\" is forbidden: exceeded quota: %s, requested: pods=1, used: "
-					       "pods=%lld, limited: pods=%lld",
-					       json_str(metadata, "name"), api->quotas->objects[begin]->name,
-					       (long long)used, (long long)hard);
-	}
-	return 0;
+	return check_priority(resource, pod, failure) < 0 ? -1 : api_podsecurity_admit(api, resource, pod, failure);
 }
 
 /* What a real server finds unwise (GetWarningsForPod and WarningsOnCreate), in part. */
@@ -295,27 +249,6 @@ static int bind_pod(struct api *api, const struct api_request *request, struct a
 	return 0;
 }
 
-static int evict_pod(struct api *api, const struct api_request *request, struct api_answer *answer,
-		     struct api_failure *failure)
-{
-	struct api_object *pod = api_store_get(api->pods, request->namespace_name, request->name);
-	struct error err;
-	cleanup_json json_t *body = json_parse(request->body, request->body_len, &err);
-	const json_t *options = json_object_get(body, "deleteOptions");
-	struct api_deletion deletion = {.grace = json_int(options, "gracePeriodSeconds", -1),
-					.uid = json_str(json_object_get(options, "preconditions"), "uid")};
-	struct api_object *out = NULL;
-	bool removed;
-
-	if (pod == NULL)
-		return api_fail_not_found(failure, api->pods, request->name);
-	if (api_delete(api, pod, &deletion, &out, &removed, failure) < 0)
-		return -1;
-	api_object_unref(out);
-	answer_success(answer, 201);
-	return 0;
-}
-
 bool api_subresource(struct api *api, const struct api_request *request, struct api_answer *answer,
 		     struct api_failure *failure)
 {
@@ -323,10 +256,6 @@ bool api_subresource(struct api *api, const struct api_request *request, struct 
 
 	if (request->resource == api->pods && strcmp(part, "binding") == 0 && strcmp(request->verb, "create") == 0) {
 		bind_pod(api, request, answer, failure);
-		return true;
-	}
-	if (request->resource == api->pods && strcmp(part, "eviction") == 0 && strcmp(request->verb, "create") == 0) {
-		evict_pod(api, request, answer, failure);
 		return true;
 	}
 	if (request->resource == api->pods && strcmp(part, "log") == 0) {

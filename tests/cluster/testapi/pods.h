@@ -1,4 +1,4 @@
-/* Pods, beyond plain storage: defaults, checks, graceful deletion, quotas, and what hangs below a Pod. */
+/* Pods, beyond plain storage: defaults, checks, graceful deletion, and what hangs below a Pod. */
 #ifndef TESTAPI_PODS_H
 #define TESTAPI_PODS_H
 

@@ -191,7 +191,6 @@ void api_resource_builtins(struct api *api)
 	api->namespaces = find(api, "namespaces");
 	api->namespaces->strategy = &api_namespace_strategy;
 	set_fields(api->namespaces, phase_fields, ARRAY_LEN(phase_fields));
-	api->quotas = find(api, "resourcequotas");
 	api->crds = api_resource_named(api, "apiextensions.k8s.io", "customresourcedefinitions");
 	api->crds->strategy = &api_crd_strategy;
 	api->crds->unconditional = false;

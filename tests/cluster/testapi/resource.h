@@ -26,7 +26,7 @@ struct api_strategy {
 	/* Adds what is wrong with a completed object to causes; old is NULL for a new one. */
 	void (*validate)(const struct api_resource *resource, const char *subresource, const json_t *object,
 			 const json_t *old, json_t *causes);
-	/* After create's checks: quotas and the like, which the real server asks last. */
+	/* After create's checks: what the real server asks last. */
 	int (*admit)(struct api *api, struct api_resource *resource, const json_t *object, struct api_failure *failure);
 	/* Appends a line for each warning about an object that was created or updated. */
 	void (*warn)(const struct api *api, const json_t *object, struct buf *warnings);

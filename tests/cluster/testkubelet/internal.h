@@ -15,6 +15,7 @@
 #include "tests/cluster/testkubelet/script.h"
 
 struct kubelet_pod;
+struct gang;
 
 /* A first-in first-out queue of Pods; a Pod is in one queue at most. */
 struct pod_queue {
@@ -61,6 +62,10 @@ struct kubelet_pod {
 	struct pod_queue *queue;
 	struct kubelet_pod *next;
 	struct kubelet_pod *previous;
+
+	struct gang *gang; /* NULL: it is placed alone */
+	struct kubelet_pod *next_member;
+	struct kubelet_pod *prev_member;
 };
 
 /* A Service with a selector (real mode). */
@@ -88,6 +93,8 @@ struct kubelet {
 	struct kubelet_service *services;
 	struct pod_queue ready;    /* have something to do */
 	struct pod_queue unplaced; /* wait for capacity */
+	struct gang *gangs;        /* by path */
+	struct gang *placing;      /* its Pods are being bound: one gang at a time */
 	ev_timer hosts;            /* real mode: the hosts files are to be rewritten */
 	char **node_names;
 	char **host_ips;
@@ -126,9 +133,26 @@ void kubelet_pod_unqueue(struct kubelet_pod *pod);
 void kubelet_pod_take_capacity(struct kubelet_pod *pod);
 /* Passes it on to those who wait. */
 void kubelet_pod_give_capacity(struct kubelet_pod *pod);
+/* Whether it is to be bound, and has no capacity for that yet. */
+bool kubelet_pod_unplaced(const struct kubelet_pod *pod);
+/* How many more Pods can be bound. */
+size_t kubelet_room(const struct kubelet *kubelet);
+/* Takes capacity for an unplaced Pod, and binds it. */
+void kubelet_pod_place(struct kubelet_pod *pod);
 void kubelet_pod_on_retry(struct ev_loop *loop, ev_timer *timer, int events);
 /* Starts calls for the Pods that are due, as many as may be under way. */
 void kubelet_pump(struct kubelet *kubelet);
+
+/* ---- gang.c: Pods that are placed together ---- */
+
+/* A new Pod: of which gang it is. */
+void gang_join(struct kubelet_pod *pod, const json_t *object);
+void gang_leave(struct kubelet_pod *pod);
+/* A member is to be placed: looks at the PodGroup, and places the gang when so many Pods of it exist and fit. */
+void gang_consider(struct gang *gang);
+/* Something has been bound, has ended or has gone: perhaps there is room for a gang. */
+void gangs_place(struct kubelet *kubelet);
+void gangs_free(struct kubelet *kubelet);
 
 /* ---- hosts in kubelet.c ---- */
 

@@ -442,6 +442,7 @@ void kubelet_free(struct kubelet *kubelet)
 	}
 	free(kubelet->node_names);
 	free(kubelet->host_ips);
+	gangs_free(kubelet);
 	free(kubelet);
 }
 

@@ -56,9 +56,16 @@ static bool queue_pop(struct pod_queue *queue, struct kubelet_pod **out)
 
 /* ---- capacity ---------------------------------------------------------------------------------------------------- */
 
+size_t kubelet_room(const struct kubelet *kubelet)
+{
+	if (kubelet->options.capacity == 0)
+		return SIZE_MAX;
+	return kubelet->placed < kubelet->options.capacity ? kubelet->options.capacity - kubelet->placed : 0;
+}
+
 static bool has_capacity(const struct kubelet *kubelet)
 {
-	return kubelet->options.capacity == 0 || kubelet->placed < kubelet->options.capacity;
+	return kubelet_room(kubelet) > 0;
 }
 
 void kubelet_pod_take_capacity(struct kubelet_pod *pod)
@@ -81,12 +88,13 @@ void kubelet_pod_give_capacity(struct kubelet_pod *pod)
 		kubelet_pod_take_capacity(waiting);
 		queue_push(&kubelet->ready, waiting);
 	}
+	gangs_place(kubelet);
 	kubelet_pump(kubelet);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-static enum pod_call next_call(struct kubelet_pod *pod)
+static enum pod_call next_call(const struct kubelet_pod *pod)
 {
 	if (pod->gone || pod->foreign || pod->kubelet->stopping)
 		return CALL_NONE;
@@ -100,6 +108,17 @@ static enum pod_call next_call(struct kubelet_pod *pod)
 	return pod->dirty ? CALL_STATUS : CALL_NONE;
 }
 
+bool kubelet_pod_unplaced(const struct kubelet_pod *pod)
+{
+	return !pod->counted && next_call(pod) == CALL_BIND;
+}
+
+void kubelet_pod_place(struct kubelet_pod *pod)
+{
+	kubelet_pod_take_capacity(pod);
+	queue_push(&pod->kubelet->ready, pod);
+}
+
 /* Queues the Pod if there is something to do and nothing keeps it from being done. */
 void kubelet_pod_step(struct kubelet_pod *pod)
 {
@@ -108,6 +127,10 @@ void kubelet_pod_step(struct kubelet_pod *pod)
 	if (kind == CALL_NONE || pod->call != NULL || ev_is_active(&pod->retry)) {
 		if (kind == CALL_NONE)
 			kubelet_pod_unqueue(pod);
+		return;
+	}
+	if (kind == CALL_BIND && !pod->counted && pod->gang != NULL) {
+		gang_consider(pod->gang);
 		return;
 	}
 	if (kind == CALL_BIND && !pod->counted) {

@@ -357,6 +357,7 @@ void kubelet_pod_bound(struct kubelet_pod *pod)
 	/* Deleted meanwhile: there is nothing to run any more. */
 	if (!pod->deleting)
 		pod_begin(pod);
+	gangs_place(pod->kubelet);
 }
 
 void kubelet_pod_reported(struct kubelet_pod *pod)
@@ -409,6 +410,7 @@ struct kubelet_pod *kubelet_pod_new(struct kubelet *kubelet, json_t *object)
 	pod->retry.data = pod;
 	ev_timer_init(&pod->timer, on_timer, 0, 0);
 	pod->timer.data = pod;
+	gang_join(pod, object);
 	HASH_ADD_KEYPTR(by_uid, kubelet->pods, pod->uid, strlen(pod->uid), pod);
 	return pod;
 }
@@ -419,7 +421,9 @@ void kubelet_pod_remove(struct kubelet_pod *pod)
 
 	HASH_DELETE(by_uid, kubelet->pods, pod);
 	pod->removed = true;
+	gang_leave(pod);
 	kubelet_pod_gone(pod);
+	gangs_place(kubelet);
 	if (pod->call != NULL)
 		kube_call_cancel(pod->call);
 	else

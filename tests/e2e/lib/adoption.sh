@@ -8,7 +8,8 @@ make_config_map() { # framework [jq-patch]
         name: "\(.metadata.name)-attempt", labels: {FC_FRAMEWORK_NAME: .metadata.name}, finalizers: ["foregroundDeletion"],
         annotations: {FC_FRAMEWORK_NAMESPACE: .metadata.namespace, FC_FRAMEWORK_NAME: .metadata.name,
             FC_CONFIGMAP_NAME: "\(.metadata.name)-attempt", FC_FRAMEWORK_UID: .metadata.uid, FC_FRAMEWORK_ATTEMPT_ID: "0"},
-        ownerReferences: [{apiVersion: .apiVersion, kind: .kind, name: .metadata.name, uid: .metadata.uid, controller: true, blockOwnerDeletion: true}]}} |
+        ownerReferences: [{apiVersion: .apiVersion, kind: .kind, name: .metadata.name, uid: .metadata.uid, controller: true,
+            blockOwnerDeletion: true}]}} |
         '"${2:-.}")" | jq -r .metadata.uid
 }
 
@@ -16,10 +17,13 @@ make_config_map() { # framework [jq-patch]
 make_pod() { # framework index config-map-uid [jq-patch]
     api POST "/api/v1/namespaces/$NS/pods" "$(get_framework "$1" | jq -c --argjson index "$2" --arg map "$3" '
         .metadata.name as $name | .status.attemptStatus.taskRoleStatuses[0] as $role | {apiVersion: "v1", kind: "Pod", metadata: {
-            name: "\($name)-\($role.name)-\($index)", labels: {FC_FRAMEWORK_NAME: $name, FC_TASKROLE_NAME: $role.name, FC_TASK_INDEX: "\($index)"},
+            name: "\($name)-\($role.name)-\($index)", labels: {FC_FRAMEWORK_NAME: $name, FC_TASKROLE_NAME: $role.name,
+            FC_TASK_INDEX: "\($index)"},
             annotations: {FC_FRAMEWORK_UID: .metadata.uid, FC_FRAMEWORK_ATTEMPT_ID: "0", FC_FRAMEWORK_ATTEMPT_INSTANCE_UID: "0_\($map)",
-                FC_CONFIGMAP_UID: $map, FC_TASKROLE_UID: $role.instanceUID, FC_TASK_UID: $role.taskStatuses[$index].instanceUID, FC_TASK_ATTEMPT_ID: "0"},
-            ownerReferences: [{apiVersion: "v1", kind: "ConfigMap", name: "\($name)-attempt", uid: $map, controller: true, blockOwnerDeletion: true}]},
+                FC_CONFIGMAP_UID: $map, FC_TASKROLE_UID: $role.instanceUID, FC_TASK_UID: $role.taskStatuses[$index].instanceUID,
+            FC_TASK_ATTEMPT_ID: "0"},
+            ownerReferences: [{apiVersion: "v1", kind: "ConfigMap", name: "\($name)-attempt", uid: $map, controller: true,
+            blockOwnerDeletion: true}]},
         spec: {restartPolicy: "Never", containers: [{name: "c", image: "i"}]}} | '"${4:-.}")" | jq -r .metadata.uid
 }
 

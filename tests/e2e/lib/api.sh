@@ -8,7 +8,8 @@ FRAMEWORK_API=/apis/frameworkcontroller.microsoft.com/v1
 api() {
     [[ $api_of == "$CLUSTER_DIR" ]] || find_api
     local answer=$RUN/out/api.$BASHPID status code again=
-    local arguments=(-sS --fail-with-body -X "$1" -o "$answer" -w '%{http_code}' -H "Accept: application/json" "${api_identity[@]}" "$api_server$2")
+    local arguments=(-sS --fail-with-body -X "$1" -o "$answer" -w '%{http_code}' -H "Accept: application/json" "${api_identity[@]}" \
+            "$api_server$2")
     (($# < 3)) || arguments+=(-H "Content-Type: ${4:-application/json}" --data-binary @-)
     while :; do
         status=0
@@ -49,6 +50,9 @@ create_namespace() { api POST /api/v1/namespaces "{\"metadata\": {\"name\": \"$1
 
 frameworks_path() { echo "$FRAMEWORK_API/namespaces/$NS/frameworks"; }
 
+# The PodGroups of Volcano, or of another API.
+groups_path() { echo "/apis/${1:-scheduling.volcano.sh/v1beta1}/namespaces/$NS/podgroups"; } # [group/version]
+
 # The Framework as JSON.
 get_framework() { api GET "$(frameworks_path)/$1"; } # name
 
@@ -69,13 +73,19 @@ wait_pod() { # name seconds expression
     wait_object "/api/v1/namespaces/$NS/pods" "metadata.name=$1" "$2" "$3"
 }
 
+# The Framework's only, or first, Task, and all its Tasks.
+TASK='.status.attemptStatus.taskRoleStatuses[0].taskStatuses[0]'
+TASKS='.status.attemptStatus.taskRoleStatuses[].taskStatuses[]'
+# The same as words of the jq expressions of wait_object, framework and expect_frameworks.
+JQ_STATUS="def task: $TASK; def tasks: $TASKS;"
+
 # Waits until a jq expression is true of an object that the field selector finds: as a list shows it, or a watch from
 # there on. (A look every tenth of a second, by as many scenarios as go side by side, is more than a machine can do.)
 wait_object() { # collection field-selector seconds expression
     local what="$1?fieldSelector=$2" test="([try ($4) catch false] | last)" left last now state stream pid
     left=$(($3 * PATIENCE * 1000)) last=$(now_ms)
     while :; do
-        state=$(api GET "$what" | jq -r "if any(.items[]; $test) then \"\" else .metadata.resourceVersion end") || state=none
+        state=$(api GET "$what" | jq -r "$JQ_STATUS if any(.items[]; $test) then \"\" else .metadata.resourceVersion end") || state=none
         [[ -n $state ]] || return 0
         if ((left <= 0)); then
             api GET "$what" | jq -c '.items[] | del(.metadata.managedFields)' >&2 || true
@@ -84,7 +94,8 @@ wait_object() { # collection field-selector seconds expression
         if [[ $state != none ]]; then
             exec {stream}< <(exec curl -sN --max-time 4 "${api_identity[@]}" "$api_server$what&watch=1&resourceVersion=$state")
             pid=$!
-            if jq -en "first(inputs | select(.type != \"DELETED\").object | select($test)) | true" <&"$stream" >/dev/null 2>&1; then state=; fi
+            if jq -en "$JQ_STATUS first(inputs | select(.type != \"DELETED\").object | select($test)) | true" \
+                <&"$stream" >/dev/null 2>&1; then state=; fi
             kill "$pid" 2>/dev/null || true
             exec {stream}<&-
             [[ -n $state ]] || return 0
@@ -142,33 +153,31 @@ wait_all_completed() { # [seconds]
 }
 
 all_completed() {
-    framework_table | jq -e '[.rows[].cells | select(.[1] != "Completed") | "\(.[0]) is \(.[1])"] | if . == [] then true else error(join(", ")) end'
+    framework_table | jq -e \
+        '[.rows[].cells | select(.[1] != "Completed") | "\(.[0]) is \(.[1])"] | if . == [] then true else error(join(", ")) end'
 }
 
 # Compares what a jq expression gives for each Framework of the namespace, sorted by name, with the lines of stdin.
 expect_frameworks() { # what expression
     local expected
     expected=$(LC_ALL=C sort)
-    expect_lines "$1" "$(api GET "$(frameworks_path)" | jq -r ".items[] | \"\\(.metadata.name) \\($2)\"" | LC_ALL=C sort)" "$expected"
+    expect_lines "$1" "$(api GET "$(frameworks_path)" | jq -r "$JQ_STATUS .items[] | \"\\(.metadata.name) \\($2)\"" |
+        LC_ALL=C sort)" "$expected"
 }
 
 expect_lines() { # what found expected
     diff -u <(echo "$3") <(echo "$2") || fail "$1: not as expected, see the diff (+ is what was found)"
 }
 
-# The Framework's only, or first, Task.
-TASK='.status.attemptStatus.taskRoleStatuses[0].taskStatuses[0]'
-# All its Tasks.
-TASKS='.status.attemptStatus.taskRoleStatuses[].taskStatuses[]'
-
 # Waits until all Tasks of the Framework run.
 wait_running() { # framework [seconds]
-    wait_framework "$1" "${2:-15}" "[$TASKS.state] | length > 0 and all(. == \"AttemptRunning\")"
+    wait_framework "$1" "${2:-15}" '[tasks.state] | length > 0 and all(. == "AttemptRunning")'
 }
 
 # Waits for an Event of the Framework that has this reason and whose message matches.
 wait_event() { # framework reason pattern
-    wait_object "/api/v1/namespaces/$NS/events" "involvedObject.name=$1,reason=$2" 15 ".message | test($(jq -n --arg pattern "$3" '$pattern'))"
+    wait_object "/api/v1/namespaces/$NS/events" "involvedObject.name=$1,reason=$2" 15 \
+        ".message | test($(jq -n --arg pattern "$3" '$pattern'))"
 }
 
 has_event() { # framework reason pattern
@@ -198,6 +207,8 @@ record() { # resource...
     for resource; do
         list="/api/v1/namespaces/$NS/$resource"
         [[ $resource != frameworks ]] || list=$(frameworks_path)
+        [[ $resource != workloads ]] || list=$(workloads_path)
+        [[ $resource != podgroups ]] || list=$(groups_path)
         file=$RUN/out/$scenario.$resource
         # before anything else happens, not when curl comes to run
         version=$(api GET "$list" | jq -r .metadata.resourceVersion)

@@ -3,6 +3,8 @@
 
 REAL_NAMESPACE=real # Pods of this namespace are processes; those of all others follow their script
 JOB_CRDS=$here/../jobs/crds.yaml
+GANG_CRDS=$here/../cluster/gang/crds.yaml
+OTHER_CRDS=("$JOB_CRDS" "$GANG_CRDS") # of the cluster that scenarios share
 NOT_HERE=77         # exit status of a scenario that this machine or cluster cannot show
 
 kubectl() { "$RUN/cluster/kubectl" "$@"; }
@@ -60,19 +62,21 @@ EOF
 }
 
 # Its kubectl is the current one; that of a real control plane is as old as it is.
-start_embedded() {
+start_embedded() { # [crd-file...]
+    local crds
     mkdir cluster
     (cd cluster && launch fc-testapi "$BUILD/fc-testapi" --kubeconfig kubeconfig)
     write_kubectl "${CURRENT_KUBECTL:-$("$here/../kubernetes/assets.sh" kubectl-current)/kubectl}" cluster/kubectl
     wait_for 10 "fc-testapi is ready" embedded_ready
-    [[ -z ${1:-} ]] || kubectl create -f "$1" >/dev/null
+    for crds; do kubectl create -f "$crds" >/dev/null; done
 }
 
 embedded_ready() { curl -sSf "$(sed -n 's/^ *server: *//p' cluster/kubeconfig)/readyz"; }
 
 # Requests are counted in the audit log: who asks is in the user agent.
-start_kubernetes() {
-    { "$BUILD/fc-watcher" --print-crd; echo ---; cat "$JOB_CRDS"; } >crd.yaml
+start_kubernetes() { # [crd-file...]
+    local crds
+    { "$BUILD/fc-watcher" --print-crd; for crds; do echo ---; cat "$crds"; done; } >crd.yaml
     write_audit_policy audit.yaml
     # The collector looks for new kinds every 30 s only: it gets ours before it starts.
     KUBE_APISERVER_FLAGS=$(audit_flags "$PWD/audit.yaml" "$PWD/audit.log") \
@@ -128,7 +132,7 @@ start_cluster() {
     CLUSTER_DIR=$RUN/cluster
     : >pids
     find_kubectls
-    "start_$CLUSTER" "$JOB_CRDS"
+    "start_$CLUSTER" "${OTHER_CRDS[@]}"
     apply_roles
     write_config
     create_namespace "$REAL_NAMESPACE"

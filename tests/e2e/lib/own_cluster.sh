@@ -4,8 +4,9 @@
 
 . "$here/lib/control_plane.sh"
 
-# Starts the cluster with the CRD of a file (ours without one) and a kubelet, but no controller. The namespace is made.
-own_cluster() { # [crd-file]
+# Starts the cluster with the CRDs of a file (ours without one) and a kubelet with these flags, but no controller. The
+# namespace is made.
+own_cluster() { # [crd-file [kubelet-flags...]]
     planes=$RUN/planes
     mkdir "$RUN/own-$scenario"
     ln -s ../out "$RUN/own-$scenario/out"
@@ -19,10 +20,10 @@ own_cluster() { # [crd-file]
         take_control_plane "${1:-crd.yaml}"
     else
         start_embedded
-        (($# == 0)) || kubectl create -f "$1" >/dev/null
+        (($# == 0)) || kubectl apply -f "$1" >/dev/null
     fi
     find_api
-    launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node
+    launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node "${@:2}"
     own_config
     create_namespace "$NS"
 }
@@ -49,7 +50,8 @@ own_exit() { # status
 
 # The shipped configuration with lines of stdin.
 own_config() {
-    { cat "$root/manifests/config/frameworkcontroller.yaml"; printf 'kubeClientQps: 10000\nkubeClientBurst: 10000\n'; [[ -t 0 ]] || cat; } >config.yaml
+    { cat "$root/manifests/config/frameworkcontroller.yaml"; printf 'kubeClientQps: 10000\nkubeClientBurst: 10000\n'; [[ -t 0 ]] ||
+        cat; } >config.yaml
 }
 
 # Ends the controller: at once, or as told.

@@ -18,7 +18,9 @@ run | refused anonymous get frameworkcontroller.microsoft.com/frameworks | the s
 rbac_watcher | refused fc-watcher * | each right is taken away
 rbac_reconciler | refused fc-reconciler * | each right is taken away
 rbac_network | refused fc-reconciler * | each right is taken away
+rbac_gang | refused fc-reconciler * | each right is taken away
 network_forbidden | refused frameworkcontroller * /services | the rights are taken away
+gang_forbidden | refused frameworkcontroller * scheduling.volcano.sh/podgroups | the rights are taken away
 rbac_jobs | refused fc-jobs * | each right is taken away
 rbac_barrier | refused fc-barrier * | each right is taken away
 rbac_init | refused gang get frameworkcontroller.microsoft.com/frameworks | its right is taken away
@@ -61,7 +63,8 @@ launch_barrier() { # name [arguments...]
 }
 
 launch_jobs() { # name [arguments...]
-    launch "$1" env POD_NAMESPACE="$(lease_namespace)" "$BUILD/fc-jobs" --config config.yaml --kubeconfig "$(kubeconfig_of fc-jobs)" "${@:2}"
+    launch "$1" env POD_NAMESPACE="$(lease_namespace)" "$BUILD/fc-jobs" --config config.yaml --kubeconfig "$(kubeconfig_of fc-jobs)" \
+        "${@:2}"
 }
 
 # Makes the service accounts and a kubeconfig for each.
@@ -146,7 +149,8 @@ audit_flags() { echo "--audit-policy-file=$1 --audit-log-path=$2 --audit-log-max
 # Requests of service accounts, and of our programs, that a role was missing for, each once: "account verb resource".
 forbidden() { # audit-log
     jq -r 'select(.annotations["authorization.k8s.io/decision"] == "forbid") |
-        select((.user.username | startswith("system:serviceaccount:")) or (.userAgent // "" | test("^(fc-(watcher|reconciler|barrier|jobs)|frameworkbarrier)/"))) |
+        select((.user.username | startswith("system:serviceaccount:")) or
+        (.userAgent // "" | test("^(fc-(watcher|reconciler|barrier|jobs)|frameworkbarrier)/"))) |
         "\(.user.username | sub(".*:"; "")) \(.verb) \(.objectRef.apiGroup // "")/\(.objectRef.resource)\(
             if .objectRef.subresource then "/" + .objectRef.subresource else "" end)"' "$1" | sort -u
 }
@@ -155,7 +159,8 @@ forbidden() { # audit-log
 # nobody at all: with a token or a certificate that was not taken.)
 strangers() { # audit-log
     jq -r '(.userAgent // "" | split("/")[0] // "") as $program | (.user.username // "" | sub("^system:serviceaccount:"; "")) as $user |
-        {"fc-watcher": "^frameworkcontroller:(frameworkcontroller|fc-watcher)$", "fc-reconciler": "^frameworkcontroller:(frameworkcontroller|fc-reconciler)$",
+        {"fc-watcher": "^frameworkcontroller:(frameworkcontroller|fc-watcher)$",
+        "fc-reconciler": "^frameworkcontroller:(frameworkcontroller|fc-reconciler)$",
             "fc-barrier": "^frameworkcontroller:fc-barrier$", frameworkbarrier: ":gang$"}[$program] as $account |
         select($account != null and $user != "") | select($user | test($account) | not) | "\($program) as \($user)"' "$1" | sort -u
 }

@@ -7,6 +7,7 @@ EXAMPLES=$root/manifests/examples
 CLUSTER_DIR=$RUN/cluster
 . "$here/lib/own_cluster.sh"
 . "$here/lib/browser.sh"
+. "$here/lib/kueue.sh"
 
 # Ends the scenario. The first word counts.
 fail() { # message
@@ -80,7 +81,9 @@ created_all() { # prefix count
     cat >"$list"
     k create --validate=false -f "$list" >/dev/null && return
     k create --validate=false -f "$list" >/dev/null || true
-    expect "Frameworks $1…" "$(api GET "$(frameworks_path)" | jq --arg prefix "$1" '[.items[].metadata.name | select(test("^\($prefix)[0-9]+$"))] | length')" "$2"
+    expect "Frameworks $1…" \
+        "$(api GET "$(frameworks_path)" | jq --arg prefix "$1" '[.items[].metadata.name | select(test("^\($prefix)[0-9]+$"))] | length')" \
+        "$2"
 }
 
 # Conditions for wait_for.
@@ -94,7 +97,8 @@ running_at_least() { # number of Tasks whose Pods run, or whose Framework is ove
 
 # What kubectl shows of the Frameworks: name, state, running/all Tasks. Whole ones would be some kilobytes each.
 framework_table() {
-    curl -sSf -H "Accept: application/json;as=Table;g=meta.k8s.io;v=v1" "${api_identity[@]}" "$api_server$(frameworks_path)?includeObject=None"
+    curl -sSf -H "Accept: application/json;as=Table;g=meta.k8s.io;v=v1" "${api_identity[@]}" \
+        "$api_server$(frameworks_path)?includeObject=None"
 }
 
 # Waits for condition Completed.
@@ -104,7 +108,7 @@ wait_completed() { # framework [seconds]
 
 # What a jq expression gives for the Framework.
 framework() { # name expression
-    get_framework "$1" | jq -r "$2"
+    get_framework "$1" | jq -r "$JQ_STATUS $2"
 }
 
 # Waits until a jq expression is true of the Framework.
@@ -113,7 +117,7 @@ wait_framework() { # name seconds expression
 }
 
 framework_is() { # name expression
-    get_framework "$1" | jq -e "$2"
+    get_framework "$1" | jq -e "$JQ_STATUS $2"
 }
 
 # Nothing of this kind is left in the namespace.

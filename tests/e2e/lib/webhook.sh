@@ -11,7 +11,8 @@ start_webhook() {
     mkfifo "$out.in" "$out.out"
     openssl s_server -quiet -accept "127.0.0.1:$port" -cert "$out.crt" -key "$out.key" <"$out.in" >"$out.out" 2>"$out.server" &
     answer_reviews >"$out.in" <"$out.out" &
-    api POST /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations "$(jq -cn --arg name "$NS" --arg ca "$(base64 -w0 "$out.crt")" \
+    api POST /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations \
+        "$(jq -cn --arg name "$NS" --arg ca "$(base64 -w0 "$out.crt")" \
         --arg url "https://127.0.0.1:$port/" '{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration",
         metadata: {name: $name}, webhooks: [{name: "refuse.example.com", clientConfig: {url: $url, caBundle: $ca}, sideEffects: "None",
             admissionReviewVersions: ["v1"], timeoutSeconds: 10, objectSelector: {matchExpressions: [{key: "refused", operator: "Exists"}]},
@@ -43,5 +44,6 @@ stop_webhook() {
 # The webhook is asked and does not answer.
 break_webhook() {
     api PATCH "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/$NS" \
-        '[{"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": "https://127.0.0.1:1/"}]' application/json-patch+json >/dev/null
+        '[{"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": "https://127.0.0.1:1/"}]' application/json-patch+json \
+        >/dev/null
 }

@@ -96,7 +96,8 @@ expect_end() { # name code
     for name in "$1" "$1-api"; do
         [[ -e beside-$name/log ]] || continue
         wait_for 30 "$name ends" test -s "beside-$name/code"
-        [[ $(<"beside-$name/code") == "$2" ]] || { cat "beside-$name/log"; fail "exit code of $name: found $(<"beside-$name/code"), expected $2"; }
+        [[ $(<"beside-$name/code") == "$2" ]] ||
+            { cat "beside-$name/log"; fail "exit code of $name: found $(<"beside-$name/code"), expected $2"; }
     done
 }
 
@@ -224,7 +225,8 @@ run_barrier_identity() {
     write_packed '"10.9.8.1"' '"10.9.8.2"'
     expect_end packed 0
     expect "looks" "$(tls_metric frameworkcontroller_barrier_reads_total)" $((looks + 1))
-    expect "the Framework, decompressed" "$(jq -c '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].attemptStatus.podIP]' beside-packed/framework.json)" \
+    expect "the Framework, decompressed" \
+        "$(jq -c '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].attemptStatus.podIP]' beside-packed/framework.json)" \
         '["10.9.8.1","10.9.8.2"]'
 }
 
@@ -235,10 +237,10 @@ counted() { # framework beginning
 
 # The status of packed with these IPs, as JSON.
 write_packed() { # ip ip
-    local task='{"index": %d, "startTime": "2026-01-01T00:00:00Z", "state": "AttemptPreparing", "deletionPending": false, "retryPolicyStatus": {}, "attemptStatus": {"id": 0, "podIP": %s}}'
     local roles packed
-    # shellcheck disable=SC2059 # it is a format
-    roles=$(printf "[{\"name\": \"app\", \"taskStatuses\": [$task, $task]}]" 0 "$1" 1 "$2")
+    roles=$(jq -cn '[{name: "app", taskStatuses: ($ARGS.positional | to_entries | map({index: .key, state: "AttemptPreparing",
+        startTime: "2026-01-01T00:00:00Z", deletionPending: false, retryPolicyStatus: {},
+        attemptStatus: {id: 0, podIP: .value}}))}]' --jsonargs "$1" "$2")
     packed=$(gzip -c <<<"$roles" | base64 -w0)
     api PATCH "$(frameworks_path)/packed/status" "$(jq -cn --arg packed "$packed" '{status: {startTime: "2026-01-01T00:00:00Z",
         state: "AttemptRunning", transitionTime: "2026-01-01T00:00:00Z", retryPolicyStatus: {}, attemptStatus: {id: 0,
@@ -274,7 +276,8 @@ run_barrier_trouble() {
     expect_end waiter 0
     # (unless it was away so long that the barrier did not trust its own view any more, and said so)
     ((away_ms > 10000)) && says waiter '503 Service Unavailable: the view of the cluster' ||
-        says waiter 'all 2 Tasks have an IP according to the barrier server' || { cat beside-waiter/log; fail "it was not the server that let it go"; }
+        says waiter 'all 2 Tasks have an IP according to the barrier server' ||
+        { cat beside-waiter/log; fail "it was not the server that let it go"; }
     kill %?flood || true # (which the server may have been rid of)
     # And when the flood is over, others come in.
     wait_for 30 "fc-barrier serves again" tls_get readyz
@@ -289,6 +292,8 @@ api_server_is_back() { # command...
     kubectl get --raw /readyz
 }
 
+fault_met() { api GET /fc-testapi/faults | jq -e "any(.[]; .id == $1 and .hits >= $2)"; } # id times
+
 # The embedded server keeps everything in memory: it only answers nobody for a while.
 restart_api_server() {
     local pid fault
@@ -302,6 +307,6 @@ restart_api_server() {
     fi
     fault=$(api POST /fc-testapi/faults '{"match": {"path": "^/apis?/"}, "action": {"cut": true}}' | jq .id)
     api POST /fc-testapi/watches '{"do": "reset"}' >/dev/null
-    sleep 2
+    wait_for 30 "requests find no API server" fault_met "$fault" 6
     api DELETE "/fc-testapi/faults/$fault" >/dev/null
 }

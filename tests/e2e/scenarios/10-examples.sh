@@ -53,11 +53,14 @@ run_examples() {
         "$(framework statefulbatch '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].retryPolicyStatus |
             "\(.totalRetriedCount) \(.accountableRetriedCount)"] | join(", ")')" "0 0, 1 0, 0 0"
 
-    expect "retries of batchbackoff's Task" "$(framework batchbackoff "$TASK.retryPolicyStatus | \"\(.totalRetriedCount) \(.backoffCount)\"")" "2 2"
-    expect_match "what batchpending says" "$(framework batchpending .status.attemptStatus.completionStatus.diagnostics)" 'container main: InvalidImageName: .*BusyBox'
+    expect "retries of batchbackoff's Task" \
+        "$(framework batchbackoff 'task.retryPolicyStatus | "\(.totalRetriedCount) \(.backoffCount)"')" "2 2"
+    expect_match "what batchpending says" "$(framework batchpending .status.attemptStatus.completionStatus.diagnostics)" \
+        'container main: InvalidImageName: .*BusyBox'
     k patch framework suspended --type=merge -p '{"spec": {"suspend": false}}'
     wait_completed suspended
-    expect "suspended: code and retries" "$(framework suspended '.status | "\(.attemptStatus.completionStatus.code) \(.retryPolicyStatus.totalRetriedCount)"')" "0 0"
+    expect "suspended: code and retries" \
+        "$(framework suspended '.status | "\(.attemptStatus.completionStatus.code) \(.retryPolicyStatus.totalRetriedCount)"')" "0 0"
 
     # A server that is deleted comes back under its name.
     wait_log statefulservice-server-1 main "I am server-1.statefulservice-server, life 0"

@@ -1,4 +1,5 @@
-# Creation timeouts (CONTRACT.md §5, §6): 60 s at least, and here what a machine may stand still more, so that this begins before most others. Objects that were made
+# Creation timeouts (CONTRACT.md §5, §6): 60 s at least, and here what a machine may stand still more, so that this begins before most
+# others. Objects that were made
 # and never come into sight are those of a controller before ours, whose status says that it made them.
 
 . "$here/lib/original.sh"
@@ -21,10 +22,12 @@ EOT
     subresource=/status
     for name in map mapretried stopped pod podretried scaled; do write_original_status $name AttemptCreationPending; done
     for name in map mapretried stopped; do
-        edit_status $name ".state = \"AttemptCreationRequested\" | .attemptStatus |= (.configMapUID = \"$unseen\" | .instanceUID = \"0_$unseen\")"
+        edit_status $name ".state = \"AttemptCreationRequested\" |
+            .attemptStatus |= (.configMapUID = \"$unseen\" | .instanceUID = \"0_$unseen\")"
     done
     for name in pod podretried scaled; do
-        edit_status $name "$(make_config_map $name | jq -rR '"(.attemptStatus |= (.configMapUID = \"\(.)\" | .instanceUID = \"0_\(.)\"))"') |
+        edit_status $name "$(make_config_map $name | jq -rR \
+                '"(.attemptStatus |= (.configMapUID = \"\(.)\" | .instanceUID = \"0_\(.)\"))"') |
             .state = \"AttemptPreparing\" | .attemptStatus.taskRoleStatuses[0].taskStatuses[0] |= (.state = \"AttemptCreationRequested\" |
             .transitionTime = (now | todate) | .attemptStatus |= (.podUID = \"$unseen\" | .instanceUID = \"0_$unseen\"))"
     done
@@ -34,9 +37,12 @@ EOT
     patch_roles scaled '.[0].taskNumber = 0'
     wait_completed stopped
     expect "stopped" "$(framework stopped '.status.attemptStatus | "\(.completionStatus.code) \(.configMapUID)"')" "-210 $unseen"
-    wait_framework scaled 15 '.status.attemptStatus.taskRoleStatuses | (.[0].taskStatuses == []) and (.[1].taskStatuses[0].state == "AttemptRunning")'
+    wait_framework scaled 15 \
+        '.status.attemptStatus.taskRoleStatuses | (.[0].taskStatuses == []) and (.[1].taskStatuses[0].state == "AttemptRunning")'
     for name in pod podretried; do
-        wait_framework $name 15 '.status.attemptStatus.taskRoleStatuses | (.[0].taskStatuses[0].state == "AttemptCreationRequested") and (.[1].taskStatuses[0].state == "AttemptRunning")'
+        wait_framework $name 15 \
+            '.status.attemptStatus.taskRoleStatuses | (.[0].taskStatuses[0].state == "AttemptCreationRequested") and
+            (.[1].taskStatuses[0].state == "AttemptRunning")'
     done
     expect "map" "$(framework map .status.state)" AttemptCreationRequested
 
@@ -45,7 +51,10 @@ EOT
     wait_framework mapretried 20 '.status.attemptStatus.id == 1'
     wait_running mapretried 20
     wait_running podretried 20
-    expect_frameworks "retries, code" '.status | [.retryPolicyStatus, .attemptStatus.taskRoleStatuses[].taskStatuses[0].retryPolicyStatus | select(. != null) | "\(.totalRetriedCount) \(.accountableRetriedCount)"] + [.attemptStatus.completionStatus | if . then "\(.code) \(.phrase) \(.type.attributes)" else "-" end] | join(", ")' <<'EOT'
+    expect_frameworks "retries, code" \
+        '.status | [.retryPolicyStatus, .attemptStatus.taskRoleStatuses[].taskStatuses[0].retryPolicyStatus | select(. != null) |
+        "\(.totalRetriedCount) \(.accountableRetriedCount)"] + [.attemptStatus.completionStatus |
+        if . then "\(.code) \(.phrase) \(.type.attributes)" else "-" end] | join(", ")' <<'EOT'
 map 0 0, 0 0, -110 ConfigMapLocalCacheCreationTimeout ["Transient"]
 mapretried 1 0, 0 0, -
 pod 0 0, 0 0, 0 0, -111 PodLocalCacheCreationTimeout ["Transient"]
@@ -60,24 +69,29 @@ EOT
             "$unseen_kind does not appear in the local cache within timeout 1m10s, so consider it was deleted and explicitly delete it"
     done
     end_records
-    expect "waited" "$(jq -rs '[.[].object | select(.metadata.name == "map" and .status.state != null)] | (map(select(.status.state == "AttemptCreationRequested"))[0].status.transitionTime | fromdate) as $from |
-        (map(select(.status.attemptStatus.completionTime != null))[0].status.attemptStatus.completionTime | fromdate) - $from | . >= 70' "$RUN/out/$scenario.frameworks")" true
+    expect "waited" "$(jq -rs \
+            '[.[].object | select(.metadata.name == "map" and .status.state != null)] |
+            (map(select(.status.state == "AttemptCreationRequested"))[0].status.transitionTime | fromdate) as $from |
+        (map(select(.status.attemptStatus.completionTime != null))[0].status.attemptStatus.completionTime | fromdate) - $from | . >= 70' \
+            "$RUN/out/$scenario.frameworks")" true
     # One switch of the snapshots is off, all others are not.
-    expect "snapshots" "$(watcher_logs | grep -oE 'On[A-Za-z]+: ObjectSnapshot' | sort -u | tr '\n' ' ')" "OnFrameworkRetry: ObjectSnapshot OnTaskDeletion: ObjectSnapshot OnTaskRetry: ObjectSnapshot "
+    expect "snapshots" "$(watcher_logs | grep -oE 'On[A-Za-z]+: ObjectSnapshot' | sort -u | tr '\n' ' ')" \
+        "OnFrameworkRetry: ObjectSnapshot OnTaskDeletion: ObjectSnapshot OnTaskRetry: ObjectSnapshot "
 }
 
 # Pods whose phase no kubelet here would report (CONTRACT.md §6). Nobody schedules them, so that what is written stays.
 run_pod_phases() {
     create 'fw("f"; [role("a"; 3; {phase: "hold"}) | policy(-1; -1)])'
-    wait_framework f 15 "[$TASKS.state] == [\"AttemptPreparing\", \"AttemptPreparing\", \"AttemptPreparing\"]"
+    wait_framework f 15 '[tasks.state] == ["AttemptPreparing", "AttemptPreparing", "AttemptPreparing"]'
     expect "state" "$(framework f .status.state)" AttemptPreparing
     # Unknown: the three fields, and nothing else.
     pod_status f-a-0 '{"phase": "Unknown", "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}], "hostIP": "10.1.0.1"}'
-    wait_framework f 15 "$TASK.attemptStatus | .podIP == \"10.1.2.3\" and .podHostIP == \"10.1.0.1\""
-    expect "after Unknown" "$(framework f "$TASK.state")" AttemptPreparing
+    wait_framework f 15 'task.attemptStatus | .podIP == "10.1.2.3" and .podHostIP == "10.1.0.1"'
+    expect "after Unknown" "$(framework f 'task.state')" AttemptPreparing
     # Running, and Pending again: the Task goes back, the Framework does not.
     pod_status f-a-1 '{"phase": "Running"}'
-    wait_framework f 15 '.status.state == "AttemptRunning" and .status.attemptStatus.taskRoleStatuses[0].taskStatuses[1].state == "AttemptRunning"'
+    wait_framework f 15 '.status.state == "AttemptRunning" and
+        .status.attemptStatus.taskRoleStatuses[0].taskStatuses[1].state == "AttemptRunning"'
     pod_status f-a-1 '{"phase": "Pending"}'
     wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[1].state == "AttemptPreparing"'
     expect "state" "$(framework f .status.state)" AttemptRunning
@@ -86,13 +100,15 @@ run_pod_phases() {
     pod_status f-a-2 '{"phase": "Dancing"}'
     wait_event f UnrecognizedPodPhase "f-a-2"
     pod_status f-a-0 '{"phase": "Running"}'
-    wait_framework f 15 "[$TASKS.state] == [\"AttemptRunning\", \"AttemptPreparing\", \"AttemptPreparing\"]"
+    wait_framework f 15 '[tasks.state] == ["AttemptRunning", "AttemptPreparing", "AttemptPreparing"]'
     pod_status f-a-2 '{"phase": "Succeeded"}'
-    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[2] | .state == "Completed" and .attemptStatus.completionStatus.code == 0'
-    expect "Events of it" "$(api GET "/api/v1/namespaces/$NS/events" | jq -r '[.items[] | select(.reason == "UnrecognizedPodPhase").count] | tostring')" "[1]"
+    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[2] |
+        .state == "Completed" and .attemptStatus.completionStatus.code == 0'
+    expect "Events of it" \
+        "$(api GET "/api/v1/namespaces/$NS/events" | jq -r '[.items[] | select(.reason == "UnrecognizedPodPhase").count] | tostring')" "[1]"
     patch_framework f '{"spec": {"executionType": "Stop"}}'
     wait_completed f
-    expect "Tasks" "$(framework f "[$TASKS.attemptStatus.completionStatus.code] | tostring")" "[-220,-220,0]"
+    expect "Tasks" "$(framework f '[tasks.attemptStatus.completionStatus.code] | tostring')" "[-220,-220,0]"
 }
 
 pod_status() { # name status

@@ -10,7 +10,8 @@ run_refused() {
     not_accepted "its own name" 'metadata.name.*\[a-z0-9\]\{1,63\}' '.metadata.name = "a-b"'
     not_accepted "a name that is too long" 'metadata.name' '.metadata.name = "a" * 64'
     not_accepted "a negative number of Tasks" 'taskNumber.*0' '.spec.taskRoles[0].taskNumber = -1'
-    not_accepted "a threshold below -1" 'minFailedTaskCount.*-1' '.spec.taskRoles[0].frameworkAttemptCompletionPolicy = {minFailedTaskCount: -2}'
+    not_accepted "a threshold below -1" 'minFailedTaskCount.*-1' \
+        '.spec.taskRoles[0].frameworkAttemptCompletionPolicy = {minFailedTaskCount: -2}'
     not_accepted "a number beyond 32 bits" 'maxRetryCount.*2147483647' '.spec.retryPolicy.maxRetryCount = 2147483648'
     not_accepted "a string for a number" 'taskNumber.*(integer|string)' '.spec.taskRoles[0].taskNumber = "2"'
     not_accepted "a nameless TaskRole" 'name.*Required value' '.spec.taskRoles[0] |= del(.name)'

@@ -25,7 +25,8 @@ kubectl_user() { # kubectl
     k delete framework before
 
     # Whoever creates the CRD by hand: it has nothing that this kubectl or this server does not know.
-    [[ $CLUSTER == embedded ]] || expect_match "apply of the CRD" "$(k apply --dry-run=server -f "$root/manifests/crd.yaml" 2>&1)" "(configured|unchanged) .server dry run."
+    [[ $CLUSTER == embedded ]] || expect_match "apply of the CRD" "$(k apply --dry-run=server -f "$root/manifests/crd.yaml" 2>&1)" \
+        "(configured|unchanged) .server dry run."
     expect_match "apply" "$(k apply -f "$FRAMEWORKS/running.yaml")" "running created"
     k wait --for=condition=Running --timeout=$((15 * PATIENCE))s framework/running >/dev/null
     tasks_running 2

@@ -37,7 +37,8 @@ expect_readable() { # address
 # A second process that is given this address has one thing to say, and ends.
 expect_unusable() { # address pattern
     local status=0
-    timeout $((10 * PATIENCE)) "$BUILD/fc-watcher" --config config.yaml --kubeconfig "$(kubeconfig_of frameworkcontroller)" --workers 1 --http "$1" \
+    timeout $((10 * PATIENCE)) "$BUILD/fc-watcher" --config config.yaml --kubeconfig \
+        "$(kubeconfig_of frameworkcontroller)" --workers 1 --http "$1" \
         >"out/$scenario.stderr" 2>&1 || status=$?
     expect "exit status with --http $1" "$status" 1
     expect_match "fc-watcher --http $1" "$(<"out/$scenario.stderr")" "$2"

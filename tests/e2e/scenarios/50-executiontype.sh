@@ -11,15 +11,16 @@ run_create_start_stop() {
     patch_framework f '{"spec": {"description": "still waiting"}}'
     wait_observed f
     expect "held: state" "$(framework f .status.state)" AttemptCreationPending
-    expect "held: Tasks" "$(framework f "[$TASKS | .state] | join(\",\")")" "AttemptCreationPending,AttemptCreationPending"
+    expect "held: Tasks" "$(framework f '[tasks | .state] | join(",")')" "AttemptCreationPending,AttemptCreationPending"
     is_absent "/api/v1/namespaces/$NS/configmaps/f-attempt" || fail "a ConfigMap was created under executionType Create"
     execution f Start
     wait_running f
     execution f Stop
     wait_completed f
-    framework f '.status | "\(.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.name) \(.type.attributes) \(.diagnostics) \(.trigger)")",
+    framework f '.status |
+        "\(.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.name) \(.type.attributes) \(.diagnostics) \(.trigger)")",
         "\(.attemptStatus.id) \(.retryPolicyStatus.totalRetriedCount)"' >"$RUN/out/$scenario.found"
-    framework f "$TASKS | .attemptStatus.completionStatus | \"\\(.code) \\(.phrase) \\(.diagnostics)\"" >>"$RUN/out/$scenario.found"
+    framework f 'tasks | .attemptStatus.completionStatus | "\(.code) \(.phrase) \(.diagnostics)"' >>"$RUN/out/$scenario.found"
     expect_lines "after Stop" "$(<"$RUN/out/$scenario.found")" \
 '-210 StopFrameworkRequested Failed ["Permanent"] User has requested to stop the Framework null
 0 0
@@ -41,7 +42,8 @@ run_stop_pending() {
     wait_completed f
     expect "f" "$(framework f '.status.attemptStatus | "\(.completionStatus.code) \(.configMapUID) \(.instanceUID) \(.runTime)"')" \
         "-210 null null null"
-    expect "f: Tasks" "$(framework f "[$TASKS | \"\\(.state) \\(.attemptStatus.completionStatus.code) \\(.attemptStatus.podUID)\"] | unique | join(\",\")")" \
+    expect "f: Tasks" "$(framework f \
+            '[tasks | "\(.state) \(.attemptStatus.completionStatus.code) \(.attemptStatus.podUID)"] | unique | join(",")')" \
         "Completed -220 null"
     create 'fw("born"; [role("a"; 1; {})]) | .spec.executionType = "Stop"'
     wait_completed born
@@ -54,10 +56,10 @@ run_stop_pending() {
 # Stop while the Pods are still Pending, unscheduled or not.
 run_stop_preparing() {
     create 'fw("f"; [role("a"; 1; {phase: "hold"}), role("b"; 1; {phase: "pending"})])'
-    wait_framework f 15 "[$TASKS.state] | all(. == \"AttemptPreparing\")"
+    wait_framework f 15 '[tasks.state] | all(. == "AttemptPreparing")'
     expect "state" "$(framework f .status.state)" AttemptPreparing
     expect "what is known of Pods without and with a node" \
-        "$(framework f "[$TASKS.attemptStatus | \"\\(.podNodeName != \"\") \\(.podIP != \"\")\"] | join(\", \")")" "false false, true false"
+        "$(framework f '[tasks.attemptStatus | "\(.podNodeName != "") \(.podIP != "")"] | join(", ")')" "false false, true false"
     execution f Stop
     wait_completed f
     expect "f" "$(framework f '.status | "\(.attemptStatus.completionStatus.code) \(.runTime) \(.attemptStatus.runTime)"')" "-210 null null"
@@ -81,7 +83,9 @@ run_stop_completing() {
     done
     wait_all_completed
     end_records
-    expect_frameworks "what became of the stopped" '.status | "\(.attemptStatus.completionStatus.code) \(.attemptStatus.id) \(.retryPolicyStatus.totalRetriedCount) \(.retryPolicyStatus.accountableRetriedCount) \(.attemptStatus.configMapUID != null)"' <<EOT
+    expect_frameworks "what became of the stopped" \
+        '.status | .retryPolicyStatus as $retries | .attemptStatus | "\(.completionStatus.code) \(.id)" +
+            " \($retries | "\(.totalRetriedCount) \(.accountableRetriedCount)") \(.configMapUID != null)"' <<EOT
 succeeded 0 0 0 0 true
 failed 7 0 0 0 true
 retried -210 1 1 1 false

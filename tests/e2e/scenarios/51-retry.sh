@@ -78,11 +78,14 @@ run_retry_frameworks() {
 expect_retries() { # retry-status code id
     wait_for 60 "what ends has ended, and what is retried for ever was so three times" retried "$1"
     retry_rows | awk '$5 == "forever" { print $1, $6 }' | LC_ALL=C sort >"$RUN/out/$scenario.forever"
-    expect_lines "for ever" "$(api GET "$(frameworks_path)" | jq -r "$RETRIED_FOR_EVER | select(.ever) | \"\\(.framework.metadata.name) \\(.framework | $1 |
-            if .accountableRetriedCount == .totalRetriedCount then \"accountable\" elif .accountableRetriedCount == 0 then \"free\" else . end)\"" |
+    expect_lines "for ever" \
+        "$(api GET "$(frameworks_path)" | jq -r "$RETRIED_FOR_EVER | select(.ever) | \"\\(.framework.metadata.name) \\(.framework | $1 |
+            if .accountableRetriedCount == .totalRetriedCount then \"accountable\"
+            elif .accountableRetriedCount == 0 then \"free\" else . end)\"" |
         LC_ALL=C sort)" "$(<"$RUN/out/$scenario.forever")"
     expect_lines "the rest" "$(api GET "$(frameworks_path)" | jq -r "$RETRIED_FOR_EVER | select(.ever | not) | .framework |
-            \"\\(.metadata.name) \\($2) \\($1.totalRetriedCount) \\($1.accountableRetriedCount) \\($3) \\($1.retryDelaySec)\"" | LC_ALL=C sort)" \
+            \"\\(.metadata.name) \\($2) \\($1.totalRetriedCount) \\($1.accountableRetriedCount) \\($3) \\($1.retryDelaySec)\"" |
+            LC_ALL=C sort)" \
         "$(retry_rows | awk '$5 != "forever" { print $1, $5, $6, $7, $6, "null" }' | LC_ALL=C sort)"
     local name
     while read -r name _; do patch_framework "$name" '{"spec": {"executionType": "Stop"}}'; done <"$RUN/out/$scenario.forever"
@@ -116,5 +119,6 @@ run_retry_fresh() {
         "$RUN/out/$scenario.frameworks" >"$RUN/out/$scenario.seen"
     expect "start times, attempts, sets of UIDs in each, shared ones" "$(jq -c . "$RUN/out/$scenario.seen")" \
         '{"starts":1,"ids":[0,1],"uids":[1,1],"shared":0}'
-    expect "retries" "$(framework f "[.status.retryPolicyStatus.totalRetriedCount, ($TASKS.retryPolicyStatus.totalRetriedCount)] | join(\" \")")" "1 0 0"
+    expect "retries" "$(framework f \
+            '[.status.retryPolicyStatus.totalRetriedCount, (tasks.retryPolicyStatus.totalRetriedCount)] | join(" ")')" "1 0 0"
 }

@@ -4,7 +4,8 @@ TRIGGER='.status.attemptStatus.completionStatus | "\(.code) \(.trigger.taskRoleN
 # The same; of Tasks that ended in the same second either may come first: the index is shown as its place in time.
 TRIGGER_IN_TIME='.status.attemptStatus as $attempt | $attempt.completionStatus.trigger as $trigger |
     ($attempt.taskRoleStatuses[] | select(.name == $trigger.taskRoleName).taskStatuses | map(.completionTime)) as $times |
-    "\($attempt.completionStatus.code) \($trigger.taskRoleName)[\($times | sort | indices($times[$trigger.taskIndex]) | map(tostring) | join("|"))] \($trigger.message)"'
+    ($times | sort | indices($times[$trigger.taskIndex]) | map(tostring) | join("|")) as $places |
+    "\($attempt.completionStatus.code) \($trigger.taskRoleName)[\($places)] \($trigger.message)"'
 TOTAL="and no user specified conditions in FrameworkAttemptCompletionPolicy have ever been triggered"
 
 # Tasks end after as many seconds as their index says, so that the order is known.
@@ -52,9 +53,13 @@ tworoles 0 a[1] CompletedTaskCount 3 has reached TotalTaskCount 3 $TOTAL
 zero 0 a[1] CompletedTaskCount 2 has reached TotalTaskCount 2 $TOTAL
 EOT
     # The status is the trigger's; that of all Tasks together is a plain success.
-    expect "failed2: of the Task" "$(framework failed2 '.status.attemptStatus | [.completionStatus, .taskRoleStatuses[0].taskStatuses[.completionStatus.trigger.taskIndex].attemptStatus.completionStatus] |
+    expect "failed2: of the Task" \
+        "$(framework failed2 '.status.attemptStatus | [.completionStatus,
+            .taskRoleStatuses[0].taskStatuses[.completionStatus.trigger.taskIndex].attemptStatus.completionStatus] |
         map("\(.code) \(.phrase) \(.type) \(.diagnostics)") | unique | length')" 1
-    expect "empty: the whole" "$(framework empty '.status.attemptStatus.completionStatus | "\(.phrase) \(.type.name) \(.type.attributes) \(.diagnostics == .trigger.message) \(has("pod"))"')" \
+    expect "empty: the whole" \
+        "$(framework empty '.status.attemptStatus.completionStatus |
+            "\(.phrase) \(.type.name) \(.type.attributes) \(.diagnostics == .trigger.message) \(has("pod"))"')" \
         'Succeeded Succeeded [] true false'
 }
 

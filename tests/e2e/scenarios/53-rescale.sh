@@ -41,8 +41,10 @@ run_rescale_pending() {
     create 'fw("f"; [role("a"; 3; {}), role("b"; 1; {})] | map(policy(-1; -1))) | .spec.executionType = "Create"'
     wait_observed f
     patch_roles f '.[0].taskNumber = 1 | del(.[1])'
-    wait_framework f 15 "[$TASKS.deletionPending] == [false, true, true, true]"
-    expect "the surplus" "$(framework f "[$TASKS | select(.deletionPending) | \"\\(.state) \\(.attemptStatus.completionStatus | \"\\(.code) \\(.diagnostics)\")\"] | unique | join(\"; \")")" \
+    wait_framework f 15 '[tasks.deletionPending] == [false, true, true, true]'
+    expect "the surplus" "$(framework f \
+            '[tasks | select(.deletionPending) | "\(.state) \(.attemptStatus.completionStatus | "\(.code) \(.diagnostics)")"] |
+            unique | join("; ")')" \
         "AttemptCreationPending -230 User has requested to delete the Task by Framework ScaleDown"
     expect "column Tasks" "$(framework f '.status.conditions[] | select(.type == "Running").message')" 0/1
     # Wanted again, but not as it was: replaced once it is over.
@@ -51,7 +53,7 @@ run_rescale_pending() {
     patch_roles f '.[0].taskNumber = 2'
     wait_observed f
     patch_framework f '{"spec": {"executionType": "Start"}}'
-    wait_framework f 15 "[$TASKS | \"\\(.state) \\(.deletionPending)\"] == [\"AttemptRunning false\", \"AttemptRunning false\"]"
+    wait_framework f 15 '[tasks | "\(.state) \(.deletionPending)"] == ["AttemptRunning false", "AttemptRunning false"]'
     [[ $(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[1].instanceUID') != "$second" ]] ||
         fail "a Task that was to be deleted was used again"
     expect "Pods" "$(k get pods -o name | sort | tr '\n' ' ')" "pod/f-a-0 pod/f-a-1 "
@@ -66,11 +68,15 @@ run_rescale_back() {
     local before
     before=$(tasks_of f)
     patch_roles f '.[0].taskNumber = 1'
-    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses | (.[1].state == "Completed") and (.[2].state | test("Deleting"))'
+    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses |
+        (.[1].state == "Completed") and (.[2].state | test("Deleting"))'
     # Held up by the tail, it stays listed.
-    expect "Task 1" "$(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[1] | "\(.deletionPending) \(.attemptStatus.completionStatus.code)"')" "true -230"
+    expect "Task 1" "$(framework f \
+            '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[1] | "\(.deletionPending) \(.attemptStatus.completionStatus.code)"')" \
+        "true -230"
     patch_roles f '.[0].taskNumber = 3'
-    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses | (.[1].state == "AttemptRunning") and (.[1].deletionPending | not) and
+    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses |
+        (.[1].state == "AttemptRunning") and (.[1].deletionPending | not) and
         (.[2].state == "AttemptDeleting") and .[2].deletionPending'
     expect "the Pod of Task 2" "$(pod f-a-2 .metadata.uid)" "$(grep -F 'a[2]' <<<"$before" | cut -d' ' -f3)"
     release pods/f-a-2
@@ -89,7 +95,9 @@ run_rescale_policy() {
         # The only one that failed goes with the update that would make one failure enough.
         fw("harmless"; [(role("a"; 1; {}) | policy(1; 1)), (role("b"; 1; ends(0; 3)) | policy(2; -1))])'
     wait_framework enough 15 '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].state] | all(. == "Completed")'
-    wait_framework harmless 15 '.status.attemptStatus.taskRoleStatuses | (.[0].taskStatuses[0].state == "AttemptRunning") and (.[1].taskStatuses[0].state == "Completed")'
+    wait_framework harmless 15 \
+        '.status.attemptStatus.taskRoleStatuses | (.[0].taskStatuses[0].state == "AttemptRunning") and
+        (.[1].taskStatuses[0].state == "Completed")'
     patch_roles enough '.[0].frameworkAttemptCompletionPolicy.minSucceededTaskCount = 2 | .[1].taskNumber = 0'
     patch_roles harmless '.[1] |= (.taskNumber = 0 | .frameworkAttemptCompletionPolicy.minFailedTaskCount = 1)'
     wait_completed enough
@@ -126,9 +134,9 @@ run_persist_before_act() {
         (role("b"; 2; {}) | policy(-1; -1))]) | .spec |= retry(false; 1)'
     wait_framework f 20 '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[].state] | all(. == "Completed")'
     patch_roles f '.[1].taskNumber = 4'
-    wait_framework f 20 "[$TASKS.state] | length == 7 and all(test(\"Running|Completed\"))"
+    wait_framework f 20 '[tasks.state] | length == 7 and all(test("Running|Completed"))'
     patch_roles f '.[1].taskNumber = 1 | .[0].taskNumber = 1'
-    wait_framework f 20 "[$TASKS.state] | length == 2"
+    wait_framework f 20 '[tasks.state] | length == 2'
     delete configmaps/f-attempt
     wait_framework f 20 '.status.attemptStatus | .id == 1 and .taskRoleStatuses[0].taskStatuses[0].state == "Completed"'
     patch_framework f '{"spec": {"executionType": "Stop"}}'
@@ -154,7 +162,8 @@ run_persist_before_act() {
             "Pod \(.object.metadata.name) was deleted before its completion was stored"),
         ($maps[] | select(.type == "ADDED" and .object.metadata.name == "f-attempt") |
             .object.metadata.annotations.FC_FRAMEWORK_ATTEMPT_ID as $id | version as $version |
-            select([$stored[] | select(.at < $version and (.status.attemptStatus.id | tostring) == $id and .status.state == "AttemptCreationPending")] == []) |
+            select([$stored[] | select(.at < $version and (.status.attemptStatus.id | tostring) == $id and
+        .status.state == "AttemptCreationPending")] == []) |
             "ConfigMap of attempt \($id) was created before the attempt was stored as pending"),
         ([$stored[].status] | range(1; length) as $i | .[$i - 1] as $before | .[$i] as $after |
             select($after.attemptStatus.id < $before.attemptStatus.id or

@@ -6,7 +6,8 @@ FOREGROUND='{"propagationPolicy": "Foreground"}'
 
 # Of the status of a Framework or a Task. Whether the deletion itself is seen or only its end is a matter of time.
 RETRIES_AND_CODE='[.retryPolicyStatus.totalRetriedCount, .retryPolicyStatus.accountableRetriedCount] + (.attemptStatus.completionStatus |
-    if . then [.code, .type.attributes[0], (.diagnostics | sub(" (is being|was) deleted"; " DELETED"))] else [null] end) | map(tostring) | join(" ")'
+    if . then [.code, .type.attributes[0], (.diagnostics | sub(" (is being|was) deleted"; " DELETED"))] else [null] end) |
+    map(tostring) | join(" ")'
 
 # Pods: each deletion ends that TaskAttempt with -101, and the Task's policy decides.
 run_delete_pods() {
@@ -18,17 +19,17 @@ run_delete_pods() {
         fw("preparing"; [role("a"; 1; {phase: "pending"}) | task_retry(true; 0) | policy(1; -1)])'
     local name uid
     for name in fancy normal none forced; do wait_running $name; done
-    wait_framework preparing 15 "$TASK.state == \"AttemptPreparing\""
+    wait_framework preparing 15 'task.state == "AttemptPreparing"'
     uid=$(pod fancy-a-1 .metadata.uid)
     for name in fancy normal none forced preparing; do delete pods/$name-a-0; done
-    wait_framework forced 15 "$TASK.state == \"AttemptDeleting\""
+    wait_framework forced 15 'task.state == "AttemptDeleting"'
     delete pods/forced-a-0 '{"gracePeriodSeconds": 0}'
     wait_completed none
     wait_completed forced
     for name in fancy normal; do
-        wait_framework $name 15 "$TASK.state == \"AttemptRunning\" and $TASK.attemptStatus.id == 1"
+        wait_framework $name 15 'task.state == "AttemptRunning" and task.attemptStatus.id == 1'
     done
-    wait_framework preparing 15 "$TASK.state == \"AttemptPreparing\" and $TASK.attemptStatus.id == 1"
+    wait_framework preparing 15 'task.state == "AttemptPreparing" and task.attemptStatus.id == 1'
     expect "the sibling" "$(pod fancy-a-1 .metadata.uid)" "$uid"
     expect_frameworks "retries, code" "$TASK | $RETRIES_AND_CODE" <<EOT
 fancy 1 0 null
@@ -37,7 +38,7 @@ none 0 0 -101 Transient Pod DELETED by others
 normal 1 1 null
 preparing 1 0 null
 EOT
-    expect "diagnostics of one that was seen deleting" "$(framework forced "$TASK.attemptStatus.completionStatus.diagnostics")" \
+    expect "diagnostics of one that was seen deleting" "$(framework forced 'task.attemptStatus.completionStatus.diagnostics')" \
         "Pod is being deleted by others"
 }
 
@@ -49,7 +50,7 @@ run_delete_configmap() {
         (fw("final"; [role("a"; 1; {})]))'
     local name
     for name in foreground background once final; do wait_running $name; done
-    wait_framework preparing 15 "$TASK.state == \"AttemptPreparing\""
+    wait_framework preparing 15 'task.state == "AttemptPreparing"'
     delete configmaps/foreground-attempt "$FOREGROUND"
     delete configmaps/background-attempt "$BACKGROUND"
     # (held, as the end of a ConfigMap may be seen before that of its Pods, which then end with the attempt)
@@ -59,8 +60,8 @@ run_delete_configmap() {
         wait_framework $name 20 '.status.attemptStatus.id == 1'
         wait_running $name 20
     done
-    wait_framework preparing 15 ".status.attemptStatus.id == 1 and $TASK.state == \"AttemptPreparing\""
-    wait_framework final 15 "$TASK | .state == \"AttemptDeleting\" and .attemptStatus.completionStatus.code == -101"
+    wait_framework preparing 15 '.status.attemptStatus.id == 1 and task.state == "AttemptPreparing"'
+    wait_framework final 15 'task | .state == "AttemptDeleting" and .attemptStatus.completionStatus.code == -101'
     release pods/final-a-0
     wait_completed final
     expect_frameworks "retries, code" ".status | $RETRIES_AND_CODE" <<EOT
@@ -71,7 +72,7 @@ once 1 0 null
 preparing 1 1 null
 EOT
     # Each Task went with its Pod, not with the attempt.
-    expect "final: the Task" "$(framework final "$TASK | \"\\(.state) \\(.attemptStatus.completionStatus.code)\"")" "Completed -101"
+    expect "final: the Task" "$(framework final 'task | "\(.state) \(.attemptStatus.completionStatus.code)"')" "Completed -101"
 }
 
 # As kubectl does it, with background propagation: the ConfigMap goes first, which is the end of the attempt and of its
@@ -91,10 +92,10 @@ run_delete_configmap_background() {
     wait_completed over 20
     expect "over: the attempt" "$(framework over ".status | $RETRIES_AND_CODE")" "0 0 -100 Transient ConfigMap DELETED by others"
     # (-101 for one whose Pod was seen deleting first: the two streams keep no order)
-    expect "over: the Tasks" "$(framework over "[$TASKS | \"\(.state) \(.attemptStatus.completionStatus.code)\" | sub(\"-101\"; \"-220\")] |
-        join(\", \")")" "Completed -220, Completed -220"
-    wait_framework again 20 ".status.attemptStatus.id == 1 and .status.state == \"AttemptRunning\" and
-        [$TASKS.state] == [\"AttemptCreationPending\", \"AttemptRunning\"]"
+    expect "over: the Tasks" "$(framework over '[tasks | "\(.state) \(.attemptStatus.completionStatus.code)" | sub("-101"; "-220")] |
+        join(", ")')" "Completed -220, Completed -220"
+    wait_framework again 20 '.status.attemptStatus.id == 1 and .status.state == "AttemptRunning" and
+        [tasks.state] == ["AttemptCreationPending", "AttemptRunning"]'
     expect "the Pod that stays" "$(pod again-a-0 .metadata.uid)" "$uid"
     for name in again-a-0 over-a-0 over-a-1; do release pods/$name; done
     wait_running again 20
@@ -177,7 +178,7 @@ run_recreate() {
 run_deleting_starts_nothing() {
     create 'fw("f"; [(role("a"; 1; {}) | policy(1; -1)), (role("b"; 1; {"run-seconds": "0.2", "exit-code": "1"}) | policy(-1; -1))]) |
         .metadata.finalizers = ["test/hold"] | .spec |= retry(false; -2)'
-    wait_framework f 15 "$TASK.state == \"AttemptRunning\""
+    wait_framework f 15 'task.state == "AttemptRunning"'
     api DELETE "$(frameworks_path)/f" "$BACKGROUND" >/dev/null
     delete configmaps/f-attempt
     wait_framework f 20 '.status.state == "AttemptCreationPending" and .status.attemptStatus.id == 1'
@@ -202,7 +203,7 @@ run_delete_namespace() {
         fw("over"; [role("a"; 1; ends(0; 0))])'
     wait_running again
     wait_completed over
-    wait_framework pending 15 "$TASK.state == \"AttemptPreparing\""
+    wait_framework pending 15 'task.state == "AttemptPreparing"'
     wait_observed held
     kubectl delete namespace "$NS" --wait=false >/dev/null
     wait_for 60 "the namespace is gone" is_absent "/api/v1/namespaces/$NS"

@@ -9,7 +9,7 @@ run_foreign_pod() {
     local name uid
     for name in seen unseen; do
         wait_event $name NamingConflict "Pod $name-a-0 "
-        wait_framework $name 15 "[$TASKS.state] == [\"AttemptCreationPending\", \"AttemptRunning\"]"
+        wait_framework $name 15 '[tasks.state] == ["AttemptCreationPending", "AttemptRunning"]'
         expect "the foreign Pod" "$(pod $name-a-0 '"\(.metadata.deletionTimestamp) \(.spec.containers[0].name)"')" "null foreign"
         uid=$(pod $name-a-1 .metadata.uid)
         delete pods/$name-a-0 '{"gracePeriodSeconds": 0}'
@@ -30,7 +30,8 @@ run_foreign_config_map() {
     for name in taken stopped; do
         api POST "/api/v1/namespaces/$NS/configmaps" "$(jq -cn --arg name $name '{apiVersion: "v1", kind: "ConfigMap",
             metadata: {name: "\($name)-attempt", labels: {FC_FRAMEWORK_NAME: $name}, ownerReferences: [
-                {apiVersion: "v1", kind: "Namespace", name: "'"$NS"'", uid: "'"$(api GET "/api/v1/namespaces/$NS" | jq -r .metadata.uid)"'", controller: true}]},
+                {apiVersion: "v1", kind: "Namespace", name: "'"$NS"'", uid: "'"$(api GET "/api/v1/namespaces/$NS" |
+                    jq -r .metadata.uid)"'", controller: true}]},
             data: {mine: "1"}}')" >/dev/null
     done
     create 'fw("taken", "stopped"; [role("a"; 1; {})])'
@@ -39,7 +40,8 @@ run_foreign_config_map() {
     wait_completed stopped
     expect "stopped" "$(framework stopped '.status.attemptStatus | "\(.completionStatus.code) \(.configMapUID)"')" "-210 null"
     for name in taken stopped; do
-        expect "$name: the ConfigMap" "$(api GET "/api/v1/namespaces/$NS/configmaps/$name-attempt" | jq -r '"\(.data.mine) \(.metadata.deletionTimestamp)"')" "1 null"
+        expect "$name: the ConfigMap" \
+            "$(api GET "/api/v1/namespaces/$NS/configmaps/$name-attempt" | jq -r '"\(.data.mine) \(.metadata.deletionTimestamp)"')" "1 null"
     done
     delete configmaps/taken-attempt
     wait_running taken
@@ -50,7 +52,8 @@ run_stray_pod() {
     create 'fw("f"; [role("a"; 1; {})])'
     wait_running f
     local owner
-    owner=$(api GET "/api/v1/namespaces/$NS/configmaps/f-attempt" | jq -c '{apiVersion: "v1", kind: "ConfigMap", name: .metadata.name, uid: .metadata.uid, controller: true}')
+    owner=$(api GET "/api/v1/namespaces/$NS/configmaps/f-attempt" |
+            jq -c '{apiVersion: "v1", kind: "ConfigMap", name: .metadata.name, uid: .metadata.uid, controller: true}')
     stray_pod f-a-7 "[$owner]"
     stray_pod f-z-0 "[$owner]"
     stray_pod unrelated "[$owner]"
@@ -77,12 +80,14 @@ run_label_removed() {
     uid=$(pod pod-a-0 .metadata.uid)
     map=$(framework configmap .status.attemptStatus.configMapUID)
     hold pods/pod-a-0
-    api PATCH "/api/v1/namespaces/$NS/pods/pod-a-0" '{"metadata": {"labels": {"FC_FRAMEWORK_NAME": null}}}' application/merge-patch+json >/dev/null
-    api PATCH "/api/v1/namespaces/$NS/configmaps/configmap-attempt" '{"metadata": {"labels": {"FC_FRAMEWORK_NAME": null}}}' application/merge-patch+json >/dev/null
+    api PATCH "/api/v1/namespaces/$NS/pods/pod-a-0" '{"metadata": {"labels": {"FC_FRAMEWORK_NAME": null}}}' application/merge-patch+json \
+        >/dev/null
+    api PATCH "/api/v1/namespaces/$NS/configmaps/configmap-attempt" \
+        '{"metadata": {"labels": {"FC_FRAMEWORK_NAME": null}}}' application/merge-patch+json >/dev/null
     wait_pod pod-a-0 15 '.metadata.deletionTimestamp != null'
-    expect "pod: attempt" "$(framework pod "$TASK.attemptStatus.id")" 0
+    expect "pod: attempt" "$(framework pod 'task.attemptStatus.id')" 0
     release pods/pod-a-0
-    wait_framework pod 20 "$TASK.attemptStatus.id == 1"
+    wait_framework pod 20 'task.attemptStatus.id == 1'
     wait_running pod
     [[ $(pod pod-a-0 .metadata.uid) != "$uid" ]] || fail "the Pod without a label is still there"
     wait_framework configmap 20 '.status.attemptStatus.id == 1'
@@ -93,13 +98,17 @@ run_label_removed() {
 # What others add to our objects stays: annotations that a scheduler writes on a Pod, a finalizer, another owner in the
 # template.
 run_others_additions() {
-    create 'fw("f"; [role("a"; 1; {}) | .task.pod.metadata += {labels: {app: "x", FC_TASK_INDEX: "99"}, name: "other", namespace: "other", finalizers: ["test/hold"]}])'
+    create 'fw("f"; [role("a"; 1; {}) | .task.pod.metadata += {labels: {app: "x", FC_TASK_INDEX: "99"}, name: "other", namespace: "other",
+        finalizers: ["test/hold"]}])'
     wait_running f
-    expect "what the template says" "$(pod f-a-0 '.metadata | "\(.labels.app) \(.labels.FC_TASK_INDEX) \(.finalizers)"')" 'x 0 ["test/hold"]'
-    api PATCH "/api/v1/namespaces/$NS/pods/f-a-0" '{"metadata": {"annotations": {"scheduler/isolation": "0,1"}, "labels": {"more": "1"}}}' application/merge-patch+json >/dev/null
+    expect "what the template says" "$(pod f-a-0 '.metadata | "\(.labels.app) \(.labels.FC_TASK_INDEX) \(.finalizers)"')" \
+        'x 0 ["test/hold"]'
+    api PATCH "/api/v1/namespaces/$NS/pods/f-a-0" '{"metadata": {"annotations": {"scheduler/isolation": "0,1"}, "labels": {"more": "1"}}}' \
+        application/merge-patch+json >/dev/null
     patch_framework f '{"spec": {"description": "look again"}}'
     wait_observed f
-    expect "what was added" "$(pod f-a-0 '.metadata | "\(.annotations["scheduler/isolation"]) \(.labels.more) \(.annotations.FC_TASK_INDEX)"')" "0,1 1 0"
+    expect "what was added" \
+        "$(pod f-a-0 '.metadata | "\(.annotations["scheduler/isolation"]) \(.labels.more) \(.annotations.FC_TASK_INDEX)"')" "0,1 1 0"
     patch_framework f '{"spec": {"executionType": "Stop"}}'
     wait_pod f-a-0 15 '.metadata.deletionTimestamp != null'
     # The attempt is not over while its Pod is there.

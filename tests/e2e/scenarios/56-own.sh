@@ -29,7 +29,8 @@ EOT
     for name in adopted othertask otherattempt oldmap map pod; do wait_observed $name; done
     wait_for 15 "conflict waits" status_was conflict '.retryPolicyStatus.retryDelaySec != null'
     wait_for 15 "retained is Completed" status_was retained '.state == "Completed"'
-    delay=$(jq -s '[.[].object | select(.metadata.name == "conflict").status.retryPolicyStatus.retryDelaySec | values][0]' "$RUN/out/$scenario.frameworks")
+    delay=$(jq -s '[.[].object | select(.metadata.name == "conflict").status.retryPolicyStatus.retryDelaySec | values][0]' \
+            "$RUN/out/$scenario.frameworks")
     before=$(k get pods -o jsonpath='{.items[*].metadata.uid}' -l FC_FRAMEWORK_NAME=untouched)
     stop_watcher KILL
 
@@ -57,26 +58,31 @@ EOT
 
     start_watcher
     wait_framework mapless 15 '.status.attemptStatus.id == 1'
-    wait_framework scaled 15 "[$TASKS] | length == 1 and .[0].attemptStatus.id == 1"
+    wait_framework scaled 15 '[tasks] | length == 1 and .[0].attemptStatus.id == 1'
     for name in adopted othertask otherattempt oldmap scaled mapless replaced; do wait_running $name 20; done
     wait_for 15 "stopped is" status_was stopped '.attemptStatus.completionStatus.code == -210' # (retained no longer, maybe)
     expect "untouched: Pods" "$(k get pods -o jsonpath='{.items[*].metadata.uid}' -l FC_FRAMEWORK_NAME=untouched)" "$before"
     for name in adopted othertask otherattempt; do
-        expect "$name: ConfigMap" "$(framework $name '.status.attemptStatus | "\(.configMapUID) \(.instanceUID)"')" "${map[$name]} 0_${map[$name]}"
+        expect "$name: ConfigMap" "$(framework $name '.status.attemptStatus | "\(.configMapUID) \(.instanceUID)"')" \
+            "${map[$name]} 0_${map[$name]}"
     done
-    [[ $(framework oldmap '.status.attemptStatus.configMapUID') != "${map[oldmap]}" ]] || fail "the ConfigMap of another attempt was taken over"
-    expect "adopted: Pod" "$(framework adopted "$TASK.attemptStatus | \"\\(.podUID) \\(.instanceUID)\"" | head -n 1)" "${pod[adopted]} 0_${pod[adopted]}"
+    [[ $(framework oldmap '.status.attemptStatus.configMapUID') != "${map[oldmap]}" ]] ||
+        fail "the ConfigMap of another attempt was taken over"
+    expect "adopted: Pod" "$(framework adopted 'task.attemptStatus | "\(.podUID) \(.instanceUID)"' | head -n 1)" \
+        "${pod[adopted]} 0_${pod[adopted]}"
     for name in othertask otherattempt; do
         [[ $(pod $name-a-0 .metadata.uid) != "${pod[$name]}" ]] || fail "$name: the Pod was taken over"
     done
     for name in adopted othertask otherattempt oldmap; do
-        expect "$name: retries" "$(framework $name "[.status.retryPolicyStatus.totalRetriedCount, ($TASKS.retryPolicyStatus.totalRetriedCount)] | tostring")" "[0,0,0]"
+        expect "$name: retries" \
+            "$(framework $name '[.status.retryPolicyStatus.totalRetriedCount, (tasks.retryPolicyStatus.totalRetriedCount)] | tostring')" \
+            "[0,0,0]"
     done
     wait_framework replaced 10 '.status.attemptStatus.taskRoleStatuses[0].name == "b"'
     expect "replaced: role" "$(framework replaced '.status.attemptStatus.taskRoleStatuses[0].name')" b
     wait_framework pod 10 '.status.state == "AttemptPreparing"'
     expect "map: state" "$(framework map .status.state)" AttemptCreationPending
-    expect "pod: Task" "$(framework pod "$TASK | \"\\(.state) \\(.attemptStatus.podUID)\"")" "AttemptCreationPending null"
+    expect "pod: Task" "$(framework pod 'task | "\(.state) \(.attemptStatus.podUID)"')" "AttemptCreationPending null"
     expect "the deleting Pod" "$(pod pod-a-0 .metadata.uid)" "${pod[pod]}"
     release configmaps/map-attempt
     release pods/pod-a-0
@@ -92,9 +98,11 @@ EOT
     jq -s -r '[.[].object] as $all | ($all | map(select(.metadata.name == "conflict" and .status != null))) as $conflict |
         ($conflict | map(select(.status.state == "AttemptCompleted").status)) as $waiting |
         "delays \($waiting | map(.retryPolicyStatus.retryDelaySec) | unique | map(select(. != null)))",
-        "waited \(($conflict | map(select(.status.attemptStatus.id == 1))[0].status.attemptStatus.startTime | fromdate) - ($waiting[0].attemptStatus.completionTime | fromdate) | . >= '"$delay"')",
+        "waited \(($conflict | map(select(.status.attemptStatus.id == 1))[0].status.attemptStatus.startTime |
+        fromdate) - ($waiting[0].attemptStatus.completionTime | fromdate) | . >= '"$delay"')",
         ($all | map(select(.metadata.name == "retained" and .metadata.deletionTimestamp != null))[0] |
-            "retained \((.metadata.deletionTimestamp | fromdate) - (.status.transitionTime | fromdate) | . >= 20) \(.metadata.finalizers)")' \
+            "retained \((.metadata.deletionTimestamp | fromdate) - (.status.transitionTime | fromdate) |
+            . >= 20) \(.metadata.finalizers)")' \
         "$RUN/out/$scenario.frameworks" >"$RUN/out/$scenario.found"
     expect_lines "delay and retention" "$(<"$RUN/out/$scenario.found")" "delays [$delay]
 waited true
@@ -139,10 +147,12 @@ run_takeover() {
     record pods
     start_watcher
 
-    expect "the subresource" "$(k get crd frameworks.frameworkcontroller.microsoft.com -o jsonpath='{.spec.versions[0].subresources}')" '{"status":{}}'
+    expect "the subresource" "$(k get crd frameworks.frameworkcontroller.microsoft.com -o jsonpath='{.spec.versions[0].subresources}')" \
+        '{"status":{}}'
     for name in running compressed; do
         wait_framework $name 15 '.status.observedGeneration == .metadata.generation and .status.state == "AttemptRunning"'
-        wait_framework $name 15 "[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[] | \"\\(.state) \\(.attemptStatus.podUID)\"] == [$(
+        wait_framework $name 15 \
+            "[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[] | \"\\(.state) \\(.attemptStatus.podUID)\"] == [$(
             for uid in ${uids[$name]}; do echo "\"AttemptRunning $uid\""; done | paste -sd,)]"
         expect "$name: the attempt" "$(framework $name '.status.attemptStatus | "\(.id) \(.configMapUID)"')" "0 ${map[$name]}"
     done
@@ -150,7 +160,8 @@ run_takeover() {
     expect "fresh: zero means never" "$(framework fresh '.status.attemptStatus.completionStatus.code')" 0
     wait_completed sparse
     expect "sparse: what is absent is defaulted" "$(framework sparse '.status.attemptStatus.completionStatus.code')" 1
-    expect "finished" "$(framework finished '.status | "\(.state) \(.attemptStatus.completionStatus.code) \(.attemptStatus.id)"')" "Completed 0 0"
+    expect "finished" "$(framework finished '.status | "\(.state) \(.attemptStatus.completionStatus.code) \(.attemptStatus.id)"')" \
+        "Completed 0 0"
     # Errors on those two alone, told of, and nothing done.
     wait_event corrupt Malformed "taskRoleStatusesCompressed"
     wait_event twice Malformed "taskRoles.*a"
@@ -166,14 +177,16 @@ run_takeover() {
     # A CRD that loses its subresource (an original controller was started) is put back, and reported.
     local reads
     api PUT /apis/apiextensions.k8s.io/v1/customresourcedefinitions/frameworks.frameworkcontroller.microsoft.com \
-        "$(api GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/frameworks.frameworkcontroller.microsoft.com | jq -c 'del(.spec.versions[0].subresources)')" >/dev/null
+        "$(api GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions/frameworks.frameworkcontroller.microsoft.com |
+            jq -c 'del(.spec.versions[0].subresources)')" >/dev/null
     create 'fw("meanwhile"; [role("a"; 1; {})])'
     wait_for 30 "the subresource is back" crd_has_status
     wait_running meanwhile 30
     watcher_logs | grep "was changed by another client: restoring it" || fail "that the CRD was changed is not reported"
     if [[ $CLUSTER == embedded ]]; then
         # Nobody hammered the server because of it.
-        reads=$(kubectl get --raw /fc-testapi/requests | jq '[.[] | select(.userAgent == "fc-reconciler" and .resource == "frameworks" and .verb == "get").count] | add // 0')
+        reads=$(kubectl get --raw /fc-testapi/requests |
+                jq '[.[] | select(.userAgent == "fc-reconciler" and .resource == "frameworks" and .verb == "get").count] | add // 0')
         ((reads < 100)) || fail "$reads reads by reconcilers while the subresource was missing"
     fi
 }
@@ -187,7 +200,8 @@ crd_has_status() {
 put_status() { # framework
     local compressed
     compressed=$(get_framework "$1" | jq -c '.status.attemptStatus.taskRoleStatuses' | tr -d '\n' | gzip -9 | base64 -w0)
-    api PUT "$(frameworks_path)/$1" "$(get_framework "$1" | jq -c --arg compressed "$compressed" '.status.attemptStatus |= (.taskRoleStatuses = null |
+    api PUT "$(frameworks_path)/$1" \
+        "$(get_framework "$1" | jq -c --arg compressed "$compressed" '.status.attemptStatus |= (.taskRoleStatuses = null |
         .taskRoleStatusesCompressed = $compressed)')" >/dev/null
 }
 
@@ -199,10 +213,12 @@ run_failure_spec() {
 kubeClientQps: 10000
 kubeClientBurst: 10000
 podFailureSpec:
-- {code: 50, phrase: Both, type: {attributes: [Transient]}, podPatterns: [{containers: [{nameRegex: ^c$, codeRange: {min: 40, max: 60}}, {nameRegex: ^setup$, codeRange: {min: 0, max: 0}}]}]}
+- {code: 50, phrase: Both, type: {attributes: [Transient]}, podPatterns: [{containers: [
+    {nameRegex: ^c$, codeRange: {min: 40, max: 60}}, {nameRegex: ^setup$, codeRange: {min: 0, max: 0}}]}]}
 - {code: 51, phrase: High, podPatterns: [{containers: [{codeRange: {min: 240}}]}]}
 - {code: 52, phrase: Low, podPatterns: [{containers: [{codeRange: {min: 1, max: 3}, messageRegex: '(?msi)^second.*end$'}]}]}
-- {code: 53, phrase: Signalled, type: {attributes: []}, podPatterns: [{containers: [{signalRange: {min: 5, max: 9}}]}, {reasonRegex: 'Never'}]}
+- {code: 53, phrase: Signalled, type: {attributes: []}, podPatterns: [
+    {containers: [{signalRange: {min: 5, max: 9}}]}, {reasonRegex: 'Never'}]}
 - {code: 54, phrase: ByName, podPatterns: [{nameRegex: '-named-[0-9]+$', containers: [{codeRange: {min: 20, max: 29}}]}]}
 - {code: 55, phrase: ByMessage, podPatterns: [{reasonRegex: '(?i)odd', messageRegex: 'né+'}]}
 - {code: 56, phrase: Later, podPatterns: [{containers: [{codeRange: {min: 240}}]}]}
@@ -220,12 +236,15 @@ EOT
             failing("signal"; {signal: 9}),
             failing("named"; {"exit-code": 22}),
             failing("other"; {"exit-code": 22}),
-            (failing("message"; {"pod-reason": "VeryODDly", "pod-message": "il est née à Gênes"}) | del(.task.pod.metadata.annotations["testkubelet/run-seconds"])),
+            (failing("message"; {"pod-reason": "VeryODDly", "pod-message": "il est née à Gênes"}) |
+        del(.task.pod.metadata.annotations["testkubelet/run-seconds"])),
             failing("predefined"; {"exit-code": 200})])'
     wait_completed f
     framework f '.status.attemptStatus.taskRoleStatuses[] | .name as $name | .taskStatuses[0].attemptStatus.completionStatus |
-        "\($name) \(.code) \(.phrase) \(.type.attributes) \(.diagnostics | sub("^Pod failed: PodPattern "; "") | sub("unmatched: .*"; "unmatched"))"' >"$RUN/out/$scenario.found"
-    expect_lines "what the entries make of them" "$(<"$RUN/out/$scenario.found")" 'both 50 Both ["Transient"] matched: {"containers":[{"name":"c","code":45},{"name":"setup","code":0}]}
+        "\($name) \(.code) \(.phrase) \(.type.attributes) \(.diagnostics | sub("^Pod failed: PodPattern "; "") |
+        sub("unmatched: .*"; "unmatched"))"' >"$RUN/out/$scenario.found"
+    expect_lines "what the entries make of them" "$(<"$RUN/out/$scenario.found")" \
+        'both 50 Both ["Transient"] matched: {"containers":[{"name":"c","code":45},{"name":"setup","code":0}]}
 half 45 ContainerUnrecognizedFailed [] unmatched
 high 51 High null matched: {"containers":[{"code":255}]}
 low 52 Low null matched: {"containers":[{"message":"SECOND line\nthe END","code":2}]}

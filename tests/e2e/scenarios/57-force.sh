@@ -11,16 +11,16 @@ run_force_delete() {
     uid=$(pod never-a-0 .metadata.uid)
     record pods
     for name in zero two never absent later; do delete pods/$name-a-0; done
-    for name in never absent later; do wait_framework $name 15 "$TASK.state == \"AttemptDeleting\""; done
+    for name in never absent later; do wait_framework $name 15 'task.state == "AttemptDeleting"'; done
     # A Task is tried again when its Pod has gone for certain.
-    for name in zero two; do wait_framework $name 20 "$TASK.attemptStatus.id == 1 and $TASK.state == \"AttemptRunning\""; done
+    for name in zero two; do wait_framework $name 20 'task.attemptStatus.id == 1 and task.state == "AttemptRunning"'; done
     for name in never absent; do
-        expect "$name" "$(pod $name-a-0 '.metadata.deletionTimestamp != null') $(framework $name "$TASK.attemptStatus.id")" "true 0"
+        expect "$name" "$(pod $name-a-0 '.metadata.deletionTimestamp != null') $(framework $name 'task.attemptStatus.id')" "true 0"
     done
     expect "never: Pod" "$(pod never-a-0 .metadata.uid)" "$uid"
     # The value in force follows the spec.
     patch_timeouts later 1
-    wait_framework later 15 "$TASK.attemptStatus.id == 1 and $TASK.state == \"AttemptRunning\""
+    wait_framework later 15 'task.attemptStatus.id == 1 and task.state == "AttemptRunning"'
     end_records
     # Deleted by force no earlier than so many seconds after the deletion began (times are whole seconds).
     jq -s -r '[.[] | select(.object.metadata.name == "two-a-0" and .object.metadata.deletionTimestamp != null)] |
@@ -32,7 +32,8 @@ run_force_delete() {
 # When the TaskRole goes from the spec, its backup in the status counts; and a Stop that is stuck can be freed.
 run_force_backup() {
     create '
-        def stuck($name; $timeout): fw($name; [role("a", "b"; 1; {"ignore-termination": true}) | policy(-1; -1) | .task.podGracefulDeletionTimeoutSec = $timeout]);
+        def stuck($name; $timeout): fw($name; [role("a", "b"; 1; {"ignore-termination": true}) | policy(-1; -1) |
+        .task.podGracefulDeletionTimeoutSec = $timeout]);
         stuck("gone"; 1), stuck("stopped"; null), stuck("deleted"; 1)'
     local name
     for name in gone stopped deleted; do wait_running $name; done

@@ -52,7 +52,7 @@ run_classify_codes() {
     wait_completed f
     expect_lines "codes" "$(framework f '.status.attemptStatus.taskRoleStatuses[].taskStatuses[0].attemptStatus.completionStatus |
             "\(.code) \(.phrase) \(.type.attributes)"')" "$(cut -f2 "$RUN/out/$scenario.rows")"
-    expect "type" "$(framework f "[$TASKS.attemptStatus.completionStatus.type.name] | unique | tostring")" '["Failed"]'
+    expect "type" "$(framework f '[tasks.attemptStatus.completionStatus.type.name] | unique | tostring')" '["Failed"]'
 }
 
 # The diagnostics: what the pattern names, or the whole of what is known of the Pod.
@@ -74,23 +74,28 @@ run_classify_diagnostics() {
     wait_completed f
     framework f '.status.attemptStatus.taskRoleStatuses[] | .name as $name | .taskStatuses[0].attemptStatus.completionStatus |
         "\($name) \(.code) \(.diagnostics)"' >"$RUN/out/$scenario.found"
-    expect_lines "diagnostics" "$(<"$RUN/out/$scenario.found")" "$(cat <<'EOT'
+    expect_lines "diagnostics" "$(<"$RUN/out/$scenario.found")" "$(sed -z 's/ \\\n */ /g' <<'EOT'
 matched 200 Pod failed: PodPattern matched: {"containers":[{"name":"c","message":"line 1\nline 2 äöü €","code":200}]}
 unmatched 77 Pod failed: PodPattern unmatched: {"containers":[{"name":"c","reason":"Odd","message":"sad \"tale\"","code":77}]}
 empty -300 Pod failed: PodPattern unmatched: {"reason":"Odd","message":"nobody knows"}
 init 210 Pod failed: PodPattern matched: {"containers":[{"name":"setup","message":"no disk","code":210}]}
-second 3 Pod failed: PodPattern unmatched: {"containers":[{"name":"c","reason":"Completed","code":0},{"name":"sidecar","reason":"Error","code":3}]}
-initunknown 9 Pod failed: PodPattern unmatched: {"containers":[{"name":"setup","reason":"Error","code":9},{"name":"c","reason":"Completed","code":0}]}
+second 3 Pod failed: PodPattern unmatched: \
+    {"containers":[{"name":"c","reason":"Completed","code":0},{"name":"sidecar","reason":"Error","code":3}]}
+initunknown 9 Pod failed: PodPattern unmatched: \
+    {"containers":[{"name":"setup","reason":"Error","code":9},{"name":"c","reason":"Completed","code":0}]}
 podreason -1000 Pod failed: PodPattern matched: {"reason":"Evicted","message":"The node was low on resource: memory."}
-deadline -1004 Pod failed: PodPattern matched: {"reason":"DeadlineExceeded","message":"Pod was active on the node longer than the specified deadline"}
+deadline -1004 Pod failed: PodPattern matched: \
+    {"reason":"DeadlineExceeded","message":"Pod was active on the node longer than the specified deadline"}
 succeeded 0 Pod succeeded
 EOT
 )"
     # The details of the Pod beside them; and what clients do with the text (CONTRACT.md §19).
-    expect "pod details" "$(get_framework f | jq -cS '.status.attemptStatus.taskRoleStatuses[] | select(.name == "unmatched" or .name == "succeeded") |
+    expect "pod details" "$(get_framework f |
+            jq -cS '.status.attemptStatus.taskRoleStatuses[] | select(.name == "unmatched" or .name == "succeeded") |
         .taskStatuses[0].attemptStatus.completionStatus.pod')" \
         '{"containers":[{"code":77,"message":"sad \"tale\"","name":"c","reason":"Odd"}]}
 {"containers":[{"code":0,"name":"c","reason":"Completed"}]}'
-    expect "matched as JSON" "$(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[0].attemptStatus.completionStatus.diagnostics |
+    expect "matched as JSON" \
+        "$(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[0].attemptStatus.completionStatus.diagnostics |
         capture("matched: (?<json>.*)"; "s").json | fromjson | .containers[0].code')" 200
 }

@@ -5,7 +5,9 @@
 # The embedded server does as told: answers the controller's next creates of this resource in the namespace so.
 fault() { # resource count action
     curl -sSf -X POST "$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")/fc-testapi/faults" -d "$(jq -cn --arg resource "$1" \
-        --argjson count "$2" --argjson action "$3" --arg namespace "$NS" '{match: {verb: "create", resource: $resource, namespace: $namespace}, count: $count, action: $action}')" | jq .id >>"$RUN/out/$scenario.faults"
+        --argjson count "$2" --argjson action "$3" --arg namespace "$NS" \
+            '{match: {verb: "create", resource: $resource, namespace: $namespace}, count: $count, action: $action}')" |
+        jq .id >>"$RUN/out/$scenario.faults"
 }
 
 only_embedded() {
@@ -20,7 +22,11 @@ run_create_refused() {
         fault pods 1 "{\"status\": $status, \"reason\": \"$reason\", \"message\": \"${message:-no}\"}"
         create 'fw($name; [role("a"; 1; ends(0; 0)) | task_retry(true; 0) | policy(1; -1)])' --arg name "$name"
         wait_completed "$name"
-        expect "$name" "$(framework "$name" '.status.attemptStatus.completionStatus | "\(.code) \(.type.attributes) \(.diagnostics | test("^Failed to create Pod: \\{\"ErrStatus\":\\{\"metadata\":\\{\\},\"status\":\"Failure\",\"message\":.*\\}\\}$"; "s"))"')" "$code $attributes true"
+        expect "$name" "$(framework "$name" \
+                '.status.attemptStatus.completionStatus |
+                "\(.code) \(.type.attributes) \(.diagnostics |
+                test("^Failed to create Pod: \\{\"ErrStatus\":\\{\"metadata\":\\{\\},\"status\":\"Failure\",\"message\":.*\\}\\}$";
+                "s"))"')" "$code $attributes true"
         count=$((count + 1))
     done <<EOT
 badrequest 400 BadRequest -310 []
@@ -41,7 +47,9 @@ run_create_retried() {
         fault pods 2 "$action"
         create 'fw($name; [role("a"; 1; ends(0; 0)) | policy(1; -1)])' --arg name "$name"
         wait_completed "$name"
-        expect "$name" "$(framework "$name" "[.status.attemptStatus.completionStatus.code, .status.retryPolicyStatus.totalRetriedCount, $TASK.retryPolicyStatus.totalRetriedCount] | tostring")" "[0,0,0]"
+        expect "$name" "$(framework "$name" \
+                '[.status.attemptStatus.completionStatus.code, .status.retryPolicyStatus.totalRetriedCount,
+                    task.retryPolicyStatus.totalRetriedCount] | tostring')" "[0,0,0]"
     done <<'EOT'
 notfound {"status": 404}
 webhook {"status": 400, "reason": "", "message": "admission webhook denied the request"}
@@ -66,8 +74,11 @@ run_create_unanswered() {
     create 'fw("f"; [role("a"; 1; {})])'
     wait_running f
     end_records
-    expect "Pods and ConfigMaps made" "$(jq -r 'select(.type == "ADDED") | .object.metadata.name' "$RUN/out/$scenario".{pods,configmaps} | sort | tr '\n' ' ')" "f-a-0 f-attempt "
-    expect "the Pod" "$(framework f "$TASK | \"\\(.attemptStatus.podUID) \\(.retryPolicyStatus.totalRetriedCount)\"")" "$(pod f-a-0 .metadata.uid) 0"
+    expect "Pods and ConfigMaps made" \
+        "$(jq -r 'select(.type == "ADDED") | .object.metadata.name' "$RUN/out/$scenario".{pods,configmaps} | sort | tr '\n' ' ')" \
+        "f-a-0 f-attempt "
+    expect "the Pod" "$(framework f 'task | "\(.attemptStatus.podUID) \(.retryPolicyStatus.totalRetriedCount)"')" \
+        "$(pod f-a-0 .metadata.uid) 0"
 }
 
 # A ConfigMap's creation is retried for ever, whatever the error.
@@ -78,7 +89,8 @@ run_create_config_map_retried() {
         fault configmaps 2 "$action"
         create 'fw($name; [role("a"; 1; ends(0; 0))])' --arg name "$name"
         wait_completed "$name"
-        expect "$name" "$(framework "$name" '.status | "\(.attemptStatus.completionStatus.code) \(.retryPolicyStatus.totalRetriedCount)"')" "0 0"
+        expect "$name" "$(framework "$name" \
+                '.status | "\(.attemptStatus.completionStatus.code) \(.retryPolicyStatus.totalRetriedCount)"')" "0 0"
     done <<'EOT'
 badrequest {"status": 400, "reason": "BadRequest"}
 forbidden {"status": 403}
@@ -99,7 +111,11 @@ run_create_invalid() {
         bad("badtype"; .spec.containers = "none"),
         fw("fine"; [role("a"; 1; ends(0; 0))])'
     wait_all_completed
-    expect_frameworks "codes" '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.diagnostics | capture("^Failed to create Pod: (?<json>\\{\"ErrStatus\":\\{\"metadata\":\\{\\},\"status\":\"Failure\",\"message\":.*\\})$"; "s").json? // "{}" | fromjson | .ErrStatus | "\(.code) \(.reason)")"' <<EOT
+    expect_frameworks "codes" \
+        '.status.attemptStatus.completionStatus |
+        "\(.code) \(.phrase) \(.diagnostics |
+        capture("^Failed to create Pod: (?<json>\\{\"ErrStatus\":\\{\"metadata\":\\{\\},\"status\":\"Failure\",\"message\":.*\\})$";
+        "s").json? // "{}" | fromjson | .ErrStatus | "\(.code) \(.reason)")"' <<EOT
 badlabel -200 PodCreationPermanentError 422 Invalid
 badpolicy -200 PodCreationPermanentError 422 Invalid
 badtype -310 PodCreationUnknownError 400 BadRequest
@@ -129,7 +145,8 @@ run_create_restricted() {
     pod_security '{enforce: null, warn: "restricted"}'
     create 'fw("warned"; [role("a"; 5; ends(0; 0)) | task_retry(false; 1)])'
     wait_completed warned
-    expect "warnings" "$(watcher_logs | grep 'the API server warns' | grep -c 'POST /api/v1/namespaces/.*/pods: .*would violate PodSecurity')" 1
+    expect "warnings" "$(watcher_logs | grep 'the API server warns' |
+            grep -c 'POST /api/v1/namespaces/.*/pods: .*would violate PodSecurity')" 1
 }
 
 pod_security() { # labels
@@ -138,13 +155,15 @@ pod_security() { # labels
 }
 
 # Refused at the door of a real server: by an admission webhook without a word, with a code, with the reason Forbidden,
-# with 404, 409 and 429, and by one that does not answer (500). Only Forbidden is for good. (The embedded server has no webhooks: create_retried and
+# with 404, 409 and 429, and by one that does not answer (500). Only Forbidden is for good. (The embedded server has no webhooks:
+# create_retried and
 # create_refused.)
 run_create_webhook() {
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server asks no webhooks"
     local name
     start_webhook
-    create 'fw("none", "code", "reason", "absent", "conflict", "busy"; [role("a"; 1; {}) | policy(1; -1)]) | .spec.taskRoles[0].task.pod.metadata.labels = {refused: .metadata.name}'
+    create 'fw("none", "code", "reason", "absent", "conflict", "busy"; [role("a"; 1; {}) | policy(1; -1)]) |
+        .spec.taskRoles[0].task.pod.metadata.labels = {refused: .metadata.name}'
     create 'fw("fine"; [role("a"; 1; ends(0; 0))])'
     wait_event none FailedCreatePod "denied the request"
     wait_event code FailedCreatePod "not today"
@@ -152,19 +171,23 @@ run_create_webhook() {
     wait_event conflict FailedCreatePod "not now"
     wait_event busy FailedCreatePod "too busy"
     wait_completed reason
-    expect "reason" "$(framework reason '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.diagnostics | capture("(?<json>\\{\"ErrStatus.*)").json | fromjson.ErrStatus | "\(.code) \(.reason)")"')" \
+    expect "reason" "$(framework reason \
+            '.status.attemptStatus.completionStatus |
+            "\(.code) \(.phrase) \(.diagnostics | capture("(?<json>\\{\"ErrStatus.*)").json | fromjson.ErrStatus |
+            "\(.code) \(.reason)")"')" \
         "-310 PodCreationUnknownError 403 Forbidden"
     wait_completed fine
     break_webhook
     create 'fw("unanswered"; [role("a"; 1; {})]) | .spec.taskRoles[0].task.pod.metadata.labels = {refused: "none"}'
     wait_event unanswered FailedCreatePod "failed calling webhook"
     for name in none code absent conflict busy unanswered; do
-        expect "$name" "$(framework $name ".status.attemptStatus.completionStatus, $TASK.state, $TASK.attemptStatus.completionStatus" | tr '\n' ' ')" "null AttemptCreationPending null "
+        expect "$name" "$(framework $name '.status.attemptStatus.completionStatus, task.state, task.attemptStatus.completionStatus' |
+                tr '\n' ' ')" "null AttemptCreationPending null "
     done
     stop_webhook
     for name in none code absent conflict busy unanswered; do
         wait_running $name 90
-        expect "$name: retries" "$(framework $name "$TASK.retryPolicyStatus.totalRetriedCount")" 0
+        expect "$name: retries" "$(framework $name 'task.retryPolicyStatus.totalRetriedCount')" 0
     done
 }
 
@@ -175,7 +198,10 @@ run_create_too_large() {
     local name
     name=$(printf 'f%.0s' {1..60})
     wait_completed "$name"
-    expect "code" "$(framework "$name" '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.attributes) \(.diagnostics | capture("(?<json>\\{\"ErrStatus.*)").json | fromjson.ErrStatus | "\(.code) \(.reason)")"')" \
+    expect "code" "$(framework "$name" \
+            '.status.attemptStatus.completionStatus |
+            "\(.code) \(.phrase) \(.type.attributes) \(.diagnostics | capture("(?<json>\\{\"ErrStatus.*)").json | fromjson.ErrStatus |
+            "\(.code) \(.reason)")"')" \
         '-200 PodCreationPermanentError ["Permanent"] 413 RequestEntityTooLarge'
     wait_completed fine
 }
@@ -186,14 +212,18 @@ run_create_forbidden() {
         api POST "/api/v1/namespaces/$NS/limitranges" '{"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"},
             "spec": {"limits": [{"type": "Container", "max": {"memory": "1Gi"}}]}}' >/dev/null
     else
-        fault pods 1 '{"status": 403, "reason": "Forbidden", "message": "pods \"f-a-0\" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi"}'
+        fault pods 1 '{"status": 403, "reason": "Forbidden",
+            "message": "pods \"f-a-0\" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi"}'
     fi
     create 'fw("f"; [role("a"; 1; {}) | policy(1; -1) | .task.pod.spec.containers[0].resources = {limits: {memory: "2Gi"}}])'
     wait_completed f
-    expect "f" "$(framework f '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.attributes)"')" "-310 PodCreationUnknownError []"
-    expect_match "diagnostics" "$(framework f .status.attemptStatus.completionStatus.diagnostics)" 'maximum memory usage per Container is 1Gi'
+    expect "f" "$(framework f '.status.attemptStatus.completionStatus | "\(.code) \(.phrase) \(.type.attributes)"')" \
+        "-310 PodCreationUnknownError []"
+    expect_match "diagnostics" "$(framework f .status.attemptStatus.completionStatus.diagnostics)" \
+        'maximum memory usage per Container is 1Gi'
     # Who asks why is told.
-    expect_match "kubectl describe" "$(k describe framework f)" 'FailedCreatePod .*Failed to create f-a-0: .*maximum memory usage per Container is 1Gi'
+    expect_match "kubectl describe" "$(k describe framework f)" \
+        'FailedCreatePod .*Failed to create f-a-0: .*maximum memory usage per Container is 1Gi'
 }
 
 # A quota that is used up: the Task waits, and goes on when there is room. (The embedded server knows no quotas: its
@@ -201,24 +231,30 @@ run_create_forbidden() {
 run_quota() {
     local quota="/api/v1/namespaces/$NS/resourcequotas"
     if [[ $CLUSTER == kubernetes ]]; then
-        api POST "$quota" '{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}' >/dev/null
+        api POST "$quota" '{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}' \
+            >/dev/null
         set_quota 1 0
     fi
-    [[ $CLUSTER == kubernetes ]] || fault pods -1 '{"status": 403, "reason": "Forbidden", "message": "pods \"f-a-0\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"}'
+    [[ $CLUSTER == kubernetes ]] ||
+        fault pods -1 '{"status": 403, "reason": "Forbidden",
+            "message": "pods \"f-a-0\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"}'
     create 'fw("f"; [role("a"; 2; {}) | policy(1; -1) | task_retry(false; 0)])'
     wait_event f FailedCreatePod "exceeded quota"
     wait_framework f 10 '(.status.state | test("Preparing|Running")) and .status.attemptStatus.completionStatus == null'
-    expect "Tasks that wait" "$(framework f "[$TASKS | select(.state == \"AttemptCreationPending\") | .attemptStatus.completionStatus] | unique | tostring")" "[null]"
+    expect "Tasks that wait" \
+        "$(framework f '[tasks | select(.state == "AttemptCreationPending") | .attemptStatus.completionStatus] | unique | tostring')" \
+        "[null]"
     if [[ $CLUSTER == kubernetes ]]; then set_quota 5 1; else clear_faults; fi
     wait_running f 40
-    expect "retries" "$(framework f "[$TASKS.retryPolicyStatus.totalRetriedCount] | add")" 0
+    expect "retries" "$(framework f '[tasks.retryPolicyStatus.totalRetriedCount] | add')" 0
 }
 
 # A quota with place for a part of the Tasks: the first TaskRole's have it, however the server orders what comes together.
 run_quota_roles() {
     local i
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded server knows no quotas"
-    api POST "/api/v1/namespaces/$NS/resourcequotas" '{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}' >/dev/null
+    api POST "/api/v1/namespaces/$NS/resourcequotas" \
+        '{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "2"}}}' >/dev/null
     for i in 1 2 3 4 5 6; do
         quota="/api/v1/namespaces/$NS/resourcequotas" set_quota 2 0
         create 'fw($name; [role("m"; 2; {}) | policy(1; -1), (role("w"; 4; {}) | policy(1; -1))])' --arg name "f$i"
@@ -230,7 +266,8 @@ run_quota_roles() {
 
 # There is no quota controller here that would bring the status up to date.
 set_quota() { # hard used
-    api PUT "$quota/q/status" "$(api GET "$quota/q" | jq -c ".spec.hard.pods = \"$1\" | .status = {hard: {pods: \"$1\"}, used: {pods: \"$2\"}}")" >/dev/null
+    api PUT "$quota/q/status" \
+        "$(api GET "$quota/q" | jq -c ".spec.hard.pods = \"$1\" | .status = {hard: {pods: \"$1\"}, used: {pods: \"$2\"}}")" >/dev/null
 }
 
 # Only this scenario's: others have theirs.
@@ -243,8 +280,11 @@ clear_faults() {
 
 # Answers the controller's next status writes in the namespace so.
 fault_status() { # count action
-    curl -sSf -X POST "$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")/fc-testapi/faults" -d "$(jq -cn --argjson count "$1" --argjson action "$2" \
-        --arg namespace "$NS" '{match: {verb: "update", resource: "frameworks", subresource: "status", namespace: $namespace}, count: $count, action: $action}')" >/dev/null
+    curl -sSf -X POST "$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")/fc-testapi/faults" \
+        -d "$(jq -cn --argjson count "$1" --argjson action "$2" \
+        --arg namespace "$NS" \
+            '{match: {verb: "update", resource: "frameworks", subresource: "status", namespace: $namespace}, count: $count,
+            action: $action}')" >/dev/null
 }
 
 # Status writes that fail, or whose answer is lost: nothing runs twice, nothing is lost.
@@ -256,7 +296,9 @@ run_status_writes_failing() {
         fault_status 3 "$action"
         create 'fw($name; [role("a"; 2; ends(0; "1,0")) | task_retry(false; 1)])' --arg name "$name"
         wait_completed "$name"
-        expect "$name" "$(framework "$name" "[.status.attemptStatus.completionStatus.code, .status.retryPolicyStatus.totalRetriedCount, ($TASKS.retryPolicyStatus.totalRetriedCount)] | tostring")" "[0,0,1,1]"
+        expect "$name" "$(framework "$name" \
+                '[.status.attemptStatus.completionStatus.code, .status.retryPolicyStatus.totalRetriedCount,
+                    (tasks.retryPolicyStatus.totalRetriedCount)] | tostring')" "[0,0,1,1]"
     done <<'EOT'
 conflict {"status": 409}
 internal {"status": 500}

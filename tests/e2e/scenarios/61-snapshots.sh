@@ -11,7 +11,8 @@ run_snapshots() {
     record frameworks
     create '(fw("f"; [(role("a"; 1; {"run-seconds": 0, "exit-code": "1,0"}) | task_retry(false; 1) | policy(-1; -1)),
         (role("b"; 2; {"run-seconds": "", "attempt-exit-code": 0}) | policy(-1; -1))]) | .spec |= retry(false; 1))'
-    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses | (.[0].taskStatuses[0].state == "Completed") and ([.[1].taskStatuses[].state] | all(. == "AttemptRunning"))'
+    wait_framework f 15 '.status.attemptStatus.taskRoleStatuses |
+        (.[0].taskStatuses[0].state == "Completed") and ([.[1].taskStatuses[].state] | all(. == "AttemptRunning"))'
     patch_roles f '.[1].taskNumber = 1'
     wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[1].taskStatuses | length == 1'
     delete configmaps/f-attempt
@@ -34,26 +35,40 @@ OnPodDeletion Pod f-b-1
 OnTaskDeletion Task f-b-1
 OnTaskRetry Task f-a-0"
     jq -r --arg uid "$uid" 'select(.trigger == "OnTaskRetry").object | .metadata as $meta |
-        "\(.apiVersion) \($meta.uid == $meta.annotations.FC_TASK_UID // .status.instanceUID == $meta.uid) \($meta.annotations.FC_FRAMEWORK_UID == $uid) \($meta.labels | keys) \(.spec.pod.spec.containers[0].name)",
-        "\(.status.state) \(.status.retryPolicyStatus.totalRetriedCount) \(.status.attemptStatus.completionStatus.code) \($meta.creationTimestamp == .status.startTime) \($meta.deletionTimestamp)"' \
+        "\(.apiVersion) \($meta.uid == $meta.annotations.FC_TASK_UID // .status.instanceUID == $meta.uid)" +
+            " \($meta.annotations.FC_FRAMEWORK_UID == $uid) \($meta.labels | keys) \(.spec.pod.spec.containers[0].name)",
+        "\(.status.state) \(.status.retryPolicyStatus.totalRetriedCount) \(.status.attemptStatus.completionStatus.code)" +
+            " \($meta.creationTimestamp == .status.startTime) \($meta.deletionTimestamp)"' \
         "$RUN/out/$scenario.snapshots" | sort -ru >"$RUN/out/$scenario.found"
-    expect_lines "the Task that was retried" "$(<"$RUN/out/$scenario.found")" 'frameworkcontroller.microsoft.com/v1 true true ["FC_FRAMEWORK_NAME","FC_TASKROLE_NAME","FC_TASK_INDEX"] c
+    expect_lines "the Task that was retried" "$(<"$RUN/out/$scenario.found")" \
+        'frameworkcontroller.microsoft.com/v1 true true ["FC_FRAMEWORK_NAME","FC_TASKROLE_NAME","FC_TASK_INDEX"] c
 AttemptCompleted 0 1 true null'
-    jq -r 'select(.trigger == "OnTaskDeletion").object | "\(.status.deletionPending) \(.status.state) \(.status.attemptStatus.completionStatus.code) \(.metadata.deletionTimestamp != null) \(.metadata.deletionGracePeriodSeconds)"' \
+    jq -r 'select(.trigger == "OnTaskDeletion").object |
+        "\(.status.deletionPending) \(.status.state) \(.status.attemptStatus.completionStatus.code) \(.metadata.deletionTimestamp !=
+        null) \(.metadata.deletionGracePeriodSeconds)"' \
         "$RUN/out/$scenario.snapshots" >"$RUN/out/$scenario.found"
     expect "the Task that was scaled down" "$(sort -u "$RUN/out/$scenario.found")" "true Completed -230 true 0"
-    expect "the Framework that was retried" "$(jq -r 'select(.trigger == "OnFrameworkRetry").object | "\(.apiVersion) \(.status.state) \(.status.attemptStatus.id) \(.status.attemptStatus.completionStatus.code)"' "$RUN/out/$scenario.snapshots" | sort -u)" \
+    expect "the Framework that was retried" \
+        "$(jq -r 'select(.trigger == "OnFrameworkRetry").object |
+            "\(.apiVersion) \(.status.state) \(.status.attemptStatus.id) \(.status.attemptStatus.completionStatus.code)"' \
+            "$RUN/out/$scenario.snapshots" | sort -u)" \
         "frameworkcontroller.microsoft.com/v1 AttemptCompleted 0 -100"
-    expect "the Framework that was deleted" "$(jq -r 'select(.trigger == "OnFrameworkDeletion").object | "\(.apiVersion) \(.metadata.uid) \(.status.state)"' "$RUN/out/$scenario.snapshots" | sort -u)" \
+    expect "the Framework that was deleted" \
+        "$(jq -r 'select(.trigger == "OnFrameworkDeletion").object | "\(.apiVersion) \(.metadata.uid) \(.status.state)"' \
+            "$RUN/out/$scenario.snapshots" | sort -u)" \
         "frameworkcontroller.microsoft.com/v1 $uid Completed"
-    expect "a Pod that was deleted" "$(jq -r 'select(.trigger == "OnPodDeletion" and .object.metadata.name == "f-a-0" and .object.metadata.annotations.FC_FRAMEWORK_ATTEMPT_ID == "0" and
+    expect "a Pod that was deleted" \
+        "$(jq -r 'select(.trigger == "OnPodDeletion" and .object.metadata.name == "f-a-0" and
+            .object.metadata.annotations.FC_FRAMEWORK_ATTEMPT_ID == "0" and
         .object.metadata.annotations.FC_TASK_ATTEMPT_ID == "0").object |
-        "\(.apiVersion) \(.status.phase) \(.spec.containers[0].image) \(.status.containerStatuses[0].state.terminated.exitCode)"' "$RUN/out/$scenario.snapshots" | sort -u)" "v1 Failed i 1"
+        "\(.apiVersion) \(.status.phase) \(.spec.containers[0].image) \(.status.containerStatuses[0].state.terminated.exitCode)"' \
+            "$RUN/out/$scenario.snapshots" | sort -u)" "v1 Failed i 1"
     # Only states that were stored are in the log.
     jq -nr --slurpfile stored "$RUN/out/$scenario.frameworks" --slurpfile logged "$RUN/out/$scenario.snapshots" '
         [$stored[].object | select(.status.state)] as $stored | $logged[].object |
         if .kind == "Framework" then select(.status as $status | any($stored[]; .status == $status) | not)
-        elif .kind == "Task" then select(.status as $status | any($stored[].status.attemptStatus.taskRoleStatuses[].taskStatuses[]; . == $status) | not)
+        elif .kind == "Task" then select(.status as $status |
+        any($stored[].status.attemptStatus.taskRoleStatuses[].taskStatuses[]; . == $status) | not)
         else empty end | "\(.kind) \(.metadata.name) \(.status | tojson)"' >"$RUN/out/$scenario.found"
     expect_lines "logged, but never stored" "$(<"$RUN/out/$scenario.found")" ""
 }

@@ -8,7 +8,8 @@ wait_suspended() { # framework [seconds]
 }
 
 # Rows of a Framework: what suspend must not change, and what it does.
-COUNTERS='.status | "\(.state) \(.displayState) attempt \(.attemptStatus.id) retries \(.retryPolicyStatus | "\(.totalRetriedCount) \(.accountableRetriedCount) \(.retryDelaySec)")"'
+COUNTERS='.status | "\(.state) \(.displayState) attempt \(.attemptStatus.id)" +
+    " retries \(.retryPolicyStatus | "\(.totalRetriedCount) \(.accountableRetriedCount) \(.retryDelaySec)")"'
 
 # All resources are given back, no retry is lost, and what is edited meanwhile counts afterwards.
 run_suspend() {
@@ -24,21 +25,26 @@ run_suspend() {
     expect "suspended" "$(framework f "$COUNTERS")" "AttemptCreationPending Suspended attempt 1 retries 1 0 null"
     for kubectl in "$OLDEST_KUBECTL" "$CURRENT_KUBECTL"; do
         write_kubectl "$kubectl" "$RUN/out/$scenario.kubectl"
-        expect_match "what $kubectl shows" "$("$RUN/out/$scenario.kubectl" -n "$NS" get frameworks f --no-headers)" '^f +Suspended +0/2 +1 +[0-9][0-9dhms]*$'
+        expect_match "what $kubectl shows" "$("$RUN/out/$scenario.kubectl" -n "$NS" get frameworks f --no-headers)" \
+            '^f +Suspended +0/2 +1 +[0-9][0-9dhms]*$'
     done
     wait_event f AttemptCompleted 'code -240 \(SuspendFrameworkRequested\): User has requested to suspend the Framework'
     wait_event f FrameworkSuspended 'none of its Pods exists'
-    patch_framework f "$(jq -cn "$JQ_WORDS {spec: {taskRoles: [role(\"a\"; 3; ends(0; 0)) | .task.pod.metadata.labels = {edited: \"yes\"}]}}")"
+    patch_framework f "$(jq -cn \
+            "$JQ_WORDS {spec: {taskRoles: [role(\"a\"; 3; ends(0; 0)) | .task.pod.metadata.labels = {edited: \"yes\"}]}}")"
     wait_observed f
     expect "edited" "$(framework f "$COUNTERS")" "AttemptCreationPending Suspended attempt 1 retries 1 0 null"
     suspend f false
     wait_completed f
     expect "resumed" "$(framework f "$COUNTERS")" "Completed null attempt 1 retries 1 0 null"
-    expect "its result" "$(framework f '.status | "\(.attemptStatus.completionStatus.code) \(.attemptStatus.taskRoleStatuses[0].taskStatuses | length) \(.resumeTime >= .startTime)"')" "0 3 true"
+    expect "its result" "$(framework f \
+            '.status | "\(.attemptStatus.completionStatus.code) \(.attemptStatus.taskRoleStatuses[0].taskStatuses |
+            length) \(.resumeTime >= .startTime)"')" "0 3 true"
     expect "condition" "$(framework f '.status.conditions[] | select(.type == "Suspended") | "\(.status) \(.reason)"')" "False NotSuspended"
     wait_event f FrameworkResumed 'is resumed'
     end_records
-    expect "ConfigMaps made" "$(jq -r 'select(.type == "ADDED").object.metadata | select(.name == "f-attempt").annotations.FC_FRAMEWORK_ATTEMPT_ID' \
+    expect "ConfigMaps made" \
+        "$(jq -r 'select(.type == "ADDED").object.metadata | select(.name == "f-attempt").annotations.FC_FRAMEWORK_ATTEMPT_ID' \
         "$RUN/out/$scenario.configmaps" | tr '\n' ' ')" "0 1 "
 }
 
@@ -76,7 +82,8 @@ run_suspend_toggled() {
 run_suspend_others() {
     record configmaps
     create 'fw("born", "stopped", "deleted", "held"; [role("a"; 1; {})]) | .spec.suspend = true'
-    create 'fw("leaving"; [role("a"; 1; {"ignore-termination": true})]), fw("ended"; [role("a"; 1; ends(0; 3)) | policy(1; 1), role("b"; 1; {"ignore-termination": true})]),
+    create 'fw("leaving"; [role("a"; 1; {"ignore-termination": true})]),
+        fw("ended"; [role("a"; 1; ends(0; 3)) | policy(1; 1), role("b"; 1; {"ignore-termination": true})]),
         (fw("retried"; [role("a"; 1; ends(0; 3)) | policy(1; 1), role("b"; 1; {"ignore-termination": true})]) | .spec |= retry(false; 1))'
     local name
     for name in born stopped deleted held; do
@@ -85,7 +92,8 @@ run_suspend_others() {
     done
     patch_framework stopped '{"spec": {"executionType": "Stop"}}'
     wait_completed stopped
-    expect "stopped" "$(framework stopped '.status | "\(.attemptStatus.completionStatus.code) \(.displayState) \(.attemptStatus.configMapUID)"')" "-210 null null"
+    expect "stopped" "$(framework stopped \
+            '.status | "\(.attemptStatus.completionStatus.code) \(.displayState) \(.attemptStatus.configMapUID)"')" "-210 null null"
     api DELETE "$(frameworks_path)/deleted" '{"propagationPolicy": "Foreground"}' >/dev/null
     wait_absent_framework deleted
     # Create holds it as well: it starts when neither does.
@@ -94,7 +102,8 @@ run_suspend_others() {
     wait_observed held
     expect "held" "$(framework held "$COUNTERS")" "AttemptCreationPending null attempt 0 retries 0 0 null"
     end_records
-    expect "ConfigMaps of those that never started" "$(jq -r 'select(.type == "ADDED").object.metadata.name | select(test("^(born|stopped|deleted|held)-attempt$"))' \
+    expect "ConfigMaps of those that never started" \
+        "$(jq -r 'select(.type == "ADDED").object.metadata.name | select(test("^(born|stopped|deleted|held)-attempt$"))' \
         "$RUN/out/$scenario.configmaps")" ""
     patch_framework held '{"spec": {"executionType": "Start"}}'
     suspend born false
@@ -119,7 +128,9 @@ run_suspend_others() {
         delete pods/$name-b-0 '{"gracePeriodSeconds": 0}'
     done
     wait_completed ended
-    expect "ended" "$(framework ended '.status | "\(.attemptStatus.completionStatus.code) \(.displayState) \(.conditions[] | select(.type == "Suspended").status)"')" "3 null False"
+    expect "ended" "$(framework ended \
+            '.status | "\(.attemptStatus.completionStatus.code) \(.displayState) \(.conditions[] |
+            select(.type == "Suspended").status)"')" "3 null False"
     wait_suspended retried
     expect "retried" "$(framework retried "$COUNTERS")" "AttemptCreationPending Suspended attempt 1 retries 1 1 null"
 }
@@ -127,7 +138,8 @@ run_suspend_others() {
 # A controller of another name: nothing of ours happens, whatever its spec says, until it is deleted.
 run_managed_by() {
     local before
-    create 'fw("theirs"; [role("a"; 1; {})]) | .spec.managedBy = "example.com/controller" | .spec.podFailureSpec = [{code: 0, podPatterns: [{nameRegex: "("}]}]'
+    create 'fw("theirs"; [role("a"; 1; {})]) | .spec.managedBy = "example.com/controller" |
+        .spec.podFailureSpec = [{code: 0, podPatterns: [{nameRegex: "("}]}]'
     before=$(framework theirs .metadata.resourceVersion)
     create 'fw("ours"; [role("a"; 1; ends(0; 0))]) | .spec.managedBy = "frameworkcontroller.microsoft.com/controller"'
     wait_completed ours
@@ -161,7 +173,8 @@ run_active_deadline() {
     expect_match "diagnostics" "$(framework runs .status.attemptStatus.completionStatus.diagnostics)" \
         '^Framework has been active for longer than activeDeadlineSec 3s$'
     expect_match "diagnostics in a delay" "$(framework delayed .status.attemptStatus.completionStatus.diagnostics)" \
-        '^Framework has been active for longer than activeDeadlineSec 3s, so it is not retried after code 1 \(ContainerUnrecognizedFailed\)$'
+        '^Framework has been active for longer than activeDeadlineSec 3s, so it is not retried '\
+'after code 1 \(ContainerUnrecognizedFailed\)$'
     wait_event runs FrameworkCompleted 'code -250 \(ActiveDeadlineExceeded\)'
     # By now it would be over, were it not suspended; it begins anew.
     expect "suspended for longer than the deadline" "$(framework again '"\(.status.state) \(now - (.status.startTime | fromdate) >= 3)"')" \
@@ -169,7 +182,9 @@ run_active_deadline() {
     suspend again false
     wait_running again
     wait_completed again
-    expect_frameworks "codes and retries" '.status | "\(.attemptStatus.completionStatus.code) \(.attemptStatus.completionStatus.type.attributes) \(.retryPolicyStatus.retryDelaySec) \((.completionTime | fromdate) - (.resumeTime // .startTime | fromdate) >= 3)"' <<EOT
+    expect_frameworks "codes and retries" \
+        '.status | "\(.attemptStatus.completionStatus | "\(.code) \(.type.attributes)") \(.retryPolicyStatus.retryDelaySec)" +
+            " \((.completionTime | fromdate) - (.resumeTime // .startTime | fromdate) >= 3)"' <<EOT
 again -250 ["Permanent"] null true
 delayed -250 ["Permanent"] null true
 retries -250 ["Permanent"] null true
@@ -184,12 +199,14 @@ wait_all_but() { # framework
     wait_for 30 "all Frameworks but $1 are Completed" all_completed_but "$1"
 }
 
-all_completed_but() { framework_table | jq -e --arg but "$1" '[.rows[].cells | select(.[0] != $but) | .[1]] | all(. == "Completed")'; } # framework
+all_completed_but() { framework_table | jq -e --arg but "$1" \
+    '[.rows[].cells | select(.[0] != $but) | .[1]] | all(. == "Completed")'; } # framework
 
 # Delays double up to maxSec, and begin anew after an attempt that ran for resetAfterSec.
 run_backoff() {
     record frameworks
-    create '{maxRetryCount: 4, backoff: {initialSec: 1, maxSec: 4}} as $grows | {maxRetryCount: 3, backoff: {initialSec: 1, maxSec: 60, resetAfterSec: 1}} as $resets |
+    create '{maxRetryCount: 4, backoff: {initialSec: 1, maxSec: 4}} as $grows |
+        {maxRetryCount: 3, backoff: {initialSec: 1, maxSec: 60, resetAfterSec: 1}} as $resets |
         fw("task"; [role("a"; 1; ends(0; 1)) | .task.retryPolicy = $grows]),
         (fw("whole"; [role("a"; 1; ends(0; 1))]) | .spec.retryPolicy = $grows),
         (fw("long"; [role("a"; 1; ends(2; 1))]) | .spec.retryPolicy = $resets)'
@@ -197,8 +214,10 @@ run_backoff() {
     end_records
     jq -rn '[inputs | select(.type != "DELETED").object | .metadata.name as $name | .status // {} |
             if $name == "task" then .attemptStatus.taskRoleStatuses[0].taskStatuses[0] // {} else . end |
-            select(.retryPolicyStatus.retryDelaySec != null) | {name: $name, id: .attemptStatus.id, delay: .retryPolicyStatus.retryDelaySec}] |
-        unique_by([.name, .id]) | group_by(.name)[] | "\(.[0].name) \(map(.delay | tostring) | join(" "))"' "$RUN/out/$scenario.frameworks" >"$RUN/out/$scenario.delays"
+            select(.retryPolicyStatus.retryDelaySec != null) |
+        {name: $name, id: .attemptStatus.id, delay: .retryPolicyStatus.retryDelaySec}] |
+        unique_by([.name, .id]) | group_by(.name)[] | "\(.[0].name) \(map(.delay | tostring) | join(" "))"' \
+        "$RUN/out/$scenario.frameworks" >"$RUN/out/$scenario.delays"
     expect_lines "delays" "$(LC_ALL=C sort "$RUN/out/$scenario.delays")" 'long 1 1 1
 task 1 2 4 4
 whole 1 2 4 4'
@@ -220,15 +239,16 @@ run_backoff_killed() {
         (fw("whole"; [role("a"; 1; {"run-seconds": 0, "attempt-exit-code": "1,0"})]) | .spec.retryPolicy = $backoff),
         fw("task"; [role("a"; 1; ends(0; "1,0")) | .task.retryPolicy = $backoff])'
     wait_framework whole 15 '.status.retryPolicyStatus.retryDelaySec == 8'
-    wait_framework task 15 "$TASK.retryPolicyStatus.retryDelaySec == 8"
+    wait_framework task 15 'task.retryPolicyStatus.retryDelaySec == 8'
     delayed=$(framework whole .status.attemptStatus.completionTime)
     for pid in $(reconcilers); do kill -KILL "$pid"; done
     wait_all_completed 60
-    expect_frameworks "retries" ".status | \"\\(.attemptStatus.completionStatus.code) \\(.retryPolicyStatus.totalRetriedCount) \\(.retryPolicyStatus.backoffCount)\"" <<EOT
+    expect_frameworks "retries" \
+        '.status | "\(.attemptStatus.completionStatus.code) \(.retryPolicyStatus | "\(.totalRetriedCount) \(.backoffCount)")"' <<EOT
 task 0 0 null
 whole 0 1 1
 EOT
-    expect "the Task's retries" "$(framework task "$TASK | .retryPolicyStatus | \"\\(.totalRetriedCount) \\(.backoffCount)\"")" "1 1"
+    expect "the Task's retries" "$(framework task 'task | .retryPolicyStatus | "\(.totalRetriedCount) \(.backoffCount)"')" "1 1"
     expect "the delay" "$(framework whole "(.status.attemptStatus.startTime | fromdate) - (\"$delayed\" | fromdate) >= 8")" true
 }
 
@@ -249,7 +269,8 @@ run_ttl_after_completed() {
 run_failure_spec_of_framework() {
     create 'def own($entries): .spec.podFailureSpec = $entries;
         [{code: 137, phrase: "Killed", type: {attributes: ["Permanent"]}, podPatterns: [{containers: [{codeRange: {min: 137, max: 137}}]}]},
-         {code: -5000, phrase: "DataMissing", type: {attributes: ["Transient"]}, podPatterns: [{containers: [{messageRegex: "no such dataset", codeRange: {min: 1}}]}]}] as $entries |
+         {code: -5000, phrase: "DataMissing", type: {attributes: ["Transient"]},
+        podPatterns: [{containers: [{messageRegex: "no such dataset", codeRange: {min: 1}}]}]}] as $entries |
         [role("a"; 1; ends(0; "137,0")) | task_retry(true; 0)] as $killed |
         (fw("own"; $killed) | own($entries)), fw("configured"; $killed),
         (fw("data"; [role("a"; 1; ends(0; "1,0") + {message: "no such dataset: x|"}) | task_retry(true; 0)]) | own($entries)),
@@ -257,7 +278,8 @@ run_failure_spec_of_framework() {
         (fw("regex"; $killed) | own([{code: -5000, podPatterns: [{messageRegex: "(?=x)"}]}])),
         (fw("reserved"; $killed) | own([{code: -1, podPatterns: [{}]}]))'
     wait_all_but_malformed
-    expect_frameworks "codes and retries of the Task" "$TASK // {} | \"\\(.attemptStatus.completionStatus | \"\\(.code) \\(.phrase)\") \\(.retryPolicyStatus.totalRetriedCount)\"" <<EOT
+    expect_frameworks "codes and retries of the Task" \
+        'task // {} | "\(.attemptStatus.completionStatus | "\(.code) \(.phrase)") \(.retryPolicyStatus.totalRetriedCount)"' <<EOT
 configured 0 Succeeded 1
 data 0 Succeeded 1
 own 137 Killed 0
@@ -279,13 +301,18 @@ run_lifecycle_refused() {
     not_accepted "activeDeadlineSec" 'activeDeadlineSec.*greater than or equal to 1' '.spec.activeDeadlineSec = 0'
     not_accepted "a backoff that says nothing" 'backoff.*initialSec' '.spec.retryPolicy.backoff = {maxSec: 5}'
     not_accepted "initialSec" 'backoff.initialSec.*greater than or equal to 1' '.spec.retryPolicy.backoff = {initialSec: 0}'
-    not_accepted "maxSec" 'task.retryPolicy.backoff.maxSec.*greater than or equal to 1' '.spec.taskRoles[0].task.retryPolicy.backoff = {initialSec: 1, maxSec: 0}'
-    not_accepted "resetAfterSec" 'backoff.resetAfterSec.*greater than or equal to 0' '.spec.retryPolicy.backoff = {initialSec: 1, resetAfterSec: -1}'
-    not_accepted "startTimeoutSec" 'pendingPolicy.startTimeoutSec.*greater than or equal to 0' '.spec.taskRoles[0].task.pendingPolicy = {startTimeoutSec: -1}'
-    not_accepted "unschedulableTimeoutSec" 'pendingPolicy.unschedulableTimeoutSec.*integer' '.spec.taskRoles[0].task.pendingPolicy = {unschedulableTimeoutSec: "1"}'
+    not_accepted "maxSec" 'task.retryPolicy.backoff.maxSec.*greater than or equal to 1' \
+        '.spec.taskRoles[0].task.retryPolicy.backoff = {initialSec: 1, maxSec: 0}'
+    not_accepted "resetAfterSec" 'backoff.resetAfterSec.*greater than or equal to 0' \
+        '.spec.retryPolicy.backoff = {initialSec: 1, resetAfterSec: -1}'
+    not_accepted "startTimeoutSec" 'pendingPolicy.startTimeoutSec.*greater than or equal to 0' \
+        '.spec.taskRoles[0].task.pendingPolicy = {startTimeoutSec: -1}'
+    not_accepted "unschedulableTimeoutSec" 'pendingPolicy.unschedulableTimeoutSec.*integer' \
+        '.spec.taskRoles[0].task.pendingPolicy = {unschedulableTimeoutSec: "1"}'
     not_accepted "an entry without patterns" 'podFailureSpec.*podPatterns' '.spec.podFailureSpec = [{code: -5000}]'
     not_accepted "an entry without a code" 'podFailureSpec.*code' '.spec.podFailureSpec = [{podPatterns: [{}]}]'
-    not_accepted "the type of an entry" 'podFailureSpec.*type.name.*(Unsupported|supported) value' '.spec.podFailureSpec = [{code: -5000, type: {name: "Odd"}, podPatterns: [{}]}]'
+    not_accepted "the type of an entry" 'podFailureSpec.*type.name.*(Unsupported|supported) value' \
+        '.spec.podFailureSpec = [{code: -5000, type: {name: "Odd"}, podPatterns: [{}]}]'
     expect "Frameworks stored" "$(k get frameworks -o name)" ""
 }
 
@@ -294,7 +321,9 @@ alone_suspend_many() {
     local frameworks=200 all
     ((SLOWER == 1)) || not_here "where everything takes longer, what happens to one Framework does not fit into so few writes"
     [[ $CLUSTER == embedded ]] || frameworks=1000
-    k create --validate=false -f <(jq -cn "$JQ_WORDS"'{apiVersion: "v1", kind: "List", items: [range('$frameworks') | fw("f\(.)"; [role("a"; 1; {})])]}') >/dev/null
+    k create --validate=false \
+        -f <(jq -cn "$JQ_WORDS"'{apiVersion: "v1", kind: "List", items: [range('$frameworks') | fw("f\(.)"; [role("a"; 1; {})])]}') \
+        >/dev/null
     wait_for 300 "all run" states_are AttemptRunning $frameworks
     all=$(framework_table | jq -r '.rows[].cells[0]')
     suspend_all true
@@ -307,7 +336,8 @@ alone_suspend_many() {
 
 suspend_all() { # true|false
     record frameworks
-    printf '%s\n' "$all" | xargs -P 8 -I NAME curl -sS -f -o /dev/null "${api_identity[@]}" -X PATCH -H 'Content-Type: application/merge-patch+json' \
+    printf '%s\n' "$all" | xargs -P 8 -I NAME curl -sS -f -o /dev/null \
+        "${api_identity[@]}" -X PATCH -H 'Content-Type: application/merge-patch+json' \
         -d "{\"spec\": {\"suspend\": $1}}" "$api_server$(frameworks_path)/NAME"
 }
 
@@ -317,7 +347,8 @@ states_are() { framework_table | jq -e "[.rows[] | select(.cells[1] == \"$1\")] 
 expect_few_writes() { # what
     local writes
     end_records
-    writes=$(jq -rn 'reduce inputs.object.metadata.name as $name ({}; .[$name] += 1) | map(. - 1) | "\(add) \(max)"' "$RUN/out/$scenario.frameworks")
+    writes=$(jq -rn 'reduce inputs.object.metadata.name as $name ({}; .[$name] += 1) | map(. - 1) | "\(add) \(max)"' \
+            "$RUN/out/$scenario.frameworks")
     echo "status writes of $frameworks Frameworks, and most of one, $1: $writes"
     ((${writes#* } <= 5)) || fail "$1: ${writes#* } status writes of one Framework, expected at most 5"
 }

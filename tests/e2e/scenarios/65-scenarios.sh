@@ -54,13 +54,15 @@ run_scenario_hived() {
     create_scenario tensorflow-hived
     walk_tensorflow tensorflowhived
     expect_match "what the scheduler reads" \
-        "$(pod tensorflowhived-ps-0 '.spec.schedulerName + " " + .metadata.annotations["hivedscheduler.microsoft.com/pod-scheduling-spec"]')" \
+        "$(pod tensorflowhived-ps-0 \
+            '.spec.schedulerName + " " + .metadata.annotations["hivedscheduler.microsoft.com/pod-scheduling-spec"]')" \
         "hivedscheduler virtualCluster: VC2"
     # What the scheduler writes stays, whatever the controller does to the Framework.
     k annotate pod tensorflowhived-ps-0 hivedscheduler.microsoft.com/pod-gpu-isolation=3
     k patch framework tensorflowhived --type=json -p '[{"op": "replace", "path": "/spec/taskRoles/1/taskNumber", "value": 4}]'
-    wait_framework tensorflowhived 30 "[$TASKS | select(.state == \"AttemptRunning\")] | length == 6"
-    expect "the scheduler's annotation" "$(pod tensorflowhived-ps-0 '.metadata.annotations["hivedscheduler.microsoft.com/pod-gpu-isolation"]')" 3
+    wait_framework tensorflowhived 30 '[tasks | select(.state == "AttemptRunning")] | length == 6'
+    expect "the scheduler's annotation" \
+        "$(pod tensorflowhived-ps-0 '.metadata.annotations["hivedscheduler.microsoft.com/pod-gpu-isolation"]')" 3
     finish_tensorflow tensorflowhived
 }
 
@@ -75,10 +77,11 @@ run_scenario_pytorch() {
     for pod in 2 3; do wait_absent "pods/pet-worker-$pod" 30; done
     wait_framework pet 30 '[.status.attemptStatus.taskRoleStatuses[] | "\(.name) \(.taskStatuses | length)"] == ["etcd 1", "worker 2"]'
     "$SCENARIOS/pytorch-elastic-rescale.sh" 3
-    wait_framework pet 30 "[$TASKS.state] == ([range(4)] | map(\"AttemptRunning\"))"
+    wait_framework pet 30 '[tasks.state] == ([range(4)] | map("AttemptRunning"))'
     let_go pet
     wait_completed pet
-    expect "what ended it" "$(framework pet '.status.attemptStatus.completionStatus | "\(.code) \(.trigger.taskRoleName): \(.trigger.message)"')" \
+    expect "what ended it" \
+        "$(framework pet '.status.attemptStatus.completionStatus | "\(.code) \(.trigger.taskRoleName): \(.trigger.message)"')" \
         "0 worker: SucceededTaskCount 3 has reached MinSucceededTaskCount 3 in the TaskRole"
     expect "the Framework's retries" "$(framework pet .status.retryPolicyStatus.totalRetriedCount)" 0
 }

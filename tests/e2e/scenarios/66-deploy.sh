@@ -6,9 +6,13 @@ DEPLOY_NAMESPACE=frameworkcontroller
 
 # The manifests of a deployment, as the scenario's kubectl renders them.
 deployment() { # onepod|namespaced|scaled
-    # (PodDisruptionBudgets were v1beta1 before Kubernetes 1.21)
-    kubectl kustomize "$RUN/manifests/deploy/$1" 2>/dev/null |
-        if kubectl api-versions | grep -x policy/v1 >/dev/null; then cat; else sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'; fi
+    kubectl kustomize "$RUN/manifests/deploy/$1" 2>/dev/null | of_this_server
+}
+
+# The manifests as the server knows them: PodDisruptionBudgets were v1beta1 before Kubernetes 1.21.
+of_this_server() {
+    local older='s,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'
+    if kubectl api-versions | grep -x policy/v1 >/dev/null; then cat; else sed "$older"; fi
 }
 
 # A directory with manifests as their users have them: with secrets.
@@ -61,19 +65,26 @@ run_deploy_rendered() {
         check_pods "$work/own-frameworkcontroller-manifests-deploy-$name.current"
     done
     expect "what the namespaces enforce" "$(cat "$work"/*-deploy-*.current "$work"/*-deploy-*.oldest |
-        jq -r 'select(.kind == "Namespace").metadata.labels["pod-security.kubernetes.io/enforce"]' | tr '\n' ' ')" "restricted restricted restricted restricted "
+        jq -r 'select(.kind == "Namespace").metadata.labels["pod-security.kubernetes.io/enforce"]' | tr '\n' ' ')" \
+        "restricted restricted restricted restricted "
     check_restricted "$work/own-frameworkcontroller-manifests-deploy-onepod.current"
 }
 
 # Roles name the Lease and the record that there are; what volumes are of is there by the name they have for it.
 check_names() { # file lease
-    expect "Leases that roles name, $1" "$(jq -r 'select(.kind == "Role") | .rules[] | select(.resources == ["leases"]) | .resourceNames // [] | .[]' "$1")" \
-        "$(jq -r --arg lease "$2" 'select(.kind == "Role") | {"fc-watcher-lease": $lease, "fc-jobs-lease": "fc-jobs"}[.metadata.name] // empty' "$1")"
+    expect "Leases that roles name, $1" \
+        "$(jq -r 'select(.kind == "Role") | .rules[] | select(.resources == ["leases"]) | .resourceNames // [] | .[]' "$1")" \
+        "$(jq -r --arg lease "$2" \
+            'select(.kind == "Role") | {"fc-watcher-lease": $lease, "fc-jobs-lease": "fc-jobs"}[.metadata.name] // empty' "$1")"
     expect "records that roles name, $1" "$(jq -r 'select(.kind == "Role" and (.metadata.name | test("^fc-(watcher|jobs)-lease$"))) |
         .rules[] | select(.resources == ["configmaps"]) | .resourceNames // [] | .[]' "$1")" \
-        "$(jq -r --arg lease "$2" 'select(.kind == "Role") | {"fc-watcher-lease": "\($lease)-epoch", "fc-jobs-lease": "fc-jobs-epoch"}[.metadata.name] // empty' "$1")"
-    expect "what volumes are of, and is not there, $1" "$(jq -sr '[.[] | select(.kind == "ConfigMap" or .kind == "Secret").metadata.name] as $there |
-        select(any(.[]; .kind == "ConfigMap")) | [.[].spec.template.spec.volumes // [] | .[] | .configMap.name, .secret.secretName | values] - $there | .[]' "$1")" ""
+        "$(jq -r --arg lease "$2" \
+            'select(.kind == "Role") | {"fc-watcher-lease": "\($lease)-epoch", "fc-jobs-lease": "fc-jobs-epoch"}[.metadata.name] // empty' \
+            "$1")"
+    expect "what volumes are of, and is not there, $1" \
+        "$(jq -sr '[.[] | select(.kind == "ConfigMap" or .kind == "Secret").metadata.name] as $there |
+        select(any(.[]; .kind == "ConfigMap")) | [.[].spec.template.spec.volumes // [] | .[] | .configMap.name, .secret.secretName |
+            values] - $there | .[]' "$1")" ""
 }
 
 # All Pods are admitted where the profile restricted is enforced, and have probes and resources; those that are several
@@ -85,7 +96,8 @@ check_pods() { # file
     jq -sr '. as $all | $all[] | select(.kind == "StatefulSet" or .kind == "Deployment") |
         .metadata.name as $name | .spec as $spec | $spec.template as {metadata: {labels: $labels}, spec: $pod} |
         ($pod.containers[] | ["a root that is read-only", .securityContext.readOnlyRootFilesystem],
-            ["probes", (.livenessProbe and .readinessProbe)], ["resources", (.resources | .requests.cpu and .requests.memory and .limits.memory)]),
+            ["probes", (.livenessProbe and .readinessProbe)],
+        ["resources", (.resources | .requests.cpu and .requests.memory and .limits.memory)]),
         (select($spec.replicas > 1) | ["spread", any($pod.topologySpreadConstraints[]; .labelSelector == $spec.selector)],
             ["a PodDisruptionBudget", any($all[]; .kind == "PodDisruptionBudget" and .spec.selector == $spec.selector)],
             ["a NetworkPolicy", any($all[]; .kind == "NetworkPolicy" and (.spec.podSelector.matchLabels // {} | to_entries |
@@ -102,13 +114,15 @@ check_restricted() { # file
         [.[] | select(.kind == "StatefulSet")][0].spec.template |
         ((.spec.hostNetwork = true), (.spec.hostPID = true), (.spec.hostIPC = true), own(.privileged = true), one(.ports[0].hostPort = 1),
             one(.livenessProbe.httpGet.host = "h"), own(.procMount = "Unmasked"), pod(.windowsOptions.hostProcess = true),
-            own(.appArmorProfile.type = "Unconfined"), (.metadata.annotations["container.apparmor.security.beta.kubernetes.io/c"] = "unconfined"),
+            own(.appArmorProfile.type = "Unconfined"),
+        (.metadata.annotations["container.apparmor.security.beta.kubernetes.io/c"] = "unconfined"),
             pod(.seLinuxOptions.type = "spc_t"), pod(.seLinuxOptions.user = "u"), own(.seLinuxOptions.role = "r"),
             pod(.sysctls = [{name: "kernel.msgmax", value: "1"}]),
             (.spec.volumes += [{name: "v", hostPath: {path: "/"}}]), (.spec.volumes += [{name: "v", nfs: {server: "s", path: "/"}}]),
             own(del(.allowPrivilegeEscalation)), own(.allowPrivilegeEscalation = true), pod(del(.runAsNonRoot)), own(.runAsNonRoot = false),
             pod(.runAsUser = 0), own(.runAsUser = 0), pod(del(.seccompProfile)), own(.seccompProfile.type = "Unconfined"),
-            own(del(.capabilities)), own(.capabilities.drop = ["NET_RAW"]), own(.capabilities.add = ["SYS_ADMIN"]), one(del(.securityContext)),
+            own(del(.capabilities)), own(.capabilities.drop = ["NET_RAW"]), own(.capabilities.add = ["SYS_ADMIN"]),
+        one(del(.securityContext)),
             (.spec.initContainers = [{name: "i"}]), (.spec.ephemeralContainers = [{name: "e"}]) |
             select(refused == []) | "admitted: \(tojson)"),
         ((.spec.hostNetwork = false), own(.privileged = false), one(.ports[0].hostPort = 0), one(.livenessProbe.httpGet.host = ""),
@@ -154,7 +168,8 @@ pods_of() {
         spec: ($spec.template.spec | . + {hostname: $pod, subdomain: ($spec.serviceName // "")} |
             if .subdomain == "" then del(.subdomain) else . end |
             .volumes += [{name: "account", projected: {sources: [{serviceAccountToken: {path: "token"}}]}}] |
-            .containers |= map(.volumeMounts |= map(select(.mountPath != "/tmp")) + [{name: "account", mountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}] |
+            .containers |= map(.volumeMounts |= map(select(.mountPath != "/tmp")) + [{name: "account",
+        mountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}] |
                 .env += [{name: "KUBERNETES_SERVICE_HOST", value: "127.0.0.1"}, {name: "KUBERNETES_SERVICE_PORT", value: $port},
                     {name: "TMPDIR", value: $files}]))}'
 }
@@ -182,8 +197,16 @@ start_pods() {
         if .kind == "List" then .items[] else . end | .metadata.name as $name | refused[] | "\($name): \(.)"' created)" ""
 }
 
-# Brings a deployment up, by one of the kubectls.
+# What the server has of the deployment. (Each kubectl notes in its own words what it applied.)
+deployed_objects() {
+    kubectl get -f deployment.yaml -o json | jq -S '.items[] | del(.status, .metadata.resourceVersion, .metadata.managedFields,
+        .metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"])'
+}
+
+# Brings a deployment up, by one of the kubectls; for the other one there is nothing left to do.
 deploy() { # onepod|namespaced|scaled kubectl
+    local other=$OLDEST_KUBECTL
+    [[ $2 != "$other" ]] || other=$CURRENT_KUBECTL
     deploy_cluster
     # (its own: the next scenario has the control plane's)
     write_kubectl "$2" kubectl
@@ -201,6 +224,10 @@ deploy() { # onepod|namespaced|scaled kubectl
     kubectl apply -f manifests/deploy/onepod/namespace.yaml >/dev/null
     kubectl apply --dry-run=server -f deployment.yaml
     kubectl apply -f deployment.yaml >/dev/null
+    write_kubectl "$other" other-kubectl
+    deployed_objects >deployed.before
+    ./other-kubectl apply -f deployment.yaml >/dev/null
+    diff -u deployed.before <(deployed_objects) || fail "the other kubectl changes what is deployed, see the diff"
     start_pods
 }
 
@@ -215,7 +242,8 @@ run_deploy_secrets() {
     make_secrets
     said=$(sums)
     expect "how many files" "$(wc -l <<<"$said")" 8
-    expect_match "the certificate" "$(openssl x509 -in "$work/secrets/tls/tls.crt" -noout -text)" 'CN = fc-barrier.*DNS:fc-barrier.frameworkcontroller.svc'
+    expect_match "the certificate" "$(openssl x509 -in "$work/secrets/tls/tls.crt" -noout -text)" \
+        'CN = fc-barrier.*DNS:fc-barrier.frameworkcontroller.svc'
     expect "who may read them" "$(find "$work/secrets" -perm /077 -printf '%P ')" ""
     # (what is there stays)
     make_secrets || fail "it cannot be run twice: $(<"$RUN/out/$scenario.said")"
@@ -235,7 +263,8 @@ run_deploy_secrets() {
     said=$(cd "$work" && PATH=$work/bin FC_WATCHER=$BUILD/fc-watcher ./make-secrets.sh 2>&1) || status=$?
     expect_match "its exit status, and what it says, without openssl" "$status $said" '^[1-9][0-9]* .*openssl: .*not found'
     # What it makes, and what README.md has made in the root, is kept from "COPY . .".
-    expect_lines "of .dockerignore" "$(grep -xE '(manifests/deploy/scaled/)?(secrets|keys)' "$root/.dockerignore" | sort)" $'keys\nmanifests/deploy/scaled/secrets'
+    expect_lines "of .dockerignore" "$(grep -xE '(manifests/deploy/scaled/)?(secrets|keys)' "$root/.dockerignore" | sort)" \
+        $'keys\nmanifests/deploy/scaled/secrets'
 }
 
 deployed_pod() { # name

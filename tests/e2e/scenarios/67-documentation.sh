@@ -74,7 +74,8 @@ run_documentation_cluster() {
     # (of block "sh plane" of manifests/README.md, whose cluster is this one)
     mkdir DIR
     ln -s "$BUILD" build
-    eval "kubelet=($(blocks_of manifests/README.md "sh plane" | sed -n '/^build\/fc-testkubelet/ { :more; /\\$/ { s/\\$//; N; s/\n//; b more }; s,DIR/kubeconfig,cluster/kubeconfig,g; p }'))"
+    eval "kubelet=($(blocks_of manifests/README.md "sh plane" |
+            sed -n '/^build\/fc-testkubelet/ { :more; /\\$/ { s/\\$//; N; s/\n//; b more }; s,DIR/kubeconfig,cluster/kubeconfig,g; p }'))"
     launch kubelet "${kubelet[@]}"
     mkdir -p "$home/.kube" "$home/bin"
     cp cluster/kubeconfig "$home/.kube/config"
@@ -97,10 +98,12 @@ END
     expect "commands of README.md" "$(grep -c . "$home/commands")" 11
     # (the two terminals follow each other more quickly here than a person can type)
     sed -i '/^fc-watcher --/a until kubectl get fw >/dev/null 2>&1; do sleep 0.2; done' "$home/commands"
-    (cd "$home" && HOME=$home PATH=$home/bin:$PATH timeout $((60 * PATIENCE)) bash -eux commands) >"$home/said" || fail "these commands fail: $(cat "$home/commands")"
+    (cd "$home" && HOME=$home PATH=$home/bin:$PATH timeout $((60 * PATIENCE)) bash -eux commands) >"$home/said" ||
+        fail "these commands fail: $(cat "$home/commands")"
     # Who reads that knows why it failed, and that it is of no use to try again.
     expect_match "what is said of the one that failed" "$(sed -n '/^Name: *batchfailedpermanent/,$p' "$home/said" | tr -s ' ')" \
-        'TaskFailed .*Task worker\[0\] failed with code 210 \(ContainerPermanentFailed\).*no such option: --learning-rte.*FrameworkCompleted .*would fail again: fix the cause'
+        'TaskFailed .*Task worker\[0\] failed with code 210 \(ContainerPermanentFailed\).*no such option: --learning-rte.*'\
+'FrameworkCompleted .*would fail again: fix the cause'
     # The kubelet's flags are what gangs need.
     kubectl create -n default -f "$root/manifests/examples/frameworkbarrier.yaml"
     kubectl wait -n default --for=condition=Completed --timeout=$((60 * PATIENCE))s fw/frameworkbarrier
@@ -152,7 +155,8 @@ END
     blocks_of manifests/README.md "sh operator" >"$work/commands"
     inline_commands manifests/README.md '^kubectl -n frameworkcontroller scale ' >>"$work/commands"
     expect "commands of manifests/README.md" "$(grep -c . "$work/commands")" 15
-    (cd "$work" && PATH=$work/bin:$PATH timeout $((60 * PATIENCE)) bash -eux commands) || fail "these commands fail: $(cat "$work/commands")"
+    (cd "$work" && PATH=$work/bin:$PATH timeout $((60 * PATIENCE)) bash -eux commands) ||
+        fail "these commands fail: $(cat "$work/commands")"
     expect "may a gang of team-a ask" "$(kubectl -n team-a auth can-i get frameworks --as=system:serviceaccount:team-a:default)" yes
     expect "reconcilers" "$(kubectl -n frameworkcontroller get statefulset fc-reconciler -o jsonpath='{.spec.replicas}')" 8
 
@@ -170,7 +174,8 @@ run_documentation_bus() {
     own_cluster
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=barrier -addext subjectAltName=IP:127.0.0.1 \
         -days 2 -keyout key.pem -out cert.pem 2>/dev/null
-    blocks_of manifests/README.md "sh bus" | sed -e 's/ *#.*//; s/ …//; s/--tls-cert FILE/--tls-cert cert.pem/; s/--tls-key FILE/--tls-key key.pem/' \
+    blocks_of manifests/README.md "sh bus" |
+        sed -e 's/ *#.*//; s/ …//; s/--tls-cert FILE/--tls-cert cert.pem/; s/--tls-key FILE/--tls-key key.pem/' \
         -e 's/--listen HOST:PORT/--listen 127.0.0.1:0/; s/ NAME / one /' >commands
     expect "commands" "$(cut -d' ' -f1,2 commands | tr '\n' ' ')" \
         "fc-watcher keygen fc-watcher --workers fc-reconciler --name fc-watcher --bus fc-barrier --bus "
@@ -208,15 +213,19 @@ run_documentation_demo() {
     [[ $CLUSTER == embedded ]] || not_here "it needs no cluster"
     local said=$RUN/out/$scenario.said next=$RUN/out/$scenario.next status=0
     cd "$root"
-    KEEP=1 "$BUILD/fc-demo" --timeout $((60 * PATIENCE)) tests/jobs/crds.yaml manifests/examples/*.yaml manifests/examples/jobs/*.yaml >"$said" || status=$?
+    KEEP=1 "$BUILD/fc-demo" --timeout $((60 * PATIENCE)) tests/jobs/crds.yaml manifests/examples/*.yaml manifests/examples/jobs/*.yaml \
+        >"$said" || status=$?
     sed -n '/stays up/,$ s/^  //p' "$said" >"$next"
-    ((status != 0)) || HOME=$RUN/out/$scenario.home PATH=${CURRENT_KUBECTL%/*}:$PATH timeout $((60 * PATIENCE)) bash -eux <(sed '$d' "$next") || status=$?
+    ((status != 0)) || HOME=$RUN/out/$scenario.home PATH=${CURRENT_KUBECTL%/*}:$PATH timeout \
+        $((60 * PATIENCE)) bash -eux <(sed '$d' "$next") || status=$?
     bash -eu <(tail -n 1 "$next")
     ((status == 0)) || fail "$(tail -n 20 "$said")"
     expect_match "what it says" "$(<"$said")" '[0-9]+ of [0-9]+ examples ended as expected'
-    expect_match "what kubectl framework shows" "$(<"$said")" '\$ kubectl framework tree ([a-z]+).*worker.*\$ kubectl framework timeline ([a-z]+).*0 Succeeded'
+    expect_match "what kubectl framework shows" "$(<"$said")" \
+        '\$ kubectl framework tree ([a-z]+).*worker.*\$ kubectl framework timeline ([a-z]+).*0 Succeeded'
     expect "what is next" "$(sed -E 's,=.*,,; s,[^ ]*/(fc-demo|kubectl-f),\1,' "$next" | cut -d' ' -f1,2 | tr '\n' ' ')" \
-        "export KUBECONFIG kubectl get kubectl get kubectl describe kubectl-framework why kubectl delete kubectl delete kubectl patch fc-demo --stop "
+        "export KUBECONFIG kubectl get kubectl get kubectl describe kubectl-framework why "\
+"kubectl delete kubectl delete kubectl patch fc-demo --stop "
     expect "what is left" "$(sed -n 's,^export KUBECONFIG=\(.*\)/kubeconfig,\1,p' "$next" | xargs ls -d 2>/dev/null)" ""
 }
 
@@ -229,7 +238,8 @@ run_documentation_bench() {
     for option in $(grep -E 'run\.sh|BENCH_FLAGS' "$root/tests/bench/README.md" | grep -oE -- '--[a-z-]+'); do
         [[ $option == --help ]] || grep -q "^  $option " <<<"$help" || fail "tests/bench/run.sh has no $option"
     done
-    read -ra words <<<"$(sed -nE 's,^    tests/bench/run.sh (--cluster) kubernetes (--frameworks) [0-9]+ ,\1 embedded \2 3 ,p' "$root/tests/bench/README.md")"
+    read -ra words <<<"$(sed -nE 's,^    tests/bench/run.sh (--cluster) kubernetes (--frameworks) [0-9]+ ,\1 embedded \2 3 ,p' \
+            "$root/tests/bench/README.md")"
     TMPDIR=$RUN/out "$root/tests/bench/run.sh" --no-calibration "${words[@]}" >"$RUN/out/$scenario.said"
     expect_match "what it says" "$(<"$RUN/out/$scenario.said")" '[|] embedded [|] batch 3×5 [|]'
 }
@@ -264,12 +274,14 @@ run_documentation_options() {
     blocks_of reconciler/README.md "yaml config" >"$RUN/out/$scenario.yaml"
     grep -q podFailureSpec "$RUN/out/$scenario.yaml"
     "$BUILD/fc-watcher" --strict-config --config "$RUN/out/$scenario.yaml" --kubeconfig none >"$RUN/out/$scenario.said" 2>&1 || status=$?
-    expect "what is wrong with the configuration" "$status $(<"$RUN/out/$scenario.said")" "1 $(grep 'kubeconfig: open none' "$RUN/out/$scenario.said")"
+    expect "what is wrong with the configuration" "$status $(<"$RUN/out/$scenario.said")" \
+        "1 $(grep 'kubeconfig: open none' "$RUN/out/$scenario.said")"
     while read -r file program option; do
         [[ -x $BUILD/$program ]] || continue # not all of them are built for a run
         options=$((options + 1))
         "$BUILD/$program" --help | grep -qE -- "$option([ =,]|$)" || fail "$file: $program has no $option"
-    done < <(cd "$root" && grep -HoP '(?:^|`|build/|    )\K(fc-[a-z]+|frameworkbarrier) [^`#]*' $(find . -name '*.md' -not -path './build/*') |
+    done < <(cd "$root" && grep -HoP '(?:^|`|build/|    )\K(fc-[a-z]+|frameworkbarrier) [^`#]*' \
+            $(find . -name '*.md' -not -path './build/*') |
         sed -nE 's/^([^:]*):([a-z-]+) (.*)/\1 \2 \3/p' | awk '{ for (i = 3; i <= NF; i++) if ($i ~ /^--[a-z-]+/) {
             match($i, /^--[a-z-]+/); print $1, $2, substr($i, 1, RLENGTH) } }')
     ((options > 20)) || fail "only $options options were found"

@@ -11,7 +11,8 @@ prometheus_ready() {
     if ! running prometheus; then
         port=$(free_port)
         echo "http://127.0.0.1:$port" >prometheus.at
-        launch prometheus "$bin/prometheus" --config.file=prometheus.yml --storage.tsdb.path=prometheus --web.listen-address="127.0.0.1:$port"
+        launch prometheus "$bin/prometheus" --config.file=prometheus.yml --storage.tsdb.path=prometheus \
+            --web.listen-address="127.0.0.1:$port"
     fi
     curl -sSf "$(<prometheus.at)/-/ready"
 }
@@ -62,7 +63,8 @@ wait_found() { # seconds query legend
 # What a process serves, as lines of "kind metric type what". The metrics that have values go to the file labelled, with labels.
 metrics_served() { # kind address
     curl -sSf "$2/metrics" >page
-    sed -E '/^#/d; s/"([^"\\]|\\.)*"//g; s/ .*//; s/_(bucket|sum|count)(\{.*)?$/\2/; s/=//g; s/\ble\b,?//; s/,\}/}/; s/\{\}//' page | sort -u >>labelled
+    sed -E '/^#/d; s/"([^"\\]|\\.)*"//g; s/ .*//; s/_(bucket|sum|count)(\{.*)?$/\2/; s/=//g; s/\ble\b,?//; s/,\}/}/; s/\{\}//' page |
+        sort -u >>labelled
     awk -v kind="$1" '/^# HELP / { what = $0; sub(/^# HELP [^ ]+ /, "", what) }
         /^# TYPE / { print kind, $3, $4, what }' page
 }
@@ -120,6 +122,7 @@ run_observability() {
     while read -r metric; do
         if [[ $metric != *_ ]]; then metric+=' '; fi
         grep -q "^[a-z]* $metric" served || fail "there is no metric $metric"
-    done < <(sed 's,`_,`frameworkcontroller_,g' "$root"/{README.md,{manifests,barrier,reconciler}/README.md,manifests/dashboards/alerts.yaml} |
+    done < <(sed 's,`_,`frameworkcontroller_,g' \
+            "$root"/{README.md,{manifests,barrier,reconciler}/README.md,manifests/dashboards/alerts.yaml} |
         grep -oE '\<(frameworkcontroller|rest_client|workqueue|leader_election)_[a-z_]+' | sed -E 's/_(bucket|sum|count)$//' | sort -u)
 }

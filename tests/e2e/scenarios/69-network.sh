@@ -81,8 +81,10 @@ run_network_refused() {
     not_accepted "kind" 'distributed.kind.*(Unsupported|supported) value' '.spec.distributed = {kind: "MPI"}'
     not_accepted "no kind" 'distributed.*kind.*[Rr]equired|distributed.*required.*kind' '.spec.distributed = {port: 1}'
     not_accepted "port" 'distributed.port.*less than or equal to 65535' '.spec.distributed = {kind: "JAX", port: 65536}'
-    not_accepted "processesPerTask" 'distributed.processesPerTask.*greater than or equal to 1' '.spec.distributed = {kind: "PyTorch", processesPerTask: 0}'
-    not_accepted "processesPerTask as a text" 'distributed.processesPerTask.*should match' '.spec.distributed = {kind: "PyTorch", processesPerTask: "gpu"}'
+    not_accepted "processesPerTask" 'distributed.processesPerTask.*greater than or equal to 1' \
+        '.spec.distributed = {kind: "PyTorch", processesPerTask: 0}'
+    not_accepted "processesPerTask as a text" 'distributed.processesPerTask.*should match' \
+        '.spec.distributed = {kind: "PyTorch", processesPerTask: "gpu"}'
     not_accepted "no TaskRole" 'distributed.taskRoles.*(at least 1|empty)' '.spec.distributed = {kind: "JAX", taskRoles: []}'
     not_accepted "a TaskRole twice" 'distributed.taskRoles.*Duplicate' '.spec.distributed = {kind: "JAX", taskRoles: ["a", "a"]}'
     create '(fw("1st"; [role("a"; 1; {})]) | .spec.network = {}),
@@ -104,7 +106,8 @@ run_network_refused() {
 
 # A variable of a container of a Pod, as the API server has it.
 variable() { # pod name
-    api GET "/api/v1/namespaces/$NS/pods/$1" | jq -r --arg name "$2" '[.spec.containers[0].env[] | select(.name == $name).value] | join("|")'
+    api GET "/api/v1/namespaces/$NS/pods/$1" | jq -r --arg name "$2" \
+        '[.spec.containers[0].env[] | select(.name == $name).value] | join("|")'
 }
 
 # The environment follows from the spec: of what is created, when it is created.
@@ -112,18 +115,22 @@ run_distributed() {
     create '(fw("torch"; [role("master"; 1; {}), role("worker"; 2; {}) | .task.pod.spec.containers[0].env =
             [{name: "RANK", value: "own"}, {name: "MINE", value: "$(PET_NODE_RANK)/$(PET_NNODES)"}]]) |
             .spec.distributed = {kind: "PyTorch", processesPerTask: "auto"}),
-        (fw("tf"; [role("chief"; 1; {}), role("worker"; 1; {})]) | .spec.distributed = {kind: "TensorFlow", port: 7000} | .spec.network = {subdomain: "cluster"}),
+        (fw("tf"; [role("chief"; 1; {}), role("worker"; 1; {})]) | .spec.distributed = {kind: "TensorFlow", port: 7000} |
+        .spec.network = {subdomain: "cluster"}),
         (fw("jax"; [role("side"; 1; {}), role("worker"; 2; {})]) | .spec.distributed = {kind: "JAX", taskRoles: ["worker"]})'
     wait_running torch
     wait_running tf
     wait_running jax
     expect "stored" "$(framework torch '.spec.distributed | tojson') $(framework jax '.spec.distributed.processesPerTask')" \
         '{"kind":"PyTorch","processesPerTask":"auto"} 1'
-    expect "torch" "$(for name in MASTER_ADDR MASTER_PORT WORLD_SIZE RANK PET_NNODES PET_NODE_RANK PET_NPROC_PER_NODE; do variable torch-worker-1 $name; done | tr '\n' ' ')" \
+    expect "torch" "$(for name in MASTER_ADDR MASTER_PORT WORLD_SIZE RANK PET_NNODES PET_NODE_RANK \
+            PET_NPROC_PER_NODE; do variable torch-worker-1 $name; done | tr '\n' ' ')" \
         "master-0.torch 29500 3 own 3 2 auto "
     expect "tf" "$(variable tf-worker-0 TF_CONFIG)" \
-        '{"cluster":{"chief":["chief-0.cluster:7000"],"worker":["worker-0.cluster:7000"]},"task":{"type":"worker","index":0},"environment":"cloud"}'
-    expect "jax" "$(for name in JAX_COORDINATOR_ADDRESS JAX_NUM_PROCESSES JAX_PROCESS_ID; do variable jax-worker-1 $name; done | tr '\n' ' ')" \
+        '{"cluster":{"chief":["chief-0.cluster:7000"],"worker":["worker-0.cluster:7000"]},'\
+'"task":{"type":"worker","index":0},"environment":"cloud"}'
+    expect "jax" "$(for name in JAX_COORDINATOR_ADDRESS JAX_NUM_PROCESSES JAX_PROCESS_ID; do variable jax-worker-1 $name; done |
+            tr '\n' ' ')" \
         "worker-0.jax:29500 2 1 "
     expect "who takes no part" "$(variable jax-side-0 JAX_PROCESS_ID)" ""
     patch_framework torch "{\"spec\": {\"taskRoles\": $(framework torch '.spec.taskRoles | .[1].taskNumber = 3' | jq -c .)}}"
@@ -143,10 +150,12 @@ run_network_forbidden() {
     fi
     start_watcher
     create '(fw("waits"; [role("a"; 2; ends(0; 0))]) | .spec.network = {}), fw("other"; [role("a"; 1; ends(0; 0))])'
-    wait_event waits FailedCreateService '^Failed to create waits: services .*is forbidden: .*The rights that spec.network needs are in manifests/rbac/network'
+    wait_event waits FailedCreateService \
+        '^Failed to create waits: services .*is forbidden: .*The rights that spec.network needs are in manifests/rbac/network'
     wait_completed other
     wait_framework waits 15 '.status.state == "AttemptPreparing"'
-    if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/network" >/dev/null; else testapi DELETE faults >/dev/null; fi
+    if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/network" >/dev/null; else testapi DELETE faults \
+        >/dev/null; fi
     wait_completed waits 90
 }
 
@@ -169,6 +178,7 @@ run_network_killed() {
     testapi DELETE faults >/dev/null
     wait_completed killed 60
     end_records
-    expect_lines "Services created" "$(jq -r 'select(.type == "ADDED").object.metadata.name' "$RUN/out/$scenario.services" | LC_ALL=C sort)" 'killed
+    expect_lines "Services created" \
+        "$(jq -r 'select(.type == "ADDED").object.metadata.name' "$RUN/out/$scenario.services" | LC_ALL=C sort)" 'killed
 lost'
 }

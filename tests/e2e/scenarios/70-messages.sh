@@ -25,7 +25,8 @@ run_config_mistakes() {
     config_says 'kubeClientQps: 20000' '1:16: kubeClientQps: found the integer 20000, expected a number'
     config_says 'logObjectSnapshot: {pod: {onPodDeletion: 1}}' '1:42: logObjectSnapshot.pod.onPodDeletion: found the integer 1'
     config_says $'podFailureSpec:\n- code: 205\n  podPatterns: [{reasonRegex: x}]' '2:9: .*code.*205'
-    config_says $'podFailureSpec:\n- code: 17\n  podPatterns:\n  - reasonRegex: "(("' '4:18: podFailureSpec\[0\] \(code 17\).*regular expression'
+    config_says $'podFailureSpec:\n- code: 17\n  podPatterns:\n  - reasonRegex: "(("' \
+        '4:18: podFailureSpec\[0\] \(code 17\).*regular expression'
     config_says 'a: [' '2:1: '
     ends_with 2 "none.yaml: No such file" --config none.yaml --kubeconfig cluster/kubeconfig
 

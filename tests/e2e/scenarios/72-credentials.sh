@@ -138,7 +138,8 @@ run_credentials_exec() {
     local version
     for version in v1 v1beta1; do
         script bin/login 'echo "$KUBERNETES_EXEC_INFO" >info' 'cat' 'echo "$*" >arguments' \
-            "printf '{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s.io/$version\", \"status\": {\"token\": \"%s\"}}' \"\$TOKEN\""
+            "printf '{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s.io/$version\",
+                \"status\": {\"token\": \"%s\"}}' \"\$TOKEN\""
         config exec '.users[0].user.exec = {apiVersion: "client.authentication.k8s.io/\($version)", command: "bin/login",
             args: ["a b", "c"], env: [{name: "TOKEN", value: $token}], interactiveMode: "IfAvailable",
             provideClusterInfo: true} | .clusters[0].cluster.extensions =
@@ -187,7 +188,8 @@ run_credentials_proxy() {
     config proxy '.users[0].user = {token: $token} | .clusters[0].cluster.server |= sub("127.0.0.1"; "kubernetes")'
     scheme=${api_server%%:*}
     passes "a proxy of the environment" proxy "${scheme^^}_PROXY=127.0.0.1:$port" NO_PROXY=10.0.0.0/8,kubernetes.example,kubernetes:1
-    refuses "NO_PROXY" "Could not resolve host: kubernetes" proxy "${scheme}_proxy=http://127.0.0.1:$port" "NO_PROXY=example, Kubernetes:${api_server##*:}"
+    refuses "NO_PROXY" "Could not resolve host: kubernetes" proxy "${scheme}_proxy=http://127.0.0.1:$port" \
+        "NO_PROXY=example, Kubernetes:${api_server##*:}"
     config local '.users[0].user = {token: $token}'
     passes "this machine" local HTTP_PROXY=http://127.0.0.1:9 HTTPS_PROXY=http://127.0.0.1:9
     config proxy '.users[0].user = {token: $token} | .clusters[0].cluster."proxy-url" = "http://127.0.0.1:9"'
@@ -197,7 +199,8 @@ run_credentials_proxy() {
 
 # TLS in front of the proxy: its certificate is looked at as the server's is.
 https_proxy() {
-    launch "$scenario-tls" socat -d -d "OPENSSL-LISTEN:0,bind=127.0.0.1,fork,cert=$CLUSTER_DIR/server.crt,key=$CLUSTER_DIR/server.key,verify=0" \
+    launch "$scenario-tls" socat \
+        -d -d "OPENSSL-LISTEN:0,bind=127.0.0.1,fork,cert=$CLUSTER_DIR/server.crt,key=$CLUSTER_DIR/server.key,verify=0" \
         "TCP:127.0.0.1:$port"
     wait_for 10 "TLS in front of the proxy" grep -q 'listening on' "$scenario-tls.log"
     https_proxy_config

@@ -5,7 +5,8 @@
 bound_token() { # name
     local secret
     secret=$(api POST "/api/v1/namespaces/$ROLES_NAMESPACE/secrets" "{\"metadata\": {\"name\": \"$NS-$1\"}}" | jq -r .metadata.uid)
-    api POST "/api/v1/namespaces/$ROLES_NAMESPACE/serviceaccounts/frameworkcontroller/token" "$(jq -n --arg name "$NS-$1" --arg uid "$secret" '{
+    api POST "/api/v1/namespaces/$ROLES_NAMESPACE/serviceaccounts/frameworkcontroller/token" \
+        "$(jq -n --arg name "$NS-$1" --arg uid "$secret" '{
         apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {expirationSeconds: 86400,
             boundObjectRef: {apiVersion: "v1", kind: "Secret", name: $name, uid: $uid}}}')" | jq -r .status.token
 }
@@ -85,7 +86,8 @@ run_credentials_in_cluster() {
 connections() { # pid
     local port
     port=$(printf %04X "${api_server##*:}")
-    { find "/proc/$1/fd" -lname 'socket:*' -printf '%l\n' | tr -dc '0-9\n'; echo; awk -v port=":$port" 'index($3, port) && $4 == "01" { print "has", $10 }' "/proc/$1/net/tcp"; } |
+    { find "/proc/$1/fd" -lname 'socket:*' -printf '%l\n' |
+        tr -dc '0-9\n'; echo; awk -v port=":$port" 'index($3, port) && $4 == "01" { print "has", $10 }' "/proc/$1/net/tcp"; } |
         awk '$1 == "has" { if ($2 in ours) count++; next } { ours[$1] = 1 } END { print count + 0 }'
 }
 
@@ -125,7 +127,8 @@ END
     jq -n --arg server "$api_server" --arg ca "$(base64 -w0 cluster/ca.crt)" '{"current-context": "x",
         contexts: [{name: "x", context: {cluster: "c", user: "u"}}],
         clusters: [{name: "c", cluster: {server: $server, "certificate-authority-data": $ca}}],
-        users: [{name: "u", user: {exec: {apiVersion: "client.authentication.k8s.io/v1", command: "./login", interactiveMode: "Never"}}}]}' >plugin
+        users: [{name: "u", user: {exec: {apiVersion: "client.authentication.k8s.io/v1", command: "./login",
+        interactiveMode: "Never"}}}]}' >plugin
     echo 3 >seconds
     launch_renewing expiring -- --kubeconfig plugin
     wait_for 30 "it is at work" at_work expiring.log

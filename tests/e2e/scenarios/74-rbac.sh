@@ -2,9 +2,9 @@
 # does, under onepod's). Then each right is taken away, one at a time: there must be a request that it was for, refused
 # now. So no role has a right that is not used. On clusters of their own, whose audit log is looked at.
 
-rbac_cluster() {
+rbac_cluster() { # [crd-file]
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded cluster has no roles"
-    own_cluster
+    own_cluster "$@"
     audit=plane/audit.log
     own_config <<'END'
 frameworkCompletedRetainSec: 1
@@ -21,6 +21,7 @@ each_right() { # clusterroles|roles name function
     local kind=$1 name=$2 trigger=$3 account path right count refusal attempt
     account=${name%-crd}
     account=${account%-network}
+    account=${account%-gang}
     account=${account%-lease}
     path=/apis/rbac.authorization.k8s.io/v1/$kind/$name
     [[ $kind == clusterroles ]] || path=/apis/rbac.authorization.k8s.io/v1/namespaces/$ROLES_NAMESPACE/$kind/$name
@@ -87,7 +88,8 @@ need_watcher() { # verb resource
         kubectl patch crd frameworks.frameworkcontroller.microsoft.com --type json \
             -p '[{"op": "add", "path": "/spec/names/shortNames", "value": []}]' >/dev/null
         kubectl annotate --overwrite crd frameworks.frameworkcontroller.microsoft.com \
-            "$(kubectl get crd frameworks.frameworkcontroller.microsoft.com -o json | jq -r '.metadata.annotations | keys[] | select(test("frameworkcontroller"))')=changed" >/dev/null
+            "$(kubectl get crd frameworks.frameworkcontroller.microsoft.com -o json |
+                jq -r '.metadata.annotations | keys[] | select(test("frameworkcontroller"))')=changed" >/dev/null
         ;;
     "create customresourcedefinitions") kubectl delete --ignore-not-found crd frameworks.frameworkcontroller.microsoft.com >/dev/null ;;
     esac
@@ -108,7 +110,8 @@ run_rbac_watcher() {
 need_reconciler() { # verb resource
     round=$((${round:-0} + 1))
     api POST "/api/v1/namespaces/$NS/configmaps" "{\"metadata\": {\"name\": \"map$round-attempt\"}}" >/dev/null
-    api POST "/api/v1/namespaces/$NS/pods" "{\"metadata\": {\"name\": \"pod$round-a-0\"}, \"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"i\"}]}}" >/dev/null
+    api POST "/api/v1/namespaces/$NS/pods" \
+        "{\"metadata\": {\"name\": \"pod$round-a-0\"}, \"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"i\"}]}}" >/dev/null
     create 'fw("end\($round)"; [role("a"; 1; ends(0; 0))]), fw("map\($round)"; [role("a"; 1; {})]),
         fw("pod\($round)"; [role("a"; 1; {})])' --arg round "$round"
     case "$1 $2" in
@@ -119,7 +122,8 @@ need_reconciler() { # verb resource
 
 # What is refused again and again is told in one Event, which is counted up.
 repeats_event() {
-    api POST "$FRAMEWORK_API/namespaces/$NS-full/frameworks" "$(jq -cn "$JQ_WORDS"'fw("full\($round)"; [role("a"; 1; {})])' --arg round "$round")" >/dev/null
+    api POST "$FRAMEWORK_API/namespaces/$NS-full/frameworks" \
+        "$(jq -cn "$JQ_WORDS"'fw("full\($round)"; [role("a"; 1; {})])' --arg round "$round")" >/dev/null
     comes_true 30 was_refused fc-reconciler "patch /events" || true
 }
 
@@ -155,7 +159,8 @@ run_rbac_reconciler() {
 # A Framework that needs a Service, and one whose Service's name is taken.
 need_services() { # verb resource
     round=$((${round:-0} + 1))
-    api POST "/api/v1/namespaces/$NS/services" "{\"metadata\": {\"name\": \"taken$round\"}, \"spec\": {\"ports\": [{\"port\": 80}]}}" >/dev/null
+    api POST "/api/v1/namespaces/$NS/services" "{\"metadata\": {\"name\": \"taken$round\"}, \"spec\": {\"ports\": [{\"port\": 80}]}}" \
+        >/dev/null
     create '(fw("free\($round)", "taken\($round)"; [role("a"; 1; ends(0; 0))]) | .spec.network = {})' --arg round "$round"
 }
 
@@ -165,6 +170,22 @@ run_rbac_network() {
     wait_for 30 "the reconciler has its shards" grep -q 'shards are complete' reconciler.log
     each_right clusterroles fc-reconciler-network need_services
     create 'fw("last"; [role("a"; 1; ends(0; 0))]) | .spec.network = {}'
+    wait_absent_framework last
+}
+
+# A gang of which one Task completes before the other, and one whose PodGroup's name is taken.
+need_pod_groups() { # verb resource
+    round=$((${round:-0} + 1))
+    api POST "$(groups_path)" "{\"apiVersion\": \"scheduling.volcano.sh/v1beta1\", \"kind\": \"PodGroup\", \"metadata\": {\"name\": \"taken$round-0\"}}" >/dev/null
+    create '(fw("free\($round)", "taken\($round)"; [role("a"; 1; ends(0; 0)), role("b"; 1; ends(5; 0))]) | .spec.gang = {scheduler: "Volcano"})' --arg round "$round"
+}
+
+run_rbac_gang() {
+    rbac_cluster "$(gang_crds)"
+    launch_reconciler reconciler --name r0 --bus "ipc://$RUN/bus"
+    wait_for 30 "the reconciler has its shards" grep -q 'shards are complete' reconciler.log
+    each_right clusterroles fc-reconciler-gang need_pod_groups
+    create 'fw("last"; [role("a"; 1; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"}'
     wait_absent_framework last
 }
 
@@ -233,17 +254,55 @@ need_jobs() { # verb resource
     local record=/api/v1/namespaces/$ROLES_NAMESPACE/configmaps/fc-jobs-epoch
     round=$((${round:-0} + 1))
     end_processes . 5 jobs
-    [[ "$1 $2" != "create leases" ]] || api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/fc-jobs" >/dev/null || true
+    [[ "$1 $2" != "create leases" ]] || api DELETE "/apis/coordination.k8s.io/v1/namespaces/$ROLES_NAMESPACE/leases/fc-jobs" >/dev/null ||
+        true
     [[ "$1 $2" != "create leases" && "$1 $2" != "create configmaps" ]] || api DELETE "$record" >/dev/null || true
+    set_caicloud_status "$1 $2"
     launch_jobs jobs
     create 'fw("taken\($round)"; [])' --arg round "$round"
     submit_job "$TFJOBS" tfjob-simple '.metadata.name = "taken'"$round"'"'
     submit_job "$TFJOBS" tfjob-simple '.metadata.name = "tf'"$round"'"'
-    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "tfgone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
+    submit_job "$TFJOBS" tfjob-simple \
+        '.metadata.name = "tfgone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
     submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "py'"$round"'"'
-    submit_job "$PYTORCHJOBS" pytorch-processes '.metadata.name = "pygone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
+    submit_job "$PYTORCHJOBS" pytorch-processes \
+        '.metadata.name = "pygone'"$round"'" | .spec.runPolicy = {schedulingPolicy: {queue: "q"}, ttlSecondsAfterFinished: 0}'
     submit_job "$CAICLOUD" caicloud-local '.metadata.name = "cc'"$round"'" | del(.spec.runtimeID)'
     patch_job "$PYTORCHJOBS" base "{\"spec\": {\"pytorchReplicaSpecs\": {\"Worker\": {\"replicas\": $((round + 1))}}}}"
+    [[ "$1 $2" != "patch events" ]] || repeats_refusal
+}
+
+# caicloud's CRD has a status subresource while the right to write one is away, so that it is needed.
+set_caicloud_status() { # "verb resource"
+    local wanted='' crd=tfjobs.kubeflow.caicloud.io
+    [[ $1 != "patch status" ]] || wanted=1
+    [[ ${caicloud_status:-} != "$wanted" ]] || return 0
+    if [[ $wanted ]]; then
+        kubectl patch crd $crd --type json -p '[{"op": "add", "path": "/spec/versions/0/subresources", "value": {"status": {}}}]' >/dev/null
+    else
+        kubectl patch crd $crd --type json -p '[{"op": "remove", "path": "/spec/versions/0/subresources"}]' >/dev/null
+    fi
+    caicloud_status=$wanted
+    wait_for 30 "the server serves caicloud's statuses, or not" serves_caicloud_status "${wanted:-0}"
+}
+
+serves_caicloud_status() { # 1 or 0
+    [[ $(api GET "/apis/${CAICLOUD%/*}" | jq '[.resources[] | select(.name == "tfjobs/status")] | length') == "$1" ]]
+}
+
+# An Event that comes again, ten seconds after the last time, is counted up: two changes that are refused, in turns.
+repeats_refusal() {
+    wait_framework "tf$round" 40 .spec
+    comes_true 60 refused_in_turns "tf$round" || true
+}
+
+refused_in_turns() { # job
+    local policy
+    for policy in Luck Chance; do
+        patch_job "$TFJOBS" "$1" "{\"spec\": {\"successPolicy\": \"$policy\"}}"
+        comes_true 10 has_event "$1" FailedValidation "$policy" || true
+    done
+    was_refused fc-jobs "patch /events"
 }
 
 run_rbac_jobs() {

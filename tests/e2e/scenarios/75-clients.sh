@@ -6,7 +6,8 @@
 run_openpai() {
     local body code path
     path=$(frameworks_path)
-    body=$(jq -cn "$JQ_WORDS"'fw("job0"; [role("worker"; 2; {}) | retry(false; 0) | policy(1; 2) | .task |= (retry(false; 0) | .podGracefulDeletionTimeoutSec = 1800 |
+    body=$(jq -cn "$JQ_WORDS"'fw("job0"; [role("worker"; 2; {}) | retry(false; 0) | policy(1; 2) |
+            .task |= (retry(false; 0) | .podGracefulDeletionTimeoutSec = 1800 |
             .pod.spec |= (.privileged = false | .gpus = 2 | .containers[0].lifecyle = {preStop: {}}))]) |
         .metadata |= (.labels = {userName: "admin", jobName: "j"} | .annotations = {config: ("x" * 240000), totalGpuNumber: "0"}) |
         .spec |= (retry(true; 0) | .executionType = "Start" | .description = "")')
@@ -14,22 +15,30 @@ run_openpai() {
     expect "PATCH of what is not there" "$code" 404
     api POST "$path" "$body" >/dev/null
     wait_running job0
-    expect "unknown fields on the server" "$(framework job0 '.spec.taskRoles[0].task.pod.spec | "\(.privileged) \(.gpus) \(.containers[0].lifecyle)"')" 'false 2 {"preStop":{}}'
+    expect "unknown fields on the server" \
+        "$(framework job0 '.spec.taskRoles[0].task.pod.spec | "\(.privileged) \(.gpus) \(.containers[0].lifecyle)"')" \
+        'false 2 {"preStop":{}}'
     # A watch that is to last for an hour, and longer.
     local arguments=() watch
     api_target arguments
-    curl -sSN "${arguments[@]}" "$api_server$path?watch=true&timeoutSeconds=36000000&labelSelector=userName%3Dadmin" >"$RUN/out/$scenario.watch" &
+    curl -sSN "${arguments[@]}" "$api_server$path?watch=true&timeoutSeconds=36000000&labelSelector=userName%3Dadmin" \
+        >"$RUN/out/$scenario.watch" &
     watch=$!
-    expect "list by label" "$(api GET "$path?labelSelector=userName%3Dadmin" | jq -r '"\(.kind) \([.items[].metadata.name])"')" 'FrameworkList ["job0"]'
+    expect "list by label" "$(api GET "$path?labelSelector=userName%3Dadmin" | jq -r '"\(.kind) \([.items[].metadata.name])"')" \
+        'FrameworkList ["job0"]'
     expect "list by another label" "$(api GET "$path?labelSelector=userName%3Dnobody" | jq '.items | length')" 0
     # The same PATCH again changes nothing, neither does it harm.
     api PATCH "$path/job0" "$body" application/merge-patch+json >/dev/null
     expect "annotations" "$(framework job0 '.metadata.annotations.config | length')" 240000
     patch_framework job0 '{"spec": {"executionType": "Stop"}}'
     wait_completed job0
-    expect "what it reads" "$(framework job0 '.status | [.attemptStatus.completionStatus.code, .state, (.startTime, .runTime, .completionTime | . != null), .retryPolicyStatus.retryDelaySec] | tostring')" \
+    expect "what it reads" \
+        "$(framework job0 '.status | [.attemptStatus.completionStatus.code, .state, (.startTime, .runTime, .completionTime | . != null),
+            .retryPolicyStatus.retryDelaySec] | tostring')" \
         '[-210,"Completed",true,true,true,null]'
-    expect "what it reads of Tasks" "$(framework job0 "[$TASKS | [.index, .attemptStatus.podName, .attemptStatus.completionStatus.code, (.attemptStatus | .podUID, .podIP, .podNodeName, .podHostIP | . != null)]] | tostring")" \
+    expect "what it reads of Tasks" \
+        "$(framework job0 '[tasks | [.index, .attemptStatus.podName, .attemptStatus.completionStatus.code,
+            (.attemptStatus | .podUID, .podIP, .podNodeName, .podHostIP | . != null)]] | tostring')" \
         '[[0,"job0-worker-0",-220,true,true,true,true],[1,"job0-worker-1",-220,true,true,true,true]]'
     wait_for 10 "the watch shows the end" watch_shows_end
     kill "$watch"
@@ -46,7 +55,9 @@ run_merge_patch() {
     template=$(framework f .spec.taskRoles | jq -c .)
     patch_framework f '{"spec": {"taskRoles": [{"name": "a", "taskNumber": 3, "frameworkAttemptCompletionPolicy": {}}]}}'
     wait_framework f 15 '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[2].state == "Completed"'
-    expect_match "the new Task" "$(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[2].attemptStatus.completionStatus | "\(.code) \(.diagnostics)"')" \
+    expect_match "the new Task" \
+        "$(framework f '.status.attemptStatus.taskRoleStatuses[0].taskStatuses[2].attemptStatus.completionStatus |
+            "\(.code) \(.diagnostics)"')" \
         '^-200 Failed to create Pod: .*spec.containers: Required value'
     wait_event f FailedCreatePod "spec.containers: Required value"
     expect_lines "the Tasks before" "$(tasks_of f '.index < 2')" "$before"
@@ -58,7 +69,8 @@ run_merge_patch() {
     expect_lines "the Tasks before" "$(tasks_of f '.index < 2')" "$before"
 }
 
-watch_shows_end() { jq -s -e 'any(.[]; .object.metadata.name == "job0" and .object.status.state == "Completed")' "$RUN/out/$scenario.watch"; }
+watch_shows_end() { jq -s -e 'any(.[]; .object.metadata.name == "job0" and .object.status.state == "Completed")' \
+    "$RUN/out/$scenario.watch"; }
 
 # NNI: POST with no retryPolicy at all and members of task that nobody knows, GET by name, DELETE of the collection by
 # label in the background.
@@ -66,14 +78,20 @@ run_nni() {
     local body path id
     path=$(frameworks_path)
     for id in 1 2; do
-        body=$(jq -cn --arg id "$id" "$JQ_WORDS"'fw("nniexp\($id)"; [role("worker"; 1; {"run-seconds": 0.5, "exit-code": 0}) | policy(1; 1) | .task += {cpuNum: 1, memorySize: "8gb"}]) |
-            .metadata.labels = {app: "nni", expId: "e", trialId: $id} | .spec |= (.executionType = "Start" | .taskRoles += [{name: "ps", taskNumber: 1,
-            frameworkAttemptCompletionPolicy: {minFailedTaskCount: 1, minSucceededTaskCount: 1}, task: {pod: {spec: {restartPolicy: "Never", containers: [{name: "c", image: "i"}]}}}}])')
+        body=$(jq -cn --arg id "$id" \
+                "$JQ_WORDS"'fw("nniexp\($id)"; [role("worker"; 1; {"run-seconds": 0.5, "exit-code": 0}) | policy(1; 1) |
+                .task += {cpuNum: 1, memorySize: "8gb"}]) |
+            .metadata.labels = {app: "nni", expId: "e", trialId: $id} |
+                .spec |= (.executionType = "Start" | .taskRoles += [{name: "ps", taskNumber: 1,
+            frameworkAttemptCompletionPolicy: {minFailedTaskCount: 1, minSucceededTaskCount: 1},
+                task: {pod: {spec: {restartPolicy: "Never", containers: [{name: "c", image: "i"}]}}}}])')
         api POST "$path" "$body" >/dev/null
     done
     for id in 1 2; do
         wait_completed nniexp$id
-        expect "what it reads" "$(framework nniexp$id '.status | "\(.state) \(.startTime != null) \(.completionTime != null) \(.attemptStatus.completionStatus.type.name)"')" \
+        expect "what it reads" \
+            "$(framework nniexp$id \
+                '.status | "\(.state) \(.startTime != null) \(.completionTime != null) \(.attemptStatus.completionStatus.type.name)"')" \
             "Completed true true Succeeded"
     done
     create 'fw("other"; [role("a"; 1; {})]), (fw("running"; [role("a"; 1; {})]) | .metadata.labels = {app: "nni", expId: "e"})'
@@ -93,7 +111,8 @@ run_dlworkspace() {
     create '
         fw("empty"; [role("a"; 1; ends(0; 9)) | .frameworkAttemptCompletionPolicy = {}]),
         fw("partial"; [(role("a"; 1; ends(0; 0)) | .frameworkAttemptCompletionPolicy = {minSucceededTaskCount: 1}), role("b"; 1; {})]),
-        (fw("retry"; [role("a"; 1; ends(0; "200,1")) | .task.retryPolicy = {fancyRetryPolicy: true}]) | .spec.retryPolicy = {fancyRetryPolicy: true}),
+        (fw("retry"; [role("a"; 1; ends(0; "200,1")) | .task.retryPolicy = {fancyRetryPolicy: true}]) |
+        .spec.retryPolicy = {fancyRetryPolicy: true}),
         fw("stringbool"; [role("a"; 1; {}) | .task.pod.spec.hostIPC = "true"]),
         fw("numberenv"; [role("a"; 1; {}) | .task.pod.spec.containers[0].env = [{name: "N", value: 1}]]),
         fw("numberannotation"; [role("a"; 1; {}) | .task.pod.metadata.annotations.gpu = 2])'
@@ -106,5 +125,6 @@ partial 0 Succeeded
 retry 1 ContainerUnrecognizedFailed
 stringbool -310 PodCreationUnknownError
 EOT
-    expect "retry: retries of the Task" "$(framework retry "$TASK.retryPolicyStatus | \"\\(.totalRetriedCount) \\(.accountableRetriedCount)\"")" "1 0"
+    expect "retry: retries of the Task" \
+        "$(framework retry 'task.retryPolicyStatus | "\(.totalRetriedCount) \(.accountableRetriedCount)"')" "1 0"
 }

@@ -2,7 +2,7 @@
 
 run_help() {
     local path program option said status most levels=0
-    for path in "$BUILD"/{fc-watcher,fc-reconciler,fc-barrier,frameworkbarrier,fc-jobs,kubectl-framework,fc-testapi,fc-testkubelet,fc-demo,fc-bench,fc-sim}; do
+    for path in "$BUILD"/{fc-{watcher,reconciler,barrier,jobs,testapi,testkubelet,demo,bench,sim},frameworkbarrier,kubectl-framework}; do
         program=${path##*/}
         [[ -x $path ]] || continue # not all of them are built for a run
         expect "$program --version" "$("$path" --version)" "$program 1.0"
@@ -16,7 +16,8 @@ run_help() {
         if [[ -n $most ]]; then
             levels=$((levels + 1))
             expect "$program -v $most" "$("$path" -v "$most" --version)" "$program 1.0"
-            expect_match "$program -v $((most + 1))" "$("$path" -v $((most + 1)) --version 2>&1)" "-v $((most + 1)): expected a number 0\.\.$most"
+            expect_match "$program -v $((most + 1))" "$("$path" -v $((most + 1)) --version 2>&1)" \
+                "-v $((most + 1)): expected a number 0\.\.$most"
         fi
         status=0
         said=$("$path" --nonesuch 2>&1 >"out/$scenario.stdout") || status=$?

@@ -36,13 +36,15 @@ is_why() { [[ $(fw why "$1" -o json | jq -r .kind) == "$2" ]]; }
 # Each reason to wait that this cluster can show.
 run_cli_why_waits() {
     foreign_pod foreign-a-0 '{}'
-    api POST "/api/v1/namespaces/$NS/configmaps" '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "taken-attempt"}}' >/dev/null
+    api POST "/api/v1/namespaces/$NS/configmaps" '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "taken-attempt"}}' \
+        >/dev/null
     create 'def waits($reason; $message): {phase: "pending", reason: $reason, message: $message};
         fw("image"; [role("a"; 3; waits("ErrImagePull"; "manifest for nosuch:1 not found"))]),
         (fw("name"; [role("a"; 1; {})]) | .spec.taskRoles[0].task.pod.spec.containers[0].image = "Busy Box"),
         fw("room"; [role("a"; 2; {phase: "unschedulable", message: "0/4 nodes are available: 4 Insufficient cpu."}), role("b"; 1; {})]),
         fw("nobody"; [role("a"; 1; {phase: "hold"})]),
-        (fw("backoff"; [role("a"; 2; ends(0; 7))]) | .spec.taskRoles[0].task.retryPolicy = {maxRetryCount: 3, backoff: {initialSec: 3600, maxSec: 3600}}),
+        (fw("backoff"; [role("a"; 2; ends(0; 7))]) | .spec.taskRoles[0].task.retryPolicy = {maxRetryCount: 3,
+        backoff: {initialSec: 3600, maxSec: 3600}}),
         (fw("conflict"; [role("a"; 1; ends(0; 201))]) | .spec |= retry(true; 0)),
         fw("foreign"; [role("a"; 2; {})]),
         fw("taken"; [role("a"; 1; {})]),
@@ -58,11 +60,14 @@ run_cli_why_waits() {
     wait_framework rests 15 '.status.displayState == "Suspended"'
     wait_running runs
     wait_why image start-fails
-    expect_why image start-fails '^None of the 3 Tasks of Framework image runs\. 3 Tasks, a\[0\.\.2\], do not start, .* ErrImagePull: manifest for nosuch:1 not found'
+    expect_why image start-fails \
+        '^None of the 3 Tasks of Framework image runs\. 3 Tasks, a\[0\.\.2\], do not start, '\
+'.* ErrImagePull: manifest for nosuch:1 not found'
     wait_why name never-starts
     expect_why name never-starts 'Task a\[0\] can never start: the kubelet reports InvalidImageName: .*Busy Box'
     wait_why room unschedulable
-    expect_why room unschedulable '2 Tasks, a\[0,1\], find no node: the scheduler says Unschedulable: 0/4 nodes are available: 4 Insufficient cpu\.'
+    expect_why room unschedulable \
+        '2 Tasks, a\[0,1\], find no node: the scheduler says Unschedulable: 0/4 nodes are available: 4 Insufficient cpu\.'
     wait_why nobody scheduler
     expect_why nobody scheduler 'Task a\[0\] waits for the scheduler'
     wait_why backoff retry-delay
@@ -98,10 +103,12 @@ run_cli_why_waits() {
 # Why one ended: trigger, classification, exit code, last words.
 run_cli_why_ended() {
     create 'fw("good"; [role("a"; 3; ends(0; 0))]),
-        (fw("bad"; [role("a"; 2; ends(0; 210) + {message: "epoch 3\nno such option: --learning-rte", reason: "Error"})]) | .spec |= retry(true; 2)),
+        (fw("bad"; [role("a"; 2; ends(0; 210) + {message: "epoch 3\nno such option: --learning-rte", reason: "Error"})]) |
+        .spec |= retry(true; 2)),
         fw("killed"; [role("a"; 1; ends(0; 137))]),
         fw("odd"; [role("a"; 1; ends(0; 7))]),
-        (fw("own"; [role("a"; 1; ends(0; 78))]) | .spec.podFailureSpec = [{code: 78, phrase: "WrongConfiguration", podPatterns: [{containers: [{codeRange: {min: 78, max: 78}}]}]}]),
+        (fw("own"; [role("a"; 1; ends(0; 78))]) |
+        .spec.podFailureSpec = [{code: 78, phrase: "WrongConfiguration", podPatterns: [{containers: [{codeRange: {min: 78, max: 78}}]}]}]),
         (fw("late"; [role("a"; 1; {phase: "unschedulable", message: "0/4 nodes"}) | .task.pendingPolicy = {unschedulableTimeoutSec: 0}])),
         fw("stopped"; [role("a"; 1; {})])'
     local name
@@ -109,20 +116,24 @@ run_cli_why_ended() {
     expect "stop" "$(fw_status stop stopped)" 0
     for name in good bad killed odd own late stopped; do wait_completed $name; done
     expect_why good succeeded 'Framework good succeeded .* in attempt 0: CompletedTaskCount 3 has reached TotalTaskCount 3'
-    expect_why bad failed 'failed .* with code 210 \(ContainerPermanentFailed\) because of Task a\[[01]\]: FailedTaskCount 1 .* the failure is Permanent'
+    expect_why bad failed \
+        'failed .* with code 210 \(ContainerPermanentFailed\) because of Task a\[[01]\]: FailedTaskCount 1 .* the failure is Permanent'
     expect_match "last words" "$(evidence bad "Last words")" 'epoch 3.no such option: --learning-rte'
     expect "its container" "$(evidence bad "Container c")" "ended with exit code 210, reason Error"
     expect "its classification" "$(evidence bad Classification)" "code 210 (ContainerPermanentFailed) is predefined"
     wait_event bad FrameworkCompleted 'would fail again'
     expect_match "its Event" "$(evidence bad "Event FrameworkCompleted")" 'not retried, because it would fail again'
     expect_why killed failed 'code 137 \(ContainerSigKillReceived\)'
-    expect_match "classification of killed" "$(evidence killed Classification)" "entry with code 137 .* of podFailureSpec in the controller's configuration matched"
+    expect_match "classification of killed" "$(evidence killed Classification)" \
+        "entry with code 137 .* of podFailureSpec in the controller's configuration matched"
     expect_why odd failed 'code 7 \(ContainerUnrecognizedFailed\)'
     expect_match "classification of odd" "$(evidence odd Classification)" 'no entry of podFailureSpec matched'
-    expect_match "classification of own" "$(evidence own Classification)" 'spec\.podFailureSpec\[0\] of the Framework matched: code 78, WrongConfiguration'
+    expect_match "classification of own" "$(evidence own Classification)" \
+        'spec\.podFailureSpec\[0\] of the Framework matched: code 78, WrongConfiguration'
     expect_why late failed 'code -330 \(PodUnschedulableTimeout\)'
     expect_why stopped stopped 'was stopped'
-    expect_match "why in words" "$(fw why bad)" 'Evidence:.*Last words:.*no such option: --learning-rte.*What to do:.*kubectl framework retry bad -n '
+    expect_match "why in words" "$(fw why bad)" \
+        'Evidence:.*Last words:.*no such option: --learning-rte.*What to do:.*kubectl framework retry bad -n '
     expect_match "logs of Pods that are gone" "$(fw logs bad 2>&1)" 'has deleted the Pods.*a\[[01]\] no such option: --learning-rte'
 }
 
@@ -130,10 +141,12 @@ run_cli_why_ended() {
 run_cli_why_quota() {
     local quota="/api/v1/namespaces/$NS/resourcequotas"
     if [[ $CLUSTER == kubernetes ]]; then
-        api POST "$quota" '{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}' >/dev/null
+        api POST "$quota" '{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}' \
+            >/dev/null
         set_quota 1 0
     else
-        fault pods -1 '{"status": 403, "reason": "Forbidden", "message": "pods \"f-a-0\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"}'
+        fault pods -1 '{"status": 403, "reason": "Forbidden",
+            "message": "pods \"f-a-0\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"}'
     fi
     create 'fw("f"; [role("a"; 2; {})])'
     wait_event f FailedCreatePod "exceeded quota"
@@ -152,7 +165,8 @@ run_cli_why_barrier() {
             containers: [{name: "c", image: "busybox", command: ["sleep", "3600"]}]};
         fw("cligang"; [role("app"; 2; {}) | gang, (role("late"; 1; {}) | gang | .task.pod.spec.nodeName = "nowhere")])'
     wait_why cligang barrier
-    wait_for 20 "both are in the barrier" eval '[[ $(fw why cligang -o json | jq -r .answer) == *"2 Tasks, app[0,1], are held by the barrier"* ]]'
+    wait_for 20 "both are in the barrier" eval \
+        '[[ $(fw why cligang -o json | jq -r .answer) == *"2 Tasks, app[0,1], are held by the barrier"* ]]'
     expect_why cligang barrier 'Without an IP: late\[0\]\.'
     expect_match "evidence" "$(evidence cligang Barrier)" '2 Tasks are in it; without an IP: late\[0\]'
     fw delete cligang --no-wait
@@ -182,13 +196,15 @@ run_cli_actions() {
         fw("short"; [role("a"; 1; ends(0; 0))]), fw("fails"; [role("a"; 1; ends(0; 1))])'
     wait_running f
     expect "scale" "$(fw scale f a=5 b=2 --adjust-min-succeeded)" "framework.frameworkcontroller.microsoft.com/f scaled"
-    expect "the spec" "$(framework f '[.spec.taskRoles[] | "\(.name) \(.taskNumber) \(.frameworkAttemptCompletionPolicy.minSucceededTaskCount)"] | join(", ")')" "a 5 5, b 2 -1"
-    wait_framework f 15 "[$TASKS | select(.state == \"AttemptRunning\")] | length == 7"
+    expect "the spec" "$(framework f \
+            '[.spec.taskRoles[] | "\(.name) \(.taskNumber) \(.frameworkAttemptCompletionPolicy.minSucceededTaskCount)"] | join(", ")')" \
+        "a 5 5, b 2 -1"
+    wait_framework f 15 '[tasks | select(.state == "AttemptRunning")] | length == 7'
     expect "scale of a role that is not there" "$(fw_status scale f c=1)" 3
     expect "more Tasks than there may be" "$(fw_status scale f a=10000)" 2
     fw scale f a=1 b=1 2>"$RUN/out/$scenario.err"
     expect_match "the remark" "$(<"$RUN/out/$scenario.err")" 'minSucceededTaskCount stays 5, with 1 Tasks'
-    wait_framework f 30 "[$TASKS] | length == 2"
+    wait_framework f 30 '[tasks] | length == 2'
     expect "suspend" "$(fw_status suspend f)" 0
     expect "wait for Suspended" "$(fw_status wait f --for suspended --timeout "$((60 * PATIENCE))s")" 0
     expect "resume" "$(fw_status resume f)" 0
@@ -216,22 +232,32 @@ run_cli_actions() {
 
 # What it shows: rows, folded Tasks, bars; for people and for programs.
 run_cli_shows() {
-    create 'fw("many"; [role("worker"; 100; {}), role("ps"; 1; {})]), (fw("f"; [role("a"; 1; ends(0; 0))]) | .metadata.labels = {team: "x"})'
+    create 'fw("many"; [role("worker"; 100; {}), role("ps"; 1; {})]),
+        (fw("f"; [role("a"; 1; ends(0; 0))]) | .metadata.labels = {team: "x"})'
     wait_completed f
     wait_running many 30
-    expect_match "list" "$(fw list)" '^NAME +STATE +READY +RUNNING +FAILED +TASKS +RETRIES +AGE +WAITS FOR / BECAUSE.f +Completed +0 +0 +0 +1 +0 .*many +Running +101 +101 +0 +101 +0 '
+    expect_match "list" "$(fw list)" \
+        '^NAME +STATE +READY +RUNNING +FAILED +TASKS +RETRIES +AGE +WAITS FOR / BECAUSE'\
+'.f +Completed +0 +0 +0 +1 +0 .*many +Running +101 +101 +0 +101 +0 '
     expect_match "list -A -l" "$(fw list -l team=x --no-headers)" '^f +Completed '
-    expect_match "list on a narrow terminal" "$(command script -qec "stty cols 60; '$BUILD/kubectl-framework' list --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null </dev/null | sed 's/\x1b\[[0-9]*m//g')" \
+    expect_match "list on a narrow terminal" \
+        "$(command script -qec "stty cols 60; '$BUILD/kubectl-framework' list --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null \
+            </dev/null | sed 's/\x1b\[[0-9]*m//g')" \
         '^NAME +STATE +RUNNING +TASKS +WAITS'
-    expect "list -o name" "$(fw list -o name | tr '\n' ' ')" "framework.frameworkcontroller.microsoft.com/f framework.frameworkcontroller.microsoft.com/many "
+    expect "list -o name" "$(fw list -o name | tr '\n' ' ')" \
+        "framework.frameworkcontroller.microsoft.com/f framework.frameworkcontroller.microsoft.com/many "
     expect "list -o json" "$(fw list -o json | jq -c '[.kind, (.items | map(.metadata.name))]')" '["List",["f","many"]]'
-    expect "list f -o yaml" "$(fw list f -o yaml | kubectl create --dry-run=client -o json -f - | jq -cS '.spec, .status.state')" "$(get_framework f | jq -cS '.spec, .status.state')"
-    expect_match "tree" "$(LC_ALL=C.UTF-8 fw tree many)" 'many  Running .*├─ worker  100 of 100 running.*│  └─ worker\[0\.\.99\]  100 × Running  on node-.*└─ ps  1 of 1 running.*   └─ ps\[0\]  Running.*      └─ many-ps-0  Running  attempt 0'
+    expect "list f -o yaml" "$(fw list f -o yaml | kubectl create --dry-run=client -o json -f - | jq -cS '.spec, .status.state')" \
+        "$(get_framework f | jq -cS '.spec, .status.state')"
+    expect_match "tree" "$(LC_ALL=C.UTF-8 fw tree many)" \
+        'many  Running .*├─ worker  100 of 100 running.*│  └─ worker\[0\.\.99\]  100 × Running  on node-.*'\
+'└─ ps  1 of 1 running.*   └─ ps\[0\]  Running.*      └─ many-ps-0  Running  attempt 0'
     expect_match "tree in ASCII" "$(LC_ALL=C fw tree many)" '[|]- worker .*`- worker\[0\.\.99\]  100 x Running'
     expect "tree --all-tasks" "$(fw tree many --all-tasks | grep -c 'worker\[[0-9]*\]  Running')" 100
     expect_match "timeline" "$(LC_ALL=C fw timeline f)" '^f +[.#+ ]+  0 Succeeded.a\[0\] +[.#+ ]+  0 Succeeded.*pending'
     expect "timeline -o svg" "$(fw timeline many -o svg | grep -c '^<svg xmlns')" 1
-    expect_match "exec" "$("$BUILD/kubectl-framework" exec many worker-7 --kubeconfig "$CLUSTER_DIR/kubeconfig" -n "$NS" -- echo 'a b')" "^kubectl --kubeconfig .*/kubeconfig -n $NS exec -it many-worker-7 -- echo 'a b'$"
+    expect_match "exec" "$("$BUILD/kubectl-framework" exec many worker-7 --kubeconfig "$CLUSTER_DIR/kubeconfig" -n "$NS" -- echo 'a b')" \
+        "^kubectl --kubeconfig .*/kubeconfig -n $NS exec -it many-worker-7 -- echo 'a b'$"
     expect_match "port-forward" "$(fw port-forward many 'ps[0]' 8080:80)" ' port-forward many-ps-0 8080:80$'
     expect "exec in one that has ended" "$(fw_status exec f a-0)" 3
     # The watch shows what changes after it has begun.
@@ -264,7 +290,8 @@ run_cli_rights() {
     expect_match "its row" "$(<"$RUN/out/$scenario.out")" 'f +Preparing .* pending: a\[0\]$'
     expect "why" "$(fw_status why f --as jane)" 0
     expect_match "the answer" "$(<"$RUN/out/$scenario.out")" 'Task a\[0\] has a Pod that is Pending'
-    expect_match "the notes" "$(<"$RUN/out/$scenario.err")" 'note: Pods are left out.*cannot list resource "pods".*note: Events are left out'
+    expect_match "the notes" "$(<"$RUN/out/$scenario.err")" \
+        'note: Pods are left out.*cannot list resource "pods".*note: Events are left out'
     expect "logs" "$(fw_status logs f --as jane)" 4
     expect "list of all namespaces" "$(fw_status list -A --as jane)" 4
     expect "stop" "$(fw_status stop f --as jane)" 4
@@ -274,22 +301,26 @@ run_cli_rights() {
 # Escape sequences and the like, of names and messages, reach nobody's terminal: neither a pipe nor a terminal gets them.
 run_cli_hostile() {
     local bad=$'\e[31mred\e]0;title\a\u202eback\u009b2J'
-    create 'fw("f"; [role("a"; 1; ends(0; 1) + {message: $bad})]) | .spec.description = $bad | .metadata.annotations = {note: $bad}' --arg bad "$bad"
+    create 'fw("f"; [role("a"; 1; ends(0; 1) + {message: $bad})]) | .spec.description = $bad | .metadata.annotations = {note: $bad}' --arg \
+        bad "$bad"
     wait_completed f
     local command
-    for command in "why f" "tree f" "list" "timeline f" "logs f" "why f -o yaml" "list f -o yaml" "list f -o json" "why f -o json" "timeline f -o svg"; do
+    for command in "why f" "tree f" "list" "timeline f" "logs f" "why f -o yaml" "list f -o yaml" "list f -o json" "why f -o json" \
+        "timeline f -o svg"; do
         # shellcheck disable=SC2086 # words of a command
         fw $command >"$RUN/out/$scenario.out" 2>&1
         on_terminal $command 2>&1 |
             tr -d '\r' | sed 's/\x1b\[[0-9]*m//g' >"$RUN/out/$scenario.terminal"
         grep -q . "$RUN/out/$scenario.out" || fail "$command says nothing"
-        if LC_ALL=C grep -nP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' "$RUN/out/$scenario.out" "$RUN/out/$scenario.terminal"; then
+        if LC_ALL=C grep -nP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' "$RUN/out/$scenario.out" \
+            "$RUN/out/$scenario.terminal"; then
             fail "$command: these lines have control characters"
         fi
     done
     on_terminal why f | grep $'\e\\[1m' >/dev/null || fail "no colours on a terminal"
     expect "no colours" "$(NO_COLOR=1 on_terminal why f | grep -c $'\e')" 0
-    expect "the message is there" "$(fw why f -o json | jq -r '[.evidence[] | select(.source == "Last words").text] == [$bad]' --arg bad "$bad")" true
+    expect "the message is there" \
+        "$(fw why f -o json | jq -r '[.evidence[] | select(.source == "Last words").text] == [$bad]' --arg bad "$bad")" true
 }
 
 # 5 000 Frameworks of 5 Tasks that are not started.
@@ -327,23 +358,30 @@ run_cli_packed() {
     local work=$RUN/out/$scenario.work command count=0
     mkdir "$work"
     "$root/cli/krew.sh" "$BUILD" "$work" https://downloads.example.com/framework/
-    expect "the archive" "$(tar -tzf "$work"/*.tar.gz | sort | tr '\n' ' ')" "./ ./LICENSE ./kubectl-framework ./kubectl-framework.1 ./kubectl_complete-framework "
+    expect "the archive" "$(tar -tzf "$work"/*.tar.gz | sort | tr '\n' ' ')" \
+        "./ ./LICENSE ./kubectl-framework ./kubectl-framework.1 ./kubectl_complete-framework "
     expect "its sum" "$(sed -n 's/^ *sha256: //p' "$work/framework.yaml")" "$(sha256sum "$work"/*.tar.gz | cut -d' ' -f1)"
-    expect_match "its address" "$(<"$work/framework.yaml")" "uri: https://downloads\.example\.com/framework/kubectl-framework-[^/]*-linux-[a-z0-9]*\.tar\.gz"
+    expect_match "its address" "$(<"$work/framework.yaml")" \
+        "uri: https://downloads\.example\.com/framework/kubectl-framework-[^/]*-linux-[a-z0-9]*\.tar\.gz"
     tar -C "$work" -xzf "$work"/*.tar.gz
     for kubectl in "$OLDEST_KUBECTL" "$CURRENT_KUBECTL"; do
         expect "version by $kubectl" "$(PATH=$work:$PATH "$kubectl" framework --version)" "kubectl-framework 1.0"
-        expect "list by $kubectl" "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig "$kubectl" framework list -n "$NS" 2>&1)" "note: found no Frameworks in namespace $NS"
+        expect "list by $kubectl" "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig "$kubectl" framework list -n "$NS" 2>&1)" \
+            "note: found no Frameworks in namespace $NS"
     done
     create 'fw("f"; [role("worker"; 2; {})])'
-    expect "completion by kubectl" "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig "$CURRENT_KUBECTL" __complete framework tree -n "$NS" '' 2>/dev/null | head -n 1)" f
-    expect "completion of a Task" "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig kubectl_complete-framework exec f -n "$NS" worker-1)" "worker-1
+    expect "completion by kubectl" \
+        "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig "$CURRENT_KUBECTL" __complete framework tree -n "$NS" '' 2>/dev/null |
+            head -n 1)" f
+    expect "completion of a Task" \
+        "$(PATH=$work:$PATH KUBECONFIG=$CLUSTER_DIR/kubeconfig kubectl_complete-framework exec f -n "$NS" worker-1)" "worker-1
 :4"
     expect "completion of a command" "$(PATH=$work:$PATH kubectl_complete-framework u)" "ui
 :4"
     while read -r command; do
         count=$((count + 1))
-        sed 's/\\-/-/g' "$work/kubectl-framework.1" | grep -E '^\.BR ' | grep -we "$command" >/dev/null || fail "the man page does not tell of $command"
+        sed 's/\\-/-/g' "$work/kubectl-framework.1" | grep -E '^\.BR ' | grep -we "$command" >/dev/null ||
+            fail "the man page does not tell of $command"
         expect_match "help of $command" "$("$work/kubectl-framework" "$command" --help)" "^Usage: kubectl framework $command "
         grep -qE "^\| .*\`$command[ \`]" "$root/cli/README.md" || fail "cli/README.md does not tell of $command"
     done < <("$work/kubectl-framework" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p')

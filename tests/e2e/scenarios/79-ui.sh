@@ -43,7 +43,8 @@ run_cli_ui_refuses() {
     expect "the Origin of a sandbox" "$(ui_status rows?since=0 -H "Origin: null")" 403
     expect "a method that writes" "$(ui_status frameworks -X POST)" 405
     local path
-    for path in / /frameworks /metrics /healthz /readyz "/${token%/}0/frameworks" "/${token:0:63}0/frameworks" "/${token:0:32}/frameworks" "/${token%/}"; do
+    for path in / /frameworks /metrics /healthz /readyz "/${token%/}0/frameworks" "/${token:0:63}0/frameworks" "/${token:0:32}/frameworks" \
+        "/${token%/}"; do
         [[ $path != "/$token"* ]] || continue
         expect "without the token: $path" "$(curl -s -o /dev/null -w '%{http_code}' "$origin$path")" 403
     done
@@ -53,7 +54,8 @@ run_cli_ui_refuses() {
     curl -si "${ui}frameworks" | tr -d '\r' >"$RUN/out/$scenario.head"
     local line
     for line in "Cache-Control: no-store" "Referrer-Policy: no-referrer" "X-Content-Type-Options: nosniff" \
-        "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"; do
+        "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "\
+"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"; do
         grep -qixF "$line" "$RUN/out/$scenario.head" || fail "there is no header $line"
     done
     expect "where it listens" "$(ss -Hltnp | grep -F "pid=$ui_pid," | awk '{ print $4 }')" "127.0.0.1:$port"
@@ -71,7 +73,8 @@ run_cli_ui() {
     wait_why room unschedulable
     ui_start -n "$NS"
     browser_open "${ui}frameworks"
-    expect "the rows" "$(browser_eval '[...document.querySelectorAll("[data-key]")].map((row) => row.dataset.key).join()')" "$NS/good,$NS/room,$NS/runs"
+    expect "the rows" "$(browser_eval '[...document.querySelectorAll("[data-key]")].map((row) => row.dataset.key).join()')" \
+        "$NS/good,$NS/room,$NS/runs"
     expect "a state" "$(browser_eval "$(cell runs 2)")" Running
     expect "its Tasks" "$(browser_eval "$(cell runs 4)")" 4
     wait_for 10 "the page is live" browser_is 'live.textContent === "live"'
@@ -82,10 +85,12 @@ run_cli_ui() {
     wait_for 20 "five Tasks more are shown" browser_is "$(cell runs 4) === '6' && $(cell new 2) === 'Running'"
     fw delete new >/dev/null
     wait_for 20 "the deleted one is not shown" browser_is '!document.querySelector("[data-key$=\"/new\"]")'
-    expect "a row that has not changed is the same element" "$(browser_eval 'window.before === document.querySelector("[data-key$=\"/good\"]")')" true
+    expect "a row that has not changed is the same element" \
+        "$(browser_eval 'window.before === document.querySelector("[data-key$=\"/good\"]")')" true
     # The filter is the server's, with and without a script.
     browser_eval 'form.q.value = "ROOM", form.q.dispatchEvent(new Event("input", {bubbles: true})), 0' >/dev/null
-    wait_for 10 "the text filters" browser_is 'document.querySelectorAll("[data-key]").length === 1 && document.getElementById("count").value === "1"'
+    wait_for 10 "the text filters" browser_is \
+        'document.querySelectorAll("[data-key]").length === 1 && document.getElementById("count").value === "1"'
     browser_open "${ui}frameworks?state=running"
     expect "those that run" "$(browser_eval '[...document.querySelectorAll("[data-key]")].map((row) => row.dataset.key).join()')" "$NS/runs"
     # One Framework.
@@ -94,7 +99,8 @@ run_cli_ui() {
     expect_match "its evidence" "$(browser_eval 'document.querySelector("#why dl").textContent')" '4 Insufficient cpu'
     expect_match "its tree" "$(browser_eval 'document.querySelector("#tree").textContent')" 'a\[0.*b\[0\]'
     expect "its timeline" "$(browser_eval 'document.querySelectorAll("#timeline svg g").length > 1')" true
-    expect_match "the timeline has colours" "$(browser_eval 'getComputedStyle(document.querySelector("#timeline svg rect.pending")).fill')" '^rgb\([1-9]'
+    expect_match "the timeline has colours" \
+        "$(browser_eval 'getComputedStyle(document.querySelector("#timeline svg rect.pending")).fill')" '^rgb\([1-9]'
     browser_open "${ui}framework?namespace=$NS&name=runs"
     wait_for 10 "the page is live" browser_is 'live.textContent === "live"'
     browser_eval 'document.getElementById("times").open = true' >/dev/null
@@ -104,7 +110,9 @@ run_cli_ui() {
     expect "what somebody has opened stays open" "$(browser_eval 'document.getElementById("times").open')" true
     wait_for 20 "its Events" browser_is 'document.querySelector("#events").textContent.includes("FrameworkCompleted")'
     # Nothing that the page asks for is refused by its own policy, and nothing is from elsewhere.
-    expect "what it loaded" "$(browser_eval 'performance.getEntriesByType("resource").every((entry) => entry.name.startsWith(location.href.replace(/framework\?.*/, "")))')" true
+    expect "what it loaded" \
+        "$(browser_eval 'performance.getEntriesByType("resource").every((entry) =>
+            entry.name.startsWith(location.href.replace(/framework\?.*/, "")))')" true
     browser_reads_without_script
     # A page whose server has ended says so.
     browser_open "${ui}frameworks"
@@ -122,7 +130,8 @@ browser_reads_without_script() {
     expect_match "what it says of that" "$(browser_eval 'document.getElementById("live").innerText')" 'reload the page'
     expect "where its link leads" "$(browser_eval 'document.querySelector("#rows a").href')" "${ui}framework?namespace=$NS&name=room"
     browser_open "${ui}framework?namespace=$NS&name=room"
-    expect_match "the Framework without a script" "$(browser_eval 'document.getElementById("main").innerText')" 'find no node.*a\[0.*Timeline.*Events'
+    expect_match "the Framework without a script" "$(browser_eval 'document.getElementById("main").innerText')" \
+        'find no node.*a\[0.*Timeline.*Events'
     browser_call Emulation.setScriptExecutionDisabled '{"value": false}' >/dev/null
 }
 
@@ -133,9 +142,10 @@ run_cli_ui_picture() {
     browser_start 1100 900
     NS=training
     create_namespace "$NS"
-    create '(fw("resnet"; [role("ps"; 2; {}), role("worker"; 6; {}), (role("eval"; 2; {phase: "unschedulable", message: "0/4 nodes are available: 4 Insufficient nvidia.com/gpu."}))]))'
+    create '(fw("resnet"; [role("ps"; 2; {}), role("worker"; 6; {}),
+        (role("eval"; 2; {phase: "unschedulable", message: "0/4 nodes are available: 4 Insufficient nvidia.com/gpu."}))]))'
     wait_why resnet unschedulable
-    wait_framework resnet 20 "[$TASKS | select(.state == \"AttemptRunning\")] | length == 8"
+    wait_framework resnet 20 '[tasks | select(.state == "AttemptRunning")] | length == 8'
     ui_start -n "$NS"
     browser_call Emulation.setEmulatedMedia '{"features": [{"name": "prefers-color-scheme", "value": "dark"}]}' >/dev/null
     browser_open "${ui}framework?namespace=$NS&name=resnet"
@@ -176,22 +186,30 @@ run_cli_ui_hostile() {
     wait_completed f
     wait_why g unschedulable
     # An Event of 1 MB: Kubernetes' own limit is lower, and other writers' words are not ours to trust.
-    jq -n --arg ns "$NS" --arg uid "$(framework f .metadata.uid)" --arg bad "$bad" '{apiVersion: "v1", kind: "Event", metadata: {name: "huge"}, type: "Warning", reason: "Huge",
-        involvedObject: {kind: "Framework", namespace: $ns, name: "f", uid: $uid}, message: ($bad + ("x" * (if $ENV.CLUSTER == "embedded" then 1048576 else 800 end)) + "<u>end"),
+    jq -n --arg ns "$NS" --arg uid "$(framework f .metadata.uid)" --arg bad "$bad" \
+        '{apiVersion: "v1", kind: "Event", metadata: {name: "huge"}, type: "Warning", reason: "Huge",
+        involvedObject: {kind: "Framework", namespace: $ns, name: "f", uid: $uid},
+        message: ($bad + ("x" * (if $ENV.CLUSTER == "embedded" then 1048576 else 800 end)) + "<u>end"),
         firstTimestamp: (now | todate), lastTimestamp: (now | todate), count: 1, source: {component: $bad}}' >"$RUN/out/$scenario.event"
     k create -f "$RUN/out/$scenario.event" --validate=false >/dev/null
     ui_start -n "$NS"
     local name
     for name in f g; do
         browser_open "${ui}framework?namespace=$NS&name=$name"
-        expect_match "the text of $name" "$(browser_eval 'document.getElementById("why").innerText')" '<script>window\.hacked = 1</script><img src=x onerror="window\.hacked = 1">'\''"&amp;.\[31mred.bidi'
-        expect "elements that the text makes of $name" "$(browser_eval 'document.querySelectorAll("main script, main img, main b, main i, main u, main [onerror]").length')" 0
-        expect "characters that change others of $name" "$(browser_eval '/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(document.documentElement.outerHTML)')" false
+        expect_match "the text of $name" "$(browser_eval 'document.getElementById("why").innerText')" \
+            '<script>window\.hacked = 1</script><img src=x onerror="window\.hacked = 1">'\''"&amp;.\[31mred.bidi'
+        expect "elements that the text makes of $name" \
+            "$(browser_eval 'document.querySelectorAll("main script, main img, main b, main i, main u, main [onerror]").length')" 0
+        expect "characters that change others of $name" \
+            "$(browser_eval '/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
+                .test(document.documentElement.outerHTML)')" false
         expect "whether a script of it ran" "$(browser_eval 'typeof window.hacked')" undefined
     done
     browser_open "${ui}framework?namespace=$NS&name=f"
-    expect "all of the huge Event" "$(browser_eval '[...document.querySelectorAll("#events pre")].some((pre) => pre.textContent.endsWith("xxx<u>end"))')" true
-    expect "its box is not huge" "$(browser_eval 'Math.max(...[...document.querySelectorAll("#events pre")].map((pre) => pre.offsetHeight)) < 500')" true
+    expect "all of the huge Event" \
+        "$(browser_eval '[...document.querySelectorAll("#events pre")].some((pre) => pre.textContent.endsWith("xxx<u>end"))')" true
+    expect "its box is not huge" \
+        "$(browser_eval 'Math.max(...[...document.querySelectorAll("#events pre")].map((pre) => pre.offsetHeight)) < 500')" true
     browser_open "${ui}frameworks?q=%3Cscript%3E%22%27"
     expect "a filter that is HTML" "$(browser_eval 'form.q.value + document.querySelectorAll("main script").length')" "<script>\"'0"
     ui_stop
@@ -223,7 +241,9 @@ run_cli_ui_large() {
     after=$(browser_busy_ms)
     echo "5 000 Frameworks: $before ms until they are shown, then $(((after - before) / 100)) ms of CPU for each frame"
     (((after - before) / 100 <= UI_FRAME_MS)) || fail "100 frames of scrolling take $((after - before)) ms"
-    expect "rows out of sight are not rendered" "$(browser_eval '(window.scrollTo(0, 0), [...document.querySelectorAll("[data-key]")].filter((row) => row.checkVisibility({contentVisibilityAuto: true})).length < 500)')" true
+    expect "rows out of sight are not rendered" \
+        "$(browser_eval '(window.scrollTo(0, 0), [...document.querySelectorAll("[data-key]")].filter((row) =>
+            row.checkVisibility({contentVisibilityAuto: true})).length < 500)')" true
     # A change is one row, not 5 000.
     wait_for 10 "the page is live" browser_is 'live.textContent === "live"'
     fw scale f4999 a=6 >/dev/null

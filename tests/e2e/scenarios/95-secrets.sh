@@ -38,7 +38,8 @@ run_secrets() {
     wait_for 10 "the barrier listens" grep -q 'listening on 127' barrier.log
     front=$(sed -nE 's/.*listening on (127[^ ]*)$/\1/p' barrier.log)
     # a client's own token goes through fc-barrier
-    curl -sS -H 'Authorization: Bearer a-client-token-of-its-own' "http://$front/v1/namespaces/$NS/frameworks/f/barrier?timeoutSeconds=0" >said/barrier || true
+    curl -sS -H 'Authorization: Bearer a-client-token-of-its-own' \
+        "http://$front/v1/namespaces/$NS/frameworks/f/barrier?timeoutSeconds=0" >said/barrier || true
 
     for process in watcher-1 one barrier; do
         pid=$(pid_of_process "$process")

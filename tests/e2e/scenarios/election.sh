@@ -227,15 +227,18 @@ run_election_members() {
 run_status() {
     local name table member_lease=600
     two_watchers --workers 2 "${STEADY_ELECTION[@]}"
-    launch_barrier barrier --name gate --bus "$(printf 'ipc://%s\n' "$RUN"/frameworkcontroller-*/bus | paste -sd,)" --listen 127.0.0.1:0 --insecure-no-auth
+    launch_barrier barrier --name gate --bus "$(printf 'ipc://%s\n' "$RUN"/frameworkcontroller-*/bus | paste -sd,)" --listen 127.0.0.1:0 \
+        --insecure-no-auth
     create 'range(5) | fw("f\(.)"; [role("a"; 1; {})])'
     for name in f{0..4}; do wait_running "$name"; done
     wait_for 15 "the barrier is seen" status_is 1 '.barriers | length == 1 and .[0].name == "gate"'
-    wait_for 15 "what the leader says of itself" status_is 1 '.leads and .leader == .identity and .lease == "'"$(lease_namespace)"'/frameworkcontroller" and .epoch == 1 and
+    wait_for 15 "what the leader says of itself" status_is 1 \
+        '.leads and .leader == .identity and .lease == "'"$(lease_namespace)"'/frameworkcontroller" and .epoch == 1 and
         .synced and .live and .shardCount == 64 and .held == 64 and .unheld == [] and
         ([.members[].name] == ["pool-0", "pool-1"]) and all(.members[]; .state == "present" and .count == 32 and
             .draining == "" and .leaseSeconds > 0 and .pid > 0 and .uuid != "") and ([.members[].shards] | sort == ["0-31", "32-63"])'
-    wait_for 15 "what the standby says of itself" status_is 2 '(.leads | not) and .leader != .identity and .members == [] and .synced and .live'
+    wait_for 15 "what the standby says of itself" status_is 2 \
+        '(.leads | not) and .leader != .identity and .members == [] and .synced and .live'
     table=$(asked_status_of 1)
     echo "$table"
     expect_match "the table" "$table" 'MEMBER +PID +STATE +SHARDS .* RESTARTS +LAST END'
@@ -252,7 +255,9 @@ run_status() {
     expect "ends counted" "$(curl -sSf "$ADDRESS_1/metrics" | grep '^frameworkcontroller_pool_ends_total')" \
         'frameworkcontroller_pool_ends_total{reason="signal 9"} 1'
 
-    expect "of no watcher" "$("$BUILD/fc-watcher" status --http 127.0.0.1:1 2>&1 >/dev/null | grep -c '/debug/shards: Connection refused: expected the --http address of a running fc-watcher')" 1
+    expect "of no watcher" \
+        "$("$BUILD/fc-watcher" status --http 127.0.0.1:1 2>&1 >/dev/null |
+            grep -c '/debug/shards: Connection refused: expected the --http address of a running fc-watcher')" 1
     expect "a wrong format" "$("$BUILD/fc-watcher" status -o yaml 2>&1 >/dev/null | grep -c 'expected table or json')" 1
     end_processes . 15 barrier
     expect "deletions that the standby tells of" "$(grep -c ObjectSnapshot watcher-2.log)" 0

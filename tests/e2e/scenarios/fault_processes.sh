@@ -55,7 +55,8 @@ run_fault_slow_reconciler() {
     backlog=$(metric "$WATCHER" frameworkcontroller_bus_backlog)
     ((backlog <= objects)) || fail "a backlog of $backlog for at most $objects objects"
     # 400 updates of 20 kB are 8 MB, of which the last ones of 30 Frameworks are kept for the slow one
-    ! memory_is_plain || (($(memory_of "$(pid_of watcher-1)") - memory < 6000)) || fail "grew from $memory to $(memory_of "$(pid_of watcher-1)") kB"
+    ! memory_is_plain || (($(memory_of "$(pid_of watcher-1)") - memory < 6000)) ||
+        fail "grew from $memory to $(memory_of "$(pid_of watcher-1)") kB"
     wait_for 20 "the other's Frameworks are Completed" completed_at_least 5
     kill -CONT "$(pid_of one)"
     wait_for 60 "all of them are" completed_at_least 20

@@ -140,7 +140,8 @@ EOT
 expect_frameworks_of_kinds() {
     expect_lines "how they ended" "$(api GET "$(frameworks_path)" | jq -r '.items[] | (.metadata.name | sub("[0-9]+$"; "")) as $kind |
         .status | "\($kind) \(.attemptStatus.completionStatus.code) \(.retryPolicyStatus.totalRetriedCount) \([
-        .attemptStatus.taskRoleStatuses[0].taskStatuses[].retryPolicyStatus.totalRetriedCount] | unique | tostring)"' | LC_ALL=C sort -u)" "$(cat)"
+        .attemptStatus.taskRoleStatuses[0].taskStatuses[].retryPolicyStatus.totalRetriedCount] | unique | tostring)"' | LC_ALL=C sort -u)" \
+        "$(cat)"
 }
 
 # Of what the server's watch has shown: one Pod for each attempt of a Task, and no Pods of two attempts of a Framework at

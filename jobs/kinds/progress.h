@@ -1,0 +1,59 @@
+/* What a Framework's status says of a job's work. Only the few members that jobs show are read, without a tree of the
+ * rest: a Framework's status changes far more often than its job's. */
+#ifndef JOBS_PROGRESS_H
+#define JOBS_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/base/json_reader.h"
+
+/* Tasks of a role, in the words of jobs. */
+struct task_counts {
+	int64_t pending;
+	int64_t active; /* their Pods run */
+	int64_t succeeded;
+	int64_t failed;     /* their last Pod failed, and no other one runs yet */
+	int64_t restarting; /* of those that failed: their retry is decided, or has begun */
+	int64_t stopped;    /* Pods that ran when the Framework's attempt ended */
+};
+
+struct progress_role {
+	char *name;
+	struct task_counts counts;
+	bool first_succeeded; /* Task 0, for good */
+};
+
+/* Whether the Framework's result is decided. An attempt that was suspended is no result; other attempts are not
+ * retried, because jobs make Frameworks without retries. */
+enum progress_end { PROGRESS_GOES_ON, PROGRESS_SUCCEEDED, PROGRESS_FAILED };
+
+struct progress {
+	bool present;   /* the Framework has a status; the rest is zero without */
+	bool suspended; /* its condition Suspended is True */
+	struct progress_role *roles;
+	size_t role_count;
+	int64_t retried; /* retries of all Tasks */
+	enum progress_end end;
+	int32_t code;       /* of the end */
+	char *diagnostics;  /* of the end; never NULL when there is one */
+	bool triggered;     /* a Task decided the end */
+	char *trigger_role; /* the name of its role; NULL: not said */
+};
+
+/* Reads a Framework's status, compressed or not. Members of a wrong type count as absent. status.at NULL: it has none.
+ * 0, or -1 and *err if it is not JSON. Free in either case. */
+int progress_read(struct json_span status, struct progress *out, struct error *err);
+void progress_free(struct progress *progress);
+
+/* progress NULL, or a role that it does not have: zeroes. */
+struct task_counts progress_counts(const struct progress *progress, const char *role);
+/* NULL and an absent one go on. */
+enum progress_end progress_end(const struct progress *progress);
+int64_t progress_retried(const struct progress *progress);
+/* Whether Task 0 of the role has succeeded for good. */
+bool progress_first_succeeded(const struct progress *progress, const char *role);
+
+#endif

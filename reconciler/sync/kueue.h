@@ -1,0 +1,113 @@
+/* Frameworks in a queue of Kueue (CONTRACT.md §21): a Framework with the label of a queue is held, as if it were
+ * suspended, until Kueue has admitted its Workload. */
+#ifndef SYNC_KUEUE_H
+#define SYNC_KUEUE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/json_reader.h"
+#include "common/framework/workload.h"
+#include "reconciler/sync/plan.h"
+
+struct framework;
+struct slot;
+struct reconcile;
+struct call_answer;
+struct sync_time;
+
+/* An object of Kueue that has no namespace, as last read: a ResourceFlavor, a WorkloadPriorityClass. */
+struct kueue_lookup {
+	char *name;      /* "resourceflavors/default" */
+	json_t *object;  /* NULL: not read yet */
+	bool asking;     /* a GET is on the way */
+	char *error;     /* of the last GET, until an Event has told of it */
+	int64_t next_ms; /* CLOCK_BOOTTIME from which on it may be asked for again */
+	struct kueue_lookup *next;
+};
+
+/* What goes with a Framework, and is not stored. */
+struct kueue_work {
+	bool on;              /* the configuration asks for Kueue */
+	char *queue;          /* label kueue.x-k8s.io/queue-name; NULL: none, or it is not on */
+	char *priority_class; /* label kueue.x-k8s.io/priority-class; NULL: none */
+	char *request;        /* identifies what the Workload is to ask for; NULL: to be computed */
+	struct kueue_lookup *lookups;
+	uint64_t decided; /* the version of the status since which status.admission is as it is */
+	char *told;       /* why it waits, as the last Event said; NULL: none did */
+	int64_t told_ms;
+	int64_t next_ms; /* CLOCK_BOOTTIME from which on the Workload's status may be patched again */
+	int64_t now_sec; /* of the last reconcile */
+};
+
+/* ---- kueue_state.c ---- */
+
+#define WORKLOAD_NAME_PREFIX "framework-"
+
+/* Reads the labels from metadata. */
+void kueue_take_metadata(struct framework *framework, const struct json_span *metadata);
+/* Other podSets are to be asked for. */
+void kueue_forget_request(struct framework *framework);
+/* The status is forgotten. */
+void kueue_forget(struct framework *framework);
+void kueue_free(struct framework *framework);
+
+/* Whether that is the name of its Workload. */
+bool workload_named(const struct framework *framework, const char *name);
+/* The place of its Workload; the Workload, if it is this Framework's, and not a former one's or somebody else's. */
+const struct slot *kueue_slot(const struct framework *framework);
+const struct workload *kueue_workload(const struct framework *framework);
+/* Whether the Framework is in a queue. */
+bool kueue_managed(const struct framework *framework);
+/* Whether it is held because it is not admitted. */
+bool kueue_holds(const struct framework *framework);
+/* Whether Kueue has ended it for spec.activeDeadlineSec. */
+bool kueue_time_over(const struct framework *framework);
+
+/* Whether it wants to run. */
+bool kueue_wants_quota(const struct framework *framework);
+/* Whether the Workload asks for what the Framework needs. */
+bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload);
+/* What is known of an object without a namespace, by "resourceflavors/NAME"; NULL: nothing. */
+struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name);
+/* The object, if it is read. */
+const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name);
+void kueue_drop_lookups(struct framework *framework);
+
+/* ---- kueue.c ---- */
+
+/* In each reconcile, before anything else is decided: what Kueue has decided, and what the Workload needs. */
+void kueue_sync(struct reconcile *reconcile);
+/* The same for a Framework that is gone: its Workload may go when its last Pod is gone. */
+void kueue_sync_gone(struct reconcile *reconcile);
+
+/* ---- workload.c: what it needs, and bodies ---- */
+
+/* What is to be done about the Workload. */
+enum kueue_step {
+	KUEUE_NOTHING,
+	KUEUE_MAKE,    /* it is created, or waited for while its name is taken */
+	KUEUE_REWRITE, /* a PATCH of what it asks for */
+	KUEUE_REPORT,  /* a PATCH of its status */
+	KUEUE_RELEASE, /* a PATCH that takes the finalizer away */
+	KUEUE_DELETE,
+	KUEUE_ADMIT, /* status.admission is made of it */
+};
+enum kueue_step kueue_step(const struct framework *framework);
+
+/* Identifies queue, priority and podSets. The caller frees. */
+char *kueue_request(const struct framework *framework);
+/* The status that the Workload is to have: a merge patch; NULL: the one that it has. */
+json_t *kueue_status_patch(const struct framework *framework);
+/* Whether quota of Tasks was given back that run again. */
+bool kueue_reclaimed_too_much(const struct framework *framework);
+
+/* ---- lookup.c ---- */
+
+/* The object, if it is read; otherwise it is asked for. */
+const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, const char *name);
+void kueue_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
+		  const struct sync_time *time);
+
+#endif

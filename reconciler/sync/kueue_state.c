@@ -1,0 +1,149 @@
+/* What is known of a Framework's place in a queue of Kueue, from its labels, its status and its Workload; see kueue.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "reconciler/sync/kueue.h"
+#include "reconciler/sync/state.h"
+
+const struct slot *kueue_slot(const struct framework *framework)
+{
+	return &framework->owned[SLOT_WORKLOAD - SLOT_SERVICE];
+}
+
+const struct workload *kueue_workload(const struct framework *framework)
+{
+	const struct slot *slot = kueue_slot(framework);
+
+	return slot->meta != NULL && framework->uid != NULL && strcmp(slot->meta->controller_uid, framework->uid) == 0
+		       ? slot->workload
+		       : NULL;
+}
+
+bool workload_named(const struct framework *framework, const char *name)
+{
+	return strncmp(name, WORKLOAD_NAME_PREFIX, strlen(WORKLOAD_NAME_PREFIX)) == 0 &&
+	       strcmp(name + strlen(WORKLOAD_NAME_PREFIX), framework->name) == 0;
+}
+
+bool kueue_managed(const struct framework *framework)
+{
+	return framework->kueue.queue != NULL;
+}
+
+bool kueue_time_over(const struct framework *framework)
+{
+	const struct workload *workload = kueue_workload(framework);
+	const json_t *evicted = workload == NULL ? NULL : workload_condition(workload, WORKLOAD_EVICTED);
+	const char *reason = json_str(evicted, "reason");
+	const char *message = json_str(evicted, "message");
+
+	return framework->spec.active_deadline_sec > 0 && kueue_managed(framework) && evicted != NULL &&
+	       workload_is(workload, WORKLOAD_EVICTED) && !workload_active(workload) &&
+	       ((reason != NULL && strstr(reason, "MaximumExecutionTimeExceeded") != NULL) ||
+		(message != NULL && strstr(message, "maximum execution time") != NULL));
+}
+
+bool kueue_holds(const struct framework *framework)
+{
+	return kueue_managed(framework) && framework->status.admission == NULL && !kueue_time_over(framework);
+}
+
+/* Whether the Framework wants to run. */
+bool kueue_wants_quota(const struct framework *framework)
+{
+	return framework->exists && kueue_managed(framework) && framework->deletion_time == 0 &&
+	       !framework->spec.suspend && framework->spec.execution_type == EXECUTION_START;
+}
+
+bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload)
+{
+	return framework->kueue.request != NULL &&
+	       strcmp(workload_request(workload), framework->kueue.request) == 0;
+}
+
+struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name)
+{
+	struct kueue_lookup *lookup = framework->kueue.lookups;
+
+	while (lookup != NULL && strcmp(lookup->name, name) != 0)
+		lookup = lookup->next;
+	return lookup;
+}
+
+const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name)
+{
+	cleanup_free char *whole = mem_printf("%s/%s", plural, name);
+	const struct kueue_lookup *lookup = kueue_find_lookup(framework, whole);
+
+	return lookup == NULL ? NULL : lookup->object;
+}
+
+void kueue_drop_lookups(struct framework *framework)
+{
+	while (framework->kueue.lookups != NULL) {
+		struct kueue_lookup *lookup = framework->kueue.lookups;
+
+		framework->kueue.lookups = lookup->next;
+		free(lookup->name);
+		free(lookup->error);
+		json_decref(lookup->object);
+		free(lookup);
+	}
+}
+
+/* ---- what is remembered ---- */
+
+/* NULL: it is missing or empty. The caller frees. */
+static char *label(const json_t *metadata, const char *name)
+{
+	const char *value = json_str(json_object_get(metadata, "labels"), name);
+
+	return value == NULL || value[0] == '\0' ? NULL : mem_strdup(value);
+}
+
+static bool take_text(char **at, char *text)
+{
+	bool same = (*at == NULL) == (text == NULL) && (text == NULL || strcmp(*at, text) == 0);
+
+	free(*at);
+	*at = text;
+	return !same;
+}
+
+void kueue_take_metadata(struct framework *framework, const struct json_span *metadata)
+{
+	cleanup_json json_t *read = NULL;
+	bool changed;
+
+	if (!framework->kueue.on)
+		return;
+	read = json_parse(metadata->at, metadata->len, NULL);
+	changed = take_text(&framework->kueue.queue, label(read, KUEUE_QUEUE_LABEL));
+	if (take_text(&framework->kueue.priority_class, label(read, KUEUE_PRIORITY_LABEL)) || changed)
+		kueue_forget_request(framework);
+}
+
+void kueue_forget_request(struct framework *framework)
+{
+	mem_replace(&framework->kueue.request, NULL);
+}
+
+void kueue_forget(struct framework *framework)
+{
+	struct kueue_work *kueue = &framework->kueue;
+
+	kueue_drop_lookups(framework);
+	mem_replace(&kueue->told, NULL);
+	kueue->decided = 0;
+	kueue->next_ms = 0;
+}
+
+void kueue_free(struct framework *framework)
+{
+	kueue_forget(framework);
+	free(framework->kueue.queue);
+	free(framework->kueue.priority_class);
+	free(framework->kueue.request);
+}

@@ -1,0 +1,49 @@
+/* What owned.c knows of each kind of object that a Framework or its attempt owns beside the ConfigMap and the Pods. A
+ * further kind is a member of enum slot_kind (plan.h), its description here, and its place in the table of owned.c. */
+#ifndef SYNC_OWNED_KIND_H
+#define SYNC_OWNED_KIND_H
+
+#include "reconciler/sync/rules.h"
+#include "reconciler/sync/served.h"
+
+/* Whether what is there is as the spec wants it. */
+enum owned_fit {
+	FIT,       /* it is */
+	FIT_LATER, /* a PATCH is to make it so; Pods need not wait for that */
+	FIT_FIRST, /* likewise, and no Pod is created before */
+};
+
+enum { OWNED_NAME_SIZE = 128, OWNED_RESOURCES_MAX = 2 };
+
+struct owned_kind {
+	const char *kind;
+	const char *failed_create; /* the reason of an Event */
+	const char *failed_patch;  /* likewise; NULL: it is never patched */
+	const char *hint;          /* how somebody can grant a right that is missing */
+	bool of_attempt;           /* the attempt's ConfigMap is its owner, and not the Framework */
+	bool apart;                /* it is made and kept by kueue.c, whether there is an attempt or not */
+	/* Its name; false: none is wanted. */
+	bool (*name)(const struct framework *framework, char name[OWNED_NAME_SIZE]);
+	/* What it may be, the best first; returns how many. */
+	size_t (*resources)(const struct framework *framework,
+			    const struct owned_resource *resources[OWNED_RESOURCES_MAX]);
+	/* Further labels, and further members of metadata, each after a comma; NULL: none. */
+	void (*write_labels)(const struct framework *framework, struct buf *out);
+	void (*write_metadata)(const struct framework *framework, struct buf *out);
+	void (*write_spec)(const struct framework *framework, struct buf *out);
+	/* The rest is NULL where it never changes. While an attempt is under way, it is kept as it should be, and made
+	 * again when it is missing. */
+	enum owned_fit (*fit)(const struct framework *framework, const struct owned_object *object, bool fitted);
+	/* The member spec of a merge patch that makes it so. */
+	void (*write_patch)(const struct framework *framework, struct buf *out);
+	/* Of one that is apart: whether a planned call is still wanted; write_patch() writes the whole body then. */
+	bool (*wanted)(const struct framework *framework, const struct call *call);
+	/* Tells by an Event that the API server serves none of its resources. */
+	void (*tell_unavailable)(struct reconcile *reconcile);
+};
+
+extern const struct owned_kind service_kind;
+extern const struct owned_kind pod_group_kind;
+extern const struct owned_kind workload_kind;
+
+#endif

@@ -1,0 +1,188 @@
+/* The PodGroup of spec.gang (CONTRACT.md §4.18), a kind of owned.c: one for each attempt, by which a scheduler places
+ * the Pods together. Schedulers count the Pods that exist; the number that they wait for follows the Tasks that can
+ * still have one. */
+#include <stdio.h>
+
+#include "common/base/json.h"
+#include "common/framework/requests.h"
+#include "reconciler/sync/owned_kind.h"
+
+static bool group_name(const struct framework *framework, char name[OWNED_NAME_SIZE])
+{
+	if (framework->status.attempt.gang == GANG_NONE || framework_spec_task_count(&framework->spec) == 0)
+		return false;
+	snprintf(name, OWNED_NAME_SIZE, "%s-%d", framework->name, (int)framework->status.attempt.id);
+	return true;
+}
+
+static size_t group_resources(const struct framework *framework,
+			      const struct owned_resource *resources[OWNED_RESOURCES_MAX])
+{
+	switch (framework->status.attempt.gang) {
+	case GANG_VOLCANO: resources[0] = owned_api_resource(API_POD_GROUPS_VOLCANO); return 1;
+	case GANG_COSCHEDULING: resources[0] = owned_api_resource(API_POD_GROUPS_COSCHEDULING); return 1;
+	case GANG_KUBERNETES:
+		resources[0] = owned_api_resource(API_POD_GROUPS_KUBERNETES_BETA);
+		resources[1] = owned_api_resource(API_POD_GROUPS_KUBERNETES_ALPHA);
+		return 2;
+	case GANG_NONE: break;
+	}
+	return 0;
+}
+
+static void tell_unavailable(struct reconcile *reconcile)
+{
+	static const char *const needed[] = {
+		[GANG_VOLCANO] = "podgroups of scheduling.volcano.sh/v1beta1: install Volcano",
+		[GANG_COSCHEDULING] = "podgroups of scheduling.x-k8s.io/v1alpha1: install the PodGroup CRD of "
+				      "scheduler-plugins, and a scheduler with the plugin Coscheduling",
+		[GANG_KUBERNETES] = "podgroups of scheduling.k8s.io/v1beta1 or v1alpha2: enable the feature gate "
+				    "GenericWorkload and this API version (Kubernetes 1.36 or later)",
+	};
+	const struct framework *framework = reconcile->framework;
+
+	plan_event(reconcile->plan, true, "GangUnavailable",
+		   "Attempt %d waits: spec.gang.scheduler is %s, and the API server does not serve %s. The controller "
+		   "looks again every minute",
+		   (int)framework->status.attempt.id, gang_scheduler_name(framework->status.attempt.gang),
+		   needed[framework->status.attempt.gang]);
+}
+
+/* ---- how many ---- */
+
+/* Tasks of the TaskRole that have a Pod or can get one now. */
+static int64_t role_members(const struct framework *framework, size_t role)
+{
+	const struct role_work *work = &framework->roles[role];
+	int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[role].name);
+
+	if (in_spec < 0 || (framework->spec.roles[in_spec].depends_count > 0 && work->depends != DEPENDS_OVER &&
+			    work->creation_pending > 0))
+		return 0;
+	return work->live - work->completed;
+}
+
+/* 0: there is none left. */
+static int64_t group_members(const struct framework *framework)
+{
+	const struct gang_spec *gang = &framework->spec.gang;
+	int64_t count = 0;
+
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++)
+		count += role_members(framework, r);
+	/* a gang that the spec has no more holds nobody back */
+	if (gang->scheduler == GANG_NONE)
+		return count > 0;
+	return gang->min_tasks > 0 && count > gang->min_tasks ? gang->min_tasks : count;
+}
+
+static int64_t stated_members(const struct framework *framework, const json_t *spec)
+{
+	if (framework->status.attempt.gang == GANG_KUBERNETES)
+		return json_int(json_path(spec, "schedulingPolicy", "gang", NULL), "minCount", 0);
+	return json_int(spec, "minMember", 0);
+}
+
+static enum owned_fit group_fit(const struct framework *framework, const struct owned_object *object, bool fitted)
+{
+	int64_t wanted = group_members(framework);
+	int64_t stated = stated_members(framework, object->spec);
+
+	if (wanted == 0 || stated == wanted)
+		return FIT;
+	/* Tasks that complete one after the other hold up no Pod of a retry: it is placed when the number is down. */
+	return stated > wanted && fitted ? FIT_LATER : FIT_FIRST;
+}
+
+/* ---- what it says ---- */
+
+/* Of so many Tasks, in the order of the spec. */
+static void write_resources(const struct framework *framework, int64_t members, struct buf *out)
+{
+	cleanup_json json_t *spec = json_parse(framework->spec_text, strlen(framework->spec_text), NULL);
+	struct requests sum = {0};
+
+	for (size_t r = 0; r < framework->status.attempt.role_count; r++) {
+		int in_spec = framework_spec_find_role(&framework->spec, framework->status.attempt.roles[r].name);
+		int64_t count = role_members(framework, r);
+		struct requests own = {0};
+
+		if (in_spec < 0)
+			continue;
+		if (count > members)
+			count = members;
+		members -= count;
+		requests_of_pod(json_path(json_array_get(json_object_get(spec, "taskRoles"), (size_t)in_spec), "task",
+					  "pod", "spec", NULL),
+				&own);
+		requests_add(&sum, &own, count);
+		requests_free(&own);
+	}
+	buf_json_key(out, "minResources");
+	requests_write(out, &sum);
+	requests_free(&sum);
+}
+
+/* The members that a PATCH brings up to date. */
+static void write_members(const struct framework *framework, struct buf *out)
+{
+	int64_t members = group_members(framework);
+
+	if (members == 0)
+		members = 1;
+	if (framework->status.attempt.gang == GANG_KUBERNETES) {
+		buf_json_open(out, "schedulingPolicy", '{');
+		buf_json_open(out, "gang", '{');
+		buf_json_int(out, "minCount", members);
+		buf_puts(out, "}}");
+		return;
+	}
+	buf_json_int(out, "minMember", members);
+	write_resources(framework, members, out);
+}
+
+static void write_patch(const struct framework *framework, struct buf *out)
+{
+	buf_putc(out, '{');
+	write_members(framework, out);
+	buf_putc(out, '}');
+}
+
+static void write_spec(const struct framework *framework, struct buf *out)
+{
+	const struct gang_spec *gang = &framework->spec.gang;
+
+	buf_putc(out, '{');
+	write_members(framework, out);
+	/* what other schedulers have no use for is not in the spec (gang_spec.c), unless it names another one by now */
+	if (gang->scheduler == framework->status.attempt.gang) {
+		if (gang->queue != NULL)
+			buf_json_text(out, "queue", gang->queue);
+		if (gang->priority_class != NULL)
+			buf_json_text(out, "priorityClassName", gang->priority_class);
+		if (gang->scheduler == GANG_COSCHEDULING)
+			buf_json_int(out, "scheduleTimeoutSeconds", gang->schedule_timeout_sec);
+		if (gang->topology_key != NULL) {
+			buf_json_open(out, "schedulingConstraints", '{');
+			buf_json_open(out, "topology", '[');
+			buf_putc(out, '{');
+			buf_json_text(out, "key", gang->topology_key);
+			buf_puts(out, "}]}");
+		}
+	}
+	buf_putc(out, '}');
+}
+
+const struct owned_kind pod_group_kind = {
+	.kind = "PodGroup",
+	.failed_create = "FailedCreatePodGroup",
+	.failed_patch = "FailedPatchPodGroup",
+	.hint = ". The rights that spec.gang needs are in manifests/rbac/gang; Pods are created after it",
+	.of_attempt = true,
+	.name = group_name,
+	.resources = group_resources,
+	.write_spec = write_spec,
+	.fit = group_fit,
+	.write_patch = write_patch,
+	.tell_unavailable = tell_unavailable,
+};

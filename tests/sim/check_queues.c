@@ -1,0 +1,110 @@
+/* What must hold of Frameworks in a queue: none that is not admitted has a Pod, its quota is kept until its last Pod is
+ * gone, and given back then; a Framework has one Workload. See check.h. */
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/framework/workload.h"
+#include "tests/objects.h"
+#include "tests/sim/check.h"
+
+/* A Pod of the Framework that its owner has to know of: it came in time, and events tell of it. */
+static const struct object *some_pod(const struct world *world, const char *framework_uid)
+{
+	for (const struct object *object = world->objects; object != NULL; object = object->next)
+		if (object->kind == KIND_POD && !object->late && object_framework_name(object->json) != NULL &&
+		    strcmp(annotation(object->json, "FC_FRAMEWORK_UID"), framework_uid) == 0)
+			return object;
+	return NULL;
+}
+
+/* Whether what holds of its Pods at other times holds of its: nobody deletes it so that they stay behind. */
+static bool is_strict(const struct world *world, const char *ns, const char *workload)
+{
+	int plan = plan_find(ns, workload + strlen("framework-"));
+
+	return plan >= 0 && world->plans[plan].strict;
+}
+
+void check_queue_released(struct world *world, const struct queued *queued)
+{
+	const char *uid = queues_owner(queued);
+	const struct object *pod = some_pod(world, uid);
+
+	if (pod != NULL && is_strict(world, queued->ns, meta_text(queued->json, "name")))
+		violated(world, "the quota of %s is given back, and %s is still there", uid, pod->name);
+}
+
+void check_queue_patched(struct world *world, const struct queued *queued, const json_t *changed, bool status)
+{
+	struct queued after = *queued;
+
+	after.json = (json_t *)(uintptr_t)changed;
+	if ((queues_held(queued) && !queues_held(&after)) ||
+	    (status && queues_is(queued, WORKLOAD_QUOTA_RESERVED) &&
+	     (!queues_is(&after, WORKLOAD_QUOTA_RESERVED) || queues_is(&after, WORKLOAD_FINISHED))))
+		check_queue_released(world, queued);
+}
+
+void check_queue_created(struct world *world, const struct wire *wire, const struct queued *queued)
+{
+	struct object *framework = api_find_uid(world, KIND_FRAMEWORK, queues_owner(queued));
+	const json_t *status = framework == NULL ? NULL : status_of(framework);
+
+	if (framework == NULL || wire->late)
+		return;
+	if (state_of(status) != STATE_CREATION_PENDING || is_set(status, "admission"))
+		violated(world, "a Workload of %s is created, which is not suspended", framework->uid);
+}
+
+void check_queue_first(const struct wire *wire, const struct object *pod)
+{
+	struct world *world = wire->world;
+	struct object *framework = api_framework(world, pod->plan);
+	const struct queued *queued;
+	const char *admitted;
+	char name[128];
+
+	if (!world->queued || pod->kind != KIND_POD || wire->late || framework == NULL || framework->deleting ||
+	    strcmp(framework->uid, annotation(pod->json, "FC_FRAMEWORK_UID")) != 0)
+		return;
+	admitted = json_str(json_object_get(status_of(framework), "admission"), "workloadUID");
+	if (!world->in_queue[pod->plan]) {
+		if (admitted != NULL)
+			violated(world, "%s is admitted, and in no queue", framework->uid);
+		return;
+	}
+	/* it may have been evicted while the request was on its way: its quota is there until no Pod is left */
+	snprintf(name, sizeof(name), "framework-%s", framework->name);
+	queued = queues_find(world, framework->ns, name);
+	if (queued == NULL || (admitted != NULL && strcmp(meta_text(queued->json, "uid"), admitted) != 0) ||
+	    !queues_is(queued, WORKLOAD_QUOTA_RESERVED))
+		violated(world, "%s is created, and %s has no quota", pod->name, framework->uid);
+	if (strcmp(json_str(json_path(pod->json, "spec", "nodeSelector", NULL), "pool") == NULL
+			   ? ""
+			   : json_str(json_path(pod->json, "spec", "nodeSelector", NULL), "pool"),
+		   "default") != 0)
+		violated(world, "%s is created without what its flavor adds", pod->name);
+}
+
+void check_queue_cached(struct world *world, const char *ns, const json_t *kept)
+{
+	const struct queued *queued = queues_find(world, ns, meta_text(kept, "name"));
+
+	if (queued == NULL || strcmp(meta_text(kept, "uid"), meta_text(queued->json, "uid")) != 0 ||
+	    !json_equal(json_object_get(kept, "status"), json_object_get(queued->json, "status")))
+		violated(world, "at rest a watcher has Workload %s/%s otherwise", ns, meta_text(kept, "name"));
+}
+
+const char *check_queues_rest(struct world *world)
+{
+	for (const struct queued *queued = world->queued_workloads; queued != NULL; queued = queued->next) {
+		struct object *framework = api_find_uid(world, KIND_FRAMEWORK, queues_owner(queued));
+
+		if (framework == NULL || queues_deleting(queued))
+			return "a Workload is still to go";
+		if (state_of(status_of(framework)) == STATE_COMPLETED &&
+		    (!queues_is(queued, WORKLOAD_FINISHED) || queues_held(queued)))
+			return "a Workload does not know that its Framework is completed";
+	}
+	return NULL;
+}

@@ -1,0 +1,337 @@
+/* fc-jobs without its watches, against a scripted API server: tests show it jobs and Frameworks as watches do, say what
+ * is answered, and look at what it sends. Shared by test_jobs_{act,writes}.c. */
+#ifndef UNIT_JOBS_SERVER_H
+#define UNIT_JOBS_SERVER_H
+
+#include "tests/unit/jobs_world.h"
+
+#include <ev.h>
+
+#include "common/base/clock.h"
+#include "common/framework/names.h"
+#include "jobs/act.h"
+#include "tests/unit/http_server.h"
+
+static const double limit_s = 60;
+
+enum { SENT_MAX = 64, BODY_SIZE = 8192 };
+
+struct sent {
+	char method[16];
+	char path[512];
+	json_t *body;
+};
+
+struct world {
+	struct ev_loop *loop;
+	struct http_server server;
+	struct kube_config config;
+	struct kube_client *client;
+	struct job_store *store;
+	struct act act;
+	struct sent sent[SENT_MAX];
+	size_t count;
+	int version;       /* of the last object */
+	json_t *framework; /* as it is stored; NULL: none */
+	json_t *status;    /* of the job */
+	/* Answers the request itself and returns true, or leaves it to answer(). */
+	bool (*script)(struct world *world, struct http_conn *conn);
+	bool leads;
+	ev_timer work;
+	ev_prepare before_sleep;
+};
+
+static inline bool leads(void *arg)
+{
+	return ((struct world *)arg)->leads;
+}
+
+static inline void on_wake(void *arg)
+{
+	struct world *world = arg;
+
+	ev_timer_set(&world->work, 0, 0);
+	ev_timer_start(world->loop, &world->work);
+}
+
+static inline void on_work(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)timer;
+	(void)events;
+}
+
+static inline void on_before_sleep(struct ev_loop *loop, ev_prepare *prepare, int events)
+{
+	struct world *world = prepare->data;
+
+	(void)loop;
+	(void)events;
+	if (act_run(&world->act, 256))
+		on_wake(world);
+}
+
+/* RFC 7386 */
+static inline void merge(json_t *object, const json_t *patch)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach((json_t *)patch, name, value) {
+		if (json_is_null(value)) {
+			json_object_del(object, name);
+		} else if (!json_is_object(value)) {
+			json_object_set_new(object, name, json_deep_copy(value));
+		} else {
+			if (!json_is_object(json_object_get(object, name)))
+				json_object_set_new(object, name, json_object());
+			merge(json_object_get(object, name), value);
+		}
+	}
+}
+
+/* *stored becomes that, with a version. */
+static inline void store_as(struct world *world, json_t **stored, json_t *object, const char *uid)
+{
+	cleanup_free char *version = mem_printf("%d", ++world->version);
+	json_t *meta = json_object_get(object, "metadata");
+
+	json_object_set_new(meta, "namespace", json_string("ns"));
+	json_object_set_new(meta, "name", json_string("j"));
+	json_object_set_new(meta, "uid", json_string(uid));
+	json_object_set_new(meta, "resourceVersion", json_string(version));
+	json_object_set_new(meta, "generation", json_integer(1));
+	json_decref(*stored);
+	*stored = object;
+}
+
+/* As the server stores what is sent. */
+static inline void answer(struct world *world, struct http_conn *conn, const json_t *body)
+{
+	cleanup_json json_t *other = NULL;
+	json_t **stored = &other;
+	json_t *object = json_pack("{s:{}}", "metadata");
+	cleanup_free char *text = NULL;
+
+	if (strstr(conn->path, "/frameworks") != NULL)
+		stored = &world->framework;
+	if (*stored != NULL && strcmp(conn->method, "PATCH") == 0)
+		merge(object, *stored);
+	if (body != NULL)
+		merge(object, body);
+	if (strstr(conn->path, "/tfjobs/j") != NULL && strcmp(conn->method, "PATCH") == 0) {
+		if (world->status == NULL)
+			world->status = json_object();
+		merge(world->status, json_object_get(body, "status"));
+	}
+	store_as(world, stored, object, "uid-f");
+	text = json_text(object);
+	http_reply(conn, strcmp(conn->method, "POST") == 0 ? 201 : 200, "", text);
+}
+
+static inline void on_request(void *arg, struct http_conn *conn)
+{
+	struct world *world = arg;
+	struct sent *sent = &world->sent[world->count];
+
+	assert_true(world->count < SENT_MAX);
+	snprintf(sent->method, sizeof(sent->method), "%s", conn->method);
+	snprintf(sent->path, sizeof(sent->path), "%.*s", (int)strcspn(conn->path, "?"), conn->path);
+	sent->body = conn->body[0] == '\0' ? NULL : json_parse(conn->body, strlen(conn->body), NULL);
+	world->count++;
+	if (world->script == NULL || !world->script(world, conn))
+		answer(world, conn, sent->body);
+}
+
+static inline int setup(void **state)
+{
+	struct world *world = mem_calloc(1, sizeof(*world));
+	const struct kube_client_options options = {.user_agent = "tester/1"};
+	struct error err;
+
+	*state = world;
+	world->version = 1000;
+	world->leads = true;
+	world->loop = ev_loop_new(EVFLAG_AUTO);
+	http_server_start(&world->server, world->loop, on_request, world);
+	world->config.server = mem_strdup(world->server.address);
+	world->config.source = mem_strdup("test");
+	world->client = kube_client_new(world->loop, &world->config, &options, &err);
+	assert_non_null(world->client);
+	world->store = job_store_new(world->loop, on_wake, world);
+	world->act = (struct act){.store = world->store,
+				  .client = world->client,
+				  .events = job_events_new(world->client),
+				  .status_subresource = {false, true, true},
+				  .leads = leads,
+				  .arg = world};
+	act_init(&world->act);
+	ev_timer_init(&world->work, on_work, 0, 0);
+	ev_prepare_init(&world->before_sleep, on_before_sleep);
+	world->before_sleep.data = world;
+	ev_prepare_start(world->loop, &world->before_sleep);
+	job_store_frameworks_begin(world->store);
+	job_store_frameworks_end(world->store, "1");
+	return 0;
+}
+
+static inline int teardown(void **state)
+{
+	struct world *world = *state;
+
+	kube_client_free(world->client);
+	kube_config_free(&world->config);
+	job_store_free(world->store);
+	job_events_free(world->act.events);
+	http_server_free(&world->server);
+	for (size_t i = 0; i < world->count; i++)
+		json_decref(world->sent[i].body);
+	json_decref(world->framework);
+	json_decref(world->status);
+	ev_loop_destroy(world->loop);
+	free(world);
+	return 0;
+}
+
+/* ---- what the watches show ----------------------------------------------------------------------------------------
+ */
+
+#define CONTAINER "template: {spec: {containers: [{name: tensorflow, image: i}, {name: pytorch, image: i}]}}"
+#define WORKERS "tfReplicaSpecs: {Worker: {replicas: 2, " CONTAINER "}}"
+
+/* A TFJob of kubeflow.org called j. */
+static inline void show_job_status(struct world *world, enum job_kind kind, const char *uid, const char *labels,
+				   const char *spec, const json_t *status)
+{
+	cleanup_free char *text = mem_printf("{apiVersion: %s, kind: %s, metadata: {namespace: ns, name: j, uid: %s, "
+					     "resourceVersion: '%d', labels: %s}, spec: %s}",
+					     job_names(kind)->api_version, job_names(kind)->kind, uid, ++world->version,
+					     labels, spec);
+	cleanup_json json_t *object = yaml_of(text);
+	cleanup_free char *json = NULL;
+	struct error err;
+
+	if (status != NULL)
+		json_object_set(object, "status", (json_t *)status);
+	json = json_text(object);
+	if (job_store_job(world->store, kind, json, strlen(json), &err) < 0)
+		fail_msg("%s", err.message);
+}
+
+static inline void show_job(struct world *world, const char *spec)
+{
+	show_job_status(world, JOB_TFJOB, "uid-j", "{}", spec, world->status);
+}
+
+/* The first request so far of that method whose path ends so, from the index on; NULL: none. */
+static inline const struct sent *find(const struct world *world, size_t from, const char *method, const char *end)
+{
+	for (size_t i = from; i < world->count; i++) {
+		const struct sent *sent = &world->sent[i];
+		size_t len = strlen(sent->path);
+
+		if (strcmp(sent->method, method) == 0 && len >= strlen(end) &&
+		    strcmp(sent->path + len - strlen(end), end) == 0)
+			return sent;
+	}
+	return NULL;
+}
+
+/* Waits until it is sent. */
+static inline const struct sent *expect_sent(struct world *world, size_t from, const char *method, const char *end)
+{
+	const struct sent *sent = find(world, from, method, end);
+
+	while (sent == NULL) {
+		if (!run_until_count(world->loop, &world->count, world->count + 1, limit_s))
+			fail_msg("no %s %s was sent", method, end);
+		sent = find(world, from, method, end);
+	}
+	return sent;
+}
+
+/* The Event with that reason; waits until it is posted. */
+static inline const char *expect_event(struct world *world, const char *reason)
+{
+	size_t from = 0;
+
+	for (;;) {
+		const struct sent *sent = expect_sent(world, from, "POST", "/events");
+
+		if (strcmp(json_str(sent->body, "reason"), reason) == 0)
+			return json_str(sent->body, "message");
+		from = (size_t)(sent - world->sent) + 1;
+	}
+}
+
+static inline bool has_event(const struct world *world, const char *reason)
+{
+	const struct sent *sent;
+
+	for (size_t from = 0; (sent = find(world, from, "POST", "/events")) != NULL;
+	     from = (size_t)(sent - world->sent) + 1)
+		if (strcmp(json_str(sent->body, "reason"), reason) == 0)
+			return true;
+	return false;
+}
+
+static inline void on_moment(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop;
+	(void)events;
+	*(bool *)timer->data = true;
+}
+
+/* Turns the loop until an item that is queued after a moment has been looked at. */
+static inline void settle(struct world *world)
+{
+	bool over = false;
+	ev_timer moment;
+
+	ev_timer_init(&moment, on_moment, 1.2, 0);
+	moment.data = &over;
+	ev_timer_start(world->loop, &moment);
+	assert_true(run_until(world->loop, &over, limit_s));
+}
+
+/* The stored Framework with a status of Workers, which has a letter for each: R runs, S has succeeded. */
+static inline void show_framework(struct world *world, const char *workers)
+{
+	json_t *object = json_deep_copy(world->framework);
+	cleanup_free char *text = NULL;
+	json_t *tasks = json_array();
+	struct error err;
+
+	for (size_t i = 0; workers[i] != '\0'; i++)
+		json_array_append_new(
+			tasks, workers[i] == 'R'
+				       ? json_pack("{s:s, s:{}}", "state", "AttemptRunning", "attemptStatus")
+				       : json_pack("{s:s, s:{s:{s:i, s:{s:s}}}}", "state", "Completed", "attemptStatus",
+						   "completionStatus", "code", 0, "type", "name", "Succeeded"));
+	json_object_set_new(object, "status",
+			    json_pack("{s:s, s:{s:[{s:s, s:o}]}}", "state", "AttemptRunning", "attemptStatus",
+				      "taskRoleStatuses", "name", "worker", "taskStatuses", tasks));
+	store_as(world, &world->framework, object, "uid-f");
+	text = json_text(object);
+	if (job_store_framework(world->store, text, strlen(text), false, &err) < 0)
+		fail_msg("%s", err.message);
+}
+
+/* "Running": the last condition of a status that was sent. */
+static inline const char *last_condition(const struct sent *sent)
+{
+	const json_t *conditions = json_path(sent->body, "status", "conditions", NULL);
+
+	return json_str(json_array_get(conditions, json_array_size(conditions) - 1), "type");
+}
+
+/* A job with a Framework, both of whose Workers run, and the status that says so. */
+static inline void begin(struct world *world, const char *labels, const char *spec)
+{
+	show_job_status(world, JOB_TFJOB, "uid-j", labels, spec, NULL);
+	expect_sent(world, 0, "POST", "/frameworks");
+	show_framework(world, "RR");
+	assert_string_equal(last_condition(expect_sent(world, 0, "PATCH", "/tfjobs/j/status")), "Running");
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* What fc-jobs does for jobs that change, and for names that others have (jobs/act.c). */
+#include "tests/unit/jobs_server.h"
+
+/* A change that is refused is told, and the job goes on as it was, to its end: by default the first Worker
+ * decides. Its Framework is stopped, and then the job has succeeded. */
+static void expect_goes_on(struct world *world, size_t from)
+{
+	const json_t *patch;
+
+	assert_non_null(strstr(expect_event(world, "FailedValidation"), "spec.successPolicy is \"Luck\""));
+	patch = expect_sent(world, from, "PATCH", "/frameworks/j")->body;
+	assert_string_equal(json_str(json_object_get(patch, "spec"), "executionType"), "Stop");
+	assert_int_equal(json_object_size(json_object_get(patch, "spec")), 1);
+	assert_int_equal(json_object_size(json_path(patch, "metadata", "labels", NULL)), 1);
+	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Succeeded");
+	assert_int_equal(world->act.counters.refused, 1);
+}
+
+static void test_refused_change(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{team: a}", "{" WORKERS "}");
+	from = world->count;
+	show_job(world, "{successPolicy: Luck, " WORKERS "}");
+	settle(world);
+	show_framework(world, "SR");
+	expect_goes_on(world, from);
+}
+
+/* The same for a process that has not seen the former spec. */
+static void test_refused_before_start(void **state)
+{
+	struct world *world = *state;
+	cleanup_json json_t *framework = NULL;
+
+	begin(world, "{team: a}", "{" WORKERS "}");
+	framework = json_incref(world->framework);
+	teardown(state);
+	setup(state);
+	world = *state;
+	world->framework = json_incref(framework);
+	show_framework(world, "SR");
+	show_job(world, "{successPolicy: Luck, " WORKERS "}");
+	expect_goes_on(world, 0);
+}
+
+/* A Framework of the other group's TFJob of the same name is a conflict that is told; one of a former job of this name
+ * is not, it goes. */
+static void test_foreign(void **state)
+{
+	struct world *world = *state;
+	const char *spec = "{runtimeID: abcde, tfReplicaSpec: [{tfReplicaType: Worker, replicas: 2, " CONTAINER "}]}";
+
+	show_job_status(world, JOB_CAICLOUD_TFJOB, "uid-c", "{}", spec, NULL);
+	expect_sent(world, 0, "POST", "/frameworks");
+	show_framework(world, "RR");
+	show_job(world, "{" WORKERS "}");
+	assert_string_equal(expect_event(world, "NamingConflict"),
+			    "Framework j exists, and is not controlled by this TFJob: it is left as it is");
+	assert_int_equal(world->act.counters.conflicts > 0, 1);
+}
+
+static void test_former(void **state)
+{
+	static const char gone[] = "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"j\",\"uid\":\"uid-f\"}}";
+	struct world *world = *state;
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	from = world->count;
+	/* the job is deleted and made anew, before its Framework has gone */
+	show_job_status(world, JOB_TFJOB, "uid-anew", "{}", "{" WORKERS "}", NULL);
+	settle(world);
+	assert_null(find(world, from, "PATCH", "/frameworks/j"));
+	assert_false(has_event(world, "NamingConflict"));
+	job_store_framework_gone(world->store, gone, strlen(gone));
+	assert_string_equal(json_str(json_array_get(json_path(expect_sent(world, from, "POST", "/frameworks")->body,
+							      "metadata", "ownerReferences", NULL),
+						    0),
+				     "uid"),
+			    "uid-anew");
+}
+
+/* Labels that the job takes back go from the Framework; those of others are not named. */
+static void test_labels(void **state)
+{
+	struct world *world = *state;
+	const json_t *labels;
+
+	begin(world, "{team: a, queue: b}", "{" WORKERS "}");
+	show_job_status(world, JOB_TFJOB, "uid-j", "{queue: c}", "{" WORKERS "}", NULL);
+	labels = json_path(expect_sent(world, 0, "PATCH", "/frameworks/j")->body, "metadata", "labels", NULL);
+	assert_true(json_is_null(json_object_get(labels, "team")));
+	assert_string_equal(json_str(labels, "queue"), "c");
+	assert_null(json_object_get(labels, "other"));
+}
+
+static struct http_conn *held;
+
+static bool hold_creation(struct world *world, struct http_conn *conn)
+{
+	(void)world;
+	if (strcmp(conn->method, "POST") != 0)
+		return false;
+	held = conn;
+	return true;
+}
+
+/* The job changes while its Framework is being created: the name stays. */
+static void test_changed_while_creating(void **state)
+{
+	struct world *world = *state;
+
+	world->script = hold_creation;
+	show_job(world, "{" WORKERS "}");
+	expect_sent(world, 0, "POST", "/frameworks");
+	world->script = NULL;
+	show_job(world, "{successPolicy: AllWorkers, " WORKERS "}");
+	job_store_queue_all(world->store);
+	settle(world);
+	http_reply(held, 409, "",
+		   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"AlreadyExists\",\"code\":409,"
+		   "\"message\":\"frameworks \\\"j\\\" already exists\"}");
+	assert_non_null(expect_sent(world, 0, "GET", "/frameworks/j"));
+	assert_null(find(world, 0, "GET", "/frameworks"));
+	assert_null(find(world, 0, "GET", "/frameworks/"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_refused_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_before_start, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_foreign, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_former, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_labels, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_changed_while_creating, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* What fc-jobs writes and when: statuses, writes that are refused, Events (jobs/act.c, jobs/events.c). */
+#include "tests/unit/jobs_server.h"
+
+/* A status that somebody removes or changes is written again. */
+static void test_mended(void **state)
+{
+	struct world *world = *state;
+	cleanup_json json_t *other = json_pack("{s:[{s:s, s:s}]}", "conditions", "type", "Created", "status", "False");
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	from = world->count;
+	show_job_status(world, JOB_TFJOB, "uid-j", "{}", "{" WORKERS "}", NULL);
+	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Running");
+	from = world->count;
+	show_job_status(world, JOB_TFJOB, "uid-j", "{}", "{" WORKERS "}", other);
+	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Running");
+}
+
+/* Another process led meanwhile, and wrote another status: the same one as before is written. */
+static void test_second_term(void **state)
+{
+	struct world *world = *state;
+	cleanup_json json_t *other = json_pack("{s:[]}", "conditions");
+	size_t from;
+
+	begin(world, "{}", "{" WORKERS "}");
+	settle(world);
+	from = world->count;
+	world->leads = false;
+	show_job_status(world, JOB_TFJOB, "uid-j", "{}", "{" WORKERS "}", other);
+	settle(world);
+	assert_int_equal(world->count, from);
+	world->leads = true;
+	job_store_queue_all(world->store);
+	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Running");
+}
+
+/* A change of the Framework is looked at within a second, also while the job waits for something later. */
+static void test_within_a_second(void **state)
+{
+	struct world *world = *state;
+	struct item *item;
+
+	show_job(world, "{" WORKERS "}");
+	item = job_store_next(world->store);
+	job_store_queue(item);
+	expect_sent(world, 0, "POST", "/frameworks");
+	settle(world);
+	for (int later_ms = 0; later_ms <= 60000; later_ms += 60000) {
+		if (later_ms > 0)
+			job_store_queue_after(item, later_ms);
+		ev_now_update(world->loop);
+		show_framework(world, "RR");
+		assert_true(ev_is_active(&item->timer));
+		assert_true(ev_timer_remaining(world->loop, &item->timer) < 1);
+	}
+}
+
+static bool refuse_patches(struct world *world, struct http_conn *conn)
+{
+	(void)world;
+	if (strcmp(conn->method, "PATCH") != 0)
+		return false;
+	http_reply(conn, 403, "",
+		   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Forbidden\",\"code\":403,"
+		   "\"message\":\"tfjobs is forbidden\"}");
+	return true;
+}
+
+static void test_refused_writes(void **state)
+{
+	struct world *world = *state;
+
+	world->script = refuse_patches;
+	show_job(world, "{" WORKERS "}");
+	expect_sent(world, 0, "POST", "/frameworks");
+	show_framework(world, "RR");
+	assert_non_null(strstr(expect_event(world, "FailedUpdate"), "tfjobs is forbidden"));
+	assert_true(world->act.counters.failed > 0);
+}
+
+/* Somebody else was quicker: that is no refusal. */
+static bool conflict_once(struct world *world, struct http_conn *conn)
+{
+	if (strcmp(conn->method, "PATCH") != 0)
+		return false;
+	world->script = NULL;
+	http_reply(conn, 409, "",
+		   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Conflict\",\"code\":409,"
+		   "\"message\":\"the object has been modified\"}");
+	return true;
+}
+
+static void test_conflict(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	world->script = conflict_once;
+	show_job(world, "{" WORKERS "}");
+	expect_sent(world, 0, "POST", "/frameworks");
+	show_framework(world, "RR");
+	from = (size_t)(expect_sent(world, 0, "PATCH", "/tfjobs/j/status") - world->sent) + 1;
+	expect_sent(world, from, "PATCH", "/tfjobs/j/status");
+	assert_false(has_event(world, "FailedUpdate"));
+}
+
+/* The same Event is posted once, and counted up when it comes again later; its name follows from what it says. */
+static void test_events(void **state)
+{
+	struct world *world = *state;
+	struct job job = {.kind = JOB_TFJOB, .ns = "ns", .name = "j", .uid = "uid-j"};
+	const struct sent *first;
+	const char *name;
+	size_t from;
+
+	job_events_post(world->act.events, &job, "Normal", "A", "text");
+	first = expect_sent(world, 0, "POST", "/events");
+	name = json_str(json_object_get(first->body, "metadata"), "name");
+	from = world->count;
+	job_events_post(world->act.events, &job, "Normal", "A", "text"); /* too soon to be counted */
+	job_events_post(world->act.events, &job, "Normal", "A", "other");
+	assert_string_not_equal(
+		json_str(json_object_get(expect_sent(world, from, "POST", "/events")->body, "metadata"), "name"), name);
+	assert_int_equal(world->count, from + 1);
+	/* another process says the same */
+	job_events_free(world->act.events);
+	world->act.events = job_events_new(world->client);
+	from = world->count;
+	job_events_post(world->act.events, &job, "Normal", "A", "text");
+	assert_string_equal(
+		json_str(json_object_get(expect_sent(world, from, "POST", "/events")->body, "metadata"), "name"), name);
+}
+
+/* While statuses of very many jobs change, those of jobs that go on wait, and those of jobs that end do not. */
+static void test_pace(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	while (token_bucket_wait_ms(&world->act.changes, clock_boot_ms()) == 0)
+		token_bucket_take(&world->act.changes);
+	token_bucket_set(&world->act.changes, 0.001, 1, clock_boot_ms());
+	show_job(world, "{" WORKERS "}");
+	expect_sent(world, 0, "POST", "/frameworks");
+	show_framework(world, "RR");
+	settle(world);
+	assert_null(find(world, 0, "PATCH", "/tfjobs/j/status"));
+	from = world->count;
+	show_framework(world, "SS");
+	expect_sent(world, from, "PATCH", "/frameworks/j");
+	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Succeeded");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_mended, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_second_term, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_writes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_conflict, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_within_a_second, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

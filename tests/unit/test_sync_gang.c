@@ -1,0 +1,577 @@
+/* The PodGroup of spec.gang (CONTRACT.md §4.18, §12.21, §12.22): made before the first Pod of each attempt, kept at the
+ * number of Tasks that can still have a Pod, waited for where nobody serves it. */
+#include "common/framework/names.h"
+#include "tests/unit/sync_world.h"
+
+#define VOLCANO ",'gang':{'scheduler':'Volcano'}"
+#define NEVER ",'frameworkAttemptCompletionPolicy':{}"
+#define RETRY ",'retryPolicy':{'maxRetryCount':3}"
+
+static json_t *group(struct world *w, const char *name)
+{
+	return json_object_get(w->pod_groups, name);
+}
+
+static void assert_members(struct world *w, const char *name, int64_t expected)
+{
+	int64_t found = json_int(json_at(group(w, name), "spec"), "minMember", -1);
+
+	if (found != expected)
+		fail_msg("minMember of %s is %lld, expected %lld: %s", name, (long long)found, (long long)expected,
+			 w->log.data);
+}
+
+/* A minute and more, in which whoever looks again and again looks. */
+static void pass_minutes(struct world *w)
+{
+	for (int i = 0; i < 90; i++) {
+		world_advance(w, 1);
+		world_settle(w);
+	}
+}
+
+static void run(struct world *w, const char *name)
+{
+	world_pod_phase(w, name, "Running");
+	world_settle(w);
+}
+
+static void end(struct world *w, const char *name, int code)
+{
+	world_pod_exit(w, name, code, "");
+	world_pass(w, 10);
+}
+
+static void test_made_first(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w,
+		    "{'gang':{'scheduler':'Volcano','queue':'q','priorityClassName':'high'},'taskRoles':[{'name':'a',"
+		    "'taskNumber':2,'task':{'pod':{'spec':{'containers':[{'resources':{'requests':{'cpu':'500m',"
+		    "'memory':'1Gi'}}}]}}}}]}");
+	world_settle(&w);
+	assert_calls(&w, "create ConfigMap f-attempt; create PodGroup f-0; create Pod f-a-0; create Pod f-a-1; ");
+	assert_json(json_at(group(&w, "f-0"), "spec"),
+		    "{'minMember':2,'minResources':{'cpu':'1','memory':'2147483648'},'queue':'q','priorityClassName':"
+		    "'high'}");
+	assert_json(json_at(group(&w, "f-0"), "apiVersion"), "'scheduling.volcano.sh/v1beta1'");
+	assert_json(json_at(group(&w, "f-0"), "metadata.ownerReferences"),
+		    "[{'apiVersion':'v1','kind':'ConfigMap','name':'f-attempt','uid':'cm-uid-2','controller':true,"
+		    "'blockOwnerDeletion':true}]");
+	assert_json(json_at(group(&w, "f-0"), "metadata.labels"), "{'FC_FRAMEWORK_NAME':'f'}");
+	assert_string_equal(w.events.data, "AttemptStarted: Attempt 0 started\n");
+	assert_json(json_at(world_status(&w), "attemptStatus.gangScheduler"), "'Volcano'");
+	world_end(&w);
+}
+
+static void test_of_each_scheduler(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 3, "", "", ",'gang':{'scheduler':'Coscheduling','minTaskNumber':2,'scheduleTimeoutSec':5}");
+	world_settle(&w);
+	assert_json(json_at(group(&w, "f-0"), "spec"), "{'minMember':2,'minResources':{},'scheduleTimeoutSeconds':5}");
+	assert_json(json_at(group(&w, "f-0"), "apiVersion"), "'scheduling.x-k8s.io/v1alpha1'");
+	world_end(&w);
+
+	world_begin_of(&w, 3, "", "",
+		       ",'gang':{'scheduler':'Kubernetes','topologyKey':'rack','priorityClassName':'high'}");
+	world_settle(&w);
+	assert_json(json_at(group(&w, "f-0"), "spec"),
+		    "{'schedulingPolicy':{'gang':{'minCount':3}},'priorityClassName':'high','schedulingConstraints':{"
+		    "'topology':[{'key':'rack'}]}}");
+	assert_json(json_at(group(&w, "f-0"), "apiVersion"), "'scheduling.k8s.io/v1beta1'");
+	world_end(&w);
+
+	/* an older API server */
+	world_init(&w);
+	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){SERVED_NO, INT64_MAX};
+	world_create_framework(&w, "{'gang':{'scheduler':'Kubernetes'},'taskRoles':[{'name':'a','taskNumber':1}]}",
+			       NULL);
+	world_settle(&w);
+	assert_json(json_at(group(&w, "f-0"), "apiVersion"), "'scheduling.k8s.io/v1alpha2'");
+	world_end(&w);
+}
+
+/* No field, no request. */
+static void test_not_asked_for(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", ",'gang':null");
+	world_settle(&w);
+	assert_calls(&w, "create ConfigMap f-attempt; create Pod f-a-0; ");
+	assert_null(json_at(world_status(&w), "attemptStatus.gangScheduler"));
+	world_end(&w);
+
+	/* nobody is to be placed */
+	world_begin_of(&w, 0, "", "", VOLCANO);
+	world_settle(&w);
+	assert_calls(&w, "create ConfigMap f-attempt; ");
+	world_end(&w);
+}
+
+/* Ended Pods are deleted, and the scheduler counts those that are there. */
+static void test_follows_completion(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 3, NEVER, RETRY, ",'gang':{'scheduler':'Volcano','minTaskNumber':2}");
+	world_settle(&w);
+	for (size_t i = 0; i < 3; i++)
+		run(&w, pod_name("a", i));
+	world_clear_log(&w);
+	end(&w, "f-a-0", 0);
+	assert_calls(&w, "delete Pod f-a-0; ");
+	assert_members(&w, "f-0", 2);
+	world_clear_log(&w);
+	end(&w, "f-a-1", 0);
+	assert_calls(&w, "delete Pod f-a-1; patch PodGroup f-0; ");
+	assert_members(&w, "f-0", 1);
+	/* the last one is retried, and placed alone */
+	world_clear_log(&w);
+	end(&w, "f-a-2", 1);
+	assert_calls(&w, "delete Pod f-a-2; create Pod f-a-2; ");
+	assert_members(&w, "f-0", 1);
+	run(&w, "f-a-2");
+	end(&w, "f-a-2", 0);
+	assert_state(&w, STATE_COMPLETED);
+	assert_code(&w, 0);
+	assert_null(group(&w, "f-0"));
+	world_end(&w);
+}
+
+/* What is patched is what is stored: the Task is Completed there. */
+static void test_patch_is_persisted_first(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, NEVER, "", VOLCANO);
+	world_settle(&w);
+	run(&w, "f-a-0");
+	run(&w, "f-a-1");
+	world_pod_exit(&w, "f-a-0", 0, "");
+	world_settle(&w);
+	assert_int_equal(w.made[CALL_PATCH_OWNED], 1);
+	assert_json(json_at(world_status(&w), "attemptStatus.taskRoleStatuses.0.taskStatuses.0.state"), "'Completed'");
+	world_end(&w);
+}
+
+static void test_rescale(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, NEVER, "", VOLCANO);
+	world_settle(&w);
+	run(&w, "f-a-0");
+	run(&w, "f-a-1");
+	world_clear_log(&w);
+	world_edit_of(&w, 4, NEVER, "", VOLCANO);
+	world_settle(&w);
+	assert_calls(&w, "patch PodGroup f-0; create Pod f-a-2; create Pod f-a-3; ");
+	assert_members(&w, "f-0", 4);
+	world_clear_log(&w);
+	world_edit_of(&w, 1, NEVER, "", VOLCANO);
+	world_settle(&w);
+	assert_members(&w, "f-0", 1);
+	assert_int_equal(w.made[CALL_CREATE_POD], 0);
+	/* and up again, while those that were too many are on their way out */
+	world_edit_of(&w, 3, NEVER, "", VOLCANO);
+	world_settle(&w);
+	assert_members(&w, "f-0", 3);
+	assert_non_null(world_pod(&w, "f-a-2"));
+	world_end(&w);
+}
+
+/* Down and up in one update: the number is right before a Pod is created. */
+static void test_rescale_down_and_up(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':4" NEVER
+			"},{'name':'b','taskNumber':1" NEVER "}]}");
+	world_settle(&w);
+	world_clear_log(&w);
+	world_edit(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1" NEVER
+		       "},{'name':'b','taskNumber':2" NEVER "}]}");
+	w.hold_calls = true;
+	world_settle(&w);
+	for (size_t i = 0; i < w.queued; i++)
+		assert_int_not_equal(w.queue[i].kind, CALL_CREATE_POD);
+	w.hold_calls = false;
+	world_settle(&w);
+	assert_members(&w, "f-0", 3);
+	assert_non_null(world_pod(&w, "f-b-1"));
+	world_end(&w);
+}
+
+/* Each attempt has its own. */
+static void test_new_attempt(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, "", "", VOLCANO ",'retryPolicy':{'maxRetryCount':1}");
+	world_settle(&w);
+	world_clear_log(&w);
+	end(&w, "f-a-1", 1);
+	assert_contains(w.log.data, "create PodGroup f-1; create Pod f-a-0; create Pod f-a-1; ");
+	assert_null(group(&w, "f-0"));
+	assert_members(&w, "f-1", 2);
+	assert_string_equal(json_str(json_at(world_pod(&w, "f-a-0"), "metadata.annotations"), VOLCANO_GROUP), "f-1");
+	world_end(&w);
+}
+
+/* A new owner of the key finds it by a GET, and brings it up to date. */
+static void test_adopted_after_restart(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 3, NEVER, RETRY, VOLCANO);
+	world_settle(&w);
+	for (size_t i = 0; i < 3; i++)
+		run(&w, pod_name("a", i));
+	world_clear_log(&w);
+	world_restart(&w);
+	world_settle(&w);
+	assert_calls(&w, "get PodGroup f-0; ");
+	end(&w, "f-a-0", 1);
+	assert_calls(&w, "delete Pod f-a-0; create Pod f-a-0; ");
+	/* what a former owner has not patched */
+	json_object_set_new(json_at(group(&w, "f-0"), "spec"), "minMember", json_integer(7));
+	world_stamp(&w, group(&w, "f-0"));
+	world_restart(&w);
+	world_settle(&w);
+	assert_members(&w, "f-0", 3);
+	world_end(&w);
+}
+
+/* Between its creation and that of the first Pod. */
+static void test_crash_before_pods(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", VOLCANO);
+	w.hold_calls = true;
+	world_settle(&w);
+	world_carry(&w); /* the ConfigMap */
+	world_settle(&w);
+	world_carry(&w); /* the PodGroup */
+	assert_non_null(group(&w, "f-0"));
+	w.hold_calls = false;
+	world_restart(&w);
+	world_settle(&w);
+	assert_calls(&w,
+		     "create ConfigMap f-attempt; create PodGroup f-0; create PodGroup f-0; get PodGroup f-0; create "
+		     "Pod f-a-0; ");
+	assert_lacks(w.events.data, "FailedCreatePodGroup");
+	assert_lacks(w.events.data, "NamingConflict");
+	world_end(&w);
+}
+
+static void test_foreign(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	json_object_set_new(w.pod_groups, "f-0",
+			    json_of("{'metadata':{'name':'f-0','namespace':'ns','uid':'x','resourceVersion':'1'}}"));
+	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+	world_settle(&w);
+	assert_contains(w.events.data,
+			"NamingConflict: PodGroup f-0 with uid x is controlled by nobody and not by this "
+			"Framework");
+	assert_int_equal(w.made[CALL_CREATE_POD], 0);
+	json_object_del(w.pod_groups, "f-0");
+	pass_minutes(&w);
+	assert_members(&w, "f-0", 1);
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	world_end(&w);
+
+	/* of the ConfigMap of a Framework that had the name before: it goes by itself */
+	world_init(&w);
+	json_object_set_new(w.pod_groups, "f-0",
+			    json_of("{'metadata':{'name':'f-0','namespace':'ns','uid':'x','resourceVersion':'1',"
+				    "'ownerReferences':[{'controller':true,'kind':'ConfigMap','name':'f-attempt','uid':"
+				    "'z'}]}}"));
+	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+	world_pass(&w, 5);
+	assert_lacks(w.events.data, "NamingConflict");
+	json_object_del(w.pod_groups, "f-0");
+	pass_minutes(&w);
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	assert_lacks(w.events.data, "NamingConflict");
+	world_end(&w);
+}
+
+/* Nobody serves it: the attempt waits, says why, and goes on when somebody does. */
+static void test_not_served(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_NO, w.time.boot_ms + 60000};
+	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+	world_settle(&w);
+	assert_calls(&w, "create ConfigMap f-attempt; ");
+	assert_state(&w, STATE_PREPARING);
+	assert_contains(w.events.data,
+			"GangUnavailable: Attempt 0 waits: spec.gang.scheduler is Volcano, and the API server does not "
+			"serve podgroups of scheduling.volcano.sh/v1beta1: install Volcano. The controller looks again "
+			"every minute\n");
+	assert_int_equal(w.plan.ask, 0);
+	world_pass(&w, 61);
+	world_reconcile(&w);
+	assert_int_equal(w.plan.ask, 1U << API_POD_GROUPS_VOLCANO);
+	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_NO, w.time.boot_ms + 60000};
+	buf_clear(&w.events);
+	world_settle(&w);
+	assert_string_equal(w.events.data, ""); /* it has been told */
+	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_YES, INT64_MAX};
+	world_settle(&w);
+	assert_calls(&w, "create PodGroup f-0; create Pod f-a-0; ");
+	world_end(&w);
+}
+
+/* An Event is kept for an hour: one that waits longer is told of again. */
+static void test_not_served_for_long(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_NO, w.time.boot_ms + 60000};
+	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+	world_settle(&w);
+	buf_clear(&w.events);
+	world_advance(&w, 31 * 60);
+	w.served[API_POD_GROUPS_VOLCANO].until_ms = w.time.boot_ms + 60000;
+	world_settle(&w);
+	assert_contains(w.events.data, "GangUnavailable");
+	/* it ends like any other */
+	world_edit(&w,
+		   "{'executionType':'Stop','gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}");
+	world_settle(&w);
+	assert_state(&w, STATE_COMPLETED);
+	assert_int_equal(w.made[CALL_CREATE_POD], 0);
+	world_end(&w);
+}
+
+/* Which version is served best is known only when both are known. */
+static void test_asked(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	memset(w.served, 0, sizeof(w.served));
+	world_create_framework(&w, "{'gang':{'scheduler':'Kubernetes'},'taskRoles':[{'name':'a','taskNumber':1}]}",
+			       NULL);
+	world_settle(&w);
+	assert_calls(&w, "create ConfigMap f-attempt; ");
+	assert_int_equal(w.plan.ask, 1U << API_POD_GROUPS_KUBERNETES_BETA | 1U << API_POD_GROUPS_KUBERNETES_ALPHA);
+	w.served[API_POD_GROUPS_KUBERNETES_ALPHA] = (struct api_served){SERVED_YES, INT64_MAX};
+	world_settle(&w);
+	assert_calls(&w, "");
+	/* that could not be found out: again in a while */
+	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){SERVED_UNKNOWN, w.time.boot_ms + 5000};
+	world_reconcile(&w);
+	assert_int_equal(w.plan.ask, 0);
+	assert_int_equal(w.plan.wake_ms, w.time.boot_ms + 5000);
+	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){SERVED_NO, INT64_MAX};
+	world_settle(&w);
+	assert_json(json_at(group(&w, "f-0"), "apiVersion"), "'scheduling.k8s.io/v1alpha2'");
+	assert_lacks(w.events.data, "GangUnavailable");
+	world_end(&w);
+}
+
+static void forbid(struct world *w, enum call_kind kind, int count)
+{
+	w->fault = (struct world_fault){.kind = kind,
+					.count = count,
+					.http_status = 403,
+					.reason = "Forbidden",
+					.message = "podgroups is forbidden"};
+}
+
+static void test_forbidden(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, NEVER, "", VOLCANO);
+	forbid(&w, CALL_CREATE_OWNED, 2);
+	pass_minutes(&w);
+	assert_contains(w.events.data, "FailedCreatePodGroup: Failed to create f-0: podgroups is forbidden. The rights "
+				       "that spec.gang needs are in manifests/rbac/gang; Pods are created after it\n");
+	assert_task(&w, 0, 0, STATE_PREPARING);
+	run(&w, "f-a-0");
+	run(&w, "f-a-1");
+	forbid(&w, CALL_PATCH_OWNED, 2);
+	end(&w, "f-a-0", 0);
+	pass_minutes(&w);
+	assert_contains(w.events.data, "FailedPatchPodGroup: Failed to patch f-0: podgroups is forbidden. The rights");
+	assert_members(&w, "f-0", 1);
+	world_end(&w);
+}
+
+/* Whatever becomes of a PATCH and its answer. */
+static void test_patch_outcome_unknown(void **state)
+{
+	static const bool carried_out[] = {false, true};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(carried_out); i++) {
+		struct world w;
+
+		world_begin_of(&w, 2, NEVER, "", VOLCANO);
+		world_settle(&w);
+		w.fault = (struct world_fault){
+			.kind = CALL_PATCH_OWNED, .count = 1, .carried_out = carried_out[i], .message = "no answer"};
+		world_edit_of(&w, 3, NEVER, "", VOLCANO);
+		world_pass(&w, 10);
+		assert_members(&w, "f-0", 3);
+		assert_int_equal(w.made[CALL_PATCH_OWNED], carried_out[i] ? 1 : 2);
+		assert_non_null(world_pod(&w, "f-a-2"));
+		world_end(&w);
+	}
+}
+
+/* Somebody deletes it: it is made again when it is found missing. */
+static void test_deleted_by_others(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, NEVER, RETRY, VOLCANO);
+	world_settle(&w);
+	run(&w, "f-a-0");
+	run(&w, "f-a-1");
+	json_object_del(w.pod_groups, "f-0");
+	world_clear_log(&w);
+	end(&w, "f-a-0", 0); /* by a PATCH */
+	assert_calls(&w, "delete Pod f-a-0; patch PodGroup f-0; create PodGroup f-0; ");
+	assert_members(&w, "f-0", 1);
+	json_object_del(w.pod_groups, "f-0");
+	world_advance(&w, 61);
+	world_clear_log(&w);
+	end(&w, "f-a-1", 1); /* before a later Pod */
+	assert_calls(&w, "delete Pod f-a-1; get PodGroup f-0; create PodGroup f-0; create Pod f-a-1; ");
+	world_end(&w);
+}
+
+/* An attempt keeps the gang that it began with. */
+static void test_changed(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, NEVER, "", "");
+	world_settle(&w);
+	world_clear_log(&w);
+	world_edit_of(&w, 2, NEVER, "", VOLCANO);
+	world_settle(&w);
+	assert_calls(&w, "create Pod f-a-1; ");
+	assert_null(json_at(world_pod(&w, "f-a-1"), "spec.schedulerName"));
+	world_end(&w);
+
+	/* without it nobody waits for the others */
+	world_begin_of(&w, 3, NEVER, RETRY, VOLCANO);
+	world_settle(&w);
+	world_edit_of(&w, 3, NEVER, RETRY, "");
+	world_settle(&w);
+	assert_members(&w, "f-0", 1);
+	end(&w, "f-a-0", 1);
+	assert_json(json_at(world_pod(&w, "f-a-0"), "spec.schedulerName"), "'volcano'");
+	world_end(&w);
+
+	/* until then it is that of the spec */
+	world_begin_of(&w, 1, NEVER, "", VOLCANO ",'executionType':'Create'");
+	world_settle(&w);
+	world_edit_of(&w, 1, NEVER, "", ",'gang':{'scheduler':'Kubernetes'}");
+	world_settle(&w);
+	assert_json(json_at(world_status(&w), "attemptStatus.gangScheduler"), "'Kubernetes'");
+	assert_json(json_at(world_pod(&w, "f-a-0"), "spec.schedulingGroup"), "{'podGroupName':'f-0'}");
+	world_end(&w);
+}
+
+#define STAGES(n, min)                                                                                             \
+	"{'gang':{'scheduler':'Volcano','minTaskNumber':" #min "},'taskRoles':[{'name':'a','taskNumber':" #n NEVER \
+	",'task':{'retryPolicy':{'maxRetryCount':1}}},{'name':'b','taskNumber':4,'dependsOn':[{'taskRole':'a',"    \
+	"'status':'Succeeded'}]" NEVER "}]}"
+
+/* Tasks that wait for others are no members yet: a retry of those others is placed without them. */
+static void test_depends(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, STAGES(3, 3));
+	world_settle(&w);
+	assert_members(&w, "f-0", 3);
+	end(&w, "f-a-0", 0);
+	end(&w, "f-a-1", 0);
+	assert_members(&w, "f-0", 1);
+	end(&w, "f-a-2", 1);
+	assert_members(&w, "f-0", 1);
+	world_clear_log(&w);
+	end(&w, "f-a-2", 0);
+	world_pass(&w, 10);
+	assert_contains(w.log.data, "patch PodGroup f-0; create Pod f-b-0; ");
+	assert_members(&w, "f-0", 3);
+	world_end(&w);
+}
+
+static void test_malformed(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 1, "", "", ",'gang':{'scheduler':'Slurm'}");
+	world_settle(&w);
+	assert_calls(&w, "");
+	assert_contains(w.events.data,
+			"Malformed: The controller does not act on this Framework: spec.gang.scheduler is "
+			"\"Slurm\", expected \"Volcano\"");
+	world_end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_made_first),
+		cmocka_unit_test(test_of_each_scheduler),
+		cmocka_unit_test(test_not_asked_for),
+		cmocka_unit_test(test_follows_completion),
+		cmocka_unit_test(test_patch_is_persisted_first),
+		cmocka_unit_test(test_rescale),
+		cmocka_unit_test(test_rescale_down_and_up),
+		cmocka_unit_test(test_new_attempt),
+		cmocka_unit_test(test_adopted_after_restart),
+		cmocka_unit_test(test_crash_before_pods),
+		cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_not_served),
+		cmocka_unit_test(test_not_served_for_long),
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_forbidden),
+		cmocka_unit_test(test_patch_outcome_unknown),
+		cmocka_unit_test(test_deleted_by_others),
+		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_depends),
+		cmocka_unit_test(test_malformed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
