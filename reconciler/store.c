@@ -276,6 +276,8 @@ static void drop_unseen(struct item *item, const struct bus_scope *scope)
 	struct slot *slot;
 	struct slot *next;
 
+	if (item->unseen || framework->config_map.unseen)
+		rest_begin(item);
 	if (item->unseen && framework->exists &&
 	    version_compare(framework->resource_version, scope->resource_version[KIND_FRAMEWORK]) <= 0)
 		framework_observe_absent(framework, scope->resource_version[KIND_FRAMEWORK]);
@@ -322,8 +324,6 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 
 		if (!shard_set_has(&end->shards, item->shard))
 			continue;
-		if (item->unseen || item->framework->config_map.unseen)
-			rest_begin(item);
 		if (scope == NULL) { /* a new watcher looks after fewer namespaces: nothing can be concluded */
 			abandon(item);
 			continue;

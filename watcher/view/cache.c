@@ -277,9 +277,7 @@ static const struct object_meta *kept_read(enum object_kind kind, const struct r
 	case KIND_WORKLOAD:
 		out->workload = workload_read(object->data, object->len, err);
 		return out->workload == NULL ? NULL : &out->workload->meta;
-	default:
-		out->pod = pod_read(object->data, object->len, err);
-		return out->pod == NULL ? NULL : &out->pod->meta;
+	default: out->pod = pod_read(object->data, object->len, err); return out->pod == NULL ? NULL : &out->pod->meta;
 	}
 }
 
