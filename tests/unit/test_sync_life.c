@@ -182,7 +182,7 @@ static void test_copied_fields(void **state)
 	world_pod_deleting(&w, "f-a-0");
 	world_settle(&w);
 	assert_task(&w, 0, 0, STATE_DELETING);
-	assert_string_equal(attempt->pod_ip, "10.0.0.1");
+	assert_string_equal(world_task(&w, 0, 0)->attempt.pod_ip, "10.0.0.1");
 	world_end(&w);
 }
 
