@@ -337,6 +337,7 @@ static void fill_sync_config(const struct config *config, struct reconciler *out
 	};
 	out->compress = config->large_framework_compression ? COMPRESS_LARGE : COMPRESS_NEVER;
 	out->calls_max = 1; /* until the watcher has told our share */
+	out->rest_ms = REST_MS;
 }
 
 static int start(struct process *process, const struct options *options, struct error *err)

@@ -34,6 +34,8 @@ static void count_framework(struct census *census, const struct framework *frame
 	}
 	census->frameworks[framework->status.state]++;
 	count_tasks(census, &framework->status.attempt);
+	for (int state = 0; state < STATE_COUNT; state++)
+		census->tasks[state] += framework->folded_states[state];
 }
 
 static void put_frameworks(struct buf *out, const struct reconciler *reconciler)

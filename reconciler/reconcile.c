@@ -11,14 +11,18 @@ static void reconcile(struct item *item)
 	struct reconciler *reconciler = item->reconciler;
 	struct sync_time time = store_time(reconciler);
 	struct plan plan = {0};
+	bool folded = item->framework->folded != NULL;
 
 	reconciler->reconciles++;
+	rest_begin(item);
 	queue_forget_wake(item); /* the reconcile says anew when it wants to come back */
 	framework_sync(item->framework, &reconciler->config, &time, &reconciler->random, &plan);
 	if (plan.wake_ms != INT64_MAX)
 		queue_wake(item, plan.wake_ms);
 	apply_plan(item, &plan);
 	plan_reset(&plan);
+	if (folded) /* it was only looked at */
+		rest_resume(item);
 	store_release(item);
 }
 
@@ -71,5 +75,5 @@ bool reconciler_run(struct reconciler *reconciler)
 			reconcile(item);
 		}
 	}
-	return reconciler->queue_first != NULL;
+	return reconciler->queue_first != NULL || rest_fold(reconciler);
 }

@@ -16,6 +16,9 @@
 
 /* How long a process that shuts down waits for its last status writes before it releases its shards. */
 enum { LAST_WRITES_MS = 5000 };
+/* How long nothing happens to a Framework before it is folded: the events of a Pod that starts or ends come within
+ * seconds. */
+enum { REST_MS = 10 * 1000 };
 
 /* Everything outside the process (CONTRIBUTING.md §6.4): requests, the lease, time. */
 struct reconciler_ports {
@@ -48,6 +51,12 @@ struct item {
 	struct item *prev_queued;
 	int64_t wake_ms;   /* when the key is queued next, boot clock */
 	size_t heap_place; /* in the heap of wake-ups; 0: not in it */
+
+	/* rest */
+	bool resting;      /* in the list of those that may be folded */
+	int64_t rested_ms; /* since when, boot clock */
+	struct item *next_resting;
+	struct item *prev_resting;
 
 	/* apply */
 	uint32_t calls_on_way;              /* those that wait included */
@@ -115,6 +124,11 @@ struct reconciler {
 	size_t heap_count;
 	size_t heap_cap;
 
+	/* rest */
+	int64_t rest_ms;      /* so long nothing happens to a Framework before it is folded */
+	struct item *resting; /* the one that has rested longest is the first */
+	size_t folded;        /* how many were folded since memory was last given back */
+
 	/* apply */
 	struct item *ring;      /* of the items with calls that wait; the first is the next to start one */
 	uint32_t waiting_count; /* calls of all items that wait */
@@ -149,6 +163,17 @@ void queue_forget_wake(struct item *item);
 /* Removes the key from the queue, and its wake-up. */
 void queue_remove(struct item *item);
 void queue_free(struct reconciler *reconciler);
+
+/* rest.c */
+/* Something has happened to it, or is about to: it is unfolded, and may be folded after a while. During a snapshot the
+ * one before it is folded at once. */
+void rest_begin(struct item *item);
+/* Nothing has: it is folded again at once, if it is at rest. */
+void rest_resume(struct item *item);
+/* It is no longer to be folded. */
+void rest_end(struct item *item);
+/* Folds Frameworks that have rested for long enough, up to a bound, and returns whether some are left. */
+bool rest_fold(struct reconciler *reconciler);
 
 /* waiting.c */
 /* Appends the call to the waiting calls of its item, and takes over its strings. */

@@ -15,8 +15,10 @@ struct item *store_item(struct reconciler *reconciler, const char *ns, const cha
 	struct item *item;
 
 	HASH_FIND_STR(reconciler->items, key, item);
-	if (item != NULL)
+	if (item != NULL) {
+		rest_begin(item);
 		return item;
+	}
 	item = mem_calloc(1, sizeof(*item));
 	item->reconciler = reconciler;
 	item->key = key;
@@ -26,12 +28,14 @@ struct item *store_item(struct reconciler *reconciler, const char *ns, const cha
 	item->framework->writer = reconciler->writer;
 	item->framework->kueue.on = reconciler->config.kueue;
 	HASH_ADD_KEYPTR(hh, reconciler->items, item->key, strlen(item->key), item);
+	rest_begin(item);
 	return item;
 }
 
 static void item_free(struct item *item)
 {
 	queue_remove(item);
+	rest_end(item);
 	framework_free(item->framework);
 	free(item->key);
 	free(item->read_uid);
@@ -45,7 +49,7 @@ static bool item_empty(const struct item *item)
 	const struct slot *slot;
 
 	if (framework->exists || item->calls_on_way > 0 || item->writing || framework->config_map.meta != NULL ||
-	    framework->owned[SLOT_WORKLOAD - SLOT_SERVICE].meta != NULL)
+	    framework->owned[SLOT_WORKLOAD - SLOT_SERVICE].meta != NULL || framework->folded != NULL)
 		return false;
 	for (slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)
@@ -277,6 +281,7 @@ void store_granted(struct reconciler *reconciler, const struct shard_set *shards
 	HASH_ITER(hh, reconciler->items, item, next) {
 		if (!shard_set_has(shards, item->shard))
 			continue;
+		rest_begin(item);
 		item->unseen = true;
 		item->framework->config_map.unseen = true;
 		workload_of(item)->unseen = true;
@@ -298,6 +303,8 @@ static void drop_unseen(struct item *item, const struct bus_scope *scope)
 	struct slot *slot;
 	struct slot *next;
 
+	if (item->unseen || framework->config_map.unseen)
+		rest_begin(item);
 	if (item->unseen && framework->exists &&
 	    version_compare(framework->resource_version, scope->resource_version[KIND_FRAMEWORK]) <= 0)
 		framework_observe_absent(framework, scope->resource_version[KIND_FRAMEWORK]);
@@ -324,6 +331,7 @@ static void abandon(struct item *item)
 
 	HASH_DEL(reconciler->items, item);
 	queue_remove(item);
+	rest_end(item);
 	waiting_abandon(item);
 	item->orphan = true;
 	DL_PREPEND2(reconciler->orphans, item, prev_orphan, next_orphan);

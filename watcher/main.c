@@ -215,6 +215,19 @@ static void on_relisted(void *arg)
 		router_relisted(term_router(watcher->term));
 }
 
+/* So long is a turn of cache_fold() around all shards, and so long it pauses where there is more. */
+enum { FOLD_TURN_MS = 8 * 1000, FOLD_PAUSE_MS = 10 };
+
+static void on_fold(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	const struct watcher *watcher = timer->data;
+	double wait_ms = cache_fold(watcher->cache) ? FOLD_PAUSE_MS : FOLD_TURN_MS / (double)watcher->config.shards;
+
+	(void)events;
+	ev_timer_set(timer, wait_ms / 1000, 0.);
+	ev_timer_start(loop, timer);
+}
+
 static const struct streams_handler streams_handler = {
 	.deleted = on_deleted, .synced = on_synced, .relisted = on_relisted, .live = on_live};
 
@@ -309,6 +322,9 @@ static int set_up(struct watcher *watcher, struct error *err)
 	if (make_client(watcher, err) < 0)
 		return -1;
 	watcher->cache = cache_new((uint32_t)config->shards, &cache_listener, watcher);
+	ev_timer_init(&watcher->fold, on_fold, FOLD_TURN_MS / 1000., 0.);
+	watcher->fold.data = watcher;
+	ev_timer_start(watcher->loop, &watcher->fold);
 	/* before there are children: a busy port then leaves nothing to clean up */
 	if (make_socket(watcher, err) < 0 || watcher_serve(watcher, err) < 0)
 		return -1;
@@ -329,6 +345,7 @@ static void tear_down(struct watcher *watcher)
 	streams_free(watcher->streams);
 	kube_client_free(watcher->client);
 	bus_socket_free(watcher->socket);
+	ev_timer_stop(watcher->loop, &watcher->fold);
 	cache_free(watcher->cache);
 	if (watcher->bus_directory != NULL)
 		pool_directory_remove(watcher->bus_directory);

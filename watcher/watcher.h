@@ -24,6 +24,7 @@ struct watcher {
 	struct kube_client *client;
 	struct crd_keeper *crd;
 	struct cache *cache;
+	ev_timer fold; /* of the cache */
 	struct streams *streams;
 	struct workloads *workloads; /* NULL: the configuration does not ask for Kueue */
 	struct bus_socket *socket;

@@ -8,6 +8,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
+#include "reconciler/sync/fold.h"
 #include "tests/sim/check.h"
 
 enum { RATE_SLACK_PERCENT = 50, REQUESTS_MAX = 4000, REQUESTS_IN_SECOND_MAX = 250 };
@@ -174,7 +175,7 @@ void check_request(struct world *world, const struct wire *wire)
 
 /* What the reconciler knows of the attempt's end, it acts on: a ConfigMap that is gone has ended it, and of the Pods
  * only those are waited for that were made after that. */
-static void check_end_of_attempt(const struct member *member, const struct framework *framework)
+static void check_end_of_attempt(const struct member *member, struct framework *framework)
 {
 	struct world *world = member->process.world;
 	const struct framework_status *status = &framework->status;
@@ -189,6 +190,7 @@ static void check_end_of_attempt(const struct member *member, const struct frame
 	if (status->attempt.completion == NULL)
 		violated(world, "%s: %s goes on, though its ConfigMap %s is known to be gone", member->process.label,
 			 framework->name, uid);
+	framework_unfold(framework);
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		waits = waits || slot->call != CALL_NONE || slot->known == SLOT_IN_DOUBT || slot->straggler ||
 			(slot_ours(slot, uid) && version_compare(slot->first_version, framework->config_map_end) > 0);

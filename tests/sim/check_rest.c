@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
+#include "reconciler/sync/fold.h"
 #include "tests/objects.h"
 #include "tests/sim/check.h"
 
@@ -107,6 +108,8 @@ static bool called(const struct world *world, const struct object *object)
 
 	if (item != NULL && item->writing && framework_fenced(item->framework))
 		return true;
+	if (item != NULL && object->kind == KIND_POD)
+		framework_unfold(item->framework);
 	if (item != NULL && object->kind == KIND_POD)
 		HASH_FIND_STR(item->framework->slots, object->name, slot);
 	return slot != NULL && slot->call != CALL_NONE;
@@ -288,6 +291,7 @@ void check_relabelled(struct world *world, int framework)
 	const struct item *item = member == NULL ? NULL : known(member, plan_ns(framework), plan_name(framework));
 	if (item == NULL || uid[0] == '\0' || api_find_uid(world, KIND_POD, uid) != NULL)
 		return;
+	framework_unfold(item->framework);
 	for (const struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0)
 			violated(world, "%s was never told that Pod %s of %s is gone", member->process.label, uid,
@@ -304,6 +308,7 @@ static void check_item(struct world *world, const struct object *object)
 	if (item == NULL || !item->framework->exists)
 		violated(world, "at rest %s does not know %s/%s", member->process.label, object->ns, object->name);
 	framework = item->framework;
+	framework_unfold(item->framework);
 	snprintf(version, sizeof(version), "%" PRIu64, object->version);
 	if (strcmp(framework->uid, object->uid) != 0 || strcmp(framework->resource_version, version) != 0)
 		violated(world, "at rest %s knows %s as %s at %s, the server has %s at %s", member->process.label,

@@ -116,12 +116,17 @@ static void on_missed(void *arg, const struct cache_entry *entry)
 
 static const struct cache_listener listener = {.changed = on_changed, .gone = on_gone, .missed = on_missed};
 
+/* So many turns fold whatever is in the cache. */
+enum { SIM_FOLD_TURNS = 3 };
+
 static void on_tick(struct world *world, void *arg)
 {
 	struct watcher *watcher = arg;
 
 	if (watcher->router != NULL)
 		router_tick(watcher->router);
+	for (uint32_t i = 0; i < SIM_FOLD_TURNS * watcher->shard_count; i++)
+		cache_fold(watcher->cache);
 	watcher_settle(watcher);
 	at(world, world->now_ms + SIM_TICK_MS, &watcher->process, on_tick, NULL, watcher);
 }

@@ -130,12 +130,130 @@ static void test_deletion_line(void **state)
 	}
 }
 
+/* ---- folding ---- */
+
+struct news {
+	struct buf text; /* of the last object that changed */
+	int changed;
+	int gone;
+};
+
+static void count_changed(void *arg, struct cache_entry *entry)
+{
+	struct news *news = arg;
+
+	news->changed++;
+	changed(&news->text, entry);
+}
+
+static void count_gone(void *arg, struct cache_entry *entry, const struct cache_absence *absence)
+{
+	struct news *news = arg;
+
+	(void)entry;
+	assert_string_equal(absence->framework_name, "f");
+	news->gone++;
+}
+
+static const struct cache_listener counting = {.changed = count_changed, .gone = count_gone, .missed = missed};
+
+static void present(struct cache *cache, enum object_kind kind, const char *text)
+{
+	const struct reflector_object object = {.data = text, .len = strlen(text)};
+	struct error err;
+
+	assert_int_equal(cache_present_raw(cache, kind, &object, &err), 0);
+}
+
+/* Turns enough to fold everything; shards of one entry each or less have little to fold. */
+static void fold_all(struct cache *cache)
+{
+	for (int i = 0; i < 3; i++)
+		cache_fold(cache);
+}
+
+#define POD(version, phase)                                                                                           \
+	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"p\",\"uid\":\"0b5b1f3e-9c1d-4e55-8a8e-00ff12ab34cd\","         \
+	"\"resourceVersion\":\"" version "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"ownerReferences\":[{"   \
+	"\"controller\":true,\"kind\":\"ConfigMap\",\"name\":\"f-attempt\",\"uid\":\"c\"}],\"labels\":{"              \
+	"\"FC_FRAMEWORK_NAME\":\"f\"},\"annotations\":{\"FC_TASK_ATTEMPT_ID\":\"3\"}},\"spec\":{\"nodeName\":\"x\"}," \
+	"\"status\":{\"phase\":\"" phase "\",\"podIP\":\"10.0.0.1\"}}"
+#define FRAMEWORK                                                                                               \
+	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":{" \
+	"\"taskRoles\":[]},\"status\":{\"state\":\"AttemptRunning\",\"retryPolicyStatus\":{\"totalRetriedCount\":0}}}"
+
+/* A folded object is sent as it was, is compared with what comes, and goes as others do. */
+static void test_folded(void **state)
+{
+	struct news news = {0};
+	struct cache *cache = cache_new(1, &counting, &news);
+	const struct reflector_object deleted = {.data = POD("8", "Running"), .len = strlen(POD("8", "Running"))};
+	cleanup_free char *pod = NULL;
+	struct cache_entry *entry;
+	struct error err;
+
+	(void)state;
+	present(cache, KIND_FRAMEWORK, FRAMEWORK);
+	present(cache, KIND_POD, POD("5", "Pending"));
+	pod = mem_strdup(news.text.data);
+	fold_all(cache);
+	assert_int_equal(cache_count(cache, KIND_POD), 1);
+	for (entry = cache_first(cache, 0); entry != NULL; entry = cache_next(entry)) {
+		changed(&news.text, entry);
+		assert_string_equal(news.text.data, cache_entry_kind(entry) == KIND_POD ? pod : FRAMEWORK);
+	}
+	assert_int_equal(news.changed, 2);
+	present(cache, KIND_POD, POD("6", "Pending")); /* nothing that is kept has changed */
+	present(cache, KIND_POD, POD("4", "Running")); /* older */
+	present(cache, KIND_FRAMEWORK, FRAMEWORK);
+	assert_int_equal(news.changed, 2);
+	fold_all(cache);
+	present(cache, KIND_POD, POD("7", "Running"));
+	assert_int_equal(news.changed, 3);
+	assert_non_null(strstr(news.text.data, "\"Running\""));
+	fold_all(cache);
+	assert_int_equal(cache_deleted_raw(cache, KIND_POD, &deleted, &err), 0);
+	assert_int_equal(news.gone, 1);
+	assert_int_equal(cache_count(cache, KIND_POD), 0);
+	fold_all(cache);
+	cache_free(cache);
+	buf_free(&news.text);
+}
+
+/* A list folds what it shows first, changes nothing where nothing has changed, and ends what it does not show. */
+static void test_folded_lists(void **state)
+{
+	struct news news = {0};
+	struct cache *cache = cache_new(1, &counting, &news);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		cache_list_begin(cache, "", KIND_POD);
+		present(cache, KIND_POD, POD("5", "Running"));
+		assert_non_null(strstr(news.text.data, "\"Running\""));
+		cache_list_end(cache, "", KIND_POD, "9");
+		assert_int_equal(news.changed, 1);
+	}
+	cache_list_begin(cache, "", KIND_POD);
+	cache_list_end(cache, "", KIND_POD, "4"); /* before the Pod came */
+	assert_int_equal(news.gone, 0);
+	fold_all(cache);
+	cache_list_begin(cache, "", KIND_POD);
+	cache_list_end(cache, "", KIND_POD, "10");
+	assert_int_equal(news.gone, 1);
+	assert_int_equal(cache_count(cache, KIND_POD), 0);
+	cache_free(cache);
+	buf_free(&news.text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_managed_fields),
 		cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_deletion_line),
+		cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_folded_lists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,48 +3,55 @@
  * older version than an object's does not delete it (common/README.md §5.4, §5.5). */
 #include "watcher/view/cache.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/hash.h"
-#include "common/base/json.h"
-#include "common/base/json_reader.h"
 #include "common/base/mem.h"
 #include "common/base/version.h"
 #include "common/bus/message.h"
 #include "common/framework/workload.h"
+#include "watcher/view/fold.h"
+#include "watcher/view/scopes.h"
+#include "watcher/view/slim.h"
+
+enum {
+	FOLD_AFTER_TURNS = 2,     /* at least one whole turn without news */
+	FOLD_WORK_MAX = 2048,     /* at once: some ms */
+	FOLD_FRAMEWORK_WORK = 32, /* of a Framework, that of a Pod being 1 */
+	FOLDED_TO_TRIM = 1024,    /* so much work gives back memory that is worth asking for */
+};
 
 /* What is kept of a Framework: the reconcilers need nearly all of it. */
 struct cached_framework {
 	struct object_meta meta;
 	char *text; /* compact JSON without metadata.managedFields */
 	size_t len;
+	size_t folded_len; /* of what fold_text() made of the text; 0: it is not folded */
+	struct folder *folder;
 };
 
 struct cache_entry {
 	enum object_kind kind;
-	bool seen; /* in the list that is under way */
+	bool seen;       /* in the list that is under way */
+	bool pod_folded; /* by fold_pod() */
+	uint8_t turn;    /* of cache_fold(), when it was stored */
 	uint32_t shard;
-	size_t ns_len; /* key: "namespace/name" */
-	char *ns;
+	uint32_t ns_len; /* key: namespace, NUL, name */
 	/* at most one of them, none when the entry is not present */
 	struct cached_framework *framework;
 	struct config_map *config_map;
-	struct pod *pod;
+	union {
+		struct pod *pod;
+		void *folded_pod;
+	};
 	struct workload *workload;
 	void *note;
 	struct cache_entry *shard_previous;
 	struct cache_entry *shard_next;
 	UT_hash_handle hh;
 	char key[];
-};
-
-/* A namespace that is watched, or "": all. */
-struct scope {
-	struct scope *next;
-	char *ns;
-	char *version[KIND_COUNT];
-	bool listing[KIND_COUNT];
 };
 
 struct cache {
@@ -54,7 +61,14 @@ struct cache {
 	struct cache_entry *kinds[KIND_COUNT]; /* uthash heads, by key; absent ones with a note too */
 	struct cache_entry *shards[BUS_SHARD_MAX];
 	size_t count[KIND_COUNT];
+	unsigned listing[KIND_COUNT]; /* in so many scopes */
 	struct scope *scopes;
+
+	/* folding */
+	struct folder *folder;
+	uint32_t fold_shard; /* the next one to be looked at */
+	uint8_t fold_turn;   /* each is one look at all shards */
+	size_t folded;       /* since memory was last given back */
 };
 
 struct cache *cache_new(uint32_t shard_count, const struct cache_listener *listener, void *arg)
@@ -64,30 +78,8 @@ struct cache *cache_new(uint32_t shard_count, const struct cache_listener *liste
 	cache->shard_count = shard_count;
 	cache->listener = listener;
 	cache->arg = arg;
+	cache->folder = folder_new();
 	return cache;
-}
-
-static struct scope *find_or_add_scope(struct cache *cache, const char *ns)
-{
-	struct scope **at = &cache->scopes;
-
-	while (*at != NULL && strcmp((*at)->ns, ns) != 0)
-		at = &(*at)->next;
-	if (*at == NULL) {
-		*at = mem_calloc(1, sizeof(**at));
-		(*at)->ns = mem_strdup(ns);
-		for (size_t kind = 0; kind < KIND_COUNT; kind++)
-			(*at)->version[kind] = mem_strdup("");
-	}
-	return *at;
-}
-
-static void scope_free(struct scope *scope)
-{
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		free(scope->version[kind]);
-	free(scope->ns);
-	free(scope);
 }
 
 static void framework_free(struct cached_framework *framework)
@@ -103,18 +95,21 @@ static void drop_object(struct cache_entry *entry)
 {
 	framework_free(entry->framework);
 	config_map_free(entry->config_map);
-	pod_free(entry->pod);
+	if (entry->pod_folded)
+		free(entry->folded_pod);
+	else
+		pod_free(entry->pod);
 	workload_free(entry->workload);
 	entry->framework = NULL;
 	entry->config_map = NULL;
 	entry->pod = NULL;
+	entry->pod_folded = false;
 	entry->workload = NULL;
 }
 
 static void entry_free(struct cache_entry *entry)
 {
 	drop_object(entry);
-	free(entry->ns);
 	free(entry);
 }
 
@@ -131,15 +126,12 @@ void cache_free(struct cache *cache)
 			entry_free(entry);
 		}
 	}
-	while (cache->scopes != NULL) {
-		struct scope *scope = cache->scopes;
-
-		cache->scopes = scope->next;
-		scope_free(scope);
-	}
+	scopes_free(cache->scopes);
+	folder_free(cache->folder);
 	free(cache);
 }
 
+/* A Pod that is folded has to be unfolded before. */
 static const struct object_meta *meta_of(const struct cache_entry *entry)
 {
 	if (entry->framework != NULL)
@@ -160,9 +152,11 @@ static const char *framework_of(enum object_kind kind, const struct object_meta 
 static struct cache_entry *find(const struct cache *cache, enum object_kind kind, const char *ns, const char *name)
 {
 	cleanup_free char *key = mem_printf("%s/%s", ns, name);
+	size_t ns_len = strlen(ns);
 	struct cache_entry *entry;
 
-	HASH_FIND_STR(cache->kinds[kind], key, entry);
+	key[ns_len] = '\0';
+	HASH_FIND(hh, cache->kinds[kind], key, ns_len + 1 + strlen(name), entry);
 	return entry;
 }
 
@@ -176,10 +170,8 @@ static struct cache_entry *find_or_add(struct cache *cache, enum object_kind kin
 		return entry;
 	entry = mem_calloc(1, sizeof(*entry) + ns_len + 1 + name_len + 1);
 	entry->kind = kind;
-	entry->ns = mem_strdup(ns);
-	entry->ns_len = ns_len;
+	entry->ns_len = (uint32_t)ns_len;
 	memcpy(entry->key, ns, ns_len);
-	entry->key[ns_len] = '/';
 	memcpy(entry->key + ns_len + 1, name, name_len);
 	HASH_ADD_KEYPTR(hh, cache->kinds[kind], entry->key, ns_len + 1 + name_len, entry);
 	return entry;
@@ -187,7 +179,7 @@ static struct cache_entry *find_or_add(struct cache *cache, enum object_kind kin
 
 static void free_if_unused(struct cache *cache, struct cache_entry *entry)
 {
-	if (entry->note != NULL || meta_of(entry) != NULL)
+	if (entry->note != NULL || entry->pod_folded || meta_of(entry) != NULL)
 		return;
 	HASH_DEL(cache->kinds[entry->kind], entry);
 	entry_free(entry);
@@ -256,50 +248,6 @@ struct kept {
 	struct workload *workload;
 };
 
-/* The text without metadata.managedFields, on one line. */
-static void write_slim(struct buf *out, const char *text, size_t len)
-{
-	struct json_reader reader;
-	struct json_span name;
-	const char *cut = NULL;
-	const char *cut_end = NULL;
-
-	json_reader_init(&reader, text, len);
-	if (json_reader_find(&reader, "metadata") && json_reader_object(&reader)) {
-		while (json_reader_member(&reader, &name)) {
-			json_reader_pass(&reader);
-			if (json_span_is(&name, "managedFields")) {
-				cut = name.at - 1; /* the quote */
-				cut_end = reader.at;
-			}
-		}
-	}
-	buf_reserve(out, len);
-	if (cut == NULL) {
-		buf_append(out, text, len);
-	} else {
-		/* with the comma behind it, or else with the one before: behind the last member stands a brace */
-		while (*cut_end == ' ' || *cut_end == '\n' || *cut_end == '\t' || *cut_end == '\r')
-			cut_end++;
-		if (*cut_end == ',')
-			cut_end++;
-		else
-			while (*cut_end == '}' && cut > text && *cut != ',' && *cut != '{')
-				cut--;
-		if (*cut == '{')
-			cut++;
-		buf_append(out, text, (size_t)(cut - text));
-		buf_append(out, cut_end, (size_t)(text + len - cut_end));
-	}
-	if (memchr(out->data, '\n', out->len) != NULL) {
-		struct buf compact = {0};
-
-		buf_json_compact(&compact, out->data, out->len);
-		buf_free(out);
-		*out = compact;
-	}
-}
-
 static struct cached_framework *framework_read(const char *text, size_t len, struct error *err)
 {
 	struct cached_framework *framework = mem_calloc(1, sizeof(*framework));
@@ -352,14 +300,83 @@ static bool kept_same(const struct cache_entry *entry, const struct kept *kept)
 	return pod_same(entry->pod, kept->pod);
 }
 
-static void store(struct cache_entry *entry, const struct kept *kept)
+static void store(const struct cache *cache, struct cache_entry *entry, const struct kept *kept)
 {
 	drop_object(entry);
+	entry->turn = cache->fold_turn;
 	entry->framework = kept->framework;
 	entry->config_map = kept->config_map;
 	entry->pod = kept->pod;
 	entry->workload = kept->workload;
 }
+
+/* ---- folding ---- */
+
+static void unfold(struct cache_entry *entry)
+{
+	void *folded = entry->folded_pod;
+
+	if (!entry->pod_folded)
+		return;
+	entry->pod = unfold_pod(folded);
+	entry->pod_folded = false;
+	free(folded);
+}
+
+static bool fold_framework(struct folder *folder, struct cached_framework *framework)
+{
+	char *folded = fold_text(folder, framework->text, framework->len, &framework->folded_len);
+
+	if (folded == NULL)
+		return false;
+	free(framework->text);
+	framework->text = folded;
+	framework->folder = folder;
+	return true;
+}
+
+/* Returns how much work it was. */
+static size_t fold(struct cache *cache, struct cache_entry *entry)
+{
+	void *folded;
+
+	if (entry->framework != NULL)
+		return entry->framework->folded_len == 0 && fold_framework(cache->folder, entry->framework)
+			       ? FOLD_FRAMEWORK_WORK
+			       : 0;
+	if (entry->kind != KIND_POD || entry->pod_folded || entry->pod == NULL)
+		return 0;
+	folded = fold_pod(entry->pod);
+	if (folded == NULL)
+		return 0;
+	pod_free(entry->pod);
+	entry->folded_pod = folded;
+	entry->pod_folded = true;
+	return 1;
+}
+
+bool cache_fold(struct cache *cache)
+{
+	size_t work = 0;
+
+	for (struct cache_entry *entry = cache->shards[cache->fold_shard]; entry != NULL && work < FOLD_WORK_MAX;
+	     entry = entry->shard_next)
+		if ((uint8_t)(cache->fold_turn - entry->turn) >= FOLD_AFTER_TURNS)
+			work += fold(cache, entry);
+	cache->folded += work;
+	if (work >= FOLD_WORK_MAX)
+		return true;
+	if (++cache->fold_shard < cache->shard_count)
+		return false;
+	cache->fold_shard = 0;
+	cache->fold_turn++;
+	if (cache->folded >= FOLDED_TO_TRIM)
+		malloc_trim(0);
+	cache->folded = 0;
+	return false;
+}
+
+/* ---- what the reflectors say ---- */
 
 int cache_present_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
 		      struct error *err)
@@ -368,6 +385,7 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 	const struct object_meta *meta = kept_read(kind, object, &kept, err);
 	const struct object_meta *old;
 	struct cache_entry *entry;
+	bool folded;
 
 	if (meta == NULL)
 		return -1;
@@ -378,6 +396,8 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 	}
 	entry = find_or_add(cache, kind, meta->ns, meta->name);
 	entry->seen = true;
+	folded = entry->pod_folded;
+	unfold(entry);
 	old = meta_of(entry);
 	if (old != NULL && strcmp(old->uid, meta->uid) == 0) {
 		if (version_compare(meta->resource_version, old->resource_version) < 0) {
@@ -385,11 +405,13 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 			return 0;
 		}
 		if (kept_same(entry, &kept)) {
-			store(entry, &kept);
+			store(cache, entry, &kept);
+			if (folded) /* a list of all of them unfolds one at a time */
+				fold(cache, entry);
 			return 0;
 		}
 		if (strcmp(framework_of(kind, old), framework_of(kind, meta)) == 0) {
-			store(entry, &kept);
+			store(cache, entry, &kept);
 			cache->listener->changed(cache->arg, entry);
 			return 0;
 		}
@@ -399,8 +421,10 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 		cache->listener->missed(cache->arg, entry);
 		remove_object(cache, entry, meta->resource_version, END_REPLACED);
 	}
-	store(entry, &kept);
+	store(cache, entry, &kept);
 	link_shard(cache, entry, shard_of_key(meta->ns, framework_of(kind, meta), cache->shard_count));
+	if (cache->listing[kind] > 0) /* most of what is there runs for long */
+		fold(cache, entry);
 	cache->listener->changed(cache->arg, entry);
 	return 0;
 }
@@ -408,8 +432,11 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 static void forget(struct cache *cache, enum object_kind kind, const struct object_meta *meta)
 {
 	struct cache_entry *entry = find(cache, kind, meta->ns, meta->name);
-	const struct object_meta *old = entry == NULL ? NULL : meta_of(entry);
+	const struct object_meta *old;
 
+	if (entry != NULL)
+		unfold(entry);
+	old = entry == NULL ? NULL : meta_of(entry);
 	if (old == NULL || strcmp(old->uid, meta->uid) != 0)
 		return;
 	/* Frameworks are watched without a selector: no event but a deletion takes them out of sight */
@@ -438,47 +465,47 @@ void cache_unreadable(struct cache *cache, enum object_kind kind, const char *ns
 		entry->seen = true;
 }
 
-static bool scope_covers(const struct scope *scope, const struct cache_entry *entry)
-{
-	return scope->ns[0] == '\0' || strcmp(scope->ns, entry->ns) == 0;
-}
-
 void cache_list_begin(struct cache *cache, const char *ns, enum object_kind kind)
 {
-	struct scope *scope = find_or_add_scope(cache, ns);
+	struct scope *scope = scopes_get(&cache->scopes, ns);
 	struct cache_entry *entry;
 	struct cache_entry *next;
 
+	cache->listing[kind] += !scope->listing[kind];
 	scope->listing[kind] = true;
 	HASH_ITER(hh, cache->kinds[kind], entry, next)
-		if (scope_covers(scope, entry))
+		if (scope_covers(scope, cache_entry_ns(entry)))
 			entry->seen = false;
 }
 
 void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, const char *resource_version)
 {
-	struct scope *scope = find_or_add_scope(cache, ns);
+	struct scope *scope = scopes_get(&cache->scopes, ns);
 	struct cache_entry *entry;
 	struct cache_entry *next;
 
 	HASH_ITER(hh, cache->kinds[kind], entry, next) {
-		const struct object_meta *meta = meta_of(entry);
+		const struct object_meta *meta;
 
-		if (entry->seen || meta == NULL || !scope_covers(scope, entry) ||
-		    version_compare(meta->resource_version, resource_version) > 0)
+		if (entry->seen || !scope_covers(scope, cache_entry_ns(entry)))
+			continue;
+		unfold(entry);
+		meta = meta_of(entry);
+		if (meta == NULL || version_compare(meta->resource_version, resource_version) > 0)
 			continue;
 		cache->listener->missed(cache->arg, entry);
 		remove_object(cache, entry, resource_version,
 			      kind == KIND_FRAMEWORK || meta->deletion_time != 0 ? END_CERTAIN : END_NOT_LISTED);
 		free_if_unused(cache, entry);
 	}
+	cache->listing[kind] -= scope->listing[kind];
 	scope->listing[kind] = false;
 	mem_replace(&scope->version[kind], resource_version);
 }
 
 void cache_progress(struct cache *cache, const char *ns, enum object_kind kind, const char *resource_version)
 {
-	struct scope *scope = find_or_add_scope(cache, ns);
+	struct scope *scope = scopes_get(&cache->scopes, ns);
 
 	if (!scope->listing[kind])
 		mem_replace(&scope->version[kind], resource_version);
@@ -486,12 +513,7 @@ void cache_progress(struct cache *cache, const char *ns, enum object_kind kind, 
 
 void cache_put_scopes(const struct cache *cache, struct bus_snapshot_end *out)
 {
-	for (const struct scope *scope = cache->scopes; scope != NULL; scope = scope->next) {
-		struct bus_scope *put = bus_snapshot_end_add(out, scope->ns);
-
-		for (size_t kind = 0; kind < KIND_COUNT; kind++)
-			put->resource_version[kind] = mem_strdup(scope->version[kind]);
-	}
+	scopes_put(cache->scopes, out);
 }
 
 size_t cache_count(const struct cache *cache, enum object_kind kind)
@@ -521,7 +543,7 @@ uint32_t cache_entry_shard(const struct cache_entry *entry)
 
 const char *cache_entry_ns(const struct cache_entry *entry)
 {
-	return entry->ns;
+	return entry->key;
 }
 
 const char *cache_entry_name(const struct cache_entry *entry)
@@ -531,10 +553,16 @@ const char *cache_entry_name(const struct cache_entry *entry)
 
 void cache_entry_write(struct buf *out, const struct cache_entry *entry)
 {
-	if (entry->framework != NULL)
-		buf_append(out, entry->framework->text, entry->framework->len);
+	const struct cached_framework *framework = entry->framework;
+
+	if (framework != NULL && framework->folded_len > 0)
+		unfold_text(framework->folder, out, framework->text, framework->folded_len, framework->len);
+	else if (framework != NULL)
+		buf_append(out, framework->text, framework->len);
 	else if (entry->config_map != NULL)
 		config_map_write(out, entry->config_map);
+	else if (entry->pod_folded)
+		fold_write_pod(out, entry->folded_pod);
 	else if (entry->pod != NULL)
 		pod_write(out, entry->pod);
 	else if (entry->workload != NULL)

@@ -57,6 +57,10 @@ void cache_progress(struct cache *cache, const char *ns, enum object_kind kind, 
 /* Adds the watched scopes and their versions: an object that the cache does not have does not exist at that version. ""
  * before the first list. */
 void cache_put_scopes(const struct cache *cache, struct bus_snapshot_end *out);
+/* Folds objects of the next shard that have not changed for a while, as far as the work of a few milliseconds goes. To
+ * be called once for each shard in the time within which that is no news, and soon again while it returns true: there
+ * is more to fold in this shard. */
+bool cache_fold(struct cache *cache);
 size_t cache_count(const struct cache *cache, enum object_kind kind);
 
 /* All present objects of a shard, Frameworks or not, in no order. */

@@ -10,6 +10,7 @@
 #include "common/base/hash.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "tests/cluster/testapi/load.h"
 #include "tests/cluster/testapi/watch.h"
 
 enum { AGENT_SIZE = 64, TOO_MANY_REQUESTS = 429 };
@@ -458,6 +459,23 @@ static void count_watches(struct api *api, struct api_answer *answer)
 	answer_json(answer, 200, json_pack("{s:I}", "watches", (json_int_t)count));
 }
 
+static void load(struct api *api, const json_t *body, struct api_answer *answer)
+{
+	const char *file = json_str(body, "file");
+	struct error err;
+	int64_t count;
+
+	if (file == NULL) {
+		answer_bad(answer, "\"file\" must be a path");
+		return;
+	}
+	count = api_load(api, file, &err);
+	if (count < 0)
+		answer_bad(answer, err.message);
+	else
+		answer_json(answer, 200, json_pack("{s:I}", "objects", (json_int_t)count));
+}
+
 static void post(struct api *api, const struct api_request *request, const char *what, struct api_answer *answer)
 {
 	struct error err;
@@ -477,6 +495,8 @@ static void post(struct api *api, const struct api_request *request, const char 
 		add_fault(api, body, answer);
 	else if (strcmp(what, "watches") == 0)
 		disturb(api, body, answer);
+	else if (strcmp(what, "objects") == 0)
+		load(api, body, answer);
 	else
 		answer_bad(answer, "no such thing under /fc-testapi/");
 }

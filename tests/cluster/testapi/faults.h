@@ -25,6 +25,8 @@
  *
  * POST /fc-testapi/compact: every resourceVersion before now is too old; answers {"resourceVersion": "…"}.
  *
+ * POST /fc-testapi/objects {"file": "PATH"}: stores the objects of a file as they are (load.h); answers {"objects": n}.
+ *
  * GET /fc-testapi/requests: [{"userAgent", "verb", "resource", "code", "count"}…], where resource is "pods" or
  * "frameworks/status", and code 0 means that no answer was given; DELETE sets them to zero. */
 #ifndef TESTAPI_FAULTS_H

@@ -164,7 +164,7 @@ static int candidates(struct api *api, const struct api_request *request, struct
 	size_t begin;
 	size_t end;
 
-	*owned = page->version != 0 && page->version != api->version;
+	*owned = page->version != 0 && api_store_changed_since(resource, page->version);
 	if (*owned) {
 		if (api_store_at(resource, request->namespace_name, page->version, objects, count) == 0)
 			return 0;

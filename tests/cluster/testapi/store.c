@@ -392,6 +392,14 @@ static size_t first_changes(const struct api_resource *resource, uint64_t versio
 	return kept;
 }
 
+bool api_store_changed_since(const struct api_resource *resource, uint64_t version)
+{
+	if (version < resource->compacted)
+		return true;
+	return resource->event_end > resource->event_first &&
+	       resource->events[(resource->event_end - 1) % resource->event_cap].version > version;
+}
+
 int api_store_at(struct api_resource *resource, const char *namespace_name, uint64_t version,
 		 struct api_object ***objects, size_t *count)
 {

@@ -70,6 +70,9 @@ void api_store_compact(struct api *api);
 /* Frees what the resource holds. */
 void api_store_clear(struct api_resource *resource);
 
+/* Whether an object was stored or removed after that version; true, too, for a version that is too old to tell. */
+bool api_store_changed_since(const struct api_resource *resource, uint64_t version);
+
 /* The objects of a range as they were at a version: for the later pages of a list. An array of owned references and
  * its length; -1 when the log does not reach back. */
 int api_store_at(struct api_resource *resource, const char *namespace_name, uint64_t version,

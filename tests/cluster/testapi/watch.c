@@ -153,12 +153,30 @@ void api_watch_expire(struct api_watch *watch)
 	api_failure_free(&failure);
 }
 
+/* Returns whether some are left. */
+static bool put_initial(struct api_watch *watch)
+{
+	for (; watch->out.len < OUT_ENOUGH && watch->initial_at < watch->initial_count; watch->initial_at++) {
+		put_event(watch, "ADDED", watch->initial[watch->initial_at]);
+		api_object_unref(watch->initial[watch->initial_at]);
+	}
+	if (watch->initial_at < watch->initial_count)
+		return true;
+	free((void *)watch->initial);
+	watch->initial = NULL;
+	if (watch->initial_bookmark)
+		put_bookmark(watch, true);
+	return false;
+}
+
 static void fill(struct api_watch *watch)
 {
 	if (overtaken(watch)) {
 		api_watch_expire(watch);
 		return;
 	}
+	if (watch->initial != NULL && put_initial(watch))
+		return;
 	while (watch->out.len < OUT_ENOUGH && watch->cursor < watch->resource->event_end) {
 		const struct api_event *event = event_at(watch->resource, watch->cursor++);
 		char type = seen_as(watch, event);
@@ -174,15 +192,25 @@ static void fill(struct api_watch *watch)
 		watch->ended = true;
 }
 
-static void put_initial(struct api_watch *watch)
+/* Notes what there is, to be handed out by and by: a large cluster is more than fits into memory twice. */
+static void take_initial(struct api_watch *watch)
 {
 	size_t begin;
 	size_t end;
 
 	api_store_range(watch->resource, watch->namespace_name, &begin, &end);
+	watch->initial = mem_calloc(end - begin + 1, sizeof(struct api_object *));
 	for (; begin < end; begin++)
 		if (api_selector_matches(&watch->selector, watch->resource->objects[begin]))
-			put_event(watch, "ADDED", watch->resource->objects[begin]);
+			watch->initial[watch->initial_count++] = api_object_ref(watch->resource->objects[begin]);
+}
+
+static void drop_initial(struct api_watch *watch)
+{
+	while (watch->initial_at < watch->initial_count)
+		api_object_unref(watch->initial[watch->initial_at++]);
+	free((void *)watch->initial);
+	watch->initial = NULL;
 }
 
 /* Places the cursor behind version. */
@@ -217,9 +245,8 @@ static int start(struct api_watch *watch, const struct api_watch_request *reques
 	if (version == 0 || request->initial == INITIAL_REQUIRED) {
 		seek(watch, api->version);
 		if (request->initial != INITIAL_NONE)
-			put_initial(watch);
-		if (request->initial == INITIAL_REQUIRED && watch->bookmarks)
-			put_bookmark(watch, true);
+			take_initial(watch);
+		watch->initial_bookmark = request->initial == INITIAL_REQUIRED && watch->bookmarks;
 		return 0;
 	}
 	if (version < watch->resource->compacted) {
@@ -265,6 +292,7 @@ struct api_watch *api_watch_new(struct api *api, struct api_resource *resource, 
 void api_watch_free(struct api_watch *watch)
 {
 	LL_DELETE(watch->resource->watches, watch);
+	drop_initial(watch);
 	api_selector_free(&watch->selector);
 	buf_free(&watch->out);
 	free(watch->user_agent);
@@ -344,8 +372,8 @@ void api_watch_notify(struct api *api, struct api_resource *resource)
 /* Skips what the watch does not see; true when there is something for it. */
 static bool has_news(struct api_watch *watch)
 {
-	if (watch->ended || watch->half || watch->out_sent < watch->out.len || overtaken(watch) ||
-	    watch->resource->gone)
+	if (watch->ended || watch->half || watch->out_sent < watch->out.len || watch->initial != NULL ||
+	    overtaken(watch) || watch->resource->gone)
 		return true;
 	for (; watch->cursor < watch->resource->event_end; watch->cursor++) {
 		const struct api_event *event = event_at(watch->resource, watch->cursor);

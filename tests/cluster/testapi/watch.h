@@ -36,9 +36,13 @@ struct api_watch {
 	enum api_form form;
 	bool protobuf;
 	bool bookmarks;
-	uint64_t begins;  /* events up to this version are not for it */
-	uint64_t cursor;  /* the next event's number */
-	uint64_t version; /* everything up to here was handed out or did not match */
+	uint64_t begins;             /* events up to this version are not for it */
+	uint64_t cursor;             /* the next event's number */
+	uint64_t version;            /* everything up to here was handed out or did not match */
+	struct api_object **initial; /* what there was when it began, as far as it is not handed out; references */
+	size_t initial_at;
+	size_t initial_count;
+	bool initial_bookmark; /* is owed behind them */
 	struct buf out;
 	size_t out_sent;
 	bool columns_sent; /* a Table's columns go out once */

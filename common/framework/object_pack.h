@@ -1,0 +1,13 @@
+/* Pods that are kept packed while nothing happens to them (common/base/pack.h). */
+#ifndef FRAMEWORK_OBJECT_PACK_H
+#define FRAMEWORK_OBJECT_PACK_H
+
+#include "common/base/pack.h"
+#include "common/framework/object.h"
+
+/* Whether it can be packed: it has not ended, and nothing keeps it from running. */
+bool pod_packs(const struct pod *pod);
+/* Reading fills in the Pod, whose strings are its own. */
+void pack_pod(struct pack *pack, struct pod *pod);
+
+#endif

@@ -1,0 +1,87 @@
+/* Folds the Frameworks to which nothing happens (sync/fold.h), and unfolds them; see reconciler.h. */
+#include <malloc.h>
+#include <utlist.h>
+
+#include "reconciler/reconciler.h"
+#include "reconciler/sync/fold.h"
+
+enum {
+	FOLDED_AT_ONCE = 64,  /* some ms of work */
+	FOLDED_TO_TRIM = 256, /* so many give back so much memory that it is worth asking for it */
+};
+
+void rest_end(struct item *item)
+{
+	if (!item->resting)
+		return;
+	DL_DELETE2(item->reconciler->resting, item, prev_resting, next_resting);
+	item->resting = false;
+}
+
+static bool idle(const struct item *item)
+{
+	return item->calls_on_way == 0 && !item->writing;
+}
+
+static void fold(struct item *item)
+{
+	rest_end(item);
+	if (framework_fold(item->framework))
+		item->reconciler->folded++;
+}
+
+/* A snapshot shows the Pods of one Framework after the other: nothing happens to any before its end. */
+static void fold_former(struct reconciler *reconciler, const struct item *present)
+{
+	struct item *former = reconciler->resting == NULL ? NULL : reconciler->resting->prev_resting;
+
+	if (former != NULL && former != present && !shard_set_has(&reconciler->ready, former->shard) && idle(former))
+		fold(former);
+}
+
+void rest_begin(struct item *item)
+{
+	struct reconciler *reconciler = item->reconciler;
+
+	framework_unfold(item->framework);
+	if (item->orphan)
+		return;
+	fold_former(reconciler, item);
+	rest_end(item);
+	item->resting = true;
+	item->rested_ms = reconciler->ports.boot_ms(reconciler->ports.context);
+	DL_APPEND2(reconciler->resting, item, prev_resting, next_resting);
+}
+
+static bool is_due(const struct reconciler *reconciler, int64_t now_ms)
+{
+	return reconciler->resting != NULL && now_ms - reconciler->resting->rested_ms >= reconciler->rest_ms;
+}
+
+void rest_resume(struct item *item)
+{
+	if (item->framework->exists && idle(item))
+		fold(item);
+}
+
+bool rest_fold(struct reconciler *reconciler)
+{
+	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
+
+	for (int i = 0; i < FOLDED_AT_ONCE && is_due(reconciler, now_ms); i++) {
+		struct item *item = reconciler->resting;
+
+		/* the reconcile of one that is queued begins its rest anew */
+		if (!item->queued && idle(item))
+			fold(item);
+		else
+			rest_end(item);
+	}
+	if (is_due(reconciler, now_ms))
+		return true;
+	if (reconciler->folded >= FOLDED_TO_TRIM) {
+		malloc_trim(0);
+		reconciler->folded = 0;
+	}
+	return false;
+}
