@@ -178,6 +178,20 @@ static bool is_own_write(struct reconciler *reconciler, const char *text, size_t
 	return known || waits;
 }
 
+/* The Framework is known not to exist at that version. */
+static void drop_held(struct item *item, const char *version)
+{
+	struct object_identity identity;
+
+	if (item->held == NULL || !object_identity_read(item->held, strlen(item->held), &identity))
+		return;
+	if (version_compare(identity.resource_version, version) <= 0) {
+		free(item->held);
+		item->held = NULL;
+	}
+	object_identity_free(&identity);
+}
+
 void store_held(struct item *item)
 {
 	cleanup_free char *text = item->held;
@@ -250,6 +264,7 @@ void store_absent(struct reconciler *reconciler, enum object_kind kind, uint32_t
 	struct framework *framework = item->framework;
 
 	if (kind == KIND_FRAMEWORK) {
+		drop_held(item, absent->resource_version);
 		/* Where another uid had the name at that version, or several had it one after the other until then (uid
 		 * ""), the one we know had gone before, unless it is newer: a GET may have shown it. */
 		if (framework->exists && (strcmp(framework->uid, absent->uid) == 0 ||
@@ -305,6 +320,8 @@ static void drop_unseen(struct item *item, const struct bus_scope *scope)
 
 	if (item->unseen || framework->config_map.unseen)
 		rest_begin(item);
+	if (item->unseen)
+		drop_held(item, scope->resource_version[KIND_FRAMEWORK]);
 	if (item->unseen && framework->exists &&
 	    version_compare(framework->resource_version, scope->resource_version[KIND_FRAMEWORK]) <= 0)
 		framework_observe_absent(framework, scope->resource_version[KIND_FRAMEWORK]);

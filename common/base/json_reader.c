@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
+#include "common/base/json_escape.h"
 
 enum { WORD = sizeof(uint64_t), LITTLE_ENDIAN_HOST = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ };
 enum { PLAIN_MEMBER_REST = 8 /* `":false,` */ };
