@@ -217,6 +217,9 @@ static void on_arrival(struct world *world, void *arg)
 	if (world->now_ms > wire->deadline_ms)
 		wire->late = true; /* one that stands still has yet to learn it */
 	if (wire->stranger) {
+		/* to whoever asks what is served, it looks like a server that does not serve it */
+		if (strstr(wire->path, "/namespaces/") == NULL && world->gang_unserved_until_ms < world->now_ms)
+			world->gang_unserved_until_ms = world->now_ms;
 		answer_as_stranger(world, &answer);
 		send_answer(wire, &answer);
 	} else if (wire->fault != 0 && !wire->fault_after) {
