@@ -13,7 +13,8 @@ group() { api GET "$(groups_path "${3:-}")/$1" | jq -r "$2"; } # name expression
 # By the order of Events: ADDED Pods of a gang come after their PodGroup.
 expect_groups_first() {
     jq -s -e '([.[] | select(.type == "ADDED" and .object.kind == "PodGroup").object.metadata.name]) as $groups |
-        [.[] | select(.type == "ADDED" and .object.kind == "Pod").object.metadata.annotations["scheduling.k8s.io/group-name"]] | map(select(. != null)) | unique - $groups == []' \
+        [.[] | select(.type == "ADDED" and .object.kind == "Pod").object.metadata.annotations["scheduling.k8s.io/group-name"]] |
+        map(select(. != null)) | unique - $groups == []' \
         "$RUN/out/$scenario.podgroups" "$RUN/out/$scenario.pods" >/dev/null || fail "a Pod has no PodGroup"
 }
 
@@ -23,31 +24,44 @@ run_gang() {
     create 'def requests($cpu; $memory): .task.pod.spec.containers[0].resources = {requests: {cpu: $cpu, memory: $memory}};
         (fw("volcano"; [(role("a"; 2; ends(2; 0)) | requests("500m"; "1Gi")), (role("b"; 1; ends(2; 0)) | requests("2"; "512Mi"))]) |
             .spec.gang = {scheduler: "Volcano", queue: "default"}),
-        (fw("coscheduling"; [role("a"; 3; ends(0; 0))]) | .spec.gang = {scheduler: "Coscheduling", minTaskNumber: 2, scheduleTimeoutSec: 30}),
-        (fw("again"; [role("a"; 2; {"run-seconds": 0, "attempt-exit-code": "1,0"})]) | .spec.gang = {scheduler: "Volcano"} | .spec |= retry(false; 1)),
-        (fw("parts"; [(role("a"; 2; ends(0; 0)) | policy(-1; -1)), (role("b"; 1; {"run-seconds": 1, "exit-code": "1,1,0"}) | task_retry(false; 2))]) |
+        (fw("coscheduling"; [role("a"; 3; ends(0; 0))]) |
+            .spec.gang = {scheduler: "Coscheduling", minTaskNumber: 2, scheduleTimeoutSec: 30}),
+        (fw("again"; [role("a"; 2; {"run-seconds": 0, "attempt-exit-code": "1,0"})]) |
+            .spec.gang = {scheduler: "Volcano"} | .spec |= retry(false; 1)),
+        (fw("parts"; [(role("a"; 2; ends(0; 0)) | policy(-1; -1)),
+            (role("b"; 1; {"run-seconds": 1, "exit-code": "1,1,0"}) | task_retry(false; 2))]) |
             .spec.gang = {scheduler: "Volcano"})'
     wait_completed volcano
     wait_completed coscheduling
     wait_completed again
     wait_completed parts
     expect "retries of again" "$(framework again .status.retryPolicyStatus.totalRetriedCount)" 1
-    expect "retries of the last Task of parts" "$(framework parts '.status.attemptStatus.taskRoleStatuses[1].taskStatuses[0].retryPolicyStatus.totalRetriedCount')" 2
+    expect "retries of the last Task of parts" \
+        "$(framework parts '.status.attemptStatus.taskRoleStatuses[1].taskStatuses[0].retryPolicyStatus.totalRetriedCount')" 2
     expect "exit codes" "$(api GET "$(frameworks_path)" | jq -c '[.items[].status.attemptStatus.completionStatus.code] | unique')" "[0]"
     wait_for 40 "no PodGroups are left" no_groups
     end_records
     expect_groups_first
-    expect "volcano's" "$(jq -c 'select(.type == "ADDED" and .object.metadata.name == "volcano-0").object | [.spec, .metadata.ownerReferences[0].kind]' "$RUN/out/$scenario.podgroups")" \
+    expect "volcano's" "$(jq -c 'select(.type == "ADDED" and .object.metadata.name == "volcano-0").object |
+        [.spec, .metadata.ownerReferences[0].kind]' "$RUN/out/$scenario.podgroups")" \
         '[{"minMember":3,"minResources":{"cpu":"3","memory":"2684354560"},"queue":"default"},"ConfigMap"]'
-    expect "attempts of again" "$(jq -r 'select(.type == "ADDED").object.metadata.name | select(startswith("again"))' "$RUN/out/$scenario.podgroups" | LC_ALL=C sort | tr '\n' ' ')" "again-0 again-1 "
-    expect "how the number of parts falls" "$(jq -s -r 'map(select(.type != "DELETED").object | select(.metadata.name == "parts-0").spec.minMember) | unique | reverse | tojson' "$RUN/out/$scenario.podgroups")" "[3,1]"
-    expect_lines "stamps" "$(jq -r 'select(.type == "ADDED").object | "\(.metadata.name) \(.spec.schedulerName) \(.metadata.annotations["scheduling.k8s.io/group-name"]) \(.metadata.annotations["volcano.sh/task-spec"]) \(.metadata.labels["scheduling.x-k8s.io/pod-group"])"' \
+    expect "attempts of again" "$(jq -r 'select(.type == "ADDED").object.metadata.name | select(startswith("again"))' \
+        "$RUN/out/$scenario.podgroups" | LC_ALL=C sort | tr '\n' ' ')" "again-0 again-1 "
+    expect "how the number of parts falls" "$(jq -s -r 'map(select(.type != "DELETED").object |
+        select(.metadata.name == "parts-0").spec.minMember) | unique | reverse | tojson' \
+        "$RUN/out/$scenario.podgroups")" "[3,1]"
+    expect_lines "stamps" "$(jq -r 'select(.type == "ADDED").object | "\(.metadata.name) \(.spec.schedulerName) " +
+        "\(.metadata.annotations["scheduling.k8s.io/group-name"]) \(.metadata.annotations["volcano.sh/task-spec"]) " +
+        "\(.metadata.labels["scheduling.x-k8s.io/pod-group"])"' \
         "$RUN/out/$scenario.pods" | grep -E '^(volcano|coscheduling)-a-0' | LC_ALL=C sort)" \
 'coscheduling-a-0 default-scheduler null null coscheduling-0
 volcano-a-0 volcano volcano-0 a null'
 }
 
-no_groups() { [[ $(api GET "$(groups_path)" | jq '.items | length') == 0 && $(api GET "$(groups_path scheduling.x-k8s.io/v1alpha1)" | jq '.items | length') == 0 ]]; }
+no_groups() {
+    [[ $(api GET "$(groups_path)" | jq '.items | length') == 0 ]] &&
+        [[ $(api GET "$(groups_path scheduling.x-k8s.io/v1alpha1)" | jq '.items | length') == 0 ]]
+}
 
 # More Tasks and fewer, while it runs: the number first.
 run_gang_rescale() {
@@ -63,9 +77,11 @@ run_gang_rescale() {
     wait_framework f 20 "[$TASKS.state] | . == [\"AttemptRunning\"]"
     expect "minMember of one" "$(group f-0 .spec.minMember)" 1
     end_records
-    raised=$(jq -s '[.[] | select(.type == "MODIFIED" and .object.spec.minMember == 4).object.metadata.resourceVersion | tonumber] | min' "$RUN/out/$scenario.podgroups")
+    raised=$(jq -s '[.[] | select(.type == "MODIFIED" and .object.spec.minMember == 4).object.metadata.resourceVersion |
+        tonumber] | min' "$RUN/out/$scenario.podgroups")
     expect "Pods of the rescale before the number" \
-        "$(jq -r --argjson raised "$raised" 'select(.type == "ADDED" and (.object.metadata.resourceVersion | tonumber) < $raised).object.metadata.name' "$RUN/out/$scenario.pods")" ""
+        "$(jq -r --argjson raised "$raised" 'select(.type == "ADDED" and (.object.metadata.resourceVersion | tonumber) < $raised) |
+            .object.metadata.name' "$RUN/out/$scenario.pods")" ""
 }
 
 run_gang_refused() {
@@ -73,7 +89,8 @@ run_gang_refused() {
     not_accepted "scheduler" 'scheduler.*(Unsupported|supported) value' '.spec.gang = {scheduler: "Slurm"}'
     not_accepted "minTaskNumber" 'minTaskNumber' '.spec.gang = {scheduler: "Volcano", minTaskNumber: 0}'
     create '(fw("topology"; [role("a"; 1; {})]) | .spec.gang = {scheduler: "Volcano", topologyKey: "rack"}),
-        (fw("waits"; [role("a"; 1; {}), (role("b"; 2; {}) | .dependsOn = [{taskRole: "a", status: "Running"}])]) | .spec.gang = {scheduler: "Volcano"})'
+        (fw("waits"; [role("a"; 1; {}), (role("b"; 2; {}) | .dependsOn = [{taskRole: "a", status: "Running"}])]) |
+            .spec.gang = {scheduler: "Volcano"})'
     wait_event topology Malformed 'spec.gang.topologyKey is "rack", expected no topologyKey: PodGroups of scheduler Volcano have none'
     wait_event waits Malformed 'spec.gang.minTaskNumber is 3 \(all Tasks\), expected at most 1: the Pods of TaskRoles with dependsOn'
     expect "Pods" "$(k get pods -o name)" ""
@@ -83,7 +100,8 @@ run_gang_refused() {
 # made (1.20 serves scheduling.k8s.io/v1beta1, too, and has no PodGroups in it).
 run_gang_dropped() {
     create '(fw("waits"; [role("a"; 2; ends(0; 0))]) | .spec.gang = {scheduler: "Kubernetes"}), fw("other"; [role("a"; 1; ends(0; 0))])'
-    wait_event waits GangUnavailable '^Attempt 0 waits: spec.gang.scheduler is Kubernetes, and the API server does not serve podgroups of scheduling.k8s.io/v1beta1 or v1alpha2: enable the feature gate GenericWorkload'
+    wait_event waits GangUnavailable \
+        'is Kubernetes, and the API server does not serve podgroups of scheduling.k8s.io/v1beta1 or v1alpha2: enable the feature gate'
     wait_completed other
     wait_framework waits 15 '.status.state == "AttemptPreparing"'
     expect "Pods of waits" "$(k get pods -l FC_FRAMEWORK_NAME=waits -o name)" ""
@@ -97,11 +115,13 @@ run_gang_unavailable() {
     own_cluster
     start_watcher
     create '(fw("waits"; [role("a"; 2; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"}), fw("other"; [role("a"; 1; ends(0; 0))])'
-    wait_event waits GangUnavailable 'the API server does not serve podgroups of scheduling.volcano.sh/v1beta1: install Volcano. The controller looks again every minute$'
+    wait_event waits GangUnavailable \
+        'the API server does not serve podgroups of scheduling.volcano.sh/v1beta1: install Volcano. The controller looks again every minute$'
     wait_completed other
     wait_framework waits 15 '.status.state == "AttemptPreparing"'
     expect_match "what kubectl describe says" "$(k describe framework waits)" 'GangUnavailable .*install Volcano'
-    expect_why waits gang-unavailable '2 Tasks, a\[0,1\], have no Pods, because the cluster does not know the gangs of spec\.gang: .*install Volcano'
+    expect_why waits gang-unavailable \
+        '2 Tasks, a\[0,1\], have no Pods, because the cluster does not know the gangs of spec\.gang: .*install Volcano'
     kubectl apply -f "$GANG_CRDS" >/dev/null
     wait_completed waits 90
     keep_control_plane
@@ -120,7 +140,8 @@ run_gang_kubernetes() {
     patch_framework f '{"spec": {"executionType": "Stop"}}'
     wait_completed f
     end_records
-    expect "groups of Pods" "$(jq -r 'select(.type == "ADDED").object.spec.schedulingGroup.podGroupName' "$RUN/out/$scenario.pods" | sort | uniq -c | tr -s ' ')" " 3 f-0"
+    expect "groups of Pods" "$(jq -r 'select(.type == "ADDED").object.spec.schedulingGroup.podGroupName' "$RUN/out/$scenario.pods" |
+        sort | uniq -c | tr -s ' ')" " 3 f-0"
 }
 
 # 100 gangs on nodes for ten: all complete, and none is ever placed in part beside another one.
@@ -135,13 +156,16 @@ run_gang_crowd() {
     expect "exit codes" "$(api GET "$(frameworks_path)" | jq -c '[.items[].status.attemptStatus.completionStatus.code] | unique')" "[0]"
     # Walks through all events: how many Pods of each gang are there, are bound, and have ended.
     events=$(jq -n -c 'def over: .status.phase == "Succeeded" or .status.phase == "Failed" or .metadata.deletionTimestamp != null;
-        reduce (inputs | select(.object.metadata.annotations["scheduling.k8s.io/group-name"])) as $event ({pods: {}, parts: 0, most: 0, early: []};
+        reduce (inputs | select(.object.metadata.annotations["scheduling.k8s.io/group-name"])) as $event (
+            {pods: {}, parts: 0, most: 0, early: []};
             $event.object as $pod | $pod.metadata.annotations["scheduling.k8s.io/group-name"] as $gang |
-            .pods[$gang][$pod.metadata.name] = (if $event.type == "DELETED" or ($pod | over) then "over" elif $pod.spec.nodeName then "bound" else "waits" end) |
+            .pods[$gang][$pod.metadata.name] = (if $event.type == "DELETED" or ($pod | over) then "over"
+                elif $pod.spec.nodeName then "bound" else "waits" end) |
             (if .pods[$gang][$pod.metadata.name] == "bound" and (.pods[$gang] | length) < 8 then .early += [$gang] else . end) |
             ([.pods[] | select(any(. == "bound") and any(. == "waits"))] | length) as $parts |
             ([.pods[][] | select(. == "bound")] | length) as $bound |
-            .parts = ([.parts, $parts] | max) | .most = ([.most, $bound] | max)) | {parts, most, early: (.early | unique)}' "$RUN/out/$scenario.pods")
+            .parts = ([.parts, $parts] | max) | .most = ([.most, $bound] | max)) |
+            {parts, most, early: (.early | unique)}' "$RUN/out/$scenario.pods")
     echo "gangs placed in part at one time, Pods on nodes at one time: $events"
     jq -e '.parts <= 1 and .most <= 80 and .early == []' <<<"$events" >/dev/null || fail "gangs are placed in part: $events"
 }
@@ -158,7 +182,8 @@ run_gang_forbidden() {
     fi
     start_watcher
     create '(fw("waits"; [role("a"; 2; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"}), fw("other"; [role("a"; 1; ends(0; 0))])'
-    wait_event waits FailedCreatePodGroup '^Failed to create waits-0: podgroups.* is forbidden: .*The rights that spec.gang needs are in manifests/rbac/gang'
+    wait_event waits FailedCreatePodGroup \
+        '^Failed to create waits-0: podgroups.* is forbidden: .*The rights that spec.gang needs are in manifests/rbac/gang'
     wait_why waits gang-refused
     expect_why waits gang-refused 'because the API server refuses the PodGroup of spec\.gang: Failed to create waits-0'
     wait_completed other
@@ -166,7 +191,9 @@ run_gang_forbidden() {
     wait_completed waits 90
 }
 
-cannot_create_groups() { ! is_allowed "system:serviceaccount:$ROLES_NAMESPACE:frameworkcontroller" create scheduling.volcano.sh podgroups "$NS"; }
+cannot_create_groups() {
+    ! is_allowed "system:serviceaccount:$ROLES_NAMESPACE:frameworkcontroller" create scheduling.volcano.sh podgroups "$NS"
+}
 
 # Answers that are lost, and reconcilers that are killed meanwhile: one PodGroup, with the right number in the end.
 run_gang_killed() {
@@ -177,20 +204,26 @@ run_gang_killed() {
     record podgroups
     for verb in create patch; do
         testapi_fault "{\"match\": {\"resource\": \"podgroups\", \"verb\": \"$verb\"}, \"count\": 1, \"action\": {\"cutAnswer\": true}}"
-        create 'fw("lost\($verb)"; [role("a"; 1; ends(0; 0)), (role("b"; 1; {"run-seconds": 1, "exit-code": "1,0"}) | task_retry(false; 1))]) | .spec.gang = {scheduler: "Volcano"}' --arg verb "$verb"
+        create 'fw("lost\($verb)"; [role("a"; 1; ends(0; 0)),
+            (role("b"; 1; {"run-seconds": 1, "exit-code": "1,0"}) | task_retry(false; 1))]) |
+            .spec.gang = {scheduler: "Volcano"}' --arg verb "$verb"
         wait_completed "lost$verb"
         testapi DELETE faults >/dev/null
     done
     for verb in create patch; do
-        testapi_fault "{\"match\": {\"resource\": \"podgroups\", \"verb\": \"$verb\", \"name\": \"killed$verb-0\"}, \"action\": {\"answerLatencyMs\": 60000}}"
-        create 'fw("killed\($verb)"; [role("a"; 1; ends(0; 0)), (role("b"; 1; {"run-seconds": 3, "exit-code": "1,0"}) | task_retry(false; 1))]) | .spec.gang = {scheduler: "Volcano"}' --arg verb "$verb"
+        testapi_fault "{\"match\": {\"resource\": \"podgroups\", \"verb\": \"$verb\", \"name\": \"killed$verb-0\"},
+            \"action\": {\"answerLatencyMs\": 60000}}"
+        create 'fw("killed\($verb)"; [role("a"; 1; ends(0; 0)),
+            (role("b"; 1; {"run-seconds": 3, "exit-code": "1,0"}) | task_retry(false; 1))]) |
+            .spec.gang = {scheduler: "Volcano"}' --arg verb "$verb"
         wait_for 20 "the request is carried out" was_done "$verb"
         for pid in $(reconcilers); do kill -KILL "$pid"; done
         testapi DELETE faults >/dev/null
         wait_completed "killed$verb" 60
     done
     end_records
-    expect_lines "PodGroups created" "$(jq -r 'select(.type == "ADDED").object.metadata.name' "$RUN/out/$scenario.podgroups" | LC_ALL=C sort)" 'killedcreate-0
+    expect_lines "PodGroups created" \
+        "$(jq -r 'select(.type == "ADDED").object.metadata.name' "$RUN/out/$scenario.podgroups" | LC_ALL=C sort)" 'killedcreate-0
 killedpatch-0
 lostcreate-0
 lostpatch-0'

@@ -176,8 +176,10 @@ run_rbac_network() {
 # A gang of which one Task completes before the other, and one whose PodGroup's name is taken.
 need_pod_groups() { # verb resource
     round=$((${round:-0} + 1))
-    api POST "$(groups_path)" "{\"apiVersion\": \"scheduling.volcano.sh/v1beta1\", \"kind\": \"PodGroup\", \"metadata\": {\"name\": \"taken$round-0\"}}" >/dev/null
-    create '(fw("free\($round)", "taken\($round)"; [role("a"; 1; ends(0; 0)), role("b"; 1; ends(5; 0))]) | .spec.gang = {scheduler: "Volcano"})' --arg round "$round"
+    api POST "$(groups_path)" "{\"apiVersion\": \"scheduling.volcano.sh/v1beta1\", \"kind\": \"PodGroup\",
+        \"metadata\": {\"name\": \"taken$round-0\"}}" >/dev/null
+    create '(fw("free\($round)", "taken\($round)"; [role("a"; 1; ends(0; 0)), role("b"; 1; ends(5; 0))]) |
+        .spec.gang = {scheduler: "Volcano"})' --arg round "$round"
 }
 
 run_rbac_gang() {
