@@ -116,7 +116,7 @@ run_gang_unavailable() {
     start_watcher
     create '(fw("waits"; [role("a"; 2; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"}), fw("other"; [role("a"; 1; ends(0; 0))])'
     wait_event waits GangUnavailable \
-        'the API server does not serve podgroups of scheduling.volcano.sh/v1beta1: install Volcano. The controller looks again every minute$'
+        'the API server does not serve podgroups of scheduling.volcano.sh/v1beta1: install Volcano. The controller looks again'
     wait_completed other
     wait_framework waits 15 '.status.state == "AttemptPreparing"'
     expect_match "what kubectl describe says" "$(k describe framework waits)" 'GangUnavailable .*install Volcano'
