@@ -249,10 +249,8 @@ static void test_folded_lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_managed_fields),
-		cmocka_unit_test(test_unreadable),
-		cmocka_unit_test(test_deletion_line),
-		cmocka_unit_test(test_folded),
+		cmocka_unit_test(test_managed_fields), cmocka_unit_test(test_unreadable),
+		cmocka_unit_test(test_deletion_line),  cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_folded_lists),
 	};
 
