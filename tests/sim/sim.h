@@ -6,7 +6,7 @@
  *   main.c       seeds, workers, the command line        check.h     what must hold: check*.c
  *   world.c      clock, events, trace, one seed's run    workload.c  what users do
  *   apiserver.c  objects, versions, history, requests    faults.c    what goes wrong, and when
- *   collector.c  the garbage collector
+ *   objects.c    reading objects                         collector.c  the garbage collector
  *   kubelet.c    what runs                               network.c   requests on their way
  *   watcher.c    a watcher's process                     bus.c       connections between the two
  *   stream.c     its lists and watches, on loop.c        machine.c   clocks

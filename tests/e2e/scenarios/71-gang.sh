@@ -124,7 +124,8 @@ run_gang_unavailable() {
     wait_completed other
     wait_framework waits 15 '.status.state == "AttemptPreparing"'
     expect_match "what kubectl describe says" "$(k describe framework waits)" 'GangUnavailable .*install Volcano'
-    expect_why waits gang-unavailable '2 Tasks, a\[0,1\], have no Pods, because the cluster does not know the gangs of spec\.gang: .*install Volcano'
+    expect_why waits gang-unavailable \
+        '2 Tasks, a\[0,1\], have no Pods, because the cluster does not know the gangs of spec\.gang: .*install Volcano'
     kubectl apply -f "$GANG_CRDS" >/dev/null
     wait_completed waits 90
     keep_control_plane

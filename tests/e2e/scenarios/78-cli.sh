@@ -105,13 +105,16 @@ run_cli_why_before_pods() {
     api POST "/api/v1/namespaces/$NS/services" '{"metadata": {"name": "taken"}, "spec": {"ports": [{"port": 80}]}}' >/dev/null
     create 'def after($role; $status): .dependsOn = [{taskRole: $role, status: $status}];
         fw("chain"; [role("a"; 2; {}), (role("b"; 2; {}) | after("a"; "Succeeded"))]),
-        fw("stuck"; [role("a"; 1; {phase: "pending", reason: "ErrImagePull", message: "no such image"}), (role("b"; 2; {}) | after("a"; "Running"))]),
+        fw("stuck"; [role("a"; 1; {phase: "pending", reason: "ErrImagePull", message: "no such image"}),
+            (role("b"; 2; {}) | after("a"; "Running"))]),
         (fw("taken"; [role("a"; 1; {})]) | .spec.network = {})'
     wait_event chain TaskRoleWaiting 'TaskRole b waits until all Tasks of TaskRole a are Succeeded'
     wait_event taken NamingConflict 'Service taken '
     wait_why chain depends-on
-    wait_for 20 "a runs" framework_is chain '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[] | select(.state == "AttemptRunning")] | length == 2'
-    expect_why chain depends-on '^2 of the 4 Tasks of Framework chain run\. 2 Tasks, b\[0,1\], wait for TaskRole a: 2 of its 2 Tasks are not yet Succeeded'
+    wait_for 20 "a runs" framework_is chain \
+        '[.status.attemptStatus.taskRoleStatuses[0].taskStatuses[] | select(.state == "AttemptRunning")] | length == 2'
+    expect_why chain depends-on \
+        '^2 of the 4 Tasks of Framework chain run\. 2 Tasks, b\[0,1\], wait for TaskRole a: 2 of its 2 Tasks are not yet Succeeded'
     expect_match "list" "$(fw list chain --no-headers)" ' depends-on: b\[0,1\]$'
     expect_match "tree" "$(fw tree chain)" 'b\[0\] .*depends-on, a'
     # The cause counts before its effects.
@@ -127,7 +130,8 @@ run_cli_why_before_pods() {
     create 'fw("refused"; [role("a"; 1; {})]) | .spec.network = {}'
     wait_event refused FailedCreateService 'is forbidden'
     wait_why refused service-refused
-    expect_why refused service-refused 'because the API server refuses the Service of spec\.network, .*Failed to create refused: services is forbidden'
+    expect_why refused service-refused \
+        'because the API server refuses the Service of spec\.network, .*Failed to create refused: services is forbidden'
     clear_faults
     wait_running refused 90
     wait_why refused running

@@ -107,7 +107,8 @@ run_kueue_evicted() {
     create "fw(\"next\"; [role(\"a\"; 3; {})]) | $IN_QUEUE"
     wait_event next QueueWaiting 'queue team .*insufficient unused quota'
     expect "how it is shown" "$(framework next .status.displayState)" Suspended
-    expect_why next queue '^Framework next waits in the queue team for .*: Kueue has not admitted it: couldn.t assign .*insufficient unused quota'
+    expect_why next queue \
+        '^Framework next waits in the queue team for .*: Kueue has not admitted it: couldn.t assign .*insufficient unused quota'
     is_absent "/api/v1/namespaces/$NS/pods/next-a-0" || fail "a Pod was created before the admission"
     stop_kueue
     evict big
