@@ -14,7 +14,7 @@ enum { WRITE_ENDING_MS = 4000 };
 enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
 /* A server that is slow to answer has more to do than it can, and what belongs together takes longer to happen: changes
  * wait for at least that many times as long as the last write took. */
-enum { PATIENCE_ANSWERS = 8, PATIENCE_MAX_MS = 1000 };
+enum { PATIENCE_ANSWERS = 8, PATIENCE_MAX_MS = 2000 };
 
 /* What becomes of its objects now decides nothing, and who waits waits for the end. */
 static bool attempt_ending(const struct framework *framework)

@@ -9,7 +9,7 @@
 #include "tests/sim/check.h"
 
 /* What is served is known for a minute. */
-enum { OVERDUE_MS = 30 * 1000, KNOWN_MS = 60 * 1000 };
+enum { OVERDUE_MS = 30 * 1000, KNOWN_MS = 60 * 1000, BACKOFF_MS = 60 * 1000 };
 
 /* Tasks of the stored status that are in the spec and not Completed. */
 static int64_t uncompleted(struct object *framework)
@@ -168,7 +168,8 @@ void check_gangs(struct world *world)
 			continue;
 		}
 		if (world->now_ms > group->wrong_since_ms + OVERDUE_MS &&
-		    world->now_ms > world->gang_unserved_until_ms + KNOWN_MS + OVERDUE_MS)
+		    world->now_ms > world->gang_unserved_until_ms + KNOWN_MS + OVERDUE_MS &&
+		    world->now_ms > world->gang_forbidden_until_ms + BACKOFF_MS + OVERDUE_MS)
 			violated(world, "PodGroup %s waits for %d Pods, expected %d", meta_text(group->json, "name"),
 				 (int)gangs_min(group->json),
 				 (int)expected_members(framework_of(world, gangs_owner(group))));

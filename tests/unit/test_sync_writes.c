@@ -446,7 +446,7 @@ static void test_slow_server(void **state)
 	world_advance_ms(&w, 300);
 	framework_written(w.framework, version, meta_str(w.object, "resourceVersion"), w.time.boot_ms);
 	world_pod_exit(&w, "f-a-0", 0, "");
-	assert_in_range(written_after_ms(&w), 2400, 2400);
+	assert_in_range(written_after_ms(&w), 2000, 2000);
 	world_end(&w);
 }
 
