@@ -213,6 +213,7 @@ static const char *take_text(struct pack *pack)
 	uint64_t head = take_number(pack);
 	uint64_t value = head >> FORM_BITS;
 	const char *rest = NULL;
+	size_t rest_len;
 	char *out;
 	size_t len = 0;
 
@@ -228,8 +229,9 @@ static const char *take_text(struct pack *pack)
 	case FORM_NUMBERED:
 		len = print_number(out, value);
 		out[len++] = '_';
-		memcpy(out + len, rest, strlen(rest));
-		len += strlen(rest);
+		rest_len = strlen(rest);
+		memcpy(out + len, rest, rest_len);
+		len += rest_len;
 		break;
 	case FORM_NUMBER: len = print_number(out, value); break;
 	case FORM_UID:

@@ -374,8 +374,9 @@ static const struct progress_role *find_role(const struct progress *progress, co
 struct task_counts progress_counts(const struct progress *progress, const char *role)
 {
 	const struct progress_role *found = find_role(progress, role);
+	static const struct task_counts none;
 
-	return found == NULL ? (struct task_counts){0} : found->counts;
+	return found == NULL ? none : found->counts;
 }
 
 enum progress_end progress_end(const struct progress *progress)
