@@ -170,7 +170,7 @@ compile: all $(BUILD)/fc-sim $(UNIT_TESTS) $(FUZZ_REPLAYS) $(MEMORY_PROGRAMS)
 demo:
 	@$(MAKE) --no-print-directory -q all >/dev/null 2>&1 || echo "Building; the first time it takes half a minute."
 	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$$(nproc)) all >/dev/null
-	@$(BUILD)/fc-demo tests/jobs/crds.yaml manifests/examples/*.yaml manifests/examples/jobs/*.yaml
+	@$(BUILD)/fc-demo tests/jobs/crds.yaml tests/cluster/gang/crds.yaml manifests/examples/*.yaml manifests/examples/jobs/*.yaml
 
 # Before each commit: lint of what changed, unit tests, 5 000 seeds, a scenario of each kind; two minutes.
 check:

@@ -54,6 +54,7 @@ struct item {
 
 	/* rest */
 	bool resting;      /* in the list of those that may be folded */
+	bool interleaved;  /* the snapshot under way came back to it after it had been folded */
 	int64_t rested_ms; /* since when, boot clock */
 	struct item *next_resting;
 	struct item *prev_resting;

@@ -25,17 +25,20 @@ static bool idle(const struct item *item)
 
 static void fold(struct item *item)
 {
+	item->interleaved = false;
 	rest_end(item);
 	if (framework_fold(item->framework))
 		item->reconciler->folded++;
 }
 
-/* A snapshot shows the Pods of one Framework after the other: nothing happens to any before its end. */
+/* A snapshot mostly shows the Pods of one Framework after the other: nothing happens to any before its end. One whose
+ * Pods come in several runs is folded once, and then stays unfolded until the snapshot is over. */
 static void fold_former(struct reconciler *reconciler, const struct item *present)
 {
 	struct item *former = reconciler->resting == NULL ? NULL : reconciler->resting->prev_resting;
 
-	if (former != NULL && former != present && !shard_set_has(&reconciler->ready, former->shard) && idle(former))
+	if (former != NULL && former != present && !former->interleaved &&
+	    !shard_set_has(&reconciler->ready, former->shard) && idle(former))
 		fold(former);
 }
 
@@ -43,6 +46,8 @@ void rest_begin(struct item *item)
 {
 	struct reconciler *reconciler = item->reconciler;
 
+	if (item->framework->folded != NULL && !shard_set_has(&reconciler->ready, item->shard))
+		item->interleaved = true;
 	framework_unfold(item->framework);
 	if (item->orphan)
 		return;

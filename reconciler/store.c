@@ -195,10 +195,16 @@ static void drop_held(struct item *item, const char *version)
 void store_held(struct item *item)
 {
 	cleanup_free char *text = item->held;
+	const struct request_backoff writes = item->writes;
+	bool unseen = item->unseen;
 
 	item->held = NULL;
-	if (text != NULL)
-		store_text(item->reconciler, KIND_FRAMEWORK, item->shard, text, strlen(text));
+	if (text == NULL)
+		return;
+	store_text(item->reconciler, KIND_FRAMEWORK, item->shard, text, strlen(text));
+	/* it is older than the answer, and than a snapshot that has begun since */
+	item->writes = writes;
+	item->unseen = unseen;
 }
 
 static void store_workload(struct reconciler *reconciler, struct workload *workload, uint32_t shard)

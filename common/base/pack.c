@@ -163,7 +163,8 @@ static void put_text(struct pack *pack, const char *text)
 	}
 	len = strlen(text);
 	digits = number_len(text, &number);
-	if (digits > 0 && text[digits] == '_' && text[digits + 1] != '\0') {
+	/* (one number, and no more: texts come from anybody) */
+	if (digits > 0 && text[digits] == '_' && text[digits + 1] != '\0' && strchr(text + digits + 1, '_') == NULL) {
 		put_form(pack, FORM_NUMBERED, number);
 		put_text(pack, text + digits + 1);
 		bucket = bucket_of(pack, text); /* the rest may have taken its place */

@@ -223,7 +223,9 @@ static void got(struct framework *framework, struct slot *slot, const struct cal
 		get_failed(framework, slot, call, answer, time, random);
 		return;
 	}
-	backoff_reset(get_backoff(framework, slot));
+	/* what made a creation or a PATCH fail has its time before the next one */
+	if (!slot_is_owned(slot) || slot->error == NULL)
+		backoff_reset(get_backoff(framework, slot));
 	if (call->uid != NULL && strcmp(call->uid, shown.meta->uid) != 0)
 		slot_gone(slot, call->uid, NULL);
 	observe(framework, slot, &shown, true);

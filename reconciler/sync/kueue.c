@@ -207,11 +207,13 @@ static void tell_wait(struct reconcile *reconcile, const struct workload *worklo
 	else
 		return; /* Kueue has not considered it yet */
 	put_checks(workload, &why);
-	if (kueue->told != NULL && strcmp(kueue->told, why.data) == 0)
-		return;
-	if (kueue->told != NULL && reconcile->time.boot_ms < kueue->told_ms + TELL_EVERY_MS) {
-		plan_wake(reconcile->plan, kueue->told_ms + TELL_EVERY_MS);
-		return;
+	if (kueue->told != NULL) {
+		int64_t due_ms = kueue->told_ms + (strcmp(kueue->told, why.data) == 0 ? TELL_AGAIN_MS : TELL_EVERY_MS);
+
+		if (reconcile->time.boot_ms < due_ms) {
+			plan_wake(reconcile->plan, due_ms);
+			return;
+		}
 	}
 	kueue->told_ms = reconcile->time.boot_ms;
 	mem_replace(&kueue->told, why.data);

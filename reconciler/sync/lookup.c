@@ -52,7 +52,17 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 		plan_wake(reconcile->plan, lookup->next_ms);
 		return NULL;
 	}
-	if (!owned_find_resource(reconcile, slot) || !can_be_asked(name))
+	if (!can_be_asked(name)) {
+		plan_event(
+			reconcile->plan, true, "FailedReadKueue",
+			"Cannot read %s of kueue.x-k8s.io, which its admission needs: found \"%s\", expected the name "
+			"of an object",
+			plural, name);
+		lookup->next_ms = reconcile->time.boot_ms + TELL_AGAIN_MS;
+		plan_wake(reconcile->plan, lookup->next_ms);
+		return NULL;
+	}
+	if (!owned_find_resource(reconcile, slot))
 		return NULL;
 	lookup->asking = true;
 	plan_call(reconcile->plan, CALL_GET_KUEUE, lookup->name, NULL, false);

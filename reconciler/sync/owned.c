@@ -14,7 +14,6 @@ enum { HTTP_FORBIDDEN = 403 };
 
 enum {
 	DOUBT_MS = 60 * 1000, /* a kind that is to be kept is looked for again before later Pods are created */
-	TELL_AGAIN_MS = 30 * 60 * 1000, /* Events are kept for an hour */
 };
 
 /* In the order of enum slot_kind. */

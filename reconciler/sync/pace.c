@@ -28,8 +28,10 @@ void framework_touch(struct reconcile *reconcile, int64_t delay_ms)
 	struct write_pace *pace = &framework->pace;
 	int64_t by;
 
-	if (reconcile->time.boot_ms - pace->last_ms > GATHER_FORGET_MS + pace->spacing_ms)
+	if (reconcile->time.boot_ms - pace->last_ms > GATHER_FORGET_MS + pace->spacing_ms) {
 		pace->gathered = 0;
+		pace->patience_ms = 0;
+	}
 	if (delay_ms > 0)
 		delay_ms = attempt_ending(framework) ? WRITE_ENDING_MS : delay_ms << pace->gathered;
 	if (delay_ms > 0 && delay_ms < pace->patience_ms)

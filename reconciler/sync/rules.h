@@ -5,6 +5,9 @@
 #include "reconciler/sync/state.h"
 #include "reconciler/sync/sync.h"
 
+/* After that time an Event tells again why somebody waits: Events are kept for an hour. */
+enum { TELL_AGAIN_MS = 30 * 60 * 1000 };
+
 /* ---- fence.c: CONTRACT.md §12.14 ---- */
 
 /* Whether what was decided at version `decided` may be acted on: it is persisted and the fence is passed. Otherwise the

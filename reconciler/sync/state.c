@@ -382,6 +382,7 @@ void framework_forget(struct framework *framework)
 	framework->create_window = 0;
 	framework->lowest_first = false;
 	framework->sweep = true;
+	framework->sweep_at_ms = INT64_MAX;
 	framework->scale = true;
 }
 

@@ -503,6 +503,8 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	plan_reset(plan);
 	if (!framework->exists) {
 		slots_drop_gone(framework);
+		if (time->boot_ms >= framework->sweep_at_ms)
+			framework->sweep_at_ms = INT64_MAX;
 		kueue_sync_gone(&reconcile);
 		plan_wake(plan, framework->sweep_at_ms);
 		return;

@@ -70,6 +70,33 @@ static void test_texts(void **state)
 	free(data);
 }
 
+/* An annotation of a Pod has up to 256 KiB of anything: it takes no more room than it has bytes. */
+static void test_hostile_text(void **state)
+{
+	enum { TIMES = 128 * 1024 };
+	char *hostile = mem_alloc(2 * TIMES + 2);
+	const char *text = hostile;
+	struct pack pack;
+	size_t len;
+	void *data;
+
+	(void)state;
+	for (size_t i = 0; i < TIMES; i++)
+		memcpy(hostile + 2 * i, "1_", 2);
+	strcpy(hostile + 2 * TIMES, "x");
+	pack_write(&pack);
+	pack_text(&pack, &text);
+	assert_in_range(pack.scratch_len, 2 * TIMES, 2 * TIMES + 64);
+	data = pack_finish(&pack, &len);
+	assert_in_range(len, 2 * TIMES, 2 * TIMES + 64);
+	pack_read(&pack, data);
+	pack_text(&pack, &text);
+	assert_string_equal(text, hostile);
+	pack_end(&pack);
+	free(data);
+	free(hostile);
+}
+
 static void test_integers(void **state)
 {
 	static const int64_t values[] = {0, 1, -1, 63, 64, -64, -65, 1234567890, INT32_MIN, INT64_MAX, INT64_MIN};
@@ -157,10 +184,8 @@ static void test_sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_integers),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_texts), cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_integers),
+		cmocka_unit_test(test_many),  cmocka_unit_test(test_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -429,6 +429,23 @@ static void test_forbidden(void **state)
 	world_end(&w);
 }
 
+/* The GET that follows a refused PATCH finds the PodGroup as it was: that is no reason to ask again at once. */
+static void test_refused_patch_is_repeated_rarely(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, NEVER, "", VOLCANO);
+	world_settle(&w);
+	run(&w, "f-a-0");
+	run(&w, "f-a-1");
+	forbid(&w, CALL_PATCH_OWNED, 1000);
+	end(&w, "f-a-0", 0);
+	world_pass(&w, 60);
+	assert_in_range(w.made[CALL_PATCH_OWNED], 2, 20);
+	world_end(&w);
+}
+
 /* Whatever becomes of a PATCH and its answer. */
 static void test_patch_outcome_unknown(void **state)
 {
@@ -568,6 +585,7 @@ int main(void)
 		cmocka_unit_test(test_not_served_for_long),
 		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_forbidden),
+		cmocka_unit_test(test_refused_patch_is_repeated_rarely),
 		cmocka_unit_test(test_patch_outcome_unknown),
 		cmocka_unit_test(test_deleted_by_others),
 		cmocka_unit_test(test_changed),

@@ -396,7 +396,7 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 	}
 	entry = find_or_add(cache, kind, meta->ns, meta->name);
 	entry->seen = true;
-	folded = entry->pod_folded;
+	folded = entry->pod_folded || (entry->framework != NULL && entry->framework->folded_len > 0);
 	unfold(entry);
 	old = meta_of(entry);
 	if (old != NULL && strcmp(old->uid, meta->uid) == 0) {

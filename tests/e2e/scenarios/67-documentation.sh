@@ -213,7 +213,8 @@ run_documentation_demo() {
     [[ $CLUSTER == embedded ]] || not_here "it needs no cluster"
     local said=$RUN/out/$scenario.said next=$RUN/out/$scenario.next status=0
     cd "$root"
-    KEEP=1 "$BUILD/fc-demo" --timeout $((60 * PATIENCE)) tests/jobs/crds.yaml manifests/examples/*.yaml manifests/examples/jobs/*.yaml \
+    KEEP=1 "$BUILD/fc-demo" --timeout $((60 * PATIENCE)) tests/jobs/crds.yaml tests/cluster/gang/crds.yaml \
+        manifests/examples/*.yaml manifests/examples/jobs/*.yaml \
         >"$said" || status=$?
     sed -n '/stays up/,$ s/^  //p' "$said" >"$next"
     ((status != 0)) || HOME=$RUN/out/$scenario.home PATH=${CURRENT_KUBECTL%/*}:$PATH timeout \

@@ -89,7 +89,7 @@ run_jobs_caicloud_pods() {
 "--ps_hosts=ps-0.disttrainingjob9d49bb56.$NS.svc:2222,ps-1.disttrainingjob9d49bb56.$NS.svc:2222 --job_name=worker --task_index=3"
     expect "its name" "$(pod disttrainingjob9d49bb56-worker-3 '"\(.spec.hostname).\(.spec.subdomain)"')" "worker-3.disttrainingjob9d49bb56"
     expect "the Service" "$(api GET "/api/v1/namespaces/$NS/services/disttrainingjob9d49bb56" | jq -r .spec.clusterIP)" None
-    expect "its status" "$(job "$CAICLOUD" dist-training-job .status.phase)" Running
+    wait_job "$CAICLOUD" dist-training-job 30 '.status.phase == "Running"'
     delete_job "$CAICLOUD" dist-training-job
 }
 
