@@ -42,6 +42,17 @@ static void end(struct world *w, const char *name, int code)
 	world_pass(w, 10);
 }
 
+/* expected: NULL if the member is absent. */
+static void assert_status(struct world *w, const char *path, const char *expected)
+{
+	cleanup_json json_t *status = world_status(w);
+
+	if (expected == NULL)
+		assert_null(json_at(status, path));
+	else
+		assert_json(json_at(status, path), expected);
+}
+
 static void test_made_first(void **state)
 {
 	struct world w;
@@ -62,7 +73,7 @@ static void test_made_first(void **state)
 		    "'blockOwnerDeletion':true}]");
 	assert_json(json_at(group(&w, "f-0"), "metadata.labels"), "{'FC_FRAMEWORK_NAME':'f'}");
 	assert_string_equal(w.events.data, "AttemptStarted: Attempt 0 started\n");
-	assert_json(json_at(world_status(&w), "attemptStatus.gangScheduler"), "'Volcano'");
+	assert_status(&w, "attemptStatus.gangScheduler", "'Volcano'");
 	world_end(&w);
 }
 
@@ -105,7 +116,7 @@ static void test_not_asked_for(void **state)
 	world_begin_of(&w, 1, "", "", ",'gang':null");
 	world_settle(&w);
 	assert_calls(&w, "create ConfigMap f-attempt; create Pod f-a-0; ");
-	assert_null(json_at(world_status(&w), "attemptStatus.gangScheduler"));
+	assert_status(&w, "attemptStatus.gangScheduler", NULL);
 	world_end(&w);
 
 	/* nobody is to be placed */
@@ -161,7 +172,7 @@ static void test_patch_is_persisted_first(void **state)
 	world_advance_ms(&w, 2000); /* what happens to one Task alone is gathered before it is written */
 	world_settle(&w);
 	assert_int_equal(w.made[CALL_PATCH_OWNED], 1);
-	assert_json(json_at(world_status(&w), "attemptStatus.taskRoleStatuses.0.taskStatuses.0.state"), "'Completed'");
+	assert_status(&w, "attemptStatus.taskRoleStatuses.0.taskStatuses.0.state", "'Completed'");
 	world_end(&w);
 }
 
@@ -521,7 +532,7 @@ static void test_changed(void **state)
 	world_settle(&w);
 	world_edit_of(&w, 1, NEVER, "", ",'gang':{'scheduler':'Kubernetes'}");
 	world_settle(&w);
-	assert_json(json_at(world_status(&w), "attemptStatus.gangScheduler"), "'Kubernetes'");
+	assert_status(&w, "attemptStatus.gangScheduler", "'Kubernetes'");
 	assert_json(json_at(world_pod(&w, "f-a-0"), "spec.schedulingGroup"), "{'podGroupName':'f-0'}");
 	world_end(&w);
 }
