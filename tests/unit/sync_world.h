@@ -398,4 +398,13 @@ static inline void world_begin_creating(struct world *w, int n)
 	world_clear_log(w);
 }
 
+/* A minute and more, in which whoever looks again and again looks. */
+static inline void world_pass_minutes(struct world *w)
+{
+	for (int i = 0; i < 90; i++) {
+		world_advance(w, 1);
+		world_settle(w);
+	}
+}
+
 #endif

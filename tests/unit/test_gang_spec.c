@@ -1,23 +1,7 @@
 /* spec.gang: what is read and refused, and how Pods are stamped (CONTRACT.md §2.20, §4.18, §4.19). */
 #include "common/framework/gang_spec.h"
+#include "tests/unit/spec_asserts.h"
 #include "tests/unit/sync_world.h"
-
-static int parse(const char *text, struct framework_spec *out, struct error *err)
-{
-	cleanup_json json_t *spec = json_of(text);
-
-	return framework_spec_parse(spec, out, err);
-}
-
-static void assert_refused(const char *text, const char *message)
-{
-	struct framework_spec spec;
-	struct error err;
-
-	if (parse(text, &spec, &err) == 0)
-		fail_msg("%s was read", text);
-	assert_string_equal(err.message, message);
-}
 
 static void test_read(void **state)
 {

@@ -3,26 +3,10 @@
 #include "common/framework/distributed.h"
 #include "common/framework/names.h"
 #include "reconciler/sync/podtemplate.h"
+#include "tests/unit/spec_asserts.h"
 #include "tests/unit/sync_world.h"
 
 #define ROLES "'taskRoles':[{'name':'chief','taskNumber':1},{'name':'worker','taskNumber':3},{'name':'none'}]"
-
-static int parse(const char *text, struct framework_spec *out, struct error *err)
-{
-	cleanup_json json_t *spec = json_of(text);
-
-	return framework_spec_parse(spec, out, err);
-}
-
-static void assert_refused(const char *text, const char *message)
-{
-	struct framework_spec spec;
-	struct error err;
-
-	if (parse(text, &spec, &err) == 0)
-		fail_msg("%s was read", text);
-	assert_string_equal(err.message, message);
-}
 
 static void test_read(void **state)
 {

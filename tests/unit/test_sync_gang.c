@@ -1,57 +1,7 @@
-/* The PodGroup of spec.gang (CONTRACT.md §4.18, §12.21, §12.22): made before the first Pod of each attempt, kept at the
- * number of Tasks that can still have a Pod, waited for where nobody serves it. */
+/* The PodGroup of spec.gang (CONTRACT.md §4.18, §12.21, §12.22): made before the first Pod of each attempt and kept
+ * at the number of Tasks that can still have a Pod. */
 #include "common/framework/names.h"
-#include "tests/unit/sync_world.h"
-
-#define VOLCANO ",'gang':{'scheduler':'Volcano'}"
-#define NEVER ",'frameworkAttemptCompletionPolicy':{}"
-#define RETRY ",'retryPolicy':{'maxRetryCount':3}"
-
-static json_t *group(struct world *w, const char *name)
-{
-	return json_object_get(w->pod_groups, name);
-}
-
-static void assert_members(struct world *w, const char *name, int64_t expected)
-{
-	int64_t found = json_int(json_at(group(w, name), "spec"), "minMember", -1);
-
-	if (found != expected)
-		fail_msg("minMember of %s is %lld, expected %lld: %s", name, (long long)found, (long long)expected,
-			 w->log.data);
-}
-
-/* A minute and more, in which whoever looks again and again looks. */
-static void pass_minutes(struct world *w)
-{
-	for (int i = 0; i < 90; i++) {
-		world_advance(w, 1);
-		world_settle(w);
-	}
-}
-
-static void run(struct world *w, const char *name)
-{
-	world_pod_phase(w, name, "Running");
-	world_settle(w);
-}
-
-static void end(struct world *w, const char *name, int code)
-{
-	world_pod_exit(w, name, code, "");
-	world_pass(w, 10);
-}
-
-/* expected: NULL if the member is absent. */
-static void assert_status(struct world *w, const char *path, const char *expected)
-{
-	cleanup_json json_t *status = world_status(w);
-
-	if (expected == NULL)
-		assert_null(json_at(status, path));
-	else
-		assert_json(json_at(status, path), expected);
-}
+#include "tests/unit/gang_world.h"
 
 static void test_made_first(void **state)
 {
@@ -163,10 +113,7 @@ static void test_patch_is_persisted_first(void **state)
 	struct world w;
 
 	(void)state;
-	world_begin_of(&w, 2, NEVER, "", VOLCANO);
-	world_settle(&w);
-	run(&w, "f-a-0");
-	run(&w, "f-a-1");
+	begin_two_running(&w);
 	world_pod_exit(&w, "f-a-0", 0, "");
 	world_settle(&w);
 	world_advance_ms(&w, 2000); /* what happens to one Task alone is gathered before it is written */
@@ -181,10 +128,7 @@ static void test_rescale(void **state)
 	struct world w;
 
 	(void)state;
-	world_begin_of(&w, 2, NEVER, "", VOLCANO);
-	world_settle(&w);
-	run(&w, "f-a-0");
-	run(&w, "f-a-1");
+	begin_two_running(&w);
 	world_clear_log(&w);
 	world_edit_of(&w, 4, NEVER, "", VOLCANO);
 	world_settle(&w);
@@ -292,216 +236,6 @@ static void test_crash_before_pods(void **state)
 	world_end(&w);
 }
 
-static void test_foreign(void **state)
-{
-	struct world w;
-
-	(void)state;
-	world_init(&w);
-	json_object_set_new(w.pod_groups, "f-0",
-			    json_of("{'metadata':{'name':'f-0','namespace':'ns','uid':'x','resourceVersion':'1'}}"));
-	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
-	world_settle(&w);
-	assert_contains(w.events.data,
-			"NamingConflict: PodGroup f-0 with uid x is controlled by nobody and not by this "
-			"Framework");
-	assert_int_equal(w.made[CALL_CREATE_POD], 0);
-	json_object_del(w.pod_groups, "f-0");
-	pass_minutes(&w);
-	assert_members(&w, "f-0", 1);
-	assert_task(&w, 0, 0, STATE_PREPARING);
-	world_end(&w);
-
-	/* of the ConfigMap of a Framework that had the name before: it goes by itself */
-	world_init(&w);
-	json_object_set_new(w.pod_groups, "f-0",
-			    json_of("{'metadata':{'name':'f-0','namespace':'ns','uid':'x','resourceVersion':'1',"
-				    "'ownerReferences':[{'controller':true,'kind':'ConfigMap','name':'f-attempt','uid':"
-				    "'z'}]}}"));
-	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
-	world_pass(&w, 5);
-	assert_lacks(w.events.data, "NamingConflict");
-	json_object_del(w.pod_groups, "f-0");
-	pass_minutes(&w);
-	assert_task(&w, 0, 0, STATE_PREPARING);
-	assert_lacks(w.events.data, "NamingConflict");
-	world_end(&w);
-}
-
-/* Nobody serves it: the attempt waits, says why, and goes on when somebody does. */
-static void test_not_served(void **state)
-{
-	struct world w;
-
-	(void)state;
-	world_init(&w);
-	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_NO, w.time.boot_ms + 60000};
-	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
-	world_settle(&w);
-	assert_calls(&w, "create ConfigMap f-attempt; ");
-	assert_state(&w, STATE_PREPARING);
-	assert_contains(w.events.data,
-			"GangUnavailable: Attempt 0 waits: spec.gang.scheduler is Volcano, and the API server does not "
-			"serve podgroups of scheduling.volcano.sh/v1beta1: install Volcano. The controller looks again "
-			"every minute\n");
-	assert_int_equal(w.plan.ask, 0);
-	world_pass(&w, 61);
-	world_reconcile(&w);
-	assert_int_equal(w.plan.ask, 1U << API_POD_GROUPS_VOLCANO);
-	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_NO, w.time.boot_ms + 60000};
-	buf_clear(&w.events);
-	world_settle(&w);
-	assert_string_equal(w.events.data, ""); /* it has been told */
-	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_YES, INT64_MAX};
-	world_settle(&w);
-	assert_calls(&w, "create PodGroup f-0; create Pod f-a-0; ");
-	world_end(&w);
-}
-
-/* An Event is kept for an hour: one that waits longer is told of again. */
-static void test_not_served_for_long(void **state)
-{
-	struct world w;
-
-	(void)state;
-	world_init(&w);
-	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_NO, w.time.boot_ms + 60000};
-	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
-	world_settle(&w);
-	buf_clear(&w.events);
-	world_advance(&w, 31 * 60);
-	w.served[API_POD_GROUPS_VOLCANO].until_ms = w.time.boot_ms + 60000;
-	world_settle(&w);
-	assert_contains(w.events.data, "GangUnavailable");
-	/* it ends like any other */
-	world_edit(&w,
-		   "{'executionType':'Stop','gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}");
-	world_settle(&w);
-	assert_state(&w, STATE_COMPLETED);
-	assert_int_equal(w.made[CALL_CREATE_POD], 0);
-	world_end(&w);
-}
-
-/* Which version is served best is known only when both are known. */
-static void test_asked(void **state)
-{
-	struct world w;
-
-	(void)state;
-	world_init(&w);
-	memset(w.served, 0, sizeof(w.served));
-	world_create_framework(&w, "{'gang':{'scheduler':'Kubernetes'},'taskRoles':[{'name':'a','taskNumber':1}]}",
-			       NULL);
-	world_settle(&w);
-	assert_calls(&w, "create ConfigMap f-attempt; ");
-	assert_int_equal(w.plan.ask, 1U << API_POD_GROUPS_KUBERNETES_BETA | 1U << API_POD_GROUPS_KUBERNETES_ALPHA);
-	w.served[API_POD_GROUPS_KUBERNETES_ALPHA] = (struct api_served){SERVED_YES, INT64_MAX};
-	world_settle(&w);
-	assert_calls(&w, "");
-	/* that could not be found out: again in a while */
-	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){SERVED_UNKNOWN, w.time.boot_ms + 5000};
-	world_reconcile(&w);
-	assert_int_equal(w.plan.ask, 0);
-	assert_int_equal(w.plan.wake_ms, w.time.boot_ms + 5000);
-	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){SERVED_NO, INT64_MAX};
-	world_settle(&w);
-	assert_json(json_at(group(&w, "f-0"), "apiVersion"), "'scheduling.k8s.io/v1alpha2'");
-	assert_lacks(w.events.data, "GangUnavailable");
-	world_end(&w);
-}
-
-static void forbid(struct world *w, enum call_kind kind, int count)
-{
-	w->fault = (struct world_fault){.kind = kind,
-					.count = count,
-					.http_status = 403,
-					.reason = "Forbidden",
-					.message = "podgroups is forbidden"};
-}
-
-static void test_forbidden(void **state)
-{
-	struct world w;
-
-	(void)state;
-	world_begin_of(&w, 2, NEVER, "", VOLCANO);
-	forbid(&w, CALL_CREATE_OWNED, 2);
-	pass_minutes(&w);
-	assert_contains(w.events.data, "FailedCreatePodGroup: Failed to create f-0: podgroups is forbidden. The rights "
-				       "that spec.gang needs are in manifests/rbac/gang; Pods are created after it\n");
-	assert_task(&w, 0, 0, STATE_PREPARING);
-	run(&w, "f-a-0");
-	run(&w, "f-a-1");
-	forbid(&w, CALL_PATCH_OWNED, 2);
-	end(&w, "f-a-0", 0);
-	pass_minutes(&w);
-	assert_contains(w.events.data, "FailedPatchPodGroup: Failed to patch f-0: podgroups is forbidden. The rights");
-	assert_members(&w, "f-0", 1);
-	world_end(&w);
-}
-
-/* The GET that follows a refused PATCH finds the PodGroup as it was: that is no reason to ask again at once. */
-static void test_refused_patch_is_repeated_rarely(void **state)
-{
-	struct world w;
-
-	(void)state;
-	world_begin_of(&w, 2, NEVER, "", VOLCANO);
-	world_settle(&w);
-	run(&w, "f-a-0");
-	run(&w, "f-a-1");
-	forbid(&w, CALL_PATCH_OWNED, 1000);
-	end(&w, "f-a-0", 0);
-	world_pass(&w, 60);
-	assert_in_range(w.made[CALL_PATCH_OWNED], 2, 20);
-	world_end(&w);
-}
-
-/* Whatever becomes of a PATCH and its answer. */
-static void test_patch_outcome_unknown(void **state)
-{
-	static const bool carried_out[] = {false, true};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(carried_out); i++) {
-		struct world w;
-
-		world_begin_of(&w, 2, NEVER, "", VOLCANO);
-		world_settle(&w);
-		w.fault = (struct world_fault){
-			.kind = CALL_PATCH_OWNED, .count = 1, .carried_out = carried_out[i], .message = "no answer"};
-		world_edit_of(&w, 3, NEVER, "", VOLCANO);
-		world_pass(&w, 10);
-		assert_members(&w, "f-0", 3);
-		assert_int_equal(w.made[CALL_PATCH_OWNED], carried_out[i] ? 1 : 2);
-		assert_non_null(world_pod(&w, "f-a-2"));
-		world_end(&w);
-	}
-}
-
-/* Somebody deletes it: it is made again when it is found missing. */
-static void test_deleted_by_others(void **state)
-{
-	struct world w;
-
-	(void)state;
-	world_begin_of(&w, 2, NEVER, RETRY, VOLCANO);
-	world_settle(&w);
-	run(&w, "f-a-0");
-	run(&w, "f-a-1");
-	json_object_del(w.pod_groups, "f-0");
-	world_clear_log(&w);
-	end(&w, "f-a-0", 0); /* by a PATCH */
-	assert_calls(&w, "delete Pod f-a-0; patch PodGroup f-0; create PodGroup f-0; ");
-	assert_members(&w, "f-0", 1);
-	json_object_del(w.pod_groups, "f-0");
-	world_advance(&w, 61);
-	world_clear_log(&w);
-	end(&w, "f-a-1", 1); /* before a later Pod */
-	assert_calls(&w, "delete Pod f-a-1; get PodGroup f-0; create PodGroup f-0; create Pod f-a-1; ");
-	world_end(&w);
-}
-
 /* An attempt keeps the gang that it began with. */
 static void test_changed(void **state)
 {
@@ -591,14 +325,6 @@ int main(void)
 		cmocka_unit_test(test_new_attempt),
 		cmocka_unit_test(test_adopted_after_restart),
 		cmocka_unit_test(test_crash_before_pods),
-		cmocka_unit_test(test_foreign),
-		cmocka_unit_test(test_not_served),
-		cmocka_unit_test(test_not_served_for_long),
-		cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_forbidden),
-		cmocka_unit_test(test_refused_patch_is_repeated_rarely),
-		cmocka_unit_test(test_patch_outcome_unknown),
-		cmocka_unit_test(test_deleted_by_others),
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_depends),
 		cmocka_unit_test(test_malformed),

@@ -20,15 +20,6 @@ static void put_service(struct world *w, const char *name, const char *meta)
 	json_object_set_new(w->services, name, object);
 }
 
-/* A minute and more, in which whoever looks again and again looks. */
-static void pass_minutes(struct world *w)
-{
-	for (int i = 0; i < 90; i++) {
-		world_advance(w, 1);
-		world_settle(w);
-	}
-}
-
 static void test_made_first(void **state)
 {
 	struct world w;
@@ -113,7 +104,7 @@ static void test_outcome_unknown(void **state)
 		w.fault = (struct world_fault){
 			.kind = CALL_CREATE_OWNED, .count = 1, .carried_out = carried_out[i], .message = "no answer"};
 		world_settle(&w);
-		pass_minutes(&w);
+		world_pass_minutes(&w);
 		assert_calls(&w, carried_out[i] ? "create ConfigMap f-attempt; create Service f; get Service f; create "
 						  "Pod f-a-0; "
 						: "create ConfigMap f-attempt; create Service f; get Service f; create "
@@ -142,7 +133,7 @@ static void test_kept_over_attempts(void **state)
 		"delete Pod f-a-0; delete ConfigMap f-attempt; create ConfigMap f-attempt; get Service f; create Pod "
 		"f-a-0; ");
 	json_object_del(w.services, "f");
-	pass_minutes(&w);
+	world_pass_minutes(&w);
 	assert_calls(&w, "");
 	world_pod_exit(&w, "f-a-0", 1, "");
 	world_settle(&w);
@@ -172,13 +163,13 @@ static void test_foreign(void **state)
 		assert_int_equal(w.made[CALL_CREATE_POD], 0);
 		assert_contains(w.events.data, "NamingConflict: Service f with uid x is controlled by ");
 		buf_clear(&w.events);
-		pass_minutes(&w);
+		world_pass_minutes(&w);
 		assert_state(&w, STATE_PREPARING);
 		assert_in_range(w.made[CALL_GET_OWNED], 5, 15); /* less and less often */
 		assert_int_equal(w.made[CALL_CREATE_OWNED], 1);
 		assert_lacks(w.events.data == NULL ? "" : w.events.data, "NamingConflict");
 		json_object_del(w.services, "f");
-		pass_minutes(&w);
+		world_pass_minutes(&w);
 		assert_task(&w, 0, 0, STATE_PREPARING);
 		world_end(&w);
 	}
@@ -198,7 +189,7 @@ static void test_former(void **state)
 	world_settle(&w);
 	assert_lacks(w.events.data, "NamingConflict");
 	json_object_del(w.services, "f");
-	pass_minutes(&w);
+	world_pass_minutes(&w);
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	assert_lacks(w.events.data, "NamingConflict");
 	world_end(&w);
@@ -215,7 +206,7 @@ static void test_ours_is_deleted(void **state)
 	world_settle(&w);
 	assert_int_equal(w.made[CALL_CREATE_POD], 0);
 	json_object_del(w.services, "f");
-	pass_minutes(&w);
+	world_pass_minutes(&w);
 	assert_int_equal(w.made[CALL_CREATE_OWNED], 2);
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	world_end(&w);
@@ -244,7 +235,7 @@ static void test_forbidden(void **state)
 	begin(&w, 1, "", NETWORK);
 	forbid(&w, CALL_CREATE_OWNED, 3);
 	world_settle(&w);
-	pass_minutes(&w);
+	world_pass_minutes(&w);
 	assert_contains(w.events.data, told);
 	assert_int_equal(w.made[CALL_CREATE_OWNED], 4);
 	assert_task(&w, 0, 0, STATE_PREPARING);
@@ -262,7 +253,7 @@ static void test_forbidden(void **state)
 	put_service(&w, "f", "'uid':'x'," OURS);
 	forbid(&w, CALL_GET_OWNED, 3);
 	world_settle(&w);
-	pass_minutes(&w);
+	world_pass_minutes(&w);
 	assert_contains(w.events.data, told);
 	assert_int_equal(w.made[CALL_CREATE_OWNED], 1);
 	assert_int_equal(w.made[CALL_GET_OWNED], 4);
