@@ -262,13 +262,45 @@ static bool shows_the_end(const struct slot *slot, const struct call *call, cons
 	return ended;
 }
 
+/* It was accepted, and what it was to change is as before: an admission webhook has put it back, or the server does not
+ * know the member. Such a PATCH has failed, although nobody says so. */
+static bool took_no_effect(const struct framework *framework, const struct slot *slot, const struct call *call,
+			   const struct call_answer *answer)
+{
+	struct shown shown = read_shown(slot, call, answer);
+	bool as_before = slot->owned != NULL && shown.owned != NULL && strcmp(slot->meta->uid, shown.meta->uid) == 0 &&
+			 json_equal(slot->owned->spec, shown.owned->spec);
+
+	owned_object_free(shown.owned);
+	workload_free(shown.workload);
+	return as_before && owned_wanted(framework, call);
+}
+
+static void patch_took_no_effect(struct framework *framework, struct slot *slot, const struct call *call,
+				 const struct call_answer *answer, const struct sync_time *time, struct random *random)
+{
+	cleanup_free char *spec = json_text(slot->owned->spec);
+	cleanup_free char *message = NULL;
+	cleanup_buf struct buf wanted = {0};
+	struct call_answer failed = *answer;
+
+	owned_write(framework, call, &wanted);
+	message = mem_printf("the API server accepted the patch %.256s, and spec is as before, %.256s: expected it to "
+			     "change. An admission webhook may put it back",
+			     wanted.data, spec);
+	failed.message = message;
+	owned_create_failed(framework, slot, call, &failed, time, random);
+}
+
 static void answer_patch(struct framework *framework, struct slot *slot, const struct call *call,
 			 const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
 	if (answer->http_status / 100 == 2 && shows_the_end(slot, call, answer)) {
 		backoff_reset(&framework->owned_calls);
 		slot_gone(slot, call->uid, NULL);
-	} else if (answer->http_status / 100 == 2)
+	} else if (answer->http_status / 100 == 2 && took_no_effect(framework, slot, call, answer))
+		patch_took_no_effect(framework, slot, call, answer, time, random);
+	else if (answer->http_status / 100 == 2)
 		create_succeeded(framework, slot, call, answer);
 	else if (answer->absent)
 		slot_gone(slot, call->uid, NULL);

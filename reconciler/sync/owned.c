@@ -58,10 +58,11 @@ static struct owned_work *work_of(struct framework *framework, const struct slot
 
 void owned_answered(struct framework *framework, const struct call *call, int64_t boot_ms)
 {
-	struct owned_work *work = &framework->owned_work[call->object - SLOT_SERVICE];
+	const struct slot *slot = owned_slot(framework, call->object);
+	struct owned_work *work = work_of(framework, slot);
 
 	work->seen_ms = boot_ms;
-	if (call->kind != CALL_GET_OWNED)
+	if (call->kind != CALL_GET_OWNED && (slot->error == NULL || !slot->error->patch))
 		work->fitted = work->sent;
 }
 
@@ -118,12 +119,16 @@ void owned_write(const struct framework *framework, const struct call *call, str
 
 /* ---- what the API server serves ---- */
 
-static void tell_unavailable(struct reconcile *reconcile, const struct owned_kind *kind, struct owned_work *work)
+/* trouble NULL: it is not served. */
+static void tell_unavailable(struct reconcile *reconcile, const struct owned_kind *kind, struct owned_work *work,
+			     const char *trouble)
 {
-	if (work->told_ms != 0 && reconcile->time.boot_ms < work->told_ms + TELL_AGAIN_MS)
+	if (work->told_ms != 0 && work->told_trouble == (trouble != NULL) &&
+	    reconcile->time.boot_ms < work->told_ms + TELL_AGAIN_MS)
 		return;
 	work->told_ms = reconcile->time.boot_ms;
-	kind->tell_unavailable(reconcile);
+	work->told_trouble = trouble != NULL;
+	kind->tell_unavailable(reconcile, trouble);
 }
 
 /* The best that is served. NULL: discovery has still to tell, or none is; the reconcile comes back. */
@@ -132,6 +137,7 @@ static const struct owned_resource *find_resource(struct reconcile *reconcile, c
 	const struct owned_resource *resources[OWNED_RESOURCES_MAX];
 	const struct owned_kind *kind = kind_of(slot);
 	size_t count = kind->resources(reconcile->framework, resources);
+	const char *trouble = NULL;
 	bool unknown = false;
 
 	for (size_t i = 0; i < count; i++) {
@@ -147,10 +153,12 @@ static const struct owned_resource *find_resource(struct reconcile *reconcile, c
 		if (served->state == SERVED_YES && !unknown)
 			return resources[i];
 		unknown = unknown || served->state == SERVED_UNKNOWN;
+		if (served->trouble[0] != '\0')
+			trouble = served->trouble;
 		plan_wake(reconcile->plan, served->until_ms);
 	}
-	if (!unknown)
-		tell_unavailable(reconcile, kind, work_of(reconcile->framework, slot));
+	if (!unknown || trouble != NULL)
+		tell_unavailable(reconcile, kind, work_of(reconcile->framework, slot), trouble);
 	return NULL;
 }
 
@@ -198,10 +206,13 @@ bool owned_ready(const struct framework *framework)
 
 bool owned_wanted(const struct framework *framework, const struct call *call)
 {
+	const struct slot *slot = &framework->owned[call->object - SLOT_SERVICE];
 	char name[OWNED_NAME_SIZE] = "";
 
 	if (kinds[call->object - SLOT_SERVICE]->apart)
 		return kinds[call->object - SLOT_SERVICE]->wanted(framework, call);
+	if (call->kind == CALL_PATCH_OWNED && (slot->owned == NULL || fit_of(framework, slot) == FIT))
+		return false;
 	return kinds[call->object - SLOT_SERVICE]->name(framework, name) && strcmp(name, call->name) == 0 &&
 	       framework_has_config_map(framework) && !framework_completing(framework);
 }

@@ -149,7 +149,8 @@ struct request_backoff {
 struct owned_work {
 	const struct owned_resource *resource; /* what it is on this API server, as far as known */
 	int64_t seen_ms;                       /* CLOCK_BOOTTIME of the last answer that has shown it */
-	int64_t told_ms;      /* … of the last Event that the API server does not serve it; 0: none */
+	int64_t told_ms;      /* … of the last Event that it is not served, or that nobody knows; 0: none */
+	bool told_trouble;    /* it was the latter */
 	int64_t fitted;       /* the generation of the Framework at which it was last as it should be; -1: none */
 	int64_t sent;         /* … at which the last create or PATCH of it was planned */
 	bool outgrown;        /* it is not as it should be … */

@@ -163,12 +163,18 @@ static void write_spec(const struct framework *framework, struct buf *out)
 	put_json(out, spec);
 }
 
-static void tell_unavailable(struct reconcile *reconcile)
+static void tell_unavailable(struct reconcile *reconcile, const char *trouble)
 {
-	plan_event(reconcile->plan, true, "KueueUnavailable",
-		   "The API server serves no Workloads of kueue.x-k8s.io (v1beta2 or v1beta1), which the "
-		   "label " KUEUE_QUEUE_LABEL
-		   " needs: install Kueue, or remove the label. The controller looks again every minute");
+	if (trouble != NULL)
+		plan_event(reconcile->plan, true, "KueueUnavailable",
+			   "The controller cannot find out whether the API server serves Workloads of kueue.x-k8s.io, "
+			   "which the label " KUEUE_QUEUE_LABEL " needs: %s. The controller looks again every minute",
+			   trouble);
+	else
+		plan_event(reconcile->plan, true, "KueueUnavailable",
+			   "The API server serves no Workloads of kueue.x-k8s.io (v1beta2 or v1beta1), which the "
+			   "label " KUEUE_QUEUE_LABEL
+			   " needs: install Kueue, or remove the label. The controller looks again every minute");
 }
 
 /* ---- what is reported ---- */

@@ -7,7 +7,8 @@ static void test_gang(void **state)
 		const char *event, *message, *kind, *part;
 	} rows[] = {
 		{"GangUnavailable", "Attempt 0 waits: spec.gang.scheduler is Volcano, and", "gang-unavailable",
-		 "3 Tasks, a[0..2], have no Pods, because the cluster does not know the gangs of spec.gang: Attempt 0 "
+		 "3 Tasks, a[0..2], have no Pods, because the controller does not find the gangs of spec.gang in the "
+		 "cluster: Attempt 0 "
 		 "waits"},
 		{"FailedCreatePodGroup", "Failed to create f-0: podgroups is forbidden", "gang-refused",
 		 "is forbidden"},

@@ -401,7 +401,7 @@ static void test_priority(void **state)
 
 	(void)state;
 	begin(&w, "", "", "");
-	w.served[API_WORKLOADS_BETA2] = (struct api_served){SERVED_NO, INT64_MAX};
+	w.served[API_WORKLOADS_BETA2] = (struct api_served){.state = SERVED_NO, .until_ms = INT64_MAX};
 	json_object_set_new(json_at(w.object, "metadata.labels"), "kueue.x-k8s.io/priority-class", json_string("high"));
 	world_stamp(&w, w.object);
 	world_tell_framework(&w);
@@ -424,7 +424,8 @@ static void test_not_installed(void **state)
 
 	(void)state;
 	begin(&w, "", "", "");
-	w.served[API_WORKLOADS_BETA2] = w.served[API_WORKLOADS_BETA1] = (struct api_served){SERVED_NO, INT64_MAX};
+	w.served[API_WORKLOADS_BETA2] = w.served[API_WORKLOADS_BETA1] = (struct api_served){.state = SERVED_NO,
+											    .until_ms = INT64_MAX};
 	world_settle(&w);
 	assert_calls(&w, "");
 	assert_contains(w.events.data, "KueueUnavailable: The API server serves no Workloads of kueue.x-k8s.io");

@@ -125,7 +125,7 @@ run_gang_unavailable() {
     wait_framework waits 15 '.status.state == "AttemptPreparing"'
     expect_match "what kubectl describe says" "$(k describe framework waits)" 'GangUnavailable .*install Volcano'
     expect_why waits gang-unavailable \
-        '2 Tasks, a\[0,1\], have no Pods, because the cluster does not know the gangs of spec\.gang: .*install Volcano'
+        '2 Tasks, a\[0,1\], have no Pods, because the controller does not find the gangs of spec\.gang in the cluster: .*install Volcano'
     kubectl apply -f "$GANG_CRDS" >/dev/null
     wait_completed waits 90
     keep_control_plane
