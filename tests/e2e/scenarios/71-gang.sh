@@ -18,8 +18,22 @@ expect_groups_first() {
         "$RUN/out/$scenario.podgroups" "$RUN/out/$scenario.pods" >/dev/null || fail "a Pod has no PodGroup"
 }
 
-# What is made, how Pods are stamped, how the number follows Tasks that complete, and that nothing is left.
+# Somebody else's PodGroup has the name: it is left as it is, why tells of it, and no Pod comes before it is gone.
+expect_foreign_group_awaited() { # framework
+    wait_event "$1" NamingConflict "^PodGroup $1-0 with uid [-0-9a-f]+ is controlled by nobody and not by this Framework"
+    wait_why "$1" foreign-pod-group
+    expect_why "$1" foreign-pod-group '2 Tasks, a\[0,1\], have no Pods, because another PodGroup that is not the Framework'"'"'s has '\
+"the name that spec\.gang needs: PodGroup $1-0 with uid"
+    expect "the PodGroup of somebody else" "$(group "$1-0" '"\(.spec.minMember) \(.metadata.ownerReferences)"')" "7 null"
+    expect "Pods of $1" "$(k get pods -l "FC_FRAMEWORK_NAME=$1" -o name)" ""
+    api DELETE "$(groups_path)/$1-0" >/dev/null
+}
+
+# What is made, how Pods are stamped, how the number follows Tasks that complete, a name that is taken, and that nothing is
+# left.
 run_gang() {
+    api POST "$(groups_path)" '{"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "taken-0"},
+        "spec": {"minMember": 7}}' >/dev/null
     record podgroups pods
     create 'def requests($cpu; $memory): .task.pod.spec.containers[0].resources = {requests: {cpu: $cpu, memory: $memory}};
         (fw("volcano"; [(role("a"; 2; ends(2; 0)) | requests("500m"; "1Gi")), (role("b"; 1; ends(2; 0)) | requests("2"; "512Mi"))]) |
@@ -30,7 +44,10 @@ run_gang() {
         .spec |= retry(false; 1)),
         (fw("parts"; [(role("a"; 2; ends(0; 0)) | policy(-1; -1)),
         (role("b"; 1; {"run-seconds": 1, "exit-code": "1,1,0"}) | task_retry(false; 2))]) |
-            .spec.gang = {scheduler: "Volcano"})'
+            .spec.gang = {scheduler: "Volcano"}),
+        (fw("taken"; [role("a"; 2; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"})'
+    expect_foreign_group_awaited taken
+    wait_completed taken 60
     wait_completed volcano
     wait_completed coscheduling
     wait_completed again
