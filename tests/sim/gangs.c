@@ -251,6 +251,7 @@ static void patch(struct world *world, const struct wire *wire, struct pod_group
 	}
 	if (world->now_ms < world->gang_undone_until_ms) {
 		trace(world, "not patched %s", meta_text(group->json, "name"));
+		check_gang_undone(world, group);
 		answer(out, 200, group);
 		return;
 	}
