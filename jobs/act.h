@@ -25,6 +25,7 @@ struct act {
 	struct job_store *store;
 	struct kube_client *client;
 	struct job_events *events;
+	const char *gang_scheduler;         /* NULL: none */
 	struct random random;               /* these two: act_init() */
 	struct token_bucket changes;        /* of statuses of jobs that go on */
 	bool status_subresource[JOB_KINDS]; /* the kind's CRD has one */
