@@ -13,13 +13,12 @@
 /* All others are those of scheduler-plugins, for the operator as well. */
 #define VOLCANO "volcano"
 
-static const char *const known[] = {
-	"minAvailable", "minResources", "priorityClass", "queue", "scheduleTimeoutSeconds", NULL};
+static const char *const known[] = {"minAvailable", "minResources",           "priorityClass",
+				    "queue",        "scheduleTimeoutSeconds", NULL};
 
 static bool is_absent(const json_t *value)
 {
-	return value == NULL || json_is_null(value) ||
-	       (json_is_object(value) && json_object_size(value) == 0) ||
+	return value == NULL || json_is_null(value) || (json_is_object(value) && json_object_size(value) == 0) ||
 	       (json_is_string(value) && json_string_length(value) == 0);
 }
 
@@ -77,8 +76,7 @@ static int put_gang(const struct job *job, const struct json_field *policy, stru
 	const char *scheduler = job->gang_scheduler;
 	const struct gang_spec coscheduling = {.scheduler = GANG_COSCHEDULING};
 	bool volcano = strcmp(scheduler, VOLCANO) == 0;
-	json_t *gang = json_pack("{s:s}", "scheduler",
-				 gang_scheduler_name(volcano ? GANG_VOLCANO : GANG_COSCHEDULING));
+	json_t *gang = json_pack("{s:s}", "scheduler", gang_scheduler_name(volcano ? GANG_VOLCANO : GANG_COSCHEDULING));
 	struct error reason;
 
 	json_object_set_new(out->spec, "gang", gang);
@@ -102,8 +100,8 @@ static int put_gang(const struct job *job, const struct json_field *policy, stru
 	for (size_t i = 0; i < read->count; i++)
 		put_scheduler(read->replicas[i].pod, scheduler);
 	if (gang_spec_check_name(&coscheduling, out->framework, &reason) < 0)
-		return error_set(err, "metadata.name is \"%s\", which cannot be a gang's: its Framework's %s", job->name,
-				 reason.message);
+		return error_set(err, "metadata.name is \"%s\", which cannot be a gang's: its Framework's %s",
+				 job->name, reason.message);
 	return put_number(policy, "scheduleTimeoutSeconds", INT32_MAX, "scheduleTimeoutSec", gang, err);
 }
 

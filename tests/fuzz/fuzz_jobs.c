@@ -79,7 +79,7 @@ static void look_at_translation(struct job *job, const struct job_translation *t
 	}
 }
 
-static void translate(const struct job *job, const struct view *view)
+static void translate(struct job *job, const struct view *view)
 {
 	struct job_translation translation;
 	struct error err = {.message = ""};
