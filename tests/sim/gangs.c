@@ -10,6 +10,7 @@
 
 #include "common/base/json.h"
 #include "common/framework/names.h"
+#include "tests/merge.h"
 #include "tests/sim/check.h"
 
 enum {
@@ -223,23 +224,6 @@ static void create(struct world *world, const struct wire *wire, const char *ns,
 	place(world, group);
 }
 
-static void merge(json_t *into, const json_t *patch)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach((json_t *)(uintptr_t)patch, name, value) {
-		json_t *present = json_object_get(into, name);
-
-		if (json_is_object(present) && json_is_object(value)) {
-			json_object_set_new(into, name, json_copy(present));
-			merge(json_object_get(into, name), value);
-		} else {
-			json_object_set(into, name, value);
-		}
-	}
-}
-
 static void patch(struct world *world, const struct wire *wire, struct pod_group *group, struct answer *out)
 {
 	cleanup_json json_t *body = json_parse(wire->body, strlen(wire->body), NULL);
@@ -256,7 +240,7 @@ static void patch(struct world *world, const struct wire *wire, struct pod_group
 		return;
 	}
 	changed = json_copy(group->json);
-	merge(changed, body);
+	merge_patch(changed, body);
 	json_object_set_new(changed, "metadata", json_copy(json_object_get(changed, "metadata")));
 	stamp(world, changed);
 	json_decref(group->json);
