@@ -29,16 +29,8 @@ void discovery_init(struct reconciler *reconciler)
 static bool lists(const struct kube_answer *answer, const char *plural)
 {
 	cleanup_json json_t *list = json_parse(answer->body, answer->body_len, NULL);
-	const json_t *resource;
-	size_t i;
 
-	json_array_foreach(json_object_get(list, "resources"), i, resource) {
-		const char *name = json_str(resource, "name");
-
-		if (name != NULL && strcmp(name, plural) == 0)
-			return true;
-	}
-	return false;
+	return json_find(json_object_get(list, "resources"), "name", plural) != NULL;
 }
 
 static void wake_askers(struct reconciler *reconciler, enum owned_api api)

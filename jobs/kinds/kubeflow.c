@@ -122,15 +122,10 @@ static int read_restart(const struct json_field *replica, const struct kubeflow_
 static int64_t take_port(json_t *container, const struct kubeflow_kind *kind)
 {
 	json_t *ports = json_object_get(container, "ports");
-	json_t *port;
-	size_t i;
+	const json_t *port = json_find(ports, "name", kind->port_name);
 
-	json_array_foreach(ports, i, port) {
-		const char *name = json_str(port, "name");
-
-		if (name != NULL && strcmp(name, kind->port_name) == 0)
-			return json_int(port, "containerPort", kind->port);
-	}
+	if (port != NULL)
+		return json_int(port, "containerPort", kind->port);
 	if (!json_is_array(ports)) {
 		json_object_set_new(container, "ports", json_array());
 		ports = json_object_get(container, "ports");

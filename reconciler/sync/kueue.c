@@ -93,13 +93,7 @@ static void check_admission(struct reconcile *reconcile)
 
 static const json_t *update_of(const json_t *check, const char *pod_set)
 {
-	size_t i;
-	const json_t *update;
-
-	json_array_foreach(json_object_get(check, "podSetUpdates"), i, update)
-		if (json_str(update, "name") != NULL && strcmp(json_str(update, "name"), pod_set) == 0)
-			return update;
-	return NULL;
+	return json_find(json_object_get(check, "podSetUpdates"), "name", pod_set);
 }
 
 /* What the flavors of an assignment add to the Pods. False: some are still to be read. */

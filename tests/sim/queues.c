@@ -53,13 +53,7 @@ const char *queues_owner(const struct queued *queued)
 
 static const json_t *condition(const struct queued *queued, const char *type)
 {
-	size_t i;
-	const json_t *entry;
-
-	json_array_foreach(json_path(queued->json, "status", "conditions", NULL), i, entry)
-		if (strcmp(json_str(entry, "type"), type) == 0)
-			return entry;
-	return NULL;
+	return json_find(json_path(queued->json, "status", "conditions", NULL), "type", type);
 }
 
 bool queues_is(const struct queued *queued, const char *type)

@@ -96,6 +96,22 @@ wait_may() { # service-account verb group resource [namespace] [name]
     wait_for 20 "$account may $2 $4" is_allowed "system:serviceaccount:$account" "${@:2}"
 }
 
+# Takes a component's rights away from the reconcilers, and gives them back. The embedded API server has no rights to give: it
+# refuses the requests.
+take_right() { # component group resource
+    if [[ $CLUSTER == kubernetes ]]; then
+        kubectl delete -k "$root/manifests/rbac/$1" >/dev/null
+        wait_for 20 "the right is gone" cannot_create "$2" "$3"
+    else
+        testapi_fault "{\"match\": {\"resource\": \"$3\", \"userAgent\": \"fc-reconciler\"}, \"action\": {\"status\": 403,
+            \"reason\": \"Forbidden\", \"message\": \"$3 is forbidden: User \\\"x\\\" cannot do that\"}}"
+    fi
+}
+give_right() { # component
+    if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/$1" >/dev/null; else testapi DELETE faults >/dev/null; fi
+}
+cannot_create() { ! is_allowed "system:serviceaccount:$ROLES_NAMESPACE:frameworkcontroller" create "$1" "$2" "$NS"; } # group resource
+
 is_allowed() { # user verb group resource [namespace] [name]
     api POST /apis/authorization.k8s.io/v1/subjectaccessreviews "$(printf '{"apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview", "spec": {"user": "%s", "resourceAttributes": {"verb": "%s", "group": "%s", "resource": "%s",

@@ -195,13 +195,7 @@ run_gang_crowd() {
 # Without the rights an Event says which are missing, and it goes on when they are granted.
 run_gang_forbidden() {
     own_cluster "$(gang_crds)"
-    if [[ $CLUSTER == kubernetes ]]; then
-        kubectl delete -k "$root/manifests/rbac/gang" >/dev/null
-        wait_for 20 "the right is gone" cannot_create_groups
-    else
-        testapi_fault '{"match": {"resource": "podgroups", "userAgent": "fc-reconciler"}, "action": {"status": 403, "reason": "Forbidden",
-            "message": "podgroups is forbidden: User \"x\" cannot do that"}}'
-    fi
+    take_right gang scheduling.volcano.sh podgroups
     start_watcher
     create '(fw("waits"; [role("a"; 2; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"}), fw("other"; [role("a"; 1; ends(0; 0))])'
     wait_event waits FailedCreatePodGroup \
@@ -209,17 +203,14 @@ run_gang_forbidden() {
     wait_why waits gang-refused
     expect_why waits gang-refused 'because the API server refuses the PodGroup of spec\.gang: Failed to create waits-0'
     wait_completed other
-    if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/gang" >/dev/null; else testapi DELETE faults >/dev/null; fi
+    give_right gang
     wait_completed waits 90
 }
-
-cannot_create_groups() { ! is_allowed "system:serviceaccount:$ROLES_NAMESPACE:frameworkcontroller" create scheduling.volcano.sh podgroups \
-    "$NS"; }
 
 # Answers that are lost, and reconcilers that are killed meanwhile: one PodGroup, with the right number in the end.
 run_gang_killed() {
     [[ $CLUSTER == embedded ]] || not_here "answers are lost on the embedded API server only"
-    local pid verb
+    local verb
     own_cluster "$(gang_crds)"
     start_watcher "${STEADY_ELECTION[@]}"
     record podgroups
@@ -238,7 +229,7 @@ run_gang_killed() {
             (role("b"; 1; {"run-seconds": 3, "exit-code": "1,0"}) | task_retry(false; 1))]) | .spec.gang = {scheduler: "Volcano"}' --arg \
             verb "$verb"
         wait_for 20 "the request is carried out" was_done "$verb"
-        for pid in $(reconcilers); do kill -KILL "$pid"; done
+        kill_reconcilers
         testapi DELETE faults >/dev/null
         wait_completed "killed$verb" 60
     done

@@ -192,7 +192,7 @@ run_kueue_missing() {
 
 # Killed at any time, it goes on: one Workload, and no Pod without quota.
 run_kueue_killed() {
-    local pid i
+    local i
     kueue_cluster
     install_kueue
     start_kueue 3
@@ -201,7 +201,7 @@ run_kueue_killed() {
     create "range(6) | fw(\"k\\(.)\"; [role(\"a\"; 1; ends(2; 0))]) | $IN_QUEUE"
     for i in 1 2 3; do
         wait_for 60 "$i are completed" completed_at_least "$i"
-        for pid in $(reconcilers); do kill -KILL "$pid"; done
+        kill_reconcilers
     done
     wait_all_completed 120
     end_records
