@@ -52,13 +52,15 @@ stop_kueue() {
 play_kueue() { # Pods checks
     set +eE
     trap - ERR EXIT
-    local path list line
+    local path list line answer
     path=$(workloads_path)
     while :; do
         list=$(api GET "$path") || return 0
         while read -r line; do
-            api PATCH "$KUEUE_API/namespaces/$(jq -r .path <<<"$line")" \
-                "$(jq -c '{metadata: {resourceVersion: .version}, status}' <<<"$line")" application/merge-patch+json >/dev/null 2>&1
+            # (somebody else was faster, or has deleted it: the next list shows that)
+            answer=$(api PATCH "$KUEUE_API/namespaces/$(jq -r .path <<<"$line")" \
+                "$(jq -c '{metadata: {resourceVersion: .version}, status}' <<<"$line")" application/merge-patch+json 2>&1) ||
+                [[ $answer == *"error: 4"0[49]* ]] || echo "what Kueue does is refused: $answer" >&2
         done < <(jq -c --argjson quota "$1" --argjson checks "$2" --arg now "$(date -u +%FT%TZ)" -f "$here/kueue/kueue.jq" <<<"$list")
         # until something happens to one of them
         curl -sN --max-time 4 "${api_identity[@]}" \
