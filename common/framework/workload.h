@@ -44,6 +44,8 @@ const json_t *workload_condition(const struct workload *workload, const char *ty
 bool workload_is(const struct workload *workload, const char *type);
 /* spec.active: false once somebody has deactivated it. */
 bool workload_active(const struct workload *workload);
+/* spec.maximumExecutionTimeSeconds; 0: none. */
+int64_t workload_max_time(const struct workload *workload);
 /* Annotation FC_WORKLOAD_REQUEST, "" when missing. */
 const char *workload_request(const struct workload *workload);
 /* metadata.finalizers; NULL: there are none. Borrowed. */

@@ -33,17 +33,23 @@ bool kueue_managed(const struct framework *framework)
 	return framework->kueue.queue != NULL;
 }
 
-bool kueue_time_over(const struct framework *framework)
+bool kueue_out_of_time(const struct workload *workload)
 {
-	const struct workload *workload = kueue_workload(framework);
-	const json_t *evicted = workload == NULL ? NULL : workload_condition(workload, WORKLOAD_EVICTED);
+	const json_t *evicted = workload_condition(workload, WORKLOAD_EVICTED);
 	const char *reason = json_str(evicted, "reason");
 	const char *message = json_str(evicted, "message");
 
-	return framework->spec.active_deadline_sec > 0 && kueue_managed(framework) && evicted != NULL &&
-	       workload_is(workload, WORKLOAD_EVICTED) && !workload_active(workload) &&
+	return workload_is(workload, WORKLOAD_EVICTED) && !workload_active(workload) &&
 	       ((reason != NULL && strstr(reason, "MaximumExecutionTimeExceeded") != NULL) ||
 		(message != NULL && strstr(message, "maximum execution time") != NULL));
+}
+
+bool kueue_time_over(const struct framework *framework)
+{
+	const struct workload *workload = kueue_workload(framework);
+
+	return framework->spec.active_deadline_sec > 0 && kueue_managed(framework) && workload != NULL &&
+	       kueue_out_of_time(workload) && workload_max_time(workload) >= framework->spec.active_deadline_sec;
 }
 
 bool kueue_holds(const struct framework *framework)
@@ -58,39 +64,14 @@ bool kueue_wants_quota(const struct framework *framework)
 	       !framework->spec.suspend && framework->spec.execution_type == EXECUTION_START;
 }
 
+bool kueue_only_releases(const struct framework *framework)
+{
+	return !framework->exists || (framework->problem != NULL && framework->deletion_time != 0);
+}
+
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload)
 {
 	return framework->kueue.request != NULL && strcmp(workload_request(workload), framework->kueue.request) == 0;
-}
-
-struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name)
-{
-	struct kueue_lookup *lookup = framework->kueue.lookups;
-
-	while (lookup != NULL && strcmp(lookup->name, name) != 0)
-		lookup = lookup->next;
-	return lookup;
-}
-
-const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name)
-{
-	cleanup_free char *whole = mem_printf("%s/%s", plural, name);
-	const struct kueue_lookup *lookup = kueue_find_lookup(framework, whole);
-
-	return lookup == NULL ? NULL : lookup->object;
-}
-
-void kueue_drop_lookups(struct framework *framework)
-{
-	while (framework->kueue.lookups != NULL) {
-		struct kueue_lookup *lookup = framework->kueue.lookups;
-
-		framework->kueue.lookups = lookup->next;
-		free(lookup->name);
-		free(lookup->error);
-		json_decref(lookup->object);
-		free(lookup);
-	}
 }
 
 /* ---- what is remembered ---- */
@@ -115,6 +96,7 @@ static bool take_text(char **at, char *text)
 void kueue_take_metadata(struct framework *framework, const struct json_span *metadata)
 {
 	cleanup_json json_t *read = NULL;
+	bool held = framework->has_status && !framework->spec.suspend && kueue_holds(framework);
 	bool changed;
 
 	if (!framework->kueue.on)
@@ -123,6 +105,7 @@ void kueue_take_metadata(struct framework *framework, const struct json_span *me
 	changed = take_text(&framework->kueue.queue, label(read, KUEUE_QUEUE_LABEL));
 	if (take_text(&framework->kueue.priority_class, label(read, KUEUE_PRIORITY_LABEL)) || changed)
 		kueue_forget_request(framework);
+	framework->kueue.left = !kueue_managed(framework) && (held || framework->kueue.left);
 }
 
 void kueue_forget_request(struct framework *framework)
@@ -136,6 +119,7 @@ void kueue_forget(struct framework *framework)
 
 	kueue_drop_lookups(framework);
 	mem_replace(&kueue->told, NULL);
+	kueue->left = false;
 	kueue->decided = 0;
 	kueue->next_ms = 0;
 }

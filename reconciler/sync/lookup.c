@@ -9,12 +9,52 @@
 #include "reconciler/sync/owned_kind.h"
 #include "reconciler/sync/rules.h"
 
-enum { AGAIN_MS = 10 * 1000 }; /* after a failure: somebody may create it */
+enum { HTTP_FORBIDDEN = 403 };
+
+/* An object of Kueue that has no namespace, as last read: a ResourceFlavor, a WorkloadPriorityClass. */
+struct kueue_lookup {
+	char *name;      /* "resourceflavors/default" */
+	json_t *object;  /* NULL: not read yet */
+	bool asking;     /* a GET is on the way */
+	char *error;     /* of the last GET, until an Event has told of it */
+	struct request_backoff backoff;
+	struct kueue_lookup *next;
+};
+
+static struct kueue_lookup *find(const struct framework *framework, const char *name)
+{
+	struct kueue_lookup *lookup = framework->kueue.lookups;
+
+	while (lookup != NULL && strcmp(lookup->name, name) != 0)
+		lookup = lookup->next;
+	return lookup;
+}
+
+const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name)
+{
+	cleanup_free char *whole = mem_printf("%s/%s", plural, name);
+	const struct kueue_lookup *lookup = find(framework, whole);
+
+	return lookup == NULL ? NULL : lookup->object;
+}
+
+void kueue_drop_lookups(struct framework *framework)
+{
+	while (framework->kueue.lookups != NULL) {
+		struct kueue_lookup *lookup = framework->kueue.lookups;
+
+		framework->kueue.lookups = lookup->next;
+		free(lookup->name);
+		free(lookup->error);
+		json_decref(lookup->object);
+		free(lookup);
+	}
+}
 
 /* Takes over the name. */
 static struct kueue_lookup *find_or_add(struct framework *framework, char *name)
 {
-	struct kueue_lookup *lookup = kueue_find_lookup(framework, name);
+	struct kueue_lookup *lookup = find(framework, name);
 
 	if (lookup != NULL) {
 		free(name);
@@ -48,8 +88,8 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 			   lookup->error);
 		mem_replace(&lookup->error, NULL);
 	}
-	if (reconcile->time.boot_ms < lookup->next_ms) {
-		plan_wake(reconcile->plan, lookup->next_ms);
+	if (reconcile->time.boot_ms < lookup->backoff.until_ms) {
+		plan_wake(reconcile->plan, lookup->backoff.until_ms);
 		return NULL;
 	}
 	if (!can_be_asked(name)) {
@@ -58,8 +98,8 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 			"Cannot read %s of kueue.x-k8s.io, which its admission needs: found \"%s\", expected the name "
 			"of an object",
 			plural, name);
-		lookup->next_ms = reconcile->time.boot_ms + TELL_AGAIN_MS;
-		plan_wake(reconcile->plan, lookup->next_ms);
+		lookup->backoff.until_ms = reconcile->time.boot_ms + TELL_AGAIN_MS;
+		plan_wake(reconcile->plan, lookup->backoff.until_ms);
 		return NULL;
 	}
 	if (!owned_find_resource(reconcile, slot))
@@ -73,18 +113,22 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 }
 
 void kueue_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
-		  const struct sync_time *time)
+		  const struct sync_time *time, struct random *random)
 {
-	struct kueue_lookup *lookup = kueue_find_lookup(framework, call->name);
+	struct kueue_lookup *lookup = find(framework, call->name);
 
 	if (lookup == NULL)
 		return;
 	lookup->asking = false;
 	if (!answer->sent)
 		return;
-	lookup->next_ms = time->boot_ms + (answer->retry_after_ms > AGAIN_MS ? answer->retry_after_ms : AGAIN_MS);
 	if (answer->http_status / 100 == 2)
 		lookup->object = json_parse(answer->body, strlen(answer->body), NULL);
-	if (lookup->object == NULL)
-		mem_replace(&lookup->error, answer->message[0] == '\0' ? "no answer" : answer->message);
+	if (lookup->object != NULL)
+		return;
+	/* somebody may create it, or grant the right */
+	backoff_fail(&lookup->backoff, random, time->boot_ms, answer->retry_after_ms);
+	free(lookup->error);
+	lookup->error = mem_printf("%s%s", answer->message[0] == '\0' ? "no answer" : answer->message,
+				   answer->http_status == HTTP_FORBIDDEN ? workload_kind.hint : "");
 }

@@ -76,11 +76,12 @@ struct slot {
 	UT_hash_handle hh;
 };
 
-/* A failed create or patch, to be classified by CONTRACT.md §8 once it is sure that nothing was created. */
+/* A failed create or patch, to be classified by CONTRACT.md §8 once it is sure that nothing was created; or another
+ * call about an owned object that was refused for want of a right. */
 struct create_error {
 	uint64_t decided; /* the create's (plan.h): of another attempt it says nothing */
-	bool read;        /* it was a GET that failed: whether there is such an object is not known */
-	bool patch;       /* it was a PATCH */
+	enum call_verb verb;
+	bool unread;      /* a GET was refused: whether there is such an object is not known */
 	int http_status;  /* 0: no answer */
 	bool is_status;   /* the body was an API Status */
 	char *reason;
