@@ -18,14 +18,23 @@ patch_workload() { # framework patch [/status]
     api PATCH "$(workloads_path)/framework-$1${3:-}" "$2" application/merge-patch+json >/dev/null
 }
 
+# The CRDs of a cluster that serves them from the beginning.
+kueue_crds() {
+    local file=$RUN/out/$scenario.crds
+    { "$BUILD/fc-watcher" --print-crd; echo ---; cat "$here/kueue/crds.yaml"; } >"$file"
+    echo "$file"
+}
+
 install_kueue() {
-    kubectl create -f "$here/kueue/crds.yaml" >/dev/null
+    kubectl apply -f "$here/kueue/crds.yaml" >/dev/null
     wait_for 20 "Workloads are served" api GET "$(workloads_path)"
     wait_for 20 "ResourceFlavors are served" api GET "$KUEUE_API/resourceflavors"
     wait_for 20 "WorkloadPriorityClasses are served" api GET "$KUEUE_API/workloadpriorityclasses"
     api POST "$KUEUE_API/resourceflavors" '{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
         "metadata": {"name": "default"}, "spec": {"nodeLabels": {"flavor": "default"},
         "tolerations": [{"key": "queue", "operator": "Exists"}]}}' >/dev/null
+    api POST "$KUEUE_API/workloadpriorityclasses" '{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass",
+        "metadata": {"name": "urgent"}, "value": 77}' >/dev/null
 }
 
 # A control plane goes on to the next scenario: without Kueue.
