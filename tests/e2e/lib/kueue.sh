@@ -61,7 +61,7 @@ stop_kueue() {
 play_kueue() { # Pods checks
     set +eE
     trap - ERR EXIT
-    local path list line answer
+    local path list line answer watch
     path=$(workloads_path)
     while :; do
         list=$(api GET "$path") || return 0
@@ -72,8 +72,11 @@ play_kueue() { # Pods checks
                 [[ $answer == *"error: 4"0[49]* ]] || echo "what Kueue does is refused: $answer" >&2
         done < <(jq -c --argjson quota "$1" --argjson checks "$2" --arg now "$(date -u +%FT%TZ)" -f "$here/kueue/kueue.jq" <<<"$list")
         # until something happens to one of them
-        curl -sN --max-time 4 "${api_identity[@]}" \
-            "$api_server$path?watch=1&resourceVersion=$(jq -r .metadata.resourceVersion <<<"$list")" | head -n 1 >/dev/null
+        exec {watch}< <(exec curl -sN --max-time 4 "${api_identity[@]}" \
+            "$api_server$path?watch=1&resourceVersion=$(jq -r .metadata.resourceVersion <<<"$list")")
+        read -r -u "$watch" _ || true
+        kill $! 2>/dev/null || true
+        exec {watch}<&-
     done
 }
 
