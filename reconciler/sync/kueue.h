@@ -10,6 +10,7 @@
 #include "common/base/json_reader.h"
 #include "common/framework/workload.h"
 #include "reconciler/sync/plan.h"
+#include "reconciler/sync/request_backoff.h"
 
 struct framework;
 struct slot;
@@ -17,7 +18,16 @@ struct reconcile;
 struct call_answer;
 struct sync_time;
 struct random;
-struct kueue_lookup;
+
+/* An object of Kueue that has no namespace, as last read: a ResourceFlavor, a WorkloadPriorityClass. */
+struct kueue_lookup {
+	char *name;     /* "resourceflavors/default" */
+	json_t *object; /* NULL: not read yet */
+	bool asking;    /* a GET is on the way */
+	char *error;    /* of the last GET, until an Event has told of it */
+	struct request_backoff backoff;
+	struct kueue_lookup *next;
+};
 
 /* What goes with a Framework, and is not stored. */
 struct kueue_work {
@@ -67,6 +77,12 @@ bool kueue_wants_quota(const struct framework *framework);
 bool kueue_only_releases(const struct framework *framework);
 /* Whether the Workload asks for what the Framework needs. */
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload);
+/* What is known of an object without a namespace, by "resourceflavors/NAME"; NULL: nothing. */
+struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name);
+/* The object, if it is read. */
+const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name);
+void kueue_drop_lookups(struct framework *framework);
+
 /* ---- kueue.c ---- */
 
 /* In each reconcile, before anything else is decided: what Kueue has decided, and what the Workload needs. */
@@ -95,13 +111,10 @@ json_t *kueue_status_patch(const struct framework *framework);
 /* Whether quota of Tasks was given back that run again. */
 bool kueue_reclaimed_too_much(const struct framework *framework);
 
-/* ---- lookup.c: objects without a namespace, "resourceflavors" and "workloadpriorityclasses" ---- */
+/* ---- lookup.c ---- */
 
 /* The object, if it is read; otherwise it is asked for. */
 const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, const char *name);
-/* The object, if it is read. */
-const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name);
-void kueue_drop_lookups(struct framework *framework);
 void kueue_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
 		  const struct sync_time *time, struct random *random);
 

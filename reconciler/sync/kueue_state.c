@@ -74,6 +74,36 @@ bool kueue_asks_for_this(const struct framework *framework, const struct workloa
 	return framework->kueue.request != NULL && strcmp(workload_request(workload), framework->kueue.request) == 0;
 }
 
+struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name)
+{
+	struct kueue_lookup *lookup = framework->kueue.lookups;
+
+	while (lookup != NULL && strcmp(lookup->name, name) != 0)
+		lookup = lookup->next;
+	return lookup;
+}
+
+const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name)
+{
+	cleanup_free char *whole = mem_printf("%s/%s", plural, name);
+	const struct kueue_lookup *lookup = kueue_find_lookup(framework, whole);
+
+	return lookup == NULL ? NULL : lookup->object;
+}
+
+void kueue_drop_lookups(struct framework *framework)
+{
+	while (framework->kueue.lookups != NULL) {
+		struct kueue_lookup *lookup = framework->kueue.lookups;
+
+		framework->kueue.lookups = lookup->next;
+		free(lookup->name);
+		free(lookup->error);
+		json_decref(lookup->object);
+		free(lookup);
+	}
+}
+
 /* ---- what is remembered ---- */
 
 /* NULL: it is missing or empty. The caller frees. */

@@ -11,50 +11,10 @@
 
 enum { HTTP_FORBIDDEN = 403 };
 
-/* An object of Kueue that has no namespace, as last read: a ResourceFlavor, a WorkloadPriorityClass. */
-struct kueue_lookup {
-	char *name;      /* "resourceflavors/default" */
-	json_t *object;  /* NULL: not read yet */
-	bool asking;     /* a GET is on the way */
-	char *error;     /* of the last GET, until an Event has told of it */
-	struct request_backoff backoff;
-	struct kueue_lookup *next;
-};
-
-static struct kueue_lookup *find(const struct framework *framework, const char *name)
-{
-	struct kueue_lookup *lookup = framework->kueue.lookups;
-
-	while (lookup != NULL && strcmp(lookup->name, name) != 0)
-		lookup = lookup->next;
-	return lookup;
-}
-
-const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name)
-{
-	cleanup_free char *whole = mem_printf("%s/%s", plural, name);
-	const struct kueue_lookup *lookup = find(framework, whole);
-
-	return lookup == NULL ? NULL : lookup->object;
-}
-
-void kueue_drop_lookups(struct framework *framework)
-{
-	while (framework->kueue.lookups != NULL) {
-		struct kueue_lookup *lookup = framework->kueue.lookups;
-
-		framework->kueue.lookups = lookup->next;
-		free(lookup->name);
-		free(lookup->error);
-		json_decref(lookup->object);
-		free(lookup);
-	}
-}
-
 /* Takes over the name. */
 static struct kueue_lookup *find_or_add(struct framework *framework, char *name)
 {
-	struct kueue_lookup *lookup = find(framework, name);
+	struct kueue_lookup *lookup = kueue_find_lookup(framework, name);
 
 	if (lookup != NULL) {
 		free(name);
@@ -115,7 +75,7 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 void kueue_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
 		  const struct sync_time *time, struct random *random)
 {
-	struct kueue_lookup *lookup = find(framework, call->name);
+	struct kueue_lookup *lookup = kueue_find_lookup(framework, call->name);
 
 	if (lookup == NULL)
 		return;

@@ -1,5 +1,5 @@
-/* Frameworks in a queue of Kueue (CONTRACT.md §21), when calls are refused, somebody changes or deletes the Framework, and
- * which Events and conditions tell what. */
+/* Frameworks in a queue of Kueue (CONTRACT.md §21), when calls are refused, somebody changes or deletes the Framework,
+ * and which Events and conditions tell what. */
 #include "tests/unit/kueue_world.h"
 
 #include "reconciler/sync/rules.h"
@@ -36,8 +36,9 @@ static void test_forbidden(void **state)
 	begin(&w, "", "", "");
 	forbid(&w, CALL_CREATE_OWNED, 3);
 	world_pass(&w, 60);
-	assert_contains(w.events.data, "FailedCreateWorkload: Failed to create framework-f: workloads.kueue.x-k8s.io is "
-				       "forbidden" HINT);
+	assert_contains(w.events.data,
+			"FailedCreateWorkload: Failed to create framework-f: workloads.kueue.x-k8s.io is "
+			"forbidden" HINT);
 	assert_non_null(workload(&w));
 	world_end(&w);
 
@@ -60,8 +61,9 @@ static void test_forbidden(void **state)
 	forbid(&w, CALL_DELETE_OWNED, 3);
 	world_edit(&w, "{'taskRoles':[{'name':'a','taskNumber':2}],'suspend':true}");
 	world_pass(&w, 60);
-	assert_contains(w.events.data, "FailedDeleteWorkload: Failed to delete framework-f: workloads.kueue.x-k8s.io is "
-				       "forbidden" HINT);
+	assert_contains(w.events.data,
+			"FailedDeleteWorkload: Failed to delete framework-f: workloads.kueue.x-k8s.io is "
+			"forbidden" HINT);
 	assert_null(workload(&w));
 	world_end(&w);
 
@@ -221,8 +223,9 @@ static void test_leaves_the_queue(void **state)
 	world_settle(&w);
 	edit_label(&w, NULL);
 	world_settle(&w);
-	assert_contains(w.events.data, "FrameworkResumed: Framework is resumed: it is in no queue any more, because its "
-				       "label kueue.x-k8s.io/queue-name was removed\n");
+	assert_contains(w.events.data,
+			"FrameworkResumed: Framework is resumed: it is in no queue any more, because its "
+			"label kueue.x-k8s.io/queue-name was removed\n");
 	assert_null(workload(&w));
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	/* the user's suspending is the user's again */
@@ -312,14 +315,10 @@ static void test_pods_ready(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forbidden),
-		cmocka_unit_test(test_forbidden_at_all),
-		cmocka_unit_test(test_lookup_backs_off),
-		cmocka_unit_test(test_created_after_all),
-		cmocka_unit_test(test_foreground_deletion),
-		cmocka_unit_test(test_foreground_deletion_of_malformed),
-		cmocka_unit_test(test_leaves_the_queue),
-		cmocka_unit_test(test_deadline_changed),
+		cmocka_unit_test(test_forbidden),           cmocka_unit_test(test_forbidden_at_all),
+		cmocka_unit_test(test_lookup_backs_off),    cmocka_unit_test(test_created_after_all),
+		cmocka_unit_test(test_foreground_deletion), cmocka_unit_test(test_foreground_deletion_of_malformed),
+		cmocka_unit_test(test_leaves_the_queue),    cmocka_unit_test(test_deadline_changed),
 		cmocka_unit_test(test_pods_ready),
 	};
 
