@@ -35,7 +35,7 @@ static json_t *kept_parts(const json_t *object)
 					       "finalizers",
 					       "deletionTimestamp",
 					       NULL};
-	static const char *const spec[] = {"active", "maximumExecutionTimeSeconds", NULL};
+	static const char *const spec[] = {"active", NULL};
 	static const char *const status[] = {"conditions", "admission", "admissionChecks", "reclaimablePods", NULL};
 
 	return json_pack("{s:o,s:o,s:o}", "metadata", kept_members(json_object_get(object, "metadata"), metadata),
@@ -116,11 +116,6 @@ bool workload_is(const struct workload *workload, const char *type)
 bool workload_active(const struct workload *workload)
 {
 	return json_bool(json_object_get(workload->object, "spec"), "active", true);
-}
-
-int64_t workload_max_time(const struct workload *workload)
-{
-	return json_int(json_object_get(workload->object, "spec"), "maximumExecutionTimeSeconds", 0);
 }
 
 const char *workload_request(const struct workload *workload)

@@ -75,7 +75,7 @@ bool kueue_wants_quota(const struct framework *framework);
 /* Whether nothing is left to do but to let go of its Workload: it is gone, or on its way out with a spec that cannot be
  * read. */
 bool kueue_only_releases(const struct framework *framework);
-/* Whether the Workload asks for what the Framework needs. */
+/* Whether the Workload asks for the quota that the Framework needs. */
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload);
 /* What is known of an object without a namespace, by "resourceflavors/NAME"; NULL: nothing. */
 struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name);
@@ -104,7 +104,7 @@ enum kueue_step {
 };
 enum kueue_step kueue_step(const struct framework *framework);
 
-/* Identifies queue, priority and podSets. The caller frees. */
+/* Identifies queue, priority, podSets and activeDeadlineSec: annotation FC_WORKLOAD_REQUEST. The caller frees. */
 char *kueue_request(const struct framework *framework);
 /* The status that the Workload is to have: a merge patch; NULL: the one that it has. */
 json_t *kueue_status_patch(const struct framework *framework);

@@ -44,12 +44,20 @@ bool kueue_out_of_time(const struct workload *workload)
 		(message != NULL && strstr(message, "maximum execution time") != NULL));
 }
 
+/* The activeDeadlineSec that Kueue knows; 0: none. */
+static int64_t asked_time(const struct workload *workload)
+{
+	const char *time = strchr(workload_request(workload), '/');
+
+	return time == NULL ? 0 : strtoll(time + 1, NULL, 10);
+}
+
 bool kueue_time_over(const struct framework *framework)
 {
 	const struct workload *workload = kueue_workload(framework);
 
 	return framework->spec.active_deadline_sec > 0 && kueue_managed(framework) && workload != NULL &&
-	       kueue_out_of_time(workload) && workload_max_time(workload) >= framework->spec.active_deadline_sec;
+	       kueue_out_of_time(workload) && asked_time(workload) >= framework->spec.active_deadline_sec;
 }
 
 bool kueue_holds(const struct framework *framework)
@@ -71,7 +79,11 @@ bool kueue_only_releases(const struct framework *framework)
 
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload)
 {
-	return framework->kueue.request != NULL && strcmp(workload_request(workload), framework->kueue.request) == 0;
+	const char *request = workload_request(workload);
+	size_t len = strcspn(request, "/");
+
+	return framework->kueue.request != NULL && len == strcspn(framework->kueue.request, "/") &&
+	       strncmp(request, framework->kueue.request, len) == 0;
 }
 
 struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name)

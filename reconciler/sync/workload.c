@@ -58,7 +58,9 @@ char *kueue_request(const struct framework *framework)
 		json_dump_callback(pod, hash_bytes, &hash, JSON_SORT_KEYS | JSON_COMPACT | JSON_ENCODE_ANY);
 		hash_text(&hash, "");
 	}
-	return mem_printf("%016" PRIx64, hash);
+	if (framework->spec.active_deadline_sec == 0)
+		return mem_printf("%016" PRIx64, hash);
+	return mem_printf("%016" PRIx64 "/%d", hash, (int)framework->spec.active_deadline_sec);
 }
 
 /* Labels, annotations and spec: a podSet's template has nothing else. */
@@ -394,8 +396,8 @@ static enum kueue_step step_of_held(const struct framework *framework, const str
 		return KUEUE_REPORT;
 	if (!kueue_asks_for_this(framework, workload))
 		return reserved ? KUEUE_DELETE : KUEUE_REWRITE;
-	/* while it is admitted, Kueue refuses a change of that */
-	if (!reserved && workload_max_time(workload) != framework->spec.active_deadline_sec)
+	/* another activeDeadlineSec: while it is admitted, Kueue refuses a change of that */
+	if (!reserved && strcmp(workload_request(workload), framework->kueue.request) != 0)
 		return KUEUE_REWRITE;
 	if (kueue_reclaimed_too_much(framework))
 		return reserved ? KUEUE_DELETE : KUEUE_REPORT;
