@@ -241,14 +241,23 @@ static void rename_slot(struct framework *framework, struct slot *slot, const ch
 		slot->known = SLOT_IN_DOUBT;
 }
 
+static const char *reason_of(const struct owned_kind *kind, enum call_verb verb)
+{
+	switch (verb) {
+	case VERB_PATCH: return kind->failed_patch;
+	case VERB_DELETE: return kind->failed_delete;
+	case VERB_GET: return kind->failed_get != NULL ? kind->failed_get : kind->failed_create;
+	default: return kind->failed_create;
+	}
+}
+
 void owned_report_error(struct reconcile *reconcile, struct slot *slot)
 {
 	const struct owned_kind *kind = kind_of(slot);
 	const struct create_error *error = slot->error;
 	bool forbidden = error->http_status == HTTP_FORBIDDEN && !create_exceeds_quota(error->message);
 
-	slot_create_failed(reconcile, slot, error->patch ? kind->failed_patch : kind->failed_create,
-			   forbidden ? kind->hint : "");
+	slot_create_failed(reconcile, slot, reason_of(kind, error->verb), forbidden ? kind->hint : "");
 }
 
 /* Another object has the name, or ours is on its way out. */
@@ -266,7 +275,7 @@ static void keep(struct reconcile *reconcile, struct slot *slot)
 	struct framework *framework = reconcile->framework;
 	struct owned_work *work = work_of(framework, slot);
 
-	if (slot->error != NULL && slot->error->patch)
+	if (slot->error != NULL && slot->error->verb == VERB_PATCH)
 		owned_report_error(reconcile, slot);
 	create_error_free(slot->error); /* there already, or after all */
 	slot->error = NULL;
@@ -321,7 +330,7 @@ static void make(struct reconcile *reconcile, struct slot *slot, const char *nam
 		wait_for_name(reconcile, slot);
 		return;
 	}
-	if (slot->error != NULL && (slot->error->read || slot->known != SLOT_IN_DOUBT))
+	if (slot->error != NULL && (slot->error->unread || slot->known != SLOT_IN_DOUBT))
 		owned_report_error(reconcile, slot);
 	/* what it rests on, that there is this attempt, was stored before its ConfigMap was created */
 	if (kind_of(slot)->fit != NULL && slot->known == SLOT_IN_DOUBT)

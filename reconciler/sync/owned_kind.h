@@ -18,7 +18,9 @@ enum { OWNED_NAME_SIZE = 128, OWNED_RESOURCES_MAX = 2 };
 struct owned_kind {
 	const char *kind;
 	const char *failed_create; /* the reason of an Event */
-	const char *failed_patch;  /* likewise; NULL: it is never patched */
+	const char *failed_get;    /* likewise, as the next ones; NULL: as failed_create */
+	const char *failed_patch;  /* NULL: it is never patched */
+	const char *failed_delete; /* NULL: it is left to the garbage collector */
 	const char *hint;          /* how somebody can grant a right that is missing */
 	bool of_attempt;           /* the attempt's ConfigMap is its owner, and not the Framework */
 	bool apart;                /* it is made and kept by kueue.c, whether there is an attempt or not */

@@ -60,6 +60,8 @@ static void test_queue(void **state)
 		{"NamingConflict", "Workload framework-f with uid x", "foreign-workload", "another Workload"},
 		{"FailedCreateWorkload", "Failed to create framework-f: denied", "queue-refused", "denied"},
 		{"FailedPatchWorkload", "Failed to patch framework-f: denied", "queue-refused", "denied"},
+		{"FailedDeleteWorkload", "Failed to delete framework-f: denied", "queue-refused",
+		 "refuses the deletion of its Workload: Failed to delete framework-f: denied"},
 		{"FailedReadKueue", "Cannot read ResourceFlavor x", "queue-refused", "ResourceFlavor x"},
 	};
 

@@ -19,6 +19,9 @@ rbac_watcher | refused fc-watcher * | each right is taken away
 rbac_reconciler | refused fc-reconciler * | each right is taken away
 rbac_network | refused fc-reconciler * | each right is taken away
 rbac_gang | refused fc-reconciler * | each right is taken away
+rbac_kueue | refused fc-reconciler * | each right is taken away
+rbac_kueue | refused fc-watcher * | each right is taken away
+kueue_missing | refused frameworkcontroller * kueue.x-k8s.io/* | the rights are taken away
 network_forbidden | refused frameworkcontroller * /services | the rights are taken away
 gang_forbidden | refused frameworkcontroller * scheduling.volcano.sh/podgroups | the rights are taken away
 rbac_jobs | refused fc-jobs * | each right is taken away

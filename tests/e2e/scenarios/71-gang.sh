@@ -201,7 +201,7 @@ run_gang_forbidden() {
     wait_event waits FailedCreatePodGroup \
         '^Failed to create waits-0: podgroups.* is forbidden: .*The rights that spec.gang needs are in manifests/rbac/gang'
     wait_why waits gang-refused
-    expect_why waits gang-refused 'because the API server refuses the PodGroup of spec\.gang: Failed to create waits-0'
+    expect_why waits gang-refused 'because the API server refuses the PodGroup of spec\.gang: Failed to (create|get) waits-0'
     wait_completed other
     give_right gang
     wait_completed waits 90
