@@ -224,6 +224,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	char *rest = path;
 	const char *first = strsep(&rest, "/"), *what = strsep(&rest, "/"), *ns = strsep(&rest, "/");
 	const char *name = strsep(&rest, "/"), *container = strsep(&rest, "/");
+	bool previous = flag(connection, "previous");
 	const struct kubelet_pod *pod;
 	struct run_log *log;
 
@@ -245,9 +246,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	/* Nothing runs in a scripted Pod: it prints nothing. */
 	if (!server->kubelet->options.real)
 		return answer_text(connection, MHD_HTTP_OK, "%s", "");
-	log = pod->runtime == NULL ? NULL : runtime_pod_log(pod->runtime, container, flag(connection, "previous"));
+	log = pod->runtime == NULL ? NULL : runtime_pod_log(pod->runtime, container, previous);
 	if (log == NULL)
-		return answer_text(connection, MHD_HTTP_BAD_REQUEST, "container \"%s\" in pod \"%s\" has no such log\n",
+		return answer_text(connection, MHD_HTTP_BAD_REQUEST,
+				   previous ? "previous terminated container \"%s\" in pod \"%s\" not found\n"
+					    : "container \"%s\" in pod \"%s\" is waiting to start: no logs yet\n",
 				   container, name);
 	return serve_log(server, connection, log);
 }
