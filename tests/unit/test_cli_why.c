@@ -438,7 +438,7 @@ static void test_failed(void **state)
 		"'pod':{'containers':[{'name':'side','code':0},{'name':'main','code':210,'reason':'Error','message':"
 		"'1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n9\\n10\\n11\\n12\\nlast\\n'}]}}");
 	explain(&w, &why, "failed",
-		"failed 2m ago with code 210 (ContainerPermanentFailed) because of Task a[0]: FailedTaskCount 1");
+		"failed 2m ago with code 210 (ContainerPermanentFailed) because of Task a[0]: 1 Task of TaskRole a failed, and its minFailedTaskCount is 1.");
 	assert_contains(why.answer, "the failure is Permanent");
 	assert_string_equal(fact(&why, "Container main"), "ended with exit code 210, reason Error");
 	assert_string_equal(fact(&why, "Last words"), "2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\nlast\n");

@@ -224,9 +224,9 @@ run_documentation_demo() {
     expect_match "what it says" "$(<"$said")" '[0-9]+ of [0-9]+ examples ended as expected'
     expect_match "what kubectl framework shows" "$(<"$said")" \
         '\$ kubectl framework tree ([a-z]+).*worker.*\$ kubectl framework timeline ([a-z]+).*0 Succeeded'
-    expect "what is next" "$(sed -E 's,=.*,,; s,[^ ]*/(fc-demo|kubectl-f),\1,' "$next" | cut -d' ' -f1,2 | tr '\n' ' ')" \
-        "export KUBECONFIG kubectl get kubectl get kubectl describe kubectl-framework why "\
-"kubectl delete kubectl delete kubectl patch fc-demo --stop "
+    expect "what is next" "$(sed -E 's,=.*,,; s,[^ ]*/(fc-demo),\1,' "$next" | cut -d' ' -f1,2 | tr '\n' ' ')" \
+        "export KUBECONFIG export PATH kubectl get kubectl get kubectl framework kubectl framework kubectl describe kubectl delete "\
+"kubectl framework kubectl delete kubectl patch fc-demo --stop "
     expect "what is left" "$(sed -n 's,^export KUBECONFIG=\(.*\)/kubeconfig,\1,p' "$next" | xargs ls -d 2>/dev/null)" ""
 }
 
