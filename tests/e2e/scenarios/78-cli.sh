@@ -276,7 +276,10 @@ run_cli_shows() {
     expect_match "list" "$(fw list)" \
         '^NAME +STATE +READY +RUNNING +FAILED +TASKS +RETRIES +AGE +WAITS FOR / BECAUSE'\
 '.f +Completed +0 +0 +0 +1 +0 .*many +Running +101 +101 +0 +101 +0 '
-    expect_match "list -A -l" "$(fw list -l team=x --no-headers)" '^f +Completed '
+    expect_match "list -l" "$(fw list -l team=x --no-headers)" '^f +Completed .* succeeded$'
+    expect_match "list -o wide" "$(fw list f -o wide)" '^NAME .* COMPLETION +WAITS.*'$'\n''f +Completed .* 0 Succeeded +succeeded$'
+    expect_match "list -A" "$(fw list -A -l 'team in (x)')" "^NAMESPACE +NAME +STATE .*"$'\n'"$NS +f +Completed "
+    expect "list -A -o name" "$(fw list -A -o name | grep -cE '/(f|many)$')" "$(k get fw -A -o name | grep -cE '/(f|many)$')"
     expect_match "list on a narrow terminal" \
         "$(command script -qec "stty cols 60; '$BUILD/kubectl-framework' list --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null \
             </dev/null | sed 's/\x1b\[[0-9]*m//g')" \
@@ -423,4 +426,14 @@ run_cli_packed() {
         grep -qE "^\| .*\`$command[ \`]" "$root/cli/README.md" || fail "cli/README.md does not tell of $command"
     done < <("$work/kubectl-framework" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p')
     ((count >= 15)) || fail "only $count commands were found"
+    local code
+    for code in {0..7}; do
+        grep -qE "[ :;]$code [a-z]" <("$work/kubectl-framework" --help | sed -n '/^Exit codes/,$p') || fail "--help has no exit code $code"
+        grep -qx "\.B $code" "$work/kubectl-framework.1" || fail "the man page has no exit code $code"
+        grep -q "^| $code | " "$root/cli/README.md" || fail "cli/README.md has no exit code $code"
+    done
+    make -s -C "$root" BUILD="$BUILD" install DESTDIR="$work/root" PREFIX=/usr
+    expect "what make install installs of it" "$(cd "$work/root/usr" && find . -name 'kubectl*' | LC_ALL=C sort | tr '\n' ' ')" \
+        "./bin/kubectl-framework ./bin/kubectl_complete-framework ./share/man/man1/kubectl-framework.1 "
+    expect "the installed one by kubectl" "$(PATH=$work/root/usr/bin:$PATH "$CURRENT_KUBECTL" framework --version)" "kubectl-framework 1.0"
 }
