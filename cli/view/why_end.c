@@ -202,9 +202,8 @@ static void say_trigger(const struct completion_trigger *trigger, struct why *wh
 			count == 1 ? "Task" : "Tasks", role, least);
 	else if (sscanf(trigger->message, "CompletedTaskCount %lld has reached TotalTaskCount %lld", &count, &least) ==
 		 2)
-		why_say(why,
-			"all of its %lld Tasks are Completed, and no frameworkAttemptCompletionPolicy decided before.",
-			count);
+		why_say(why, "%s%lld %s Completed, and no frameworkAttemptCompletionPolicy decided before.",
+			count == 1 ? "its " : "all of its ", count, count == 1 ? "Task is" : "Tasks are");
 	else
 		why_say(why, "%s.", trigger->message);
 }
