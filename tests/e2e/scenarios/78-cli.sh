@@ -244,7 +244,10 @@ run_cli_actions() {
     wait_framework f 30 '[tasks] | length == 2'
     expect "suspend" "$(fw_status suspend f)" 0
     expect "wait for Suspended" "$(fw_status wait f --for suspended --timeout "$((60 * PATIENCE))s")" 0
+    fw start f 2>"$RUN/out/$scenario.err" >/dev/null
+    expect_match "start of one that is suspended" "$(<"$RUN/out/$scenario.err")" 'stays suspended: spec.suspend is true'
     expect "resume" "$(fw_status resume f)" 0
+    fw start f 2>&1 | grep -q 'note:' && fail "start says that something holds it"
     expect "wait for Running" "$(fw_status wait f --for Running --timeout "$((60 * PATIENCE))s")" 0
     expect "wait for what does not come" "$(fw_status wait f --timeout 1s)" 5
     expect "wait for success" "$(fw_status wait short --timeout "$((60 * PATIENCE))s")" 0
@@ -284,6 +287,10 @@ run_cli_shows() {
         "$(command script -qec "stty cols 60; '$BUILD/kubectl-framework' list --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null \
             </dev/null | sed 's/\x1b\[[0-9]*m//g')" \
         '^NAME +STATE +RUNNING +TASKS +WAITS'
+    expect_match "list on a very narrow one" \
+        "$(command script -qec "stty cols 40; '$BUILD/kubectl-framework' list --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null \
+            </dev/null | sed 's/\x1b\[[0-9]*m//g')" \
+        '^NAME +STATE +WAITS.*f +Completed +succeeded'
     expect "list -o name" "$(fw list -o name | tr '\n' ' ')" \
         "framework.frameworkcontroller.microsoft.com/f framework.frameworkcontroller.microsoft.com/many "
     expect "list -o json" "$(fw list -o json | jq -c '[.kind, (.items | map(.metadata.name))]')" '["List",["f","many"]]'
