@@ -56,7 +56,7 @@ run_cli_contexts() {
 
 # The picture of a Framework has its former attempts, from the lines that the controller wrote, also when it is over.
 run_cli_history() {
-    create 'fw("f"; [(role("a"; 2; {"run-seconds": "0.1,", "exit-code": "3,0"}) | task_retry(false; 1)), role("b"; 1; {})]) |
+    create 'fw("f"; [(role("a"; 1; {"run-seconds": "0.1,", "exit-code": "3,0"}) | task_retry(false; 1)), role("b"; 1; {})]) |
         .spec |= retry(false; 1)'
     wait_second_attempts 0
     delete pods/f-b-0
@@ -84,7 +84,7 @@ attempt 1, code -210"
 
 wait_second_attempts() { # attempt of the Framework
     wait_framework f 40 ".status.attemptStatus.id == $1 and ([tasks | \"\(.attemptStatus.id) \(.state)\"] |
-        sort == [\"0 AttemptRunning\", \"1 AttemptRunning\", \"1 AttemptRunning\"])"
+        sort == [\"0 AttemptRunning\", \"1 AttemptRunning\"])"
 }
 
 # The attempts of a line of a picture, without their times.
