@@ -23,7 +23,9 @@ run_cli_logs() {
     mkdir "$gates"
     create '(fw("clilogs"; [$a, $b])) | .spec.retryPolicy = {maxRetryCount: 0}' --argjson a "$(log_role a 2 1)" --argjson b "$(log_role b 1 0)"
     wait_running clilogs 60
-    fw logs clilogs -f >"$RUN/out/$scenario.followed" 2>"$RUN/out/$scenario.said" &
+    # (no function: it would outlive a scenario that fails)
+    "$BUILD/kubectl-framework" logs clilogs -f --kubeconfig "$CLUSTER_DIR/kubeconfig" -n "$NS" \
+        >"$RUN/out/$scenario.followed" 2>"$RUN/out/$scenario.said" &
     local follower=$!
     wait_for 20 "all Tasks have said hello" followed_are 'a\[0\] a-0 says hello in attempt 0' 'a\[1\] a-1 says hello in attempt 0' \
         'b\[0\] b-0 says hello in attempt 0'
