@@ -91,8 +91,7 @@ static void change(struct story *story, const char *outer, const char *name, jso
 static void read_back(const struct framework_status *framework, bool compressed, struct progress *out)
 {
 	cleanup_free char *packed = NULL;
-	cleanup_buf struct buf roles = {0};
-	cleanup_buf struct buf text = {0};
+	cleanup_buf struct buf roles = {0}, text = {0};
 	struct json_reader reader;
 	struct error err;
 
