@@ -20,11 +20,19 @@ enum {
 	FORMER_LOOK_MS = 1000,
 	DELETED_LOOK_MS = 5000, /* at a job that was deleted and is still there */
 	RUNTIME_ID_SIZE = 6,
-	/* Statuses of jobs that go on: more than so many a second wait. So many Events repeat what conditions say. */
+	/* Statuses of jobs that go on: more than so many a second wait, and still fewer are written to a server whose
+	 * answers take longer than this, ours to gather included. */
 	CHANGES_PER_SEC = 10,
 	CHANGES_AT_ONCE = 50,
+	QUICK_ANSWER_MS = 150,
 	BUSY_LOOK_MS = 2000,
+	/* Events that repeat what conditions say. */
+	REPETITIONS_PER_SEC = 2,
+	REPETITIONS_AT_ONCE = 25,
 };
+
+/* Of the newest answer, in how long answers take. */
+static const double ANSWER_WEIGHT = 0.1;
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
 
@@ -80,11 +88,24 @@ static void try_again(struct act *act, struct item *item, const struct kube_answ
 
 /* ---- the job's status -------------------------------------------------------------------------------------------- */
 
+/* Most statuses that a slow server gets are out of date before it has stored them. */
+static void note_pace(struct act *act, int64_t now_ms, int64_t took_ms)
+{
+	double quick_ms = QUICK_ANSWER_MS;
+
+	act->answer_ms += ((double)took_ms - act->answer_ms) * ANSWER_WEIGHT;
+	token_bucket_set(&act->changes,
+			 act->answer_ms > quick_ms ? CHANGES_PER_SEC * quick_ms / act->answer_ms : CHANGES_PER_SEC,
+			 CHANGES_AT_ONCE, now_ms);
+}
+
 static void on_status(struct step *step, const struct kube_answer *answer)
 {
 	struct item *item = step->item;
 	cleanup_free char *version = NULL;
+	int64_t now_ms = clock_boot_ms();
 
+	note_pace(step->act, now_ms, now_ms - step->sent_ms);
 	if (!answer_succeeded(answer)) {
 		try_again(step->act, item, answer, TROUBLE_UPDATING);
 		return;
@@ -530,7 +551,7 @@ void act_init(struct act *act)
 {
 	random_init(&act->random);
 	token_bucket_init(&act->changes, CHANGES_PER_SEC, CHANGES_AT_ONCE, clock_boot_ms());
-	token_bucket_init(&act->repetitions, CHANGES_PER_SEC, CHANGES_AT_ONCE, clock_boot_ms());
+	token_bucket_init(&act->repetitions, REPETITIONS_PER_SEC, REPETITIONS_AT_ONCE, clock_boot_ms());
 }
 
 bool act_run(struct act *act, size_t most)

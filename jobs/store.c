@@ -10,8 +10,8 @@
 #include "common/base/mem.h"
 #include "common/base/version.h"
 
-/* Statuses follow within a second. */
-enum { GATHER_MS = 850 };
+/* Statuses follow within a second, of which the loop takes up to GATHER_SLOW_MS. */
+enum { GATHER_MS = 800 };
 enum { BACKOFF_BASE_MS = 500, BACKOFF_CAP_MS = 60 * 1000, BACKOFF_RESET_MS = 5 * 60 * 1000 };
 
 struct job_store {

@@ -100,7 +100,7 @@ const char *process_bus(const struct process_flags *flags, const struct config *
 
 /* How long a loop gathers the events of a stream (gather.h): one with deadlines of people, any other one, and one that
  * waits for more anyway. */
-enum { GATHER_SOON_MS = 2, GATHER_STREAM_MS = 20, GATHER_SLOW_MS = 50 };
+enum { GATHER_SOON_MS = 2, GATHER_STREAM_MS = 20, GATHER_SLOW_MS = 100 };
 
 /* The process's loop, of which there is one; the caller destroys it. Ends the process if no loop can be created. */
 struct ev_loop *process_loop(int gather_ms);

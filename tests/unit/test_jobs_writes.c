@@ -176,6 +176,7 @@ static void test_pace_unread(void **state)
 	expect_sent(world, 0, "POST", "/frameworks");
 	show_framework(world, "RR");
 	expect_sent(world, 0, "PATCH", "/tfjobs/j/status");
+	settle(world);
 	token_bucket_init(&world->act.changes, 0.001, 1, clock_boot_ms());
 	token_bucket_take(&world->act.changes);
 	world->act.repetitions = world->act.changes;
@@ -188,6 +189,24 @@ static void test_pace_unread(void **state)
 	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Succeeded");
 	settle(world);
 	assert_int_equal(world->count, from + 1);
+}
+
+/* A server whose answers take long gets fewer statuses of jobs that go on. */
+static void test_slow_server(void **state)
+{
+	struct world *world = *state;
+	double usual;
+	size_t from;
+
+	begin(world, "{}", ALL_WORKERS);
+	settle(world);
+	usual = world->act.changes.qps;
+	world->act.answer_ms = 60000;
+	from = world->count;
+	show_framework(world, "RS");
+	expect_sent(world, from, "PATCH", "/tfjobs/j/status");
+	settle(world);
+	assert_true(world->act.changes.qps < usual / 100);
 }
 
 /* All requests of a job from its creation to its end: one for the Framework, one for each status that differs, one
@@ -248,6 +267,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_within_a_second, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pace_unread, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slow_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_metadata_first, setup, teardown),
 	};
