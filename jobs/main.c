@@ -362,7 +362,7 @@ int main(int argc, char **argv)
 		log_error("%s", err.message);
 		return EXIT_BAD_USE;
 	}
-	jobs.loop = process_loop(GATHER_STREAM_MS);
+	jobs.loop = process_loop(GATHER_SLOW_MS);
 	ev_timer_init(&jobs.work, on_work, 0, 0);
 	process_signals_start(&jobs.signals, jobs.loop, on_end, &jobs, &jobs.client);
 	if (start(&jobs, &options, &err) < 0) {

@@ -47,7 +47,7 @@ static int on_framework(void *arg, const struct reflector_object *object, bool g
 		job_store_framework_gone(sources->store, object->data, object->len);
 		return 0;
 	}
-	return job_store_framework(sources->store, object->data, object->len, false, err);
+	return job_store_framework(sources->store, object->data, object->len, JOB_STORE_WHOLE, err);
 }
 
 static void on_frameworks_begin(void *arg)

@@ -130,8 +130,8 @@ static int64_t take_port(json_t *container, const struct kubeflow_kind *kind)
 		json_object_set_new(container, "ports", json_array());
 		ports = json_object_get(container, "ports");
 	}
-	json_array_append_new(
-		ports, json_pack("{s:s, s:I}", "name", kind->port_name, "containerPort", (json_int_t)kind->port));
+	json_array_append_new(ports, json_object_of("name", json_string(kind->port_name), "containerPort",
+						    json_integer(kind->port), NULL));
 	return kind->port;
 }
 

@@ -20,9 +20,9 @@ static void compare(const struct view *view)
 	int64_t retried = 0;
 	struct error err;
 
-	if (view->parts.status.at == NULL)
+	if (view->status.at == NULL)
 		return;
-	json = json_parse(view->parts.status.at, view->parts.status.len, NULL);
+	json = json_parse(view->status.at, view->status.len, NULL);
 	if (json == NULL || !framework_status_present(json) || framework_status_parse(json, &status, &err) < 0)
 		return;
 	FUZZ_EXPECT(view->progress.present);
@@ -141,10 +141,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *job_text = fuzz_line(&input, &job_len);
 	const char *framework_text = fuzz_line(&input, &framework_len);
 	cleanup_json json_t *object = json_parse(job_text, job_len, NULL);
-	struct view *view = view_new("1", framework_text, framework_len);
+	struct object_meta meta;
+	struct view *view = NULL;
 	struct error err;
 
-	if (view_parse(view, &err) < 0) {
+	if (object_head_read(framework_text, framework_len, &meta, &err) == 0)
+		view = view_renew(NULL, &meta, framework_text, framework_len);
+	if (view != NULL && view_parse(view, &err) < 0) {
 		view_free(view);
 		view = NULL;
 	}

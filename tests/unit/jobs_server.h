@@ -87,6 +87,15 @@ static inline void store_as(struct world *world, json_t **stored, json_t *object
 	*stored = object;
 }
 
+/* What a server answers who is asked for the metadata alone. */
+static inline char *metadata_of(const json_t *object)
+{
+	cleanup_json json_t *answered = json_pack("{s:s, s:s, s:O}", "kind", "PartialObjectMetadata", "apiVersion",
+						  "meta.k8s.io/v1", "metadata", json_object_get(object, "metadata"));
+
+	return json_text(answered);
+}
+
 /* As the server stores what is sent. */
 static inline void answer(struct world *world, struct http_conn *conn, const json_t *body)
 {
@@ -107,7 +116,7 @@ static inline void answer(struct world *world, struct http_conn *conn, const jso
 		merge_patch(world->status, json_object_get(body, "status"));
 	}
 	store_as(world, stored, object, "uid-f");
-	text = json_text(object);
+	text = strstr(conn->headers, "as=PartialObjectMetadata") == NULL ? json_text(object) : metadata_of(object);
 	http_reply(conn, strcmp(conn->method, "POST") == 0 ? 201 : 200, "", text);
 }
 
@@ -276,13 +285,19 @@ static inline void settle(struct world *world)
 	assert_true(run_until(world->loop, &over, limit_s));
 }
 
-/* The stored Framework with a status of Workers, which has a letter for each: R runs, S has succeeded. */
-static inline void show_framework(struct world *world, const char *workers)
+/* The stored Framework in that state, with a status of Workers, which has a letter for each: R runs, S has succeeded.
+ * ended: so has the Framework. */
+static inline void show_framework_as(struct world *world, const char *state, const char *workers, bool ended)
 {
 	json_t *object = json_deep_copy(world->framework);
 	cleanup_free char *text = NULL;
 	json_t *tasks = json_array();
+	json_t *attempt = json_pack("{s:[{s:s, s:o}]}", "taskRoleStatuses", "name", "worker", "taskStatuses", tasks);
 	struct error err;
+
+	if (ended)
+		json_object_set_new(attempt, "completionStatus",
+				    json_pack("{s:i, s:{s:s}}", "code", 0, "type", "name", "Succeeded"));
 
 	for (size_t i = 0; workers[i] != '\0'; i++)
 		json_array_append_new(
@@ -290,13 +305,16 @@ static inline void show_framework(struct world *world, const char *workers)
 				       ? json_pack("{s:s, s:{}}", "state", "AttemptRunning", "attemptStatus")
 				       : json_pack("{s:s, s:{s:{s:i, s:{s:s}}}}", "state", "Completed", "attemptStatus",
 						   "completionStatus", "code", 0, "type", "name", "Succeeded"));
-	json_object_set_new(object, "status",
-			    json_pack("{s:s, s:{s:[{s:s, s:o}]}}", "state", "AttemptRunning", "attemptStatus",
-				      "taskRoleStatuses", "name", "worker", "taskStatuses", tasks));
+	json_object_set_new(object, "status", json_pack("{s:s, s:o}", "state", state, "attemptStatus", attempt));
 	store_as(world, &world->framework, object, "uid-f");
 	text = json_text(object);
-	if (job_store_framework(world->store, text, strlen(text), false, &err) < 0)
+	if (job_store_framework(world->store, text, strlen(text), JOB_STORE_WHOLE, &err) < 0)
 		fail_msg("%s", err.message);
+}
+
+static inline void show_framework(struct world *world, const char *workers)
+{
+	show_framework_as(world, "AttemptRunning", workers, false);
 }
 
 /* "Running": the last condition of a status that was sent. */

@@ -32,6 +32,7 @@ struct bench_options {
 	const char *address;    /* of fc-barrier, "127.0.0.1:port" */
 	bool latency;           /* watch Pods too */
 	bool jobs;              /* TFJobs in place of Frameworks, which fc-jobs makes of them */
+	const char *like;       /* file of a Framework called BENCH_LIKE, which all are to be like; NULL: none */
 	const char **processes; /* "name=pid" */
 	size_t process_count;
 	const char **others; /* the same, of which only the CPU time is measured */
@@ -77,6 +78,8 @@ void bench_pump_free(struct bench_run *run);
 /* All of them, and how long they took, in microseconds. */
 int64_t bench_pump(struct bench_api *api, const struct bench_pump *pump);
 
+/* What the index-th Framework's name takes the place of in options->like. */
+#define BENCH_LIKE "placeholder"
 /* Appends the index-th Framework. */
 void bench_framework(struct buf *out, const struct bench_options *options, size_t index);
 /* The same work as a TFJob of kubeflow.org: so many Workers. */

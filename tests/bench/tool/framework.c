@@ -2,8 +2,13 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/file.h"
+#include "common/base/mem.h"
 #include "tests/bench/tool/bench.h"
+
+enum { LIKE_MAX_BYTES = 1024 * 1024 };
 
 static void put_head(struct buf *out, const char *api_version, const char *kind, const struct bench_options *options,
 		     size_t index)
@@ -21,9 +26,31 @@ static void put_metadata(struct buf *out, const struct bench_options *options)
 	buf_puts(out, "}},\"spec\":{");
 }
 
+/* The file, with this name wherever BENCH_LIKE stands. */
+static void put_like(struct buf *out, const char *file, const char *name)
+{
+	cleanup_buf struct buf text = {0};
+	const char *at;
+	struct error err;
+
+	if (file_read(file, LIKE_MAX_BYTES, &text, NULL, &err) < 0)
+		bench_fail("%s", err.message);
+	for (at = text.data; strstr(at, BENCH_LIKE) != NULL; at = strstr(at, BENCH_LIKE) + strlen(BENCH_LIKE)) {
+		buf_append(out, at, (size_t)(strstr(at, BENCH_LIKE) - at));
+		buf_puts(out, name);
+	}
+	buf_puts(out, at);
+}
+
 /* As submit_many of tests/e2e/lib/scenario.sh makes them: the figures are comparable. */
 void bench_framework(struct buf *out, const struct bench_options *options, size_t index)
 {
+	if (options->like != NULL) {
+		cleanup_free char *name = mem_printf("%s%zu", options->prefix, index);
+
+		put_like(out, options->like, name);
+		return;
+	}
 	put_head(out, "frameworkcontroller.microsoft.com/v1", "Framework", options, index);
 	buf_printf(out, "\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":%" PRId64 ",\"task\":{\"pod\":{",
 		   options->tasks);
