@@ -11,6 +11,7 @@
 #include "common/bus/message.h"
 #include "common/kube/client.h"
 #include "common/serve/metrics.h"
+#include "reconciler/sync/fold.h"
 #include "reconciler/sync/served.h"
 #include "reconciler/sync/sync.h"
 
@@ -38,7 +39,9 @@ struct item {
 	struct reconciler *reconciler;
 	char *key; /* "namespace/name" */
 	uint32_t shard;
-	struct framework *framework;
+	struct framework *framework; /* NULL while it is folded */
+	struct folded *folded;       /* NULL while it is not */
+	bool fence_due;              /* when it is unfolded: framework_fence() */
 	bool unseen; /* during a snapshot: the snapshot has not contained the Framework yet */
 	bool orphan; /* its shard was revoked; freed when the calls in flight have ended */
 
@@ -166,6 +169,8 @@ void queue_remove(struct item *item);
 void queue_free(struct reconciler *reconciler);
 
 /* rest.c */
+/* The Framework, unfolded. */
+struct framework *item_framework(struct item *item);
 /* Something has happened to it, or is about to: it is unfolded, and may be folded after a while. During a snapshot the
  * one before it is folded at once. */
 void rest_begin(struct item *item);
