@@ -42,6 +42,7 @@ struct item {
 	struct framework *framework; /* NULL while it is folded */
 	struct folded *folded;       /* NULL while it is not */
 	bool fence_due;              /* when it is unfolded: framework_fence() */
+	bool unseen_due;             /* … all that it has is unseen */
 	bool unseen; /* during a snapshot: the snapshot has not contained the Framework yet */
 	bool orphan; /* its shard was revoked; freed when the calls in flight have ended */
 

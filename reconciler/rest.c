@@ -33,15 +33,22 @@ static void fold(struct item *item)
 	item->reconciler->folded++;
 }
 
+static void unfold(struct item *item)
+{
+	item->framework = framework_unfold(item->folded);
+	item->folded = NULL;
+	if (item->unseen_due)
+		framework_set_unseen(item->framework);
+	if (item->fence_due)
+		framework_fence(item->framework);
+	item->unseen_due = false;
+	item->fence_due = false;
+}
+
 struct framework *item_framework(struct item *item)
 {
-	if (item->folded != NULL) {
-		item->framework = framework_unfold(item->folded);
-		item->folded = NULL;
-		if (item->fence_due)
-			framework_fence(item->framework);
-		item->fence_due = false;
-	}
+	if (item->folded != NULL)
+		unfold(item);
 	return item->framework;
 }
 
@@ -60,7 +67,7 @@ void rest_begin(struct item *item)
 {
 	struct reconciler *reconciler = item->reconciler;
 
-	if (item->folded != NULL && !shard_set_has(&reconciler->ready, item->shard))
+	if (item->folded != NULL && !item->unseen_due && !shard_set_has(&reconciler->ready, item->shard))
 		item->interleaved = true;
 	item_framework(item);
 	if (item->orphan)

@@ -304,12 +304,13 @@ void store_granted(struct reconciler *reconciler, const struct shard_set *shards
 	HASH_ITER(hh, reconciler->items, item, next) {
 		if (!shard_set_has(shards, item->shard))
 			continue;
-		rest_begin(item);
 		item->unseen = true;
-		item->framework->config_map.unseen = true;
-		workload_of(item)->unseen = true;
-		for (struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
-			slot->unseen = true;
+		if (item->folded != NULL) {
+			item->unseen_due = true;
+			continue;
+		}
+		rest_begin(item);
+		framework_set_unseen(item->framework);
 	}
 }
 
@@ -383,7 +384,7 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 			abandon(item);
 			continue;
 		}
-		if (item->folded != NULL && !item->unseen) { /* all of it was seen */
+		if (item->folded != NULL && !item->unseen && !item->unseen_due) { /* all of it was seen */
 			item->fence_due = true;
 		} else {
 			drop_unseen(item, scope);

@@ -215,6 +215,14 @@ static bool is_dead(const char *gone_uid, const char *gone_version, const struct
 	       version_compare(meta->resource_version, gone_version) < 0;
 }
 
+void framework_set_unseen(struct framework *framework)
+{
+	framework->config_map.unseen = true;
+	framework->owned[SLOT_WORKLOAD - SLOT_SERVICE].unseen = true;
+	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		slot->unseen = true;
+}
+
 bool framework_has_seen(const struct framework *framework, const char *version)
 {
 	/* of a namesake, too: what a GET has shown is newer than a view that lags behind */

@@ -321,7 +321,7 @@ static void check_item(struct world *world, const struct object *object)
 /* The cache has what the server has, and nothing else. */
 static void check_cache(struct world *world, const struct watcher *watcher, size_t frameworks)
 {
-	const struct cache *cache = watcher->cache;
+	struct cache *cache = watcher->cache;
 
 	if (cache_count(cache, KIND_FRAMEWORK) != frameworks || cache_count(cache, KIND_CONFIG_MAP) != 0 ||
 	    cache_count(cache, KIND_POD) != 0)

@@ -158,6 +158,40 @@ static void test_prefix(void **state)
 	assert_in_range(len, 1, 48);
 }
 
+/* What both sides know takes a byte; bytes are as they were. */
+static void test_known(void **state)
+{
+	const char *text = "job-worker-0";
+	const void *bytes = "a\0b";
+	size_t bytes_len = 3;
+	struct pack pack;
+	size_t len;
+	void *data;
+
+	(void)state;
+	pack_write(&pack);
+	pack_known(&pack, "ns");
+	pack_known(&pack, "ns");
+	pack_known(&pack, text);
+	pack_text(&pack, &text);
+	assert_int_equal(pack.out.len, 1);
+	pack_bytes(&pack, &bytes, &bytes_len);
+	data = pack_finish(&pack, &len);
+	text = NULL;
+	bytes_len = 0;
+	pack_read(&pack, data);
+	pack_known(&pack, "ns");
+	pack_known(&pack, "ns");
+	pack_known(&pack, "job-worker-0");
+	pack_text(&pack, &text);
+	assert_string_equal(text, "job-worker-0");
+	pack_bytes(&pack, &bytes, &bytes_len);
+	assert_int_equal(bytes_len, 3);
+	assert_memory_equal(bytes, "a\0b", 3);
+	pack_end(&pack);
+	free(data);
+}
+
 static void test_memory(void **state)
 {
 	const int64_t sparse[16] = {0, 0, 5, 0, 0, 0, INT64_MIN, -1, 0, 0, 0, 0, 0, 0, 0, 7};
@@ -278,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_prefix),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_many),  cmocka_unit_test(test_sizes),
 	};
 

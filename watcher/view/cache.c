@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "common/base/hash.h"
 #include "common/base/mem.h"
@@ -20,6 +21,7 @@ enum {
 	FOLD_AFTER_TURNS = 2,     /* at least one whole turn without news */
 	FOLD_WORK_MAX = 2048,     /* at once: some ms */
 	FOLD_FRAMEWORK_WORK = 32, /* of a Framework, that of a Pod being 1 */
+	SORT_FROM = 16,           /* Pods in a shard on average */
 	FOLDED_TO_TRIM = 1024,    /* so much work gives back memory that is worth asking for */
 };
 
@@ -502,8 +504,25 @@ size_t cache_count(const struct cache *cache, enum object_kind kind)
 	return cache->count[kind];
 }
 
-struct cache_entry *cache_first(const struct cache *cache, uint32_t shard)
+static int by_key(const struct cache_entry *a, const struct cache_entry *b)
 {
+	int order = strcmp(cache_entry_ns(a), cache_entry_ns(b));
+
+	return order != 0 ? order : strcmp(cache_entry_name(a), cache_entry_name(b));
+}
+
+/* The names of what a Framework owns begin with its own. */
+struct cache_entry *cache_first(struct cache *cache, uint32_t shard)
+{
+	struct cache_entry *previous = NULL;
+
+	if (cache->count[KIND_POD] / cache->shard_count < SORT_FROM)
+		return cache->shards[shard];
+	LL_SORT2(cache->shards[shard], by_key, shard_next);
+	for (struct cache_entry *entry = cache->shards[shard]; entry != NULL; entry = entry->shard_next) {
+		entry->shard_previous = previous;
+		previous = entry;
+	}
 	return cache->shards[shard];
 }
 
