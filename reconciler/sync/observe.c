@@ -215,12 +215,18 @@ static bool is_dead(const char *gone_uid, const char *gone_version, const struct
 	       version_compare(meta->resource_version, gone_version) < 0;
 }
 
+/* Only of what may be there. */
+static void set_unseen(struct slot *slot)
+{
+	slot->unseen = slot->meta != NULL || slot->call != CALL_NONE;
+}
+
 void framework_set_unseen(struct framework *framework)
 {
-	framework->config_map.unseen = true;
-	framework->owned[SLOT_WORKLOAD - SLOT_SERVICE].unseen = true;
+	set_unseen(&framework->config_map);
+	set_unseen(&framework->owned[SLOT_WORKLOAD - SLOT_SERVICE]);
 	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
-		slot->unseen = true;
+		set_unseen(slot);
 }
 
 bool framework_has_seen(const struct framework *framework, const char *version)
