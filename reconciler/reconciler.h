@@ -43,8 +43,8 @@ struct item {
 	struct folded *folded;       /* NULL while it is not */
 	bool fence_due;              /* when it is unfolded: framework_fence() */
 	bool unseen_due;             /* … all that it has is unseen */
-	bool unseen; /* during a snapshot: the snapshot has not contained the Framework yet */
-	bool orphan; /* its shard was revoked; freed when the calls in flight have ended */
+	bool unseen;                 /* during a snapshot: the snapshot has not contained the Framework yet */
+	bool orphan;                 /* its shard was revoked; freed when the calls in flight have ended */
 
 	unsigned asked; /* bits of enum owned_api: it waits for what discovery tells of these */
 

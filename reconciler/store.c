@@ -48,8 +48,8 @@ static bool item_empty(const struct item *item)
 	const struct framework *framework = item->framework;
 	const struct slot *slot;
 
-	if (item->folded != NULL || framework->exists || item->calls_on_way > 0 || item->writing || framework->config_map.meta != NULL ||
-	    framework->owned[SLOT_WORKLOAD - SLOT_SERVICE].meta != NULL)
+	if (item->folded != NULL || framework->exists || item->calls_on_way > 0 || item->writing ||
+	    framework->config_map.meta != NULL || framework->owned[SLOT_WORKLOAD - SLOT_SERVICE].meta != NULL)
 		return false;
 	for (slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)

@@ -28,8 +28,8 @@ struct pack {
 	const unsigned char *at; /* reading */
 	char *scratch;           /* reading: the texts */
 	size_t scratch_len;      /* reading: used of it; writing: what it will take */
-	int64_t time;        /* the last one */
-	const char *prefix;  /* of pack_prefix(); NULL: none */
+	int64_t time;            /* the last one */
+	const char *prefix;      /* of pack_prefix(); NULL: none */
 	uint16_t count;
 	const char *texts[PACK_TEXTS]; /* those that may come again */
 	uint16_t buckets[PACK_BUCKETS];

@@ -65,8 +65,8 @@ static bool all_dirty(const struct framework *framework)
 static bool rests(const struct framework *framework)
 {
 	if (framework->version != framework->written || framework->waiting != NULL || framework->problem != NULL ||
-	    framework->managed_by_others || !config_map_rests(&framework->config_map) || !owned_rest(framework) ||
-	    !tasks_rest(framework) || (framework->dirty != NULL && !all_dirty(framework)))
+	    framework->managed_by_others || framework->templates != NULL || !config_map_rests(&framework->config_map) ||
+	    !owned_rest(framework) || !tasks_rest(framework) || (framework->dirty != NULL && !all_dirty(framework)))
 		return false;
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (!slot_rests(slot))
@@ -242,7 +242,6 @@ static void pack_rest(struct pack *pack, const struct framework *framework)
 	rest.spec_text = NULL;
 	rest.spec = (struct framework_spec){0};
 	rest.task_texts = NULL;
-	rest.templates = NULL;
 	rest.status.attempt.instance_uid = NULL;
 	rest.status.attempt.config_map_uid = NULL;
 	rest.status.attempt.roles = NULL;

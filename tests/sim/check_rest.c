@@ -103,7 +103,7 @@ bool framework_attended(struct world *world, const struct object *framework)
 static bool called(const struct world *world, const struct object *object)
 {
 	struct item *item = known(holder(world, object->ns, object_framework_name(object->json)), object->ns,
-					object_framework_name(object->json));
+				  object_framework_name(object->json));
 	const struct slot *slot = item == NULL ? NULL : &item_framework(item)->config_map;
 
 	if (item != NULL && item->writing && framework_fenced(item_framework(item)))
@@ -237,8 +237,7 @@ static bool processes_rest(struct world *world, const char **why)
 		return false;
 	*why = "a status is not written";
 	for (int i = 0; i < SIM_PROCESSES; i++)
-		for (struct item *item = world->members[i].process.alive ? world->members[i].reconciler.items
-									       : NULL;
+		for (struct item *item = world->members[i].process.alive ? world->members[i].reconciler.items : NULL;
 		     item != NULL; item = item->hh.next)
 			if (item_framework(item)->version != item_framework(item)->written)
 				return false;

@@ -129,7 +129,8 @@ static void test_times(void **state)
 
 static void test_prefix(void **state)
 {
-	static const char *const names[] = {"job", "job-worker-0", "job-worker-1", "jo", "job-", "other", "job-worker-0"};
+	static const char *const names[] = {"job",  "job-worker-0", "job-worker-1", "jo",
+					    "job-", "other",        "job-worker-0"};
 	struct pack pack;
 	size_t len;
 	void *data;
@@ -309,11 +310,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts), cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_integers),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_prefix),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_known),
-		cmocka_unit_test(test_many),  cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_times), cmocka_unit_test(test_prefix),       cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_known), cmocka_unit_test(test_many),         cmocka_unit_test(test_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

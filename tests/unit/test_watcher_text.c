@@ -221,9 +221,9 @@ static void test_folded(void **state)
 }
 
 #define CONFIG_MAP(version)                                                                                      \
-	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f-attempt\",\"uid\":\"c\",\"resourceVersion\":\"" version    \
+	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f-attempt\",\"uid\":\"c\",\"resourceVersion\":\"" version \
 	"\",\"ownerReferences\":[{\"controller\":true,\"kind\":\"Framework\",\"name\":\"f\",\"uid\":\"u\"}],"    \
-	"\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"},\"annotations\":{\"FC_FRAMEWORK_UID\":\"u\","                    \
+	"\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"},\"annotations\":{\"FC_FRAMEWORK_UID\":\"u\","                  \
 	"\"FC_FRAMEWORK_ATTEMPT_ID\":\"2\"}}}"
 
 /* The same of ConfigMaps, and of Frameworks that change and go. */

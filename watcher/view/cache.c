@@ -26,10 +26,10 @@ enum {
 };
 
 struct cache_entry {
-	uint8_t kind;    /* enum object_kind */
-	bool seen;       /* in the list that is under way */
+	uint8_t kind; /* enum object_kind */
+	bool seen;    /* in the list that is under way */
 	bool is_folded;
-	uint8_t turn;    /* of cache_fold(), when it was stored */
+	uint8_t turn; /* of cache_fold(), when it was stored */
 	uint32_t shard;
 	uint32_t ns_len; /* key: namespace, NUL, name */
 	union {          /* by kind and is_folded; NULL when the entry is not present */

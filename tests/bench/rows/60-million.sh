@@ -103,6 +103,8 @@ lists_again() {
     wait_for 30 "the watches have ended" not_live
     wait_for 900 "the watcher has listed again" is_live
     since >took
+    wait_for 900 "all shards are held" all_shards_held
+    name_pool # a watcher whose Lease was not renewed in time starts its pool again
 }
 
 is_live() { curl -sSf "$(http_of watcher)/metrics" | grep -q '^frameworkcontroller_live 1'; }
