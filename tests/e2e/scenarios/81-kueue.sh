@@ -208,8 +208,8 @@ expect_why_refused() {
         kubectl delete -k "$root/manifests/rbac/kueue" >/dev/null
         wait_for 20 "the right is gone" cannot_create_workloads
     else
-        testapi_fault '{"match": {"resource": "workloads", "userAgent": "fc-reconciler"}, "action": {"status": 403, "reason": "Forbidden",
-            "message": "workloads is forbidden: User \"x\" cannot do that"}}'
+        testapi_fault '{"match": {"resource": "workloads", "userAgent": "fc-reconciler"}, "action": {"status": 403,
+            "reason": "Forbidden", "message": "workloads is forbidden: User \"x\" cannot do that"}}'
     fi
     create "fw(\"refused\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE"
     wait_event refused FailedCreateWorkload \
