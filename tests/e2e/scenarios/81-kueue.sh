@@ -216,7 +216,11 @@ expect_why_refused() {
         '^Failed to create framework-refused: workloads.* is forbidden: .*The rights that Kueue needs are in manifests/rbac/kueue'
     wait_why refused queue-refused
     expect_why refused queue-refused ': Failed to (create|get) framework-refused: workloads.* is forbidden'
-    if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/kueue" >/dev/null; else testapi DELETE faults >/dev/null; fi
+    if [[ $CLUSTER == kubernetes ]]; then
+        kubectl apply -k "$root/manifests/rbac/kueue" >/dev/null
+    else
+        testapi DELETE faults >/dev/null
+    fi
     wait_completed refused 90
 }
 
