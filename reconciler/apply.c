@@ -512,9 +512,11 @@ void apply_set_share(struct reconciler *reconciler, int64_t worker_number, doubl
 
 /* ---- the end ---- */
 
+/* (A folded one, NULL, is not.) */
 static bool ahead_of_server(const struct framework *framework)
 {
-	return framework->exists && framework->problem == NULL && framework->version != framework->written;
+	return framework != NULL && framework->exists && framework->problem == NULL &&
+	       framework->version != framework->written;
 }
 
 void apply_leave(struct reconciler *reconciler)

@@ -34,8 +34,16 @@ static void count_framework(struct census *census, const struct framework *frame
 	}
 	census->frameworks[framework->status.state]++;
 	count_tasks(census, &framework->status.attempt);
+}
+
+static void count_folded(struct census *census, const struct folded *folded)
+{
+	if (!folded->exists)
+		return;
+	census->suspended += folded->suspended;
+	census->frameworks[folded->has_status ? folded->state : NO_STATUS]++;
 	for (int state = 0; state < STATE_COUNT; state++)
-		census->tasks[state] += framework->folded_states[state];
+		census->tasks[state] += folded->tasks[state];
 }
 
 static void put_frameworks(struct buf *out, const struct reconciler *reconciler)
@@ -44,8 +52,12 @@ static void put_frameworks(struct buf *out, const struct reconciler *reconciler)
 	static const char tasks[] = "frameworkcontroller_tasks";
 	struct census census = {0};
 
-	for (const struct item *item = reconciler->items; item != NULL; item = item->hh.next)
-		count_framework(&census, item->framework);
+	for (const struct item *item = reconciler->items; item != NULL; item = item->hh.next) {
+		if (item->folded != NULL)
+			count_folded(&census, item->folded);
+		else
+			count_framework(&census, item->framework);
+	}
 	metrics_family(out, frameworks, "gauge", "Frameworks by state; state \"None\" means no status yet.");
 	for (int state = 0; state < STATE_COUNT; state++)
 		metrics_value(out, frameworks, (double)census.frameworks[state], "state",

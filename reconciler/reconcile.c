@@ -11,7 +11,7 @@ static void reconcile(struct item *item)
 	struct reconciler *reconciler = item->reconciler;
 	struct sync_time time = store_time(reconciler);
 	struct plan plan = {0};
-	bool folded = item->framework->folded != NULL;
+	bool folded = item->folded != NULL;
 
 	reconciler->reconciles++;
 	rest_begin(item);

@@ -11,6 +11,7 @@
 #include "common/bus/message.h"
 #include "common/kube/client.h"
 #include "common/serve/metrics.h"
+#include "reconciler/sync/fold.h"
 #include "reconciler/sync/served.h"
 #include "reconciler/sync/sync.h"
 
@@ -38,9 +39,12 @@ struct item {
 	struct reconciler *reconciler;
 	char *key; /* "namespace/name" */
 	uint32_t shard;
-	struct framework *framework;
-	bool unseen; /* during a snapshot: the snapshot has not contained the Framework yet */
-	bool orphan; /* its shard was revoked; freed when the calls in flight have ended */
+	struct framework *framework; /* NULL while it is folded */
+	struct folded *folded;       /* NULL while it is not */
+	bool fence_due;              /* when it is unfolded: framework_fence() */
+	bool unseen_due;             /* … all that it has is unseen */
+	bool unseen;                 /* during a snapshot: the snapshot has not contained the Framework yet */
+	bool orphan;                 /* its shard was revoked; freed when the calls in flight have ended */
 
 	unsigned asked; /* bits of enum owned_api: it waits for what discovery tells of these */
 
@@ -167,6 +171,8 @@ void queue_remove(struct item *item);
 void queue_free(struct reconciler *reconciler);
 
 /* rest.c */
+/* The Framework, unfolded. */
+struct framework *item_framework(struct item *item);
 /* Something has happened to it, or is about to: it is unfolded, and may be folded after a while. During a snapshot the
  * one before it is folded at once. */
 void rest_begin(struct item *item);

@@ -3,7 +3,6 @@
 #include <utlist.h>
 
 #include "reconciler/reconciler.h"
-#include "reconciler/sync/fold.h"
 
 enum {
 	FOLDED_AT_ONCE = 64,  /* some ms of work */
@@ -27,8 +26,30 @@ static void fold(struct item *item)
 {
 	item->interleaved = false;
 	rest_end(item);
-	if (framework_fold(item->framework))
-		item->reconciler->folded++;
+	item->folded = framework_fold(item->framework);
+	if (item->folded == NULL)
+		return;
+	item->framework = NULL;
+	item->reconciler->folded++;
+}
+
+static void unfold(struct item *item)
+{
+	item->framework = framework_unfold(item->folded);
+	item->folded = NULL;
+	if (item->unseen_due)
+		framework_set_unseen(item->framework);
+	if (item->fence_due)
+		framework_fence(item->framework);
+	item->unseen_due = false;
+	item->fence_due = false;
+}
+
+struct framework *item_framework(struct item *item)
+{
+	if (item->folded != NULL)
+		unfold(item);
+	return item->framework;
 }
 
 /* A snapshot mostly shows the Pods of one Framework after the other: nothing happens to any before its end. One whose
@@ -46,9 +67,9 @@ void rest_begin(struct item *item)
 {
 	struct reconciler *reconciler = item->reconciler;
 
-	if (item->framework->folded != NULL && !shard_set_has(&reconciler->ready, item->shard))
+	if (item->folded != NULL && !item->unseen_due && !shard_set_has(&reconciler->ready, item->shard))
 		item->interleaved = true;
-	framework_unfold(item->framework);
+	item_framework(item);
 	if (item->orphan)
 		return;
 	fold_former(reconciler, item);

@@ -36,7 +36,7 @@ static void item_free(struct item *item)
 {
 	queue_remove(item);
 	rest_end(item);
-	framework_free(item->framework);
+	framework_free(item_framework(item));
 	free(item->key);
 	free(item->read_uid);
 	free(item->held);
@@ -48,8 +48,8 @@ static bool item_empty(const struct item *item)
 	const struct framework *framework = item->framework;
 	const struct slot *slot;
 
-	if (framework->exists || item->calls_on_way > 0 || item->writing || framework->config_map.meta != NULL ||
-	    framework->owned[SLOT_WORKLOAD - SLOT_SERVICE].meta != NULL || framework->folded != NULL)
+	if (item->folded != NULL || framework->exists || item->calls_on_way > 0 || item->writing ||
+	    framework->config_map.meta != NULL || framework->owned[SLOT_WORKLOAD - SLOT_SERVICE].meta != NULL)
 		return false;
 	for (slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)
@@ -166,6 +166,8 @@ static bool is_own_write(struct reconciler *reconciler, const char *text, size_t
 	if (!object_identity_read(text, len, &identity))
 		return false;
 	HASH_FIND_STR(reconciler->items, identity.key, item);
+	if (item != NULL && item->folded != NULL)
+		rest_begin(item);
 	known = item != NULL && framework_has_seen(item->framework, identity.resource_version);
 	waits = item != NULL && !known && awaits_write(item, &identity);
 	if (known || waits)
@@ -302,12 +304,13 @@ void store_granted(struct reconciler *reconciler, const struct shard_set *shards
 	HASH_ITER(hh, reconciler->items, item, next) {
 		if (!shard_set_has(shards, item->shard))
 			continue;
-		rest_begin(item);
 		item->unseen = true;
-		item->framework->config_map.unseen = true;
-		workload_of(item)->unseen = true;
-		for (struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
-			slot->unseen = true;
+		if (item->folded != NULL) {
+			item->unseen_due = true;
+			continue;
+		}
+		rest_begin(item);
+		framework_set_unseen(item->framework);
 	}
 }
 
@@ -320,7 +323,7 @@ static bool slot_known(const struct slot *slot)
 /* What the snapshot did not show does not exist at its version; what is known to be newer stays. */
 static void drop_unseen(struct item *item, const struct bus_scope *scope)
 {
-	struct framework *framework = item->framework;
+	struct framework *framework = item_framework(item);
 	struct slot *slot;
 	struct slot *next;
 
@@ -370,16 +373,23 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 		if (shard_set_has(&end->shards, shard))
 			shard_set_add(&reconciler->ready, shard);
 	HASH_ITER(hh, reconciler->items, item, next) {
-		const struct bus_scope *scope = bus_snapshot_end_scope(end, item->framework->ns);
+		cleanup_free char *ns = NULL;
+		const struct bus_scope *scope;
 
 		if (!shard_set_has(&end->shards, item->shard))
 			continue;
+		ns = mem_strndup(item->key, strcspn(item->key, "/"));
+		scope = bus_snapshot_end_scope(end, ns);
 		if (scope == NULL) { /* a new watcher looks after fewer namespaces: nothing can be concluded */
 			abandon(item);
 			continue;
 		}
-		drop_unseen(item, scope);
-		framework_fence(item->framework);
+		if (item->folded != NULL && !item->unseen && !item->unseen_due) { /* all of it was seen */
+			item->fence_due = true;
+		} else {
+			drop_unseen(item, scope);
+			framework_fence(item->framework);
+		}
 		queue_add(item);
 		store_release(item);
 	}

@@ -14,10 +14,11 @@ enum form {
 	FORM_UID,      /* 16 bytes: the hexadecimal digits of a uid in its usual form */
 	FORM_NUMBER,   /* a decimal number */
 	FORM_NUMBERED, /* the number of "N_", and then the text behind it */
+	FORM_PREFIXED, /* how much of the prefix, the length of what follows, its characters */
 	FORM_BITS = 3,
 };
 
-enum { UID_LEN = 36, UID_BYTES = 16, NUMBER_DIGITS = 18 };
+enum { UID_LEN = 36, UID_BYTES = 16, NUMBER_DIGITS = 18, PREFIX_MIN = 3 };
 
 /* ---- numbers ---- */
 
@@ -53,6 +54,49 @@ void pack_int(struct pack *pack, int64_t *value)
 		bits = (uint64_t)*value;
 		put_number(pack, bits << 1 ^ -(bits >> 63));
 	}
+}
+
+void pack_time(struct pack *pack, int64_t *time)
+{
+	int64_t change = *time == 0 ? 0 : *time - pack->time;
+
+	/* no time: 0; the others: what they differ by, away from 0 */
+	if (!pack->reading && *time != 0 && change >= 0)
+		change++;
+	pack_int(pack, &change);
+	if (pack->reading)
+		*time = change == 0 ? 0 : pack->time + change - (change > 0);
+	if (*time != 0)
+		pack->time = *time;
+}
+
+/* Each word that is not zero, behind the number of words from the one before; 0: no more. */
+void pack_memory(struct pack *pack, void *memory, size_t size)
+{
+	unsigned char *bytes = memory;
+	int64_t gap = 0;
+	int64_t word;
+
+	if (pack->reading) {
+		memset(memory, 0, size);
+		for (pack_int(pack, &gap); gap != 0; pack_int(pack, &gap)) {
+			bytes += (size_t)gap * sizeof(word);
+			pack_int(pack, &word);
+			memcpy(bytes - sizeof(word), &word, sizeof(word));
+		}
+		return;
+	}
+	for (size_t at = 0; at + sizeof(word) <= size; at += sizeof(word)) {
+		gap++;
+		memcpy(&word, bytes + at, sizeof(word));
+		if (word == 0)
+			continue;
+		pack_int(pack, &gap);
+		pack_int(pack, &word);
+		gap = 0;
+	}
+	gap = 0;
+	pack_int(pack, &gap);
 }
 
 /* ---- texts that came before ---- */
@@ -144,12 +188,23 @@ static void put_form(struct pack *pack, enum form form, uint64_t value)
 	put_number(pack, value << FORM_BITS | form);
 }
 
+/* How many characters the text and the prefix have in common; 0: too few. */
+static size_t common_len(const struct pack *pack, const char *text)
+{
+	size_t len = 0;
+
+	while (pack->prefix != NULL && text[len] != '\0' && text[len] == pack->prefix[len])
+		len++;
+	return len < PREFIX_MIN ? 0 : len;
+}
+
 static void put_text(struct pack *pack, const char *text)
 {
 	unsigned char uid[UID_BYTES];
 	uint16_t *bucket;
 	uint64_t number;
 	size_t digits;
+	size_t common;
 	size_t len;
 
 	if (text == NULL) {
@@ -173,6 +228,10 @@ static void put_text(struct pack *pack, const char *text)
 	} else if (read_uid(text, len, uid)) {
 		put_form(pack, FORM_UID, 0);
 		buf_append(&pack->out, uid, sizeof(uid));
+	} else if ((common = common_len(pack, text)) > 0) {
+		put_form(pack, FORM_PREFIXED, common);
+		put_number(pack, len - common);
+		buf_append(&pack->out, text + common, len - common);
 	} else {
 		put_form(pack, FORM_PLAIN, len);
 		buf_append(&pack->out, text, len);
@@ -240,6 +299,13 @@ static const char *take_text(struct pack *pack)
 		pack->at += UID_BYTES;
 		len = UID_LEN;
 		break;
+	case FORM_PREFIXED:
+		rest_len = take_number(pack);
+		memcpy(out, pack->prefix, value);
+		memcpy(out + value, pack->at, rest_len);
+		pack->at += rest_len;
+		len = value + rest_len;
+		break;
 	default:
 		len = value;
 		memcpy(out, pack->at, len);
@@ -255,6 +321,32 @@ void pack_text(struct pack *pack, const char **text)
 		*text = take_text(pack);
 	else
 		put_text(pack, *text);
+}
+
+void pack_prefix(struct pack *pack, const char *prefix)
+{
+	pack->prefix = prefix;
+}
+
+void pack_known(struct pack *pack, const char *text)
+{
+	uint16_t *bucket = pack->reading ? NULL : bucket_of(pack, text);
+
+	remember(pack, text);
+	if (bucket != NULL && *bucket == 0 && pack->count < PACK_TEXTS)
+		*bucket = pack->count;
+}
+
+void pack_bytes(struct pack *pack, const void **bytes, size_t *len)
+{
+	if (pack->reading) {
+		*len = take_number(pack);
+		*bytes = pack->at;
+		pack->at += *len;
+	} else {
+		put_number(pack, *len);
+		buf_append(&pack->out, *bytes, *len);
+	}
 }
 
 void pack_own_text(struct pack *pack, char **text)
@@ -274,6 +366,8 @@ static void begin(struct pack *pack, bool reading)
 	pack->at = NULL;
 	pack->scratch = NULL;
 	pack->scratch_len = 0;
+	pack->time = 0;
+	pack->prefix = NULL;
 	pack->count = 0;
 }
 

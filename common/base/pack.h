@@ -8,8 +8,8 @@
  *           pack_int(pack, &thing->count);
  *   }
  *
- * Texts that were packed before, uids, decimal numbers, and numbers or uids behind "N_" take less than their
- * characters. */
+ * Texts that were packed before, uids, decimal numbers, and numbers or uids behind
+ * "N_" take less than their characters; so do times near the one before. */
 #ifndef BASE_PACK_H
 #define BASE_PACK_H
 
@@ -28,6 +28,8 @@ struct pack {
 	const unsigned char *at; /* reading */
 	char *scratch;           /* reading: the texts */
 	size_t scratch_len;      /* reading: used of it; writing: what it will take */
+	int64_t time;            /* the last one */
+	const char *prefix;      /* of pack_prefix(); NULL: none */
 	uint16_t count;
 	const char *texts[PACK_TEXTS]; /* those that may come again */
 	uint16_t buckets[PACK_BUCKETS];
@@ -47,6 +49,16 @@ void pack_text(struct pack *pack, const char **text);
 /* The same for a text that its struct owns: reading makes a copy. */
 void pack_own_text(struct pack *pack, char **text);
 void pack_int(struct pack *pack, int64_t *value);
+/* Texts that are packed from here on often begin as this one does. Who reads says the same, at the same place. */
+void pack_prefix(struct pack *pack, const char *prefix);
+/* A text that may come again, and that who reads knows: the same at the same place. */
+void pack_known(struct pack *pack, const char *text);
+/* Bytes as they are, which are borrowed in either direction. */
+void pack_bytes(struct pack *pack, const void **bytes, size_t *len);
+/* A time; 0 stands for none. */
+void pack_time(struct pack *pack, int64_t *time);
+/* The memory of a struct of which most is zero, of a multiple of eight bytes. */
+void pack_memory(struct pack *pack, void *memory, size_t size);
 /* Members of other types, for which `pack_int(pack, &value)` does not do. */
 #define PACK_AS_INT(pack, member)                      \
 	do {                                           \

@@ -1,5 +1,5 @@
-/* Frameworks at rest, folded: the statuses of their Tasks, and what is known of their Pods, packed into a few bytes for
- * each (common/base/pack.h). Most Frameworks run for hours without news. */
+/* Frameworks at rest, folded: all that is known of them, packed into a few bytes (common/base/pack.h). Most Frameworks
+ * run for hours without news. */
 #ifndef SYNC_FOLD_H
 #define SYNC_FOLD_H
 
@@ -8,11 +8,20 @@
 /* More Tasks are not folded: to unfold them for each piece of news would take milliseconds. A byte counts them. */
 enum { FOLD_TASKS_MAX = 200 };
 
-/* Folds the Framework if nothing of it is on the way, nothing is to be written, and none of its Tasks has an outcome.
- * Until framework_unfold() only what is outside status.attempt.roles[].tasks and slots may be looked at. Returns
- * whether it is folded. */
-bool framework_fold(struct framework *framework);
-/* Everything is as it was before. Does nothing to one that is not folded. */
-void framework_unfold(struct framework *framework);
+/* What metrics count stays in sight. */
+struct folded {
+	bool exists;
+	bool has_status;
+	bool suspended;
+	unsigned char state;              /* enum attempt_state */
+	unsigned char tasks[STATE_COUNT]; /* how many of each state */
+	unsigned char packed[];
+};
+
+/* Folds the Framework if nothing of it is on the way, nothing is to be written, and none of its Tasks has an outcome;
+ * frees it then. NULL: it stays as it is. Free with framework_unfold(). */
+struct folded *framework_fold(struct framework *framework);
+/* The Framework as it was. Frees what it was folded to. */
+struct framework *framework_unfold(struct folded *folded);
 
 #endif

@@ -29,6 +29,30 @@ static json_t *part_tree(const struct json_span *part, struct error *err)
 	return part->at == NULL ? NULL : json_parse(part->at, part->len, err);
 }
 
+static int read_spec(const struct framework *framework, const json_t *spec, struct framework_spec *out,
+		     struct error *err)
+{
+	if (framework_spec_parse(spec, out, err) < 0)
+		return -1;
+	if (failure_spec_parse(json_object_get(spec, "podFailureSpec"), "spec.podFailureSpec", &out->failures, err) <
+		    0 ||
+	    framework_spec_check_names(out, framework->name, err) < 0) {
+		framework_spec_free(out);
+		return -1;
+	}
+	return 0;
+}
+
+void framework_read_spec_again(struct framework *framework)
+{
+	const struct json_span text = {.at = framework->spec_text, .len = strlen(framework->spec_text)};
+	struct error err;
+	cleanup_json json_t *spec = part_tree(&text, &err);
+
+	if (spec == NULL || read_spec(framework, spec, &framework->spec, &err) < 0)
+		abort(); /* it was read before */
+}
+
 static void take_spec(struct framework *framework, const struct json_span *part)
 {
 	const struct json_span text = part->at == NULL ? (struct json_span){.at = "{}", .len = 2} : *part;
@@ -53,18 +77,7 @@ static void take_spec(struct framework *framework, const struct json_span *part)
 		set_problem(framework, NULL);
 		return;
 	}
-	if ((spec == NULL && part->at != NULL) || framework_spec_parse(spec, &read, &err) < 0) {
-		set_problem(framework, err.message);
-		return;
-	}
-	if (failure_spec_parse(json_object_get(spec, "podFailureSpec"), "spec.podFailureSpec", &read.failures, &err) <
-	    0) {
-		framework_spec_free(&read);
-		set_problem(framework, err.message);
-		return;
-	}
-	if (framework_spec_check_names(&read, framework->name, &err) < 0) {
-		framework_spec_free(&read);
+	if ((spec == NULL && part->at != NULL) || read_spec(framework, spec, &read, &err) < 0) {
 		set_problem(framework, err.message);
 		return;
 	}
@@ -200,6 +213,20 @@ static bool is_dead(const char *gone_uid, const char *gone_version, const struct
 {
 	return gone_uid != NULL && strcmp(gone_uid, meta->uid) == 0 &&
 	       version_compare(meta->resource_version, gone_version) < 0;
+}
+
+/* Only of what may be there. */
+static void set_unseen(struct slot *slot)
+{
+	slot->unseen = slot->meta != NULL || slot->call != CALL_NONE;
+}
+
+void framework_set_unseen(struct framework *framework)
+{
+	set_unseen(&framework->config_map);
+	set_unseen(&framework->owned[SLOT_WORKLOAD - SLOT_SERVICE]);
+	for (struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
+		set_unseen(slot);
 }
 
 bool framework_has_seen(const struct framework *framework, const char *version)

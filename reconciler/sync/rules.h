@@ -165,6 +165,8 @@ void owned_report_error(struct reconcile *reconcile, struct slot *slot);
 void framework_write_owner(const struct framework *framework, struct buf *out);
 /* The body of such a call. */
 void owned_write(const struct framework *framework, const struct call *call, struct buf *out);
+/* Reads the spec from its text, which was read before without an error (observe.c). */
+void framework_read_spec_again(struct framework *framework);
 /* An answer shows it (observe.c). The object moves in. */
 void slot_observe_owned(struct slot *slot, struct owned_object *object);
 

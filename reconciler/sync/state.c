@@ -445,6 +445,5 @@ void framework_free(struct framework *framework)
 	free(framework->metadata_text);
 	free(framework->spec_text);
 	free(framework->problem);
-	free(framework->folded);
 	free(framework);
 }

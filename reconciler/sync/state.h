@@ -223,11 +223,6 @@ struct framework {
 	bool initial_held;        /* a Task of a later stage waits for their answers */
 	bool lowest_first;        /* a quota is used up: what it has place for is the lowest Task's */
 	bool unsettled;           /* a turn waits for what has become of a lower Task's create: the answer sweeps */
-
-	void *folded;                             /* what framework_fold() has packed; NULL: nothing */
-	unsigned char folded_states[STATE_COUNT]; /* how many Tasks of each state are in it */
-
-	UT_hash_handle hh; /* the store's */
 };
 
 struct framework *framework_new(const char *ns, const char *name);

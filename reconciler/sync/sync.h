@@ -24,6 +24,8 @@ enum observed_by { OBSERVED_EVENT, OBSERVED_ANSWER };
  * what was before the end of its uid; what is seen after that lives, whatever was believed. Returns false when it was
  * dropped. */
 bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by);
+/* A snapshot begins: nothing of it is seen yet. */
+void framework_set_unseen(struct framework *framework);
 /* Whether framework_observe would drop the Framework at this resourceVersion. */
 bool framework_has_seen(const struct framework *framework, const char *version);
 /* The Framework is gone: a DELETED event or a list at version said so, or (NULL) an answer of the API server. */

@@ -52,7 +52,7 @@ list_rows() { # pattern...
 
 clusters=(embedded kubernetes)
 calibrate=(calibrate)
-long='^(scale_wide_.*|soak)$'
+long='^(scale_wide_.*|soak|million)$'
 json=
 plots=
 while (($#)); do

@@ -129,8 +129,8 @@ void check_leaving(const struct member *member)
 
 	if (process_now_ms(&member->process) >= member->leave_by_ms)
 		return;
-	for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next) {
-		const struct framework *framework = item->framework;
+	for (struct item *item = member->reconciler.items; item != NULL; item = item->hh.next) {
+		const struct framework *framework = item_framework(item);
 
 		if (framework->exists && framework->problem == NULL && framework->version != framework->written &&
 		    item->writes.failures == 0 && item->writes.until_ms <= process_now_ms(&member->process) &&
@@ -190,7 +190,6 @@ static void check_end_of_attempt(const struct member *member, struct framework *
 	if (status->attempt.completion == NULL)
 		violated(world, "%s: %s goes on, though its ConfigMap %s is known to be gone", member->process.label,
 			 framework->name, uid);
-	framework_unfold(framework);
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		waits = waits || slot->call != CALL_NONE || slot->known == SLOT_IN_DOUBT || slot->straggler ||
 			(slot_ours(slot, uid) && version_compare(slot->first_version, framework->config_map_end) > 0);
@@ -201,11 +200,17 @@ static void check_end_of_attempt(const struct member *member, struct framework *
 
 void check_reconciles(struct member *member)
 {
-	for (const struct item *item = member->reconciler.items; item != NULL && !member->reconciler.leaving;
-	     item = item->hh.next)
-		if (!item->queued && may_act(member, item->framework->ns, item->framework->name) &&
-		    shard_set_has(&member->reconciler.ready, item->shard))
-			check_end_of_attempt(member, item->framework);
+	for (struct item *item = member->reconciler.items; item != NULL && !member->reconciler.leaving;
+	     item = item->hh.next) {
+		bool folded = item->folded != NULL;
+
+		if (item->queued || !shard_set_has(&member->reconciler.ready, item->shard) ||
+		    session_lease_left_ms(member->session, item->shard) <= 0)
+			continue;
+		check_end_of_attempt(member, item_framework(item));
+		if (folded) /* what comes next finds it as it was */
+			rest_resume(item);
+	}
 }
 
 void check_absent(struct member *member, enum object_kind kind, const struct bus_absent *absent, bool told)
@@ -213,14 +218,14 @@ void check_absent(struct member *member, enum object_kind kind, const struct bus
 	static char uid[40]; /* that it knows the Framework by */
 	const struct framework *framework;
 	struct world *world = member->process.world;
-	const struct item *item;
+	struct item *item;
 	char key[128];
 
 	if (kind != KIND_FRAMEWORK)
 		return;
 	snprintf(key, sizeof(key), "%s/%s", absent->ns, absent->name);
 	HASH_FIND_STR(member->reconciler.items, key, item);
-	framework = item == NULL ? NULL : item->framework;
+	framework = item == NULL ? NULL : item_framework(item);
 	if (!told)
 		snprintf(uid, sizeof(uid), "%s", framework == NULL || !framework->exists ? "" : framework->uid);
 	else if (uid[0] != '\0' && (framework == NULL || !framework->exists) &&

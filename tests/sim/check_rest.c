@@ -68,9 +68,9 @@ static bool attended(const struct world *world, const struct object *object, con
 	       token_bucket_wait_ms(&bucket, process_now_ms(&member->process)) == 0;
 }
 
-static const struct item *known(const struct member *member, const char *ns, const char *name)
+static struct item *known(const struct member *member, const char *ns, const char *name)
 {
-	const struct item *item;
+	struct item *item;
 	char key[128];
 
 	snprintf(key, sizeof(key), "%s/%s", ns, name);
@@ -79,17 +79,17 @@ static const struct item *known(const struct member *member, const char *ns, con
 }
 
 /* Whether it has to wait before its next request, or for an answer that was asked for before. */
-static bool held_up(const struct item *item)
+static bool held_up(struct item *item)
 {
 	int64_t clock_ms = item->reconciler->ports.boot_ms(item->reconciler->ports.context);
 
 	return item->writing || item->calls_on_way > 0 || item->writes.until_ms > clock_ms ||
-	       item->framework->creates.until_ms > clock_ms || item->framework->others.until_ms > clock_ms;
+	       item_framework(item)->creates.until_ms > clock_ms || item_framework(item)->others.until_ms > clock_ms;
 }
 
 bool framework_attended(struct world *world, const struct object *framework)
 {
-	const struct item *item;
+	struct item *item;
 
 	for (const struct object *object = world->objects; object != NULL; object = object->next)
 		if (object->plan == framework->plan && !attended(world, object, framework->name))
@@ -102,16 +102,14 @@ bool framework_attended(struct world *world, const struct object *framework)
  * either lasts as long as a lease at most, and nothing else is done meanwhile. */
 static bool called(const struct world *world, const struct object *object)
 {
-	const struct item *item = known(holder(world, object->ns, object_framework_name(object->json)), object->ns,
-					object_framework_name(object->json));
-	const struct slot *slot = item == NULL ? NULL : &item->framework->config_map;
+	struct item *item = known(holder(world, object->ns, object_framework_name(object->json)), object->ns,
+				  object_framework_name(object->json));
+	const struct slot *slot = item == NULL ? NULL : &item_framework(item)->config_map;
 
-	if (item != NULL && item->writing && framework_fenced(item->framework))
+	if (item != NULL && item->writing && framework_fenced(item_framework(item)))
 		return true;
 	if (item != NULL && object->kind == KIND_POD)
-		framework_unfold(item->framework);
-	if (item != NULL && object->kind == KIND_POD)
-		HASH_FIND_STR(item->framework->slots, object->name, slot);
+		HASH_FIND_STR(item_framework(item)->slots, object->name, slot);
 	return slot != NULL && slot->call != CALL_NONE;
 }
 
@@ -175,10 +173,10 @@ static bool waits_about_gone(const struct member *member)
 {
 	int64_t clock_ms = process_now_ms(&member->process);
 
-	for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next)
-		if (!item->framework->exists &&
-		    (item->writes.asked_ms > clock_ms || item->framework->creates.asked_ms > clock_ms ||
-		     item->framework->others.asked_ms > clock_ms))
+	for (struct item *item = member->reconciler.items; item != NULL; item = item->hh.next)
+		if (!item_framework(item)->exists &&
+		    (item->writes.asked_ms > clock_ms || item_framework(item)->creates.asked_ms > clock_ms ||
+		     item_framework(item)->others.asked_ms > clock_ms))
 			return true;
 	return false;
 }
@@ -239,10 +237,9 @@ static bool processes_rest(struct world *world, const char **why)
 		return false;
 	*why = "a status is not written";
 	for (int i = 0; i < SIM_PROCESSES; i++)
-		for (const struct item *item = world->members[i].process.alive ? world->members[i].reconciler.items
-									       : NULL;
+		for (struct item *item = world->members[i].process.alive ? world->members[i].reconciler.items : NULL;
 		     item != NULL; item = item->hh.next)
-			if (item->framework->version != item->framework->written)
+			if (item_framework(item)->version != item_framework(item)->written)
 				return false;
 	*why = "a reconciler was asked to wait about a Framework that is gone";
 	for (int i = 0; i < SIM_PROCESSES; i++)
@@ -288,11 +285,10 @@ void check_relabelled(struct world *world, int framework)
 {
 	const char *uid = world->plans[framework].relabelled;
 	const struct member *member = holder(world, plan_ns(framework), plan_name(framework));
-	const struct item *item = member == NULL ? NULL : known(member, plan_ns(framework), plan_name(framework));
+	struct item *item = member == NULL ? NULL : known(member, plan_ns(framework), plan_name(framework));
 	if (item == NULL || uid[0] == '\0' || api_find_uid(world, KIND_POD, uid) != NULL)
 		return;
-	framework_unfold(item->framework);
-	for (const struct slot *slot = item->framework->slots; slot != NULL; slot = slot->hh.next)
+	for (const struct slot *slot = item_framework(item)->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL && strcmp(slot->meta->uid, uid) == 0)
 			violated(world, "%s was never told that Pod %s of %s is gone", member->process.label, uid,
 				 item->key);
@@ -302,13 +298,12 @@ static void check_item(struct world *world, const struct object *object)
 {
 	const struct member *member = holder(world, object->ns, object->name);
 	const struct framework *framework;
-	const struct item *item = known(member, object->ns, object->name);
+	struct item *item = known(member, object->ns, object->name);
 	char version[24];
 
-	if (item == NULL || !item->framework->exists)
+	if (item == NULL || !item_framework(item)->exists)
 		violated(world, "at rest %s does not know %s/%s", member->process.label, object->ns, object->name);
-	framework = item->framework;
-	framework_unfold(item->framework);
+	framework = item_framework(item);
 	snprintf(version, sizeof(version), "%" PRIu64, object->version);
 	if (strcmp(framework->uid, object->uid) != 0 || strcmp(framework->resource_version, version) != 0)
 		violated(world, "at rest %s knows %s as %s at %s, the server has %s at %s", member->process.label,
@@ -319,13 +314,13 @@ static void check_item(struct world *world, const struct object *object)
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)
 		if (slot->meta != NULL)
 			violated(world, "at rest %s sees Pod %s %s%s", member->process.label, slot->meta->uid,
-				 slot->name, slot_lost(item->framework, slot) ? " (lost)" : "");
+				 slot->name, slot_lost(item_framework(item), slot) ? " (lost)" : "");
 }
 
 /* The cache has what the server has, and nothing else. */
 static void check_cache(struct world *world, const struct watcher *watcher, size_t frameworks)
 {
-	const struct cache *cache = watcher->cache;
+	struct cache *cache = watcher->cache;
 
 	if (cache_count(cache, KIND_FRAMEWORK) != frameworks || cache_count(cache, KIND_CONFIG_MAP) != 0 ||
 	    cache_count(cache, KIND_POD) != 0)
@@ -390,8 +385,8 @@ void check_end(struct world *world)
 		if (!member->process.alive)
 			continue;
 		items += HASH_COUNT(member->reconciler.items);
-		for (const struct item *item = member->reconciler.items; item != NULL; item = item->hh.next)
-			if (!item->framework->exists)
+		for (struct item *item = member->reconciler.items; item != NULL; item = item->hh.next)
+			if (!item_framework(item)->exists)
 				violated(world, "at rest %s keeps %s, which is gone", member->process.label, item->key);
 		if (member->reconciler.orphans != NULL || member->reconciler.ring != NULL ||
 		    member->reconciler.calls_on_way != 0)

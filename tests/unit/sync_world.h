@@ -34,6 +34,17 @@ static inline void world_check_counters(const struct framework *framework)
 	}
 }
 
+/* Folds and unfolds the Framework; false: it is not at rest. */
+static inline bool world_fold(struct world *w)
+{
+	struct folded *folded = framework_fold(w->framework);
+
+	if (folded == NULL)
+		return false;
+	w->framework = framework_unfold(folded);
+	return true;
+}
+
 static inline void world_reconcile(struct world *w)
 {
 	framework_sync(w->framework, &w->config, &w->time, &w->random, &w->plan);
@@ -53,8 +64,7 @@ static inline void world_reconcile(struct world *w)
 	}
 	for (size_t i = 0; i < w->plan.event_count; i++)
 		buf_printf(&w->events, "%s: %s\n", w->plan.events[i].reason, w->plan.events[i].message);
-	if (framework_fold(w->framework)) /* that is never to be seen */
-		framework_unfold(w->framework);
+	world_fold(w); /* that is never to be seen */
 	world_check_counters(w->framework);
 }
 

@@ -97,6 +97,131 @@ static void test_hostile_text(void **state)
 	free(hostile);
 }
 
+/* Times near each other, none, and what is no multiple of a few bytes. */
+static void test_times(void **state)
+{
+	static const int64_t times[] = {1800000000, 1800000000, 1800000005, 0, 1799999990, 1799999991, 0, 1, -1};
+	struct pack pack;
+	size_t len;
+	void *data;
+
+	(void)state;
+	pack_write(&pack);
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		int64_t time = times[i];
+
+		pack_time(&pack, &time);
+		assert_true(time == times[i]);
+		if (i == 6)
+			assert_in_range(pack.out.len, 11, 11);
+	}
+	data = pack_finish(&pack, &len);
+	pack_read(&pack, data);
+	for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+		int64_t time = 7;
+
+		pack_time(&pack, &time);
+		assert_true(time == times[i]);
+	}
+	pack_end(&pack);
+	free(data);
+}
+
+static void test_prefix(void **state)
+{
+	static const char *const names[] = {"job",  "job-worker-0", "job-worker-1", "jo",
+					    "job-", "other",        "job-worker-0"};
+	struct pack pack;
+	size_t len;
+	void *data;
+
+	(void)state;
+	pack_write(&pack);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *text = names[i];
+
+		pack_text(&pack, &text);
+		if (i == 0)
+			pack_prefix(&pack, text);
+	}
+	data = pack_finish(&pack, &len);
+	pack_read(&pack, data);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const char *text;
+
+		pack_text(&pack, &text);
+		assert_string_equal(text, names[i]);
+		if (i == 0)
+			pack_prefix(&pack, text);
+	}
+	pack_end(&pack);
+	free(data);
+	assert_in_range(len, 1, 48);
+}
+
+/* What both sides know takes a byte; bytes are as they were. */
+static void test_known(void **state)
+{
+	const char *text = "job-worker-0";
+	const void *bytes = "a\0b";
+	size_t bytes_len = 3;
+	struct pack pack;
+	size_t len;
+	void *data;
+
+	(void)state;
+	pack_write(&pack);
+	pack_known(&pack, "ns");
+	pack_known(&pack, "ns");
+	pack_known(&pack, text);
+	pack_text(&pack, &text);
+	assert_int_equal(pack.out.len, 1);
+	pack_bytes(&pack, &bytes, &bytes_len);
+	data = pack_finish(&pack, &len);
+	text = NULL;
+	bytes_len = 0;
+	pack_read(&pack, data);
+	pack_known(&pack, "ns");
+	pack_known(&pack, "ns");
+	pack_known(&pack, "job-worker-0");
+	pack_text(&pack, &text);
+	assert_string_equal(text, "job-worker-0");
+	pack_bytes(&pack, &bytes, &bytes_len);
+	assert_int_equal(bytes_len, 3);
+	assert_memory_equal(bytes, "a\0b", 3);
+	pack_end(&pack);
+	free(data);
+}
+
+static void test_memory(void **state)
+{
+	const int64_t sparse[16] = {0, 0, 5, 0, 0, 0, INT64_MIN, -1, 0, 0, 0, 0, 0, 0, 0, 7};
+	const int64_t zero[2] = {0};
+	int64_t copy[16];
+	int64_t empty[2];
+	struct pack pack;
+	size_t len;
+	void *data;
+
+	(void)state;
+	memcpy(copy, sparse, sizeof(copy));
+	memcpy(empty, zero, sizeof(empty));
+	pack_write(&pack);
+	pack_memory(&pack, copy, sizeof(copy));
+	pack_memory(&pack, empty, sizeof(empty));
+	data = pack_finish(&pack, &len);
+	memset(copy, 1, sizeof(copy));
+	memset(empty, 1, sizeof(empty));
+	pack_read(&pack, data);
+	pack_memory(&pack, copy, sizeof(copy));
+	pack_memory(&pack, empty, sizeof(empty));
+	pack_end(&pack);
+	free(data);
+	assert_memory_equal(copy, sparse, sizeof(copy));
+	assert_memory_equal(empty, zero, sizeof(empty));
+	assert_in_range(len, 1, 24);
+}
+
 static void test_integers(void **state)
 {
 	static const int64_t values[] = {0, 1, -1, 63, 64, -64, -65, 1234567890, INT32_MIN, INT64_MAX, INT64_MIN};
@@ -185,7 +310,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts), cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_integers),
-		cmocka_unit_test(test_many),  cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_times), cmocka_unit_test(test_prefix),       cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_known), cmocka_unit_test(test_many),         cmocka_unit_test(test_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,13 +66,13 @@ static struct item *snapshot(struct world *world, struct item **other)
 	store_granted(&world->reconciler, &end.shards);
 	show_all(world, "f");
 	HASH_FIND_STR(world->reconciler.items, "ns/f", item);
-	assert_null(item->framework->folded);
+	assert_null(item->folded);
 	show_all(world, "g");
 	HASH_FIND_STR(world->reconciler.items, "ns/g", *other);
-	assert_non_null(item->framework->folded); /* another one's turn */
-	assert_null((*other)->framework->folded);
+	assert_non_null(item->folded); /* another one's turn */
+	assert_null((*other)->folded);
 	store_complete(&world->reconciler, &end);
-	assert_non_null(item->framework->folded);
+	assert_non_null(item->folded);
 	return item;
 }
 
@@ -83,37 +83,37 @@ static void folds_and_unfolds(void **state)
 	struct item *item = snapshot(world, &other);
 
 	run_all(world); /* the status lacks its conditions */
-	assert_null(item->framework->folded);
+	assert_null(item->folded);
 	while (world->call_count > 0)
 		world_answer(world, 0, 200, "{\"metadata\":{\"resourceVersion\":\"8\"}}");
 	run_all(world);
 	world->now_ms += REST - 1;
 	run_all(world);
-	assert_null(item->framework->folded);
-	assert_null(other->framework->folded);
+	assert_null(item->folded);
+	assert_null(other->folded);
 	world->now_ms++;
 	run_all(world);
-	assert_non_null(item->framework->folded);
-	assert_non_null(other->framework->folded);
+	assert_non_null(item->folded);
+	assert_non_null(other->folded);
 	assert_null(world->reconciler.resting);
 
 	queue_add(item);
 	run_all(world);
-	assert_non_null(item->framework->folded); /* it was only looked at */
+	assert_non_null(item->folded); /* it was only looked at */
 	assert_null(world->reconciler.resting);
 
 	show_pod(world, "f", 5, "Running"); /* old news */
-	assert_null(item->framework->folded);
+	assert_null(item->folded);
 	world->now_ms += REST;
 	run_all(world);
-	assert_non_null(item->framework->folded);
+	assert_non_null(item->folded);
 
 	show_pod(world, "f", 9, "Failed");
 	run_all(world);
 	assert_int_equal(item->framework->status.attempt.roles[0].tasks[0].state, STATE_DELETION_PENDING);
 	world->now_ms += REST;
 	run_all(world);
-	assert_null(item->framework->folded); /* its status is being written */
+	assert_null(item->folded); /* its status is being written */
 	assert_true(item->writing);
 }
 
@@ -130,11 +130,61 @@ static void snapshot_anew(void **state)
 	shard_set_add(&end.shards, SHARD);
 	store_granted(&world->reconciler, &end.shards);
 	show_all(world, "g");
-	assert_null(item->framework->folded);
+	assert_null(item->folded);
 	store_complete(&world->reconciler, &end);
 	assert_null(item->framework->slots->meta);
 	assert_false(item->framework->exists);
 	assert_true(other->framework->exists);
+}
+
+static struct item *find(struct world *world, const char *key)
+{
+	struct item *item;
+
+	HASH_FIND_STR(world->reconciler.items, key, item);
+	return item;
+}
+
+/* A new snapshot of folded Frameworks unfolds one at a time; one that it does not show is gone. */
+static void snapshot_of_folded(void **state)
+{
+	struct bus_scope scope = {.ns = (char *)"", .resource_version = {(char *)"9", (char *)"9", (char *)"9"}};
+	struct bus_snapshot_end end = {.scopes = &scope, .scope_count = 1};
+	struct world *world = *state;
+	struct item *other;
+	struct item *item = snapshot(world, &other);
+
+	run_all(world);
+	while (world->call_count > 0)
+		world_answer(world, 0, 200, "{\"metadata\":{\"resourceVersion\":\"8\"}}");
+	run_all(world);
+	world->now_ms += REST;
+	run_all(world);
+	shard_set_add(&end.shards, SHARD);
+	store_granted(&world->reconciler, &end.shards);
+	assert_non_null(item->folded);
+	show_all(world, "f");
+	assert_null(item->folded);
+	assert_true(item->framework->exists);
+	assert_non_null(other->folded);
+	show_all(world, "g");
+	assert_non_null(item->folded);
+	store_complete(&world->reconciler, &end);
+	assert_non_null(item->folded);
+	run_all(world);
+	assert_non_null(item->folded); /* it was only looked at */
+	assert_int_equal(item_framework(item)->fence, FENCE_RENEWED);
+
+	world->now_ms += REST;
+	run_all(world);
+	queue_add(item);
+	run_all(world);
+	store_granted(&world->reconciler, &end.shards);
+	show_all(world, "g");
+	store_complete(&world->reconciler, &end);
+	assert_null(find(world, "ns/f"));
+	assert_non_null(find(world, "ns/g"));
+	assert_true(item_framework(find(world, "ns/g"))->exists);
 }
 
 /* The shard goes to another member. */
@@ -157,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(folds_and_unfolds, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(snapshot_anew, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(snapshot_of_folded, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(revoked, world_set_up, world_tear_down),
 	};
 

@@ -220,6 +220,79 @@ static void test_folded(void **state)
 	buf_free(&news.text);
 }
 
+#define CONFIG_MAP(version)                                                                                      \
+	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f-attempt\",\"uid\":\"c\",\"resourceVersion\":\"" version \
+	"\",\"ownerReferences\":[{\"controller\":true,\"kind\":\"Framework\",\"name\":\"f\",\"uid\":\"u\"}],"    \
+	"\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"},\"annotations\":{\"FC_FRAMEWORK_UID\":\"u\","                  \
+	"\"FC_FRAMEWORK_ATTEMPT_ID\":\"2\"}}}"
+
+/* The same of ConfigMaps, and of Frameworks that change and go. */
+static void test_folded_owners(void **state)
+{
+	struct news news = {0};
+	struct cache *cache = cache_new(1, &counting, &news);
+	const struct reflector_object maps = {.data = CONFIG_MAP("8"), .len = strlen(CONFIG_MAP("8"))};
+	const struct reflector_object frameworks = {.data = FRAMEWORK, .len = strlen(FRAMEWORK)};
+	cleanup_free char *map = NULL;
+	struct error err;
+
+	(void)state;
+	present(cache, KIND_CONFIG_MAP, CONFIG_MAP("5"));
+	map = mem_strdup(news.text.data);
+	fold_all(cache);
+	changed(&news.text, cache_first(cache, 0));
+	assert_string_equal(news.text.data, map);
+	present(cache, KIND_CONFIG_MAP, CONFIG_MAP("6")); /* nothing that is kept has changed */
+	assert_int_equal(news.changed, 1);
+	present(cache, KIND_FRAMEWORK, FRAMEWORK);
+	fold_all(cache);
+	present(cache, KIND_FRAMEWORK, FRAMEWORK);
+	present(cache, KIND_FRAMEWORK,
+		"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"0\"}}");
+	assert_int_equal(news.changed, 2);
+	present(cache, KIND_FRAMEWORK,
+		"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"2\"}}");
+	assert_int_equal(news.changed, 3);
+	fold_all(cache);
+	assert_int_equal(cache_deleted_raw(cache, KIND_CONFIG_MAP, &maps, &err), 0);
+	assert_int_equal(cache_deleted_raw(cache, KIND_FRAMEWORK, &frameworks, &err), 0);
+	assert_int_equal(news.gone, 2);
+	assert_null(cache_first(cache, 0));
+	cache_free(cache);
+	buf_free(&news.text);
+}
+
+/* Where there are many, the objects of a Framework come one after the other, the Framework first. */
+static void test_order(void **state)
+{
+	enum { FRAMEWORKS = 40 };
+	struct news news = {0};
+	struct cache *cache = cache_new(1, &counting, &news);
+	struct cache_entry *entry;
+	int seen = 0;
+
+	(void)state;
+	for (int kind = 0; kind < 2; kind++) {
+		for (int i = 0; i < FRAMEWORKS; i++) {
+			cleanup_free char *text = mem_printf(
+				"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f%02d%s\",\"uid\":\"u\","
+				"\"resourceVersion\":\"1\",\"labels\":{\"FC_FRAMEWORK_NAME\":\"f%02d\"}}}",
+				i * 7 % FRAMEWORKS, kind == 0 ? "" : "-a-0", i * 7 % FRAMEWORKS);
+
+			present(cache, kind == 0 ? KIND_FRAMEWORK : KIND_POD, text);
+		}
+	}
+	for (entry = cache_first(cache, 0); entry != NULL; entry = cache_next(entry), seen++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), seen % 2 == 0 ? "f%02d" : "f%02d-a-0", seen / 2);
+		assert_string_equal(cache_entry_name(entry), name);
+	}
+	assert_int_equal(seen, 2 * FRAMEWORKS);
+	cache_free(cache);
+	buf_free(&news.text);
+}
+
 /* A list folds what it shows first, changes nothing where nothing has changed, and ends what it does not show. */
 static void test_folded_lists(void **state)
 {
@@ -251,7 +324,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_managed_fields), cmocka_unit_test(test_unreadable),
 		cmocka_unit_test(test_deletion_line),  cmocka_unit_test(test_folded),
-		cmocka_unit_test(test_folded_lists),
+		cmocka_unit_test(test_folded_lists),   cmocka_unit_test(test_folded_owners),
+		cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "common/base/hash.h"
 #include "common/base/mem.h"
@@ -20,33 +21,25 @@ enum {
 	FOLD_AFTER_TURNS = 2,     /* at least one whole turn without news */
 	FOLD_WORK_MAX = 2048,     /* at once: some ms */
 	FOLD_FRAMEWORK_WORK = 32, /* of a Framework, that of a Pod being 1 */
+	SORT_FROM = 16,           /* Pods in a shard on average */
 	FOLDED_TO_TRIM = 1024,    /* so much work gives back memory that is worth asking for */
 };
 
-/* What is kept of a Framework: the reconcilers need nearly all of it. */
-struct cached_framework {
-	struct object_meta meta;
-	char *text; /* compact JSON without metadata.managedFields */
-	size_t len;
-	size_t folded_len; /* of what fold_text() made of the text; 0: it is not folded */
-	struct folder *folder;
-};
-
 struct cache_entry {
-	enum object_kind kind;
-	bool seen;       /* in the list that is under way */
-	bool pod_folded; /* by fold_pod() */
-	uint8_t turn;    /* of cache_fold(), when it was stored */
+	uint8_t kind; /* enum object_kind */
+	bool seen;    /* in the list that is under way */
+	bool is_folded;
+	uint8_t turn; /* of cache_fold(), when it was stored */
 	uint32_t shard;
 	uint32_t ns_len; /* key: namespace, NUL, name */
-	/* at most one of them, none when the entry is not present */
-	struct cached_framework *framework;
-	struct config_map *config_map;
-	union {
+	union {          /* by kind and is_folded; NULL when the entry is not present */
+		void *object;
+		struct cached_framework *framework;
+		struct config_map *config_map;
 		struct pod *pod;
-		void *folded_pod;
+		struct workload *workload;
+		struct folded_object *folded;
 	};
-	struct workload *workload;
 	void *note;
 	struct cache_entry *shard_previous;
 	struct cache_entry *shard_next;
@@ -82,29 +75,20 @@ struct cache *cache_new(uint32_t shard_count, const struct cache_listener *liste
 	return cache;
 }
 
-static void framework_free(struct cached_framework *framework)
-{
-	if (framework == NULL)
-		return;
-	object_meta_free(&framework->meta);
-	free(framework->text);
-	free(framework);
-}
-
 static void drop_object(struct cache_entry *entry)
 {
-	framework_free(entry->framework);
-	config_map_free(entry->config_map);
-	if (entry->pod_folded)
-		free(entry->folded_pod);
-	else
-		pod_free(entry->pod);
-	workload_free(entry->workload);
-	entry->framework = NULL;
-	entry->config_map = NULL;
-	entry->pod = NULL;
-	entry->pod_folded = false;
-	entry->workload = NULL;
+	if (entry->is_folded) {
+		free(entry->folded);
+	} else {
+		switch ((enum object_kind)entry->kind) {
+		case KIND_FRAMEWORK: cached_framework_free(entry->framework); break;
+		case KIND_CONFIG_MAP: config_map_free(entry->config_map); break;
+		case KIND_WORKLOAD: workload_free(entry->workload); break;
+		default: pod_free(entry->pod); break;
+		}
+	}
+	entry->object = NULL;
+	entry->is_folded = false;
 }
 
 static void entry_free(struct cache_entry *entry)
@@ -131,16 +115,17 @@ void cache_free(struct cache *cache)
 	free(cache);
 }
 
-/* A Pod that is folded has to be unfolded before. */
+/* One that is folded has to be unfolded before. */
 static const struct object_meta *meta_of(const struct cache_entry *entry)
 {
-	if (entry->framework != NULL)
-		return &entry->framework->meta;
-	if (entry->config_map != NULL)
-		return &entry->config_map->meta;
-	if (entry->workload != NULL)
-		return &entry->workload->meta;
-	return entry->pod != NULL ? &entry->pod->meta : NULL;
+	if (entry->object == NULL)
+		return NULL;
+	switch ((enum object_kind)entry->kind) {
+	case KIND_FRAMEWORK: return &entry->framework->meta;
+	case KIND_CONFIG_MAP: return &entry->config_map->meta;
+	case KIND_WORKLOAD: return &entry->workload->meta;
+	default: return &entry->pod->meta;
+	}
 }
 
 /* The Framework that an object belongs to: itself, or the one its label names. */
@@ -169,7 +154,7 @@ static struct cache_entry *find_or_add(struct cache *cache, enum object_kind kin
 	if (entry != NULL)
 		return entry;
 	entry = mem_calloc(1, sizeof(*entry) + ns_len + 1 + name_len + 1);
-	entry->kind = kind;
+	entry->kind = (uint8_t)kind;
 	entry->ns_len = (uint32_t)ns_len;
 	memcpy(entry->key, ns, ns_len);
 	memcpy(entry->key + ns_len + 1, name, name_len);
@@ -179,7 +164,7 @@ static struct cache_entry *find_or_add(struct cache *cache, enum object_kind kin
 
 static void free_if_unused(struct cache *cache, struct cache_entry *entry)
 {
-	if (entry->note != NULL || entry->pod_folded || meta_of(entry) != NULL)
+	if (entry->note != NULL || entry->object != NULL)
 		return;
 	HASH_DEL(cache->kinds[entry->kind], entry);
 	entry_free(entry);
@@ -229,10 +214,7 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 	};
 
 	unlink_shard(cache, entry);
-	entry->framework = NULL;
-	entry->config_map = NULL;
-	entry->pod = NULL;
-	entry->workload = NULL;
+	entry->object = NULL;
 	/* A peer that gets a Framework with another uid knows that the former one is deleted. It may have the new one
 	 * already, which an absence at that version would remove. */
 	if (end != END_REPLACED || entry->kind != KIND_FRAMEWORK)
@@ -283,7 +265,7 @@ static const struct object_meta *kept_read(enum object_kind kind, const struct r
 
 static void kept_free(struct kept *kept)
 {
-	framework_free(kept->framework);
+	cached_framework_free(kept->framework);
 	config_map_free(kept->config_map);
 	pod_free(kept->pod);
 	workload_free(kept->workload);
@@ -304,55 +286,52 @@ static void store(const struct cache *cache, struct cache_entry *entry, const st
 {
 	drop_object(entry);
 	entry->turn = cache->fold_turn;
-	entry->framework = kept->framework;
-	entry->config_map = kept->config_map;
-	entry->pod = kept->pod;
-	entry->workload = kept->workload;
+	switch ((enum object_kind)entry->kind) {
+	case KIND_FRAMEWORK: entry->framework = kept->framework; break;
+	case KIND_CONFIG_MAP: entry->config_map = kept->config_map; break;
+	case KIND_WORKLOAD: entry->workload = kept->workload; break;
+	default: entry->pod = kept->pod; break;
+	}
 }
 
 /* ---- folding ---- */
 
 static void unfold(struct cache_entry *entry)
 {
-	void *folded = entry->folded_pod;
+	const char *ns = cache_entry_ns(entry);
+	const char *name = cache_entry_name(entry);
+	struct folded_object *folded = entry->folded;
 
-	if (!entry->pod_folded)
+	if (!entry->is_folded)
 		return;
-	entry->pod = unfold_pod(folded);
-	entry->pod_folded = false;
+	switch ((enum object_kind)entry->kind) {
+	case KIND_FRAMEWORK: entry->framework = unfold_framework(folded, ns, name); break;
+	case KIND_CONFIG_MAP: entry->config_map = unfold_config_map(folded, ns, name); break;
+	default: entry->pod = unfold_pod(folded, ns, name); break;
+	}
+	entry->is_folded = false;
 	free(folded);
 }
 
-static bool fold_framework(struct folder *folder, struct cached_framework *framework)
-{
-	char *folded = fold_text(folder, framework->text, framework->len, &framework->folded_len);
-
-	if (folded == NULL)
-		return false;
-	free(framework->text);
-	framework->text = folded;
-	framework->folder = folder;
-	return true;
-}
-
 /* Returns how much work it was. */
-static size_t fold(struct cache *cache, struct cache_entry *entry)
+static size_t fold(const struct cache *cache, struct cache_entry *entry)
 {
-	void *folded;
+	struct folded_object *folded;
 
-	if (entry->framework != NULL)
-		return entry->framework->folded_len == 0 && fold_framework(cache->folder, entry->framework)
-			       ? FOLD_FRAMEWORK_WORK
-			       : 0;
-	if (entry->kind != KIND_POD || entry->pod_folded || entry->pod == NULL)
+	if (entry->is_folded || entry->object == NULL)
 		return 0;
-	folded = fold_pod(entry->pod);
+	switch ((enum object_kind)entry->kind) {
+	case KIND_FRAMEWORK: folded = fold_framework(cache->folder, entry->framework); break;
+	case KIND_CONFIG_MAP: folded = fold_config_map(entry->config_map); break;
+	case KIND_POD: folded = fold_pod(entry->pod); break;
+	default: folded = NULL; break;
+	}
 	if (folded == NULL)
 		return 0;
-	pod_free(entry->pod);
-	entry->folded_pod = folded;
-	entry->pod_folded = true;
-	return 1;
+	drop_object(entry);
+	entry->folded = folded;
+	entry->is_folded = true;
+	return entry->kind == KIND_FRAMEWORK ? FOLD_FRAMEWORK_WORK : 1;
 }
 
 bool cache_fold(struct cache *cache)
@@ -396,7 +375,11 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 	}
 	entry = find_or_add(cache, kind, meta->ns, meta->name);
 	entry->seen = true;
-	folded = entry->pod_folded || (entry->framework != NULL && entry->framework->folded_len > 0);
+	folded = entry->is_folded;
+	if (folded && kind == KIND_FRAMEWORK && fold_is_framework(entry->folded, meta)) { /* a list shows it again */
+		kept_free(&kept);
+		return 0;
+	}
 	unfold(entry);
 	old = meta_of(entry);
 	if (old != NULL && strcmp(old->uid, meta->uid) == 0) {
@@ -521,8 +504,25 @@ size_t cache_count(const struct cache *cache, enum object_kind kind)
 	return cache->count[kind];
 }
 
-struct cache_entry *cache_first(const struct cache *cache, uint32_t shard)
+static int by_key(const struct cache_entry *a, const struct cache_entry *b)
 {
+	int order = strcmp(cache_entry_ns(a), cache_entry_ns(b));
+
+	return order != 0 ? order : strcmp(cache_entry_name(a), cache_entry_name(b));
+}
+
+/* The names of what a Framework owns begin with its own. */
+struct cache_entry *cache_first(struct cache *cache, uint32_t shard)
+{
+	struct cache_entry *previous = NULL;
+
+	if (cache->count[KIND_POD] / cache->shard_count < SORT_FROM)
+		return cache->shards[shard];
+	LL_SORT2(cache->shards[shard], by_key, shard_next);
+	for (struct cache_entry *entry = cache->shards[shard]; entry != NULL; entry = entry->shard_next) {
+		entry->shard_previous = previous;
+		previous = entry;
+	}
 	return cache->shards[shard];
 }
 
@@ -533,7 +533,7 @@ struct cache_entry *cache_next(const struct cache_entry *entry)
 
 enum object_kind cache_entry_kind(const struct cache_entry *entry)
 {
-	return entry->kind;
+	return (enum object_kind)entry->kind;
 }
 
 uint32_t cache_entry_shard(const struct cache_entry *entry)
@@ -553,20 +553,34 @@ const char *cache_entry_name(const struct cache_entry *entry)
 
 void cache_entry_write(struct buf *out, const struct cache_entry *entry)
 {
-	const struct cached_framework *framework = entry->framework;
+	const char *ns = cache_entry_ns(entry);
+	const char *name = cache_entry_name(entry);
+	struct config_map *config_map = entry->config_map;
+	struct pod *pod = entry->pod;
 
-	if (framework != NULL && framework->folded_len > 0)
-		unfold_text(framework->folder, out, framework->text, framework->folded_len, framework->len);
-	else if (framework != NULL)
-		buf_append(out, framework->text, framework->len);
-	else if (entry->config_map != NULL)
-		config_map_write(out, entry->config_map);
-	else if (entry->pod_folded)
-		fold_write_pod(out, entry->folded_pod);
-	else if (entry->pod != NULL)
-		pod_write(out, entry->pod);
-	else if (entry->workload != NULL)
-		workload_write(out, entry->workload);
+	switch ((enum object_kind)entry->kind) {
+	case KIND_FRAMEWORK:
+		if (entry->is_folded)
+			fold_write_framework(out, entry->folded, ns, name);
+		else
+			buf_append(out, entry->framework->text, entry->framework->len);
+		return;
+	case KIND_WORKLOAD: workload_write(out, entry->workload); return;
+	case KIND_CONFIG_MAP:
+		if (entry->is_folded)
+			config_map = unfold_config_map(entry->folded, ns, name);
+		config_map_write(out, config_map);
+		if (entry->is_folded)
+			config_map_free(config_map);
+		return;
+	default:
+		if (entry->is_folded)
+			pod = unfold_pod(entry->folded, ns, name);
+		pod_write(out, pod);
+		if (entry->is_folded)
+			pod_free(pod);
+		return;
+	}
 }
 
 void *cache_entry_note(const struct cache_entry *entry)

@@ -63,8 +63,9 @@ void cache_put_scopes(const struct cache *cache, struct bus_snapshot_end *out);
 bool cache_fold(struct cache *cache);
 size_t cache_count(const struct cache *cache, enum object_kind kind);
 
-/* All present objects of a shard, Frameworks or not, in no order. */
-struct cache_entry *cache_first(const struct cache *cache, uint32_t shard);
+/* All present objects of a shard, Frameworks or not. Where there are many, those of one Framework mostly come one after
+ * the other: who keeps them folds one Framework at a time. */
+struct cache_entry *cache_first(struct cache *cache, uint32_t shard);
 struct cache_entry *cache_next(const struct cache_entry *entry);
 
 enum object_kind cache_entry_kind(const struct cache_entry *entry);

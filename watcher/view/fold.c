@@ -2,6 +2,7 @@
 #include "watcher/view/fold.h"
 
 #include <stdlib.h>
+#include <string.h>
 #define ZLIB_CONST
 #include <zlib.h>
 
@@ -9,40 +10,6 @@
 #include "common/base/pack.h"
 #include "common/framework/object_pack.h"
 #include "common/framework/status.h"
-
-/* ---- Pods ---- */
-
-void *fold_pod(const struct pod *pod)
-{
-	struct pod copy = *pod; /* packing changes nothing, and takes what it could change */
-	struct pack pack;
-	size_t len;
-
-	if (!pod_packs(pod))
-		return NULL;
-	pack_write(&pack);
-	pack_pod(&pack, &copy);
-	return pack_finish(&pack, &len);
-}
-
-struct pod *unfold_pod(const void *folded)
-{
-	struct pod *pod = mem_alloc(sizeof(*pod));
-	struct pack pack;
-
-	pack_read(&pack, folded);
-	pack_pod(&pack, pod);
-	pack_end(&pack);
-	return pod;
-}
-
-void fold_write_pod(struct buf *out, const void *folded)
-{
-	struct pod *pod = unfold_pod(folded);
-
-	pod_write(out, pod);
-	pod_free(pod);
-}
 
 /* ---- texts ---- */
 
@@ -124,12 +91,13 @@ static const unsigned char *dictionary_of(const struct folder *folder)
 	return (const unsigned char *)folder->dictionary.data;
 }
 
-char *fold_text(struct folder *folder, const char *text, size_t len, size_t *folded_len)
+/* In folder->room. 0: it is too long, or would be no shorter. */
+static size_t deflate_text(struct folder *folder, const char *text, size_t len)
 {
 	z_stream *stream = &folder->deflate;
 
 	if (len > FOLD_TEXT_MAX)
-		return NULL;
+		return 0;
 	buf_clear(&folder->room);
 	buf_reserve(&folder->room, len);
 	deflateReset(stream);
@@ -138,25 +106,188 @@ char *fold_text(struct folder *folder, const char *text, size_t len, size_t *fol
 	stream->avail_in = (uInt)len;
 	stream->next_out = (unsigned char *)folder->room.data;
 	stream->avail_out = (uInt)len;
-	if (deflate(stream, Z_FINISH) != Z_STREAM_END)
-		return NULL;
-	*folded_len = stream->total_out;
-	return mem_memdup(folder->room.data, *folded_len);
+	return deflate(stream, Z_FINISH) == Z_STREAM_END ? stream->total_out : 0;
 }
 
-void unfold_text(struct folder *folder, struct buf *out, const char *folded, size_t folded_len, size_t len)
+static void inflate_text(struct folder *folder, struct buf *out, const void *deflated, size_t deflated_len, size_t len)
 {
 	z_stream *stream = &folder->inflate;
 
 	buf_reserve(out, len);
 	inflateReset(stream);
 	inflateSetDictionary(stream, dictionary_of(folder), (uInt)folder->dictionary.len);
-	stream->next_in = (const unsigned char *)folded;
-	stream->avail_in = (uInt)folded_len;
+	stream->next_in = deflated;
+	stream->avail_in = (uInt)deflated_len;
 	stream->next_out = (unsigned char *)out->data + out->len;
 	stream->avail_out = (uInt)len;
 	if (inflate(stream, Z_FINISH) != Z_STREAM_END || stream->total_out != len)
 		abort(); /* we deflated it */
 	out->len += len;
 	out->data[out->len] = '\0';
+}
+
+/* ---- objects ---- */
+
+struct folded_object {
+	unsigned char packed[1];
+};
+
+/* Both directions begin with what is known. */
+static void begin(struct pack *pack, const char *ns, const char *name)
+{
+	pack_known(pack, ns);
+	pack_known(pack, name);
+	pack_known(pack, "");
+	pack_known(pack, "ConfigMap");
+	pack_known(pack, "Framework");
+	pack_prefix(pack, name);
+}
+
+static void begin_writing(struct pack *pack, const struct object_meta *meta)
+{
+	pack_write(pack);
+	begin(pack, meta->ns, meta->name);
+}
+
+static void begin_reading(struct pack *pack, const struct folded_object *folded, const char *ns, const char *name)
+{
+	pack_read(pack, folded->packed);
+	begin(pack, ns, name);
+}
+
+static struct folded_object *finish(struct pack *pack)
+{
+	size_t len;
+
+	return pack_finish(pack, &len);
+}
+
+void cached_framework_free(struct cached_framework *framework)
+{
+	if (framework == NULL)
+		return;
+	object_meta_free(&framework->meta);
+	free(framework->text);
+	free(framework);
+}
+
+/* The text behind what pack_meta() has packed. */
+static void pack_folded_text(struct pack *pack, struct folder **folder, size_t *len, const void **deflated,
+			     size_t *deflated_len)
+{
+	pack_memory(pack, folder, sizeof(struct folder *));
+	PACK_AS_INT(pack, *len);
+	pack_bytes(pack, deflated, deflated_len);
+}
+
+static void write_text(struct buf *out, struct pack *pack)
+{
+	struct folder *folder;
+	const void *deflated;
+	size_t deflated_len;
+	size_t len = 0;
+
+	pack_folded_text(pack, &folder, &len, &deflated, &deflated_len);
+	inflate_text(folder, out, deflated, deflated_len, len);
+}
+
+struct folded_object *fold_framework(struct folder *folder, const struct cached_framework *framework)
+{
+	struct object_meta meta = framework->meta; /* packing changes nothing, and takes what it could change */
+	size_t len = framework->len;
+	size_t deflated_len = deflate_text(folder, framework->text, len);
+	const void *deflated = folder->room.data;
+	struct pack pack;
+
+	if (deflated_len == 0)
+		return NULL;
+	begin_writing(&pack, &meta);
+	pack_meta(&pack, &meta);
+	pack_folded_text(&pack, &folder, &len, &deflated, &deflated_len);
+	return finish(&pack);
+}
+
+struct cached_framework *unfold_framework(const struct folded_object *folded, const char *ns, const char *name)
+{
+	struct cached_framework *framework = mem_alloc(sizeof(*framework));
+	struct buf text = {0};
+	struct pack pack;
+
+	begin_reading(&pack, folded, ns, name);
+	pack_meta(&pack, &framework->meta);
+	write_text(&text, &pack);
+	pack_end(&pack);
+	framework->len = text.len;
+	framework->text = buf_steal(&text);
+	return framework;
+}
+
+void fold_write_framework(struct buf *out, const struct folded_object *folded, const char *ns, const char *name)
+{
+	struct object_meta meta;
+	struct pack pack;
+
+	begin_reading(&pack, folded, ns, name);
+	pack_meta(&pack, &meta);
+	write_text(out, &pack);
+	pack_end(&pack);
+	object_meta_free(&meta);
+}
+
+bool fold_is_framework(const struct folded_object *folded, const struct object_meta *meta)
+{
+	struct object_meta own;
+	struct pack pack;
+	bool same;
+
+	begin_reading(&pack, folded, meta->ns, meta->name);
+	pack_meta(&pack, &own);
+	same = strcmp(own.uid, meta->uid) == 0 && strcmp(own.resource_version, meta->resource_version) == 0;
+	pack_end(&pack);
+	object_meta_free(&own);
+	return same;
+}
+
+struct folded_object *fold_pod(const struct pod *pod)
+{
+	struct pod copy = *pod;
+	struct pack pack;
+
+	if (!pod_packs(pod))
+		return NULL;
+	begin_writing(&pack, &pod->meta);
+	pack_pod(&pack, &copy);
+	return finish(&pack);
+}
+
+struct pod *unfold_pod(const struct folded_object *folded, const char *ns, const char *name)
+{
+	struct pod *pod = mem_alloc(sizeof(*pod));
+	struct pack pack;
+
+	begin_reading(&pack, folded, ns, name);
+	pack_pod(&pack, pod);
+	pack_end(&pack);
+	return pod;
+}
+
+struct folded_object *fold_config_map(const struct config_map *config_map)
+{
+	struct config_map copy = *config_map;
+	struct pack pack;
+
+	begin_writing(&pack, &copy.meta);
+	pack_config_map(&pack, &copy);
+	return finish(&pack);
+}
+
+struct config_map *unfold_config_map(const struct folded_object *folded, const char *ns, const char *name)
+{
+	struct config_map *config_map = mem_alloc(sizeof(*config_map));
+	struct pack pack;
+
+	begin_reading(&pack, folded, ns, name);
+	pack_config_map(&pack, config_map);
+	pack_end(&pack);
+	return config_map;
 }

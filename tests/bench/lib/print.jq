@@ -46,6 +46,10 @@ elif .first_write_after_start_ms then
         + " \(.start_after_kill_ms) ms"
     + " and wrote \(.first_write_after_start_ms) ms later; longest pause of the others \(.others.longest_gap_before_ms) ms before,"
         + " \(.others.longest_gap_after_ms) ms after |"
+elif .steps then
+    "| \(.cluster) | \(.row) \(.frameworks)×\(.tasks) | | \(.steps[0].cpu_s | round(1)) | | | \(.steps[0].rest_mb | round(0)) | | | | | | |"
+        + " \(.bytes_each | round(0)) bytes a Task at rest; " + ([.steps[] | "\(.step) \(.took_s[-1]) s"
+        + ", \(.cpu_s | round(1)) s of CPU"] | join("; ")) + " |"
 else
     "| \(.cluster) | \(.row) \(.frameworks)×\(.tasks) | \(.wall_s | round(2)) | \(.cpu_s | round(2)) (\(split(.cpu_s; 2)))"
     + " | \(share) | \(if .tasks > 0 then .switches / (.frameworks * .tasks) | round(1) else "" end) | \(.peak_pss_mb | round(1))"

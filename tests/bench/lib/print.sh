@@ -34,7 +34,7 @@ plot_all() { # directory
     for set in scale scale_wide; do
         jq -s --arg set "$set" 'map(select(.row | test("^\($set)_[0-9]+$")) | . + {x: .workers})' "$BENCH/results" >"$BENCH/plot.json"
         if [[ $(jq length "$BENCH/plot.json") != 0 ]]; then
-            jq -r -f "$here/lib/plot.jq" "$BENCH/plot.json" >"$1/$set.svg"
+            jq -r -L "$here/lib" -f "$here/lib/plot.jq" "$BENCH/plot.json" >"$1/$set.svg"
         fi
     done
 }
