@@ -131,7 +131,7 @@ run_cli_why_before_pods() {
     wait_event refused FailedCreateService 'is forbidden'
     wait_why refused service-refused
     expect_why refused service-refused \
-        'because the API server refuses the Service of spec\.network, .*Failed to create refused: services is forbidden'
+        'because the API server refuses the Service of spec\.network, .*Failed to (create|get) refused: services is forbidden'
     clear_faults
     wait_running refused 90
     wait_why refused running
