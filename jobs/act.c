@@ -20,11 +20,19 @@ enum {
 	FORMER_LOOK_MS = 1000,
 	DELETED_LOOK_MS = 5000, /* at a job that was deleted and is still there */
 	RUNTIME_ID_SIZE = 6,
-	/* Statuses of jobs that go on: more than so many a second wait. */
-	CHANGES_PER_SEC = 25,
+	/* Statuses of jobs that go on: more than so many a second wait, and still fewer are written to a server whose
+	 * answers take longer than this, ours to gather included. */
+	CHANGES_PER_SEC = 10,
 	CHANGES_AT_ONCE = 50,
+	QUICK_ANSWER_MS = 150,
 	BUSY_LOOK_MS = 2000,
+	/* Events that repeat what conditions say. */
+	REPETITIONS_PER_SEC = 2,
+	REPETITIONS_AT_ONCE = 25,
 };
+
+/* Of the newest answer, in how long answers take. */
+static const double ANSWER_WEIGHT = 0.1;
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
 
@@ -38,6 +46,17 @@ static bool say(struct act *act, struct item *item, const char *type, const char
 	mem_replace(&item->said, text);
 	job_events_post(act->events, &item->job, type, reason, message);
 	return true;
+}
+
+/* A Normal Event only repeats what a condition of the same status says. While very many jobs end, most do without. */
+static bool is_repetition(struct act *act, const json_t *event)
+{
+	if (strcmp(json_str(event, "type"), "Normal") != 0)
+		return false;
+	if (token_bucket_wait_ms(&act->repetitions, clock_boot_ms()) > 0)
+		return true;
+	token_bucket_take(&act->repetitions);
+	return false;
 }
 
 /* What did not succeed. */
@@ -69,11 +88,24 @@ static void try_again(struct act *act, struct item *item, const struct kube_answ
 
 /* ---- the job's status -------------------------------------------------------------------------------------------- */
 
+/* Most statuses that a slow server gets are out of date before it has stored them. */
+static void note_pace(struct act *act, int64_t now_ms, int64_t took_ms)
+{
+	double quick_ms = QUICK_ANSWER_MS;
+
+	act->answer_ms += ((double)took_ms - act->answer_ms) * ANSWER_WEIGHT;
+	token_bucket_set(&act->changes,
+			 act->answer_ms > quick_ms ? CHANGES_PER_SEC * quick_ms / act->answer_ms : CHANGES_PER_SEC,
+			 CHANGES_AT_ONCE, now_ms);
+}
+
 static void on_status(struct step *step, const struct kube_answer *answer)
 {
 	struct item *item = step->item;
 	cleanup_free char *version = NULL;
+	int64_t now_ms = clock_boot_ms();
 
+	note_pace(step->act, now_ms, now_ms - step->sent_ms);
 	if (!answer_succeeded(answer)) {
 		try_again(step->act, item, answer, TROUBLE_UPDATING);
 		return;
@@ -98,10 +130,11 @@ static void write_status(struct act *act, struct item *item, const struct job_ou
 
 	step->status = json_incref(outcome->status);
 	json_array_foreach(outcome->events, i, event)
-		say(act, item, json_str(event, "type"), json_str(event, "reason"), json_str(event, "message"));
+		if (!is_repetition(act, event))
+			say(act, item, json_str(event, "type"), json_str(event, "reason"), json_str(event, "message"));
 	step_send(step, "PATCH", path, METADATA_ONLY,
-		  json_pack("{s:{s:s}, s:o}", "metadata", "resourceVersion", item->job.version, "status",
-			    patch_make(item->job.status, outcome->status)));
+		  json_object_of("metadata", json_object_of("resourceVersion", json_string(item->job.version), NULL),
+				 "status", patch_make(item->job.status, outcome->status), NULL));
 }
 
 /* ---- the Framework ----------------------------------------------------------------------------------------------- */
@@ -129,19 +162,19 @@ static void on_read(struct step *step, const struct kube_answer *answer)
 		job_store_queue_soon(step->item); /* it has gone meanwhile */
 	else if (!answer_succeeded(answer))
 		try_again(step->act, step->item, answer, TROUBLE_READING);
-	else if (job_store_framework(step->act->store, answer->body, answer->body_len, true, &err) < 0)
+	else if (job_store_framework(step->act->store, answer->body, answer->body_len, JOB_STORE_READ, &err) < 0)
 		log_warning("[%s]: the Framework cannot be read: %s", step->item->slot->key, err.message);
 }
 
 /* What we wrote is as it should be, whatever the server made of it. */
-static void take_answer(struct step *step, const struct kube_answer *answer)
+static void take_answer(struct step *step, const struct kube_answer *answer, enum job_store_source source)
 {
 	struct item *item = step->item;
 	struct object_meta meta;
 	struct error err;
 
-	if (job_store_framework(step->act->store, answer->body, answer->body_len, false, &err) < 0 ||
-	    object_meta_read(answer->body, answer->body_len, &meta, &err) < 0) {
+	if (job_store_framework(step->act->store, answer->body, answer->body_len, source, &err) < 0 ||
+	    object_head_read(answer->body, answer->body_len, &meta, &err) < 0) {
 		log_warning("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
 		return;
 	}
@@ -172,23 +205,30 @@ static void on_created(struct step *step, const struct kube_answer *answer)
 		say(step->act, item, "Normal", "SuccessfulCreate", message);
 	}
 	warn(step->act, item);
-	take_answer(step, answer);
+	take_answer(step, answer, JOB_STORE_METADATA);
 }
 
+/* The watch shows the rest of what the server made of it. */
 static void create(struct act *act, struct item *item)
 {
 	const struct job *job = &item->job;
 	cleanup_free char *path = frameworks_path(job, NULL);
-	json_t *owner = json_pack("{s:s, s:s, s:s, s:s, s:b, s:b}", "apiVersion", job_names(job->kind)->api_version,
-				  "kind", job_names(job->kind)->kind, "name", job->name, "uid", job->uid, "controller",
-				  1, "blockOwnerDeletion", 1);
+	json_t *owners = json_array();
+	json_t *metadata;
+
+	json_array_append_new(owners, json_object_of("apiVersion", json_string(job_names(job->kind)->api_version),
+						     "kind", json_string(job_names(job->kind)->kind), "name",
+						     json_string(job->name), "uid", json_string(job->uid), "controller",
+						     json_true(), "blockOwnerDeletion", json_true(), NULL));
+	metadata = json_object_of("name", json_string(item->translation.framework), "namespace", json_string(job->ns),
+				  "labels", json_incref(item->translation.labels), "annotations",
+				  json_object_of(VIEW_TRANSLATION, json_string(item->note), NULL), "ownerReferences",
+				  owners, NULL);
 
 	log_v(1, "[%s/%s]: creating Framework %s", job->ns, job->name, item->translation.framework);
-	step_send(step_new(act, item, on_created), "POST", path, NULL,
-		  json_pack("{s:s, s:s, s:{s:s, s:s, s:O, s:{s:s}, s:[o]}, s:o}", "apiVersion", FRAMEWORK_API_VERSION,
-			    "kind", "Framework", "metadata", "name", item->translation.framework, "namespace", job->ns,
-			    "labels", item->translation.labels, "annotations", VIEW_TRANSLATION, item->note,
-			    "ownerReferences", owner, "spec", json_incref(item->translation.spec)));
+	step_send(step_new(act, item, on_created), "POST", path, METADATA_ONLY,
+		  json_object_of("apiVersion", json_string(FRAMEWORK_API_VERSION), "kind", json_string("Framework"),
+				 "metadata", metadata, "spec", json_incref(item->translation.spec), NULL));
 }
 
 static void on_patched(struct step *step, const struct kube_answer *answer)
@@ -204,7 +244,7 @@ static void on_patched(struct step *step, const struct kube_answer *answer)
 	}
 	step->act->counters.patched++;
 	warn(step->act, item);
-	take_answer(step, answer);
+	take_answer(step, answer, JOB_STORE_WHOLE);
 }
 
 /* The uid is a precondition: a namesake is not changed. */
@@ -369,6 +409,7 @@ static void translate(struct act *act, struct item *item)
 
 	if (item->translated)
 		return;
+	item->job.gang_scheduler = act->gang_scheduler;
 	if (item->problem == NULL && job_translate(&item->job, &item->translation, &err) == 0) {
 		item->translated = true;
 		item->note = job_note(&item->job, &item->translation);
@@ -434,29 +475,48 @@ static bool status_is_due(struct act *act, struct item *item, const struct job_o
 	return false;
 }
 
+static void set_execution(struct item *item, bool stop)
+{
+	json_object_set_new(item->translation.spec, "executionType", json_string(stop ? "Stop" : "Start"));
+}
+
 /* The Framework first, then the job's status: the end of a job is written when nothing of it can go on. */
 static void bring_about(struct act *act, struct item *item)
 {
 	struct view *view = item->slot->view;
 	struct job_outcome outcome;
-	bool stopped;
 
-	if (view != NULL && !owns(item, view)) {
+	if (view == NULL) {
+		set_execution(item, false);
+		create(act, item);
+		return;
+	}
+	if (!owns(item, view)) {
 		report_foreign(act, item);
 		return;
 	}
-	stopped = view != NULL && view->stopped;
-	job_status(&item->job, &item->translation, view != NULL && view->progress.present ? &view->progress : NULL,
-		   stopped, clock_wall_ms() / 1000, &outcome);
+	job_status(&item->job, &item->translation, view->progress.present ? &view->progress : NULL, view->stopped,
+		   clock_wall_ms() / 1000, &outcome);
 	/* a Framework that is stopped stays so */
-	json_object_set_new(item->translation.spec, "executionType", json_string(outcome.stop ? "Stop" : "Start"));
-	if (view == NULL)
-		create(act, item);
-	else if (view->meta.deletion_time == 0 && !is_current(item, outcome.stop))
+	set_execution(item, outcome.stop);
+	if (view->meta.deletion_time == 0 && !is_current(item, outcome.stop))
 		patch(act, item);
 	else if (status_is_due(act, item, &outcome))
 		write_status(act, item, &outcome);
 	job_outcome_free(&outcome);
+}
+
+/* Whether the status can only be one that has to wait: then the rest of the Framework is not read. */
+static bool waits_for_turn(struct act *act, struct item *item)
+{
+	const struct job_translation *translation = &item->translation;
+
+	if (item->slot->view == NULL || !item->translated || item->checked == 0 || translation->first_decides ||
+	    translation->backoff_limit >= 0 || token_bucket_wait_ms(&act->changes, clock_boot_ms()) == 0 ||
+	    !view_goes_on(item->slot->view))
+		return false;
+	job_store_queue_after(item, BUSY_LOOK_MS);
+	return true;
 }
 
 static void look_at(struct act *act, struct item *item)
@@ -475,6 +535,8 @@ static void look_at(struct act *act, struct item *item)
 		set_runtime_id(act, item);
 		return;
 	}
+	if (waits_for_turn(act, item))
+		return;
 	if (item->slot->view != NULL && view_parse(item->slot->view, &err) < 0) {
 		log_error("[%s]: the Framework cannot be read: %s", item->slot->key, err.message);
 		return;
@@ -490,6 +552,7 @@ void act_init(struct act *act)
 {
 	random_init(&act->random);
 	token_bucket_init(&act->changes, CHANGES_PER_SEC, CHANGES_AT_ONCE, clock_boot_ms());
+	token_bucket_init(&act->repetitions, REPETITIONS_PER_SEC, REPETITIONS_AT_ONCE, clock_boot_ms());
 }
 
 bool act_run(struct act *act, size_t most)

@@ -25,8 +25,11 @@ struct act {
 	struct job_store *store;
 	struct kube_client *client;
 	struct job_events *events;
-	struct random random;               /* these two: act_init() */
+	const char *gang_scheduler;         /* NULL: none */
+	struct random random;               /* these four: act_init() */
 	struct token_bucket changes;        /* of statuses of jobs that go on */
+	struct token_bucket repetitions;    /* Events that say what conditions say */
+	double answer_ms;                   /* how long answers to statuses took lately */
 	bool status_subresource[JOB_KINDS]; /* the kind's CRD has one */
 	bool (*leads)(void *arg);
 	void *arg;

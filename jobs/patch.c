@@ -8,7 +8,7 @@ json_t *patch_make(const json_t *from, const json_t *to)
 	const char *name;
 
 	if (!json_is_object(to) || !json_is_object(from))
-		return json_deep_copy(to);
+		return json_incref((json_t *)to);
 	patch = json_object();
 	json_object_foreach((json_t *)from, name, value)
 		if (json_object_get(to, name) == NULL)

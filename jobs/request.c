@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/framework/names.h"
@@ -63,6 +64,7 @@ void step_send(struct step *step, const char *method, const char *path, const ch
 		.server_timeout = true,
 	};
 
+	step->sent_ms = clock_boot_ms();
 	step->item->call = kube_client_call(step->act->client, &request, on_done, step);
 	json_decref(body);
 }

@@ -47,7 +47,7 @@ static int on_framework(void *arg, const struct reflector_object *object, bool g
 		job_store_framework_gone(sources->store, object->data, object->len);
 		return 0;
 	}
-	return job_store_framework(sources->store, object->data, object->len, false, err);
+	return job_store_framework(sources->store, object->data, object->len, JOB_STORE_WHOLE, err);
 }
 
 static void on_frameworks_begin(void *arg)
@@ -146,13 +146,7 @@ static void look_again(struct source *source)
 
 static bool has_resource(const json_t *list, const char *name)
 {
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach(json_object_get(list, "resources"), i, item)
-		if (json_str(item, "name") != NULL && strcmp(json_str(item, "name"), name) == 0)
-			return true;
-	return false;
+	return json_find(json_object_get(list, "resources"), "name", name) != NULL;
 }
 
 static void on_discovered(void *arg, const struct kube_answer *answer)

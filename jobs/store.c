@@ -10,8 +10,8 @@
 #include "common/base/mem.h"
 #include "common/base/version.h"
 
-/* Statuses follow within a second. */
-enum { GATHER_MS = 850 };
+/* Statuses follow within a second, of which the loop takes up to GATHER_SLOW_MS. */
+enum { GATHER_MS = 800 };
 enum { BACKOFF_BASE_MS = 500, BACKOFF_CAP_MS = 60 * 1000, BACKOFF_RESET_MS = 5 * 60 * 1000 };
 
 struct job_store {
@@ -34,6 +34,11 @@ struct job_store *job_store_new(struct ev_loop *loop, void (*wake)(void *arg), v
 	store->wake = wake;
 	store->arg = arg;
 	return store;
+}
+
+static char *key_of(const struct object_meta *meta)
+{
+	return mem_printf("%s/%s", meta->ns, meta->name);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------ */
@@ -66,19 +71,19 @@ static void slot_queue(const struct slot *slot)
 		job_store_queue_soon(item);
 }
 
-static void slot_set(struct job_store *store, struct slot *slot, struct view *view)
-{
-	view_free(slot->view);
-	slot->view = view;
-	slot_queue(slot);
-	slot_release(store, slot);
-}
-
 void job_store_forget(struct slot *slot)
 {
 	view_free(slot->view);
 	slot->view = NULL;
-	slot->read = false;
+	slot->read = slot->partial = false;
+}
+
+/* The Framework is gone. */
+static void slot_clear(struct job_store *store, struct slot *slot)
+{
+	job_store_forget(slot);
+	slot_queue(slot);
+	slot_release(store, slot);
 }
 
 /* ---- the queue -------------------------------------------------------------------------------------------------- */
@@ -331,9 +336,9 @@ void job_store_job_gone(struct job_store *store, enum job_kind kind, const char 
 	cleanup_free char *key = NULL;
 	struct item *item;
 
-	if (object_meta_read(text, len, &meta, NULL) < 0)
+	if (object_head_read(text, len, &meta, NULL) < 0)
 		return;
-	key = mem_printf("%s/%s", meta.ns, meta.name);
+	key = key_of(&meta);
 	HASH_FIND_STR(store->items[kind], key, item);
 	if (item != NULL)
 		item = read_news(item);
@@ -374,42 +379,58 @@ size_t job_store_count(const struct job_store *store, enum job_kind kind)
 
 /* ---- Frameworks ------------------------------------------------------------------------------------------------- */
 
-int job_store_framework(struct job_store *store, const char *text, size_t len, bool read, struct error *err)
+/* Whether the view says all that a text of that version can say. */
+static bool is_known(const struct slot *slot, const char *version, enum job_store_source source)
 {
-	struct object_identity identity;
+	int order;
+
+	if (slot->view == NULL)
+		return false;
+	order = version_compare(version, slot->view->meta.resource_version);
+	return order < 0 || (order == 0 && (!slot->partial || source == JOB_STORE_METADATA));
+}
+
+int job_store_framework(struct job_store *store, const char *text, size_t len, enum job_store_source source,
+			struct error *err)
+{
+	const bool read = source == JOB_STORE_READ;
+	cleanup_free char *key = NULL;
+	struct object_meta meta;
 	struct slot *slot;
 
-	if (!object_identity_read(text, len, &identity))
-		return error_set(err,
-				 "a Framework has no metadata.namespace, name or resourceVersion, expected strings");
-	slot = slot_get(store, identity.key);
-	slot->list = store->framework_list;
-	if (slot->view != NULL && version_compare(identity.resource_version, slot->view->version) <= 0) {
-		slot->read = slot->read && read;
-	} else {
-		slot->read = read;
-		slot_set(store, slot, view_new(identity.resource_version, text, len));
+	if (object_head_read(text, len, &meta, err) < 0)
+		return -1;
+	if (meta.ns[0] == '\0' || meta.resource_version[0] == '\0') {
+		object_meta_free(&meta);
+		return error_set(err, "a Framework has no metadata.namespace or resourceVersion, expected strings");
 	}
-	object_identity_free(&identity);
+	key = key_of(&meta);
+	slot = slot_get(store, key);
+	slot->list = store->framework_list;
+	if (is_known(slot, meta.resource_version, source)) {
+		slot->read = slot->read && read;
+		object_meta_free(&meta);
+		return 0;
+	}
+	slot->read = read;
+	slot->partial = source == JOB_STORE_METADATA;
+	slot->view = view_renew(slot->view, &meta, text, len);
+	slot_queue(slot);
 	return 0;
 }
 
 void job_store_framework_gone(struct job_store *store, const char *text, size_t len)
 {
 	struct object_meta meta;
-	struct error err;
 	cleanup_free char *key = NULL;
 	struct slot *slot;
 
-	if (object_meta_read(text, len, &meta, NULL) < 0)
+	if (object_head_read(text, len, &meta, NULL) < 0)
 		return;
-	key = mem_printf("%s/%s", meta.ns, meta.name);
+	key = key_of(&meta);
 	HASH_FIND_STR(store->slots, key, slot);
-	if (slot != NULL && slot->view != NULL &&
-	    (view_parse(slot->view, &err) < 0 || strcmp(slot->view->meta.uid, meta.uid) == 0)) {
-		slot->read = false;
-		slot_set(store, slot, NULL);
-	}
+	if (slot != NULL && slot->view != NULL && strcmp(slot->view->meta.uid, meta.uid) == 0)
+		slot_clear(store, slot);
 	object_meta_free(&meta);
 }
 
@@ -426,8 +447,8 @@ void job_store_frameworks_end(struct job_store *store, const char *version)
 
 	HASH_ITER(hh, store->slots, slot, next)
 		if (slot->view != NULL && !slot->read && slot->list < store->framework_list &&
-		    version_compare(slot->view->version, version) <= 0)
-			slot_set(store, slot, NULL);
+		    version_compare(slot->view->meta.resource_version, version) <= 0)
+			slot_clear(store, slot);
 	if (store->synced)
 		return;
 	store->synced = true;

@@ -19,6 +19,7 @@ struct slot {
 	char *key;         /* namespace/name */
 	struct view *view; /* NULL: no Framework of the name is known */
 	bool read;         /* the view is from a GET: it has no label, so that the watch does not show it */
+	bool partial;      /* the view is from an answer that has the metadata alone */
 	uint64_t list;     /* the last list that showed it */
 	struct item *items;
 	UT_hash_handle hh;
@@ -73,9 +74,12 @@ void job_store_job_gone(struct job_store *store, enum job_kind kind, const char 
 void job_store_jobs_begin(struct job_store *store, enum job_kind kind);
 void job_store_jobs_end(struct job_store *store, enum job_kind kind);
 
-/* The same for Frameworks; the text of one, which is read when it is looked at. read: from a GET of one that the watch
- * does not show. */
-int job_store_framework(struct job_store *store, const char *text, size_t len, bool read, struct error *err);
+/* Where the text of a Framework is from: the watch or the answer to a PATCH; a GET of one that the watch does not show;
+ * an answer with its metadata alone. */
+enum job_store_source { JOB_STORE_WHOLE, JOB_STORE_READ, JOB_STORE_METADATA };
+/* The same for Frameworks; the text of one, which is read when it is looked at. */
+int job_store_framework(struct job_store *store, const char *text, size_t len, enum job_store_source source,
+			struct error *err);
 void job_store_framework_gone(struct job_store *store, const char *text, size_t len);
 void job_store_frameworks_begin(struct job_store *store);
 void job_store_frameworks_end(struct job_store *store, const char *version);

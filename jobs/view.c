@@ -7,14 +7,32 @@
 #include "common/base/json.h"
 #include "common/base/json_reader.h"
 #include "common/base/mem.h"
+#include "common/framework/names.h"
 #include "jobs/kinds/job.h"
 
-struct view *view_new(const char *version, const char *text, size_t len)
+static void forget_parts(struct view *view)
 {
-	struct view *view = mem_calloc(1, sizeof(*view));
+	progress_free(&view->progress);
+	free(view->note);
+	free(view->kind);
+	view->note = view->kind = NULL;
+	view->spec = view->status = (struct json_span){0};
+	view->stopped = view->parsed = false;
+}
 
-	view->version = mem_strdup(version);
-	view->text = mem_memdup(text, len);
+struct view *view_renew(struct view *view, const struct object_meta *meta, const char *text, size_t len)
+{
+	if (view == NULL)
+		view = mem_calloc(1, sizeof(*view));
+	forget_parts(view);
+	object_meta_free(&view->meta);
+	view->meta = *meta;
+	if (len > view->room) {
+		free(view->text);
+		view->room = len + len / 4; /* statuses grow */
+		view->text = mem_alloc(view->room);
+	}
+	memcpy(view->text, text, len);
 	view->len = len;
 	return view;
 }
@@ -39,44 +57,71 @@ static char *string_in(struct json_span object, const char *name, const char *in
 	return text;
 }
 
+/* What is passed over is read later, if at all. */
+static int read_parts(struct view *view, struct json_span *metadata, struct error *err)
+{
+	struct json_reader reader;
+	struct json_span name;
+
+	json_reader_init(&reader, view->text, view->len);
+	if (json_reader_object(&reader)) {
+		while (json_reader_member(&reader, &name)) {
+			if (json_span_is(&name, "metadata")) {
+				*metadata = json_reader_pass(&reader);
+			} else if (json_span_is(&name, "spec")) {
+				view->spec = json_reader_pass(&reader);
+			} else if (json_span_is(&name, "status")) {
+				progress_free(&view->progress);
+				view->status.at = reader.at;
+				if (progress_read(&reader, &view->progress, err) < 0)
+					return -1;
+				view->status.len = (size_t)(reader.at - view->status.at);
+			} else {
+				json_reader_skip(&reader);
+			}
+		}
+	}
+	return json_reader_finish(&reader, err);
+}
+
 int view_parse(struct view *view, struct error *err)
 {
 	cleanup_free char *execution = NULL;
+	struct json_span metadata = {0};
 
 	if (view->parsed)
 		return 0;
-	if (object_parts_read(view->text, view->len, &view->parts, err) < 0)
-		return -1;
-	if (progress_read(view->parts.status, &view->progress, err) < 0) {
-		progress_free(&view->progress);
-		object_meta_free(&view->parts.meta);
+	if (read_parts(view, &metadata, err) < 0) {
+		forget_parts(view);
 		return -1;
 	}
-	view->meta = view->parts.meta;
-	view->note = string_in(view->parts.metadata, "annotations", VIEW_TRANSLATION);
-	view->kind = string_in(view->parts.metadata, "labels", JOB_LABEL);
-	execution = string_in(view->parts.spec, "executionType", NULL);
+	view->note = string_in(metadata, "annotations", VIEW_TRANSLATION);
+	view->kind = string_in(metadata, "labels", JOB_LABEL);
+	execution = string_in(view->spec, "executionType", NULL);
 	view->stopped = execution != NULL && strcmp(execution, "Stop") == 0;
 	view->parsed = true;
 	return 0;
 }
 
+bool view_goes_on(const struct view *view)
+{
+	cleanup_free char *text = string_in((struct json_span){.at = view->text, .len = view->len}, "status", "state");
+	enum attempt_state state;
+
+	return text != NULL && attempt_state_parse(text, &state) == 0 && state <= STATE_RUNNING;
+}
+
 json_t *view_spec(const struct view *view)
 {
-	return view->parts.spec.at == NULL ? NULL : json_parse(view->parts.spec.at, view->parts.spec.len, NULL);
+	return view->spec.at == NULL ? NULL : json_parse(view->spec.at, view->spec.len, NULL);
 }
 
 void view_free(struct view *view)
 {
 	if (view == NULL)
 		return;
-	if (view->parsed) {
-		object_meta_free(&view->meta);
-		progress_free(&view->progress);
-	}
-	free(view->version);
+	forget_parts(view);
+	object_meta_free(&view->meta);
 	free(view->text);
-	free(view->note);
-	free(view->kind);
 	free(view);
 }

@@ -14,25 +14,28 @@
 #define VIEW_TRANSLATION "frameworkcontroller.microsoft.com/job-translation"
 
 struct view {
-	char *version; /* metadata.resourceVersion */
-	char *text;    /* JSON */
+	struct object_meta meta;
+	char *text; /* JSON */
 	size_t len;
+	size_t room; /* of text */
 
 	/* filled by view_parse() */
 	bool parsed;
-	struct object_meta meta;
-	struct object_parts parts; /* of the text; without meta */
-	char *note;                /* value of VIEW_TRANSLATION; NULL: none */
-	char *kind;                /* value of the label JOB_LABEL; NULL: none */
-	bool stopped;              /* executionType is Stop */
+	struct json_span spec;   /* of the text */
+	struct json_span status; /* of the text */
+	char *note;              /* value of VIEW_TRANSLATION; NULL: none */
+	char *kind;              /* value of the label JOB_LABEL; NULL: none */
+	bool stopped;            /* executionType is Stop */
 	struct progress progress;
 };
 
-/* Keeps the JSON text of a Framework of that version. Free with view_free(); NULL is fine. */
-struct view *view_new(const char *version, const char *text, size_t len);
-/* Reads the text, once. 0, or -1 and *err each time if it is not JSON, has no name or uid, or has a status that cannot
- * be read. */
+/* Takes over what object_head_read() read from the JSON text of a Framework, and copies the text. view: the former one,
+ * which becomes the new one; NULL: none. Free with view_free(); NULL is fine. */
+struct view *view_renew(struct view *view, const struct object_meta *meta, const char *text, size_t len);
+/* Reads the text, once. 0, or -1 and *err each time if it is not JSON, or has a status that cannot be read. */
 int view_parse(struct view *view, struct error *err);
+/* Whether the text says that no end of the Framework's attempt is decided. It is read up to there only. */
+bool view_goes_on(const struct view *view);
 /* The Framework's spec; the caller decrefs. NULL: none, or it cannot be read. Of a view that was parsed. */
 json_t *view_spec(const struct view *view);
 void view_free(struct view *view);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_tree.h"
 
 /* More digits than any 64-bit integer has are out of its range; so may as many be. */
 enum { INTEGER_DIGITS = 19 };
@@ -87,6 +88,9 @@ json_t *json_parse(const char *text, size_t len, struct error *err)
 		error_set(err, "JSON of more than %d values", JSON_VALUES_MAX);
 		return NULL;
 	}
+	value = json_tree_read(text, len);
+	if (value != NULL)
+		return value;
 	value = json_loadb(text, len, flags, &error);
 	if (value == NULL && json_error_code(&error) == json_error_numeric_overflow) {
 		cleanup_buf struct buf marked = {0};
@@ -134,12 +138,41 @@ json_t *json_path(const json_t *object, ...)
 	return at;
 }
 
+json_t *json_find(const json_t *array, const char *member, const char *text)
+{
+	size_t i;
+	json_t *item;
+
+	json_array_foreach((json_t *)(uintptr_t)array, i, item) {
+		const char *found = json_str(item, member);
+
+		if (found != NULL && strcmp(found, text) == 0)
+			return item;
+	}
+	return NULL;
+}
+
 int64_t json_time(const json_t *object, const char *name)
 {
 	const char *text = json_str(object, name);
 	int64_t seconds;
 
 	return text == NULL || time_parse_rfc3339(text, &seconds) < 0 ? 0 : seconds;
+}
+
+json_t *json_object_of(const char *name, json_t *value, ...)
+{
+	json_t *object = json_object();
+	va_list rest;
+
+	va_start(rest, value);
+	while (name != NULL) {
+		json_object_set_new(object, name, value);
+		name = va_arg(rest, const char *);
+		value = name == NULL ? NULL : va_arg(rest, json_t *);
+	}
+	va_end(rest);
+	return object;
 }
 
 static int append_chunk(const char *data, size_t len, void *buf)
@@ -149,7 +182,7 @@ static int append_chunk(const char *data, size_t len, void *buf)
 }
 
 /* A string of a tree is valid UTF-8. Escapes are jansson's, so that texts do not depend on who writes them. */
-static void put_string(struct buf *out, const char *text, size_t len)
+static void put_escaped(struct buf *out, const char *text, size_t len)
 {
 	static const char *const escapes[0x20] = {
 		['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
@@ -164,7 +197,7 @@ static void put_string(struct buf *out, const char *text, size_t len)
 		buf_append(out, text + plain, i - plain);
 		plain = i + 1;
 		if (c >= 0x20)
-			buf_printf(out, "\\%c", c);
+			buf_append(out, (const char[]){'\\', (char)c}, 2);
 		else if (escapes[c] != NULL)
 			buf_puts(out, escapes[c]);
 		else
@@ -172,6 +205,25 @@ static void put_string(struct buf *out, const char *text, size_t len)
 	}
 	buf_append(out, text + plain, len - plain);
 	buf_putc(out, '"');
+}
+
+static void put_string(struct buf *out, const char *text, size_t len)
+{
+	size_t plain = 0;
+	char *at;
+
+	while (plain < len && (unsigned char)text[plain] >= 0x20 && text[plain] != '"' && text[plain] != '\\')
+		plain++;
+	if (plain < len) {
+		put_escaped(out, text, len);
+		return;
+	}
+	buf_reserve(out, len + 2);
+	at = out->data + out->len;
+	*at = '"';
+	memcpy(at + 1, text, len);
+	memcpy(at + 1 + len, "\"", 2);
+	out->len += len + 2;
 }
 
 /* With the fewest digits that read as the same number: by default jansson writes 17, so that 0.1 becomes

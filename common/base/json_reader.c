@@ -39,6 +39,11 @@ static inline char next(struct json_reader *reader)
 	return reader->at < reader->end ? *reader->at : '\0';
 }
 
+char json_reader_peek(struct json_reader *reader)
+{
+	return next(reader);
+}
+
 int json_reader_finish(const struct json_reader *reader, struct error *err)
 {
 	struct json_reader rest = *reader;

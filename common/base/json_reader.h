@@ -61,6 +61,8 @@ bool json_reader_item(struct json_reader *reader);
  * is not checked: use it for texts that are certainly JSON, or where mistakes do not matter. */
 bool json_reader_find(struct json_reader *reader, const char *name);
 
+/* The first byte of the next value, which is not taken; NUL at the end and after a mistake. */
+char json_reader_peek(struct json_reader *reader);
 /* The text of the next value of any kind. at is NULL after a mistake. */
 struct json_span json_reader_skip(struct json_reader *reader);
 /* The same, but looks only for the end of the value, by brackets and quotes at any depth. Use it for values that are

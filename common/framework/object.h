@@ -38,6 +38,8 @@ struct object_meta {
 /* Read an object from JSON text. The text is checked, except for large values that are not read. 0 or the object; -1 or
  * NULL and *err if it is not JSON, or if name or uid is missing or has the wrong type. */
 int object_meta_read(const char *text, size_t len, struct object_meta *out, struct error *err);
+/* The same, but reads no further than the object's metadata. */
+int object_head_read(const char *text, size_t len, struct object_meta *out, struct error *err);
 void object_meta_free(struct object_meta *meta);
 
 /* Which object, and which version of it. */

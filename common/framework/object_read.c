@@ -496,6 +496,17 @@ int object_meta_read(const char *text, size_t len, struct object_meta *out, stru
 	return 0;
 }
 
+int object_head_read(const char *text, size_t len, struct object_meta *out, struct error *err)
+{
+	struct object_view view = {0};
+	struct json_reader reader;
+
+	json_reader_init(&reader, text, len);
+	if (json_reader_find(&reader, "metadata"))
+		read_metadata(&reader, &view);
+	return object_meta_from_view(&view, out, err);
+}
+
 struct owned_object *owned_object_read(const char *text, size_t len, bool whole, struct error *err)
 {
 	struct owned_object *object = mem_calloc(1, sizeof(*object));

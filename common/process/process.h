@@ -98,11 +98,17 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 /* The endpoint of the bus to connect to. Borrowed. */
 const char *process_bus(const struct process_flags *flags, const struct config *config);
 
-/* How long a loop gathers the events of a stream (gather.h): one with deadlines of people, and any other one. */
-enum { GATHER_SOON_MS = 2, GATHER_STREAM_MS = 20 };
+/* How long a loop gathers the events of a stream (gather.h): one with deadlines of people, any other one, and one that
+ * waits for more anyway. */
+enum { GATHER_SOON_MS = 2, GATHER_STREAM_MS = 20, GATHER_SLOW_MS = 100 };
 
 /* The process's loop, of which there is one; the caller destroys it. Ends the process if no loop can be created. */
 struct ev_loop *process_loop(int gather_ms);
+
+/* Another time from now on: gather_part_ms, gather_peers_ms. */
+void process_gather(int most_ms);
+/* How long the present turn of the loop gathers; 0: events have lately come alone. */
+int process_gathers_ms(void);
 
 /* Handles the watcher's refusal: logs it, and the same reason at most once a minute. True if it is final: the loop
  * ends, and the program must exit with an error. */

@@ -40,6 +40,12 @@ void build_warn(struct job_translation *translation, const char *format, ...)
 	json_array_append_new(translation->warnings, json_string(text));
 }
 
+static json_t *retry_policy(bool fancy, int64_t max_retry_count)
+{
+	return json_object_of("fancyRetryPolicy", json_boolean(fancy), "maxRetryCount", json_integer(max_retry_count),
+			      NULL);
+}
+
 void build_begin(const struct job *job, struct job_translation *out)
 {
 	*out = (struct job_translation){.ttl_sec = -1, .backoff_limit = -1};
@@ -48,26 +54,28 @@ void build_begin(const struct job *job, struct job_translation *out)
 	json_object_set_new(out->labels, JOB_LABEL, json_string(job_names(job->kind)->full));
 	out->warnings = json_array();
 	/* The Framework goes with the job; without it nobody would know any more that the job has run. */
-	out->spec = json_pack("{s:s, s:b, s:i, s:{s:b, s:i}, s:[]}", "executionType", "Start", "suspend", 0,
-			      "ttlSecondsAfterCompleted", INT32_MAX, "retryPolicy", "fancyRetryPolicy", 0,
-			      "maxRetryCount", 0, "taskRoles");
+	out->spec = json_object_of("executionType", json_string("Start"), "suspend", json_false(),
+				   "ttlSecondsAfterCompleted", json_integer(INT32_MAX), "retryPolicy",
+				   retry_policy(false, 0), "taskRoles", json_array(), NULL);
 }
 
 void build_role(struct job_translation *out, const struct job_role *role, json_t *pod, int64_t min_failed,
 		int64_t min_succeeded, const struct build_retry *retry)
 {
-	json_t *policy = json_pack("{s:b, s:I}", "fancyRetryPolicy", retry->fancy, "maxRetryCount",
-				   (json_int_t)retry->max_retry_count);
+	json_t *policy = retry_policy(retry->fancy, retry->max_retry_count);
+	json_t *completion = json_object_of("minFailedTaskCount", json_integer(min_failed), "minSucceededTaskCount",
+					    json_integer(min_succeeded), NULL);
 
 	if (retry->fancy || retry->max_retry_count != 0)
 		json_object_set_new(policy, "backoff",
-				    json_pack("{s:i, s:i, s:i}", "initialSec", BACKOFF_INITIAL_SEC, "maxSec",
-					      BACKOFF_MAX_SEC, "resetAfterSec", BACKOFF_RESET_SEC));
+				    json_object_of("initialSec", json_integer(BACKOFF_INITIAL_SEC), "maxSec",
+						   json_integer(BACKOFF_MAX_SEC), "resetAfterSec",
+						   json_integer(BACKOFF_RESET_SEC), NULL));
 	json_array_append_new(json_object_get(out->spec, "taskRoles"),
-			      json_pack("{s:s, s:i, s:{s:I, s:I}, s:{s:o, s:o}}", "name", role->name, "taskNumber",
-					role->replicas, "frameworkAttemptCompletionPolicy", "minFailedTaskCount",
-					(json_int_t)min_failed, "minSucceededTaskCount", (json_int_t)min_succeeded,
-					"task", "retryPolicy", policy, "pod", pod));
+			      json_object_of("name", json_string(role->name), "taskNumber",
+					     json_integer(role->replicas), "frameworkAttemptCompletionPolicy",
+					     completion, "task",
+					     json_object_of("retryPolicy", policy, "pod", pod, NULL), NULL));
 	out->roles[out->role_count++] = *role;
 }
 
@@ -133,5 +141,5 @@ void build_env(json_t *container, const char *name, const char *value)
 		if (found != NULL && strcmp(found, name) == 0)
 			json_array_remove(env, i - 1);
 	}
-	json_array_append_new(env, json_pack("{s:s, s:s}", "name", name, "value", value));
+	json_array_append_new(env, json_object_of("name", json_string(name), "value", json_string(value), NULL));
 }

@@ -41,17 +41,31 @@ static void drop(json_t *conditions, const char *type)
 			json_array_remove(conditions, i - 1);
 }
 
+/* A condition of the list that is changed becomes another one. */
+static void end_running(json_t *conditions)
+{
+	json_t *condition;
+	size_t i;
+
+	json_array_foreach(conditions, i, condition) {
+		if (!is(condition, "type", "Running"))
+			continue;
+		condition = json_copy(condition);
+		json_object_set_new(condition, "status", json_string("False"));
+		json_array_set_new(conditions, i, condition);
+		return;
+	}
+}
+
 static void give_way(json_t *conditions, const char *type)
 {
-	json_t *running = find(conditions, "Running");
-
 	drop(conditions, type);
 	if (strcmp(type, "Restarting") == 0)
 		drop(conditions, "Running");
 	else if (strcmp(type, "Running") == 0)
 		drop(conditions, "Restarting");
-	else if (running != NULL && (strcmp(type, "Succeeded") == 0 || strcmp(type, "Failed") == 0))
-		json_object_set_new(running, "status", json_string("False"));
+	else if (strcmp(type, "Succeeded") == 0 || strcmp(type, "Failed") == 0)
+		end_running(conditions);
 }
 
 bool condition_set(json_t *conditions, const char *type, bool value, const char *reason, const char *message,
@@ -70,8 +84,9 @@ bool condition_set(json_t *conditions, const char *type, bool value, const char 
 	if (since == NULL)
 		since = json_string(now);
 	give_way(conditions, type);
-	json_array_append_new(conditions, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "type", type, "status", status,
-						    "reason", reason, "message", message, "lastUpdateTime", now,
-						    "lastTransitionTime", since));
+	json_array_append_new(conditions,
+			      json_object_of("type", json_string(type), "status", json_string(status), "reason",
+					     json_string(reason), "message", json_string(message), "lastUpdateTime",
+					     json_string(now), "lastTransitionTime", since, NULL));
 	return true;
 }

@@ -30,8 +30,9 @@ static void set(struct work *work, const char *type, bool value, const char *rea
 	cleanup_free char *reason = mem_printf("%s%s", job_names(work->job->kind)->kind, reason_end);
 
 	if (condition_set(work->conditions, type, value, reason, message, work->now_sec) && event_type != NULL)
-		json_array_append_new(work->out->events, json_pack("{s:s, s:s, s:s}", "type", event_type, "reason",
-								   reason, "message", message));
+		json_array_append_new(work->out->events,
+				      json_object_of("type", json_string(event_type), "reason", json_string(reason),
+						     "message", json_string(message), NULL));
 }
 
 static void set_time(struct work *work, const char *name)
@@ -41,18 +42,19 @@ static void set_time(struct work *work, const char *name)
 	json_object_set_new(work->out->status, name, json_string(time_format_rfc3339(work->now_sec, text)));
 }
 
-/* The stored status, to be changed. */
+/* The stored status, to be changed: its members are shared and stay as they are, but for the list of conditions. */
 static void begin(struct work *work)
 {
-	json_t *status = work->job->status == NULL ? json_object() : json_deep_copy(work->job->status);
-	cleanup_free char *message = mem_printf("%s %s is created.", job_names(work->job->kind)->kind, work->job->name);
+	json_t *stored = json_object_get(work->job->status, "conditions");
+	cleanup_free char *message = NULL;
 
-	if (!json_is_array(json_object_get(status, "conditions")))
-		json_object_set_new(status, "conditions", json_array());
-	work->out->status = status;
-	work->conditions = json_object_get(status, "conditions");
-	if (!condition_exists(work->conditions, "Created"))
-		set(work, "Created", true, "Created", NULL, message);
+	work->out->status = work->job->status == NULL ? json_object() : json_copy(work->job->status);
+	work->conditions = json_is_array(stored) ? json_copy(stored) : json_array();
+	json_object_set_new(work->out->status, "conditions", work->conditions);
+	if (condition_exists(work->conditions, "Created"))
+		return;
+	message = mem_printf("%s %s is created.", job_names(work->job->kind)->kind, work->job->name);
+	set(work, "Created", true, "Created", NULL, message);
 }
 
 static void put_suspension(struct work *work)

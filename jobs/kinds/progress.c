@@ -327,27 +327,23 @@ static void read_conditions(struct json_reader *reader, struct progress *progres
 	}
 }
 
-int progress_read(struct json_span status, struct progress *out, struct error *err)
+int progress_read(struct json_reader *reader, struct progress *out, struct error *err)
 {
-	struct json_reader reader;
 	struct json_span name;
 
 	*out = (struct progress){0};
-	if (status.at == NULL)
+	if (!json_reader_object(reader))
 		return 0;
-	json_reader_init(&reader, status.at, status.len);
-	if (json_reader_object(&reader)) {
-		while (json_reader_member(&reader, &name))
-			if (json_span_is(&name, "state"))
-				out->present = json_reader_string(&reader).len > 0;
-			else if (json_span_is(&name, "conditions"))
-				read_conditions(&reader, out);
-			else if (!json_span_is(&name, "attemptStatus"))
-				json_reader_skip(&reader);
-			else if (read_attempt(&reader, out, err) < 0)
-				return -1;
-	}
-	return json_reader_finish(&reader, err) < 0 ? error_wrap(err, "status") : 0;
+	while (json_reader_member(reader, &name))
+		if (json_span_is(&name, "state"))
+			out->present = json_reader_string(reader).len > 0;
+		else if (json_span_is(&name, "conditions"))
+			read_conditions(reader, out);
+		else if (!json_span_is(&name, "attemptStatus"))
+			json_reader_skip(reader);
+		else if (read_attempt(reader, out, err) < 0)
+			return -1;
+	return 0;
 }
 
 void progress_free(struct progress *progress)

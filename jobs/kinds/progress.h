@@ -43,9 +43,9 @@ struct progress {
 	char *trigger_role; /* the name of its role; NULL: not said */
 };
 
-/* Reads a Framework's status, compressed or not. Members of a wrong type count as absent. status.at NULL: it has none.
- * 0, or -1 and *err if it is not JSON. Free in either case. */
-int progress_read(struct json_span status, struct progress *out, struct error *err);
+/* Reads the next value, a Framework's status, compressed or not. Members of a wrong type count as absent. 0, or -1 and
+ * *err if what is compressed is not JSON. Free in either case. */
+int progress_read(struct json_reader *reader, struct progress *out, struct error *err);
 void progress_free(struct progress *progress);
 
 /* progress NULL, or a role that it does not have: zeroes. */

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/framework/names.h"
 #include "jobs/act.h"
+#include "tests/merge.h"
 #include "tests/unit/http_server.h"
 
 static const double limit_s = 60;
@@ -71,25 +72,6 @@ static inline void on_before_sleep(struct ev_loop *loop, ev_prepare *prepare, in
 		on_wake(world);
 }
 
-/* RFC 7386 */
-static inline void merge(json_t *object, const json_t *patch)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach((json_t *)patch, name, value) {
-		if (json_is_null(value)) {
-			json_object_del(object, name);
-		} else if (!json_is_object(value)) {
-			json_object_set_new(object, name, json_deep_copy(value));
-		} else {
-			if (!json_is_object(json_object_get(object, name)))
-				json_object_set_new(object, name, json_object());
-			merge(json_object_get(object, name), value);
-		}
-	}
-}
-
 /* *stored becomes that, with a version. */
 static inline void store_as(struct world *world, json_t **stored, json_t *object, const char *uid)
 {
@@ -105,6 +87,15 @@ static inline void store_as(struct world *world, json_t **stored, json_t *object
 	*stored = object;
 }
 
+/* What a server answers who is asked for the metadata alone. */
+static inline char *metadata_of(const json_t *object)
+{
+	cleanup_json json_t *answered = json_pack("{s:s, s:s, s:O}", "kind", "PartialObjectMetadata", "apiVersion",
+						  "meta.k8s.io/v1", "metadata", json_object_get(object, "metadata"));
+
+	return json_text(answered);
+}
+
 /* As the server stores what is sent. */
 static inline void answer(struct world *world, struct http_conn *conn, const json_t *body)
 {
@@ -116,16 +107,16 @@ static inline void answer(struct world *world, struct http_conn *conn, const jso
 	if (strstr(conn->path, "/frameworks") != NULL)
 		stored = &world->framework;
 	if (*stored != NULL && strcmp(conn->method, "PATCH") == 0)
-		merge(object, *stored);
+		merge_patch(object, *stored);
 	if (body != NULL)
-		merge(object, body);
+		merge_patch(object, body);
 	if (strstr(conn->path, "/tfjobs/j") != NULL && strcmp(conn->method, "PATCH") == 0) {
 		if (world->status == NULL)
 			world->status = json_object();
-		merge(world->status, json_object_get(body, "status"));
+		merge_patch(world->status, json_object_get(body, "status"));
 	}
 	store_as(world, stored, object, "uid-f");
-	text = json_text(object);
+	text = strstr(conn->headers, "as=PartialObjectMetadata") == NULL ? json_text(object) : metadata_of(object);
 	http_reply(conn, strcmp(conn->method, "POST") == 0 ? 201 : 200, "", text);
 }
 
@@ -294,13 +285,19 @@ static inline void settle(struct world *world)
 	assert_true(run_until(world->loop, &over, limit_s));
 }
 
-/* The stored Framework with a status of Workers, which has a letter for each: R runs, S has succeeded. */
-static inline void show_framework(struct world *world, const char *workers)
+/* The stored Framework in that state, with a status of Workers, which has a letter for each: R runs, S has succeeded.
+ * ended: so has the Framework. */
+static inline void show_framework_as(struct world *world, const char *state, const char *workers, bool ended)
 {
 	json_t *object = json_deep_copy(world->framework);
 	cleanup_free char *text = NULL;
 	json_t *tasks = json_array();
+	json_t *attempt = json_pack("{s:[{s:s, s:o}]}", "taskRoleStatuses", "name", "worker", "taskStatuses", tasks);
 	struct error err;
+
+	if (ended)
+		json_object_set_new(attempt, "completionStatus",
+				    json_pack("{s:i, s:{s:s}}", "code", 0, "type", "name", "Succeeded"));
 
 	for (size_t i = 0; workers[i] != '\0'; i++)
 		json_array_append_new(
@@ -308,13 +305,16 @@ static inline void show_framework(struct world *world, const char *workers)
 				       ? json_pack("{s:s, s:{}}", "state", "AttemptRunning", "attemptStatus")
 				       : json_pack("{s:s, s:{s:{s:i, s:{s:s}}}}", "state", "Completed", "attemptStatus",
 						   "completionStatus", "code", 0, "type", "name", "Succeeded"));
-	json_object_set_new(object, "status",
-			    json_pack("{s:s, s:{s:[{s:s, s:o}]}}", "state", "AttemptRunning", "attemptStatus",
-				      "taskRoleStatuses", "name", "worker", "taskStatuses", tasks));
+	json_object_set_new(object, "status", json_pack("{s:s, s:o}", "state", state, "attemptStatus", attempt));
 	store_as(world, &world->framework, object, "uid-f");
 	text = json_text(object);
-	if (job_store_framework(world->store, text, strlen(text), false, &err) < 0)
+	if (job_store_framework(world->store, text, strlen(text), JOB_STORE_WHOLE, &err) < 0)
 		fail_msg("%s", err.message);
+}
+
+static inline void show_framework(struct world *world, const char *workers)
+{
+	show_framework_as(world, "AttemptRunning", workers, false);
 }
 
 /* "Running": the last condition of a status that was sent. */

@@ -91,8 +91,8 @@ static void change(struct story *story, const char *outer, const char *name, jso
 static void read_back(const struct framework_status *framework, bool compressed, struct progress *out)
 {
 	cleanup_free char *packed = NULL;
-	cleanup_buf struct buf roles = {0};
-	cleanup_buf struct buf text = {0};
+	cleanup_buf struct buf roles = {0}, text = {0};
+	struct json_reader reader;
 	struct error err;
 
 	if (compressed) {
@@ -100,7 +100,8 @@ static void read_back(const struct framework_status *framework, bool compressed,
 		packed = text_compress(roles.data, roles.len);
 	}
 	framework_status_write(&text, framework, "j", packed);
-	if (progress_read((struct json_span){.at = text.data, .len = text.len}, out, &err) < 0)
+	json_reader_init(&reader, text.data, text.len);
+	if (progress_read(&reader, out, &err) < 0 || json_reader_finish(&reader, &err) < 0)
 		fail_msg("%s", err.message);
 	assert_true(out->present);
 }

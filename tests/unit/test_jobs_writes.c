@@ -1,6 +1,17 @@
 /* What fc-jobs writes and when: statuses, writes that are refused, Events (jobs/act.c, jobs/events.c). */
 #include "tests/unit/jobs_server.h"
 
+/* The only job, which is in the queue. */
+static struct item *first_item(struct world *world)
+{
+	struct item *item;
+
+	job_store_queue_all(world->store);
+	item = job_store_next(world->store);
+	job_store_queue(item);
+	return item;
+}
+
 /* A status that somebody removes or changes is written again. */
 static void test_mended(void **state)
 {
@@ -43,8 +54,7 @@ static void test_within_a_second(void **state)
 	struct item *item;
 
 	show_job(world, "{" WORKERS "}");
-	item = job_store_next(world->store);
-	job_store_queue(item);
+	item = first_item(world);
 	expect_sent(world, 0, "POST", "/frameworks");
 	settle(world);
 	for (int later_ms = 0; later_ms <= 60000; later_ms += 60000) {
@@ -153,6 +163,99 @@ static void test_pace(void **state)
 	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Succeeded");
 }
 
+#define ALL_WORKERS "{successPolicy: AllWorkers, " WORKERS "}"
+
+/* The rest of the Framework is not even read, until its end is decided. Of its Events a job can do without those that
+ * repeat its conditions. */
+static void test_pace_unread(void **state)
+{
+	struct world *world = *state;
+	size_t from;
+
+	show_job(world, ALL_WORKERS);
+	expect_sent(world, 0, "POST", "/frameworks");
+	show_framework(world, "RR");
+	expect_sent(world, 0, "PATCH", "/tfjobs/j/status");
+	settle(world);
+	token_bucket_init(&world->act.changes, 0.001, 1, clock_boot_ms());
+	token_bucket_take(&world->act.changes);
+	world->act.repetitions = world->act.changes;
+	from = world->count;
+	show_framework(world, "RS");
+	settle(world);
+	assert_int_equal(world->count, from);
+	assert_false(first_item(world)->slot->view->parsed);
+	show_framework_as(world, "AttemptDeletionPending", "SS", true);
+	assert_string_equal(last_condition(expect_sent(world, from, "PATCH", "/tfjobs/j/status")), "Succeeded");
+	settle(world);
+	assert_int_equal(world->count, from + 1);
+}
+
+/* A server whose answers take long gets fewer statuses of jobs that go on. */
+static void test_slow_server(void **state)
+{
+	struct world *world = *state;
+	double usual;
+	size_t from;
+
+	begin(world, "{}", ALL_WORKERS);
+	settle(world);
+	usual = world->act.changes.qps;
+	world->act.answer_ms = 60000;
+	from = world->count;
+	show_framework(world, "RS");
+	expect_sent(world, from, "PATCH", "/tfjobs/j/status");
+	settle(world);
+	assert_true(world->act.changes.qps < usual / 100);
+}
+
+/* All requests of a job from its creation to its end: one for the Framework, one for each status that differs, one
+ * Event. What changes of the Framework and is not shown costs none. */
+static void test_requests(void **state)
+{
+	struct world *world = *state;
+
+	show_job(world, ALL_WORKERS);
+	expect_sent(world, 0, "POST", "/frameworks");
+	for (int i = 0; i < 5; i++)
+		show_framework(world, i < 4 ? "" : "RR");
+	assert_string_equal(last_condition(expect_sent(world, 0, "PATCH", "/tfjobs/j/status")), "Running");
+	settle(world);
+	show_framework(world, "RR");
+	settle(world);
+	assert_int_equal(world->count, 2);
+	show_framework_as(world, "AttemptDeletionPending", "SS", true);
+	assert_string_equal(last_condition(expect_sent(world, 2, "PATCH", "/tfjobs/j/status")), "Succeeded");
+	assert_non_null(expect_event(world, "TFJobSucceeded"));
+	show_job_status(world, JOB_TFJOB, "uid-j", "{}", ALL_WORKERS, world->status);
+	show_framework_as(world, "Completed", "SS", true);
+	settle(world);
+	assert_int_equal(world->count, 4);
+}
+
+/* The answer to the creation has the Framework's metadata alone; the watch shows the rest of the same version. */
+static void test_metadata_first(void **state)
+{
+	struct world *world = *state;
+	cleanup_free char *text = NULL;
+	const struct slot *slot;
+	struct error err;
+
+	show_job(world, ALL_WORKERS);
+	slot = first_item(world)->slot;
+	expect_sent(world, 0, "POST", "/frameworks");
+	settle(world);
+	assert_true(slot->partial && slot->view->spec.at == NULL);
+	assert_null(find(world, 1, "PATCH", "/frameworks/j"));
+	assert_null(find(world, 1, "POST", "/frameworks"));
+	text = json_text(world->framework);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(job_store_framework(world->store, text, strlen(text), JOB_STORE_WHOLE, &err), 0);
+	assert_false(slot->partial);
+	assert_int_equal(view_parse(slot->view, &err), 0);
+	assert_non_null(slot->view->spec.at);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +266,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_within_a_second, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pace_unread, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slow_server, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_metadata_first, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

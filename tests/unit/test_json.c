@@ -86,6 +86,14 @@ static void test_refused(void **state)
 		"[1e999]",
 		"{\"a\":1,\"a\":2}",
 		"[-]",
+		"",
+		"[01]",
+		"[1 2]",
+		"{\"a\":1,}",
+		"{\"a\":tru}",
+		"[\"\xff\"]",
+		"[\"\\ud800\"]",
+		"[]]",
 		"[\"\\",
 	};
 
@@ -96,6 +104,29 @@ static void test_refused(void **state)
 		if (json_parse(texts[i], strlen(texts[i]), &err) != NULL)
 			fail_msg("%s was accepted", texts[i]);
 		assert_non_null(strstr(err.message, "invalid JSON"));
+	}
+}
+
+/* Trees are those that jansson reads. */
+static void test_same_trees(void **state)
+{
+	static const char *const texts[] = {
+		"{\"a\":{\"b\":[1,-2,true,false,null,\"c\",{},[]]},\"\":\"\"}",
+		" [ 1 , {\"a\" : \"b\\\\\\\"\\n\\u00e9\\ud83d\\ude00\"} ] ",
+		"{\"a\\tb\":1,\"a\":2}",
+		"\"\xc3\xa9\"",
+		"-0",
+		"[0.5,1e3,123456789012345678,1234567890123456789,-123456789012345678]",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		cleanup_json json_t *expected = json_loads(texts[i], JSON_DECODE_ANY, NULL);
+		cleanup_json json_t *found = json_parse(texts[i], strlen(texts[i]), NULL);
+
+		assert_non_null(expected);
+		if (!json_equal(found, expected))
+			fail_msg("%s is read otherwise", texts[i]);
 	}
 }
 
@@ -131,15 +162,27 @@ static void test_many_values(void **state)
 	assert_non_null(strstr(err.message, "more than 2000000 values"));
 }
 
+static void test_find(void **state)
+{
+	static const char text[] = "[1,{\"name\":2},{\"n\":0},{\"name\":\"a\",\"n\":1},{\"name\":\"a\",\"n\":2}]";
+	cleanup_json json_t *list = json_parse(text, strlen(text), NULL);
+	cleanup_json json_t *object = json_pack("{s:s}", "name", "a");
+
+	(void)state;
+	assert_int_equal(json_int(json_find(list, "name", "a"), "n", 0), 1);
+	assert_null(json_find(list, "name", "b"));
+	assert_null(json_find(object, "name", "a"));
+	assert_null(json_find(NULL, "name", "a"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_large_integers),
-		cmocka_unit_test(test_fractions),
-		cmocka_unit_test(test_like_jansson),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_nul),
+		cmocka_unit_test(test_large_integers), cmocka_unit_test(test_fractions),
+		cmocka_unit_test(test_like_jansson),   cmocka_unit_test(test_same_trees),
+		cmocka_unit_test(test_refused),        cmocka_unit_test(test_nul),
 		cmocka_unit_test(test_many_values),
+		cmocka_unit_test(test_find),
 	};
 
 	return cmocka_run_group_tests_name("json", tests, NULL, NULL);

@@ -11,6 +11,8 @@
 #include "common/kube/client/call.h"
 
 enum { CONNECT_TIMEOUT_MS = 10000 };
+/* What a stream reads at once: events that were gathered (process/gather.h) come together. */
+enum { STREAM_READ_BYTES = 128 * 1024 };
 /* So long libcurl's deadline comes behind ours, which looks at the connection as it is before libcurl ends the
  * request's stream on it. */
 enum { TIMEOUT_LATER_MS = 500 };
@@ -328,6 +330,7 @@ void exchange_prepare(struct kube_call *call)
 		/* so that a connection whose peer is gone is never used again, and no stream slows another */
 		curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+		curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)STREAM_READ_BYTES);
 	} else if (client->tls && !client->config->no_http2) {
 		/* share the connection that is being set up, rather than open one per call */
 		curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);

@@ -20,8 +20,9 @@ static const char usage[] =
 	"  load       creates Frameworks and waits until all are --until completed or running, or Pods created\n"
 	"             --frameworks N, --tasks N, --run-seconds N (none: Pods run until they are deleted), --prefix "
 	"TEXT,\n"
-	"             --latency: from a Pod that runs to a status that says so; --jobs: TFJobs instead, until "
-	"completed\n"
+	"             --rate N Frameworks a second, --latency: from a Pod that runs to a status that says so;\n"
+	"             --jobs: TFJobs instead, until completed; --like FILE: Frameworks like this one, which is called "
+	BENCH_LIKE "\n"
 	"  calibrate  what the API server does for plain clients: --count of each kind of request; CPU time of each\n"
 	"             --other process for each request\n"
 	"  barrier    completes gangs of --frameworks N, --tasks N, for whom --waiters N each wait at the fc-barrier "
@@ -70,6 +71,7 @@ static void parse_options(int argc, char **argv, struct bench_options *out)
 		{"address", required_argument, NULL, 'A'},
 		{"latency", no_argument, NULL, 'l'},
 		{"jobs", no_argument, NULL, 'j'},
+		{"like", required_argument, NULL, 'L'},
 		{"process", required_argument, NULL, 'P'},
 		{"other", required_argument, NULL, 'O'},
 		{"url", required_argument, NULL, 'U'},
@@ -99,6 +101,7 @@ static void parse_options(int argc, char **argv, struct bench_options *out)
 		case 'A': out->address = optarg; break;
 		case 'l': out->latency = true; break;
 		case 'j': out->jobs = true; break;
+		case 'L': out->like = optarg; break;
 		case 'P': add(&out->processes, &out->process_count, optarg); break;
 		case 'O': add(&out->others, &out->other_count, optarg); break;
 		case 'U': add(&out->urls, &out->url_count, optarg); break;
