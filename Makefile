@@ -44,7 +44,8 @@ LINK_HARDENING := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 # The same program wherever it is built.
 CFLAGS_ALL := -std=gnu11 -g -I. -MMD -MP -ffile-prefix-map=$(CURDIR)=. $(WARNINGS)
 ifdef SANITIZE
-CFLAGS_ALL += -O1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fPIE
+# (what sanitizers report needs only the lines of the sources)
+CFLAGS_ALL += -O1 -g1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fPIE
 LDFLAGS_ALL := -fsanitize=$(SANITIZE) -pie
 else ifdef DEBUG
 CFLAGS_ALL += -O0 -DDEBUG=1 -fPIE

@@ -21,6 +21,20 @@ static bool is_completed(const json_t *object)
 	return strcmp(view_text(json_object_get(object, "status"), "state"), attempt_state_name(STATE_COMPLETED)) == 0;
 }
 
+/* What keeps it from running all the same. */
+static void note_what_holds(struct cli *cli, const char *done, const char *name, const json_t *spec)
+{
+	if (strcmp(done, "started") == 0 && json_bool(spec, "suspend", false))
+		cli_note(cli,
+			 "Framework %s stays suspended: spec.suspend is true; kubectl framework resume %s lets it run",
+			 name, name);
+	if (strcmp(done, "resumed") == 0 && strcmp(view_text(spec, "executionType"), "Create") == 0)
+		cli_note(cli,
+			 "Framework %s is not started: spec.executionType is Create; kubectl framework start %s starts "
+			 "it",
+			 name, name);
+}
+
 static int change_one(struct cli *cli, const struct change *change, const char *name, struct error *err)
 {
 	cleanup_free char *path = cli_frameworks_path(cli->ns, name);
@@ -33,6 +47,8 @@ static int change_one(struct cli *cli, const struct change *change, const char *
 		return code;
 	if (is_completed(object))
 		cli_note(cli, "Framework %s is Completed already: this changes nothing any more", name);
+	else
+		note_what_holds(cli, change->done, name, json_object_get(object, "spec"));
 	show_done(cli, object, change->done);
 	return 0;
 }

@@ -132,7 +132,7 @@ static const char *const heads[] = {
 /* On narrow terminals the last column matters more than some others. */
 static bool is_shown(const struct cli *cli, enum column column)
 {
-	enum { NARROW = 110, NARROWEST = 80 };
+	enum { NARROW = 110, NARROWER = 80, NARROWEST = 56 };
 	bool wide = cli->options.output == OUTPUT_WIDE;
 	size_t width = wide ? 0 : cli->out.width;
 
@@ -141,7 +141,9 @@ static bool is_shown(const struct cli *cli, enum column column)
 	case COLUMN_READY:
 	case COLUMN_RETRIES: return width == 0 || width >= NARROW;
 	case COLUMN_FAILED:
-	case COLUMN_AGE: return width == 0 || width >= NARROWEST;
+	case COLUMN_AGE: return width == 0 || width >= NARROWER;
+	case COLUMN_RUNNING:
+	case COLUMN_TASKS: return width == 0 || width >= NARROWEST;
 	case COLUMN_COMPLETION: return wide;
 	default: return true;
 	}

@@ -60,7 +60,14 @@ static void print_what_is_left(struct logs *logs, const struct loaded *loaded)
 				print_last_words(logs->cli, attempt->roles[i].name, j, &attempt->roles[i].tasks[j],
 						 &headed);
 		}
-	if (!headed && logs->begun == 0)
+	if (headed || logs->begun > 0)
+		return;
+	if (loaded->framework.begun && loaded->framework.status.state == STATE_COMPLETED)
+		cli_note(logs->cli,
+			 "there are no logs: Framework %s is Completed, and its Pods are deleted, with their logs; "
+			 "the status keeps no last words of them",
+			 loaded->framework.name);
+	else
 		cli_note(logs->cli, "there are no logs: no container of Framework %s has started, or its Pods are gone",
 			 loaded->framework.name);
 }

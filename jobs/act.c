@@ -409,6 +409,7 @@ static void translate(struct act *act, struct item *item)
 
 	if (item->translated)
 		return;
+	item->job.gang_scheduler = act->gang_scheduler;
 	if (item->problem == NULL && job_translate(&item->job, &item->translation, &err) == 0) {
 		item->translated = true;
 		item->note = job_note(&item->job, &item->translation);

@@ -25,6 +25,7 @@ struct act {
 	struct job_store *store;
 	struct kube_client *client;
 	struct job_events *events;
+	const char *gang_scheduler;         /* NULL: none */
 	struct random random;               /* these four: act_init() */
 	struct token_bucket changes;        /* of statuses of jobs that go on */
 	struct token_bucket repetitions;    /* Events that say what conditions say */

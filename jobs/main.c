@@ -10,6 +10,7 @@
 #include "common/base/mem.h"
 #include "common/base/release.h"
 #include "common/config/config.h"
+#include "common/framework/names.h"
 #include "common/health/health.h"
 #include "common/kube/client.h"
 #include "common/leader/flags.h"
@@ -39,6 +40,10 @@ static const char usage[] =
 	"  --address URL      overrides kubeApiServerAddress\n"
 	"  --kinds A,B        run only these kinds: tfjobs.kubeflow.caicloud.io, tfjobs.kubeflow.org, "
 	"pytorchjobs.kubeflow.org\n"
+	"  --gang-scheduler-name NAME\n"
+	"                     each job of kubeflow.org is a gang of this scheduler: volcano, or one that has the "
+	"plugin\n"
+	"                     Coscheduling of scheduler-plugins. Default: jobs with a schedulingPolicy are refused\n"
 	"  --qps N            requests to the API server per second, default 200\n"
 	"  --burst N          requests to the API server in one burst, default 400\n"
 	"  --http HOST:PORT   serve /healthz, /readyz and /metrics on a loopback address, without TLS\n"
@@ -57,6 +62,7 @@ struct options {
 	struct process_flags flags;
 	struct leader_flags leader;
 	bool kinds[JOB_KINDS];
+	const char *gang_scheduler; /* NULL: none */
 	int64_t qps;
 	int64_t burst;
 };
@@ -239,11 +245,25 @@ static int read_kinds(char *text, bool out[JOB_KINDS])
 	return 0;
 }
 
+/* The name is that of Pods' schedulerName; "" is none, as for the training operator. */
+static int read_gang_scheduler(const char *text, const char **out)
+{
+	*out = text[0] == '\0' ? NULL : text;
+	if (*out == NULL || object_name_valid(text))
+		return 0;
+	fprintf(stderr,
+		"fc-jobs: --gang-scheduler-name: found \"%s\", expected the name of a scheduler: lower case letters, "
+		"digits, - and .\n",
+		text);
+	return -1;
+}
+
 /* As process_flag(). */
 static int parse_options(int argc, char **argv, struct options *out)
 {
 	static const struct option known[] = {
 		{"kinds", required_argument, NULL, 'k'},
+		{"gang-scheduler-name", required_argument, NULL, 'g'},
 		{"qps", required_argument, NULL, 'q'},
 		{"burst", required_argument, NULL, 'B'},
 		LEADER_OPTIONS,
@@ -255,6 +275,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 
 	while ((option = getopt_long(argc, argv, "v:h", known, NULL)) != -1) {
 		taken = option == 'k'   ? read_kinds(optarg, out->kinds)
+			: option == 'g' ? read_gang_scheduler(optarg, &out->gang_scheduler)
 			: option == 'q' ? read_rate("qps", optarg, &out->qps)
 			: option == 'B' ? read_rate("burst", optarg, &out->burst)
 					: leader_flag("fc-jobs", option, optarg, &out->leader);
@@ -291,8 +312,12 @@ static int start(struct jobs *jobs, const struct options *options, struct error 
 	jobs->lease_name = leader->lease_name;
 	jobs->store = job_store_new(jobs->loop, on_wake, jobs);
 	jobs->events = job_events_new(jobs->client);
-	jobs->act = (struct act){
-		.store = jobs->store, .client = jobs->client, .events = jobs->events, .leads = leads, .arg = jobs};
+	jobs->act = (struct act){.store = jobs->store,
+				 .client = jobs->client,
+				 .events = jobs->events,
+				 .gang_scheduler = options->gang_scheduler,
+				 .leads = leads,
+				 .arg = jobs};
 	act_init(&jobs->act);
 	jobs->sources = sources_new(jobs->loop, jobs->client, jobs->store, options->kinds, on_served, jobs);
 	if (process_serve(jobs->loop, &options->flags, &health_options, &jobs->health, err) < 0)

@@ -146,13 +146,7 @@ static void look_again(struct source *source)
 
 static bool has_resource(const json_t *list, const char *name)
 {
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach(json_object_get(list, "resources"), i, item)
-		if (json_str(item, "name") != NULL && strcmp(json_str(item, "name"), name) == 0)
-			return true;
-	return false;
+	return json_find(json_object_get(list, "resources"), "name", name) != NULL;
 }
 
 static void on_discovered(void *arg, const struct kube_answer *answer)

@@ -1,5 +1,6 @@
 /* Finds out by the API server's discovery which kinds of objects it serves beside its own: PodGroups, for example, come
  * with the scheduler that reads them. One request answers for all Frameworks of this process; see reconciler.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/json.h"
@@ -9,8 +10,11 @@
 
 enum {
 	KNOWN_MS = 60 * 1000,  /* somebody may install it, or upgrade the cluster */
-	UNKNOWN_MS = 5 * 1000, /* after a failure */
+	UNKNOWN_MS = 5 * 1000, /* after a failure; twice as long after the next one, and KNOWN_MS at most */
+	TROUBLE_FAILURES = 3,  /* in a row: it lasts */
 	ASK_TIMEOUT_MS = 30 * 1000,
+	HTTP_UNAUTHORIZED = 401,
+	HTTP_FORBIDDEN = 403,
 	HTTP_NOT_FOUND = 404,
 };
 
@@ -25,16 +29,8 @@ void discovery_init(struct reconciler *reconciler)
 static bool lists(const struct kube_answer *answer, const char *plural)
 {
 	cleanup_json json_t *list = json_parse(answer->body, answer->body_len, NULL);
-	const json_t *resource;
-	size_t i;
 
-	json_array_foreach(json_object_get(list, "resources"), i, resource) {
-		const char *name = json_str(resource, "name");
-
-		if (name != NULL && strcmp(name, plural) == 0)
-			return true;
-	}
-	return false;
+	return json_find(json_object_get(list, "resources"), "name", plural) != NULL;
 }
 
 static void wake_askers(struct reconciler *reconciler, enum owned_api api)
@@ -50,6 +46,35 @@ static void wake_askers(struct reconciler *reconciler, enum owned_api api)
 	}
 }
 
+static int64_t again_after_ms(const struct discovery *discovery, const struct kube_answer *answer)
+{
+	int64_t delay_ms = UNKNOWN_MS;
+
+	for (int i = 1; i < discovery->failures && delay_ms < KNOWN_MS; i++)
+		delay_ms *= 2;
+	if (delay_ms > KNOWN_MS)
+		delay_ms = KNOWN_MS;
+	return answer->retry_after_ms > delay_ms ? answer->retry_after_ms : delay_ms;
+}
+
+/* Nobody knows. What does not pass by itself is told to whoever waits (owned.c). */
+static void note_failure(struct discovery *discovery, const struct kube_answer *answer, int64_t now_ms)
+{
+	struct api_served *served = &discovery->reconciler->served[discovery->api];
+	bool refused = answer->http_status == HTTP_FORBIDDEN || answer->http_status == HTTP_UNAUTHORIZED;
+
+	discovery->failures++;
+	*served = (struct api_served){.state = SERVED_UNKNOWN, .until_ms = now_ms + again_after_ms(discovery, answer)};
+	if (discovery->failures == 1)
+		log_warning("cannot find out whether the API server serves %s: %s",
+			    owned_api_resource(discovery->api)->api_version, answer->message);
+	if (refused || discovery->failures >= TROUBLE_FAILURES)
+		snprintf(served->trouble, sizeof(served->trouble), "%.300s%s", answer->message,
+			 refused ? ". The ServiceAccount of the controller lacks the right to discovery, which the "
+				   "ClusterRole system:discovery has: bind that to it"
+				 : "");
+}
+
 static void on_answer(void *arg, const struct kube_answer *answer)
 {
 	struct discovery *discovery = arg;
@@ -60,17 +85,16 @@ static void on_answer(void *arg, const struct kube_answer *answer)
 	discovery->asking = false;
 	if (answer->http_status == HTTP_NOT_FOUND ||
 	    (answer->http_status / 100 == 2 && !lists(answer, owned_api_resource(discovery->api)->plural))) {
-		*served = (struct api_served){SERVED_NO, now_ms + KNOWN_MS};
+		*served = (struct api_served){.state = SERVED_NO, .until_ms = now_ms + KNOWN_MS};
 	} else if (answer->http_status / 100 == 2) {
-		*served = (struct api_served){SERVED_YES, now_ms + KNOWN_MS};
+		*served = (struct api_served){.state = SERVED_YES, .until_ms = now_ms + KNOWN_MS};
+	} else if (answer->failure == KUBE_CANCELLED) {
+		*served = (struct api_served){.state = SERVED_UNKNOWN, .until_ms = now_ms + UNKNOWN_MS};
 	} else {
-		*served = (struct api_served){
-			SERVED_UNKNOWN,
-			now_ms + (answer->retry_after_ms > UNKNOWN_MS ? answer->retry_after_ms : UNKNOWN_MS)};
-		if (answer->failure != KUBE_CANCELLED)
-			log_warning("cannot find out whether the API server serves %s: %s",
-				    owned_api_resource(discovery->api)->api_version, answer->message);
+		note_failure(discovery, answer, now_ms);
 	}
+	if (served->state != SERVED_UNKNOWN)
+		discovery->failures = 0;
 	wake_askers(reconciler, discovery->api);
 }
 

@@ -94,7 +94,8 @@ struct pending_call {
 struct discovery {
 	struct reconciler *reconciler;
 	enum owned_api api;
-	bool asking; /* a request is on the way */
+	bool asking;  /* a request is on the way */
+	int failures; /* requests that failed since one told */
 };
 
 struct reconciler {

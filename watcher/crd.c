@@ -30,17 +30,7 @@ const char *crd_text(void)
 
 static const json_t *version_of(const json_t *crd)
 {
-	const json_t *versions = json_path(crd, "spec", "versions", NULL);
-	size_t i;
-	json_t *version;
-
-	json_array_foreach((json_t *)versions, i, version) {
-		const char *name = json_str(version, "name");
-
-		if (name != NULL && strcmp(name, "v1") == 0)
-			return version;
-	}
-	return NULL;
+	return json_find(json_path(crd, "spec", "versions", NULL), "name", "v1");
 }
 
 json_t *crd_object(void)
@@ -120,16 +110,8 @@ json_t *crd_merge(const json_t *stored)
 
 bool crd_established(const json_t *stored)
 {
-	const json_t *conditions = json_path(stored, "status", "conditions", NULL);
-	size_t i;
-	json_t *condition;
+	const json_t *condition = json_find(json_path(stored, "status", "conditions", NULL), "type", "Established");
+	const char *status = json_str(condition, "status");
 
-	json_array_foreach((json_t *)conditions, i, condition) {
-		const char *type = json_str(condition, "type");
-		const char *status = json_str(condition, "status");
-
-		if (type != NULL && strcmp(type, "Established") == 0)
-			return status != NULL && strcmp(status, "True") == 0;
-	}
-	return false;
+	return status != NULL && strcmp(status, "True") == 0;
 }

@@ -197,13 +197,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 
 static bool serves(const json_t *discovered, const char *resource)
 {
-	size_t i;
-	json_t *item;
-
-	json_array_foreach(json_object_get(discovered, "resources"), i, item)
-		if (json_str(item, "name") != NULL && strcmp(json_str(item, "name"), resource) == 0)
-			return true;
-	return false;
+	return json_find(json_object_get(discovered, "resources"), "name", resource) != NULL;
 }
 
 static void on_discovered(void *arg, const struct kube_answer *answer)

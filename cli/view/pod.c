@@ -44,14 +44,7 @@ const char *controller_uid_of(const json_t *object)
 
 static const json_t *spec_of_init(const struct pod_view *pod, const char *name)
 {
-	const json_t *container;
-	size_t i;
-
-	json_array_foreach(json_path(pod->object, "spec", "initContainers", NULL), i, container) {
-		if (strcmp(view_text(container, "name"), name) == 0)
-			return container;
-	}
-	return NULL;
+	return json_find(json_path(pod->object, "spec", "initContainers", NULL), "name", name);
 }
 
 static void read_init(struct pod_view *pod)

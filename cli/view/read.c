@@ -5,12 +5,7 @@
 
 bool view_condition(const json_t *object, const char *type)
 {
-	const json_t *condition;
-	size_t i;
+	const json_t *condition = json_find(json_path(object, "status", "conditions", NULL), "type", type);
 
-	json_array_foreach(json_path(object, "status", "conditions", NULL), i, condition) {
-		if (strcmp(view_text(condition, "type"), type) == 0)
-			return strcmp(view_text(condition, "status"), "True") == 0;
-	}
-	return false;
+	return strcmp(view_text(condition, "status"), "True") == 0;
 }

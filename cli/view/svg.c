@@ -96,10 +96,14 @@ static void put_title(struct buf *out, const struct timeline_line *line)
 
 		if (bar->start == 0)
 			continue;
-		buf_printf(out, "\n%s %d: %s to %s", bar->earlier ? "before attempt" : "attempt",
-			   (int)(bar->earlier ? row->bars[row->bar_count - 1].id : bar->id),
-			   time_format_rfc3339(bar->start, start),
+		buf_printf(out, "\n%s %d", bar->earlier ? "before attempt" : "attempt",
+			   (int)(bar->earlier ? row->bars[row->bar_count - 1].id : bar->id));
+		if (row->role != NULL && bar->framework_attempt > 0)
+			buf_printf(out, " of the Framework's attempt %d", (int)bar->framework_attempt);
+		buf_printf(out, ": %s to %s", time_format_rfc3339(bar->start, start),
 			   bar->end == 0 ? "now" : time_format_rfc3339(bar->end, end));
+		if (bar->completed && !bar->earlier)
+			buf_printf(out, ", code %d", (int)bar->code);
 	}
 	buf_puts(out, "</title>\n");
 }

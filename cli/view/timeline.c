@@ -56,9 +56,9 @@ static void set_result(struct bar *bar, enum attempt_state state, const struct c
 	bar->tone = tone_of(state, completion);
 }
 
-static char *result_text(enum attempt_state state, const struct completion *completion)
+static char *result_text(const char *state, const struct completion *completion)
 {
-	return completion == NULL ? mem_strdup(state_brief(attempt_state_name(state)))
+	return completion == NULL ? mem_strdup(state_brief(state))
 				  : mem_printf("%d %s", (int)completion->code, completion->phrase);
 }
 
@@ -78,11 +78,12 @@ static void add_task(struct timeline_row *row, int32_t framework_attempt, const 
 	if (!present)
 		return;
 	free(row->result);
-	row->result = result_text(task->state, attempt->completion);
+	row->result = result_text(attempt_state_name(task->state), attempt->completion);
 	row->tone = bar.tone;
 }
 
-static void add_framework(struct timeline_row *row, const struct framework_status *status, bool present)
+/* state: as list shows it; NULL: the status is of a former attempt. */
+static void add_framework(struct timeline_row *row, const struct framework_status *status, const char *state)
 {
 	struct bar bar = {
 		.framework_attempt = status->attempt.id,
@@ -94,10 +95,10 @@ static void add_framework(struct timeline_row *row, const struct framework_statu
 
 	set_result(&bar, status->state, status->attempt.completion);
 	add_bar(row, &bar);
-	if (!present)
+	if (state == NULL)
 		return;
 	free(row->result);
-	row->result = result_text(status->state, status->attempt.completion);
+	row->result = result_text(state, status->attempt.completion);
 	row->tone = bar.tone;
 }
 
@@ -109,7 +110,7 @@ static void take_framework(struct timeline *timeline, const json_t *object)
 
 	if (framework_status_parse(json_object_get(object, "status"), &status, NULL) < 0)
 		return;
-	add_framework(row_of(timeline, NULL, 0), &status, false);
+	add_framework(row_of(timeline, NULL, 0), &status, NULL);
 	for (size_t i = 0; i < status.attempt.role_count; i++)
 		for (size_t j = 0; j < status.attempt.roles[i].task_count; j++)
 			add_task(row_of(timeline, status.attempt.roles[i].name, j), status.attempt.id,
@@ -208,7 +209,7 @@ static void read_status(struct timeline *timeline, const struct framework_view *
 {
 	const struct framework_status *status = &framework->status;
 
-	add_framework(new_row(timeline, NULL, 0), status, true);
+	add_framework(new_row(timeline, NULL, 0), status, framework_view_state(framework));
 	for (size_t i = 0; i < status->attempt.role_count; i++)
 		for (size_t j = 0; j < status->attempt.roles[i].task_count; j++)
 			add_task(new_row(timeline, status->attempt.roles[i].name, j), status->attempt.id,

@@ -42,8 +42,6 @@ static void put_bar(const struct timeline *timeline, const struct bar *bar, size
 	fill(timeline, columns, out, bar->start, bar->run != 0 ? bar->run : end, CELL_PENDING);
 	if (bar->run != 0)
 		fill(timeline, columns, out, bar->run, end, CELL_RUNNING);
-	if (bar->completed && bar->end != 0)
-		out[column_of(timeline, columns, bar->end)] = end_of(bar);
 }
 
 void timeline_cells(const struct timeline *timeline, const struct timeline_row *row, size_t columns, char *out)
@@ -52,6 +50,10 @@ void timeline_cells(const struct timeline *timeline, const struct timeline_row *
 	out[columns] = '\0';
 	for (size_t i = 0; i < row->bar_count; i++)
 		put_bar(timeline, &row->bars[i], columns, out);
+	/* What begins in the second in which an attempt ended hides the end of none. */
+	for (size_t i = 0; i < row->bar_count; i++)
+		if (row->bars[i].completed && !row->bars[i].earlier && row->bars[i].start != 0 && row->bars[i].end != 0)
+			out[column_of(timeline, columns, row->bars[i].end)] = end_of(&row->bars[i]);
 }
 
 static bool same_line(const struct timeline_line *line, const struct timeline_row *row, const char *cells)

@@ -194,6 +194,16 @@ static void add_single(const struct inquiry *inquiry, struct tree_node *parent, 
 	add_pod(inquiry, node, role, index, task);
 }
 
+/* Before an attempt has begun nobody creates Pods: the Framework's state says why. */
+static struct task_wait wait_shown(const struct role_wait *waits, size_t index)
+{
+	struct task_wait wait = wait_of(waits, index);
+
+	if (wait.kind == WAIT_CREATION && waits->inquiry->framework->status.state == STATE_CREATION_PENDING)
+		wait.kind = WAIT_NONE;
+	return wait;
+}
+
 static void add_folded(const struct role_wait *waits, struct tree_node *parent, struct fold *fold, const char *times)
 {
 	const struct role_status *role = waits->role;
@@ -203,7 +213,7 @@ static void add_folded(const struct role_wait *waits, struct tree_node *parent, 
 	if (count < FOLD_FROM) {
 		for (size_t i = fold->first, left = count; left > 0 && i < role->task_count; i++) {
 			const struct task_status *task = &role->tasks[i];
-			const struct task_wait wait = wait_of(waits, i);
+			const struct task_wait wait = wait_shown(waits, i);
 
 			if (!same_fold(fold, task, &wait))
 				continue;
@@ -236,7 +246,7 @@ static void add_tasks(const struct role_wait *waits, struct tree_node *parent, b
 
 	for (size_t i = 0; i < role->task_count; i++) {
 		const struct task_status *task = &role->tasks[i];
-		const struct task_wait wait = wait_of(waits, i);
+		const struct task_wait wait = wait_shown(waits, i);
 		struct fold *fold;
 
 		if (unfolded) {

@@ -113,11 +113,13 @@ static const struct wait_row rows[] = {
 	[WAIT_GANG] =
 		{
 			.name = "gang-unavailable",
-			.one = "has no Pod, because the cluster does not know the gangs of spec.gang:",
-			.many = "have no Pods, because the cluster does not know the gangs of spec.gang:",
-			.advice = "Ask a cluster administrator for the scheduler that spec.gang.scheduler names. The "
-				  "controller "
-				  "looks again every minute.",
+			.one = "has no Pod, because the controller does not find the gangs of spec.gang in the "
+			       "cluster:",
+			.many = "have no Pods, because the controller does not find the gangs of spec.gang in the "
+				"cluster:",
+			.advice =
+				"Ask a cluster administrator for the scheduler that spec.gang.scheduler names, or for "
+				"the right that is missing. The controller looks again every minute.",
 			.told = true,
 			.events = {"GangUnavailable"},
 		},

@@ -1,5 +1,6 @@
 /* Why a Framework, or its last attempt, ended: the Task that decided, the entry that classified it, its last words, why
  * there is no retry, and what to do. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -150,8 +151,9 @@ void why_completion(const struct inquiry *inquiry, const struct completion *comp
 		    task->attempt.completion->code == completion->code)
 			details = task->attempt.completion;
 		if (task != NULL && task->retry.total > 0)
-			why_fact(why, "Retries", "Task %s[%lld] was retried %d times before", trigger->task_role_name,
-				 (long long)trigger->task_index, (int)task->retry.total);
+			why_fact(why, "Retries", "Task %s[%lld] was retried %d time%s before", trigger->task_role_name,
+				 (long long)trigger->task_index, (int)task->retry.total,
+				 task->retry.total == 1 ? "" : "s");
 	}
 	tell_classification(framework, completion, why);
 	tell_pod(details, why);
@@ -185,6 +187,27 @@ static void tell_no_retry(const struct framework_view *framework, const struct c
 		why_say(why, "It was not retried, because its retryPolicy allows no retry.");
 }
 
+/* The message of a trigger (CONTRACT.md §10.2, §10.3) in the words of the spec; the evidence has it as it is. */
+static void say_trigger(const struct completion_trigger *trigger, struct why *why)
+{
+	const char *role = trigger->task_role_name;
+	long long count, least;
+
+	if (sscanf(trigger->message, "FailedTaskCount %lld has reached MinFailedTaskCount %lld", &count, &least) == 2)
+		why_say(why, "%lld %s of TaskRole %s failed, and its minFailedTaskCount is %lld.", count,
+			count == 1 ? "Task" : "Tasks", role, least);
+	else if (sscanf(trigger->message, "SucceededTaskCount %lld has reached MinSucceededTaskCount %lld", &count,
+			&least) == 2)
+		why_say(why, "%lld %s of TaskRole %s succeeded, and its minSucceededTaskCount is %lld.", count,
+			count == 1 ? "Task" : "Tasks", role, least);
+	else if (sscanf(trigger->message, "CompletedTaskCount %lld has reached TotalTaskCount %lld", &count, &least) ==
+		 2)
+		why_say(why, "%s%lld %s Completed, and no frameworkAttemptCompletionPolicy decided before.",
+			count == 1 ? "its " : "all of its ", count, count == 1 ? "Task is" : "Tasks are");
+	else
+		why_say(why, "%s.", trigger->message);
+}
+
 bool why_ended(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
@@ -197,10 +220,13 @@ bool why_ended(const struct inquiry *inquiry, struct why *why)
 	why_age(inquiry, status->completion_time, age);
 	if (completion->succeeded) {
 		why->kind = "succeeded";
-		why_brief(why, "%s", "");
-		why_say(why, "Framework %s succeeded %s ago, in attempt %d: %s.", framework->name, age,
-			(int)status->attempt.id,
-			completion->trigger != NULL ? completion->trigger->message : completion->diagnostics);
+		why_brief(why, "succeeded");
+		why_say(why, "Framework %s succeeded %s ago, in attempt %d:", framework->name, age,
+			(int)status->attempt.id);
+		if (completion->trigger != NULL)
+			say_trigger(completion->trigger, why);
+		else
+			why_say(why, "%s.", completion->diagnostics);
 	} else if (completion->code == CODE_STOP_FRAMEWORK_REQUESTED) {
 		why->kind = "stopped";
 		why_brief(why, "stopped");
@@ -210,14 +236,18 @@ bool why_ended(const struct inquiry *inquiry, struct why *why)
 		why_brief(why, "%d %s", (int)completion->code, completion->phrase);
 		why_say(why, "Framework %s failed %s ago with code %d (%s)", framework->name, age,
 			(int)completion->code, completion->phrase);
-		if (completion->trigger != NULL)
-			why_say(why, "because of Task %s[%lld]: %s.", completion->trigger->task_role_name,
-				(long long)completion->trigger->task_index, completion->trigger->message);
-		else
+		if (completion->trigger != NULL) {
+			why_say(why, "because of Task %s[%lld]:", completion->trigger->task_role_name,
+				(long long)completion->trigger->task_index);
+			say_trigger(completion->trigger, why);
+		} else {
 			why_say(why, "in attempt %d.", (int)status->attempt.id);
+		}
 	}
 	why_completion(inquiry, completion, why);
 	tell_no_retry(framework, completion, why);
+	if (inquiry->events != NULL && status->retry.total > 0)
+		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "FrameworkRetried", 0, NULL));
 	if (inquiry->events != NULL && !completion->succeeded)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "FrameworkCompleted", 0, NULL));
 	if (!completion->succeeded) {

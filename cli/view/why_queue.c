@@ -27,6 +27,8 @@ static const struct {
 	 "the API server refuses its Workload:", "The controller tries again, at least once a minute."},
 	{"FailedPatchWorkload", NULL, NULL, "queue-refused",
 	 "the API server refuses a change of its Workload:", "The controller tries again, at least once a minute."},
+	{"FailedDeleteWorkload", NULL, NULL, "queue-refused",
+	 "the API server refuses the deletion of its Workload:", "The controller tries again, at least once a minute."},
 	{"FailedReadKueue", NULL, NULL, "queue-refused", "the controller cannot read what the admission needs:",
 	 "Ask a cluster administrator for the missing object or right."},
 };

@@ -138,6 +138,20 @@ json_t *json_path(const json_t *object, ...)
 	return at;
 }
 
+json_t *json_find(const json_t *array, const char *member, const char *text)
+{
+	size_t i;
+	json_t *item;
+
+	json_array_foreach((json_t *)(uintptr_t)array, i, item) {
+		const char *found = json_str(item, member);
+
+		if (found != NULL && strcmp(found, text) == 0)
+			return item;
+	}
+	return NULL;
+}
+
 int64_t json_time(const json_t *object, const char *name)
 {
 	const char *text = json_str(object, name);

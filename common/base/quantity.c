@@ -12,11 +12,6 @@
 
 enum { NANO = -9, EXPONENT_MAX = 1000, TEXT_SIZE = 48 };
 
-struct scale {
-	int decimal; /* times a power of 10 … */
-	int binary;  /* … and of 1024 */
-};
-
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -36,7 +31,7 @@ static int read_exponent(const char *text, int *out)
 	return 0;
 }
 
-static int read_suffix(const char *suffix, struct scale *out)
+int quantity_read_suffix(const char *suffix, struct quantity_scale *out)
 {
 	static const char decimal[] = "numkMGTPE";
 	static const int decimals[] = {-9, -6, -3, 3, 6, 9, 12, 15, 18};
@@ -44,7 +39,7 @@ static int read_suffix(const char *suffix, struct scale *out)
 	const char *found;
 	size_t len = strlen(suffix);
 
-	*out = (struct scale){0};
+	*out = (struct quantity_scale){0};
 	if (len == 0)
 		return 0;
 	if (len == 2 && suffix[1] == 'i' && (found = strchr(binary, suffix[0])) != NULL) {
@@ -55,7 +50,8 @@ static int read_suffix(const char *suffix, struct scale *out)
 		out->decimal = decimals[found - decimal];
 		return 0;
 	}
-	return suffix[0] == 'e' || suffix[0] == 'E' ? read_exponent(suffix + 1, &out->decimal) : -1;
+	out->scientific = suffix[0] == 'e' || suffix[0] == 'E';
+	return out->scientific ? read_exponent(suffix + 1, &out->decimal) : -1;
 }
 
 static __int128 times(__int128 value, int factor)
@@ -95,12 +91,12 @@ int quantity_parse(const char *text, struct quantity *out)
 	const char *digits = text + (text[0] == '-' || text[0] == '+');
 	size_t len = strspn(digits, "0123456789.");
 	const char *point = memchr(digits, '.', len);
-	struct scale scale;
+	struct quantity_scale scale;
 	int fraction = 0;
 
 	if (len == 0 ||
 	    (point != NULL && (len == 1 || memchr(point + 1, '.', len - (size_t)(point + 1 - digits)) != NULL)) ||
-	    len > TEXT_SIZE || read_suffix(digits + len, &scale) < 0)
+	    len > TEXT_SIZE || quantity_read_suffix(digits + len, &scale) < 0)
 		return -1;
 	if (point != NULL)
 		fraction = (int)(len - (size_t)(point + 1 - digits));

@@ -12,6 +12,15 @@ struct quantity {
 	__int128 nano;
 };
 
+/* What the suffix of a quantity multiplies it by. */
+struct quantity_scale {
+	int decimal;     /* a power of 10 … */
+	int binary;      /* … and of 1024 */
+	bool scientific; /* it was written as an exponent */
+};
+/* "Gi", "m", "e3", "". 0, or -1 if the text is no suffix. Exponents are cut to -1000..1000. */
+int quantity_read_suffix(const char *suffix, struct quantity_scale *out);
+
 /* 0, or -1 if the text is no quantity. As in the API server, what is finer than a billionth is rounded up, and what is
  * larger than 2^63-1 counts as that. */
 int quantity_parse(const char *text, struct quantity *out);

@@ -7,11 +7,20 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
-static struct request *find(struct requests *requests, const char *name)
+static struct request *look_up(const struct requests *requests, const char *name)
 {
 	for (size_t i = 0; i < requests->count; i++)
 		if (strcmp(requests->items[i].name, name) == 0)
 			return &requests->items[i];
+	return NULL;
+}
+
+static struct request *find(struct requests *requests, const char *name)
+{
+	struct request *found = look_up(requests, name);
+
+	if (found != NULL)
+		return found;
 	requests->items = mem_realloc(requests->items, requests->count + 1, sizeof(*requests->items));
 	requests->items[requests->count] = (struct request){.name = mem_strdup(name)};
 	return &requests->items[requests->count++];
@@ -57,9 +66,9 @@ static void read_list(const json_t *list, struct requests *out)
 	}
 }
 
-static void read_resources(const json_t *holder, struct requests *out)
+static void read_resources(const json_t *container, struct requests *out)
 {
-	const json_t *resources = json_object_get(holder, "resources");
+	const json_t *resources = json_object_get(container, "resources");
 
 	read_list(json_object_get(resources, "limits"), out);
 	read_list(json_object_get(resources, "requests"), out);
@@ -108,13 +117,48 @@ static void add_init_containers(const json_t *pod_spec, struct requests *out)
 	requests_free(&most);
 }
 
+static bool is_hugepages(const char *name)
+{
+	return strncmp(name, "hugepages-", strlen("hugepages-")) == 0;
+}
+
+/* Only these can be asked for by the Pod as a whole. */
+static bool is_of_pods(const char *name)
+{
+	return strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 || is_hugepages(name);
+}
+
+/* Those of the Pod as a whole go over what its containers ask for. Its limit is a request only where nobody asks for
+ * the resource; but of hugepages nobody may have more than was asked for, and the Pod's limit goes over that of
+ * containers. */
+static void read_of_pod(const json_t *pod_spec, struct requests *out)
+{
+	const json_t *resources = json_object_get(pod_spec, "resources");
+	struct requests limits = {0};
+	struct requests requests = {0};
+
+	read_list(json_object_get(resources, "limits"), &limits);
+	read_list(json_object_get(resources, "requests"), &requests);
+	for (size_t i = 0; i < limits.count; i++) {
+		const char *name = limits.items[i].name;
+
+		if (is_of_pods(name) && (is_hugepages(name) || look_up(out, name) == NULL))
+			find(out, name)->quantity = limits.items[i].quantity;
+	}
+	for (size_t i = 0; i < requests.count; i++)
+		if (is_of_pods(requests.items[i].name))
+			find(out, requests.items[i].name)->quantity = requests.items[i].quantity;
+	requests_free(&limits);
+	requests_free(&requests);
+}
+
 void requests_of_pod(const json_t *pod_spec, struct requests *out)
 {
 	struct requests overhead = {0};
 
 	add_containers(pod_spec, out);
 	add_init_containers(pod_spec, out);
-	read_resources(pod_spec, out);
+	read_of_pod(pod_spec, out);
 	read_list(json_object_get(pod_spec, "overhead"), &overhead);
 	requests_add(out, &overhead, 1);
 	requests_free(&overhead);

@@ -17,9 +17,11 @@ struct requests {
 	size_t count;
 };
 
-/* The requests of a Pod with this spec: of all containers, or of the init container that asks for more, and the
- * overhead; those of the Pod as a whole go before. A limit is a request where there is none. What is no quantity counts
- * for nothing: the API server refuses it. Start with {0}, free with requests_free(). */
+/* The requests of a Pod with this spec, as Kubernetes computes them (resource.PodRequests, and the defaults of a Pod):
+ * of all containers and sidecars, or of the init container that asks for more, and the overhead. Requests of the Pod as
+ * a whole (cpu, memory, hugepages) replace those of its containers. A container's limit is a request where it has none;
+ * a limit of the Pod is one where neither the Pod nor a container asks for the resource, and of hugepages always. What
+ * is no quantity counts for nothing: the API server refuses it. Start with {0}, free with requests_free(). */
 void requests_of_pod(const json_t *pod_spec, struct requests *out);
 /* Adds each of them so many times; with 0 as well, so that its name is there. */
 void requests_add(struct requests *sum, const struct requests *other, int64_t times);

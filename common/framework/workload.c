@@ -94,16 +94,7 @@ const json_t *workload_status(const struct workload *workload, const char *membe
 
 const json_t *workload_condition(const struct workload *workload, const char *type)
 {
-	size_t i;
-	const json_t *condition;
-
-	json_array_foreach(workload_status(workload, "conditions"), i, condition) {
-		const char *found = json_str(condition, "type");
-
-		if (found != NULL && strcmp(found, type) == 0)
-			return condition;
-	}
-	return NULL;
+	return json_find(workload_status(workload, "conditions"), "type", type);
 }
 
 bool workload_is(const struct workload *workload, const char *type)
@@ -144,14 +135,5 @@ bool workload_has_finalizer(const struct workload *workload)
 
 int64_t workload_reclaimable(const struct workload *workload, const char *pod_set)
 {
-	size_t i;
-	const json_t *entry;
-
-	json_array_foreach(workload_status(workload, "reclaimablePods"), i, entry) {
-		const char *name = json_str(entry, "name");
-
-		if (name != NULL && strcmp(name, pod_set) == 0)
-			return json_int(entry, "count", 0);
-	}
-	return 0;
+	return json_int(json_find(workload_status(workload, "reclaimablePods"), "name", pod_set), "count", 0);
 }

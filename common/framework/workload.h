@@ -15,7 +15,8 @@
 #define KUEUE_PRIORITY_LABEL "kueue.x-k8s.io/priority-class"
 #define KUEUE_JOB_UID_LABEL "kueue.x-k8s.io/job-uid"
 #define KUEUE_FINALIZER "kueue.x-k8s.io/resource-in-use"
-/* Annotation: identifies the queue, the priority and the podSets that the Workload was written for. */
+/* Annotation: identifies the queue, the priority and the podSets that the Workload was written for; then "/" and
+ * activeDeadlineSec, if there is one. */
 #define FC_WORKLOAD_REQUEST "FC_WORKLOAD_REQUEST"
 
 /* Condition types and reasons of Kueue (apis/kueue/v1beta2/workload_types.go). */

@@ -41,6 +41,7 @@ struct job {
 	json_t *labels; /* an object or NULL; so are these two, whose members are unchecked */
 	json_t *spec;
 	json_t *status;
+	const char *gang_scheduler; /* of fc-jobs (--gang-scheduler-name); NULL: none. Set when it is translated */
 };
 
 /* Reads an object of the API server. 0, or -1 and *err if it has no name, namespace or uid. Keeps references on parts

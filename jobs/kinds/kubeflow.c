@@ -71,27 +71,25 @@ static int check_name(const struct job *job, struct error *err)
 				job->name);
 }
 
-static int read_run_policy(const struct json_field *spec, struct job_translation *out, struct error *err)
+static int read_run_policy(const struct json_field *spec, struct json_field *policy, struct job_translation *out,
+			   struct error *err)
 {
 	static const char *const known[] = {
 		"activeDeadlineSeconds", "backoffLimit", "cleanPodPolicy",          "managedBy",
 		"schedulingPolicy",      "suspend",      "ttlSecondsAfterFinished", NULL};
 	static const char *const policies[] = {"", "All", "None", "Running", NULL};
-	struct json_field policy;
 	const char *clean;
 	int64_t deadline = 0;
 	bool suspend = false;
 
-	if (json_field_object(spec, "runPolicy", &policy, err) < 0 || build_known(&policy, known, err) < 0 ||
-	    json_field_int(&policy, "activeDeadlineSeconds", 1, INT32_MAX, &deadline, err) < 0 ||
-	    json_field_int(&policy, "backoffLimit", 0, INT32_MAX, &out->backoff_limit, err) < 0 ||
-	    json_field_int(&policy, "ttlSecondsAfterFinished", 0, INT32_MAX, &out->ttl_sec, err) < 0 ||
-	    json_field_bool(&policy, "suspend", &suspend, err) < 0 ||
-	    check_text(&policy, "cleanPodPolicy", policies, "All, Running or None", err) < 0)
+	if (json_field_object(spec, "runPolicy", policy, err) < 0 || build_known(policy, known, err) < 0 ||
+	    json_field_int(policy, "activeDeadlineSeconds", 1, INT32_MAX, &deadline, err) < 0 ||
+	    json_field_int(policy, "backoffLimit", 0, INT32_MAX, &out->backoff_limit, err) < 0 ||
+	    json_field_int(policy, "ttlSecondsAfterFinished", 0, INT32_MAX, &out->ttl_sec, err) < 0 ||
+	    json_field_bool(policy, "suspend", &suspend, err) < 0 ||
+	    check_text(policy, "cleanPodPolicy", policies, "All, Running or None", err) < 0)
 		return -1;
-	if (json_object_size(json_object_get(policy.value, "schedulingPolicy")) > 0)
-		return json_field_wrong(&policy, "schedulingPolicy", "none: fc-jobs makes no PodGroups", err);
-	clean = json_str(policy.value, "cleanPodPolicy");
+	clean = json_str(policy->value, "cleanPodPolicy");
 	if (clean != NULL && (strcmp(clean, "None") == 0 || strcmp(clean, "Running") == 0))
 		build_warn(out,
 			   "spec.runPolicy.cleanPodPolicy %s has no effect: a Framework deletes each Pod when it has "
@@ -124,15 +122,10 @@ static int read_restart(const struct json_field *replica, const struct kubeflow_
 static int64_t take_port(json_t *container, const struct kubeflow_kind *kind)
 {
 	json_t *ports = json_object_get(container, "ports");
-	json_t *port;
-	size_t i;
+	const json_t *port = json_find(ports, "name", kind->port_name);
 
-	json_array_foreach(ports, i, port) {
-		const char *name = json_str(port, "name");
-
-		if (name != NULL && strcmp(name, kind->port_name) == 0)
-			return json_int(port, "containerPort", kind->port);
-	}
+	if (port != NULL)
+		return json_int(port, "containerPort", kind->port);
 	if (!json_is_array(ports)) {
 		json_object_set_new(container, "ports", json_array());
 		ports = json_object_get(container, "ports");
@@ -254,14 +247,16 @@ int kubeflow_read(const struct job *job, const struct kubeflow_kind *kind, const
 		  struct kubeflow_job *read, struct job_translation *out, struct error *err)
 {
 	const struct json_field spec = kubeflow_spec(job);
+	struct json_field run_policy;
 
 	*read = (struct kubeflow_job){.kind = kind};
 	build_begin(job, out);
 	json_object_set_new(out->labels, LABEL_JOB, json_string(job->name));
 	json_object_set_new(out->labels, LABEL_OPERATOR, json_string(job_names(job->kind)->operator_name));
-	if (check_name(job, err) < 0 || build_known(&spec, known, err) < 0 || read_run_policy(&spec, out, err) < 0)
+	if (check_name(job, err) < 0 || build_known(&spec, known, err) < 0 ||
+	    read_run_policy(&spec, &run_policy, out, err) < 0 || read_all_replicas(job, &spec, read, out, err) < 0)
 		return -1;
-	return read_all_replicas(job, &spec, read, out, err);
+	return kubeflow_put_gang(job, &run_policy, read, out, err);
 }
 
 void kubeflow_free(struct kubeflow_job *read)

@@ -40,6 +40,9 @@ struct kubeflow_job {
 int kubeflow_read(const struct job *job, const struct kubeflow_kind *kind, const char *const *known,
 		  struct kubeflow_job *read, struct job_translation *out, struct error *err);
 void kubeflow_free(struct kubeflow_job *read);
+/* What becomes of runPolicy.schedulingPolicy (gang.c), when the replicas are read. 0, or -1 and *err. */
+int kubeflow_put_gang(const struct job *job, const struct json_field *run_policy, struct kubeflow_job *read,
+		      struct job_translation *out, struct error *err);
 /* NULL: the job has no such replicas. */
 struct kubeflow_replicas *kubeflow_find(struct kubeflow_job *read, const char *type);
 /* Adds the TaskRoles, and what the restart policies make of exit codes. min_succeeded: of each of read->replicas. */

@@ -58,20 +58,6 @@ static json_t *own_part(json_t *object, const char *name)
 	return part;
 }
 
-static const json_t *pod_set_of(const json_t *admission, const char *role)
-{
-	size_t i;
-	const json_t *pod_set;
-
-	json_array_foreach(json_object_get(admission, "podSets"), i, pod_set) {
-		const char *name = json_str(pod_set, "name");
-
-		if (name != NULL && strcmp(name, role) == 0)
-			return pod_set;
-	}
-	return NULL;
-}
-
 void admission_add(json_t *into, const json_t *from)
 {
 	add_map(into, "nodeSelector", json_object_get(from, "nodeSelector"));
@@ -82,7 +68,7 @@ void admission_add(json_t *into, const json_t *from)
 
 json_t *admission_pod(const json_t *admission, const char *role, json_t *pod)
 {
-	const json_t *pod_set = pod_set_of(admission, role);
+	const json_t *pod_set = json_find(json_object_get(admission, "podSets"), "name", role);
 	json_t *merged;
 	json_t *part;
 

@@ -17,17 +17,17 @@ enum { CREATE_WINDOW_LAST = 16 };
 
 static bool is_create(enum call_kind kind)
 {
-	return kind == CALL_CREATE_CONFIG_MAP || kind == CALL_CREATE_POD || kind == CALL_CREATE_OWNED;
+	return call_verb(kind) == VERB_CREATE;
 }
 
 static bool is_get(enum call_kind kind)
 {
-	return kind == CALL_GET_CONFIG_MAP || kind == CALL_GET_POD || kind == CALL_GET_OWNED;
+	return call_verb(kind) == VERB_GET;
 }
 
 static bool is_patch(enum call_kind kind)
 {
-	return kind == CALL_PATCH_OWNED || kind == CALL_PATCH_OWNED_STATUS;
+	return call_verb(kind) == VERB_PATCH;
 }
 
 static struct slot *slot_of(struct framework *framework, const struct call *call)
@@ -157,8 +157,8 @@ static void keep_error(struct slot *slot, const struct call *call, const struct 
 	create_error_free(slot->error);
 	slot->error = mem_calloc(1, sizeof(*slot->error));
 	slot->error->decided = call->decided;
-	slot->error->read = is_get(call->kind);
-	slot->error->patch = is_patch(call->kind);
+	slot->error->verb = call_verb(call->kind);
+	slot->error->unread = is_get(call->kind);
 	slot->error->http_status = answer->http_status;
 	slot->error->is_status = answer->is_status;
 	slot->error->reason = mem_strdup(answer->reason);
@@ -199,6 +199,18 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 
 /* ---- gets and deletes ---- */
 
+/* A right that is missing: an Event has to tell, because nothing goes on before somebody grants it. If the GET after a
+ * refused create or PATCH is refused as well, the first refusal is told first. */
+static void keep_refusal(struct slot *slot, const struct call *call, const struct call_answer *answer)
+{
+	if (!slot_is_owned(slot) || answer->http_status != HTTP_FORBIDDEN)
+		return;
+	if (is_get(call->kind) && slot->error != NULL && slot->error->http_status == HTTP_FORBIDDEN)
+		slot->error->unread = true;
+	else
+		keep_error(slot, call, answer);
+}
+
 static struct request_backoff *get_backoff(struct framework *framework, const struct slot *slot)
 {
 	return slot_is_owned(slot) ? &framework->owned_calls : &framework->others;
@@ -207,9 +219,7 @@ static struct request_backoff *get_backoff(struct framework *framework, const st
 static void get_failed(struct framework *framework, struct slot *slot, const struct call *call,
 		       const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
-	/* A right that is missing: an Event has to tell, because nothing goes on before somebody grants it. */
-	if (slot_is_owned(slot) && answer->http_status == HTTP_FORBIDDEN)
-		keep_error(slot, call, answer);
+	keep_refusal(slot, call, answer);
 	backoff_fail(get_backoff(framework, slot), random, time->boot_ms, answer->retry_after_ms);
 }
 
@@ -262,13 +272,45 @@ static bool shows_the_end(const struct slot *slot, const struct call *call, cons
 	return ended;
 }
 
+/* It was accepted, and what it was to change is as before: an admission webhook has put it back, or the server does not
+ * know the member. Such a PATCH has failed, although nobody says so. */
+static bool took_no_effect(const struct framework *framework, const struct slot *slot, const struct call *call,
+			   const struct call_answer *answer)
+{
+	struct shown shown = read_shown(slot, call, answer);
+	bool as_before = slot->owned != NULL && shown.owned != NULL && strcmp(slot->meta->uid, shown.meta->uid) == 0 &&
+			 json_equal(slot->owned->spec, shown.owned->spec);
+
+	owned_object_free(shown.owned);
+	workload_free(shown.workload);
+	return as_before && owned_wanted(framework, call);
+}
+
+static void patch_took_no_effect(struct framework *framework, struct slot *slot, const struct call *call,
+				 const struct call_answer *answer, const struct sync_time *time, struct random *random)
+{
+	cleanup_free char *spec = json_text(slot->owned->spec);
+	cleanup_free char *message = NULL;
+	cleanup_buf struct buf wanted = {0};
+	struct call_answer failed = *answer;
+
+	owned_write(framework, call, &wanted);
+	message = mem_printf("the API server accepted the patch %.256s, and spec is as before, %.256s: expected it to "
+			     "change. An admission webhook may put it back",
+			     wanted.data, spec);
+	failed.message = message;
+	owned_create_failed(framework, slot, call, &failed, time, random);
+}
+
 static void answer_patch(struct framework *framework, struct slot *slot, const struct call *call,
 			 const struct call_answer *answer, const struct sync_time *time, struct random *random)
 {
 	if (answer->http_status / 100 == 2 && shows_the_end(slot, call, answer)) {
 		backoff_reset(&framework->owned_calls);
 		slot_gone(slot, call->uid, NULL);
-	} else if (answer->http_status / 100 == 2)
+	} else if (answer->http_status / 100 == 2 && took_no_effect(framework, slot, call, answer))
+		patch_took_no_effect(framework, slot, call, answer, time, random);
+	else if (answer->http_status / 100 == 2)
 		create_succeeded(framework, slot, call, answer);
 	else if (answer->absent)
 		slot_gone(slot, call->uid, NULL);
@@ -306,6 +348,7 @@ static void answer_delete(struct framework *framework, struct slot *slot, const 
 		 * GET tells. */
 		if (answer->http_status == HTTP_CONFLICT)
 			slot->known = SLOT_IN_DOUBT;
+		keep_refusal(slot, call, answer);
 		backoff_fail(&framework->others, random, time->boot_ms, answer->retry_after_ms);
 	}
 }
@@ -333,7 +376,7 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 		return;
 	}
 	if (call->kind == CALL_GET_KUEUE) {
-		kueue_answer(framework, call, answer, time);
+		kueue_answer(framework, call, answer, time, random);
 		return;
 	}
 	slot = slot_of(framework, call);
@@ -431,6 +474,12 @@ static bool held_back(const struct framework *framework, const struct call *call
 	return framework->create_window > 0 && call->failed != framework->creates_failed;
 }
 
+/* Of one that is gone, or on its way out with a spec that cannot be read, the Workload is still let go. */
+static bool may_release(const struct framework *framework, const struct call *call)
+{
+	return call->object == SLOT_WORKLOAD && call->kind == CALL_PATCH_OWNED && kueue_only_releases(framework);
+}
+
 bool framework_call_wanted(struct framework *framework, const struct call *call)
 {
 	size_t role;
@@ -442,7 +491,7 @@ bool framework_call_wanted(struct framework *framework, const struct call *call)
 	case CALL_PATCH_OWNED:
 	case CALL_PATCH_OWNED_STATUS:
 		return owned_wanted(framework, call) &&
-		       (may_create(framework, call->decided) || (!framework->exists && is_patch(call->kind)));
+		       (may_create(framework, call->decided) || may_release(framework, call));
 	case CALL_CREATE_POD: return !held_back(framework, call) && pod_wanted(framework, call, &role, &index);
 	case CALL_DELETE_FRAMEWORK: return framework->uid != NULL && strcmp(framework->uid, call->uid) == 0;
 	default: return true; /* deletes are for a uid and gets do no harm */

@@ -77,7 +77,8 @@ static void check_admission(struct reconcile *reconcile)
 	struct framework *framework = reconcile->framework;
 	cleanup_free char *why = NULL;
 
-	if (framework->status.admission == NULL || framework->status.state == STATE_COMPLETED)
+	if (framework->status.admission == NULL || framework->status.state == STATE_COMPLETED ||
+	    framework->deletion_time != 0)
 		return;
 	if (!kueue_managed(framework) || framework->spec.suspend) { /* somebody wants it so */
 		set_admission(reconcile, NULL);
@@ -93,13 +94,7 @@ static void check_admission(struct reconcile *reconcile)
 
 static const json_t *update_of(const json_t *check, const char *pod_set)
 {
-	size_t i;
-	const json_t *update;
-
-	json_array_foreach(json_object_get(check, "podSetUpdates"), i, update)
-		if (json_str(update, "name") != NULL && strcmp(json_str(update, "name"), pod_set) == 0)
-			return update;
-	return NULL;
+	return json_find(json_object_get(check, "podSetUpdates"), "name", pod_set);
 }
 
 /* What the flavors of an assignment add to the Pods. False: some are still to be read. */
@@ -232,7 +227,7 @@ static bool may_act(struct reconcile *reconcile, struct slot *slot)
 	uint64_t decided = framework->decided > framework->kueue.decided ? framework->decided
 									 : framework->kueue.decided;
 
-	return !framework->exists || reconcile_may_act(reconcile, slot, decided);
+	return kueue_only_releases(framework) || reconcile_may_act(reconcile, slot, decided);
 }
 
 /* The Workload's status is behind what is stored of the Tasks. */
@@ -261,14 +256,22 @@ static bool has_priority(struct reconcile *reconcile)
 	return name == NULL || kueue_look_up(reconcile, "workloadpriorityclasses", name) != NULL;
 }
 
-/* Others write it, too: that its version was old says nothing. */
-static void report_failed_patch(struct reconcile *reconcile, struct slot *slot)
+/* What became of a call, once it is known whether the Workload is there. Others write it, too: that its version was old
+ * says nothing. */
+static void report_error(struct reconcile *reconcile, struct slot *slot, enum kueue_step step)
 {
-	if (slot->error->http_status != HTTP_CONFLICT) {
+	const struct create_error *error = slot->error;
+	bool created = error != NULL && error->verb == VERB_CREATE;
+
+	if (error == NULL || (created && step == KUEUE_MAKE)) /* owned_make() tells */
+		return;
+	if (slot->known == SLOT_IN_DOUBT && !error->unread && error->verb != VERB_DELETE)
+		return;
+	if (error->http_status != HTTP_CONFLICT && !(created && slot->meta != NULL)) {
 		owned_report_error(reconcile, slot);
 		return;
 	}
-	create_error_free(slot->error);
+	create_error_free(slot->error); /* it is there after all */
 	slot->error = NULL;
 }
 
@@ -276,8 +279,7 @@ static void take_step(struct reconcile *reconcile, struct slot *slot, enum kueue
 {
 	bool doubted = slot->meta != NULL && slot->known == SLOT_IN_DOUBT && step != KUEUE_MAKE;
 
-	if (slot->error != NULL && slot->error->patch && slot->known != SLOT_IN_DOUBT)
-		report_failed_patch(reconcile, slot);
+	report_error(reconcile, slot, step);
 	if ((step == KUEUE_NOTHING && !doubted) || slot->call != CALL_NONE || !may_act(reconcile, slot))
 		return;
 	if (doubted) {
@@ -329,7 +331,7 @@ void kueue_sync(struct reconcile *reconcile)
 		tell_wait(reconcile, slot->workload);
 }
 
-void kueue_sync_gone(struct reconcile *reconcile)
+void kueue_release(struct reconcile *reconcile)
 {
 	struct slot *slot = owned_slot(reconcile->framework, SLOT_WORKLOAD);
 

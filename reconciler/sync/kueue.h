@@ -10,20 +10,22 @@
 #include "common/base/json_reader.h"
 #include "common/framework/workload.h"
 #include "reconciler/sync/plan.h"
+#include "reconciler/sync/request_backoff.h"
 
 struct framework;
 struct slot;
 struct reconcile;
 struct call_answer;
 struct sync_time;
+struct random;
 
 /* An object of Kueue that has no namespace, as last read: a ResourceFlavor, a WorkloadPriorityClass. */
 struct kueue_lookup {
-	char *name;      /* "resourceflavors/default" */
-	json_t *object;  /* NULL: not read yet */
-	bool asking;     /* a GET is on the way */
-	char *error;     /* of the last GET, until an Event has told of it */
-	int64_t next_ms; /* CLOCK_BOOTTIME from which on it may be asked for again */
+	char *name;     /* "resourceflavors/default" */
+	json_t *object; /* NULL: not read yet */
+	bool asking;    /* a GET is on the way */
+	char *error;    /* of the last GET, until an Event has told of it */
+	struct request_backoff backoff;
 	struct kueue_lookup *next;
 };
 
@@ -32,6 +34,7 @@ struct kueue_work {
 	bool on;              /* the configuration asks for Kueue */
 	char *queue;          /* label kueue.x-k8s.io/queue-name; NULL: none, or it is not on */
 	char *priority_class; /* label kueue.x-k8s.io/priority-class; NULL: none */
+	bool left;            /* its label was removed while it was held */
 	char *request;        /* identifies what the Workload is to ask for; NULL: to be computed */
 	struct kueue_lookup *lookups;
 	uint64_t decided; /* the version of the status since which status.admission is as it is */
@@ -62,12 +65,17 @@ const struct workload *kueue_workload(const struct framework *framework);
 bool kueue_managed(const struct framework *framework);
 /* Whether it is held because it is not admitted. */
 bool kueue_holds(const struct framework *framework);
-/* Whether Kueue has ended it for spec.activeDeadlineSec. */
+/* Whether Kueue has deactivated it for its maximumExecutionTimeSeconds. */
+bool kueue_out_of_time(const struct workload *workload);
+/* Whether Kueue has ended it for spec.activeDeadlineSec, which has not become longer since. */
 bool kueue_time_over(const struct framework *framework);
 
 /* Whether it wants to run. */
 bool kueue_wants_quota(const struct framework *framework);
-/* Whether the Workload asks for what the Framework needs. */
+/* Whether nothing is left to do but to let go of its Workload: it is gone, or on its way out with a spec that cannot be
+ * read. */
+bool kueue_only_releases(const struct framework *framework);
+/* Whether the Workload asks for the quota that the Framework needs. */
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload);
 /* What is known of an object without a namespace, by "resourceflavors/NAME"; NULL: nothing. */
 struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name);
@@ -79,8 +87,8 @@ void kueue_drop_lookups(struct framework *framework);
 
 /* In each reconcile, before anything else is decided: what Kueue has decided, and what the Workload needs. */
 void kueue_sync(struct reconcile *reconcile);
-/* The same for a Framework that is gone: its Workload may go when its last Pod is gone. */
-void kueue_sync_gone(struct reconcile *reconcile);
+/* Of a Framework of which kueue_only_releases(): its Workload may go when its last Pod is gone. */
+void kueue_release(struct reconcile *reconcile);
 
 /* ---- workload.c: what it needs, and bodies ---- */
 
@@ -96,7 +104,7 @@ enum kueue_step {
 };
 enum kueue_step kueue_step(const struct framework *framework);
 
-/* Identifies queue, priority and podSets. The caller frees. */
+/* Identifies queue, priority, podSets and activeDeadlineSec: annotation FC_WORKLOAD_REQUEST. The caller frees. */
 char *kueue_request(const struct framework *framework);
 /* The status that the Workload is to have: a merge patch; NULL: the one that it has. */
 json_t *kueue_status_patch(const struct framework *framework);
@@ -108,6 +116,6 @@ bool kueue_reclaimed_too_much(const struct framework *framework);
 /* The object, if it is read; otherwise it is asked for. */
 const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, const char *name);
 void kueue_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
-		  const struct sync_time *time);
+		  const struct sync_time *time, struct random *random);
 
 #endif

@@ -33,17 +33,31 @@ bool kueue_managed(const struct framework *framework)
 	return framework->kueue.queue != NULL;
 }
 
-bool kueue_time_over(const struct framework *framework)
+bool kueue_out_of_time(const struct workload *workload)
 {
-	const struct workload *workload = kueue_workload(framework);
-	const json_t *evicted = workload == NULL ? NULL : workload_condition(workload, WORKLOAD_EVICTED);
+	const json_t *evicted = workload_condition(workload, WORKLOAD_EVICTED);
 	const char *reason = json_str(evicted, "reason");
 	const char *message = json_str(evicted, "message");
 
-	return framework->spec.active_deadline_sec > 0 && kueue_managed(framework) && evicted != NULL &&
-	       workload_is(workload, WORKLOAD_EVICTED) && !workload_active(workload) &&
+	return workload_is(workload, WORKLOAD_EVICTED) && !workload_active(workload) &&
 	       ((reason != NULL && strstr(reason, "MaximumExecutionTimeExceeded") != NULL) ||
 		(message != NULL && strstr(message, "maximum execution time") != NULL));
+}
+
+/* The activeDeadlineSec that Kueue knows; 0: none. */
+static int64_t asked_time(const struct workload *workload)
+{
+	const char *time = strchr(workload_request(workload), '/');
+
+	return time == NULL ? 0 : strtoll(time + 1, NULL, 10);
+}
+
+bool kueue_time_over(const struct framework *framework)
+{
+	const struct workload *workload = kueue_workload(framework);
+
+	return framework->spec.active_deadline_sec > 0 && kueue_managed(framework) && workload != NULL &&
+	       kueue_out_of_time(workload) && asked_time(workload) >= framework->spec.active_deadline_sec;
 }
 
 bool kueue_holds(const struct framework *framework)
@@ -58,9 +72,18 @@ bool kueue_wants_quota(const struct framework *framework)
 	       !framework->spec.suspend && framework->spec.execution_type == EXECUTION_START;
 }
 
+bool kueue_only_releases(const struct framework *framework)
+{
+	return !framework->exists || (framework->problem != NULL && framework->deletion_time != 0);
+}
+
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload)
 {
-	return framework->kueue.request != NULL && strcmp(workload_request(workload), framework->kueue.request) == 0;
+	const char *request = workload_request(workload);
+	size_t len = strcspn(request, "/");
+
+	return framework->kueue.request != NULL && len == strcspn(framework->kueue.request, "/") &&
+	       strncmp(request, framework->kueue.request, len) == 0;
 }
 
 struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name)
@@ -115,6 +138,7 @@ static bool take_text(char **at, char *text)
 void kueue_take_metadata(struct framework *framework, const struct json_span *metadata)
 {
 	cleanup_json json_t *read = NULL;
+	bool held = framework->has_status && !framework->spec.suspend && kueue_holds(framework);
 	bool changed;
 
 	if (!framework->kueue.on)
@@ -123,6 +147,7 @@ void kueue_take_metadata(struct framework *framework, const struct json_span *me
 	changed = take_text(&framework->kueue.queue, label(read, KUEUE_QUEUE_LABEL));
 	if (take_text(&framework->kueue.priority_class, label(read, KUEUE_PRIORITY_LABEL)) || changed)
 		kueue_forget_request(framework);
+	framework->kueue.left = !kueue_managed(framework) && (held || framework->kueue.left);
 }
 
 void kueue_forget_request(struct framework *framework)
@@ -136,6 +161,7 @@ void kueue_forget(struct framework *framework)
 
 	kueue_drop_lookups(framework);
 	mem_replace(&kueue->told, NULL);
+	kueue->left = false;
 	kueue->decided = 0;
 	kueue->next_ms = 0;
 }

@@ -9,7 +9,7 @@
 #include "reconciler/sync/owned_kind.h"
 #include "reconciler/sync/rules.h"
 
-enum { AGAIN_MS = 10 * 1000 }; /* after a failure: somebody may create it */
+enum { HTTP_FORBIDDEN = 403 };
 
 /* Takes over the name. */
 static struct kueue_lookup *find_or_add(struct framework *framework, char *name)
@@ -48,8 +48,8 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 			   lookup->error);
 		mem_replace(&lookup->error, NULL);
 	}
-	if (reconcile->time.boot_ms < lookup->next_ms) {
-		plan_wake(reconcile->plan, lookup->next_ms);
+	if (reconcile->time.boot_ms < lookup->backoff.until_ms) {
+		plan_wake(reconcile->plan, lookup->backoff.until_ms);
 		return NULL;
 	}
 	if (!can_be_asked(name)) {
@@ -58,8 +58,8 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 			"Cannot read %s of kueue.x-k8s.io, which its admission needs: found \"%s\", expected the name "
 			"of an object",
 			plural, name);
-		lookup->next_ms = reconcile->time.boot_ms + TELL_AGAIN_MS;
-		plan_wake(reconcile->plan, lookup->next_ms);
+		lookup->backoff.until_ms = reconcile->time.boot_ms + TELL_AGAIN_MS;
+		plan_wake(reconcile->plan, lookup->backoff.until_ms);
 		return NULL;
 	}
 	if (!owned_find_resource(reconcile, slot))
@@ -73,7 +73,7 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 }
 
 void kueue_answer(struct framework *framework, const struct call *call, const struct call_answer *answer,
-		  const struct sync_time *time)
+		  const struct sync_time *time, struct random *random)
 {
 	struct kueue_lookup *lookup = kueue_find_lookup(framework, call->name);
 
@@ -82,9 +82,13 @@ void kueue_answer(struct framework *framework, const struct call *call, const st
 	lookup->asking = false;
 	if (!answer->sent)
 		return;
-	lookup->next_ms = time->boot_ms + (answer->retry_after_ms > AGAIN_MS ? answer->retry_after_ms : AGAIN_MS);
 	if (answer->http_status / 100 == 2)
 		lookup->object = json_parse(answer->body, strlen(answer->body), NULL);
-	if (lookup->object == NULL)
-		mem_replace(&lookup->error, answer->message[0] == '\0' ? "no answer" : answer->message);
+	if (lookup->object != NULL)
+		return;
+	/* somebody may create it, or grant the right */
+	backoff_fail(&lookup->backoff, random, time->boot_ms, answer->retry_after_ms);
+	free(lookup->error);
+	lookup->error = mem_printf("%s%s", answer->message[0] == '\0' ? "no answer" : answer->message,
+				   answer->http_status == HTTP_FORBIDDEN ? workload_kind.hint : "");
 }

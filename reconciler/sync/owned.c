@@ -58,10 +58,11 @@ static struct owned_work *work_of(struct framework *framework, const struct slot
 
 void owned_answered(struct framework *framework, const struct call *call, int64_t boot_ms)
 {
-	struct owned_work *work = &framework->owned_work[call->object - SLOT_SERVICE];
+	const struct slot *slot = owned_slot(framework, call->object);
+	struct owned_work *work = work_of(framework, slot);
 
 	work->seen_ms = boot_ms;
-	if (call->kind != CALL_GET_OWNED)
+	if (call->kind != CALL_GET_OWNED && (slot->error == NULL || !slot->error->patch))
 		work->fitted = work->sent;
 }
 
@@ -118,12 +119,16 @@ void owned_write(const struct framework *framework, const struct call *call, str
 
 /* ---- what the API server serves ---- */
 
-static void tell_unavailable(struct reconcile *reconcile, const struct owned_kind *kind, struct owned_work *work)
+/* trouble NULL: it is not served. */
+static void tell_unavailable(struct reconcile *reconcile, const struct owned_kind *kind, struct owned_work *work,
+			     const char *trouble)
 {
-	if (work->told_ms != 0 && reconcile->time.boot_ms < work->told_ms + TELL_AGAIN_MS)
+	if (work->told_ms != 0 && work->told_trouble == (trouble != NULL) &&
+	    reconcile->time.boot_ms < work->told_ms + TELL_AGAIN_MS)
 		return;
 	work->told_ms = reconcile->time.boot_ms;
-	kind->tell_unavailable(reconcile);
+	work->told_trouble = trouble != NULL;
+	kind->tell_unavailable(reconcile, trouble);
 }
 
 /* The best that is served. NULL: discovery has still to tell, or none is; the reconcile comes back. */
@@ -132,6 +137,7 @@ static const struct owned_resource *find_resource(struct reconcile *reconcile, c
 	const struct owned_resource *resources[OWNED_RESOURCES_MAX];
 	const struct owned_kind *kind = kind_of(slot);
 	size_t count = kind->resources(reconcile->framework, resources);
+	const char *trouble = NULL;
 	bool unknown = false;
 
 	for (size_t i = 0; i < count; i++) {
@@ -147,10 +153,12 @@ static const struct owned_resource *find_resource(struct reconcile *reconcile, c
 		if (served->state == SERVED_YES && !unknown)
 			return resources[i];
 		unknown = unknown || served->state == SERVED_UNKNOWN;
+		if (served->trouble[0] != '\0')
+			trouble = served->trouble;
 		plan_wake(reconcile->plan, served->until_ms);
 	}
-	if (!unknown)
-		tell_unavailable(reconcile, kind, work_of(reconcile->framework, slot));
+	if (!unknown || trouble != NULL)
+		tell_unavailable(reconcile, kind, work_of(reconcile->framework, slot), trouble);
 	return NULL;
 }
 
@@ -198,10 +206,13 @@ bool owned_ready(const struct framework *framework)
 
 bool owned_wanted(const struct framework *framework, const struct call *call)
 {
+	const struct slot *slot = &framework->owned[call->object - SLOT_SERVICE];
 	char name[OWNED_NAME_SIZE] = "";
 
 	if (kinds[call->object - SLOT_SERVICE]->apart)
 		return kinds[call->object - SLOT_SERVICE]->wanted(framework, call);
+	if (call->kind == CALL_PATCH_OWNED && (slot->owned == NULL || fit_of(framework, slot) == FIT))
+		return false;
 	return kinds[call->object - SLOT_SERVICE]->name(framework, name) && strcmp(name, call->name) == 0 &&
 	       framework_has_config_map(framework) && !framework_completing(framework);
 }
@@ -230,14 +241,23 @@ static void rename_slot(struct framework *framework, struct slot *slot, const ch
 		slot->known = SLOT_IN_DOUBT;
 }
 
+static const char *reason_of(const struct owned_kind *kind, enum call_verb verb)
+{
+	switch (verb) {
+	case VERB_PATCH: return kind->failed_patch;
+	case VERB_DELETE: return kind->failed_delete;
+	case VERB_GET: return kind->failed_get != NULL ? kind->failed_get : kind->failed_create;
+	default: return kind->failed_create;
+	}
+}
+
 void owned_report_error(struct reconcile *reconcile, struct slot *slot)
 {
 	const struct owned_kind *kind = kind_of(slot);
 	const struct create_error *error = slot->error;
 	bool forbidden = error->http_status == HTTP_FORBIDDEN && !create_exceeds_quota(error->message);
 
-	slot_create_failed(reconcile, slot, error->patch ? kind->failed_patch : kind->failed_create,
-			   forbidden ? kind->hint : "");
+	slot_create_failed(reconcile, slot, reason_of(kind, error->verb), forbidden ? kind->hint : "");
 }
 
 /* Another object has the name, or ours is on its way out. */
@@ -255,7 +275,7 @@ static void keep(struct reconcile *reconcile, struct slot *slot)
 	struct framework *framework = reconcile->framework;
 	struct owned_work *work = work_of(framework, slot);
 
-	if (slot->error != NULL && slot->error->patch)
+	if (slot->error != NULL && slot->error->verb == VERB_PATCH)
 		owned_report_error(reconcile, slot);
 	create_error_free(slot->error); /* there already, or after all */
 	slot->error = NULL;
@@ -310,7 +330,7 @@ static void make(struct reconcile *reconcile, struct slot *slot, const char *nam
 		wait_for_name(reconcile, slot);
 		return;
 	}
-	if (slot->error != NULL && (slot->error->read || slot->known != SLOT_IN_DOUBT))
+	if (slot->error != NULL && (slot->error->unread || slot->known != SLOT_IN_DOUBT))
 		owned_report_error(reconcile, slot);
 	/* what it rests on, that there is this attempt, was stored before its ConfigMap was created */
 	if (kind_of(slot)->fit != NULL && slot->known == SLOT_IN_DOUBT)

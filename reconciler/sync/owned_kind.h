@@ -18,7 +18,9 @@ enum { OWNED_NAME_SIZE = 128, OWNED_RESOURCES_MAX = 2 };
 struct owned_kind {
 	const char *kind;
 	const char *failed_create; /* the reason of an Event */
-	const char *failed_patch;  /* likewise; NULL: it is never patched */
+	const char *failed_get;    /* likewise, as the next ones; NULL: as failed_create */
+	const char *failed_patch;  /* NULL: it is never patched */
+	const char *failed_delete; /* NULL: it is left to the garbage collector */
 	const char *hint;          /* how somebody can grant a right that is missing */
 	bool of_attempt;           /* the attempt's ConfigMap is its owner, and not the Framework */
 	bool apart;                /* it is made and kept by kueue.c, whether there is an attempt or not */
@@ -38,8 +40,8 @@ struct owned_kind {
 	void (*write_patch)(const struct framework *framework, struct buf *out);
 	/* Of one that is apart: whether a planned call is still wanted; write_patch() writes the whole body then. */
 	bool (*wanted)(const struct framework *framework, const struct call *call);
-	/* Tells by an Event that the API server serves none of its resources. */
-	void (*tell_unavailable)(struct reconcile *reconcile);
+	/* Tells by an Event that the API server serves none of its resources or, with trouble, why nobody knows. */
+	void (*tell_unavailable)(struct reconcile *reconcile, const char *trouble);
 };
 
 extern const struct owned_kind service_kind;

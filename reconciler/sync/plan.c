@@ -25,6 +25,22 @@ void plan_reset(struct plan *plan)
 	*plan = (struct plan){.wake_ms = INT64_MAX};
 }
 
+enum call_verb call_verb(enum call_kind kind)
+{
+	switch (kind) {
+	case CALL_CREATE_CONFIG_MAP:
+	case CALL_CREATE_POD:
+	case CALL_CREATE_OWNED: return VERB_CREATE;
+	case CALL_PATCH_OWNED:
+	case CALL_PATCH_OWNED_STATUS: return VERB_PATCH;
+	case CALL_DELETE_CONFIG_MAP:
+	case CALL_DELETE_POD:
+	case CALL_DELETE_OWNED:
+	case CALL_DELETE_FRAMEWORK: return VERB_DELETE;
+	default: return VERB_GET;
+	}
+}
+
 void plan_call(struct plan *plan, enum call_kind kind, const char *name, const char *uid, bool force)
 {
 	if (plan->call_count == plan->call_cap) {

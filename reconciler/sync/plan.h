@@ -35,6 +35,10 @@ enum call_kind {
 	CALL_DELETE_FRAMEWORK, /* retention: propagation Foreground */
 };
 
+/* What a call does with its object. */
+enum call_verb { VERB_CREATE, VERB_GET, VERB_DELETE, VERB_PATCH, VERBS };
+enum call_verb call_verb(enum call_kind kind);
+
 struct call {
 	enum call_kind kind;
 	enum slot_kind object;

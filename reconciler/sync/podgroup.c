@@ -30,7 +30,7 @@ static size_t group_resources(const struct framework *framework,
 	return 0;
 }
 
-static void tell_unavailable(struct reconcile *reconcile)
+static void tell_unavailable(struct reconcile *reconcile, const char *trouble)
 {
 	static const char *const needed[] = {
 		[GANG_VOLCANO] = "podgroups of scheduling.volcano.sh/v1beta1: install Volcano",
@@ -41,11 +41,13 @@ static void tell_unavailable(struct reconcile *reconcile)
 	};
 	const struct framework *framework = reconcile->framework;
 
-	plan_event(reconcile->plan, true, "GangUnavailable",
-		   "Attempt %d waits: spec.gang.scheduler is %s, and the API server does not serve %s. The controller "
-		   "looks again every minute",
-		   (int)framework->status.attempt.id, gang_scheduler_name(framework->status.attempt.gang),
-		   needed[framework->status.attempt.gang]);
+	plan_event(
+		reconcile->plan, true, "GangUnavailable",
+		"Attempt %d waits: spec.gang.scheduler is %s, and the %s %s. The controller looks again every minute",
+		(int)framework->status.attempt.id, gang_scheduler_name(framework->status.attempt.gang),
+		trouble == NULL ? "API server does not serve"
+				: "controller cannot find out whether the API server serves its podgroups:",
+		trouble == NULL ? needed[framework->status.attempt.gang] : trouble);
 }
 
 /* ---- how many ---- */

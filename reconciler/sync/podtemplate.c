@@ -199,21 +199,6 @@ static bool absent(const json_t *value)
 
 /* ---- containers ---- */
 
-/* Whether the template sets this variable of a container. */
-static bool env_has(const json_t *env, const char *name)
-{
-	size_t i;
-	const json_t *item;
-
-	json_array_foreach(env, i, item) {
-		const char *found = json_str(item, "name");
-
-		if (found != NULL && strcmp(found, name) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* What launchers read, except variables that the template sets itself. */
 static void put_distributed_env(struct pod_template *template, const json_t *env)
 {
@@ -222,7 +207,7 @@ static void put_distributed_env(struct pod_template *template, const json_t *env
 	for (size_t i = 0; i < template->env->count; i++) {
 		const struct distributed_var *var = &template->env->vars[i];
 
-		if (env_has(env, var->name))
+		if (json_find(env, "name", var->name) != NULL)
 			continue;
 		buf_printf(out, ",{\"name\":\"%s\",\"value\":\"", var->name);
 		put_part(template, var->before, strlen(var->before));

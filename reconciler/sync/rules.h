@@ -159,7 +159,7 @@ bool owned_wanted(const struct framework *framework, const struct call *call);
 bool owned_find_resource(struct reconcile *reconcile, struct slot *slot);
 /* Makes the object of a kind that owned_sync() leaves alone. */
 void owned_make(struct reconcile *reconcile, enum slot_kind kind);
-/* Tells of the error of its last create or patch by an Event. */
+/* Tells of the error of its last call by an Event. */
 void owned_report_error(struct reconcile *reconcile, struct slot *slot);
 /* Appends the owner reference to the Framework. */
 void framework_write_owner(const struct framework *framework, struct buf *out);

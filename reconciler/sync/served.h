@@ -30,7 +30,8 @@ const struct owned_resource *owned_api_resource(enum owned_api api);
 enum served_state { SERVED_UNKNOWN, SERVED_NO, SERVED_YES };
 struct api_served {
 	enum served_state state;
-	int64_t until_ms; /* CLOCK_BOOTTIME: to be asked about again from then on */
+	int64_t until_ms;  /* CLOCK_BOOTTIME: to be asked about again from then on */
+	char trouble[512]; /* why it is unknown, when that lasts: for whoever waits; "": it will be known soon */
 };
 
 #endif

@@ -30,8 +30,6 @@ void reconcile_sweep_at(struct reconcile *reconcile, int64_t at_ms)
 		reconcile->framework->sweep_at_ms = at_ms;
 }
 
-enum verb { VERB_CREATE, VERB_GET, VERB_DELETE, VERBS };
-
 /* those of SLOT_SERVICE are those of all further kinds */
 static const enum call_kind call_kinds[SLOT_SERVICE + 1][VERBS] = {
 	[SLOT_POD] = {CALL_CREATE_POD, CALL_GET_POD, CALL_DELETE_POD},
@@ -59,7 +57,7 @@ static void send_call(struct reconcile *reconcile, struct slot *slot, enum call_
 	call->resource = slot_resource(reconcile->framework, slot);
 }
 
-static void send(struct reconcile *reconcile, struct slot *slot, enum verb verb, const char *uid, bool force)
+static void send(struct reconcile *reconcile, struct slot *slot, enum call_verb verb, const char *uid, bool force)
 {
 	send_call(reconcile, slot, call_kinds[slot_is_owned(slot) ? SLOT_SERVICE : slot->kind][verb], uid, force);
 }
@@ -273,10 +271,11 @@ const struct create_error *slot_create_error(const struct slot *slot, uint64_t d
 
 void slot_create_failed(struct reconcile *reconcile, struct slot *slot, const char *reason, const char *hint)
 {
+	static const char *const verbs[VERBS] = {"create", "get", "delete", "patch"};
 	const struct create_error *error = slot->error;
 
-	plan_event(reconcile->plan, true, reason, "Failed to %s %s: %s%s", error->patch ? "patch" : "create",
-		   slot->name, error->message, hint);
+	plan_event(reconcile->plan, true, reason, "Failed to %s %s: %s%s", verbs[error->verb], slot->name,
+		   error->message, hint);
 	create_error_free(slot->error);
 	slot->error = NULL;
 }

@@ -18,6 +18,7 @@
 #include "common/framework/status.h"
 #include "reconciler/sync/kueue.h"
 #include "reconciler/sync/plan.h"
+#include "reconciler/sync/request_backoff.h"
 
 /* How what has the name is known, if anything has it. */
 enum slot_known {
@@ -76,13 +77,14 @@ struct slot {
 	UT_hash_handle hh;
 };
 
-/* A failed create or patch, to be classified by CONTRACT.md §8 once it is sure that nothing was created. */
+/* A failed create or patch, to be classified by CONTRACT.md §8 once it is sure that nothing was created; or another
+ * call about an owned object that was refused for want of a right. */
 struct create_error {
 	uint64_t decided; /* the create's (plan.h): of another attempt it says nothing */
-	bool read;        /* it was a GET that failed: whether there is such an object is not known */
-	bool patch;       /* it was a PATCH */
-	int http_status;  /* 0: no answer */
-	bool is_status;   /* the body was an API Status */
+	enum call_verb verb;
+	bool unread;     /* a GET was refused: whether there is such an object is not known */
+	int http_status; /* 0: no answer */
+	bool is_status;  /* the body was an API Status */
 	char *reason;
 	char *message;
 	char *status_json; /* the Status, for the diagnostics; NULL when none */
@@ -138,18 +140,12 @@ enum fence {
 	FENCE_RENEWED, /* no create or delete before another write; what is stored is ours or is overwritten */
 };
 
-/* Slows down what fails, per Framework (CONTRACT.md §12.15). */
-struct request_backoff {
-	int failures;
-	int64_t until_ms; /* CLOCK_BOOTTIME; 0: free */
-	int64_t asked_ms; /* until when the server asked to be left alone (Retry-After): nothing shortens that */
-};
-
 /* What goes with the slot of an owned object (owned.c). */
 struct owned_work {
 	const struct owned_resource *resource; /* what it is on this API server, as far as known */
 	int64_t seen_ms;                       /* CLOCK_BOOTTIME of the last answer that has shown it */
-	int64_t told_ms;      /* … of the last Event that the API server does not serve it; 0: none */
+	int64_t told_ms;      /* … of the last Event that it is not served, or that nobody knows; 0: none */
+	bool told_trouble;    /* it was the latter */
 	int64_t fitted;       /* the generation of the Framework at which it was last as it should be; -1: none */
 	int64_t sent;         /* … at which the last create or PATCH of it was planned */
 	bool outgrown;        /* it is not as it should be … */
@@ -385,8 +381,5 @@ void slot_create_failed(struct reconcile *reconcile, struct slot *slot, const ch
 /* Waits for a same-named object that is not ours, and reports it, once; what was ours before (of an earlier attempt, or
  * of a Framework that had the name) only when it has not gone for long. since_sec: when the name was first wanted. */
 void slot_report_conflict(struct reconcile *reconcile, struct slot *slot, int64_t since_sec);
-
-void backoff_fail(struct request_backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms);
-void backoff_reset(struct request_backoff *backoff);
 
 #endif

@@ -41,9 +41,15 @@ bool framework_at_rest(const struct framework *framework)
 void framework_resume(struct reconcile *reconcile)
 {
 	const json_t *admission = reconcile->framework->status.admission;
+	bool left = reconcile->framework->kueue.left;
 
 	reconcile->framework->status.resume_time = reconcile->now_sec;
-	if (admission == NULL)
+	reconcile->framework->kueue.left = false;
+	if (admission == NULL && left)
+		plan_event(reconcile->plan, false, "FrameworkResumed",
+			   "Framework is resumed: it is in no queue any more, because its label " KUEUE_QUEUE_LABEL
+			   " was removed");
+	else if (admission == NULL)
 		plan_event(reconcile->plan, false, "FrameworkResumed", "Framework is resumed: spec.suspend is false");
 	else
 		plan_event(reconcile->plan, false, "FrameworkResumed",

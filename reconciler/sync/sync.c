@@ -486,6 +486,17 @@ static void check_counters(const struct framework *framework)
 }
 #endif
 
+/* Nothing of its Tasks is decided any more. */
+static void sync_release(struct reconcile *reconcile)
+{
+	struct framework *framework = reconcile->framework;
+
+	if (reconcile->time.boot_ms >= framework->sweep_at_ms)
+		framework->sweep_at_ms = INT64_MAX;
+	kueue_release(reconcile);
+	plan_wake(reconcile->plan, framework->sweep_at_ms);
+}
+
 void framework_sync(struct framework *framework, const struct sync_config *config, const struct sync_time *time,
 		    struct random *random, struct plan *plan)
 {
@@ -503,10 +514,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 	plan_reset(plan);
 	if (!framework->exists) {
 		slots_drop_gone(framework);
-		if (time->boot_ms >= framework->sweep_at_ms)
-			framework->sweep_at_ms = INT64_MAX;
-		kueue_sync_gone(&reconcile);
-		plan_wake(plan, framework->sweep_at_ms);
+		sync_release(&reconcile);
 		return;
 	}
 	if (framework->managed_by_others) {
@@ -518,6 +526,8 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 			plan_event(plan, true, "Malformed", "The controller does not act on this Framework: %.768s",
 				   framework->problem);
 		framework->problem_told = true;
+		if (kueue_only_releases(framework) && kueue_slot(framework)->meta != NULL)
+			sync_release(&reconcile);
 		return;
 	}
 	/* What waits for the fence is not looked at again before a write has succeeded. */

@@ -58,7 +58,9 @@ char *kueue_request(const struct framework *framework)
 		json_dump_callback(pod, hash_bytes, &hash, JSON_SORT_KEYS | JSON_COMPACT | JSON_ENCODE_ANY);
 		hash_text(&hash, "");
 	}
-	return mem_printf("%016" PRIx64, hash);
+	if (framework->spec.active_deadline_sec == 0)
+		return mem_printf("%016" PRIx64, hash);
+	return mem_printf("%016" PRIx64 "/%d", hash, (int)framework->spec.active_deadline_sec);
 }
 
 /* Labels, annotations and spec: a podSet's template has nothing else. */
@@ -163,15 +165,24 @@ static void write_spec(const struct framework *framework, struct buf *out)
 	put_json(out, spec);
 }
 
-static void tell_unavailable(struct reconcile *reconcile)
+static void tell_unavailable(struct reconcile *reconcile, const char *trouble)
 {
-	plan_event(reconcile->plan, true, "KueueUnavailable",
-		   "The API server serves no Workloads of kueue.x-k8s.io (v1beta2 or v1beta1), which the "
-		   "label " KUEUE_QUEUE_LABEL
-		   " needs: install Kueue, or remove the label. The controller looks again every minute");
+	if (trouble != NULL)
+		plan_event(reconcile->plan, true, "KueueUnavailable",
+			   "The controller cannot find out whether the API server serves Workloads of kueue.x-k8s.io, "
+			   "which the label " KUEUE_QUEUE_LABEL " needs: %s. The controller looks again every minute",
+			   trouble);
+	else
+		plan_event(reconcile->plan, true, "KueueUnavailable",
+			   "The API server serves no Workloads of kueue.x-k8s.io (v1beta2 or v1beta1), which the "
+			   "label " KUEUE_QUEUE_LABEL
+			   " needs: install Kueue, or remove the label. The controller looks again every minute");
 }
 
 /* ---- what is reported ---- */
+
+/* Why PodsReady is False after it was True since the admission. */
+#define WAIT_FOR_RECOVERY "WaitForRecovery"
 
 /* Sets a condition in the list, unless it has that status already. Returns whether it had not. */
 static bool set_condition(const struct framework *framework, json_t *conditions, const char *type, bool value,
@@ -310,7 +321,8 @@ static json_t *report_progress(const struct framework *framework)
 	const struct workload *workload = kueue_slot(framework)->workload;
 	json_t *conditions = conditions_of(workload);
 	json_t *pods = reclaimable_pods(framework);
-	bool recovered = workload_condition(workload, WORKLOAD_PODS_READY) != NULL;
+	const char *before = json_str(workload_condition(workload, WORKLOAD_PODS_READY), "reason");
+	bool recovered = before != NULL && strcmp(before, WAIT_FOR_RECOVERY) == 0;
 	bool changed = false;
 	json_t *status;
 
@@ -318,7 +330,7 @@ static json_t *report_progress(const struct framework *framework)
 		changed = set_condition(framework, conditions, WORKLOAD_PODS_READY, true,
 					recovered ? "Recovered" : "Started", "All Tasks run or are completed");
 	else if (workload_is(workload, WORKLOAD_PODS_READY))
-		changed = set_condition(framework, conditions, WORKLOAD_PODS_READY, false, "WaitForRecovery",
+		changed = set_condition(framework, conditions, WORKLOAD_PODS_READY, false, WAIT_FOR_RECOVERY,
 					"A Task does not run");
 	if (!changed && pods == NULL) {
 		json_decref(conditions);
@@ -390,6 +402,9 @@ static enum kueue_step step_of_held(const struct framework *framework, const str
 		return KUEUE_REPORT;
 	if (!kueue_asks_for_this(framework, workload))
 		return reserved ? KUEUE_DELETE : KUEUE_REWRITE;
+	/* another activeDeadlineSec: while it is admitted, Kueue refuses a change of that */
+	if (!reserved && strcmp(workload_request(workload), framework->kueue.request) != 0)
+		return KUEUE_REWRITE;
 	if (kueue_reclaimed_too_much(framework))
 		return reserved ? KUEUE_DELETE : KUEUE_REPORT;
 	return workload_is(workload, WORKLOAD_ADMITTED) && !evicted ? KUEUE_ADMIT : KUEUE_NOTHING;
@@ -464,6 +479,8 @@ static json_t *rewritten_spec(const struct framework *framework)
 					       "priorityClassName", "priorityClassSource"};
 	json_t *spec = spec_of(framework);
 
+	if (kueue_out_of_time(kueue_slot(framework)->workload)) /* of a time that is not the spec's any more */
+		json_object_set_new(spec, "active", json_true());
 	for (size_t i = 0; i < ARRAY_LEN(optional); i++)
 		if (json_object_get(spec, optional[i]) == NULL)
 			json_object_set_new(spec, optional[i], json_null());
@@ -493,7 +510,9 @@ static void write_patch(const struct framework *framework, struct buf *out)
 const struct owned_kind workload_kind = {
 	.kind = "Workload",
 	.failed_create = "FailedCreateWorkload",
+	.failed_get = "FailedReadKueue",
 	.failed_patch = "FailedPatchWorkload",
+	.failed_delete = "FailedDeleteWorkload",
 	.hint = ". The rights that Kueue needs are in manifests/rbac/kueue; the Framework waits for them",
 	.apart = true,
 	.name = workload_name,

@@ -5,7 +5,6 @@ FUZZ_REPLAYS := $(addprefix $(BUILD)/replay/,$(FUZZ_NAMES))
 FUZZERS := $(addprefix $(BUILD)/fuzzer/,$(FUZZ_NAMES))
 
 .PHONY: fuzz test-fuzz fuzzers fuzz-replays
-.SECONDARY: $(call objects,$(wildcard tests/fuzz/*.c))
 
 $(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(BUILD)/obj/tests/fuzz/replay.o $(LIBRARIES)
 	@mkdir -p $(@D)

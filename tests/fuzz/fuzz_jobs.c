@@ -79,10 +79,27 @@ static void look_at_translation(struct job *job, const struct job_translation *t
 	}
 }
 
-static void look_at_job(json_t *object, const struct view *view)
+static void translate(struct job *job, const struct view *view)
 {
 	struct job_translation translation;
 	struct error err = {.message = ""};
+	struct job_outcome outcome;
+
+	if (job_translate(job, &translation, &err) == 0) {
+		look_at_translation(job, &translation, view);
+		job_translation_free(&translation);
+		return;
+	}
+	FUZZ_EXPECT(strncmp(err.message, "spec", 4) == 0 || strncmp(err.message, "metadata", 8) == 0);
+	job_refuse(job, err.message, NOW, &outcome);
+	FUZZ_EXPECT(json_is_object(outcome.status));
+	job_outcome_free(&outcome);
+}
+
+static void look_at_job(json_t *object, const struct view *view)
+{
+	static const char *const gang_schedulers[] = {NULL, "volcano", "another"};
+	struct error err;
 	struct job job;
 
 	for (enum job_kind kind = 0; kind < JOB_KINDS; kind++) {
@@ -90,16 +107,9 @@ static void look_at_job(json_t *object, const struct view *view)
 			return;
 		(void)job_managed_by_others(&job);
 		(void)job_finish_time(&job);
-		if (job_translate(&job, &translation, &err) == 0) {
-			look_at_translation(&job, &translation, view);
-			job_translation_free(&translation);
-		} else {
-			struct job_outcome outcome;
-
-			FUZZ_EXPECT(strncmp(err.message, "spec", 4) == 0 || strncmp(err.message, "metadata", 8) == 0);
-			job_refuse(&job, err.message, NOW, &outcome);
-			FUZZ_EXPECT(json_is_object(outcome.status));
-			job_outcome_free(&outcome);
+		for (size_t i = 0; i < ARRAY_LEN(gang_schedulers); i++) {
+			job.gang_scheduler = gang_schedulers[i];
+			translate(&job, view);
 		}
 		job_free(&job);
 	}

@@ -2,7 +2,7 @@
 .PHONY: test-hardening sbom valgrind test-fuzz-valgrind test-e2e-sanitized test-e2e-valgrind analyze
 
 test-hardening: $(PROGRAMS)
-	tests/hardening/run.sh $(PROGRAMS)
+	BUILD=$(BUILD) CC='$(CC)' CFLAGS='$(CFLAGS)' tests/hardening/run.sh $(PROGRAMS)
 
 sbom: $(PROGRAMS)
 	@tests/hardening/sbom.sh $(PROGRAMS)

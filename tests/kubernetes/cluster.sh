@@ -124,7 +124,7 @@ start_apiserver() {
             --service-account-key-file=service-account.pub --service-account-signing-key-file=service-account.key \
             --service-cluster-ip-range=10.0.0.0/24 --disable-admission-plugins=ServiceAccount --allow-privileged \
             --enable-priority-and-fairness=false --max-requests-inflight=2000 --max-mutating-requests-inflight=1000 \
-            --endpoint-reconciler-type=none ${KUBE_APISERVER_FLAGS:-}
+            --endpoint-reconciler-type=none --kubelet-preferred-address-types=InternalDNS ${KUBE_APISERVER_FLAGS:-}
         if await kube-apiserver "kube-apiserver to be ready" get /readyz; then break; fi
         if ! grep -qi "address already in use" kube-apiserver.log || ((attempt >= bind_attempts)); then
             fail kube-apiserver "kube-apiserver did not start"

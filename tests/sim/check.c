@@ -65,14 +65,7 @@ bool is_set(const json_t *object, const char *name)
 
 static const json_t *find_role(const json_t *status, const char *name)
 {
-	const json_t *roles = json_object_get(attempt_of(status), "taskRoleStatuses");
-	size_t i;
-	const json_t *role;
-
-	json_array_foreach(roles, i, role)
-		if (strcmp(json_str(role, "name"), name) == 0)
-			return role;
-	return NULL;
+	return json_find(json_object_get(attempt_of(status), "taskRoleStatuses"), "name", name);
 }
 
 const json_t *find_task(const json_t *status, const char *role, int index)

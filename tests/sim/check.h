@@ -76,6 +76,8 @@ void check_service_first(const struct wire *wire, const struct object *object);
 /* As of Services. */
 void check_gang_sent(const struct wire *wire);
 void check_gang_first(const struct wire *wire, const struct object *object);
+/* A PATCH has no effect: the next one is not at once. */
+void check_gang_undone(struct world *world, struct pod_group *group);
 /* As check_strays(): each PodGroup waits for as many Pods as it should. */
 void check_gangs(struct world *world);
 

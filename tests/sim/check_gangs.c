@@ -9,7 +9,7 @@
 #include "tests/sim/check.h"
 
 /* What is served is known for a minute. */
-enum { OVERDUE_MS = 30 * 1000, KNOWN_MS = 60 * 1000, BACKOFF_MS = 60 * 1000 };
+enum { OVERDUE_MS = 30 * 1000, KNOWN_MS = 60 * 1000, BACKOFF_MS = 60 * 1000, UNDONE_MS = 10 * 1000, UNDONE_MAX = 40 };
 
 /* Tasks of the stored status that are in the spec and not Completed. */
 static int64_t uncompleted(struct object *framework)
@@ -60,6 +60,18 @@ void check_gang_sent(const struct wire *wire)
 	if (gangs_min(body) > (uncompleted(framework) > 0 ? uncompleted(framework) : 1))
 		violated(world, "%s %s waits for %d Pods, and %d Tasks can have one", wire->method, wire->path,
 			 (int)gangs_min(body), (int)uncompleted(framework));
+}
+
+/* The backoff of one process allows twelve in that time; others may take over its shards. */
+void check_gang_undone(struct world *world, struct pod_group *group)
+{
+	if (world->now_ms > group->undone_from_ms + UNDONE_MS) {
+		group->undone_from_ms = world->now_ms;
+		group->undone = 0;
+	}
+	if (++group->undone > UNDONE_MAX)
+		violated(world, "PodGroup %s is patched %d times in %d s, without effect",
+			 meta_text(group->json, "name"), group->undone, UNDONE_MS / 1000);
 }
 
 /* Pods of the attempt whose Tasks have them, the new one included: so many members there are at least. */
@@ -169,7 +181,8 @@ void check_gangs(struct world *world)
 		}
 		if (world->now_ms > group->wrong_since_ms + OVERDUE_MS &&
 		    world->now_ms > world->gang_unserved_until_ms + KNOWN_MS + OVERDUE_MS &&
-		    world->now_ms > world->gang_forbidden_until_ms + BACKOFF_MS + OVERDUE_MS)
+		    world->now_ms > world->gang_forbidden_until_ms + BACKOFF_MS + OVERDUE_MS &&
+		    world->now_ms > world->gang_undone_until_ms + BACKOFF_MS + OVERDUE_MS)
 			violated(world, "PodGroup %s waits for %d Pods, expected %d", meta_text(group->json, "name"),
 				 (int)gangs_min(group->json),
 				 (int)expected_members(framework_of(world, gangs_owner(group))));

@@ -75,13 +75,7 @@ bool suspended(const json_t *spec)
 /* NULL: it was never suspended. */
 static const json_t *suspended_condition(const json_t *status)
 {
-	size_t i;
-	const json_t *condition;
-
-	json_array_foreach(json_object_get(status, "conditions"), i, condition)
-		if (strcmp(json_str(condition, "type"), "Suspended") == 0)
-			return condition;
-	return NULL;
+	return json_find(json_object_get(status, "conditions"), "type", "Suspended");
 }
 
 bool says_suspended(const json_t *status)
@@ -93,13 +87,7 @@ bool says_suspended(const json_t *status)
 
 const json_t *task_of_spec(const json_t *spec, const char *name)
 {
-	size_t i;
-	const json_t *role;
-
-	json_array_foreach(json_object_get(spec, "taskRoles"), i, role)
-		if (strcmp(json_str(role, "name"), name) == 0)
-			return json_object_get(role, "task");
-	return NULL;
+	return json_object_get(json_find(json_object_get(spec, "taskRoles"), "name", name), "task");
 }
 
 int64_t deadline_ms(const json_t *spec, const json_t *status)

@@ -118,14 +118,9 @@ static bool reached(const json_t *task, const char *status)
 
 static const json_t *dependency_of(const struct object *framework, const char *role)
 {
-	const json_t *roles = json_path(framework->json, "spec", "taskRoles", NULL);
-	size_t i;
-	const json_t *entry;
+	const json_t *entry = json_find(json_path(framework->json, "spec", "taskRoles", NULL), "name", role);
 
-	json_array_foreach(roles, i, entry)
-		if (strcmp(json_str(entry, "name"), role) == 0)
-			return json_array_get(json_object_get(entry, "dependsOn"), 0);
-	return NULL;
+	return json_array_get(json_object_get(entry, "dependsOn"), 0);
 }
 
 static bool met(const struct object *framework, const json_t *status)

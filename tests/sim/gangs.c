@@ -1,8 +1,8 @@
 /* Gangs, in every fourth world or so: Frameworks have spec.gang, a scheduler places the Pods of a PodGroup when so many
  * of them exist, and users get in the way: they have PodGroups of the same names, delete those of attempts, change
- * spec.gang, uninstall the scheduler's API for a while, and the controller may lack its rights. Nobody watches
- * PodGroups, so that they are kept apart from other objects. Drawn from a random stream of its own, so that all other
- * worlds stay as they are. See sim.h. */
+ * spec.gang, uninstall the scheduler's API for a while, have webhooks, and the controller may lack its rights. Nobody
+ * watches PodGroups, so that they are kept apart from other objects. Drawn from a random stream of its own, so that all
+ * other worlds stay as they are. See sim.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #include "common/base/json.h"
 #include "common/framework/names.h"
+#include "tests/merge.h"
 #include "tests/sim/check.h"
 
 enum {
@@ -27,6 +28,7 @@ enum gang_deed {
 	GANG_FORBID,    /* the controller has no right to PodGroups for a while */
 	GANG_UNSERVE,   /* nobody serves PodGroups for a while */
 	GANG_DOWNGRADE, /* Kubernetes serves them in another version */
+	GANG_UNDO,      /* a webhook puts back what PATCHes change, for a while */
 	GANG_SWITCH,    /* spec.gang is changed */
 	GANG_DEEDS,
 };
@@ -222,23 +224,6 @@ static void create(struct world *world, const struct wire *wire, const char *ns,
 	place(world, group);
 }
 
-static void merge(json_t *into, const json_t *patch)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach((json_t *)(uintptr_t)patch, name, value) {
-		json_t *present = json_object_get(into, name);
-
-		if (json_is_object(present) && json_is_object(value)) {
-			json_object_set_new(into, name, json_copy(present));
-			merge(json_object_get(into, name), value);
-		} else {
-			json_object_set(into, name, value);
-		}
-	}
-}
-
 static void patch(struct world *world, const struct wire *wire, struct pod_group *group, struct answer *out)
 {
 	cleanup_json json_t *body = json_parse(wire->body, strlen(wire->body), NULL);
@@ -248,8 +233,14 @@ static void patch(struct world *world, const struct wire *wire, struct pod_group
 		api_status(out, 409, "Conflict", "the uid does not match");
 		return;
 	}
+	if (world->now_ms < world->gang_undone_until_ms) {
+		trace(world, "not patched %s", meta_text(group->json, "name"));
+		check_gang_undone(world, group);
+		answer(out, 200, group);
+		return;
+	}
 	changed = json_copy(group->json);
-	merge(changed, body);
+	merge_patch(changed, body);
 	json_object_set_new(changed, "metadata", json_copy(json_object_get(changed, "metadata")));
 	stamp(world, changed);
 	json_decref(group->json);
@@ -414,6 +405,8 @@ static void act(struct world *world, void *arg)
 		world->gang_unserved_until_ms = world->now_ms + draw(world, 1, UNSERVED_MS);
 	else if (action->deed == GANG_DOWNGRADE)
 		downgrade(world);
+	else if (action->deed == GANG_UNDO)
+		world->gang_undone_until_ms = world->now_ms + draw(world, 1, STAYS_MS);
 	else
 		switch_gang(world, action->framework);
 }

@@ -9,6 +9,7 @@
 
 #include "common/base/json.h"
 #include "common/framework/workload.h"
+#include "tests/merge.h"
 #include "tests/sim/check.h"
 
 enum {
@@ -52,13 +53,7 @@ const char *queues_owner(const struct queued *queued)
 
 static const json_t *condition(const struct queued *queued, const char *type)
 {
-	size_t i;
-	const json_t *entry;
-
-	json_array_foreach(json_path(queued->json, "status", "conditions", NULL), i, entry)
-		if (strcmp(json_str(entry, "type"), type) == 0)
-			return entry;
-	return NULL;
+	return json_find(json_path(queued->json, "status", "conditions", NULL), "type", type);
 }
 
 bool queues_is(const struct queued *queued, const char *type)
@@ -323,24 +318,6 @@ static void create(struct world *world, const struct wire *wire, const char *ns,
 	answer(out, 201, body);
 }
 
-/* A merge patch (RFC 7396). */
-static void merge(json_t *into, const json_t *patch)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach((json_t *)(uintptr_t)patch, name, value) {
-		json_t *present = json_object_get(into, name);
-
-		if (json_is_null(value))
-			json_object_del(into, name);
-		else if (json_is_object(present) && json_is_object(value))
-			merge(present, value);
-		else
-			json_object_set_new(into, name, json_deep_copy(value));
-	}
-}
-
 static void patch(struct world *world, const struct wire *wire, struct queued *queued, bool status, struct answer *out)
 {
 	cleanup_json json_t *body = json_parse(wire->body, strlen(wire->body), NULL);
@@ -352,7 +329,7 @@ static void patch(struct world *world, const struct wire *wire, struct queued *q
 		return;
 	}
 	changed = json_deep_copy(queued->json);
-	merge(changed, body);
+	merge_patch(changed, body);
 	check_queue_patched(world, queued, changed, status);
 	if (!status && !json_equal(json_object_get(changed, "spec"), json_object_get(queued->json, "spec")) &&
 	    queues_is(queued, WORKLOAD_QUOTA_RESERVED)) {

@@ -497,6 +497,7 @@ struct world {
 	uint64_t gang_version;
 	int64_t gang_forbidden_until_ms;
 	int64_t gang_unserved_until_ms;
+	int64_t gang_undone_until_ms;
 	int gang_downgrades;                   /* Kubernetes serves v1beta1 after an even number of them */
 	int64_t gang_taken_ms[SIM_FRAMEWORKS]; /* as of Services */
 	int64_t gang_attempt_ms[SIM_FRAMEWORKS];

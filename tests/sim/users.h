@@ -115,6 +115,8 @@ struct pod_group {
 	const char *ns;
 	json_t *json;
 	int64_t wrong_since_ms; /* it waits for another number of Pods than it should; 0: not so (check_gangs.c) */
+	int undone;             /* PATCHes that had no effect … */
+	int64_t undone_from_ms; /* … since then */
 };
 
 /* When the Frameworks are planned, and depend on each other or not. */

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/framework/names.h"
 #include "jobs/act.h"
+#include "tests/merge.h"
 #include "tests/unit/http_server.h"
 
 static const double limit_s = 60;
@@ -71,25 +72,6 @@ static inline void on_before_sleep(struct ev_loop *loop, ev_prepare *prepare, in
 		on_wake(world);
 }
 
-/* RFC 7386 */
-static inline void merge(json_t *object, const json_t *patch)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach((json_t *)patch, name, value) {
-		if (json_is_null(value)) {
-			json_object_del(object, name);
-		} else if (!json_is_object(value)) {
-			json_object_set_new(object, name, json_deep_copy(value));
-		} else {
-			if (!json_is_object(json_object_get(object, name)))
-				json_object_set_new(object, name, json_object());
-			merge(json_object_get(object, name), value);
-		}
-	}
-}
-
 /* *stored becomes that, with a version. */
 static inline void store_as(struct world *world, json_t **stored, json_t *object, const char *uid)
 {
@@ -125,13 +107,13 @@ static inline void answer(struct world *world, struct http_conn *conn, const jso
 	if (strstr(conn->path, "/frameworks") != NULL)
 		stored = &world->framework;
 	if (*stored != NULL && strcmp(conn->method, "PATCH") == 0)
-		merge(object, *stored);
+		merge_patch(object, *stored);
 	if (body != NULL)
-		merge(object, body);
+		merge_patch(object, body);
 	if (strstr(conn->path, "/tfjobs/j") != NULL && strcmp(conn->method, "PATCH") == 0) {
 		if (world->status == NULL)
 			world->status = json_object();
-		merge(world->status, json_object_get(body, "status"));
+		merge_patch(world->status, json_object_get(body, "status"));
 	}
 	store_as(world, stored, object, "uid-f");
 	text = strstr(conn->headers, "as=PartialObjectMetadata") == NULL ? json_text(object) : metadata_of(object);

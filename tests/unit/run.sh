@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs the unit test programs given (each a cmocka program), a few at a time, and ends with "N passed, N failed, N skipped".
+# Runs the unit test programs given (each a cmocka program), two for each processor at a time, because the longest ones wait,
+# and these first (the file longest); and ends with "N passed, N failed, N skipped".
 # EMULATOR=qemu-aarch64 runs those that were built for another processor.
 # A program that crashes or hangs counts as a failure of its own, whatever it had printed before.
 set -u
@@ -19,7 +20,9 @@ run_one() {
 export -f run_one
 export limit_sec
 
-printf '%s\n' "$@" | xargs -r -P "$(nproc)" -I{} bash -c 'run_one {} '"$out"
+longest=$(sed 's|.*|/test_&$|' "$(dirname "$0")/longest")
+{ for name in $longest; do printf '%s\n' "$@" | grep "$name"; done; printf '%s\n' "$@" | grep -v "$longest"; } |
+	xargs -r -P $((2 * $(nproc))) -I{} bash -c 'run_one {} '"$out"
 
 passed=0
 failed=0

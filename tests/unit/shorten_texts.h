@@ -17,9 +17,13 @@ static char *random_text(struct random *random, size_t len)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	char *text = mem_alloc(len + 1);
+	uint64_t bits = 0;
 
-	for (size_t i = 0; i < len; i++)
-		text[i] = letters[random_between(random, 0, 63)];
+	for (size_t i = 0; i < len; i++, bits >>= 6) {
+		if (i % 10 == 0)
+			bits = random_u64(random);
+		text[i] = letters[bits % 64];
+	}
 	text[len] = '\0';
 	return text;
 }

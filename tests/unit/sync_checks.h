@@ -49,13 +49,7 @@ static inline json_t *server_status(struct story *s)
 
 static inline json_t *find_role(json_t *status, const char *name)
 {
-	size_t i;
-	json_t *role;
-
-	json_array_foreach(json_at(status, "attemptStatus.taskRoleStatuses"), i, role)
-		if (strcmp(json_str(role, "name"), name) == 0)
-			return role;
-	return NULL;
+	return json_find(json_at(status, "attemptStatus.taskRoleStatuses"), "name", name);
 }
 
 /* The Task of the call's Pod as it is on the server, if it is the one in memory; else NULL. */

@@ -61,6 +61,7 @@ struct world {
 	uint64_t rv;
 	unsigned next_uid;
 	struct world_fault fault;
+	int patches_ignored; /* so many PATCHes are accepted, and change nothing */
 
 	/* How the rest of the cluster behaves. */
 	bool slow_kubelet; /* deleted Pods stay until world_pod_gone() */

@@ -227,7 +227,7 @@ static inline void world_init(struct world *w)
 	w->workloads = json_object();
 	w->kueue_objects = json_object();
 	for (int i = 0; i < OWNED_APIS; i++)
-		w->served[i] = (struct api_served){SERVED_YES, INT64_MAX};
+		w->served[i] = (struct api_served){.state = SERVED_YES, .until_ms = INT64_MAX};
 	w->config.served = w->served;
 	w->rv = 100;
 	plan_reset(&w->plan);

@@ -178,6 +178,41 @@ static void test_timeline(void **state)
 	cli_world_end(&w);
 }
 
+/* The next attempt begins in the second in which one has failed: its end is seen, and that of one that others stand for
+ * is not. */
+static void test_ends(void **state)
+{
+	struct bar bars[] = {
+		{.start = 1, .end = 20, .completed = true, .earlier = true, .tone = TONE_BAD},
+		{.start = 20, .run = 21, .end = 40, .completed = true, .tone = TONE_BAD},
+		{.start = 40, .run = 40, .end = 60, .completed = true, .tone = TONE_GOOD},
+	};
+	const struct timeline_row row = {.bars = bars, .bar_count = ARRAY_LEN(bars)};
+	const struct timeline timeline = {.from = 0, .to = 60};
+	char cells[7];
+
+	(void)state;
+	timeline_cells(&timeline, &row, 6, cells);
+	assert_string_equal(cells, "~~##x+");
+}
+
+/* Before its first attempt has begun, nobody creates the Pods of a suspended Framework. */
+static void test_tree_of_suspended(void **state)
+{
+	cleanup_free char *task = cli_task(0, "AttemptCreationPending", ""), *role = cli_role("a", task),
+			  *status = cli_status("AttemptCreationPending", "", "", role);
+	struct cli_world w;
+	struct tree_node root;
+
+	(void)state;
+	cli_world_begin(&w, "'taskRoles':[{'name':'a','taskNumber':1}],'suspend':true", status);
+	tree_build(&w.inquiry, false, false, &root);
+	assert_string_equal(root.children[0].children[0].state, "CreationPending");
+	assert_string_equal(root.children[0].children[0].detail, "");
+	tree_free(&root);
+	cli_world_end(&w);
+}
+
 /* Former attempts come from the log; those of others, and lines of other kinds, do not. */
 static void test_snapshots(void **state)
 {
@@ -432,10 +467,13 @@ static void test_long_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_age),        cmocka_unit_test(test_indexes),  cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_tree_pod),   cmocka_unit_test(test_timeline), cmocka_unit_test(test_snapshots),
-		cmocka_unit_test(test_lines),      cmocka_unit_test(test_svg),      cmocka_unit_test(test_scale),
-		cmocka_unit_test(test_wishes),     cmocka_unit_test(test_retry),    cmocka_unit_test(test_log_lines),
+		cmocka_unit_test(test_age),        cmocka_unit_test(test_indexes),
+		cmocka_unit_test(test_tree),       cmocka_unit_test(test_tree_pod),
+		cmocka_unit_test(test_timeline),   cmocka_unit_test(test_snapshots),
+		cmocka_unit_test(test_ends),       cmocka_unit_test(test_tree_of_suspended),
+		cmocka_unit_test(test_lines),      cmocka_unit_test(test_svg),
+		cmocka_unit_test(test_scale),      cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_retry),      cmocka_unit_test(test_log_lines),
 		cmocka_unit_test(test_long_lines),
 	};
 

@@ -438,7 +438,8 @@ static void test_failed(void **state)
 		"'pod':{'containers':[{'name':'side','code':0},{'name':'main','code':210,'reason':'Error','message':"
 		"'1\\n2\\n3\\n4\\n5\\n6\\n7\\n8\\n9\\n10\\n11\\n12\\nlast\\n'}]}}");
 	explain(&w, &why, "failed",
-		"failed 2m ago with code 210 (ContainerPermanentFailed) because of Task a[0]: FailedTaskCount 1");
+		"failed 2m ago with code 210 (ContainerPermanentFailed) because of Task a[0]: 1 Task of TaskRole a "
+		"failed, and its minFailedTaskCount is 1.");
 	assert_contains(why.answer, "the failure is Permanent");
 	assert_string_equal(fact(&why, "Container main"), "ended with exit code 210, reason Error");
 	assert_string_equal(fact(&why, "Last words"), "2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\nlast\n");
@@ -499,6 +500,40 @@ static void test_good_ends(void **state)
 	done(&w, &why);
 }
 
+/* What the trigger says, in the words of the spec. */
+static void test_triggers(void **state)
+{
+	static const struct {
+		const char *message, *words;
+	} rows[] = {
+		{"SucceededTaskCount 3 has reached MinSucceededTaskCount 2 in the TaskRole",
+		 "in attempt 0: 3 Tasks of TaskRole a succeeded, and its minSucceededTaskCount is 2."},
+		{"CompletedTaskCount 1 has reached TotalTaskCount 1 and no user specified conditions",
+		 "in attempt 0: its 1 Task is Completed, and no frameworkAttemptCompletionPolicy decided "
+		 "before."},
+		{"of another controller", "in attempt 0: of another controller."},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *completion = mem_printf(
+			"{'code':0,'phrase':'Succeeded','type':{'name':'Succeeded','attributes':[]},"
+			"'diagnostics':'d','trigger':{'message':'%s','taskRoleName':'a','taskIndex':0}}",
+			rows[i].message);
+		struct cli_world w;
+		struct why why;
+
+		begin_ended(&w, ONE_ROLE, completion, completion);
+		w.framework.status.retry.total = 2;
+		cli_world_event(&w, "FrameworkRetried", "Framework is retried after code 7 (P): d");
+		explain(&w, &why, "succeeded", rows[i].words);
+		assert_string_equal(why.brief, "succeeded");
+		assert_contains(fact(&why, "Trigger"), rows[i].message);
+		assert_contains(fact(&why, "Event FrameworkRetried"), "after code 7");
+		done(&w, &why);
+	}
+}
+
 static void test_json(void **state)
 {
 	cleanup_json json_t *value = NULL;
@@ -528,7 +563,7 @@ int main(void)
 		cmocka_unit_test(test_service),       cmocka_unit_test(test_without_rights),
 		cmocka_unit_test(test_crash),         cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_classified),    cmocka_unit_test(test_good_ends),
-		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_triggers),      cmocka_unit_test(test_json),
 	};
 
 	return cmocka_run_group_tests_name("cli_why", tests, NULL, NULL);

@@ -7,7 +7,8 @@ static void test_gang(void **state)
 		const char *event, *message, *kind, *part;
 	} rows[] = {
 		{"GangUnavailable", "Attempt 0 waits: spec.gang.scheduler is Volcano, and", "gang-unavailable",
-		 "3 Tasks, a[0..2], have no Pods, because the cluster does not know the gangs of spec.gang: Attempt 0 "
+		 "3 Tasks, a[0..2], have no Pods, because the controller does not find the gangs of spec.gang in the "
+		 "cluster: Attempt 0 "
 		 "waits"},
 		{"FailedCreatePodGroup", "Failed to create f-0: podgroups is forbidden", "gang-refused",
 		 "is forbidden"},
@@ -59,6 +60,8 @@ static void test_queue(void **state)
 		{"NamingConflict", "Workload framework-f with uid x", "foreign-workload", "another Workload"},
 		{"FailedCreateWorkload", "Failed to create framework-f: denied", "queue-refused", "denied"},
 		{"FailedPatchWorkload", "Failed to patch framework-f: denied", "queue-refused", "denied"},
+		{"FailedDeleteWorkload", "Failed to delete framework-f: denied", "queue-refused",
+		 "refuses the deletion of its Workload: Failed to delete framework-f: denied"},
 		{"FailedReadKueue", "Cannot read ResourceFlavor x", "queue-refused", "ResourceFlavor x"},
 	};
 

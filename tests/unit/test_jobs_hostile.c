@@ -14,6 +14,8 @@ struct tally {
 	size_t refused;
 };
 
+static const char *const gang_schedulers[] = {NULL, "volcano", "another"};
+
 static void try_job(json_t *object, struct tally *tally)
 {
 	struct job_translation translation;
@@ -26,6 +28,7 @@ static void try_job(json_t *object, struct tally *tally)
 	for (job.kind = 0; job.kind < JOB_KINDS; job.kind++) {
 		(void)job_managed_by_others(&job);
 		(void)job_finish_time(&job);
+		job.gang_scheduler = gang_schedulers[tally->refused % ARRAY_LEN(gang_schedulers)];
 		if (job_translate(&job, &translation, &err) == 0) {
 			tally->translated++;
 			job_status(&job, &translation, NULL, false, 1700000000, &outcome);

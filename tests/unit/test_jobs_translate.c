@@ -76,7 +76,8 @@ static void test_refused(void **state)
 		{TF ", spec: {successPolicy: Any, tfReplicaSpecs: {" TF_WORKER "}}",
 		 "spec.successPolicy is \"Any\", expected \"\" or AllWorkers"},
 		{TF ", spec: {runPolicy: {schedulingPolicy: {minAvailable: 2}}, tfReplicaSpecs: {" TF_WORKER "}}",
-		 "spec.runPolicy.schedulingPolicy is {\"minAvailable\":2}, expected none: fc-jobs makes no PodGroups"},
+		 "spec.runPolicy.schedulingPolicy is {\"minAvailable\":2}, expected none: fc-jobs was started without "
+		 "--gang-scheduler-name, which names the scheduler of gangs"},
 		{TF ", spec: {runPolicy: {cleanPodPolicy: Some}, tfReplicaSpecs: {" TF_WORKER "}}",
 		 "spec.runPolicy.cleanPodPolicy is \"Some\", expected All, Running or None"},
 		{TF ", spec: {runPolicy: {backofLimit: 1}, tfReplicaSpecs: {" TF_WORKER "}}",
@@ -135,6 +136,124 @@ static void test_refused(void **state)
 	}
 }
 
+#define GANG(policy) TF ", spec: {runPolicy: {schedulingPolicy: " policy "}, tfReplicaSpecs: {" TF_WORKER "}}"
+
+/* With --gang-scheduler-name each job of kubeflow.org is a gang. */
+static void test_gangs(void **state)
+{
+	static const struct {
+		const char *scheduler;
+		const char *job;
+		const char *gang;     /* NULL: none */
+		const char *name;     /* spec.schedulerName of the Pods; NULL: none */
+		const char *warnings; /* NULL: [] */
+	} rows[] = {
+		{"volcano", TF ", spec: {tfReplicaSpecs: {" TF_WORKER "}}", "{scheduler: Volcano}", NULL, NULL},
+		{"volcano", GANG("{}"), "{scheduler: Volcano}", NULL, NULL},
+		{"volcano", GANG("{queue: '', priorityClass: '', minResources: {}, minAvailable: null}"),
+		 "{scheduler: Volcano}", NULL, NULL},
+		{"volcano", GANG("{minAvailable: 1, queue: q, priorityClass: high, scheduleTimeoutSeconds: 5}"),
+		 "{scheduler: Volcano, minTaskNumber: 1, queue: q, priorityClassName: high}", NULL,
+		 "['spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds has no effect: PodGroups of the gang "
+		 "scheduler volcano have none']"},
+		{"volcano",
+		 PT
+		 ", spec: {runPolicy: {schedulingPolicy: {minAvailable: 3}}, pytorchReplicaSpecs: {Master: {" CONTAINER(
+			 "pytorch") "}, Worker: {replicas: 2, " CONTAINER("pytorch") "}}}",
+		 "{scheduler: Volcano, minTaskNumber: 3}", NULL, NULL},
+		/* any other one has the plugin Coscheduling */
+		{"my-scheduler", GANG("{minAvailable: 1, scheduleTimeoutSeconds: 5}"),
+		 "{scheduler: Coscheduling, minTaskNumber: 1, scheduleTimeoutSec: 5}", "my-scheduler", NULL},
+		{"my-scheduler", GANG("{queue: q, priorityClass: high}"), "{scheduler: Coscheduling}", "my-scheduler",
+		 "['spec.runPolicy.schedulingPolicy.queue has no effect: PodGroups of the gang scheduler my-scheduler "
+		 "have none', 'spec.runPolicy.schedulingPolicy.priorityClass has no effect: PodGroups of the gang "
+		 "scheduler my-scheduler have none']"},
+		/* a template keeps its scheduler */
+		{"my-scheduler",
+		 TF ", spec: {tfReplicaSpecs: {Worker: {template: {spec: {schedulerName: own, containers: [{name: "
+		    "tensorflow}]}}}}}",
+		 "{scheduler: Coscheduling}", "own", NULL},
+		/* those of caicloud have never been gangs */
+		{"volcano", CC ", spec: {runtimeID: abcde, tfReplicaSpec: [" CC_WORKER "]}", NULL, NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *text = mem_printf("{%s}", rows[i].job);
+		cleanup_json json_t *gang = rows[i].gang == NULL ? json_null() : yaml_of(rows[i].gang);
+		cleanup_json json_t *warnings = yaml_of(rows[i].warnings == NULL ? "[]" : rows[i].warnings);
+		json_t *found;
+		const json_t *pod;
+		const char *name;
+		struct job_translation translation;
+		struct error err;
+		struct job job;
+
+		job_of_text(text, &job);
+		job.gang_scheduler = rows[i].scheduler;
+		if (job_translate(&job, &translation, &err) < 0)
+			fail_msg("%s: %s", text, err.message);
+		found = json_object_get(translation.spec, "gang");
+		assert_json(text, found == NULL ? json_null() : found, gang);
+		assert_json(text, translation.warnings, warnings);
+		pod = json_path(json_array_get(json_object_get(translation.spec, "taskRoles"), 0), "task", "pod",
+				"spec", NULL);
+		name = json_str(pod, "schedulerName");
+		assert_string_equal(name == NULL ? "" : name, rows[i].name == NULL ? "" : rows[i].name);
+		job_translation_free(&translation);
+		job_free(&job);
+	}
+}
+
+/* What spec.gang cannot express. */
+static void test_gangs_refused(void **state)
+{
+	static const struct {
+		const char *scheduler;
+		const char *job;
+		const char *message;
+	} rows[] = {
+		{"volcano", GANG("{minResources: {cpu: 1}}"),
+		 "spec.runPolicy.schedulingPolicy.minResources is {\"cpu\":1}, expected none: the controller computes "
+		 "it "
+		 "from the requests of the first minAvailable replicas"},
+		{"volcano", GANG("{minAvailable: 2}"),
+		 "spec.runPolicy.schedulingPolicy.minAvailable is 2, expected an integer in 1..1"},
+		{"volcano", GANG("{minAvailable: 0}"),
+		 "spec.runPolicy.schedulingPolicy.minAvailable is 0, expected an integer in 1..1"},
+		{"volcano", GANG("{queue: A}"),
+		 "spec.runPolicy.schedulingPolicy.queue is \"A\", expected the name of an object: lower case letters, "
+		 "digits, - and ."},
+		{"volcano", GANG("{queues: q}"),
+		 "spec.runPolicy.schedulingPolicy.queues is \"q\", expected no field of this name"},
+		{"volcano", GANG("1"), "spec.runPolicy.schedulingPolicy is 1, expected an object"},
+		{"mine", GANG("{scheduleTimeoutSeconds: 0}"),
+		 "spec.runPolicy.schedulingPolicy.scheduleTimeoutSeconds is 0, expected an integer in 1..2147483647"},
+		{"mine",
+		 "apiVersion: kubeflow.org/v1, kind: TFJob, metadata: {name: "
+		 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}, spec: {tfReplicaSpecs: {" TF_WORKER "}}",
+		 "metadata.name is \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\", which cannot be a "
+		 "gang's: "
+		 "its Framework's metadata.name is \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\", expected "
+		 "at most 52 characters: with "
+		 "spec.gang.scheduler Coscheduling, the label of its Pods has at most 63"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		cleanup_free char *text = mem_printf("{%s}", rows[i].job);
+		struct job_translation translation;
+		struct error err = {.message = ""};
+		struct job job;
+
+		job_of_text(text, &job);
+		job.gang_scheduler = rows[i].scheduler;
+		assert_int_equal(job_translate(&job, &translation, &err), -1);
+		assert_string_equal(err.message, rows[i].message);
+		job_free(&job);
+	}
+}
+
 /* A Framework's name has no '-', and is that of a Service. */
 static void test_names(void **state)
 {
@@ -182,10 +301,8 @@ static void test_managed_by(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_managed_by),
+		cmocka_unit_test(test_files),         cmocka_unit_test(test_refused), cmocka_unit_test(test_gangs),
+		cmocka_unit_test(test_gangs_refused), cmocka_unit_test(test_names),   cmocka_unit_test(test_managed_by),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

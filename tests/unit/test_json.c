@@ -162,6 +162,19 @@ static void test_many_values(void **state)
 	assert_non_null(strstr(err.message, "more than 2000000 values"));
 }
 
+static void test_find(void **state)
+{
+	static const char text[] = "[1,{\"name\":2},{\"n\":0},{\"name\":\"a\",\"n\":1},{\"name\":\"a\",\"n\":2}]";
+	cleanup_json json_t *list = json_parse(text, strlen(text), NULL);
+	cleanup_json json_t *object = json_pack("{s:s}", "name", "a");
+
+	(void)state;
+	assert_int_equal(json_int(json_find(list, "name", "a"), "n", 0), 1);
+	assert_null(json_find(list, "name", "b"));
+	assert_null(json_find(object, "name", "a"));
+	assert_null(json_find(NULL, "name", "a"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -169,6 +182,7 @@ int main(void)
 		cmocka_unit_test(test_like_jansson),   cmocka_unit_test(test_same_trees),
 		cmocka_unit_test(test_refused),        cmocka_unit_test(test_nul),
 		cmocka_unit_test(test_many_values),
+		cmocka_unit_test(test_find),
 	};
 
 	return cmocka_run_group_tests_name("json", tests, NULL, NULL);

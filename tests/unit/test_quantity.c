@@ -144,22 +144,62 @@ static void test_requests(void **state)
 	assert_requests("{'initContainers':[{'restartPolicy':'Always','resources':{'requests':{'cpu':'3'}}}],"
 			"'containers':[{'resources':{'requests':{'cpu':'1'}}}],'overhead':{'cpu':'100m'}}",
 			"{'cpu':'4100m'}");
-	/* of the Pod as a whole */
-	assert_requests("{'resources':{'requests':{'cpu':'7'}},'containers':[{'resources':{'requests':{'cpu':'1',"
-			"'memory':'2'}}}]}",
-			"{'cpu':'7','memory':'2'}");
+	/* a sidecar counts beside those that follow it, not beside those before it */
+	assert_requests(
+		"{'initContainers':[{'resources':{'requests':{'cpu':'4'}}},{'restartPolicy':'Always','resources':"
+		"{'requests':{'cpu':'2'}}}],'containers':[{'resources':{'requests':{'cpu':'1'}}}]}",
+		"{'cpu':'4'}");
 	/* what the API server refuses counts for nothing */
 	assert_requests("{'containers':[{'resources':{'requests':{'cpu':'much','memory':'1'}}},7],'initContainers':{}}",
 			"{'memory':'1'}");
 }
 
+/* What the Pod as a whole asks for, as the API server completes it and resource.PodRequests counts it. */
+static void test_requests_of_pods(void **state)
+{
+	(void)state;
+	/* a request replaces the sum of the containers', init containers' and sidecars', and only for that resource */
+	assert_requests("{'resources':{'requests':{'cpu':'7'}},'containers':[{'resources':{'requests':{'cpu':'1',"
+			"'memory':'2'}}},{'resources':{'requests':{'cpu':'1'}}}]}",
+			"{'cpu':'7','memory':'2'}");
+	assert_requests("{'resources':{'requests':{'cpu':'1'}},'initContainers':[{'restartPolicy':'Always','resources':"
+			"{'requests':{'cpu':'3'}}},{'resources':{'requests':{'cpu':'9'}}}],'containers':[{}]}",
+			"{'cpu':'1'}");
+	/* the overhead comes on top of it */
+	assert_requests(
+		"{'resources':{'requests':{'cpu':'7'}},'overhead':{'cpu':'100m','memory':'1'},'containers':[{}]}",
+		"{'cpu':'7100m','memory':'1'}");
+	/* a limit is a request only where neither the Pod nor a container asks for the resource */
+	assert_requests("{'resources':{'limits':{'cpu':'7','memory':'8'}},'containers':[{'resources':{'requests':"
+			"{'cpu':'1'}}}]}",
+			"{'cpu':'1','memory':'8'}");
+	assert_requests("{'resources':{'limits':{'cpu':'7'},'requests':{'cpu':'5'}},'containers':[{}]}", "{'cpu':'5'}");
+	/* containers ask for what they have as a limit, and so do init containers */
+	assert_requests("{'resources':{'limits':{'cpu':'7'}},'containers':[{'resources':{'limits':{'cpu':'2'}}}]}",
+			"{'cpu':'2'}");
+	assert_requests(
+		"{'resources':{'limits':{'cpu':'7'}},'containers':[{}],'initContainers':[{'resources':{'requests':"
+		"{'cpu':'0'}}}]}",
+		"{'cpu':'0'}");
+	/* of hugepages, limit and request are one */
+	assert_requests("{'resources':{'limits':{'hugepages-2Mi':'8'}},'containers':[{'resources':{'limits':"
+			"{'hugepages-2Mi':'4'}}}]}",
+			"{'hugepages-2Mi':'8'}");
+	/* other resources are none of the Pod as a whole */
+	assert_requests(
+		"{'resources':{'limits':{'nvidia.com/gpu':8},'requests':{'ephemeral-storage':'1'}},'containers':"
+		"[{'resources':{'limits':{'nvidia.com/gpu':1}}}]}",
+		"{'nvidia.com/gpu':'1'}");
+	assert_requests(
+		"{'resources':{'requests':{'cpu':'much'}},'containers':[{'resources':{'requests':{'cpu':'1'}}}]}",
+		"{'cpu':'1'}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_added),
-		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_read),     cmocka_unit_test(test_refused),          cmocka_unit_test(test_added),
+		cmocka_unit_test(test_requests), cmocka_unit_test(test_requests_of_pods),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,11 @@ static void answers(void **state)
 		{200, "{\"resources\":[{\"name\":\"queues\"}]}", 60000}, /* the group, and not the kind */
 		{200, "{}", 60000},
 		{503, "", 5000}, /* nobody knows */
-		{403, "", 5000},
+		{503, "", 10000},
+		{403, "", 20000},
+		{403, "", 40000},
+		{503, "", 60000},
+		{503, "", 60000},
 	};
 	struct world *world = *state;
 
@@ -98,6 +102,31 @@ static void answers(void **state)
 		pass(world, 1);
 		assert_int_equal(world->call_count, 1);
 		assert_string_equal(world->calls[0].line, discovery);
+	}
+}
+
+/* What does not pass by itself is told to those who wait: a right that is missing at once. */
+static void trouble(void **state)
+{
+	static const struct {
+		int http_status;
+		bool told;
+	} cases[] = {{503, false}, {503, false}, {503, true}, {200, false}, {403, true}, {503, false}, {503, true}};
+	struct world *world = *state;
+	const struct api_served *served = &world->reconciler.served[API_POD_GROUPS_VOLCANO];
+
+	begin(world);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		world_answer(world, 0, cases[i].http_status, "");
+		run_all(world);
+		assert_int_equal(served->trouble[0] != '\0', cases[i].told);
+		if (cases[i].http_status == 403)
+			assert_non_null(strstr(served->trouble,
+					       ". The ServiceAccount of the controller lacks the right to discovery, "
+					       "which the ClusterRole system:discovery has: bind that to it"));
+		answer_all_but(world, discovery);
+		pass(world, 60 * 1000);
+		assert_int_equal(world->call_count, 1);
 	}
 }
 
@@ -125,6 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(asked_once, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(answers, world_set_up, world_tear_down),
+		cmocka_unit_test_setup_teardown(trouble, world_set_up, world_tear_down),
 		cmocka_unit_test_setup_teardown(retry_after, world_set_up, world_tear_down),
 	};
 

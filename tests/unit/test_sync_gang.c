@@ -49,7 +49,7 @@ static void test_of_each_scheduler(void **state)
 
 	/* an older API server */
 	world_init(&w);
-	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){SERVED_NO, INT64_MAX};
+	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){.state = SERVED_NO, .until_ms = INT64_MAX};
 	world_create_framework(&w, "{'gang':{'scheduler':'Kubernetes'},'taskRoles':[{'name':'a','taskNumber':1}]}",
 			       NULL);
 	world_settle(&w);

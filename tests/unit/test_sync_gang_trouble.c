@@ -45,7 +45,7 @@ static void test_not_served(void **state)
 
 	(void)state;
 	world_init(&w);
-	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_NO, w.time.boot_ms + 60000};
+	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){.state = SERVED_NO, .until_ms = w.time.boot_ms + 60000};
 	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
 	world_settle(&w);
 	assert_calls(&w, "create ConfigMap f-attempt; ");
@@ -58,11 +58,11 @@ static void test_not_served(void **state)
 	world_pass(&w, 61);
 	world_reconcile(&w);
 	assert_int_equal(w.plan.ask, 1U << API_POD_GROUPS_VOLCANO);
-	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_NO, w.time.boot_ms + 60000};
+	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){.state = SERVED_NO, .until_ms = w.time.boot_ms + 60000};
 	buf_clear(&w.events);
 	world_settle(&w);
 	assert_string_equal(w.events.data, ""); /* it has been told */
-	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_YES, INT64_MAX};
+	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){.state = SERVED_YES, .until_ms = INT64_MAX};
 	world_settle(&w);
 	assert_calls(&w, "create PodGroup f-0; create Pod f-a-0; ");
 	world_end(&w);
@@ -75,7 +75,7 @@ static void test_not_served_for_long(void **state)
 
 	(void)state;
 	world_init(&w);
-	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){SERVED_NO, w.time.boot_ms + 60000};
+	w.served[API_POD_GROUPS_VOLCANO] = (struct api_served){.state = SERVED_NO, .until_ms = w.time.boot_ms + 60000};
 	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
 	world_settle(&w);
 	buf_clear(&w.events);
@@ -105,18 +105,51 @@ static void test_asked(void **state)
 	world_settle(&w);
 	assert_calls(&w, "create ConfigMap f-attempt; ");
 	assert_int_equal(w.plan.ask, 1U << API_POD_GROUPS_KUBERNETES_BETA | 1U << API_POD_GROUPS_KUBERNETES_ALPHA);
-	w.served[API_POD_GROUPS_KUBERNETES_ALPHA] = (struct api_served){SERVED_YES, INT64_MAX};
+	w.served[API_POD_GROUPS_KUBERNETES_ALPHA] = (struct api_served){.state = SERVED_YES, .until_ms = INT64_MAX};
 	world_settle(&w);
 	assert_calls(&w, "");
 	/* that could not be found out: again in a while */
-	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){SERVED_UNKNOWN, w.time.boot_ms + 5000};
+	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){.state = SERVED_UNKNOWN,
+								       .until_ms = w.time.boot_ms + 5000};
 	world_reconcile(&w);
 	assert_int_equal(w.plan.ask, 0);
 	assert_int_equal(w.plan.wake_ms, w.time.boot_ms + 5000);
-	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){SERVED_NO, INT64_MAX};
+	w.served[API_POD_GROUPS_KUBERNETES_BETA] = (struct api_served){.state = SERVED_NO, .until_ms = INT64_MAX};
 	world_settle(&w);
 	assert_json(json_at(group(&w, "f-0"), "apiVersion"), "'scheduling.k8s.io/v1alpha2'");
 	assert_lacks(w.events.data, "GangUnavailable");
+	world_end(&w);
+}
+
+/* Nobody may ask what is served: an Event says what is missing; what passes by itself is not worth one. */
+static void test_discovery_refused(void **state)
+{
+	struct api_served *served;
+	struct world w;
+
+	(void)state;
+	world_init(&w);
+	served = &w.served[API_POD_GROUPS_VOLCANO];
+	*served = (struct api_served){.state = SERVED_UNKNOWN, .until_ms = w.time.boot_ms + 5000};
+	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
+	world_settle(&w);
+	assert_lacks(w.events.data, "GangUnavailable");
+	snprintf(served->trouble, sizeof(served->trouble), "403: the right is missing");
+	world_settle(&w);
+	assert_contains(w.events.data,
+			"GangUnavailable: Attempt 0 waits: spec.gang.scheduler is Volcano, and the controller cannot "
+			"find out whether the API server serves its podgroups: 403: the right is missing. The "
+			"controller looks again every minute\n");
+	buf_clear(&w.events);
+	world_settle(&w);
+	assert_string_equal(w.events.data, "");
+	/* that nobody serves it is news */
+	*served = (struct api_served){.state = SERVED_NO, .until_ms = INT64_MAX};
+	world_settle(&w);
+	assert_contains(w.events.data, "does not serve podgroups of scheduling.volcano.sh/v1beta1: install Volcano");
+	*served = (struct api_served){.state = SERVED_YES, .until_ms = INT64_MAX};
+	world_settle(&w);
+	assert_task(&w, 0, 0, STATE_PREPARING);
 	world_end(&w);
 }
 
@@ -161,6 +194,48 @@ static void test_refused_patch_is_repeated_rarely(void **state)
 	end(&w, "f-a-0", 0);
 	world_pass(&w, 60);
 	assert_in_range(w.made[CALL_PATCH_OWNED], 2, 20);
+	world_end(&w);
+}
+
+/* A webhook puts back what a PATCH changes: it has failed, although it was accepted. */
+static void test_patch_without_effect(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_two_running(&w);
+	w.patches_ignored = 1000;
+	end(&w, "f-a-0", 0);
+	world_pass(&w, 60);
+	assert_in_range(w.made[CALL_PATCH_OWNED], 2, 20);
+	assert_contains(w.events.data, "FailedPatchPodGroup: Failed to patch f-0: the API server accepted the patch "
+				       "{\"metadata\":{\"uid\":\"pg");
+	assert_contains(w.events.data,
+			"\"spec\":{\"minMember\":1,\"minResources\":{}}}, and spec is as before, "
+			"{\"minMember\":2,\"minResources\":{}}: expected it to change. An admission webhook "
+			"may put it back\n");
+	w.patches_ignored = 0;
+	world_pass_minutes(&w);
+	assert_members(&w, "f-0", 1);
+	world_clear_log(&w);
+	world_pass_minutes(&w);
+	assert_calls(&w, "");
+	world_end(&w);
+}
+
+/* Once is no reason to wait for long, and Pods of a rescale wait until the number is there. */
+static void test_patch_without_effect_once(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin_of(&w, 2, NEVER, "", VOLCANO);
+	world_settle(&w);
+	w.patches_ignored = 1;
+	world_clear_log(&w);
+	world_edit_of(&w, 3, NEVER, "", VOLCANO);
+	world_pass(&w, 2);
+	assert_calls(&w, "patch PodGroup f-0; get PodGroup f-0; patch PodGroup f-0; create Pod f-a-2; ");
 	world_end(&w);
 }
 
@@ -216,8 +291,11 @@ int main(void)
 		cmocka_unit_test(test_not_served),
 		cmocka_unit_test(test_not_served_for_long),
 		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_discovery_refused),
 		cmocka_unit_test(test_forbidden),
 		cmocka_unit_test(test_refused_patch_is_repeated_rarely),
+		cmocka_unit_test(test_patch_without_effect),
+		cmocka_unit_test(test_patch_without_effect_once),
 		cmocka_unit_test(test_patch_outcome_unknown),
 		cmocka_unit_test(test_deleted_by_others),
 	};

@@ -1,78 +1,6 @@
 /* Frameworks in a queue of Kueue (CONTRACT.md §21): held until their Workload is admitted, created with what it adds,
  * suspended when it is evicted, and the quota goes back when no Pod is left. */
-#include "tests/unit/sync_world.h"
-
-#define ROLE "{'name':'a','taskNumber':2,'task':{'pod':{'spec':{'containers':[{'name':'c'}]}}%s}%s}"
-
-static const char admitted[] =
-	"{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted','status':'True'}],"
-	"'admission':{'clusterQueue':'cq','podSetAssignments':[{'name':'a','count':2,'flavors':{"
-	"'cpu':'spot','memory':'spot'}}]}}";
-
-static json_t *workload(struct world *w)
-{
-	return json_object_get(w->workloads, WORLD_WORKLOAD);
-}
-
-/* A Framework with that label and spec; rest: further members of the TaskRole. */
-static void begin(struct world *w, const char *task_rest, const char *role_rest, const char *spec_rest)
-{
-	cleanup_free char *role = mem_printf(ROLE, task_rest, role_rest);
-	cleanup_free char *spec = mem_printf("{'taskRoles':[%s]%s}", role, spec_rest);
-
-	world_init(w);
-	w->config.kueue = true;
-	w->framework->kueue.on = true;
-	json_object_set_new(w->kueue_objects, "resourceflavors/spot",
-			    json_of("{'metadata':{'name':'spot'},'spec':{'nodeLabels':{'pool':'spot'},'tolerations':[{"
-				    "'key':'spot','operator':'Exists'}]}}"));
-	w->mute = true;
-	world_create_framework(w, spec, NULL);
-	w->mute = false;
-	json_object_set_new(json_object_get(w->object, "metadata"), "labels",
-			    json_of("{'kueue.x-k8s.io/queue-name':'team'}"));
-	world_tell_framework(w);
-}
-
-/* Kueue writes that status. */
-static void decide(struct world *w, const char *status)
-{
-	json_object_set_new(workload(w), "status", json_of(status));
-	world_stamp(w, workload(w));
-	world_workload_changed(w);
-	world_settle(w);
-}
-
-static void begin_admitted(struct world *w, const char *task_rest, const char *role_rest, const char *spec_rest)
-{
-	begin(w, task_rest, role_rest, spec_rest);
-	world_settle(w);
-	decide(w, admitted);
-	world_clear_log(w);
-}
-
-static void run_all(struct world *w)
-{
-	world_pod_phase(w, "f-a-0", "Running");
-	world_pod_phase(w, "f-a-1", "Running");
-	world_settle(w);
-}
-
-static bool suspended(const struct world *w)
-{
-	return w->framework->status.conditions[CONDITION_SUSPENDED].value == CONDITION_TRUE;
-}
-
-static const char *condition(struct world *w, const char *type, const char *member)
-{
-	size_t i;
-	const json_t *entry;
-
-	json_array_foreach(json_at(workload(w), "status.conditions"), i, entry)
-		if (strcmp(json_str(entry, "type"), type) == 0)
-			return json_str(entry, member);
-	return "none";
-}
+#include "tests/unit/kueue_world.h"
 
 static void test_waits_for_admission(void **state)
 {
@@ -401,12 +329,12 @@ static void test_priority(void **state)
 
 	(void)state;
 	begin(&w, "", "", "");
-	w.served[API_WORKLOADS_BETA2] = (struct api_served){SERVED_NO, INT64_MAX};
+	w.served[API_WORKLOADS_BETA2] = (struct api_served){.state = SERVED_NO, .until_ms = INT64_MAX};
 	json_object_set_new(json_at(w.object, "metadata.labels"), "kueue.x-k8s.io/priority-class", json_string("high"));
 	world_stamp(&w, w.object);
 	world_tell_framework(&w);
 	world_settle(&w);
-	assert_calls(&w, "get workloadpriorityclasses/high; ");
+	assert_int_equal(strncmp(w.log.data, "get workloadpriorityclasses/high; ", 34), 0);
 	assert_contains(w.events.data, "FailedReadKueue: Cannot read workloadpriorityclasses/high");
 	json_object_set_new(w.kueue_objects, "workloadpriorityclasses/high", json_of("{'value':7}"));
 	world_pass(&w, 20);
@@ -424,7 +352,8 @@ static void test_not_installed(void **state)
 
 	(void)state;
 	begin(&w, "", "", "");
-	w.served[API_WORKLOADS_BETA2] = w.served[API_WORKLOADS_BETA1] = (struct api_served){SERVED_NO, INT64_MAX};
+	w.served[API_WORKLOADS_BETA2] = w.served[API_WORKLOADS_BETA1] = (struct api_served){.state = SERVED_NO,
+											    .until_ms = INT64_MAX};
 	world_settle(&w);
 	assert_calls(&w, "");
 	assert_contains(w.events.data, "KueueUnavailable: The API server serves no Workloads of kueue.x-k8s.io");

@@ -254,7 +254,8 @@ static void test_forbidden(void **state)
 	forbid(&w, CALL_GET_OWNED, 3);
 	world_settle(&w);
 	world_pass_minutes(&w);
-	assert_contains(w.events.data, told);
+	assert_contains(w.events.data, "FailedCreateService: Failed to get f: services is forbidden");
+	assert_lacks(w.events.data, "Failed to create");
 	assert_int_equal(w.made[CALL_CREATE_OWNED], 1);
 	assert_int_equal(w.made[CALL_GET_OWNED], 4);
 	assert_task(&w, 0, 0, STATE_PREPARING);

@@ -369,6 +369,50 @@ static void quantities(void **state)
 		assert_null(quantity_canonical(refused[i]));
 }
 
+/* Which logs there are is known before a kubelet is asked. */
+static void logs(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *query;
+		int status;
+		const char *message;
+	} cases[] = {
+		{"p/log", 400,
+		 "a container name must be specified for pod p, choose one of: [c d] or one of the init containers: "
+		 "[i]"},
+		{"p/log?container=e", 400, "container e is not valid for pod p"},
+		{"p/log?container=c", 404, "nodes \"n\" not found"},
+		{"p/log?container=d", 400, "container \"d\" in pod \"p\" is waiting to start: ImagePullBackOff"},
+		{"p/log?container=i", 400, "container \"i\" in pod \"p\" is waiting to start: no logs yet"},
+		{"p/log?container=c&previous=true", 400, "previous terminated container \"c\" in pod \"p\" not found"},
+		{"p/log?container=c&tailLines=-1", 400, "tailLines: found \"-1\", expected a number from 0 up"},
+		{"p/log?container=c&sinceTime=today", 400, "sinceTime: found \"today\", expected a time of RFC 3339"},
+		{"q/log", 404, "pods \"q\" not found"},
+	};
+
+	expect_call(f, 201, "POST", PODS,
+		    "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"initContainers\":[{\"name\":\"i\",\"image\":\"i\"}],"
+		    "\"containers\":[{\"name\":\"c\",\"image\":\"i\"},{\"name\":\"d\",\"image\":\"i\"}]}}");
+	expect_call(f, 200, "GET", PODS "/p/log?container=c", NULL);
+	assert_string_equal(api_answer_text(&f->answer), "");
+	expect_call(f, 201, "POST", PODS "/p/binding", "{\"metadata\":{\"name\":\"p\"},\"target\":{\"name\":\"n\"}}");
+	f->local.content_type = "application/merge-patch+json";
+	expect_call(f, 200, "PATCH", PODS "/p/status",
+		    "{\"status\":{\"containerStatuses\":[{\"name\":\"c\",\"state\":{\"running\":{}}},"
+		    "{\"name\":\"d\",\"state\":{\"waiting\":{\"reason\":\"ImagePullBackOff\"}}}]}}");
+	f->local.content_type = NULL;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		cleanup_free char *url = mem_printf("%s/%s", PODS, cases[i].query);
+
+		expect_call(f, cases[i].status, "GET", url, NULL);
+		assert_string_equal(message(f), cases[i].message);
+	}
+	expect_call(f, 201, "POST", "/api/v1/nodes", "{\"metadata\":{\"name\":\"n\"}}");
+	expect_call(f, 500, "GET", PODS "/p/log?container=c", NULL);
+	assert_non_null(strstr(message(f), "node n has no status.daemonEndpoints.kubeletEndpoint.Port"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +426,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(restricted_namespaces, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(warnings_in_headers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(table_row, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(logs, set_up, tear_down),
 		cmocka_unit_test(quantities),
 	};
 

@@ -55,16 +55,7 @@ static const struct streams_handler handler = {
 
 static bool serves(const json_t *group, const char *version)
 {
-	size_t i;
-	const json_t *item;
-
-	json_array_foreach(json_object_get(group, "versions"), i, item) {
-		const char *found = json_str(item, "version");
-
-		if (found != NULL && strcmp(found, version) == 0)
-			return true;
-	}
-	return false;
+	return json_find(json_object_get(group, "versions"), "version", version) != NULL;
 }
 
 /* What was seen of them stays in the cache: a server that does not answer says nothing about its objects. */

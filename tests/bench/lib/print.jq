@@ -39,6 +39,8 @@ def more: [
 if .rates then
     "| \(.cluster) | \(.row) | \(.wall_s | round(2)) | | | | | | | | | |"
         + " \(.rates | to_entries | map("\(.key) \(.value)/s") | join(", ")) | CPU ms for a request: \(costs) |"
+elif .starts then
+    "| \(.cluster) | \(.row) | | | | | | | | | | | | CPU ms to start: \(.starts | to_entries | map("\(.key) \(.value)") | join(", ")) |"
 elif .first_write_after_start_ms then
     "| \(.cluster) | \(.row) \(.frameworks) | | | | | | | | | | | | the killed one held \(.held_by_killed), was started again after"
         + " \(.start_after_kill_ms) ms"

@@ -10,6 +10,22 @@
 
 enum { LIKE_MAX_BYTES = 1024 * 1024 };
 
+static void put_head(struct buf *out, const char *api_version, const char *kind, const struct bench_options *options,
+		     size_t index)
+{
+	buf_printf(out, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s%zu\"},\"spec\":{",
+		   api_version, kind, options->prefix, index);
+}
+
+/* The template's metadata, and the beginning of what follows it. */
+static void put_metadata(struct buf *out, const struct bench_options *options)
+{
+	buf_puts(out, "\"metadata\":{\"annotations\":{");
+	if (options->run_seconds >= 0)
+		buf_printf(out, "\"testkubelet/run-seconds\":\"%" PRId64 "\"", options->run_seconds);
+	buf_puts(out, "}},\"spec\":{");
+}
+
 /* The file, with this name wherever BENCH_LIKE stands. */
 static void put_like(struct buf *out, const char *file, const char *name)
 {
@@ -35,41 +51,48 @@ void bench_framework(struct buf *out, const struct bench_options *options, size_
 		put_like(out, options->like, name);
 		return;
 	}
-	buf_printf(out,
-		   "{\"apiVersion\":\"frameworkcontroller.microsoft.com/v1\",\"kind\":\"Framework\",\"metadata\":{"
-		   "\"name\":\"%s%zu\"},\"spec\":{\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":%" PRId64
-		   ",\"task\":{\"pod\":{\"metadata\":{\"annotations\":{",
-		   options->prefix, index, options->tasks);
-	if (options->run_seconds >= 0)
-		buf_printf(out, "\"testkubelet/run-seconds\":\"%" PRId64 "\"", options->run_seconds);
-	buf_puts(out,
-		 "}},\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}]}}");
+	put_head(out, "frameworkcontroller.microsoft.com/v1", "Framework", options, index);
+	buf_printf(out, "\"taskRoles\":[{\"name\":\"a\",\"taskNumber\":%" PRId64 ",\"task\":{\"pod\":{",
+		   options->tasks);
+	put_metadata(out, options);
+	buf_puts(out, "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}]}}");
 }
 
 void bench_tfjob(struct buf *out, const struct bench_options *options, size_t index)
 {
+	put_head(out, "kubeflow.org/v1", "TFJob", options, index);
 	buf_printf(out,
-		   "{\"apiVersion\":\"kubeflow.org/v1\",\"kind\":\"TFJob\",\"metadata\":{\"name\":\"%s%zu\"},\"spec\":{"
 		   "\"successPolicy\":\"AllWorkers\",\"tfReplicaSpecs\":{\"Worker\":{\"replicas\":%" PRId64
-		   ",\"template\":{\"metadata\":{\"annotations\":{",
-		   options->prefix, index, options->tasks);
-	if (options->run_seconds >= 0)
-		buf_printf(out, "\"testkubelet/run-seconds\":\"%" PRId64 "\"", options->run_seconds);
-	buf_puts(out, "}},\"spec\":{\"containers\":[{\"name\":\"tensorflow\",\"image\":\"i\"}]}}}}}}");
+		   ",\"template\":{",
+		   options->tasks);
+	put_metadata(out, options);
+	buf_puts(out, "\"containers\":[{\"name\":\"tensorflow\",\"image\":\"i\"}]}}}}}}");
+}
+
+/* What the statuses of Frameworks and of Tasks have in common, up to the attempt's instanceUID. */
+static void put_state(struct buf *out, const char *state)
+{
+	buf_printf(out,
+		   "\"startTime\":\"2026-01-01T00:00:00Z\",\"completionTime\":null,\"state\":\"%s\","
+		   "\"transitionTime\":\"2026-01-01T00:00:00Z\",\"retryPolicyStatus\":{\"totalRetriedCount\":0,"
+		   "\"accountableRetriedCount\":0,\"retryDelaySec\":null},\"attemptStatus\":{\"id\":0,\"startTime\":"
+		   "\"2026-01-01T00:00:00Z\",\"runTime\":null,\"completionTime\":null,\"instanceUID\":",
+		   state);
 }
 
 static void put_task(struct buf *out, int64_t index, bool ready)
 {
+	unsigned digits = (unsigned)index & 0xffff;
+
 	buf_printf(out,
-		   "%s{\"index\":%" PRId64 ",\"instanceUID\":\"3c1e8a44-6e0f-4c6b-9b51-0e1d8f6a%04x\",\"startTime\":"
-		   "\"2026-01-01T00:00:00Z\",\"completionTime\":null,\"state\":\"%s\",\"transitionTime\":"
-		   "\"2026-01-01T00:00:00Z\",\"deletionPending\":false,\"retryPolicyStatus\":{\"totalRetriedCount\":0,"
-		   "\"accountableRetriedCount\":0,\"retryDelaySec\":null},\"attemptStatus\":{\"id\":0,\"startTime\":"
-		   "\"2026-01-01T00:00:00Z\",\"runTime\":null,\"completionTime\":null,\"instanceUID\":"
+		   "%s{\"index\":%" PRId64 ",\"instanceUID\":\"3c1e8a44-6e0f-4c6b-9b51-0e1d8f6a%04x\","
+		   "\"deletionPending\":false,",
+		   index > 0 ? "," : "", index, digits);
+	put_state(out, ready ? "AttemptRunning" : "AttemptPreparing");
+	buf_printf(out,
 		   "\"0_5d9a4b1f-57f6-4c0b-8f43-7a2e90c1%04x\",\"podName\":\"pod-a-%" PRId64 "\",\"podUID\":"
 		   "\"5d9a4b1f-57f6-4c0b-8f43-7a2e90c1%04x\",\"podNodeName\":\"node-0\",\"podIP\":",
-		   index > 0 ? "," : "", index, (unsigned)index & 0xffff, ready ? "AttemptRunning" : "AttemptPreparing",
-		   (unsigned)index & 0xffff, index, (unsigned)index & 0xffff);
+		   digits, index, digits);
 	if (ready)
 		buf_printf(out, "\"10.1.%d.%d\"", (int)(index / 250 % 250), (int)(index % 250 + 1));
 	else
@@ -79,11 +102,9 @@ static void put_task(struct buf *out, int64_t index, bool ready)
 
 static void put_status(struct buf *out, const struct bench_options *options, bool complete)
 {
+	buf_putc(out, '{');
+	put_state(out, "AttemptRunning");
 	buf_puts(out,
-		 "{\"startTime\":\"2026-01-01T00:00:00Z\",\"completionTime\":null,\"state\":\"AttemptRunning\","
-		 "\"transitionTime\":\"2026-01-01T00:00:00Z\",\"retryPolicyStatus\":{\"totalRetriedCount\":0,"
-		 "\"accountableRetriedCount\":0,\"retryDelaySec\":null},\"attemptStatus\":{\"id\":0,\"startTime\":"
-		 "\"2026-01-01T00:00:00Z\",\"runTime\":null,\"completionTime\":null,\"instanceUID\":"
 		 "\"0_77b5f3a0-8d0e-4a07-8f6c-e9cd1a4c9a01\",\"configMapName\":\"f-attempt\",\"configMapUID\":"
 		 "\"77b5f3a0-8d0e-4a07-8f6c-e9cd1a4c9a01\",\"completionStatus\":null,\"taskRoleStatuses\":[{\"name\":"
 		 "\"a\",\"podGracefulDeletionTimeoutSec\":null,\"taskStatuses\":[");

@@ -151,35 +151,43 @@ void show_views(struct demo *demo)
 
 void show_next_steps(struct demo *demo)
 {
-	const struct example *running = NULL, *completed = NULL;
+	const struct example *running = NULL, *completed = NULL, *failed = NULL;
 
 	for (size_t i = demo->examples.count; i-- > 0;) {
 		const struct example *example = &demo->examples.list[i];
 
-		if (example->sight.state == STATE_COMPLETED)
+		if (example->sight.state == STATE_COMPLETED && example->sight.code != 0)
+			failed = example;
+		else if (example->sight.state == STATE_COMPLETED)
 			completed = example;
 		else if (example->pod_name[0] != '\0')
 			running = example;
 	}
+	completed = failed != NULL ? failed : completed;
 	screen_print(&demo->screen,
 		     "\nThe cluster stays up. Try these commands in any shell:\n\n"
 		     "  export KUBECONFIG=%s\n"
+		     "  export PATH=%s:$PATH     # kubectl finds its plugin there\n"
 		     "  kubectl get frameworks\n"
-		     "  kubectl get pods\n",
-		     demo->kubeconfig);
+		     "  kubectl get pods\n"
+		     "  kubectl framework list\n",
+		     demo->kubeconfig, demo->options->bin);
 	if (completed != NULL)
 		screen_print(&demo->screen,
+			     "  kubectl framework why %s\n"
 			     "  kubectl describe framework %s\n"
-			     "  %s/kubectl-framework why %s\n"
 			     "  kubectl delete framework %s\n",
-			     completed->name, demo->options->bin, completed->name, completed->name);
+			     completed->name, completed->name, completed->name);
 	if (running != NULL)
 		screen_print(&demo->screen,
+			     "  kubectl framework logs %s     # with -f: until it ends, with the Pods that are created "
+			     "meanwhile\n"
 			     "  kubectl delete pod %s     # the controller creates it again\n"
 			     "  kubectl patch framework %s --type=merge -p '{\"spec\":{\"executionType\":\"Stop\"}}'\n",
-			     running->pod_name, running->name);
+			     running->name, running->pod_name, running->name);
 	screen_print(&demo->screen,
-		     "\nLogs of the processes: %s/*.log. Logs of the containers: %s/pods.\n"
+		     "\nkubectl framework ui shows all of it in a browser of this machine.\n"
+		     "Logs of the processes: %s/*.log. Logs of the containers: %s/pods.\n"
 		     "To stop the cluster and remove its directory:\n\n"
 		     "  %s/fc-demo --stop %s\n",
 		     demo->directory, demo->directory, demo->options->bin, demo->directory);

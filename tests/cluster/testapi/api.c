@@ -8,6 +8,7 @@
 #include "tests/cluster/testapi/access.h"
 #include "tests/cluster/testapi/faults.h"
 #include "tests/cluster/testapi/gc.h"
+#include "tests/cluster/testapi/log.h"
 #include "tests/cluster/testapi/namespaces.h"
 #include "tests/cluster/testapi/store.h"
 
@@ -51,6 +52,7 @@ void api_free(struct api *api)
 	struct api_resource *resource;
 	struct api_resource *next;
 
+	api_log_clients_free(api);
 	api_gc_free(api->gc);
 	LL_FOREACH_SAFE(api->resources, resource, next)
 		api_resource_free(resource);

@@ -14,6 +14,7 @@ struct ev_loop;
 struct api_access;
 struct api_faults;
 struct api_gc;
+struct api_kubelet;
 
 struct api_options {
 	size_t event_log;       /* events kept per resource; 0: 16384 */
@@ -35,7 +36,8 @@ struct api {
 	struct api_gc *gc;
 	struct api_access *access;
 	struct api_faults *faults;
-	struct api_object *cached; /* versions whose parsed form is kept, most recent first (utlist) */
+	struct api_kubelet *kubelets; /* that logs were asked of: log.c's */
+	struct api_object *cached;    /* versions whose parsed form is kept, most recent first (utlist) */
 	size_t cached_count;
 	/* Called when a watch that waits has something to send; set by http.c. */
 	void (*wake)(void *arg, struct api_watch *watch);

@@ -1,7 +1,5 @@
-/* The network side; see http.h. Watches and delayed requests are suspended connections (common/README.md §9): a
- * resumed one moves only in MHD_run, and a client that leaves is seen only by watching its socket. What a watch has to
- * say is written to its socket from here, as HTTP/1.1 chunks: of a connection libmicrohttpd takes only as much as half
- * its memory in a turn in which it answers a request of every other one, and news would lag behind answers. */
+/* The network side; see http.h. Watches, logs and delayed requests are suspended connections (common/README.md §9): a
+ * resumed one moves only in MHD_run. */
 #include "tests/cluster/testapi/http.h"
 
 #include <arpa/inet.h>
@@ -9,67 +7,26 @@
 #include <ev.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "tests/cluster/testapi/faults.h"
+#include "tests/cluster/testapi/exchange.h"
 #include "tests/cluster/testapi/headers.h"
-#include "tests/cluster/testapi/request.h"
+#include "tests/cluster/testapi/log.h"
 #include "tests/cluster/testapi/watch.h"
 
 enum {
 	CONNECTIONS_MAX = 20000,
 	CONNECTION_MEMORY = 64 * 1024,
-	BLOCK = 64 * 1024,
-	CHUNK_HEAD = 8, /* six digits and a line's end: the length of what follows */
 	ROUNDS_MAX = 4, /* of MHD_run before the loop gets its turn */
 };
 
-struct api_http {
-	struct api *api;
-	struct MHD_Daemon *daemon;
-	uint16_t port;
-	unsigned connections; /* accepted so far */
-	bool resumed;         /* MHD_run is needed */
-	ev_io io;
-	ev_prepare prepare;
-	ev_timer again; /* MHD has more to do at a time of its own */
-	ev_timer tick;
-	struct exchange *suspended; /* those that are, for the end */
-};
-
-enum stage { READING, DELAYED, CARRIED_OUT, ANSWERED };
-
-/* One request on its way. */
-struct exchange {
-	struct api_http *http;
-	struct MHD_Connection *connection;
-	struct buf body;
-	bool too_large;
-	enum stage stage;
-	struct api_request request;
-	struct api_answer answer;
-	struct api_strike strike;
-	struct api_watch *watch; /* once its response is on the way */
-	struct buf chunk;        /* of it: what is being sent */
-	size_t chunk_sent;
-	ssize_t watch_end; /* WATCH_END or WATCH_CUT once it is over */
-	bool suspended;
-	bool gone;    /* the client left while suspended */
-	ev_io socket; /* of a watch: its client can take more, or leaves */
-	ev_timer delay;
-	int64_t began_ms;             /* boot clock */
-	struct exchange *prev, *next; /* while suspended */
-};
-
-static void suspend(struct exchange *exchange)
+void exchange_suspend(struct exchange *exchange)
 {
 	struct api_http *http = exchange->http;
 
@@ -82,7 +39,7 @@ static void suspend(struct exchange *exchange)
 	http->suspended = exchange;
 }
 
-static void resume(struct exchange *exchange)
+void exchange_resume(struct exchange *exchange)
 {
 	struct api_http *http = exchange->http;
 
@@ -101,135 +58,7 @@ static void resume(struct exchange *exchange)
 	http->resumed = true;
 }
 
-static int client_fd(struct exchange *exchange)
-{
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(exchange->connection,
-								       MHD_CONNECTION_INFO_CONNECTION_FD);
-
-	return info->connect_fd;
-}
-
-/* Breaks the connection off by an RST, before MHD can end it properly (its shutdown would send a FIN first). */
-static void reset_connection(struct exchange *exchange)
-{
-	const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
-
-	if (connect(client_fd(exchange), &nobody, sizeof(nobody)) < 0)
-		log_warning("reset of a connection: %s", strerror(errno));
-}
-
 /* ---- answers ---- */
-
-static void look_for(struct exchange *exchange, int events)
-{
-	struct ev_loop *loop = exchange->http->api->loop;
-
-	ev_io_stop(loop, &exchange->socket);
-	ev_io_set(&exchange->socket, client_fd(exchange), events);
-	if (events != 0)
-		ev_io_start(loop, &exchange->socket);
-}
-
-static void leave(struct exchange *exchange)
-{
-	exchange->gone = true;
-	resume(exchange);
-}
-
-/* The next chunk of a watch; false: there is none now. */
-static bool take_chunk(struct exchange *exchange)
-{
-	struct buf *chunk = &exchange->chunk;
-	char head[24];
-	ssize_t len;
-
-	buf_reserve(chunk, CHUNK_HEAD + BLOCK + 2);
-	len = api_watch_read(exchange->watch, chunk->data + CHUNK_HEAD, BLOCK);
-	if (len > 0) {
-		snprintf(head, sizeof(head), "%06zx\r\n", (size_t)len);
-		memcpy(chunk->data, head, CHUNK_HEAD);
-		chunk->len = CHUNK_HEAD + (size_t)len;
-		buf_puts(chunk, "\r\n");
-		exchange->chunk_sent = 0;
-		return true;
-	}
-	buf_free(chunk);
-	if (len != WATCH_NOTHING) {
-		exchange->watch_end = len;
-		resume(exchange);
-	}
-	return false;
-}
-
-/* Sends what there is, as long as the client takes it. */
-static void send_news(struct exchange *exchange)
-{
-	struct buf *chunk = &exchange->chunk;
-	bool full = false;
-
-	while (!full && (exchange->chunk_sent < chunk->len || take_chunk(exchange))) {
-		ssize_t sent = send(exchange->socket.fd, chunk->data + exchange->chunk_sent,
-				    chunk->len - exchange->chunk_sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (sent > 0) {
-			exchange->chunk_sent += (size_t)sent;
-		} else if (sent < 0 && errno == EAGAIN) {
-			full = true;
-		} else if (errno != EINTR) {
-			leave(exchange);
-			return;
-		}
-	}
-	if (exchange->suspended && full != ((exchange->socket.events & EV_WRITE) != 0))
-		look_for(exchange, full ? EV_READ | EV_WRITE : EV_READ);
-}
-
-static void on_socket(struct ev_loop *loop, ev_io *io, int revents)
-{
-	struct exchange *exchange = io->data;
-	char byte;
-
-	(void)loop;
-	if ((revents & EV_READ) != 0) {
-		ssize_t got = recv(io->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-		if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-			leave(exchange);
-			return;
-		}
-		if (got > 0)
-			look_for(exchange, io->events & EV_WRITE); /* talks on instead of leaving; not our matter now */
-	}
-	if ((revents & EV_WRITE) != 0)
-		send_news(exchange);
-}
-
-/* libmicrohttpd asks for the beginning of a watch, its head being sent, and once more for its end. */
-static ssize_t read_watch(void *cls, uint64_t position, char *data, size_t max)
-{
-	struct exchange *exchange = cls;
-	const int on = 1;
-
-	(void)position;
-	(void)data;
-	(void)max;
-	if (exchange->gone)
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	if (exchange->watch_end == WATCH_END)
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (exchange->watch_end == WATCH_CUT) {
-		if (exchange->watch->reset)
-			reset_connection(exchange);
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	}
-	suspend(exchange);
-	setsockopt(client_fd(exchange), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	ev_init(&exchange->socket, on_socket);
-	exchange->socket.data = exchange;
-	look_for(exchange, EV_READ);
-	send_news(exchange);
-	return 0;
-}
 
 /* Counts connections; the context of one is its number. */
 static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
@@ -262,6 +91,14 @@ static ssize_t read_body(void *arg, uint64_t position, char *out, size_t max)
 	return len == 0 ? MHD_CONTENT_READER_END_OF_STREAM : (ssize_t)len;
 }
 
+static void wake_log(void *exchange)
+{
+	const struct exchange *log = exchange;
+
+	if (log->suspended)
+		exchange_send_news(exchange);
+}
+
 static struct MHD_Response *make_response(struct exchange *exchange)
 {
 	struct api_answer *answer = &exchange->answer;
@@ -271,7 +108,15 @@ static struct MHD_Response *make_response(struct exchange *exchange)
 		exchange->watch = answer->watch;
 		exchange->watch->transport = exchange;
 		answer->watch = NULL;
-		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_watch, exchange, NULL);
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, EXCHANGE_BLOCK, exchange_read_stream,
+							 exchange, NULL);
+	}
+	if (answer->log != NULL) {
+		exchange->log = answer->log;
+		answer->log = NULL;
+		api_log_start(exchange->log, wake_log, exchange);
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, EXCHANGE_BLOCK, exchange_read_stream,
+							 exchange, NULL);
 	}
 	if (answer->object != NULL) {
 		response = MHD_create_response_from_buffer_with_free_callback_cls(
@@ -280,7 +125,7 @@ static struct MHD_Response *make_response(struct exchange *exchange)
 		return response;
 	}
 	if (api_answer_in_chunks(answer))
-		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_body, exchange, NULL);
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, EXCHANGE_BLOCK, read_body, exchange, NULL);
 	response = MHD_create_response_from_buffer(answer->body.len, answer->body.data == NULL ? "" : answer->body.data,
 						   answer->body.data == NULL ? MHD_RESPMEM_PERSISTENT
 									     : MHD_RESPMEM_MUST_FREE);
@@ -319,12 +164,12 @@ static void on_delay(struct ev_loop *loop, ev_timer *timer, int revents)
 {
 	(void)loop;
 	(void)revents;
-	resume(timer->data);
+	exchange_resume(timer->data);
 }
 
 static enum MHD_Result wait_ms(struct exchange *exchange, int64_t delay_ms)
 {
-	suspend(exchange);
+	exchange_suspend(exchange);
 	ev_timer_init(&exchange->delay, on_delay, (double)delay_ms / 1000, 0.);
 	exchange->delay.data = exchange;
 	ev_timer_start(exchange->http->api->loop, &exchange->delay);
@@ -335,7 +180,7 @@ static enum MHD_Result wait_ms(struct exchange *exchange, int64_t delay_ms)
 static enum MHD_Result cut(struct exchange *exchange)
 {
 	if (exchange->strike.reset)
-		reset_connection(exchange);
+		exchange_reset(exchange);
 	return MHD_NO;
 }
 
@@ -462,6 +307,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **st
 	ev_timer_stop(exchange->http->api->loop, &exchange->delay);
 	if (exchange->watch != NULL)
 		api_watch_free(exchange->watch);
+	api_log_free(exchange->log);
 	api_answer_free(&exchange->answer);
 	api_strike_free(&exchange->strike);
 	api_request_free(&exchange->request);
@@ -475,7 +321,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **st
 static void wake_watch(void *arg, struct api_watch *watch)
 {
 	(void)arg;
-	send_news(watch->transport);
+	exchange_send_news(watch->transport);
 }
 
 /* Runs MHD and hands events on until neither has anything to do. */
@@ -583,7 +429,7 @@ void api_http_free(struct api_http *http)
 	/* suspended connections must not be there when the daemon stops */
 	while (http->suspended != NULL) {
 		http->suspended->gone = true;
-		resume(http->suspended);
+		exchange_resume(http->suspended);
 	}
 	ev_io_stop(loop, &http->io);
 	ev_prepare_stop(loop, &http->prepare);

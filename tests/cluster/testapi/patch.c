@@ -6,6 +6,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "tests/merge.h"
 
 int patch_type_of(const struct api_request *request, enum patch_type *type, struct api_failure *failure)
 {
@@ -29,21 +30,11 @@ int patch_type_of(const struct api_request *request, enum patch_type *type, stru
 	return 0;
 }
 
-static json_t *merge(json_t *target, const json_t *patch)
+static json_t *merged(const json_t *object, const json_t *patch)
 {
-	json_t *out;
-	const char *key;
-	json_t *value;
+	json_t *out = json_copy((json_t *)object);
 
-	if (!json_is_object(patch))
-		return json_incref((json_t *)patch);
-	out = json_is_object(target) ? json_copy(target) : json_object();
-	json_object_foreach((json_t *)patch, key, value) {
-		if (json_is_null(value))
-			json_object_del(out, key);
-		else
-			json_object_set_new(out, key, merge(json_object_get(out, key), value));
-	}
+	merge_patch(out, patch);
 	return out;
 }
 
@@ -369,7 +360,7 @@ json_t *patch_apply(enum patch_type type, const struct api_resource *resource, c
 	}
 	switch (type) {
 	case PATCH_JSON: return json_patch(object, patch, failure);
-	case PATCH_MERGE: return merge((json_t *)object, patch);
+	case PATCH_MERGE: return merged(object, patch);
 	case PATCH_STRATEGIC: return strategic((json_t *)object, patch);
 	}
 	return NULL;

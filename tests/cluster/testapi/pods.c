@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "tests/cluster/testapi/log.h"
 #include "tests/cluster/testapi/ops.h"
 #include "tests/cluster/testapi/pages.h"
 #include "tests/cluster/testapi/podsecurity.h"
@@ -258,13 +259,8 @@ bool api_subresource(struct api *api, const struct api_request *request, struct 
 		bind_pod(api, request, answer, failure);
 		return true;
 	}
-	if (request->resource == api->pods && strcmp(part, "log") == 0) {
-		/* there is no container runtime behind this server */
-		if (api_store_get(api->pods, request->namespace_name, request->name) == NULL)
-			api_fail_not_found(failure, api->pods, request->name);
-		answer->status = 200;
-		answer->content_type = "text/plain";
-		buf_puts(&answer->body, "");
+	if (request->resource == api->pods && strcmp(part, "log") == 0 && strcmp(request->verb, "get") == 0) {
+		api_log_open(api, request, answer, failure);
 		return true;
 	}
 	return false;

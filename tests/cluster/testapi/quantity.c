@@ -6,22 +6,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/base/mem.h"
+#include "common/base/quantity.h"
 
 enum { DIGITS_MAX = 18, EXPONENT_MIN = -9 };
 
-struct quantity {
+/* A quantity as it is written. */
+struct notation {
 	bool negative;
 	int64_t mantissa;
 	int exponent; /* decimal */
-	int binary;   /* powers of 1024 */
-	bool scientific;
+	struct quantity_scale scale;
 };
 
-static const char *read_digits(const char *at, struct quantity *quantity)
+static const char *read_digits(const char *at, struct notation *quantity)
 {
 	bool fraction = false;
 	int digits = 0;
@@ -41,43 +40,14 @@ static const char *read_digits(const char *at, struct quantity *quantity)
 	return digits > 0 ? at : NULL;
 }
 
-static int read_suffix(const char *suffix, struct quantity *quantity)
-{
-	static const char decimal[] = "numkMGTPE";
-	static const int exponents[] = {-9, -6, -3, 3, 6, 9, 12, 15, 18};
-	static const char binary[] = "KMGTPE";
-	const char *found;
-	size_t len = strlen(suffix);
-
-	if (len == 0)
-		return 0;
-	if (len == 2 && suffix[1] == 'i' && (found = strchr(binary, suffix[0])) != NULL) {
-		quantity->binary = (int)(found - binary) + 1;
-		return 0;
-	}
-	if (len == 1 && (found = strchr(decimal, suffix[0])) != NULL) {
-		quantity->exponent += exponents[found - decimal];
-		return 0;
-	}
-	if (suffix[0] == 'e' || suffix[0] == 'E') {
-		char *end;
-		long exponent = strtol(suffix + 1, &end, 10);
-
-		quantity->scientific = true;
-		quantity->exponent += (int)exponent;
-		return *end == '\0' && end != suffix + 1 && exponent > -100 && exponent < 100 ? 0 : -1;
-	}
-	return -1;
-}
-
 /* Down to an integer of bytes and up again by 1024s; small values count as decimal. */
-static char *print_binary(struct quantity *quantity)
+static char *print_binary(struct notation *quantity)
 {
 	static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
 	int power = 0;
 	int64_t value = quantity->mantissa;
 
-	for (int i = 0; i < quantity->binary; i++)
+	for (int i = 0; i < quantity->scale.binary; i++)
 		if (__builtin_mul_overflow(value, 1024, &value))
 			return NULL;
 	for (; quantity->exponent < 0; quantity->exponent++)
@@ -89,7 +59,7 @@ static char *print_binary(struct quantity *quantity)
 	return mem_printf("%s%lld%s", quantity->negative ? "-" : "", (long long)value, suffixes[power]);
 }
 
-static char *print_decimal(struct quantity *quantity)
+static char *print_decimal(struct notation *quantity)
 {
 	static const char *const suffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
 
@@ -104,7 +74,7 @@ static char *print_decimal(struct quantity *quantity)
 			return NULL;
 		quantity->exponent--;
 	}
-	if (quantity->scientific && quantity->exponent != 0)
+	if (quantity->scale.scientific && quantity->exponent != 0)
 		return mem_printf("%s%llde%d", quantity->negative ? "-" : "", (long long)quantity->mantissa,
 				  quantity->exponent);
 	return mem_printf("%s%lld%s", quantity->negative ? "-" : "", (long long)quantity->mantissa,
@@ -113,30 +83,13 @@ static char *print_decimal(struct quantity *quantity)
 
 char *quantity_canonical(const char *text)
 {
-	struct quantity quantity = {0};
+	struct notation quantity = {0};
 	const char *suffix = read_digits(text, &quantity);
 
-	if (suffix == NULL || read_suffix(suffix, &quantity) < 0)
+	if (suffix == NULL || quantity_read_suffix(suffix, &quantity.scale) < 0)
 		return NULL;
+	quantity.exponent += quantity.scale.decimal;
 	if (quantity.mantissa == 0)
 		return mem_strdup("0");
-	return quantity.binary > 0 ? print_binary(&quantity) : print_decimal(&quantity);
-}
-
-double quantity_value(const char *text)
-{
-	struct quantity quantity = {0};
-	const char *suffix = read_digits(text, &quantity);
-	double value;
-
-	if (suffix == NULL || read_suffix(suffix, &quantity) < 0)
-		return 0;
-	value = (double)quantity.mantissa;
-	for (; quantity.exponent > 0; quantity.exponent--)
-		value *= 10;
-	for (; quantity.exponent < 0; quantity.exponent++)
-		value /= 10;
-	for (int i = 0; i < quantity.binary; i++)
-		value *= 1024;
-	return quantity.negative ? -value : value;
+	return quantity.scale.binary > 0 ? print_binary(&quantity) : print_decimal(&quantity);
 }

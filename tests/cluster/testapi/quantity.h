@@ -4,7 +4,5 @@
 
 /* NULL when text is no quantity. The caller frees. */
 char *quantity_canonical(const char *text);
-/* As a number, to compare; 0 when text is no quantity. */
-double quantity_value(const char *text);
 
 #endif

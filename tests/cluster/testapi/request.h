@@ -8,6 +8,7 @@
 #include "tests/cluster/testapi/store.h"
 #include "tests/cluster/testapi/table.h"
 
+struct api_log;
 struct api_watch;
 
 /* Most a request's body may have (the real server's limit for resource requests). */
@@ -51,13 +52,15 @@ struct api_request {
 	uint64_t as_of; /* a fault: reads see the store as it was at this version; 0: as it is */
 };
 
-/* Zero-initialise, free with api_answer_free. Either a watch, or an object's text, or body. */
+/* Zero-initialise, free with api_answer_free. Either a watch, or a log, or an object's
+ * text, or body. */
 struct api_answer {
 	int status;
 	const char *content_type;
 	struct buf body;
 	struct api_object *object; /* its text is the body */
 	struct api_watch *watch;
+	struct api_log *log;
 	int retry_after;     /* seconds, 0: no header */
 	struct buf warnings; /* a line each */
 	bool close;          /* the connection is closed after it */

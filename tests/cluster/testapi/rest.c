@@ -6,6 +6,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "tests/cluster/testapi/access.h"
+#include "tests/cluster/testapi/log.h"
 #include "tests/cluster/testapi/ops.h"
 #include "tests/cluster/testapi/pages.h"
 #include "tests/cluster/testapi/patch.h"
@@ -19,6 +20,7 @@ void api_answer_free(struct api_answer *answer)
 	api_object_unref(answer->object);
 	if (answer->watch != NULL)
 		api_watch_free(answer->watch);
+	api_log_free(answer->log);
 	buf_free(&answer->warnings);
 	*answer = (struct api_answer){0};
 }

@@ -146,7 +146,7 @@ char *runtime_container_message(const struct runtime_container *container, int c
 	free(text);
 	if (code == 0 || policy == NULL || strcmp(policy, "FallbackToLogsOnError") != 0)
 		return NULL;
-	tail = read_tail(log, container->log_start, LOG_TAIL_MAX, true);
+	tail = read_tail(log, run_log_start(container->log), LOG_TAIL_MAX, true);
 	return tail[0] == '\0' ? NULL : mem_strdup(last_lines(tail, LOG_TAIL_LINES));
 }
 
@@ -308,10 +308,14 @@ int runtime_container_launch(struct runtime_container *container, struct error *
 		.host_name = pod->host_name,
 		.stage = pod->runtime->isolate ? stage : NULL,
 	};
-	struct stat info;
+	struct run_log *run = run_log_begin(pod->runtime->loop, log, err);
 	int fd;
 
-	container->log_start = stat(log, &info) == 0 ? info.st_size : 0;
+	if (run == NULL)
+		return -1;
+	run_log_unref(container->previous_log);
+	container->previous_log = container->log;
+	container->log = run;
 	/* Each run starts without a message. */
 	fd = open(message, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)

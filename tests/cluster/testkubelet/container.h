@@ -3,8 +3,8 @@
 #define TESTKUBELET_CONTAINER_H
 
 #include <ev.h>
-#include <sys/types.h>
 
+#include "tests/cluster/testkubelet/runlog.h"
 #include "tests/cluster/testkubelet/runtime.h"
 
 enum restart_policy { RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER };
@@ -12,10 +12,11 @@ enum restart_policy { RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER };
 struct runtime_container {
 	struct runtime_pod *pod;
 	const json_t *spec;
-	size_t index; /* in the report */
-	pid_t pid;    /* of the supervisor, 0 when not running */
-	int error_fd; /* -1 when not running */
-	off_t log_start;
+	size_t index;                 /* in the report */
+	pid_t pid;                    /* of the supervisor, 0 when not running */
+	int error_fd;                 /* -1 when not running */
+	struct run_log *log;          /* of the present or last run; NULL: it has not run */
+	struct run_log *previous_log; /* of the run before that, or NULL */
 	double delay_s;
 	ev_child child;
 	ev_timer restart;

@@ -16,6 +16,7 @@
 
 struct kubelet_pod;
 struct gang;
+struct log_server;
 
 /* A first-in first-out queue of Pods; a Pod is in one queue at most. */
 struct pod_queue {
@@ -91,11 +92,12 @@ struct kubelet {
 	struct kubelet_pod *pods;            /* by uid */
 	struct kubelet_pod *addresses;       /* those with one, by address */
 	struct kubelet_service *services;
-	struct pod_queue ready;    /* have something to do */
-	struct pod_queue unplaced; /* wait for capacity */
-	struct gang *gangs;        /* by path */
-	struct gang *placing;      /* its Pods are being bound: one gang at a time */
-	ev_timer hosts;            /* real mode: the hosts files are to be rewritten */
+	struct pod_queue ready;        /* have something to do */
+	struct pod_queue unplaced;     /* wait for capacity */
+	struct gang *gangs;            /* by path */
+	struct gang *placing;          /* its Pods are being bound: one gang at a time */
+	ev_timer hosts;                /* real mode: the hosts files are to be rewritten */
+	struct log_server *log_server; /* NULL: it serves none */
 	char **node_names;
 	char **host_ips;
 	size_t calls;

@@ -12,6 +12,7 @@
 #include "tests/cluster/testkubelet/hosts.h"
 #include "tests/cluster/testkubelet/internal.h"
 #include "tests/cluster/testkubelet/launch.h"
+#include "tests/cluster/testkubelet/logserver.h"
 
 enum {
 	PROBE_TIMEOUT_MS = 10000,
@@ -400,6 +401,12 @@ struct kubelet *kubelet_new(struct ev_loop *loop, struct kube_client *client, co
 	return kubelet;
 }
 
+int kubelet_serve_logs(struct kubelet *kubelet, const char *tls_cert, const char *tls_key, struct error *err)
+{
+	kubelet->log_server = log_server_new(kubelet, tls_cert, tls_key, err);
+	return kubelet->log_server == NULL ? -1 : 0;
+}
+
 void kubelet_start(struct kubelet *kubelet)
 {
 	if (kubelet->options.register_nodes)
@@ -443,6 +450,7 @@ void kubelet_free(struct kubelet *kubelet)
 	free(kubelet->node_names);
 	free(kubelet->host_ips);
 	gangs_free(kubelet);
+	log_server_free(kubelet->log_server);
 	free(kubelet);
 }
 

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/error.h"
 #include "tests/cluster/testkubelet/address.h"
 
 struct ev_loop;
@@ -39,6 +40,8 @@ struct kubelet_options {
 
 /* loop must be the default one when real is set. */
 struct kubelet *kubelet_new(struct ev_loop *loop, struct kube_client *client, const struct kubelet_options *options);
+/* Serves logs to API servers (logserver.h), which find the port in the Node objects. 0, or -1 and *err. */
+int kubelet_serve_logs(struct kubelet *kubelet, const char *tls_cert, const char *tls_key, struct error *err);
 void kubelet_start(struct kubelet *kubelet);
 /* Stops all work and begins to kill all processes; processes_left tells when they are gone. */
 void kubelet_stop(struct kubelet *kubelet);

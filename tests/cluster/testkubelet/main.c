@@ -41,6 +41,9 @@ static const char usage[] =
 	"  --image-bin DIR          real: directory to put first into the PATH of each container\n"
 	"  --volumes DIR            real: directory of volume contents: DIR/configmap/NAME, DIR/secret/NAME, and\n"
 	"                           DIR/account/NAME for the token of a service account\n"
+	"  --tls-cert FILE          PEM certificate of the server of logs, and --tls-key FILE its key, as "
+	"kube-apiserver\n"
+	"                           wants it; default: plain HTTP, as fc-testapi wants it\n"
 	"  --die-with-parent        end when the parent process ends\n"
 	"  -v N                     log level, default 0\n"
 	"  --help, --version\n";
@@ -63,6 +66,8 @@ struct arguments {
 	const char *address;
 	const char *kubeconfig;
 	const char *node_name;
+	const char *tls_cert;
+	const char *tls_key;
 	bool nodes_given;
 	bool die_with_parent;
 	const char **pod_env;
@@ -107,6 +112,8 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		ENV,
 		BIN,
 		VOLUMES,
+		TLS_CERT,
+		TLS_KEY,
 		DIE,
 		HELP,
 		VERSION
@@ -127,6 +134,8 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 		{"pod-env", required_argument, NULL, ENV},
 		{"image-bin", required_argument, NULL, BIN},
 		{"volumes", required_argument, NULL, VOLUMES},
+		{"tls-cert", required_argument, NULL, TLS_CERT},
+		{"tls-key", required_argument, NULL, TLS_KEY},
 		{"die-with-parent", no_argument, NULL, DIE},
 		{"help", no_argument, NULL, HELP},
 		{"version", no_argument, NULL, VERSION},
@@ -171,6 +180,8 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 			break;
 		case BIN: kubelet->image_bin = optarg; break;
 		case VOLUMES: kubelet->volumes = optarg; break;
+		case TLS_CERT: out->tls_cert = optarg; break;
+		case TLS_KEY: out->tls_key = optarg; break;
 		case DIE: out->die_with_parent = true; break;
 		case 'v': log_verbosity = (int)parse_number("-v", optarg, 0, 10); break;
 		case VERSION: release_print("fc-testkubelet");
@@ -180,6 +191,8 @@ static void parse_arguments(int argc, char **argv, struct arguments *out)
 	}
 	if (optind < argc)
 		fail_usage("found argument \"%s\", expected only flags", argv[optind]);
+	if ((out->tls_cert == NULL) != (out->tls_key == NULL))
+		fail_usage("found only one of --tls-cert and --tls-key, expected both or neither");
 	kubelet->nodes.base = out->node_name == NULL ? "node" : out->node_name;
 	kubelet->nodes.single = out->node_name != NULL && !out->nodes_given;
 	kubelet->pod_env = out->pod_env;
@@ -319,6 +332,11 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	program.kubelet = kubelet_new(program.loop, client, &arguments.kubelet);
+	if (arguments.kubelet.register_nodes &&
+	    kubelet_serve_logs(program.kubelet, arguments.tls_cert, arguments.tls_key, &err) != 0) {
+		log_error("%s", err.message);
+		return 1;
+	}
 	log_info("Serving %d node%s %s%s, %s Pods, API server by %s", arguments.kubelet.nodes.count,
 		 arguments.kubelet.nodes.count == 1 ? "" : "s", arguments.kubelet.nodes.base,
 		 arguments.kubelet.nodes.single ? "" : "-*", arguments.kubelet.real ? "real" : "scripted",

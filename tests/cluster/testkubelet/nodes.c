@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "tests/cluster/testkubelet/internal.h"
+#include "tests/cluster/testkubelet/logserver.h"
 
 enum { CALL_TIMEOUT_MS = 10000 };
 
@@ -41,8 +42,13 @@ static void put_status(struct buf *body, const struct kubelet *kubelet, int node
 	put_condition(body, "DiskPressure", "False", "KubeletHasNoDiskPressure", now);
 	put_condition(body, "PIDPressure", "False", "KubeletHasSufficientPID", now);
 	buf_printf(body, "],\"capacity\":%s,\"allocatable\":%s,\"addresses\":[", resources, resources);
-	buf_printf(body, "{\"type\":\"InternalIP\",\"address\":\"%s\"},{\"type\":\"Hostname\",\"address\":\"%s\"}]",
+	buf_printf(body, "{\"type\":\"InternalIP\",\"address\":\"%s\"},{\"type\":\"Hostname\",\"address\":\"%s\"}",
 		   kubelet->host_ips[node], kubelet->node_names[node]);
+	/* Where it listens, for API servers: a node's other address need not be one of this machine. */
+	buf_puts(body, ",{\"type\":\"InternalDNS\",\"address\":\"localhost\"}]");
+	if (kubelet->log_server != NULL)
+		buf_printf(body, ",\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":%u}}",
+			   log_server_port(kubelet->log_server));
 	buf_puts(body, ",\"nodeInfo\":{\"machineID\":\"\",\"systemUUID\":\"\",\"bootID\":\"\",\"kernelVersion\":\"\","
 		       "\"osImage\":\"fc-testkubelet\",\"containerRuntimeVersion\":\"test://1.0\","
 		       "\"kubeletVersion\":\"fc-testkubelet\",\"kubeProxyVersion\":\"\",\"operatingSystem\":\"linux\","

@@ -46,6 +46,8 @@ static void container_ended(struct runtime_container *container, int code, const
 	struct container_report *item = &container->pod->report->items[container->index];
 	struct ev_loop *loop = container->pod->runtime->loop;
 
+	if (container->log != NULL)
+		run_log_end(container->log);
 	container_report_end(item, code, reason, message, now_sec());
 	log_v(1, "Pod %s: container %s ended with exit code %d", container->pod->name, item->name, code);
 	if (!should_restart(container, code))
@@ -88,6 +90,10 @@ static bool any_running(const struct runtime_pod *pod)
 
 static void free_pod(struct runtime_pod *pod)
 {
+	for (size_t i = 0; i < pod->count; i++) {
+		run_log_unref(pod->containers[i].log);
+		run_log_unref(pod->containers[i].previous_log);
+	}
 	runtime_remove_tree(pod->dir);
 	json_decref(pod->object);
 	free((char *)pod->facts.node_name);
@@ -322,6 +328,16 @@ bool runtime_pod_ended(const struct runtime_pod *pod)
 	return !any_running(pod) && (pod->stopping || pod_report_terminal(pod->report));
 }
 
+struct run_log *runtime_pod_log(const struct runtime_pod *pod, const char *container, bool previous)
+{
+	for (size_t i = 0; i < pod->count; i++)
+		if (strcmp(json_str(pod->containers[i].spec, "name"), container) == 0)
+			/* (of one that waits for its next run, the last run is the one before) */
+			return previous && pod->report->items[i].state != RUN_WAITING ? pod->containers[i].previous_log
+										      : pod->containers[i].log;
+	return NULL;
+}
+
 void runtime_pod_release(struct runtime_pod *pod)
 {
 	struct ev_loop *loop = pod->runtime->loop;
@@ -333,6 +349,8 @@ void runtime_pod_release(struct runtime_pod *pod)
 		ev_timer_stop(loop, &pod->containers[i].restart);
 		if (pod->containers[i].pid != 0)
 			launch_kill(pod->containers[i].pid);
+		if (pod->containers[i].log != NULL)
+			run_log_end(pod->containers[i].log);
 	}
 	if (!any_running(pod))
 		free_pod(pod);

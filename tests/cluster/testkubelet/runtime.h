@@ -20,6 +20,7 @@
 #include "tests/cluster/testkubelet/podstatus.h"
 
 struct ev_loop;
+struct run_log;
 struct runtime_pod;
 
 /* Borrowed by the Pods as long as they live. */
@@ -53,6 +54,8 @@ void runtime_pod_stop(struct runtime_pod *pod, int64_t grace_ms);
 void runtime_pod_fail(struct runtime_pod *pod, int64_t grace_ms);
 /* No process is left, and none will be started. */
 bool runtime_pod_ended(const struct runtime_pod *pod);
+/* What a container's present or last run prints, or the run before that one; NULL if there was none. Borrowed. */
+struct run_log *runtime_pod_log(const struct runtime_pod *pod, const char *container, bool previous);
 /* Kills what still runs. The report is not touched any more and changed() not called; the memory goes when the
  * last process has ended. */
 void runtime_pod_release(struct runtime_pod *pod);

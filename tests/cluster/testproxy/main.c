@@ -31,7 +31,9 @@
 
 enum {
 	CHUNK_MAX = 64 * 1024,
-	QUEUED_MAX = 8 * 1024 * 1024, /* in one direction: beyond it, nothing more is read */
+	QUEUED_MAX = 64 * 1024,        /* in one direction: beyond it, nothing more is read … */
+	DELAYED_MAX = 8 * 1024 * 1024, /* … or beyond that, while bytes are delayed */
+	KERNEL_MAX = 64 * 1024,
 	COMMAND_MAX = 128,
 };
 
@@ -247,7 +249,7 @@ static void pump(struct flow *flow)
 		connection_end(connection, false);
 		return;
 	}
-	if (!flow->ended && flow->queued < QUEUED_MAX)
+	if (!flow->ended && flow->queued < (size_t)(proxy.delay_ms > 0 ? DELAYED_MAX : QUEUED_MAX))
 		ev_io_start(proxy.loop, &flow->read);
 	if (flow->first == NULL)
 		return;
@@ -422,6 +424,8 @@ int main(int argc, char **argv)
 	ev_io accept;
 	ev_io command;
 	ev_signal terminate;
+	const int kernel_max = KERNEL_MAX;
+	int listening;
 	unsigned port;
 	unsigned control;
 	unsigned server_port = argc == 3 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
@@ -438,7 +442,14 @@ int main(int argc, char **argv)
 					    .sin_port = htons((uint16_t)server_port)};
 	proxy.loop = ev_default_loop(0);
 	signal(SIGPIPE, SIG_IGN);
-	ev_io_init(&accept, on_accept, listen_here(&port), EV_READ);
+	listening = listen_here(&port);
+	/* Connections inherit it. Without it the kernel takes more from connections that have carried much: a whole
+	 * request that is held, which the server would execute when its sender has long given it up. */
+	if (setsockopt(listening, SOL_SOCKET, SO_RCVBUF, &kernel_max, sizeof(kernel_max)) < 0) {
+		log_error("cannot bound what the kernel takes: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	ev_io_init(&accept, on_accept, listening, EV_READ);
 	ev_io_init(&command, on_command, listen_here(&control), EV_READ);
 	ev_signal_init(&terminate, on_terminate, SIGTERM);
 	ev_io_start(proxy.loop, &accept);

@@ -140,6 +140,7 @@ create() { # jq-program [jq arguments...]
     while read -r body; do
         api POST "$(frameworks_path)" "$body" >"$RUN/out/$scenario.created" || { cat "$RUN/out/$scenario.created"; return 1; }
     done < <(jq -cn "$@" "$JQ_WORDS $program")
+    wait "$!" # a program that is wrong makes none
 }
 
 # Waits until the controller has looked at the present spec; what it did not do by then, it does not do.

@@ -96,11 +96,14 @@ EOF
 start_kubelets() {
     mkdir image-bin
     ln -s "$BUILD/frameworkbarrier" "$here"/standins/* image-bin
+    # For logs: kube-apiserver speaks TLS only, fc-testapi does not.
+    local tls=()
+    [[ $CLUSTER == embedded ]] || tls=(--tls-cert cluster/server.crt --tls-key cluster/server.key)
     launch kubelet "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --nodes 4 --node-name node \
-        --not-namespace "$REAL_NAMESPACE"
+        --not-namespace "$REAL_NAMESPACE" "${tls[@]}"
     launch kubelet-real "$BUILD/fc-testkubelet" --kubeconfig cluster/kubeconfig --node-name node-real \
         --mode real --root "$RUN/pods" --image-bin "$RUN/image-bin" --only-namespace "$REAL_NAMESPACE" \
-        --pod-env "KUBECONFIG=$RUN/gang.kubeconfig"
+        --pod-env "KUBECONFIG=$RUN/gang.kubeconfig" "${tls[@]}"
 }
 
 # Times that nobody here lives to see: who leads goes on to do so, whatever this machine does.

@@ -18,14 +18,23 @@ patch_workload() { # framework patch [/status]
     api PATCH "$(workloads_path)/framework-$1${3:-}" "$2" application/merge-patch+json >/dev/null
 }
 
+# The CRDs of a cluster that serves them from the beginning.
+kueue_crds() {
+    local file=$RUN/out/$scenario.crds
+    { "$BUILD/fc-watcher" --print-crd; echo ---; cat "$here/kueue/crds.yaml"; } >"$file"
+    echo "$file"
+}
+
 install_kueue() {
-    kubectl create -f "$here/kueue/crds.yaml" >/dev/null
+    kubectl apply -f "$here/kueue/crds.yaml" >/dev/null
     wait_for 20 "Workloads are served" api GET "$(workloads_path)"
     wait_for 20 "ResourceFlavors are served" api GET "$KUEUE_API/resourceflavors"
     wait_for 20 "WorkloadPriorityClasses are served" api GET "$KUEUE_API/workloadpriorityclasses"
     api POST "$KUEUE_API/resourceflavors" '{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor",
         "metadata": {"name": "default"}, "spec": {"nodeLabels": {"flavor": "default"},
         "tolerations": [{"key": "queue", "operator": "Exists"}]}}' >/dev/null
+    api POST "$KUEUE_API/workloadpriorityclasses" '{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass",
+        "metadata": {"name": "urgent"}, "value": 77}' >/dev/null
 }
 
 # A control plane goes on to the next scenario: without Kueue.
@@ -52,17 +61,22 @@ stop_kueue() {
 play_kueue() { # Pods checks
     set +eE
     trap - ERR EXIT
-    local path list line
+    local path list line answer watch
     path=$(workloads_path)
     while :; do
         list=$(api GET "$path") || return 0
         while read -r line; do
-            api PATCH "$KUEUE_API/namespaces/$(jq -r .path <<<"$line")" \
-                "$(jq -c '{metadata: {resourceVersion: .version}, status}' <<<"$line")" application/merge-patch+json >/dev/null 2>&1
+            # (somebody else was faster, or has deleted it: the next list shows that)
+            answer=$(api PATCH "$KUEUE_API/namespaces/$(jq -r .path <<<"$line")" \
+                "$(jq -c '{metadata: {resourceVersion: .version}, status}' <<<"$line")" application/merge-patch+json 2>&1) ||
+                [[ $answer == *"error: 4"0[49]* ]] || echo "what Kueue does is refused: $answer" >&2
         done < <(jq -c --argjson quota "$1" --argjson checks "$2" --arg now "$(date -u +%FT%TZ)" -f "$here/kueue/kueue.jq" <<<"$list")
         # until something happens to one of them
-        curl -sN --max-time 4 "${api_identity[@]}" \
-            "$api_server$path?watch=1&resourceVersion=$(jq -r .metadata.resourceVersion <<<"$list")" | head -n 1 >/dev/null
+        exec {watch}< <(exec curl -sN --max-time 4 "${api_identity[@]}" \
+            "$api_server$path?watch=1&resourceVersion=$(jq -r .metadata.resourceVersion <<<"$list")")
+        read -r -u "$watch" _ || true
+        kill $! 2>/dev/null || true
+        exec {watch}<&-
     done
 }
 

@@ -19,6 +19,9 @@ rbac_watcher | refused fc-watcher * | each right is taken away
 rbac_reconciler | refused fc-reconciler * | each right is taken away
 rbac_network | refused fc-reconciler * | each right is taken away
 rbac_gang | refused fc-reconciler * | each right is taken away
+rbac_kueue | refused fc-reconciler * | each right is taken away
+rbac_kueue | refused fc-watcher * | each right is taken away
+kueue_missing | refused frameworkcontroller * kueue.x-k8s.io/* | the rights are taken away
 network_forbidden | refused frameworkcontroller * /services | the rights are taken away
 gang_forbidden | refused frameworkcontroller * scheduling.volcano.sh/podgroups | the rights are taken away
 rbac_jobs | refused fc-jobs * | each right is taken away
@@ -95,6 +98,22 @@ wait_may() { # service-account verb group resource [namespace] [name]
     [[ $account == *:* ]] || account=$ROLES_NAMESPACE:$account
     wait_for 20 "$account may $2 $4" is_allowed "system:serviceaccount:$account" "${@:2}"
 }
+
+# Takes a component's rights away from the reconcilers, and gives them back. The embedded API server has no rights to give: it
+# refuses the requests.
+take_right() { # component group resource
+    if [[ $CLUSTER == kubernetes ]]; then
+        kubectl delete -k "$root/manifests/rbac/$1" >/dev/null
+        wait_for 20 "the right is gone" cannot_create "$2" "$3"
+    else
+        testapi_fault "{\"match\": {\"resource\": \"$3\", \"userAgent\": \"fc-reconciler\"}, \"action\": {\"status\": 403,
+            \"reason\": \"Forbidden\", \"message\": \"$3 is forbidden: User \\\"x\\\" cannot do that\"}}"
+    fi
+}
+give_right() { # component
+    if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/$1" >/dev/null; else testapi DELETE faults >/dev/null; fi
+}
+cannot_create() { ! is_allowed "system:serviceaccount:$ROLES_NAMESPACE:frameworkcontroller" create "$1" "$2" "$NS"; } # group resource
 
 is_allowed() { # user verb group resource [namespace] [name]
     api POST /apis/authorization.k8s.io/v1/subjectaccessreviews "$(printf '{"apiVersion": "authorization.k8s.io/v1",

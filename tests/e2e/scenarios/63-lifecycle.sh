@@ -232,7 +232,7 @@ EOT
 
 # A reconciler that is killed in a delay: the delay neither begins anew nor ends.
 run_backoff_killed() {
-    local delayed pid
+    local delayed
     own_cluster
     start_watcher "${STEADY_ELECTION[@]}"
     create '{maxRetryCount: 1, backoff: {initialSec: 8}} as $backoff |
@@ -241,7 +241,7 @@ run_backoff_killed() {
     wait_framework whole 15 '.status.retryPolicyStatus.retryDelaySec == 8'
     wait_framework task 15 'task.retryPolicyStatus.retryDelaySec == 8'
     delayed=$(framework whole .status.attemptStatus.completionTime)
-    for pid in $(reconcilers); do kill -KILL "$pid"; done
+    kill_reconcilers
     wait_all_completed 60
     expect_frameworks "retries" \
         '.status | "\(.attemptStatus.completionStatus.code) \(.retryPolicyStatus | "\(.totalRetriedCount) \(.backoffCount)")"' <<EOT

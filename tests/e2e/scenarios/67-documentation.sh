@@ -67,7 +67,9 @@ run_documentation() {
 # Whoever is new, with a cluster: the blocks "sh cluster" of README.md as they stand, on a cluster that has seen nothing of
 # ours. fc-watcher is started in a terminal of its own, and on a port that nobody else has.
 run_documentation_cluster() {
-    local home=$RUN/out/$scenario.home kubelet
+    local home=$RUN/out/$scenario.home kubelet tls=s,DIR/server,cluster/server,g
+    # (fc-testapi speaks no TLS)
+    [[ $CLUSTER == kubernetes ]] || tls='s, --tls-[a-z]* [^ ]*,,g'
     own_cluster
     keep_control_plane
     end_processes . 5 kubelet
@@ -75,7 +77,7 @@ run_documentation_cluster() {
     mkdir DIR
     ln -s "$BUILD" build
     eval "kubelet=($(blocks_of manifests/README.md "sh plane" |
-            sed -n '/^build\/fc-testkubelet/ { :more; /\\$/ { s/\\$//; N; s/\n//; b more }; s,DIR/kubeconfig,cluster/kubeconfig,g; p }'))"
+            sed -n '/^build\/fc-testkubelet/ { :more; /\\$/ { s/\\$//; N; s/\n//; b more }; s,DIR/kubeconfig,cluster/kubeconfig,g; '"$tls"'; p }'))"
     launch kubelet "${kubelet[@]}"
     mkdir -p "$home/.kube" "$home/bin"
     cp cluster/kubeconfig "$home/.kube/config"
@@ -107,6 +109,9 @@ END
     # The kubelet's flags are what gangs need.
     kubectl create -n default -f "$root/manifests/examples/frameworkbarrier.yaml"
     kubectl wait -n default --for=condition=Completed --timeout=$((60 * PATIENCE))s fw/frameworkbarrier
+    kubectl create -n default -f "$root/manifests/examples/stateful-service.yaml"
+    wait_for 60 "kubectl logs shows what a container prints" eval \
+        '[[ $(kubectl logs -n default statefulservice-server-0) == "I am server-0.statefulservice-server, life 0" ]]'
     expect "code of the gang" "$(kubectl get -n default fw frameworkbarrier -o jsonpath='{.status.attemptStatus.completionStatus.code}')" 0
     wait_for 20 "the reconciler is back" grep -qE 'pool-1 .*was killed by signal 9' watcher-1.log
     wait_for 20 "it has its shards" eval '(($(grep -c "pool-1: .*shards are complete" watcher-1.log) == 2))'
@@ -224,9 +229,9 @@ run_documentation_demo() {
     expect_match "what it says" "$(<"$said")" '[0-9]+ of [0-9]+ examples ended as expected'
     expect_match "what kubectl framework shows" "$(<"$said")" \
         '\$ kubectl framework tree ([a-z]+).*worker.*\$ kubectl framework timeline ([a-z]+).*0 Succeeded'
-    expect "what is next" "$(sed -E 's,=.*,,; s,[^ ]*/(fc-demo|kubectl-f),\1,' "$next" | cut -d' ' -f1,2 | tr '\n' ' ')" \
-        "export KUBECONFIG kubectl get kubectl get kubectl describe kubectl-framework why "\
-"kubectl delete kubectl delete kubectl patch fc-demo --stop "
+    expect "what is next" "$(sed -E 's,=.*,,; s,[^ ]*/(fc-demo),\1,' "$next" | cut -d' ' -f1,2 | tr '\n' ' ')" \
+        "export KUBECONFIG export PATH kubectl get kubectl get kubectl framework kubectl framework kubectl describe kubectl delete "\
+"kubectl framework kubectl delete kubectl patch fc-demo --stop "
     expect "what is left" "$(sed -n 's,^export KUBECONFIG=\(.*\)/kubeconfig,\1,p' "$next" | xargs ls -d 2>/dev/null)" ""
 }
 

@@ -141,30 +141,20 @@ run_distributed() {
 # Without the rights an Event says which are missing, other Frameworks go on, and it goes on when they are granted.
 run_network_forbidden() {
     own_cluster
-    if [[ $CLUSTER == kubernetes ]]; then
-        kubectl delete -k "$root/manifests/rbac/network" >/dev/null
-        wait_for 20 "the right is gone" cannot_create_services
-    else
-        testapi_fault '{"match": {"resource": "services", "userAgent": "fc-reconciler"}, "action": {"status": 403, "reason": "Forbidden",
-            "message": "services is forbidden: User \"x\" cannot do that"}}'
-    fi
+    take_right network "" services
     start_watcher
     create '(fw("waits"; [role("a"; 2; ends(0; 0))]) | .spec.network = {}), fw("other"; [role("a"; 1; ends(0; 0))])'
     wait_event waits FailedCreateService \
         '^Failed to create waits: services .*is forbidden: .*The rights that spec.network needs are in manifests/rbac/network'
     wait_completed other
     wait_framework waits 15 '.status.state == "AttemptPreparing"'
-    if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/network" >/dev/null; else testapi DELETE faults \
-        >/dev/null; fi
+    give_right network
     wait_completed waits 90
 }
-
-cannot_create_services() { ! is_allowed "system:serviceaccount:$ROLES_NAMESPACE:frameworkcontroller" create "" services "$NS"; }
 
 # Answers that are lost, and a reconciler that is killed meanwhile: one Service, which is found again.
 run_network_killed() {
     [[ $CLUSTER == embedded ]] || not_here "answers are lost on the embedded API server only"
-    local pid
     own_cluster
     start_watcher "${STEADY_ELECTION[@]}"
     record services
@@ -174,7 +164,7 @@ run_network_killed() {
     testapi_fault '{"match": {"resource": "services", "verb": "create", "name": "killed"}, "action": {"answerLatencyMs": 60000}}'
     create 'fw("killed"; [role("a"; 2; ends(0; 0))]) | .spec.network = {}'
     wait_for 20 "the Service is created" eval '! no_service killed'
-    for pid in $(reconcilers); do kill -KILL "$pid"; done
+    kill_reconcilers
     testapi DELETE faults >/dev/null
     wait_completed killed 60
     end_records

@@ -68,7 +68,6 @@ run_depends_on_refused() {
 
 # Reconcilers that are killed while a TaskRole waits: the Tasks that came so far before count.
 run_depends_on_killed() {
-    local pid
     own_cluster
     start_watcher "${STEADY_ELECTION[@]}"
     create 'fw("f"; [role("a"; 2; {phase: "hold"}), (role("b"; 1; ends(0; 0)) | .dependsOn = [{taskRole: "a", status: "Ready"}] |
@@ -77,7 +76,7 @@ run_depends_on_killed() {
     be_running f-a-0 True
     wait_framework f 15 ".status.attemptStatus.taskRoleStatuses[0].taskStatuses[0].readyTime != null"
     be_running f-a-0 False
-    for pid in $(reconcilers); do kill -KILL "$pid"; done
+    kill_reconcilers
     be_running f-a-1 True
     wait_completed f 60
 }

@@ -18,8 +18,22 @@ expect_groups_first() {
         "$RUN/out/$scenario.podgroups" "$RUN/out/$scenario.pods" >/dev/null || fail "a Pod has no PodGroup"
 }
 
-# What is made, how Pods are stamped, how the number follows Tasks that complete, and that nothing is left.
+# Somebody else's PodGroup has the name: it is left as it is, why tells of it, and no Pod comes before it is gone.
+expect_foreign_group_awaited() { # framework
+    wait_event "$1" NamingConflict "^PodGroup $1-0 with uid [-0-9a-f]+ is controlled by nobody and not by this Framework"
+    wait_why "$1" foreign-pod-group
+    expect_why "$1" foreign-pod-group '2 Tasks, a\[0,1\], have no Pods, because another PodGroup that is not the Framework'"'"'s has '\
+"the name that spec\.gang needs: PodGroup $1-0 with uid"
+    expect "the PodGroup of somebody else" "$(group "$1-0" '"\(.spec.minMember) \(.metadata.ownerReferences)"')" "7 null"
+    expect "Pods of $1" "$(k get pods -l "FC_FRAMEWORK_NAME=$1" -o name)" ""
+    api DELETE "$(groups_path)/$1-0" >/dev/null
+}
+
+# What is made, how Pods are stamped, how the number follows Tasks that complete, a name that is taken, and that nothing is
+# left.
 run_gang() {
+    api POST "$(groups_path)" '{"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "PodGroup", "metadata": {"name": "taken-0"},
+        "spec": {"minMember": 7}}' >/dev/null
     record podgroups pods
     create 'def requests($cpu; $memory): .task.pod.spec.containers[0].resources = {requests: {cpu: $cpu, memory: $memory}};
         (fw("volcano"; [(role("a"; 2; ends(2; 0)) | requests("500m"; "1Gi")), (role("b"; 1; ends(2; 0)) | requests("2"; "512Mi"))]) |
@@ -30,7 +44,10 @@ run_gang() {
         .spec |= retry(false; 1)),
         (fw("parts"; [(role("a"; 2; ends(0; 0)) | policy(-1; -1)),
         (role("b"; 1; {"run-seconds": 1, "exit-code": "1,1,0"}) | task_retry(false; 2))]) |
-            .spec.gang = {scheduler: "Volcano"})'
+            .spec.gang = {scheduler: "Volcano"}),
+        (fw("taken"; [role("a"; 2; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"})'
+    expect_foreign_group_awaited taken
+    wait_completed taken 60
     wait_completed volcano
     wait_completed coscheduling
     wait_completed again
@@ -125,7 +142,7 @@ run_gang_unavailable() {
     wait_framework waits 15 '.status.state == "AttemptPreparing"'
     expect_match "what kubectl describe says" "$(k describe framework waits)" 'GangUnavailable .*install Volcano'
     expect_why waits gang-unavailable \
-        '2 Tasks, a\[0,1\], have no Pods, because the cluster does not know the gangs of spec\.gang: .*install Volcano'
+        '2 Tasks, a\[0,1\], have no Pods, because the controller does not find the gangs of spec\.gang in the cluster: .*install Volcano'
     kubectl apply -f "$GANG_CRDS" >/dev/null
     wait_completed waits 90
     keep_control_plane
@@ -178,31 +195,22 @@ run_gang_crowd() {
 # Without the rights an Event says which are missing, and it goes on when they are granted.
 run_gang_forbidden() {
     own_cluster "$(gang_crds)"
-    if [[ $CLUSTER == kubernetes ]]; then
-        kubectl delete -k "$root/manifests/rbac/gang" >/dev/null
-        wait_for 20 "the right is gone" cannot_create_groups
-    else
-        testapi_fault '{"match": {"resource": "podgroups", "userAgent": "fc-reconciler"}, "action": {"status": 403, "reason": "Forbidden",
-            "message": "podgroups is forbidden: User \"x\" cannot do that"}}'
-    fi
+    take_right gang scheduling.volcano.sh podgroups
     start_watcher
     create '(fw("waits"; [role("a"; 2; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"}), fw("other"; [role("a"; 1; ends(0; 0))])'
     wait_event waits FailedCreatePodGroup \
         '^Failed to create waits-0: podgroups.* is forbidden: .*The rights that spec.gang needs are in manifests/rbac/gang'
     wait_why waits gang-refused
-    expect_why waits gang-refused 'because the API server refuses the PodGroup of spec\.gang: Failed to create waits-0'
+    expect_why waits gang-refused 'because the API server refuses the PodGroup of spec\.gang: Failed to (create|get) waits-0'
     wait_completed other
-    if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/gang" >/dev/null; else testapi DELETE faults >/dev/null; fi
+    give_right gang
     wait_completed waits 90
 }
-
-cannot_create_groups() { ! is_allowed "system:serviceaccount:$ROLES_NAMESPACE:frameworkcontroller" create scheduling.volcano.sh podgroups \
-    "$NS"; }
 
 # Answers that are lost, and reconcilers that are killed meanwhile: one PodGroup, with the right number in the end.
 run_gang_killed() {
     [[ $CLUSTER == embedded ]] || not_here "answers are lost on the embedded API server only"
-    local pid verb
+    local verb
     own_cluster "$(gang_crds)"
     start_watcher "${STEADY_ELECTION[@]}"
     record podgroups
@@ -221,7 +229,7 @@ run_gang_killed() {
             (role("b"; 1; {"run-seconds": 3, "exit-code": "1,0"}) | task_retry(false; 1))]) | .spec.gang = {scheduler: "Volcano"}' --arg \
             verb "$verb"
         wait_for 20 "the request is carried out" was_done "$verb"
-        for pid in $(reconcilers); do kill -KILL "$pid"; done
+        kill_reconcilers
         testapi DELETE faults >/dev/null
         wait_completed "killed$verb" 60
     done

@@ -2,13 +2,11 @@
 # does, under onepod's). Then each right is taken away, one at a time: there must be a request that it was for, refused
 # now. So no role has a right that is not used. On clusters of their own, whose audit log is looked at.
 
-rbac_cluster() { # [crd-file]
+rbac_cluster() { # [crd-file [line of the configuration]]
     [[ $CLUSTER == kubernetes ]] || not_here "the embedded cluster has no roles"
-    own_cluster "$@"
+    own_cluster "${@:1:1}"
     audit=plane/audit.log
-    own_config <<'END'
-frameworkCompletedRetainSec: 1
-END
+    own_config <<<"frameworkCompletedRetainSec: 1"$'\n'"${2:-}"
     start_rbac_watcher
 }
 
@@ -22,6 +20,7 @@ each_right() { # clusterroles|roles name function
     account=${name%-crd}
     account=${account%-network}
     account=${account%-gang}
+    account=${account%-kueue}
     account=${account%-lease}
     path=/apis/rbac.authorization.k8s.io/v1/$kind/$name
     [[ $kind == clusterroles ]] || path=/apis/rbac.authorization.k8s.io/v1/namespaces/$ROLES_NAMESPACE/$kind/$name
@@ -190,6 +189,34 @@ run_rbac_gang() {
     each_right clusterroles fc-reconciler-gang need_pod_groups
     create 'fw("last"; [role("a"; 1; ends(0; 0))]) | .spec.gang = {scheduler: "Volcano"}'
     wait_absent_framework last
+}
+
+# A Framework that comes to its end in a queue, one whose Workload's name is taken, and one that needs its Workload no more.
+need_workloads() { # verb resource
+    round=$((${round:-0} + 1))
+    api POST "$(workloads_path)" '{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "framework-taken'"$round"'"},
+        "spec": {"podSets": [{"name": "a", "count": 1, "template": {}}]}}' >/dev/null
+    create "fw(\"free\(\$round)\", \"taken\(\$round)\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE |
+        .metadata.labels[\"kueue.x-k8s.io/priority-class\"] = \"urgent\"" --arg round "$round"
+    [[ "$1 $2" == "delete workloads" ]] || return 0
+    create "fw(\"left\(\$round)\"; [role(\"a\"; 1; {})]) | $IN_QUEUE" --arg round "$round"
+    wait_workload "left$round" 20 .spec
+    patch_framework "left$round" '{"spec": {"suspend": true}}'
+}
+
+run_rbac_kueue() {
+    rbac_cluster "$(kueue_crds)" 'kueue: true'
+    install_kueue
+    start_kueue 1000
+    wait_for 30 "the watcher watches Workloads" grep -q 'watching Workloads' watcher.log
+    each_right clusterroles fc-watcher-kueue need_watcher
+    launch_reconciler reconciler --name r0 --bus "ipc://$RUN/bus"
+    wait_for 30 "the reconciler has its shards" grep -q 'shards are complete' reconciler.log
+    each_right clusterroles fc-reconciler-kueue need_workloads
+    # with all of them back it works
+    create "fw(\"last\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE"
+    wait_absent_framework last
+    wait_for 30 "no finalizer is left of those that are gone" is_absent "$(workloads_path)/framework-last"
 }
 
 # Somebody new asks for a Framework that exists: what others may is remembered for a while.

@@ -131,7 +131,7 @@ run_cli_why_before_pods() {
     wait_event refused FailedCreateService 'is forbidden'
     wait_why refused service-refused
     expect_why refused service-refused \
-        'because the API server refuses the Service of spec\.network, .*Failed to create refused: services is forbidden'
+        'because the API server refuses the Service of spec\.network, .*Failed to (create|get) refused: services is forbidden'
     clear_faults
     wait_running refused 90
     wait_why refused running
@@ -152,9 +152,9 @@ run_cli_why_ended() {
     wait_running stopped
     expect "stop" "$(fw_status stop stopped)" 0
     for name in good bad killed odd own late stopped; do wait_completed $name; done
-    expect_why good succeeded 'Framework good succeeded .* in attempt 0: CompletedTaskCount 3 has reached TotalTaskCount 3'
+    expect_why good succeeded 'Framework good succeeded .* in attempt 0: all of its 3 Tasks are Completed'
     expect_why bad failed \
-        'failed .* with code 210 \(ContainerPermanentFailed\) because of Task a\[[01]\]: FailedTaskCount 1 .* the failure is Permanent'
+        'failed .* with code 210 \(ContainerPermanentFailed\) because of Task a\[[01]\]: 1 Task of TaskRole a failed, .* the failure is Permanent'
     expect_match "last words" "$(evidence bad "Last words")" 'epoch 3.no such option: --learning-rte'
     expect "its container" "$(evidence bad "Container c")" "ended with exit code 210, reason Error"
     expect "its classification" "$(evidence bad Classification)" "code 210 (ContainerPermanentFailed) is predefined"
@@ -244,7 +244,10 @@ run_cli_actions() {
     wait_framework f 30 '[tasks] | length == 2'
     expect "suspend" "$(fw_status suspend f)" 0
     expect "wait for Suspended" "$(fw_status wait f --for suspended --timeout "$((60 * PATIENCE))s")" 0
+    fw start f 2>"$RUN/out/$scenario.err" >/dev/null
+    expect_match "start of one that is suspended" "$(<"$RUN/out/$scenario.err")" 'stays suspended: spec.suspend is true'
     expect "resume" "$(fw_status resume f)" 0
+    fw start f 2>&1 | grep -q 'note:' && fail "start says that something holds it"
     expect "wait for Running" "$(fw_status wait f --for Running --timeout "$((60 * PATIENCE))s")" 0
     expect "wait for what does not come" "$(fw_status wait f --timeout 1s)" 5
     expect "wait for success" "$(fw_status wait short --timeout "$((60 * PATIENCE))s")" 0
@@ -276,11 +279,18 @@ run_cli_shows() {
     expect_match "list" "$(fw list)" \
         '^NAME +STATE +READY +RUNNING +FAILED +TASKS +RETRIES +AGE +WAITS FOR / BECAUSE'\
 '.f +Completed +0 +0 +0 +1 +0 .*many +Running +101 +101 +0 +101 +0 '
-    expect_match "list -A -l" "$(fw list -l team=x --no-headers)" '^f +Completed '
+    expect_match "list -l" "$(fw list -l team=x --no-headers)" '^f +Completed .* succeeded$'
+    expect_match "list -o wide" "$(fw list f -o wide)" '^NAME .* COMPLETION +WAITS.*'$'\n''f +Completed .* 0 Succeeded +succeeded$'
+    expect_match "list -A" "$(fw list -A -l 'team in (x)')" "^NAMESPACE +NAME +STATE .*"$'\n'"$NS +f +Completed "
+    expect "list -A -o name" "$(fw list -A -o name | grep -cE '/(f|many)$')" "$(k get fw -A -o name | grep -cE '/(f|many)$')"
     expect_match "list on a narrow terminal" \
         "$(command script -qec "stty cols 60; '$BUILD/kubectl-framework' list --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null \
             </dev/null | sed 's/\x1b\[[0-9]*m//g')" \
         '^NAME +STATE +RUNNING +TASKS +WAITS'
+    expect_match "list on a very narrow one" \
+        "$(command script -qec "stty cols 40; '$BUILD/kubectl-framework' list --kubeconfig '$CLUSTER_DIR/kubeconfig' -n $NS" /dev/null \
+            </dev/null | sed 's/\x1b\[[0-9]*m//g')" \
+        '^NAME +STATE +WAITS.*f +Completed +succeeded'
     expect "list -o name" "$(fw list -o name | tr '\n' ' ')" \
         "framework.frameworkcontroller.microsoft.com/f framework.frameworkcontroller.microsoft.com/many "
     expect "list -o json" "$(fw list -o json | jq -c '[.kind, (.items | map(.metadata.name))]')" '["List",["f","many"]]'
@@ -423,4 +433,14 @@ run_cli_packed() {
         grep -qE "^\| .*\`$command[ \`]" "$root/cli/README.md" || fail "cli/README.md does not tell of $command"
     done < <("$work/kubectl-framework" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p')
     ((count >= 15)) || fail "only $count commands were found"
+    local code
+    for code in {0..7}; do
+        grep -qE "[ :;]$code [a-z]" <("$work/kubectl-framework" --help | sed -n '/^Exit codes/,$p') || fail "--help has no exit code $code"
+        grep -qx "\.B $code" "$work/kubectl-framework.1" || fail "the man page has no exit code $code"
+        grep -q "^| $code | " "$root/cli/README.md" || fail "cli/README.md has no exit code $code"
+    done
+    make -s -C "$root" BUILD="$BUILD" install DESTDIR="$work/root" PREFIX=/usr
+    expect "what make install installs of it" "$(cd "$work/root/usr" && find . -name 'kubectl*' | LC_ALL=C sort | tr '\n' ' ')" \
+        "./bin/kubectl-framework ./bin/kubectl_complete-framework ./share/man/man1/kubectl-framework.1 "
+    expect "the installed one by kubectl" "$(PATH=$work/root/usr/bin:$PATH "$CURRENT_KUBECTL" framework --version)" "kubectl-framework 1.0"
 }

@@ -135,6 +135,76 @@ browser_reads_without_script() {
     browser_call Emulation.setScriptExecutionDisabled '{"value": false}' >/dev/null
 }
 
+# By the keyboard alone, and readable in both colour schemes: WCAG 2.1 asks for a contrast of 4.5 of text (1.4.3).
+run_cli_ui_accessible() {
+    browser_start
+    create 'fw("good"; [role("a"; 1; ends(0; 0))]), fw("bad"; [role("a"; 1; ends(0; 1))]),
+        fw("room"; [role("a"; 2; {phase: "unschedulable", message: "0/4 nodes are available."}), role("b"; 1; {})])'
+    wait_completed good
+    wait_completed bad
+    wait_why room unschedulable
+    ui_start -n "$NS"
+    browser_open "${ui}frameworks"
+    press Tab 9
+    expect "the first stop" "$(browser_eval 'document.activeElement.className')" skip
+    expect "it is seen" "$(browser_eval 'document.activeElement.getBoundingClientRect().left >= 0')" true
+    local stops=1
+    until browser_is 'document.activeElement.closest("[data-key$=\"/room\"]")'; do
+        ((++stops < 20)) || fail "no Tab of $stops has reached the row of room"
+        press Tab 9
+        expect "what has the focus shows it" "$(browser_eval 'getComputedStyle(document.activeElement).outlineStyle')" solid
+    done
+    press Enter 13
+    wait_for 10 "Enter has opened it" browser_is 'document.querySelector("#why .answer") !== null'
+    local scheme page
+    for scheme in light dark; do
+        browser_call Emulation.setEmulatedMedia "{\"features\": [{\"name\": \"prefers-color-scheme\", \"value\": \"$scheme\"}]}" >/dev/null
+        for page in frameworks "framework?namespace=$NS&name=bad" "framework?namespace=$NS&name=room"; do
+            browser_open "$ui$page"
+            expect_match "texts of $page" "$(browser_eval "$UI_CONTRASTS.length > 20")" true
+            expect "faint texts of $page, $scheme" "$(browser_eval "$UI_CONTRASTS.filter((text) => text.contrast < 4.5)
+                .map((text) => text.contrast + \" \" + text.words).join()")" ""
+        done
+    done
+    expect "a text that is made faint" "$(browser_eval "(document.querySelector('#why .answer').style.color = '#444444',
+        $UI_CONTRASTS.filter((text) => text.contrast < 4.5).length)")" 1
+    ui_stop
+    browser_stop
+}
+
+press() { # key code
+    local type
+    for type in keyDown keyUp; do
+        browser_call Input.dispatchKeyEvent "$(jq -cn --arg type $type --arg key "$1" --argjson code "$2" \
+            '{type: $type, key: $key, code: $key, windowsVirtualKeyCode: $code} + if $key == "Enter" then {text: "\r"} else {} end')" >/dev/null
+    done
+}
+
+# All texts that are seen, with the contrast of their colour to what is behind them.
+UI_CONTRASTS='(() => {
+    const numbers = (colour) => colour.match(/[\d.]+/g).map(Number);
+    const light = (colour) => {
+        const [r, g, b] = colour.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (element) => {
+        for (; element; element = element.parentElement) {
+            const colour = numbers(getComputedStyle(element).backgroundColor);
+            if (colour.length < 4 || colour[3] === 1) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const found = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const element = texts.currentNode.parentElement, words = texts.currentNode.textContent.trim();
+        if (words === "" || !element.checkVisibility() || element.closest("script, noscript, title")) continue;
+        const style = getComputedStyle(element), colour = numbers(element instanceof SVGElement ? style.fill : style.color);
+        const [a, b] = [light(colour), light(behind(element))].sort((x, y) => y - x);
+        found.push({words, contrast: Math.round((a + 0.05) / (b + 0.05) * 10) / 10});
+    }
+    return found;
+})()'
+
 # The picture in README.md. UI_PICTURE=$PWD/cli/ui/picture.png make test-e2e SCENARIOS=cli_ui_picture takes it anew.
 UI_PICTURE_KIB=150
 run_cli_ui_picture() {

@@ -3,6 +3,10 @@
 
 # The reconcilers' process ids, one a line.
 reconcilers() { pgrep -P "$(watcher_pid)" | sort -n; }
+kill_reconcilers() {
+    local pid
+    for pid in $(reconcilers); do kill -KILL "$pid"; done
+}
 
 other_reconcilers() { # before
     local now

@@ -14,12 +14,13 @@ kueue_exit() { # status
 
 IN_QUEUE='.metadata.labels = {"kueue.x-k8s.io/queue-name": "team"}'
 
-# A queue with quota for 5 lets in 5 at a time, and all come to their end.
+# A queue with quota for 5 admits 5 at a time, evicts and re-admits one without losing a retry, and all come to their end.
 run_kueue_quota() {
     kueue_cluster
     install_kueue
     start_kueue 5
     start_watcher
+    record workloads
     create "range(7) | fw(\"q\(.)\"; [role(\"a\"; 1; {})]) | $IN_QUEUE"
     create 'fw("plain"; [role("a"; 1; ends(0; 0))])'
     wait_completed plain 60
@@ -28,7 +29,11 @@ run_kueue_quota() {
     expect "who has quota" \
         "$(api GET "$(workloads_path)" |
             jq '[.items[] | select(any(.status.conditions[]?; .type == "QuotaReserved" and .status == "True"))] | length')" 5
-    record workloads
+    evict q0
+    wait_framework q0 60 '.status.attemptStatus.id == 1 and ([tasks.state] | all(. == "AttemptRunning"))'
+    expect "its retries" "$(framework q0 '.status.retryPolicyStatus | [.totalRetriedCount, .accountableRetriedCount] | join(" ")')" "1 0"
+    wait_for 30 "5 of them run again" pods_run 5
+    expect "those that wait" "$(framework_table | jq '[.rows[] | select(.cells[1] == "Suspended")] | length')" 2
     create "range(8) | fw(\"r\(.)\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE"
     k delete framework q{0..6} --wait=true >/dev/null
     wait_all_completed 120
@@ -56,9 +61,8 @@ none_of_them() { [[ $(api GET "$(workloads_path)" | jq '.items | length') == 0 ]
 run_kueue_admission() {
     kueue_cluster
     install_kueue
-    api POST "$KUEUE_API/workloadpriorityclasses" '{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass",
-        "metadata": {"name": "urgent"}, "value": 77}' >/dev/null
-    start_kueue 10 '[{"name": "node", "state": "Ready", "message": "", "podSetUpdates": [{"name": "b", "labels": {"check": "l"},
+    # (without a message, the API server of Kubernetes 1.20 refuses it: in lists of a merge patch it makes null of "")
+    start_kueue 10 '[{"name": "node", "state": "Ready", "message": "there", "podSetUpdates": [{"name": "b", "labels": {"check": "l"},
         "annotations": {"check": "a"}, "nodeSelector": {"check": "n"}, "tolerations": [{"key": "check", "operator": "Exists"}]}]}]'
     start_watcher
     create "fw(\"both\"; [role(\"a\"; 2; ends(0; 0)), (role(\"b\"; 1; {}) | .task.pod.spec.nodeSelector = {mine: \"yes\"} |
@@ -188,11 +192,40 @@ run_kueue_missing() {
     install_kueue
     start_kueue 1
     wait_completed waits 120
+    expect_why_refused
 }
+
+# A foreign Workload of its name; a right that is missing. It goes on when the one is deleted, and the other is there.
+expect_why_refused() {
+    api POST "$(workloads_path)" '{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "framework-taken"},
+        "spec": {"active": false, "podSets": [{"name": "a", "count": 1, "template": {}}]}}' >/dev/null
+    create "fw(\"taken\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE"
+    wait_why taken foreign-workload
+    expect_why taken foreign-workload 'another Workload has the name that it needs: Workload framework-taken .* is controlled by nobody'
+    api DELETE "$(workloads_path)/framework-taken" >/dev/null
+    wait_completed taken 60
+    if [[ $CLUSTER == kubernetes ]]; then
+        kubectl delete -k "$root/manifests/rbac/kueue" >/dev/null
+        wait_for 20 "the right is gone" cannot_create_workloads
+    else
+        testapi_fault '{"match": {"resource": "workloads", "userAgent": "fc-reconciler"}, "action": {"status": 403, "reason": "Forbidden",
+            "message": "workloads is forbidden: User \"x\" cannot do that"}}'
+    fi
+    create "fw(\"refused\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE"
+    wait_event refused FailedCreateWorkload \
+        '^Failed to create framework-refused: workloads.* is forbidden: .*The rights that Kueue needs are in manifests/rbac/kueue'
+    wait_why refused queue-refused
+    expect_why refused queue-refused ': Failed to (create|get) framework-refused: workloads.* is forbidden'
+    if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/kueue" >/dev/null; else testapi DELETE faults >/dev/null; fi
+    wait_completed refused 90
+}
+
+cannot_create_workloads() { ! is_allowed "system:serviceaccount:$ROLES_NAMESPACE:frameworkcontroller" create kueue.x-k8s.io workloads \
+    "$NS"; }
 
 # Killed at any time, it goes on: one Workload, and no Pod without quota.
 run_kueue_killed() {
-    local pid i
+    local i
     kueue_cluster
     install_kueue
     start_kueue 3
@@ -201,7 +234,7 @@ run_kueue_killed() {
     create "range(6) | fw(\"k\\(.)\"; [role(\"a\"; 1; ends(2; 0))]) | $IN_QUEUE"
     for i in 1 2 3; do
         wait_for 60 "$i are completed" completed_at_least "$i"
-        for pid in $(reconcilers); do kill -KILL "$pid"; done
+        kill_reconcilers
     done
     wait_all_completed 120
     end_records

@@ -288,6 +288,31 @@ run_jobs_refused() {
     wait_job "$TFJOBS" simple 60 "$HAS has(\"Succeeded\")"
 }
 
+# With the name of a gang scheduler each job of kubeflow.org is a gang; a job whose schedulingPolicy asks for more is refused.
+run_jobs_gang() {
+    own_cluster "$(gang_crds)"
+    kubectl create -f "$JOB_CRDS" >/dev/null
+    start_watcher
+    wait_for 20 "TFJobs are served" api GET "$(jobs_path "$TFJOBS")"
+    launch_jobs jobs-1 --gang-scheduler-name volcano
+    record podgroups pods
+    submit_job "$TFJOBS" tfjob-dist 'del(.spec.runPolicy) | .metadata.name = "all" |
+        .spec.tfReplicaSpecs.Worker |= annotate({"run-seconds": 0.3, "exit-code": 0})'
+    submit_job "$PYTORCHJOBS" pytorch-simple '.metadata.name = "some" |
+        .spec.runPolicy.schedulingPolicy = {minAvailable: 1, queue: "q"} |
+        .spec.pytorchReplicaSpecs.Master |= annotate({"run-seconds": 0.3, "exit-code": 0})'
+    submit_job "$TFJOBS" tfjob-simple '.metadata.name = "more" | .spec.runPolicy.schedulingPolicy.minResources = {cpu: "1"}'
+    wait_event more TFJobFailedValidation 'spec.runPolicy.schedulingPolicy.minResources is .*, expected none: the controller computes it'
+    wait_job "$TFJOBS" all 60 "$HAS has(\"Succeeded\")"
+    wait_job "$PYTORCHJOBS" some 60 "$HAS has(\"Succeeded\")"
+    end_records
+    expect_groups_first
+    expect_lines "PodGroups" "$(jq -r 'select(.type == "ADDED").object | "\(.metadata.name) \(.spec.minMember) \(.spec.queue)"' \
+            "$RUN/out/$scenario.podgroups" | LC_ALL=C sort)" 'all-0 6 default
+some-0 1 q'
+    expect "schedulers" "$(jq -r 'select(.type == "ADDED").object.spec.schedulerName' "$RUN/out/$scenario.pods" | sort -u)" volcano
+}
+
 # Jobs of another controller, and Frameworks of somebody else, are left as they are.
 run_jobs_foreign() {
     create 'fw("simple"; [role("a"; 1; {})])'
