@@ -15,6 +15,7 @@
 #include "common/config/config.h"
 #include "common/kube/client.h"
 #include "common/process/arguments.h"
+#include "common/process/gather.h"
 #include "common/process/guard.h"
 #include "common/process/process.h"
 #include "reconciler/events.h"
@@ -54,12 +55,22 @@ struct process {
 
 /* ---- the bus ---- */
 
+/* Several reconcilers together turn as often as one. */
+static void gather_our_part(const struct process *process)
+{
+	const struct session *session = bus_client_session(process->bus);
+
+	process_gather(gather_part_ms(GATHER_STREAM_MS, shard_set_count(session_shards(session)),
+				      session_shard_count(session)));
+}
+
 static void on_granted(void *arg, const struct shard_set *fresh)
 {
 	struct process *process = arg;
 
 	process->reconciler.shard_count = session_shard_count(bus_client_session(process->bus));
 	log_info("%u shards were granted", shard_set_count(fresh));
+	gather_our_part(process);
 	store_granted(&process->reconciler, fresh);
 }
 
@@ -68,6 +79,7 @@ static void on_revoked(void *arg, const struct shard_set *shards)
 	struct process *process = arg;
 
 	log_info("%u shards were revoked", shard_set_count(shards));
+	gather_our_part(process);
 	store_revoked(&process->reconciler, shards);
 }
 
@@ -211,6 +223,8 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 	if (next_ms == INT64_MAX)
 		return;
 	now_ms = clock_boot_ms();
+	if (next_ms < now_ms + process_gathers_ms()) /* in a stream the next turn comes anyway */
+		next_ms = now_ms + process_gathers_ms();
 	ev_now_update(loop);
 	/* One millisecond more, so that the reconcile is not before its time. */
 	ev_timer_set(&process->wake, (double)((next_ms > now_ms ? next_ms - now_ms : 0) + 1) / 1000., 0.);

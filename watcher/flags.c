@@ -95,8 +95,9 @@ static int read_namespaces(char *text, struct flags *flags)
 	return -1;
 }
 
-/* The API server needs the other half, and one reconciler keeps up with a thousand requests a second; each further one
- * has its own connections and wakeups (tests/bench/README.md). */
+/* The API server needs the other half, and one reconciler keeps up with a thousand requests a second. Several share the
+ * damage of a crash, but each takes memory and connections of its own, and a status of a stream comes later the more
+ * there are (tests/bench/README.md). */
 static int default_workers(void)
 {
 	cpu_set_t cpus;

@@ -5,6 +5,9 @@
 
 /* A rate that would have us wait longer is looked at again by then. */
 enum { WAIT_MAX_MS = 60 * 60 * 1000 };
+/* Those who wait for tokens go on with so many at a time, unless it takes longer than the last one, or is sooner than
+ * the other. */
+enum { GATHER_TOKENS = 8, GATHER_LEAST_MS = 20, GATHER_MOST_MS = 160 };
 
 static void refill(struct token_bucket *bucket, int64_t now_ms)
 {
@@ -41,6 +44,19 @@ int64_t token_bucket_wait_ms(struct token_bucket *bucket, int64_t now_ms)
 		return 0;
 	/* (divided by a tiny rate it is more than any integer holds) */
 	return (int64_t)fmin(ceil((1 - bucket->tokens) * 1000.0 / bucket->qps), WAIT_MAX_MS);
+}
+
+int64_t token_bucket_gather_ms(struct token_bucket *bucket, int64_t now_ms)
+{
+	int64_t wait_ms = token_bucket_wait_ms(bucket, now_ms);
+	double several_ms;
+	double full_ms;
+
+	if (wait_ms == 0)
+		return 0;
+	several_ms = fmin(fmax(GATHER_TOKENS * 1000.0 / bucket->qps, GATHER_LEAST_MS), GATHER_MOST_MS);
+	full_ms = (bucket->burst - 1) * 1000.0 / bucket->qps;
+	return (int64_t)fmax((double)wait_ms, fmin(several_ms, full_ms));
 }
 
 void token_bucket_take(struct token_bucket *bucket)

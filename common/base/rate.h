@@ -18,6 +18,9 @@ void token_bucket_init(struct token_bucket *bucket, double qps, int burst, int64
 void token_bucket_set(struct token_bucket *bucket, double qps, int burst, int64_t now_ms);
 /* Milliseconds until the next token; 0: there is one. */
 int64_t token_bucket_wait_ms(struct token_bucket *bucket, int64_t now_ms);
+/* When those who wait for tokens should look again, so that several go on together: in 20 to 160 ms, or sooner if the
+ * bucket would overflow before, or later if there is no token yet then; 0: there is one. */
+int64_t token_bucket_gather_ms(struct token_bucket *bucket, int64_t now_ms);
 /* Takes one token; only if token_bucket_wait_ms returned 0. */
 void token_bucket_take(struct token_bucket *bucket);
 /* Returns a token: the request that took it does not count. */

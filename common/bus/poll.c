@@ -15,10 +15,12 @@ static bool readable(const struct bus_poll *poll)
 
 static void on_io(struct ev_loop *loop, ev_io *io, int events)
 {
-	/* the check watcher does the work; this one only ends the sleep */
+	struct bus_poll *poll = io->data;
+
+	/* the check watcher does the work, later in this turn; this one ends the sleep */
 	(void)loop;
-	(void)io;
 	(void)events;
+	poll->signalled = true;
 }
 
 static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
@@ -44,8 +46,9 @@ static void on_check(struct ev_loop *loop, ev_check *check, int events)
 	(void)events;
 	/* Looking costs a system call, and on_prepare has just looked: nothing has come unless the descriptor says so.
 	 */
-	if (!ev_is_active(&poll->idle) && !ev_is_pending(&poll->io))
+	if (!ev_is_active(&poll->idle) && !poll->signalled)
 		return;
+	poll->signalled = false;
 	ev_idle_stop(loop, &poll->idle);
 	if (readable(poll))
 		poll->drain(poll->arg);
@@ -68,6 +71,7 @@ void bus_poll_start(struct bus_poll *poll, struct ev_loop *loop, void *zmq_socke
 	 */
 	ev_set_priority(&poll->check, EV_MINPRI);
 	ev_idle_init(&poll->idle, on_idle);
+	poll->io.data = poll;
 	poll->prepare.data = poll;
 	poll->check.data = poll;
 	ev_io_start(loop, &poll->io);

@@ -6,12 +6,14 @@
 #define BUS_POLL_H
 
 #include <ev.h>
+#include <stdbool.h>
 
 struct bus_poll {
 	struct ev_loop *loop;
 	void *socket;
 	void (*drain)(void *arg);
 	void *arg;
+	bool signalled; /* the descriptor, in this turn */
 	ev_io io;
 	ev_prepare prepare;
 	ev_check check;

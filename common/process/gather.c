@@ -10,6 +10,9 @@
 enum {
 	LEAST_MS = 2,       /* of a gathering turn; less saves nothing (tests/bench/README.md) */
 	AT_ONCE_BURST = 20, /* the life of a small Framework takes about as many */
+	PART_MOST_MS = 120, /* of one process of several: a status is 0.3 s late then (tests/bench/README.md) */
+	PEERS_FREE = 4,     /* whom a process may wake in each turn */
+	PEERS_MOST_MS = 40, /* of one that wakes others, which gather in their turn */
 };
 
 static int wait_ms(struct gather *gather)
@@ -32,7 +35,8 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 	struct gather *gather = prepare->data;
 
 	(void)events;
-	ev_set_io_collect_interval(loop, wait_ms(gather) / 1000.);
+	gather->now_ms = wait_ms(gather);
+	ev_set_io_collect_interval(loop, gather->now_ms / 1000.);
 }
 
 void gather_start(struct gather *gather, struct ev_loop *loop, int most_ms)
@@ -43,6 +47,28 @@ void gather_start(struct gather *gather, struct ev_loop *loop, int most_ms)
 	gather->prepare.data = gather;
 	ev_prepare_start(loop, &gather->prepare);
 	ev_unref(loop); /* it alone does not keep the loop running */
+}
+
+void gather_set(struct gather *gather, int most_ms)
+{
+	gather->most_ms = most_ms;
+	token_bucket_set(&gather->at_once, 1000. / most_ms, AT_ONCE_BURST, clock_boot_ms());
+}
+
+int gather_part_ms(int alone_ms, unsigned part, unsigned whole)
+{
+	int64_t wanted_ms = part > 0 ? (int64_t)alone_ms * whole / part : alone_ms;
+
+	return (int)(wanted_ms < PART_MOST_MS ? wanted_ms : PART_MOST_MS);
+}
+
+int gather_peers_ms(int alone_ms, unsigned peers)
+{
+	int64_t wanted_ms = (int64_t)alone_ms * peers / PEERS_FREE;
+
+	if (wanted_ms < alone_ms)
+		return alone_ms;
+	return (int)(wanted_ms < PEERS_MOST_MS ? wanted_ms : PEERS_MOST_MS);
 }
 
 void gather_for(struct gather *gather, const struct kube_client *client)

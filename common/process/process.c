@@ -97,6 +97,16 @@ struct ev_loop *process_loop(int gather_ms)
 	return loop;
 }
 
+void process_gather(int most_ms)
+{
+	gather_set(&gather, most_ms);
+}
+
+int process_gathers_ms(void)
+{
+	return gather.now_ms;
+}
+
 int process_serve(struct ev_loop *loop, const struct process_flags *flags, const struct serve_options *options,
 		  struct serve **out, struct error *err)
 {

@@ -105,6 +105,11 @@ enum { GATHER_SOON_MS = 2, GATHER_STREAM_MS = 20, GATHER_SLOW_MS = 100 };
 /* The process's loop, of which there is one; the caller destroys it. Ends the process if no loop can be created. */
 struct ev_loop *process_loop(int gather_ms);
 
+/* Another time from now on: gather_part_ms, gather_peers_ms. */
+void process_gather(int most_ms);
+/* How long the present turn of the loop gathers; 0: events have lately come alone. */
+int process_gathers_ms(void);
+
 /* Handles the watcher's refusal: logs it, and the same reason at most once a minute. True if it is final: the loop
  * ends, and the program must exit with an error. */
 bool process_refused(struct ev_loop *loop, const char *reason, bool final);

@@ -62,7 +62,7 @@ void owned_answered(struct framework *framework, const struct call *call, int64_
 	struct owned_work *work = work_of(framework, slot);
 
 	work->seen_ms = boot_ms;
-	if (call->kind != CALL_GET_OWNED && (slot->error == NULL || !slot->error->patch))
+	if (call->kind != CALL_GET_OWNED && (slot->error == NULL || slot->error->verb != VERB_PATCH))
 		work->fitted = work->sent;
 }
 

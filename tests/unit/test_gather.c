@@ -112,6 +112,63 @@ static void test_quiet_again(void **state)
 	assert_int_equal(token_bucket_wait_ms(&world->gather.at_once, bucket->filled_ms + 2 * MOST_MS), 0);
 }
 
+/* Processes that share a stream have together as many turns as one has, up to six of them. */
+static void test_parts(void **state)
+{
+	(void)state;
+	assert_int_equal(gather_part_ms(MOST_MS, 64, 64), MOST_MS);
+	assert_int_equal(gather_part_ms(MOST_MS, 32, 64), 2 * MOST_MS);
+	assert_int_equal(gather_part_ms(MOST_MS, 16, 64), 4 * MOST_MS);
+	assert_int_equal(gather_part_ms(MOST_MS, 8, 64), 120);
+	assert_int_equal(gather_part_ms(MOST_MS, 1, UINT32_MAX), 120);
+	/* no shards, or no session yet */
+	assert_int_equal(gather_part_ms(MOST_MS, 0, 64), MOST_MS);
+	assert_int_equal(gather_part_ms(MOST_MS, 0, 0), MOST_MS);
+	for (unsigned peers = 0; peers <= 4; peers++)
+		assert_int_equal(gather_peers_ms(MOST_MS, peers), MOST_MS);
+	assert_int_equal(gather_peers_ms(MOST_MS, 6), 30);
+	assert_int_equal(gather_peers_ms(MOST_MS, 8), 40);
+	assert_int_equal(gather_peers_ms(MOST_MS, UINT32_MAX), 40);
+}
+
+/* A new time holds for the next turns, and whoever asks in one hears how long it waits. */
+static void test_set(void **state)
+{
+	enum { LONGER_MS = 60 };
+	struct world *world = *state;
+
+	handle(world, 1);
+	assert_int_equal(world->gather.now_ms, 0);
+	gather_set(&world->gather, LONGER_MS);
+	world->gather.at_once.tokens = -AT_ONCE; /* (a busy machine gives some back meanwhile) */
+	assert_in_range(handle(world, 4), 2 * (LONGER_MS - 1), INT64_MAX);
+	assert_int_equal(world->gather.now_ms, LONGER_MS);
+}
+
+/* Those who wait for tokens go on with eight at a time, within 20 to 160 ms; a small bucket never overflows for it. */
+static void test_tokens(void **state)
+{
+	const struct {
+		double qps;
+		int burst;
+		int64_t wait_ms;
+	} rows[] = {
+		{1000, 1000, 20}, {400, 400, 20}, {200, 200, 40}, {100, 100, 80}, {50, 50, 160}, {20, 20, 160},
+		{5, 5, 200},      {100, 2, 10},   {100, 1, 10},   {100, 4, 30},   {0, 1, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct token_bucket bucket;
+
+		token_bucket_init(&bucket, rows[i].qps, rows[i].burst, 0);
+		assert_int_equal(token_bucket_gather_ms(&bucket, 0), 0);
+		for (int taken = 0; taken < rows[i].burst; taken++)
+			token_bucket_take(&bucket);
+		assert_int_equal(token_bucket_gather_ms(&bucket, 0), rows[i].wait_ms);
+	}
+}
+
 /* Without anything else to wait for the loop ends. */
 static void test_keeps_no_loop(void **state)
 {
@@ -128,6 +185,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stream, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_quiet_again, setup, teardown),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test_setup_teardown(test_set, setup, teardown),
+		cmocka_unit_test(test_tokens),
 		cmocka_unit_test_setup_teardown(test_keeps_no_loop, setup, teardown),
 	};
 

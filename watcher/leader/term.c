@@ -12,6 +12,8 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/kube/client.h"
+#include "common/process/gather.h"
+#include "common/process/process.h"
 #include "watcher/shards/shard_table.h"
 
 enum { TICK_MS = 500, DRAIN_MS = 20000 /* of the children, after SIGTERM */, ARGUMENTS_MAX = 16 };
@@ -173,6 +175,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 	(void)loop;
 	(void)events;
 	router_tick(term->router);
+	process_gather(gather_peers_ms(GATHER_STREAM_MS, (unsigned)router_peer_count(term->router)));
 }
 
 /* What changed in a turn of the loop goes out together, so that each peer, and the threads between us, wake once for
@@ -210,6 +213,7 @@ void term_free(struct term *term)
 {
 	if (term == NULL)
 		return;
+	process_gather(GATHER_STREAM_MS);
 	ev_timer_stop(term->options.loop, &term->tick);
 	ev_prepare_stop(term->options.loop, &term->prepare);
 	pool_free(term->pool);

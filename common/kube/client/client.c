@@ -22,8 +22,6 @@ enum { LOW_PRIORITY_WAITING_MAX = 1000 };
 /* Connections have a finite life, so that calls spread over the servers behind a balancer again (common/README.md
  * §7.7). */
 enum { TRANSPORT_LIFE_MS = 10 * 60 * 1000 };
-/* Calls that wait for the rate go out together with others that do; a large bucket loses nothing by it. */
-enum { REFILL_MS = 20 };
 /* The part of the mean time of calls that a new one has, and the part of that time that answers can wait. */
 #define CALL_WEIGHT 0.05
 #define PATIENCE 0.1
@@ -372,14 +370,6 @@ static bool may_start(struct kube_client *client)
 	return state == CREDENTIALS_READY;
 }
 
-static int64_t gathered_wait_ms(const struct token_bucket *bucket, int64_t wait_ms)
-{
-	double full_ms = (bucket->burst - 1) * 1000 / bucket->qps;
-	int64_t gather_ms = full_ms < REFILL_MS ? (int64_t)full_ms : REFILL_MS;
-
-	return wait_ms > gather_ms ? wait_ms : gather_ms;
-}
-
 /* Waiting for a place or a token happens here, never inside libcurl, so it costs no request its time. */
 static void start_calls(struct kube_client *client)
 {
@@ -410,8 +400,8 @@ static void start_calls(struct kube_client *client)
 	}
 	ev_timer_stop(client->loop, &client->refill);
 	if (wait_ms > 0) {
-		wait_ms = gathered_wait_ms(&client->bucket, wait_ms);
-		ev_timer_set(&client->refill, (double)wait_ms / 1000.0, 0.0);
+		ev_timer_set(&client->refill, (double)token_bucket_gather_ms(&client->bucket, clock_boot_ms()) / 1000.0,
+			     0.0);
 		ev_timer_start(client->loop, &client->refill);
 	}
 	if (started) {

@@ -12,6 +12,17 @@ row_scale_2() { scale_row 2; }
 row_scale_4() { scale_row 4; }
 row_scale_8() { scale_row 8; }
 
+# Slow enough for every process: only what the loops gather delays a status.
+paced_row() { # workers
+    only_on embedded
+    setting 500 5
+    workers=$1
+    load_row --until running --latency --rate 100
+}
+row_paced_1() { paced_row 1; }
+row_paced_4() { paced_row 4; }
+row_paced_8() { paced_row 8; }
+
 # All work of one Framework is one reconciler's.
 scale_wide_row() { # workers
     only_on embedded

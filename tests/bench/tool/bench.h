@@ -17,22 +17,22 @@ struct ev_loop;
 /* Of all subcommands together; each reads some. */
 struct bench_options {
 	const char *kubeconfig;
-	const char *ns;         /* default "bench" */
-	const char *prefix;     /* of the Frameworks' names, default "f" */
-	int64_t frameworks;     /* how many, default 1 */
-	int64_t tasks;          /* of each, default 1 */
-	int64_t run_seconds;    /* each Pod's, on a scripted kubelet; < 0: until it is deleted */
-	int64_t clients;        /* connections to the API server, default 8 */
-	int64_t at_once;        /* requests under way over all clients, default 64 */
-	int64_t count;          /* of whatever the subcommand makes */
-	int64_t waiters;        /* per Framework */
-	int64_t rate;           /* statuses a second that complete a gang; 0: as many as are taken */
-	int64_t seconds;        /* limit of time, default 600 */
-	const char *until;      /* what is waited for */
-	const char *address;    /* of fc-barrier, "127.0.0.1:port" */
-	bool latency;           /* watch Pods too */
-	bool jobs;              /* TFJobs in place of Frameworks, which fc-jobs makes of them */
-	const char *like;       /* file of a Framework called BENCH_LIKE, which all are to be like; NULL: none */
+	const char *ns;      /* default "bench" */
+	const char *prefix;  /* of the Frameworks' names, default "f" */
+	int64_t frameworks;  /* how many, default 1 */
+	int64_t tasks;       /* of each, default 1 */
+	int64_t run_seconds; /* each Pod's, on a scripted kubelet; < 0: until it is deleted */
+	int64_t clients;     /* connections to the API server, default 8 */
+	int64_t at_once;     /* requests under way over all clients, default 64 */
+	int64_t count;       /* of whatever the subcommand makes */
+	int64_t waiters;     /* per Framework */
+	int64_t rate;        /* statuses that complete a gang, or new Frameworks, a second; 0: as many as are taken */
+	int64_t seconds;     /* limit of time, default 600 */
+	const char *until;   /* what is waited for */
+	const char *address; /* of fc-barrier, "127.0.0.1:port" */
+	bool latency;        /* watch Pods too */
+	bool jobs;           /* TFJobs in place of Frameworks, which fc-jobs makes of them */
+	const char *like;    /* file of a Framework called BENCH_LIKE, which all are to be like; NULL: none */
 	const char **processes; /* "name=pid" */
 	size_t process_count;
 	const char **others; /* the same, of which only the CPU time is measured */
@@ -58,6 +58,8 @@ struct bench_api {
 };
 void bench_connect(struct bench_api *api, const struct bench_options *options);
 void bench_disconnect(struct bench_api *api);
+/* Requests a second from now on, of all clients together; 0: as many as are answered. */
+void bench_set_rate(const struct bench_api *api, int64_t rate);
 
 /* Where --address points, on this machine. */
 struct sockaddr_in bench_address(const struct bench_options *options);

@@ -63,18 +63,12 @@ void bench_gangs_make(struct bench_gangs *gangs, struct bench_api *api, const st
 	pump(gangs, make_status);
 }
 
-static void set_rate(const struct bench_api *api, int64_t rate)
-{
-	for (size_t i = 0; i < api->count; i++)
-		kube_client_set_rate(api->clients[i], (double)rate / (double)api->count, 1);
-}
-
 void bench_gangs_complete(struct bench_gangs *gangs)
 {
 	gangs->completing = true;
-	set_rate(gangs->api, gangs->options->rate);
+	bench_set_rate(gangs->api, gangs->options->rate);
 	pump(gangs, make_status);
-	set_rate(gangs->api, 0);
+	bench_set_rate(gangs->api, 0);
 }
 
 int64_t bench_gangs_persisted_us(const struct bench_gangs *gangs)

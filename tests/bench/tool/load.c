@@ -326,6 +326,7 @@ int bench_load(const struct bench_options *options)
 	late.data = &load;
 	ev_timer_start(load.api.loop, &late);
 	begin_us = bench_now_us();
+	bench_set_rate(&load.api, options->rate);
 	run = bench_pump_start(&load.api, &pump, &load.creating);
 	while (load.creating > 0 || load.there < (size_t)options->frameworks)
 		ev_run(load.api.loop, EVRUN_ONCE);

@@ -70,6 +70,12 @@ void bench_disconnect(struct bench_api *api)
 	free(api->clients);
 }
 
+void bench_set_rate(const struct bench_api *api, int64_t rate)
+{
+	for (size_t i = 0; i < api->count; i++)
+		kube_client_set_rate(api->clients[i], (double)rate / (double)api->count, 1);
+}
+
 static void start_next(struct slot *slot);
 
 static void on_done(void *arg, const struct kube_answer *answer)

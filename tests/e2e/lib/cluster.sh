@@ -118,8 +118,8 @@ start_watcher() { # [arguments...]
     wait_for 20 "all reconcilers have their shards" reconcilers_complete "$RUN/watcher-$number.log"
 }
 
-reconcilers_complete() { # log
-    (($(grep -oE 'pool-[0-9]+: .*shards are complete' "$1" | cut -d: -f1 | sort -u | wc -l) == 4))
+reconcilers_complete() { # log [reconcilers]
+    (($(grep -oE 'pool-[0-9]+: .*shards are complete' "$1" | cut -d: -f1 | sort -u | wc -l) == ${2:-4}))
 }
 
 watcher_pid() {
