@@ -157,11 +157,11 @@ run_jobs_tfjob_failed() {
 # Exit code 130 is retried, 1 is not (restartPolicy ExitCode).
 run_jobs_exit_code() {
     submit_job "$TFJOBS" tfjob-simple \
-        '.metadata.name = "retried" | .spec.tfReplicaSpecs.Worker |= (.restartPolicy = "ExitCode" |
-        annotate({"run-seconds": 0.2, "exit-code": "130,0"}))'
-    submit_job "$TFJOBS" tfjob-simple \
         '.metadata.name = "permanent" | .spec.tfReplicaSpecs.Worker |= (.restartPolicy = "ExitCode" |
         annotate({"run-seconds": 0.2, "exit-code": "1,0"}))'
+    submit_job "$TFJOBS" tfjob-simple \
+        '.metadata.name = "retried" | .spec.tfReplicaSpecs.Worker |= (.restartPolicy = "ExitCode" |
+        annotate({"run-seconds": 0.2, "exit-code": "130,0"}))'
     wait_job "$TFJOBS" retried 30 "$HAS has(\"Restarting\")"
     expect "it is restarting" "$(job "$TFJOBS" retried '.status.conditions[-1] | "\(.reason) \(.message)"')" \
         "TFJobRestarting TFJob retried is restarting because Worker replica(s) failed."
