@@ -150,12 +150,14 @@ static void look_at_container(struct logs *logs, const json_t *pod, const struct
 	const char *name = view_text(status, "name");
 	const json_t *state = json_object_get(status, "state");
 	bool running = json_object_get(state, "running") != NULL,
-	     terminated = json_object_get(state, "terminated") != NULL;
+	     terminated = json_object_get(state, "terminated") != NULL,
+	     /* in a crash loop: the log is that of its last run */
+		waits_again = json_path(status, "lastState", "terminated", NULL) != NULL;
 	const char *wanted = logs->cli->options.container;
 	struct log_stream *stream;
 	char *key;
 
-	if ((!running && !terminated) || (wanted != NULL && strcmp(wanted, name) != 0))
+	if ((!running && !terminated && !waits_again) || (wanted != NULL && strcmp(wanted, name) != 0))
 		return;
 	key = mem_printf("%s/%s/%lld", uid, name, (long long)json_int(status, "restartCount", 0));
 	HASH_FIND_STR(logs->streams, key, stream);

@@ -302,7 +302,7 @@ bool why_config_map(const struct inquiry *inquiry, struct why *why)
 	cleanup_free char *source = mem_printf("ConfigMap %s-attempt", framework->name);
 	char ns[80];
 
-	if (framework->status.state != STATE_CREATION_PENDING)
+	if (framework->status.state != STATE_CREATION_PENDING && framework->status.state != STATE_CREATION_REQUESTED)
 		return false;
 	if (inquiry->events != NULL)
 		refused = event_views_latest(inquiry->events, "FailedCreateConfigMap",

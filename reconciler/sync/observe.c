@@ -354,6 +354,7 @@ static void make_room(struct slot *slot, const struct object_meta *meta)
 	slot->deletion = before.deletion;
 	slot->straggler = before.straggler;
 	slot->confirmed_by = before.confirmed_by;
+	slot->vouched_by = before.vouched_by;
 	slot->wait = before.wait;
 	slot->reported = before.reported;
 }

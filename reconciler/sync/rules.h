@@ -13,6 +13,9 @@ enum { TELL_AGAIN_MS = 30 * 60 * 1000 };
 /* Whether what was decided at version `decided` may be acted on: it is persisted and the fence is passed. Otherwise the
  * slot is looked at again after the next write. */
 bool reconcile_may_act(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
+/* Whether the object with this uid may be deleted, which has the slot's name (CONTRACT.md §12.24); otherwise as above.
+ */
+bool reconcile_may_delete(struct reconcile *reconcile, struct slot *slot, const char *uid);
 /* Whether what is stored is ours, or is overwritten by ours. */
 bool fence_proven(const struct framework *framework);
 /* A write of ours has succeeded. */

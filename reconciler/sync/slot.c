@@ -171,6 +171,7 @@ void slot_clear(struct slot *slot)
 	slot->deletion = SLOT_KEPT;
 	slot->straggler = false;
 	slot->confirmed_by = 0;
+	slot->vouched_by = 0;
 	free(slot->wait);
 	slot->wait = NULL;
 	if (slot->reported == REPORTED_PHASE)

@@ -70,7 +70,7 @@ static void send_delete(struct reconcile *reconcile, struct slot *slot, const ch
 		return;
 	}
 	if (slot->call != CALL_NONE || backed_off(reconcile, &reconcile->framework->others) ||
-	    !reconcile_may_act(reconcile, slot, 0))
+	    !reconcile_may_delete(reconcile, slot, uid))
 		return;
 	send(reconcile, slot, VERB_DELETE, uid, force);
 	reconcile->plan->calls[reconcile->plan->call_count - 1].version = mem_strdup(version);

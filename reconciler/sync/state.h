@@ -66,6 +66,7 @@ struct slot {
 	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
 	struct slot_wait *wait; /* of a Pod that fails to start (pending.c); NULL: it does not */
 	uint64_t confirmed_by;  /* the GET of the ConfigMap that the Pod's deletion waits for (task.c); 0: none */
+	uint64_t vouched_by;    /* the status write that tells whether its attempt is under way (fence.c); 0: none */
 	size_t role_hint;       /* where the TaskRole was last found */
 	uint64_t place;         /* in the order of turns (turns.c) */
 	bool unseen;            /* during a snapshot: not shown in it yet */
@@ -95,6 +96,7 @@ void create_error_free(struct create_error *error);
 /* What goes with a Task's status but is not stored. */
 struct task_work {
 	uint64_t decided; /* version of the status that holds the present state */
+	uint64_t adopted; /* … and of the one that holds the Pod's uid */
 };
 
 /* How far the wait of a TaskRole for others is (depends.c). */
@@ -181,9 +183,12 @@ struct framework {
 	struct role_work *roles; /* parallel to status.attempt.roles */
 	uint64_t version;
 	uint64_t written;
-	uint64_t hold; /* nothing more is decided until this version is written */
+	uint64_t writes_begun;  /* the number of the last status write … */
+	uint64_t writes_stored; /* … and of the last one that succeeded */
+	uint64_t hold;          /* nothing more is decided until this version is written */
 	struct write_pace pace;
 	uint64_t decided; /* version that holds the present state of the Framework */
+	uint64_t adopted; /* … and the one that holds the ConfigMap's uid */
 	enum fence fence;
 	bool fence_sent;    /* status.fenced as it is in the write that is on its way */
 	const char *writer; /* as this process marks the statuses that it writes; NULL: not at all */

@@ -36,6 +36,7 @@ static void adopt_config_map(struct reconcile *reconcile)
 	create_error_free(framework->config_map.error);
 	framework->config_map.error = NULL;
 	framework_enter(reconcile, STATE_CREATION_REQUESTED, WRITE_UIDS);
+	framework->adopted = framework->version;
 }
 
 static void config_map_present(struct reconcile *reconcile)

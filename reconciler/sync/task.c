@@ -313,6 +313,7 @@ static void adopt(struct turn *turn)
 	turn->slot->failed_at = 0;
 	turn->slot->reported = REPORTED_NOTHING;
 	enter(turn, STATE_CREATION_REQUESTED, WRITE_UIDS);
+	turn->framework->roles[turn->role].tasks[turn->index].adopted = turn->framework->version;
 }
 
 static void create_failed_for_good(struct turn *turn, enum create_failure failure)

@@ -133,6 +133,7 @@ uint64_t framework_write_started(struct framework *framework, int64_t boot_ms)
 {
 	pace_started(framework, boot_ms);
 	framework->fence_sent = framework_fence_mark(framework);
+	framework->writes_begun++;
 	return framework->version;
 }
 
@@ -149,6 +150,7 @@ void framework_written(struct framework *framework, uint64_t version, const char
 	framework->status.fenced = framework->fence_sent;
 	if (framework->writer != NULL)
 		snprintf(framework->status.writer, sizeof(framework->status.writer), "%s", framework->writer);
+	framework->writes_stored = framework->writes_begun; /* one is on its way at a time */
 	fence_pass(framework);
 	if (version_compare(resource_version, framework->resource_version) > 0)
 		mem_replace(&framework->resource_version, resource_version);

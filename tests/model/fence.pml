@@ -206,7 +206,8 @@ active proctype reconcile()
 		fi }
 	/* Of an attempt that is over, or of another one.
 	 * models reconciler/sync/slot_call.c:slot_send_delete
-	 * models reconciler/sync/slot_call.c:slot_send_delete_owned */
+	 * models reconciler/sync/slot_call.c:slot_send_delete_owned
+	 * models reconciler/sync/fence.c:reconcile_may_delete */
 	:: atomic { may_act() && ME.pod != 0 && (ME.state >= DELETION || ME.pod_attempt < ME.attempt) && ME.pod_attempt <= ME.attempt ->
 		if
 		:: printf("%d deletes Pod %d\n", acting, ME.pod); pod_deleted(ME.pod)

@@ -348,10 +348,7 @@ static void handle_delete(struct world *world, const struct wire *wire, struct o
 		api_status(out, 409, "Conflict", "a precondition does not match");
 		return;
 	}
-	/* A machine that was paused may delete what its successor has just made: that is the one exception of the
-	 * manual. */
-	if (!wire->late || !member_blind(wire->member))
-		check_deletion(world, object, grace_sec == 0);
+	check_deletion(world, object, grace_sec == 0);
 	check_life_delete(world, object);
 	answer_object(out, 200, wire, object);
 	api_delete(world, object, grace_sec, policy != NULL && strcmp(policy, "Foreground") == 0);
@@ -360,6 +357,8 @@ static void handle_delete(struct world *world, const struct wire *wire, struct o
 		free(out->body);
 		answer_object(out, 200, wire, object);
 	}
+	if (kind != KIND_FRAMEWORK)
+		faults_deleted(wire->member);
 }
 
 /* Whether some Task's container says more than is taken: how large what is compressed is would say little here. */

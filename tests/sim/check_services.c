@@ -31,7 +31,8 @@ void check_service_created(struct world *world, const struct wire *wire, const s
 		violated(world, "Service %s is created, which %s never asked for", name, framework->uid);
 }
 
-/* The end of an attempt does not wait for the answer: what comes then belongs to the Framework, and goes with it. */
+/* The end of an attempt does not wait for the answer: what comes then belongs to the Framework, and goes with it. So
+ * does what a machine asks for that was paused. */
 void check_service_sent(const struct wire *wire)
 {
 	struct world *world = wire->world;
@@ -42,7 +43,7 @@ void check_service_sent(const struct wire *wire)
 	const json_t *status;
 
 	if (strcmp(wire->method, "POST") != 0 || len < strlen("/services") ||
-	    strcmp(wire->path + len - strlen("/services"), "/services") != 0)
+	    strcmp(wire->path + len - strlen("/services"), "/services") != 0 || member_blind(wire->member))
 		return;
 	body = json_parse(wire->body, strlen(wire->body), NULL);
 	owner = json_array_get(json_object_get(json_object_get(body, "metadata"), "ownerReferences"), 0);

@@ -106,9 +106,14 @@ static void begin_row(struct world *world, void *arg)
 	struct member *member = &world->members[pick(world, 0, world->member_count - 1)];
 
 	(void)arg;
+	if (world->faults.row == ROW_ASLEEP && !world->healed)
+		at(world, world->now_ms + pick(world, 8000, 20000), NULL, begin_row, NULL, NULL);
 	if (!member->process.alive || world->healed)
 		return;
-	if (world->faults.row == ROW_LATE_ANSWERS) {
+	if (world->faults.row == ROW_ASLEEP) {
+		/* when it goes on, its successor has retried what it has just deleted a Pod or the ConfigMap of */
+		member->doze_ms = world->member_lease_ms + SHARD_MARGIN_MS + pick(world, 1000, 7000);
+	} else if (world->faults.row == ROW_LATE_ANSWERS) {
 		/* an answer comes when its lease is nearly over, and nothing was heard of the member since */
 		bus_stall(member->seat, false,
 			  pick(world, world->member_lease_ms - 2000, world->member_lease_ms - 1000));
@@ -133,15 +138,15 @@ static void make_row(struct world *world)
 	faults->row = row_of_seed(world->seed);
 	if (faults->row == ROW_NONE)
 		return;
-	if (faults->row == ROW_LATE_WRITES) {
-		/* creates arrive when nobody waits for them any more (network.c), and nothing else goes wrong */
+	if (faults->row == ROW_LATE_WRITES || faults->row == ROW_ASLEEP)
+		/* nothing else goes wrong */
 		*faults = (struct faults){.row = faults->row,
 					  .pace_ms = faults->pace_ms,
 					  .until_ms = world->now_ms + ROW_WITHIN_MS,
 					  .long_ms = faults->long_ms,
-					  .late = true};
-		return;
-	}
+					  .late = faults->row == ROW_LATE_WRITES};
+	if (faults->row == ROW_LATE_WRITES)
+		return; /* creates arrive when nobody waits for them any more (network.c) */
 	world->grace_ms = 0;
 	world->pool = false;
 	if (world->member_count < 2)
@@ -156,8 +161,11 @@ static void make_row(struct world *world)
 
 enum fault_row row_of_seed(uint64_t seed)
 {
-	static const enum fault_row rows[16] = {
-		[5] = ROW_LATE_ANSWERS, [8] = ROW_OVERDUE, [11] = ROW_HANDOVER, [12] = ROW_LATE_WRITES};
+	static const enum fault_row rows[16] = {[3] = ROW_ASLEEP,
+						[5] = ROW_LATE_ANSWERS,
+						[8] = ROW_OVERDUE,
+						[11] = ROW_HANDOVER,
+						[12] = ROW_LATE_WRITES};
 
 	return rows[seed % ARRAY_LEN(rows)];
 }
@@ -230,8 +238,38 @@ static void trouble_watcher(struct world *world, enum fault fault)
 
 enum { LONG_PAUSE_MS = 15000 };
 
-/* Nobody on it can tell. */
-static void trouble_machine(struct world *world, const struct member *member)
+static void doze(struct world *world, const struct process *process, int64_t ms)
+{
+	trace(world, "the machine of %s is paused for %lld ms", process->label, (long long)ms);
+	machine_pause(world, process->machine, ms);
+}
+
+/* What it is told from now on, that its shards are somebody else's too, it hears when it has gone on for a while. */
+static void tell_late(struct world *world, void *arg)
+{
+	struct member *member = arg;
+
+	if (member->process.alive && member->process.paused_until_ms > world->now_ms)
+		bus_stall(member->seat, false,
+			  member->process.paused_until_ms - world->now_ms + pick(world, 500, 3000));
+}
+
+void faults_deleted(struct member *member)
+{
+	struct world *world = member->process.world;
+	int64_t ms = member->doze_ms;
+
+	if (ms == 0 || !member->process.alive || chance(world, 400))
+		return;
+	member->doze_ms = 0;
+	doze(world, &member->process, ms);
+	if (!world->pool)
+		at(world, world->now_ms + pick(world, 200, 2000), NULL, tell_late, NULL, member);
+}
+
+/* Nobody on it can tell. Of members, most are in the middle of something: what they are told when they go on is what
+ * has become of it since, and what they knew is old. */
+static void trouble_machine(struct world *world, struct member *member)
 {
 	struct watcher *watcher = some_watcher(world);
 	const struct process *process = member != NULL && chance(world, 700) ? &member->process : &watcher->process;
@@ -240,8 +278,10 @@ static void trouble_machine(struct world *world, const struct member *member)
 
 	if (!process->alive)
 		return;
-	trace(world, "the machine of %s is paused for %lld ms", process->label, (long long)ms);
-	machine_pause(world, process->machine, ms);
+	if (member != NULL && process == &member->process && chance(world, 600))
+		member->doze_ms = world->member_lease_ms + SHARD_MARGIN_MS + pick(world, 1000, LONG_PAUSE_MS);
+	else
+		doze(world, process, ms);
 }
 
 static void trouble_barrier(struct world *world, enum fault fault)
@@ -397,6 +437,7 @@ void faults_heal(struct world *world)
 		struct member *member = &world->members[i];
 
 		member->crash_after = 0;
+		member->doze_ms = 0;
 		member->process.memory_left = 0;
 		if (!member->process.alive)
 			continue;

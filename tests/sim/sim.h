@@ -215,6 +215,7 @@ struct member {
 	bool refused;
 	uint64_t requests;
 	uint64_t crash_after;  /* this many requests; 0: not */
+	int64_t doze_ms;       /* its machine is paused for so long once it has an object deleted; 0: not */
 	int64_t sends_from_ms; /* until then requests wait within it */
 	struct token_bucket bucket;
 	struct plea pleas[8]; /* the latest Retry-Afters */
@@ -325,9 +326,11 @@ void leader_child_ended(struct watcher *watcher);
 void faults_make(struct world *world);
 /* From now on nothing goes wrong any more, and what went wrong is mended. */
 void faults_heal(struct world *world);
+/* The API server has deleted a Pod or a ConfigMap for the member. */
+void faults_deleted(struct member *member);
 
 /* Faults that follow each other in some worlds. */
-enum fault_row { ROW_NONE, ROW_LATE_ANSWERS, ROW_HANDOVER, ROW_OVERDUE, ROW_LATE_WRITES };
+enum fault_row { ROW_NONE, ROW_LATE_ANSWERS, ROW_HANDOVER, ROW_OVERDUE, ROW_LATE_WRITES, ROW_ASLEEP };
 enum fault_row row_of_seed(uint64_t seed);
 
 struct faults {

@@ -181,8 +181,7 @@ int main(void)
 		cmocka_unit_test(test_large_integers), cmocka_unit_test(test_fractions),
 		cmocka_unit_test(test_like_jansson),   cmocka_unit_test(test_same_trees),
 		cmocka_unit_test(test_refused),        cmocka_unit_test(test_nul),
-		cmocka_unit_test(test_many_values),
-		cmocka_unit_test(test_find),
+		cmocka_unit_test(test_many_values),    cmocka_unit_test(test_find),
 	};
 
 	return cmocka_run_group_tests_name("json", tests, NULL, NULL);

@@ -53,7 +53,6 @@ static void container_ended(struct runtime_container *container, int code, const
 	if (!should_restart(container, code))
 		return;
 	container_report_wait(item, "CrashLoopBackOff", NULL);
-	item->restart_count++;
 	ev_timer_stop(loop, &container->restart);
 	ev_timer_set(&container->restart, container->delay_s, 0);
 	ev_timer_start(loop, &container->restart);
@@ -66,6 +65,9 @@ static void start_container(struct runtime_container *container)
 	struct runtime_pod *pod = container->pod;
 	struct error err;
 
+	/* As kubelets count: a run that is waited for is none yet. */
+	if (pod->report->items[container->index].has_last)
+		pod->report->items[container->index].restart_count++;
 	if (runtime_container_launch(container, &err) != 0) {
 		container_ended(container, LAUNCH_EXIT_ERROR, "ContainerCannotRun", err.message);
 		return;

@@ -194,8 +194,8 @@ run_rbac_gang() {
 # A Framework that comes to its end in a queue, one whose Workload's name is taken, and one that needs its Workload no more.
 need_workloads() { # verb resource
     round=$((${round:-0} + 1))
-    api POST "$(workloads_path)" '{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "framework-taken'"$round"'"},
-        "spec": {"podSets": [{"name": "a", "count": 1, "template": {}}]}}' >/dev/null
+    api POST "$(workloads_path)" '{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+        "metadata": {"name": "framework-taken'"$round"'"}, "spec": {"podSets": [{"name": "a", "count": 1, "template": {}}]}}' >/dev/null
     create "fw(\"free\(\$round)\", \"taken\(\$round)\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE |
         .metadata.labels[\"kueue.x-k8s.io/priority-class\"] = \"urgent\"" --arg round "$round"
     [[ "$1 $2" == "delete workloads" ]] || return 0

@@ -211,6 +211,48 @@ run_cli_why_barrier() {
     wait_absent_framework cligang
 }
 
+# Those that are on their way, or held up there by finalizers or by the API server.
+run_cli_why_on_the_way() {
+    create 'fw("stays"; [role("a"; 2; {})]), fw("half"; [role("a"; 2; {})]), fw("slow"; [role("a"; 1; {phase: "pending"})])'
+    wait_running stays
+    wait_running half
+    hold pods/stays-a-0
+    hold pods/half-a-0
+    fw suspend stays >/dev/null
+    wait_why stays suspending
+    expect_why stays suspending 'Framework stays is being suspended'
+    delete pods/half-a-0
+    wait_why half termination
+    expect_why half termination 'Task a\[0\] waits until its Pod is gone'
+    release pods/stays-a-0
+    release pods/half-a-0
+    wait_why stays suspended
+    wait_why slow starting
+    expect_why slow starting 'Task a\[0\] is being started by the kubelet'
+    [[ $CLUSTER == embedded ]] || return 0
+    fault configmaps -1 '{"status": 403, "reason": "Forbidden", "message": "configmaps is forbidden: not today"}'
+    create 'fw("nomap"; [role("a"; 1; {})])'
+    wait_why nomap config-map-refused
+    expect_why nomap config-map-refused 'not today'
+    clear_faults
+}
+
+# Containers that really run: one that fails again and again, and one that an init container holds up.
+run_cli_why_containers() {
+    NS=$REAL_NAMESPACE
+    create 'def runs($policy; $inits; $text): .task.pod.spec = {restartPolicy: $policy, initContainers: $inits,
+            containers: [{name: "c", image: "busybox", command: ["sh", "-c", $text]}]};
+        fw("clicrash"; [role("a"; 1; {}) | runs("OnFailure"; []; "echo no such option; exit 3")]),
+        fw("cliinit"; [role("a"; 1; {}) | runs("Never"; [{name: "fetch", image: "busybox", command: ["sleep", "3600"]}]; "true")])'
+    wait_why clicrash crash-loop
+    expect_why clicrash crash-loop 'Task a\[0\] .*CrashLoopBackOff'
+    expect "the log of the run before" "$(fw logs clicrash --no-prefix --tail 1)" "no such option"
+    expect "the same by kubectl" "$(k logs clicrash-a-0 --tail 1)" "no such option"
+    wait_why cliinit init-container
+    expect_why cliinit init-container 'Task a\[0\] .*fetch'
+    fw delete clicrash cliinit >/dev/null
+}
+
 # No controller: none at all, and one that has gone.
 run_cli_why_no_controller() {
     own_cluster

@@ -208,15 +208,19 @@ expect_why_refused() {
         kubectl delete -k "$root/manifests/rbac/kueue" >/dev/null
         wait_for 20 "the right is gone" cannot_create_workloads
     else
-        testapi_fault '{"match": {"resource": "workloads", "userAgent": "fc-reconciler"}, "action": {"status": 403, "reason": "Forbidden",
-            "message": "workloads is forbidden: User \"x\" cannot do that"}}'
+        testapi_fault '{"match": {"resource": "workloads", "userAgent": "fc-reconciler"}, "action": {"status": 403,
+            "reason": "Forbidden", "message": "workloads is forbidden: User \"x\" cannot do that"}}'
     fi
     create "fw(\"refused\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE"
     wait_event refused FailedCreateWorkload \
         '^Failed to create framework-refused: workloads.* is forbidden: .*The rights that Kueue needs are in manifests/rbac/kueue'
     wait_why refused queue-refused
     expect_why refused queue-refused ': Failed to (create|get) framework-refused: workloads.* is forbidden'
-    if [[ $CLUSTER == kubernetes ]]; then kubectl apply -k "$root/manifests/rbac/kueue" >/dev/null; else testapi DELETE faults >/dev/null; fi
+    if [[ $CLUSTER == kubernetes ]]; then
+        kubectl apply -k "$root/manifests/rbac/kueue" >/dev/null
+    else
+        testapi DELETE faults >/dev/null
+    fi
     wait_completed refused 90
 }
 
