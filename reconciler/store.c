@@ -388,7 +388,7 @@ void store_complete(struct reconciler *reconciler, const struct bus_snapshot_end
 			item->fence_due = true;
 		} else {
 			drop_unseen(item, scope);
-			framework_fence(item->framework);
+			framework_fence(item_framework(item));
 		}
 		queue_add(item);
 		store_release(item);
