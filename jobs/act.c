@@ -22,13 +22,13 @@ enum {
 	RUNTIME_ID_SIZE = 6,
 	/* Statuses of jobs that go on: more than so many a second wait, and still fewer are written to a server whose
 	 * answers take longer than this, ours to gather included. */
-	CHANGES_PER_SEC = 10,
+	CHANGES_PER_SEC = 25,
 	CHANGES_AT_ONCE = 50,
 	QUICK_ANSWER_MS = 150,
 	BUSY_LOOK_MS = 2000,
 	/* Events that repeat what conditions say. */
-	REPETITIONS_PER_SEC = 2,
-	REPETITIONS_AT_ONCE = 25,
+	REPETITIONS_PER_SEC = 10,
+	REPETITIONS_AT_ONCE = 50,
 };
 
 /* Of the newest answer, in how long answers take. */

@@ -77,7 +77,10 @@ run_documentation_cluster() {
     mkdir DIR
     ln -s "$BUILD" build
     eval "kubelet=($(blocks_of manifests/README.md "sh plane" |
-            sed -n '/^build\/fc-testkubelet/ { :more; /\\$/ { s/\\$//; N; s/\n//; b more }; s,DIR/kubeconfig,cluster/kubeconfig,g; '"$tls"'; p }'))"
+            sed -n '/^build\/fc-testkubelet/ {
+                        :more; /\\$/ { s/\\$//; N; s/\n//; b more }
+                        s,DIR/kubeconfig,cluster/kubeconfig,g; '"$tls"'; p
+                    }'))"
     launch kubelet "${kubelet[@]}"
     mkdir -p "$home/.kube" "$home/bin"
     cp cluster/kubeconfig "$home/.kube/config"

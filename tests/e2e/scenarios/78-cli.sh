@@ -154,7 +154,7 @@ run_cli_why_ended() {
     for name in good bad killed odd own late stopped; do wait_completed $name; done
     expect_why good succeeded 'Framework good succeeded .* in attempt 0: all of its 3 Tasks are Completed'
     expect_why bad failed \
-        'failed .* with code 210 \(ContainerPermanentFailed\) because of Task a\[[01]\]: 1 Task of TaskRole a failed, .* the failure is Permanent'
+        'failed .* with code 210 \(ContainerPermanentFailed\) because of Task a\[[01]\]: 1 Task of TaskRole a failed, .* is Permanent'
     expect_match "last words" "$(evidence bad "Last words")" 'epoch 3.no such option: --learning-rte'
     expect "its container" "$(evidence bad "Container c")" "ended with exit code 210, reason Error"
     expect "its classification" "$(evidence bad Classification)" "code 210 (ContainerPermanentFailed) is predefined"

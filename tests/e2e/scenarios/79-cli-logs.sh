@@ -21,7 +21,8 @@ run_cli_logs() {
     NS=$REAL_NAMESPACE
     gates=$RUN/out/$scenario.gates
     mkdir "$gates"
-    create '(fw("clilogs"; [$a, $b])) | .spec.retryPolicy = {maxRetryCount: 0}' --argjson a "$(log_role a 2 1)" --argjson b "$(log_role b 1 0)"
+    create '(fw("clilogs"; [$a, $b])) | .spec.retryPolicy = {maxRetryCount: 0}' \
+        --argjson a "$(log_role a 2 1)" --argjson b "$(log_role b 1 0)"
     wait_running clilogs 60
     # (no function: it would outlive a scenario that fails)
     "$BUILD/kubectl-framework" logs clilogs -f --kubeconfig "$CLUSTER_DIR/kubeconfig" -n "$NS" \

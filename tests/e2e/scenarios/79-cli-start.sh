@@ -42,7 +42,8 @@ run_cli_contexts() {
     expect "the current context" "$("${plugin[@]}" list --kubeconfig "$both" -o name)" framework.frameworkcontroller.microsoft.com/here
     expect "--context two" "$("${plugin[@]}" list --kubeconfig "$both" --context two -o name)" \
         framework.frameworkcontroller.microsoft.com/there
-    expect "by \$KUBECONFIG" "$(KUBECONFIG=$both "${plugin[@]}" list --context=two -o name)" framework.frameworkcontroller.microsoft.com/there
+    expect "by \$KUBECONFIG" "$(KUBECONFIG=$both "${plugin[@]}" list --context=two -o name)" \
+        framework.frameworkcontroller.microsoft.com/there
     expect "completion" "$(KUBECONFIG=$both "${plugin[@]}" __complete tree --context two th)" "there
 :4"
     local status=0

@@ -176,7 +176,8 @@ press() { # key code
     local type
     for type in keyDown keyUp; do
         browser_call Input.dispatchKeyEvent "$(jq -cn --arg type $type --arg key "$1" --argjson code "$2" \
-            '{type: $type, key: $key, code: $key, windowsVirtualKeyCode: $code} + if $key == "Enter" then {text: "\r"} else {} end')" >/dev/null
+            '{type: $type, key: $key, code: $key, windowsVirtualKeyCode: $code} +
+                if $key == "Enter" then {text: "\r"} else {} end')" >/dev/null
     done
 }
 
