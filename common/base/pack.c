@@ -75,7 +75,7 @@ void pack_memory(struct pack *pack, void *memory, size_t size)
 {
 	unsigned char *bytes = memory;
 	int64_t gap = 0;
-	int64_t word;
+	int64_t word = 0;
 
 	if (pack->reading) {
 		memset(memory, 0, size);
