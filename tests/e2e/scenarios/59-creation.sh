@@ -279,12 +279,12 @@ clear_faults() {
 }
 
 # Answers the controller's next status writes in the namespace so.
-fault_status() { # count action
+fault_status() { # count action [Framework]
     curl -sSf -X POST "$(sed -n 's/^ *server: *//p' "$CLUSTER_DIR/kubeconfig")/fc-testapi/faults" \
         -d "$(jq -cn --argjson count "$1" --argjson action "$2" \
-        --arg namespace "$NS" \
-            '{match: {verb: "update", resource: "frameworks", subresource: "status", namespace: $namespace}, count: $count,
-            action: $action}')" >/dev/null
+        --arg namespace "$NS" --arg name "${3:-}" \
+            '{match: ({verb: "update", resource: "frameworks", subresource: "status", namespace: $namespace} +
+                if $name == "" then {} else {name: $name} end), count: $count, action: $action}')" >/dev/null
 }
 
 # Status writes that fail, or whose answer is lost: nothing runs twice, nothing is lost.
@@ -313,15 +313,15 @@ EOT
 # The server finds the status too large: it is compressed.
 run_status_too_large() {
     only_embedded
-    fault_status 1 '{"status": 413, "reason": "RequestEntityTooLarge"}'
+    fault_status 1 '{"status": 413, "reason": "RequestEntityTooLarge"}' refused
     create 'fw("refused"; [role("a"; 2; {})])'
     wait_framework refused 15 '.status.attemptStatus | .taskRoleStatuses == null and .taskRoleStatusesCompressed != null'
     wait_event refused StatusTooLarge compressed
-    fault_status 1 '{"status": 500, "message": "etcdserver: request is too large"}'
+    fault_status 1 '{"status": 500, "message": "etcdserver: request is too large"}' etcd
     create 'fw("etcd"; [role("a"; 1; {})])'
     wait_framework etcd 15 '.status.attemptStatus.taskRoleStatusesCompressed != null'
     # It goes on refusing what cannot be made any smaller: that is said, and tried again.
-    fault_status 3 '{"status": 413, "reason": "RequestEntityTooLarge"}'
+    fault_status 3 '{"status": 413, "reason": "RequestEntityTooLarge"}' small
     create 'fw("small"; [role("a"; 1; ends(0; 0))])'
     wait_event small StatusRefused "is not stored"
     wait_completed small
