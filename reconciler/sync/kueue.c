@@ -275,6 +275,18 @@ static void report_error(struct reconcile *reconcile, struct slot *slot, enum ku
 	slot->error = NULL;
 }
 
+/* Quota that is given back is another's at once. A reconciler whose machine was paused may see the eviction of an
+ * admission that its status does not know, and not the Pods. */
+static bool may_give_back(struct reconcile *reconcile, struct slot *slot)
+{
+	struct framework *framework = reconcile->framework;
+
+	return slot->workload == NULL || !workload_is(slot->workload, WORKLOAD_QUOTA_RESERVED) ||
+	       framework->status.admission != NULL || framework->status.state == STATE_COMPLETED ||
+	       kueue_only_releases(framework) || fence_vouches(framework, slot) ||
+	       reconcile_may_act(reconcile, slot, 0);
+}
+
 static void take_step(struct reconcile *reconcile, struct slot *slot, enum kueue_step step)
 {
 	bool doubted = slot->meta != NULL && slot->known == SLOT_IN_DOUBT && step != KUEUE_MAKE;
@@ -287,6 +299,8 @@ static void take_step(struct reconcile *reconcile, struct slot *slot, enum kueue
 			slot_send_get(reconcile, slot, slot->meta->uid);
 		return;
 	}
+	if ((step == KUEUE_DELETE || step == KUEUE_REPORT || step == KUEUE_RELEASE) && !may_give_back(reconcile, slot))
+		return;
 	switch (step) {
 	case KUEUE_MAKE:
 		if (has_priority(reconcile))

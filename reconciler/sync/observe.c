@@ -398,6 +398,7 @@ bool framework_observe_workload(struct framework *framework, struct workload *wo
 	make_room(slot, &workload->meta);
 	slot->workload = workload;
 	slot->meta = &workload->meta;
+	slot->vouched_by = framework->writes_begun + 1;
 	return true;
 }
 

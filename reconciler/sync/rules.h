@@ -16,6 +16,9 @@ bool reconcile_may_act(struct reconcile *reconcile, struct slot *slot, uint64_t 
 /* Whether the object with this uid may be deleted, which has the slot's name (CONTRACT.md §12.24); otherwise as above.
  */
 bool reconcile_may_delete(struct reconcile *reconcile, struct slot *slot, const char *uid);
+/* Whether a status write that began after the object was seen has succeeded: then no status is newer than ours. Until
+ * then nothing is done for the Framework. */
+bool fence_vouches(struct framework *framework, struct slot *slot);
 /* Whether what is stored is ours, or is overwritten by ours. */
 bool fence_proven(const struct framework *framework);
 /* A write of ours has succeeded. */

@@ -66,7 +66,7 @@ struct slot {
 	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
 	struct slot_wait *wait; /* of a Pod that fails to start (pending.c); NULL: it does not */
 	uint64_t confirmed_by;  /* the GET of the ConfigMap that the Pod's deletion waits for (task.c); 0: none */
-	uint64_t vouched_by;    /* the status write that tells whether its attempt is under way (fence.c); 0: none */
+	uint64_t vouched_by;    /* the status write that tells that no status is newer (fence.c); 0: none */
 	size_t role_hint;       /* where the TaskRole was last found */
 	uint64_t place;         /* in the order of turns (turns.c) */
 	bool unseen;            /* during a snapshot: not shown in it yet */

@@ -88,7 +88,7 @@ static void test_few_writes(void **state)
 static void test_stamps(void **state)
 {
 	struct world w;
-	struct framework_status *status;
+	const struct framework_status *status;
 	int64_t start = 1700000000;
 	int64_t ran;
 	char *first_uid;
@@ -108,6 +108,7 @@ static void test_stamps(void **state)
 	ran = w.time.wall_ms / 1000;
 	world_pod_phase(&w, "f-a-0", "Running");
 	world_settle(&w);
+	status = &w.framework->status;
 	assert_int_equal(status->run_time, ran);
 	assert_int_equal(status->attempt.run_time, ran);
 	assert_int_equal(world_task(&w, 0, 0)->attempt.run_time, ran);
@@ -130,6 +131,7 @@ static void test_stamps(void **state)
 
 	/* The Framework's retry: new Tasks with new UIDs, the outer run time stays though this attempt has none. */
 	assert_state(&w, STATE_PREPARING);
+	status = &w.framework->status;
 	assert_int_equal(status->attempt.id, 1);
 	assert_string_not_equal(world_task(&w, 0, 0)->instance_uid, first_uid);
 	assert_int_equal(status->start_time, start);

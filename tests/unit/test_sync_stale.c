@@ -1,6 +1,6 @@
 /* A reconciler that knows nothing of its successor, because its machine was paused, deletes nothing that the successor
  * has made (CONTRACT.md §12.24). */
-#include "tests/unit/sync_world.h"
+#include "tests/unit/kueue_world.h"
 
 #define ALWAYS "'retryPolicy':{'maxRetryCount':-2}"
 #define POD(task_uid, attempt)                                                                           \
@@ -200,12 +200,43 @@ static void test_former_attempt(void **state)
 	world_end(&w);
 }
 
+/* Kueue evicts what the successor runs: the former one, for whom the Framework still waits for its admission, sees no
+ * Pods, and gives no quota back. */
+static void test_evicted(void **state)
+{
+	static const char evicted[] =
+		"{'conditions':[{'type':'QuotaReserved','status':'True'},{'type':'Admitted','status':'True'},"
+		"{'type':'Evicted','status':'True','reason':'Preempted','message':'m'}]}";
+	struct world w;
+	struct framework *stale;
+
+	(void)state;
+	begin(&w, "", "", "");
+	world_settle(&w);
+	stale = begin_successor(&w);
+	decide(&w, admitted);
+	run_all(&w);
+	wake(&w, stale);
+	json_object_set_new(workload(&w), "status", json_of(evicted));
+	world_stamp(&w, workload(&w));
+	world_workload_changed(&w);
+	world_reconcile(&w);
+	assert_int_equal(w.queued, 0);
+	world_write(&w);
+	assert_true(w.unsure); /* 409 */
+	world_settle(&w);
+	assert_true(suspended(&w)); /* it goes on from what is stored, and evicts the Pods first */
+	assert_int_equal(json_object_size(w.pods), 0);
+	assert_string_equal(condition(&w, "QuotaReserved", "status"), "False");
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_task_retried),      cmocka_unit_test(test_adoption_not_stored),
 		cmocka_unit_test(test_framework_retried), cmocka_unit_test(test_vouched),
-		cmocka_unit_test(test_former_attempt),
+		cmocka_unit_test(test_former_attempt),    cmocka_unit_test(test_evicted),
 	};
 
 	return cmocka_run_group_tests_name("sync_stale", tests, NULL, NULL);
