@@ -333,8 +333,8 @@ static void make(struct reconcile *reconcile, struct slot *slot, const char *nam
 	if (slot->error != NULL && (slot->error->unread || slot->known != SLOT_IN_DOUBT))
 		owned_report_error(reconcile, slot);
 	/* what it rests on, that there is this attempt, was stored before its ConfigMap was created */
-	if (kind_of(slot)->fit != NULL && slot->known == SLOT_IN_DOUBT)
-		slot_send_get(reconcile, slot, NULL);
+	if (slot->known == SLOT_IN_DOUBT && (kind_of(slot)->fit != NULL || slot->meta != NULL))
+		slot_send_get(reconcile, slot, slot->meta == NULL ? NULL : slot->meta->uid);
 	else if (reconcile_may_act(reconcile, slot, 0))
 		slot_send_create(reconcile, slot, 0); /* a GET, while it is in doubt */
 }

@@ -312,6 +312,26 @@ static void test_pods_ready(void **state)
 	world_end(&w);
 }
 
+/* The Workload of a former Framework of the name goes, and no event tells of it: it holds nobody's place. */
+static void test_former_lost(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, "", "", "");
+	world_settle(&w);
+	json_object_del(w.workloads, WORLD_WORKLOAD);
+	json_object_del(w.object, "status");
+	world_new_uid(&w, w.object, "fw");
+	world_stamp(&w, w.object);
+	world_tell_framework(&w);
+	owned_slot(w.framework, SLOT_WORKLOAD)->known = SLOT_IN_DOUBT; /* a snapshot has begun */
+	world_pass(&w, 60);
+	assert_non_null(workload(&w));
+	assert_string_equal(kueue_slot(w.framework)->meta->uid, meta_str(workload(&w), "uid"));
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -319,7 +339,7 @@ int main(void)
 		cmocka_unit_test(test_lookup_backs_off),    cmocka_unit_test(test_created_after_all),
 		cmocka_unit_test(test_foreground_deletion), cmocka_unit_test(test_foreground_deletion_of_malformed),
 		cmocka_unit_test(test_leaves_the_queue),    cmocka_unit_test(test_deadline_changed),
-		cmocka_unit_test(test_pods_ready),
+		cmocka_unit_test(test_pods_ready),          cmocka_unit_test(test_former_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
