@@ -349,9 +349,10 @@ void router_process_dead(struct router *router, const char *name)
 	struct connection *connection;
 	struct connection *next;
 
+	/* it may be the connection of another process, which had the name last: what that has not read stays counted */
 	HASH_ITER(hh, router->connections, connection, next)
 		if (connection->member != NULL && strcmp(connection->name, name) == 0)
-			connection_remove(router, connection);
+			connection_leave(router, connection);
 	shard_table_dead(router->shards, name, router_now(router));
 	router_update(router);
 }
