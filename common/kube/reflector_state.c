@@ -127,14 +127,12 @@ void reflector_report_recovery(struct reflector *reflector)
 		 (long long)(clock_boot_ms() - reflector->trouble_since_ms) / 1000);
 }
 
-int reflector_hand_on(struct reflector *reflector, const struct reflector_object *object, bool gone, struct error *err)
+int reflector_take_tree(void *arg, const struct reflector_object *object, bool gone, struct error *err)
 {
+	struct reflector *reflector = arg;
 	const struct reflector_handler *handler = reflector->handler;
-	cleanup_json json_t *tree = NULL;
+	cleanup_json json_t *tree = json_parse(object->data, object->len, err);
 
-	if (handler->raw != NULL)
-		return handler->raw(reflector->arg, object, gone, err);
-	tree = json_parse(object->data, object->len, err);
 	if (tree == NULL)
 		return -1;
 	if (!json_is_object(tree))

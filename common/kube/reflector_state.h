@@ -35,6 +35,10 @@ struct reflector {
 	struct kube_client *client;
 	const struct reflector_handler *handler;
 	void *arg;
+	/* Takes an object, or its last state: the handler's raw, or reflector_take_tree. -1 and *err: it is unreadable.
+	 */
+	int (*take)(void *arg, const struct reflector_object *object, bool gone, struct error *err);
+	void *take_arg;
 	void (*ended)(struct reflector *reflector, const struct reflector_outcome *outcome);
 	char *path;
 	char *selector; /* percent-encoded; NULL: none */
@@ -126,8 +130,8 @@ void reflector_list_end(struct reflector *reflector);
 void reflector_report_trouble(struct reflector *reflector, const char *doing, enum kube_failure failure, int status,
 			      const char *message);
 void reflector_report_recovery(struct reflector *reflector);
-/* Passes an object, or its last state, to the handler. -1 and *err: it is unreadable. */
-int reflector_hand_on(struct reflector *reflector, const struct reflector_object *object, bool gone, struct error *err);
+/* The take of handlers that get trees; arg is the reflector. */
+int reflector_take_tree(void *arg, const struct reflector_object *object, bool gone, struct error *err);
 /* Reports an unreadable object, with its name if that can be read. */
 void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object,
 				const char *message);

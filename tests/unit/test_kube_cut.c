@@ -145,11 +145,15 @@ static void test_list_of_something_else(void **state)
 }
 
 /* Pieces, each followed by '|', too large ones by '!'. */
-static bool gather(void *arg, const char *text, size_t len, bool too_large)
+static void cut_lines(struct pieces *cut, const char *data, size_t len, struct buf *out)
 {
-	buf_append(arg, text, len);
-	buf_putc(arg, too_large ? '!' : '|');
-	return true;
+	struct piece piece;
+
+	while (pieces_next(cut, &data, &len, &piece)) {
+		buf_append(out, piece.text, piece.len);
+		buf_putc(out, piece.too_large ? '!' : '|');
+	}
+	assert_int_equal(len, 0);
 }
 
 static void test_lines(void **state)
@@ -161,31 +165,37 @@ static void test_lines(void **state)
 		struct pieces cut = {.max = 12};
 		struct buf lines = {0};
 
-		assert_true(pieces_feed(&cut, text, first, gather, &lines));
-		assert_true(pieces_feed(&cut, text + first, strlen(text) - first, gather, &lines));
+		cut_lines(&cut, text, first, &lines);
+		cut_lines(&cut, text + first, strlen(text) - first, &lines);
 		assert_string_equal(lines.data, "{\"a\":1}|{\"b\":\"012345!{\"c\":3}|");
 		pieces_reset(&cut);
-		assert_true(pieces_feed(&cut, "x\n", 2, gather, &lines));
+		cut_lines(&cut, "x\n", 2, &lines);
 		assert_string_equal(lines.data + lines.len - 3, "|x|");
 		pieces_free(&cut);
 		buf_free(&lines);
 	}
 }
 
-static bool stop_at_second(void *arg, const char *text, size_t len, bool too_large)
+/* The caller stops within the data, and goes on there. */
+static void test_lines_one_by_one(void **state)
 {
-	gather(arg, text, len, too_large);
-	return strchr(((struct buf *)arg)->data, '|') == strrchr(((struct buf *)arg)->data, '|');
-}
-
-static void test_lines_stop(void **state)
-{
+	const char *data = "2\n3\n";
+	size_t len = strlen(data);
 	struct pieces cut = {.max = 100};
 	struct buf lines = {0};
+	struct piece piece;
 
 	(void)state;
-	assert_false(pieces_feed(&cut, "1\n2\n3\n", 6, stop_at_second, &lines));
-	assert_string_equal(lines.data, "1|2|");
+	cut_lines(&cut, "1", 1, &lines);
+	assert_true(pieces_next(&cut, &data, &len, &piece));
+	assert_memory_equal(piece.text, "12", piece.len);
+	assert_int_equal(piece.len, 2);
+	assert_string_equal(data, "3\n");
+	assert_int_equal(len, 2);
+	assert_true(pieces_next(&cut, &data, &len, &piece));
+	assert_int_equal(piece.len, 1);
+	assert_int_equal(len, 0);
+	assert_false(pieces_next(&cut, &data, &len, &piece));
 	pieces_free(&cut);
 	buf_free(&lines);
 }
@@ -364,7 +374,7 @@ int main(void)
 		cmocka_unit_test(test_list_empty_and_null),
 		cmocka_unit_test(test_list_of_something_else),
 		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_lines_stop),
+		cmocka_unit_test(test_lines_one_by_one),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_token_bucket),
 		cmocka_unit_test(test_backoff),

@@ -15,6 +15,7 @@
 #include "common/process/gather.h"
 #include "common/process/process.h"
 #include "watcher/shards/shard_table.h"
+#include "watcher/view/deletion.h"
 
 enum { TICK_MS = 500, DRAIN_MS = 20000 /* of the children, after SIGTERM */, ARGUMENTS_MAX = 16 };
 
@@ -28,6 +29,35 @@ struct term {
 	ev_timer tick;
 	ev_prepare prepare;
 };
+
+/* ---- what the cache reports -------------------------------------------------------------------------------------- */
+
+static void on_changed(void *arg, struct cache_entry *entry)
+{
+	const struct term *term = arg;
+
+	router_changed(term->router, entry);
+}
+
+static void on_gone(void *arg, struct cache_entry *entry, const struct cache_absence *absence)
+{
+	const struct term *term = arg;
+
+	router_gone(term->router, entry, absence);
+}
+
+static void on_missed(void *arg, const struct cache_entry *entry)
+{
+	const struct term *term = arg;
+	cleanup_buf struct buf text = {0};
+
+	if (cache_entry_kind(entry) != KIND_FRAMEWORK)
+		return; /* of a Pod nothing but the kept parts is known: no snapshot */
+	cache_entry_write(&text, entry);
+	deletion_log(&term->options.config->log_object_snapshot, KIND_FRAMEWORK, text.data, text.len);
+}
+
+static const struct cache_listener cache_listener = {.changed = on_changed, .gone = on_gone, .missed = on_missed};
 
 /* ---- the router's ports ----------------------------------------------------------------------------------------- */
 
@@ -81,6 +111,7 @@ static void make_router(struct term *term)
 	for (int i = 0; i < term->options.flags->workers; i++)
 		router_expect(term->router, pool_name(i, slot));
 	router_set_live(term->router, term->options.live);
+	cache_listen(term->options.cache, &cache_listener, term);
 }
 
 /* ---- the pool --------------------------------------------------------------------------------------------------- */
@@ -217,6 +248,7 @@ void term_free(struct term *term)
 	ev_timer_stop(term->options.loop, &term->tick);
 	ev_prepare_stop(term->options.loop, &term->prepare);
 	pool_free(term->pool);
+	cache_listen(term->options.cache, NULL, NULL);
 	router_free(term->router);
 	free(term);
 }
