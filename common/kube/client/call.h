@@ -61,10 +61,10 @@ struct kube_call {
 	enum kube_failure failure;
 	int http_status;
 	int64_t retry_after_ms;
-	struct buf answer; /* the body; of streams only when not 2xx */
-	struct buf fresh;  /* of 2xx streams: not yet delivered */
+	struct buf answer;      /* the body; of streams only when not 2xx */
+	struct buf fresh;       /* of 2xx streams: not yet delivered */
 	struct ev_watcher news; /* fed when the stream has something to deliver */
-	struct buf cause;  /* why there was no answer */
+	struct buf cause;       /* why there was no answer */
 };
 
 struct kube_client {

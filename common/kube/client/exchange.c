@@ -1,5 +1,5 @@
-/* Requests and answers in libcurl, and the callbacks of the callers; see call.h. Those never run within libcurl: data of
- * streams are handed on in a callback of the loop, and answers from the `work` watcher. */
+/* Requests and answers in libcurl, and the callbacks of the callers; see call.h. Those never run within libcurl: data
+ * of streams are handed on in a callback of the loop, and answers from the `work` watcher. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -77,8 +77,8 @@ static void note_bytes(struct kube_call *call)
 		ev_timer_again(call->client->loop, &call->idle);
 }
 
-/* The stream's data callback runs in this turn of the loop, once libcurl has returned. What that callback leaves for the
- * time before the loop sleeps needs one more turn, when calls are being started right before it sleeps. */
+/* The stream's data callback runs in this turn of the loop, once libcurl has returned. What that callback leaves for
+ * the time before the loop sleeps needs one more turn, when calls are being started right before it sleeps. */
 static void note_news(struct kube_call *call)
 {
 	ev_feed_event(call->client->loop, &call->news, EV_CUSTOM);

@@ -184,8 +184,7 @@ static int set_socket_options(void *arg, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-struct transport *transport_new(struct ev_loop *loop, long max_idle, int late_ms, transport_done *done,
-				void *arg)
+struct transport *transport_new(struct ev_loop *loop, long max_idle, int late_ms, transport_done *done, void *arg)
 {
 	struct transport *transport = mem_calloc(1, sizeof(*transport));
 
