@@ -1,5 +1,6 @@
 /* Finding the objects of lists and the events of watch streams: every split of the input, broken and oversized pieces;
  * and the small reckoners beside it (token bucket, backoff, versions, resource labels). */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -258,6 +259,17 @@ static void test_token_bucket(void **state)
 	assert_in_range(token_bucket_wait_ms(&bucket, 0), 1000, 3600 * 1000);
 }
 
+static void test_backoff_doubled(void **state)
+{
+	(void)state;
+	assert_int_equal(backoff_doubled(3, -1, 10), 3);
+	assert_int_equal(backoff_doubled(3, 0, 10), 3);
+	assert_int_equal(backoff_doubled(3, 1, 10), 6);
+	assert_int_equal(backoff_doubled(3, 2, 10), 10);
+	assert_int_equal(backoff_doubled(3, INT_MAX, 10), 10);
+	assert_int_equal(backoff_doubled(20, 1, 10), 10);
+}
+
 static void test_backoff(void **state)
 {
 	struct backoff backoff = {.base_ms = 800, .cap_ms = 30000, .reset_ms = 120000};
@@ -378,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_token_bucket),
 		cmocka_unit_test(test_backoff),
+		cmocka_unit_test(test_backoff_doubled),
 		cmocka_unit_test(test_resource_label),
 		cmocka_unit_test(test_absent),
 	};
