@@ -130,12 +130,13 @@ static void folds_and_unfolds(void **state)
 /* A new snapshot that lacks a folded Framework's Pod. */
 static void snapshot_anew(void **state)
 {
-	const struct bus_snapshot_end end = snapshot_end("9");
+	struct bus_snapshot_end end;
 	struct world *world = *state;
 	struct item *other;
 	struct item *item = snapshot(world, &other);
 
 	run_all(world);
+	end = snapshot_end("9");
 	store_granted(&world->reconciler, &end.shards);
 	show_all(world, "g");
 	assert_null(item->folded);
@@ -156,7 +157,7 @@ static struct item *find(struct world *world, const char *key)
 /* A new snapshot of folded Frameworks unfolds one at a time; one that it does not show is gone. */
 static void snapshot_of_folded(void **state)
 {
-	const struct bus_snapshot_end end = snapshot_end("9");
+	struct bus_snapshot_end end;
 	struct world *world = *state;
 	struct item *other;
 	struct item *item = snapshot(world, &other);
@@ -167,6 +168,7 @@ static void snapshot_of_folded(void **state)
 	run_all(world);
 	world->now_ms += REST;
 	run_all(world);
+	end = snapshot_end("9");
 	store_granted(&world->reconciler, &end.shards);
 	assert_non_null(item->folded);
 	show_all(world, "f");

@@ -111,7 +111,6 @@ static void make_router(struct term *term)
 	for (int i = 0; i < term->options.flags->workers; i++)
 		router_expect(term->router, pool_name(i, slot));
 	router_set_live(term->router, term->options.live);
-	cache_listen(term->options.cache, &cache_listener, term);
 }
 
 /* ---- the pool --------------------------------------------------------------------------------------------------- */
@@ -231,6 +230,7 @@ struct term *term_new(const struct term_options *options, struct error *err)
 	ev_prepare_init(&term->prepare, on_prepare);
 	term->prepare.data = term;
 	make_router(term);
+	cache_listen(options->cache, &cache_listener, term);
 	if (options->flags->workers > 0 && make_pool(term, err) < 0) {
 		term_free(term);
 		return NULL;
