@@ -8,11 +8,7 @@
 
 static void forbid(struct world *w, enum call_kind kind, int count)
 {
-	w->fault = (struct world_fault){.kind = kind,
-					.count = count,
-					.http_status = 403,
-					.reason = "Forbidden",
-					.message = "workloads.kueue.x-k8s.io is forbidden"};
+	world_forbid(w, kind, count, "workloads.kueue.x-k8s.io is forbidden");
 }
 
 static void edit_label(struct world *w, const char *queue)
