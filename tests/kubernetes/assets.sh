@@ -282,7 +282,10 @@ find_kubectl() {
 # 1.7, such as Debian 12's, need 30 ms.
 find_jq() {
     local installed
-    installed=$(command -v jq) && [[ $("$installed" --version) != jq-1.[0-6]* ]] && { dirname "$installed"; return; }
+    if installed=$(command -v jq) && [[ ! $("$installed" --version) =~ ^jq-1\.[0-6]([^0-9]|$) ]]; then
+        dirname "$installed"
+        return
+    fi
     if [[ ! -x $jq_cache/bin/jq ]]; then
         take_lock "$jq_cache"
         [[ -x $jq_cache/bin/jq ]] || make_jq

@@ -49,8 +49,8 @@ wait_for() { # seconds what command...
 # times.
 find_tools() {
     local jq
-    jq=$("$here/../kubernetes/assets.sh" jq)
-    [[ :$PATH: == *":$jq:"* ]] || PATH=$jq:$PATH
+    # (where it cannot be downloaded, the machine's does the same, and is slower)
+    if jq=$("$here/../kubernetes/assets.sh" jq) && [[ :$PATH: != *":$jq:"* ]]; then PATH=$jq:$PATH; fi
     OLDEST_KUBECTL=$("$here/../kubernetes/assets.sh" kubectl)/kubectl
     CURRENT_KUBECTL=$("$here/../kubernetes/assets.sh" kubectl-current)/kubectl
     export OLDEST_KUBECTL CURRENT_KUBECTL
