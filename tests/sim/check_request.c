@@ -53,11 +53,14 @@ static const char *body_string(const struct wire *wire, const char *key)
 	return at == NULL ? "" : at + strlen(key);
 }
 
-/* The same call of the same process about the same object: another uid is another one, whatever its name. */
+/* The same call of the same process about the same object: another uid is another one, whatever its name. An object
+ * without a namespace is read for one Framework: a backoff does not delay others (CONTRACT.md §12.15). */
 static uint64_t call_hash(const struct wire *wire)
 {
 	uint64_t hash = 0;
 
+	if (strstr(wire->path, "/resourceflavors/") != NULL)
+		hash = hash_string(hash, ((const struct pending_call *)wire->arg)->item->key);
 	hash = hash_string(hash, wire->method);
 	hash = hash_string(hash, wire->path);
 	if (strcmp(wire->method, "POST") == 0)
