@@ -60,7 +60,7 @@ static void gather_our_part(const struct process *process)
 {
 	const struct session *session = bus_client_session(process->bus);
 
-	process_gather(gather_part_ms(GATHER_CALLS_MS, shard_set_count(session_shards(session)),
+	process_gather(gather_part_ms(GATHER_STREAM_MS, shard_set_count(session_shards(session)),
 				      session_shard_count(session)));
 }
 
@@ -434,7 +434,7 @@ int main(int argc, char **argv)
 		log_error("%s", err.message);
 		return EXIT_BAD_USE;
 	}
-	process.loop = process_loop(GATHER_CALLS_MS);
+	process.loop = process_loop(GATHER_STREAM_MS);
 	process_signals_start(&process.signals, process.loop, on_end, &process, &process.client);
 	if (start(&process, &options, &err) < 0) {
 		log_error("%s", err.message);

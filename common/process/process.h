@@ -98,9 +98,9 @@ struct kube_client *process_client(struct ev_loop *loop, const struct process_fl
 /* The endpoint of the bus to connect to. Borrowed. */
 const char *process_bus(const struct process_flags *flags, const struct config *config);
 
-/* How long a loop gathers the events of a stream (gather.h): one with deadlines of people, the watcher's, one whose
- * turns cost more because calls are under way, and one that waits for more anyway. */
-enum { GATHER_SOON_MS = 2, GATHER_STREAM_MS = 20, GATHER_CALLS_MS = 40, GATHER_SLOW_MS = 100 };
+/* How long a loop gathers the events of a stream (gather.h): one with deadlines of people, any other one, and one that
+ * waits for more anyway. */
+enum { GATHER_SOON_MS = 2, GATHER_STREAM_MS = 20, GATHER_SLOW_MS = 100 };
 
 /* The process's loop, of which there is one; the caller destroys it. Ends the process if no loop can be created. */
 struct ev_loop *process_loop(int gather_ms);
