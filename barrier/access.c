@@ -50,8 +50,7 @@ struct fact {
 	struct access_check *checks;
 };
 
-/* What is known of the source of a queue, by the last answer. Reviews for untried ones count as misses until they
- * are none. */
+/* The record of a queue's source: GOOD after a review that found a user, UNTRIED before any answer and after others. */
 enum record { RECORD_GOOD, RECORD_UNTRIED, RECORDS };
 
 /* The tokens of a source that wait for their turn. It is there as long as one does. */
@@ -169,7 +168,7 @@ static struct fact *take_next(struct access *access, enum record record)
 	return fact;
 }
 
-/* What became of it tells of those behind it. */
+/* The answer to one of a source's tokens is a hint for its other tokens, which still wait. */
 static void note_record(struct access *access, const char *source, enum record record)
 {
 	struct source_queue *queue;
@@ -376,7 +375,7 @@ static struct fact *ask_permission(struct access *access, const char *user, cons
 	return fact;
 }
 
-/* What an access review says of the user. Extra values named authentication.kubernetes.io/… tell which Pod a token is
+/* The user as an access review names it. Extra values named authentication.kubernetes.io/… name the Pod that a token is
  * bound to: RBAC looks at none of them, and with them every Pod would be a user of its own. */
 static char *describe_user(const json_t *user)
 {

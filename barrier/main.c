@@ -371,7 +371,7 @@ static int start(struct barrier *barrier, const struct barrier_options *options,
 	return barrier->bus == NULL ? -1 : start_serving(barrier, options, err);
 }
 
-/* The order of front.h: the server tells who has gone, the client's calls come back, then nobody is left. */
+/* The order of front.h: the server reports closed connections, the client's calls come back, then nobody is left. */
 static void stop(struct barrier *barrier)
 {
 	serve_free(barrier->serve);
@@ -404,8 +404,8 @@ int main(int argc, char **argv)
 	char host[64] = "";
 
 	process_guard();
-	/* What the bus's thread allocates, this one frees: with an arena for each thread, news that come in a burst
-	 * would not get the room that waiters who leave give back. */
+	/* This thread frees the memory that the bus's thread allocates: with an arena for each thread, a burst of news
+	 * could not reuse the memory that leaving waiters give back. */
 	mallopt(M_ARENA_MAX, 1);
 	parsed = parse_options(argc, argv, &options);
 	if (parsed != 0)

@@ -16,7 +16,7 @@ enum {
 	PACKED_MAX_BYTES = 16 * 1024 * 1024,
 };
 
-/* What is known of one Framework. */
+/* The readiness of one Framework, by the last object received. */
 struct tally {
 	UT_hash_handle hh;
 	char *key; /* "namespace/name" */
@@ -116,7 +116,7 @@ static void set_uncounted(struct tally *tally)
 	tally->counted = false;
 }
 
-/* What cannot be read counts as not counted: reading it tells what is wrong with it. */
+/* Leaves a status that it cannot read uncounted: a read of the Framework then reports the error. */
 static void count(struct tally *tally, struct gang *gang)
 {
 	struct error err;
@@ -130,7 +130,7 @@ static void count(struct tally *tally, struct gang *gang)
 }
 
 /* Decompressing a status of thousands of Tasks is worth it only for somebody: until then it is kept as it is. Beyond
- * what may be kept, reading it tells. Takes what is in *gang. */
+ * PACKED_MAX_BYTES, a read of the Framework finds the count. Takes the content of *gang. */
 static void pack(struct readiness *readiness, struct tally *tally, struct gang *gang)
 {
 	size_t bytes = strlen(gang->packed);

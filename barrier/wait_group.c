@@ -427,8 +427,8 @@ static bool on_read_sent(void *arg, int64_t *timeout_ms)
 	return true;
 }
 
-/* A gang that is complete waits behind no reviews: it has one read, while its Pods had many writes. What clients can
- * ask for at will (unknown names) waits in the rate limit. */
+/* A gang that is complete waits behind no reviews: it has one read, while its Pods had many writes. Reads that clients
+ * can cause at will (of unknown names) wait for the rate limit. */
 static void start_read(struct wait_group *group, bool complete)
 {
 	const char *slash = strchr(group->key, '/');

@@ -21,7 +21,7 @@ static bool is_completed(const json_t *object)
 	return strcmp(view_text(json_object_get(object, "status"), "state"), attempt_state_name(STATE_COMPLETED)) == 0;
 }
 
-/* What keeps it from running all the same. */
+/* Notes the field that still keeps the Framework from running. */
 static void note_what_holds(struct cli *cli, const char *done, const char *name, const json_t *spec)
 {
 	if (strcmp(done, "started") == 0 && json_bool(spec, "suspend", false))

@@ -1,5 +1,4 @@
-/* What every command of the program works with: where it prints, and the API server, which is connected to when the
- * first request needs it. */
+/* The environment of every command: its outputs and its connection to the API server, which the first request opens. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -14,7 +13,7 @@
 #include "common/base/error.h"
 #include "common/kube/client.h"
 
-/* What became of a request. */
+/* The outcome of a request. */
 enum cli_fate {
 	CLI_CARRIED_OUT,
 	CLI_REFUSED, /* or not sent: the API server has changed nothing */

@@ -48,7 +48,7 @@ static void free_row(struct row *row)
 	free(row);
 }
 
-/* The Framework alone does not tell why these wait. */
+/* The Framework alone does not show why these wait. */
 static bool is_vague(const char *kind)
 {
 	return strcmp(kind, wait_row(WAIT_PENDING)->name) == 0 || strcmp(kind, wait_row(WAIT_CREATION)->name) == 0;
@@ -300,46 +300,46 @@ static int watch_all(struct cli *cli, struct listing *listing, const char *path,
 /* ---- Events -------------------------------------------------------------------------------------------------------
  */
 
-struct told {
+struct framework_events {
 	UT_hash_handle hh; /* by key */
 	char *key;         /* namespace/name of a Framework */
 	struct event_views events;
 };
 
-struct telling {
+struct events_by_framework {
 	struct listing *listing;
-	struct told *all;
+	struct framework_events *all;
 };
 
 static void take_event(void *arg, json_t *object)
 {
-	struct telling *telling = arg;
+	struct events_by_framework *events = arg;
 	const json_t *of = json_object_get(object, "involvedObject");
 	cleanup_free char *key = mem_printf("%s/%s", view_text(of, "namespace"), view_text(of, "name"));
-	struct told *told;
+	struct framework_events *found;
 	struct row *row;
 
-	HASH_FIND_STR(telling->listing->rows, key, row);
+	HASH_FIND_STR(events->listing->rows, key, row);
 	if (row == NULL || row->object == NULL || strcmp(view_text(of, "kind"), "Framework") != 0)
 		return;
-	HASH_FIND_STR(telling->all, key, told);
-	if (told == NULL) {
-		told = mem_calloc(1, sizeof(*told));
-		told->key = mem_strdup(key);
-		HASH_ADD_KEYPTR(hh, telling->all, told->key, strlen(told->key), told);
+	HASH_FIND_STR(events->all, key, found);
+	if (found == NULL) {
+		found = mem_calloc(1, sizeof(*found));
+		found->key = mem_strdup(key);
+		HASH_ADD_KEYPTR(hh, events->all, found->key, strlen(found->key), found);
 	}
-	event_views_add(&told->events, object);
+	event_views_add(&found->events, object);
 }
 
-static void explain_by_events(struct listing *listing, const struct told *told)
+static void explain_by_events(struct listing *listing, const struct framework_events *found)
 {
 	struct framework_view view;
 	struct row *row;
 	struct error err;
 
-	HASH_FIND_STR(listing->rows, told->key, row);
+	HASH_FIND_STR(listing->rows, found->key, row);
 	if (framework_view_read(row->object, &view, &err) == 0)
-		put_row(listing, row_new(&view, &told->events));
+		put_row(listing, row_new(&view, &found->events));
 	framework_view_free(&view);
 }
 
@@ -349,8 +349,8 @@ static void ask_events(struct listing *listing)
 {
 	struct cli *cli = listing->cli;
 	cleanup_free char *path = cli_core_path(cli->options.all_namespaces ? NULL : cli->ns, "events", NULL);
-	struct telling telling = {.listing = listing};
-	struct told *told, *next;
+	struct events_by_framework events = {.listing = listing};
+	struct framework_events *found, *next;
 	struct error err;
 	bool any = false;
 
@@ -358,13 +358,13 @@ static void ask_events(struct listing *listing)
 		any = row->object != NULL;
 	if (!any)
 		return;
-	cli_list(cli, path, "fieldSelector=involvedObject.kind%3DFramework,type%3DWarning", take_event, &telling, &err);
-	HASH_ITER(hh, telling.all, told, next) {
-		explain_by_events(listing, told);
-		HASH_DEL(telling.all, told);
-		event_views_free(&told->events);
-		free(told->key);
-		free(told);
+	cli_list(cli, path, "fieldSelector=involvedObject.kind%3DFramework,type%3DWarning", take_event, &events, &err);
+	HASH_ITER(hh, events.all, found, next) {
+		explain_by_events(listing, found);
+		HASH_DEL(events.all, found);
+		event_views_free(&found->events);
+		free(found->key);
+		free(found);
 	}
 }
 

@@ -82,7 +82,7 @@ static int find_pod(struct cli *cli, char **pod, struct error *err)
 	return code;
 }
 
-/* The command for the Task's Pod: put adds what it is told beside the Pod. */
+/* The command for the Task's Pod: put adds the arguments beside the Pod. */
 static int print_command(struct cli *cli, const char *command,
 			 void (*put)(struct buf *out, const struct options *options, const char *pod))
 {

@@ -1,4 +1,4 @@
-/* What commands that change a Framework print of it. */
+/* The output of commands that change a Framework. */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
 

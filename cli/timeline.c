@@ -108,7 +108,7 @@ static void print_legend(struct out *out, const struct timeline *timeline, size_
 		 glyph_of(CELL_BAD, ascii), glyph_of(CELL_ENDED, ascii), glyph_of(CELL_EARLIER, ascii));
 }
 
-/* Without the diagnostics, which are behind the code and its phrase: kubectl framework why tells them. */
+/* Without the diagnostics, which are behind the code and its phrase: kubectl framework why prints them. */
 static void print_marks(struct out *out, const struct timeline *timeline)
 {
 	char time[TIME_RFC3339_SIZE];

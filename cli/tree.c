@@ -7,7 +7,7 @@
 #include "cli/view/tree.h"
 #include "common/base/mem.h"
 
-/* What stands before a child: its branch, and before its own children. */
+/* The glyphs before a child: those of its branch, and those before its own children. */
 struct glyphs {
 	const char *branch, *last, *line, *blank;
 };

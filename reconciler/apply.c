@@ -14,7 +14,7 @@
 
 enum {
 	REQUEST_TIMEOUT_MS = 30 * 1000, /* before the lease cuts it */
-	STRANGER_TOLD_MS = 60 * 1000,   /* of such answers, once in this time */
+	STRANGER_QUIET_MS = 60 * 1000,   /* of such answers, once in this time */
 	REFUSED_AGAIN_MS = 10 * 1000,   /* compressing what is as large takes a second */
 	HTTP_NOT_FOUND = 404,
 	HTTP_CONFLICT = 409,
@@ -49,14 +49,14 @@ static const char *answer_text(const struct kube_answer *answer)
 
 /* A 404 for an object that is no word of the API server's about it: from a proxy, or a server that does not serve
  * Frameworks yet. It changes nothing, and is asked again, which somebody who wonders why should find in the log. */
-static void tell_stranger(struct item *item, const struct kube_answer *answer)
+static void warn_of_stranger(struct item *item, const struct kube_answer *answer)
 {
 	struct reconciler *reconciler = item->reconciler;
 	int64_t now_ms = reconciler->ports.boot_ms(reconciler->ports.context);
 
-	if (answer->http_status != HTTP_NOT_FOUND || answer->absent || now_ms < reconciler->stranger_told_until_ms)
+	if (answer->http_status != HTTP_NOT_FOUND || answer->absent || now_ms < reconciler->stranger_quiet_until_ms)
 		return;
-	reconciler->stranger_told_until_ms = now_ms + STRANGER_TOLD_MS;
+	reconciler->stranger_quiet_until_ms = now_ms + STRANGER_QUIET_MS;
 	log_warning("[%s]: %s: expected a Status of the API server that names the object; the controller cannot tell "
 		    "whether the object exists, and asks again",
 		    item->key, answer->message);
@@ -100,34 +100,34 @@ static bool too_large(const struct kube_answer *answer)
 		 strstr(answer->body, "request is too large") != NULL));
 }
 
-static void tell(struct item *item, bool *told, const char *reason, char *message)
+static void report_once(struct item *item, bool *reported, const char *reason, char *message)
 {
 	const struct plan_event event = {true, reason, message};
 
-	if (*told)
+	if (*reported)
 		return;
-	*told = true;
+	*reported = true;
 	log_warning("[%s]: %s: %s", item->key, reason, message);
 	events_post(item->reconciler->events, item->framework, &event);
 }
 
-static void tell_compressed(struct item *item)
+static void report_compressed(struct item *item)
 {
-	tell(item, &item->compress_told, "StatusTooLarge",
+	report_once(item, &item->compress_reported, "StatusTooLarge",
 	     "The status is too large for the API server; the controller stores it compressed");
 }
 
-static void tell_shortened(struct item *item)
+static void report_shortened(struct item *item)
 {
-	tell(item, &item->framework->shortened_told, "StatusShortened",
+	report_once(item, &item->framework->shortened_reported, "StatusShortened",
 	     "The status is too large for the API server; messages in the diagnostics and pod details of its Tasks are "
 	     "shortened");
 }
 
 /* What its size comes from is not for us to remove. */
-static void tell_refused(struct item *item)
+static void report_refused(struct item *item)
 {
-	tell(item, &item->refused_told, "StatusRefused",
+	report_once(item, &item->refused_reported, "StatusRefused",
 	     "The status is too large for the API server even with all messages shortened; it is not stored, and the "
 	     "Framework makes no progress. Shorten its annotations, or delete it and create it with fewer Tasks");
 }
@@ -140,13 +140,13 @@ static void write_smaller(struct item *item, const struct kube_answer *answer)
 
 	if (!item->compress_always) {
 		item->compress_always = true;
-		tell_compressed(item);
+		report_compressed(item);
 		return;
 	}
 	item->refused_len = item->writing_len;
 	framework_body_refused(item->framework, item->writing_len);
 	if (before > 0 && item->writing_len > before - before / REFUSED_PART) {
-		tell_refused(item);
+		report_refused(item);
 		write_after(item,
 			    answer->retry_after_ms > REFUSED_AGAIN_MS ? answer->retry_after_ms : REFUSED_AGAIN_MS);
 	}
@@ -205,7 +205,7 @@ static void on_written(void *arg, const struct kube_answer *answer)
 			cleanup_free char *version = read_version(answer);
 
 			item->refused_len = 0;
-			item->refused_told = false;
+			item->refused_reported = false;
 			if (version != NULL) {
 				backoff_reset(&item->writes);
 				item->conflicted = false;
@@ -243,9 +243,9 @@ static void start_write(struct item *item)
 
 	if (framework_status_body(framework, item->compress_always ? COMPRESS_ALWAYS : reconciler->compress, &body) &&
 	    reconciler->compress == COMPRESS_NEVER)
-		tell_compressed(item);
+		report_compressed(item);
 	if (framework->shortened)
-		tell_shortened(item);
+		report_shortened(item);
 	request.body = body.data;
 	request.body_len = body.len;
 	item->writing = true;
@@ -280,7 +280,7 @@ static void on_read(void *arg, const struct kube_answer *answer)
 			if (item->framework->exists && strcmp(item->framework->uid, item->read_uid) == 0)
 				framework_observe_absent(item->framework, NULL);
 		} else if (answer->failure != KUBE_REFUSED && answer->failure != KUBE_CANCELLED) {
-			tell_stranger(item, answer);
+			warn_of_stranger(item, answer);
 			write_again_later(item, answer);
 		}
 		store_held(item);
@@ -339,7 +339,7 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 	struct item *item = pending->item;
 	struct reconciler *reconciler = item->reconciler;
 	struct sync_time now = store_time(reconciler);
-	struct call_answer told = {
+	struct call_answer result = {
 		.sent = answer != NULL && answer->sent,
 		.reason = "",
 		.message = "",
@@ -348,20 +348,20 @@ static void answer_call(struct pending_call *pending, const struct kube_answer *
 	};
 
 	if (answer != NULL) {
-		told.http_status = answer->http_status;
-		told.absent = answer->absent;
-		told.is_status = answer->status.is_status;
-		told.reason = answer->status.reason == NULL ? "" : answer->status.reason;
-		told.message = answer_text(answer);
-		told.body = answer->body;
-		told.retry_after_ms = answer->retry_after_ms;
+		result.http_status = answer->http_status;
+		result.absent = answer->absent;
+		result.is_status = answer->status.is_status;
+		result.reason = answer->status.reason == NULL ? "" : answer->status.reason;
+		result.message = answer_text(answer);
+		result.body = answer->body;
+		result.retry_after_ms = answer->retry_after_ms;
 		if (answer->http_status / 100 != 2 && answer->sent && !answer->absent)
 			log_v(1, "[%s]: %s", item->key, answer->message);
 		if (!call_creates(&pending->call)) /* 404 to a creation: its namespace is not there */
-			tell_stranger(item, answer);
+			warn_of_stranger(item, answer);
 	}
 	if (!item->orphan) {
-		framework_answer(item->framework, &pending->call, &told, &now, &reconciler->random);
+		framework_answer(item->framework, &pending->call, &result, &now, &reconciler->random);
 		queue_add(item);
 	}
 }

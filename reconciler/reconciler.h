@@ -78,9 +78,9 @@ struct item {
 	char *held;           /* an event of the Framework that waits for the answer to the write; NULL: none */
 	char *read_uid;       /* uid of the Framework that this read is about, or the last one was */
 	bool compress_always; /* the server found the status too large */
-	bool compress_told;   /* an Event has reported that its status is compressed although not configured */
+	bool compress_reported;   /* an Event has reported that its status is compressed although not configured */
 	size_t refused_len;   /* length of the last compressed body that was too large as well; 0: none was */
-	bool refused_told;    /* an Event has reported that no body is small enough */
+	bool refused_reported;    /* an Event has reported that no body is small enough */
 
 	UT_hash_handle hh; /* by key */
 	struct item *next_orphan;
@@ -118,7 +118,7 @@ struct reconciler {
 	bool live;
 	int64_t live_since_ms;
 	bool leaving;                   /* the process shuts down: it only writes statuses */
-	int64_t stranger_told_until_ms; /* until then no further 404 of another server is logged */
+	int64_t stranger_quiet_until_ms; /* until then no further 404 of another server is logged */
 
 	/* queue */
 	struct item *queue_first;

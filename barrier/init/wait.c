@@ -17,7 +17,7 @@ static void sleep_ms(int64_t ms)
 	nanosleep(&pause, NULL);
 }
 
-static void tell(const struct answer *answer)
+static void log_answer(const struct answer *answer)
 {
 	switch (answer->verdict) {
 	case VERDICT_PASSED:
@@ -62,7 +62,7 @@ static int ask_until_end(struct asker *asker, const struct environment *environm
 		int64_t next_ms;
 
 		asker_ask(asker, end_ms - clock_boot_ms(), &answer);
-		tell(&answer);
+		log_answer(&answer);
 		verdict = answer.verdict;
 		next_ms = answer.next_ms;
 		if (verdict == VERDICT_PASSED) {

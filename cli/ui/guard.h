@@ -10,8 +10,8 @@ enum { GUARD_TOKEN_BYTES = 32, GUARD_TOKEN_SIZE = 2 * GUARD_TOKEN_BYTES + 1, GUA
 
 struct guard {
 	char token[GUARD_TOKEN_SIZE]; /* hexadecimal, of the kernel's random numbers */
-	/* What a browser sends as Host when it asks this server. Another name is a page of somebody else, whose name
-	 * leads to this address (DNS rebinding). */
+	/* The values of Host that a browser sends to this server. Another value comes from a foreign page whose name
+	 * resolves to this address (DNS rebinding). */
 	char host[GUARD_HOST_SIZE];  /* "127.0.0.1:34567" */
 	char local[GUARD_HOST_SIZE]; /* "localhost:34567" */
 };
@@ -24,7 +24,7 @@ void guard_init(struct guard *guard, const char *address);
 const char *guard_admit(const struct guard *guard, struct serve_request *request);
 
 /* Answers with headers for the browser: the page may load its own script and style and nothing else, runs no inline
- * script, is in no frame, and tells nobody its address. */
+ * script, is in no frame, and sends its address to nobody. */
 void guard_reply(struct serve_request *request, int status, const char *content_type, const void *body, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* What kubectl framework ui answers to each request: pages, files, and changes, which a request waits for. */
+/* The answers of kubectl framework ui: pages, files, and changes, which a request waits for. */
 #ifndef CLI_UI_PAGES_H
 #define CLI_UI_PAGES_H
 

@@ -157,7 +157,7 @@ static bool state_matches(const struct summary *summary, const char *state)
 	return strcmp(state, "active") != 0 || (!succeeded && !failed);
 }
 
-/* What a row is does not change: one that is not asked for never was. */
+/* The namespace and the name of a row never change: a row that this rejects was never sent. */
 static bool is_asked_for(const struct ui_row *row, const struct rows_filter *filter)
 {
 	return (!given(filter->ns) || strcmp(filter->ns, row->summary.ns) == 0) &&

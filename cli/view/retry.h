@@ -13,8 +13,8 @@ enum { RETRY_NAME_SIZE = 64 };
 /* The object of a new Framework that does what this one did: its spec without executionType and suspend, its labels,
  * and its annotations except those of kubectl apply. The caller decrefs. */
 json_t *retry_object(const json_t *framework, const char *name);
-/* The annotation that tells which command created a Framework: "hello/4f0c…", the name of the former one and a word
- * that no other command has. Whose answer was lost finds its own Framework by it. */
+/* The annotation that identifies the command that created a Framework: "hello/4f0c…", the name of the former one and a
+ * word that no other command has. A command that lost the answer finds its own Framework by it. */
 #define RETRY_MARK FRAMEWORK_GROUP "/retry"
 void retry_set_mark(json_t *object, const char *mark);
 bool retry_has_mark(const json_t *object, const char *mark);

@@ -43,7 +43,7 @@ struct timeline {
 	int64_t to;
 	struct timeline_row *rows; /* the Framework, then Tasks in the order of the status */
 	size_t row_count;
-	struct timeline_mark *marks; /* retries that Events tell of */
+	struct timeline_mark *marks; /* retries that Events report */
 	size_t mark_count;
 };
 
@@ -52,7 +52,7 @@ struct timeline {
 void timeline_build(const struct inquiry *inquiry, const char *log, size_t log_len, struct timeline *out);
 void timeline_free(struct timeline *timeline);
 
-/* What a row shows in each of so many equal parts of the time: one of these. */
+/* The cell of a row for one of the equal parts of the time. */
 enum timeline_cell {
 	CELL_NOTHING = ' ',
 	CELL_PENDING = '.',

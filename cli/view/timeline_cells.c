@@ -50,7 +50,7 @@ void timeline_cells(const struct timeline *timeline, const struct timeline_row *
 	out[columns] = '\0';
 	for (size_t i = 0; i < row->bar_count; i++)
 		put_bar(timeline, &row->bars[i], columns, out);
-	/* What begins in the second in which an attempt ended hides the end of none. */
+	/* Ends are drawn last, so that an attempt that begins in the same second hides none of them. */
 	for (size_t i = 0; i < row->bar_count; i++)
 		if (row->bars[i].completed && !row->bars[i].earlier && row->bars[i].start != 0 && row->bars[i].end != 0)
 			out[column_of(timeline, columns, row->bars[i].end)] = end_of(&row->bars[i]);

@@ -8,7 +8,7 @@
 #include "common/base/mem.h"
 #include "common/framework/codes.h"
 
-enum { FOLD_FROM = 3, NODES_TOLD = 3 };
+enum { FOLD_FROM = 3, NODES_LISTED = 3 };
 
 enum tone tone_of(enum attempt_state state, const struct completion *completion)
 {
@@ -41,8 +41,8 @@ struct fold {
 	struct index_list indexes;
 	size_t first;                   /* index */
 	const struct task_status *task; /* the first one */
-	const char *nodes[NODES_TOLD];
-	size_t node_count; /* more than NODES_TOLD: others, too */
+	const char *nodes[NODES_LISTED];
+	size_t node_count; /* more than NODES_LISTED: others, too */
 };
 
 static bool same_completion(const struct completion *a, const struct completion *b)
@@ -64,12 +64,12 @@ static void add_node(struct fold *fold, const char *node)
 {
 	if (node == NULL || *node == '\0')
 		return;
-	for (size_t i = 0; i < fold->node_count && i < NODES_TOLD; i++)
+	for (size_t i = 0; i < fold->node_count && i < NODES_LISTED; i++)
 		if (strcmp(fold->nodes[i], node) == 0)
 			return;
-	if (fold->node_count < NODES_TOLD)
+	if (fold->node_count < NODES_LISTED)
 		fold->nodes[fold->node_count] = node;
-	if (fold->node_count <= NODES_TOLD)
+	if (fold->node_count <= NODES_LISTED)
 		fold->node_count++;
 }
 
@@ -116,9 +116,9 @@ static void put_part(struct buf *out, const char *text)
 
 static void put_nodes(struct buf *out, const struct fold *fold)
 {
-	for (size_t i = 0; i < fold->node_count && i < NODES_TOLD; i++)
+	for (size_t i = 0; i < fold->node_count && i < NODES_LISTED; i++)
 		buf_printf(out, "%s%s", i > 0 ? ", " : out->len > 0 ? ", on " : "on ", fold->nodes[i]);
-	if (fold->node_count > NODES_TOLD)
+	if (fold->node_count > NODES_LISTED)
 		buf_puts(out, ", ...");
 }
 
@@ -172,7 +172,7 @@ static void add_pod(const struct inquiry *inquiry, struct tree_node *parent, con
 	node->detail = buf_steal(&detail);
 }
 
-/* A Task on its own tells nodes with its Pod. */
+/* The line of a single Task shows the node with the Pod. */
 static void add_single(const struct inquiry *inquiry, struct tree_node *parent, const char *role, size_t index,
 		       const struct task_status *task, const struct task_wait *wait)
 {

@@ -12,7 +12,7 @@
 #include "cli/view/pod.h"
 #include "cli/view/wait_kind.h"
 
-/* All that is known when somebody asks for a Framework. What the user may not read is NULL. */
+/* All objects that explain a Framework. Those that the user may not read are NULL. */
 struct inquiry {
 	const struct framework_view *framework;
 	const struct pod_views *pods; /* those with the Framework's label, and others that have a name of its Pods */

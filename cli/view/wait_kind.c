@@ -16,7 +16,7 @@ static const struct wait_row rows[] = {
 				  "they "
 				  "are made from it; with task.pendingPolicy the controller ends such Tasks "
 				  "itself.",
-			.told = true,
+			.quotes_message = true,
 			.describe = true,
 		},
 	[WAIT_START] =
@@ -28,7 +28,7 @@ static const struct wait_row rows[] = {
 				  "and volumes that "
 				  "the template names; task.pendingPolicy.startTimeoutSec limits how long a "
 				  "Task waits.",
-			.told = true,
+			.quotes_message = true,
 			.describe = true,
 		},
 	[WAIT_CRASH] =
@@ -37,7 +37,7 @@ static const struct wait_row rows[] = {
 			.one = "has a container that ends again and again: the kubelet reports",
 			.many = "have a container that ends again and again: the kubelet reports",
 			.advice = "See its last words: kubectl framework logs, and kubectl logs --previous.",
-			.told = true,
+			.quotes_message = true,
 			.describe = true,
 		},
 	[WAIT_QUOTA] =
@@ -48,7 +48,7 @@ static const struct wait_row rows[] = {
 			.advice = "The controller tries again by itself when room becomes free. See kubectl "
 				  "get resourcequota; "
 				  "end other work of the namespace, or ask for a larger quota.",
-			.told = true,
+			.quotes_message = true,
 			.events = {"FailedCreatePod"},
 			.contains = "exceeded quota",
 		},
@@ -60,7 +60,7 @@ static const struct wait_row rows[] = {
 			.advice = "The controller tries again, at least once a minute, and at once when the "
 				  "Framework's spec "
 				  "changes.",
-			.told = true,
+			.quotes_message = true,
 			.events = {"FailedCreatePod"},
 		},
 	[WAIT_FOREIGN] =
@@ -92,7 +92,7 @@ static const struct wait_row rows[] = {
 			.advice = "See whether somebody needs that Service, and delete it: the controller "
 				  "never touches what others made. A new Framework can have another "
 				  "spec.network.subdomain.",
-			.told = true,
+			.quotes_message = true,
 			.service = true,
 			.events = {"NamingConflict"},
 			.begins = "Service ",
@@ -106,7 +106,7 @@ static const struct wait_row rows[] = {
 				"without which there are none:",
 			.advice = "The controller tries again, at least once a minute. Its rights for Services "
 				  "are in manifests/rbac/network.",
-			.told = true,
+			.quotes_message = true,
 			.service = true,
 			.events = {"FailedCreateService"},
 		},
@@ -120,7 +120,7 @@ static const struct wait_row rows[] = {
 			.advice =
 				"Ask a cluster administrator for the scheduler that spec.gang.scheduler names, or for "
 				"the right that is missing. The controller looks again every minute.",
-			.told = true,
+			.quotes_message = true,
 			.events = {"GangUnavailable"},
 		},
 	[WAIT_FOREIGN_GROUP] =
@@ -135,7 +135,7 @@ static const struct wait_row rows[] = {
 			.advice = "See whether somebody needs that PodGroup, and delete it: the controller never "
 				  "touches what "
 				  "others made.",
-			.told = true,
+			.quotes_message = true,
 			.events = {"NamingConflict"},
 			.begins = "PodGroup ",
 		},
@@ -147,7 +147,7 @@ static const struct wait_row rows[] = {
 			.advice = "The controller tries again, at least once a minute. Its rights for PodGroups are "
 				  "not in every "
 				  "installation: ask a cluster administrator.",
-			.told = true,
+			.quotes_message = true,
 			.events = {"FailedCreatePodGroup", "FailedPatchPodGroup"},
 		},
 	[WAIT_UNSCHEDULABLE] =
@@ -159,7 +159,7 @@ static const struct wait_row rows[] = {
 				  "of the "
 				  "template; task.pendingPolicy.unschedulableTimeoutSec limits how long a Task "
 				  "waits.",
-			.told = true,
+			.quotes_message = true,
 			.describe = true,
 		},
 	[WAIT_GATE] =
@@ -168,7 +168,7 @@ static const struct wait_row rows[] = {
 			.one = "is not scheduled before its scheduling gates are removed:",
 			.many = "are not scheduled before their scheduling gates are removed:",
 			.advice = "Whoever has set the gate removes it: a queue, usually.",
-			.told = true,
+			.quotes_message = true,
 		},
 	[WAIT_RETRY_DELAY] =
 		{
@@ -194,7 +194,7 @@ static const struct wait_row rows[] = {
 			.name = "init-container",
 			.one = "runs an init container:",
 			.many = "run an init container:",
-			.told = true,
+			.quotes_message = true,
 			.describe = true,
 		},
 	[WAIT_SCHEDULER] =
@@ -224,7 +224,7 @@ static const struct wait_row rows[] = {
 			.many = "wait for TaskRole",
 			.advice = "taskRoles[].dependsOn asks for it. See how far those Tasks are: kubectl "
 				  "framework tree.",
-			.told = true,
+			.quotes_message = true,
 		},
 	[WAIT_CREATION] =
 		{

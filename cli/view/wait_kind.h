@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* In the order in which they explain: if some Tasks wait for an image and others for the first ones, the image is the
- * reason. A new cause gets its place here and its row in wait_kind.c. If an Event tells of it, that is all; else wait.c
+ * reason. A new cause gets its place here and its row in wait_kind.c. If an Event reports it, that is all; else wait.c
  * finds it in Pods or in the status. */
 enum wait_kind {
 	WAIT_NEVER_STARTS,    /* the kubelet can never start a container */
@@ -39,11 +39,11 @@ struct wait_row {
 	const char *one;    /* after "Task worker[3] " */
 	const char *many;   /* after "3 Tasks, worker[3..5], " */
 	const char *advice; /* NULL: none */
-	bool told;          /* Kubernetes' words follow */
-	bool describe;      /* kubectl describe of the Pod tells more */
+	bool quotes_message; /* a message of Kubernetes follows */
+	bool describe;      /* kubectl describe of the Pod shows more */
 	bool service;       /* does not hold once the Service of spec.network is the Framework's */
 	/* Tasks without a Pod wait for this if the latest Event of those that rows name has one of these reasons. NULL:
-	 * no Event tells of it. */
+	 * no Event reports it. */
 	const char *events[2];
 	const char *begins;   /* with this, the Event's message begins; NULL: anyhow */
 	const char *contains; /* this is in it; NULL: anything */

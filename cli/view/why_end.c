@@ -11,7 +11,7 @@
 
 enum { LAST_LINES = 12 };
 
-/* What a predefined code means, beyond its phrase, and what to do (CONTRACT.md §7, README.md). */
+/* The meaning of each predefined code, beyond its phrase, and advice (CONTRACT.md §7, README.md). */
 static const struct {
 	int32_t code;
 	const char *meaning;
@@ -63,7 +63,7 @@ static const struct failure_entry *entry_of(const struct framework_view *framewo
 	return NULL;
 }
 
-static void tell_classification(const struct framework_view *framework, const struct completion *completion,
+static void describe_classification(const struct framework_view *framework, const struct completion *completion,
 				struct why *why)
 {
 	static const char source[] = "Classification";
@@ -105,7 +105,7 @@ static const char *last_lines(const char *text, size_t lines)
 	return text;
 }
 
-static void tell_container(const json_t *container, struct why *why)
+static void describe_container(const json_t *container, struct why *why)
 {
 	cleanup_free char *source = mem_printf("Container %s", view_text(container, "name"));
 	int64_t code = json_int(container, "code", 0), signal = json_int(container, "signal", 0);
@@ -118,7 +118,7 @@ static void tell_container(const json_t *container, struct why *why)
 		why_fact(why, "Last words", "%s", last_lines(message, LAST_LINES));
 }
 
-static void tell_pod(const struct completion *completion, struct why *why)
+static void describe_pod(const struct completion *completion, struct why *why)
 {
 	cleanup_json json_t *pod = NULL;
 	const json_t *container;
@@ -131,7 +131,7 @@ static void tell_pod(const struct completion *completion, struct why *why)
 		why_fact(why, "Pod", "%s: %s", view_text(pod, "reason"), view_text(pod, "message"));
 	json_array_foreach(json_object_get(pod, "containers"), i, container) {
 		if (json_int(container, "code", 0) != 0 || json_array_size(json_object_get(pod, "containers")) == 1)
-			tell_container(container, why);
+			describe_container(container, why);
 	}
 }
 
@@ -155,8 +155,8 @@ void why_completion(const struct inquiry *inquiry, const struct completion *comp
 				 (long long)trigger->task_index, (int)task->retry.total,
 				 task->retry.total == 1 ? "" : "s");
 	}
-	tell_classification(framework, completion, why);
-	tell_pod(details, why);
+	describe_classification(framework, completion, why);
+	describe_pod(details, why);
 	if (details->pod == NULL && completion->diagnostics != NULL && *completion->diagnostics != '\0')
 		why_fact(why, "Diagnostics", "%s", completion->diagnostics);
 	for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
@@ -170,7 +170,7 @@ void why_completion(const struct inquiry *inquiry, const struct completion *comp
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 /* The rules of CONTRACT.md §9, as a sentence. */
-static void tell_no_retry(const struct framework_view *framework, const struct completion *completion, struct why *why)
+static void describe_no_retry(const struct framework_view *framework, const struct completion *completion, struct why *why)
 {
 	const struct retry_policy *policy = &framework->spec.retry;
 	const struct retry_status *retry = &framework->status.retry;
@@ -245,7 +245,7 @@ bool why_ended(const struct inquiry *inquiry, struct why *why)
 		}
 	}
 	why_completion(inquiry, completion, why);
-	tell_no_retry(framework, completion, why);
+	describe_no_retry(framework, completion, why);
 	if (inquiry->events != NULL && status->retry.total > 0)
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "FrameworkRetried", 0, NULL));
 	if (inquiry->events != NULL && !completion->succeeded)

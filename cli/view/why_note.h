@@ -41,7 +41,7 @@ bool why_tasks_wait(const struct inquiry *inquiry, struct why *why);
 bool why_running(const struct inquiry *inquiry, struct why *why);
 bool why_between(const struct inquiry *inquiry, struct why *why);
 
-/* What the present completionStatus means: its sentences, evidence and advice. */
+/* The meaning of the present completionStatus: sentences, evidence and advice. */
 void why_completion(const struct inquiry *inquiry, const struct completion *completion, struct why *why);
 
 #endif

@@ -6,11 +6,11 @@
 #include "common/base/mem.h"
 #include "common/framework/workload.h"
 
-/* What holds it there, by the latest Event of these. */
+/* The causes that hold a Framework in its queue. The latest Event with one of these reasons decides. */
 static const struct {
 	const char *event;
 	const char *begins; /* the Event's message; NULL: anyhow */
-	const char *behind; /* the part of the message behind this is told; NULL: all of it */
+	const char *behind; /* only the part of the message behind this is printed; NULL: all of it */
 	const char *kind;
 	const char *says; /* before the message */
 	const char *advice;

@@ -49,7 +49,7 @@ bool why_malformed(const struct inquiry *inquiry, struct why *why)
 
 /* ---- nobody looks after it --------------------------------------------------------------------------------------- */
 
-static void tell_lease(const struct inquiry *inquiry, struct why *why)
+static void describe_lease(const struct inquiry *inquiry, struct why *why)
 {
 	const json_t *meta = json_object_get(inquiry->lease, "metadata");
 	const json_t *spec = json_object_get(inquiry->lease, "spec");
@@ -104,7 +104,7 @@ bool why_no_controller(const struct inquiry *inquiry, struct why *why)
 			framework->name, why_age(inquiry, framework->creation_time, age));
 		why_fact(why, "status", "absent");
 	}
-	tell_lease(inquiry, why);
+	describe_lease(inquiry, why);
 	why_advise(why, "Ask whoever runs FrameworkController whether fc-watcher leads and has reconcilers:");
 	why_command(why, "fc-watcher status");
 	why_advise(why, "If fc-watcher has --namespaces, %s must be one of them.", framework->ns);
@@ -113,13 +113,13 @@ bool why_no_controller(const struct inquiry *inquiry, struct why *why)
 
 /* ---- it is going away -------------------------------------------------------------------------------------------- */
 
-enum { PODS_TOLD = 5 };
+enum { PODS_LISTED = 5 };
 
 /* The Pods that are left, as evidence. Returns how many there are. */
-static size_t tell_pods(const struct inquiry *inquiry, struct why *why)
+static size_t describe_pods(const struct inquiry *inquiry, struct why *why)
 {
 	const struct pod_view *pod, *next;
-	size_t count = 0, told = 0;
+	size_t count = 0, listed = 0;
 	char age[WHY_AGE_SIZE];
 
 	if (inquiry->pods == NULL)
@@ -128,7 +128,7 @@ static size_t tell_pods(const struct inquiry *inquiry, struct why *why)
 		cleanup_free char *source = mem_printf("Pod %s", pod->name);
 
 		count++;
-		if (pod->deletion_time == 0 || told++ >= PODS_TOLD)
+		if (pod->deletion_time == 0 || listed++ >= PODS_LISTED)
 			continue;
 		if (*pod->finalizers != '\0')
 			why_fact(why, source, "is being deleted for %s, and its finalizers hold it: %s",
@@ -140,7 +140,7 @@ static size_t tell_pods(const struct inquiry *inquiry, struct why *why)
 	return count;
 }
 
-/* What to do about Pods that do not go. */
+/* Advises about Pods whose deletion does not end. */
 static void advise_pods(const struct inquiry *inquiry, struct why *why)
 {
 	const struct pod_view *pod, *next;
@@ -184,7 +184,7 @@ bool why_deleting(const struct inquiry *inquiry, struct why *why)
 	why_say(why, "Framework %s is being deleted for %s, and exists until its finalizers are removed: %s.",
 		framework->name, why_age(inquiry, framework->deletion_time, age), finalizers);
 	why_fact(why, "metadata.finalizers", "%s", finalizers);
-	left = tell_pods(inquiry, why);
+	left = describe_pods(inquiry, why);
 	if (strstr(finalizers, "foregroundDeletion") != NULL)
 		why_say(why,
 			"foregroundDeletion means that the garbage collector deletes the ConfigMap and the Pods first; "
@@ -218,7 +218,7 @@ bool why_ending(const struct inquiry *inquiry, struct why *why)
 		(int)status->attempt.id, framework->name, (int)completion->code, completion->phrase,
 		why_age(inquiry, status->transition_time, age));
 	why_fact(why, "status.attemptStatus.completionStatus", "%s", completion->diagnostics);
-	left = tell_pods(inquiry, why);
+	left = describe_pods(inquiry, why);
 	if (inquiry->pods != NULL)
 		why_say(why, "%zu Pods are left.", left);
 	advise_pods(inquiry, why);
@@ -249,7 +249,7 @@ bool why_suspended(const struct inquiry *inquiry, struct why *why)
 			framework->name);
 	why_fact(why, "spec.suspend", "true; in state %s for %s", attempt_state_name(framework->status.state),
 		 why_age(inquiry, framework->status.transition_time, age));
-	left = suspended ? 0 : tell_pods(inquiry, why);
+	left = suspended ? 0 : describe_pods(inquiry, why);
 	if (left > 0)
 		why_say(why, "%zu Pods are left.", left);
 	if (!suspended)
@@ -280,7 +280,7 @@ bool why_not_started(const struct inquiry *inquiry, struct why *why)
 }
 
 /* Whose the object is, for people. */
-static void tell_owner(const json_t *object, struct why *why, const char *source)
+static void describe_owner(const json_t *object, struct why *why, const char *source)
 {
 	const json_t *owner;
 	size_t i;
@@ -315,7 +315,7 @@ bool why_config_map(const struct inquiry *inquiry, struct why *why)
 			"name, does "
 			"not touch what others made, and goes on when it is gone.",
 			framework->name, source);
-		tell_owner(inquiry->config_map, why, source);
+		describe_owner(inquiry->config_map, why, source);
 		if (inquiry->events != NULL)
 			why_fact_event(why, inquiry, event_views_latest(inquiry->events, "NamingConflict", 0, NULL));
 		why_advise(why, "See whether somebody needs it, and delete it:");

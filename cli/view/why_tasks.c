@@ -6,7 +6,7 @@
 #include "cli/view/why_note.h"
 #include "common/base/mem.h"
 
-enum { GROUPS_TOLD = 8 };
+enum { GROUPS_LISTED = 8 };
 
 /* "says: message" for people: reason, message or both. */
 static char *words_of(const struct waiting_tasks *group)
@@ -33,7 +33,7 @@ static void advise_describe(const struct inquiry *inquiry, const char *pod, stru
 	why_command(why, "kubectl describe pod %s%s", pod, why_namespace(inquiry, ns));
 }
 
-static void tell_foreign(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
+static void describe_foreign(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
 {
 	const struct pod_view *pod = inquiry->pods == NULL ? NULL : pod_views_find(inquiry->pods, group->pod);
 	cleanup_free char *source = mem_printf("Pod %s", group->pod);
@@ -49,7 +49,7 @@ static void tell_foreign(const struct inquiry *inquiry, const struct waiting_tas
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "NamingConflict", 0, group->pod));
 }
 
-static void tell_group(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
+static void describe_group(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
 {
 	cleanup_free char *words = words_of(group);
 	cleanup_free char *source = mem_printf("Tasks %s", group->tasks);
@@ -96,7 +96,7 @@ static const struct waiting_tasks *group_of(const struct waiting_list *groups, e
 }
 
 /* If Tasks are in the barrier: who holds them up. */
-static void tell_barrier(const struct inquiry *inquiry, const struct waiting_list *groups, struct why *why)
+static void describe_barrier(const struct inquiry *inquiry, const struct waiting_list *groups, struct why *why)
 {
 	const struct waiting_tasks *held = group_of(groups, WAIT_BARRIER);
 	cleanup_free char *missing = NULL;
@@ -131,14 +131,14 @@ static void explain_first(const struct inquiry *inquiry, const struct waiting_ta
 
 	why->kind = row->name;
 	why_brief(why, "%s: %s", why->kind, group->tasks);
-	why_say(why, "%s %s%s%s", subject, group->count == 1 ? row->one : row->many, row->told ? " " : "",
-		row->told ? says : "");
+	why_say(why, "%s %s%s%s", subject, group->count == 1 ? row->one : row->many, row->quotes_message ? " " : "",
+		row->quotes_message ? says : "");
 	if (group->kind == WAIT_RETRY_DELAY)
 		why_say(why, "The first retry is at %s.", why_due(inquiry, group->until, due));
 	if (row->advice != NULL)
 		why_advise(why, "%s", row->advice);
 	if (group->kind == WAIT_FOREIGN || group->kind == WAIT_FORMER)
-		tell_foreign(inquiry, group, why);
+		describe_foreign(inquiry, group, why);
 	if (row->describe)
 		advise_describe(inquiry, group->pod, why);
 	for (size_t i = 0; inquiry->events != NULL && i < ARRAY_LEN(row->events) && row->events[i] != NULL; i++)
@@ -165,11 +165,11 @@ bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)
 		why_say(why, "%zu of the %zu Tasks of Framework %s run.", counts.running, counts.total,
 			framework->name);
 	explain_first(inquiry, &groups.list[0], why);
-	tell_barrier(inquiry, &groups, why);
-	for (size_t i = 0; i < groups.count && i < GROUPS_TOLD; i++)
-		tell_group(inquiry, &groups.list[i], why);
-	if (groups.count > GROUPS_TOLD)
-		why_fact(why, "Tasks", "%zu more groups: kubectl framework tree %s", groups.count - GROUPS_TOLD,
+	describe_barrier(inquiry, &groups, why);
+	for (size_t i = 0; i < groups.count && i < GROUPS_LISTED; i++)
+		describe_group(inquiry, &groups.list[i], why);
+	if (groups.count > GROUPS_LISTED)
+		why_fact(why, "Tasks", "%zu more groups: kubectl framework tree %s", groups.count - GROUPS_LISTED,
 			 framework->name);
 	why_fact(why, "status.state", "%s for %s", attempt_state_name(framework->status.state),
 		 why_age(inquiry, framework->status.transition_time, age));
@@ -177,7 +177,7 @@ bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)
 	return true;
 }
 
-static void tell_policy(const struct framework_view *framework, struct why *why)
+static void describe_policy(const struct framework_view *framework, struct why *why)
 {
 	bool any = false;
 
@@ -215,7 +215,7 @@ bool why_running(const struct inquiry *inquiry, struct why *why)
 		framework->name, counts.total, counts.running, counts.succeeded, counts.failed);
 	why_fact(why, "status.state", "AttemptRunning for %s, attempt %d",
 		 why_age(inquiry, framework->status.transition_time, age), (int)framework->status.attempt.id);
-	tell_policy(framework, why);
+	describe_policy(framework, why);
 	return true;
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What can be written with four digits. */
+/* The bounds of the years that four digits can write. */
 #define YEAR_1_BEGINS_SEC INT64_C(-62135596800)
 #define YEAR_10000_BEGINS_SEC INT64_C(253402300800)
 

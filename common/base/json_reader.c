@@ -312,8 +312,8 @@ static inline const char *plain_string_end(const char *at, const char *end)
 	return at < end && *at == '"' ? at : NULL;
 }
 
-/* Passes the members that most are like, each with a comma behind it: a plain name, and a plain string, a small number
- * or a word. What else there is, mistakes as well, is left to the others. */
+/* Passes members of the most frequent form, each with a comma behind it: a plain name, and a plain string, a small
+ * number or a word. Leaves other members, and mistakes, to the general reader. */
 static void take_plain_members(struct json_reader *reader)
 {
 	const char *end = reader->end;
@@ -401,7 +401,7 @@ struct json_span json_reader_skip(struct json_reader *reader)
 	return span;
 }
 
-/* What may follow a value in an array or an object. */
+/* The characters that may follow a value in an array or an object. */
 static const char value_ends[] = {',', ']', '}', ' ', '\t', '\r', '\n'};
 
 /* Behind the closing quote of the string that begins at `at`, or the end if it has none. */

@@ -12,7 +12,7 @@ struct quantity {
 	__int128 nano;
 };
 
-/* What the suffix of a quantity multiplies it by. */
+/* The factor that the suffix of a quantity stands for. */
 struct quantity_scale {
 	int decimal;     /* a power of 10 … */
 	int binary;      /* … and of 1024 */

@@ -238,7 +238,7 @@ static int handle_event(struct loader *loader, const yaml_event_t *event)
 	}
 }
 
-/* What is no text. libyaml reads ahead, and knows of it only how many bytes are before it. */
+/* Reports bytes that are not text. libyaml reads ahead, and reports only their offset. */
 static int reader_error(struct loader *loader, const char *problem)
 {
 	size_t offset = loader->parser.problem_offset < loader->len ? loader->parser.problem_offset : loader->len;
@@ -263,7 +263,7 @@ static int syntax_error(struct loader *loader)
 	const char *problem = parser->problem ? parser->problem : "not YAML";
 	if (parser->error == YAML_READER_ERROR)
 		return reader_error(loader, problem);
-	/* What an editor does not show is worth its name: libyaml says "character that cannot start any token". */
+	/* Names the tab, which editors do not show: libyaml says "character that cannot start any token". */
 	if (parser->error == YAML_SCANNER_ERROR && parser->unread > 0 && *parser->buffer.pointer == '\t')
 		return error_at(loader, &parser->problem_mark, "found a tab, expected spaces");
 	return error_at(loader, &parser->problem_mark, "%s%s%s", parser->context ? parser->context : "",

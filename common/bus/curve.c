@@ -155,7 +155,7 @@ bool curve_client_changed(void *zmq_socket, const char *keys)
 
 /* ---- who is let in ---------------------------------------------------------------------------------------------- */
 
-/* What the words behind a key say that it is for; others are its name. */
+/* Reads the words behind a key: member= and role= limit its use, other words are its name. */
 static int read_limits(const char *text, struct client *out, struct error *err)
 {
 	cleanup_free char *words = mem_strdup(text);

@@ -27,7 +27,7 @@ enum {
 
 enum reason { UNKNOWN_KEY, HANDSHAKE, REVOKED, MISNAMED, REASONS };
 
-/* What is said of a reason is said again only after a while, with how often it happened since. */
+/* The last log line about a reason. The next one is written only after a while, and counts the refusals since. */
 struct saying {
 	struct log_last last;
 	uint64_t since;

@@ -472,9 +472,9 @@ static int send_frame(const struct bus_socket *socket, const struct bus_head *he
 	return -1;
 }
 
-/* What libzmq reads in one frame it never gives up half-read. In two it does, and aborts, when it hears between them
- * that the connection has ended (4.3.4, "!_more" in fq.cpp; a DEALER with ZMQ_IMMEDIATE hears at each hundredth frame,
- * so after a SIGSTOP, when much has come). */
+/* Sends a message as one frame, which libzmq never leaves half-read. Of two frames it may read one and abort, when it
+ * notices between them that the connection has ended (4.3.4, "!_more" in fq.cpp; a DEALER with ZMQ_IMMEDIATE looks at
+ * each hundredth frame, so after a SIGSTOP, when many have come). */
 int bus_send(struct bus_socket *socket, const unsigned char *id, size_t id_len, const struct bus_head *head,
 	     const void *body, size_t body_len)
 {

@@ -266,7 +266,7 @@ static int check_delays(const struct yaml_node *root, const struct config *confi
 			  (long long)max);
 }
 
-/* What the file leaves open. A value that is given, even as "", is not overridden by the environment. */
+/* Sets keys that the file does not set. The environment overrides no value of the file, not even "". */
 static int apply_environment(const struct yaml_node *root, struct config *config, struct error *err)
 {
 	if (yaml_is_null(yaml_get(root, "kubeApiServerAddress"))) {

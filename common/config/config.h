@@ -59,7 +59,7 @@ struct config {
 	int64_t unknown_keys;
 };
 
-/* What the watcher keeps of kubeClientQps and kubeClientBurst, for lists and the CRD. */
+/* The watcher's share of kubeClientQps and kubeClientBurst, for lists and the CRD. */
 enum { CONFIG_WATCHER_RATE_PERCENT = 5 };
 /* The rest of kubeClientQps, which the reconcilers share. */
 double config_reconcilers_qps(const struct config *config);

@@ -39,8 +39,8 @@ static int read_range(struct reader *reader, const struct yaml_node *value, cons
 	if (read_value(reader, value, what, fields, range) < 0)
 		return -1;
 	range->given = !yaml_is_null(yaml_get(value, "min")) || !yaml_is_null(yaml_get(value, "max"));
-	/* The original takes it, so a takeover must not fail on it. What comes from a Framework has no file: nobody
-	 * reads warnings of it in our log. */
+	/* The original accepts it, so a takeover must not fail on it. A range from a Framework has no file, and gets no
+	 * warning: its owner does not read our log. */
 	if (range->min > range->max && value->file[0] != '\0')
 		log_warning("%s:%zu:%zu: %s: min %d is above max %d, so it matches nothing", value->file, value->line,
 			    value->column, what, range->min, range->max);

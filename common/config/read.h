@@ -10,7 +10,7 @@
 #include "common/base/yaml.h"
 #include "common/config/config.h"
 
-/* What is the same for all keys of one file. */
+/* The state that all keys of one file share. */
 struct reader {
 	enum config_unknown unknown;
 	int64_t unknown_keys;
@@ -29,7 +29,7 @@ enum field_type {
 	FIELD_CUSTOM,  /* by the function */
 };
 
-/* What a value is read into: the struct that the table's offsets refer to. what names the value in messages, such as
+/* Reads a value into the struct that the table's offsets refer to. `what` names the value in messages, such as
  * "logObjectSnapshot.pod". */
 typedef int field_read(struct reader *reader, const struct yaml_node *value, const char *what, void *into);
 

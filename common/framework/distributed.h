@@ -6,7 +6,7 @@
 
 #include "common/framework/spec.h"
 
-/* What differs from Task to Task of a TaskRole. */
+/* The parts of a variable's value that differ from Task to Task of a TaskRole. */
 enum distributed_hole { HOLE_OF_NONE, HOLE_OF_INDEX, HOLE_OF_RANK };
 
 /* A variable of all Tasks of a TaskRole. Its value is `before`, the Task's number, `after`. */

@@ -325,8 +325,7 @@ static void read_ready(const struct json_span *conditions, struct object_view *v
 		read_condition(&reader, view);
 }
 
-/* What keeps a Pending Pod from running, in statuses and conditions that were passed over before the phase was known.
- */
+/* Reads the reason that keeps a Pending Pod from running, from statuses and conditions that preceded the phase. */
 static void read_wait(const struct json_span *init_statuses, const struct json_span *statuses,
 		      const struct json_span *conditions, struct object_view *view)
 {

@@ -1,4 +1,4 @@
-/* What the Pods of a template ask the scheduler for: resources by name, as kube-scheduler adds them up. */
+/* The resource requests of a template's Pods: resources by name, as kube-scheduler adds them up. */
 #ifndef FRAMEWORK_REQUESTS_H
 #define FRAMEWORK_REQUESTS_H
 

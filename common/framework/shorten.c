@@ -14,7 +14,7 @@ enum {
 	/* Reasons, names, and diagnostics that are no JSON: clients match those that this project writes, of which the
 	 * longest has 117 bytes. */
 	OTHER_TEXT = 256,
-	/* What a kubelet reads of a log (MaxContainerTerminationMessageLogLength). */
+	/* The bytes that a kubelet reads of a log (MaxContainerTerminationMessageLogLength). */
 	ATTEMPT_MESSAGE = 2048,
 	DUPLICATE_MIN = 64, /* less is not worth looking for twice */
 };
@@ -50,8 +50,8 @@ static bool is_within_sequence(char c)
 	return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* Appends text without its middle. A log says at its end why it ends there: that gets three quarters. What is left of
- * the text does not depend on how often it was cut before. */
+/* Appends text without its middle. The end of a log says why the log ends there: it gets three quarters. The result
+ * does not depend on earlier cuts of the text. */
 static void cut_middle(const char *text, size_t len, size_t max, struct buf *out)
 {
 	size_t head = max / 4;

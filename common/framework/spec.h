@@ -120,8 +120,8 @@ struct framework_spec {
 /* Reads object's spec with the defaults of CONTRACT.md §2 for absent members. 0, or -1 and *err naming the field, what
  * was found and what was expected (a duplicate TaskRole name too). */
 int framework_spec_parse(const json_t *spec, struct framework_spec *out, struct error *err);
-/* What the spec does not show alone: whether a Framework of this name can have what spec.network, spec.distributed and
- * spec.gang ask for. 0, or -1 and *err. */
+/* Checks that depend on the Framework's name: whether it can have what spec.network, spec.distributed and spec.gang ask
+ * for. 0, or -1 and *err. */
 int framework_spec_check_names(const struct framework_spec *spec, const char *framework_name, struct error *err);
 void framework_spec_free(struct framework_spec *spec);
 /* The name of the Service of spec.network, which is the Pods' subdomain, too. */

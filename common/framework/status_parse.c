@@ -14,7 +14,7 @@ static bool is_null(const json_t *value)
 	return value == NULL || json_is_null(value);
 }
 
-/* What no decision can do without. */
+/* Reads the instanceUID, which every decision needs. */
 static int read_identity(const struct json_field *object, char **out, struct error *err)
 {
 	if (json_str(object->value, "instanceUID") == NULL)

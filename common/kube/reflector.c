@@ -29,7 +29,7 @@ enum { RETRY_AFTER_CAP_MS = 10 * 60 * 1000 };
 
 /* ---- what is next ---- */
 
-/* What is next after a wait of the backoff, at least least_ms. */
+/* Waits for the backoff's delay, at least least_ms, before the next request. */
 static void pause_for(struct reflector *reflector, int64_t least_ms)
 {
 	int64_t wait_ms = backoff_next(&reflector->backoff, &reflector->random, clock_boot_ms());

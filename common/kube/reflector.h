@@ -20,7 +20,7 @@ struct reflector_object {
 	char *version;
 };
 
-/* What is longer is no resourceVersion. */
+/* The room for a resourceVersion. A longer text is none. */
 enum { REFLECTOR_VERSION_SIZE = 64 };
 void reflector_note_version(const struct reflector_object *object, const char *version);
 

@@ -199,7 +199,7 @@ static void write_record(json_t *object, const struct election_lease *record)
 	write_number(data, "memberLeaseMs", record->member_ms);
 }
 
-/* What others wrote into it stays. */
+/* Keeps the fields that others wrote into the object. */
 static char *write_object(const struct lease *lease, const struct election_request *request)
 {
 	const json_t *stored = lease->stored[request->object];

@@ -1,4 +1,4 @@
-/* What is the same in the command lines of all programs, for those too that take none of the common options. */
+/* The parts that the command lines of all programs share, including programs without the common options. */
 #ifndef PROCESS_ARGUMENTS_H
 #define PROCESS_ARGUMENTS_H
 

@@ -19,8 +19,8 @@
 #define SANITIZED 1
 #endif
 
-/* What limits connections (common/README.md §8.10). Raising it to the hard limit is always allowed, unless a sandbox
- * forbids the call: then the process runs with what it has. */
+/* Raises the limit of descriptors, which limits connections (common/README.md §8.10). Raising it to the hard limit is
+ * always allowed, unless a sandbox forbids the call: then the process runs with what it has. */
 void process_raise_descriptors(void)
 {
 	struct rlimit limit;

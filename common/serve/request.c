@@ -219,8 +219,8 @@ static struct serve_request *request_new(struct serve *serve, struct MHD_Connect
 	return request;
 }
 
-/* Whether what the head has left of the connection's memory is enough for an answer's own head. What libmicrohttpd
- * takes for each field beside its bytes is an estimate from above. */
+/* Whether the head leaves enough of the connection's memory for an answer's head. FIELD_COST is an upper bound of the
+ * bytes that libmicrohttpd needs for each field beside its text. */
 static bool room_to_answer(const struct serve *serve, struct MHD_Connection *mhd)
 {
 	size_t size = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;

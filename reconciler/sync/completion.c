@@ -89,12 +89,12 @@ static void report_attempt(struct reconcile *reconcile)
 {
 	const struct framework_attempt_status *attempt = &reconcile->framework->status.attempt;
 	const struct completion *completion = attempt->completion;
-	bool told = completion->trigger == NULL || strcmp(completion->trigger->message, completion->diagnostics) == 0;
+	bool diagnostics_suffice = completion->trigger == NULL || strcmp(completion->trigger->message, completion->diagnostics) == 0;
 
 	plan_event(reconcile->plan, !completion->succeeded, "AttemptCompleted",
 		   "Attempt %d completed with code %d (%s): %.512s%s%s", (int)attempt->id, (int)completion->code,
-		   completion->phrase, event_text(completion), told ? "" : "; ",
-		   told ? "" : completion->trigger->message);
+		   completion->phrase, event_text(completion), diagnostics_suffice ? "" : "; ",
+		   diagnostics_suffice ? "" : completion->trigger->message);
 }
 
 void attempt_complete(struct reconcile *reconcile, struct completion *completion, bool forced)

@@ -2,12 +2,12 @@
 #include "common/framework/depends.h"
 #include "reconciler/sync/rules.h"
 
-static void tell(struct reconcile *reconcile, struct role_work *work, const struct task_role_spec *spec,
+static void report_waiting(struct reconcile *reconcile, struct role_work *work, const struct task_role_spec *spec,
 		 const struct role_dependency *dependency, size_t count, size_t all)
 {
-	if (work->depends_told)
+	if (work->depends_reported)
 		return;
-	work->depends_told = true;
+	work->depends_reported = true;
 	plan_event(reconcile->plan, false, "TaskRoleWaiting",
 		   "TaskRole %s waits until all Tasks of TaskRole %s are %s: %zu of %zu are not yet", spec->name,
 		   reconcile->framework->spec.roles[dependency->role].name, depends_status_name(dependency->status),
@@ -28,7 +28,7 @@ static void look_at_role(struct reconcile *reconcile, size_t r, const struct tas
 					   &framework->status.attempt.roles[r], &count, &all);
 	if (dependency != NULL) {
 		work->depends = DEPENDS_WAITING;
-		tell(reconcile, work, spec, dependency, count, all);
+		report_waiting(reconcile, work, spec, dependency, count, all);
 		return;
 	}
 	/* The Tasks that it rests on are stored as they are first: a crash does not take it back. */

@@ -15,7 +15,7 @@ enum { HTTP_CONFLICT = 409 };
 
 enum {
 	REPORT_EVERY_MS = 1000,    /* Tasks that end one after the other are reported together */
-	TELL_EVERY_MS = 60 * 1000, /* why it waits, when that changes */
+	REPORT_WAIT_EVERY_MS = 60 * 1000, /* why it waits, when that changes */
 };
 
 /* ---- status.admission ---- */
@@ -31,7 +31,7 @@ static void set_admission(struct reconcile *reconcile, json_t *admission)
 	framework->kueue.decided = framework->version;
 	kueue_drop_lookups(framework);
 	framework->hold = framework->version; /* nothing is created or given back before that is stored */
-	mem_replace(&framework->kueue.told, NULL);
+	mem_replace(&framework->kueue.reported_reason, NULL);
 }
 
 /* Why the admission counts no more; NULL: it does, or nothing is certain yet. The caller frees. */
@@ -188,7 +188,7 @@ static void put_checks(const struct workload *workload, struct buf *out)
 	}
 }
 
-static void tell_wait(struct reconcile *reconcile, const struct workload *workload)
+static void report_queue_wait(struct reconcile *reconcile, const struct workload *workload)
 {
 	struct framework *framework = reconcile->framework;
 	struct kueue_work *kueue = &framework->kueue;
@@ -202,16 +202,16 @@ static void tell_wait(struct reconcile *reconcile, const struct workload *worklo
 	else
 		return; /* Kueue has not considered it yet */
 	put_checks(workload, &why);
-	if (kueue->told != NULL) {
-		int64_t due_ms = kueue->told_ms + (strcmp(kueue->told, why.data) == 0 ? TELL_AGAIN_MS : TELL_EVERY_MS);
+	if (kueue->reported_reason != NULL) {
+		int64_t due_ms = kueue->reported_ms + (strcmp(kueue->reported_reason, why.data) == 0 ? REPORT_AGAIN_MS : REPORT_WAIT_EVERY_MS);
 
 		if (reconcile->time.boot_ms < due_ms) {
 			plan_wake(reconcile->plan, due_ms);
 			return;
 		}
 	}
-	kueue->told_ms = reconcile->time.boot_ms;
-	mem_replace(&kueue->told, why.data);
+	kueue->reported_ms = reconcile->time.boot_ms;
+	mem_replace(&kueue->reported_reason, why.data);
 	plan_event(reconcile->plan, false, "QueueWaiting",
 		   "Framework waits for its admission in the queue %s (Workload %s): "
 		   "%.512s",
@@ -342,7 +342,7 @@ void kueue_sync(struct reconcile *reconcile)
 	take_step(reconcile, slot, step);
 	if (step == KUEUE_NOTHING && kueue_workload(framework) != NULL && kueue_holds(framework) &&
 	    kueue_wants_quota(framework) && framework_at_rest(framework) && slot->meta->deletion_time == 0)
-		tell_wait(reconcile, slot->workload);
+		report_queue_wait(reconcile, slot->workload);
 }
 
 void kueue_release(struct reconcile *reconcile)

@@ -38,8 +38,8 @@ struct kueue_work {
 	char *request;        /* identifies what the Workload is to ask for; NULL: to be computed */
 	struct kueue_lookup *lookups;
 	uint64_t decided; /* the version of the status since which status.admission is as it is */
-	char *told;       /* why it waits, as the last Event said; NULL: none did */
-	int64_t told_ms;
+	char *reported_reason; /* why it waits, as the last Event said; NULL: none did */
+	int64_t reported_ms;
 	int64_t next_ms; /* CLOCK_BOOTTIME from which on the Workload's status may be patched again */
 	int64_t now_sec; /* of the last reconcile */
 };

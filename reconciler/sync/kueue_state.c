@@ -160,7 +160,7 @@ void kueue_forget(struct framework *framework)
 	struct kueue_work *kueue = &framework->kueue;
 
 	kueue_drop_lookups(framework);
-	mem_replace(&kueue->told, NULL);
+	mem_replace(&kueue->reported_reason, NULL);
 	kueue->left = false;
 	kueue->decided = 0;
 	kueue->next_ms = 0;

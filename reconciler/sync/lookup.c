@@ -58,7 +58,7 @@ const json_t *kueue_look_up(struct reconcile *reconcile, const char *plural, con
 			"Cannot read %s of kueue.x-k8s.io, which its admission needs: found \"%s\", expected the name "
 			"of an object",
 			plural, name);
-		lookup->backoff.until_ms = reconcile->time.boot_ms + TELL_AGAIN_MS;
+		lookup->backoff.until_ms = reconcile->time.boot_ms + REPORT_AGAIN_MS;
 		plan_wake(reconcile->plan, lookup->backoff.until_ms);
 		return NULL;
 	}

@@ -18,7 +18,7 @@ static void set_problem(struct framework *framework, const char *problem)
 	if (problem != NULL && (framework->problem == NULL || strcmp(framework->problem, problem) != 0)) {
 		log_error("[%s/%s]: the controller does not act on this Framework: %s", framework->ns, framework->name,
 			  problem);
-		framework->problem_told = false;
+		framework->problem_reported = false;
 	}
 	mem_replace(&framework->problem, problem);
 }

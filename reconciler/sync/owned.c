@@ -120,15 +120,15 @@ void owned_write(const struct framework *framework, const struct call *call, str
 /* ---- what the API server serves ---- */
 
 /* trouble NULL: it is not served. */
-static void tell_unavailable(struct reconcile *reconcile, const struct owned_kind *kind, struct owned_work *work,
+static void report_unavailable(struct reconcile *reconcile, const struct owned_kind *kind, struct owned_work *work,
 			     const char *trouble)
 {
-	if (work->told_ms != 0 && work->told_trouble == (trouble != NULL) &&
-	    reconcile->time.boot_ms < work->told_ms + TELL_AGAIN_MS)
+	if (work->reported_ms != 0 && work->reported_trouble == (trouble != NULL) &&
+	    reconcile->time.boot_ms < work->reported_ms + REPORT_AGAIN_MS)
 		return;
-	work->told_ms = reconcile->time.boot_ms;
-	work->told_trouble = trouble != NULL;
-	kind->tell_unavailable(reconcile, trouble);
+	work->reported_ms = reconcile->time.boot_ms;
+	work->reported_trouble = trouble != NULL;
+	kind->report_unavailable(reconcile, trouble);
 }
 
 /* The best that is served. NULL: discovery has still to tell, or none is; the reconcile comes back. */
@@ -158,7 +158,7 @@ static const struct owned_resource *find_resource(struct reconcile *reconcile, c
 		plan_wake(reconcile->plan, served->until_ms);
 	}
 	if (!unknown || trouble != NULL)
-		tell_unavailable(reconcile, kind, work_of(reconcile->framework, slot), trouble);
+		report_unavailable(reconcile, kind, work_of(reconcile->framework, slot), trouble);
 	return NULL;
 }
 
@@ -324,7 +324,7 @@ static void make(struct reconcile *reconcile, struct slot *slot, const char *nam
 	work->resource = find_resource(reconcile, slot);
 	if (work->resource == NULL)
 		return;
-	work->told_ms = 0;
+	work->reported_ms = 0;
 	work->sent = framework->generation;
 	if (slot->meta != NULL && slot->known != SLOT_IN_DOUBT) {
 		wait_for_name(reconcile, slot);
@@ -345,7 +345,7 @@ bool owned_find_resource(struct reconcile *reconcile, struct slot *slot)
 
 	work->resource = find_resource(reconcile, slot);
 	if (work->resource != NULL)
-		work->told_ms = 0;
+		work->reported_ms = 0;
 	return work->resource != NULL;
 }
 

@@ -41,7 +41,7 @@ struct owned_kind {
 	/* Of one that is apart: whether a planned call is still wanted; write_patch() writes the whole body then. */
 	bool (*wanted)(const struct framework *framework, const struct call *call);
 	/* Tells by an Event that the API server serves none of its resources or, with trouble, why nobody knows. */
-	void (*tell_unavailable)(struct reconcile *reconcile, const char *trouble);
+	void (*report_unavailable)(struct reconcile *reconcile, const char *trouble);
 };
 
 extern const struct owned_kind service_kind;

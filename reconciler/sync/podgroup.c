@@ -30,7 +30,7 @@ static size_t group_resources(const struct framework *framework,
 	return 0;
 }
 
-static void tell_unavailable(struct reconcile *reconcile, const char *trouble)
+static void report_unavailable(struct reconcile *reconcile, const char *trouble)
 {
 	static const char *const needed[] = {
 		[GANG_VOLCANO] = "podgroups of scheduling.volcano.sh/v1beta1: install Volcano",
@@ -186,5 +186,5 @@ const struct owned_kind pod_group_kind = {
 	.write_spec = write_spec,
 	.fit = group_fit,
 	.write_patch = write_patch,
-	.tell_unavailable = tell_unavailable,
+	.report_unavailable = report_unavailable,
 };

@@ -6,7 +6,7 @@
 #include "reconciler/sync/sync.h"
 
 /* After that time an Event tells again why somebody waits: Events are kept for an hour. */
-enum { TELL_AGAIN_MS = 30 * 60 * 1000 };
+enum { REPORT_AGAIN_MS = 30 * 60 * 1000 };
 
 /* ---- fence.c: CONTRACT.md §12.14 ---- */
 

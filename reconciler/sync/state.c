@@ -304,7 +304,7 @@ static void forget_shortening(struct framework *framework)
 {
 	framework->shorten_step = SHORTEN_NOTHING;
 	framework->shortened = false;
-	framework->shortened_told = false;
+	framework->shortened_reported = false;
 	framework->text_bytes = 0;
 	framework->status_max = 0;
 }

@@ -106,7 +106,7 @@ struct role_work {
 	struct task_work *tasks; /* parallel to role_status.tasks */
 	size_t cap;
 	enum depends_state depends; /* if it depends on others */
-	bool depends_told;          /* an Event has told what it waits for */
+	bool depends_reported;          /* an Event has told what it waits for */
 	uint64_t depends_version;   /* of the status that shows that it is met */
 	/* Of Tasks that are not deletionPending; kept by task_enter and task_mark_deletion, see role_count. */
 	int32_t live;
@@ -146,8 +146,8 @@ enum fence {
 struct owned_work {
 	const struct owned_resource *resource; /* what it is on this API server, as far as known */
 	int64_t seen_ms;                       /* CLOCK_BOOTTIME of the last answer that has shown it */
-	int64_t told_ms;      /* … of the last Event that it is not served, or that nobody knows; 0: none */
-	bool told_trouble;    /* it was the latter */
+	int64_t reported_ms;      /* … of the last Event that it is not served, or that nobody knows; 0: none */
+	bool reported_trouble;    /* it was the latter */
 	int64_t fitted;       /* the generation of the Framework at which it was last as it should be; -1: none */
 	int64_t sent;         /* … at which the last create or PATCH of it was planned */
 	bool outgrown;        /* it is not as it should be … */
@@ -173,7 +173,7 @@ struct framework {
 	struct framework_spec spec;
 	bool managed_by_others;          /* spec.managedBy: left alone */
 	char *problem;                   /* why nothing of it is acted on (malformed spec or status); NULL: sound */
-	bool problem_told;               /* by an Event */
+	bool problem_reported;               /* by an Event */
 	struct json_span *task_texts;    /* of each spec role in spec_text, found when first needed; NULL: not yet */
 	struct pod_template **templates; /* one per spec role, compiled when first needed; NULL: none */
 
@@ -196,7 +196,7 @@ struct framework {
 	/* That the status fits (write.c), of this attempt. */
 	int shorten_step;    /* of shorten.h, in force: new messages are shortened as the ones before them */
 	bool shortened;      /* some message was */
-	bool shortened_told; /* … by an Event */
+	bool shortened_reported; /* … by an Event */
 	size_t text_bytes;   /* of diagnostics and pod details, at most */
 	size_t status_max;   /* of a body that the server is known to take; 0: it has refused none */
 

@@ -523,10 +523,10 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 		return;
 	}
 	if (framework->problem != NULL) {
-		if (!framework->problem_told)
+		if (!framework->problem_reported)
 			plan_event(plan, true, "Malformed", "The controller does not act on this Framework: %.768s",
 				   framework->problem);
-		framework->problem_told = true;
+		framework->problem_reported = true;
 		if (kueue_only_releases(framework) && kueue_slot(framework)->meta != NULL)
 			sync_release(&reconcile);
 		return;

@@ -165,7 +165,7 @@ static void write_spec(const struct framework *framework, struct buf *out)
 	put_json(out, spec);
 }
 
-static void tell_unavailable(struct reconcile *reconcile, const char *trouble)
+static void report_unavailable(struct reconcile *reconcile, const char *trouble)
 {
 	if (trouble != NULL)
 		plan_event(reconcile->plan, true, "KueueUnavailable",
@@ -522,5 +522,5 @@ const struct owned_kind workload_kind = {
 	.write_spec = write_spec,
 	.write_patch = write_patch,
 	.wanted = call_wanted,
-	.tell_unavailable = tell_unavailable,
+	.report_unavailable = report_unavailable,
 };

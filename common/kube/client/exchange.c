@@ -13,7 +13,7 @@
 #include "common/kube/client/call.h"
 
 enum { CONNECT_TIMEOUT_MS = 10000 };
-/* What a stream reads at once: events that were gathered (process/gather.h) come together. */
+/* The bytes that a stream reads at once: events that were gathered (process/gather.h) come together. */
 enum { STREAM_READ_BYTES = 128 * 1024 };
 /* The buffer of a stream's data is freed rather than kept past this. */
 enum { FRESH_KEPT_BYTES = 256 * 1024 };
@@ -77,8 +77,8 @@ static void note_bytes(struct kube_call *call)
 		ev_timer_again(call->client->loop, &call->idle);
 }
 
-/* The stream's data callback runs in this turn of the loop, once libcurl has returned. What that callback leaves for
- * the time before the loop sleeps needs one more turn, when calls are being started right before it sleeps. */
+/* The stream's data callback runs in this turn of the loop, once libcurl has returned. Work that the callback defers
+ * until the loop sleeps needs one more turn, if calls are being started right before the loop sleeps. */
 static void note_news(struct kube_call *call)
 {
 	ev_feed_event(call->client->loop, &call->news, EV_CUSTOM);
@@ -280,8 +280,8 @@ static void set_tls(struct kube_client *client, CURL *easy)
 		curl_easy_setopt(easy, CURLOPT_CONNECT_TO, client->connect_to);
 }
 
-/* What the environment has about proxies is in the configuration already: libcurl is not to look there, nor to decide
- * by the URL's host, which is not always the server's.
+/* The configuration already holds the environment's proxy settings: libcurl must neither read the environment nor
+ * decide by the URL's host, which is not always the server's.
  * An https proxy is trusted as the server is, which is what client-go does. */
 static void set_proxy(struct kube_client *client, CURL *easy)
 {

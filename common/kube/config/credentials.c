@@ -222,7 +222,7 @@ static void take_given(struct credentials *credentials, struct exec_credential *
 	credentials->exec.given = true;
 }
 
-/* What was given before goes on being used, if it still serves. message is consumed. */
+/* The former credentials stay in use while they are valid. Consumes message. */
 static void note_failure(struct credentials_exec *exec, char *message)
 {
 	exec->failures++;

@@ -230,7 +230,7 @@ static int read_cluster(const struct section *cluster, struct kube_config *confi
 	return 0;
 }
 
-/* What the cluster says to exec plugins, as JSON, or NULL. */
+/* The cluster's extension for exec plugins, as JSON, or NULL. */
 static char *exec_extension(const struct section *cluster)
 {
 	const struct yaml_node *extensions = yaml_get(cluster->map, "extensions");

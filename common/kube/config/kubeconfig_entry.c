@@ -169,7 +169,7 @@ static int section_sub(const struct section *section, const char *key, struct se
 
 /* ---- users ---- */
 
-/* What becomes part of a header must not end it. */
+/* Rejects control characters: a value that becomes part of a header must not end the header. */
 static int check_line(const struct section *section, const char *key, const char *text, struct error *err)
 {
 	for (const char *at = text; at != NULL && *at != '\0'; at++)
