@@ -50,7 +50,8 @@ struct fact {
 	struct access_check *checks;
 };
 
-/* The record of a queue's source: GOOD after a review that found a user, UNTRIED before any answer and after others. */
+/* The record of a queue's source: GOOD since an answer that allowed access, UNTRIED before that and after a rejected
+ * token. A review for an UNTRIED source counts as a miss until an answer accepts the token. */
 enum record { RECORD_GOOD, RECORD_UNTRIED, RECORDS };
 
 /* The tokens of a source that wait for their turn. It is there as long as one does. */
@@ -168,7 +169,7 @@ static struct fact *take_next(struct access *access, enum record record)
 	return fact;
 }
 
-/* The answer to one of a source's tokens is a hint for its other tokens, which still wait. */
+/* The answer to one token of a source decides in which turn the source's waiting tokens come. */
 static void note_record(struct access *access, const char *source, enum record record)
 {
 	struct source_queue *queue;

@@ -14,7 +14,7 @@
 
 enum {
 	REQUEST_TIMEOUT_MS = 30 * 1000, /* before the lease cuts it */
-	STRANGER_QUIET_MS = 60 * 1000,   /* of such answers, once in this time */
+	STRANGER_QUIET_MS = 60 * 1000,  /* of such answers, once in this time */
 	REFUSED_AGAIN_MS = 10 * 1000,   /* compressing what is as large takes a second */
 	HTTP_NOT_FOUND = 404,
 	HTTP_CONFLICT = 409,
@@ -114,26 +114,29 @@ static void report_once(struct item *item, bool *reported, const char *reason, c
 static void report_compressed(struct item *item)
 {
 	report_once(item, &item->compress_reported, "StatusTooLarge",
-	     "The status is too large for the API server; the controller stores it compressed");
+		    "The status is too large for the API server; the controller stores it compressed");
 }
 
 static void report_shortened(struct item *item)
 {
 	report_once(item, &item->framework->shortened_reported, "StatusShortened",
-	     "The status is too large for the API server; messages in the diagnostics and pod details of its Tasks are "
-	     "shortened");
+		    "The status is too large for the API server; messages in the diagnostics and pod details of its "
+		    "Tasks are "
+		    "shortened");
 }
 
-/* What its size comes from is not for us to remove. */
+/* Only the owner may remove the data that makes the status too large. */
 static void report_refused(struct item *item)
 {
-	report_once(item, &item->refused_reported, "StatusRefused",
-	     "The status is too large for the API server even with all messages shortened; it is not stored, and the "
-	     "Framework makes no progress. Shorten its annotations, or delete it and create it with fewer Tasks");
+	report_once(
+		item, &item->refused_reported, "StatusRefused",
+		"The status is too large for the API server even with all messages shortened; it is not stored, and "
+		"the "
+		"Framework makes no progress. Shorten its annotations, or delete it and create it with fewer Tasks");
 }
 
-/* The server's limit is not known: the next write is smaller until there is nothing left to take away. What is refused
- * although it is hardly smaller than what was refused before is tried again less and less often. */
+/* The server's limit is not known: the next write is smaller until there is nothing left to take away. A body that is
+ * refused although it is hardly smaller than the one before is retried less and less often. */
 static void write_smaller(struct item *item, const struct kube_answer *answer)
 {
 	size_t before = item->refused_len;

@@ -54,7 +54,7 @@ static int64_t again_after_ms(const struct discovery *discovery, const struct ku
 	return answer->retry_after_ms > delay_ms ? answer->retry_after_ms : delay_ms;
 }
 
-/* Nobody knows. What does not pass by itself is told to whoever waits (owned.c). */
+/* It remains unknown whether the API is served. A lasting failure is reported to those who wait (owned.c). */
 static void note_failure(struct discovery *discovery, const struct kube_answer *answer, int64_t now_ms)
 {
 	struct api_served *served = &discovery->reconciler->served[discovery->api];

@@ -21,7 +21,7 @@ enum {
 	MESSAGE_MAX = 1024,     /* Kubernetes refuses longer messages */
 };
 
-/* What a large Framework has thousands of waits apart: it must not keep out how the Framework ended. */
+/* Events of which a large Framework has thousands wait apart: they must not displace the Event of its outcome. */
 enum rank { RANK_OUTCOME, RANK_LESSER, RANKS };
 
 /* As client-go's event correlator begins the message of an Event that stands for several. */
@@ -193,7 +193,7 @@ static void write_event(struct buf *out, const struct events *events, const stru
 	buf_puts(out, "}");
 }
 
-/* What nobody counts on any longer makes room; counts that are owed stay as long as there is anything else. */
+/* Frees the oldest Event whose count is written; one whose count is owed only if there is no other. */
 static void forget_one(struct events *events)
 {
 	struct recent *recent = events->recent;
@@ -269,7 +269,7 @@ static void note_again(struct events *events, struct recent *recent)
 	recent->seen_wall_ms = ports->wall_ms(ports->context);
 }
 
-/* A count that comes too soon is written later: without that the last repetitions would never be told. */
+/* A count that comes too soon is written later: without that the last repetitions would never be reported. */
 static void count_up(struct events *events, struct recent *recent)
 {
 	const struct reconciler_ports *ports = &events->reconciler->ports;

@@ -48,7 +48,7 @@ struct process {
 	struct process_signals signals;
 	ev_timer drain;
 	int64_t drain_until_ms;
-	bool left; /* the bus was told that we go */
+	bool left; /* this process has sent the bus that it leaves */
 	bool pool;
 	int exit_code;
 };
@@ -350,7 +350,7 @@ static void fill_sync_config(const struct config *config, struct reconciler *out
 		.kueue = config->kueue,
 	};
 	out->compress = config->large_framework_compression ? COMPRESS_LARGE : COMPRESS_NEVER;
-	out->calls_max = 1; /* until the watcher has told our share */
+	out->calls_max = 1; /* until the watcher has sent our share */
 	out->rest_ms = REST_MS;
 }
 
@@ -359,7 +359,7 @@ static int start(struct process *process, const struct reconciler_options *optio
 	struct reconciler *reconciler = &process->reconciler;
 	const struct config *config = &process->config;
 	const struct kube_client_options client_options = {
-		/* Until the watcher has told our share. */
+		/* Until the watcher has sent our share. */
 		.qps = 1,
 		.burst = 1,
 		.user_agent = "fc-reconciler/" RELEASE,

@@ -34,7 +34,7 @@ struct reconciler_ports {
 
 struct reconciler;
 
-/* What the shell keeps for one key. */
+/* The shell's state for one key. */
 struct item {
 	struct reconciler *reconciler;
 	char *key; /* "namespace/name" */
@@ -46,7 +46,7 @@ struct item {
 	bool unseen;                 /* during a snapshot: the snapshot has not contained the Framework yet */
 	bool orphan;                 /* its shard was revoked; freed when the calls in flight have ended */
 
-	unsigned asked; /* bits of enum owned_api: it waits for what discovery tells of these */
+	unsigned asked; /* bits of enum owned_api: it waits for the result of discovery about these */
 
 	/* queue */
 	bool queued;
@@ -73,14 +73,14 @@ struct item {
 	uint64_t writing_version;
 	size_t writing_len; /* of its body */
 	struct request_backoff writes;
-	bool conflicted;      /* a write was a conflict (409), and no write has succeeded since */
-	bool write_unsure;    /* the last write failed: read before writing again */
-	char *held;           /* an event of the Framework that waits for the answer to the write; NULL: none */
-	char *read_uid;       /* uid of the Framework that this read is about, or the last one was */
-	bool compress_always; /* the server found the status too large */
-	bool compress_reported;   /* an Event has reported that its status is compressed although not configured */
-	size_t refused_len;   /* length of the last compressed body that was too large as well; 0: none was */
-	bool refused_reported;    /* an Event has reported that no body is small enough */
+	bool conflicted;        /* a write was a conflict (409), and no write has succeeded since */
+	bool write_unsure;      /* the last write failed: read before writing again */
+	char *held;             /* an event of the Framework that waits for the answer to the write; NULL: none */
+	char *read_uid;         /* uid of the Framework that this read is about, or the last one was */
+	bool compress_always;   /* the server found the status too large */
+	bool compress_reported; /* an Event has reported that its status is compressed although not configured */
+	size_t refused_len;     /* length of the last compressed body that was too large as well; 0: none was */
+	bool refused_reported;  /* an Event has reported that no body is small enough */
 
 	UT_hash_handle hh; /* by key */
 	struct item *next_orphan;
@@ -99,7 +99,7 @@ struct discovery {
 	struct reconciler *reconciler;
 	enum owned_api api;
 	bool asking;  /* a request is on the way */
-	int failures; /* requests that failed since one told */
+	int failures; /* requests that failed since the last one that succeeded */
 };
 
 struct reconciler {
@@ -117,7 +117,7 @@ struct reconciler {
 	uint32_t shard_count;
 	bool live;
 	int64_t live_since_ms;
-	bool leaving;                   /* the process shuts down: it only writes statuses */
+	bool leaving;                    /* the process shuts down: it only writes statuses */
 	int64_t stranger_quiet_until_ms; /* until then no further 404 of another server is logged */
 
 	/* queue */

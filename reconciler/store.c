@@ -318,7 +318,7 @@ static bool slot_known(const struct slot *slot)
 	return slot->meta != NULL || slot->call != CALL_NONE;
 }
 
-/* What the snapshot did not show does not exist at its version; what is known to be newer stays. */
+/* Objects that the snapshot did not contain do not exist at its version; objects seen at a newer version stay. */
 static void drop_unseen(struct item *item, const struct bus_scope *scope)
 {
 	struct framework *framework = item_framework(item);

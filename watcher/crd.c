@@ -18,7 +18,7 @@ __asm__(".pushsection .rodata\n"
 	".popsection\n");
 extern const char crd_yaml[] __attribute__((visibility("hidden")));
 
-/* What servers since 1.25 enforce and older ones drop. It is no part of the manifest, because kubectl refuses a field
+/* A rule that servers since 1.25 enforce and older ones drop. The manifest lacks it, because kubectl refuses a field
  * that its server does not know. */
 static const char managed_by_rule[] = "has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || "
 				      "self.managedBy == oldSelf.managedBy)";

@@ -103,7 +103,7 @@ static void wait_established(struct crd_keeper *keeper)
 		again_in(keeper, keeper->options.check_ms);
 }
 
-/* What was written is not there: somebody changes it on its way or at once, or is always quicker. */
+/* The written CRD is not stored: somebody changes it on its way or at once, or is always quicker. */
 static void put_off(struct crd_keeper *keeper)
 {
 	if (!is_late(keeper,

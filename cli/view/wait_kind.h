@@ -35,13 +35,13 @@ enum wait_kind {
 };
 
 struct wait_row {
-	const char *name;   /* "unschedulable": one stable word for programs */
-	const char *one;    /* after "Task worker[3] " */
-	const char *many;   /* after "3 Tasks, worker[3..5], " */
-	const char *advice; /* NULL: none */
+	const char *name;    /* "unschedulable": one stable word for programs */
+	const char *one;     /* after "Task worker[3] " */
+	const char *many;    /* after "3 Tasks, worker[3..5], " */
+	const char *advice;  /* NULL: none */
 	bool quotes_message; /* a message of Kubernetes follows */
-	bool describe;      /* kubectl describe of the Pod shows more */
-	bool service;       /* does not hold once the Service of spec.network is the Framework's */
+	bool describe;       /* kubectl describe of the Pod shows more */
+	bool service;        /* does not hold once the Service of spec.network is the Framework's */
 	/* Tasks without a Pod wait for this if the latest Event of those that rows name has one of these reasons. NULL:
 	 * no Event reports it. */
 	const char *events[2];

@@ -64,7 +64,7 @@ static const struct failure_entry *entry_of(const struct framework_view *framewo
 }
 
 static void describe_classification(const struct framework_view *framework, const struct completion *completion,
-				struct why *why)
+				    struct why *why)
 {
 	static const char source[] = "Classification";
 	const char *diagnostics = completion->diagnostics == NULL ? "" : completion->diagnostics;
@@ -170,7 +170,8 @@ void why_completion(const struct inquiry *inquiry, const struct completion *comp
 /* ---- the end ----------------------------------------------------------------------------------------------------- */
 
 /* The rules of CONTRACT.md §9, as a sentence. */
-static void describe_no_retry(const struct framework_view *framework, const struct completion *completion, struct why *why)
+static void describe_no_retry(const struct framework_view *framework, const struct completion *completion,
+			      struct why *why)
 {
 	const struct retry_policy *policy = &framework->spec.retry;
 	const struct retry_status *retry = &framework->status.retry;

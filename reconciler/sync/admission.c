@@ -9,7 +9,7 @@ static bool absent(const json_t *value)
 	return value == NULL || json_is_null(value);
 }
 
-/* Sets object[name] to a map of both, `added` winning. What has another type there is for the API server to refuse. */
+/* Sets object[name] to a map of both, `added` winning. Leaves a value of another type, for the API server to refuse. */
 static void add_map(json_t *object, const char *name, const json_t *added)
 {
 	json_t *before = json_object_get(object, name);

@@ -1,4 +1,4 @@
-/* What became of calls (CONTRACT.md §8, §12); see sync.h. */
+/* The outcomes of calls (CONTRACT.md §8, §12); see sync.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,7 +79,8 @@ static void observe(struct framework *framework, struct slot *slot, struct shown
 {
 	bool unwatched = shown->meta != NULL && (shown->owned != NULL || !framework_labels(framework, shown->meta));
 
-	/* Nobody waits for what lacks our label once the Framework is gone, and no event will tell of its going. */
+	/* Once the Framework is gone, nobody waits for an object without our label, and no event will report its
+	 * deletion. */
 	if ((!insert && slot->meta == NULL) || (unwatched && !framework->exists)) {
 		config_map_free(shown->config_map);
 		pod_free(shown->pod);
@@ -189,7 +190,8 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 	 * under a full quota answers 403. Only 429 comes from in front of it all. */
 	slot->known = answer->http_status != HTTP_TOO_MANY_REQUESTS ? SLOT_IN_DOUBT : SLOT_SEEN;
 	slot->poll_ms = 0; /* this wait is the creates' backoff, not a poll */
-	/* What is too little for the first may do for another: whose turn it is has it at once. */
+	/* The free quota may suffice for another Pod although it is too small for the first: the next in turn gets it
+	 * at once. */
 	framework->lowest_first = over_quota && !call->first;
 	if (framework->lowest_first || !over_quota || answer->retry_after_ms > 0)
 		backoff_fail(&framework->creates, random, time->boot_ms, answer->retry_after_ms);
@@ -199,8 +201,8 @@ static void create_failed(struct framework *framework, struct slot *slot, const 
 
 /* ---- gets and deletes ---- */
 
-/* A right that is missing: an Event has to tell, because nothing goes on before somebody grants it. If the GET after a
- * refused create or PATCH is refused as well, the first refusal is told first. */
+/* A missing right: an Event has to report it, because nothing goes on before somebody grants it. If the GET after a
+ * refused create or PATCH is refused as well, the first refusal is reported first. */
 static void keep_refusal(struct slot *slot, const struct call *call, const struct call_answer *answer)
 {
 	if (!slot_is_owned(slot) || answer->http_status != HTTP_FORBIDDEN)
@@ -260,7 +262,8 @@ static void got_nothing(struct framework *framework, struct slot *slot, const st
 	slot->known = SLOT_CONFIRMED;
 }
 
-/* The object went with its last finalizer. An event may have told so before, at the version that the answer has. */
+/* The object went with its last finalizer. An event may have reported that before, at the version that the answer has.
+ */
 static bool shows_the_end(const struct slot *slot, const struct call *call, const struct call_answer *answer)
 {
 	struct shown shown = read_shown(slot, call, answer);
@@ -345,7 +348,7 @@ static void answer_delete(struct framework *framework, struct slot *slot, const 
 		slot_gone(slot, call->uid, NULL);
 	} else {
 		/* 409: the precondition failed, so that another uid has the name, or something else is in conflict: a
-		 * GET tells. */
+		 * GET shows which. */
 		if (answer->http_status == HTTP_CONFLICT)
 			slot->known = SLOT_IN_DOUBT;
 		keep_refusal(slot, call, answer);
@@ -359,7 +362,7 @@ static void answer_delete_framework(struct framework *framework, const struct ca
 {
 	if (framework->uid == NULL || strcmp(framework->uid, call->uid) != 0)
 		return;
-	/* Accepted, or gone already: an event tells of it. */
+	/* Accepted, or gone already: an event reports it. */
 	if (answer->http_status / 100 == 2 || answer->absent || answer->http_status == HTTP_CONFLICT)
 		return;
 	framework->retention_sent = false;

@@ -51,8 +51,8 @@ char *pod_details(const struct pod *pod)
 
 /* ---- matching ---- */
 
-/* Whether pattern (NULL: not given, matches) matches text. What it matched goes into out as "key", an empty match only
- * when show_empty. */
+/* Whether pattern (NULL: not given, matches) matches text. Appends the matched text to out as "key"; an empty match
+ * only when show_empty. */
 static bool match_text(const struct pattern *pattern, const char *key, const char *text, bool show_empty,
 		       struct buf *out)
 {

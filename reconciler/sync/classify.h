@@ -1,5 +1,5 @@
-/* What a failed Pod, or a failed Pod creation, means: code, phrase, attributes, diagnostics (CONTRACT.md §8).
- * Pure functions of what is handed in. */
+/* The classification of a failed Pod or Pod creation: code, phrase, attributes, diagnostics (CONTRACT.md §8). Pure
+ * functions of their arguments. */
 #ifndef SYNC_CLASSIFY_H
 #define SYNC_CLASSIFY_H
 

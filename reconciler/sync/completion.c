@@ -1,5 +1,5 @@
-/* How attempts of the Framework and of its Tasks get their outcome, and the Events that tell of it (CONTRACT.md §5,
- * §6); see rules.h. */
+/* How attempts of the Framework and of its Tasks get their outcome, and the Events that report it (CONTRACT.md §5, §6);
+ * see rules.h. */
 #include <string.h>
 
 #include "common/framework/codes.h"
@@ -89,7 +89,8 @@ static void report_attempt(struct reconcile *reconcile)
 {
 	const struct framework_attempt_status *attempt = &reconcile->framework->status.attempt;
 	const struct completion *completion = attempt->completion;
-	bool diagnostics_suffice = completion->trigger == NULL || strcmp(completion->trigger->message, completion->diagnostics) == 0;
+	bool diagnostics_suffice = completion->trigger == NULL ||
+				   strcmp(completion->trigger->message, completion->diagnostics) == 0;
 
 	plan_event(reconcile->plan, !completion->succeeded, "AttemptCompleted",
 		   "Attempt %d completed with code %d (%s): %.512s%s%s", (int)attempt->id, (int)completion->code,
@@ -112,7 +113,7 @@ void attempt_complete(struct reconcile *reconcile, struct completion *completion
 		report_attempt(reconcile);
 }
 
-/* Why a failure is the last one, and what its owner can do: the end of the Event that tells of it. */
+/* Why a failure is the last one, and what its owner can do: the end of the Event that reports it. */
 static const char *no_retry_text(const struct framework *framework, const struct completion *completion)
 {
 	const struct retry_policy *policy = &framework->spec.retry;

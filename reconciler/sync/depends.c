@@ -3,7 +3,7 @@
 #include "reconciler/sync/rules.h"
 
 static void report_waiting(struct reconcile *reconcile, struct role_work *work, const struct task_role_spec *spec,
-		 const struct role_dependency *dependency, size_t count, size_t all)
+			   const struct role_dependency *dependency, size_t count, size_t all)
 {
 	if (work->depends_reported)
 		return;

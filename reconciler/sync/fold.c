@@ -227,7 +227,8 @@ static void pack_slots(struct pack *pack, struct framework *framework, bool dirt
 
 /* ---- folding ---- */
 
-/* The struct without what is packed behind it, and what can be made again. What else it points to stays. */
+/* Packs the struct without the members that are packed behind it or can be made again. Other members keep their
+ * pointers. */
 static void pack_rest(struct pack *pack, const struct framework *framework)
 {
 	struct framework rest = *framework;

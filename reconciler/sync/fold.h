@@ -8,7 +8,7 @@
 /* More Tasks are not folded: to unfold them for each piece of news would take milliseconds. A byte counts them. */
 enum { FOLD_TASKS_MAX = 200 };
 
-/* What metrics count stays in sight. */
+/* A folded Framework. The members that metrics count stay readable. */
 struct folded {
 	bool exists;
 	bool has_status;

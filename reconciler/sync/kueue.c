@@ -14,7 +14,7 @@
 enum { HTTP_CONFLICT = 409 };
 
 enum {
-	REPORT_EVERY_MS = 1000,    /* Tasks that end one after the other are reported together */
+	REPORT_EVERY_MS = 1000,           /* Tasks that end one after the other are reported together */
 	REPORT_WAIT_EVERY_MS = 60 * 1000, /* why it waits, when that changes */
 };
 
@@ -97,7 +97,7 @@ static const json_t *update_of(const json_t *check, const char *pod_set)
 	return json_find(json_object_get(check, "podSetUpdates"), "name", pod_set);
 }
 
-/* What the flavors of an assignment add to the Pods. False: some are still to be read. */
+/* Adds the node labels and tolerations of an assignment's flavors to the podSet. False: some are still to be read. */
 static bool add_flavors(struct reconcile *reconcile, const json_t *assignment, json_t *pod_set)
 {
 	const char *resource;
@@ -171,7 +171,7 @@ static void admit(struct reconcile *reconcile)
 
 /* ---- why it waits ---- */
 
-/* What the admission checks say that are not Ready. */
+/* Appends the state and message of each admission check that is not Ready. */
 static void put_checks(const struct workload *workload, struct buf *out)
 {
 	size_t i;
@@ -203,7 +203,9 @@ static void report_queue_wait(struct reconcile *reconcile, const struct workload
 		return; /* Kueue has not considered it yet */
 	put_checks(workload, &why);
 	if (kueue->reported_reason != NULL) {
-		int64_t due_ms = kueue->reported_ms + (strcmp(kueue->reported_reason, why.data) == 0 ? REPORT_AGAIN_MS : REPORT_WAIT_EVERY_MS);
+		int64_t due_ms = kueue->reported_ms + (strcmp(kueue->reported_reason, why.data) == 0
+							       ? REPORT_AGAIN_MS
+							       : REPORT_WAIT_EVERY_MS);
 
 		if (reconcile->time.boot_ms < due_ms) {
 			plan_wake(reconcile->plan, due_ms);
@@ -256,14 +258,14 @@ static bool has_priority(struct reconcile *reconcile)
 	return name == NULL || kueue_look_up(reconcile, "workloadpriorityclasses", name) != NULL;
 }
 
-/* What became of a call, once it is known whether the Workload is there. Others write it, too: that its version was old
- * says nothing. */
+/* Reports the failure of a call, once it is known whether the Workload exists. Others write it, too: a conflict with
+ * them is no failure. */
 static void report_error(struct reconcile *reconcile, struct slot *slot, enum kueue_step step)
 {
 	const struct create_error *error = slot->error;
 	bool created = error != NULL && error->verb == VERB_CREATE;
 
-	if (error == NULL || (created && step == KUEUE_MAKE)) /* owned_make() tells */
+	if (error == NULL || (created && step == KUEUE_MAKE)) /* owned_make() reports it */
 		return;
 	if (slot->known == SLOT_IN_DOUBT && !error->unread && error->verb != VERB_DELETE)
 		return;

@@ -24,12 +24,12 @@ struct kueue_lookup {
 	char *name;     /* "resourceflavors/default" */
 	json_t *object; /* NULL: not read yet */
 	bool asking;    /* a GET is on the way */
-	char *error;    /* of the last GET, until an Event has told of it */
+	char *error;    /* of the last GET, until an Event has reported it */
 	struct request_backoff backoff;
 	struct kueue_lookup *next;
 };
 
-/* What goes with a Framework, and is not stored. */
+/* The state about Kueue that belongs to a Framework and is not stored. */
 struct kueue_work {
 	bool on;              /* the configuration asks for Kueue */
 	char *queue;          /* label kueue.x-k8s.io/queue-name; NULL: none, or it is not on */
@@ -37,7 +37,7 @@ struct kueue_work {
 	bool left;            /* its label was removed while it was held */
 	char *request;        /* identifies what the Workload is to ask for; NULL: to be computed */
 	struct kueue_lookup *lookups;
-	uint64_t decided; /* the version of the status since which status.admission is as it is */
+	uint64_t decided;      /* the version of the status since which status.admission is as it is */
 	char *reported_reason; /* why it waits, as the last Event said; NULL: none did */
 	int64_t reported_ms;
 	int64_t next_ms; /* CLOCK_BOOTTIME from which on the Workload's status may be patched again */
@@ -77,7 +77,7 @@ bool kueue_wants_quota(const struct framework *framework);
 bool kueue_only_releases(const struct framework *framework);
 /* Whether the Workload asks for the quota that the Framework needs. */
 bool kueue_asks_for_this(const struct framework *framework, const struct workload *workload);
-/* What is known of an object without a namespace, by "resourceflavors/NAME"; NULL: nothing. */
+/* The lookup of an object without a namespace, by "resourceflavors/NAME"; NULL: there is none. */
 struct kueue_lookup *kueue_find_lookup(const struct framework *framework, const char *name);
 /* The object, if it is read. */
 const json_t *kueue_looked_up(const struct framework *framework, const char *plural, const char *name);
@@ -92,7 +92,7 @@ void kueue_release(struct reconcile *reconcile);
 
 /* ---- workload.c: what it needs, and bodies ---- */
 
-/* What is to be done about the Workload. */
+/* The next step about the Workload. */
 enum kueue_step {
 	KUEUE_NOTHING,
 	KUEUE_MAKE,    /* it is created, or waited for while its name is taken */

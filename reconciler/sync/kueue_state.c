@@ -1,5 +1,4 @@
-/* What is known of a Framework's place in a queue of Kueue, from its labels, its status and its Workload; see kueue.h.
- */
+/* A Framework's place in a queue of Kueue, as its labels, its status and its Workload show it; see kueue.h. */
 #include <stdlib.h>
 #include <string.h>
 

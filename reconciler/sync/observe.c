@@ -113,7 +113,7 @@ static void take_marks(struct framework *framework, const json_t *status)
 	framework_status_writer(status, framework->status.writer);
 }
 
-/* What a write of unknown outcome has left. */
+/* Reads the marks that a write of unknown outcome may have left. */
 static void check_marks(struct framework *framework, const struct json_span *part)
 {
 	struct error err;
@@ -199,7 +199,7 @@ static bool is_other(const struct framework *framework, const struct object_meta
 	return !framework->exists || strcmp(framework->uid, meta->uid) != 0;
 }
 
-/* What is seen lives, whatever was believed. */
+/* An object that is seen exists, even if it was believed gone. */
 static void revive(char **gone_uid, char **gone_version, const struct object_meta *meta)
 {
 	if (*gone_uid == NULL || strcmp(*gone_uid, meta->uid) != 0)
@@ -280,7 +280,7 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	return true;
 }
 
-/* Of what is without our label nobody waits for any more, and no event will tell of its going. A namesake of the
+/* Nobody waits any more for an object without our label, and no event will report its deletion. A namesake of the
  * Framework has Events of its own. */
 static void forget_slot(const struct framework *framework, struct slot *slot)
 {
@@ -449,8 +449,9 @@ void framework_observe_gone(struct framework *framework, enum object_kind kind, 
 	if (certain && uid[0] != '\0')
 		slot_gone(slot, uid, version);
 	if (known && slot->meta != NULL) {
-		/* What lacks our label is in no list and no stream: that says nothing about it. Of the others one may
-		 * have lost it. Where another uid had the name at that version, the one we know had gone before. */
+		/* Lists and streams lack objects without our label, so their absence there says nothing about them. A
+		 * labelled one may have lost its label. Where another uid had the name at that version, ours had gone
+		 * before. */
 		slot_clear(slot);
 		slot->known = SLOT_IN_DOUBT;
 	} else if (uid[0] == '\0') {

@@ -121,7 +121,7 @@ void owned_write(const struct framework *framework, const struct call *call, str
 
 /* trouble NULL: it is not served. */
 static void report_unavailable(struct reconcile *reconcile, const struct owned_kind *kind, struct owned_work *work,
-			     const char *trouble)
+			       const char *trouble)
 {
 	if (work->reported_ms != 0 && work->reported_trouble == (trouble != NULL) &&
 	    reconcile->time.boot_ms < work->reported_ms + REPORT_AGAIN_MS)
@@ -131,7 +131,7 @@ static void report_unavailable(struct reconcile *reconcile, const struct owned_k
 	kind->report_unavailable(reconcile, trouble);
 }
 
-/* The best that is served. NULL: discovery has still to tell, or none is; the reconcile comes back. */
+/* The best that is served. NULL: discovery has not finished, or none is; the reconcile comes back. */
 static const struct owned_resource *find_resource(struct reconcile *reconcile, const struct slot *slot)
 {
 	const struct owned_resource *resources[OWNED_RESOURCES_MAX];
@@ -228,7 +228,7 @@ static bool has_begun(const struct framework *framework)
 	return false;
 }
 
-/* The spec wants another name, or the attempt. What had the former one stays until its owner goes. */
+/* The spec wants another name, or the attempt. The object with the former name stays until its owner is deleted. */
 static void rename_slot(struct framework *framework, struct slot *slot, const char *name)
 {
 	enum slot_kind kind = slot->kind;

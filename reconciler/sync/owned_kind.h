@@ -1,5 +1,6 @@
-/* What owned.c knows of each kind of object that a Framework or its attempt owns beside the ConfigMap and the Pods. A
- * further kind is a member of enum slot_kind (plan.h), its description here, and its place in the table of owned.c. */
+/* The description of each kind of object that a Framework or its attempt owns beside the ConfigMap and the Pods, for
+ * owned.c. A further kind is a member of enum slot_kind (plan.h), its description here, and its place in the table of
+ * owned.c. */
 #ifndef SYNC_OWNED_KIND_H
 #define SYNC_OWNED_KIND_H
 
@@ -26,7 +27,7 @@ struct owned_kind {
 	bool apart;                /* it is made and kept by kueue.c, whether there is an attempt or not */
 	/* Its name; false: none is wanted. */
 	bool (*name)(const struct framework *framework, char name[OWNED_NAME_SIZE]);
-	/* What it may be, the best first; returns how many. */
+	/* The resources that it may be, the best first; returns how many. */
 	size_t (*resources)(const struct framework *framework,
 			    const struct owned_resource *resources[OWNED_RESOURCES_MAX]);
 	/* Further labels, and further members of metadata, each after a comma; NULL: none. */
@@ -40,7 +41,8 @@ struct owned_kind {
 	void (*write_patch)(const struct framework *framework, struct buf *out);
 	/* Of one that is apart: whether a planned call is still wanted; write_patch() writes the whole body then. */
 	bool (*wanted)(const struct framework *framework, const struct call *call);
-	/* Tells by an Event that the API server serves none of its resources or, with trouble, why nobody knows. */
+	/* Reports by an Event that the API server serves none of its resources or, with trouble, why that is unknown.
+	 */
 	void (*report_unavailable)(struct reconcile *reconcile, const char *trouble);
 };
 

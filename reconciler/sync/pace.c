@@ -6,7 +6,7 @@
 enum { GATHER_FORGET_MS = 3000 };
 /* WRITE_RUNNING and WRITE_UIDS doubled that often: 1.6 s and 4 s at most. */
 enum { GATHERED_MAX = 3 };
-/* What becomes of the objects of an attempt that has its outcome waits for so long, to be written with its end. */
+/* For so long, changes of an attempt's objects after its outcome wait to be written with its end. */
 enum { WRITE_ENDING_MS = 4000 };
 /* A write costs 10 to 20 us for each Task: here, on the API server, and with everyone who watches. One after the other
  * they would leave large Frameworks no time for anything else: this makes it a few per cent. Of 10 Tasks it is nothing
@@ -16,7 +16,7 @@ enum { SPACING_US_PER_TASK = 400, SPACING_MAX_MS = 4000 };
  * wait for at least that many times as long as the last write took. */
 enum { PATIENCE_ANSWERS = 8, PATIENCE_MAX_MS = 2000 };
 
-/* What becomes of its objects now decides nothing, and who waits waits for the end. */
+/* Whether changes of the attempt's objects decide nothing any more: everybody waits for its end. */
 static bool attempt_ending(const struct framework *framework)
 {
 	return framework->status.attempt.completion != NULL && framework->status.state < STATE_ATTEMPT_COMPLETED;

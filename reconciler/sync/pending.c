@@ -1,4 +1,4 @@
-/* A Pod that is there and does not come to run (CONTRACT.md §6): how long that is accepted, and the Event that tells of
+/* A Pod that is there and does not come to run (CONTRACT.md §6): how long that is accepted, and the Event that reports
  * it; see rules.h. */
 #include <stdlib.h>
 

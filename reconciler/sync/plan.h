@@ -1,6 +1,5 @@
-/* What a reconcile wants done: API calls, log lines of history, Events, a status write, a time to come back.
- * Every call in a plan may be carried out at once: what must be persisted first is not in it yet (CONTRACT.md §12.4).
- */
+/* The work that a reconcile orders: API calls, log lines of history, Events, a status write, a time to come back. Every
+ * call in a plan may be carried out at once: it rests on nothing that is still to be persisted (CONTRACT.md §12.4). */
 #ifndef SYNC_PLAN_H
 #define SYNC_PLAN_H
 
@@ -13,8 +12,8 @@
 /* A kind of object that the API server may serve (owned_kind.h). */
 struct owned_resource;
 
-/* What kind of object a call is about. Those from SLOT_SERVICE on are what the Framework or its attempt owns beside the
- * ConfigMap and the Pods (owned.c). Nothing watches these: what is known of them is what answers have told. */
+/* The kind of object that a call is about. The Framework or its attempt owns those from SLOT_SERVICE on, beside the
+ * ConfigMap and the Pods (owned.c). Nothing watches these: only answers show their state. */
 enum slot_kind { SLOT_POD, SLOT_CONFIG_MAP, SLOT_SERVICE, SLOT_POD_GROUP, SLOT_WORKLOAD, SLOT_KINDS };
 enum { OWNED_KINDS = SLOT_KINDS - SLOT_SERVICE };
 
@@ -35,7 +34,7 @@ enum call_kind {
 	CALL_DELETE_FRAMEWORK, /* retention: propagation Foreground */
 };
 
-/* What a call does with its object. */
+/* The operation of a call on its object. */
 enum call_verb { VERB_CREATE, VERB_GET, VERB_DELETE, VERB_PATCH, VERBS };
 enum call_verb call_verb(enum call_kind kind);
 

@@ -199,7 +199,7 @@ static bool absent(const json_t *value)
 
 /* ---- containers ---- */
 
-/* What launchers read, except variables that the template sets itself. */
+/* Adds the variables that launchers read, except those that the template sets itself. */
 static void put_distributed_env(struct pod_template *template, const json_t *env)
 {
 	struct buf *out = &template->text;

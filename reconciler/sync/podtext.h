@@ -4,7 +4,7 @@
 
 #include "reconciler/sync/state.h"
 
-/* What differs from Task to Task or from attempt to attempt. */
+/* The values that differ from Task to Task or from attempt to attempt. */
 enum hole_value {
 	HOLE_TASK_INDEX,
 	HOLE_POD_NAME,

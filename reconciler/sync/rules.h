@@ -5,7 +5,7 @@
 #include "reconciler/sync/state.h"
 #include "reconciler/sync/sync.h"
 
-/* After that time an Event tells again why somebody waits: Events are kept for an hour. */
+/* After that time an Event repeats why somebody waits: Events are kept for an hour. */
 enum { REPORT_AGAIN_MS = 30 * 60 * 1000 };
 
 /* ---- fence.c: CONTRACT.md §12.14 ---- */
@@ -25,7 +25,7 @@ bool fence_proven(const struct framework *framework);
 void fence_pass(struct framework *framework);
 /* Nothing of ours is stored any more. */
 void fence_forget(struct framework *framework);
-/* What a write now makes of status.fenced. */
+/* The value of status.fenced in a write that begins now. */
 bool framework_fence_mark(const struct framework *framework);
 
 /* ---- pace.c: CONTRACT.md §12.16 ---- */
@@ -41,7 +41,7 @@ enum {
 /* Notes that the status changed and is to be written within delay_ms; longer while writes follow each other quickly:
  * Tasks that trickle along are written in bunches. */
 void framework_touch(struct reconcile *reconcile, int64_t delay_ms);
-/* What has changed is written at once. */
+/* Writes pending changes at once. */
 void pace_hurry(struct framework *framework);
 /* There is nothing to write. */
 void pace_forget(struct framework *framework);
@@ -49,7 +49,7 @@ void pace_forget(struct framework *framework);
 void pace_started(struct framework *framework, int64_t boot_ms);
 /* It has succeeded. */
 void pace_answered(struct framework *framework, int64_t boot_ms);
-/* The Task has come into its state, or tells more of it that others wait for. */
+/* The Task has entered its state, or reports a detail of it that others wait for. */
 void pace_arrived(struct framework *framework, const struct task_status *task);
 /* Plans the write, or when to come back for it. */
 void pace_plan_write(struct reconcile *reconcile);
@@ -68,7 +68,7 @@ void task_complete(struct framework *framework, size_t role, size_t index, struc
 bool attempt_decide(struct framework *framework, struct completion *completion);
 /* The same, and completes the attempt: graceful while the ConfigMap exists, forced when it is gone. */
 void attempt_complete(struct reconcile *reconcile, struct completion *completion, bool forced);
-/* Events that tell of outcomes. */
+/* Events that report outcomes. */
 void task_report_completed(struct reconcile *reconcile, size_t role, size_t index);
 void task_report_retried(struct reconcile *reconcile, size_t role, size_t index);
 void framework_report_completed(struct reconcile *reconcile);
@@ -113,7 +113,7 @@ int64_t retry_backoff_sec(const struct retry_backoff *backoff, struct retry_stat
 /* ---- pending.c: CONTRACT.md §6 ---- */
 
 /* The Task's present Pod is Pending. Returns how its attempt ends when that has lasted for too long, NULL when it may
- * go on; tells by an Event of one that lasts. The caller owns the completion. */
+ * go on; reports a wait that lasts by an Event. The caller owns the completion. */
 struct completion *pending_over(struct reconcile *reconcile, size_t role, size_t index, struct slot *slot,
 				const struct pending_policy *policy);
 
@@ -188,7 +188,7 @@ bool depends_hold(const struct framework *framework, size_t role, size_t index);
 /* The Task in its turn wants its Pod, and creates of this Framework have failed: who may be created now is found when
  * all have had their turns. */
 void slot_want_create(struct reconcile *reconcile, struct slot *slot);
-/* Whether a Task in its turn may be told that its Pod was refused for good: of several, the lowest is, in whichever
+/* Whether a Task in its turn may fail because its Pod was refused for good: of several, the lowest does, in whichever
  * order the answers come. If not, it has another turn when those below are settled. */
 bool slot_may_judge(struct reconcile *reconcile);
 /* All Tasks have had their turns: sends the creates of those that may be created now. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the API server may serve, or may not. */
+/* The APIs that an API server may or may not serve. */
 enum owned_api {
 	API_CORE, /* is always served */
 	API_POD_GROUPS_VOLCANO,
@@ -26,7 +26,7 @@ struct owned_resource {
 
 const struct owned_resource *owned_api_resource(enum owned_api api);
 
-/* What discovery has told, and for how long it counts. */
+/* The result of discovery, and for how long it counts. */
 enum served_state { SERVED_UNKNOWN, SERVED_NO, SERVED_YES };
 struct api_served {
 	enum served_state state;

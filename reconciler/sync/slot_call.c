@@ -5,10 +5,10 @@
 #include "common/base/mem.h"
 #include "reconciler/sync/rules.h"
 
-/* So long, and no longer, what was ours before has to go without anybody being told. */
+/* An object of an earlier attempt or Framework may exist for so long before an Event reports it. */
 enum { FORMER_PATIENCE_SEC = 60 };
 
-/* Between two GETs that wait for something no event will tell of. */
+/* Between two GETs that wait for a change that no event will report. */
 enum { POLL_MS = 1000, POLL_LAST_MS = 30000, POLL_DOUBLINGS = 5 };
 
 bool framework_has_config_map(const struct framework *framework)

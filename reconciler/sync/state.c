@@ -409,7 +409,7 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 		for (size_t i = 0; i < role->task_count; i++)
 			framework->roles[r].tasks[i].decided = version;
 	}
-	/* What was read is what is stored. */
+	/* The status that was read is the one that is stored. */
 	framework->written = version;
 	pace_forget(framework);
 	framework->hold = 0;

@@ -23,7 +23,7 @@
 /* How what has the name is known, if anything has it. */
 enum slot_known {
 	SLOT_SEEN,      /* by events and lists, or by the answer to a create */
-	SLOT_CONFIRMED, /* a GET has told since the last create or news */
+	SLOT_CONFIRMED, /* a GET has answered since the last create or news */
 	SLOT_IN_DOUBT,  /* not for certain: GET before anything else; whether a create was carried out may be unknown */
 };
 
@@ -33,7 +33,7 @@ enum slot_deletion {
 	SLOT_FORCED,  /* one with gracePeriodSeconds 0 was */
 };
 
-/* An Event has told of it already. */
+/* The problem that an Event has already reported. */
 enum slot_report {
 	REPORTED_NOTHING,
 	REPORTED_CONFLICT, /* a foreign object has the name */
@@ -66,7 +66,7 @@ struct slot {
 	int64_t poll_ms;    /* CLOCK_BOOTTIME from which on a GET may be sent again */
 	struct slot_wait *wait; /* of a Pod that fails to start (pending.c); NULL: it does not */
 	uint64_t confirmed_by;  /* the GET of the ConfigMap that the Pod's deletion waits for (task.c); 0: none */
-	uint64_t vouched_by;    /* the status write that tells that no status is newer (fence.c); 0: none */
+	uint64_t vouched_by;    /* the status write that proves that no status is newer (fence.c); 0: none */
 	size_t role_hint;       /* where the TaskRole was last found */
 	uint64_t place;         /* in the order of turns (turns.c) */
 	bool unseen;            /* during a snapshot: not shown in it yet */
@@ -93,7 +93,7 @@ struct create_error {
 
 void create_error_free(struct create_error *error);
 
-/* What goes with a Task's status but is not stored. */
+/* The state that belongs to a Task's status and is not stored. */
 struct task_work {
 	uint64_t decided; /* version of the status that holds the present state */
 	uint64_t adopted; /* … and of the one that holds the Pod's uid */
@@ -106,7 +106,7 @@ struct role_work {
 	struct task_work *tasks; /* parallel to role_status.tasks */
 	size_t cap;
 	enum depends_state depends; /* if it depends on others */
-	bool depends_reported;          /* an Event has told what it waits for */
+	bool depends_reported;      /* an Event has reported what it waits for */
 	uint64_t depends_version;   /* of the status that shows that it is met */
 	/* Of Tasks that are not deletionPending; kept by task_enter and task_mark_deletion, see role_count. */
 	int32_t live;
@@ -134,7 +134,7 @@ struct write_pace {
 	uint64_t over;
 };
 
-/* What may be done under the present grant, and whose the stored status is (fence.c). */
+/* The operations that the present grant allows, and the author of the stored status (fence.c). */
 enum fence {
 	FENCE_NEW,    /* the Framework was seen to come: all may be done, and nothing of ours is stored yet */
 	FENCE_FORMER, /* no create or delete; what is stored goes before ours, a former owner may have written it */
@@ -142,16 +142,16 @@ enum fence {
 	FENCE_RENEWED, /* no create or delete before another write; what is stored is ours or is overwritten */
 };
 
-/* What goes with the slot of an owned object (owned.c). */
+/* The state that belongs to the slot of an owned object (owned.c). */
 struct owned_work {
 	const struct owned_resource *resource; /* what it is on this API server, as far as known */
 	int64_t seen_ms;                       /* CLOCK_BOOTTIME of the last answer that has shown it */
-	int64_t reported_ms;      /* … of the last Event that it is not served, or that nobody knows; 0: none */
-	bool reported_trouble;    /* it was the latter */
-	int64_t fitted;       /* the generation of the Framework at which it was last as it should be; -1: none */
-	int64_t sent;         /* … at which the last create or PATCH of it was planned */
-	bool outgrown;        /* it is not as it should be … */
-	uint64_t outgrown_at; /* … since this version of the status */
+	int64_t reported_ms;   /* … of the last Event that it is not served, or that nobody knows; 0: none */
+	bool reported_trouble; /* it was the latter */
+	int64_t fitted;        /* the generation of the Framework at which it was last as it should be; -1: none */
+	int64_t sent;          /* … at which the last create or PATCH of it was planned */
+	bool outgrown;         /* it is not as it should be … */
+	uint64_t outgrown_at;  /* … since this version of the status */
 };
 
 struct pod_template;
@@ -173,7 +173,7 @@ struct framework {
 	struct framework_spec spec;
 	bool managed_by_others;          /* spec.managedBy: left alone */
 	char *problem;                   /* why nothing of it is acted on (malformed spec or status); NULL: sound */
-	bool problem_reported;               /* by an Event */
+	bool problem_reported;           /* by an Event */
 	struct json_span *task_texts;    /* of each spec role in spec_text, found when first needed; NULL: not yet */
 	struct pod_template **templates; /* one per spec role, compiled when first needed; NULL: none */
 
@@ -194,11 +194,11 @@ struct framework {
 	const char *writer; /* as this process marks the statuses that it writes; NULL: not at all */
 
 	/* That the status fits (write.c), of this attempt. */
-	int shorten_step;    /* of shorten.h, in force: new messages are shortened as the ones before them */
-	bool shortened;      /* some message was */
+	int shorten_step;        /* of shorten.h, in force: new messages are shortened as the ones before them */
+	bool shortened;          /* some message was */
 	bool shortened_reported; /* … by an Event */
-	size_t text_bytes;   /* of diagnostics and pod details, at most */
-	size_t status_max;   /* of a body that the server is known to take; 0: it has refused none */
+	size_t text_bytes;       /* of diagnostics and pod details, at most */
+	size_t status_max;       /* of a body that the server is known to take; 0: it has refused none */
 
 	struct slot config_map;
 	char *config_map_end;           /* the version where it went out of sight; NULL: not known, or it is seen */
@@ -214,7 +214,7 @@ struct framework {
 	bool sweep;              /* look at every Task and slot */
 	int64_t sweep_at_ms;     /* CLOCK_BOOTTIME from which on that is due for some timer; INT64_MAX: none */
 	bool scale;              /* the spec, or a Task it no longer wants, has changed: rescale is to be looked at */
-	unsigned waits_reported; /* kinds of waits (enum pod_wait_kind) that Events of this attempt have told of */
+	unsigned waits_reported; /* kinds of waits (enum pod_wait_kind) that Events of this attempt have reported */
 	bool retention_sent;     /* the Framework's own deletion is on the way */
 
 	struct request_backoff creates;
@@ -237,7 +237,7 @@ void framework_forget(struct framework *framework);
 /* Takes over a status (its content moves), as read from the server. */
 void framework_adopt_status(struct framework *framework, struct framework_status *status);
 
-/* What one reconcile is handed beside the Framework. */
+/* The input of one reconcile beside the Framework. */
 struct sync_config {
 	const struct failure_spec *failures;
 	int64_t creation_timeout_sec;   /* objectLocalCacheCreationTimeoutSec */
@@ -312,7 +312,7 @@ struct slot *slot_find(struct framework *framework, const char *name);
 struct slot *task_slot(struct framework *framework, size_t role, size_t index);
 /* One of framework.owned. */
 bool slot_is_owned(const struct slot *slot);
-/* What an owned object is on this API server, as far as known; NULL of other kinds. */
+/* The resource of an owned object on this API server, as far as known; NULL of other kinds. */
 const struct owned_resource *slot_resource(const struct framework *framework, const struct slot *slot);
 /* The kind of the object, as in "ConfigMap f-attempt". */
 const char *slot_kind_name(const struct slot *slot);
@@ -322,13 +322,14 @@ void slot_mark_waiting(struct framework *framework, struct slot *slot);
 void framework_wake_waiting(struct framework *framework);
 /* The Task a Pod's name stands for. False: none. */
 bool slot_task(struct framework *framework, struct slot *slot, size_t *role, size_t *index);
-/* Whether the watcher tells of objects of its kind. */
+/* Whether the watcher sends objects of its kind. */
 bool slot_is_watched(const struct slot *slot);
-/* Whether events tell of an object to this Framework. What a GET has shown without our label is in no list either. */
+/* Whether events about an object reach this Framework. Lists, too, lack an object that a GET has shown without our
+ * label. */
 bool framework_labels(const struct framework *framework, const struct object_meta *meta);
 /* Whether the present object is of a kind that is not watched, or is without our label: no event will come. */
 bool slot_lost(const struct framework *framework, const struct slot *slot);
-/* Something has happened to what has the name: what a GET has told is old. */
+/* Something has happened to the object of that name: answers to earlier GETs are outdated. */
 void slot_news(struct slot *slot);
 /* Frees the object in it. */
 void slot_clear(struct slot *slot);
@@ -337,8 +338,8 @@ void slot_delete(struct framework *framework, struct slot *slot);
 void slot_free_parts(struct slot *slot);
 /* A new attempt makes sure that what the Framework owns is still there (CONTRACT.md §12.21). */
 void owned_attempt_begins(struct framework *framework);
-/* Notes that uid is gone for certain; drops the object if it is that one. version: where that was told, NULL by an
- * answer, which tells no version. */
+/* Notes that uid is gone for certain; drops the object if it is that one. version: the one at which the absence was
+ * reported; NULL for an answer, which has none. */
 void slot_gone(struct slot *slot, const char *uid, const char *version);
 
 /* slot_call.c: the calls of the two kinds, with all that holds them back (persistence, fence, backoff, calls on the

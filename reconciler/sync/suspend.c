@@ -16,7 +16,7 @@ bool suspend_wanted(const struct framework *framework)
 	       framework->spec.execution_type != EXECUTION_STOP;
 }
 
-/* Whether a Pod of any attempt is there, of those of which events tell. */
+/* Whether a Pod of any attempt exists, among those that events report. */
 static bool has_pods(const struct framework *framework)
 {
 	for (const struct slot *slot = framework->slots; slot != NULL; slot = slot->hh.next)

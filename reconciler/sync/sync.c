@@ -279,8 +279,8 @@ static void retry_when_due(struct reconcile *reconcile)
 	if (status->attempt.completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED && !suspend_asked(framework))
 		framework_resume(reconcile);
 	status->retry.total++;
-	/* Once the delay is set the retry happens whatever the spec says now; what it says now tells whether it counts.
-	 */
+	/* Once the delay is set the retry happens whatever the spec says now; the present spec decides whether it
+	 * counts. */
 	if (decision.accountable)
 		status->retry.accountable++;
 	status->retry.delay_sec = DELAY_NULL;
@@ -531,7 +531,7 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 			sync_release(&reconcile);
 		return;
 	}
-	/* What waits for the fence is not looked at again before a write has succeeded. */
+	/* Slots that wait for the fence are not looked at again before a write has succeeded. */
 	reconcile.fence_wanted = framework_fenced(framework) && framework->waiting != NULL;
 	if (time->boot_ms >= framework->sweep_at_ms) {
 		framework->sweep = true;

@@ -69,8 +69,8 @@ void framework_answer(struct framework *framework, const struct call *call, cons
 
 /* ---- status writes (write.c) ---- */
 
-/* A write of the status as it is now begins (boot_ms: CLOCK_BOOTTIME): its version. What changes from now on goes into
- * the next write, in its own time. */
+/* A write of the present status begins (boot_ms: CLOCK_BOOTTIME). Returns its version. Later changes go into the next
+ * write, in its own time. */
 uint64_t framework_write_started(struct framework *framework, int64_t boot_ms);
 /* It failed, or what became of it is unknown: the next reconcile asks for another. */
 void framework_write_failed(struct framework *framework);

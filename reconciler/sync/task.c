@@ -38,7 +38,7 @@ static void enter(struct turn *turn, enum attempt_state state, int64_t write_del
 		slot_mark_waiting(turn->framework, turn->slot);
 }
 
-/* What follows from the status as it is now waits until that is persisted. */
+/* Makes all that follows from the present status wait until that status is persisted. */
 static void decide(struct turn *turn)
 {
 	framework_touch(turn->reconcile, WRITE_COMPLETIONS);
@@ -85,7 +85,7 @@ static void copy_text(struct turn *turn, char **slot, const char *text, int64_t 
 	pace_arrived(turn->framework, turn->task);
 }
 
-/* Its next phase is waited for; until then it is told of once. */
+/* Reports the phase once; the Task waits for the next one. */
 static void report_phase(struct turn *turn)
 {
 	if (turn->slot->reported == REPORTED_PHASE)
@@ -121,7 +121,7 @@ static void look_at_wait(struct turn *turn)
 	enter(turn, STATE_DELETION_PENDING, WRITE_COMPLETIONS);
 }
 
-/* Others may depend on the Pod's being ready. One that was created before they did tells only that it runs. */
+/* Others may depend on the Pod's being ready. A Pod that was created before they did reports only that it runs. */
 static void look_at_readiness(struct turn *turn)
 {
 	const struct pod *pod = turn->slot->pod;
@@ -345,7 +345,7 @@ static bool end_without_pod(struct turn *turn)
 	return true;
 }
 
-/* What the API server answers to a body that is larger than it takes; it need not be sent for that. */
+/* The answer of the API server to a body that is too large for it, without sending the body. */
 static const struct create_error *refuse_too_large(const struct turn *turn)
 {
 	int in_spec = framework_spec_find_role(&turn->framework->spec, turn->role_status->name);
@@ -531,7 +531,7 @@ void stray_sync(struct reconcile *reconcile, struct slot *slot)
 
 	if (!slot_ours(slot, config_map_uid(framework)))
 		return;
-	/* Whether it is one of its Tasks' or not, the name tells the role. */
+	/* Whether it is one of its Tasks' or not, the name contains the role. */
 	slot_task(framework, slot, &role, &index);
 	if (slot->role_hint < framework->status.attempt.role_count)
 		timeout_sec = framework->status.attempt.roles[slot->role_hint].pod_graceful_deletion_timeout_sec;

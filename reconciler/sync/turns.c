@@ -131,7 +131,7 @@ void slots_free_idle(struct framework *framework)
 	struct slot *next;
 
 	HASH_ITER(hh, framework->slots, slot, next) {
-		/* no event would tell of one without our label, whose going is not waited for any more */
+		/* no event would report one without our label, and nobody waits for its deletion any more */
 		if ((slot->meta == NULL || slot_lost(framework, slot)) && slot->call == CALL_NONE && !slot->dirty &&
 		    !slot->waiting)
 			slot_delete(framework, slot);
@@ -143,9 +143,9 @@ void slots_free_idle(struct framework *framework)
 /* A Pod that is still there so long after its deletion was to be over may stay for ever. */
 enum { OVERDUE_SEC = 60 };
 
-/* Whether the Pod was made when the ConfigMap had gone: its create came late, or was sent with an old view. What is
- * told of the Pod later (that it runs, that it is deleted) makes it no younger than it was when first seen. An answer
- * 404 does not say since when the ConfigMap is gone: then it may be any Pod, as long as it can be expected to end. */
+/* Whether the Pod was made when the ConfigMap had gone: its create came late, or was sent with an old view. Later
+ * events of the Pod (that it runs, that it is deleted) make it no younger than it was when first seen. An answer 404
+ * does not say since when the ConfigMap is gone: then it may be any Pod, as long as it can be expected to end. */
 static bool outlives_config_map(struct reconcile *reconcile, const struct slot *slot)
 {
 	const struct framework *framework = reconcile->framework;

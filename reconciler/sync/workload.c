@@ -41,7 +41,7 @@ static void hash_text(uint64_t *hash, const char *text)
 	hash_bytes(text, strlen(text) + 1, hash);
 }
 
-/* What this is made of must not change from one release to the next: another value evicts what runs. */
+/* The input of this hash must not change from one release to the next: another value evicts running Frameworks. */
 char *kueue_request(const struct framework *framework)
 {
 	cleanup_json json_t *spec = read_spec(framework);

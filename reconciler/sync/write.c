@@ -18,8 +18,8 @@ enum {
 
 /* ---- shortening ---- */
 
-/* Shortens by as many steps as it takes to change anything; false: there is nothing left to shorten. What is in memory
- * is what is stored: it is shortened itself, not only what is written of it. */
+/* Shortens by as many steps as it takes to change anything; false: there is nothing left to shorten. Shortens the
+ * status in memory, which must equal the stored one, not only the written text. */
 static bool shorten_more(struct framework *framework)
 {
 	while (framework->shorten_step < SHORTEN_POD) {
@@ -53,7 +53,7 @@ void framework_body_refused(struct framework *framework, size_t body_len)
 
 /* ---- bodies ---- */
 
-/* What is left for the status of an object of at most `max` bytes: clients put hundreds of KB of annotations on a
+/* The room for the status in an object of at most `max` bytes: clients put hundreds of KB of annotations on a
  * Framework. around: bytes of the body beside the status. */
 static size_t status_room(const struct framework *framework, size_t around, size_t max)
 {

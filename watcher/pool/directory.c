@@ -36,7 +36,7 @@ static bool is_left_behind(int directory)
 	return connect(probe, (const struct sockaddr *)&address, sizeof(address)) < 0 && errno == ECONNREFUSED;
 }
 
-/* What watchers that were killed have left there. */
+/* Removes the directories that killed watchers have left there. */
 static void clean(const char *parent)
 {
 	DIR *entries = opendir(parent);

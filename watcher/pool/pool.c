@@ -84,8 +84,8 @@ static void become(char *const *argv, pid_t parent)
 	static const char message[] = "cannot execute the reconciler program\n";
 	sigset_t none;
 
-	/* What was sent meanwhile counts: the loop's handlers would only wake the watcher. A SIGHUP, though, must not
-	 * end one that does not listen to it yet. */
+	/* A signal that was sent meanwhile takes effect: the loop's handlers would only wake the watcher. A SIGHUP,
+	 * though, must not end a reconciler that does not listen to it yet. */
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGHUP, SIG_IGN);

@@ -24,7 +24,7 @@ struct folder {
 	struct buf room;
 };
 
-/* What is the same in all Frameworks: the text of one. */
+/* Writes a typical Framework, whose text holds the parts that all Frameworks share. */
 static void write_example(struct buf *out)
 {
 	struct task_status tasks[EXAMPLE_TASKS] = {0};

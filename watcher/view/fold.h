@@ -9,7 +9,7 @@
 #include "common/base/buf.h"
 #include "common/framework/object.h"
 
-/* What is kept of a Framework: the reconcilers need nearly all of it. */
+/* A Framework as the cache keeps it: the reconcilers need nearly all of it. */
 struct cached_framework {
 	struct object_meta meta;
 	char *text; /* compact JSON without metadata.managedFields */
@@ -18,7 +18,7 @@ struct cached_framework {
 
 void cached_framework_free(struct cached_framework *framework);
 
-/* What deflates texts, and inflates them. */
+/* The state that deflates and inflates texts. */
 struct folder;
 struct folder *folder_new(void);
 void folder_free(struct folder *folder);

@@ -58,7 +58,7 @@ static bool serves(const json_t *group, const char *version)
 	return json_find(json_object_get(group, "versions"), "version", version) != NULL;
 }
 
-/* What was seen of them stays in the cache: a server that does not answer says nothing about its objects. */
+/* Objects that were seen stay in the cache: a server that does not answer says nothing about its objects. */
 static void watch(struct workloads *workloads, const char *version)
 {
 	cleanup_free char *group = mem_printf(GROUP_PATH "/%s", version);
