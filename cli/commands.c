@@ -130,7 +130,7 @@ void help_program(struct out *out)
 	for (const struct command *command = commands; command->name != NULL; command++)
 		buf_printf(&text, "  %-13s %s\n", command->name, command->summary);
 	buf_puts(&text,
-		 "\nkubectl framework COMMAND --help tells of its arguments and options; --version; --help.\n"
+		 "\nkubectl framework COMMAND --help describes its arguments and options; --version; --help.\n"
 		 "\n"
 		 "Exit codes: 0 done; 1 a request failed; 2 wrong command line or kubeconfig; 3 there is no such\n"
 		 "Framework, Task or Pod; 4 the API server refuses it (401, 403); 5 not within --timeout; 6 wait: it\n"

@@ -121,18 +121,16 @@ static void report_shortened(struct item *item)
 {
 	report_once(item, &item->framework->shortened_reported, "StatusShortened",
 		    "The status is too large for the API server; messages in the diagnostics and pod details of its "
-		    "Tasks are "
-		    "shortened");
+		    "Tasks are shortened");
 }
 
 /* Only the owner may remove the data that makes the status too large. */
 static void report_refused(struct item *item)
 {
-	report_once(
-		item, &item->refused_reported, "StatusRefused",
-		"The status is too large for the API server even with all messages shortened; it is not stored, and "
-		"the "
-		"Framework makes no progress. Shorten its annotations, or delete it and create it with fewer Tasks");
+	report_once(item, &item->refused_reported, "StatusRefused",
+		    "The status is too large for the API server even with all messages shortened; it is not stored, "
+		    "and the Framework makes no progress. Shorten its annotations, or delete it and create it with "
+		    "fewer Tasks");
 }
 
 /* The server's limit is not known: the next write is smaller until there is nothing left to take away. A body that is

@@ -21,7 +21,8 @@ enum {
 	MESSAGE_MAX = 1024,     /* Kubernetes refuses longer messages */
 };
 
-/* Events of which a large Framework has thousands wait apart: they must not displace the Event of its outcome. */
+/* RANK_LESSER: Events that a large Framework has by the thousand. They wait apart, so that they do not displace the
+ * Event of its outcome. */
 enum rank { RANK_OUTCOME, RANK_LESSER, RANKS };
 
 /* As client-go's event correlator begins the message of an Event that stands for several. */

@@ -48,7 +48,7 @@ struct process {
 	struct process_signals signals;
 	ev_timer drain;
 	int64_t drain_until_ms;
-	bool left; /* this process has sent the bus that it leaves */
+	bool left; /* this process has sent its departure to the bus */
 	bool pool;
 	int exit_code;
 };

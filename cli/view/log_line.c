@@ -46,8 +46,8 @@ static char *take_time(struct log_lines *lines, char *text)
 	return text + len + (text[len] == ' ' ? 1 : 0);
 }
 
-/* A piece of a line; ended: its last one. A line counts as received when it has ended: a stream that broke off within a
- * line sends that line again. */
+/* A piece of a line; ended: its last one. A line counts as received when it has ended: if a stream breaks off within a
+ * line, the next stream sends that line again. */
 static void hand_on(struct log_lines *lines, char *text, bool ended, log_line_take *take, void *arg)
 {
 	if (!lines->within) {

@@ -262,8 +262,7 @@ static void got_nothing(struct framework *framework, struct slot *slot, const st
 	slot->known = SLOT_CONFIRMED;
 }
 
-/* The object went with its last finalizer. An event may have reported that before, at the version that the answer has.
- */
+/* The object went with its last finalizer. An event may have reported that before, at the version of the answer. */
 static bool shows_the_end(const struct slot *slot, const struct call *call, const struct call_answer *answer)
 {
 	struct shown shown = read_shown(slot, call, answer);

@@ -1,5 +1,5 @@
-/* What may be done under the present grant, on what is not persisted yet, and to objects of attempts that the status
- * does not know (CONTRACT.md §12.4, §12.14, §12.24); see rules.h.
+/* The operations that are allowed under the present grant, on changes that are not persisted yet, and on objects of
+ * attempts that the status does not contain (CONTRACT.md §12.4, §12.14, §12.24); see rules.h.
  *
  *               framework_fence                    framework_fence
  *     FENCE_NEW ───────────────▶ FENCE_FORMER      ┌─────────────────▶ FENCE_RENEWED

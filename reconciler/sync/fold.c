@@ -227,8 +227,8 @@ static void pack_slots(struct pack *pack, struct framework *framework, bool dirt
 
 /* ---- folding ---- */
 
-/* Packs the struct without the members that are packed behind it or can be made again. Other members keep their
- * pointers. */
+/* Packs the struct without the members that are packed behind it or can be made again. The objects that it still points
+ * to stay allocated. */
 static void pack_rest(struct pack *pack, const struct framework *framework)
 {
 	struct framework rest = *framework;

@@ -41,8 +41,7 @@ struct owned_kind {
 	void (*write_patch)(const struct framework *framework, struct buf *out);
 	/* Of one that is apart: whether a planned call is still wanted; write_patch() writes the whole body then. */
 	bool (*wanted)(const struct framework *framework, const struct call *call);
-	/* Reports by an Event that the API server serves none of its resources or, with trouble, why that is unknown.
-	 */
+	/* Posts an Event: the API server serves none of its resources or, with trouble, why that is unknown. */
 	void (*report_unavailable)(struct reconcile *reconcile, const char *trouble);
 };
 

@@ -6,7 +6,7 @@
 enum { GATHER_FORGET_MS = 3000 };
 /* WRITE_RUNNING and WRITE_UIDS doubled that often: 1.6 s and 4 s at most. */
 enum { GATHERED_MAX = 3 };
-/* For so long, changes of an attempt's objects after its outcome wait to be written with its end. */
+/* Changes of an attempt's objects after its outcome wait for so long, to be written with its end. */
 enum { WRITE_ENDING_MS = 4000 };
 /* A write costs 10 to 20 us for each Task: here, on the API server, and with everyone who watches. One after the other
  * they would leave large Frameworks no time for anything else: this makes it a few per cent. Of 10 Tasks it is nothing

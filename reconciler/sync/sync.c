@@ -279,8 +279,8 @@ static void retry_when_due(struct reconcile *reconcile)
 	if (status->attempt.completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED && !suspend_asked(framework))
 		framework_resume(reconcile);
 	status->retry.total++;
-	/* Once the delay is set the retry happens whatever the spec says now; the present spec decides whether it
-	 * counts. */
+	/* Once the delay is set the retry happens whatever the spec says; the present spec decides whether it counts.
+	 */
 	if (decision.accountable)
 		status->retry.accountable++;
 	status->retry.delay_sec = DELAY_NULL;

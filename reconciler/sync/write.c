@@ -19,7 +19,7 @@ enum {
 /* ---- shortening ---- */
 
 /* Shortens by as many steps as it takes to change anything; false: there is nothing left to shorten. Shortens the
- * status in memory, which must equal the stored one, not only the written text. */
+ * status in memory, not only the written text: memory must equal the stored status. */
 static bool shorten_more(struct framework *framework)
 {
 	while (framework->shorten_step < SHORTEN_POD) {

@@ -208,8 +208,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 	process_gather(gather_peers_ms(GATHER_STREAM_MS, (unsigned)router_peer_count(term->router)));
 }
 
-/* Sends all changes of a turn of the loop together, so that each peer, and the threads between us, wake once for them.
- */
+/* Sends all changes of a turn of the loop together, so that each peer, and the threads between us, wake once. */
 static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
 	const struct term *term = prepare->data;
