@@ -474,7 +474,7 @@ static void ask_token(struct access *access, struct fact *fact)
 	ask(fact, "/apis/authentication.k8s.io/v1/tokenreviews", &body, on_token);
 }
 
-/* From where the next one comes: of both sorts in turn. RECORDS: none may be reviewed now. */
+/* The kind of source that the next review is for: both kinds take turns. RECORDS: none may be reviewed now. */
 static enum record next_record(struct access *access)
 {
 	bool good = access->turns[RECORD_GOOD] != NULL;

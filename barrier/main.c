@@ -371,7 +371,7 @@ static int start(struct barrier *barrier, const struct barrier_options *options,
 	return barrier->bus == NULL ? -1 : start_serving(barrier, options, err);
 }
 
-/* The order of front.h: the server reports closed connections, the client's calls come back, then nobody is left. */
+/* The order of front.h: the server reports clients that left, the client's calls come back, then nobody is left. */
 static void stop(struct barrier *barrier)
 {
 	serve_free(barrier->serve);

@@ -145,7 +145,7 @@ static void pack(struct readiness *readiness, struct tally *tally, struct gang *
 	readiness->packed_bytes += bytes;
 }
 
-/* The tally, whose count is then out of date; NULL: older than what is known, or no Framework. */
+/* The tally, whose count is then out of date; NULL: the object is older than the known one, or is no Framework. */
 static struct tally *take(struct readiness *readiness, const struct object_meta *meta, bool newer_only)
 {
 	cleanup_free char *key = mem_printf("%s/%s", meta->ns, meta->name);
@@ -210,7 +210,7 @@ bool readiness_object(struct readiness *readiness, const char *text, size_t len)
 		log_error("cannot read a Framework from the watcher; it is ignored: %s", err.message);
 		return false;
 	}
-	/* what a resync shows replaces what was known, whatever its version: the storage may have been restored */
+	/* a resync replaces known objects whatever their version: the storage may have been restored */
 	tally = take(readiness, &parts.meta, false);
 	if (tally != NULL) {
 		if (gang_read(&parts, &gang, &err) < 0) {

@@ -156,7 +156,7 @@ static void consider_after(struct wait_group *group, int64_t ms)
 	ev_timer_again(group->all->loop, &group->again);
 }
 
-/* mem_replace(), but what is the same already stays: waiters come one by one to a Framework that stays as it is. */
+/* mem_replace(), but keeps an equal text: waiters come one by one to a Framework that does not change. */
 static void note(char **kept, const char *text)
 {
 	if (*kept == NULL || text == NULL || strcmp(*kept, text) != 0)

@@ -22,7 +22,8 @@ enum {
 	CONNECTIONS_MAX = 256 /* each log that is followed has one */
 };
 
-/* Whose stderr log lines go to: those of the client (warnings of the API server), which can quote the cluster. */
+/* The command whose stderr gets log lines: those of the client (warnings of the API server), which can quote the
+ * cluster. */
 static struct cli *logging;
 
 static void on_log(char severity, const char *message)

@@ -36,7 +36,7 @@ struct cli {
 
 /* Zeroes it and prepares its writers. Call setlocale(LC_CTYPE, "") before. */
 void cli_init(struct cli *cli);
-/* Writes what is pending, closes connections, frees. Returns code, or CLI_FAILED if it is CLI_DONE and stdout could not
+/* Writes pending output, closes connections, frees. Returns code, or CLI_FAILED if it is CLI_DONE and stdout could not
  * be written. */
 int cli_finish(struct cli *cli, int code);
 

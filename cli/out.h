@@ -28,7 +28,7 @@ struct out {
 void out_init(struct out *out, int fd);
 /* Reads the terminal's size again. */
 void out_measure(struct out *out);
-/* Writes what is pending. 0, or -1 after a write has failed. */
+/* Writes pending output. 0, or -1 after a write has failed. */
 int out_flush(struct out *out);
 /* Flushes and frees. The result of the last out_flush(). */
 int out_finish(struct out *out);

@@ -15,7 +15,7 @@
 enum {
 	REQUEST_TIMEOUT_MS = 30 * 1000, /* before the lease cuts it */
 	STRANGER_QUIET_MS = 60 * 1000,  /* of such answers, once in this time */
-	REFUSED_AGAIN_MS = 10 * 1000,   /* compressing what is as large takes a second */
+	REFUSED_AGAIN_MS = 10 * 1000,   /* compressing such a large status takes a second */
 	HTTP_NOT_FOUND = 404,
 	HTTP_CONFLICT = 409,
 	HTTP_TOO_LARGE = 413,

@@ -51,7 +51,7 @@ struct recent {
 	int64_t seen_wall_ms; /* the last time */
 	int count;
 	bool owed;         /* its count is not written yet */
-	struct sent *sent; /* what is on the way; NULL: nothing */
+	struct sent *sent; /* the request on the way; NULL: none */
 	UT_hash_handle hh; /* in order of age */
 };
 

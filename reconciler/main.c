@@ -257,9 +257,9 @@ static void on_drain(struct ev_loop *loop, ev_timer *timer, int events)
 		ev_break(loop, EVBREAK_ALL);
 }
 
-/* Stop taking work, write what is known and not written yet, give the shards back, finish the calls in flight. A second
- * signal ends it at once, but for a child: what stops a whole process group signals it, and then so does its parent,
- * which kills it in time. */
+/* Stop taking work, write pending statuses, give the shards back, finish the calls in flight. A second signal ends it
+ * at once, unless it is a child: a signal to the whole process group reaches it, and then one of its parent, which
+ * kills it in time. */
 static void on_end(void *arg)
 {
 	struct process *process = arg;

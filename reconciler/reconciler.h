@@ -212,7 +212,7 @@ void apply_last_write(struct item *item);
 void apply_set_share(struct reconciler *reconciler, int64_t worker_number, double share);
 
 /* discovery.c */
-/* Lets the core know what is served, once its configuration is set. */
+/* Connects the results of discovery to the core, once its configuration is set. */
 void discovery_init(struct reconciler *reconciler);
 /* Finds out about these (bits of enum owned_api), and queues the key then. */
 void discovery_ask(struct item *item, unsigned apis);

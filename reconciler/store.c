@@ -123,7 +123,7 @@ static void note_seen(struct item *item, const char *name, enum object_kind kind
 	}
 }
 
-/* The object goes to the item of its Framework; nothing that is older than what is known makes a reconcile. */
+/* The object goes to the item of its Framework; an object older than the known one causes no reconcile. */
 static void store_kept(struct reconciler *reconciler, const struct object_meta *meta, uint32_t shard,
 		       struct config_map *config_map, struct pod *pod)
 {
@@ -143,8 +143,8 @@ static void store_kept(struct reconciler *reconciler, const struct object_meta *
 		queue_add(item);
 }
 
-/* Whether the write that is on its way settles the event: the event shows what was written, or the reason why it will
- * be refused. */
+/* Whether the write that is on its way settles the event: the event shows the written status, or the reason why the
+ * write will be refused. */
 static bool awaits_write(const struct item *item, const struct object_identity *identity)
 {
 	const struct framework *framework = item->framework;

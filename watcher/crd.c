@@ -92,7 +92,7 @@ json_t *crd_merge(const json_t *stored)
 	json_t *meta;
 	json_t *annotations;
 
-	if (!json_is_object(old_meta)) /* there is none, or what was answered is no object of the API */
+	if (!json_is_object(old_meta)) /* there is none, or the answer is no object of the API */
 		return crd;
 	meta = json_deep_copy(old_meta);
 	json_object_del(meta, "managedFields");

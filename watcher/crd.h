@@ -47,7 +47,7 @@ struct crd_handler {
 
 /* Starts at once. While it may write, it creates the CRD, updates a CRD that is not current, and waits for Established.
  * If a request fails, it retries for ever, and logs each new reason. With `discover` an administrator creates the CRD:
- * the keeper waits, and logs what is missing. */
+ * the keeper waits, and logs the missing parts. */
 struct crd_keeper *crd_keeper_new(struct ev_loop *loop, struct kube_client *client, const struct crd_options *options,
 				  const struct crd_handler *handler, void *arg);
 /* Whether it may write. At first it may not, and waits until the leader has written the CRD. */

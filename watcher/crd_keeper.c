@@ -57,7 +57,7 @@ static void again_in(struct crd_keeper *keeper, int64_t wait_ms)
 	ev_timer_start(keeper->loop, &keeper->timer);
 }
 
-/* Says what is wrong, once a minute for each reason, and tries again later. */
+/* Logs the error, once a minute for each reason, and tries again later. */
 static void complain_of(struct crd_keeper *keeper, const char *message, int64_t retry_after_ms)
 {
 	if (log_is_news(&keeper->complaint, clock_boot_ms(), message))

@@ -2,7 +2,7 @@
 #ifndef WATCHER_KEYGEN_H
 #define WATCHER_KEYGEN_H
 
-/* Takes the arguments after "keygen". Prints on stdout what each directory is for, or on stderr what is wrong. Returns
+/* Takes the arguments after "keygen". Prints the purpose of each directory on stdout, or the error on stderr. Returns
  * the exit status. */
 int keygen_main(int argc, char **argv);
 

@@ -183,7 +183,7 @@ static void on_relisted(void *arg)
 		router_relisted(term_router(watcher->term));
 }
 
-/* So long is a turn of cache_fold() around all shards, and so long it pauses where there is more. */
+/* The length of a turn of cache_fold() around all shards, and of a pause in a shard that has more to fold. */
 enum { FOLD_TURN_MS = 8 * 1000, FOLD_PAUSE_MS = 10 };
 
 static void on_fold(struct ev_loop *loop, ev_timer *timer, int events)

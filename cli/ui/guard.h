@@ -1,4 +1,5 @@
-/* Who may talk to kubectl framework ui: whoever knows the random token of its address, from pages that it served. */
+/* Access to kubectl framework ui: a request needs the random token of its address, and must come from a page that it
+ * served. */
 #ifndef CLI_UI_GUARD_H
 #define CLI_UI_GUARD_H
 
@@ -24,7 +25,7 @@ void guard_init(struct guard *guard, const char *address);
 const char *guard_admit(const struct guard *guard, struct serve_request *request);
 
 /* Answers with headers for the browser: the page may load its own script and style and nothing else, runs no inline
- * script, is in no frame, and sends its address to nobody. */
+ * script, is in no frame, and sends no Referer header. */
 void guard_reply(struct serve_request *request, int status, const char *content_type, const void *body, size_t len);
 
 #endif

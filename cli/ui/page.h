@@ -1,4 +1,4 @@
-/* The HTML of kubectl framework ui. Pure: from what is known to text. Everything is shown without a script; ui.js only
+/* The HTML of kubectl framework ui. Pure functions from data to text. Everything is shown without a script; ui.js only
  * puts newer parts in the place of older ones. */
 #ifndef CLI_UI_PAGE_H
 #define CLI_UI_PAGE_H
@@ -20,7 +20,7 @@ void page_put_list(struct buf *out, struct rows *rows, const struct rows_filter 
  * whether there is any change. live: whether the watch of the API server is connected. */
 bool page_put_changes(struct buf *out, struct rows *rows, const struct rows_filter *filter, uint64_t since, bool live);
 
-/* One Framework: why, tree, timeline, Events. notes: lines of what had to be left out, or "". version: of the rows. */
+/* One Framework: why, tree, timeline, Events. notes: lines about omitted parts, or "". version: of the rows. */
 void page_put_framework(struct buf *out, const struct inquiry *inquiry, const char *notes, uint64_t version);
 
 /* A Framework that cannot be shown. */

@@ -1,5 +1,5 @@
-/* All Frameworks that the page can show, one row each, as the watch says; and what has changed since a page asked last.
- * No I/O. */
+/* All Frameworks that the page can show, one row each, as the watch says; and the changes since a page asked last. No
+ * I/O. */
 #ifndef CLI_UI_ROWS_H
 #define CLI_UI_ROWS_H
 

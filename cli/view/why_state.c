@@ -279,7 +279,7 @@ bool why_not_started(const struct inquiry *inquiry, struct why *why)
 	return true;
 }
 
-/* Whose the object is, for people. */
+/* Names the owner of the object. */
 static void describe_owner(const json_t *object, struct why *why, const char *source)
 {
 	const json_t *owner;

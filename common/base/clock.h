@@ -6,7 +6,7 @@
 
 /* Milliseconds since boot, suspended time included (CLOCK_BOOTTIME): for leases, timers, durations. */
 int64_t clock_boot_ms(void);
-/* Milliseconds since 1970-01-01 UTC: for what is written into objects. May jump. */
+/* Milliseconds since 1970-01-01 UTC: for times that are written into objects. May jump. */
 int64_t clock_wall_ms(void);
 
 enum { TIME_RFC3339_SIZE = 32 };

@@ -18,14 +18,14 @@ struct file_stamp {
 	int64_t mtime_ns;
 };
 
-/* Of the file that now has this path; zeroed if there is none. */
+/* The stamp of the file that now has this path; zeroed if there is none. */
 struct file_stamp file_stamp_now(const char *path);
 bool file_stamp_same(const struct file_stamp *a, const struct file_stamp *b);
 
-/* Appends a regular file of at most max bytes; out->data is not NULL then. stamp, unless it is NULL: of what was read.
- * 0, or -1 and *err, which names the file. */
+/* Appends a regular file of at most max bytes; out->data is not NULL then. stamp, unless it is NULL: of the content
+ * that was read. 0, or -1 and *err, which names the file. */
 int file_read(const char *path, size_t max, struct buf *out, struct file_stamp *stamp, struct error *err);
-/* Appends what an open file of any kind has, but stops behind max bytes. path is for *err. */
+/* Appends the content of an open file of any kind, but stops behind max bytes. path is for *err. */
 int file_read_fd(int fd, const char *path, size_t max, struct buf *out, struct error *err);
 
 #endif

@@ -38,7 +38,7 @@ static void put_head(struct buf *line, char severity, const char *file, int numb
 		   base == NULL ? file : base + 1, number, log_prefix);
 }
 
-/* A log that cannot be written has nowhere to complain: what is left of the line is dropped. A part of it that has been
+/* A log that cannot be written has nowhere to complain: the rest of the line is dropped. A part of it that has been
  * written gets its end before the next one. */
 static void put_line(struct buf *line, size_t head)
 {

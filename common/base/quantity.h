@@ -21,8 +21,8 @@ struct quantity_scale {
 /* "Gi", "m", "e3", "". 0, or -1 if the text is no suffix. Exponents are cut to -1000..1000. */
 int quantity_read_suffix(const char *suffix, struct quantity_scale *out);
 
-/* 0, or -1 if the text is no quantity. As in the API server, what is finer than a billionth is rounded up, and what is
- * larger than 2^63-1 counts as that. */
+/* 0, or -1 if the text is no quantity. As in the API server, fractions finer than a billionth are rounded up, and
+ * numbers above 2^63-1 count as 2^63-1. */
 int quantity_parse(const char *text, struct quantity *out);
 /* a is at most 2^63-1, and count is the number of some objects: there is no overflow before 10^10 of them. */
 void quantity_add_times(struct quantity *sum, const struct quantity *a, int64_t count);

@@ -210,11 +210,11 @@ static void set_options(const struct bus_socket *socket, const char *endpoint)
 		set_int(zmq, ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS);
 		set_int(zmq, ZMQ_HEARTBEAT_TTL, HEARTBEAT_TTL_MS);
 	}
-	/* what is on the way is bounded by credits */
+	/* credits bound the messages on the way */
 	set_int(zmq, ZMQ_SNDHWM, socket->router ? BUS_UNSENT_MAX : 0);
 	set_int(zmq, ZMQ_RCVHWM, 0);
 	if (socket->router) {
-		/* without it, what is behind the mark above would be dropped in silence */
+		/* without it, messages beyond the mark above would be dropped in silence */
 		set_int(zmq, ZMQ_ROUTER_MANDATORY, 1);
 		return;
 	}

@@ -137,7 +137,7 @@ int config_environment_address(char **out, struct error *err)
 	return 0;
 }
 
-/* Of a list separated by ':'. */
+/* Whether any file of a list separated by ':' exists. */
 static bool any_exists(const char *paths)
 {
 	cleanup_free char *list = mem_strdup(paths);

@@ -12,7 +12,7 @@
 #include "common/framework/failure_spec.h"
 
 /* Reads each item of the sequence value, a mapping, into the next struct of an array of zeroed ones. count grows with
- * each, so that what was read so far can be freed after an error. */
+ * each, so that the items read so far can be freed after an error. */
 static int read_items(struct reader *reader, const struct yaml_node *value, const char *what, field_read *read,
 		      size_t size, void *array, size_t *count)
 {

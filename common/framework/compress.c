@@ -11,7 +11,8 @@
 /* zlib's way to ask for a gzip wrapper: windowBits 15 + 16; for reading, + 32 also takes a zlib wrapper. */
 enum { WINDOW_GZIP = 15 + 16, MEMORY_LEVEL = 8, CHUNK = 64 * 1024 };
 
-/* Of a text of a MiB and more. Statuses of equal Tasks with long diagnostics come to 50; deflate can do 1 000. */
+/* The largest accepted ratio, and the length of texts from which it applies. Statuses of equal Tasks with long
+ * diagnostics come to 50; deflate can do 1 000. */
 enum { RATIO_MAX = 200, RATIO_FROM = 1024 * 1024 };
 
 static bool is_bomb(uLong text_len, uLong packed_len)

@@ -25,7 +25,7 @@ struct container_view {
 	int64_t finished_at;
 };
 
-/* Of Pending Pods only. */
+/* The reason why a Pod waits; only Pending Pods have one. */
 struct wait_view {
 	bool found;
 	enum pod_wait_kind kind;

@@ -50,7 +50,7 @@ void requests_free(struct requests *requests)
 	*requests = (struct requests){0};
 }
 
-/* Those of the list (requests, limits, overhead) go over what was there. */
+/* Reads the list (requests, limits, overhead), whose values replace earlier ones of the same name. */
 static void read_list(const json_t *list, struct requests *out)
 {
 	const char *name;

@@ -1,4 +1,4 @@
-/* Kueue's Workload: what asks for a Framework's quota, and what has become of it (CONTRACT.md §21). Only the parts that
+/* Kueue's Workload: the request for a Framework's quota, and its outcome (CONTRACT.md §21). Only the parts that
  * decisions need are kept; they travel on the bus as an ordinary object that has only these. */
 #ifndef FRAMEWORK_WORKLOAD_H
 #define FRAMEWORK_WORKLOAD_H

@@ -105,8 +105,8 @@ struct kube_request {
 	bool exempt;             /* does not wait for the rate limit (leases, events of the watcher's streams) */
 	bool low_priority;       /* waits behind all others for the rate limit, dropped when too many wait (Events) */
 	/* Called right before the request is handed to curl; false refuses it (KUBE_REFUSED). May lower *timeout_ms:
-	 * the fence of CONTRACT.md §12.17. With it, what has no connection within KUBE_FENCED_SEND_MS is not sent
-	 * (KUBE_NETWORK). NULL: none. The argument is the call's arg. */
+	 * the fence of CONTRACT.md §12.17. With it, a request without a connection within KUBE_FENCED_SEND_MS is not
+	 * sent (KUBE_NETWORK). NULL: none. The argument is the call's arg. */
 	bool (*before_send)(void *arg, int64_t *timeout_ms);
 	bool page;           /* of a list: more are asked for when it has come (kube_client_patience_ms) */
 	bool gzip;           /* accept a gzip body; callers get it decompressed */

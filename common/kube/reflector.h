@@ -15,7 +15,7 @@ struct reflector;
 struct reflector_object {
 	const char *data; /* borrowed, valid during the call */
 	size_t len;
-	/* Of a watch event: the taker may write the resourceVersion here with reflector_note_version, so that nobody
+	/* In a watch event: the taker may write the resourceVersion here with reflector_note_version, so that nobody
 	 * reads the text a second time. NULL: it is not wanted. */
 	char *version;
 };

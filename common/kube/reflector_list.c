@@ -86,7 +86,7 @@ static struct reflector_outcome list_read(struct reflector *reflector)
 	return (struct reflector_outcome){.end = REFLECTOR_ENDED};
 }
 
-/* Of a page that is the last one, or failed. */
+/* The outcome of a list whose last page has come, or of which a page failed. */
 static struct reflector_outcome list_outcome(struct reflector *reflector, const struct kube_answer *answer,
 					     struct error *err)
 {

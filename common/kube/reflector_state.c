@@ -160,7 +160,7 @@ static void read_text(struct json_reader *reader, char *out, size_t size)
 		json_span_decode(&span, out);
 }
 
-/* Of the metadata that comes next. The mistake may be in any other member. */
+/* Reads the names in the metadata that comes next. The mistake may be in any other member. */
 static void read_json_names(struct json_reader *reader, struct object_names *out)
 {
 	struct json_span name;

@@ -142,7 +142,7 @@ static bool free_to_take(const struct election *election, int64_t now_ms)
 	       (lease->holder[0] == '\0' && lease->process[0] == '\0');
 }
 
-/* Who may act on grants of those who led before. */
+/* The processes that may still act on grants of former leaders. */
 static enum election_grants left_behind(const struct election *election)
 {
 	if (!election->seen)
@@ -205,7 +205,7 @@ static void wait_more(struct election *election, int64_t now_ms)
 
 /* ---- what to send ----------------------------------------------------------------------------------------------- */
 
-/* Who holds it has the newer one of Lease and record. */
+/* The epoch of the next term. The process that holds it has the newer one of Lease and record. */
 static uint64_t newer_epoch(const struct election *election)
 {
 	return election->lease.transitions >= ELECTION_EPOCH_MAX ? 1 : election->lease.transitions + 1;

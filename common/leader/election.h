@@ -26,7 +26,7 @@
 
 struct election;
 
-/* Who may still act on the holder's shards after the holder has ended. */
+/* The processes that may still act on the holder's shards after the holder has ended. */
 enum election_grants {
 	ELECTION_GRANTS_NONE,     /* nobody: it granted no shards, or all were released */
 	ELECTION_GRANTS_CHILDREN, /* its children, which end with it */
@@ -76,7 +76,7 @@ enum election_verb { ELECTION_READ, ELECTION_CREATE, ELECTION_UPDATE };
 struct election_request {
 	enum election_object object;
 	enum election_verb verb;
-	/* CREATE, UPDATE: what is to be written. `renewed` is empty: the caller fills in the wall clock's time. An
+	/* CREATE, UPDATE: the Lease to be written. `renewed` is empty: the caller fills in the wall clock's time. An
 	 * UPDATE has the resourceVersion of the last answer. */
 	struct election_lease lease;
 	bool acquires;      /* a new term: acquireTime, too, is now */
@@ -109,7 +109,7 @@ bool election_released(const struct election *election);
 /* Whether this process leads at now_ms. Ask before each action that only a leader may do. Once false, it stays false
  * until election_next() begins a new term. */
 bool election_leads(const struct election *election, int64_t now_ms);
-/* Of the present term, or the last one; 0 before the first. */
+/* The epoch of the present term, or of the last one; 0 before the first. */
 uint64_t election_epoch(const struct election *election);
 /* Counts the terms led from 1. */
 uint64_t election_term(const struct election *election);

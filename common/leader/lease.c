@@ -74,7 +74,8 @@ static void copy_text(char *out, size_t size, const char *text)
 	snprintf(out, size, "%s", text == NULL ? "" : text);
 }
 
-/* Numbers of both are int32; what is none, because somebody wrote it so, must not overflow what is made of it. */
+/* Limits a number to 0..INT32_MAX: both objects hold int32, and another value, written by somebody else, must not cause
+ * an overflow. */
 static int64_t as_int32(int64_t number)
 {
 	return number < 0 ? 0 : number > INT32_MAX ? INT32_MAX : number;

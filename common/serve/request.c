@@ -16,7 +16,7 @@
 /* A body is read and thrown away, so that a 413 reaches its sender; not for ever. */
 enum { DROPPED_MAX = 1024 * 1024 };
 
-/* Of libmicrohttpd's record of a request's header or argument. */
+/* The bytes of libmicrohttpd's record of a request's header or argument. */
 enum { FIELD_COST = 64 };
 
 /* ---- what handlers ask ------------------------------------------------------------------------------------------- */

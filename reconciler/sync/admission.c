@@ -22,7 +22,7 @@ static void add_map(json_t *object, const char *name, const json_t *added)
 	json_object_set_new(object, name, after);
 }
 
-/* Appends to the list object[name] what is not in it. */
+/* Appends the missing items to the list object[name]. */
 static void add_list(json_t *object, const char *name, const json_t *added)
 {
 	json_t *before = json_object_get(object, name);

@@ -441,8 +441,8 @@ static void write_config_map(const struct framework *framework, struct buf *out)
 	buf_puts(out, "]}}");
 }
 
-/* Creates wait like everything else for what they rest on: a sound spec, the fence, the write of their decision. It may
- * all have changed while they were queued, the attempt too: what was decided anew is another create. */
+/* Creates, like all calls, wait for their conditions: a sound spec, the fence, the write of their decision. All of
+ * these may have changed while the create was queued, the attempt too: a new decision makes another create. */
 static bool may_create(const struct framework *framework, uint64_t decided)
 {
 	return framework->exists && framework->has_status && framework->problem == NULL &&
@@ -476,7 +476,8 @@ static bool held_back(const struct framework *framework, const struct call *call
 	return framework->create_window > 0 && call->failed != framework->creates_failed;
 }
 
-/* Of one that is gone, or on its way out with a spec that cannot be read, the Workload is still let go. */
+/* Whether the call releases the Workload of a Framework that is gone, or being deleted with a spec that cannot be read.
+ */
 static bool may_release(const struct framework *framework, const struct call *call)
 {
 	return call->object == SLOT_WORKLOAD && call->kind == CALL_PATCH_OWNED && kueue_only_releases(framework);

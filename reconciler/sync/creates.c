@@ -1,4 +1,4 @@
-/* Whose Pod is created next, and whose refusal counts, where creates have failed (CONTRACT.md §8.11, §8.12); see
+/* The order of creates, and the Task whose refusal counts, after creates have failed (CONTRACT.md §8.11, §8.12); see
  * rules.h. */
 #include <utlist.h>
 

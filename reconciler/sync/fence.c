@@ -65,7 +65,7 @@ bool reconcile_may_act(struct reconcile *reconcile, struct slot *slot, uint64_t 
 
 /* ---- deletes ---- */
 
-/* Of an attempt that has ended for good, there is nothing that anybody could still adopt. */
+/* Whether the attempt has ended for good: then nobody can still adopt objects of it. */
 static bool attempt_ended(const struct framework *framework)
 {
 	const char *uid = framework->status.attempt.config_map_uid;

@@ -232,7 +232,7 @@ static bool may_act(struct reconcile *reconcile, struct slot *slot)
 	return kueue_only_releases(framework) || reconcile_may_act(reconcile, slot, decided);
 }
 
-/* The Workload's status is behind what is stored of the Tasks. */
+/* Updates the Workload's status, which is behind the stored status of the Tasks. */
 static void report(struct reconcile *reconcile, struct slot *slot)
 {
 	struct framework *framework = reconcile->framework;

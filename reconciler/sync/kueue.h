@@ -85,9 +85,9 @@ void kueue_drop_lookups(struct framework *framework);
 
 /* ---- kueue.c ---- */
 
-/* In each reconcile, before anything else is decided: what Kueue has decided, and what the Workload needs. */
+/* Applies Kueue's decisions and updates the Workload, in each reconcile, before anything else is decided. */
 void kueue_sync(struct reconcile *reconcile);
-/* Of a Framework of which kueue_only_releases(): its Workload may go when its last Pod is gone. */
+/* For a Framework that kueue_only_releases(): its Workload may go when its last Pod is gone. */
 void kueue_release(struct reconcile *reconcile);
 
 /* ---- workload.c: what it needs, and bodies ---- */

@@ -1,5 +1,5 @@
-/* Taking in what is seen (ARCHITECTURE.md §6.5): never back to an older version, never up from
- * the dead; see sync.h. */
+/* Takes in observed objects (ARCHITECTURE.md §6.5): never back to an older version, never up from the dead; see sync.h.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,8 +122,8 @@ static void check_marks(struct framework *framework, const struct json_span *par
 	take_marks(framework, status);
 }
 
-/* Whether another process of ours wrote it: one of us two has lost the key, and does not know. Whichever it is, who
- * goes on from what is stored takes nothing back. */
+/* Whether another process of ours wrote it: one of us two has lost the key, and does not know. Whichever it is, a
+ * process that goes on from the stored status takes nothing back. */
 static bool is_anothers(const struct framework *framework, const struct json_span *part)
 {
 	char writer[STATUS_WRITER_SIZE];
@@ -142,7 +142,7 @@ static bool is_anothers(const struct framework *framework, const struct json_spa
 	return strcmp(writer, framework->writer) != 0;
 }
 
-/* Whether what is stored compressed is what we would store, however it was compressed. */
+/* Whether the stored compressed status equals ours, however it was compressed. */
 static bool packs_ours(const struct framework *framework, const char *packed)
 {
 	cleanup_buf struct buf stored = {0};
@@ -208,7 +208,8 @@ static void revive(char **gone_uid, char **gone_version, const struct object_met
 	mem_replace(gone_version, NULL);
 }
 
-/* Whether what is seen was before the end of its uid. At that version or later it lives: it was not its end. */
+/* Whether the observed object is older than the end of its uid. At that version or later it exists: that was not its
+ * end. */
 static bool is_dead(const char *gone_uid, const char *gone_version, const struct object_meta *meta)
 {
 	return gone_uid != NULL && strcmp(gone_uid, meta->uid) == 0 &&
@@ -258,7 +259,7 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	}
 	mem_replace(&framework->resource_version, meta->resource_version);
 	if (meta->generation != framework->generation) {
-		backoff_reset(&framework->creates); /* what is refused may have been put right */
+		backoff_reset(&framework->creates); /* the cause of a refusal may have been corrected */
 		backoff_reset(&framework->owned_calls);
 	}
 	framework->generation = meta->generation;
@@ -269,8 +270,8 @@ bool framework_observe(struct framework *framework, const struct object_parts *o
 	take_spec(framework, &object->spec);
 	if (framework->managed_by_others)
 		return true;
-	/* Until a write of ours has succeeded, what is stored goes before what we made of an older view: its former
-	 * owner may have written since. */
+	/* Until a write of ours has succeeded, the stored status takes precedence over ours, which rests on an older
+	 * view: its former owner may have written since. */
 	if (fresh || !framework->has_status || !fence_proven(framework) || is_anothers(framework, &object->status))
 		take_status(framework, &object->status);
 	else if (by == OBSERVED_EVENT)
@@ -328,7 +329,7 @@ static bool is_news(const struct framework *framework, const struct slot *slot, 
 	return slot->meta == NULL || version_compare(meta->resource_version, slot->meta->resource_version) > 0;
 }
 
-/* Another uid under the name: what was there is gone. */
+/* Another uid has the name: the former object is gone. */
 static void make_room(struct slot *slot, const struct object_meta *meta)
 {
 	const struct slot before = *slot;

@@ -7,7 +7,7 @@
 #include "reconciler/sync/rules.h"
 #include "reconciler/sync/served.h"
 
-/* Whether what is there is as the spec wants it. */
+/* Whether the object is as the spec wants it. */
 enum owned_fit {
 	FIT,       /* it is */
 	FIT_LATER, /* a PATCH is to make it so; Pods need not wait for that */
@@ -39,7 +39,8 @@ struct owned_kind {
 	enum owned_fit (*fit)(const struct framework *framework, const struct owned_object *object, bool fitted);
 	/* The member spec of a merge patch that makes it so. */
 	void (*write_patch)(const struct framework *framework, struct buf *out);
-	/* Of one that is apart: whether a planned call is still wanted; write_patch() writes the whole body then. */
+	/* For a kind that is apart: whether a planned call is still wanted; write_patch() writes the whole body then.
+	 */
 	bool (*wanted)(const struct framework *framework, const struct call *call);
 	/* Posts an Event: the API server serves none of its resources or, with trouble, why that is unknown. */
 	void (*report_unavailable)(struct reconcile *reconcile, const char *trouble);

@@ -98,7 +98,7 @@ static enum owned_fit group_fit(const struct framework *framework, const struct 
 
 /* ---- what it says ---- */
 
-/* Of so many Tasks, in the order of the spec. */
+/* Adds the resources of so many Tasks, in the order of the spec. */
 static void write_resources(const struct framework *framework, int64_t members, struct buf *out)
 {
 	cleanup_json json_t *spec = json_parse(framework->spec_text, strlen(framework->spec_text), NULL);

@@ -70,7 +70,7 @@ static const struct identity *find_identity(const char *name)
 	return NULL;
 }
 
-/* Of the attempt's PodGroup. */
+/* Appends the name of the attempt's PodGroup. */
 static void put_group_name(struct pod_template *template)
 {
 	buf_printf(&template->text, "\"%s-", template->framework_name);
@@ -108,7 +108,7 @@ static void put_part(struct pod_template *template, const char *text, size_t len
 	template->text.data[template->text.len] = '\0';
 }
 
-/* The placeholder that begins at text, or NULL; len is what is left of the string. */
+/* The placeholder that begins at text, or NULL; len: the rest of the string. */
 static const struct identity *placeholder_at(const char *text, size_t len, size_t *size)
 {
 	for (size_t i = 0; i < PLACEHOLDER_COUNT; i++) {
@@ -299,7 +299,7 @@ static void put_names(struct pod_template *template, const json_t *spec)
 		buf_json_text(out, "subdomain", template->subdomain);
 }
 
-/* By which its scheduler finds the PodGroup, or which scheduler that is. */
+/* The fields that name the PodGroup for its scheduler, or that name the scheduler. */
 static void put_gang(struct pod_template *template, const json_t *spec)
 {
 	if (template->gang == GANG_VOLCANO && unset(json_object_get(spec, "schedulerName")))

@@ -10,8 +10,8 @@ enum { REPORT_AGAIN_MS = 30 * 60 * 1000 };
 
 /* ---- fence.c: CONTRACT.md §12.14 ---- */
 
-/* Whether what was decided at version `decided` may be acted on: it is persisted and the fence is passed. Otherwise the
- * slot is looked at again after the next write. */
+/* Whether the reconcile may act on a decision of version `decided`: it is persisted and the fence is passed. Otherwise
+ * the slot is looked at again after the next write. */
 bool reconcile_may_act(struct reconcile *reconcile, struct slot *slot, uint64_t decided);
 /* Whether the object with this uid may be deleted, which has the slot's name (CONTRACT.md §12.24); otherwise as above.
  */
@@ -19,7 +19,7 @@ bool reconcile_may_delete(struct reconcile *reconcile, struct slot *slot, const 
 /* Whether a status write that began after the object was seen has succeeded: then no status is newer than ours. Until
  * then nothing is done for the Framework. */
 bool fence_vouches(struct framework *framework, struct slot *slot);
-/* Whether what is stored is ours, or is overwritten by ours. */
+/* Whether the stored status is ours, or is overwritten by ours. */
 bool fence_proven(const struct framework *framework);
 /* A write of ours has succeeded. */
 void fence_pass(struct framework *framework);
@@ -165,7 +165,7 @@ bool owned_wanted(const struct framework *framework, const struct call *call);
 bool owned_find_resource(struct reconcile *reconcile, struct slot *slot);
 /* Makes the object of a kind that owned_sync() leaves alone. */
 void owned_make(struct reconcile *reconcile, enum slot_kind kind);
-/* Tells of the error of its last call by an Event. */
+/* Reports the error of its last call by an Event. */
 void owned_report_error(struct reconcile *reconcile, struct slot *slot);
 /* Appends the owner reference to the Framework. */
 void framework_write_owner(const struct framework *framework, struct buf *out);
@@ -198,9 +198,9 @@ void creates_send(struct reconcile *reconcile);
 
 /* slot->place of a Task is its role << PLACE_INDEX_BITS | its index. */
 enum { PLACE_INDEX_BITS = 32 };
-/* Of the Tasks, by TaskRole and index, and of Pods that are none's. */
+/* Gives the Tasks their turns, by TaskRole and index, and then Pods that belong to no Task. */
 void slots_sync(struct reconcile *reconcile);
-/* The attempt is over: of Pods that are under its ConfigMap all the same, having come late (CONTRACT.md §6.6, G4). */
+/* The attempt is over: gives their turns to Pods that came late under its ConfigMap (CONTRACT.md §6.6, G4). */
 void slots_sync_late(struct reconcile *reconcile);
 /* A Completed Framework needs none of the places that stand empty. */
 void slots_free_idle(struct framework *framework);

@@ -65,7 +65,7 @@ static void send(struct reconcile *reconcile, struct slot *slot, enum call_verb 
 static void send_delete(struct reconcile *reconcile, struct slot *slot, const char *uid, const char *version,
 			bool force)
 {
-	if (slot->known == SLOT_IN_DOUBT) { /* what has the name is in doubt */
+	if (slot->known == SLOT_IN_DOUBT) { /* the object of the name is in doubt */
 		slot_send_get(reconcile, slot, uid);
 		return;
 	}
@@ -189,7 +189,7 @@ bool slot_confirm_none(struct reconcile *reconcile, struct slot *slot, const cha
 		slot_send_delete_owned(reconcile, slot);
 		return false;
 	}
-	/* a view that lags behind may show what had the name before ours */
+	/* a view that lags behind may show the object that had the name before ours */
 	if (slot->call == CALL_NONE && slot->known == SLOT_CONFIRMED)
 		return true;
 	slot_send_get(reconcile, slot, NULL);
@@ -280,8 +280,8 @@ void slot_create_failed(struct reconcile *reconcile, struct slot *slot, const ch
 	slot->error = NULL;
 }
 
-/* Of an earlier attempt, or of a Framework that had the name before: on its way out with its owner, which is gone, or
- * soon will be. */
+/* Whether the object belongs to an earlier attempt, or to a Framework that had the name before: its deletion follows
+ * that of its owner. */
 static bool is_former(const struct reconcile *reconcile, const struct slot *slot)
 {
 	const struct object_meta *meta = slot->meta;

@@ -392,7 +392,7 @@ void framework_adopt_status(struct framework *framework, struct framework_status
 
 	free_role_work(framework);
 	framework_status_free(&framework->status);
-	pod_templates_free(framework); /* they contain what was admitted */
+	pod_templates_free(framework); /* they contain the admission */
 	framework->status = *status;
 	*status = (struct framework_status){0};
 	forget_shortening(framework);

@@ -1,6 +1,6 @@
-/* One Framework as its owner holds it: the object, its status, what is observed under it, what is on the way.
- * The two state machines of CONTRACT.md §5 and §6 are tables (state.c); framework_enter and task_enter are the only
- * ways to change a state. */
+/* One Framework as its owner holds it: the object, its status, observed objects under it, calls on the way. The two
+ * state machines of CONTRACT.md §5 and §6 are tables (state.c); framework_enter and task_enter are the only ways to
+ * change a state. */
 #ifndef SYNC_STATE_H
 #define SYNC_STATE_H
 
@@ -20,7 +20,7 @@
 #include "reconciler/sync/plan.h"
 #include "reconciler/sync/request_backoff.h"
 
-/* How what has the name is known, if anything has it. */
+/* How the object of the name is known, if there is one. */
 enum slot_known {
 	SLOT_SEEN,      /* by events and lists, or by the answer to a create */
 	SLOT_CONFIRMED, /* a GET has answered since the last create or news */
@@ -41,7 +41,7 @@ enum slot_report {
 };
 
 /* A place for one named object under the Framework: its attempt's ConfigMap, a Pod, or another object that it owns. It
- * outlives the object: what is known of an object that is gone, or not yet there, stands here too. */
+ * outlives the object: it also keeps facts about an object that is gone, or not yet there. */
 struct slot {
 	enum slot_kind kind;
 	char *name;               /* NULL: of a kind that the Framework has not wanted yet */
@@ -136,10 +136,10 @@ struct write_pace {
 
 /* The operations that the present grant allows, and the author of the stored status (fence.c). */
 enum fence {
-	FENCE_NEW,    /* the Framework was seen to come: all may be done, and nothing of ours is stored yet */
-	FENCE_FORMER, /* no create or delete; what is stored goes before ours, a former owner may have written it */
-	FENCE_PASSED, /* a write of ours has succeeded: all may be done, and what is stored is ours or is overwritten */
-	FENCE_RENEWED, /* no create or delete before another write; what is stored is ours or is overwritten */
+	FENCE_NEW,     /* the Framework was seen to come: all may be done, and nothing of ours is stored yet */
+	FENCE_FORMER,  /* no create or delete; the stored status has precedence: a former owner may have written it */
+	FENCE_PASSED,  /* a write of ours has succeeded: all may be done; the stored status is ours or is overwritten */
+	FENCE_RENEWED, /* no create or delete before another write; the stored status is ours or is overwritten */
 };
 
 /* The state that belongs to the slot of an owned object (owned.c). */
@@ -193,7 +193,7 @@ struct framework {
 	bool fence_sent;    /* status.fenced as it is in the write that is on its way */
 	const char *writer; /* as this process marks the statuses that it writes; NULL: not at all */
 
-	/* That the status fits (write.c), of this attempt. */
+	/* Keeps the status within the server's limits (write.c), in this attempt. */
 	int shorten_step;        /* of shorten.h, in force: new messages are shortened as the ones before them */
 	bool shortened;          /* some message was */
 	bool shortened_reported; /* … by an Event */
@@ -219,7 +219,7 @@ struct framework {
 
 	struct request_backoff creates;
 	struct request_backoff others;
-	struct request_backoff owned_calls; /* all calls about what is in owned */
+	struct request_backoff owned_calls; /* all calls about objects in owned */
 	uint32_t create_window;             /* creates on the way at most; 0: no limit (slow start after a failure) */
 	uint32_t creates_on_way;
 	uint64_t creates_failed;  /* how often, ever */
@@ -232,7 +232,7 @@ struct framework {
 
 struct framework *framework_new(const char *ns, const char *name);
 void framework_free(struct framework *framework);
-/* Forgets status and work, keeps what is observed: the object is gone, or another one has its name. */
+/* Forgets status and work, keeps the observed objects: the object is gone, or another one has its name. */
 void framework_forget(struct framework *framework);
 /* Takes over a status (its content moves), as read from the server. */
 void framework_adopt_status(struct framework *framework, struct framework_status *status);
@@ -374,13 +374,13 @@ bool slot_confirm_none(struct reconcile *reconcile, struct slot *slot, const cha
 bool framework_has_config_map(const struct framework *framework);
 /* Whether the present object is controlled by controller_uid. */
 bool slot_ours(const struct slot *slot, const char *controller_uid);
-/* The failed create that is to be classified now: what was decided then is decided still, and it is sure that nothing
- * was created. NULL: none. */
+/* The failed create that is to be classified now: its decision still holds, and it is certain that nothing was created.
+ * NULL: none. */
 const struct create_error *slot_create_error(const struct slot *slot, uint64_t decided);
-/* Tells of it, by an Event of this reason with a hint behind what the server says, and is done with it. */
+/* Reports it by an Event of this reason, with a hint behind the server's message, and discards it. */
 void slot_create_failed(struct reconcile *reconcile, struct slot *slot, const char *reason, const char *hint);
-/* Waits for a same-named object that is not ours, and reports it, once; what was ours before (of an earlier attempt, or
- * of a Framework that had the name) only when it has not gone for long. since_sec: when the name was first wanted. */
+/* Waits for a same-named object that is not ours, and reports it, once; one of an earlier attempt, or of a Framework
+ * that had the name, only when it still exists after a while. since_sec: when the name was first wanted. */
 void slot_report_conflict(struct reconcile *reconcile, struct slot *slot, int64_t since_sec);
 
 #endif

@@ -11,7 +11,7 @@
 
 /* ---- step 4: the ConfigMap ---- */
 
-/* Whether what was decided about the Framework itself may be acted on. */
+/* Whether the reconcile may act on its decision about the Framework itself. */
 static bool may_act(struct reconcile *reconcile)
 {
 	return reconcile_may_act(reconcile, &reconcile->framework->config_map, reconcile->framework->decided);

@@ -19,9 +19,9 @@ void framework_sync(struct framework *framework, const struct sync_config *confi
 
 enum observed_by { OBSERVED_EVENT, OBSERVED_ANSWER };
 
-/* The Framework as the server has it, on one line: snapshots show its metadata and spec as they stand. A
- * status is adopted only where there is none in memory for its uid. Older or equal resourceVersions are dropped, and
- * what was before the end of its uid; what is seen after that lives, whatever was believed. Returns false when it was
+/* The Framework as the server has it, on one line: snapshots show its metadata and spec as they stand. A status is
+ * adopted only where there is none in memory for its uid. Drops older or equal resourceVersions, and objects older than
+ * the end of their uid; an object seen after that exists, even if it was believed gone. Returns false when it was
  * dropped. */
 bool framework_observe(struct framework *framework, const struct object_parts *object, enum observed_by by);
 /* A snapshot begins: nothing of it is seen yet. */
@@ -30,7 +30,7 @@ void framework_set_unseen(struct framework *framework);
 bool framework_has_seen(const struct framework *framework, const char *version);
 /* The Framework is gone: a DELETED event or a list at version said so, or (NULL) an answer of the API server. */
 void framework_observe_absent(struct framework *framework, const char *version);
-/* The object moves in. Returns false when it was dropped, being older than what is known or dead. */
+/* The object moves in. Returns false when it was dropped, because it is dead or older than the known one. */
 bool framework_observe_pod(struct framework *framework, struct pod *pod);
 bool framework_observe_config_map(struct framework *framework, struct config_map *config_map);
 bool framework_observe_workload(struct framework *framework, struct workload *workload);

@@ -20,7 +20,7 @@ static int compare_places(const struct slot *a, const struct slot *b)
 	return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Takes what is dirty: the Tasks by TaskRole and index, then Pods that are no Task's, as they came. */
+/* Takes the dirty slots: the Tasks by TaskRole and index, then Pods that are no Task's, as they came. */
 static struct slot *take_dirty(struct framework *framework)
 {
 	struct slot *list = NULL;

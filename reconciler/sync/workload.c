@@ -1,5 +1,5 @@
-/* The Workload as Kueue reads it: what it asks for, and what is reported in its status (CONTRACT.md §21); see kueue.h
- * and owned_kind.h. */
+/* The Workload as Kueue reads it: its request, and the reports in its status (CONTRACT.md §21); see kueue.h and
+ * owned_kind.h. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,7 +353,7 @@ json_t *kueue_status_patch(const struct framework *framework)
 	return json_pack("{s:n}", "reclaimablePods");
 }
 
-/* Of a Framework that had the name, and is gone. */
+/* Whether the Workload belongs to a Framework that had the name, and is gone. */
 static bool is_former(const struct framework *framework)
 {
 	const struct object_meta *meta = kueue_slot(framework)->meta;

@@ -1,5 +1,5 @@
-/* Status writes: their bodies, what is done so that they fit into an object on the server (CONTRACT.md §13), and what
- * follows from their outcome; see sync.h. */
+/* Status writes: their bodies, the steps that fit them into an object on the server (CONTRACT.md §13), and the effects
+ * of their outcome; see sync.h. */
 #include <stdio.h>
 #include <string.h>
 

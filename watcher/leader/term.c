@@ -131,7 +131,7 @@ static void on_pool_drained(void *arg)
 
 static const struct pool_handler pool_handler = {.died = on_worker_died, .drained = on_pool_drained};
 
-/* That of the flags, else fc-reconciler in the folder of our own program. */
+/* The program that the flags name, else fc-reconciler in the folder of our own program. */
 static char *reconciler_program(const struct flags *flags)
 {
 	char path[PATH_MAX];

@@ -35,7 +35,7 @@ struct outbox_item *outbox_first(const struct outbox *outbox);
 const struct bus_absent *outbox_item_absent(const struct outbox_item *item, enum object_kind *kind, uint32_t *shard);
 const struct bus_snapshot_end *outbox_item_end(const struct outbox_item *item);
 const struct cache_entry *outbox_item_entry(const struct outbox_item *item);
-/* That part was sent. */
+/* Notes that the present part of the item was sent. */
 void outbox_sent(struct outbox *outbox, struct outbox_item *item);
 
 #endif

@@ -190,13 +190,13 @@ static void forget_process(struct shard_table *table, struct shard_member *membe
 	end_lease(table, member);
 }
 
-/* Whose lease a former leader may have given for it is not known for certain. */
+/* Whether it is uncertain which member may have a lease on the shard from a former leader. */
 static bool blocked(const struct shard_table *table, const struct shard *shard, int64_t now_ms)
 {
 	return shard->claims != 1 && now_ms < table->options.former_until_ms;
 }
 
-/* Of two claims on one shard one may be wrong, so neither holds until the leases of both are over for certain. */
+/* One of two claims on a shard may be wrong, so neither holds until the leases of both are over for certain. */
 static void contest(struct shard_table *table, uint32_t r, const struct shard_member *member)
 {
 	struct shard *shard = &table->shards[r];

@@ -394,7 +394,7 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 	}
 	store(cache, entry, &kept);
 	link_shard(cache, entry, shard_of_key(meta->ns, framework_of(kind, meta), cache->shard_count));
-	if (cache->listing[kind] > 0) /* most of what is there runs for long */
+	if (cache->listing[kind] > 0) /* most listed objects live for long */
 		fold(cache, entry);
 	report_changed(cache, entry);
 	return 0;

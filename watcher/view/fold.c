@@ -132,7 +132,7 @@ struct folded_object {
 	unsigned char packed[1];
 };
 
-/* Both directions begin with what is known. */
+/* Both directions begin with the texts that both sides know. */
 static void begin(struct pack *pack, const char *ns, const char *name)
 {
 	pack_known(pack, ns);

@@ -147,7 +147,7 @@ static struct reflector *make_reflector(struct ev_loop *loop, struct kube_client
 	return reflector_new(loop, client, &options, &stream_handler, stream);
 }
 
-/* Of `kinds` kinds, the first of which is `first`, in each of the namespaces. */
+/* Allocates streams of kind_count kinds, the first of which is `first`, in each of the namespaces. */
 static struct streams *allocate(const struct namespaces *namespaces, enum object_kind first, size_t kind_count)
 {
 	const size_t count = (namespaces->count == 0 ? 1 : namespaces->count) * kind_count;

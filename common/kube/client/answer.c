@@ -7,7 +7,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
-/* Of a body that is no Status, this much goes into a message. */
+/* The bytes that a message quotes of a body that is no Status. */
 enum { BODY_SHOWN = 200 };
 /* A server that wants more is not believed. */
 enum { RETRY_AFTER_MAX_S = 3600 };

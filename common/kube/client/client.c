@@ -285,7 +285,7 @@ static void refresh_transports(struct kube_client *client)
 
 /* ---- the work watcher ---- */
 
-/* The bucket's token is taken only for what is really sent. */
+/* Only requests that are really sent take a token of the bucket. */
 static void start(struct kube_call *call)
 {
 	struct kube_client *client = call->client;

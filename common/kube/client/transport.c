@@ -259,7 +259,7 @@ static int local_port_of(int fd)
 	return ntohs(address.any.sa_family == AF_INET6 ? address.in6.sin6_port : address.in.sin_port);
 }
 
-/* In libcurl, or in the kernel, which counts what is not acknowledged. */
+/* Whether libcurl or the kernel holds unsent bytes; the kernel counts those that are not acknowledged. */
 static bool has_unsent(const struct socket *socket)
 {
 	int unacked = 0;

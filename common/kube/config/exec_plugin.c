@@ -163,7 +163,7 @@ static void look(struct exec_plugin *plugin)
 
 /* ---- what happens to it ---- */
 
-/* Takes what is there. */
+/* Reads the output that is available. */
 static void drain(struct exec_plugin *plugin, struct output *stream)
 {
 	while (stream->open && !stream->too_much) {

@@ -11,7 +11,7 @@
 #include "common/base/mem.h"
 #include "common/kube/config/url.h"
 
-/* Of an IPv4 address written as one of IPv6, those before it (RFC 4291 §2.5.5.2). */
+/* The bits before an IPv4 address that is written as one of IPv6 (RFC 4291 §2.5.5.2). */
 enum { MAPPED_BITS = 96 };
 
 /* NULL: neither has a value. */
@@ -59,7 +59,7 @@ static bool is_in_block(const struct in6_addr *ip, const char *block)
 	return (bits >= MAPPED_BITS || !IN6_IS_ADDR_V4MAPPED(ip)) && same_bits(ip, &start, bits);
 }
 
-/* "host" is the host and what is below it, ".host" and "*.host" only the latter. */
+/* "host" matches the host and its subdomains, ".host" and "*.host" only the subdomains. */
 static bool is_named(const char *host, const char *name)
 {
 	const char *rest = strncmp(name, "*.", 2) == 0 ? name + 1 : name;
