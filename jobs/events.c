@@ -21,7 +21,7 @@ enum {
 };
 
 /* An Event that was posted. */
-struct recent {
+struct job_event {
 	char *path; /* of the Event */
 	int64_t written_ms;
 	int count;
@@ -30,7 +30,7 @@ struct recent {
 
 struct job_events {
 	struct kube_client *client;
-	struct recent *recent; /* by path */
+	struct job_event *recent; /* by path */
 	uint64_t posted;
 	char host[64];
 };
@@ -44,7 +44,7 @@ struct job_events *job_events_new(struct kube_client *client)
 	return events;
 }
 
-static void forget(struct job_events *events, struct recent *recent)
+static void forget(struct job_events *events, struct job_event *recent)
 {
 	HASH_DEL(events->recent, recent);
 	free(recent->path);
@@ -53,8 +53,8 @@ static void forget(struct job_events *events, struct recent *recent)
 
 void job_events_free(struct job_events *events)
 {
-	struct recent *recent;
-	struct recent *next;
+	struct job_event *recent;
+	struct job_event *next;
 
 	if (events == NULL)
 		return;
@@ -69,7 +69,7 @@ uint64_t job_events_count(const struct job_events *events)
 }
 
 /* A request about an Event. */
-struct sent {
+struct job_event_write {
 	struct job_events *events;
 	char *path; /* of the Event */
 };
@@ -77,8 +77,8 @@ struct sent {
 /* An Event that is not there cannot be counted up: the next repetition makes a new one. 409: it is there already. */
 static void on_done(void *arg, const struct kube_answer *answer)
 {
-	struct sent *sent = arg;
-	struct recent *recent;
+	struct job_event_write *sent = arg;
+	struct job_event *recent;
 
 	if (answer->failure != KUBE_CANCELLED && answer->http_status / 100 != 2 && answer->http_status != 409) {
 		log_v(1, "an Event was not posted: %s", answer->message);
@@ -90,7 +90,7 @@ static void on_done(void *arg, const struct kube_answer *answer)
 	free(sent);
 }
 
-static void request(struct job_events *events, const struct recent *recent, const char *method, const char *path,
+static void request(struct job_events *events, const struct job_event *recent, const char *method, const char *path,
 		    const struct buf *body)
 {
 	const struct kube_request request = {
@@ -103,9 +103,9 @@ static void request(struct job_events *events, const struct recent *recent, cons
 		.timeout_ms = EVENT_TIMEOUT_MS,
 		.low_priority = true,
 	};
-	struct sent *sent = mem_alloc(sizeof(*sent));
+	struct job_event_write *sent = mem_alloc(sizeof(*sent));
 
-	*sent = (struct sent){.events = events, .path = mem_strdup(recent->path)};
+	*sent = (struct job_event_write){.events = events, .path = mem_strdup(recent->path)};
 	kube_client_call(events->client, &request, on_done, sent);
 }
 
@@ -145,7 +145,7 @@ static void write_event(struct buf *out, const struct job_events *events, const 
 }
 
 /* A repetition that comes too soon is told with the next one. */
-static void count_up(struct job_events *events, struct recent *recent)
+static void count_up(struct job_events *events, struct job_event *recent)
 {
 	int64_t now_ms = clock_boot_ms();
 	cleanup_buf struct buf body = {0};
@@ -167,7 +167,7 @@ void job_events_post(struct job_events *events, const struct job *job, const cha
 	cleanup_free char *path = mem_printf("/api/v1/namespaces/%s/events", job->ns);
 	char *own_path = mem_printf("%s/%s", path, name);
 	cleanup_buf struct buf body = {0};
-	struct recent *recent;
+	struct job_event *recent;
 
 	log_v(1, "[%s/%s]: %s: %s", job->ns, job->name, reason, message);
 	HASH_FIND_STR(events->recent, own_path, recent);
@@ -179,7 +179,7 @@ void job_events_post(struct job_events *events, const struct job *job, const cha
 	if (HASH_COUNT(events->recent) >= EVENTS_KEPT)
 		forget(events, events->recent);
 	recent = mem_calloc(1, sizeof(*recent));
-	*recent = (struct recent){.path = own_path, .written_ms = clock_boot_ms(), .count = 1};
+	*recent = (struct job_event){.path = own_path, .written_ms = clock_boot_ms(), .count = 1};
 	HASH_ADD_KEYPTR(hh, events->recent, recent->path, strlen(recent->path), recent);
 	events->posted++;
 	write_event(&body, events, job, name, type, reason, message);

@@ -58,7 +58,7 @@ static const char usage[] =
 	"  -v LEVEL           log level, 0 (default) to 10\n"
 	"  --help, --version\n";
 
-struct options {
+struct jobs_options {
 	struct process_flags flags;
 	struct leader_flags leader;
 	bool kinds[JOB_KINDS];
@@ -259,7 +259,7 @@ static int read_gang_scheduler(const char *text, const char **out)
 }
 
 /* As process_flag(). */
-static int parse_options(int argc, char **argv, struct options *out)
+static int parse_options(int argc, char **argv, struct jobs_options *out)
 {
 	static const struct option known[] = {
 		{"kinds", required_argument, NULL, 'k'},
@@ -291,7 +291,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 	return leader_flags_check("fc-jobs", &out->leader);
 }
 
-static int start(struct jobs *jobs, const struct options *options, struct error *err)
+static int start(struct jobs *jobs, const struct jobs_options *options, struct error *err)
 {
 	const struct leader_flags *leader = &options->leader;
 	const struct kube_client_options client_options = {
@@ -346,10 +346,10 @@ static void stop(struct jobs *jobs)
 int main(int argc, char **argv)
 {
 	static struct jobs jobs;
-	struct options options = {.leader = leader_flags_default("fc-jobs"),
-				  .kinds = {true, true, true},
-				  .qps = QPS_DEFAULT,
-				  .burst = BURST_DEFAULT};
+	struct jobs_options options = {.leader = leader_flags_default("fc-jobs"),
+				       .kinds = {true, true, true},
+				       .qps = QPS_DEFAULT,
+				       .burst = BURST_DEFAULT};
 	struct error err;
 	int parsed;
 

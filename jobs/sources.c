@@ -15,7 +15,7 @@
 
 enum { LOOK_AGAIN_MS = 5000, LOOK_TIMEOUT_MS = 15000 };
 
-struct source {
+struct job_source {
 	struct sources *sources;
 	enum job_kind kind;
 	struct kube_call *call; /* asks whether the kind is served */
@@ -33,7 +33,7 @@ struct sources {
 	sources_served *served;
 	void *arg;
 	struct reflector *frameworks;
-	struct source kinds[JOB_KINDS];
+	struct job_source kinds[JOB_KINDS];
 	bool stopped;
 };
 
@@ -84,14 +84,14 @@ static const struct reflector_handler framework_handler = {
 
 static void on_malformed(void *arg, const char *ns, const char *name, const char *message)
 {
-	const struct source *source = arg;
+	const struct job_source *source = arg;
 
 	log_error("%s %s/%s cannot be read and is left out: %s", job_names(source->kind)->full, ns, name, message);
 }
 
 static int on_job(void *arg, const struct reflector_object *object, bool gone, struct error *err)
 {
-	const struct source *source = arg;
+	const struct job_source *source = arg;
 
 	if (!gone)
 		return job_store_job(source->sources->store, source->kind, object->data, object->len, err);
@@ -101,14 +101,14 @@ static int on_job(void *arg, const struct reflector_object *object, bool gone, s
 
 static void on_begin(void *arg)
 {
-	const struct source *source = arg;
+	const struct job_source *source = arg;
 
 	job_store_jobs_begin(source->sources->store, source->kind);
 }
 
 static void on_end(void *arg, const char *resource_version)
 {
-	struct source *source = arg;
+	struct job_source *source = arg;
 
 	(void)resource_version;
 	job_store_jobs_end(source->sources->store, source->kind);
@@ -125,7 +125,7 @@ static const struct reflector_handler job_handler = {
 
 /* ---- which kinds there are --------------------------------------------------------------------------------------- */
 
-static void start(struct source *source, bool status_subresource)
+static void start(struct job_source *source, bool status_subresource)
 {
 	struct sources *sources = source->sources;
 	const struct job_names *names = job_names(source->kind);
@@ -138,7 +138,7 @@ static void start(struct source *source, bool status_subresource)
 	reflector_start(source->reflector);
 }
 
-static void look_again(struct source *source)
+static void look_again(struct job_source *source)
 {
 	ev_timer_set(&source->timer, LOOK_AGAIN_MS / 1000., 0);
 	ev_timer_start(source->sources->loop, &source->timer);
@@ -151,7 +151,7 @@ static bool has_resource(const json_t *list, const char *name)
 
 static void on_discovered(void *arg, const struct kube_answer *answer)
 {
-	struct source *source = arg;
+	struct job_source *source = arg;
 	const struct job_names *names = job_names(source->kind);
 	cleanup_free char *status = mem_printf("%s/status", names->resource);
 	cleanup_json json_t *list = NULL;
@@ -176,7 +176,7 @@ static void on_discovered(void *arg, const struct kube_answer *answer)
 	look_again(source);
 }
 
-static void look(struct source *source)
+static void look(struct job_source *source)
 {
 	cleanup_free char *path = mem_printf("/apis/%s", job_names(source->kind)->api_version);
 	const struct kube_request request = {
@@ -208,7 +208,7 @@ struct sources *sources_new(struct ev_loop *loop, struct kube_client *client, st
 	sources->frameworks = reflector_new(loop, client, &options, &framework_handler, sources);
 	reflector_start(sources->frameworks);
 	for (enum job_kind kind = 0; kind < JOB_KINDS; kind++) {
-		struct source *source = &sources->kinds[kind];
+		struct job_source *source = &sources->kinds[kind];
 
 		source->sources = sources;
 		source->kind = kind;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -48,12 +49,8 @@ static void wake_askers(struct reconciler *reconciler, enum owned_api api)
 
 static int64_t again_after_ms(const struct discovery *discovery, const struct kube_answer *answer)
 {
-	int64_t delay_ms = UNKNOWN_MS;
+	int64_t delay_ms = backoff_doubled(UNKNOWN_MS, discovery->failures - 1, KNOWN_MS);
 
-	for (int i = 1; i < discovery->failures && delay_ms < KNOWN_MS; i++)
-		delay_ms *= 2;
-	if (delay_ms > KNOWN_MS)
-		delay_ms = KNOWN_MS;
 	return answer->retry_after_ms > delay_ms ? answer->retry_after_ms : delay_ms;
 }
 

@@ -30,7 +30,7 @@ static const char usage[] =
 	"\n" PROCESS_USAGE
 	"  --pool             ignore unknown keys of the configuration; fc-watcher reports them and sets this flag\n";
 
-struct options {
+struct reconciler_options {
 	struct process_flags flags;
 	bool pool;
 };
@@ -309,7 +309,7 @@ static void put_metrics(void *arg, struct buf *out)
 /* ---- start ---- */
 
 /* As process_flag(). */
-static int parse_options(int argc, char **argv, struct options *out)
+static int parse_options(int argc, char **argv, struct reconciler_options *out)
 {
 	static const struct option known[] = {
 		{"pool", no_argument, NULL, 'o'},
@@ -354,7 +354,7 @@ static void fill_sync_config(const struct config *config, struct reconciler *out
 	out->rest_ms = REST_MS;
 }
 
-static int start(struct process *process, const struct options *options, struct error *err)
+static int start(struct process *process, const struct reconciler_options *options, struct error *err)
 {
 	struct reconciler *reconciler = &process->reconciler;
 	const struct config *config = &process->config;
@@ -412,7 +412,7 @@ static void stop(struct process *process)
 int main(int argc, char **argv)
 {
 	static struct process process;
-	struct options options = {0};
+	struct reconciler_options options = {0};
 	struct process_flags *flags = &options.flags;
 	int parsed;
 	struct error err;

@@ -89,6 +89,8 @@ tests/lint/citations.pl || found "citations"
 tests/lint/citations_test.sh || found "tests/lint/citations_test.sh"
 tests/lint/circles.pl || found "circles"
 tests/lint/circles_test.sh || found "tests/lint/circles_test.sh"
+tests/lint/way.pl || found "the way of a Pod event"
+tests/lint/way_test.sh || found "tests/lint/way_test.sh"
 
 # clang-format knows C only.
 while IFS= read -r line; do

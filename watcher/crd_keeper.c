@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
@@ -63,7 +64,7 @@ static void complain_of(struct crd_keeper *keeper, const char *message, int64_t 
 		log_error("cannot %s the CRD " CRD_NAME ", trying again: %s",
 			  keeper->options.discover ? "use" : "set up", message);
 	again_in(keeper, retry_after_ms > keeper->retry_ms ? retry_after_ms : keeper->retry_ms);
-	keeper->retry_ms = keeper->retry_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : keeper->retry_ms * 2;
+	keeper->retry_ms = backoff_doubled(keeper->retry_ms, 1, RETRY_MAX_MS);
 }
 
 static void complain(struct crd_keeper *keeper, const struct kube_answer *answer)

@@ -146,46 +146,14 @@ static void on_message(void *arg, const unsigned char *id, size_t id_len, const 
 
 /* ---- the parts' callbacks --------------------------------------------------------------------------------------- */
 
-static void on_changed(void *arg, struct cache_entry *entry)
-{
-	struct watcher *watcher = arg;
-
-	if (watcher->term != NULL)
-		router_changed(term_router(watcher->term), entry);
-}
-
-static void on_gone(void *arg, struct cache_entry *entry, const struct cache_absence *absence)
-{
-	struct watcher *watcher = arg;
-
-	if (watcher->term != NULL)
-		router_gone(term_router(watcher->term), entry, absence);
-}
-
 /* A standby sees the same deletions, and leaves the log to who leads. */
 static void on_deleted(void *arg, enum object_kind kind, const char *text, size_t len)
 {
 	const struct watcher *watcher = arg;
-	const struct config_snapshots *snapshots = &watcher->config.log_object_snapshot;
 
-	if (watcher->term == NULL)
-		return;
-	if ((kind == KIND_FRAMEWORK && snapshots->on_framework_deletion) ||
-	    (kind == KIND_POD && snapshots->on_pod_deletion))
-		deletion_log(kind, text, len);
+	if (watcher->term != NULL)
+		deletion_log(&watcher->config.log_object_snapshot, kind, text, len);
 }
-
-static void on_missed(void *arg, const struct cache_entry *entry)
-{
-	cleanup_buf struct buf text = {0};
-
-	if (cache_entry_kind(entry) != KIND_FRAMEWORK)
-		return; /* of a Pod nothing but the kept parts is known: no snapshot */
-	cache_entry_write(&text, entry);
-	on_deleted(arg, KIND_FRAMEWORK, text.data, text.len);
-}
-
-static const struct cache_listener cache_listener = {.changed = on_changed, .gone = on_gone, .missed = on_missed};
 
 static void on_synced(void *arg)
 {
@@ -321,7 +289,7 @@ static int set_up(struct watcher *watcher, struct error *err)
 	watcher->signals.reloaded = on_reloaded;
 	if (make_client(watcher, err) < 0)
 		return -1;
-	watcher->cache = cache_new((uint32_t)config->shards, &cache_listener, watcher);
+	watcher->cache = cache_new((uint32_t)config->shards, NULL, NULL);
 	ev_timer_init(&watcher->fold, on_fold, FOLD_TURN_MS / 1000., 0.);
 	watcher->fold.data = watcher;
 	ev_timer_start(watcher->loop, &watcher->fold);

@@ -17,8 +17,8 @@
 
 /* The page of a Framework that somebody waits for. Requests to the API server run the loop themselves, so they are made
  * one after the other, and never within a callback. */
-struct job {
-	struct job *prev, *next;
+struct ui_job {
+	struct ui_job *prev, *next;
 	struct serve_request *request; /* NULL: nobody waits any more */
 	char *ns;
 	char *name;
@@ -30,7 +30,7 @@ struct ui {
 	struct pages pages;
 	struct serve *serve;
 	struct reflector *reflector;
-	struct job *jobs;
+	struct ui_job *jobs;
 	struct ev_signal signals[3];
 	bool listed;
 	bool stopped;
@@ -100,13 +100,13 @@ static void watch(struct ui *ui, const char *path)
 
 static void on_job_gone(void *arg)
 {
-	((struct job *)arg)->request = NULL;
+	((struct ui_job *)arg)->request = NULL;
 }
 
 static void take_job(void *arg, struct serve_request *request, const struct ui_row *row)
 {
 	struct ui *ui = arg;
-	struct job *job = mem_calloc(1, sizeof(*job));
+	struct ui_job *job = mem_calloc(1, sizeof(*job));
 	bool stale = row->lagging_ms != 0 && clock_wall_ms() - row->lagging_ms >= LOAD_FOLLOW_MS;
 
 	job->request = request;
@@ -117,7 +117,7 @@ static void take_job(void *arg, struct serve_request *request, const struct ui_r
 	serve_request_park(request, on_job_gone, job);
 }
 
-static void free_job(struct ui *ui, struct job *job)
+static void free_job(struct ui *ui, struct ui_job *job)
 {
 	DL_DELETE(ui->jobs, job);
 	free(job->ns);
@@ -130,7 +130,7 @@ static int status_of(int code)
 	return code == 0 ? 200 : code == CLI_ABSENT ? 404 : code == CLI_FORBIDDEN ? 403 : 502;
 }
 
-static void do_job(struct ui *ui, struct job *job)
+static void do_job(struct ui *ui, struct ui_job *job)
 {
 	cleanup_buf struct buf notes = {0}, main = {0}, page = {0};
 	uint64_t version = ui->pages.rows.version; /* of before: what changes from now on is asked for again */

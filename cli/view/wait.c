@@ -216,7 +216,7 @@ struct task_wait wait_of(const struct role_wait *role, size_t index)
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 struct group {
-	struct wait_group known;
+	struct waiting_tasks known;
 	struct index_list indexes; /* of the role that is looked at */
 	struct buf tasks;
 };
@@ -294,14 +294,14 @@ static void close_role(struct collection *groups, const char *role)
 
 static int compare(const void *a, const void *b)
 {
-	const struct wait_group *one = a, *other = b;
+	const struct waiting_tasks *one = a, *other = b;
 
 	if (one->kind != other->kind)
 		return one->kind < other->kind ? -1 : 1;
 	return (one->count < other->count) - (one->count > other->count);
 }
 
-void wait_groups_read(const struct inquiry *inquiry, struct wait_groups *out)
+void waiting_list_read(const struct inquiry *inquiry, struct waiting_list *out)
 {
 	const struct framework_attempt_status *attempt = &inquiry->framework->status.attempt;
 	struct collection groups = {0};
@@ -314,7 +314,7 @@ void wait_groups_read(const struct inquiry *inquiry, struct wait_groups *out)
 			add_task(&groups, &role, j);
 		close_role(&groups, role.role->name);
 	}
-	*out = (struct wait_groups){.list = mem_calloc(groups.count + 1, sizeof(*out->list)), .count = groups.count};
+	*out = (struct waiting_list){.list = mem_calloc(groups.count + 1, sizeof(*out->list)), .count = groups.count};
 	for (size_t i = 0; i < groups.count; i++) {
 		out->list[i] = groups.list[i].known;
 		out->list[i].tasks = buf_steal(&groups.list[i].tasks);
@@ -323,7 +323,7 @@ void wait_groups_read(const struct inquiry *inquiry, struct wait_groups *out)
 	qsort(out->list, out->count, sizeof(*out->list), compare);
 }
 
-void wait_groups_free(struct wait_groups *groups)
+void waiting_list_free(struct waiting_list *groups)
 {
 	for (size_t i = 0; i < groups->count; i++) {
 		free(groups->list[i].reason);
@@ -332,5 +332,5 @@ void wait_groups_free(struct wait_groups *groups)
 		free(groups->list[i].pod);
 	}
 	free(groups->list);
-	*groups = (struct wait_groups){0};
+	*groups = (struct waiting_list){0};
 }

@@ -26,7 +26,7 @@ struct inquiry {
 };
 
 /* Tasks that wait for the same. */
-struct wait_group {
+struct waiting_tasks {
 	enum wait_kind kind;
 	char *reason;  /* Kubernetes' word, or "" */
 	char *message; /* what Kubernetes says, or "" */
@@ -38,13 +38,13 @@ struct wait_group {
 };
 
 /* Groups in the order of wait_kind, larger ones first. Zero-initialise. */
-struct wait_groups {
-	struct wait_group *list;
+struct waiting_list {
+	struct waiting_tasks *list;
 	size_t count;
 };
 /* Without WAIT_NONE. */
-void wait_groups_read(const struct inquiry *inquiry, struct wait_groups *out);
-void wait_groups_free(struct wait_groups *groups);
+void waiting_list_read(const struct inquiry *inquiry, struct waiting_list *out);
+void waiting_list_free(struct waiting_list *groups);
 
 /* One Task's. Strings are those of the inquiry's objects, "" where there is none. */
 struct task_wait {

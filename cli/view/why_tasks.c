@@ -9,7 +9,7 @@
 enum { GROUPS_TOLD = 8 };
 
 /* "says: message" for people: reason, message or both. */
-static char *words_of(const struct wait_group *group)
+static char *words_of(const struct waiting_tasks *group)
 {
 	if (*group->reason != '\0' && *group->message != '\0')
 		return mem_printf("%s: %s", group->reason, group->message);
@@ -17,7 +17,7 @@ static char *words_of(const struct wait_group *group)
 }
 
 /* "Task worker[3]", or "3 Tasks, worker[3..5],". */
-static char *subject_of(const struct wait_group *group)
+static char *subject_of(const struct waiting_tasks *group)
 {
 	return group->count == 1 ? mem_printf("Task %s", group->tasks)
 				 : mem_printf("%zu Tasks, %s,", group->count, group->tasks);
@@ -33,7 +33,7 @@ static void advise_describe(const struct inquiry *inquiry, const char *pod, stru
 	why_command(why, "kubectl describe pod %s%s", pod, why_namespace(inquiry, ns));
 }
 
-static void tell_foreign(const struct inquiry *inquiry, const struct wait_group *group, struct why *why)
+static void tell_foreign(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
 {
 	const struct pod_view *pod = inquiry->pods == NULL ? NULL : pod_views_find(inquiry->pods, group->pod);
 	cleanup_free char *source = mem_printf("Pod %s", group->pod);
@@ -49,7 +49,7 @@ static void tell_foreign(const struct inquiry *inquiry, const struct wait_group 
 		why_fact_event(why, inquiry, event_views_latest(inquiry->events, "NamingConflict", 0, group->pod));
 }
 
-static void tell_group(const struct inquiry *inquiry, const struct wait_group *group, struct why *why)
+static void tell_group(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
 {
 	cleanup_free char *words = words_of(group);
 	cleanup_free char *source = mem_printf("Tasks %s", group->tasks);
@@ -87,7 +87,7 @@ static char *missing_tasks(const struct framework_view *framework, size_t *count
 	return buf_steal(&out);
 }
 
-static const struct wait_group *group_of(const struct wait_groups *groups, enum wait_kind kind)
+static const struct waiting_tasks *group_of(const struct waiting_list *groups, enum wait_kind kind)
 {
 	for (size_t i = 0; i < groups->count; i++)
 		if (groups->list[i].kind == kind)
@@ -96,9 +96,9 @@ static const struct wait_group *group_of(const struct wait_groups *groups, enum 
 }
 
 /* If Tasks are in the barrier: who holds them up. */
-static void tell_barrier(const struct inquiry *inquiry, const struct wait_groups *groups, struct why *why)
+static void tell_barrier(const struct inquiry *inquiry, const struct waiting_list *groups, struct why *why)
 {
-	const struct wait_group *held = group_of(groups, WAIT_BARRIER);
+	const struct waiting_tasks *held = group_of(groups, WAIT_BARRIER);
 	cleanup_free char *missing = NULL;
 	size_t count;
 
@@ -122,7 +122,7 @@ static void tell_barrier(const struct inquiry *inquiry, const struct wait_groups
 
 /* ---- rules ------------------------------------------------------------------------------------------------------- */
 
-static void explain_first(const struct inquiry *inquiry, const struct wait_group *group, struct why *why)
+static void explain_first(const struct inquiry *inquiry, const struct waiting_tasks *group, struct why *why)
 {
 	const struct wait_row *row = wait_row(group->kind);
 	cleanup_free char *subject = subject_of(group);
@@ -151,12 +151,12 @@ bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)
 {
 	const struct framework_view *framework = inquiry->framework;
 	struct task_counts counts = framework_view_count(framework);
-	struct wait_groups groups;
+	struct waiting_list groups;
 	char age[WHY_AGE_SIZE];
 
-	wait_groups_read(inquiry, &groups);
+	waiting_list_read(inquiry, &groups);
 	if (groups.count == 0 || framework->status.state < STATE_PREPARING) {
-		wait_groups_free(&groups);
+		waiting_list_free(&groups);
 		return false;
 	}
 	if (counts.running == 0)
@@ -173,7 +173,7 @@ bool why_tasks_wait(const struct inquiry *inquiry, struct why *why)
 			 framework->name);
 	why_fact(why, "status.state", "%s for %s", attempt_state_name(framework->status.state),
 		 why_age(inquiry, framework->status.transition_time, age));
-	wait_groups_free(&groups);
+	waiting_list_free(&groups);
 	return true;
 }
 

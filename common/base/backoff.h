@@ -16,6 +16,9 @@ struct backoff {
 	int64_t called_ms;
 };
 
+/* first × 2^times, at most limit, in any unit: for waits that their owner counts itself. */
+int64_t backoff_doubled(int64_t first, int times, int64_t limit);
+
 /* The wait before the next try, in [d, 2d] but at most cap_ms. now_ms: boot milliseconds. */
 int64_t backoff_next(struct backoff *backoff, struct random *random, int64_t now_ms);
 

@@ -104,24 +104,36 @@ uint32_t shard_of_key(const char *ns, const char *name, uint32_t shard_count)
 
 /* ---- bodies ----------------------------------------------------------------------------------------------------- */
 
+/* The first one from there on that is in the set, or that is not in it; BUS_SHARD_MAX: there is none. */
+static uint32_t find_shard(const struct shard_set *set, uint32_t from, bool in_set)
+{
+	while (from < BUS_SHARD_MAX) {
+		uint64_t word = set->bits[from / 64];
+		uint64_t rest = (in_set ? word : ~word) >> (from % 64);
+
+		if (rest != 0)
+			return from + (uint32_t)__builtin_ctzll(rest);
+		from = (from / 64 + 1) * 64;
+	}
+	return BUS_SHARD_MAX;
+}
+
 /* A set travels as its runs: [[first,count],…]. */
 static void write_shards(struct buf *out, const char *name, const struct shard_set *set)
 {
-	buf_json_open(out, name, '[');
-	for (uint32_t first = 0; first < BUS_SHARD_MAX; first++) {
-		uint32_t count = 0;
+	enum { ROOM_BYTES = 128 }; /* for a run and some that follow */
+	uint32_t end;
 
-		if (first % 64 == 0 && set->bits[first / 64] == 0) {
-			first += 63;
-			continue;
-		}
-		while (shard_set_has(set, first + count))
-			count++;
-		if (count == 0)
-			continue;
+	buf_json_open(out, name, '[');
+	for (uint32_t first = find_shard(set, 0, true); first < BUS_SHARD_MAX; first = find_shard(set, end, true)) {
+		end = find_shard(set, first, false);
 		buf_json_next(out);
-		buf_printf(out, "[%u,%u]", first, count);
-		first += count;
+		buf_reserve(out, ROOM_BYTES);
+		buf_putc(out, '[');
+		buf_put_int(out, first);
+		buf_putc(out, ',');
+		buf_put_int(out, end - first);
+		buf_putc(out, ']');
 	}
 	buf_putc(out, ']');
 }
@@ -271,7 +283,10 @@ void bus_assign_write(struct buf *out, const struct bus_assign *assign)
 int bus_assign_read(const char *body, size_t len, struct bus_assign *out, struct error *err)
 {
 	cleanup_json json_t *json = NULL;
+	struct shard_set wrong;
 	struct json_field at;
+	uint32_t at_fault;
+	uint32_t beyond;
 
 	*out = (struct bus_assign){0};
 	if (read_body("ASSIGN", body, len, &json, &at, err) < 0 ||
@@ -281,11 +296,15 @@ int bus_assign_read(const char *body, size_t len, struct bus_assign *out, struct
 		return -1;
 	if (out->shard_count > BUS_SHARD_MAX)
 		return error_set(err, "ASSIGN: shardCount: %u, expected at most %d", out->shard_count, BUS_SHARD_MAX);
-	for (uint32_t i = 0; i < BUS_SHARD_MAX; i++)
-		if ((shard_set_has(&out->shards, i) && i >= out->shard_count) ||
-		    (shard_set_has(&out->fresh, i) && !shard_set_has(&out->shards, i)))
-			return error_set(err, "ASSIGN: shard %u is not one of its %u shards, or fresh but not assigned",
-					 i, out->shard_count);
+	for (size_t i = 0; i < ARRAY_LEN(wrong.bits); i++)
+		wrong.bits[i] = out->fresh.bits[i] & ~out->shards.bits[i];
+	at_fault = find_shard(&wrong, 0, true);
+	beyond = find_shard(&out->shards, out->shard_count, true);
+	if (beyond < at_fault)
+		at_fault = beyond;
+	if (at_fault < BUS_SHARD_MAX)
+		return error_set(err, "ASSIGN: shard %u is not one of its %u shards, or fresh but not assigned",
+				 at_fault, out->shard_count);
 	return 0;
 }
 

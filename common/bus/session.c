@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
@@ -199,8 +200,7 @@ static void hello(struct session *session)
 	bus_hello_write(&session->body, &body);
 	if (say(session, BUS_HELLO, 1, session->number + 1) < 0) {
 		session->hello_ms = at_ms + session->retry_ms; /* no connection yet */
-		session->retry_ms = session->retry_ms * 2 > SESSION_UNCONNECTED_MAX_MS ? SESSION_UNCONNECTED_MAX_MS
-										       : session->retry_ms * 2;
+		session->retry_ms = backoff_doubled(session->retry_ms, 1, SESSION_UNCONNECTED_MAX_MS);
 		session->state = SESSION_SILENT;
 		session->watcher = -1;
 		return;

@@ -12,6 +12,7 @@
 #include <zmq.h>
 
 #include "common/base/address.h"
+#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/log_last.h"
@@ -55,7 +56,7 @@ struct bus_socket {
 	struct bus_monitor monitor;
 	ev_timer replace; /* after a refused handshake */
 	ev_timer look;    /* at the keys */
-	double replace_s;
+	int64_t replace_ms;
 	struct log_last complaint;
 };
 
@@ -348,7 +349,7 @@ static void on_news(void *arg, enum bus_news what)
 	struct bus_socket *socket = arg;
 
 	if (what == NEWS_DONE) {
-		socket->replace_s = RECONNECT_TCP_MS / 1000.;
+		socket->replace_ms = RECONNECT_TCP_MS;
 		socket->complaint.any = false;
 	}
 	if (what != NEWS_BROKEN && what != NEWS_FOREIGN && what != NEWS_DENIED)
@@ -357,10 +358,9 @@ static void on_news(void *arg, enum bus_news what)
 		log_warning("the watcher at %s refuses the connection: %s", socket->endpoint, bus_news_text(what));
 	if (what == NEWS_BROKEN || ev_is_active(&socket->replace))
 		return;
-	ev_timer_set(&socket->replace, socket->replace_s, 0.);
+	ev_timer_set(&socket->replace, (double)socket->replace_ms / 1000, 0.);
 	ev_timer_start(socket->loop, &socket->replace);
-	if (socket->replace_s < RECONNECT_MAX_MS / 1000.)
-		socket->replace_s *= 2;
+	socket->replace_ms = backoff_doubled(socket->replace_ms, 1, RECONNECT_MAX_MS);
 }
 
 static int connect_socket(struct bus_socket *socket, struct error *err)
@@ -398,7 +398,7 @@ static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
 		return;
 	log_info("the keys of the bus have changed: reconnecting to %s", socket->endpoint);
 	ev_timer_stop(loop, &socket->replace);
-	socket->replace_s = RECONNECT_TCP_MS / 1000.;
+	socket->replace_ms = RECONNECT_TCP_MS;
 	on_replace(loop, &socket->replace, events);
 }
 
@@ -420,7 +420,7 @@ struct bus_socket *bus_socket_connect(struct ev_loop *loop, const char *endpoint
 	socket = socket_new(loop, false, receive, arg);
 	memcpy(socket->endpoint, written, sizeof(written));
 	socket->keys = mem_strdup(security != NULL ? security->keys : NULL);
-	socket->replace_s = RECONNECT_TCP_MS / 1000.;
+	socket->replace_ms = RECONNECT_TCP_MS;
 	if (connect_socket(socket, err) < 0) {
 		free_closed(socket);
 		return NULL;

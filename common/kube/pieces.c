@@ -14,34 +14,34 @@ static bool is_blank(const char *text, size_t len)
 	return true;
 }
 
-bool pieces_feed(struct pieces *pieces, const char *data, size_t len, piece_taker *take, void *arg)
+bool pieces_next(struct pieces *pieces, const char **data, size_t *len, struct piece *out)
 {
-	while (len > 0) {
-		const char *end = memchr(data, '\n', len);
-		size_t used = end == NULL ? len : (size_t)(end - data);
+	if (pieces->taken)
+		pieces_reset(pieces);
+	while (*len > 0) {
+		const char *at = *data;
+		const char *end = memchr(at, '\n', *len);
+		size_t used = end == NULL ? *len : (size_t)(end - at);
 		size_t room = pieces->max - pieces->part.len;
 		bool whole = end != NULL && pieces->size == 0 && used <= pieces->max;
-		const char *text = data;
-		size_t text_len = used;
-		bool go_on = true;
 
+		*data += end == NULL ? used : used + 1;
+		*len -= end == NULL ? used : used + 1;
 		pieces->size += used;
-		if (!whole) { /* kept, but not more than a line may have */
-			buf_append(&pieces->part, data, used < room ? used : room);
-			if (end == NULL)
-				return true;
-			text = pieces->part.data;
-			text_len = pieces->part.len;
-		}
-		if (!is_blank(text, text_len))
-			go_on = take(arg, text, text_len, pieces->size > pieces->max);
-		pieces_reset(pieces);
-		if (!go_on)
+		if (!whole) /* kept, but not more than a line may have */
+			buf_append(&pieces->part, at, used < room ? used : room);
+		if (end == NULL)
 			return false;
-		data += used + 1;
-		len -= used + 1;
+		*out = (struct piece){.text = whole ? at : pieces->part.data,
+				      .len = whole ? used : pieces->part.len,
+				      .too_large = pieces->size > pieces->max};
+		if (!is_blank(out->text, out->len)) {
+			pieces->taken = true;
+			return true;
+		}
+		pieces_reset(pieces);
 	}
-	return true;
+	return false;
 }
 
 void pieces_reset(struct pieces *pieces)
@@ -50,6 +50,7 @@ void pieces_reset(struct pieces *pieces)
 		buf_free(&pieces->part);
 	buf_clear(&pieces->part);
 	pieces->size = 0;
+	pieces->taken = false;
 }
 
 void pieces_free(struct pieces *pieces)

@@ -8,19 +8,24 @@
 
 #include "common/base/buf.h"
 
-/* One line, valid during the call. too_large: it is longer than the limit, and text is its beginning.
- * False stops: the rest of the input is ignored. The callback must not use the pieces. */
-typedef bool piece_taker(void *arg, const char *text, size_t len, bool too_large);
+/* One line, without its end. */
+struct piece {
+	const char *text;
+	size_t len;
+	bool too_large; /* it is longer than the limit, and text is its beginning */
+};
 
 struct pieces {
 	size_t max; /* bytes of a line; larger ones are skipped */
 	/* private */
 	struct buf part;
 	size_t size; /* of the line so far */
+	bool taken;  /* the line was returned */
 };
 
-/* Calls take for every line that is not blank, without its end. False if the callback stopped it. */
-bool pieces_feed(struct pieces *pieces, const char *data, size_t len, piece_taker *take, void *arg);
+/* The next line that is not blank, valid until the next call or reset. *data and *len move behind it. False: there is
+ * none in the rest of the data, which was kept; call this with the data that follow. */
+bool pieces_next(struct pieces *pieces, const char **data, size_t *len, struct piece *out);
 /* Drops an incomplete line. */
 void pieces_reset(struct pieces *pieces);
 void pieces_free(struct pieces *pieces);

@@ -106,6 +106,8 @@ struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client
 	reflector->client = client;
 	reflector->handler = handler;
 	reflector->arg = arg;
+	reflector->take = handler->raw != NULL ? handler->raw : reflector_take_tree;
+	reflector->take_arg = handler->raw != NULL ? arg : reflector;
 	reflector->ended = on_ended;
 	reflector->path = mem_strdup(options->path);
 	reflector->what = mem_strdup(options->what == NULL ? options->path : options->what);
@@ -130,6 +132,12 @@ struct reflector *reflector_new(struct ev_loop *loop, struct kube_client *client
 	ev_timer_init(&reflector->timer, timer_due, 0.0, 0.0);
 	reflector->timer.data = reflector;
 	return reflector;
+}
+
+void reflector_note_version(const struct reflector_object *object, const char *version)
+{
+	if (object->version != NULL && strlen(version) < REFLECTOR_VERSION_SIZE)
+		memcpy(object->version, version, strlen(version) + 1);
 }
 
 void reflector_start(struct reflector *reflector)

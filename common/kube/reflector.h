@@ -15,7 +15,14 @@ struct reflector;
 struct reflector_object {
 	const char *data; /* borrowed, valid during the call */
 	size_t len;
+	/* Of a watch event: the taker may write the resourceVersion here with reflector_note_version, so that nobody
+	 * reads the text a second time. NULL: it is not wanted. */
+	char *version;
 };
+
+/* What is longer is no resourceVersion. */
+enum { REFLECTOR_VERSION_SIZE = 64 };
+void reflector_note_version(const struct reflector_object *object, const char *version);
 
 struct reflector_handler {
 	/* For owners that read objects themselves: called instead of present() and, with gone, of deleted(), which may

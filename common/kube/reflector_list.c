@@ -34,7 +34,7 @@ static void take_item(struct reflector *reflector, const struct reflector_object
 
 	if (object->len > reflector->object_max)
 		error_set(&err, "larger than %zu bytes", reflector->object_max);
-	else if (reflector_hand_on(reflector, object, false, &err) == 0)
+	else if (reflector->take(reflector->take_arg, object, false, &err) == 0)
 		return;
 	reflector_report_malformed(reflector, object, err.message);
 }

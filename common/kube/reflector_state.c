@@ -127,14 +127,12 @@ void reflector_report_recovery(struct reflector *reflector)
 		 (long long)(clock_boot_ms() - reflector->trouble_since_ms) / 1000);
 }
 
-int reflector_hand_on(struct reflector *reflector, const struct reflector_object *object, bool gone, struct error *err)
+int reflector_take_tree(void *arg, const struct reflector_object *object, bool gone, struct error *err)
 {
+	struct reflector *reflector = arg;
 	const struct reflector_handler *handler = reflector->handler;
-	cleanup_json json_t *tree = NULL;
+	cleanup_json json_t *tree = json_parse(object->data, object->len, err);
 
-	if (handler->raw != NULL)
-		return handler->raw(reflector->arg, object, gone, err);
-	tree = json_parse(object->data, object->len, err);
 	if (tree == NULL)
 		return -1;
 	if (!json_is_object(tree))
@@ -146,7 +144,7 @@ int reflector_hand_on(struct reflector *reflector, const struct reflector_object
 	return 0;
 }
 
-struct names {
+struct object_names {
 	char ns[256];
 	char name[256];
 	char version[64];
@@ -163,7 +161,7 @@ static void read_text(struct json_reader *reader, char *out, size_t size)
 }
 
 /* Of the metadata that comes next. The mistake may be in any other member. */
-static void read_json_names(struct json_reader *reader, struct names *out)
+static void read_json_names(struct json_reader *reader, struct object_names *out)
 {
 	struct json_span name;
 
@@ -180,12 +178,12 @@ static void read_json_names(struct json_reader *reader, struct names *out)
 			json_reader_pass(reader);
 }
 
-static void read_names(const struct reflector_object *object, struct names *out)
+static void read_names(const struct reflector_object *object, struct object_names *out)
 {
 	struct json_reader reader;
 	struct json_span name;
 
-	*out = (struct names){0};
+	*out = (struct object_names){0};
 	json_reader_init(&reader, object->data, object->len);
 	if (!json_reader_object(&reader))
 		return;
@@ -198,7 +196,7 @@ static void read_names(const struct reflector_object *object, struct names *out)
 
 void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object, const char *message)
 {
-	struct names names;
+	struct object_names names;
 
 	read_names(object, &names);
 	if (reflector->handler->malformed != NULL)
@@ -212,7 +210,7 @@ void reflector_report_malformed(struct reflector *reflector, const struct reflec
 	}
 }
 
-void reflector_stop_call(struct reflector *reflector, enum verdict verdict, const char *message)
+void reflector_stop_call(struct reflector *reflector, enum reflector_verdict verdict, const char *message)
 {
 	reflector->verdict = verdict;
 	buf_clear(&reflector->verdict_message);

@@ -15,7 +15,7 @@
 enum phase { IDLE, LIST, WATCH, PAUSE };
 
 /* Why the reflector itself ended a request. */
-enum verdict { NO_VERDICT, VERDICT_GONE, VERDICT_ERROR };
+enum reflector_verdict { NO_VERDICT, VERDICT_GONE, VERDICT_ERROR };
 
 enum reflector_end {
 	REFLECTOR_ENDED,  /* a watch is next, or a list if there is no version */
@@ -35,6 +35,10 @@ struct reflector {
 	struct kube_client *client;
 	const struct reflector_handler *handler;
 	void *arg;
+	/* Takes an object, or its last state: the handler's raw, or reflector_take_tree. -1 and *err: it is unreadable.
+	 */
+	int (*take)(void *arg, const struct reflector_object *object, bool gone, struct error *err);
+	void *take_arg;
 	void (*ended)(struct reflector *reflector, const struct reflector_outcome *outcome);
 	char *path;
 	char *selector; /* percent-encoded; NULL: none */
@@ -51,7 +55,7 @@ struct reflector {
 	struct ev_timer timer; /* PAUSE: its end; WATCH: the wait for the answer */
 	int depth;             /* callbacks of ours on the stack */
 	bool closed;           /* freed by its owner; waits for callbacks on the stack and for the call to end */
-	enum verdict verdict;
+	enum reflector_verdict verdict;
 	struct buf verdict_message;
 
 	char *version;      /* where the watch goes on; NULL: a list comes first */
@@ -107,7 +111,7 @@ void reflector_close(struct reflector *reflector);
 /* Starts the timer. */
 void reflector_arm(struct reflector *reflector, int64_t delay_ms);
 /* Cancels the call; its done callback reads the verdict. */
-void reflector_stop_call(struct reflector *reflector, enum verdict verdict, const char *message);
+void reflector_stop_call(struct reflector *reflector, enum reflector_verdict verdict, const char *message);
 /* Call it first in a done callback, also of a cancelled call. False: the reflector or the client is being freed, and
  * the callback must return. */
 bool reflector_call_is_over(struct reflector *reflector, const struct kube_answer *answer);
@@ -126,8 +130,8 @@ void reflector_list_end(struct reflector *reflector);
 void reflector_report_trouble(struct reflector *reflector, const char *doing, enum kube_failure failure, int status,
 			      const char *message);
 void reflector_report_recovery(struct reflector *reflector);
-/* Passes an object, or its last state, to the handler. -1 and *err: it is unreadable. */
-int reflector_hand_on(struct reflector *reflector, const struct reflector_object *object, bool gone, struct error *err);
+/* The take of handlers that get trees; arg is the reflector. */
+int reflector_take_tree(void *arg, const struct reflector_object *object, bool gone, struct error *err);
 /* Reports an unreadable object, with its name if that can be read. */
 void reflector_report_malformed(struct reflector *reflector, const struct reflector_object *object,
 				const char *message);

@@ -20,8 +20,6 @@ enum { CONNECT_GRACE_MS = 5000, CONNECT_LIMIT_MS = 30000 };
 enum { SHORT_WATCH_MS = 1000 };
 /* An ERROR event that asks for more patience is not believed. */
 enum { RETRY_AFTER_MAX_S = 3600 };
-/* Of a resourceVersion; what is longer is none. */
-enum { VERSION_SIZE = 64 };
 /* One that held so long proves its version good, events or not. */
 enum { GOOD_WATCH_MS = 10000 };
 
@@ -51,7 +49,7 @@ static void on_error_event(struct reflector *reflector, const struct reflector_o
 }
 
 /* metadata.resourceVersion, or "" when there is none that could be one. */
-static void read_version(const struct reflector_object *object, char out[VERSION_SIZE])
+static void read_version(const struct reflector_object *object, char out[REFLECTOR_VERSION_SIZE])
 {
 	struct json_reader reader;
 	struct json_span version;
@@ -61,7 +59,7 @@ static void read_version(const struct reflector_object *object, char out[VERSION
 	if (!json_reader_find(&reader, "metadata") || !json_reader_find(&reader, "resourceVersion"))
 		return;
 	version = json_reader_string(&reader);
-	if (version.at != NULL && version.len < VERSION_SIZE)
+	if (version.at != NULL && version.len < REFLECTOR_VERSION_SIZE)
 		json_span_decode(&version, out);
 }
 
@@ -90,30 +88,45 @@ static void on_initial_bookmark(struct reflector *reflector, const struct reflec
 	reflector_set_live(reflector, true);
 }
 
+/* Its owner reads the object, once and for all: most owners know its version then. */
+static int take_object(struct reflector *reflector, const struct reflector_object *object, bool gone,
+		       char version[REFLECTOR_VERSION_SIZE], struct error *err)
+{
+	const struct reflector_object read = {.data = object->data, .len = object->len, .version = version};
+
+	if (reflector->take(reflector->take_arg, &read, gone, err) < 0)
+		return -1;
+	if (*version == '\0')
+		read_version(object, version);
+	return 0;
+}
+
 /* One event. -1 and *err: its object cannot be read. */
 static int on_event(struct reflector *reflector, const struct json_span *type, const struct reflector_object *object,
 		    struct error *err)
 {
-	char version[VERSION_SIZE];
+	char version[REFLECTOR_VERSION_SIZE] = "";
 	bool gone = json_span_is(type, "DELETED");
 
 	if (json_span_is(type, "ERROR")) {
 		on_error_event(reflector, object);
 		return 0;
 	}
-	read_version(object, version);
 	if (json_span_is(type, "BOOKMARK")) {
+		read_version(object, version);
 		reflector->bookmarks_seen = true;
 		if (reflector->initial) {
 			on_initial_bookmark(reflector, object, version);
 			return 0;
 		}
 	} else {
-		if (!gone && !json_span_is(type, "ADDED") && !json_span_is(type, "MODIFIED"))
+		if (!gone && !json_span_is(type, "ADDED") && !json_span_is(type, "MODIFIED")) {
 			log_v(1, "%s: a watch event of unknown type \"%.*s\" is skipped", reflector->what,
 			      (int)type->len, type->at);
-		else if (reflector_hand_on(reflector, object, gone, err) < 0)
+			read_version(object, version);
+		} else if (take_object(reflector, object, gone, version, err) < 0) {
 			return -1;
+		}
 		if (!reflector->initial)
 			reflector_count_event(reflector, version);
 		else if (gone) /* whoever begins anew must not show it again */
@@ -162,15 +175,15 @@ static int read_event(const char *text, size_t len, struct json_span *type, stru
 							: 0;
 }
 
-static bool watch_line(void *arg, const char *text, size_t len, bool too_large)
+/* False: the rest of the stream is not wanted. */
+static bool watch_line(struct reflector *reflector, const struct piece *line)
 {
-	struct reflector *reflector = arg;
 	struct reflector_object object = {0};
 	struct json_span type = {0};
 	struct error err;
-	int result = read_event(text, len, &type, &object, &err);
+	int result = read_event(line->text, line->len, &type, &object, &err);
 
-	if (too_large)
+	if (line->too_large)
 		result = error_set(&err, "larger than %zu bytes", reflector->object_max);
 	if (result == 0 && on_event(reflector, &type, &object, &err) == 0)
 		return !reflector->closed && reflector->verdict == NO_VERDICT;
@@ -181,6 +194,7 @@ static bool watch_line(void *arg, const char *text, size_t len, bool too_large)
 static void watch_data(void *arg, const char *data, size_t len)
 {
 	struct reflector *reflector = arg;
+	struct piece line;
 
 	if (reflector->verdict != NO_VERDICT)
 		return;
@@ -192,9 +206,9 @@ static void watch_data(void *arg, const char *data, size_t len)
 			reflector_report_recovery(reflector); /* else this watch, too, may say 410 in a moment */
 		if (!reflector->initial)
 			reflector_set_live(reflector, true);
-	} else {
-		pieces_feed(&reflector->pieces, data, len, watch_line, reflector);
 	}
+	while (pieces_next(&reflector->pieces, &data, &len, &line) && watch_line(reflector, &line))
+		;
 	if (reflector->initial && reflector->verdict == NO_VERDICT && !reflector->closed)
 		reflector_arm(reflector, reflector->initial_idle_ms);
 	reflector_leave(reflector);

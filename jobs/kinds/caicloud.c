@@ -191,7 +191,7 @@ int caicloud_translate(const struct job *job, struct job_translation *out, struc
 
 /* ---- status ----------------------------------------------------------------------------------------------------- */
 
-static json_t *replica_status(const struct job_role *role, const struct task_counts *counts)
+static json_t *replica_status(const struct job_role *role, const struct replica_counts *counts)
 {
 	json_t *states = json_object();
 
@@ -217,7 +217,7 @@ void caicloud_status(const struct job *job, const struct job_translation *transl
 	/* members that nobody here writes stay */
 	out->status = job->status == NULL ? json_object() : json_deep_copy(job->status);
 	for (size_t i = 0; i < translation->role_count; i++) {
-		struct task_counts counts = progress_counts(progress, translation->roles[i].name);
+		struct replica_counts counts = progress_counts(progress, translation->roles[i].name);
 
 		if (end != PROGRESS_GOES_ON)
 			counts.active = counts.pending = 0;

@@ -21,7 +21,7 @@ struct work {
 	struct job_outcome *out;
 	json_t *conditions;
 	int64_t now_sec;
-	struct task_counts counts[JOB_ROLES_MAX];
+	struct replica_counts counts[JOB_ROLES_MAX];
 };
 
 static void set(struct work *work, const char *type, bool value, const char *reason_end, const char *event_type,
@@ -90,7 +90,7 @@ static void put_replicas(struct work *work, enum end_reason end)
 
 	for (size_t i = 0; i < work->translation->role_count; i++) {
 		const struct job_role *role = &work->translation->roles[i];
-		struct task_counts *counts = &work->counts[i];
+		struct replica_counts *counts = &work->counts[i];
 		cleanup_free char *selector = kubeflow_selector(work->job, role);
 		json_t *replica = json_object();
 

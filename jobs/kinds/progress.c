@@ -182,7 +182,7 @@ static bool was_stopped(const struct completion_view *completion)
 	       completion->code == CODE_SUSPEND_FRAMEWORK_REQUESTED;
 }
 
-static void count(const struct task_view *task, struct task_counts *out)
+static void count(const struct task_view *task, struct replica_counts *out)
 {
 	if (!task->completion.present) {
 		if (task->state == STATE_RUNNING)
@@ -367,10 +367,10 @@ static const struct progress_role *find_role(const struct progress *progress, co
 	return NULL;
 }
 
-struct task_counts progress_counts(const struct progress *progress, const char *role)
+struct replica_counts progress_counts(const struct progress *progress, const char *role)
 {
 	const struct progress_role *found = find_role(progress, role);
-	static const struct task_counts none;
+	static const struct replica_counts none;
 
 	return found == NULL ? none : found->counts;
 }

@@ -11,7 +11,7 @@
 #include "common/base/json_reader.h"
 
 /* Tasks of a role, in the words of jobs. */
-struct task_counts {
+struct replica_counts {
 	int64_t pending;
 	int64_t active; /* their Pods run */
 	int64_t succeeded;
@@ -22,7 +22,7 @@ struct task_counts {
 
 struct progress_role {
 	char *name;
-	struct task_counts counts;
+	struct replica_counts counts;
 	bool first_succeeded; /* Task 0, for good */
 };
 
@@ -49,7 +49,7 @@ int progress_read(struct json_reader *reader, struct progress *out, struct error
 void progress_free(struct progress *progress);
 
 /* progress NULL, or a role that it does not have: zeroes. */
-struct task_counts progress_counts(const struct progress *progress, const char *role);
+struct replica_counts progress_counts(const struct progress *progress, const char *role);
 /* NULL and an absent one go on. */
 enum progress_end progress_end(const struct progress *progress);
 int64_t progress_retried(const struct progress *progress);

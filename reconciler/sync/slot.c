@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/mem.h"
 #include "reconciler/sync/state.h"
 
@@ -228,15 +229,12 @@ void owned_attempt_begins(struct framework *framework)
 /* ---- backoff ---- */
 
 /* CONTRACT.md §12.15: exponential with jitter, 5 ms to 60 s. */
-enum { BACKOFF_FIRST_MS = 5, BACKOFF_LAST_MS = 60 * 1000, BACKOFF_DOUBLINGS = 14 };
+enum { BACKOFF_FIRST_MS = 5, BACKOFF_LAST_MS = 60 * 1000 };
 
 void backoff_fail(struct request_backoff *backoff, struct random *random, int64_t now_ms, int64_t retry_after_ms)
 {
-	int64_t delay = (int64_t)BACKOFF_FIRST_MS
-			<< (backoff->failures < BACKOFF_DOUBLINGS ? backoff->failures : BACKOFF_DOUBLINGS);
+	int64_t delay = backoff_doubled(BACKOFF_FIRST_MS, backoff->failures, BACKOFF_LAST_MS);
 
-	if (delay > BACKOFF_LAST_MS)
-		delay = BACKOFF_LAST_MS;
 	delay = random_between(random, delay / 2, delay);
 	if (delay < retry_after_ms)
 		delay = random_between(random, retry_after_ms, retry_after_ms + retry_after_ms / 4);

@@ -12,30 +12,25 @@
 enum { PIECE_MAX = 2048 };
 
 /* All pieces one after the other, to compare ways of splitting. */
-static bool gather(void *arg, const char *text, size_t len, bool too_large)
+static void gather(const struct piece *piece, struct buf *out)
 {
-	struct buf *out = arg;
-
-	FUZZ_EXPECT(too_large ? len == PIECE_MAX : len <= PIECE_MAX);
-	buf_append(out, text, len);
-	buf_putc(out, too_large ? '!' : '|');
-	return true;
+	FUZZ_EXPECT(piece->too_large ? piece->len == PIECE_MAX : piece->len <= PIECE_MAX);
+	buf_append(out, piece->text, piece->len);
+	buf_putc(out, piece->too_large ? '!' : '|');
 }
 
-static bool look(void *arg, const char *text, size_t len, bool too_large)
+static void look(const char *text, size_t len)
 {
-	cleanup_json json_t *event = too_large ? NULL : json_parse(text, len, NULL);
+	cleanup_json json_t *event = json_parse(text, len, NULL);
 	const json_t *object = json_object_get(event, "object");
 	struct error err;
 
-	(void)arg;
 	if (object == NULL)
 		object = event;
 	if (event != NULL) {
 		config_map_free(config_map_parse(object, &err));
 		pod_free(pod_parse(object, &err));
 	}
-	return true;
 }
 
 /* What is found in a page is in its text, and JSON that is valid as a whole has items that are. */
@@ -59,18 +54,29 @@ static void look_at_page(const char *text, size_t size)
 			json_reader_init(&reader, item->data, item->len);
 			json_reader_skip(&reader);
 			FUZZ_EXPECT(!valid || json_reader_finish(&reader, NULL) == 0);
-			look(NULL, item->data, item->len, false);
+			look(item->data, item->len);
 		}
 	}
 	page_free(&page);
 }
 
-static void cut_lines(const char *text, size_t size, size_t step, piece_taker *piece, struct buf *out)
+/* With out: what was cut. Without: the objects in it are read. */
+static void cut_lines(const char *text, size_t size, size_t step, struct buf *out)
 {
 	struct pieces cut = {.max = PIECE_MAX};
+	struct piece piece;
 
-	for (size_t at = 0; at < size; at += step)
-		FUZZ_EXPECT(pieces_feed(&cut, text + at, size - at < step ? size - at : step, piece, out));
+	for (size_t at = 0; at < size; at += step) {
+		const char *data = text + at;
+		size_t len = size - at < step ? size - at : step;
+
+		while (pieces_next(&cut, &data, &len, &piece))
+			if (out != NULL)
+				gather(&piece, out);
+			else if (!piece.too_large)
+				look(piece.text, piece.len);
+		FUZZ_EXPECT(len == 0);
+	}
 	FUZZ_EXPECT(cut.part.len <= PIECE_MAX);
 	pieces_free(&cut);
 }
@@ -88,10 +94,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size--;
 	buf_puts(&whole, "");
 	buf_puts(&split, "");
-	cut_lines(text, size, size, gather, &whole);
-	cut_lines(text, size, step, gather, &split);
+	cut_lines(text, size, size, &whole);
+	cut_lines(text, size, step, &split);
 	FUZZ_EXPECT(whole.len == split.len && memcmp(whole.data, split.data, whole.len) == 0);
-	cut_lines(text, size, step, look, NULL);
+	cut_lines(text, size, step, NULL);
 	look_at_page(text, size);
 	return 0;
 }

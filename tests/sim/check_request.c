@@ -1,6 +1,7 @@
 /* What must hold of reconcilers' requests, of what reconcilers conclude from what they are told, and of the bus: the
  * rate, Retry-After, leases, credit. See check.h. */
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,11 +53,14 @@ static const char *body_string(const struct wire *wire, const char *key)
 	return at == NULL ? "" : at + strlen(key);
 }
 
-/* The same call of the same process about the same object: another uid is another one, whatever its name. */
+/* The same call of the same process about the same object: another uid is another one, whatever its name. An object
+ * without a namespace is read for one Framework: a backoff does not delay others (CONTRACT.md §12.15). */
 static uint64_t call_hash(const struct wire *wire)
 {
 	uint64_t hash = 0;
 
+	if (strstr(wire->path, "/resourceflavors/") != NULL)
+		hash = hash_string(hash, ((const struct pending_call *)wire->arg)->item->key);
 	hash = hash_string(hash, wire->method);
 	hash = hash_string(hash, wire->path);
 	if (strcmp(wire->method, "POST") == 0)
@@ -198,6 +202,26 @@ static void check_end_of_attempt(const struct member *member, struct framework *
 			 member->process.label, framework->name, uid);
 }
 
+/* Whether a Framework was looked at that was folded to the same bytes: the look finds the same again, and leaves the
+ * same. Where memory runs out each one is looked at, because the allocations count. */
+static bool looked_at(const struct member *member, const struct item *item)
+{
+	enum { PLACES = 4096 };
+	static uint64_t looked[PLACES];
+	uint64_t *place;
+	uint64_t hash;
+
+	if (item->folded == NULL || !item->folded->exists || item->unseen_due || item->fence_due ||
+	    item->calls_on_way > 0 || item->writing || member->process.memory_left > 0)
+		return false;
+	hash = memo_hash((const char *)item->folded, malloc_usable_size(item->folded));
+	place = &looked[hash % PLACES];
+	if (*place == hash)
+		return true;
+	*place = hash;
+	return false;
+}
+
 void check_reconciles(struct member *member)
 {
 	for (struct item *item = member->reconciler.items; item != NULL && !member->reconciler.leaving;
@@ -205,7 +229,7 @@ void check_reconciles(struct member *member)
 		bool folded = item->folded != NULL;
 
 		if (item->queued || !shard_set_has(&member->reconciler.ready, item->shard) ||
-		    session_lease_left_ms(member->session, item->shard) <= 0)
+		    session_lease_left_ms(member->session, item->shard) <= 0 || looked_at(member, item))
 			continue;
 		check_end_of_attempt(member, item_framework(item));
 		if (folded) /* what comes next finds it as it was */

@@ -235,6 +235,11 @@ static bool processes_rest(struct world *world, const char **why)
 	*why = "a shard has no holder";
 	if (!check_held(world))
 		return false;
+	*why = "a reconciler whose machine was paused counts on leases that are over";
+	for (int i = 0; i < SIM_PROCESSES; i++)
+		if (world->members[i].process.alive && member_blind(&world->members[i]) &&
+		    session_leased(world->members[i].session))
+			return false;
 	*why = "a status is not written";
 	for (int i = 0; i < SIM_PROCESSES; i++)
 		for (struct item *item = world->members[i].process.alive ? world->members[i].reconciler.items : NULL;

@@ -17,6 +17,7 @@ enum {
 	ENTRIES_MAX = 64,         /* more of them leave the processor's cache */
 	PLACES = 4 * ENTRIES_MAX, /* of each index; a power of two */
 	LOOK_AT_EVERY = 128,
+	ONCE = 1024,
 	HEAD_BYTES = 128, /* by which an object that is skipped is found; shorter ones are read */
 };
 
@@ -39,6 +40,7 @@ static struct {
 	struct entry *by_text[PLACES];
 	struct entry *by_value[PLACES];
 	struct entry *by_head[PLACES];
+	uint64_t once[ONCE]; /* hashes of texts that were read and not remembered */
 } memo;
 
 json_t *__real_json_parse(const char *text, size_t len, struct error *err);
@@ -120,7 +122,7 @@ static uint64_t mix(uint64_t value)
 	return value ^ (value >> 29);
 }
 
-static uint64_t hash_text(const char *text, size_t len)
+uint64_t memo_hash(const char *text, size_t len)
 {
 	uint64_t hash = len;
 	uint64_t word;
@@ -219,7 +221,7 @@ static void remember(const json_t *value, bool written, const char *text, size_t
 		*place = entry;
 	}
 	if (has_head(text, len)) {
-		entry->head = hash_text(text, HEAD_BYTES);
+		entry->head = memo_hash(text, HEAD_BYTES);
 		place = &memo.by_head[entry->head % PLACES];
 		entry->next_by_head = *place;
 		*place = entry;
@@ -235,12 +237,22 @@ static json_t *own(json_t *value)
 /* Of an object that is read, as write_value() will ask for it. */
 static void on_part(const json_t *value, const char *text, size_t len)
 {
-	remember(value, true, text, len, hash_text(text, len));
+	remember(value, true, text, len, memo_hash(text, len));
+}
+
+/* Most texts that somebody else than the API server writes come only once. */
+static bool came_before(uint64_t hash)
+{
+	uint64_t *place = &memo.once[hash % ONCE];
+	bool before = *place == hash;
+
+	*place = hash;
+	return before;
 }
 
 static json_t *parse(const char *text, size_t len, struct error *err)
 {
-	uint64_t hash = hash_text(text, len);
+	uint64_t hash = memo_hash(text, len);
 	const struct entry *entry = find_text(text, len, hash);
 	cleanup_json json_t *value = NULL;
 
@@ -251,6 +263,8 @@ static json_t *parse(const char *text, size_t len, struct error *err)
 		value = __real_json_parse(text, len, err);
 	if (value == NULL)
 		return NULL;
+	if (!came_before(hash))
+		return json_incref(value);
 	remember(value, false, text, len, hash);
 	return own(value);
 }
@@ -295,7 +309,7 @@ static void write_value(struct buf *out, json_t *value, int depth)
 	}
 	if (depth > 0 && json_is_object(value))
 		remember(value, true, out->data + begin, out->len - begin,
-			 hash_text(out->data + begin, out->len - begin));
+			 memo_hash(out->data + begin, out->len - begin));
 }
 
 static char *text_of(const json_t *value)
@@ -308,7 +322,7 @@ static char *text_of(const json_t *value)
 	if (!json_is_object(value))
 		return __real_json_text(value);
 	write_value(&text, (json_t *)value, 0);
-	remember(value, true, text.data, text.len, hash_text(text.data, text.len));
+	remember(value, true, text.data, text.len, memo_hash(text.data, text.len));
 	return buf_steal(&text);
 }
 
@@ -330,7 +344,7 @@ static size_t known_object(const char *text, size_t len)
 
 	if (!has_head(text, len))
 		return 0;
-	head = hash_text(text, HEAD_BYTES);
+	head = memo_hash(text, HEAD_BYTES);
 	for (entry = memo.by_head[head % PLACES]; entry != NULL; entry = entry->next_by_head)
 		if (entry->head == head && entry->len <= len && memcmp(entry->text, text, entry->len) == 0)
 			return entry->len;

@@ -16,7 +16,7 @@
  *   life.c       suspend, lifetimes and the like        life_pods.c  Pods that do not come to run
  *   services.c   Services, and who gets in their way     depends.c   TaskRoles that depend on others
  *   gangs.c      PodGroups, and who places their Pods    queues.c    Kueue and its Workloads
- *   memory.c     memory that runs out                  memo.c, quickjson.c  what makes it quick */
+ *   memory.c     memory that runs out                  memo.c, quickjson.c, quickfold.c  what makes it quick */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
@@ -385,6 +385,7 @@ void memory_ended(void);
 
 /* Before the first value is made. */
 void memo_start(void);
+uint64_t memo_hash(const char *text, size_t len);
 
 /* ---- quickjson.c ---- */
 

@@ -417,4 +417,22 @@ static inline void world_pass_minutes(struct world *w)
 	}
 }
 
+/* The next requests of a kind are refused with that message. */
+static inline void world_forbid(struct world *w, enum call_kind kind, int count, const char *message)
+{
+	w->fault = (struct world_fault){
+		.kind = kind, .count = count, .http_status = 403, .reason = "Forbidden", .message = message};
+}
+
+/* The object of that name is a former Framework's: the garbage collector deletes it, and that is no conflict. */
+static inline void world_expect_former_goes(struct world *w, json_t *objects, const char *name)
+{
+	world_pass(w, 5);
+	assert_lacks(w->events.data, "NamingConflict");
+	json_object_del(objects, name);
+	world_pass_minutes(w);
+	assert_task(w, 0, 0, STATE_PREPARING);
+	assert_lacks(w->events.data, "NamingConflict");
+}
+
 #endif

@@ -42,6 +42,24 @@ static void test_files(void **state)
 #define PT_WORKER "Worker: {" CONTAINER("pytorch") "}"
 #define CC_WORKER "{tfReplicaType: Worker, " CONTAINER("c") "}"
 
+/* message NULL: any that says what was expected. */
+static void assert_refused(const char *fields, const char *scheduler, const char *message)
+{
+	cleanup_free char *text = mem_printf("{%s}", fields);
+	struct job_translation translation;
+	struct error err = {.message = ""};
+	struct job job;
+
+	job_of_text(text, &job);
+	job.gang_scheduler = scheduler;
+	assert_int_equal(job_translate(&job, &translation, &err), -1);
+	if (message != NULL)
+		assert_string_equal(err.message, message);
+	else
+		assert_non_null(strstr(err.message, "expected "));
+	job_free(&job);
+}
+
 /* Each field that cannot be expressed, or is wrong. */
 static void test_refused(void **state)
 {
@@ -120,20 +138,8 @@ static void test_refused(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		cleanup_free char *text = mem_printf("{%s}", rows[i].job);
-		struct job_translation translation;
-		struct error err = {.message = ""};
-		struct job job;
-
-		job_of_text(text, &job);
-		assert_int_equal(job_translate(&job, &translation, &err), -1);
-		if (rows[i].message != NULL)
-			assert_string_equal(err.message, rows[i].message);
-		else
-			assert_non_null(strstr(err.message, "expected "));
-		job_free(&job);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		assert_refused(rows[i].job, NULL, rows[i].message);
 }
 
 #define GANG(policy) TF ", spec: {runPolicy: {schedulingPolicy: " policy "}, tfReplicaSpecs: {" TF_WORKER "}}"
@@ -240,18 +246,8 @@ static void test_gangs_refused(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		cleanup_free char *text = mem_printf("{%s}", rows[i].job);
-		struct job_translation translation;
-		struct error err = {.message = ""};
-		struct job job;
-
-		job_of_text(text, &job);
-		job.gang_scheduler = rows[i].scheduler;
-		assert_int_equal(job_translate(&job, &translation, &err), -1);
-		assert_string_equal(err.message, rows[i].message);
-		job_free(&job);
-	}
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		assert_refused(rows[i].job, rows[i].scheduler, rows[i].message);
 }
 
 /* A Framework's name has no '-', and is that of a Service. */

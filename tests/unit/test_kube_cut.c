@@ -1,5 +1,6 @@
 /* Finding the objects of lists and the events of watch streams: every split of the input, broken and oversized pieces;
  * and the small reckoners beside it (token bucket, backoff, versions, resource labels). */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,11 +146,15 @@ static void test_list_of_something_else(void **state)
 }
 
 /* Pieces, each followed by '|', too large ones by '!'. */
-static bool gather(void *arg, const char *text, size_t len, bool too_large)
+static void cut_lines(struct pieces *cut, const char *data, size_t len, struct buf *out)
 {
-	buf_append(arg, text, len);
-	buf_putc(arg, too_large ? '!' : '|');
-	return true;
+	struct piece piece;
+
+	while (pieces_next(cut, &data, &len, &piece)) {
+		buf_append(out, piece.text, piece.len);
+		buf_putc(out, piece.too_large ? '!' : '|');
+	}
+	assert_int_equal(len, 0);
 }
 
 static void test_lines(void **state)
@@ -161,31 +166,37 @@ static void test_lines(void **state)
 		struct pieces cut = {.max = 12};
 		struct buf lines = {0};
 
-		assert_true(pieces_feed(&cut, text, first, gather, &lines));
-		assert_true(pieces_feed(&cut, text + first, strlen(text) - first, gather, &lines));
+		cut_lines(&cut, text, first, &lines);
+		cut_lines(&cut, text + first, strlen(text) - first, &lines);
 		assert_string_equal(lines.data, "{\"a\":1}|{\"b\":\"012345!{\"c\":3}|");
 		pieces_reset(&cut);
-		assert_true(pieces_feed(&cut, "x\n", 2, gather, &lines));
+		cut_lines(&cut, "x\n", 2, &lines);
 		assert_string_equal(lines.data + lines.len - 3, "|x|");
 		pieces_free(&cut);
 		buf_free(&lines);
 	}
 }
 
-static bool stop_at_second(void *arg, const char *text, size_t len, bool too_large)
+/* The caller stops within the data, and goes on there. */
+static void test_lines_one_by_one(void **state)
 {
-	gather(arg, text, len, too_large);
-	return strchr(((struct buf *)arg)->data, '|') == strrchr(((struct buf *)arg)->data, '|');
-}
-
-static void test_lines_stop(void **state)
-{
+	const char *data = "2\n3\n";
+	size_t len = strlen(data);
 	struct pieces cut = {.max = 100};
 	struct buf lines = {0};
+	struct piece piece;
 
 	(void)state;
-	assert_false(pieces_feed(&cut, "1\n2\n3\n", 6, stop_at_second, &lines));
-	assert_string_equal(lines.data, "1|2|");
+	cut_lines(&cut, "1", 1, &lines);
+	assert_true(pieces_next(&cut, &data, &len, &piece));
+	assert_memory_equal(piece.text, "12", piece.len);
+	assert_int_equal(piece.len, 2);
+	assert_string_equal(data, "3\n");
+	assert_int_equal(len, 2);
+	assert_true(pieces_next(&cut, &data, &len, &piece));
+	assert_int_equal(piece.len, 1);
+	assert_int_equal(len, 0);
+	assert_false(pieces_next(&cut, &data, &len, &piece));
 	pieces_free(&cut);
 	buf_free(&lines);
 }
@@ -246,6 +257,17 @@ static void test_token_bucket(void **state)
 	token_bucket_init(&bucket, 1e-300, 1, 0);
 	token_bucket_take(&bucket);
 	assert_in_range(token_bucket_wait_ms(&bucket, 0), 1000, 3600 * 1000);
+}
+
+static void test_backoff_doubled(void **state)
+{
+	(void)state;
+	assert_int_equal(backoff_doubled(3, -1, 10), 3);
+	assert_int_equal(backoff_doubled(3, 0, 10), 3);
+	assert_int_equal(backoff_doubled(3, 1, 10), 6);
+	assert_int_equal(backoff_doubled(3, 2, 10), 10);
+	assert_int_equal(backoff_doubled(3, INT_MAX, 10), 10);
+	assert_int_equal(backoff_doubled(20, 1, 10), 10);
 }
 
 static void test_backoff(void **state)
@@ -364,10 +386,11 @@ int main(void)
 		cmocka_unit_test(test_list_empty_and_null),
 		cmocka_unit_test(test_list_of_something_else),
 		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_lines_stop),
+		cmocka_unit_test(test_lines_one_by_one),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_token_bucket),
 		cmocka_unit_test(test_backoff),
+		cmocka_unit_test(test_backoff_doubled),
 		cmocka_unit_test(test_resource_label),
 		cmocka_unit_test(test_absent),
 	};

@@ -191,6 +191,29 @@ static void test_malformed_in_watch(void **state)
 	assert_int_equal(fixture->lists, 1);
 }
 
+static int take_text(void *arg, const struct reflector_object *object, bool gone, struct error *err)
+{
+	(void)err;
+	tell(arg, gone ? "-text" : "text", "");
+	if (!gone)
+		reflector_note_version(object, "12");
+	return 0;
+}
+
+/* Whoever takes objects as text reads them alone: the version that it notes goes before that of the text. */
+static void test_version_of_taker(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->handler.raw = take_text;
+	start(fixture);
+	wait_told(fixture, "begin text text end/10 live");
+	send_event(fixture, "MODIFIED", "a", "11");
+	wait_told(fixture, "text at/12");
+	send_event(fixture, "DELETED", "a", "13");
+	wait_told(fixture, "-text at/13");
+}
+
 /* ---- freeing ---- */
 
 static void test_free_from_handler(void **state)
@@ -248,6 +271,7 @@ int main(void)
 		reflector_test(test_large_in_list),
 		reflector_test(test_event_texts),
 		reflector_test(test_malformed_in_watch),
+		reflector_test(test_version_of_taker),
 		reflector_test(test_free_from_handler),
 		reflector_test(test_client_goes_first),
 		reflector_test(test_free_while_waiting),

@@ -53,16 +53,26 @@ static void show_all(struct world *world, const char *framework)
 			framework, status));
 }
 
+/* Of a snapshot at this version; valid until the next one. */
+static struct bus_snapshot_end snapshot_end(const char *version)
+{
+	static struct bus_scope scope;
+	struct bus_snapshot_end end = {.scopes = &scope, .scope_count = 1};
+
+	scope = (struct bus_scope){.ns = (char *)"",
+				   .resource_version = {(char *)version, (char *)version, (char *)version}};
+	shard_set_add(&end.shards, SHARD);
+	return end;
+}
+
 /* Two Frameworks that run, in a snapshot. */
 static struct item *snapshot(struct world *world, struct item **other)
 {
-	struct bus_scope scope = {.ns = (char *)"", .resource_version = {(char *)"8", (char *)"8", (char *)"8"}};
-	struct bus_snapshot_end end = {.scopes = &scope, .scope_count = 1};
+	const struct bus_snapshot_end end = snapshot_end("8");
 	struct item *item;
 
 	world->reconciler.rest_ms = REST;
 	world->lease_ms = 100000;
-	shard_set_add(&end.shards, SHARD);
 	store_granted(&world->reconciler, &end.shards);
 	show_all(world, "f");
 	HASH_FIND_STR(world->reconciler.items, "ns/f", item);
@@ -120,14 +130,13 @@ static void folds_and_unfolds(void **state)
 /* A new snapshot that lacks a folded Framework's Pod. */
 static void snapshot_anew(void **state)
 {
-	struct bus_scope scope = {.ns = (char *)"", .resource_version = {(char *)"9", (char *)"9", (char *)"9"}};
-	struct bus_snapshot_end end = {.scopes = &scope, .scope_count = 1};
+	struct bus_snapshot_end end;
 	struct world *world = *state;
 	struct item *other;
 	struct item *item = snapshot(world, &other);
 
 	run_all(world);
-	shard_set_add(&end.shards, SHARD);
+	end = snapshot_end("9");
 	store_granted(&world->reconciler, &end.shards);
 	show_all(world, "g");
 	assert_null(item->folded);
@@ -148,8 +157,7 @@ static struct item *find(struct world *world, const char *key)
 /* A new snapshot of folded Frameworks unfolds one at a time; one that it does not show is gone. */
 static void snapshot_of_folded(void **state)
 {
-	struct bus_scope scope = {.ns = (char *)"", .resource_version = {(char *)"9", (char *)"9", (char *)"9"}};
-	struct bus_snapshot_end end = {.scopes = &scope, .scope_count = 1};
+	struct bus_snapshot_end end;
 	struct world *world = *state;
 	struct item *other;
 	struct item *item = snapshot(world, &other);
@@ -160,7 +168,7 @@ static void snapshot_of_folded(void **state)
 	run_all(world);
 	world->now_ms += REST;
 	run_all(world);
-	shard_set_add(&end.shards, SHARD);
+	end = snapshot_end("9");
 	store_granted(&world->reconciler, &end.shards);
 	assert_non_null(item->folded);
 	show_all(world, "f");

@@ -172,6 +172,23 @@ static void test_unread_and_back(void **state)
 		assert_in_range(bytes_of(node[i], BUS_UPDATE), 1, 1200);
 }
 
+/* Nor is one that took the name of a child process, whenever one of that name has ended. */
+static void test_unread_and_dead(void **state)
+{
+	struct node *node;
+
+	(void)state;
+	world->in_flight_max = 600;
+	start_with_five();
+	node = raw_node(0);
+	for (int i = 0; i < 20; i++, world->now_ms += 1000) {
+		raw_hello(node, "a", "u", 100);
+		router_process_dead(world->router, "a");
+		assert_int_equal(router_peer_count(world->router), 0);
+	}
+	assert_in_range(bytes_of(node, BUS_UPDATE), 1, 1200);
+}
+
 /* Nor does one that says nothing for so long that it would be forgotten, while it is connected. */
 static void test_unread_and_silent(void **state)
 {
@@ -501,6 +518,7 @@ int main(void)
 		TEST(test_credit),
 		TEST(test_unread),
 		TEST(test_unread_and_back),
+		TEST(test_unread_and_dead),
 		TEST(test_unread_and_silent),
 		TEST(test_greets_too_often),
 		TEST(test_hello_within_a_snapshot),

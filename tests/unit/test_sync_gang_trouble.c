@@ -22,19 +22,14 @@ static void test_foreign(void **state)
 	assert_task(&w, 0, 0, STATE_PREPARING);
 	world_end(&w);
 
-	/* of the ConfigMap of a Framework that had the name before: it goes by itself */
+	/* of the ConfigMap of a Framework that had the name before */
 	world_init(&w);
 	json_object_set_new(w.pod_groups, "f-0",
 			    json_of("{'metadata':{'name':'f-0','namespace':'ns','uid':'x','resourceVersion':'1',"
 				    "'ownerReferences':[{'controller':true,'kind':'ConfigMap','name':'f-attempt','uid':"
 				    "'z'}]}}"));
 	world_create_framework(&w, "{'gang':{'scheduler':'Volcano'},'taskRoles':[{'name':'a','taskNumber':1}]}", NULL);
-	world_pass(&w, 5);
-	assert_lacks(w.events.data, "NamingConflict");
-	json_object_del(w.pod_groups, "f-0");
-	world_pass_minutes(&w);
-	assert_task(&w, 0, 0, STATE_PREPARING);
-	assert_lacks(w.events.data, "NamingConflict");
+	world_expect_former_goes(&w, w.pod_groups, "f-0");
 	world_end(&w);
 }
 
@@ -155,11 +150,7 @@ static void test_discovery_refused(void **state)
 
 static void forbid(struct world *w, enum call_kind kind, int count)
 {
-	w->fault = (struct world_fault){.kind = kind,
-					.count = count,
-					.http_status = 403,
-					.reason = "Forbidden",
-					.message = "podgroups is forbidden"};
+	world_forbid(w, kind, count, "podgroups is forbidden");
 }
 
 static void test_forbidden(void **state)

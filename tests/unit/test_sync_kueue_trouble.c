@@ -8,11 +8,7 @@
 
 static void forbid(struct world *w, enum call_kind kind, int count)
 {
-	w->fault = (struct world_fault){.kind = kind,
-					.count = count,
-					.http_status = 403,
-					.reason = "Forbidden",
-					.message = "workloads.kueue.x-k8s.io is forbidden"};
+	world_forbid(w, kind, count, "workloads.kueue.x-k8s.io is forbidden");
 }
 
 static void edit_label(struct world *w, const char *queue)
@@ -117,6 +113,30 @@ static void test_lookup_backs_off(void **state)
 	assert_in_range(first, 5, 25);
 	world_pass(&w, 600);
 	assert_in_range((int)w.made[CALL_GET_KUEUE] - first, 5, 25);
+	world_end(&w);
+}
+
+/* Nor is it asked for before Retry-After is over, although the Framework changes. */
+static void test_lookup_asked_to_wait(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, "", "", "");
+	world_settle(&w);
+	w.fault = (struct world_fault){.kind = CALL_GET_KUEUE,
+				       .count = 1,
+				       .http_status = 429,
+				       .reason = "TooManyRequests",
+				       .retry_after_ms = 3600 * 1000};
+	decide(&w, admitted);
+	world_pass(&w, 1800);
+	world_workload_changed(&w);
+	world_pass(&w, 1700);
+	assert_int_equal(w.made[CALL_GET_KUEUE], 1);
+	world_pass(&w, 3600);
+	assert_int_equal(w.made[CALL_GET_KUEUE], 2);
+	assert_non_null(w.framework->status.admission);
 	world_end(&w);
 }
 
@@ -335,11 +355,17 @@ static void test_former_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forbidden),           cmocka_unit_test(test_forbidden_at_all),
-		cmocka_unit_test(test_lookup_backs_off),    cmocka_unit_test(test_created_after_all),
-		cmocka_unit_test(test_foreground_deletion), cmocka_unit_test(test_foreground_deletion_of_malformed),
-		cmocka_unit_test(test_leaves_the_queue),    cmocka_unit_test(test_deadline_changed),
-		cmocka_unit_test(test_pods_ready),          cmocka_unit_test(test_former_lost),
+		cmocka_unit_test(test_forbidden),
+		cmocka_unit_test(test_forbidden_at_all),
+		cmocka_unit_test(test_lookup_backs_off),
+		cmocka_unit_test(test_lookup_asked_to_wait),
+		cmocka_unit_test(test_created_after_all),
+		cmocka_unit_test(test_foreground_deletion),
+		cmocka_unit_test(test_foreground_deletion_of_malformed),
+		cmocka_unit_test(test_leaves_the_queue),
+		cmocka_unit_test(test_deadline_changed),
+		cmocka_unit_test(test_pods_ready),
+		cmocka_unit_test(test_former_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,7 +175,6 @@ static void test_foreign(void **state)
 	}
 }
 
-/* The garbage collector deletes the Service of a Framework that had the name before: that is no conflict. */
 static void test_former(void **state)
 {
 	struct world w;
@@ -184,14 +183,7 @@ static void test_former(void **state)
 	begin(&w, 1, "", NETWORK);
 	put_service(&w, "f",
 		    "'uid':'x','ownerReferences':[{'controller':true,'kind':'Framework','name':'f','uid':'z'}]");
-	world_settle(&w);
-	world_advance(&w, 5);
-	world_settle(&w);
-	assert_lacks(w.events.data, "NamingConflict");
-	json_object_del(w.services, "f");
-	world_pass_minutes(&w);
-	assert_task(&w, 0, 0, STATE_PREPARING);
-	assert_lacks(w.events.data, "NamingConflict");
+	world_expect_former_goes(&w, w.services, "f");
 	world_end(&w);
 }
 
@@ -214,12 +206,7 @@ static void test_ours_is_deleted(void **state)
 
 static void forbid(struct world *w, enum call_kind kind, int count)
 {
-	w->fault = (struct world_fault){.kind = kind,
-					.count = count,
-					.http_status = 403,
-					.reason = "Forbidden",
-					.message = "services is forbidden: User \"x\" cannot create resource "
-						   "\"services\""};
+	world_forbid(w, kind, count, "services is forbidden: User \"x\" cannot create resource \"services\"");
 }
 
 /* A right that is missing is named, and used as soon as it is there. Nothing else of the Framework waits. */

@@ -31,6 +31,25 @@ static void wake(struct world *w, struct framework *stale)
 	world_clear_log(w);
 }
 
+/* The only Pod fails. The successor sees to the retry, whose Pod runs, while the other one knows nothing of it. */
+static void retry_by_successor(struct world *w)
+{
+	struct framework *stale;
+
+	world_settle(w);
+	world_pod_phase(w, "f-a-0", "Running");
+	world_settle(w);
+	world_pod_exit(w, "f-a-0", 1, "");
+	world_reconcile(w);
+	world_write(w);
+	stale = begin_successor(w);
+	world_settle(w);
+	assert_int_equal(w->framework->status.attempt.id + world_task(w, 0, 0)->attempt.id, 1);
+	world_pod_phase(w, "f-a-0", "Running");
+	world_settle(w);
+	wake(w, stale);
+}
+
 /* It is told of what its successor has made, and of nothing else: it writes, learns that its view is old, goes on from
  * what is stored, and deletes nothing. */
 static void expect_to_give_way(struct world *w, enum call_kind kind)
@@ -49,23 +68,10 @@ static void expect_to_give_way(struct world *w, enum call_kind kind)
 static void test_task_retried(void **state)
 {
 	struct world w;
-	struct framework *stale;
 
 	(void)state;
 	world_begin_of(&w, 1, "", "," ALWAYS, "");
-	world_settle(&w);
-	world_pod_phase(&w, "f-a-0", "Running");
-	world_settle(&w);
-	world_pod_exit(&w, "f-a-0", 1, "");
-	world_reconcile(&w);
-	world_write(&w);
-	assert_task(&w, 0, 0, STATE_DELETION_PENDING);
-	stale = begin_successor(&w);
-	world_settle(&w);
-	assert_int_equal(world_task(&w, 0, 0)->attempt.id, 1);
-	world_pod_phase(&w, "f-a-0", "Running");
-	world_settle(&w);
-	wake(&w, stale);
+	retry_by_successor(&w);
 	world_tell_pod(&w, "f-a-0");
 	expect_to_give_way(&w, CALL_DELETE_POD);
 	assert_task(&w, 0, 0, STATE_RUNNING);
@@ -112,22 +118,10 @@ static void test_adoption_not_stored(void **state)
 static void test_framework_retried(void **state)
 {
 	struct world w;
-	struct framework *stale;
 
 	(void)state;
 	world_begin_of(&w, 1, "", "", "," ALWAYS);
-	world_settle(&w);
-	world_pod_phase(&w, "f-a-0", "Running");
-	world_settle(&w);
-	world_pod_exit(&w, "f-a-0", 1, "");
-	world_reconcile(&w);
-	world_write(&w);
-	stale = begin_successor(&w);
-	world_settle(&w);
-	assert_int_equal(w.framework->status.attempt.id, 1);
-	world_pod_phase(&w, "f-a-0", "Running");
-	world_settle(&w);
-	wake(&w, stale);
+	retry_by_successor(&w);
 	world_tell_config_map(&w);
 	expect_to_give_way(&w, CALL_DELETE_CONFIG_MAP);
 	assert_int_equal(w.made[CALL_DELETE_POD], 0);

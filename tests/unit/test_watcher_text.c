@@ -70,6 +70,31 @@ static void test_managed_fields(void **state)
 	}
 }
 
+/* The text of an event is read once: the cache knows the version then. */
+static void test_version_is_noted(void **state)
+{
+	static const char text[] =
+		"{\"metadata\":{\"namespace\":\"n\",\"name\":\"f\",\"uid\":\"u\",\"resourceVersion\":\"7\","
+		"\"labels\":{\"FC_FRAMEWORK_NAME\":\"f\"}}}";
+	cleanup_buf struct buf out = {0};
+	struct cache *cache = cache_new(1, &listener, &out);
+
+	(void)state;
+	for (size_t kind = 0; kind < KIND_COUNT; kind++) {
+		char version[REFLECTOR_VERSION_SIZE] = "";
+		char last[REFLECTOR_VERSION_SIZE] = "";
+		const struct reflector_object object = {.data = text, .len = strlen(text), .version = version};
+		const struct reflector_object end = {.data = text, .len = strlen(text), .version = last};
+		struct error err;
+
+		assert_int_equal(cache_present_raw(cache, (enum object_kind)kind, &object, &err), 0);
+		assert_string_equal(version, "7");
+		assert_int_equal(cache_deleted_raw(cache, (enum object_kind)kind, &end, &err), 0);
+		assert_string_equal(last, "7");
+	}
+	cache_free(cache);
+}
+
 static void test_unreadable(void **state)
 {
 	static const char *const texts[] = {
@@ -322,10 +347,10 @@ static void test_folded_lists(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_managed_fields), cmocka_unit_test(test_unreadable),
-		cmocka_unit_test(test_deletion_line),  cmocka_unit_test(test_folded),
-		cmocka_unit_test(test_folded_lists),   cmocka_unit_test(test_folded_owners),
-		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_managed_fields), cmocka_unit_test(test_version_is_noted),
+		cmocka_unit_test(test_unreadable),     cmocka_unit_test(test_deletion_line),
+		cmocka_unit_test(test_folded),         cmocka_unit_test(test_folded_lists),
+		cmocka_unit_test(test_folded_owners),  cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

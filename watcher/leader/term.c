@@ -15,6 +15,7 @@
 #include "common/process/gather.h"
 #include "common/process/process.h"
 #include "watcher/shards/shard_table.h"
+#include "watcher/view/deletion.h"
 
 enum { TICK_MS = 500, DRAIN_MS = 20000 /* of the children, after SIGTERM */, ARGUMENTS_MAX = 16 };
 
@@ -28,6 +29,35 @@ struct term {
 	ev_timer tick;
 	ev_prepare prepare;
 };
+
+/* ---- what the cache reports -------------------------------------------------------------------------------------- */
+
+static void on_changed(void *arg, struct cache_entry *entry)
+{
+	const struct term *term = arg;
+
+	router_changed(term->router, entry);
+}
+
+static void on_gone(void *arg, struct cache_entry *entry, const struct cache_absence *absence)
+{
+	const struct term *term = arg;
+
+	router_gone(term->router, entry, absence);
+}
+
+static void on_missed(void *arg, const struct cache_entry *entry)
+{
+	const struct term *term = arg;
+	cleanup_buf struct buf text = {0};
+
+	if (cache_entry_kind(entry) != KIND_FRAMEWORK)
+		return; /* of a Pod nothing but the kept parts is known: no snapshot */
+	cache_entry_write(&text, entry);
+	deletion_log(&term->options.config->log_object_snapshot, KIND_FRAMEWORK, text.data, text.len);
+}
+
+static const struct cache_listener cache_listener = {.changed = on_changed, .gone = on_gone, .missed = on_missed};
 
 /* ---- the router's ports ----------------------------------------------------------------------------------------- */
 
@@ -200,6 +230,7 @@ struct term *term_new(const struct term_options *options, struct error *err)
 	ev_prepare_init(&term->prepare, on_prepare);
 	term->prepare.data = term;
 	make_router(term);
+	cache_listen(options->cache, &cache_listener, term);
 	if (options->flags->workers > 0 && make_pool(term, err) < 0) {
 		term_free(term);
 		return NULL;
@@ -217,6 +248,7 @@ void term_free(struct term *term)
 	ev_timer_stop(term->options.loop, &term->tick);
 	ev_prepare_stop(term->options.loop, &term->prepare);
 	pool_free(term->pool);
+	cache_listen(term->options.cache, NULL, NULL);
 	router_free(term->router);
 	free(term);
 }

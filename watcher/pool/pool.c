@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/address.h"
+#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -112,7 +113,7 @@ static int64_t next_backoff(const struct pool *pool, int64_t backoff_ms)
 {
 	if (backoff_ms == 0)
 		return pool->backoff_first_ms;
-	return backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : backoff_ms * 2;
+	return backoff_doubled(backoff_ms, 1, BACKOFF_MAX_MS);
 }
 
 static void start(struct worker *worker)

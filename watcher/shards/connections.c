@@ -181,6 +181,30 @@ static bool has_credit(const struct router *router, const struct connection *con
 	return connection->sent_objects - connection->consumed < connection->window && unread(connection) < most;
 }
 
+void router_changed(struct router *router, struct cache_entry *entry)
+{
+	struct connection *owner = router->owners[cache_entry_shard(entry)];
+
+	if (owner != NULL)
+		outbox_put(owner->outbox, entry);
+	for (struct connection *connection = router->connections; connection != NULL; connection = connection->hh.next)
+		if (connection->role == BUS_ROLE_BARRIER && connection->sent_all &&
+		    role_concerned(connection->role, entry))
+			outbox_put(connection->outbox, entry);
+}
+
+void router_gone(struct router *router, struct cache_entry *entry, const struct cache_absence *absence)
+{
+	struct connection *owner = router->owners[absence->shard];
+
+	if (owner != NULL)
+		outbox_put_absent(owner->outbox, entry, absence);
+	for (struct connection *connection = router->connections; connection != NULL; connection = connection->hh.next)
+		if (connection->role == BUS_ROLE_BARRIER && connection->sent_all &&
+		    role_concerned(connection->role, entry))
+			outbox_put_absent(connection->outbox, entry, absence);
+}
+
 /* Sends the first item of the outbox; false if nothing more can be sent now. */
 static bool send_next(struct router *router, struct connection *connection)
 {

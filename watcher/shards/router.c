@@ -304,30 +304,6 @@ void router_receive(void *arg, const unsigned char *id, size_t id_len, const str
 
 /* ---- what the watcher sees -------------------------------------------------------------------------------------- */
 
-void router_changed(struct router *router, struct cache_entry *entry)
-{
-	struct connection *owner = router->owners[cache_entry_shard(entry)];
-
-	if (owner != NULL)
-		outbox_put(owner->outbox, entry);
-	for (struct connection *connection = router->connections; connection != NULL; connection = connection->hh.next)
-		if (connection->role == BUS_ROLE_BARRIER && connection->sent_all &&
-		    role_concerned(connection->role, entry))
-			outbox_put(connection->outbox, entry);
-}
-
-void router_gone(struct router *router, struct cache_entry *entry, const struct cache_absence *absence)
-{
-	struct connection *owner = router->owners[absence->shard];
-
-	if (owner != NULL)
-		outbox_put_absent(owner->outbox, entry, absence);
-	for (struct connection *connection = router->connections; connection != NULL; connection = connection->hh.next)
-		if (connection->role == BUS_ROLE_BARRIER && connection->sent_all &&
-		    role_concerned(connection->role, entry))
-			outbox_put_absent(connection->outbox, entry, absence);
-}
-
 void router_synced(struct router *router)
 {
 	router->synced = true;
@@ -349,9 +325,10 @@ void router_process_dead(struct router *router, const char *name)
 	struct connection *connection;
 	struct connection *next;
 
+	/* it may be the connection of another process, which had the name last: what that has not read stays counted */
 	HASH_ITER(hh, router->connections, connection, next)
 		if (connection->member != NULL && strcmp(connection->name, name) == 0)
-			connection_remove(router, connection);
+			connection_leave(router, connection);
 	shard_table_dead(router->shards, name, router_now(router));
 	router_update(router);
 }

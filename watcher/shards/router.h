@@ -40,8 +40,7 @@ struct router_options {
 	void *accept_arg;
 };
 
-/* The cache's listener: pass these to cache_new() with the router as argument, or call them from another listener.
- * `missed` is NULL. */
+/* The cache's listener calls these. */
 void router_changed(struct router *router, struct cache_entry *entry);
 void router_gone(struct router *router, struct cache_entry *entry, const struct cache_absence *absence);
 

@@ -69,10 +69,15 @@ struct cache *cache_new(uint32_t shard_count, const struct cache_listener *liste
 	struct cache *cache = mem_calloc(1, sizeof(*cache));
 
 	cache->shard_count = shard_count;
+	cache->folder = folder_new();
+	cache_listen(cache, listener, arg);
+	return cache;
+}
+
+void cache_listen(struct cache *cache, const struct cache_listener *listener, void *arg)
+{
 	cache->listener = listener;
 	cache->arg = arg;
-	cache->folder = folder_new();
-	return cache;
 }
 
 static void drop_object(struct cache_entry *entry)
@@ -217,18 +222,10 @@ static void remove_object(struct cache *cache, struct cache_entry *entry, const 
 	entry->object = NULL;
 	/* A peer that gets a Framework with another uid knows that the former one is deleted. It may have the new one
 	 * already, which an absence at that version would remove. */
-	if (end != END_REPLACED || entry->kind != KIND_FRAMEWORK)
+	if (cache->listener != NULL && (end != END_REPLACED || entry->kind != KIND_FRAMEWORK))
 		cache->listener->gone(cache->arg, entry, &absence);
 	drop_object(&last);
 }
-
-/* The kept form of one object; exactly one member is set. */
-struct kept {
-	struct cached_framework *framework;
-	struct config_map *config_map;
-	struct pod *pod;
-	struct workload *workload;
-};
 
 static struct cached_framework *framework_read(const char *text, size_t len, struct error *err)
 {
@@ -245,53 +242,36 @@ static struct cached_framework *framework_read(const char *text, size_t len, str
 	return framework;
 }
 
+/* The kept form of an object, in an entry without a key; drop_object frees it. NULL and *err: it cannot be read. */
 static const struct object_meta *kept_read(enum object_kind kind, const struct reflector_object *object,
-					   struct kept *out, struct error *err)
+					   struct cache_entry *out, struct error *err)
 {
-	*out = (struct kept){0};
+	*out = (struct cache_entry){.kind = (uint8_t)kind};
 	switch (kind) {
-	case KIND_FRAMEWORK:
-		out->framework = framework_read(object->data, object->len, err);
-		return out->framework == NULL ? NULL : &out->framework->meta;
-	case KIND_CONFIG_MAP:
-		out->config_map = config_map_read(object->data, object->len, err);
-		return out->config_map == NULL ? NULL : &out->config_map->meta;
-	case KIND_WORKLOAD:
-		out->workload = workload_read(object->data, object->len, err);
-		return out->workload == NULL ? NULL : &out->workload->meta;
-	default: out->pod = pod_read(object->data, object->len, err); return out->pod == NULL ? NULL : &out->pod->meta;
+	case KIND_FRAMEWORK: out->framework = framework_read(object->data, object->len, err); break;
+	case KIND_CONFIG_MAP: out->config_map = config_map_read(object->data, object->len, err); break;
+	case KIND_WORKLOAD: out->workload = workload_read(object->data, object->len, err); break;
+	default: out->pod = pod_read(object->data, object->len, err); break;
+	}
+	return meta_of(out);
+}
+
+static bool kept_same(const struct cache_entry *entry, const struct cache_entry *kept)
+{
+	switch ((enum object_kind)entry->kind) {
+	case KIND_FRAMEWORK: /* every write of one changes its version */
+		return strcmp(entry->framework->meta.resource_version, kept->framework->meta.resource_version) == 0;
+	case KIND_CONFIG_MAP: return config_map_same(entry->config_map, kept->config_map);
+	case KIND_WORKLOAD: return workload_same(entry->workload, kept->workload);
+	default: return pod_same(entry->pod, kept->pod);
 	}
 }
 
-static void kept_free(struct kept *kept)
-{
-	cached_framework_free(kept->framework);
-	config_map_free(kept->config_map);
-	pod_free(kept->pod);
-	workload_free(kept->workload);
-}
-
-static bool kept_same(const struct cache_entry *entry, const struct kept *kept)
-{
-	if (kept->framework != NULL) /* every write of one changes its version */
-		return strcmp(entry->framework->meta.resource_version, kept->framework->meta.resource_version) == 0;
-	if (kept->config_map != NULL)
-		return config_map_same(entry->config_map, kept->config_map);
-	if (kept->workload != NULL)
-		return workload_same(entry->workload, kept->workload);
-	return pod_same(entry->pod, kept->pod);
-}
-
-static void store(const struct cache *cache, struct cache_entry *entry, const struct kept *kept)
+static void store(const struct cache *cache, struct cache_entry *entry, const struct cache_entry *kept)
 {
 	drop_object(entry);
 	entry->turn = cache->fold_turn;
-	switch ((enum object_kind)entry->kind) {
-	case KIND_FRAMEWORK: entry->framework = kept->framework; break;
-	case KIND_CONFIG_MAP: entry->config_map = kept->config_map; break;
-	case KIND_WORKLOAD: entry->workload = kept->workload; break;
-	default: entry->pod = kept->pod; break;
-	}
+	entry->object = kept->object;
 }
 
 /* ---- folding ---- */
@@ -357,10 +337,16 @@ bool cache_fold(struct cache *cache)
 
 /* ---- what the reflectors say ---- */
 
+static void report_changed(const struct cache *cache, struct cache_entry *entry)
+{
+	if (cache->listener != NULL)
+		cache->listener->changed(cache->arg, entry);
+}
+
 int cache_present_raw(struct cache *cache, enum object_kind kind, const struct reflector_object *object,
 		      struct error *err)
 {
-	struct kept kept;
+	struct cache_entry kept;
 	const struct object_meta *meta = kept_read(kind, object, &kept, err);
 	const struct object_meta *old;
 	struct cache_entry *entry;
@@ -368,23 +354,24 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 
 	if (meta == NULL)
 		return -1;
+	reflector_note_version(object, meta->resource_version);
 	if (framework_of(kind, meta)[0] == '\0') {
 		error_set(err, "%s %s/%s has no label FC_FRAMEWORK_NAME", object_kind_name(kind), meta->ns, meta->name);
-		kept_free(&kept);
+		drop_object(&kept);
 		return -1;
 	}
 	entry = find_or_add(cache, kind, meta->ns, meta->name);
 	entry->seen = true;
 	folded = entry->is_folded;
 	if (folded && kind == KIND_FRAMEWORK && fold_is_framework(entry->folded, meta)) { /* a list shows it again */
-		kept_free(&kept);
+		drop_object(&kept);
 		return 0;
 	}
 	unfold(entry);
 	old = meta_of(entry);
 	if (old != NULL && strcmp(old->uid, meta->uid) == 0) {
 		if (version_compare(meta->resource_version, old->resource_version) < 0) {
-			kept_free(&kept);
+			drop_object(&kept);
 			return 0;
 		}
 		if (kept_same(entry, &kept)) {
@@ -395,20 +382,21 @@ int cache_present_raw(struct cache *cache, enum object_kind kind, const struct r
 		}
 		if (strcmp(framework_of(kind, old), framework_of(kind, meta)) == 0) {
 			store(cache, entry, &kept);
-			cache->listener->changed(cache->arg, entry);
+			report_changed(cache, entry);
 			return 0;
 		}
 		/* its label names another Framework now */
 		remove_object(cache, entry, meta->resource_version, END_OF_SIGHT);
 	} else if (old != NULL) {
-		cache->listener->missed(cache->arg, entry);
+		if (cache->listener != NULL)
+			cache->listener->missed(cache->arg, entry);
 		remove_object(cache, entry, meta->resource_version, END_REPLACED);
 	}
 	store(cache, entry, &kept);
 	link_shard(cache, entry, shard_of_key(meta->ns, framework_of(kind, meta), cache->shard_count));
 	if (cache->listing[kind] > 0) /* most of what is there runs for long */
 		fold(cache, entry);
-	cache->listener->changed(cache->arg, entry);
+	report_changed(cache, entry);
 	return 0;
 }
 
@@ -435,6 +423,7 @@ int cache_deleted_raw(struct cache *cache, enum object_kind kind, const struct r
 
 	if (object_meta_read(object->data, object->len, &meta, err) < 0)
 		return -1;
+	reflector_note_version(object, meta.resource_version);
 	forget(cache, kind, &meta);
 	object_meta_free(&meta);
 	return 0;
@@ -476,7 +465,8 @@ void cache_list_end(struct cache *cache, const char *ns, enum object_kind kind, 
 		meta = meta_of(entry);
 		if (meta == NULL || version_compare(meta->resource_version, resource_version) > 0)
 			continue;
-		cache->listener->missed(cache->arg, entry);
+		if (cache->listener != NULL)
+			cache->listener->missed(cache->arg, entry);
 		remove_object(cache, entry, resource_version,
 			      kind == KIND_FRAMEWORK || meta->deletion_time != 0 ? END_CERTAIN : END_NOT_LISTED);
 		free_if_unused(cache, entry);

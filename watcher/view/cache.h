@@ -37,8 +37,10 @@ struct cache_listener {
 	void (*missed)(void *arg, const struct cache_entry *entry);
 };
 
-/* The listener must outlive the cache. */
+/* The listener must outlive the cache, or its replacement. NULL: nobody listens. */
 struct cache *cache_new(uint32_t shard_count, const struct cache_listener *listener, void *arg);
+/* Replaces the listener. */
+void cache_listen(struct cache *cache, const struct cache_listener *listener, void *arg);
 void cache_free(struct cache *cache);
 
 /* The reflector's callbacks, for each kind. -1 and *err: the object cannot be read, has no identity or belongs to no

@@ -52,10 +52,13 @@ void deletion_write(struct buf *out, enum object_kind kind, const char *text, si
 	write_object(out, kind, text, len);
 }
 
-void deletion_log(enum object_kind kind, const char *text, size_t len)
+void deletion_log(const struct config_snapshots *wanted, enum object_kind kind, const char *text, size_t len)
 {
 	cleanup_buf struct buf line = {0};
 
+	if (!(kind == KIND_FRAMEWORK && wanted->on_framework_deletion) &&
+	    !(kind == KIND_POD && wanted->on_pod_deletion))
+		return;
 	deletion_write(&line, kind, text, len);
 	if (line.len > 0)
 		log_write_text('I', __FILE__, __LINE__, line.data, line.len);

@@ -5,12 +5,13 @@
 #include <stddef.h>
 
 #include "common/base/buf.h"
+#include "common/config/config.h"
 #include "common/framework/object.h"
 
 /* Appends "{message}: {trigger}: ObjectSnapshot: {json}" for a Framework or a Pod that is gone: the received text, on
  * one line. Adds apiVersion and kind, which lists omit. */
 void deletion_write(struct buf *out, enum object_kind kind, const char *text, size_t len);
-/* Logs that line. */
-void deletion_log(enum object_kind kind, const char *text, size_t len);
+/* Logs that line, if the configuration wants one for the kind. */
+void deletion_log(const struct config_snapshots *wanted, enum object_kind kind, const char *text, size_t len);
 
 #endif

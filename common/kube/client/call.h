@@ -1,6 +1,5 @@
 /* Inside the client: one call, and how it becomes a libcurl transfer. Shared by client.c (queues, life of a call),
- * deliver.c (callbacks of callers), exchange.c (requests and answers in libcurl) and wait.c; no other file includes
- * this. */
+ * exchange.c (requests and answers in libcurl, callbacks of callers) and wait.c; no other file includes this. */
 #ifndef KUBE_CALL_H
 #define KUBE_CALL_H
 
@@ -62,9 +61,10 @@ struct kube_call {
 	enum kube_failure failure;
 	int http_status;
 	int64_t retry_after_ms;
-	struct buf answer; /* the body; of streams only when not 2xx */
-	struct buf fresh;  /* of 2xx streams: not yet delivered */
-	struct buf cause;  /* why there was no answer */
+	struct buf answer;      /* the body; of streams only when not 2xx */
+	struct buf fresh;       /* of 2xx streams: not yet delivered */
+	struct ev_watcher news; /* fed when the stream has something to deliver */
+	struct buf cause;       /* why there was no answer */
 };
 
 struct kube_client {
@@ -107,20 +107,6 @@ struct kube_client {
 	struct warnings warnings;
 };
 
-/* ---- deliver.c ---- */
-
-/* Makes the `work` watcher run in the next turn of the loop. Calls may be started last before the loop sleeps; without
- * this, their answers would be delivered only after that sleep. */
-void deliver_later(struct kube_client *client);
-/* Delivers received data to the streams' data callbacks, after each work of a transport. */
-void deliver_news(void *client);
-/* Delivers finished calls to their done callbacks; calls that finish meanwhile wait (deliver_is_due). */
-void deliver_answers(struct kube_client *client);
-/* Whether deliver_answers would find anything. */
-bool deliver_is_due(struct kube_client *client);
-/* Calls done for a finished call and frees it. The callback may do anything but free the client. */
-void call_deliver(struct kube_call *call);
-
 /* ---- exchange.c ---- */
 
 /* Sets url_base, url_prefix and their kin from the config. 0, or -1 and *err. */
@@ -134,5 +120,16 @@ void exchange_judge(struct kube_call *call, CURLcode result);
 void exchange_free_handles(struct kube_client *client);
 /* The call as the counters name it. */
 void exchange_count(struct kube_call *call);
+/* Makes the `work` watcher run in the next turn of the loop. Calls may be started last before the loop sleeps; without
+ * this, their answers would be delivered only after that sleep. */
+void deliver_later(struct kube_client *client);
+/* The callback of call->news: delivers what a stream has received to its data callback. */
+void exchange_news(struct ev_loop *loop, struct ev_watcher *watcher, int events);
+/* Delivers finished calls to their done callbacks; calls that finish meanwhile wait (deliver_is_due). */
+void deliver_answers(struct kube_client *client);
+/* Whether deliver_answers would find anything. */
+bool deliver_is_due(struct kube_client *client);
+/* Calls done for a finished call and frees it. The callback may do anything but free the client. */
+void call_deliver(struct kube_call *call);
 
 #endif

@@ -1,5 +1,5 @@
 /* The Kubernetes client: queues, the rate limit, and the life of a call from kube_client_call to its done callback.
- * exchange.c maps calls to libcurl, transport.c runs libcurl on the event loop, and deliver.c calls the callers back.
+ * exchange.c maps calls to libcurl and calls the callers back, and transport.c runs libcurl on the event loop.
  *
  * Calls to start and answers to deliver go into lists. The `work` watcher starts and delivers them after the due
  * callbacks have run. So no callback runs within kube_client_call or within libcurl. */
@@ -171,6 +171,8 @@ static struct kube_call *new_call(struct kube_client *client, const struct kube_
 	call->deadline.data = call;
 	ev_timer_init(&call->idle, idle_due, 0.0, (double)request->idle_timeout_ms / 1000.0);
 	call->idle.data = call;
+	ev_init(&call->news, exchange_news);
+	call->news.data = call;
 	enqueue(call);
 	if (client->closing) {
 		finish(call, KUBE_CANCELLED);
@@ -234,8 +236,7 @@ static void transfer_done(void *arg, CURL *easy, CURLcode result)
 
 static struct transport *make_transport(struct kube_client *client, int late_ms)
 {
-	return transport_new(client->loop, (long)client->max_connections + 8, late_ms, transfer_done, deliver_news,
-			     client);
+	return transport_new(client->loop, (long)client->max_connections + 8, late_ms, transfer_done, client);
 }
 
 static struct transport *make_shared(struct kube_client *client)

@@ -1,10 +1,12 @@
-/* Requests and answers in libcurl; see call.h. */
+/* Requests and answers in libcurl, and the callbacks of the callers; see call.h. Those never run within libcurl: data
+ * of streams are handed on in a callback of the loop, and answers from the `work` watcher. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <utlist.h>
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -13,6 +15,8 @@
 enum { CONNECT_TIMEOUT_MS = 10000 };
 /* What a stream reads at once: events that were gathered (process/gather.h) come together. */
 enum { STREAM_READ_BYTES = 128 * 1024 };
+/* The buffer of a stream's data is freed rather than kept past this. */
+enum { FRESH_KEPT_BYTES = 256 * 1024 };
 /* So long libcurl's deadline comes behind ours, which looks at the connection as it is before libcurl ends the
  * request's stream on it. */
 enum { TIMEOUT_LATER_MS = 500 };
@@ -56,6 +60,14 @@ int exchange_resolve_server(struct kube_client *client, struct error *err)
 	return 0;
 }
 
+void deliver_later(struct kube_client *client)
+{
+	if (!ev_is_active(&client->work)) {
+		ev_timer_set(&client->work, 0.0, 0.0);
+		ev_timer_start(client->loop, &client->work);
+	}
+}
+
 /* ---- libcurl's callbacks: they only note ---- */
 
 static void note_bytes(struct kube_call *call)
@@ -63,6 +75,15 @@ static void note_bytes(struct kube_call *call)
 	transport_notes(call->transport)->received_ms = clock_boot_ms();
 	if (call->request.idle_timeout_ms > 0)
 		ev_timer_again(call->client->loop, &call->idle);
+}
+
+/* The stream's data callback runs in this turn of the loop, once libcurl has returned. What that callback leaves for
+ * the time before the loop sleeps needs one more turn, when calls are being started right before it sleeps. */
+static void note_news(struct kube_call *call)
+{
+	ev_feed_event(call->client->loop, &call->news, EV_CUSTOM);
+	if (call->client->starting)
+		deliver_later(call->client);
 }
 
 static int status_of(CURL *easy)
@@ -85,6 +106,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *arg)
 	status = status_of(call->easy);
 	if (status >= 200 && status < 300) {
 		call->announce = true;
+		note_news(call);
 		call->http_status = status;
 		exchange_count(call); /* a stream counts when it begins */
 		warnings_note(&call->client->warnings, call->easy, call->request.method, call->request.path);
@@ -102,6 +124,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *arg)
 		call->http_status = status_of(call->easy);
 	if (call->stream && call->http_status >= 200 && call->http_status < 300) {
 		buf_append(&call->fresh, data, len);
+		note_news(call);
 		return len;
 	}
 	if (len > ANSWER_MAX_BYTES - call->answer.len) {
@@ -411,4 +434,135 @@ void exchange_count(struct kube_call *call)
 	else if (collection && strcmp(method, "GET") == 0)
 		method = "LIST";
 	counters_add(&call->client->counters, method, resource, call->http_status);
+}
+
+/* ---- streams ---- */
+
+static bool has_news(const struct kube_call *call)
+{
+	return !call->in_data && !call->cancelled && (call->announce || call->fresh.len > 0);
+}
+
+/* Hands on what a stream received. The callback may do anything, but the call stays until it returns. */
+static void deliver_news(struct kube_call *call)
+{
+	struct buf fresh = call->fresh;
+
+	call->fresh = (struct buf){0};
+	call->in_data = true;
+	if (call->announce) {
+		call->announce = false;
+		call->data(call->arg, "", 0);
+	}
+	if (fresh.len > 0 && !call->cancelled)
+		call->data(call->arg, fresh.data, fresh.len);
+	call->in_data = false;
+	if (call->fresh.data == NULL && fresh.cap <= FRESH_KEPT_BYTES) {
+		buf_clear(&fresh);
+		call->fresh = fresh;
+	} else {
+		buf_free(&fresh);
+	}
+	if (call->state == CALL_FINISHED)
+		deliver_later(call->client);
+}
+
+void exchange_news(struct ev_loop *loop, struct ev_watcher *watcher, int events)
+{
+	struct kube_call *call = watcher->data;
+
+	(void)loop;
+	(void)events;
+	do
+		if (has_news(call))
+			deliver_news(call);
+	while (call->state == CALL_RUNNING && has_news(call)); /* the callback may have run the loop */
+}
+
+/* ---- answers ---- */
+
+static void call_free(struct kube_call *call)
+{
+	ev_clear_pending(call->client->loop, &call->news);
+	free((char *)call->request.method);
+	free((char *)call->request.path);
+	free((char *)call->request.accept);
+	free((char *)call->request.content_type);
+	free((void *)call->request.body);
+	buf_free(&call->answer);
+	buf_free(&call->fresh);
+	buf_free(&call->cause);
+	free(call);
+}
+
+void call_deliver(struct kube_call *call)
+{
+	struct kube_client *client = call->client;
+	struct buf message = {0};
+	json_t *status = NULL;
+	struct kube_answer answer = {
+		.failure = call->cancelled ? KUBE_CANCELLED : call->failure,
+		.body = "",
+		.status = {.reason = "", .message = ""},
+		.retry_after_ms = call->retry_after_ms,
+		.sent = call->sent,
+		.too_large = call->too_large,
+	};
+
+	if (answer.failure == KUBE_OK) {
+		answer.http_status = call->http_status;
+		if (call->answer.data != NULL) {
+			answer.body = call->answer.data;
+			answer.body_len = call->answer.len;
+		}
+		if (answer.http_status >= 400)
+			answer_read_status(&answer, call->request.path, &status);
+		if (answer.http_status < 200 || answer.http_status >= 300)
+			answer_describe(&message, call->request.method, call->request.path, &answer);
+	} else {
+		if (answer.failure == KUBE_CANCELLED) {
+			buf_clear(&call->cause);
+			buf_puts(&call->cause, "cancelled");
+		}
+		buf_printf(&message, "%s %s%.*s: %s", call->request.method, client->config->server,
+			   (int)strcspn(call->request.path, "?"), call->request.path,
+			   call->cause.data == NULL ? "failed" : call->cause.data);
+	}
+	answer.message = message.data == NULL ? "" : message.data;
+	DL_DELETE(client->finished, call);
+	call->done(call->arg, &answer);
+	json_decref(status);
+	buf_free(&message);
+	call_free(call);
+}
+
+/* The next to deliver. One whose data callback runs further up the stack (which then runs the loop) has to wait;
+ * deliver_news comes back for it. */
+static struct kube_call *next_finished(struct kube_client *client)
+{
+	struct kube_call *call;
+
+	DL_FOREACH(client->finished, call)
+		if (!call->in_data)
+			return call;
+	return NULL;
+}
+
+void deliver_answers(struct kube_client *client)
+{
+	struct kube_call *call;
+	size_t count;
+
+	/* what finishes meanwhile has its turn later, so that a caller who tries again at once starves nobody */
+	DL_COUNT(client->finished, call, count);
+	for (; count > 0 && (call = next_finished(client)) != NULL; count--) {
+		if (has_news(call))
+			deliver_news(call);
+		call_deliver(call);
+	}
+}
+
+bool deliver_is_due(struct kube_client *client)
+{
+	return next_finished(client) != NULL;
 }

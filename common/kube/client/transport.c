@@ -40,21 +40,19 @@ struct transport {
 	struct socket *sockets;
 	int late_ms;
 	transport_done *done;
-	transport_worked *worked;
 	void *arg;
 	size_t active;
 	int busy;
 	struct transport_notes notes;
 };
 
-/* After every entry into libcurl: collect the finished transfers, call the owner. */
+/* After every entry into libcurl: collect the finished transfers. */
 static void collect(struct transport *transport)
 {
 	CURLMsg *message;
 	int left;
 
 	transport->busy++;
-	transport->worked(transport->arg);
 	while ((message = curl_multi_info_read(transport->multi, &left)) != NULL) {
 		CURL *easy = message->easy_handle;
 		CURLcode result = message->data.result;
@@ -186,15 +184,13 @@ static int set_socket_options(void *arg, curl_socket_t fd, curlsocktype purpose)
 	return CURL_SOCKOPT_OK;
 }
 
-struct transport *transport_new(struct ev_loop *loop, long max_idle, int late_ms, transport_done *done,
-				transport_worked *worked, void *arg)
+struct transport *transport_new(struct ev_loop *loop, long max_idle, int late_ms, transport_done *done, void *arg)
 {
 	struct transport *transport = mem_calloc(1, sizeof(*transport));
 
 	transport->loop = loop;
 	transport->late_ms = late_ms;
 	transport->done = done;
-	transport->worked = worked;
 	transport->arg = arg;
 	transport->notes.born_ms = clock_boot_ms();
 	ev_timer_init(&transport->timer, timer_due, 0.0, 0.0);

@@ -13,13 +13,10 @@ struct transport;
 
 /* A transfer ended; the handle is no longer in the transport. */
 typedef void transport_done(void *arg, CURL *easy, CURLcode result);
-/* libcurl has worked: data that its write callbacks collected can be delivered. */
-typedef void transport_worked(void *arg);
 
 /* max_idle: connections kept open without a transfer. late_ms: the kernel drops data that is not acknowledged within
  * this time, and resets connections when they close, also when the process ends; 0: no limit. Never NULL. */
-struct transport *transport_new(struct ev_loop *loop, long max_idle, int late_ms, transport_done *done,
-				transport_worked *worked, void *arg);
+struct transport *transport_new(struct ev_loop *loop, long max_idle, int late_ms, transport_done *done, void *arg);
 /* Not from within a callback of this transport, and only when no transfer is left in it. NULL is fine. */
 void transport_free(struct transport *transport);
 

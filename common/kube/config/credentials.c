@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -257,11 +258,7 @@ static void on_exec_done(void *arg, struct exec_credential *given, const char *f
 
 static int64_t pause_ms(const struct credentials_exec *exec)
 {
-	int64_t pause = FAILED_FIRST_MS;
-
-	for (unsigned i = 1; i < exec->failures && pause < FAILED_MAX_MS; i++)
-		pause *= 2;
-	return pause < FAILED_MAX_MS ? pause : FAILED_MAX_MS;
+	return backoff_doubled(FAILED_FIRST_MS, (int)exec->failures - 1, FAILED_MAX_MS);
 }
 
 static void ask_exec(struct credentials *credentials)

@@ -1,5 +1,5 @@
 /* The types of a Pod's fields (k8s.io/api/core/v1 of Kubernetes 1.20, and
- * schedulingGroup of 1.37) as a table, and the decoding by it: what Pods do
+ * schedulingGates of 1.30 and schedulingGroup of 1.37) as a table, and the decoding by it: what Pods do
  * not have is dropped, what Go's omitempty leaves out goes, a wrong JSON type is refused; see pods.h. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static const struct go_type TYPES[] = {
 	 "tolerations:[Toleration hostAliases:[HostAlias priorityClassName:s priority:I dnsConfig:PodDNSConfig "
 	 "readinessGates:[PodReadinessGate runtimeClassName:S enableServiceLinks:B preemptionPolicy:S overhead:Q "
 	 "topologySpreadConstraints:[TopologySpreadConstraint setHostnameAsFQDN:B "
-	 "schedulingGroup:PodSchedulingGroup"},
+	 "schedulingGroup:PodSchedulingGroup schedulingGates:[PodSchedulingGate"},
+	{"PodSchedulingGate", "name:s"},
 	{"PodSchedulingGroup", "podGroupName:S"},
 	{"Container",
 	 "name:s image:s command:[s args:[s workingDir:s ports:[ContainerPort envFrom:[EnvFromSource env:[EnvVar "

@@ -62,6 +62,11 @@ static int create(struct api *api, struct api_resource *resource, json_t *pod, s
 	json_object_set_new(
 		pod, "status",
 		json_pack("{s:s,s:s}", "phase", "Pending", "qosClass", qos_class(json_object_get(pod, "spec"))));
+	if (json_array_size(json_path(pod, "spec", "schedulingGates", NULL)) > 0)
+		json_object_set_new(json_object_get(pod, "status"), "conditions",
+				    json_pack("[{s:s,s:s,s:s,s:s}]", "type", "PodScheduled", "status", "False",
+					      "reason", "SchedulingGated", "message",
+					      "Scheduling is blocked due to non-empty scheduling gates"));
 	return 0;
 }
 

@@ -237,6 +237,46 @@ run_cli_why_on_the_way() {
     clear_faults
 }
 
+# What lasts for a moment only, held up by the server.
+run_cli_why_moments() {
+    only_embedded
+    create 'fw("again"; [role("a"; 1; {})])'
+    wait_running again
+    hold pods/again-a-0
+    k delete framework again --cascade=background --wait=false > /dev/null
+    wait_absent_framework again
+    create 'fw("again"; [role("a"; 1; {})]),
+        (fw("gated"; [role("a"; 2; {phase: "hold"})]) |
+            .spec.taskRoles[0].task.pod.spec.schedulingGates = [{name: "example.com/budget"}])'
+    # The garbage collector would wait for the Pod.
+    k patch configmap again-attempt --type=merge -p '{"metadata": {"finalizers": null}}' > /dev/null
+    wait_why again former-pod
+    expect_why again former-pod 'Task a\[0\] waits until the Pod of a former attempt, or of a former Framework of this name, is gone'
+    release pods/again-a-0
+    wait_running again
+    wait_why gated scheduling-gate
+    expect_why gated scheduling-gate '2 Tasks, a\[0,1\], are not scheduled before .* example\.com/budget'
+    fault_status -1 '{"status": 503, "reason": "ServiceUnavailable"}' fresh
+    create 'fw("fresh"; [role("a"; 1; {})])'
+    expect_match "list of one that the controller has not looked at" "$(fw list fresh --no-headers)" ' new$'
+    fault configmaps -1 '{"latencyMs": 15000}'
+    create 'fw("moves"; [role("a"; 1; {})])'
+    wait_why moves between
+    expect_why moves between 'is between two steps: its state is Attempt'
+    clear_faults
+    fault pods -1 '{"latencyMs": 15000}'
+    create 'fw("comes"; [role("a"; 1; {})])'
+    wait_why comes creation
+    expect_why comes creation 'Task a\[0\] gets its Pod from the controller next'
+    clear_faults
+    fault pods -1 '{"status": 500, "reason": "InternalError", "message": "failed calling webhook: no endpoints"}'
+    create 'fw("refused"; [role("a"; 1; {})])'
+    wait_why refused creation-refused
+    expect_why refused creation-refused 'Task a\[0\] has no Pod, because the API server refuses it for now: .*failed calling webhook'
+    clear_faults
+    wait_running refused 30
+}
+
 # Containers that really run: one that fails again and again, and one that an init container holds up.
 run_cli_why_containers() {
     NS=$REAL_NAMESPACE

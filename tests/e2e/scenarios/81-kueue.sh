@@ -204,28 +204,15 @@ expect_why_refused() {
     expect_why taken foreign-workload 'another Workload has the name that it needs: Workload framework-taken .* is controlled by nobody'
     api DELETE "$(workloads_path)/framework-taken" >/dev/null
     wait_completed taken 60
-    if [[ $CLUSTER == kubernetes ]]; then
-        kubectl delete -k "$root/manifests/rbac/kueue" >/dev/null
-        wait_for 20 "the right is gone" cannot_create_workloads
-    else
-        testapi_fault '{"match": {"resource": "workloads", "userAgent": "fc-reconciler"}, "action": {"status": 403,
-            "reason": "Forbidden", "message": "workloads is forbidden: User \"x\" cannot do that"}}'
-    fi
+    take_right kueue kueue.x-k8s.io workloads
     create "fw(\"refused\"; [role(\"a\"; 1; ends(0; 0))]) | $IN_QUEUE"
     wait_event refused FailedCreateWorkload \
         '^Failed to create framework-refused: workloads.* is forbidden: .*The rights that Kueue needs are in manifests/rbac/kueue'
     wait_why refused queue-refused
     expect_why refused queue-refused ': Failed to (create|get) framework-refused: workloads.* is forbidden'
-    if [[ $CLUSTER == kubernetes ]]; then
-        kubectl apply -k "$root/manifests/rbac/kueue" >/dev/null
-    else
-        testapi DELETE faults >/dev/null
-    fi
+    give_right kueue
     wait_completed refused 90
 }
-
-cannot_create_workloads() { ! is_allowed "system:serviceaccount:$ROLES_NAMESPACE:frameworkcontroller" create kueue.x-k8s.io workloads \
-    "$NS"; }
 
 # Killed at any time, it goes on: one Workload, and no Pod without quota.
 run_kueue_killed() {
